@@ -1,0 +1,145 @@
+/* Drives the passes of the merge; see aggregate.h. */
+#include "aggregate/aggregate.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregate/clusterfile.h"
+#include "aggregate/findings.h"
+#include "aggregate/instances.h"
+#include "aggregate/job.h"
+#include "aggregate/matrix.h"
+#include "core/log.h"
+
+static void write_attributes(struct pw_clusterfile *file, const struct pw_job *job)
+{
+    pw_clusterfile_set_int(file, "nranks", job->nranks);
+    pw_clusterfile_set_int(file, "nhosts", job->nhosts);
+    pw_clusterfile_set_int(file, "nsteps", (int64_t)job->nsteps);
+    pw_clusterfile_set_int(file, "steps_inferred", 0);
+    pw_clusterfile_set_int(file, "clock_error_max_ns", job->clock_error_max_ns);
+    pw_clusterfile_set_int(file, "merge_processes", job->processes);
+    pw_clusterfile_set_int(file, "start_unix_ns", job->start_unix_ns);
+    pw_clusterfile_set_int(file, "end_unix_ns", job->end_unix_ns);
+    pw_clusterfile_set_text(file, "job_id", job->job_id);
+    pw_clusterfile_set_text(file, "command", job->command);
+}
+
+/* A table that process 0 has and the others do not. */
+static void write_root(struct pw_clusterfile *file, const struct pw_job *job,
+                       enum pw_cluster_table_id table, size_t count, const void *rows)
+{
+    unsigned long total = count;
+    MPI_Bcast(&total, 1, MPI_UNSIGNED_LONG, 0, job->comm);
+    pw_clusterfile_write(file, table, total, 0, job->process == 0 ? count : 0, rows);
+}
+
+static void write_collectives(struct pw_clusterfile *file, const struct pw_job *job,
+                              const struct pw_instances *in)
+{
+    size_t first = in->n * (size_t)job->process / (size_t)job->processes;
+    size_t end = in->n * ((size_t)job->process + 1) / (size_t)job->processes;
+    struct pw_row_c_collective *rows = malloc(sizeof(*rows) * (end - first + 1));
+    for (size_t i = first; i < end && rows; i++)
+        rows[i - first] = pw_findings_collective(job, in, i);
+    pw_clusterfile_write(file, PW_TABLE_c_collective, in->n, first, rows ? end - first : 0, rows);
+    if (!rows)
+        file->error = -ENOMEM;
+    free(rows);
+}
+
+static void write_pairs(struct pw_clusterfile *file, const struct pw_job *job,
+                        const struct pw_share *share)
+{
+    void *all;
+    size_t n = pw_job_allgather(job, share->pairs, share->npairs, sizeof(*share->pairs), &all);
+    const struct pw_pair *pairs = all;
+    struct pw_row_c_p2p *rows = calloc(n + 1, sizeof(*rows));
+    for (size_t i = 0; i < n && rows; i++)
+        rows[i] = (struct pw_row_c_p2p){
+            .src = pairs[i].src,
+            .dst = pairs[i].dst,
+            .messages = pairs[i].messages,
+            .bytes = pairs[i].bytes,
+            .late_sender_ns = -1,
+            .late_receiver_ns = -1,
+            .transfer_ns = -1,
+        };
+    write_root(file, job, PW_TABLE_c_p2p, rows ? n : 0, rows);
+    free(rows);
+    free(all);
+}
+
+static void write_all(struct pw_clusterfile *file, struct pw_job *job, const struct pw_share *share,
+                      const struct pw_instances *in, const struct pw_findings *f)
+{
+    write_attributes(file, job);
+    write_root(file, job, PW_TABLE_c_rank, (size_t)job->nranks, job->ranks);
+    write_root(file, job, PW_TABLE_c_step, f->nsteps, f->steps);
+    pw_clusterfile_write_grid(file, PW_TABLE_c_step_trace, job->nsteps, (size_t)job->nranks,
+                              share->first, share->count, share->steps);
+    pw_clusterfile_write_grid(file, PW_TABLE_c_phase_trace, job->nsteps, (size_t)job->nranks,
+                              share->first, share->count, share->phases);
+    write_collectives(file, job, in);
+    write_root(file, job, PW_TABLE_c_collective_stat, f->nstats, f->stats);
+    write_pairs(file, job, share);
+    write_root(file, job, PW_TABLE_c_straggler, f->nstragglers, f->stragglers);
+    write_root(file, job, PW_TABLE_c_efficiency, f->nefficiency, &f->efficiency);
+    pw_job_gather_notes(job);
+    write_root(file, job, PW_TABLE_c_completeness, job->process == 0 ? job->nnotes : 0, job->notes);
+    pw_clusterfile_link_ranks(file, job->ranks, (size_t)job->nranks);
+}
+
+static int conclude(struct pw_findings *f, struct pw_job *job, const struct pw_share *share,
+                    const struct pw_matrix *matrix, const struct pw_instances *in)
+{
+    int err = 0, worst;
+    memset(f, 0, sizeof(*f));
+    if (job->process == 0)
+        err = pw_findings_make(f, job, share, matrix, in);
+    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
+    return worst;
+}
+
+static int merge_job(struct pw_job *job, const char *output)
+{
+    struct pw_instances instances = {0};
+    struct pw_share share = {0};
+    struct pw_matrix matrix = {0};
+    struct pw_findings findings = {0};
+    struct pw_clusterfile file;
+
+    int err = pw_instances_build(&instances, job);
+    err = err ? err : pw_share_build(&share, job, &instances);
+    if (!err)
+        pw_instances_share_waits(&instances, job);
+    err = err ? err : pw_matrix_gather(&matrix, job, &share);
+    err = err ? err : conclude(&findings, job, &share, &matrix, &instances);
+    if (err && job->process == 0)
+        pw_error("the merge ran out of memory");
+    if (!err) {
+        err = pw_clusterfile_create(output, job->comm, &file);
+        if (!err) {
+            write_all(&file, job, &share, &instances, &findings);
+            err = pw_clusterfile_close(&file);
+        }
+        if (err && job->process == 0)
+            pw_error("cannot write %s: %s", output, strerror(-err));
+    }
+    pw_findings_fini(&findings);
+    pw_matrix_fini(&matrix);
+    pw_share_fini(&share);
+    pw_instances_fini(&instances);
+    return err;
+}
+
+int pw_aggregate(MPI_Comm comm, const char *dir, const char *output)
+{
+    struct pw_job job;
+    int err = pw_job_open(&job, comm, dir);
+    if (!err)
+        err = merge_job(&job, output);
+    pw_job_close(&job);
+    return err;
+}

@@ -1,0 +1,11 @@
+/* The merge: rank files of a directory to one cluster file, as an MPI program of any size. */
+#ifndef PW_AGGREGATE_AGGREGATE_H
+#define PW_AGGREGATE_AGGREGATE_H
+
+#include <mpi.h>
+
+/* Merges the rank files in `dir` into `output`. Collective over `comm`. 0, or -errno after process 0 has
+ * said why. Damaged and missing files do not stop it; they are written in /completeness. */
+int pw_aggregate(MPI_Comm comm, const char *dir, const char *output);
+
+#endif

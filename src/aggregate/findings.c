@@ -1,0 +1,232 @@
+/* Steps, stragglers and efficiency from the gathered step trace; see findings.h. */
+#include "aggregate/findings.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregate/collectivestats.h"
+#include "analysis/bandwidth.h"
+
+enum { MAX_STRAGGLERS = 1024 };
+
+static size_t slowest_rank(const struct pw_matrix *m, size_t step)
+{
+    size_t slowest = 0;
+    for (size_t r = 1; r < m->nranks; r++)
+        if (m->own_ns[step * m->nranks + r] > m->own_ns[step * m->nranks + slowest])
+            slowest = r;
+    return slowest;
+}
+
+static int64_t longest_total(const struct pw_matrix *m, size_t step)
+{
+    int64_t longest = -1;
+    for (size_t r = 0; r < m->nranks; r++)
+        if (m->total_ns[step * m->nranks + r] > longest)
+            longest = m->total_ns[step * m->nranks + r];
+    return longest;
+}
+
+static int make_steps(struct pw_findings *f, const struct pw_job *job, const struct pw_share *share,
+                      const struct pw_matrix *m)
+{
+    f->steps = calloc(job->nsteps + 1, sizeof(*f->steps));
+    if (!f->steps)
+        return -ENOMEM;
+    for (size_t s = 0; s < job->nsteps; s++)
+        f->steps[s] = (struct pw_row_c_step){
+            .step = job->step_numbers[s],
+            .start = share->step_start[s] + job->epoch_ns,
+            .end = share->step_end[s] + job->epoch_ns,
+            .duration_ns = longest_total(m, s),
+            .slowest_rank = (int32_t)slowest_rank(m, s),
+            .recorded = share->step_recorded[s] == PW_RECORDED_WARMUP ? PW_RECORDED_WARMUP
+                                                                      : PW_RECORDED_ACTIVE,
+        };
+    f->nsteps = job->nsteps;
+    return 0;
+}
+
+/* The measured steps, without warm-up, as a matrix of their own; `rows` says which they are. */
+static size_t select_measured(const struct pw_findings *f, const struct pw_matrix *m,
+                              struct pw_matrix *out, size_t *rows)
+{
+    size_t n = 0, width = m->nranks;
+    for (size_t s = 0; s < f->nsteps; s++) {
+        if (f->steps[s].recorded == PW_RECORDED_WARMUP)
+            continue;
+        memcpy(out->own_ns + n * width, m->own_ns + s * width, sizeof(int64_t) * width);
+        memcpy(out->total_ns + n * width, m->total_ns + s * width, sizeof(int64_t) * width);
+        memcpy(out->useful_ns + n * width, m->useful_ns + s * width, sizeof(int64_t) * width);
+        memcpy(out->phase_ns + n * width * PW_PHASES, m->phase_ns + s * width * PW_PHASES,
+               sizeof(int64_t) * width * PW_PHASES);
+        rows[n++] = s;
+    }
+    return n;
+}
+
+/* Blame and criticality over all instances (docs/metrics.md): what the others waited when this rank was
+ * last, and by how much it was later than the last but one. */
+static void sum_blame(const struct pw_instances *in, int32_t rank, struct pw_row_c_straggler *row)
+{
+    for (size_t i = 0; i < in->n; i++) {
+        const struct pw_instance *item = &in->items[i];
+        if (item->nranks < 2 || item->mixed || item->last_rank != rank)
+            continue;
+        int64_t margin = item->last_enter - item->second_enter;
+        row->blame_ns += in->waits[i].sum_ns;
+        row->critical_ns += margin < in->waits[i].max_ns ? margin : in->waits[i].max_ns;
+    }
+}
+
+static struct pw_row_c_straggler straggler_row(const struct pw_job *job, const struct pw_findings *f,
+                                               const size_t *rows, const struct pw_instances *in,
+                                               const struct pw_straggler_found *found)
+{
+    struct pw_row_c_straggler row = {
+        .rank = (int32_t)found->rank,
+        .kind = (uint8_t)found->kind,
+        .first_step = f->steps[rows[found->first]].step,
+        .last_step = f->steps[rows[found->last]].step,
+        .steps_hit = found->hits,
+        .excess_ns = found->excess_ns,
+        .gain_ns = found->gain_ns,
+        .slowdown = found->slowdown,
+        .phase = (uint8_t)found->phase,
+        .cause = PW_CAUSE_UNKNOWN,
+        .confidence = found->confidence,
+    };
+    memcpy(row.hostname, job->ranks[found->rank].hostname, sizeof(row.hostname));
+    sum_blame(in, row.rank, &row);
+    return row;
+}
+
+static int find_stragglers(struct pw_findings *f, const struct pw_job *job, const struct pw_matrix *m,
+                           const size_t *rows, const struct pw_instances *in)
+{
+    int64_t *errors = malloc(sizeof(*errors) * (m->nranks + 1));
+    void *scratch = malloc(pw_straggler_scratch(m->nsteps, m->nranks) + 1);
+    struct pw_straggler_found *found = malloc(sizeof(*found) * MAX_STRAGGLERS);
+    f->stragglers = calloc(MAX_STRAGGLERS, sizeof(*f->stragglers));
+    int err = errors && scratch && found && f->stragglers ? 0 : -ENOMEM;
+    if (!err) {
+        /* A rank without a file has no work in the matrix, and no clock that could be wrong. */
+        for (size_t r = 0; r < m->nranks; r++)
+            errors[r] = job->ranks[r].present ? job->ranks[r].clock_error_ns : 0;
+        struct pw_straggler_input input = {m->nsteps, m->nranks, m->own_ns, m->total_ns, m->phase_ns,
+                                           errors};
+        f->nstragglers = pw_straggler_find(&input, scratch, found, MAX_STRAGGLERS);
+        for (size_t i = 0; i < f->nstragglers; i++)
+            f->stragglers[i] = straggler_row(job, f, rows, in, &found[i]);
+    }
+    free(errors);
+    free(scratch);
+    free(found);
+    return err;
+}
+
+/* POP: useful time is time outside communication (Wagner et al., POP D2.1). */
+static void make_efficiency(struct pw_findings *f, const struct pw_matrix *m)
+{
+    double sum = 0, most = 0, elapsed = 0;
+    size_t ranks = 0;
+    for (size_t r = 0; r < m->nranks; r++) {
+        double useful = 0, total = 0;
+        for (size_t s = 0; s < m->nsteps; s++)
+            if (m->total_ns[s * m->nranks + r] >= 0) {
+                useful += (double)m->useful_ns[s * m->nranks + r];
+                total += (double)m->total_ns[s * m->nranks + r];
+            }
+        if (total <= 0)
+            continue;
+        ranks++;
+        sum += useful;
+        most = useful > most ? useful : most;
+        elapsed = total > elapsed ? total : elapsed;
+    }
+    if (!ranks || most <= 0 || elapsed <= 0)
+        return;
+    f->efficiency.load_balance = sum / (double)ranks / most;
+    f->efficiency.communication_efficiency = most / elapsed;
+    f->efficiency.parallel_efficiency =
+        f->efficiency.load_balance * f->efficiency.communication_efficiency;
+    f->nefficiency = 1;
+}
+
+static int analyse_measured(struct pw_findings *f, const struct pw_job *job, const struct pw_matrix *m,
+                            const struct pw_instances *in)
+{
+    size_t cells = m->nsteps * m->nranks + 1;
+    struct pw_matrix measured = {
+        .nranks = m->nranks,
+        .own_ns = malloc(sizeof(int64_t) * cells),
+        .total_ns = malloc(sizeof(int64_t) * cells),
+        .useful_ns = malloc(sizeof(int64_t) * cells),
+        .phase_ns = malloc(sizeof(int64_t) * cells * PW_PHASES),
+    };
+    size_t *rows = malloc(sizeof(*rows) * (m->nsteps + 1));
+    int err = measured.own_ns && measured.total_ns && measured.useful_ns && measured.phase_ns && rows
+                  ? 0
+                  : -ENOMEM;
+    if (!err) {
+        measured.nsteps = select_measured(f, m, &measured, rows);
+        err = find_stragglers(f, job, &measured, rows, in);
+        make_efficiency(f, &measured);
+    }
+    pw_matrix_fini(&measured);
+    free(rows);
+    return err;
+}
+
+struct pw_row_c_collective pw_findings_collective(const struct pw_job *job,
+                                                  const struct pw_instances *in, size_t i)
+{
+    const struct pw_instance *item = &in->items[i];
+    const struct pw_comm_group *comm = pw_instances_comm(in, i);
+    struct pw_row_c_collective row = {
+        .comm_uid = comm->uid,
+        .seq = (int64_t)i - comm->first,
+        .op = item->op,
+        .source = item->source,
+        .bytes = item->bytes,
+        .nranks = comm->size,
+        .step = item->step >= 0 ? job->step_numbers[item->step] : -1,
+        .last_rank = item->last_rank,
+        .complete = item->nranks == comm->size && !item->mixed,
+        .error_ns = item->error_ns,
+    };
+    if (item->nranks == 0) {
+        row.last_rank = -1;
+        return row;
+    }
+    row.first_enter = item->first_enter + job->epoch_ns;
+    row.last_enter = item->last_enter + job->epoch_ns;
+    row.first_exit = item->first_exit + job->epoch_ns;
+    row.last_exit = item->last_exit + job->epoch_ns;
+    row.wait_ns = in->waits[i].sum_ns;
+    row.transfer_ns = item->last_exit - item->last_enter;
+    row.critical_ns = item->nranks > 1 ? item->last_enter - item->second_enter : 0;
+    if (row.transfer_ns < 0)
+        row.transfer_ns = 0;
+    row.algbw = pw_algbw(row.bytes, row.transfer_ns);
+    row.busbw = row.algbw * pw_busbw_factor(pw_op_info(item->op)->factor, comm->size);
+    return row;
+}
+
+int pw_findings_make(struct pw_findings *f, const struct pw_job *job, const struct pw_share *share,
+                     const struct pw_matrix *m, const struct pw_instances *in)
+{
+    *f = (struct pw_findings){.efficiency = {-1, -1, -1}};
+    int err = make_steps(f, job, share, m);
+    err = err ? err : analyse_measured(f, job, m, in);
+    return err ? err : pw_collectivestats_make(job, in, &f->stats, &f->nstats);
+}
+
+void pw_findings_fini(struct pw_findings *f)
+{
+    free(f->steps);
+    free(f->stragglers);
+    free(f->stats);
+}

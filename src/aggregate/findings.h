@@ -1,0 +1,30 @@
+/* What process 0 concludes from the gathered data, as rows of the cluster file. */
+#ifndef PW_AGGREGATE_FINDINGS_H
+#define PW_AGGREGATE_FINDINGS_H
+
+#include "aggregate/instances.h"
+#include "aggregate/matrix.h"
+
+struct pw_findings {
+    struct pw_row_c_step *steps;
+    size_t nsteps;
+    struct pw_row_c_straggler *stragglers;
+    size_t nstragglers;
+    struct pw_row_c_efficiency efficiency;
+    size_t nefficiency;
+    struct pw_row_c_collective_stat *stats;
+    size_t nstats;
+};
+
+/* 0 or -ENOMEM. Not collective: for process 0. */
+int pw_findings_make(struct pw_findings *findings, const struct pw_job *job,
+                     const struct pw_share *share, const struct pw_matrix *matrix,
+                     const struct pw_instances *instances);
+
+void pw_findings_fini(struct pw_findings *findings);
+
+/* One row of /collectives. */
+struct pw_row_c_collective pw_findings_collective(const struct pw_job *job,
+                                                  const struct pw_instances *instances, size_t i);
+
+#endif

@@ -1,0 +1,175 @@
+/* Opens rank files; see input.h. */
+#include "aggregate/input.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clockmap.h"
+#include "core/format.h"
+#include "core/h5reader.h"
+#include "core/h5types.h"
+
+static int fail(char *problem, size_t size, const char *text, int err)
+{
+    snprintf(problem, size, "%s", text);
+    return err;
+}
+
+static void get_int(hid_t file, const char *name, int64_t *value, int64_t fallback)
+{
+    if (pw_h5_get_int(file, name, value))
+        *value = fallback;
+}
+
+static void get_text(hid_t file, const char *name, char *value, size_t size)
+{
+    if (pw_h5_get_text(file, name, value, size))
+        value[0] = '\0';
+}
+
+static int read_attributes(struct pw_input *s, char *problem, size_t size)
+{
+    int err = pw_format_check(s->file, PW_FORMAT_RANK);
+    if (err)
+        return fail(problem, size,
+                    err == -EPROTO ? "was written by a newer profwrap" : "is not a rank file", err);
+    get_int(s->file, "rank", &s->rank, -1);
+    get_int(s->file, "world_size", &s->world_size, -1);
+    if (s->world_size < 1 || s->world_size > 1 << 24 || s->rank < 0 || s->rank >= s->world_size)
+        return fail(problem, size, "has no valid rank and world_size", -EINVAL);
+    get_int(s->file, "complete", &s->complete, 0);
+    get_int(s->file, "dropped_events", &s->dropped, 0);
+    get_int(s->file, "exit_code", &s->exit_code, -1);
+    get_int(s->file, "exit_signal", &s->exit_signal, 0);
+    get_int(s->file, "start_unix_ns", &s->start_unix_ns, -1);
+    get_int(s->file, "end_unix_ns", &s->end_unix_ns, -1);
+    get_text(s->file, "hostname", s->hostname, sizeof(s->hostname));
+    get_text(s->file, "job_id", s->job, sizeof(s->job));
+    get_text(s->file, "clock_domain", s->clock_domain, sizeof(s->clock_domain));
+    get_text(s->file, "command", s->command, sizeof(s->command));
+    return 0;
+}
+
+static int read_table(struct pw_input *s, int table, void *rows, size_t *count)
+{
+    int err = pw_h5_read_all(s->file, table, rows, count);
+    return err == -ENOENT ? 0 : err;
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct pw_row_step *x = a, *y = b;
+    return (x->start > y->start) - (x->start < y->start);
+}
+
+/* Steps that go backwards in time or overlap the next are not usable as windows. */
+static void clean_steps(struct pw_input *s)
+{
+    size_t kept = 0;
+    qsort(s->steps, s->nsteps, sizeof(*s->steps), by_start);
+    for (size_t i = 0; i < s->nsteps; i++) {
+        if (s->steps[i].end < s->steps[i].start || s->steps[i].step < 0)
+            continue;
+        if (kept && s->steps[kept - 1].end > s->steps[i].start)
+            s->steps[kept - 1].end = s->steps[i].start;
+        s->steps[kept++] = s->steps[i];
+    }
+    s->nsteps = kept;
+}
+
+static void read_overhead(struct pw_input *s)
+{
+    struct pw_row_overhead *rows = NULL;
+    size_t n = 0;
+    if (read_table(s, PW_TABLE_overhead, &rows, &n))
+        return;
+    for (size_t i = 0; i < n; i++) {
+        if (strncmp(rows[i].name, "event_cost", sizeof(rows[i].name)) == 0)
+            s->event_cost_ns = rows[i].value;
+        if (strncmp(rows[i].name, "clock_sync", sizeof(rows[i].name)) == 0)
+            s->sync_ns = rows[i].value;
+    }
+    free(rows);
+}
+
+static int read_tables(struct pw_input *s, char *problem, size_t size)
+{
+    hsize_t dims[2];
+    int err = read_table(s, PW_TABLE_clock, &s->knots, &s->nknots);
+    err = err ? err : read_table(s, PW_TABLE_step, &s->steps, &s->nsteps);
+    err = err ? err : read_table(s, PW_TABLE_comms, &s->comms, &s->ncomms);
+    if (err)
+        return fail(problem, size, "has damaged tables", err);
+    if (!pw_clock_is_valid(s->knots, s->nknots))
+        return fail(problem, size, "has an impossible clock map", -EINVAL);
+    clean_steps(s);
+    read_overhead(s);
+    if (pw_h5_extent(s->file, PW_TABLE_comm_event, dims) == 0)
+        s->events += (int64_t)dims[0];
+    if (pw_h5_extent(s->file, PW_TABLE_range, dims) == 0)
+        s->events += (int64_t)dims[0];
+    return 0;
+}
+
+int pw_input_open(const char *path, struct pw_input *out, char *problem, size_t size)
+{
+    struct pw_input s = {.file = -1};
+    snprintf(s.path, sizeof(s.path), "%s", path);
+    int err = pw_h5_open(path, &s.file);
+    if (err)
+        return fail(problem, size, err == -EINVAL ? "is not a readable HDF5 file" : strerror(-err), err);
+    err = read_attributes(&s, problem, size);
+    err = err ? err : read_tables(&s, problem, size);
+    if (err) {
+        pw_input_close(&s);
+        return err;
+    }
+    *out = s;
+    return 0;
+}
+
+void pw_input_close(struct pw_input *s)
+{
+    free(s->knots);
+    free(s->steps);
+    free(s->comms);
+    if (s->file >= 0)
+        H5Fclose(s->file);
+    s->file = -1;
+}
+
+int64_t pw_input_time(const struct pw_input *s, int64_t local_ns)
+{
+    return pw_clock_to_cluster(s->knots, s->nknots, local_ns);
+}
+
+int64_t pw_input_clock_error(const struct pw_input *s)
+{
+    if (!s->aligned)
+        return -1;
+    int64_t worst = 0;
+    for (size_t i = 0; i < s->nknots; i++)
+        worst = s->knots[i].error_ns > worst ? s->knots[i].error_ns : worst;
+    if (s->nknots == 1 && s->nsteps && s->knots[0].error_ns > 0) {
+        int64_t last = pw_clock_error(s->knots, 1, s->steps[s->nsteps - 1].end);
+        worst = last > worst ? last : worst;
+    }
+    return worst;
+}
+
+ptrdiff_t pw_input_step_at(const struct pw_input *s, int64_t local_ns)
+{
+    size_t low = 0, high = s->nsteps;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (s->steps[middle].start <= local_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0 || local_ns >= s->steps[low - 1].end)
+        return -1;
+    return (ptrdiff_t)low - 1;
+}

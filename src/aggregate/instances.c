@@ -1,0 +1,156 @@
+/* Matches collectives; see instances.h. */
+#include "aggregate/instances.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregate/events.h"
+#include "aggregate/reduce.h"
+#include "core/ops.h"
+
+static int by_uid(const void *a, const void *b)
+{
+    const struct pw_comm_group *x = a, *y = b;
+    return (x->uid > y->uid) - (x->uid < y->uid);
+}
+
+/* Sorted by uid; of several entries of one, the largest number of collectives counts. */
+static size_t join_comms(struct pw_comm_group *comms, size_t n)
+{
+    size_t kept = 0;
+    qsort(comms, n, sizeof(*comms), by_uid);
+    for (size_t i = 0; i < n; i++) {
+        if (kept && comms[kept - 1].uid == comms[i].uid) {
+            if (comms[i].collectives > comms[kept - 1].collectives)
+                comms[kept - 1].collectives = comms[i].collectives;
+        } else {
+            comms[kept++] = comms[i];
+        }
+    }
+    return kept;
+}
+
+static void agree_on_comms(struct pw_instances *in, const struct pw_job *job)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < job->ninputs; i++)
+        n += job->inputs[i].ncomms;
+    struct pw_comm_group *mine = calloc(n + 1, sizeof(*mine));
+    n = 0;
+    for (size_t i = 0; i < job->ninputs; i++)
+        for (size_t c = 0; c < job->inputs[i].ncomms; c++) {
+            const struct pw_row_comms *row = &job->inputs[i].comms[c];
+            if (row->size > 1 && row->collectives > 0)
+                mine[n++] = (struct pw_comm_group){
+                    .uid = row->uid, .collectives = row->collectives, .size = row->size};
+        }
+    n = join_comms(mine, n);
+    void *all;
+    n = pw_job_allgather(job, mine, n, sizeof(*mine), &all);
+    free(mine);
+    in->comms = all;
+    in->ncomms = join_comms(in->comms, n);
+    int64_t next = 0;
+    for (size_t c = 0; c < in->ncomms; c++) {
+        in->comms[c].first = next;
+        next += in->comms[c].collectives;
+    }
+    in->n = (size_t)next;
+}
+
+int64_t pw_instances_find(const struct pw_instances *in, const struct pw_input *input,
+                          const struct pw_row_comm_event *event)
+{
+    if (pw_op_info(event->op)->cls != PW_CLASS_COLL || event->comm < 0 ||
+        (size_t)event->comm >= input->ncomms)
+        return -1;
+    struct pw_comm_group key = {.uid = input->comms[event->comm].uid};
+    const struct pw_comm_group *found =
+        in->ncomms ? bsearch(&key, in->comms, in->ncomms, sizeof(key), by_uid) : NULL;
+    if (!found || event->seq < 0 || event->seq >= found->collectives)
+        return -1;
+    return found->first + event->seq;
+}
+
+const struct pw_comm_group *pw_instances_comm(const struct pw_instances *in, size_t instance)
+{
+    size_t low = 0, high = in->ncomms;
+    while (low + 1 < high) {
+        size_t middle = low + (high - low) / 2;
+        if ((size_t)in->comms[middle].first <= instance)
+            low = middle;
+        else
+            high = middle;
+    }
+    return &in->comms[low];
+}
+
+static struct pw_instance describe(const struct pw_job *job, const struct pw_input *input,
+                                   const struct pw_row_comm_event *event)
+{
+    int64_t enter = pw_input_time(input, event->start) - job->epoch_ns;
+    int64_t leave = pw_input_time(input, event->end) - job->epoch_ns;
+    ptrdiff_t step = pw_input_step_at(input, event->start);
+    return (struct pw_instance){
+        .first_enter = enter,
+        .last_enter = enter,
+        .second_enter = INT64_MIN,
+        .first_exit = leave,
+        .last_exit = leave,
+        .root_enter = (event->flags & PW_EVENT_ROOT) ? enter : INT64_MAX,
+        .bytes = event->sent_bytes > event->recv_bytes ? event->sent_bytes : event->recv_bytes,
+        .error_ns = pw_input_clock_error(input),
+        .step = step < 0 ? -1 : pw_job_step_index(job, input->steps[step].step),
+        .last_rank = (int32_t)input->rank,
+        .nranks = 1,
+        .op = event->op,
+        .source = event->source,
+    };
+}
+
+struct fold {
+    struct pw_instances *instances;
+    const struct pw_job *job;
+};
+
+static void fold_event(void *context, const struct pw_input *input,
+                       const struct pw_row_comm_event *event)
+{
+    struct fold *fold = context;
+    int64_t at = pw_instances_find(fold->instances, input, event);
+    if (at < 0)
+        return;
+    struct pw_instance one = describe(fold->job, input, event);
+    pw_instance_join(&fold->instances->items[at], &one);
+}
+
+int pw_instances_build(struct pw_instances *in, struct pw_job *job)
+{
+    *in = (struct pw_instances){0};
+    agree_on_comms(in, job);
+    in->items = calloc(in->n + 1, sizeof(*in->items));
+    in->waits = calloc(in->n + 1, sizeof(*in->waits));
+    int ok = in->items && in->waits, all_ok;
+    MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, job->comm);
+    if (!all_ok)
+        return -ENOMEM;
+    struct fold fold = {in, job};
+    for (size_t i = 0; i < job->ninputs; i++)
+        if (pw_events_read(&job->inputs[i], fold_event, &fold))
+            pw_job_note(job, job->inputs[i].rank, "damaged", 1, "/events/comm ends early");
+    pw_reduce_instances(in->items, in->n, job->comm);
+    return 0;
+}
+
+void pw_instances_share_waits(struct pw_instances *in, const struct pw_job *job)
+{
+    pw_reduce_waits(in->waits, in->n, job->comm);
+}
+
+void pw_instances_fini(struct pw_instances *in)
+{
+    free(in->comms);
+    free(in->items);
+    free(in->waits);
+}

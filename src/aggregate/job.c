@@ -1,0 +1,412 @@
+/* Agrees on what is merged; see job.h. */
+#include "aggregate/job.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/h5reader.h"
+#include "core/log.h"
+
+enum { PATH_SIZE = 320 }; /* of a file's name inside the directory */
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+size_t pw_job_allgather(const struct pw_job *job, const void *mine, size_t count, size_t size,
+                        void **all)
+{
+    int bytes = (int)(count * size), *counts = calloc((size_t)job->processes * 2, sizeof(*counts));
+    int *starts = counts + job->processes, total = 0;
+    MPI_Allgather(&bytes, 1, MPI_INT, counts, 1, MPI_INT, job->comm);
+    for (int p = 0; p < job->processes; p++) {
+        starts[p] = total;
+        total += counts[p];
+    }
+    char *items = malloc((size_t)total + 1);
+    MPI_Allgatherv(mine, bytes, MPI_BYTE, items, counts, starts, MPI_BYTE, job->comm);
+    free(counts);
+    *all = items;
+    return (size_t)total / size;
+}
+
+void pw_job_note(struct pw_job *job, int64_t rank, const char *what, int64_t count,
+                 const char *detail)
+{
+    struct pw_row_c_completeness *notes =
+        realloc(job->notes, (job->nnotes + 1) * sizeof(*job->notes));
+    if (!notes)
+        return;
+    job->notes = notes;
+    struct pw_row_c_completeness *row = &notes[job->nnotes++];
+    memset(row, 0, sizeof(*row));
+    row->rank = (int32_t)rank;
+    row->count = count;
+    snprintf(row->what, sizeof(row->what), "%s", what);
+    snprintf(row->detail, sizeof(row->detail), "%s", detail);
+}
+
+void pw_job_gather_notes(struct pw_job *job)
+{
+    void *all;
+    size_t n = pw_job_allgather(job, job->notes, job->nnotes, sizeof(*job->notes), &all);
+    free(job->notes);
+    job->notes = all;
+    job->nnotes = n;
+}
+
+/* "rank-00012.h5" and, for ranks that were not closed in order, "rank-00012.h5.part". */
+static int is_rank_file(const char *name)
+{
+    if (strncmp(name, "rank-", 5) != 0 || !isdigit((unsigned char)name[5]))
+        return 0;
+    const char *end = name + 5 + strspn(name + 5, "0123456789");
+    return strcmp(end, ".h5") == 0 || strcmp(end, ".h5.part") == 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+/* Sorted names; a .part beside its finished file is left out. NULL when the directory is unreadable. */
+static char (*list_files(const char *dir, size_t *count))[PATH_SIZE]
+{
+    DIR *stream = opendir(dir);
+    char(*names)[PATH_SIZE] = NULL;
+    size_t n = 0, capacity = 0;
+    if (!stream)
+        return NULL;
+    for (struct dirent *entry = readdir(stream); entry; entry = readdir(stream)) {
+        if (!is_rank_file(entry->d_name))
+            continue;
+        if (n == capacity) {
+            capacity = capacity ? capacity * 2 : 64;
+            names = realloc(names, capacity * PATH_SIZE);
+        }
+        memset(names[n], 0, PATH_SIZE);
+        snprintf(names[n++], PATH_SIZE, "%s", entry->d_name);
+    }
+    closedir(stream);
+    names = names ? names : calloc(1, PATH_SIZE);
+    qsort(names, n, PATH_SIZE, by_name);
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t length = kept ? strlen(names[kept - 1]) : 0;
+        if (!kept || strncmp(names[i], names[kept - 1], length) != 0)
+            memmove(names[kept++], names[i], PATH_SIZE);
+    }
+    *count = kept;
+    return names;
+}
+
+/* A contiguous share each, so that what a process writes is contiguous too. */
+static void open_share(struct pw_job *job, const char *dir, char (*names)[PATH_SIZE], size_t n)
+{
+    size_t first = n * (size_t)job->process / (size_t)job->processes;
+    size_t end = n * ((size_t)job->process + 1) / (size_t)job->processes;
+    job->inputs = calloc(end - first + 1, sizeof(*job->inputs));
+    for (size_t i = first; i < end && job->inputs; i++) {
+        char path[4352], problem[256];
+        snprintf(path, sizeof(path), "%.4000s/%s", dir, names[i]);
+        if (pw_input_open(path, &job->inputs[job->ninputs], problem, sizeof(problem)) == 0)
+            job->ninputs++;
+        else {
+            char detail[700];
+            snprintf(detail, sizeof(detail), "%s %s", names[i], problem);
+            pw_job_note(job, -1, "unreadable", 1, detail);
+        }
+    }
+}
+
+/* What every process must know of every file. */
+struct summary {
+    int64_t rank, world_size, complete, dropped, exit_code, exit_signal, events;
+    int64_t start_unix_ns, end_unix_ns, run_ns, overhead_ns, first_ns;
+    int64_t has_knots, keep;
+    char hostname[64], job[64], clock_domain[128], command[512];
+};
+
+static void summarise(const struct pw_input *s, struct summary *out)
+{
+    memset(out, 0, sizeof(*out));
+    out->rank = s->rank;
+    out->world_size = s->world_size;
+    out->complete = s->complete;
+    out->dropped = s->dropped;
+    out->exit_code = s->exit_code;
+    out->exit_signal = s->exit_signal;
+    out->events = s->events;
+    out->start_unix_ns = s->start_unix_ns;
+    out->end_unix_ns = s->end_unix_ns;
+    out->run_ns = s->end_unix_ns > s->start_unix_ns ? s->end_unix_ns - s->start_unix_ns : -1;
+    out->overhead_ns = (int64_t)(s->event_cost_ns * (double)s->events + s->sync_ns);
+    out->has_knots = s->nknots > 0;
+    memcpy(out->hostname, s->hostname, sizeof(out->hostname));
+    memcpy(out->job, s->job, sizeof(out->job));
+    memcpy(out->clock_domain, s->clock_domain, sizeof(out->clock_domain));
+    memcpy(out->command, s->command, sizeof(out->command));
+}
+
+/* Decides, alike on all processes, which files are used: those of the first file's job and world, the
+ * first of each rank. */
+static void select_files(struct pw_job *job, struct summary *all, size_t n)
+{
+    char *taken = calloc((size_t)job->nranks, 1);
+    for (size_t i = 0; i < n; i++) {
+        const char *why = NULL;
+        if (strcmp(all[i].job, all[0].job) != 0)
+            why = "is of another job";
+        else if (all[i].world_size != job->nranks)
+            why = "is of a world of another size";
+        else if (taken[all[i].rank])
+            why = "is there twice";
+        all[i].keep = !why;
+        if (why && job->process == 0)
+            pw_job_note(job, all[i].rank, "left_out", 1, why);
+        if (!why)
+            taken[all[i].rank] = 1;
+    }
+    free(taken);
+}
+
+static void drop_unselected(struct pw_job *job, const struct summary *mine)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < job->ninputs; i++) {
+        if (mine[i].keep)
+            job->inputs[kept++] = job->inputs[i];
+        else
+            pw_input_close(&job->inputs[i]);
+    }
+    job->ninputs = kept;
+}
+
+static void fill_ranks(struct pw_job *job, const struct summary *all, size_t n)
+{
+    for (int64_t r = 0; r < job->nranks; r++)
+        job->ranks[r] = (struct pw_row_c_rank){
+            .rank = (int32_t)r, .exit_code = -1, .clock_error_ns = -1, .run_ns = -1, .overhead_ns = -1};
+    job->start_unix_ns = INT64_MAX;
+    for (size_t i = 0; i < n; i++) {
+        if (!all[i].keep)
+            continue;
+        struct pw_row_c_rank *row = &job->ranks[all[i].rank];
+        row->present = 1;
+        row->complete = (uint8_t)all[i].complete;
+        row->dropped_events = all[i].dropped;
+        row->events = all[i].events;
+        row->exit_code = (int32_t)all[i].exit_code;
+        row->exit_signal = (int32_t)all[i].exit_signal;
+        row->run_ns = all[i].run_ns;
+        row->overhead_ns = all[i].overhead_ns;
+        memcpy(row->hostname, all[i].hostname, sizeof(row->hostname));
+        job->start_unix_ns = smaller(job->start_unix_ns, all[i].start_unix_ns);
+        job->end_unix_ns =
+            all[i].end_unix_ns > job->end_unix_ns ? all[i].end_unix_ns : job->end_unix_ns;
+    }
+    memcpy(job->job_id, all[0].job, sizeof(job->job_id));
+    memcpy(job->command, all[0].command, sizeof(job->command));
+}
+
+static void note_missing(struct pw_job *job)
+{
+    for (int64_t r = 0; r < job->nranks && job->process == 0; r++) {
+        const struct pw_row_c_rank *row = &job->ranks[r];
+        if (!row->present)
+            pw_job_note(job, r, "missing", 1, "no rank file");
+        else if (row->complete == 0)
+            pw_job_note(job, r, "incomplete", 1, "its collector did not close the file");
+        if (row->present && row->dropped_events)
+            pw_job_note(job, r, "dropped_events", row->dropped_events, "the ring was full");
+        if (row->present && row->exit_signal)
+            pw_job_note(job, r, "killed", row->exit_signal, "a signal ended the program");
+    }
+}
+
+/* Files of the reference's clock domain need no map; others need knots of their own. */
+static void align_clocks(struct pw_job *job, const struct summary *all, size_t n)
+{
+    const struct summary *reference = NULL;
+    for (size_t i = 0; i < n; i++)
+        if (all[i].keep && (!reference || all[i].rank < reference->rank))
+            reference = &all[i];
+    for (size_t i = 0; i < job->ninputs; i++) {
+        struct pw_input *s = &job->inputs[i];
+        int same = reference && strcmp(s->clock_domain, reference->clock_domain) == 0;
+        s->aligned = same || s->nknots > 0;
+    }
+}
+
+static void share_clock_errors(struct pw_job *job)
+{
+    int64_t *errors = malloc(sizeof(*errors) * (size_t)job->nranks);
+    for (int64_t r = 0; r < job->nranks; r++)
+        errors[r] = -2;
+    int64_t first = INT64_MAX;
+    for (size_t i = 0; i < job->ninputs; i++) {
+        const struct pw_input *s = &job->inputs[i];
+        errors[s->rank] = pw_input_clock_error(s);
+        struct pw_row_comm_event event;
+        if (s->nsteps)
+            first = smaller(first, pw_input_time(s, s->steps[0].start));
+        else if (s->events && pw_h5_read_rows(s->file, PW_TABLE_comm_event, 0, 1, &event) == 0)
+            first = smaller(first, pw_input_time(s, event.start));
+    }
+    MPI_Allreduce(MPI_IN_PLACE, errors, (int)job->nranks, MPI_INT64_T, MPI_MAX, job->comm);
+    MPI_Allreduce(&first, &job->epoch_ns, 1, MPI_INT64_T, MPI_MIN, job->comm);
+    job->epoch_ns = job->epoch_ns == INT64_MAX ? 0 : job->epoch_ns;
+    for (int64_t r = 0; r < job->nranks; r++) {
+        if (!job->ranks[r].present)
+            continue;
+        job->ranks[r].clock_error_ns = errors[r];
+        if (errors[r] < 0)
+            job->clock_error_max_ns = -1;
+        else if (job->clock_error_max_ns >= 0 && errors[r] > job->clock_error_max_ns)
+            job->clock_error_max_ns = errors[r];
+        if (errors[r] < 0 && job->process == 0)
+            pw_job_note(job, r, "unaligned_clock", 1, "its clock was not synchronised with rank 0's");
+    }
+    free(errors);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static size_t unique(int64_t *numbers, size_t n)
+{
+    size_t kept = 0;
+    qsort(numbers, n, sizeof(*numbers), by_number);
+    for (size_t i = 0; i < n; i++)
+        if (!kept || numbers[kept - 1] != numbers[i])
+            numbers[kept++] = numbers[i];
+    return kept;
+}
+
+static void agree_on_steps(struct pw_job *job)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < job->ninputs; i++)
+        n += job->inputs[i].nsteps;
+    int64_t *mine = malloc(sizeof(*mine) * (n + 1));
+    n = 0;
+    for (size_t i = 0; i < job->ninputs; i++)
+        for (size_t s = 0; s < job->inputs[i].nsteps; s++)
+            mine[n++] = job->inputs[i].steps[s].step;
+    n = unique(mine, n);
+    void *all;
+    n = pw_job_allgather(job, mine, n, sizeof(*mine), &all);
+    free(mine);
+    job->step_numbers = all;
+    job->nsteps = unique(job->step_numbers, n);
+}
+
+static int by_host(const void *a, const void *b)
+{
+    return strncmp(a, b, 64);
+}
+
+static int64_t count_hosts(const struct pw_job *job)
+{
+    char(*names)[64] = calloc((size_t)job->nranks, 64);
+    int64_t hosts = 0;
+    for (int64_t r = 0; r < job->nranks; r++)
+        memcpy(names[r], job->ranks[r].hostname, 64);
+    qsort(names, (size_t)job->nranks, 64, by_host);
+    for (int64_t r = 0; r < job->nranks; r++)
+        if (names[r][0] && (r == 0 || strncmp(names[r], names[r - 1], 64) != 0))
+            hosts++;
+    free(names);
+    return hosts;
+}
+
+static int agree(struct pw_job *job)
+{
+    struct summary *mine = calloc(job->ninputs + 1, sizeof(*mine)), *all;
+    void *gathered;
+    for (size_t i = 0; i < job->ninputs; i++)
+        summarise(&job->inputs[i], &mine[i]);
+    size_t n = pw_job_allgather(job, mine, job->ninputs, sizeof(*mine), &gathered);
+    all = gathered;
+    if (n == 0) {
+        free(mine);
+        free(all);
+        return -ENODATA;
+    }
+    job->nranks = all[0].world_size;
+    job->ranks = calloc((size_t)job->nranks, sizeof(*job->ranks));
+    select_files(job, all, n);
+
+    size_t before = 0; /* files of the processes before this one */
+    unsigned long count = job->ninputs, sum = 0;
+    MPI_Exscan(&count, &sum, 1, MPI_UNSIGNED_LONG, MPI_SUM, job->comm);
+    before = job->process ? sum : 0;
+    drop_unselected(job, all + before);
+
+    fill_ranks(job, all, n);
+    note_missing(job);
+    align_clocks(job, all, n);
+    share_clock_errors(job);
+    agree_on_steps(job);
+    job->nhosts = count_hosts(job);
+    free(mine);
+    free(all);
+    return 0;
+}
+
+int pw_job_open(struct pw_job *job, MPI_Comm comm, const char *dir)
+{
+    *job = (struct pw_job){.comm = comm};
+    MPI_Comm_rank(comm, &job->process);
+    MPI_Comm_size(comm, &job->processes);
+
+    char(*names)[PATH_SIZE] = NULL;
+    size_t n = 0;
+    int64_t found = -1;
+    if (job->process == 0) {
+        names = list_files(dir, &n);
+        found = names ? (int64_t)n : -1;
+    }
+    MPI_Bcast(&found, 1, MPI_INT64_T, 0, comm);
+    if (found <= 0) {
+        if (job->process == 0)
+            pw_error(found < 0 ? "cannot read the directory %s" : "no rank files in %s", dir);
+        free(names);
+        return -ENOENT;
+    }
+    if (job->process != 0)
+        names = calloc((size_t)found, PATH_SIZE);
+    MPI_Bcast(names, (int)(found * PATH_SIZE), MPI_CHAR, 0, comm);
+    open_share(job, dir, names, (size_t)found);
+    free(names);
+    int err = agree(job);
+    if (err && job->process == 0)
+        pw_error("none of the %lld rank files in %s can be read", (long long)found, dir);
+    return err;
+}
+
+void pw_job_close(struct pw_job *job)
+{
+    for (size_t i = 0; i < job->ninputs; i++)
+        pw_input_close(&job->inputs[i]);
+    free(job->inputs);
+    free(job->ranks);
+    free(job->step_numbers);
+    free(job->notes);
+}
+
+ptrdiff_t pw_job_step_index(const struct pw_job *job, int64_t step)
+{
+    const int64_t *found =
+        job->nsteps ? bsearch(&step, job->step_numbers, job->nsteps, sizeof(step), by_number) : NULL;
+    return found ? found - job->step_numbers : -1;
+}

@@ -1,0 +1,195 @@
+/* Columns of the step trace, and their gathering; see matrix.h. */
+#include "aggregate/matrix.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The ranks from the first that this process has a file of to the first of the next process; process 0
+ * also takes those before, so that missing ranks are somebody's. */
+static void choose_columns(struct pw_share *share, const struct pw_job *job)
+{
+    int64_t mine = job->ninputs ? job->inputs[0].rank : -1;
+    int64_t *first = malloc(sizeof(*first) * (size_t)job->processes);
+    MPI_Allgather(&mine, 1, MPI_INT64_T, first, 1, MPI_INT64_T, job->comm);
+    int64_t next = job->nranks;
+    for (int p = job->processes - 1; p >= 0; p--) {
+        int64_t begin = p == 0 ? 0 : first[p] < 0 ? next : first[p];
+        if (p == job->process) {
+            share->first = (size_t)begin;
+            share->count = (size_t)(next - begin);
+        }
+        next = begin;
+    }
+    free(first);
+}
+
+static int allocate(struct pw_share *share, size_t nsteps)
+{
+    size_t cells = nsteps * share->count;
+    share->steps = malloc(sizeof(*share->steps) * (cells + 1));
+    share->phases = malloc(sizeof(*share->phases) * (cells + 1));
+    share->step_start = malloc(sizeof(int64_t) * (nsteps + 1));
+    share->step_end = malloc(sizeof(int64_t) * (nsteps + 1));
+    share->step_recorded = malloc(sizeof(int64_t) * (nsteps + 1));
+    if (!share->steps || !share->phases || !share->step_start || !share->step_end ||
+        !share->step_recorded)
+        return -ENOMEM;
+    memset(share->steps, 0xff, sizeof(*share->steps) * cells); /* -1: not known */
+    memset(share->phases, 0xff, sizeof(*share->phases) * cells);
+    for (size_t s = 0; s < nsteps; s++) {
+        share->step_start[s] = INT64_MAX;
+        share->step_end[s] = INT64_MIN;
+        share->step_recorded[s] = -1;
+    }
+    return 0;
+}
+
+static void take_trace(struct pw_share *share, const struct pw_job *job, size_t column,
+                       const struct pw_ranktrace *trace)
+{
+    for (size_t s = 0; s < job->nsteps; s++) {
+        share->steps[s * share->count + column] = trace->steps[s];
+        share->phases[s * share->count + column] = trace->phases[s];
+        if (trace->steps[s].total_ns < 0)
+            continue;
+        if (trace->recorded[3 * s] < share->step_start[s])
+            share->step_start[s] = trace->recorded[3 * s];
+        if (trace->recorded[3 * s + 1] > share->step_end[s])
+            share->step_end[s] = trace->recorded[3 * s + 1];
+        if (trace->recorded[3 * s + 2] > share->step_recorded[s])
+            share->step_recorded[s] = trace->recorded[3 * s + 2];
+    }
+}
+
+static int take_pairs(struct pw_share *share, const struct pw_ranktrace *trace)
+{
+    struct pw_pair *pairs =
+        realloc(share->pairs, sizeof(*pairs) * (share->npairs + trace->npairs + 1));
+    if (!pairs)
+        return -ENOMEM;
+    if (trace->npairs)
+        memcpy(pairs + share->npairs, trace->pairs, sizeof(*pairs) * trace->npairs);
+    share->pairs = pairs;
+    share->npairs += trace->npairs;
+    return 0;
+}
+
+int pw_share_build(struct pw_share *share, struct pw_job *job, struct pw_instances *instances)
+{
+    *share = (struct pw_share){0};
+    choose_columns(share, job);
+    int err = allocate(share, job->nsteps);
+    for (size_t i = 0; i < job->ninputs && !err; i++) {
+        struct pw_ranktrace trace;
+        const struct pw_input *input = &job->inputs[i];
+        err = pw_ranktrace_build(job, instances, input, &trace);
+        if (err && err != -ENOMEM) {
+            pw_job_note(job, input->rank, "damaged", 1, "its events or ranges end early");
+            err = 0;
+        }
+        size_t column = (size_t)input->rank - share->first;
+        if (!err && column < share->count)
+            take_trace(share, job, column, &trace);
+        err = err ? err : take_pairs(share, &trace);
+        pw_ranktrace_fini(&trace);
+    }
+    int worst;
+    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
+    if (worst)
+        return worst;
+    MPI_Allreduce(MPI_IN_PLACE, share->step_start, (int)job->nsteps, MPI_INT64_T, MPI_MIN, job->comm);
+    MPI_Allreduce(MPI_IN_PLACE, share->step_end, (int)job->nsteps, MPI_INT64_T, MPI_MAX, job->comm);
+    MPI_Allreduce(MPI_IN_PLACE, share->step_recorded, (int)job->nsteps, MPI_INT64_T, MPI_MAX,
+                  job->comm);
+    return 0;
+}
+
+void pw_share_fini(struct pw_share *share)
+{
+    free(share->steps);
+    free(share->phases);
+    free(share->step_start);
+    free(share->step_end);
+    free(share->step_recorded);
+    free(share->pairs);
+}
+
+enum { OWN, TOTAL, USEFUL, PHASE_0, CELL = PHASE_0 + PW_PHASES };
+
+static void pack_cell(const struct pw_row_c_step_trace *step, const struct pw_row_c_phase_trace *phase,
+                      int64_t cell[CELL])
+{
+    cell[OWN] = step->own_ns;
+    cell[TOTAL] = step->total_ns;
+    cell[USEFUL] = step->compute_ns;
+    cell[PHASE_0] = phase->data_ns;
+    cell[PHASE_0 + 1] = phase->forward_ns;
+    cell[PHASE_0 + 2] = phase->backward_ns;
+    cell[PHASE_0 + 3] = phase->allreduce_ns;
+    cell[PHASE_0 + 4] = phase->optimizer_ns;
+    cell[PHASE_0 + 5] = phase->other_ns;
+}
+
+static void unpack_cell(struct pw_matrix *m, size_t at, const int64_t cell[CELL])
+{
+    m->own_ns[at] = cell[OWN];
+    m->total_ns[at] = cell[TOTAL];
+    m->useful_ns[at] = cell[USEFUL];
+    memcpy(&m->phase_ns[at * PW_PHASES], &cell[PHASE_0], sizeof(int64_t) * PW_PHASES);
+}
+
+static int allocate_matrix(struct pw_matrix *m)
+{
+    size_t cells = m->nsteps * m->nranks + 1;
+    m->own_ns = malloc(sizeof(int64_t) * cells);
+    m->total_ns = malloc(sizeof(int64_t) * cells);
+    m->useful_ns = malloc(sizeof(int64_t) * cells);
+    m->phase_ns = malloc(sizeof(int64_t) * cells * PW_PHASES);
+    return m->own_ns && m->total_ns && m->useful_ns && m->phase_ns ? 0 : -ENOMEM;
+}
+
+/* One step at a time: neither a message nor a buffer grows with the number of steps. */
+static void gather_steps(struct pw_matrix *m, const struct pw_job *job, const struct pw_share *share,
+                         int64_t *send, int64_t *receive, const int *counts, const int *starts)
+{
+    for (size_t s = 0; s < job->nsteps; s++) {
+        for (size_t c = 0; c < share->count; c++)
+            pack_cell(&share->steps[s * share->count + c], &share->phases[s * share->count + c],
+                      send + c * CELL);
+        MPI_Gatherv(send, (int)(share->count * CELL), MPI_INT64_T, receive, counts, starts,
+                    MPI_INT64_T, 0, job->comm);
+        for (size_t r = 0; r < m->nranks; r++)
+            unpack_cell(m, s * m->nranks + r, receive + r * CELL);
+    }
+}
+
+int pw_matrix_gather(struct pw_matrix *m, const struct pw_job *job, const struct pw_share *share)
+{
+    *m = (struct pw_matrix){.nsteps = job->nsteps};
+    m->nranks = job->process == 0 ? (size_t)job->nranks : 0;
+    int *counts = calloc(2 * (size_t)job->processes, sizeof(*counts));
+    int *starts = counts + job->processes, mine = (int)(share->count * CELL);
+    int64_t *send = malloc(sizeof(int64_t) * CELL * (share->count + 1));
+    int64_t *receive = malloc(sizeof(int64_t) * CELL * (m->nranks + 1));
+    int err = counts && send && receive ? allocate_matrix(m) : -ENOMEM, worst;
+    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
+    if (!worst) {
+        MPI_Gather(&mine, 1, MPI_INT, counts, 1, MPI_INT, 0, job->comm);
+        for (int p = 1; p < job->processes; p++)
+            starts[p] = starts[p - 1] + counts[p - 1];
+        gather_steps(m, job, share, send, receive, counts, starts);
+    }
+    free(counts);
+    free(send);
+    free(receive);
+    return worst;
+}
+
+void pw_matrix_fini(struct pw_matrix *m)
+{
+    free(m->own_ns);
+    free(m->total_ns);
+    free(m->useful_ns);
+    free(m->phase_ns);
+}

@@ -1,0 +1,19 @@
+/* Algorithm and bus bandwidth of collectives (nccl-tests, doc/PERFORMANCE.md). */
+#ifndef PW_ANALYSIS_BANDWIDTH_H
+#define PW_ANALYSIS_BANDWIDTH_H
+
+#include <stdint.h>
+
+#include "core/ops.h"
+
+/* k such that bus bandwidth = k x algorithm bandwidth on n ranks; 0 when the operation moves no data of
+ * its own. */
+double pw_busbw_factor(enum pw_op_factor factor, int64_t nranks);
+
+/* Bytes per second of `bytes` in `transfer_ns`; 0 when either is not positive. */
+double pw_algbw(int64_t bytes, int64_t transfer_ns);
+
+/* Size class of a message: the smallest 2^k - 1 >= bytes, 0 for 0. */
+int64_t pw_size_class(int64_t bytes);
+
+#endif

@@ -1,0 +1,18 @@
+/* Sets of time as sorted, disjoint half-open intervals. */
+#ifndef PW_ANALYSIS_INTERVALS_H
+#define PW_ANALYSIS_INTERVALS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct pw_interval {
+    int64_t start, end; /* ns; empty when end <= start */
+};
+
+/* Sorts and joins `v` in place so that it is a set; the number of intervals left. */
+size_t pw_intervals_union(struct pw_interval *v, size_t n);
+
+/* Length of set `v` inside [window.start, window.end), ns. */
+int64_t pw_intervals_within(const struct pw_interval *v, size_t n, struct pw_interval window);
+
+#endif

@@ -1,0 +1,44 @@
+/* Reports over a loaded cluster file. Called by `profwrap report` and at the end of `profwrap run`.
+ *
+ * The text report begins with the one sentence that matters, then has these sections: job,
+ * completeness, steps, phases, collectives, p2p, stragglers, efficiency, advice.
+ *
+ * The JSON report is one object with the keys job, completeness, clock, steps, step_trace,
+ * collectives, stragglers, hosts, links, whatif, efficiency, operators, data_pipeline, utilisation,
+ * memory, advice. It is always whole: `sections` and `top` are the text's. null means "not known".
+ * This version does not compute hosts, whatif, operators, data_pipeline, utilisation and memory, which
+ * are null; links are the pairs of ranks that exchanged messages, most bytes first and at most
+ * PW_REPORT_JSON_LINKS of them, whose score is null. both per_step arrays are null above
+ * PW_REPORT_JSON_STEPS steps, and step_trace.per_step[].ranks when steps x ranks is above
+ * PW_REPORT_JSON_CELLS: they are in cluster.h5, /steps and /step_trace. */
+#ifndef PW_ANALYSIS_REPORT_REPORT_H
+#define PW_ANALYSIS_REPORT_REPORT_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "core/cluster.h"
+
+enum { PW_REPORT_WIDTH = 100, PW_REPORT_TOP = 12 };
+enum { PW_REPORT_JSON_LINKS = 10000, PW_REPORT_JSON_STEPS = 20000, PW_REPORT_JSON_CELLS = 16384 };
+
+struct pw_report_options {
+    const char *sections; /* names separated by commas; NULL or "" for all */
+    int top;              /* rows of each table; 0 for all */
+    int width;            /* columns; 0 for PW_REPORT_WIDTH; at least 60 are used */
+};
+
+/* 0, -ENOMEM, -EINVAL for an unknown section, or -EIO when `out` has an error. */
+int pw_report_text(FILE *out, const struct pw_cluster *cluster,
+                   const struct pw_report_options *options);
+int pw_report_json(FILE *out, const struct pw_cluster *cluster,
+                   const struct pw_report_options *options);
+
+/* 0 when every name of the list is a section's; else -EINVAL and one sentence in `problem`. */
+int pw_report_sections_check(const char *sections, char *problem, size_t size);
+
+/* The sentence that the text report begins with, on one line and without its end of line. 0 or
+ * -ENOMEM. */
+int pw_report_headline(const struct pw_cluster *cluster, char *out, size_t size);
+
+#endif

@@ -1,0 +1,18 @@
+/* The sections of the text report; text.c has the table. Each prints its body below the title that the
+ * driver printed, and returns 0 or -ENOMEM. */
+#ifndef PW_ANALYSIS_REPORT_SECTIONS_H
+#define PW_ANALYSIS_REPORT_SECTIONS_H
+
+#include "analysis/report/page.h"
+
+int pw_section_job(const struct pw_page *page);
+int pw_section_completeness(const struct pw_page *page);
+int pw_section_steps(const struct pw_page *page);
+int pw_section_phases(const struct pw_page *page);
+int pw_section_collectives(const struct pw_page *page);
+int pw_section_p2p(const struct pw_page *page);
+int pw_section_stragglers(const struct pw_page *page);
+int pw_section_efficiency(const struct pw_page *page);
+int pw_section_advice(const struct pw_page *page);
+
+#endif

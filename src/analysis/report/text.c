@@ -1,0 +1,126 @@
+/* The text report: its sections in order, and which of them are wanted. */
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "analysis/report/headline.h"
+#include "analysis/report/page.h"
+#include "analysis/report/report.h"
+#include "analysis/report/sections.h"
+
+enum { WIDTH_LEAST = 60 };
+
+static const struct section {
+    const char *name, *title;
+    int (*print)(const struct pw_page *page);
+} sections[] = {
+    {"job", "Job", pw_section_job},
+    {"completeness", "What these figures rest on", pw_section_completeness},
+    {"steps", "Steps: where each rank's time goes", pw_section_steps},
+    {"phases", "Phases: each rank's own work, without waiting for other ranks", pw_section_phases},
+    {"collectives", "Collective operations: waiting and transfer apart", pw_section_collectives},
+    {"p2p", "Point-to-point messages", pw_section_p2p},
+    {"stragglers", "Stragglers", pw_section_stragglers},
+    {"efficiency", "Efficiency", pw_section_efficiency},
+    {"advice", "What to do", pw_section_advice},
+};
+enum { SECTIONS = sizeof(sections) / sizeof(sections[0]) };
+
+/* The word of the list that begins at *at: *length bytes without the spaces around it; *at moves past
+ * the comma, or is NULL after the last word. */
+static const char *next_word(const char **at, size_t *length)
+{
+    const char *word = *at + strspn(*at, " ");
+    const char *comma = strchr(word, ',');
+    *length = comma ? (size_t)(comma - word) : strlen(word);
+    while (*length && word[*length - 1] == ' ')
+        --*length;
+    *at = comma ? comma + 1 : NULL;
+    return word;
+}
+
+static bool is_section(const struct section *section, const char *word, size_t length)
+{
+    return strlen(section->name) == length && strncmp(section->name, word, length) == 0;
+}
+
+static bool is_wanted(const struct section *section, const char *list)
+{
+    if (!list || !*list)
+        return true;
+    for (const char *at = list; at;) {
+        size_t length;
+        const char *word = next_word(&at, &length);
+        if (is_section(section, word, length))
+            return true;
+    }
+    return false;
+}
+
+static void describe_unknown(const char *word, size_t length, char *problem, size_t size)
+{
+    int shown = length < 40 ? (int)length : 40;
+    int n = snprintf(problem, size, "there is no section '%.*s'; sections are", shown, word);
+    for (int i = 0; i < SECTIONS && n > 0 && (size_t)n < size; i++)
+        n += snprintf(problem + n, size - (size_t)n, "%s %s", i ? "," : "", sections[i].name);
+}
+
+int pw_report_sections_check(const char *list, char *problem, size_t size)
+{
+    for (const char *at = list && *list ? list : NULL; at;) {
+        size_t length;
+        const char *word = next_word(&at, &length);
+        bool known = false;
+        for (int i = 0; i < SECTIONS; i++)
+            known |= is_section(&sections[i], word, length);
+        if (known)
+            continue;
+        describe_unknown(word, length, problem, size);
+        return -EINVAL;
+    }
+    return 0;
+}
+
+static int print_top(const struct pw_page *page)
+{
+    char text[PW_HEADLINE_BYTES];
+    pw_headline_write(page->figures, text, sizeof(text));
+    int err = pw_page_print(page, 0, 2, "%s", text);
+    pw_headline_missing(page->figures, text, sizeof(text));
+    if (!err && text[0])
+        err = pw_page_print(page, 0, 2, "Incomplete: %s. Figures are of what was recorded.", text);
+    return err;
+}
+
+static int print_section(const struct pw_page *page, const struct section *section)
+{
+    int err = pw_page_print(page, 0, 0, "%s", "");
+    if (!err)
+        err = pw_page_print(page, 0, 0, "%s", section->title);
+    return err ? err : section->print(page);
+}
+
+int pw_report_text(FILE *out, const struct pw_cluster *cluster,
+                   const struct pw_report_options *options)
+{
+    char problem[256];
+    struct pw_figures *figures;
+    int err = pw_report_sections_check(options->sections, problem, sizeof(problem));
+    if (!err)
+        err = pw_figures_create(cluster, &figures);
+    if (err)
+        return err;
+    size_t width = options->width > 0 ? (size_t)options->width : PW_REPORT_WIDTH;
+    struct pw_page page = {
+        .out = out,
+        .width = width < WIDTH_LEAST ? WIDTH_LEAST : width,
+        .top = options->top > 0 ? (size_t)options->top : SIZE_MAX,
+        .figures = figures,
+    };
+    err = print_top(&page);
+    for (int i = 0; i < SECTIONS && !err; i++)
+        if (is_wanted(&sections[i], options->sections))
+            err = print_section(&page, &sections[i]);
+    pw_figures_destroy(figures);
+    return err ? err : ferror(out) ? -EIO : 0;
+}

@@ -1,0 +1,163 @@
+/* What ran, and what the report's figures rest on. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "analysis/report/sections.h"
+#include "core/text.h"
+
+enum { HOSTS_SHOWN = 4 };
+
+/* "ranks 0-3 on node-a, 4-7 on node-b": runs of rows with the same host. */
+static int print_hosts(const struct pw_page *page)
+{
+    const struct pw_row_c_rank *ranks = page->figures->cluster->ranks;
+    size_t n = page->figures->nranks, shown = 0, used = 0;
+    char text[HOSTS_SHOWN * 160 + 32] = "";
+    for (size_t first = 0, last; first < n && shown <= HOSTS_SHOWN; first = last + 1, shown++) {
+        for (last = first; last + 1 < n && strncmp(ranks[last + 1].hostname, ranks[first].hostname,
+                                                   sizeof(pw_s64)) == 0;)
+            last++;
+        char span[64];
+        if (first == last)
+            snprintf(span, sizeof(span), "rank %" PRId32, ranks[first].rank);
+        else
+            snprintf(span, sizeof(span), "ranks %" PRId32 "-%" PRId32, ranks[first].rank,
+                     ranks[last].rank);
+        int bytes = shown == HOSTS_SHOWN ? snprintf(text + used, sizeof(text) - used, "; …")
+                                         : snprintf(text + used, sizeof(text) - used, "%s%.64s: %s",
+                                                    shown ? "; " : "", ranks[first].hostname, span);
+        used += bytes > 0 ? (size_t)bytes : 0;
+    }
+    return shown ? pw_page_property(page, "hosts", "%s", text) : 0;
+}
+
+static int print_steps(const struct pw_page *page)
+{
+    const struct pw_figures *f = page->figures;
+    char mean[32], least[32], most[32], warmup[64] = "";
+    if (f->warmup)
+        snprintf(warmup, sizeof(warmup), "; %" PRId64 " warm-up steps left out", f->warmup);
+    if (!f->measured)
+        return pw_page_property(page, "steps", "none known%s", warmup);
+    return pw_page_property(page, "steps", "%" PRId64 " measured: mean %s, least %s, most %s%s",
+                            f->measured, pw_text_ns(mean, sizeof(mean), f->step_mean_ns),
+                            pw_text_ns(least, sizeof(least), f->step_min_ns),
+                            pw_text_ns(most, sizeof(most), f->step_max_ns), warmup);
+}
+
+int pw_section_job(const struct pw_page *page)
+{
+    const struct pw_figures *f = page->figures;
+    const struct pw_cluster *c = f->cluster;
+    char run[32], hosts[48] = "";
+    int err = 0;
+    if (c->command[0])
+        err = pw_page_property(page, "command", "%.*s", (int)sizeof(c->command), c->command);
+    if (!err && c->job_id[0])
+        err = pw_page_property(page, "job", "%.*s", (int)sizeof(c->job_id), c->job_id);
+    if (f->nhosts > 0)
+        snprintf(hosts, sizeof(hosts), " on %" PRId64 " host%s", f->nhosts,
+                 f->nhosts == 1 ? "" : "s");
+    if (!err)
+        err = pw_page_property(page, "ran", "%" PRId64 " rank%s%s for %s", f->expected,
+                               f->expected == 1 ? "" : "s", hosts,
+                               pw_text_ns(run, sizeof(run), f->run_ns));
+    if (!err)
+        err = print_hosts(page);
+    return err ? err : print_steps(page);
+}
+
+static int print_ranks(const struct pw_page *page)
+{
+    const struct pw_figures *f = page->figures;
+    char failed[64] = "";
+    if (f->failed)
+        snprintf(failed, sizeof(failed), "; %" PRId64 " ended with an error", f->failed);
+    if (f->present == f->expected && !f->unclosed)
+        return pw_page_property(page, "ranks", "all %" PRId64 " present and closed in order%s",
+                                f->expected, failed);
+    char unclosed[64] = "";
+    if (f->unclosed)
+        snprintf(unclosed, sizeof(unclosed), ", %" PRId64 " of them not closed in order",
+                 f->unclosed);
+    return pw_page_property(page, "ranks", "%" PRId64 " of %" PRId64 " present%s%s", f->present,
+                            f->expected, unclosed, failed);
+}
+
+static int print_clock(const struct pw_page *page)
+{
+    const struct pw_figures *f = page->figures;
+    char median[32], most[32];
+    if (f->clock_error_max_ns < 0)
+        return pw_page_property(page, "clocks",
+                                "error not known: times between hosts may be off by any amount");
+    if (f->clock_error_max_ns == 0)
+        return pw_page_property(page, "clocks", "all ranks are on one clock: no error");
+    return pw_page_property(
+        page, "clocks", "error median %s, at most %s; times between ranks below it are marked ~",
+        pw_text_ns(median, sizeof(median), f->clock_error_median_ns),
+        pw_text_ns(most, sizeof(most), f->clock_error_max_ns));
+}
+
+static int print_step_source(const struct pw_page *page)
+{
+    const struct pw_figures *f = page->figures;
+    if (!f->measured)
+        return pw_page_property(page, "steps", "none used");
+    return pw_page_property(page, "steps", "%" PRId64 " used; %s", f->measured,
+                            f->cluster->steps_inferred > 0
+                                ? "inferred from the period of the collectives, not marked by the "
+                                  "program"
+                                : "marked by the program");
+}
+
+static int print_overhead(const struct pw_page *page)
+{
+    const struct pw_figures *f = page->figures;
+    char cost[32], of[32], share[32];
+    if (f->overhead_of_ns <= 0)
+        return pw_page_property(page, "profiling", "cost not known");
+    return pw_page_property(
+        page, "profiling", "cost %s of %s of rank time (%s of the run)",
+        pw_text_ns(cost, sizeof(cost), f->overhead_ns),
+        pw_text_ns(of, sizeof(of), f->overhead_of_ns),
+        pw_page_percent(share, sizeof(share), pw_figures_share(f->overhead_ns, f->overhead_of_ns)));
+}
+
+/* Each row is a loss that the merge met: always shown, whatever `top` is. */
+static int print_losses(const struct pw_page *page)
+{
+    const struct pw_cluster *c = page->figures->cluster;
+    enum { SHOWN = 40 };
+    int err = 0;
+    for (size_t i = 0; i < c->ncompleteness && i < SHOWN && !err; i++) {
+        const struct pw_row_c_completeness *row = &c->completeness[i];
+        char count[32] = "", rank[32] = "all";
+        if (row->count > 0)
+            snprintf(count, sizeof(count), " (%" PRId64 ")", row->count);
+        if (row->rank >= 0)
+            snprintf(rank, sizeof(rank), "rank %" PRId32, row->rank);
+        err = pw_page_property(page, rank, "%.32s%s%s%.256s", row->what, count,
+                               row->detail[0] ? ": " : "", row->detail);
+    }
+    if (!err && c->ncompleteness > SHOWN)
+        err = pw_page_property(page, "and", "%zu more of these, in cluster.h5 /completeness",
+                               c->ncompleteness - SHOWN);
+    return err;
+}
+
+int pw_section_completeness(const struct pw_page *page)
+{
+    const struct pw_figures *f = page->figures;
+    int err = print_ranks(page);
+    if (!err)
+        err = pw_page_property(page, "events", "%" PRId64 " recorded, %" PRId64 " dropped",
+                               f->events, f->dropped_events);
+    if (!err)
+        err = print_clock(page);
+    if (!err)
+        err = print_step_source(page);
+    if (!err)
+        err = print_overhead(page);
+    return err ? err : print_losses(page);
+}

@@ -1,0 +1,140 @@
+/* Stragglers with their evidence, efficiency, and what to do. */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "analysis/report/advice.h"
+#include "analysis/report/grid.h"
+#include "analysis/report/sections.h"
+#include "analysis/report/words.h"
+#include "core/text.h"
+
+static void time_cell(struct pw_grid *grid, int64_t ns)
+{
+    char time[32];
+    pw_grid_cell(grid, "%s", pw_text_ns(time, sizeof(time), ns));
+}
+
+/* "in backward; cause: blocked off the CPU (confidence 80 %): evidence". */
+static void cause_note(struct pw_grid *grid, const struct pw_row_c_straggler *row)
+{
+    const char *phase = pw_words_phase(row->phase), *cause = pw_words_cause(row->cause);
+    char confidence[32], sure[64] = "";
+    if (row->confidence >= 0)
+        snprintf(sure, sizeof(sure), " (confidence %s)",
+                 pw_page_percent(confidence, sizeof(confidence), row->confidence));
+    pw_grid_note(grid, "%s%scause: %s%s%s%.256s", phase, phase[0] ? "; " : "",
+                 cause[0] ? cause : "unknown", sure, row->evidence[0] ? ": " : "", row->evidence);
+}
+
+static int is_lossy(const struct pw_figures *f, int32_t rank)
+{
+    int64_t row = pw_figures_row(f, rank);
+    return row >= 0 && pw_figures_is_lossy(f, (size_t)row);
+}
+
+static int has_lossy(const struct pw_figures *f, size_t count)
+{
+    int found = 0;
+    for (size_t i = 0; i < count; i++)
+        found |= is_lossy(f, f->cluster->stragglers[i].rank);
+    return found;
+}
+
+static void straggler_cells(struct pw_grid *grid, const struct pw_page *page,
+                            const struct pw_row_c_straggler *row)
+{
+    char text[96];
+    pw_grid_cell(grid, "%" PRId32 "%s", row->rank, is_lossy(page->figures, row->rank) ? "!" : "");
+    pw_grid_cell(grid, "%.64s", row->hostname);
+    pw_grid_cell(grid, "%s", pw_enum_name(PW_F_STRAGGLER, row->kind));
+    pw_grid_cell(grid, "%s", pw_words_steps(page->figures, row, text, sizeof(text)));
+    pw_grid_cell(grid, "%s", pw_page_cross_ns(page, text, sizeof(text), row->excess_ns));
+    pw_grid_cell(grid, "%s", pw_page_percent(text, sizeof(text), row->slowdown));
+    time_cell(grid, row->blame_ns);
+    time_cell(grid, row->critical_ns);
+    time_cell(grid, row->gain_ns);
+    cause_note(grid, row);
+}
+
+static int print_stragglers(const struct pw_page *page, size_t count)
+{
+    static const struct pw_grid_column columns[] = {
+        {"rank", 0},    {"host", 1},  {"kind", 1},     {"held back", 1}, {"excess", 0},
+        {"of step", 0}, {"blame", 0}, {"critical", 0}, {"gain", 0},
+    };
+    struct pw_grid grid;
+    pw_grid_init(&grid, columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < count; i++)
+        straggler_cells(&grid, page, &page->figures->cluster->stragglers[i]);
+    int err = pw_grid_print(&grid, page);
+    pw_grid_fini(&grid);
+    return err;
+}
+
+/* Why there are none: an empty table must not read as a clean bill of health. */
+static int print_none(const struct pw_page *page)
+{
+    const struct pw_figures *f = page->figures;
+    char clock[32];
+    if (f->expected < 2)
+        return pw_page_print(page, 2, 2, "None: there is only one rank.");
+    if (!f->measured)
+        return pw_page_print(page, 2, 2, "Not known: without steps, ranks cannot be compared.");
+    return pw_page_print(
+        page, 2, 2,
+        "None in %" PRId64 " measured steps of %" PRId64 " ranks; clock error at most %s.",
+        f->measured, f->present, pw_text_ns(clock, sizeof(clock), f->clock_error_max_ns));
+}
+
+int pw_section_stragglers(const struct pw_page *page)
+{
+    size_t n = page->figures->cluster->nstragglers;
+    size_t count = n < page->top ? n : page->top;
+    if (n == 0)
+        return print_none(page);
+    int err = print_stragglers(page, count);
+    if (!err && count < n)
+        err = pw_page_print(page, 2, 2, "%zu more are not shown (--top 0).", n - count);
+    if (!err && has_lossy(page->figures, count))
+        err = pw_page_print(page, 2, 2,
+                            "! part of what this rank did is missing: its figures are of what was "
+                            "recorded.");
+    if (err)
+        return err;
+    return pw_page_print(page, 2, 2,
+                         "excess: own time above the other ranks' median, median of the steps held "
+                         "back; blame: time that all other ranks together waited for it; critical: "
+                         "time by which it was the last alone; gain: what the job would save if it "
+                         "were as fast as the others.");
+}
+
+int pw_section_efficiency(const struct pw_page *page)
+{
+    const struct pw_figures *f = page->figures;
+    char share[32];
+    if (f->cluster->nefficiency == 0)
+        return pw_page_print(page, 2, 2, "Not known: it needs measured steps.");
+    const struct pw_row_c_efficiency *row = &f->cluster->efficiency[0];
+    int err = pw_page_print(page, 2, 2, "%-9s parallel efficiency: rank time outside communication",
+                            pw_page_percent(share, sizeof(share), row->parallel_efficiency));
+    if (!err)
+        err = pw_page_print(page, 2, 2, "%-9s load balance: mean / most such time of a rank",
+                            pw_page_percent(share, sizeof(share), row->load_balance));
+    if (!err)
+        err = pw_page_print(page, 2, 2, "%-9s communication efficiency: most such time / run time",
+                            pw_page_percent(share, sizeof(share), row->communication_efficiency));
+    if (err || !f->measured)
+        return err;
+    return pw_page_print(page, 2, 2, "Over %" PRId64 " measured steps of %" PRId64 " ranks.",
+                         f->measured, f->present);
+}
+
+int pw_section_advice(const struct pw_page *page)
+{
+    struct pw_advice advice[PW_ADVICE_MAX];
+    size_t n = pw_advice_collect(page->figures, advice);
+    int err = 0;
+    for (size_t i = 0; i < n && !err; i++)
+        err = pw_page_print(page, 2, 4, "- %s", advice[i].text);
+    return err;
+}

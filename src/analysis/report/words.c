@@ -1,0 +1,48 @@
+/* Names for people; see words.h. */
+#include "analysis/report/words.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+const char *pw_words_phase(int phase)
+{
+    static const char *const words[] = {
+        [PW_PHASE_NONE] = "",
+        [PW_PHASE_DATA] = "in data",
+        [PW_PHASE_FORWARD] = "in forward",
+        [PW_PHASE_BACKWARD] = "in backward",
+        [PW_PHASE_ALLREDUCE] = "in allreduce",
+        [PW_PHASE_OPTIMIZER] = "in optimizer",
+        [PW_PHASE_OTHER] = "outside any phase",
+    };
+    return phase >= 0 && phase <= PW_PHASE_OTHER ? words[phase] : "";
+}
+
+const char *pw_words_cause(int cause)
+{
+    static const char *const words[] = {
+        [PW_CAUSE_UNKNOWN] = "",
+        [PW_CAUSE_CPU_CONTENTION] = "CPU contention",
+        [PW_CAUSE_MEMORY] = "page faults",
+        [PW_CAUSE_IO] = "file I/O",
+        [PW_CAUSE_DATA] = "data starvation",
+        [PW_CAUSE_BLOCKED] = "blocked off the CPU",
+        [PW_CAUSE_COMPUTE] = "more CPU work",
+    };
+    return cause >= 0 && cause <= PW_CAUSE_COMPUTE ? words[cause] : "";
+}
+
+const char *pw_words_steps(const struct pw_figures *figures,
+                           const struct pw_row_c_straggler *straggler, char *out, size_t size)
+{
+    int64_t hit = straggler->steps_hit, first = straggler->first_step, last = straggler->last_step;
+    int whole = straggler->kind == PW_STRAGGLER_PERSISTENT ||
+                (first == figures->first_step && last == figures->last_step);
+    if (hit == 1 && first == last)
+        snprintf(out, size, "step %" PRId64, first);
+    else if (whole && figures->measured >= hit)
+        snprintf(out, size, "%" PRId64 " of %" PRId64 " steps", hit, figures->measured);
+    else
+        snprintf(out, size, "%" PRId64 " of steps %" PRId64 "-%" PRId64, hit, first, last);
+    return out;
+}

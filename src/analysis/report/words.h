@@ -1,0 +1,19 @@
+/* Names of enumerations as people say them, shared by the headline, the sections and the advice. */
+#ifndef PW_ANALYSIS_REPORT_WORDS_H
+#define PW_ANALYSIS_REPORT_WORDS_H
+
+#include <stddef.h>
+
+#include "analysis/report/figures.h"
+
+/* "in backward", "outside any phase"; "" when not known. */
+const char *pw_words_phase(int phase);
+
+/* "more CPU work", "blocked off the CPU" …; "" when not known. */
+const char *pw_words_cause(int cause);
+
+/* "41 of 50 steps", "21 of steps 20-40", "step 17": what a straggler held back. Returns `out`. */
+const char *pw_words_steps(const struct pw_figures *figures,
+                           const struct pw_row_c_straggler *straggler, char *out, size_t size);
+
+#endif

@@ -1,0 +1,17 @@
+/* profwrap's subcommands: each takes its own arguments (argv[0] is its name) and answers the exit
+ * status. */
+#ifndef PW_CLI_COMMANDS_H
+#define PW_CLI_COMMANDS_H
+
+int pw_cli_run(int argc, char **argv);
+int pw_cli_merge(int argc, char **argv);
+int pw_cli_dump(int argc, char **argv);
+
+/* Directory that holds bin/profwrap's private files (probe, merge helper), with a trailing slash-less
+ * path; found relative to the running program. 0 or -errno. */
+int pw_cli_private_dir(char *path, int size);
+
+/* Path of the running program. 0 or -errno. */
+int pw_cli_self(char *path, int size);
+
+#endif

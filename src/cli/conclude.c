@@ -1,0 +1,157 @@
+/* The end of a job, on rank 0; see conclude.h. The merge is an MPI job of its own: an MPI that the
+ * application has finalised cannot be started again in this process tree. */
+#include "cli/conclude.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/report.h"
+#include "core/log.h"
+#include "rank/launch.h"
+
+/* How long nothing may change while a rank is still being written, and how long to wait for ranks that
+ * have shown no file at all. */
+enum { PATIENCE_MS = 30000, PATIENCE_UNSEEN_MS = 3000, LOOK_MS = 20 };
+
+enum { MAX_MERGE_PROCESSES = 8 };
+
+/* What mpirun, srun and PMIx gave this process to know its own job by: a new mpirun would take them for
+ * its own. The user's settings (OMPI_ALLOW_RUN_AS_ROOT, OMPI_MCA_btl, ...) have none of these names. */
+static const char *const launcher_variables[] = {
+    "PMIX_",
+    "PMI_",
+    "SLURM_",
+    "OMPI_COMM_WORLD_",
+    "OMPI_APP_CTX_NUM_PROCS=",
+    "OMPI_COMMAND=",
+    "OMPI_ARGV=",
+    "OMPI_FILE_LOCATION=",
+    "OMPI_FIRST_RANKS=",
+    "OMPI_NUM_APP_CTX=",
+    "OMPI_UNIVERSE_SIZE=",
+    "OMPI_MCA_ess",
+    "OMPI_MCA_initial_wdir=",
+    "OMPI_MCA_mpi_oversubscribe=",
+    "OMPI_MCA_pmix=",
+    "OMPI_MCA_shmem_RUNTIME_QUERY_hint=",
+    "OMPI_MCA_orte_app_num=",
+    "OMPI_MCA_orte_bound_at_launch=",
+    "OMPI_MCA_orte_ess_",
+    "OMPI_MCA_orte_hnp_uri=",
+    "OMPI_MCA_orte_jobfam_session_dir=",
+    "OMPI_MCA_orte_launch=",
+    "OMPI_MCA_orte_local_daemon_uri=",
+    "OMPI_MCA_orte_num_nodes=",
+    "OMPI_MCA_orte_precondition_transports=",
+    "OMPI_MCA_orte_tmpdir_base=",
+    "OMPI_MCA_orte_top_session_dir=",
+};
+
+extern char **environ;
+
+static int belongs_to_launcher(const char *variable)
+{
+    for (size_t i = 0; i < sizeof(launcher_variables) / sizeof(launcher_variables[0]); i++)
+        if (strncmp(variable, launcher_variables[i], strlen(launcher_variables[i])) == 0)
+            return 1;
+    return 0;
+}
+
+static void remove_launcher_variables(void)
+{
+    char **keep = environ;
+    for (char **at = environ; *at; at++)
+        if (!belongs_to_launcher(*at))
+            *keep++ = *at;
+    *keep = NULL;
+}
+
+static int exists(const char *dir, int rank, const char *suffix)
+{
+    char path[4200];
+    snprintf(path, sizeof(path), "%s/rank-%05d.h5%s", dir, rank, suffix);
+    return access(path, F_OK) == 0;
+}
+
+/* Waits until every rank's file has its final name; the number of those that have. */
+static int await_files(const char *dir, int ranks)
+{
+    const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000};
+    int ready = 0, last_ready = -1, quiet_ms = 0;
+    while (!pw_launch_end_requested()) {
+        int writing = 0;
+        ready = 0;
+        for (int r = 0; r < ranks; r++) {
+            ready += exists(dir, r, "");
+            writing += exists(dir, r, ".part");
+        }
+        quiet_ms = ready == last_ready ? quiet_ms + LOOK_MS : 0;
+        last_ready = ready;
+        if (ready == ranks || quiet_ms > (writing ? PATIENCE_MS : PATIENCE_UNSEEN_MS))
+            break;
+        nanosleep(&pause, NULL);
+    }
+    return ready;
+}
+
+static int merge_processes(int ranks)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    int n = cores > 0 && cores < MAX_MERGE_PROCESSES ? (int)cores : MAX_MERGE_PROCESSES;
+    return ranks < n ? ranks : n;
+}
+
+/* In the child. Standard output belongs to the application. */
+__attribute__((noreturn)) static void become_merge(const char *dir, int processes)
+{
+    char self[4096], count[16], host[32];
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+    remove_launcher_variables();
+    snprintf(count, sizeof(count), "%d", processes);
+    snprintf(host, sizeof(host), "localhost:%d", processes);
+    if (pw_cli_self(self, sizeof(self)) == 0) {
+        if (processes > 1)
+            execlp("mpirun", "mpirun", "--host", host, "--oversubscribe", "--bind-to", "none", "-np",
+                   count, self, "merge", dir, (char *)NULL);
+        execl(self, self, "merge", dir, (char *)NULL);
+    }
+    _exit(127);
+}
+
+static int run_merge(const char *dir, int processes)
+{
+    pid_t pid = fork();
+    if (pid == 0)
+        become_merge(dir, processes);
+    int status = 0;
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
+}
+
+void pw_conclude(const char *dir, int ranks, const struct pw_options *options)
+{
+    int ready = await_files(dir, ranks);
+    if (pw_launch_end_requested()) {
+        pw_say("the job was asked to end; 'profwrap merge %s' and 'profwrap report %s' make its report",
+               dir, dir);
+        return;
+    }
+    if (ready < ranks)
+        pw_say("only %d of %d rank files are complete; merging what is there", ready, ranks);
+    if (ready == 0)
+        return;
+    if (run_merge(dir, merge_processes(ranks))) {
+        pw_error("the merge failed; try 'profwrap merge %s'", dir);
+        return;
+    }
+    int show = !pw_option_flag(options, PW_OPT_NO_REPORT) && !pw_option_flag(options, PW_OPT_QUIET);
+    pw_cli_report_write(dir, show ? stderr : NULL);
+}

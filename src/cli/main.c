@@ -1,0 +1,81 @@
+/* profwrap: chooses the subcommand. */
+#include <errno.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/report.h"
+#include "core/log.h"
+#include "core/options.h"
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *usage, *help;
+} commands[] = {
+    {"run", pw_cli_run, "[run] [OPTIONS] [--] PROGRAM [ARGS...]",
+     "profile one rank; under mpirun or srun, every rank"},
+    {"merge", pw_cli_merge, "merge [-o FILE] DIR",
+     "merge rank files into DIR/cluster.h5; also under mpirun -np P"},
+    {"report", pw_cli_report, "report [OPTIONS] DIR|cluster.h5", "print what a merged run shows"},
+    {"dump", pw_cli_dump, "dump FILE", "print a rank or cluster file, one record a line"},
+};
+enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
+
+int pw_cli_self(char *path, int size)
+{
+    ssize_t n = readlink("/proc/self/exe", path, (size_t)size - 1);
+    if (n <= 0)
+        return -errno;
+    path[n] = '\0';
+    return 0;
+}
+
+int pw_cli_private_dir(char *path, int size)
+{
+    char self[4096];
+    int err = pw_cli_self(self, sizeof(self));
+    if (!err && snprintf(path, (size_t)size, "%s/%s", dirname(self), PROFWRAP_PRIVATE_FROM_BIN) >= size)
+        err = -ENAMETOOLONG;
+    return err;
+}
+
+static void print_help(void)
+{
+    printf("profwrap %s: which rank, phase or link holds an MPI job back, by how much\n\nUsage:\n",
+           PROFWRAP_VERSION);
+    for (int i = 0; i < COMMANDS; i++)
+        printf("  profwrap %-44s %s\n", commands[i].usage, commands[i].help);
+    printf("\nOptions of run (each also an environment variable: --ring-size is "
+           "PROFWRAP_RING_SIZE):\n");
+    pw_options_print_help(stdout, PW_CMD_RUN);
+    printf("\nOptions of report:\n");
+    pw_options_print_help(stdout, PW_CMD_REPORT);
+    printf("\nOptions of merge:\n");
+    pw_options_print_help(stdout, PW_CMD_MERGE);
+    printf("\nEnvironment only:\n");
+    pw_options_print_help(stdout, PW_CMD_ENV);
+    printf("\n  -h, --help                  this text\n  -V, --version               the version\n");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        pw_error("no program given; usage: profwrap [OPTIONS] PROGRAM [ARGS...]; see profwrap --help");
+        return 2;
+    }
+    if (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0) {
+        print_help();
+        return 0;
+    }
+    if (strcmp(argv[1], "-V") == 0 || strcmp(argv[1], "--version") == 0) {
+        printf("profwrap %s\n", PROFWRAP_VERSION);
+        return 0;
+    }
+    for (int i = 0; i < COMMANDS; i++)
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return commands[i].run(argc - 1, argv + 1);
+    return pw_cli_run(argc, argv);
+}

@@ -1,0 +1,51 @@
+/* profwrap-merge: what `profwrap merge` becomes. Alone among the programs here it loads libmpi. */
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "aggregate/aggregate.h"
+#include "core/h5types.h"
+#include "core/log.h"
+#include "core/options.h"
+
+/* What to merge where; -1 to go on, else the exit status. Said by process 0 only. */
+static int understand(int argc, char **argv, int process, const char **dir, char *output, size_t size)
+{
+    static struct pw_options options;
+    int next = 1, help = 0, version = 0;
+    int err = pw_options_init(&options);
+    err = err ? err : pw_options_parse(&options, PW_CMD_MERGE, argc, argv, &next, &help, &version);
+    if (!err && help) {
+        if (process == 0) {
+            printf("Usage: profwrap merge [-o FILE] DIR, also under mpirun -np P\n\n");
+            pw_options_print_help(stdout, PW_CMD_MERGE);
+        }
+        return 0;
+    }
+    if (err || argc - next != 1) {
+        if (process == 0)
+            pw_error("%s", err ? options.problem : "usage: profwrap merge [-o FILE] DIR");
+        return 2;
+    }
+    *dir = argv[next];
+    if (options.text[PW_OPT_MERGE_OUTPUT][0])
+        snprintf(output, size, "%s", options.text[PW_OPT_MERGE_OUTPUT]);
+    else
+        snprintf(output, size, "%.4000s/cluster.h5", *dir);
+    return -1;
+}
+
+int main(int argc, char **argv)
+{
+    char output[4200];
+    const char *dir;
+    int process;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &process);
+    pw_h5_quiet();
+    int status = understand(argc, argv, process, &dir, output, sizeof(output));
+    if (status < 0)
+        status = pw_aggregate(MPI_COMM_WORLD, dir, output) ? 1 : 0;
+    MPI_Finalize();
+    return status;
+}

@@ -1,0 +1,214 @@
+/* Reports on a cluster file: which file, which format, and where to; see report.h. */
+#include "cli/report.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "analysis/report/report.h"
+#include "core/cluster.h"
+#include "core/h5types.h"
+#include "core/log.h"
+#include "core/options.h"
+
+typedef int report_fn(FILE *out, const struct pw_cluster *cluster,
+                      const struct pw_report_options *options);
+
+static bool is_directory(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+static bool has_rank_files(const char *dir)
+{
+    DIR *stream = opendir(dir);
+    bool found = false;
+    for (struct dirent *entry; stream && !found && (entry = readdir(stream));) {
+        size_t length = strlen(entry->d_name);
+        found = strncmp(entry->d_name, "rank-", 5) == 0 && length > 8 &&
+                strcmp(entry->d_name + length - 3, ".h5") == 0;
+    }
+    if (stream)
+        closedir(stream);
+    return found;
+}
+
+static void explain_load(const char *given, const char *path, int err)
+{
+    if (err == -ENOENT && strcmp(given, path) == 0)
+        pw_error("there is no file or directory '%s'", given);
+    else if (err == -ENOENT && has_rank_files(given))
+        pw_error("'%s' has rank files but no cluster.h5: run 'profwrap merge %s' first", given,
+                 given);
+    else if (err == -ENOENT)
+        pw_error("'%s' holds no results of profwrap: neither cluster.h5 nor rank files", given);
+    else if (err == -EINVAL)
+        pw_error("'%s' is no cluster file of profwrap, or is damaged", path);
+    else if (err == -EPROTO)
+        pw_error("'%s' was written by a newer profwrap: read it with that version", path);
+    else
+        pw_error("cannot read '%s': %s", path, strerror(-err));
+}
+
+/* Loads a cluster file, or the one in a directory; says why it cannot. */
+static int load(const char *given, struct pw_cluster **out)
+{
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof(path), "%s%s", given, is_directory(given) ? "/cluster.h5" : "");
+    if (n >= (int)sizeof(path)) {
+        pw_error("the name of the directory is too long: '%.60s…'", given);
+        return -ENAMETOOLONG;
+    }
+    pw_h5_quiet();
+    int err = pw_cluster_load(path, out);
+    if (err)
+        explain_load(given, path, err);
+    return err;
+}
+
+/* Writes to `out` and closes it unless it is standard output. */
+static int write_stream(FILE *out, report_fn *report, const struct pw_cluster *cluster,
+                        const struct pw_report_options *options)
+{
+    errno = 0;
+    int err = report(out, cluster, options);
+    if (fflush(out) && !err)
+        err = -EIO;
+    if (err == -EIO && errno)
+        err = -errno; /* a full disk, by name */
+    if (out == stdout)
+        return err;
+    if (fsync(fileno(out)) && !err && errno != EINVAL && errno != EROFS)
+        err = -errno;
+    if (fclose(out) && !err)
+        err = -errno;
+    return err;
+}
+
+/* Nobody finds half a report under the final name. A pipe or device is written to as it is. */
+static int write_file(const char *path, report_fn *report, const struct pw_cluster *cluster,
+                      const struct pw_report_options *options)
+{
+    char part[PATH_MAX];
+    struct stat status;
+    bool in_place = stat(path, &status) == 0 && !S_ISREG(status.st_mode);
+    if (snprintf(part, sizeof(part), "%s%s", path, in_place ? "" : ".part") >= (int)sizeof(part))
+        return -ENAMETOOLONG;
+    int flags = O_WRONLY | O_CLOEXEC | (in_place ? 0 : O_CREAT | O_TRUNC | O_NOFOLLOW);
+    int fd = open(part, flags, 0666);
+    if (fd < 0)
+        return -errno;
+    FILE *out = fdopen(fd, "w");
+    if (!out) {
+        close(fd);
+        return -ENOMEM;
+    }
+    int err = write_stream(out, report, cluster, options);
+    if (in_place)
+        return err;
+    if (!err && rename(part, path))
+        err = -errno;
+    if (err)
+        unlink(part);
+    return err;
+}
+
+static int usage_error(const char *problem)
+{
+    pw_error("%s", problem);
+    return 2;
+}
+
+static int print_help(void)
+{
+    printf("usage: profwrap report [OPTIONS] DIR|cluster.h5\n\n"
+           "Reports on a merged run: which rank, phase or operation holds the job back.\n\n");
+    pw_options_print_help(stdout, PW_CMD_REPORT);
+    return fflush(stdout) ? 1 : 0;
+}
+
+static int report_on(const char *given, const struct pw_options *options)
+{
+    struct pw_report_options wanted = {
+        .sections = options->text[PW_OPT_SECTION],
+        .top = (int)pw_option_int(options, PW_OPT_TOP),
+    };
+    const char *path = options->text[PW_OPT_REPORT_OUTPUT];
+    bool is_json = strcmp(options->text[PW_OPT_FORMAT], "json") == 0;
+    report_fn *report = is_json ? pw_report_json : pw_report_text;
+    struct pw_cluster *cluster;
+    if (load(given, &cluster))
+        return 1;
+    if (is_json && wanted.sections[0])
+        pw_say("--section is for text; a JSON report is always whole");
+    int err = path[0] ? write_file(path, report, cluster, &wanted)
+                      : write_stream(stdout, report, cluster, &wanted);
+    pw_cluster_destroy(cluster);
+    if (err)
+        pw_error("cannot write the report to %s: %s", path[0] ? path : "standard output",
+                 strerror(-err));
+    return err ? 1 : 0;
+}
+
+int pw_cli_report(int argc, char **argv)
+{
+    struct pw_options options;
+    char problem[256];
+    int next, help, version;
+    if (pw_options_init(&options) ||
+        pw_options_parse(&options, PW_CMD_REPORT, argc, argv, &next, &help, &version))
+        return usage_error(options.problem);
+    if (help)
+        return print_help();
+    if (version) {
+        snprintf(problem, sizeof(problem), "unknown option '%s'; 'profwrap --help' lists them",
+                 argv[version]);
+        return usage_error(problem);
+    }
+    if (pw_report_sections_check(options.text[PW_OPT_SECTION], problem, sizeof(problem)))
+        return usage_error(problem);
+    if (next >= argc)
+        return usage_error("report needs the output directory of a run, or a cluster file");
+    if (next + 1 < argc)
+        return usage_error("report takes one directory or cluster file; options come before it");
+    return report_on(argv[next], &options);
+}
+
+/* DIR/name in one format; says why it cannot. */
+static int write_into(const char *dir, const char *name, report_fn *report,
+                      const struct pw_cluster *cluster, const struct pw_report_options *wanted)
+{
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof(path), "%s/%s", dir, name);
+    int err = n < (int)sizeof(path) ? write_file(path, report, cluster, wanted) : -ENAMETOOLONG;
+    if (err)
+        pw_error("cannot write '%s/%s': %s", dir, name, strerror(-err));
+    return err;
+}
+
+int pw_cli_report_write(const char *dir, FILE *screen)
+{
+    struct pw_options options;
+    struct pw_report_options wanted = {.sections = "", .top = PW_REPORT_TOP};
+    struct pw_cluster *cluster;
+    if (!pw_options_init(&options))
+        wanted.top = (int)pw_option_int(&options, PW_OPT_TOP);
+    int err = load(dir, &cluster);
+    if (err)
+        return err;
+    err = write_into(dir, "report.txt", pw_report_text, cluster, &wanted);
+    int json = write_into(dir, "report.json", pw_report_json, cluster, &wanted);
+    if (screen) {
+        int shown = pw_report_text(screen, cluster, &wanted);
+        fflush(screen);
+        err = err ? err : shown;
+    }
+    pw_cluster_destroy(cluster);
+    return err ? err : json;
+}

@@ -1,0 +1,127 @@
+/* One MPI call on its way through a wrapper: what the parameter kinds note down, and the inline pieces
+ * that every wrapper runs. The struct lives in the wrapper's frame; most of it is optimised away. */
+#ifndef PW_MPI_CALL_H
+#define PW_MPI_CALL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collectors/mpi/mpi_comm.h"
+#include "collectors/mpi/mpi_real.h"
+#include "core/ops.h"
+#include "rank/probe.h"
+
+struct pw_mpi_call {
+    struct pw_thread *thread;
+    uint64_t start, end; /* ticks */
+    uint16_t op;
+    uint8_t flags; /* PW_FLAG_* */
+    /* Noted from the parameters, where the function has them. */
+    const void *sbuf;
+    void *rbuf;
+    int64_t scount, rcount;
+    const int *scounts, *rcounts;
+    MPI_Datatype stype, rtype;
+    const MPI_Datatype *stypes, *rtypes;
+    const MPI_Fint *stypes_f, *rtypes_f;
+    int dest, src, root, stag, rtag;
+    MPI_Comm comm;
+    MPI_Comm *newcomm_at;
+    MPI_Fint *newcomm_f;
+    MPI_Request request;
+    int nrequests;
+    MPI_Request *saved;            /* [nrequests] handles before the call, in the thread's scratch */
+    const MPI_Request *requests;   /* the application's array (C), else NULL */
+    const MPI_Fint *requests_f;    /* or Fortran's */
+    MPI_Status *status;            /* what is passed to MPI: the application's, or ours when ignored */
+    MPI_Fint *status_f;
+    MPI_Status *statuses_read;     /* Fortran: converted copies */
+    int outcount;
+    const int *indices;
+    const char *text;
+    int text_size; /* Fortran: blank-padded length, 0 for a C string */
+};
+
+/* Lowest level that the run records, or -1 outside MPI_Init .. MPI_Finalize: operations whose own level
+ * is higher pass through. */
+extern int pw_mpi_level __attribute__((visibility("hidden")));
+
+/* Notes that the thread is inside a call; false when it is not to be recorded. */
+static inline bool pw_mpi_begin(struct pw_mpi_call *c, int op_level)
+{
+    if (op_level > pw_mpi_level)
+        return false;
+    struct pw_thread *thread = pw_probe_thread();
+    if (!thread || thread->nested)
+        return false;
+    thread->nested = 1;
+    c->thread = thread;
+    c->start = pw_probe_now();
+    atomic_store_explicit(&thread->ring.shared->open_start, c->start, memory_order_relaxed);
+    atomic_store_explicit(&thread->ring.shared->open_op, c->op, memory_order_relaxed);
+    return true;
+}
+
+static inline void pw_mpi_end(struct pw_mpi_call *c)
+{
+    atomic_store_explicit(&c->thread->ring.shared->open_op, 0, memory_order_relaxed);
+    c->thread->nested = 0;
+}
+
+/* ---- bytes ---- */
+
+/* Size of one element in bytes; 0 when MPI does not know the type. */
+int64_t pw_mpi_type_size_slow(MPI_Datatype type);
+
+/* Forgets cached sizes: a freed handle may come back as another type. */
+void pw_mpi_type_forget(void);
+
+extern uint32_t pw_mpi_type_epoch __attribute__((visibility("hidden")));
+extern _Thread_local struct pw_mpi_type_cache {
+    MPI_Datatype type;
+    uint32_t epoch;
+    int64_t size;
+} pw_mpi_last_type __attribute__((visibility("hidden"), tls_model("initial-exec")));
+
+static inline int64_t pw_mpi_type_size(MPI_Datatype type)
+{
+    struct pw_mpi_type_cache *cache = &pw_mpi_last_type;
+    if (__builtin_expect(cache->type == type && cache->epoch == pw_mpi_type_epoch, 1))
+        return cache->size;
+    return pw_mpi_type_size_slow(type);
+}
+
+/* What this rank sends and receives in a collective; out of line for the vector variants. */
+void pw_mpi_collective_bytes(const struct pw_mpi_call *c, const struct pw_mpi_comm *comm,
+                             int64_t *sent, int64_t *received);
+
+/* ---- Fortran arguments ---- */
+
+static inline void *pw_mpi_f_buffer(void *buffer)
+{
+    return buffer == pw_mpi_handles.f_in_place && buffer ? MPI_IN_PLACE : buffer;
+}
+
+/* ---- requests and statuses ---- */
+
+void pw_mpi_save_requests(struct pw_mpi_call *c, int count, const MPI_Request *requests);
+void pw_mpi_save_requests_f(struct pw_mpi_call *c, int count, const MPI_Fint *requests);
+
+static inline MPI_Status *pw_mpi_status(MPI_Status *given, MPI_Status *own)
+{
+    return given == MPI_STATUS_IGNORE ? own : given;
+}
+
+static inline MPI_Fint *pw_mpi_status_f(MPI_Fint *given, MPI_Fint *own)
+{
+    return given == pw_mpi_handles.f_status_ignore ? own : given;
+}
+
+MPI_Status *pw_mpi_statuses(struct pw_mpi_call *c, MPI_Status *given);
+MPI_Fint *pw_mpi_statuses_f(struct pw_mpi_call *c, MPI_Fint *given);
+
+/* After a Fortran call: the status as C, in `own` or in scratch. */
+void pw_mpi_read_status_f(struct pw_mpi_call *c, MPI_Status *own);
+void pw_mpi_read_statuses_f(struct pw_mpi_call *c);
+
+#endif

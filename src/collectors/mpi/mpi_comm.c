@@ -1,0 +1,275 @@
+/* Registers communicators and writes what the merge must know of them; see mpi_comm.h. */
+#include "collectors/mpi/mpi_comm.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "collectors/mpi/mpi_lock.h"
+#include "rank/arena.h"
+
+enum { BUCKETS = 1024 };
+
+static struct {
+    _Atomic(struct pw_mpi_comm *) buckets[BUCKETS];
+    struct pw_mpi_comm *unused;
+    uint32_t count;
+    atomic_flag lock;
+    MPI_Group world_group;
+    int world_size;
+} comms = {.lock = ATOMIC_FLAG_INIT};
+
+/* How often a (parent, members) pair was registered: open addressing, never shrinks. */
+static struct {
+    uint64_t key;
+    uint32_t count;
+} seen[1 << 14];
+
+static _Atomic uint32_t epoch = 1; /* changes when a handle is forgotten */
+static _Thread_local struct {
+    MPI_Comm handle;
+    struct pw_mpi_comm *comm;
+    uint32_t epoch;
+} last __attribute__((tls_model("initial-exec")));
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
+    return hash ^ (hash >> 29);
+}
+
+static unsigned bucket_of(MPI_Comm handle)
+{
+    return (unsigned)(mix(1, (uintptr_t)handle) >> 32) % BUCKETS;
+}
+
+static uint32_t occurrence(uint64_t key)
+{
+    const uint32_t slots = sizeof(seen) / sizeof(seen[0]);
+    key |= 1; /* 0 marks a free slot */
+    for (uint32_t i = 0; i < slots; i++) {
+        uint32_t at = (uint32_t)(key + i) & (slots - 1);
+        if (seen[at].key == 0)
+            seen[at].key = key;
+        if (seen[at].key == key)
+            return seen[at].count++;
+    }
+    return 0;
+}
+
+static struct pw_mpi_comm *lookup(MPI_Comm handle)
+{
+    struct pw_mpi_comm *comm =
+        atomic_load_explicit(&comms.buckets[bucket_of(handle)], memory_order_acquire);
+    while (comm && comm->handle != handle)
+        comm = comm->next;
+    return comm;
+}
+
+/* World ranks of a group's members into `world`, -1 for processes of another MPI_COMM_WORLD. */
+static int translate(MPI_Group group, int size, int32_t *world)
+{
+    int *ranks = mmap(NULL, sizeof(int) * (size_t)size + 1, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (ranks == MAP_FAILED)
+        return -1;
+    for (int i = 0; i < size; i++)
+        ranks[i] = i;
+    int rc = pw_pmpi.Group_translate_ranks(group, size, ranks, comms.world_group, world);
+    munmap(ranks, sizeof(int) * (size_t)size + 1);
+    for (int i = 0; i < size && rc == MPI_SUCCESS; i++)
+        world[i] = world[i] == MPI_UNDEFINED ? -1 : world[i];
+    return rc == MPI_SUCCESS ? 0 : -1;
+}
+
+/* The world ranks of the local (or remote) group, in memory of its own. NULL on failure. */
+static int32_t *members_of(MPI_Comm handle, int size, int remote)
+{
+    MPI_Group group;
+    int rc = remote ? pw_pmpi.Comm_remote_group(handle, &group) : pw_pmpi.Comm_group(handle, &group);
+    if (rc != MPI_SUCCESS)
+        return NULL;
+    int32_t *world = pw_arena_take(sizeof(*world) * (size_t)(size ? size : 1));
+    if (world && size && translate(group, size, world))
+        world = NULL;
+    pw_pmpi.Group_free(&group);
+    return world;
+}
+
+static int is_identity(const int32_t *world, int size)
+{
+    for (int i = 0; i < size; i++)
+        if (world[i] != i)
+            return 0;
+    return 1;
+}
+
+/* Next run of equally spaced ranks from `at`; a single rank is a run of stride 1. */
+static int next_run(const int32_t *world, int size, int at, int32_t *stride)
+{
+    *stride = at + 1 < size ? world[at + 1] - world[at] : 1;
+    int end = at + 1;
+    while (end < size && world[end] - world[end - 1] == *stride)
+        end++;
+    return end - at;
+}
+
+static void record_members(struct pw_thread *thread, uint32_t index, const int32_t *world, int size)
+{
+    for (int at = 0; at < size;) {
+        uint64_t now = pw_probe_now();
+        struct pw_record *record = pw_ring_reserve(&thread->ring, now);
+        if (!record)
+            return;
+        *record = (struct pw_record){.type = PW_REC_COMM_MEMBERS, .start = now, .end = now};
+        record->members.comm = index;
+        for (int run = 0; run < PW_RUNS_PER_RECORD && at < size; run++) {
+            int32_t stride;
+            int count = next_run(world, size, at, &stride);
+            record->members.runs[run].first = world[at];
+            record->members.runs[run].stride = stride;
+            record->members.runs[run].count = count;
+            record->members.nruns = (uint32_t)run + 1;
+            at += count;
+        }
+        pw_probe_commit(thread);
+    }
+}
+
+static void record_def(struct pw_thread *thread, const struct pw_mpi_comm *comm, uint32_t name)
+{
+    uint64_t now = pw_probe_now();
+    struct pw_record *record = pw_ring_reserve(&thread->ring, now);
+    if (!record)
+        return;
+    *record = (struct pw_record){
+        .type = PW_REC_COMM_DEF,
+        .start = now,
+        .end = now,
+        .def = {.uid = comm->uid,
+                .comm = comm->index,
+                .size = comm->size,
+                .my_rank = comm->my_rank,
+                .name = name},
+    };
+    pw_probe_commit(thread);
+}
+
+static uint64_t make_uid(uint64_t parent, const int32_t *world, int size)
+{
+    uint64_t key = mix(parent, (uint64_t)size);
+    for (int i = 0; i < size; i++)
+        key = mix(key, (uint64_t)(uint32_t)world[i]);
+    return mix(key, occurrence(key));
+}
+
+static struct pw_mpi_comm *take_entry(void)
+{
+    struct pw_mpi_comm *comm = comms.unused;
+    if (comm)
+        comms.unused = comm->next;
+    else
+        comm = pw_arena_take(sizeof(*comm));
+    return comm;
+}
+
+/* Fills everything that can be asked of MPI; needs no other process. */
+static int describe(struct pw_mpi_comm *comm, MPI_Comm handle, uint64_t parent_uid,
+                    int32_t **local_world)
+{
+    *comm = (struct pw_mpi_comm){.handle = handle};
+    if (pw_pmpi.Comm_size(handle, &comm->size) != MPI_SUCCESS ||
+        pw_pmpi.Comm_rank(handle, &comm->my_rank) != MPI_SUCCESS)
+        return -1;
+    pw_pmpi.Comm_test_inter(handle, &comm->inter);
+    int32_t *local = members_of(handle, comm->size, 0);
+    if (!local)
+        return -1;
+    comm->remote_size = comm->size;
+    comm->world = is_identity(local, comm->size) ? NULL : local;
+    comm->uid = make_uid(parent_uid, local, comm->size);
+    if (comm->inter) {
+        pw_pmpi.Comm_remote_size(handle, &comm->remote_size);
+        comm->world = members_of(handle, comm->remote_size, 1);
+    }
+    *local_world = local;
+    return 0;
+}
+
+void pw_mpi_comm_add(struct pw_thread *thread, MPI_Comm handle, MPI_Comm parent)
+{
+    if (handle == pw_mpi_handles.comm_null)
+        return;
+    pw_mpi_lock(&comms.lock);
+    const struct pw_mpi_comm *from = lookup(parent);
+    struct pw_mpi_comm *comm = lookup(handle) ? NULL : take_entry();
+    int32_t *local = NULL;
+    if (comm && describe(comm, handle, from ? from->uid : 0, &local) == 0) {
+        comm->index = comms.count++;
+        unsigned bucket = bucket_of(handle);
+        comm->next = atomic_load_explicit(&comms.buckets[bucket], memory_order_relaxed);
+        atomic_store_explicit(&comms.buckets[bucket], comm, memory_order_release);
+    } else {
+        comm = NULL;
+    }
+    pw_mpi_unlock(&comms.lock);
+    if (comm) {
+        record_def(thread, comm, 0);
+        record_members(thread, comm->index, local, comm->size);
+    }
+}
+
+void pw_mpi_comm_init(struct pw_thread *thread)
+{
+    pw_pmpi.Comm_group(pw_mpi_handles.world, &comms.world_group);
+    pw_pmpi.Comm_size(pw_mpi_handles.world, &comms.world_size);
+    pw_mpi_comm_add(thread, pw_mpi_handles.world, pw_mpi_handles.comm_null);
+    pw_mpi_comm_name(thread, pw_mpi_handles.world, "MPI_COMM_WORLD");
+    pw_mpi_comm_add(thread, pw_mpi_handles.self, pw_mpi_handles.comm_null);
+    pw_mpi_comm_name(thread, pw_mpi_handles.self, "MPI_COMM_SELF");
+}
+
+void pw_mpi_comm_remove(MPI_Comm handle)
+{
+    pw_mpi_lock(&comms.lock);
+    unsigned bucket = bucket_of(handle);
+    struct pw_mpi_comm *before = NULL;
+    struct pw_mpi_comm *comm = atomic_load_explicit(&comms.buckets[bucket], memory_order_relaxed);
+    while (comm && comm->handle != handle) {
+        before = comm;
+        comm = comm->next;
+    }
+    if (comm) {
+        if (before)
+            before->next = comm->next;
+        else
+            atomic_store_explicit(&comms.buckets[bucket], comm->next, memory_order_release);
+        comm->handle = pw_mpi_handles.comm_null;
+        comm->next = comms.unused;
+        comms.unused = comm;
+        atomic_fetch_add(&epoch, 1);
+    }
+    pw_mpi_unlock(&comms.lock);
+}
+
+void pw_mpi_comm_name(struct pw_thread *thread, MPI_Comm handle, const char *text)
+{
+    struct pw_mpi_comm *comm = pw_mpi_comm_find(thread, handle);
+    if (comm)
+        record_def(thread, comm, pw_probe_intern(thread, text));
+}
+
+struct pw_mpi_comm *pw_mpi_comm_find(struct pw_thread *thread, MPI_Comm handle)
+{
+    uint32_t now = atomic_load_explicit(&epoch, memory_order_relaxed);
+    if (__builtin_expect(last.handle == handle && last.epoch == now, 1))
+        return last.comm;
+    struct pw_mpi_comm *comm = lookup(handle);
+    if (!comm) {
+        pw_mpi_comm_add(thread, handle, pw_mpi_handles.comm_null);
+        comm = lookup(handle);
+    }
+    last.handle = handle;
+    last.epoch = now;
+    last.comm = comm;
+    return comm;
+}

@@ -1,0 +1,50 @@
+/* The communicators of the process: handle to index, identity, and who is who.
+ *
+ * A communicator's uid is a hash of its parent's uid, its members' world ranks and how often this pair
+ * was seen before. Every member computes the same one from what it knows, so agreeing on it takes no
+ * message. */
+#ifndef PW_MPI_COMM_H
+#define PW_MPI_COMM_H
+
+#include <stdint.h>
+
+#include "collectors/mpi/mpi_real.h"
+#include "rank/probe.h"
+
+struct pw_mpi_comm {
+    MPI_Comm handle;
+    struct pw_mpi_comm *next; /* same hash bucket, or the free list */
+    uint32_t index;           /* of its PW_REC_COMM_DEF, in order of registration */
+    int32_t size;             /* of the local group */
+    int32_t remote_size;      /* peers: the remote group's size, or `size` */
+    int32_t my_rank;
+    uint64_t uid;
+    int inter;
+    uint32_t collectives; /* sequence number of the next collective */
+    const int32_t *world; /* [remote_size] world rank of each peer, -1 unknown; NULL: rank == world rank */
+};
+
+/* Registers MPI_COMM_WORLD and MPI_COMM_SELF. */
+void pw_mpi_comm_init(struct pw_thread *thread);
+
+/* Registers a communicator made from `parent` (or MPI_COMM_NULL); NULL handles are ignored. */
+void pw_mpi_comm_add(struct pw_thread *thread, MPI_Comm handle, MPI_Comm parent);
+
+/* Forgets a handle that is about to be freed; its number may come back as another communicator. */
+void pw_mpi_comm_remove(MPI_Comm handle);
+
+/* Names it: a new PW_REC_COMM_DEF with the same index. */
+void pw_mpi_comm_name(struct pw_thread *thread, MPI_Comm handle, const char *text);
+
+/* The entry of `handle`; one that was never registered is registered now. NULL when memory is short. */
+struct pw_mpi_comm *pw_mpi_comm_find(struct pw_thread *thread, MPI_Comm handle);
+
+/* World rank of `rank` of the communicator's peers; -1 for MPI_PROC_NULL, wildcards and strangers. */
+static inline int32_t pw_mpi_world_rank(const struct pw_mpi_comm *comm, int rank)
+{
+    if (rank < 0 || rank >= comm->remote_size)
+        return -1;
+    return comm->world ? comm->world[rank] : rank;
+}
+
+#endif

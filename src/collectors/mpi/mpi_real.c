@@ -1,0 +1,93 @@
+/* Finds the application's MPI library; see mpi_real.h. */
+#include "collectors/mpi/mpi_real.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <string.h>
+
+struct pw_pmpi pw_pmpi;
+struct pw_mpi_handles pw_mpi_handles;
+
+static void *private_libraries[4]; /* loaded with RTLD_LOCAL: not in the global search */
+static int nprivate;
+static _Atomic int resolved;
+static int known;
+
+static int note_mpi_library(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    (void)size;
+    (void)unused;
+    const char *base = strrchr(info->dlpi_name, '/');
+    base = base ? base + 1 : info->dlpi_name;
+    if (strncmp(base, "libmpi", 6) == 0 && nprivate < 4) {
+        void *library = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
+        if (library)
+            private_libraries[nprivate++] = library;
+    }
+    return 0;
+}
+
+void *pw_mpi_symbol(const char *symbol)
+{
+    void *found = dlsym(RTLD_NEXT, symbol);
+    for (int i = 0; !found && i < nprivate; i++)
+        found = dlsym(private_libraries[i], symbol);
+    return found;
+}
+
+/* Function pointers and object pointers differ for ISO C, not for dlsym. */
+static void find_function(void *slot, const char *symbol)
+{
+    void *found = pw_mpi_symbol(symbol);
+    memcpy(slot, &found, sizeof(found));
+}
+
+/* The program may hold a copy of the library's variable (a copy relocation), which is then the one that
+ * everybody uses: the search must begin at the program, not after this library. */
+static void *variable(const char *symbol)
+{
+    void *found = dlsym(RTLD_DEFAULT, symbol);
+    return found ? found : pw_mpi_symbol(symbol);
+}
+
+static void find_handles(void)
+{
+    struct pw_mpi_handles *h = &pw_mpi_handles;
+    h->world = variable("ompi_mpi_comm_world");
+    h->self = variable("ompi_mpi_comm_self");
+    h->comm_null = variable("ompi_mpi_comm_null");
+    h->byte = variable("ompi_mpi_byte");
+    h->request_null = variable("ompi_request_null");
+    MPI_Fint **ignore = variable("MPI_F_STATUS_IGNORE");
+    MPI_Fint **ignore_all = variable("MPI_F_STATUSES_IGNORE");
+    h->f_status_ignore = ignore ? *ignore : NULL;
+    h->f_statuses_ignore = ignore_all ? *ignore_all : NULL;
+    h->f_in_place = variable("mpi_fortran_in_place_");
+}
+
+void pw_mpi_resolve(void)
+{
+    if (atomic_load(&resolved))
+        return;
+    if (!dlsym(RTLD_NEXT, "PMPI_Init"))
+        dl_iterate_phdr(note_mpi_library, NULL);
+#define PW_HELPER(type, Name, parameters) find_function(&pw_pmpi.Name, "PMPI_" #Name);
+    PW_MPI_HELPERS(PW_HELPER)
+#undef PW_HELPER
+#define MPI_FN(Name, name, CLASS, ...) find_function(&pw_pmpi.Name, "PMPI_" #Name);
+#include "collectors/mpi/mpi_api.def"
+#undef MPI_FN
+    find_handles();
+
+    known = pw_mpi_handles.world && pw_mpi_handles.request_null && pw_mpi_handles.byte;
+#define PW_HELPER(type, Name, parameters) known = known && pw_pmpi.Name;
+    PW_MPI_HELPERS(PW_HELPER)
+#undef PW_HELPER
+    atomic_store(&resolved, 1);
+}
+
+int pw_mpi_is_known(void)
+{
+    return known;
+}

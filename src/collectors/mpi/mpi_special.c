@@ -1,0 +1,169 @@
+/* The MPI functions that rows cannot express: the beginning and the end of MPI. */
+#include "collectors/mpi/mpi_classes.h"
+#include "collectors/mpi/mpi_lock.h"
+#include "collectors/mpi/mpi_sync.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+static MPI_Comm sync_comm; /* a duplicate of MPI_COMM_WORLD that only the probe uses */
+
+static void record_state(struct pw_thread *thread, int state, int thread_level, int64_t sync_ns)
+{
+    uint64_t now = pw_probe_now();
+    struct pw_record *record = pw_ring_reserve(&thread->ring, now);
+    if (!record)
+        return;
+    *record = (struct pw_record){
+        .type = PW_REC_MPI_STATE,
+        .start = now,
+        .end = now,
+        .mpi = {.state = state,
+                .world_rank = -1,
+                .world_size = -1,
+                .thread_level = thread_level,
+                .sync_ns = sync_ns},
+    };
+    if (pw_mpi_is_known()) {
+        pw_pmpi.Comm_rank(pw_mpi_handles.world, &record->mpi.world_rank);
+        pw_pmpi.Comm_size(pw_mpi_handles.world, &record->mpi.world_size);
+    }
+    pw_probe_commit(thread);
+}
+
+static void record_call(struct pw_thread *thread, uint16_t op, uint64_t start, uint64_t end)
+{
+    struct pw_mpi_call c = {.thread = thread, .op = op, .start = start, .end = end};
+    pw_mpi_record(&c, NULL, 0, -1, 0, 0, 0, 0);
+}
+
+/* Before the real MPI_Init: asks the collector to find out whether every rank is in here with a probe.
+ * Only then may clocks be synchronised over MPI, where a rank that does not take part would leave the
+ * others waiting for ever. */
+static void request_sync(void)
+{
+    if (pw_probe_thread() && (pw_probe_borrow_segment()->activities & PW_ACTIVITY_MPI))
+        pw_probe_request_sync();
+}
+
+/* MPI is up: from here on calls are recorded. */
+static void begin_recording(uint16_t op, uint64_t start, uint64_t end, int rc)
+{
+    struct pw_thread *thread = rc == MPI_SUCCESS ? pw_probe_thread() : NULL;
+    if (!thread || !(pw_probe_borrow_segment()->activities & PW_ACTIVITY_MPI))
+        return;
+    if (!pw_mpi_is_known()) {
+        record_state(thread, PW_MPI_FOREIGN, 0, 0);
+        return;
+    }
+    int provided = MPI_THREAD_SINGLE;
+    pw_pmpi.Query_thread(&provided);
+    pw_mpi_threads = provided == MPI_THREAD_MULTIPLE;
+    record_call(thread, op, start, end);
+    pw_mpi_comm_init(thread);
+
+    int64_t sync_start = pw_local_ns();
+    sync_comm = pw_mpi_handles.comm_null;
+    if (pw_probe_await_sync() && pw_pmpi.Comm_dup(pw_mpi_handles.world, &sync_comm) == MPI_SUCCESS)
+        pw_mpi_sync(thread, sync_comm, pw_probe_borrow_segment()->clock_domain);
+    record_state(thread, PW_MPI_BEGAN, provided, pw_local_ns() - sync_start);
+    pw_mpi_level = (int)pw_probe_borrow_segment()->level;
+}
+
+/* Returns the thread to record Finalize with, or NULL. */
+static struct pw_thread *end_recording(void)
+{
+    if (pw_mpi_level < 0)
+        return NULL;
+    pw_mpi_level = -1;
+    struct pw_thread *thread = pw_probe_thread();
+    int64_t sync_start = pw_local_ns();
+    if (sync_comm != pw_mpi_handles.comm_null) {
+        /* With or without a ring of our own: the other ranks are in there too. */
+        pw_mpi_sync(thread, sync_comm, pw_probe_borrow_segment()->clock_domain);
+        pw_pmpi.Comm_free(&sync_comm);
+    }
+    if (thread)
+        record_state(thread, PW_MPI_ENDING, 0, pw_local_ns() - sync_start);
+    return thread;
+}
+
+EXPORT int MPI_Init(int *argc, char ***argv)
+{
+    pw_mpi_resolve();
+    request_sync();
+    uint64_t start = pw_probe_now();
+    int rc = pw_pmpi.Init(argc, argv);
+    begin_recording(PW_OP_Init, start, pw_probe_now(), rc);
+    return rc;
+}
+
+EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    pw_mpi_resolve();
+    request_sync();
+    uint64_t start = pw_probe_now();
+    int rc = pw_pmpi.Init_thread(argc, argv, required, provided);
+    begin_recording(PW_OP_Init_thread, start, pw_probe_now(), rc);
+    return rc;
+}
+
+EXPORT int MPI_Finalize(void)
+{
+    pw_mpi_resolve();
+    struct pw_thread *thread = end_recording();
+    uint64_t start = pw_probe_now();
+    int rc = pw_pmpi.Finalize();
+    if (thread)
+        record_call(thread, PW_OP_Finalize, start, pw_probe_now());
+    return rc;
+}
+
+/* Fortran passes nothing but the thread levels and ierror; the real Fortran entry does the rest. */
+#define FORTRAN_INIT(symbol)                                                                       \
+    EXPORT void symbol(MPI_Fint *ierror);                                                          \
+    EXPORT void symbol(MPI_Fint *ierror)                                                           \
+    {                                                                                              \
+        pw_mpi_resolve();                                                                          \
+        void (*real)(MPI_Fint *);                                                                  \
+        void *found = pw_mpi_symbol("p" #symbol);                                                  \
+        __builtin_memcpy(&real, &found, sizeof(found));                                            \
+        request_sync();                                                                            \
+        uint64_t start = pw_probe_now();                                                           \
+        real(ierror);                                                                              \
+        begin_recording(PW_OP_Init, start, pw_probe_now(), ierror ? *ierror : MPI_SUCCESS);        \
+    }
+FORTRAN_INIT(mpi_init_)
+FORTRAN_INIT(mpi_init_f08_)
+
+#define FORTRAN_INIT_THREAD(symbol)                                                                \
+    EXPORT void symbol(const MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierror);            \
+    EXPORT void symbol(const MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierror)             \
+    {                                                                                              \
+        pw_mpi_resolve();                                                                          \
+        void (*real)(const MPI_Fint *, MPI_Fint *, MPI_Fint *);                                    \
+        void *found = pw_mpi_symbol("p" #symbol);                                                  \
+        __builtin_memcpy(&real, &found, sizeof(found));                                            \
+        request_sync();                                                                            \
+        uint64_t start = pw_probe_now();                                                           \
+        real(required, provided, ierror);                                                          \
+        begin_recording(PW_OP_Init_thread, start, pw_probe_now(), ierror ? *ierror : MPI_SUCCESS); \
+    }
+FORTRAN_INIT_THREAD(mpi_init_thread_)
+FORTRAN_INIT_THREAD(mpi_init_thread_f08_)
+
+#define FORTRAN_FINALIZE(symbol)                                                                   \
+    EXPORT void symbol(MPI_Fint *ierror);                                                          \
+    EXPORT void symbol(MPI_Fint *ierror)                                                           \
+    {                                                                                              \
+        pw_mpi_resolve();                                                                          \
+        void (*real)(MPI_Fint *);                                                                  \
+        void *found = pw_mpi_symbol("p" #symbol);                                                  \
+        __builtin_memcpy(&real, &found, sizeof(found));                                            \
+        struct pw_thread *thread = end_recording();                                                \
+        uint64_t start = pw_probe_now();                                                           \
+        real(ierror);                                                                              \
+        if (thread)                                                                                \
+            record_call(thread, PW_OP_Finalize, start, pw_probe_now());                            \
+    }
+FORTRAN_FINALIZE(mpi_finalize_)
+FORTRAN_FINALIZE(mpi_finalize_f08_)

@@ -1,0 +1,131 @@
+/* Reads /proc into /samples/process; files stay open between samples. See sys_process.h. */
+#include "collectors/sys/sys_process.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+
+enum { STAT, STATUS, SCHEDSTAT, IO, FILES };
+
+struct state {
+    struct pw_rankfile *file;
+    pid_t pid;
+    int fds[FILES]; /* -1: not readable here */
+    int64_t tick_ns;
+    int64_t samples;
+};
+
+static void *create(struct pw_rankfile *file)
+{
+    struct state *s = calloc(1, sizeof(*s));
+    if (!s)
+        return NULL;
+    s->file = file;
+    s->tick_ns = 1000000000 / sysconf(_SC_CLK_TCK);
+    for (int i = 0; i < FILES; i++)
+        s->fds[i] = -1;
+    return s;
+}
+
+static void open_files(struct state *s, pid_t pid)
+{
+    static const char *const names[FILES] = {"stat", "status", "schedstat", "io"};
+    const char *root = getenv("PROFWRAP_FSROOT");
+    for (int i = 0; i < FILES; i++) {
+        char path[512];
+        if (s->fds[i] >= 0)
+            close(s->fds[i]);
+        snprintf(path, sizeof(path), "%s/proc/%d/%s", root ? root : "", (int)pid, names[i]);
+        s->fds[i] = open(path, O_RDONLY | O_CLOEXEC);
+    }
+    s->pid = pid;
+}
+
+/* The whole file as text; "" when it cannot be read. */
+static void read_text(const struct state *s, int which, char *text, size_t size)
+{
+    ssize_t n = s->fds[which] >= 0 ? pread(s->fds[which], text, size - 1, 0) : 0;
+    text[n > 0 ? n : 0] = '\0';
+}
+
+/* The number after "key" at the start of a line, or -1. */
+static int64_t field(const char *text, const char *key)
+{
+    size_t length = strlen(key);
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, key, length) == 0)
+            return strtoll(line + length, NULL, 10);
+        if (!*line)
+            break;
+    }
+    return -1;
+}
+
+/* proc(5): after the parenthesised name, field 3 is the state; 10 minflt, 12 majflt, 14 utime, 15
+ * stime, 20 num_threads, 24 rss. */
+static void parse_stat(const struct state *s, const char *text, struct pw_row_process *row)
+{
+    const char *at = strrchr(text, ')');
+    int64_t values[25] = {0};
+    if (!at)
+        return;
+    at += 3; /* over ") S" */
+    for (int i = 4; i <= 24 && at; i++)
+        values[i] = strtoll(at, (char **)&at, 10);
+    row->minor_faults = values[10];
+    row->major_faults = values[12];
+    row->cpu_user_ns = values[14] * s->tick_ns;
+    row->cpu_sys_ns = values[15] * s->tick_ns;
+    row->threads = (int32_t)values[20];
+    row->rss_bytes = values[24] * sysconf(_SC_PAGESIZE);
+}
+
+static void parse_schedstat(const char *text, struct pw_row_process *row)
+{
+    long long on_cpu, waiting;
+    row->runq_wait_ns = sscanf(text, "%lld %lld", &on_cpu, &waiting) == 2 ? waiting : -1;
+}
+
+static void sample(void *state, pid_t pid, int64_t now_ns)
+{
+    struct state *s = state;
+    char text[4096];
+    if (s->pid != pid)
+        open_files(s, pid);
+    struct pw_row_process row = {.time = now_ns};
+    read_text(s, STAT, text, sizeof(text));
+    if (!text[0])
+        return; /* it has ended */
+    parse_stat(s, text, &row);
+    read_text(s, SCHEDSTAT, text, sizeof(text));
+    parse_schedstat(text, &row);
+    read_text(s, STATUS, text, sizeof(text));
+    row.voluntary_cs = field(text, "voluntary_ctxt_switches:");
+    row.involuntary_cs = field(text, "nonvoluntary_ctxt_switches:");
+    read_text(s, IO, text, sizeof(text));
+    row.read_bytes = field(text, "rchar:");
+    row.write_bytes = field(text, "wchar:");
+    pw_rankfile_append(s->file, PW_TABLE_process, &row);
+    s->samples++;
+}
+
+static void destroy(void *state)
+{
+    struct state *s = state;
+    for (int i = 0; s && i < FILES; i++)
+        if (s->fds[i] >= 0)
+            close(s->fds[i]);
+    free(s);
+}
+
+const struct pw_collector pw_collector_sys = {
+    .name = "sys",
+    .activity = PW_ACTIVITY_SYS,
+    .create = create,
+    .sample = sample,
+    .destroy = destroy,
+};

@@ -1,0 +1,9 @@
+/* Collector sys: samples of /proc/PID and /proc/stat, taken by the collector process. */
+#ifndef PW_SYS_PROCESS_H
+#define PW_SYS_PROCESS_H
+
+#include "rank/collector.h"
+
+extern const struct pw_collector pw_collector_sys;
+
+#endif

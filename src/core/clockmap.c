@@ -1,0 +1,65 @@
+/* Piecewise linear clock maps; see clockmap.h. */
+#include "core/clockmap.h"
+
+/* Index of the last knot at or before local_ns, or -1. */
+static ptrdiff_t knot_before(const struct pw_row_clock *knots, size_t n, int64_t local_ns)
+{
+    size_t low = 0, high = n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (knots[middle].local_ns <= local_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return (ptrdiff_t)low - 1;
+}
+
+int64_t pw_clock_to_cluster(const struct pw_row_clock *knots, size_t n, int64_t local_ns)
+{
+    if (n == 0)
+        return local_ns;
+    ptrdiff_t at = knot_before(knots, n, local_ns);
+    if (at < 0)
+        return local_ns + knots[0].offset_ns;
+    const struct pw_row_clock *a = &knots[at];
+    if ((size_t)at + 1 == n)
+        return local_ns + a->offset_ns;
+    const struct pw_row_clock *b = a + 1;
+    double share = (double)(local_ns - a->local_ns) / (double)(b->local_ns - a->local_ns);
+    return local_ns + a->offset_ns + (int64_t)(share * (double)(b->offset_ns - a->offset_ns));
+}
+
+static int64_t grown(int64_t error_ns, int64_t away_ns)
+{
+    return error_ns + (int64_t)((double)away_ns * (PW_CLOCK_DRIFT_NS_PER_S * 1e-9));
+}
+
+int64_t pw_clock_error(const struct pw_row_clock *knots, size_t n, int64_t local_ns)
+{
+    if (n == 0)
+        return -1;
+    ptrdiff_t at = knot_before(knots, n, local_ns);
+    if (at < 0)
+        return grown(knots[0].error_ns, knots[0].local_ns - local_ns);
+    if ((size_t)at + 1 == n)
+        return grown(knots[at].error_ns, local_ns - knots[at].local_ns);
+    int64_t a = knots[at].error_ns, b = knots[at + 1].error_ns;
+    return a > b ? a : b;
+}
+
+int pw_clock_is_valid(const struct pw_row_clock *knots, size_t n)
+{
+    const int64_t limit = INT64_MAX / 4;
+    for (size_t i = 0; i < n; i++) {
+        if (knots[i].error_ns < 0 || knots[i].error_ns > limit)
+            return 0;
+        if (knots[i].offset_ns > limit || knots[i].offset_ns < -limit)
+            return 0;
+        if (knots[i].local_ns > limit || knots[i].local_ns < -limit)
+            return 0;
+        if (i && knots[i].local_ns <= knots[i - 1].local_ns)
+            return 0;
+    }
+    return 1;
+}

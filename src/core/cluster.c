@@ -1,0 +1,105 @@
+/* Loads cluster files; see cluster.h. */
+#include "core/cluster.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/format.h"
+#include "core/h5reader.h"
+#include "core/h5types.h"
+
+/* An absent table is empty: older files have fewer. */
+static int load_table(hid_t file, int table, void *rows, size_t *count)
+{
+    int err = pw_h5_read_all(file, table, rows, count);
+    return err == -ENOENT ? 0 : err;
+}
+
+static void load_text(hid_t file, const char *name, char *value, size_t size)
+{
+    if (pw_h5_get_text(file, name, value, size))
+        value[0] = '\0';
+}
+
+static void load_int(hid_t file, const char *name, int64_t *value)
+{
+    if (pw_h5_get_int(file, name, value))
+        *value = -1;
+}
+
+static void load_attributes(hid_t file, struct pw_cluster *c)
+{
+    load_text(file, "profwrap_version", c->profwrap_version, sizeof(c->profwrap_version));
+    load_text(file, "job_id", c->job_id, sizeof(c->job_id));
+    load_text(file, "command", c->command, sizeof(c->command));
+    load_int(file, "nranks", &c->nranks);
+    load_int(file, "nhosts", &c->nhosts);
+    load_int(file, "nsteps", &c->nsteps);
+    load_int(file, "steps_inferred", &c->steps_inferred);
+    load_int(file, "clock_error_max_ns", &c->clock_error_max_ns);
+    load_int(file, "merge_processes", &c->merge_processes);
+    load_int(file, "start_unix_ns", &c->start_unix_ns);
+    load_int(file, "end_unix_ns", &c->end_unix_ns);
+}
+
+static int load_tables(hid_t file, struct pw_cluster *c)
+{
+    size_t ntrace = 0, nphase = 0;
+    int err = load_table(file, PW_TABLE_c_rank, &c->ranks, &c->nrank_rows);
+    err = err ? err : load_table(file, PW_TABLE_c_step, &c->steps, &c->nstep_rows);
+    err = err ? err : load_table(file, PW_TABLE_c_step_trace, &c->step_trace, &ntrace);
+    err = err ? err : load_table(file, PW_TABLE_c_phase_trace, &c->phase_trace, &nphase);
+    err = err ? err : load_table(file, PW_TABLE_c_collective, &c->collectives, &c->ncollectives);
+    err = err ? err
+              : load_table(file, PW_TABLE_c_collective_stat, &c->collective_stats,
+                           &c->ncollective_stats);
+    err = err ? err : load_table(file, PW_TABLE_c_p2p, &c->p2p, &c->np2p);
+    err = err ? err : load_table(file, PW_TABLE_c_straggler, &c->stragglers, &c->nstragglers);
+    err = err ? err : load_table(file, PW_TABLE_c_efficiency, &c->efficiency, &c->nefficiency);
+    err = err ? err : load_table(file, PW_TABLE_c_completeness, &c->completeness, &c->ncompleteness);
+    if (err)
+        return err;
+    size_t want = c->nrank_rows * c->nstep_rows;
+    return ntrace == want && nphase == want ? 0 : -EINVAL;
+}
+
+int pw_cluster_load(const char *path, struct pw_cluster **out)
+{
+    hid_t file;
+    int err = pw_h5_open(path, &file);
+    if (err)
+        return err;
+    err = pw_format_check(file, PW_FORMAT_CLUSTER);
+    struct pw_cluster *cluster = err ? NULL : calloc(1, sizeof(*cluster));
+    if (!err && !cluster)
+        err = -ENOMEM;
+    if (!err) {
+        load_attributes(file, cluster);
+        err = load_tables(file, cluster);
+    }
+    H5Fclose(file);
+    if (err) {
+        pw_cluster_destroy(cluster);
+        return err;
+    }
+    *out = cluster;
+    return 0;
+}
+
+void pw_cluster_destroy(struct pw_cluster *cluster)
+{
+    if (!cluster)
+        return;
+    free(cluster->ranks);
+    free(cluster->steps);
+    free(cluster->step_trace);
+    free(cluster->phase_trace);
+    free(cluster->collectives);
+    free(cluster->collective_stats);
+    free(cluster->p2p);
+    free(cluster->stragglers);
+    free(cluster->efficiency);
+    free(cluster->completeness);
+    free(cluster);
+}

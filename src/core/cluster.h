@@ -1,0 +1,44 @@
+/* A cluster file in memory: what the reports and the analyses of cluster data read. */
+#ifndef PW_CORE_CLUSTER_H
+#define PW_CORE_CLUSTER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/tables.h"
+
+struct pw_cluster {
+    /* Root attributes; text is "" and numbers -1 where the file has none. */
+    char profwrap_version[32];
+    char job_id[64];
+    char command[512];
+    int64_t nranks, nhosts, nsteps, steps_inferred, clock_error_max_ns, merge_processes;
+    int64_t start_unix_ns, end_unix_ns;
+
+    struct pw_row_c_rank *ranks;
+    size_t nrank_rows;
+    struct pw_row_c_step *steps; /* S rows */
+    size_t nstep_rows;
+    struct pw_row_c_step_trace *step_trace;   /* [S * R]: step-major, rank = row of `ranks` */
+    struct pw_row_c_phase_trace *phase_trace; /* likewise */
+    struct pw_row_c_collective *collectives;
+    size_t ncollectives;
+    struct pw_row_c_collective_stat *collective_stats;
+    size_t ncollective_stats;
+    struct pw_row_c_p2p *p2p;
+    size_t np2p;
+    struct pw_row_c_straggler *stragglers; /* worst first */
+    size_t nstragglers;
+    struct pw_row_c_efficiency *efficiency; /* 0 or 1 row */
+    size_t nefficiency;
+    struct pw_row_c_completeness *completeness;
+    size_t ncompleteness;
+};
+
+/* Reads `path`. 0; -ENOENT; -EINVAL when it is no profwrap cluster file or its tables disagree about R
+ * or S; -EPROTO when its format_version is newer than this program. */
+int pw_cluster_load(const char *path, struct pw_cluster **out);
+
+void pw_cluster_destroy(struct pw_cluster *cluster);
+
+#endif

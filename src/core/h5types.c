@@ -1,0 +1,195 @@
+/* Types, dataset creation and root attributes; see h5types.h. */
+#include "core/h5types.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static hid_t string_type(size_t size)
+{
+    hid_t type = H5Tcopy(H5T_C_S1);
+    H5Tset_size(type, size);
+    H5Tset_strpad(type, H5T_STR_NULLPAD);
+    H5Tset_cset(type, H5T_CSET_UTF8);
+    return type;
+}
+
+static hid_t enum_type(const struct pw_field *field)
+{
+    hid_t type = H5Tenum_create(field->size == 1 ? H5T_NATIVE_UINT8 : H5T_NATIVE_UINT16);
+    for (const struct pw_enum_item *item = pw_enum_borrow(field->type); item->name; item++) {
+        uint8_t narrow = (uint8_t)item->value;
+        uint16_t wide = (uint16_t)item->value;
+        H5Tenum_insert(type, item->name, field->size == 1 ? (void *)&narrow : (void *)&wide);
+    }
+    return type;
+}
+
+static hid_t field_type(const struct pw_field *field)
+{
+    switch (field->type) {
+    case PW_F_I64:
+        return H5Tcopy(H5T_NATIVE_INT64);
+    case PW_F_I32:
+        return H5Tcopy(H5T_NATIVE_INT32);
+    case PW_F_U64:
+        return H5Tcopy(H5T_NATIVE_UINT64);
+    case PW_F_U32:
+        return H5Tcopy(H5T_NATIVE_UINT32);
+    case PW_F_U16:
+        return H5Tcopy(H5T_NATIVE_UINT16);
+    case PW_F_U8:
+        return H5Tcopy(H5T_NATIVE_UINT8);
+    case PW_F_F64:
+        return H5Tcopy(H5T_NATIVE_DOUBLE);
+    case PW_F_S16:
+    case PW_F_S32:
+    case PW_F_S64:
+    case PW_F_S256:
+        return string_type(field->size);
+    default:
+        return enum_type(field);
+    }
+}
+
+hid_t pw_h5_memory_type(const struct pw_table *table)
+{
+    hid_t type = H5Tcreate(H5T_COMPOUND, table->row_size);
+    for (size_t i = 0; type >= 0 && i < table->nfields; i++) {
+        const struct pw_field *field = &table->fields()[i];
+        hid_t member = field_type(field);
+        H5Tinsert(type, field->name, field->offset, member);
+        H5Tclose(member);
+    }
+    return type;
+}
+
+hid_t pw_h5_file_type(const struct pw_table *table)
+{
+    hid_t type = pw_h5_memory_type(table);
+    if (type >= 0)
+        H5Tpack(type);
+    return type;
+}
+
+void pw_h5_quiet(void)
+{
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+}
+
+hid_t pw_h5_create_table(hid_t file, const struct pw_table *table, int rank, const hsize_t *dims,
+                         const hsize_t *chunk, int max_unlimited, int level)
+{
+    hsize_t max[2] = {H5S_UNLIMITED, H5S_UNLIMITED};
+    hid_t space = H5Screate_simple(rank, dims, max_unlimited ? max : NULL);
+    hid_t props = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_chunk(props, rank, chunk);
+    if (level > 0) {
+        H5Pset_shuffle(props);
+        H5Pset_deflate(props, (unsigned)level);
+    }
+    hid_t links = H5Pcreate(H5P_LINK_CREATE);
+    H5Pset_create_intermediate_group(links, 1);
+
+    hid_t type = pw_h5_file_type(table);
+    hid_t dataset = H5Dcreate2(file, table->path, type, space, links, props, H5P_DEFAULT);
+    H5Tclose(type);
+    H5Pclose(links);
+    H5Pclose(props);
+    H5Sclose(space);
+    return dataset;
+}
+
+/* Replaces an attribute: HDF5 has no overwrite for one of another size. */
+static int set_attribute(hid_t file, const char *name, hid_t type, const void *value)
+{
+    if (H5Aexists(file, name) > 0)
+        H5Adelete(file, name);
+    hid_t space = H5Screate(H5S_SCALAR);
+    hid_t attribute = H5Acreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    int err = attribute < 0 || H5Awrite(attribute, type, value) < 0 ? -EIO : 0;
+    if (attribute >= 0)
+        H5Aclose(attribute);
+    H5Sclose(space);
+    return err;
+}
+
+int pw_h5_set_text(hid_t file, const char *name, const char *value)
+{
+    size_t length = strlen(value);
+    hid_t type = string_type(length ? length : 1);
+    int err = set_attribute(file, name, type, value);
+    H5Tclose(type);
+    return err;
+}
+
+int pw_h5_set_int(hid_t file, const char *name, int64_t value)
+{
+    return set_attribute(file, name, H5T_NATIVE_INT64, &value);
+}
+
+static int read_fixed_text(hid_t attribute, hid_t type, char *value, size_t size)
+{
+    size_t stored = H5Tget_size(type);
+    if (H5Tis_variable_str(type) || stored == 0 || stored > 1 << 20)
+        return -EINVAL;
+
+    char *text = calloc(1, stored + 1);
+    if (!text)
+        return -ENOMEM;
+    int err = H5Aread(attribute, type, text) < 0 ? -EIO : 0;
+    if (!err) {
+        size_t length = strnlen(text, stored < size ? stored : size - 1);
+        memcpy(value, text, length);
+        value[length] = '\0';
+    }
+    free(text);
+    return err;
+}
+
+/* Opens a scalar attribute of class `want`; its type is returned for the reader. */
+static int open_attribute(hid_t file, const char *name, H5T_class_t want, hid_t *attribute,
+                          hid_t *type)
+{
+    if (H5Aexists(file, name) <= 0)
+        return -ENOENT;
+    hid_t found = H5Aopen(file, name, H5P_DEFAULT);
+    if (found < 0)
+        return -EIO;
+    hid_t space = H5Aget_space(found);
+    hssize_t values = H5Sget_simple_extent_npoints(space);
+    H5Sclose(space);
+    hid_t stored = H5Aget_type(found);
+    if (values != 1 || H5Tget_class(stored) != want) {
+        H5Tclose(stored);
+        H5Aclose(found);
+        return -EINVAL;
+    }
+    *attribute = found;
+    *type = stored;
+    return 0;
+}
+
+int pw_h5_get_text(hid_t file, const char *name, char *value, size_t size)
+{
+    hid_t attribute, type;
+    int err = open_attribute(file, name, H5T_STRING, &attribute, &type);
+    if (err)
+        return err;
+    err = read_fixed_text(attribute, type, value, size);
+    H5Tclose(type);
+    H5Aclose(attribute);
+    return err;
+}
+
+int pw_h5_get_int(hid_t file, const char *name, int64_t *value)
+{
+    hid_t attribute, type;
+    int err = open_attribute(file, name, H5T_INTEGER, &attribute, &type);
+    if (err)
+        return err;
+    err = H5Aread(attribute, H5T_NATIVE_INT64, value) < 0 ? -EIO : 0;
+    H5Tclose(type);
+    H5Aclose(attribute);
+    return err;
+}

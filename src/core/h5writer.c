@@ -1,0 +1,175 @@
+/* Buffered appends to compound tables; see h5writer.h. */
+#include "core/h5writer.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/h5types.h"
+
+/* Rows in a chunk. Large enough for deflate to pay, small enough that what a kill of the collector
+ * takes, and a rank file of a short run, stay small. */
+enum { CHUNK_ROWS = 4096 };
+
+struct table_buffer {
+    hid_t dataset; /* -1 until the first chunk is written */
+    hid_t memory_type;
+    char *rows;
+    size_t buffered;
+    int64_t written;
+    bool required;
+};
+
+struct pw_h5_writer {
+    hid_t file;
+    int level;
+    int error;
+    int64_t refused;
+    struct table_buffer tables[PW_TABLE_COUNT];
+};
+
+int pw_h5_writer_create(const char *path, int level, struct pw_h5_writer **out)
+{
+    struct pw_h5_writer *writer = calloc(1, sizeof(*writer));
+    if (!writer)
+        return -ENOMEM;
+
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    /* The newer object headers are a third of the size; every HDF5 since 1.10 reads them. */
+    H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_LATEST);
+    errno = 0;
+    writer->file = H5Fcreate(path, H5F_ACC_EXCL, H5P_DEFAULT, access);
+    H5Pclose(access);
+    if (writer->file < 0) {
+        int err = errno ? -errno : -EIO;
+        free(writer);
+        return err;
+    }
+
+    writer->level = level;
+    for (int i = 0; i < PW_TABLE_COUNT; i++)
+        writer->tables[i].dataset = -1;
+    *out = writer;
+    return 0;
+}
+
+static int open_dataset(struct pw_h5_writer *writer, int table)
+{
+    struct table_buffer *buffer = &writer->tables[table];
+    hsize_t none = 0, chunk = CHUNK_ROWS;
+    buffer->memory_type = pw_h5_memory_type(pw_table_borrow(table));
+    buffer->dataset =
+        pw_h5_create_table(writer->file, pw_table_borrow(table), 1, &none, &chunk, 1, writer->level);
+    return buffer->dataset < 0 ? -EIO : 0;
+}
+
+static int write_buffered(struct pw_h5_writer *writer, int table)
+{
+    struct table_buffer *buffer = &writer->tables[table];
+    if (buffer->dataset < 0 && open_dataset(writer, table))
+        return -EIO;
+    if (buffer->buffered == 0)
+        return 0;
+
+    hsize_t first = (hsize_t)buffer->written, count = buffer->buffered, size = first + count;
+    if (H5Dset_extent(buffer->dataset, &size) < 0)
+        return -EIO;
+    hid_t file_space = H5Dget_space(buffer->dataset);
+    hid_t memory_space = H5Screate_simple(1, &count, NULL);
+    H5Sselect_hyperslab(file_space, H5S_SELECT_SET, &first, NULL, &count, NULL);
+    errno = 0;
+    herr_t wrote = H5Dwrite(buffer->dataset, buffer->memory_type, memory_space, file_space,
+                            H5P_DEFAULT, buffer->rows);
+    int err = wrote < 0 ? (errno ? -errno : -EIO) : 0;
+    H5Sclose(memory_space);
+    H5Sclose(file_space);
+    if (!err) {
+        buffer->written += (int64_t)count;
+        buffer->buffered = 0;
+    }
+    return err;
+}
+
+int pw_h5_writer_append(struct pw_h5_writer *writer, int table, const void *row)
+{
+    struct table_buffer *buffer = &writer->tables[table];
+    size_t row_size = pw_table_borrow(table)->row_size;
+    if (!writer->error && !buffer->rows) {
+        buffer->rows = malloc(row_size * CHUNK_ROWS);
+        writer->error = buffer->rows ? 0 : -ENOMEM;
+    }
+    if (!writer->error && buffer->buffered == CHUNK_ROWS)
+        writer->error = write_buffered(writer, table);
+    if (writer->error) {
+        writer->refused++;
+        return writer->error;
+    }
+    memcpy(buffer->rows + buffer->buffered++ * row_size, row, row_size);
+    return 0;
+}
+
+void pw_h5_writer_require(struct pw_h5_writer *writer, int table)
+{
+    writer->tables[table].required = true;
+}
+
+int64_t pw_h5_writer_rows(const struct pw_h5_writer *writer, int table)
+{
+    return writer->tables[table].written + (int64_t)writer->tables[table].buffered;
+}
+
+int64_t pw_h5_writer_refused(const struct pw_h5_writer *writer)
+{
+    return writer->refused;
+}
+
+hid_t pw_h5_writer_borrow_file(struct pw_h5_writer *writer)
+{
+    return writer->file;
+}
+
+int pw_h5_writer_flush(struct pw_h5_writer *writer)
+{
+    for (int i = 0; i < PW_TABLE_COUNT && !writer->error; i++)
+        if (writer->tables[i].buffered || writer->tables[i].required)
+            writer->error = write_buffered(writer, i);
+    if (!writer->error && H5Fflush(writer->file, H5F_SCOPE_LOCAL) < 0)
+        writer->error = -EIO;
+    return writer->error;
+}
+
+int pw_h5_writer_close(struct pw_h5_writer *writer)
+{
+    int err = pw_h5_writer_flush(writer);
+    for (int i = 0; i < PW_TABLE_COUNT; i++) {
+        if (writer->tables[i].dataset >= 0) {
+            H5Dclose(writer->tables[i].dataset);
+            H5Tclose(writer->tables[i].memory_type);
+        }
+        free(writer->tables[i].rows);
+    }
+    if (H5Fclose(writer->file) < 0 && !err)
+        err = -EIO;
+    free(writer);
+    return err;
+}
+
+int pw_h5_write_strings(hid_t file, const char *path, const char *const *strings, size_t count)
+{
+    hid_t type = H5Tcopy(H5T_C_S1);
+    H5Tset_size(type, H5T_VARIABLE);
+    H5Tset_cset(type, H5T_CSET_UTF8);
+    hsize_t size = count;
+    hid_t space = H5Screate_simple(1, &size, NULL);
+    hid_t dataset = H5Dcreate2(file, path, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    int err = dataset < 0 ? -EIO : 0;
+    if (!err && count && H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, strings) < 0)
+        err = -EIO;
+    if (dataset >= 0)
+        H5Dclose(dataset);
+    H5Sclose(space);
+    H5Tclose(type);
+    return err;
+}

@@ -1,0 +1,36 @@
+/* Appends rows to the 1-D tables of one new HDF5 file. Rows are buffered a chunk at a time; a table's
+ * dataset is made when its first chunk is written, or empty at close when it was asked for. */
+#ifndef PW_CORE_H5WRITER_H
+#define PW_CORE_H5WRITER_H
+
+#include <hdf5.h>
+#include <stdint.h>
+
+struct pw_h5_writer;
+
+/* Creates `path`, which must not exist; `level` is deflate's (0..9). 0, -EEXIST, -ENOMEM or -EIO. */
+int pw_h5_writer_create(const char *path, int level, struct pw_h5_writer **out);
+
+/* Appends one row of the table's struct. Returns 0, or the first error that a write met; after one
+ * every row is refused with it, and counted by pw_h5_writer_refused(). */
+int pw_h5_writer_append(struct pw_h5_writer *writer, int table, const void *row);
+
+/* Makes `table` exist in the file even when no row is ever appended. */
+void pw_h5_writer_require(struct pw_h5_writer *writer, int table);
+
+int64_t pw_h5_writer_rows(const struct pw_h5_writer *writer, int table);
+int64_t pw_h5_writer_refused(const struct pw_h5_writer *writer);
+
+/* The open file, for attributes and strings. */
+hid_t pw_h5_writer_borrow_file(struct pw_h5_writer *writer);
+
+/* Writes what is buffered. 0 or -errno. */
+int pw_h5_writer_flush(struct pw_h5_writer *writer);
+
+/* Flushes and closes; frees the writer. 0, or the first error since it was created. */
+int pw_h5_writer_close(struct pw_h5_writer *writer);
+
+/* Writes `count` strings as the variable-length UTF-8 dataset `path`. 0 or -EIO. */
+int pw_h5_write_strings(hid_t file, const char *path, const char *const *strings, size_t count);
+
+#endif

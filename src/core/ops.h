@@ -1,0 +1,50 @@
+/* The communication operations and what each means for the analyses; rows in ops.def. Used by the
+ * in-app wrappers (ids), the rank file (enumeration) and the merge (shape, bandwidth). */
+#ifndef PW_CORE_OPS_H
+#define PW_CORE_OPS_H
+
+#include <stdint.h>
+
+enum pw_op {
+#define PW_OP(name, class, shape, factor, level) PW_OP_##name,
+#include "core/ops.def"
+#undef PW_OP
+    PW_OP_COUNT
+};
+
+enum pw_op_class {
+    PW_CLASS_COLL,
+    PW_CLASS_SEND,
+    PW_CLASS_RECV,
+    PW_CLASS_WAIT,
+    PW_CLASS_PROBE,
+    PW_CLASS_COMM,
+    PW_CLASS_SYNC,
+    PW_CLASS_RMA,
+    PW_CLASS_IO,
+    PW_CLASS_LOCAL,
+};
+
+enum pw_op_shape { PW_SHAPE_ALL, PW_SHAPE_FROM_ROOT, PW_SHAPE_TO_ROOT, PW_SHAPE_PARTIAL, PW_SHAPE_NONE };
+
+enum pw_op_factor { PW_FACTOR_NO, PW_FACTOR_ONE, PW_FACTOR_AG, PW_FACTOR_AR };
+
+struct pw_op_info {
+    const char *name;
+    enum pw_op_class cls;
+    enum pw_op_shape shape;
+    enum pw_op_factor factor;
+    int level;
+};
+
+/* The row of `op`; an unknown value gets the row of None. Never NULL. */
+const struct pw_op_info *pw_op_info(uint32_t op);
+
+/* Level of one operation as a constant, for in-app code that must not call. */
+enum {
+#define PW_OP(name, class, shape, factor, level) PW_OP_LEVEL_##name = level,
+#include "core/ops.def"
+#undef PW_OP
+};
+
+#endif

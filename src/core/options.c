@@ -1,0 +1,224 @@
+/* Parses and prints the rows of options.def; see options.h. */
+#include "core/options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum kind { FLAG, TEXT, COUNT, SIZE, CHOICE };
+
+struct row {
+    const char *name;
+    char letter;
+    enum kind kind;
+    const char *words; /* CHOICE: "a|b" */
+    const char *fallback;
+    const char *meta;
+    enum pw_command command;
+    const char *help;
+};
+
+#define KIND_FLAG FLAG, NULL
+#define KIND_TEXT TEXT, NULL
+#define KIND_COUNT COUNT, NULL
+#define KIND_SIZE SIZE, NULL
+#define KIND_WORD(words) CHOICE, words
+static const struct row rows[PW_OPT_COUNT] = {
+#define PW_OPTION(id, name, letter, kind, value, meta, command, help)                              \
+    {name, letter, KIND_##kind, value, meta, PW_CMD_##command, help},
+#include "core/options.def"
+#undef PW_OPTION
+};
+
+/* "merge-output" and "report-output" are both --output of their command. */
+static const char *option_word(const struct row *row)
+{
+    const char *tail = strstr(row->name, "-output");
+    return tail ? tail + 1 : row->name;
+}
+
+static void variable_name(const struct row *row, char name[64])
+{
+    int n = snprintf(name, 64, "PROFWRAP_%s", row->name);
+    for (int i = 0; i < n && i < 63; i++)
+        name[i] = name[i] == '-' ? '_' : (char)toupper((unsigned char)name[i]);
+}
+
+/* Bytes of "64K", "8M", "1G" or plain digits; -1 when it is none of them. */
+static int64_t parse_size(const char *text)
+{
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (end == text || value < 0 || errno)
+        return -1;
+    static const char units[] = "KMG";
+    const char *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+    int shift = unit ? 10 * (int)(unit - units + 1) : 0;
+    if (unit)
+        end++;
+    return *end || value > INT64_MAX >> shift ? -1 : (int64_t)value << shift;
+}
+
+static bool is_one_of(const char *text, const char *words)
+{
+    size_t length = strlen(text);
+    for (const char *word = words; length && word; word = strchr(word, '|')) {
+        word += *word == '|';
+        if (strncmp(word, text, length) == 0 && (word[length] == '|' || !word[length]))
+            return true;
+    }
+    return false;
+}
+
+static bool is_count(const char *text)
+{
+    return *text && strspn(text, "0123456789") == strlen(text) && strlen(text) < 10;
+}
+
+static int set_option(struct pw_options *options, int id, const char *value, const char *given_as)
+{
+    const struct row *row = &rows[id];
+    const char *expected = NULL;
+    if (row->kind == COUNT && !is_count(value))
+        expected = "a whole number";
+    if (row->kind == SIZE && parse_size(value) < 0)
+        expected = "a size such as 512K, 8M or 1G";
+    if (row->kind == CHOICE && !is_one_of(value, row->words))
+        expected = row->words;
+    if (expected) {
+        snprintf(options->problem, sizeof(options->problem), "%s is '%s', but takes %s", given_as,
+                 value, expected);
+        return -EINVAL;
+    }
+    options->text[id] = value;
+    return 0;
+}
+
+int pw_options_init(struct pw_options *options)
+{
+    memset(options, 0, sizeof(*options));
+    for (int id = 0; id < PW_OPT_COUNT; id++) {
+        char name[64];
+        variable_name(&rows[id], name);
+        const char *value = getenv(name);
+        options->text[id] = rows[id].fallback;
+        if (value && *value && set_option(options, id, value, name))
+            return -EINVAL;
+        if (rows[id].kind == FLAG && strcmp(options->text[id], "0") == 0)
+            options->text[id] = "";
+    }
+    return 0;
+}
+
+static int find_long(enum pw_command command, const char *word, size_t length)
+{
+    for (int id = 0; id < PW_OPT_COUNT; id++)
+        if (rows[id].command == command && strlen(option_word(&rows[id])) == length &&
+            strncmp(option_word(&rows[id]), word, length) == 0)
+            return id;
+    return -1;
+}
+
+static int find_short(enum pw_command command, char letter)
+{
+    for (int id = 0; id < PW_OPT_COUNT; id++)
+        if (letter && rows[id].command == command && rows[id].letter == letter)
+            return id;
+    return -1;
+}
+
+static int complain(struct pw_options *options, const char *format, const char *word)
+{
+    snprintf(options->problem, sizeof(options->problem), format, word);
+    return -EINVAL;
+}
+
+/* Handles argv[at], which begins with '-'; returns how many words it took, or -EINVAL. */
+static int parse_one(struct pw_options *options, enum pw_command command, int argc, char **argv,
+                     int at)
+{
+    const char *word = argv[at], *value = NULL;
+    int id;
+    if (word[1] == '-') {
+        size_t length = strcspn(word + 2, "=");
+        id = find_long(command, word + 2, length);
+        value = word[2 + length] == '=' ? word + 3 + length : NULL;
+    } else {
+        id = find_short(command, word[1]);
+        value = word[1] && word[2] ? word + 2 : NULL;
+    }
+    if (id < 0)
+        return complain(options, "unknown option '%s'; 'profwrap --help' lists them", word);
+    if (rows[id].kind == FLAG)
+        return value ? complain(options, "option '%s' takes no value", word)
+                     : set_option(options, id, "1", word) + 1;
+    if (value)
+        return set_option(options, id, value, word) ? -EINVAL : 1;
+    if (at + 1 >= argc)
+        return complain(options, "option '%s' needs a value", word);
+    return set_option(options, id, argv[at + 1], word) ? -EINVAL : 2;
+}
+
+int pw_options_parse(struct pw_options *options, enum pw_command command, int argc, char **argv,
+                     int *next, int *help, int *version)
+{
+    int at = 1;
+    *help = *version = 0;
+    while (at < argc && argv[at][0] == '-') {
+        if (strcmp(argv[at], "--") == 0) {
+            at++;
+            break;
+        }
+        if (strcmp(argv[at], "-h") == 0 || strcmp(argv[at], "--help") == 0)
+            *help = at;
+        else if (strcmp(argv[at], "-V") == 0 || strcmp(argv[at], "--version") == 0)
+            *version = at;
+        if (*help || *version)
+            break;
+        int took = parse_one(options, command, argc, argv, at);
+        if (took < 0)
+            return took;
+        at += took;
+    }
+    *next = at;
+    return 0;
+}
+
+int pw_option_flag(const struct pw_options *options, enum pw_option option)
+{
+    return options->text[option][0] != '\0';
+}
+
+int64_t pw_option_int(const struct pw_options *options, enum pw_option option)
+{
+    return strtoll(options->text[option], NULL, 10);
+}
+
+int64_t pw_option_size(const struct pw_options *options, enum pw_option option)
+{
+    return parse_size(options->text[option]);
+}
+
+void pw_options_print_help(FILE *out, enum pw_command command)
+{
+    for (int id = 0; id < PW_OPT_COUNT; id++) {
+        const struct row *row = &rows[id];
+        char left[128], name[64];
+        if (row->command != command)
+            continue;
+        variable_name(row, name);
+        if (command == PW_CMD_ENV)
+            snprintf(left, sizeof(left), "%s=%s", name, row->meta);
+        else
+            snprintf(left, sizeof(left), "%c%c%c --%s %s", row->letter ? '-' : ' ',
+                     row->letter ? row->letter : ' ', row->letter ? ',' : ' ', option_word(row),
+                     row->meta);
+        fprintf(out, "  %-26s %s", left, row->help);
+        if (row->fallback[0])
+            fprintf(out, " [%s]", row->fallback);
+        fputc('\n', out);
+    }
+}

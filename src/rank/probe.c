@@ -1,0 +1,199 @@
+/* Attaches the process to its rank's segment and its threads to rings; see probe.h. */
+#include "rank/probe.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static struct pw_gate closed_gate;
+struct pw_gate *pw_gate = &closed_gate;
+_Thread_local struct pw_thread pw_this_thread __attribute__((tls_model("initial-exec")));
+enum pw_tick_source pw_tick_source;
+
+static struct {
+    struct pw_segment_shared *segment;
+    char name[PW_SEGMENT_NAME_SIZE];
+    pthread_key_t thread_end;
+    _Atomic int began; /* this process has written its first THREAD record */
+} probe;
+
+static struct pw_gate *create_gate(void)
+{
+    void *page = mmap(NULL, PW_SEGMENT_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return NULL;
+    if (madvise(page, PW_SEGMENT_PAGE, MADV_WIPEONFORK) != 0) {
+        munmap(page, PW_SEGMENT_PAGE);
+        return NULL;
+    }
+    return page;
+}
+
+/* The ring stays drained-able; the next thread that begins goes on where this one stopped. */
+static void release_ring(void *thread)
+{
+    struct pw_thread *mine = thread;
+    struct pw_ring_shared *shared = mine->ring.shared;
+    if (!shared || !pw_gate->on)
+        return;
+    mine->ring.shared = NULL;
+    munmap(shared, probe.segment->ring_stride);
+}
+
+static void end_thread(void *thread)
+{
+    struct pw_thread *mine = thread;
+    if (mine->ring.shared && pw_gate->on && mine->ring.lost == 0)
+        atomic_store_explicit(&mine->ring.shared->state, PW_RING_RELEASED, memory_order_release);
+    release_ring(thread);
+}
+
+/* Runs before main. Costs three system calls in every process that inherits the environment. */
+__attribute__((constructor)) static void attach_process(void)
+{
+    const char *name = getenv(PW_SEGMENT_VARIABLE);
+    if (!name || strlen(name) >= sizeof(probe.name))
+        return;
+    int saved = errno;
+    if (pw_segment_attach(name, &probe.segment) == 0) {
+        strcpy(probe.name, name);
+        pw_tick_source = (enum pw_tick_source)probe.segment->tick_source;
+        struct pw_gate *gate = create_gate();
+        if (gate && pthread_key_create(&probe.thread_end, end_thread) == 0) {
+            pw_gate = gate;
+            gate->on = 1;
+        }
+    }
+    errno = saved;
+}
+
+/* The rank's recording process is the first to record; when it has ended, the next to record. */
+static bool own_segment(void)
+{
+    int32_t me = getpid(), owner = 0;
+    _Atomic int32_t *slot = &probe.segment->owner_pid;
+    if (atomic_compare_exchange_strong(slot, &owner, me) || owner == me)
+        return true;
+    if (kill(owner, 0) == 0 || errno != ESRCH)
+        return false;
+    return atomic_compare_exchange_strong(slot, &owner, me);
+}
+
+static bool take_ring(int index, uint32_t from)
+{
+    struct pw_ring_shared *shared;
+    if (pw_segment_map_ring(probe.name, probe.segment, index, &shared))
+        return false;
+    if (!atomic_compare_exchange_strong(&shared->state, &from, PW_RING_OWNED)) {
+        munmap(shared, probe.segment->ring_stride);
+        return false;
+    }
+    pw_ring_init(&pw_this_thread.ring, shared, probe.segment->ring_records);
+    return true;
+}
+
+static void raise_ring_count(uint32_t count)
+{
+    uint32_t seen = atomic_load(&probe.segment->nrings);
+    while (seen < count && !atomic_compare_exchange_weak(&probe.segment->nrings, &seen, count))
+        ;
+}
+
+/* A released ring, else one that the collector made ready, else one whose memory we must ask for. */
+static bool take_any_ring(void)
+{
+    int used = (int)atomic_load(&probe.segment->nrings);
+    for (int i = 0; i < used; i++)
+        if (take_ring(i, PW_RING_RELEASED))
+            return true;
+    for (int i = 0; i < PW_MAX_RINGS; i++) {
+        bool taken = take_ring(i, PW_RING_READY);
+        if (!taken && i >= used && pw_segment_allocate_ring(probe.name, probe.segment, i) == 0)
+            taken = take_ring(i, PW_RING_READY);
+        if (taken) {
+            raise_ring_count((uint32_t)i + 1);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void record_thread(struct pw_thread *thread)
+{
+    uint64_t now = pw_probe_now();
+    struct pw_record *record = pw_ring_reserve(&thread->ring, now);
+    if (!record)
+        return;
+    int first = atomic_exchange(&probe.began, 1) == 0;
+    int32_t tid = (int32_t)syscall(SYS_gettid);
+    *record = (struct pw_record){
+        .type = PW_REC_THREAD,
+        .flags = first ? PW_THREAD_NEW_PROCESS : 0,
+        .start = now,
+        .end = now,
+        .thread = {.thread = thread->index, .tid = tid, .pid = getpid()},
+    };
+    atomic_store(&thread->ring.shared->tid, tid);
+    pw_probe_commit(thread);
+}
+
+struct pw_thread *pw_probe_begin_thread(void)
+{
+    int saved = errno;
+    struct pw_thread *thread = &pw_this_thread;
+    if (!own_segment()) {
+        pw_gate->on = 0;
+        thread = NULL;
+    } else if (!take_any_ring()) {
+        thread = NULL;
+    } else {
+        thread->index = atomic_fetch_add(&probe.segment->nthreads, 1);
+        pthread_setspecific(probe.thread_end, thread);
+        record_thread(thread);
+        pw_probe_wake(); /* so that the collector readies a ring for the next thread */
+    }
+    errno = saved;
+    return thread;
+}
+
+void pw_probe_wake(void)
+{
+    if (!atomic_load_explicit(&probe.segment->sleeping, memory_order_relaxed))
+        return;
+    int saved = errno;
+    atomic_fetch_add(&probe.segment->wake, 1);
+    syscall(SYS_futex, &probe.segment->wake, FUTEX_WAKE, 1, NULL, NULL, 0);
+    errno = saved;
+}
+
+const struct pw_segment_shared *pw_probe_borrow_segment(void)
+{
+    return probe.segment;
+}
+
+void pw_probe_request_sync(void)
+{
+    atomic_store(&probe.segment->sync_requested, 1);
+    pw_probe_wake();
+}
+
+int pw_probe_await_sync(void)
+{
+    const struct timespec pause = {.tv_nsec = 200000};
+    int saved = errno;
+    uint32_t decision = atomic_load(&probe.segment->sync_decision);
+    /* The collector always decides, in seconds at most; if it is gone the job is about to be killed. */
+    while (decision == PW_SYNC_UNDECIDED && kill((pid_t)probe.segment->tool_pid, 0) == 0) {
+        nanosleep(&pause, NULL);
+        decision = atomic_load(&probe.segment->sync_decision);
+    }
+    errno = saved;
+    return decision == PW_SYNC_YES;
+}

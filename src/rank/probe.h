@@ -1,0 +1,79 @@
+/* The probe: the singleton inside the application through which in-app halves of collectors record.
+ *
+ * Everything here is in-app code: it never exits, prints, blocks on I/O or takes a lock that the
+ * application can hold. It is inert (pw_probe_thread() answers NULL) when the process was not started
+ * by a collector, in children that the recording process forks, and in any process but the first of
+ * the rank to record something. */
+#ifndef PW_RANK_PROBE_H
+#define PW_RANK_PROBE_H
+
+#include "rank/ring.h"
+
+enum { PW_MAX_DEPTH = 128 };
+
+/* What one thread of the application needs to record. */
+struct pw_thread {
+    struct pw_ring ring; /* ring.shared is NULL until the thread's first record */
+    uint32_t index;
+    int32_t nested; /* > 0 while inside a recorded MPI call */
+    /* Open ranges, innermost last; those past PW_MAX_DEPTH are counted only. */
+    int32_t depth;
+    struct {
+        uint64_t start;
+        uint32_t name;
+    } open[PW_MAX_DEPTH];
+    int32_t phase; /* enum profwrap_phase */
+    uint64_t phase_start;
+};
+
+/* On a page that the kernel hands zeroed to any forked child, however it was forked. */
+struct pw_gate {
+    int on;
+};
+
+extern struct pw_gate *pw_gate __attribute__((visibility("hidden")));
+extern _Thread_local struct pw_thread pw_this_thread
+    __attribute__((visibility("hidden"), tls_model("initial-exec")));
+extern enum pw_tick_source pw_tick_source __attribute__((visibility("hidden")));
+
+/* The calling thread's first record: takes a ring. NULL when there is none to have. */
+struct pw_thread *pw_probe_begin_thread(void);
+
+/* The calling thread, or NULL when nothing is to be recorded. */
+static inline struct pw_thread *pw_probe_thread(void)
+{
+    if (__builtin_expect(!pw_gate->on, 0))
+        return NULL;
+    struct pw_thread *thread = &pw_this_thread;
+    return __builtin_expect(thread->ring.shared != NULL, 1) ? thread : pw_probe_begin_thread();
+}
+
+static inline uint64_t pw_probe_now(void)
+{
+    return pw_tick_read(pw_tick_source);
+}
+
+/* Tells a sleeping collector that a quarter of the ring was filled. */
+void pw_probe_wake(void);
+
+static inline void pw_probe_commit(struct pw_thread *thread)
+{
+    if (__builtin_expect(pw_ring_commit(&thread->ring), 0))
+        pw_probe_wake();
+}
+
+/* The segment's header: level, activities, clock domain. Valid after a non-NULL pw_probe_thread(). */
+const struct pw_segment_shared *pw_probe_borrow_segment(void);
+
+/* Tells the collector that this process enters MPI_Init. */
+void pw_probe_request_sync(void);
+
+/* Waits (a few seconds at most, milliseconds when all is well) for the collectors' common answer to
+ * whether every rank has a probe in MPI_Init. 1 for yes. */
+int pw_probe_await_sync(void);
+
+/* The id of a name: equal texts have equal ids within a process. The first use of a text writes it to
+ * the ring. Cut at 255 bytes. Id 0 is ""; once the table is full, or the ring, new names get 0. */
+uint32_t pw_probe_intern(struct pw_thread *thread, const char *text);
+
+#endif

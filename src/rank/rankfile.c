@@ -1,0 +1,198 @@
+/* Writes rank files; see rankfile.h. */
+#include "rank/rankfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/format.h"
+#include "core/h5types.h"
+#include "core/h5writer.h"
+
+enum { MAX_TEXTS = 1 << 20, MAX_TEXT = 4096 };
+
+struct pw_rankfile {
+    struct pw_h5_writer *writer;
+    char path[4096];
+    char **texts;
+    uint32_t ntexts, capacity;
+    int64_t dropped;
+    int64_t start_unix_ns;
+    int world_size;
+};
+
+static int64_t unix_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static int write_identity(struct pw_rankfile *file, const struct pw_identity *id, const char *command)
+{
+    hid_t h5 = pw_h5_writer_borrow_file(file->writer);
+    int err = pw_format_stamp(h5, PW_FORMAT_RANK);
+    err = err ? err : pw_h5_set_int(h5, "rank", id->rank);
+    err = err ? err : pw_h5_set_int(h5, "world_size", id->size);
+    err = err ? err : pw_h5_set_int(h5, "local_rank", id->local_rank);
+    err = err ? err : pw_h5_set_text(h5, "hostname", id->hostname);
+    err = err ? err : pw_h5_set_text(h5, "clock_domain", id->clock_domain);
+    err = err ? err : pw_h5_set_text(h5, "job_id", id->job);
+    err = err ? err : pw_h5_set_text(h5, "command", command);
+    err = err ? err : pw_h5_set_int(h5, "start_unix_ns", file->start_unix_ns);
+    return err ? err : pw_h5_set_int(h5, "complete", 0);
+}
+
+int pw_rankfile_create(const char *dir, const struct pw_identity *id, const char *command, int level,
+                       struct pw_rankfile **out)
+{
+    struct pw_rankfile *file = calloc(1, sizeof(*file));
+    if (!file)
+        return -ENOMEM;
+    char part[4112];
+    snprintf(file->path, sizeof(file->path), "%s/rank-%05d.h5", dir, id->rank);
+    snprintf(part, sizeof(part), "%s.part", file->path);
+    file->start_unix_ns = unix_ns();
+    file->world_size = id->size;
+
+    int err = access(file->path, F_OK) == 0 ? -EEXIST : 0;
+    err = err ? err : pw_h5_writer_create(part, level, &file->writer);
+    if (err) {
+        free(file);
+        return err;
+    }
+    err = write_identity(file, id, command);
+    for (int table = 0; table < PW_RANK_TABLE_COUNT; table++)
+        if (table != PW_TABLE_host)
+            pw_h5_writer_require(file->writer, table);
+    pw_rankfile_text(file, 0, 0, 0, "", 0);
+    err = err ? err : pw_h5_writer_flush(file->writer);
+    if (err) {
+        pw_h5_writer_close(file->writer);
+        unlink(part);
+        free(file->texts);
+        free(file);
+        return err;
+    }
+    *out = file;
+    return 0;
+}
+
+void pw_rankfile_append(struct pw_rankfile *file, enum pw_table_id table, const void *row)
+{
+    pw_h5_writer_append(file->writer, table, row);
+}
+
+int64_t pw_rankfile_rows(const struct pw_rankfile *file, enum pw_table_id table)
+{
+    return pw_h5_writer_rows(file->writer, table);
+}
+
+void pw_rankfile_overhead(struct pw_rankfile *file, const char *name, double value, const char *unit)
+{
+    struct pw_row_overhead row = {.value = value};
+    snprintf(row.name, sizeof(row.name), "%s", name);
+    snprintf(row.unit, sizeof(row.unit), "%s", unit);
+    pw_rankfile_append(file, PW_TABLE_overhead, &row);
+}
+
+static int make_row(struct pw_rankfile *file, uint32_t row)
+{
+    if (row >= MAX_TEXTS)
+        return -ERANGE;
+    if (row >= file->capacity) {
+        uint32_t capacity = file->capacity ? file->capacity : 64;
+        while (capacity <= row)
+            capacity *= 2;
+        char **texts = realloc(file->texts, capacity * sizeof(*texts));
+        if (!texts)
+            return -ENOMEM;
+        memset(texts + file->capacity, 0, (capacity - file->capacity) * sizeof(*texts));
+        file->texts = texts;
+        file->capacity = capacity;
+    }
+    if (row >= file->ntexts)
+        file->ntexts = row + 1;
+    return 0;
+}
+
+void pw_rankfile_text(struct pw_rankfile *file, uint32_t row, uint32_t total, uint32_t offset,
+                      const char *bytes, uint32_t length)
+{
+    if (total > MAX_TEXT || offset > total || make_row(file, row))
+        return;
+    if (!file->texts[row])
+        file->texts[row] = calloc(1, MAX_TEXT + 1);
+    uint32_t left = total - offset;
+    if (file->texts[row])
+        memcpy(file->texts[row] + offset, bytes, length < left ? length : left);
+}
+
+uint32_t pw_rankfile_texts(const struct pw_rankfile *file)
+{
+    return file->ntexts;
+}
+
+void pw_rankfile_count_dropped(struct pw_rankfile *file, int64_t events)
+{
+    file->dropped += events;
+}
+
+void pw_rankfile_flush(struct pw_rankfile *file)
+{
+    pw_h5_writer_flush(file->writer);
+}
+
+static int write_texts(struct pw_rankfile *file)
+{
+    const char **texts = calloc(file->ntexts + 1, sizeof(*texts));
+    if (!texts)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < file->ntexts; i++)
+        texts[i] = file->texts[i] ? file->texts[i] : "";
+    int err = pw_h5_write_strings(pw_h5_writer_borrow_file(file->writer), "/strings", texts,
+                                  file->ntexts);
+    free(texts);
+    return err;
+}
+
+static int write_end(struct pw_rankfile *file, const struct pw_rankfile_end *end)
+{
+    hid_t h5 = pw_h5_writer_borrow_file(file->writer);
+    int64_t dropped = file->dropped + pw_h5_writer_refused(file->writer);
+    int err = pw_h5_set_int(h5, "pid", end->pid);
+    err = err ? err : pw_h5_set_int(h5, "end_unix_ns", unix_ns());
+    err = err ? err : pw_h5_set_int(h5, "exit_code", end->exit_code);
+    err = err ? err : pw_h5_set_int(h5, "exit_signal", end->exit_signal);
+    err = err ? err : pw_h5_set_int(h5, "dropped_events", dropped);
+    return err ? err : pw_h5_set_int(h5, "complete", end->complete);
+}
+
+static int sync_and_rename(const char *part, const char *path)
+{
+    int fd = open(part, O_RDONLY | O_CLOEXEC);
+    int err = fd < 0 || fsync(fd) ? -errno : 0;
+    if (fd >= 0)
+        close(fd);
+    return err ? err : rename(part, path) ? -errno : 0;
+}
+
+int pw_rankfile_close(struct pw_rankfile *file, const struct pw_rankfile_end *end)
+{
+    char part[4112];
+    snprintf(part, sizeof(part), "%s.part", file->path);
+    int err = write_texts(file);
+    err = err ? err : write_end(file, end);
+    int closed = pw_h5_writer_close(file->writer);
+    err = err ? err : closed;
+    err = err ? err : sync_and_rename(part, file->path);
+    for (uint32_t i = 0; i < file->ntexts; i++)
+        free(file->texts[i]);
+    free(file->texts);
+    free(file);
+    return err;
+}

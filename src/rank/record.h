@@ -1,0 +1,116 @@
+/* The 64-byte records that the application's threads write into their rings, and the collector reads.
+ *
+ * Times are ticks of the segment's clock (see tick.h). Records of one ring are in the order in which
+ * their operations ended. Both sides are built from the same tree, so the layout needs no versioning
+ * beyond the segment's; it is fixed-size so that a reader never has to trust a length. */
+#ifndef PW_RANK_RECORD_H
+#define PW_RANK_RECORD_H
+
+#include <assert.h>
+#include <stdint.h>
+
+enum pw_record_type {
+    PW_REC_NONE = 0,
+    /* The ring and the process: handled by the drain itself. */
+    PW_REC_THREAD, /* a thread begins to use this ring */
+    PW_REC_LOST,   /* in-band loss marker */
+    PW_REC_STRING, /* one piece of a name */
+    /* Collector mpi. */
+    PW_REC_COMM,         /* one communication operation */
+    PW_REC_COMM_DEF,     /* a communicator */
+    PW_REC_COMM_MEMBERS, /* its members, as runs of world ranks */
+    PW_REC_CLOCK,        /* a knot of the clock map */
+    PW_REC_MPI_STATE,    /* MPI began, ended, or is another MPI than ours */
+    /* Collector note. */
+    PW_REC_RANGE,
+    PW_REC_STEP,
+    PW_REC_TYPE_COUNT
+};
+
+/* What can be recorded: bits of a segment's `activities`. */
+enum { PW_ACTIVITY_MPI = 1, PW_ACTIVITY_NOTE = 2, PW_ACTIVITY_SYS = 4 };
+
+/* Flags of PW_REC_COMM; stored in /events/comm as they are. */
+enum {
+    PW_FLAG_ERROR = 1,     /* the call returned an error */
+    PW_FLAG_RECV_PART = 2, /* the receiving half of a Sendrecv */
+    PW_FLAG_NONBLOCKING = 4,
+    PW_FLAG_CANCELLED = 8,
+    PW_FLAG_FREED = 16,    /* the request was freed: `end` is when that happened */
+    PW_FLAG_FORTRAN = 32,
+    PW_FLAG_ROOT = 64,     /* this rank is the root of a rooted collective */
+    PW_FLAG_SATURATED = 128, /* inside_ns is a lower bound */
+};
+
+/* Flags of PW_REC_THREAD. */
+enum { PW_THREAD_NEW_PROCESS = 1 };
+
+enum pw_mpi_state { PW_MPI_BEGAN, PW_MPI_ENDING, PW_MPI_FOREIGN };
+
+/* Room for text in one PW_REC_STRING. */
+enum { PW_STRING_PIECE = 28, PW_RUNS_PER_RECORD = 2 };
+
+struct pw_record {
+    uint64_t start, end; /* ticks */
+    uint8_t type, flags;
+    uint16_t op;
+    uint32_t stack;
+    union {
+        struct {
+            uint32_t comm;
+            int32_t peer; /* world rank, -1 */
+            int32_t tag;
+            uint32_t seq;
+            int64_t sent_bytes, recv_bytes;
+            uint32_t request;
+            uint32_t begun; /* time inside the call that began a nonblocking operation, 16 ticks */
+        } comm;
+        struct {
+            uint64_t uid;
+            uint32_t comm;
+            int32_t size, my_rank;
+            uint32_t name;
+            uint32_t source;
+        } def;
+        struct {
+            uint32_t comm;
+            uint32_t nruns;
+            struct {
+                int32_t first, stride, count;
+            } runs[PW_RUNS_PER_RECORD];
+        } members;
+        struct {
+            int64_t local_ns, offset_ns, error_ns;
+        } clock;
+        struct {
+            int32_t state; /* enum pw_mpi_state */
+            int32_t world_rank, world_size, thread_level;
+            int64_t sync_ns; /* time spent in clock synchronisation */
+        } mpi;
+        struct {
+            uint32_t name;
+            uint16_t depth, kind; /* enum pw_kind */
+        } range;
+        struct {
+            int64_t step; /* -1: none begins */
+        } step;
+        struct {
+            uint64_t lost;
+        } lost;
+        struct {
+            uint32_t thread; /* index, in order of first record */
+            int32_t tid;
+            int32_t pid;
+        } thread;
+        struct {
+            uint32_t id;
+            uint32_t total;  /* bytes of the whole text */
+            uint32_t offset; /* of this piece */
+            char bytes[PW_STRING_PIECE];
+        } string;
+    };
+};
+
+static_assert(sizeof(struct pw_record) == 64, "a record is one cache line");
+
+#endif

@@ -1,0 +1,54 @@
+/* The producer's end of a ring: one thread writes, the collector reads, neither waits.
+ *
+ * `head` and `tail` count records for ever; a slot is at count & mask. A full ring drops the record and
+ * counts it; the first record that fits again is preceded by a PW_REC_LOST that says how many were lost
+ * and between which times. */
+#ifndef PW_RANK_RING_H
+#define PW_RANK_RING_H
+
+#include "rank/segment.h"
+
+struct pw_ring {
+    struct pw_ring_shared *shared;
+    struct pw_record *records;
+    uint64_t mask;
+    uint64_t head;      /* own copy: the producer never reads the shared one */
+    uint64_t tail_seen; /* the collector's tail when last looked at */
+    uint64_t lost, lost_start, lost_end;
+};
+
+/* Begins writing to a mapped ring, after what is in it. */
+void pw_ring_init(struct pw_ring *ring, struct pw_ring_shared *shared, uint64_t capacity);
+
+/* Makes room for `count` records by looking at the collector's tail again, marking an earlier loss
+ * first. 0, or -ENOSPC after counting `count` lost records at time `now` (ticks). */
+int pw_ring_make_room(struct pw_ring *ring, uint64_t count, uint64_t now);
+
+/* Counts `count` records as lost at time `now` (ticks). */
+void pw_ring_count_loss(struct pw_ring *ring, uint64_t count, uint64_t now);
+
+/* Bounds and order that hold between any two operations; for tests and PW_ASSERT_LEVEL full. */
+int pw_ring_is_valid(const struct pw_ring *ring);
+
+/* The next free record, or NULL when the ring is full (the loss is counted). It is the caller's until
+ * pw_ring_commit(). `now` is in ticks. */
+static inline struct pw_record *pw_ring_reserve(struct pw_ring *ring, uint64_t now)
+{
+    if (__builtin_expect(ring->head - ring->tail_seen > ring->mask, 0) ||
+        __builtin_expect(ring->lost != 0, 0))
+        if (pw_ring_make_room(ring, 1, now))
+            return NULL;
+    return &ring->records[ring->head & ring->mask];
+}
+
+/* Hands the reserved record to the collector. True at every quarter of the ring: time to see whether
+ * the collector sleeps. */
+static inline int pw_ring_commit(struct pw_ring *ring)
+{
+    ring->head++;
+    /* Release: the collector that sees the new head must also see the record's bytes. */
+    atomic_store_explicit(&ring->shared->head, ring->head, memory_order_release);
+    return (ring->head & (ring->mask >> 2)) == 0;
+}
+
+#endif

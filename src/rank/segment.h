@@ -1,0 +1,97 @@
+/* The shared-memory segment of one rank: a header page and rings, one per recording thread.
+ *
+ * The collector creates it under an unguessable name with mode 0600; the probe in the application maps
+ * it, and a recovery tool can after both are gone. Everything here is read by another process that may
+ * die at any instruction, so each field is written so that a reader needs no cleanup by the writer. */
+#ifndef PW_RANK_SEGMENT_H
+#define PW_RANK_SEGMENT_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rank/record.h"
+#include "rank/tick.h"
+
+enum {
+    PW_SEGMENT_VERSION = 1,
+    PW_SEGMENT_PAGE = 4096,
+    PW_MAX_RINGS = 256,
+    PW_SEGMENT_NAME_SIZE = 128,
+};
+#define PW_SEGMENT_MAGIC 0x31304750524f4650ull
+
+/* The variable through which the probe learns the segment's name. */
+#define PW_SEGMENT_VARIABLE "PROFWRAP_SEGMENT"
+
+enum pw_ring_state {
+    PW_RING_NONE = 0, /* no memory behind it yet */
+    PW_RING_READY,    /* allocated by the collector, free */
+    PW_RING_OWNED,    /* a thread writes it */
+    PW_RING_RELEASED, /* its thread has ended; another may take it over */
+};
+
+/* Whether all ranks synchronise their clocks over MPI. */
+enum pw_sync_decision { PW_SYNC_UNDECIDED = 0, PW_SYNC_YES, PW_SYNC_NO };
+
+/* The control page of a ring; the records follow it. Each group has a cache line of its own: the
+ * producer must not share one with the consumer. */
+struct pw_ring_shared {
+    _Alignas(64) _Atomic uint64_t head; /* records ever committed: written by the producer */
+    _Atomic uint64_t lost;              /* records dropped and not yet marked in-band */
+    _Atomic uint64_t lost_start, lost_end;
+    /* The call the thread is in: op is 0 when it is in none. */
+    _Alignas(64) _Atomic uint64_t open_start;
+    _Atomic uint32_t open_op;
+    _Alignas(64) _Atomic uint64_t tail; /* records ever consumed: written by the collector */
+    _Alignas(64) _Atomic uint32_t state;
+    _Atomic int32_t tid;
+};
+
+struct pw_segment_shared {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t uid;
+    uint64_t ring_records; /* capacity of a ring, a power of two */
+    uint64_t ring_stride;  /* bytes from one ring to the next */
+    uint64_t clock_domain; /* hash of boot id and time namespace */
+    uint32_t tick_source;
+    uint32_t level;
+    uint32_t activities;
+    uint32_t tool_pid;
+    _Atomic int32_t owner_pid; /* the application process that records, 0 before the first */
+    _Atomic uint32_t nrings;   /* rings ever used are 0 .. nrings-1 */
+    _Atomic uint32_t nthreads;
+    _Atomic uint32_t wake;     /* futex: the collector sleeps on it */
+    _Atomic uint32_t sleeping; /* 1 while it does */
+    _Atomic uint32_t sync_requested; /* 1 from when the application enters MPI_Init */
+    _Atomic uint32_t sync_decision;  /* enum pw_sync_decision, the same on every rank */
+};
+
+static_assert(sizeof(struct pw_segment_shared) <= PW_SEGMENT_PAGE, "the header is one page");
+static_assert(sizeof(struct pw_ring_shared) <= PW_SEGMENT_PAGE, "a ring's control is one page");
+
+/* Creates a segment whose rings hold `ring_bytes` (rounded to a power of two of records) and writes
+ * its name, with the rank in it for people. The caller unmaps and unlinks it. 0 or -errno. */
+int pw_segment_create(int rank, uint64_t ring_bytes, char name[PW_SEGMENT_NAME_SIZE],
+                      struct pw_segment_shared **out);
+
+/* Maps an existing segment's header. -EPERM when it is another user's or open to others, -EPROTO when
+ * it is none of ours or of another version. In-app safe. */
+int pw_segment_attach(const char *name, struct pw_segment_shared **out);
+
+/* Gives ring `index` memory, so that no later store into it can fail, and makes it READY if it was
+ * NONE. 0 or -errno (-ENOSPC: shared memory is full). */
+int pw_segment_allocate_ring(const char *name, struct pw_segment_shared *segment, int index);
+
+/* Maps ring `index`. The mapping stays valid until munmap, whatever happens to the name. In-app safe.
+ * 0 or -errno. */
+int pw_segment_map_ring(const char *name, const struct pw_segment_shared *segment, int index,
+                        struct pw_ring_shared **out);
+
+static inline struct pw_record *pw_ring_records(struct pw_ring_shared *ring)
+{
+    return (struct pw_record *)((char *)ring + PW_SEGMENT_PAGE);
+}
+
+#endif

@@ -1,0 +1,11 @@
+/* What recording costs on this machine, measured, for /overhead. */
+#ifndef PW_RANK_SELFCOST_H
+#define PW_RANK_SELFCOST_H
+
+#include "rank/segment.h"
+
+/* Median ns that the application spends on one record: two clock reads, as the segment's records are
+ * timed, and a 64-byte store through the ring code. Measured in the calling process, in milliseconds. */
+double pw_selfcost_event_ns(const struct pw_segment_shared *segment);
+
+#endif

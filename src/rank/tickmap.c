@@ -1,0 +1,111 @@
+/* Calibrates the record clock; see tickmap.h. */
+#include "rank/tickmap.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static int file_contains(const char *root, const char *path, const char *word)
+{
+    char name[512], text[8192];
+    snprintf(name, sizeof(name), "%s%s", root, path);
+    FILE *file = fopen(name, "r");
+    if (!file)
+        return 0;
+    size_t n = fread(text, 1, sizeof(text) - 1, file);
+    fclose(file);
+    text[n] = '\0';
+    return strstr(text, word) != NULL;
+}
+
+enum pw_tick_source pw_tick_choose(const char *root)
+{
+    static const char clocksource[] =
+        "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+#if defined(__x86_64__)
+    if (file_contains(root, clocksource, "tsc") &&
+        file_contains(root, "/proc/cpuinfo", " constant_tsc") &&
+        file_contains(root, "/proc/cpuinfo", " nonstop_tsc"))
+        return PW_TICK_TSC;
+#else
+    (void)file_contains;
+    (void)clocksource;
+#endif
+    return PW_TICK_RAW;
+}
+
+/* Both clocks at one moment: of several tries the one that took least, so that neither an interrupt nor
+ * the other process on this core lies between the reads. */
+static void read_both(enum pw_tick_source source, uint64_t *ticks, int64_t *ns)
+{
+    uint64_t best = UINT64_MAX;
+    for (int i = 0; i < 5; i++) {
+        uint64_t before = pw_tick_read(source);
+        int64_t now = pw_local_ns();
+        uint64_t after = pw_tick_read(source);
+        if (after - before < best) {
+            best = after - before;
+            *ticks = before + (after - before) / 2;
+            *ns = now;
+        }
+    }
+}
+
+static void append(struct pw_tickmap *map)
+{
+    if (map->n == PW_TICKMAP_KNOTS) {
+        size_t keep = 0;
+        for (size_t i = 0; i < PW_TICKMAP_KNOTS; i++)
+            if (i % 2 == 0 || i >= PW_TICKMAP_KNOTS / 2)
+                map->knots[keep++] = map->knots[i];
+        map->n = keep;
+    }
+    read_both(map->source, &map->knots[map->n].ticks, &map->knots[map->n].ns);
+    if (map->n == 0 || map->knots[map->n].ticks > map->knots[map->n - 1].ticks)
+        map->n++;
+}
+
+void pw_tickmap_init(struct pw_tickmap *map, enum pw_tick_source source)
+{
+    map->source = source;
+    map->n = 0;
+    if (source == PW_TICK_RAW)
+        return; /* ticks are nanoseconds already */
+    append(map);
+    usleep(1000);
+    append(map);
+}
+
+void pw_tickmap_update(struct pw_tickmap *map)
+{
+    if (map->source == PW_TICK_RAW)
+        return;
+    if (pw_local_ns() - map->knots[map->n - 1].ns >= 1000000)
+        append(map);
+}
+
+/* Index of the segment [i, i + 1] to use for `ticks`; most are in the last. */
+static size_t segment_of(const struct pw_tickmap *map, uint64_t ticks)
+{
+    size_t low = 0, high = map->n - 2;
+    if (ticks >= map->knots[high].ticks)
+        return high;
+    while (low < high) {
+        size_t middle = low + (high - low + 1) / 2;
+        if (map->knots[middle].ticks <= ticks)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+int64_t pw_tickmap_ns(const struct pw_tickmap *map, uint64_t ticks)
+{
+    if (map->source == PW_TICK_RAW)
+        return (int64_t)ticks;
+    size_t i = segment_of(map, ticks);
+    double rate = (double)(map->knots[i + 1].ns - map->knots[i].ns) /
+                  (double)(map->knots[i + 1].ticks - map->knots[i].ticks);
+    return map->knots[i].ns + (int64_t)((double)(int64_t)(ticks - map->knots[i].ticks) * rate);
+}

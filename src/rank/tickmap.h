@@ -1,0 +1,38 @@
+/* Ticks of the record clock to local nanoseconds (CLOCK_MONOTONIC_RAW of the rank's time namespace).
+ *
+ * The collector reads both clocks together now and then; between two such readings the map is linear,
+ * so its error is that of the readings (about 20 ns), however the TSC's nominal rate is off. Memory is
+ * bounded: when the table is full, every second reading of the older half is dropped. */
+#ifndef PW_RANK_TICKMAP_H
+#define PW_RANK_TICKMAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rank/tick.h"
+
+enum { PW_TICKMAP_KNOTS = 4096 };
+
+struct pw_tickmap {
+    enum pw_tick_source source;
+    size_t n;
+    struct {
+        uint64_t ticks;
+        int64_t ns;
+    } knots[PW_TICKMAP_KNOTS];
+};
+
+/* The clock to record with: the TSC if the kernel itself keeps time by it and it neither stops nor
+ * changes its rate, else CLOCK_MONOTONIC_RAW. `root` is prefixed to /sys and /proc ("" normally). */
+enum pw_tick_source pw_tick_choose(const char *root);
+
+/* Starts with two readings a millisecond apart. */
+void pw_tickmap_init(struct pw_tickmap *map, enum pw_tick_source source);
+
+/* Adds a reading, unless the last is less than a millisecond old. */
+void pw_tickmap_update(struct pw_tickmap *map);
+
+/* Local ns at `ticks`. Times after the last reading are extrapolated. */
+int64_t pw_tickmap_ns(const struct pw_tickmap *map, uint64_t ticks);
+
+#endif

@@ -1,0 +1,92 @@
+"""The measurable part of the style guide.   style.py ROOT
+
+Relies on clang-format: a function's body begins with { and ends with } in column 0. Tables (.def)
+may be as long as they need.
+"""
+
+import re
+import sys
+
+import tree
+
+FUNCTION_LINES = 70
+FILE_LINES = 450
+COLUMNS = 100
+PARAGRAPH_CHARS = 25
+
+# Spelt so as not to find themselves.
+NOTE = re.compile(r"\b(T[O]DO|F[I]XME|X[X]X)\b")
+GUARD = re.compile(r"^\s*#\s*ifndef\s+(\w+)\s*\n\s*#\s*define\s+(\w+)\b", re.M)
+COMMENT = re.compile(r"/\*.*?\*/", re.S)
+
+
+def function_lengths(lines):
+    """(line where the body begins, number of its lines, braces included)"""
+    start = None
+    for number, line in enumerate(lines, 1):
+        if line.startswith("{"):
+            start = number
+        elif line.startswith("}") and start:
+            yield start, number - start + 1
+            start = None
+
+
+def check_c(name, source):
+    lines = source.splitlines()
+    if len(lines) > FILE_LINES:
+        yield f"{name}: {len(lines)} lines, more than {FILE_LINES}"
+    for number, line in enumerate(lines, 1):
+        if len(line) > COLUMNS:
+            yield f"{name}:{number}: {len(line)} columns, more than {COLUMNS}"
+    if name.endswith(".c"):
+        for start, count in function_lengths(lines):
+            if count > FUNCTION_LINES:
+                yield f"{name}:{start}: function of {count} lines, more than {FUNCTION_LINES}"
+
+
+def check_opening(name, source):
+    comment = COMMENT.match(source)
+    if not comment or len(comment.group(0)) < PARAGRAPH_CHARS:
+        yield f"{name}:1: no opening comment that says what the file owns and who calls it"
+
+
+def check_guard(name, source, guards):
+    match = GUARD.match(COMMENT.sub("", source).lstrip())
+    if not match or match.group(1) != match.group(2):
+        yield f"{name}: no include guard"
+    elif guards.setdefault(match.group(1), name) != name:
+        yield f"{name}: include guard {match.group(1)} is that of {guards[match.group(1)]}"
+
+
+def check_notes(name, source):
+    for number, line in enumerate(source.splitlines(), 1):
+        if NOTE.search(line):
+            yield f"{name}:{number}: unfinished work belongs in an issue"
+
+
+def is_code(name):
+    code = (".c", ".h", ".def", ".py", ".sh", ".cmake", "CMakeLists.txt", ".in", ".f90")
+    return name.endswith(code) or name.startswith(("scripts/", ".ci/", "cluster-scripts/"))
+
+
+def check(root, name, guards):
+    source = tree.text(root, name)
+    if source is None:
+        return
+    yield from check_notes(name, source)
+    if name.endswith((".c", ".h")):
+        yield from check_c(name, source)
+        if name.startswith(("src/", "include/")):
+            yield from check_opening(name, source)
+    if name.endswith(".h"):
+        yield from check_guard(name, source, guards)
+
+
+def main(root):
+    names = [name for name in tree.files(root) if is_code(name)]
+    guards = {}
+    problems = [problem for name in names for problem in check(root, name, guards)]
+    tree.finish("style", problems, len(names))
+
+
+main(sys.argv[1])
