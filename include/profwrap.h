@@ -1,8 +1,8 @@
 /* profwrap.h: what an application tells the profiler about itself.
  *
- * Header-only: include it, call the verbs, and link nothing. Under `profwrap` the calls are recorded;
- * without it each costs one load and one predicted branch. Every call may be made from any thread, at
- * any time, before or after MPI_Init; none fails, blocks, prints or changes errno.
+ * Header-only: include it, call the verbs, and link nothing. Under `profwrap` the calls are
+ * recorded; without it each costs one load and one predicted branch. Every call may be made from
+ * any thread, at any time, before or after MPI_Init; none fails, blocks, prints or changes errno.
  *
  * Names are UTF-8, NUL-terminated, copied at once (the first 255 bytes); the caller keeps them.
  *
@@ -40,8 +40,9 @@ enum profwrap_phase {
     PROFWRAP_OPTIMIZER = 5  /* applying them */
 };
 
-/* The in-application probe exports one of these as `profwrap_api_v1`. Members are only ever appended;
- * `size` is sizeof the probe's own struct, so that a newer header sees what an older probe lacks. */
+/* The in-application probe exports one of these as `profwrap_api_v1`. Members are only ever
+ * appended; `size` is sizeof the probe's own struct, so that a newer header sees what an older
+ * probe lacks. */
 struct profwrap_api {
     size_t size;
     int (*active)(void);
@@ -53,8 +54,8 @@ struct profwrap_api {
 
 static const struct profwrap_api *profwrap_api_;
 
-/* Runs when the object that includes this header is loaded; the probe is preloaded, so it is there by
- * then or never. */
+/* Runs when the object that includes this header is loaded; the probe is preloaded, so it is there
+ * by then or never. */
 __attribute__((constructor, unused)) static void profwrap_find_api_(void)
 {
     void *self = dlopen(NULL, RTLD_LAZY);

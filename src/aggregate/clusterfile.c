@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -46,17 +47,38 @@ int pw_clusterfile_create(const char *path, MPI_Comm comm, struct pw_clusterfile
     return err;
 }
 
+/* The rows as the file has them, without padding: parallel HDF5 writes through a filter only what
+ * needs no conversion. NULL when memory is short; `count` may be 0. */
+static char *pack_rows(const struct pw_table *table, const void *rows, size_t count)
+{
+    size_t packed_size = 0;
+    for (size_t i = 0; i < table->nfields; i++)
+        packed_size += table->fields()[i].size;
+    char *packed = malloc(packed_size * count + 1), *to = packed;
+    for (size_t r = 0; packed && r < count; r++)
+        for (size_t i = 0; i < table->nfields; i++) {
+            const struct pw_field *field = &table->fields()[i];
+            memcpy(to, (const char *)rows + r * table->row_size + field->offset, field->size);
+            to += field->size;
+        }
+    return packed;
+}
+
 /* Rows of every process into the selection that each made. Parallel writes through a filter must be
  * collective, also by processes that have nothing to write. */
 static void write_selected(struct pw_clusterfile *file, hid_t dataset, int table, hid_t memory,
-                           hid_t space, const void *rows)
+                           hid_t space, const void *rows, size_t count)
 {
-    hid_t type = pw_h5_memory_type(pw_table_borrow(table));
+    char *packed = pack_rows(pw_table_borrow(table), rows, count);
+    hid_t type = pw_h5_file_type(pw_table_borrow(table));
     hid_t transfer = H5Pcreate(H5P_DATASET_XFER);
     H5Pset_dxpl_mpio(transfer, H5FD_MPIO_COLLECTIVE);
-    note_error(file, H5Dwrite(dataset, type, memory, space, transfer, rows) < 0);
+    if (!packed)
+        H5Sselect_none(space), H5Sselect_none(memory);
+    note_error(file, H5Dwrite(dataset, type, memory, space, transfer, packed) < 0 || !packed);
     H5Pclose(transfer);
     H5Tclose(type);
+    free(packed);
 }
 
 void pw_clusterfile_write(struct pw_clusterfile *file, enum pw_cluster_table_id table, size_t total,
@@ -64,8 +86,8 @@ void pw_clusterfile_write(struct pw_clusterfile *file, enum pw_cluster_table_id 
 {
     hsize_t dims = total, chunk = total && total < CHUNK_ROWS ? total : CHUNK_ROWS;
     hsize_t start = first, n = count;
-    hid_t dataset =
-        pw_h5_create_table(file->file, pw_table_borrow(table), 1, &dims, &chunk, total == 0, DEFLATE);
+    hid_t dataset = pw_h5_create_table(file->file, pw_table_borrow(table), 1, &dims, &chunk,
+                                       total == 0, DEFLATE);
     note_error(file, dataset < 0);
     if (dataset < 0)
         return;
@@ -77,7 +99,7 @@ void pw_clusterfile_write(struct pw_clusterfile *file, enum pw_cluster_table_id 
             H5Sselect_none(space);
             H5Sselect_none(memory);
         }
-        write_selected(file, dataset, table, memory, space, rows);
+        write_selected(file, dataset, table, memory, space, rows, count);
         H5Sclose(memory);
         H5Sclose(space);
     }
@@ -91,8 +113,8 @@ void pw_clusterfile_write_grid(struct pw_clusterfile *file, enum pw_cluster_tabl
     hsize_t dims[2] = {nsteps, nranks}, start[2] = {0, first}, n[2] = {nsteps, count};
     hsize_t chunk[2] = {nsteps && nsteps < GRID_STEPS ? nsteps : GRID_STEPS,
                         nranks < GRID_RANKS ? nranks : GRID_RANKS};
-    hid_t dataset =
-        pw_h5_create_table(file->file, pw_table_borrow(table), 2, dims, chunk, nsteps == 0, DEFLATE);
+    hid_t dataset = pw_h5_create_table(file->file, pw_table_borrow(table), 2, dims, chunk,
+                                       nsteps == 0, DEFLATE);
     note_error(file, dataset < 0);
     if (dataset < 0)
         return;
@@ -104,7 +126,7 @@ void pw_clusterfile_write_grid(struct pw_clusterfile *file, enum pw_cluster_tabl
             H5Sselect_none(space);
             H5Sselect_none(memory);
         }
-        write_selected(file, dataset, table, memory, space, rows);
+        write_selected(file, dataset, table, memory, space, rows, nsteps * count);
         H5Sclose(memory);
         H5Sclose(space);
     }

@@ -1,5 +1,6 @@
-/* cluster.h5 while it is being written, by all merge processes together (parallel HDF5). Every function
- * is collective over the communicator. The file has its final name only once it is whole. */
+/* cluster.h5 while it is being written, by all merge processes together (parallel HDF5). Every
+ * function is collective over the communicator. The file has its final name only once it is whole.
+ */
 #ifndef PW_AGGREGATE_CLUSTERFILE_H
 #define PW_AGGREGATE_CLUSTERFILE_H
 
@@ -23,7 +24,8 @@ int pw_clusterfile_create(const char *path, MPI_Comm comm, struct pw_clusterfile
 void pw_clusterfile_write(struct pw_clusterfile *file, enum pw_cluster_table_id table, size_t total,
                           size_t first, size_t count, const void *rows);
 
-/* Writes a [nsteps, nranks] table: this process has the columns [first, first + count), row-major. */
+/* Writes a [nsteps, nranks] table: this process has the columns [first, first + count), row-major.
+ */
 void pw_clusterfile_write_grid(struct pw_clusterfile *file, enum pw_cluster_table_id table,
                                size_t nsteps, size_t nranks, size_t first, size_t count,
                                const void *rows);
@@ -35,7 +37,8 @@ void pw_clusterfile_set_text(struct pw_clusterfile *file, const char *name, cons
 void pw_clusterfile_link_ranks(struct pw_clusterfile *file, const struct pw_row_c_rank *ranks,
                                size_t n);
 
-/* Closes; when every process succeeded, syncs and renames. 0 or -errno, the same on all processes. */
+/* Closes; when every process succeeded, syncs and renames. 0 or -errno, the same on all processes.
+ */
 int pw_clusterfile_close(struct pw_clusterfile *file);
 
 #endif

@@ -48,8 +48,8 @@ static void fill_waits(struct pw_row_c_collective_stat *row, const struct pw_row
     row->wait_max_ns = values[n - 1];
 }
 
-static void fill_transfers(struct pw_row_c_collective_stat *row, const struct pw_row_c_collective *v,
-                           size_t n, int64_t *values)
+static void fill_transfers(struct pw_row_c_collective_stat *row,
+                           const struct pw_row_c_collective *v, size_t n, int64_t *values)
 {
     for (size_t i = 0; i < n; i++)
         values[i] = v[i].transfer_ns;
@@ -60,8 +60,8 @@ static void fill_transfers(struct pw_row_c_collective_stat *row, const struct pw
     row->transfer_max_ns = values[n - 1];
 }
 
-static void fill_bandwidths(struct pw_row_c_collective_stat *row, const struct pw_row_c_collective *v,
-                            size_t n, double *values)
+static void fill_bandwidths(struct pw_row_c_collective_stat *row,
+                            const struct pw_row_c_collective *v, size_t n, double *values)
 {
     double k = pw_busbw_factor(pw_op_info(row->op)->factor, row->nranks), sum = 0;
     for (size_t i = 0; i < n; i++)

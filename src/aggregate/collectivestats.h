@@ -4,7 +4,8 @@
 
 #include "aggregate/instances.h"
 
-/* Complete instances only; rows sorted by total wait, longest first. *rows is malloc'ed. 0 or -ENOMEM. */
+/* Complete instances only; rows sorted by total wait, longest first. *rows is malloc'ed. 0 or
+ * -ENOMEM. */
 int pw_collectivestats_make(const struct pw_job *job, const struct pw_instances *instances,
                             struct pw_row_c_collective_stat **rows, size_t *count);
 

@@ -1,4 +1,4 @@
-/* See events.h. */
+/* Reads /events/comm block by block for the passes of the merge; see events.h. */
 #include "aggregate/events.h"
 
 #include <errno.h>

@@ -10,8 +10,8 @@ enum { PW_EVENT_ERROR = 1, PW_EVENT_RECV_PART = 2, PW_EVENT_NONBLOCKING = 4, PW_
 typedef void pw_event_visitor(void *context, const struct pw_input *input,
                               const struct pw_row_comm_event *event);
 
-/* Calls `visit` for every row of /events/comm, in file order; rows whose end is before their start are
- * left out. 0, or -errno when the table breaks off. */
+/* Calls `visit` for every row of /events/comm, in file order; rows whose end is before their start
+ * are left out. 0, or -errno when the table breaks off. */
 int pw_events_read(const struct pw_input *input, pw_event_visitor *visit, void *context);
 
 #endif

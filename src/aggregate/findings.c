@@ -67,8 +67,8 @@ static size_t select_measured(const struct pw_findings *f, const struct pw_matri
     return n;
 }
 
-/* Blame and criticality over all instances (docs/metrics.md): what the others waited when this rank was
- * last, and by how much it was later than the last but one. */
+/* Blame and criticality over all instances (docs/metrics.md): what the others waited when this rank
+ * was last, and by how much it was later than the last but one. */
 static void sum_blame(const struct pw_instances *in, int32_t rank, struct pw_row_c_straggler *row)
 {
     for (size_t i = 0; i < in->n; i++) {
@@ -81,8 +81,9 @@ static void sum_blame(const struct pw_instances *in, int32_t rank, struct pw_row
     }
 }
 
-static struct pw_row_c_straggler straggler_row(const struct pw_job *job, const struct pw_findings *f,
-                                               const size_t *rows, const struct pw_instances *in,
+static struct pw_row_c_straggler straggler_row(const struct pw_job *job,
+                                               const struct pw_findings *f, const size_t *rows,
+                                               const struct pw_instances *in,
                                                const struct pw_straggler_found *found)
 {
     struct pw_row_c_straggler row = {
@@ -103,8 +104,9 @@ static struct pw_row_c_straggler straggler_row(const struct pw_job *job, const s
     return row;
 }
 
-static int find_stragglers(struct pw_findings *f, const struct pw_job *job, const struct pw_matrix *m,
-                           const size_t *rows, const struct pw_instances *in)
+static int find_stragglers(struct pw_findings *f, const struct pw_job *job,
+                           const struct pw_matrix *m, const size_t *rows,
+                           const struct pw_instances *in)
 {
     int64_t *errors = malloc(sizeof(*errors) * (m->nranks + 1));
     void *scratch = malloc(pw_straggler_scratch(m->nsteps, m->nranks) + 1);
@@ -115,8 +117,8 @@ static int find_stragglers(struct pw_findings *f, const struct pw_job *job, cons
         /* A rank without a file has no work in the matrix, and no clock that could be wrong. */
         for (size_t r = 0; r < m->nranks; r++)
             errors[r] = job->ranks[r].present ? job->ranks[r].clock_error_ns : 0;
-        struct pw_straggler_input input = {m->nsteps, m->nranks, m->own_ns, m->total_ns, m->phase_ns,
-                                           errors};
+        struct pw_straggler_input input = {m->nsteps,   m->nranks,   m->own_ns,
+                                           m->total_ns, m->phase_ns, errors};
         f->nstragglers = pw_straggler_find(&input, scratch, found, MAX_STRAGGLERS);
         for (size_t i = 0; i < f->nstragglers; i++)
             f->stragglers[i] = straggler_row(job, f, rows, in, &found[i]);
@@ -155,8 +157,8 @@ static void make_efficiency(struct pw_findings *f, const struct pw_matrix *m)
     f->nefficiency = 1;
 }
 
-static int analyse_measured(struct pw_findings *f, const struct pw_job *job, const struct pw_matrix *m,
-                            const struct pw_instances *in)
+static int analyse_measured(struct pw_findings *f, const struct pw_job *job,
+                            const struct pw_matrix *m, const struct pw_instances *in)
 {
     size_t cells = m->nsteps * m->nranks + 1;
     struct pw_matrix measured = {
@@ -167,9 +169,10 @@ static int analyse_measured(struct pw_findings *f, const struct pw_job *job, con
         .phase_ns = malloc(sizeof(int64_t) * cells * PW_PHASES),
     };
     size_t *rows = malloc(sizeof(*rows) * (m->nsteps + 1));
-    int err = measured.own_ns && measured.total_ns && measured.useful_ns && measured.phase_ns && rows
-                  ? 0
-                  : -ENOMEM;
+    int err =
+        measured.own_ns && measured.total_ns && measured.useful_ns && measured.phase_ns && rows
+            ? 0
+            : -ENOMEM;
     if (!err) {
         measured.nsteps = select_measured(f, m, &measured, rows);
         err = find_stragglers(f, job, &measured, rows, in);

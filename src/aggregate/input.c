@@ -119,7 +119,8 @@ int pw_input_open(const char *path, struct pw_input *out, char *problem, size_t 
     snprintf(s.path, sizeof(s.path), "%s", path);
     int err = pw_h5_open(path, &s.file);
     if (err)
-        return fail(problem, size, err == -EINVAL ? "is not a readable HDF5 file" : strerror(-err), err);
+        return fail(problem, size, err == -EINVAL ? "is not a readable HDF5 file" : strerror(-err),
+                    err);
     err = read_attributes(&s, problem, size);
     err = err ? err : read_tables(&s, problem, size);
     if (err) {

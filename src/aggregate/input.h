@@ -1,5 +1,5 @@
-/* One rank file as the merge sees it: what must be known of it at all times, read and checked once. Its
- * events are read in blocks when they are needed. */
+/* One rank file as the merge sees it: what must be known of it at all times, read and checked once.
+ * Its events are read in blocks when they are needed. */
 #ifndef PW_AGGREGATE_INPUT_H
 #define PW_AGGREGATE_INPUT_H
 
@@ -15,10 +15,11 @@ struct pw_input {
     int64_t rank, world_size, complete, dropped, exit_code, exit_signal;
     int64_t start_unix_ns, end_unix_ns;
     char hostname[64], job[64], clock_domain[128], command[512];
-    struct pw_row_clock *knots; /* empty until the merge says how the domain relates to the cluster */
+    struct pw_row_clock
+        *knots; /* empty until the merge says how the domain relates to the cluster */
     size_t nknots;
-    int aligned;                /* its clock is known relative to the cluster clock */
-    struct pw_row_step *steps;  /* sorted by start */
+    int aligned;               /* its clock is known relative to the cluster clock */
+    struct pw_row_step *steps; /* sorted by start */
     size_t nsteps;
     struct pw_row_comms *comms;
     size_t ncomms;
@@ -26,7 +27,8 @@ struct pw_input {
     double event_cost_ns, sync_ns;
 };
 
-/* Opens and checks a rank file. 0, or -errno with one sentence in `problem`; nothing stays open then. */
+/* Opens and checks a rank file. 0, or -errno with one sentence in `problem`; nothing stays open
+ * then. */
 int pw_input_open(const char *path, struct pw_input *out, char *problem, size_t size);
 
 void pw_input_close(struct pw_input *input);

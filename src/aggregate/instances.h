@@ -1,6 +1,6 @@
 /* The matched collectives of the job. Instance i is one (communicator uid, sequence number); all
- * processes hold all instances, each folds in the ranks whose files it reads, and MPI_Allreduce with
- * operations of our own joins what the processes know. */
+ * processes hold all instances, each folds in the ranks whose files it reads, and MPI_Allreduce
+ * with operations of our own joins what the processes know. */
 #ifndef PW_AGGREGATE_INSTANCES_H
 #define PW_AGGREGATE_INSTANCES_H
 
@@ -47,12 +47,13 @@ int pw_instances_build(struct pw_instances *instances, struct pw_job *job);
 /* Joins the waits of all processes. Collective. */
 void pw_instances_share_waits(struct pw_instances *instances, const struct pw_job *job);
 
-/* Index of the instance that an event of `input` belongs to, or -1 (not a collective, a communicator of
- * one rank, or a sequence number that its file does not vouch for). */
+/* Index of the instance that an event of `input` belongs to, or -1 (not a collective, a
+ * communicator of one rank, or a sequence number that its file does not vouch for). */
 int64_t pw_instances_find(const struct pw_instances *instances, const struct pw_input *input,
                           const struct pw_row_comm_event *event);
 
-const struct pw_comm_group *pw_instances_comm(const struct pw_instances *instances, size_t instance);
+const struct pw_comm_group *pw_instances_comm(const struct pw_instances *instances,
+                                              size_t instance);
 
 void pw_instances_fini(struct pw_instances *instances);
 

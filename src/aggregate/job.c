@@ -75,7 +75,8 @@ static int by_name(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-/* Sorted names; a .part beside its finished file is left out. NULL when the directory is unreadable. */
+/* Sorted names; a .part beside its finished file is left out. NULL when the directory is
+ * unreadable. */
 static char (*list_files(const char *dir, size_t *count))[PATH_SIZE]
 {
     DIR *stream = opendir(dir);
@@ -154,8 +155,8 @@ static void summarise(const struct pw_input *s, struct summary *out)
     memcpy(out->command, s->command, sizeof(out->command));
 }
 
-/* Decides, alike on all processes, which files are used: those of the first file's job and world, the
- * first of each rank. */
+/* Decides, alike on all processes, which files are used: those of the first file's job and world,
+ * the first of each rank. */
 static void select_files(struct pw_job *job, struct summary *all, size_t n)
 {
     char *taken = calloc((size_t)job->nranks, 1);
@@ -191,8 +192,11 @@ static void drop_unselected(struct pw_job *job, const struct summary *mine)
 static void fill_ranks(struct pw_job *job, const struct summary *all, size_t n)
 {
     for (int64_t r = 0; r < job->nranks; r++)
-        job->ranks[r] = (struct pw_row_c_rank){
-            .rank = (int32_t)r, .exit_code = -1, .clock_error_ns = -1, .run_ns = -1, .overhead_ns = -1};
+        job->ranks[r] = (struct pw_row_c_rank){.rank = (int32_t)r,
+                                               .exit_code = -1,
+                                               .clock_error_ns = -1,
+                                               .run_ns = -1,
+                                               .overhead_ns = -1};
     job->start_unix_ns = INT64_MAX;
     for (size_t i = 0; i < n; i++) {
         if (!all[i].keep)
@@ -271,7 +275,8 @@ static void share_clock_errors(struct pw_job *job)
         else if (job->clock_error_max_ns >= 0 && errors[r] > job->clock_error_max_ns)
             job->clock_error_max_ns = errors[r];
         if (errors[r] < 0 && job->process == 0)
-            pw_job_note(job, r, "unaligned_clock", 1, "its clock was not synchronised with rank 0's");
+            pw_job_note(job, r, "unaligned_clock", 1,
+                        "its clock was not synchronised with rank 0's");
     }
     free(errors);
 }
@@ -407,6 +412,7 @@ void pw_job_close(struct pw_job *job)
 ptrdiff_t pw_job_step_index(const struct pw_job *job, int64_t step)
 {
     const int64_t *found =
-        job->nsteps ? bsearch(&step, job->step_numbers, job->nsteps, sizeof(step), by_number) : NULL;
+        job->nsteps ? bsearch(&step, job->step_numbers, job->nsteps, sizeof(step), by_number)
+                    : NULL;
     return found ? found - job->step_numbers : -1;
 }

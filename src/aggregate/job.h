@@ -11,9 +11,9 @@ struct pw_job {
     MPI_Comm comm;
     int process, processes;
     /* Equal on all processes. */
-    int64_t nranks;             /* ranks expected: the world size */
+    int64_t nranks;              /* ranks expected: the world size */
     struct pw_row_c_rank *ranks; /* [nranks] */
-    int64_t *step_numbers;      /* [nsteps] sorted: every step that some rank marked */
+    int64_t *step_numbers;       /* [nsteps] sorted: every step that some rank marked */
     size_t nsteps;
     int64_t epoch_ns;           /* cluster time of the first thing known, to keep sums small */
     int64_t clock_error_max_ns; /* -1: some rank is not aligned */
@@ -27,8 +27,8 @@ struct pw_job {
     size_t nnotes;
 };
 
-/* Finds the rank files of `dir`, shares them out and agrees on the job. Collective. 0, or -errno after
- * process 0 has said why. */
+/* Finds the rank files of `dir`, shares them out and agrees on the job. Collective. 0, or -errno
+ * after process 0 has said why. */
 int pw_job_open(struct pw_job *job, MPI_Comm comm, const char *dir);
 
 void pw_job_close(struct pw_job *job);

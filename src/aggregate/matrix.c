@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The ranks from the first that this process has a file of to the first of the next process; process 0
- * also takes those before, so that missing ranks are somebody's. */
+/* The ranks from the first that this process has a file of to the first of the next process;
+ * process 0 also takes those before, so that missing ranks are somebody's. */
 static void choose_columns(struct pw_share *share, const struct pw_job *job)
 {
     int64_t mine = job->ninputs ? job->inputs[0].rank : -1;
@@ -98,7 +98,8 @@ int pw_share_build(struct pw_share *share, struct pw_job *job, struct pw_instanc
     MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
     if (worst)
         return worst;
-    MPI_Allreduce(MPI_IN_PLACE, share->step_start, (int)job->nsteps, MPI_INT64_T, MPI_MIN, job->comm);
+    MPI_Allreduce(MPI_IN_PLACE, share->step_start, (int)job->nsteps, MPI_INT64_T, MPI_MIN,
+                  job->comm);
     MPI_Allreduce(MPI_IN_PLACE, share->step_end, (int)job->nsteps, MPI_INT64_T, MPI_MAX, job->comm);
     MPI_Allreduce(MPI_IN_PLACE, share->step_recorded, (int)job->nsteps, MPI_INT64_T, MPI_MAX,
                   job->comm);
@@ -117,8 +118,8 @@ void pw_share_fini(struct pw_share *share)
 
 enum { OWN, TOTAL, USEFUL, PHASE_0, CELL = PHASE_0 + PW_PHASES };
 
-static void pack_cell(const struct pw_row_c_step_trace *step, const struct pw_row_c_phase_trace *phase,
-                      int64_t cell[CELL])
+static void pack_cell(const struct pw_row_c_step_trace *step,
+                      const struct pw_row_c_phase_trace *phase, int64_t cell[CELL])
 {
     cell[OWN] = step->own_ns;
     cell[TOTAL] = step->total_ns;
@@ -150,8 +151,9 @@ static int allocate_matrix(struct pw_matrix *m)
 }
 
 /* One step at a time: neither a message nor a buffer grows with the number of steps. */
-static void gather_steps(struct pw_matrix *m, const struct pw_job *job, const struct pw_share *share,
-                         int64_t *send, int64_t *receive, const int *counts, const int *starts)
+static void gather_steps(struct pw_matrix *m, const struct pw_job *job,
+                         const struct pw_share *share, int64_t *send, int64_t *receive,
+                         const int *counts, const int *starts)
 {
     for (size_t s = 0; s < job->nsteps; s++) {
         for (size_t c = 0; c < share->count; c++)

@@ -18,19 +18,22 @@ struct pw_share {
     size_t first, count;                 /* ranks */
     struct pw_row_c_step_trace *steps;   /* [nsteps * count], step-major */
     struct pw_row_c_phase_trace *phases; /* likewise */
-    int64_t *step_start, *step_end;      /* [nsteps] epoch times: earliest and latest of the ranks here */
-    int64_t *step_recorded;              /* [nsteps] enum pw_recorded, -1 */
+    int64_t *step_start,
+        *step_end;          /* [nsteps] epoch times: earliest and latest of the ranks here */
+    int64_t *step_recorded; /* [nsteps] enum pw_recorded, -1 */
     struct pw_pair *pairs;
     size_t npairs;
 };
 
-/* Runs the second pass over this process's inputs. Collective (it agrees on the columns). 0 or -ENOMEM. */
+/* Runs the second pass over this process's inputs. Collective (it agrees on the columns). 0 or
+ * -ENOMEM. */
 int pw_share_build(struct pw_share *share, struct pw_job *job, struct pw_instances *instances);
 
 void pw_share_fini(struct pw_share *share);
 
 /* Gathers the shares on process 0; the others get an empty matrix. Collective. 0 or -ENOMEM. */
-int pw_matrix_gather(struct pw_matrix *matrix, const struct pw_job *job, const struct pw_share *share);
+int pw_matrix_gather(struct pw_matrix *matrix, const struct pw_job *job,
+                     const struct pw_share *share);
 
 void pw_matrix_fini(struct pw_matrix *matrix);
 

@@ -53,8 +53,8 @@ static void add(struct pass *p, struct set *set, int64_t start, int64_t end)
     set->v[set->n++] = (struct pw_interval){start, end};
 }
 
-/* Local time of an epoch time: only differences within one instance matter, so the map's slope, some
- * 10^-5, is left out. */
+/* Local time of an epoch time: only differences within one instance matter, so the map's slope,
+ * some 10^-5, is left out. */
 static int64_t to_local(const struct pass *p, const struct pw_input *input, int64_t epoch_time,
                         int64_t near_local)
 {
@@ -62,8 +62,9 @@ static int64_t to_local(const struct pass *p, const struct pw_input *input, int6
     return near_local + (epoch_time - near_epoch);
 }
 
-/* Until when this rank's time in the instance may be waiting for others (local), by who waits for whom:
- * in n-to-n operations for the last to enter, from a root for the root, towards it only the root. */
+/* Until when this rank's time in the instance may be waiting for others (local), by who waits for
+ * whom: in n-to-n operations for the last to enter, from a root for the root, towards it only the
+ * root. */
 static int64_t wait_limit(const struct pass *p, const struct pw_input *input,
                           const struct pw_row_comm_event *event, const struct pw_instance *instance)
 {
@@ -106,8 +107,8 @@ static int by_limit(const void *a, const void *b)
     return (x->instance > y->instance) - (x->instance < y->instance);
 }
 
-/* One call that completed several collectives waited once: each is given the part of the wait that the
- * ones before it do not explain. */
+/* One call that completed several collectives waited once: each is given the part of the wait that
+ * the ones before it do not explain. */
 static void close_group(struct pass *p)
 {
     int64_t from = p->group_start;
@@ -180,7 +181,8 @@ static void count_message(struct pass *p, const struct pw_input *input,
         (struct pw_pair){(int32_t)input->rank, event->peer, 1, event->sent_bytes};
 }
 
-static void visit(void *context, const struct pw_input *input, const struct pw_row_comm_event *event)
+static void visit(void *context, const struct pw_input *input,
+                  const struct pw_row_comm_event *event)
 {
     struct pass *p = context;
     enum pw_op_class cls = pw_op_info(event->op)->cls;
@@ -210,7 +212,8 @@ static int64_t within(const struct set *set, struct pw_interval window)
     return pw_intervals_within(set->v, set->n, window);
 }
 
-static void fill_step(const struct pass *p, struct pw_interval window, struct pw_row_c_step_trace *row)
+static void fill_step(const struct pass *p, struct pw_interval window,
+                      struct pw_row_c_step_trace *row)
 {
     row->total_ns = window.end - window.start;
     row->comm_ns = within(&p->comm, window);
@@ -354,7 +357,8 @@ static int fill_phases(const struct pass *p, const struct pw_input *input, struc
     char **names = NULL;
     size_t nnames = 0;
     struct phase_pass q = {p, input, out, malloc(sizeof(int64_t) * (p->job->nsteps + 1))};
-    int err = q.backward_end ? pw_h5_read_strings(input->file, "/strings", &names, &nnames) : -ENOMEM;
+    int err =
+        q.backward_end ? pw_h5_read_strings(input->file, "/strings", &names, &nnames) : -ENOMEM;
     for (size_t s = 0; q.backward_end && s < p->job->nsteps; s++)
         q.backward_end[s] = INT64_MIN;
     err = err == -ENOENT ? 0 : err;

@@ -35,8 +35,8 @@ void pw_instance_join(struct pw_instance *into, const struct pw_instance *one)
     into->last_exit = larger(into->last_exit, one->last_exit);
     into->root_enter = smaller(into->root_enter, one->root_enter);
     into->bytes = larger(into->bytes, one->bytes);
-    into->error_ns = into->error_ns < 0 || one->error_ns < 0 ? -1
-                                                             : larger(into->error_ns, one->error_ns);
+    into->error_ns =
+        into->error_ns < 0 || one->error_ns < 0 ? -1 : larger(into->error_ns, one->error_ns);
     into->step = larger(into->step, one->step);
     into->nranks += one->nranks;
     into->mixed |= one->mixed || into->op != one->op;

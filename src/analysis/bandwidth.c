@@ -1,4 +1,4 @@
-/* See bandwidth.h. */
+/* Bandwidth factors and size classes of collectives; see bandwidth.h. */
 #include "analysis/bandwidth.h"
 
 double pw_busbw_factor(enum pw_op_factor factor, int64_t nranks)

@@ -6,8 +6,8 @@
 
 #include "core/ops.h"
 
-/* k such that bus bandwidth = k x algorithm bandwidth on n ranks; 0 when the operation moves no data of
- * its own. */
+/* k such that bus bandwidth = k x algorithm bandwidth on n ranks; 0 when the operation moves no
+ * data of its own. */
 double pw_busbw_factor(enum pw_op_factor factor, int64_t nranks);
 
 /* Bytes per second of `bytes` in `transfer_ns`; 0 when either is not positive. */

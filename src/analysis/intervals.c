@@ -1,4 +1,4 @@
-/* See intervals.h. */
+/* Unions and clipped lengths of sets of time, for the step trace; see intervals.h. */
 #include "analysis/intervals.h"
 
 static int before(const struct pw_interval *a, const struct pw_interval *b)

@@ -3,30 +3,30 @@
 
 #include <math.h>
 
-#define DEFINE_SORT(name, type)                                                                    \
-    static void name##_sift(type *v, size_t root, size_t n)                                        \
-    {                                                                                              \
-        for (size_t child = 2 * root + 1; child < n; child = 2 * root + 1) {                       \
-            if (child + 1 < n && v[child] < v[child + 1])                                          \
-                child++;                                                                           \
-            if (!(v[root] < v[child]))                                                             \
-                return;                                                                            \
-            type held = v[root];                                                                   \
-            v[root] = v[child];                                                                    \
-            v[child] = held;                                                                       \
-            root = child;                                                                          \
-        }                                                                                          \
-    }                                                                                              \
-    void name(type *v, size_t n)                                                                   \
-    {                                                                                              \
-        for (size_t i = n / 2; i-- > 0;)                                                           \
-            name##_sift(v, i, n);                                                                  \
-        for (size_t end = n; end > 1; end--) {                                                     \
-            type held = v[0];                                                                      \
-            v[0] = v[end - 1];                                                                     \
-            v[end - 1] = held;                                                                     \
-            name##_sift(v, 0, end - 1);                                                            \
-        }                                                                                          \
+#define DEFINE_SORT(name, type)                                              \
+    static void name##_sift(type *v, size_t root, size_t n)                  \
+    {                                                                        \
+        for (size_t child = 2 * root + 1; child < n; child = 2 * root + 1) { \
+            if (child + 1 < n && v[child] < v[child + 1])                    \
+                child++;                                                     \
+            if (!(v[root] < v[child]))                                       \
+                return;                                                      \
+            type held = v[root];                                             \
+            v[root] = v[child];                                              \
+            v[child] = held;                                                 \
+            root = child;                                                    \
+        }                                                                    \
+    }                                                                        \
+    void name(type *v, size_t n)                                             \
+    {                                                                        \
+        for (size_t i = n / 2; i-- > 0;)                                     \
+            name##_sift(v, i, n);                                            \
+        for (size_t end = n; end > 1; end--) {                               \
+            type held = v[0];                                                \
+            v[0] = v[end - 1];                                               \
+            v[end - 1] = held;                                               \
+            name##_sift(v, 0, end - 1);                                      \
+        }                                                                    \
     }
 
 DEFINE_SORT(pw_sort_i64, int64_t)
@@ -70,8 +70,9 @@ double pw_binomial_tail(int64_t n, int64_t k, double p)
         return 1;
     double sum = 0;
     for (int64_t i = k; i <= n; i++) {
-        double log_term = lgamma((double)n + 1) - lgamma((double)i + 1) - lgamma((double)(n - i) + 1) +
-                          (double)i * log(p) + (double)(n - i) * log1p(-p);
+        double log_term = lgamma((double)n + 1) - lgamma((double)i + 1) -
+                          lgamma((double)(n - i) + 1) + (double)i * log(p) +
+                          (double)(n - i) * log1p(-p);
         double term = exp(log_term);
         sum += term;
         /* Past the mode the terms fall geometrically. */

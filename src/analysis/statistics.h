@@ -1,4 +1,5 @@
-/* Order statistics and small-sample tests. The functions reorder their `values`; all are deterministic. */
+/* Order statistics and small-sample tests. The functions reorder their `values`; all are
+ * deterministic. */
 #ifndef PW_ANALYSIS_STATISTICS_H
 #define PW_ANALYSIS_STATISTICS_H
 
@@ -11,7 +12,8 @@ void pw_sort_f64(double *values, size_t n);
 /* Median of n >= 1 values: the middle one, or the mean of the two. Sorts. */
 int64_t pw_median_i64(int64_t *values, size_t n);
 
-/* The q-quantile (0..1) of sorted values: the smallest value that at least q of them do not exceed. */
+/* The q-quantile (0..1) of sorted values: the smallest value that at least q of them do not exceed.
+ */
 int64_t pw_quantile_i64(const int64_t *sorted, size_t n, double q);
 double pw_quantile_f64(const double *sorted, size_t n, double q);
 

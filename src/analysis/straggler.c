@@ -1,4 +1,4 @@
-/* See straggler.h. */
+/* Finds the ranks that hold the job back, for the merge; see straggler.h. */
 #include "analysis/straggler.h"
 
 #include <math.h>
@@ -8,16 +8,21 @@
 #define MAD_TO_SIGMA 1.4826 /* of a normal distribution */
 #define SIGNIFICANCE 0.01
 #define LEAST_HITS 3
-/* A rank is over 3 sigma in this share of steps by chance if nothing is wrong (normal distribution). */
+/* A rank is over 3 sigma in this share of steps by chance if nothing is wrong (normal
+ * distribution). */
 #define CHANCE_OF_HIT 0.00135
+/* Least median excess of a window, in sigma, and how far one step counts. */
+#define LEAST_EFFECT 1.5
+#define CLIP 4.0
 
 struct work {
     const struct pw_straggler_input *in;
     int64_t *excess;    /* [nsteps * nranks], INT64_MIN: not known */
-    int64_t *limit;     /* [nsteps] threshold without the clock */
+    int64_t *percent;   /* [nsteps] 1 % of the step */
     int64_t *values;    /* [max(nsteps, nranks)] */
     int64_t *rank_hits; /* [nranks] */
-    int64_t *others;    /* [nsteps] the others' median own work, for the rank at hand */
+    int64_t *others;    /* [nsteps] values of the rank at hand */
+    int64_t sigma;      /* spread of an excess, > 0 */
 };
 
 static size_t longer(const struct pw_straggler_input *in)
@@ -35,8 +40,8 @@ static void lay_out(struct work *w, const struct pw_straggler_input *in, void *s
 {
     w->in = in;
     w->excess = scratch;
-    w->limit = w->excess + in->nsteps * in->nranks;
-    w->others = w->limit + in->nsteps;
+    w->percent = w->excess + in->nsteps * in->nranks;
+    w->others = w->percent + in->nsteps;
     w->rank_hits = w->others + in->nsteps;
     w->values = w->rank_hits + in->nranks;
 }
@@ -101,8 +106,8 @@ static int64_t distance(int64_t a, int64_t b)
     return a > b ? a - b : b - a;
 }
 
-/* Spread of one rank's excess from step to step: the difference of two independent values has sqrt(2)
- * times the spread of one. */
+/* Spread of one rank's excess from step to step: the difference of two independent values has
+ * sqrt(2) times the spread of one. */
 static int64_t sigma_of_rank(struct work *w, size_t rank)
 {
     size_t n = 0, stride = w->in->nranks;
@@ -136,6 +141,13 @@ static int64_t sigma_of_step(struct work *w, size_t step)
     return (int64_t)(MAD_TO_SIGMA * (double)pw_median_i64(w->values, n));
 }
 
+static int64_t sigma_between_ranks(struct work *w)
+{
+    for (size_t s = 0; s < w->in->nsteps; s++)
+        w->others[s] = sigma_of_step(w, s);
+    return pw_median_i64(w->others, w->in->nsteps);
+}
+
 static int64_t median_total(struct work *w, size_t step)
 {
     size_t n = 0;
@@ -147,17 +159,17 @@ static int64_t median_total(struct work *w, size_t step)
 
 static void compute_limits(struct work *w)
 {
-    int64_t over_time = sigma_over_time(w);
+    int64_t over_time = sigma_over_time(w), between = sigma_between_ranks(w);
+    w->sigma = over_time > between ? over_time : between;
+    w->sigma = w->sigma > 1 ? w->sigma : 1;
     for (size_t s = 0; s < w->in->nsteps; s++) {
-        int64_t sigma = sigma_of_step(w, s);
-        int64_t noise = 3 * (sigma > over_time ? sigma : over_time);
         int64_t percent = median_total(w, s) / 100;
-        w->limit[s] = noise > percent ? noise : percent;
+        w->percent[s] = percent > 1 ? percent : 1;
     }
 }
 
-/* Own work is a difference of times of one clock, but the wait in it ends where another rank's clock
- * says; without alignment nothing can be said. */
+/* Own work is a difference of times of one clock, but the wait in it ends where another rank's
+ * clock says; without alignment nothing can be said. */
 static int64_t clock_limit(const struct work *w, size_t rank)
 {
     int64_t worst = 0;
@@ -171,10 +183,16 @@ static int64_t clock_limit(const struct work *w, size_t rank)
     return worst + w->in->error_ns[rank];
 }
 
-static int is_hit(const struct work *w, size_t step, size_t rank, int64_t clock)
+static int64_t excess_of(const struct work *w, size_t step, size_t rank)
 {
-    int64_t excess = w->excess[step * w->in->nranks + rank];
-    return excess != INT64_MIN && excess > w->limit[step] && excess > clock;
+    return w->excess[step * w->in->nranks + rank];
+}
+
+/* Above everything that is not this rank's doing, and above `least`. */
+static int is_above(const struct work *w, size_t step, size_t rank, int64_t clock, int64_t least)
+{
+    int64_t excess = excess_of(w, step, rank);
+    return excess != INT64_MIN && excess > w->percent[step] && excess > clock && excess > least;
 }
 
 static void count_hits(struct work *w)
@@ -183,93 +201,124 @@ static void count_hits(struct work *w)
         int64_t clock = clock_limit(w, r);
         w->rank_hits[r] = 0;
         for (size_t s = 0; s < w->in->nsteps; s++)
-            w->rank_hits[r] += is_hit(w, s, r, clock);
+            w->rank_hits[r] += is_above(w, s, r, clock, 3 * w->sigma);
     }
 }
 
-/* How often a rank that is like the others is over the limit: their median rate, so that a second
- * straggler does not hide the first, and never below what a normal distribution would give. */
+/* How often a rank that is like the others has a step beyond 3 sigma: their median rate, so that a
+ * second straggler does not hide the first, and never below what a normal distribution would give.
+ */
 static double chance_of_hit(struct work *w)
 {
     const size_t n = w->in->nranks;
     for (size_t r = 0; r < n; r++)
         w->values[r] = w->rank_hits[r];
-    int64_t typical = pw_median_i64(w->values, n);
-    /* The mean of the lower half and the median rounds less than the median alone. */
-    double rate = (double)typical / (double)w->in->nsteps;
+    double rate = (double)pw_median_i64(w->values, n) / (double)w->in->nsteps;
     double least = CHANCE_OF_HIT + 1.0 / (double)(w->in->nsteps * n + 1);
     return rate > least ? rate : least;
 }
 
-/* The window in which the hits are densest: the segment with the largest sum of +1 per hit and -1 per
- * other step. */
-static int64_t densest_window(const struct work *w, size_t rank, int64_t clock, size_t *first,
-                              size_t *last)
+static double clipped(double z)
 {
-    int64_t best = 0, sum = 0, hits = 0, best_hits = 0;
+    return z > CLIP ? CLIP : z < -CLIP ? -CLIP : z;
+}
+
+/* The window with the largest sum of z - reference; 0 when no step is above the reference. */
+static int best_window(const struct work *w, size_t rank, double reference, size_t *first,
+                       size_t *last)
+{
+    double best = 0, sum = 0;
     size_t start = 0;
     for (size_t s = 0; s < w->in->nsteps; s++) {
-        int hit = is_hit(w, s, rank, clock);
+        int64_t excess = excess_of(w, s, rank);
         if (sum <= 0) {
             sum = 0;
-            hits = 0;
             start = s;
         }
-        sum += hit ? 1 : -1;
-        hits += hit;
+        if (excess != INT64_MIN)
+            sum += clipped((double)excess / (double)w->sigma) - reference;
         if (sum > best) {
             best = sum;
-            best_hits = hits;
             *first = start;
             *last = s;
         }
     }
-    return best_hits;
+    return best > 0;
 }
 
-static void all_hits(const struct work *w, size_t rank, int64_t clock, size_t *first, size_t *last)
+/* Median excess and sum of z over the known steps of a window; how many they are. */
+static size_t weigh_window(struct work *w, size_t rank, size_t first, size_t last, int64_t *median,
+                           double *sum)
+{
+    size_t n = 0;
+    *sum = 0;
+    for (size_t s = first; s <= last; s++) {
+        int64_t excess = excess_of(w, s, rank);
+        if (excess == INT64_MIN)
+            continue;
+        *sum += clipped((double)excess / (double)w->sigma);
+        w->others[n++] = excess;
+    }
+    *median = n ? pw_median_i64(w->others, n) : 0;
+    return n;
+}
+
+/* P(Z >= z) of a standard normal variable. */
+static double normal_tail(double z)
+{
+    return 0.5 * erfc(z / sqrt(2.0));
+}
+
+/* Chance of a window as heavy, corrected for every rank and every place where one could begin and
+ * end; above 1 when there is none worth naming. */
+static double judge_window(struct work *w, size_t rank, struct pw_straggler_found *out)
+{
+    size_t first, last;
+    int64_t median;
+    double sum, steps = (double)w->in->nsteps;
+    if (!best_window(w, rank, LEAST_EFFECT / 2, &first, &last))
+        return 2;
+    /* Once the effect is known, half of it separates the two sides of an edge best. */
+    weigh_window(w, rank, first, last, &median, &sum);
+    best_window(w, rank, clipped((double)median / (double)w->sigma) / 2, &first, &last);
+    size_t n = weigh_window(w, rank, first, last, &median, &sum);
+    int64_t least = (int64_t)(LEAST_EFFECT * (double)w->sigma);
+    if (n < LEAST_HITS || median <= least || median <= clock_limit(w, rank) ||
+        median <= w->percent[first])
+        return 2;
+    out->first = first;
+    out->last = last;
+    return normal_tail(sum / sqrt((double)n)) * (double)w->in->nranks * steps * (steps + 1) / 2;
+}
+
+static void span_hits(const struct work *w, size_t rank, int64_t clock,
+                      struct pw_straggler_found *out)
 {
     int seen = 0;
     for (size_t s = 0; s < w->in->nsteps; s++)
-        if (is_hit(w, s, rank, clock)) {
-            *first = seen ? *first : s;
-            *last = s;
+        if (is_above(w, s, rank, clock, 3 * w->sigma)) {
+            out->first = seen ? out->first : s;
+            out->last = s;
             seen = 1;
         }
 }
 
-/* Chance of as many hits, corrected for having looked at every rank and, for a window, at every place
- * where one could begin and end. */
-static int judge(const struct work *w, size_t rank, double chance, struct pw_straggler_found *out)
+/* Fills rank, window and confidence; 0 when the rank is no straggler. */
+static int judge(struct work *w, size_t rank, double chance, struct pw_straggler_found *out)
 {
-    int64_t steps = (int64_t)w->in->nsteps, hits = w->rank_hits[rank], clock = clock_limit(w, rank);
-    double ranks = (double)w->in->nranks;
-    size_t first = 0, last = 0;
-    double overall = pw_binomial_tail(steps, hits, chance) * ranks;
-    int64_t inside = densest_window(w, rank, clock, &first, &last);
-    int64_t width = (int64_t)(last - first) + 1;
-    double windowed =
-        pw_binomial_tail(width, inside, chance) * ranks * (double)steps * (double)steps / 2;
-
-    *out = (struct pw_straggler_found){.rank = rank, .hits = hits};
-    if (2 * hits >= steps && overall < SIGNIFICANCE) {
-        out->kind = PW_STRAGGLER_PERSISTENT;
-        out->confidence = 1 - overall;
-        all_hits(w, rank, clock, &out->first, &out->last);
-    } else if (inside >= LEAST_HITS && windowed < SIGNIFICANCE && 2 * inside >= hits) {
-        out->kind = PW_STRAGGLER_INTERMITTENT;
+    int64_t steps = (int64_t)w->in->nsteps, hits = w->rank_hits[rank];
+    *out = (struct pw_straggler_found){.rank = rank};
+    double windowed = judge_window(w, rank, out);
+    if (windowed < SIGNIFICANCE) {
         out->confidence = 1 - windowed;
-        out->hits = inside;
-        out->first = first;
-        out->last = last;
-    } else if (hits >= LEAST_HITS && overall < SIGNIFICANCE) {
-        out->kind = PW_STRAGGLER_INTERMITTENT;
-        out->confidence = 1 - overall;
-        all_hits(w, rank, clock, &out->first, &out->last);
-    } else {
-        return 0;
+        return 1;
     }
-    return out->hits >= LEAST_HITS;
+    double single = pw_binomial_tail(steps, hits, chance) * (double)w->in->nranks;
+    if (hits < LEAST_HITS || single >= SIGNIFICANCE)
+        return 0;
+    out->confidence = 1 - single;
+    span_hits(w, rank, clock_limit(w, rank), out);
+    return 1;
 }
 
 static int64_t phase_value(const struct pw_straggler_input *in, size_t step, size_t rank, int phase)
@@ -278,7 +327,8 @@ static int64_t phase_value(const struct pw_straggler_input *in, size_t step, siz
 }
 
 /* Median, over the hits, of the rank's work in a phase minus the other ranks' median in it. */
-static int64_t phase_excess(struct work *w, const struct pw_straggler_found *f, int phase)
+static int64_t phase_excess(struct work *w, const struct pw_straggler_found *f, int64_t least,
+                            int phase)
 {
     const struct pw_straggler_input *in = w->in;
     int64_t clock = clock_limit(w, f->rank);
@@ -286,7 +336,7 @@ static int64_t phase_excess(struct work *w, const struct pw_straggler_found *f, 
     for (size_t s = f->first; s <= f->last; s++) {
         int64_t mine = phase_value(in, s, f->rank, phase);
         size_t others = 0;
-        if (mine < 0 || !is_hit(w, s, f->rank, clock))
+        if (mine < 0 || !is_above(w, s, f->rank, clock, least))
             continue;
         for (size_t r = 0; r < in->nranks; r++)
             if (r != f->rank && phase_value(in, s, r, phase) >= 0)
@@ -297,40 +347,52 @@ static int64_t phase_excess(struct work *w, const struct pw_straggler_found *f, 
     return n ? pw_median_i64(w->others, n) : 0;
 }
 
-static enum pw_phase find_phase(struct work *w, const struct pw_straggler_found *f)
+/* The phase with most of the excess. Time in the allreduce phase follows from being late before it
+ * (the last to arrive sees all of the transfer), so that phase is named only when no other explains
+ * a quarter. */
+static enum pw_phase find_phase(struct work *w, const struct pw_straggler_found *f, int64_t least)
 {
     static const enum pw_phase names[PW_PHASES] = {PW_PHASE_DATA,      PW_PHASE_FORWARD,
                                                    PW_PHASE_BACKWARD,  PW_PHASE_ALLREDUCE,
                                                    PW_PHASE_OPTIMIZER, PW_PHASE_OTHER};
-    int64_t best = 0;
+    int64_t best = 0, allreduce = 0;
     enum pw_phase phase = PW_PHASE_NONE;
     for (int p = 0; p < PW_PHASES; p++) {
-        int64_t excess = phase_excess(w, f, p);
-        if (excess > best) {
+        int64_t excess = phase_excess(w, f, least, p);
+        if (names[p] == PW_PHASE_ALLREDUCE) {
+            allreduce = excess;
+        } else if (excess > best) {
             best = excess;
             phase = names[p];
         }
     }
-    /* Work that is spread over phases has no phase of its own. */
-    return 2 * best >= f->excess_ns ? phase : PW_PHASE_NONE;
+    if (4 * best >= f->excess_ns)
+        return phase;
+    return 2 * allreduce >= f->excess_ns ? PW_PHASE_ALLREDUCE : PW_PHASE_NONE;
 }
 
+/* The steps of the window that count, and what they cost. */
 static void measure(struct work *w, struct pw_straggler_found *f)
 {
     const struct pw_straggler_input *in = w->in;
-    int64_t clock = clock_limit(w, f->rank);
+    int64_t clock = clock_limit(w, f->rank), median;
+    double sum, slowdown = 0;
     size_t n = 0;
-    double slowdown = 0;
+    weigh_window(w, f->rank, f->first, f->last, &median, &sum);
+    /* In a window most steps are hits; of scattered hits every one is beyond 3 sigma. */
+    int64_t least = median > 0 ? median / 2 : 3 * w->sigma;
     for (size_t s = f->first; s <= f->last; s++)
-        if (is_hit(w, s, f->rank, clock)) {
-            int64_t excess = w->excess[s * in->nranks + f->rank];
+        if (is_above(w, s, f->rank, clock, least)) {
+            int64_t excess = excess_of(w, s, f->rank);
             int64_t others = in->own_ns[s * in->nranks + f->rank] - excess;
             slowdown += others > 0 ? (double)excess / (double)others : 0;
             w->others[n++] = excess;
         }
+    f->hits = (int64_t)n;
+    f->kind = 2 * n >= in->nsteps ? PW_STRAGGLER_PERSISTENT : PW_STRAGGLER_INTERMITTENT;
     f->excess_ns = n ? pw_median_i64(w->others, n) : 0;
     f->slowdown = n ? slowdown / (double)n : 0;
-    f->phase = find_phase(w, f);
+    f->phase = find_phase(w, f, least);
     f->gain_ns = pw_straggler_gain(in, f->rank, w->values);
 }
 
@@ -381,7 +443,8 @@ size_t pw_straggler_find(const struct pw_straggler_input *in, void *scratch,
         if (!judge(&w, r, chance, &found))
             continue;
         measure(&w, &found);
-        insert_sorted(out, &count, max, &found);
+        if (found.hits >= LEAST_HITS)
+            insert_sorted(out, &count, max, &found);
     }
     return count;
 }

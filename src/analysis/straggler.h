@@ -1,13 +1,17 @@
 /* Which ranks hold the job back, from each rank's own work in each step.
  *
- * Arrival is compared, not step length: a collective makes every rank's step equally long, but the time
- * that a rank did not wait for others is its own. For rank r and step s the excess is own[s][r] minus
- * the median of the other ranks' own[s]. A step counts as held back when the excess is above
- *     max(3 sigma, the clock errors of r and the others, 1 % of the median step),
- * sigma being the larger of the spread between ranks in that step (1.4826 MAD) and the spread of the
- * excesses from step to step (which a constant straggler does not raise). A rank is a straggler when
- * it was held back in at least 3 steps, and in more than chance explains given how often the other
- * ranks were (binomial test, corrected for the number of ranks and windows looked at). */
+ * Arrival is compared, not step length: a collective makes every rank's step equally long, but the
+ * time that a rank did not wait for others is its own. For rank r and step s the excess is
+ * own[s][r] minus the median of the other ranks' own[s]; sigma is its spread, the larger of that
+ * between ranks (1.4826 MAD, median over the steps) and that from step to step (which a constant
+ * straggler does not raise). A rank is a straggler in either of two ways, each corrected for all
+ * ranks and windows looked at:
+ *   - a window of at least 3 steps whose summed excess is beyond chance (a scan test on z = excess
+ * / sigma, clipped so that no single step decides), its median excess being above max(1.5 sigma,
+ * the clock errors of r and the others, 1 % of the median step);
+ *   - at least 3 single steps above max(3 sigma, clock errors, 1 % of the step), more than chance
+ *     explains given how often the other ranks have such steps (binomial test).
+ * The first finds what noise hides in every single step, the second what comes and goes. */
 #ifndef PW_ANALYSIS_STRAGGLER_H
 #define PW_ANALYSIS_STRAGGLER_H
 
@@ -30,10 +34,10 @@ struct pw_straggler_found {
     size_t rank;
     enum pw_straggler kind;
     size_t first, last; /* steps: rows of the input */
-    int64_t hits;       /* steps held back */
-    int64_t excess_ns;  /* median over the hits */
-    double slowdown;    /* excess / the others' median own work, over the hits */
-    int64_t gain_ns;    /* what the job would have saved with this rank at the others' median */
+    int64_t hits; /* steps held back: excess above half its median, and all limits but sigma's */
+    int64_t excess_ns; /* median over the hits */
+    double slowdown;   /* excess / the others' median own work, over the hits */
+    int64_t gain_ns;   /* what the job would have saved with this rank at the others' median */
     enum pw_phase phase;
     double confidence; /* 1 - the chance of as many hits, corrected; 0..1 */
 };
@@ -41,13 +45,14 @@ struct pw_straggler_found {
 /* Bytes of scratch that pw_straggler_find() needs. */
 size_t pw_straggler_scratch(size_t nsteps, size_t nranks);
 
-/* Finds stragglers, worst gain first, at most `max` of them; returns how many. With fewer than 2 ranks
- * or 3 steps there are none. */
-size_t pw_straggler_find(const struct pw_straggler_input *in, void *scratch, struct pw_straggler_found *out,
-                         size_t max);
+/* Finds stragglers, worst gain first, at most `max` of them; returns how many. With fewer than 2
+ * ranks or 3 steps there are none. */
+size_t pw_straggler_find(const struct pw_straggler_input *in, void *scratch,
+                         struct pw_straggler_found *out, size_t max);
 
-/* First-order gain of restoring rank r: steps are as long as the longest own work among the ranks, so
- * the job saves, step by step, what the longest falls when r works as long as the others' median. */
+/* First-order gain of restoring rank r: steps are as long as the longest own work among the ranks,
+ * so the job saves, step by step, what the longest falls when r works as long as the others'
+ * median. */
 int64_t pw_straggler_gain(const struct pw_straggler_input *in, size_t rank, int64_t *scratch);
 
 #endif

@@ -7,8 +7,8 @@ int pw_cli_run(int argc, char **argv);
 int pw_cli_merge(int argc, char **argv);
 int pw_cli_dump(int argc, char **argv);
 
-/* Directory that holds bin/profwrap's private files (probe, merge helper), with a trailing slash-less
- * path; found relative to the running program. 0 or -errno. */
+/* Directory that holds bin/profwrap's private files (probe, merge helper), with a trailing
+ * slash-less path; found relative to the running program. 0 or -errno. */
 int pw_cli_private_dir(char *path, int size);
 
 /* Path of the running program. 0 or -errno. */

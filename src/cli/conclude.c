@@ -16,14 +16,15 @@
 #include "core/log.h"
 #include "rank/launch.h"
 
-/* How long nothing may change while a rank is still being written, and how long to wait for ranks that
- * have shown no file at all. */
+/* How long nothing may change while a rank is still being written, and how long to wait for ranks
+ * that have shown no file at all. */
 enum { PATIENCE_MS = 30000, PATIENCE_UNSEEN_MS = 3000, LOOK_MS = 20 };
 
 enum { MAX_MERGE_PROCESSES = 8 };
 
-/* What mpirun, srun and PMIx gave this process to know its own job by: a new mpirun would take them for
- * its own. The user's settings (OMPI_ALLOW_RUN_AS_ROOT, OMPI_MCA_btl, ...) have none of these names. */
+/* What mpirun, srun and PMIx gave this process to know its own job by: a new mpirun would take them
+ * for its own. The user's settings (OMPI_ALLOW_RUN_AS_ROOT, OMPI_MCA_btl, ...) have none of these
+ * names. */
 static const char *const launcher_variables[] = {
     "PMIX_",
     "PMI_",
@@ -118,8 +119,8 @@ __attribute__((noreturn)) static void become_merge(const char *dir, int processe
     snprintf(host, sizeof(host), "localhost:%d", processes);
     if (pw_cli_self(self, sizeof(self)) == 0) {
         if (processes > 1)
-            execlp("mpirun", "mpirun", "--host", host, "--oversubscribe", "--bind-to", "none", "-np",
-                   count, self, "merge", dir, (char *)NULL);
+            execlp("mpirun", "mpirun", "--host", host, "--oversubscribe", "--bind-to", "none",
+                   "-np", count, self, "merge", dir, (char *)NULL);
         execl(self, self, "merge", dir, (char *)NULL);
     }
     _exit(127);
@@ -140,7 +141,8 @@ void pw_conclude(const char *dir, int ranks, const struct pw_options *options)
 {
     int ready = await_files(dir, ranks);
     if (pw_launch_end_requested()) {
-        pw_say("the job was asked to end; 'profwrap merge %s' and 'profwrap report %s' make its report",
+        pw_say("the job was asked to end; 'profwrap merge %s' and 'profwrap report %s' make its "
+               "report",
                dir, dir);
         return;
     }

@@ -126,9 +126,9 @@ static void dump_attributes(hid_t file)
     static const char *const texts[] = {"format",       "profwrap_version", "hostname",
                                         "clock_domain", "job_id",           "command"};
     static const char *const numbers[] = {
-        "format_version", "rank",     "world_size", "local_rank",     "pid",
-        "start_unix_ns",  "end_unix_ns", "exit_code",  "exit_signal",    "complete",
-        "dropped_events", "nranks",   "nhosts",     "nsteps",         "steps_inferred",
+        "format_version",     "rank",           "world_size", "local_rank",  "pid",
+        "start_unix_ns",      "end_unix_ns",    "exit_code",  "exit_signal", "complete",
+        "dropped_events",     "nranks",         "nhosts",     "nsteps",      "steps_inferred",
         "clock_error_max_ns", "merge_processes"};
     char text[2048];
     int64_t number;
@@ -164,8 +164,9 @@ int pw_cli_dump(int argc, char **argv)
         err = pw_format_check(file, PW_FORMAT_CLUSTER);
     }
     if (err) {
-        pw_error("%s %s", argv[1], err == -EPROTO ? "was written by a newer profwrap"
-                                                  : "is not a file of profwrap's");
+        pw_error("%s %s", argv[1],
+                 err == -EPROTO ? "was written by a newer profwrap"
+                                : "is not a file of profwrap's");
         H5Fclose(file);
         return 1;
     }

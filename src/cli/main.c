@@ -37,7 +37,8 @@ int pw_cli_private_dir(char *path, int size)
 {
     char self[4096];
     int err = pw_cli_self(self, sizeof(self));
-    if (!err && snprintf(path, (size_t)size, "%s/%s", dirname(self), PROFWRAP_PRIVATE_FROM_BIN) >= size)
+    if (!err &&
+        snprintf(path, (size_t)size, "%s/%s", dirname(self), PROFWRAP_PRIVATE_FROM_BIN) >= size)
         err = -ENAMETOOLONG;
     return err;
 }
@@ -57,13 +58,15 @@ static void print_help(void)
     pw_options_print_help(stdout, PW_CMD_MERGE);
     printf("\nEnvironment only:\n");
     pw_options_print_help(stdout, PW_CMD_ENV);
-    printf("\n  -h, --help                  this text\n  -V, --version               the version\n");
+    printf(
+        "\n  -h, --help                  this text\n  -V, --version               the version\n");
 }
 
 int main(int argc, char **argv)
 {
     if (argc < 2) {
-        pw_error("no program given; usage: profwrap [OPTIONS] PROGRAM [ARGS...]; see profwrap --help");
+        pw_error(
+            "no program given; usage: profwrap [OPTIONS] PROGRAM [ARGS...]; see profwrap --help");
         return 2;
     }
     if (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0) {

@@ -9,7 +9,8 @@
 #include "core/options.h"
 
 /* What to merge where; -1 to go on, else the exit status. Said by process 0 only. */
-static int understand(int argc, char **argv, int process, const char **dir, char *output, size_t size)
+static int understand(int argc, char **argv, int process, const char **dir, char *output,
+                      size_t size)
 {
     static struct pw_options options;
     int next = 1, help = 0, version = 0;

@@ -1,5 +1,6 @@
-/* `profwrap [run] PROGRAM`: one rank's collector, from reading the options to the exit status. Capture
- * that cannot work never stops the program: it then runs unprofiled, and one line says so. */
+/* `profwrap [run] PROGRAM`: one rank's collector, from reading the options to the exit status.
+ * Capture that cannot work never stops the program: it then runs unprofiled, and one line says so.
+ */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -35,8 +36,8 @@ struct run {
     struct pw_options options;
     struct pw_identity id;
     char **argv;
-    char path[4096];    /* of the program */
-    char dir[4096];     /* output */
+    char path[4096]; /* of the program */
+    char dir[4096];  /* output */
     char probe[4096];
     char segment_name[PW_SEGMENT_NAME_SIZE];
     struct pw_segment_shared *segment;
@@ -67,18 +68,20 @@ static uint32_t parse_activities(const char *list, char *problem, size_t size)
         size_t length = strcspn(list, ",");
         const struct pw_collector *found = NULL;
         for (int i = 0; collectors[i].name; i++)
-            if (strlen(collectors[i].name) == length && strncmp(list, collectors[i].name, length) == 0)
+            if (strlen(collectors[i].name) == length &&
+                strncmp(list, collectors[i].name, length) == 0)
                 found = &collectors[i];
         if (!found) {
-            snprintf(problem, size, "--activities: '%.*s' is not one of mpi, note, sys", (int)length,
-                     list);
+            snprintf(problem, size, "--activities: '%.*s' is not one of mpi, note, sys",
+                     (int)length, list);
             return 0;
         }
         bits |= found->activity;
         list += length + (list[length] == ',');
     }
     if (!bits)
-        snprintf(problem, size, "--activities names nothing; take mpi, note, sys or several of them");
+        snprintf(problem, size,
+                 "--activities names nothing; take mpi, note, sys or several of them");
     return bits;
 }
 
@@ -96,17 +99,20 @@ static int check_options(struct run *run)
 {
     char *problem = run->options.problem;
     int64_t ring = pw_option_size(&run->options, PW_OPT_RING_SIZE);
-    if (!parse_activities(run->options.text[PW_OPT_ACTIVITIES], problem, sizeof(run->options.problem)))
+    if (!parse_activities(run->options.text[PW_OPT_ACTIVITIES], problem,
+                          sizeof(run->options.problem)))
         return -EINVAL;
     if (parse_compression(run->options.text[PW_OPT_COMPRESS]) < 0)
         snprintf(problem, sizeof(run->options.problem),
                  "--compress is '%.64s', but takes none or deflate:1 to deflate:9",
                  run->options.text[PW_OPT_COMPRESS]);
     else if (ring < 64 << 10 || ring > 1 << 30)
-        snprintf(problem, sizeof(run->options.problem), "--ring-size is '%.64s', but takes 64K to 1G",
+        snprintf(problem, sizeof(run->options.problem),
+                 "--ring-size is '%.64s', but takes 64K to 1G",
                  run->options.text[PW_OPT_RING_SIZE]);
     else if (pw_option_int(&run->options, PW_OPT_SAMPLE_HZ) > 1000)
-        snprintf(problem, sizeof(run->options.problem), "--sample-hz is '%.64s', but takes 0 to 1000",
+        snprintf(problem, sizeof(run->options.problem),
+                 "--sample-hz is '%.64s', but takes 0 to 1000",
                  run->options.text[PW_OPT_SAMPLE_HZ]);
     return problem[0] ? -EINVAL : 0;
 }
@@ -117,10 +123,11 @@ static int understand(struct run *run, int argc, char **argv)
     int next = 1, help = 0, version = 0;
     list_collectors();
     int err = pw_options_init(&run->options);
-    pw_identity_find(&run->id, run->options.text[PW_OPT_FSROOT] ? run->options.text[PW_OPT_FSROOT] : "",
+    pw_identity_find(&run->id,
+                     run->options.text[PW_OPT_FSROOT] ? run->options.text[PW_OPT_FSROOT] : "",
                      run->options.text[PW_OPT_HOSTNAME] ? run->options.text[PW_OPT_HOSTNAME] : "");
-    err = err ? err
-              : pw_options_parse(&run->options, PW_CMD_RUN, argc, argv, &next, &help, &version);
+    err =
+        err ? err : pw_options_parse(&run->options, PW_CMD_RUN, argc, argv, &next, &help, &version);
     if (!err && help) {
         printf("Usage: profwrap [run] [OPTIONS] [--] PROGRAM [ARGS...]\n\n");
         pw_options_print_help(stdout, PW_CMD_RUN);
@@ -202,7 +209,8 @@ static int prepare_output(struct run *run)
         pw_error("%s already holds rank %d of this job; choose another directory with -o", run->dir,
                  run->id.rank);
     else if (err)
-        pw_error("cannot write the file of rank %d in %s: %s", run->id.rank, run->dir, strerror(-err));
+        pw_error("cannot write the file of rank %d in %s: %s", run->id.rank, run->dir,
+                 strerror(-err));
     return err ? 1 : -1;
 }
 
@@ -217,7 +225,8 @@ static int prepare_probe(struct run *run)
     return strpbrk(run->probe, " :") ? -EINVAL : 0;
 }
 
-/* Shared memory and everything that reads it. Rings that do not fit are made smaller, down to 64 KiB. */
+/* Shared memory and everything that reads it. Rings that do not fit are made smaller, down to 64
+ * KiB. */
 static int prepare_capture(struct run *run)
 {
     int err = prepare_probe(run);
@@ -226,7 +235,8 @@ static int prepare_capture(struct run *run)
                  run->argv[0]);
     if (err == -EINVAL)
         pw_error("the path %s has a space or colon in it, which LD_PRELOAD cannot hold; running %s "
-                 "unprofiled", run->probe, run->argv[0]);
+                 "unprofiled",
+                 run->probe, run->argv[0]);
     if (err)
         return err;
 
@@ -243,8 +253,10 @@ static int prepare_capture(struct run *run)
         bytes /= 2;
     } while (err == -ENOSPC && bytes >= 64 << 10);
     if (err) {
-        pw_say("no shared memory for rank %d (%s): running %s unprofiled; give /dev/shm more room, or "
-               "use a smaller --ring-size", run->id.rank, strerror(-err), run->argv[0]);
+        pw_say(
+            "no shared memory for rank %d (%s): running %s unprofiled; give /dev/shm more room, or "
+            "use a smaller --ring-size",
+            run->id.rank, strerror(-err), run->argv[0]);
         return err;
     }
     if (bytes * 2 < wanted)
@@ -335,6 +347,7 @@ static void close_file(struct run *run)
         pw_error("the file of rank %d in %s is incomplete: %s", run->id.rank, run->dir,
                  strerror(-err));
     pw_drain_destroy(run->drain);
+    pw_launch_catch_signals(NULL); /* the word that handlers change is about to go */
     shm_unlink(run->segment_name);
     munmap(run->segment, PW_SEGMENT_PAGE);
 }

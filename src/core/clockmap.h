@@ -1,4 +1,5 @@
-/* The map from a rank's local clock to the cluster clock: the rows of /clock, linear between them. */
+/* The map from a rank's local clock to the cluster clock: the rows of /clock, linear between them.
+ */
 #ifndef PW_CORE_CLOCKMAP_H
 #define PW_CORE_CLOCKMAP_H
 
@@ -7,16 +8,17 @@
 
 #include "core/tables.h"
 
-/* Relative rate by which two unsynchronised clocks may part, in ns per second: the error bound grows by
- * it outside the knots. Clock rates differ by 5 to 30 us/s (Geng et al., NSDI 2018, section 2). */
+/* Relative rate by which two unsynchronised clocks may part, in ns per second: the error bound
+ * grows by it outside the knots. Clock rates differ by 5 to 30 us/s (Geng et al., NSDI 2018,
+ * section 2). */
 enum { PW_CLOCK_DRIFT_NS_PER_S = 50000 };
 
-/* Local time to cluster time. `knots` are sorted by local_ns; with none the map is the identity; before
- * the first and after the last the offset is held. */
+/* Local time to cluster time. `knots` are sorted by local_ns; with none the map is the identity;
+ * before the first and after the last the offset is held. */
 int64_t pw_clock_to_cluster(const struct pw_row_clock *knots, size_t n, int64_t local_ns);
 
-/* Error bound of pw_clock_to_cluster() at that time, ns; -1 when there is no knot. Between knots it is
- * the larger of the two. */
+/* Error bound of pw_clock_to_cluster() at that time, ns; -1 when there is no knot. Between knots it
+ * is the larger of the two. */
 int64_t pw_clock_error(const struct pw_row_clock *knots, size_t n, int64_t local_ns);
 
 /* True when local times rise strictly, errors are >= 0 and no offset step can overflow. */

@@ -57,7 +57,8 @@ static int load_tables(hid_t file, struct pw_cluster *c)
     err = err ? err : load_table(file, PW_TABLE_c_p2p, &c->p2p, &c->np2p);
     err = err ? err : load_table(file, PW_TABLE_c_straggler, &c->stragglers, &c->nstragglers);
     err = err ? err : load_table(file, PW_TABLE_c_efficiency, &c->efficiency, &c->nefficiency);
-    err = err ? err : load_table(file, PW_TABLE_c_completeness, &c->completeness, &c->ncompleteness);
+    err =
+        err ? err : load_table(file, PW_TABLE_c_completeness, &c->completeness, &c->ncompleteness);
     if (err)
         return err;
     size_t want = c->nrank_rows * c->nstep_rows;

@@ -21,8 +21,8 @@ int pw_h5_open(const char *path, hid_t *out)
     return 0;
 }
 
-/* True when every group on the way to `path` and the dataset itself is a hard link: a soft or external
- * link could lead out of the file. */
+/* True when every group on the way to `path` and the dataset itself is a hard link: a soft or
+ * external link could lead out of the file. */
 static int is_own_object(hid_t file, const char *path)
 {
     char prefix[128];
@@ -86,7 +86,8 @@ int pw_h5_extent(hid_t file, int table, hsize_t dims[2])
     return err;
 }
 
-static int read_selection(hid_t dataset, int table, hid_t memory_space, hid_t file_space, void *rows)
+static int read_selection(hid_t dataset, int table, hid_t memory_space, hid_t file_space,
+                          void *rows)
 {
     hid_t type = pw_h5_memory_type(pw_table_borrow(table));
     herr_t got = H5Dread(dataset, type, memory_space, file_space, H5P_DEFAULT, rows);

@@ -1,5 +1,5 @@
-/* Reads tables of rank and cluster files that may be damaged or hostile: every size, class and range
- * is checked before use, and a field that the file lacks reads as zero. */
+/* Reads tables of rank and cluster files that may be damaged or hostile: every size, class and
+ * range is checked before use, and a field that the file lacks reads as zero. */
 #ifndef PW_CORE_H5READER_H
 #define PW_CORE_H5READER_H
 
@@ -7,19 +7,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Opens `path` for reading. 0, -ENOENT, -EACCES, or -EINVAL when it is no HDF5 file. The caller closes
- * *out with H5Fclose. */
+/* Opens `path` for reading. 0, -ENOENT, -EACCES, or -EINVAL when it is no HDF5 file. The caller
+ * closes *out with H5Fclose. */
 int pw_h5_open(const char *path, hid_t *out);
 
-/* Extent of the table's dataset: dims[0], and dims[1] for a 2-D one (1 else). 0, -ENOENT when the file
- * has no such dataset, or -EINVAL when it is no compound dataset of one or two dimensions. */
+/* Extent of the table's dataset: dims[0], and dims[1] for a 2-D one (1 else). 0, -ENOENT when the
+ * file has no such dataset, or -EINVAL when it is no compound dataset of one or two dimensions. */
 int pw_h5_extent(hid_t file, int table, hsize_t dims[2]);
 
-/* Rows [first, first + count) of a 1-D table into `rows` (row structs, zeroed first). 0 or -errno. */
+/* Rows [first, first + count) of a 1-D table into `rows` (row structs, zeroed first). 0 or -errno.
+ */
 int pw_h5_read_rows(hid_t file, int table, hsize_t first, size_t count, void *rows);
 
-/* The whole of a 1-D or 2-D table in row-major order; *rows is malloc'ed (NULL when empty), *count in
- * rows. -ENOENT when there is none, -ENOMEM above 2^31 rows or when memory is short. */
+/* The whole of a 1-D or 2-D table in row-major order; *rows is malloc'ed (NULL when empty), *count
+ * in rows. -ENOENT when there is none, -ENOMEM above 2^31 rows or when memory is short. */
 int pw_h5_read_all(hid_t file, int table, void **rows, size_t *count);
 
 /* The variable-length strings of dataset `path`, at most 2^22 of them, as one malloc'ed array whose

@@ -1,6 +1,6 @@
 /* HDF5 types made from the table descriptors of tables.h, and small helpers that every reader and
- * writer shares. Compiled once against serial HDF5 (collector, report) and once against parallel HDF5
- * (merge); the interface is the same. */
+ * writer shares. Compiled once against serial HDF5 (collector, report) and once against parallel
+ * HDF5 (merge); the interface is the same. */
 #ifndef PW_CORE_H5TYPES_H
 #define PW_CORE_H5TYPES_H
 
@@ -17,14 +17,14 @@ hid_t pw_h5_file_type(const struct pw_table *table);
 /* Silences HDF5's own error printing for this process; errors reach the caller as return values. */
 void pw_h5_quiet(void);
 
-/* Creates the dataset of `table` in `file`, with its parent groups: `rank` dimensions of `dims`, each
- * unlimited when `max_unlimited`, chunked by `chunk`, shuffled and deflated at `level` (0: neither).
- * Returns the open dataset or a negative value. */
+/* Creates the dataset of `table` in `file`, with its parent groups: `rank` dimensions of `dims`,
+ * each unlimited when `max_unlimited`, chunked by `chunk`, shuffled and deflated at `level` (0:
+ * neither). Returns the open dataset or a negative value. */
 hid_t pw_h5_create_table(hid_t file, const struct pw_table *table, int rank, const hsize_t *dims,
                          const hsize_t *chunk, int max_unlimited, int level);
 
-/* Root attributes. 0 or -EIO; readers: -ENOENT when there is none, -EINVAL when it is of another kind.
- * A string longer than `size` - 1 is cut. */
+/* Root attributes. 0 or -EIO; readers: -ENOENT when there is none, -EINVAL when it is of another
+ * kind. A string longer than `size` - 1 is cut. */
 int pw_h5_set_text(hid_t file, const char *name, const char *value);
 int pw_h5_set_int(hid_t file, const char *name, int64_t value);
 int pw_h5_get_text(hid_t file, const char *name, char *value, size_t size);

@@ -1,5 +1,6 @@
-/* Appends rows to the 1-D tables of one new HDF5 file. Rows are buffered a chunk at a time; a table's
- * dataset is made when its first chunk is written, or empty at close when it was asked for. */
+/* Appends rows to the 1-D tables of one new HDF5 file. Rows are buffered a chunk at a time; a
+ * table's dataset is made when its first chunk is written, or empty at close when it was asked for.
+ */
 #ifndef PW_CORE_H5WRITER_H
 #define PW_CORE_H5WRITER_H
 
@@ -8,7 +9,8 @@
 
 struct pw_h5_writer;
 
-/* Creates `path`, which must not exist; `level` is deflate's (0..9). 0, -EEXIST, -ENOMEM or -EIO. */
+/* Creates `path`, which must not exist; `level` is deflate's (0..9). 0, -EEXIST, -ENOMEM or -EIO.
+ */
 int pw_h5_writer_create(const char *path, int level, struct pw_h5_writer **out);
 
 /* Appends one row of the table's struct. Returns 0, or the first error that a write met; after one

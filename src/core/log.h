@@ -1,5 +1,5 @@
-/* What tool processes say to the person: sentences on standard error, and diagnostics by domain with
- * PROFWRAP_LOG=domain:level. Never used by in-app code. */
+/* What tool processes say to the person: sentences on standard error, and diagnostics by domain
+ * with PROFWRAP_LOG=domain:level. Never used by in-app code. */
 #ifndef PW_CORE_LOG_H
 #define PW_CORE_LOG_H
 

@@ -2,7 +2,7 @@
 #include "core/ops.h"
 
 static const struct pw_op_info op_rows[PW_OP_COUNT] = {
-#define PW_OP(name, class, shape, factor, level)                                                   \
+#define PW_OP(name, class, shape, factor, level) \
     {#name, PW_CLASS_##class, PW_SHAPE_##shape, PW_FACTOR_##factor, level},
 #include "core/ops.def"
 #undef PW_OP

@@ -25,7 +25,13 @@ enum pw_op_class {
     PW_CLASS_LOCAL,
 };
 
-enum pw_op_shape { PW_SHAPE_ALL, PW_SHAPE_FROM_ROOT, PW_SHAPE_TO_ROOT, PW_SHAPE_PARTIAL, PW_SHAPE_NONE };
+enum pw_op_shape {
+    PW_SHAPE_ALL,
+    PW_SHAPE_FROM_ROOT,
+    PW_SHAPE_TO_ROOT,
+    PW_SHAPE_PARTIAL,
+    PW_SHAPE_NONE
+};
 
 enum pw_op_factor { PW_FACTOR_NO, PW_FACTOR_ONE, PW_FACTOR_AG, PW_FACTOR_AR };
 

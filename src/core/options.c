@@ -26,7 +26,7 @@ struct row {
 #define KIND_SIZE SIZE, NULL
 #define KIND_WORD(words) CHOICE, words
 static const struct row rows[PW_OPT_COUNT] = {
-#define PW_OPTION(id, name, letter, kind, value, meta, command, help)                              \
+#define PW_OPTION(id, name, letter, kind, value, meta, command, help) \
     {name, letter, KIND_##kind, value, meta, PW_CMD_##command, help},
 #include "core/options.def"
 #undef PW_OPTION

@@ -23,9 +23,9 @@ struct pw_options {
 /* Sets every row to its environment variable or default. 0, or -EINVAL with `problem` set. */
 int pw_options_init(struct pw_options *options);
 
-/* Parses argv[1] … for `command`, stopping at the first word that is no option or after "--"; *next is
- * that word's index. 0, or -EINVAL with `problem` set. "-h" and "-V" are the caller's: it sees their
- * index in *help or *version. argv must outlive `options`. */
+/* Parses argv[1] … for `command`, stopping at the first word that is no option or after "--"; *next
+ * is that word's index. 0, or -EINVAL with `problem` set. "-h" and "-V" are the caller's: it sees
+ * their index in *help or *version. argv must outlive `options`. */
 int pw_options_parse(struct pw_options *options, enum pw_command command, int argc, char **argv,
                      int *next, int *help, int *version);
 

@@ -9,26 +9,26 @@
 #define FIELD_ROW(type, field) {#field, PW_F_##type, offsetof(ROW, field), sizeof(PW_CTYPE_##type)},
 
 /* A function per table, so that FIELD_ROW can name its struct. */
-#define TABLE_FIELDS(table, path, fields)                                                          \
-    static const struct pw_field *fields_##table(void)                                             \
-    {                                                                                              \
-        typedef struct pw_row_##table ROW;                                                         \
-        static const struct pw_field rows[] = {fields(FIELD_ROW)};                                 \
-        return rows;                                                                               \
+#define TABLE_FIELDS(table, path, fields)                          \
+    static const struct pw_field *fields_##table(void)             \
+    {                                                              \
+        typedef struct pw_row_##table ROW;                         \
+        static const struct pw_field rows[] = {fields(FIELD_ROW)}; \
+        return rows;                                               \
     }
 PW_RANK_TABLES(TABLE_FIELDS)
 PW_CLUSTER_TABLES(TABLE_FIELDS)
 #undef TABLE_FIELDS
 
 static const struct pw_table tables[] = {
-#define TABLE_ROW(table, path, fields)                                                             \
+#define TABLE_ROW(table, path, fields) \
     {path, sizeof(struct pw_row_##table), 0 fields(FIELD_COUNT), fields_##table},
     PW_RANK_TABLES(TABLE_ROW) PW_CLUSTER_TABLES(TABLE_ROW)
 #undef TABLE_ROW
 };
 
 #define ENUM_ITEM(id, value, name) {name, value},
-#define ENUM_ITEMS(enum_name, items)                                                               \
+#define ENUM_ITEMS(enum_name, items) \
     static const struct pw_enum_item items_##enum_name[] = {items(ENUM_ITEM){NULL, 0}};
 PW_ENUMS(ENUM_ITEMS)
 

@@ -19,8 +19,7 @@ const char *pw_text_ns(char *out, size_t size, int64_t ns)
     else if (value < 3600e9)
         snprintf(out, size, "%.0f min", value / 60e9);
     else
-        snprintf(out, size, "%d h %02d min", (int)(value / 3600e9),
-                 (int)((ns / 60000000000) % 60));
+        snprintf(out, size, "%d h %02d min", (int)(value / 3600e9), (int)((ns / 60000000000) % 60));
     return out;
 }
 

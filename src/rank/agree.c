@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* How long a registered rank waits for the others: MPI_Init itself synchronises all ranks, so they are
- * there within moments of each other or not at all. */
+/* How long a registered rank waits for the others: MPI_Init itself synchronises all ranks, so they
+ * are there within moments of each other or not at all. */
 #define PATIENCE_NS (5 * (int64_t)1000000000)
 
 static void member_path(const struct pw_agreement *a, int rank, char path[4200])

@@ -31,7 +31,8 @@ void *pw_arena_take(size_t bytes)
         char *fresh = take_mapping(BLOCK_BYTES);
         if (!fresh)
             return NULL;
-        /* Until block_used is reset it is past the end, so nobody can take from the new block early. */
+        /* Until block_used is reset it is past the end, so nobody can take from the new block
+         * early. */
         if (atomic_compare_exchange_strong(&block, &current, fresh))
             atomic_store(&block_used, 0);
         else

@@ -1,5 +1,5 @@
-/* Memory for in-app tables: taken from the kernel, never from the application's malloc, whose lock a
- * thread of the application may hold, and never given back. */
+/* Memory for in-app tables: taken from the kernel, never from the application's malloc, whose lock
+ * a thread of the application may hold, and never given back. */
 #ifndef PW_RANK_ARENA_H
 #define PW_RANK_ARENA_H
 

@@ -1,6 +1,6 @@
 /* A collector: something that is recorded. Its in-app half writes records of its own types into the
- * rings; its tool half, described by one row of the table that the command line passes to the drain,
- * turns them into rows of the rank file and takes samples. */
+ * rings; its tool half, described by one row of the table that the command line passes to the
+ * drain, turns them into rows of the rank file and takes samples. */
 #ifndef PW_RANK_COLLECTOR_H
 #define PW_RANK_COLLECTOR_H
 
@@ -12,15 +12,15 @@
 
 /* Where a record came from, in the file's terms. */
 struct pw_origin {
-    uint16_t thread;     /* index of the thread */
-    uint32_t name_base;  /* row of /strings of the process's name id 0 */
-    uint32_t epoch;      /* counts the processes that have recorded for this rank */
-    int64_t start, end;  /* the record's times, local ns */
+    uint16_t thread;    /* index of the thread */
+    uint32_t name_base; /* row of /strings of the process's name id 0 */
+    uint32_t epoch;     /* counts the processes that have recorded for this rank */
+    int64_t start, end; /* the record's times, local ns */
 };
 
 struct pw_collector {
-    const char *name;     /* as in --activities */
-    uint32_t activity;    /* PW_ACTIVITY_* */
+    const char *name;                          /* as in --activities */
+    uint32_t activity;                         /* PW_ACTIVITY_* */
     enum pw_record_type first_type, last_type; /* PW_REC_NONE: writes no records */
     /* Any of these may be NULL. `state` is what create() answered. */
     void *(*create)(struct pw_rankfile *file);

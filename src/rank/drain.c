@@ -1,5 +1,5 @@
-/* Reads rings that another process writes; see drain.h. Nothing read from them is trusted as an index
- * or a length. */
+/* Reads rings that another process writes; see drain.h. Nothing read from them is trusted as an
+ * index or a length. */
 #include "rank/drain.h"
 
 #include <stdlib.h>
@@ -141,8 +141,8 @@ static int64_t empty_ring(struct pw_drain *drain, struct ring *ring)
     return count;
 }
 
-/* One ring more than is used, once the program has a second thread: a thread's first record should not
- * have to wait for memory. */
+/* One ring more than is used, once the program has a second thread: a thread's first record should
+ * not have to wait for memory. */
 static void ready_next_ring(struct pw_drain *drain, int used)
 {
     if (used < 2 || used < drain->readied || used >= PW_MAX_RINGS)

@@ -1,4 +1,5 @@
-/* The collector's end of the rings: empties them and hands every record to the collector of its type. */
+/* The collector's end of the rings: empties them and hands every record to the collector of its
+ * type. */
 #ifndef PW_RANK_DRAIN_H
 #define PW_RANK_DRAIN_H
 
@@ -8,8 +9,9 @@
 
 struct pw_drain;
 
-/* `collectors` is an array ended by a row whose name is NULL; those whose activity is in the segment's
- * are created. The caller keeps segment, file and table alive. NULL when memory is short. */
+/* `collectors` is an array ended by a row whose name is NULL; those whose activity is in the
+ * segment's are created. The caller keeps segment, file and table alive. NULL when memory is short.
+ */
 struct pw_drain *pw_drain_create(const char *segment_name, struct pw_segment_shared *segment,
                                  struct pw_rankfile *file, const struct pw_collector *collectors);
 

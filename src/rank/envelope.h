@@ -1,9 +1,9 @@
 /* The offset between two clocks from ping-pongs, with a bound that holds.
  *
- * A client reads t1, the reference reads t_ref, the client reads t2. The reference was read between the
- * two, so its clock minus the client's lies in [t_ref - t2, t_ref - t1]. All exchanges bound the same
- * offset: their intersection is the envelope, its middle the estimate, half its width the error bound
- * (the method of Duda et al., ICDCS 1987, on round trips). */
+ * A client reads t1, the reference reads t_ref, the client reads t2. The reference was read between
+ * the two, so its clock minus the client's lies in [t_ref - t2, t_ref - t1]. All exchanges bound
+ * the same offset: their intersection is the envelope, its middle the estimate, half its width the
+ * error bound (the method of Duda et al., ICDCS 1987, on round trips). */
 #ifndef PW_RANK_ENVELOPE_H
 #define PW_RANK_ENVELOPE_H
 
@@ -32,8 +32,8 @@ static inline int64_t pw_envelope_offset(const struct pw_envelope *e)
     return e->low_ns + (e->high_ns - e->low_ns) / 2;
 }
 
-/* Half the width, rounded up; an empty intersection (a clock that drifted or stepped meanwhile) is as
- * uncertain as it is wide. */
+/* Half the width, rounded up; an empty intersection (a clock that drifted or stepped meanwhile) is
+ * as uncertain as it is wide. */
 static inline int64_t pw_envelope_error(const struct pw_envelope *e)
 {
     int64_t width = e->high_ns - e->low_ns;

@@ -8,11 +8,13 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What each launcher calls things. A row counts when its rank and size variables are both numbers. */
+/* What each launcher calls things. A row counts when its rank and size variables are both numbers.
+ */
 static const struct {
     const char *rank, *size, *local, *job;
 } launchers[] = {
-    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "PMIX_NAMESPACE"},
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+     "PMIX_NAMESPACE"},
     {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "PMI_JOBID"},
     {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", NULL},
     {"RANK", "WORLD_SIZE", "LOCAL_RANK", "TORCHELASTIC_RUN_ID"},
@@ -47,7 +49,8 @@ static void find_clock_domain(struct pw_identity *id, const char *root)
     snprintf(path, sizeof(path), "%s/proc/self/ns/time", root);
     ssize_t n = readlink(path, space, sizeof(space) - 1);
     space[n > 0 ? n : 0] = '\0';
-    snprintf(id->clock_domain, sizeof(id->clock_domain), "%s %s", boot[0] ? boot : id->hostname, space);
+    snprintf(id->clock_domain, sizeof(id->clock_domain), "%s %s", boot[0] ? boot : id->hostname,
+             space);
 
     uint64_t hash = 0xcbf29ce484222325ull; /* FNV-1a */
     for (const char *p = id->clock_domain; *p; p++)

@@ -1,6 +1,6 @@
 /* The probe's name table: text to id, without locks. Entries are only ever added, in memory of the
- * probe's own (arena.h); whoever adds one, or finds one that did not reach the collector yet, writes its text to
- * its own ring. */
+ * probe's own (arena.h); whoever adds one, or finds one that did not reach the collector yet,
+ * writes its text to its own ring. */
 #include <stdbool.h>
 #include <string.h>
 

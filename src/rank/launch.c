@@ -69,7 +69,8 @@ void pw_launch_catch_signals(_Atomic uint32_t *wake)
     sigaction(SIGCHLD, &child, NULL);
 }
 
-/* LD_PRELOAD with our probe first, so that its wrappers see the application's calls as they are made. */
+/* LD_PRELOAD with our probe first, so that its wrappers see the application's calls as they are
+ * made. */
 static int prepare_environment(const struct pw_launch *launch)
 {
     if (!launch->probe)
@@ -84,8 +85,8 @@ static int prepare_environment(const struct pw_launch *launch)
     return err ? -errno : 0;
 }
 
-__attribute__((noreturn)) static void become_program(const struct pw_launch *launch, const char *path,
-                                                     int report)
+__attribute__((noreturn)) static void become_program(const struct pw_launch *launch,
+                                                     const char *path, int report)
 {
     /* exec resets caught signals to their defaults and keeps ignored ones ignored. */
     int err = prepare_environment(launch);

@@ -19,7 +19,8 @@ struct pw_exit {
 };
 
 /* From now on signals that ask a process to end or stop are passed on to the program, and `wake` (a
- * futex word, may be NULL) is changed when one arrives or the program ends. Call before the start. */
+ * futex word, may be NULL) is changed when one arrives or the program ends. Call before the start.
+ */
 void pw_launch_catch_signals(_Atomic uint32_t *wake);
 
 /* Starts `path`. The pid, or -errno of what kept it from being executed. */

@@ -9,7 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The mark is a symbolic link to the job's name: made atomically, read in one call, by all ranks. */
+/* The mark is a symbolic link to the job's name: made atomically, read in one call, by all ranks.
+ */
 static const char mark_name[] = ".job";
 
 /* True when the directory holds nothing but what ranks of a job make before the mark is seen. */

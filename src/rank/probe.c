@@ -26,7 +26,8 @@ static struct {
 
 static struct pw_gate *create_gate(void)
 {
-    void *page = mmap(NULL, PW_SEGMENT_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *page =
+        mmap(NULL, PW_SEGMENT_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED)
         return NULL;
     if (madvise(page, PW_SEGMENT_PAGE, MADV_WIPEONFORK) != 0) {
@@ -106,7 +107,8 @@ static void raise_ring_count(uint32_t count)
         ;
 }
 
-/* A released ring, else one that the collector made ready, else one whose memory we must ask for. */
+/* A released ring, else one that the collector made ready, else one whose memory we must ask for.
+ */
 static bool take_any_ring(void)
 {
     int used = (int)atomic_load(&probe.segment->nrings);
@@ -189,7 +191,8 @@ int pw_probe_await_sync(void)
     const struct timespec pause = {.tv_nsec = 200000};
     int saved = errno;
     uint32_t decision = atomic_load(&probe.segment->sync_decision);
-    /* The collector always decides, in seconds at most; if it is gone the job is about to be killed. */
+    /* The collector always decides, in seconds at most; if it is gone the job is about to be
+     * killed. */
     while (decision == PW_SYNC_UNDECIDED && kill((pid_t)probe.segment->tool_pid, 0) == 0) {
         nanosleep(&pause, NULL);
         decision = atomic_load(&probe.segment->sync_decision);

@@ -1,9 +1,9 @@
 /* The probe: the singleton inside the application through which in-app halves of collectors record.
  *
  * Everything here is in-app code: it never exits, prints, blocks on I/O or takes a lock that the
- * application can hold. It is inert (pw_probe_thread() answers NULL) when the process was not started
- * by a collector, in children that the recording process forks, and in any process but the first of
- * the rank to record something. */
+ * application can hold. It is inert (pw_probe_thread() answers NULL) when the process was not
+ * started by a collector, in children that the recording process forks, and in any process but the
+ * first of the rank to record something. */
 #ifndef PW_RANK_PROBE_H
 #define PW_RANK_PROBE_H
 
@@ -62,7 +62,8 @@ static inline void pw_probe_commit(struct pw_thread *thread)
         pw_probe_wake();
 }
 
-/* The segment's header: level, activities, clock domain. Valid after a non-NULL pw_probe_thread(). */
+/* The segment's header: level, activities, clock domain. Valid after a non-NULL pw_probe_thread().
+ */
 const struct pw_segment_shared *pw_probe_borrow_segment(void);
 
 /* Tells the collector that this process enters MPI_Init. */
@@ -72,8 +73,9 @@ void pw_probe_request_sync(void);
  * whether every rank has a probe in MPI_Init. 1 for yes. */
 int pw_probe_await_sync(void);
 
-/* The id of a name: equal texts have equal ids within a process. The first use of a text writes it to
- * the ring. Cut at 255 bytes. Id 0 is ""; once the table is full, or the ring, new names get 0. */
+/* The id of a name: equal texts have equal ids within a process. The first use of a text writes it
+ * to the ring. Cut at 255 bytes. Id 0 is ""; once the table is full, or the ring, new names get 0.
+ */
 uint32_t pw_probe_intern(struct pw_thread *thread, const char *text);
 
 #endif

@@ -89,7 +89,8 @@ static uint64_t file_offset(const struct image *image, uint64_t address)
     return UINT64_MAX;
 }
 
-static uint64_t dynamic_value(const struct image *image, const Elf64_Phdr *dynamic, int64_t tag, int nth)
+static uint64_t dynamic_value(const struct image *image, const Elf64_Phdr *dynamic, int64_t tag,
+                              int nth)
 {
     for (uint64_t i = 0; i < dynamic->p_filesz / sizeof(Elf64_Dyn); i++) {
         const Elf64_Dyn *entry = at(image, dynamic->p_offset + i * sizeof(*entry), sizeof(*entry));
@@ -101,7 +102,8 @@ static uint64_t dynamic_value(const struct image *image, const Elf64_Phdr *dynam
     return UINT64_MAX;
 }
 
-/* Libraries of MPICH and what derives from it; Open MPI's is libmpi.so.40 (20 and 12 before 3.0). */
+/* Libraries of MPICH and what derives from it; Open MPI's is libmpi.so.40 (20 and 12 before 3.0).
+ */
 static int is_other_mpi(const char *library)
 {
     return strncmp(library, "libmpich.so", 11) == 0 || strcmp(library, "libmpi.so.12") == 0 ||

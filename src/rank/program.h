@@ -5,7 +5,8 @@
 enum pw_program_kind {
     PW_PROGRAM_OK,        /* dynamically linked, or a script */
     PW_PROGRAM_STATIC,    /* preloading has no effect on it */
-    PW_PROGRAM_OTHER_MPI, /* linked against an MPI that is not Open MPI: `detail` names the library */
+    PW_PROGRAM_OTHER_MPI, /* linked against an MPI that is not Open MPI: `detail` names the library
+                           */
     PW_PROGRAM_OTHER_ARCH /* an executable for another machine or word size */
 };
 

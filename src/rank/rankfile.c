@@ -32,7 +32,8 @@ static int64_t unix_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static int write_identity(struct pw_rankfile *file, const struct pw_identity *id, const char *command)
+static int write_identity(struct pw_rankfile *file, const struct pw_identity *id,
+                          const char *command)
 {
     hid_t h5 = pw_h5_writer_borrow_file(file->writer);
     int err = pw_format_stamp(h5, PW_FORMAT_RANK);
@@ -47,8 +48,8 @@ static int write_identity(struct pw_rankfile *file, const struct pw_identity *id
     return err ? err : pw_h5_set_int(h5, "complete", 0);
 }
 
-int pw_rankfile_create(const char *dir, const struct pw_identity *id, const char *command, int level,
-                       struct pw_rankfile **out)
+int pw_rankfile_create(const char *dir, const struct pw_identity *id, const char *command,
+                       int level, struct pw_rankfile **out)
 {
     struct pw_rankfile *file = calloc(1, sizeof(*file));
     if (!file)
@@ -92,7 +93,8 @@ int64_t pw_rankfile_rows(const struct pw_rankfile *file, enum pw_table_id table)
     return pw_h5_writer_rows(file->writer, table);
 }
 
-void pw_rankfile_overhead(struct pw_rankfile *file, const char *name, double value, const char *unit)
+void pw_rankfile_overhead(struct pw_rankfile *file, const char *name, double value,
+                          const char *unit)
 {
     struct pw_row_overhead row = {.value = value};
     snprintf(row.name, sizeof(row.name), "%s", name);

@@ -1,5 +1,6 @@
-/* One rank's HDF5 file while it is being written: tables, names, attributes. It is built as NAME.part
- * and renamed when it is closed in order, so that whoever sees rank-NNNNN.h5 sees it whole. */
+/* One rank's HDF5 file while it is being written: tables, names, attributes. It is built as
+ * NAME.part and renamed when it is closed in order, so that whoever sees rank-NNNNN.h5 sees it
+ * whole. */
 #ifndef PW_RANK_RANKFILE_H
 #define PW_RANK_RANKFILE_H
 
@@ -12,16 +13,16 @@ struct pw_rankfile;
 
 /* How the program ended, for the root attributes. */
 struct pw_rankfile_end {
-    int exit_code;      /* -1 when a signal ended it */
-    int exit_signal;    /* 0 when it exited */
-    int complete;       /* 1 closed in order, 2 recovered */
+    int exit_code;   /* -1 when a signal ended it */
+    int exit_signal; /* 0 when it exited */
+    int complete;    /* 1 closed in order, 2 recovered */
     int64_t pid;
 };
 
-/* Creates DIR/rank-NNNNN.h5.part and its tables. `level` is deflate's. 0; -EEXIST when the rank's file
- * is there already; -errno otherwise. */
-int pw_rankfile_create(const char *dir, const struct pw_identity *id, const char *command, int level,
-                       struct pw_rankfile **out);
+/* Creates DIR/rank-NNNNN.h5.part and its tables. `level` is deflate's. 0; -EEXIST when the rank's
+ * file is there already; -errno otherwise. */
+int pw_rankfile_create(const char *dir, const struct pw_identity *id, const char *command,
+                       int level, struct pw_rankfile **out);
 
 /* Appends a row; a failure is remembered and said by pw_rankfile_close(). */
 void pw_rankfile_append(struct pw_rankfile *file, enum pw_table_id table, const void *row);
@@ -29,7 +30,8 @@ void pw_rankfile_append(struct pw_rankfile *file, enum pw_table_id table, const 
 int64_t pw_rankfile_rows(const struct pw_rankfile *file, enum pw_table_id table);
 
 /* One row of /overhead. */
-void pw_rankfile_overhead(struct pw_rankfile *file, const char *name, double value, const char *unit);
+void pw_rankfile_overhead(struct pw_rankfile *file, const char *name, double value,
+                          const char *unit);
 
 /* Row 0 of /strings is ""; rows are made as they are named. Text arrives in pieces: bytes [offset,
  * offset + length) of `total`. Rows past 2^20 and texts past 4096 bytes are refused. */
@@ -45,8 +47,8 @@ void pw_rankfile_count_dropped(struct pw_rankfile *file, int64_t events);
 /* Flushes what is buffered to the disk. */
 void pw_rankfile_flush(struct pw_rankfile *file);
 
-/* Closes, syncs and renames the file; frees `file` in any case. 0, or the first error met since it was
- * created; then the unfinished file stays under its .part name. */
+/* Closes, syncs and renames the file; frees `file` in any case. 0, or the first error met since it
+ * was created; then the unfinished file stays under its .part name. */
 int pw_rankfile_close(struct pw_rankfile *file, const struct pw_rankfile_end *end);
 
 #endif

@@ -1,8 +1,10 @@
-/* The 64-byte records that the application's threads write into their rings, and the collector reads.
+/* The 64-byte records that the application's threads write into their rings, and the collector
+ * reads.
  *
- * Times are ticks of the segment's clock (see tick.h). Records of one ring are in the order in which
- * their operations ended. Both sides are built from the same tree, so the layout needs no versioning
- * beyond the segment's; it is fixed-size so that a reader never has to trust a length. */
+ * Times are ticks of the segment's clock (see tick.h). Records of one ring are in the order in
+ * which their operations ended. Both sides are built from the same tree, so the layout needs no
+ * versioning beyond the segment's; it is fixed-size so that a reader never has to trust a length.
+ */
 #ifndef PW_RANK_RECORD_H
 #define PW_RANK_RECORD_H
 
@@ -36,9 +38,9 @@ enum {
     PW_FLAG_RECV_PART = 2, /* the receiving half of a Sendrecv */
     PW_FLAG_NONBLOCKING = 4,
     PW_FLAG_CANCELLED = 8,
-    PW_FLAG_FREED = 16,    /* the request was freed: `end` is when that happened */
+    PW_FLAG_FREED = 16, /* the request was freed: `end` is when that happened */
     PW_FLAG_FORTRAN = 32,
-    PW_FLAG_ROOT = 64,     /* this rank is the root of a rooted collective */
+    PW_FLAG_ROOT = 64,       /* this rank is the root of a rooted collective */
     PW_FLAG_SATURATED = 128, /* inside_ns is a lower bound */
 };
 

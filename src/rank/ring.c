@@ -41,8 +41,8 @@ static void mark_loss(struct pw_ring *ring)
         .lost.lost = ring->lost,
     };
     ring->lost = 0;
-    /* Before the marker is visible: a reader in between sees the loss not at all rather than twice, and
-     * the marker is in the ring by then. */
+    /* Before the marker is visible: a reader in between sees the loss not at all rather than twice,
+     * and the marker is in the ring by then. */
     atomic_store_explicit(&ring->shared->lost, 0, memory_order_relaxed);
     pw_ring_commit(ring);
 }
@@ -65,6 +65,6 @@ int pw_ring_is_valid(const struct pw_ring *ring)
 {
     uint64_t shared_head = atomic_load(&ring->shared->head);
     uint64_t tail = atomic_load(&ring->shared->tail);
-    return (ring->mask & (ring->mask + 1)) == 0 && ring->head == shared_head && tail <= shared_head &&
-           shared_head - tail <= ring->mask + 1 && ring->tail_seen <= tail;
+    return (ring->mask & (ring->mask + 1)) == 0 && ring->head == shared_head &&
+           tail <= shared_head && shared_head - tail <= ring->mask + 1 && ring->tail_seen <= tail;
 }

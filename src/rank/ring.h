@@ -1,8 +1,8 @@
 /* The producer's end of a ring: one thread writes, the collector reads, neither waits.
  *
- * `head` and `tail` count records for ever; a slot is at count & mask. A full ring drops the record and
- * counts it; the first record that fits again is preceded by a PW_REC_LOST that says how many were lost
- * and between which times. */
+ * `head` and `tail` count records for ever; a slot is at count & mask. A full ring drops the record
+ * and counts it; the first record that fits again is preceded by a PW_REC_LOST that says how many
+ * were lost and between which times. */
 #ifndef PW_RANK_RING_H
 #define PW_RANK_RING_H
 
@@ -30,8 +30,8 @@ void pw_ring_count_loss(struct pw_ring *ring, uint64_t count, uint64_t now);
 /* Bounds and order that hold between any two operations; for tests and PW_ASSERT_LEVEL full. */
 int pw_ring_is_valid(const struct pw_ring *ring);
 
-/* The next free record, or NULL when the ring is full (the loss is counted). It is the caller's until
- * pw_ring_commit(). `now` is in ticks. */
+/* The next free record, or NULL when the ring is full (the loss is counted). It is the caller's
+ * until pw_ring_commit(). `now` is in ticks. */
 static inline struct pw_record *pw_ring_reserve(struct pw_ring *ring, uint64_t now)
 {
     if (__builtin_expect(ring->head - ring->tail_seen > ring->mask, 0) ||
@@ -41,8 +41,8 @@ static inline struct pw_record *pw_ring_reserve(struct pw_ring *ring, uint64_t n
     return &ring->records[ring->head & ring->mask];
 }
 
-/* Hands the reserved record to the collector. True at every quarter of the ring: time to see whether
- * the collector sleeps. */
+/* Hands the reserved record to the collector. True at every quarter of the ring: time to see
+ * whether the collector sleeps. */
 static inline int pw_ring_commit(struct pw_ring *ring)
 {
     ring->head++;

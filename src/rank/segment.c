@@ -1,5 +1,5 @@
-/* Creates, attaches and maps shared-memory segments; see segment.h. Used on both sides: nothing here
- * prints, allocates from the heap or keeps a descriptor open. */
+/* Creates, attaches and maps shared-memory segments; see segment.h. Used on both sides: nothing
+ * here prints, allocates from the heap or keeps a descriptor open. */
 #include "rank/segment.h"
 
 #include <errno.h>

@@ -1,8 +1,9 @@
 /* The shared-memory segment of one rank: a header page and rings, one per recording thread.
  *
- * The collector creates it under an unguessable name with mode 0600; the probe in the application maps
- * it, and a recovery tool can after both are gone. Everything here is read by another process that may
- * die at any instruction, so each field is written so that a reader needs no cleanup by the writer. */
+ * The collector creates it under an unguessable name with mode 0600; the probe in the application
+ * maps it, and a recovery tool can after both are gone. Everything here is read by another process
+ * that may die at any instruction, so each field is written so that a reader needs no cleanup by
+ * the writer. */
 #ifndef PW_RANK_SEGMENT_H
 #define PW_RANK_SEGMENT_H
 
@@ -62,8 +63,8 @@ struct pw_segment_shared {
     _Atomic int32_t owner_pid; /* the application process that records, 0 before the first */
     _Atomic uint32_t nrings;   /* rings ever used are 0 .. nrings-1 */
     _Atomic uint32_t nthreads;
-    _Atomic uint32_t wake;     /* futex: the collector sleeps on it */
-    _Atomic uint32_t sleeping; /* 1 while it does */
+    _Atomic uint32_t wake;           /* futex: the collector sleeps on it */
+    _Atomic uint32_t sleeping;       /* 1 while it does */
     _Atomic uint32_t sync_requested; /* 1 from when the application enters MPI_Init */
     _Atomic uint32_t sync_decision;  /* enum pw_sync_decision, the same on every rank */
 };
@@ -76,16 +77,16 @@ static_assert(sizeof(struct pw_ring_shared) <= PW_SEGMENT_PAGE, "a ring's contro
 int pw_segment_create(int rank, uint64_t ring_bytes, char name[PW_SEGMENT_NAME_SIZE],
                       struct pw_segment_shared **out);
 
-/* Maps an existing segment's header. -EPERM when it is another user's or open to others, -EPROTO when
- * it is none of ours or of another version. In-app safe. */
+/* Maps an existing segment's header. -EPERM when it is another user's or open to others, -EPROTO
+ * when it is none of ours or of another version. In-app safe. */
 int pw_segment_attach(const char *name, struct pw_segment_shared **out);
 
 /* Gives ring `index` memory, so that no later store into it can fail, and makes it READY if it was
  * NONE. 0 or -errno (-ENOSPC: shared memory is full). */
 int pw_segment_allocate_ring(const char *name, struct pw_segment_shared *segment, int index);
 
-/* Maps ring `index`. The mapping stays valid until munmap, whatever happens to the name. In-app safe.
- * 0 or -errno. */
+/* Maps ring `index`. The mapping stays valid until munmap, whatever happens to the name. In-app
+ * safe. 0 or -errno. */
 int pw_segment_map_ring(const char *name, const struct pw_segment_shared *segment, int index,
                         struct pw_ring_shared **out);
 

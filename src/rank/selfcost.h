@@ -4,8 +4,9 @@
 
 #include "rank/segment.h"
 
-/* Median ns that the application spends on one record: two clock reads, as the segment's records are
- * timed, and a 64-byte store through the ring code. Measured in the calling process, in milliseconds. */
+/* Median ns that the application spends on one record: two clock reads, as the segment's records
+ * are timed, and a 64-byte store through the ring code. Measured in the calling process, in
+ * milliseconds. */
 double pw_selfcost_event_ns(const struct pw_segment_shared *segment);
 
 #endif

@@ -1,6 +1,6 @@
-/* The clock of the records. One per segment, chosen by the collector: the TSC where the kernel's own
- * clocksource is the invariant TSC (8 ns a read), else CLOCK_MONOTONIC_RAW (18 ns), which no NTP
- * daemon slews. */
+/* The clock of the records. One per segment, chosen by the collector: the TSC where the kernel's
+ * own clocksource is the invariant TSC (8 ns a read), else CLOCK_MONOTONIC_RAW (18 ns), which no
+ * NTP daemon slews. */
 #ifndef PW_RANK_TICK_H
 #define PW_RANK_TICK_H
 

@@ -1,8 +1,10 @@
-/* Ticks of the record clock to local nanoseconds (CLOCK_MONOTONIC_RAW of the rank's time namespace).
+/* Ticks of the record clock to local nanoseconds (CLOCK_MONOTONIC_RAW of the rank's time
+ * namespace).
  *
- * The collector reads both clocks together now and then; between two such readings the map is linear,
- * so its error is that of the readings (about 20 ns), however the TSC's nominal rate is off. Memory is
- * bounded: when the table is full, every second reading of the older half is dropped. */
+ * The collector reads both clocks together now and then; between two such readings the map is
+ * linear, so its error is that of the readings (about 20 ns), however the TSC's nominal rate is
+ * off. Memory is bounded: when the table is full, every second reading of the older half is
+ * dropped. */
 #ifndef PW_RANK_TICKMAP_H
 #define PW_RANK_TICKMAP_H
 
@@ -23,7 +25,8 @@ struct pw_tickmap {
 };
 
 /* The clock to record with: the TSC if the kernel itself keeps time by it and it neither stops nor
- * changes its rate, else CLOCK_MONOTONIC_RAW. `root` is prefixed to /sys and /proc ("" normally). */
+ * changes its rate, else CLOCK_MONOTONIC_RAW. `root` is prefixed to /sys and /proc ("" normally).
+ */
 enum pw_tick_source pw_tick_choose(const char *root);
 
 /* Starts with two readings a millisecond apart. */

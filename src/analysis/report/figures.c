@@ -118,8 +118,8 @@ static void sum_steps(struct pw_figures *f)
     f->step_mean_ns = mean_value(&duration);
 }
 
-/* Means of every field (all are int64) of a [steps x ranks] table over its measured steps: `out` has
- * one row per rank, `all` is the mean over ranks too. */
+/* Means of every field (all are int64) of a [steps x ranks] table over its measured steps: `out`
+ * has one row per rank, `all` is the mean over ranks too. */
 static void mean_cells(const struct pw_figures *f, int table, const void *cells, void *out,
                        void *all)
 {

@@ -1,5 +1,5 @@
-/* What several sections and both formats need of a cluster, computed once: counts of what is there and
- * what is missing, and the means over the measured steps. */
+/* What several sections and both formats need of a cluster, computed once: counts of what is there
+ * and what is missing, and the means over the measured steps. */
 #ifndef PW_ANALYSIS_REPORT_FIGURES_H
 #define PW_ANALYSIS_REPORT_FIGURES_H
 
@@ -44,7 +44,8 @@ void pw_figures_mean_ranks(const struct pw_figures *figures, size_t step,
 /* part / whole, or -1 when either is not known or `whole` is 0. */
 double pw_figures_share(int64_t part, int64_t whole);
 
-/* True when part of what the rank of this row did is missing: its figures are of what was recorded. */
+/* True when part of what the rank of this row did is missing: its figures are of what was recorded.
+ */
 int pw_figures_is_lossy(const struct pw_figures *figures, size_t row);
 
 /* The row of /ranks of a world rank, or -1. */
@@ -56,8 +57,8 @@ int pw_figures_is_unresolved(const struct pw_figures *figures, int64_t ns);
 /* True for a collective that runs beside other work: its transfer includes that. */
 int pw_figures_is_nonblocking(uint32_t op);
 
-/* Rows of tables in the order in which reports show them, ordered[0] first. Both return 0 or -ENOMEM;
- * the caller frees *ordered. */
+/* Rows of tables in the order in which reports show them, ordered[0] first. Both return 0 or
+ * -ENOMEM; the caller frees *ordered. */
 int pw_figures_order_p2p(const struct pw_figures *figures, size_t **ordered);         /* bytes */
 int pw_figures_order_collectives(const struct pw_figures *figures, size_t **ordered); /* time */
 int pw_figures_order_ranks(const struct pw_figures *figures, size_t **ordered);       /* own time */

@@ -11,7 +11,8 @@ enum { PW_HEADLINE_BYTES = 512 };
 /* Cut to `size`; not yet made safe to show (page.h does it). */
 void pw_headline_write(const struct pw_figures *figures, char *out, size_t size);
 
-/* What is missing ("7 of 8 ranks are here; …"), or "" when nothing is: second line of the report. */
+/* What is missing ("7 of 8 ranks are here; …"), or "" when nothing is: second line of the report.
+ */
 void pw_headline_missing(const struct pw_figures *figures, char *out, size_t size);
 
 #endif

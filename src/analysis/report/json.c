@@ -1,5 +1,5 @@
-/* The JSON report: one function per key of report.h, in the order of the table at the end. Each returns
- * a new value, or NULL when memory is short. */
+/* The JSON report: one function per key of report.h, in the order of the table at the end. Each
+ * returns a new value, or NULL when memory is short. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdbool.h>

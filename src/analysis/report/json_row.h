@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /* An object with every field of the row; enumerations by name, comm_uid as "0x…", times and
- * bandwidths with their unit in the key. Negative and non-finite numbers, and bandwidths of 0, are null. NULL when memory is
- * short. */
+ * bandwidths with their unit in the key. Negative and non-finite numbers, and bandwidths of 0, are
+ * null. NULL when memory is short. */
 json_t *pw_json_row(int table, const void *row);
 
 /* An array of `count` such objects. */

@@ -1,12 +1,13 @@
-/* Text from files, made safe to show. Names in files may be hostile: terminal escapes, broken UTF-8,
- * characters that reorder a line. */
+/* Text from files, made safe to show. Names in files may be hostile: terminal escapes, broken
+ * UTF-8, characters that reorder a line. */
 #ifndef PW_ANALYSIS_REPORT_NAMES_H
 #define PW_ANALYSIS_REPORT_NAMES_H
 
 #include <stddef.h>
 
 /* Both copy at most `length` bytes of `in`, which may lack a NUL, cut at a character's boundary to
- * `size` bytes with the NUL, and return `out`. Every byte that is no part of valid UTF-8 becomes '?'. */
+ * `size` bytes with the NUL, and return `out`. Every byte that is no part of valid UTF-8 becomes
+ * '?'. */
 const char *pw_names_utf8(char *out, size_t size, const char *in, size_t length);
 
 /* Also replaces control, formatting and bidirectional characters by '?'. */

@@ -10,8 +10,8 @@
 #include "analysis/report/names.h"
 #include "core/text.h"
 
-/* Bytes of `text` that fit `columns`, broken at the last space that allows it; a number stays with its
- * unit where it can. */
+/* Bytes of `text` that fit `columns`, broken at the last space that allows it; a number stays with
+ * its unit where it can. */
 static size_t line_bytes(const char *text, size_t columns)
 {
     size_t fits = pw_names_offset(text, columns ? columns : 1), any = 0;

@@ -26,8 +26,8 @@ static const struct section {
 };
 enum { SECTIONS = sizeof(sections) / sizeof(sections[0]) };
 
-/* The word of the list that begins at *at: *length bytes without the spaces around it; *at moves past
- * the comma, or is NULL after the last word. */
+/* The word of the list that begins at *at: *length bytes without the spaces around it; *at moves
+ * past the comma, or is NULL after the last word. */
 static const char *next_word(const char **at, size_t *length)
 {
     const char *word = *at + strspn(*at, " ");

@@ -14,7 +14,8 @@ _Thread_local struct pw_mpi_type_cache pw_mpi_last_type __attribute__((tls_model
 
 enum { F_STATUS_INTS = sizeof(MPI_Status) / sizeof(MPI_Fint) };
 
-/* One growing buffer per use and thread; what grows is replaced, never returned to the application. */
+/* One growing buffer per use and thread; what grows is replaced, never returned to the application.
+ */
 struct scratch {
     void *memory;
     size_t bytes;
@@ -60,101 +61,169 @@ static int64_t sum(const int *counts, int n)
     return total;
 }
 
-static int64_t weighted_sum(const int *counts, const MPI_Datatype *types, const MPI_Fint *types_f, int n)
+static int64_t weighted_sum(const int *counts, const MPI_Datatype *types, const MPI_Fint *types_f,
+                            int n)
 {
     int64_t total = 0;
     for (int i = 0; i < n; i++)
         if (counts[i])
-            total += counts[i] *
-                     pw_mpi_type_size(types ? types[i] : pw_pmpi.Type_f2c(types_f[i]));
+            total += counts[i] * pw_mpi_type_size(types ? types[i] : pw_pmpi.Type_f2c(types_f[i]));
     return total;
 }
 
-/* Bytes of the contribution of, or result for, one rank (`each`) or the sum over vector counts.
- * MPI ignores some arguments on some ranks (MPI-3.1, 5.5 to 5.11): those are not looked at. */
-void pw_mpi_collective_bytes(const struct pw_mpi_call *c, const struct pw_mpi_comm *comm,
-                             int64_t *sent, int64_t *received)
+/* The parts of a collective's call that its bytes depend on. MPI ignores some arguments on some
+ * ranks (MPI-3.1, 5.5 to 5.11): those are not looked at. */
+struct shape {
+    const struct pw_mpi_call *c;
+    int n; /* ranks that data goes to or comes from */
+    int my_rank, local_size;
+    bool root, in_place;
+};
+
+static int64_t send_bytes(const struct shape *s)
 {
-    const int n = comm->remote_size;
-    const bool root = c->root == comm->my_rank || (comm->inter && c->root == MPI_ROOT);
-    const bool in_place = c->sbuf == MPI_IN_PLACE || c->rbuf == MPI_IN_PLACE;
+    return s->c->scount * pw_mpi_type_size(s->c->stype);
+}
+
+static int64_t receive_bytes(const struct shape *s)
+{
+    return s->c->rcount * pw_mpi_type_size(s->c->rtype);
+}
+
+static void bytes_of_reduction(const struct shape *s, int64_t *sent, int64_t *received)
+{
+    const struct pw_mpi_call *c = s->c;
     switch (c->op) {
-    case PW_OP_Bcast:
-    case PW_OP_Ibcast:
-        *(root ? sent : received) = c->scount * pw_mpi_type_size(c->stype);
-        break;
     case PW_OP_Reduce:
     case PW_OP_Ireduce:
-        *sent = c->scount * pw_mpi_type_size(c->stype);
-        *received = root ? *sent : 0;
-        break;
-    case PW_OP_Allreduce:
-    case PW_OP_Iallreduce:
-    case PW_OP_Scan:
-    case PW_OP_Iscan:
-    case PW_OP_Exscan:
-    case PW_OP_Iexscan:
-        *sent = *received = c->scount * pw_mpi_type_size(c->stype);
+        *sent = send_bytes(s);
+        *received = s->root ? *sent : 0;
         break;
     case PW_OP_Reduce_scatter_block:
     case PW_OP_Ireduce_scatter_block:
-        *received = c->scount * pw_mpi_type_size(c->stype);
-        *sent = *received * comm->size;
+        *received = send_bytes(s); /* its one count is noted as the send count */
+        *sent = *received * s->local_size;
         break;
     case PW_OP_Reduce_scatter:
     case PW_OP_Ireduce_scatter:
-        *sent = sum(c->rcounts, comm->size) * pw_mpi_type_size(c->stype);
-        *received = (int64_t)c->rcounts[comm->my_rank] * pw_mpi_type_size(c->stype);
+        *sent = sum(c->rcounts, s->local_size) * pw_mpi_type_size(c->stype);
+        *received = (int64_t)c->rcounts[s->my_rank] * pw_mpi_type_size(c->stype);
+        break;
+    default: /* Allreduce, Scan, Exscan */
+        *sent = *received = send_bytes(s);
+        break;
+    }
+}
+
+/* Towards or from a root. */
+static void bytes_of_rooted(const struct shape *s, int64_t *sent, int64_t *received)
+{
+    const struct pw_mpi_call *c = s->c;
+    switch (c->op) {
+    case PW_OP_Bcast:
+    case PW_OP_Ibcast:
+        *(s->root ? sent : received) = send_bytes(s);
         break;
     case PW_OP_Gather:
     case PW_OP_Igather:
-        *received = root ? n * c->rcount * pw_mpi_type_size(c->rtype) : 0;
-        *sent = in_place ? *received / n : c->scount * pw_mpi_type_size(c->stype);
+        *received = s->root ? s->n * receive_bytes(s) : 0;
+        *sent = s->in_place ? *received / s->n : send_bytes(s);
         break;
     case PW_OP_Gatherv:
     case PW_OP_Igatherv:
-        *received = root ? sum(c->rcounts, n) * pw_mpi_type_size(c->rtype) : 0;
-        *sent = in_place ? (int64_t)c->rcounts[comm->my_rank] * pw_mpi_type_size(c->rtype)
-                         : c->scount * pw_mpi_type_size(c->stype);
+        *received = s->root ? sum(c->rcounts, s->n) * pw_mpi_type_size(c->rtype) : 0;
+        *sent = s->in_place ? (int64_t)c->rcounts[s->my_rank] * pw_mpi_type_size(c->rtype)
+                            : send_bytes(s);
         break;
     case PW_OP_Scatter:
     case PW_OP_Iscatter:
-        *sent = root ? n * c->scount * pw_mpi_type_size(c->stype) : 0;
-        *received = in_place ? *sent / n : c->rcount * pw_mpi_type_size(c->rtype);
+        *sent = s->root ? s->n * send_bytes(s) : 0;
+        *received = s->in_place ? *sent / s->n : receive_bytes(s);
         break;
-    case PW_OP_Scatterv:
-    case PW_OP_Iscatterv:
-        *sent = root ? sum(c->scounts, n) * pw_mpi_type_size(c->stype) : 0;
-        *received = in_place ? (int64_t)c->scounts[comm->my_rank] * pw_mpi_type_size(c->stype)
-                             : c->rcount * pw_mpi_type_size(c->rtype);
+    default: /* Scatterv */
+        *sent = s->root ? sum(c->scounts, s->n) * pw_mpi_type_size(c->stype) : 0;
+        *received = s->in_place ? (int64_t)c->scounts[s->my_rank] * pw_mpi_type_size(c->stype)
+                                : receive_bytes(s);
         break;
+    }
+}
+
+/* Everybody to everybody. */
+static void bytes_of_exchange(const struct shape *s, int64_t *sent, int64_t *received)
+{
+    const struct pw_mpi_call *c = s->c;
+    switch (c->op) {
     case PW_OP_Allgather:
     case PW_OP_Iallgather:
-        *received = n * c->rcount * pw_mpi_type_size(c->rtype);
-        *sent = in_place ? *received / n : c->scount * pw_mpi_type_size(c->stype);
+        *received = s->n * receive_bytes(s);
+        *sent = s->in_place ? *received / s->n : send_bytes(s);
         break;
     case PW_OP_Allgatherv:
     case PW_OP_Iallgatherv:
-        *received = sum(c->rcounts, n) * pw_mpi_type_size(c->rtype);
-        *sent = in_place ? (int64_t)c->rcounts[comm->my_rank] * pw_mpi_type_size(c->rtype)
-                         : c->scount * pw_mpi_type_size(c->stype);
+        *received = sum(c->rcounts, s->n) * pw_mpi_type_size(c->rtype);
+        *sent = s->in_place ? (int64_t)c->rcounts[s->my_rank] * pw_mpi_type_size(c->rtype)
+                            : send_bytes(s);
         break;
     case PW_OP_Alltoall:
     case PW_OP_Ialltoall:
-        *received = n * c->rcount * pw_mpi_type_size(c->rtype);
-        *sent = in_place ? *received : n * c->scount * pw_mpi_type_size(c->stype);
+        *received = s->n * receive_bytes(s);
+        *sent = s->in_place ? *received : s->n * send_bytes(s);
         break;
     case PW_OP_Alltoallv:
     case PW_OP_Ialltoallv:
-        *received = sum(c->rcounts, n) * pw_mpi_type_size(c->rtype);
-        *sent = in_place ? *received : sum(c->scounts, n) * pw_mpi_type_size(c->stype);
+        *received = sum(c->rcounts, s->n) * pw_mpi_type_size(c->rtype);
+        *sent = s->in_place ? *received : sum(c->scounts, s->n) * pw_mpi_type_size(c->stype);
         break;
+    default: /* Alltoallw */
+        *received = weighted_sum(c->rcounts, c->rtypes, c->rtypes_f, s->n);
+        *sent = s->in_place ? *received : weighted_sum(c->scounts, c->stypes, c->stypes_f, s->n);
+        break;
+    }
+}
+
+void pw_mpi_collective_bytes(const struct pw_mpi_call *c, const struct pw_mpi_comm *comm,
+                             int64_t *sent, int64_t *received)
+{
+    const struct shape s = {
+        .c = c,
+        .n = comm->remote_size,
+        .my_rank = comm->my_rank,
+        .local_size = comm->size,
+        .root = c->root == comm->my_rank || (comm->inter && c->root == MPI_ROOT),
+        .in_place = c->sbuf == MPI_IN_PLACE || c->rbuf == MPI_IN_PLACE,
+    };
+    if (comm->inter && c->root == MPI_PROC_NULL)
+        return;
+    switch (c->op) {
+    case PW_OP_Barrier:
+    case PW_OP_Ibarrier:
+        break;
+    case PW_OP_Bcast:
+    case PW_OP_Ibcast:
+    case PW_OP_Gather:
+    case PW_OP_Igather:
+    case PW_OP_Gatherv:
+    case PW_OP_Igatherv:
+    case PW_OP_Scatter:
+    case PW_OP_Iscatter:
+    case PW_OP_Scatterv:
+    case PW_OP_Iscatterv:
+        bytes_of_rooted(&s, sent, received);
+        break;
+    case PW_OP_Allgather:
+    case PW_OP_Iallgather:
+    case PW_OP_Allgatherv:
+    case PW_OP_Iallgatherv:
+    case PW_OP_Alltoall:
+    case PW_OP_Ialltoall:
+    case PW_OP_Alltoallv:
+    case PW_OP_Ialltoallv:
     case PW_OP_Alltoallw:
     case PW_OP_Ialltoallw:
-        *received = weighted_sum(c->rcounts, c->rtypes, c->rtypes_f, n);
-        *sent = in_place ? *received : weighted_sum(c->scounts, c->stypes, c->stypes_f, n);
+        bytes_of_exchange(&s, sent, received);
         break;
     default:
+        bytes_of_reduction(&s, sent, received);
         break;
     }
 }
@@ -163,7 +232,8 @@ void pw_mpi_save_requests(struct pw_mpi_call *c, int count, const MPI_Request *r
 {
     c->nrequests = count;
     c->requests = requests;
-    c->saved = count > 0 && requests ? scratch_take(&handles, sizeof(*c->saved) * (size_t)count) : NULL;
+    c->saved =
+        count > 0 && requests ? scratch_take(&handles, sizeof(*c->saved) * (size_t)count) : NULL;
     if (c->saved)
         memcpy(c->saved, requests, sizeof(*c->saved) * (size_t)count);
     else
@@ -174,7 +244,8 @@ void pw_mpi_save_requests_f(struct pw_mpi_call *c, int count, const MPI_Fint *re
 {
     c->nrequests = count;
     c->requests_f = requests;
-    c->saved = count > 0 && requests ? scratch_take(&handles, sizeof(*c->saved) * (size_t)count) : NULL;
+    c->saved =
+        count > 0 && requests ? scratch_take(&handles, sizeof(*c->saved) * (size_t)count) : NULL;
     if (!c->saved)
         c->nrequests = 0;
     for (int i = 0; i < c->nrequests; i++)

@@ -1,5 +1,6 @@
-/* One MPI call on its way through a wrapper: what the parameter kinds note down, and the inline pieces
- * that every wrapper runs. The struct lives in the wrapper's frame; most of it is optimised away. */
+/* One MPI call on its way through a wrapper: what the parameter kinds note down, and the inline
+ * pieces that every wrapper runs. The struct lives in the wrapper's frame; most of it is optimised
+ * away. */
 #ifndef PW_MPI_CALL_H
 #define PW_MPI_CALL_H
 
@@ -30,20 +31,20 @@ struct pw_mpi_call {
     MPI_Fint *newcomm_f;
     MPI_Request request;
     int nrequests;
-    MPI_Request *saved;            /* [nrequests] handles before the call, in the thread's scratch */
-    const MPI_Request *requests;   /* the application's array (C), else NULL */
-    const MPI_Fint *requests_f;    /* or Fortran's */
-    MPI_Status *status;            /* what is passed to MPI: the application's, or ours when ignored */
+    MPI_Request *saved;          /* [nrequests] handles before the call, in the thread's scratch */
+    const MPI_Request *requests; /* the application's array (C), else NULL */
+    const MPI_Fint *requests_f;  /* or Fortran's */
+    MPI_Status *status; /* what is passed to MPI: the application's, or ours when ignored */
     MPI_Fint *status_f;
-    MPI_Status *statuses_read;     /* Fortran: converted copies */
+    MPI_Status *statuses_read; /* Fortran: converted copies */
     int outcount;
     const int *indices;
     const char *text;
     int text_size; /* Fortran: blank-padded length, 0 for a C string */
 };
 
-/* Lowest level that the run records, or -1 outside MPI_Init .. MPI_Finalize: operations whose own level
- * is higher pass through. */
+/* Lowest level that the run records, or -1 outside MPI_Init .. MPI_Finalize: operations whose own
+ * level is higher pass through. */
 extern int pw_mpi_level __attribute__((visibility("hidden")));
 
 /* Notes that the thread is inside a call; false when it is not to be recorded. */

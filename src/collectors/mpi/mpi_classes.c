@@ -11,9 +11,9 @@ static bool is_rooted(uint16_t op)
 {
     enum pw_op_shape shape;
     switch (op) {
-#define PW_OP(name, class, shape_, factor, level)                                                  \
-    case PW_OP_##name:                                                                             \
-        shape = PW_SHAPE_##shape_;                                                                 \
+#define PW_OP(name, class, shape_, factor, level) \
+    case PW_OP_##name:                            \
+        shape = PW_SHAPE_##shape_;                \
         break;
 #include "core/ops.def"
 #undef PW_OP
@@ -104,7 +104,8 @@ void pw_mpi_after_ICOLL(struct pw_mpi_call *c, int rc)
 
 static int64_t sent_bytes(const struct pw_mpi_call *c, int rc)
 {
-    return rc == MPI_SUCCESS && c->dest != MPI_PROC_NULL ? c->scount * pw_mpi_type_size(c->stype) : 0;
+    return rc == MPI_SUCCESS && c->dest != MPI_PROC_NULL ? c->scount * pw_mpi_type_size(c->stype)
+                                                         : 0;
 }
 
 void pw_mpi_after_SEND(struct pw_mpi_call *c, int rc)
@@ -124,7 +125,8 @@ static void read_status(struct pw_record *record, const struct pw_mpi_comm *comm
         return;
     if (pw_pmpi.Test_cancelled(status, &cancelled) == MPI_SUCCESS && cancelled)
         record->flags |= PW_FLAG_CANCELLED;
-    else if (pw_pmpi.Get_elements_x(status, pw_mpi_handles.byte, &bytes) != MPI_SUCCESS || bytes < 0)
+    else if (pw_pmpi.Get_elements_x(status, pw_mpi_handles.byte, &bytes) != MPI_SUCCESS ||
+             bytes < 0)
         bytes = 0;
     record->comm.peer = comm ? pw_mpi_world_rank(comm, status->MPI_SOURCE) : -1;
     record->comm.tag = status->MPI_TAG;
@@ -189,7 +191,8 @@ void pw_mpi_after_IRECV(struct pw_mpi_call *c, int rc)
 }
 
 /* Ends a request taken from the table at c->end. */
-static void complete(struct pw_mpi_call *c, struct pw_mpi_request *request, const MPI_Status *status)
+static void complete(struct pw_mpi_call *c, struct pw_mpi_request *request,
+                     const MPI_Status *status)
 {
     request->record.end = c->end;
     if (request->record.op == PW_OP_Irecv)
@@ -211,8 +214,8 @@ static bool is_done(const struct pw_mpi_call *c, int i)
     return now == pw_mpi_handles.request_null;
 }
 
-/* The Wait's or Test's own record; it comes before those of what it completed, whose `end` is equal, so
- * that the reader knows when the call that completed them began. */
+/* The Wait's or Test's own record; it comes before those of what it completed, whose `end` is
+ * equal, so that the reader knows when the call that completed them began. */
 static void record_wait(struct pw_mpi_call *c, int rc, uint32_t completed)
 {
     bool is_test = c->op == PW_OP_Test || c->op == PW_OP_Testall || c->op == PW_OP_Testany ||

@@ -5,9 +5,9 @@
 #include "collectors/mpi/mpi_call.h"
 
 /* Writes one record for the call; `peer` is a world rank. */
-static inline void pw_mpi_record(struct pw_mpi_call *c, const struct pw_mpi_comm *comm, uint8_t flags,
-                                 int32_t peer, int32_t tag, uint32_t seq, int64_t sent,
-                                 int64_t received)
+static inline void pw_mpi_record(struct pw_mpi_call *c, const struct pw_mpi_comm *comm,
+                                 uint8_t flags, int32_t peer, int32_t tag, uint32_t seq,
+                                 int64_t sent, int64_t received)
 {
     struct pw_record *record = pw_ring_reserve(&c->thread->ring, c->end);
     if (__builtin_expect(!record, 0))
@@ -62,9 +62,8 @@ static inline void pw_mpi_after_COLL(struct pw_mpi_call *c, int rc)
     }
     struct pw_mpi_comm *comm = pw_mpi_comm_find(c->thread, c->comm);
     uint32_t seq = comm ? comm->collectives++ : 0;
-    int64_t bytes = c->op == PW_OP_Allreduce && rc == MPI_SUCCESS
-                        ? c->scount * pw_mpi_type_size(c->stype)
-                        : 0;
+    int64_t bytes =
+        c->op == PW_OP_Allreduce && rc == MPI_SUCCESS ? c->scount * pw_mpi_type_size(c->stype) : 0;
     pw_mpi_record(c, comm, pw_mpi_error_flag(rc), -1, 0, seq, bytes, bytes);
 }
 

@@ -85,7 +85,8 @@ static int translate(MPI_Group group, int size, int32_t *world)
 static int32_t *members_of(MPI_Comm handle, int size, int remote)
 {
     MPI_Group group;
-    int rc = remote ? pw_pmpi.Comm_remote_group(handle, &group) : pw_pmpi.Comm_group(handle, &group);
+    int rc =
+        remote ? pw_pmpi.Comm_remote_group(handle, &group) : pw_pmpi.Comm_group(handle, &group);
     if (rc != MPI_SUCCESS)
         return NULL;
     int32_t *world = pw_arena_take(sizeof(*world) * (size_t)(size ? size : 1));

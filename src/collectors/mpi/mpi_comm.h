@@ -1,8 +1,8 @@
 /* The communicators of the process: handle to index, identity, and who is who.
  *
- * A communicator's uid is a hash of its parent's uid, its members' world ranks and how often this pair
- * was seen before. Every member computes the same one from what it knows, so agreeing on it takes no
- * message. */
+ * A communicator's uid is a hash of its parent's uid, its members' world ranks and how often this
+ * pair was seen before. Every member computes the same one from what it knows, so agreeing on it
+ * takes no message. */
 #ifndef PW_MPI_COMM_H
 #define PW_MPI_COMM_H
 
@@ -21,7 +21,8 @@ struct pw_mpi_comm {
     uint64_t uid;
     int inter;
     uint32_t collectives; /* sequence number of the next collective */
-    const int32_t *world; /* [remote_size] world rank of each peer, -1 unknown; NULL: rank == world rank */
+    const int32_t
+        *world; /* [remote_size] world rank of each peer, -1 unknown; NULL: rank == world rank */
 };
 
 /* Registers MPI_COMM_WORLD and MPI_COMM_SELF. */
@@ -36,10 +37,12 @@ void pw_mpi_comm_remove(MPI_Comm handle);
 /* Names it: a new PW_REC_COMM_DEF with the same index. */
 void pw_mpi_comm_name(struct pw_thread *thread, MPI_Comm handle, const char *text);
 
-/* The entry of `handle`; one that was never registered is registered now. NULL when memory is short. */
+/* The entry of `handle`; one that was never registered is registered now. NULL when memory is
+ * short. */
 struct pw_mpi_comm *pw_mpi_comm_find(struct pw_thread *thread, MPI_Comm handle);
 
-/* World rank of `rank` of the communicator's peers; -1 for MPI_PROC_NULL, wildcards and strangers. */
+/* World rank of `rank` of the communicator's peers; -1 for MPI_PROC_NULL, wildcards and strangers.
+ */
 static inline int32_t pw_mpi_world_rank(const struct pw_mpi_comm *comm, int rank)
 {
     if (rank < 0 || rank >= comm->remote_size)

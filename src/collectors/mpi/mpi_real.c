@@ -43,8 +43,8 @@ static void find_function(void *slot, const char *symbol)
     memcpy(slot, &found, sizeof(found));
 }
 
-/* The program may hold a copy of the library's variable (a copy relocation), which is then the one that
- * everybody uses: the search must begin at the program, not after this library. */
+/* The program may hold a copy of the library's variable (a copy relocation), which is then the one
+ * that everybody uses: the search must begin at the program, not after this library. */
 static void *variable(const char *symbol)
 {
     void *found = dlsym(RTLD_DEFAULT, symbol);

@@ -1,8 +1,9 @@
 /* The real MPI functions, and the handles and helpers of the MPI library that recording needs.
  *
- * The probe is preloaded into programs that may have no MPI, another MPI, or one that is loaded only
- * later and privately (a Python extension), so it links none: everything is looked up at the first MPI
- * call. Only Open MPI's handles are understood; under any other MPI the wrappers pass calls through. */
+ * The probe is preloaded into programs that may have no MPI, another MPI, or one that is loaded
+ * only later and privately (a Python extension), so it links none: everything is looked up at the
+ * first MPI call. Only Open MPI's handles are understood; under any other MPI the wrappers pass
+ * calls through. */
 #ifndef PW_MPI_REAL_H
 #define PW_MPI_REAL_H
 
@@ -11,26 +12,26 @@
 #include "collectors/mpi/mpi_kinds.h"
 
 /* Functions that are called but not wrapped: PW_HELPER(return type, name, parameters). */
-#define PW_MPI_HELPERS(H)                                                                          \
-    H(int, Init, (int *, char ***))                                                                \
-    H(int, Init_thread, (int *, char ***, int, int *))                                             \
-    H(int, Finalize, (void))                                                                       \
-    H(int, Initialized, (int *))                                                                   \
-    H(int, Query_thread, (int *))                                                                  \
-    H(int, Comm_rank, (MPI_Comm, int *))                                                           \
-    H(int, Comm_size, (MPI_Comm, int *))                                                           \
-    H(int, Comm_remote_size, (MPI_Comm, int *))                                                    \
-    H(int, Comm_test_inter, (MPI_Comm, int *))                                                     \
-    H(int, Comm_group, (MPI_Comm, MPI_Group *))                                                    \
-    H(int, Comm_remote_group, (MPI_Comm, MPI_Group *))                                             \
-    H(int, Group_free, (MPI_Group *))                                                              \
-    H(int, Group_translate_ranks, (MPI_Group, int, const int *, MPI_Group, int *))                 \
-    H(int, Type_size_x, (MPI_Datatype, MPI_Count *))                                               \
-    H(int, Get_elements_x, (const MPI_Status *, MPI_Datatype, MPI_Count *))                        \
-    H(int, Test_cancelled, (const MPI_Status *, int *))                                            \
-    H(int, Status_f2c, (const MPI_Fint *, MPI_Status *))                                           \
-    H(MPI_Comm, Comm_f2c, (MPI_Fint))                                                              \
-    H(MPI_Datatype, Type_f2c, (MPI_Fint))                                                          \
+#define PW_MPI_HELPERS(H)                                                          \
+    H(int, Init, (int *, char ***))                                                \
+    H(int, Init_thread, (int *, char ***, int, int *))                             \
+    H(int, Finalize, (void))                                                       \
+    H(int, Initialized, (int *))                                                   \
+    H(int, Query_thread, (int *))                                                  \
+    H(int, Comm_rank, (MPI_Comm, int *))                                           \
+    H(int, Comm_size, (MPI_Comm, int *))                                           \
+    H(int, Comm_remote_size, (MPI_Comm, int *))                                    \
+    H(int, Comm_test_inter, (MPI_Comm, int *))                                     \
+    H(int, Comm_group, (MPI_Comm, MPI_Group *))                                    \
+    H(int, Comm_remote_group, (MPI_Comm, MPI_Group *))                             \
+    H(int, Group_free, (MPI_Group *))                                              \
+    H(int, Group_translate_ranks, (MPI_Group, int, const int *, MPI_Group, int *)) \
+    H(int, Type_size_x, (MPI_Datatype, MPI_Count *))                               \
+    H(int, Get_elements_x, (const MPI_Status *, MPI_Datatype, MPI_Count *))        \
+    H(int, Test_cancelled, (const MPI_Status *, int *))                            \
+    H(int, Status_f2c, (const MPI_Fint *, MPI_Status *))                           \
+    H(MPI_Comm, Comm_f2c, (MPI_Fint))                                              \
+    H(MPI_Datatype, Type_f2c, (MPI_Fint))                                          \
     H(MPI_Request, Request_f2c, (MPI_Fint))
 
 struct pw_pmpi {
@@ -54,7 +55,8 @@ struct pw_mpi_handles {
 extern struct pw_pmpi pw_pmpi;
 extern struct pw_mpi_handles pw_mpi_handles;
 
-/* Looks everything up; does nothing the second time. A function that the library lacks stays NULL. */
+/* Looks everything up; does nothing the second time. A function that the library lacks stays NULL.
+ */
 void pw_mpi_resolve(void);
 
 /* 1 when the library is Open MPI and everything that recording needs was found. */

@@ -1,5 +1,5 @@
-/* A linear hash table (Litwin, VLDB 1980): it grows by splitting one bucket per insertion, so that no
- * call of the application ever pays for a rehash. See mpi_request.h. */
+/* A linear hash table (Litwin, VLDB 1980): it grows by splitting one bucket per insertion, so that
+ * no call of the application ever pays for a rehash. See mpi_request.h. */
 #include "collectors/mpi/mpi_request.h"
 
 #include <errno.h>

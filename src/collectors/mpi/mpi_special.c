@@ -36,9 +36,9 @@ static void record_call(struct pw_thread *thread, uint16_t op, uint64_t start, u
     pw_mpi_record(&c, NULL, 0, -1, 0, 0, 0, 0);
 }
 
-/* Before the real MPI_Init: asks the collector to find out whether every rank is in here with a probe.
- * Only then may clocks be synchronised over MPI, where a rank that does not take part would leave the
- * others waiting for ever. */
+/* Before the real MPI_Init: asks the collector to find out whether every rank is in here with a
+ * probe. Only then may clocks be synchronised over MPI, where a rank that does not take part would
+ * leave the others waiting for ever. */
 static void request_sync(void)
 {
     if (pw_probe_thread() && (pw_probe_borrow_segment()->activities & PW_ACTIVITY_MPI))
@@ -119,18 +119,18 @@ EXPORT int MPI_Finalize(void)
 }
 
 /* Fortran passes nothing but the thread levels and ierror; the real Fortran entry does the rest. */
-#define FORTRAN_INIT(symbol)                                                                       \
-    EXPORT void symbol(MPI_Fint *ierror);                                                          \
-    EXPORT void symbol(MPI_Fint *ierror)                                                           \
-    {                                                                                              \
-        pw_mpi_resolve();                                                                          \
-        void (*real)(MPI_Fint *);                                                                  \
-        void *found = pw_mpi_symbol("p" #symbol);                                                  \
-        __builtin_memcpy(&real, &found, sizeof(found));                                            \
-        request_sync();                                                                            \
-        uint64_t start = pw_probe_now();                                                           \
-        real(ierror);                                                                              \
-        begin_recording(PW_OP_Init, start, pw_probe_now(), ierror ? *ierror : MPI_SUCCESS);        \
+#define FORTRAN_INIT(symbol)                                                                \
+    EXPORT void symbol(MPI_Fint *ierror);                                                   \
+    EXPORT void symbol(MPI_Fint *ierror)                                                    \
+    {                                                                                       \
+        pw_mpi_resolve();                                                                   \
+        void (*real)(MPI_Fint *);                                                           \
+        void *found = pw_mpi_symbol("p" #symbol);                                           \
+        __builtin_memcpy(&real, &found, sizeof(found));                                     \
+        request_sync();                                                                     \
+        uint64_t start = pw_probe_now();                                                    \
+        real(ierror);                                                                       \
+        begin_recording(PW_OP_Init, start, pw_probe_now(), ierror ? *ierror : MPI_SUCCESS); \
     }
 FORTRAN_INIT(mpi_init_)
 FORTRAN_INIT(mpi_init_f08_)
@@ -151,19 +151,19 @@ FORTRAN_INIT(mpi_init_f08_)
 FORTRAN_INIT_THREAD(mpi_init_thread_)
 FORTRAN_INIT_THREAD(mpi_init_thread_f08_)
 
-#define FORTRAN_FINALIZE(symbol)                                                                   \
-    EXPORT void symbol(MPI_Fint *ierror);                                                          \
-    EXPORT void symbol(MPI_Fint *ierror)                                                           \
-    {                                                                                              \
-        pw_mpi_resolve();                                                                          \
-        void (*real)(MPI_Fint *);                                                                  \
-        void *found = pw_mpi_symbol("p" #symbol);                                                  \
-        __builtin_memcpy(&real, &found, sizeof(found));                                            \
-        struct pw_thread *thread = end_recording();                                                \
-        uint64_t start = pw_probe_now();                                                           \
-        real(ierror);                                                                              \
-        if (thread)                                                                                \
-            record_call(thread, PW_OP_Finalize, start, pw_probe_now());                            \
+#define FORTRAN_FINALIZE(symbol)                                        \
+    EXPORT void symbol(MPI_Fint *ierror);                               \
+    EXPORT void symbol(MPI_Fint *ierror)                                \
+    {                                                                   \
+        pw_mpi_resolve();                                               \
+        void (*real)(MPI_Fint *);                                       \
+        void *found = pw_mpi_symbol("p" #symbol);                       \
+        __builtin_memcpy(&real, &found, sizeof(found));                 \
+        struct pw_thread *thread = end_recording();                     \
+        uint64_t start = pw_probe_now();                                \
+        real(ierror);                                                   \
+        if (thread)                                                     \
+            record_call(thread, PW_OP_Finalize, start, pw_probe_now()); \
     }
 FORTRAN_FINALIZE(mpi_finalize_)
 FORTRAN_FINALIZE(mpi_finalize_f08_)

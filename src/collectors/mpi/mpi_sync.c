@@ -47,7 +47,8 @@ static void send_bytes(struct sync *s, const void *data, int bytes, int to, int 
 static void receive_bytes(struct sync *s, void *data, int bytes, int from, int tag)
 {
     MPI_Request request;
-    if (pw_pmpi.Irecv(data, bytes, pw_mpi_handles.byte, from, tag, s->comm, &request) == MPI_SUCCESS)
+    if (pw_pmpi.Irecv(data, bytes, pw_mpi_handles.byte, from, tag, s->comm, &request) ==
+        MPI_SUCCESS)
         finish(&request);
 }
 
@@ -162,7 +163,8 @@ void pw_mpi_sync(struct pw_thread *thread, MPI_Comm comm, uint64_t clock_domain)
     size_t bytes = n * (sizeof(struct knot) + sizeof(uint64_t) + 2 * sizeof(int));
     char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
-        return; /* the others wait in vain only if memory ends here first; MPI itself would fail too */
+        return; /* the others wait in vain only if memory ends here first; MPI itself would fail too
+                 */
     s.knots = (struct knot *)memory;
     s.domains = (uint64_t *)(s.knots + n);
     s.leaders = (int *)(s.domains + n);

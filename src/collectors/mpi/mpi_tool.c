@@ -48,7 +48,8 @@ static void follow_process(struct state *s, const struct pw_origin *origin)
     }
 }
 
-/* The entry of the process's communicator `index`, made when it is new. NULL when there are too many. */
+/* The entry of the process's communicator `index`, made when it is new. NULL when there are too
+ * many. */
 static struct comm *comm_at(struct state *s, uint32_t index)
 {
     uint64_t row = (uint64_t)s->base + index;
@@ -122,8 +123,7 @@ static void record_comm(struct state *s, const struct pw_record *record,
         .stack = record->stack,
     };
     fill_times(s, record, origin, &row);
-    struct comm *comm =
-        record->comm.comm == UINT32_MAX ? NULL : comm_at(s, record->comm.comm);
+    struct comm *comm = record->comm.comm == UINT32_MAX ? NULL : comm_at(s, record->comm.comm);
     if (comm) {
         row.comm = (int32_t)(comm - s->comms);
         if (pw_op_info(row.op)->cls == PW_CLASS_COLL && row.seq >= comm->row.collectives)

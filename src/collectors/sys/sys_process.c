@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-
 enum { STAT, STATUS, SCHEDSTAT, IO, FILES };
 
 struct state {
