@@ -77,8 +77,14 @@ struct shape {
     const struct pw_mpi_call *c;
     int n; /* ranks that data goes to or comes from */
     int my_rank, local_size;
-    bool root, in_place;
+    bool root; /* of rooted operations */
 };
+
+/* Of operations with both buffers. */
+static bool is_in_place(const struct shape *s)
+{
+    return s->c->sbuf == MPI_IN_PLACE || s->c->rbuf == MPI_IN_PLACE;
+}
 
 static int64_t send_bytes(const struct shape *s)
 {
@@ -94,11 +100,6 @@ static void bytes_of_reduction(const struct shape *s, int64_t *sent, int64_t *re
 {
     const struct pw_mpi_call *c = s->c;
     switch (c->op) {
-    case PW_OP_Reduce:
-    case PW_OP_Ireduce:
-        *sent = send_bytes(s);
-        *received = s->root ? *sent : 0;
-        break;
     case PW_OP_Reduce_scatter_block:
     case PW_OP_Ireduce_scatter_block:
         *received = send_bytes(s); /* its one count is noted as the send count */
@@ -124,26 +125,31 @@ static void bytes_of_rooted(const struct shape *s, int64_t *sent, int64_t *recei
     case PW_OP_Ibcast:
         *(s->root ? sent : received) = send_bytes(s);
         break;
+    case PW_OP_Reduce:
+    case PW_OP_Ireduce:
+        *sent = send_bytes(s);
+        *received = s->root ? *sent : 0;
+        break;
     case PW_OP_Gather:
     case PW_OP_Igather:
         *received = s->root ? s->n * receive_bytes(s) : 0;
-        *sent = s->in_place ? *received / s->n : send_bytes(s);
+        *sent = is_in_place(s) ? *received / s->n : send_bytes(s);
         break;
     case PW_OP_Gatherv:
     case PW_OP_Igatherv:
         *received = s->root ? sum(c->rcounts, s->n) * pw_mpi_type_size(c->rtype) : 0;
-        *sent = s->in_place ? (int64_t)c->rcounts[s->my_rank] * pw_mpi_type_size(c->rtype)
-                            : send_bytes(s);
+        *sent = is_in_place(s) ? (int64_t)c->rcounts[s->my_rank] * pw_mpi_type_size(c->rtype)
+                               : send_bytes(s);
         break;
     case PW_OP_Scatter:
     case PW_OP_Iscatter:
         *sent = s->root ? s->n * send_bytes(s) : 0;
-        *received = s->in_place ? *sent / s->n : receive_bytes(s);
+        *received = is_in_place(s) ? *sent / s->n : receive_bytes(s);
         break;
     default: /* Scatterv */
         *sent = s->root ? sum(c->scounts, s->n) * pw_mpi_type_size(c->stype) : 0;
-        *received = s->in_place ? (int64_t)c->scounts[s->my_rank] * pw_mpi_type_size(c->stype)
-                                : receive_bytes(s);
+        *received = is_in_place(s) ? (int64_t)c->scounts[s->my_rank] * pw_mpi_type_size(c->stype)
+                                   : receive_bytes(s);
         break;
     }
 }
@@ -156,27 +162,27 @@ static void bytes_of_exchange(const struct shape *s, int64_t *sent, int64_t *rec
     case PW_OP_Allgather:
     case PW_OP_Iallgather:
         *received = s->n * receive_bytes(s);
-        *sent = s->in_place ? *received / s->n : send_bytes(s);
+        *sent = is_in_place(s) ? *received / s->n : send_bytes(s);
         break;
     case PW_OP_Allgatherv:
     case PW_OP_Iallgatherv:
         *received = sum(c->rcounts, s->n) * pw_mpi_type_size(c->rtype);
-        *sent = s->in_place ? (int64_t)c->rcounts[s->my_rank] * pw_mpi_type_size(c->rtype)
-                            : send_bytes(s);
+        *sent = is_in_place(s) ? (int64_t)c->rcounts[s->my_rank] * pw_mpi_type_size(c->rtype)
+                               : send_bytes(s);
         break;
     case PW_OP_Alltoall:
     case PW_OP_Ialltoall:
         *received = s->n * receive_bytes(s);
-        *sent = s->in_place ? *received : s->n * send_bytes(s);
+        *sent = is_in_place(s) ? *received : s->n * send_bytes(s);
         break;
     case PW_OP_Alltoallv:
     case PW_OP_Ialltoallv:
         *received = sum(c->rcounts, s->n) * pw_mpi_type_size(c->rtype);
-        *sent = s->in_place ? *received : sum(c->scounts, s->n) * pw_mpi_type_size(c->stype);
+        *sent = is_in_place(s) ? *received : sum(c->scounts, s->n) * pw_mpi_type_size(c->stype);
         break;
     default: /* Alltoallw */
         *received = weighted_sum(c->rcounts, c->rtypes, c->rtypes_f, s->n);
-        *sent = s->in_place ? *received : weighted_sum(c->scounts, c->stypes, c->stypes_f, s->n);
+        *sent = is_in_place(s) ? *received : weighted_sum(c->scounts, c->stypes, c->stypes_f, s->n);
         break;
     }
 }
@@ -184,22 +190,20 @@ static void bytes_of_exchange(const struct shape *s, int64_t *sent, int64_t *rec
 void pw_mpi_collective_bytes(const struct pw_mpi_call *c, const struct pw_mpi_comm *comm,
                              int64_t *sent, int64_t *received)
 {
-    const struct shape s = {
+    struct shape s = {
         .c = c,
         .n = comm->remote_size,
         .my_rank = comm->my_rank,
         .local_size = comm->size,
-        .root = c->root == comm->my_rank || (comm->inter && c->root == MPI_ROOT),
-        .in_place = c->sbuf == MPI_IN_PLACE || c->rbuf == MPI_IN_PLACE,
     };
-    if (comm->inter && c->root == MPI_PROC_NULL)
-        return;
     switch (c->op) {
     case PW_OP_Barrier:
     case PW_OP_Ibarrier:
         break;
     case PW_OP_Bcast:
     case PW_OP_Ibcast:
+    case PW_OP_Reduce:
+    case PW_OP_Ireduce:
     case PW_OP_Gather:
     case PW_OP_Igather:
     case PW_OP_Gatherv:
@@ -208,7 +212,9 @@ void pw_mpi_collective_bytes(const struct pw_mpi_call *c, const struct pw_mpi_co
     case PW_OP_Iscatter:
     case PW_OP_Scatterv:
     case PW_OP_Iscatterv:
-        bytes_of_rooted(&s, sent, received);
+        s.root = c->root == comm->my_rank || (comm->inter && c->root == MPI_ROOT);
+        if (!comm->inter || c->root != MPI_PROC_NULL)
+            bytes_of_rooted(&s, sent, received);
         break;
     case PW_OP_Allgather:
     case PW_OP_Iallgather:
@@ -243,6 +249,7 @@ void pw_mpi_save_requests(struct pw_mpi_call *c, int count, const MPI_Request *r
 void pw_mpi_save_requests_f(struct pw_mpi_call *c, int count, const MPI_Fint *requests)
 {
     c->nrequests = count;
+    c->requests = NULL;
     c->requests_f = requests;
     c->saved =
         count > 0 && requests ? scratch_take(&handles, sizeof(*c->saved) * (size_t)count) : NULL;

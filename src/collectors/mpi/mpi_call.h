@@ -1,6 +1,6 @@
 /* One MPI call on its way through a wrapper: what the parameter kinds note down, and the inline
- * pieces that every wrapper runs. The struct lives in the wrapper's frame; most of it is optimised
- * away. */
+ * pieces that every wrapper runs. The struct lives in the wrapper's frame and is not cleared, which
+ * would cost as much as a record: only what the function's parameters noted may be read. */
 #ifndef PW_MPI_CALL_H
 #define PW_MPI_CALL_H
 
@@ -11,6 +11,9 @@
 #include "collectors/mpi/mpi_real.h"
 #include "core/ops.h"
 #include "rank/probe.h"
+
+/* So that the struct of a wrapper whose class is inline is never in memory at all. */
+#define PW_ALWAYS_INLINE static inline __attribute__((always_inline))
 
 struct pw_mpi_call {
     struct pw_thread *thread;
@@ -32,7 +35,7 @@ struct pw_mpi_call {
     MPI_Request request;
     int nrequests;
     MPI_Request *saved;          /* [nrequests] handles before the call, in the thread's scratch */
-    const MPI_Request *requests; /* the application's array (C), else NULL */
+    const MPI_Request *requests; /* the application's array (C), NULL for Fortran's */
     const MPI_Fint *requests_f;  /* or Fortran's */
     MPI_Status *status; /* what is passed to MPI: the application's, or ours when ignored */
     MPI_Fint *status_f;
@@ -48,7 +51,7 @@ struct pw_mpi_call {
 extern int pw_mpi_level __attribute__((visibility("hidden")));
 
 /* Notes that the thread is inside a call; false when it is not to be recorded. */
-static inline bool pw_mpi_begin(struct pw_mpi_call *c, int op_level)
+PW_ALWAYS_INLINE bool pw_mpi_begin(struct pw_mpi_call *c, uint16_t op, uint8_t flags, int op_level)
 {
     if (op_level > pw_mpi_level)
         return false;
@@ -57,13 +60,15 @@ static inline bool pw_mpi_begin(struct pw_mpi_call *c, int op_level)
         return false;
     thread->nested = 1;
     c->thread = thread;
+    c->op = op;
+    c->flags = flags;
     c->start = pw_probe_now();
     atomic_store_explicit(&thread->ring.shared->open_start, c->start, memory_order_relaxed);
-    atomic_store_explicit(&thread->ring.shared->open_op, c->op, memory_order_relaxed);
+    atomic_store_explicit(&thread->ring.shared->open_op, op, memory_order_relaxed);
     return true;
 }
 
-static inline void pw_mpi_end(struct pw_mpi_call *c)
+PW_ALWAYS_INLINE void pw_mpi_end(struct pw_mpi_call *c)
 {
     atomic_store_explicit(&c->thread->ring.shared->open_op, 0, memory_order_relaxed);
     c->thread->nested = 0;
@@ -84,7 +89,7 @@ extern _Thread_local struct pw_mpi_type_cache {
     int64_t size;
 } pw_mpi_last_type __attribute__((visibility("hidden"), tls_model("initial-exec")));
 
-static inline int64_t pw_mpi_type_size(MPI_Datatype type)
+PW_ALWAYS_INLINE int64_t pw_mpi_type_size(MPI_Datatype type)
 {
     struct pw_mpi_type_cache *cache = &pw_mpi_last_type;
     if (__builtin_expect(cache->type == type && cache->epoch == pw_mpi_type_epoch, 1))

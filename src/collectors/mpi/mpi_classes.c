@@ -59,7 +59,7 @@ static void write_record(struct pw_thread *thread, const struct pw_record *recor
     pw_probe_commit(thread);
 }
 
-void pw_mpi_after_ROOTED_OR_VECTOR(struct pw_mpi_call *c, int rc)
+void pw_mpi_after_COLL(struct pw_mpi_call *c, int rc)
 {
     struct pw_record record;
     describe_collective(c, rc, &record);
@@ -82,9 +82,11 @@ static void begin_request(struct pw_mpi_call *c, const struct pw_record *record)
         .handle = c->request,
         .record = *record,
         .comm = c->comm,
-        .newcomm = c->newcomm_at,
-        .newcomm_f = c->newcomm_f,
     };
+    if (c->op == PW_OP_Comm_idup) {
+        request.newcomm = c->newcomm_at;
+        request.newcomm_f = c->newcomm_f;
+    }
     request.record.flags |= PW_FLAG_NONBLOCKING;
     request.record.comm.begun = duration_16(c, &request.record.flags);
     request.record.comm.request = atomic_fetch_add_explicit(&next_request, 1, memory_order_relaxed);

@@ -24,12 +24,8 @@ static struct {
     uint32_t count;
 } seen[1 << 14];
 
-static _Atomic uint32_t epoch = 1; /* changes when a handle is forgotten */
-static _Thread_local struct {
-    MPI_Comm handle;
-    struct pw_mpi_comm *comm;
-    uint32_t epoch;
-} last __attribute__((tls_model("initial-exec")));
+_Atomic uint32_t pw_mpi_comm_epoch = 1;
+_Thread_local struct pw_mpi_last_comm pw_mpi_last_comm __attribute__((tls_model("initial-exec")));
 
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
@@ -247,7 +243,7 @@ void pw_mpi_comm_remove(MPI_Comm handle)
         comm->handle = pw_mpi_handles.comm_null;
         comm->next = comms.unused;
         comms.unused = comm;
-        atomic_fetch_add(&epoch, 1);
+        atomic_fetch_add(&pw_mpi_comm_epoch, 1);
     }
     pw_mpi_unlock(&comms.lock);
 }
@@ -259,18 +255,14 @@ void pw_mpi_comm_name(struct pw_thread *thread, MPI_Comm handle, const char *tex
         record_def(thread, comm, pw_probe_intern(thread, text));
 }
 
-struct pw_mpi_comm *pw_mpi_comm_find(struct pw_thread *thread, MPI_Comm handle)
+struct pw_mpi_comm *pw_mpi_comm_find_slow(struct pw_thread *thread, MPI_Comm handle)
 {
-    uint32_t now = atomic_load_explicit(&epoch, memory_order_relaxed);
-    if (__builtin_expect(last.handle == handle && last.epoch == now, 1))
-        return last.comm;
+    uint32_t now = atomic_load_explicit(&pw_mpi_comm_epoch, memory_order_relaxed);
     struct pw_mpi_comm *comm = lookup(handle);
     if (!comm) {
         pw_mpi_comm_add(thread, handle, pw_mpi_handles.comm_null);
         comm = lookup(handle);
     }
-    last.handle = handle;
-    last.epoch = now;
-    last.comm = comm;
+    pw_mpi_last_comm = (struct pw_mpi_last_comm){handle, comm, now};
     return comm;
 }

@@ -37,9 +37,28 @@ void pw_mpi_comm_remove(MPI_Comm handle);
 /* Names it: a new PW_REC_COMM_DEF with the same index. */
 void pw_mpi_comm_name(struct pw_thread *thread, MPI_Comm handle, const char *text);
 
+/* pw_mpi_comm_find() without the thread's memory of the last one. */
+struct pw_mpi_comm *pw_mpi_comm_find_slow(struct pw_thread *thread, MPI_Comm handle);
+
+/* The last communicator that the thread used, and a number that changes when a handle is forgotten.
+ */
+extern _Atomic uint32_t pw_mpi_comm_epoch __attribute__((visibility("hidden")));
+extern _Thread_local struct pw_mpi_last_comm {
+    MPI_Comm handle;
+    struct pw_mpi_comm *comm;
+    uint32_t epoch;
+} pw_mpi_last_comm __attribute__((visibility("hidden"), tls_model("initial-exec")));
+
 /* The entry of `handle`; one that was never registered is registered now. NULL when memory is
  * short. */
-struct pw_mpi_comm *pw_mpi_comm_find(struct pw_thread *thread, MPI_Comm handle);
+static inline struct pw_mpi_comm *pw_mpi_comm_find(struct pw_thread *thread, MPI_Comm handle)
+{
+    const struct pw_mpi_last_comm *last = &pw_mpi_last_comm;
+    uint32_t now = atomic_load_explicit(&pw_mpi_comm_epoch, memory_order_relaxed);
+    if (__builtin_expect(last->handle == handle && last->epoch == now, 1))
+        return last->comm;
+    return pw_mpi_comm_find_slow(thread, handle);
+}
 
 /* World rank of `rank` of the communicator's peers; -1 for MPI_PROC_NULL, wildcards and strangers.
  */

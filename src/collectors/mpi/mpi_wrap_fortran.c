@@ -16,7 +16,7 @@ static_assert(sizeof(MPI_Fint) == sizeof(int), "count arrays are read as C ints"
     EXPORT void symbol(EACH(F_DECL, COMMA, __VA_ARGS__),                                   \
                        MPI_Fint *ierror EACH(LEN_DECL, NONE, __VA_ARGS__))                 \
     {                                                                                      \
-        struct pw_mpi_call c = {.op = PW_OP_##Name, .flags = PW_FLAG_FORTRAN};             \
+        struct pw_mpi_call c;                                                              \
         MPI_Status own;                                                                    \
         MPI_Fint own_f[sizeof(MPI_Status) / sizeof(MPI_Fint) + 2];                         \
         (void)own, (void)own_f;                                                            \
@@ -26,7 +26,7 @@ static_assert(sizeof(MPI_Fint) == sizeof(int), "count arrays are read as C ints"
             found = pw_mpi_symbol("p" #symbol);                                            \
             __builtin_memcpy(&real, &found, sizeof(found));                                \
         }                                                                                  \
-        if (!pw_mpi_begin(&c, PW_OP_LEVEL_##Name)) {                                       \
+        if (!pw_mpi_begin(&c, PW_OP_##Name, PW_FLAG_FORTRAN, PW_OP_LEVEL_##Name)) {        \
             real(EACH(PASS, COMMA, __VA_ARGS__), ierror EACH(LEN_USE, NONE, __VA_ARGS__)); \
             return;                                                                        \
         }                                                                                  \

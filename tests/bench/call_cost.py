@@ -1,0 +1,47 @@
+"""Added cost of a captured MPI call, against the floors of the same run.
+
+    call_cost.py PROFWRAP MPICALLS PASSTHROUGH
+
+Runs are interleaved (plain, pass-through, profiled) and medians of pairwise differences are given, so
+that a machine that slows down for a while slows all three.
+"""
+import statistics
+import sys
+
+from measure import figures, report, run, spread
+
+ROUNDS = 9
+profwrap, mpicalls, passthrough = sys.argv[1:4]
+profiled_by = [profwrap, "--quiet", "--no-merge", "--sample-hz", "0", "--ring-size", "64M",
+               "-o", "out"]
+
+
+def measure(what, calls):
+    rows = []
+    for _ in range(ROUNDS):
+        plain = figures(run([mpicalls, what, calls]))
+        through = figures(run([mpicalls, what, calls], LD_PRELOAD=passthrough))
+        profiled = figures(run(profiled_by + [mpicalls, what, calls]))
+        rows.append((plain, through, profiled))
+    rdtsc = [plain["rdtsc_floor_ns"] for plain, _, _ in rows]
+    clock = [plain["clock_floor_ns"] for plain, _, _ in rows]
+    through = [t["calls_ns"] - plain["calls_ns"] for plain, t, _ in rows]
+    added = [p["calls_ns"] - plain["calls_ns"] for plain, _, p in rows]
+    print(f"{what}: plain {spread([plain['calls_ns'] for plain, _, _ in rows])} ns a call, "
+          f"pass-through +{spread(through)}, profwrap +{spread(added)}; floors: "
+          f"2 x rdtsc + store {spread(rdtsc)}, 2 x clock_gettime + store {spread(clock)}")
+    worst = [p.get("worst_ns", 0) for _, _, p in rows]
+    return (statistics.median(added), statistics.median(rdtsc), statistics.median(clock),
+            min(worst), min(plain.get("worst_ns", 0) for plain, _, _ in rows))
+
+
+ok = True
+added, rdtsc, clock, worst, worst_plain = measure("self", "2100000")
+ok &= report("MPI_Allreduce on MPI_COMM_SELF, added / rdtsc floor", added / rdtsc, 1.5)
+print(f"  beside the clock_gettime floor: {added / clock:.2f}; worst single call of 3 million, best "
+      f"of {ROUNDS} runs: {worst / 1e6:.3f} ms (plain {worst_plain / 1e6:.3f} ms)")
+added, rdtsc, clock, _, _ = measure("window", "650000")
+print(f"  window of 32 Irecv + 32 Isend + Waitall, added per call / rdtsc floor: {added / rdtsc:.2f}")
+added, rdtsc, clock, _, _ = measure("iprobe", "2100000")
+print(f"  MPI_Iprobe at level 1, added: {added:.2f} ns")
+sys.exit(0 if ok else 1)

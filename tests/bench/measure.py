@@ -1,0 +1,38 @@
+"""What the benchmarks share: interleaved runs, medians, and one line per figure with its budget."""
+import os
+import shutil
+import statistics
+import subprocess
+import tempfile
+
+
+def run(command, **environment):
+    """Runs a command in a fresh directory that is removed afterwards; returns its standard output."""
+    where = tempfile.mkdtemp(prefix="profwrap-bench-")
+    try:
+        done = subprocess.run(command, cwd=where, env={**os.environ, **environment},
+                              stdout=subprocess.PIPE, check=True, text=True)
+        return done.stdout
+    finally:
+        shutil.rmtree(where)
+
+
+def figures(text):
+    """Lines "name value" as a dictionary."""
+    pairs = (line.split() for line in text.splitlines())
+    return {pair[0]: float(pair[1]) for pair in pairs if len(pair) == 2}
+
+
+def spread(values):
+    """Median and the quartiles around it, as text."""
+    ordered = sorted(values)
+    low, high = ordered[len(ordered) // 4], ordered[(3 * len(ordered)) // 4]
+    return f"{statistics.median(values):.2f} ({low:.2f}..{high:.2f})"
+
+
+def report(what, value, budget, unit=""):
+    """Prints a figure beside its budget; True when it is within."""
+    within = value <= budget
+    verdict = "within" if within else "OVER"
+    print(f"{what}: {value:.2f}{unit}, budget {budget:.2f}{unit}: {verdict}")
+    return within
