@@ -17,6 +17,7 @@
     H(int, Init_thread, (int *, char ***, int, int *))                             \
     H(int, Finalize, (void))                                                       \
     H(int, Initialized, (int *))                                                   \
+    H(int, Pcontrol, (const int, ...))                                             \
     H(int, Query_thread, (int *))                                                  \
     H(int, Comm_rank, (MPI_Comm, int *))                                           \
     H(int, Comm_size, (MPI_Comm, int *))                                           \

@@ -118,6 +118,49 @@ EXPORT int MPI_Finalize(void)
     return rc;
 }
 
+/* MPI_Pcontrol(level >= PCONTROL_STEP, ...) begins the next step, for programs that cannot include
+ * profwrap.h; the steps are numbered as they come. Other levels have no meaning to us yet. */
+enum { PCONTROL_STEP = 10 };
+
+static void mark_step(int level)
+{
+    static _Atomic int64_t steps;
+    struct pw_thread *thread = level >= PCONTROL_STEP ? pw_probe_thread() : NULL;
+    if (!thread || !(pw_probe_borrow_segment()->activities & PW_ACTIVITY_NOTE))
+        return;
+    uint64_t now = pw_probe_now();
+    struct pw_record *record = pw_ring_reserve(&thread->ring, now);
+    if (!record)
+        return;
+    *record = (struct pw_record){
+        .type = PW_REC_STEP,
+        .start = now,
+        .end = now,
+        .step = {.step = atomic_fetch_add(&steps, 1)},
+    };
+    pw_probe_commit(thread);
+}
+
+/* The standard gives the further arguments to profilers only; no MPI library reads them. */
+EXPORT int MPI_Pcontrol(const int level, ...)
+{
+    pw_mpi_resolve();
+    mark_step(level);
+    return pw_pmpi.Pcontrol ? pw_pmpi.Pcontrol(level) : MPI_SUCCESS;
+}
+
+EXPORT void mpi_pcontrol_(const MPI_Fint *level);
+EXPORT void mpi_pcontrol_(const MPI_Fint *level)
+{
+    MPI_Pcontrol(*level);
+}
+
+EXPORT void mpi_pcontrol_f08_(const MPI_Fint *level);
+EXPORT void mpi_pcontrol_f08_(const MPI_Fint *level)
+{
+    MPI_Pcontrol(*level);
+}
+
 /* Fortran passes nothing but the thread levels and ierror; the real Fortran entry does the rest. */
 #define FORTRAN_INIT(symbol)                                                                \
     EXPORT void symbol(MPI_Fint *ierror);                                                   \
