@@ -36,6 +36,35 @@ static void record_call(struct pw_thread *thread, uint16_t op, uint64_t start, u
     pw_mpi_record(&c, NULL, 0, -1, 0, 0, 0, 0);
 }
 
+static void record_step(struct pw_thread *thread, int64_t step)
+{
+    if (!(pw_probe_borrow_segment()->activities & PW_ACTIVITY_NOTE))
+        return;
+    uint64_t now = pw_probe_now();
+    struct pw_record *record = pw_ring_reserve(&thread->ring, now);
+    if (!record)
+        return;
+    *record = (struct pw_record){
+        .type = PW_REC_STEP,
+        .start = now,
+        .end = now,
+        .step = {.step = step},
+    };
+    pw_probe_commit(thread);
+}
+
+/* MPI_Pcontrol(level >= PCONTROL_STEP, ...) begins the next step, for programs that cannot include
+ * profwrap.h; the steps are numbered as they come. Other levels have no meaning to us yet. */
+enum { PCONTROL_STEP = 10, NO_STEP = -1 };
+
+static void mark_step(int level)
+{
+    static _Atomic int64_t steps;
+    struct pw_thread *thread = level >= PCONTROL_STEP ? pw_probe_thread() : NULL;
+    if (thread)
+        record_step(thread, atomic_fetch_add(&steps, 1));
+}
+
 /* Before the real MPI_Init: asks the collector to find out whether every rank is in here with a
  * probe. Only then may clocks be synchronised over MPI, where a rank that does not take part would
  * leave the others waiting for ever. */
@@ -76,6 +105,8 @@ static struct pw_thread *end_recording(void)
         return NULL;
     pw_mpi_level = -1;
     struct pw_thread *thread = pw_probe_thread();
+    if (thread)
+        record_step(thread, NO_STEP); /* what follows is no step's work */
     int64_t sync_start = pw_local_ns();
     if (sync_comm != pw_mpi_handles.comm_null) {
         /* With or without a ring of our own: the other ranks are in there too. */
@@ -116,29 +147,6 @@ EXPORT int MPI_Finalize(void)
     if (thread)
         record_call(thread, PW_OP_Finalize, start, pw_probe_now());
     return rc;
-}
-
-/* MPI_Pcontrol(level >= PCONTROL_STEP, ...) begins the next step, for programs that cannot include
- * profwrap.h; the steps are numbered as they come. Other levels have no meaning to us yet. */
-enum { PCONTROL_STEP = 10 };
-
-static void mark_step(int level)
-{
-    static _Atomic int64_t steps;
-    struct pw_thread *thread = level >= PCONTROL_STEP ? pw_probe_thread() : NULL;
-    if (!thread || !(pw_probe_borrow_segment()->activities & PW_ACTIVITY_NOTE))
-        return;
-    uint64_t now = pw_probe_now();
-    struct pw_record *record = pw_ring_reserve(&thread->ring, now);
-    if (!record)
-        return;
-    *record = (struct pw_record){
-        .type = PW_REC_STEP,
-        .start = now,
-        .end = now,
-        .step = {.step = atomic_fetch_add(&steps, 1)},
-    };
-    pw_probe_commit(thread);
 }
 
 /* The standard gives the further arguments to profilers only; no MPI library reads them. */
