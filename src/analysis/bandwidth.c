@@ -26,7 +26,7 @@ double pw_algbw(int64_t bytes, int64_t transfer_ns)
 int64_t pw_size_class(int64_t bytes)
 {
     int64_t top = 0;
-    while (top < bytes && top < INT64_MAX / 2)
+    while (top < bytes)
         top = 2 * top + 1;
     return top;
 }

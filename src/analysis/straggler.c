@@ -380,7 +380,8 @@ static void measure(struct work *w, struct pw_straggler_found *f)
     size_t n = 0;
     weigh_window(w, f->rank, f->first, f->last, &median, &sum);
     /* In a window most steps are hits; of scattered hits every one is beyond 3 sigma. */
-    int64_t least = median > 0 ? median / 2 : 3 * w->sigma;
+    int is_window = (double)median > LEAST_EFFECT * (double)w->sigma;
+    int64_t least = is_window ? median / 2 : 3 * w->sigma;
     for (size_t s = f->first; s <= f->last; s++)
         if (is_above(w, s, f->rank, clock, least)) {
             int64_t excess = excess_of(w, s, f->rank);

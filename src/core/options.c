@@ -64,8 +64,8 @@ static int64_t parse_size(const char *text)
 
 static bool is_one_of(const char *text, const char *words)
 {
-    size_t length = strlen(text);
-    for (const char *word = words; length && word; word = strchr(word, '|')) {
+    size_t length = strcspn(text, "|");
+    for (const char *word = words; length && !text[length] && word; word = strchr(word, '|')) {
         word += *word == '|';
         if (strncmp(word, text, length) == 0 && (word[length] == '|' || !word[length]))
             return true;

@@ -7,8 +7,14 @@
 
 enum { BLOCK_BYTES = 1 << 16, LARGE_BYTES = BLOCK_BYTES / 4 };
 
-static _Atomic(char *) block;
-static _Atomic uint64_t block_used;
+/* A block counts its own bytes: a thread that is slow to see a newer block can only take from the
+ * one that it holds. */
+struct block {
+    _Atomic uint64_t used;
+    _Alignas(16) char bytes[];
+};
+
+static _Atomic(struct block *) newest;
 
 static void *take_mapping(size_t bytes)
 {
@@ -21,21 +27,18 @@ void *pw_arena_take(size_t bytes)
     bytes = (bytes + 15) & ~(size_t)15;
     if (bytes >= LARGE_BYTES)
         return take_mapping(bytes);
+    const uint64_t room = BLOCK_BYTES - sizeof(struct block);
     for (;;) {
-        char *current = atomic_load(&block);
+        struct block *current = atomic_load(&newest);
         if (current) {
-            uint64_t at = atomic_fetch_add(&block_used, bytes);
-            if (at + bytes <= BLOCK_BYTES && atomic_load(&block) == current)
-                return current + at;
+            uint64_t at = atomic_fetch_add(&current->used, bytes);
+            if (at + bytes <= room)
+                return current->bytes + at;
         }
-        char *fresh = take_mapping(BLOCK_BYTES);
+        struct block *fresh = take_mapping(BLOCK_BYTES);
         if (!fresh)
             return NULL;
-        /* Until block_used is reset it is past the end, so nobody can take from the new block
-         * early. */
-        if (atomic_compare_exchange_strong(&block, &current, fresh))
-            atomic_store(&block_used, 0);
-        else
+        if (!atomic_compare_exchange_strong(&newest, &current, fresh))
             munmap(fresh, BLOCK_BYTES);
     }
 }

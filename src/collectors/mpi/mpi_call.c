@@ -187,8 +187,42 @@ static void bytes_of_exchange(const struct shape *s, int64_t *sent, int64_t *rec
     }
 }
 
-void pw_mpi_collective_bytes(const struct pw_mpi_call *c, const struct pw_mpi_comm *comm,
-                             int64_t *sent, int64_t *received)
+/* To and from the neighbours of the topology. */
+static void bytes_of_neighbours(const struct shape *s, const struct pw_mpi_comm *comm,
+                                int64_t *sent, int64_t *received)
+{
+    const struct pw_mpi_call *c = s->c;
+    int in = comm->in_degree, out = comm->out_degree;
+    switch (c->op) {
+    case PW_OP_Neighbor_allgatherv:
+    case PW_OP_Ineighbor_allgatherv:
+        *sent = out * send_bytes(s);
+        *received = sum(c->rcounts, in) * pw_mpi_type_size(c->rtype);
+        break;
+    case PW_OP_Neighbor_alltoallv:
+    case PW_OP_Ineighbor_alltoallv:
+        *sent = sum(c->scounts, out) * pw_mpi_type_size(c->stype);
+        *received = sum(c->rcounts, in) * pw_mpi_type_size(c->rtype);
+        break;
+    case PW_OP_Neighbor_alltoallw:
+    case PW_OP_Ineighbor_alltoallw:
+        *sent = weighted_sum(c->scounts, c->stypes, c->stypes_f, out);
+        *received = weighted_sum(c->rcounts, c->rtypes, c->rtypes_f, in);
+        break;
+    default: /* allgather, alltoall */
+        *sent = out * send_bytes(s);
+        *received = in * receive_bytes(s);
+        break;
+    }
+}
+
+static bool is_neighbourhood(uint16_t op)
+{
+    return op >= PW_OP_Neighbor_allgather && op <= PW_OP_Ineighbor_alltoallw;
+}
+
+void pw_mpi_collective_bytes(const struct pw_mpi_call *c, struct pw_mpi_comm *comm, int64_t *sent,
+                             int64_t *received)
 {
     struct shape s = {
         .c = c,
@@ -196,6 +230,12 @@ void pw_mpi_collective_bytes(const struct pw_mpi_call *c, const struct pw_mpi_co
         .my_rank = comm->my_rank,
         .local_size = comm->size,
     };
+    if (is_neighbourhood(c->op)) {
+        if (comm->in_degree < 0)
+            pw_mpi_comm_degrees(comm);
+        bytes_of_neighbours(&s, comm, sent, received);
+        return;
+    }
     switch (c->op) {
     case PW_OP_Barrier:
     case PW_OP_Ibarrier:
@@ -212,7 +252,7 @@ void pw_mpi_collective_bytes(const struct pw_mpi_call *c, const struct pw_mpi_co
     case PW_OP_Iscatter:
     case PW_OP_Scatterv:
     case PW_OP_Iscatterv:
-        s.root = c->root == comm->my_rank || (comm->inter && c->root == MPI_ROOT);
+        s.root = c->root == (comm->inter ? MPI_ROOT : comm->my_rank);
         if (!comm->inter || c->root != MPI_PROC_NULL)
             bytes_of_rooted(&s, sent, received);
         break;

@@ -29,7 +29,7 @@ struct pw_mpi_call {
     const MPI_Datatype *stypes, *rtypes;
     const MPI_Fint *stypes_f, *rtypes_f;
     int dest, src, root, stag, rtag;
-    MPI_Comm comm;
+    MPI_Comm comm; /* or a window or file, which have entries among the communicators */
     MPI_Comm *newcomm_at;
     MPI_Fint *newcomm_f;
     MPI_Request request;
@@ -40,7 +40,13 @@ struct pw_mpi_call {
     MPI_Status *status; /* what is passed to MPI: the application's, or ours when ignored */
     MPI_Fint *status_f;
     MPI_Status *statuses_read; /* Fortran: converted copies */
-    int outcount;
+    int outcount, index, flag;
+    int64_t freed; /* index of the communicator, window or file that the call frees, -1 unknown */
+    MPI_Message message;
+    union {
+        MPI_Win win;
+        MPI_File file;
+    } made;
     const int *indices;
     const char *text;
     int text_size; /* Fortran: blank-padded length, 0 for a C string */
@@ -98,8 +104,8 @@ PW_ALWAYS_INLINE int64_t pw_mpi_type_size(MPI_Datatype type)
 }
 
 /* What this rank sends and receives in a collective; out of line for the vector variants. */
-void pw_mpi_collective_bytes(const struct pw_mpi_call *c, const struct pw_mpi_comm *comm,
-                             int64_t *sent, int64_t *received);
+void pw_mpi_collective_bytes(const struct pw_mpi_call *c, struct pw_mpi_comm *comm, int64_t *sent,
+                             int64_t *received);
 
 /* ---- Fortran arguments ---- */
 

@@ -34,53 +34,83 @@ static inline uint8_t pw_mpi_error_flag(int rc)
     return rc == MPI_SUCCESS ? 0 : PW_FLAG_ERROR;
 }
 
-/* The slow classes are functions in mpi_classes.c. */
-void pw_mpi_after_COLL(struct pw_mpi_call *c, int rc);
-void pw_mpi_after_SEND(struct pw_mpi_call *c, int rc);
-void pw_mpi_after_RECV(struct pw_mpi_call *c, int rc);
-void pw_mpi_after_SENDRECV(struct pw_mpi_call *c, int rc);
-void pw_mpi_after_ISEND(struct pw_mpi_call *c, int rc);
-void pw_mpi_after_IRECV(struct pw_mpi_call *c, int rc);
-void pw_mpi_after_ICOLL(struct pw_mpi_call *c, int rc);
-void pw_mpi_after_WAIT_ONE(struct pw_mpi_call *c, int rc);
-void pw_mpi_after_WAIT_ALL(struct pw_mpi_call *c, int rc);
-void pw_mpi_after_WAIT_ANY(struct pw_mpi_call *c, int rc);
-void pw_mpi_after_WAIT_SOME(struct pw_mpi_call *c, int rc);
-void pw_mpi_after_REQUEST_FREE(struct pw_mpi_call *c, int rc);
-void pw_mpi_after_NEWCOMM(struct pw_mpi_call *c, int rc);
-void pw_mpi_after_INEWCOMM(struct pw_mpi_call *c, int rc);
-void pw_mpi_after_NAMECOMM(struct pw_mpi_call *c, int rc);
-void pw_mpi_after_FREECOMM(struct pw_mpi_call *c, int rc);
-void pw_mpi_after_FREETYPE(struct pw_mpi_call *c, int rc);
+/* The out-of-line classes, by family: messages and probes, completion and collectives, and
+ * communicators, windows and files. */
+#define PW_MPI_CLASS(CLASS) void pw_mpi_after_##CLASS(struct pw_mpi_call *c, int rc);
+PW_MPI_CLASS(COLL)
+PW_MPI_CLASS(SEND)
+PW_MPI_CLASS(RECV)
+PW_MPI_CLASS(SENDRECV)
+PW_MPI_CLASS(MRECV)
+PW_MPI_CLASS(ISEND)
+PW_MPI_CLASS(IRECV)
+PW_MPI_CLASS(IMRECV)
+PW_MPI_CLASS(ICOLL)
+PW_MPI_CLASS(PERSISTENT_SEND)
+PW_MPI_CLASS(PERSISTENT_RECV)
+PW_MPI_CLASS(START)
+PW_MPI_CLASS(PROBE)
+PW_MPI_CLASS(MPROBE)
+PW_MPI_CLASS(WAIT_ONE)
+PW_MPI_CLASS(WAIT_ALL)
+PW_MPI_CLASS(WAIT_ANY)
+PW_MPI_CLASS(WAIT_SOME)
+PW_MPI_CLASS(REQUEST_FREE)
+PW_MPI_CLASS(NEWCOMM)
+PW_MPI_CLASS(INEWCOMM)
+PW_MPI_CLASS(FREEGROUP)
+PW_MPI_CLASS(NAMEGROUP)
+PW_MPI_CLASS(FREETYPE)
+PW_MPI_CLASS(LOCAL)
+PW_MPI_CLASS(LOCAL_COMM)
+PW_MPI_CLASS(RMA)
+PW_MPI_CLASS(IRMA)
+PW_MPI_CLASS(WIN_FENCE)
+PW_MPI_CLASS(WIN_SYNC)
+PW_MPI_CLASS(WIN_TARGET)
+PW_MPI_CLASS(NEWWIN)
+PW_MPI_CLASS(NEWFILE)
+PW_MPI_CLASS(IO)
+PW_MPI_CLASS(IIO)
+PW_MPI_CLASS(IO_OTHER)
+#undef PW_MPI_CLASS
+
+/* Pieces that the families share. */
+void pw_mpi_write(struct pw_thread *thread, const struct pw_record *record);
+
+/* The entry of the call's communicator: registered if need be when the call succeeded, else only
+ * looked up, since an invalid handle must meet no further MPI call. */
+struct pw_mpi_comm *pw_mpi_call_comm(const struct pw_mpi_call *c, int rc);
+
+/* A record of the call with everything but what its family fills in. */
+struct pw_record pw_mpi_base_record(const struct pw_mpi_call *c, const struct pw_mpi_comm *comm,
+                                    int rc);
+
+/* Keeps `record` until c->request completes; `comm` is where a source is to be looked up. */
+void pw_mpi_begin_request(struct pw_mpi_call *c, const struct pw_record *record, MPI_Comm comm);
+
+/* What a completed receive's status tells: the sender, the tag and the bytes that really came. */
+void pw_mpi_read_status(struct pw_record *record, const struct pw_mpi_comm *comm,
+                        const MPI_Status *status);
+
+/* Enters the bytes of a file operation as read or written. */
+void pw_mpi_io_bytes(struct pw_record *record, int64_t bytes);
+
+/* The call's text argument as a C string, without Fortran's padding. */
+void pw_mpi_copy_text(const struct pw_mpi_call *c, char *text, size_t size);
+
+/* Bytes that a status tells, 0 for none. */
+int64_t pw_mpi_status_bytes(const MPI_Status *status);
 
 /* The collective that training and most solvers spend their time in stays inline: 36 ns a call
  * count where the call itself takes 13. */
 PW_ALWAYS_INLINE void pw_mpi_after_ALLREDUCE(struct pw_mpi_call *c, int rc)
 {
-    struct pw_mpi_comm *comm = pw_mpi_comm_find(c->thread, c->comm);
+    struct pw_mpi_comm *comm =
+        rc == MPI_SUCCESS ? pw_mpi_comm_find(c->thread, c->comm) : pw_mpi_comm_known(c->comm);
     uint32_t seq = comm ? comm->collectives++ : 0;
     int64_t bytes = rc == MPI_SUCCESS ? c->scount * pw_mpi_type_size(c->stype) : 0;
     pw_mpi_record(c, comm, pw_mpi_error_flag(rc), -1, 0, seq, bytes, bytes);
 }
-
-/* Before the call: only freeing must be noted while the handle still means what it did. */
-#define pw_mpi_before_ALLREDUCE(c)
-#define pw_mpi_before_COLL(c)
-#define pw_mpi_before_SEND(c)
-#define pw_mpi_before_RECV(c)
-#define pw_mpi_before_SENDRECV(c)
-#define pw_mpi_before_ISEND(c)
-#define pw_mpi_before_IRECV(c)
-#define pw_mpi_before_ICOLL(c)
-#define pw_mpi_before_WAIT_ONE(c)
-#define pw_mpi_before_WAIT_ALL(c)
-#define pw_mpi_before_WAIT_ANY(c)
-#define pw_mpi_before_WAIT_SOME(c)
-#define pw_mpi_before_REQUEST_FREE(c)
-#define pw_mpi_before_NEWCOMM(c)
-#define pw_mpi_before_INEWCOMM(c)
-#define pw_mpi_before_NAMECOMM(c)
-#define pw_mpi_before_FREETYPE(c)
-void pw_mpi_before_FREECOMM(struct pw_mpi_call *c);
 
 #endif

@@ -173,7 +173,7 @@ static struct pw_mpi_comm *take_entry(void)
 static int describe(struct pw_mpi_comm *comm, MPI_Comm handle, uint64_t parent_uid,
                     int32_t **local_world)
 {
-    *comm = (struct pw_mpi_comm){.handle = handle};
+    *comm = (struct pw_mpi_comm){.handle = handle, .in_degree = -1, .out_degree = -1};
     if (pw_pmpi.Comm_size(handle, &comm->size) != MPI_SUCCESS ||
         pw_pmpi.Comm_rank(handle, &comm->my_rank) != MPI_SUCCESS)
         return -1;
@@ -192,6 +192,23 @@ static int describe(struct pw_mpi_comm *comm, MPI_Comm handle, uint64_t parent_u
     return 0;
 }
 
+/* Under the lock: makes the described entry findable. */
+static void enter(struct pw_mpi_comm *comm)
+{
+    unsigned bucket = bucket_of(comm->handle);
+    comm->index = comms.count++;
+    comm->next = atomic_load_explicit(&comms.buckets[bucket], memory_order_relaxed);
+    atomic_store_explicit(&comms.buckets[bucket], comm, memory_order_release);
+}
+
+static void give_back(struct pw_mpi_comm *comm)
+{
+    if (!comm)
+        return;
+    comm->next = comms.unused;
+    comms.unused = comm;
+}
+
 void pw_mpi_comm_add(struct pw_thread *thread, MPI_Comm handle, MPI_Comm parent)
 {
     if (handle == pw_mpi_handles.comm_null)
@@ -201,11 +218,9 @@ void pw_mpi_comm_add(struct pw_thread *thread, MPI_Comm handle, MPI_Comm parent)
     struct pw_mpi_comm *comm = lookup(handle) ? NULL : take_entry();
     int32_t *local = NULL;
     if (comm && describe(comm, handle, from ? from->uid : 0, &local) == 0) {
-        comm->index = comms.count++;
-        unsigned bucket = bucket_of(handle);
-        comm->next = atomic_load_explicit(&comms.buckets[bucket], memory_order_relaxed);
-        atomic_store_explicit(&comms.buckets[bucket], comm, memory_order_release);
+        enter(comm);
     } else {
+        give_back(comm);
         comm = NULL;
     }
     pw_mpi_unlock(&comms.lock);
@@ -213,6 +228,65 @@ void pw_mpi_comm_add(struct pw_thread *thread, MPI_Comm handle, MPI_Comm parent)
         record_def(thread, comm, 0);
         record_members(thread, comm->index, local, comm->size);
     }
+}
+
+/* What a group alone tells. A salt keeps the uids of windows and files apart from communicators'.
+ */
+static int describe_group(struct pw_mpi_comm *comm, MPI_Comm handle, MPI_Group group,
+                          int32_t **world)
+{
+    enum { SALT = 0x57494e46 };
+    *comm = (struct pw_mpi_comm){.handle = handle, .in_degree = -1, .out_degree = -1};
+    if (pw_pmpi.Group_size(group, &comm->size) != MPI_SUCCESS ||
+        pw_pmpi.Group_rank(group, &comm->my_rank) != MPI_SUCCESS)
+        return -1;
+    int32_t *local = pw_arena_take(sizeof(*local) * (size_t)(comm->size ? comm->size : 1));
+    if (!local || (comm->size && translate(group, comm->size, local)))
+        return -1;
+    comm->remote_size = comm->size;
+    comm->world = is_identity(local, comm->size) ? NULL : local;
+    comm->uid = make_uid(SALT, local, comm->size);
+    *world = local;
+    return 0;
+}
+
+void pw_mpi_group_add(struct pw_thread *thread, void *handle, MPI_Group group, const char *name)
+{
+    pw_mpi_lock(&comms.lock);
+    struct pw_mpi_comm *comm = lookup(handle) ? NULL : take_entry();
+    int32_t *world = NULL;
+    if (comm && describe_group(comm, handle, group, &world) == 0) {
+        enter(comm);
+    } else {
+        give_back(comm);
+        comm = NULL;
+    }
+    pw_mpi_unlock(&comms.lock);
+    pw_pmpi.Group_free(&group);
+    if (comm) {
+        record_def(thread, comm, pw_probe_intern(thread, name));
+        record_members(thread, comm->index, world, comm->size);
+    }
+}
+
+struct pw_mpi_comm *pw_mpi_comm_known(MPI_Comm handle)
+{
+    return lookup(handle);
+}
+
+void pw_mpi_comm_degrees(struct pw_mpi_comm *comm)
+{
+    int kind = MPI_UNDEFINED, weighted, dims = 0;
+    comm->in_degree = comm->out_degree = 0;
+    pw_pmpi.Topo_test(comm->handle, &kind);
+    if (kind == MPI_CART && pw_pmpi.Cartdim_get(comm->handle, &dims) == MPI_SUCCESS)
+        comm->in_degree = comm->out_degree = 2 * dims;
+    else if (kind == MPI_GRAPH &&
+             pw_pmpi.Graph_neighbors_count(comm->handle, comm->my_rank, &dims) == MPI_SUCCESS)
+        comm->in_degree = comm->out_degree = dims;
+    else if (kind == MPI_DIST_GRAPH)
+        pw_pmpi.Dist_graph_neighbors_count(comm->handle, &comm->in_degree, &comm->out_degree,
+                                           &weighted);
 }
 
 void pw_mpi_comm_init(struct pw_thread *thread)
@@ -225,8 +299,9 @@ void pw_mpi_comm_init(struct pw_thread *thread)
     pw_mpi_comm_name(thread, pw_mpi_handles.self, "MPI_COMM_SELF");
 }
 
-void pw_mpi_comm_remove(MPI_Comm handle)
+int64_t pw_mpi_comm_forget(MPI_Comm handle)
 {
+    int64_t index = -1;
     pw_mpi_lock(&comms.lock);
     unsigned bucket = bucket_of(handle);
     struct pw_mpi_comm *before = NULL;
@@ -240,17 +315,18 @@ void pw_mpi_comm_remove(MPI_Comm handle)
             before->next = comm->next;
         else
             atomic_store_explicit(&comms.buckets[bucket], comm->next, memory_order_release);
-        comm->handle = pw_mpi_handles.comm_null;
-        comm->next = comms.unused;
-        comms.unused = comm;
+        index = comm->index;
+        comm->handle = NULL;
+        give_back(comm);
         atomic_fetch_add(&pw_mpi_comm_epoch, 1);
     }
     pw_mpi_unlock(&comms.lock);
+    return index;
 }
 
 void pw_mpi_comm_name(struct pw_thread *thread, MPI_Comm handle, const char *text)
 {
-    struct pw_mpi_comm *comm = pw_mpi_comm_find(thread, handle);
+    struct pw_mpi_comm *comm = lookup(handle);
     if (comm)
         record_def(thread, comm, pw_probe_intern(thread, text));
 }

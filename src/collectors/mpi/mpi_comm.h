@@ -20,7 +20,8 @@ struct pw_mpi_comm {
     int32_t my_rank;
     uint64_t uid;
     int inter;
-    uint32_t collectives; /* sequence number of the next collective */
+    int in_degree, out_degree; /* neighbours; -1 until a neighbourhood operation asks */
+    uint32_t collectives;      /* sequence number of the next collective */
     const int32_t
         *world; /* [remote_size] world rank of each peer, -1 unknown; NULL: rank == world rank */
 };
@@ -31,8 +32,13 @@ void pw_mpi_comm_init(struct pw_thread *thread);
 /* Registers a communicator made from `parent` (or MPI_COMM_NULL); NULL handles are ignored. */
 void pw_mpi_comm_add(struct pw_thread *thread, MPI_Comm handle, MPI_Comm parent);
 
-/* Forgets a handle that is about to be freed; its number may come back as another communicator. */
-void pw_mpi_comm_remove(MPI_Comm handle);
+/* Registers a window or file under its handle; the entry takes `group` and frees it. `name` may be
+ * NULL. */
+void pw_mpi_group_add(struct pw_thread *thread, void *handle, MPI_Group group, const char *name);
+
+/* Forgets a handle that is about to be freed: its number may come back as another communicator. The
+ * index that it had, or -1. */
+int64_t pw_mpi_comm_forget(MPI_Comm handle);
 
 /* Names it: a new PW_REC_COMM_DEF with the same index. */
 void pw_mpi_comm_name(struct pw_thread *thread, MPI_Comm handle, const char *text);
@@ -59,6 +65,13 @@ static inline struct pw_mpi_comm *pw_mpi_comm_find(struct pw_thread *thread, MPI
         return last->comm;
     return pw_mpi_comm_find_slow(thread, handle);
 }
+
+/* The entry of a handle if there is one: for handles that may be invalid, and those of windows and
+ * files. */
+struct pw_mpi_comm *pw_mpi_comm_known(MPI_Comm handle);
+
+/* Fills in_degree and out_degree from the topology; 0 neighbours where there is none. */
+void pw_mpi_comm_degrees(struct pw_mpi_comm *comm);
 
 /* World rank of `rank` of the communicator's peers; -1 for MPI_PROC_NULL, wildcards and strangers.
  */

@@ -59,6 +59,9 @@ static void find_handles(void)
     h->comm_null = variable("ompi_mpi_comm_null");
     h->byte = variable("ompi_mpi_byte");
     h->request_null = variable("ompi_request_null");
+    h->request_empty = variable("ompi_request_empty");
+    h->message_null = variable("ompi_message_null");
+    h->message_no_proc = variable("ompi_message_no_proc");
     MPI_Fint **ignore = variable("MPI_F_STATUS_IGNORE");
     MPI_Fint **ignore_all = variable("MPI_F_STATUSES_IGNORE");
     h->f_status_ignore = ignore ? *ignore : NULL;

@@ -19,8 +19,6 @@
     H(int, Initialized, (int *))                                                   \
     H(int, Pcontrol, (const int, ...))                                             \
     H(int, Query_thread, (int *))                                                  \
-    H(int, Comm_rank, (MPI_Comm, int *))                                           \
-    H(int, Comm_size, (MPI_Comm, int *))                                           \
     H(int, Comm_remote_size, (MPI_Comm, int *))                                    \
     H(int, Comm_test_inter, (MPI_Comm, int *))                                     \
     H(int, Comm_group, (MPI_Comm, MPI_Group *))                                    \
@@ -33,7 +31,18 @@
     H(int, Status_f2c, (const MPI_Fint *, MPI_Status *))                           \
     H(MPI_Comm, Comm_f2c, (MPI_Fint))                                              \
     H(MPI_Datatype, Type_f2c, (MPI_Fint))                                          \
-    H(MPI_Request, Request_f2c, (MPI_Fint))
+    H(MPI_Request, Request_f2c, (MPI_Fint))                                        \
+    H(MPI_Win, Win_f2c, (MPI_Fint))                                                \
+    H(MPI_File, File_f2c, (MPI_Fint))                                              \
+    H(MPI_Message, Message_f2c, (MPI_Fint))                                        \
+    H(int, Group_rank, (MPI_Group, int *))                                         \
+    H(int, Group_size, (MPI_Group, int *))                                         \
+    H(int, Win_get_group, (MPI_Win, MPI_Group *))                                  \
+    H(int, File_get_group, (MPI_File, MPI_Group *))                                \
+    H(int, Topo_test, (MPI_Comm, int *))                                           \
+    H(int, Cartdim_get, (MPI_Comm, int *))                                         \
+    H(int, Graph_neighbors_count, (MPI_Comm, int, int *))                          \
+    H(int, Dist_graph_neighbors_count, (MPI_Comm, int *, int *, int *))
 
 struct pw_pmpi {
 #define PW_HELPER(type, Name, parameters) type(*Name) parameters;
@@ -49,6 +58,8 @@ struct pw_mpi_handles {
     MPI_Comm world, self, comm_null;
     MPI_Datatype byte;
     MPI_Request request_null;
+    MPI_Request request_empty; /* shared by all operations that are complete when begun */
+    MPI_Message message_null, message_no_proc;
     MPI_Fint *f_status_ignore, *f_statuses_ignore;
     void *f_in_place; /* address of the Fortran common block behind MPI_IN_PLACE */
 };

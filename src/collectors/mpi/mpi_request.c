@@ -9,17 +9,22 @@
 #include "core/ops.h"
 #include "rank/arena.h"
 
-enum { FIRST_BUCKETS = 1024, SEGMENTS = 20, CHUNK_ENTRIES = 256 };
+enum { FIRST_BUCKETS = 1024, SEGMENTS = 20, CHUNK_ENTRIES = 256, LINES = 16 };
+
+struct line {
+    struct pw_mpi_request *first, *last;
+};
 
 static struct {
     /* Segment 0 has buckets 0 .. 1023, segment s > 0 the next 1024 << (s - 1). */
     struct pw_mpi_request **segments[SEGMENTS];
-    uint32_t buckets; /* in use; 0 before the first insertion */
-    uint32_t count;   /* entries */
+    uint32_t buckets;         /* in use; 0 before the first insertion */
+    uint32_t count;           /* entries */
+    struct line lines[LINES]; /* of the shared handle */
     struct pw_mpi_request *unused;
     struct pw_mpi_request *chunk; /* entries of the newest chunk that were never used */
     uint32_t chunk_left;
-    _Atomic int receives;
+    _Atomic int receives, persistents;
     atomic_flag lock;
 } table = {.lock = ATOMIC_FLAG_INIT};
 
@@ -96,34 +101,59 @@ static int begin_table(void)
     return table.buckets != 0;
 }
 
-static int is_receive(const struct pw_mpi_request *entry)
+/* Keeps the two counters; `by` is 1 or -1. */
+static void count_entry(const struct pw_mpi_request *entry, int by)
 {
-    return entry->record.op == PW_OP_Irecv;
+    enum pw_op_class cls = pw_op_info(entry->record.op)->cls;
+    if (cls == PW_CLASS_RECV || cls == PW_CLASS_IO)
+        atomic_fetch_add_explicit(&table.receives, by, memory_order_relaxed);
+    if (entry->persistent)
+        atomic_fetch_add_explicit(&table.persistents, by, memory_order_relaxed);
 }
 
-int pw_mpi_request_add(const struct pw_mpi_request *request)
+/* Open MPI gives every operation that is complete when it begins (small sends) one and the same
+ * handle. Such entries wait in line, by the thread that began them. */
+static int is_shared(MPI_Request handle)
 {
-    pw_mpi_lock(&table.lock);
-    struct pw_mpi_request *entry = begin_table() ? take_entry() : NULL;
-    if (entry) {
-        struct pw_mpi_request **bucket = bucket_of(request->handle);
-        *entry = *request;
-        entry->next = *bucket;
-        *bucket = entry;
-        if (++table.count > table.buckets)
-            split_one();
-        if (is_receive(entry))
-            atomic_fetch_add_explicit(&table.receives, 1, memory_order_relaxed);
-    }
-    pw_mpi_unlock(&table.lock);
-    return entry ? 0 : -ENOMEM;
+    return handle == pw_mpi_handles.request_empty;
 }
 
-struct pw_mpi_request *pw_mpi_request_take(MPI_Request handle)
+static struct line *line_of(uint32_t thread)
+{
+    return &table.lines[thread % LINES];
+}
+
+static void join_line(struct line *line, struct pw_mpi_request *entry)
+{
+    entry->next = NULL;
+    if (line->first)
+        line->last->next = entry;
+    else
+        line->first = entry;
+    line->last = entry;
+}
+
+static struct pw_mpi_request *leave_line(struct line *line)
+{
+    struct pw_mpi_request *entry = line->first;
+    if (entry)
+        line->first = entry->next;
+    return entry;
+}
+
+/* The thread's own oldest; one that another thread began when it has none. */
+static struct pw_mpi_request *take_shared(uint32_t thread)
+{
+    struct pw_mpi_request *entry = leave_line(line_of(thread));
+    for (uint32_t other = 0; !entry && other < LINES; other++)
+        entry = leave_line(&table.lines[other]);
+    return entry;
+}
+
+static struct pw_mpi_request *take_hashed(MPI_Request handle)
 {
     if (table.buckets == 0)
         return NULL;
-    pw_mpi_lock(&table.lock);
     struct pw_mpi_request **link = bucket_of(handle);
     while (*link && (*link)->handle != handle)
         link = &(*link)->next;
@@ -131,9 +161,49 @@ struct pw_mpi_request *pw_mpi_request_take(MPI_Request handle)
     if (entry) {
         *link = entry->next;
         table.count--;
-        if (is_receive(entry))
-            atomic_fetch_sub_explicit(&table.receives, 1, memory_order_relaxed);
     }
+    return entry;
+}
+
+/* An older entry of the handle is of an operation whose end was not seen: MPI has reused its
+ * number. */
+static void enter_hashed(struct pw_mpi_request *entry)
+{
+    struct pw_mpi_request *stale = take_hashed(entry->handle);
+    if (stale) {
+        count_entry(stale, -1);
+        stale->next = table.unused;
+        table.unused = stale;
+    }
+    struct pw_mpi_request **bucket = bucket_of(entry->handle);
+    entry->next = *bucket;
+    *bucket = entry;
+    if (++table.count > table.buckets)
+        split_one();
+}
+
+int pw_mpi_request_add(const struct pw_mpi_request *request, uint32_t thread)
+{
+    pw_mpi_lock(&table.lock);
+    struct pw_mpi_request *entry = begin_table() ? take_entry() : NULL;
+    if (entry) {
+        *entry = *request;
+        if (is_shared(entry->handle))
+            join_line(line_of(thread), entry);
+        else
+            enter_hashed(entry);
+        count_entry(entry, 1);
+    }
+    pw_mpi_unlock(&table.lock);
+    return entry ? 0 : -ENOMEM;
+}
+
+struct pw_mpi_request *pw_mpi_request_take(MPI_Request handle, uint32_t thread)
+{
+    pw_mpi_lock(&table.lock);
+    struct pw_mpi_request *entry = is_shared(handle) ? take_shared(thread) : take_hashed(handle);
+    if (entry)
+        count_entry(entry, -1);
     pw_mpi_unlock(&table.lock);
     return entry;
 }
@@ -149,4 +219,21 @@ void pw_mpi_request_free(struct pw_mpi_request *request)
 int pw_mpi_request_receives(void)
 {
     return atomic_load_explicit(&table.receives, memory_order_relaxed) > 0;
+}
+
+struct pw_mpi_request *pw_mpi_request_find(MPI_Request handle)
+{
+    if (!pw_mpi_request_persistents())
+        return NULL;
+    pw_mpi_lock(&table.lock);
+    struct pw_mpi_request *entry = *bucket_of(handle);
+    while (entry && entry->handle != handle)
+        entry = entry->next;
+    pw_mpi_unlock(&table.lock);
+    return entry && entry->persistent ? entry : NULL;
+}
+
+int pw_mpi_request_persistents(void)
+{
+    return atomic_load_explicit(&table.persistents, memory_order_relaxed) > 0;
 }

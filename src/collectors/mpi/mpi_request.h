@@ -9,25 +9,35 @@
 
 struct pw_mpi_request {
     MPI_Request handle;
-    struct pw_mpi_request *next; /* the holder's own while it holds the entry */
-    struct pw_record record;     /* complete but for what only completion tells */
-    MPI_Comm comm;               /* where a received message's source is to be looked up */
-    MPI_Comm *newcomm;           /* Comm_idup: where completion puts the handle (C, or Fortran) */
+    struct pw_mpi_request *next;
+    struct pw_mpi_request *chain; /* the holder's own */
+    struct pw_record record;      /* complete but for what only completion tells */
+    MPI_Comm comm;                /* where a received message's source is to be looked up */
+    MPI_Comm *newcomm;            /* Comm_idup: where completion puts the handle (C, or Fortran) */
     MPI_Fint *newcomm_f;
-    int position; /* the holder's own */
+    int persistent, active; /* of a persistent request: it stays in the table */
+    int position;           /* the holder's own */
 };
 
-/* Enters a copy of `request` under its handle. -ENOMEM when memory is short: the operation is then
- * not recorded. A handle that is already there (a freed request's number, reused) is replaced. */
-int pw_mpi_request_add(const struct pw_mpi_request *request);
+/* Enters a copy of `request` under its handle, begun by thread number `thread`. -ENOMEM when memory
+ * is short: the operation is then not recorded. A handle that is already there (a freed request's
+ * number, reused) replaces the older entry. */
+int pw_mpi_request_add(const struct pw_mpi_request *request, uint32_t thread);
 
-/* Removes and returns the entry of `handle`, or NULL. It is the caller's until
- * pw_mpi_request_free(). */
-struct pw_mpi_request *pw_mpi_request_take(MPI_Request handle);
+/* Removes and returns the entry of `handle`, or NULL. Of a handle that many operations share (Open
+ * MPI gives small sends one) it is the oldest that `thread` began, else of another thread. It is
+ * the caller's until pw_mpi_request_free(). */
+struct pw_mpi_request *pw_mpi_request_take(MPI_Request handle, uint32_t thread);
 
 void pw_mpi_request_free(struct pw_mpi_request *request);
 
-/* Receives that are open: only they need a status. */
+/* The entry of a persistent request, which stays in the table; NULL when `handle` is none. */
+struct pw_mpi_request *pw_mpi_request_find(MPI_Request handle);
+
+/* Whether there is any persistent request: only then can a completed one keep its handle. */
+int pw_mpi_request_persistents(void);
+
+/* Whether operations are open of which only the status tells what came: receives and files. */
 int pw_mpi_request_receives(void);
 
 #endif

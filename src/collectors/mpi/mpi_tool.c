@@ -20,6 +20,7 @@ struct comm {
 /* The last Wait or Test of a thread: what it completed follows it with the same end. */
 struct wait {
     int64_t start, end;
+    uint64_t end_ticks;
 };
 
 struct state {
@@ -90,14 +91,16 @@ static void fill_times(struct state *s, const struct pw_record *record,
     struct wait *wait = wait_of(s, origin->thread);
     row->inside_ns = row->end - row->start;
     if (pw_op_info(record->op)->cls == PW_CLASS_WAIT && wait)
-        *wait = (struct wait){row->start, row->end};
+        *wait = (struct wait){row->start, row->end, record->end};
     if (!(record->flags & PW_FLAG_NONBLOCKING))
         return;
     /* `begun` is in units of 16 ticks; the tick's length is that of the whole operation. */
     uint64_t ticks = record->end - record->start;
     double rate = ticks ? (double)(row->end - row->start) / (double)ticks : 0;
     row->inside_ns = (int64_t)((double)record->comm.begun * 16 * rate);
-    if (wait && wait->end == row->end && wait->start >= row->start) {
+    /* Ticks, for the map to ns may have been refined since the Wait's own record. */
+    if (wait && wait->end_ticks == record->end && wait->start >= row->start) {
+        row->end = wait->end;
         row->wait_start = wait->start;
         row->inside_ns += wait->end - wait->start;
     }

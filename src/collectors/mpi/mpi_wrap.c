@@ -15,7 +15,6 @@
         if (!pw_mpi_begin(&c, PW_OP_##Name, 0, PW_OP_LEVEL_##Name)) \
             return pw_pmpi.Name(EACH(PASS, COMMA, __VA_ARGS__));    \
         EACH(C_PRE, NONE, __VA_ARGS__)                              \
-        pw_mpi_before_##CLASS(&c);                                  \
         int rc = pw_pmpi.Name(EACH(C_USE, COMMA, __VA_ARGS__));     \
         c.end = pw_probe_now();                                     \
         EACH(C_POST, NONE, __VA_ARGS__)                             \

@@ -31,7 +31,6 @@ static_assert(sizeof(MPI_Fint) == sizeof(int), "count arrays are read as C ints"
             return;                                                                        \
         }                                                                                  \
         EACH(F_PRE, NONE, __VA_ARGS__)                                                     \
-        pw_mpi_before_##CLASS(&c);                                                         \
         real(EACH(F_USE, COMMA, __VA_ARGS__), ierror EACH(LEN_USE, NONE, __VA_ARGS__));    \
         c.end = pw_probe_now();                                                            \
         EACH(F_POST, NONE, __VA_ARGS__)                                                    \

@@ -1,0 +1,220 @@
+/* Collectives, and the calls that complete requests; see mpi_classes.h. */
+#include "collectors/mpi/mpi_classes.h"
+#include "collectors/mpi/mpi_request.h"
+
+static bool is_rooted(uint16_t op)
+{
+    enum pw_op_shape shape = pw_op_info(op)->shape;
+    return shape == PW_SHAPE_FROM_ROOT || shape == PW_SHAPE_TO_ROOT;
+}
+
+static struct pw_record collective_record(struct pw_mpi_call *c, int rc)
+{
+    struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
+    struct pw_record record = pw_mpi_base_record(c, comm, rc);
+    int64_t sent = 0, received = 0;
+    if (!comm)
+        return record;
+    if (rc == MPI_SUCCESS)
+        pw_mpi_collective_bytes(c, comm, &sent, &received);
+    record.comm.sent_bytes = sent;
+    record.comm.recv_bytes = received;
+    record.comm.seq = comm->collectives++;
+    if (is_rooted(c->op) && !comm->inter) {
+        record.comm.peer = pw_mpi_world_rank(comm, c->root);
+        record.flags |= c->root == comm->my_rank ? PW_FLAG_ROOT : 0;
+    }
+    return record;
+}
+
+void pw_mpi_after_COLL(struct pw_mpi_call *c, int rc)
+{
+    struct pw_record record = collective_record(c, rc);
+    pw_mpi_write(c->thread, &record);
+}
+
+void pw_mpi_after_ICOLL(struct pw_mpi_call *c, int rc)
+{
+    struct pw_record record = collective_record(c, rc);
+    if (rc == MPI_SUCCESS)
+        pw_mpi_begin_request(c, &record, c->comm);
+    else
+        pw_mpi_write(c->thread, &record);
+}
+
+void pw_mpi_read_status(struct pw_record *record, const struct pw_mpi_comm *comm,
+                        const MPI_Status *status)
+{
+    int cancelled = 0;
+    if (!status)
+        return;
+    if (pw_pmpi.Test_cancelled(status, &cancelled) == MPI_SUCCESS && cancelled) {
+        record->flags |= PW_FLAG_CANCELLED;
+        return;
+    }
+    record->comm.recv_bytes = pw_mpi_status_bytes(status);
+    record->comm.peer = comm ? pw_mpi_world_rank(comm, status->MPI_SOURCE) : -1;
+    record->comm.tag = status->MPI_TAG;
+}
+
+/* What only completion tells of a record. */
+static void finish_record(const struct pw_mpi_request *request, const MPI_Status *status,
+                          struct pw_record *record)
+{
+    switch (pw_op_info(record->op)->cls) {
+    case PW_CLASS_RECV:
+        pw_mpi_read_status(record, pw_mpi_comm_known(request->comm), status);
+        break;
+    case PW_CLASS_IO:
+        pw_mpi_io_bytes(record, pw_mpi_status_bytes(status));
+        break;
+    default:
+        break;
+    }
+}
+
+/* Ends a request at c->end. A persistent one stays, to be started again. */
+static void complete(struct pw_mpi_call *c, struct pw_mpi_request *request,
+                     const MPI_Status *status)
+{
+    struct pw_record record = request->record;
+    record.end = c->end;
+    finish_record(request, status, &record);
+    pw_mpi_write(c->thread, &record);
+    if (request->persistent) {
+        request->active = 0;
+        return;
+    }
+    if (request->newcomm)
+        pw_mpi_comm_add(c->thread, *request->newcomm, request->comm);
+    else if (request->newcomm_f)
+        pw_mpi_comm_add(c->thread, pw_pmpi.Comm_f2c(*request->newcomm_f), request->comm);
+    pw_mpi_request_free(request);
+}
+
+/* A persistent request keeps its handle when it completes: the call's own answer says whether it
+ * did. */
+static bool says_done(const struct pw_mpi_call *c, int rc, int i)
+{
+    switch (c->op) {
+    case PW_OP_Wait:
+    case PW_OP_Waitall:
+        return rc == MPI_SUCCESS;
+    case PW_OP_Test:
+    case PW_OP_Testall:
+        return rc == MPI_SUCCESS && c->flag;
+    case PW_OP_Waitany:
+        return rc == MPI_SUCCESS && c->index == i;
+    case PW_OP_Testany:
+        return rc == MPI_SUCCESS && c->flag && c->index == i;
+    default: /* Waitsome, Testsome: asked for the listed ones only */
+        return rc == MPI_SUCCESS;
+    }
+}
+
+/* The completed operation at saved[i], taken out of the table unless it is persistent; else NULL.
+ * Any other request's handle has become MPI_REQUEST_NULL. */
+static struct pw_mpi_request *take_done(const struct pw_mpi_call *c, int rc, int i)
+{
+    MPI_Request before = c->saved[i];
+    if (before == pw_mpi_handles.request_null)
+        return NULL;
+    MPI_Request now = c->requests ? c->requests[i] : pw_pmpi.Request_f2c(c->requests_f[i]);
+    if (now == pw_mpi_handles.request_null)
+        return pw_mpi_request_take(before, c->thread->index);
+    struct pw_mpi_request *persistent = pw_mpi_request_find(before);
+    return persistent && persistent->active && says_done(c, rc, i) ? persistent : NULL;
+}
+
+static bool is_test(uint16_t op)
+{
+    return op == PW_OP_Test || op == PW_OP_Testall || op == PW_OP_Testany || op == PW_OP_Testsome;
+}
+
+/* The Wait's or Test's own record; it comes before those of what it completed, whose `end` is
+ * equal, so that the reader knows when the call that completed them began. */
+static void record_wait(struct pw_mpi_call *c, int rc, uint32_t completed)
+{
+    int level = completed ? 0 : is_test(c->op) ? 2 : 1;
+    if (level <= pw_mpi_level)
+        pw_mpi_record(c, NULL, pw_mpi_error_flag(rc), -1, 0, completed, 0, 0);
+}
+
+struct done {
+    struct pw_mpi_request *first, **tail;
+    uint32_t count;
+};
+
+static void add_done(struct done *done, struct pw_mpi_request *request, int position)
+{
+    if (!request)
+        return;
+    request->position = position;
+    request->chain = NULL;
+    *done->tail = request;
+    done->tail = &request->chain;
+    done->count++;
+}
+
+/* `step` is how far the status of the next position is: 0 when one status serves all. */
+static void complete_all(struct pw_mpi_call *c, int rc, const struct done *done,
+                         const MPI_Status *status, int step)
+{
+    record_wait(c, rc, done->count);
+    for (struct pw_mpi_request *request = done->first; request;) {
+        struct pw_mpi_request *next = request->chain;
+        complete(c, request, status ? &status[request->position * step] : NULL);
+        request = next;
+    }
+}
+
+static void complete_range(struct pw_mpi_call *c, int rc, int step)
+{
+    struct done done = {.tail = &done.first};
+    for (int i = 0; i < c->nrequests; i++)
+        add_done(&done, take_done(c, rc, i), i);
+    complete_all(c, rc, &done, c->status, step);
+}
+
+void pw_mpi_after_WAIT_ONE(struct pw_mpi_call *c, int rc)
+{
+    complete_range(c, rc, 0);
+}
+
+void pw_mpi_after_WAIT_ANY(struct pw_mpi_call *c, int rc)
+{
+    complete_range(c, rc, 0);
+}
+
+void pw_mpi_after_WAIT_ALL(struct pw_mpi_call *c, int rc)
+{
+    complete_range(c, rc, 1);
+}
+
+/* Statuses are in the order of `indices`, which are the only requests that can be done. */
+void pw_mpi_after_WAIT_SOME(struct pw_mpi_call *c, int rc)
+{
+    int base = c->requests ? 0 : 1; /* Fortran counts from 1 */
+    struct done done = {.tail = &done.first};
+    for (int k = 0; k < c->nrequests && k < c->outcount; k++) {
+        int i = c->indices[k] - base;
+        if (i >= 0 && i < c->nrequests)
+            add_done(&done, take_done(c, rc, i), k);
+    }
+    complete_all(c, rc, &done, c->status, 1);
+}
+
+void pw_mpi_after_REQUEST_FREE(struct pw_mpi_call *c, int rc)
+{
+    struct pw_mpi_request *request = rc == MPI_SUCCESS && c->nrequests
+                                         ? pw_mpi_request_take(c->saved[0], c->thread->index)
+                                         : NULL;
+    if (!request)
+        return;
+    if (!request->persistent || request->active) {
+        request->record.flags |= PW_FLAG_FREED;
+        request->record.end = c->end;
+        pw_mpi_write(c->thread, &request->record);
+    }
+    pw_mpi_request_free(request);
+}

@@ -1,0 +1,128 @@
+/* One-sided operations and files; see mpi_classes.h. A window or file has an entry among the
+ * communicators, found by its handle; one that is not there (invalid, or from before) is never
+ * asked anything. */
+#include <string.h>
+
+#include "collectors/mpi/mpi_classes.h"
+
+/* ---- windows ---- */
+
+static void rma_bytes(const struct pw_mpi_call *c, struct pw_record *record)
+{
+    switch (c->op) {
+    case PW_OP_Fetch_and_op:
+    case PW_OP_Compare_and_swap:
+        record->comm.sent_bytes = record->comm.recv_bytes = pw_mpi_type_size(c->stype);
+        break;
+    case PW_OP_Get:
+    case PW_OP_Rget:
+        record->comm.recv_bytes = c->scount * pw_mpi_type_size(c->stype);
+        break;
+    case PW_OP_Get_accumulate:
+    case PW_OP_Rget_accumulate:
+        record->comm.recv_bytes = c->rcount * pw_mpi_type_size(c->rtype);
+        /* With MPI_NO_OP the origin's arguments mean nothing, and may be null. */
+        if (c->sbuf && c->scount > 0)
+            record->comm.sent_bytes = c->scount * pw_mpi_type_size(c->stype);
+        break;
+    default:
+        record->comm.sent_bytes = c->scount * pw_mpi_type_size(c->stype);
+        break;
+    }
+}
+
+static struct pw_record rma_record(const struct pw_mpi_call *c, int rc)
+{
+    const struct pw_mpi_comm *window = pw_mpi_comm_known(c->comm);
+    struct pw_record record = pw_mpi_base_record(c, window, rc);
+    record.comm.peer = window ? pw_mpi_world_rank(window, c->dest) : -1;
+    if (rc == MPI_SUCCESS && c->dest != MPI_PROC_NULL)
+        rma_bytes(c, &record);
+    return record;
+}
+
+void pw_mpi_after_RMA(struct pw_mpi_call *c, int rc)
+{
+    struct pw_record record = rma_record(c, rc);
+    pw_mpi_write(c->thread, &record);
+}
+
+void pw_mpi_after_IRMA(struct pw_mpi_call *c, int rc)
+{
+    struct pw_record record = rma_record(c, rc);
+    if (rc == MPI_SUCCESS)
+        pw_mpi_begin_request(c, &record, pw_mpi_handles.comm_null);
+    else
+        pw_mpi_write(c->thread, &record);
+}
+
+void pw_mpi_after_WIN_FENCE(struct pw_mpi_call *c, int rc)
+{
+    struct pw_mpi_comm *window = pw_mpi_comm_known(c->comm);
+    struct pw_record record = pw_mpi_base_record(c, window, rc);
+    record.comm.seq = window ? window->collectives++ : 0;
+    pw_mpi_write(c->thread, &record);
+}
+
+void pw_mpi_after_WIN_SYNC(struct pw_mpi_call *c, int rc)
+{
+    pw_mpi_record(c, pw_mpi_comm_known(c->comm), pw_mpi_error_flag(rc), -1, 0, 0, 0, 0);
+}
+
+void pw_mpi_after_WIN_TARGET(struct pw_mpi_call *c, int rc)
+{
+    const struct pw_mpi_comm *window = pw_mpi_comm_known(c->comm);
+    int32_t peer = window ? pw_mpi_world_rank(window, c->dest) : -1;
+    pw_mpi_record(c, window, pw_mpi_error_flag(rc), peer, 0, 0, 0, 0);
+}
+
+void pw_mpi_after_NEWWIN(struct pw_mpi_call *c, int rc)
+{
+    MPI_Group group;
+    pw_mpi_record(c, pw_mpi_call_comm(c, rc), pw_mpi_error_flag(rc), -1, 0, 0, 0, 0);
+    if (rc == MPI_SUCCESS && pw_pmpi.Win_get_group(c->made.win, &group) == MPI_SUCCESS)
+        pw_mpi_group_add(c->thread, c->made.win, group, "window");
+}
+
+/* ---- files ---- */
+
+void pw_mpi_after_NEWFILE(struct pw_mpi_call *c, int rc)
+{
+    MPI_Group group;
+    char name[256];
+    pw_mpi_record(c, pw_mpi_call_comm(c, rc), pw_mpi_error_flag(rc), -1, 0, 0, 0, 0);
+    if (rc != MPI_SUCCESS || pw_pmpi.File_get_group(c->made.file, &group) != MPI_SUCCESS)
+        return;
+    pw_mpi_copy_text(c, name, sizeof(name));
+    pw_mpi_group_add(c->thread, c->made.file, group, name);
+}
+
+void pw_mpi_io_bytes(struct pw_record *record, int64_t bytes)
+{
+    if (strstr(pw_op_info(record->op)->name, "write"))
+        record->comm.sent_bytes = bytes;
+    else
+        record->comm.recv_bytes = bytes;
+}
+
+void pw_mpi_after_IO(struct pw_mpi_call *c, int rc)
+{
+    struct pw_record record = pw_mpi_base_record(c, pw_mpi_comm_known(c->comm), rc);
+    if (rc == MPI_SUCCESS)
+        pw_mpi_io_bytes(&record, pw_mpi_status_bytes(c->status));
+    pw_mpi_write(c->thread, &record);
+}
+
+void pw_mpi_after_IIO(struct pw_mpi_call *c, int rc)
+{
+    struct pw_record record = pw_mpi_base_record(c, pw_mpi_comm_known(c->comm), rc);
+    if (rc == MPI_SUCCESS)
+        pw_mpi_begin_request(c, &record, pw_mpi_handles.comm_null);
+    else
+        pw_mpi_write(c->thread, &record);
+}
+
+void pw_mpi_after_IO_OTHER(struct pw_mpi_call *c, int rc)
+{
+    pw_mpi_record(c, pw_mpi_comm_known(c->comm), pw_mpi_error_flag(rc), -1, 0, 0, 0, 0);
+}

@@ -1,0 +1,25 @@
+/* Collector null, in-app half: a worked example to copy; see docs/HOWTO_add_collector.md. This code
+ * runs in the application: it never exits, prints or blocks, and may only lose events. */
+#include "rank/probe.h"
+
+__attribute__((visibility("default"))) void pw_null_mark(int64_t value);
+
+/* Records one mark of the calling thread; the application finds it with dlsym(). */
+void pw_null_mark(int64_t value)
+{
+    /* NULL when nothing is to be recorded: no collector, a forked child, no ring left. */
+    struct pw_thread *thread = pw_probe_thread();
+    if (!thread || !(pw_probe_borrow_segment()->activities & PW_ACTIVITY_NULL))
+        return;
+    uint64_t now = pw_probe_now();
+    struct pw_record *record = pw_ring_reserve(&thread->ring, now);
+    if (!record)
+        return; /* the ring is full: it has counted the loss */
+    *record = (struct pw_record){
+        .type = PW_REC_MARK,
+        .start = now,
+        .end = now,
+        .mark = {.value = value},
+    };
+    pw_probe_commit(thread);
+}
