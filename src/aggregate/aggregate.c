@@ -10,6 +10,7 @@
 #include "aggregate/instances.h"
 #include "aggregate/job.h"
 #include "aggregate/matrix.h"
+#include "aggregate/messages.h"
 #include "core/log.h"
 
 static void write_attributes(struct pw_clusterfile *file, const struct pw_job *job)
@@ -49,30 +50,44 @@ static void write_collectives(struct pw_clusterfile *file, const struct pw_job *
     free(rows);
 }
 
+static int by_pair(const void *a, const void *b)
+{
+    const struct pw_pair *x = a, *y = b;
+    if (x->src != y->src)
+        return x->src < y->src ? -1 : 1;
+    return (x->dst > y->dst) - (x->dst < y->dst);
+}
+
+/* Each pair is one process's: the one that reads the receiver's file. */
 static void write_pairs(struct pw_clusterfile *file, const struct pw_job *job,
-                        const struct pw_share *share)
+                        const struct pw_messages *messages)
 {
     void *all;
-    size_t n = pw_job_allgather(job, share->pairs, share->npairs, sizeof(*share->pairs), &all);
-    const struct pw_pair *pairs = all;
+    size_t n =
+        pw_job_allgather(job, messages->pairs, messages->npairs, sizeof(*messages->pairs), &all);
+    struct pw_pair *pairs = all;
     struct pw_row_c_p2p *rows = calloc(n + 1, sizeof(*rows));
-    for (size_t i = 0; i < n && rows; i++)
+    qsort(pairs, n, sizeof(*pairs), by_pair);
+    for (size_t i = 0; i < n && rows; i++) {
+        int known = pairs[i].matched > 0;
         rows[i] = (struct pw_row_c_p2p){
             .src = pairs[i].src,
             .dst = pairs[i].dst,
             .messages = pairs[i].messages,
             .bytes = pairs[i].bytes,
-            .late_sender_ns = -1,
-            .late_receiver_ns = -1,
-            .transfer_ns = -1,
+            .late_sender_ns = known ? pairs[i].late_sender_ns : -1,
+            .late_receiver_ns = known ? pairs[i].late_receiver_ns : -1,
+            .transfer_ns = known ? pairs[i].transfer_ns : -1,
         };
+    }
     write_root(file, job, PW_TABLE_c_p2p, rows ? n : 0, rows);
     free(rows);
     free(all);
 }
 
 static void write_all(struct pw_clusterfile *file, struct pw_job *job, const struct pw_share *share,
-                      const struct pw_instances *in, const struct pw_findings *f)
+                      const struct pw_instances *in, const struct pw_messages *messages,
+                      const struct pw_findings *f)
 {
     write_attributes(file, job);
     write_root(file, job, PW_TABLE_c_rank, (size_t)job->nranks, job->ranks);
@@ -83,7 +98,7 @@ static void write_all(struct pw_clusterfile *file, struct pw_job *job, const str
                               share->first, share->count, share->phases);
     write_collectives(file, job, in);
     write_root(file, job, PW_TABLE_c_collective_stat, f->nstats, f->stats);
-    write_pairs(file, job, share);
+    write_pairs(file, job, messages);
     write_root(file, job, PW_TABLE_c_straggler, f->nstragglers, f->stragglers);
     write_root(file, job, PW_TABLE_c_efficiency, f->nefficiency, &f->efficiency);
     pw_job_gather_notes(job);
@@ -105,13 +120,15 @@ static int conclude(struct pw_findings *f, struct pw_job *job, const struct pw_s
 static int merge_job(struct pw_job *job, const char *output)
 {
     struct pw_instances instances = {0};
+    struct pw_messages messages = {0};
     struct pw_share share = {0};
     struct pw_matrix matrix = {0};
     struct pw_findings findings = {0};
     struct pw_clusterfile file;
 
     int err = pw_instances_build(&instances, job);
-    err = err ? err : pw_share_build(&share, job, &instances);
+    err = err ? err : pw_messages_match(&messages, job);
+    err = err ? err : pw_share_build(&share, job, &instances, &messages);
     if (!err)
         pw_instances_share_waits(&instances, job);
     err = err ? err : pw_matrix_gather(&matrix, job, &share);
@@ -121,7 +138,7 @@ static int merge_job(struct pw_job *job, const char *output)
     if (!err) {
         err = pw_clusterfile_create(output, job->comm, &file);
         if (!err) {
-            write_all(&file, job, &share, &instances, &findings);
+            write_all(&file, job, &share, &instances, &messages, &findings);
             err = pw_clusterfile_close(&file);
         }
         if (err && job->process == 0)
@@ -130,6 +147,7 @@ static int merge_job(struct pw_job *job, const char *output)
     pw_findings_fini(&findings);
     pw_matrix_fini(&matrix);
     pw_share_fini(&share);
+    pw_messages_fini(&messages);
     pw_instances_fini(&instances);
     return err;
 }

@@ -5,7 +5,13 @@
 #include "aggregate/input.h"
 
 /* Flags of /events/comm that the merge reads; values as in rank/record.h, which writes them. */
-enum { PW_EVENT_ERROR = 1, PW_EVENT_RECV_PART = 2, PW_EVENT_NONBLOCKING = 4, PW_EVENT_ROOT = 64 };
+enum {
+    PW_EVENT_ERROR = 1,
+    PW_EVENT_RECV_PART = 2,
+    PW_EVENT_NONBLOCKING = 4,
+    PW_EVENT_CANCELLED = 8,
+    PW_EVENT_ROOT = 64,
+};
 
 typedef void pw_event_visitor(void *context, const struct pw_input *input,
                               const struct pw_row_comm_event *event);

@@ -62,20 +62,8 @@ static void take_trace(struct pw_share *share, const struct pw_job *job, size_t 
     }
 }
 
-static int take_pairs(struct pw_share *share, const struct pw_ranktrace *trace)
-{
-    struct pw_pair *pairs =
-        realloc(share->pairs, sizeof(*pairs) * (share->npairs + trace->npairs + 1));
-    if (!pairs)
-        return -ENOMEM;
-    if (trace->npairs)
-        memcpy(pairs + share->npairs, trace->pairs, sizeof(*pairs) * trace->npairs);
-    share->pairs = pairs;
-    share->npairs += trace->npairs;
-    return 0;
-}
-
-int pw_share_build(struct pw_share *share, struct pw_job *job, struct pw_instances *instances)
+int pw_share_build(struct pw_share *share, struct pw_job *job, struct pw_instances *instances,
+                   const struct pw_messages *messages)
 {
     *share = (struct pw_share){0};
     choose_columns(share, job);
@@ -83,7 +71,7 @@ int pw_share_build(struct pw_share *share, struct pw_job *job, struct pw_instanc
     for (size_t i = 0; i < job->ninputs && !err; i++) {
         struct pw_ranktrace trace;
         const struct pw_input *input = &job->inputs[i];
-        err = pw_ranktrace_build(job, instances, input, &trace);
+        err = pw_ranktrace_build(job, instances, messages, input, &trace);
         if (err && err != -ENOMEM) {
             pw_job_note(job, input->rank, "damaged", 1, "its events or ranges end early");
             err = 0;
@@ -91,7 +79,6 @@ int pw_share_build(struct pw_share *share, struct pw_job *job, struct pw_instanc
         size_t column = (size_t)input->rank - share->first;
         if (!err && column < share->count)
             take_trace(share, job, column, &trace);
-        err = err ? err : take_pairs(share, &trace);
         pw_ranktrace_fini(&trace);
     }
     int worst;
@@ -113,7 +100,6 @@ void pw_share_fini(struct pw_share *share)
     free(share->step_start);
     free(share->step_end);
     free(share->step_recorded);
-    free(share->pairs);
 }
 
 enum { OWN, TOTAL, USEFUL, PHASE_0, CELL = PHASE_0 + PW_PHASES };

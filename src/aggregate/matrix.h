@@ -21,13 +21,12 @@ struct pw_share {
     int64_t *step_start,
         *step_end;          /* [nsteps] epoch times: earliest and latest of the ranks here */
     int64_t *step_recorded; /* [nsteps] enum pw_recorded, -1 */
-    struct pw_pair *pairs;
-    size_t npairs;
 };
 
 /* Runs the second pass over this process's inputs. Collective (it agrees on the columns). 0 or
  * -ENOMEM. */
-int pw_share_build(struct pw_share *share, struct pw_job *job, struct pw_instances *instances);
+int pw_share_build(struct pw_share *share, struct pw_job *job, struct pw_instances *instances,
+                   const struct pw_messages *messages);
 
 void pw_share_fini(struct pw_share *share);
 

@@ -31,8 +31,6 @@ struct pass {
     size_t ngroup, group_capacity;
     uint16_t group_thread;
     int64_t group_start, group_end; /* of the completing call, local */
-    struct pw_pair *pairs;          /* open addressing by destination */
-    size_t npairs, pair_capacity;
     int failed;
 };
 
@@ -156,29 +154,19 @@ static void visit_collective(struct pass *p, const struct pw_input *input,
         add_to_group(p, event, (size_t)at, limit);
 }
 
-static void count_message(struct pass *p, const struct pw_input *input,
-                          const struct pw_row_comm_event *event)
+/* What the rank waited in messages, from the list that is sorted by rank. */
+static void add_message_waits(struct pass *p, const struct pw_messages *messages, int64_t rank)
 {
-    if (event->peer < 0 || event->peer >= p->job->nranks || (event->flags & PW_EVENT_RECV_PART))
-        return;
-    for (size_t i = 0; i < p->npairs; i++)
-        if (p->pairs[i].dst == event->peer) {
-            p->pairs[i].messages++;
-            p->pairs[i].bytes += event->sent_bytes;
-            return;
-        }
-    if (p->npairs == p->pair_capacity) {
-        size_t capacity = p->pair_capacity ? 2 * p->pair_capacity : 16;
-        struct pw_pair *pairs = realloc(p->pairs, capacity * sizeof(*pairs));
-        if (!pairs) {
-            p->failed = 1;
-            return;
-        }
-        p->pairs = pairs;
-        p->pair_capacity = capacity;
+    size_t low = 0, high = messages->nwaits;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (messages->waits[middle].rank < rank)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    p->pairs[p->npairs++] =
-        (struct pw_pair){(int32_t)input->rank, event->peer, 1, event->sent_bytes};
+    for (; low < messages->nwaits && messages->waits[low].rank == rank; low++)
+        add(p, &p->wait, messages->waits[low].start, messages->waits[low].end);
 }
 
 static void visit(void *context, const struct pw_input *input,
@@ -198,8 +186,6 @@ static void visit(void *context, const struct pw_input *input,
     }
     if (cls == PW_CLASS_COLL)
         visit_collective(p, input, event);
-    else if (cls == PW_CLASS_SEND)
-        count_message(p, input, event);
 }
 
 static void join(struct set *set)
@@ -371,7 +357,8 @@ static int fill_phases(const struct pass *p, const struct pw_input *input, struc
 }
 
 int pw_ranktrace_build(const struct pw_job *job, struct pw_instances *instances,
-                       const struct pw_input *input, struct pw_ranktrace *out)
+                       const struct pw_messages *messages, const struct pw_input *input,
+                       struct pw_ranktrace *out)
 {
     struct pass p = {.job = job, .instances = instances};
     *out = (struct pw_ranktrace){
@@ -384,6 +371,7 @@ int pw_ranktrace_build(const struct pw_job *job, struct pw_instances *instances,
         clear_rows(out, job->nsteps);
         err = pw_events_read(input, visit, &p);
         close_group(&p);
+        add_message_waits(&p, messages, input->rank);
         join(&p.comm);
         join(&p.exposed);
         join(&p.wait);
@@ -391,8 +379,6 @@ int pw_ranktrace_build(const struct pw_job *job, struct pw_instances *instances,
         int phases = fill_phases(&p, input, out);
         err = p.failed ? -ENOMEM : err ? err : phases;
     }
-    out->pairs = p.pairs;
-    out->npairs = p.npairs;
     free(p.comm.v);
     free(p.exposed.v);
     free(p.wait.v);
@@ -405,5 +391,4 @@ void pw_ranktrace_fini(struct pw_ranktrace *trace)
     free(trace->steps);
     free(trace->phases);
     free(trace->recorded);
-    free(trace->pairs);
 }

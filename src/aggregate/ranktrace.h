@@ -4,25 +4,19 @@
 #define PW_AGGREGATE_RANKTRACE_H
 
 #include "aggregate/instances.h"
-
-/* Messages of one pair; the sender's file is the source. */
-struct pw_pair {
-    int32_t src, dst;
-    int64_t messages, bytes;
-};
+#include "aggregate/messages.h"
 
 struct pw_ranktrace {
     struct pw_row_c_step_trace *steps;   /* [job->nsteps], -1 where the rank did not run the step */
     struct pw_row_c_phase_trace *phases; /* likewise */
     int64_t *recorded;                   /* [job->nsteps] start, end (epoch) and enum pw_recorded */
-    struct pw_pair *pairs;
-    size_t npairs;
 };
 
 /* Adds this rank's waits to `instances` and answers its trace (the caller frees it with fini). 0 or
  * -ENOMEM. */
 int pw_ranktrace_build(const struct pw_job *job, struct pw_instances *instances,
-                       const struct pw_input *input, struct pw_ranktrace *out);
+                       const struct pw_messages *messages, const struct pw_input *input,
+                       struct pw_ranktrace *out);
 
 void pw_ranktrace_fini(struct pw_ranktrace *trace);
 

@@ -39,8 +39,9 @@ void pw_instance_join(struct pw_instance *into, const struct pw_instance *one)
         into->error_ns < 0 || one->error_ns < 0 ? -1 : larger(into->error_ns, one->error_ns);
     into->step = larger(into->step, one->step);
     into->nranks += one->nranks;
-    into->mixed |= one->mixed || into->op != one->op;
+    into->mixed |= one->mixed || into->op != one->op || into->source != one->source;
     into->op = into->op < one->op ? into->op : one->op;
+    into->source = into->source < one->source ? into->source : one->source;
 }
 
 static void join_instances(void *in, void *inout, int *n, MPI_Datatype *type)

@@ -74,6 +74,8 @@ hid_t pw_h5_file_type(const struct pw_table *table)
 
 void pw_h5_quiet(void)
 {
+    /* At exit HDF5 would write what a full disk refused once more, and crash (1.10). */
+    H5dont_atexit();
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
 }
 

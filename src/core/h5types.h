@@ -14,7 +14,8 @@ hid_t pw_h5_memory_type(const struct pw_table *table);
 /* The same fields without padding, as stored. The caller closes it. Negative on failure. */
 hid_t pw_h5_file_type(const struct pw_table *table);
 
-/* Silences HDF5's own error printing for this process; errors reach the caller as return values. */
+/* Before any other use of HDF5: silences its own error printing for this process (errors reach the
+ * caller as return values) and its clean-up at exit, so files must be closed. */
 void pw_h5_quiet(void);
 
 /* Creates the dataset of `table` in `file`, with its parent groups: `rank` dimensions of `dims`,

@@ -2,6 +2,7 @@
 #include "core/h5writer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,14 @@ struct pw_h5_writer {
     struct table_buffer tables[PW_TABLE_COUNT];
 };
 
+/* HDF5 opens its files for programs that are executed, too: the one profiled must not see it. */
+static void close_on_exec(hid_t file)
+{
+    void *fd;
+    if (H5Fget_vfd_handle(file, H5P_DEFAULT, &fd) >= 0)
+        fcntl(*(int *)fd, F_SETFD, FD_CLOEXEC);
+}
+
 int pw_h5_writer_create(const char *path, int level, struct pw_h5_writer **out)
 {
     struct pw_h5_writer *writer = calloc(1, sizeof(*writer));
@@ -48,6 +57,7 @@ int pw_h5_writer_create(const char *path, int level, struct pw_h5_writer **out)
         return err;
     }
 
+    close_on_exec(writer->file);
     writer->level = level;
     for (int i = 0; i < PW_TABLE_COUNT; i++)
         writer->tables[i].dataset = -1;

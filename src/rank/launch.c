@@ -21,6 +21,7 @@ static const int relayed[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGUSR1,
 /* What a signal handler can reach. */
 static volatile sig_atomic_t program_pid;
 static volatile sig_atomic_t end_signal;
+static volatile sig_atomic_t group_sender; /* who signals our whole process group, or 0 */
 static _Atomic uint32_t *wake_word;
 
 static void wake_collector(void)
@@ -36,7 +37,8 @@ static void relay(int signal, siginfo_t *info, void *context)
     (void)context;
     int saved = errno;
     /* A terminal sends to the whole foreground group: the program has it already. */
-    if (program_pid > 0 && info->si_code != SI_KERNEL && info->si_pid != program_pid)
+    if (program_pid > 0 && info->si_code != SI_KERNEL && info->si_pid != program_pid &&
+        !(group_sender && info->si_pid == group_sender))
         kill(program_pid, signal);
     if (signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT)
         end_signal = signal;
@@ -55,6 +57,8 @@ static void note_child(int signal)
 void pw_launch_catch_signals(_Atomic uint32_t *wake)
 {
     wake_word = wake;
+    /* Open MPI makes each rank a process group, and signals that. */
+    group_sender = getenv("OMPI_COMM_WORLD_RANK") && getpgrp() == getpid() ? getppid() : 0;
     struct sigaction action = {.sa_flags = SA_SIGINFO | SA_RESTART};
     action.sa_sigaction = relay;
     sigemptyset(&action.sa_mask);

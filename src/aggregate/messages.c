@@ -1,0 +1,323 @@
+/* Sends travel to the process that reads the receiver's file, are matched there, and what senders
+ * waited travels back; see messages.h. */
+#include "aggregate/messages.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregate/events.h"
+#include "core/ops.h"
+
+/* One side of a message. Times are ns since the job's epoch but for local_enter. */
+struct side {
+    uint64_t comm_uid;
+    int32_t src, dst; /* world ranks */
+    int32_t tag, pad;
+    int64_t enter, leave;
+    int64_t blocked;     /* from when the side stood still for it, INT64_MAX: never */
+    int64_t local_enter; /* of the rank's own clock */
+    int64_t bytes;
+};
+
+struct sides {
+    struct side *v;
+    size_t n, capacity;
+};
+
+struct gathering {
+    const struct pw_job *job;
+    struct sides sends, receives;
+    int failed;
+};
+
+static void append(struct gathering *g, struct sides *sides, const struct side *side)
+{
+    if (sides->n == sides->capacity) {
+        size_t capacity = sides->capacity ? 2 * sides->capacity : 256;
+        struct side *v = realloc(sides->v, capacity * sizeof(*v));
+        if (!v) {
+            g->failed = 1;
+            return;
+        }
+        sides->v = v;
+        sides->capacity = capacity;
+    }
+    sides->v[sides->n++] = *side;
+}
+
+static int64_t epoch_time(const struct gathering *g, const struct pw_input *input, int64_t local)
+{
+    return pw_input_time(input, local) - g->job->epoch_ns;
+}
+
+static void visit(void *context, const struct pw_input *input,
+                  const struct pw_row_comm_event *event)
+{
+    struct gathering *g = context;
+    enum pw_op_class cls = pw_op_info(event->op)->cls;
+    int receives = cls == PW_CLASS_RECV || (event->flags & PW_EVENT_RECV_PART);
+    if ((cls != PW_CLASS_SEND && cls != PW_CLASS_RECV) || event->peer < 0 ||
+        event->peer >= g->job->nranks || event->comm < 0 || (size_t)event->comm >= input->ncomms ||
+        (event->flags & (PW_EVENT_ERROR | PW_EVENT_CANCELLED)))
+        return;
+    int nonblocking = event->flags & PW_EVENT_NONBLOCKING;
+    int64_t stands = nonblocking ? event->wait_start : event->start;
+    struct side side = {
+        .comm_uid = input->comms[event->comm].uid,
+        .src = receives ? event->peer : (int32_t)input->rank,
+        .dst = receives ? (int32_t)input->rank : event->peer,
+        .tag = event->tag,
+        .enter = epoch_time(g, input, event->start),
+        .leave = epoch_time(g, input, event->end),
+        .blocked = stands ? epoch_time(g, input, stands) : INT64_MAX,
+        .local_enter = event->start,
+        .bytes = receives ? event->recv_bytes : event->sent_bytes,
+    };
+    append(g, receives ? &g->receives : &g->sends, &side);
+}
+
+#define COMPARE(a, b)                  \
+    do {                               \
+        if ((a) != (b))                \
+            return (a) < (b) ? -1 : 1; \
+    } while (0)
+
+/* By channel: (source, destination), communicator, tag; then by when it began. */
+static int by_channel(const void *a, const void *b)
+{
+    const struct side *x = a, *y = b;
+    COMPARE(x->src, y->src);
+    COMPARE(x->dst, y->dst);
+    COMPARE(x->comm_uid, y->comm_uid);
+    COMPARE(x->tag, y->tag);
+    COMPARE(x->local_enter, y->local_enter);
+    return 0;
+}
+
+static int compare_channels(const struct side *x, const struct side *y)
+{
+    COMPARE(x->src, y->src);
+    COMPARE(x->dst, y->dst);
+    COMPARE(x->comm_uid, y->comm_uid);
+    COMPARE(x->tag, y->tag);
+    return 0;
+}
+
+/* The process that reads the file of each rank, -1 where none does. */
+static int *find_readers(const struct pw_job *job)
+{
+    int *readers = malloc(sizeof(*readers) * (size_t)job->nranks);
+    for (int64_t r = 0; readers && r < job->nranks; r++)
+        readers[r] = -1;
+    for (size_t i = 0; readers && i < job->ninputs; i++)
+        readers[job->inputs[i].rank] = job->process;
+    if (readers)
+        MPI_Allreduce(MPI_IN_PLACE, readers, (int)job->nranks, MPI_INT, MPI_MAX, job->comm);
+    return readers;
+}
+
+/* Sends item i to the process destination[i] (-1: nobody); *count items arrive. Collective. */
+static void *exchange(const struct pw_job *job, const char *items, size_t n, size_t size,
+                      const int *destination, size_t *count)
+{
+    size_t p = (size_t)job->processes;
+    int *counts = calloc(4 * p, sizeof(*counts));
+    int *starts = counts + p, *in_counts = counts + 2 * p, *in_starts = counts + 3 * p;
+    char *out = malloc(n * size + 1);
+    MPI_Datatype type;
+    for (size_t i = 0; i < n; i++)
+        if (destination[i] >= 0)
+            counts[destination[i]]++;
+    for (size_t q = 1; q < p; q++)
+        starts[q] = starts[q - 1] + counts[q - 1];
+    int *next = malloc(sizeof(*next) * p);
+    memcpy(next, starts, sizeof(*next) * p);
+    for (size_t i = 0; i < n; i++)
+        if (destination[i] >= 0)
+            memcpy(out + (size_t)next[destination[i]]++ * size, items + i * size, size);
+    MPI_Alltoall(counts, 1, MPI_INT, in_counts, 1, MPI_INT, job->comm);
+    size_t total = 0;
+    for (size_t q = 0; q < p; q++) {
+        in_starts[q] = (int)total;
+        total += (size_t)in_counts[q];
+    }
+    char *in = malloc(total * size + 1);
+    MPI_Type_contiguous((int)size, MPI_BYTE, &type);
+    MPI_Type_commit(&type);
+    MPI_Alltoallv(out, counts, starts, type, in, in_counts, in_starts, type, job->comm);
+    MPI_Type_free(&type);
+    free(counts);
+    free(next);
+    free(out);
+    *count = total;
+    return in;
+}
+
+static void *exchange_sides(const struct pw_job *job, const struct sides *sides, const int *readers,
+                            size_t *count)
+{
+    int *destination = malloc(sizeof(*destination) * (sides->n + 1));
+    for (size_t i = 0; i < sides->n; i++)
+        destination[i] = readers[sides->v[i].dst];
+    void *in =
+        exchange(job, (const char *)sides->v, sides->n, sizeof(*sides->v), destination, count);
+    free(destination);
+    return in;
+}
+
+struct matching {
+    struct pw_messages *out;
+    struct pw_message_wait *back; /* for the senders */
+    size_t nback;
+};
+
+static struct pw_pair *pair_of(struct pw_messages *m, const struct side *side)
+{
+    struct pw_pair *last = m->npairs ? &m->pairs[m->npairs - 1] : NULL;
+    if (last && last->src == side->src && last->dst == side->dst)
+        return last;
+    last = &m->pairs[m->npairs++];
+    *last = (struct pw_pair){.src = side->src, .dst = side->dst};
+    return last;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* What `side` stood still for its partner: until the partner entered, or it left itself. */
+static int64_t waited(const struct side *side, const struct side *partner)
+{
+    return larger(0, smaller(partner->enter, side->leave) - side->blocked);
+}
+
+static void match_one(struct matching *m, const struct side *send, const struct side *receive)
+{
+    struct pw_messages *out = m->out;
+    struct pw_pair *pair = pair_of(out, send);
+    int64_t late_sender = waited(receive, send), late_receiver = waited(send, receive);
+    pair->messages++;
+    pair->matched++;
+    pair->bytes += send->bytes;
+    pair->late_sender_ns += late_sender;
+    /* A send that was gone before its receive came had not waited for it. */
+    if (send->leave < receive->enter)
+        late_receiver = 0;
+    pair->late_receiver_ns += late_receiver;
+    pair->transfer_ns += larger(0, receive->leave - larger(send->enter, receive->enter));
+    if (late_sender > 0) {
+        int64_t start = receive->local_enter + (receive->blocked - receive->enter);
+        out->waits[out->nwaits++] =
+            (struct pw_message_wait){receive->dst, start, start + late_sender};
+    }
+    if (late_receiver > 0) {
+        int64_t start = send->local_enter + (send->blocked - send->enter);
+        m->back[m->nback++] = (struct pw_message_wait){send->src, start, start + late_receiver};
+    }
+}
+
+/* A merge join of two sorted lists; the k-th send of a channel meets its k-th receive. */
+static void match_all(struct matching *m, const struct side *sends, size_t nsends,
+                      const struct side *receives, size_t nreceives)
+{
+    size_t s = 0, r = 0;
+    while (s < nsends) {
+        int order = r < nreceives ? compare_channels(&sends[s], &receives[r]) : -1;
+        if (order == 0) {
+            match_one(m, &sends[s++], &receives[r++]);
+        } else if (order < 0) {
+            struct pw_pair *pair = pair_of(m->out, &sends[s]);
+            pair->messages++;
+            pair->bytes += sends[s++].bytes;
+            m->out->unmatched++;
+        } else {
+            m->out->unmatched++;
+            r++;
+        }
+    }
+    m->out->unmatched += (int64_t)(nreceives - r);
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct pw_message_wait *x = a, *y = b;
+    COMPARE(x->rank, y->rank);
+    COMPARE(x->start, y->start);
+    COMPARE(x->end, y->end);
+    return 0;
+}
+
+/* Brings what senders waited to the processes that read their files. */
+static int return_waits(struct matching *m, const struct pw_job *job, const int *readers)
+{
+    struct pw_messages *out = m->out;
+    int *destination = malloc(sizeof(*destination) * (m->nback + 1));
+    size_t n;
+    for (size_t i = 0; i < m->nback; i++)
+        destination[i] = readers[m->back[i].rank];
+    void *arrived =
+        exchange(job, (const char *)m->back, m->nback, sizeof(*m->back), destination, &n);
+    free(destination);
+    struct pw_message_wait *waits = realloc(out->waits, sizeof(*waits) * (out->nwaits + n + 1));
+    if (waits) {
+        memcpy(waits + out->nwaits, arrived, sizeof(*waits) * n);
+        out->waits = waits;
+        out->nwaits += n;
+        qsort(waits, out->nwaits, sizeof(*waits), by_rank);
+    }
+    free(arrived);
+    return waits ? 0 : -ENOMEM;
+}
+
+static int match_here(struct pw_messages *out, const struct pw_job *job, const int *readers,
+                      struct gathering *g)
+{
+    size_t nsends;
+    struct side *sends = exchange_sides(job, &g->sends, readers, &nsends);
+    struct matching m = {.out = out, .back = malloc(sizeof(*m.back) * (nsends + 1))};
+    out->pairs = malloc(sizeof(*out->pairs) * (nsends + 1));
+    out->waits = malloc(sizeof(*out->waits) * (nsends + 1));
+    int ok = sends && m.back && out->pairs && out->waits, all_ok;
+    MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, job->comm);
+    if (all_ok) {
+        if (g->receives.n)
+            qsort(g->receives.v, g->receives.n, sizeof(*g->receives.v), by_channel);
+        qsort(sends, nsends, sizeof(*sends), by_channel);
+        match_all(&m, sends, nsends, g->receives.v, g->receives.n);
+        all_ok = return_waits(&m, job, readers) == 0;
+    }
+    free(sends);
+    free(m.back);
+    return all_ok ? 0 : -ENOMEM;
+}
+
+int pw_messages_match(struct pw_messages *out, struct pw_job *job)
+{
+    *out = (struct pw_messages){0};
+    struct gathering g = {.job = job};
+    int *readers = find_readers(job);
+    for (size_t i = 0; i < job->ninputs; i++)
+        pw_events_read(&job->inputs[i], visit, &g); /* damage was noted by the first pass */
+    int err = readers && !g.failed ? 0 : -ENOMEM, worst;
+    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
+    if (!worst)
+        err = match_here(out, job, readers, &g);
+    free(readers);
+    free(g.sends.v);
+    free(g.receives.v);
+    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
+    return worst;
+}
+
+void pw_messages_fini(struct pw_messages *messages)
+{
+    free(messages->pairs);
+    free(messages->waits);
+}

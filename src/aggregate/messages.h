@@ -1,0 +1,37 @@
+/* Point-to-point messages matched across ranks: sends and receives pair by (communicator, source,
+ * destination, tag) in the order in which they were begun, which is the order that MPI guarantees.
+ */
+#ifndef PW_AGGREGATE_MESSAGES_H
+#define PW_AGGREGATE_MESSAGES_H
+
+#include "aggregate/instances.h"
+
+/* All messages of one pair of ranks. */
+struct pw_pair {
+    int32_t src, dst;
+    int64_t messages, bytes; /* matched ones, and those that only the sender's file has */
+    int64_t matched;
+    int64_t late_sender_ns;   /* what receivers waited for a send that came later */
+    int64_t late_receiver_ns; /* what senders waited for a receive that came later */
+    int64_t transfer_ns;      /* from when both were there until the receive was done */
+};
+
+/* Time that a rank waited for a partner: local times of the rank. */
+struct pw_message_wait {
+    int64_t rank, start, end;
+};
+
+struct pw_messages {
+    struct pw_pair *pairs; /* whose destination's file this process reads; sorted by (src, dst) */
+    size_t npairs;
+    struct pw_message_wait *waits; /* of ranks whose files this process reads; sorted by rank */
+    size_t nwaits;
+    int64_t unmatched; /* sends and receives without a partner, of this process's ranks */
+};
+
+/* Collective over job->comm. 0 or -ENOMEM, the same on all processes. */
+int pw_messages_match(struct pw_messages *messages, struct pw_job *job);
+
+void pw_messages_fini(struct pw_messages *messages);
+
+#endif
