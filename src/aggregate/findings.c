@@ -67,17 +67,25 @@ static size_t select_measured(const struct pw_findings *f, const struct pw_matri
     return n;
 }
 
+/* What the job would have gained, to first order, had the last to enter come with the last but one;
+ * no more than anybody waited. */
+static int64_t critical_time(const struct pw_instances *in, size_t i)
+{
+    const struct pw_instance *item = &in->items[i];
+    int64_t margin = item->nranks > 1 ? item->last_enter - item->second_enter : 0;
+    return margin < in->waits[i].max_ns ? margin : in->waits[i].max_ns;
+}
+
 /* Blame and criticality over all instances (docs/metrics.md): what the others waited when this rank
  * was last, and by how much it was later than the last but one. */
 static void sum_blame(const struct pw_instances *in, int32_t rank, struct pw_row_c_straggler *row)
 {
     for (size_t i = 0; i < in->n; i++) {
         const struct pw_instance *item = &in->items[i];
-        if (item->nranks < 2 || item->mixed || item->last_rank != rank)
+        if (item->nranks < 2 || item->mixed || pw_instance_blamed(item) != rank)
             continue;
-        int64_t margin = item->last_enter - item->second_enter;
         row->blame_ns += in->waits[i].sum_ns;
-        row->critical_ns += margin < in->waits[i].max_ns ? margin : in->waits[i].max_ns;
+        row->critical_ns += critical_time(in, i);
     }
 }
 
@@ -210,7 +218,7 @@ struct pw_row_c_collective pw_findings_collective(const struct pw_job *job,
     row.last_exit = item->last_exit + job->epoch_ns;
     row.wait_ns = in->waits[i].sum_ns;
     row.transfer_ns = item->last_exit - item->last_enter;
-    row.critical_ns = item->nranks > 1 ? item->last_enter - item->second_enter : 0;
+    row.critical_ns = critical_time(in, i);
     if (row.transfer_ns < 0)
         row.transfer_ns = 0;
     row.algbw = pw_algbw(row.bytes, row.transfer_ns);

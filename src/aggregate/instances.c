@@ -86,6 +86,12 @@ const struct pw_comm_group *pw_instances_comm(const struct pw_instances *in, siz
     return &in->comms[low];
 }
 
+int32_t pw_instance_blamed(const struct pw_instance *instance)
+{
+    int from_root = pw_op_info(instance->op)->shape == PW_SHAPE_FROM_ROOT;
+    return from_root && instance->root >= 0 ? instance->root : instance->last_rank;
+}
+
 static struct pw_instance describe(const struct pw_job *job, const struct pw_input *input,
                                    const struct pw_row_comm_event *event)
 {
@@ -102,6 +108,7 @@ static struct pw_instance describe(const struct pw_job *job, const struct pw_inp
         .bytes = event->sent_bytes > event->recv_bytes ? event->sent_bytes : event->recv_bytes,
         .error_ns = pw_input_clock_error(input),
         .step = step < 0 ? -1 : pw_job_step_index(job, input->steps[step].step),
+        .root = (event->flags & PW_EVENT_ROOT) ? (int32_t)input->rank : -1,
         .last_rank = (int32_t)input->rank,
         .nranks = 1,
         .op = event->op,

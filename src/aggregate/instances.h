@@ -14,12 +14,17 @@ struct pw_instance {
     int64_t bytes;      /* the most that any rank sent or received */
     int64_t error_ns;   /* largest clock error bound of the members seen */
     int64_t step;       /* index, -1 outside */
-    int32_t last_rank;  /* the lowest of those that entered last */
-    int32_t nranks;     /* members seen */
+    int32_t root;       /* world rank, -1: none, or not seen */
+    int32_t pad;
+    int32_t last_rank; /* the lowest of those that entered last */
+    int32_t nranks;    /* members seen */
     uint16_t op;
     uint8_t source;
     uint8_t mixed; /* 1 when members disagree about the operation: not matched */
 };
+
+/* The rank that the others wait for: the root where data comes from one, else the last to enter. */
+int32_t pw_instance_blamed(const struct pw_instance *instance);
 
 /* What the ranks waited in it, filled by the second pass. */
 struct pw_instance_wait {

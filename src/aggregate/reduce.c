@@ -34,6 +34,7 @@ void pw_instance_join(struct pw_instance *into, const struct pw_instance *one)
     into->first_exit = smaller(into->first_exit, one->first_exit);
     into->last_exit = larger(into->last_exit, one->last_exit);
     into->root_enter = smaller(into->root_enter, one->root_enter);
+    into->root = into->root > one->root ? into->root : one->root;
     into->bytes = larger(into->bytes, one->bytes);
     into->error_ns =
         into->error_ns < 0 || one->error_ns < 0 ? -1 : larger(into->error_ns, one->error_ns);

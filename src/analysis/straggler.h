@@ -6,9 +6,10 @@
  * between ranks (1.4826 MAD, median over the steps) and that from step to step (which a constant
  * straggler does not raise). A rank is a straggler in either of two ways, each corrected for all
  * ranks and windows looked at:
- *   - a window of at least 3 steps whose summed excess is beyond chance (a scan test on z = excess
- * / sigma, clipped so that no single step decides), its median excess being above max(1.5 sigma,
- * the clock errors of r and the others, 1 % of the median step);
+ *   - a window of at least 3 steps (the one with the largest sum of z = excess / sigma, clipped)
+ * whose median excess is above max(1.5 sigma, the clock errors of r and the others, 1 % of the
+ * median step), with more steps above half that median than chance explains, given how often the
+ * other ranks are above it (binomial test: no distribution is assumed);
  *   - at least 3 single steps above max(3 sigma, clock errors, 1 % of the step), more than chance
  *     explains given how often the other ranks have such steps (binomial test).
  * The first finds what noise hides in every single step, the second what comes and goes. */
@@ -36,7 +37,7 @@ struct pw_straggler_found {
     size_t first, last; /* steps: rows of the input */
     int64_t hits; /* steps held back: excess above half its median, and all limits but sigma's */
     int64_t excess_ns; /* median over the hits */
-    double slowdown;   /* excess / the others' median own work, over the hits */
+    double slowdown;   /* mean of excess / the rank's step, over the hits */
     int64_t gain_ns;   /* what the job would have saved with this rank at the others' median */
     enum pw_phase phase;
     double confidence; /* 1 - the chance of as many hits, corrected; 0..1 */

@@ -22,8 +22,9 @@ struct pw_collector {
     const char *name;                          /* as in --activities */
     uint32_t activity;                         /* PW_ACTIVITY_* */
     enum pw_record_type first_type, last_type; /* PW_REC_NONE: writes no records */
-    /* Any of these may be NULL. `state` is what create() answered. */
+    /* `state` is what create() answered; NULL, and the collector records nothing. */
     void *(*create)(struct pw_rankfile *file);
+    /* Each of these may be NULL. */
     void (*record)(void *state, const struct pw_record *record, const struct pw_origin *origin);
     void (*sample)(void *state, pid_t pid, int64_t now_ns);
     void (*finish)(void *state, int64_t end_ns);

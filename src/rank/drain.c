@@ -37,7 +37,9 @@ static void create_states(struct pw_drain *drain)
     for (int i = 0; c[i].name && i < MAX_COLLECTORS; i++) {
         if (!(c[i].activity & drain->segment->activities))
             continue;
-        drain->states[i] = c[i].create ? c[i].create(drain->file) : drain;
+        drain->states[i] = c[i].create(drain->file);
+        if (!drain->states[i])
+            continue; /* memory is short: this collector's records are dropped */
         for (int type = c[i].first_type; type && type <= (int)c[i].last_type; type++) {
             drain->by_type[type] = &c[i];
             drain->state_by_type[type] = drain->states[i];

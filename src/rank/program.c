@@ -59,10 +59,17 @@ static const void *at(const struct image *image, uint64_t offset, uint64_t lengt
     return image->bytes + offset;
 }
 
+/* The same for a structure, which no linker puts at an odd place. */
+static const void *aligned_at(const struct image *image, uint64_t offset, uint64_t length)
+{
+    return offset % sizeof(uint64_t) == 0 ? at(image, offset, length) : NULL;
+}
+
 static const Elf64_Phdr *segment(const struct image *image, int i)
 {
     const Elf64_Ehdr *header = at(image, 0, sizeof(*header));
-    return at(image, header->e_phoff + (uint64_t)i * sizeof(Elf64_Phdr), sizeof(Elf64_Phdr));
+    return aligned_at(image, header->e_phoff + (uint64_t)i * sizeof(Elf64_Phdr),
+                      sizeof(Elf64_Phdr));
 }
 
 static const Elf64_Phdr *find_segment(const struct image *image, uint32_t type)
@@ -93,7 +100,8 @@ static uint64_t dynamic_value(const struct image *image, const Elf64_Phdr *dynam
                               int nth)
 {
     for (uint64_t i = 0; i < dynamic->p_filesz / sizeof(Elf64_Dyn); i++) {
-        const Elf64_Dyn *entry = at(image, dynamic->p_offset + i * sizeof(*entry), sizeof(*entry));
+        const Elf64_Dyn *entry =
+            aligned_at(image, dynamic->p_offset + i * sizeof(*entry), sizeof(*entry));
         if (!entry || entry->d_tag == DT_NULL)
             break;
         if (entry->d_tag == tag && nth-- == 0)
@@ -128,12 +136,28 @@ static enum pw_program_kind inspect_needed(const struct image *image, const Elf6
     return PW_PROGRAM_OK;
 }
 
+#if defined(__x86_64__)
+enum { OWN_MACHINE = EM_X86_64 };
+#elif defined(__aarch64__)
+enum { OWN_MACHINE = EM_AARCH64 };
+#elif defined(__powerpc64__)
+enum { OWN_MACHINE = EM_PPC64 };
+#else
+enum { OWN_MACHINE = EM_NONE }; /* not known: taken for the same */
+#endif
+
+static int is_own_machine(const Elf64_Ehdr *header)
+{
+    return header->e_ident[EI_CLASS] == ELFCLASS64 && header->e_phentsize == sizeof(Elf64_Phdr) &&
+           (OWN_MACHINE == EM_NONE || header->e_machine == OWN_MACHINE);
+}
+
 static enum pw_program_kind inspect_image(const struct image *image, char *detail, int size)
 {
     const Elf64_Ehdr *header = at(image, 0, sizeof(*header));
     if (!header || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
         return PW_PROGRAM_OK; /* a script: what it starts is seen when it starts */
-    if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_phentsize != sizeof(Elf64_Phdr))
+    if (!is_own_machine(header))
         return PW_PROGRAM_OTHER_ARCH;
     const Elf64_Phdr *dynamic = find_segment(image, PT_DYNAMIC);
     if (!find_segment(image, PT_INTERP) || !dynamic)

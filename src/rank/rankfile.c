@@ -75,6 +75,8 @@ int pw_rankfile_create(const char *dir, const struct pw_identity *id, const char
     if (err) {
         pw_h5_writer_close(file->writer);
         unlink(part);
+        for (uint32_t i = 0; i < file->ntexts; i++)
+            free(file->texts[i]);
         free(file->texts);
         free(file);
         return err;

@@ -26,11 +26,13 @@ enum pw_record_type {
     /* Collector note. */
     PW_REC_RANGE,
     PW_REC_STEP,
+    /* Collector null. */
+    PW_REC_MARK,
     PW_REC_TYPE_COUNT
 };
 
 /* What can be recorded: bits of a segment's `activities`. */
-enum { PW_ACTIVITY_MPI = 1, PW_ACTIVITY_NOTE = 2, PW_ACTIVITY_SYS = 4 };
+enum { PW_ACTIVITY_MPI = 1, PW_ACTIVITY_NOTE = 2, PW_ACTIVITY_SYS = 4, PW_ACTIVITY_NULL = 8 };
 
 /* Flags of PW_REC_COMM; stored in /events/comm as they are. */
 enum {
@@ -96,6 +98,9 @@ struct pw_record {
         struct {
             int64_t step; /* -1: none begins */
         } step;
+        struct {
+            int64_t value;
+        } mark;
         struct {
             uint64_t lost;
         } lost;

@@ -1,10 +1,12 @@
-/* What one MPI call costs, and the floors that a recording tool cannot go below, all in one process:
+/* What one MPI call costs, and the floors that a recording tool cannot go below, all in one
+ * process:
  *
  *     mpicalls self|iprobe|window CALLS
  *
- * prints "calls_ns X" (median over blocks), "worst_ns X" (longest single call; `self` only), and the
- * floors: "rdtsc_floor_ns" two TSC reads and a 64-byte store into a ring of 8 MiB, "clock_floor_ns"
- * the same with clock_gettime(CLOCK_MONOTONIC_RAW), each without the loop's own cost. */
+ * prints "calls_ns X" (median over blocks), "worst_ns X" (longest single call; `self` only), and
+ * the floors: "rdtsc_floor_ns" two TSC reads and a 64-byte store into a ring of 8 MiB,
+ * "clock_floor_ns" the same with clock_gettime(CLOCK_MONOTONIC_RAW), each without the loop's own
+ * cost. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -110,8 +112,8 @@ static double time_loop(void (*loop)(int), int calls)
     return median(blocks, BLOCKS);
 }
 
-/* The longest call beside which the scheduler did not run somebody else: on a busy machine that would
- * measure the neighbours. */
+/* The longest call beside which the scheduler did not run somebody else: on a busy machine that
+ * would measure the neighbours. */
 static double worst_call(int calls)
 {
     double in = 1, out, worst = 0;

@@ -1,4 +1,5 @@
-/* A preloaded library that passes the benchmarked calls through: what interposition itself costs. */
+/* A preloaded library that passes the benchmarked calls through: what interposition itself costs.
+ */
 #include <mpi.h>
 
 int MPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,

@@ -14,16 +14,17 @@ static void time_cell(struct pw_grid *grid, int64_t ns)
     pw_grid_cell(grid, "%s", pw_text_ns(time, sizeof(time), ns));
 }
 
-/* "in backward; cause: blocked off the CPU (confidence 80 %): evidence". */
+/* "in backward, 80 % sure; cause: blocked off the CPU: evidence". The confidence is in the rank's
+ * being a straggler, not in the cause. */
 static void cause_note(struct pw_grid *grid, const struct pw_row_c_straggler *row)
 {
     const char *phase = pw_words_phase(row->phase), *cause = pw_words_cause(row->cause);
     char confidence[32], sure[64] = "";
     if (row->confidence >= 0)
-        snprintf(sure, sizeof(sure), " (confidence %s)",
+        snprintf(sure, sizeof(sure), "%s%s sure", phase[0] ? ", " : "",
                  pw_page_percent(confidence, sizeof(confidence), row->confidence));
-    pw_grid_note(grid, "%s%scause: %s%s%s%.256s", phase, phase[0] ? "; " : "",
-                 cause[0] ? cause : "unknown", sure, row->evidence[0] ? ": " : "", row->evidence);
+    pw_grid_note(grid, "%s%s%scause: %s%s%.256s", phase, sure, phase[0] || sure[0] ? "; " : "",
+                 cause[0] ? cause : "unknown", row->evidence[0] ? ": " : "", row->evidence);
 }
 
 static int is_lossy(const struct pw_figures *f, int32_t rank)

@@ -170,7 +170,9 @@ static void add_members(struct state *s, const struct pw_record *record)
     for (uint32_t r = 0; r < record->members.nruns && r < PW_RUNS_PER_RECORD && comm->members; r++)
         for (int32_t i = 0; i < record->members.runs[r].count && comm->known < comm->row.size; i++)
             comm->members[comm->known++] =
-                record->members.runs[r].first + i * record->members.runs[r].stride;
+                /* Unsigned: a run that nobody of ours wrote may overflow. */
+                (int32_t)((uint32_t)record->members.runs[r].first +
+                          (uint32_t)i * (uint32_t)record->members.runs[r].stride);
     if (comm->members && comm->known == comm->row.size)
         write_members(s, comm);
 }

@@ -1,0 +1,168 @@
+/* Excesses of own work and their spread, for the straggler analysis; see excess.h. */
+#include "analysis/excess.h"
+
+#include <math.h>
+
+#include "analysis/statistics.h"
+
+#define MAD_TO_SIGMA 1.4826 /* of a normal distribution */
+
+size_t pw_excess_scratch(size_t nsteps, size_t nranks)
+{
+    size_t values = nsteps > nranks ? nsteps : nranks;
+    return sizeof(int64_t) * (nsteps * nranks + 2 * nsteps + nranks + values);
+}
+
+static void lay_out(struct pw_excess *w, const struct pw_straggler_input *in, void *scratch)
+{
+    w->in = in;
+    w->excess = scratch;
+    w->percent = w->excess + in->nsteps * in->nranks;
+    w->others = w->percent + in->nsteps;
+    w->rank_hits = w->others + in->nsteps;
+    w->values = w->rank_hits + in->nranks;
+}
+
+/* Median of sorted values without the one at `skip`. */
+static int64_t median_without(const int64_t *sorted, size_t n, size_t skip)
+{
+    size_t left = n - 1, high = left / 2, low = left % 2 ? high : high - 1;
+    int64_t a = sorted[low < skip ? low : low + 1], b = sorted[high < skip ? high : high + 1];
+    return a + (b - a) / 2;
+}
+
+static size_t find_sorted(const int64_t *sorted, size_t n, int64_t value)
+{
+    size_t low = 0, high = n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (sorted[middle] < value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Known own works of a step, sorted into `values`; how many. */
+size_t pw_excess_sort_step(const struct pw_straggler_input *in, size_t step, int64_t *values)
+{
+    size_t n = 0;
+    for (size_t r = 0; r < in->nranks; r++)
+        if (in->own_ns[step * in->nranks + r] >= 0)
+            values[n++] = in->own_ns[step * in->nranks + r];
+    pw_sort_i64(values, n);
+    return n;
+}
+
+/* The others' median own work for rank r of a step whose works are sorted, or -1. */
+int64_t pw_excess_others_median(const struct pw_straggler_input *in, size_t step, size_t rank,
+                                const int64_t *sorted, size_t n)
+{
+    int64_t own = in->own_ns[step * in->nranks + rank];
+    if (own < 0 || n < 2)
+        return -1;
+    return median_without(sorted, n, find_sorted(sorted, n, own));
+}
+
+static void compute_excess(struct pw_excess *w)
+{
+    const struct pw_straggler_input *in = w->in;
+    for (size_t s = 0; s < in->nsteps; s++) {
+        size_t n = pw_excess_sort_step(in, s, w->values);
+        for (size_t r = 0; r < in->nranks; r++) {
+            int64_t median = pw_excess_others_median(in, s, r, w->values, n);
+            w->excess[s * in->nranks + r] =
+                median < 0 ? PW_EXCESS_UNKNOWN : in->own_ns[s * in->nranks + r] - median;
+        }
+    }
+}
+
+static int64_t distance(int64_t a, int64_t b)
+{
+    return a > b ? a - b : b - a;
+}
+
+/* Spread of one rank's excess from step to step: the difference of two independent values has
+ * sqrt(2) times the spread of one. */
+static int64_t sigma_of_rank(struct pw_excess *w, size_t rank)
+{
+    size_t n = 0, stride = w->in->nranks;
+    int64_t last = PW_EXCESS_UNKNOWN;
+    for (size_t s = 0; s < w->in->nsteps; s++) {
+        int64_t now = w->excess[s * stride + rank];
+        if (now != PW_EXCESS_UNKNOWN && last != PW_EXCESS_UNKNOWN)
+            w->values[n++] = distance(now, last);
+        last = now;
+    }
+    return n ? (int64_t)(MAD_TO_SIGMA / sqrt(2.0) * (double)pw_median_i64(w->values, n)) : 0;
+}
+
+/* The ranks' median, kept in rank_hits until that is needed. */
+static int64_t sigma_over_time(struct pw_excess *w)
+{
+    for (size_t r = 0; r < w->in->nranks; r++)
+        w->rank_hits[r] = sigma_of_rank(w, r);
+    return pw_median_i64(w->rank_hits, w->in->nranks);
+}
+
+/* Spread between ranks in one step; says little of three ranks, nothing of two. */
+static int64_t sigma_of_step(struct pw_excess *w, size_t step)
+{
+    size_t n = pw_excess_sort_step(w->in, step, w->values);
+    if (n < 4)
+        return 0;
+    int64_t median = pw_median_i64(w->values, n);
+    for (size_t i = 0; i < n; i++)
+        w->values[i] = distance(w->values[i], median);
+    return (int64_t)(MAD_TO_SIGMA * (double)pw_median_i64(w->values, n));
+}
+
+static int64_t sigma_between_ranks(struct pw_excess *w)
+{
+    for (size_t s = 0; s < w->in->nsteps; s++)
+        w->others[s] = sigma_of_step(w, s);
+    return pw_median_i64(w->others, w->in->nsteps);
+}
+
+static int64_t median_total(struct pw_excess *w, size_t step)
+{
+    size_t n = 0;
+    for (size_t r = 0; r < w->in->nranks; r++)
+        if (w->in->total_ns[step * w->in->nranks + r] >= 0)
+            w->values[n++] = w->in->total_ns[step * w->in->nranks + r];
+    return n ? pw_median_i64(w->values, n) : 0;
+}
+
+static void compute_limits(struct pw_excess *w)
+{
+    int64_t over_time = sigma_over_time(w), between = sigma_between_ranks(w);
+    w->sigma = over_time > between ? over_time : between;
+    w->sigma = w->sigma > 1 ? w->sigma : 1;
+    for (size_t s = 0; s < w->in->nsteps; s++) {
+        int64_t percent = median_total(w, s) / 100;
+        w->percent[s] = percent > 1 ? percent : 1;
+    }
+}
+
+/* Own work is a difference of times of one clock, but the wait in it ends where another rank's
+ * clock says; without alignment nothing can be said. */
+int64_t pw_excess_clock_limit(const struct pw_excess *w, size_t rank)
+{
+    int64_t worst = 0;
+    for (size_t r = 0; r < w->in->nranks; r++) {
+        int64_t error = w->in->error_ns[r];
+        if (error < 0)
+            return INT64_MAX;
+        if (r != rank && error > worst)
+            worst = error;
+    }
+    return worst + w->in->error_ns[rank];
+}
+
+void pw_excess_compute(struct pw_excess *w, const struct pw_straggler_input *in, void *scratch)
+{
+    lay_out(w, in, scratch);
+    compute_excess(w);
+    compute_limits(w);
+}

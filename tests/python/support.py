@@ -1,0 +1,66 @@
+"""What the Python tests share: the module under test, profwrap runs, and skipping."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SKIP = 77
+SOURCE = os.environ.get("PW_SOURCE") or os.path.dirname(
+    os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+)
+BUILD = os.environ.get("PW_BUILD") or os.path.join(SOURCE, "build")
+PROFWRAP = os.path.join(BUILD, "bin", "profwrap")
+MODULE_DIR = os.path.join(SOURCE, "python")
+
+sys.path.insert(0, MODULE_DIR)
+
+
+def skip(reason):
+    print("skipped:", reason)
+    sys.exit(SKIP)
+
+
+def require_h5py():
+    try:
+        import h5py
+    except ImportError:
+        skip("h5py is not installed for " + sys.executable)
+    return h5py
+
+
+def environment():
+    """Ours, with the module in reach and no .pyc files in the source tree."""
+    paths = [MODULE_DIR, os.environ.get("PYTHONPATH", "")]
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
+def run(*command, status=0):
+    """Runs a command under the settings that mpirun needs here; its output, or a failure."""
+    shell = ["bash", "-c", '. scripts/env.sh && exec "$@"', "env", *command]
+    done = subprocess.run(
+        shell, cwd=SOURCE, env=environment(), capture_output=True, text=True, timeout=100
+    )
+    if done.returncode != status:
+        raise AssertionError(f"{command} exited {done.returncode}:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def profile(out, script, *options):
+    """Runs Python source under profwrap into directory `out`, without a merge."""
+    return run(PROFWRAP, "--no-merge", *options, "-o", out, sys.executable, "-c", script)
+
+
+class TempDirTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.tmp = folder.name
+
+    def path(self, name):
+        return os.path.join(self.tmp, name)

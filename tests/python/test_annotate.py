@@ -1,0 +1,80 @@
+"""Under profwrap the verbs arrive in the rank file, with names, kinds and nesting."""
+
+import unittest
+
+import support
+
+h5py = support.require_h5py()
+
+SCRIPT = """
+import threading
+import profwrap
+
+@profwrap.range("decorated")
+def work():
+    with profwrap.range("inner"):
+        pass
+
+assert profwrap.active()
+for n in (3, 4):
+    profwrap.step(n)
+    with profwrap.phase("data"):
+        pass
+    profwrap.phase(profwrap.FORWARD)
+    with profwrap.range("gr\\u00f6\\u00dfe"):
+        work()
+    profwrap.phase("backward")  # ended by the next step
+profwrap.step(profwrap.NO_STEP)
+profwrap.range_pop()            # nothing is open
+
+def other():
+    profwrap.range_push("x" * 300)
+    profwrap.range_pop()
+thread = threading.Thread(target=other)
+thread.start()
+thread.join()
+"""
+
+
+class AnnotateTest(support.TempDirTest):
+    def setUp(self):
+        super().setUp()
+        support.profile(self.path("out"), SCRIPT)
+        with h5py.File(self.path("out/rank-00000.h5")) as file:
+            self.steps = file["/steps"][()]
+            ranges = file["/events/range"]
+            kinds = h5py.check_enum_dtype(ranges.dtype["kind"])
+            self.kind = {value: name for name, value in kinds.items()}
+            self.strings = [text.decode() for text in file["/strings"][()]]
+            self.ranges = ranges[()]
+
+    def named(self, name):
+        return [row for row in self.ranges if self.strings[row["name"]] == name]
+
+    def test_steps(self):
+        self.assertEqual([int(n) for n in self.steps["step"]], [3, 4])
+        self.assertEqual(self.steps["end"][0], self.steps["start"][1])
+        self.assertLess(self.steps["start"][1], self.steps["end"][1])
+
+    def test_phases(self):
+        phases = [self.strings[r["name"]] for r in self.ranges if self.kind[r["kind"]] == "phase"]
+        self.assertEqual(phases, ["data", "forward", "backward"] * 2)
+        self.assertEqual(self.named("backward")[0]["end"], self.steps["end"][0])
+
+    def test_ranges_nest(self):
+        nested = list(zip(self.named("größe"), self.named("decorated"), self.named("inner")))
+        self.assertEqual(len(nested), 2)
+        for rows in nested:
+            self.assertEqual([int(r["depth"]) for r in rows], [0, 1, 2])
+            self.assertEqual({self.kind[r["kind"]] for r in rows}, {"user"})
+            for outer, inner in zip(rows, rows[1:]):
+                self.assertLessEqual(outer["start"], inner["start"])
+                self.assertLessEqual(inner["end"], outer["end"])
+
+    def test_other_thread_and_long_name(self):
+        (row,) = self.named("x" * 255)
+        self.assertNotEqual(row["thread"], self.named("inner")[0]["thread"])
+        self.assertEqual(row["depth"], 0)
+
+
+unittest.main()

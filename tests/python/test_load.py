@@ -1,0 +1,186 @@
+"""load(): the tables of a small real run, the clock map, and directories that are not whole."""
+
+import os
+import shutil
+import tempfile
+import unittest
+
+import support
+
+h5py = support.require_h5py()
+import numpy
+
+import profwrap
+
+try:
+    import pandas
+except ImportError:
+    pandas = None
+
+STEPS, RANKS = 8, 2
+
+
+def setUpModule():
+    global folder, out
+    folder = tempfile.TemporaryDirectory()
+    out = os.path.join(folder.name, "out")
+    launcher = os.environ.get("PW_MPIEXEC") or "mpirun"
+    train = os.path.join(support.BUILD, "examples", "train")
+    support.run(
+        *(launcher, "-np", str(RANKS), support.PROFWRAP, "-q", "-o", out),
+        *(train, "--steps", str(STEPS)),
+    )
+
+
+def tearDownModule():
+    folder.cleanup()
+
+
+class RunTest(unittest.TestCase):
+    def setUp(self):
+        self.run_ = profwrap.load(out, pandas=False)
+
+    def test_attributes(self):
+        self.assertEqual(self.run_.rank_numbers, [0, 1])
+        self.assertEqual(self.run_.attributes["nsteps"], STEPS)
+        self.assertEqual(self.run_.attributes["format"], "profwrap-cluster")
+        self.assertEqual(self.run_.rank(1).attributes["exit_code"], 0)
+
+    def test_every_cluster_table_has_the_file_s_columns(self):
+        with h5py.File(os.path.join(out, "cluster.h5")) as file:
+            paths = [name for name in file if isinstance(file[name], h5py.Dataset)]
+            self.assertIn("step_trace", paths)
+            for name in paths:
+                table = getattr(self.run_, name)
+                places = ("step", "rank") if file[name].ndim == 2 else ()
+                self.assertEqual(table.dtype.names, places + file[name].dtype.names)
+                self.assertEqual(len(table), file[name].size)
+
+    def test_grids_are_rows_of_step_and_rank(self):
+        trace = self.run_.step_trace
+        self.assertEqual(list(zip(trace["step"], trace["rank"]))[:3], [(0, 0), (0, 1), (1, 0)])
+        with h5py.File(os.path.join(out, "cluster.h5")) as file:
+            cell = file["step_trace"][5, 1]
+        self.assertEqual(trace["own_ns"][5 * RANKS + 1], cell["own_ns"])
+
+    def test_enumerations_are_names(self):
+        self.assertIn("Iallreduce", set(self.run_.collective_stats["op"]))
+        comm = self.run_.rank(0).events("comm")
+        self.assertLessEqual({"Waitall", "Iallreduce", "Init_thread"}, set(comm["op"]))
+        self.assertEqual(set(comm["source"]), {"mpi"})
+
+    def test_names_are_text(self):
+        rank = self.run_.rank(1)
+        ranges = rank.events("range")
+        names = set(ranges["name"][ranges["kind"] == "phase"])
+        self.assertLessEqual({"data", "forward", "backward"}, names)
+        self.assertIn("MPI_COMM_WORLD", rank.comms["name"])
+        self.assertIn("MPI_COMM_WORLD", rank.strings)
+
+    def test_rank_tables(self):
+        rank = self.run_.rank(0)
+        self.assertEqual(list(rank.steps()["step"]), list(range(STEPS)))
+        self.assertIn("rss_bytes", rank.samples().dtype.names)
+        self.assertIn("event_cost", rank.overhead["name"])
+        self.assertEqual(rank.clock.dtype.names, ("local_ns", "offset_ns", "error_ns"))
+        with self.assertRaises(KeyError):
+            rank.table("/nothing")
+        with self.assertRaises(KeyError):
+            rank.table("/events")
+        with self.assertRaises(KeyError):
+            self.run_.rank(RANKS)
+        with self.assertRaises(ValueError):
+            rank.steps(clock="wall")
+
+    @unittest.skipUnless(pandas, "pandas is not installed")
+    def test_pandas(self):
+        run = profwrap.load(out)
+        self.assertIsInstance(run.step_trace, pandas.DataFrame)
+        self.assertEqual(len(run.step_trace), STEPS * RANKS)
+        rows = run.collective_stats.query("op == 'Iallreduce'")
+        self.assertGreater(len(rows), 0)
+        self.assertGreater(run.step_trace.groupby("rank").own_ns.mean()[1], 0)
+
+    @unittest.skipIf(pandas, "pandas is installed")
+    def test_without_pandas(self):
+        self.assertIsInstance(profwrap.load(out).ranks, numpy.ndarray)
+        with self.assertRaises(ImportError):
+            profwrap.load(out, pandas=True)
+
+
+class CopyTest(support.TempDirTest):
+    """Runs that lack something, made from copies of the real one."""
+
+    def setUp(self):
+        super().setUp()
+        shutil.copytree(out, self.path("run"), symlinks=True)
+
+    def change(self, rank, knots, domain=None):
+        with h5py.File(self.path(f"run/rank-{rank:05d}.h5"), "r+") as file:
+            dtype = file["/clock"].dtype
+            del file["/clock"]
+            file["/clock"] = numpy.array(knots, dtype=dtype)
+            if domain:
+                file.attrs["clock_domain"] = numpy.bytes_(domain)
+        return profwrap.load(self.path("run"), pandas=False).rank(rank)
+
+    def test_clock_map(self):
+        first, last = profwrap.load(out, pandas=False).rank(1).steps()["start"][[0, -1]]
+        rank = self.change(1, [(first, 1000, 5), (last, 3000, 5)])
+        local, cluster = rank.steps(), rank.steps(clock="cluster")
+        share = (local["start"] - first) / (last - first)
+        wanted = local["start"] + 1000 + (2000 * share).astype("int64")
+        numpy.testing.assert_array_equal(cluster["start"], wanted)
+        # Past the last knot and before the first, the offset is held.
+        self.assertEqual(cluster["end"][-1] - local["end"][-1], 3000)
+        before = local["start"][0] - 10**6
+        comm, moved = rank.events("comm"), rank.events("comm", clock="cluster")
+        early = comm["start"] < before
+        numpy.testing.assert_array_equal((moved["start"] - comm["start"])[early], 1000)
+        # 0 is no time but "the operation blocked".
+        numpy.testing.assert_array_equal(moved["wait_start"] == 0, comm["wait_start"] == 0)
+
+    def test_times_far_from_each_other_stay_exact(self):
+        rank = self.change(1, [(0, 10**18 + 1, 5)])
+        local, cluster = rank.steps(), rank.steps(clock="cluster")
+        numpy.testing.assert_array_equal(cluster["start"], local["start"] + 10**18 + 1)
+
+    def test_clock_without_knots(self):
+        same = self.change(1, [])
+        numpy.testing.assert_array_equal(same.steps(clock="cluster"), same.steps())
+        other = self.change(1, [], domain="another boot")
+        with self.assertRaisesRegex(ValueError, "not synchronised"):
+            other.steps(clock="cluster")
+        self.assertEqual(len(other.steps()), STEPS)
+
+    def test_without_cluster_file(self):
+        os.remove(self.path("run/cluster.h5"))
+        run = profwrap.load(self.path("run"))
+        self.assertEqual(len(run.rank(0).steps()), STEPS)
+        with self.assertRaisesRegex(FileNotFoundError, "profwrap merge"):
+            run.stragglers
+
+    def test_rank_that_was_not_closed(self):
+        name = self.path("run/rank-00001.h5")
+        os.rename(name, name + ".part")
+        self.assertEqual(len(profwrap.load(self.path("run")).rank(1).steps()), STEPS)
+
+    def test_newer_format(self):
+        with h5py.File(self.path("run/rank-00000.h5"), "r+") as file:
+            file.attrs["format_version"] = 2
+        with self.assertRaisesRegex(ValueError, "format 2"):
+            profwrap.load(self.path("run")).rank(0)
+
+    def test_not_a_run(self):
+        with self.assertRaises(FileNotFoundError):
+            profwrap.load(self.path("nowhere"))
+        os.mkdir(self.path("empty"))
+        with self.assertRaises(FileNotFoundError):
+            profwrap.load(self.path("empty"))
+
+    def test_cluster_file_as_path(self):
+        run = profwrap.load(self.path("run/cluster.h5"))
+        self.assertEqual(len(run.ranks), RANKS)
+
+
+unittest.main()

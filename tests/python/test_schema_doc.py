@@ -1,0 +1,68 @@
+"""docs/schema.md has the tables, fields and enumeration items of src/core/tables.def, no others."""
+
+import os
+import re
+import unittest
+
+import support
+
+
+def read(*path):
+    with open(os.path.join(support.SOURCE, *path), encoding="utf-8") as file:
+        return file.read()
+
+
+def definitions():
+    """The macros of tables.def: name -> body, continuation lines joined."""
+    source = re.sub(r"/\*.*?\*/", "", read("src", "core", "tables.def"), flags=re.S)
+    source = source.replace("\\\n", " ")
+    return dict(re.findall(r"^#define (\w+)\(\w\)\s+(.*)$", source, re.M))
+
+
+def tables(macros, which):
+    """path -> fields, in order."""
+    rows = re.findall(r'T\((\w+), "([^"]+)", (\w+)\)', macros[which])
+    return {path: re.findall(r"F\(\w+, (\w+)\)", macros[fields]) for _, path, fields in rows}
+
+
+def documented(part):
+    """path -> fields, from the headings and table rows of one part of schema.md."""
+    text = read("docs", "schema.md").split(f"## {part}\n", 1)[1]
+    text = re.split(r"^## ", text, flags=re.M)[0]
+    found = {}
+    for section in re.split(r"^### ", text, flags=re.M)[1:]:
+        path = re.match(r"`(/[^`]*)`", section)
+        if path:
+            found[path.group(1)] = re.findall(r"^\| `(\w+)` \|", section, re.M)
+    return found
+
+
+class SchemaDocTest(unittest.TestCase):
+    def setUp(self):
+        self.macros = definitions()
+
+    def check_tables(self, which, part, others):
+        wanted, found = tables(self.macros, which), documented(part)
+        self.assertGreater(len(wanted), 5)
+        self.assertEqual(sorted(set(found) - set(others)), sorted(wanted))
+        for path, fields in wanted.items():
+            self.assertEqual(found[path], fields, f"fields of {path} in {part}")
+
+    def test_rank_tables(self):
+        self.check_tables("PW_RANK_TABLES", "Rank file", ["/strings"])
+
+    def test_cluster_tables(self):
+        self.check_tables("PW_CLUSTER_TABLES", "Cluster file", ["/rank/NNNNN"])
+
+    def test_enumerations(self):
+        text = read("docs", "schema.md").split("## Enumerations\n", 1)[1]
+        names = re.findall(r"N\((\w+), (\w+)\)", self.macros["PW_ENUMS"])
+        self.assertGreater(len(names), 5)
+        for name, items in names:
+            rows = re.findall(rf"^\| `{name}` \|(.*)$", text, re.M)
+            wanted = re.findall(r'E\(\w+, (\d+), "(\w+)"\)', self.macros[items])
+            found = re.findall(r"`(\w+)` (\d+)", " ".join(rows))
+            self.assertEqual(found, [(item, value) for value, item in wanted], name)
+
+
+unittest.main()

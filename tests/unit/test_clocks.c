@@ -1,0 +1,133 @@
+/* The record clock's map to local time, and offsets from ping-pongs. */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "rank/envelope.h"
+#include "rank/tickmap.h"
+
+static struct pw_tickmap map;
+
+static void test_raw_is_identity(void **state)
+{
+    (void)state;
+    pw_tickmap_init(&map, PW_TICK_RAW);
+    pw_tickmap_update(&map);
+    assert_int_equal(pw_tickmap_ns(&map, 0), 0);
+    assert_int_equal(pw_tickmap_ns(&map, 123456789012345), 123456789012345);
+}
+
+/* A reading of the tick between two of the local clock must map to between them. */
+static int64_t worst_miss(int rounds)
+{
+    int64_t worst = 0, last = INT64_MIN;
+    for (int i = 0; i < rounds; i++) {
+        int64_t before = pw_local_ns();
+        uint64_t ticks = pw_tick_read(map.source);
+        int64_t after = pw_local_ns(), ns = pw_tickmap_ns(&map, ticks);
+        assert_true(ns >= last); /* monotone */
+        last = ns;
+        int64_t miss = ns < before ? before - ns : ns > after ? ns - after : 0;
+        worst = miss > worst ? miss : worst;
+        usleep(1500);
+        pw_tickmap_update(&map);
+    }
+    return worst;
+}
+
+static void test_tsc_follows_the_clock(void **state)
+{
+    (void)state;
+    if (pw_tick_choose("") != PW_TICK_TSC)
+        skip(); /* the kernel does not trust it either */
+    pw_tickmap_init(&map, PW_TICK_TSC);
+    assert_int_equal(map.n, 2);
+    int64_t worst = worst_miss(200);
+    print_message("off by %lld ns at most\n", (long long)worst);
+    assert_in_range(worst, 0, 3000);
+    assert_in_range(map.n, 100, 202);
+}
+
+/* Readings of a clock whose rate changes in the middle: after the table was thinned out, times of
+ * the readings that stayed are exact, and those between them as far off as the curve is bent. */
+static void test_decimation(void **state)
+{
+    (void)state;
+    uint64_t now = pw_tick_read(PW_TICK_TSC), base = now - UINT64_C(4096) * 1000000;
+    if (pw_tick_read(PW_TICK_TSC) <= now || now < UINT64_C(4096) * 1000000)
+        skip(); /* no such clock */
+    map.source = PW_TICK_TSC;
+    map.n = PW_TICKMAP_KNOTS;
+    for (int64_t i = 0; i < PW_TICKMAP_KNOTS; i++) { /* 1 tick a ns, then 2 */
+        map.knots[i].ticks = base + (uint64_t)i * 1000000;
+        map.knots[i].ns = i < 1001 ? i * 1000000 : 500500000 + i * 500000;
+    }
+    pw_tickmap_update(&map);
+    assert_int_equal(map.n, PW_TICKMAP_KNOTS - PW_TICKMAP_KNOTS / 4 + 1);
+    for (size_t i = 1; i < map.n; i++)
+        assert_true(map.knots[i].ticks > map.knots[i - 1].ticks);
+    for (int64_t i = 0; i < PW_TICKMAP_KNOTS - 1; i++) {
+        int64_t expected = i < 1001 ? i * 1000000 : 500500000 + i * 500000;
+        int64_t got = pw_tickmap_ns(&map, base + (uint64_t)i * 1000000);
+        int64_t off = got > expected ? got - expected : expected - got;
+        assert_in_range(off, 0, i == 1001 ? 300000 : 2); /* only the bend itself was smoothed */
+    }
+    assert_int_equal(pw_tickmap_ns(&map, base - 1000000), -1000000); /* before the first */
+}
+
+static void test_choose(void **state)
+{
+    static const char *const dirs[] = {"sys",
+                                       "sys/devices",
+                                       "sys/devices/system",
+                                       "sys/devices/system/clocksource",
+                                       "sys/devices/system/clocksource/clocksource0",
+                                       "proc"};
+    char path[UNIT_PATH], source[UNIT_PATH], cpus[UNIT_PATH];
+    for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
+        assert_int_equal(mkdir(unit_path(path, state, dirs[i]), 0700), 0);
+    unit_path(source, state, "sys/devices/system/clocksource/clocksource0/current_clocksource");
+    unit_path(cpus, state, "proc/cpuinfo");
+    assert_int_equal(pw_tick_choose(*state), PW_TICK_RAW); /* nothing known */
+    unit_write(source, "tsc\n", 4, 0600);
+    assert_int_equal(pw_tick_choose(*state), PW_TICK_RAW);
+    unit_write(cpus, "flags\t: fpu constant_tsc\n", 25, 0600); /* it may stop */
+    assert_int_equal(pw_tick_choose(*state), PW_TICK_RAW);
+    unit_write(cpus, "flags\t: fpu constant_tsc nonstop_tsc\n", 37, 0600);
+#if defined(__x86_64__)
+    assert_int_equal(pw_tick_choose(*state), PW_TICK_TSC);
+#endif
+    unit_write(source, "hpet\n", 5, 0600);
+    assert_int_equal(pw_tick_choose(*state), PW_TICK_RAW);
+}
+
+static void test_envelope(void **state)
+{
+    (void)state;
+    struct pw_envelope e = pw_envelope_start();
+    pw_envelope_add(&e, 100, 1150, 200); /* offset in [950, 1050] */
+    assert_int_equal(pw_envelope_offset(&e), 1000);
+    assert_int_equal(pw_envelope_error(&e), 51);
+    pw_envelope_add(&e, 300, 1290, 320); /* in [970, 990] */
+    assert_int_equal(pw_envelope_offset(&e), 980);
+    assert_int_equal(pw_envelope_error(&e), 11);
+    pw_envelope_add(&e, 0, 5000, 9000); /* a slow one adds nothing */
+    assert_int_equal(pw_envelope_offset(&e), 980);
+    pw_envelope_add(&e, 400, 1430, 420); /* in [1010, 1030]: the clocks have drifted */
+    assert_int_equal(pw_envelope_offset(&e), 1000);
+    assert_int_equal(pw_envelope_error(&e), 11); /* covers 990 and 1010 */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_raw_is_identity),
+        cmocka_unit_test(test_tsc_follows_the_clock),
+        cmocka_unit_test(test_decimation),
+        cmocka_unit_test_setup_teardown(test_choose, unit_dir_create, unit_dir_destroy),
+        cmocka_unit_test(test_envelope),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,241 @@
+/* The small parts of core: operations, table descriptors, clock maps and quantities as text. */
+#include "unit.h"
+
+#include <string.h>
+
+#include "core/clockmap.h"
+#include "core/ops.h"
+#include "core/tables.h"
+#include "core/text.h"
+
+static void test_ops(void **state)
+{
+    (void)state;
+    for (uint32_t op = 0; op < PW_OP_COUNT; op++) {
+        const struct pw_op_info *info = pw_op_info(op);
+        assert_true(info->name[0] >= 'A' && info->name[0] <= 'Z');
+        assert_in_range(info->level, 0, 2);
+        /* Only collectives have a shape, and only what moves data has a factor. */
+        assert_int_equal(info->cls == PW_CLASS_COLL, info->shape != PW_SHAPE_NONE);
+        if (info->factor != PW_FACTOR_NO)
+            assert_true(info->cls == PW_CLASS_COLL || info->cls == PW_CLASS_SEND ||
+                        info->cls == PW_CLASS_RECV || info->cls == PW_CLASS_RMA);
+        if (info->cls == PW_CLASS_COLL)
+            assert_int_equal(info->level, 0);
+        for (uint32_t other = 0; other < op; other++)
+            assert_string_not_equal(info->name, pw_op_info(other)->name);
+        assert_string_equal(pw_enum_name(PW_F_OP, (int)op), info->name);
+    }
+    assert_string_equal(pw_op_info(PW_OP_Iallreduce)->name, "Iallreduce");
+    assert_int_equal(pw_op_info(PW_OP_Reduce)->shape, PW_SHAPE_TO_ROOT);
+    assert_int_equal(PW_OP_LEVEL_Send, 1);
+    assert_string_equal(pw_op_info(PW_OP_COUNT)->name, "None");
+    assert_string_equal(pw_op_info(UINT32_MAX)->name, "None");
+}
+
+/* A nonblocking collective is to the analyses what its blocking sibling is. */
+static void test_ops_agree_with_their_nonblocking_sibling(void **state)
+{
+    (void)state;
+    int pairs = 0;
+    for (uint32_t i = 0; i < PW_OP_COUNT; i++)
+        for (uint32_t b = 0; b < PW_OP_COUNT; b++) {
+            const struct pw_op_info *info = pw_op_info(i), *blocking = pw_op_info(b);
+            if (info->cls != PW_CLASS_COLL || blocking->cls != PW_CLASS_COLL ||
+                info->name[0] != 'I' || strcasecmp(info->name + 1, blocking->name) != 0)
+                continue;
+            pairs++;
+            assert_int_equal(info->shape, blocking->shape);
+            assert_int_equal(info->factor, blocking->factor);
+        }
+    assert_int_equal(pairs, 22); /* MPI 3.1: 17 of chapter 5.12, 5 neighbourhoods of 7.7 */
+}
+
+static size_t size_of_type(enum pw_field_type type)
+{
+    static const size_t sizes[] = {8, 4, 8, 4, 2, 1, 8, 16, 32, 64, 256, 2, 1, 1, 1, 1, 1, 1, 1};
+    return sizes[type];
+}
+
+static void test_descriptors(void **state)
+{
+    (void)state;
+    for (int id = 0; id < PW_TABLE_COUNT; id++) {
+        const struct pw_table *table = pw_table_borrow(id);
+        const struct pw_field *fields = table->fields();
+        size_t end = 0;
+        assert_int_equal(table->path[0], '/');
+        assert_true(table->nfields > 0);
+        for (size_t f = 0; f < table->nfields; f++) {
+            assert_int_equal(fields[f].size, size_of_type(fields[f].type));
+            assert_true(fields[f].offset >= end); /* in order, not overlapping */
+            end = fields[f].offset + fields[f].size;
+            for (size_t g = 0; g < f; g++)
+                assert_string_not_equal(fields[f].name, fields[g].name);
+        }
+        assert_true(end <= table->row_size && table->row_size < end + 8);
+    }
+}
+
+static void test_descriptors_name_the_struct(void **state)
+{
+    (void)state;
+    const struct pw_table *table = pw_table_borrow(PW_TABLE_comm_event);
+    assert_int_equal(table->row_size, sizeof(struct pw_row_comm_event));
+    assert_int_equal(table->nfields, 16);
+    assert_string_equal(table->fields()[2].name, "op");
+    assert_int_equal(table->fields()[2].offset, offsetof(struct pw_row_comm_event, op));
+    assert_int_equal(table->fields()[2].type, PW_F_OP);
+    assert_string_equal(table->fields()[15].name, "wait_start");
+    table = pw_table_borrow(PW_TABLE_c_straggler);
+    assert_int_equal(table->row_size, sizeof(struct pw_row_c_straggler));
+    assert_string_equal(table->fields()[13].name, "evidence");
+    assert_int_equal(table->fields()[13].offset, offsetof(struct pw_row_c_straggler, evidence));
+    assert_int_equal(table->fields()[13].size, 256);
+}
+
+static void test_find_table(void **state)
+{
+    (void)state;
+    for (int id = 0; id < PW_TABLE_COUNT; id++)
+        assert_int_equal(pw_table_find(pw_table_borrow(id)->path,
+                                       id < PW_RANK_TABLE_COUNT ? 0 : PW_RANK_TABLE_COUNT),
+                         id);
+    assert_int_equal(pw_table_find("/steps", 0), PW_TABLE_step);
+    assert_int_equal(pw_table_find("/steps", PW_RANK_TABLE_COUNT), PW_TABLE_c_step);
+    assert_int_equal(pw_table_find("/clock", PW_RANK_TABLE_COUNT), -1);
+    assert_int_equal(pw_table_find("steps", 0), -1);
+    assert_int_equal(pw_table_find("", 0), -1);
+}
+
+static void test_enums(void **state)
+{
+    (void)state;
+    for (int type = PW_F_I64; type < PW_F_OP; type++)
+        assert_null(pw_enum_borrow((enum pw_field_type)type));
+    for (int type = PW_F_OP; type <= PW_F_CAUSE; type++) {
+        const struct pw_enum_item *item = pw_enum_borrow((enum pw_field_type)type);
+        assert_non_null(item);
+        for (; item->name; item++)
+            assert_string_equal(pw_enum_name((enum pw_field_type)type, item->value), item->name);
+    }
+    assert_string_equal(pw_enum_name(PW_F_CAUSE, PW_CAUSE_IO), "file_io");
+    assert_string_equal(pw_enum_name(PW_F_CAUSE, 99), "?");
+    assert_string_equal(pw_enum_name(PW_F_SOURCE, -1), "?");
+    assert_string_equal(pw_enum_name(PW_F_I64, 0), "?");
+}
+
+/* Knots at 1 s and 3 s; the offset grows from 100 to 300 ns between them. */
+static const struct pw_row_clock two[] = {{1000000000, 100, 10}, {3000000000, 300, 40}};
+
+static void test_clock_times(void **state)
+{
+    (void)state;
+    assert_int_equal(pw_clock_to_cluster(NULL, 0, 12345), 12345);
+    assert_int_equal(pw_clock_to_cluster(two, 1, 0), 100);
+    assert_int_equal(pw_clock_to_cluster(two, 1, 9000000000), 9000000100);
+    assert_int_equal(pw_clock_to_cluster(two, 2, 0), 100); /* before: held */
+    assert_int_equal(pw_clock_to_cluster(two, 2, 1000000000), 1000000100);
+    assert_int_equal(pw_clock_to_cluster(two, 2, 2000000000), 2000000200); /* half-way */
+    assert_int_equal(pw_clock_to_cluster(two, 2, 1500000000), 1500000150);
+    assert_int_equal(pw_clock_to_cluster(two, 2, 3000000000), 3000000300);
+    assert_int_equal(pw_clock_to_cluster(two, 2, 5000000000), 5000000300); /* after: held */
+    const struct pw_row_clock falls[] = {{0, 1000, 1}, {10, -1000, 1}};
+    assert_int_equal(pw_clock_to_cluster(falls, 2, 5), 5);
+    assert_int_equal(pw_clock_to_cluster(falls, 2, -5), 995);
+}
+
+static void test_clock_errors(void **state)
+{
+    (void)state;
+    assert_int_equal(pw_clock_error(NULL, 0, 0), -1);
+    assert_int_equal(pw_clock_error(two, 2, 2000000000), 40); /* the larger of the two */
+    assert_int_equal(pw_clock_error(two, 2, 1000000000), 40);
+    assert_int_equal(pw_clock_error(two, 2, 3000000000), 40);
+    /* 50 us per second outside. */
+    assert_int_equal(pw_clock_error(two, 2, 0), 10 + 50000);
+    assert_int_equal(pw_clock_error(two, 2, 5000000000), 40 + 100000);
+    assert_int_equal(pw_clock_error(two, 1, 1000000000), 10);
+    assert_int_equal(pw_clock_error(two, 1, 1500000000), 10 + 25000);
+}
+
+static void test_clock_validity(void **state)
+{
+    (void)state;
+    assert_true(pw_clock_is_valid(NULL, 0));
+    assert_true(pw_clock_is_valid(two, 2));
+    struct pw_row_clock bad[][2] = {
+        {{5, 0, 0}, {5, 0, 0}},         /* does not rise */
+        {{5, 0, 0}, {4, 0, 0}},         /* falls */
+        {{5, 0, -1}, {6, 0, 0}},        /* negative error */
+        {{5, 0, 0}, {6, 0, INT64_MAX}}, /* error beyond all use */
+        {{5, INT64_MAX, 0}, {6, 0, 0}}, /* offsets whose step would overflow */
+        {{5, INT64_MIN, 0}, {6, 0, 0}}, /* likewise */
+        {{INT64_MIN, 0, 0}, {6, 0, 0}}, /* times that cannot be subtracted */
+        {{5, 0, 0}, {INT64_MAX, 0, 0}}, /* likewise */
+    };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        assert_false(pw_clock_is_valid(bad[i], 2));
+}
+
+static void test_text_ns(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t ns;
+        const char *text;
+    } cases[] = {{-1, "n/a"},
+                 {0, "0 ns"},
+                 {999, "999 ns"},
+                 {1000, "1.0 us"},
+                 {12345, "12.3 us"},
+                 {123456, "123 us"},
+                 {999499, "999 us"},
+                 {999500, "1.0 ms"},
+                 {18000000, "18.0 ms"},
+                 {731000000, "731 ms"},
+                 {2410000000, "2.41 s"},
+                 {59900000000, "59.9 s"},
+                 {INT64_C(600) * 1000000000, "10 min"},
+                 {INT64_C(3720) * 1000000000, "1 h 02 min"},
+                 {INT64_C(90060) * 1000000000, "25 h 01 min"}};
+    char text[32];
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        assert_string_equal(pw_text_ns(text, sizeof(text), cases[i].ns), cases[i].text);
+    assert_string_equal(pw_text_ns(text, 4, 12345), "12."); /* cut, not overrun */
+}
+
+static void test_text_bytes_and_rates(void **state)
+{
+    (void)state;
+    char text[32];
+    assert_string_equal(pw_text_bytes(text, sizeof(text), -1), "n/a");
+    assert_string_equal(pw_text_bytes(text, sizeof(text), 0), "0 B");
+    assert_string_equal(pw_text_bytes(text, sizeof(text), 1023), "1023 B");
+    assert_string_equal(pw_text_bytes(text, sizeof(text), 4096), "4.0 KiB");
+    assert_string_equal(pw_text_bytes(text, sizeof(text), 3 << 19), "1.5 MiB");
+    assert_string_equal(pw_text_bytes(text, sizeof(text), INT64_C(5) << 50), "5.0 PiB");
+    assert_string_equal(pw_text_rate(text, sizeof(text), 0), "n/a");
+    assert_string_equal(pw_text_rate(text, sizeof(text), -5), "n/a");
+    assert_string_equal(pw_text_rate(text, sizeof(text), 0.0 / 0.0 * 1), "n/a");
+    assert_string_equal(pw_text_rate(text, sizeof(text), 0.8e6), "0.8 MB/s");
+    assert_string_equal(pw_text_rate(text, sizeof(text), 12.4e9), "12.4 GB/s");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ops),
+        cmocka_unit_test(test_ops_agree_with_their_nonblocking_sibling),
+        cmocka_unit_test(test_descriptors),
+        cmocka_unit_test(test_descriptors_name_the_struct),
+        cmocka_unit_test(test_find_table),
+        cmocka_unit_test(test_enums),
+        cmocka_unit_test(test_clock_times),
+        cmocka_unit_test(test_clock_errors),
+        cmocka_unit_test(test_clock_validity),
+        cmocka_unit_test(test_text_ns),
+        cmocka_unit_test(test_text_bytes_and_rates),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

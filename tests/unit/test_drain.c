@@ -1,0 +1,259 @@
+/* The collector's end of the rings: records written by hand reach the right collector, with the
+ * right times, and what is lost or senseless is dealt with. */
+#include "unit.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "test_drain_bench.h"
+
+enum { SEEN_MAX = 64 };
+
+static struct {
+    int created, samples, finished, destroyed;
+    size_t n;
+    struct pw_record records[SEEN_MAX];
+    struct pw_origin origins[SEEN_MAX];
+} seen;
+
+static void *note_create(struct pw_rankfile *file)
+{
+    assert_non_null(file);
+    seen.created++;
+    return &seen;
+}
+
+static void note_record(void *state, const struct pw_record *record, const struct pw_origin *origin)
+{
+    assert_ptr_equal(state, &seen);
+    if (seen.n < SEEN_MAX) {
+        seen.records[seen.n] = *record;
+        seen.origins[seen.n] = *origin;
+    }
+    seen.n++;
+}
+
+static void note_sample(void *state, pid_t pid, int64_t now_ns)
+{
+    assert_ptr_equal(state, &seen);
+    assert_int_equal(pid, 4711);
+    assert_true(now_ns > 0);
+    seen.samples++;
+}
+
+static void note_finish(void *state, int64_t end_ns)
+{
+    assert_ptr_equal(state, &seen);
+    assert_true(end_ns > 0);
+    seen.finished++;
+}
+
+static void note_destroy(void *state)
+{
+    assert_ptr_equal(state, &seen);
+    seen.destroyed++;
+}
+
+static void never(void *state, const struct pw_record *record, const struct pw_origin *origin)
+{
+    (void)state, (void)record, (void)origin;
+    fail_msg("a collector that was not asked for got a record");
+}
+
+static const struct pw_collector fakes[] = {
+    {"off", PW_ACTIVITY_MPI, PW_REC_COMM, PW_REC_MPI_STATE, NULL, never, NULL, NULL, NULL},
+    {"fake", PW_ACTIVITY_NOTE, PW_REC_RANGE, PW_REC_STEP, note_create, note_record, note_sample,
+     note_finish, note_destroy},
+    {.name = NULL},
+};
+
+static int setup(void **state)
+{
+    memset(&seen, 0, sizeof(seen));
+    return bench_create(state, fakes, PW_ACTIVITY_NOTE);
+}
+
+static void test_records_arrive(void **state)
+{
+    struct bench *b = *state;
+    bench_thread(b, 0, 5, PW_THREAD_NEW_PROCESS);
+    bench_put(b, 0,
+              &(struct pw_record){.type = PW_REC_RANGE,
+                                  .start = 1000,
+                                  .end = 2500,
+                                  .range = {.name = 7, .depth = 2, .kind = 1}});
+    bench_put(
+        b, 0,
+        &(struct pw_record){.type = PW_REC_STEP, .start = 3000, .end = 3000, .step = {.step = 12}});
+    bench_put(b, 0, &(struct pw_record){.type = PW_REC_COMM, .start = 1, .end = 2}); /* off */
+    assert_int_equal(pw_drain_run(b->drain), 4);
+    assert_int_equal(pw_drain_run(b->drain), 0);
+    assert_int_equal(seen.created, 1);
+    assert_int_equal(seen.n, 2);
+    assert_int_equal(seen.records[0].range.name, 7);
+    assert_int_equal(seen.origins[0].start, 1000); /* ticks of the raw clock are ns */
+    assert_int_equal(seen.origins[0].end, 2500);
+    assert_int_equal(seen.origins[0].thread, 5);
+    assert_int_equal(seen.origins[0].epoch, 1);
+    assert_int_equal(seen.records[1].step.step, 12);
+    assert_int_equal(atomic_load(&b->rings[0].shared->tail), 4); /* given back */
+    pw_drain_sample(b->drain, 4711);
+    assert_int_equal(seen.samples, 1);
+    bench_close(b);
+    assert_int_equal(seen.finished, 1);
+    assert_int_equal(seen.destroyed, 1);
+}
+
+static void put_text(struct bench *b, int ring, uint32_t id, const char *text)
+{
+    uint32_t total = (uint32_t)strlen(text);
+    for (uint32_t at = 0; at < total; at += PW_STRING_PIECE) {
+        struct pw_record r = {.type = PW_REC_STRING,
+                              .string = {.id = id, .total = total, .offset = at}};
+        memcpy(r.string.bytes, text + at,
+               total - at < PW_STRING_PIECE ? total - at : PW_STRING_PIECE);
+        bench_put(b, ring, &r);
+    }
+}
+
+static void test_names_of_two_processes(void **state)
+{
+    struct bench *b = *state;
+    static const char *const expected[] = {"", "a name of more than twenty-eight bytes", "b",
+                                           "another process"};
+    char **strings;
+    size_t n;
+    bench_thread(b, 0, 0, PW_THREAD_NEW_PROCESS);
+    put_text(b, 0, 1, expected[1]);
+    put_text(b, 0, 2, expected[2]);
+    pw_drain_run(b->drain);
+    bench_thread(b, 0, 1, PW_THREAD_NEW_PROCESS); /* its ids begin at 1 again */
+    put_text(b, 0, 1, expected[3]);
+    bench_put(b, 0, &(struct pw_record){.type = PW_REC_RANGE, .range = {.name = 1}});
+    pw_drain_run(b->drain);
+    assert_int_equal(seen.n, 1);
+    assert_int_equal(seen.origins[0].epoch, 2);
+    assert_int_equal(pw_origin_name(&seen.origins[0], 1), 3);
+    assert_int_equal(pw_origin_name(&seen.origins[0], 0), 0);
+    hid_t file = bench_close(b);
+    assert_int_equal(pw_h5_read_strings(file, "/strings", &strings, &n), 0);
+    assert_int_equal(n, 4);
+    for (size_t i = 0; i < n; i++)
+        assert_string_equal(strings[i], expected[i]);
+    free(strings);
+}
+
+static void test_losses(void **state)
+{
+    struct bench *b = *state;
+    bench_thread(b, 0, 3, 0);
+    bench_put(
+        b, 0,
+        &(struct pw_record){.type = PW_REC_LOST, .start = 100, .end = 900, .lost = {.lost = 42}});
+    pw_drain_run(b->drain);
+    pw_ring_count_loss(&b->rings[0], 8, 2000); /* at the very end: no record says it */
+    pw_ring_count_loss(&b->rings[0], 1, 2100);
+    hid_t file = bench_close(b);
+    struct pw_row_gap *gaps;
+    size_t n;
+    int64_t dropped;
+    assert_int_equal(pw_h5_read_all(file, PW_TABLE_gap, (void **)&gaps, &n), 0);
+    assert_int_equal(n, 2);
+    assert_int_equal(gaps[0].start, 100);
+    assert_int_equal(gaps[0].end, 900);
+    assert_int_equal(gaps[0].lost, 42);
+    assert_int_equal(gaps[0].thread, 3);
+    assert_int_equal(gaps[0].reason, PW_REASON_RING_FULL);
+    assert_int_equal(gaps[1].start, 2000);
+    assert_int_equal(gaps[1].end, 2100);
+    assert_int_equal(gaps[1].lost, 9);
+    assert_int_equal(pw_h5_get_int(file, "dropped_events", &dropped), 0);
+    assert_int_equal(dropped, 51);
+    free(gaps);
+}
+
+static void test_nonsense(void **state)
+{
+    struct bench *b = *state;
+    for (int type = 0; type < 256; type++)
+        if (type != PW_REC_RANGE && type != PW_REC_STEP) {
+            struct pw_record r;
+            memset(&r, 0xff, sizeof(r));
+            r.type = (uint8_t)type;
+            bench_put(b, 0, &r);
+        }
+    assert_int_equal(pw_drain_run(b->drain), 254);
+    assert_int_equal(seen.n, 0);
+    bench_put(b, 0, &(struct pw_record){.type = PW_REC_RANGE});
+    assert_int_equal(pw_drain_run(b->drain), 1);
+
+    uint64_t head = atomic_load(&b->rings[0].shared->head);
+    atomic_store(&b->rings[0].shared->head, head + 100000); /* more than the ring holds */
+    assert_int_equal(pw_drain_run(b->drain), 0);
+    atomic_store(&b->rings[0].shared->head, head - 1); /* backwards */
+    assert_int_equal(pw_drain_run(b->drain), 0);
+    atomic_store(&b->segment->nrings, UINT32_MAX);
+    pw_drain_run(b->drain);
+    atomic_store(&b->segment->nrings, 2);
+    assert_int_equal(seen.n, 1);
+}
+
+static void test_next_ring_is_readied(void **state)
+{
+    struct bench *b = *state;
+    struct pw_ring_shared *third;
+    assert_int_equal(pw_segment_map_ring(b->name, b->segment, 2, &third), 0);
+    assert_int_equal(atomic_load(&third->state), PW_RING_NONE);
+    pw_drain_run(b->drain); /* two are used */
+    assert_int_equal(atomic_load(&third->state), PW_RING_READY);
+    munmap(third, b->segment->ring_stride);
+}
+
+enum { RACE_RECORDS = 200000 };
+
+static void *produce(void *arg)
+{
+    struct pw_ring *ring = arg;
+    for (uint64_t i = 1; i <= RACE_RECORDS; i++) {
+        struct pw_record *r = pw_ring_reserve(ring, i);
+        if (!r)
+            continue;
+        *r = (struct pw_record){.type = PW_REC_RANGE, .start = i, .end = i};
+        pw_ring_commit(ring);
+    }
+    return NULL;
+}
+
+static void test_two_producers(void **state)
+{
+    struct bench *b = *state;
+    pthread_t threads[2];
+    struct pw_row_gap *gaps;
+    size_t n;
+    int64_t lost = 0;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, produce, &b->rings[i]), 0);
+    for (int i = 0; i < 2; i++)
+        while (pthread_tryjoin_np(threads[i], NULL) != 0)
+            pw_drain_run(b->drain);
+    hid_t file = bench_close(b);
+    assert_int_equal(pw_h5_read_all(file, PW_TABLE_gap, (void **)&gaps, &n), 0);
+    for (size_t i = 0; i < n; i++)
+        lost += gaps[i].lost;
+    free(gaps);
+    assert_int_equal((int64_t)seen.n + lost, 2 * RACE_RECORDS);
+}
+
+#define WITH(test) cmocka_unit_test_setup_teardown(test, setup, bench_destroy)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH(test_records_arrive), WITH(test_names_of_two_processes), WITH(test_losses),
+        WITH(test_nonsense),       WITH(test_next_ring_is_readied),   WITH(test_two_producers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,82 @@
+/* See test_drain_bench.h. */
+#include "test_drain_bench.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+int bench_create(void **state, const struct pw_collector *collectors, uint32_t activities)
+{
+    struct bench *b = calloc(1, sizeof(*b));
+    const struct pw_identity id = {.size = 1, .job = "job", .hostname = "host"};
+    pw_h5_quiet();
+    if (unit_dir_create(&b->dir) || pw_segment_create(0, 1 << 16, b->name, &b->segment))
+        return -1;
+    b->segment->tick_source = PW_TICK_RAW;
+    b->segment->activities = activities;
+    for (int i = 0; i < 2; i++) {
+        struct pw_ring_shared *shared;
+        if (pw_segment_allocate_ring(b->name, b->segment, i) ||
+            pw_segment_map_ring(b->name, b->segment, i, &shared))
+            return -1;
+        pw_ring_init(&b->rings[i], shared, b->segment->ring_records);
+    }
+    atomic_store(&b->segment->nrings, 2);
+    if (pw_rankfile_create(b->dir, &id, "prog", 1, &b->file))
+        return -1;
+    b->read = -1;
+    b->drain = pw_drain_create(b->name, b->segment, b->file, collectors);
+    *state = b;
+    return b->drain ? 0 : -1;
+}
+
+void bench_put(struct bench *b, int ring, const struct pw_record *record)
+{
+    struct pw_record *slot = pw_ring_reserve(&b->rings[ring], record->end);
+    assert_non_null(slot);
+    *slot = *record;
+    pw_ring_commit(&b->rings[ring]);
+}
+
+void bench_thread(struct bench *b, int ring, uint32_t thread, uint8_t flags)
+{
+    const struct pw_record record = {
+        .type = PW_REC_THREAD, .flags = flags, .thread = {.thread = thread, .tid = 1, .pid = 1}};
+    bench_put(b, ring, &record);
+}
+
+hid_t bench_close(struct bench *b)
+{
+    char path[UNIT_PATH];
+    const struct pw_rankfile_end end = {.complete = 1, .pid = 1};
+    pw_drain_finish(b->drain);
+    pw_drain_destroy(b->drain);
+    b->drain = NULL;
+    assert_int_equal(pw_rankfile_close(b->file, &end), 0);
+    b->file = NULL;
+    assert_int_equal(pw_h5_open(unit_path(path, &b->dir, "rank-00000.h5"), &b->read), 0);
+    return b->read;
+}
+
+void *bench_rows(struct bench *b, int table, size_t *count)
+{
+    void *rows = NULL;
+    assert_int_equal(pw_h5_read_all(b->read, table, &rows, count), 0);
+    return rows;
+}
+
+int bench_destroy(void **state)
+{
+    struct bench *b = *state;
+    const struct pw_rankfile_end end = {.complete = 1};
+    pw_drain_destroy(b->drain);
+    if (b->file)
+        pw_rankfile_close(b->file, &end);
+    if (b->read >= 0)
+        H5Fclose(b->read);
+    for (int i = 0; i < 2; i++)
+        munmap(b->rings[i].shared, b->segment->ring_stride);
+    munmap(b->segment, PW_SEGMENT_PAGE);
+    int err = shm_unlink(b->name) || unit_dir_destroy(&b->dir);
+    free(b);
+    return err;
+}

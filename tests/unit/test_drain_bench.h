@@ -1,0 +1,43 @@
+/* A segment with two rings, a rank file and a drain between them, for tests that write records by
+ * hand. */
+#ifndef TEST_DRAIN_BENCH_H
+#define TEST_DRAIN_BENCH_H
+
+#include "unit.h"
+
+#include "core/h5reader.h"
+#include "core/h5types.h"
+#include "rank/drain.h"
+#include "rank/rankfile.h"
+#include "rank/ring.h"
+
+struct bench {
+    void *dir;
+    char name[PW_SEGMENT_NAME_SIZE];
+    struct pw_segment_shared *segment; /* rings of 1024 records; ticks are ns */
+    struct pw_ring rings[2];
+    struct pw_rankfile *file;
+    struct pw_drain *drain;
+    hid_t read; /* the file, once closed */
+};
+
+/* For set-ups: *state becomes the bench. */
+int bench_create(void **state, const struct pw_collector *collectors, uint32_t activities);
+
+/* Tear-down. */
+int bench_destroy(void **state);
+
+/* Writes a record; there must be room. */
+void bench_put(struct bench *bench, int ring, const struct pw_record *record);
+
+/* Writes the record with which a thread begins. */
+void bench_thread(struct bench *bench, int ring, uint32_t thread, uint8_t flags);
+
+/* Finishes and destroys the drain, closes the file and opens it for reading; the bench closes it.
+ */
+hid_t bench_close(struct bench *bench);
+
+/* All rows of a table of the closed file; the caller frees them. */
+void *bench_rows(struct bench *bench, int table, size_t *count);
+
+#endif

@@ -1,0 +1,343 @@
+/* Output directories, the ranks' agreement, and rank files. */
+#include "unit.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/format.h"
+#include "core/h5reader.h"
+#include "core/h5types.h"
+#include "rank/agree.h"
+#include "rank/outdir.h"
+#include "rank/rankfile.h"
+
+static void test_outdir(void **state)
+{
+    char dir[UNIT_PATH], problem[512] = "";
+    struct stat st;
+    unit_path(dir, state, "out");
+    assert_int_equal(pw_outdir_prepare(dir, "job-1", problem, sizeof(problem)), 0);
+    assert_int_equal(stat(dir, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0700);
+    assert_int_equal(pw_outdir_prepare(dir, "job-1", problem, sizeof(problem)), 0); /* joins */
+    assert_string_equal(problem, "");
+    assert_int_equal(pw_outdir_prepare(dir, "job-2", problem, sizeof(problem)), -EEXIST);
+    assert_non_null(strstr(problem, "another job"));
+    assert_non_null(strstr(problem, dir));
+}
+
+static void test_outdir_of_others(void **state)
+{
+    char dir[UNIT_PATH], file[UNIT_PATH], problem[512] = "";
+    unit_path(dir, state, "mine");
+    assert_int_equal(mkdir(dir, 0755), 0);
+    assert_int_equal(pw_outdir_prepare(dir, "job", problem, sizeof(problem)), 0); /* empty */
+    assert_int_equal(mkdir(unit_path(dir, state, "foreign"), 0755), 0);
+    unit_write(unit_path(file, state, "foreign/thesis.tex"), "x", 1, 0600);
+    assert_int_equal(pw_outdir_prepare(dir, "job", problem, sizeof(problem)), -EEXIST);
+    assert_non_null(strstr(problem, "not empty"));
+    assert_int_equal(unlink(file), 0); /* and nothing of ours was left in it */
+    assert_int_equal(rmdir(dir), 0);
+    unit_write(unit_path(file, state, "file"), "x", 1, 0600);
+    assert_true(pw_outdir_prepare(file, "job", problem, sizeof(problem)) < 0);
+    assert_int_equal(
+        pw_outdir_prepare(unit_path(dir, state, "no/parent"), "job", problem, sizeof(problem)),
+        -ENOENT);
+}
+
+static void test_outdir_unwritable(void **state)
+{
+    char dir[UNIT_PATH], problem[512] = "";
+    if (geteuid() == 0) { /* root may write anywhere but there */
+        assert_true(pw_outdir_prepare("/proc/profwrap", "job", problem, sizeof(problem)) < 0);
+    } else {
+        assert_int_equal(mkdir(unit_path(dir, state, "closed"), 0500), 0);
+        assert_int_equal(pw_outdir_prepare(dir, "job", problem, sizeof(problem)), -EACCES);
+        assert_non_null(strstr(problem, dir));
+        unit_path(dir, state, "closed/out");
+        assert_int_equal(pw_outdir_prepare(dir, "job", problem, sizeof(problem)), -EACCES);
+    }
+    assert_true(problem[0] != '\0');
+}
+
+/* Eight ranks at the same moment: all of one job get in, of two jobs only one. */
+static void test_outdir_race(void **state)
+{
+    char dir[UNIT_PATH], name[32];
+    for (int round = 0; round < 20; round++) {
+        int welcome = 0, jobs = 1 + round % 2;
+        snprintf(name, sizeof(name), "race%d", round);
+        unit_path(dir, state, name);
+        for (int i = 0; i < 8; i++)
+            if (fork() == 0) {
+                char problem[512];
+                const char *job = i % jobs ? "other" : "job";
+                _exit(pw_outdir_prepare(dir, job, problem, sizeof(problem)) ? 1 : 0);
+            }
+        for (int i = 0, status; i < 8; i++) {
+            wait(&status);
+            welcome += WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        }
+        assert_int_equal(welcome, 8 / jobs);
+    }
+}
+
+static void test_agree_yes(void **state)
+{
+    struct pw_agreement a[3];
+    for (int r = 0; r < 3; r++)
+        pw_agree_init(&a[r], *state, r, 3);
+    assert_int_equal(pw_agree_poll(&a[0]), PW_SYNC_UNDECIDED);
+    assert_int_equal(pw_agree_poll(&a[2]), PW_SYNC_UNDECIDED);
+    assert_int_equal(pw_agree_poll(&a[0]), PW_SYNC_UNDECIDED);
+    assert_int_equal(pw_agree_poll(&a[1]), PW_SYNC_UNDECIDED); /* rank 0 decides */
+    assert_int_equal(pw_agree_poll(&a[0]), PW_SYNC_YES);
+    assert_int_equal(pw_agree_poll(&a[1]), PW_SYNC_YES);
+    pw_agree_refuse(&a[1]); /* too late */
+    assert_int_equal(pw_agree_poll(&a[2]), PW_SYNC_YES);
+    for (int r = 0; r < 3; r++)
+        pw_agree_fini(&a[r], r == 2);
+    assert_int_equal(rmdir(*state), 0); /* nothing left */
+    assert_int_equal(mkdir(*state, 0700), 0);
+}
+
+static void test_agree_no(void **state)
+{
+    struct pw_agreement a[2];
+    pw_agree_init(&a[0], *state, 0, 2);
+    pw_agree_init(&a[1], *state, 1, 2);
+    assert_int_equal(pw_agree_poll(&a[0]), PW_SYNC_UNDECIDED);
+    pw_agree_refuse(&a[1]);
+    assert_int_equal(pw_agree_poll(&a[0]), PW_SYNC_NO);
+    assert_int_equal(pw_agree_poll(&a[1]), PW_SYNC_NO);
+    pw_agree_fini(&a[0], 0);
+    pw_agree_fini(&a[1], 1);
+
+    pw_agree_init(&a[0], *state, 0, 2);
+    assert_int_equal(pw_agree_poll(&a[0]), PW_SYNC_UNDECIDED);
+    a[0].registered_ns -= INT64_C(4000000000); /* as if it had waited for 4 s */
+    assert_int_equal(pw_agree_poll(&a[0]), PW_SYNC_UNDECIDED);
+    a[0].registered_ns -= INT64_C(1100000000); /* 5.1 s */
+    assert_int_equal(pw_agree_poll(&a[0]), PW_SYNC_NO);
+    pw_agree_init(&a[1], *state, 1, 2); /* who comes later hears it at once */
+    assert_int_equal(pw_agree_poll(&a[1]), PW_SYNC_NO);
+    assert_int_equal(pw_agree_poll(&a[0]), PW_SYNC_NO);
+}
+
+static void test_agree_alone_or_nowhere(void **state)
+{
+    char dir[UNIT_PATH];
+    struct pw_agreement a;
+    pw_agree_init(&a, *state, 0, 1);
+    assert_int_equal(pw_agree_poll(&a), PW_SYNC_NO); /* one rank has nobody to talk to */
+    pw_agree_init(&a, unit_path(dir, state, "none"), 0, 2);
+    assert_int_equal(pw_agree_poll(&a), PW_SYNC_NO); /* nobody can have read a yes there */
+}
+
+/* Eight processes, one of which refuses at some moment: whatever is decided, all are told it. */
+static void test_agree_race(void **state)
+{
+    int yes = 0, no = 0;
+    for (int round = 0; round < 30; round++) {
+        char dir[UNIT_PATH], name[32];
+        int answers = 0;
+        snprintf(name, sizeof(name), "sync%d", round);
+        assert_int_equal(mkdir(unit_path(dir, state, name), 0700), 0);
+        for (int rank = 0; rank < 8; rank++)
+            if (fork() == 0) {
+                struct pw_agreement a;
+                enum pw_sync_decision answer = PW_SYNC_UNDECIDED;
+                pw_agree_init(&a, dir, rank, 8);
+                for (int look = 0; answer == PW_SYNC_UNDECIDED; look++) {
+                    if (rank == 7 && look == 300 * (round % 15))
+                        pw_agree_refuse(&a);
+                    answer = pw_agree_poll(&a);
+                    sched_yield();
+                }
+                _exit((int)answer);
+            }
+        for (int i = 0, status; i < 8; i++) {
+            wait(&status);
+            assert_true(WIFEXITED(status));
+            answers |= 1 << WEXITSTATUS(status);
+        }
+        assert_true(answers == 1 << PW_SYNC_YES || answers == 1 << PW_SYNC_NO);
+        yes += answers == 1 << PW_SYNC_YES;
+        no += answers == 1 << PW_SYNC_NO;
+    }
+    print_message("%d yes, %d no\n", yes, no);
+}
+
+static const struct pw_identity rank_3 = {.rank = 3,
+                                          .size = 8,
+                                          .local_rank = 1,
+                                          .job = "j",
+                                          .hostname = "node-b",
+                                          .clock_domain = "boot time"};
+
+static int64_t get_int(hid_t file, const char *name)
+{
+    int64_t value = -12345;
+    assert_int_equal(pw_h5_get_int(file, name, &value), 0);
+    return value;
+}
+
+static void assert_text(hid_t file, const char *name, const char *expected)
+{
+    char text[256];
+    assert_int_equal(pw_h5_get_text(file, name, text, sizeof(text)), 0);
+    assert_string_equal(text, expected);
+}
+
+static void check_rankfile(const char *path)
+{
+    hid_t file;
+    struct pw_row_overhead overhead;
+    struct pw_row_step *steps;
+    char **strings;
+    size_t n;
+    assert_int_equal(pw_h5_open(path, &file), 0);
+    assert_int_equal(pw_format_check(file, PW_FORMAT_RANK), 0);
+    assert_int_equal(get_int(file, "rank"), 3);
+    assert_int_equal(get_int(file, "world_size"), 8);
+    assert_int_equal(get_int(file, "local_rank"), 1);
+    assert_int_equal(get_int(file, "pid"), 4711);
+    assert_int_equal(get_int(file, "exit_code"), -1);
+    assert_int_equal(get_int(file, "exit_signal"), 9);
+    assert_int_equal(get_int(file, "complete"), 1);
+    assert_int_equal(get_int(file, "dropped_events"), 17);
+    assert_true(get_int(file, "end_unix_ns") >= get_int(file, "start_unix_ns"));
+    assert_text(file, "hostname", "node-b");
+    assert_text(file, "command", "prog -x");
+    assert_int_equal(pw_h5_read_all(file, PW_TABLE_step, (void **)&steps, &n), 0);
+    assert_int_equal(n, 2);
+    assert_int_equal(steps[1].step, 8);
+    free(steps);
+    assert_int_equal(pw_h5_read_rows(file, PW_TABLE_overhead, 0, 1, &overhead), 0);
+    assert_string_equal(overhead.name, "records");
+    assert_true(overhead.value == 2.5);
+    assert_string_equal(overhead.unit, "ns");
+    hsize_t dims[2];
+    assert_int_equal(pw_h5_extent(file, PW_TABLE_clock, dims), 0); /* there though empty */
+    assert_int_equal(pw_h5_read_strings(file, "/strings", &strings, &n), 0);
+    assert_int_equal(n, 6);
+    assert_string_equal(strings[0], "");
+    assert_string_equal(strings[2], "forward pass of the encoder");
+    assert_string_equal(strings[4], ""); /* never named */
+    assert_string_equal(strings[5], "late");
+    free(strings);
+    H5Fclose(file);
+}
+
+static void test_rankfile(void **state)
+{
+    char path[UNIT_PATH], part[UNIT_PATH];
+    struct pw_rankfile *file, *second = NULL;
+    assert_int_equal(pw_rankfile_create(*state, &rank_3, "prog -x", 1, &file), 0);
+    unit_path(path, state, "rank-00003.h5");
+    assert_int_equal(access(unit_path(part, state, "rank-00003.h5.part"), F_OK), 0);
+    assert_int_equal(pw_rankfile_texts(file), 1);
+    for (int64_t i = 7; i <= 8; i++) {
+        struct pw_row_step row = {.step = i};
+        pw_rankfile_append(file, PW_TABLE_step, &row);
+    }
+    assert_int_equal(pw_rankfile_rows(file, PW_TABLE_step), 2);
+    pw_rankfile_overhead(file, "records", 2.5, "ns");
+    /* "forward pass of the encoder", in pieces that arrive in any order and overlap. */
+    pw_rankfile_text(file, 2, 27, 20, "encoder.......", 14);
+    pw_rankfile_text(file, 2, 27, 0, "forward pass of ", 16);
+    pw_rankfile_text(file, 2, 27, 12, " of the ", 8);
+    pw_rankfile_text(file, 5, 4, 0, "late", 4);
+    pw_rankfile_text(file, 1 << 20, 4, 0, "much", 4); /* refused: */
+    pw_rankfile_text(file, 3, 5000, 0, "long", 4);
+    pw_rankfile_text(file, 3, 4, 5, "past", 4);
+    pw_rankfile_text(file, UINT32_MAX, 4, 0, "much", 4);
+    assert_int_equal(pw_rankfile_texts(file), 6);
+    pw_rankfile_count_dropped(file, 17);
+    pw_rankfile_flush(file);
+    assert_int_equal(access(path, F_OK), -1);
+    const struct pw_rankfile_end end = {-1, 9, 1, 4711};
+    assert_int_equal(pw_rankfile_close(file, &end), 0);
+    assert_int_equal(access(part, F_OK), -1);
+    check_rankfile(path);
+    assert_int_equal(pw_rankfile_create(*state, &rank_3, "prog", 1, &second), -EEXIST);
+    const struct pw_identity other = {.rank = 4, .size = 8};
+    unit_write(unit_path(part, state, "rank-00004.h5.part"), "left by a crash", 15, 0600);
+    assert_int_equal(pw_rankfile_create(*state, &other, "prog", 1, &second), -EEXIST);
+    assert_null(second);
+}
+
+/* What goes wrong, as bits, when the disk is full from the start or later. In a process of its own:
+ * HDF5 leaks what it could not write. */
+static int write_without_room(void **state)
+{
+    const struct pw_rankfile_end end = {0, 0, 1, 4711};
+    struct pw_rankfile *file = NULL;
+    struct rlimit limit = {1000, RLIM_INFINITY};
+    int wrong = 0;
+    getrlimit(RLIMIT_FSIZE, &limit);
+    limit.rlim_cur = 1000;
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &limit);
+    wrong |= pw_rankfile_create(*state, &rank_3, "prog", 1, &file) >= 0 || file ? 1 : 0;
+    wrong |= rmdir(*state) || mkdir(*state, 0700) ? 2 : 0; /* nothing is left */
+    limit.rlim_cur = 200000;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    if (pw_rankfile_create(*state, &rank_3, "prog", 0, &file))
+        return wrong | 4;
+    for (int64_t i = 0; i < 20000; i++) {
+        struct pw_row_step row = {.step = i};
+        pw_rankfile_append(file, PW_TABLE_step, &row);
+    }
+    return wrong | (pw_rankfile_close(file, &end) < 0 ? 0 : 8);
+}
+
+/* An error, never a file that looks whole. */
+static void test_rankfile_without_room(void **state)
+{
+    char path[UNIT_PATH];
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        int wrong = write_without_room(state);
+        _exit(wrong);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(access(unit_path(path, state, "rank-00003.h5"), F_OK), -1);
+    assert_int_equal(access(unit_path(path, state, "rank-00003.h5.part"), F_OK), 0);
+}
+
+static int quiet(void **state)
+{
+    (void)state;
+    pw_h5_quiet();
+    return 0;
+}
+
+#define IN_DIR(test) cmocka_unit_test_setup_teardown(test, unit_dir_create, unit_dir_destroy)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_DIR(test_outdir),
+        IN_DIR(test_outdir_of_others),
+        IN_DIR(test_outdir_unwritable),
+        IN_DIR(test_outdir_race),
+        IN_DIR(test_agree_yes),
+        IN_DIR(test_agree_no),
+        IN_DIR(test_agree_alone_or_nowhere),
+        IN_DIR(test_agree_race),
+        IN_DIR(test_rankfile),
+        IN_DIR(test_rankfile_without_room),
+    };
+    return cmocka_run_group_tests(tests, quiet, NULL);
+}

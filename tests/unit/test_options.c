@@ -1,0 +1,240 @@
+/* The option parser: environment, command line, and the sentence that a bad value gets. */
+#include "unit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/options.h"
+
+static const char *const variables[] = {"PROFWRAP_LEVEL",     "PROFWRAP_QUIET",
+                                        "PROFWRAP_OUTPUT",    "PROFWRAP_RING_SIZE",
+                                        "PROFWRAP_SAMPLE_HZ", "PROFWRAP_MERGE_OUTPUT"};
+
+static int clear_environment(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
+        unsetenv(variables[i]);
+    return 0;
+}
+
+/* Parses words for `run`; the index of the first word that is no option, or the error. */
+static int parse(struct pw_options *o, enum pw_command command, const char *const *words, int n)
+{
+    int next = -1, help, version;
+    assert_int_equal(pw_options_init(o), 0);
+    int err = pw_options_parse(o, command, n, (char **)words, &next, &help, &version);
+    return err ? err : next;
+}
+
+#define PARSE(o, command, ...)                            \
+    parse(o, command, (const char *[]){"x", __VA_ARGS__}, \
+          (int)(sizeof((const char *[]){"x", __VA_ARGS__}) / sizeof(char *)))
+
+/* One sentence: it names the culprit, and has neither a line break nor a full stop. */
+static void assert_problem(const struct pw_options *o, const char *part)
+{
+    assert_non_null(strstr(o->problem, part));
+    assert_null(strchr(o->problem, '\n'));
+    assert_true(o->problem[strlen(o->problem) - 1] != '.');
+}
+
+static void test_defaults(void **state)
+{
+    (void)state;
+    struct pw_options o;
+    assert_int_equal(pw_options_init(&o), 0);
+    assert_string_equal(o.text[PW_OPT_OUTPUT], "profwrap-%j");
+    assert_int_equal(pw_option_int(&o, PW_OPT_LEVEL), 1);
+    assert_int_equal(pw_option_size(&o, PW_OPT_RING_SIZE), 8 << 20);
+    assert_false(pw_option_flag(&o, PW_OPT_QUIET));
+    for (int id = 0; id < PW_OPT_COUNT; id++)
+        assert_non_null(o.text[id]);
+}
+
+static void test_forms(void **state)
+{
+    (void)state;
+    struct pw_options o;
+    assert_int_equal(PARSE(&o, PW_CMD_RUN, "-o", "dir", "prog", "-q"), 3);
+    assert_string_equal(o.text[PW_OPT_OUTPUT], "dir");
+    assert_false(pw_option_flag(&o, PW_OPT_QUIET)); /* -q is the program's */
+    assert_int_equal(PARSE(&o, PW_CMD_RUN, "-odir", "--level=2", "-q", "prog"), 4);
+    assert_string_equal(o.text[PW_OPT_OUTPUT], "dir");
+    assert_int_equal(pw_option_int(&o, PW_OPT_LEVEL), 2);
+    assert_true(pw_option_flag(&o, PW_OPT_QUIET));
+    assert_int_equal(PARSE(&o, PW_CMD_RUN, "--level", "0", "--no-merge"), 4);
+    assert_int_equal(pw_option_int(&o, PW_OPT_LEVEL), 0);
+    assert_true(pw_option_flag(&o, PW_OPT_NO_MERGE));
+    assert_int_equal(PARSE(&o, PW_CMD_RUN, "--output="), 2);
+    assert_string_equal(o.text[PW_OPT_OUTPUT], "");
+    assert_int_equal(PARSE(&o, PW_CMD_RUN, "--output", "a", "--output", "b"), 5);
+    assert_string_equal(o.text[PW_OPT_OUTPUT], "b");
+}
+
+static void test_double_dash(void **state)
+{
+    (void)state;
+    struct pw_options o;
+    assert_int_equal(PARSE(&o, PW_CMD_RUN, "-q", "--", "--level", "9"), 3);
+    assert_true(pw_option_flag(&o, PW_OPT_QUIET));
+    assert_int_equal(pw_option_int(&o, PW_OPT_LEVEL), 1);
+    assert_int_equal(PARSE(&o, PW_CMD_RUN, "-o", "--", "prog"), 3); /* a value like any other */
+    assert_string_equal(o.text[PW_OPT_OUTPUT], "--");
+    assert_int_equal(PARSE(&o, PW_CMD_RUN, "--"), 2);
+}
+
+static void test_commands_have_their_own(void **state)
+{
+    (void)state;
+    struct pw_options o;
+    assert_int_equal(PARSE(&o, PW_CMD_MERGE, "--output=c.h5", "dir"), 2);
+    assert_string_equal(o.text[PW_OPT_MERGE_OUTPUT], "c.h5");
+    assert_string_equal(o.text[PW_OPT_OUTPUT], "profwrap-%j");
+    assert_int_equal(PARSE(&o, PW_CMD_REPORT, "-or.txt"), 2);
+    assert_string_equal(o.text[PW_OPT_REPORT_OUTPUT], "r.txt");
+    assert_int_equal(PARSE(&o, PW_CMD_MERGE, "--level=1"), -EINVAL);
+    assert_int_equal(PARSE(&o, PW_CMD_RUN, "--hostname=h"), -EINVAL); /* environment only */
+}
+
+static void test_bad_words(void **state)
+{
+    (void)state;
+    struct pw_options o;
+    assert_int_equal(PARSE(&o, PW_CMD_RUN, "--nonsense"), -EINVAL);
+    assert_problem(&o, "unknown option '--nonsense'");
+    assert_int_equal(PARSE(&o, PW_CMD_RUN, "-z"), -EINVAL);
+    assert_problem(&o, "unknown option '-z'");
+    assert_int_equal(PARSE(&o, PW_CMD_RUN, "-"), -EINVAL);
+    assert_problem(&o, "unknown option '-'");
+    assert_int_equal(PARSE(&o, PW_CMD_RUN, "--lev=1"), -EINVAL); /* no abbreviations */
+    assert_problem(&o, "'--lev=1'");
+    assert_int_equal(PARSE(&o, PW_CMD_RUN, "--quiet=1"), -EINVAL);
+    assert_problem(&o, "takes no value");
+    assert_int_equal(PARSE(&o, PW_CMD_RUN, "--level"), -EINVAL);
+    assert_problem(&o, "'--level' needs a value");
+}
+
+static void test_bad_values(void **state)
+{
+    (void)state;
+    struct pw_options o;
+    static const char *const levels[] = {"3", "", "0|1", "01", "x"};
+    for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+        assert_int_equal(PARSE(&o, PW_CMD_RUN, "--level", levels[i]), -EINVAL);
+        assert_problem(&o, "takes 0|1|2");
+    }
+    static const char *const counts[] = {"-1", "", "1.5", "ten", "1e3", "9999999999"};
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        assert_int_equal(PARSE(&o, PW_CMD_RUN, "--sample-hz", counts[i]), -EINVAL);
+        assert_problem(&o, "takes a whole number");
+    }
+    static const char *const sizes[] = {
+        "", "-1", "8X", "8MB", "M", "9223372036854775807K", "99999999999999999999"};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        assert_int_equal(PARSE(&o, PW_CMD_RUN, "--ring-size", sizes[i]), -EINVAL);
+        assert_problem(&o, "takes a size");
+    }
+}
+
+static void test_sizes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t bytes;
+    } cases[] = {{"0", 0},
+                 {"4096", 4096},
+                 {"64K", 65536},
+                 {"64k", 65536},
+                 {"8M", 8388608},
+                 {"1G", 1073741824},
+                 {"8589934591G", INT64_C(9223372035781033984)}}; /* (2^33 - 1) x 2^30 */
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct pw_options o;
+        assert_int_equal(PARSE(&o, PW_CMD_RUN, "--ring-size", cases[i].text), 3);
+        assert_int_equal(pw_option_size(&o, PW_OPT_RING_SIZE), cases[i].bytes);
+    }
+}
+
+static void test_environment(void **state)
+{
+    (void)state;
+    struct pw_options o;
+    setenv("PROFWRAP_RING_SIZE", "1M", 1);
+    setenv("PROFWRAP_MERGE_OUTPUT", "env.h5", 1);
+    setenv("PROFWRAP_QUIET", "0", 1);
+    setenv("PROFWRAP_LEVEL", "", 1); /* as if unset */
+    assert_int_equal(pw_options_init(&o), 0);
+    assert_int_equal(pw_option_size(&o, PW_OPT_RING_SIZE), 1 << 20);
+    assert_string_equal(o.text[PW_OPT_MERGE_OUTPUT], "env.h5");
+    assert_false(pw_option_flag(&o, PW_OPT_QUIET));
+    assert_int_equal(pw_option_int(&o, PW_OPT_LEVEL), 1);
+    setenv("PROFWRAP_QUIET", "1", 1);
+    assert_int_equal(PARSE(&o, PW_CMD_RUN, "--ring-size=2M"), 2); /* the command line wins */
+    assert_int_equal(pw_option_size(&o, PW_OPT_RING_SIZE), 2 << 20);
+    assert_true(pw_option_flag(&o, PW_OPT_QUIET));
+    setenv("PROFWRAP_LEVEL", "7", 1);
+    assert_int_equal(pw_options_init(&o), -EINVAL);
+    assert_problem(&o, "PROFWRAP_LEVEL is '7', but takes 0|1|2");
+}
+
+static void test_help_and_version(void **state)
+{
+    (void)state;
+    struct pw_options o;
+    int next, help, version;
+    char *words[] = {"x", "-q", "--help", "--nonsense", NULL};
+    assert_int_equal(pw_options_init(&o), 0);
+    assert_int_equal(pw_options_parse(&o, PW_CMD_RUN, 4, words, &next, &help, &version), 0);
+    assert_int_equal(help, 2);
+    assert_int_equal(version, 0);
+    words[2] = "-V";
+    assert_int_equal(pw_options_parse(&o, PW_CMD_RUN, 4, words, &next, &help, &version), 0);
+    assert_int_equal(help, 0);
+    assert_int_equal(version, 2);
+}
+
+static void test_help_has_every_row(void **state)
+{
+    (void)state;
+    static const char *const words[] = {
+#define PW_OPTION(id, name, letter, kind, value, meta, command, help) help,
+#include "core/options.def"
+#undef PW_OPTION
+    };
+    char *text;
+    size_t size, lines = 0;
+    FILE *out = open_memstream(&text, &size);
+    for (int command = PW_CMD_RUN; command <= PW_CMD_ENV; command++)
+        pw_options_print_help(out, (enum pw_command)command);
+    fclose(out);
+    for (const char *p = text; *p; p++)
+        lines += *p == '\n';
+    assert_int_equal(lines, PW_OPT_COUNT);
+    for (size_t i = 0; i < PW_OPT_COUNT; i++)
+        assert_non_null(strstr(text, words[i]));
+    assert_non_null(strstr(text, "-o, --output DIR"));
+    assert_non_null(strstr(text, "PROFWRAP_HOSTNAME=NAME"));
+    assert_null(strstr(text, "merge-output"));
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_defaults, clear_environment),
+        cmocka_unit_test_setup(test_forms, clear_environment),
+        cmocka_unit_test_setup(test_double_dash, clear_environment),
+        cmocka_unit_test_setup(test_commands_have_their_own, clear_environment),
+        cmocka_unit_test_setup(test_bad_words, clear_environment),
+        cmocka_unit_test_setup(test_bad_values, clear_environment),
+        cmocka_unit_test_setup(test_sizes, clear_environment),
+        cmocka_unit_test_setup(test_environment, clear_environment),
+        cmocka_unit_test_setup(test_help_and_version, clear_environment),
+        cmocka_unit_test_setup(test_help_has_every_row, clear_environment),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

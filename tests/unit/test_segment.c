@@ -1,0 +1,230 @@
+/* Shared-memory segments: made private, refused when they are not ours, rings that have memory. */
+#include "unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "rank/ring.h"
+#include "rank/selfcost.h"
+
+struct made {
+    char name[PW_SEGMENT_NAME_SIZE];
+    struct pw_segment_shared *segment;
+};
+
+static struct made made;
+
+static int create(void **state)
+{
+    *state = &made;
+    return pw_segment_create(7, 1 << 16, made.name, &made.segment);
+}
+
+static int destroy(void **state)
+{
+    (void)state;
+    munmap(made.segment, PW_SEGMENT_PAGE);
+    return shm_unlink(made.name);
+}
+
+static struct stat stat_of(const char *name)
+{
+    struct stat st;
+    int fd = shm_open(name, O_RDONLY, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(fstat(fd, &st), 0);
+    close(fd);
+    return st;
+}
+
+static void test_create(void **state)
+{
+    struct made *m = *state;
+    struct stat st = stat_of(m->name);
+    assert_int_equal(st.st_mode & 07777, 0600);
+    assert_int_equal(m->segment->ring_records, 1024); /* 64 KiB of 64-byte records */
+    assert_int_equal(m->segment->ring_stride, 4096 + 65536);
+    assert_int_equal(st.st_size, 4096 + 256 * (4096 + 65536));
+    assert_true(st.st_blocks * 512 < 1 << 16); /* memory is given out as rings are used */
+    assert_int_equal(m->segment->uid, geteuid());
+    assert_int_equal(m->segment->tool_pid, getpid());
+    assert_int_equal(atomic_load(&m->segment->nrings), 0);
+    assert_memory_equal(m->name, "/profwrap-7-", 12);
+    assert_int_equal(strlen(m->name), 12 + 32);
+}
+
+static void test_sizes_and_names(void **state)
+{
+    struct made *m = *state, other;
+    assert_int_equal(pw_segment_create(7, 100000, other.name, &other.segment), 0);
+    assert_int_equal(other.segment->ring_records, 2048); /* 1562, rounded up */
+    assert_string_not_equal(other.name, m->name);
+    munmap(other.segment, PW_SEGMENT_PAGE);
+    assert_int_equal(shm_unlink(other.name), 0);
+}
+
+static void test_attach(void **state)
+{
+    struct made *m = *state;
+    struct pw_segment_shared *seen = NULL;
+    m->segment->level = 2;
+    assert_int_equal(pw_segment_attach(m->name, &seen), 0);
+    assert_ptr_not_equal(seen, m->segment);
+    assert_int_equal(seen->level, 2);
+    atomic_store(&seen->wake, 41);
+    assert_int_equal(atomic_load(&m->segment->wake), 41);
+    munmap(seen, PW_SEGMENT_PAGE);
+    seen = NULL;
+    assert_int_equal(pw_segment_attach("/profwrap-7-nonesuch", &seen), -ENOENT);
+    assert_null(seen);
+}
+
+static void test_attach_refuses_open_modes(void **state)
+{
+    struct made *m = *state;
+    struct pw_segment_shared *seen = NULL;
+    struct pw_ring_shared *ring = NULL;
+    static const mode_t modes[] = {0604, 0640, 0602, 0660, 0666};
+    int fd = shm_open(m->name, O_RDWR, 0);
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+        assert_int_equal(fchmod(fd, modes[i]), 0);
+        assert_int_equal(pw_segment_attach(m->name, &seen), -EPERM);
+        assert_int_equal(pw_segment_map_ring(m->name, m->segment, 0, &ring), -EPERM);
+        assert_int_equal(pw_segment_allocate_ring(m->name, m->segment, 0), -EPERM);
+    }
+    assert_int_equal(fchmod(fd, 0600), 0);
+    if (geteuid() == 0 && fchown(fd, 65534, (gid_t)-1) == 0) { /* another user's */
+        assert_int_equal(pw_segment_attach(m->name, &seen), -EPERM);
+        assert_int_equal(fchown(fd, 0, (gid_t)-1), 0);
+    }
+    close(fd);
+    assert_null(seen);
+    assert_null(ring);
+}
+
+static void test_attach_refuses_strangers(void **state)
+{
+    struct made *m = *state;
+    struct pw_segment_shared *seen = NULL;
+    m->segment->magic ^= 1;
+    assert_int_equal(pw_segment_attach(m->name, &seen), -EPROTO);
+    m->segment->magic ^= 1;
+    m->segment->version++;
+    assert_int_equal(pw_segment_attach(m->name, &seen), -EPROTO);
+    m->segment->version--;
+    m->segment->uid++;
+    assert_int_equal(pw_segment_attach(m->name, &seen), -EPROTO);
+    m->segment->uid--;
+    assert_int_equal(pw_segment_attach(m->name, &seen), 0);
+    munmap(seen, PW_SEGMENT_PAGE);
+}
+
+static void test_attach_refuses_short(void **state)
+{
+    (void)state;
+    char name[64];
+    struct pw_segment_shared *seen = NULL;
+    snprintf(name, sizeof(name), "/profwrap-unit-%d", (int)getpid());
+    int fd = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(pw_segment_attach(name, &seen), -EPROTO); /* mapping it would be SIGBUS */
+    assert_int_equal(ftruncate(fd, PW_SEGMENT_PAGE - 1), 0);
+    assert_int_equal(pw_segment_attach(name, &seen), -EPROTO);
+    close(fd);
+    shm_unlink(name);
+    assert_null(seen);
+}
+
+static void test_rings(void **state)
+{
+    struct made *m = *state;
+    struct pw_ring_shared *first, *last, *again;
+    assert_int_equal(pw_segment_allocate_ring(m->name, m->segment, 0), 0);
+    assert_int_equal(pw_segment_allocate_ring(m->name, m->segment, PW_MAX_RINGS - 1), 0);
+    assert_true(stat_of(m->name).st_blocks * 512 >= 2 * 65536);
+    assert_int_equal(pw_segment_map_ring(m->name, m->segment, 0, &first), 0);
+    assert_int_equal(pw_segment_map_ring(m->name, m->segment, PW_MAX_RINGS - 1, &last), 0);
+    assert_int_equal(atomic_load(&first->state), PW_RING_READY);
+
+    struct pw_ring ring;
+    pw_ring_init(&ring, last, m->segment->ring_records);
+    for (uint64_t i = 0; i < 1024; i++) { /* to the segment's last byte */
+        struct pw_record *record = pw_ring_reserve(&ring, i);
+        assert_non_null(record);
+        memset(record, 0xff, sizeof(*record));
+        pw_ring_commit(&ring);
+    }
+    assert_null(pw_ring_reserve(&ring, 0));
+    assert_int_equal(atomic_load(&first->head), 0); /* rings do not overlap */
+
+    atomic_store(&first->state, PW_RING_OWNED);
+    assert_int_equal(pw_segment_allocate_ring(m->name, m->segment, 0), 0);
+    assert_int_equal(atomic_load(&first->state), PW_RING_OWNED); /* not taken from its thread */
+    assert_int_equal(pw_segment_map_ring(m->name, m->segment, 0, &again), 0);
+    atomic_store(&again->tail, 5);
+    assert_int_equal(atomic_load(&first->tail), 5);
+    munmap(again, m->segment->ring_stride);
+    munmap(first, m->segment->ring_stride);
+    munmap(last, m->segment->ring_stride);
+}
+
+static int no_space;
+
+/* In the place of posix_fallocate (see the linker's --wrap): shared memory is full on demand. */
+int __real_posix_fallocate(int fd, off_t offset, off_t length);
+int __wrap_posix_fallocate(int fd, off_t offset, off_t length);
+int __wrap_posix_fallocate(int fd, off_t offset, off_t length)
+{
+    return no_space ? ENOSPC : __real_posix_fallocate(fd, offset, length);
+}
+
+/* Memory that cannot be had is refused when it is asked for, not by SIGBUS at a later store. */
+static void test_no_space(void **state)
+{
+    struct made *m = *state, other = {.segment = NULL};
+    struct pw_ring_shared *ring;
+    no_space = 1;
+    int allocated = pw_segment_allocate_ring(m->name, m->segment, 0);
+    int created = pw_segment_create(0, 1 << 16, other.name, &other.segment);
+    no_space = 0;
+    assert_int_equal(allocated, -ENOSPC);
+    assert_int_equal(created, -ENOSPC);
+    assert_null(other.segment);
+    assert_int_equal(shm_unlink(other.name), -1); /* nothing is left behind */
+    assert_int_equal(pw_segment_map_ring(m->name, m->segment, 0, &ring), 0);
+    assert_int_equal(atomic_load(&ring->state), PW_RING_NONE);
+    assert_int_equal(pw_segment_allocate_ring(m->name, m->segment, 0), 0);
+    assert_int_equal(atomic_load(&ring->state), PW_RING_READY);
+    munmap(ring, m->segment->ring_stride);
+}
+
+static void test_selfcost(void **state)
+{
+    struct made *m = *state;
+    m->segment->tick_source = PW_TICK_RAW;
+    double cost = pw_selfcost_event_ns(m->segment);
+    assert_true(cost > 1 && cost < 100000);
+}
+
+#define WITH(test) cmocka_unit_test_setup_teardown(test, create, destroy)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH(test_create),
+        WITH(test_sizes_and_names),
+        WITH(test_attach),
+        WITH(test_attach_refuses_open_modes),
+        WITH(test_attach_refuses_strangers),
+        WITH(test_attach_refuses_short),
+        WITH(test_rings),
+        WITH(test_no_space),
+        WITH(test_selfcost),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,193 @@
+/* Order statistics, sets of time, and bandwidths, against values worked by hand. */
+#include "unit.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/bandwidth.h"
+#include "analysis/intervals.h"
+#include "analysis/statistics.h"
+
+static void assert_near(double value, double expected, double relative)
+{
+    if (fabs(value - expected) > relative * fabs(expected))
+        fail_msg("%.15g is not %.15g", value, expected);
+}
+
+static void test_sort(void **state)
+{
+    (void)state;
+    uint64_t seed = 42;
+    int64_t whole[257];
+    double real[257];
+    for (size_t n = 0; n <= 257; n += n < 4 ? 1 : 23) {
+        uint64_t sum = 0;
+        for (size_t i = 0; i < n; i++) {
+            whole[i] = (int64_t)(unit_random(&seed) >> (i % 3 ? 60 : 1)); /* with duplicates */
+            real[i] = unit_normal(&seed);
+            sum += (uint64_t)whole[i];
+        }
+        pw_sort_i64(whole, n);
+        pw_sort_f64(real, n);
+        for (size_t i = 0; i < n; i++)
+            sum -= (uint64_t)whole[i];
+        assert_int_equal(sum, 0);
+        for (size_t i = 1; i < n; i++)
+            assert_true(whole[i - 1] <= whole[i] && real[i - 1] <= real[i]);
+    }
+    int64_t extremes[] = {INT64_MAX, 0, INT64_MIN, -1};
+    pw_sort_i64(extremes, 4);
+    assert_true(extremes[0] == INT64_MIN && extremes[1] == -1 && extremes[3] == INT64_MAX);
+}
+
+static void test_median(void **state)
+{
+    (void)state;
+    assert_int_equal(pw_median_i64((int64_t[]){7}, 1), 7);
+    assert_int_equal(pw_median_i64((int64_t[]){9, 1, 5}, 3), 5);
+    assert_int_equal(pw_median_i64((int64_t[]){9, 1, 5, 4}, 4), 4); /* (4 + 5) / 2 */
+    assert_int_equal(pw_median_i64((int64_t[]){2, 8}, 2), 5);
+    assert_int_equal(pw_median_i64((int64_t[]){-10, -4}, 2), -7);
+    int64_t large[] = {INT64_MAX, INT64_MAX - 2}; /* their sum would overflow */
+    assert_true(pw_median_i64(large, 2) == INT64_MAX - 1);
+}
+
+static void test_quantile(void **state)
+{
+    (void)state;
+    const int64_t v[] = {10, 20, 30, 40};
+    const double r[] = {1.5, 2.5};
+    assert_int_equal(pw_quantile_i64(v, 4, 0), 10);
+    assert_int_equal(pw_quantile_i64(v, 4, 0.25), 10); /* a quarter do not exceed it */
+    assert_int_equal(pw_quantile_i64(v, 4, 0.26), 20);
+    assert_int_equal(pw_quantile_i64(v, 4, 0.5), 20);
+    assert_int_equal(pw_quantile_i64(v, 4, 0.95), 40);
+    assert_int_equal(pw_quantile_i64(v, 4, 1), 40);
+    assert_int_equal(pw_quantile_i64(v, 4, 2), 40);
+    assert_int_equal(pw_quantile_i64(v, 1, 0.5), 10);
+    assert_true(pw_quantile_f64(r, 2, 0.5) == 1.5);
+    assert_true(pw_quantile_f64(r, 2, 0.51) == 2.5);
+}
+
+static void test_binomial_tail(void **state)
+{
+    (void)state;
+    assert_near(pw_binomial_tail(4, 2, 0.5), 11.0 / 16, 1e-12); /* (6 + 4 + 1) / 16 */
+    assert_near(pw_binomial_tail(10, 10, 0.5), 1.0 / 1024, 1e-12);
+    assert_near(pw_binomial_tail(3, 1, 0.1), 1 - 0.729, 1e-12);
+    assert_near(pw_binomial_tail(20, 3, 1.0 / 6), 0.671343, 1e-5); /* three sixes in 20 dice */
+    assert_near(pw_binomial_tail(10, 9, 0.1), 9.1e-9, 1e-9);       /* 10 x 0.1^9 x 0.9 + 0.1^10 */
+    assert_true(pw_binomial_tail(10, 0, 0.1) == 1);
+    assert_true(pw_binomial_tail(10, -1, 0.1) == 1);
+    assert_true(pw_binomial_tail(10, 11, 0.9) == 0);
+    assert_true(pw_binomial_tail(10, 1, 0) == 0);
+    assert_true(pw_binomial_tail(10, 10, 1) == 1);
+    /* The half below and the half above the middle of a symmetric distribution. */
+    assert_near(pw_binomial_tail(100001, 50001, 0.5), 0.5, 1e-9);
+    assert_near(pw_binomial_tail(1000000, 1, 1e-6), 1 - exp(-1), 1e-6);
+    for (int64_t k = 1; k <= 30; k++) /* falls with k, rises with p */
+        assert_true(pw_binomial_tail(30, k, 0.3) < pw_binomial_tail(30, k - 1, 0.3) + 1e-15 &&
+                    pw_binomial_tail(30, k, 0.3) <= pw_binomial_tail(30, k, 0.31));
+}
+
+static void test_union(void **state)
+{
+    (void)state;
+    struct pw_interval v[] = {{30, 40}, {0, 10}, {5, 12}, {12, 15}, {20, 20}, {50, 45}, {31, 33}};
+    assert_int_equal(pw_intervals_union(v, 7), 2); /* [0, 15) and [30, 40) */
+    assert_int_equal(v[0].start, 0);
+    assert_int_equal(v[0].end, 15);
+    assert_int_equal(v[1].start, 30);
+    assert_int_equal(v[1].end, 40);
+    assert_int_equal(pw_intervals_union(v, 0), 0);
+    struct pw_interval empty[] = {{3, 3}, {9, 1}};
+    assert_int_equal(pw_intervals_union(empty, 2), 0);
+}
+
+static void test_within(void **state)
+{
+    (void)state;
+    const struct pw_interval v[] = {{0, 10}, {20, 30}, {40, 50}};
+    static const struct {
+        int64_t start, end, length;
+    } cases[] = {{0, 50, 30}, {-100, 100, 30}, {5, 25, 10},  {10, 20, 0}, {22, 24, 2}, {30, 40, 0},
+                 {50, 60, 0}, {49, 60, 1},     {25, 45, 10}, {25, 25, 0}, {30, 20, 0}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct pw_interval window = {cases[i].start, cases[i].end};
+        assert_int_equal(pw_intervals_within(v, 3, window), cases[i].length);
+    }
+    assert_int_equal(pw_intervals_within(v, 0, (struct pw_interval){0, 100}), 0);
+}
+
+/* Against a map of single nanoseconds. */
+static void test_intervals_by_counting(void **state)
+{
+    (void)state;
+    uint64_t seed = 7;
+    for (int round = 0; round < 300; round++) {
+        char covered[128] = {0};
+        struct pw_interval v[12];
+        size_t n = unit_random(&seed) % 12;
+        for (size_t i = 0; i < n; i++) {
+            v[i].start = (int64_t)(unit_random(&seed) % 100);
+            v[i].end = v[i].start + (int64_t)(unit_random(&seed) % 25);
+            for (int64_t t = v[i].start; t < v[i].end; t++)
+                covered[t] = 1;
+        }
+        size_t left = pw_intervals_union(v, n);
+        for (size_t i = 1; i < left; i++)
+            assert_true(v[i - 1].end < v[i].start);
+        int64_t start = (int64_t)(unit_random(&seed) % 128), length = 0;
+        int64_t end = start + (int64_t)(unit_random(&seed) % (uint64_t)(128 - start));
+        for (int64_t t = start; t < end; t++)
+            length += covered[t];
+        assert_int_equal(pw_intervals_within(v, left, (struct pw_interval){start, end}), length);
+    }
+}
+
+static void test_bandwidth(void **state)
+{
+    (void)state;
+    assert_true(pw_busbw_factor(PW_FACTOR_AR, 2) == 1); /* 2 x 1/2 */
+    assert_true(pw_busbw_factor(PW_FACTOR_AR, 4) == 1.5);
+    assert_true(pw_busbw_factor(PW_FACTOR_AG, 4) == 0.75);
+    assert_true(pw_busbw_factor(PW_FACTOR_ONE, 4) == 1);
+    assert_true(pw_busbw_factor(PW_FACTOR_NO, 4) == 0);
+    assert_true(pw_busbw_factor(PW_FACTOR_AR, 1) == 0); /* nothing leaves the rank */
+    assert_true(pw_busbw_factor(PW_FACTOR_AR, 0) == 0);
+    assert_true(pw_busbw_factor(PW_FACTOR_AG, -3) == 0);
+    assert_true(pw_algbw(1000, 2000) == 5e8); /* 1000 B in 2 us */
+    assert_true(pw_algbw(0, 2000) == 0);
+    assert_true(pw_algbw(1000, 0) == 0);
+    assert_true(pw_algbw(-1, 5) == 0);
+}
+
+static void test_size_class(void **state)
+{
+    (void)state;
+    assert_int_equal(pw_size_class(-1), 0);
+    assert_int_equal(pw_size_class(0), 0);
+    assert_int_equal(pw_size_class(1), 1);
+    assert_int_equal(pw_size_class(2), 3);
+    assert_int_equal(pw_size_class(3), 3);
+    assert_int_equal(pw_size_class(4), 7);
+    assert_int_equal(pw_size_class(1023), 1023);
+    assert_int_equal(pw_size_class(1024), 2047);
+    assert_true(pw_size_class(INT64_MAX) == INT64_MAX);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sort),
+        cmocka_unit_test(test_median),
+        cmocka_unit_test(test_quantile),
+        cmocka_unit_test(test_binomial_tail),
+        cmocka_unit_test(test_union),
+        cmocka_unit_test(test_within),
+        cmocka_unit_test(test_intervals_by_counting),
+        cmocka_unit_test(test_bandwidth),
+        cmocka_unit_test(test_size_class),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

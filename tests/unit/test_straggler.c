@@ -1,0 +1,397 @@
+/* Stragglers in matrices made by hand: who is found, where, since when and at what cost. */
+#include "unit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/straggler.h"
+
+#define MS INT64_C(1000000)
+
+enum { MOST = 16 };
+
+struct job {
+    struct pw_straggler_input in;
+    int64_t *own, *total, *phase, *error;
+    void *scratch;
+    struct pw_straggler_found found[MOST];
+    size_t count;
+};
+
+/* Own work of 100 ms (half of it forward, half backward) with noise of `sigma_ns`; steps of 120 ms;
+ * clocks within 1 us. */
+static struct job *create(size_t nsteps, size_t nranks, double sigma_ns, uint64_t seed)
+{
+    struct job *j = calloc(1, sizeof(*j));
+    size_t n = nsteps * nranks;
+    j->own = calloc(n, 8);
+    j->total = calloc(n, 8);
+    j->phase = calloc(n * PW_PHASES, 8);
+    j->error = calloc(nranks, 8);
+    j->scratch = malloc(pw_straggler_scratch(nsteps, nranks)); /* no byte more: asan looks */
+    for (size_t i = 0; i < n; i++) {
+        j->own[i] = 100 * MS + (int64_t)(sigma_ns * unit_normal(&seed));
+        j->total[i] = 120 * MS;
+        j->phase[i * PW_PHASES + 1] = j->own[i] / 2;
+        j->phase[i * PW_PHASES + 2] = j->own[i] - j->own[i] / 2;
+    }
+    for (size_t r = 0; r < nranks; r++)
+        j->error[r] = 1000;
+    j->in = (struct pw_straggler_input){nsteps, nranks, j->own, j->total, j->phase, j->error};
+    return j;
+}
+
+static void destroy(struct job *j)
+{
+    free(j->own);
+    free(j->total);
+    free(j->phase);
+    free(j->error);
+    free(j->scratch);
+    free(j);
+}
+
+static size_t find(struct job *j)
+{
+    memset(j->scratch, 0xa5, pw_straggler_scratch(j->in.nsteps, j->in.nranks));
+    j->count = pw_straggler_find(&j->in, j->scratch, j->found, MOST);
+    return j->count;
+}
+
+/* Makes `rank` slower in steps first..last, in one phase (index into the phase columns). */
+static void slow(struct job *j, size_t rank, size_t first, size_t last, int64_t ns, int phase)
+{
+    for (size_t s = first; s <= last; s++) {
+        j->own[s * j->in.nranks + rank] += ns;
+        j->phase[(s * j->in.nranks + rank) * PW_PHASES + (size_t)phase] += ns;
+    }
+}
+
+static void test_nothing_wrong(void **state)
+{
+    (void)state;
+    struct job *j = create(50, 8, 1e6, 1);
+    assert_int_equal(find(j), 0);
+    destroy(j);
+    j = create(50, 8, 0, 1); /* no noise at all */
+    assert_int_equal(find(j), 0);
+    destroy(j);
+}
+
+static void test_too_little(void **state)
+{
+    (void)state;
+    struct job *j = create(50, 8, 1e6, 2);
+    slow(j, 3, 0, 49, 30 * MS, 1);
+    assert_int_equal(find(j), 1);
+    j->in.nsteps = 2;
+    assert_int_equal(find(j), 0);
+    j->in.nsteps = 0;
+    assert_int_equal(find(j), 0);
+    destroy(j);
+    j = create(50, 1, 1e6, 2);
+    assert_int_equal(find(j), 0);
+    destroy(j);
+}
+
+static void test_persistent(void **state)
+{
+    (void)state;
+    struct job *j = create(50, 8, 1e6, 3);
+    slow(j, 5, 0, 49, 20 * MS, 2);
+    assert_int_equal(find(j), 1);
+    const struct pw_straggler_found *f = &j->found[0];
+    assert_int_equal(f->rank, 5);
+    assert_int_equal(f->kind, PW_STRAGGLER_PERSISTENT);
+    assert_int_equal(f->first, 0);
+    assert_int_equal(f->last, 49);
+    assert_int_equal(f->hits, 50);
+    assert_in_range(f->excess_ns, 19 * MS, 21 * MS);
+    assert_true(fabs(f->slowdown - 20.0 / 120) < 0.01); /* of steps of 120 ms */
+    assert_int_equal(f->phase, PW_PHASE_BACKWARD);
+    assert_true(f->confidence > 0.999 && f->confidence <= 1);
+    /* 50 times 20 ms less how far the longest of the other seven is above its median: of seven
+     * normal values 1.35 sigma. */
+    assert_in_range(f->gain_ns, 50 * 18 * MS, 50 * 19 * MS + 10 * MS);
+    destroy(j);
+}
+
+static void test_without_noise(void **state)
+{
+    (void)state;
+    struct job *j = create(10, 4, 0, 1);
+    slow(j, 0, 0, 9, 10 * MS, 0);
+    assert_int_equal(find(j), 1);
+    assert_int_equal(j->found[0].rank, 0);
+    assert_int_equal(j->found[0].excess_ns, 10 * MS);
+    assert_int_equal(j->found[0].gain_ns, 100 * MS);
+    assert_true(fabs(j->found[0].slowdown - 10.0 / 120) < 1e-12);
+    assert_int_equal(j->found[0].phase, PW_PHASE_DATA);
+    destroy(j);
+}
+
+static void test_window(void **state)
+{
+    (void)state;
+    struct job *j = create(60, 8, 1e6, 4);
+    slow(j, 2, 20, 40, 3 * MS, 1); /* 3 sigma: hidden in any single step */
+    assert_int_equal(find(j), 1);
+    const struct pw_straggler_found *f = &j->found[0];
+    assert_int_equal(f->rank, 2);
+    assert_int_equal(f->kind, PW_STRAGGLER_INTERMITTENT);
+    assert_in_range(f->first, 18, 22);
+    assert_in_range(f->last, 38, 42);
+    assert_in_range(f->hits, 16, 25);
+    assert_in_range(f->excess_ns, 2 * MS, 4 * MS);
+    assert_int_equal(f->phase, PW_PHASE_FORWARD);
+    destroy(j);
+}
+
+static void test_comes_and_goes(void **state)
+{
+    (void)state;
+    struct job *j = create(60, 8, 1e6, 5);
+    for (size_t s = 3; s < 60; s += 10)
+        slow(j, 6, s, s, 15 * MS, 1);
+    assert_int_equal(find(j), 1);
+    assert_int_equal(j->found[0].rank, 6);
+    assert_int_equal(j->found[0].kind, PW_STRAGGLER_INTERMITTENT);
+    assert_int_equal(j->found[0].hits, 6);
+    assert_int_equal(j->found[0].first, 3);
+    assert_int_equal(j->found[0].last, 53);
+    destroy(j);
+}
+
+/* Steps that are long now and then, in noise well above 1 % of the step: the others are no hits. */
+static void test_scattered_hits_only(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 50; seed < 60; seed++) {
+        struct job *j = create(60, 8, 5e6, seed);
+        for (size_t s = 3; s < 60; s += 10)
+            slow(j, 6, s, s, 80 * MS, 1);
+        assert_int_equal(find(j), 1);
+        assert_int_equal(j->found[0].kind, PW_STRAGGLER_INTERMITTENT);
+        assert_in_range(j->found[0].hits, 6, 7); /* one by chance at most */
+        assert_in_range(j->found[0].excess_ns, 70 * MS, 90 * MS);
+        destroy(j);
+    }
+}
+
+static void test_one_long_step_is_none(void **state)
+{
+    (void)state;
+    struct job *j = create(60, 8, 1e6, 6);
+    slow(j, 6, 30, 30, 5000 * MS, 1);
+    assert_int_equal(find(j), 0);
+    destroy(j);
+}
+
+static void test_two_and_three_ranks(void **state)
+{
+    (void)state;
+    for (size_t nranks = 2; nranks <= 3; nranks++) {
+        struct job *j = create(50, nranks, 1e6, 7 + nranks);
+        assert_int_equal(find(j), 0);
+        slow(j, 1, 0, 49, 20 * MS, 1);
+        assert_int_equal(find(j), 1);
+        assert_int_equal(j->found[0].rank, 1);
+        assert_int_equal(j->found[0].hits, 50);
+        destroy(j);
+    }
+}
+
+static void test_missing_values(void **state)
+{
+    (void)state;
+    struct job *j = create(50, 8, 1e6, 11);
+    for (size_t s = 0; s < 50; s++) {
+        j->own[s * 8 + 1] = -1; /* a rank that is not there at all */
+        j->own[s * 8 + s % 8] = -1;
+        j->total[s * 8 + s % 8] = -1;
+        for (size_t p = 0; p < PW_PHASES; p++)
+            j->phase[(s * 8 + s % 8) * PW_PHASES + p] = -1;
+    }
+    assert_int_equal(find(j), 0);
+    for (size_t s = 0; s < 50; s++)
+        if (j->own[s * 8 + 4] >= 0)
+            slow(j, 4, s, s, 20 * MS, 1);
+    assert_int_equal(find(j), 1);
+    assert_int_equal(j->found[0].rank, 4);
+    assert_int_equal(j->found[0].hits, 44); /* of 50 steps s, six have s % 8 = 4 */
+    for (size_t i = 0; i < 50 * 8; i++)
+        j->own[i] = -1;
+    assert_int_equal(find(j), 0);
+    destroy(j);
+}
+
+static void test_clocks(void **state)
+{
+    (void)state;
+    struct job *j = create(50, 8, 1e6, 12);
+    slow(j, 5, 0, 49, 20 * MS, 1);
+    j->error[2] = -1; /* one clock is not aligned: nothing can be said */
+    assert_int_equal(find(j), 0);
+    j->error[2] = 5 * MS; /* 5 ms and 1 us: below the excess */
+    assert_int_equal(find(j), 1);
+    j->error[5] = 25 * MS; /* 25 + 5 ms: above it */
+    assert_int_equal(find(j), 0);
+    destroy(j);
+}
+
+static void test_below_one_percent(void **state)
+{
+    (void)state;
+    struct job *j = create(50, 8, 0, 13);
+    slow(j, 5, 0, 49, 1199 * 1000, 1); /* steps are 120 ms */
+    assert_int_equal(find(j), 0);
+    slow(j, 5, 0, 49, 2000, 1);
+    assert_int_equal(find(j), 1);
+    destroy(j);
+}
+
+static void test_two_stragglers_by_gain(void **state)
+{
+    (void)state;
+    struct job *j = create(50, 8, 1e6, 14);
+    slow(j, 1, 0, 9, 40 * MS, 1);
+    slow(j, 6, 10, 49, 30 * MS, 2);
+    assert_int_equal(find(j), 2);
+    assert_int_equal(j->found[0].rank, 6); /* 40 x 30 ms before 10 x 40 ms */
+    assert_int_equal(j->found[1].rank, 1);
+    assert_true(j->found[0].gain_ns > j->found[1].gain_ns);
+    assert_int_equal(pw_straggler_find(&j->in, j->scratch, j->found, 1), 1);
+    assert_int_equal(j->found[0].rank, 6); /* with room for one it is the worst */
+    assert_int_equal(pw_straggler_find(&j->in, j->scratch, j->found, 0), 0);
+    destroy(j);
+}
+
+/* The allreduce phase of the last to arrive has all of the transfer: it is not the cause. */
+static void test_phase_is_not_the_allreduce(void **state)
+{
+    (void)state;
+    struct job *j = create(50, 8, 1e6, 15);
+    slow(j, 5, 0, 49, 12 * MS, 3);
+    slow(j, 5, 0, 49, 8 * MS, 4);
+    assert_int_equal(find(j), 1);
+    assert_int_equal(j->found[0].phase, PW_PHASE_OPTIMIZER); /* 8 of 20 ms: more than a quarter */
+    destroy(j);
+    j = create(50, 8, 1e6, 15);
+    slow(j, 5, 0, 49, 20 * MS, 3);
+    assert_int_equal(find(j), 1);
+    assert_int_equal(j->found[0].phase, PW_PHASE_ALLREDUCE);
+    destroy(j);
+}
+
+static void test_phase_unknown(void **state)
+{
+    (void)state;
+    struct job *j = create(50, 8, 1e6, 16);
+    slow(j, 5, 0, 49, 20 * MS, 1);
+    for (size_t i = 0; i < 50 * 8 * PW_PHASES; i++)
+        j->phase[i] = -1;
+    assert_int_equal(find(j), 1);
+    assert_int_equal(j->found[0].phase, PW_PHASE_NONE);
+    destroy(j);
+}
+
+/*            rank 0  1   2   3    median of the others of rank 0    step falls to
+ * step 0       30   10  12  14        12                            max(14, 12) = 14: gain 16
+ * step 1       10   20  12  14        rank 0 is not the longest:                   gain  0
+ * step 2       20   20  12  14        tied, the other one stays:                   gain  0
+ * step 3       30    -  12   -        12                            12:            gain 18
+ * step 4        -   10  12  14        not known:                                   gain  0 */
+static void test_gain_by_hand(void **state)
+{
+    (void)state;
+    const int64_t own[] = {30, 10, 12, 14, 10, 20, 12, 14, 20, 20,
+                           12, 14, 30, -1, 12, -1, -1, 10, 12, 14};
+    const struct pw_straggler_input in = {.nsteps = 5, .nranks = 4, .own_ns = own};
+    int64_t scratch[5];
+    assert_int_equal(pw_straggler_gain(&in, 0, scratch), 16 + 18);
+    /* Rank 1: step 1 falls from 20 to 14, steps 0, 2, 3 do not, step 4 is not its own. */
+    assert_int_equal(pw_straggler_gain(&in, 1, scratch), 6);
+    assert_int_equal(pw_straggler_gain(&in, 2, scratch), 0);
+    /* Rank 3 is the longest of step 4: falls from 14 to max(12, median(10, 12) = 11) = 12. */
+    assert_int_equal(pw_straggler_gain(&in, 3, scratch), 2);
+}
+
+/* Noise with a heavy tail: log-normal, and one value in 50 three to ten times further out. */
+static double heavy(uint64_t *seed)
+{
+    double value = exp(0.5 * unit_normal(seed)) - 1.0;
+    if (unit_uniform(seed) < 0.02)
+        value += 3 + 7 * unit_uniform(seed);
+    return value;
+}
+
+static struct job *create_heavy(uint64_t seed)
+{
+    struct job *j = create(50, 8, 0, 1);
+    for (size_t i = 0; i < 50 * 8; i++)
+        j->own[i] += (int64_t)(1e6 * heavy(&seed));
+    return j;
+}
+
+static void test_battery_without_fault(void **state)
+{
+    (void)state;
+    int accused_heavy = 0, accused_normal = 0;
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        struct job *j = create_heavy(seed * 7919);
+        accused_heavy += find(j) > 0;
+        destroy(j);
+        j = create(50, 8, 2e6, seed * 104729);
+        accused_normal += find(j) > 0;
+        destroy(j);
+    }
+    print_message("accused of 200: %d (normal), %d (heavy tails)\n", accused_normal, accused_heavy);
+    assert_in_range(accused_normal, 0, 1);
+    /* Both tests take noise to be normal. Here one in six jobs is accused: no goal, but a bound
+     * against its getting worse. */
+    assert_in_range(accused_heavy, 0, 40);
+}
+
+static void test_battery_with_fault(void **state)
+{
+    (void)state;
+    int found = 0;
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        uint64_t random = seed * 15485863;
+        struct job *j = create(50, 8, 2e6, random);
+        size_t rank = unit_random(&random) % 8, length = 10 + unit_random(&random) % 20;
+        size_t first = unit_random(&random) % (50 - length);
+        slow(j, rank, first, first + length - 1, 6 * MS, 1); /* 3 sigma */
+        find(j);
+        found += j->count > 0 && j->found[0].rank == rank;
+        destroy(j);
+    }
+    print_message("found of 200: %d\n", found);
+    assert_in_range(found, 194, 200);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nothing_wrong),
+        cmocka_unit_test(test_too_little),
+        cmocka_unit_test(test_persistent),
+        cmocka_unit_test(test_without_noise),
+        cmocka_unit_test(test_window),
+        cmocka_unit_test(test_comes_and_goes),
+        cmocka_unit_test(test_scattered_hits_only),
+        cmocka_unit_test(test_one_long_step_is_none),
+        cmocka_unit_test(test_two_and_three_ranks),
+        cmocka_unit_test(test_missing_values),
+        cmocka_unit_test(test_clocks),
+        cmocka_unit_test(test_below_one_percent),
+        cmocka_unit_test(test_two_stragglers_by_gain),
+        cmocka_unit_test(test_phase_is_not_the_allreduce),
+        cmocka_unit_test(test_phase_unknown),
+        cmocka_unit_test(test_gain_by_hand),
+        cmocka_unit_test(test_battery_without_fault),
+        cmocka_unit_test(test_battery_with_fault),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
