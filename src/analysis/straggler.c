@@ -13,6 +13,8 @@
  * for. */
 #define LEAST_EFFECT 1.5
 #define CLIP 4.0
+/* What was seen k times in n may happen in about (k + 3) / n. */
+#define RULE_OF_THREE 3
 
 size_t pw_straggler_scratch(size_t nsteps, size_t nranks)
 {
@@ -29,17 +31,22 @@ static void count_hits(struct pw_excess *w)
     }
 }
 
-/* How often a rank that is like the others has a step beyond 3 sigma: their median rate, so that a
- * second straggler does not hide the first, and never below what a normal distribution would give.
- */
-static double chance_of_hit(struct pw_excess *w)
+/* How often a rank that is like the others has a step beyond 3 sigma: the rate of the other ranks
+ * but the worst, so that a second straggler does not hide the first; never below what a normal
+ * distribution would give. */
+static double chance_of_hit(const struct pw_excess *w, size_t rank)
 {
     const size_t n = w->in->nranks;
-    for (size_t r = 0; r < n; r++)
-        w->values[r] = w->rank_hits[r];
-    double rate = (double)pw_median_i64(w->values, n) / (double)w->in->nsteps;
-    double least = CHANCE_OF_HIT + 1.0 / (double)(w->in->nsteps * n + 1);
-    return rate > least ? rate : least;
+    int64_t sum = 0, most = 0;
+    for (size_t r = 0; r < n; r++) {
+        if (r == rank)
+            continue;
+        sum += w->rank_hits[r];
+        most = w->rank_hits[r] > most ? w->rank_hits[r] : most;
+    }
+    int64_t hits = n > 3 ? sum - most : sum;
+    int64_t seen = (int64_t)(w->in->nsteps * (n > 3 ? n - 2 : n - 1));
+    return CHANCE_OF_HIT + (double)(hits + RULE_OF_THREE) / (double)(seen + RULE_OF_THREE);
 }
 
 static double clipped(double z)
@@ -82,8 +89,8 @@ static int64_t window_median(struct pw_excess *w, size_t rank, size_t first, siz
     return n ? pw_median_i64(w->others, n) : 0;
 }
 
-/* How often the other ranks are above `level`: what chance does, whatever its distribution. Never
- * taken to be less than once in all the steps seen. */
+/* How often the other ranks are above `level`: what chance does, whatever its distribution. A rate
+ * that was never seen may still be 3 in n (its 95 % bound). */
 static double rate_of_others(const struct pw_excess *w, size_t rank, int64_t level)
 {
     int64_t above = 0, seen = 0;
@@ -95,7 +102,7 @@ static double rate_of_others(const struct pw_excess *w, size_t rank, int64_t lev
             seen++;
             above += excess > level;
         }
-    return (double)(above + 1) / (double)(seen + 1);
+    return (double)(above + RULE_OF_THREE) / (double)(seen + RULE_OF_THREE);
 }
 
 static int64_t count_above(const struct pw_excess *w, size_t rank, size_t first, size_t last,
@@ -146,7 +153,7 @@ static void span_hits(const struct pw_excess *w, size_t rank, int64_t clock,
 }
 
 /* Fills rank, window and confidence; 0 when the rank is no straggler. */
-static int judge(struct pw_excess *w, size_t rank, double chance, struct pw_straggler_found *out)
+static int judge(struct pw_excess *w, size_t rank, struct pw_straggler_found *out)
 {
     int64_t steps = (int64_t)w->in->nsteps, hits = w->rank_hits[rank];
     *out = (struct pw_straggler_found){.rank = rank};
@@ -155,7 +162,7 @@ static int judge(struct pw_excess *w, size_t rank, double chance, struct pw_stra
         out->confidence = 1 - windowed;
         return 1;
     }
-    double single = pw_binomial_tail(steps, hits, chance) * (double)w->in->nranks;
+    double single = pw_binomial_tail(steps, hits, chance_of_hit(w, rank)) * (double)w->in->nranks;
     if (hits < LEAST_HITS || single >= SIGNIFICANCE)
         return 0;
     out->confidence = 1 - single;
@@ -286,10 +293,9 @@ size_t pw_straggler_find(const struct pw_straggler_input *in, void *scratch,
         return 0;
     pw_excess_compute(&w, in, scratch);
     count_hits(&w);
-    double chance = chance_of_hit(&w);
     for (size_t r = 0; r < in->nranks; r++) {
         struct pw_straggler_found found;
-        if (!judge(&w, r, chance, &found))
+        if (!judge(&w, r, &found))
             continue;
         measure(&w, &found);
         if (found.hits >= LEAST_HITS && is_own_doing(&found))

@@ -28,8 +28,9 @@ static struct pw_instance one(int32_t rank, int64_t enter, int64_t leave)
 
 static struct pw_instance join(struct pw_instance a, struct pw_instance b)
 {
-    pw_instance_join(&a, &b);
-    return a;
+    struct pw_instance joined = a;
+    pw_instance_join(&joined, &b);
+    return joined;
 }
 
 static void assert_same(const struct pw_instance *a, const struct pw_instance *b)
