@@ -168,7 +168,8 @@ static int can_profile(struct run *run)
                  "is built against %.100s, not Open MPI, and cannot be profiled", library);
         break;
     case PW_PROGRAM_OTHER_ARCH:
-        snprintf(problem, sizeof(problem), "is not a 64-bit program and cannot be profiled");
+        snprintf(problem, sizeof(problem),
+                 "is a program for another machine or word size and cannot be profiled");
         break;
     default:
         break;

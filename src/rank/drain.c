@@ -133,7 +133,9 @@ static int64_t empty_ring(struct pw_drain *drain, struct ring *ring)
     const struct pw_record *records = pw_ring_records(ring->shared);
     int64_t count = (int64_t)(head - ring->tail);
     while (ring->tail != head) {
-        handle(drain, ring, &records[ring->tail & (capacity - 1)]);
+        /* A copy: what was checked must be what is used, whoever writes this memory. */
+        const struct pw_record record = records[ring->tail & (capacity - 1)];
+        handle(drain, ring, &record);
         ring->tail++;
         /* Given back in pieces, so that a full ring's producer can go on early. */
         if ((ring->tail & 1023) == 0)
