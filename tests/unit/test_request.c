@@ -33,7 +33,7 @@ static void add(uint64_t number, uint16_t op)
 /* 1 when the entry is there, whole, and no longer there afterwards. */
 static int take(uint64_t number)
 {
-    struct pw_mpi_request *entry = pw_mpi_request_take(handle_of(number), 0);
+    struct pw_mpi_request *entry = pw_mpi_request_take(handle_of(number), 0, UINT64_MAX);
     int right =
         entry && entry->handle == handle_of(number) && entry->record.start == (number ^ 0x5555);
     if (entry)
@@ -44,7 +44,7 @@ static int take(uint64_t number)
 static void test_empty(void **state)
 {
     (void)state;
-    assert_null(pw_mpi_request_take(handle_of(0x1000), 0));
+    assert_null(pw_mpi_request_take(handle_of(0x1000), 0, UINT64_MAX));
     assert_int_equal(pw_mpi_request_receives(), 0);
 }
 
@@ -64,22 +64,34 @@ static void test_receives(void **state)
     assert_false(take(0x20));
 }
 
-/* The library may give a handle out again after a completion that we did not see. */
+/* The library may give a handle out again before, or without, our having seen its completion. */
 static void test_reused_handle(void **state)
 {
     (void)state;
-    struct pw_mpi_request request = {.handle = handle_of(0x40)};
-    request.record.op = PW_OP_Irecv;
-    request.record.stack = 1;
-    assert_int_equal(pw_mpi_request_add(&request, 0), 0);
-    request.record.op = PW_OP_Isend;
-    request.record.stack = 2;
-    assert_int_equal(pw_mpi_request_add(&request, 0), 0);
-    struct pw_mpi_request *entry = pw_mpi_request_take(handle_of(0x40), 0);
+    const MPI_Request handle = handle_of(0x40);
+    struct pw_mpi_request *entry;
+    for (uint32_t i = 1; i <= 1000; i++) {
+        struct pw_mpi_request request = {.handle = handle};
+        request.record.op = PW_OP_Irecv;
+        request.record.end = 10 * i; /* when it had begun */
+        request.record.stack = i;
+        assert_int_equal(pw_mpi_request_add(&request, 0), 0);
+    }
+    entry = pw_mpi_request_take(handle, 0, 9985); /* of a Wait entered before 999 and 1000 began */
     assert_non_null(entry);
-    assert_int_equal(entry->record.stack, 2);
+    assert_int_equal(entry->record.stack, 998);
     pw_mpi_request_free(entry);
-    assert_null(pw_mpi_request_take(handle_of(0x40), 0)); /* replaced, not hidden */
+    entry = pw_mpi_request_take(handle, 0, UINT64_MAX);
+    assert_non_null(entry);
+    assert_int_equal(entry->record.stack, 1000); /* the newest */
+    pw_mpi_request_free(entry);
+    assert_null(pw_mpi_request_take(handle, 0, 5));
+    int left = 0;
+    while ((entry = pw_mpi_request_take(handle, 0, UINT64_MAX))) {
+        left++;
+        pw_mpi_request_free(entry);
+    }
+    assert_in_range(left, 1, 100); /* what nobody can still mean was dropped, and is not counted */
     assert_int_equal(pw_mpi_request_receives(), 0);
 }
 
@@ -98,12 +110,12 @@ static void test_shared_handle(void **state)
         assert_int_equal(pw_mpi_request_add(&request, threads[i]), 0);
     }
     for (int i = 0; i < 5; i++) {
-        struct pw_mpi_request *entry = pw_mpi_request_take(shared, taken_by[i]);
+        struct pw_mpi_request *entry = pw_mpi_request_take(shared, taken_by[i], UINT64_MAX);
         assert_non_null(entry);
         assert_int_equal(entry->record.stack, expected[i]);
         pw_mpi_request_free(entry);
     }
-    assert_null(pw_mpi_request_take(shared, 1));
+    assert_null(pw_mpi_request_take(shared, 1, UINT64_MAX));
     pw_mpi_handles.request_empty = NULL;
 }
 
@@ -119,7 +131,7 @@ static void test_persistent(void **state)
     assert_ptr_equal(pw_mpi_request_find(handle_of(0x70)), pw_mpi_request_find(handle_of(0x70)));
     assert_null(pw_mpi_request_find(handle_of(0x80))); /* it is none */
     assert_true(take(0x80));
-    struct pw_mpi_request *entry = pw_mpi_request_take(handle_of(0x70), 0);
+    struct pw_mpi_request *entry = pw_mpi_request_take(handle_of(0x70), 0, UINT64_MAX);
     assert_non_null(entry);
     pw_mpi_request_free(entry);
     assert_int_equal(pw_mpi_request_persistents(), 0);

@@ -214,7 +214,8 @@ void pw_mpi_after_MPROBE(struct pw_mpi_call *c, int rc)
 /* The communicator that the message was probed on, or MPI_COMM_NULL. */
 static MPI_Comm take_message(const struct pw_mpi_call *c)
 {
-    struct pw_mpi_request *message = pw_mpi_request_take((MPI_Request)c->message, c->thread->index);
+    struct pw_mpi_request *message =
+        pw_mpi_request_take((MPI_Request)c->message, c->thread->index, c->start);
     MPI_Comm comm = message ? message->comm : pw_mpi_handles.comm_null;
     if (message)
         pw_mpi_request_free(message);

@@ -214,10 +214,11 @@ void pw_mpi_comm_add(struct pw_thread *thread, MPI_Comm handle, MPI_Comm parent)
     if (handle == pw_mpi_handles.comm_null)
         return;
     pw_mpi_lock(&comms.lock);
+    /* The two sides of an intercommunicator know it by two uids: none can be a common parent. */
     const struct pw_mpi_comm *from = lookup(parent);
     struct pw_mpi_comm *comm = lookup(handle) ? NULL : take_entry();
     int32_t *local = NULL;
-    if (comm && describe(comm, handle, from ? from->uid : 0, &local) == 0) {
+    if (comm && describe(comm, handle, from && !from->inter ? from->uid : 0, &local) == 0) {
         enter(comm);
     } else {
         give_back(comm);

@@ -121,7 +121,7 @@ static struct pw_mpi_request *take_done(const struct pw_mpi_call *c, int rc, int
         return NULL;
     MPI_Request now = c->requests ? c->requests[i] : pw_pmpi.Request_f2c(c->requests_f[i]);
     if (now == pw_mpi_handles.request_null)
-        return pw_mpi_request_take(before, c->thread->index);
+        return pw_mpi_request_take(before, c->thread->index, c->start);
     struct pw_mpi_request *persistent = pw_mpi_request_find(before);
     return persistent && persistent->active && says_done(c, rc, i) ? persistent : NULL;
 }
@@ -206,9 +206,10 @@ void pw_mpi_after_WAIT_SOME(struct pw_mpi_call *c, int rc)
 
 void pw_mpi_after_REQUEST_FREE(struct pw_mpi_call *c, int rc)
 {
-    struct pw_mpi_request *request = rc == MPI_SUCCESS && c->nrequests
-                                         ? pw_mpi_request_take(c->saved[0], c->thread->index)
-                                         : NULL;
+    struct pw_mpi_request *request =
+        rc == MPI_SUCCESS && c->nrequests
+            ? pw_mpi_request_take(c->saved[0], c->thread->index, c->start)
+            : NULL;
     if (!request)
         return;
     if (!request->persistent || request->active) {

@@ -9,7 +9,7 @@
 #include "core/ops.h"
 #include "rank/arena.h"
 
-enum { FIRST_BUCKETS = 1024, SEGMENTS = 20, CHUNK_ENTRIES = 256, LINES = 16 };
+enum { FIRST_BUCKETS = 1024, SEGMENTS = 20, CHUNK_ENTRIES = 256, MOST_ALIKE = 4, LINES = 16 };
 
 struct line {
     struct pw_mpi_request *first, *last;
@@ -150,31 +150,44 @@ static struct pw_mpi_request *take_shared(uint32_t thread)
     return entry;
 }
 
-static struct pw_mpi_request *take_hashed(MPI_Request handle)
+static struct pw_mpi_request *unlink_entry(struct pw_mpi_request **link)
+{
+    struct pw_mpi_request *entry = *link;
+    *link = entry->next;
+    table.count--;
+    return entry;
+}
+
+/* The newest of the handle that had begun by `before`: while the call that completes an operation
+ * returns, MPI may give its handle to another thread's new one. */
+static struct pw_mpi_request *take_hashed(MPI_Request handle, uint64_t before)
 {
     if (table.buckets == 0)
         return NULL;
     struct pw_mpi_request **link = bucket_of(handle);
-    while (*link && (*link)->handle != handle)
+    while (*link && ((*link)->handle != handle || (*link)->record.end > before))
         link = &(*link)->next;
-    struct pw_mpi_request *entry = *link;
-    if (entry) {
-        *link = entry->next;
-        table.count--;
-    }
-    return entry;
+    return *link ? unlink_entry(link) : NULL;
 }
 
-/* An older entry of the handle is of an operation whose end was not seen: MPI has reused its
- * number. */
+/* Few threads can be between the end of an operation and its removal: what is older than that is of
+ * an operation whose end was not seen. */
+static void drop_stale(MPI_Request handle)
+{
+    int alike = 0;
+    for (struct pw_mpi_request **link = bucket_of(handle); *link; link = &(*link)->next)
+        if ((*link)->handle == handle && ++alike == MOST_ALIKE) {
+            struct pw_mpi_request *stale = unlink_entry(link);
+            count_entry(stale, -1);
+            stale->next = table.unused;
+            table.unused = stale;
+            return;
+        }
+}
+
 static void enter_hashed(struct pw_mpi_request *entry)
 {
-    struct pw_mpi_request *stale = take_hashed(entry->handle);
-    if (stale) {
-        count_entry(stale, -1);
-        stale->next = table.unused;
-        table.unused = stale;
-    }
+    drop_stale(entry->handle);
     struct pw_mpi_request **bucket = bucket_of(entry->handle);
     entry->next = *bucket;
     *bucket = entry;
@@ -198,10 +211,11 @@ int pw_mpi_request_add(const struct pw_mpi_request *request, uint32_t thread)
     return entry ? 0 : -ENOMEM;
 }
 
-struct pw_mpi_request *pw_mpi_request_take(MPI_Request handle, uint32_t thread)
+struct pw_mpi_request *pw_mpi_request_take(MPI_Request handle, uint32_t thread, uint64_t before)
 {
     pw_mpi_lock(&table.lock);
-    struct pw_mpi_request *entry = is_shared(handle) ? take_shared(thread) : take_hashed(handle);
+    struct pw_mpi_request *entry =
+        is_shared(handle) ? take_shared(thread) : take_hashed(handle, before);
     if (entry)
         count_entry(entry, -1);
     pw_mpi_unlock(&table.lock);

@@ -20,14 +20,15 @@ struct pw_mpi_request {
 };
 
 /* Enters a copy of `request` under its handle, begun by thread number `thread`. -ENOMEM when memory
- * is short: the operation is then not recorded. A handle that is already there (a freed request's
- * number, reused) replaces the older entry. */
+ * is short: the operation is then not recorded. A handle that is already there (MPI has
+ * reused its number) hides the older entries; of very many the oldest is dropped. */
 int pw_mpi_request_add(const struct pw_mpi_request *request, uint32_t thread);
 
 /* Removes and returns the entry of `handle`, or NULL. Of a handle that many operations share (Open
- * MPI gives small sends one) it is the oldest that `thread` began, else of another thread. It is
+ * MPI gives small sends one) it is the oldest that `thread` began, else of another thread; of any
+ * other, the newest that had begun by `before` (ticks), when the completing call was entered. It is
  * the caller's until pw_mpi_request_free(). */
-struct pw_mpi_request *pw_mpi_request_take(MPI_Request handle, uint32_t thread);
+struct pw_mpi_request *pw_mpi_request_take(MPI_Request handle, uint32_t thread, uint64_t before);
 
 void pw_mpi_request_free(struct pw_mpi_request *request);
 

@@ -1,0 +1,57 @@
+/* What a capture program says that it did: one line per operation that the rank file must hold, in
+ * the order in which the operations of a thread ended. test_capture.py compares.
+ *
+ *     op THREAD NAME COMM SENT RECV PEER TAG FLAGS SEQ LEVEL
+ *     comm LABEL SIZE RANK NAME MEMBER,MEMBER,...
+ *
+ * PEER and TAG may be "any": not compared. LEVEL is the lowest --level that records the line. */
+#ifndef PW_TEST_EXPECT_H
+#define PW_TEST_EXPECT_H
+
+#include <mpi.h>
+
+/* As in the rank file. */
+enum { RECV_PART = 2, NONBLOCKING = 4, CANCELLED = 8, FREED = 16, ROOT = 64 };
+enum { PEER_ANY = -100, TAG_ANY = -100 };
+
+/* A communicator under a name that is the same on all its ranks, and nowhere else. */
+struct place {
+    MPI_Comm comm;
+    char label[32];
+    int n, me;        /* size and rank */
+    int world[64];    /* world rank of each member, or of each remote one */
+    long collectives; /* so far */
+};
+
+/* Opens PREFIX-RANK; call after MPI_Init. */
+void expect_begin(const char *prefix);
+void expect_end(void);
+
+/* Lines of the calling thread are of `label` from now on; "main" before. */
+void expect_thread(const char *label);
+
+/* Describes `comm`; `name` is what the rank file calls it. */
+void expect_place(struct place *place, MPI_Comm comm, const char *label, const char *name);
+
+/* The same for an intercommunicator: members are ours, `world` is theirs. */
+void expect_interplace(struct place *place, MPI_Comm comm, const char *label);
+
+/* `comm` is "-" where an operation has none. */
+void expect_op(const char *op, const char *comm, long sent, long received, int peer, int tag,
+               int flags, long seq, int level);
+
+/* A collective: the next of its communicator. `root` -1: not rooted. */
+void expect_collective(struct place *place, const char *op, int root, long sent, long received,
+                       int flags);
+
+/* Point-to-point with rank `peer` of the communicator, or MPI_PROC_NULL. */
+void expect_message(const struct place *place, const char *op, long sent, long received, int peer,
+                    int tag, int flags);
+
+/* A Wait or Test that completed `n` operations. */
+void expect_wait(const char *op, int n);
+
+/* Ends the program with a message unless `ok`. */
+void expect_true(int ok, const char *what);
+
+#endif

@@ -1,0 +1,19 @@
+! Point-to-point and collective operations through `use mpi_f08`; test_capture.py compares what it
+! says that it did with what was recorded.
+program capture_usempi_f08
+  use mpi_f08
+  implicit none
+  integer, parameter :: most = 64
+  type(MPI_Request) :: requests(6)
+  type(MPI_Comm) :: made
+  type(MPI_Datatype) :: strided, types(most)
+  type(MPI_Status) :: status, statuses(6)
+  integer :: me, n, right, left, ierr, provided, out, i, round, done, count, total
+  integer :: collectives = 0
+  integer :: a(200), b(3000), counts(most), displs(most), indices(6)
+  double precision :: d(5) = 0
+  logical :: flag
+  character(len=4000) :: prefix, path
+
+  include 'fortran_body.inc'
+end program capture_usempi_f08

@@ -1,0 +1,161 @@
+"""What the tests of this folder share: running programs under profwrap, reading files, and cases.
+
+A test script is a set of functions marked @case. `SCRIPT --list` names them, `SCRIPT NAME...` runs
+some, `SCRIPT` all; exit 0, 1, or 77 when all that was asked for was skipped. Where things are comes
+from the environment: MPITEST_PROFWRAP, MPITEST_TRAIN, MPITEST_PROGRAMS, MPITEST_MPIEXEC.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import traceback
+
+SKIP = 77
+PATIENCE_S = 90
+CASES = {}
+
+
+class Skipped(Exception):
+    pass
+
+
+def case(function):
+    CASES[function.__name__.replace("_", "-")] = function
+    return function
+
+
+def check(truth, *what):
+    if not truth:
+        raise AssertionError(" ".join(str(part) for part in what))
+
+
+def equal(found, wanted, what):
+    check(found == wanted, what, "is\n ", repr(found), "\nbut should be\n ", repr(wanted))
+
+
+def place(name):
+    value = os.environ.get("MPITEST_" + name)
+    if not value:
+        sys.exit(f"MPITEST_{name} is not set; run this through ctest")
+    return value
+
+
+def program(name):
+    path = os.path.join(place("PROGRAMS"), name)
+    if not os.path.exists(path):
+        raise Skipped(f"{name} was not built")
+    return path
+
+
+def profwrap(*arguments):
+    return [place("PROFWRAP"), *arguments]
+
+
+def mpirun(n, *command):
+    return [place("MPIEXEC"), "-np", str(n), *map(str, command)]
+
+
+def environment(**more):
+    """Ours, less what would change what is tested, plus what Open MPI wants of small machines."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("PROFWRAP_", "OMPI_COMM_"))}
+    env["OMPI_MCA_rmaps_base_oversubscribe"] = "1"
+    if os.geteuid() == 0:
+        env["OMPI_ALLOW_RUN_AS_ROOT"] = env["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
+    env.update(more)
+    return env
+
+
+def run(command, status=0, timeout=PATIENCE_S, env=None, **more):
+    """Runs to the end; fails when the status is another. status None: any."""
+    done = subprocess.run(
+        list(map(str, command)),
+        capture_output=True,
+        timeout=timeout,
+        env=environment(**(env or {})),
+        **more,
+    )
+    if status is not None and done.returncode != status:
+        print("command:", *command)
+        print("stdout:", done.stdout.decode(errors="replace")[-4000:])
+        print("stderr:", done.stderr.decode(errors="replace")[-4000:])
+        check(False, "exit status", done.returncode, "instead of", status)
+    return done
+
+
+def lines(output):
+    return output.decode(errors="replace").splitlines()
+
+
+def h5py():
+    try:
+        import h5py as module
+    except ImportError:
+        raise Skipped("this Python has no h5py") from None
+    return module
+
+
+def rank_path(folder, rank):
+    return os.path.join(folder, f"rank-{rank:05d}.h5")
+
+
+def open_rank(folder, rank=0):
+    path = rank_path(folder, rank)
+    check(os.path.exists(path), "no", path, "among", os.listdir(folder))
+    return h5py().File(path, "r")
+
+
+def open_complete(folder, rank=0):
+    """A rank file that its collector closed in order, and that lost nothing."""
+    file = open_rank(folder, rank)
+    equal(int(file.attrs["complete"]), 1, "complete")
+    equal(int(file.attrs["dropped_events"]), 0, "dropped_events")
+    return file
+
+
+def enum_names(dataset, field):
+    """The field of every row, by name."""
+    names = {v: k for k, v in h5py().check_enum_dtype(dataset.dtype[field]).items()}
+    return [names[int(value)] for value in dataset[field]]
+
+
+def texts(file):
+    return [t.decode() if isinstance(t, bytes) else t for t in file["strings"][:]]
+
+
+def operations(file):
+    return enum_names(file["events/comm"], "op")
+
+
+def range_names(file):
+    names = texts(file)
+    return [names[int(i)] for i in file["events/range"]["name"]]
+
+
+def run_case(name):
+    folder = tempfile.mkdtemp(prefix="pwtest-")
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        CASES[name]()
+        print(f"{name}: passed")
+        return 0
+    except Skipped as reason:
+        print(f"{name}: skipped: {reason}")
+        return SKIP
+    except Exception:
+        traceback.print_exc(file=sys.stdout)
+        print(f"{name}: FAILED")
+        return 1
+    finally:
+        os.chdir(before)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def main(arguments):
+    if arguments == ["--list"]:
+        print(*CASES, sep="\n")
+        return 0
+    results = [run_case(name) for name in arguments or CASES]
+    return 1 if 1 in results else SKIP if set(results) == {SKIP} else 0

@@ -1,0 +1,200 @@
+"""What cannot work: one clear line on standard error and the status that a shell would give, or the
+program runs all the same."""
+
+import os
+import re
+import subprocess
+import sys
+
+import harness as h
+
+
+def said(done):
+    return [line for line in h.lines(done.stderr) if line.startswith("profwrap")]
+
+
+def one_line(done, *words):
+    found = said(done)
+    h.equal(len(found), 1, f"lines said: {h.lines(done.stderr)}")
+    for word in words:
+        h.check(re.search(word, found[0]), repr(found[0]), "has no", repr(word))
+    h.equal(len(h.lines(done.stderr)), 1, f"lines on standard error: {h.lines(done.stderr)}")
+
+
+def refused(status, words, *arguments, **more):
+    done = h.run(h.profwrap(*arguments), status, **more)
+    one_line(done, *words)
+    h.equal(done.stdout, b"", "standard output")
+
+
+@h.case
+def options():
+    refused(2, ["--nonsense"], "--nonsense", "true")
+    refused(2, ["no program"])
+    refused(2, ["--level"], "--level", "7", "true")
+    refused(2, ["--ring-size"], "--ring-size", "1", "true")
+    refused(2, ["--activities", "nothing-such"], "--activities", "nothing-such", "true")
+    refused(2, ["--compress"], "--compress", "zip", "true")
+    refused(2, ["--output"], "--output")
+    h.equal(os.listdir("."), [], "files left by refused commands")
+
+
+@h.case
+def programs_that_cannot_run():
+    os.mkdir("folder")
+    with open("data", "w") as file:
+        file.write("not executable")
+    with open("garbage", "w") as file:
+        file.write("\x7fELF and nothing")
+    os.chmod("garbage", 0o755)
+    with open("lost", "w") as file:
+        file.write("#!/no/such/interpreter\n")
+    os.chmod("lost", 0o755)
+    refused(127, ["no-such-program"], "-o", "out", "no-such-program")
+    refused(127, ["./absent"], "-o", "out", "./absent")
+    refused(126, ["./folder"], "-o", "out", "./folder")
+    refused(126, ["./data"], "-o", "out", "./data")
+    h.check(not os.path.exists("out"), "an output directory for a program that cannot run")
+    for k, name in enumerate(("./garbage", "./lost")):
+        done = h.run(h.profwrap("-o", f"out{k}", "--no-merge", name), None)
+        h.check(done.returncode in (126, 127), name, "ended with", done.returncode)
+        h.check(done.stderr, "nothing was said about", name)
+
+
+@h.case
+def said_once_per_host():
+    done = h.run(h.mpirun(4, *h.profwrap("no-such-program")), None)
+    h.equal(len(said(done)), 1, f"lines said: {h.lines(done.stderr)}")
+    h.check(done.returncode != 0, "mpirun ended with 0")
+
+
+@h.case
+def output_directories():
+    os.mkdir("foreign")
+    with open("foreign/file", "w") as file:
+        file.write("somebody's")
+    refused(2, ["foreign", "not empty"], "-o", "foreign", "true")
+    h.run(h.profwrap("--no-merge", "-o", "taken", "true"))
+    refused(2, ["taken", "another job"], "-o", "taken", "true")
+    with open("file", "w") as file:
+        file.write("")
+    refused(1, ["file"], "-o", "file/out", "true")
+    refused(1, ["absent"], "-o", "absent/out", "true")
+    refused(2, ["-o|output"], "-o", "x" * 5000, "true")
+
+
+def as_root():
+    if os.geteuid() != 0:
+        raise h.Skipped("mounting file systems takes root")
+    probe = subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"],
+                           capture_output=True)
+    if probe.returncode != 0:
+        raise h.Skipped("no mount namespaces: " + probe.stderr.decode().strip())
+
+
+def mounted(where, size, *command, status=0):
+    """Runs in a mount namespace of its own, with a small tmpfs."""
+    script = f'mount -t tmpfs -o size={size} none "{where}" && exec "$@"'
+    return h.run(["unshare", "-m", "sh", "-c", script, "sh", *command], status)
+
+
+@h.case
+def read_only_output_directory():
+    os.mkdir("locked")
+    if os.geteuid() == 0:
+        as_root()
+        script = 'mount -t tmpfs none locked && mount -o remount,ro locked && exec "$@"'
+        command = ["unshare", "-m", "sh", "-c", script, "sh"]
+    else:
+        os.chmod("locked", 0o500)
+        command = []
+    done = h.run(command + h.profwrap("-o", "locked/out", "true"), 1)
+    one_line(done, "locked/out", "ead-only|ermission")
+
+
+@h.case
+def full_output_directory():
+    as_root()
+    os.mkdir("full")
+    script = "mount -t tmpfs -o size=64k none full && dd if=/dev/zero of=full/fill 2>/dev/null;"
+    command = ["unshare", "-m", "sh", "-c", script + ' exec "$@"', "sh"]
+    plain = h.program("plain")
+    done = h.run(command + h.profwrap("-o", "full/out", "--no-merge", plain, "exit", "3"), None)
+    h.check(done.returncode in (1, 3), "status", done.returncode)
+    h.check(said(done), "nothing was said:", h.lines(done.stderr))
+    h.check(len(h.lines(done.stderr)) <= 2, "too much was said:", h.lines(done.stderr))
+    h.check("No space" in said(done)[0] or "full" in said(done)[0], said(done))
+
+
+@h.case
+def output_directory_fills_up():
+    """The program goes on to its end; what is lost is said."""
+    as_root()
+    os.mkdir("small")
+    script = "mount -t tmpfs -o size=48k none small;"
+    command = ["unshare", "-m", "sh", "-c", script + ' exec "$@"', "sh"]
+    quietly = ("-o", "small/out", "--no-merge", "--compress", "none")
+    done = h.run(command + h.profwrap(*quietly, h.program("plain"), "come-and-go", "9000"), 0)
+    h.equal(done.stdout, b"9000 threads\n", "output of the program")
+    h.check(any("incomplete" in line for line in said(done)), "said:", h.lines(done.stderr))
+
+
+@h.case
+def little_shared_memory():
+    as_root()
+    plain = h.program("plain")
+    done = mounted("/dev/shm", "400k", *h.profwrap("-o", "out", "--no-merge", plain, "annotate"))
+    one_line(done, "shared memory is short", "KiB")
+    h.equal(h.range_names(h.open_complete("out")).count("marked"), 3, "ranges")
+
+
+@h.case
+def no_shared_memory():
+    as_root()
+    command = h.profwrap("-o", "out", "--no-merge", h.program("plain"), "exit", "3")
+    done = mounted("/dev/shm", "16k", *command, status=3)
+    one_line(done, "shared memory", "unprofiled")
+    h.equal(len(h.open_rank("out")["events/comm"]), 0, "records")
+
+
+@h.case
+def shared_memory_runs_out_in_an_mpi_program():
+    """Rank by rank: some are profiled, some are not, none waits for another."""
+    as_root()
+    command = h.mpirun(4, *h.profwrap("-o", "out", "--no-merge", "--ring-size", "1M"),
+                       h.program("actor"), "exit", "0")
+    env = {"OMPI_MCA_btl": "self,tcp", "OMPI_MCA_osc": "^sm"}
+    script = 'mount -t tmpfs -o size=2200k none /dev/shm && exec "$@"'
+    done = h.run(["unshare", "-m", "sh", "-c", script, "sh", *command], None, timeout=40, env=env)
+    h.equal(done.returncode, 0, f"status; {h.lines(done.stderr)}")
+    h.check(said(done), "nothing was said of the ranks without memory")
+
+
+@h.case
+def static_programs():
+    done = h.run(h.profwrap("-o", "out", h.program("hello_static")), 3)
+    h.equal(done.stdout, b"hello\n", "output")
+    one_line(done, "statically linked")
+
+
+@h.case
+def another_mpi():
+    other = h.program("useother")
+    alone = h.run([other])
+    done = h.run(h.profwrap("-o", "out", other))
+    h.equal(done.stdout, alone.stdout, "output")
+    h.check(b"the other MPI began" in done.stdout, "output", done.stdout)
+    one_line(done, "libmpich")
+
+
+@h.case
+def another_mpi_behind_a_script():
+    """What the launcher cannot see: the probe must find out."""
+    other = h.program("useother")
+    done = h.run(h.profwrap("-o", "out", "--no-merge", "sh", "-c", f"{other}; exit 5"), 5)
+    h.equal(done.stdout, h.run([other]).stdout, "output")
+    one_line(done, "not Open MPI")
+
+
+if __name__ == "__main__":
+    sys.exit(h.main(sys.argv[1:]))

@@ -1,0 +1,204 @@
+"""Runs the capture programs and compares what they say that they did (capture/expect.h) with the
+rank files, record by record."""
+
+import sys
+from collections import defaultdict
+
+import harness as h
+
+FIELDS = ("op", "comm", "sent_bytes", "recv_bytes", "peer", "tag", "flags", "seq")
+
+# (program, numbers of ranks, levels); each is a case.
+PROGRAMS = (
+    ("collectives", (1, 2, 4, 8), (1,)),
+    ("messages", (1, 2, 4), (1, 0)),
+    ("completions", (1, 2, 4), (1, 0, 2)),
+    ("communicators", (1, 2, 4), (1,)),
+    ("threads", (1, 2, 4), (1,)),
+    ("usempi", (1, 2, 4), (1,)),
+    ("usempif08", (1, 2, 4), (1,)),
+)
+
+
+class Expected:
+    """The lines of one rank."""
+
+    def __init__(self, path, level):
+        self.threads = defaultdict(list)  # label: rows in FIELDS order, None for "any"
+        self.comms = {}  # label: (size, rank, name, members)
+        with open(path) as file:
+            for line in file:
+                kind, *words = line.split()
+                if kind == "comm":
+                    label, size, rank, name, members = words
+                    self.comms[label] = (int(size), int(rank), name, members.split(","))
+                elif int(words[9]) <= level:
+                    self.threads[words[0]].append(self.row(words[1:9]))
+
+    @staticmethod
+    def row(words):
+        op, comm, *numbers = words
+        return (op, comm) + tuple(None if n == "any" else int(n) for n in numbers)
+
+
+class Recorded:
+    """The records of one rank file, with communicators by row."""
+
+    def __init__(self, file):
+        events = file["events/comm"]
+        self.events = events[:]
+        self.ops = h.operations(file)
+        self.sources = set(h.enum_names(events, "source"))
+        self.comms = file["comms"][:]
+        self.members = [str(r) for r in file["comm_members"]["world_rank"]]
+        self.names = h.texts(file)
+        self.threads = defaultdict(list)  # thread: indices, in file order
+        for i, event in enumerate(self.events):
+            self.threads[int(event["thread"])].append(i)
+
+    def row(self, i):
+        event = self.events[i]
+        return (self.ops[i], int(event["comm"])) + tuple(int(event[f]) for f in FIELDS[2:])
+
+
+def row_matches(wanted, found, comm_rows):
+    """Binds a communicator's label to a row of /comms the first time that it is met."""
+    if any(w is not None and w != f for w, f in zip(wanted[2:], found[2:])):
+        return False
+    if wanted[0] != found[0]:
+        return False
+    if wanted[1] == "-":
+        return found[1] == -1
+    return comm_rows.setdefault(wanted[1], found[1]) == found[1]
+
+
+def group_sizes(recorded, indices):
+    """Operations that one call completed end together: their order means nothing."""
+    sizes = []
+    for k, i in enumerate(indices):
+        if k and recorded.events[i]["end"] == recorded.events[indices[k - 1]]["end"]:
+            sizes[-1] += 1
+        else:
+            sizes.append(1)
+    return sizes
+
+
+def compare_thread(label, wanted, recorded, indices, comm_rows):
+    found = [recorded.row(i) for i in indices]
+    at = 0
+    for size in group_sizes(recorded, indices):
+        left = list(wanted[at : at + size])
+        for row in found[at : at + size]:
+            match = next((w for w in left if row_matches(w, row, comm_rows)), None)
+            if match is None:
+                near = "\n  ".join(map(str, found[max(0, at - 3) : at + size + 2]))
+                h.check(False, f"thread {label}, records {at}..{at + size - 1}: found", row, FIELDS,
+                        "\nwanted one of", left or "nothing", "\ncommunicators", comm_rows,
+                        "\nrecords there\n ", near)
+            left.remove(match)
+        at += size
+    h.equal(len(found), len(wanted), f"number of records of thread {label}")
+
+
+def pair_threads(expected, recorded):
+    """(label, thread): main is the thread of MPI_Init; others by the tag of their messages, since
+    which thread records first is a matter of chance."""
+    left = dict(recorded.threads)
+    pairs = []
+    for label in sorted(expected.threads):
+        wanted = expected.threads[label]
+        tags = {w[5] for w in wanted if w[0] == "Isend"}
+        for thread, indices in left.items():
+            rows = [recorded.row(i) for i in indices]
+            starts = {r[0] for r in rows} & {"Init", "Init_thread"}
+            if bool(starts) == (label == "main") and (
+                label == "main" or {r[5] for r in rows if r[0] == "Isend"} == tags
+            ):
+                pairs.append((label, thread))
+                del left[thread]
+                break
+        else:
+            h.check(False, "no thread recorded what", label, "did")
+    h.check(not left, "threads that nobody expected:", sorted(left))
+    return pairs
+
+
+def check_times(recorded):
+    """What holds for every record, whatever the program."""
+    h.equal(recorded.sources, {"mpi"}, "sources")
+    last = {}
+    for i, event in enumerate(recorded.events):
+        start, end, flags = int(event["start"]), int(event["end"]), int(event["flags"])
+        h.check(0 < start <= end, "start", start, "end", end, "of record", i)
+        h.check(last.get(int(event["thread"]), 0) <= end, "record", i, "ends before the one before")
+        last[int(event["thread"])] = end
+        h.check(0 <= event["inside_ns"] <= end - start + 1000, "time inside calls of record", i)
+        if flags & 4:  # nonblocking
+            h.check(event["request"] > 0, "no request number in record", i)
+            if not flags & 16:  # freed
+                h.check(start <= event["wait_start"] <= end, "wait_start of record", i,
+                        recorded.row(i), event)
+        else:
+            h.check(event["wait_start"] == 0, "wait_start of blocking record", i)
+    requests = [int(r) for r in recorded.events["request"] if r]
+    h.equal(len(set(requests)), len(requests), "number of distinct requests")
+
+
+def check_comms(rank, expected, recorded, comm_rows, uids):
+    used = {}
+    for label, row in comm_rows.items():
+        h.check(row not in used, label, "and", used.get(row), "are one row of /comms")
+        used[row] = label
+        comm = recorded.comms[row]
+        size, my_rank, name, members = expected.comms[label]
+        found = (int(comm["size"]), int(comm["my_rank"]))
+        h.equal(found, (size, my_rank), f"size and rank of {label}")
+        first = int(comm["first_member"])
+        h.equal(recorded.members[first : first + size], members, f"members of {label}")
+        h.equal(recorded.names[int(comm["name"])].replace(" ", "_"), name.replace("-", ""),
+                f"name of {label}")
+        uids[label].add(int(comm["uid"]))
+    rows = {i for i in recorded.events["comm"] if i >= 0}
+    h.check(rows <= set(used), "events of rank", rank, "on rows that nobody expected", rows)
+
+
+def check_uids(uids):
+    """One communicator, one uid on all ranks; two, two."""
+    owner = {}
+    for label, found in uids.items():
+        h.equal(len(found), 1, f"number of uids of {label}")
+        uid = found.pop()
+        h.check(uid not in owner, label, "and", owner.get(uid), "have one uid")
+        owner[uid] = label
+
+
+def compare(program, n, level):
+    path = h.program(program)
+    h.h5py()
+    options = ("--no-merge", "--level", level, "-o", "out")
+    h.run(h.mpirun(n, *h.profwrap(*options), path, "said", level))
+    uids = defaultdict(set)
+    for rank in range(n):
+        expected = Expected(f"said-{rank}", level)
+        recorded = Recorded(h.open_complete("out", rank))
+        comm_rows = {}
+        check_times(recorded)
+        for label, thread in pair_threads(expected, recorded):
+            compare_thread(label, expected.threads[label], recorded, recorded.threads[thread],
+                           comm_rows)
+        check_comms(rank, expected, recorded, comm_rows, uids)
+    check_uids(uids)
+
+
+def add_case(program, n, level):
+    name = f"{program}-np{n}" + (f"-level{level}" if level != 1 else "")
+    h.CASES[name] = lambda: compare(program, n, level)
+
+
+for program, sizes, levels in PROGRAMS:
+    for level in levels:
+        for n in sizes if level == 1 else (2,):
+            add_case(program, n, level)
+
+if __name__ == "__main__":
+    sys.exit(h.main(sys.argv[1:]))

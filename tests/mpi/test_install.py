@@ -1,0 +1,88 @@
+"""The installed tree works where it is put, and somewhere else: MPITEST_BUILD is installed by
+MPITEST_CMAKE."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import harness as h
+
+
+def install(prefix):
+    h.run([h.place("CMAKE"), "--install", h.place("BUILD"), "--prefix", prefix])
+
+
+def whole_run(root, out):
+    profwrap = os.path.join(root, "bin", "profwrap")
+    command = [profwrap, "-o", out, h.program("actor"), "exit", "0"]
+    done = h.run(h.mpirun(3, *command))
+    h.check(b"Efficiency" in done.stderr or b"ranks" in done.stderr, "no report was printed")
+    for rank in range(3):
+        h.equal(h.operations(h.open_complete(out, rank)).count("Allreduce"), 5, "Allreduce")
+    h.check(os.path.exists(os.path.join(out, "cluster.h5")), "no cluster.h5")
+    h.run([profwrap, "merge", out])
+    done = h.run([profwrap, "dump", h.rank_path(out, 1)])
+    h.check(b"op=Allreduce" in done.stdout, "dump shows no Allreduce")
+
+
+@h.case
+def works_where_it_is_installed_and_moved():
+    prefix = os.path.abspath("first")
+    install(prefix)
+    whole_run(prefix, "out1")
+    os.makedirs("elsewhere/deep")
+    moved = os.path.abspath("elsewhere/deep/profwrap")
+    shutil.move(prefix, moved)
+    whole_run(moved, "out2")
+
+
+@h.case
+def a_path_with_a_space_is_said():
+    """LD_PRELOAD cannot hold it: the program runs unprofiled."""
+    install(os.path.abspath("a b"))
+    command = [os.path.abspath("a b/bin/profwrap"), "-o", "out", "--no-merge", h.program("plain")]
+    done = h.run([*command, "exit", "3"], 3)
+    h.equal(len(h.lines(done.stderr)), 1, f"lines said: {h.lines(done.stderr)}")
+    h.check(b"unprofiled" in done.stderr, done.stderr)
+
+
+@h.case
+def found_through_the_search_path():
+    install(os.path.abspath("tree"))
+    path = os.path.abspath("tree/bin") + ":" + os.environ["PATH"]
+    h.run(["profwrap", "-o", "out", h.program("plain"), "annotate"], env={"PATH": path})
+    h.check(os.path.exists("out/report.txt"), "no report")
+
+
+def flags(folder):
+    tool = shutil.which("pkg-config")
+    if not tool:
+        raise h.Skipped("no pkg-config")
+    env = h.environment(PKG_CONFIG_PATH=os.path.join(folder, "lib/pkgconfig"))
+    for name in os.listdir(os.path.join(folder, "lib")):
+        nested = os.path.join(folder, "lib", name, "pkgconfig")
+        if os.path.isdir(nested):
+            env["PKG_CONFIG_PATH"] += ":" + nested
+    done = subprocess.run([tool, "--cflags", "--libs", "profwrap"], capture_output=True, env=env)
+    h.equal(done.returncode, 0, f"pkg-config: {done.stderr}")
+    return done.stdout.decode().split()
+
+
+@h.case
+def header_through_pkg_config():
+    install(os.path.abspath("tree"))
+    os.mkdir("elsewhere")
+    shutil.move("tree", "elsewhere/tree")
+    root = os.path.abspath("elsewhere/tree")
+    with open("user.c", "w") as file:
+        file.write("#include <profwrap.h>\nint main(void) { profwrap_step(1);"
+                   " profwrap_step(PROFWRAP_NO_STEP); return 0; }\n")
+    h.run([h.place("CC"), "-std=c11", "-Wall", "-Werror", "user.c", "-o", "user", *flags(root)])
+    h.run(["./user"])
+    h.run([os.path.join(root, "bin/profwrap"), "-o", "out", "--no-merge", "./user"])
+    h.equal([int(s) for s in h.open_complete("out")["steps"]["step"]], [1], "steps")
+
+
+if __name__ == "__main__":
+    sys.exit(h.main(sys.argv[1:]))

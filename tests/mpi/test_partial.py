@@ -1,0 +1,85 @@
+"""Some ranks run without profwrap: clock synchronisation must not wait for them, and the merge says
+who is missing."""
+
+import os
+import subprocess
+import sys
+
+import harness as h
+
+LIMIT_S = 30
+
+
+def bounded(command):
+    try:
+        return h.run(command, timeout=LIMIT_S)
+    except subprocess.TimeoutExpired:
+        h.check(False, "still running after", LIMIT_S, "s:", *command)
+
+
+def missing(folder):
+    with h.h5py().File(os.path.join(folder, "cluster.h5"), "r") as file:
+        ranks = file["ranks"][:]
+        rows = file["completeness"][:]
+        h.equal(int(file.attrs["nranks"]), len(ranks), "nranks")
+        noted = sorted(int(r["rank"]) for r in rows if r["what"] == b"missing")
+        absent = [int(r["rank"]) for r in ranks if not r["present"]]
+    h.equal(noted, absent, "ranks noted as missing")
+    return absent
+
+
+def check_report(folder, absent, n):
+    with open(os.path.join(folder, "report.txt")) as file:
+        text = file.read()
+    h.check(f"{n - len(absent)} of {n}" in text or "missing" in text, "the report hides it:", text)
+
+
+@h.case
+def one_rank_of_four():
+    actor = h.program("actor")
+    bounded(h.mpirun(1, *h.profwrap("-o", "out"), actor, "exit", "0") + [":", "-np", "3", actor,
+                                                                        "exit", "0"])
+    h.equal(missing("out"), [1, 2, 3], "missing ranks")
+    check_report("out", [1, 2, 3], 4)
+    h.equal(h.operations(h.open_complete("out")).count("Allreduce"), 5, "Allreduce of rank 0")
+
+
+@h.case
+def all_but_the_first():
+    actor = h.program("actor")
+    bounded(h.mpirun(1, actor, "exit", "0")
+            + [":", "-np", "3", *h.profwrap("-o", "out"), actor, "exit", "0"])
+    for rank in (1, 2, 3):
+        h.equal(h.operations(h.open_complete("out", rank)).count("Allreduce"), 5, f"rank {rank}")
+    h.run(h.profwrap("merge", "out"))
+    h.equal(missing("out"), [0], "missing ranks")
+
+
+@h.case
+def wrapper_script():
+    with open("wrapper", "w") as file:
+        file.write('#!/bin/sh\n[ "$OMPI_COMM_WORLD_RANK" = 0 ] && exec "$PROFILER" -o out "$@"\n'
+                   'exec "$@"\n')
+    os.chmod("wrapper", 0o755)
+    try:
+        done = h.run(h.mpirun(4, "./wrapper", h.place("TRAIN"), "--steps", "5"), timeout=LIMIT_S,
+                     env={"PROFILER": h.place("PROFWRAP")})
+    except subprocess.TimeoutExpired:
+        h.check(False, "still running after", LIMIT_S, "s")
+    h.check(b"step" in done.stdout, "train printed no steps")
+    h.equal(missing("out"), [1, 2, 3], "missing ranks")
+    h.equal(len(h.open_complete("out")["steps"]), 5, "steps of rank 0")
+
+
+@h.case
+def one_rank_cannot_be_profiled():
+    """Rank 1's probe is switched off: its collector runs the program unprofiled."""
+    actor, static = h.program("actor"), ["--activities", "note"]
+    bounded(h.mpirun(1, *h.profwrap("-o", "out"), actor, "exit", "0")
+            + [":", "-np", "1", *h.profwrap("-o", "out", *static), actor, "exit", "0"])
+    h.equal(missing("out"), [], "missing ranks")
+    h.equal(h.operations(h.open_complete("out")).count("Allreduce"), 5, "Allreduce of rank 0")
+
+
+if __name__ == "__main__":
+    sys.exit(h.main(sys.argv[1:]))

@@ -1,0 +1,276 @@
+"""A program behaves under profwrap exactly as without it, and what it did is recorded even when it
+ends badly."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import harness as h
+
+PLAIN_RUN = ("--no-merge", "-o", "out")
+
+
+def alone(*arguments, status=0, **more):
+    return h.run(arguments, status=status, **more)
+
+
+def wrapped(*arguments, status=0, **more):
+    return h.run(h.profwrap(*PLAIN_RUN, *arguments), status=status, **more)
+
+
+def same(n, *arguments, **more):
+    """Under mpirun -np n, with and without: status and standard output."""
+    without = h.run(h.mpirun(n, *arguments), status=None, **more)
+    within = h.run(h.mpirun(n, *h.profwrap(*PLAIN_RUN), *arguments), status=None, **more)
+    h.equal(within.returncode, without.returncode, "exit status under profwrap")
+    h.equal(within.stdout, without.stdout, "standard output under profwrap")
+    return within
+
+
+def count(folder, rank, op, file=h.open_complete):
+    return h.operations(file(folder, rank)).count(op)
+
+
+@h.case
+def train_output():
+    arguments = (h.place("TRAIN"), "--steps", "12")
+    done = same(4, *arguments)
+    h.check(b"step" in done.stdout, "train printed no steps")
+    h.check(len(h.open_complete("out", 3)["steps"]) >= 12, "steps of rank 3")
+
+
+@h.case
+def exit_codes():
+    for code in (0, 1, 3, 77, 255):
+        out = f"out{code}"
+        h.run(h.profwrap("--no-merge", "-o", out, h.program("plain"), "exit", str(code)), code)
+        file = h.open_complete(out)
+        h.equal((file.attrs["exit_code"], file.attrs["exit_signal"]), (code, 0), "recorded end")
+
+
+@h.case
+def deaths_by_signal():
+    ways = [("abort",), ("segv",), ("raise", "9"), ("raise", "15"), ("raise", "10"), ("raise", "2")]
+    for k, way in enumerate(ways):
+        number = {"abort": signal.SIGABRT, "segv": signal.SIGSEGV}.get(way[0]) or int(way[1])
+        h.run(h.profwrap("--no-merge", "-o", f"out{k}", h.program("plain"), *way), 128 + number)
+        file = h.open_complete(f"out{k}")
+        h.equal(int(file.attrs["exit_signal"]), number, f"recorded signal of {way}")
+
+
+@h.case
+def standard_input_and_arguments():
+    arguments = ["a b", "", "--help", "-o", "--", "*", "é", "x'y\"z", "%j", "\\n"]
+    text = os.urandom(100000)
+    for command in (["--"], []):
+        done = h.run(
+            h.profwrap("--no-merge", "-o", f"out{len(command)}", *command, h.program("plain"),
+                       "echo", *arguments),
+            input=text,
+        )
+        wanted = "".join(f"<{a}>\n" for a in arguments).encode() + text
+        h.equal(done.stdout, wanted, "what the program saw")
+
+
+@h.case
+def environment_and_open_files():
+    """The program's environment but for what profwrap must add, and no descriptor of profwrap's."""
+    without = set(h.lines(alone("env").stdout))
+    within = set(h.lines(wrapped("env").stdout))
+    added = {line.split("=")[0] for line in within - without}
+    h.check("LD_PRELOAD" in added, "no LD_PRELOAD")
+    h.check(all(name == "LD_PRELOAD" or name.startswith("PROFWRAP_") for name in added), added)
+    h.equal(without - within, set(), "what disappeared")
+    listing = ("ls", "/proc/self/fd")
+    os.rename("out", "out-env")
+    h.equal(wrapped(*listing).stdout, alone(*listing).stdout, "open descriptors")
+
+
+def signalled(prefix, kind, *signals):
+    """Standard output and status of plain listen/wait after the signals."""
+    process = subprocess.Popen(
+        [*prefix, h.program("plain"), kind],
+        stdout=subprocess.PIPE,
+        env=h.environment(),
+    )
+    try:
+        h.equal(process.stdout.readline(), b"ready\n", "first line")
+        for number in signals:
+            process.send_signal(number)
+            time.sleep(0.2)
+        out, _ = process.communicate(timeout=30)
+        return out, process.returncode
+    finally:
+        process.kill()
+        process.wait()
+
+
+@h.case
+def relayed_signals():
+    signals = (signal.SIGUSR1, signal.SIGUSR1, signal.SIGUSR1, signal.SIGTERM)
+    out, status = signalled(h.profwrap(*PLAIN_RUN), "listen", *signals)
+    h.equal((out, status), (b"SIGTERM 1 SIGUSR1 3\n", 5), "what the program counted")
+    h.equal(int(h.open_complete("out").attrs["exit_code"]), 5, "recorded exit code")
+
+
+@h.case
+def relayed_deaths():
+    for k, number in enumerate((signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)):
+        _, status = signalled(h.profwrap("--no-merge", "-o", f"out{k}"), "wait", number)
+        h.equal(status, 128 + number, f"status after {number.name}")
+        h.equal(int(h.open_complete(f"out{k}").attrs["exit_signal"]), number, "recorded signal")
+
+
+@h.case
+def signals_through_mpirun():
+    signals = (signal.SIGUSR1, signal.SIGUSR1, signal.SIGTERM)
+    without = signalled(h.mpirun(1), "listen", signal.SIGUSR1, signal.SIGUSR1, signal.SIGTERM)
+    within = signalled(h.mpirun(1, *h.profwrap(*PLAIN_RUN)), "listen", *signals)
+    h.equal(within, without, "what the program counted under mpirun")
+
+
+@h.case
+def ends_without_finalize():
+    same(2, h.program("actor"), "_exit", "0")
+    for rank in range(2):
+        h.equal(count("out", rank, "Allreduce"), 5, f"Allreduce of rank {rank}")
+        h.equal(count("out", rank, "Finalize"), 0, "Finalize")
+
+
+@h.case
+def ends_by_mpi_abort():
+    same(2, h.program("actor"), "abort", "7")
+    h.equal(count("out", 0, "Allreduce"), 5, "Allreduce of rank 0")
+
+
+@h.case
+def fatal_error():
+    same(1, h.program("actor"), "fatal-error")
+    h.check(int(h.open_complete("out").attrs["exit_code"]) > 0, "exit code of an MPI error")
+
+
+@h.case
+def exit_code_through_mpirun():
+    same(2, h.program("actor"), "exit", "3")
+    h.equal(count("out", 1, "Finalize"), 1, "Finalize")
+
+
+@h.case
+def returned_errors():
+    done = same(2, h.program("actor"), "errors")
+    h.check(len(h.lines(done.stdout)) > 40, "the program made too few mistakes:", done.stdout)
+    events = h.open_complete("out", 0)["events/comm"]
+    failed = [op for op, flags in zip(h.enum_names(events, "op"), events["flags"]) if flags & 1]
+    for op in ("Send", "Recv", "Isend", "Bcast", "Allreduce", "Iallreduce", "Gatherv"):
+        h.check(failed.count(op) >= 2, op, "has no error flag among", failed)
+
+
+@h.case
+def outside_init_and_finalize():
+    done = same(1, h.program("actor"), "outside")
+    h.check(done.stdout.startswith(b"finalized 1\n"), done.stdout)
+    h.equal(count("out", 0, "Allreduce"), 5, "Allreduce")
+
+
+@h.case
+def fork_in_an_mpi_program():
+    same(2, h.program("actor"), "fork")
+    for rank in range(2):
+        h.equal(count("out", rank, "Allreduce"), 15, f"Allreduce of rank {rank}")
+        h.equal(count("out", rank, "Finalize"), 1, "Finalize")
+
+
+@h.case
+def programs_without_mpi():
+    wrapped("/bin/true")
+    file = h.open_complete("out")
+    h.equal(len(file["events/comm"]), 0, "records of /bin/true")
+    h.equal((int(file.attrs["rank"]), int(file.attrs["world_size"])), (0, 1), "rank and size")
+    h.run(h.profwrap("--no-merge", "-o", "out2", "/bin/false"), 1)
+    pipeline = ("bash", "-c", "printf '%s\\n' c a b | sort | tr a-z A-Z; exit 6")
+    done = h.run(h.profwrap("--no-merge", "-o", "out3", *pipeline), 6)
+    h.equal(done.stdout, b"A\nB\nC\n", "output of the pipeline")
+    h.open_complete("out3")
+
+
+@h.case
+def scripts_without_an_interpreter_line():
+    with open("script", "w") as file:
+        file.write('echo "$1 $#"\nexit 4\n')
+    os.chmod("script", 0o755)
+    done = wrapped("./script", "a b", status=4)
+    h.equal(done.stdout, b"a b 1\n", "output of the script")
+
+
+@h.case
+def the_header_with_and_without():
+    arguments = (h.program("plain"), "annotate")
+    h.equal(alone(*arguments).stdout, b"errno kept\n", "output without profwrap")
+    h.equal(wrapped(*arguments).stdout, b"errno kept\n", "output within profwrap")
+    file = h.open_complete("out")
+    h.equal([int(s) for s in file["steps"]["step"]], [0, 1, 2], "steps")
+    h.equal(h.range_names(file).count("marked"), 3, "ranges")
+    kinds = h.enum_names(file["events/range"], "kind")
+    h.equal(kinds.count("phase"), 3, "phases")
+
+
+@h.case
+def fork_without_exec():
+    done = wrapped(h.program("plain"), "fork")
+    h.equal(done.stdout, b"child active 0\n", "output")
+    file = h.open_complete("out")
+    h.equal(sorted(h.range_names(file)), ["after", "before"], "ranges of the parent")
+    h.equal(len(file["steps"]), 0, "steps of the child")
+
+
+@h.case
+def fork_and_exec():
+    plain = h.program("plain")
+    done = wrapped(plain, "exec", plain, "annotate")
+    h.equal(done.stdout, b"errno kept\n", "output of the child")
+    file = h.open_complete("out")
+    h.equal(sorted(h.range_names(file)), ["after", "before"], "ranges of the parent")
+
+
+@h.case
+def closing_all_descriptors():
+    wrapped(h.program("plain"), "close-all")
+    names = h.range_names(h.open_complete("out"))
+    h.equal((names.count("before"), names.count("marked")), (1, 3), "ranges")
+
+
+@h.case
+def threads_that_come_and_go():
+    done = wrapped(h.program("plain"), "come-and-go", "1000")
+    h.equal(done.stdout, b"1000 threads\n", "output")
+    file = h.open_complete("out")
+    h.equal(h.range_names(file).count("short thread"), 1000, "ranges")
+    h.equal(len(set(file["events/range"]["thread"])), 1000, "thread numbers")
+
+
+@h.case
+def threads_at_once():
+    wrapped(h.program("plain"), "all-at-once", "48")
+    h.equal(h.range_names(h.open_complete("out")).count("short thread"), 48, "ranges")
+
+
+@h.case
+def privately_loaded_mpi():
+    same(2, h.program("dlmain"), h.program("libdlmpi.so"))
+    for rank in range(2):
+        ops = h.operations(h.open_complete("out", rank))
+        h.equal(ops, ["Init"] + ["Allreduce"] * 7 + ["Finalize"], f"operations of rank {rank}")
+
+
+@h.case
+def quiet_says_nothing():
+    arguments = ("--quiet", "-o", "out", h.place("TRAIN"), "--steps", "3")
+    done = h.run(h.mpirun(2, *h.profwrap(*arguments)))
+    h.equal(done.stderr, b"", "standard error")
+    h.check(os.path.exists("out/report.json"), "no report.json")
+
+
+if __name__ == "__main__":
+    sys.exit(h.main(sys.argv[1:]))
