@@ -24,10 +24,10 @@ static MPI_Request handle_of(uint64_t number)
 
 static void add(uint64_t number, uint16_t op)
 {
-    struct pw_mpi_request request = {.handle = handle_of(number)};
-    request.record.op = op;
-    request.record.start = number ^ 0x5555;
-    assert_int_equal(pw_mpi_request_add(&request, 0), 0);
+    struct pw_mpi_request *entry = pw_mpi_request_add(handle_of(number), 0, pw_op_info(op)->cls, 0);
+    assert_non_null(entry);
+    entry->record.start = number ^ 0x5555;
+    entry->record.end = 0;
 }
 
 /* 1 when the entry is there, whole, and no longer there afterwards. */
@@ -71,11 +71,10 @@ static void test_reused_handle(void **state)
     const MPI_Request handle = handle_of(0x40);
     struct pw_mpi_request *entry;
     for (uint32_t i = 1; i <= 1000; i++) {
-        struct pw_mpi_request request = {.handle = handle};
-        request.record.op = PW_OP_Irecv;
-        request.record.end = 10 * i; /* when it had begun */
-        request.record.stack = i;
-        assert_int_equal(pw_mpi_request_add(&request, 0), 0);
+        entry = pw_mpi_request_add(handle, 0, PW_CLASS_RECV, 0);
+        assert_non_null(entry);
+        entry->record.end = 10 * i; /* when it had begun */
+        entry->record.stack = i;
     }
     entry = pw_mpi_request_take(handle, 0, 9985); /* of a Wait entered before 999 and 1000 began */
     assert_non_null(entry);
@@ -105,9 +104,9 @@ static void test_shared_handle(void **state)
     const uint32_t expected[] = {1, 0, 3, 2, 4}; /* thread 2 has begun two: 1 and 3; then 1's */
     pw_mpi_handles.request_empty = shared;
     for (uint32_t i = 0; i < 5; i++) {
-        struct pw_mpi_request request = {.handle = shared};
-        request.record.stack = i;
-        assert_int_equal(pw_mpi_request_add(&request, threads[i]), 0);
+        struct pw_mpi_request *entry = pw_mpi_request_add(shared, threads[i], PW_CLASS_SEND, 0);
+        assert_non_null(entry);
+        entry->record.stack = i;
     }
     for (int i = 0; i < 5; i++) {
         struct pw_mpi_request *entry = pw_mpi_request_take(shared, taken_by[i], UINT64_MAX);
@@ -122,10 +121,9 @@ static void test_shared_handle(void **state)
 static void test_persistent(void **state)
 {
     (void)state;
-    struct pw_mpi_request request = {.handle = handle_of(0x70), .persistent = 1};
     assert_null(pw_mpi_request_find(handle_of(0x70)));
     add(0x80, PW_OP_Isend);
-    assert_int_equal(pw_mpi_request_add(&request, 0), 0);
+    assert_non_null(pw_mpi_request_add(handle_of(0x70), 0, PW_CLASS_SEND, 1));
     assert_int_equal(pw_mpi_request_persistents(), 1);
     assert_non_null(pw_mpi_request_find(handle_of(0x70)));
     assert_ptr_equal(pw_mpi_request_find(handle_of(0x70)), pw_mpi_request_find(handle_of(0x70)));
@@ -210,9 +208,11 @@ static void *work(void *arg)
 {
     uintptr_t base = (uintptr_t)arg * 0x100000000, failed = 0;
     for (uintptr_t i = 1; i <= 20000; i++) {
-        struct pw_mpi_request request = {.handle = handle_of(base + i * 16)};
-        request.record.start = (base + i * 16) ^ 0x5555;
-        failed += pw_mpi_request_add(&request, 0) != 0;
+        struct pw_mpi_request *entry =
+            pw_mpi_request_add(handle_of(base + i * 16), 0, PW_CLASS_SEND, 0);
+        failed += entry == NULL;
+        if (entry)
+            entry->record.start = (base + i * 16) ^ 0x5555;
         if (i > 50)
             failed += !take(base + (i - 50) * 16);
     }

@@ -6,8 +6,6 @@
 
 #include "collectors/mpi/mpi_request.h"
 
-static _Atomic uint32_t next_request = 1;
-
 void pw_mpi_write(struct pw_thread *thread, const struct pw_record *record)
 {
     struct pw_record *slot = pw_ring_reserve(&thread->ring, record->end);
@@ -22,17 +20,23 @@ struct pw_mpi_comm *pw_mpi_call_comm(const struct pw_mpi_call *c, int rc)
     return rc == MPI_SUCCESS ? pw_mpi_comm_find(c->thread, c->comm) : pw_mpi_comm_known(c->comm);
 }
 
-struct pw_record pw_mpi_base_record(const struct pw_mpi_call *c, const struct pw_mpi_comm *comm,
-                                    int rc)
+void pw_mpi_base_record(const struct pw_mpi_call *c, const struct pw_mpi_comm *comm, int rc,
+                        struct pw_record *record)
 {
-    return (struct pw_record){
-        .start = c->start,
-        .end = c->end,
-        .type = PW_REC_COMM,
-        .flags = c->flags | pw_mpi_error_flag(rc),
-        .op = c->op,
-        .comm = {.comm = comm ? comm->index : UINT32_MAX, .peer = -1},
-    };
+    record->start = c->start;
+    record->end = c->end;
+    record->type = PW_REC_COMM;
+    record->flags = c->flags | pw_mpi_error_flag(rc);
+    record->op = c->op;
+    record->stack = 0;
+    record->comm.comm = comm ? comm->index : UINT32_MAX;
+    record->comm.peer = -1;
+    record->comm.tag = 0;
+    record->comm.seq = 0;
+    record->comm.sent_bytes = 0;
+    record->comm.recv_bytes = 0;
+    record->comm.request = 0;
+    record->comm.begun = 0;
 }
 
 static uint32_t duration_16(const struct pw_mpi_call *c, uint8_t *flags)
@@ -44,23 +48,32 @@ static uint32_t duration_16(const struct pw_mpi_call *c, uint8_t *flags)
     return UINT32_MAX;
 }
 
-static uint32_t new_request_id(void)
+struct pw_record *pw_mpi_open_record(struct pw_mpi_call *c, int rc, const struct pw_mpi_comm *entry,
+                                     MPI_Comm comm, struct pw_record *own)
 {
-    return atomic_fetch_add_explicit(&next_request, 1, memory_order_relaxed);
+    struct pw_mpi_request *request = NULL;
+    if (rc == MPI_SUCCESS && c->request != pw_mpi_handles.request_null)
+        request = pw_mpi_request_add(c->request, c->thread->index, pw_op_info(c->op)->cls, 0);
+    struct pw_record *record = request ? &request->record : own;
+    pw_mpi_base_record(c, entry, rc, record);
+    record->flags |= PW_FLAG_NONBLOCKING;
+    record->comm.begun = duration_16(c, &record->flags);
+    if (request) {
+        record->comm.request = request->id;
+        request->comm = comm;
+        if (c->op == PW_OP_Comm_idup) {
+            request->newcomm = c->newcomm_at;
+            request->newcomm_f = c->newcomm_f;
+        }
+    }
+    return record;
 }
 
-void pw_mpi_begin_request(struct pw_mpi_call *c, const struct pw_record *record, MPI_Comm comm)
+void pw_mpi_close_record(struct pw_mpi_call *c, const struct pw_record *record,
+                         const struct pw_record *own)
 {
-    struct pw_mpi_request request = {.handle = c->request, .record = *record, .comm = comm};
-    if (c->op == PW_OP_Comm_idup) {
-        request.newcomm = c->newcomm_at;
-        request.newcomm_f = c->newcomm_f;
-    }
-    request.record.flags |= PW_FLAG_NONBLOCKING;
-    request.record.comm.begun = duration_16(c, &request.record.flags);
-    request.record.comm.request = new_request_id();
-    if (c->request == pw_mpi_handles.request_null || pw_mpi_request_add(&request, c->thread->index))
-        pw_mpi_write(c->thread, &request.record);
+    if (record == own)
+        pw_mpi_write(c->thread, own);
 }
 
 /* ---- messages ---- */
@@ -80,17 +93,14 @@ void pw_mpi_after_SEND(struct pw_mpi_call *c, int rc)
 
 int64_t pw_mpi_status_bytes(const MPI_Status *status)
 {
-    MPI_Count bytes = 0;
-    if (!status || pw_pmpi.Get_elements_x(status, pw_mpi_handles.byte, &bytes) != MPI_SUCCESS ||
-        bytes < 0)
-        return 0;
-    return bytes;
+    return status ? (int64_t)status->_ucount : 0;
 }
 
 static void record_receive(struct pw_mpi_call *c, int rc, uint8_t flags)
 {
     const struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
-    struct pw_record record = pw_mpi_base_record(c, comm, rc);
+    struct pw_record record;
+    pw_mpi_base_record(c, comm, rc, &record);
     record.flags |= flags;
     record.comm.tag = c->rtag;
     if (rc == MPI_SUCCESS)
@@ -109,58 +119,56 @@ void pw_mpi_after_SENDRECV(struct pw_mpi_call *c, int rc)
     record_receive(c, rc, PW_FLAG_RECV_PART);
 }
 
-static struct pw_record message_record(const struct pw_mpi_call *c, int rc, int peer, int tag)
+/* Begins a message's request and says what is known of it before it completes. */
+static void begin_message(struct pw_mpi_call *c, int rc, int peer, int tag, int64_t sent)
 {
     const struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
-    struct pw_record record = pw_mpi_base_record(c, comm, rc);
-    record.comm.peer = comm ? pw_mpi_world_rank(comm, peer) : -1;
-    record.comm.tag = tag;
-    return record;
-}
-
-static void begin_message(struct pw_mpi_call *c, int rc, const struct pw_record *record)
-{
-    if (rc == MPI_SUCCESS)
-        pw_mpi_begin_request(c, record, c->comm);
-    else
-        pw_mpi_write(c->thread, record);
+    struct pw_record own, *record = pw_mpi_open_record(c, rc, comm, c->comm, &own);
+    record->comm.peer = comm ? pw_mpi_world_rank(comm, peer) : -1;
+    record->comm.tag = tag;
+    record->comm.sent_bytes = sent;
+    pw_mpi_close_record(c, record, &own);
 }
 
 void pw_mpi_after_ISEND(struct pw_mpi_call *c, int rc)
 {
-    struct pw_record record = message_record(c, rc, c->dest, c->stag);
-    record.comm.sent_bytes = sent_bytes(c, rc);
-    begin_message(c, rc, &record);
+    begin_message(c, rc, c->dest, c->stag, sent_bytes(c, rc));
 }
 
 void pw_mpi_after_IRECV(struct pw_mpi_call *c, int rc)
 {
-    struct pw_record record = message_record(c, rc, c->src, c->rtag);
-    begin_message(c, rc, &record);
+    begin_message(c, rc, c->src, c->rtag, 0);
 }
 
 /* ---- persistent requests ---- */
 
-static void keep_persistent(struct pw_mpi_call *c, int rc, const struct pw_record *record)
+/* Nothing has happened yet: MPI_Start will say when. */
+static void keep_persistent(struct pw_mpi_call *c, int rc, int peer, int tag, int64_t sent)
 {
-    struct pw_mpi_request request = {
-        .handle = c->request, .record = *record, .comm = c->comm, .persistent = 1};
-    request.record.flags |= PW_FLAG_NONBLOCKING;
-    if (rc == MPI_SUCCESS)
-        pw_mpi_request_add(&request, c->thread->index);
+    struct pw_mpi_request *request =
+        rc == MPI_SUCCESS
+            ? pw_mpi_request_add(c->request, c->thread->index, pw_op_info(c->op)->cls, 1)
+            : NULL;
+    if (!request)
+        return;
+    const struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
+    struct pw_record *record = &request->record;
+    pw_mpi_base_record(c, comm, rc, record);
+    record->flags |= PW_FLAG_NONBLOCKING;
+    record->comm.peer = comm ? pw_mpi_world_rank(comm, peer) : -1;
+    record->comm.tag = tag;
+    record->comm.sent_bytes = sent;
+    request->comm = c->comm;
 }
 
 void pw_mpi_after_PERSISTENT_SEND(struct pw_mpi_call *c, int rc)
 {
-    struct pw_record record = message_record(c, rc, c->dest, c->stag);
-    record.comm.sent_bytes = sent_bytes(c, rc);
-    keep_persistent(c, rc, &record);
+    keep_persistent(c, rc, c->dest, c->stag, sent_bytes(c, rc));
 }
 
 void pw_mpi_after_PERSISTENT_RECV(struct pw_mpi_call *c, int rc)
 {
-    struct pw_record record = message_record(c, rc, c->src, c->rtag);
-    keep_persistent(c, rc, &record);
+    keep_persistent(c, rc, c->src, c->rtag, 0);
 }
 
 void pw_mpi_after_START(struct pw_mpi_call *c, int rc)
@@ -172,27 +180,27 @@ void pw_mpi_after_START(struct pw_mpi_call *c, int rc)
         request->active = 1;
         request->record.start = c->start;
         request->record.comm.begun = duration_16(c, &request->record.flags);
-        request->record.comm.request = new_request_id();
+        request->record.comm.request = pw_mpi_request_id();
     }
 }
 
 /* ---- probes and matched messages ---- */
 
-static struct pw_record probe_record(struct pw_mpi_call *c, int rc, int found)
+static void record_probe(struct pw_mpi_call *c, int rc, int found)
 {
     const struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
-    struct pw_record record = pw_mpi_base_record(c, comm, rc);
+    struct pw_record record;
+    pw_mpi_base_record(c, comm, rc, &record);
     record.comm.tag = c->rtag;
     if (rc == MPI_SUCCESS && found)
         pw_mpi_read_status(&record, comm, c->status);
-    return record;
+    record.comm.recv_bytes = 0; /* nothing is received yet */
+    pw_mpi_write(c->thread, &record);
 }
 
 void pw_mpi_after_PROBE(struct pw_mpi_call *c, int rc)
 {
-    struct pw_record record = probe_record(c, rc, c->op == PW_OP_Probe || c->flag);
-    record.comm.recv_bytes = 0; /* nothing is received yet */
-    pw_mpi_write(c->thread, &record);
+    record_probe(c, rc, c->op == PW_OP_Probe || c->flag);
 }
 
 /* The message is kept among the requests, under its own handle: an address as well, until it is
@@ -202,13 +210,15 @@ void pw_mpi_after_MPROBE(struct pw_mpi_call *c, int rc)
     int found = rc == MPI_SUCCESS && (c->op == PW_OP_Mprobe || c->flag);
     if (!found && c->op == PW_OP_Improbe && pw_mpi_level < 2)
         return;
-    struct pw_record record = probe_record(c, rc, found);
-    record.comm.recv_bytes = 0;
-    pw_mpi_write(c->thread, &record);
+    record_probe(c, rc, found);
     if (!found || c->message == pw_mpi_handles.message_no_proc)
         return;
-    const struct pw_mpi_request message = {.handle = (MPI_Request)c->message, .comm = c->comm};
-    pw_mpi_request_add(&message, c->thread->index);
+    struct pw_mpi_request *message =
+        pw_mpi_request_add((MPI_Request)c->message, c->thread->index, PW_CLASS_PROBE, 0);
+    if (message) {
+        message->comm = c->comm;
+        message->record.end = c->end;
+    }
 }
 
 /* The communicator that the message was probed on, or MPI_COMM_NULL. */
@@ -225,7 +235,8 @@ static MPI_Comm take_message(const struct pw_mpi_call *c)
 void pw_mpi_after_MRECV(struct pw_mpi_call *c, int rc)
 {
     const struct pw_mpi_comm *comm = pw_mpi_comm_known(take_message(c));
-    struct pw_record record = pw_mpi_base_record(c, comm, rc);
+    struct pw_record record;
+    pw_mpi_base_record(c, comm, rc, &record);
     if (rc == MPI_SUCCESS)
         pw_mpi_read_status(&record, comm, c->status);
     pw_mpi_write(c->thread, &record);
@@ -234,11 +245,9 @@ void pw_mpi_after_MRECV(struct pw_mpi_call *c, int rc)
 void pw_mpi_after_IMRECV(struct pw_mpi_call *c, int rc)
 {
     MPI_Comm handle = take_message(c);
-    struct pw_record record = pw_mpi_base_record(c, pw_mpi_comm_known(handle), rc);
-    if (rc == MPI_SUCCESS)
-        pw_mpi_begin_request(c, &record, handle);
-    else
-        pw_mpi_write(c->thread, &record);
+    struct pw_record own;
+    struct pw_record *record = pw_mpi_open_record(c, rc, pw_mpi_comm_known(handle), handle, &own);
+    pw_mpi_close_record(c, record, &own);
 }
 
 /* ---- communicators, types and local calls ---- */
@@ -254,8 +263,9 @@ void pw_mpi_after_NEWCOMM(struct pw_mpi_call *c, int rc)
 
 void pw_mpi_after_INEWCOMM(struct pw_mpi_call *c, int rc)
 {
-    struct pw_record record = pw_mpi_base_record(c, pw_mpi_call_comm(c, rc), rc);
-    begin_message(c, rc, &record);
+    struct pw_record own;
+    struct pw_record *record = pw_mpi_open_record(c, rc, pw_mpi_call_comm(c, rc), c->comm, &own);
+    pw_mpi_close_record(c, record, &own);
 }
 
 /* For communicators, windows and files. */

@@ -82,12 +82,19 @@ void pw_mpi_write(struct pw_thread *thread, const struct pw_record *record);
  * looked up, since an invalid handle must meet no further MPI call. */
 struct pw_mpi_comm *pw_mpi_call_comm(const struct pw_mpi_call *c, int rc);
 
-/* A record of the call with everything but what its family fills in. */
-struct pw_record pw_mpi_base_record(const struct pw_mpi_call *c, const struct pw_mpi_comm *comm,
-                                    int rc);
+/* Fills a record of the call with everything but what its family fills in. */
+void pw_mpi_base_record(const struct pw_mpi_call *c, const struct pw_mpi_comm *comm, int rc,
+                        struct pw_record *record);
 
-/* Keeps `record` until c->request completes; `comm` is where a source is to be looked up. */
-void pw_mpi_begin_request(struct pw_mpi_call *c, const struct pw_record *record, MPI_Comm comm);
+/* Where to put the record of a call that begins a request: into the table, to be completed later;
+ * or, when the call failed or there is nothing to wait for, into `own`. `comm` is where the source
+ * of a message is to be looked up. Filled with pw_mpi_base_record(). */
+struct pw_record *pw_mpi_open_record(struct pw_mpi_call *c, int rc, const struct pw_mpi_comm *entry,
+                                     MPI_Comm comm, struct pw_record *own);
+
+/* Writes `record` if it is `own`: the other kind is written when its request completes. */
+void pw_mpi_close_record(struct pw_mpi_call *c, const struct pw_record *record,
+                         const struct pw_record *own);
 
 /* What a completed receive's status tells: the sender, the tag and the bytes that really came. */
 void pw_mpi_read_status(struct pw_record *record, const struct pw_mpi_comm *comm,

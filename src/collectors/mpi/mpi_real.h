@@ -26,8 +26,6 @@
     H(int, Group_free, (MPI_Group *))                                              \
     H(int, Group_translate_ranks, (MPI_Group, int, const int *, MPI_Group, int *)) \
     H(int, Type_size_x, (MPI_Datatype, MPI_Count *))                               \
-    H(int, Get_elements_x, (const MPI_Status *, MPI_Datatype, MPI_Count *))        \
-    H(int, Test_cancelled, (const MPI_Status *, int *))                            \
     H(int, Status_f2c, (const MPI_Fint *, MPI_Status *))                           \
     H(MPI_Comm, Comm_f2c, (MPI_Fint))                                              \
     H(MPI_Datatype, Type_f2c, (MPI_Fint))                                          \

@@ -24,7 +24,9 @@ static struct {
     struct pw_mpi_request *unused;
     struct pw_mpi_request *chunk; /* entries of the newest chunk that were never used */
     uint32_t chunk_left;
+    /* Changed under the lock, read without. */
     _Atomic int receives, persistents;
+    _Atomic uint32_t last_id;
     atomic_flag lock;
 } table = {.lock = ATOMIC_FLAG_INIT};
 
@@ -101,14 +103,27 @@ static int begin_table(void)
     return table.buckets != 0;
 }
 
+/* Not one locked instruction: the table's lock, where there is one to take, is held. */
+static void change(_Atomic int *counter, int by)
+{
+    int value = atomic_load_explicit(counter, memory_order_relaxed);
+    atomic_store_explicit(counter, value + by, memory_order_relaxed);
+}
+
 /* Keeps the two counters; `by` is 1 or -1. */
 static void count_entry(const struct pw_mpi_request *entry, int by)
 {
-    enum pw_op_class cls = pw_op_info(entry->record.op)->cls;
-    if (cls == PW_CLASS_RECV || cls == PW_CLASS_IO)
-        atomic_fetch_add_explicit(&table.receives, by, memory_order_relaxed);
+    if (entry->needs_status)
+        change(&table.receives, by);
     if (entry->persistent)
-        atomic_fetch_add_explicit(&table.persistents, by, memory_order_relaxed);
+        change(&table.persistents, by);
+}
+
+static uint32_t next_id(void)
+{
+    uint32_t id = atomic_load_explicit(&table.last_id, memory_order_relaxed) + 1;
+    atomic_store_explicit(&table.last_id, id, memory_order_relaxed);
+    return id;
 }
 
 /* Open MPI gives every operation that is complete when it begins (small sends) one and the same
@@ -195,20 +210,36 @@ static void enter_hashed(struct pw_mpi_request *entry)
         split_one();
 }
 
-int pw_mpi_request_add(const struct pw_mpi_request *request, uint32_t thread)
+struct pw_mpi_request *pw_mpi_request_add(MPI_Request handle, uint32_t thread, enum pw_op_class cls,
+                                          int persistent)
 {
     pw_mpi_lock(&table.lock);
     struct pw_mpi_request *entry = begin_table() ? take_entry() : NULL;
     if (entry) {
-        *entry = *request;
-        if (is_shared(entry->handle))
+        entry->handle = handle;
+        entry->newcomm = NULL;
+        entry->newcomm_f = NULL;
+        entry->persistent = persistent;
+        entry->active = 0;
+        entry->needs_status = cls == PW_CLASS_RECV || cls == PW_CLASS_IO;
+        entry->record.end = UINT64_MAX; /* nobody can mean it before the caller has filled it */
+        entry->id = next_id();
+        if (is_shared(handle))
             join_line(line_of(thread), entry);
         else
             enter_hashed(entry);
         count_entry(entry, 1);
     }
     pw_mpi_unlock(&table.lock);
-    return entry ? 0 : -ENOMEM;
+    return entry;
+}
+
+uint32_t pw_mpi_request_id(void)
+{
+    pw_mpi_lock(&table.lock);
+    uint32_t id = next_id();
+    pw_mpi_unlock(&table.lock);
+    return id;
 }
 
 struct pw_mpi_request *pw_mpi_request_take(MPI_Request handle, uint32_t thread, uint64_t before)

@@ -5,6 +5,7 @@
 #define PW_MPI_REQUEST_H
 
 #include "collectors/mpi/mpi_real.h"
+#include "core/ops.h"
 #include "rank/record.h"
 
 struct pw_mpi_request {
@@ -16,13 +17,17 @@ struct pw_mpi_request {
     MPI_Comm *newcomm;            /* Comm_idup: where completion puts the handle (C, or Fortran) */
     MPI_Fint *newcomm_f;
     int persistent, active; /* of a persistent request: it stays in the table */
+    uint32_t id;            /* of the operation, unique in the process */
+    uint8_t needs_status;   /* counted among those */
     int position;           /* the holder's own */
 };
 
-/* Enters a copy of `request` under its handle, begun by thread number `thread`. -ENOMEM when memory
- * is short: the operation is then not recorded. A handle that is already there (MPI has
- * reused its number) hides the older entries; of very many the oldest is dropped. */
-int pw_mpi_request_add(const struct pw_mpi_request *request, uint32_t thread);
+/* Makes an entry under `handle`, begun by thread number `thread`, for the caller to fill: its
+ * record and communicator are not set, `id` is a number of its own, `cls` is the class of the
+ * operation. NULL when memory is short: the operation is then not recorded. A handle that is
+ * already there (a freed request's number, reused) hides the older entry. */
+struct pw_mpi_request *pw_mpi_request_add(MPI_Request handle, uint32_t thread, enum pw_op_class cls,
+                                          int persistent);
 
 /* Removes and returns the entry of `handle`, or NULL. Of a handle that many operations share (Open
  * MPI gives small sends one) it is the oldest that `thread` began, else of another thread; of any
@@ -37,6 +42,9 @@ struct pw_mpi_request *pw_mpi_request_find(MPI_Request handle);
 
 /* Whether there is any persistent request: only then can a completed one keep its handle. */
 int pw_mpi_request_persistents(void);
+
+/* A new operation's number, for a persistent request that starts again. */
+uint32_t pw_mpi_request_id(void);
 
 /* Whether operations are open of which only the status tells what came: receives and files. */
 int pw_mpi_request_receives(void);

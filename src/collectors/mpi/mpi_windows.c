@@ -31,35 +31,37 @@ static void rma_bytes(const struct pw_mpi_call *c, struct pw_record *record)
     }
 }
 
-static struct pw_record rma_record(const struct pw_mpi_call *c, int rc)
+static void fill_rma(const struct pw_mpi_call *c, int rc, const struct pw_mpi_comm *window,
+                     struct pw_record *record)
 {
-    const struct pw_mpi_comm *window = pw_mpi_comm_known(c->comm);
-    struct pw_record record = pw_mpi_base_record(c, window, rc);
-    record.comm.peer = window ? pw_mpi_world_rank(window, c->dest) : -1;
+    record->comm.peer = window ? pw_mpi_world_rank(window, c->dest) : -1;
     if (rc == MPI_SUCCESS && c->dest != MPI_PROC_NULL)
-        rma_bytes(c, &record);
-    return record;
+        rma_bytes(c, record);
 }
 
 void pw_mpi_after_RMA(struct pw_mpi_call *c, int rc)
 {
-    struct pw_record record = rma_record(c, rc);
+    const struct pw_mpi_comm *window = pw_mpi_comm_known(c->comm);
+    struct pw_record record;
+    pw_mpi_base_record(c, window, rc, &record);
+    fill_rma(c, rc, window, &record);
     pw_mpi_write(c->thread, &record);
 }
 
 void pw_mpi_after_IRMA(struct pw_mpi_call *c, int rc)
 {
-    struct pw_record record = rma_record(c, rc);
-    if (rc == MPI_SUCCESS)
-        pw_mpi_begin_request(c, &record, pw_mpi_handles.comm_null);
-    else
-        pw_mpi_write(c->thread, &record);
+    const struct pw_mpi_comm *window = pw_mpi_comm_known(c->comm);
+    struct pw_record own;
+    struct pw_record *record = pw_mpi_open_record(c, rc, window, pw_mpi_handles.comm_null, &own);
+    fill_rma(c, rc, window, record);
+    pw_mpi_close_record(c, record, &own);
 }
 
 void pw_mpi_after_WIN_FENCE(struct pw_mpi_call *c, int rc)
 {
     struct pw_mpi_comm *window = pw_mpi_comm_known(c->comm);
-    struct pw_record record = pw_mpi_base_record(c, window, rc);
+    struct pw_record record;
+    pw_mpi_base_record(c, window, rc, &record);
     record.comm.seq = window ? window->collectives++ : 0;
     pw_mpi_write(c->thread, &record);
 }
@@ -107,7 +109,8 @@ void pw_mpi_io_bytes(struct pw_record *record, int64_t bytes)
 
 void pw_mpi_after_IO(struct pw_mpi_call *c, int rc)
 {
-    struct pw_record record = pw_mpi_base_record(c, pw_mpi_comm_known(c->comm), rc);
+    struct pw_record record;
+    pw_mpi_base_record(c, pw_mpi_comm_known(c->comm), rc, &record);
     if (rc == MPI_SUCCESS)
         pw_mpi_io_bytes(&record, pw_mpi_status_bytes(c->status));
     pw_mpi_write(c->thread, &record);
@@ -115,11 +118,10 @@ void pw_mpi_after_IO(struct pw_mpi_call *c, int rc)
 
 void pw_mpi_after_IIO(struct pw_mpi_call *c, int rc)
 {
-    struct pw_record record = pw_mpi_base_record(c, pw_mpi_comm_known(c->comm), rc);
-    if (rc == MPI_SUCCESS)
-        pw_mpi_begin_request(c, &record, pw_mpi_handles.comm_null);
-    else
-        pw_mpi_write(c->thread, &record);
+    const struct pw_mpi_comm *file = pw_mpi_comm_known(c->comm);
+    struct pw_record own;
+    struct pw_record *record = pw_mpi_open_record(c, rc, file, pw_mpi_handles.comm_null, &own);
+    pw_mpi_close_record(c, record, &own);
 }
 
 void pw_mpi_after_IO_OTHER(struct pw_mpi_call *c, int rc)
