@@ -12,7 +12,7 @@
 
 /* Rows in a chunk. Large enough for deflate to pay, small enough that what a kill of the collector
  * takes, and a rank file of a short run, stay small. */
-enum { CHUNK_ROWS = 4096 };
+enum { CHUNK_ROWS = 4096, CHUNK_INDEX_K = 4 };
 
 struct table_buffer {
     hid_t dataset; /* -1 until the first chunk is written */
@@ -48,8 +48,13 @@ int pw_h5_writer_create(const char *path, int level, struct pw_h5_writer **out)
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     /* The newer object headers are a third of the size; every HDF5 since 1.10 reads them. */
     H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_LATEST);
+    hid_t creation = H5Pcreate(H5P_FILE_CREATE);
+    /* Each table's index of chunks is a B-tree whose node has room for twice this: the default of
+     * 64 is most of a short run's file. */
+    H5Pset_istore_k(creation, CHUNK_INDEX_K);
     errno = 0;
-    writer->file = H5Fcreate(path, H5F_ACC_EXCL, H5P_DEFAULT, access);
+    writer->file = H5Fcreate(path, H5F_ACC_EXCL, creation, access);
+    H5Pclose(creation);
     H5Pclose(access);
     if (writer->file < 0) {
         int err = errno ? -errno : -EIO;
