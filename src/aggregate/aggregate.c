@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "aggregate/clusterfile.h"
+#include "aggregate/collectivestats.h"
 #include "aggregate/findings.h"
 #include "aggregate/instances.h"
 #include "aggregate/job.h"
@@ -43,7 +44,7 @@ static void write_collectives(struct pw_clusterfile *file, const struct pw_job *
     size_t end = in->n * ((size_t)job->process + 1) / (size_t)job->processes;
     struct pw_row_c_collective *rows = malloc(sizeof(*rows) * (end - first + 1));
     for (size_t i = first; i < end && rows; i++)
-        rows[i - first] = pw_findings_collective(job, in, i);
+        rows[i - first] = pw_collective_row(job, in, i);
     pw_clusterfile_write(file, PW_TABLE_c_collective, in->n, first, rows ? end - first : 0, rows);
     if (!rows)
         file->error = -ENOMEM;

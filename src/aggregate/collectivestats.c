@@ -5,9 +5,50 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregate/findings.h"
 #include "analysis/bandwidth.h"
 #include "analysis/statistics.h"
+
+int64_t pw_collective_critical(const struct pw_instances *in, size_t i)
+{
+    const struct pw_instance *item = &in->items[i];
+    int64_t margin = item->nranks > 1 ? item->last_enter - item->second_enter : 0;
+    return margin < in->waits[i].max_ns ? margin : in->waits[i].max_ns;
+}
+
+struct pw_row_c_collective pw_collective_row(const struct pw_job *job,
+                                             const struct pw_instances *in, size_t i)
+{
+    const struct pw_instance *item = &in->items[i];
+    const struct pw_comm_group *comm = pw_instances_comm(in, i);
+    struct pw_row_c_collective row = {
+        .comm_uid = comm->uid,
+        .seq = (int64_t)i - comm->first,
+        .op = item->op,
+        .source = item->source,
+        .bytes = item->bytes,
+        .nranks = comm->size,
+        .step = item->step >= 0 ? job->step_numbers[item->step] : -1,
+        .last_rank = item->last_rank,
+        .complete = item->nranks == comm->size && !item->mixed,
+        .error_ns = item->error_ns,
+    };
+    if (item->nranks == 0) {
+        row.last_rank = -1;
+        return row;
+    }
+    row.first_enter = item->first_enter + job->epoch_ns;
+    row.last_enter = item->last_enter + job->epoch_ns;
+    row.first_exit = item->first_exit + job->epoch_ns;
+    row.last_exit = item->last_exit + job->epoch_ns;
+    row.wait_ns = in->waits[i].sum_ns;
+    row.transfer_ns = item->last_exit - item->last_enter;
+    row.critical_ns = pw_collective_critical(in, i);
+    if (row.transfer_ns < 0)
+        row.transfer_ns = 0;
+    row.algbw = pw_algbw(row.bytes, row.transfer_ns);
+    row.busbw = row.algbw * pw_busbw_factor(pw_op_info(item->op)->factor, comm->size);
+    return row;
+}
 
 static int by_group(const void *a, const void *b)
 {
@@ -123,7 +164,7 @@ int pw_collectivestats_make(const struct pw_job *job, const struct pw_instances 
     size_t n = 0, groups = 0;
     int err = all && stats && values ? 0 : -ENOMEM;
     for (size_t i = 0; !err && i < in->n; i++) {
-        all[n] = pw_findings_collective(job, in, i);
+        all[n] = pw_collective_row(job, in, i);
         n += all[n].complete;
     }
     if (!err)

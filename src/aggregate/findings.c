@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "aggregate/collectivestats.h"
-#include "analysis/bandwidth.h"
 
 enum { MAX_STRAGGLERS = 1024 };
 
@@ -67,15 +66,6 @@ static size_t select_measured(const struct pw_findings *f, const struct pw_matri
     return n;
 }
 
-/* What the job would have gained, to first order, had the last to enter come with the last but one;
- * no more than anybody waited. */
-static int64_t critical_time(const struct pw_instances *in, size_t i)
-{
-    const struct pw_instance *item = &in->items[i];
-    int64_t margin = item->nranks > 1 ? item->last_enter - item->second_enter : 0;
-    return margin < in->waits[i].max_ns ? margin : in->waits[i].max_ns;
-}
-
 /* Blame and criticality over all instances (docs/metrics.md): what the others waited when this rank
  * was last, and by how much it was later than the last but one. */
 static void sum_blame(const struct pw_instances *in, int32_t rank, struct pw_row_c_straggler *row)
@@ -85,7 +75,7 @@ static void sum_blame(const struct pw_instances *in, int32_t rank, struct pw_row
         if (item->nranks < 2 || item->mixed || pw_instance_blamed(item) != rank)
             continue;
         row->blame_ns += in->waits[i].sum_ns;
-        row->critical_ns += critical_time(in, i);
+        row->critical_ns += pw_collective_critical(in, i);
     }
 }
 
@@ -189,41 +179,6 @@ static int analyse_measured(struct pw_findings *f, const struct pw_job *job,
     pw_matrix_fini(&measured);
     free(rows);
     return err;
-}
-
-struct pw_row_c_collective pw_findings_collective(const struct pw_job *job,
-                                                  const struct pw_instances *in, size_t i)
-{
-    const struct pw_instance *item = &in->items[i];
-    const struct pw_comm_group *comm = pw_instances_comm(in, i);
-    struct pw_row_c_collective row = {
-        .comm_uid = comm->uid,
-        .seq = (int64_t)i - comm->first,
-        .op = item->op,
-        .source = item->source,
-        .bytes = item->bytes,
-        .nranks = comm->size,
-        .step = item->step >= 0 ? job->step_numbers[item->step] : -1,
-        .last_rank = item->last_rank,
-        .complete = item->nranks == comm->size && !item->mixed,
-        .error_ns = item->error_ns,
-    };
-    if (item->nranks == 0) {
-        row.last_rank = -1;
-        return row;
-    }
-    row.first_enter = item->first_enter + job->epoch_ns;
-    row.last_enter = item->last_enter + job->epoch_ns;
-    row.first_exit = item->first_exit + job->epoch_ns;
-    row.last_exit = item->last_exit + job->epoch_ns;
-    row.wait_ns = in->waits[i].sum_ns;
-    row.transfer_ns = item->last_exit - item->last_enter;
-    row.critical_ns = critical_time(in, i);
-    if (row.transfer_ns < 0)
-        row.transfer_ns = 0;
-    row.algbw = pw_algbw(row.bytes, row.transfer_ns);
-    row.busbw = row.algbw * pw_busbw_factor(pw_op_info(item->op)->factor, comm->size);
-    return row;
 }
 
 int pw_findings_make(struct pw_findings *f, const struct pw_job *job, const struct pw_share *share,

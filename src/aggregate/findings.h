@@ -23,8 +23,4 @@ int pw_findings_make(struct pw_findings *findings, const struct pw_job *job,
 
 void pw_findings_fini(struct pw_findings *findings);
 
-/* One row of /collectives. */
-struct pw_row_c_collective pw_findings_collective(const struct pw_job *job,
-                                                  const struct pw_instances *instances, size_t i);
-
 #endif

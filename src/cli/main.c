@@ -1,9 +1,6 @@
 /* profwrap: chooses the subcommand. */
-#include <errno.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/report.h"
@@ -23,25 +20,6 @@ static const struct {
     {"dump", pw_cli_dump, "dump FILE", "print a rank or cluster file, one record a line"},
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
-
-int pw_cli_self(char *path, int size)
-{
-    ssize_t n = readlink("/proc/self/exe", path, (size_t)size - 1);
-    if (n <= 0)
-        return -errno;
-    path[n] = '\0';
-    return 0;
-}
-
-int pw_cli_private_dir(char *path, int size)
-{
-    char self[4096];
-    int err = pw_cli_self(self, sizeof(self));
-    if (!err &&
-        snprintf(path, (size_t)size, "%s/%s", dirname(self), PROFWRAP_PRIVATE_FROM_BIN) >= size)
-        err = -ENAMETOOLONG;
-    return err;
-}
 
 static void print_help(void)
 {
