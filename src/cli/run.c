@@ -63,6 +63,16 @@ static int is_spokesman(const struct run *run)
     return run->id.local_rank == 0;
 }
 
+/* Ends with `status` after such a failure. The launcher kills all ranks when the first has ended:
+ * those that say nothing let the one that does go first. */
+static int fail_alike(const struct run *run, int status)
+{
+    enum { GO_FIRST_US = 500000 };
+    if (!is_spokesman(run))
+        usleep(GO_FIRST_US);
+    return status;
+}
+
 static uint32_t parse_activities(const char *list, char *problem, size_t size)
 {
     uint32_t bits = 0;
@@ -143,7 +153,7 @@ static int understand(struct run *run, int argc, char **argv)
         if (is_spokesman(run))
             pw_error("%s", err ? run->options.problem
                                : "no program given; usage: profwrap [OPTIONS] PROGRAM [ARGS...]");
-        return 2;
+        return fail_alike(run, 2);
     }
     pw_log_set_quiet(pw_option_flag(&run->options, PW_OPT_QUIET));
     run->argv = argv + next;
@@ -151,7 +161,7 @@ static int understand(struct run *run, int argc, char **argv)
     if (err && is_spokesman(run))
         pw_error("cannot run %s: %s", run->argv[0],
                  err == -ENOENT ? "no such program" : strerror(-err));
-    return err ? (err == -ENOENT ? 127 : 126) : -1;
+    return err ? fail_alike(run, err == -ENOENT ? 127 : 126) : -1;
 }
 
 /* Whether the probe can do anything for this program; says why not. */
@@ -201,7 +211,7 @@ static int prepare_output(struct run *run)
     if (err) {
         if (is_spokesman(run))
             pw_error("%s", problem);
-        return err == -EEXIST ? 2 : 1;
+        return fail_alike(run, err == -EEXIST ? 2 : 1);
     }
     join_command(run->argv, command, sizeof(command));
     pw_h5_quiet();
