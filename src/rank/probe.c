@@ -180,6 +180,20 @@ const struct pw_segment_shared *pw_probe_borrow_segment(void)
     return probe.segment;
 }
 
+void pw_probe_record_step(struct pw_thread *thread, uint64_t now, int64_t step)
+{
+    struct pw_record *record = pw_ring_reserve(&thread->ring, now);
+    if (!record)
+        return;
+    *record = (struct pw_record){
+        .type = PW_REC_STEP,
+        .start = now,
+        .end = now,
+        .step = {.step = step < 0 ? -1 : step},
+    };
+    pw_probe_commit(thread);
+}
+
 void pw_probe_request_sync(void)
 {
     atomic_store(&probe.segment->sync_requested, 1);

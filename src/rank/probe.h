@@ -66,6 +66,9 @@ static inline void pw_probe_commit(struct pw_thread *thread)
  */
 const struct pw_segment_shared *pw_probe_borrow_segment(void);
 
+/* Marks the begin of step `step` at time `now` (ticks); -1 only ends the step before. */
+void pw_probe_record_step(struct pw_thread *thread, uint64_t now, int64_t step);
+
 /* Tells the collector that this process enters MPI_Init. */
 void pw_probe_request_sync(void);
 

@@ -118,8 +118,8 @@ static double time_loop(void (*loop)(int), int calls, int pause_ms)
     return median(blocks, BLOCKS);
 }
 
-/* The longest call beside which the scheduler did not run somebody else: on a busy machine that
- * would measure the neighbours. */
+/* The longest of many calls, whatever made it long: also the scheduler, when it gives the core to
+ * somebody else meanwhile. */
 static double worst_call(int calls)
 {
     double in = 1, out, worst = 0;

@@ -38,19 +38,8 @@ static void record_call(struct pw_thread *thread, uint16_t op, uint64_t start, u
 
 static void record_step(struct pw_thread *thread, int64_t step)
 {
-    if (!(pw_probe_borrow_segment()->activities & PW_ACTIVITY_NOTE))
-        return;
-    uint64_t now = pw_probe_now();
-    struct pw_record *record = pw_ring_reserve(&thread->ring, now);
-    if (!record)
-        return;
-    *record = (struct pw_record){
-        .type = PW_REC_STEP,
-        .start = now,
-        .end = now,
-        .step = {.step = step},
-    };
-    pw_probe_commit(thread);
+    if (pw_probe_borrow_segment()->activities & PW_ACTIVITY_NOTE)
+        pw_probe_record_step(thread, pw_probe_now(), step);
 }
 
 /* MPI_Pcontrol(level >= PCONTROL_STEP, ...) begins the next step, for programs that cannot include

@@ -50,16 +50,7 @@ static void note_step(int64_t step)
         return;
     uint64_t now = pw_probe_now();
     end_phase(thread, now);
-    struct pw_record *record = pw_ring_reserve(&thread->ring, now);
-    if (!record)
-        return;
-    *record = (struct pw_record){
-        .type = PW_REC_STEP,
-        .start = now,
-        .end = now,
-        .step = {.step = step < 0 ? PROFWRAP_NO_STEP : step},
-    };
-    pw_probe_commit(thread);
+    pw_probe_record_step(thread, now, step);
 }
 
 static void note_phase(int phase)
