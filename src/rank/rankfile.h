@@ -44,6 +44,9 @@ uint32_t pw_rankfile_texts(const struct pw_rankfile *file);
 /* Events lost on the way here, besides those that the file itself refused. */
 void pw_rankfile_count_dropped(struct pw_rankfile *file, int64_t events);
 
+/* Says when the run was, for files that are not made while it goes on (simulations). */
+void pw_rankfile_set_times(struct pw_rankfile *file, int64_t start_unix_ns, int64_t end_unix_ns);
+
 /* Flushes what is buffered to the disk. */
 void pw_rankfile_flush(struct pw_rankfile *file);
 
