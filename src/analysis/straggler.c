@@ -121,7 +121,7 @@ static int64_t count_above(const struct pw_excess *w, size_t rank, size_t first,
  * there is no window worth naming. */
 static double judge_window(struct pw_excess *w, size_t rank, struct pw_straggler_found *out)
 {
-    size_t first, last, known;
+    size_t first = 0, last = 0, known;
     double steps = (double)w->in->nsteps;
     if (!best_window(w, rank, LEAST_EFFECT / 2, &first, &last))
         return 2;
