@@ -139,8 +139,8 @@ static int find_stragglers(struct pw_findings *f, const struct pw_job *job,
         /* A rank without a file has no work in the matrix, and no clock that could be wrong. */
         for (size_t r = 0; r < m->nranks; r++)
             errors[r] = job->ranks[r].present ? job->ranks[r].clock_error_ns : 0;
-        struct pw_straggler_input input = {m->nsteps,   m->nranks,   m->own_ns,
-                                           m->total_ns, m->phase_ns, errors};
+        struct pw_straggler_input input = {m->nsteps,   m->nranks, m->own_ns,   m->total_ns,
+                                           m->phase_ns, errors,    m->useful_ns};
         f->nstragglers = pw_straggler_find(&input, scratch, found, MAX_STRAGGLERS);
         for (size_t i = 0; i < f->nstragglers; i++)
             f->stragglers[i] = straggler_row(job, f, rows, in, &found[i]);

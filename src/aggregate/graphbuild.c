@@ -69,7 +69,8 @@ static void open_at(struct builder *b, int32_t gate, int64_t time)
     b->opened[gate] = time > b->opened[gate] ? time : b->opened[gate];
 }
 
-/* Collectives that all members recorded alike; others wait for nobody in the replay. */
+/* Of a collective that not all members recorded, the others wait for each other; what they waited
+ * for the rest is a cost that does not change. */
 static void add_instances(struct builder *b, const struct pw_instances *in)
 {
     int32_t *gates = malloc(sizeof(*gates) * (in->n + 1));
@@ -78,8 +79,7 @@ static void add_instances(struct builder *b, const struct pw_instances *in)
         gates[i] = -1;
     for (size_t i = 0; i < b->nops && gates; i++) {
         int64_t at = b->ops[i].instance;
-        if (at < 0 || in->items[at].mixed ||
-            in->items[at].nranks != pw_instances_comm(in, (size_t)at)->size)
+        if (at < 0 || in->items[at].mixed || in->items[at].nranks < 2)
             continue;
         if (gates[at] < 0)
             gates[at] = (int32_t)b->ngates++;

@@ -245,8 +245,10 @@ static void match_all(struct matching *m, const struct side *sends, size_t nsend
                       const struct side *receives, size_t nreceives)
 {
     size_t s = 0, r = 0;
-    while (s < nsends) {
-        int order = r < nreceives ? compare_channels(&sends[s], &receives[r]) : -1;
+    while (s < nsends || r < nreceives) {
+        int order = r == nreceives ? -1
+                    : s == nsends  ? 1
+                                   : compare_channels(&sends[s], &receives[r]);
         if (order == 0) {
             match_one(m, &sends[s++], &receives[r++]);
         } else if (order < 0) {
@@ -256,10 +258,11 @@ static void match_all(struct matching *m, const struct side *sends, size_t nsend
             m->out->unmatched++;
         } else {
             m->out->unmatched++;
+            m->arrivals[m->narrivals++] =
+                (struct arrival){receives[r].leave, INT64_MAX, 0, receives[r].dst, UINT32_MAX};
             r++;
         }
     }
-    m->out->unmatched += (int64_t)(nreceives - r);
 }
 
 static int by_completion(const void *a, const void *b)
@@ -279,8 +282,8 @@ static void sum_unhidden(struct matching *m)
     qsort(m->arrivals, m->narrivals, sizeof(*m->arrivals), by_completion);
     for (size_t i = 0; i < m->narrivals; i++) {
         const struct arrival *a = &m->arrivals[i];
-        if (i && a[-1].dst == a->dst && a[-1].leave == a->leave)
-            continue;
+        if ((i && a[-1].dst == a->dst && a[-1].leave == a->leave) || a->pair == UINT32_MAX)
+            continue; /* one without a partner may have been the last */
         struct pw_pair *pair = &m->out->pairs[a->pair];
         pair->unhidden++;
         pair->unhidden_ns += (double)a->transfer;
@@ -326,7 +329,7 @@ static int match_here(struct pw_messages *out, const struct pw_job *job, const i
     struct side *sends = exchange_sides(job, &g->sends, readers, &nsends);
     struct matching m = {
         .out = out, .graph = graph, .back = malloc(sizeof(*m.back) * (nsends + 1))};
-    m.arrivals = malloc(sizeof(*m.arrivals) * (nsends + 1));
+    m.arrivals = malloc(sizeof(*m.arrivals) * (nsends + g->receives.n + 1));
     out->pairs = malloc(sizeof(*out->pairs) * (nsends + 1));
     out->waits = malloc(sizeof(*out->waits) * (nsends + 1));
     int ok = sends && m.back && m.arrivals && out->pairs && out->waits, all_ok;

@@ -37,6 +37,7 @@ static struct pw_link link_of(const struct pw_job *job, const struct pw_pair *pa
     int inside = memcmp(src->hostname, dst->hostname, sizeof(src->hostname)) == 0;
     int known = src->clock_error_ns >= 0 && dst->clock_error_ns >= 0;
     return (struct pw_link){
+        .dst = pair->dst,
         .kind = 2 * pw_size_class(pair->messages ? pair->bytes / pair->messages : 0) + inside,
         .messages = pair->unhidden,
         .sum_ns = pair->unhidden_ns,

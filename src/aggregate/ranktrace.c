@@ -69,6 +69,11 @@ static int64_t wait_limit(const struct pass *p, const struct pw_input *input,
 {
     int is_root = (event->flags & PW_EVENT_ROOT) != 0;
     int64_t until = INT64_MIN;
+    /* How much of it was for a member that recorded nothing is not known: it is not own work. */
+    const struct pw_comm_group *comm =
+        pw_instances_comm(p->instances, (size_t)(instance - p->instances->items));
+    if (instance->nranks < comm->size)
+        return event->end;
     switch (pw_op_info(event->op)->shape) {
     case PW_SHAPE_ALL:
         until = instance->last_enter;
@@ -170,6 +175,16 @@ static void add_message_waits(struct pass *p, const struct pw_messages *messages
         add(p, &p->wait, messages->waits[low].start, messages->waits[low].end);
 }
 
+/* A message from or to a rank without a file cannot be matched: the time in its call is not own
+ * work. */
+static void add_unknown_wait(struct pass *p, const struct pw_row_comm_event *event)
+{
+    int64_t stands = event->flags & PW_EVENT_NONBLOCKING ? event->wait_start : event->start;
+    if (event->peer >= 0 && event->peer < p->job->nranks && stands &&
+        !p->job->ranks[event->peer].present)
+        add(p, &p->wait, stands, event->end);
+}
+
 /* The event for the replay: whom it holds up, and where the rank stood still for it. */
 static void add_to_graph(struct pass *p, const struct pw_input *input,
                          const struct pw_row_comm_event *event, enum pw_op_class cls)
@@ -214,6 +229,8 @@ static void visit(void *context, const struct pw_input *input,
     }
     if (cls == PW_CLASS_COLL)
         visit_collective(p, input, event);
+    if (cls == PW_CLASS_SEND || cls == PW_CLASS_RECV)
+        add_unknown_wait(p, event);
 }
 
 static void join(struct set *set)

@@ -95,6 +95,23 @@ static double chance(const struct pw_link *link, double others)
     return erfc((mean - others) / error / sqrt(2.0)) / 2;
 }
 
+/* Of the links into one rank only the one with the largest mean. */
+static size_t keep_slowest(const struct pw_link *links, struct pw_link_found *found, size_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        int slowest = 1;
+        for (size_t k = 0; k < n && slowest; k++)
+            slowest = links[found[k].link].dst != links[found[i].link].dst ||
+                      found[k].transfer_ns <= found[i].transfer_ns;
+        found[i].confidence = slowest ? found[i].confidence : -1;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (found[i].confidence >= 0)
+            found[kept++] = found[i];
+    return kept;
+}
+
 size_t pw_links_find(const struct pw_link *links, size_t n, struct pw_link_found *out, size_t max,
                      int64_t *scratch)
 {
@@ -110,5 +127,5 @@ size_t pw_links_find(const struct pw_link *links, size_t n, struct pw_link_found
         if (p < SIGNIFICANCE)
             out[count++] = (struct pw_link_found){i, mean, others, 1 - p};
     }
-    return count;
+    return keep_slowest(links, out, count);
 }

@@ -24,6 +24,7 @@ size_t pw_hosts_find(const struct pw_straggler_found *found, size_t nfound, cons
 
 /* One pair of ranks: its messages whose transfer was not hidden behind another. */
 struct pw_link {
+    int64_t dst;
     int64_t kind;     /* only links of one kind (size class, same host or not) are compared */
     int64_t messages; /* counted in the sums */
     double sum_ns, squares_ns; /* of the transfers, and of their squares */
@@ -38,7 +39,9 @@ struct pw_link_found {
 
 /* Links whose mean transfer is at least 1.5 times the median of at least 4 others of their kind, by
  * more than the clocks' errors, and beyond chance (normal test of the mean, corrected for the
- * number of links, 1 %). Scratch: nlinks values. Returns how many of at most `max`. */
+ * number of links, 1 %). Of several into one rank only the slowest: a call that completes several
+ * messages ends with it, and the others seem slow too. Scratch: nlinks values. Returns how many of
+ * at most `max`. */
 size_t pw_links_find(const struct pw_link *links, size_t nlinks, struct pw_link_found *out,
                      size_t max, int64_t *scratch);
 

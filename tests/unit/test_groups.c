@@ -56,7 +56,8 @@ static void make_links(struct pw_link links[6], double mean)
 {
     for (int i = 0; i < 6; i++) {
         double m = i == 5 ? mean : 100;
-        links[i] = (struct pw_link){.kind = 7,
+        links[i] = (struct pw_link){.dst = i,
+                                    .kind = 7,
                                     .messages = 25,
                                     .sum_ns = 25 * m,
                                     .squares_ns = 25 * m * m + 24 * 100,
@@ -75,6 +76,13 @@ static void test_link(void **state)
     assert_int_equal(out[0].link, 5);
     assert_true(fabs(out[0].transfer_ns - 160) < 1e-9 && fabs(out[0].others_ns - 100) < 1e-9);
     assert_true(out[0].confidence > 0.999);
+    make_links(links, 160);
+    links[4].sum_ns = 25 * 155; /* slow too, but into the same rank */
+    links[4].squares_ns = 25 * 155 * 155 + 24 * 100;
+    assert_int_equal(pw_links_find(links, 6, out, 6, scratch), 2);
+    links[4].dst = 5;
+    assert_int_equal(pw_links_find(links, 6, out, 6, scratch), 1);
+    assert_int_equal(out[0].link, 5);
     make_links(links, 149); /* below 1.5 times */
     assert_int_equal(pw_links_find(links, 6, out, 6, scratch), 0);
     make_links(links, 160);
