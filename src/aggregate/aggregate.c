@@ -8,6 +8,7 @@
 #include "aggregate/clusterfile.h"
 #include "aggregate/collectivestats.h"
 #include "aggregate/findings.h"
+#include "aggregate/infer.h"
 #include "aggregate/instances.h"
 #include "aggregate/job.h"
 #include "aggregate/matrix.h"
@@ -20,7 +21,7 @@ static void write_attributes(struct pw_clusterfile *file, const struct pw_job *j
     pw_clusterfile_set_int(file, "nranks", job->nranks);
     pw_clusterfile_set_int(file, "nhosts", job->nhosts);
     pw_clusterfile_set_int(file, "nsteps", (int64_t)job->nsteps);
-    pw_clusterfile_set_int(file, "steps_inferred", 0);
+    pw_clusterfile_set_int(file, "steps_inferred", job->steps_inferred);
     pw_clusterfile_set_int(file, "clock_error_max_ns", job->clock_error_max_ns);
     pw_clusterfile_set_int(file, "merge_processes", job->processes);
     pw_clusterfile_set_int(file, "start_unix_ns", job->start_unix_ns);
@@ -122,8 +123,10 @@ int pw_aggregate(MPI_Comm comm, const char *dir, const char *output)
 {
     struct pw_job job;
     int err = pw_job_open(&job, comm, dir);
-    if (!err)
+    if (!err) {
+        pw_infer_steps(&job);
         err = merge_job(&job, output);
+    }
     pw_job_close(&job);
     return err;
 }

@@ -133,6 +133,22 @@ def interpolate(knots, t):
 
 
 @case
+def unmarked_steps_are_inferred():
+    for pattern in ("data", "halo", "hybrid"):
+        directory = os.path.join(where, pattern)
+        sim(directory, "-p", pattern, "-r", "8", "-s", "40", "-n", "1", "--unmarked",
+            "-f", "slow_rank:rank=5,steps=10-29,phase=backward,percent=20")
+        merge(directory)
+        with h5py.File(os.path.join(directory, "cluster.h5")) as file:
+            assert file.attrs["steps_inferred"] == 1 and b"steps_inferred" in file["completeness"]["what"]
+            steps, found = file["steps"][()], file["stragglers"][()]
+        # The halo run's two Allreduces are alike: each ends what is taken for a step.
+        per_step = 2 if pattern in ("data", "halo") else 1
+        assert len(steps) in (39, 40 * per_step - 1), len(steps)
+        assert found["rank"].tolist() == [5], found
+
+
+@case
 def missing_and_truncated_files_are_told_by_the_merge():
     sim(where, "-r", "6", "-s", "20", "-f", "missing:rank=1;truncated:rank=4")
     assert not os.path.exists(os.path.join(where, "rank-00001.h5"))
