@@ -115,12 +115,13 @@ static int read_tables(struct pw_input *s, char *problem, size_t size)
 
 int pw_input_open(const char *path, struct pw_input *out, char *problem, size_t size)
 {
-    struct pw_input s = {.file = -1};
-    snprintf(s.path, sizeof(s.path), "%s", path);
-    int err = pw_h5_open(path, &s.file);
-    if (err)
+    struct pw_input s = {.file = -1, .path = strdup(path)};
+    int err = s.path ? pw_h5_open(path, &s.file) : -ENOMEM;
+    if (err) {
+        free(s.path);
         return fail(problem, size, err == -EINVAL ? "is not a readable HDF5 file" : strerror(-err),
                     err);
+    }
     err = read_attributes(&s, problem, size);
     err = err ? err : read_tables(&s, problem, size);
     if (err) {
@@ -136,9 +137,27 @@ void pw_input_close(struct pw_input *s)
     free(s->knots);
     free(s->steps);
     free(s->comms);
+    free(s->path);
+    pw_input_rest(s);
+}
+
+void pw_input_rest(struct pw_input *s)
+{
     if (s->file >= 0)
         H5Fclose(s->file);
     s->file = -1;
+}
+
+int pw_input_acquire(const struct pw_input *s, hid_t *file)
+{
+    *file = s->file;
+    return s->file >= 0 ? 0 : pw_h5_open(s->path, file);
+}
+
+void pw_input_release(const struct pw_input *s, hid_t file)
+{
+    if (s->file < 0)
+        H5Fclose(file);
 }
 
 int64_t pw_input_time(const struct pw_input *s, int64_t local_ns)

@@ -10,8 +10,8 @@
 #include "core/tables.h"
 
 struct pw_input {
-    char path[4352];
-    hid_t file;
+    char *path;
+    hid_t file; /* -1 when it is not kept open */
     int64_t rank, world_size, complete, dropped, exit_code, exit_signal;
     int64_t start_unix_ns, end_unix_ns;
     char hostname[64], job[64], clock_domain[128], command[512];
@@ -23,7 +23,8 @@ struct pw_input {
     size_t nsteps;
     struct pw_row_comms *comms;
     size_t ncomms;
-    int64_t events; /* rows of /events/comm and /events/range */
+    int64_t first_event_ns; /* start of the first row of /events/comm, INT64_MAX: steps are there */
+    int64_t events;         /* rows of /events/comm and /events/range */
     double event_cost_ns, sync_ns;
 };
 
@@ -32,6 +33,14 @@ struct pw_input {
 int pw_input_open(const char *path, struct pw_input *out, char *problem, size_t size);
 
 void pw_input_close(struct pw_input *input);
+
+/* Lets go of the open file, until it is acquired again: a process may have more rank files than a
+ * process may open. */
+void pw_input_rest(struct pw_input *input);
+
+/* The file, opened if it is not; every acquire needs a release. 0 or -errno. */
+int pw_input_acquire(const struct pw_input *input, hid_t *file);
+void pw_input_release(const struct pw_input *input, hid_t file);
 
 /* Cluster time of a local time of this rank. */
 int64_t pw_input_time(const struct pw_input *input, int64_t local_ns);

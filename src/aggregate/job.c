@@ -12,7 +12,10 @@
 #include "core/h5reader.h"
 #include "core/log.h"
 
-enum { PATH_SIZE = 320 }; /* of a file's name inside the directory */
+enum {
+    PATH_SIZE = 320, /* of a file's name inside the directory */
+    KEPT_OPEN = 64,  /* files of a process; the others are opened when they are read */
+};
 
 static int64_t smaller(int64_t a, int64_t b)
 {
@@ -107,6 +110,15 @@ static char (*list_files(const char *dir, size_t *count))[PATH_SIZE]
     return names;
 }
 
+/* What a job without steps begins with. */
+static void find_first_event(struct pw_input *s)
+{
+    struct pw_row_comm_event event;
+    s->first_event_ns = INT64_MAX;
+    if (!s->nsteps && s->events && pw_h5_read_rows(s->file, PW_TABLE_comm_event, 0, 1, &event) == 0)
+        s->first_event_ns = event.start;
+}
+
 /* A contiguous share each, so that what a process writes is contiguous too. */
 static void open_share(struct pw_job *job, const char *dir, char (*names)[PATH_SIZE], size_t n)
 {
@@ -116,9 +128,12 @@ static void open_share(struct pw_job *job, const char *dir, char (*names)[PATH_S
     for (size_t i = first; i < end && job->inputs; i++) {
         char path[4352], problem[256];
         snprintf(path, sizeof(path), "%.4000s/%s", dir, names[i]);
-        if (pw_input_open(path, &job->inputs[job->ninputs], problem, sizeof(problem)) == 0)
+        if (pw_input_open(path, &job->inputs[job->ninputs], problem, sizeof(problem)) == 0) {
+            find_first_event(&job->inputs[job->ninputs]);
+            if (job->ninputs >= KEPT_OPEN)
+                pw_input_rest(&job->inputs[job->ninputs]);
             job->ninputs++;
-        else {
+        } else {
             char detail[700];
             snprintf(detail, sizeof(detail), "%s %s", names[i], problem);
             pw_job_note(job, -1, "unreadable", 1, detail);
@@ -257,11 +272,10 @@ static void share_clock_errors(struct pw_job *job)
     for (size_t i = 0; i < job->ninputs; i++) {
         const struct pw_input *s = &job->inputs[i];
         errors[s->rank] = pw_input_clock_error(s);
-        struct pw_row_comm_event event;
         if (s->nsteps)
             first = smaller(first, pw_input_time(s, s->steps[0].start));
-        else if (s->events && pw_h5_read_rows(s->file, PW_TABLE_comm_event, 0, 1, &event) == 0)
-            first = smaller(first, pw_input_time(s, event.start));
+        else if (s->first_event_ns != INT64_MAX)
+            first = smaller(first, pw_input_time(s, s->first_event_ns));
     }
     MPI_Allreduce(MPI_IN_PLACE, errors, (int)job->nranks, MPI_INT64_T, MPI_MAX, job->comm);
     MPI_Allreduce(&first, &job->epoch_ns, 1, MPI_INT64_T, MPI_MIN, job->comm);

@@ -6,9 +6,13 @@
 #include <string.h>
 
 #include "aggregate/events.h"
+#include "aggregate/phases.h"
 #include "analysis/intervals.h"
 #include "core/h5reader.h"
+#include "core/h5table.h"
 #include "core/ops.h"
+
+enum { RANGE_BLOCK = 8192 };
 
 struct set {
     struct pw_interval *v;
@@ -286,56 +290,6 @@ static void fill_steps(const struct pass *p, const struct pw_input *input, struc
     }
 }
 
-/* The member of a phase row, or NULL for a value that is no phase. */
-static int64_t *phase_member(struct pw_row_c_phase_trace *row, int phase)
-{
-    switch (phase) {
-    case PW_PHASE_DATA:
-        return &row->data_ns;
-    case PW_PHASE_FORWARD:
-        return &row->forward_ns;
-    case PW_PHASE_BACKWARD:
-        return &row->backward_ns;
-    case PW_PHASE_ALLREDUCE:
-        return &row->allreduce_ns;
-    case PW_PHASE_OPTIMIZER:
-        return &row->optimizer_ns;
-    default:
-        return NULL;
-    }
-}
-
-static int phase_of_name(char **names, size_t nnames, uint32_t name)
-{
-    for (int phase = PW_PHASE_DATA; name < nnames && phase <= PW_PHASE_OPTIMIZER; phase++)
-        if (strcmp(names[name], pw_enum_name(PW_F_PHASE, phase)) == 0)
-            return phase;
-    return PW_PHASE_NONE;
-}
-
-/* Boundaries of forward and backward from their phases (metrics.md, source 2). */
-static void mark_boundary(struct pw_row_c_step_trace *row, int phase, int64_t step_start,
-                          struct pw_interval window, int64_t *backward_end)
-{
-    if (phase == PW_PHASE_FORWARD && row->interval_ns < 0)
-        row->interval_ns = window.start - step_start;
-    if (phase == PW_PHASE_BACKWARD)
-        *backward_end = window.end;
-    if (phase == PW_PHASE_DATA)
-        row->data_wait_ns =
-            (row->data_wait_ns < 0 ? 0 : row->data_wait_ns) + window.end - window.start;
-}
-
-static void close_boundaries(struct pw_row_c_step_trace *row, int64_t step_start, int64_t step_end,
-                             int64_t backward_end)
-{
-    if (backward_end == INT64_MIN)
-        return;
-    row->tail_ns = step_end - backward_end;
-    if (row->interval_ns >= 0)
-        row->fp_bp_ns = backward_end - step_start - row->interval_ns;
-}
-
 struct phase_pass {
     const struct pass *p;
     const struct pw_input *input;
@@ -350,7 +304,7 @@ static void visit_phase(struct phase_pass *q, const struct pw_row_range *range, 
     if (s < 0)
         return;
     struct pw_interval window = {range->start, range->end};
-    int64_t *own = phase_member(&q->out->phases[s], phase);
+    int64_t *own = pw_phase_member(&q->out->phases[s], phase);
     if (!own)
         return;
     int64_t epoch = q->p->job->epoch_ns;
@@ -363,22 +317,33 @@ static void visit_phase(struct phase_pass *q, const struct pw_row_range *range, 
     if ((size_t)s < q->p->graph->nsteps)
         pw_graph_add_window(q->p->graph, &part);
     *own = (*own < 0 ? 0 : *own) + window.end - window.start - within(&q->p->wait, window);
-    mark_boundary(&q->out->steps[s], phase, q->input->steps[at].start, window, &q->backward_end[s]);
+    pw_phase_mark(&q->out->steps[s], phase, q->input->steps[at].start, window, &q->backward_end[s]);
 }
 
-static int read_phases(struct phase_pass *q, char **names, size_t nnames)
+/* A block at a time: a rank may have more ranges than fit. */
+static int read_phases(struct phase_pass *q, hid_t file, char **names, size_t nnames)
 {
-    struct pw_row_range *ranges = NULL;
-    size_t n = 0;
-    int err = pw_h5_read_all(q->input->file, PW_TABLE_range, (void **)&ranges, &n);
-    for (size_t i = 0; !err && i < n; i++)
-        if (ranges[i].end >= ranges[i].start) {
-            int phase = phase_of_name(names, nnames, ranges[i].name);
-            if (phase != PW_PHASE_NONE)
-                visit_phase(q, &ranges[i], phase);
-        }
+    struct pw_h5_table *table;
+    struct pw_row_range *ranges = malloc(sizeof(*ranges) * RANGE_BLOCK);
+    int err = ranges ? pw_h5_table_open(file, PW_TABLE_range, &table) : -ENOMEM;
+    if (err) {
+        free(ranges);
+        return err == -ENOENT ? 0 : err;
+    }
+    hsize_t total = pw_h5_table_rows(table);
+    for (hsize_t at = 0; !err && at < total; at += RANGE_BLOCK) {
+        size_t n = total - at < RANGE_BLOCK ? (size_t)(total - at) : RANGE_BLOCK;
+        err = pw_h5_table_read(table, at, n, ranges);
+        for (size_t i = 0; !err && i < n; i++)
+            if (ranges[i].end >= ranges[i].start) {
+                int phase = pw_phase_of_name(names, nnames, ranges[i].name);
+                if (phase != PW_PHASE_NONE)
+                    visit_phase(q, &ranges[i], phase);
+            }
+    }
+    pw_h5_table_close(table);
     free(ranges);
-    return err == -ENOENT ? 0 : err;
+    return err;
 }
 
 static void close_steps(struct phase_pass *q)
@@ -391,12 +356,12 @@ static void close_steps(struct phase_pass *q)
         struct pw_row_c_phase_trace *phases = &q->out->phases[s];
         int64_t known = 0;
         for (int phase = PW_PHASE_DATA; phase <= PW_PHASE_OPTIMIZER; phase++) {
-            int64_t *own = phase_member(phases, phase);
+            int64_t *own = pw_phase_member(phases, phase);
             known += *own > 0 ? *own : 0;
         }
         int64_t other = q->out->steps[s].own_ns - known;
         phases->other_ns = other > 0 ? other : 0;
-        close_boundaries(&q->out->steps[s], step->start, step->end, q->backward_end[s]);
+        pw_phase_close(&q->out->steps[s], step->start, step->end, q->backward_end[s]);
     }
 }
 
@@ -405,14 +370,20 @@ static int fill_phases(const struct pass *p, const struct pw_input *input, struc
     char **names = NULL;
     size_t nnames = 0;
     struct phase_pass q = {p, input, out, malloc(sizeof(int64_t) * (p->job->nsteps + 1))};
-    int err =
-        q.backward_end ? pw_h5_read_strings(input->file, "/strings", &names, &nnames) : -ENOMEM;
-    for (size_t s = 0; q.backward_end && s < p->job->nsteps; s++)
+    hid_t file;
+    int err = q.backward_end ? pw_input_acquire(input, &file) : -ENOMEM;
+    if (err) {
+        free(q.backward_end);
+        return err;
+    }
+    err = pw_h5_read_strings(file, "/strings", &names, &nnames);
+    for (size_t s = 0; s < p->job->nsteps; s++)
         q.backward_end[s] = INT64_MIN;
     err = err == -ENOENT ? 0 : err;
-    err = err ? err : read_phases(&q, names, nnames);
+    err = err ? err : read_phases(&q, file, names, nnames);
     if (!err)
         close_steps(&q);
+    pw_input_release(input, file);
     free(names);
     free(q.backward_end);
     return err;

@@ -36,3 +36,10 @@ def report(what, value, budget, unit=""):
     verdict = "within" if within else "OVER"
     print(f"{what}: {value:.2f}{unit}, budget {budget:.2f}{unit}: {verdict}")
     return within
+
+
+def at_least(what, value, budget, count):
+    """The same for a share that must not be lower; of how many is printed too."""
+    within = value >= budget
+    print(f"{what}: {value:.3f} of {count}, at least {budget:.2f}: {'within' if within else 'UNDER'}")
+    return within
