@@ -14,7 +14,9 @@
 
 static struct pw_gate closed_gate;
 struct pw_gate *pw_gate = &closed_gate;
-_Thread_local struct pw_thread pw_this_thread __attribute__((tls_model("initial-exec")));
+struct pw_open_call pw_no_ring_call = {.op = UINT32_MAX};
+_Thread_local struct pw_thread pw_this_thread
+    __attribute__((tls_model("initial-exec"))) = {.call = &pw_no_ring_call};
 enum pw_tick_source pw_tick_source;
 
 static struct {
@@ -45,6 +47,7 @@ static void release_ring(void *thread)
     if (!shared || !pw_gate->on)
         return;
     mine->ring.shared = NULL;
+    mine->call = &pw_no_ring_call;
     munmap(shared, probe.segment->ring_stride);
 }
 
@@ -97,6 +100,8 @@ static bool take_ring(int index, uint32_t from)
         return false;
     }
     pw_ring_init(&pw_this_thread.ring, shared, probe.segment->ring_records);
+    atomic_store(&shared->open.op, 0); /* a thread that was cancelled inside a call left it */
+    pw_this_thread.call = &shared->open;
     return true;
 }
 

@@ -2,9 +2,9 @@
 
     call_cost.py PROFWRAP MPICALLS PASSTHROUGH
 
-Runs are interleaved (plain, pass-through, profiled) and bound to one core. A shared machine has two
-speeds, and a run is in one or the other: figures are differences of the lower quartiles of each kind,
-the medians are printed beside them.
+Each process compares a call by its PMPI name with the same call by its MPI name in alternating blocks
+(see mpicalls.c); the processes without a tool, with a pass-through tool and profiled are interleaved.
+All are bound to one core, as the peers were measured.
 """
 import os
 import statistics
@@ -13,52 +13,53 @@ import sys
 from measure import figures, report, run, spread
 
 ROUNDS = 9
+BURST = "30000"  # less than a quarter of the default ring
 os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 os.environ["OMPI_MCA_hwloc_base_binding_policy"] = "none"
-BURST = str(21 * 30000)  # 21 blocks: less than a quarter of the default ring each
-profwrap, mpicalls, passthrough = sys.argv[1:4]
+profwrap, mpicalls, passthrough = (os.path.abspath(path) for path in sys.argv[1:4])
 profiled_by = [profwrap, "--quiet", "--no-merge", "--sample-hz", "0", "-o", "out"]
 
 
-def low(values):
-    """Lower quartile."""
-    return sorted(values)[len(values) // 4]
+def column(rows, name):
+    return [row[name] for row in rows]
 
 
 def measure(what, calls, pause):
-    rows = []
+    """Medians over ROUNDS runs: added ns a call, and its ratios to the two floors, run by run."""
+    nothing, through, profiled = [], [], []
     for _ in range(ROUNDS):
-        plain = figures(run([mpicalls, what, calls, pause]))
-        through = figures(run([mpicalls, what, calls, pause], LD_PRELOAD=passthrough))
-        profiled = figures(run(profiled_by + [mpicalls, what, calls, pause]))
-        rows.append((plain, through, profiled))
-    rdtsc = [plain["rdtsc_floor_ns"] for plain, _, _ in rows]
-    clock = [plain["clock_floor_ns"] for plain, _, _ in rows]
-    through = [t["calls_ns"] - plain["calls_ns"] for plain, t, _ in rows]
-    added = [p["calls_ns"] - plain["calls_ns"] for plain, _, p in rows]
-    kind = "in bursts" if pause != "0" else "sustained"
-    print(f"{what}, {kind}: plain {spread([plain['calls_ns'] for plain, _, _ in rows])} ns a call, "
-          f"pass-through +{spread(through)}, profwrap +{spread(added)}; floors: "
-          f"2 x rdtsc + store {spread(rdtsc)}, 2 x clock_gettime + store {spread(clock)}")
-    worst = [p.get("worst_ns", 0) for _, _, p in rows]
-    cost = (low([p["calls_ns"] for _, _, p in rows]) -
-            low([plain["calls_ns"] for plain, _, _ in rows]))
-    print(f"  median of pairwise differences / floor: "
-          f"{statistics.median(added) / statistics.median(rdtsc):.2f}")
-    return (cost, low(rdtsc), low(clock),
-            min(worst), min(plain.get("worst_ns", 0) for plain, _, _ in rows))
+        nothing.append(figures(run([mpicalls, what, calls, pause])))
+        through.append(figures(run([mpicalls, what, calls, pause], LD_PRELOAD=passthrough)))
+        profiled.append(figures(run(profiled_by + [mpicalls, what, calls, pause])))
+    print(f"{what}, {'in bursts' if pause != '0' else 'sustained'}: "
+          f"plain {spread(column(profiled, 'plain_ns'))} ns a call, "
+          f"no tool +{spread(column(nothing, 'added_ns'))}, "
+          f"pass-through +{spread(column(through, 'added_ns'))}, "
+          f"profwrap +{spread(column(profiled, 'added_ns'))}; floors: "
+          f"2 x rdtsc + store {spread(column(profiled, 'rdtsc_floor_ns'))}, "
+          f"2 x clock_gettime + store {spread(column(profiled, 'clock_floor_ns'))}")
+    return (statistics.median(column(profiled, "added_ns")),
+            statistics.median(row["added_ns"] / row["rdtsc_floor_ns"] for row in profiled),
+            statistics.median(row["added_ns"] / row["clock_floor_ns"] for row in profiled))
+
+
+def worst(command):
+    return min(figures(run(command + [mpicalls, "worst", "3000000"]))["worst_ns"] / 1e6
+               for _ in range(ROUNDS))
 
 
 ok = True
-added, rdtsc, clock, worst, worst_plain = measure("self", BURST, "20")
-ok &= report("MPI_Allreduce on MPI_COMM_SELF, added / rdtsc floor", added / rdtsc, 1.5)
-print(f"  beside the clock_gettime floor: {added / clock:.2f}; worst single call of 3 million, best "
-      f"of {ROUNDS} runs: {worst / 1e6:.3f} ms (plain {worst_plain / 1e6:.3f} ms)")
-added, rdtsc, clock, _, _ = measure("window", BURST, "20")
-print(f"  window of 32 Irecv + 32 Isend + Waitall, added per call / rdtsc floor: {added / rdtsc:.2f}")
-added, rdtsc, clock, _, _ = measure("iprobe", BURST, "20")
-print(f"  MPI_Iprobe at level 1, added: {added:.2f} ns")
-added, rdtsc, _, _, _ = measure("self", "2100000", "0")
-print(f"  MPI_Allreduce without a pause, the collector draining beside it: {added / rdtsc:.2f} of the "
+_, rdtsc, clock = measure("self", BURST, "20")
+ok &= report("MPI_Allreduce on MPI_COMM_SELF, added / rdtsc floor", rdtsc, 1.4)
+ok &= report("MPI_Allreduce on MPI_COMM_SELF, added / clock_gettime floor", clock, 0.9)
+_, rdtsc, _ = measure("window", BURST, "20")
+ok &= report("window of 32 Irecv + 32 Isend + Waitall, added per call / rdtsc floor", rdtsc, 2)
+added, _, _ = measure("iprobe", BURST, "20")
+ok &= report("MPI_Iprobe at level 1, added", added, 3, " ns")
+_, rdtsc, _ = measure("self", "100000", "0")
+print(f"  MPI_Allreduce without a pause, the collector draining on the same core: {rdtsc:.2f} of the "
       f"rdtsc floor")
+os.sched_setaffinity(0, range(os.cpu_count()))
+print(f"worst call without a tool: {worst([]):.3f} ms")
+ok &= report(f"worst call of 3 million, best of {ROUNDS} runs", worst(profiled_by), 0.3, " ms")
 sys.exit(0 if ok else 1)

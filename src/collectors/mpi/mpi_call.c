@@ -7,10 +7,7 @@
 
 #include "collectors/mpi/mpi_request.h"
 
-int pw_mpi_level = -1;
 int pw_mpi_threads;
-uint32_t pw_mpi_type_epoch = 1;
-_Thread_local struct pw_mpi_type_cache pw_mpi_last_type __attribute__((tls_model("initial-exec")));
 
 enum { F_STATUS_INTS = sizeof(MPI_Status) / sizeof(MPI_Fint) };
 
@@ -44,13 +41,10 @@ int64_t pw_mpi_type_size_slow(MPI_Datatype type)
     MPI_Count size;
     if (!type || pw_pmpi.Type_size_x(type, &size) != MPI_SUCCESS || size < 0)
         return 0;
-    pw_mpi_last_type = (struct pw_mpi_type_cache){type, pw_mpi_type_epoch, size};
+    pw_mpi_last_refresh();
+    pw_mpi_last.type = type;
+    pw_mpi_last.type_size = size;
     return size;
-}
-
-void pw_mpi_type_forget(void)
-{
-    pw_mpi_type_epoch++;
 }
 
 static int64_t sum(const int *counts, int n)

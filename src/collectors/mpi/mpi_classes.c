@@ -76,6 +76,17 @@ void pw_mpi_close_record(struct pw_mpi_call *c, const struct pw_record *record,
         pw_mpi_write(c->thread, own);
 }
 
+void pw_mpi_allreduce_slow(const struct pw_mpi_call *c, int rc)
+{
+    struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
+    int64_t bytes = rc == MPI_SUCCESS ? c->scount * pw_mpi_type_size(c->stype) : 0;
+    struct pw_record record;
+    pw_mpi_base_record(c, comm, rc, &record);
+    record.comm.seq = comm ? comm->collectives++ : 0;
+    record.comm.sent_bytes = record.comm.recv_bytes = bytes;
+    pw_mpi_write(c->thread, &record);
+}
+
 /* ---- messages ---- */
 
 static int64_t sent_bytes(const struct pw_mpi_call *c, int rc)
@@ -208,7 +219,7 @@ void pw_mpi_after_PROBE(struct pw_mpi_call *c, int rc)
 void pw_mpi_after_MPROBE(struct pw_mpi_call *c, int rc)
 {
     int found = rc == MPI_SUCCESS && (c->op == PW_OP_Mprobe || c->flag);
-    if (!found && c->op == PW_OP_Improbe && pw_mpi_level < 2)
+    if (!found && c->op == PW_OP_Improbe && pw_mpi_level() < 2)
         return;
     record_probe(c, rc, found);
     if (!found || c->message == pw_mpi_handles.message_no_proc)
@@ -298,7 +309,7 @@ void pw_mpi_after_FREETYPE(struct pw_mpi_call *c, int rc)
 {
     (void)c;
     if (rc == MPI_SUCCESS)
-        pw_mpi_type_forget();
+        pw_mpi_last_forget();
 }
 
 void pw_mpi_after_LOCAL(struct pw_mpi_call *c, int rc)

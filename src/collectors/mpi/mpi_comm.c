@@ -24,8 +24,8 @@ static struct {
     uint32_t count;
 } seen[1 << 14];
 
-_Atomic uint32_t pw_mpi_comm_epoch = 1;
-_Thread_local struct pw_mpi_last_comm pw_mpi_last_comm __attribute__((tls_model("initial-exec")));
+_Atomic uint32_t pw_mpi_epoch = 1;
+_Thread_local struct pw_mpi_last pw_mpi_last __attribute__((tls_model("initial-exec")));
 
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
@@ -319,7 +319,7 @@ int64_t pw_mpi_comm_forget(MPI_Comm handle)
         index = comm->index;
         comm->handle = NULL;
         give_back(comm);
-        atomic_fetch_add(&pw_mpi_comm_epoch, 1);
+        pw_mpi_last_forget();
     }
     pw_mpi_unlock(&comms.lock);
     return index;
@@ -332,14 +332,24 @@ void pw_mpi_comm_name(struct pw_thread *thread, MPI_Comm handle, const char *tex
         record_def(thread, comm, pw_probe_intern(thread, text));
 }
 
+void pw_mpi_last_refresh(void)
+{
+    uint32_t now = pw_mpi_epoch_now();
+    if (pw_mpi_last.epoch != now)
+        pw_mpi_last = (struct pw_mpi_last){.epoch = now};
+}
+
 struct pw_mpi_comm *pw_mpi_comm_find_slow(struct pw_thread *thread, MPI_Comm handle)
 {
-    uint32_t now = atomic_load_explicit(&pw_mpi_comm_epoch, memory_order_relaxed);
+    pw_mpi_last_refresh(); /* before the lookup: what is forgotten after it must not be kept */
     struct pw_mpi_comm *comm = lookup(handle);
     if (!comm) {
         pw_mpi_comm_add(thread, handle, pw_mpi_handles.comm_null);
         comm = lookup(handle);
     }
-    pw_mpi_last_comm = (struct pw_mpi_last_comm){handle, comm, now};
+    if (comm) {
+        pw_mpi_last.handle = handle;
+        pw_mpi_last.comm = comm;
+    }
     return comm;
 }

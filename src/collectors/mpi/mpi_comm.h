@@ -46,22 +46,38 @@ void pw_mpi_comm_name(struct pw_thread *thread, MPI_Comm handle, const char *tex
 /* pw_mpi_comm_find() without the thread's memory of the last one. */
 struct pw_mpi_comm *pw_mpi_comm_find_slow(struct pw_thread *thread, MPI_Comm handle);
 
-/* The last communicator that the thread used, and a number that changes when a handle is forgotten.
- */
-extern _Atomic uint32_t pw_mpi_comm_epoch __attribute__((visibility("hidden")));
-extern _Thread_local struct pw_mpi_last_comm {
-    MPI_Comm handle;
-    struct pw_mpi_comm *comm;
+/* The last communicator and the last datatype that the thread used: true as long as the epoch is
+ * the process's, which changes when a handle is freed, since its number may come back as another
+ * one. */
+extern _Atomic uint32_t pw_mpi_epoch __attribute__((visibility("hidden")));
+extern _Thread_local struct pw_mpi_last {
     uint32_t epoch;
-} pw_mpi_last_comm __attribute__((visibility("hidden"), tls_model("initial-exec")));
+    MPI_Comm handle; /* of `comm`, which is not NULL when this is not */
+    struct pw_mpi_comm *comm;
+    MPI_Datatype type;
+    int64_t type_size;
+} pw_mpi_last __attribute__((visibility("hidden"), tls_model("initial-exec")));
+
+static inline uint32_t pw_mpi_epoch_now(void)
+{
+    return atomic_load_explicit(&pw_mpi_epoch, memory_order_relaxed);
+}
+
+/* To be called when a handle is freed: no thread trusts what it remembers. */
+static inline void pw_mpi_last_forget(void)
+{
+    atomic_fetch_add(&pw_mpi_epoch, 1);
+}
+
+/* Drops what the calling thread remembers if it is of an earlier epoch. */
+void pw_mpi_last_refresh(void);
 
 /* The entry of `handle`; one that was never registered is registered now. NULL when memory is
  * short. */
 static inline struct pw_mpi_comm *pw_mpi_comm_find(struct pw_thread *thread, MPI_Comm handle)
 {
-    const struct pw_mpi_last_comm *last = &pw_mpi_last_comm;
-    uint32_t now = atomic_load_explicit(&pw_mpi_comm_epoch, memory_order_relaxed);
-    if (__builtin_expect(last->handle == handle && last->epoch == now, 1))
+    const struct pw_mpi_last *last = &pw_mpi_last;
+    if (__builtin_expect(last->handle == handle && last->epoch == pw_mpi_epoch_now(), 1))
         return last->comm;
     return pw_mpi_comm_find_slow(thread, handle);
 }

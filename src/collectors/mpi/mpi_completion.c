@@ -141,7 +141,7 @@ static bool is_test(uint16_t op)
 static void record_wait(struct pw_mpi_call *c, int rc, uint32_t completed)
 {
     int level = completed ? 0 : is_test(c->op) ? 2 : 1;
-    if (level <= pw_mpi_level)
+    if (level <= pw_mpi_level())
         pw_mpi_record(c, NULL, pw_mpi_error_flag(rc), -1, 0, completed, 0, 0);
 }
 

@@ -84,15 +84,15 @@ static void begin_recording(uint16_t op, uint64_t start, uint64_t end, int rc)
     if (pw_probe_await_sync() && pw_pmpi.Comm_dup(pw_mpi_handles.world, &sync_comm) == MPI_SUCCESS)
         pw_mpi_sync(thread, sync_comm, pw_probe_borrow_segment()->clock_domain);
     record_state(thread, PW_MPI_BEGAN, provided, pw_local_ns() - sync_start);
-    pw_mpi_level = (int)pw_probe_borrow_segment()->level;
+    pw_gate->mpi = 1 + (int)pw_probe_borrow_segment()->level;
 }
 
 /* Returns the thread to record Finalize with, or NULL. */
 static struct pw_thread *end_recording(void)
 {
-    if (pw_mpi_level < 0)
+    if (pw_mpi_level() < 0)
         return NULL;
-    pw_mpi_level = -1;
+    pw_gate->mpi = 0;
     struct pw_thread *thread = pw_probe_thread();
     if (thread)
         record_step(thread, NO_STEP); /* what follows is no step's work */
