@@ -7,6 +7,7 @@
 
 #include "aggregate/clusterfile.h"
 #include "aggregate/collectivestats.h"
+#include "aggregate/evidence.h"
 #include "aggregate/findings.h"
 #include "aggregate/instances.h"
 #include "aggregate/job.h"
@@ -114,6 +115,10 @@ static int conclude(struct pw_findings *f, struct pw_job *job, const struct pw_s
     memset(f, 0, sizeof(*f));
     if (job->process == 0)
         err = pw_findings_make(f, job, share, matrix, in);
+    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
+    if (worst)
+        return worst;
+    err = pw_evidence_find(f, job, share);
     MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
     return worst;
 }

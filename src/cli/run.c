@@ -14,6 +14,7 @@
 #include "collectors/mpi/mpi_tool.h"
 #include "collectors/note/note_tool.h"
 #include "collectors/null/null_tool.h"
+#include "collectors/sys/sys_host.h"
 #include "collectors/sys/sys_process.h"
 #include "core/h5types.h"
 #include "core/log.h"
@@ -54,7 +55,8 @@ static void list_collectors(void)
     collectors[0] = pw_collector_mpi;
     collectors[1] = pw_collector_note;
     collectors[2] = pw_collector_sys;
-    collectors[3] = pw_collector_null;
+    collectors[3] = pw_collector_host;
+    collectors[4] = pw_collector_null;
 }
 
 /* A failure that every rank of a host meets alike is said once per host. */
