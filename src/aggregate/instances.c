@@ -41,9 +41,10 @@ static void agree_on_comms(struct pw_instances *in, const struct pw_job *job)
     for (size_t i = 0; i < job->ninputs; i++)
         for (size_t c = 0; c < job->inputs[i].ncomms; c++) {
             const struct pw_row_comms *row = &job->inputs[i].comms[c];
-            if (row->size > 1 && row->collectives > 0)
+            int64_t size = (int64_t)row->size + row->remote_size;
+            if (size > 1 && size <= INT32_MAX && row->collectives > 0)
                 mine[n++] = (struct pw_comm_group){
-                    .uid = row->uid, .collectives = row->collectives, .size = row->size};
+                    .uid = row->uid, .collectives = row->collectives, .size = (int32_t)size};
         }
     n = join_comms(mine, n);
     void *all;

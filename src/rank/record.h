@@ -73,6 +73,7 @@ struct pw_record {
             uint64_t uid;
             uint32_t comm;
             int32_t size, my_rank;
+            int32_t remote_size; /* 0 but for intercommunicators */
             uint32_t name;
             uint32_t source;
         } def;

@@ -55,12 +55,26 @@ static int64_t sum(const int *counts, int n)
     return total;
 }
 
-static int64_t weighted_sum(const int *counts, const MPI_Datatype *types, const MPI_Fint *types_f,
-                            int n)
+/* Neighbours past the 64th are of no grid, and always there. */
+static bool is_absent(uint64_t absent, int i)
+{
+    return i < 64 && (absent >> i & 1);
+}
+
+static int64_t sum_present(const int *counts, int n, uint64_t absent)
 {
     int64_t total = 0;
     for (int i = 0; i < n; i++)
-        if (counts[i])
+        total += is_absent(absent, i) ? 0 : counts[i];
+    return total;
+}
+
+static int64_t weighted_sum(const int *counts, const MPI_Datatype *types, const MPI_Fint *types_f,
+                            int n, uint64_t absent)
+{
+    int64_t total = 0;
+    for (int i = 0; i < n; i++)
+        if (counts[i] && !is_absent(absent, i))
             total += counts[i] * pw_mpi_type_size(types ? types[i] : pw_pmpi.Type_f2c(types_f[i]));
     return total;
 }
@@ -148,6 +162,38 @@ static void bytes_of_rooted(const struct shape *s, int64_t *sent, int64_t *recei
     }
 }
 
+/* The root that the other side of an intercommunicator sends to or gets from; its own side takes no
+ * part, and half of its arguments mean nothing. */
+static void bytes_of_root_across(const struct shape *s, int64_t *sent, int64_t *received)
+{
+    const struct pw_mpi_call *c = s->c;
+    switch (c->op) {
+    case PW_OP_Bcast:
+    case PW_OP_Ibcast:
+        *sent = send_bytes(s);
+        break;
+    case PW_OP_Reduce:
+    case PW_OP_Ireduce:
+        *received = send_bytes(s); /* its one count is noted as the send count */
+        break;
+    case PW_OP_Gather:
+    case PW_OP_Igather:
+        *received = s->n * receive_bytes(s);
+        break;
+    case PW_OP_Gatherv:
+    case PW_OP_Igatherv:
+        *received = sum(c->rcounts, s->n) * pw_mpi_type_size(c->rtype);
+        break;
+    case PW_OP_Scatter:
+    case PW_OP_Iscatter:
+        *sent = s->n * send_bytes(s);
+        break;
+    default: /* Scatterv */
+        *sent = sum(c->scounts, s->n) * pw_mpi_type_size(c->stype);
+        break;
+    }
+}
+
 /* Everybody to everybody. */
 static void bytes_of_exchange(const struct shape *s, int64_t *sent, int64_t *received)
 {
@@ -175,8 +221,9 @@ static void bytes_of_exchange(const struct shape *s, int64_t *sent, int64_t *rec
         *sent = is_in_place(s) ? *received : sum(c->scounts, s->n) * pw_mpi_type_size(c->stype);
         break;
     default: /* Alltoallw */
-        *received = weighted_sum(c->rcounts, c->rtypes, c->rtypes_f, s->n);
-        *sent = is_in_place(s) ? *received : weighted_sum(c->scounts, c->stypes, c->stypes_f, s->n);
+        *received = weighted_sum(c->rcounts, c->rtypes, c->rtypes_f, s->n, 0);
+        *sent =
+            is_in_place(s) ? *received : weighted_sum(c->scounts, c->stypes, c->stypes_f, s->n, 0);
         break;
     }
 }
@@ -186,26 +233,27 @@ static void bytes_of_neighbours(const struct shape *s, const struct pw_mpi_comm 
                                 int64_t *sent, int64_t *received)
 {
     const struct pw_mpi_call *c = s->c;
-    int in = comm->in_degree, out = comm->out_degree;
+    const uint64_t absent = comm->absent;
+    const int in = comm->in_degree, out = comm->out_degree, edge = __builtin_popcountll(absent);
     switch (c->op) {
     case PW_OP_Neighbor_allgatherv:
     case PW_OP_Ineighbor_allgatherv:
-        *sent = out * send_bytes(s);
-        *received = sum(c->rcounts, in) * pw_mpi_type_size(c->rtype);
+        *sent = (out - edge) * send_bytes(s);
+        *received = sum_present(c->rcounts, in, absent) * pw_mpi_type_size(c->rtype);
         break;
     case PW_OP_Neighbor_alltoallv:
     case PW_OP_Ineighbor_alltoallv:
-        *sent = sum(c->scounts, out) * pw_mpi_type_size(c->stype);
-        *received = sum(c->rcounts, in) * pw_mpi_type_size(c->rtype);
+        *sent = sum_present(c->scounts, out, absent) * pw_mpi_type_size(c->stype);
+        *received = sum_present(c->rcounts, in, absent) * pw_mpi_type_size(c->rtype);
         break;
     case PW_OP_Neighbor_alltoallw:
     case PW_OP_Ineighbor_alltoallw:
-        *sent = weighted_sum(c->scounts, c->stypes, c->stypes_f, out);
-        *received = weighted_sum(c->rcounts, c->rtypes, c->rtypes_f, in);
+        *sent = weighted_sum(c->scounts, c->stypes, c->stypes_f, out, absent);
+        *received = weighted_sum(c->rcounts, c->rtypes, c->rtypes_f, in, absent);
         break;
     default: /* allgather, alltoall */
-        *sent = out * send_bytes(s);
-        *received = in * receive_bytes(s);
+        *sent = (out - edge) * send_bytes(s);
+        *received = (in - edge) * receive_bytes(s);
         break;
     }
 }
@@ -247,7 +295,9 @@ void pw_mpi_collective_bytes(const struct pw_mpi_call *c, struct pw_mpi_comm *co
     case PW_OP_Scatterv:
     case PW_OP_Iscatterv:
         s.root = c->root == (comm->inter ? MPI_ROOT : comm->my_rank);
-        if (!comm->inter || c->root != MPI_PROC_NULL)
+        if (comm->inter && s.root)
+            bytes_of_root_across(&s, sent, received);
+        else if (!comm->inter || c->root != MPI_PROC_NULL)
             bytes_of_rooted(&s, sent, received);
         break;
     case PW_OP_Allgather:

@@ -39,6 +39,14 @@ void pw_mpi_base_record(const struct pw_mpi_call *c, const struct pw_mpi_comm *c
     record->comm.begun = 0;
 }
 
+/* Open MPI gives every operation that is complete when its call returns (small sends, messages to
+ * nobody) one and the same handle. Which of them a later Wait on it means cannot be told, and does
+ * not matter: they ended with their own call. */
+static bool is_complete(const struct pw_mpi_call *c)
+{
+    return c->request == pw_mpi_handles.request_empty;
+}
+
 static uint32_t duration_16(const struct pw_mpi_call *c, uint8_t *flags)
 {
     uint64_t units = (c->end - c->start) >> 4;
@@ -52,14 +60,14 @@ struct pw_record *pw_mpi_open_record(struct pw_mpi_call *c, int rc, const struct
                                      MPI_Comm comm, struct pw_record *own)
 {
     struct pw_mpi_request *request = NULL;
-    if (rc == MPI_SUCCESS && c->request != pw_mpi_handles.request_null)
-        request = pw_mpi_request_add(c->request, c->thread->index, pw_op_info(c->op)->cls, 0);
+    if (rc == MPI_SUCCESS && c->request != pw_mpi_handles.request_null && !is_complete(c))
+        request = pw_mpi_request_add(c->request, pw_op_info(c->op)->cls, 0);
     struct pw_record *record = request ? &request->record : own;
     pw_mpi_base_record(c, entry, rc, record);
     record->flags |= PW_FLAG_NONBLOCKING;
     record->comm.begun = duration_16(c, &record->flags);
+    record->comm.request = request ? request->id : pw_mpi_request_id();
     if (request) {
-        record->comm.request = request->id;
         request->comm = comm;
         if (c->op == PW_OP_Comm_idup) {
             request->newcomm = c->newcomm_at;
@@ -130,7 +138,8 @@ void pw_mpi_after_SENDRECV(struct pw_mpi_call *c, int rc)
     record_receive(c, rc, PW_FLAG_RECV_PART);
 }
 
-/* Begins a message's request and says what is known of it before it completes. */
+/* Begins a message's request and says what is known of it before it completes. A receive that is
+ * complete already is from nobody, under the tag that its status would tell. */
 static void begin_message(struct pw_mpi_call *c, int rc, int peer, int tag, int64_t sent)
 {
     const struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
@@ -148,7 +157,7 @@ void pw_mpi_after_ISEND(struct pw_mpi_call *c, int rc)
 
 void pw_mpi_after_IRECV(struct pw_mpi_call *c, int rc)
 {
-    begin_message(c, rc, c->src, c->rtag, 0);
+    begin_message(c, rc, c->src, rc == MPI_SUCCESS && is_complete(c) ? MPI_ANY_TAG : c->rtag, 0);
 }
 
 /* ---- persistent requests ---- */
@@ -157,9 +166,7 @@ void pw_mpi_after_IRECV(struct pw_mpi_call *c, int rc)
 static void keep_persistent(struct pw_mpi_call *c, int rc, int peer, int tag, int64_t sent)
 {
     struct pw_mpi_request *request =
-        rc == MPI_SUCCESS
-            ? pw_mpi_request_add(c->request, c->thread->index, pw_op_info(c->op)->cls, 1)
-            : NULL;
+        rc == MPI_SUCCESS ? pw_mpi_request_add(c->request, pw_op_info(c->op)->cls, 1) : NULL;
     if (!request)
         return;
     const struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
@@ -224,8 +231,7 @@ void pw_mpi_after_MPROBE(struct pw_mpi_call *c, int rc)
     record_probe(c, rc, found);
     if (!found || c->message == pw_mpi_handles.message_no_proc)
         return;
-    struct pw_mpi_request *message =
-        pw_mpi_request_add((MPI_Request)c->message, c->thread->index, PW_CLASS_PROBE, 0);
+    struct pw_mpi_request *message = pw_mpi_request_add((MPI_Request)c->message, PW_CLASS_PROBE, 0);
     if (message) {
         message->comm = c->comm;
         message->record.end = c->end;
@@ -235,8 +241,7 @@ void pw_mpi_after_MPROBE(struct pw_mpi_call *c, int rc)
 /* The communicator that the message was probed on, or MPI_COMM_NULL. */
 static MPI_Comm take_message(const struct pw_mpi_call *c)
 {
-    struct pw_mpi_request *message =
-        pw_mpi_request_take((MPI_Request)c->message, c->thread->index, c->start);
+    struct pw_mpi_request *message = pw_mpi_request_take((MPI_Request)c->message, c->start);
     MPI_Comm comm = message ? message->comm : pw_mpi_handles.comm_null;
     if (message)
         pw_mpi_request_free(message);
@@ -258,18 +263,23 @@ void pw_mpi_after_IMRECV(struct pw_mpi_call *c, int rc)
     MPI_Comm handle = take_message(c);
     struct pw_record own;
     struct pw_record *record = pw_mpi_open_record(c, rc, pw_mpi_comm_known(handle), handle, &own);
+    record->comm.tag = rc == MPI_SUCCESS && is_complete(c) ? MPI_ANY_TAG : 0;
     pw_mpi_close_record(c, record, &own);
 }
 
 /* ---- communicators, types and local calls ---- */
 
+static void add_made(struct pw_mpi_call *c)
+{
+    MPI_Comm made = c->newcomm_at ? *c->newcomm_at : pw_pmpi.Comm_f2c(*c->newcomm_f);
+    pw_mpi_comm_add(c->thread, made, c->comm);
+}
+
 void pw_mpi_after_NEWCOMM(struct pw_mpi_call *c, int rc)
 {
     pw_mpi_record(c, pw_mpi_call_comm(c, rc), pw_mpi_error_flag(rc), -1, 0, 0, 0, 0);
-    if (rc != MPI_SUCCESS)
-        return;
-    MPI_Comm made = c->newcomm_at ? *c->newcomm_at : pw_pmpi.Comm_f2c(*c->newcomm_f);
-    pw_mpi_comm_add(c->thread, made, c->comm);
+    if (rc == MPI_SUCCESS)
+        add_made(c);
 }
 
 void pw_mpi_after_INEWCOMM(struct pw_mpi_call *c, int rc)
@@ -277,6 +287,8 @@ void pw_mpi_after_INEWCOMM(struct pw_mpi_call *c, int rc)
     struct pw_record own;
     struct pw_record *record = pw_mpi_open_record(c, rc, pw_mpi_call_comm(c, rc), c->comm, &own);
     pw_mpi_close_record(c, record, &own);
+    if (rc == MPI_SUCCESS && is_complete(c))
+        add_made(c);
 }
 
 /* For communicators, windows and files. */

@@ -2,7 +2,8 @@
  *
  * A communicator's uid is a hash of its parent's uid, its members' world ranks and how often this
  * pair was seen before. Every member computes the same one from what it knows, so agreeing on it
- * takes no message. */
+ * takes no message. Of an intercommunicator it is a hash of the world ranks of both groups, in an
+ * order that both sides agree on, and how often the two met before. */
 #ifndef PW_MPI_COMM_H
 #define PW_MPI_COMM_H
 
@@ -21,10 +22,14 @@ struct pw_mpi_comm {
     uint64_t uid;
     int inter;
     int in_degree, out_degree; /* neighbours; -1 until a neighbourhood operation asks */
+    uint64_t absent;           /* bit per neighbour that a grid's edge lacks: MPI_PROC_NULL */
     uint32_t collectives;      /* sequence number of the next collective */
     const int32_t
         *world; /* [remote_size] world rank of each peer, -1 unknown; NULL: rank == world rank */
 };
+
+/* This process's rank in MPI_COMM_WORLD. */
+int32_t pw_mpi_comm_world_rank(void);
 
 /* Registers MPI_COMM_WORLD and MPI_COMM_SELF. */
 void pw_mpi_comm_init(struct pw_thread *thread);

@@ -8,6 +8,16 @@ static bool is_rooted(uint16_t op)
     return shape == PW_SHAPE_FROM_ROOT || shape == PW_SHAPE_TO_ROOT;
 }
 
+/* On an intercommunicator the root is a rank of the other side, or this one (MPI_ROOT), or one
+ * beside this one that is not named (MPI_PROC_NULL). */
+static void fill_root(const struct pw_mpi_call *c, const struct pw_mpi_comm *comm,
+                      struct pw_record *record)
+{
+    bool mine = c->root == (comm->inter ? MPI_ROOT : comm->my_rank);
+    record->comm.peer = mine ? pw_mpi_comm_world_rank() : pw_mpi_world_rank(comm, c->root);
+    record->flags |= mine ? PW_FLAG_ROOT : 0;
+}
+
 /* Adds what is a collective's own to a base record. */
 static void fill_collective(struct pw_mpi_call *c, int rc, struct pw_mpi_comm *comm,
                             struct pw_record *record)
@@ -20,10 +30,8 @@ static void fill_collective(struct pw_mpi_call *c, int rc, struct pw_mpi_comm *c
     record->comm.sent_bytes = sent;
     record->comm.recv_bytes = received;
     record->comm.seq = comm->collectives++;
-    if (is_rooted(c->op) && !comm->inter) {
-        record->comm.peer = pw_mpi_world_rank(comm, c->root);
-        record->flags |= c->root == comm->my_rank ? PW_FLAG_ROOT : 0;
-    }
+    if (is_rooted(c->op))
+        fill_root(c, comm, record);
 }
 
 void pw_mpi_after_COLL(struct pw_mpi_call *c, int rc)
@@ -117,16 +125,29 @@ static bool says_done(const struct pw_mpi_call *c, int rc, int i)
     }
 }
 
+static MPI_Request request_now(const struct pw_mpi_call *c, int i)
+{
+    return c->requests ? c->requests[i] : pw_pmpi.Request_f2c(c->requests_f[i]);
+}
+
+/* The operation ended with the call that began it, and was recorded there; see is_complete() in
+ * mpi_classes.c. It counts as completed by this call all the same. */
+static bool was_complete(const struct pw_mpi_call *c, int i)
+{
+    return c->saved[i] == pw_mpi_handles.request_empty &&
+           request_now(c, i) == pw_mpi_handles.request_null && pw_mpi_level > 0;
+}
+
 /* The completed operation at saved[i], taken out of the table unless it is persistent; else NULL.
  * Any other request's handle has become MPI_REQUEST_NULL. */
 static struct pw_mpi_request *take_done(const struct pw_mpi_call *c, int rc, int i)
 {
-    MPI_Request before = c->saved[i];
-    if (before == pw_mpi_handles.request_null)
+    MPI_Request before = c->saved[i], now;
+    if (before == pw_mpi_handles.request_null || before == pw_mpi_handles.request_empty)
         return NULL;
-    MPI_Request now = c->requests ? c->requests[i] : pw_pmpi.Request_f2c(c->requests_f[i]);
+    now = request_now(c, i);
     if (now == pw_mpi_handles.request_null)
-        return pw_mpi_request_take(before, c->thread->index, c->start);
+        return pw_mpi_request_take(before, c->start);
     struct pw_mpi_request *persistent = pw_mpi_request_find(before);
     return persistent && persistent->active && says_done(c, rc, i) ? persistent : NULL;
 }
@@ -150,10 +171,14 @@ struct done {
     uint32_t count;
 };
 
-static void add_done(struct done *done, struct pw_mpi_request *request, int position)
+/* Request i of the call, whose status is at `position`, if it is complete. */
+static void add_done(struct done *done, const struct pw_mpi_call *c, int rc, int i, int position)
 {
-    if (!request)
+    struct pw_mpi_request *request = take_done(c, rc, i);
+    if (!request) {
+        done->count += was_complete(c, i);
         return;
+    }
     request->position = position;
     request->chain = NULL;
     *done->tail = request;
@@ -177,7 +202,7 @@ static void complete_range(struct pw_mpi_call *c, int rc, int step)
 {
     struct done done = {.tail = &done.first};
     for (int i = 0; i < c->nrequests; i++)
-        add_done(&done, take_done(c, rc, i), i);
+        add_done(&done, c, rc, i, i);
     complete_all(c, rc, &done, c->status, step);
 }
 
@@ -204,7 +229,7 @@ void pw_mpi_after_WAIT_SOME(struct pw_mpi_call *c, int rc)
     for (int k = 0; k < c->nrequests && k < c->outcount; k++) {
         int i = c->indices[k] - base;
         if (i >= 0 && i < c->nrequests)
-            add_done(&done, take_done(c, rc, i), k);
+            add_done(&done, c, rc, i, k);
     }
     complete_all(c, rc, &done, c->status, 1);
 }
@@ -212,9 +237,7 @@ void pw_mpi_after_WAIT_SOME(struct pw_mpi_call *c, int rc)
 void pw_mpi_after_REQUEST_FREE(struct pw_mpi_call *c, int rc)
 {
     struct pw_mpi_request *request =
-        rc == MPI_SUCCESS && c->nrequests
-            ? pw_mpi_request_take(c->saved[0], c->thread->index, c->start)
-            : NULL;
+        rc == MPI_SUCCESS && c->nrequests ? pw_mpi_request_take(c->saved[0], c->start) : NULL;
     if (!request)
         return;
     if (!request->persistent || request->active) {

@@ -39,6 +39,7 @@
     H(int, File_get_group, (MPI_File, MPI_Group *))                                \
     H(int, Topo_test, (MPI_Comm, int *))                                           \
     H(int, Cartdim_get, (MPI_Comm, int *))                                         \
+    H(int, Cart_shift, (MPI_Comm, int, int, int *, int *))                         \
     H(int, Graph_neighbors_count, (MPI_Comm, int, int *))                          \
     H(int, Dist_graph_neighbors_count, (MPI_Comm, int *, int *, int *))
 

@@ -9,18 +9,13 @@
 #include "core/ops.h"
 #include "rank/arena.h"
 
-enum { FIRST_BUCKETS = 1024, SEGMENTS = 20, CHUNK_ENTRIES = 256, MOST_ALIKE = 4, LINES = 16 };
-
-struct line {
-    struct pw_mpi_request *first, *last;
-};
+enum { FIRST_BUCKETS = 1024, SEGMENTS = 20, CHUNK_ENTRIES = 256, MOST_ALIKE = 4 };
 
 static struct {
     /* Segment 0 has buckets 0 .. 1023, segment s > 0 the next 1024 << (s - 1). */
     struct pw_mpi_request **segments[SEGMENTS];
-    uint32_t buckets;         /* in use; 0 before the first insertion */
-    uint32_t count;           /* entries */
-    struct line lines[LINES]; /* of the shared handle */
+    uint32_t buckets; /* in use; 0 before the first insertion */
+    uint32_t count;   /* entries */
     struct pw_mpi_request *unused;
     struct pw_mpi_request *chunk; /* entries of the newest chunk that were never used */
     uint32_t chunk_left;
@@ -126,45 +121,6 @@ static uint32_t next_id(void)
     return id;
 }
 
-/* Open MPI gives every operation that is complete when it begins (small sends) one and the same
- * handle. Such entries wait in line, by the thread that began them. */
-static int is_shared(MPI_Request handle)
-{
-    return handle == pw_mpi_handles.request_empty;
-}
-
-static struct line *line_of(uint32_t thread)
-{
-    return &table.lines[thread % LINES];
-}
-
-static void join_line(struct line *line, struct pw_mpi_request *entry)
-{
-    entry->next = NULL;
-    if (line->first)
-        line->last->next = entry;
-    else
-        line->first = entry;
-    line->last = entry;
-}
-
-static struct pw_mpi_request *leave_line(struct line *line)
-{
-    struct pw_mpi_request *entry = line->first;
-    if (entry)
-        line->first = entry->next;
-    return entry;
-}
-
-/* The thread's own oldest; one that another thread began when it has none. */
-static struct pw_mpi_request *take_shared(uint32_t thread)
-{
-    struct pw_mpi_request *entry = leave_line(line_of(thread));
-    for (uint32_t other = 0; !entry && other < LINES; other++)
-        entry = leave_line(&table.lines[other]);
-    return entry;
-}
-
 static struct pw_mpi_request *unlink_entry(struct pw_mpi_request **link)
 {
     struct pw_mpi_request *entry = *link;
@@ -210,8 +166,7 @@ static void enter_hashed(struct pw_mpi_request *entry)
         split_one();
 }
 
-struct pw_mpi_request *pw_mpi_request_add(MPI_Request handle, uint32_t thread, enum pw_op_class cls,
-                                          int persistent)
+struct pw_mpi_request *pw_mpi_request_add(MPI_Request handle, enum pw_op_class cls, int persistent)
 {
     pw_mpi_lock(&table.lock);
     struct pw_mpi_request *entry = begin_table() ? take_entry() : NULL;
@@ -224,10 +179,7 @@ struct pw_mpi_request *pw_mpi_request_add(MPI_Request handle, uint32_t thread, e
         entry->needs_status = cls == PW_CLASS_RECV || cls == PW_CLASS_IO;
         entry->record.end = UINT64_MAX; /* nobody can mean it before the caller has filled it */
         entry->id = next_id();
-        if (is_shared(handle))
-            join_line(line_of(thread), entry);
-        else
-            enter_hashed(entry);
+        enter_hashed(entry);
         count_entry(entry, 1);
     }
     pw_mpi_unlock(&table.lock);
@@ -242,11 +194,10 @@ uint32_t pw_mpi_request_id(void)
     return id;
 }
 
-struct pw_mpi_request *pw_mpi_request_take(MPI_Request handle, uint32_t thread, uint64_t before)
+struct pw_mpi_request *pw_mpi_request_take(MPI_Request handle, uint64_t before)
 {
     pw_mpi_lock(&table.lock);
-    struct pw_mpi_request *entry =
-        is_shared(handle) ? take_shared(thread) : take_hashed(handle, before);
+    struct pw_mpi_request *entry = take_hashed(handle, before);
     if (entry)
         count_entry(entry, -1);
     pw_mpi_unlock(&table.lock);

@@ -22,18 +22,15 @@ struct pw_mpi_request {
     int position;           /* the holder's own */
 };
 
-/* Makes an entry under `handle`, begun by thread number `thread`, for the caller to fill: its
- * record and communicator are not set, `id` is a number of its own, `cls` is the class of the
- * operation. NULL when memory is short: the operation is then not recorded. A handle that is
- * already there (a freed request's number, reused) hides the older entry. */
-struct pw_mpi_request *pw_mpi_request_add(MPI_Request handle, uint32_t thread, enum pw_op_class cls,
-                                          int persistent);
+/* Makes an entry under `handle` for the caller to fill: its record and communicator are not set,
+ * `id` is a number of its own, `cls` is the class of the operation. NULL when memory is short: the
+ * operation is then not recorded. A handle that is already there (a freed request's number, reused)
+ * hides the older entry. Never for the handle that complete operations share. */
+struct pw_mpi_request *pw_mpi_request_add(MPI_Request handle, enum pw_op_class cls, int persistent);
 
-/* Removes and returns the entry of `handle`, or NULL. Of a handle that many operations share (Open
- * MPI gives small sends one) it is the oldest that `thread` began, else of another thread; of any
- * other, the newest that had begun by `before` (ticks), when the completing call was entered. It is
- * the caller's until pw_mpi_request_free(). */
-struct pw_mpi_request *pw_mpi_request_take(MPI_Request handle, uint32_t thread, uint64_t before);
+/* Removes and returns the entry of `handle`, or NULL: the newest that had begun by `before`
+ * (ticks), when the completing call was entered. It is the caller's until pw_mpi_request_free(). */
+struct pw_mpi_request *pw_mpi_request_take(MPI_Request handle, uint64_t before);
 
 void pw_mpi_request_free(struct pw_mpi_request *request);
 
@@ -43,7 +40,7 @@ struct pw_mpi_request *pw_mpi_request_find(MPI_Request handle);
 /* Whether there is any persistent request: only then can a completed one keep its handle. */
 int pw_mpi_request_persistents(void);
 
-/* A new operation's number, for a persistent request that starts again. */
+/* A new operation's number, for one that has no entry or a persistent request that starts again. */
 uint32_t pw_mpi_request_id(void);
 
 /* Whether operations are open of which only the status tells what came: receives and files. */

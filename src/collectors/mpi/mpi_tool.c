@@ -143,6 +143,7 @@ static void define_comm(struct state *s, const struct pw_record *record,
         return;
     comm->row.uid = record->def.uid;
     comm->row.size = record->def.size;
+    comm->row.remote_size = record->def.remote_size;
     comm->row.my_rank = record->def.my_rank;
     comm->row.source = PW_SOURCE_MPI;
     if (record->def.name)
@@ -160,20 +161,30 @@ static void write_members(struct state *s, struct comm *comm)
     comm->members = NULL;
 }
 
+/* Of both groups; 0 for what no program of ours wrote. */
+static int32_t member_count(const struct comm *comm)
+{
+    int32_t local = comm->row.size, remote = comm->row.remote_size;
+    return local > 0 && local <= MAX_MEMBERS && remote >= 0 && remote <= MAX_MEMBERS
+               ? local + remote
+               : 0;
+}
+
 static void add_members(struct state *s, const struct pw_record *record)
 {
     struct comm *comm = comm_at(s, record->members.comm);
-    if (!comm || comm->row.size <= 0 || comm->row.size > MAX_MEMBERS)
+    int32_t all = comm ? member_count(comm) : 0;
+    if (all <= 0)
         return;
     if (!comm->members)
-        comm->members = calloc((size_t)comm->row.size, sizeof(*comm->members));
+        comm->members = calloc((size_t)all, sizeof(*comm->members));
     for (uint32_t r = 0; r < record->members.nruns && r < PW_RUNS_PER_RECORD && comm->members; r++)
-        for (int32_t i = 0; i < record->members.runs[r].count && comm->known < comm->row.size; i++)
+        for (int32_t i = 0; i < record->members.runs[r].count && comm->known < all; i++)
             comm->members[comm->known++] =
                 /* Unsigned: a run that nobody of ours wrote may overflow. */
                 (int32_t)((uint32_t)record->members.runs[r].first +
                           (uint32_t)i * (uint32_t)record->members.runs[r].stride);
-    if (comm->members && comm->known == comm->row.size)
+    if (comm->members && comm->known == all)
         write_members(s, comm);
 }
 
