@@ -64,10 +64,37 @@ static void test_receives(void **state)
     assert_false(take(0x20));
 }
 
+/* With one thread, a handle that comes back is the new operation's: the old one ended unseen. */
+static void test_reused_handle_of_one_thread(void **state)
+{
+    (void)state;
+    for (uint32_t i = 1; i <= 1000; i++) {
+        struct pw_mpi_request *entry =
+            pw_mpi_request_add(handle_of(0x40), i % 2 ? PW_CLASS_RECV : PW_CLASS_SEND, 0);
+        assert_non_null(entry);
+        entry->record.stack = i;
+        assert_int_equal(pw_mpi_request_receives(), i % 2);
+    }
+    struct pw_mpi_request *entry = pw_mpi_request_take(handle_of(0x40), UINT64_MAX);
+    assert_non_null(entry);
+    assert_int_equal(entry->record.stack, 1000);
+    assert_null(pw_mpi_request_take(handle_of(0x40), UINT64_MAX)); /* held is not open */
+    pw_mpi_request_free(entry);
+    assert_null(pw_mpi_request_take(handle_of(0x40), UINT64_MAX));
+
+    add(0x40, PW_OP_Irecv);
+    entry = pw_mpi_request_add(handle_of(0x40), PW_CLASS_SEND, 1);
+    assert_non_null(entry);
+    assert_int_equal(pw_mpi_request_receives(), 0);
+    assert_ptr_equal(pw_mpi_request_take(handle_of(0x40), UINT64_MAX), entry);
+    pw_mpi_request_free(entry);
+}
+
 /* The library may give a handle out again before, or without, our having seen its completion. */
 static void test_reused_handle(void **state)
 {
     (void)state;
+    pw_mpi_threads = 1;
     const MPI_Request handle = handle_of(0x40);
     struct pw_mpi_request *entry;
     for (uint32_t i = 1; i <= 1000; i++) {
@@ -92,6 +119,7 @@ static void test_reused_handle(void **state)
     }
     assert_in_range(left, 1, 100); /* what nobody can still mean was dropped, and is not counted */
     assert_int_equal(pw_mpi_request_receives(), 0);
+    pw_mpi_threads = 0;
 }
 
 static void test_persistent(void **state)
@@ -214,9 +242,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_empty),         cmocka_unit_test(test_receives),
-        cmocka_unit_test(test_reused_handle), cmocka_unit_test(test_persistent),
-        cmocka_unit_test(test_many),          cmocka_unit_test(test_turnover),
-        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_reused_handle), cmocka_unit_test(test_reused_handle_of_one_thread),
+        cmocka_unit_test(test_persistent),    cmocka_unit_test(test_many),
+        cmocka_unit_test(test_turnover),      cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

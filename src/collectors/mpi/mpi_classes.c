@@ -23,28 +23,7 @@ struct pw_mpi_comm *pw_mpi_call_comm(const struct pw_mpi_call *c, int rc)
 void pw_mpi_base_record(const struct pw_mpi_call *c, const struct pw_mpi_comm *comm, int rc,
                         struct pw_record *record)
 {
-    record->start = c->start;
-    record->end = c->end;
-    record->type = PW_REC_COMM;
-    record->flags = c->flags | pw_mpi_error_flag(rc);
-    record->op = c->op;
-    record->stack = 0;
-    record->comm.comm = comm ? comm->index : UINT32_MAX;
-    record->comm.peer = -1;
-    record->comm.tag = 0;
-    record->comm.seq = 0;
-    record->comm.sent_bytes = 0;
-    record->comm.recv_bytes = 0;
-    record->comm.request = 0;
-    record->comm.begun = 0;
-}
-
-/* Open MPI gives every operation that is complete when its call returns (small sends, messages to
- * nobody) one and the same handle. Which of them a later Wait on it means cannot be told, and does
- * not matter: they ended with their own call. */
-static bool is_complete(const struct pw_mpi_call *c)
-{
-    return c->request == pw_mpi_handles.request_empty;
+    pw_mpi_fill(c, comm, pw_mpi_error_flag(rc), -1, 0, 0, 0, 0, record);
 }
 
 static uint32_t duration_16(const struct pw_mpi_call *c, uint8_t *flags)
@@ -56,11 +35,12 @@ static uint32_t duration_16(const struct pw_mpi_call *c, uint8_t *flags)
     return UINT32_MAX;
 }
 
-struct pw_record *pw_mpi_open_record(struct pw_mpi_call *c, int rc, const struct pw_mpi_comm *entry,
-                                     MPI_Comm comm, struct pw_record *own)
+struct pw_record *pw_mpi_open_record(const struct pw_mpi_call *c, int rc,
+                                     const struct pw_mpi_comm *entry, MPI_Comm comm,
+                                     struct pw_record *own)
 {
     struct pw_mpi_request *request = NULL;
-    if (rc == MPI_SUCCESS && c->request != pw_mpi_handles.request_null && !is_complete(c))
+    if (rc == MPI_SUCCESS && c->request != pw_mpi_handles.request_null && !pw_mpi_is_complete(c))
         request = pw_mpi_request_add(c->request, pw_op_info(c->op)->cls, 0);
     struct pw_record *record = request ? &request->record : own;
     pw_mpi_base_record(c, entry, rc, record);
@@ -70,6 +50,7 @@ struct pw_record *pw_mpi_open_record(struct pw_mpi_call *c, int rc, const struct
     if (request) {
         request->comm = comm;
         if (c->op == PW_OP_Comm_idup) {
+            request->makes_comm = 1;
             request->newcomm = c->newcomm_at;
             request->newcomm_f = c->newcomm_f;
         }
@@ -77,7 +58,7 @@ struct pw_record *pw_mpi_open_record(struct pw_mpi_call *c, int rc, const struct
     return record;
 }
 
-void pw_mpi_close_record(struct pw_mpi_call *c, const struct pw_record *record,
+void pw_mpi_close_record(const struct pw_mpi_call *c, const struct pw_record *record,
                          const struct pw_record *own)
 {
     if (record == own)
@@ -140,7 +121,7 @@ void pw_mpi_after_SENDRECV(struct pw_mpi_call *c, int rc)
 
 /* Begins a message's request and says what is known of it before it completes. A receive that is
  * complete already is from nobody, under the tag that its status would tell. */
-static void begin_message(struct pw_mpi_call *c, int rc, int peer, int tag, int64_t sent)
+static void begin_message(const struct pw_mpi_call *c, int rc, int peer, int tag, int64_t sent)
 {
     const struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
     struct pw_record own, *record = pw_mpi_open_record(c, rc, comm, c->comm, &own);
@@ -150,14 +131,15 @@ static void begin_message(struct pw_mpi_call *c, int rc, int peer, int tag, int6
     pw_mpi_close_record(c, record, &own);
 }
 
-void pw_mpi_after_ISEND(struct pw_mpi_call *c, int rc)
+void pw_mpi_isend_slow(const struct pw_mpi_call *c, int rc)
 {
     begin_message(c, rc, c->dest, c->stag, sent_bytes(c, rc));
 }
 
-void pw_mpi_after_IRECV(struct pw_mpi_call *c, int rc)
+void pw_mpi_irecv_slow(const struct pw_mpi_call *c, int rc)
 {
-    begin_message(c, rc, c->src, rc == MPI_SUCCESS && is_complete(c) ? MPI_ANY_TAG : c->rtag, 0);
+    begin_message(c, rc, c->src, rc == MPI_SUCCESS && pw_mpi_is_complete(c) ? MPI_ANY_TAG : c->rtag,
+                  0);
 }
 
 /* ---- persistent requests ---- */
@@ -263,7 +245,7 @@ void pw_mpi_after_IMRECV(struct pw_mpi_call *c, int rc)
     MPI_Comm handle = take_message(c);
     struct pw_record own;
     struct pw_record *record = pw_mpi_open_record(c, rc, pw_mpi_comm_known(handle), handle, &own);
-    record->comm.tag = rc == MPI_SUCCESS && is_complete(c) ? MPI_ANY_TAG : 0;
+    record->comm.tag = rc == MPI_SUCCESS && pw_mpi_is_complete(c) ? MPI_ANY_TAG : 0;
     pw_mpi_close_record(c, record, &own);
 }
 
@@ -287,7 +269,7 @@ void pw_mpi_after_INEWCOMM(struct pw_mpi_call *c, int rc)
     struct pw_record own;
     struct pw_record *record = pw_mpi_open_record(c, rc, pw_mpi_call_comm(c, rc), c->comm, &own);
     pw_mpi_close_record(c, record, &own);
-    if (rc == MPI_SUCCESS && is_complete(c))
+    if (rc == MPI_SUCCESS && pw_mpi_is_complete(c))
         add_made(c);
 }
 

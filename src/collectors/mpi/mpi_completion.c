@@ -67,41 +67,37 @@ void pw_mpi_read_status(struct pw_record *record, const struct pw_mpi_comm *comm
     record->comm.tag = status->MPI_TAG;
 }
 
-/* What only completion tells of a record. */
-static void finish_record(const struct pw_mpi_request *request, const MPI_Status *status,
-                          struct pw_record *record)
+/* pw_mpi_comm_known() of a receive's communicator, which mostly is the one used last. */
+static const struct pw_mpi_comm *comm_of(const struct pw_mpi_request *request)
 {
-    switch (pw_op_info(record->op)->cls) {
-    case PW_CLASS_RECV:
-        pw_mpi_read_status(record, pw_mpi_comm_known(request->comm), status);
-        break;
-    case PW_CLASS_IO:
-        pw_mpi_io_bytes(record, pw_mpi_status_bytes(status));
-        break;
-    default:
-        break;
-    }
+    const struct pw_mpi_last *last = &pw_mpi_last;
+    if (last->handle == request->comm && last->epoch == pw_mpi_epoch_now())
+        return last->comm;
+    return pw_mpi_comm_known(request->comm);
 }
 
 /* Ends a request at c->end. A persistent one stays, to be started again. */
-static void complete(struct pw_mpi_call *c, struct pw_mpi_request *request,
-                     const MPI_Status *status)
+static inline void complete(struct pw_mpi_call *c, struct pw_mpi_request *request,
+                            const MPI_Status *status)
 {
     struct pw_record *slot = pw_ring_reserve(&c->thread->ring, c->end);
     if (slot) {
         *slot = request->record;
         slot->end = c->end;
-        finish_record(request, status, slot);
+        if (request->cls == PW_CLASS_RECV)
+            pw_mpi_read_status(slot, comm_of(request), status);
+        else if (request->cls == PW_CLASS_IO)
+            pw_mpi_io_bytes(slot, pw_mpi_status_bytes(status));
         pw_probe_commit(c->thread);
     }
     if (request->persistent) {
         request->active = 0;
         return;
     }
-    if (request->newcomm)
-        pw_mpi_comm_add(c->thread, *request->newcomm, request->comm);
-    else if (request->newcomm_f)
-        pw_mpi_comm_add(c->thread, pw_pmpi.Comm_f2c(*request->newcomm_f), request->comm);
+    if (request->makes_comm)
+        pw_mpi_comm_add(
+            c->thread, request->newcomm ? *request->newcomm : pw_pmpi.Comm_f2c(*request->newcomm_f),
+            request->comm);
     pw_mpi_request_free(request);
 }
 
@@ -125,22 +121,22 @@ static bool says_done(const struct pw_mpi_call *c, int rc, int i)
     }
 }
 
-static MPI_Request request_now(const struct pw_mpi_call *c, int i)
+static inline MPI_Request request_now(const struct pw_mpi_call *c, int i)
 {
     return c->requests ? c->requests[i] : pw_pmpi.Request_f2c(c->requests_f[i]);
 }
 
-/* The operation ended with the call that began it, and was recorded there; see is_complete() in
- * mpi_classes.c. It counts as completed by this call all the same. */
-static bool was_complete(const struct pw_mpi_call *c, int i)
+/* The operation ended with the call that began it, and was recorded there; see pw_mpi_is_complete()
+ * in mpi_classes.c. It counts as completed by this call all the same. */
+static inline bool was_complete(const struct pw_mpi_call *c, int i)
 {
     return c->saved[i] == pw_mpi_handles.request_empty &&
-           request_now(c, i) == pw_mpi_handles.request_null && pw_mpi_level > 0;
+           request_now(c, i) == pw_mpi_handles.request_null && pw_mpi_level() > 0;
 }
 
 /* The completed operation at saved[i], taken out of the table unless it is persistent; else NULL.
  * Any other request's handle has become MPI_REQUEST_NULL. */
-static struct pw_mpi_request *take_done(const struct pw_mpi_call *c, int rc, int i)
+static inline struct pw_mpi_request *take_done(const struct pw_mpi_call *c, int rc, int i)
 {
     MPI_Request before = c->saved[i], now;
     if (before == pw_mpi_handles.request_null || before == pw_mpi_handles.request_empty)
@@ -166,44 +162,32 @@ static void record_wait(struct pw_mpi_call *c, int rc, uint32_t completed)
         pw_mpi_record(c, NULL, pw_mpi_error_flag(rc), -1, 0, completed, 0, 0);
 }
 
-struct done {
-    struct pw_mpi_request *first, **tail;
-    uint32_t count;
-};
-
-/* Request i of the call, whose status is at `position`, if it is complete. */
-static void add_done(struct done *done, const struct pw_mpi_call *c, int rc, int i, int position)
+/* Puts the entry of request i in the place of its handle, NULL when there is none; 1 if the call
+ * completed it. */
+static inline uint32_t take_at(const struct pw_mpi_call *c, int rc, int i)
 {
     struct pw_mpi_request *request = take_done(c, rc, i);
-    if (!request) {
-        done->count += was_complete(c, i);
-        return;
-    }
-    request->position = position;
-    request->chain = NULL;
-    *done->tail = request;
-    done->tail = &request->chain;
-    done->count++;
+    uint32_t completed = request || was_complete(c, i);
+    c->saved[i] = (MPI_Request)request;
+    return completed;
 }
 
-/* `step` is how far the status of the next position is: 0 when one status serves all. */
-static void complete_all(struct pw_mpi_call *c, int rc, const struct done *done,
-                         const MPI_Status *status, int step)
+static inline void complete_at(struct pw_mpi_call *c, int i, const MPI_Status *status)
 {
-    record_wait(c, rc, done->count);
-    for (struct pw_mpi_request *request = done->first; request;) {
-        struct pw_mpi_request *next = request->chain;
-        complete(c, request, status ? &status[request->position * step] : NULL);
-        request = next;
-    }
+    struct pw_mpi_request *request = (struct pw_mpi_request *)c->saved[i];
+    if (request)
+        complete(c, request, status);
 }
 
+/* `step` is how far the status of the next request is: 0 when one status serves all. */
 static void complete_range(struct pw_mpi_call *c, int rc, int step)
 {
-    struct done done = {.tail = &done.first};
+    uint32_t completed = 0;
     for (int i = 0; i < c->nrequests; i++)
-        add_done(&done, c, rc, i, i);
-    complete_all(c, rc, &done, c->status, step);
+        completed += take_at(c, rc, i);
+    record_wait(c, rc, completed);
+    for (int i = 0; i < c->nrequests; i++)
+        complete_at(c, i, c->status ? &c->status[i * step] : NULL);
 }
 
 void pw_mpi_after_WAIT_ONE(struct pw_mpi_call *c, int rc)
@@ -225,13 +209,15 @@ void pw_mpi_after_WAIT_ALL(struct pw_mpi_call *c, int rc)
 void pw_mpi_after_WAIT_SOME(struct pw_mpi_call *c, int rc)
 {
     int base = c->requests ? 0 : 1; /* Fortran counts from 1 */
-    struct done done = {.tail = &done.first};
-    for (int k = 0; k < c->nrequests && k < c->outcount; k++) {
-        int i = c->indices[k] - base;
-        if (i >= 0 && i < c->nrequests)
-            add_done(&done, c, rc, i, k);
-    }
-    complete_all(c, rc, &done, c->status, 1);
+    int count = c->outcount < c->nrequests ? c->outcount : c->nrequests;
+    uint32_t completed = 0;
+    for (int k = 0; k < count; k++)
+        if (c->indices[k] >= base && c->indices[k] - base < c->nrequests)
+            completed += take_at(c, rc, c->indices[k] - base);
+    record_wait(c, rc, completed);
+    for (int k = 0; k < count; k++)
+        if (c->indices[k] >= base && c->indices[k] - base < c->nrequests)
+            complete_at(c, c->indices[k] - base, c->status ? &c->status[k] : NULL);
 }
 
 void pw_mpi_after_REQUEST_FREE(struct pw_mpi_call *c, int rc)
