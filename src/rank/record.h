@@ -91,6 +91,8 @@ struct pw_record {
             int32_t state; /* enum pw_mpi_state */
             int32_t world_rank, world_size, thread_level;
             int64_t sync_ns; /* time spent in clock synchronisation */
+            /* What it took of MPI: messages that this rank sent, collectives. */
+            int32_t sync_messages, sync_collectives;
         } mpi;
         struct {
             uint32_t name;

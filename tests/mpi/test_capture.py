@@ -22,7 +22,11 @@ PROGRAMS = (
     ("onesided", ALL, (1, 0, 2)),
     ("files", ALL, (1, 0)),
     ("spawn", ALL, (1,)),
+    ("turns_single", (2,), (1,)),
+    ("turns_funneled", ALL, (1,)),
+    ("turns_serialized", ALL, (1, 0)),
     ("threads", ALL, (1,)),
+    ("mpifh", ALL, (1,)),
     ("usempi", ALL, (1,)),
     ("usempif08", ALL, (1,)),
 )
@@ -134,19 +138,24 @@ def compare_thread(label, wanted, recorded, indices, comm_rows):
     h.equal(len(found), len(wanted), f"number of records of thread {label}")
 
 
+def sent_tags(rows):
+    found = {("tag", r[5]) for r in rows if r[0] in ("Isend", "Sendrecv")}
+    return found or {("seq", r[7]) for r in rows if r[0] == "Allreduce"}
+
+
 def pair_threads(expected, recorded):
-    """(label, thread): main is the thread of MPI_Init; others by the tag of their messages, since
-    which thread records first is a matter of chance."""
+    """(label, thread): main is the thread of MPI_Init; others by the tags of what they sent, since
+    which thread records first is a matter of chance. Collectives alone tell them by their numbers."""
     left = dict(recorded.threads)
     pairs = []
     for label in sorted(expected.threads):
         wanted = expected.threads[label]
-        tags = {w[5] for w in wanted if w[0] == "Isend"}
+        tags = sent_tags(wanted)
         for thread, indices in left.items():
             rows = [recorded.row(i) for i in indices]
             starts = {r[0] for r in rows} & {"Init", "Init_thread"}
             if bool(starts) == (label == "main") and (
-                label == "main" or {r[5] for r in rows if r[0] == "Isend"} == tags
+                label == "main" or sent_tags(rows) == tags
             ):
                 pairs.append((label, thread))
                 del left[thread]

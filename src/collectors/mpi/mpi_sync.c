@@ -23,6 +23,7 @@ struct sync {
     int *order;        /* [nleaders] leaders by rank */
     int nleaders;
     struct knot *knots; /* [size] */
+    struct pw_mpi_sync_cost *cost;
 };
 
 /* MPI's own blocking calls may sleep for long on an oversubscribed machine; this does not. */
@@ -40,6 +41,7 @@ static void finish(MPI_Request *request)
 static void send_bytes(struct sync *s, const void *data, int bytes, int to, int tag)
 {
     MPI_Request request;
+    s->cost->messages++;
     if (pw_pmpi.Isend(data, bytes, pw_mpi_handles.byte, to, tag, s->comm, &request) == MPI_SUCCESS)
         finish(&request);
 }
@@ -134,6 +136,7 @@ static void record_knot(struct pw_thread *thread, const struct knot *knot)
 
 static bool gather(const struct sync *s, const void *mine, void *all, int bytes)
 {
+    s->cost->collectives++;
     return pw_pmpi.Allgather(mine, bytes, pw_mpi_handles.byte, all, bytes, pw_mpi_handles.byte,
                              s->comm) == MPI_SUCCESS;
 }
@@ -153,9 +156,10 @@ static void run(struct sync *s, struct pw_thread *thread, uint64_t domain)
         record_knot(thread, &s->knots[s->leaders[s->rank]]);
 }
 
-void pw_mpi_sync(struct pw_thread *thread, MPI_Comm comm, uint64_t clock_domain)
+void pw_mpi_sync(struct pw_thread *thread, MPI_Comm comm, uint64_t clock_domain,
+                 struct pw_mpi_sync_cost *cost)
 {
-    struct sync s = {.comm = comm};
+    struct sync s = {.comm = comm, .cost = cost};
     if (pw_pmpi.Comm_rank(comm, &s.rank) != MPI_SUCCESS ||
         pw_pmpi.Comm_size(comm, &s.size) != MPI_SUCCESS)
         return;
