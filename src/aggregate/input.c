@@ -150,14 +150,11 @@ int64_t pw_input_clock_error(const struct pw_input *s)
 {
     if (!s->aligned)
         return -1;
-    int64_t worst = 0;
-    for (size_t i = 0; i < s->nknots; i++)
-        worst = s->knots[i].error_ns > worst ? s->knots[i].error_ns : worst;
-    if (s->nknots == 1 && s->nsteps && s->knots[0].error_ns > 0) {
-        int64_t last = pw_clock_error(s->knots, 1, s->steps[s->nsteps - 1].end);
-        worst = last > worst ? last : worst;
-    }
-    return worst;
+    if (s->nknots == 0)
+        return 0; /* the reference's own domain */
+    int64_t first = s->nsteps ? s->steps[0].start : s->knots[0].local_ns;
+    int64_t last = s->nsteps ? s->steps[s->nsteps - 1].end : s->knots[s->nknots - 1].local_ns;
+    return pw_clock_error_max(s->knots, s->nknots, first, last);
 }
 
 ptrdiff_t pw_input_step_at(const struct pw_input *s, int64_t local_ns)

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <errno.h>
+
 #include "rank/envelope.h"
 #include "rank/tickmap.h"
 
@@ -114,12 +116,12 @@ static void test_envelope(void **state)
     assert_int_equal(pw_envelope_knot(&e, &knot), 0);
     assert_int_equal(knot.local_ns, 150);
     assert_int_equal(knot.offset_ns, 1000);
-    assert_int_equal(knot.error_ns, 52); /* half of [949, 1051], and one */
+    assert_int_equal(knot.error_ns, 51); /* half of [950, 1050], and one */
     pw_envelope_add(&e, 300, 1290, 320); /* in [970, 990] */
     assert_int_equal(pw_envelope_knot(&e, &knot), 0);
     assert_int_equal(knot.local_ns, 310); /* the faster exchange is where the offset holds */
     assert_int_equal(knot.offset_ns, 980);
-    assert_int_equal(knot.error_ns, 12);
+    assert_int_equal(knot.error_ns, 11);
     pw_envelope_add(&e, 0, 5000, 9000); /* a slow one adds nothing */
     pw_envelope_add(&e, 500, 1, 400);   /* nor does an impossible one */
     assert_int_equal(pw_envelope_knot(&e, &knot), 0);
@@ -143,7 +145,7 @@ static void test_envelope_drift(void **state)
     assert_int_equal(pw_envelope_knot(&e, &knot), 0);
     assert_int_equal(knot.local_ns, second + 5);
     assert_int_equal(knot.offset_ns, 100000); /* its own: the other allows [-100050, 100051] */
-    assert_int_equal(knot.error_ns, 7);
+    assert_int_equal(knot.error_ns, 6);
 }
 
 static void test_envelope_full(void **state)
@@ -158,6 +160,29 @@ static void test_envelope_full(void **state)
     assert_int_equal(knot.offset_ns, 0);
 }
 
+static void test_test_clock(void **state)
+{
+    (void)state;
+    struct pw_testclock c = {0};
+    static const char *const wrong[] = {
+        "",      "5",       "5:1",     "5:1:1:1", "5:1:1x",
+        "x:1:1", "5:500:0", "5:0:nan", "5:nan:0", "99999999999999999:0:0"};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        assert_int_equal(pw_testclock_parse(wrong[i], &c), -EINVAL);
+    assert_false(c.on);
+    const int64_t s = 1000000000;
+    assert_int_equal(pw_testclock_parse("-5000:0:0", &c), 0);
+    assert_int_equal(pw_testclock_warp(&c, 7 * s), 7 * s - 5000);
+    assert_int_equal(pw_testclock_parse("0:50:0", &c), 0);
+    assert_int_equal(pw_testclock_warp(&c, 60 * s), 60 * s + 3000000);
+    /* 1 us/s of wander: 5 s from -1 to 0 us/s are -2.5 us, and it is back after 10 and 20 s. */
+    assert_int_equal(pw_testclock_parse("0:0:1", &c), 0);
+    assert_int_equal(pw_testclock_warp(&c, 5 * s), 5 * s - 2500);
+    assert_int_equal(pw_testclock_warp(&c, 10 * s), 10 * s);
+    assert_int_equal(pw_testclock_warp(&c, 15 * s), 15 * s + 2500);
+    assert_int_equal(pw_testclock_warp(&c, 40 * s), 40 * s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -168,6 +193,7 @@ int main(void)
         cmocka_unit_test(test_envelope),
         cmocka_unit_test(test_envelope_drift),
         cmocka_unit_test(test_envelope_full),
+        cmocka_unit_test(test_test_clock),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
