@@ -48,6 +48,7 @@ static int read_attributes(struct pw_input *s, char *problem, size_t size)
     get_text(s->file, "hostname", s->hostname, sizeof(s->hostname));
     get_text(s->file, "job_id", s->job, sizeof(s->job));
     get_text(s->file, "clock_domain", s->clock_domain, sizeof(s->clock_domain));
+    get_text(s->file, "clock_sync", s->clock_sync, sizeof(s->clock_sync));
     get_text(s->file, "command", s->command, sizeof(s->command));
     return 0;
 }

@@ -191,11 +191,17 @@ int pw_align_close(int64_t *most, size_t n)
     return 0;
 }
 
-size_t pw_align_violations(const struct pw_order *orders, size_t norders, const int64_t *error_ns)
+size_t pw_align_violations(const struct pw_order *orders, size_t norders, const int64_t *error_ns,
+                           int64_t *found)
 {
-    size_t found = 0;
-    for (size_t k = 0; k < norders; k++)
-        found += orders[k].first_ns - orders[k].second_ns >
-                 error_ns[orders[k].first] + error_ns[orders[k].second];
-    return found;
+    size_t all = 0;
+    for (size_t k = 0; k < norders; k++) {
+        int32_t a = orders[k].first, b = orders[k].second;
+        if (orders[k].first_ns - orders[k].second_ns <= error_ns[a] + error_ns[b])
+            continue;
+        found[a]++;
+        found[b]++;
+        all++;
+    }
+    return all;
 }

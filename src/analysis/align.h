@@ -49,7 +49,9 @@ int pw_align_at(struct pw_align_bounds *bounds, int64_t at_ns, double drift, dou
  * -1 when they contradict each other (a cycle below zero); then `most` is of no use. */
 int pw_align_close(int64_t *most, size_t n);
 
-/* Orders that times contradict, by more than `error_ns[first] + error_ns[second]`. */
-size_t pw_align_violations(const struct pw_order *orders, size_t norders, const int64_t *error_ns);
+/* Orders that times contradict, by more than `error_ns[first] + error_ns[second]`; each also counts
+ * in found[] of both its clocks. */
+size_t pw_align_violations(const struct pw_order *orders, size_t norders, const int64_t *error_ns,
+                           int64_t *found);
 
 #endif

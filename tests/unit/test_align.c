@@ -112,8 +112,11 @@ static void test_violations(void **state)
     (void)state;
     const struct pw_order orders[] = {{0, 1, 100, 90}, {0, 1, 100, 97}, {1, 0, 5, 6}};
     const int64_t exact[] = {0, 0}, rough[] = {3, 4};
-    assert_int_equal(pw_align_violations(orders, 3, exact), 2);
-    assert_int_equal(pw_align_violations(orders, 3, rough), 1);
+    int64_t found[2] = {0, 0};
+    assert_int_equal(pw_align_violations(orders, 3, exact, found), 2);
+    assert_int_equal(pw_align_violations(orders, 3, rough, found), 1);
+    assert_int_equal(found[0], 3);
+    assert_int_equal(found[1], 3);
 }
 
 /* Clock 1 drifts by 50 us/s from clock 0 and wanders; 2000 collectives in 10 s, each late by up to
