@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregate/alignment.h"
 #include "aggregate/clusterfile.h"
 #include "aggregate/collectivestats.h"
 #include "aggregate/evidence.h"
@@ -89,7 +90,7 @@ static void write_pairs(struct pw_clusterfile *file, const struct pw_job *job,
 
 static void write_all(struct pw_clusterfile *file, struct pw_job *job, const struct pw_share *share,
                       const struct pw_instances *in, const struct pw_messages *messages,
-                      const struct pw_findings *f)
+                      const struct pw_findings *f, const struct pw_alignment *clocks)
 {
     write_attributes(file, job);
     write_root(file, job, PW_TABLE_c_rank, (size_t)job->nranks, job->ranks);
@@ -104,6 +105,8 @@ static void write_all(struct pw_clusterfile *file, struct pw_job *job, const str
     write_root(file, job, PW_TABLE_c_straggler, f->nstragglers, f->stragglers);
     write_root(file, job, PW_TABLE_c_efficiency, f->nefficiency, &f->efficiency);
     pw_job_gather_notes(job);
+    write_root(file, job, PW_TABLE_c_clock, (size_t)job->nranks, clocks->ranks);
+    write_root(file, job, PW_TABLE_c_clock_knot, clocks->nknots, clocks->knots);
     write_root(file, job, PW_TABLE_c_completeness, job->process == 0 ? job->nnotes : 0, job->notes);
     pw_clusterfile_link_ranks(file, job->ranks, (size_t)job->nranks);
 }
@@ -130,9 +133,12 @@ static int merge_job(struct pw_job *job, const char *output)
     struct pw_share share = {0};
     struct pw_matrix matrix = {0};
     struct pw_findings findings = {0};
+    struct pw_alignment clocks = {0};
     struct pw_clusterfile file;
 
-    int err = pw_instances_build(&instances, job);
+    pw_instances_number(&instances, job);
+    int err = pw_alignment_make(&clocks, job, &instances);
+    err = err ? err : pw_instances_build(&instances, job);
     err = err ? err : pw_messages_match(&messages, job);
     err = err ? err : pw_share_build(&share, job, &instances, &messages);
     if (!err)
@@ -144,7 +150,7 @@ static int merge_job(struct pw_job *job, const char *output)
     if (!err) {
         err = pw_clusterfile_create(output, job->comm, &file);
         if (!err) {
-            write_all(&file, job, &share, &instances, &messages, &findings);
+            write_all(&file, job, &share, &instances, &messages, &findings, &clocks);
             err = pw_clusterfile_close(&file);
         }
         if (err && job->process == 0)
@@ -155,6 +161,7 @@ static int merge_job(struct pw_job *job, const char *output)
     pw_share_fini(&share);
     pw_messages_fini(&messages);
     pw_instances_fini(&instances);
+    pw_alignment_fini(&clocks);
     return err;
 }
 

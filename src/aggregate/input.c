@@ -48,6 +48,7 @@ static int read_attributes(struct pw_input *s, char *problem, size_t size)
     get_text(s->file, "hostname", s->hostname, sizeof(s->hostname));
     get_text(s->file, "job_id", s->job, sizeof(s->job));
     get_text(s->file, "clock_domain", s->clock_domain, sizeof(s->clock_domain));
+    get_text(s->file, "clock_sync", s->clock_sync, sizeof(s->clock_sync));
     get_text(s->file, "command", s->command, sizeof(s->command));
     return 0;
 }
@@ -150,14 +151,11 @@ int64_t pw_input_clock_error(const struct pw_input *s)
 {
     if (!s->aligned)
         return -1;
-    int64_t worst = 0;
-    for (size_t i = 0; i < s->nknots; i++)
-        worst = s->knots[i].error_ns > worst ? s->knots[i].error_ns : worst;
-    if (s->nknots == 1 && s->nsteps && s->knots[0].error_ns > 0) {
-        int64_t last = pw_clock_error(s->knots, 1, s->steps[s->nsteps - 1].end);
-        worst = last > worst ? last : worst;
-    }
-    return worst;
+    if (s->nknots == 0)
+        return 0; /* the reference's own domain */
+    int64_t first = s->nsteps ? s->steps[0].start : s->knots[0].local_ns;
+    int64_t last = s->nsteps ? s->steps[s->nsteps - 1].end : s->knots[s->nknots - 1].local_ns;
+    return pw_clock_error_max(s->knots, s->nknots, first, last);
 }
 
 ptrdiff_t pw_input_step_at(const struct pw_input *s, int64_t local_ns)

@@ -31,8 +31,9 @@ static size_t join_comms(struct pw_comm_group *comms, size_t n)
     return kept;
 }
 
-static void agree_on_comms(struct pw_instances *in, const struct pw_job *job)
+void pw_instances_number(struct pw_instances *in, const struct pw_job *job)
 {
+    *in = (struct pw_instances){0};
     size_t n = 0;
     for (size_t i = 0; i < job->ninputs; i++)
         n += job->inputs[i].ncomms;
@@ -135,8 +136,6 @@ static void fold_event(void *context, const struct pw_input *input,
 
 int pw_instances_build(struct pw_instances *in, struct pw_job *job)
 {
-    *in = (struct pw_instances){0};
-    agree_on_comms(in, job);
     in->items = calloc(in->n + 1, sizeof(*in->items));
     in->waits = calloc(in->n + 1, sizeof(*in->waits));
     int ok = in->items && in->waits, all_ok;

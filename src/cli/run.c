@@ -37,6 +37,7 @@ static struct pw_collector collectors[8]; /* the table, ended by an empty row */
 struct run {
     struct pw_options options;
     struct pw_identity id;
+    struct pw_testclock test_clock;
     char **argv;
     char path[4096]; /* of the program */
     char dir[4096];  /* output */
@@ -130,6 +131,20 @@ static int check_options(struct run *run)
     return problem[0] ? -EINVAL : 0;
 }
 
+static int read_test_clock(struct run *run)
+{
+    const char *text = run->options.text[PW_OPT_TEST_CLOCK];
+    if (!text || !*text)
+        return 0;
+    if (pw_testclock_parse(text, &run->test_clock)) {
+        snprintf(run->options.problem, sizeof(run->options.problem),
+                 "PROFWRAP_TEST_CLOCK is '%.64s', but takes offset_ns:drift_ppm:wander_ppm", text);
+        return -EINVAL;
+    }
+    pw_identity_split_clock(&run->id, text);
+    return 0;
+}
+
 /* Options, identity and program; -1 to go on, else the exit status. */
 static int understand(struct run *run, int argc, char **argv)
 {
@@ -151,6 +166,7 @@ static int understand(struct run *run, int argc, char **argv)
         return 0;
     }
     err = err ? err : check_options(run);
+    err = err ? err : read_test_clock(run);
     if (err || next >= argc) {
         if (is_spokesman(run))
             pw_error("%s", err ? run->options.problem
@@ -222,7 +238,9 @@ static int prepare_output(struct run *run)
     if (err == -EEXIST)
         pw_error("%s already holds rank %d of this job; choose another directory with -o", run->dir,
                  run->id.rank);
-    else if (err)
+    else if (!err)
+        pw_rankfile_set_text(run->file, "clock_sync", run->options.text[PW_OPT_CLOCK_SYNC]);
+    else
         pw_error("cannot write the file of rank %d in %s: %s", run->id.rank, run->dir,
                  strerror(-err));
     return err ? 1 : -1;
@@ -280,6 +298,7 @@ static int prepare_capture(struct run *run)
     run->segment->level = (uint32_t)pw_option_int(&run->options, PW_OPT_LEVEL);
     run->segment->activities =
         parse_activities(run->options.text[PW_OPT_ACTIVITIES], run->options.problem, 1);
+    run->segment->test_clock = run->test_clock;
     run->segment->clock_domain = run->id.clock_domain_hash;
     run->drain = pw_drain_create(run->segment_name, run->segment, run->file, collectors);
     return run->drain ? 0 : -ENOMEM;
@@ -299,12 +318,20 @@ static int start(struct run *run, int profiled)
     return run->pid > 0 ? 0 : (int)run->pid;
 }
 
+static int measures_clocks(const struct run *run)
+{
+    return strcmp(run->options.text[PW_OPT_CLOCK_SYNC], "active") == 0;
+}
+
 /* While the answer is open the application stands in MPI_Init. */
 static void decide_sync(struct run *run)
 {
     if (!atomic_load(&run->segment->sync_requested) ||
         atomic_load(&run->segment->sync_decision) != PW_SYNC_UNDECIDED)
         return;
+    /* The option is the same on all ranks; one that differs decides for all of them. */
+    if (!measures_clocks(run))
+        pw_agree_refuse(&run->agreement);
     enum pw_sync_decision decision = pw_agree_poll(&run->agreement);
     if (decision != PW_SYNC_UNDECIDED)
         atomic_store(&run->segment->sync_decision, decision);

@@ -59,6 +59,7 @@ static int load_tables(hid_t file, struct pw_cluster *c)
     err = err ? err : load_table(file, PW_TABLE_c_efficiency, &c->efficiency, &c->nefficiency);
     err =
         err ? err : load_table(file, PW_TABLE_c_completeness, &c->completeness, &c->ncompleteness);
+    err = err ? err : load_table(file, PW_TABLE_c_clock, &c->clocks, &c->nclocks);
     if (err)
         return err;
     size_t want = c->nrank_rows * c->nstep_rows;
@@ -102,5 +103,6 @@ void pw_cluster_destroy(struct pw_cluster *cluster)
     free(cluster->stragglers);
     free(cluster->efficiency);
     free(cluster->completeness);
+    free(cluster->clocks);
     free(cluster);
 }

@@ -146,6 +146,11 @@ void pw_rankfile_count_dropped(struct pw_rankfile *file, int64_t events)
     file->dropped += events;
 }
 
+void pw_rankfile_set_text(struct pw_rankfile *file, const char *name, const char *value)
+{
+    pw_h5_set_text(pw_h5_writer_borrow_file(file->writer), name, value);
+}
+
 void pw_rankfile_flush(struct pw_rankfile *file)
 {
     pw_h5_writer_flush(file->writer);

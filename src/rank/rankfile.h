@@ -44,6 +44,9 @@ uint32_t pw_rankfile_texts(const struct pw_rankfile *file);
 /* Events lost on the way here, besides those that the file itself refused. */
 void pw_rankfile_count_dropped(struct pw_rankfile *file, int64_t events);
 
+/* A root attribute besides those of the identity. */
+void pw_rankfile_set_text(struct pw_rankfile *file, const char *name, const char *value);
+
 /* Flushes what is buffered to the disk. */
 void pw_rankfile_flush(struct pw_rankfile *file);
 

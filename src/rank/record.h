@@ -90,7 +90,8 @@ struct pw_record {
         struct {
             int32_t state; /* enum pw_mpi_state */
             int32_t world_rank, world_size, thread_level;
-            int64_t sync_ns; /* time spent in clock synchronisation */
+            int64_t sync_ns;      /* time spent in clock synchronisation */
+            int64_t sync_wait_ns; /* time waited for all ranks to come to it */
             /* What it took of MPI: messages that this rank sent, collectives. */
             int32_t sync_messages, sync_collectives;
         } mpi;

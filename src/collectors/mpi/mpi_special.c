@@ -5,10 +5,8 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-static MPI_Comm sync_comm; /* a duplicate of MPI_COMM_WORLD that only the probe uses */
-
 static void record_state(struct pw_thread *thread, int state, int thread_level,
-                         const struct pw_mpi_sync_cost *cost)
+                         struct pw_mpi_sync_cost cost)
 {
     uint64_t now = pw_probe_now();
     struct pw_record *record = pw_ring_reserve(&thread->ring, now);
@@ -22,9 +20,10 @@ static void record_state(struct pw_thread *thread, int state, int thread_level,
                 .world_rank = -1,
                 .world_size = -1,
                 .thread_level = thread_level,
-                .sync_ns = cost->ns,
-                .sync_messages = cost->messages,
-                .sync_collectives = cost->collectives},
+                .sync_ns = cost.work_ns,
+                .sync_wait_ns = cost.wait_ns,
+                .sync_messages = cost.messages,
+                .sync_collectives = cost.collectives},
     };
     if (pw_mpi_is_known()) {
         pw_pmpi.Comm_rank(pw_mpi_handles.world, &record->mpi.world_rank);
@@ -73,25 +72,23 @@ static void begin_recording(uint16_t op, uint64_t start, uint64_t end, int rc)
     if (!thread || !(pw_probe_borrow_segment()->activities & PW_ACTIVITY_MPI))
         return;
     if (!pw_mpi_is_known()) {
-        record_state(thread, PW_MPI_FOREIGN, 0, &(struct pw_mpi_sync_cost){0});
+        record_state(thread, PW_MPI_FOREIGN, 0, (struct pw_mpi_sync_cost){0});
         return;
     }
-    struct pw_mpi_sync_cost cost = {0};
     int provided = MPI_THREAD_SINGLE;
     pw_pmpi.Query_thread(&provided);
     pw_mpi_threads = provided == MPI_THREAD_MULTIPLE;
     record_call(thread, op, start, end);
     pw_mpi_comm_init(thread);
 
-    int64_t sync_start = pw_local_ns();
-    sync_comm = pw_mpi_handles.comm_null;
+    struct pw_mpi_sync_cost cost = {0};
+    int64_t asked = pw_local_ns();
     if (pw_probe_await_sync()) {
-        cost.collectives++;
-        if (pw_pmpi.Comm_dup(pw_mpi_handles.world, &sync_comm) == MPI_SUCCESS)
-            pw_mpi_sync(thread, sync_comm, pw_probe_borrow_segment()->clock_domain, &cost);
+        int64_t answered = pw_local_ns();
+        cost = pw_mpi_sync_begin(thread);
+        cost.work_ns += answered - asked;
     }
-    cost.ns = pw_local_ns() - sync_start;
-    record_state(thread, PW_MPI_BEGAN, provided, &cost);
+    record_state(thread, PW_MPI_BEGAN, provided, cost);
     pw_gate->mpi = 1 + (int)pw_probe_borrow_segment()->level;
 }
 
@@ -104,17 +101,10 @@ static struct pw_thread *end_recording(void)
     struct pw_thread *thread = pw_probe_thread();
     if (thread)
         record_step(thread, NO_STEP); /* what follows is no step's work */
-    struct pw_mpi_sync_cost cost = {0};
-    int64_t sync_start = pw_local_ns();
-    if (sync_comm != pw_mpi_handles.comm_null) {
-        /* With or without a ring of our own: the other ranks are in there too. */
-        pw_mpi_sync(thread, sync_comm, pw_probe_borrow_segment()->clock_domain, &cost);
-        pw_pmpi.Comm_free(&sync_comm);
-        cost.collectives++;
-    }
-    cost.ns = pw_local_ns() - sync_start;
+    /* With or without a ring of our own: the other ranks are in there too. */
+    struct pw_mpi_sync_cost cost = pw_mpi_sync_end(thread);
     if (thread)
-        record_state(thread, PW_MPI_ENDING, 0, &cost);
+        record_state(thread, PW_MPI_ENDING, 0, cost);
     return thread;
 }
 

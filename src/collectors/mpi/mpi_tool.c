@@ -30,7 +30,7 @@ struct state {
     uint32_t base, epoch; /* row of the current process's communicator 0 */
     struct wait *waits;
     uint32_t nwaits;
-    int64_t sync_ns, syncs, sync_messages, sync_collectives;
+    int64_t sync_ns, sync_wait_ns, syncs, sync_messages, sync_collectives;
 };
 
 static void *create(struct pw_rankfile *file)
@@ -204,6 +204,7 @@ static void note_state(struct state *s, const struct pw_record *record)
     s->sync_ns += record->mpi.sync_ns;
     s->sync_messages += record->mpi.sync_messages;
     s->sync_collectives += record->mpi.sync_collectives;
+    s->sync_wait_ns += record->mpi.sync_wait_ns;
 }
 
 static void record(void *state, const struct pw_record *record, const struct pw_origin *origin)
@@ -236,6 +237,7 @@ static void finish(void *state, int64_t end_ns)
     for (uint32_t i = 0; i < s->ncomms; i++)
         pw_rankfile_append(s->file, PW_TABLE_comms, &s->comms[i].row);
     pw_rankfile_overhead(s->file, "clock_sync", (double)s->sync_ns, "ns");
+    pw_rankfile_overhead(s->file, "clock_sync_wait", (double)s->sync_wait_ns, "ns");
     pw_rankfile_overhead(s->file, "clock_syncs", (double)s->syncs, "syncs");
     pw_rankfile_overhead(s->file, "clock_sync_messages", (double)s->sync_messages, "messages");
     pw_rankfile_overhead(s->file, "clock_sync_collectives", (double)s->sync_collectives, "calls");
