@@ -350,6 +350,26 @@ class Run:
         return self.table("/efficiency")
 
     @property
+    def whatif(self):
+        """The run replayed with something changed: scope, without_ns, gain_ns, slowdown, ..."""
+        return self.table("/whatif")
+
+    @property
+    def critical_path(self):
+        """Time on the critical path by rank and phase: path_ns, share."""
+        return self.table("/critical_path")
+
+    @property
+    def hosts(self):
+        """Hosts whose ranks are slow together."""
+        return self.table("/hosts")
+
+    @property
+    def links(self):
+        """Pairs of ranks whose messages take longer than those of like pairs."""
+        return self.table("/links")
+
+    @property
     def completeness(self):
         """What is missing or strange: rank, what, count, detail. No row when all is there."""
         return self.table("/completeness")

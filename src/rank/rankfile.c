@@ -21,7 +21,7 @@ struct pw_rankfile {
     char **texts;
     uint32_t ntexts, capacity;
     int64_t dropped;
-    int64_t start_unix_ns;
+    int64_t start_unix_ns, end_unix_ns; /* end 0: when it is closed */
     int world_size;
 };
 
@@ -151,6 +151,12 @@ void pw_rankfile_set_text(struct pw_rankfile *file, const char *name, const char
     pw_h5_set_text(pw_h5_writer_borrow_file(file->writer), name, value);
 }
 
+void pw_rankfile_set_times(struct pw_rankfile *file, int64_t start_unix_ns, int64_t end_unix_ns)
+{
+    pw_h5_set_int(pw_h5_writer_borrow_file(file->writer), "start_unix_ns", start_unix_ns);
+    file->end_unix_ns = end_unix_ns;
+}
+
 void pw_rankfile_flush(struct pw_rankfile *file)
 {
     pw_h5_writer_flush(file->writer);
@@ -174,7 +180,8 @@ static int write_end(struct pw_rankfile *file, const struct pw_rankfile_end *end
     hid_t h5 = pw_h5_writer_borrow_file(file->writer);
     int64_t dropped = file->dropped + pw_h5_writer_refused(file->writer);
     int err = pw_h5_set_int(h5, "pid", end->pid);
-    err = err ? err : pw_h5_set_int(h5, "end_unix_ns", unix_ns());
+    err = err ? err
+              : pw_h5_set_int(h5, "end_unix_ns", file->end_unix_ns ? file->end_unix_ns : unix_ns());
     err = err ? err : pw_h5_set_int(h5, "exit_code", end->exit_code);
     err = err ? err : pw_h5_set_int(h5, "exit_signal", end->exit_signal);
     err = err ? err : pw_h5_set_int(h5, "dropped_events", dropped);

@@ -47,6 +47,9 @@ void pw_rankfile_count_dropped(struct pw_rankfile *file, int64_t events);
 /* A root attribute besides those of the identity. */
 void pw_rankfile_set_text(struct pw_rankfile *file, const char *name, const char *value);
 
+/* Says when the run was, for files that are not made while it goes on (simulations). */
+void pw_rankfile_set_times(struct pw_rankfile *file, int64_t start_unix_ns, int64_t end_unix_ns);
+
 /* Flushes what is buffered to the disk. */
 void pw_rankfile_flush(struct pw_rankfile *file);
 
