@@ -139,6 +139,39 @@ def ends_without_finalize():
         h.equal(count("out", rank, "Finalize"), 0, "Finalize")
 
 
+def wait_for(what, condition):
+    limit = time.monotonic() + 30
+    while not condition():
+        h.check(time.monotonic() < limit, "waited in vain for", what)
+        time.sleep(0.01)
+
+
+@h.case
+def killed_while_it_finishes():
+    """mpirun may kill a rank's process group some milliseconds after its program has ended."""
+    process = subprocess.Popen(
+        h.profwrap(*PLAIN_RUN, h.program("plain"), "annotate"),
+        env=h.environment(LD_PRELOAD=h.program("libslowsync.so")),
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    h.equal(process.stdout.readline(), b"errno kept\n", "output")
+    children = f"/proc/{process.pid}/task/{process.pid}/children"
+
+    def is_finishing():
+        with open(children) as file:
+            names = [open(f"/proc/{pid}/comm").read().strip() for pid in file.read().split()]
+        return names in ([], ["profwrap"])
+
+    wait_for("the end of the program", is_finishing)
+    time.sleep(0.1)
+    h.check(not os.path.exists(h.rank_path("out", 0)), "the disk is not slow enough to kill in time")
+    os.killpg(process.pid, signal.SIGKILL)
+    h.equal(process.wait(), -signal.SIGKILL, "end of profwrap")
+    wait_for("the rank file", lambda: os.path.exists(h.rank_path("out", 0)))
+    h.equal(h.range_names(h.open_complete("out")).count("marked"), 3, "ranges")
+
+
 @h.case
 def ends_by_mpi_abort():
     same(2, h.program("actor"), "abort", "7")
