@@ -201,6 +201,18 @@ def returned_errors():
 
 
 @h.case
+def ignored_arguments():
+    done = same(2, h.program("actor"), "no-op")
+    h.equal(h.lines(done.stdout), ["got 7 7 7"] * 2, "what was read")
+    for rank in range(2):
+        events = h.open_complete("out", rank)["events/comm"]
+        found = [(op, int(e["sent_bytes"]), int(e["recv_bytes"]))
+                 for op, e in zip(h.enum_names(events, "op"), events[:]) if "accumulate" in op]
+        h.equal(sorted(found), [("Get_accumulate", 0, 4)] * 2 + [("Rget_accumulate", 0, 4)],
+                f"bytes of rank {rank}")
+
+
+@h.case
 def outside_init_and_finalize():
     done = same(1, h.program("actor"), "outside")
     h.check(done.stdout.startswith(b"finalized 1\n"), done.stdout)
