@@ -296,6 +296,20 @@ def threads_that_come_and_go():
 
 
 @h.case
+def cost_of_a_short_thread():
+    """It must not grow with the ring: a thread maps nothing that its process has mapped before."""
+    def seconds(size):
+        start = time.monotonic()
+        h.run(h.profwrap("--no-merge", "--ring-size", size, "-o", "out" + size, h.program("plain"),
+                         "come-and-go", "500"))
+        return time.monotonic() - start
+
+    small, large = seconds("64K"), seconds("64M")
+    h.check(large < 4 * small + 1, f"500 threads: {small:.2f} s with rings of 64K, {large:.2f} s"
+            " with rings of 64M")
+
+
+@h.case
 def threads_at_once():
     wrapped(h.program("plain"), "all-at-once", "48")
     h.equal(h.range_names(h.open_complete("out")).count("short thread"), 48, "ranges")
