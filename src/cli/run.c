@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
@@ -352,10 +353,11 @@ static void follow(struct run *run)
     int flushed = 0;
     for (;;) {
         uint32_t seen = atomic_load(&run->segment->wake);
-        int ended = pw_launch_has_ended(run->pid, &run->end);
+        if (pw_launch_has_ended(run->pid, &run->end))
+            return;
         decide_sync(run);
         int64_t drained = pw_drain_run(run->drain);
-        if (!ended && pw_local_ns() >= next_sample) {
+        if (pw_local_ns() >= next_sample) {
             pw_drain_sample(run->drain, run->pid);
             next_sample = pw_local_ns() + period;
         }
@@ -363,8 +365,6 @@ static void follow(struct run *run)
             pw_rankfile_flush(run->file);
             flushed = 1;
         }
-        if (ended)
-            return;
         if (drained > (int64_t)run->segment->ring_records / 4)
             continue; /* it is filling fast: look again at once */
         atomic_store(&run->segment->sleeping, 1);
@@ -391,6 +391,26 @@ static void close_file(struct run *run)
     pw_launch_catch_signals(NULL); /* the word that handlers change is about to go */
     shm_unlink(run->segment_name);
     munmap(run->segment, PW_SEGMENT_PAGE);
+}
+
+/* A launcher that ends a job kills process groups, and not always as late as it means to: mpirun's
+ * second between SIGTERM and SIGKILL is over as soon as any other rank ends. What is left to do is
+ * therefore done in a group of its own, which outlives ours if it must. */
+static void finish_apart(struct run *run)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        setpgid(0, 0);
+        close_file(run);
+        _exit(0);
+    }
+    if (pid < 0) {
+        close_file(run);
+        return;
+    }
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    pw_rankfile_let_go(run->file);
 }
 
 static int run_unprofiled(struct run *run)
@@ -432,7 +452,7 @@ int pw_cli_run(int argc, char **argv)
         return run.end.code;
     }
     follow(&run);
-    close_file(&run);
+    finish_apart(&run);
     pw_agree_fini(&run.agreement, run.id.rank == 0);
     if (run.id.rank == 0 && !pw_option_flag(&run.options, PW_OPT_NO_MERGE))
         pw_conclude(run.dir, run.id.size, &run.options);

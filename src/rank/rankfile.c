@@ -212,3 +212,8 @@ int pw_rankfile_close(struct pw_rankfile *file, const struct pw_rankfile_end *en
     free(file);
     return err;
 }
+
+void pw_rankfile_let_go(struct pw_rankfile *file)
+{
+    pw_h5_writer_let_go(file->writer);
+}

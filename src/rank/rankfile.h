@@ -57,4 +57,7 @@ void pw_rankfile_flush(struct pw_rankfile *file);
  * was created; then the unfinished file stays under its .part name. */
 int pw_rankfile_close(struct pw_rankfile *file, const struct pw_rankfile_end *end);
 
+/* For the process that forked one which has closed the file: lets others open it. */
+void pw_rankfile_let_go(struct pw_rankfile *file);
+
 #endif

@@ -39,7 +39,10 @@ static void *scratch_take(struct scratch *scratch, size_t bytes)
 int64_t pw_mpi_type_size_slow(MPI_Datatype type)
 {
     MPI_Count size;
-    if (!type || pw_pmpi.Type_size_x(type, &size) != MPI_SUCCESS || size < 0)
+    /* Where MPI ignores a type it may be null; to ask MPI for its size would be an error. */
+    if (!type || type == pw_mpi_handles.datatype_null)
+        return 0;
+    if (pw_pmpi.Type_size_x(type, &size) != MPI_SUCCESS || size < 0)
         return 0;
     pw_mpi_last_refresh();
     pw_mpi_last.type = type;

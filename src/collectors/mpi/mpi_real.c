@@ -58,6 +58,8 @@ static void find_handles(void)
     h->self = variable("ompi_mpi_comm_self");
     h->comm_null = variable("ompi_mpi_comm_null");
     h->byte = variable("ompi_mpi_byte");
+    h->datatype_null = variable("ompi_mpi_datatype_null");
+    h->no_op = variable("ompi_mpi_op_no_op");
     h->request_null = variable("ompi_request_null");
     h->request_empty = variable("ompi_request_empty");
     h->message_null = variable("ompi_message_null");

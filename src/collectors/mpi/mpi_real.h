@@ -30,6 +30,7 @@
     H(MPI_Comm, Comm_f2c, (MPI_Fint))                                              \
     H(MPI_Datatype, Type_f2c, (MPI_Fint))                                          \
     H(MPI_Request, Request_f2c, (MPI_Fint))                                        \
+    H(MPI_Op, Op_f2c, (MPI_Fint))                                                  \
     H(MPI_Win, Win_f2c, (MPI_Fint))                                                \
     H(MPI_File, File_f2c, (MPI_Fint))                                              \
     H(MPI_Message, Message_f2c, (MPI_Fint))                                        \
@@ -55,7 +56,8 @@ struct pw_pmpi {
 /* Values that mpi.h spells as addresses inside the MPI library. */
 struct pw_mpi_handles {
     MPI_Comm world, self, comm_null;
-    MPI_Datatype byte;
+    MPI_Datatype byte, datatype_null;
+    MPI_Op no_op;
     MPI_Request request_null;
     MPI_Request request_empty; /* shared by all operations that are complete when begun */
     MPI_Message message_null, message_no_proc;
