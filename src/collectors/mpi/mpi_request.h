@@ -20,6 +20,9 @@ struct pw_mpi_request {
     uint32_t id;            /* of the operation, unique in the process */
     uint8_t needs_status;   /* counted among those */
     int position;           /* the holder's own */
+    /* Of MPI_Isendrecv: the half that `record` is not. */
+    int32_t sent_peer, sent_tag;
+    int64_t sent_bytes;
 };
 
 /* Makes an entry under `handle` for the caller to fill: its record and communicator are not set,
