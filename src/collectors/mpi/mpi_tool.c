@@ -181,7 +181,7 @@ static void record_knot(struct state *s, const struct pw_record *record)
 {
     struct pw_row_clock row = {record->clock.local_ns, record->clock.offset_ns,
                                record->clock.error_ns};
-    pw_rankfile_append(s->file, PW_TABLE_clock, &row);
+    pw_rankfile_append_knot(s->file, &row);
     s->syncs++;
 }
 
