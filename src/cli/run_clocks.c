@@ -1,4 +1,4 @@
-/* See run_clocks.h. */
+/* Ties the synchronisation over MPI and the clock probes to a run; see run_clocks.h. */
 #include "cli/run_clocks.h"
 
 #include <errno.h>

@@ -30,7 +30,7 @@ struct state {
     uint32_t base, epoch; /* row of the current process's communicator 0 */
     struct wait *waits;
     uint32_t nwaits;
-    int64_t sync_ns, sync_wait_ns, syncs;
+    int64_t sync_first_ns, sync_ns, sync_wait_ns, syncs;
 };
 
 static void *create(struct pw_rankfile *file)
@@ -190,6 +190,8 @@ static void note_state(struct state *s, const struct pw_record *record)
     if (record->mpi.state == PW_MPI_FOREIGN)
         pw_say("the program uses an MPI that is not Open MPI: it runs, but its MPI calls are not "
                "recorded");
+    if (record->mpi.state == PW_MPI_BEGAN)
+        s->sync_first_ns = record->mpi.sync_ns;
     s->sync_ns += record->mpi.sync_ns;
     s->sync_wait_ns += record->mpi.sync_wait_ns;
 }
@@ -224,6 +226,7 @@ static void finish(void *state, int64_t end_ns)
     for (uint32_t i = 0; i < s->ncomms; i++)
         pw_rankfile_append(s->file, PW_TABLE_comms, &s->comms[i].row);
     pw_rankfile_overhead(s->file, "clock_sync", (double)s->sync_ns, "ns");
+    pw_rankfile_overhead(s->file, "clock_sync_first", (double)s->sync_first_ns, "ns");
     pw_rankfile_overhead(s->file, "clock_sync_wait", (double)s->sync_wait_ns, "ns");
     pw_rankfile_overhead(s->file, "clock_syncs", (double)s->syncs, "syncs");
 }
