@@ -27,6 +27,9 @@ int pw_rankfile_create(const char *dir, const struct pw_identity *id, const char
 /* Appends a row; a failure is remembered and said by pw_rankfile_close(). */
 void pw_rankfile_append(struct pw_rankfile *file, enum pw_table_id table, const void *row);
 
+/* A row of /clock. Local times must rise: one that is not after the last is left out. */
+void pw_rankfile_append_knot(struct pw_rankfile *file, const struct pw_row_clock *knot);
+
 int64_t pw_rankfile_rows(const struct pw_rankfile *file, enum pw_table_id table);
 
 /* One row of /overhead. */
