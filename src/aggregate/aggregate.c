@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregate/alignment.h"
 #include "aggregate/clusterfile.h"
 #include "aggregate/collectivestats.h"
+#include "aggregate/evidence.h"
 #include "aggregate/findings.h"
 #include "aggregate/infer.h"
 #include "aggregate/instances.h"
@@ -46,7 +48,7 @@ static void write_collectives(struct pw_clusterfile *file, const struct pw_job *
 
 static void write_all(struct pw_clusterfile *file, struct pw_job *job, const struct pw_share *share,
                       const struct pw_instances *in, const struct pw_messages *messages,
-                      const struct pw_findings *f)
+                      const struct pw_findings *f, const struct pw_alignment *clocks)
 {
     write_attributes(file, job);
     pw_clusterfile_write_root(file, PW_TABLE_c_rank, (size_t)job->nranks, job->ranks);
@@ -64,6 +66,8 @@ static void write_all(struct pw_clusterfile *file, struct pw_job *job, const str
     pw_clusterfile_write_root(file, PW_TABLE_c_path, f->whatif.npath, f->whatif.path);
     pw_clusterfile_write_root(file, PW_TABLE_c_host, f->whatif.nhosts, f->whatif.hosts);
     pw_job_gather_notes(job);
+    pw_clusterfile_write_root(file, PW_TABLE_c_clock, (size_t)job->nranks, clocks->ranks);
+    pw_clusterfile_write_root(file, PW_TABLE_c_clock_knot, clocks->nknots, clocks->knots);
     pw_clusterfile_write_root(file, PW_TABLE_c_completeness, job->process == 0 ? job->nnotes : 0,
                               job->notes);
     pw_clusterfile_link_ranks(file, job->ranks, (size_t)job->nranks);
@@ -78,6 +82,10 @@ static int conclude(struct pw_findings *f, struct pw_job *job, const struct pw_s
     if (job->process == 0 && !err)
         err = pw_findings_make(f, job, share, matrix, in, parts);
     MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
+    if (worst)
+        return worst;
+    err = pw_evidence_find(f, job, share);
+    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
     return worst;
 }
 
@@ -88,11 +96,14 @@ static int merge_job(struct pw_job *job, const char *output)
     struct pw_share share = {0};
     struct pw_matrix matrix = {0};
     struct pw_findings findings = {0};
-    struct pw_graph_parts parts;
+    struct pw_alignment clocks = {0};
+    struct pw_graph_parts parts = {0};
     struct pw_clusterfile file;
 
+    pw_instances_number(&instances, job);
+    int err = pw_alignment_make(&clocks, job, &instances);
     pw_graph_begin(&parts, job);
-    int err = pw_instances_build(&instances, job);
+    err = err ? err : pw_instances_build(&instances, job);
     err = err ? err : pw_messages_match(&messages, job, &parts);
     err = err ? err : pw_share_build(&share, job, &instances, &messages, &parts);
     if (!err)
@@ -104,7 +115,7 @@ static int merge_job(struct pw_job *job, const char *output)
     if (!err) {
         err = pw_clusterfile_create(output, job->comm, &file);
         if (!err) {
-            write_all(&file, job, &share, &instances, &messages, &findings);
+            write_all(&file, job, &share, &instances, &messages, &findings, &clocks);
             err = pw_clusterfile_close(&file);
         }
         if (err && job->process == 0)
@@ -116,6 +127,7 @@ static int merge_job(struct pw_job *job, const char *output)
     pw_share_fini(&share);
     pw_messages_fini(&messages);
     pw_instances_fini(&instances);
+    pw_alignment_fini(&clocks);
     return err;
 }
 

@@ -1,4 +1,4 @@
-/* See infer.h. */
+/* Steps of a job that marks none, from the period of its collectives; see infer.h. */
 #include "aggregate/infer.h"
 
 #include <limits.h>

@@ -48,6 +48,7 @@ static int read_attributes(struct pw_input *s, char *problem, size_t size)
     get_text(s->file, "hostname", s->hostname, sizeof(s->hostname));
     get_text(s->file, "job_id", s->job, sizeof(s->job));
     get_text(s->file, "clock_domain", s->clock_domain, sizeof(s->clock_domain));
+    get_text(s->file, "clock_sync", s->clock_sync, sizeof(s->clock_sync));
     get_text(s->file, "command", s->command, sizeof(s->command));
     return 0;
 }
@@ -89,9 +90,23 @@ static void read_overhead(struct pw_input *s)
         if (strncmp(rows[i].name, "event_cost", sizeof(rows[i].name)) == 0)
             s->event_cost_ns = rows[i].value;
         if (strncmp(rows[i].name, "clock_sync", sizeof(rows[i].name)) == 0)
-            s->sync_ns = rows[i].value;
+            s->sync_ns += rows[i].value;
+        if (strncmp(rows[i].name, "clock_probe", sizeof(rows[i].name)) == 0)
+            s->sync_ns += rows[i].value;
     }
     free(rows);
+}
+
+/* From the end of the first operation, which is MPI_Init, to the end of the last. */
+static void read_span(struct pw_input *s, hsize_t rows)
+{
+    struct pw_row_comm_event event;
+    if (rows && pw_h5_read_rows(s->file, PW_TABLE_comm_event, 0, 1, &event) == 0) {
+        s->begin_ns = event.start;
+        s->first_ns = event.end;
+    }
+    if (rows && pw_h5_read_rows(s->file, PW_TABLE_comm_event, rows - 1, 1, &event) == 0)
+        s->last_ns = event.end;
 }
 
 static int read_tables(struct pw_input *s, char *problem, size_t size)
@@ -106,8 +121,10 @@ static int read_tables(struct pw_input *s, char *problem, size_t size)
         return fail(problem, size, "has an impossible clock map", -EINVAL);
     clean_steps(s);
     read_overhead(s);
-    if (pw_h5_extent(s->file, PW_TABLE_comm_event, dims) == 0)
+    if (pw_h5_extent(s->file, PW_TABLE_comm_event, dims) == 0) {
         s->events += (int64_t)dims[0];
+        read_span(s, dims[0]);
+    }
     if (pw_h5_extent(s->file, PW_TABLE_range, dims) == 0)
         s->events += (int64_t)dims[0];
     return 0;
@@ -115,7 +132,7 @@ static int read_tables(struct pw_input *s, char *problem, size_t size)
 
 int pw_input_open(const char *path, struct pw_input *out, char *problem, size_t size)
 {
-    struct pw_input s = {.file = -1, .path = strdup(path)};
+    struct pw_input s = {.file = -1, .path = strdup(path), .begin_ns = INT64_MAX};
     int err = s.path ? pw_h5_open(path, &s.file) : -ENOMEM;
     if (err) {
         free(s.path);
@@ -169,14 +186,11 @@ int64_t pw_input_clock_error(const struct pw_input *s)
 {
     if (!s->aligned)
         return -1;
-    int64_t worst = 0;
-    for (size_t i = 0; i < s->nknots; i++)
-        worst = s->knots[i].error_ns > worst ? s->knots[i].error_ns : worst;
-    if (s->nknots == 1 && s->nsteps && s->knots[0].error_ns > 0) {
-        int64_t last = pw_clock_error(s->knots, 1, s->steps[s->nsteps - 1].end);
-        worst = last > worst ? last : worst;
-    }
-    return worst;
+    if (s->nknots == 0)
+        return 0; /* the reference's own domain */
+    int64_t first = s->nsteps ? s->steps[0].start : s->first_ns;
+    int64_t last = s->nsteps ? s->steps[s->nsteps - 1].end : s->last_ns;
+    return pw_clock_error_max(s->knots, s->nknots, first, last);
 }
 
 ptrdiff_t pw_input_step_at(const struct pw_input *s, int64_t local_ns)

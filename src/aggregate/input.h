@@ -14,17 +14,20 @@ struct pw_input {
     hid_t file; /* -1 when it is not kept open */
     int64_t rank, world_size, complete, dropped, exit_code, exit_signal;
     int64_t start_unix_ns, end_unix_ns;
-    char hostname[64], job[64], clock_domain[128], command[512];
+    char hostname[64], job[64], clock_domain[128], clock_sync[16], command[512];
     struct pw_row_clock
         *knots; /* empty until the merge says how the domain relates to the cluster */
     size_t nknots;
+    int32_t domain;            /* its clock's, as the job numbers them */
     int aligned;               /* its clock is known relative to the cluster clock */
     struct pw_row_step *steps; /* sorted by start */
     size_t nsteps;
     struct pw_row_comms *comms;
     size_t ncomms;
-    int64_t first_event_ns; /* start of the first row of /events/comm, INT64_MAX: steps are there */
-    int64_t events;         /* rows of /events/comm and /events/range */
+    /* Local times: where the first operation began (INT64_MAX: there is none) and ended, and where
+     * the last one ended. */
+    int64_t begin_ns, first_ns, last_ns;
+    int64_t events; /* rows of /events/comm and /events/range */
     double event_cost_ns, sync_ns;
 };
 

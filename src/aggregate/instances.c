@@ -31,8 +31,9 @@ static size_t join_comms(struct pw_comm_group *comms, size_t n)
     return kept;
 }
 
-static void agree_on_comms(struct pw_instances *in, const struct pw_job *job)
+void pw_instances_number(struct pw_instances *in, const struct pw_job *job)
 {
+    *in = (struct pw_instances){0};
     size_t n = 0;
     for (size_t i = 0; i < job->ninputs; i++)
         n += job->inputs[i].ncomms;
@@ -41,9 +42,10 @@ static void agree_on_comms(struct pw_instances *in, const struct pw_job *job)
     for (size_t i = 0; i < job->ninputs; i++)
         for (size_t c = 0; c < job->inputs[i].ncomms; c++) {
             const struct pw_row_comms *row = &job->inputs[i].comms[c];
-            if (row->size > 1 && row->collectives > 0)
+            int64_t size = (int64_t)row->size + row->remote_size;
+            if (size > 1 && size <= INT32_MAX && row->collectives > 0)
                 mine[n++] = (struct pw_comm_group){
-                    .uid = row->uid, .collectives = row->collectives, .size = row->size};
+                    .uid = row->uid, .collectives = row->collectives, .size = (int32_t)size};
         }
     n = join_comms(mine, n);
     void *all;
@@ -134,8 +136,6 @@ static void fold_event(void *context, const struct pw_input *input,
 
 int pw_instances_build(struct pw_instances *in, struct pw_job *job)
 {
-    *in = (struct pw_instances){0};
-    agree_on_comms(in, job);
     in->items = calloc(in->n + 1, sizeof(*in->items));
     in->waits = calloc(in->n + 1, sizeof(*in->waits));
     int ok = in->items && in->waits, all_ok;

@@ -46,7 +46,10 @@ struct pw_instances {
     size_t n;
 };
 
-/* Reads the communicators and folds all collectives. Collective over job->comm. 0 or -ENOMEM. */
+/* Reads the communicators and numbers their collectives. Collective over job->comm. */
+void pw_instances_number(struct pw_instances *instances, const struct pw_job *job);
+
+/* Folds all collectives of numbered instances. Collective over job->comm. 0 or -ENOMEM. */
 int pw_instances_build(struct pw_instances *instances, struct pw_job *job);
 
 /* Joins the waits of all processes. Collective. */

@@ -110,15 +110,6 @@ static char (*list_files(const char *dir, size_t *count))[PATH_SIZE]
     return names;
 }
 
-/* What a job without steps begins with. */
-static void find_first_event(struct pw_input *s)
-{
-    struct pw_row_comm_event event;
-    s->first_event_ns = INT64_MAX;
-    if (!s->nsteps && s->events && pw_h5_read_rows(s->file, PW_TABLE_comm_event, 0, 1, &event) == 0)
-        s->first_event_ns = event.start;
-}
-
 /* A contiguous share each, so that what a process writes is contiguous too. */
 static void open_share(struct pw_job *job, const char *dir, char (*names)[PATH_SIZE], size_t n)
 {
@@ -129,7 +120,6 @@ static void open_share(struct pw_job *job, const char *dir, char (*names)[PATH_S
         char path[4352], problem[256];
         snprintf(path, sizeof(path), "%.4000s/%s", dir, names[i]);
         if (pw_input_open(path, &job->inputs[job->ninputs], problem, sizeof(problem)) == 0) {
-            find_first_event(&job->inputs[job->ninputs]);
             if (job->ninputs >= KEPT_OPEN)
                 pw_input_rest(&job->inputs[job->ninputs]);
             job->ninputs++;
@@ -145,8 +135,8 @@ static void open_share(struct pw_job *job, const char *dir, char (*names)[PATH_S
 struct summary {
     int64_t rank, world_size, complete, dropped, exit_code, exit_signal, events;
     int64_t start_unix_ns, end_unix_ns, run_ns, overhead_ns, first_ns;
-    int64_t has_knots, keep;
-    char hostname[64], job[64], clock_domain[128], command[512];
+    int64_t keep;
+    char hostname[64], job[64], clock_domain[128], clock_sync[16], command[512];
 };
 
 static void summarise(const struct pw_input *s, struct summary *out)
@@ -163,10 +153,10 @@ static void summarise(const struct pw_input *s, struct summary *out)
     out->end_unix_ns = s->end_unix_ns;
     out->run_ns = s->end_unix_ns > s->start_unix_ns ? s->end_unix_ns - s->start_unix_ns : -1;
     out->overhead_ns = (int64_t)(s->event_cost_ns * (double)s->events + s->sync_ns);
-    out->has_knots = s->nknots > 0;
     memcpy(out->hostname, s->hostname, sizeof(out->hostname));
     memcpy(out->job, s->job, sizeof(out->job));
     memcpy(out->clock_domain, s->clock_domain, sizeof(out->clock_domain));
+    memcpy(out->clock_sync, s->clock_sync, sizeof(out->clock_sync));
     memcpy(out->command, s->command, sizeof(out->command));
 }
 
@@ -249,50 +239,27 @@ static void note_missing(struct pw_job *job)
     }
 }
 
-/* Files of the reference's clock domain need no map; others need knots of their own. */
-static void align_clocks(struct pw_job *job, const struct summary *all, size_t n)
+/* Clock domains, numbered by their lowest rank: 0 is the reference's. */
+static void number_domains(struct pw_job *job, const struct summary *all, size_t n)
 {
-    const struct summary *reference = NULL;
+    const struct summary **first = malloc(sizeof(*first) * (n + 1)), **by_rank;
+    by_rank = calloc((size_t)job->nranks, sizeof(*by_rank));
     for (size_t i = 0; i < n; i++)
-        if (all[i].keep && (!reference || all[i].rank < reference->rank))
-            reference = &all[i];
-    for (size_t i = 0; i < job->ninputs; i++) {
-        struct pw_input *s = &job->inputs[i];
-        int same = reference && strcmp(s->clock_domain, reference->clock_domain) == 0;
-        s->aligned = same || s->nknots > 0;
-    }
-}
-
-static void share_clock_errors(struct pw_job *job)
-{
-    int64_t *errors = malloc(sizeof(*errors) * (size_t)job->nranks);
-    for (int64_t r = 0; r < job->nranks; r++)
-        errors[r] = -2;
-    int64_t first = INT64_MAX;
-    for (size_t i = 0; i < job->ninputs; i++) {
-        const struct pw_input *s = &job->inputs[i];
-        errors[s->rank] = pw_input_clock_error(s);
-        if (s->nsteps)
-            first = smaller(first, pw_input_time(s, s->steps[0].start));
-        else if (s->first_event_ns != INT64_MAX)
-            first = smaller(first, pw_input_time(s, s->first_event_ns));
-    }
-    MPI_Allreduce(MPI_IN_PLACE, errors, (int)job->nranks, MPI_INT64_T, MPI_MAX, job->comm);
-    MPI_Allreduce(&first, &job->epoch_ns, 1, MPI_INT64_T, MPI_MIN, job->comm);
-    job->epoch_ns = job->epoch_ns == INT64_MAX ? 0 : job->epoch_ns;
+        if (all[i].keep)
+            by_rank[all[i].rank] = &all[i];
     for (int64_t r = 0; r < job->nranks; r++) {
-        if (!job->ranks[r].present)
+        int32_t d = 0;
+        job->domains[r] = -1;
+        if (!by_rank[r])
             continue;
-        job->ranks[r].clock_error_ns = errors[r];
-        if (errors[r] < 0)
-            job->clock_error_max_ns = -1;
-        else if (job->clock_error_max_ns >= 0 && errors[r] > job->clock_error_max_ns)
-            job->clock_error_max_ns = errors[r];
-        if (errors[r] < 0 && job->process == 0)
-            pw_job_note(job, r, "unaligned_clock", 1,
-                        "its clock was not synchronised with rank 0's");
+        while (d < job->ndomains && strcmp(first[d]->clock_domain, by_rank[r]->clock_domain) != 0)
+            d++;
+        if (d == job->ndomains)
+            first[job->ndomains++] = by_rank[r];
+        job->domains[r] = d;
     }
-    free(errors);
+    free(first);
+    free(by_rank);
 }
 
 static int by_number(const void *a, const void *b)
@@ -364,6 +331,7 @@ static int agree(struct pw_job *job)
     }
     job->nranks = all[0].world_size;
     job->ranks = calloc((size_t)job->nranks, sizeof(*job->ranks));
+    job->domains = malloc((size_t)job->nranks * sizeof(*job->domains));
     select_files(job, all, n);
 
     size_t before = 0; /* files of the processes before this one */
@@ -374,8 +342,8 @@ static int agree(struct pw_job *job)
 
     fill_ranks(job, all, n);
     note_missing(job);
-    align_clocks(job, all, n);
-    share_clock_errors(job);
+    number_domains(job, all, n);
+    job->infer_clocks = strcmp(all[0].clock_sync, "none") != 0;
     pw_job_agree_on_steps(job);
     job->nhosts = count_hosts(job);
     free(mine);
@@ -420,6 +388,7 @@ void pw_job_close(struct pw_job *job)
         pw_input_close(&job->inputs[i]);
     free(job->inputs);
     free(job->ranks);
+    free(job->domains);
     free(job->step_numbers);
     free(job->notes);
 }

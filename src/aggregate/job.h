@@ -15,6 +15,9 @@ struct pw_job {
     struct pw_row_c_rank *ranks; /* [nranks] */
     int64_t *step_numbers;       /* [nsteps] sorted: every step that some rank marked */
     size_t nsteps;
+    int32_t *domains; /* [nranks] clock domain of each rank, -1: no file; 0 has rank 0 */
+    int32_t ndomains;
+    int infer_clocks;           /* 0: only what was measured during the run counts */
     int steps_inferred;         /* 1: nobody marked them */
     int64_t epoch_ns;           /* cluster time of the first thing known, to keep sums small */
     int64_t clock_error_max_ns; /* -1: some rank is not aligned */

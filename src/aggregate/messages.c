@@ -174,6 +174,8 @@ struct arrival {
 };
 
 struct matching {
+    pw_message_visitor *visit; /* NULL: sums and waits are kept */
+    void *context;
     struct pw_messages *out;
     struct pw_graph_parts *graph;
     struct pw_message_wait *back; /* for the senders */
@@ -210,6 +212,10 @@ static int64_t waited(const struct side *side, const struct side *partner)
 
 static void match_one(struct matching *m, const struct side *send, const struct side *receive)
 {
+    if (m->visit) {
+        m->visit(m->context, send->src, send->dst, send->enter, receive->leave);
+        return;
+    }
     struct pw_messages *out = m->out;
     struct pw_pair *pair = pair_of(out, send);
     int64_t late_sender = waited(receive, send), late_receiver = waited(send, receive);
@@ -322,48 +328,63 @@ static int return_waits(struct matching *m, const struct pw_job *job, const int 
     return waits ? 0 : -ENOMEM;
 }
 
-static int match_here(struct pw_messages *out, const struct pw_job *job, const int *readers,
-                      struct gathering *g, struct pw_graph_parts *graph)
+static int match_here(struct matching *m, const struct pw_job *job, const int *readers,
+                      struct gathering *g)
 {
+    struct pw_messages *out = m->out;
     size_t nsends;
     struct side *sends = exchange_sides(job, &g->sends, readers, &nsends);
-    struct matching m = {
-        .out = out, .graph = graph, .back = malloc(sizeof(*m.back) * (nsends + 1))};
-    m.arrivals = malloc(sizeof(*m.arrivals) * (nsends + g->receives.n + 1));
+    m->back = malloc(sizeof(*m->back) * (nsends + 1));
+    m->arrivals = malloc(sizeof(*m->arrivals) * (nsends + g->receives.n + 1));
     out->pairs = malloc(sizeof(*out->pairs) * (nsends + 1));
     out->waits = malloc(sizeof(*out->waits) * (nsends + 1));
-    int ok = sends && m.back && m.arrivals && out->pairs && out->waits, all_ok;
+    int ok = sends && m->back && m->arrivals && out->pairs && out->waits, all_ok;
     MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, job->comm);
     if (all_ok) {
         if (g->receives.n)
             qsort(g->receives.v, g->receives.n, sizeof(*g->receives.v), by_channel);
         qsort(sends, nsends, sizeof(*sends), by_channel);
-        match_all(&m, sends, nsends, g->receives.v, g->receives.n);
-        sum_unhidden(&m);
-        all_ok = return_waits(&m, job, readers) == 0;
+        match_all(m, sends, nsends, g->receives.v, g->receives.n);
+        sum_unhidden(m);
+        all_ok = return_waits(m, job, readers) == 0;
     }
     free(sends);
-    free(m.arrivals);
-    free(m.back);
+    free(m->arrivals);
+    free(m->back);
     return all_ok ? 0 : -ENOMEM;
 }
 
-int pw_messages_match(struct pw_messages *out, struct pw_job *job, struct pw_graph_parts *graph)
+static int match_with(struct matching *m, struct pw_job *job)
 {
-    *out = (struct pw_messages){0};
     struct gathering g = {.job = job};
     int *readers = find_readers(job);
     for (size_t i = 0; i < job->ninputs; i++)
-        pw_events_read(&job->inputs[i], visit, &g); /* damage was noted by the first pass */
+        pw_events_read(&job->inputs[i], visit, &g); /* damage is noted by the collectives' pass */
     int err = readers && !g.failed ? 0 : -ENOMEM, worst;
     MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
     if (!worst)
-        err = match_here(out, job, readers, &g, graph);
+        err = match_here(m, job, readers, &g);
     free(readers);
     free(g.sends.v);
     free(g.receives.v);
     MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
     return worst;
+}
+
+int pw_messages_match(struct pw_messages *out, struct pw_job *job, struct pw_graph_parts *graph)
+{
+    struct matching m = {.out = out, .graph = graph};
+    *out = (struct pw_messages){0};
+    return match_with(&m, job);
+}
+
+int pw_messages_visit(struct pw_job *job, pw_message_visitor *visitor, void *context)
+{
+    struct pw_messages none = {0};
+    struct matching m = {.visit = visitor, .context = context, .out = &none};
+    int err = match_with(&m, job);
+    pw_messages_fini(&none);
+    return err;
 }
 
 void pw_messages_fini(struct pw_messages *messages)

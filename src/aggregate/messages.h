@@ -37,6 +37,14 @@ struct pw_messages {
 int pw_messages_match(struct pw_messages *messages, struct pw_job *job,
                       struct pw_graph_parts *graph);
 
+/* What is told of one message: world ranks, when its send was entered and its receive left. */
+typedef void pw_message_visitor(void *context, int32_t src, int32_t dst, int64_t send_enter_ns,
+                                int64_t receive_leave_ns);
+
+/* Matches without keeping anything: each process visits the messages whose receiver's file it
+ * reads. Times are of the inputs' present maps, since the job's epoch. Collective. 0 or -ENOMEM. */
+int pw_messages_visit(struct pw_job *job, pw_message_visitor *visit, void *context);
+
 void pw_messages_fini(struct pw_messages *messages);
 
 #endif

@@ -1,4 +1,4 @@
-/* See phases.h. */
+/* The phases of a step, from their ranges: which field holds which, and the boundaries they set. */
 #include "aggregate/phases.h"
 
 #include <string.h>

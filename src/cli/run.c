@@ -7,18 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/conclude.h"
+#include "cli/run_clocks.h"
 #include "collectors/mpi/mpi_tool.h"
 #include "collectors/note/note_tool.h"
 #include "collectors/null/null_tool.h"
+#include "collectors/sys/sys_host.h"
 #include "collectors/sys/sys_process.h"
 #include "core/h5types.h"
 #include "core/log.h"
 #include "core/options.h"
-#include "rank/agree.h"
 #include "rank/drain.h"
 #include "rank/identity.h"
 #include "rank/launch.h"
@@ -44,7 +46,7 @@ struct run {
     struct pw_segment_shared *segment;
     struct pw_rankfile *file;
     struct pw_drain *drain;
-    struct pw_agreement agreement;
+    struct pw_run_clocks clocks;
     pid_t pid;
     struct pw_exit end;
 };
@@ -54,7 +56,8 @@ static void list_collectors(void)
     collectors[0] = pw_collector_mpi;
     collectors[1] = pw_collector_note;
     collectors[2] = pw_collector_sys;
-    collectors[3] = pw_collector_null;
+    collectors[3] = pw_collector_host;
+    collectors[4] = pw_collector_null;
 }
 
 /* A failure that every rank of a host meets alike is said once per host. */
@@ -149,6 +152,7 @@ static int understand(struct run *run, int argc, char **argv)
         return 0;
     }
     err = err ? err : check_options(run);
+    err = err ? err : pw_run_clocks_read(&run->clocks, &run->options, &run->id);
     if (err || next >= argc) {
         if (is_spokesman(run))
             pw_error("%s", err ? run->options.problem
@@ -220,7 +224,9 @@ static int prepare_output(struct run *run)
     if (err == -EEXIST)
         pw_error("%s already holds rank %d of this job; choose another directory with -o", run->dir,
                  run->id.rank);
-    else if (err)
+    else if (!err)
+        pw_rankfile_set_text(run->file, "clock_sync", run->options.text[PW_OPT_CLOCK_SYNC]);
+    else
         pw_error("cannot write the file of rank %d in %s: %s", run->id.rank, run->dir,
                  strerror(-err));
     return err ? 1 : -1;
@@ -278,6 +284,7 @@ static int prepare_capture(struct run *run)
     run->segment->level = (uint32_t)pw_option_int(&run->options, PW_OPT_LEVEL);
     run->segment->activities =
         parse_activities(run->options.text[PW_OPT_ACTIVITIES], run->options.problem, 1);
+    run->segment->test_clock = run->clocks.test;
     run->segment->clock_domain = run->id.clock_domain_hash;
     run->drain = pw_drain_create(run->segment_name, run->segment, run->file, collectors);
     return run->drain ? 0 : -ENOMEM;
@@ -297,24 +304,6 @@ static int start(struct run *run, int profiled)
     return run->pid > 0 ? 0 : (int)run->pid;
 }
 
-/* While the answer is open the application stands in MPI_Init. */
-static void decide_sync(struct run *run)
-{
-    if (!atomic_load(&run->segment->sync_requested) ||
-        atomic_load(&run->segment->sync_decision) != PW_SYNC_UNDECIDED)
-        return;
-    enum pw_sync_decision decision = pw_agree_poll(&run->agreement);
-    if (decision != PW_SYNC_UNDECIDED)
-        atomic_store(&run->segment->sync_decision, decision);
-}
-
-static int64_t next_pause(const struct run *run)
-{
-    int waiting = atomic_load(&run->segment->sync_requested) &&
-                  atomic_load(&run->segment->sync_decision) == PW_SYNC_UNDECIDED;
-    return waiting ? POLL_SYNC_NS : POLL_NS;
-}
-
 /* Drains and samples until the program has ended. */
 static void follow(struct run *run)
 {
@@ -323,10 +312,11 @@ static void follow(struct run *run)
     int flushed = 0;
     for (;;) {
         uint32_t seen = atomic_load(&run->segment->wake);
-        int ended = pw_launch_has_ended(run->pid, &run->end);
-        decide_sync(run);
+        if (pw_launch_has_ended(run->pid, &run->end))
+            return;
+        int waits = pw_run_clocks_poll(&run->clocks, run->segment, run->file);
         int64_t drained = pw_drain_run(run->drain);
-        if (!ended && pw_local_ns() >= next_sample) {
+        if (pw_local_ns() >= next_sample) {
             pw_drain_sample(run->drain, run->pid);
             next_sample = pw_local_ns() + period;
         }
@@ -334,12 +324,10 @@ static void follow(struct run *run)
             pw_rankfile_flush(run->file);
             flushed = 1;
         }
-        if (ended)
-            return;
         if (drained > (int64_t)run->segment->ring_records / 4)
             continue; /* it is filling fast: look again at once */
         atomic_store(&run->segment->sleeping, 1);
-        pw_launch_sleep(&run->segment->wake, seen, next_pause(run));
+        pw_launch_sleep(&run->segment->wake, seen, waits ? POLL_SYNC_NS : POLL_NS);
         atomic_store(&run->segment->sleeping, 0);
     }
 }
@@ -364,9 +352,29 @@ static void close_file(struct run *run)
     munmap(run->segment, PW_SEGMENT_PAGE);
 }
 
+/* A launcher that ends a job kills process groups, and not always as late as it means to: mpirun's
+ * second between SIGTERM and SIGKILL is over as soon as any other rank ends. What is left to do is
+ * therefore done in a group of its own, which outlives ours if it must. */
+static void finish_apart(struct run *run)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        setpgid(0, 0);
+        close_file(run);
+        _exit(0);
+    }
+    if (pid < 0) {
+        close_file(run);
+        return;
+    }
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    pw_rankfile_let_go(run->file);
+}
+
 static int run_unprofiled(struct run *run)
 {
-    pw_agree_refuse(&run->agreement);
+    pw_agree_refuse(&run->clocks.agreement);
     if (start(run, 0))
         return 126;
     sigset_t none;
@@ -388,7 +396,7 @@ int pw_cli_run(int argc, char **argv)
     status = prepare_output(&run);
     if (status >= 0)
         return status;
-    pw_agree_init(&run.agreement, run.dir, run.id.rank, run.id.size);
+    pw_run_clocks_init(&run.clocks, &run.id, run.dir);
     if (prepare_capture(&run)) {
         struct pw_rankfile_end none = {.complete = 1};
         status = run_unprofiled(&run);
@@ -402,9 +410,11 @@ int pw_cli_run(int argc, char **argv)
         close_file(&run);
         return run.end.code;
     }
+    pw_run_clocks_begin(&run.clocks);
     follow(&run);
-    close_file(&run);
-    pw_agree_fini(&run.agreement, run.id.rank == 0);
+    pw_run_clocks_end(&run.clocks, run.file); /* its thread must not be there at a fork */
+    finish_apart(&run);
+    pw_run_clocks_fini(&run.clocks);
     if (run.id.rank == 0 && !pw_option_flag(&run.options, PW_OPT_NO_MERGE))
         pw_conclude(run.dir, run.id.size, &run.options);
     return pw_exit_status(&run.end);

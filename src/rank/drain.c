@@ -58,6 +58,7 @@ struct pw_drain *pw_drain_create(const char *segment_name, struct pw_segment_sha
     drain->file = file;
     drain->collectors = collectors;
     drain->readied = 1;
+    drain->ticks.test = segment->test_clock;
     pw_tickmap_init(&drain->ticks, (enum pw_tick_source)segment->tick_source);
     create_states(drain);
     return drain;
@@ -175,7 +176,7 @@ int64_t pw_drain_run(struct pw_drain *drain)
 
 void pw_drain_sample(struct pw_drain *drain, pid_t pid)
 {
-    int64_t now = pw_local_ns();
+    int64_t now = pw_testclock_now(&drain->segment->test_clock);
     for (int i = 0; drain->collectors[i].name && i < MAX_COLLECTORS; i++)
         if (drain->states[i] && drain->collectors[i].sample)
             drain->collectors[i].sample(drain->states[i], pid, now);
@@ -198,7 +199,7 @@ void pw_drain_finish(struct pw_drain *drain)
     while (pw_drain_run(drain) > 0)
         ;
     append_unmarked_losses(drain);
-    int64_t now = pw_local_ns();
+    int64_t now = pw_testclock_now(&drain->segment->test_clock);
     for (int i = 0; drain->collectors[i].name && i < MAX_COLLECTORS; i++)
         if (drain->states[i] && drain->collectors[i].finish)
             drain->collectors[i].finish(drain->states[i], now);

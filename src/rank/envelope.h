@@ -3,41 +3,45 @@
  * A client reads t1, the reference reads t_ref, the client reads t2. The reference was read between
  * the two, so its clock minus the client's lies in [t_ref - t2, t_ref - t1]. All exchanges bound
  * the same offset: their intersection is the envelope, its middle the estimate, half its width the
- * error bound (the method of Duda et al., ICDCS 1987, on round trips). */
+ * error bound (the method of Duda et al., ICDCS 1987, on round trips).
+ *
+ * Exchanges take time in which the clocks drift: the offset is that of one moment, the middle of
+ * the fastest exchange, and an exchange further away bounds it by so much less. */
 #ifndef PW_RANK_ENVELOPE_H
 #define PW_RANK_ENVELOPE_H
 
 #include <stdint.h>
 
+enum { PW_ENVELOPE_EXCHANGES = 128 };
+
 struct pw_envelope {
-    int64_t low_ns, high_ns;
+    int n;
+    struct {
+        int64_t t1, t_ref, t2;
+    } exchanges[PW_ENVELOPE_EXCHANGES];
 };
 
-static inline struct pw_envelope pw_envelope_start(void)
-{
-    return (struct pw_envelope){INT64_MIN / 4, INT64_MAX / 4};
-}
+/* The reference's clock minus the client's at the client's time `local_ns`. */
+struct pw_knot {
+    int64_t local_ns, offset_ns, error_ns;
+};
 
+/* Exchanges past PW_ENVELOPE_EXCHANGES, and impossible ones (t2 before t1), are left out. */
 static inline void pw_envelope_add(struct pw_envelope *e, int64_t t1, int64_t t_ref, int64_t t2)
 {
-    int64_t low = t_ref - t2, high = t_ref - t1;
-    if (low > e->low_ns)
-        e->low_ns = low;
-    if (high < e->high_ns)
-        e->high_ns = high;
+    if (e->n == PW_ENVELOPE_EXCHANGES || t2 < t1)
+        return;
+    e->exchanges[e->n].t1 = t1;
+    e->exchanges[e->n].t_ref = t_ref;
+    e->exchanges[e->n++].t2 = t2;
 }
 
-static inline int64_t pw_envelope_offset(const struct pw_envelope *e)
-{
-    return e->low_ns + (e->high_ns - e->low_ns) / 2;
-}
+/* Whether enough exchanges are as fast as the fastest: more would tell little. Where other
+ * processes want the cores most are slow, and the few that are not have to be waited for. */
+int pw_envelope_is_settled(const struct pw_envelope *envelope);
 
-/* Half the width, rounded up; an empty intersection (a clock that drifted or stepped meanwhile) is
- * as uncertain as it is wide. */
-static inline int64_t pw_envelope_error(const struct pw_envelope *e)
-{
-    int64_t width = e->high_ns - e->low_ns;
-    return (width < 0 ? -width : width) / 2 + 1;
-}
+/* The envelope's knot. Exchanges that contradict each other (a clock that stepped meanwhile) give
+ * an error that covers both. 0, or -1 when there was no exchange. */
+int pw_envelope_knot(const struct pw_envelope *envelope, struct pw_knot *out);
 
 #endif

@@ -42,6 +42,14 @@ static void read_line(const char *root, const char *path, char *out, size_t size
         fclose(file);
 }
 
+static void hash_clock_domain(struct pw_identity *id)
+{
+    uint64_t hash = 0xcbf29ce484222325ull; /* FNV-1a */
+    for (const char *p = id->clock_domain; *p; p++)
+        hash = (hash ^ (unsigned char)*p) * 0x100000001b3ull;
+    id->clock_domain_hash = hash;
+}
+
 static void find_clock_domain(struct pw_identity *id, const char *root)
 {
     char boot[64], space[32] = "", path[512];
@@ -52,10 +60,14 @@ static void find_clock_domain(struct pw_identity *id, const char *root)
     snprintf(id->clock_domain, sizeof(id->clock_domain), "%s %s", boot[0] ? boot : id->hostname,
              space);
 
-    uint64_t hash = 0xcbf29ce484222325ull; /* FNV-1a */
-    for (const char *p = id->clock_domain; *p; p++)
-        hash = (hash ^ (unsigned char)*p) * 0x100000001b3ull;
-    id->clock_domain_hash = hash;
+    hash_clock_domain(id);
+}
+
+void pw_identity_split_clock(struct pw_identity *id, const char *name)
+{
+    size_t used = strlen(id->clock_domain);
+    snprintf(id->clock_domain + used, sizeof(id->clock_domain) - used, " %s", name);
+    hash_clock_domain(id);
 }
 
 /* Letters that are safe in a file name. */

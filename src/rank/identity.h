@@ -13,6 +13,9 @@ struct pw_identity {
     int launched; /* 1 when a launcher said who we are, 0 for a program started alone */
 };
 
+/* Makes the clock domain one of its own, for a rank whose clock is `name`d to be wrong. */
+void pw_identity_split_clock(struct pw_identity *id, const char *name);
+
 /* Fills `id` from Open MPI's, PMI's, Slurm's or torchrun's variables, in this order; without any it
  * is rank 0 of 1. `root` is prefixed to /proc; `hostname` overrides the machine's unless "". */
 void pw_identity_find(struct pw_identity *id, const char *root, const char *hostname);

@@ -14,7 +14,9 @@
 
 static struct pw_gate closed_gate;
 struct pw_gate *pw_gate = &closed_gate;
-_Thread_local struct pw_thread pw_this_thread __attribute__((tls_model("initial-exec")));
+struct pw_open_call pw_no_ring_call = {.op = UINT32_MAX};
+_Thread_local struct pw_thread pw_this_thread
+    __attribute__((tls_model("initial-exec"))) = {.call = &pw_no_ring_call};
 enum pw_tick_source pw_tick_source;
 
 static struct {
@@ -22,6 +24,8 @@ static struct {
     char name[PW_SEGMENT_NAME_SIZE];
     pthread_key_t thread_end;
     _Atomic int began; /* this process has written its first THREAD record */
+    /* Mapped once a process: threads that come and go must not map some megabytes each. */
+    struct pw_ring_shared *_Atomic mapped[PW_MAX_RINGS];
 } probe;
 
 static struct pw_gate *create_gate(void)
@@ -37,15 +41,14 @@ static struct pw_gate *create_gate(void)
     return page;
 }
 
-/* The ring stays drained-able; the next thread that begins goes on where this one stopped. */
+/* The ring stays mapped and drained; the next thread that begins goes on where this one stopped. */
 static void release_ring(void *thread)
 {
     struct pw_thread *mine = thread;
-    struct pw_ring_shared *shared = mine->ring.shared;
-    if (!shared || !pw_gate->on)
+    if (!mine->ring.shared || !pw_gate->on)
         return;
     mine->ring.shared = NULL;
-    munmap(shared, probe.segment->ring_stride);
+    mine->call = &pw_no_ring_call;
 }
 
 static void end_thread(void *thread)
@@ -87,16 +90,27 @@ static bool own_segment(void)
     return atomic_compare_exchange_strong(slot, &owner, me);
 }
 
+static struct pw_ring_shared *map_ring(int index)
+{
+    struct pw_ring_shared *fresh, *shared = atomic_load(&probe.mapped[index]);
+    if (shared)
+        return shared;
+    if (pw_segment_map_ring(probe.name, probe.segment, index, &fresh))
+        return NULL;
+    if (atomic_compare_exchange_strong(&probe.mapped[index], &shared, fresh))
+        return fresh;
+    munmap(fresh, probe.segment->ring_stride); /* another thread was faster */
+    return shared;
+}
+
 static bool take_ring(int index, uint32_t from)
 {
-    struct pw_ring_shared *shared;
-    if (pw_segment_map_ring(probe.name, probe.segment, index, &shared))
+    struct pw_ring_shared *shared = map_ring(index);
+    if (!shared || !atomic_compare_exchange_strong(&shared->state, &from, PW_RING_OWNED))
         return false;
-    if (!atomic_compare_exchange_strong(&shared->state, &from, PW_RING_OWNED)) {
-        munmap(shared, probe.segment->ring_stride);
-        return false;
-    }
     pw_ring_init(&pw_this_thread.ring, shared, probe.segment->ring_records);
+    atomic_store(&shared->open.op, 0); /* a thread that was cancelled inside a call left it */
+    pw_this_thread.call = &shared->open;
     return true;
 }
 

@@ -13,9 +13,9 @@ enum { PW_MAX_DEPTH = 128 };
 
 /* What one thread of the application needs to record. */
 struct pw_thread {
-    struct pw_ring ring; /* ring.shared is NULL until the thread's first record */
+    struct pw_ring ring;       /* ring.shared is NULL until the thread's first record */
+    struct pw_open_call *call; /* in the ring; pw_no_ring_call as long as there is none */
     uint32_t index;
-    int32_t nested; /* > 0 while inside a recorded MPI call */
     /* Open ranges, innermost last; those past PW_MAX_DEPTH are counted only. */
     int32_t depth;
     struct {
@@ -29,12 +29,17 @@ struct pw_thread {
 /* On a page that the kernel hands zeroed to any forked child, however it was forked. */
 struct pw_gate {
     int on;
+    int mpi; /* 1 + the level that MPI calls are recorded at; 0: not now */
 };
 
 extern struct pw_gate *pw_gate __attribute__((visibility("hidden")));
 extern _Thread_local struct pw_thread pw_this_thread
     __attribute__((visibility("hidden"), tls_model("initial-exec")));
 extern enum pw_tick_source pw_tick_source __attribute__((visibility("hidden")));
+
+/* A call that never ends: who looks whether a thread may record finds it inside one, and then that
+ * it has no ring. */
+extern struct pw_open_call pw_no_ring_call __attribute__((visibility("hidden")));
 
 /* The calling thread's first record: takes a ring. NULL when there is none to have. */
 struct pw_thread *pw_probe_begin_thread(void);

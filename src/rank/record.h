@@ -73,6 +73,7 @@ struct pw_record {
             uint64_t uid;
             uint32_t comm;
             int32_t size, my_rank;
+            int32_t remote_size; /* 0 but for intercommunicators */
             uint32_t name;
             uint32_t source;
         } def;
@@ -89,7 +90,10 @@ struct pw_record {
         struct {
             int32_t state; /* enum pw_mpi_state */
             int32_t world_rank, world_size, thread_level;
-            int64_t sync_ns; /* time spent in clock synchronisation */
+            int64_t sync_ns;      /* time spent in clock synchronisation */
+            int64_t sync_wait_ns; /* time waited for all ranks to come to it */
+            /* What it took of MPI: messages that this rank sent, collectives. */
+            int32_t sync_messages, sync_collectives;
         } mpi;
         struct {
             uint32_t name;

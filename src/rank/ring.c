@@ -3,6 +3,13 @@
 
 #include <errno.h>
 
+static void set_limit(struct pw_ring *ring)
+{
+    uint64_t full = ring->tail_seen + ring->mask + 1;
+    uint64_t quarter = (ring->head | (ring->mask >> 2)) + 1;
+    ring->limit = ring->lost ? ring->head : full < quarter ? full : quarter;
+}
+
 void pw_ring_init(struct pw_ring *ring, struct pw_ring_shared *shared, uint64_t capacity)
 {
     uint64_t head = atomic_load_explicit(&shared->head, memory_order_acquire);
@@ -13,6 +20,7 @@ void pw_ring_init(struct pw_ring *ring, struct pw_ring_shared *shared, uint64_t 
         .head = head,
         .tail_seen = atomic_load_explicit(&shared->tail, memory_order_acquire),
     };
+    set_limit(ring);
 }
 
 static uint64_t room(const struct pw_ring *ring)
@@ -26,6 +34,7 @@ void pw_ring_count_loss(struct pw_ring *ring, uint64_t count, uint64_t now)
         ring->lost_start = now;
     ring->lost += count;
     ring->lost_end = now;
+    set_limit(ring);
     /* Mirrored, so that a loss at the very end of a run is seen without a later record. */
     atomic_store_explicit(&ring->shared->lost_start, ring->lost_start, memory_order_relaxed);
     atomic_store_explicit(&ring->shared->lost_end, now, memory_order_relaxed);
@@ -58,6 +67,7 @@ int pw_ring_make_room(struct pw_ring *ring, uint64_t count, uint64_t now)
     }
     if (ring->lost)
         mark_loss(ring);
+    set_limit(ring);
     return 0;
 }
 

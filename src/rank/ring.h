@@ -13,6 +13,7 @@ struct pw_ring {
     struct pw_record *records;
     uint64_t mask;
     uint64_t head;      /* own copy: the producer never reads the shared one */
+    uint64_t limit;     /* the head at which to look up: full, a quarter on, or a loss to mark */
     uint64_t tail_seen; /* the collector's tail when last looked at */
     uint64_t lost, lost_start, lost_end;
 };
@@ -32,12 +33,13 @@ int pw_ring_is_valid(const struct pw_ring *ring);
 
 /* Asks for the cache line of a record that will be written some calls from now. The collector has
  * read it last, on another core; to fetch it when it is written would cost more than the record. */
-static inline void pw_ring_prefetch(const struct pw_ring *ring)
+static inline void pw_ring_prefetch(const struct pw_record *written)
 {
     enum { AHEAD = 8 };
-    const struct pw_record *record = &ring->records[(ring->head + AHEAD) & ring->mask];
+    const char *record = (const char *)written + AHEAD * sizeof(*written);
+    /* The ring's last lines ask for what is behind it; a prefetch of no memory does nothing. */
 #if defined(__x86_64__)
-    __asm__ volatile("prefetchw %0" : : "m"(*(const char *)record));
+    __asm__ volatile("prefetchw %0" : : "m"(*record));
 #else
     __builtin_prefetch(record, 1);
 #endif
@@ -47,22 +49,21 @@ static inline void pw_ring_prefetch(const struct pw_ring *ring)
  * until pw_ring_commit(). `now` is in ticks. */
 static inline struct pw_record *pw_ring_reserve(struct pw_ring *ring, uint64_t now)
 {
-    if (__builtin_expect(ring->head - ring->tail_seen > ring->mask, 0) ||
-        __builtin_expect(ring->lost != 0, 0))
-        if (pw_ring_make_room(ring, 1, now))
-            return NULL;
+    if (__builtin_expect(ring->head >= ring->limit, 0) && pw_ring_make_room(ring, 1, now))
+        return NULL;
     return &ring->records[ring->head & ring->mask];
 }
 
-/* Hands the reserved record to the collector. True at every quarter of the ring: time to see
- * whether the collector sleeps. */
+/* Hands the reserved record to the collector. True at every quarter of the ring, and when it is
+ * full: time to see whether the collector sleeps. */
 static inline int pw_ring_commit(struct pw_ring *ring)
 {
-    ring->head++;
-    pw_ring_prefetch(ring);
+    uint64_t head = ring->head + 1;
+    pw_ring_prefetch(&ring->records[ring->head & ring->mask]);
+    ring->head = head;
     /* Release: the collector that sees the new head must also see the record's bytes. */
-    atomic_store_explicit(&ring->shared->head, ring->head, memory_order_release);
-    return (ring->head & (ring->mask >> 2)) == 0;
+    atomic_store_explicit(&ring->shared->head, head, memory_order_release);
+    return head >= ring->limit;
 }
 
 #endif

@@ -12,10 +12,10 @@
 #include <stdint.h>
 
 #include "rank/record.h"
-#include "rank/tick.h"
+#include "rank/testclock.h"
 
 enum {
-    PW_SEGMENT_VERSION = 1,
+    PW_SEGMENT_VERSION = 2,
     PW_SEGMENT_PAGE = 4096,
     PW_MAX_RINGS = 256,
     PW_SEGMENT_NAME_SIZE = 128,
@@ -35,15 +35,19 @@ enum pw_ring_state {
 /* Whether all ranks synchronise their clocks over MPI. */
 enum pw_sync_decision { PW_SYNC_UNDECIDED = 0, PW_SYNC_YES, PW_SYNC_NO };
 
+/* The call a thread is in: op is 0 when it is in none. */
+struct pw_open_call {
+    _Atomic uint64_t start;
+    _Atomic uint32_t op;
+};
+
 /* The control page of a ring; the records follow it. Each group has a cache line of its own: the
  * producer must not share one with the consumer. */
 struct pw_ring_shared {
     _Alignas(64) _Atomic uint64_t head; /* records ever committed: written by the producer */
     _Atomic uint64_t lost;              /* records dropped and not yet marked in-band */
     _Atomic uint64_t lost_start, lost_end;
-    /* The call the thread is in: op is 0 when it is in none. */
-    _Alignas(64) _Atomic uint64_t open_start;
-    _Atomic uint32_t open_op;
+    _Alignas(64) struct pw_open_call open;
     _Alignas(64) _Atomic uint64_t tail; /* records ever consumed: written by the collector */
     _Alignas(64) _Atomic uint32_t state;
     _Atomic int32_t tid;
@@ -60,6 +64,7 @@ struct pw_segment_shared {
     uint32_t level;
     uint32_t activities;
     uint32_t tool_pid;
+    struct pw_testclock test_clock;
     _Atomic int32_t owner_pid; /* the application process that records, 0 before the first */
     _Atomic uint32_t nrings;   /* rings ever used are 0 .. nrings-1 */
     _Atomic uint32_t nthreads;

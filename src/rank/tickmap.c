@@ -100,7 +100,7 @@ static size_t segment_of(const struct pw_tickmap *map, uint64_t ticks)
     return low;
 }
 
-int64_t pw_tickmap_ns(const struct pw_tickmap *map, uint64_t ticks)
+static int64_t true_ns(const struct pw_tickmap *map, uint64_t ticks)
 {
     if (map->source == PW_TICK_RAW)
         return (int64_t)ticks;
@@ -108,4 +108,10 @@ int64_t pw_tickmap_ns(const struct pw_tickmap *map, uint64_t ticks)
     double rate = (double)(map->knots[i + 1].ns - map->knots[i].ns) /
                   (double)(map->knots[i + 1].ticks - map->knots[i].ticks);
     return map->knots[i].ns + (int64_t)((double)(int64_t)(ticks - map->knots[i].ticks) * rate);
+}
+
+int64_t pw_tickmap_ns(const struct pw_tickmap *map, uint64_t ticks)
+{
+    int64_t ns = true_ns(map, ticks);
+    return map->test.on ? pw_testclock_warp(&map->test, ns) : ns;
 }

@@ -11,12 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "rank/tick.h"
+#include "rank/testclock.h"
 
 enum { PW_TICKMAP_KNOTS = 4096 };
 
 struct pw_tickmap {
     enum pw_tick_source source;
+    struct pw_testclock test; /* what the local time is turned into; off but in tests */
     size_t n;
     struct {
         uint64_t ticks;

@@ -2,63 +2,77 @@
 
     call_cost.py PROFWRAP MPICALLS PASSTHROUGH
 
-Runs are interleaved (plain, pass-through, profiled) and bound to one core. A shared machine has two
-speeds, and a run is in one or the other: figures are differences of the lower quartiles of each kind,
-the medians are printed beside them.
+Each process compares a call by its PMPI name with the same call by its MPI name in alternating blocks
+(see mpicalls.c), so that a machine that changes its speed changes it for both. Processes without a
+tool, with a pass-through tool, profiled, and traced by EZTrace where that is installed, take turns.
+The application is bound to one core, as the peers were measured; the collector has another where
+there is one.
 """
 import os
+import shutil
 import statistics
 import sys
 
 from measure import figures, report, run, spread
 
 ROUNDS = 9
-os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+BLOCK = "3000"  # calls; all blocks of a run fit the default ring
+cores = sorted(os.sched_getaffinity(0))
+os.sched_setaffinity(0, {cores[0]})
 os.environ["OMPI_MCA_hwloc_base_binding_policy"] = "none"
-BURST = str(21 * 30000)  # 21 blocks: less than a quarter of the default ring each
-profwrap, mpicalls, passthrough = sys.argv[1:4]
+profwrap, mpicalls, passthrough = (os.path.abspath(path) for path in sys.argv[1:4])
+program = ["taskset", "-c", str(cores[-1]), mpicalls]
 profiled_by = [profwrap, "--quiet", "--no-merge", "--sample-hz", "0", "-o", "out"]
+eztrace = ["mpirun", "-np", "1", "eztrace", "-t", "openmpi", "-o", "ez"]
 
 
-def low(values):
-    """Lower quartile."""
-    return sorted(values)[len(values) // 4]
+def column(rows, name):
+    return [row[name] for row in rows]
 
 
 def measure(what, calls, pause):
-    rows = []
+    """Medians over ROUNDS runs: added ns a call, and its ratios to the two floors, run by run. What the
+    comparison shows without any tool is taken off."""
+    nothing, through, profiled, peer = [], [], [], []
     for _ in range(ROUNDS):
-        plain = figures(run([mpicalls, what, calls, pause]))
-        through = figures(run([mpicalls, what, calls, pause], LD_PRELOAD=passthrough))
-        profiled = figures(run(profiled_by + [mpicalls, what, calls, pause]))
-        rows.append((plain, through, profiled))
-    rdtsc = [plain["rdtsc_floor_ns"] for plain, _, _ in rows]
-    clock = [plain["clock_floor_ns"] for plain, _, _ in rows]
-    through = [t["calls_ns"] - plain["calls_ns"] for plain, t, _ in rows]
-    added = [p["calls_ns"] - plain["calls_ns"] for plain, _, p in rows]
-    kind = "in bursts" if pause != "0" else "sustained"
-    print(f"{what}, {kind}: plain {spread([plain['calls_ns'] for plain, _, _ in rows])} ns a call, "
-          f"pass-through +{spread(through)}, profwrap +{spread(added)}; floors: "
-          f"2 x rdtsc + store {spread(rdtsc)}, 2 x clock_gettime + store {spread(clock)}")
-    worst = [p.get("worst_ns", 0) for _, _, p in rows]
-    cost = (low([p["calls_ns"] for _, _, p in rows]) -
-            low([plain["calls_ns"] for plain, _, _ in rows]))
-    print(f"  median of pairwise differences / floor: "
-          f"{statistics.median(added) / statistics.median(rdtsc):.2f}")
-    return (cost, low(rdtsc), low(clock),
-            min(worst), min(plain.get("worst_ns", 0) for plain, _, _ in rows))
+        nothing.append(figures(run(program + [what, calls, pause])))
+        through.append(figures(run(program + [what, calls, pause], LD_PRELOAD=passthrough)))
+        profiled.append(figures(run(profiled_by + program + [what, calls, pause])))
+        if shutil.which("eztrace"):
+            peer.append(figures(run(eztrace + program + [what, calls, pause], quiet=True)))
+    traced = f"EZTrace +{spread(column(peer, 'added_ns'))}" if peer else "EZTrace is not installed"
+    print(f"{what}, {'in bursts' if pause != '0' else 'sustained'}, ns a call: "
+          f"plain {spread(column(profiled, 'plain_ns'))}, "
+          f"no tool +{spread(column(nothing, 'added_ns'))}, "
+          f"pass-through +{spread(column(through, 'added_ns'))}, "
+          f"profwrap +{spread(column(profiled, 'added_ns'))}, {traced}; floors: "
+          f"2 x rdtsc + store {spread(column(profiled, 'rdtsc_floor_ns'))}, "
+          f"2 x clock_gettime + store {spread(column(profiled, 'clock_floor_ns'))}")
+    bias = statistics.median(column(nothing, "added_ns"))  # of the second of two equal blocks
+    return (statistics.median(row["added_ns"] - bias for row in profiled),
+            statistics.median((row["added_ns"] - bias) / row["rdtsc_floor_ns"] for row in profiled),
+            statistics.median((row["added_ns"] - bias) / row["clock_floor_ns"] for row in profiled))
+
+
+def worst(command):
+    """Milliseconds of the longest of 3 million calls: median and best of ROUNDS runs."""
+    took = [figures(run(command + program + ["worst", "3000000"]))["worst_ns"] / 1e6
+            for _ in range(ROUNDS)]
+    return statistics.median(took), min(took)
 
 
 ok = True
-added, rdtsc, clock, worst, worst_plain = measure("self", BURST, "20")
-ok &= report("MPI_Allreduce on MPI_COMM_SELF, added / rdtsc floor", added / rdtsc, 1.5)
-print(f"  beside the clock_gettime floor: {added / clock:.2f}; worst single call of 3 million, best "
-      f"of {ROUNDS} runs: {worst / 1e6:.3f} ms (plain {worst_plain / 1e6:.3f} ms)")
-added, rdtsc, clock, _, _ = measure("window", BURST, "20")
-print(f"  window of 32 Irecv + 32 Isend + Waitall, added per call / rdtsc floor: {added / rdtsc:.2f}")
-added, rdtsc, clock, _, _ = measure("iprobe", BURST, "20")
-print(f"  MPI_Iprobe at level 1, added: {added:.2f} ns")
-added, rdtsc, _, _, _ = measure("self", "2100000", "0")
-print(f"  MPI_Allreduce without a pause, the collector draining beside it: {added / rdtsc:.2f} of the "
+_, rdtsc, clock = measure("self", BLOCK, "5")
+ok &= report("MPI_Allreduce on MPI_COMM_SELF, added / rdtsc floor", rdtsc, 1.4)
+ok &= report("MPI_Allreduce on MPI_COMM_SELF, added / clock_gettime floor", clock, 0.9)
+_, rdtsc, _ = measure("window", BLOCK, "5")
+ok &= report("window of 32 Irecv + 32 Isend + Waitall, added per call / rdtsc floor", rdtsc, 2)
+added, _, _ = measure("iprobe", BLOCK, "5")
+ok &= report("MPI_Iprobe at level 1, added", added, 3, " ns")
+_, rdtsc, _ = measure("self", "100000", "0")
+print(f"  MPI_Allreduce without a pause, the collector draining meanwhile: {rdtsc:.2f} of the "
       f"rdtsc floor")
+print("worst of 3 million calls without a tool: {:.3f} ms (best run {:.3f})".format(*worst([])))
+middle, best = worst(profiled_by)
+ok &= report(f"worst of 3 million calls (best run {best:.3f} ms)", middle, 0.3, " ms")
 sys.exit(0 if ok else 1)

@@ -6,12 +6,13 @@ import subprocess
 import tempfile
 
 
-def run(command, **environment):
+def run(command, quiet=False, **environment):
     """Runs a command in a fresh directory that is removed afterwards; returns its standard output."""
     where = tempfile.mkdtemp(prefix="profwrap-bench-")
     try:
         done = subprocess.run(command, cwd=where, env={**os.environ, **environment},
-                              stdout=subprocess.PIPE, check=True, text=True)
+                              stdout=subprocess.PIPE, check=True, text=True,
+                              stderr=subprocess.DEVNULL if quiet else None)
         return done.stdout
     finally:
         shutil.rmtree(where)

@@ -1,12 +1,15 @@
 /* What one MPI call costs, and the floors that a recording tool cannot go below, all in one
  * process:
  *
- *     mpicalls self|iprobe|window CALLS PAUSE_MS
+ *     mpicalls self|iprobe|window|worst CALLS PAUSE_MS
  *
- * prints "calls_ns X" (median over blocks), "worst_ns X" (longest single call; `self` only), and
- * the floors: "rdtsc_floor_ns" two TSC reads and a 64-byte store into a ring of 8 MiB,
- * "clock_floor_ns" the same with clock_gettime(CLOCK_MONOTONIC_RAW), each without the loop's own
- * cost. */
+ * alternates blocks of CALLS and prints medians over them: "plain_ns X" a call by its PMPI name,
+ * that no tool sees; "added_ns X" what the call by its MPI name costs more, block by block;
+ * "rdtsc_floor_ns X" two TSC reads and a 64-byte store into a ring of 8 MiB; "clock_floor_ns X" the
+ * same with clock_gettime(CLOCK_MONOTONIC_RAW), both without the loop's own cost. Before each round
+ * of blocks it pauses, so that a collector has time to drain, as between the bursts of a real
+ * program; without a pause the cost is the sustained one, with a collector at work beside it.
+ * `worst` prints "worst_ns X", the longest of CALLS calls. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -71,51 +74,52 @@ static void loop_clock(int n)
     }
 }
 
-static void loop_self(int n)
-{
-    double in = 1, out;
-    for (int i = 0; i < n; i++)
-        MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_SELF);
-}
+/* Each kind of call twice: by MPI_X, which a preloaded tool intercepts, and by PMPI_X, which it
+ * does not. Without a tool the two are the same code. */
+#define LOOP_SELF(NAME, X)                                                  \
+    static void NAME(int n)                                                 \
+    {                                                                       \
+        double in = 1, out;                                                 \
+        for (int i = 0; i < n; i++)                                         \
+            X##Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_SELF); \
+    }
 
-static void loop_iprobe(int n)
-{
-    int flag;
-    for (int i = 0; i < n; i++)
-        MPI_Iprobe(0, 7, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
-}
+#define LOOP_IPROBE(NAME, X)                                          \
+    static void NAME(int n)                                           \
+    {                                                                 \
+        int flag;                                                     \
+        for (int i = 0; i < n; i++)                                   \
+            X##Iprobe(0, 7, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE); \
+    }
 
 /* One call of a window: 32 Irecv, 32 Isend, one Waitall. */
-static void loop_window(int n)
-{
-    static char from[WINDOW], to[WINDOW];
-    MPI_Request requests[2 * WINDOW];
-    for (int i = 0; i < n; i += 2 * WINDOW + 1) {
-        for (int k = 0; k < WINDOW; k++)
-            MPI_Irecv(&to[k], 1, MPI_CHAR, 0, k, MPI_COMM_SELF, &requests[k]);
-        for (int k = 0; k < WINDOW; k++)
-            MPI_Isend(&from[k], 1, MPI_CHAR, 0, k, MPI_COMM_SELF, &requests[WINDOW + k]);
-        MPI_Waitall(2 * WINDOW, requests, MPI_STATUSES_IGNORE);
+#define LOOP_WINDOW(NAME, X)                                                                 \
+    static void NAME(int n)                                                                  \
+    {                                                                                        \
+        static char from[WINDOW], to[WINDOW];                                                \
+        MPI_Request requests[2 * WINDOW];                                                    \
+        for (int i = 0; i < n; i += 2 * WINDOW + 1) {                                        \
+            for (int k = 0; k < WINDOW; k++)                                                 \
+                X##Irecv(&to[k], 1, MPI_CHAR, 0, k, MPI_COMM_SELF, &requests[k]);            \
+            for (int k = 0; k < WINDOW; k++)                                                 \
+                X##Isend(&from[k], 1, MPI_CHAR, 0, k, MPI_COMM_SELF, &requests[WINDOW + k]); \
+            X##Waitall(2 * WINDOW, requests, MPI_STATUSES_IGNORE);                           \
+        }                                                                                    \
     }
-}
 
-/* Calls come in blocks, with a pause after each: as in a real program, a collector in another
- * process has time between bursts, and what is timed is the cost inside the application. Without a
- * pause it is the sustained cost, with a collector at work on the neighbouring core all the time.
- */
-static double time_loop(void (*loop)(int), int calls, int pause_ms)
+LOOP_SELF(self_mpi, MPI_)
+LOOP_SELF(self_pmpi, PMPI_)
+LOOP_IPROBE(iprobe_mpi, MPI_)
+LOOP_IPROBE(iprobe_pmpi, PMPI_)
+LOOP_WINDOW(window_mpi, MPI_)
+LOOP_WINDOW(window_pmpi, PMPI_)
+
+static double time_block(void (*loop)(int), int n)
 {
-    double blocks[BLOCKS];
-    int n = calls / BLOCKS;
-    struct timespec pause = {.tv_nsec = (long)pause_ms * 1000000};
-    loop(n); /* warm */
-    for (int b = 0; b < BLOCKS; b++) {
-        nanosleep(&pause, NULL);
-        int64_t start = pw_local_ns();
-        loop(n);
-        blocks[b] = (double)(pw_local_ns() - start) / n;
-    }
-    return median(blocks, BLOCKS);
+    loop(n / 10); /* so that no kind pays for the caches that the one before it used */
+    int64_t start = pw_local_ns();
+    loop(n);
+    return (double)(pw_local_ns() - start) / n;
 }
 
 /* The longest of many calls, whatever made it long: also the scheduler, when it gives the core to
@@ -132,23 +136,43 @@ static double worst_call(int calls)
     return worst;
 }
 
+/* All kinds of block within one round, a few ms apart, so that a machine that changes its speed
+ * changes it for all of them. */
+static void measure(void (*with)(int), void (*without)(int), int n, int pause_ms)
+{
+    double plain[BLOCKS], added[BLOCKS], rdtsc[BLOCKS], clock[BLOCKS];
+    struct timespec pause = {.tv_nsec = (long)pause_ms * 1000000};
+    with(n); /* warm */
+    for (int b = 0; b < BLOCKS; b++) {
+        nanosleep(&pause, NULL);
+        double empty = time_block(loop_empty, n);
+        rdtsc[b] = time_block(loop_rdtsc, n) - empty;
+        plain[b] = time_block(without, n);
+        added[b] = time_block(with, n) - plain[b];
+        clock[b] = time_block(loop_clock, n) - empty;
+    }
+    printf("plain_ns %.2f\n", median(plain, BLOCKS));
+    printf("added_ns %.2f\n", median(added, BLOCKS));
+    printf("rdtsc_floor_ns %.2f\n", median(rdtsc, BLOCKS));
+    printf("clock_floor_ns %.2f\n", median(clock, BLOCKS));
+}
+
 int main(int argc, char **argv)
 {
-    int calls = argc > 2 ? atoi(argv[2]) : 2000000;
+    int n = argc > 2 ? atoi(argv[2]) : 30000;
     int pause_ms = argc > 3 ? atoi(argv[3]) : 0;
     const char *what = argc > 1 ? argv[1] : "self";
     MPI_Init(&argc, &argv);
     ring = malloc(sizeof(*ring) * RING_SLOTS);
     memset(ring, 1, sizeof(*ring) * RING_SLOTS);
-    void (*loop)(int) = strcmp(what, "iprobe") == 0   ? loop_iprobe
-                        : strcmp(what, "window") == 0 ? loop_window
-                                                      : loop_self;
-    double empty = time_loop(loop_empty, calls, 0);
-    printf("rdtsc_floor_ns %.2f\n", time_loop(loop_rdtsc, calls, pause_ms) - empty);
-    printf("clock_floor_ns %.2f\n", time_loop(loop_clock, calls, pause_ms) - empty);
-    printf("calls_ns %.2f\n", time_loop(loop, calls, pause_ms));
-    if (loop == loop_self)
-        printf("worst_ns %.0f\n", worst_call(3000000));
+    if (strcmp(what, "worst") == 0)
+        printf("worst_ns %.0f\n", worst_call(n));
+    else if (strcmp(what, "iprobe") == 0)
+        measure(iprobe_mpi, iprobe_pmpi, n, pause_ms);
+    else if (strcmp(what, "window") == 0)
+        measure(window_mpi, window_pmpi, n, pause_ms);
+    else
+        measure(self_mpi, self_pmpi, n, pause_ms);
     free(ring);
     MPI_Finalize();
     return 0;

@@ -8,15 +8,28 @@ import harness as h
 
 FIELDS = ("op", "comm", "sent_bytes", "recv_bytes", "peer", "tag", "flags", "seq")
 
-# (program, numbers of ranks, levels); each is a case.
+# (program, numbers of ranks, levels, threads); each is a case. Other levels than 1 run with 2 ranks.
+ALL = (1, 2, 4, 8)
 PROGRAMS = (
-    ("collectives", (1, 2, 4, 8), (1,)),
-    ("messages", (1, 2, 4), (1, 0)),
-    ("completions", (1, 2, 4), (1, 0, 2)),
-    ("communicators", (1, 2, 4), (1,)),
-    ("threads", (1, 2, 4), (1,)),
-    ("usempi", (1, 2, 4), (1,)),
-    ("usempif08", (1, 2, 4), (1,)),
+    ("collectives", ALL, (1,)),
+    ("messages", ALL, (1, 0, 2)),
+    ("completions", ALL, (1, 0, 2)),
+    ("persistent", ALL, (1, 0, 2)),
+    ("probes", ALL, (1, 0, 2)),
+    ("communicators", ALL, (1, 2)),
+    ("neighbours", ALL, (1, 0)),
+    ("across", (2, 4, 8), (1, 0)),
+    ("onesided", ALL, (1, 0, 2)),
+    ("files", ALL, (1, 0)),
+    ("spawn", ALL, (1,)),
+    ("turns_single", (2,), (1,)),
+    ("turns_funneled", ALL, (1,)),
+    ("turns_serialized", ALL, (1, 0)),
+    ("threads", ALL, (1,)),
+    ("mpifh", ALL, (1,)),
+    ("usempi", ALL, (1,)),
+    ("usempif08", ALL, (1,)),
+    ("descriptors", (1, 4), (1,)),
 )
 
 
@@ -31,7 +44,8 @@ class Expected:
                 kind, *words = line.split()
                 if kind == "comm":
                     label, size, rank, name, members = words
-                    self.comms[label] = (int(size), int(rank), name, members.split(","))
+                    members = [m.split(",") for m in members.split(";")]
+                    self.comms[label] = (int(size), int(rank), name, members)
                 elif int(words[9]) <= level:
                     self.threads[words[0]].append(self.row(words[1:9]))
 
@@ -55,6 +69,11 @@ class Recorded:
         self.threads = defaultdict(list)  # thread: indices, in file order
         for i, event in enumerate(self.events):
             self.threads[int(event["thread"])].append(i)
+
+    def is_early(self, i):
+        """A nonblocking operation that no Wait or Test completed, and that was not given up."""
+        event = self.events[i]
+        return bool(event["flags"] & 4) and event["wait_start"] == 0 and not event["flags"] & 17
 
     def row(self, i):
         event = self.events[i]
@@ -83,7 +102,27 @@ def group_sizes(recorded, indices):
     return sizes
 
 
+def take_early(label, wanted, recorded, indices, comm_rows):
+    """Operations that were complete when their calls returned are recorded there, before what the
+    program did until it waited for them; takes them out of both lists. They are in their own order."""
+    wanted, late = list(wanted), []
+    for i in indices:
+        event, row = recorded.events[i], recorded.row(i)
+        if not recorded.is_early(i):
+            late.append(i)
+            continue
+        h.check(event["end"] - event["start"] <= event["inside_ns"] + 1000, "record", i, row,
+                "was not complete when its call returned")
+        # Freed or not: there was nothing left to give up.
+        match = next((w for w in wanted if w[6] & 4 and
+                      row_matches(w[:6] + (w[6] & ~16,) + w[7:], row, comm_rows)), None)
+        h.check(match is not None, f"thread {label} recorded what it did not do:", row, FIELDS)
+        wanted.remove(match)
+    return wanted, late
+
+
 def compare_thread(label, wanted, recorded, indices, comm_rows):
+    wanted, indices = take_early(label, wanted, recorded, indices, comm_rows)
     found = [recorded.row(i) for i in indices]
     at = 0
     for size in group_sizes(recorded, indices):
@@ -100,19 +139,24 @@ def compare_thread(label, wanted, recorded, indices, comm_rows):
     h.equal(len(found), len(wanted), f"number of records of thread {label}")
 
 
+def sent_tags(rows):
+    found = {("tag", r[5]) for r in rows if r[0] in ("Isend", "Sendrecv")}
+    return found or {("seq", r[7]) for r in rows if r[0] == "Allreduce"}
+
+
 def pair_threads(expected, recorded):
-    """(label, thread): main is the thread of MPI_Init; others by the tag of their messages, since
-    which thread records first is a matter of chance."""
+    """(label, thread): main is the thread of MPI_Init; others by the tags of what they sent, since
+    which thread records first is a matter of chance. Collectives alone tell them by their numbers."""
     left = dict(recorded.threads)
     pairs = []
     for label in sorted(expected.threads):
         wanted = expected.threads[label]
-        tags = {w[5] for w in wanted if w[0] == "Isend"}
+        tags = sent_tags(wanted)
         for thread, indices in left.items():
             rows = [recorded.row(i) for i in indices]
             starts = {r[0] for r in rows} & {"Init", "Init_thread"}
             if bool(starts) == (label == "main") and (
-                label == "main" or {r[5] for r in rows if r[0] == "Isend"} == tags
+                label == "main" or sent_tags(rows) == tags
             ):
                 pairs.append((label, thread))
                 del left[thread]
@@ -135,9 +179,9 @@ def check_times(recorded):
         h.check(0 <= event["inside_ns"] <= end - start + 1000, "time inside calls of record", i)
         if flags & 4:  # nonblocking
             h.check(event["request"] > 0, "no request number in record", i)
-            if not flags & 16:  # freed
-                h.check(start <= event["wait_start"] <= end, "wait_start of record", i,
-                        recorded.row(i), event)
+            wait = int(event["wait_start"])  # 0: freed, or complete when its call returned
+            h.check(start <= wait <= end or wait == 0, "wait_start of record", i,
+                    recorded.row(i), event)
         else:
             h.check(event["wait_start"] == 0, "wait_start of blocking record", i)
     requests = [int(r) for r in recorded.events["request"] if r]
@@ -153,9 +197,12 @@ def check_comms(rank, expected, recorded, comm_rows, uids):
         size, my_rank, name, members = expected.comms[label]
         found = (int(comm["size"]), int(comm["my_rank"]))
         h.equal(found, (size, my_rank), f"size and rank of {label}")
+        remote = len(members[1]) if len(members) > 1 else 0
+        h.equal(int(comm["remote_size"]), remote, f"remote size of {label}")
         first = int(comm["first_member"])
-        h.equal(recorded.members[first : first + size], members, f"members of {label}")
-        h.equal(recorded.names[int(comm["name"])].replace(" ", "_"), name.replace("-", ""),
+        h.equal(recorded.members[first : first + size + remote], sum(members, []),
+                f"members of {label}")
+        h.equal(recorded.names[int(comm["name"])].replace(" ", "_"), "" if name == "-" else name,
                 f"name of {label}")
         uids[label].add(int(comm["uid"]))
     rows = {i for i in recorded.events["comm"] if i >= 0}
@@ -188,6 +235,26 @@ def compare(program, n, level):
                            comm_rows)
         check_comms(rank, expected, recorded, comm_rows, uids)
     check_uids(uids)
+
+
+@h.case
+def merged_across():
+    """The two sides of an intercommunicator are one communicator of the merge."""
+    n = 4
+    path = h.program("across")
+    h5py = h.h5py()
+    h.run(h.mpirun(n, *h.profwrap("--no-report", "-o", "out"), path, "said", 1))
+    with h5py.File("out/cluster.h5", "r") as cluster:
+        rows = cluster["collectives"][:]
+    with h5py.File(h.rank_path("out", 0), "r") as file:
+        comms = file["comms"][:]
+    inter = {int(c["uid"]): int(c["size"] + c["remote_size"]) for c in comms if c["remote_size"]}
+    h.check(len(inter) >= 4, "intercommunicators of rank 0:", inter)
+    for row in rows:
+        h.check(row["complete"] == 1, "not all ranks of a collective met:", row)
+        if int(row["comm_uid"]) in inter:
+            h.equal(int(row["nranks"]), inter[int(row["comm_uid"])], "ranks of a collective")
+    h.check(set(inter) <= {int(u) for u in rows["comm_uid"]}, "intercommunicators without rows")
 
 
 def add_case(program, n, level):

@@ -139,6 +139,39 @@ def ends_without_finalize():
         h.equal(count("out", rank, "Finalize"), 0, "Finalize")
 
 
+def wait_for(what, condition):
+    limit = time.monotonic() + 30
+    while not condition():
+        h.check(time.monotonic() < limit, "waited in vain for", what)
+        time.sleep(0.01)
+
+
+@h.case
+def killed_while_it_finishes():
+    """mpirun may kill a rank's process group some milliseconds after its program has ended."""
+    process = subprocess.Popen(
+        h.profwrap(*PLAIN_RUN, h.program("plain"), "annotate"),
+        env=h.environment(LD_PRELOAD=h.program("libslowsync.so")),
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    h.equal(process.stdout.readline(), b"errno kept\n", "output")
+    children = f"/proc/{process.pid}/task/{process.pid}/children"
+
+    def is_finishing():
+        with open(children) as file:
+            names = [open(f"/proc/{pid}/comm").read().strip() for pid in file.read().split()]
+        return names in ([], ["profwrap"])
+
+    wait_for("the end of the program", is_finishing)
+    time.sleep(0.1)
+    h.check(not os.path.exists(h.rank_path("out", 0)), "the disk is not slow enough to kill in time")
+    os.killpg(process.pid, signal.SIGKILL)
+    h.equal(process.wait(), -signal.SIGKILL, "end of profwrap")
+    wait_for("the rank file", lambda: os.path.exists(h.rank_path("out", 0)))
+    h.equal(h.range_names(h.open_complete("out")).count("marked"), 3, "ranges")
+
+
 @h.case
 def ends_by_mpi_abort():
     same(2, h.program("actor"), "abort", "7")
@@ -165,6 +198,18 @@ def returned_errors():
     failed = [op for op, flags in zip(h.enum_names(events, "op"), events["flags"]) if flags & 1]
     for op in ("Send", "Recv", "Isend", "Bcast", "Allreduce", "Iallreduce", "Gatherv"):
         h.check(failed.count(op) >= 2, op, "has no error flag among", failed)
+
+
+@h.case
+def ignored_arguments():
+    done = same(2, h.program("actor"), "no-op")
+    h.equal(h.lines(done.stdout), ["got 7 7 7"] * 2, "what was read")
+    for rank in range(2):
+        events = h.open_complete("out", rank)["events/comm"]
+        found = [(op, int(e["sent_bytes"]), int(e["recv_bytes"]))
+                 for op, e in zip(h.enum_names(events, "op"), events[:]) if "accumulate" in op]
+        h.equal(sorted(found), [("Get_accumulate", 0, 4)] * 2 + [("Rget_accumulate", 0, 4)],
+                f"bytes of rank {rank}")
 
 
 @h.case
@@ -248,6 +293,20 @@ def threads_that_come_and_go():
     file = h.open_complete("out")
     h.equal(h.range_names(file).count("short thread"), 1000, "ranges")
     h.equal(len(set(file["events/range"]["thread"])), 1000, "thread numbers")
+
+
+@h.case
+def cost_of_a_short_thread():
+    """It must not grow with the ring: a thread maps nothing that its process has mapped before."""
+    def seconds(size):
+        start = time.monotonic()
+        h.run(h.profwrap("--no-merge", "--ring-size", size, "-o", "out" + size, h.program("plain"),
+                         "come-and-go", "500"))
+        return time.monotonic() - start
+
+    small, large = seconds("64K"), seconds("64M")
+    h.check(large < 4 * small + 1, f"500 threads: {small:.2f} s with rings of 64K, {large:.2f} s"
+            " with rings of 64M")
 
 
 @h.case

@@ -1,6 +1,7 @@
 /* The record clock's map to local time, and offsets from ping-pongs. */
 #include "unit.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -103,21 +104,82 @@ static void test_choose(void **state)
     assert_int_equal(pw_tick_choose(*state), PW_TICK_RAW);
 }
 
+/* Exchanges are far apart by hand: 1000 ns of time allow 0 ns of drift, rounded up to 1. */
 static void test_envelope(void **state)
 {
     (void)state;
-    struct pw_envelope e = pw_envelope_start();
+    struct pw_envelope e = {0};
+    struct pw_knot knot;
+    assert_int_equal(pw_envelope_knot(&e, &knot), -1);
     pw_envelope_add(&e, 100, 1150, 200); /* offset in [950, 1050] */
-    assert_int_equal(pw_envelope_offset(&e), 1000);
-    assert_int_equal(pw_envelope_error(&e), 51);
+    assert_int_equal(pw_envelope_knot(&e, &knot), 0);
+    assert_int_equal(knot.local_ns, 150);
+    assert_int_equal(knot.offset_ns, 1000);
+    assert_int_equal(knot.error_ns, 51); /* half of [950, 1050], and one */
     pw_envelope_add(&e, 300, 1290, 320); /* in [970, 990] */
-    assert_int_equal(pw_envelope_offset(&e), 980);
-    assert_int_equal(pw_envelope_error(&e), 11);
+    assert_int_equal(pw_envelope_knot(&e, &knot), 0);
+    assert_int_equal(knot.local_ns, 310); /* the faster exchange is where the offset holds */
+    assert_int_equal(knot.offset_ns, 980);
+    assert_int_equal(knot.error_ns, 11);
     pw_envelope_add(&e, 0, 5000, 9000); /* a slow one adds nothing */
-    assert_int_equal(pw_envelope_offset(&e), 980);
-    pw_envelope_add(&e, 400, 1430, 420); /* in [1010, 1030]: the clocks have drifted */
-    assert_int_equal(pw_envelope_offset(&e), 1000);
-    assert_int_equal(pw_envelope_error(&e), 11); /* covers 990 and 1010 */
+    pw_envelope_add(&e, 500, 1, 400);   /* nor does an impossible one */
+    assert_int_equal(pw_envelope_knot(&e, &knot), 0);
+    assert_int_equal(knot.offset_ns, 980);
+    pw_envelope_add(&e, 400, 1430, 420); /* in [1009, 1031]: contradicts, the clock has stepped */
+    assert_int_equal(pw_envelope_knot(&e, &knot), 0);
+    assert_int_equal(knot.offset_ns, 1000);
+    assert_int_equal(knot.error_ns, 10); /* half of 991 to 1009, and one */
+}
+
+/* Two clocks that part by 100 us/s, the most that is allowed for: exchanges a second apart bound
+ * the offset at the faster one. */
+static void test_envelope_drift(void **state)
+{
+    (void)state;
+    struct pw_envelope e = {0};
+    struct pw_knot knot;
+    const int64_t second = 1000000000;
+    pw_envelope_add(&e, 0, 50, 100);                               /* [-50, 50] at 50 */
+    pw_envelope_add(&e, second, second + 100000 + 5, second + 10); /* [99995, 100005] at s + 5 */
+    assert_int_equal(pw_envelope_knot(&e, &knot), 0);
+    assert_int_equal(knot.local_ns, second + 5);
+    assert_int_equal(knot.offset_ns, 100000); /* its own: the other allows [-100050, 100051] */
+    assert_int_equal(knot.error_ns, 6);
+}
+
+static void test_envelope_full(void **state)
+{
+    (void)state;
+    struct pw_envelope e = {0};
+    struct pw_knot knot;
+    for (int i = 0; i < PW_ENVELOPE_EXCHANGES + 8; i++)
+        pw_envelope_add(&e, 100 * i, 100 * i + 10, 100 * i + 20);
+    assert_int_equal(e.n, PW_ENVELOPE_EXCHANGES);
+    assert_int_equal(pw_envelope_knot(&e, &knot), 0);
+    assert_int_equal(knot.offset_ns, 0);
+}
+
+static void test_test_clock(void **state)
+{
+    (void)state;
+    struct pw_testclock c = {0};
+    static const char *const wrong[] = {
+        "",      "5",       "5:1",     "5:1:1:1", "5:1:1x",
+        "x:1:1", "5:500:0", "5:0:nan", "5:nan:0", "99999999999999999:0:0"};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        assert_int_equal(pw_testclock_parse(wrong[i], &c), -EINVAL);
+    assert_false(c.on);
+    const int64_t s = 1000000000;
+    assert_int_equal(pw_testclock_parse("-5000:0:0", &c), 0);
+    assert_int_equal(pw_testclock_warp(&c, 7 * s), 7 * s - 5000);
+    assert_int_equal(pw_testclock_parse("0:50:0", &c), 0);
+    assert_int_equal(pw_testclock_warp(&c, 60 * s), 60 * s + 3000000);
+    /* 1 us/s of wander: 5 s from -1 to 0 us/s are -2.5 us, and it is back after 10 and 20 s. */
+    assert_int_equal(pw_testclock_parse("0:0:1", &c), 0);
+    assert_int_equal(pw_testclock_warp(&c, 5 * s), 5 * s - 2500);
+    assert_int_equal(pw_testclock_warp(&c, 10 * s), 10 * s);
+    assert_int_equal(pw_testclock_warp(&c, 15 * s), 15 * s + 2500);
+    assert_int_equal(pw_testclock_warp(&c, 40 * s), 40 * s);
 }
 
 int main(void)
@@ -128,6 +190,9 @@ int main(void)
         cmocka_unit_test(test_decimation),
         cmocka_unit_test_setup_teardown(test_choose, unit_dir_create, unit_dir_destroy),
         cmocka_unit_test(test_envelope),
+        cmocka_unit_test(test_envelope_drift),
+        cmocka_unit_test(test_envelope_full),
+        cmocka_unit_test(test_test_clock),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,7 +85,8 @@ static void test_headline_without_stragglers(void **state)
     for (size_t i = 0; i < 8 * 52; i++)
         c->step_trace[i].wait_ns = -1;
     assert_headline(c,
-                    "No rank held the job back: 50 steps of 150 ms; the clock error is not known.");
+                    "Whether a rank held the job back is not resolvable: the clocks of 2 hosts are "
+                    "not aligned; 50 steps of 150 ms.");
     pw_cluster_destroy(c);
 }
 
@@ -201,9 +202,71 @@ static void test_sections_check(void **state)
     assert_int_equal(pw_report_sections_check("job,steps", problem, sizeof(problem)), 0);
     assert_int_equal(pw_report_sections_check("job,step", problem, sizeof(problem)), -22);
     assert_string_equal(problem,
-                        "there is no section 'step'; sections are job, completeness, steps, "
-                        "phases, collectives, p2p, stragglers, whatif, efficiency, advice");
+                        "there is no section 'step'; sections are job, completeness, clocks, "
+                        "steps, phases, collectives, p2p, stragglers, whatif, efficiency, advice");
     assert_int_equal(pw_report_sections_check("job,", problem, sizeof(problem)), -22);
+}
+
+static void add_clocks(struct pw_cluster *c)
+{
+    c->nclocks = 4;
+    c->clocks = calloc(4, sizeof(*c->clocks));
+    c->clocks[0] = (struct pw_row_c_clock){.rank = 0, .hostname = "node-a", .source = "reference"};
+    c->clocks[1] = c->clocks[0];
+    c->clocks[2] = (struct pw_row_c_clock){.rank = 2,
+                                           .hostname = "node-b",
+                                           .domain = 1,
+                                           .source = "both",
+                                           .offset_ns = -5000123,
+                                           .drift_ppm = 12.5,
+                                           .drift_error_ppm = 0.25,
+                                           .error_ns = 1600,
+                                           .active_knots = 7,
+                                           .bounds = 900,
+                                           .violations = 2};
+    c->clocks[3] = (struct pw_row_c_clock){
+        .rank = 3, .hostname = "node-c", .domain = 2, .source = "none", .error_ns = -1};
+}
+
+static void test_clocks(void **state)
+{
+    (void)state;
+    struct pw_cluster *c = make_cluster(4, 52);
+    char *text = text_of(c, "clocks", 12);
+    assert_has(text, "does not say");
+    free(text);
+    add_clocks(c);
+    text = text_of(c, "clocks", 12);
+    assert_has(text, "node-a");
+    assert_has(text, "-5.0 ms");
+    assert_has(text, "+12.50 ± 0.25 ppm");
+    assert_has(text, "1.6 us");
+    assert_has(text, "2 / 0");
+    assert_has(text, "n/a");
+    free(text);
+    text = text_of(c, "clocks", 1);
+    assert_has(text, "2 more are not shown");
+    free(text);
+    c->nclocks = 2;
+    text = text_of(c, "clocks", 12);
+    assert_has(text, "All ranks are on one clock.");
+    free(text);
+    pw_cluster_destroy(c);
+}
+
+/* One rank whose clock is not aligned is enough. */
+static void test_one_unaligned(void **state)
+{
+    (void)state;
+    struct pw_cluster *c = make_cluster(8, 52);
+    c->clock_error_max_ns = -1;
+    c->ranks[5].clock_error_ns = -1;
+    char *text = text_of(c, "completeness,stragglers", 12);
+    assert_has(text, "not resolvable");
+    assert_has(text, "error not known");
+    assert_has(text, "Not resolvable: the ranks' clocks");
+    free(text);
+    pw_cluster_destroy(c);
 }
 
 static void test_losses_are_on_top(void **state)
@@ -311,6 +374,8 @@ int main(void)
         cmocka_unit_test(test_unknown_is_not_zero),
         cmocka_unit_test(test_sections_in_order),
         cmocka_unit_test(test_sections_check),
+        cmocka_unit_test(test_clocks),
+        cmocka_unit_test(test_one_unaligned),
         cmocka_unit_test(test_losses_are_on_top),
         cmocka_unit_test(test_width),
         cmocka_unit_test(test_many_ranks),

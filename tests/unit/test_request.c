@@ -24,7 +24,7 @@ static MPI_Request handle_of(uint64_t number)
 
 static void add(uint64_t number, uint16_t op)
 {
-    struct pw_mpi_request *entry = pw_mpi_request_add(handle_of(number), 0, pw_op_info(op)->cls, 0);
+    struct pw_mpi_request *entry = pw_mpi_request_add(handle_of(number), pw_op_info(op)->cls, 0);
     assert_non_null(entry);
     entry->record.start = number ^ 0x5555;
     entry->record.end = 0;
@@ -33,7 +33,7 @@ static void add(uint64_t number, uint16_t op)
 /* 1 when the entry is there, whole, and no longer there afterwards. */
 static int take(uint64_t number)
 {
-    struct pw_mpi_request *entry = pw_mpi_request_take(handle_of(number), 0, UINT64_MAX);
+    struct pw_mpi_request *entry = pw_mpi_request_take(handle_of(number), UINT64_MAX);
     int right =
         entry && entry->handle == handle_of(number) && entry->record.start == (number ^ 0x5555);
     if (entry)
@@ -44,7 +44,7 @@ static int take(uint64_t number)
 static void test_empty(void **state)
 {
     (void)state;
-    assert_null(pw_mpi_request_take(handle_of(0x1000), 0, UINT64_MAX));
+    assert_null(pw_mpi_request_take(handle_of(0x1000), UINT64_MAX));
     assert_int_equal(pw_mpi_request_receives(), 0);
 }
 
@@ -64,58 +64,62 @@ static void test_receives(void **state)
     assert_false(take(0x20));
 }
 
+/* With one thread, a handle that comes back is the new operation's: the old one ended unseen. */
+static void test_reused_handle_of_one_thread(void **state)
+{
+    (void)state;
+    for (uint32_t i = 1; i <= 1000; i++) {
+        struct pw_mpi_request *entry =
+            pw_mpi_request_add(handle_of(0x40), i % 2 ? PW_CLASS_RECV : PW_CLASS_SEND, 0);
+        assert_non_null(entry);
+        entry->record.stack = i;
+        assert_int_equal(pw_mpi_request_receives(), i % 2);
+    }
+    struct pw_mpi_request *entry = pw_mpi_request_take(handle_of(0x40), UINT64_MAX);
+    assert_non_null(entry);
+    assert_int_equal(entry->record.stack, 1000);
+    assert_null(pw_mpi_request_take(handle_of(0x40), UINT64_MAX)); /* held is not open */
+    pw_mpi_request_free(entry);
+    assert_null(pw_mpi_request_take(handle_of(0x40), UINT64_MAX));
+
+    add(0x40, PW_OP_Irecv);
+    entry = pw_mpi_request_add(handle_of(0x40), PW_CLASS_SEND, 1);
+    assert_non_null(entry);
+    assert_int_equal(pw_mpi_request_receives(), 0);
+    assert_ptr_equal(pw_mpi_request_take(handle_of(0x40), UINT64_MAX), entry);
+    pw_mpi_request_free(entry);
+}
+
 /* The library may give a handle out again before, or without, our having seen its completion. */
 static void test_reused_handle(void **state)
 {
     (void)state;
+    pw_mpi_threads = 1;
     const MPI_Request handle = handle_of(0x40);
     struct pw_mpi_request *entry;
     for (uint32_t i = 1; i <= 1000; i++) {
-        entry = pw_mpi_request_add(handle, 0, PW_CLASS_RECV, 0);
+        entry = pw_mpi_request_add(handle, PW_CLASS_RECV, 0);
         assert_non_null(entry);
         entry->record.end = 10 * i; /* when it had begun */
         entry->record.stack = i;
     }
-    entry = pw_mpi_request_take(handle, 0, 9985); /* of a Wait entered before 999 and 1000 began */
+    entry = pw_mpi_request_take(handle, 9985); /* of a Wait entered before 999 and 1000 began */
     assert_non_null(entry);
     assert_int_equal(entry->record.stack, 998);
     pw_mpi_request_free(entry);
-    entry = pw_mpi_request_take(handle, 0, UINT64_MAX);
+    entry = pw_mpi_request_take(handle, UINT64_MAX);
     assert_non_null(entry);
     assert_int_equal(entry->record.stack, 1000); /* the newest */
     pw_mpi_request_free(entry);
-    assert_null(pw_mpi_request_take(handle, 0, 5));
+    assert_null(pw_mpi_request_take(handle, 5));
     int left = 0;
-    while ((entry = pw_mpi_request_take(handle, 0, UINT64_MAX))) {
+    while ((entry = pw_mpi_request_take(handle, UINT64_MAX))) {
         left++;
         pw_mpi_request_free(entry);
     }
     assert_in_range(left, 1, 100); /* what nobody can still mean was dropped, and is not counted */
     assert_int_equal(pw_mpi_request_receives(), 0);
-}
-
-/* One handle for many operations, as Open MPI has for small sends: each thread's own come back in
- * the order in which they began. */
-static void test_shared_handle(void **state)
-{
-    (void)state;
-    const MPI_Request shared = handle_of(0x9990);
-    const uint32_t threads[] = {1, 2, 1, 2, 1}, taken_by[] = {2, 1, 2, 2, 1, 1};
-    const uint32_t expected[] = {1, 0, 3, 2, 4}; /* thread 2 has begun two: 1 and 3; then 1's */
-    pw_mpi_handles.request_empty = shared;
-    for (uint32_t i = 0; i < 5; i++) {
-        struct pw_mpi_request *entry = pw_mpi_request_add(shared, threads[i], PW_CLASS_SEND, 0);
-        assert_non_null(entry);
-        entry->record.stack = i;
-    }
-    for (int i = 0; i < 5; i++) {
-        struct pw_mpi_request *entry = pw_mpi_request_take(shared, taken_by[i], UINT64_MAX);
-        assert_non_null(entry);
-        assert_int_equal(entry->record.stack, expected[i]);
-        pw_mpi_request_free(entry);
-    }
-    assert_null(pw_mpi_request_take(shared, 1, UINT64_MAX));
-    pw_mpi_handles.request_empty = NULL;
+    pw_mpi_threads = 0;
 }
 
 static void test_persistent(void **state)
@@ -123,13 +127,13 @@ static void test_persistent(void **state)
     (void)state;
     assert_null(pw_mpi_request_find(handle_of(0x70)));
     add(0x80, PW_OP_Isend);
-    assert_non_null(pw_mpi_request_add(handle_of(0x70), 0, PW_CLASS_SEND, 1));
+    assert_non_null(pw_mpi_request_add(handle_of(0x70), PW_CLASS_SEND, 1));
     assert_int_equal(pw_mpi_request_persistents(), 1);
     assert_non_null(pw_mpi_request_find(handle_of(0x70)));
     assert_ptr_equal(pw_mpi_request_find(handle_of(0x70)), pw_mpi_request_find(handle_of(0x70)));
     assert_null(pw_mpi_request_find(handle_of(0x80))); /* it is none */
     assert_true(take(0x80));
-    struct pw_mpi_request *entry = pw_mpi_request_take(handle_of(0x70), 0, UINT64_MAX);
+    struct pw_mpi_request *entry = pw_mpi_request_take(handle_of(0x70), UINT64_MAX);
     assert_non_null(entry);
     pw_mpi_request_free(entry);
     assert_int_equal(pw_mpi_request_persistents(), 0);
@@ -209,7 +213,7 @@ static void *work(void *arg)
     uintptr_t base = (uintptr_t)arg * 0x100000000, failed = 0;
     for (uintptr_t i = 1; i <= 20000; i++) {
         struct pw_mpi_request *entry =
-            pw_mpi_request_add(handle_of(base + i * 16), 0, PW_CLASS_SEND, 0);
+            pw_mpi_request_add(handle_of(base + i * 16), PW_CLASS_SEND, 0);
         failed += entry == NULL;
         if (entry)
             entry->record.start = (base + i * 16) ^ 0x5555;
@@ -238,7 +242,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_empty),         cmocka_unit_test(test_receives),
-        cmocka_unit_test(test_reused_handle), cmocka_unit_test(test_shared_handle),
+        cmocka_unit_test(test_reused_handle), cmocka_unit_test(test_reused_handle_of_one_thread),
         cmocka_unit_test(test_persistent),    cmocka_unit_test(test_many),
         cmocka_unit_test(test_turnover),      cmocka_unit_test(test_threads),
     };

@@ -29,6 +29,9 @@ static const struct straggler_rule {
     {"cpu_contention", PW_CAUSE_CPU_CONTENTION, ANY,
      "is ready to run but does not get a CPU. Look for other processes on its host, pin ranks to "
      "cores (mpirun --bind-to core --report-bindings), and use no more threads than cores."},
+    {"throttled", PW_CAUSE_THROTTLED, ANY,
+     "is stopped by its cgroup's CPU quota. Raise the quota (cpu.max, or the CPU limit of its "
+     "container or job), or start no more threads than it pays for."},
     {"blocked_data", PW_CAUSE_BLOCKED, PW_PHASE_DATA,
      "sleeps while it gets data. Its loader is slower than the others': check its storage, its "
      "number of workers and its prefetch queue."},

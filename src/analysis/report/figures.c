@@ -45,16 +45,20 @@ static int compare_times(const void *a, const void *b)
 
 static int find_clock_error(struct pw_figures *f)
 {
-    size_t known = 0;
+    size_t known = 0, unknown = 0;
     int64_t *errors = malloc((f->nranks + 1) * sizeof(*errors));
     if (!errors)
         return -ENOMEM;
     for (size_t r = 0; r < f->nranks; r++)
         if (f->cluster->ranks[r].clock_error_ns >= 0)
             errors[known++] = f->cluster->ranks[r].clock_error_ns;
+        else
+            unknown += f->cluster->ranks[r].present != 0;
     qsort(errors, known, sizeof(*errors), compare_times);
     f->clock_error_median_ns = known ? errors[known / 2] : -1;
     f->clock_error_max_ns = larger(f->cluster->clock_error_max_ns, known ? errors[known - 1] : -1);
+    if (unknown)
+        f->clock_error_max_ns = -1; /* one clock that is not aligned may be off by any amount */
     free(errors);
     return 0;
 }

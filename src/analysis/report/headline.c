@@ -67,6 +67,20 @@ static void write_straggler(const struct pw_figures *f, struct sentence *s)
     add(s, ".");
 }
 
+/* Waits are differences of two ranks' clocks; without them own work is not known either. */
+static void write_unaligned(const struct pw_figures *f, struct sentence *s)
+{
+    add(s, "Whether a rank held the job back is not resolvable: the clocks of");
+    if (f->nhosts > 1)
+        add(s, " %" PRId64 " hosts", f->nhosts);
+    else
+        add(s, " the ranks");
+    add(s, " are not aligned; %" PRId64 " steps", f->measured);
+    if (f->step_mean_ns >= 0)
+        add_ns(s, " of ", f->step_mean_ns);
+    add(s, ".");
+}
+
 static void write_even(const struct pw_figures *f, struct sentence *s)
 {
     add(s, "No rank held the job back: %" PRId64 " steps", f->measured);
@@ -78,7 +92,7 @@ static void write_even(const struct pw_figures *f, struct sentence *s)
         add_ns(s, "; differences below the clock error of ", f->clock_error_max_ns);
         add(s, " cannot be seen");
     }
-    add(s, f->clock_error_max_ns < 0 ? "; the clock error is not known." : ".");
+    add(s, ".");
 }
 
 static void write_one_rank(const struct pw_figures *f, struct sentence *s)
@@ -123,6 +137,8 @@ void pw_headline_write(const struct pw_figures *figures, char *out, size_t size)
         add(&s,
             "Only %" PRId64 " step%s measured: too few to say whether a rank held the job back.",
             figures->measured, figures->measured == 1 ? " was" : "s were");
+    else if (figures->clock_error_max_ns < 0)
+        write_unaligned(figures, &s);
     else
         write_even(figures, &s);
 }

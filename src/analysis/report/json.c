@@ -8,6 +8,7 @@
 
 #include "analysis/report/advice.h"
 #include "analysis/report/headline.h"
+#include "analysis/report/json_clocks.h"
 #include "analysis/report/json_row.h"
 #include "analysis/report/names.h"
 #include "analysis/report/report.h"
@@ -77,14 +78,6 @@ static json_t *make_completeness(const struct pw_figures *f)
         all, "losses", pw_json_rows(PW_TABLE_c_completeness, c->completeness, c->ncompleteness));
     bad |= json_object_set_new(all, "ranks", pw_json_rows(PW_TABLE_c_rank, c->ranks, f->nranks));
     return object_or_null(all, bad);
-}
-
-static json_t *make_clock(const struct pw_figures *f)
-{
-    json_t *clock = json_object();
-    int bad = json_object_set_new(clock, "error_median_ns", pw_json_int(f->clock_error_median_ns));
-    bad |= json_object_set_new(clock, "error_max_ns", pw_json_int(f->clock_error_max_ns));
-    return object_or_null(clock, bad);
 }
 
 static json_t *make_steps(const struct pw_figures *f)
@@ -278,7 +271,7 @@ static const struct key {
 } keys[] = {
     {"job", make_job},
     {"completeness", make_completeness},
-    {"clock", make_clock},
+    {"clock", pw_json_clocks},
     {"steps", make_steps},
     {"step_trace", make_step_trace},
     {"collectives", make_collectives},

@@ -1,7 +1,7 @@
 /* Reports over a loaded cluster file. Called by `profwrap report` and at the end of `profwrap run`.
  *
  * The text report begins with the one sentence that matters, then has these sections: job,
- * completeness, steps, phases, collectives, p2p, stragglers, whatif, efficiency, advice.
+ * completeness, clocks, steps, phases, collectives, p2p, stragglers, whatif, efficiency, advice.
  *
  * The JSON report is one object with the keys job, completeness, clock, steps, step_trace,
  * collectives, stragglers, hosts, links, whatif, efficiency, operators, data_pipeline, utilisation,

@@ -16,6 +16,7 @@ static const struct section {
 } sections[] = {
     {"job", "Job", pw_section_job},
     {"completeness", "What these figures rest on", pw_section_completeness},
+    {"clocks", "Clocks", pw_section_clocks},
     {"steps", "Steps: where each rank's time goes", pw_section_steps},
     {"phases", "Phases: each rank's own work, without waiting for other ranks", pw_section_phases},
     {"collectives", "Collective operations: waiting and transfer apart", pw_section_collectives},

@@ -81,6 +81,10 @@ static int print_none(const struct pw_page *page)
         return pw_page_print(page, 2, 2, "None: there is only one rank.");
     if (!f->measured)
         return pw_page_print(page, 2, 2, "Not known: without steps, ranks cannot be compared.");
+    if (f->clock_error_max_ns < 0)
+        return pw_page_print(page, 2, 2,
+                             "Not resolvable: the ranks' clocks are not aligned, so that nothing "
+                             "says who waited for whom.");
     return pw_page_print(
         page, 2, 2,
         "None in %" PRId64 " measured steps of %" PRId64 " ranks; clock error at most %s.",

@@ -28,8 +28,9 @@ const char *pw_words_cause(int cause)
         [PW_CAUSE_DATA] = "data starvation",
         [PW_CAUSE_BLOCKED] = "blocked off the CPU",
         [PW_CAUSE_COMPUTE] = "more CPU work",
+        [PW_CAUSE_THROTTLED] = "CPU quota used up",
     };
-    return cause >= 0 && cause <= PW_CAUSE_COMPUTE ? words[cause] : "";
+    return cause >= 0 && cause <= PW_CAUSE_THROTTLED ? words[cause] : "";
 }
 
 const char *pw_words_steps(const struct pw_figures *figures,

@@ -29,6 +29,7 @@ struct pw_mpi_call {
     const MPI_Datatype *stypes, *rtypes;
     const MPI_Fint *stypes_f, *rtypes_f;
     int dest, src, root, stag, rtag;
+    int partitions;
     MPI_Comm comm; /* or a window or file, which have entries among the communicators */
     MPI_Comm *newcomm_at;
     MPI_Fint *newcomm_f;
@@ -52,32 +53,39 @@ struct pw_mpi_call {
     int text_size; /* Fortran: blank-padded length, 0 for a C string */
 };
 
-/* Lowest level that the run records, or -1 outside MPI_Init .. MPI_Finalize: operations whose own
+/* The level that the run records, or -1 outside MPI_Init .. MPI_Finalize: operations whose own
  * level is higher pass through. */
-extern int pw_mpi_level __attribute__((visibility("hidden")));
+static inline int pw_mpi_level(void)
+{
+    return pw_gate->mpi - 1;
+}
 
-/* Notes that the thread is inside a call; false when it is not to be recorded. */
+/* Notes that the thread is inside a call; false when it is not to be recorded. Every test here is
+ * paid by every call of the application: the gate's level answers for the process (it is 0 in
+ * forked children, and raised only when MPI is resolved), the open call for the thread and for
+ * nesting. */
 PW_ALWAYS_INLINE bool pw_mpi_begin(struct pw_mpi_call *c, uint16_t op, uint8_t flags, int op_level)
 {
-    if (op_level > pw_mpi_level)
+    if (op_level >= pw_gate->mpi)
         return false;
-    struct pw_thread *thread = pw_probe_thread();
-    if (!thread || thread->nested)
-        return false;
-    thread->nested = 1;
+    struct pw_thread *thread = &pw_this_thread;
+    if (__builtin_expect(atomic_load_explicit(&thread->call->op, memory_order_relaxed) != 0, 0)) {
+        thread = pw_probe_thread();
+        if (!thread || atomic_load_explicit(&thread->call->op, memory_order_relaxed))
+            return false;
+    }
     c->thread = thread;
     c->op = op;
     c->flags = flags;
     c->start = pw_probe_now();
-    atomic_store_explicit(&thread->ring.shared->open_start, c->start, memory_order_relaxed);
-    atomic_store_explicit(&thread->ring.shared->open_op, op, memory_order_relaxed);
+    atomic_store_explicit(&thread->call->start, c->start, memory_order_relaxed);
+    atomic_store_explicit(&thread->call->op, op, memory_order_relaxed);
     return true;
 }
 
 PW_ALWAYS_INLINE void pw_mpi_end(struct pw_mpi_call *c)
 {
-    atomic_store_explicit(&c->thread->ring.shared->open_op, 0, memory_order_relaxed);
-    c->thread->nested = 0;
+    atomic_store_explicit(&c->thread->call->op, 0, memory_order_relaxed);
 }
 
 /* ---- bytes ---- */
@@ -85,27 +93,18 @@ PW_ALWAYS_INLINE void pw_mpi_end(struct pw_mpi_call *c)
 /* Size of one element in bytes; 0 when MPI does not know the type. */
 int64_t pw_mpi_type_size_slow(MPI_Datatype type);
 
-/* Forgets cached sizes: a freed handle may come back as another type. */
-void pw_mpi_type_forget(void);
-
-extern uint32_t pw_mpi_type_epoch __attribute__((visibility("hidden")));
-extern _Thread_local struct pw_mpi_type_cache {
-    MPI_Datatype type;
-    uint32_t epoch;
-    int64_t size;
-} pw_mpi_last_type __attribute__((visibility("hidden"), tls_model("initial-exec")));
-
 PW_ALWAYS_INLINE int64_t pw_mpi_type_size(MPI_Datatype type)
 {
-    struct pw_mpi_type_cache *cache = &pw_mpi_last_type;
-    if (__builtin_expect(cache->type == type && cache->epoch == pw_mpi_type_epoch, 1))
-        return cache->size;
+    const struct pw_mpi_last *last = &pw_mpi_last;
+    if (__builtin_expect(last->type == type && last->epoch == pw_mpi_epoch_now(), 1))
+        return last->type_size;
     return pw_mpi_type_size_slow(type);
 }
 
-/* What this rank sends and receives in a collective; out of line for the vector variants. */
-void pw_mpi_collective_bytes(const struct pw_mpi_call *c, struct pw_mpi_comm *comm, int64_t *sent,
-                             int64_t *received);
+/* What this rank sends and receives in a collective; out of line for the vector variants, whose
+ * arrays are of MPI_Count when `large`. */
+void pw_mpi_collective_bytes(const struct pw_mpi_call *c, bool large, struct pw_mpi_comm *comm,
+                             int64_t *sent, int64_t *received);
 
 /* ---- Fortran arguments ---- */
 

@@ -23,20 +23,7 @@ struct pw_mpi_comm *pw_mpi_call_comm(const struct pw_mpi_call *c, int rc)
 void pw_mpi_base_record(const struct pw_mpi_call *c, const struct pw_mpi_comm *comm, int rc,
                         struct pw_record *record)
 {
-    record->start = c->start;
-    record->end = c->end;
-    record->type = PW_REC_COMM;
-    record->flags = c->flags | pw_mpi_error_flag(rc);
-    record->op = c->op;
-    record->stack = 0;
-    record->comm.comm = comm ? comm->index : UINT32_MAX;
-    record->comm.peer = -1;
-    record->comm.tag = 0;
-    record->comm.seq = 0;
-    record->comm.sent_bytes = 0;
-    record->comm.recv_bytes = 0;
-    record->comm.request = 0;
-    record->comm.begun = 0;
+    pw_mpi_fill(c, comm, pw_mpi_error_flag(rc), -1, 0, 0, 0, 0, record);
 }
 
 static uint32_t duration_16(const struct pw_mpi_call *c, uint8_t *flags)
@@ -48,20 +35,22 @@ static uint32_t duration_16(const struct pw_mpi_call *c, uint8_t *flags)
     return UINT32_MAX;
 }
 
-struct pw_record *pw_mpi_open_record(struct pw_mpi_call *c, int rc, const struct pw_mpi_comm *entry,
-                                     MPI_Comm comm, struct pw_record *own)
+struct pw_record *pw_mpi_open_record(const struct pw_mpi_call *c, int rc,
+                                     const struct pw_mpi_comm *entry, MPI_Comm comm,
+                                     struct pw_record *own)
 {
     struct pw_mpi_request *request = NULL;
-    if (rc == MPI_SUCCESS && c->request != pw_mpi_handles.request_null)
-        request = pw_mpi_request_add(c->request, c->thread->index, pw_op_info(c->op)->cls, 0);
+    if (rc == MPI_SUCCESS && c->request != pw_mpi_handles.request_null && !pw_mpi_is_complete(c))
+        request = pw_mpi_request_add(c->request, pw_op_info(c->op)->cls, 0);
     struct pw_record *record = request ? &request->record : own;
     pw_mpi_base_record(c, entry, rc, record);
     record->flags |= PW_FLAG_NONBLOCKING;
     record->comm.begun = duration_16(c, &record->flags);
+    record->comm.request = request ? request->id : pw_mpi_request_id();
     if (request) {
-        record->comm.request = request->id;
         request->comm = comm;
         if (c->op == PW_OP_Comm_idup) {
+            request->makes_comm = 1;
             request->newcomm = c->newcomm_at;
             request->newcomm_f = c->newcomm_f;
         }
@@ -69,11 +58,22 @@ struct pw_record *pw_mpi_open_record(struct pw_mpi_call *c, int rc, const struct
     return record;
 }
 
-void pw_mpi_close_record(struct pw_mpi_call *c, const struct pw_record *record,
+void pw_mpi_close_record(const struct pw_mpi_call *c, const struct pw_record *record,
                          const struct pw_record *own)
 {
     if (record == own)
         pw_mpi_write(c->thread, own);
+}
+
+void pw_mpi_allreduce_slow(const struct pw_mpi_call *c, int rc)
+{
+    struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
+    int64_t bytes = rc == MPI_SUCCESS ? c->scount * pw_mpi_type_size(c->stype) : 0;
+    struct pw_record record;
+    pw_mpi_base_record(c, comm, rc, &record);
+    record.comm.seq = comm ? comm->collectives++ : 0;
+    record.comm.sent_bytes = record.comm.recv_bytes = bytes;
+    pw_mpi_write(c->thread, &record);
 }
 
 /* ---- messages ---- */
@@ -119,8 +119,9 @@ void pw_mpi_after_SENDRECV(struct pw_mpi_call *c, int rc)
     record_receive(c, rc, PW_FLAG_RECV_PART);
 }
 
-/* Begins a message's request and says what is known of it before it completes. */
-static void begin_message(struct pw_mpi_call *c, int rc, int peer, int tag, int64_t sent)
+/* Begins a message's request and says what is known of it before it completes. A receive that is
+ * complete already is from nobody, under the tag that its status would tell. */
+static void begin_message(const struct pw_mpi_call *c, int rc, int peer, int tag, int64_t sent)
 {
     const struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
     struct pw_record own, *record = pw_mpi_open_record(c, rc, comm, c->comm, &own);
@@ -130,45 +131,88 @@ static void begin_message(struct pw_mpi_call *c, int rc, int peer, int tag, int6
     pw_mpi_close_record(c, record, &own);
 }
 
-void pw_mpi_after_ISEND(struct pw_mpi_call *c, int rc)
+void pw_mpi_isend_slow(const struct pw_mpi_call *c, int rc)
 {
     begin_message(c, rc, c->dest, c->stag, sent_bytes(c, rc));
 }
 
-void pw_mpi_after_IRECV(struct pw_mpi_call *c, int rc)
+void pw_mpi_irecv_slow(const struct pw_mpi_call *c, int rc)
 {
-    begin_message(c, rc, c->src, c->rtag, 0);
+    begin_message(c, rc, c->src, rc == MPI_SUCCESS && pw_mpi_is_complete(c) ? MPI_ANY_TAG : c->rtag,
+                  0);
+}
+
+/* One request, two records: the entry keeps that of the receiving half, and what the other needs.
+ */
+void pw_mpi_after_ISENDRECV(struct pw_mpi_call *c, int rc)
+{
+    const struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
+    struct pw_mpi_request spare, *request = NULL;
+    if (rc == MPI_SUCCESS && !pw_mpi_is_complete(c))
+        request = pw_mpi_request_add(c->request, PW_CLASS_RECV, 0);
+    struct pw_mpi_request *filled = request ? request : &spare;
+    struct pw_record *record = &filled->record;
+    pw_mpi_base_record(c, comm, rc, record);
+    record->flags |= PW_FLAG_NONBLOCKING | PW_FLAG_RECV_PART;
+    record->comm.begun = duration_16(c, &record->flags);
+    record->comm.request = request ? request->id : pw_mpi_request_id();
+    record->comm.peer = comm ? pw_mpi_world_rank(comm, c->src) : -1;
+    record->comm.tag = c->rtag;
+    filled->comm = c->comm;
+    filled->sent_peer = comm ? pw_mpi_world_rank(comm, c->dest) : -1;
+    filled->sent_tag = c->stag;
+    filled->sent_bytes = sent_bytes(c, rc);
+    if (request)
+        return;
+    pw_mpi_write_sent_part(c, filled);
+    pw_mpi_write(c->thread, record);
 }
 
 /* ---- persistent requests ---- */
 
 /* Nothing has happened yet: MPI_Start will say when. */
-static void keep_persistent(struct pw_mpi_call *c, int rc, int peer, int tag, int64_t sent)
+struct pw_mpi_request *pw_mpi_keep_record(struct pw_mpi_call *c, int rc,
+                                          const struct pw_mpi_comm *comm)
 {
     struct pw_mpi_request *request =
-        rc == MPI_SUCCESS
-            ? pw_mpi_request_add(c->request, c->thread->index, pw_op_info(c->op)->cls, 1)
-            : NULL;
+        rc == MPI_SUCCESS ? pw_mpi_request_add(c->request, pw_op_info(c->op)->cls, 1) : NULL;
+    if (!request)
+        return NULL;
+    pw_mpi_base_record(c, comm, rc, &request->record);
+    request->record.flags |= PW_FLAG_NONBLOCKING;
+    request->comm = c->comm;
+    return request;
+}
+
+static void keep_message(struct pw_mpi_call *c, int rc, int peer, int tag, int64_t sent)
+{
+    const struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
+    struct pw_mpi_request *request = pw_mpi_keep_record(c, rc, comm);
     if (!request)
         return;
-    const struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
-    struct pw_record *record = &request->record;
-    pw_mpi_base_record(c, comm, rc, record);
-    record->flags |= PW_FLAG_NONBLOCKING;
-    record->comm.peer = comm ? pw_mpi_world_rank(comm, peer) : -1;
-    record->comm.tag = tag;
-    record->comm.sent_bytes = sent;
-    request->comm = c->comm;
+    request->record.comm.peer = comm ? pw_mpi_world_rank(comm, peer) : -1;
+    request->record.comm.tag = tag;
+    request->record.comm.sent_bytes = sent;
 }
 
 void pw_mpi_after_PERSISTENT_SEND(struct pw_mpi_call *c, int rc)
 {
-    keep_persistent(c, rc, c->dest, c->stag, sent_bytes(c, rc));
+    keep_message(c, rc, c->dest, c->stag, sent_bytes(c, rc));
 }
 
 void pw_mpi_after_PERSISTENT_RECV(struct pw_mpi_call *c, int rc)
 {
-    keep_persistent(c, rc, c->src, c->rtag, 0);
+    keep_message(c, rc, c->src, c->rtag, 0);
+}
+
+void pw_mpi_after_PARTITIONED_SEND(struct pw_mpi_call *c, int rc)
+{
+    keep_message(c, rc, c->dest, c->stag, c->partitions * sent_bytes(c, rc));
+}
+
+void pw_mpi_after_PARTITIONED_RECV(struct pw_mpi_call *c, int rc)
+{
+    keep_message(c, rc, c->src, c->rtag, 0);
 }
 
 void pw_mpi_after_START(struct pw_mpi_call *c, int rc)
@@ -181,6 +225,10 @@ void pw_mpi_after_START(struct pw_mpi_call *c, int rc)
         request->record.start = c->start;
         request->record.comm.begun = duration_16(c, &request->record.flags);
         request->record.comm.request = pw_mpi_request_id();
+        if (pw_op_info(request->record.op)->cls == PW_CLASS_COLL) {
+            struct pw_mpi_comm *comm = pw_mpi_comm_known(request->comm);
+            request->record.comm.seq = comm ? comm->collectives++ : 0;
+        }
     }
 }
 
@@ -208,13 +256,12 @@ void pw_mpi_after_PROBE(struct pw_mpi_call *c, int rc)
 void pw_mpi_after_MPROBE(struct pw_mpi_call *c, int rc)
 {
     int found = rc == MPI_SUCCESS && (c->op == PW_OP_Mprobe || c->flag);
-    if (!found && c->op == PW_OP_Improbe && pw_mpi_level < 2)
+    if (!found && c->op == PW_OP_Improbe && pw_mpi_level() < 2)
         return;
     record_probe(c, rc, found);
     if (!found || c->message == pw_mpi_handles.message_no_proc)
         return;
-    struct pw_mpi_request *message =
-        pw_mpi_request_add((MPI_Request)c->message, c->thread->index, PW_CLASS_PROBE, 0);
+    struct pw_mpi_request *message = pw_mpi_request_add((MPI_Request)c->message, PW_CLASS_PROBE, 0);
     if (message) {
         message->comm = c->comm;
         message->record.end = c->end;
@@ -224,8 +271,7 @@ void pw_mpi_after_MPROBE(struct pw_mpi_call *c, int rc)
 /* The communicator that the message was probed on, or MPI_COMM_NULL. */
 static MPI_Comm take_message(const struct pw_mpi_call *c)
 {
-    struct pw_mpi_request *message =
-        pw_mpi_request_take((MPI_Request)c->message, c->thread->index, c->start);
+    struct pw_mpi_request *message = pw_mpi_request_take((MPI_Request)c->message, c->start);
     MPI_Comm comm = message ? message->comm : pw_mpi_handles.comm_null;
     if (message)
         pw_mpi_request_free(message);
@@ -247,18 +293,32 @@ void pw_mpi_after_IMRECV(struct pw_mpi_call *c, int rc)
     MPI_Comm handle = take_message(c);
     struct pw_record own;
     struct pw_record *record = pw_mpi_open_record(c, rc, pw_mpi_comm_known(handle), handle, &own);
+    record->comm.tag = rc == MPI_SUCCESS && pw_mpi_is_complete(c) ? MPI_ANY_TAG : 0;
     pw_mpi_close_record(c, record, &own);
 }
 
 /* ---- communicators, types and local calls ---- */
 
+static void add_made(struct pw_mpi_call *c)
+{
+    MPI_Comm made = c->newcomm_at ? *c->newcomm_at : pw_pmpi.Comm_f2c(*c->newcomm_f);
+    pw_mpi_comm_add(c->thread, made, c->comm);
+}
+
 void pw_mpi_after_NEWCOMM(struct pw_mpi_call *c, int rc)
 {
     pw_mpi_record(c, pw_mpi_call_comm(c, rc), pw_mpi_error_flag(rc), -1, 0, 0, 0, 0);
-    if (rc != MPI_SUCCESS)
-        return;
-    MPI_Comm made = c->newcomm_at ? *c->newcomm_at : pw_pmpi.Comm_f2c(*c->newcomm_f);
-    pw_mpi_comm_add(c->thread, made, c->comm);
+    if (rc == MPI_SUCCESS)
+        add_made(c);
+}
+
+/* Made of groups, of no other communicator. */
+void pw_mpi_after_NEWCOMM_ALONE(struct pw_mpi_call *c, int rc)
+{
+    pw_mpi_record(c, NULL, pw_mpi_error_flag(rc), -1, 0, 0, 0, 0);
+    c->comm = pw_mpi_handles.comm_null;
+    if (rc == MPI_SUCCESS)
+        add_made(c);
 }
 
 void pw_mpi_after_INEWCOMM(struct pw_mpi_call *c, int rc)
@@ -266,6 +326,8 @@ void pw_mpi_after_INEWCOMM(struct pw_mpi_call *c, int rc)
     struct pw_record own;
     struct pw_record *record = pw_mpi_open_record(c, rc, pw_mpi_call_comm(c, rc), c->comm, &own);
     pw_mpi_close_record(c, record, &own);
+    if (rc == MPI_SUCCESS && pw_mpi_is_complete(c))
+        add_made(c);
 }
 
 /* For communicators, windows and files. */
@@ -298,7 +360,7 @@ void pw_mpi_after_FREETYPE(struct pw_mpi_call *c, int rc)
 {
     (void)c;
     if (rc == MPI_SUCCESS)
-        pw_mpi_type_forget();
+        pw_mpi_last_forget();
 }
 
 void pw_mpi_after_LOCAL(struct pw_mpi_call *c, int rc)

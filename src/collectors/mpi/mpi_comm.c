@@ -15,7 +15,7 @@ static struct {
     uint32_t count;
     atomic_flag lock;
     MPI_Group world_group;
-    int world_size;
+    int world_rank;
 } comms = {.lock = ATOMIC_FLAG_INIT};
 
 /* How often a (parent, members) pair was registered: open addressing, never shrinks. */
@@ -24,8 +24,8 @@ static struct {
     uint32_t count;
 } seen[1 << 14];
 
-_Atomic uint32_t pw_mpi_comm_epoch = 1;
-_Thread_local struct pw_mpi_last_comm pw_mpi_last_comm __attribute__((tls_model("initial-exec")));
+_Atomic uint32_t pw_mpi_epoch = 1;
+_Thread_local struct pw_mpi_last pw_mpi_last __attribute__((tls_model("initial-exec")));
 
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
@@ -145,17 +145,38 @@ static void record_def(struct pw_thread *thread, const struct pw_mpi_comm *comm,
         .def = {.uid = comm->uid,
                 .comm = comm->index,
                 .size = comm->size,
+                .remote_size = comm->inter ? comm->remote_size : 0,
                 .my_rank = comm->my_rank,
                 .name = name},
     };
     pw_probe_commit(thread);
 }
 
-static uint64_t make_uid(uint64_t parent, const int32_t *world, int size)
+static uint64_t mix_group(uint64_t key, const int32_t *world, int size)
 {
-    uint64_t key = mix(parent, (uint64_t)size);
+    key = mix(key, (uint64_t)size);
     for (int i = 0; i < size; i++)
         key = mix(key, (uint64_t)(uint32_t)world[i]);
+    return key;
+}
+
+static uint64_t make_uid(uint64_t parent, const int32_t *world, int size)
+{
+    uint64_t key = mix_group(parent, world, size);
+    return mix(key, occurrence(key));
+}
+
+/* The two groups have no common member, so their first members order them; every member of both is
+ * there whenever the two make an intercommunicator, so their counts agree. */
+static uint64_t make_inter_uid(const int32_t *local, int size, const int32_t *remote,
+                               int remote_size)
+{
+    enum { SALT = 0x494e5452 };
+    uint64_t key;
+    if (remote_size == 0 || size == 0 || local[0] < remote[0])
+        key = mix_group(mix_group(SALT, local, size), remote, remote_size);
+    else
+        key = mix_group(mix_group(SALT, remote, remote_size), local, size);
     return mix(key, occurrence(key));
 }
 
@@ -183,10 +204,14 @@ static int describe(struct pw_mpi_comm *comm, MPI_Comm handle, uint64_t parent_u
         return -1;
     comm->remote_size = comm->size;
     comm->world = is_identity(local, comm->size) ? NULL : local;
-    comm->uid = make_uid(parent_uid, local, comm->size);
     if (comm->inter) {
         pw_pmpi.Comm_remote_size(handle, &comm->remote_size);
         comm->world = members_of(handle, comm->remote_size, 1);
+        if (!comm->world)
+            return -1;
+        comm->uid = make_inter_uid(local, comm->size, comm->world, comm->remote_size);
+    } else {
+        comm->uid = make_uid(parent_uid, local, comm->size);
     }
     *local_world = local;
     return 0;
@@ -214,11 +239,10 @@ void pw_mpi_comm_add(struct pw_thread *thread, MPI_Comm handle, MPI_Comm parent)
     if (handle == pw_mpi_handles.comm_null)
         return;
     pw_mpi_lock(&comms.lock);
-    /* The two sides of an intercommunicator know it by two uids: none can be a common parent. */
     const struct pw_mpi_comm *from = lookup(parent);
     struct pw_mpi_comm *comm = lookup(handle) ? NULL : take_entry();
     int32_t *local = NULL;
-    if (comm && describe(comm, handle, from && !from->inter ? from->uid : 0, &local) == 0) {
+    if (comm && describe(comm, handle, from ? from->uid : 0, &local) == 0) {
         enter(comm);
     } else {
         give_back(comm);
@@ -228,6 +252,8 @@ void pw_mpi_comm_add(struct pw_thread *thread, MPI_Comm handle, MPI_Comm parent)
     if (comm) {
         record_def(thread, comm, 0);
         record_members(thread, comm->index, local, comm->size);
+        if (comm->inter)
+            record_members(thread, comm->index, comm->world, comm->remote_size);
     }
 }
 
@@ -275,25 +301,42 @@ struct pw_mpi_comm *pw_mpi_comm_known(MPI_Comm handle)
     return lookup(handle);
 }
 
+/* In MPI's order: of each dimension the one below, then the one above. */
+static void find_absent(struct pw_mpi_comm *comm, int dims)
+{
+    for (int d = 0; d < dims && d < 32; d++) {
+        int below = 0, above = 0;
+        pw_pmpi.Cart_shift(comm->handle, d, 1, &below, &above);
+        comm->absent |= (uint64_t)(below == MPI_PROC_NULL) << (2 * d);
+        comm->absent |= (uint64_t)(above == MPI_PROC_NULL) << (2 * d + 1);
+    }
+}
+
 void pw_mpi_comm_degrees(struct pw_mpi_comm *comm)
 {
     int kind = MPI_UNDEFINED, weighted, dims = 0;
     comm->in_degree = comm->out_degree = 0;
     pw_pmpi.Topo_test(comm->handle, &kind);
-    if (kind == MPI_CART && pw_pmpi.Cartdim_get(comm->handle, &dims) == MPI_SUCCESS)
+    if (kind == MPI_CART && pw_pmpi.Cartdim_get(comm->handle, &dims) == MPI_SUCCESS) {
         comm->in_degree = comm->out_degree = 2 * dims;
-    else if (kind == MPI_GRAPH &&
-             pw_pmpi.Graph_neighbors_count(comm->handle, comm->my_rank, &dims) == MPI_SUCCESS)
+        find_absent(comm, dims);
+    } else if (kind == MPI_GRAPH &&
+               pw_pmpi.Graph_neighbors_count(comm->handle, comm->my_rank, &dims) == MPI_SUCCESS)
         comm->in_degree = comm->out_degree = dims;
     else if (kind == MPI_DIST_GRAPH)
         pw_pmpi.Dist_graph_neighbors_count(comm->handle, &comm->in_degree, &comm->out_degree,
                                            &weighted);
 }
 
+int32_t pw_mpi_comm_world_rank(void)
+{
+    return comms.world_rank;
+}
+
 void pw_mpi_comm_init(struct pw_thread *thread)
 {
     pw_pmpi.Comm_group(pw_mpi_handles.world, &comms.world_group);
-    pw_pmpi.Comm_size(pw_mpi_handles.world, &comms.world_size);
+    pw_pmpi.Comm_rank(pw_mpi_handles.world, &comms.world_rank);
     pw_mpi_comm_add(thread, pw_mpi_handles.world, pw_mpi_handles.comm_null);
     pw_mpi_comm_name(thread, pw_mpi_handles.world, "MPI_COMM_WORLD");
     pw_mpi_comm_add(thread, pw_mpi_handles.self, pw_mpi_handles.comm_null);
@@ -319,7 +362,7 @@ int64_t pw_mpi_comm_forget(MPI_Comm handle)
         index = comm->index;
         comm->handle = NULL;
         give_back(comm);
-        atomic_fetch_add(&pw_mpi_comm_epoch, 1);
+        pw_mpi_last_forget();
     }
     pw_mpi_unlock(&comms.lock);
     return index;
@@ -332,14 +375,24 @@ void pw_mpi_comm_name(struct pw_thread *thread, MPI_Comm handle, const char *tex
         record_def(thread, comm, pw_probe_intern(thread, text));
 }
 
+void pw_mpi_last_refresh(void)
+{
+    uint32_t now = pw_mpi_epoch_now();
+    if (pw_mpi_last.epoch != now)
+        pw_mpi_last = (struct pw_mpi_last){.epoch = now};
+}
+
 struct pw_mpi_comm *pw_mpi_comm_find_slow(struct pw_thread *thread, MPI_Comm handle)
 {
-    uint32_t now = atomic_load_explicit(&pw_mpi_comm_epoch, memory_order_relaxed);
+    pw_mpi_last_refresh(); /* before the lookup: what is forgotten after it must not be kept */
     struct pw_mpi_comm *comm = lookup(handle);
     if (!comm) {
         pw_mpi_comm_add(thread, handle, pw_mpi_handles.comm_null);
         comm = lookup(handle);
     }
-    pw_mpi_last_comm = (struct pw_mpi_last_comm){handle, comm, now};
+    if (comm) {
+        pw_mpi_last.handle = handle;
+        pw_mpi_last.comm = comm;
+    }
     return comm;
 }

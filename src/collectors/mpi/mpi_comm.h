@@ -2,7 +2,8 @@
  *
  * A communicator's uid is a hash of its parent's uid, its members' world ranks and how often this
  * pair was seen before. Every member computes the same one from what it knows, so agreeing on it
- * takes no message. */
+ * takes no message. Of an intercommunicator it is a hash of the world ranks of both groups, in an
+ * order that both sides agree on, and how often the two met before. */
 #ifndef PW_MPI_COMM_H
 #define PW_MPI_COMM_H
 
@@ -21,10 +22,14 @@ struct pw_mpi_comm {
     uint64_t uid;
     int inter;
     int in_degree, out_degree; /* neighbours; -1 until a neighbourhood operation asks */
+    uint64_t absent;           /* bit per neighbour that a grid's edge lacks: MPI_PROC_NULL */
     uint32_t collectives;      /* sequence number of the next collective */
     const int32_t
         *world; /* [remote_size] world rank of each peer, -1 unknown; NULL: rank == world rank */
 };
+
+/* This process's rank in MPI_COMM_WORLD. */
+int32_t pw_mpi_comm_world_rank(void);
 
 /* Registers MPI_COMM_WORLD and MPI_COMM_SELF. */
 void pw_mpi_comm_init(struct pw_thread *thread);
@@ -46,22 +51,38 @@ void pw_mpi_comm_name(struct pw_thread *thread, MPI_Comm handle, const char *tex
 /* pw_mpi_comm_find() without the thread's memory of the last one. */
 struct pw_mpi_comm *pw_mpi_comm_find_slow(struct pw_thread *thread, MPI_Comm handle);
 
-/* The last communicator that the thread used, and a number that changes when a handle is forgotten.
- */
-extern _Atomic uint32_t pw_mpi_comm_epoch __attribute__((visibility("hidden")));
-extern _Thread_local struct pw_mpi_last_comm {
-    MPI_Comm handle;
-    struct pw_mpi_comm *comm;
+/* The last communicator and the last datatype that the thread used: true as long as the epoch is
+ * the process's, which changes when a handle is freed, since its number may come back as another
+ * one. */
+extern _Atomic uint32_t pw_mpi_epoch __attribute__((visibility("hidden")));
+extern _Thread_local struct pw_mpi_last {
     uint32_t epoch;
-} pw_mpi_last_comm __attribute__((visibility("hidden"), tls_model("initial-exec")));
+    MPI_Comm handle; /* of `comm`, which is not NULL when this is not */
+    struct pw_mpi_comm *comm;
+    MPI_Datatype type;
+    int64_t type_size;
+} pw_mpi_last __attribute__((visibility("hidden"), tls_model("initial-exec")));
+
+static inline uint32_t pw_mpi_epoch_now(void)
+{
+    return atomic_load_explicit(&pw_mpi_epoch, memory_order_relaxed);
+}
+
+/* To be called when a handle is freed: no thread trusts what it remembers. */
+static inline void pw_mpi_last_forget(void)
+{
+    atomic_fetch_add(&pw_mpi_epoch, 1);
+}
+
+/* Drops what the calling thread remembers if it is of an earlier epoch. */
+void pw_mpi_last_refresh(void);
 
 /* The entry of `handle`; one that was never registered is registered now. NULL when memory is
  * short. */
 static inline struct pw_mpi_comm *pw_mpi_comm_find(struct pw_thread *thread, MPI_Comm handle)
 {
-    const struct pw_mpi_last_comm *last = &pw_mpi_last_comm;
-    uint32_t now = atomic_load_explicit(&pw_mpi_comm_epoch, memory_order_relaxed);
-    if (__builtin_expect(last->handle == handle && last->epoch == now, 1))
+    const struct pw_mpi_last *last = &pw_mpi_last;
+    if (__builtin_expect(last->handle == handle && last->epoch == pw_mpi_epoch_now(), 1))
         return last->comm;
     return pw_mpi_comm_find_slow(thread, handle);
 }

@@ -8,39 +8,87 @@ static bool is_rooted(uint16_t op)
     return shape == PW_SHAPE_FROM_ROOT || shape == PW_SHAPE_TO_ROOT;
 }
 
+/* On an intercommunicator the root is a rank of the other side, or this one (MPI_ROOT), or one
+ * beside this one that is not named (MPI_PROC_NULL). */
+static void fill_root(const struct pw_mpi_call *c, const struct pw_mpi_comm *comm,
+                      struct pw_record *record)
+{
+    bool mine = c->root == (comm->inter ? MPI_ROOT : comm->my_rank);
+    record->comm.peer = mine ? pw_mpi_comm_world_rank() : pw_mpi_world_rank(comm, c->root);
+    record->flags |= mine ? PW_FLAG_ROOT : 0;
+}
+
 /* Adds what is a collective's own to a base record. */
-static void fill_collective(struct pw_mpi_call *c, int rc, struct pw_mpi_comm *comm,
+static void fill_collective(struct pw_mpi_call *c, int rc, bool large, struct pw_mpi_comm *comm,
                             struct pw_record *record)
 {
     int64_t sent = 0, received = 0;
     if (!comm)
         return;
     if (rc == MPI_SUCCESS)
-        pw_mpi_collective_bytes(c, comm, &sent, &received);
+        pw_mpi_collective_bytes(c, large, comm, &sent, &received);
     record->comm.sent_bytes = sent;
     record->comm.recv_bytes = received;
-    record->comm.seq = comm->collectives++;
-    if (is_rooted(c->op) && !comm->inter) {
-        record->comm.peer = pw_mpi_world_rank(comm, c->root);
-        record->flags |= c->root == comm->my_rank ? PW_FLAG_ROOT : 0;
-    }
+    if (is_rooted(c->op))
+        fill_root(c, comm, record);
 }
 
-void pw_mpi_after_COLL(struct pw_mpi_call *c, int rc)
+static void record_collective(struct pw_mpi_call *c, int rc, bool large)
 {
     struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
     struct pw_record record;
     pw_mpi_base_record(c, comm, rc, &record);
-    fill_collective(c, rc, comm, &record);
+    fill_collective(c, rc, large, comm, &record);
+    record.comm.seq = comm ? comm->collectives++ : 0;
     pw_mpi_write(c->thread, &record);
+}
+
+static void begin_collective(struct pw_mpi_call *c, int rc, bool large)
+{
+    struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
+    struct pw_record own, *record = pw_mpi_open_record(c, rc, comm, c->comm, &own);
+    fill_collective(c, rc, large, comm, record);
+    record->comm.seq = comm ? comm->collectives++ : 0;
+    pw_mpi_close_record(c, record, &own);
+}
+
+/* MPI_Start gives it its number. */
+static void keep_collective(struct pw_mpi_call *c, int rc, bool large)
+{
+    struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
+    struct pw_mpi_request *request = pw_mpi_keep_record(c, rc, comm);
+    if (request)
+        fill_collective(c, rc, large, comm, &request->record);
+}
+
+void pw_mpi_after_COLL(struct pw_mpi_call *c, int rc)
+{
+    record_collective(c, rc, false);
+}
+
+void pw_mpi_after_COLL_C(struct pw_mpi_call *c, int rc)
+{
+    record_collective(c, rc, true);
 }
 
 void pw_mpi_after_ICOLL(struct pw_mpi_call *c, int rc)
 {
-    struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
-    struct pw_record own, *record = pw_mpi_open_record(c, rc, comm, c->comm, &own);
-    fill_collective(c, rc, comm, record);
-    pw_mpi_close_record(c, record, &own);
+    begin_collective(c, rc, false);
+}
+
+void pw_mpi_after_ICOLL_C(struct pw_mpi_call *c, int rc)
+{
+    begin_collective(c, rc, true);
+}
+
+void pw_mpi_after_COLL_INIT(struct pw_mpi_call *c, int rc)
+{
+    keep_collective(c, rc, false);
+}
+
+void pw_mpi_after_COLL_INIT_C(struct pw_mpi_call *c, int rc)
+{
+    keep_collective(c, rc, true);
 }
 
 /* Open MPI's own fields: asking by MPI_Get_elements and MPI_Test_cancelled costs as much as all
@@ -59,41 +107,50 @@ void pw_mpi_read_status(struct pw_record *record, const struct pw_mpi_comm *comm
     record->comm.tag = status->MPI_TAG;
 }
 
-/* What only completion tells of a record. */
-static void finish_record(const struct pw_mpi_request *request, const MPI_Status *status,
-                          struct pw_record *record)
+/* pw_mpi_comm_known() of a receive's communicator, which mostly is the one used last. */
+static const struct pw_mpi_comm *comm_of(const struct pw_mpi_request *request)
 {
-    switch (pw_op_info(record->op)->cls) {
-    case PW_CLASS_RECV:
-        pw_mpi_read_status(record, pw_mpi_comm_known(request->comm), status);
-        break;
-    case PW_CLASS_IO:
-        pw_mpi_io_bytes(record, pw_mpi_status_bytes(status));
-        break;
-    default:
-        break;
-    }
+    const struct pw_mpi_last *last = &pw_mpi_last;
+    if (last->handle == request->comm && last->epoch == pw_mpi_epoch_now())
+        return last->comm;
+    return pw_mpi_comm_known(request->comm);
+}
+
+void pw_mpi_write_sent_part(struct pw_mpi_call *c, const struct pw_mpi_request *request)
+{
+    struct pw_record record = request->record;
+    record.flags &= (uint8_t)~PW_FLAG_RECV_PART;
+    record.end = c->end;
+    record.comm.peer = request->sent_peer;
+    record.comm.tag = request->sent_tag;
+    record.comm.sent_bytes = request->sent_bytes;
+    pw_mpi_write(c->thread, &record);
 }
 
 /* Ends a request at c->end. A persistent one stays, to be started again. */
-static void complete(struct pw_mpi_call *c, struct pw_mpi_request *request,
-                     const MPI_Status *status)
+static inline void complete(struct pw_mpi_call *c, struct pw_mpi_request *request,
+                            const MPI_Status *status)
 {
+    if (__builtin_expect(request->record.flags & PW_FLAG_RECV_PART, 0))
+        pw_mpi_write_sent_part(c, request);
     struct pw_record *slot = pw_ring_reserve(&c->thread->ring, c->end);
     if (slot) {
         *slot = request->record;
         slot->end = c->end;
-        finish_record(request, status, slot);
+        if (request->cls == PW_CLASS_RECV)
+            pw_mpi_read_status(slot, comm_of(request), status);
+        else if (request->cls == PW_CLASS_IO)
+            pw_mpi_io_bytes(slot, pw_mpi_status_bytes(status));
         pw_probe_commit(c->thread);
     }
     if (request->persistent) {
         request->active = 0;
         return;
     }
-    if (request->newcomm)
-        pw_mpi_comm_add(c->thread, *request->newcomm, request->comm);
-    else if (request->newcomm_f)
-        pw_mpi_comm_add(c->thread, pw_pmpi.Comm_f2c(*request->newcomm_f), request->comm);
+    if (request->makes_comm)
+        pw_mpi_comm_add(
+            c->thread, request->newcomm ? *request->newcomm : pw_pmpi.Comm_f2c(*request->newcomm_f),
+            request->comm);
     pw_mpi_request_free(request);
 }
 
@@ -117,16 +174,29 @@ static bool says_done(const struct pw_mpi_call *c, int rc, int i)
     }
 }
 
+static inline MPI_Request request_now(const struct pw_mpi_call *c, int i)
+{
+    return c->requests ? c->requests[i] : pw_pmpi.Request_f2c(c->requests_f[i]);
+}
+
+/* The operation ended with the call that began it, and was recorded there; see pw_mpi_is_complete()
+ * in mpi_classes.c. It counts as completed by this call all the same. */
+static inline bool was_complete(const struct pw_mpi_call *c, int i)
+{
+    return c->saved[i] == pw_mpi_handles.request_empty &&
+           request_now(c, i) == pw_mpi_handles.request_null && pw_mpi_level() > 0;
+}
+
 /* The completed operation at saved[i], taken out of the table unless it is persistent; else NULL.
  * Any other request's handle has become MPI_REQUEST_NULL. */
-static struct pw_mpi_request *take_done(const struct pw_mpi_call *c, int rc, int i)
+static inline struct pw_mpi_request *take_done(const struct pw_mpi_call *c, int rc, int i)
 {
-    MPI_Request before = c->saved[i];
-    if (before == pw_mpi_handles.request_null)
+    MPI_Request before = c->saved[i], now;
+    if (before == pw_mpi_handles.request_null || before == pw_mpi_handles.request_empty)
         return NULL;
-    MPI_Request now = c->requests ? c->requests[i] : pw_pmpi.Request_f2c(c->requests_f[i]);
+    now = request_now(c, i);
     if (now == pw_mpi_handles.request_null)
-        return pw_mpi_request_take(before, c->thread->index, c->start);
+        return pw_mpi_request_take(before, c->start);
     struct pw_mpi_request *persistent = pw_mpi_request_find(before);
     return persistent && persistent->active && says_done(c, rc, i) ? persistent : NULL;
 }
@@ -141,44 +211,36 @@ static bool is_test(uint16_t op)
 static void record_wait(struct pw_mpi_call *c, int rc, uint32_t completed)
 {
     int level = completed ? 0 : is_test(c->op) ? 2 : 1;
-    if (level <= pw_mpi_level)
+    if (level <= pw_mpi_level())
         pw_mpi_record(c, NULL, pw_mpi_error_flag(rc), -1, 0, completed, 0, 0);
 }
 
-struct done {
-    struct pw_mpi_request *first, **tail;
-    uint32_t count;
-};
-
-static void add_done(struct done *done, struct pw_mpi_request *request, int position)
+/* Puts the entry of request i in the place of its handle, NULL when there is none; 1 if the call
+ * completed it. */
+static inline uint32_t take_at(const struct pw_mpi_call *c, int rc, int i)
 {
-    if (!request)
-        return;
-    request->position = position;
-    request->chain = NULL;
-    *done->tail = request;
-    done->tail = &request->chain;
-    done->count++;
+    struct pw_mpi_request *request = take_done(c, rc, i);
+    uint32_t completed = request || was_complete(c, i);
+    c->saved[i] = (MPI_Request)request;
+    return completed;
 }
 
-/* `step` is how far the status of the next position is: 0 when one status serves all. */
-static void complete_all(struct pw_mpi_call *c, int rc, const struct done *done,
-                         const MPI_Status *status, int step)
+static inline void complete_at(struct pw_mpi_call *c, int i, const MPI_Status *status)
 {
-    record_wait(c, rc, done->count);
-    for (struct pw_mpi_request *request = done->first; request;) {
-        struct pw_mpi_request *next = request->chain;
-        complete(c, request, status ? &status[request->position * step] : NULL);
-        request = next;
-    }
+    struct pw_mpi_request *request = (struct pw_mpi_request *)c->saved[i];
+    if (request)
+        complete(c, request, status);
 }
 
+/* `step` is how far the status of the next request is: 0 when one status serves all. */
 static void complete_range(struct pw_mpi_call *c, int rc, int step)
 {
-    struct done done = {.tail = &done.first};
+    uint32_t completed = 0;
     for (int i = 0; i < c->nrequests; i++)
-        add_done(&done, take_done(c, rc, i), i);
-    complete_all(c, rc, &done, c->status, step);
+        completed += take_at(c, rc, i);
+    record_wait(c, rc, completed);
+    for (int i = 0; i < c->nrequests; i++)
+        complete_at(c, i, c->status ? &c->status[i * step] : NULL);
 }
 
 void pw_mpi_after_WAIT_ONE(struct pw_mpi_call *c, int rc)
@@ -200,21 +262,21 @@ void pw_mpi_after_WAIT_ALL(struct pw_mpi_call *c, int rc)
 void pw_mpi_after_WAIT_SOME(struct pw_mpi_call *c, int rc)
 {
     int base = c->requests ? 0 : 1; /* Fortran counts from 1 */
-    struct done done = {.tail = &done.first};
-    for (int k = 0; k < c->nrequests && k < c->outcount; k++) {
-        int i = c->indices[k] - base;
-        if (i >= 0 && i < c->nrequests)
-            add_done(&done, take_done(c, rc, i), k);
-    }
-    complete_all(c, rc, &done, c->status, 1);
+    int count = c->outcount < c->nrequests ? c->outcount : c->nrequests;
+    uint32_t completed = 0;
+    for (int k = 0; k < count; k++)
+        if (c->indices[k] >= base && c->indices[k] - base < c->nrequests)
+            completed += take_at(c, rc, c->indices[k] - base);
+    record_wait(c, rc, completed);
+    for (int k = 0; k < count; k++)
+        if (c->indices[k] >= base && c->indices[k] - base < c->nrequests)
+            complete_at(c, c->indices[k] - base, c->status ? &c->status[k] : NULL);
 }
 
 void pw_mpi_after_REQUEST_FREE(struct pw_mpi_call *c, int rc)
 {
     struct pw_mpi_request *request =
-        rc == MPI_SUCCESS && c->nrequests
-            ? pw_mpi_request_take(c->saved[0], c->thread->index, c->start)
-            : NULL;
+        rc == MPI_SUCCESS && c->nrequests ? pw_mpi_request_take(c->saved[0], c->start) : NULL;
     if (!request)
         return;
     if (!request->persistent || request->active) {

@@ -58,6 +58,8 @@ static void find_handles(void)
     h->self = variable("ompi_mpi_comm_self");
     h->comm_null = variable("ompi_mpi_comm_null");
     h->byte = variable("ompi_mpi_byte");
+    h->datatype_null = variable("ompi_mpi_datatype_null");
+    h->no_op = variable("ompi_mpi_op_no_op");
     h->request_null = variable("ompi_request_null");
     h->request_empty = variable("ompi_request_empty");
     h->message_null = variable("ompi_message_null");
@@ -79,8 +81,10 @@ void pw_mpi_resolve(void)
     PW_MPI_HELPERS(PW_HELPER)
 #undef PW_HELPER
 #define MPI_FN(Name, name, CLASS, ...) find_function(&pw_pmpi.Name, "PMPI_" #Name);
+#define MPI_FN_C(Name, name, CLASS, ...) find_function(&pw_pmpi.Name##_c, "PMPI_" #Name "_c");
 #include "collectors/mpi/mpi_api.def"
 #undef MPI_FN
+#undef MPI_FN_C
     find_handles();
 
     known = pw_mpi_handles.world && pw_mpi_handles.request_null && pw_mpi_handles.byte;

@@ -30,6 +30,7 @@
     H(MPI_Comm, Comm_f2c, (MPI_Fint))                                              \
     H(MPI_Datatype, Type_f2c, (MPI_Fint))                                          \
     H(MPI_Request, Request_f2c, (MPI_Fint))                                        \
+    H(MPI_Op, Op_f2c, (MPI_Fint))                                                  \
     H(MPI_Win, Win_f2c, (MPI_Fint))                                                \
     H(MPI_File, File_f2c, (MPI_Fint))                                              \
     H(MPI_Message, Message_f2c, (MPI_Fint))                                        \
@@ -39,6 +40,7 @@
     H(int, File_get_group, (MPI_File, MPI_Group *))                                \
     H(int, Topo_test, (MPI_Comm, int *))                                           \
     H(int, Cartdim_get, (MPI_Comm, int *))                                         \
+    H(int, Cart_shift, (MPI_Comm, int, int, int *, int *))                         \
     H(int, Graph_neighbors_count, (MPI_Comm, int, int *))                          \
     H(int, Dist_graph_neighbors_count, (MPI_Comm, int *, int *, int *))
 
@@ -47,14 +49,17 @@ struct pw_pmpi {
     PW_MPI_HELPERS(PW_HELPER)
 #undef PW_HELPER
 #define MPI_FN(Name, name, CLASS, ...) int (*Name)(EACH(C_DECL, COMMA, __VA_ARGS__));
+#define MPI_FN_C(Name, name, CLASS, ...) int (*Name##_c)(EACH(C_DECL, COMMA, __VA_ARGS__));
 #include "collectors/mpi/mpi_api.def"
 #undef MPI_FN
+#undef MPI_FN_C
 };
 
 /* Values that mpi.h spells as addresses inside the MPI library. */
 struct pw_mpi_handles {
     MPI_Comm world, self, comm_null;
-    MPI_Datatype byte;
+    MPI_Datatype byte, datatype_null;
+    MPI_Op no_op;
     MPI_Request request_null;
     MPI_Request request_empty; /* shared by all operations that are complete when begun */
     MPI_Message message_null, message_no_proc;

@@ -1,5 +1,6 @@
-/* A linear hash table (Litwin, VLDB 1980): it grows by splitting one bucket per insertion, so that
- * no call of the application ever pays for a rehash. See mpi_request.h. */
+/* The table behind the front: a linear hash table (Litwin, VLDB 1980), which grows by splitting one
+ * bucket per insertion, so that no call of the application ever pays for a rehash. See
+ * mpi_request.h. */
 #include "collectors/mpi/mpi_request.h"
 
 #include <errno.h>
@@ -9,26 +10,21 @@
 #include "core/ops.h"
 #include "rank/arena.h"
 
-enum { FIRST_BUCKETS = 1024, SEGMENTS = 20, CHUNK_ENTRIES = 256, MOST_ALIKE = 4, LINES = 16 };
-
-struct line {
-    struct pw_mpi_request *first, *last;
-};
+enum { FIRST_BUCKETS = 1024, SEGMENTS = 20, CHUNK_ENTRIES = 256, MOST_ALIKE = 4 };
 
 static struct {
     /* Segment 0 has buckets 0 .. 1023, segment s > 0 the next 1024 << (s - 1). */
     struct pw_mpi_request **segments[SEGMENTS];
-    uint32_t buckets;         /* in use; 0 before the first insertion */
-    uint32_t count;           /* entries */
-    struct line lines[LINES]; /* of the shared handle */
+    uint32_t buckets; /* in use; 0 before the first insertion */
+    uint32_t count;   /* entries */
     struct pw_mpi_request *unused;
     struct pw_mpi_request *chunk; /* entries of the newest chunk that were never used */
     uint32_t chunk_left;
-    /* Changed under the lock, read without. */
-    _Atomic int receives, persistents;
-    _Atomic uint32_t last_id;
     atomic_flag lock;
 } table = {.lock = ATOMIC_FLAG_INIT};
+
+struct pw_mpi_request_counts pw_mpi_request_counts;
+struct pw_mpi_request pw_mpi_request_front[PW_REQUEST_FRONT];
 
 static uint32_t hash_of(MPI_Request handle)
 {
@@ -88,6 +84,7 @@ static struct pw_mpi_request *take_entry(void)
         return entry;
     }
     if (table.chunk_left == 0) {
+        /* So much is a mapping of its own: aligned for the entries. */
         table.chunk = pw_arena_take(sizeof(*entry) * CHUNK_ENTRIES);
         table.chunk_left = table.chunk ? CHUNK_ENTRIES : 0;
     }
@@ -103,66 +100,13 @@ static int begin_table(void)
     return table.buckets != 0;
 }
 
-/* Not one locked instruction: the table's lock, where there is one to take, is held. */
-static void change(_Atomic int *counter, int by)
-{
-    int value = atomic_load_explicit(counter, memory_order_relaxed);
-    atomic_store_explicit(counter, value + by, memory_order_relaxed);
-}
-
 /* Keeps the two counters; `by` is 1 or -1. */
 static void count_entry(const struct pw_mpi_request *entry, int by)
 {
     if (entry->needs_status)
-        change(&table.receives, by);
+        pw_mpi_request_count(&pw_mpi_request_counts.receives, by);
     if (entry->persistent)
-        change(&table.persistents, by);
-}
-
-static uint32_t next_id(void)
-{
-    uint32_t id = atomic_load_explicit(&table.last_id, memory_order_relaxed) + 1;
-    atomic_store_explicit(&table.last_id, id, memory_order_relaxed);
-    return id;
-}
-
-/* Open MPI gives every operation that is complete when it begins (small sends) one and the same
- * handle. Such entries wait in line, by the thread that began them. */
-static int is_shared(MPI_Request handle)
-{
-    return handle == pw_mpi_handles.request_empty;
-}
-
-static struct line *line_of(uint32_t thread)
-{
-    return &table.lines[thread % LINES];
-}
-
-static void join_line(struct line *line, struct pw_mpi_request *entry)
-{
-    entry->next = NULL;
-    if (line->first)
-        line->last->next = entry;
-    else
-        line->first = entry;
-    line->last = entry;
-}
-
-static struct pw_mpi_request *leave_line(struct line *line)
-{
-    struct pw_mpi_request *entry = line->first;
-    if (entry)
-        line->first = entry->next;
-    return entry;
-}
-
-/* The thread's own oldest; one that another thread began when it has none. */
-static struct pw_mpi_request *take_shared(uint32_t thread)
-{
-    struct pw_mpi_request *entry = leave_line(line_of(thread));
-    for (uint32_t other = 0; !entry && other < LINES; other++)
-        entry = leave_line(&table.lines[other]);
-    return entry;
+        pw_mpi_request_count(&pw_mpi_request_counts.persistents, by);
 }
 
 static struct pw_mpi_request *unlink_entry(struct pw_mpi_request **link)
@@ -210,24 +154,32 @@ static void enter_hashed(struct pw_mpi_request *entry)
         split_one();
 }
 
-struct pw_mpi_request *pw_mpi_request_add(MPI_Request handle, uint32_t thread, enum pw_op_class cls,
-                                          int persistent)
+/* An operation in front whose handle has come back ended unseen. */
+static void drop_row(MPI_Request handle)
+{
+    struct pw_mpi_request *row = pw_mpi_request_row(handle);
+    if (!row->is_open || row->handle != handle)
+        return;
+    count_entry(row, -1);
+    row->is_open = row->is_held = 0;
+}
+
+struct pw_mpi_request *pw_mpi_request_add_slow(MPI_Request handle, enum pw_op_class cls,
+                                               int persistent)
 {
     pw_mpi_lock(&table.lock);
+    drop_row(handle);
     struct pw_mpi_request *entry = begin_table() ? take_entry() : NULL;
     if (entry) {
         entry->handle = handle;
-        entry->newcomm = NULL;
-        entry->newcomm_f = NULL;
-        entry->persistent = persistent;
-        entry->active = 0;
-        entry->needs_status = cls == PW_CLASS_RECV || cls == PW_CLASS_IO;
+        entry->cls = (uint8_t)cls;
+        entry->persistent = (uint8_t)persistent;
+        entry->active = entry->makes_comm = 0;
+        entry->needs_status = (uint8_t)pw_mpi_request_needs_status(cls);
+        entry->is_open = entry->is_held = 0;
         entry->record.end = UINT64_MAX; /* nobody can mean it before the caller has filled it */
-        entry->id = next_id();
-        if (is_shared(handle))
-            join_line(line_of(thread), entry);
-        else
-            enter_hashed(entry);
+        entry->id = pw_mpi_request_next_id();
+        enter_hashed(entry);
         count_entry(entry, 1);
     }
     pw_mpi_unlock(&table.lock);
@@ -237,33 +189,27 @@ struct pw_mpi_request *pw_mpi_request_add(MPI_Request handle, uint32_t thread, e
 uint32_t pw_mpi_request_id(void)
 {
     pw_mpi_lock(&table.lock);
-    uint32_t id = next_id();
+    uint32_t id = pw_mpi_request_next_id();
     pw_mpi_unlock(&table.lock);
     return id;
 }
 
-struct pw_mpi_request *pw_mpi_request_take(MPI_Request handle, uint32_t thread, uint64_t before)
+struct pw_mpi_request *pw_mpi_request_take_slow(MPI_Request handle, uint64_t before)
 {
     pw_mpi_lock(&table.lock);
-    struct pw_mpi_request *entry =
-        is_shared(handle) ? take_shared(thread) : take_hashed(handle, before);
+    struct pw_mpi_request *entry = take_hashed(handle, before);
     if (entry)
         count_entry(entry, -1);
     pw_mpi_unlock(&table.lock);
     return entry;
 }
 
-void pw_mpi_request_free(struct pw_mpi_request *request)
+void pw_mpi_request_free_slow(struct pw_mpi_request *request)
 {
     pw_mpi_lock(&table.lock);
     request->next = table.unused;
     table.unused = request;
     pw_mpi_unlock(&table.lock);
-}
-
-int pw_mpi_request_receives(void)
-{
-    return atomic_load_explicit(&table.receives, memory_order_relaxed) > 0;
 }
 
 struct pw_mpi_request *pw_mpi_request_find(MPI_Request handle)
@@ -276,9 +222,4 @@ struct pw_mpi_request *pw_mpi_request_find(MPI_Request handle)
         entry = entry->next;
     pw_mpi_unlock(&table.lock);
     return entry && entry->persistent ? entry : NULL;
-}
-
-int pw_mpi_request_persistents(void)
-{
-    return atomic_load_explicit(&table.persistents, memory_order_relaxed) > 0;
 }

@@ -4,49 +4,143 @@
 #ifndef PW_MPI_REQUEST_H
 #define PW_MPI_REQUEST_H
 
+#include <stdatomic.h>
+
+#include "collectors/mpi/mpi_lock.h"
 #include "collectors/mpi/mpi_real.h"
 #include "core/ops.h"
 #include "rank/record.h"
 
 struct pw_mpi_request {
+    _Alignas(64) struct pw_record record; /* complete but for what only completion tells */
     MPI_Request handle;
+    MPI_Comm comm; /* where a received message's source is to be looked up */
     struct pw_mpi_request *next;
-    struct pw_mpi_request *chain; /* the holder's own */
-    struct pw_record record;      /* complete but for what only completion tells */
-    MPI_Comm comm;                /* where a received message's source is to be looked up */
-    MPI_Comm *newcomm;            /* Comm_idup: where completion puts the handle (C, or Fortran) */
-    MPI_Fint *newcomm_f;
-    int persistent, active; /* of a persistent request: it stays in the table */
-    uint32_t id;            /* of the operation, unique in the process */
-    uint8_t needs_status;   /* counted among those */
-    int position;           /* the holder's own */
+    union {
+        struct { /* of MPI_Comm_idup: where the new handle will be */
+            MPI_Comm *newcomm;
+            MPI_Fint *newcomm_f; /* when newcomm is NULL */
+        };
+        struct { /* of MPI_Isendrecv: the half that `record` is not */
+            int64_t sent_bytes;
+            int32_t sent_peer, sent_tag;
+        };
+    };
+    uint32_t id;                /* of the operation, unique in the process */
+    uint8_t cls;                /* enum pw_op_class */
+    uint8_t persistent, active; /* of a persistent request: it stays in the table */
+    uint8_t makes_comm;         /* MPI_Comm_idup: completion puts its handle at newcomm */
+    uint8_t needs_status;       /* counted among those */
+    uint8_t is_open;            /* of a row of the front: entered and not taken */
+    uint8_t is_held;            /* of a row of the front: open, or taken and not freed */
 };
+static_assert(sizeof(struct pw_mpi_request) == 128, "two cache lines");
 
-/* Makes an entry under `handle`, begun by thread number `thread`, for the caller to fill: its
- * record and communicator are not set, `id` is a number of its own, `cls` is the class of the
- * operation. NULL when memory is short: the operation is then not recorded. A handle that is
- * already there (a freed request's number, reused) hides the older entry. */
-struct pw_mpi_request *pw_mpi_request_add(MPI_Request handle, uint32_t thread, enum pw_op_class cls,
-                                          int persistent);
+/* Kept for all entries; changed under the table's lock where there are threads. */
+struct pw_mpi_request_counts {
+    _Atomic int receives, persistents;
+    _Atomic uint32_t last_id;
+};
+extern struct pw_mpi_request_counts pw_mpi_request_counts __attribute__((visibility("hidden")));
 
-/* Removes and returns the entry of `handle`, or NULL. Of a handle that many operations share (Open
- * MPI gives small sends one) it is the oldest that `thread` began, else of another thread; of any
- * other, the newest that had begun by `before` (ticks), when the completing call was entered. It is
- * the caller's until pw_mpi_request_free(). */
-struct pw_mpi_request *pw_mpi_request_take(MPI_Request handle, uint32_t thread, uint64_t before);
+/* In front of the table, while only one thread uses MPI: a row per hash value. An operation whose
+ * row is held by another one goes to the table. */
+enum { PW_REQUEST_FRONT = 1024 };
+extern struct pw_mpi_request pw_mpi_request_front[PW_REQUEST_FRONT]
+    __attribute__((visibility("hidden")));
 
-void pw_mpi_request_free(struct pw_mpi_request *request);
+/* Not one locked instruction: the table's lock, where there is one to take, is held. */
+static inline void pw_mpi_request_count(_Atomic int *counter, int by)
+{
+    int value = atomic_load_explicit(counter, memory_order_relaxed);
+    atomic_store_explicit(counter, value + by, memory_order_relaxed);
+}
+
+static inline uint32_t pw_mpi_request_next_id(void)
+{
+    _Atomic uint32_t *last = &pw_mpi_request_counts.last_id;
+    uint32_t id = atomic_load_explicit(last, memory_order_relaxed) + 1;
+    atomic_store_explicit(last, id, memory_order_relaxed);
+    return id;
+}
+
+static inline struct pw_mpi_request *pw_mpi_request_row(MPI_Request handle)
+{
+    uint64_t hash = (uint64_t)(uintptr_t)handle * 0x9e3779b97f4a7c15ull;
+    return &pw_mpi_request_front[hash >> (64 - 10)];
+}
+static_assert(PW_REQUEST_FRONT == 1 << 10, "the hash has ten bits");
+
+static inline int pw_mpi_request_needs_status(enum pw_op_class cls)
+{
+    return cls == PW_CLASS_RECV || cls == PW_CLASS_IO;
+}
+
+/* pw_mpi_request_add(), _take() and _free() where the front does not serve. */
+struct pw_mpi_request *pw_mpi_request_add_slow(MPI_Request handle, enum pw_op_class cls,
+                                               int persistent);
+struct pw_mpi_request *pw_mpi_request_take_slow(MPI_Request handle, uint64_t before);
+void pw_mpi_request_free_slow(struct pw_mpi_request *request);
+
+/* Makes an entry under `handle` for the caller to fill: its record and communicator are not set,
+ * `id` is a number of its own, `cls` is the class of the operation. NULL when memory is short: the
+ * operation is then not recorded. A handle that is already there (a freed request's number, reused)
+ * hides the older entry. Never for the handle that complete operations share. */
+static inline struct pw_mpi_request *pw_mpi_request_add(MPI_Request handle, enum pw_op_class cls,
+                                                        int persistent)
+{
+    struct pw_mpi_request *row = pw_mpi_request_row(handle);
+    /* The same handle again: the operation that had it ended unseen. */
+    int usable = !row->is_held || (row->is_open && row->handle == handle);
+    if (__builtin_expect(pw_mpi_threads || persistent || !usable, 0))
+        return pw_mpi_request_add_slow(handle, cls, persistent);
+    int more = pw_mpi_request_needs_status(cls) - (row->is_held && row->needs_status);
+    pw_mpi_request_count(&pw_mpi_request_counts.receives, more);
+    row->handle = handle;
+    row->cls = (uint8_t)cls;
+    row->persistent = row->active = row->makes_comm = 0;
+    row->needs_status = (uint8_t)pw_mpi_request_needs_status(cls);
+    row->is_open = row->is_held = 1;
+    row->id = pw_mpi_request_next_id();
+    return row;
+}
+
+/* Removes and returns the entry of `handle`, or NULL: the newest that had begun by `before`
+ * (ticks), when the completing call was entered. It is the caller's until pw_mpi_request_free(). */
+static inline struct pw_mpi_request *pw_mpi_request_take(MPI_Request handle, uint64_t before)
+{
+    struct pw_mpi_request *row = pw_mpi_request_row(handle);
+    if (__builtin_expect(!row->is_open || row->handle != handle, 0))
+        return pw_mpi_request_take_slow(handle, before);
+    row->is_open = 0;
+    pw_mpi_request_count(&pw_mpi_request_counts.receives, -(int)row->needs_status);
+    return row;
+}
+
+static inline void pw_mpi_request_free(struct pw_mpi_request *request)
+{
+    if (__builtin_expect(request->is_held, 1))
+        request->is_held = 0;
+    else
+        pw_mpi_request_free_slow(request);
+}
 
 /* The entry of a persistent request, which stays in the table; NULL when `handle` is none. */
 struct pw_mpi_request *pw_mpi_request_find(MPI_Request handle);
 
 /* Whether there is any persistent request: only then can a completed one keep its handle. */
-int pw_mpi_request_persistents(void);
+static inline int pw_mpi_request_persistents(void)
+{
+    return atomic_load_explicit(&pw_mpi_request_counts.persistents, memory_order_relaxed) > 0;
+}
 
-/* A new operation's number, for a persistent request that starts again. */
+/* A new operation's number, for one that has no entry or a persistent request that starts again. */
 uint32_t pw_mpi_request_id(void);
 
 /* Whether operations are open of which only the status tells what came: receives and files. */
-int pw_mpi_request_receives(void);
+static inline int pw_mpi_request_receives(void)
+{
+    return atomic_load_explicit(&pw_mpi_request_counts.receives, memory_order_relaxed) > 0;
+}
 
 #endif

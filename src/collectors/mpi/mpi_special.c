@@ -5,9 +5,8 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-static MPI_Comm sync_comm; /* a duplicate of MPI_COMM_WORLD that only the probe uses */
-
-static void record_state(struct pw_thread *thread, int state, int thread_level, int64_t sync_ns)
+static void record_state(struct pw_thread *thread, int state, int thread_level,
+                         struct pw_mpi_sync_cost cost)
 {
     uint64_t now = pw_probe_now();
     struct pw_record *record = pw_ring_reserve(&thread->ring, now);
@@ -21,7 +20,10 @@ static void record_state(struct pw_thread *thread, int state, int thread_level, 
                 .world_rank = -1,
                 .world_size = -1,
                 .thread_level = thread_level,
-                .sync_ns = sync_ns},
+                .sync_ns = cost.work_ns,
+                .sync_wait_ns = cost.wait_ns,
+                .sync_messages = cost.messages,
+                .sync_collectives = cost.collectives},
     };
     if (pw_mpi_is_known()) {
         pw_pmpi.Comm_rank(pw_mpi_handles.world, &record->mpi.world_rank);
@@ -70,7 +72,7 @@ static void begin_recording(uint16_t op, uint64_t start, uint64_t end, int rc)
     if (!thread || !(pw_probe_borrow_segment()->activities & PW_ACTIVITY_MPI))
         return;
     if (!pw_mpi_is_known()) {
-        record_state(thread, PW_MPI_FOREIGN, 0, 0);
+        record_state(thread, PW_MPI_FOREIGN, 0, (struct pw_mpi_sync_cost){0});
         return;
     }
     int provided = MPI_THREAD_SINGLE;
@@ -79,31 +81,30 @@ static void begin_recording(uint16_t op, uint64_t start, uint64_t end, int rc)
     record_call(thread, op, start, end);
     pw_mpi_comm_init(thread);
 
-    int64_t sync_start = pw_local_ns();
-    sync_comm = pw_mpi_handles.comm_null;
-    if (pw_probe_await_sync() && pw_pmpi.Comm_dup(pw_mpi_handles.world, &sync_comm) == MPI_SUCCESS)
-        pw_mpi_sync(thread, sync_comm, pw_probe_borrow_segment()->clock_domain);
-    record_state(thread, PW_MPI_BEGAN, provided, pw_local_ns() - sync_start);
-    pw_mpi_level = (int)pw_probe_borrow_segment()->level;
+    struct pw_mpi_sync_cost cost = {0};
+    int64_t asked = pw_local_ns();
+    if (pw_probe_await_sync()) {
+        int64_t answered = pw_local_ns();
+        cost = pw_mpi_sync_begin(thread);
+        cost.work_ns += answered - asked;
+    }
+    record_state(thread, PW_MPI_BEGAN, provided, cost);
+    pw_gate->mpi = 1 + (int)pw_probe_borrow_segment()->level;
 }
 
 /* Returns the thread to record Finalize with, or NULL. */
 static struct pw_thread *end_recording(void)
 {
-    if (pw_mpi_level < 0)
+    if (pw_mpi_level() < 0)
         return NULL;
-    pw_mpi_level = -1;
+    pw_gate->mpi = 0;
     struct pw_thread *thread = pw_probe_thread();
     if (thread)
         record_step(thread, NO_STEP); /* what follows is no step's work */
-    int64_t sync_start = pw_local_ns();
-    if (sync_comm != pw_mpi_handles.comm_null) {
-        /* With or without a ring of our own: the other ranks are in there too. */
-        pw_mpi_sync(thread, sync_comm, pw_probe_borrow_segment()->clock_domain);
-        pw_pmpi.Comm_free(&sync_comm);
-    }
+    /* With or without a ring of our own: the other ranks are in there too. */
+    struct pw_mpi_sync_cost cost = pw_mpi_sync_end(thread);
     if (thread)
-        record_state(thread, PW_MPI_ENDING, 0, pw_local_ns() - sync_start);
+        record_state(thread, PW_MPI_ENDING, 0, cost);
     return thread;
 }
 
@@ -158,6 +159,18 @@ EXPORT void mpi_pcontrol_f08_(const MPI_Fint *level)
     MPI_Pcontrol(*level);
 }
 
+/* What Open MPI calls these functions besides; see mpi_wrap_fortran.c. */
+#define SPELL(symbol, parameters, target) \
+    EXPORT void symbol parameters;        \
+    EXPORT void symbol parameters __attribute__((alias(#target)));
+#define SPELLINGS(NAME, Name, name, parameters)      \
+    SPELL(mpi_##name, parameters, mpi_##name##_)     \
+    SPELL(mpi_##name##__, parameters, mpi_##name##_) \
+    SPELL(MPI_##NAME, parameters, mpi_##name##_)     \
+    SPELL(MPI_##Name##_f, parameters, mpi_##name##_) \
+    SPELL(MPI_##Name##_f08, parameters, mpi_##name##_)
+SPELLINGS(PCONTROL, Pcontrol, pcontrol, (const MPI_Fint *level))
+
 /* Fortran passes nothing but the thread levels and ierror; the real Fortran entry does the rest. */
 #define FORTRAN_INIT(symbol)                                                                \
     EXPORT void symbol(MPI_Fint *ierror);                                                   \
@@ -174,6 +187,7 @@ EXPORT void mpi_pcontrol_f08_(const MPI_Fint *level)
     }
 FORTRAN_INIT(mpi_init_)
 FORTRAN_INIT(mpi_init_f08_)
+SPELLINGS(INIT, Init, init, (MPI_Fint * ierror))
 
 #define FORTRAN_INIT_THREAD(symbol)                                                                \
     EXPORT void symbol(const MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierror);            \
@@ -190,6 +204,8 @@ FORTRAN_INIT(mpi_init_f08_)
     }
 FORTRAN_INIT_THREAD(mpi_init_thread_)
 FORTRAN_INIT_THREAD(mpi_init_thread_f08_)
+SPELLINGS(INIT_THREAD, Init_thread, init_thread,
+          (const MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierror))
 
 #define FORTRAN_FINALIZE(symbol)                                        \
     EXPORT void symbol(MPI_Fint *ierror);                               \
@@ -207,3 +223,4 @@ FORTRAN_INIT_THREAD(mpi_init_thread_f08_)
     }
 FORTRAN_FINALIZE(mpi_finalize_)
 FORTRAN_FINALIZE(mpi_finalize_f08_)
+SPELLINGS(FINALIZE, Finalize, finalize, (MPI_Fint * ierror))

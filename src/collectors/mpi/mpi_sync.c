@@ -1,123 +1,155 @@
 /* Envelope-filtered ping-pongs between the leaders of clock domains; see mpi_sync.h and
- * rank/envelope.h. */
+ * rank/envelope.h.
+ *
+ * More ranks than cores is the rule where this is tested and no exception elsewhere, and MPI's own
+ * blocking calls then spin on the core that the partner needs. So everything here is nonblocking,
+ * and whoever waits sleeps: the partners of an exchange after a moment, all others at once. */
 #include "collectors/mpi/mpi_sync.h"
 
-#include <sched.h>
 #include <stdbool.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <time.h>
 
+#include "core/clockmap.h"
 #include "rank/envelope.h"
 
-enum { EXCHANGES = 30, TAG_PING = 1, TAG_PONG = 2, SPINS = 20 };
-
-struct knot {
-    int64_t local_ns, offset_ns, error_ns;
+enum {
+    /* Below 32767, which every MPI allows, and unlike what a program would choose. */
+    TAG_PING = 32441,
+    TAG_PONG,
+    TAG_KNOT,
 };
 
-/* Everything that one synchronisation works on. */
-struct sync {
-    MPI_Comm comm;
-    int rank, size;
+/* How a wait is spent. Asleep rather than yielding: who yields is behind all other processes, who
+ * wakes is before them. */
+struct patience {
+    int64_t spin_ns; /* awake; 0: asleep from the start */
+    long nap_ns;     /* each sleep after that */
+};
+static const struct patience partner = {30000, 1000}; /* in the middle of an exchange */
+static const struct patience idle = {0, 100000};
+
+/* Leaders: the lowest rank of each domain, ascending. Kept from MPI_Init to MPI_Finalize. */
+static struct {
+    bool ready;
+    int size, rank;
+    int place;         /* of this rank among the leaders, -1 when it is none */
+    int leader;        /* of this rank */
+    int nleaders;      /* of the job */
     uint64_t *domains; /* [size] */
-    int *leaders;      /* [size] rank of each rank's leader: the lowest of its domain */
-    int *order;        /* [nleaders] leaders by rank */
-    int nleaders;
-    struct knot *knots; /* [size] */
+    int *leaders;      /* [nleaders] */
+    char *memory;
+    size_t memory_bytes;
+    int32_t messages, collectives; /* asked of MPI since the synchronisation began */
+} job;
+
+/* Exchanges of a pair, where the machine is too busy for them to settle. */
+enum { LEAST = 10, LONGEST_NS = 5000000 };
+
+struct ping {
+    int64_t local_ns;
+    int64_t last; /* 1: no other follows */
 };
 
-/* MPI's own blocking calls may sleep for long on an oversubscribed machine; this does not. */
-static void finish(MPI_Request *request)
+static int64_t shown_ns(void)
+{
+    return pw_testclock_now(&pw_probe_borrow_segment()->test_clock);
+}
+
+static void wait_for(MPI_Request *request, struct patience patience)
 {
     int done = 0;
-    for (int spin = 0; !done; spin++) {
-        if (pw_pmpi.Test(request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
-            return;
-        if (!done && spin >= SPINS)
-            sched_yield();
+    int64_t start = patience.spin_ns ? pw_local_ns() : 0;
+    while (pw_pmpi.Test(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done) {
+        const struct timespec nap = {.tv_nsec = patience.nap_ns};
+        if (!patience.spin_ns || pw_local_ns() - start > patience.spin_ns)
+            nanosleep(&nap, NULL);
     }
 }
 
-static void send_bytes(struct sync *s, const void *data, int bytes, int to, int tag)
+static void send_to(MPI_Comm comm, int to, int tag, const void *data, int bytes)
 {
     MPI_Request request;
-    if (pw_pmpi.Isend(data, bytes, pw_mpi_handles.byte, to, tag, s->comm, &request) == MPI_SUCCESS)
-        finish(&request);
+    job.messages++;
+    if (pw_pmpi.Isend(data, bytes, pw_mpi_handles.byte, to, tag, comm, &request) == MPI_SUCCESS)
+        wait_for(&request, partner);
 }
 
-static void receive_bytes(struct sync *s, void *data, int bytes, int from, int tag)
+static void receive_from(MPI_Comm comm, int from, int tag, void *data, int bytes,
+                         struct patience patience)
 {
     MPI_Request request;
-    if (pw_pmpi.Irecv(data, bytes, pw_mpi_handles.byte, from, tag, s->comm, &request) ==
-        MPI_SUCCESS)
-        finish(&request);
+    if (pw_pmpi.Irecv(data, bytes, pw_mpi_handles.byte, from, tag, comm, &request) == MPI_SUCCESS)
+        wait_for(&request, patience);
 }
 
-/* The side whose clock is known: answers with its time, then with its own knot. */
-static void serve(struct sync *s, int client, const struct knot *mine)
+/* The side whose clock is known: answers with its time, then with its own knot. The first ping
+ * comes when the partner is there. */
+static void serve(MPI_Comm comm, int client, const struct pw_knot *mine)
 {
-    int64_t ping;
-    for (int i = 0; i < EXCHANGES; i++) {
-        receive_bytes(s, &ping, sizeof(ping), client, TAG_PING);
-        int64_t now = pw_local_ns();
-        send_bytes(s, &now, sizeof(now), client, TAG_PONG);
+    struct ping ping = {0};
+    for (bool first = true; !ping.last; first = false) {
+        receive_from(comm, client, TAG_PING, &ping, sizeof(ping), first ? idle : partner);
+        int64_t now = shown_ns();
+        send_to(comm, client, TAG_PONG, &now, sizeof(now));
     }
-    send_bytes(s, mine, sizeof(*mine), client, TAG_PONG);
+    send_to(comm, client, TAG_KNOT, mine, sizeof(*mine));
 }
 
-static struct knot measure(struct sync *s, int reference)
+/* Offset and error to rank 0's clock: to the reference's, and the reference's own, which has
+ * drifted since it was measured. */
+static struct pw_knot measure(MPI_Comm comm, int reference)
 {
-    struct pw_envelope envelope = pw_envelope_start();
-    struct knot theirs = {0, 0, 0};
-    for (int i = 0; i < EXCHANGES; i++) {
-        int64_t t_ref = 0, t1 = pw_local_ns();
-        send_bytes(s, &t1, sizeof(t1), reference, TAG_PING);
-        receive_bytes(s, &t_ref, sizeof(t_ref), reference, TAG_PONG);
-        pw_envelope_add(&envelope, t1, t_ref, pw_local_ns());
+    struct pw_envelope envelope = {0};
+    struct pw_knot theirs = {0}, mine = {0};
+    int64_t t_ref = 0, start = pw_local_ns();
+    for (bool last = false; !last;) {
+        last = pw_envelope_is_settled(&envelope) ||
+               (envelope.n >= LEAST && pw_local_ns() - start > LONGEST_NS);
+        struct ping ping = {shown_ns(), last};
+        send_to(comm, reference, TAG_PING, &ping, sizeof(ping));
+        receive_from(comm, reference, TAG_PONG, &t_ref, sizeof(t_ref), envelope.n ? partner : idle);
+        pw_envelope_add(&envelope, ping.local_ns, t_ref, shown_ns());
     }
-    receive_bytes(s, &theirs, sizeof(theirs), reference, TAG_PONG);
-    return (struct knot){
-        .local_ns = pw_local_ns(),
-        .offset_ns = pw_envelope_offset(&envelope) + theirs.offset_ns,
-        .error_ns = pw_envelope_error(&envelope) + theirs.error_ns,
-    };
+    receive_from(comm, reference, TAG_KNOT, &theirs, sizeof(theirs), partner);
+    pw_envelope_knot(&envelope, &mine);
+    mine.offset_ns += theirs.offset_ns;
+    mine.error_ns += theirs.error_ns;
+    if (theirs.error_ns)
+        mine.error_ns += pw_clock_drift(t_ref - theirs.local_ns);
+    return mine;
 }
 
 /* Round k: leaders 0 .. 2^k - 1 know their offset and serve leaders 2^k .. 2^(k+1) - 1. */
-static struct knot climb_tree(struct sync *s, int me)
+static struct pw_knot climb_tree(MPI_Comm comm)
 {
-    struct knot mine = {.local_ns = pw_local_ns()};
-    for (int half = 1; half < s->nleaders; half *= 2) {
-        if (me < half && me + half < s->nleaders)
-            serve(s, s->order[me + half], &mine);
-        else if (me >= half && me < 2 * half)
-            mine = measure(s, s->order[me - half]);
+    struct pw_knot mine = {.local_ns = shown_ns()};
+    for (int half = 1; half < job.nleaders; half *= 2) {
+        if (job.place < half && job.place + half < job.nleaders)
+            serve(comm, job.leaders[job.place + half], &mine);
+        else if (job.place >= half && job.place < 2 * half)
+            mine = measure(comm, job.leaders[job.place - half]);
     }
     return mine;
 }
 
-static void find_leaders(struct sync *s)
+/* Followers sleep until their leader knows: they would else take the cores that leaders need. */
+static struct pw_knot follow_leader(MPI_Comm comm)
 {
-    for (int i = 0; i < s->size; i++) {
-        int leader = i;
-        /* Few domains: compare with the leaders so far, not with all ranks. */
-        for (int k = 0; k < s->nleaders && leader == i; k++)
-            if (s->domains[s->order[k]] == s->domains[i])
-                leader = s->order[k];
-        s->leaders[i] = leader;
-        if (leader == i)
-            s->order[s->nleaders++] = i;
-    }
+    struct pw_knot knot = {0};
+    receive_from(comm, job.leader, TAG_KNOT, &knot, sizeof(knot), idle);
+    return knot;
 }
 
-static int place_in_tree(const struct sync *s)
+static void lead(MPI_Comm comm, const struct pw_knot *knot)
 {
-    for (int k = 0; k < s->nleaders; k++)
-        if (s->order[k] == s->rank)
-            return k;
-    return -1;
+    for (int r = job.rank + 1; r < job.size; r++)
+        if (job.domains[r] == job.domains[job.rank])
+            send_to(comm, r, TAG_KNOT, knot, sizeof(*knot));
 }
 
-static void record_knot(struct pw_thread *thread, const struct knot *knot)
+static void record_knot(struct pw_thread *thread, const struct pw_knot *knot)
 {
     uint64_t now = pw_probe_now();
     struct pw_record *record = pw_ring_reserve(&thread->ring, now);
@@ -132,43 +164,113 @@ static void record_knot(struct pw_thread *thread, const struct knot *knot)
     pw_probe_commit(thread);
 }
 
-static bool gather(const struct sync *s, const void *mine, void *all, int bytes)
+static void synchronise(struct pw_thread *thread, MPI_Comm comm)
 {
-    return pw_pmpi.Allgather(mine, bytes, pw_mpi_handles.byte, all, bytes, pw_mpi_handles.byte,
-                             s->comm) == MPI_SUCCESS;
-}
-
-static void run(struct sync *s, struct pw_thread *thread, uint64_t domain)
-{
-    if (!gather(s, &domain, s->domains, sizeof(domain)))
-        return;
-    find_leaders(s);
-    struct knot mine = {.local_ns = pw_local_ns()};
-    int place = place_in_tree(s);
-    if (place >= 0)
-        mine = climb_tree(s, place);
-    if (!gather(s, &mine, s->knots, sizeof(mine)))
-        return;
+    struct pw_knot knot = {.local_ns = shown_ns()};
+    if (job.nleaders > 1) {
+        int slack = prctl(PR_GET_TIMERSLACK);
+        prctl(PR_SET_TIMERSLACK, partner.nap_ns); /* a nap is else 50 us longer than it says */
+        knot = job.place < 0 ? follow_leader(comm) : climb_tree(comm);
+        if (job.place >= 0)
+            lead(comm, &knot);
+        prctl(PR_SET_TIMERSLACK, slack > 0 ? slack : 0);
+    }
     if (thread)
-        record_knot(thread, &s->knots[s->leaders[s->rank]]);
+        record_knot(thread, &knot);
 }
 
-void pw_mpi_sync(struct pw_thread *thread, MPI_Comm comm, uint64_t clock_domain)
+static void find_leaders(void)
 {
-    struct sync s = {.comm = comm};
-    if (pw_pmpi.Comm_rank(comm, &s.rank) != MPI_SUCCESS ||
-        pw_pmpi.Comm_size(comm, &s.size) != MPI_SUCCESS)
-        return;
-    size_t n = (size_t)s.size;
-    size_t bytes = n * (sizeof(struct knot) + sizeof(uint64_t) + 2 * sizeof(int));
-    char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
-        return; /* the others wait in vain only if memory ends here first; MPI itself would fail too
-                 */
-    s.knots = (struct knot *)memory;
-    s.domains = (uint64_t *)(s.knots + n);
-    s.leaders = (int *)(s.domains + n);
-    s.order = s.leaders + n;
-    run(&s, thread, clock_domain);
-    munmap(memory, bytes);
+    job.nleaders = 0;
+    job.place = -1;
+    for (int i = 0; i < job.size; i++) {
+        int known = 0;
+        /* Few domains: compare with the leaders so far, not with all ranks. */
+        while (known < job.nleaders && job.domains[job.leaders[known]] != job.domains[i])
+            known++;
+        if (known == job.nleaders) {
+            job.leaders[job.nleaders++] = i;
+            if (i == job.rank)
+                job.place = known;
+        }
+        if (i == job.rank)
+            job.leader = job.leaders[known];
+    }
+}
+
+static bool gather_domains(uint64_t mine)
+{
+    MPI_Request request;
+    job.collectives++;
+    if (pw_pmpi.Iallgather(&mine, sizeof(mine), pw_mpi_handles.byte, job.domains, sizeof(mine),
+                           pw_mpi_handles.byte, pw_mpi_handles.world, &request) != MPI_SUCCESS)
+        return false;
+    wait_for(&request, idle);
+    return true;
+}
+
+static bool set_up(void)
+{
+    if (pw_pmpi.Comm_size(pw_mpi_handles.world, &job.size) != MPI_SUCCESS ||
+        pw_pmpi.Comm_rank(pw_mpi_handles.world, &job.rank) != MPI_SUCCESS)
+        return false;
+    job.memory_bytes = (size_t)job.size * (sizeof(uint64_t) + sizeof(int));
+    job.memory =
+        mmap(NULL, job.memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (job.memory == MAP_FAILED)
+        return false; /* the others wait in vain only if MPI itself does not fail here too */
+    job.domains = (uint64_t *)job.memory;
+    job.leaders = (int *)(job.domains + job.size);
+    if (!gather_domains(pw_probe_borrow_segment()->clock_domain))
+        return false;
+    find_leaders();
+    return true;
+}
+
+/* MPI_COMM_WORLD will do: until a rank leaves this it receives only what is sent here, and from
+ * ranks that have not left it either, so no message of the application can be taken for one of
+ * these, nor the reverse. A communicator of our own would take several times as long to make as all
+ * the rest. */
+struct pw_mpi_sync_cost pw_mpi_sync_begin(struct pw_thread *thread)
+{
+    int64_t start = pw_local_ns();
+    job.ready = set_up();
+    if (job.ready)
+        synchronise(thread, pw_mpi_handles.world);
+    return (struct pw_mpi_sync_cost){0, pw_local_ns() - start, job.messages, job.collectives};
+}
+
+/* Here a receive that the application forgot may match anything on its own communicators. */
+static void synchronise_apart(struct pw_thread *thread)
+{
+    MPI_Request request;
+    MPI_Comm comm;
+    if (job.nleaders > 1) {
+        job.collectives += 2; /* to make it, and to free it */
+        if (pw_pmpi.Comm_idup(pw_mpi_handles.world, &comm, &request) != MPI_SUCCESS)
+            return;
+        wait_for(&request, idle);
+        synchronise(thread, comm);
+        pw_pmpi.Comm_free(&comm);
+    } else {
+        synchronise(thread, pw_mpi_handles.world);
+    }
+}
+
+struct pw_mpi_sync_cost pw_mpi_sync_end(struct pw_thread *thread)
+{
+    if (!job.ready)
+        return (struct pw_mpi_sync_cost){0};
+    int64_t start = pw_local_ns();
+    MPI_Request request;
+    job.messages = 0;
+    job.collectives = job.nleaders > 1;
+    if (job.nleaders > 1 && pw_pmpi.Ibarrier(pw_mpi_handles.world, &request) == MPI_SUCCESS)
+        wait_for(&request, idle);
+    int64_t met = pw_local_ns();
+    synchronise_apart(thread);
+    munmap(job.memory, job.memory_bytes);
+    job.ready = false;
+    return (struct pw_mpi_sync_cost){met - start, pw_local_ns() - met, job.messages,
+                                     job.collectives};
 }

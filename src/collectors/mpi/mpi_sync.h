@@ -7,10 +7,19 @@
 #include "collectors/mpi/mpi_real.h"
 #include "rank/probe.h"
 
-/* Collective over `comm`, a communicator of the probe's own over all ranks. One leader per clock
- * domain measures its offset to rank 0's clock, along a binomial tree of the leaders; the others
- * take their leader's. Writes a PW_REC_CLOCK for the calling rank, unless it has no ring (`thread`
- * is NULL). */
-void pw_mpi_sync(struct pw_thread *thread, MPI_Comm comm, uint64_t clock_domain);
+/* What a synchronisation took of this rank. */
+struct pw_mpi_sync_cost {
+    int64_t wait_ns; /* until all ranks were there, which MPI_Finalize waits for too */
+    int64_t work_ns; /* from then on; at MPI_Init all of it */
+    int32_t messages, collectives; /* asked of MPI: messages are those that this rank sent */
+};
+
+/* Collective over all ranks, inside MPI_Init. One leader per clock domain measures its offset to
+ * rank 0's clock, along a binomial tree of the leaders; the others take their leader's. Records a
+ * knot for the calling rank, unless it has no ring (`thread` is NULL). */
+struct pw_mpi_sync_cost pw_mpi_sync_begin(struct pw_thread *thread);
+
+/* The same before MPI_Finalize; nothing unless the first took place. */
+struct pw_mpi_sync_cost pw_mpi_sync_end(struct pw_thread *thread);
 
 #endif

@@ -30,7 +30,7 @@ struct state {
     uint32_t base, epoch; /* row of the current process's communicator 0 */
     struct wait *waits;
     uint32_t nwaits;
-    int64_t sync_ns, syncs;
+    int64_t sync_first_ns, sync_ns, sync_wait_ns, syncs, sync_messages, sync_collectives;
 };
 
 static void *create(struct pw_rankfile *file)
@@ -143,6 +143,7 @@ static void define_comm(struct state *s, const struct pw_record *record,
         return;
     comm->row.uid = record->def.uid;
     comm->row.size = record->def.size;
+    comm->row.remote_size = record->def.remote_size;
     comm->row.my_rank = record->def.my_rank;
     comm->row.source = PW_SOURCE_MPI;
     if (record->def.name)
@@ -160,20 +161,30 @@ static void write_members(struct state *s, struct comm *comm)
     comm->members = NULL;
 }
 
+/* Of both groups; 0 for what no program of ours wrote. */
+static int32_t member_count(const struct comm *comm)
+{
+    int32_t local = comm->row.size, remote = comm->row.remote_size;
+    return local > 0 && local <= MAX_MEMBERS && remote >= 0 && remote <= MAX_MEMBERS
+               ? local + remote
+               : 0;
+}
+
 static void add_members(struct state *s, const struct pw_record *record)
 {
     struct comm *comm = comm_at(s, record->members.comm);
-    if (!comm || comm->row.size <= 0 || comm->row.size > MAX_MEMBERS)
+    int32_t all = comm ? member_count(comm) : 0;
+    if (all <= 0)
         return;
     if (!comm->members)
-        comm->members = calloc((size_t)comm->row.size, sizeof(*comm->members));
+        comm->members = calloc((size_t)all, sizeof(*comm->members));
     for (uint32_t r = 0; r < record->members.nruns && r < PW_RUNS_PER_RECORD && comm->members; r++)
-        for (int32_t i = 0; i < record->members.runs[r].count && comm->known < comm->row.size; i++)
+        for (int32_t i = 0; i < record->members.runs[r].count && comm->known < all; i++)
             comm->members[comm->known++] =
                 /* Unsigned: a run that nobody of ours wrote may overflow. */
                 (int32_t)((uint32_t)record->members.runs[r].first +
                           (uint32_t)i * (uint32_t)record->members.runs[r].stride);
-    if (comm->members && comm->known == comm->row.size)
+    if (comm->members && comm->known == all)
         write_members(s, comm);
 }
 
@@ -181,7 +192,7 @@ static void record_knot(struct state *s, const struct pw_record *record)
 {
     struct pw_row_clock row = {record->clock.local_ns, record->clock.offset_ns,
                                record->clock.error_ns};
-    pw_rankfile_append(s->file, PW_TABLE_clock, &row);
+    pw_rankfile_append_knot(s->file, &row);
     s->syncs++;
 }
 
@@ -190,8 +201,12 @@ static void note_state(struct state *s, const struct pw_record *record)
     if (record->mpi.state == PW_MPI_FOREIGN)
         pw_say("the program uses an MPI that is not Open MPI: it runs, but its MPI calls are not "
                "recorded");
-    else
-        s->sync_ns += record->mpi.sync_ns;
+    if (record->mpi.state == PW_MPI_BEGAN)
+        s->sync_first_ns = record->mpi.sync_ns;
+    s->sync_ns += record->mpi.sync_ns;
+    s->sync_messages += record->mpi.sync_messages;
+    s->sync_collectives += record->mpi.sync_collectives;
+    s->sync_wait_ns += record->mpi.sync_wait_ns;
 }
 
 static void record(void *state, const struct pw_record *record, const struct pw_origin *origin)
@@ -224,7 +239,11 @@ static void finish(void *state, int64_t end_ns)
     for (uint32_t i = 0; i < s->ncomms; i++)
         pw_rankfile_append(s->file, PW_TABLE_comms, &s->comms[i].row);
     pw_rankfile_overhead(s->file, "clock_sync", (double)s->sync_ns, "ns");
+    pw_rankfile_overhead(s->file, "clock_sync_first", (double)s->sync_first_ns, "ns");
+    pw_rankfile_overhead(s->file, "clock_sync_wait", (double)s->sync_wait_ns, "ns");
     pw_rankfile_overhead(s->file, "clock_syncs", (double)s->syncs, "syncs");
+    pw_rankfile_overhead(s->file, "clock_sync_messages", (double)s->sync_messages, "messages");
+    pw_rankfile_overhead(s->file, "clock_sync_collectives", (double)s->sync_collectives, "calls");
 }
 
 static void destroy(void *state)

@@ -21,8 +21,7 @@ static void rma_bytes(const struct pw_mpi_call *c, struct pw_record *record)
     case PW_OP_Get_accumulate:
     case PW_OP_Rget_accumulate:
         record->comm.recv_bytes = c->rcount * pw_mpi_type_size(c->rtype);
-        /* With MPI_NO_OP the origin's arguments mean nothing, and may be null. */
-        if (c->sbuf && c->scount > 0)
+        if (c->scount > 0) /* 0 with MPI_NO_OP, whose origin means nothing */
             record->comm.sent_bytes = c->scount * pw_mpi_type_size(c->stype);
         break;
     default:

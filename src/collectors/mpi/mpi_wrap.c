@@ -4,23 +4,28 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-#define MPI_FN(Name, name, CLASS, ...)                              \
-    EXPORT int MPI_##Name(EACH(C_DECL, COMMA, __VA_ARGS__))         \
-    {                                                               \
-        struct pw_mpi_call c;                                       \
-        MPI_Status own;                                             \
-        (void)own;                                                  \
-        if (__builtin_expect(!pw_pmpi.Name, 0))                     \
-            pw_mpi_resolve();                                       \
-        if (!pw_mpi_begin(&c, PW_OP_##Name, 0, PW_OP_LEVEL_##Name)) \
-            return pw_pmpi.Name(EACH(PASS, COMMA, __VA_ARGS__));    \
-        EACH(C_PRE, NONE, __VA_ARGS__)                              \
-        int rc = pw_pmpi.Name(EACH(C_USE, COMMA, __VA_ARGS__));     \
-        c.end = pw_probe_now();                                     \
-        EACH(C_POST, NONE, __VA_ARGS__)                             \
-        pw_mpi_after_##CLASS(&c, rc);                               \
-        pw_mpi_end(&c);                                             \
-        return rc;                                                  \
+#define WRAP(Name, Op, CLASS, ...)                                         \
+    EXPORT int MPI_##Name(EACH(C_DECL, COMMA, __VA_ARGS__))                \
+    {                                                                      \
+        struct pw_mpi_call c;                                              \
+        MPI_Status own;                                                    \
+        (void)own;                                                         \
+        if (!pw_mpi_begin(&c, PW_OP_##Op, 0, PW_OP_LEVEL_##Op)) {          \
+            if (__builtin_expect(!pw_pmpi.Name, 0))                        \
+                pw_mpi_resolve(); /* calls are recorded only once it is */ \
+            return pw_pmpi.Name(EACH(PASS, COMMA, __VA_ARGS__));           \
+        }                                                                  \
+        EACH(C_PRE, NONE, __VA_ARGS__)                                     \
+        int rc = pw_pmpi.Name(EACH(C_USE, COMMA, __VA_ARGS__));            \
+        c.end = pw_probe_now();                                            \
+        EACH(C_POST, NONE, __VA_ARGS__)                                    \
+        pw_mpi_after_##CLASS(&c, rc);                                      \
+        pw_mpi_end(&c);                                                    \
+        return rc;                                                         \
     }
+
+#define MPI_FN(Name, name, CLASS, ...) WRAP(Name, Name, CLASS, __VA_ARGS__)
+#define MPI_FN_C(Name, name, CLASS, ...) WRAP(Name##_c, Name, CLASS, __VA_ARGS__)
 #include "collectors/mpi/mpi_api.def"
 #undef MPI_FN
+#undef MPI_FN_C

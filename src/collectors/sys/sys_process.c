@@ -86,7 +86,9 @@ static void parse_stat(const struct state *s, const char *text, struct pw_row_pr
 static void parse_schedstat(const char *text, struct pw_row_process *row)
 {
     long long on_cpu, waiting;
-    row->runq_wait_ns = sscanf(text, "%lld %lld", &on_cpu, &waiting) == 2 ? waiting : -1;
+    int known = sscanf(text, "%lld %lld", &on_cpu, &waiting) == 2;
+    row->main_cpu_ns = known ? on_cpu : -1;
+    row->runq_wait_ns = known ? waiting : -1;
 }
 
 static void sample(void *state, pid_t pid, int64_t now_ns)

@@ -1,4 +1,4 @@
-/* Collector sys: samples of /proc/PID and /proc/stat, taken by the collector process. */
+/* Collector sys: samples of /proc/PID, taken by the collector process. */
 #ifndef PW_SYS_PROCESS_H
 #define PW_SYS_PROCESS_H
 

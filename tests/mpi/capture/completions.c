@@ -53,8 +53,7 @@ static void one_by_one(int ignore)
     }
     start();
     for (int at = 0; at < N; at++) {
-        /* Receives in reverse. Small sends share one handle: their order is all that they have. */
-        int i = at < K ? K - 1 - at : at, flag = 0;
+        int i = N - 1 - at, flag = 0;
         while (!flag) {
             MPI_Test(&requests[i], &flag, ignore ? MPI_STATUS_IGNORE : &statuses[i]);
             if (flag)

@@ -28,6 +28,7 @@ void expect_thread(const char *label)
     snprintf(thread_label, sizeof(thread_label), "%s", label);
 }
 
+/* World ranks; -1 for a process of another MPI_COMM_WORLD. */
 static void translate(MPI_Group group, int n, int *world)
 {
     MPI_Group all;
@@ -37,8 +38,16 @@ static void translate(MPI_Group group, int n, int *world)
         ranks[i] = i;
     PMPI_Comm_group(MPI_COMM_WORLD, &all);
     PMPI_Group_translate_ranks(group, n, ranks, all, world);
+    for (int i = 0; i < n; i++)
+        world[i] = world[i] == MPI_UNDEFINED ? -1 : world[i];
     PMPI_Group_free(&group);
     PMPI_Group_free(&all);
+}
+
+static void print_members(char before, const int *members, int n)
+{
+    for (int i = 0; i < n; i++)
+        fprintf(out, "%c%d", i ? ',' : before, members[i]);
 }
 
 static void begin_place(struct place *place, MPI_Comm comm, const char *label, const char *name,
@@ -51,16 +60,15 @@ static void begin_place(struct place *place, MPI_Comm comm, const char *label, c
     PMPI_Comm_rank(comm, &place->me);
     PMPI_Comm_group(comm, &group);
     translate(group, place->n, members);
-    fprintf(out, "comm %s %d %d %s ", label, place->n, place->me, name);
-    for (int i = 0; i < place->n; i++)
-        fprintf(out, "%s%d", i ? "," : "", members[i]);
-    fputc('\n', out);
+    fprintf(out, "comm %s %d %d %s", label, place->n, place->me, name);
+    print_members(' ', members, place->n);
 }
 
 void expect_place(struct place *place, MPI_Comm comm, const char *label, const char *name)
 {
     int members[64];
     begin_place(place, comm, label, name, members);
+    fputc('\n', out);
     memcpy(place->world, members, sizeof(members));
 }
 
@@ -72,6 +80,8 @@ void expect_interplace(struct place *place, MPI_Comm comm, const char *label)
     PMPI_Comm_remote_size(comm, &remote);
     PMPI_Comm_remote_group(comm, &group);
     translate(group, remote, place->world);
+    print_members(';', place->world, remote);
+    fputc('\n', out);
 }
 
 static void print_or_any(char text[16], int value, int any)

@@ -2,7 +2,7 @@
  * the order in which the operations of a thread ended. test_capture.py compares.
  *
  *     op THREAD NAME COMM SENT RECV PEER TAG FLAGS SEQ LEVEL
- *     comm LABEL SIZE RANK NAME MEMBER,MEMBER,...
+ *     comm LABEL SIZE RANK NAME MEMBER,MEMBER,...;REMOTE,REMOTE,...
  *
  * PEER and TAG may be "any": not compared. LEVEL is the lowest --level that records the line. */
 #ifndef PW_TEST_EXPECT_H
@@ -33,7 +33,8 @@ void expect_thread(const char *label);
 /* Describes `comm`; `name` is what the rank file calls it. */
 void expect_place(struct place *place, MPI_Comm comm, const char *label, const char *name);
 
-/* The same for an intercommunicator: members are ours, `world` is theirs. */
+/* The same for an intercommunicator, under one label on both sides: members are ours and theirs,
+ * `world` is theirs. */
 void expect_interplace(struct place *place, MPI_Comm comm, const char *label);
 
 /* `comm` is "-" where an operation has none. */

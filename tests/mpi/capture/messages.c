@@ -147,6 +147,7 @@ static void given_up(void)
     MPI_Request request;
     MPI_Irecv(in, 10, MPI_INT, left, 60, p.comm, &request);
     MPI_Cancel(&request);
+    expect_op("Cancel", "-", 0, 0, -1, 0, 0, 0, 2);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     expect_wait("Wait", 1);
     expect_op("Irecv", p.label, 0, 0, PEER_ANY, TAG_ANY, NONBLOCKING | CANCELLED, 0, 1);

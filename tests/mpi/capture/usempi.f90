@@ -1,4 +1,4 @@
-! Point-to-point and collective operations through `use mpi`; test_capture.py compares what it
+! All families of operations through `use mpi`; test_capture.py compares what it
 ! says that it did with what was recorded.
 program capture_usempi
   use mpi
@@ -6,6 +6,8 @@ program capture_usempi
   integer, parameter :: most = 64
   integer :: requests(6)
   integer :: made
+  integer(MPI_ADDRESS_KIND) :: base
+  integer :: win, file, message, inter
   integer :: strided, types(most)
   integer :: status(MPI_STATUS_SIZE), statuses(MPI_STATUS_SIZE, 6)
   integer :: me, n, right, left, ierr, provided, out, i, round, done, count, total
@@ -16,4 +18,5 @@ program capture_usempi
   character(len=4000) :: prefix, path
 
   include 'fortran_body.inc'
+  include 'fortran_families.inc'
 end program capture_usempi

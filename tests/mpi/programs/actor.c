@@ -149,6 +149,29 @@ static int fork_in_the_middle(char **argv)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
+/* With MPI_NO_OP the origin's arguments mean nothing: not even that they are a type. */
+static int get_by_no_op(char **argv)
+{
+    int mine = 7, got[3] = {0};
+    MPI_Win window;
+    MPI_Request request;
+    (void)argv;
+    MPI_Win_create(&mine, sizeof(mine), sizeof(mine), MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window);
+    MPI_Get_accumulate(NULL, 0, MPI_DATATYPE_NULL, &got[0], 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_NO_OP,
+                       window);
+    MPI_Get_accumulate(NULL, 1, MPI_DATATYPE_NULL, &got[1], 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_NO_OP,
+                       window);
+    MPI_Rget_accumulate(&mine, 1, MPI_DATATYPE_NULL, &got[2], 1, MPI_INT, 0, 0, 1, MPI_INT,
+                        MPI_NO_OP, window, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Win_unlock(0, window);
+    printf("got %d %d %d\n", got[0], got[1], got[2]);
+    MPI_Win_free(&window);
+    MPI_Finalize();
+    return 0;
+}
+
 static int ask_outside(char **argv)
 {
     int major, minor, flag, length;
@@ -171,7 +194,7 @@ static const struct {
 } modes[] = {
     {"exit", finish_with},    {"_exit", leave_at_once},     {"abort", abort_all},
     {"errors", err},          {"fatal-error", err_fatally}, {"fork", fork_in_the_middle},
-    {"outside", ask_outside},
+    {"outside", ask_outside}, {"no-op", get_by_no_op},
 };
 
 int main(int argc, char **argv)

@@ -1,0 +1,182 @@
+/* Collects what is known of the order of events; see orders.h. */
+#include "aggregate/orders.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregate/events.h"
+#include "aggregate/messages.h"
+#include "core/ops.h"
+
+/* What is kept at most: orders from collectives on every process, and from messages of each. */
+enum { MOST_ORDERS = 1 << 20, MOST_MESSAGES = 1 << 17 };
+
+/* No rank leaves these before the last has entered, if there is any data. The vector variants are
+ * not here: a rank may need nothing of another. */
+static int synchronises(const struct pw_row_comm_event *event)
+{
+    switch (event->op) {
+    case PW_OP_Barrier:
+    case PW_OP_Ibarrier:
+        return 1;
+    case PW_OP_Allreduce:
+    case PW_OP_Iallreduce:
+    case PW_OP_Allgather:
+    case PW_OP_Iallgather:
+    case PW_OP_Alltoall:
+    case PW_OP_Ialltoall:
+    case PW_OP_Reduce_scatter_block:
+    case PW_OP_Ireduce_scatter_block:
+        return event->sent_bytes > 0 && event->recv_bytes > 0;
+    default:
+        return 0;
+    }
+}
+
+/* Of every `stride`-th collective, per domain: the last entry and the first exit. */
+struct meetings {
+    const struct pw_job *job;
+    const struct pw_instances *instances;
+    size_t stride, n, ndomains;
+    int64_t *enter, *leave; /* [n * ndomains] */
+    int64_t *op;            /* [2 * n] the operation, and its negative: largest over the ranks */
+};
+
+static void meet(void *context, const struct pw_input *input, const struct pw_row_comm_event *event)
+{
+    struct meetings *m = context;
+    int64_t instance = pw_instances_find(m->instances, input, event);
+    if (instance < 0 || (size_t)instance % m->stride || (event->flags & PW_EVENT_ERROR))
+        return;
+    size_t at = (size_t)instance / m->stride, cell = at * m->ndomains + (size_t)input->domain;
+    int64_t enter = pw_input_time(input, event->start), leave = pw_input_time(input, event->end);
+    int64_t op = synchronises(event) ? event->op : -1;
+    m->op[2 * at] = op > m->op[2 * at] ? op : m->op[2 * at];
+    m->op[2 * at + 1] = -op > m->op[2 * at + 1] ? -op : m->op[2 * at + 1];
+    m->enter[cell] = enter > m->enter[cell] ? enter : m->enter[cell];
+    m->leave[cell] = leave < m->leave[cell] ? leave : m->leave[cell];
+}
+
+static int allocate(struct meetings *m)
+{
+    size_t cells = m->n * m->ndomains;
+    m->enter = malloc(sizeof(int64_t) * (cells + 1));
+    m->leave = malloc(sizeof(int64_t) * (cells + 1));
+    m->op = malloc(sizeof(int64_t) * (2 * m->n + 1));
+    if (!m->enter || !m->leave || !m->op)
+        return 0;
+    for (size_t i = 0; i < cells; i++) {
+        m->enter[i] = INT64_MIN;
+        m->leave[i] = INT64_MAX;
+    }
+    for (size_t i = 0; i < 2 * m->n; i++)
+        m->op[i] = INT64_MIN;
+    return 1;
+}
+
+static void append_meeting(struct pw_orders *out, const struct meetings *m, size_t at)
+{
+    const int64_t *enter = m->enter + at * m->ndomains, *leave = m->leave + at * m->ndomains;
+    /* All ranks took part in the same operation, or the match is none. */
+    if (m->op[2 * at] < 0 || m->op[2 * at] != -m->op[2 * at + 1])
+        return;
+    for (size_t a = 0; a < m->ndomains; a++)
+        for (size_t b = 0; b < m->ndomains; b++)
+            if (a != b && enter[a] != INT64_MIN && leave[b] != INT64_MAX)
+                out->v[out->n++] = (struct pw_order){(int32_t)a, (int32_t)b, enter[a], leave[b]};
+}
+
+static int collect_meetings(struct pw_orders *out, struct pw_job *job,
+                            const struct pw_instances *instances)
+{
+    size_t domains = (size_t)job->ndomains, pairs = domains * (domains - 1);
+    size_t most = MOST_ORDERS / pairs + 1;
+    struct meetings m = {.job = job, .instances = instances, .ndomains = domains};
+    m.stride = instances->n / most + 1;
+    m.n = (instances->n + m.stride - 1) / m.stride;
+    out->v = malloc(sizeof(*out->v) * (m.n * pairs + 1));
+    int ok = allocate(&m) && out->v, all_ok;
+    MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, job->comm);
+    if (all_ok) {
+        int cells = (int)(m.n * m.ndomains);
+        for (size_t i = 0; i < job->ninputs; i++)
+            pw_events_read(&job->inputs[i], meet, &m); /* damage is noted by a later pass */
+        MPI_Allreduce(MPI_IN_PLACE, m.enter, cells, MPI_INT64_T, MPI_MAX, job->comm);
+        MPI_Allreduce(MPI_IN_PLACE, m.leave, cells, MPI_INT64_T, MPI_MIN, job->comm);
+        MPI_Allreduce(MPI_IN_PLACE, m.op, (int)(2 * m.n), MPI_INT64_T, MPI_MAX, job->comm);
+        for (size_t at = 0; at < m.n; at++)
+            append_meeting(out, &m, at);
+    }
+    free(m.enter);
+    free(m.leave);
+    free(m.op);
+    return all_ok ? 0 : -ENOMEM;
+}
+
+/* Messages between domains; every `stride`-th once there are too many. */
+struct letters {
+    const struct pw_job *job;
+    struct pw_order *v;
+    size_t n, stride, seen;
+};
+
+static void thin_out(struct letters *l)
+{
+    for (size_t i = 0; 2 * i < l->n; i++)
+        l->v[i] = l->v[2 * i];
+    l->n = (l->n + 1) / 2;
+    l->stride *= 2;
+}
+
+static void take_letter(void *context, int32_t src, int32_t dst, int64_t send_enter_ns,
+                        int64_t receive_leave_ns)
+{
+    struct letters *l = context;
+    int32_t a = l->job->domains[src], b = l->job->domains[dst];
+    /* Where events were lost, the k-th receive need not be of the k-th send. */
+    if (a < 0 || b < 0 || a == b || l->job->ranks[src].dropped_events ||
+        l->job->ranks[dst].dropped_events || l->seen++ % l->stride)
+        return;
+    if (l->n == MOST_MESSAGES)
+        thin_out(l);
+    l->v[l->n++] = (struct pw_order){a, b, send_enter_ns, receive_leave_ns};
+}
+
+static int collect_letters(struct pw_orders *out, struct pw_job *job)
+{
+    struct letters l = {.job = job, .stride = 1};
+    l.v = malloc(sizeof(*l.v) * MOST_MESSAGES);
+    int ok = l.v != NULL, all_ok;
+    MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, job->comm);
+    int err = all_ok ? pw_messages_visit(job, take_letter, &l) : -ENOMEM;
+    if (!err) {
+        void *all;
+        size_t n = pw_job_allgather(job, l.v, l.n, sizeof(*l.v), &all);
+        struct pw_order *v = realloc(out->v, sizeof(*v) * (out->n + n + 1));
+        if (v) {
+            memcpy(v + out->n, all, sizeof(*v) * n);
+            out->v = v;
+            out->n += n;
+        }
+        err = v ? 0 : -ENOMEM;
+        free(all);
+    }
+    free(l.v);
+    return err;
+}
+
+int pw_orders_collect(struct pw_orders *orders, struct pw_job *job,
+                      const struct pw_instances *instances)
+{
+    *orders = (struct pw_orders){0};
+    int err = collect_meetings(orders, job, instances), worst;
+    err = err ? err : collect_letters(orders, job);
+    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
+    return worst;
+}
+
+void pw_orders_fini(struct pw_orders *orders)
+{
+    free(orders->v);
+}

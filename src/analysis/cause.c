@@ -1,0 +1,123 @@
+/* Splits a straggler's excess into what the kernel counted of it; see cause.h. */
+#include "analysis/cause.h"
+
+#include <stdbool.h>
+
+#include "analysis/statistics.h"
+
+enum { LEAST_SAMPLES = 3 };
+
+/* A major fault reads a page from a disk: one in 10 ms of the time off the CPU is enough to be what
+ * the rank waits for. I/O in such time: at 1 MB/s and above. Quotas: a third of the wait. */
+enum { NS_PER_FAULT = 10000000, NS_PER_BYTE = 1000, THROTTLED_PARTS = 3 };
+
+enum part { ON_CPU, READY, OFF_CPU, PARTS };
+
+static bool is_known(const struct pw_usage *u)
+{
+    return u->own_ns >= 0 && u->total_ns > 0 && u->cpu_ns >= 0 && u->runq_ns >= 0;
+}
+
+/* One part of a rank's own work. */
+static int64_t part_of(const struct pw_usage *u, enum part part)
+{
+    int64_t off = u->total_ns - u->cpu_ns - u->runq_ns;
+    int64_t whole = part == ON_CPU ? u->cpu_ns : part == READY ? u->runq_ns : off;
+    double own = (double)u->own_ns / (double)u->total_ns;
+    return whole > 0 ? (int64_t)((double)whole * (own < 1 ? own : 1)) : 0;
+}
+
+/* Time ready without a CPU per time on it, median over the known ranks but `rank`, in 1/1024. */
+static int64_t others_rate(const struct pw_usage *ranks, size_t nranks, size_t rank,
+                           int64_t *scratch)
+{
+    size_t n = 0;
+    for (size_t r = 0; r < nranks; r++)
+        if (r != rank && is_known(&ranks[r]) && ranks[r].cpu_ns > 0)
+            scratch[n++] = (int64_t)(1024.0 * (double)ranks[r].runq_ns / (double)ranks[r].cpu_ns);
+    return n ? pw_median_i64(scratch, n) : 0;
+}
+
+/* Median over the known ranks but `rank` of a part, or (PARTS) of own work; -1 when there is none.
+ */
+static int64_t others_median(const struct pw_usage *ranks, size_t nranks, size_t rank,
+                             enum part part, int64_t *scratch)
+{
+    size_t n = 0;
+    for (size_t r = 0; r < nranks; r++)
+        if (r != rank && is_known(&ranks[r]))
+            scratch[n++] = part == PARTS ? ranks[r].own_ns : part_of(&ranks[r], part);
+    return n ? pw_median_i64(scratch, n) : -1;
+}
+
+static int64_t others_count(const struct pw_usage *ranks, size_t nranks, size_t rank,
+                            int64_t (*count)(const struct pw_usage *), int64_t *scratch)
+{
+    size_t n = 0;
+    for (size_t r = 0; r < nranks; r++)
+        if (r != rank && is_known(&ranks[r]))
+            scratch[n++] = count(&ranks[r]);
+    return n ? pw_median_i64(scratch, n) : 0;
+}
+
+static int64_t faults(const struct pw_usage *u)
+{
+    return u->major_faults;
+}
+
+static int64_t io(const struct pw_usage *u)
+{
+    return u->io_bytes;
+}
+
+/* What a rank that is off the CPU waits for. */
+static enum pw_cause refine_off(const struct pw_usage *ranks, size_t nranks, size_t rank,
+                                enum pw_phase phase, int64_t more_ns, int64_t *scratch)
+{
+    int64_t more_faults =
+        ranks[rank].major_faults - others_count(ranks, nranks, rank, faults, scratch);
+    int64_t more_io = ranks[rank].io_bytes - others_count(ranks, nranks, rank, io, scratch);
+    if (more_faults > 0 && more_faults >= more_ns / NS_PER_FAULT)
+        return PW_CAUSE_MEMORY;
+    if (phase == PW_PHASE_DATA)
+        return PW_CAUSE_DATA;
+    if (more_io > 0 && more_io >= more_ns / NS_PER_BYTE)
+        return PW_CAUSE_IO;
+    return PW_CAUSE_BLOCKED;
+}
+
+struct pw_cause_found pw_cause_find(const struct pw_usage *ranks, size_t nranks, size_t rank,
+                                    enum pw_phase phase, int64_t *scratch)
+{
+    struct pw_cause_found found = {.cause = PW_CAUSE_UNKNOWN};
+    const struct pw_usage *u = &ranks[rank];
+    int64_t own = others_median(ranks, nranks, rank, PARTS, scratch);
+    found.excess_ns = own < 0 ? 0 : u->own_ns - own;
+    if (!is_known(u) || u->samples < LEAST_SAMPLES || found.excess_ns <= 0)
+        return found;
+
+    enum part best = PARTS;
+    double rate = (double)others_rate(ranks, nranks, rank, scratch) / 1024;
+    for (enum part part = ON_CPU; part < PARTS; part++) {
+        int64_t others = part == READY ? (int64_t)(rate * (double)part_of(u, ON_CPU))
+                                       : others_median(ranks, nranks, rank, part, scratch);
+        double more = (double)(part_of(u, part) - others) * (part == ON_CPU ? 1 + rate : 1);
+        double share = more / (double)found.excess_ns;
+        if (share < 0.5 || share <= found.share)
+            continue;
+        best = part;
+        found.share = share;
+        found.part_ns = part_of(u, part);
+        found.others_part_ns = others;
+    }
+    found.share = found.share > 1 ? 1 : found.share;
+    int64_t more = found.part_ns - found.others_part_ns;
+    if (best == ON_CPU)
+        found.cause = PW_CAUSE_COMPUTE;
+    else if (best == READY)
+        found.cause = u->throttled_ns >= more / THROTTLED_PARTS ? PW_CAUSE_THROTTLED
+                                                                : PW_CAUSE_CPU_CONTENTION;
+    else if (best == OFF_CPU)
+        found.cause = refine_off(ranks, nranks, rank, phase, more, scratch);
+    return found;
+}

@@ -1,0 +1,43 @@
+/* Why a straggler was slow, from what the kernel counted of every rank over the same steps.
+ *
+ * A rank's own work (step less waiting for others) is time on a CPU, time ready for one but without
+ * (the run queue), and time off it (asleep, or waiting for a device or a lock). The straggler's
+ * parts are compared with the medians of the other ranks' parts; the part that explains at least
+ * half of the excess is the cause, refined by what else was counted. Who computes more on a busy
+ * machine is also ready without a CPU for longer: such waiting counts as contention only as far as
+ * it exceeds what the other ranks have for as much time on a CPU. Ranks that wait for each other
+ * inside MPI spin or yield meanwhile, so another rank's counts are scaled to its own work's share
+ * of the steps. */
+#ifndef PW_ANALYSIS_CAUSE_H
+#define PW_ANALYSIS_CAUSE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/tables.h"
+
+/* What one rank used over the steps looked at. */
+struct pw_usage {
+    int64_t own_ns, total_ns; /* sums of the step trace; -1: not known */
+    int64_t cpu_ns, runq_ns;  /* main thread; -1: not known */
+    int64_t throttled_ns;     /* its cgroup; -1: not known */
+    int64_t major_faults, io_bytes, involuntary_cs;
+    int64_t samples; /* taken within those steps */
+};
+
+struct pw_cause_found {
+    enum pw_cause cause;
+    double share;           /* of the excess that it explains, 0..1; 0 when the cause is unknown */
+    int64_t excess_ns;      /* own work above the others' median, over all the steps */
+    int64_t part_ns;        /* what the straggler has of the part, over all the steps */
+    int64_t others_part_ns; /* median of the other ranks'; of waiting for a CPU, what they would
+                               have waited for this rank's time on it */
+};
+
+/* The cause of ranks[rank] being slow in `phase`. Unknown with fewer than 3 samples within the
+ * steps, without another rank that is known, or without a part that explains half. `scratch` has
+ * room for `nranks` values. */
+struct pw_cause_found pw_cause_find(const struct pw_usage *ranks, size_t nranks, size_t rank,
+                                    enum pw_phase phase, int64_t *scratch);
+
+#endif

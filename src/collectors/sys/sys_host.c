@@ -1,0 +1,167 @@
+/* Reads /proc/stat and the cpu.stat of the process's cgroups into /samples/host; files stay open
+ * between samples. See sys_host.h. */
+#include "collectors/sys/sys_host.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A quota anywhere between the process's cgroup and the root stops it. */
+enum { MAX_CGROUPS = 16 };
+
+struct state {
+    struct pw_rankfile *file;
+    pid_t pid;
+    int stat;
+    int cgroups[MAX_CGROUPS];
+    int ncgroups;
+    int64_t tick_ns;
+};
+
+static void *create(struct pw_rankfile *file)
+{
+    struct state *s = calloc(1, sizeof(*s));
+    if (!s)
+        return NULL;
+    s->file = file;
+    s->stat = -1;
+    s->tick_ns = 1000000000 / sysconf(_SC_CLK_TCK);
+    return s;
+}
+
+static const char *root(void)
+{
+    const char *root = getenv("PROFWRAP_FSROOT");
+    return root ? root : "";
+}
+
+static void close_files(struct state *s)
+{
+    if (s->stat >= 0)
+        close(s->stat);
+    for (int i = 0; i < s->ncgroups; i++)
+        close(s->cgroups[i]);
+    s->stat = -1;
+    s->ncgroups = 0;
+}
+
+/* cpu.stat of `path` under `mount`, and of every cgroup above it. */
+static void open_cgroups(struct state *s, const char *mount, const char *path)
+{
+    char at[PATH_MAX];
+    snprintf(at, sizeof(at), "%s%s%s", root(), mount, path);
+    size_t shortest = strlen(root()) + strlen(mount);
+    while (s->ncgroups < MAX_CGROUPS) {
+        char file[PATH_MAX + 16];
+        snprintf(file, sizeof(file), "%s/cpu.stat", at);
+        int fd = open(file, O_RDONLY | O_CLOEXEC);
+        if (fd >= 0)
+            s->cgroups[s->ncgroups++] = fd;
+        char *slash = strrchr(at, '/');
+        if (!slash || (size_t)(slash - at) < shortest)
+            return;
+        *slash = '\0';
+    }
+}
+
+/* cgroups(7): lines "hierarchy:controllers:path"; version 2 has no controllers. */
+static void open_line(struct state *s, char *line)
+{
+    char *controllers = strchr(line, ':'),
+         *path = controllers ? strchr(controllers + 1, ':') : NULL;
+    if (!path)
+        return;
+    *path++ = '\0';
+    path[strcspn(path, "\n")] = '\0';
+    controllers++;
+    if (!controllers[0]) {
+        open_cgroups(s, "/sys/fs/cgroup", path);
+        open_cgroups(s, "/sys/fs/cgroup/unified", path);
+        return;
+    }
+    char save[256], *rest = save;
+    snprintf(save, sizeof(save), "%s", controllers);
+    for (char *name = strsep(&rest, ","); name; name = strsep(&rest, ","))
+        if (strcmp(name, "cpu") == 0)
+            open_cgroups(s, "/sys/fs/cgroup/cpu", path);
+}
+
+static void open_files(struct state *s, pid_t pid)
+{
+    char path[PATH_MAX], line[PATH_MAX];
+    close_files(s);
+    s->pid = pid;
+    snprintf(path, sizeof(path), "%s/proc/stat", root());
+    s->stat = open(path, O_RDONLY | O_CLOEXEC);
+    snprintf(path, sizeof(path), "%s/proc/%d/cgroup", root(), (int)pid);
+    FILE *list = fopen(path, "re");
+    while (list && fgets(line, sizeof(line), list))
+        open_line(s, line);
+    if (list)
+        fclose(list);
+}
+
+/* proc(5): "cpu" user nice system idle iowait irq softirq steal, in ticks. */
+static void parse_stat(const struct state *s, const char *text, struct pw_row_host *row)
+{
+    long long t[8];
+    if (sscanf(text, "cpu %lld %lld %lld %lld %lld %lld %lld %lld", &t[0], &t[1], &t[2], &t[3],
+               &t[4], &t[5], &t[6], &t[7]) != 8) {
+        row->busy_ns = row->idle_ns = row->steal_ns = -1;
+        return;
+    }
+    row->busy_ns = (t[0] + t[1] + t[2] + t[5] + t[6]) * s->tick_ns;
+    row->idle_ns = (t[3] + t[4]) * s->tick_ns;
+    row->steal_ns = t[7] * s->tick_ns;
+}
+
+/* Version 2 says throttled_usec, version 1 throttled_time in ns. -1: neither. */
+static int64_t throttled(const char *text)
+{
+    const char *micro = strstr(text, "throttled_usec "), *nano = strstr(text, "throttled_time ");
+    if (micro)
+        return strtoll(micro + strlen("throttled_usec "), NULL, 10) * 1000;
+    return nano ? strtoll(nano + strlen("throttled_time "), NULL, 10) : -1;
+}
+
+static bool read_text(int fd, char *text, size_t size)
+{
+    ssize_t n = fd >= 0 ? pread(fd, text, size - 1, 0) : 0;
+    text[n > 0 ? n : 0] = '\0';
+    return n > 0;
+}
+
+static void sample(void *state, pid_t pid, int64_t now_ns)
+{
+    struct state *s = state;
+    char text[1024];
+    if (s->pid != pid)
+        open_files(s, pid);
+    struct pw_row_host row = {.time = now_ns, .throttled_ns = -1};
+    read_text(s->stat, text, sizeof(text));
+    parse_stat(s, text, &row);
+    for (int i = 0; i < s->ncgroups; i++)
+        if (read_text(s->cgroups[i], text, sizeof(text)) && throttled(text) > row.throttled_ns)
+            row.throttled_ns = throttled(text);
+    pw_rankfile_append(s->file, PW_TABLE_host, &row);
+}
+
+static void destroy(void *state)
+{
+    struct state *s = state;
+    if (s)
+        close_files(s);
+    free(s);
+}
+
+const struct pw_collector pw_collector_host = {
+    .name = "sys",
+    .activity = PW_ACTIVITY_SYS,
+    .create = create,
+    .sample = sample,
+    .destroy = destroy,
+};

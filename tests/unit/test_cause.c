@@ -1,0 +1,146 @@
+/* Causes from counts made by hand: 10 steps of 100 ms, own work 60 ms where nothing is wrong. */
+#include "unit.h"
+
+#include "analysis/cause.h"
+
+#define MS INT64_C(1000000)
+
+enum { RANKS = 4, SLOW = 2 };
+
+/* 600 ms of own work in 1 s: 500 ms on a CPU, 100 ms ready, none off it. Waiting is spun, so the
+ * counts of the whole second are those of the own work over 0.6. */
+static void make(struct pw_usage ranks[RANKS])
+{
+    for (int r = 0; r < RANKS; r++)
+        ranks[r] = (struct pw_usage){
+            .own_ns = 600 * MS,
+            .total_ns = 1000 * MS,
+            .cpu_ns = 833333333,
+            .runq_ns = 166666667,
+            .io_bytes = 1000,
+            .involuntary_cs = 10,
+            .samples = 10,
+        };
+}
+
+/* The slow rank never waits: its second is all its own. */
+static void make_slow(struct pw_usage ranks[RANKS], int64_t cpu_ms, int64_t runq_ms)
+{
+    make(ranks);
+    ranks[SLOW].own_ns = 1000 * MS;
+    ranks[SLOW].cpu_ns = cpu_ms * MS;
+    ranks[SLOW].runq_ns = runq_ms * MS;
+}
+
+static struct pw_cause_found find(const struct pw_usage ranks[RANKS], enum pw_phase phase)
+{
+    int64_t scratch[RANKS];
+    return pw_cause_find(ranks, RANKS, SLOW, phase, scratch);
+}
+
+static void test_off_the_cpu(void **state)
+{
+    (void)state;
+    struct pw_usage ranks[RANKS];
+    make_slow(ranks, 500, 100);
+    struct pw_cause_found found = find(ranks, PW_PHASE_BACKWARD);
+    assert_int_equal(found.cause, PW_CAUSE_BLOCKED);
+    assert_int_equal(found.excess_ns, 400 * MS);
+    assert_int_equal(found.part_ns, 400 * MS);
+    assert_int_equal(found.others_part_ns, 0);
+    assert_true(found.share > 0.99 && found.share <= 1);
+    assert_int_equal(find(ranks, PW_PHASE_DATA).cause, PW_CAUSE_DATA);
+
+    ranks[SLOW].io_bytes = 1000 + 400000; /* 400 ms at 1 MB/s: the least that counts */
+    assert_int_equal(find(ranks, PW_PHASE_BACKWARD).cause, PW_CAUSE_IO);
+    ranks[SLOW].io_bytes--;
+    assert_int_equal(find(ranks, PW_PHASE_BACKWARD).cause, PW_CAUSE_BLOCKED);
+
+    ranks[SLOW].major_faults = 40; /* one in 10 ms */
+    assert_int_equal(find(ranks, PW_PHASE_BACKWARD).cause, PW_CAUSE_MEMORY);
+    ranks[SLOW].major_faults--;
+    assert_int_equal(find(ranks, PW_PHASE_BACKWARD).cause, PW_CAUSE_BLOCKED);
+}
+
+static void test_without_a_cpu(void **state)
+{
+    (void)state;
+    struct pw_usage ranks[RANKS];
+    make_slow(ranks, 500, 500);
+    ranks[SLOW].throttled_ns = -1;
+    struct pw_cause_found found = find(ranks, PW_PHASE_FORWARD);
+    assert_int_equal(found.cause, PW_CAUSE_CPU_CONTENTION);
+    assert_int_equal(found.part_ns, 500 * MS);
+    /* The others have 100 ms for 500 ms on the CPU, as this one should; 1/1024 of rounding. */
+    assert_in_range(found.others_part_ns, 99 * MS, 100 * MS);
+
+    ranks[SLOW].throttled_ns = 132 * MS; /* a third of 400.4 is more than that */
+    assert_int_equal(find(ranks, PW_PHASE_FORWARD).cause, PW_CAUSE_CPU_CONTENTION);
+    ranks[SLOW].throttled_ns = 134 * MS;
+    assert_int_equal(find(ranks, PW_PHASE_FORWARD).cause, PW_CAUSE_THROTTLED);
+}
+
+/* Twice the work on a machine where each ms on a CPU costs another ms of waiting for it. */
+static void test_more_work_on_a_busy_machine(void **state)
+{
+    (void)state;
+    struct pw_usage ranks[RANKS];
+    make(ranks);
+    for (int r = 0; r < RANKS; r++)
+        ranks[r].cpu_ns = ranks[r].runq_ns = 500 * MS; /* of own work: 300 and 300 */
+    ranks[SLOW] = ranks[0];
+    ranks[SLOW].own_ns = ranks[SLOW].total_ns = 1200 * MS;
+    ranks[SLOW].cpu_ns = ranks[SLOW].runq_ns = 600 * MS;
+    struct pw_cause_found found = find(ranks, PW_PHASE_FORWARD);
+    assert_int_equal(found.cause, PW_CAUSE_COMPUTE);
+    assert_int_equal(found.part_ns, 600 * MS);
+    assert_int_equal(found.others_part_ns, 300 * MS);
+    assert_true(found.share == 1);
+}
+
+static void test_nothing_explains_half(void **state)
+{
+    (void)state;
+    struct pw_usage ranks[RANKS];
+    /* Excess 400: 155 on the CPU with its share of waiting (129 * 1.2), 116 ready beyond that, 129
+     * off. */
+    make_slow(ranks, 629, 242);
+    struct pw_cause_found found = find(ranks, PW_PHASE_FORWARD);
+    assert_int_equal(found.cause, PW_CAUSE_UNKNOWN);
+    assert_true(found.share == 0);
+}
+
+static void test_what_is_not_known(void **state)
+{
+    (void)state;
+    struct pw_usage ranks[RANKS];
+    make_slow(ranks, 500, 100);
+    ranks[SLOW].samples = 2;
+    assert_int_equal(find(ranks, PW_PHASE_BACKWARD).cause, PW_CAUSE_UNKNOWN);
+
+    make_slow(ranks, 500, 100);
+    ranks[SLOW].cpu_ns = -1;
+    assert_int_equal(find(ranks, PW_PHASE_BACKWARD).cause, PW_CAUSE_UNKNOWN);
+
+    make_slow(ranks, 500, 100);
+    for (int r = 0; r < RANKS; r++)
+        if (r != SLOW)
+            ranks[r].total_ns = -1; /* their files are missing */
+    assert_int_equal(find(ranks, PW_PHASE_BACKWARD).cause, PW_CAUSE_UNKNOWN);
+
+    make_slow(ranks, 500, 100);
+    ranks[0].runq_ns = -1; /* one of the others: the rest will do */
+    assert_int_equal(find(ranks, PW_PHASE_BACKWARD).cause, PW_CAUSE_BLOCKED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_off_the_cpu),
+        cmocka_unit_test(test_without_a_cpu),
+        cmocka_unit_test(test_more_work_on_a_busy_machine),
+        cmocka_unit_test(test_nothing_explains_half),
+        cmocka_unit_test(test_what_is_not_known),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

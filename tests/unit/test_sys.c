@@ -1,0 +1,146 @@
+/* Samples of a /proc and /sys made by hand. */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "collectors/sys/sys_host.h"
+#include "collectors/sys/sys_process.h"
+#include "core/h5reader.h"
+#include "core/h5types.h"
+
+enum { PID = 77 };
+
+static void make_dirs(void **state, const char *const *names)
+{
+    char path[UNIT_PATH];
+    for (; *names; names++)
+        assert_int_equal(mkdir(unit_path(path, state, *names), 0700), 0);
+}
+
+static void put(void **state, const char *name, const char *text)
+{
+    char path[UNIT_PATH];
+    size_t size = 0;
+    while (text[size])
+        size++;
+    unit_write(unit_path(path, state, name), text, size, 0600);
+}
+
+/* Two samples by `collector` under the directory as root; the rows of `table`. */
+static void *sample(void **state, const struct pw_collector *collector, enum pw_table_id table)
+{
+    const struct pw_identity id = {.size = 1, .job = "job", .hostname = "host"};
+    const struct pw_rankfile_end end = {.complete = 1, .pid = 1};
+    char path[UNIT_PATH];
+    struct pw_rankfile *file;
+    pw_h5_quiet();
+    setenv("PROFWRAP_FSROOT", *state, 1);
+    assert_int_equal(pw_rankfile_create(*state, &id, "prog", 1, &file), 0);
+    void *collected = collector->create(file);
+    assert_non_null(collected);
+    collector->sample(collected, PID, 1000);
+    collector->sample(collected, PID, 2000);
+    collector->destroy(collected);
+    assert_int_equal(pw_rankfile_close(file, &end), 0);
+    unsetenv("PROFWRAP_FSROOT");
+
+    hid_t read;
+    void *rows;
+    size_t count;
+    assert_int_equal(pw_h5_open(unit_path(path, state, "rank-00000.h5"), &read), 0);
+    assert_int_equal(pw_h5_read_all(read, table, &rows, &count), 0);
+    assert_int_equal(count, 2);
+    H5Fclose(read);
+    return rows;
+}
+
+static const char *const version_1[] = {"proc",
+                                        "proc/77",
+                                        "sys",
+                                        "sys/fs",
+                                        "sys/fs/cgroup",
+                                        "sys/fs/cgroup/cpu",
+                                        "sys/fs/cgroup/cpu/job",
+                                        "sys/fs/cgroup/cpu/job/step",
+                                        NULL};
+static const char *const version_2[] = {"proc",          "proc/77",           "sys", "sys/fs",
+                                        "sys/fs/cgroup", "sys/fs/cgroup/job", NULL};
+
+static void test_host(void **state)
+{
+    int64_t tick = 1000000000 / sysconf(_SC_CLK_TCK);
+    make_dirs(state, version_2);
+    put(state, "proc/stat", "cpu  10 20 30 400 5 6 7 8 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\n");
+    put(state, "proc/77/cgroup", "0::/job\n");
+    put(state, "sys/fs/cgroup/job/cpu.stat", "usage_usec 9\nthrottled_usec 1234\n");
+    struct pw_row_host *rows = sample(state, &pw_collector_host, PW_TABLE_host);
+    assert_int_equal(rows[1].time, 2000);
+    assert_int_equal(rows[1].busy_ns, (10 + 20 + 30 + 6 + 7) * tick);
+    assert_int_equal(rows[1].idle_ns, (400 + 5) * tick);
+    assert_int_equal(rows[1].steal_ns, 8 * tick);
+    assert_int_equal(rows[1].throttled_ns, 1234000);
+    free(rows);
+}
+
+/* The quota is on the cgroup above the process's own. */
+static void test_quota_above(void **state)
+{
+    make_dirs(state, version_1);
+    put(state, "proc/stat", "intr 1\n");
+    put(state, "proc/77/cgroup", "5:memory:/job/step\n4:cpu,cpuacct:/job/step\n0::/\n");
+    put(state, "sys/fs/cgroup/cpu/job/step/cpu.stat", "nr_throttled 0\nthrottled_time 0\n");
+    put(state, "sys/fs/cgroup/cpu/job/cpu.stat", "nr_throttled 3\nthrottled_time 777\n");
+    struct pw_row_host *rows = sample(state, &pw_collector_host, PW_TABLE_host);
+    assert_int_equal(rows[0].throttled_ns, 777);
+    assert_int_equal(rows[0].busy_ns, -1); /* no line "cpu" */
+    free(rows);
+}
+
+static void test_host_that_says_nothing(void **state)
+{
+    struct pw_row_host *rows = sample(state, &pw_collector_host, PW_TABLE_host);
+    assert_int_equal(rows[0].busy_ns, -1);
+    assert_int_equal(rows[0].throttled_ns, -1);
+    free(rows);
+}
+
+static void test_process(void **state)
+{
+    int64_t tick = 1000000000 / sysconf(_SC_CLK_TCK);
+    make_dirs(state, version_2);
+    put(state, "proc/77/stat",
+        "77 (a ) b) R 1 2 3 4 5 6 11 0 12 0 14 15 0 0 20 0 3 0 100 9999 25 0 0\n");
+    put(state, "proc/77/schedstat", "5000 600 7\n");
+    put(state, "proc/77/status",
+        "Name:\tx\nvoluntary_ctxt_switches:\t8\n"
+        "nonvoluntary_ctxt_switches:\t9\n");
+    put(state, "proc/77/io", "rchar: 21\nwchar: 22\nsyscr: 1\n");
+    struct pw_row_process *rows = sample(state, &pw_collector_sys, PW_TABLE_process);
+    assert_int_equal(rows[1].minor_faults, 11);
+    assert_int_equal(rows[1].major_faults, 12);
+    assert_int_equal(rows[1].cpu_user_ns, 14 * tick);
+    assert_int_equal(rows[1].cpu_sys_ns, 15 * tick);
+    assert_int_equal(rows[1].threads, 3);
+    assert_int_equal(rows[1].rss_bytes, 25 * sysconf(_SC_PAGESIZE));
+    assert_int_equal(rows[1].main_cpu_ns, 5000);
+    assert_int_equal(rows[1].runq_wait_ns, 600);
+    assert_int_equal(rows[1].voluntary_cs, 8);
+    assert_int_equal(rows[1].involuntary_cs, 9);
+    assert_int_equal(rows[1].read_bytes, 21);
+    assert_int_equal(rows[1].write_bytes, 22);
+    free(rows);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_host, unit_dir_create, unit_dir_destroy),
+        cmocka_unit_test_setup_teardown(test_quota_above, unit_dir_create, unit_dir_destroy),
+        cmocka_unit_test_setup_teardown(test_host_that_says_nothing, unit_dir_create,
+                                        unit_dir_destroy),
+        cmocka_unit_test_setup_teardown(test_process, unit_dir_create, unit_dir_destroy),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
