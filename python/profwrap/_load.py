@@ -150,6 +150,18 @@ def _to_cluster(local, knots):
     return local + offset[before] + moved
 
 
+def _read_clock_maps(file):
+    """World rank to its knots in /clock_knots; only ranks whose domain has some."""
+    if "/clocks" not in file or "/clock_knots" not in file:
+        return {}
+    knots, maps = file["/clock_knots"][()], {}
+    for row in file["/clocks"][()]:
+        own = knots[knots["domain"] == row["domain"]]
+        if row["domain"] >= 0 and len(own):
+            maps[int(row["rank"])] = own
+    return maps
+
+
 class Rank:
     """One rank's file. Times are ns on the rank's local clock unless clock="cluster" is given."""
 
@@ -173,7 +185,8 @@ class Rank:
             columns = _columns(file[path])
             _resolve(columns, path, file)
             if clock == "cluster":
-                self._apply_clock(columns, file["/clock"][()])
+                knots = self._run._merged_knots(self.number)
+                self._apply_clock(columns, file["/clock"][()] if knots is None else knots)
         return _table(columns, self._run._pandas)
 
     def _apply_clock(self, columns, knots):
@@ -245,6 +258,7 @@ class Run:
         if not self._files and not os.path.exists(self._cluster_path()):
             raise FileNotFoundError(f"{path} holds no results of profwrap")
         self._reference_domain = None
+        self._clock_maps = None
 
     def __repr__(self):
         return f"<profwrap.Run {self.path}: {len(self._files)} rank files>"
@@ -266,6 +280,15 @@ class Run:
             lowest = self.rank(min(self._files))
             self._reference_domain = lowest.attributes.get("clock_domain")
         return rank.attributes.get("clock_domain") == self._reference_domain
+
+    def _merged_knots(self, number):
+        """The rank's clock map as the merge used it, or None: no cluster.h5, or an older one."""
+        if self._clock_maps is None:
+            self._clock_maps = {}
+            if os.path.exists(self._cluster_path()):
+                with self._open_cluster() as file:
+                    self._clock_maps = _read_clock_maps(file)
+        return self._clock_maps.get(number)
 
     @property
     def rank_numbers(self):
@@ -350,9 +373,39 @@ class Run:
         return self.table("/efficiency")
 
     @property
+    def whatif(self):
+        """The run replayed with something changed: scope, without_ns, gain_ns, slowdown, ..."""
+        return self.table("/whatif")
+
+    @property
+    def critical_path(self):
+        """Time on the critical path by rank and phase: path_ns, share."""
+        return self.table("/critical_path")
+
+    @property
+    def hosts(self):
+        """Hosts whose ranks are slow together."""
+        return self.table("/hosts")
+
+    @property
+    def links(self):
+        """Pairs of ranks whose messages take longer than those of like pairs."""
+        return self.table("/links")
+
+    @property
     def completeness(self):
         """What is missing or strange: rank, what, count, detail. No row when all is there."""
         return self.table("/completeness")
+
+    @property
+    def clocks(self):
+        """How each rank's clock relates to the cluster's, and how sure that is."""
+        return self.table("/clocks")
+
+    @property
+    def clock_knots(self):
+        """The clock maps that the merge used, by clock domain."""
+        return self.table("/clock_knots")
 
 
 def _find_rank_files(path):

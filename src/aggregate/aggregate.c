@@ -10,10 +10,12 @@
 #include "aggregate/collectivestats.h"
 #include "aggregate/evidence.h"
 #include "aggregate/findings.h"
+#include "aggregate/infer.h"
 #include "aggregate/instances.h"
 #include "aggregate/job.h"
 #include "aggregate/matrix.h"
 #include "aggregate/messages.h"
+#include "aggregate/pairs.h"
 #include "core/log.h"
 
 static void write_attributes(struct pw_clusterfile *file, const struct pw_job *job)
@@ -21,22 +23,13 @@ static void write_attributes(struct pw_clusterfile *file, const struct pw_job *j
     pw_clusterfile_set_int(file, "nranks", job->nranks);
     pw_clusterfile_set_int(file, "nhosts", job->nhosts);
     pw_clusterfile_set_int(file, "nsteps", (int64_t)job->nsteps);
-    pw_clusterfile_set_int(file, "steps_inferred", 0);
+    pw_clusterfile_set_int(file, "steps_inferred", job->steps_inferred);
     pw_clusterfile_set_int(file, "clock_error_max_ns", job->clock_error_max_ns);
     pw_clusterfile_set_int(file, "merge_processes", job->processes);
     pw_clusterfile_set_int(file, "start_unix_ns", job->start_unix_ns);
     pw_clusterfile_set_int(file, "end_unix_ns", job->end_unix_ns);
     pw_clusterfile_set_text(file, "job_id", job->job_id);
     pw_clusterfile_set_text(file, "command", job->command);
-}
-
-/* A table that process 0 has and the others do not. */
-static void write_root(struct pw_clusterfile *file, const struct pw_job *job,
-                       enum pw_cluster_table_id table, size_t count, const void *rows)
-{
-    unsigned long total = count;
-    MPI_Bcast(&total, 1, MPI_UNSIGNED_LONG, 0, job->comm);
-    pw_clusterfile_write(file, table, total, 0, job->process == 0 ? count : 0, rows);
 }
 
 static void write_collectives(struct pw_clusterfile *file, const struct pw_job *job,
@@ -53,71 +46,41 @@ static void write_collectives(struct pw_clusterfile *file, const struct pw_job *
     free(rows);
 }
 
-static int by_pair(const void *a, const void *b)
-{
-    const struct pw_pair *x = a, *y = b;
-    if (x->src != y->src)
-        return x->src < y->src ? -1 : 1;
-    return (x->dst > y->dst) - (x->dst < y->dst);
-}
-
-/* Each pair is one process's: the one that reads the receiver's file. */
-static void write_pairs(struct pw_clusterfile *file, const struct pw_job *job,
-                        const struct pw_messages *messages)
-{
-    void *all;
-    size_t n =
-        pw_job_allgather(job, messages->pairs, messages->npairs, sizeof(*messages->pairs), &all);
-    struct pw_pair *pairs = all;
-    struct pw_row_c_p2p *rows = calloc(n + 1, sizeof(*rows));
-    qsort(pairs, n, sizeof(*pairs), by_pair);
-    for (size_t i = 0; i < n && rows; i++) {
-        int known = pairs[i].matched > 0;
-        rows[i] = (struct pw_row_c_p2p){
-            .src = pairs[i].src,
-            .dst = pairs[i].dst,
-            .messages = pairs[i].messages,
-            .bytes = pairs[i].bytes,
-            .late_sender_ns = known ? pairs[i].late_sender_ns : -1,
-            .late_receiver_ns = known ? pairs[i].late_receiver_ns : -1,
-            .transfer_ns = known ? pairs[i].transfer_ns : -1,
-        };
-    }
-    write_root(file, job, PW_TABLE_c_p2p, rows ? n : 0, rows);
-    free(rows);
-    free(all);
-}
-
 static void write_all(struct pw_clusterfile *file, struct pw_job *job, const struct pw_share *share,
                       const struct pw_instances *in, const struct pw_messages *messages,
                       const struct pw_findings *f, const struct pw_alignment *clocks)
 {
     write_attributes(file, job);
-    write_root(file, job, PW_TABLE_c_rank, (size_t)job->nranks, job->ranks);
-    write_root(file, job, PW_TABLE_c_step, f->nsteps, f->steps);
+    pw_clusterfile_write_root(file, PW_TABLE_c_rank, (size_t)job->nranks, job->ranks);
+    pw_clusterfile_write_root(file, PW_TABLE_c_step, f->nsteps, f->steps);
     pw_clusterfile_write_grid(file, PW_TABLE_c_step_trace, job->nsteps, (size_t)job->nranks,
                               share->first, share->count, share->steps);
     pw_clusterfile_write_grid(file, PW_TABLE_c_phase_trace, job->nsteps, (size_t)job->nranks,
                               share->first, share->count, share->phases);
     write_collectives(file, job, in);
-    write_root(file, job, PW_TABLE_c_collective_stat, f->nstats, f->stats);
-    write_pairs(file, job, messages);
-    write_root(file, job, PW_TABLE_c_straggler, f->nstragglers, f->stragglers);
-    write_root(file, job, PW_TABLE_c_efficiency, f->nefficiency, &f->efficiency);
+    pw_clusterfile_write_root(file, PW_TABLE_c_collective_stat, f->nstats, f->stats);
+    pw_pairs_write(file, job, messages);
+    pw_clusterfile_write_root(file, PW_TABLE_c_straggler, f->nstragglers, f->stragglers);
+    pw_clusterfile_write_root(file, PW_TABLE_c_efficiency, f->nefficiency, &f->efficiency);
+    pw_clusterfile_write_root(file, PW_TABLE_c_whatif, f->whatif.nrows, f->whatif.rows);
+    pw_clusterfile_write_root(file, PW_TABLE_c_path, f->whatif.npath, f->whatif.path);
+    pw_clusterfile_write_root(file, PW_TABLE_c_host, f->whatif.nhosts, f->whatif.hosts);
     pw_job_gather_notes(job);
-    write_root(file, job, PW_TABLE_c_clock, (size_t)job->nranks, clocks->ranks);
-    write_root(file, job, PW_TABLE_c_clock_knot, clocks->nknots, clocks->knots);
-    write_root(file, job, PW_TABLE_c_completeness, job->process == 0 ? job->nnotes : 0, job->notes);
+    pw_clusterfile_write_root(file, PW_TABLE_c_clock, (size_t)job->nranks, clocks->ranks);
+    pw_clusterfile_write_root(file, PW_TABLE_c_clock_knot, clocks->nknots, clocks->knots);
+    pw_clusterfile_write_root(file, PW_TABLE_c_completeness, job->process == 0 ? job->nnotes : 0,
+                              job->notes);
     pw_clusterfile_link_ranks(file, job->ranks, (size_t)job->nranks);
 }
 
 static int conclude(struct pw_findings *f, struct pw_job *job, const struct pw_share *share,
-                    const struct pw_matrix *matrix, const struct pw_instances *in)
+                    const struct pw_matrix *matrix, const struct pw_instances *in,
+                    struct pw_graph_parts *parts)
 {
-    int err = 0, worst;
+    int err = pw_graph_gather(parts, job), worst;
     memset(f, 0, sizeof(*f));
-    if (job->process == 0)
-        err = pw_findings_make(f, job, share, matrix, in);
+    if (job->process == 0 && !err)
+        err = pw_findings_make(f, job, share, matrix, in, parts);
     MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
     if (worst)
         return worst;
@@ -134,17 +97,19 @@ static int merge_job(struct pw_job *job, const char *output)
     struct pw_matrix matrix = {0};
     struct pw_findings findings = {0};
     struct pw_alignment clocks = {0};
+    struct pw_graph_parts parts = {0};
     struct pw_clusterfile file;
 
     pw_instances_number(&instances, job);
     int err = pw_alignment_make(&clocks, job, &instances);
+    pw_graph_begin(&parts, job);
     err = err ? err : pw_instances_build(&instances, job);
-    err = err ? err : pw_messages_match(&messages, job);
-    err = err ? err : pw_share_build(&share, job, &instances, &messages);
+    err = err ? err : pw_messages_match(&messages, job, &parts);
+    err = err ? err : pw_share_build(&share, job, &instances, &messages, &parts);
     if (!err)
         pw_instances_share_waits(&instances, job);
     err = err ? err : pw_matrix_gather(&matrix, job, &share);
-    err = err ? err : conclude(&findings, job, &share, &matrix, &instances);
+    err = err ? err : conclude(&findings, job, &share, &matrix, &instances, &parts);
     if (err && job->process == 0)
         pw_error("the merge ran out of memory");
     if (!err) {
@@ -156,6 +121,7 @@ static int merge_job(struct pw_job *job, const char *output)
         if (err && job->process == 0)
             pw_error("cannot write %s: %s", output, strerror(-err));
     }
+    pw_graph_parts_fini(&parts);
     pw_findings_fini(&findings);
     pw_matrix_fini(&matrix);
     pw_share_fini(&share);
@@ -169,8 +135,10 @@ int pw_aggregate(MPI_Comm comm, const char *dir, const char *output)
 {
     struct pw_job job;
     int err = pw_job_open(&job, comm, dir);
-    if (!err)
+    if (!err) {
+        pw_infer_steps(&job);
         err = merge_job(&job, output);
+    }
     pw_job_close(&job);
     return err;
 }

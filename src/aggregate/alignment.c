@@ -33,13 +33,25 @@ static int by_domain_and_time(const void *a, const void *b)
     return (x->knot.error_ns > y->knot.error_ns) - (x->knot.error_ns < y->knot.error_ns);
 }
 
-/* The lowest rank of each domain speaks for it: the others have its knots, or fewer. */
-static int speaks(const struct pw_job *job, const struct pw_input *input)
+/* The rank with most knots speaks for its domain, the lowest of several: one of each domain
+ * measured during the run, the others have what was measured over MPI. */
+static int64_t weight(const struct pw_input *input)
 {
-    for (int64_t r = 0; r < input->rank; r++)
-        if (job->domains[r] == input->domain)
-            return 0;
-    return 1;
+    return ((int64_t)input->nknots << 25) - input->rank;
+}
+
+static int64_t *choose_speakers(const struct pw_job *job)
+{
+    int64_t *best = malloc(sizeof(*best) * ((size_t)job->ndomains + 1));
+    for (int32_t d = 0; best && d < job->ndomains; d++)
+        best[d] = INT64_MIN;
+    for (size_t i = 0; best && i < job->ninputs; i++) {
+        const struct pw_input *s = &job->inputs[i];
+        best[s->domain] = weight(s) > best[s->domain] ? weight(s) : best[s->domain];
+    }
+    if (best)
+        MPI_Allreduce(MPI_IN_PLACE, best, job->ndomains, MPI_INT64_T, MPI_MAX, job->comm);
+    return best;
 }
 
 static size_t gather_knots(const struct pw_job *job, struct domain_knot **out)
@@ -48,15 +60,18 @@ static size_t gather_knots(const struct pw_job *job, struct domain_knot **out)
     for (size_t i = 0; i < job->ninputs; i++)
         n += job->inputs[i].nknots;
     struct domain_knot *mine = calloc(n + 1, sizeof(*mine));
+    int64_t *speakers = choose_speakers(job);
     n = 0;
     for (size_t i = 0; i < job->ninputs && mine; i++) {
         const struct pw_input *s = &job->inputs[i];
-        for (size_t k = 0; k < s->nknots && speaks(job, s); k++)
+        int speaks = speakers && speakers[s->domain] == weight(s);
+        for (size_t k = 0; k < s->nknots && speaks; k++)
             mine[n++] = (struct domain_knot){s->domain, s->knots[k]};
     }
     void *all;
     n = pw_job_allgather(job, mine, n, sizeof(*mine), &all);
     free(mine);
+    free(speakers);
     *out = all;
     qsort(all, n, sizeof(**out), by_domain_and_time);
     return n;

@@ -106,6 +106,14 @@ void pw_clusterfile_write(struct pw_clusterfile *file, enum pw_cluster_table_id 
     H5Dclose(dataset);
 }
 
+void pw_clusterfile_write_root(struct pw_clusterfile *file, enum pw_cluster_table_id table,
+                               size_t count, const void *rows)
+{
+    unsigned long total = count;
+    MPI_Bcast(&total, 1, MPI_UNSIGNED_LONG, 0, file->comm);
+    pw_clusterfile_write(file, table, total, 0, file->process == 0 ? count : 0, rows);
+}
+
 void pw_clusterfile_write_grid(struct pw_clusterfile *file, enum pw_cluster_table_id table,
                                size_t nsteps, size_t nranks, size_t first, size_t count,
                                const void *rows)

@@ -24,6 +24,10 @@ int pw_clusterfile_create(const char *path, MPI_Comm comm, struct pw_clusterfile
 void pw_clusterfile_write(struct pw_clusterfile *file, enum pw_cluster_table_id table, size_t total,
                           size_t first, size_t count, const void *rows);
 
+/* Writes a table that process 0 has and the others do not. */
+void pw_clusterfile_write_root(struct pw_clusterfile *file, enum pw_cluster_table_id table,
+                               size_t count, const void *rows);
+
 /* Writes a [nsteps, nranks] table: this process has the columns [first, first + count), row-major.
  */
 void pw_clusterfile_write_grid(struct pw_clusterfile *file, enum pw_cluster_table_id table,

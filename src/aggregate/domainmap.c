@@ -2,6 +2,7 @@
 #include "aggregate/domainmap.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,11 +43,6 @@ int pw_domainmap_append(struct pw_domainmap *map, const struct pw_row_clock *kno
     }
     map->knots[map->n++] = *knot;
     return 0;
-}
-
-static int is_measured(const struct work *w, size_t domain)
-{
-    return domain == 0 || w->maps[domain].measured > 0;
 }
 
 static int64_t local_of(const struct work *w, size_t domain, int64_t time)
@@ -183,12 +179,13 @@ static void bound_pair(struct work *w, size_t i, size_t j, int64_t time)
 {
     size_t n = w->ndomains;
     int64_t low, high;
+    /* What is left of the drift when the lines' slopes are taken off, however wrong these are. */
+    double drift = PW_CLOCK_DRIFT_NS_PER_S * 1e-9 + fabs(w->lines[i].slope - w->lines[j].slope);
     w->bounds.nlower = take_bounds(w, i * n + j, time, 1, w->bounds.lower);
     w->bounds.nupper = take_bounds(w, j * n + i, time, -1, w->bounds.upper);
     if (w->bounds.nlower + w->bounds.nupper == 0)
         return;
-    if (pw_align_at(&w->bounds, time, PW_CLOCK_DRIFT_NS_PER_S * 1e-9,
-                    PW_CLOCK_WANDER_NS_PER_S * 1e-9, &low, &high))
+    if (pw_align_at(&w->bounds, time, drift, PW_CLOCK_WANDER_NS_PER_S * 1e-9, &low, &high))
         w->contradictions++;
     w->most[i * n + j] = high;
     w->most[j * n + i] = -low;
@@ -268,14 +265,14 @@ static int is_between_measurements(const struct work *w, size_t domain, int64_t 
            local <= map->knots[map->measured - 1].local_ns;
 }
 
-/* What was measured stays where the bounds allow it: it is nearer to the truth than their middle.
+/* What was measured stays where the bounds allow it: fast round trips are nearly even, so that it
+ * is nearer to the truth than the bounds' middle. Of slow ones no more is known than their bounds.
  */
 static int64_t choose_correction(const struct work *w, size_t domain, int64_t time, int64_t low,
                                  int64_t high)
 {
-    int64_t measured;
-    measured_error(w, domain, time, &measured);
-    if (!is_between_measurements(w, domain, local_of(w, domain, time)))
+    int64_t measured, error = measured_error(w, domain, time, &measured);
+    if (!is_between_measurements(w, domain, local_of(w, domain, time)) || error > high - low)
         return low + (high - low) / 2;
     return low > measured ? low : high < measured ? high : measured;
 }

@@ -102,9 +102,33 @@ static struct pw_row_c_straggler straggler_row(const struct pw_job *job,
     return row;
 }
 
+static int by_gain(const void *a, const void *b)
+{
+    const struct pw_row_c_straggler *x = a, *y = b;
+    if (x->gain_ns != y->gain_ns)
+        return x->gain_ns > y->gain_ns ? -1 : 1;
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+/* Replays the run, where it has a graph, and sorts the stragglers by what it says. */
+static int replay(struct pw_findings *f, const struct pw_job *job, const size_t *rows,
+                  const struct pw_instances *in, const struct pw_straggler_found *found,
+                  struct pw_graph_parts *parts)
+{
+    struct pw_graph graph;
+    int none = pw_graph_build(&graph, parts, job, in);
+    pw_graph_parts_fini(parts);
+    int err = none == -ENOMEM ? none
+                              : pw_whatif_make(&f->whatif, none ? NULL : &graph, job, found, rows,
+                                               f->stragglers, f->nstragglers);
+    pw_graph_fini(&graph);
+    qsort(f->stragglers, f->nstragglers, sizeof(*f->stragglers), by_gain);
+    return err;
+}
+
 static int find_stragglers(struct pw_findings *f, const struct pw_job *job,
                            const struct pw_matrix *m, const size_t *rows,
-                           const struct pw_instances *in)
+                           const struct pw_instances *in, struct pw_graph_parts *parts)
 {
     int64_t *errors = malloc(sizeof(*errors) * (m->nranks + 1));
     void *scratch = malloc(pw_straggler_scratch(m->nsteps, m->nranks) + 1);
@@ -115,11 +139,12 @@ static int find_stragglers(struct pw_findings *f, const struct pw_job *job,
         /* A rank without a file has no work in the matrix, and no clock that could be wrong. */
         for (size_t r = 0; r < m->nranks; r++)
             errors[r] = job->ranks[r].present ? job->ranks[r].clock_error_ns : 0;
-        struct pw_straggler_input input = {m->nsteps,   m->nranks,   m->own_ns,
-                                           m->total_ns, m->phase_ns, errors};
+        struct pw_straggler_input input = {m->nsteps,   m->nranks, m->own_ns,   m->total_ns,
+                                           m->phase_ns, errors,    m->useful_ns};
         f->nstragglers = pw_straggler_find(&input, scratch, found, MAX_STRAGGLERS);
         for (size_t i = 0; i < f->nstragglers; i++)
             f->stragglers[i] = straggler_row(job, f, rows, in, &found[i]);
+        err = replay(f, job, rows, in, found, parts);
     }
     free(errors);
     free(scratch);
@@ -152,11 +177,20 @@ static void make_efficiency(struct pw_findings *f, const struct pw_matrix *m)
     f->efficiency.communication_efficiency = most / elapsed;
     f->efficiency.parallel_efficiency =
         f->efficiency.load_balance * f->efficiency.communication_efficiency;
+    const struct pw_whatif *w = &f->whatif;
+    f->efficiency.elapsed_ns = w->elapsed_ns;
+    f->efficiency.ideal_network_ns = w->ideal_network_ns;
+    if (w->elapsed_ns > 0 && w->ideal_network_ns > 0) {
+        f->efficiency.serialisation_efficiency =
+            (double)w->most_work_ns / (double)w->ideal_network_ns;
+        f->efficiency.transfer_efficiency = (double)w->ideal_network_ns / (double)w->elapsed_ns;
+    }
     f->nefficiency = 1;
 }
 
 static int analyse_measured(struct pw_findings *f, const struct pw_job *job,
-                            const struct pw_matrix *m, const struct pw_instances *in)
+                            const struct pw_matrix *m, const struct pw_instances *in,
+                            struct pw_graph_parts *parts)
 {
     size_t cells = m->nsteps * m->nranks + 1;
     struct pw_matrix measured = {
@@ -173,7 +207,7 @@ static int analyse_measured(struct pw_findings *f, const struct pw_job *job,
             : -ENOMEM;
     if (!err) {
         measured.nsteps = select_measured(f, m, &measured, rows);
-        err = find_stragglers(f, job, &measured, rows, in);
+        err = find_stragglers(f, job, &measured, rows, in, parts);
         make_efficiency(f, &measured);
     }
     pw_matrix_fini(&measured);
@@ -182,11 +216,12 @@ static int analyse_measured(struct pw_findings *f, const struct pw_job *job,
 }
 
 int pw_findings_make(struct pw_findings *f, const struct pw_job *job, const struct pw_share *share,
-                     const struct pw_matrix *m, const struct pw_instances *in)
+                     const struct pw_matrix *m, const struct pw_instances *in,
+                     struct pw_graph_parts *parts)
 {
-    *f = (struct pw_findings){.efficiency = {-1, -1, -1}};
+    *f = (struct pw_findings){.efficiency = {-1, -1, -1, -1, -1, -1, -1}};
     int err = make_steps(f, job, share, m);
-    err = err ? err : analyse_measured(f, job, m, in);
+    err = err ? err : analyse_measured(f, job, m, in, parts);
     return err ? err : pw_collectivestats_make(job, in, &f->stats, &f->nstats);
 }
 
@@ -195,4 +230,5 @@ void pw_findings_fini(struct pw_findings *f)
     free(f->steps);
     free(f->stragglers);
     free(f->stats);
+    pw_whatif_fini(&f->whatif);
 }

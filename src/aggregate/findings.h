@@ -2,8 +2,8 @@
 #ifndef PW_AGGREGATE_FINDINGS_H
 #define PW_AGGREGATE_FINDINGS_H
 
-#include "aggregate/instances.h"
 #include "aggregate/matrix.h"
+#include "aggregate/whatif.h"
 
 struct pw_findings {
     struct pw_row_c_step *steps;
@@ -14,12 +14,13 @@ struct pw_findings {
     size_t nefficiency;
     struct pw_row_c_collective_stat *stats;
     size_t nstats;
+    struct pw_whatif whatif;
 };
 
-/* 0 or -ENOMEM. Not collective: for process 0. */
+/* `parts` are all processes' and are used up. 0 or -ENOMEM. Not collective: for process 0. */
 int pw_findings_make(struct pw_findings *findings, const struct pw_job *job,
                      const struct pw_share *share, const struct pw_matrix *matrix,
-                     const struct pw_instances *instances);
+                     const struct pw_instances *instances, struct pw_graph_parts *parts);
 
 void pw_findings_fini(struct pw_findings *findings);
 

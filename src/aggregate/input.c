@@ -90,9 +90,21 @@ static void read_overhead(struct pw_input *s)
         if (strncmp(rows[i].name, "event_cost", sizeof(rows[i].name)) == 0)
             s->event_cost_ns = rows[i].value;
         if (strncmp(rows[i].name, "clock_sync", sizeof(rows[i].name)) == 0)
-            s->sync_ns = rows[i].value;
+            s->sync_ns += rows[i].value;
+        if (strncmp(rows[i].name, "clock_probe", sizeof(rows[i].name)) == 0)
+            s->sync_ns += rows[i].value;
     }
     free(rows);
+}
+
+/* From the end of the first operation, which is MPI_Init, to the end of the last. */
+static void read_span(struct pw_input *s, hsize_t rows)
+{
+    struct pw_row_comm_event event;
+    if (rows && pw_h5_read_rows(s->file, PW_TABLE_comm_event, 0, 1, &event) == 0)
+        s->first_ns = event.end;
+    if (rows && pw_h5_read_rows(s->file, PW_TABLE_comm_event, rows - 1, 1, &event) == 0)
+        s->last_ns = event.end;
 }
 
 static int read_tables(struct pw_input *s, char *problem, size_t size)
@@ -107,8 +119,10 @@ static int read_tables(struct pw_input *s, char *problem, size_t size)
         return fail(problem, size, "has an impossible clock map", -EINVAL);
     clean_steps(s);
     read_overhead(s);
-    if (pw_h5_extent(s->file, PW_TABLE_comm_event, dims) == 0)
+    if (pw_h5_extent(s->file, PW_TABLE_comm_event, dims) == 0) {
         s->events += (int64_t)dims[0];
+        read_span(s, dims[0]);
+    }
     if (pw_h5_extent(s->file, PW_TABLE_range, dims) == 0)
         s->events += (int64_t)dims[0];
     return 0;
@@ -153,8 +167,8 @@ int64_t pw_input_clock_error(const struct pw_input *s)
         return -1;
     if (s->nknots == 0)
         return 0; /* the reference's own domain */
-    int64_t first = s->nsteps ? s->steps[0].start : s->knots[0].local_ns;
-    int64_t last = s->nsteps ? s->steps[s->nsteps - 1].end : s->knots[s->nknots - 1].local_ns;
+    int64_t first = s->nsteps ? s->steps[0].start : s->first_ns;
+    int64_t last = s->nsteps ? s->steps[s->nsteps - 1].end : s->last_ns;
     return pw_clock_error_max(s->knots, s->nknots, first, last);
 }
 

@@ -24,7 +24,8 @@ struct pw_input {
     size_t nsteps;
     struct pw_row_comms *comms;
     size_t ncomms;
-    int64_t events; /* rows of /events/comm and /events/range */
+    int64_t first_ns, last_ns; /* of the communication, local */
+    int64_t events;            /* rows of /events/comm and /events/range */
     double event_cost_ns, sync_ns;
 };
 

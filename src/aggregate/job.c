@@ -273,7 +273,7 @@ static size_t unique(int64_t *numbers, size_t n)
     return kept;
 }
 
-static void agree_on_steps(struct pw_job *job)
+void pw_job_agree_on_steps(struct pw_job *job)
 {
     size_t n = 0;
     for (size_t i = 0; i < job->ninputs; i++)
@@ -287,6 +287,7 @@ static void agree_on_steps(struct pw_job *job)
     void *all;
     n = pw_job_allgather(job, mine, n, sizeof(*mine), &all);
     free(mine);
+    free(job->step_numbers);
     job->step_numbers = all;
     job->nsteps = unique(job->step_numbers, n);
 }
@@ -338,7 +339,7 @@ static int agree(struct pw_job *job)
     note_missing(job);
     number_domains(job, all, n);
     job->infer_clocks = strcmp(all[0].clock_sync, "none") != 0;
-    agree_on_steps(job);
+    pw_job_agree_on_steps(job);
     job->nhosts = count_hosts(job);
     free(mine);
     free(all);

@@ -18,6 +18,7 @@ struct pw_job {
     int32_t *domains; /* [nranks] clock domain of each rank, -1: no file; 0 has rank 0 */
     int32_t ndomains;
     int infer_clocks;           /* 0: only what was measured during the run counts */
+    int steps_inferred;         /* 1: nobody marked them */
     int64_t epoch_ns;           /* cluster time of the first thing known, to keep sums small */
     int64_t clock_error_max_ns; /* -1: some rank is not aligned */
     char job_id[64], command[512];
@@ -42,6 +43,9 @@ void pw_job_note(struct pw_job *job, int64_t rank, const char *what, int64_t cou
 
 /* Brings all notes to process 0. Collective. */
 void pw_job_gather_notes(struct pw_job *job);
+
+/* Makes the inputs' steps those of the job. Collective. */
+void pw_job_agree_on_steps(struct pw_job *job);
 
 /* Index of a step number, or -1. */
 ptrdiff_t pw_job_step_index(const struct pw_job *job, int64_t step);

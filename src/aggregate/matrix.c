@@ -63,7 +63,7 @@ static void take_trace(struct pw_share *share, const struct pw_job *job, size_t 
 }
 
 int pw_share_build(struct pw_share *share, struct pw_job *job, struct pw_instances *instances,
-                   const struct pw_messages *messages)
+                   const struct pw_messages *messages, struct pw_graph_parts *graph)
 {
     *share = (struct pw_share){0};
     choose_columns(share, job);
@@ -71,7 +71,7 @@ int pw_share_build(struct pw_share *share, struct pw_job *job, struct pw_instanc
     for (size_t i = 0; i < job->ninputs && !err; i++) {
         struct pw_ranktrace trace;
         const struct pw_input *input = &job->inputs[i];
-        err = pw_ranktrace_build(job, instances, messages, input, &trace);
+        err = pw_ranktrace_build(job, instances, messages, input, graph, &trace);
         if (err && err != -ENOMEM) {
             pw_job_note(job, input->rank, "damaged", 1, "its events or ranges end early");
             err = 0;

@@ -26,7 +26,7 @@ struct pw_share {
 /* Runs the second pass over this process's inputs. Collective (it agrees on the columns). 0 or
  * -ENOMEM. */
 int pw_share_build(struct pw_share *share, struct pw_job *job, struct pw_instances *instances,
-                   const struct pw_messages *messages);
+                   const struct pw_messages *messages, struct pw_graph_parts *graph);
 
 void pw_share_fini(struct pw_share *share);
 

@@ -166,12 +166,22 @@ static void *exchange_sides(const struct pw_job *job, const struct sides *sides,
     return in;
 }
 
+/* A matched receive: what one call completed has the same rank and end. */
+struct arrival {
+    int64_t leave, ready, transfer;
+    int32_t dst;
+    uint32_t pair;
+};
+
 struct matching {
     pw_message_visitor *visit; /* NULL: sums and waits are kept */
     void *context;
     struct pw_messages *out;
+    struct pw_graph_parts *graph;
     struct pw_message_wait *back; /* for the senders */
     size_t nback;
+    struct arrival *arrivals;
+    size_t narrivals;
 };
 
 static struct pw_pair *pair_of(struct pw_messages *m, const struct side *side)
@@ -209,6 +219,9 @@ static void match_one(struct matching *m, const struct side *send, const struct 
     struct pw_messages *out = m->out;
     struct pw_pair *pair = pair_of(out, send);
     int64_t late_sender = waited(receive, send), late_receiver = waited(send, receive);
+    struct pw_graph_link link = {send->local_enter, receive->local_enter, send->src, send->dst};
+    if (send->enter < m->graph->until_ns)
+        pw_graph_add_link(m->graph, &link);
     pair->messages++;
     pair->matched++;
     pair->bytes += send->bytes;
@@ -217,7 +230,11 @@ static void match_one(struct matching *m, const struct side *send, const struct 
     if (send->leave < receive->enter)
         late_receiver = 0;
     pair->late_receiver_ns += late_receiver;
-    pair->transfer_ns += larger(0, receive->leave - larger(send->enter, receive->enter));
+    int64_t ready = larger(send->enter, receive->enter);
+    pair->transfer_ns += larger(0, receive->leave - ready);
+    m->arrivals[m->narrivals++] =
+        (struct arrival){receive->leave, ready, larger(0, receive->leave - ready), receive->dst,
+                         (uint32_t)(pair - out->pairs)};
     if (late_sender > 0) {
         int64_t start = receive->local_enter + (receive->blocked - receive->enter);
         out->waits[out->nwaits++] =
@@ -234,8 +251,10 @@ static void match_all(struct matching *m, const struct side *sends, size_t nsend
                       const struct side *receives, size_t nreceives)
 {
     size_t s = 0, r = 0;
-    while (s < nsends) {
-        int order = r < nreceives ? compare_channels(&sends[s], &receives[r]) : -1;
+    while (s < nsends || r < nreceives) {
+        int order = r == nreceives ? -1
+                    : s == nsends  ? 1
+                                   : compare_channels(&sends[s], &receives[r]);
         if (order == 0) {
             match_one(m, &sends[s++], &receives[r++]);
         } else if (order < 0) {
@@ -245,10 +264,37 @@ static void match_all(struct matching *m, const struct side *sends, size_t nsend
             m->out->unmatched++;
         } else {
             m->out->unmatched++;
+            m->arrivals[m->narrivals++] =
+                (struct arrival){receives[r].leave, INT64_MAX, 0, receives[r].dst, UINT32_MAX};
             r++;
         }
     }
-    m->out->unmatched += (int64_t)(nreceives - r);
+}
+
+static int by_completion(const void *a, const void *b)
+{
+    const struct arrival *x = a, *y = b;
+    COMPARE(x->dst, y->dst);
+    COMPARE(x->leave, y->leave);
+    COMPARE(y->ready, x->ready);
+    COMPARE(x->pair, y->pair);
+    return 0;
+}
+
+/* A call that completes several messages ends with the last of them: only the transfer of the one
+ * that was begun last is not hidden behind the waiting for another. */
+static void sum_unhidden(struct matching *m)
+{
+    qsort(m->arrivals, m->narrivals, sizeof(*m->arrivals), by_completion);
+    for (size_t i = 0; i < m->narrivals; i++) {
+        const struct arrival *a = &m->arrivals[i];
+        if ((i && a[-1].dst == a->dst && a[-1].leave == a->leave) || a->pair == UINT32_MAX)
+            continue; /* one without a partner may have been the last */
+        struct pw_pair *pair = &m->out->pairs[a->pair];
+        pair->unhidden++;
+        pair->unhidden_ns += (double)a->transfer;
+        pair->unhidden_squares_ns += (double)a->transfer * (double)a->transfer;
+    }
 }
 
 static int by_rank(const void *a, const void *b)
@@ -289,18 +335,21 @@ static int match_here(struct matching *m, const struct pw_job *job, const int *r
     size_t nsends;
     struct side *sends = exchange_sides(job, &g->sends, readers, &nsends);
     m->back = malloc(sizeof(*m->back) * (nsends + 1));
+    m->arrivals = malloc(sizeof(*m->arrivals) * (nsends + g->receives.n + 1));
     out->pairs = malloc(sizeof(*out->pairs) * (nsends + 1));
     out->waits = malloc(sizeof(*out->waits) * (nsends + 1));
-    int ok = sends && m->back && out->pairs && out->waits, all_ok;
+    int ok = sends && m->back && m->arrivals && out->pairs && out->waits, all_ok;
     MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, job->comm);
     if (all_ok) {
         if (g->receives.n)
             qsort(g->receives.v, g->receives.n, sizeof(*g->receives.v), by_channel);
         qsort(sends, nsends, sizeof(*sends), by_channel);
         match_all(m, sends, nsends, g->receives.v, g->receives.n);
+        sum_unhidden(m);
         all_ok = return_waits(m, job, readers) == 0;
     }
     free(sends);
+    free(m->arrivals);
     free(m->back);
     return all_ok ? 0 : -ENOMEM;
 }
@@ -322,9 +371,9 @@ static int match_with(struct matching *m, struct pw_job *job)
     return worst;
 }
 
-int pw_messages_match(struct pw_messages *out, struct pw_job *job)
+int pw_messages_match(struct pw_messages *out, struct pw_job *job, struct pw_graph_parts *graph)
 {
-    struct matching m = {.out = out};
+    struct matching m = {.out = out, .graph = graph};
     *out = (struct pw_messages){0};
     return match_with(&m, job);
 }

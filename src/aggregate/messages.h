@@ -4,7 +4,7 @@
 #ifndef PW_AGGREGATE_MESSAGES_H
 #define PW_AGGREGATE_MESSAGES_H
 
-#include "aggregate/instances.h"
+#include "aggregate/graph.h"
 
 /* All messages of one pair of ranks. */
 struct pw_pair {
@@ -14,6 +14,9 @@ struct pw_pair {
     int64_t late_sender_ns;   /* what receivers waited for a send that came later */
     int64_t late_receiver_ns; /* what senders waited for a receive that came later */
     int64_t transfer_ns;      /* from when both were there until the receive was done */
+    /* Of messages that nothing hid: the last to be begun of those that one call completed. */
+    int64_t unhidden;
+    double unhidden_ns, unhidden_squares_ns;
 };
 
 /* Time that a rank waited for a partner: local times of the rank. */
@@ -29,8 +32,10 @@ struct pw_messages {
     int64_t unmatched; /* sends and receives without a partner, of this process's ranks */
 };
 
-/* Collective over job->comm. 0 or -ENOMEM, the same on all processes. */
-int pw_messages_match(struct pw_messages *messages, struct pw_job *job);
+/* Tells `graph` of the messages matched here. Collective over job->comm. 0 or -ENOMEM, the same on
+ * all processes. */
+int pw_messages_match(struct pw_messages *messages, struct pw_job *job,
+                      struct pw_graph_parts *graph);
 
 /* What is told of one message: world ranks, when its send was entered and its receive left. */
 typedef void pw_message_visitor(void *context, int32_t src, int32_t dst, int64_t send_enter_ns,

@@ -24,6 +24,7 @@ struct completion {
 struct pass {
     const struct pw_job *job;
     struct pw_instances *instances;
+    struct pw_graph_parts *graph;
     struct set comm;    /* operations under way */
     struct set exposed; /* this rank inside a call */
     struct set wait;    /* this rank waiting for others */
@@ -68,6 +69,11 @@ static int64_t wait_limit(const struct pass *p, const struct pw_input *input,
 {
     int is_root = (event->flags & PW_EVENT_ROOT) != 0;
     int64_t until = INT64_MIN;
+    /* How much of it was for a member that recorded nothing is not known: it is not own work. */
+    const struct pw_comm_group *comm =
+        pw_instances_comm(p->instances, (size_t)(instance - p->instances->items));
+    if (instance->nranks < comm->size)
+        return event->end;
     switch (pw_op_info(event->op)->shape) {
     case PW_SHAPE_ALL:
         until = instance->last_enter;
@@ -169,6 +175,42 @@ static void add_message_waits(struct pass *p, const struct pw_messages *messages
         add(p, &p->wait, messages->waits[low].start, messages->waits[low].end);
 }
 
+/* A message from or to a rank without a file cannot be matched: the time in its call is not own
+ * work. */
+static void add_unknown_wait(struct pass *p, const struct pw_row_comm_event *event)
+{
+    int64_t stands = event->flags & PW_EVENT_NONBLOCKING ? event->wait_start : event->start;
+    if (event->peer >= 0 && event->peer < p->job->nranks && stands &&
+        !p->job->ranks[event->peer].present)
+        add(p, &p->wait, stands, event->end);
+}
+
+/* The event for the replay: whom it holds up, and where the rank stood still for it. */
+static void add_to_graph(struct pass *p, const struct pw_input *input,
+                         const struct pw_row_comm_event *event, enum pw_op_class cls)
+{
+    int64_t enter = pw_input_time(input, event->start) - p->job->epoch_ns;
+    if (enter >= p->graph->until_ns || cls == PW_CLASS_WAIT)
+        return;
+    int is_root = (event->flags & PW_EVENT_ROOT) != 0;
+    int64_t stands = event->flags & PW_EVENT_NONBLOCKING ? event->wait_start : event->start;
+    struct pw_graph_op op = {
+        .local_enter = event->start,
+        .enter = enter,
+        .stands = stands ? pw_input_time(input, stands) - p->job->epoch_ns : INT64_MAX,
+        .leave = pw_input_time(input, event->end) - p->job->epoch_ns,
+        .instance = pw_instances_find(p->instances, input, event),
+        .rank = (int32_t)input->rank,
+        .receives = cls == PW_CLASS_RECV || (event->flags & PW_EVENT_RECV_PART),
+    };
+    enum pw_op_shape shape = pw_op_info(event->op)->shape;
+    op.adds = shape == PW_SHAPE_ALL || shape == PW_SHAPE_TO_ROOT ||
+              (shape == PW_SHAPE_FROM_ROOT && is_root);
+    op.waits = shape == PW_SHAPE_ALL || (shape == PW_SHAPE_TO_ROOT && is_root) ||
+               (shape == PW_SHAPE_FROM_ROOT && !is_root);
+    pw_graph_add_op(p->graph, &op);
+}
+
 static void visit(void *context, const struct pw_input *input,
                   const struct pw_row_comm_event *event)
 {
@@ -176,6 +218,7 @@ static void visit(void *context, const struct pw_input *input,
     enum pw_op_class cls = pw_op_info(event->op)->cls;
     if (cls == PW_CLASS_SYNC || cls == PW_CLASS_LOCAL)
         return;
+    add_to_graph(p, input, event, cls);
     if (cls != PW_CLASS_WAIT)
         add(p, &p->comm, event->start, event->end);
     if (!(event->flags & PW_EVENT_NONBLOCKING)) {
@@ -186,6 +229,8 @@ static void visit(void *context, const struct pw_input *input,
     }
     if (cls == PW_CLASS_COLL)
         visit_collective(p, input, event);
+    if (cls == PW_CLASS_SEND || cls == PW_CLASS_RECV)
+        add_unknown_wait(p, event);
 }
 
 static void join(struct set *set)
@@ -230,6 +275,14 @@ static void fill_steps(const struct pass *p, const struct pw_input *input, struc
         out->recorded[3 * s] = pw_input_time(input, step->start) - p->job->epoch_ns;
         out->recorded[3 * s + 1] = pw_input_time(input, step->end) - p->job->epoch_ns;
         out->recorded[3 * s + 2] = step->recorded;
+        struct pw_graph_window window = {out->recorded[3 * s],
+                                         out->recorded[3 * s + 1],
+                                         (int32_t)input->rank,
+                                         (int32_t)s,
+                                         -1,
+                                         0};
+        if ((size_t)s < p->graph->nsteps)
+            pw_graph_add_window(p->graph, &window);
     }
 }
 
@@ -300,6 +353,15 @@ static void visit_phase(struct phase_pass *q, const struct pw_row_range *range, 
     int64_t *own = phase_member(&q->out->phases[s], phase);
     if (!own)
         return;
+    int64_t epoch = q->p->job->epoch_ns;
+    struct pw_graph_window part = {pw_input_time(q->input, range->start) - epoch,
+                                   pw_input_time(q->input, range->end) - epoch,
+                                   (int32_t)q->input->rank,
+                                   (int32_t)s,
+                                   phase,
+                                   0};
+    if ((size_t)s < q->p->graph->nsteps)
+        pw_graph_add_window(q->p->graph, &part);
     *own = (*own < 0 ? 0 : *own) + window.end - window.start - within(&q->p->wait, window);
     mark_boundary(&q->out->steps[s], phase, q->input->steps[at].start, window, &q->backward_end[s]);
 }
@@ -358,9 +420,9 @@ static int fill_phases(const struct pass *p, const struct pw_input *input, struc
 
 int pw_ranktrace_build(const struct pw_job *job, struct pw_instances *instances,
                        const struct pw_messages *messages, const struct pw_input *input,
-                       struct pw_ranktrace *out)
+                       struct pw_graph_parts *graph, struct pw_ranktrace *out)
 {
-    struct pass p = {.job = job, .instances = instances};
+    struct pass p = {.job = job, .instances = instances, .graph = graph};
     *out = (struct pw_ranktrace){
         .steps = malloc(sizeof(*out->steps) * (job->nsteps + 1)),
         .phases = malloc(sizeof(*out->phases) * (job->nsteps + 1)),

@@ -3,7 +3,7 @@
 #ifndef PW_AGGREGATE_RANKTRACE_H
 #define PW_AGGREGATE_RANKTRACE_H
 
-#include "aggregate/instances.h"
+#include "aggregate/graph.h"
 #include "aggregate/messages.h"
 
 struct pw_ranktrace {
@@ -12,11 +12,11 @@ struct pw_ranktrace {
     int64_t *recorded;                   /* [job->nsteps] start, end (epoch) and enum pw_recorded */
 };
 
-/* Adds this rank's waits to `instances` and answers its trace (the caller frees it with fini). 0 or
- * -ENOMEM. */
+/* Adds this rank's waits to `instances`, what it did to `graph`, and answers its trace (the caller
+ * frees it with fini). 0 or -ENOMEM. */
 int pw_ranktrace_build(const struct pw_job *job, struct pw_instances *instances,
                        const struct pw_messages *messages, const struct pw_input *input,
-                       struct pw_ranktrace *out);
+                       struct pw_graph_parts *graph, struct pw_ranktrace *out);
 
 void pw_ranktrace_fini(struct pw_ranktrace *trace);
 

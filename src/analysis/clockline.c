@@ -1,6 +1,8 @@
 /* Draws lines; see clockline.h. */
 #include "analysis/clockline.h"
 
+#include "core/clockmap.h"
+
 int64_t pw_clockline_time(const struct pw_clockline *line, int64_t local)
 {
     return local + line->offset + (int64_t)(line->slope * (double)(local - line->from));
@@ -14,6 +16,13 @@ int64_t pw_clockline_local(const struct pw_clockline *line, int64_t time)
     return local;
 }
 
+/* No clock drifts by more: what is steeper is the errors of two points. */
+static double plausible(double slope)
+{
+    const double most = PW_CLOCK_DRIFT_NS_PER_S * 1e-9;
+    return slope > most ? most : slope < -most ? -most : slope;
+}
+
 void pw_clockline_measured(struct pw_clockline *line, const struct pw_row_clock *knots, size_t n,
                            int is_reference)
 {
@@ -23,9 +32,8 @@ void pw_clockline_measured(struct pw_clockline *line, const struct pw_row_clock 
     line->from = knots[0].local_ns;
     line->offset = knots[0].offset_ns;
     int64_t span = knots[n - 1].local_ns - line->from;
-    /* Between near knots their errors are steeper than any clock drifts. */
     if (span >= 1000000000)
-        line->slope = (double)(knots[n - 1].offset_ns - line->offset) / (double)span;
+        line->slope = plausible((double)(knots[n - 1].offset_ns - line->offset) / (double)span);
 }
 
 /* Orders of which both clocks have lines, on these lines and with times in first .. last. */
@@ -86,7 +94,7 @@ static void draw_slopes(struct pw_clockline *lines, size_t nclocks, const struct
     for (size_t d = 0; d < nclocks; d++) {
         if (lines[d].known >= 0 || early[d] == PW_ALIGN_NONE || late[d] == PW_ALIGN_NONE)
             continue;
-        lines[d].slope = (double)(late[d] - early[d]) / (double)(2 * third);
+        lines[d].slope = plausible((double)(late[d] - early[d]) / (double)(2 * third));
         lines[d].from = first + third / 2 - lines[d].offset;
         lines[d].offset += early[d];
     }

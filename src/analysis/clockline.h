@@ -10,7 +10,8 @@
 #include "analysis/align.h"
 #include "core/tables.h"
 
-/* time = local + offset + slope (local - from) */
+/* time = local + offset + slope (local - from). The slope is a guess, of at most what clocks drift.
+ */
 struct pw_clockline {
     int known; /* 0: no line; 1: from measured knots, or the reference; -1: from the order of events
                 */

@@ -121,7 +121,7 @@ static int64_t count_above(const struct pw_excess *w, size_t rank, size_t first,
  * there is no window worth naming. */
 static double judge_window(struct pw_excess *w, size_t rank, struct pw_straggler_found *out)
 {
-    size_t first, last, known;
+    size_t first = 0, last = 0, known;
     double steps = (double)w->in->nsteps;
     if (!best_window(w, rank, LEAST_EFFECT / 2, &first, &last))
         return 2;
@@ -221,17 +221,21 @@ static enum pw_phase find_phase(struct pw_excess *w, const struct pw_straggler_f
     return 2 * allreduce >= f->excess_ns ? PW_PHASE_ALLREDUCE : PW_PHASE_NONE;
 }
 
+/* In a window most steps are hits; of scattered hits every one is beyond 3 sigma. */
+static int64_t least_excess(struct pw_excess *w, const struct pw_straggler_found *f)
+{
+    size_t known;
+    int64_t median = window_median(w, f->rank, f->first, f->last, &known);
+    return (double)median > LEAST_EFFECT * (double)w->sigma ? median / 2 : 3 * w->sigma;
+}
+
 /* The steps of the window that count, and what they cost. */
 static void measure(struct pw_excess *w, struct pw_straggler_found *f)
 {
     const struct pw_straggler_input *in = w->in;
-    int64_t clock = pw_excess_clock_limit(w, f->rank), median;
+    int64_t clock = pw_excess_clock_limit(w, f->rank), least = least_excess(w, f);
     double slowdown = 0;
-    size_t n = 0, known;
-    median = window_median(w, f->rank, f->first, f->last, &known);
-    /* In a window most steps are hits; of scattered hits every one is beyond 3 sigma. */
-    int is_window = (double)median > LEAST_EFFECT * (double)w->sigma;
-    int64_t least = is_window ? median / 2 : 3 * w->sigma;
+    size_t n = 0;
     for (size_t s = f->first; s <= f->last; s++)
         if (pw_excess_is_above(w, s, f->rank, clock, least)) {
             int64_t excess = pw_excess_at(w, s, f->rank);
@@ -247,10 +251,32 @@ static void measure(struct pw_excess *w, struct pw_straggler_found *f)
     f->gain_ns = pw_straggler_gain(in, f->rank, w->values);
 }
 
+/* Median, over the hits, of the rank's time outside communication minus the other ranks' median. */
+static int64_t useful_excess(struct pw_excess *w, const struct pw_straggler_found *f, int64_t least)
+{
+    const struct pw_straggler_input *in = w->in;
+    int64_t clock = pw_excess_clock_limit(w, f->rank);
+    size_t n = 0;
+    for (size_t s = f->first; s <= f->last; s++) {
+        const int64_t *useful = in->useful_ns + s * in->nranks;
+        size_t others = 0;
+        if (useful[f->rank] < 0 || !pw_excess_is_above(w, s, f->rank, clock, least))
+            continue;
+        for (size_t r = 0; r < in->nranks; r++)
+            if (r != f->rank && useful[r] >= 0)
+                w->values[others++] = useful[r];
+        if (others)
+            w->others[n++] = useful[f->rank] - pw_median_i64(w->values, others);
+    }
+    return n ? pw_median_i64(w->others, n) : 0;
+}
+
 /* What is long only in the allreduce phase, with the waiting taken out, is transfer, in which all
  * ranks and the network have a part: a passing disturbance of it is nobody's fault. */
-static int is_own_doing(const struct pw_straggler_found *f)
+static int is_own_doing(struct pw_excess *w, const struct pw_straggler_found *f)
 {
+    if (w->in->useful_ns)
+        return 2 * useful_excess(w, f, least_excess(w, f)) >= f->excess_ns;
     return f->phase != PW_PHASE_ALLREDUCE || f->kind == PW_STRAGGLER_PERSISTENT;
 }
 
@@ -298,7 +324,7 @@ size_t pw_straggler_find(const struct pw_straggler_input *in, void *scratch,
         if (!judge(&w, r, &found))
             continue;
         measure(&w, &found);
-        if (found.hits >= LEAST_HITS && is_own_doing(&found))
+        if (found.hits >= LEAST_HITS && is_own_doing(&w, &found))
             insert_sorted(out, &count, max, &found);
     }
     return count;

@@ -12,6 +12,8 @@
  * other ranks are above it (binomial test: no distribution is assumed);
  *   - at least 3 single steps above max(3 sigma, clock errors, 1 % of the step), more than chance
  *     explains given how often the other ranks have such steps (binomial test).
+ * Either way at least half of the excess must be outside communication, where that is known: what
+ * is longer in a transfer has several ranks and the network as its doers.
  * The first finds what noise hides in every single step, the second what comes and goes. */
 #ifndef PW_ANALYSIS_STRAGGLER_H
 #define PW_ANALYSIS_STRAGGLER_H
@@ -25,10 +27,11 @@ enum { PW_PHASES = 6 }; /* data, forward, backward, allreduce, optimizer, other 
 
 struct pw_straggler_input {
     size_t nsteps, nranks;
-    const int64_t *own_ns;   /* [nsteps * nranks], -1: not known */
-    const int64_t *total_ns; /* likewise */
-    const int64_t *phase_ns; /* [nsteps * nranks * PW_PHASES] own work per phase, -1: not known */
-    const int64_t *error_ns; /* [nranks] clock error bound, -1: not aligned */
+    const int64_t *own_ns;    /* [nsteps * nranks], -1: not known */
+    const int64_t *total_ns;  /* likewise */
+    const int64_t *phase_ns;  /* [nsteps * nranks * PW_PHASES] own work per phase, -1: not known */
+    const int64_t *error_ns;  /* [nranks] clock error bound, -1: not aligned */
+    const int64_t *useful_ns; /* like own_ns, outside communication; NULL: not known */
 };
 
 struct pw_straggler_found {

@@ -18,6 +18,7 @@ static const struct {
      "merge rank files into DIR/cluster.h5; also under mpirun -np P"},
     {"report", pw_cli_report, "report [OPTIONS] DIR|cluster.h5", "print what a merged run shows"},
     {"dump", pw_cli_dump, "dump FILE", "print a rank or cluster file, one record a line"},
+    {"sim", pw_cli_sim, "sim [OPTIONS] DIR", "write a synthetic run with declared faults"},
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
@@ -34,6 +35,8 @@ static void print_help(void)
     pw_options_print_help(stdout, PW_CMD_REPORT);
     printf("\nOptions of merge:\n");
     pw_options_print_help(stdout, PW_CMD_MERGE);
+    printf("\nOptions of sim:\n");
+    pw_options_print_help(stdout, PW_CMD_SIM);
     printf("\nEnvironment only:\n");
     pw_options_print_help(stdout, PW_CMD_ENV);
     printf(

@@ -12,6 +12,7 @@
 
 #include "cli/commands.h"
 #include "cli/conclude.h"
+#include "cli/run_clocks.h"
 #include "collectors/mpi/mpi_tool.h"
 #include "collectors/note/note_tool.h"
 #include "collectors/null/null_tool.h"
@@ -20,7 +21,6 @@
 #include "core/h5types.h"
 #include "core/log.h"
 #include "core/options.h"
-#include "rank/agree.h"
 #include "rank/drain.h"
 #include "rank/identity.h"
 #include "rank/launch.h"
@@ -38,7 +38,6 @@ static struct pw_collector collectors[8]; /* the table, ended by an empty row */
 struct run {
     struct pw_options options;
     struct pw_identity id;
-    struct pw_testclock test_clock;
     char **argv;
     char path[4096]; /* of the program */
     char dir[4096];  /* output */
@@ -47,7 +46,7 @@ struct run {
     struct pw_segment_shared *segment;
     struct pw_rankfile *file;
     struct pw_drain *drain;
-    struct pw_agreement agreement;
+    struct pw_run_clocks clocks;
     pid_t pid;
     struct pw_exit end;
 };
@@ -132,20 +131,6 @@ static int check_options(struct run *run)
     return problem[0] ? -EINVAL : 0;
 }
 
-static int read_test_clock(struct run *run)
-{
-    const char *text = run->options.text[PW_OPT_TEST_CLOCK];
-    if (!text || !*text)
-        return 0;
-    if (pw_testclock_parse(text, &run->test_clock)) {
-        snprintf(run->options.problem, sizeof(run->options.problem),
-                 "PROFWRAP_TEST_CLOCK is '%.64s', but takes offset_ns:drift_ppm:wander_ppm", text);
-        return -EINVAL;
-    }
-    pw_identity_split_clock(&run->id, text);
-    return 0;
-}
-
 /* Options, identity and program; -1 to go on, else the exit status. */
 static int understand(struct run *run, int argc, char **argv)
 {
@@ -167,7 +152,7 @@ static int understand(struct run *run, int argc, char **argv)
         return 0;
     }
     err = err ? err : check_options(run);
-    err = err ? err : read_test_clock(run);
+    err = err ? err : pw_run_clocks_read(&run->clocks, &run->options, &run->id);
     if (err || next >= argc) {
         if (is_spokesman(run))
             pw_error("%s", err ? run->options.problem
@@ -299,7 +284,7 @@ static int prepare_capture(struct run *run)
     run->segment->level = (uint32_t)pw_option_int(&run->options, PW_OPT_LEVEL);
     run->segment->activities =
         parse_activities(run->options.text[PW_OPT_ACTIVITIES], run->options.problem, 1);
-    run->segment->test_clock = run->test_clock;
+    run->segment->test_clock = run->clocks.test;
     run->segment->clock_domain = run->id.clock_domain_hash;
     run->drain = pw_drain_create(run->segment_name, run->segment, run->file, collectors);
     return run->drain ? 0 : -ENOMEM;
@@ -319,32 +304,6 @@ static int start(struct run *run, int profiled)
     return run->pid > 0 ? 0 : (int)run->pid;
 }
 
-static int measures_clocks(const struct run *run)
-{
-    return strcmp(run->options.text[PW_OPT_CLOCK_SYNC], "active") == 0;
-}
-
-/* While the answer is open the application stands in MPI_Init. */
-static void decide_sync(struct run *run)
-{
-    if (!atomic_load(&run->segment->sync_requested) ||
-        atomic_load(&run->segment->sync_decision) != PW_SYNC_UNDECIDED)
-        return;
-    /* The option is the same on all ranks; one that differs decides for all of them. */
-    if (!measures_clocks(run))
-        pw_agree_refuse(&run->agreement);
-    enum pw_sync_decision decision = pw_agree_poll(&run->agreement);
-    if (decision != PW_SYNC_UNDECIDED)
-        atomic_store(&run->segment->sync_decision, decision);
-}
-
-static int64_t next_pause(const struct run *run)
-{
-    int waiting = atomic_load(&run->segment->sync_requested) &&
-                  atomic_load(&run->segment->sync_decision) == PW_SYNC_UNDECIDED;
-    return waiting ? POLL_SYNC_NS : POLL_NS;
-}
-
 /* Drains and samples until the program has ended. */
 static void follow(struct run *run)
 {
@@ -355,7 +314,7 @@ static void follow(struct run *run)
         uint32_t seen = atomic_load(&run->segment->wake);
         if (pw_launch_has_ended(run->pid, &run->end))
             return;
-        decide_sync(run);
+        int waits = pw_run_clocks_poll(&run->clocks, run->segment, run->file);
         int64_t drained = pw_drain_run(run->drain);
         if (pw_local_ns() >= next_sample) {
             pw_drain_sample(run->drain, run->pid);
@@ -368,7 +327,7 @@ static void follow(struct run *run)
         if (drained > (int64_t)run->segment->ring_records / 4)
             continue; /* it is filling fast: look again at once */
         atomic_store(&run->segment->sleeping, 1);
-        pw_launch_sleep(&run->segment->wake, seen, next_pause(run));
+        pw_launch_sleep(&run->segment->wake, seen, waits ? POLL_SYNC_NS : POLL_NS);
         atomic_store(&run->segment->sleeping, 0);
     }
 }
@@ -415,7 +374,7 @@ static void finish_apart(struct run *run)
 
 static int run_unprofiled(struct run *run)
 {
-    pw_agree_refuse(&run->agreement);
+    pw_agree_refuse(&run->clocks.agreement);
     if (start(run, 0))
         return 126;
     sigset_t none;
@@ -437,7 +396,7 @@ int pw_cli_run(int argc, char **argv)
     status = prepare_output(&run);
     if (status >= 0)
         return status;
-    pw_agree_init(&run.agreement, run.dir, run.id.rank, run.id.size);
+    pw_run_clocks_init(&run.clocks, &run.id, run.dir);
     if (prepare_capture(&run)) {
         struct pw_rankfile_end none = {.complete = 1};
         status = run_unprofiled(&run);
@@ -451,9 +410,11 @@ int pw_cli_run(int argc, char **argv)
         close_file(&run);
         return run.end.code;
     }
+    pw_run_clocks_begin(&run.clocks);
     follow(&run);
+    pw_run_clocks_end(&run.clocks, run.file); /* its thread must not be there at a fork */
     finish_apart(&run);
-    pw_agree_fini(&run.agreement, run.id.rank == 0);
+    pw_run_clocks_fini(&run.clocks);
     if (run.id.rank == 0 && !pw_option_flag(&run.options, PW_OPT_NO_MERGE))
         pw_conclude(run.dir, run.id.size, &run.options);
     return pw_exit_status(&run.end);

@@ -36,12 +36,15 @@ static int64_t grown(int64_t error_ns, int64_t away_ns)
     return error_ns ? error_ns + pw_clock_drift(away_ns) : 0;
 }
 
+/* What lies between two estimates is at most as far off as the same mixture of their errors. */
 static int64_t between(const struct pw_row_clock *a, const struct pw_row_clock *b, int64_t local_ns)
 {
-    int64_t error = a->error_ns > b->error_ns ? a->error_ns : b->error_ns;
     int64_t from = local_ns - a->local_ns, to = b->local_ns - local_ns;
     int64_t nearer = from < to ? from : to;
-    return error ? error + (int64_t)((double)nearer * (PW_CLOCK_WANDER_NS_PER_S * 1e-9)) : 0;
+    double share = (double)from / (double)(b->local_ns - a->local_ns);
+    double error = (1 - share) * (double)a->error_ns + share * (double)b->error_ns;
+    double wander = (double)nearer * (PW_CLOCK_WANDER_NS_PER_S * 1e-9);
+    return a->error_ns || b->error_ns ? (int64_t)(error + wander + 0.5) : 0;
 }
 
 int64_t pw_clock_error(const struct pw_row_clock *knots, size_t n, int64_t local_ns)
@@ -62,9 +65,11 @@ int64_t pw_clock_error_max(const struct pw_row_clock *knots, size_t n, int64_t f
     int64_t worst = pw_clock_error(knots, n, first_ns);
     int64_t last = pw_clock_error(knots, n, last_ns);
     worst = last > worst ? last : worst;
-    for (size_t i = 0; i < n; i++) {
-        int64_t at = knots[i].local_ns, next = i + 1 < n ? knots[i + 1].local_ns : at;
-        int64_t error = pw_clock_error(knots, n, at + (next - at) / 2);
+    for (size_t i = 0; i < 2 * n; i++) { /* the knots, and half-way between them */
+        int64_t at = knots[i / 2].local_ns;
+        if (i % 2)
+            at += i / 2 + 1 < n ? (knots[i / 2 + 1].local_ns - at) / 2 : 0;
+        int64_t error = at < first_ns || at > last_ns ? 0 : pw_clock_error(knots, n, at);
         worst = error > worst ? error : worst;
     }
     return worst;

@@ -28,10 +28,11 @@ static inline int64_t pw_clock_drift(int64_t elapsed_ns)
 int64_t pw_clock_to_cluster(const struct pw_row_clock *knots, size_t n, int64_t local_ns);
 
 /* Error bound of pw_clock_to_cluster() at that time, ns; -1 when there is no knot. Between knots it
- * is the larger of the two, and what the rate may wander; outside it grows by what it may drift. */
+ * goes from one to the other, and what the rate may wander; outside it grows by what it may drift.
+ */
 int64_t pw_clock_error(const struct pw_row_clock *knots, size_t n, int64_t local_ns);
 
-/* The largest such bound between two times and at all knots. */
+/* The largest such bound between two times. */
 int64_t pw_clock_error_max(const struct pw_row_clock *knots, size_t n, int64_t first_ns,
                            int64_t last_ns);
 

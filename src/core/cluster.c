@@ -57,6 +57,10 @@ static int load_tables(hid_t file, struct pw_cluster *c)
     err = err ? err : load_table(file, PW_TABLE_c_p2p, &c->p2p, &c->np2p);
     err = err ? err : load_table(file, PW_TABLE_c_straggler, &c->stragglers, &c->nstragglers);
     err = err ? err : load_table(file, PW_TABLE_c_efficiency, &c->efficiency, &c->nefficiency);
+    err = err ? err : load_table(file, PW_TABLE_c_whatif, &c->whatif, &c->nwhatif);
+    err = err ? err : load_table(file, PW_TABLE_c_path, &c->path, &c->npath);
+    err = err ? err : load_table(file, PW_TABLE_c_host, &c->hosts_slow, &c->nhosts_slow);
+    err = err ? err : load_table(file, PW_TABLE_c_link, &c->links_slow, &c->nlinks_slow);
     err =
         err ? err : load_table(file, PW_TABLE_c_completeness, &c->completeness, &c->ncompleteness);
     err = err ? err : load_table(file, PW_TABLE_c_clock, &c->clocks, &c->nclocks);
@@ -102,6 +106,10 @@ void pw_cluster_destroy(struct pw_cluster *cluster)
     free(cluster->p2p);
     free(cluster->stragglers);
     free(cluster->efficiency);
+    free(cluster->whatif);
+    free(cluster->path);
+    free(cluster->hosts_slow);
+    free(cluster->links_slow);
     free(cluster->completeness);
     free(cluster->clocks);
     free(cluster);

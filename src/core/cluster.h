@@ -31,6 +31,14 @@ struct pw_cluster {
     size_t nstragglers;
     struct pw_row_c_efficiency *efficiency; /* 0 or 1 row */
     size_t nefficiency;
+    struct pw_row_c_whatif *whatif;
+    size_t nwhatif;
+    struct pw_row_c_path *path; /* critical path */
+    size_t npath;
+    struct pw_row_c_host *hosts_slow;
+    size_t nhosts_slow;
+    struct pw_row_c_link *links_slow;
+    size_t nlinks_slow;
     struct pw_row_c_completeness *completeness;
     size_t ncompleteness;
     struct pw_row_c_clock *clocks; /* none in older files */

@@ -21,8 +21,9 @@ struct pw_rankfile {
     char **texts;
     uint32_t ntexts, capacity;
     int64_t dropped;
-    int64_t start_unix_ns;
+    int64_t start_unix_ns, end_unix_ns; /* end 0: when it is closed */
     int world_size;
+    int64_t last_knot_ns;
 };
 
 static int64_t unix_ns(void)
@@ -59,6 +60,7 @@ int pw_rankfile_create(const char *dir, const struct pw_identity *id, const char
     snprintf(part, sizeof(part), "%s.part", file->path);
     file->start_unix_ns = unix_ns();
     file->world_size = id->size;
+    file->last_knot_ns = INT64_MIN;
 
     int err = access(file->path, F_OK) == 0 ? -EEXIST : 0;
     err = err ? err : pw_h5_writer_create(part, level, &file->writer);
@@ -88,6 +90,14 @@ int pw_rankfile_create(const char *dir, const struct pw_identity *id, const char
 void pw_rankfile_append(struct pw_rankfile *file, enum pw_table_id table, const void *row)
 {
     pw_h5_writer_append(file->writer, table, row);
+}
+
+void pw_rankfile_append_knot(struct pw_rankfile *file, const struct pw_row_clock *knot)
+{
+    if (knot->local_ns <= file->last_knot_ns)
+        return;
+    file->last_knot_ns = knot->local_ns;
+    pw_rankfile_append(file, PW_TABLE_clock, knot);
 }
 
 int64_t pw_rankfile_rows(const struct pw_rankfile *file, enum pw_table_id table)
@@ -151,6 +161,12 @@ void pw_rankfile_set_text(struct pw_rankfile *file, const char *name, const char
     pw_h5_set_text(pw_h5_writer_borrow_file(file->writer), name, value);
 }
 
+void pw_rankfile_set_times(struct pw_rankfile *file, int64_t start_unix_ns, int64_t end_unix_ns)
+{
+    pw_h5_set_int(pw_h5_writer_borrow_file(file->writer), "start_unix_ns", start_unix_ns);
+    file->end_unix_ns = end_unix_ns;
+}
+
 void pw_rankfile_flush(struct pw_rankfile *file)
 {
     pw_h5_writer_flush(file->writer);
@@ -174,7 +190,8 @@ static int write_end(struct pw_rankfile *file, const struct pw_rankfile_end *end
     hid_t h5 = pw_h5_writer_borrow_file(file->writer);
     int64_t dropped = file->dropped + pw_h5_writer_refused(file->writer);
     int err = pw_h5_set_int(h5, "pid", end->pid);
-    err = err ? err : pw_h5_set_int(h5, "end_unix_ns", unix_ns());
+    err = err ? err
+              : pw_h5_set_int(h5, "end_unix_ns", file->end_unix_ns ? file->end_unix_ns : unix_ns());
     err = err ? err : pw_h5_set_int(h5, "exit_code", end->exit_code);
     err = err ? err : pw_h5_set_int(h5, "exit_signal", end->exit_signal);
     err = err ? err : pw_h5_set_int(h5, "dropped_events", dropped);

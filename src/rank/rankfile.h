@@ -27,6 +27,9 @@ int pw_rankfile_create(const char *dir, const struct pw_identity *id, const char
 /* Appends a row; a failure is remembered and said by pw_rankfile_close(). */
 void pw_rankfile_append(struct pw_rankfile *file, enum pw_table_id table, const void *row);
 
+/* A row of /clock. Local times must rise: one that is not after the last is left out. */
+void pw_rankfile_append_knot(struct pw_rankfile *file, const struct pw_row_clock *knot);
+
 int64_t pw_rankfile_rows(const struct pw_rankfile *file, enum pw_table_id table);
 
 /* One row of /overhead. */
@@ -46,6 +49,9 @@ void pw_rankfile_count_dropped(struct pw_rankfile *file, int64_t events);
 
 /* A root attribute besides those of the identity. */
 void pw_rankfile_set_text(struct pw_rankfile *file, const char *name, const char *value);
+
+/* Says when the run was, for files that are not made while it goes on (simulations). */
+void pw_rankfile_set_times(struct pw_rankfile *file, int64_t start_unix_ns, int64_t end_unix_ns);
 
 /* Flushes what is buffered to the disk. */
 void pw_rankfile_flush(struct pw_rankfile *file);

@@ -55,7 +55,9 @@ def offsets(knots, local):
             error[i] = knots["error_ns"][-1] + DRIFT * (x[i] - grid[-1])
         else:
             near = min(x[i] - grid[k - 1], grid[k] - x[i])
-            error[i] = max(knots["error_ns"][k - 1], knots["error_ns"][k]) + WANDER * near
+            share = (x[i] - grid[k - 1]) / (grid[k] - grid[k - 1])
+            error[i] = ((1 - share) * knots["error_ns"][k - 1] + share * knots["error_ns"][k]
+                        + WANDER * near)
     return offset + base, error
 
 

@@ -2,9 +2,9 @@
 
     test_clocks.py VCLUSTER PROFWRAP TRAIN WORK_DIR
 
-Four hosts whose clocks differ by seconds run a short training on 8 ranks; every knot in every rank
-file must hold the true offset inside its error bound. Prints the errors. Exit 77 where the machine
-has no namespaces.
+Four hosts whose clocks differ by seconds run a short training on 8 ranks: as it is, inferred only,
+and with a host frozen meanwhile. Every knot in every rank file and in the merged maps must hold the
+true offset inside its error bound. Prints the errors. Exit 77 where the machine has no namespaces.
 """
 import glob
 import os
@@ -12,6 +12,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+import time
 
 try:
     import h5py
@@ -40,46 +41,79 @@ def attribute(file, name):
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
-def check(truth):
-    errors, bounds, wrong = [], [], []
+def judge(what, pairs):
+    """Of (error, bound) pairs; what is wrong."""
+    errors, bounds = [abs(pair[0]) for pair in pairs], [pair[1] for pair in pairs]
+    if not pairs:
+        return [f"{what}: nothing to compare"]
+    print(f"{what}: {len(pairs)} knots: error median {statistics.median(errors) / 1e3:.2f} us, "
+          f"largest {max(errors) / 1e3:.2f} us; bound median {statistics.median(bounds) / 1e3:.2f} us")
+    return [f"{what}: off by {e} ns, bound {b} ns" for e, b in zip(errors, bounds) if e > b]
+
+
+def check(what, truth, least_knots):
+    """Rank files and merged maps of the run in `out`."""
+    wrong, pairs, merged, hosts = [], [], [], {}
     files = sorted(glob.glob(os.path.join(out, "rank-*.h5")))
-    hosts = {}
     for path in files:
         with h5py.File(path) as file:
             hosts[path] = (attribute(file, "hostname"), file["clock"][:])
     reference = truth[hosts[files[0]][0]]
     for path, (host, knots) in hosts.items():
-        if len(knots) != 2:
-            wrong.append(f"{path}: {len(knots)} knots, expected 2 (MPI_Init and MPI_Finalize)")
-        for knot in knots:
-            # cluster = local + offset, and the cluster's clock is rank 0's.
-            error = int(knot["offset_ns"]) - (reference - truth[host])
-            errors.append(abs(error))
-            bounds.append(int(knot["error_ns"]))
-            if abs(error) > knot["error_ns"]:
-                wrong.append(f"{path}: off by {error} ns, bound {knot['error_ns']} ns")
-    print(f"{len(files)} ranks, {len(errors)} knots: error median "
-          f"{statistics.median(errors) / 1e3:.2f} us, largest {max(errors) / 1e3:.2f} us; bound "
-          f"median {statistics.median(bounds) / 1e3:.2f} us")
+        if len(knots) < least_knots:
+            wrong.append(f"{path}: {len(knots)} knots, expected at least {least_knots}")
+        # cluster = local + offset, and the cluster's clock is rank 0's.
+        pairs += [(int(k["offset_ns"]) - (reference - truth[host]), int(k["error_ns"]))
+                  for k in knots]
+    with h5py.File(os.path.join(out, "cluster.h5")) as file:
+        host_of = {int(row["domain"]): row["hostname"].decode() for row in file["clocks"][:]}
+        for knot in file["clock_knots"][:]:
+            true = reference - truth[host_of[int(knot["domain"])]]
+            merged.append((int(knot["offset_ns"]) - true, int(knot["error_ns"])))
+        beyond = int(file["clocks"]["violations_beyond"].sum())
+    if least_knots:
+        wrong += judge(f"{what}, measured", pairs)
+    wrong += judge(f"{what}, merged", merged)
     if len(files) != 8:
-        wrong.append(f"{len(files)} rank files, expected 8")
+        wrong.append(f"{what}: {len(files)} rank files, expected 8")
+    if beyond:
+        wrong.append(f"{what}: {beyond} violations beyond the error bounds")
     return wrong
+
+
+def run(what, truth, least_knots, options, steps, meanwhile=None):
+    shutil.rmtree(out, ignore_errors=True)
+    job = subprocess.Popen([vcluster, "mpirun", "-np", "8", profwrap, "--quiet", *options, "-o", out,
+                            train, "--steps", str(steps)], cwd=work, stdout=subprocess.DEVNULL)
+    if meanwhile:
+        meanwhile()
+    if job.wait() != 0:
+        return [f"{what}: mpirun: status {job.returncode}"]
+    return check(what, truth, least_knots)
+
+
+def freeze_a_host():
+    """For a second, in the middle: its clock goes on meanwhile."""
+    time.sleep(3)
+    vc("freeze", "h3")
+    time.sleep(1)
+    vc("thaw", "h3")
 
 
 os.makedirs(work, exist_ok=True)
 if vc("check", check=False).returncode == 77:
     print("skipped: no virtual cluster on this machine")
     sys.exit(77)
-shutil.rmtree(out, ignore_errors=True)
+problems = []
 try:
     up = vc("up", "4", "--offsets", "0,5ms,-2s,3s", "--share", work, check=False).returncode
     if up:
         print("skipped: see above" if up == 77 else f"vcluster up: status {up}")
         sys.exit(77 if up == 77 else 1)
     truth = true_offsets()
-    done = vc("mpirun", "-np", "8", profwrap, "--quiet", "-o", out, train, "--steps", "20",
-              check=False)
-    problems = check(truth) if done.returncode == 0 else [f"mpirun: status {done.returncode}"]
+    problems += run("8 ranks on 4 hosts", truth, 2, [], 20)
+    problems += run("only inferred", truth, 0, ["--clock-sync", "passive"], 60)
+    problems += run("a host frozen for 1 s", truth, 2, ["--clock-interval", "1"], 200, freeze_a_host)
 finally:
     vc("down", check=False)
 print("\n".join(problems))

@@ -21,6 +21,7 @@ ALLOWED = {
     "analysis": {"core"},
     "analysis/report": {"core", "analysis"},
     "import": {"core"},
+    "sim": {"core", "rank"},
 }
 UNRESTRICTED = {"cli"}
 

@@ -29,6 +29,7 @@ PROGRAMS = (
     ("mpifh", ALL, (1,)),
     ("usempi", ALL, (1,)),
     ("usempif08", ALL, (1,)),
+    ("descriptors", (1, 4), (1,)),
 )
 
 

@@ -116,6 +116,9 @@ class CopyTest(support.TempDirTest):
         shutil.copytree(out, self.path("run"), symlinks=True)
 
     def change(self, rank, knots, domain=None):
+        """A rank whose own /clock has these knots, in a run that was not merged."""
+        if os.path.exists(self.path("run/cluster.h5")):
+            os.remove(self.path("run/cluster.h5"))
         with h5py.File(self.path(f"run/rank-{rank:05d}.h5"), "r+") as file:
             dtype = file["/clock"].dtype
             del file["/clock"]
@@ -139,6 +142,15 @@ class CopyTest(support.TempDirTest):
         numpy.testing.assert_array_equal((moved["start"] - comm["start"])[early], 1000)
         # 0 is no time but "the operation blocked".
         numpy.testing.assert_array_equal(moved["wait_start"] == 0, comm["wait_start"] == 0)
+
+    def test_merged_clock_map(self):
+        with h5py.File(self.path("run/cluster.h5"), "r+") as file:
+            dtype = file["/clock_knots"].dtype
+            del file["/clock_knots"]
+            file["/clock_knots"] = numpy.array([(0, 5, 700, 3)], dtype=dtype)
+        rank = profwrap.load(self.path("run"), pandas=False).rank(1)
+        local, cluster = rank.steps(), rank.steps(clock="cluster")
+        numpy.testing.assert_array_equal(cluster["start"], local["start"] + 700)
 
     def test_times_far_from_each_other_stay_exact(self):
         rank = self.change(1, [(0, 10**18 + 1, 5)])

@@ -50,11 +50,28 @@ static void test_straighten(void **state)
     }
 }
 
+/* Bounds that are 10 ms wide in one third and askew in the other: 1 ms in 4 s are no drift. */
+static void test_steep(void **state)
+{
+    (void)state;
+    struct pw_order orders[4] = {{0, 1, 0, 1000000},
+                                 {1, 0, 0, 9000000},
+                                 {0, 1, 6 * S, 6 * S + 9000000},
+                                 {1, 0, 6 * S, 6 * S + 1000000}};
+    struct pw_order copy[4];
+    int64_t square[8], shifts[4];
+    struct pw_clockline lines[2] = {{.known = 1}};
+    const struct pw_clocklines_scratch scratch = {copy, square, shifts};
+    assert_int_equal(pw_clocklines_straighten(lines, 2, orders, 4, &scratch), 4);
+    assert_true(lines[1].slope >= -100.1e-6 && lines[1].slope <= 100.1e-6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_line),
         cmocka_unit_test(test_straighten),
+        cmocka_unit_test(test_steep),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

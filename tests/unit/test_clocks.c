@@ -1,11 +1,10 @@
 /* The record clock's map to local time, and offsets from ping-pongs. */
 #include "unit.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <errno.h>
 
 #include "rank/envelope.h"
 #include "rank/tickmap.h"

@@ -149,11 +149,13 @@ static void test_clock_errors(void **state)
 {
     (void)state;
     assert_int_equal(pw_clock_error(NULL, 0, 0), -1);
-    assert_int_equal(pw_clock_error(two, 2, 2000000000), 40 + 1000); /* the larger of the two */
-    assert_int_equal(pw_clock_error(two, 2, 1250000000), 40 + 250);
-    assert_int_equal(pw_clock_error(two, 2, 1000000000), 40);
+    assert_int_equal(pw_clock_error(two, 2, 2000000000), 25 + 1000); /* half-way */
+    assert_int_equal(pw_clock_error(two, 2, 1200000000), 13 + 200);
+    assert_int_equal(pw_clock_error(two, 2, 1000000000), 10);
+    assert_int_equal(pw_clock_error_max(two, 2, 1000000000, 3000000000), 1025);
+    assert_int_equal(pw_clock_error_max(two, 2, 1000000000, 1200000000), 213);
     assert_int_equal(pw_clock_error(two, 2, 3000000000), 40);
-    /* 50 us per second outside. */
+    /* 100 us per second outside. */
     assert_int_equal(pw_clock_error(two, 2, 0), 10 + 100001);
     assert_int_equal(pw_clock_error(two, 2, 5000000000), 40 + 200001);
     assert_int_equal(pw_clock_error(two, 1, 1000000000), 10);

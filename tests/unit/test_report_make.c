@@ -156,7 +156,7 @@ void add_tables(struct pw_cluster *c)
     c->p2p[1] = (struct pw_row_c_p2p){1, 0, 20, 1 << 20, MS, -1, 30 * MS};
     c->nefficiency = 1;
     c->efficiency = calloc(1, sizeof(*c->efficiency));
-    *c->efficiency = (struct pw_row_c_efficiency){0.84, 0.93, -1};
+    *c->efficiency = (struct pw_row_c_efficiency){0.84, 0.93, -1, -1, -1, -1, -1};
 }
 
 char *text_of(const struct pw_cluster *c, const char *sections, int top)

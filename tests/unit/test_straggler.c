@@ -38,7 +38,7 @@ static struct job *create(size_t nsteps, size_t nranks, double sigma_ns, uint64_
     }
     for (size_t r = 0; r < nranks; r++)
         j->error[r] = 1000;
-    j->in = (struct pw_straggler_input){nsteps, nranks, j->own, j->total, j->phase, j->error};
+    j->in = (struct pw_straggler_input){nsteps, nranks, j->own, j->total, j->phase, j->error, NULL};
     return j;
 }
 

@@ -199,6 +199,15 @@ static json_t *make_stragglers(const struct pw_figures *f)
     return object_or_null(array, bad);
 }
 
+/* How many times as long as like pairs' the pair's transfers take; null unless that is too long. */
+static json_t *score_of(const struct pw_cluster *c, const struct pw_row_c_p2p *pair)
+{
+    for (size_t i = 0; i < c->nlinks_slow; i++)
+        if (c->links_slow[i].src == pair->src && c->links_slow[i].dst == pair->dst)
+            return pw_json_real(c->links_slow[i].ratio);
+    return json_null();
+}
+
 static json_t *make_links(const struct pw_figures *f)
 {
     size_t *order = NULL;
@@ -206,11 +215,29 @@ static json_t *make_links(const struct pw_figures *f)
     int bad = pw_figures_order_p2p(f, &order);
     for (size_t i = 0; i < f->cluster->np2p && i < PW_REPORT_JSON_LINKS && !bad; i++) {
         json_t *row = pw_json_row(PW_TABLE_c_p2p, &f->cluster->p2p[order[i]]);
-        bad |= json_object_set_new(row, "score", json_null());
+        bad |= json_object_set_new(row, "score", score_of(f->cluster, &f->cluster->p2p[order[i]]));
         bad |= json_array_append_new(array, row);
     }
     free(order);
     return object_or_null(array, bad);
+}
+
+static json_t *make_hosts(const struct pw_figures *f)
+{
+    return pw_json_rows(PW_TABLE_c_host, f->cluster->hosts_slow, f->cluster->nhosts_slow);
+}
+
+static json_t *make_whatif(const struct pw_figures *f)
+{
+    const struct pw_cluster *c = f->cluster;
+    if (c->nwhatif == 0)
+        return json_null();
+    json_t *whatif = json_object();
+    int bad = json_object_set_new(whatif, "scenarios",
+                                  pw_json_rows(PW_TABLE_c_whatif, c->whatif, c->nwhatif));
+    bad |= json_object_set_new(whatif, "critical_path",
+                               pw_json_rows(PW_TABLE_c_path, c->path, c->npath));
+    return object_or_null(whatif, bad);
 }
 
 static json_t *make_efficiency(const struct pw_figures *f)
@@ -249,9 +276,9 @@ static const struct key {
     {"step_trace", make_step_trace},
     {"collectives", make_collectives},
     {"stragglers", make_stragglers},
-    {"hosts", unknown},
+    {"hosts", make_hosts},
     {"links", make_links},
-    {"whatif", unknown},
+    {"whatif", make_whatif},
     {"efficiency", make_efficiency},
     {"operators", unknown},
     {"data_pipeline", unknown},

@@ -1,16 +1,16 @@
 /* Reports over a loaded cluster file. Called by `profwrap report` and at the end of `profwrap run`.
  *
  * The text report begins with the one sentence that matters, then has these sections: job,
- * completeness, clocks, steps, phases, collectives, p2p, stragglers, efficiency, advice.
+ * completeness, clocks, steps, phases, collectives, p2p, stragglers, whatif, efficiency, advice.
  *
  * The JSON report is one object with the keys job, completeness, clock, steps, step_trace,
  * collectives, stragglers, hosts, links, whatif, efficiency, operators, data_pipeline, utilisation,
  * memory, advice. It is always whole: `sections` and `top` are the text's. null means "not known".
- * This version does not compute hosts, whatif, operators, data_pipeline, utilisation and memory,
- * which are null; links are the pairs of ranks that exchanged messages, most bytes first and at
- * most PW_REPORT_JSON_LINKS of them, whose score is null. both per_step arrays are null above
- * PW_REPORT_JSON_STEPS steps, and step_trace.per_step[].ranks when steps x ranks is above
- * PW_REPORT_JSON_CELLS: they are in cluster.h5, /steps and /step_trace. */
+ * This version does not compute operators, data_pipeline, utilisation and memory, which are null;
+ * hosts are the slow ones; links are the pairs of ranks that exchanged messages, most bytes first
+ * and at most PW_REPORT_JSON_LINKS of them, whose score is null unless they are slow. both per_step
+ * arrays are null above PW_REPORT_JSON_STEPS steps, and step_trace.per_step[].ranks when steps x
+ * ranks is above PW_REPORT_JSON_CELLS: they are in cluster.h5, /steps and /step_trace. */
 #ifndef PW_ANALYSIS_REPORT_REPORT_H
 #define PW_ANALYSIS_REPORT_REPORT_H
 

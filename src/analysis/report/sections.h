@@ -14,6 +14,7 @@ int pw_section_collectives(const struct pw_page *page);
 int pw_section_p2p(const struct pw_page *page);
 int pw_section_stragglers(const struct pw_page *page);
 int pw_section_efficiency(const struct pw_page *page);
+int pw_section_whatif(const struct pw_page *page);
 int pw_section_advice(const struct pw_page *page);
 
 #endif

@@ -22,6 +22,7 @@ static const struct section {
     {"collectives", "Collective operations: waiting and transfer apart", pw_section_collectives},
     {"p2p", "Point-to-point messages", pw_section_p2p},
     {"stragglers", "Stragglers", pw_section_stragglers},
+    {"whatif", "What if: the run replayed with something changed", pw_section_whatif},
     {"efficiency", "Efficiency", pw_section_efficiency},
     {"advice", "What to do", pw_section_advice},
 };

@@ -128,6 +128,12 @@ int pw_section_efficiency(const struct pw_page *page)
     if (!err)
         err = pw_page_print(page, 2, 2, "%-9s communication efficiency: most such time / run time",
                             pw_page_percent(share, sizeof(share), row->communication_efficiency));
+    if (!err && row->serialisation_efficiency >= 0)
+        err = pw_page_print(page, 2, 2, "%-9s serialisation: most own work / time without transfer",
+                            pw_page_percent(share, sizeof(share), row->serialisation_efficiency));
+    if (!err && row->transfer_efficiency >= 0)
+        err = pw_page_print(page, 2, 2, "%-9s transfer: time without transfer / replayed time",
+                            pw_page_percent(share, sizeof(share), row->transfer_efficiency));
     if (err || !f->measured)
         return err;
     return pw_page_print(page, 2, 2, "Over %" PRId64 " measured steps of %" PRId64 " ranks.",

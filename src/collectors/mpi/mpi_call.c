@@ -50,11 +50,27 @@ int64_t pw_mpi_type_size_slow(MPI_Datatype type)
     return size;
 }
 
-static int64_t sum(const int *counts, int n)
+/* The parts of a collective's call that its bytes depend on. MPI ignores some arguments on some
+ * ranks (MPI-3.1, 5.5 to 5.11): those are not looked at. */
+struct shape {
+    const struct pw_mpi_call *c;
+    uint16_t op; /* of a persistent one: that which it is when started */
+    bool large;  /* count arrays are of MPI_Count */
+    int n;       /* ranks that data goes to or comes from */
+    int my_rank, local_size;
+    bool root; /* of rooted operations */
+};
+
+static int64_t count_at(const struct shape *s, const int *counts, int i)
+{
+    return s->large ? (int64_t)((const MPI_Count *)(const void *)counts)[i] : counts[i];
+}
+
+static int64_t sum(const struct shape *s, const int *counts, int n)
 {
     int64_t total = 0;
     for (int i = 0; i < n; i++)
-        total += counts[i];
+        total += count_at(s, counts, i);
     return total;
 }
 
@@ -64,32 +80,25 @@ static bool is_absent(uint64_t absent, int i)
     return i < 64 && (absent >> i & 1);
 }
 
-static int64_t sum_present(const int *counts, int n, uint64_t absent)
+static int64_t sum_present(const struct shape *s, const int *counts, int n, uint64_t absent)
 {
     int64_t total = 0;
     for (int i = 0; i < n; i++)
-        total += is_absent(absent, i) ? 0 : counts[i];
+        total += is_absent(absent, i) ? 0 : count_at(s, counts, i);
     return total;
 }
 
-static int64_t weighted_sum(const int *counts, const MPI_Datatype *types, const MPI_Fint *types_f,
-                            int n, uint64_t absent)
+static int64_t weighted_sum(const struct shape *s, const int *counts, const MPI_Datatype *types,
+                            const MPI_Fint *types_f, int n, uint64_t absent)
 {
     int64_t total = 0;
-    for (int i = 0; i < n; i++)
-        if (counts[i] && !is_absent(absent, i))
-            total += counts[i] * pw_mpi_type_size(types ? types[i] : pw_pmpi.Type_f2c(types_f[i]));
+    for (int i = 0; i < n; i++) {
+        int64_t count = is_absent(absent, i) ? 0 : count_at(s, counts, i);
+        if (count)
+            total += count * pw_mpi_type_size(types ? types[i] : pw_pmpi.Type_f2c(types_f[i]));
+    }
     return total;
 }
-
-/* The parts of a collective's call that its bytes depend on. MPI ignores some arguments on some
- * ranks (MPI-3.1, 5.5 to 5.11): those are not looked at. */
-struct shape {
-    const struct pw_mpi_call *c;
-    int n; /* ranks that data goes to or comes from */
-    int my_rank, local_size;
-    bool root; /* of rooted operations */
-};
 
 /* Of operations with both buffers. */
 static bool is_in_place(const struct shape *s)
@@ -110,7 +119,7 @@ static int64_t receive_bytes(const struct shape *s)
 static void bytes_of_reduction(const struct shape *s, int64_t *sent, int64_t *received)
 {
     const struct pw_mpi_call *c = s->c;
-    switch (c->op) {
+    switch (s->op) {
     case PW_OP_Reduce_scatter_block:
     case PW_OP_Ireduce_scatter_block:
         *received = send_bytes(s); /* its one count is noted as the send count */
@@ -118,8 +127,8 @@ static void bytes_of_reduction(const struct shape *s, int64_t *sent, int64_t *re
         break;
     case PW_OP_Reduce_scatter:
     case PW_OP_Ireduce_scatter:
-        *sent = sum(c->rcounts, s->local_size) * pw_mpi_type_size(c->stype);
-        *received = (int64_t)c->rcounts[s->my_rank] * pw_mpi_type_size(c->stype);
+        *sent = sum(s, c->rcounts, s->local_size) * pw_mpi_type_size(c->stype);
+        *received = count_at(s, c->rcounts, s->my_rank) * pw_mpi_type_size(c->stype);
         break;
     default: /* Allreduce, Scan, Exscan */
         *sent = *received = send_bytes(s);
@@ -131,7 +140,7 @@ static void bytes_of_reduction(const struct shape *s, int64_t *sent, int64_t *re
 static void bytes_of_rooted(const struct shape *s, int64_t *sent, int64_t *received)
 {
     const struct pw_mpi_call *c = s->c;
-    switch (c->op) {
+    switch (s->op) {
     case PW_OP_Bcast:
     case PW_OP_Ibcast:
         *(s->root ? sent : received) = send_bytes(s);
@@ -148,8 +157,8 @@ static void bytes_of_rooted(const struct shape *s, int64_t *sent, int64_t *recei
         break;
     case PW_OP_Gatherv:
     case PW_OP_Igatherv:
-        *received = s->root ? sum(c->rcounts, s->n) * pw_mpi_type_size(c->rtype) : 0;
-        *sent = is_in_place(s) ? (int64_t)c->rcounts[s->my_rank] * pw_mpi_type_size(c->rtype)
+        *received = s->root ? sum(s, c->rcounts, s->n) * pw_mpi_type_size(c->rtype) : 0;
+        *sent = is_in_place(s) ? count_at(s, c->rcounts, s->my_rank) * pw_mpi_type_size(c->rtype)
                                : send_bytes(s);
         break;
     case PW_OP_Scatter:
@@ -158,9 +167,10 @@ static void bytes_of_rooted(const struct shape *s, int64_t *sent, int64_t *recei
         *received = is_in_place(s) ? *sent / s->n : receive_bytes(s);
         break;
     default: /* Scatterv */
-        *sent = s->root ? sum(c->scounts, s->n) * pw_mpi_type_size(c->stype) : 0;
-        *received = is_in_place(s) ? (int64_t)c->scounts[s->my_rank] * pw_mpi_type_size(c->stype)
-                                   : receive_bytes(s);
+        *sent = s->root ? sum(s, c->scounts, s->n) * pw_mpi_type_size(c->stype) : 0;
+        *received = is_in_place(s)
+                        ? count_at(s, c->scounts, s->my_rank) * pw_mpi_type_size(c->stype)
+                        : receive_bytes(s);
         break;
     }
 }
@@ -170,7 +180,7 @@ static void bytes_of_rooted(const struct shape *s, int64_t *sent, int64_t *recei
 static void bytes_of_root_across(const struct shape *s, int64_t *sent, int64_t *received)
 {
     const struct pw_mpi_call *c = s->c;
-    switch (c->op) {
+    switch (s->op) {
     case PW_OP_Bcast:
     case PW_OP_Ibcast:
         *sent = send_bytes(s);
@@ -185,14 +195,14 @@ static void bytes_of_root_across(const struct shape *s, int64_t *sent, int64_t *
         break;
     case PW_OP_Gatherv:
     case PW_OP_Igatherv:
-        *received = sum(c->rcounts, s->n) * pw_mpi_type_size(c->rtype);
+        *received = sum(s, c->rcounts, s->n) * pw_mpi_type_size(c->rtype);
         break;
     case PW_OP_Scatter:
     case PW_OP_Iscatter:
         *sent = s->n * send_bytes(s);
         break;
     default: /* Scatterv */
-        *sent = sum(c->scounts, s->n) * pw_mpi_type_size(c->stype);
+        *sent = sum(s, c->scounts, s->n) * pw_mpi_type_size(c->stype);
         break;
     }
 }
@@ -201,7 +211,7 @@ static void bytes_of_root_across(const struct shape *s, int64_t *sent, int64_t *
 static void bytes_of_exchange(const struct shape *s, int64_t *sent, int64_t *received)
 {
     const struct pw_mpi_call *c = s->c;
-    switch (c->op) {
+    switch (s->op) {
     case PW_OP_Allgather:
     case PW_OP_Iallgather:
         *received = s->n * receive_bytes(s);
@@ -209,8 +219,8 @@ static void bytes_of_exchange(const struct shape *s, int64_t *sent, int64_t *rec
         break;
     case PW_OP_Allgatherv:
     case PW_OP_Iallgatherv:
-        *received = sum(c->rcounts, s->n) * pw_mpi_type_size(c->rtype);
-        *sent = is_in_place(s) ? (int64_t)c->rcounts[s->my_rank] * pw_mpi_type_size(c->rtype)
+        *received = sum(s, c->rcounts, s->n) * pw_mpi_type_size(c->rtype);
+        *sent = is_in_place(s) ? count_at(s, c->rcounts, s->my_rank) * pw_mpi_type_size(c->rtype)
                                : send_bytes(s);
         break;
     case PW_OP_Alltoall:
@@ -220,13 +230,13 @@ static void bytes_of_exchange(const struct shape *s, int64_t *sent, int64_t *rec
         break;
     case PW_OP_Alltoallv:
     case PW_OP_Ialltoallv:
-        *received = sum(c->rcounts, s->n) * pw_mpi_type_size(c->rtype);
-        *sent = is_in_place(s) ? *received : sum(c->scounts, s->n) * pw_mpi_type_size(c->stype);
+        *received = sum(s, c->rcounts, s->n) * pw_mpi_type_size(c->rtype);
+        *sent = is_in_place(s) ? *received : sum(s, c->scounts, s->n) * pw_mpi_type_size(c->stype);
         break;
     default: /* Alltoallw */
-        *received = weighted_sum(c->rcounts, c->rtypes, c->rtypes_f, s->n, 0);
-        *sent =
-            is_in_place(s) ? *received : weighted_sum(c->scounts, c->stypes, c->stypes_f, s->n, 0);
+        *received = weighted_sum(s, c->rcounts, c->rtypes, c->rtypes_f, s->n, 0);
+        *sent = is_in_place(s) ? *received
+                               : weighted_sum(s, c->scounts, c->stypes, c->stypes_f, s->n, 0);
         break;
     }
 }
@@ -238,21 +248,21 @@ static void bytes_of_neighbours(const struct shape *s, const struct pw_mpi_comm 
     const struct pw_mpi_call *c = s->c;
     const uint64_t absent = comm->absent;
     const int in = comm->in_degree, out = comm->out_degree, edge = __builtin_popcountll(absent);
-    switch (c->op) {
+    switch (s->op) {
     case PW_OP_Neighbor_allgatherv:
     case PW_OP_Ineighbor_allgatherv:
         *sent = (out - edge) * send_bytes(s);
-        *received = sum_present(c->rcounts, in, absent) * pw_mpi_type_size(c->rtype);
+        *received = sum_present(s, c->rcounts, in, absent) * pw_mpi_type_size(c->rtype);
         break;
     case PW_OP_Neighbor_alltoallv:
     case PW_OP_Ineighbor_alltoallv:
-        *sent = sum_present(c->scounts, out, absent) * pw_mpi_type_size(c->stype);
-        *received = sum_present(c->rcounts, in, absent) * pw_mpi_type_size(c->rtype);
+        *sent = sum_present(s, c->scounts, out, absent) * pw_mpi_type_size(c->stype);
+        *received = sum_present(s, c->rcounts, in, absent) * pw_mpi_type_size(c->rtype);
         break;
     case PW_OP_Neighbor_alltoallw:
     case PW_OP_Ineighbor_alltoallw:
-        *sent = weighted_sum(c->scounts, c->stypes, c->stypes_f, out, absent);
-        *received = weighted_sum(c->rcounts, c->rtypes, c->rtypes_f, in, absent);
+        *sent = weighted_sum(s, c->scounts, c->stypes, c->stypes_f, out, absent);
+        *received = weighted_sum(s, c->rcounts, c->rtypes, c->rtypes_f, in, absent);
         break;
     default: /* allgather, alltoall */
         *sent = (out - edge) * send_bytes(s);
@@ -266,22 +276,35 @@ static bool is_neighbourhood(uint16_t op)
     return op >= PW_OP_Neighbor_allgather && op <= PW_OP_Ineighbor_alltoallw;
 }
 
-void pw_mpi_collective_bytes(const struct pw_mpi_call *c, struct pw_mpi_comm *comm, int64_t *sent,
-                             int64_t *received)
+/* What a persistent collective is when it is started: the rows are in the same order. */
+static uint16_t started_as(uint16_t op)
+{
+    static_assert(PW_OP_Exscan_init - PW_OP_Barrier_init == PW_OP_Exscan - PW_OP_Barrier, "order");
+    if (op >= PW_OP_Barrier_init && op <= PW_OP_Exscan_init)
+        return (uint16_t)(op - PW_OP_Barrier_init + PW_OP_Barrier);
+    if (op >= PW_OP_Neighbor_allgather_init && op <= PW_OP_Neighbor_alltoallw_init)
+        return (uint16_t)(op - PW_OP_Neighbor_allgather_init + PW_OP_Neighbor_allgather);
+    return op;
+}
+
+void pw_mpi_collective_bytes(const struct pw_mpi_call *c, bool large, struct pw_mpi_comm *comm,
+                             int64_t *sent, int64_t *received)
 {
     struct shape s = {
         .c = c,
+        .op = started_as(c->op),
+        .large = large,
         .n = comm->remote_size,
         .my_rank = comm->my_rank,
         .local_size = comm->size,
     };
-    if (is_neighbourhood(c->op)) {
+    if (is_neighbourhood(s.op)) {
         if (comm->in_degree < 0)
             pw_mpi_comm_degrees(comm);
         bytes_of_neighbours(&s, comm, sent, received);
         return;
     }
-    switch (c->op) {
+    switch (s.op) {
     case PW_OP_Barrier:
     case PW_OP_Ibarrier:
         break;

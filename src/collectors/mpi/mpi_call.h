@@ -29,6 +29,7 @@ struct pw_mpi_call {
     const MPI_Datatype *stypes, *rtypes;
     const MPI_Fint *stypes_f, *rtypes_f;
     int dest, src, root, stag, rtag;
+    int partitions;
     MPI_Comm comm; /* or a window or file, which have entries among the communicators */
     MPI_Comm *newcomm_at;
     MPI_Fint *newcomm_f;
@@ -100,9 +101,10 @@ PW_ALWAYS_INLINE int64_t pw_mpi_type_size(MPI_Datatype type)
     return pw_mpi_type_size_slow(type);
 }
 
-/* What this rank sends and receives in a collective; out of line for the vector variants. */
-void pw_mpi_collective_bytes(const struct pw_mpi_call *c, struct pw_mpi_comm *comm, int64_t *sent,
-                             int64_t *received);
+/* What this rank sends and receives in a collective; out of line for the vector variants, whose
+ * arrays are of MPI_Count when `large`. */
+void pw_mpi_collective_bytes(const struct pw_mpi_call *c, bool large, struct pw_mpi_comm *comm,
+                             int64_t *sent, int64_t *received);
 
 /* ---- Fortran arguments ---- */
 

@@ -142,33 +142,77 @@ void pw_mpi_irecv_slow(const struct pw_mpi_call *c, int rc)
                   0);
 }
 
+/* One request, two records: the entry keeps that of the receiving half, and what the other needs.
+ */
+void pw_mpi_after_ISENDRECV(struct pw_mpi_call *c, int rc)
+{
+    const struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
+    struct pw_mpi_request spare, *request = NULL;
+    if (rc == MPI_SUCCESS && !pw_mpi_is_complete(c))
+        request = pw_mpi_request_add(c->request, PW_CLASS_RECV, 0);
+    struct pw_mpi_request *filled = request ? request : &spare;
+    struct pw_record *record = &filled->record;
+    pw_mpi_base_record(c, comm, rc, record);
+    record->flags |= PW_FLAG_NONBLOCKING | PW_FLAG_RECV_PART;
+    record->comm.begun = duration_16(c, &record->flags);
+    record->comm.request = request ? request->id : pw_mpi_request_id();
+    record->comm.peer = comm ? pw_mpi_world_rank(comm, c->src) : -1;
+    record->comm.tag = c->rtag;
+    filled->comm = c->comm;
+    filled->sent_peer = comm ? pw_mpi_world_rank(comm, c->dest) : -1;
+    filled->sent_tag = c->stag;
+    filled->sent_bytes = sent_bytes(c, rc);
+    if (request)
+        return;
+    pw_mpi_write_sent_part(c, filled);
+    pw_mpi_write(c->thread, record);
+}
+
 /* ---- persistent requests ---- */
 
 /* Nothing has happened yet: MPI_Start will say when. */
-static void keep_persistent(struct pw_mpi_call *c, int rc, int peer, int tag, int64_t sent)
+struct pw_mpi_request *pw_mpi_keep_record(struct pw_mpi_call *c, int rc,
+                                          const struct pw_mpi_comm *comm)
 {
     struct pw_mpi_request *request =
         rc == MPI_SUCCESS ? pw_mpi_request_add(c->request, pw_op_info(c->op)->cls, 1) : NULL;
     if (!request)
-        return;
-    const struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
-    struct pw_record *record = &request->record;
-    pw_mpi_base_record(c, comm, rc, record);
-    record->flags |= PW_FLAG_NONBLOCKING;
-    record->comm.peer = comm ? pw_mpi_world_rank(comm, peer) : -1;
-    record->comm.tag = tag;
-    record->comm.sent_bytes = sent;
+        return NULL;
+    pw_mpi_base_record(c, comm, rc, &request->record);
+    request->record.flags |= PW_FLAG_NONBLOCKING;
     request->comm = c->comm;
+    return request;
+}
+
+static void keep_message(struct pw_mpi_call *c, int rc, int peer, int tag, int64_t sent)
+{
+    const struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
+    struct pw_mpi_request *request = pw_mpi_keep_record(c, rc, comm);
+    if (!request)
+        return;
+    request->record.comm.peer = comm ? pw_mpi_world_rank(comm, peer) : -1;
+    request->record.comm.tag = tag;
+    request->record.comm.sent_bytes = sent;
 }
 
 void pw_mpi_after_PERSISTENT_SEND(struct pw_mpi_call *c, int rc)
 {
-    keep_persistent(c, rc, c->dest, c->stag, sent_bytes(c, rc));
+    keep_message(c, rc, c->dest, c->stag, sent_bytes(c, rc));
 }
 
 void pw_mpi_after_PERSISTENT_RECV(struct pw_mpi_call *c, int rc)
 {
-    keep_persistent(c, rc, c->src, c->rtag, 0);
+    keep_message(c, rc, c->src, c->rtag, 0);
+}
+
+void pw_mpi_after_PARTITIONED_SEND(struct pw_mpi_call *c, int rc)
+{
+    keep_message(c, rc, c->dest, c->stag, c->partitions * sent_bytes(c, rc));
+}
+
+void pw_mpi_after_PARTITIONED_RECV(struct pw_mpi_call *c, int rc)
+{
+    keep_message(c, rc, c->src, c->rtag, 0);
 }
 
 void pw_mpi_after_START(struct pw_mpi_call *c, int rc)
@@ -181,6 +225,10 @@ void pw_mpi_after_START(struct pw_mpi_call *c, int rc)
         request->record.start = c->start;
         request->record.comm.begun = duration_16(c, &request->record.flags);
         request->record.comm.request = pw_mpi_request_id();
+        if (pw_op_info(request->record.op)->cls == PW_CLASS_COLL) {
+            struct pw_mpi_comm *comm = pw_mpi_comm_known(request->comm);
+            request->record.comm.seq = comm ? comm->collectives++ : 0;
+        }
     }
 }
 
@@ -260,6 +308,15 @@ static void add_made(struct pw_mpi_call *c)
 void pw_mpi_after_NEWCOMM(struct pw_mpi_call *c, int rc)
 {
     pw_mpi_record(c, pw_mpi_call_comm(c, rc), pw_mpi_error_flag(rc), -1, 0, 0, 0, 0);
+    if (rc == MPI_SUCCESS)
+        add_made(c);
+}
+
+/* Made of groups, of no other communicator. */
+void pw_mpi_after_NEWCOMM_ALONE(struct pw_mpi_call *c, int rc)
+{
+    pw_mpi_record(c, NULL, pw_mpi_error_flag(rc), -1, 0, 0, 0, 0);
+    c->comm = pw_mpi_handles.comm_null;
     if (rc == MPI_SUCCESS)
         add_made(c);
 }

@@ -88,9 +88,19 @@ PW_MPI_CLASS(NEWFILE)
 PW_MPI_CLASS(IO)
 PW_MPI_CLASS(IIO)
 PW_MPI_CLASS(IO_OTHER)
+/* Of MPI-4.0. */
+PW_MPI_CLASS(COLL_C)
+PW_MPI_CLASS(ICOLL_C)
+PW_MPI_CLASS(COLL_INIT)
+PW_MPI_CLASS(COLL_INIT_C)
+PW_MPI_CLASS(ISENDRECV)
+PW_MPI_CLASS(PARTITIONED_SEND)
+PW_MPI_CLASS(PARTITIONED_RECV)
+PW_MPI_CLASS(NEWCOMM_ALONE)
 #undef PW_MPI_CLASS
 
 /* Pieces that the families share. */
+struct pw_mpi_request;
 void pw_mpi_write(struct pw_thread *thread, const struct pw_record *record);
 
 /* The entry of the call's communicator: registered if need be when the call succeeded, else only
@@ -107,6 +117,14 @@ void pw_mpi_base_record(const struct pw_mpi_call *c, const struct pw_mpi_comm *c
 struct pw_record *pw_mpi_open_record(const struct pw_mpi_call *c, int rc,
                                      const struct pw_mpi_comm *entry, MPI_Comm comm,
                                      struct pw_record *own);
+
+/* The entry of a persistent request, for its family to fill in; NULL when there is none. */
+struct pw_mpi_request *pw_mpi_keep_record(struct pw_mpi_call *c, int rc,
+                                          const struct pw_mpi_comm *comm);
+
+/* Writes the record of the sending half of an MPI_Isendrecv, whose entry keeps that of the
+ * receiving half; it ends at c->end. */
+void pw_mpi_write_sent_part(struct pw_mpi_call *c, const struct pw_mpi_request *request);
 
 /* Writes `record` if it is `own`: the other kind is written when its request completes. */
 void pw_mpi_close_record(const struct pw_mpi_call *c, const struct pw_record *record,

@@ -19,36 +19,76 @@ static void fill_root(const struct pw_mpi_call *c, const struct pw_mpi_comm *com
 }
 
 /* Adds what is a collective's own to a base record. */
-static void fill_collective(struct pw_mpi_call *c, int rc, struct pw_mpi_comm *comm,
+static void fill_collective(struct pw_mpi_call *c, int rc, bool large, struct pw_mpi_comm *comm,
                             struct pw_record *record)
 {
     int64_t sent = 0, received = 0;
     if (!comm)
         return;
     if (rc == MPI_SUCCESS)
-        pw_mpi_collective_bytes(c, comm, &sent, &received);
+        pw_mpi_collective_bytes(c, large, comm, &sent, &received);
     record->comm.sent_bytes = sent;
     record->comm.recv_bytes = received;
-    record->comm.seq = comm->collectives++;
     if (is_rooted(c->op))
         fill_root(c, comm, record);
 }
 
-void pw_mpi_after_COLL(struct pw_mpi_call *c, int rc)
+static void record_collective(struct pw_mpi_call *c, int rc, bool large)
 {
     struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
     struct pw_record record;
     pw_mpi_base_record(c, comm, rc, &record);
-    fill_collective(c, rc, comm, &record);
+    fill_collective(c, rc, large, comm, &record);
+    record.comm.seq = comm ? comm->collectives++ : 0;
     pw_mpi_write(c->thread, &record);
+}
+
+static void begin_collective(struct pw_mpi_call *c, int rc, bool large)
+{
+    struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
+    struct pw_record own, *record = pw_mpi_open_record(c, rc, comm, c->comm, &own);
+    fill_collective(c, rc, large, comm, record);
+    record->comm.seq = comm ? comm->collectives++ : 0;
+    pw_mpi_close_record(c, record, &own);
+}
+
+/* MPI_Start gives it its number. */
+static void keep_collective(struct pw_mpi_call *c, int rc, bool large)
+{
+    struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
+    struct pw_mpi_request *request = pw_mpi_keep_record(c, rc, comm);
+    if (request)
+        fill_collective(c, rc, large, comm, &request->record);
+}
+
+void pw_mpi_after_COLL(struct pw_mpi_call *c, int rc)
+{
+    record_collective(c, rc, false);
+}
+
+void pw_mpi_after_COLL_C(struct pw_mpi_call *c, int rc)
+{
+    record_collective(c, rc, true);
 }
 
 void pw_mpi_after_ICOLL(struct pw_mpi_call *c, int rc)
 {
-    struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
-    struct pw_record own, *record = pw_mpi_open_record(c, rc, comm, c->comm, &own);
-    fill_collective(c, rc, comm, record);
-    pw_mpi_close_record(c, record, &own);
+    begin_collective(c, rc, false);
+}
+
+void pw_mpi_after_ICOLL_C(struct pw_mpi_call *c, int rc)
+{
+    begin_collective(c, rc, true);
+}
+
+void pw_mpi_after_COLL_INIT(struct pw_mpi_call *c, int rc)
+{
+    keep_collective(c, rc, false);
+}
+
+void pw_mpi_after_COLL_INIT_C(struct pw_mpi_call *c, int rc)
+{
+    keep_collective(c, rc, true);
 }
 
 /* Open MPI's own fields: asking by MPI_Get_elements and MPI_Test_cancelled costs as much as all
@@ -76,10 +116,23 @@ static const struct pw_mpi_comm *comm_of(const struct pw_mpi_request *request)
     return pw_mpi_comm_known(request->comm);
 }
 
+void pw_mpi_write_sent_part(struct pw_mpi_call *c, const struct pw_mpi_request *request)
+{
+    struct pw_record record = request->record;
+    record.flags &= (uint8_t)~PW_FLAG_RECV_PART;
+    record.end = c->end;
+    record.comm.peer = request->sent_peer;
+    record.comm.tag = request->sent_tag;
+    record.comm.sent_bytes = request->sent_bytes;
+    pw_mpi_write(c->thread, &record);
+}
+
 /* Ends a request at c->end. A persistent one stays, to be started again. */
 static inline void complete(struct pw_mpi_call *c, struct pw_mpi_request *request,
                             const MPI_Status *status)
 {
+    if (__builtin_expect(request->record.flags & PW_FLAG_RECV_PART, 0))
+        pw_mpi_write_sent_part(c, request);
     struct pw_record *slot = pw_ring_reserve(&c->thread->ring, c->end);
     if (slot) {
         *slot = request->record;

@@ -81,8 +81,10 @@ void pw_mpi_resolve(void)
     PW_MPI_HELPERS(PW_HELPER)
 #undef PW_HELPER
 #define MPI_FN(Name, name, CLASS, ...) find_function(&pw_pmpi.Name, "PMPI_" #Name);
+#define MPI_FN_C(Name, name, CLASS, ...) find_function(&pw_pmpi.Name##_c, "PMPI_" #Name "_c");
 #include "collectors/mpi/mpi_api.def"
 #undef MPI_FN
+#undef MPI_FN_C
     find_handles();
 
     known = pw_mpi_handles.world && pw_mpi_handles.request_null && pw_mpi_handles.byte;

@@ -49,8 +49,10 @@ struct pw_pmpi {
     PW_MPI_HELPERS(PW_HELPER)
 #undef PW_HELPER
 #define MPI_FN(Name, name, CLASS, ...) int (*Name)(EACH(C_DECL, COMMA, __VA_ARGS__));
+#define MPI_FN_C(Name, name, CLASS, ...) int (*Name##_c)(EACH(C_DECL, COMMA, __VA_ARGS__));
 #include "collectors/mpi/mpi_api.def"
 #undef MPI_FN
+#undef MPI_FN_C
 };
 
 /* Values that mpi.h spells as addresses inside the MPI library. */

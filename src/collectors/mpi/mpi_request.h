@@ -16,8 +16,16 @@ struct pw_mpi_request {
     MPI_Request handle;
     MPI_Comm comm; /* where a received message's source is to be looked up */
     struct pw_mpi_request *next;
-    MPI_Comm *newcomm;          /* where, in C, ... */
-    MPI_Fint *newcomm_f;        /* ... or in Fortran */
+    union {
+        struct { /* of MPI_Comm_idup: where the new handle will be */
+            MPI_Comm *newcomm;
+            MPI_Fint *newcomm_f; /* when newcomm is NULL */
+        };
+        struct { /* of MPI_Isendrecv: the half that `record` is not */
+            int64_t sent_bytes;
+            int32_t sent_peer, sent_tag;
+        };
+    };
     uint32_t id;                /* of the operation, unique in the process */
     uint8_t cls;                /* enum pw_op_class */
     uint8_t persistent, active; /* of a persistent request: it stays in the table */

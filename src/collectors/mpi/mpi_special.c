@@ -159,6 +159,18 @@ EXPORT void mpi_pcontrol_f08_(const MPI_Fint *level)
     MPI_Pcontrol(*level);
 }
 
+/* What Open MPI calls these functions besides; see mpi_wrap_fortran.c. */
+#define SPELL(symbol, parameters, target) \
+    EXPORT void symbol parameters;        \
+    EXPORT void symbol parameters __attribute__((alias(#target)));
+#define SPELLINGS(NAME, Name, name, parameters)      \
+    SPELL(mpi_##name, parameters, mpi_##name##_)     \
+    SPELL(mpi_##name##__, parameters, mpi_##name##_) \
+    SPELL(MPI_##NAME, parameters, mpi_##name##_)     \
+    SPELL(MPI_##Name##_f, parameters, mpi_##name##_) \
+    SPELL(MPI_##Name##_f08, parameters, mpi_##name##_)
+SPELLINGS(PCONTROL, Pcontrol, pcontrol, (const MPI_Fint *level))
+
 /* Fortran passes nothing but the thread levels and ierror; the real Fortran entry does the rest. */
 #define FORTRAN_INIT(symbol)                                                                \
     EXPORT void symbol(MPI_Fint *ierror);                                                   \
@@ -175,6 +187,7 @@ EXPORT void mpi_pcontrol_f08_(const MPI_Fint *level)
     }
 FORTRAN_INIT(mpi_init_)
 FORTRAN_INIT(mpi_init_f08_)
+SPELLINGS(INIT, Init, init, (MPI_Fint * ierror))
 
 #define FORTRAN_INIT_THREAD(symbol)                                                                \
     EXPORT void symbol(const MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierror);            \
@@ -191,6 +204,8 @@ FORTRAN_INIT(mpi_init_f08_)
     }
 FORTRAN_INIT_THREAD(mpi_init_thread_)
 FORTRAN_INIT_THREAD(mpi_init_thread_f08_)
+SPELLINGS(INIT_THREAD, Init_thread, init_thread,
+          (const MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierror))
 
 #define FORTRAN_FINALIZE(symbol)                                        \
     EXPORT void symbol(MPI_Fint *ierror);                               \
@@ -208,3 +223,4 @@ FORTRAN_INIT_THREAD(mpi_init_thread_f08_)
     }
 FORTRAN_FINALIZE(mpi_finalize_)
 FORTRAN_FINALIZE(mpi_finalize_f08_)
+SPELLINGS(FINALIZE, Finalize, finalize, (MPI_Fint * ierror))

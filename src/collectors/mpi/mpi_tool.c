@@ -30,7 +30,7 @@ struct state {
     uint32_t base, epoch; /* row of the current process's communicator 0 */
     struct wait *waits;
     uint32_t nwaits;
-    int64_t sync_ns, sync_wait_ns, syncs, sync_messages, sync_collectives;
+    int64_t sync_first_ns, sync_ns, sync_wait_ns, syncs, sync_messages, sync_collectives;
 };
 
 static void *create(struct pw_rankfile *file)
@@ -192,7 +192,7 @@ static void record_knot(struct state *s, const struct pw_record *record)
 {
     struct pw_row_clock row = {record->clock.local_ns, record->clock.offset_ns,
                                record->clock.error_ns};
-    pw_rankfile_append(s->file, PW_TABLE_clock, &row);
+    pw_rankfile_append_knot(s->file, &row);
     s->syncs++;
 }
 
@@ -201,6 +201,8 @@ static void note_state(struct state *s, const struct pw_record *record)
     if (record->mpi.state == PW_MPI_FOREIGN)
         pw_say("the program uses an MPI that is not Open MPI: it runs, but its MPI calls are not "
                "recorded");
+    if (record->mpi.state == PW_MPI_BEGAN)
+        s->sync_first_ns = record->mpi.sync_ns;
     s->sync_ns += record->mpi.sync_ns;
     s->sync_messages += record->mpi.sync_messages;
     s->sync_collectives += record->mpi.sync_collectives;
@@ -237,6 +239,7 @@ static void finish(void *state, int64_t end_ns)
     for (uint32_t i = 0; i < s->ncomms; i++)
         pw_rankfile_append(s->file, PW_TABLE_comms, &s->comms[i].row);
     pw_rankfile_overhead(s->file, "clock_sync", (double)s->sync_ns, "ns");
+    pw_rankfile_overhead(s->file, "clock_sync_first", (double)s->sync_first_ns, "ns");
     pw_rankfile_overhead(s->file, "clock_sync_wait", (double)s->sync_wait_ns, "ns");
     pw_rankfile_overhead(s->file, "clock_syncs", (double)s->syncs, "syncs");
     pw_rankfile_overhead(s->file, "clock_sync_messages", (double)s->sync_messages, "messages");

@@ -4,13 +4,13 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-#define MPI_FN(Name, name, CLASS, ...)                                     \
+#define WRAP(Name, Op, CLASS, ...)                                         \
     EXPORT int MPI_##Name(EACH(C_DECL, COMMA, __VA_ARGS__))                \
     {                                                                      \
         struct pw_mpi_call c;                                              \
         MPI_Status own;                                                    \
         (void)own;                                                         \
-        if (!pw_mpi_begin(&c, PW_OP_##Name, 0, PW_OP_LEVEL_##Name)) {      \
+        if (!pw_mpi_begin(&c, PW_OP_##Op, 0, PW_OP_LEVEL_##Op)) {          \
             if (__builtin_expect(!pw_pmpi.Name, 0))                        \
                 pw_mpi_resolve(); /* calls are recorded only once it is */ \
             return pw_pmpi.Name(EACH(PASS, COMMA, __VA_ARGS__));           \
@@ -23,5 +23,9 @@
         pw_mpi_end(&c);                                                    \
         return rc;                                                         \
     }
+
+#define MPI_FN(Name, name, CLASS, ...) WRAP(Name, Name, CLASS, __VA_ARGS__)
+#define MPI_FN_C(Name, name, CLASS, ...) WRAP(Name##_c, Name, CLASS, __VA_ARGS__)
 #include "collectors/mpi/mpi_api.def"
 #undef MPI_FN
+#undef MPI_FN_C

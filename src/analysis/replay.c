@@ -1,0 +1,278 @@
+/* The dependency graph's order, its replay and its critical path; see replay.h. */
+#include "analysis/replay.h"
+
+#include "analysis/statistics.h"
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* ---- order ---- */
+
+struct ordering {
+    struct pw_replay_graph *g;
+    int32_t *order;
+    size_t done;
+    int64_t *open; /* [ngates] nodes that have added so far */
+    int64_t *next; /* [nranks + 1] each rank's next node; its first is next[r] at the start */
+    int64_t *end;  /* [nranks + 1] */
+};
+
+static int must_wait(const struct ordering *o, const struct pw_replay_node *node)
+{
+    for (int32_t i = 0; i < node->nwaits; i++) {
+        int32_t gate = o->g->waits[node->first_wait + i];
+        if (gate >= 0 && o->open[gate] < o->g->needs[gate])
+            return 1;
+    }
+    return 0;
+}
+
+static void take(struct ordering *o, size_t rank)
+{
+    const struct pw_replay_node *node = &o->g->nodes[o->next[rank]];
+    if (node->adds >= 0)
+        o->open[node->adds]++;
+    o->order[o->done++] = (int32_t)o->next[rank]++;
+}
+
+/* Lets one rank go as far as it can; 1 when it went anywhere. */
+static int go(struct ordering *o, size_t rank)
+{
+    int64_t from = o->next[rank];
+    while (o->next[rank] < o->end[rank] && !must_wait(o, &o->g->nodes[o->next[rank]]))
+        take(o, rank);
+    return o->next[rank] > from;
+}
+
+/* All ranks wait: the first that does goes on without. */
+static size_t give_up(struct ordering *o)
+{
+    size_t rank = 0, given = 0;
+    while (o->next[rank] == o->end[rank])
+        rank++;
+    const struct pw_replay_node *node = &o->g->nodes[o->next[rank]];
+    for (int32_t i = 0; i < node->nwaits; i++) {
+        int32_t *gate = &o->g->waits[node->first_wait + i];
+        if (*gate >= 0 && o->open[*gate] < o->g->needs[*gate]) {
+            *gate = -1;
+            given++;
+        }
+    }
+    return given;
+}
+
+size_t pw_replay_order(struct pw_replay_graph *g, int32_t *order, int64_t *scratch)
+{
+    struct ordering o = {.g = g, .order = order, .open = scratch};
+    size_t given = 0, at = 0;
+    o.next = scratch + g->ngates;
+    o.end = o.next + g->nranks + 1;
+    for (size_t i = 0; i < g->ngates; i++)
+        o.open[i] = 0;
+    for (size_t r = 0; r < g->nranks; r++) {
+        o.next[r] = (int64_t)at;
+        while (at < g->nnodes && (size_t)g->nodes[at].rank == r)
+            at++;
+        o.end[r] = (int64_t)at;
+    }
+    while (o.done < at) {
+        int moved = 0;
+        for (size_t r = 0; r < g->nranks; r++)
+            moved |= go(&o, r);
+        if (!moved)
+            given += give_up(&o);
+    }
+    return given;
+}
+
+/* ---- replay ---- */
+
+static int64_t scaled(const struct pw_replay_graph *g, const struct pw_replay_node *node,
+                      const float *scale)
+{
+    if (!scale || node->step < 0)
+        return node->work_ns;
+    size_t at = ((size_t)node->step * g->nranks + (size_t)node->rank) * PW_PHASES;
+    return (int64_t)((double)node->work_ns * (double)scale[at + (size_t)node->phase]);
+}
+
+/* When the last of what the node waits for is there; `here` when it is before. */
+static int64_t ready(const struct pw_replay_graph *g, const struct pw_replay_node *node,
+                     const int64_t *gates, int64_t here)
+{
+    for (int32_t i = 0; i < node->nwaits; i++) {
+        int32_t gate = g->waits[node->first_wait + i];
+        if (gate >= 0)
+            here = larger(here, gates[gate]);
+    }
+    return here;
+}
+
+static void begin(const struct pw_replay_graph *g, int64_t *now, int64_t *gates)
+{
+    for (size_t r = 0; r < g->nranks; r++)
+        now[r] = g->start_ns[r];
+    for (size_t i = 0; i < g->ngates; i++)
+        gates[i] = INT64_MIN;
+}
+
+int64_t pw_replay_run(const struct pw_replay_graph *g, const int32_t *order, const float *scale,
+                      int network, int64_t *scratch)
+{
+    int64_t *now = scratch, *gates = scratch + g->nranks, last = INT64_MIN;
+    begin(g, now, gates);
+    for (size_t i = 0; i < g->nnodes; i++) {
+        const struct pw_replay_node *node = &g->nodes[order[i]];
+        int64_t entered = now[node->rank] + scaled(g, node, scale);
+        if (node->adds >= 0)
+            gates[node->adds] = larger(gates[node->adds], entered);
+        int64_t left = ready(g, node, gates, entered) + (network ? node->cost_ns : 0);
+        now[node->rank] = larger(left, entered);
+    }
+    for (size_t r = 0; r < g->nranks; r++)
+        last = larger(last, now[r]);
+    return last;
+}
+
+/* ---- critical path ---- */
+
+struct walk {
+    const struct pw_replay_graph *g;
+    int64_t *now;
+    int64_t *gates;
+    int64_t *opener; /* [ngates] node that added last */
+    int64_t *held;   /* [nnodes] gate that decided when the node went on, or -1 */
+};
+
+static void note(struct walk *w, int32_t at)
+{
+    const struct pw_replay_node *node = &w->g->nodes[at];
+    int64_t entered = w->now[node->rank] + node->work_ns, left = entered;
+    if (node->adds >= 0 && entered >= w->gates[node->adds]) {
+        w->gates[node->adds] = entered;
+        w->opener[node->adds] = at;
+    }
+    w->held[at] = -1;
+    for (int32_t i = 0; i < node->nwaits; i++) {
+        int32_t gate = w->g->waits[node->first_wait + i];
+        if (gate >= 0 && w->gates[gate] > left) {
+            left = w->gates[gate];
+            w->held[at] = gate;
+        }
+    }
+    w->now[node->rank] = larger(left + node->cost_ns, entered);
+}
+
+static int64_t last_node(const struct walk *w)
+{
+    size_t rank = 0;
+    for (size_t r = 1; r < w->g->nranks; r++)
+        if (w->now[r] > w->now[rank])
+            rank = r;
+    for (size_t i = w->g->nnodes; i-- > 0;)
+        if ((size_t)w->g->nodes[i].rank == rank)
+            return (int64_t)i;
+    return -1;
+}
+
+/* Back from the end: where a gate decided, the path goes on at who opened it. */
+static int64_t walk_back(const struct walk *w, int64_t *path)
+{
+    int64_t at = last_node(w), length = 0;
+    int whole = 1; /* the node's cost is on the path, not only its work */
+    while (at >= 0) {
+        const struct pw_replay_node *node = &w->g->nodes[at];
+        int64_t *mine = path + (size_t)node->rank * (PW_PHASES + 1);
+        if (whole) {
+            mine[PW_PHASES] += node->cost_ns;
+            length += node->cost_ns;
+        }
+        if (whole && w->held[at] >= 0) {
+            at = w->opener[w->held[at]];
+            whole = 0;
+            continue;
+        }
+        mine[node->phase] += node->work_ns;
+        length += node->work_ns;
+        int is_first = at == 0 || w->g->nodes[at - 1].rank != node->rank;
+        at = is_first ? -1 : at - 1;
+        whole = 1;
+    }
+    return length;
+}
+
+int64_t pw_replay_path(const struct pw_replay_graph *g, const int32_t *order, int64_t *path,
+                       int64_t *scratch)
+{
+    struct walk w = {.g = g, .now = scratch, .gates = scratch + g->nranks};
+    w.opener = w.gates + g->ngates;
+    w.held = w.opener + g->ngates;
+    begin(g, w.now, w.gates);
+    for (size_t i = 0; i < g->nnodes; i++)
+        note(&w, order[i]);
+    for (size_t i = 0; i < g->nranks * (PW_PHASES + 1); i++)
+        path[i] = 0;
+    return g->nnodes ? walk_back(&w, path) : 0;
+}
+
+/* ---- what is changed ---- */
+
+void pw_replay_sum_works(const struct pw_replay_graph *g, int64_t *works)
+{
+    for (size_t i = 0; i < g->nsteps * g->nranks * PW_PHASES; i++)
+        works[i] = 0;
+    for (size_t i = 0; i < g->nnodes; i++) {
+        const struct pw_replay_node *node = &g->nodes[i];
+        size_t at = ((size_t)node->step * g->nranks + (size_t)node->rank) * PW_PHASES;
+        if (node->step >= 0)
+            works[at + (size_t)node->phase] += node->work_ns;
+    }
+}
+
+/* Median work of those that are not members; -1 when all are. */
+static int64_t others_median(const struct pw_replay_graph *g, const int64_t *works,
+                             const uint8_t *member, size_t step, size_t phase, int64_t *scratch)
+{
+    size_t n = 0;
+    for (size_t r = 0; r < g->nranks; r++)
+        if (!member[r])
+            scratch[n++] = works[(step * g->nranks + r) * PW_PHASES + phase];
+    return n ? pw_median_i64(scratch, n) : -1;
+}
+
+void pw_replay_restore(const struct pw_replay_graph *g, const int64_t *works, const uint8_t *member,
+                       size_t first, size_t last, int phase, float *scale, int64_t *scratch)
+{
+    for (size_t s = first; s <= last && s < g->nsteps; s++)
+        for (size_t p = 0; p < PW_PHASES; p++) {
+            int64_t median = phase < 0 || p == (size_t)phase
+                                 ? others_median(g, works, member, s, p, scratch)
+                                 : -1;
+            for (size_t r = 0; r < g->nranks && median >= 0; r++) {
+                size_t at = (s * g->nranks + r) * PW_PHASES + p;
+                if (member[r] && works[at] > 0)
+                    scale[at] = (float)((double)median / (double)works[at]);
+            }
+        }
+}
+
+void pw_replay_balance(const struct pw_replay_graph *g, const int64_t *works, float *scale)
+{
+    for (size_t s = 0; s < g->nsteps; s++)
+        for (size_t p = 0; p < PW_PHASES; p++) {
+            const size_t base = s * g->nranks * PW_PHASES + p;
+            double sum = 0;
+            size_t n = 0;
+            for (size_t r = 0; r < g->nranks; r++) {
+                sum += (double)works[base + r * PW_PHASES];
+                n += works[base + r * PW_PHASES] > 0;
+            }
+            for (size_t r = 0; r < g->nranks; r++) {
+                int64_t work = works[base + r * PW_PHASES];
+                if (work > 0)
+                    scale[base + r * PW_PHASES] = (float)(sum / (double)n / (double)work);
+            }
+        }
+}

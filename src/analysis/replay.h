@@ -1,0 +1,65 @@
+/* Replays a run from its graph of dependencies, with some of its work changed: what the job would
+ * take if a rank, a host or a phase were like the others, and along which ranks and phases the time
+ * of the job runs (the critical path).
+ *
+ * A node is what one rank does next: its own work, then, if it waits for anything, the time until
+ * the last of that is there, then a cost of its own (the transfer). What is waited for is a gate: a
+ * matched collective or message, open when all nodes that add to it have done their work. Times are
+ * ns; with all work as measured the replay gives the measured times back. */
+#ifndef PW_ANALYSIS_REPLAY_H
+#define PW_ANALYSIS_REPLAY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/straggler.h"
+
+struct pw_replay_node {
+    int64_t work_ns;
+    int64_t cost_ns;            /* may be negative, by the clocks' error */
+    int32_t rank, step;         /* step -1: outside */
+    int32_t adds;               /* gate, or -1 */
+    int32_t first_wait, nwaits; /* in the graph's waits */
+    int32_t phase;              /* 0 .. PW_PHASES - 1; PW_PHASES - 1 is other */
+};
+
+struct pw_replay_graph {
+    const struct pw_replay_node *nodes; /* a rank's nodes in its order, ranks in theirs */
+    size_t nnodes;
+    int32_t *waits; /* gates; those that can never open are set to -1 by pw_replay_order() */
+    int32_t *needs; /* [ngates] nodes that add to it */
+    size_t ngates, nranks, nsteps;
+    const int64_t *start_ns; /* [nranks] */
+};
+
+/* Puts the nodes' indices into `order` so that whatever opens a gate comes before who waits at it.
+ * Scratch: ngates + 2 * (nranks + 1) values. Returns how many waits had to be given up, because
+ * they wait for each other (damaged or mismatched input). */
+size_t pw_replay_order(struct pw_replay_graph *graph, int32_t *order, int64_t *scratch);
+
+/* The end of the last rank. work_ns of node i counts times scale[(step * nranks + rank) *
+ * PW_PHASES + phase] when it lies in a step; `scale` NULL: as measured. With `network` 0 no
+ * transfer costs anything. Scratch: nranks + ngates values; on return the first nranks are the
+ * ranks' ends. */
+int64_t pw_replay_run(const struct pw_replay_graph *graph, const int32_t *order, const float *scale,
+                      int network, int64_t *scratch);
+
+/* The path from the job's last end back to its start: time on it per rank and phase, ns, into
+ * path[rank * (PW_PHASES + 1) + phase], where phase PW_PHASES is transfer. Scratch: nranks +
+ * 2 * ngates + nnodes values. Returns its length. */
+int64_t pw_replay_path(const struct pw_replay_graph *graph, const int32_t *order, int64_t *path,
+                       int64_t *scratch);
+
+/* Sums the nodes' work into works[(step * nranks + rank) * PW_PHASES + phase]. */
+void pw_replay_sum_works(const struct pw_replay_graph *graph, int64_t *works);
+
+/* Sets `scale` in steps first .. last, and of the one phase unless phase < 0, to what makes the
+ * work of each rank r with member[r] the median of those without. Scratch: nranks values. */
+void pw_replay_restore(const struct pw_replay_graph *graph, const int64_t *works,
+                       const uint8_t *member, size_t first, size_t last, int phase, float *scale,
+                       int64_t *scratch);
+
+/* Sets `scale` to what gives every rank the mean work of all in each step and phase. */
+void pw_replay_balance(const struct pw_replay_graph *graph, const int64_t *works, float *scale);
+
+#endif

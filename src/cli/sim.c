@@ -1,0 +1,105 @@
+/* `profwrap sim`: a synthetic run with declared faults, for tests, benchmarks and demonstrations.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "core/h5types.h"
+#include "core/log.h"
+#include "core/options.h"
+#include "sim/write.h"
+
+static enum pw_sim_pattern find_pattern(const char *name)
+{
+    int pattern = 0;
+    while (pattern < PW_SIM_PATTERNS - 1 &&
+           strcmp(pw_sim_pattern_name((enum pw_sim_pattern)pattern), name) != 0)
+        pattern++;
+    return (enum pw_sim_pattern)pattern;
+}
+
+/* "A-B" or one rank; all ranks when empty. */
+static int parse_share(const char *text, int64_t ranks, int64_t *first, int64_t *last)
+{
+    char *end;
+    *first = 0;
+    *last = ranks - 1;
+    if (!*text)
+        return 0;
+    *first = *last = strtoll(text, &end, 10);
+    if (*end == '-')
+        *last = strtoll(end + 1, &end, 10);
+    return *end || *first < 0 || *last >= ranks || *first > *last ? -EINVAL : 0;
+}
+
+static int fill(const struct pw_options *o, struct pw_sim_params *p, char *problem, size_t size)
+{
+    char *end;
+    *p = (struct pw_sim_params){
+        .seed = (uint64_t)pw_option_int(o, PW_OPT_SIM_SEED),
+        .pattern = find_pattern(o->text[PW_OPT_SIM_PATTERN]),
+        .ranks = pw_option_int(o, PW_OPT_SIM_RANKS),
+        .steps = pw_option_int(o, PW_OPT_SIM_STEPS),
+        .collectives = pw_option_int(o, PW_OPT_SIM_COLLECTIVES),
+        .ranks_per_host = pw_option_int(o, PW_OPT_SIM_RANKS_PER_HOST),
+        .step_ns = 1000 * pw_option_int(o, PW_OPT_SIM_STEP_US),
+        .bytes = pw_option_size(o, PW_OPT_SIM_BYTES),
+        .noise = strtod(o->text[PW_OPT_SIM_NOISE], &end) / 100,
+        .clock_error_ns = pw_option_int(o, PW_OPT_SIM_CLOCK_ERROR_NS),
+        .pipeline = pw_option_int(o, PW_OPT_SIM_PIPELINE),
+        .tensor = pw_option_int(o, PW_OPT_SIM_TENSOR),
+        .microbatches = pw_option_int(o, PW_OPT_SIM_MICROBATCHES),
+        .steps_marked = !pw_option_flag(o, PW_OPT_SIM_UNMARKED),
+    };
+    if (*end || !(p->noise >= 0 && p->noise <= 10)) {
+        snprintf(problem, size, "--noise is '%s', but takes a percentage",
+                 o->text[PW_OPT_SIM_NOISE]);
+        return -EINVAL;
+    }
+    int err = pw_sim_complete(p, problem, size);
+    return err ? err : pw_sim_parse_faults(o->text[PW_OPT_SIM_FAULTS], p, problem, size);
+}
+
+static int simulate(const char *dir, const struct pw_sim_params *p, int64_t first, int64_t last)
+{
+    char problem[320];
+    int err = pw_sim_write(dir, p, first, last, problem, sizeof(problem));
+    if (!err && first == 0)
+        err = pw_sim_write_truth(dir, p, problem, sizeof(problem));
+    if (err)
+        pw_error("%s", problem);
+    return err ? 1 : 0;
+}
+
+int pw_cli_sim(int argc, char **argv)
+{
+    static struct pw_options options;
+    static struct pw_sim_params params;
+    char problem[320];
+    int next = 1, help = 0, version = 0;
+    int64_t first, last;
+    int err = pw_options_init(&options);
+    err = err ? err : pw_options_parse(&options, PW_CMD_SIM, argc, argv, &next, &help, &version);
+    if (!err && help) {
+        printf("Usage: profwrap sim [OPTIONS] DIR\n\n");
+        pw_options_print_help(stdout, PW_CMD_SIM);
+        return 0;
+    }
+    if (err || argc - next != 1) {
+        pw_error("%s", err ? options.problem : "usage: profwrap sim [OPTIONS] DIR");
+        return 2;
+    }
+    if (fill(&options, &params, problem, sizeof(problem))) {
+        pw_error("%s", problem);
+        return 2;
+    }
+    if (parse_share(options.text[PW_OPT_SIM_RANKS_OF], params.ranks, &first, &last)) {
+        pw_error("--ranks-of is '%s', but takes A-B, ranks of the run",
+                 options.text[PW_OPT_SIM_RANKS_OF]);
+        return 2;
+    }
+    pw_h5_quiet();
+    return simulate(argv[next], &params, first, last);
+}

@@ -1,0 +1,72 @@
+/* What a synthetic run is made of: its size, pattern, noise, clocks and declared faults. Filled by
+ * `profwrap sim` from its options; all else in src/sim only reads it. */
+#ifndef PW_SIM_PARAMS_H
+#define PW_SIM_PARAMS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/tables.h"
+
+enum { PW_SIM_FAULTS = 16, PW_SIM_MAX_RANKS = 1 << 20 };
+
+enum pw_sim_pattern {
+    PW_SIM_DATA,   /* data-parallel training: backward in pieces, an Allreduce after each */
+    PW_SIM_HALO,   /* 2-D domain decomposition: exchange with 4 neighbours, then Allreduces */
+    PW_SIM_HYBRID, /* pipeline x tensor x data parallel, each with communicators of its own */
+    PW_SIM_PATTERNS
+};
+
+enum pw_sim_fault_kind {
+    PW_SIM_SLOW_RANK,
+    PW_SIM_SLOW_HOST,
+    PW_SIM_SLOW_LINK,
+    PW_SIM_STARVED_LOADER,
+    PW_SIM_JITTER,
+    PW_SIM_CLOCK_SKEW,
+    PW_SIM_MISSING,
+    PW_SIM_TRUNCATED,
+    PW_SIM_FAULT_KINDS
+};
+
+struct pw_sim_fault {
+    enum pw_sim_fault_kind kind;
+    int64_t rank, peer; /* peer: of a slow link */
+    int64_t host;
+    int64_t first, last; /* steps */
+    int64_t period;      /* of jitter, steps */
+    enum pw_phase phase;
+    double percent;              /* of the step's mean work; of the transfer for a slow link */
+    int64_t offset_ns, error_ns; /* of a clock */
+};
+
+struct pw_sim_params {
+    uint64_t seed;
+    enum pw_sim_pattern pattern;
+    int64_t ranks, steps, collectives, ranks_per_host;
+    int64_t step_ns; /* mean work of a rank in a step */
+    int64_t bytes;   /* of a large message */
+    double noise;    /* standard deviation of a rank's work in a step, as a share of its mean */
+    int64_t clock_error_ns;
+    int64_t pipeline, tensor, microbatches; /* hybrid only */
+    int steps_marked;
+    size_t nfaults;
+    struct pw_sim_fault faults[PW_SIM_FAULTS];
+};
+
+const char *pw_sim_pattern_name(enum pw_sim_pattern pattern);
+const char *pw_sim_fault_name(enum pw_sim_fault_kind kind);
+
+/* "KIND:key=value,key=value;KIND:..." into params->faults; ranks and steps must be set before. 0,
+ * or -EINVAL with one sentence in `problem`. */
+int pw_sim_parse_faults(const char *text, struct pw_sim_params *params, char *problem, size_t size);
+
+/* Chooses what was left 0 and checks that the sizes fit together. Likewise. */
+int pw_sim_complete(struct pw_sim_params *params, char *problem, size_t size);
+
+static inline int64_t pw_sim_host(const struct pw_sim_params *params, int64_t rank)
+{
+    return rank / params->ranks_per_host;
+}
+
+#endif

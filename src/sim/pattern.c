@@ -1,0 +1,110 @@
+/* The three programs that can be simulated, as sequences of stages; see stage.h. */
+#include "sim/stage.h"
+
+enum { HALO_BYTES = 1 << 16, NORM_BYTES = 8 };
+
+/* Shares of a step's work, alike in all patterns. */
+#define DATA_SHARE 0.05
+#define FORWARD_SHARE 0.30
+#define BACKWARD_SHARE 0.60
+#define OPTIMIZER_SHARE 0.05
+
+static double part(const struct pw_sim_play *play, double share)
+{
+    return share * (double)play->params->step_ns;
+}
+
+static void work_phase(struct pw_sim_play *play, enum pw_phase phase, double share)
+{
+    pw_sim_phase_begin(play);
+    pw_sim_work(play, phase, part(play, share), 1);
+    pw_sim_phase_end(play, phase);
+}
+
+static void reduce_phase(struct pw_sim_play *play, enum pw_sim_comm comm, int64_t bytes)
+{
+    pw_sim_phase_begin(play);
+    pw_sim_collective(play, comm, PW_OP_Allreduce, bytes);
+    pw_sim_phase_end(play, PW_PHASE_ALLREDUCE);
+}
+
+static int64_t pieces(const struct pw_sim_params *p)
+{
+    return p->collectives > 0 ? p->collectives : 1;
+}
+
+static void data_step(struct pw_sim_play *play)
+{
+    int64_t n = pieces(play->params);
+    work_phase(play, PW_PHASE_DATA, DATA_SHARE);
+    work_phase(play, PW_PHASE_FORWARD, FORWARD_SHARE);
+    for (int64_t i = 0; i < n; i++) {
+        pw_sim_phase_begin(play);
+        pw_sim_work(play, PW_PHASE_BACKWARD, part(play, BACKWARD_SHARE) / (double)n, 1 / (double)n);
+        pw_sim_phase_end(play, PW_PHASE_BACKWARD);
+        if (play->params->collectives)
+            reduce_phase(play, PW_SIM_WORLD, play->params->bytes / n);
+    }
+    work_phase(play, PW_PHASE_OPTIMIZER, OPTIMIZER_SHARE);
+}
+
+/* Columns of the grid: the largest divisor of the ranks that is at most their square root. */
+static int64_t grid_width(int64_t ranks)
+{
+    int64_t width = 1;
+    for (int64_t w = 2; w * w <= ranks; w++)
+        width = ranks % w == 0 ? w : width;
+    return width;
+}
+
+static void halo_step(struct pw_sim_play *play)
+{
+    work_phase(play, PW_PHASE_DATA, DATA_SHARE);
+    pw_sim_exchange(play, grid_width(play->params->ranks), HALO_BYTES);
+    work_phase(play, PW_PHASE_FORWARD, FORWARD_SHARE);
+    pw_sim_exchange(play, grid_width(play->params->ranks), HALO_BYTES);
+    work_phase(play, PW_PHASE_BACKWARD, BACKWARD_SHARE);
+    work_phase(play, PW_PHASE_OPTIMIZER, OPTIMIZER_SHARE);
+    for (int64_t i = 0; i < play->params->collectives; i++)
+        pw_sim_collective(play, PW_SIM_WORLD, PW_OP_Allreduce, NORM_BYTES);
+}
+
+static void pipeline_phase(struct pw_sim_play *play, enum pw_phase phase, double share)
+{
+    const struct pw_sim_params *p = play->params;
+    double part_of_phase = 1 / (double)p->microbatches;
+    for (int64_t m = 0; m < p->microbatches; m++) {
+        pw_sim_phase_begin(play);
+        pw_sim_pipeline(play, phase, phase == PW_PHASE_FORWARD, part(play, share) * part_of_phase,
+                        part_of_phase);
+        pw_sim_collective(play, PW_SIM_TENSOR, PW_OP_Allreduce, p->bytes / 64);
+        pw_sim_phase_end(play, phase);
+    }
+}
+
+static void hybrid_step(struct pw_sim_play *play)
+{
+    work_phase(play, PW_PHASE_DATA, DATA_SHARE);
+    pipeline_phase(play, PW_PHASE_FORWARD, FORWARD_SHARE);
+    pipeline_phase(play, PW_PHASE_BACKWARD, BACKWARD_SHARE);
+    for (int64_t i = 0; i < play->params->collectives; i++)
+        reduce_phase(play, PW_SIM_REPLICAS, play->params->bytes / play->params->collectives);
+    work_phase(play, PW_PHASE_OPTIMIZER, OPTIMIZER_SHARE);
+    reduce_phase(play, PW_SIM_WORLD, NORM_BYTES);
+}
+
+void pw_sim_pattern_step(struct pw_sim_play *play)
+{
+    static void (*const steps[PW_SIM_PATTERNS])(struct pw_sim_play *) = {data_step, halo_step,
+                                                                         hybrid_step};
+    steps[play->params->pattern](play);
+}
+
+double pw_sim_sum_of_squares(const struct pw_sim_params *p)
+{
+    int64_t forward = p->pattern == PW_SIM_HYBRID ? p->microbatches : 1;
+    int64_t backward = p->pattern == PW_SIM_DATA ? pieces(p) : forward;
+    return DATA_SHARE * DATA_SHARE + OPTIMIZER_SHARE * OPTIMIZER_SHARE +
+           FORWARD_SHARE * FORWARD_SHARE / (double)forward +
+           BACKWARD_SHARE * BACKWARD_SHARE / (double)backward;
+}

@@ -1,0 +1,259 @@
+/* Stages in virtual time: who waits for whom, and what each rank's tracer would have recorded. */
+#include "sim/stage.h"
+
+#include <stdlib.h>
+
+#include "sim/random.h"
+
+/* Latency and bandwidth of collectives and of messages; what a call costs that waits for nobody. */
+enum { COLL_LATENCY_NS = 20000, P2P_LATENCY_NS = 4000, CALL_NS = 800, EAGER_BYTES = 1 << 20 };
+static const double bytes_per_ns = 10;
+
+/* Values of PW_EVENT_ flags in /events/comm, as rank/record.h has them. */
+enum { RECV_PART = 2, NONBLOCKING = 4 };
+
+static int is_told(const struct pw_sim_play *play, int64_t rank)
+{
+    return play->sink && rank >= play->sink->first && rank <= play->sink->last;
+}
+
+static uint64_t draw(struct pw_sim_play *play, int64_t rank)
+{
+    return pw_sim_bits(play->params->seed, (uint64_t)rank,
+                       (uint64_t)play->step + ((uint64_t)1 << 40), play->draw);
+}
+
+void pw_sim_phase_begin(struct pw_sim_play *play)
+{
+    for (int64_t r = 0; r < play->params->ranks; r++)
+        play->phase_start[r] = play->now[r];
+}
+
+void pw_sim_phase_end(struct pw_sim_play *play, enum pw_phase phase)
+{
+    const struct pw_sim_sink *sink = play->sink;
+    for (int64_t r = sink ? sink->first : 0; sink && r <= sink->last; r++)
+        sink->phase(sink->context, r, phase, play->phase_start[r], play->now[r]);
+}
+
+/* What the faults that are on add to this rank's work. */
+static double extra_work(const struct pw_sim_play *play, int64_t rank, enum pw_phase phase,
+                         double share)
+{
+    const struct pw_sim_params *p = play->params;
+    double extra = 0;
+    for (size_t i = 0; i < p->nfaults; i++)
+        if (!(play->without >> i & 1) && p->faults[i].phase == phase &&
+            pw_sim_fault_hits(p, &p->faults[i], rank, play->step))
+            extra += p->faults[i].percent / 100 * (double)p->step_ns * share;
+    return extra;
+}
+
+static int64_t work_of(struct pw_sim_play *play, int64_t rank, enum pw_phase phase, double mean_ns,
+                       double share)
+{
+    double own = mean_ns * pw_sim_lognormal(draw(play, rank), play->sigma);
+    return (int64_t)(own + extra_work(play, rank, phase, share));
+}
+
+void pw_sim_work(struct pw_sim_play *play, enum pw_phase phase, double mean_ns, double share)
+{
+    play->draw++;
+    for (int64_t r = 0; r < play->params->ranks; r++)
+        play->now[r] += work_of(play, r, phase, mean_ns, share);
+}
+
+static int64_t inside(const struct pw_sim_group *g, int64_t rank)
+{
+    int64_t at = rank - g->leader;
+    return at >= 0 && at % g->stride == 0 && at / g->stride < g->size;
+}
+
+/* By how much slow links lengthen a transfer in which `from` and `to` both take part; a collective
+ * uses every link of its group. */
+static double link_factor(const struct pw_sim_play *play, const struct pw_sim_group *g)
+{
+    const struct pw_sim_params *p = play->params;
+    double factor = 1;
+    for (size_t i = 0; i < p->nfaults; i++) {
+        const struct pw_sim_fault *f = &p->faults[i];
+        if (f->kind == PW_SIM_SLOW_LINK && !(play->without >> i & 1) && play->step >= f->first &&
+            play->step <= f->last && inside(g, f->rank) && inside(g, f->peer))
+            factor += f->percent / 100;
+    }
+    return factor;
+}
+
+static void tell_collective(struct pw_sim_play *play, enum pw_sim_comm comm, enum pw_op op,
+                            int64_t bytes, int64_t rank, int64_t end)
+{
+    const struct pw_sim_sink *sink = play->sink;
+    struct pw_row_comm_event event = {
+        .start = play->now[rank],
+        .end = end,
+        .op = (uint16_t)op,
+        .source = PW_SOURCE_MPI,
+        .comm = (int32_t)comm,
+        .seq = play->collectives[comm],
+        .sent_bytes = op == PW_OP_Barrier ? 0 : bytes,
+        .recv_bytes = op == PW_OP_Barrier ? 0 : bytes,
+        .peer = -1,
+        .tag = -1,
+        .inside_ns = end - play->now[rank],
+    };
+    if (is_told(play, rank))
+        sink->event(sink->context, rank, &event);
+}
+
+void pw_sim_collective(struct pw_sim_play *play, enum pw_sim_comm comm, enum pw_op op,
+                       int64_t bytes)
+{
+    const struct pw_sim_params *p = play->params;
+    play->draw++;
+    for (int64_t leader = 0; leader < p->ranks; leader++) {
+        struct pw_sim_group g = pw_sim_group_of(p, comm, leader);
+        if (g.leader != leader)
+            continue;
+        int64_t last = play->now[leader];
+        for (int64_t i = 1; i < g.size; i++)
+            last =
+                play->now[leader + i * g.stride] > last ? play->now[leader + i * g.stride] : last;
+        double spread = pw_sim_lognormal(draw(play, leader), p->noise);
+        double volume = (double)bytes / bytes_per_ns * 2 * (double)(g.size - 1) / (double)g.size;
+        double transfer = (COLL_LATENCY_NS + volume) * spread * link_factor(play, &g);
+        for (int64_t i = 0; i < g.size; i++) {
+            int64_t rank = leader + i * g.stride;
+            /* Not all leave at once: the last rounds of the algorithm differ a little. */
+            int64_t end =
+                last + (int64_t)(transfer * (0.98 + 0.02 * pw_sim_uniform(draw(play, rank))));
+            tell_collective(play, comm, op, bytes, rank, end);
+            play->now[rank] = end;
+        }
+    }
+    play->collectives[comm]++;
+}
+
+static int64_t message_ns(struct pw_sim_play *play, int64_t from, int64_t to, int64_t bytes)
+{
+    int64_t low = from < to ? from : to, apart = from < to ? to - from : from - to;
+    struct pw_sim_group pair = {low, apart, 2};
+    double spread =
+        pw_sim_lognormal(pw_sim_mix(draw(play, from) ^ (uint64_t)to), play->params->noise);
+    return (int64_t)((P2P_LATENCY_NS + (double)bytes / bytes_per_ns) * spread *
+                     link_factor(play, &pair));
+}
+
+static void tell_message(struct pw_sim_play *play, enum pw_op op, int64_t rank, int64_t peer,
+                         int64_t bytes, int64_t start, int64_t end, int64_t wait_start)
+{
+    const struct pw_sim_sink *sink = play->sink;
+    int receives = op == PW_OP_Recv || op == PW_OP_Irecv;
+    struct pw_row_comm_event event = {
+        .start = start,
+        .end = end,
+        .op = (uint16_t)op,
+        .source = PW_SOURCE_MPI,
+        .flags = wait_start ? NONBLOCKING : 0,
+        .comm = PW_SIM_WORLD,
+        .seq = -1,
+        .sent_bytes = receives ? -1 : bytes,
+        .recv_bytes = receives ? bytes : -1,
+        .peer = (int32_t)peer,
+        .tag = (int32_t)(receives ? peer < rank : rank < peer),
+        .inside_ns = wait_start ? CALL_NS + end - wait_start : end - start,
+        .wait_start = wait_start,
+    };
+    if (is_told(play, rank))
+        sink->event(sink->context, rank, &event);
+}
+
+/* The neighbours of a rank in the grid; a border has fewer. */
+static int neighbours(const struct pw_sim_params *p, int64_t width, int64_t rank, int64_t out[4])
+{
+    int n = 0;
+    if (rank % width > 0)
+        out[n++] = rank - 1;
+    if (rank % width < width - 1 && rank + 1 < p->ranks)
+        out[n++] = rank + 1;
+    if (rank >= width)
+        out[n++] = rank - width;
+    if (rank + width < p->ranks)
+        out[n++] = rank + width;
+    return n;
+}
+
+static void tell_exchange(struct pw_sim_play *play, int64_t rank, const int64_t *peers, int n,
+                          int64_t bytes, int64_t end)
+{
+    int64_t began = play->now[rank], waits = began + 2 * n * CALL_NS;
+    for (int i = 0; i < n; i++)
+        tell_message(play, PW_OP_Irecv, rank, peers[i], bytes, began + i * CALL_NS, end, waits);
+    for (int i = 0; i < n; i++)
+        tell_message(play, PW_OP_Isend, rank, peers[i], bytes, began + (n + i) * CALL_NS, end,
+                     waits);
+    struct pw_row_comm_event wait = {
+        .start = waits,
+        .end = end,
+        .op = PW_OP_Waitall,
+        .comm = -1,
+        .seq = 2 * n,
+        .sent_bytes = -1,
+        .recv_bytes = -1,
+        .peer = -1,
+        .tag = -1,
+        .inside_ns = end - waits,
+    };
+    if (n && is_told(play, rank))
+        play->sink->event(play->sink->context, rank, &wait);
+}
+
+void pw_sim_exchange(struct pw_sim_play *play, int64_t width, int64_t bytes)
+{
+    const struct pw_sim_params *p = play->params;
+    int64_t *ends = play->scratch, peers[4];
+    play->draw++;
+    for (int64_t r = 0; r < p->ranks; r++) {
+        int n = neighbours(p, width, r, peers);
+        ends[r] = play->now[r] + (2 * n + 1) * CALL_NS;
+        for (int i = 0; i < n; i++) {
+            /* A message is under way from when its sender has begun it, but not before this rank
+             * is there to receive. */
+            int64_t sent = play->now[peers[i]] > play->now[r] ? play->now[peers[i]] : play->now[r];
+            int64_t came = sent + 2 * 4 * CALL_NS + message_ns(play, peers[i], r, bytes);
+            ends[r] = came > ends[r] ? came : ends[r];
+        }
+    }
+    for (int64_t r = 0; r < p->ranks; r++) {
+        int n = neighbours(p, width, r, peers);
+        tell_exchange(play, r, peers, n, bytes, ends[r]);
+        play->now[r] = ends[r];
+    }
+}
+
+void pw_sim_pipeline(struct pw_sim_play *play, enum pw_phase phase, int forward, double mean_ns,
+                     double share)
+{
+    const struct pw_sim_params *p = play->params;
+    int64_t stages = p->pipeline, hop = forward ? p->tensor : -p->tensor, bytes = EAGER_BYTES;
+    int64_t *sent = play->scratch;
+    play->draw++;
+    for (int64_t i = 0; i < stages; i++) {
+        int64_t stage = forward ? i : stages - 1 - i;
+        for (int64_t r = 0; r < p->ranks; r++) {
+            if (r / p->tensor % stages != stage)
+                continue;
+            if (i > 0) {
+                int64_t from = r - hop, here = play->now[r];
+                int64_t both = sent[from] > here ? sent[from] : here;
+                play->now[r] = both + message_ns(play, from, r, bytes);
+                tell_message(play, PW_OP_Recv, r, from, bytes, here, play->now[r], 0);
+            }
+            play->now[r] += work_of(play, r, phase, mean_ns, share);
+            sent[r] = play->now[r];
+            if (i + 1 < stages) {
+                play->now[r] += CALL_NS; /* buffered: the sender goes on */
+                tell_message(play, PW_OP_Send, r, r + hop, bytes, sent[r], play->now[r], 0);
+            }
+        }
+    }
+}

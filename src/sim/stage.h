@@ -1,0 +1,47 @@
+/* The stages that patterns are made of. Each moves every rank's clock on by one thing that all of
+ * them do: work, a collective, an exchange of messages. */
+#ifndef PW_SIM_STAGE_H
+#define PW_SIM_STAGE_H
+
+#include "core/ops.h"
+#include "sim/play.h"
+
+struct pw_sim_play {
+    const struct pw_sim_params *params;
+    uint32_t without;
+    const struct pw_sim_sink *sink;
+    int64_t *now;         /* [ranks] */
+    int64_t *phase_start; /* [ranks] */
+    int64_t *scratch;     /* [2 * ranks] */
+    int64_t collectives[PW_SIM_COMMS];
+    int64_t step;
+    uint64_t draw; /* of this step: tells the stages' random numbers apart */
+    double sigma;  /* of one work stage */
+};
+
+void pw_sim_phase_begin(struct pw_sim_play *play);
+void pw_sim_phase_end(struct pw_sim_play *play, enum pw_phase phase);
+
+/* Every rank works; `share` is how much of the phase's work in the step this is (0..1). */
+void pw_sim_work(struct pw_sim_play *play, enum pw_phase phase, double mean_ns, double share);
+
+/* Every communicator of the kind does one collective. */
+void pw_sim_collective(struct pw_sim_play *play, enum pw_sim_comm comm, enum pw_op op,
+                       int64_t bytes);
+
+/* Exchange with the up to four neighbours of a grid of `width` columns: Irecv, Isend, Waitall. */
+void pw_sim_exchange(struct pw_sim_play *play, int64_t width, int64_t bytes);
+
+/* One microbatch through the pipeline, up its stages or down them: receive, work, send on. `share`
+ * as in pw_sim_work(). */
+void pw_sim_pipeline(struct pw_sim_play *play, enum pw_phase phase, int forward, double mean_ns,
+                     double share);
+
+/* One step of the pattern. */
+void pw_sim_pattern_step(struct pw_sim_play *play);
+
+/* Sum, over a step's work stages, of the square of each one's share of the step's work: the noise
+ * of one stage is that of the step over its root. */
+double pw_sim_sum_of_squares(const struct pw_sim_params *params);
+
+#endif

@@ -1,0 +1,88 @@
+/* truth.json: what a report on the run should have found; see write.h. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/play.h"
+#include "sim/write.h"
+
+static void print_hit_ranks(FILE *out, const struct pw_sim_params *p, const struct pw_sim_fault *f)
+{
+    const char *comma = "";
+    fprintf(out, "\"ranks\": [");
+    for (int64_t r = 0; r < p->ranks; r++)
+        if (pw_sim_fault_hits(p, f, r, f->first)) {
+            fprintf(out, "%s%" PRId64, comma, r);
+            comma = ", ";
+        }
+    fprintf(out, "]");
+}
+
+static void print_hit_steps(FILE *out, const struct pw_sim_params *p, const struct pw_sim_fault *f)
+{
+    int64_t rank = f->kind == PW_SIM_SLOW_HOST ? f->host * p->ranks_per_host : f->rank;
+    const char *comma = "";
+    fprintf(out, "\"steps\": [");
+    for (int64_t s = f->first; s <= f->last; s++)
+        if (pw_sim_fault_hits(p, f, rank, s)) {
+            fprintf(out, "%s%" PRId64, comma, s);
+            comma = ", ";
+        }
+    fprintf(out, "]");
+}
+
+static int print_fault(FILE *out, const struct pw_sim_params *p, size_t i, int64_t elapsed)
+{
+    const struct pw_sim_fault *f = &p->faults[i];
+    struct pw_sim_result without;
+    int err = pw_sim_play(p, (uint32_t)1 << i, NULL, &without);
+    if (err)
+        return err;
+    fprintf(out, "%s    {\"kind\": \"%s\", ", i ? ",\n" : "\n", pw_sim_fault_name(f->kind));
+    print_hit_ranks(out, p, f);
+    fprintf(out, ", \"rank\": %" PRId64 ", \"peer\": %" PRId64 ", \"host\": %" PRId64, f->rank,
+            f->peer, f->host);
+    fprintf(out, ", \"first_step\": %" PRId64 ", \"last_step\": %" PRId64 ",\n     ", f->first,
+            f->last);
+    print_hit_steps(out, p, f);
+    fprintf(out, ",\n     \"phase\": \"%s\", \"percent\": %.6g, \"extra_ns\": %.0f",
+            pw_enum_name(PW_F_PHASE, f->phase), f->percent, f->percent / 100 * (double)p->step_ns);
+    fprintf(out, ", \"gain_ns\": %" PRId64 "}", elapsed - without.elapsed_ns);
+    return 0;
+}
+
+static int print_truth(FILE *out, const struct pw_sim_params *p)
+{
+    struct pw_sim_result with, without;
+    int err = pw_sim_play(p, 0, NULL, &with);
+    err = err ? err : pw_sim_play(p, UINT32_MAX, NULL, &without);
+    if (err)
+        return err;
+    fprintf(out, "{\n  \"seed\": %" PRIu64 ",\n  \"pattern\": \"%s\",\n", p->seed,
+            pw_sim_pattern_name(p->pattern));
+    fprintf(out, "  \"ranks\": %" PRId64 ",\n  \"steps\": %" PRId64 ",\n", p->ranks, p->steps);
+    fprintf(out, "  \"collectives\": %" PRId64 ",\n  \"ranks_per_host\": %" PRId64 ",\n",
+            p->collectives, p->ranks_per_host);
+    fprintf(out, "  \"noise\": %.6g,\n  \"step_work_ns\": %" PRId64 ",\n", p->noise, p->step_ns);
+    fprintf(out, "  \"elapsed_ns\": %" PRId64 ",\n  \"elapsed_without_faults_ns\": %" PRId64 ",\n",
+            with.elapsed_ns, without.elapsed_ns);
+    fprintf(out, "  \"faults\": [");
+    for (size_t i = 0; i < p->nfaults && !err; i++)
+        err = print_fault(out, p, i, with.elapsed_ns);
+    fprintf(out, "%s]\n}\n", p->nfaults ? "\n  " : "");
+    return err;
+}
+
+int pw_sim_write_truth(const char *dir, const struct pw_sim_params *p, char *problem, size_t size)
+{
+    char path[4096];
+    snprintf(path, sizeof(path), "%.4000s/truth.json", dir);
+    FILE *out = fopen(path, "w");
+    int err = out ? print_truth(out, p) : -errno;
+    if (out && (ferror(out) || fclose(out)) && !err)
+        err = -EIO;
+    if (err)
+        snprintf(problem, size, "cannot write %.200s: %s", path, strerror(-err));
+    return err;
+}

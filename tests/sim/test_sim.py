@@ -1,0 +1,191 @@
+"""Synthetic runs: determinism, format, truth, and that the merge finds what was declared.
+
+    test_sim.py PROFWRAP CASE        test_sim.py --list
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "mpi"))
+import contract  # noqa: E402
+
+CASES = {}
+
+
+def case(function):
+    CASES[function.__name__] = function
+    return function
+
+
+def sim(directory, *options, status=0):
+    done = subprocess.run([profwrap, "sim", *options, directory], stderr=subprocess.PIPE, text=True)
+    assert done.returncode == status, done.stderr
+    return done.stderr
+
+
+def truth(directory):
+    with open(os.path.join(directory, "truth.json")) as file:
+        return json.load(file)
+
+
+def content(path):
+    """All datasets and attributes of a file, as bytes."""
+    found = {}
+    with h5py.File(path) as file:
+        found.update({f"@{name}": str(value) for name, value in file.attrs.items()})
+        file.visititems(lambda name, item: found.__setitem__(name, item[()].tobytes())
+                        if isinstance(item, h5py.Dataset) and name != "strings" else None)
+        found["strings"] = [bytes(text) for text in file["strings"][()]]
+    return found
+
+
+def assert_same(a, b, ranks):
+    for rank in range(ranks):
+        name = f"rank-{rank:05d}.h5"
+        one, other = content(os.path.join(a, name)), content(os.path.join(b, name))
+        assert one == other, f"{name}: {[key for key in one if one[key] != other.get(key)]}"
+
+
+@case
+def same_seed_same_run_whatever_the_parallelism():
+    for pattern in ("data", "halo", "hybrid"):
+        options = ["-p", pattern, "-r", "12", "-s", "20", "--seed", "7",
+                   "-f", "slow_rank:rank=3,steps=4-9,phase=backward,percent=30"]
+        whole, parts, other = (os.path.join(where, pattern + end) for end in "abc")
+        sim(whole, *options)
+        makers = [subprocess.Popen([profwrap, "sim", *options, "--ranks-of", share, parts])
+                  for share in ("0-3", "4-4", "5-11")]
+        assert [maker.wait() for maker in makers] == [0, 0, 0]
+        assert_same(whole, parts, 12)
+        assert truth(whole) == truth(parts)
+        sim(other, *options, "--seed", "8")
+        assert truth(other)["elapsed_ns"] != truth(whole)["elapsed_ns"]
+
+
+@case
+def files_keep_the_contract_of_real_ones():
+    for pattern in ("data", "halo", "hybrid"):
+        directory = os.path.join(where, pattern)
+        sim(directory, "-p", pattern, "-r", "8", "-s", "5")
+        with h5py.File(os.path.join(directory, "rank-00005.h5")) as file:
+            assert not set(contract.RANK_ATTRIBUTES) - set(file.attrs)
+            for name, fields in contract.RANK_DATASETS.items():
+                missing = set(fields.split()) - set(file[name].dtype.names)
+                assert not missing, f"{name} lacks {missing}"
+            assert len(file["steps"]) == 5 and len(file["events/comm"]) > 5
+            events = file["events/comm"][()]
+            assert (events["end"] >= events["start"]).all()
+            sizes, members = file["comms"]["size"], file["comm_members"]["world_rank"]
+            assert sizes.sum() == len(members) and 5 in members[: sizes[0]]
+
+
+@case
+def truth_is_the_difference_that_the_fault_makes():
+    sim(os.path.join(where, "clean"), "-r", "8", "-s", "40", "-n", "1")
+    sim(os.path.join(where, "slow"), "-r", "8", "-s", "40", "-n", "1",
+        "-f", "slow_rank:rank=2,steps=10-19,phase=forward,percent=50")
+    clean, slow = truth(os.path.join(where, "clean")), truth(os.path.join(where, "slow"))
+    fault = slow["faults"][0]
+    assert clean["faults"] == [] and fault["ranks"] == [2] and fault["steps"] == list(range(10, 20))
+    assert slow["elapsed_ns"] - clean["elapsed_ns"] == fault["gain_ns"]
+    # 10 steps of 50 % of 10 ms, less what the slowest of the others took anyway.
+    assert 45e6 < fault["gain_ns"] <= 50e6, fault["gain_ns"]
+
+
+@case
+def noise_is_what_was_asked_for():
+    sim(where, "-r", "4", "-s", "400", "-n", "5", "-c", "3", "--ranks-per-host", "4")
+    with h5py.File(os.path.join(where, "rank-00002.h5")) as file:
+        steps, ranges, names = file["steps"][()], file["events/range"][()], file["strings"].asstr()[()]
+    works = [ranges[(ranges["start"] >= step["start"]) & (ranges["end"] <= step["end"])]
+             for step in steps]
+    works = [(w["end"] - w["start"])[[names[n] != "allreduce" for n in w["name"]]].sum()
+             for w in works]
+    mean = sum(works) / len(works)
+    spread = (sum((w - mean) ** 2 for w in works) / len(works)) ** 0.5 / mean
+    assert abs(mean - 10e6) < 0.01 * 10e6 and 0.045 < spread < 0.055, (mean, spread)
+
+
+@case
+def clocks_have_offset_and_drift_and_knots_that_undo_them():
+    sim(where, "-r", "8", "-s", "30", "--step-us", "400000", "-n", "1", "-f",
+        "skew:host=1,offset_ns=900000000,error_ns=3000")
+    ends = {}
+    for rank in (0, 5):
+        with h5py.File(os.path.join(where, f"rank-{rank:05d}.h5")) as file:
+            knots, events = file["clock"][()], file["events/comm"][()]
+        assert len(knots) >= 3 and (knots["error_ns"] == (3000 if rank else 0)).all()
+        local = events["end"]
+        ends[rank] = local + [interpolate(knots, t) for t in local.tolist()], local
+    apart = abs(ends[0][0] - ends[5][0])
+    assert abs(ends[0][1] - ends[5][1]).min() > 800e6
+    # They leave each Allreduce within 2 % of its transfer of each other.
+    assert apart.max() < 3000 + 30e3, apart.max()
+
+
+def interpolate(knots, t):
+    for a, b in zip(knots[:-1].tolist(), knots[1:].tolist()):
+        if a[0] <= t <= b[0]:
+            return a[1] + (t - a[0]) * (b[1] - a[1]) // (b[0] - a[0])
+    raise AssertionError(f"{t} is outside the knots")
+
+
+@case
+def unmarked_steps_are_inferred():
+    for pattern in ("data", "halo", "hybrid"):
+        directory = os.path.join(where, pattern)
+        sim(directory, "-p", pattern, "-r", "8", "-s", "40", "-n", "1", "--unmarked",
+            "-f", "slow_rank:rank=5,steps=10-29,phase=backward,percent=20")
+        merge(directory)
+        with h5py.File(os.path.join(directory, "cluster.h5")) as file:
+            assert file.attrs["steps_inferred"] == 1 and b"steps_inferred" in file["completeness"]["what"]
+            steps, found = file["steps"][()], file["stragglers"][()]
+        # The halo run's two Allreduces are alike: each ends what is taken for a step.
+        per_step = 2 if pattern in ("data", "halo") else 1
+        assert len(steps) in (39, 40 * per_step - 1), len(steps)
+        assert found["rank"].tolist() == [5], found
+
+
+@case
+def missing_and_truncated_files_are_told_by_the_merge():
+    sim(where, "-r", "6", "-s", "20", "-f", "missing:rank=1;truncated:rank=4")
+    assert not os.path.exists(os.path.join(where, "rank-00001.h5"))
+    merge(where)
+    with h5py.File(os.path.join(where, "cluster.h5")) as file:
+        notes = {(row["rank"], row["what"]) for row in file["completeness"][()]}
+        present = file["ranks"]["present"].tolist()
+    assert present == [1, 0, 1, 1, 0, 1]
+    assert (1, b"missing") in notes and (4, b"missing") in notes
+    assert b"unreadable" in {what for _, what in notes}
+
+
+@case
+def wrong_options_are_refused_in_one_sentence():
+    for options in (["-f", "slow:rank=1"], ["-f", "slow_rank:rank=99"], ["-f", "slow_rank:speed=1"],
+                    ["-n", "lots"], ["-p", "ring"], ["--ranks-of", "7-3"], ["-r", "0"],
+                    ["-p", "hybrid", "-r", "6"], ["-f", "slow_rank:steps=90-100"]):
+        said = sim(os.path.join(where, "x"), *options, status=2)
+        assert len(said.splitlines()) == 1, said
+    sim(os.path.join(where, "twice"), "-r", "2", "-s", "3")
+    assert "already" in sim(os.path.join(where, "twice"), "-r", "2", "-s", "3", status=1)
+
+
+def merge(directory):
+    environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1",
+                   "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    subprocess.run([profwrap, "merge", directory], check=True, env=environment)
+
+
+if sys.argv[1:] == ["--list"]:
+    print("\n".join(CASES))
+    sys.exit(0)
+try:
+    import h5py
+except ImportError:
+    print("skipped: this Python has no h5py")
+    sys.exit(77)
+profwrap = os.path.abspath(sys.argv[1])
+with tempfile.TemporaryDirectory(prefix="profwrap-sim-") as where:
+    CASES[sys.argv[2]]()

@@ -1,0 +1,138 @@
+/* Clock measurements between collectors: how they find each other, and that what they measure holds
+ * the truth. */
+#include "unit.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "rank/clockprobe.h"
+#include "rank/rendezvous.h"
+#include "rank/siphash.h"
+
+/* The example of the paper's appendix A: key 00 01 .. 0f, message 00 01 .. 0e. */
+static void test_siphash(void **state)
+{
+    (void)state;
+    unsigned char key[16], message[15];
+    for (unsigned i = 0; i < 16; i++)
+        key[i] = (unsigned char)i;
+    memcpy(message, key, sizeof(message));
+    assert_true(pw_siphash(key, message, 15) == UINT64_C(0xa129ca6149be45e5));
+    message[3] ^= 1;
+    assert_false(pw_siphash(key, message, 15) == UINT64_C(0xa129ca6149be45e5));
+}
+
+/* Two domains in one directory: one reference, one service, one key. */
+static void test_rendezvous(void **state)
+{
+    struct pw_rendezvous a = {.domain = 1}, b = {.domain = 2};
+    struct sockaddr_in service = {.sin_port = htons(4711)}, found;
+    unsigned char key[PW_KEY_BYTES], again[PW_KEY_BYTES];
+    struct in_addr own;
+    snprintf(a.dir, sizeof(a.dir), "%s", (char *)*state);
+    snprintf(b.dir, sizeof(b.dir), "%s", (char *)*state);
+    assert_int_equal(pw_rendezvous_is_reference(&a), -1);
+    pw_rendezvous_claim_reference(&a);
+    assert_int_equal(pw_rendezvous_is_reference(&a), 1);
+    assert_int_equal(pw_rendezvous_is_reference(&b), 0);
+    assert_int_equal(pw_rendezvous_lead(&a), 0);
+    assert_int_equal(pw_rendezvous_lead(&a), -EEXIST);
+    assert_int_equal(pw_rendezvous_find_peer(&a, &own), -ENOENT); /* alone: nothing may listen */
+    assert_int_equal(pw_rendezvous_lead(&b), 0);
+    assert_int_equal(pw_rendezvous_find_peer(&a, &own), 0);
+    assert_int_equal(pw_rendezvous_find_service(&b, &found), -ENOENT);
+    service.sin_addr = own;
+    assert_int_equal(pw_rendezvous_publish(&a, &service), 0);
+    assert_int_equal(pw_rendezvous_find_service(&b, &found), 0);
+    assert_int_equal(found.sin_port, service.sin_port);
+    assert_int_equal(found.sin_addr.s_addr, own.s_addr);
+    assert_int_equal(pw_rendezvous_key(&a, key), 0);
+    assert_int_equal(pw_rendezvous_key(&b, again), 0);
+    assert_memory_equal(key, again, sizeof(key));
+    char path[UNIT_PATH];
+    assert_int_equal(chmod(unit_path(path, state, ".clock-key"), 0644), 0);
+    assert_int_equal(pw_rendezvous_key(&b, again), -EPERM);
+    pw_rendezvous_remove(a.dir);
+    assert_int_equal(access(path, F_OK), -1);
+}
+
+struct forged {
+    uint64_t magic, kind, nonce;
+    int64_t time_ns;
+    uint64_t code;
+};
+
+/* Sends packets that are not the job's to its service: none is answered. */
+static void send_rubbish(const struct pw_rendezvous *r)
+{
+    struct sockaddr_in service;
+    struct forged packet = {UINT64_C(0x31636f6c63775250), 1, 5, 0, 77}, answer;
+    for (int i = 0; pw_rendezvous_find_service(r, &service) && i < 5000; i++)
+        usleep(1000);
+    int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    struct timeval limit = {.tv_usec = 100000};
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    for (size_t size = 0; size <= sizeof(packet); size += 8)
+        sendto(fd, &packet, size, 0, (struct sockaddr *)&service, sizeof(service));
+    assert_int_equal(recv(fd, &answer, sizeof(answer), 0), -1);
+    close(fd);
+}
+
+/* Two collectors, one whose clock is 5 ms ahead: its knots hold the truth. */
+static void test_probe(void **state)
+{
+    struct pw_identity reference = {.rank = 0, .size = 2, .clock_domain_hash = 1};
+    struct pw_identity other = {.rank = 1, .size = 2, .clock_domain_hash = 2};
+    struct pw_testclock right = {0}, ahead = {1, 5000000, 0, 0};
+    struct pw_clockprobe *server, *client, *third;
+    struct pw_clockprobe_cost cost;
+    struct pw_row_clock knot;
+    struct pw_rendezvous r = {.domain = 3};
+    snprintf(r.dir, sizeof(r.dir), "%s", (char *)*state);
+    const int64_t interval = 50000000;
+    assert_int_equal(pw_clockprobe_start(r.dir, &reference, &right, interval, &server), 0);
+    assert_int_equal(pw_clockprobe_start(r.dir, &other, &ahead, interval, &client), 0);
+    assert_int_equal(pw_clockprobe_start(r.dir, &other, &ahead, interval, &third), 0);
+    assert_non_null(server);
+    assert_non_null(client);
+    assert_null(third); /* its domain has a leader */
+    send_rubbish(&r);
+    int knots = 0;
+    for (int i = 0; i < 1000 && knots < 3; i++) {
+        for (; pw_clockprobe_take(client, &knot); knots++) {
+            int64_t error = knot.offset_ns + 5000000;
+            assert_true((error < 0 ? -error : error) <= knot.error_ns);
+        }
+        usleep(10000);
+    }
+    assert_true(knots >= 3);
+    assert_int_equal(pw_clockprobe_take(server, &knot), 0);
+    pw_clockprobe_stop(client, &cost);
+    assert_true(cost.exchanges >= 90 && cost.cpu_ns > 0);
+    pw_clockprobe_stop(server, &cost);
+    assert_true(cost.exchanges >= 90);
+    pw_clockprobe_stop(NULL, &cost);
+    assert_int_equal(cost.exchanges, 0);
+    /* One rank, or an interval of 0: nothing begins. */
+    reference.size = 1;
+    assert_int_equal(pw_clockprobe_start(r.dir, &reference, &right, interval, &server), 0);
+    assert_null(server);
+    assert_int_equal(pw_clockprobe_start(r.dir, &other, &right, 0, &server), 0);
+    assert_null(server);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_siphash),
+        cmocka_unit_test_setup_teardown(test_rendezvous, unit_dir_create, unit_dir_destroy),
+        cmocka_unit_test_setup_teardown(test_probe, unit_dir_create, unit_dir_destroy),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
