@@ -223,6 +223,7 @@ void pw_mpi_after_START(struct pw_mpi_call *c, int rc)
             continue;
         request->active = 1;
         request->record.start = c->start;
+        request->record.stack = c->thread->stack;
         request->record.comm.begun = duration_16(c, &request->record.flags);
         request->record.comm.request = pw_mpi_request_id();
         if (pw_op_info(request->record.op)->cls == PW_CLASS_COLL) {

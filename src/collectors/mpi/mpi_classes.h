@@ -15,7 +15,7 @@ PW_ALWAYS_INLINE void pw_mpi_fill(const struct pw_mpi_call *c, const struct pw_m
     record->type = PW_REC_COMM;
     record->flags = c->flags | flags;
     record->op = c->op;
-    record->stack = 0;
+    record->stack = c->thread->stack;
     record->comm.comm = comm ? comm->index : UINT32_MAX;
     record->comm.peer = peer;
     record->comm.tag = tag;
