@@ -7,6 +7,7 @@
 
 #include "analysis/bandwidth.h"
 #include "analysis/statistics.h"
+#include "core/sort.h"
 
 int64_t pw_collective_critical(const struct pw_instances *in, size_t i)
 {
@@ -168,7 +169,7 @@ int pw_collectivestats_make(const struct pw_job *job, const struct pw_instances 
         n += all[n].complete;
     }
     if (!err)
-        qsort(all, n, sizeof(*all), by_group);
+        pw_sort(all, n, sizeof(*all), by_group);
     for (size_t at = 0; !err && at < n;) {
         size_t end = at + 1;
         while (end < n && is_same_group(&all[at], &all[end]))
@@ -182,7 +183,7 @@ int pw_collectivestats_make(const struct pw_job *job, const struct pw_instances 
         free(stats);
         return err;
     }
-    qsort(stats, groups, sizeof(*stats), by_wait);
+    pw_sort(stats, groups, sizeof(*stats), by_wait);
     *rows = stats;
     *count = groups;
     return 0;

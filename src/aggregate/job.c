@@ -11,6 +11,7 @@
 
 #include "core/h5reader.h"
 #include "core/log.h"
+#include "core/sort.h"
 
 enum {
     PATH_SIZE = 320, /* of a file's name inside the directory */
@@ -99,7 +100,7 @@ static char (*list_files(const char *dir, size_t *count))[PATH_SIZE]
     }
     closedir(stream);
     names = names ? names : calloc(1, PATH_SIZE);
-    qsort(names, n, PATH_SIZE, by_name);
+    pw_sort(names, n, PATH_SIZE, by_name);
     size_t kept = 0;
     for (size_t i = 0; i < n; i++) {
         size_t length = kept ? strlen(names[kept - 1]) : 0;
@@ -271,7 +272,7 @@ static int by_number(const void *a, const void *b)
 static size_t unique(int64_t *numbers, size_t n)
 {
     size_t kept = 0;
-    qsort(numbers, n, sizeof(*numbers), by_number);
+    pw_sort(numbers, n, sizeof(*numbers), by_number);
     for (size_t i = 0; i < n; i++)
         if (!kept || numbers[kept - 1] != numbers[i])
             numbers[kept++] = numbers[i];
@@ -308,7 +309,7 @@ static int64_t count_hosts(const struct pw_job *job)
     int64_t hosts = 0;
     for (int64_t r = 0; r < job->nranks; r++)
         memcpy(names[r], job->ranks[r].hostname, 64);
-    qsort(names, (size_t)job->nranks, 64, by_host);
+    pw_sort(names, (size_t)job->nranks, 64, by_host);
     for (int64_t r = 0; r < job->nranks; r++)
         if (names[r][0] && (r == 0 || strncmp(names[r], names[r - 1], 64) != 0))
             hosts++;
