@@ -284,7 +284,9 @@ static int prepare_capture(struct run *run)
     if (bytes * 2 < wanted)
         pw_say("shared memory is short: rank %d records through rings of %lld KiB instead of %lld",
                run->id.rank, (long long)bytes * 2 >> 10, (long long)wanted >> 10);
-    run->segment->tick_source = pw_tick_choose(run->options.text[PW_OPT_FSROOT]);
+    enum pw_tick_source ticks = pw_tick_choose(run->options.text[PW_OPT_FSROOT]);
+    pw_rankfile_set_text(run->file, "tick_source", pw_tick_name(ticks));
+    run->segment->tick_source = ticks;
     run->segment->level = (uint32_t)pw_option_int(&run->options, PW_OPT_LEVEL);
     run->segment->activities =
         parse_activities(run->options.text[PW_OPT_ACTIVITIES], run->options.problem, 1);
