@@ -303,7 +303,7 @@ void pw_mpi_after_IMRECV(struct pw_mpi_call *c, int rc)
 static void add_made(struct pw_mpi_call *c)
 {
     MPI_Comm made = c->newcomm_at ? *c->newcomm_at : pw_pmpi.Comm_f2c(*c->newcomm_f);
-    pw_mpi_comm_add(c->thread, made, c->comm);
+    pw_mpi_comm_add_new(c->thread, made, c->comm);
 }
 
 void pw_mpi_after_NEWCOMM(struct pw_mpi_call *c, int rc)

@@ -99,6 +99,12 @@ PW_MPI_CLASS(PARTITIONED_RECV)
 PW_MPI_CLASS(NEWCOMM_ALONE)
 #undef PW_MPI_CLASS
 
+/* Whether the operation frees a handle, which is forgotten even where the call is not recorded, as
+ * in an attribute's delete function: MPI gives handles again. A constant in every wrapper. */
+#define pw_mpi_gives_back(op)                                                              \
+    ((op) == PW_OP_Comm_free || (op) == PW_OP_Comm_disconnect || (op) == PW_OP_Win_free || \
+     (op) == PW_OP_File_close)
+
 /* Pieces that the families share. */
 struct pw_mpi_request;
 void pw_mpi_write(struct pw_thread *thread, const struct pw_record *record);
