@@ -12,10 +12,7 @@
 #include "core/h5reader.h"
 #include "core/log.h"
 
-enum {
-    PATH_SIZE = 320, /* of a file's name inside the directory */
-    KEPT_OPEN = 64,  /* files of a process; the others are opened when they are read */
-};
+enum { PATH_SIZE = 320 }; /* of a file's name inside the directory */
 
 static int64_t smaller(int64_t a, int64_t b)
 {
@@ -115,13 +112,13 @@ static void open_share(struct pw_job *job, const char *dir, char (*names)[PATH_S
 {
     size_t first = n * (size_t)job->process / (size_t)job->processes;
     size_t end = n * ((size_t)job->process + 1) / (size_t)job->processes;
+    struct pw_h5_types *types = pw_h5_types_create();
     job->inputs = calloc(end - first + 1, sizeof(*job->inputs));
-    for (size_t i = first; i < end && job->inputs; i++) {
+    for (size_t i = first; i < end && job->inputs && types; i++) {
         char path[4352], problem[256];
         snprintf(path, sizeof(path), "%.4000s/%s", dir, names[i]);
-        if (pw_input_open(path, &job->inputs[job->ninputs], problem, sizeof(problem)) == 0) {
-            if (job->ninputs >= KEPT_OPEN)
-                pw_input_rest(&job->inputs[job->ninputs]);
+        struct pw_input *input = &job->inputs[job->ninputs];
+        if (pw_input_open(types, path, input, problem, sizeof(problem)) == 0) {
             job->ninputs++;
         } else {
             char detail[700];
@@ -129,6 +126,7 @@ static void open_share(struct pw_job *job, const char *dir, char (*names)[PATH_S
             pw_job_note(job, -1, "unreadable", 1, detail);
         }
     }
+    pw_h5_types_destroy(types);
 }
 
 /* What every process must know of every file. */
