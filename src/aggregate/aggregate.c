@@ -32,18 +32,34 @@ static void write_attributes(struct pw_clusterfile *file, const struct pw_job *j
     pw_clusterfile_set_text(file, "command", job->command);
 }
 
+struct collectives {
+    const struct pw_job *job;
+    const struct pw_instances *in;
+};
+
+static void make_collectives(void *context, size_t first, size_t count, void *to)
+{
+    const struct collectives *c = context;
+    struct pw_row_c_collective *rows = to;
+    for (size_t i = 0; i < count; i++)
+        rows[i] = pw_collective_row(c->job, c->in, first + i);
+}
+
+/* Where a process's share of them begins: with a whole chunk. */
+static size_t share_begin(const struct pw_job *job, size_t n, int process)
+{
+    size_t at = n * (size_t)process / (size_t)job->processes;
+    return process == job->processes ? n : at - at % PW_CLUSTERFILE_CHUNK;
+}
+
 static void write_collectives(struct pw_clusterfile *file, const struct pw_job *job,
                               const struct pw_instances *in)
 {
-    size_t first = in->n * (size_t)job->process / (size_t)job->processes;
-    size_t end = in->n * ((size_t)job->process + 1) / (size_t)job->processes;
-    struct pw_row_c_collective *rows = malloc(sizeof(*rows) * (end - first + 1));
-    for (size_t i = first; i < end && rows; i++)
-        rows[i - first] = pw_collective_row(job, in, i);
-    pw_clusterfile_write(file, PW_TABLE_c_collective, in->n, first, rows ? end - first : 0, rows);
-    if (!rows)
-        file->error = -ENOMEM;
-    free(rows);
+    size_t first = share_begin(job, in->n, job->process);
+    size_t end = share_begin(job, in->n, job->process + 1);
+    struct collectives c = {job, in};
+    pw_clusterfile_write_made(file, PW_TABLE_c_collective, in->n, first, end - first,
+                              make_collectives, &c);
 }
 
 static void write_all(struct pw_clusterfile *file, struct pw_job *job, const struct pw_share *share,

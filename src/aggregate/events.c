@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/h5table.h"
+#include "core/ops.h"
 
 struct pw_events {
     const struct pw_input *input;
@@ -49,11 +50,15 @@ void pw_events_close(struct pw_events *e)
     free(e);
 }
 
-static int64_t earliest(const struct pw_events *e)
+/* The earliest start in the block read last; its messages are counted. */
+static int64_t look_over(const struct pw_events *e, int64_t *messages)
 {
     int64_t start = INT64_MAX;
-    for (size_t i = 0; i < e->n; i++)
+    for (size_t i = 0; i < e->n; i++) {
+        enum pw_op_class cls = pw_op_info(e->rows[i].op)->cls;
+        *messages += cls == PW_CLASS_SEND || cls == PW_CLASS_RECV;
         start = e->rows[i].start < start ? e->rows[i].start : start;
+    }
     return start;
 }
 
@@ -76,7 +81,7 @@ int pw_events_read(struct pw_input *input, pw_event_visitor *visit, void *contex
     for (size_t b = 0; b < blocks; b++) {
         err = err ? err : pw_events_visit(e, b, visit, context);
         if (starts)
-            starts[b] = err ? INT64_MAX : earliest(e);
+            starts[b] = err ? INT64_MAX : look_over(e, &input->messages);
     }
     if (starts) {
         finish_index(starts, blocks);

@@ -13,8 +13,9 @@ struct pw_input {
     char *path;
     struct pw_h5_place event_rows, range_rows;
     /* Earliest start of an event in block b or after it (events.h), as the first pass has found;
-     * NULL before. */
+     * NULL before; and how many of its events are sends and receives. */
     int64_t *starts_after;
+    int64_t messages;
     uint8_t *phases; /* [nphases] enum pw_phase of a text of /strings */
     size_t nphases;
     int64_t rank, world_size, complete, dropped, exit_code, exit_signal;

@@ -260,8 +260,7 @@ static int read_events(struct pass *p, const struct pw_input *input)
     return err;
 }
 
-static void fill_step(const struct pass *p, struct pw_interval window,
-                      struct pw_row_c_step_trace *row)
+static void fill_step(struct pass *p, struct pw_interval window, struct pw_row_c_step_trace *row)
 {
     row->total_ns = window.end - window.start;
     row->wait_ns = pw_spans_within(&p->wait, window);
@@ -279,7 +278,7 @@ static void clear_rows(struct pw_ranktrace *out, size_t nsteps)
     }
 }
 
-static void fill_steps(const struct pass *p, const struct pw_input *input, struct pw_ranktrace *out)
+static void fill_steps(struct pass *p, const struct pw_input *input, struct pw_ranktrace *out)
 {
     for (size_t i = 0; i < input->nsteps; i++) {
         const struct pw_row_step *step = &input->steps[i];
@@ -302,7 +301,7 @@ static void fill_steps(const struct pass *p, const struct pw_input *input, struc
 }
 
 struct phase_pass {
-    const struct pass *p;
+    struct pass *p;
     const struct pw_input *input;
     struct pw_ranktrace *out;
     int64_t *backward_end;     /* [job->nsteps] */
@@ -380,7 +379,7 @@ static void close_steps(struct phase_pass *q)
     }
 }
 
-static int fill_phases(const struct pass *p, const struct pw_input *input, struct pw_ranktrace *out)
+static int fill_phases(struct pass *p, const struct pw_input *input, struct pw_ranktrace *out)
 {
     struct phase_pass q = {
         p, input, out, malloc(sizeof(int64_t) * (p->job->nsteps + 1)), .at = -1, .index = -1};

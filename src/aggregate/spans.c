@@ -26,9 +26,12 @@ void pw_spans_join(struct pw_spans *s)
     s->n = pw_intervals_union(s->v, s->n);
 }
 
-int64_t pw_spans_within(const struct pw_spans *s, struct pw_interval window)
+int64_t pw_spans_within(struct pw_spans *s, struct pw_interval window)
 {
-    return pw_intervals_within(s->v, s->n, window);
+    s->near = pw_intervals_first(s->v, s->n, window.start, s->near);
+    int64_t length = pw_intervals_within(s->v + s->near, s->n - s->near, window);
+    s->near -= s->near > 0; /* the next window may begin where this one ends */
+    return length;
 }
 
 void pw_spans_drop(struct pw_spans *s, int64_t time)

@@ -7,7 +7,8 @@
 struct pw_spans {
     struct pw_interval *v;
     size_t n, capacity;
-    int failed; /* memory was short: some are missing */
+    size_t near; /* where the last window began */
+    int failed;  /* memory was short: some are missing */
 };
 
 /* Adds [start, end) unless it is empty. */
@@ -16,8 +17,8 @@ void pw_spans_add(struct pw_spans *spans, int64_t start, int64_t end);
 /* Sorts them and joins those that overlap. */
 void pw_spans_join(struct pw_spans *spans);
 
-/* How much of the window joined spans cover. */
-int64_t pw_spans_within(const struct pw_spans *spans, struct pw_interval window);
+/* How much of the window joined spans cover; windows in the order of time are cheap. */
+int64_t pw_spans_within(struct pw_spans *spans, struct pw_interval window);
 
 /* Drops joined spans that end at or before `time`. */
 void pw_spans_drop(struct pw_spans *spans, int64_t time);
