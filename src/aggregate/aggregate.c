@@ -105,6 +105,29 @@ static int conclude(struct pw_findings *f, struct pw_job *job, const struct pw_s
     return worst;
 }
 
+/* What could not be matched; the same on all processes but for the messages. */
+static void note_matches(struct pw_job *job, const struct pw_instances *in,
+                         const struct pw_messages *messages)
+{
+    int64_t incomplete = 0, mixed = 0, unmatched = 0;
+    MPI_Reduce(&messages->unmatched, &unmatched, 1, MPI_INT64_T, MPI_SUM, 0, job->comm);
+    for (size_t i = 0; i < in->n; i++) {
+        mixed += in->items[i].mixed;
+        incomplete += in->items[i].nranks < pw_instances_comm(in, i)->size;
+    }
+    if (job->process != 0)
+        return;
+    if (incomplete)
+        pw_job_note(job, -1, "collectives_incomplete", incomplete,
+                    "not all members recorded them; time in them is not taken for own work");
+    if (mixed)
+        pw_job_note(job, -1, "collectives_mismatched", mixed,
+                    "their members disagree about the operation; they are not used");
+    if (unmatched)
+        pw_job_note(job, -1, "messages_unmatched", unmatched,
+                    "sends and receives whose other side was not recorded");
+}
+
 static int merge_job(struct pw_job *job, const char *output)
 {
     struct pw_instances instances = {0};
@@ -122,8 +145,10 @@ static int merge_job(struct pw_job *job, const char *output)
     err = err ? err : pw_instances_build(&instances, job);
     err = err ? err : pw_messages_match(&messages, job, &parts);
     err = err ? err : pw_share_build(&share, job, &instances, &messages, &parts);
-    if (!err)
+    if (!err) {
         pw_instances_share_waits(&instances, job);
+        note_matches(job, &instances, &messages);
+    }
     err = err ? err : pw_matrix_gather(&matrix, job, &share);
     err = err ? err : conclude(&findings, job, &share, &matrix, &instances, &parts);
     if (err && job->process == 0)
@@ -147,12 +172,13 @@ static int merge_job(struct pw_job *job, const char *output)
     return err;
 }
 
-int pw_aggregate(MPI_Comm comm, const char *dir, const char *output)
+int pw_aggregate(MPI_Comm comm, const char *dir, const char *output, int quiet)
 {
     struct pw_job job;
-    int err = pw_job_open(&job, comm, dir);
+    int err = pw_job_open(&job, comm, dir, quiet);
     if (!err) {
         pw_infer_steps(&job);
+        pw_job_note_steps(&job);
         err = merge_job(&job, output);
     }
     pw_job_close(&job);

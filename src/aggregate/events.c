@@ -38,6 +38,7 @@ int pw_events_visit(struct pw_events *e, size_t block, pw_event_visitor *visit, 
     uint64_t first = (uint64_t)block * PW_EVENT_BLOCK, left = e->input->event_rows.rows - first;
     e->n = left < PW_EVENT_BLOCK ? (size_t)left : PW_EVENT_BLOCK;
     int err = pw_h5_table_read(e->table, first, e->n, e->rows);
+    pw_progress_add(e->input->progress, (int64_t)e->n);
     for (size_t i = 0; !err && i < e->n; i++)
         if (e->rows[i].end >= e->rows[i].start)
             visit(context, e->input, &e->rows[i]);

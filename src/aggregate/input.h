@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "aggregate/progress.h"
 #include "core/h5place.h"
 #include "core/tables.h"
 
@@ -16,7 +17,8 @@ struct pw_input {
      * NULL before; and how many of its events are sends and receives. */
     int64_t *starts_after;
     int64_t messages;
-    uint8_t *phases; /* [nphases] enum pw_phase of a text of /strings */
+    struct pw_progress *progress; /* told of what is read */
+    uint8_t *phases;              /* [nphases] enum pw_phase of a text of /strings */
     size_t nphases;
     int64_t rank, world_size, complete, dropped, exit_code, exit_signal;
     int64_t start_unix_ns, end_unix_ns;

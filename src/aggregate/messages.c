@@ -25,8 +25,7 @@ struct sides {
     size_t n, capacity;
 };
 
-/* Messages of a process that are in memory at a time, its sends and receives together; where there
- * are more, they are taken receiver by receiver, in as many rounds over the events as it takes. */
+/* Sends and receives of a process in memory at a time; more take more rounds over the events. */
 enum { MOST_SIDES = 1 << 19 };
 
 struct gathering {
@@ -418,6 +417,9 @@ static int match_with(struct matching *m, struct pw_job *job)
 {
     int *readers = find_readers(job);
     int32_t rounds = count_rounds(job);
+    for (size_t i = 0; i < job->ninputs; i++)
+        job->progress.total +=
+            job->inputs[i].messages ? rounds * (int64_t)job->inputs[i].event_rows.rows : 0;
     int err = 0;
     for (int32_t round = 0; round < rounds && !err; round++)
         err = match_round(m, job, readers, round, rounds);

@@ -349,6 +349,7 @@ static int read_phases(struct phase_pass *q)
     for (uint64_t at = 0; !err && at < place->rows; at += RANGE_BLOCK) {
         size_t n = place->rows - at < RANGE_BLOCK ? (size_t)(place->rows - at) : RANGE_BLOCK;
         err = pw_h5_table_read(table, at, n, ranges);
+        pw_progress_add(q->input->progress, (int64_t)n);
         for (size_t i = 0; !err && i < n; i++) {
             int phase = pw_input_phase(q->input, ranges[i].name);
             if (phase != PW_PHASE_NONE && ranges[i].end >= ranges[i].start)
