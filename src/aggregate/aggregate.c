@@ -32,18 +32,34 @@ static void write_attributes(struct pw_clusterfile *file, const struct pw_job *j
     pw_clusterfile_set_text(file, "command", job->command);
 }
 
+struct collectives {
+    const struct pw_job *job;
+    const struct pw_instances *in;
+};
+
+static void make_collectives(void *context, size_t first, size_t count, void *to)
+{
+    const struct collectives *c = context;
+    struct pw_row_c_collective *rows = to;
+    for (size_t i = 0; i < count; i++)
+        rows[i] = pw_collective_row(c->job, c->in, first + i);
+}
+
+/* Where a process's share of them begins: with a whole chunk. */
+static size_t share_begin(const struct pw_job *job, size_t n, int process)
+{
+    size_t at = n * (size_t)process / (size_t)job->processes;
+    return process == job->processes ? n : at - at % PW_CLUSTERFILE_CHUNK;
+}
+
 static void write_collectives(struct pw_clusterfile *file, const struct pw_job *job,
                               const struct pw_instances *in)
 {
-    size_t first = in->n * (size_t)job->process / (size_t)job->processes;
-    size_t end = in->n * ((size_t)job->process + 1) / (size_t)job->processes;
-    struct pw_row_c_collective *rows = malloc(sizeof(*rows) * (end - first + 1));
-    for (size_t i = first; i < end && rows; i++)
-        rows[i - first] = pw_collective_row(job, in, i);
-    pw_clusterfile_write(file, PW_TABLE_c_collective, in->n, first, rows ? end - first : 0, rows);
-    if (!rows)
-        file->error = -ENOMEM;
-    free(rows);
+    size_t first = share_begin(job, in->n, job->process);
+    size_t end = share_begin(job, in->n, job->process + 1);
+    struct collectives c = {job, in};
+    pw_clusterfile_write_made(file, PW_TABLE_c_collective, in->n, first, end - first,
+                              make_collectives, &c);
 }
 
 static void write_all(struct pw_clusterfile *file, struct pw_job *job, const struct pw_share *share,
@@ -89,6 +105,29 @@ static int conclude(struct pw_findings *f, struct pw_job *job, const struct pw_s
     return worst;
 }
 
+/* What could not be matched; the same on all processes but for the messages. */
+static void note_matches(struct pw_job *job, const struct pw_instances *in,
+                         const struct pw_messages *messages)
+{
+    int64_t incomplete = 0, mixed = 0, unmatched = 0;
+    MPI_Reduce(&messages->unmatched, &unmatched, 1, MPI_INT64_T, MPI_SUM, 0, job->comm);
+    for (size_t i = 0; i < in->n; i++) {
+        mixed += in->items[i].mixed;
+        incomplete += in->items[i].nranks < pw_instances_comm(in, i)->size;
+    }
+    if (job->process != 0)
+        return;
+    if (incomplete)
+        pw_job_note(job, -1, "collectives_incomplete", incomplete,
+                    "not all members recorded them; time in them is not taken for own work");
+    if (mixed)
+        pw_job_note(job, -1, "collectives_mismatched", mixed,
+                    "their members disagree about the operation; they are not used");
+    if (unmatched)
+        pw_job_note(job, -1, "messages_unmatched", unmatched,
+                    "sends and receives whose other side was not recorded");
+}
+
 static int merge_job(struct pw_job *job, const char *output)
 {
     struct pw_instances instances = {0};
@@ -106,8 +145,10 @@ static int merge_job(struct pw_job *job, const char *output)
     err = err ? err : pw_instances_build(&instances, job);
     err = err ? err : pw_messages_match(&messages, job, &parts);
     err = err ? err : pw_share_build(&share, job, &instances, &messages, &parts);
-    if (!err)
+    if (!err) {
         pw_instances_share_waits(&instances, job);
+        note_matches(job, &instances, &messages);
+    }
     err = err ? err : pw_matrix_gather(&matrix, job, &share);
     err = err ? err : conclude(&findings, job, &share, &matrix, &instances, &parts);
     if (err && job->process == 0)
@@ -131,12 +172,13 @@ static int merge_job(struct pw_job *job, const char *output)
     return err;
 }
 
-int pw_aggregate(MPI_Comm comm, const char *dir, const char *output)
+int pw_aggregate(MPI_Comm comm, const char *dir, const char *output, int quiet)
 {
     struct pw_job job;
-    int err = pw_job_open(&job, comm, dir);
+    int err = pw_job_open(&job, comm, dir, quiet);
     if (!err) {
         pw_infer_steps(&job);
+        pw_job_note_steps(&job);
         err = merge_job(&job, output);
     }
     pw_job_close(&job);

@@ -6,6 +6,6 @@
 
 /* Merges the rank files in `dir` into `output`. Collective over `comm`. 0, or -errno after process
  * 0 has said why. Damaged and missing files do not stop it; they are written in /completeness. */
-int pw_aggregate(MPI_Comm comm, const char *dir, const char *output);
+int pw_aggregate(MPI_Comm comm, const char *dir, const char *output, int quiet);
 
 #endif

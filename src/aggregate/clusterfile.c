@@ -11,7 +11,15 @@
 #include "core/format.h"
 #include "core/h5types.h"
 
-enum { CHUNK_ROWS = 4096, GRID_STEPS = 64, GRID_RANKS = 64, DEFLATE = 1 };
+/* A slab is what is written at a time: whole chunks, so that none is compressed twice. */
+enum {
+    CHUNK_ROWS = PW_CLUSTERFILE_CHUNK,
+    SLAB_ROWS = 8 * CHUNK_ROWS,
+    GRID_STEPS = 64,
+    GRID_RANKS = 64,
+    SLAB_CELLS = 1 << 18,
+    DEFLATE = 1,
+};
 
 static int all_agree(MPI_Comm comm, int err)
 {
@@ -81,29 +89,63 @@ static void write_selected(struct pw_clusterfile *file, hid_t dataset, int table
     free(packed);
 }
 
+/* Rows that are in memory already. */
+struct held {
+    const void *rows;
+    size_t size, first;
+};
+
+static void take_held(void *context, size_t first, size_t count, void *rows)
+{
+    const struct held *held = context;
+    memcpy(rows, (const char *)held->rows + (first - held->first) * held->size, count * held->size);
+}
+
+/* Selects a box, or nothing, of a dataset, and writes it. */
+static void write_box(struct pw_clusterfile *file, hid_t dataset, int table, int rank,
+                      const hsize_t *start, const hsize_t *n, const void *rows)
+{
+    size_t count = (size_t)(rank == 1 ? n[0] : n[0] * n[1]);
+    hid_t space = H5Dget_space(dataset), memory = H5Screate_simple(rank, n, NULL);
+    if (count) {
+        H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, n, NULL);
+    } else {
+        H5Sselect_none(space);
+        H5Sselect_none(memory);
+    }
+    write_selected(file, dataset, table, memory, space, rows, count);
+    H5Sclose(memory);
+    H5Sclose(space);
+}
+
 void pw_clusterfile_write(struct pw_clusterfile *file, enum pw_cluster_table_id table, size_t total,
                           size_t first, size_t count, const void *rows)
 {
+    struct held held = {rows, pw_table_borrow(table)->row_size, first};
+    pw_clusterfile_write_made(file, table, total, first, count, take_held, &held);
+}
+
+void pw_clusterfile_write_made(struct pw_clusterfile *file, enum pw_cluster_table_id table,
+                               size_t total, size_t first, size_t count, pw_clusterfile_maker *make,
+                               void *context)
+{
     hsize_t dims = total, chunk = total && total < CHUNK_ROWS ? total : CHUNK_ROWS;
-    hsize_t start = first, n = count;
     hid_t dataset = pw_h5_create_table(file->file, pw_table_borrow(table), 1, &dims, &chunk,
                                        total == 0, DEFLATE);
-    note_error(file, dataset < 0);
-    if (dataset < 0)
-        return;
-    if (total) {
-        hid_t space = H5Dget_space(dataset), memory = H5Screate_simple(1, &n, NULL);
-        if (count) {
-            H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, NULL, &n, NULL);
-        } else {
-            H5Sselect_none(space);
-            H5Sselect_none(memory);
-        }
-        write_selected(file, dataset, table, memory, space, rows, count);
-        H5Sclose(memory);
-        H5Sclose(space);
+    unsigned long most = count;
+    MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_UNSIGNED_LONG, MPI_MAX, file->comm);
+    char *rows = malloc(pw_table_borrow(table)->row_size * SLAB_ROWS);
+    note_error(file, dataset < 0 || !rows);
+    for (size_t at = 0; at < most && dataset >= 0; at += SLAB_ROWS) {
+        size_t left = at < count ? count - at : 0;
+        hsize_t start = first + at, n = !rows ? 0 : left < SLAB_ROWS ? left : SLAB_ROWS;
+        if (n)
+            make(context, first + at, (size_t)n, rows);
+        write_box(file, dataset, table, 1, &start, &n, rows);
     }
-    H5Dclose(dataset);
+    free(rows);
+    if (dataset >= 0)
+        H5Dclose(dataset);
 }
 
 void pw_clusterfile_write_root(struct pw_clusterfile *file, enum pw_cluster_table_id table,
@@ -118,7 +160,7 @@ void pw_clusterfile_write_grid(struct pw_clusterfile *file, enum pw_cluster_tabl
                                size_t nsteps, size_t nranks, size_t first, size_t count,
                                const void *rows)
 {
-    hsize_t dims[2] = {nsteps, nranks}, start[2] = {0, first}, n[2] = {nsteps, count};
+    hsize_t dims[2] = {nsteps, nranks}, slab = GRID_STEPS;
     hsize_t chunk[2] = {nsteps && nsteps < GRID_STEPS ? nsteps : GRID_STEPS,
                         nranks < GRID_RANKS ? nranks : GRID_RANKS};
     hid_t dataset = pw_h5_create_table(file->file, pw_table_borrow(table), 2, dims, chunk,
@@ -126,17 +168,12 @@ void pw_clusterfile_write_grid(struct pw_clusterfile *file, enum pw_cluster_tabl
     note_error(file, dataset < 0);
     if (dataset < 0)
         return;
-    if (nsteps) {
-        hid_t space = H5Dget_space(dataset), memory = H5Screate_simple(2, n, NULL);
-        if (count) {
-            H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, n, NULL);
-        } else {
-            H5Sselect_none(space);
-            H5Sselect_none(memory);
-        }
-        write_selected(file, dataset, table, memory, space, rows, nsteps * count);
-        H5Sclose(memory);
-        H5Sclose(space);
+    while (slab * nranks < SLAB_CELLS)
+        slab *= 2;
+    for (hsize_t at = 0; at < nsteps; at += slab) {
+        hsize_t start[2] = {at, first}, n[2] = {nsteps - at < slab ? nsteps - at : slab, count};
+        write_box(file, dataset, table, 2, start, n,
+                  (const char *)rows + at * count * pw_table_borrow(table)->row_size);
     }
     H5Dclose(dataset);
 }

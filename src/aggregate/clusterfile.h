@@ -24,6 +24,17 @@ int pw_clusterfile_create(const char *path, MPI_Comm comm, struct pw_clusterfile
 void pw_clusterfile_write(struct pw_clusterfile *file, enum pw_cluster_table_id table, size_t total,
                           size_t first, size_t count, const void *rows);
 
+/* Fills `count` rows from row `first` of the table. */
+typedef void pw_clusterfile_maker(void *context, size_t first, size_t count, void *rows);
+
+/* The same as the first, but rows are made a slab at a time; best where `first` is a multiple of
+ * PW_CLUSTERFILE_CHUNK. */
+enum { PW_CLUSTERFILE_CHUNK = 4096 };
+
+void pw_clusterfile_write_made(struct pw_clusterfile *file, enum pw_cluster_table_id table,
+                               size_t total, size_t first, size_t count, pw_clusterfile_maker *make,
+                               void *context);
+
 /* Writes a table that process 0 has and the others do not. */
 void pw_clusterfile_write_root(struct pw_clusterfile *file, enum pw_cluster_table_id table,
                                size_t count, const void *rows);

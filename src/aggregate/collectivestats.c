@@ -51,23 +51,39 @@ struct pw_row_c_collective pw_collective_row(const struct pw_job *job,
     return row;
 }
 
-static int by_group(const void *a, const void *b)
+/* Instances by (communicator, operation, size class): indices, sorted. */
+struct grouping {
+    const struct pw_job *job;
+    const struct pw_instances *in;
+    uint32_t *order;
+    void *values; /* room for a number of each */
+};
+
+static int compare_groups(const struct pw_instances *in, size_t a, size_t b)
 {
-    const struct pw_row_c_collective *x = a, *y = b;
+    const struct pw_instance *x = &in->items[a], *y = &in->items[b];
+    uint64_t uid_x = pw_instances_comm(in, a)->uid, uid_y = pw_instances_comm(in, b)->uid;
     int64_t size_x = pw_size_class(x->bytes), size_y = pw_size_class(y->bytes);
-    if (x->comm_uid != y->comm_uid)
-        return x->comm_uid < y->comm_uid ? -1 : 1;
+    if (uid_x != uid_y)
+        return uid_x < uid_y ? -1 : 1;
     if (x->op != y->op)
         return x->op < y->op ? -1 : 1;
     if (size_x != size_y)
         return size_x < size_y ? -1 : 1;
-    return (x->seq > y->seq) - (x->seq < y->seq);
+    return (x->source > y->source) - (x->source < y->source);
 }
 
-static int is_same_group(const struct pw_row_c_collective *a, const struct pw_row_c_collective *b)
+static int by_group(const void *a, const void *b, void *context)
 {
-    return a->comm_uid == b->comm_uid && a->op == b->op && a->source == b->source &&
-           pw_size_class(a->bytes) == pw_size_class(b->bytes);
+    const struct grouping *g = context;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    int order = compare_groups(g->in, x, y);
+    return order ? order : (x > y) - (x < y); /* of one communicator: by sequence number */
+}
+
+static struct pw_row_c_collective row_at(const struct grouping *g, size_t i)
+{
+    return pw_collective_row(g->job, g->in, g->order[i]);
 }
 
 static int64_t mean_i64(const int64_t *values, size_t n)
@@ -78,11 +94,12 @@ static int64_t mean_i64(const int64_t *values, size_t n)
     return sum / (int64_t)n;
 }
 
-static void fill_waits(struct pw_row_c_collective_stat *row, const struct pw_row_c_collective *v,
-                       size_t n, int64_t *values)
+static void fill_waits(struct pw_row_c_collective_stat *row, const struct grouping *g, size_t first,
+                       size_t n)
 {
+    int64_t *values = g->values;
     for (size_t i = 0; i < n; i++)
-        values[i] = v[i].wait_ns / v[i].nranks; /* per rank */
+        values[i] = row_at(g, first + i).wait_ns / row->nranks; /* per rank */
     pw_sort_i64(values, n);
     row->wait_mean_ns = mean_i64(values, n);
     row->wait_p50_ns = pw_quantile_i64(values, n, 0.5);
@@ -90,11 +107,12 @@ static void fill_waits(struct pw_row_c_collective_stat *row, const struct pw_row
     row->wait_max_ns = values[n - 1];
 }
 
-static void fill_transfers(struct pw_row_c_collective_stat *row,
-                           const struct pw_row_c_collective *v, size_t n, int64_t *values)
+static void fill_transfers(struct pw_row_c_collective_stat *row, const struct grouping *g,
+                           size_t first, size_t n)
 {
+    int64_t *values = g->values;
     for (size_t i = 0; i < n; i++)
-        values[i] = v[i].transfer_ns;
+        values[i] = row_at(g, first + i).transfer_ns;
     pw_sort_i64(values, n);
     row->transfer_mean_ns = mean_i64(values, n);
     row->transfer_p50_ns = pw_quantile_i64(values, n, 0.5);
@@ -102,12 +120,13 @@ static void fill_transfers(struct pw_row_c_collective_stat *row,
     row->transfer_max_ns = values[n - 1];
 }
 
-static void fill_bandwidths(struct pw_row_c_collective_stat *row,
-                            const struct pw_row_c_collective *v, size_t n, double *values)
+static void fill_bandwidths(struct pw_row_c_collective_stat *row, const struct grouping *g,
+                            size_t first, size_t n)
 {
     double k = pw_busbw_factor(pw_op_info(row->op)->factor, row->nranks), sum = 0;
+    double *values = g->values;
     for (size_t i = 0; i < n; i++)
-        values[i] = v[i].algbw;
+        values[i] = row_at(g, first + i).algbw;
     pw_sort_f64(values, n);
     row->algbw_p50 = pw_quantile_f64(values, n, 0.5);
     for (size_t i = 0; i < n; i++)
@@ -117,29 +136,29 @@ static void fill_bandwidths(struct pw_row_c_collective_stat *row,
     row->busbw_p95 = pw_quantile_f64(values, n, 0.95) * k;
     row->busbw_max = values[n - 1] * k;
     for (size_t i = 0; i < n; i++) {
-        int64_t with_wait = v[i].last_exit - v[i].first_enter;
-        values[i] = pw_algbw(v[i].bytes, with_wait) * k;
+        struct pw_row_c_collective v = row_at(g, first + i);
+        values[i] = pw_algbw(v.bytes, v.last_exit - v.first_enter) * k;
     }
     pw_sort_f64(values, n);
     row->busbw_with_wait_p50 = pw_quantile_f64(values, n, 0.5);
 }
 
-static struct pw_row_c_collective_stat sum_up(const struct pw_row_c_collective *v, size_t n,
-                                              void *values)
+static struct pw_row_c_collective_stat sum_up(const struct grouping *g, size_t first, size_t n)
 {
+    struct pw_row_c_collective v = row_at(g, first);
     struct pw_row_c_collective_stat row = {
-        .comm_uid = v->comm_uid,
-        .op = v->op,
-        .source = v->source,
-        .bytes_max = pw_size_class(v->bytes),
-        .nranks = v->nranks,
+        .comm_uid = v.comm_uid,
+        .op = v.op,
+        .source = v.source,
+        .bytes_max = pw_size_class(v.bytes),
+        .nranks = v.nranks,
         .count = (int64_t)n,
     };
     for (size_t i = 0; i < n; i++)
-        row.bytes += v[i].bytes;
-    fill_waits(&row, v, n, values);
-    fill_transfers(&row, v, n, values);
-    fill_bandwidths(&row, v, n, values);
+        row.bytes += g->in->items[g->order[first + i]].bytes;
+    fill_waits(&row, g, first, n);
+    fill_transfers(&row, g, first, n);
+    fill_bandwidths(&row, g, first, n);
     return row;
 }
 
@@ -156,29 +175,50 @@ static int by_wait(const void *a, const void *b)
     return (x->comm_uid > y->comm_uid) - (x->comm_uid < y->comm_uid);
 }
 
+/* The complete instances of the job, in groups. */
+static size_t list_complete(struct grouping *g)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < g->in->n; i++) {
+        const struct pw_instance *item = &g->in->items[i];
+        if (!item->mixed && item->nranks == pw_instances_comm(g->in, i)->size)
+            g->order[n++] = (uint32_t)i;
+    }
+    qsort_r(g->order, n, sizeof(*g->order), by_group, g);
+    return n;
+}
+
+static int append(struct pw_row_c_collective_stat **rows, size_t *count,
+                  struct pw_row_c_collective_stat row)
+{
+    if ((*count & (*count - 1)) == 0) { /* a power of two: full */
+        struct pw_row_c_collective_stat *more = realloc(*rows, sizeof(*more) * 2 * (*count + 1));
+        if (!more)
+            return -ENOMEM;
+        *rows = more;
+    }
+    (*rows)[(*count)++] = row;
+    return 0;
+}
+
 int pw_collectivestats_make(const struct pw_job *job, const struct pw_instances *in,
                             struct pw_row_c_collective_stat **rows, size_t *count)
 {
-    struct pw_row_c_collective *all = malloc(sizeof(*all) * (in->n + 1));
-    struct pw_row_c_collective_stat *stats = malloc(sizeof(*stats) * (in->n + 1));
-    int64_t *values = malloc(sizeof(*values) * (in->n + 1));
-    size_t n = 0, groups = 0;
-    int err = all && stats && values ? 0 : -ENOMEM;
-    for (size_t i = 0; !err && i < in->n; i++) {
-        all[n] = pw_collective_row(job, in, i);
-        n += all[n].complete;
-    }
-    if (!err)
-        pw_sort(all, n, sizeof(*all), by_group);
+    struct grouping g = {job, in, malloc(sizeof(*g.order) * (in->n + 1)),
+                         malloc(sizeof(int64_t) * (in->n + 1))};
+    struct pw_row_c_collective_stat *stats = malloc(sizeof(*stats));
+    size_t groups = 0;
+    int err = g.order && g.values && stats ? 0 : -ENOMEM;
+    size_t n = err ? 0 : list_complete(&g);
     for (size_t at = 0; !err && at < n;) {
         size_t end = at + 1;
-        while (end < n && is_same_group(&all[at], &all[end]))
+        while (end < n && compare_groups(in, g.order[at], g.order[end]) == 0)
             end++;
-        stats[groups++] = sum_up(all + at, end - at, values);
+        err = append(&stats, &groups, sum_up(&g, at, end - at));
         at = end;
     }
-    free(all);
-    free(values);
+    free(g.order);
+    free(g.values);
     if (err) {
         free(stats);
         return err;

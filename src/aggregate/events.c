@@ -5,40 +5,95 @@
 #include <stdlib.h>
 
 #include "core/h5table.h"
+#include "core/ops.h"
 
-/* A whole number of the writer's chunks: none is decompressed twice. */
-enum { BLOCK_ROWS = 8192 };
+struct pw_events {
+    const struct pw_input *input;
+    struct pw_h5_table *table;
+    size_t n; /* rows of the block read last */
+    struct pw_row_comm_event rows[PW_EVENT_BLOCK];
+};
 
-static int read_all(struct pw_h5_table *table, const struct pw_input *input,
-                    pw_event_visitor *visit, void *context)
+size_t pw_events_blocks(const struct pw_input *input)
 {
-    hsize_t total = pw_h5_table_rows(table);
-    size_t room = total < BLOCK_ROWS ? (size_t)total : BLOCK_ROWS;
-    struct pw_row_comm_event *rows = malloc(sizeof(*rows) * (room + 1));
-    int err = rows ? 0 : -ENOMEM;
-    for (hsize_t at = 0; !err && at < total; at += BLOCK_ROWS) {
-        size_t n = total - at < BLOCK_ROWS ? (size_t)(total - at) : BLOCK_ROWS;
-        err = pw_h5_table_read(table, at, n, rows);
-        for (size_t i = 0; !err && i < n; i++)
-            if (rows[i].end >= rows[i].start)
-                visit(context, input, &rows[i]);
-    }
-    free(rows);
+    return (size_t)((input->event_rows.rows + PW_EVENT_BLOCK - 1) / PW_EVENT_BLOCK);
+}
+
+int pw_events_open(const struct pw_input *input, struct pw_events **out)
+{
+    struct pw_events *e = calloc(1, sizeof(*e));
+    if (!e)
+        return -ENOMEM;
+    e->input = input;
+    int err = pw_h5_table_open(input->path, &input->event_rows, &e->table);
+    if (err)
+        free(e);
+    else
+        *out = e;
     return err;
 }
 
-int pw_events_read(const struct pw_input *input, pw_event_visitor *visit, void *context)
+int pw_events_visit(struct pw_events *e, size_t block, pw_event_visitor *visit, void *context)
 {
-    struct pw_h5_table *table;
-    hid_t file;
-    int err = pw_input_acquire(input, &file);
-    if (err)
-        return err;
-    err = pw_h5_table_open(file, PW_TABLE_comm_event, &table);
-    if (!err) {
-        err = read_all(table, input, visit, context);
-        pw_h5_table_close(table);
+    uint64_t first = (uint64_t)block * PW_EVENT_BLOCK, left = e->input->event_rows.rows - first;
+    e->n = left < PW_EVENT_BLOCK ? (size_t)left : PW_EVENT_BLOCK;
+    int err = pw_h5_table_read(e->table, first, e->n, e->rows);
+    pw_progress_add(e->input->progress, (int64_t)e->n);
+    for (size_t i = 0; !err && i < e->n; i++)
+        if (e->rows[i].end >= e->rows[i].start)
+            visit(context, e->input, &e->rows[i]);
+    return err;
+}
+
+void pw_events_close(struct pw_events *e)
+{
+    pw_h5_table_close(e->table);
+    free(e);
+}
+
+/* The earliest start in the block read last; its messages are counted. */
+static int64_t look_over(const struct pw_events *e, int64_t *messages)
+{
+    int64_t start = INT64_MAX;
+    for (size_t i = 0; i < e->n; i++) {
+        enum pw_op_class cls = pw_op_info(e->rows[i].op)->cls;
+        *messages += cls == PW_CLASS_SEND || cls == PW_CLASS_RECV;
+        start = e->rows[i].start < start ? e->rows[i].start : start;
     }
-    pw_input_release(input, file);
-    return err == -ENOENT ? 0 : err;
+    return start;
+}
+
+/* From the earliest start in each block to that in it and all that follow. */
+static void finish_index(int64_t *starts, size_t blocks)
+{
+    starts[blocks] = INT64_MAX;
+    for (size_t b = blocks; b-- > 0;)
+        starts[b] = starts[b] < starts[b + 1] ? starts[b] : starts[b + 1];
+}
+
+int pw_events_read(struct pw_input *input, pw_event_visitor *visit, void *context)
+{
+    size_t blocks = pw_events_blocks(input);
+    int64_t *starts = input->starts_after ? NULL : malloc(sizeof(*starts) * (blocks + 1));
+    struct pw_events *e;
+    if (!starts && !input->starts_after)
+        return -ENOMEM;
+    int err = pw_events_open(input, &e), opened = !err;
+    for (size_t b = 0; b < blocks; b++) {
+        err = err ? err : pw_events_visit(e, b, visit, context);
+        if (starts)
+            starts[b] = err ? INT64_MAX : look_over(e, &input->messages);
+    }
+    if (starts) {
+        finish_index(starts, blocks);
+        input->starts_after = starts;
+    }
+    if (opened)
+        pw_events_close(e);
+    return err;
+}
+
+int64_t pw_events_start_after(const struct pw_input *input, size_t block)
+{
+    return block < pw_events_blocks(input) ? input->starts_after[block] : INT64_MAX;
 }

@@ -189,29 +189,45 @@ static void make_efficiency(struct pw_findings *f, const struct pw_matrix *m)
     f->nefficiency = 1;
 }
 
+static int allocate_measured(struct pw_matrix *measured, size_t cells)
+{
+    measured->own_ns = malloc(sizeof(int64_t) * cells);
+    measured->total_ns = malloc(sizeof(int64_t) * cells);
+    measured->useful_ns = malloc(sizeof(int64_t) * cells);
+    measured->phase_ns = malloc(sizeof(int64_t) * cells * PW_PHASES);
+    return measured->own_ns && measured->total_ns && measured->useful_ns && measured->phase_ns
+               ? 0
+               : -ENOMEM;
+}
+
+static int has_warmup(const struct pw_findings *f)
+{
+    for (size_t s = 0; s < f->nsteps; s++)
+        if (f->steps[s].recorded == PW_RECORDED_WARMUP)
+            return 1;
+    return 0;
+}
+
 static int analyse_measured(struct pw_findings *f, const struct pw_job *job,
                             const struct pw_matrix *m, const struct pw_instances *in,
                             struct pw_graph_parts *parts)
 {
-    size_t cells = m->nsteps * m->nranks + 1;
-    struct pw_matrix measured = {
-        .nranks = m->nranks,
-        .own_ns = malloc(sizeof(int64_t) * cells),
-        .total_ns = malloc(sizeof(int64_t) * cells),
-        .useful_ns = malloc(sizeof(int64_t) * cells),
-        .phase_ns = malloc(sizeof(int64_t) * cells * PW_PHASES),
-    };
+    struct pw_matrix copy = {.nranks = m->nranks};
+    const struct pw_matrix *measured = m; /* all of it, if there was no warm-up */
     size_t *rows = malloc(sizeof(*rows) * (m->nsteps + 1));
-    int err =
-        measured.own_ns && measured.total_ns && measured.useful_ns && measured.phase_ns && rows
-            ? 0
-            : -ENOMEM;
-    if (!err) {
-        measured.nsteps = select_measured(f, m, &measured, rows);
-        err = find_stragglers(f, job, &measured, rows, in, parts);
-        make_efficiency(f, &measured);
+    int err = rows ? 0 : -ENOMEM;
+    for (size_t s = 0; s < m->nsteps && rows; s++)
+        rows[s] = s;
+    if (!err && has_warmup(f)) {
+        err = allocate_measured(&copy, m->nsteps * m->nranks + 1);
+        copy.nsteps = err ? 0 : select_measured(f, m, &copy, rows);
+        measured = &copy;
     }
-    pw_matrix_fini(&measured);
+    if (!err) {
+        err = find_stragglers(f, job, measured, rows, in, parts);
+        make_efficiency(f, measured);
+    }
+    pw_matrix_fini(&copy);
     free(rows);
     return err;
 }

@@ -54,7 +54,7 @@ static void list_key(void *context, const struct pw_input *input,
     l->keys[l->n++] = (uint64_t)event->op << 48 | (uint64_t)pw_size_class(event->sent_bytes);
 }
 
-static struct pattern find_pattern(const struct pw_input *input)
+static struct pattern find_pattern(struct pw_input *input)
 {
     struct pattern none = {0, 0, 0, 0};
     struct listing *l = calloc(1, sizeof(*l));
@@ -117,7 +117,7 @@ void pw_infer_steps(struct pw_job *job)
         long rank;
         int process;
     } lowest = {LONG_MAX, job->process}, first;
-    const struct pw_input *input = NULL;
+    struct pw_input *input = NULL;
     struct pattern pattern = {0, 0, 0, 0};
     char detail[160];
     if (job->nsteps)

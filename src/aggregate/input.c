@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregate/phases.h"
 #include "core/clockmap.h"
 #include "core/format.h"
 #include "core/h5reader.h"
+#include "core/h5table.h"
 #include "core/h5types.h"
 #include "core/sort.h"
 
@@ -30,33 +32,33 @@ static void get_text(hid_t file, const char *name, char *value, size_t size)
         value[0] = '\0';
 }
 
-static int read_attributes(struct pw_input *s, char *problem, size_t size)
+static int read_attributes(struct pw_input *s, hid_t file, char *problem, size_t size)
 {
-    int err = pw_format_check(s->file, PW_FORMAT_RANK);
+    int err = pw_format_check(file, PW_FORMAT_RANK);
     if (err)
         return fail(problem, size,
                     err == -EPROTO ? "was written by a newer profwrap" : "is not a rank file", err);
-    get_int(s->file, "rank", &s->rank, -1);
-    get_int(s->file, "world_size", &s->world_size, -1);
+    get_int(file, "rank", &s->rank, -1);
+    get_int(file, "world_size", &s->world_size, -1);
     if (s->world_size < 1 || s->world_size > 1 << 24 || s->rank < 0 || s->rank >= s->world_size)
         return fail(problem, size, "has no valid rank and world_size", -EINVAL);
-    get_int(s->file, "complete", &s->complete, 0);
-    get_int(s->file, "dropped_events", &s->dropped, 0);
-    get_int(s->file, "exit_code", &s->exit_code, -1);
-    get_int(s->file, "exit_signal", &s->exit_signal, 0);
-    get_int(s->file, "start_unix_ns", &s->start_unix_ns, -1);
-    get_int(s->file, "end_unix_ns", &s->end_unix_ns, -1);
-    get_text(s->file, "hostname", s->hostname, sizeof(s->hostname));
-    get_text(s->file, "job_id", s->job, sizeof(s->job));
-    get_text(s->file, "clock_domain", s->clock_domain, sizeof(s->clock_domain));
-    get_text(s->file, "clock_sync", s->clock_sync, sizeof(s->clock_sync));
-    get_text(s->file, "command", s->command, sizeof(s->command));
+    get_int(file, "complete", &s->complete, 0);
+    get_int(file, "dropped_events", &s->dropped, 0);
+    get_int(file, "exit_code", &s->exit_code, -1);
+    get_int(file, "exit_signal", &s->exit_signal, 0);
+    get_int(file, "start_unix_ns", &s->start_unix_ns, -1);
+    get_int(file, "end_unix_ns", &s->end_unix_ns, -1);
+    get_text(file, "hostname", s->hostname, sizeof(s->hostname));
+    get_text(file, "job_id", s->job, sizeof(s->job));
+    get_text(file, "clock_domain", s->clock_domain, sizeof(s->clock_domain));
+    get_text(file, "clock_sync", s->clock_sync, sizeof(s->clock_sync));
+    get_text(file, "command", s->command, sizeof(s->command));
     return 0;
 }
 
-static int read_table(struct pw_input *s, int table, void *rows, size_t *count)
+static int read_table(hid_t file, int table, void *rows, size_t *count)
 {
-    int err = pw_h5_read_all(s->file, table, rows, count);
+    int err = pw_h5_read_all(file, table, rows, count);
     return err == -ENOENT ? 0 : err;
 }
 
@@ -81,11 +83,11 @@ static void clean_steps(struct pw_input *s)
     s->nsteps = kept;
 }
 
-static void read_overhead(struct pw_input *s)
+static void read_overhead(struct pw_input *s, hid_t file)
 {
     struct pw_row_overhead *rows = NULL;
     size_t n = 0;
-    if (read_table(s, PW_TABLE_overhead, &rows, &n))
+    if (read_table(file, PW_TABLE_overhead, &rows, &n))
         return;
     for (size_t i = 0; i < n; i++) {
         if (strncmp(rows[i].name, "event_cost", sizeof(rows[i].name)) == 0)
@@ -99,49 +101,81 @@ static void read_overhead(struct pw_input *s)
 }
 
 /* From the end of the first operation, which is MPI_Init, to the end of the last. */
-static void read_span(struct pw_input *s, hsize_t rows)
+static int read_span(struct pw_input *s)
 {
     struct pw_row_comm_event event;
-    if (rows && pw_h5_read_rows(s->file, PW_TABLE_comm_event, 0, 1, &event) == 0) {
+    struct pw_h5_table *table;
+    if (!s->event_rows.rows)
+        return 0;
+    int err = pw_h5_table_open(s->path, &s->event_rows, &table);
+    if (err)
+        return err;
+    if (pw_h5_table_read(table, 0, 1, &event) == 0) {
         s->begin_ns = event.start;
         s->first_ns = event.end;
     }
-    if (rows && pw_h5_read_rows(s->file, PW_TABLE_comm_event, rows - 1, 1, &event) == 0)
+    if (pw_h5_table_read(table, s->event_rows.rows - 1, 1, &event) == 0)
         s->last_ns = event.end;
+    pw_h5_table_close(table);
+    return 0;
 }
 
-static int read_tables(struct pw_input *s, char *problem, size_t size)
+/* Which texts name phases; all texts are read, what is kept ends with the last of those. */
+static int read_phase_names(struct pw_input *s, hid_t file)
 {
-    hsize_t dims[2];
-    int err = read_table(s, PW_TABLE_clock, &s->knots, &s->nknots);
-    err = err ? err : read_table(s, PW_TABLE_step, &s->steps, &s->nsteps);
-    err = err ? err : read_table(s, PW_TABLE_comms, &s->comms, &s->ncomms);
+    char **names = NULL;
+    size_t n = 0;
+    int err = pw_h5_read_strings(file, "/strings", &names, &n);
+    if (err)
+        return err == -ENOENT ? 0 : err;
+    for (size_t i = 0; i < n; i++)
+        if (pw_phase_of_name(names[i]) != PW_PHASE_NONE)
+            s->nphases = i + 1;
+    s->phases = malloc(s->nphases + 1);
+    for (size_t i = 0; s->phases && i < s->nphases; i++)
+        s->phases[i] = (uint8_t)pw_phase_of_name(names[i]);
+    free(names);
+    return s->phases ? 0 : -ENOMEM;
+}
+
+static int read_tables(struct pw_input *s, struct pw_h5_types *types, hid_t file, char *problem,
+                       size_t size)
+{
+    int err = read_table(file, PW_TABLE_clock, &s->knots, &s->nknots);
+    err = err ? err : read_table(file, PW_TABLE_step, &s->steps, &s->nsteps);
+    err = err ? err : read_table(file, PW_TABLE_comms, &s->comms, &s->ncomms);
+    err = err ? err : pw_h5_place_find(types, file, PW_TABLE_comm_event, &s->event_rows);
+    err = err ? err : pw_h5_place_find(types, file, PW_TABLE_range, &s->range_rows);
+    err = err ? err : read_phase_names(s, file);
     if (err)
         return fail(problem, size, "has damaged tables", err);
     if (!pw_clock_is_valid(s->knots, s->nknots))
         return fail(problem, size, "has an impossible clock map", -EINVAL);
+    s->groups = malloc(sizeof(*s->groups) * (s->ncomms + 1));
+    if (!s->groups)
+        return fail(problem, size, strerror(ENOMEM), -ENOMEM);
     clean_steps(s);
-    read_overhead(s);
-    if (pw_h5_extent(s->file, PW_TABLE_comm_event, dims) == 0) {
-        s->events += (int64_t)dims[0];
-        read_span(s, dims[0]);
-    }
-    if (pw_h5_extent(s->file, PW_TABLE_range, dims) == 0)
-        s->events += (int64_t)dims[0];
+    read_overhead(s, file);
+    s->events = (int64_t)(s->event_rows.rows + s->range_rows.rows);
     return 0;
 }
 
-int pw_input_open(const char *path, struct pw_input *out, char *problem, size_t size)
+int pw_input_open(struct pw_h5_types *types, const char *path, struct pw_input *out, char *problem,
+                  size_t size)
 {
-    struct pw_input s = {.file = -1, .path = strdup(path), .begin_ns = INT64_MAX};
-    int err = s.path ? pw_h5_open(path, &s.file) : -ENOMEM;
+    struct pw_input s = {.path = strdup(path), .begin_ns = INT64_MAX};
+    hid_t file;
+    int err = s.path ? pw_h5_open(path, &file) : -ENOMEM;
     if (err) {
         free(s.path);
         return fail(problem, size, err == -EINVAL ? "is not a readable HDF5 file" : strerror(-err),
                     err);
     }
-    err = read_attributes(&s, problem, size);
-    err = err ? err : read_tables(&s, problem, size);
+    err = read_attributes(&s, file, problem, size);
+    err = err ? err : read_tables(&s, types, file, problem, size);
+    H5Fclose(file);
+    if (!err && read_span(&s))
+        err = fail(problem, size, "has damaged tables", -EIO);
     if (err) {
         pw_input_close(&s);
         return err;
@@ -152,30 +186,15 @@ int pw_input_open(const char *path, struct pw_input *out, char *problem, size_t 
 
 void pw_input_close(struct pw_input *s)
 {
+    pw_h5_place_fini(&s->event_rows);
+    pw_h5_place_fini(&s->range_rows);
+    free(s->starts_after);
+    free(s->phases);
     free(s->knots);
     free(s->steps);
     free(s->comms);
+    free(s->groups);
     free(s->path);
-    pw_input_rest(s);
-}
-
-void pw_input_rest(struct pw_input *s)
-{
-    if (s->file >= 0)
-        H5Fclose(s->file);
-    s->file = -1;
-}
-
-int pw_input_acquire(const struct pw_input *s, hid_t *file)
-{
-    *file = s->file;
-    return s->file >= 0 ? 0 : pw_h5_open(s->path, file);
-}
-
-void pw_input_release(const struct pw_input *s, hid_t file)
-{
-    if (s->file < 0)
-        H5Fclose(file);
 }
 
 int64_t pw_input_time(const struct pw_input *s, int64_t local_ns)
@@ -207,4 +226,20 @@ ptrdiff_t pw_input_step_at(const struct pw_input *s, int64_t local_ns)
     if (low == 0 || local_ns >= s->steps[low - 1].end)
         return -1;
     return (ptrdiff_t)low - 1;
+}
+
+ptrdiff_t pw_input_step_near(const struct pw_input *s, int64_t local_ns, ptrdiff_t *hint)
+{
+    for (ptrdiff_t i = *hint < 0 ? 0 : *hint; i < *hint + 2 && i < (ptrdiff_t)s->nsteps; i++)
+        if (s->steps[i].start <= local_ns && local_ns < s->steps[i].end)
+            return *hint = i;
+    ptrdiff_t found = pw_input_step_at(s, local_ns);
+    if (found >= 0)
+        *hint = found;
+    return found;
+}
+
+int pw_input_phase(const struct pw_input *s, uint32_t name)
+{
+    return name < s->nphases ? s->phases[name] : PW_PHASE_NONE;
 }

@@ -3,15 +3,23 @@
 #ifndef PW_AGGREGATE_INPUT_H
 #define PW_AGGREGATE_INPUT_H
 
-#include <hdf5.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "aggregate/progress.h"
+#include "core/h5place.h"
 #include "core/tables.h"
 
 struct pw_input {
     char *path;
-    hid_t file; /* -1 when it is not kept open */
+    struct pw_h5_place event_rows, range_rows;
+    /* Earliest start of an event in block b or after it (events.h), as the first pass has found;
+     * NULL before; and how many of its events are sends and receives. */
+    int64_t *starts_after;
+    int64_t messages;
+    struct pw_progress *progress; /* told of what is read */
+    uint8_t *phases;              /* [nphases] enum pw_phase of a text of /strings */
+    size_t nphases;
     int64_t rank, world_size, complete, dropped, exit_code, exit_signal;
     int64_t start_unix_ns, end_unix_ns;
     char hostname[64], job[64], clock_domain[128], clock_sync[16], command[512];
@@ -24,6 +32,7 @@ struct pw_input {
     size_t nsteps;
     struct pw_row_comms *comms;
     size_t ncomms;
+    int32_t *groups; /* [ncomms] the job's communicator (instances.h), -1: of one rank, or unused */
     /* Local times: where the first operation began (INT64_MAX: there is none) and ended, and where
      * the last one ended. */
     int64_t begin_ns, first_ns, last_ns;
@@ -31,19 +40,12 @@ struct pw_input {
     double event_cost_ns, sync_ns;
 };
 
-/* Opens and checks a rank file. 0, or -errno with one sentence in `problem`; nothing stays open
- * then. */
-int pw_input_open(const char *path, struct pw_input *out, char *problem, size_t size);
+/* Opens and checks a rank file, and closes it: a process may have more of them than it may have
+ * files open. 0, or -errno with one sentence in `problem`. */
+int pw_input_open(struct pw_h5_types *types, const char *path, struct pw_input *out, char *problem,
+                  size_t size);
 
 void pw_input_close(struct pw_input *input);
-
-/* Lets go of the open file, until it is acquired again: a process may have more rank files than a
- * process may open. */
-void pw_input_rest(struct pw_input *input);
-
-/* The file, opened if it is not; every acquire needs a release. 0 or -errno. */
-int pw_input_acquire(const struct pw_input *input, hid_t *file);
-void pw_input_release(const struct pw_input *input, hid_t file);
 
 /* Cluster time of a local time of this rank. */
 int64_t pw_input_time(const struct pw_input *input, int64_t local_ns);
@@ -53,5 +55,11 @@ int64_t pw_input_clock_error(const struct pw_input *input);
 
 /* Row of `steps` in which `local_ns` lies, or -1. */
 ptrdiff_t pw_input_step_at(const struct pw_input *input, int64_t local_ns);
+
+/* The same, beginning with the step *hint and the one after it; the answer is the next hint. */
+ptrdiff_t pw_input_step_near(const struct pw_input *input, int64_t local_ns, ptrdiff_t *hint);
+
+/* The phase that a range with this name is, or PW_PHASE_NONE. */
+int pw_input_phase(const struct pw_input *input, uint32_t name);
 
 #endif

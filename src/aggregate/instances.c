@@ -32,7 +32,21 @@ static size_t join_comms(struct pw_comm_group *comms, size_t n)
     return kept;
 }
 
-void pw_instances_number(struct pw_instances *in, const struct pw_job *job)
+/* Where each communicator of each input is among those of the job. */
+static void find_groups(const struct pw_instances *in, struct pw_job *job)
+{
+    for (size_t i = 0; i < job->ninputs; i++) {
+        struct pw_input *input = &job->inputs[i];
+        for (size_t c = 0; c < input->ncomms; c++) {
+            struct pw_comm_group key = {.uid = input->comms[c].uid};
+            const struct pw_comm_group *found =
+                in->ncomms ? bsearch(&key, in->comms, in->ncomms, sizeof(key), by_uid) : NULL;
+            input->groups[c] = found ? (int32_t)(found - in->comms) : -1;
+        }
+    }
+}
+
+void pw_instances_number(struct pw_instances *in, struct pw_job *job)
 {
     *in = (struct pw_instances){0};
     size_t n = 0;
@@ -60,20 +74,19 @@ void pw_instances_number(struct pw_instances *in, const struct pw_job *job)
         next += in->comms[c].collectives;
     }
     in->n = (size_t)next;
+    find_groups(in, job);
 }
 
 int64_t pw_instances_find(const struct pw_instances *in, const struct pw_input *input,
                           const struct pw_row_comm_event *event)
 {
     if (pw_op_info(event->op)->cls != PW_CLASS_COLL || event->comm < 0 ||
-        (size_t)event->comm >= input->ncomms)
+        (size_t)event->comm >= input->ncomms || input->groups[event->comm] < 0)
         return -1;
-    struct pw_comm_group key = {.uid = input->comms[event->comm].uid};
-    const struct pw_comm_group *found =
-        in->ncomms ? bsearch(&key, in->comms, in->ncomms, sizeof(key), by_uid) : NULL;
-    if (!found || event->seq < 0 || event->seq >= found->collectives)
+    const struct pw_comm_group *group = &in->comms[input->groups[event->comm]];
+    if (event->seq < 0 || event->seq >= group->collectives)
         return -1;
-    return found->first + event->seq;
+    return group->first + event->seq;
 }
 
 const struct pw_comm_group *pw_instances_comm(const struct pw_instances *in, size_t instance)
@@ -95,12 +108,30 @@ int32_t pw_instance_blamed(const struct pw_instance *instance)
     return from_root && instance->root >= 0 ? instance->root : instance->last_rank;
 }
 
-static struct pw_instance describe(const struct pw_job *job, const struct pw_input *input,
+struct fold {
+    struct pw_instances *instances;
+    const struct pw_job *job;
+    ptrdiff_t near, at; /* the input's step looked up last */
+    int64_t step;       /* and the job's for it */
+};
+
+static int64_t step_of(struct fold *fold, const struct pw_input *input, int64_t local_ns)
+{
+    ptrdiff_t at = pw_input_step_near(input, local_ns, &fold->near);
+    if (at < 0)
+        return -1;
+    if (at != fold->at) {
+        fold->step = pw_job_step_index(fold->job, input->steps[at].step);
+        fold->at = at;
+    }
+    return fold->step;
+}
+
+static struct pw_instance describe(struct fold *fold, const struct pw_input *input,
                                    const struct pw_row_comm_event *event)
 {
-    int64_t enter = pw_input_time(input, event->start) - job->epoch_ns;
-    int64_t leave = pw_input_time(input, event->end) - job->epoch_ns;
-    ptrdiff_t step = pw_input_step_at(input, event->start);
+    int64_t enter = pw_input_time(input, event->start) - fold->job->epoch_ns;
+    int64_t leave = pw_input_time(input, event->end) - fold->job->epoch_ns;
     return (struct pw_instance){
         .first_enter = enter,
         .last_enter = enter,
@@ -109,8 +140,8 @@ static struct pw_instance describe(const struct pw_job *job, const struct pw_inp
         .last_exit = leave,
         .root_enter = (event->flags & PW_EVENT_ROOT) ? enter : INT64_MAX,
         .bytes = event->sent_bytes > event->recv_bytes ? event->sent_bytes : event->recv_bytes,
-        .error_ns = pw_input_clock_error(input),
-        .step = step < 0 ? -1 : pw_job_step_index(job, input->steps[step].step),
+        .error_ns = fold->job->ranks[input->rank].clock_error_ns,
+        .step = step_of(fold, input, event->start),
         .root = (event->flags & PW_EVENT_ROOT) ? (int32_t)input->rank : -1,
         .last_rank = (int32_t)input->rank,
         .nranks = 1,
@@ -119,11 +150,6 @@ static struct pw_instance describe(const struct pw_job *job, const struct pw_inp
     };
 }
 
-struct fold {
-    struct pw_instances *instances;
-    const struct pw_job *job;
-};
-
 static void fold_event(void *context, const struct pw_input *input,
                        const struct pw_row_comm_event *event)
 {
@@ -131,7 +157,7 @@ static void fold_event(void *context, const struct pw_input *input,
     int64_t at = pw_instances_find(fold->instances, input, event);
     if (at < 0)
         return;
-    struct pw_instance one = describe(fold->job, input, event);
+    struct pw_instance one = describe(fold, input, event);
     pw_instance_join(&fold->instances->items[at], &one);
 }
 
@@ -143,10 +169,11 @@ int pw_instances_build(struct pw_instances *in, struct pw_job *job)
     MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, job->comm);
     if (!all_ok)
         return -ENOMEM;
-    struct fold fold = {in, job};
-    for (size_t i = 0; i < job->ninputs; i++)
+    for (size_t i = 0; i < job->ninputs; i++) {
+        struct fold fold = {.instances = in, .job = job, .at = -1};
         if (pw_events_read(&job->inputs[i], fold_event, &fold))
             pw_job_note(job, job->inputs[i].rank, "damaged", 1, "/events/comm ends early");
+    }
     pw_reduce_instances(in->items, in->n, job->comm);
     return 0;
 }

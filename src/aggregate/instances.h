@@ -47,7 +47,7 @@ struct pw_instances {
 };
 
 /* Reads the communicators and numbers their collectives. Collective over job->comm. */
-void pw_instances_number(struct pw_instances *instances, const struct pw_job *job);
+void pw_instances_number(struct pw_instances *instances, struct pw_job *job);
 
 /* Folds all collectives of numbered instances. Collective over job->comm. 0 or -ENOMEM. */
 int pw_instances_build(struct pw_instances *instances, struct pw_job *job);

@@ -1,22 +1,15 @@
 /* Agrees on what is merged; see job.h. */
 #include "aggregate/job.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/h5reader.h"
+#include "aggregate/filelist.h"
 #include "core/log.h"
 #include "core/sort.h"
-
-enum {
-    PATH_SIZE = 320, /* of a file's name inside the directory */
-    KEPT_OPEN = 64,  /* files of a process; the others are opened when they are read */
-};
 
 static int64_t smaller(int64_t a, int64_t b)
 {
@@ -56,6 +49,15 @@ void pw_job_note(struct pw_job *job, int64_t rank, const char *what, int64_t cou
     snprintf(row->detail, sizeof(row->detail), "%s", detail);
 }
 
+static int by_rank_and_what(const void *a, const void *b)
+{
+    const struct pw_row_c_completeness *x = a, *y = b;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    int order = strncmp(x->what, y->what, sizeof(x->what));
+    return order ? order : strncmp(x->detail, y->detail, sizeof(x->detail));
+}
+
 void pw_job_gather_notes(struct pw_job *job)
 {
     void *all;
@@ -63,66 +65,22 @@ void pw_job_gather_notes(struct pw_job *job)
     free(job->notes);
     job->notes = all;
     job->nnotes = n;
-}
-
-/* "rank-00012.h5" and, for ranks that were not closed in order, "rank-00012.h5.part". */
-static int is_rank_file(const char *name)
-{
-    if (strncmp(name, "rank-", 5) != 0 || !isdigit((unsigned char)name[5]))
-        return 0;
-    const char *end = name + 5 + strspn(name + 5, "0123456789");
-    return strcmp(end, ".h5") == 0 || strcmp(end, ".h5.part") == 0;
-}
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(a, b);
-}
-
-/* Sorted names; a .part beside its finished file is left out. NULL when the directory is
- * unreadable. */
-static char (*list_files(const char *dir, size_t *count))[PATH_SIZE]
-{
-    DIR *stream = opendir(dir);
-    char(*names)[PATH_SIZE] = NULL;
-    size_t n = 0, capacity = 0;
-    if (!stream)
-        return NULL;
-    for (struct dirent *entry = readdir(stream); entry; entry = readdir(stream)) {
-        if (!is_rank_file(entry->d_name))
-            continue;
-        if (n == capacity) {
-            capacity = capacity ? capacity * 2 : 64;
-            names = realloc(names, capacity * PATH_SIZE);
-        }
-        memset(names[n], 0, PATH_SIZE);
-        snprintf(names[n++], PATH_SIZE, "%s", entry->d_name);
-    }
-    closedir(stream);
-    names = names ? names : calloc(1, PATH_SIZE);
-    pw_sort(names, n, PATH_SIZE, by_name);
-    size_t kept = 0;
-    for (size_t i = 0; i < n; i++) {
-        size_t length = kept ? strlen(names[kept - 1]) : 0;
-        if (!kept || strncmp(names[i], names[kept - 1], length) != 0)
-            memmove(names[kept++], names[i], PATH_SIZE);
-    }
-    *count = kept;
-    return names;
+    pw_sort(all, n, sizeof(*job->notes), by_rank_and_what);
 }
 
 /* A contiguous share each, so that what a process writes is contiguous too. */
-static void open_share(struct pw_job *job, const char *dir, char (*names)[PATH_SIZE], size_t n)
+static void open_share(struct pw_job *job, const char *dir, char (*names)[PW_FILE_NAME], size_t n)
 {
     size_t first = n * (size_t)job->process / (size_t)job->processes;
     size_t end = n * ((size_t)job->process + 1) / (size_t)job->processes;
+    struct pw_h5_types *types = pw_h5_types_create();
     job->inputs = calloc(end - first + 1, sizeof(*job->inputs));
-    for (size_t i = first; i < end && job->inputs; i++) {
+    for (size_t i = first; i < end && job->inputs && types; i++) {
         char path[4352], problem[256];
         snprintf(path, sizeof(path), "%.4000s/%s", dir, names[i]);
-        if (pw_input_open(path, &job->inputs[job->ninputs], problem, sizeof(problem)) == 0) {
-            if (job->ninputs >= KEPT_OPEN)
-                pw_input_rest(&job->inputs[job->ninputs]);
+        struct pw_input *input = &job->inputs[job->ninputs];
+        if (pw_input_open(types, path, input, problem, sizeof(problem)) == 0) {
+            input->progress = &job->progress;
             job->ninputs++;
         } else {
             char detail[700];
@@ -130,6 +88,7 @@ static void open_share(struct pw_job *job, const char *dir, char (*names)[PATH_S
             pw_job_note(job, -1, "unreadable", 1, detail);
         }
     }
+    pw_h5_types_destroy(types);
 }
 
 /* What every process must know of every file. */
@@ -137,12 +96,15 @@ struct summary {
     int64_t rank, world_size, complete, dropped, exit_code, exit_signal, events;
     int64_t start_unix_ns, end_unix_ns, run_ns, overhead_ns, first_ns;
     int64_t keep;
+    char file[64]; /* its name */
     char hostname[64], job[64], clock_domain[128], clock_sync[16], command[512];
 };
 
 static void summarise(const struct pw_input *s, struct summary *out)
 {
     memset(out, 0, sizeof(*out));
+    const char *slash = strrchr(s->path, '/');
+    snprintf(out->file, sizeof(out->file), "%.63s", slash ? slash + 1 : s->path);
     out->rank = s->rank;
     out->world_size = s->world_size;
     out->complete = s->complete;
@@ -161,22 +123,61 @@ static void summarise(const struct pw_input *s, struct summary *out)
     memcpy(out->command, s->command, sizeof(out->command));
 }
 
-/* Decides, alike on all processes, which files are used: those of the first file's job and world,
- * the first of each rank. */
-static void select_files(struct pw_job *job, struct summary *all, size_t n)
+static int is_same_world(const struct summary *a, const struct summary *b)
 {
-    char *taken = calloc((size_t)job->nranks, 1);
-    for (size_t i = 0; i < n; i++) {
+    return a->world_size == b->world_size && strcmp(a->job, b->job) == 0;
+}
+
+static int by_world(const void *a, const void *b)
+{
+    const struct summary *x = *(const struct summary *const *)a;
+    const struct summary *y = *(const struct summary *const *)b;
+    int order = strcmp(x->job, y->job);
+    if (order || x->world_size == y->world_size)
+        return order ? order : (x > y) - (x < y);
+    return x->world_size < y->world_size ? -1 : 1;
+}
+
+/* The first file of the job and world that most files are of; of several such the one whose first
+ * file comes first. NULL when memory is short. */
+static const struct summary *choose_world(const struct summary *all, size_t n)
+{
+    const struct summary **sorted = malloc(sizeof(*sorted) * n), *best = NULL;
+    size_t most = 0;
+    for (size_t i = 0; i < n && sorted; i++)
+        sorted[i] = &all[i];
+    if (sorted)
+        pw_sort(sorted, n, sizeof(*sorted), by_world);
+    for (size_t at = 0, end; at < n && sorted; at = end) {
+        for (end = at + 1; end < n && is_same_world(sorted[at], sorted[end]);)
+            end++;
+        if (end - at > most || (end - at == most && sorted[at] < best)) {
+            most = end - at;
+            best = sorted[at];
+        }
+    }
+    free(sorted);
+    return best;
+}
+
+/* Decides, alike on all processes, which files are used: those of one job and world, the first of
+ * each rank. */
+static void select_files(struct pw_job *job, struct summary *all, size_t n,
+                         const struct summary *world)
+{
+    char *taken = calloc((size_t)job->nranks, 1), detail[128];
+    for (size_t i = 0; i < n && taken; i++) {
         const char *why = NULL;
-        if (strcmp(all[i].job, all[0].job) != 0)
+        if (strcmp(all[i].job, world->job) != 0)
             why = "is of another job";
         else if (all[i].world_size != job->nranks)
             why = "is of a world of another size";
         else if (taken[all[i].rank])
-            why = "is there twice";
+            why = "is of a rank that another file is of";
         all[i].keep = !why;
+        snprintf(detail, sizeof(detail), "%s %s", all[i].file, why ? why : "");
         if (why && job->process == 0)
-            pw_job_note(job, all[i].rank, "left_out", 1, why);
+            pw_job_note(job, all[i].rank, "left_out", 1, detail);
         if (!why)
             taken[all[i].rank] = 1;
     }
@@ -195,7 +196,8 @@ static void drop_unselected(struct pw_job *job, const struct summary *mine)
     job->ninputs = kept;
 }
 
-static void fill_ranks(struct pw_job *job, const struct summary *all, size_t n)
+static void fill_ranks(struct pw_job *job, const struct summary *all, size_t n,
+                       const struct summary *world)
 {
     for (int64_t r = 0; r < job->nranks; r++)
         job->ranks[r] = (struct pw_row_c_rank){.rank = (int32_t)r,
@@ -221,8 +223,8 @@ static void fill_ranks(struct pw_job *job, const struct summary *all, size_t n)
         job->end_unix_ns =
             all[i].end_unix_ns > job->end_unix_ns ? all[i].end_unix_ns : job->end_unix_ns;
     }
-    memcpy(job->job_id, all[0].job, sizeof(job->job_id));
-    memcpy(job->command, all[0].command, sizeof(job->command));
+    memcpy(job->job_id, world->job, sizeof(job->job_id));
+    memcpy(job->command, world->command, sizeof(job->command));
 }
 
 static void note_missing(struct pw_job *job)
@@ -298,6 +300,24 @@ void pw_job_agree_on_steps(struct pw_job *job)
     job->nsteps = unique(job->step_numbers, n);
 }
 
+void pw_job_note_steps(struct pw_job *job)
+{
+    for (size_t i = 0; i < job->ninputs; i++) {
+        const struct pw_input *s = &job->inputs[i];
+        int64_t *numbers = malloc(sizeof(*numbers) * (s->nsteps + 1));
+        for (size_t k = 0; k < s->nsteps && numbers; k++)
+            numbers[k] = s->steps[k].step;
+        size_t n = numbers ? unique(numbers, s->nsteps) : s->nsteps;
+        free(numbers);
+        if (n < s->nsteps)
+            pw_job_note(job, s->rank, "steps_repeated", (int64_t)(s->nsteps - n),
+                        "it went through steps again, as after a restart: the first time counts");
+        if (n < job->nsteps)
+            pw_job_note(job, s->rank, "steps_missing", (int64_t)(job->nsteps - n),
+                        "it has not all steps that the job has");
+    }
+}
+
 static int by_host(const void *a, const void *b)
 {
     return strncmp(a, b, 64);
@@ -325,15 +345,16 @@ static int agree(struct pw_job *job)
         summarise(&job->inputs[i], &mine[i]);
     size_t n = pw_job_allgather(job, mine, job->ninputs, sizeof(*mine), &gathered);
     all = gathered;
-    if (n == 0) {
+    const struct summary *world = n ? choose_world(all, n) : NULL;
+    if (!world) {
         free(mine);
         free(all);
-        return -ENODATA;
+        return n ? -ENOMEM : -ENODATA;
     }
-    job->nranks = all[0].world_size;
+    job->nranks = world->world_size;
     job->ranks = calloc((size_t)job->nranks, sizeof(*job->ranks));
     job->domains = malloc((size_t)job->nranks * sizeof(*job->domains));
-    select_files(job, all, n);
+    select_files(job, all, n, world);
 
     size_t before = 0; /* files of the processes before this one */
     unsigned long count = job->ninputs, sum = 0;
@@ -341,10 +362,10 @@ static int agree(struct pw_job *job)
     before = job->process ? sum : 0;
     drop_unselected(job, all + before);
 
-    fill_ranks(job, all, n);
+    fill_ranks(job, all, n, world);
     note_missing(job);
     number_domains(job, all, n);
-    job->infer_clocks = strcmp(all[0].clock_sync, "none") != 0;
+    job->infer_clocks = strcmp(world->clock_sync, "none") != 0;
     pw_job_agree_on_steps(job);
     job->nhosts = count_hosts(job);
     free(mine);
@@ -352,17 +373,32 @@ static int agree(struct pw_job *job)
     return 0;
 }
 
-int pw_job_open(struct pw_job *job, MPI_Comm comm, const char *dir)
+/* Events are read once to match collectives, once for the trace of their rank, and once before
+ * where clocks are aligned; matching messages adds to that. */
+static void expect_work(struct pw_job *job, int quiet)
+{
+    struct pw_progress *p = &job->progress;
+    int64_t passes = 2 + (job->ndomains > 1 && job->infer_clocks);
+    for (int64_t r = 0; r < job->nranks; r++)
+        p->events += job->ranks[r].events;
+    for (size_t i = 0; i < job->ninputs; i++)
+        p->total += passes * (int64_t)job->inputs[i].event_rows.rows +
+                    (int64_t)job->inputs[i].range_rows.rows;
+    if (job->process == 0 && !quiet)
+        pw_progress_begin(p);
+}
+
+int pw_job_open(struct pw_job *job, MPI_Comm comm, const char *dir, int quiet)
 {
     *job = (struct pw_job){.comm = comm};
     MPI_Comm_rank(comm, &job->process);
     MPI_Comm_size(comm, &job->processes);
 
-    char(*names)[PATH_SIZE] = NULL;
+    char(*names)[PW_FILE_NAME] = NULL;
     size_t n = 0;
     int64_t found = -1;
     if (job->process == 0) {
-        names = list_files(dir, &n);
+        names = pw_filelist_read(job, dir, &n);
         found = names ? (int64_t)n : -1;
     }
     MPI_Bcast(&found, 1, MPI_INT64_T, 0, comm);
@@ -373,18 +409,24 @@ int pw_job_open(struct pw_job *job, MPI_Comm comm, const char *dir)
         return -ENOENT;
     }
     if (job->process != 0)
-        names = calloc((size_t)found, PATH_SIZE);
-    MPI_Bcast(names, (int)(found * PATH_SIZE), MPI_CHAR, 0, comm);
+        names = calloc((size_t)found, PW_FILE_NAME);
+    MPI_Bcast(names, (int)(found * PW_FILE_NAME), MPI_CHAR, 0, comm);
     open_share(job, dir, names, (size_t)found);
     free(names);
     int err = agree(job);
+    if (!err)
+        expect_work(job, quiet);
+    if (err == -ENODATA)
+        pw_job_gather_notes(job);
     if (err && job->process == 0)
-        pw_error("none of the %lld rank files in %s can be read", (long long)found, dir);
+        pw_error("none of the %lld rank files in %s can be read%s%.200s", (long long)found, dir,
+                 job->nnotes ? ": " : "", job->nnotes ? job->notes[0].detail : "");
     return err;
 }
 
 void pw_job_close(struct pw_job *job)
 {
+    pw_progress_end(&job->progress);
     for (size_t i = 0; i < job->ninputs; i++)
         pw_input_close(&job->inputs[i]);
     free(job->inputs);

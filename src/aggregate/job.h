@@ -26,14 +26,15 @@ struct pw_job {
     int64_t nhosts;
     /* This process's own. */
     struct pw_input *inputs;
+    struct pw_progress progress;
     size_t ninputs;
     struct pw_row_c_completeness *notes; /* what is missing or strange; on process 0, of all */
     size_t nnotes;
 };
 
 /* Finds the rank files of `dir`, shares them out and agrees on the job. Collective. 0, or -errno
- * after process 0 has said why. */
-int pw_job_open(struct pw_job *job, MPI_Comm comm, const char *dir);
+ * after process 0 has said why. Unless `quiet`, process 0 shows the progress on a terminal. */
+int pw_job_open(struct pw_job *job, MPI_Comm comm, const char *dir, int quiet);
 
 void pw_job_close(struct pw_job *job);
 
@@ -41,11 +42,15 @@ void pw_job_close(struct pw_job *job);
 void pw_job_note(struct pw_job *job, int64_t rank, const char *what, int64_t count,
                  const char *detail);
 
-/* Brings all notes to process 0. Collective. */
+/* Brings all notes to every process, in an order that does not depend on their number.
+ * Collective. */
 void pw_job_gather_notes(struct pw_job *job);
 
 /* Makes the inputs' steps those of the job. Collective. */
 void pw_job_agree_on_steps(struct pw_job *job);
+
+/* Notes the inputs whose steps are not those of the job. */
+void pw_job_note_steps(struct pw_job *job);
 
 /* Index of a step number, or -1. */
 ptrdiff_t pw_job_step_index(const struct pw_job *job, int64_t step);

@@ -26,9 +26,13 @@ struct sides {
     size_t n, capacity;
 };
 
+/* Sends and receives of a process in memory at a time; more take more rounds over the events. */
+enum { MOST_SIDES = 1 << 19 };
+
 struct gathering {
     const struct pw_job *job;
     struct sides sends, receives;
+    int32_t round, rounds; /* receivers of this round: rank modulo rounds */
     int failed;
 };
 
@@ -61,6 +65,8 @@ static void visit(void *context, const struct pw_input *input,
     if ((cls != PW_CLASS_SEND && cls != PW_CLASS_RECV) || event->peer < 0 ||
         event->peer >= g->job->nranks || event->comm < 0 || (size_t)event->comm >= input->ncomms ||
         (event->flags & (PW_EVENT_ERROR | PW_EVENT_CANCELLED)))
+        return;
+    if ((receives ? (int32_t)input->rank : event->peer) % g->rounds != g->round)
         return;
     int nonblocking = event->flags & PW_EVENT_NONBLOCKING;
     int64_t stands = nonblocking ? event->wait_start : event->start;
@@ -307,6 +313,22 @@ static int by_rank(const void *a, const void *b)
     return 0;
 }
 
+/* Sorts the waits, and joins those of a rank that overlap: for one call that completed several
+ * messages, only one is left. */
+static void join_waits(struct pw_messages *m)
+{
+    size_t kept = 0;
+    pw_sort(m->waits, m->nwaits, sizeof(*m->waits), by_rank);
+    for (size_t i = 0; i < m->nwaits; i++) {
+        struct pw_message_wait *last = kept ? &m->waits[kept - 1] : NULL;
+        if (last && last->rank == m->waits[i].rank && m->waits[i].start <= last->end)
+            last->end = larger(last->end, m->waits[i].end);
+        else
+            m->waits[kept++] = m->waits[i];
+    }
+    m->nwaits = kept;
+}
+
 /* Brings what senders waited to the processes that read their files. */
 static int return_waits(struct matching *m, const struct pw_job *job, const int *readers)
 {
@@ -323,23 +345,33 @@ static int return_waits(struct matching *m, const struct pw_job *job, const int 
         memcpy(waits + out->nwaits, arrived, sizeof(*waits) * n);
         out->waits = waits;
         out->nwaits += n;
-        pw_sort(waits, out->nwaits, sizeof(*waits), by_rank);
+        join_waits(out);
     }
     free(arrived);
     return waits ? 0 : -ENOMEM;
 }
 
+/* Makes room for what this round may add. */
+static int make_room(struct matching *m, size_t nsends, size_t nreceives)
+{
+    struct pw_messages *out = m->out;
+    m->nback = m->narrivals = 0;
+    m->back = malloc(sizeof(*m->back) * (nsends + 1));
+    m->arrivals = malloc(sizeof(*m->arrivals) * (nsends + nreceives + 1));
+    struct pw_pair *pairs = realloc(out->pairs, sizeof(*pairs) * (out->npairs + nsends + 1));
+    out->pairs = pairs ? pairs : out->pairs;
+    struct pw_message_wait *waits =
+        realloc(out->waits, sizeof(*waits) * (out->nwaits + nsends + 1));
+    out->waits = waits ? waits : out->waits;
+    return m->back && m->arrivals && pairs && waits;
+}
+
 static int match_here(struct matching *m, const struct pw_job *job, const int *readers,
                       struct gathering *g)
 {
-    struct pw_messages *out = m->out;
     size_t nsends;
     struct side *sends = exchange_sides(job, &g->sends, readers, &nsends);
-    m->back = malloc(sizeof(*m->back) * (nsends + 1));
-    m->arrivals = malloc(sizeof(*m->arrivals) * (nsends + g->receives.n + 1));
-    out->pairs = malloc(sizeof(*out->pairs) * (nsends + 1));
-    out->waits = malloc(sizeof(*out->waits) * (nsends + 1));
-    int ok = sends && m->back && m->arrivals && out->pairs && out->waits, all_ok;
+    int ok = sends && make_room(m, nsends, g->receives.n), all_ok;
     MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, job->comm);
     if (all_ok) {
         if (g->receives.n)
@@ -355,21 +387,45 @@ static int match_here(struct matching *m, const struct pw_job *job, const int *r
     return all_ok ? 0 : -ENOMEM;
 }
 
-static int match_with(struct matching *m, struct pw_job *job)
+static int32_t count_rounds(const struct pw_job *job)
 {
-    struct gathering g = {.job = job};
-    int *readers = find_readers(job);
+    int64_t sides = 0, most;
     for (size_t i = 0; i < job->ninputs; i++)
-        pw_events_read(&job->inputs[i], visit, &g); /* damage is noted by the collectives' pass */
+        sides += job->inputs[i].messages;
+    MPI_Allreduce(&sides, &most, 1, MPI_INT64_T, MPI_MAX, job->comm);
+    int64_t rounds = (most + MOST_SIDES - 1) / MOST_SIDES;
+    return (int32_t)(rounds < 1 ? 1 : rounds < job->nranks ? rounds : job->nranks);
+}
+
+static int match_round(struct matching *m, struct pw_job *job, const int *readers, int32_t round,
+                       int32_t rounds)
+{
+    struct gathering g = {.job = job, .round = round, .rounds = rounds};
+    for (size_t i = 0; i < job->ninputs; i++)
+        if (job->inputs[i].messages)
+            pw_events_read(&job->inputs[i], visit, &g); /* damage is noted by another pass */
     int err = readers && !g.failed ? 0 : -ENOMEM, worst;
     MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
     if (!worst)
         err = match_here(m, job, readers, &g);
-    free(readers);
     free(g.sends.v);
     free(g.receives.v);
     MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
     return worst;
+}
+
+static int match_with(struct matching *m, struct pw_job *job)
+{
+    int *readers = find_readers(job);
+    int32_t rounds = count_rounds(job);
+    for (size_t i = 0; i < job->ninputs; i++)
+        job->progress.total +=
+            job->inputs[i].messages ? rounds * (int64_t)job->inputs[i].event_rows.rows : 0;
+    int err = 0;
+    for (int32_t round = 0; round < rounds && !err; round++)
+        err = match_round(m, job, readers, round, rounds);
+    free(readers);
+    return err;
 }
 
 int pw_messages_match(struct pw_messages *out, struct pw_job *job, struct pw_graph_parts *graph)

@@ -22,10 +22,10 @@ int64_t *pw_phase_member(struct pw_row_c_phase_trace *row, int phase)
     }
 }
 
-int pw_phase_of_name(char **names, size_t nnames, uint32_t name)
+int pw_phase_of_name(const char *name)
 {
-    for (int phase = PW_PHASE_DATA; name < nnames && phase <= PW_PHASE_OPTIMIZER; phase++)
-        if (strcmp(names[name], pw_enum_name(PW_F_PHASE, phase)) == 0)
+    for (int phase = PW_PHASE_DATA; phase <= PW_PHASE_OPTIMIZER; phase++)
+        if (strcmp(name, pw_enum_name(PW_F_PHASE, phase)) == 0)
             return phase;
     return PW_PHASE_NONE;
 }

@@ -9,8 +9,8 @@
 /* The member of a phase row, or NULL for a value that is no phase. */
 int64_t *pw_phase_member(struct pw_row_c_phase_trace *row, int phase);
 
-/* The phase that string `name` of a rank file names, or PW_PHASE_NONE. */
-int pw_phase_of_name(char **names, size_t nnames, uint32_t name);
+/* The phase with that name, or PW_PHASE_NONE. */
+int pw_phase_of_name(const char *name);
 
 /* Notes one range of a step that began at step_start; *backward_end is the caller's, per step, and
  * begins as INT64_MIN. */

@@ -7,17 +7,14 @@
 
 #include "aggregate/events.h"
 #include "aggregate/phases.h"
-#include "analysis/intervals.h"
-#include "core/h5reader.h"
+#include "aggregate/spans.h"
 #include "core/h5table.h"
 #include "core/ops.h"
 #include "core/sort.h"
 
-enum { RANGE_BLOCK = 8192 };
-
-struct set {
-    struct pw_interval *v;
-    size_t n, capacity;
+enum {
+    RANGE_BLOCK = 1024,
+    SETTLE = 1 << 15, /* spans that are kept before those of finished steps are dropped */
 };
 
 /* A nonblocking collective whose completing call is still being read. */
@@ -30,32 +27,18 @@ struct pass {
     const struct pw_job *job;
     struct pw_instances *instances;
     struct pw_graph_parts *graph;
-    struct set comm;    /* operations under way */
-    struct set exposed; /* this rank inside a call */
-    struct set wait;    /* this rank waiting for others */
+    struct pw_spans comm;    /* operations under way, since the last settled step */
+    struct pw_spans exposed; /* this rank inside a call, likewise */
+    struct pw_spans wait;    /* this rank waiting for others */
+    struct pw_ranktrace *out;
+    size_t settled;   /* steps of the input whose communication is known */
+    size_t settle_at; /* spans */
     struct completion *group;
     size_t ngroup, group_capacity;
     uint16_t group_thread;
     int64_t group_start, group_end; /* of the completing call, local */
     int failed;
 };
-
-static void add(struct pass *p, struct set *set, int64_t start, int64_t end)
-{
-    if (end <= start)
-        return;
-    if (set->n == set->capacity) {
-        size_t capacity = set->capacity ? 2 * set->capacity : 1024;
-        struct pw_interval *v = realloc(set->v, capacity * sizeof(*v));
-        if (!v) {
-            p->failed = 1;
-            return;
-        }
-        set->v = v;
-        set->capacity = capacity;
-    }
-    set->v[set->n++] = (struct pw_interval){start, end};
-}
 
 /* Local time of an epoch time: only differences within one instance matter, so the map's slope,
  * some 10^-5, is left out. */
@@ -70,14 +53,13 @@ static int64_t to_local(const struct pass *p, const struct pw_input *input, int6
  * whom: in n-to-n operations for the last to enter, from a root for the root, towards it only the
  * root. */
 static int64_t wait_limit(const struct pass *p, const struct pw_input *input,
-                          const struct pw_row_comm_event *event, const struct pw_instance *instance)
+                          const struct pw_row_comm_event *event, const struct pw_instance *instance,
+                          int32_t members)
 {
     int is_root = (event->flags & PW_EVENT_ROOT) != 0;
     int64_t until = INT64_MIN;
     /* How much of it was for a member that recorded nothing is not known: it is not own work. */
-    const struct pw_comm_group *comm =
-        pw_instances_comm(p->instances, (size_t)(instance - p->instances->items));
-    if (instance->nranks < comm->size)
+    if (instance->nranks < members)
         return event->end;
     switch (pw_op_info(event->op)->shape) {
     case PW_SHAPE_ALL:
@@ -105,7 +87,7 @@ static void count_wait(struct pass *p, size_t instance, int64_t start, int64_t e
     struct pw_instance_wait *wait = &p->instances->waits[instance];
     wait->sum_ns += end - start;
     wait->max_ns = end - start > wait->max_ns ? end - start : wait->max_ns;
-    add(p, &p->wait, start, end);
+    pw_spans_add(&p->wait, start, end);
 }
 
 static int by_limit(const void *a, const void *b)
@@ -156,7 +138,8 @@ static void visit_collective(struct pass *p, const struct pw_input *input,
     int64_t at = pw_instances_find(p->instances, input, event);
     if (at < 0)
         return;
-    int64_t limit = wait_limit(p, input, event, &p->instances->items[at]);
+    int64_t limit = wait_limit(p, input, event, &p->instances->items[at],
+                               p->instances->comms[input->groups[event->comm]].size);
     if (limit == INT64_MIN)
         return;
     if (!(event->flags & PW_EVENT_NONBLOCKING))
@@ -177,7 +160,7 @@ static void add_message_waits(struct pass *p, const struct pw_messages *messages
             high = middle;
     }
     for (; low < messages->nwaits && messages->waits[low].rank == rank; low++)
-        add(p, &p->wait, messages->waits[low].start, messages->waits[low].end);
+        pw_spans_add(&p->wait, messages->waits[low].start, messages->waits[low].end);
 }
 
 /* A message from or to a rank without a file cannot be matched: the time in its call is not own
@@ -187,7 +170,7 @@ static void add_unknown_wait(struct pass *p, const struct pw_row_comm_event *eve
     int64_t stands = event->flags & PW_EVENT_NONBLOCKING ? event->wait_start : event->start;
     if (event->peer >= 0 && event->peer < p->job->nranks && stands &&
         !p->job->ranks[event->peer].present)
-        add(p, &p->wait, stands, event->end);
+        pw_spans_add(&p->wait, stands, event->end);
 }
 
 /* The event for the replay: whom it holds up, and where the rank stood still for it. */
@@ -225,12 +208,12 @@ static void visit(void *context, const struct pw_input *input,
         return;
     add_to_graph(p, input, event, cls);
     if (cls != PW_CLASS_WAIT)
-        add(p, &p->comm, event->start, event->end);
+        pw_spans_add(&p->comm, event->start, event->end);
     if (!(event->flags & PW_EVENT_NONBLOCKING)) {
-        add(p, &p->exposed, event->start, event->end);
+        pw_spans_add(&p->exposed, event->start, event->end);
     } else {
         int64_t waited = event->wait_start ? event->end - event->wait_start : 0;
-        add(p, &p->exposed, event->start, event->start + event->inside_ns - waited);
+        pw_spans_add(&p->exposed, event->start, event->start + event->inside_ns - waited);
     }
     if (cls == PW_CLASS_COLL)
         visit_collective(p, input, event);
@@ -238,23 +221,50 @@ static void visit(void *context, const struct pw_input *input,
         add_unknown_wait(p, event);
 }
 
-static void join(struct set *set)
+static struct pw_interval window_of(const struct pw_row_step *step)
 {
-    set->n = pw_intervals_union(set->v, set->n);
+    return (struct pw_interval){step->start, step->end};
 }
 
-static int64_t within(const struct set *set, struct pw_interval window)
+/* Every event that starts before `until` has been seen: what steps that end by then have of
+ * communication is known, and its spans are not needed any more. */
+static void settle(struct pass *p, const struct pw_input *input, int64_t until)
 {
-    return pw_intervals_within(set->v, set->n, window);
+    pw_spans_join(&p->comm);
+    pw_spans_join(&p->exposed);
+    for (; p->settled < input->nsteps && input->steps[p->settled].end <= until; p->settled++) {
+        const struct pw_row_step *step = &input->steps[p->settled];
+        ptrdiff_t s = pw_job_step_index(p->job, step->step);
+        if (s < 0 || p->out->steps[s].comm_ns >= 0)
+            continue; /* a number that came twice: the first counts */
+        p->out->steps[s].comm_ns = pw_spans_within(&p->comm, window_of(step));
+        p->out->steps[s].comm_exposed_ns = pw_spans_within(&p->exposed, window_of(step));
+    }
+    int64_t needed = p->settled < input->nsteps ? input->steps[p->settled].start : INT64_MAX;
+    pw_spans_drop(&p->comm, needed);
+    pw_spans_drop(&p->exposed, needed);
+    p->settle_at = SETTLE + 2 * (p->comm.n + p->exposed.n);
 }
 
-static void fill_step(const struct pass *p, struct pw_interval window,
-                      struct pw_row_c_step_trace *row)
+static int read_events(struct pass *p, const struct pw_input *input)
+{
+    struct pw_events *events;
+    int err = pw_events_open(input, &events);
+    if (err)
+        return err;
+    for (size_t b = 0; !err && b < pw_events_blocks(input); b++) {
+        err = pw_events_visit(events, b, visit, p);
+        if (p->comm.n + p->exposed.n > p->settle_at)
+            settle(p, input, pw_events_start_after(input, b + 1));
+    }
+    pw_events_close(events);
+    return err;
+}
+
+static void fill_step(struct pass *p, struct pw_interval window, struct pw_row_c_step_trace *row)
 {
     row->total_ns = window.end - window.start;
-    row->comm_ns = within(&p->comm, window);
-    row->comm_exposed_ns = within(&p->exposed, window);
-    row->wait_ns = within(&p->wait, window);
+    row->wait_ns = pw_spans_within(&p->wait, window);
     row->own_ns = row->total_ns - row->wait_ns;
     /* Without operators or kernels, what is not inside a communication call computes. */
     row->compute_ns = row->total_ns - row->comm_exposed_ns;
@@ -269,14 +279,14 @@ static void clear_rows(struct pw_ranktrace *out, size_t nsteps)
     }
 }
 
-static void fill_steps(const struct pass *p, const struct pw_input *input, struct pw_ranktrace *out)
+static void fill_steps(struct pass *p, const struct pw_input *input, struct pw_ranktrace *out)
 {
     for (size_t i = 0; i < input->nsteps; i++) {
         const struct pw_row_step *step = &input->steps[i];
         ptrdiff_t s = pw_job_step_index(p->job, step->step);
         if (s < 0 || out->steps[s].total_ns >= 0)
             continue; /* a number that came twice: the first counts */
-        fill_step(p, (struct pw_interval){step->start, step->end}, &out->steps[s]);
+        fill_step(p, window_of(step), &out->steps[s]);
         out->recorded[3 * s] = pw_input_time(input, step->start) - p->job->epoch_ns;
         out->recorded[3 * s + 1] = pw_input_time(input, step->end) - p->job->epoch_ns;
         out->recorded[3 * s + 2] = step->recorded;
@@ -292,16 +302,21 @@ static void fill_steps(const struct pass *p, const struct pw_input *input, struc
 }
 
 struct phase_pass {
-    const struct pass *p;
+    struct pass *p;
     const struct pw_input *input;
     struct pw_ranktrace *out;
-    int64_t *backward_end; /* [job->nsteps] */
+    int64_t *backward_end;     /* [job->nsteps] */
+    ptrdiff_t near, at, index; /* the input's step looked up last, and the job's for it */
 };
 
 static void visit_phase(struct phase_pass *q, const struct pw_row_range *range, int phase)
 {
-    ptrdiff_t at = pw_input_step_at(q->input, range->start);
-    ptrdiff_t s = at < 0 ? -1 : pw_job_step_index(q->p->job, q->input->steps[at].step);
+    ptrdiff_t at = pw_input_step_near(q->input, range->start, &q->near);
+    if (at >= 0 && at != q->at) {
+        q->index = pw_job_step_index(q->p->job, q->input->steps[at].step);
+        q->at = at;
+    }
+    ptrdiff_t s = at < 0 ? -1 : q->index;
     if (s < 0)
         return;
     struct pw_interval window = {range->start, range->end};
@@ -317,30 +332,30 @@ static void visit_phase(struct phase_pass *q, const struct pw_row_range *range, 
                                    0};
     if ((size_t)s < q->p->graph->nsteps)
         pw_graph_add_window(q->p->graph, &part);
-    *own = (*own < 0 ? 0 : *own) + window.end - window.start - within(&q->p->wait, window);
+    *own = (*own < 0 ? 0 : *own) + window.end - window.start - pw_spans_within(&q->p->wait, window);
     pw_phase_mark(&q->out->steps[s], phase, q->input->steps[at].start, window, &q->backward_end[s]);
 }
 
 /* A block at a time: a rank may have more ranges than fit. */
-static int read_phases(struct phase_pass *q, hid_t file, char **names, size_t nnames)
+static int read_phases(struct phase_pass *q)
 {
+    const struct pw_h5_place *place = &q->input->range_rows;
     struct pw_h5_table *table;
     struct pw_row_range *ranges = malloc(sizeof(*ranges) * RANGE_BLOCK);
-    int err = ranges ? pw_h5_table_open(file, PW_TABLE_range, &table) : -ENOMEM;
+    int err = ranges ? pw_h5_table_open(q->input->path, place, &table) : -ENOMEM;
     if (err) {
         free(ranges);
-        return err == -ENOENT ? 0 : err;
+        return err;
     }
-    hsize_t total = pw_h5_table_rows(table);
-    for (hsize_t at = 0; !err && at < total; at += RANGE_BLOCK) {
-        size_t n = total - at < RANGE_BLOCK ? (size_t)(total - at) : RANGE_BLOCK;
+    for (uint64_t at = 0; !err && at < place->rows; at += RANGE_BLOCK) {
+        size_t n = place->rows - at < RANGE_BLOCK ? (size_t)(place->rows - at) : RANGE_BLOCK;
         err = pw_h5_table_read(table, at, n, ranges);
-        for (size_t i = 0; !err && i < n; i++)
-            if (ranges[i].end >= ranges[i].start) {
-                int phase = pw_phase_of_name(names, nnames, ranges[i].name);
-                if (phase != PW_PHASE_NONE)
-                    visit_phase(q, &ranges[i], phase);
-            }
+        pw_progress_add(q->input->progress, (int64_t)n);
+        for (size_t i = 0; !err && i < n; i++) {
+            int phase = pw_input_phase(q->input, ranges[i].name);
+            if (phase != PW_PHASE_NONE && ranges[i].end >= ranges[i].start)
+                visit_phase(q, &ranges[i], phase);
+        }
     }
     pw_h5_table_close(table);
     free(ranges);
@@ -366,26 +381,17 @@ static void close_steps(struct phase_pass *q)
     }
 }
 
-static int fill_phases(const struct pass *p, const struct pw_input *input, struct pw_ranktrace *out)
+static int fill_phases(struct pass *p, const struct pw_input *input, struct pw_ranktrace *out)
 {
-    char **names = NULL;
-    size_t nnames = 0;
-    struct phase_pass q = {p, input, out, malloc(sizeof(int64_t) * (p->job->nsteps + 1))};
-    hid_t file;
-    int err = q.backward_end ? pw_input_acquire(input, &file) : -ENOMEM;
-    if (err) {
-        free(q.backward_end);
-        return err;
-    }
-    err = pw_h5_read_strings(file, "/strings", &names, &nnames);
+    struct phase_pass q = {
+        p, input, out, malloc(sizeof(int64_t) * (p->job->nsteps + 1)), .at = -1, .index = -1};
+    if (!q.backward_end)
+        return -ENOMEM;
     for (size_t s = 0; s < p->job->nsteps; s++)
         q.backward_end[s] = INT64_MIN;
-    err = err == -ENOENT ? 0 : err;
-    err = err ? err : read_phases(&q, file, names, nnames);
+    int err = read_phases(&q);
     if (!err)
         close_steps(&q);
-    pw_input_release(input, file);
-    free(names);
     free(q.backward_end);
     return err;
 }
@@ -394,7 +400,8 @@ int pw_ranktrace_build(const struct pw_job *job, struct pw_instances *instances,
                        const struct pw_messages *messages, const struct pw_input *input,
                        struct pw_graph_parts *graph, struct pw_ranktrace *out)
 {
-    struct pass p = {.job = job, .instances = instances, .graph = graph};
+    struct pass p = {
+        .job = job, .instances = instances, .graph = graph, .out = out, .settle_at = SETTLE};
     *out = (struct pw_ranktrace){
         .steps = malloc(sizeof(*out->steps) * (job->nsteps + 1)),
         .phases = malloc(sizeof(*out->phases) * (job->nsteps + 1)),
@@ -403,19 +410,19 @@ int pw_ranktrace_build(const struct pw_job *job, struct pw_instances *instances,
     int err = out->steps && out->phases && out->recorded ? 0 : -ENOMEM;
     if (!err) {
         clear_rows(out, job->nsteps);
-        err = pw_events_read(input, visit, &p);
+        err = read_events(&p, input);
         close_group(&p);
+        settle(&p, input, INT64_MAX);
         add_message_waits(&p, messages, input->rank);
-        join(&p.comm);
-        join(&p.exposed);
-        join(&p.wait);
+        pw_spans_join(&p.wait);
         fill_steps(&p, input, out);
         int phases = fill_phases(&p, input, out);
+        p.failed |= p.comm.failed || p.exposed.failed || p.wait.failed;
         err = p.failed ? -ENOMEM : err ? err : phases;
     }
-    free(p.comm.v);
-    free(p.exposed.v);
-    free(p.wait.v);
+    pw_spans_fini(&p.comm);
+    pw_spans_fini(&p.exposed);
+    pw_spans_fini(&p.wait);
     free(p.group);
     return err;
 }

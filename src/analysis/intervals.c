@@ -59,20 +59,30 @@ size_t pw_intervals_union(struct pw_interval *v, size_t n)
     return kept;
 }
 
-int64_t pw_intervals_within(const struct pw_interval *v, size_t n, struct pw_interval window)
+size_t pw_intervals_first(const struct pw_interval *v, size_t n, int64_t time, size_t near)
 {
-    size_t low = 0, high = n;
-    while (low < high) { /* first interval that ends after the window starts */
+    size_t low = near < n && v[near].end <= time ? near : 0, high = n;
+    for (size_t step = 1; low == near && low + step < n; step *= 2) /* it is seldom far away */
+        if (v[low + step].end > time) {
+            high = low + step;
+            break;
+        }
+    while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (v[middle].end <= window.start)
+        if (v[middle].end <= time)
             low = middle + 1;
         else
             high = middle;
     }
+    return low;
+}
+
+int64_t pw_intervals_within(const struct pw_interval *v, size_t n, struct pw_interval window)
+{
     int64_t length = 0;
-    for (; low < n && v[low].start < window.end; low++) {
-        int64_t start = v[low].start > window.start ? v[low].start : window.start;
-        int64_t end = v[low].end < window.end ? v[low].end : window.end;
+    for (size_t i = 0; i < n && v[i].start < window.end; i++) {
+        int64_t start = v[i].start > window.start ? v[i].start : window.start;
+        int64_t end = v[i].end < window.end ? v[i].end : window.end;
         length += end > start ? end - start : 0;
     }
     return length;

@@ -12,7 +12,11 @@ struct pw_interval {
 /* Sorts and joins `v` in place so that it is a set; the number of intervals left. */
 size_t pw_intervals_union(struct pw_interval *v, size_t n);
 
-/* Length of set `v` inside [window.start, window.end), ns. */
+/* Index of the first interval of set `v` that ends after `time`, `n` if there is none; quick when it
+ * is at or soon after `near`. */
+size_t pw_intervals_first(const struct pw_interval *v, size_t n, int64_t time, size_t near);
+
+/* Length of set `v`, looked through from its begin, inside [window.start, window.end), ns. */
 int64_t pw_intervals_within(const struct pw_interval *v, size_t n, struct pw_interval window);
 
 #endif

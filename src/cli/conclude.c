@@ -110,11 +110,13 @@ static int merge_processes(int ranks)
 }
 
 /* In the child. Standard output belongs to the application. */
-__attribute__((noreturn)) static void become_merge(const char *dir, int processes)
+__attribute__((noreturn)) static void become_merge(const char *dir, int processes, int quiet)
 {
     char self[4096], count[16], host[32];
     dup2(STDERR_FILENO, STDOUT_FILENO);
     remove_launcher_variables();
+    if (quiet)
+        setenv("PROFWRAP_MERGE_QUIET", "1", 1);
     snprintf(count, sizeof(count), "%d", processes);
     snprintf(host, sizeof(host), "localhost:%d", processes);
     if (pw_cli_self(self, sizeof(self)) == 0) {
@@ -126,11 +128,11 @@ __attribute__((noreturn)) static void become_merge(const char *dir, int processe
     _exit(127);
 }
 
-static int run_merge(const char *dir, int processes)
+static int run_merge(const char *dir, int processes, int quiet)
 {
     pid_t pid = fork();
     if (pid == 0)
-        become_merge(dir, processes);
+        become_merge(dir, processes, quiet);
     int status = 0;
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
@@ -150,10 +152,11 @@ void pw_conclude(const char *dir, int ranks, const struct pw_options *options)
         pw_say("only %d of %d rank files are complete; merging what is there", ready, ranks);
     if (ready == 0)
         return;
-    if (run_merge(dir, merge_processes(ranks))) {
+    int quiet = pw_option_flag(options, PW_OPT_QUIET);
+    if (run_merge(dir, merge_processes(ranks), quiet)) {
         pw_error("the merge failed; try 'profwrap merge %s'", dir);
         return;
     }
-    int show = !pw_option_flag(options, PW_OPT_NO_REPORT) && !pw_option_flag(options, PW_OPT_QUIET);
+    int show = !pw_option_flag(options, PW_OPT_NO_REPORT) && !quiet;
     pw_cli_report_write(dir, show ? stderr : NULL);
 }

@@ -10,7 +10,7 @@
 
 /* What to merge where; -1 to go on, else the exit status. Said by process 0 only. */
 static int understand(int argc, char **argv, int process, const char **dir, char *output,
-                      size_t size)
+                      size_t size, int *quiet)
 {
     static struct pw_options options;
     int next = 1, help = 0, version = 0;
@@ -18,7 +18,7 @@ static int understand(int argc, char **argv, int process, const char **dir, char
     err = err ? err : pw_options_parse(&options, PW_CMD_MERGE, argc, argv, &next, &help, &version);
     if (!err && help) {
         if (process == 0) {
-            printf("Usage: profwrap merge [-o FILE] DIR, also under mpirun -np P\n\n");
+            printf("Usage: profwrap merge [-q] [-o FILE] DIR, also under mpirun -np P\n\n");
             pw_options_print_help(stdout, PW_CMD_MERGE);
         }
         return 0;
@@ -29,6 +29,7 @@ static int understand(int argc, char **argv, int process, const char **dir, char
         return 2;
     }
     *dir = argv[next];
+    *quiet = pw_option_flag(&options, PW_OPT_MERGE_QUIET);
     if (options.text[PW_OPT_MERGE_OUTPUT][0])
         snprintf(output, size, "%s", options.text[PW_OPT_MERGE_OUTPUT]);
     else
@@ -40,13 +41,13 @@ int main(int argc, char **argv)
 {
     char output[4200];
     const char *dir;
-    int process;
+    int process, quiet = 0;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &process);
     pw_h5_quiet();
-    int status = understand(argc, argv, process, &dir, output, sizeof(output));
+    int status = understand(argc, argv, process, &dir, output, sizeof(output), &quiet);
     if (status < 0)
-        status = pw_aggregate(MPI_COMM_WORLD, dir, output) ? 1 : 0;
+        status = pw_aggregate(MPI_COMM_WORLD, dir, output, quiet) ? 1 : 0;
     MPI_Finalize();
     return status;
 }

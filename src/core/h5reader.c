@@ -75,14 +75,26 @@ static int dataset_extent(hid_t dataset, hsize_t dims[2])
     return 0;
 }
 
-int pw_h5_extent(hid_t file, int table, hsize_t dims[2])
+int pw_h5_open_table(hid_t file, int table, hid_t *out, hsize_t dims[2])
 {
     hid_t dataset;
     int err = open_dataset(file, pw_table_borrow(table)->path, H5T_COMPOUND, &dataset);
     if (err)
         return err;
     err = dataset_extent(dataset, dims);
-    H5Dclose(dataset);
+    if (err)
+        H5Dclose(dataset);
+    else
+        *out = dataset;
+    return err;
+}
+
+int pw_h5_extent(hid_t file, int table, hsize_t dims[2])
+{
+    hid_t dataset;
+    int err = pw_h5_open_table(file, table, &dataset, dims);
+    if (!err)
+        H5Dclose(dataset);
     return err;
 }
 

@@ -15,6 +15,9 @@ int pw_h5_open(const char *path, hid_t *out);
  * file has no such dataset, or -EINVAL when it is no compound dataset of one or two dimensions. */
 int pw_h5_extent(hid_t file, int table, hsize_t dims[2]);
 
+/* The same, and the dataset, which the caller closes. */
+int pw_h5_open_table(hid_t file, int table, hid_t *dataset, hsize_t dims[2]);
+
 /* Rows [first, first + count) of a 1-D table into `rows` (row structs, zeroed first). 0 or -errno.
  */
 int pw_h5_read_rows(hid_t file, int table, hsize_t first, size_t count, void *rows);

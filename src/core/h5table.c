@@ -2,121 +2,134 @@
 #include "core/h5table.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <libdeflate.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "core/h5chunk.h"
 #include "core/h5reader.h"
-#include "core/h5types.h"
-
-enum { MOST_RUNS = 64 };
-
-/* Fields that are side by side in the file and in the row struct. */
-struct run {
-    size_t from, to, size;
-};
 
 struct pw_h5_table {
-    hid_t dataset, type; /* type: what is read, the file's own when it is packed */
-    hsize_t rows;
-    size_t row_size, packed_size;
-    int packed;
-    struct run runs[MOST_RUNS];
-    size_t nruns;
-    char *buffer; /* packed rows */
-    size_t buffered;
+    const struct pw_h5_place *place;
+    struct pw_row_layout layout;
+    int fd;     /* -1: HDF5 reads */
+    hid_t file; /* -1: this reads */
+    struct libdeflate_decompressor *inflater;
+    char *stored; /* a chunk as it is in the file */
+    char *data;   /* and decompressed */
+    size_t chunk; /* which is there; SIZE_MAX: none */
 };
 
-static void find_runs(struct pw_h5_table *t, const struct pw_table *info)
+static int open_chunked(struct pw_h5_table *t, const char *path)
 {
-    t->row_size = info->row_size;
-    for (size_t i = 0; i < info->nfields; i++) {
-        const struct pw_field *field = &info->fields()[i];
-        struct run *last = t->nruns ? &t->runs[t->nruns - 1] : NULL;
-        if (last && last->to + last->size == field->offset)
-            last->size += field->size;
-        else if (t->nruns < MOST_RUNS)
-            t->runs[t->nruns++] = (struct run){t->packed_size, field->offset, field->size};
-        t->packed_size += field->size;
-    }
+    const struct pw_h5_place *place = t->place;
+    size_t most = 1;
+    for (size_t i = 0; i < place->nchunks; i++)
+        most = place->chunks[i].bytes > most ? place->chunks[i].bytes : most;
+    t->inflater = libdeflate_alloc_decompressor();
+    t->stored = malloc(most);
+    t->data = malloc(place->chunk_rows * t->layout.packed_size);
+    if (!t->inflater || !t->stored || !t->data)
+        return -ENOMEM;
+    t->fd = open(path, O_RDONLY | O_CLOEXEC);
+    return t->fd < 0 ? -errno : 0;
 }
 
-int pw_h5_table_open(hid_t file, int table, struct pw_h5_table **out)
+int pw_h5_table_open(const char *path, const struct pw_h5_place *place, struct pw_h5_table **out)
 {
-    const struct pw_table *info = pw_table_borrow(table);
-    hsize_t dims[2];
-    int err = pw_h5_extent(file, table, dims); /* checks links, class and dimensions */
-    if (err || dims[1] != 1)
-        return err ? err : -EINVAL;
     struct pw_h5_table *t = calloc(1, sizeof(*t));
     if (!t)
         return -ENOMEM;
-    t->rows = dims[0];
-    t->dataset = H5Dopen2(file, info->path, H5P_DEFAULT);
-    find_runs(t, info);
-    hid_t stored = H5Dget_type(t->dataset), packed = pw_h5_file_type(info);
-    t->packed = info->nfields <= MOST_RUNS && H5Tequal(stored, packed) > 0;
-    t->type = t->packed ? stored : pw_h5_memory_type(info);
-    if (!t->packed)
-        H5Tclose(stored);
-    H5Tclose(packed);
+    *t = (struct pw_h5_table){.place = place, .fd = -1, .file = -1, .chunk = SIZE_MAX};
+    int err = pw_row_layout_make(place->table, &t->layout);
+    if (!err && place->rows)
+        err = place->chunk_rows ? open_chunked(t, path) : pw_h5_open(path, &t->file);
+    if (err) {
+        pw_h5_table_close(t);
+        return err;
+    }
     *out = t;
     return 0;
 }
 
-hsize_t pw_h5_table_rows(const struct pw_h5_table *t)
+static int read_stored(int fd, const struct pw_h5_chunk *chunk, char *to)
 {
-    return t->rows;
-}
-
-static void unpack(const struct pw_h5_table *t, size_t count, char *rows)
-{
-    for (size_t i = 0; i < count; i++) {
-        const char *from = t->buffer + i * t->packed_size;
-        char *to = rows + i * t->row_size;
-        for (size_t k = 0; k < t->nruns; k++)
-            memcpy(to + t->runs[k].to, from + t->runs[k].from, t->runs[k].size);
+    for (size_t got = 0; got < chunk->bytes;) {
+        ssize_t n = pread(fd, to + got, chunk->bytes - got, (off_t)(chunk->address + got));
+        if (n == 0 || (n < 0 && errno != EINTR))
+            return -EIO;
+        got += n > 0 ? (size_t)n : 0;
     }
-}
-
-static int make_room(struct pw_h5_table *t, size_t count)
-{
-    if (!t->packed || count <= t->buffered)
-        return 0;
-    char *buffer = realloc(t->buffer, count * t->packed_size);
-    if (!buffer)
-        return -ENOMEM;
-    t->buffer = buffer;
-    t->buffered = count;
     return 0;
 }
 
-int pw_h5_table_read(struct pw_h5_table *t, hsize_t first, size_t count, void *rows)
+static int is_applied(const struct pw_h5_chunk *chunk, int filter)
 {
-    hsize_t n = count;
-    if (first > t->rows || n > t->rows - first)
+    return filter >= 0 && !(chunk->skipped >> filter & 1);
+}
+
+/* Brings a chunk into `data`, still shuffled if it was. */
+static int load_chunk(struct pw_h5_table *t, size_t i)
+{
+    const struct pw_h5_chunk *chunk = &t->place->chunks[i];
+    size_t size = t->place->chunk_rows * t->layout.packed_size;
+    if (t->chunk == i)
+        return 0;
+    t->chunk = SIZE_MAX;
+    if (is_applied(chunk, t->place->deflate)) {
+        if (read_stored(t->fd, chunk, t->stored) ||
+            libdeflate_zlib_decompress(t->inflater, t->stored, chunk->bytes, t->data, size, NULL) !=
+                LIBDEFLATE_SUCCESS)
+            return -EIO;
+    } else if (chunk->bytes != size || read_stored(t->fd, chunk, t->data)) {
+        return -EIO;
+    }
+    t->chunk = i;
+    return 0;
+}
+
+static int read_chunks(struct pw_h5_table *t, uint64_t first, size_t count, char *rows)
+{
+    const struct pw_h5_place *place = t->place;
+    while (count) {
+        size_t i = (size_t)(first / place->chunk_rows), from = (size_t)(first % place->chunk_rows);
+        size_t n = place->chunk_rows - from < count ? place->chunk_rows - from : count;
+        int err = load_chunk(t, i);
+        if (err)
+            return err;
+        if (is_applied(&place->chunks[i], place->shuffle))
+            pw_rows_unshuffle(&t->layout, t->data, place->chunk_rows, from, n, rows);
+        else
+            pw_rows_unpack(&t->layout, t->data, from, n, rows);
+        first += n;
+        count -= n;
+        rows += n * t->layout.row_size;
+    }
+    return 0;
+}
+
+int pw_h5_table_read(struct pw_h5_table *t, uint64_t first, size_t count, void *rows)
+{
+    if (first > t->place->rows || count > t->place->rows - first)
         return -ERANGE;
-    if (make_room(t, count))
-        return -ENOMEM;
-    memset(rows, 0, count * t->row_size);
     if (!count)
         return 0;
-    hid_t file_space = H5Dget_space(t->dataset), memory_space = H5Screate_simple(1, &n, NULL);
-    H5Sselect_hyperslab(file_space, H5S_SELECT_SET, &first, NULL, &n, NULL);
-    herr_t got = H5Dread(t->dataset, t->type, memory_space, file_space, H5P_DEFAULT,
-                         t->packed ? t->buffer : rows);
-    H5Sclose(memory_space);
-    H5Sclose(file_space);
-    if (got >= 0 && t->packed)
-        unpack(t, count, rows);
-    return got < 0 ? -EIO : 0;
+    return t->file >= 0 ? pw_h5_read_rows(t->file, t->place->table, first, count, rows)
+                        : read_chunks(t, first, count, rows);
 }
 
 void pw_h5_table_close(struct pw_h5_table *t)
 {
     if (!t)
         return;
-    H5Tclose(t->type);
-    H5Dclose(t->dataset);
-    free(t->buffer);
+    if (t->fd >= 0)
+        close(t->fd);
+    if (t->file >= 0)
+        H5Fclose(t->file);
+    libdeflate_free_decompressor(t->inflater);
+    free(t->stored);
+    free(t->data);
     free(t);
 }

@@ -4,6 +4,7 @@
 """
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -161,6 +162,180 @@ def missing_and_truncated_files_are_told_by_the_merge():
     assert b"unreadable" in {what for _, what in notes}
 
 
+def notes(directory):
+    with h5py.File(os.path.join(directory, "cluster.h5")) as file:
+        present = file["ranks"]["present"].tolist()
+        return {(int(row["rank"]), row["what"].decode()): (int(row["count"]), row["detail"].decode())
+                for row in file["completeness"][()]}, present
+
+
+def rank_path(directory, rank):
+    return os.path.join(directory, f"rank-{rank:05d}.h5")
+
+
+def set_attribute(directory, rank, name, value):
+    with h5py.File(rank_path(directory, rank), "r+") as file:
+        file.attrs[name] = value
+
+
+def replace_rows(directory, rank, table, change):
+    """Rewrites a table with what `change` makes of its rows, unfiltered, as other tools may."""
+    with h5py.File(rank_path(directory, rank), "r+") as file:
+        rows, kind = file[table][()], file[table].dtype
+        del file[table]
+        file.create_dataset(table, data=change(rows), dtype=kind)
+
+
+def straggler_is(directory, rank):
+    with h5py.File(os.path.join(directory, "cluster.h5")) as file:
+        assert file["stragglers"]["rank"].tolist() == [rank], file["stragglers"][()]
+
+
+@case
+def ranks_with_fewer_or_repeated_steps_are_told():
+    sim(where, "-r", "8", "-s", "40", "-n", "1", "-f", "slow_rank:rank=5,percent=30")
+    replace_rows(where, 2, "steps", lambda rows: rows[:25])
+    def restart(rows):
+        rows["step"][20:] -= 5
+        return rows
+    replace_rows(where, 3, "steps", restart)
+    merge(where)
+    found, present = notes(where)
+    assert present == [1] * 8
+    assert found == {
+        (2, "steps_missing"): (15, "it has not all steps that the job has"),
+        (3, "steps_missing"): (5, "it has not all steps that the job has"),
+        (3, "steps_repeated"): (5, "it went through steps again, as after a restart: the first time "
+                                   "counts")}, found
+    with h5py.File(os.path.join(where, "cluster.h5")) as file:
+        own = file["step_trace"]["own_ns"]
+        assert len(file["steps"]) == 40 and (own[:25, 2] > 0).all() and (own[25:, 2] == -1).all()
+    straggler_is(where, 5)
+
+
+@case
+def communicators_that_only_some_ranks_recorded_are_told():
+    sim(where, "-p", "hybrid", "-r", "8", "-s", "20", "-n", "1",
+        "-f", "slow_rank:rank=5,percent=40")
+    def forget(rows):  # the tensor communicator, which rank 3 has with rank 2
+        rows["uid"][1] += 77
+        return rows
+    replace_rows(where, 3, "comms", forget)
+    merge(where)
+    found, _ = notes(where)
+    assert set(found) == {(-1, "collectives_incomplete")}, found
+    with h5py.File(os.path.join(where, "cluster.h5")) as file:
+        rows = file["collectives"][()]
+    # Forward and backward of 4 microbatches in 20 steps, once on either side.
+    assert found[-1, "collectives_incomplete"][0] == 2 * 160 == (rows["complete"] == 0).sum()
+    straggler_is(where, 5)
+
+
+@case
+def disagreement_about_an_operation_is_told():
+    sim(where, "-r", "4", "-s", "20", "-c", "2")
+    def other(rows):
+        rows["op"][rows["seq"] == 7] += 1
+        return rows
+    replace_rows(where, 2, "events/comm", other)
+    merge(where)
+    found, _ = notes(where)
+    assert {key: count for key, (count, _) in found.items()} == {(-1, "collectives_mismatched"): 1}
+
+
+@case
+def messages_without_their_other_side_are_told():
+    sim(where, "-p", "halo", "-r", "4", "-s", "10")
+    def silence(rows):  # no receive in rank 1 from rank 0
+        name = h5py.check_enum_dtype(rows.dtype["op"])
+        return rows[~((rows["op"] == name["Irecv"]) & (rows["peer"] == 0))]
+    replace_rows(where, 1, "events/comm", silence)
+    merge(where)
+    found, _ = notes(where)
+    assert set(found) == {(-1, "messages_unmatched")} and found[-1, "messages_unmatched"][0] == 20, found
+
+
+@case
+def files_of_two_jobs_and_of_other_worlds_are_left_out():
+    """The job that most files are of is merged, whichever comes first."""
+    sim(where, "-r", "8", "-s", "30", "-n", "1", "-f", "slow_rank:rank=5,percent=30")
+    set_attribute(where, 0, "job_id", "another")
+    set_attribute(where, 1, "world_size", 4)
+    set_attribute(where, 2, "format_version", 99)
+    merge(where)
+    found, present = notes(where)
+    assert present == [0, 0, 0, 1, 1, 1, 1, 1]
+    assert found[0, "left_out"][1] == "rank-00000.h5 is of another job", found
+    assert found[1, "left_out"][1] == "rank-00001.h5 is of a world of another size", found
+    assert found[-1, "unreadable"][1] == "rank-00002.h5 was written by a newer profwrap", found
+    assert {(rank, "missing") for rank in range(3)} < set(found)
+    straggler_is(where, 5)
+
+
+@case
+def duplicated_ranks_are_left_out():
+    sim(where, "-r", "6", "-s", "30", "-n", "1", "-f", "slow_rank:rank=5,percent=30")
+    shutil.copy(rank_path(where, 2), os.path.join(where, "rank-00007.h5"))
+    shutil.copy(rank_path(where, 3), rank_path(where, 3) + ".part")
+    merge(where)
+    found, present = notes(where)
+    assert present == [1] * 6
+    assert found == {
+        (2, "left_out"): (1, "rank-00007.h5 is of a rank that another file is of"),
+        (-1, "left_out"): (1, "rank-00003.h5.part: rank-00003.h5 is there too")}, found
+    straggler_is(where, 5)
+
+
+@case
+def only_files_of_the_future_are_refused_in_one_sentence():
+    sim(where, "-r", "2", "-s", "3")
+    for rank in range(2):
+        set_attribute(where, rank, "format_version", 2)
+    said = merge(where, status=1)
+    assert len(said.splitlines()) == 1 and "rank-00000.h5 was written by a newer profwrap" in said
+    assert not os.path.exists(os.path.join(where, "cluster.h5"))
+
+
+@case
+def files_that_other_tools_rewrote_are_read():
+    """Without filters, with other chunks, with fields added and reordered: the same result."""
+    whole, other = os.path.join(where, "whole"), os.path.join(where, "other")
+    sim(whole, "-p", "halo", "-r", "4", "-s", "300", "-n", "2")
+    shutil.copytree(whole, other)
+    for rank, options in enumerate(({}, {"chunks": (100,)}, {"chunks": (1000,), "compression": 9},
+                                    {"chunks": (64,), "shuffle": True, "fletcher32": True})):
+        with h5py.File(rank_path(other, rank), "r+") as file:
+            for table in ("events/comm", "events/range"):
+                rows, kind = file[table][()], file[table].dtype
+                names = kind.names[::-1] if rank == 3 else kind.names
+                kind = np.dtype([(name, kind[name]) for name in names] + [("new", "i8")] * (rank > 1))
+                rewritten = np.zeros(len(rows), kind)
+                for name in names:
+                    rewritten[name] = rows[name]
+                del file[table]
+                file.create_dataset(table, data=rewritten, **options)
+    merge(whole)
+    merge(other)
+    with h5py.File(os.path.join(whole, "cluster.h5")) as a, \
+            h5py.File(os.path.join(other, "cluster.h5")) as b:
+        for name in a:
+            if isinstance(a[name], h5py.Dataset):
+                assert a[name][()].tobytes() == b[name][()].tobytes(), name
+
+
+@case
+def damaged_events_are_told():
+    sim(where, "-r", "4", "-s", "2000", "-c", "8")
+    with h5py.File(rank_path(where, 1)) as file:
+        chunk = file["events/comm"].id.get_chunk_info(1)
+    with open(rank_path(where, 1), "r+b") as file:
+        file.seek(chunk.byte_offset + chunk.size // 2)
+        file.write(b"\0" * 64)
+    merge(where)
+    found, present = notes(where)
+    assert present == [1] * 4 and (1, "damaged") in found and (-1, "collectives_incomplete") in found
+
+
 @case
 def wrong_options_are_refused_in_one_sentence():
     for options in (["-f", "slow:rank=1"], ["-f", "slow_rank:rank=99"], ["-f", "slow_rank:speed=1"],
@@ -172,10 +347,13 @@ def wrong_options_are_refused_in_one_sentence():
     assert "already" in sim(os.path.join(where, "twice"), "-r", "2", "-s", "3", status=1)
 
 
-def merge(directory):
+def merge(directory, status=0):
     environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1",
                    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    subprocess.run([profwrap, "merge", directory], check=True, env=environment)
+    done = subprocess.run([profwrap, "merge", directory], stderr=subprocess.PIPE, text=True,
+                          env=environment)
+    assert done.returncode == status, done.stderr
+    return done.stderr
 
 
 if sys.argv[1:] == ["--list"]:
@@ -183,6 +361,7 @@ if sys.argv[1:] == ["--list"]:
     sys.exit(0)
 try:
     import h5py
+    import numpy as np
 except ImportError:
     print("skipped: this Python has no h5py")
     sys.exit(77)
