@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profwrap.h"
+
 enum kind { FLAG, WHOLE, REAL, TEXT, INJECT };
 
 struct row {
@@ -110,7 +112,18 @@ static int parse_inject(const char *text, int nrank, struct inject_list *list, c
                         size_t why_size)
 {
     char part[160];
-    int err = inject_parse(list, text, nrank, part, sizeof part);
+    static const char *const names[] = {
+        [PROFWRAP_DATA] = "data",
+        [PROFWRAP_FORWARD] = "forward",
+        [PROFWRAP_BACKWARD] = "backward",
+        [PROFWRAP_OPTIMIZER] = "optimizer",
+    };
+    static const struct inject_phases phases = {
+        names,
+        sizeof names / sizeof *names,
+        "data, forward, backward or optimizer",
+    };
+    int err = inject_parse(list, text, &phases, nrank, part, sizeof part);
     if (err)
         snprintf(why, why_size, "--inject '%.80s': %s", text, part);
     return err;

@@ -1,9 +1,9 @@
 """Reads a run's HDF5 files as tables; docs/schema.md says what their fields mean.
 
 A table is a pandas DataFrame when pandas is installed, else a numpy structured array, with the same
-columns. Enumerations are names, and ids of /strings are the strings. Times are int64 ns: on the
-cluster clock in the tables of the whole run, on the rank's local clock in those of one rank unless
-`clock="cluster"` is given. -1 in a _ns, bytes or rank field means "not known".
+columns. Enumerations are names, and rows of /strings and /stacks are the texts. Times are int64 ns:
+on the cluster clock in the tables of the whole run, on the rank's local clock in those of one rank
+unless `clock="cluster"` is given. -1 in a _ns, bytes or rank field means "not known".
 """
 
 import os
@@ -11,8 +11,12 @@ import re
 
 _FORMAT_VERSION = 1  # the newest that this module reads
 _TIMES = ("start", "end", "time", "wait_start")  # fields that the clock map applies to
-# Fields that hold rows of /strings.
-_TEXTS = {"/events/range": ("name", "domain", "category", "shapes"), "/comms": ("name",)}
+# Fields that hold rows of a dataset of texts: {table: {field: dataset}}.
+_TEXTS = {
+    "/events/range": dict.fromkeys(("name", "domain", "category", "shapes"), "/strings"),
+    "/comms": {"name": "/strings"},
+    "/events/comm": {"stack": "/stacks"},
+}
 
 
 def _h5py():
@@ -105,22 +109,20 @@ def _columns(dataset):
     return columns
 
 
-def _strings(file):
+def _texts(file, dataset):
     import numpy
 
-    return _decoded(file["/strings"][()]) if "/strings" in file else numpy.array([""])
+    return _decoded(file[dataset][()]) if dataset in file else numpy.array([""])
 
 
 def _resolve(columns, path, file):
-    """Ids of /strings by their text; an id past its end is "?"."""
+    """Rows of texts by the text; a row past their end is "?"."""
     import numpy
 
-    wanted = [name for name in _TEXTS.get(path, ()) if name in columns]
-    if not wanted:
-        return
-    strings = numpy.append(_strings(file), "?")
-    for name in wanted:
-        columns[name] = strings[numpy.minimum(columns[name], len(strings) - 1)]
+    for name, dataset in _TEXTS.get(path, {}).items():
+        if name in columns:
+            texts = numpy.append(_texts(file, dataset), "?")
+            columns[name] = texts[numpy.minimum(columns[name], len(texts) - 1)]
 
 
 def _table(columns, pandas):
@@ -237,7 +239,7 @@ class Rank:
     def strings(self):
         """Names, by id."""
         with _open(self.path, "rank") as file:
-            return [str(text) for text in _strings(file)]
+            return [str(text) for text in _texts(file, "/strings")]
 
 
 class Run:

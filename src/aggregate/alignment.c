@@ -10,6 +10,7 @@
 #include "aggregate/orders.h"
 #include "core/clockmap.h"
 #include "core/h5reader.h"
+#include "core/sort.h"
 
 static int64_t smaller(int64_t a, int64_t b)
 {
@@ -73,7 +74,7 @@ static size_t gather_knots(const struct pw_job *job, struct domain_knot **out)
     free(mine);
     free(speakers);
     *out = all;
-    qsort(all, n, sizeof(**out), by_domain_and_time);
+    pw_sort(all, n, sizeof(**out), by_domain_and_time);
     return n;
 }
 

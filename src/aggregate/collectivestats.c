@@ -7,6 +7,7 @@
 
 #include "analysis/bandwidth.h"
 #include "analysis/statistics.h"
+#include "core/sort.h"
 
 int64_t pw_collective_critical(const struct pw_instances *in, size_t i)
 {
@@ -222,7 +223,7 @@ int pw_collectivestats_make(const struct pw_job *job, const struct pw_instances 
         free(stats);
         return err;
     }
-    qsort(stats, groups, sizeof(*stats), by_wait);
+    pw_sort(stats, groups, sizeof(*stats), by_wait);
     *rows = stats;
     *count = groups;
     return 0;

@@ -8,6 +8,7 @@
 
 #include "analysis/clockline.h"
 #include "core/clockmap.h"
+#include "core/sort.h"
 
 #define WINDOW_NS ((int64_t)10000000000) /* orders this far around a knot bound it */
 #define SPACING_NS ((int64_t)2500000000) /* of knots */
@@ -87,7 +88,7 @@ static void count_bounds(struct work *w)
 static void index_orders(struct work *w)
 {
     size_t pairs = w->ndomains * w->ndomains, k = 0;
-    qsort(w->orders, w->norders, sizeof(*w->orders), by_pair_and_time);
+    pw_sort(w->orders, w->norders, sizeof(*w->orders), by_pair_and_time);
     for (size_t pair = 0; pair < pairs; pair++) {
         w->start[pair] = k;
         while (k < w->norders &&
@@ -109,7 +110,7 @@ static void thin_times(struct work *w)
 {
     size_t kept = 0, cells = w->ndomains * w->ndomains, most = MOST_CELLS / cells;
     most = most > MOST_KNOTS ? MOST_KNOTS : most < 3 ? 3 : most;
-    qsort(w->times, w->ntimes, sizeof(*w->times), by_time);
+    pw_sort(w->times, w->ntimes, sizeof(*w->times), by_time);
     for (size_t i = 0; i < w->ntimes; i++)
         if (!kept || w->times[i] - w->times[kept - 1] >= APART_NS)
             w->times[kept++] = w->times[i];

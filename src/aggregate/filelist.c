@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/sort.h"
+
 /* "rank-00012.h5" and, for ranks that were not closed in order, "rank-00012.h5.part". */
 static int is_rank_file(const char *name)
 {
@@ -47,7 +49,7 @@ char (*pw_filelist_read(struct pw_job *job, const char *dir, size_t *count))[PW_
     }
     closedir(stream);
     names = names ? names : calloc(1, PW_FILE_NAME);
-    qsort(names, n, PW_FILE_NAME, by_name);
+    pw_sort(names, n, PW_FILE_NAME, by_name);
     size_t kept = 0;
     for (size_t i = 0; i < n; i++) {
         size_t length = kept ? strlen(names[kept - 1]) : 0;

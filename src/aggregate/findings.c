@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "aggregate/collectivestats.h"
+#include "core/sort.h"
 
 enum { MAX_STRAGGLERS = 1024 };
 
@@ -122,7 +123,7 @@ static int replay(struct pw_findings *f, const struct pw_job *job, const size_t 
                               : pw_whatif_make(&f->whatif, none ? NULL : &graph, job, found, rows,
                                                f->stragglers, f->nstragglers);
     pw_graph_fini(&graph);
-    qsort(f->stragglers, f->nstragglers, sizeof(*f->stragglers), by_gain);
+    pw_sort(f->stragglers, f->nstragglers, sizeof(*f->stragglers), by_gain);
     return err;
 }
 

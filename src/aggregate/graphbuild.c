@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "aggregate/graph.h"
+#include "core/sort.h"
 #include "core/tables.h"
 
 /* A gate is a collective instance or one direction of a matched message. */
@@ -221,7 +222,7 @@ static size_t list_moments(const struct builder *b, size_t first, size_t end, st
         if (op->stands != INT64_MAX)
             out[n++] = (struct moment){op->stands, op->leave, (int64_t)i, 1};
     }
-    qsort(out, n, sizeof(*out), by_time);
+    pw_sort(out, n, sizeof(*out), by_time);
     return n;
 }
 
@@ -357,8 +358,8 @@ int pw_graph_build(struct pw_graph *out, struct pw_graph_parts *parts, const str
     *out = (struct pw_graph){0};
     if (!b.nwindows || !parts->nsteps)
         return -ENODATA;
-    qsort(parts->ops.v, b.nops, sizeof(struct pw_graph_op), by_rank_and_enter);
-    qsort(parts->windows.v, b.nwindows, sizeof(struct pw_graph_window), by_rank_and_start);
+    pw_sort(parts->ops.v, b.nops, sizeof(struct pw_graph_op), by_rank_and_enter);
+    pw_sort(parts->windows.v, b.nwindows, sizeof(struct pw_graph_window), by_rank_and_start);
     int err = allocate(&b, b.nops + 2 * parts->links.n);
     if (!err) {
         add_instances(&b, in);

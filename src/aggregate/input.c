@@ -12,6 +12,7 @@
 #include "core/h5reader.h"
 #include "core/h5table.h"
 #include "core/h5types.h"
+#include "core/sort.h"
 
 static int fail(char *problem, size_t size, const char *text, int err)
 {
@@ -71,7 +72,7 @@ static int by_start(const void *a, const void *b)
 static void clean_steps(struct pw_input *s)
 {
     size_t kept = 0;
-    qsort(s->steps, s->nsteps, sizeof(*s->steps), by_start);
+    pw_sort(s->steps, s->nsteps, sizeof(*s->steps), by_start);
     for (size_t i = 0; i < s->nsteps; i++) {
         if (s->steps[i].end < s->steps[i].start || s->steps[i].step < 0)
             continue;

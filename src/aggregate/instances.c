@@ -8,6 +8,7 @@
 #include "aggregate/events.h"
 #include "aggregate/reduce.h"
 #include "core/ops.h"
+#include "core/sort.h"
 
 static int by_uid(const void *a, const void *b)
 {
@@ -19,7 +20,7 @@ static int by_uid(const void *a, const void *b)
 static size_t join_comms(struct pw_comm_group *comms, size_t n)
 {
     size_t kept = 0;
-    qsort(comms, n, sizeof(*comms), by_uid);
+    pw_sort(comms, n, sizeof(*comms), by_uid);
     for (size_t i = 0; i < n; i++) {
         if (kept && comms[kept - 1].uid == comms[i].uid) {
             if (comms[i].collectives > comms[kept - 1].collectives)

@@ -9,6 +9,7 @@
 
 #include "aggregate/filelist.h"
 #include "core/log.h"
+#include "core/sort.h"
 
 static int64_t smaller(int64_t a, int64_t b)
 {
@@ -64,7 +65,7 @@ void pw_job_gather_notes(struct pw_job *job)
     free(job->notes);
     job->notes = all;
     job->nnotes = n;
-    qsort(all, n, sizeof(*job->notes), by_rank_and_what);
+    pw_sort(all, n, sizeof(*job->notes), by_rank_and_what);
 }
 
 /* A contiguous share each, so that what a process writes is contiguous too. */
@@ -146,7 +147,7 @@ static const struct summary *choose_world(const struct summary *all, size_t n)
     for (size_t i = 0; i < n && sorted; i++)
         sorted[i] = &all[i];
     if (sorted)
-        qsort(sorted, n, sizeof(*sorted), by_world);
+        pw_sort(sorted, n, sizeof(*sorted), by_world);
     for (size_t at = 0, end; at < n && sorted; at = end) {
         for (end = at + 1; end < n && is_same_world(sorted[at], sorted[end]);)
             end++;
@@ -273,7 +274,7 @@ static int by_number(const void *a, const void *b)
 static size_t unique(int64_t *numbers, size_t n)
 {
     size_t kept = 0;
-    qsort(numbers, n, sizeof(*numbers), by_number);
+    pw_sort(numbers, n, sizeof(*numbers), by_number);
     for (size_t i = 0; i < n; i++)
         if (!kept || numbers[kept - 1] != numbers[i])
             numbers[kept++] = numbers[i];
@@ -328,7 +329,7 @@ static int64_t count_hosts(const struct pw_job *job)
     int64_t hosts = 0;
     for (int64_t r = 0; r < job->nranks; r++)
         memcpy(names[r], job->ranks[r].hostname, 64);
-    qsort(names, (size_t)job->nranks, 64, by_host);
+    pw_sort(names, (size_t)job->nranks, 64, by_host);
     for (int64_t r = 0; r < job->nranks; r++)
         if (names[r][0] && (r == 0 || strncmp(names[r], names[r - 1], 64) != 0))
             hosts++;

@@ -8,6 +8,7 @@
 
 #include "aggregate/events.h"
 #include "core/ops.h"
+#include "core/sort.h"
 
 /* One side of a message. Times are ns since the job's epoch but for local_enter. */
 struct side {
@@ -291,7 +292,7 @@ static int by_completion(const void *a, const void *b)
  * that was begun last is not hidden behind the waiting for another. */
 static void sum_unhidden(struct matching *m)
 {
-    qsort(m->arrivals, m->narrivals, sizeof(*m->arrivals), by_completion);
+    pw_sort(m->arrivals, m->narrivals, sizeof(*m->arrivals), by_completion);
     for (size_t i = 0; i < m->narrivals; i++) {
         const struct arrival *a = &m->arrivals[i];
         if ((i && a[-1].dst == a->dst && a[-1].leave == a->leave) || a->pair == UINT32_MAX)
@@ -317,7 +318,7 @@ static int by_rank(const void *a, const void *b)
 static void join_waits(struct pw_messages *m)
 {
     size_t kept = 0;
-    qsort(m->waits, m->nwaits, sizeof(*m->waits), by_rank);
+    pw_sort(m->waits, m->nwaits, sizeof(*m->waits), by_rank);
     for (size_t i = 0; i < m->nwaits; i++) {
         struct pw_message_wait *last = kept ? &m->waits[kept - 1] : NULL;
         if (last && last->rank == m->waits[i].rank && m->waits[i].start <= last->end)
@@ -374,8 +375,8 @@ static int match_here(struct matching *m, const struct pw_job *job, const int *r
     MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, job->comm);
     if (all_ok) {
         if (g->receives.n)
-            qsort(g->receives.v, g->receives.n, sizeof(*g->receives.v), by_channel);
-        qsort(sends, nsends, sizeof(*sends), by_channel);
+            pw_sort(g->receives.v, g->receives.n, sizeof(*g->receives.v), by_channel);
+        pw_sort(sends, nsends, sizeof(*sends), by_channel);
         match_all(m, sends, nsends, g->receives.v, g->receives.n);
         sum_unhidden(m);
         all_ok = return_waits(m, job, readers) == 0;

@@ -7,6 +7,7 @@
 
 #include "analysis/bandwidth.h"
 #include "analysis/groups.h"
+#include "core/sort.h"
 
 static int by_pair(const void *a, const void *b)
 {
@@ -91,7 +92,7 @@ void pw_pairs_write(struct pw_clusterfile *file, const struct pw_job *job,
         pw_job_allgather(job, messages->pairs, messages->npairs, sizeof(*messages->pairs), &all);
     struct pw_pair *pairs = all;
     struct pw_row_c_p2p *rows = calloc(n + 1, sizeof(*rows));
-    qsort(pairs, n, sizeof(*pairs), by_pair);
+    pw_sort(pairs, n, sizeof(*pairs), by_pair);
     for (size_t i = 0; i < n && rows; i++)
         rows[i] = pair_row(&pairs[i]);
     if (!rows)

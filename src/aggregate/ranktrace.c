@@ -10,6 +10,7 @@
 #include "aggregate/spans.h"
 #include "core/h5table.h"
 #include "core/ops.h"
+#include "core/sort.h"
 
 enum {
     RANGE_BLOCK = 1024,
@@ -102,7 +103,7 @@ static int by_limit(const void *a, const void *b)
 static void close_group(struct pass *p)
 {
     int64_t from = p->group_start;
-    qsort(p->group, p->ngroup, sizeof(*p->group), by_limit);
+    pw_sort(p->group, p->ngroup, sizeof(*p->group), by_limit);
     for (size_t i = 0; i < p->ngroup; i++) {
         count_wait(p, p->group[i].instance, from, p->group[i].limit);
         from = p->group[i].limit > from ? p->group[i].limit : from;

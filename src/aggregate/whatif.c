@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/sort.h"
+
 /* Ranks and hosts that are replayed as if they were like the others: those with most of the
  * critical path. */
 enum { MOST_RANKS = 8, MOST_HOSTS = 8, MOST_STRAGGLERS = 32 };
@@ -156,7 +158,7 @@ static void replay_ranks(struct replaying *r, struct ranked *order)
     size_t n = (size_t)r->job->nranks;
     for (size_t i = 0; i < n; i++)
         order[i] = (struct ranked){path_of(r, i), i};
-    qsort(order, n, sizeof(*order), most_first);
+    pw_sort(order, n, sizeof(*order), most_first);
     for (size_t i = 0; i < n && i < MOST_RANKS && n > 1; i++) {
         if (!order[i].path_ns)
             break;
@@ -187,7 +189,7 @@ static void replay_hosts(struct replaying *r, struct ranked *order)
         order[h] = (struct ranked){0, h};
     for (size_t i = 0; i < (size_t)r->job->nranks; i++)
         order[r->host_of[i]].path_ns += path_of(r, i);
-    qsort(order, r->nhosts, sizeof(*order), most_first);
+    pw_sort(order, r->nhosts, sizeof(*order), most_first);
     for (size_t h = 0; h < r->nhosts && h < MOST_HOSTS && r->nhosts > 1; h++) {
         if (!order[h].path_ns)
             break;
@@ -259,7 +261,7 @@ static int number_hosts(struct replaying *r)
         return -ENOMEM;
     for (size_t i = 0; i < n; i++)
         memcpy(names[i], r->job->ranks[i].hostname, 64);
-    qsort(names, n, 64, by_name);
+    pw_sort(names, n, 64, by_name);
     for (size_t i = 0; i < n; i++)
         if (!kept || memcmp(names[kept - 1], names[i], 64) != 0)
             memmove(names[kept++], names[i], 64);

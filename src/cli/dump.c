@@ -107,13 +107,13 @@ static int dump_table(hid_t file, int id)
     return err;
 }
 
-static int dump_strings(hid_t file)
+static int dump_strings(hid_t file, const char *path)
 {
     char **strings = NULL;
     size_t count = 0;
-    int err = pw_h5_read_strings(file, "/strings", &strings, &count);
+    int err = pw_h5_read_strings(file, path, &strings, &count);
     for (size_t i = 0; !err && i < count; i++) {
-        printf("/strings row=%zu text=", i);
+        printf("%s row=%zu text=", path, i);
         print_text(strings[i], strlen(strings[i]));
         putchar('\n');
     }
@@ -124,7 +124,8 @@ static int dump_strings(hid_t file)
 static void dump_attributes(hid_t file)
 {
     static const char *const texts[] = {"format",       "profwrap_version", "hostname",
-                                        "clock_domain", "job_id",           "command"};
+                                        "clock_domain", "clock_sync",       "tick_source",
+                                        "job_id",       "command"};
     static const char *const numbers[] = {
         "format_version",     "rank",           "world_size", "local_rank",  "pid",
         "start_unix_ns",      "end_unix_ns",    "exit_code",  "exit_signal", "complete",
@@ -174,7 +175,8 @@ int pw_cli_dump(int argc, char **argv)
     int last = first ? PW_TABLE_COUNT : PW_RANK_TABLE_COUNT;
     for (int id = first; id < last; id++)
         err = dump_table(file, id) ? 1 : err;
-    err = dump_strings(file) ? 1 : err;
+    err = dump_strings(file, "/strings") ? 1 : err;
+    err = dump_strings(file, "/stacks") ? 1 : err;
     H5Fclose(file);
     return err ? 1 : 0;
 }

@@ -18,6 +18,7 @@ static const struct {
      "merge rank files into DIR/cluster.h5; also under mpirun -np P"},
     {"report", pw_cli_report, "report [OPTIONS] DIR|cluster.h5", "print what a merged run shows"},
     {"dump", pw_cli_dump, "dump FILE", "print a rank or cluster file, one record a line"},
+    {"doctor", pw_cli_doctor, "doctor", "check what a run on this machine needs"},
     {"sim", pw_cli_sim, "sim [OPTIONS] DIR", "write a synthetic run with declared faults"},
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };

@@ -128,6 +128,10 @@ static int check_options(struct run *run)
         snprintf(problem, sizeof(run->options.problem),
                  "--sample-hz is '%.64s', but takes 0 to 1000",
                  run->options.text[PW_OPT_SAMPLE_HZ]);
+    else if (pw_option_int(&run->options, PW_OPT_CALL_STACKS) > PW_MAX_STACK)
+        snprintf(problem, sizeof(run->options.problem),
+                 "--call-stacks is '%.64s', but takes 0 to %d",
+                 run->options.text[PW_OPT_CALL_STACKS], PW_MAX_STACK);
     return problem[0] ? -EINVAL : 0;
 }
 
@@ -280,10 +284,13 @@ static int prepare_capture(struct run *run)
     if (bytes * 2 < wanted)
         pw_say("shared memory is short: rank %d records through rings of %lld KiB instead of %lld",
                run->id.rank, (long long)bytes * 2 >> 10, (long long)wanted >> 10);
-    run->segment->tick_source = pw_tick_choose(run->options.text[PW_OPT_FSROOT]);
+    enum pw_tick_source ticks = pw_tick_choose(run->options.text[PW_OPT_FSROOT]);
+    pw_rankfile_set_text(run->file, "tick_source", pw_tick_name(ticks));
+    run->segment->tick_source = ticks;
     run->segment->level = (uint32_t)pw_option_int(&run->options, PW_OPT_LEVEL);
     run->segment->activities =
         parse_activities(run->options.text[PW_OPT_ACTIVITIES], run->options.problem, 1);
+    run->segment->stack_depth = (uint32_t)pw_option_int(&run->options, PW_OPT_CALL_STACKS);
     run->segment->test_clock = run->clocks.test;
     run->segment->clock_domain = run->id.clock_domain_hash;
     run->drain = pw_drain_create(run->segment_name, run->segment, run->file, collectors);

@@ -12,10 +12,11 @@
 
 /* Where a record came from, in the file's terms. */
 struct pw_origin {
-    uint16_t thread;    /* index of the thread */
-    uint32_t name_base; /* row of /strings of the process's name id 0 */
-    uint32_t epoch;     /* counts the processes that have recorded for this rank */
-    int64_t start, end; /* the record's times, local ns */
+    uint16_t thread;     /* index of the thread */
+    uint32_t name_base;  /* row of /strings of the process's name id 0 */
+    uint32_t stack_base; /* row of /stacks of its stack id 0 */
+    uint32_t epoch;      /* counts the processes that have recorded for this rank */
+    int64_t start, end;  /* the record's times, local ns */
 };
 
 struct pw_collector {
@@ -35,6 +36,12 @@ struct pw_collector {
 static inline uint32_t pw_origin_name(const struct pw_origin *origin, uint32_t id)
 {
     return id ? origin->name_base + id : 0;
+}
+
+/* Row of /stacks for a stack id of the process. */
+static inline uint32_t pw_origin_stack(const struct pw_origin *origin, uint32_t id)
+{
+    return id ? origin->stack_base + id : 0;
 }
 
 #endif

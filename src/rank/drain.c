@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "core/log.h"
+#include "rank/stacktable.h"
 
 enum { MAX_COLLECTORS = 16 };
 
@@ -27,7 +28,8 @@ struct pw_drain {
     struct ring rings[PW_MAX_RINGS];
     int readied; /* rings that have memory */
     struct pw_tickmap ticks;
-    uint32_t name_base, epoch;
+    struct pw_stacktable *stacks; /* NULL when none are taken */
+    uint32_t name_base, stack_base, epoch;
     int64_t records;
 };
 
@@ -58,6 +60,7 @@ struct pw_drain *pw_drain_create(const char *segment_name, struct pw_segment_sha
     drain->file = file;
     drain->collectors = collectors;
     drain->readied = 1;
+    drain->stacks = segment->stack_depth ? pw_stacktable_create() : NULL;
     drain->ticks.test = segment->test_clock;
     pw_tickmap_init(&drain->ticks, (enum pw_tick_source)segment->tick_source);
     create_states(drain);
@@ -84,6 +87,7 @@ static void begin_thread(struct pw_drain *drain, struct ring *ring, const struct
     if (record->flags & PW_THREAD_NEW_PROCESS) {
         drain->epoch++;
         drain->name_base = pw_rankfile_texts(drain->file) - 1;
+        drain->stack_base = pw_stacktable_rows(drain->stacks) - 1;
     }
 }
 
@@ -96,6 +100,7 @@ static void dispatch(struct pw_drain *drain, struct ring *ring, const struct pw_
     struct pw_origin origin = {
         .thread = (uint16_t)ring->thread,
         .name_base = drain->name_base,
+        .stack_base = drain->stack_base,
         .epoch = drain->epoch,
         .start = pw_tickmap_ns(&drain->ticks, record->start),
         .end = pw_tickmap_ns(&drain->ticks, record->end),
@@ -115,6 +120,10 @@ static void handle(struct pw_drain *drain, struct ring *ring, const struct pw_re
     case PW_REC_STRING:
         pw_rankfile_text(drain->file, drain->name_base + record->string.id, record->string.total,
                          record->string.offset, record->string.bytes, PW_STRING_PIECE);
+        break;
+    case PW_REC_STACK:
+        pw_stacktable_add(drain->stacks, drain->stack_base + record->stack, drain->name_base,
+                          record);
         break;
     default:
         dispatch(drain, ring, record);
@@ -199,6 +208,7 @@ void pw_drain_finish(struct pw_drain *drain)
     while (pw_drain_run(drain) > 0)
         ;
     append_unmarked_losses(drain);
+    pw_stacktable_write(drain->stacks, drain->file);
     int64_t now = pw_testclock_now(&drain->segment->test_clock);
     for (int i = 0; drain->collectors[i].name && i < MAX_COLLECTORS; i++)
         if (drain->states[i] && drain->collectors[i].finish)
@@ -217,5 +227,6 @@ void pw_drain_destroy(struct pw_drain *drain)
     for (int i = 0; drain->collectors[i].name && i < MAX_COLLECTORS; i++)
         if (drain->states[i] && drain->collectors[i].destroy)
             drain->collectors[i].destroy(drain->states[i]);
+    pw_stacktable_destroy(drain->stacks);
     free(drain);
 }

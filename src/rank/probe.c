@@ -72,6 +72,7 @@ __attribute__((constructor)) static void attach_process(void)
         struct pw_gate *gate = create_gate();
         if (gate && pthread_key_create(&probe.thread_end, end_thread) == 0) {
             pw_gate = gate;
+            gate->stack_depth = probe.segment->stack_depth;
             gate->on = 1;
         }
     }

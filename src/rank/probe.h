@@ -16,6 +16,7 @@ struct pw_thread {
     struct pw_ring ring;       /* ring.shared is NULL until the thread's first record */
     struct pw_open_call *call; /* in the ring; pw_no_ring_call as long as there is none */
     uint32_t index;
+    uint32_t stack; /* that the current call was made on, 0 when none are taken */
     /* Open ranges, innermost last; those past PW_MAX_DEPTH are counted only. */
     int32_t depth;
     struct {
@@ -29,7 +30,8 @@ struct pw_thread {
 /* On a page that the kernel hands zeroed to any forked child, however it was forked. */
 struct pw_gate {
     int on;
-    int mpi; /* 1 + the level that MPI calls are recorded at; 0: not now */
+    int mpi;              /* 1 + the level that MPI calls are recorded at; 0: not now */
+    uint32_t stack_depth; /* frames to take of a call stack; 0: take none */
 };
 
 extern struct pw_gate *pw_gate __attribute__((visibility("hidden")));

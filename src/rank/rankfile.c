@@ -15,11 +15,16 @@
 
 enum { MAX_TEXTS = 1 << 20, MAX_TEXT = 4096 };
 
+/* The rows of a table of texts. */
+struct texts {
+    char **rows;
+    uint32_t n, capacity;
+};
+
 struct pw_rankfile {
     struct pw_h5_writer *writer;
     char path[4096];
-    char **texts;
-    uint32_t ntexts, capacity;
+    struct texts strings, stacks;
     int64_t dropped;
     int64_t start_unix_ns, end_unix_ns; /* end 0: when it is closed */
     int world_size;
@@ -31,6 +36,13 @@ static int64_t unix_ns(void)
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void free_texts(struct texts *texts)
+{
+    for (uint32_t i = 0; i < texts->n; i++)
+        free(texts->rows[i]);
+    free(texts->rows);
 }
 
 static int write_identity(struct pw_rankfile *file, const struct pw_identity *id,
@@ -77,9 +89,7 @@ int pw_rankfile_create(const char *dir, const struct pw_identity *id, const char
     if (err) {
         pw_h5_writer_close(file->writer);
         unlink(part);
-        for (uint32_t i = 0; i < file->ntexts; i++)
-            free(file->texts[i]);
-        free(file->texts);
+        free_texts(&file->strings);
         free(file);
         return err;
     }
@@ -114,41 +124,56 @@ void pw_rankfile_overhead(struct pw_rankfile *file, const char *name, double val
     pw_rankfile_append(file, PW_TABLE_overhead, &row);
 }
 
-static int make_row(struct pw_rankfile *file, uint32_t row)
+static int make_row(struct texts *texts, uint32_t row)
 {
     if (row >= MAX_TEXTS)
         return -ERANGE;
-    if (row >= file->capacity) {
-        uint32_t capacity = file->capacity ? file->capacity : 64;
+    if (row >= texts->capacity) {
+        uint32_t capacity = texts->capacity ? texts->capacity : 64;
         while (capacity <= row)
             capacity *= 2;
-        char **texts = realloc(file->texts, capacity * sizeof(*texts));
-        if (!texts)
+        char **rows = realloc(texts->rows, capacity * sizeof(*rows));
+        if (!rows)
             return -ENOMEM;
-        memset(texts + file->capacity, 0, (capacity - file->capacity) * sizeof(*texts));
-        file->texts = texts;
-        file->capacity = capacity;
+        memset(rows + texts->capacity, 0, (capacity - texts->capacity) * sizeof(*rows));
+        texts->rows = rows;
+        texts->capacity = capacity;
     }
-    if (row >= file->ntexts)
-        file->ntexts = row + 1;
+    if (row >= texts->n)
+        texts->n = row + 1;
     return 0;
 }
 
 void pw_rankfile_text(struct pw_rankfile *file, uint32_t row, uint32_t total, uint32_t offset,
                       const char *bytes, uint32_t length)
 {
-    if (total > MAX_TEXT || offset > total || make_row(file, row))
+    struct texts *texts = &file->strings;
+    if (total > MAX_TEXT || offset > total || make_row(texts, row))
         return;
-    if (!file->texts[row])
-        file->texts[row] = calloc(1, MAX_TEXT + 1);
+    if (!texts->rows[row])
+        texts->rows[row] = calloc(1, MAX_TEXT + 1);
     uint32_t left = total - offset;
-    if (file->texts[row])
-        memcpy(file->texts[row] + offset, bytes, length < left ? length : left);
+    if (texts->rows[row])
+        memcpy(texts->rows[row] + offset, bytes, length < left ? length : left);
 }
 
 uint32_t pw_rankfile_texts(const struct pw_rankfile *file)
 {
-    return file->ntexts;
+    return file->strings.n;
+}
+
+const char *pw_rankfile_borrow_text(const struct pw_rankfile *file, uint32_t row)
+{
+    const char *text = row < file->strings.n ? file->strings.rows[row] : NULL;
+    return text ? text : "";
+}
+
+void pw_rankfile_stack(struct pw_rankfile *file, uint32_t row, const char *text)
+{
+    if (make_row(&file->stacks, row))
+        return;
+    free(file->stacks.rows[row]);
+    file->stacks.rows[row] = strdup(text);
 }
 
 void pw_rankfile_count_dropped(struct pw_rankfile *file, int64_t events)
@@ -172,16 +197,17 @@ void pw_rankfile_flush(struct pw_rankfile *file)
     pw_h5_writer_flush(file->writer);
 }
 
-static int write_texts(struct pw_rankfile *file)
+static int write_texts(struct pw_rankfile *file, const char *path, const struct texts *texts)
 {
-    const char **texts = calloc(file->ntexts + 1, sizeof(*texts));
-    if (!texts)
+    if (!texts->n)
+        return 0;
+    const char **rows = calloc(texts->n, sizeof(*rows));
+    if (!rows)
         return -ENOMEM;
-    for (uint32_t i = 0; i < file->ntexts; i++)
-        texts[i] = file->texts[i] ? file->texts[i] : "";
-    int err = pw_h5_write_strings(pw_h5_writer_borrow_file(file->writer), "/strings", texts,
-                                  file->ntexts);
-    free(texts);
+    for (uint32_t i = 0; i < texts->n; i++)
+        rows[i] = texts->rows[i] ? texts->rows[i] : "";
+    int err = pw_h5_write_strings(pw_h5_writer_borrow_file(file->writer), path, rows, texts->n);
+    free(rows);
     return err;
 }
 
@@ -211,14 +237,14 @@ int pw_rankfile_close(struct pw_rankfile *file, const struct pw_rankfile_end *en
 {
     char part[4112];
     snprintf(part, sizeof(part), "%s.part", file->path);
-    int err = write_texts(file);
+    int err = write_texts(file, "/strings", &file->strings);
+    err = err ? err : write_texts(file, "/stacks", &file->stacks);
     err = err ? err : write_end(file, end);
     int closed = pw_h5_writer_close(file->writer);
     err = err ? err : closed;
     err = err ? err : sync_and_rename(part, file->path);
-    for (uint32_t i = 0; i < file->ntexts; i++)
-        free(file->texts[i]);
-    free(file->texts);
+    free_texts(&file->strings);
+    free_texts(&file->stacks);
     free(file);
     return err;
 }

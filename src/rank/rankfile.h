@@ -44,6 +44,12 @@ void pw_rankfile_text(struct pw_rankfile *file, uint32_t row, uint32_t total, ui
 /* Number of rows of /strings so far. */
 uint32_t pw_rankfile_texts(const struct pw_rankfile *file);
 
+/* Row of /strings, "" when there is none; the file's until it is closed. */
+const char *pw_rankfile_borrow_text(const struct pw_rankfile *file, uint32_t row);
+
+/* Row of /stacks, which is there once it has a row. */
+void pw_rankfile_stack(struct pw_rankfile *file, uint32_t row, const char *text);
+
 /* Events lost on the way here, besides those that the file itself refused. */
 void pw_rankfile_count_dropped(struct pw_rankfile *file, int64_t events);
 

@@ -17,6 +17,7 @@ enum pw_record_type {
     PW_REC_THREAD, /* a thread begins to use this ring */
     PW_REC_LOST,   /* in-band loss marker */
     PW_REC_STRING, /* one piece of a name */
+    PW_REC_STACK,  /* some frames of a call stack */
     /* Collector mpi. */
     PW_REC_COMM,         /* one communication operation */
     PW_REC_COMM_DEF,     /* a communicator */
@@ -54,11 +55,14 @@ enum pw_mpi_state { PW_MPI_BEGAN, PW_MPI_ENDING, PW_MPI_FOREIGN };
 /* Room for text in one PW_REC_STRING. */
 enum { PW_STRING_PIECE = 28, PW_RUNS_PER_RECORD = 2 };
 
+/* Frames in one PW_REC_STACK, and in one call stack. */
+enum { PW_STACK_PIECE = 3, PW_MAX_STACK = 64 };
+
 struct pw_record {
     uint64_t start, end; /* ticks */
     uint8_t type, flags;
     uint16_t op;
-    uint32_t stack;
+    uint32_t stack; /* id, 0 none */
     union {
         struct {
             uint32_t comm;
@@ -119,6 +123,11 @@ struct pw_record {
             uint32_t offset; /* of this piece */
             char bytes[PW_STRING_PIECE];
         } string;
+        struct { /* of the stack with the id `stack`, innermost first */
+            uint16_t total, first;
+            uint32_t module[PW_STACK_PIECE]; /* name of the file it is in, 0 unknown */
+            uint64_t offset[PW_STACK_PIECE]; /* of the call, as in that file's symbol table */
+        } frames;
     };
 };
 

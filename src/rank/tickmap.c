@@ -34,6 +34,11 @@ enum pw_tick_source pw_tick_choose(const char *root)
     return PW_TICK_RAW;
 }
 
+const char *pw_tick_name(enum pw_tick_source source)
+{
+    return source == PW_TICK_TSC ? "tsc" : "clock_gettime";
+}
+
 /* Both clocks at one moment: of several tries the one that took least, so that neither an interrupt
  * nor the other process on this core lies between the reads. */
 static void read_both(enum pw_tick_source source, uint64_t *ticks, int64_t *ns)

@@ -30,6 +30,9 @@ struct pw_tickmap {
  */
 enum pw_tick_source pw_tick_choose(const char *root);
 
+/* "tsc" or "clock_gettime". */
+const char *pw_tick_name(enum pw_tick_source source);
+
 /* Starts with two readings a millisecond apart. */
 void pw_tickmap_init(struct pw_tickmap *map, enum pw_tick_source source);
 

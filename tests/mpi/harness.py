@@ -114,6 +114,11 @@ def open_complete(folder, rank=0):
     return file
 
 
+def attribute(file, name):
+    value = file.attrs[name]
+    return value.decode() if isinstance(value, bytes) else value
+
+
 def enum_names(dataset, field):
     """The field of every row, by name."""
     names = {v: k for k, v in h5py().check_enum_dtype(dataset.dtype[field]).items()}

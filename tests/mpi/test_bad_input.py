@@ -196,5 +196,32 @@ def another_mpi_behind_a_script():
     one_line(done, "not Open MPI")
 
 
+@h.case
+def doctor():
+    done = h.run(h.profwrap("doctor"))
+    rows = [line.split(None, 2) for line in h.lines(done.stdout)]
+    h.equal([row[0] for row in rows if row[0] not in ("ok", "note")], [], "failed checks")
+    h.check(any(row[1] == "MPI" and "Open MPI" in row[2] for row in rows), "no Open MPI in", rows)
+    os.makedirs("root/proc")  # of a machine about whose clock nothing is known
+    done = h.run(h.profwrap("doctor"), env={"PROFWRAP_FSROOT": os.path.abspath("root")})
+    h.check(any(line.startswith("note  clock ") and "clock_gettime" in line
+                for line in h.lines(done.stdout)), done.stdout)
+    h.run(h.profwrap("doctor", "all"), status=2)
+
+
+@h.case
+def clock_that_is_read():
+    root = os.path.abspath("root")
+    os.makedirs("root/proc")
+    h.run(h.mpirun(1, *h.profwrap("--no-merge", "-o", "raw"), "true"),
+          env={"PROFWRAP_FSROOT": root})
+    h.run(h.mpirun(1, *h.profwrap("--no-merge", "-o", "out"), "true"))
+    with h.open_complete("raw") as raw, h.open_complete("out") as file:
+        h.equal(h.attribute(raw, "tick_source"), "clock_gettime", "clock of an unknown machine")
+        chosen = h.attribute(file, "tick_source")
+    said = h.run(h.profwrap("doctor")).stdout.decode()
+    h.equal(chosen == "tsc", "time stamp counter, as" in said, f"the file says {chosen}; doctor")
+
+
 if __name__ == "__main__":
     sys.exit(h.main(sys.argv[1:]))

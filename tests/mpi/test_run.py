@@ -98,6 +98,21 @@ def nobody_is_named():
     until_true(unnamed)
 
 
+@h.case
+def halo_exchange():
+    halo = os.path.join(os.path.dirname(h.place("TRAIN")), "halo")
+    command = [halo, "--side", "60", "--steps", "50"]
+    plain = h.run(h.mpirun(4, *command)).stdout
+    profiled = h.run(h.mpirun(4, *h.profwrap("-o", "out"), *command)).stdout
+    h.equal(profiled, plain, "output with profwrap")
+    h.equal(len(h.lines(plain)), 5, "lines: one every tenth step")
+    with h.h5py().File("out/cluster.h5", "r") as file:
+        pairs = [(int(r["src"]), int(r["dst"]), int(r["messages"]), int(r["bytes"]))
+                 for r in file["p2p"][:]]
+    beside = [(0, 1), (0, 2), (1, 0), (1, 3), (2, 0), (2, 3), (3, 1), (3, 2)]
+    h.equal(sorted(pairs), [(a, b, 50, 50 * 60 * 8) for a, b in beside], "messages matched")
+
+
 def datasets(path):
     """Everything in a cluster file, less the links to rank files and the merge's own size."""
     found = {}

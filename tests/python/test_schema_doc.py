@@ -49,7 +49,7 @@ class SchemaDocTest(unittest.TestCase):
             self.assertEqual(found[path], fields, f"fields of {path} in {part}")
 
     def test_rank_tables(self):
-        self.check_tables("PW_RANK_TABLES", "Rank file", ["/strings"])
+        self.check_tables("PW_RANK_TABLES", "Rank file", ["/strings", "/stacks"])
 
     def test_cluster_tables(self):
         self.check_tables("PW_CLUSTER_TABLES", "Cluster file", ["/rank/NNNNN"])

@@ -4,6 +4,7 @@ programs and the rule by which one has passed.
 """
 
 import collections
+import glob
 import os
 import re
 import shutil
@@ -87,7 +88,15 @@ def check_rank_file(path, notes, expected):
     return sum(found.values())
 
 
+def wait_for_collectors(folder, patience_s=30):
+    """After a kill, the processes that finish the rank files may outlive mpirun."""
+    limit = time.monotonic() + patience_s
+    while glob.glob(os.path.join(folder, "*.part")) and time.monotonic() < limit:
+        time.sleep(0.1)
+
+
 def check_rank_files(folder, np, notes, calls=None):
+    wait_for_collectors(folder)
     total = 0
     for rank in range(np):
         path = os.path.join(folder, f"rank-{rank:05d}.h5")

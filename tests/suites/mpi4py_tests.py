@@ -1,4 +1,5 @@
-"""The tests of mpi4py, all in one process per rank, compared test by test and rank by rank.
+"""The tests of mpi4py, GROUP of its modules in one process per rank, compared test by test and rank
+by rank: a test that hangs costs its group, not the suite.
 
     mpi4py_tests.py PYTHON RUNTESTS WORKDIR NP...
 """
@@ -10,6 +11,7 @@ import sys
 import compare
 import counter
 
+GROUP = 10
 HEAD = re.compile(r"^(\w+) \((test_[\w.]+)\)", re.M)
 VERDICT = re.compile(r"\b(ok|FAIL|ERROR|skipped|expected failure|unexpected success)\b[^\n]*$", re.M)
 
@@ -39,10 +41,11 @@ def run_all(tools, np, folder, prefix, program, env):
 
 
 def differences(plain, other):
-    for rank, (a, b) in enumerate(zip(plain, other)):
+    for rank, (a, b) in enumerate(zip(plain.ranks, other.ranks)):
         for test in sorted(set(a) | set(b)):
             if a.get(test) != b.get(test):
-                yield f"rank {rank} {test}: {a.get(test, 'not run')} without, {b.get(test, 'not run')} with"
+                yield (f"rank {rank} {test}: {a.get(test, 'not run')} without,"
+                       f" {b.get(test, 'not run')} {other.name}")
 
 
 def tally(ranks):
@@ -53,49 +56,81 @@ def tally(ranks):
     return count
 
 
-def compare_np(tools, program, np):
-    """Prints what differs; returns (rows of the table, number of differences)."""
-    where = os.path.join(tools.workdir, f"np{np}")
+class Way:
+    """One way of running the tests: without profwrap, with it, or with the counting library too."""
+
+    def __init__(self, name, np):
+        self.name, self.statuses, self.seconds, self.recorded = name, set(), 0, 0
+        self.ranks = [{} for _ in range(np)]
+
+    def add(self, ranks, run, recorded=0):
+        for results, more in zip(self.ranks, ranks):
+            results.update(more)
+        self.statuses.add(run.status)
+        self.seconds += run.seconds
+        self.recorded += recorded
+
+    def row(self, np):
+        count = tally(self.ranks)
+        bad = sum(n for verdict, n in count.items() if verdict not in ("ok", "skipped"))
+        cells = (np, self.name, sum(count.values()), count.get("ok", 0), count.get("skipped", 0), bad,
+                 " ".join(map(str, self.statuses)), f"{self.seconds:.0f}", self.recorded or "")
+        return "| " + " | ".join(map(str, cells)) + " |"
+
+
+def run_group(tools, program, np, where, ways):
+    """Adds the tests of one process per rank to the three ways; yields what the rank files lack."""
     out, counted_out, counts = (os.path.join(where, d) for d in ("out", "counted-out", "counts"))
     os.makedirs(counts)
-    options = [tools.profwrap, "--quiet", "--no-merge", "--ring-size", "64M", "-o"]
-    plain, run = run_all(tools, np, os.path.join(where, "without"), [], program, {})
-    rows = [("without", tally(plain), run, "")]
-    wrapped, run = run_all(tools, np, os.path.join(where, "with"), [*options, out, "--"], program, {})
     notes = []
-    recorded = compare.check_rank_files(out, np, notes)
-    rows.append(("with", tally(wrapped), run, recorded))
-    differ = list(differences(plain, wrapped))
+    options = [tools.profwrap, "--quiet", "--no-merge", "--ring-size", "64M", "-o"]
+    ways[0].add(*run_all(tools, np, os.path.join(where, "without"), [], program, {}))
+    done = run_all(tools, np, os.path.join(where, "with"), [*options, out, "--"], program, {})
+    ways[1].add(*done, compare.check_rank_files(out, np, notes))
     if tools.counter:
         prefix = [*options, counted_out, "--level", "2", "--", "/bin/sh", "-c", compare.PRELOAD, "sh"]
         env = {"PROFWRAP_COUNTER": tools.counter, counter.FOLDER: counts}
-        counted, run = run_all(tools, np, os.path.join(where, "counted"), prefix, program, env)
+        done = run_all(tools, np, os.path.join(where, "counted"), prefix, program, env)
         calls = counter.read(counts, tools.symbols)
-        recorded = compare.check_rank_files(counted_out, np, notes, calls)
-        rows.append(("counted", tally(counted), run, recorded))
-        differ += [line + " (counted)" for line in differences(plain, counted)]
-    for line in differ + notes:
+        ways[2].add(*done, compare.check_rank_files(counted_out, np, notes, calls))
+    return notes
+
+
+def compare_np(tools, program, groups, np):
+    """Prints what differs; returns (rows of the table, number of differences)."""
+    ways = [Way("without", np), Way("with", np)] + [Way("counted", np)] * bool(tools.counter)
+    for k, group in enumerate(groups):
+        where = os.path.join(tools.workdir, f"np{np}", str(k))
+        names = "^(" + "|".join(group) + ")$"
+        for note in run_group(tools, [*program, "-i", names], np, where, ways):
+            print(f"np {np}, {group[0]} to {group[-1]}: {note}", flush=True)
+    differ = [line for way in ways[1:] for line in differences(ways[0], way)]
+    for line in differ:
         print(f"np {np}: {line}", flush=True)
-    return rows, len(differ)
+    return [way.row(np) for way in ways], len(differ)
 
 
-def main(python, runtests, ranks, tools, options):
-    print("| np | | tests | ok | skipped | failed | exit status | s | operations |")
-    print("|" + "---|" * 9)
+def modules_of(folder, excluded):
+    names = sorted(n[:-3] for n in os.listdir(folder) if n.startswith("test_") and n.endswith(".py"))
+    return [name for name in names if not any(re.search(e, name) for e in excluded)]
+
+
+def main(python, runtests, ranks, tools, excluded):
+    modules = modules_of(os.path.dirname(runtests), excluded)
+    groups = [modules[k:k + GROUP] for k in range(0, len(modules), GROUP)]
+    head = ("np", "", "tests", "ok", "skipped", "failed", "exit status", "s", "operations")
+    print("| " + " | ".join(head) + " |")
+    print("|" + "---|" * len(head), flush=True)
     total = 0
     for np in ranks:
-        rows, differ = compare_np(tools, [python, runtests, "-v", *options], np)
+        rows, differ = compare_np(tools, [python, runtests, "-v"], groups, np)
         total += differ
-        for which, count, run, recorded in rows:
-            bad = sum(n for verdict, n in count.items() if verdict not in ("ok", "skipped"))
-            print(f"| {np} | {which} | {sum(count.values())} | {count.get('ok', 0)} |"
-                  f" {count.get('skipped', 0)} | {bad} | {run.status} | {run.seconds:.0f} |"
-                  f" {recorded} |", flush=True)
+        print(*rows, sep="\n", flush=True)
     return total
 
 
 if __name__ == "__main__":
     place = compare.Tools(os.environ["SUITES_PROFWRAP"], os.environ.get("MPIEXEC", "mpirun"),
-                          sys.argv[3], int(os.environ.get("SUITES_PATIENCE_S", "1500")))
+                          sys.argv[3], int(os.environ.get("SUITES_PATIENCE_S", "600")))
     sys.exit(1 if main(sys.argv[1], os.path.abspath(sys.argv[2]), list(map(int, sys.argv[4:])),
-                       place, os.environ.get("SUITES_OPTIONS", "").split()) else 0)
+                       place, os.environ.get("SUITES_EXCLUDE", "").split()) else 0)

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "collectors/mpi/mpi_request.h"
+#include "rank/stack.h"
 
 int pw_mpi_threads;
 
@@ -34,6 +35,15 @@ static void *scratch_take(struct scratch *scratch, size_t bytes)
     scratch->memory = fresh;
     scratch->bytes = size;
     return fresh;
+}
+
+struct pw_thread *pw_mpi_enter(void)
+{
+    struct pw_thread *thread = pw_probe_thread();
+    if (!thread || atomic_load_explicit(&thread->call->op, memory_order_relaxed))
+        return NULL;
+    thread->stack = pw_stack_take(thread, (int)pw_gate->stack_depth);
+    return thread;
 }
 
 int64_t pw_mpi_type_size_slow(MPI_Datatype type)

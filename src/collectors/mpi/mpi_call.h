@@ -60,6 +60,10 @@ static inline int pw_mpi_level(void)
     return pw_gate->mpi - 1;
 }
 
+/* The calling thread, where that is more than a look at its open call: it has no ring yet, or is in
+ * a call already, or its call stack is to be taken. NULL when the call is not to be recorded. */
+struct pw_thread *pw_mpi_enter(void);
+
 /* Notes that the thread is inside a call; false when it is not to be recorded. Every test here is
  * paid by every call of the application: the gate's level answers for the process (it is 0 in
  * forked children, and raised only when MPI is resolved), the open call for the thread and for
@@ -69,9 +73,10 @@ PW_ALWAYS_INLINE bool pw_mpi_begin(struct pw_mpi_call *c, uint16_t op, uint8_t f
     if (op_level >= pw_gate->mpi)
         return false;
     struct pw_thread *thread = &pw_this_thread;
-    if (__builtin_expect(atomic_load_explicit(&thread->call->op, memory_order_relaxed) != 0, 0)) {
-        thread = pw_probe_thread();
-        if (!thread || atomic_load_explicit(&thread->call->op, memory_order_relaxed))
+    uint32_t open = atomic_load_explicit(&thread->call->op, memory_order_relaxed);
+    if (__builtin_expect((open | pw_gate->stack_depth) != 0, 0)) {
+        thread = pw_mpi_enter();
+        if (!thread)
             return false;
     }
     c->thread = thread;

@@ -223,6 +223,7 @@ void pw_mpi_after_START(struct pw_mpi_call *c, int rc)
             continue;
         request->active = 1;
         request->record.start = c->start;
+        request->record.stack = c->thread->stack;
         request->record.comm.begun = duration_16(c, &request->record.flags);
         request->record.comm.request = pw_mpi_request_id();
         if (pw_op_info(request->record.op)->cls == PW_CLASS_COLL) {
@@ -302,7 +303,7 @@ void pw_mpi_after_IMRECV(struct pw_mpi_call *c, int rc)
 static void add_made(struct pw_mpi_call *c)
 {
     MPI_Comm made = c->newcomm_at ? *c->newcomm_at : pw_pmpi.Comm_f2c(*c->newcomm_f);
-    pw_mpi_comm_add(c->thread, made, c->comm);
+    pw_mpi_comm_add_new(c->thread, made, c->comm);
 }
 
 void pw_mpi_after_NEWCOMM(struct pw_mpi_call *c, int rc)

@@ -15,7 +15,7 @@ PW_ALWAYS_INLINE void pw_mpi_fill(const struct pw_mpi_call *c, const struct pw_m
     record->type = PW_REC_COMM;
     record->flags = c->flags | flags;
     record->op = c->op;
-    record->stack = 0;
+    record->stack = c->thread->stack;
     record->comm.comm = comm ? comm->index : UINT32_MAX;
     record->comm.peer = peer;
     record->comm.tag = tag;
@@ -98,6 +98,12 @@ PW_MPI_CLASS(PARTITIONED_SEND)
 PW_MPI_CLASS(PARTITIONED_RECV)
 PW_MPI_CLASS(NEWCOMM_ALONE)
 #undef PW_MPI_CLASS
+
+/* Whether the operation frees a handle, which is forgotten even where the call is not recorded, as
+ * in an attribute's delete function: MPI gives handles again. A constant in every wrapper. */
+#define pw_mpi_gives_back(op)                                                              \
+    ((op) == PW_OP_Comm_free || (op) == PW_OP_Comm_disconnect || (op) == PW_OP_Win_free || \
+     (op) == PW_OP_File_close)
 
 /* Pieces that the families share. */
 struct pw_mpi_request;

@@ -257,6 +257,12 @@ void pw_mpi_comm_add(struct pw_thread *thread, MPI_Comm handle, MPI_Comm parent)
     }
 }
 
+void pw_mpi_comm_add_new(struct pw_thread *thread, MPI_Comm handle, MPI_Comm parent)
+{
+    pw_mpi_comm_forget(handle);
+    pw_mpi_comm_add(thread, handle, parent);
+}
+
 /* What a group alone tells. A salt keeps the uids of windows and files apart from communicators'.
  */
 static int describe_group(struct pw_mpi_comm *comm, MPI_Comm handle, MPI_Group group,
@@ -279,8 +285,9 @@ static int describe_group(struct pw_mpi_comm *comm, MPI_Comm handle, MPI_Group g
 
 void pw_mpi_group_add(struct pw_thread *thread, void *handle, MPI_Group group, const char *name)
 {
+    pw_mpi_comm_forget(handle);
     pw_mpi_lock(&comms.lock);
-    struct pw_mpi_comm *comm = lookup(handle) ? NULL : take_entry();
+    struct pw_mpi_comm *comm = take_entry();
     int32_t *world = NULL;
     if (comm && describe_group(comm, handle, group, &world) == 0) {
         enter(comm);

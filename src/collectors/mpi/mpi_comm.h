@@ -37,8 +37,12 @@ void pw_mpi_comm_init(struct pw_thread *thread);
 /* Registers a communicator made from `parent` (or MPI_COMM_NULL); NULL handles are ignored. */
 void pw_mpi_comm_add(struct pw_thread *thread, MPI_Comm handle, MPI_Comm parent);
 
-/* Registers a window or file under its handle; the entry takes `group` and frees it. `name` may be
- * NULL. */
+/* The same for a communicator that MPI has just made: an entry of that handle is of one that was
+ * freed where it could not be seen, and MPI gives handles again. */
+void pw_mpi_comm_add_new(struct pw_thread *thread, MPI_Comm handle, MPI_Comm parent);
+
+/* Registers a new window or file under its handle; the entry takes `group` and frees it. `name` may
+ * be NULL. */
 void pw_mpi_group_add(struct pw_thread *thread, void *handle, MPI_Group group, const char *name);
 
 /* Forgets a handle that is about to be freed: its number may come back as another communicator. The

@@ -148,7 +148,7 @@ static inline void complete(struct pw_mpi_call *c, struct pw_mpi_request *reques
         return;
     }
     if (request->makes_comm)
-        pw_mpi_comm_add(
+        pw_mpi_comm_add_new(
             c->thread, request->newcomm ? *request->newcomm : pw_pmpi.Comm_f2c(*request->newcomm_f),
             request->comm);
     pw_mpi_request_free(request);

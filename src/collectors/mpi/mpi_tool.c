@@ -123,7 +123,7 @@ static void record_comm(struct state *s, const struct pw_record *record,
         .tag = record->comm.tag,
         .thread = origin->thread,
         .request = record->comm.request,
-        .stack = record->stack,
+        .stack = pw_origin_stack(origin, record->stack),
     };
     fill_times(s, record, origin, &row);
     struct comm *comm = record->comm.comm == UINT32_MAX ? NULL : comm_at(s, record->comm.comm);

@@ -13,6 +13,9 @@
         if (!pw_mpi_begin(&c, PW_OP_##Op, 0, PW_OP_LEVEL_##Op)) {          \
             if (__builtin_expect(!pw_pmpi.Name, 0))                        \
                 pw_mpi_resolve(); /* calls are recorded only once it is */ \
+            if (pw_mpi_gives_back(PW_OP_##Op)) {                           \
+                EACH(C_PRE, NONE, __VA_ARGS__)                             \
+            }                                                              \
             return pw_pmpi.Name(EACH(PASS, COMMA, __VA_ARGS__));           \
         }                                                                  \
         EACH(C_PRE, NONE, __VA_ARGS__)                                     \

@@ -189,6 +189,38 @@ static void many(void)
     }
 }
 
+static int free_value(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)comm, (void)key, (void)extra;
+    return MPI_Comm_free(value);
+}
+
+/* A handle comes back that was freed while MPI deleted an attribute, which is no operation of the
+ * program's: it is another communicator all the same. */
+static void freed_unseen(void)
+{
+    MPI_Comm owner, inner, again[2];
+    struct place place;
+    int key;
+    MPI_Comm_dup(MPI_COMM_WORLD, &owner);
+    made_by("Comm_dup", &world);
+    expect_place(&place, owner, "owner", "-");
+    MPI_Comm_split(MPI_COMM_WORLD, world.me, 0, &inner);
+    made_by("Comm_split", &world);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_value, &key, NULL);
+    MPI_Comm_set_attr(owner, key, &inner);
+    MPI_Comm_free(&owner);
+    expect_op("Comm_free", "owner", 0, 0, -1, 0, 0, 0, 0);
+    expect_true(inner == MPI_COMM_NULL, "the attribute's communicator is free");
+    MPI_Comm_free_keyval(&key);
+    for (int i = 0; i < 2; i++) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &again[i]);
+        made_by("Comm_dup", &world);
+    }
+    use_and_free(again[0], "first-again", "-");
+    use_and_free(again[1], "second-again", "-");
+}
+
 int main(int argc, char **argv)
 {
     struct place self;
@@ -207,6 +239,7 @@ int main(int argc, char **argv)
     topologies();
     intercommunicators();
     many();
+    freed_unseen();
     expect_op("Finalize", "-", 0, 0, -1, 0, 0, 0, 0);
     expect_end();
     MPI_Finalize();

@@ -11,19 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "profwrap.h"
-
 #define MS_MAX 3600000.0 /* one hour */
-
-static const struct {
-    const char *name;
-    int phase;
-} phases[] = {
-    {"data", PROFWRAP_DATA},
-    {"forward", PROFWRAP_FORWARD},
-    {"backward", PROFWRAP_BACKWARD},
-    {"optimizer", PROFWRAP_OPTIMIZER},
-};
 
 /* Reads a number without sign from the start of *text and moves *text behind it. */
 static bool take_number(const char **text, int64_t *out)
@@ -50,11 +38,11 @@ static bool parse_rank(struct injection *in, const char *value)
     return true;
 }
 
-static bool parse_phase(struct injection *in, const char *value)
+static bool find_phase(struct injection *in, const char *value, const struct inject_phases *phases)
 {
-    for (size_t i = 0; i < sizeof phases / sizeof *phases; i++) {
-        if (!strcmp(value, phases[i].name)) {
-            in->phase = phases[i].phase;
+    for (int i = 0; i < phases->n; i++) {
+        if (phases->names[i] && !strcmp(value, phases->names[i])) {
+            in->phase = i;
             return true;
         }
     }
@@ -93,11 +81,11 @@ static bool parse_steps(struct injection *in, const char *value)
 static const struct key {
     const char *name;
     bool required;
-    bool (*parse)(struct injection *in, const char *value);
+    bool (*parse)(struct injection *in, const char *value); /* NULL: find_phase() */
     const char *expects;
 } keys[] = {
     {"rank", true, parse_rank, "a rank of this run"},
-    {"phase", true, parse_phase, "data, forward, backward or optimizer"},
+    {"phase", true, NULL, NULL},
     {"ms", true, parse_ms, "milliseconds from 0 to 3600000"},
     {"steps", false, parse_steps, "a step or FIRST-LAST, such as 20-40"},
 };
@@ -105,7 +93,8 @@ static const struct key {
 enum { KEYS = sizeof keys / sizeof *keys };
 
 /* Handles one "key=value"; *seen has bit k set once keys[k] was given. */
-static int parse_pair(struct injection *in, char *pair, unsigned *seen, char *why, size_t why_size)
+static int parse_pair(struct injection *in, char *pair, const struct inject_phases *phases,
+                      unsigned *seen, char *why, size_t why_size)
 {
     char *value = strchr(pair, '=');
     if (value)
@@ -119,21 +108,23 @@ static int parse_pair(struct injection *in, char *pair, unsigned *seen, char *wh
             return -EINVAL;
         }
         *seen |= 1u << k;
-        if (keys[k].parse(in, value))
+        if (keys[k].parse ? keys[k].parse(in, value) : find_phase(in, value, phases))
             return 0;
-        snprintf(why, why_size, "%s= expects %s", pair, keys[k].expects);
+        snprintf(why, why_size, "%s= expects %s", pair,
+                 keys[k].expects ? keys[k].expects : phases->expects);
         return -EINVAL;
     }
     snprintf(why, why_size, "'%s' is not one of rank=, phase=, ms=, steps=", pair);
     return -EINVAL;
 }
 
-static int check_complete(const struct injection *in, unsigned seen, int nrank, char *why,
-                          size_t why_size)
+static int check_complete(const struct injection *in, const struct inject_phases *phases,
+                          unsigned seen, int nrank, char *why, size_t why_size)
 {
     for (size_t k = 0; k < KEYS; k++) {
         if (keys[k].required && !(seen & 1u << k)) {
-            snprintf(why, why_size, "%s= is missing; it expects %s", keys[k].name, keys[k].expects);
+            snprintf(why, why_size, "%s= is missing; it expects %s", keys[k].name,
+                     keys[k].expects ? keys[k].expects : phases->expects);
             return -EINVAL;
         }
     }
@@ -144,7 +135,8 @@ static int check_complete(const struct injection *in, unsigned seen, int nrank, 
     return 0;
 }
 
-int inject_parse(struct inject_list *list, const char *spec, int nrank, char *why, size_t why_size)
+int inject_parse(struct inject_list *list, const char *spec, const struct inject_phases *phases,
+                 int nrank, char *why, size_t why_size)
 {
     if (list->count == INJECT_MAX) {
         snprintf(why, why_size, "at most %d delays can be injected", INJECT_MAX);
@@ -161,12 +153,12 @@ int inject_parse(struct inject_list *list, const char *spec, int nrank, char *wh
     unsigned seen = 0;
     char *rest = NULL;
     for (char *pair = strtok_r(copy, ",", &rest); pair; pair = strtok_r(NULL, ",", &rest)) {
-        int err = parse_pair(&in, pair, &seen, why, why_size);
+        int err = parse_pair(&in, pair, phases, &seen, why, why_size);
         if (err)
             return err;
     }
 
-    int err = check_complete(&in, seen, nrank, why, why_size);
+    int err = check_complete(&in, phases, seen, nrank, why, why_size);
     if (!err)
         list->items[list->count++] = in;
     return err;

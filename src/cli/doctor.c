@@ -1,0 +1,162 @@
+/* `profwrap doctor`: what a run on this machine would find, one line a check, and what to do where
+ * something is missing. Exit status 0 when a run would work, else 1. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <hdf5.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "core/log.h"
+#include "core/options.h"
+#include "rank/identity.h"
+#include "rank/tickmap.h"
+
+enum verdict { OK, NOTE, FAIL };
+
+static int failures;
+
+__attribute__((format(printf, 3, 4))) static void say(enum verdict verdict, const char *what,
+                                                      const char *format, ...)
+{
+    static const char *const words[] = {[OK] = "ok", [NOTE] = "note", [FAIL] = "FAIL"};
+    va_list arguments;
+    printf("%-4s  %-14s ", words[verdict], what);
+    va_start(arguments, format);
+    vprintf(format, arguments);
+    va_end(arguments);
+    putchar('\n');
+    failures += verdict == FAIL;
+}
+
+static void check_files(void)
+{
+    char dir[4000], path[4096];
+    int err = pw_cli_private_dir(dir, sizeof(dir));
+    snprintf(path, sizeof(path), "%s/libprofwrap_probe.so", dir);
+    if (err || access(path, R_OK))
+        say(FAIL, "probe", "%s is not there: install profwrap as a whole", path);
+    else if (strpbrk(path, " :"))
+        say(FAIL, "probe", "%s: LD_PRELOAD cannot hold a space or colon; install elsewhere", path);
+    else
+        say(OK, "probe", "%s", path);
+    snprintf(path, sizeof(path), "%s/profwrap-merge", dir);
+    if (err || access(path, X_OK))
+        say(FAIL, "merge", "%s is not there: install profwrap as a whole", path);
+    else
+        say(OK, "merge", "%s", path);
+}
+
+/* The collector itself never loads it. */
+static void check_mpi(void)
+{
+    void *library = dlopen("libmpi.so.40", RTLD_LAZY);
+    library = library ? library : dlopen("libmpi.so", RTLD_LAZY);
+    int (*version)(char *, int *) = NULL;
+    if (library) {
+        void *found = dlsym(library, "MPI_Get_library_version");
+        memcpy(&version, &found, sizeof(version));
+    }
+    char text[8192] = "";
+    int length = 0;
+    if (version)
+        version(text, &length);
+    text[strcspn(text, ",\n")] = '\0';
+    if (!version)
+        say(FAIL, "MPI",
+            "no libmpi.so is found by the loader: install Open MPI, or load its module");
+    else if (!strstr(text, "Open MPI"))
+        say(FAIL, "MPI", "%s: only Open MPI's calls are recorded", text);
+    else
+        say(OK, "MPI", "%s", text);
+}
+
+static void check_hdf5(void)
+{
+    unsigned major, minor, release;
+    if (H5get_libversion(&major, &minor, &release) < 0 || H5Zfilter_avail(H5Z_FILTER_DEFLATE) <= 0)
+        say(FAIL, "HDF5",
+            "this library cannot deflate: build it with zlib, or use --compress none");
+    else
+        say(OK, "HDF5", "%u.%u.%u, with deflate", major, minor, release);
+}
+
+static void check_clocks(const char *root)
+{
+    if (pw_tick_choose(root) == PW_TICK_TSC)
+        say(OK, "clock", "time stamp counter, as the kernel's own clock");
+    else
+        say(NOTE, "clock",
+            "clock_gettime: the kernel does not use an invariant time stamp counter, so that each "
+            "call costs about twice as much to record");
+    struct pw_identity id;
+    pw_identity_find(&id, root ? root : "", "");
+    say(OK, "clock domain", "%s on %s", id.clock_domain, id.hostname);
+}
+
+static void check_shared_memory(const struct pw_options *options)
+{
+    struct statvfs space;
+    int64_t ring = pw_option_size(options, PW_OPT_RING_SIZE);
+    if (statvfs("/dev/shm", &space) || access("/dev/shm", W_OK)) {
+        say(FAIL, "shared memory", "/dev/shm cannot be written: %s", strerror(errno));
+        return;
+    }
+    int64_t bytes = (int64_t)space.f_bavail * (int64_t)space.f_frsize;
+    enum verdict verdict = bytes < (int64_t)64 << 10 ? FAIL : bytes < 8 * ring ? NOTE : OK;
+    say(verdict, "shared memory",
+        "%lld MiB free: %lld recording threads of all ranks on this host%s", (long long)bytes >> 20,
+        (long long)(bytes / ring),
+        verdict == OK ? "" : "; give /dev/shm more room, or use a smaller --ring-size");
+}
+
+static void check_samples(void)
+{
+    if (access("/proc/self/schedstat", R_OK))
+        say(NOTE, "samples", "the kernel has no schedstat: waiting for a core is not recorded");
+    else
+        say(OK, "samples", "/proc has processor time and waiting for a core");
+}
+
+static void check_gpus(void)
+{
+    static const struct {
+        const char *what, *library;
+    } rows[] = {{"NVML", "libnvidia-ml.so.1"}, {"CUPTI", "libcupti.so"}, {"NCCL", "libnccl.so.2"}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        void *library = dlopen(rows[i].library, RTLD_LAZY);
+        say(library ? OK : NOTE, rows[i].what, "%s %s; this version records no GPUs yet",
+            rows[i].library, library ? "is there" : "is not found");
+        if (library)
+            dlclose(library);
+    }
+}
+
+int pw_cli_doctor(int argc, char **argv)
+{
+    struct pw_options options;
+    if (argc > 1) {
+        int help = strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0;
+        if (help)
+            printf("Usage: profwrap doctor\n\nChecks what a run on this machine needs.\n");
+        else
+            pw_error("usage: profwrap doctor");
+        return help ? 0 : 2;
+    }
+    if (pw_options_init(&options)) {
+        pw_error("%s", options.problem);
+        return 2;
+    }
+    failures = 0;
+    check_files();
+    check_mpi();
+    check_hdf5();
+    check_clocks(options.text[PW_OPT_FSROOT]);
+    check_shared_memory(&options);
+    check_samples();
+    check_gpus();
+    return failures ? 1 : 0;
+}
