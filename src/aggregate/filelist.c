@@ -1,4 +1,4 @@
-/* See filelist.h. */
+/* Lists the rank files of a directory; see filelist.h. */
 #include "aggregate/filelist.h"
 
 #include <ctype.h>

@@ -402,8 +402,10 @@ static int match_round(struct matching *m, struct pw_job *job, const int *reader
 {
     struct gathering g = {.job = job, .round = round, .rounds = rounds};
     for (size_t i = 0; i < job->ninputs; i++)
-        if (job->inputs[i].messages)
+        if (job->inputs[i].messages) {
+            job->progress.total += (int64_t)job->inputs[i].event_rows.rows;
             pw_events_read(&job->inputs[i], visit, &g); /* damage is noted by another pass */
+        }
     int err = readers && !g.failed ? 0 : -ENOMEM, worst;
     MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
     if (!worst)
@@ -418,9 +420,6 @@ static int match_with(struct matching *m, struct pw_job *job)
 {
     int *readers = find_readers(job);
     int32_t rounds = count_rounds(job);
-    for (size_t i = 0; i < job->ninputs; i++)
-        job->progress.total +=
-            job->inputs[i].messages ? rounds * (int64_t)job->inputs[i].event_rows.rows : 0;
     int err = 0;
     for (int32_t round = 0; round < rounds && !err; round++)
         err = match_round(m, job, readers, round, rounds);

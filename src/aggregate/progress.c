@@ -1,4 +1,4 @@
-/* See progress.h. */
+/* Counts rows and draws the line on the terminal; see progress.h. */
 #include "aggregate/progress.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* See spans.h. */
+/* Grows, joins and measures sets of spans; see spans.h. */
 #include "aggregate/spans.h"
 
 #include <stdlib.h>

@@ -12,8 +12,8 @@ struct pw_interval {
 /* Sorts and joins `v` in place so that it is a set; the number of intervals left. */
 size_t pw_intervals_union(struct pw_interval *v, size_t n);
 
-/* Index of the first interval of set `v` that ends after `time`, `n` if there is none; quick when it
- * is at or soon after `near`. */
+/* Index of the first interval of set `v` that ends after `time`, `n` if there is none; quick when
+ * it is at or soon after `near`. */
 size_t pw_intervals_first(const struct pw_interval *v, size_t n, int64_t time, size_t near);
 
 /* Length of set `v`, looked through from its begin, inside [window.start, window.end), ns. */

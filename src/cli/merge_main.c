@@ -1,4 +1,5 @@
 /* profwrap-merge: what `profwrap merge` becomes. Alone among the programs here it loads libmpi. */
+#include <malloc.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,6 +43,9 @@ int main(int argc, char **argv)
     char output[4200];
     const char *dir;
     int process, quiet = 0;
+    /* Buffers as large as a chunk come and go with every file: the system would clear them anew. */
+    mallopt(M_TRIM_THRESHOLD, 1 << 26);
+    mallopt(M_MMAP_THRESHOLD, 1 << 25);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &process);
     pw_h5_quiet();

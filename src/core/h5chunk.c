@@ -1,5 +1,5 @@
-/* See h5chunk.h. Unshuffling is a transposition of bytes; where the processor can, it is done for
- * 16 rows at a time. */
+/* Undoes shuffling, which is a transposition of bytes; where the processor can, 16 rows at a time.
+ * See h5chunk.h. */
 #include "core/h5chunk.h"
 
 #include <errno.h>

@@ -1,0 +1,94 @@
+/* Rows out of packed and shuffled chunks, against the definition; and spans near each other. */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/intervals.h"
+#include "core/h5chunk.h"
+#include "core/tables.h"
+
+enum { CHUNK_ROWS = 97 };
+
+static char *random_bytes(size_t n)
+{
+    uint64_t seed = 11;
+    char *bytes = malloc(n);
+    for (size_t i = 0; i < n; i++)
+        bytes[i] = (char)unit_random(&seed);
+    return bytes;
+}
+
+/* Byte k of packed row i, wherever it goes. */
+static void check_rows(const struct pw_row_layout *layout, int table, const char *packed,
+                       size_t first, size_t count, const char *rows)
+{
+    const struct pw_table *info = pw_table_borrow(table);
+    for (size_t i = 0; i < count; i++) {
+        size_t from = (first + i) * layout->packed_size;
+        for (size_t f = 0; f < info->nfields; f++) {
+            const struct pw_field *field = &info->fields()[f];
+            assert_memory_equal(rows + i * info->row_size + field->offset, packed + from,
+                                field->size);
+            from += field->size;
+        }
+    }
+}
+
+static void check_table(int table)
+{
+    static const size_t parts[][2] = {{0, 97}, {0, 1},   {96, 1}, {3, 16},
+                                      {5, 31}, {17, 80}, {40, 0}};
+    struct pw_row_layout layout;
+    assert_int_equal(pw_row_layout_make(table, &layout), 0);
+    assert_int_equal(layout.row_size, pw_table_borrow(table)->row_size);
+    size_t size = layout.packed_size * CHUNK_ROWS;
+    char *packed = random_bytes(size), *planes = malloc(size);
+    char *rows = malloc(layout.row_size * CHUNK_ROWS);
+    for (size_t i = 0; i < CHUNK_ROWS; i++)
+        for (size_t k = 0; k < layout.packed_size; k++)
+            planes[k * CHUNK_ROWS + i] = packed[i * layout.packed_size + k];
+    for (size_t p = 0; p < sizeof(parts) / sizeof(parts[0]); p++) {
+        pw_rows_unpack(&layout, packed, parts[p][0], parts[p][1], rows);
+        check_rows(&layout, table, packed, parts[p][0], parts[p][1], rows);
+        memset(rows, 0, layout.row_size * CHUNK_ROWS);
+        pw_rows_unshuffle(&layout, planes, CHUNK_ROWS, parts[p][0], parts[p][1], rows);
+        check_rows(&layout, table, packed, parts[p][0], parts[p][1], rows);
+    }
+    free(packed);
+    free(planes);
+    free(rows);
+}
+
+static void test_rows(void **state)
+{
+    (void)state;
+    check_table(PW_TABLE_comm_event);
+    check_table(PW_TABLE_range);
+    check_table(PW_TABLE_overhead); /* texts longer than a word */
+}
+
+static void test_first_interval(void **state)
+{
+    (void)state;
+    struct pw_interval v[40];
+    for (int i = 0; i < 40; i++)
+        v[i] = (struct pw_interval){10 * i, 10 * i + 5};
+    for (size_t n = 0; n <= 40; n += 8)
+        for (size_t near = 0; near <= n; near++)
+            for (int64_t time = -5; time < 410; time++) {
+                size_t first = 0;
+                while (first < n && v[first].end <= time)
+                    first++;
+                assert_int_equal(pw_intervals_first(v, n, time, near), first);
+            }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_first_interval),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
