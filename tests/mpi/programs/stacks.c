@@ -3,7 +3,11 @@
 #include <mpi.h>
 #include <pthread.h>
 
+#ifdef __clang__
+#define APART __attribute__((noinline))
+#else
 #define APART __attribute__((noinline, noclone))
+#endif
 
 static int value = 1;
 
