@@ -12,6 +12,7 @@
 #include "core/format.h"
 #include "core/h5types.h"
 #include "core/h5writer.h"
+#include "rank/tick.h"
 
 enum { MAX_TEXTS = 1 << 20, MAX_TEXT = 4096 };
 
@@ -27,6 +28,7 @@ struct pw_rankfile {
     struct texts strings, stacks;
     int64_t dropped;
     int64_t start_unix_ns, end_unix_ns; /* end 0: when it is closed */
+    int64_t start_local_ns;
     int world_size;
     int64_t last_knot_ns;
 };
@@ -71,6 +73,7 @@ int pw_rankfile_create(const char *dir, const struct pw_identity *id, const char
     snprintf(file->path, sizeof(file->path), "%s/rank-%05d.h5", dir, id->rank);
     snprintf(part, sizeof(part), "%s.part", file->path);
     file->start_unix_ns = unix_ns();
+    file->start_local_ns = pw_local_ns();
     file->world_size = id->size;
     file->last_knot_ns = INT64_MIN;
 
@@ -211,13 +214,19 @@ static int write_texts(struct pw_rankfile *file, const char *path, const struct 
     return err;
 }
 
+/* The time of day may be set while the program runs; how long it ran is not to change by that. */
+static int64_t end_unix_ns(const struct pw_rankfile *file)
+{
+    return file->end_unix_ns ? file->end_unix_ns
+                             : file->start_unix_ns + pw_local_ns() - file->start_local_ns;
+}
+
 static int write_end(struct pw_rankfile *file, const struct pw_rankfile_end *end)
 {
     hid_t h5 = pw_h5_writer_borrow_file(file->writer);
     int64_t dropped = file->dropped + pw_h5_writer_refused(file->writer);
     int err = pw_h5_set_int(h5, "pid", end->pid);
-    err = err ? err
-              : pw_h5_set_int(h5, "end_unix_ns", file->end_unix_ns ? file->end_unix_ns : unix_ns());
+    err = err ? err : pw_h5_set_int(h5, "end_unix_ns", end_unix_ns(file));
     err = err ? err : pw_h5_set_int(h5, "exit_code", end->exit_code);
     err = err ? err : pw_h5_set_int(h5, "exit_signal", end->exit_signal);
     err = err ? err : pw_h5_set_int(h5, "dropped_events", dropped);

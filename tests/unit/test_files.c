@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/format.h"
@@ -275,6 +276,38 @@ static void test_rankfile(void **state)
     assert_null(second);
 }
 
+static int64_t set_back_ns; /* what the time of day is behind of itself */
+
+int __real_clock_gettime(clockid_t clock, struct timespec *t);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *t);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
+{
+    int err = __real_clock_gettime(clock, t);
+    if (clock == CLOCK_REALTIME)
+        t->tv_sec -= set_back_ns / 1000000000;
+    return err;
+}
+
+static void test_rankfile_while_the_clock_is_set(void **state)
+{
+    const struct pw_rankfile_end end = {0, 0, 1, 4711};
+    const int64_t hour = (int64_t)3600 * 1000000000;
+    char path[UNIT_PATH];
+    struct pw_rankfile *file;
+    int64_t started = 0, ended = 0;
+    hid_t h5;
+    assert_int_equal(pw_rankfile_create(*state, &rank_3, "prog", 1, &file), 0);
+    set_back_ns = hour;
+    usleep(2000);
+    assert_int_equal(pw_rankfile_close(file, &end), 0);
+    set_back_ns = 0;
+    assert_int_equal(pw_h5_open(unit_path(path, state, "rank-00003.h5"), &h5), 0);
+    assert_int_equal(pw_h5_get_int(h5, "start_unix_ns", &started), 0);
+    assert_int_equal(pw_h5_get_int(h5, "end_unix_ns", &ended), 0);
+    H5Fclose(h5);
+    assert_in_range(ended - started, 2000000, hour / 2);
+}
+
 /* What goes wrong, as bits, when the disk is full from the start or later. In a process of its own:
  * HDF5 leaks what it could not write. */
 static int write_without_room(void **state)
@@ -337,6 +370,7 @@ int main(void)
         IN_DIR(test_agree_alone_or_nowhere),
         IN_DIR(test_agree_race),
         IN_DIR(test_rankfile),
+        IN_DIR(test_rankfile_while_the_clock_is_set),
         IN_DIR(test_rankfile_without_room),
     };
     return cmocka_run_group_tests(tests, quiet, NULL);
