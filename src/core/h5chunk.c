@@ -52,7 +52,7 @@ static __m128i load(const char *from)
 static void store_two(__m128i two, char *to, size_t row_size)
 {
     _mm_storel_epi64((__m128i *)(void *)to, two);
-    _mm_storeh_pd((double *)(void *)(to + row_size), _mm_castsi128_pd(two));
+    _mm_storel_epi64((__m128i *)(void *)(to + row_size), _mm_unpackhi_epi64(two, two));
 }
 
 /* Eight planes of eight rows, as pairs of planes interleaved, into eight rows. */
