@@ -2,33 +2,33 @@
 #include "aggregate/domainmap.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/clockline.h"
+#include "analysis/pairbounds.h"
 #include "core/clockmap.h"
 #include "core/sort.h"
 
-#define WINDOW_NS ((int64_t)10000000000) /* orders this far around a knot bound it */
 #define SPACING_NS ((int64_t)2500000000) /* of knots */
 #define MARGIN_NS ((int64_t)1000000000)  /* before the first order and after the last: MPI_Init */
 #define APART_NS ((int64_t)1000000)      /* knots are, at least */
-enum { MOST_KNOTS = 2048, MOST_CELLS = 1 << 20 };
+/* Knots, and bounds of pairs at all knots, of which three are always looked at. */
+enum { MOST_KNOTS = 2048, MOST_PAIR_KNOTS = 1 << 19 };
 
 struct work {
     struct pw_clockline *lines; /* [ndomains] */
     struct pw_domainmap *maps;
     size_t ndomains;
-    struct pw_order *orders; /* sorted by first, second, time */
+    struct pw_order *orders; /* on the lines */
     size_t norders;
-    size_t *start;  /* [ndomains^2 + 1] where each pair's begin */
-    int64_t *shift; /* [ndomains] of clocks that were not measured */
+    struct pw_pairbounds pairs;
     int64_t *times; /* [ntimes] of the knots, cluster time */
     size_t ntimes;
-    int64_t *low, *high;     /* [ntimes * ndomains] of the corrections */
-    int64_t *most, *passive; /* [ndomains^2] scratch */
-    struct pw_align_bounds bounds;
+    int64_t *low, *high; /* [ntimes * ndomains] of the corrections */
+    /* Scratch. */
+    struct pw_align_edge *edges; /* [2 * npairs + 2 * ndomains] */
+    int64_t *up, *down;          /* [ndomains] bounds of the corrections, of their negatives */
+    int32_t *clocks;             /* [2 * ndomains] */
     int64_t contradictions;
 };
 
@@ -67,35 +67,12 @@ static int64_t measured_error(const struct work *w, size_t domain, int64_t time,
 
 /* ---- orders ---- */
 
-static int by_pair_and_time(const void *a, const void *b)
-{
-    const struct pw_order *x = a, *y = b;
-    if (x->first != y->first)
-        return x->first < y->first ? -1 : 1;
-    if (x->second != y->second)
-        return x->second < y->second ? -1 : 1;
-    return (x->first_ns > y->first_ns) - (x->first_ns < y->first_ns);
-}
-
 static void count_bounds(struct work *w)
 {
     for (size_t k = 0; k < w->norders; k++) {
         w->maps[w->orders[k].first].bounds++;
         w->maps[w->orders[k].second].bounds++;
     }
-}
-
-static void index_orders(struct work *w)
-{
-    size_t pairs = w->ndomains * w->ndomains, k = 0;
-    pw_sort(w->orders, w->norders, sizeof(*w->orders), by_pair_and_time);
-    for (size_t pair = 0; pair < pairs; pair++) {
-        w->start[pair] = k;
-        while (k < w->norders &&
-               (size_t)w->orders[k].first * w->ndomains + (size_t)w->orders[k].second == pair)
-            k++;
-    }
-    w->start[pairs] = k;
 }
 
 /* ---- where the knots are ---- */
@@ -108,7 +85,7 @@ static int by_time(const void *a, const void *b)
 
 static void thin_times(struct work *w)
 {
-    size_t kept = 0, cells = w->ndomains * w->ndomains, most = MOST_CELLS / cells;
+    size_t kept = 0, most = MOST_PAIR_KNOTS / (w->pairs.npairs + 1);
     most = most > MOST_KNOTS ? MOST_KNOTS : most < 3 ? 3 : most;
     pw_sort(w->times, w->ntimes, sizeof(*w->times), by_time);
     for (size_t i = 0; i < w->ntimes; i++)
@@ -150,70 +127,48 @@ static int choose_times(struct work *w)
 
 /* ---- one knot ---- */
 
-/* First order of the pair at or after `time`. */
-static size_t seek(const struct work *w, size_t pair, int64_t time)
+static size_t bound_measured(const struct work *w, int64_t time, struct pw_align_edge *out)
 {
-    size_t low = w->start[pair], high = w->start[pair + 1];
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (w->orders[middle].first_ns < time)
-            low = middle + 1;
-        else
-            high = middle;
+    size_t n = 0;
+    for (size_t d = 1; d < w->ndomains; d++) {
+        int64_t middle, error = measured_error(w, d, time, &middle);
+        if (error >= PW_ALIGN_NONE)
+            continue;
+        out[n++] = (struct pw_align_edge){0, (int32_t)d, middle + error};
+        out[n++] = (struct pw_align_edge){(int32_t)d, 0, error - middle};
     }
-    return low;
-}
-
-/* Orders of a pair around a time as bounds, times `sign`. */
-static size_t take_bounds(const struct work *w, size_t pair, int64_t time, int sign,
-                          struct pw_align_bound *out)
-{
-    size_t n = 0, end = seek(w, pair, time + WINDOW_NS);
-    for (size_t k = seek(w, pair, time - WINDOW_NS); k < end; k++)
-        out[n++] = (struct pw_align_bound){w->orders[k].first_ns,
-                                           sign * (w->orders[k].first_ns - w->orders[k].second_ns)};
     return n;
 }
 
-/* Upper bounds of (correction of j - correction of i), both ways. */
-static void bound_pair(struct work *w, size_t i, size_t j, int64_t time)
+/* 0, or -1 when the bounds contradict each other. */
+static int reach(struct work *w, size_t nedges)
 {
     size_t n = w->ndomains;
-    int64_t low, high;
-    /* What is left of the drift when the lines' slopes are taken off, however wrong these are. */
-    double drift = PW_CLOCK_DRIFT_NS_PER_S * 1e-9 + fabs(w->lines[i].slope - w->lines[j].slope);
-    w->bounds.nlower = take_bounds(w, i * n + j, time, 1, w->bounds.lower);
-    w->bounds.nupper = take_bounds(w, j * n + i, time, -1, w->bounds.upper);
-    if (w->bounds.nlower + w->bounds.nupper == 0)
-        return;
-    if (pw_align_at(&w->bounds, time, drift, PW_CLOCK_WANDER_NS_PER_S * 1e-9, &low, &high))
-        w->contradictions++;
-    w->most[i * n + j] = high;
-    w->most[j * n + i] = -low;
+    return pw_align_reach(w->edges, nedges, n, PW_ALIGN_FROM_REFERENCE, w->up, w->clocks) ||
+           pw_align_reach(w->edges, nedges, n, PW_ALIGN_TO_REFERENCE, w->down, w->clocks);
 }
 
-static void bound_measured(struct work *w, int64_t time)
+/* Of bounds that contradict each other, only those of pairs with the reference. */
+static void reach_directly(struct work *w, size_t nedges)
 {
-    for (size_t d = 1; d < w->ndomains; d++) {
-        int64_t middle, error = measured_error(w, d, time, &middle);
-        int64_t *up = &w->most[d], *down = &w->most[d * w->ndomains];
-        if (error >= PW_ALIGN_NONE)
-            continue;
-        *up = middle + error < *up ? middle + error : *up;
-        *down = error - middle < *down ? error - middle : *down;
+    for (size_t d = 0; d < w->ndomains; d++)
+        w->up[d] = w->down[d] = d ? PW_ALIGN_NONE : 0;
+    for (size_t k = 0; k < nedges; k++) {
+        if (w->edges[k].from == 0)
+            w->up[w->edges[k].to] = w->edges[k].most_ns;
+        else if (w->edges[k].to == 0)
+            w->down[w->edges[k].from] = w->edges[k].most_ns;
     }
 }
 
 /* When measured and inferred bounds contradict each other, what encloses both is left. */
-static void enclose(struct work *w, int64_t time)
+static void enclose(struct work *w, size_t npassive, int64_t time)
 {
-    size_t n = w->ndomains;
-    memcpy(w->most, w->passive, sizeof(*w->most) * n * n);
-    if (pw_align_close(w->most, n))
-        memcpy(w->most, w->passive, sizeof(*w->most) * n * n);
-    for (size_t d = 1; d < n; d++) {
+    if (reach(w, npassive))
+        reach_directly(w, npassive);
+    for (size_t d = 1; d < w->ndomains; d++) {
         int64_t middle, error = measured_error(w, d, time, &middle);
-        int64_t *up = &w->most[d], *down = &w->most[d * n], swap = *up;
+        int64_t *up = &w->up[d], *down = &w->down[d], swap = *up;
         if (*up < -*down) { /* low above high: turned round they enclose what is open */
             *up = -*down;
             *down = -swap;
@@ -227,21 +182,15 @@ static void enclose(struct work *w, int64_t time)
 
 static void bound_knot(struct work *w, size_t at)
 {
-    size_t n = w->ndomains;
-    for (size_t i = 0; i < n * n; i++)
-        w->most[i] = i % (n + 1) ? PW_ALIGN_NONE : 0;
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = i + 1; j < n; j++)
-            bound_pair(w, i, j, w->times[at]);
-    memcpy(w->passive, w->most, sizeof(*w->most) * n * n);
-    bound_measured(w, w->times[at]);
-    if (pw_align_close(w->most, n)) {
+    size_t npassive = pw_pairbounds_at(&w->pairs, w->times[at], w->edges);
+    size_t nedges = npassive + bound_measured(w, w->times[at], w->edges + npassive);
+    if (reach(w, nedges)) {
         w->contradictions++;
-        enclose(w, w->times[at]);
+        enclose(w, npassive, w->times[at]);
     }
-    for (size_t d = 0; d < n; d++) {
-        w->high[at * n + d] = w->most[d];
-        w->low[at * n + d] = -w->most[d * n];
+    for (size_t d = 0; d < w->ndomains; d++) {
+        w->high[at * w->ndomains + d] = w->up[d];
+        w->low[at * w->ndomains + d] = -w->down[d];
     }
 }
 
@@ -254,6 +203,7 @@ static void bound_knots(struct work *w, MPI_Comm comm)
         bound_knot(w, k);
     MPI_Allreduce(MPI_IN_PLACE, w->low, cells, MPI_INT64_T, MPI_SUM, comm);
     MPI_Allreduce(MPI_IN_PLACE, w->high, cells, MPI_INT64_T, MPI_SUM, comm);
+    w->contradictions += w->pairs.contradictions;
     MPI_Allreduce(MPI_IN_PLACE, &w->contradictions, 1, MPI_INT64_T, MPI_SUM, comm);
 }
 
@@ -313,7 +263,7 @@ static int64_t largest_error(const struct pw_domainmap *map)
 /* Corrects the orders' times, and counts those that still contradict them. */
 static void count_violations(struct work *w, const struct pw_domainmap *residues)
 {
-    int64_t *errors = w->most, *found = w->passive; /* scratch, both as long as needed */
+    int64_t *errors = w->up, *found = w->down; /* scratch */
     for (size_t k = 0; k < w->norders; k++) {
         struct pw_order *o = &w->orders[k];
         const struct pw_domainmap *a = &residues[o->first], *b = &residues[o->second];
@@ -360,20 +310,49 @@ static int replace_maps(struct work *w)
 
 /* ---- all of it ---- */
 
+/* Draws the lines and puts the orders on them. */
+static int straighten(struct work *w)
+{
+    int32_t *hops = malloc(sizeof(*hops) * w->ndomains);
+    int64_t *shifts = malloc(sizeof(*shifts) * 2 * w->ndomains);
+    w->lines = calloc(w->ndomains, sizeof(*w->lines));
+    int err = hops && shifts && w->lines ? 0 : -ENOMEM;
+    for (size_t d = 0; d < w->ndomains && !err; d++)
+        pw_clockline_measured(&w->lines[d], w->maps[d].knots, w->maps[d].measured, d == 0);
+    struct pw_clocklines_scratch scratch = {w->orders + w->norders, hops, shifts};
+    if (!err)
+        w->norders =
+            pw_clocklines_straighten(w->lines, w->ndomains, w->orders, w->norders, &scratch);
+    free(hops);
+    free(shifts);
+    return err;
+}
+
 static int allocate(struct work *w)
 {
-    size_t n = w->ndomains, cells = n * n;
-    w->start = malloc(sizeof(*w->start) * (cells + 1));
-    w->shift = malloc(sizeof(*w->shift) * 2 * n);
-    w->lines = calloc(n, sizeof(*w->lines));
-    w->most = malloc(sizeof(*w->most) * 2 * cells);
-    w->passive = malloc(sizeof(*w->passive) * cells);
-    w->bounds.lower = malloc(sizeof(*w->bounds.lower) * (w->norders + 1));
-    w->bounds.upper = malloc(sizeof(*w->bounds.upper) * (w->norders + 1));
-    return w->start && w->shift && w->lines && w->most && w->passive && w->bounds.lower &&
-                   w->bounds.upper
-               ? 0
-               : -ENOMEM;
+    size_t n = w->ndomains;
+    w->low = calloc(w->ntimes * n + 1, sizeof(*w->low));
+    w->high = calloc(w->ntimes * n + 1, sizeof(*w->high));
+    w->edges = malloc(sizeof(*w->edges) * 2 * (w->pairs.npairs + n));
+    w->up = malloc(sizeof(*w->up) * n);
+    w->down = malloc(sizeof(*w->down) * n);
+    w->clocks = malloc(sizeof(*w->clocks) * 2 * n);
+    return w->low && w->high && w->edges && w->up && w->down && w->clocks ? 0 : -ENOMEM;
+}
+
+static int index_pairs(struct work *w)
+{
+    struct pw_pairbounds *p = &w->pairs;
+    pw_orders_sort(w->orders, w->norders);
+    *p = (struct pw_pairbounds){.lines = w->lines, .orders = w->orders};
+    p->npairs = pw_clock_pairs(w->orders, w->norders, NULL);
+    p->pairs = malloc(sizeof(*p->pairs) * p->npairs);
+    p->lower = malloc(sizeof(*p->lower) * w->norders);
+    p->upper = malloc(sizeof(*p->upper) * w->norders);
+    if (!p->pairs || !p->lower || !p->upper)
+        return -ENOMEM;
+    pw_clock_pairs(w->orders, w->norders, p->pairs);
+    return 0;
 }
 
 static int prepare(struct work *w, struct pw_orders *orders)
@@ -383,23 +362,13 @@ static int prepare(struct work *w, struct pw_orders *orders)
     if (!w->orders)
         return -ENOMEM;
     orders->v = w->orders;
-    int err = allocate(w);
-    if (err)
+    int err = straighten(w);
+    if (err || w->norders == 0)
         return err;
-    for (size_t d = 0; d < w->ndomains; d++)
-        pw_clockline_measured(&w->lines[d], w->maps[d].knots, w->maps[d].measured, d == 0);
-    struct pw_clocklines_scratch scratch = {w->orders + w->norders, w->most, w->shift};
-    w->norders = pw_clocklines_straighten(w->lines, w->ndomains, w->orders, w->norders, &scratch);
     count_bounds(w);
-    if (w->norders == 0)
-        return 0;
-    err = choose_times(w);
-    if (err)
-        return err;
-    index_orders(w);
-    w->low = calloc(w->ntimes * w->ndomains + 1, sizeof(*w->low));
-    w->high = calloc(w->ntimes * w->ndomains + 1, sizeof(*w->high));
-    return w->low && w->high ? 0 : -ENOMEM;
+    err = index_pairs(w);
+    err = err ? err : choose_times(w);
+    return err ? err : allocate(w);
 }
 
 int pw_domainmaps_infer(struct pw_domainmap *maps, size_t ndomains, struct pw_orders *orders,
@@ -414,15 +383,16 @@ int pw_domainmaps_infer(struct pw_domainmap *maps, size_t ndomains, struct pw_or
         MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, comm);
     }
     report->contradictions = w.contradictions;
-    free(w.start);
-    free(w.shift);
     free(w.lines);
-    free(w.most);
-    free(w.passive);
-    free(w.bounds.lower);
-    free(w.bounds.upper);
+    free(w.pairs.pairs);
+    free(w.pairs.lower);
+    free(w.pairs.upper);
     free(w.times);
     free(w.low);
     free(w.high);
+    free(w.edges);
+    free(w.up);
+    free(w.down);
+    free(w.clocks);
     return worst;
 }

@@ -12,6 +12,9 @@
 /* What is kept at most: orders from collectives on every process, and from messages of each. */
 enum { MOST_ORDERS = 1 << 20, MOST_MESSAGES = 1 << 17 };
 
+/* So many domains are each bounded against each other, of more a collective bounds fewer pairs. */
+enum { FEW_DOMAINS = 48 };
+
 /* No rank leaves these before the last has entered, if there is any data. The vector variants are
  * not here: a rank may need nothing of another. */
 static int synchronises(const struct pw_row_comm_event *event)
@@ -41,6 +44,7 @@ struct meetings {
     size_t stride, n, ndomains;
     int64_t *enter, *leave; /* [n * ndomains] */
     int64_t *op;            /* [2 * n] the operation, and its negative: largest over the ranks */
+    int32_t *met;           /* [ndomains] scratch: those that took part in one */
 };
 
 static void meet(void *context, const struct pw_input *input, const struct pw_row_comm_event *event)
@@ -64,7 +68,8 @@ static int allocate(struct meetings *m)
     m->enter = malloc(sizeof(int64_t) * (cells + 1));
     m->leave = malloc(sizeof(int64_t) * (cells + 1));
     m->op = malloc(sizeof(int64_t) * (2 * m->n + 1));
-    if (!m->enter || !m->leave || !m->op)
+    m->met = malloc(sizeof(int32_t) * m->ndomains);
+    if (!m->enter || !m->leave || !m->op || !m->met)
         return 0;
     for (size_t i = 0; i < cells; i++) {
         m->enter[i] = INT64_MIN;
@@ -75,22 +80,56 @@ static int allocate(struct meetings *m)
     return 1;
 }
 
-static void append_meeting(struct pw_orders *out, const struct meetings *m, size_t at)
+/* The domain after j, of those that met, that is bounded against domain i < j: each of few; of
+ * many, all against the first, and those whose numbers differ in one digit of base two, so that few
+ * hops lead from any to any. */
+static size_t next_partner(size_t i, size_t j, size_t met)
+{
+    if (met <= FEW_DOMAINS || i == 0)
+        return j + 1;
+    for (size_t digit = i == j ? 1 : (i ^ j) << 1; (i | digit) < met && digit < met; digit <<= 1)
+        if (!(i & digit))
+            return i | digit;
+    return met;
+}
+
+/* Orders of a meeting of so many domains, at most. */
+static size_t count_pairs(size_t met)
+{
+    size_t digits = 1;
+    while (((size_t)1 << digits) < met)
+        digits++;
+    return met <= FEW_DOMAINS ? met * (met - 1) : met * (digits + 2);
+}
+
+static void append_order(struct pw_orders *out, int32_t first, int32_t second, int64_t enter,
+                         int64_t leave)
+{
+    out->v[out->n++] = (struct pw_order){first, second, enter, leave};
+}
+
+static void append_meeting(struct pw_orders *out, struct meetings *m, size_t at)
 {
     const int64_t *enter = m->enter + at * m->ndomains, *leave = m->leave + at * m->ndomains;
+    size_t met = 0;
     /* All ranks took part in the same operation, or the match is none. */
     if (m->op[2 * at] < 0 || m->op[2 * at] != -m->op[2 * at + 1])
         return;
-    for (size_t a = 0; a < m->ndomains; a++)
-        for (size_t b = 0; b < m->ndomains; b++)
-            if (a != b && enter[a] != INT64_MIN && leave[b] != INT64_MAX)
-                out->v[out->n++] = (struct pw_order){(int32_t)a, (int32_t)b, enter[a], leave[b]};
+    for (size_t d = 0; d < m->ndomains; d++)
+        if (enter[d] != INT64_MIN)
+            m->met[met++] = (int32_t)d;
+    for (size_t i = 0; i < met; i++)
+        for (size_t j = next_partner(i, i, met); j < met; j = next_partner(i, j, met)) {
+            int32_t a = m->met[i], b = m->met[j];
+            append_order(out, a, b, enter[a], leave[b]);
+            append_order(out, b, a, enter[b], leave[a]);
+        }
 }
 
 static int collect_meetings(struct pw_orders *out, struct pw_job *job,
                             const struct pw_instances *instances)
 {
-    size_t domains = (size_t)job->ndomains, pairs = domains * (domains - 1);
+    size_t domains = (size_t)job->ndomains, pairs = count_pairs(domains);
     size_t most = MOST_ORDERS / pairs + 1;
     struct meetings m = {.job = job, .instances = instances, .ndomains = domains};
     m.stride = instances->n / most + 1;
@@ -111,6 +150,7 @@ static int collect_meetings(struct pw_orders *out, struct pw_job *job,
     free(m.enter);
     free(m.leave);
     free(m.op);
+    free(m.met);
     return all_ok ? 0 : -ENOMEM;
 }
 

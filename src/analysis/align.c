@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "core/sort.h"
+
 /* ---- roughly ---- */
 
 static int64_t middle(int64_t low, int64_t high)
@@ -10,40 +12,89 @@ static int64_t middle(int64_t low, int64_t high)
     return low + (high - low) / 2;
 }
 
-/* least[i * n + j]: the largest lower bound of (what is added to j) - (what is added to i). */
-static void collect_least(const struct pw_order *orders, size_t norders, size_t n, int64_t *least)
+static int32_t lower_of(const struct pw_order *o)
 {
-    for (size_t i = 0; i < n * n; i++)
-        least[i] = -PW_ALIGN_NONE;
-    for (size_t k = 0; k < norders; k++) {
-        int64_t *bound = &least[(size_t)orders[k].first * n + (size_t)orders[k].second];
-        int64_t value = orders[k].first_ns - orders[k].second_ns;
-        *bound = value > *bound ? value : *bound;
-    }
+    return o->first < o->second ? o->first : o->second;
 }
 
-void pw_align_coarse(const struct pw_order *orders, size_t norders, size_t nclocks,
-                     int64_t *scratch, int64_t *shift)
+static int32_t higher_of(const struct pw_order *o)
 {
-    int64_t *queue = scratch + nclocks * nclocks;
-    size_t head = 0, tail = 0;
-    collect_least(orders, norders, nclocks, scratch);
-    for (size_t i = 0; i < nclocks; i++)
-        shift[i] = PW_ALIGN_NONE;
-    if (!nclocks)
-        return;
-    shift[0] = 0;
-    queue[tail++] = 0;
-    while (head < tail) {
-        size_t i = (size_t)queue[head++];
-        for (size_t j = 0; j < nclocks; j++) {
-            int64_t low = scratch[i * nclocks + j], high = scratch[j * nclocks + i];
-            if (shift[j] != PW_ALIGN_NONE || low == -PW_ALIGN_NONE || high == -PW_ALIGN_NONE)
-                continue;
-            shift[j] = shift[i] + middle(low, -high);
-            queue[tail++] = (int64_t)j;
+    return o->first < o->second ? o->second : o->first;
+}
+
+static int by_pair_and_time(const void *a, const void *b)
+{
+    const struct pw_order *x = a, *y = b;
+    if (lower_of(x) != lower_of(y))
+        return lower_of(x) < lower_of(y) ? -1 : 1;
+    if (higher_of(x) != higher_of(y))
+        return higher_of(x) < higher_of(y) ? -1 : 1;
+    if (x->first != y->first)
+        return x->first < y->first ? -1 : 1;
+    if (x->first_ns != y->first_ns)
+        return x->first_ns < y->first_ns ? -1 : 1;
+    return (x->second_ns > y->second_ns) - (x->second_ns < y->second_ns);
+}
+
+void pw_orders_sort(struct pw_order *orders, size_t n)
+{
+    pw_sort(orders, n, sizeof(*orders), by_pair_and_time);
+}
+
+static int64_t least_of(const struct pw_order *o)
+{
+    return o->first_ns - o->second_ns;
+}
+
+/* Of each two clocks, in this order, the one that bounds most. */
+static size_t keep_tightest(struct pw_order *orders, size_t n)
+{
+    size_t kept = 0;
+    pw_orders_sort(orders, n);
+    for (size_t k = 0; k < n; k++) {
+        struct pw_order *last = kept ? &orders[kept - 1] : NULL;
+        if (!last || last->first != orders[k].first || last->second != orders[k].second)
+            orders[kept++] = orders[k];
+        else if (least_of(&orders[k]) > least_of(last))
+            *last = orders[k];
+    }
+    return kept;
+}
+
+/* From clocks that are `hop` hops from clock 0 to their neighbours. */
+static int shift_neighbours(const struct pw_order *orders, size_t n, int32_t hop, int32_t *hops,
+                            int64_t *shift)
+{
+    int found = 0;
+    for (size_t k = 0; k + 1 < n; k++) {
+        const struct pw_order *up = &orders[k], *down = &orders[k + 1];
+        if (up->first != down->second || up->second != down->first)
+            continue;
+        int64_t difference = middle(least_of(up), -least_of(down));
+        int32_t i = up->first, j = up->second;
+        if (hops[i] == hop && hops[j] < 0) {
+            shift[j] = shift[i] + difference;
+            hops[j] = hop + 1;
+            found = 1;
+        } else if (hops[j] == hop && hops[i] < 0) {
+            shift[i] = shift[j] - difference;
+            hops[i] = hop + 1;
+            found = 1;
         }
     }
+    return found;
+}
+
+void pw_align_coarse(struct pw_order *orders, size_t norders, size_t nclocks, int32_t *hops,
+                     int64_t *shift)
+{
+    size_t n = keep_tightest(orders, norders);
+    for (size_t i = 0; i < nclocks; i++) {
+        shift[i] = i ? PW_ALIGN_NONE : 0;
+        hops[i] = i ? -1 : 0;
+    }
+    for (int32_t hop = 0; shift_neighbours(orders, n, hop, hops, shift);)
+        hop++;
 }
 
 /* ---- the difference at one time ---- */
@@ -174,20 +225,51 @@ int pw_align_at(struct pw_align_bounds *b, int64_t at_ns, double drift, double w
     return 0;
 }
 
-/* ---- all pairs ---- */
+/* ---- all paths ---- */
 
-int pw_align_close(int64_t *most, size_t n)
+static int relax(const struct pw_align_edge *edge, enum pw_align_direction direction, int64_t *most,
+                 int32_t *previous)
 {
-    for (size_t k = 0; k < n; k++)
-        for (size_t i = 0; i < n; i++)
-            for (size_t j = 0; j < n && most[i * n + k] < PW_ALIGN_NONE; j++) {
-                int64_t by_way = most[i * n + k] + most[k * n + j];
-                if (most[k * n + j] < PW_ALIGN_NONE && by_way < most[i * n + j])
-                    most[i * n + j] = by_way;
-            }
+    int32_t a = direction == PW_ALIGN_FROM_REFERENCE ? edge->from : edge->to;
+    int32_t b = direction == PW_ALIGN_FROM_REFERENCE ? edge->to : edge->from;
+    if (most[a] >= PW_ALIGN_NONE || edge->most_ns >= PW_ALIGN_NONE ||
+        most[a] + edge->most_ns >= most[b])
+        return 0;
+    most[b] = most[a] + edge->most_ns;
+    previous[b] = a;
+    return 1;
+}
+
+/* Whether going back from some clock leads round. seen[i]: from which clock i was last come to. */
+static int has_cycle(const int32_t *previous, size_t n, int32_t *seen)
+{
     for (size_t i = 0; i < n; i++)
-        if (most[i * n + i] < 0)
+        seen[i] = -1;
+    for (size_t i = 0; i < n; i++) {
+        int32_t at = (int32_t)i;
+        for (; at >= 0 && seen[at] < 0; at = previous[at])
+            seen[at] = (int32_t)i;
+        if (at >= 0 && seen[at] == (int32_t)i)
+            return 1;
+    }
+    return 0;
+}
+
+int pw_align_reach(const struct pw_align_edge *edges, size_t nedges, size_t nclocks,
+                   enum pw_align_direction direction, int64_t *most, int32_t *scratch)
+{
+    int32_t *previous = scratch, *seen = scratch + nclocks;
+    for (size_t i = 0; i < nclocks; i++) {
+        most[i] = i ? PW_ALIGN_NONE : 0;
+        previous[i] = -1;
+    }
+    for (int changed = 1, fro = 0; changed; fro = !fro) {
+        changed = 0;
+        for (size_t k = 0; k < nedges; k++)
+            changed |= relax(&edges[fro ? nedges - 1 - k : k], direction, most, previous);
+        if (changed && has_cycle(previous, nclocks, seen))
             return -1;
+    }
     return 0;
 }
 

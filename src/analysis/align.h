@@ -22,11 +22,15 @@ struct pw_order {
 /* No bound. Sums of two do not overflow. */
 #define PW_ALIGN_NONE (INT64_MAX / 4)
 
+/* Sorts by pair of clocks; of a pair, those from the lower clock to the higher come first; then by
+ * time. */
+void pw_orders_sort(struct pw_order *orders, size_t n);
+
 /* What must be added to each clock's times to be on clock 0's, roughly: constant over the run, so
  * that it is off by the drift. shift[i] is PW_ALIGN_NONE where nothing is known from both sides.
- * `scratch` holds 2 * nclocks * nclocks values. */
-void pw_align_coarse(const struct pw_order *orders, size_t norders, size_t nclocks,
-                     int64_t *scratch, int64_t *shift);
+ * The orders are overwritten; `hops` is scratch of nclocks values. */
+void pw_align_coarse(struct pw_order *orders, size_t norders, size_t nclocks, int32_t *hops,
+                     int64_t *shift);
 
 /* Difference bounds over time: `value_ns` at `at_ns`. */
 struct pw_align_bound {
@@ -45,9 +49,21 @@ struct pw_align_bounds {
 int pw_align_at(struct pw_align_bounds *bounds, int64_t at_ns, double drift, double wander,
                 int64_t *low, int64_t *high);
 
-/* Closes upper bounds most[i * n + j] of (clock j's correction - clock i's) over all paths. 0, or
- * -1 when they contradict each other (a cycle below zero); then `most` is of no use. */
-int pw_align_close(int64_t *most, size_t n);
+/* (Correction of clock `to`) - (correction of clock `from`) <= most_ns. */
+struct pw_align_edge {
+    int32_t from, to;
+    int64_t most_ns;
+};
+
+enum pw_align_direction { PW_ALIGN_FROM_REFERENCE, PW_ALIGN_TO_REFERENCE };
+
+/* Least upper bounds over all paths: most[i] of clock i's correction - clock 0's, or, to the
+ * reference, of clock 0's - clock i's; PW_ALIGN_NONE where no path leads. `scratch` is of
+ * 2 * nclocks values. 0, or -1 when bounds contradict each other (a cycle below zero, within
+ * reach); then `most` is of no use. Bellman and Ford's method, in sweeps to and fro; a cycle shows
+ * among the predecessors (Cherkassky and Goldberg 1999). */
+int pw_align_reach(const struct pw_align_edge *edges, size_t nedges, size_t nclocks,
+                   enum pw_align_direction direction, int64_t *most, int32_t *scratch);
 
 /* Orders that times contradict, by more than `error_ns[first] + error_ns[second]`; each also counts
  * in found[] of both its clocks. */

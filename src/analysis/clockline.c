@@ -65,7 +65,7 @@ static void draw_coarse(struct pw_clockline *lines, size_t nclocks, const struct
         scratch->orders[k].second_ns =
             pw_clockline_time(&lines[orders[k].second], orders[k].second_ns);
     }
-    pw_align_coarse(scratch->orders, n, nclocks, scratch->square, scratch->shifts);
+    pw_align_coarse(scratch->orders, n, nclocks, scratch->hops, scratch->shifts);
     for (size_t d = 0; d < nclocks; d++)
         if (!lines[d].known && scratch->shifts[d] != PW_ALIGN_NONE)
             lines[d] = (struct pw_clockline){.known = -1, .offset = scratch->shifts[d]};
@@ -88,9 +88,9 @@ static void draw_slopes(struct pw_clockline *lines, size_t nclocks, const struct
     if (third < 1000000000)
         return;
     n = select_lined(lines, orders, norders, first, first + third, scratch->orders);
-    pw_align_coarse(scratch->orders, n, nclocks, scratch->square, early);
+    pw_align_coarse(scratch->orders, n, nclocks, scratch->hops, early);
     n = select_lined(lines, orders, norders, last - third, last, scratch->orders);
-    pw_align_coarse(scratch->orders, n, nclocks, scratch->square, late);
+    pw_align_coarse(scratch->orders, n, nclocks, scratch->hops, late);
     for (size_t d = 0; d < nclocks; d++) {
         if (lines[d].known >= 0 || early[d] == PW_ALIGN_NONE || late[d] == PW_ALIGN_NONE)
             continue;

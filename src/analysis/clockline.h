@@ -31,7 +31,7 @@ void pw_clockline_measured(struct pw_clockline *line, const struct pw_row_clock 
 
 struct pw_clocklines_scratch {
     struct pw_order *orders; /* [norders] */
-    int64_t *square;         /* [2 * nclocks^2] */
+    int32_t *hops;           /* [nclocks] */
     int64_t *shifts;         /* [2 * nclocks] */
 };
 

@@ -134,6 +134,31 @@ def interpolate(knots, t):
 
 
 @case
+def many_hosts_are_aligned_by_what_they_do():
+    """More hosts than are bounded each against each other, and knots that are off by 50 ms: the
+    order of events does better, and the truth, which exact knots are, is inside."""
+    shape = ("-r", "96", "-s", "300", "--ranks-per-host", "1", "--step-us", "3000")
+    exact, rough = os.path.join(where, "exact"), os.path.join(where, "rough")
+    sim(exact, *shape, "--clock-error-ns", "0")
+    sim(rough, *shape, "--clock-error-ns", "50000000")
+    merge(rough)
+    with h5py.File(os.path.join(rough, "cluster.h5")) as file:
+        clocks, knots = file["clocks"][()], file["clock_knots"][()]
+    assert (clocks["source"] == b"both").sum() == 95 and not clocks["violations_beyond"].any()
+    inside = errors = 0
+    for rank in range(1, 96):
+        with h5py.File(os.path.join(exact, f"rank-{rank:05d}.h5")) as file:
+            truth = file["clock"][()]
+        for knot in knots[knots["domain"] == clocks["domain"][rank]]:
+            if truth["local_ns"][0] <= knot["local_ns"] <= truth["local_ns"][-1]:
+                off = abs(knot["offset_ns"] - interpolate(truth, int(knot["local_ns"])))
+                inside += off <= knot["error_ns"] + 1
+                errors += 1
+                assert knot["error_ns"] < 20e6, knot
+    assert errors > 95 and inside == errors, (inside, errors)
+
+
+@case
 def unmarked_steps_are_inferred():
     for pattern in ("data", "halo", "hybrid"):
         directory = os.path.join(where, pattern)

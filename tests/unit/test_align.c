@@ -11,14 +11,15 @@ static void test_coarse(void **state)
 {
     (void)state;
     /* Clock 1 shows 1000 less than clock 0; clock 2 only ever hears. */
-    const struct pw_order orders[] = {
+    struct pw_order orders[] = {
         {0, 1, 5000, 4100}, /* sent at 5000, received at 5100 */
         {0, 1, 5500, 4900},
         {1, 0, 5000, 6200}, /* sent at 6000, received at 6200 */
         {0, 2, 100, 200},
     };
-    int64_t scratch[18], shift[3];
-    pw_align_coarse(orders, 4, 3, scratch, shift);
+    int32_t hops[3];
+    int64_t shift[3];
+    pw_align_coarse(orders, 4, 3, hops, shift);
     assert_int_equal(shift[0], 0);
     assert_int_equal(shift[1], 1050); /* between 5000 - 4100 and 6200 - 5000 */
     assert_int_equal(shift[2], NONE);
@@ -28,9 +29,10 @@ static void test_coarse(void **state)
 static void test_coarse_by_way(void **state)
 {
     (void)state;
-    const struct pw_order orders[] = {{0, 1, 10, 0}, {1, 0, 0, 10}, {1, 2, 0, 7}, {2, 1, 7, 0}};
-    int64_t scratch[18], shift[3];
-    pw_align_coarse(orders, 4, 3, scratch, shift);
+    struct pw_order orders[] = {{0, 1, 10, 0}, {1, 0, 0, 10}, {1, 2, 0, 7}, {2, 1, 7, 0}};
+    int32_t hops[3];
+    int64_t shift[3];
+    pw_align_coarse(orders, 4, 3, hops, shift);
     assert_int_equal(shift[1], 10);
     assert_int_equal(shift[2], 3);
 }
@@ -96,15 +98,74 @@ static void test_at_one_side(void **state)
     assert_int_equal(high, NONE);
 }
 
-static void test_close(void **state)
+/* Clock 2 is bounded best by way of clock 1; nothing leads to clock 3. */
+static void test_reach(void **state)
 {
     (void)state;
-    int64_t most[9] = {0, 10, 100, NONE, 0, 5, NONE, NONE, 0};
-    assert_int_equal(pw_align_close(most, 3), 0);
+    const struct pw_align_edge edges[] = {{1, 2, 5}, {0, 1, 10}, {0, 2, 100}, {2, 0, -3},
+                                          {2, 1, 4}, {3, 0, 1},  {1, 3, NONE}};
+    int64_t most[4];
+    int32_t scratch[8];
+    assert_int_equal(pw_align_reach(edges, 7, 4, PW_ALIGN_FROM_REFERENCE, most, scratch), 0);
+    assert_int_equal(most[0], 0);
+    assert_int_equal(most[1], 10);
     assert_int_equal(most[2], 15);
     assert_int_equal(most[3], NONE);
-    int64_t wrong[4] = {0, 5, -6, 0};
-    assert_int_equal(pw_align_close(wrong, 2), -1);
+    assert_int_equal(pw_align_reach(edges, 7, 4, PW_ALIGN_TO_REFERENCE, most, scratch), 0);
+    assert_int_equal(most[1], 2); /* 1 to 2 to 0 */
+    assert_int_equal(most[2], -3);
+    assert_int_equal(most[3], 1);
+}
+
+/* Clock 1 at most 5 ahead of clock 0 and at least 6; the same of two that are further away. */
+static void test_reach_contradiction(void **state)
+{
+    (void)state;
+    const struct pw_align_edge near[] = {{0, 1, 5}, {1, 0, -6}};
+    const struct pw_align_edge far[] = {{0, 1, 5}, {1, 0, 5}, {1, 2, 1}, {2, 3, 2}, {3, 1, -4}};
+    int64_t most[4];
+    int32_t scratch[8];
+    for (int d = PW_ALIGN_FROM_REFERENCE; d <= PW_ALIGN_TO_REFERENCE; d++) {
+        enum pw_align_direction direction = (enum pw_align_direction)d;
+        assert_int_equal(pw_align_reach(near, 2, 2, direction, most, scratch), -1);
+        assert_int_equal(pw_align_reach(far, 5, 4, direction, most, scratch), -1);
+    }
+}
+
+/* Against every path of random graphs with corrections that exist: no bound contradicts. */
+static void test_reach_all_paths(void **state)
+{
+    (void)state;
+    enum { N = 9, EDGES = 30 };
+    uint64_t seed = 3;
+    for (int round = 0; round < 200; round++) {
+        int64_t truth[N], all[N][N], most[N];
+        int32_t scratch[2 * N];
+        struct pw_align_edge edges[EDGES];
+        for (int i = 0; i < N; i++) {
+            truth[i] = (int64_t)(unit_random(&seed) % 1000);
+            for (int j = 0; j < N; j++)
+                all[i][j] = i == j ? 0 : NONE;
+        }
+        for (int k = 0; k < EDGES; k++) {
+            int a = (int)(unit_random(&seed) % N), b = (int)(unit_random(&seed) % N);
+            int64_t bound = truth[b] - truth[a] + (int64_t)(unit_random(&seed) % 50);
+            edges[k] = (struct pw_align_edge){a, b, bound};
+            all[a][b] = bound < all[a][b] ? bound : all[a][b];
+        }
+        for (int k = 0; k < N; k++)
+            for (int i = 0; i < N; i++)
+                for (int j = 0; j < N; j++)
+                    if (all[i][k] < NONE && all[k][j] < NONE && all[i][k] + all[k][j] < all[i][j])
+                        all[i][j] = all[i][k] + all[k][j];
+        assert_int_equal(pw_align_reach(edges, EDGES, N, PW_ALIGN_FROM_REFERENCE, most, scratch),
+                         0);
+        for (int i = 0; i < N; i++)
+            assert_int_equal(most[i], all[0][i]);
+        assert_int_equal(pw_align_reach(edges, EDGES, N, PW_ALIGN_TO_REFERENCE, most, scratch), 0);
+        for (int i = 0; i < N; i++)
+            assert_int_equal(most[i], all[i][0]);
+    }
 }
 
 static void test_violations(void **state)
@@ -149,11 +210,18 @@ static void test_simulated(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_coarse),           cmocka_unit_test(test_coarse_by_way),
-        cmocka_unit_test(test_at_constant),      cmocka_unit_test(test_at_slope),
-        cmocka_unit_test(test_at_contradiction), cmocka_unit_test(test_at_wander),
-        cmocka_unit_test(test_at_one_side),      cmocka_unit_test(test_close),
-        cmocka_unit_test(test_violations),       cmocka_unit_test(test_simulated),
+        cmocka_unit_test(test_coarse),
+        cmocka_unit_test(test_coarse_by_way),
+        cmocka_unit_test(test_at_constant),
+        cmocka_unit_test(test_at_slope),
+        cmocka_unit_test(test_at_contradiction),
+        cmocka_unit_test(test_at_wander),
+        cmocka_unit_test(test_at_one_side),
+        cmocka_unit_test(test_reach),
+        cmocka_unit_test(test_reach_contradiction),
+        cmocka_unit_test(test_reach_all_paths),
+        cmocka_unit_test(test_violations),
+        cmocka_unit_test(test_simulated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* Lines through clocks, against values worked by hand. */
 #include "unit.h"
 
-#include "analysis/clockline.h"
+#include "analysis/pairbounds.h"
 
 #define S INT64_C(1000000000)
 
@@ -32,7 +32,8 @@ static void test_straighten(void **state)
     (void)state;
     enum { N = 600 };
     static struct pw_order orders[2 * N + 1], copy[2 * N + 1];
-    int64_t square[18], shifts[6];
+    int32_t hops[3];
+    int64_t shifts[6];
     for (int64_t i = 0; i < N; i++) {
         int64_t t = i * (S / 10), there = t - 5 * S + t / 20000;
         orders[2 * i] = (struct pw_order){0, 1, t, there + 10000};
@@ -40,7 +41,7 @@ static void test_straighten(void **state)
     }
     orders[2 * N] = (struct pw_order){2, 0, 5, 9}; /* one side only */
     struct pw_clockline lines[3] = {{.known = 1}};
-    const struct pw_clocklines_scratch scratch = {copy, square, shifts};
+    const struct pw_clocklines_scratch scratch = {copy, hops, shifts};
     assert_int_equal(pw_clocklines_straighten(lines, 3, orders, 2 * N + 1, &scratch), 2 * N);
     assert_int_equal(lines[2].known, 0);
     for (int64_t i = 0; i < N; i += 599) {
@@ -59,11 +60,44 @@ static void test_steep(void **state)
                                  {0, 1, 6 * S, 6 * S + 9000000},
                                  {1, 0, 6 * S, 6 * S + 1000000}};
     struct pw_order copy[4];
-    int64_t square[8], shifts[4];
+    int32_t hops[2];
+    int64_t shifts[4];
     struct pw_clockline lines[2] = {{.known = 1}};
-    const struct pw_clocklines_scratch scratch = {copy, square, shifts};
+    const struct pw_clocklines_scratch scratch = {copy, hops, shifts};
     assert_int_equal(pw_clocklines_straighten(lines, 2, orders, 4, &scratch), 4);
     assert_true(lines[1].slope >= -100.1e-6 && lines[1].slope <= 100.1e-6);
+}
+
+/* Three pairs, one of which only ever goes one way, and what those near 10 s say of them. */
+static void test_pairs(void **state)
+{
+    (void)state;
+    struct pw_order orders[] = {{2, 0, 10 * S, 10 * S + 40}, {0, 1, 11 * S, 11 * S + 7},
+                                {1, 0, 10 * S, 10 * S + 9},  {0, 1, 10 * S, 10 * S + 5},
+                                {1, 2, 90 * S, 90 * S + 1},  {0, 1, 50 * S, 50 * S + 2}};
+    struct pw_clock_pair pairs[6];
+    pw_orders_sort(orders, 6);
+    assert_int_equal(pw_clock_pairs(orders, 6, NULL), 3);
+    assert_int_equal(pw_clock_pairs(orders, 6, pairs), 3);
+    const struct pw_clock_pair first = {0, 1, 0, 3, 4}, second = {0, 2, 4, 4, 5};
+    assert_memory_equal(&pairs[0], &first, sizeof(first));
+    assert_memory_equal(&pairs[1], &second, sizeof(second));
+
+    const struct pw_clockline lines[3] = {{.known = 1}, {.known = 1}, {.known = 1}};
+    struct pw_align_bound lower[6], upper[6];
+    struct pw_pairbounds bounds = {lines, orders, pairs, 3, lower, upper, 0};
+    struct pw_align_edge edges[6];
+    assert_int_equal(pw_pairbounds_at(&bounds, 10 * S, edges), 4);
+    assert_int_equal(bounds.contradictions, 0);
+    assert_int_equal(edges[0].from, 0);
+    assert_int_equal(edges[0].to, 1);
+    assert_int_equal(edges[0].most_ns, 9); /* (1's correction) - (0's) is in -5 .. 9 */
+    assert_int_equal(edges[1].from, 1);
+    assert_int_equal(edges[1].to, 0);
+    assert_int_equal(edges[1].most_ns, 5);
+    assert_int_equal(edges[2].to, 2);
+    assert_int_equal(edges[2].most_ns, 40);
+    assert_true(edges[3].most_ns >= PW_ALIGN_NONE);
 }
 
 int main(void)
@@ -72,6 +106,7 @@ int main(void)
         cmocka_unit_test(test_line),
         cmocka_unit_test(test_straighten),
         cmocka_unit_test(test_steep),
+        cmocka_unit_test(test_pairs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
