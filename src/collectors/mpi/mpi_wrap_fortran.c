@@ -9,37 +9,46 @@ static_assert(sizeof(MPI_Fint) == sizeof(int), "count arrays are read as C ints"
 
 #define EXPORT __attribute__((visibility("default")))
 
-#define FORTRAN(Name, symbol, real, Op, CLASS, ...)                                        \
-    static void (*real)(EACH(F_DECL, COMMA, __VA_ARGS__),                                  \
-                        MPI_Fint * ierror EACH(LEN_DECL, NONE, __VA_ARGS__));              \
-    EXPORT void symbol(EACH(F_DECL, COMMA, __VA_ARGS__),                                   \
-                       MPI_Fint *ierror EACH(LEN_DECL, NONE, __VA_ARGS__));                \
-    EXPORT void symbol(EACH(F_DECL, COMMA, __VA_ARGS__),                                   \
-                       MPI_Fint *ierror EACH(LEN_DECL, NONE, __VA_ARGS__))                 \
-    {                                                                                      \
-        struct pw_mpi_call c;                                                              \
-        MPI_Status own;                                                                    \
-        MPI_Fint own_f[sizeof(MPI_Status) / sizeof(MPI_Fint) + 2];                         \
-        (void)own, (void)own_f;                                                            \
-        if (__builtin_expect(!real, 0)) {                                                  \
-            void *found;                                                                   \
-            pw_mpi_resolve();                                                              \
-            found = pw_mpi_symbol("p" #symbol);                                            \
-            __builtin_memcpy(&real, &found, sizeof(found));                                \
-        }                                                                                  \
-        if (!pw_mpi_begin(&c, PW_OP_##Op, PW_FLAG_FORTRAN, PW_OP_LEVEL_##Op)) {            \
-            if (pw_mpi_gives_back(PW_OP_##Op)) {                                           \
-                EACH(F_PRE, NONE, __VA_ARGS__)                                             \
-            }                                                                              \
-            real(EACH(PASS, COMMA, __VA_ARGS__), ierror EACH(LEN_USE, NONE, __VA_ARGS__)); \
-            return;                                                                        \
-        }                                                                                  \
-        EACH(F_PRE, NONE, __VA_ARGS__)                                                     \
-        real(EACH(F_USE, COMMA, __VA_ARGS__), ierror EACH(LEN_USE, NONE, __VA_ARGS__));    \
-        c.end = pw_probe_now();                                                            \
-        EACH(F_POST, NONE, __VA_ARGS__)                                                    \
-        pw_mpi_after_##CLASS(&c, ierror ? (int)*ierror : MPI_SUCCESS);                     \
-        pw_mpi_end(&c);                                                                    \
+#define FORTRAN(Name, symbol, real, Op, CLASS, ...)                                           \
+    static void (*real)(EACH(F_DECL, COMMA, __VA_ARGS__),                                     \
+                        MPI_Fint * ierror EACH(LEN_DECL, NONE, __VA_ARGS__));                 \
+    EXPORT void symbol(EACH(F_DECL, COMMA, __VA_ARGS__),                                      \
+                       MPI_Fint *ierror EACH(LEN_DECL, NONE, __VA_ARGS__));                   \
+    static __attribute__((noinline)) void recorded_##symbol(                                  \
+        EACH(F_DECL, COMMA, __VA_ARGS__), MPI_Fint *ierror EACH(LEN_DECL, NONE, __VA_ARGS__)) \
+    {                                                                                         \
+        struct pw_mpi_call c;                                                                 \
+        MPI_Status own;                                                                       \
+        MPI_Fint own_f[sizeof(MPI_Status) / sizeof(MPI_Fint) + 2];                            \
+        (void)own, (void)own_f;                                                               \
+        if (__builtin_expect(!real, 0)) {                                                     \
+            void *found;                                                                      \
+            pw_mpi_resolve();                                                                 \
+            found = pw_mpi_symbol("p" #symbol);                                               \
+            __builtin_memcpy(&real, &found, sizeof(found));                                   \
+        }                                                                                     \
+        if (!pw_mpi_begin(&c, PW_OP_##Op, PW_FLAG_FORTRAN, PW_OP_LEVEL_##Op)) {               \
+            if (pw_mpi_gives_back(PW_OP_##Op)) {                                              \
+                EACH(F_PRE, NONE, __VA_ARGS__)                                                \
+            }                                                                                 \
+            real(EACH(PASS, COMMA, __VA_ARGS__), ierror EACH(LEN_USE, NONE, __VA_ARGS__));    \
+            return;                                                                           \
+        }                                                                                     \
+        EACH(F_PRE, NONE, __VA_ARGS__)                                                        \
+        real(EACH(F_USE, COMMA, __VA_ARGS__), ierror EACH(LEN_USE, NONE, __VA_ARGS__));       \
+        c.end = pw_probe_now();                                                               \
+        EACH(F_POST, NONE, __VA_ARGS__)                                                       \
+        pw_mpi_after_##CLASS(&c, ierror ? (int)*ierror : MPI_SUCCESS);                        \
+        pw_mpi_end(&c);                                                                       \
+    }                                                                                         \
+    EXPORT void symbol(EACH(F_DECL, COMMA, __VA_ARGS__),                                      \
+                       MPI_Fint *ierror EACH(LEN_DECL, NONE, __VA_ARGS__))                    \
+    {                                                                                         \
+        if (PW_OP_LEVEL_##Op <= pw_mpi_level() || !real || pw_mpi_gives_back(PW_OP_##Op))     \
+            recorded_##symbol(EACH(PASS, COMMA, __VA_ARGS__),                                 \
+                              ierror EACH(LEN_USE, NONE, __VA_ARGS__));                       \
+        else                                                                                  \
+            real(EACH(PASS, COMMA, __VA_ARGS__), ierror EACH(LEN_USE, NONE, __VA_ARGS__));    \
     }
 
 /* How a buffer argument is found: as it is, or by the first member of a C descriptor. */
