@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "aggregate/graph.h"
+#include "analysis/message.h"
 #include "core/sort.h"
 #include "core/tables.h"
 
@@ -16,6 +17,7 @@ struct builder {
     size_t nops, nwindows, node_capacity, nwaits, wait_capacity;
     int64_t *opened;   /* [gates] measured time of the last to add */
     int32_t *gate_of;  /* [ops] gate that an op adds to, or -1 */
+    int64_t *adds_at;  /* [ops] and when */
     int32_t *waits_at; /* [ops] gate that it waits at, or -1 */
     size_t ngates;
     int failed;
@@ -70,6 +72,18 @@ static void open_at(struct builder *b, int32_t gate, int64_t time)
     b->opened[gate] = time > b->opened[gate] ? time : b->opened[gate];
 }
 
+static void add_at(struct builder *b, size_t op, int32_t gate, int64_t time)
+{
+    b->gate_of[op] = gate;
+    b->adds_at[op] = time;
+    open_at(b, gate, time);
+}
+
+static struct pw_message_end end_of(const struct pw_graph_op *op)
+{
+    return (struct pw_message_end){op->enter, op->leave, op->stands};
+}
+
 /* Of a collective that not all members recorded, the others wait for each other; what they waited
  * for the rest is a cost that does not change. */
 static void add_instances(struct builder *b, const struct pw_instances *in)
@@ -85,8 +99,7 @@ static void add_instances(struct builder *b, const struct pw_instances *in)
         if (gates[at] < 0)
             gates[at] = (int32_t)b->ngates++;
         if (b->ops[i].adds) {
-            b->gate_of[i] = gates[at];
-            open_at(b, gates[at], b->ops[i].enter);
+            add_at(b, i, gates[at], b->ops[i].enter);
         }
         b->waits_at[i] = b->ops[i].waits ? gates[at] : -1;
     }
@@ -102,14 +115,15 @@ static void add_links(struct builder *b, const struct pw_graph_link *links, size
         if (!send || !receive)
             continue;
         size_t s = (size_t)(send - b->ops), r = (size_t)(receive - b->ops);
+        const struct pw_message_end sent = end_of(send), received = end_of(receive);
         if (receive->stands != INT64_MAX && b->gate_of[s] < 0 && send->enter <= receive->leave) {
-            b->gate_of[s] = b->waits_at[r] = (int32_t)b->ngates++;
-            open_at(b, b->gate_of[s], send->enter);
+            b->waits_at[r] = (int32_t)b->ngates++;
+            add_at(b, s, b->waits_at[r], pw_message_came(&sent, &received));
         }
-        if (send->stands != INT64_MAX && b->gate_of[r] < 0 && receive->enter > send->stands &&
-            receive->enter <= send->leave) {
-            b->gate_of[r] = b->waits_at[s] = (int32_t)b->ngates++;
-            open_at(b, b->gate_of[r], receive->enter);
+        if (send->stands != INT64_MAX && b->gate_of[r] < 0 && receive->enter <= send->leave &&
+            pw_message_waited(&sent, &received) > 0) {
+            b->waits_at[s] = (int32_t)b->ngates++;
+            add_at(b, r, b->waits_at[s], pw_message_came(&received, &sent));
         }
     }
 }
@@ -218,7 +232,7 @@ static size_t list_moments(const struct builder *b, size_t first, size_t end, st
     for (size_t i = first; i < end; i++) {
         const struct pw_graph_op *op = &b->ops[i];
         if (b->gate_of[i] >= 0)
-            out[n++] = (struct moment){op->enter, op->enter, (int64_t)i, 0};
+            out[n++] = (struct moment){b->adds_at[i], b->adds_at[i], (int64_t)i, 0};
         if (op->stands != INT64_MAX)
             out[n++] = (struct moment){op->stands, op->leave, (int64_t)i, 1};
     }
@@ -323,9 +337,11 @@ static int allocate(struct builder *b, size_t ngates)
     out->replay.needs = calloc(ngates + 1, sizeof(*out->replay.needs));
     b->opened = malloc(sizeof(*b->opened) * (ngates + 1));
     b->gate_of = malloc(sizeof(*b->gate_of) * (b->nops + 1));
+    b->adds_at = malloc(sizeof(*b->adds_at) * (b->nops + 1));
     b->waits_at = malloc(sizeof(*b->waits_at) * (b->nops + 1));
     out->starts = malloc(sizeof(*out->starts) * (size_t)b->job->nranks);
-    if (!out->replay.needs || !b->opened || !b->gate_of || !b->waits_at || !out->starts)
+    if (!out->replay.needs || !b->opened || !b->gate_of || !b->adds_at || !b->waits_at ||
+        !out->starts)
         return -ENOMEM;
     for (size_t i = 0; i < ngates; i++)
         b->opened[i] = INT64_MIN;
@@ -374,6 +390,7 @@ int pw_graph_build(struct pw_graph *out, struct pw_graph_parts *parts, const str
     }
     free(b.opened);
     free(b.gate_of);
+    free(b.adds_at);
     free(b.waits_at);
     return err;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "aggregate/events.h"
+#include "analysis/message.h"
 #include "core/ops.h"
 #include "core/sort.h"
 
@@ -15,8 +16,7 @@ struct side {
     uint64_t comm_uid;
     int32_t src, dst; /* world ranks */
     int32_t tag, pad;
-    int64_t enter, leave;
-    int64_t blocked;     /* from when the side stood still for it, INT64_MAX: never */
+    struct pw_message_end at;
     int64_t local_enter; /* of the rank's own clock */
     int64_t bytes;
 };
@@ -75,9 +75,9 @@ static void visit(void *context, const struct pw_input *input,
         .src = receives ? event->peer : (int32_t)input->rank,
         .dst = receives ? (int32_t)input->rank : event->peer,
         .tag = event->tag,
-        .enter = epoch_time(g, input, event->start),
-        .leave = epoch_time(g, input, event->end),
-        .blocked = stands ? epoch_time(g, input, stands) : INT64_MAX,
+        .at = {.enter = epoch_time(g, input, event->start),
+               .leave = epoch_time(g, input, event->end),
+               .blocked = stands ? epoch_time(g, input, stands) : INT64_MAX},
         .local_enter = event->start,
         .bytes = receives ? event->recv_bytes : event->sent_bytes,
     };
@@ -201,56 +201,49 @@ static struct pw_pair *pair_of(struct pw_messages *m, const struct side *side)
     return last;
 }
 
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static int64_t larger(int64_t a, int64_t b)
 {
     return a > b ? a : b;
 }
 
-/* What `side` stood still for its partner: until the partner entered, or it left itself. */
-static int64_t waited(const struct side *side, const struct side *partner)
+/* A side stood still for so long: when that began, of its rank's own clock. */
+static struct pw_message_wait wait_of(const struct side *side, int32_t rank, int64_t waited)
 {
-    return larger(0, smaller(partner->enter, side->leave) - side->blocked);
+    int64_t start = side->local_enter + (side->at.blocked - side->at.enter);
+    return (struct pw_message_wait){rank, start, start + waited};
 }
 
 static void match_one(struct matching *m, const struct side *send, const struct side *receive)
 {
     if (m->visit) {
-        m->visit(m->context, send->src, send->dst, send->enter, receive->leave);
+        m->visit(m->context, send->src, send->dst, send->at.enter, receive->at.leave);
         return;
     }
     struct pw_messages *out = m->out;
     struct pw_pair *pair = pair_of(out, send);
-    int64_t late_sender = waited(receive, send), late_receiver = waited(send, receive);
+    int64_t late_sender = pw_message_waited(&receive->at, &send->at);
+    int64_t late_receiver = pw_message_waited(&send->at, &receive->at);
+    int64_t sent = pw_message_came(&send->at, &receive->at);
+    int64_t received = pw_message_came(&receive->at, &send->at);
     struct pw_graph_link link = {send->local_enter, receive->local_enter, send->src, send->dst};
-    if (send->enter < m->graph->until_ns)
+    if (send->at.enter < m->graph->until_ns)
         pw_graph_add_link(m->graph, &link);
     pair->messages++;
     pair->matched++;
     pair->bytes += send->bytes;
     pair->late_sender_ns += late_sender;
     /* A send that was gone before its receive came had not waited for it. */
-    if (send->leave < receive->enter)
+    if (send->at.leave < receive->at.enter)
         late_receiver = 0;
     pair->late_receiver_ns += late_receiver;
-    int64_t ready = larger(send->enter, receive->enter);
-    pair->transfer_ns += larger(0, receive->leave - ready);
-    m->arrivals[m->narrivals++] =
-        (struct arrival){receive->leave, ready, larger(0, receive->leave - ready), receive->dst,
-                         (uint32_t)(pair - out->pairs)};
-    if (late_sender > 0) {
-        int64_t start = receive->local_enter + (receive->blocked - receive->enter);
-        out->waits[out->nwaits++] =
-            (struct pw_message_wait){receive->dst, start, start + late_sender};
-    }
-    if (late_receiver > 0) {
-        int64_t start = send->local_enter + (send->blocked - send->enter);
-        m->back[m->nback++] = (struct pw_message_wait){send->src, start, start + late_receiver};
-    }
+    int64_t ready = larger(sent, received), transfer = larger(0, receive->at.leave - ready);
+    pair->transfer_ns += transfer;
+    m->arrivals[m->narrivals++] = (struct arrival){receive->at.leave, ready, transfer, receive->dst,
+                                                   (uint32_t)(pair - out->pairs)};
+    if (late_sender > 0)
+        out->waits[out->nwaits++] = wait_of(receive, receive->dst, late_sender);
+    if (late_receiver > 0)
+        m->back[m->nback++] = wait_of(send, send->src, late_receiver);
 }
 
 /* A merge join of two sorted lists; the k-th send of a channel meets its k-th receive. */
@@ -272,7 +265,7 @@ static void match_all(struct matching *m, const struct side *sends, size_t nsend
         } else {
             m->out->unmatched++;
             m->arrivals[m->narrivals++] =
-                (struct arrival){receives[r].leave, INT64_MAX, 0, receives[r].dst, UINT32_MAX};
+                (struct arrival){receives[r].at.leave, INT64_MAX, 0, receives[r].dst, UINT32_MAX};
             r++;
         }
     }
