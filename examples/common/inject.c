@@ -1,6 +1,4 @@
 /* Owns the delays: their syntax, which one applies where, and the sleep itself. */
-#define _POSIX_C_SOURCE 200809L
-
 #include "inject.h"
 
 #include <errno.h>
@@ -9,7 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "pace.h"
 
 #define MS_MAX 3600000.0 /* one hour */
 
@@ -178,15 +177,6 @@ int64_t inject_delay_ns(const struct inject_list *list, int rank, int phase, int
 
 void inject_sleep(int64_t delay_ns)
 {
-    if (delay_ns <= 0)
-        return;
-
-    /* An absolute end: a sampling profiler's signals interrupt the sleep but do not stretch it. */
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t ns = until.tv_nsec + delay_ns;
-    until.tv_sec += (time_t)(ns / 1000000000);
-    until.tv_nsec = (long)(ns % 1000000000);
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
-        ;
+    if (delay_ns > 0)
+        pace_until(pace_now(), delay_ns);
 }

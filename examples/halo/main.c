@@ -7,6 +7,7 @@
 
 #include "grid.h"
 #include "inject.h"
+#include "pace.h"
 #include "profwrap.h"
 
 enum { EXIT_MEMORY = 1, EXIT_USAGE = 2, SIDE_MOST = 1 << 14 };
@@ -14,6 +15,7 @@ enum { COMPUTE, EXCHANGE, PHASES };
 
 struct options {
     long steps, side, every;
+    long pace; /* ms: the least that computing takes */
     struct inject_list inject;
 };
 
@@ -23,6 +25,7 @@ static const char help[] =
     "  --steps N      steps (200)\n"
     "  --side N       cells of a rank's part, N x N (400)\n"
     "  --every N      steps from one reduction of the largest change to the next (10)\n"
+    "  --pace MS      make computing take MS milliseconds, by sleeping\n"
     "  --inject SPEC  delay one rank, as rank=3,phase=compute,ms=5,steps=20-40; phases are "
     "compute\n"
     "                 and exchange, steps count from 0; repeatable\n"
@@ -39,9 +42,13 @@ static int parse_number(const char *text, long most, long *out)
 static int parse(int argc, char **argv, int nrank, struct options *o, char *why, size_t size)
 {
     static const struct option rows[] = {
-        {"steps", required_argument, NULL, 's'}, {"side", required_argument, NULL, 'n'},
-        {"every", required_argument, NULL, 'e'}, {"inject", required_argument, NULL, 'i'},
-        {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0},
+        {"steps", required_argument, NULL, 's'},
+        {"side", required_argument, NULL, 'n'},
+        {"every", required_argument, NULL, 'e'},
+        {"inject", required_argument, NULL, 'i'},
+        {"pace", required_argument, NULL, 'p'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
     };
     static const char *const names[PHASES] = {[COMPUTE] = "compute", [EXCHANGE] = "exchange"};
     static const struct inject_phases phases = {names, PHASES, "compute or exchange"};
@@ -58,6 +65,9 @@ static int parse(int argc, char **argv, int nrank, struct options *o, char *why,
             break;
         case 'e':
             err = parse_number(optarg, 1L << 30, &o->every);
+            break;
+        case 'p':
+            err = parse_number(optarg, 1L << 30, &o->pace);
             break;
         case 'i':
             err = inject_parse(&o->inject, optarg, &phases, nrank, part, sizeof part);
@@ -95,7 +105,9 @@ static void run(const struct options *o, struct grid *grid, int rank)
 
         profwrap_range_push("compute");
         delay(o, rank, COMPUTE, step);
+        int64_t start = pace_now();
         largest = grid_update_inside(grid);
+        pace_until(start, 1000000 * (int64_t)o->pace);
         profwrap_range_pop();
 
         grid_end_exchange(grid);

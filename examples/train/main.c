@@ -1,19 +1,17 @@
 /* Owns the run: MPI, the training loop, what is printed, and the exit status (0; 1: the data or the
  * machine is not up to it; 2: the command line is wrong). */
-#define _POSIX_C_SOURCE 200809L
-
 #include <errno.h>
 #include <inttypes.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "check.h"
 #include "inject.h"
 #include "loader.h"
 #include "model.h"
 #include "options.h"
+#include "pace.h"
 #include "profwrap.h"
 #include "text.h"
 
@@ -27,24 +25,28 @@ struct trainer {
     struct loader *loader;
     struct model *model;
     MPI_Request sums[MODEL_LAYERS];
+    int64_t computing_since;
 };
 
-static int64_t now_ns(void)
+/* Begins a phase that computes. */
+static void begin(struct trainer *t, enum profwrap_phase phase, int64_t step)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    profwrap_phase(phase);
+    inject_sleep(inject_delay_ns(&t->options.inject, t->rank, (int)phase, step));
+    t->computing_since = pace_now();
 }
 
-static void inject(const struct trainer *t, enum profwrap_phase phase, int64_t step)
+static void keep_pace(const struct trainer *t)
 {
-    inject_sleep(inject_delay_ns(&t->options.inject, t->rank, (int)phase, step));
+    pace_until(t->computing_since, (int64_t)(t->options.pace * 1e6));
 }
 
 /* model_ready_fn. Every rank gets here for the same layers in the same order, as MPI demands. */
 static void start_sum(void *arg, int layer)
 {
     struct trainer *t = arg;
+    if (layer == 0) /* the last: all is computed */
+        keep_pace(t);
     struct model_span gradient = model_gradient(t->model, layer);
     MPI_Iallreduce(MPI_IN_PLACE, gradient.data, (int)gradient.count, MPI_FLOAT, MPI_SUM,
                    MPI_COMM_WORLD, &t->sums[layer]);
@@ -58,21 +60,20 @@ static void train_step(struct trainer *t, int64_t step)
     profwrap_phase(PROFWRAP_DATA);
     const struct model_batch *batch = loader_borrow(t->loader, step);
 
-    profwrap_phase(PROFWRAP_FORWARD);
-    inject(t, PROFWRAP_FORWARD, step);
+    begin(t, PROFWRAP_FORWARD, step);
     model_forward(t->model, batch);
+    keep_pace(t);
 
-    profwrap_phase(PROFWRAP_BACKWARD);
-    inject(t, PROFWRAP_BACKWARD, step);
+    begin(t, PROFWRAP_BACKWARD, step);
     model_backward(t->model, batch, start_sum, t);
     loader_release(t->loader);
 
     profwrap_phase(PROFWRAP_ALLREDUCE);
     MPI_Waitall(MODEL_LAYERS, t->sums, MPI_STATUSES_IGNORE);
 
-    profwrap_phase(PROFWRAP_OPTIMIZER);
-    inject(t, PROFWRAP_OPTIMIZER, step);
+    begin(t, PROFWRAP_OPTIMIZER, step);
     model_update(t->model, (float)t->options.lr, scale);
+    keep_pace(t);
 
     profwrap_phase(PROFWRAP_NO_PHASE);
     if (t->rank == 0) {
@@ -90,13 +91,13 @@ static void train(struct trainer *t)
     }
 
     MPI_Barrier(MPI_COMM_WORLD);
-    int64_t start_ns = now_ns();
+    int64_t start_ns = pace_now();
     for (int64_t step = 0; step < t->options.steps; step++)
         train_step(t, step);
     profwrap_step(PROFWRAP_NO_STEP);
 
     if (t->options.timing && t->rank == 0)
-        fprintf(stderr, "loop %.6f s\n", (double)(now_ns() - start_ns) / 1e9);
+        fprintf(stderr, "loop %.6f s\n", (double)(pace_now() - start_ns) / 1e9);
 }
 
 /* Reads the shard and makes the model and the loader; on failure `why` says what was missing. */

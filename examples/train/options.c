@@ -38,6 +38,8 @@ static const struct row rows[] = {
     {"--lr", REAL, AT(lr), 1e-9, 10, "X", "learning rate of Adam (0.003)"},
     {"--data", TEXT, AT(data), 0, 0, "PATH",
      "text to learn: a file, or a directory of files (/usr/share/common-licenses)"},
+    {"--pace", REAL, AT(pace), 0, 1e6, "MS",
+     "make forward, backward and optimizer take MS each, by sleeping (0)"},
     {"--timing", FLAG, AT(timing), 0, 0, "", "print the seconds of the whole loop to stderr"},
     {"--inject", INJECT, AT(inject), 0, 0, "SPEC", "delay one rank, see below; repeatable"},
     {"--check-gradients", FLAG, AT(check_gradients), 0, 0, "", NULL},

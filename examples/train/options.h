@@ -15,6 +15,7 @@ struct options {
     int64_t hidden;
     int64_t seed;
     double lr;
+    double pace;      /* ms: the least that forward, backward and optimizer take, each */
     const char *data; /* a file, or a directory of files */
     bool timing;
     bool check_gradients;
