@@ -143,6 +143,9 @@ static void compute_limits(struct pw_excess *w)
         int64_t percent = median_total(w, s) / 100;
         w->percent[s] = percent > 1 ? percent : 1;
     }
+    for (size_t s = 0; s < w->in->nsteps; s++)
+        w->values[s] = w->percent[s];
+    w->least = pw_median_i64(w->values, w->in->nsteps);
 }
 
 /* Own work is a difference of times of one clock, but the wait in it ends where another rank's

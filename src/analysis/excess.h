@@ -15,6 +15,7 @@ struct pw_excess {
     int64_t *rank_hits; /* [nranks] scratch */
     int64_t *others;    /* [nsteps] scratch */
     int64_t sigma;      /* spread of an excess, ns, at least 1 */
+    int64_t least;      /* median of `percent` */
 };
 
 /* Bytes of scratch for pw_excess_compute(). */

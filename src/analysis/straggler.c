@@ -5,6 +5,7 @@
 #include "analysis/statistics.h"
 
 #define SIGNIFICANCE 0.01
+#define SERIES 2 /* own work, and that outside communication */
 #define LEAST_HITS 3
 /* A rank is over 3 sigma in this share of steps by chance if nothing is wrong (normal
  * distribution). */
@@ -18,7 +19,7 @@
 
 size_t pw_straggler_scratch(size_t nsteps, size_t nranks)
 {
-    return pw_excess_scratch(nsteps, nranks);
+    return 2 * pw_excess_scratch(nsteps, nranks);
 }
 
 static void count_hits(struct pw_excess *w)
@@ -49,14 +50,15 @@ static double chance_of_hit(const struct pw_excess *w, size_t rank)
     return CHANCE_OF_HIT + (double)(hits + RULE_OF_THREE) / (double)(seen + RULE_OF_THREE);
 }
 
-static double clipped(double z)
+static double clipped(double value, double most)
 {
-    return z > CLIP ? CLIP : z < -CLIP ? -CLIP : z;
+    return value > most ? most : value < -most ? -most : value;
 }
 
-/* The window with the largest sum of z - reference; 0 when no step is above the reference. */
-static int best_window(const struct pw_excess *w, size_t rank, double reference, size_t *first,
-                       size_t *last)
+/* The window with the largest sum of excess - edge, where no step counts more than `most`; 0 when
+ * no step is above the edge. */
+static int best_window(const struct pw_excess *w, size_t rank, double edge, double most,
+                       size_t *first, size_t *last)
 {
     double best = 0, sum = 0;
     size_t start = 0;
@@ -67,7 +69,7 @@ static int best_window(const struct pw_excess *w, size_t rank, double reference,
             start = s;
         }
         if (excess != PW_EXCESS_UNKNOWN)
-            sum += clipped((double)excess / (double)w->sigma) - reference;
+            sum += clipped((double)excess, most) - edge;
         if (sum > best) {
             best = sum;
             *first = start;
@@ -116,28 +118,70 @@ static int64_t count_above(const struct pw_excess *w, size_t rank, size_t first,
     return above;
 }
 
-/* Chance of as many steps above half the window's median excess, given how often the other ranks
- * are, corrected for every rank and every place where a window could begin and end; above 1 when
- * there is no window worth naming. */
+/* A window where a rank is slow, and the chance of it. */
+struct window {
+    size_t first, last;
+    double chance;    /* above 1: no window worth naming */
+    double excess_ns; /* of all its steps that are above half its median */
+};
+
+/* The window of an excess of about `height`, and the chance of as many steps above half its median,
+ * given how often the other ranks are; not yet corrected for what was looked at. */
+static struct window look_for(struct pw_excess *w, size_t rank, double height)
+{
+    struct window found = {.chance = 2};
+    const double most = CLIP / LEAST_EFFECT * height;
+    size_t known;
+    if (!best_window(w, rank, height / 2, most, &found.first, &found.last))
+        return found;
+    /* Once the effect is known, half of it separates the two sides of an edge best. */
+    int64_t median = window_median(w, rank, found.first, found.last, &known);
+    best_window(w, rank, clipped((double)median, most) / 2, most, &found.first, &found.last);
+    median = window_median(w, rank, found.first, found.last, &known);
+    int64_t clock = pw_excess_clock_limit(w, rank);
+    if (known < LEAST_HITS || (double)median <= LEAST_EFFECT * (double)w->sigma ||
+        median <= clock || median <= w->percent[found.first])
+        return found;
+    /* An error of the clocks adds to this rank's excess in every step. */
+    int64_t above = count_above(w, rank, found.first, found.last, median / 2 + clock);
+    found.chance = pw_binomial_tail((int64_t)known, above, rate_of_others(w, rank, median / 2));
+    found.excess_ns = (double)above * (double)median;
+    return found;
+}
+
+static int64_t largest_excess(const struct pw_excess *w, size_t rank)
+{
+    int64_t largest = 0;
+    for (size_t s = 0; s < w->in->nsteps; s++)
+        if (pw_excess_at(w, s, rank) > largest)
+            largest = pw_excess_at(w, s, rank);
+    return largest;
+}
+
+/* Of windows of all heights the one that explains most: a small excess that lasts must not hide
+ * where a large one begins and ends. Returns its chance, corrected for every rank, height, and
+ * place where a window could begin and end; above 1 when there is none. */
 static double judge_window(struct pw_excess *w, size_t rank, struct pw_straggler_found *out)
 {
-    size_t first = 0, last = 0, known;
-    double steps = (double)w->in->nsteps;
-    if (!best_window(w, rank, LEAST_EFFECT / 2, &first, &last))
-        return 2;
-    /* Once the effect is known, half of it separates the two sides of an edge best. */
-    int64_t median = window_median(w, rank, first, last, &known);
-    best_window(w, rank, clipped((double)median / (double)w->sigma) / 2, &first, &last);
-    median = window_median(w, rank, first, last, &known);
-    if (known < LEAST_HITS || (double)median <= LEAST_EFFECT * (double)w->sigma ||
-        median <= pw_excess_clock_limit(w, rank) || median <= w->percent[first])
-        return 2;
-    out->first = first;
-    out->last = last;
-    double rate = rate_of_others(w, rank, median / 2);
-    int64_t above = count_above(w, rank, first, last, median / 2);
-    return pw_binomial_tail((int64_t)known, above, rate) * (double)w->in->nranks * steps *
-           (steps + 1) / 2;
+    const double places = (double)w->in->nsteps * (double)(w->in->nsteps + 1) / 2;
+    const double largest = (double)largest_excess(w, rank);
+    double tests = SERIES * (double)w->in->nranks * places,
+           height = LEAST_EFFECT * (double)w->sigma;
+    double chance = 2, most = 0;
+    int heights = 0;
+    height = height > (double)w->least ? height : (double)w->least;
+    do {
+        struct window found = look_for(w, rank, height);
+        heights++;
+        height *= 2;
+        if (found.chance * tests >= SIGNIFICANCE || found.excess_ns <= most)
+            continue;
+        chance = found.chance;
+        most = found.excess_ns;
+        out->first = found.first;
+        out->last = found.last;
+    } while (height < largest);
+    return chance * tests * heights;
 }
 
 static void span_hits(const struct pw_excess *w, size_t rank, int64_t clock,
@@ -162,7 +206,8 @@ static int judge(struct pw_excess *w, size_t rank, struct pw_straggler_found *ou
         out->confidence = 1 - windowed;
         return 1;
     }
-    double single = pw_binomial_tail(steps, hits, chance_of_hit(w, rank)) * (double)w->in->nranks;
+    double single =
+        pw_binomial_tail(steps, hits, chance_of_hit(w, rank)) * SERIES * (double)w->in->nranks;
     if (hits < LEAST_HITS || single >= SIGNIFICANCE)
         return 0;
     out->confidence = 1 - single;
@@ -248,36 +293,45 @@ static void measure(struct pw_excess *w, struct pw_straggler_found *f)
     f->excess_ns = n ? pw_median_i64(w->others, n) : 0;
     f->slowdown = n ? slowdown / (double)n : 0;
     f->phase = find_phase(w, f, least);
-    f->gain_ns = pw_straggler_gain(in, f->rank, w->values);
 }
 
-/* Median, over the hits, of the rank's time outside communication minus the other ranks' median. */
-static int64_t useful_excess(struct pw_excess *w, const struct pw_straggler_found *f, int64_t least)
+/* Median of what `other` says of the steps that are hits in `w`. */
+static int64_t excess_in_hits(struct pw_excess *w, const struct pw_straggler_found *f,
+                              const struct pw_excess *other)
 {
-    const struct pw_straggler_input *in = w->in;
-    int64_t clock = pw_excess_clock_limit(w, f->rank);
+    int64_t clock = pw_excess_clock_limit(w, f->rank), least = least_excess(w, f);
     size_t n = 0;
-    for (size_t s = f->first; s <= f->last; s++) {
-        const int64_t *useful = in->useful_ns + s * in->nranks;
-        size_t others = 0;
-        if (useful[f->rank] < 0 || !pw_excess_is_above(w, s, f->rank, clock, least))
-            continue;
-        for (size_t r = 0; r < in->nranks; r++)
-            if (r != f->rank && useful[r] >= 0)
-                w->values[others++] = useful[r];
-        if (others)
-            w->others[n++] = useful[f->rank] - pw_median_i64(w->values, others);
-    }
+    for (size_t s = f->first; s <= f->last; s++)
+        if (pw_excess_is_above(w, s, f->rank, clock, least) &&
+            pw_excess_at(other, s, f->rank) != PW_EXCESS_UNKNOWN)
+            w->others[n++] = pw_excess_at(other, s, f->rank);
     return n ? pw_median_i64(w->others, n) : 0;
 }
 
 /* What is long only in the allreduce phase, with the waiting taken out, is transfer, in which all
  * ranks and the network have a part: a passing disturbance of it is nobody's fault. */
-static int is_own_doing(struct pw_excess *w, const struct pw_straggler_found *f)
+static int is_own_doing(struct pw_excess *own, const struct pw_straggler_found *f,
+                        const struct pw_excess *useful)
 {
-    if (w->in->useful_ns)
-        return 2 * useful_excess(w, f, least_excess(w, f)) >= f->excess_ns;
+    if (useful)
+        return 2 * excess_in_hits(own, f, useful) >= f->excess_ns;
     return f->phase != PW_PHASE_ALLREDUCE || f->kind == PW_STRAGGLER_PERSISTENT;
+}
+
+/* More work holds nobody back where the others' communication, which it hides, takes as long. */
+static int shows_in_own(struct pw_excess *useful, const struct pw_straggler_found *f,
+                        const struct pw_excess *own)
+{
+    return 2 * excess_in_hits(useful, f, own) >= f->excess_ns;
+}
+
+/* In one of the series. */
+static int find_in(struct pw_excess *w, size_t rank, struct pw_straggler_found *out)
+{
+    if (!judge(w, rank, out))
+        return 0;
+    measure(w, out);
+    return out->hits >= LEAST_HITS;
 }
 
 int64_t pw_straggler_gain(const struct pw_straggler_input *in, size_t rank, int64_t *scratch)
@@ -313,19 +367,27 @@ static void insert_sorted(struct pw_straggler_found *out, size_t *count, size_t 
 size_t pw_straggler_find(const struct pw_straggler_input *in, void *scratch,
                          struct pw_straggler_found *out, size_t max)
 {
-    struct pw_excess w;
+    struct pw_straggler_input outside = *in;
+    struct pw_excess own, useful, *known = in->useful_ns ? &useful : NULL;
     size_t count = 0;
     if (in->nranks < 2 || in->nsteps < LEAST_HITS)
         return 0;
-    pw_excess_compute(&w, in, scratch);
-    count_hits(&w);
+    pw_excess_compute(&own, in, scratch);
+    count_hits(&own);
+    if (known) {
+        outside.own_ns = in->useful_ns;
+        pw_excess_compute(&useful, &outside,
+                          (char *)scratch + pw_excess_scratch(in->nsteps, in->nranks));
+        count_hits(&useful);
+    }
     for (size_t r = 0; r < in->nranks; r++) {
         struct pw_straggler_found found;
-        if (!judge(&w, r, &found))
+        int is_one = known && find_in(&useful, r, &found) && shows_in_own(&useful, &found, &own);
+        is_one = is_one || (find_in(&own, r, &found) && is_own_doing(&own, &found, known));
+        if (!is_one)
             continue;
-        measure(&w, &found);
-        if (found.hits >= LEAST_HITS && is_own_doing(&w, &found))
-            insert_sorted(out, &count, max, &found);
+        found.gain_ns = pw_straggler_gain(in, r, own.values);
+        insert_sorted(out, &count, max, &found);
     }
     return count;
 }

@@ -13,7 +13,7 @@ enum { MOST = 16 };
 
 struct job {
     struct pw_straggler_input in;
-    int64_t *own, *total, *phase, *error;
+    int64_t *own, *total, *phase, *error, *useful;
     void *scratch;
     struct pw_straggler_found found[MOST];
     size_t count;
@@ -48,6 +48,7 @@ static void destroy(struct job *j)
     free(j->total);
     free(j->phase);
     free(j->error);
+    free(j->useful);
     free(j->scratch);
     free(j);
 }
@@ -267,6 +268,58 @@ static void test_two_stragglers_by_gain(void **state)
     destroy(j);
 }
 
+/* Says that all own work so far is outside communication. */
+static void know_useful(struct job *j)
+{
+    size_t bytes = j->in.nsteps * j->in.nranks * sizeof(*j->useful);
+    j->useful = malloc(bytes);
+    memcpy(j->useful, j->own, bytes);
+    j->in.useful_ns = j->useful;
+}
+
+/* Rank 1 gets the sum 1 ms late in every step, which is no work; in steps 20 .. 39 it works 2 ms
+ * longer. Own work alone would be longer in all of them. */
+static void test_late_transfers_hide_no_edges(void **state)
+{
+    (void)state;
+    struct job *j = create(60, 4, 2e5, 5);
+    slow(j, 1, 20, 39, 2 * MS, 4);
+    know_useful(j);
+    slow(j, 1, 0, 59, 3 * MS / 2, 3);
+    assert_int_equal(find(j), 1);
+    assert_int_equal(j->found[0].rank, 1);
+    assert_in_range(j->found[0].first, 19, 20);
+    assert_in_range(j->found[0].last, 39, 40);
+    assert_int_equal(j->found[0].phase, PW_PHASE_OPTIMIZER);
+    assert_in_range(j->found[0].excess_ns, 17 * MS / 10, 23 * MS / 10);
+    destroy(j);
+}
+
+/* What rank 1 works longer, the others' communication lasts longer: nobody waits for it. */
+static void test_hidden_work_is_none(void **state)
+{
+    (void)state;
+    struct job *j = create(60, 4, 2e5, 6);
+    know_useful(j);
+    for (size_t s = 0; s < 60; s++)
+        j->useful[s * 4 + 1] += 5 * MS;
+    assert_int_equal(find(j), 0);
+    destroy(j);
+}
+
+/* Longer transfers alone are nobody's doing, work that is neither. */
+static void test_transfers_are_none(void **state)
+{
+    (void)state;
+    struct job *j = create(60, 4, 2e5, 7);
+    know_useful(j);
+    slow(j, 1, 0, 59, 5 * MS, 3);
+    assert_int_equal(find(j), 0);
+    j->in.useful_ns = NULL; /* where it is not known they are, if they last */
+    assert_int_equal(find(j), 1);
+    destroy(j);
+}
+
 /* The allreduce phase of the last to arrive has all of the transfer: it is not the cause. */
 static void test_phase_is_not_the_allreduce(void **state)
 {
@@ -386,6 +439,9 @@ int main(void)
         cmocka_unit_test(test_clocks),
         cmocka_unit_test(test_below_one_percent),
         cmocka_unit_test(test_two_stragglers_by_gain),
+        cmocka_unit_test(test_late_transfers_hide_no_edges),
+        cmocka_unit_test(test_hidden_work_is_none),
+        cmocka_unit_test(test_transfers_are_none),
         cmocka_unit_test(test_phase_is_not_the_allreduce),
         cmocka_unit_test(test_phase_unknown),
         cmocka_unit_test(test_gain_by_hand),
