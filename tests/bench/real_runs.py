@@ -6,7 +6,8 @@ with the right steps?
 RUNS runs (20) of the two examples in turn, one rank on each of 4 hosts whose clocks differ by
 seconds; rank, phase, steps and size of the delay are drawn by a seeded generator, the size from 5 %
 to 100 % of a step as it was without delays, as many below 22 % as above. As many runs without a
-delay must name nobody. Prints a line a run, and both counts beside the budget.
+delay must name nobody. What is said of less than the smallest delay is printed but not counted: it
+may be real, of a machine with fewer cores than ranks and collectors. Prints a line a run, and both counts beside the budget.
 
 The examples keep a pace: what a rank computes takes as long on every rank and in every step, so that
 the delay is all that differs. Cores that ranks share, or that a virtual machine shares with others,
@@ -22,7 +23,7 @@ import sys
 
 from measure import at_least, report
 
-RANKS, STEPS = 4, 100
+RANKS, STEPS, LEAST = 4, 100, 0.05
 vcluster, profwrap, train, halo, work = sys.argv[1:6]
 runs = int(sys.argv[6]) if len(sys.argv) > 6 else 20
 out = os.path.join(work, "real-out")
@@ -57,18 +58,22 @@ def said(verdicts):
                      f"{v['excess_ns'] / 1e6:.2f} ms" for v in verdicts) or "nobody"
 
 
+def counted(verdicts, step_ms):
+    return {v["rank"] for v in verdicts if v["excess_ns"] >= LEAST * step_ms * 1e6}
+
+
 def one_run(number, name, step_ms, draw):
     """True when it is right."""
     command, phases = PROGRAMS[name]
     rank, phase = draw.randrange(RANKS), draw.choice(phases)
     first = draw.randrange(10, STEPS // 2)
     last = first + draw.randrange(20, STEPS // 2)
-    ms = 0.05 ** draw.random() * step_ms
+    ms = LEAST ** draw.random() * step_ms
     found = profiled([*command, "--inject",
                       f"rank={rank},phase={phase},ms={ms:.2f},steps={first}-{last}"])
     verdicts = found["stragglers"]
     worst = verdicts[0] if verdicts else None
-    right = bool(worst) and len({v["rank"] for v in verdicts}) == 1 and worst["rank"] == rank
+    right = bool(worst) and worst["rank"] == rank and counted(verdicts, step_ms) <= {rank}
     if right and name == "train":
         right = worst["phase"] == phase
     right = right and jaccard(worst, first, last) >= 0.8
@@ -80,8 +85,9 @@ def one_run(number, name, step_ms, draw):
 def quiet_run(number, name):
     command, _ = PROGRAMS[name]
     found = profiled(command)
+    step_ms = found["steps"]["mean_ns"] / 1e6
     print(f"{number:3} {name:5} no delay: {said(found['stragglers'])}", flush=True)
-    return not found["stragglers"], found["steps"]["mean_ns"] / 1e6
+    return not counted(found["stragglers"], step_ms), step_ms
 
 
 def main():
