@@ -63,6 +63,12 @@ static inline uint64_t pw_probe_now(void)
 /* Tells a sleeping collector that a quarter of the ring was filled. */
 void pw_probe_wake(void);
 
+static inline void pw_probe_commit_record(struct pw_thread *thread, const struct pw_record *record)
+{
+    if (__builtin_expect(pw_ring_commit_record(&thread->ring, record), 0))
+        pw_probe_wake();
+}
+
 static inline void pw_probe_commit(struct pw_thread *thread)
 {
     if (__builtin_expect(pw_ring_commit(&thread->ring), 0))

@@ -55,15 +55,21 @@ static inline struct pw_record *pw_ring_reserve(struct pw_ring *ring, uint64_t n
 }
 
 /* Hands the reserved record to the collector. True at every quarter of the ring, and when it is
- * full: time to see whether the collector sleeps. */
-static inline int pw_ring_commit(struct pw_ring *ring)
+ * full: time to see whether the collector sleeps. `record` is what was reserved: its place need not
+ * be worked out again. */
+static inline int pw_ring_commit_record(struct pw_ring *ring, const struct pw_record *record)
 {
     uint64_t head = ring->head + 1;
-    pw_ring_prefetch(&ring->records[ring->head & ring->mask]);
+    pw_ring_prefetch(record);
     ring->head = head;
     /* Release: the collector that sees the new head must also see the record's bytes. */
     atomic_store_explicit(&ring->shared->head, head, memory_order_release);
     return head >= ring->limit;
+}
+
+static inline int pw_ring_commit(struct pw_ring *ring)
+{
+    return pw_ring_commit_record(ring, &ring->records[ring->head & ring->mask]);
 }
 
 #endif

@@ -50,7 +50,7 @@ struct pw_record *pw_mpi_open_record(const struct pw_mpi_call *c, int rc,
     if (request) {
         request->comm = comm;
         if (c->op == PW_OP_Comm_idup) {
-            request->makes_comm = 1;
+            request->state |= PW_REQUEST_MAKES_COMM;
             request->newcomm = c->newcomm_at;
             request->newcomm_f = c->newcomm_f;
         }
@@ -89,11 +89,6 @@ void pw_mpi_after_SEND(struct pw_mpi_call *c, int rc)
     const struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
     int32_t peer = comm ? pw_mpi_world_rank(comm, c->dest) : -1;
     pw_mpi_record(c, comm, pw_mpi_error_flag(rc), peer, c->stag, 0, sent_bytes(c, rc), 0);
-}
-
-int64_t pw_mpi_status_bytes(const MPI_Status *status)
-{
-    return status ? (int64_t)status->_ucount : 0;
 }
 
 static void record_receive(struct pw_mpi_call *c, int rc, uint8_t flags)
@@ -221,7 +216,7 @@ void pw_mpi_after_START(struct pw_mpi_call *c, int rc)
         struct pw_mpi_request *request = pw_mpi_request_find(c->saved[i]);
         if (!request)
             continue;
-        request->active = 1;
+        request->state |= PW_REQUEST_ACTIVE;
         request->record.start = c->start;
         request->record.stack = c->thread->stack;
         request->record.comm.begun = duration_16(c, &request->record.flags);

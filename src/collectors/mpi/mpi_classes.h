@@ -35,7 +35,7 @@ PW_ALWAYS_INLINE void pw_mpi_record(struct pw_mpi_call *c, const struct pw_mpi_c
     if (__builtin_expect(!record, 0))
         return;
     pw_mpi_fill(c, comm, flags, peer, tag, seq, sent, received, record);
-    pw_probe_commit(c->thread);
+    pw_probe_commit_record(c->thread, record);
 }
 
 static inline uint8_t pw_mpi_error_flag(int rc)
@@ -136,18 +136,34 @@ void pw_mpi_write_sent_part(struct pw_mpi_call *c, const struct pw_mpi_request *
 void pw_mpi_close_record(const struct pw_mpi_call *c, const struct pw_record *record,
                          const struct pw_record *own);
 
-/* What a completed receive's status tells: the sender, the tag and the bytes that really came. */
-void pw_mpi_read_status(struct pw_record *record, const struct pw_mpi_comm *comm,
-                        const MPI_Status *status);
-
 /* Enters the bytes of a file operation as read or written. */
 void pw_mpi_io_bytes(struct pw_record *record, int64_t bytes);
 
 /* The call's text argument as a C string, without Fortran's padding. */
 void pw_mpi_copy_text(const struct pw_mpi_call *c, char *text, size_t size);
 
-/* Bytes that a status tells, 0 for none. */
-int64_t pw_mpi_status_bytes(const MPI_Status *status);
+/* Bytes that a status tells, 0 for none. Open MPI's own fields, here and below: asking by
+ * MPI_Get_elements and MPI_Test_cancelled costs as much as all else that is recorded of a message.
+ * Other MPI libraries never get here (pw_mpi_is_known()). */
+static inline int64_t pw_mpi_status_bytes(const MPI_Status *status)
+{
+    return status ? (int64_t)status->_ucount : 0;
+}
+
+/* What a completed receive's status tells: the sender, the tag and the bytes that really came. */
+static inline void pw_mpi_read_status(struct pw_record *record, const struct pw_mpi_comm *comm,
+                                      const MPI_Status *status)
+{
+    if (!status)
+        return;
+    if (__builtin_expect(status->_cancelled, 0)) {
+        record->flags |= PW_FLAG_CANCELLED;
+        return;
+    }
+    record->comm.recv_bytes = pw_mpi_status_bytes(status);
+    record->comm.peer = comm ? pw_mpi_world_rank(comm, status->MPI_SOURCE) : -1;
+    record->comm.tag = status->MPI_TAG;
+}
 
 /* ---- the classes that are inline ----
  *
@@ -208,7 +224,7 @@ PW_ALWAYS_INLINE void pw_mpi_after_ISEND(struct pw_mpi_call *c, int rc)
                     c->scount * pw_mpi_last.type_size, 0, record);
         record->comm.request = pw_mpi_request_next_id();
         record->comm.begun = (uint32_t)((c->end - c->start) >> 4);
-        pw_probe_commit(c->thread);
+        pw_probe_commit_record(c->thread, record);
         return;
     }
     const struct pw_mpi_call copy = {

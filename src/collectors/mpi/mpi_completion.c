@@ -91,22 +91,6 @@ void pw_mpi_after_COLL_INIT_C(struct pw_mpi_call *c, int rc)
     keep_collective(c, rc, true);
 }
 
-/* Open MPI's own fields: asking by MPI_Get_elements and MPI_Test_cancelled costs as much as all
- * else that is recorded of a message. Other MPI libraries never get here (pw_mpi_is_known()). */
-void pw_mpi_read_status(struct pw_record *record, const struct pw_mpi_comm *comm,
-                        const MPI_Status *status)
-{
-    if (!status)
-        return;
-    if (status->_cancelled) {
-        record->flags |= PW_FLAG_CANCELLED;
-        return;
-    }
-    record->comm.recv_bytes = pw_mpi_status_bytes(status);
-    record->comm.peer = comm ? pw_mpi_world_rank(comm, status->MPI_SOURCE) : -1;
-    record->comm.tag = status->MPI_TAG;
-}
-
 /* pw_mpi_comm_known() of a receive's communicator, which mostly is the one used last. */
 static const struct pw_mpi_comm *comm_of(const struct pw_mpi_request *request)
 {
@@ -128,26 +112,27 @@ void pw_mpi_write_sent_part(struct pw_mpi_call *c, const struct pw_mpi_request *
 }
 
 /* Ends a request at c->end. A persistent one stays, to be started again. */
-static inline void complete(struct pw_mpi_call *c, struct pw_mpi_request *request,
-                            const MPI_Status *status)
+static void complete(struct pw_mpi_call *c, struct pw_mpi_request *request,
+                     const MPI_Status *status)
 {
+    const uint32_t state = request->state, cls = state & PW_REQUEST_CLASS;
     if (__builtin_expect(request->record.flags & PW_FLAG_RECV_PART, 0))
         pw_mpi_write_sent_part(c, request);
     struct pw_record *slot = pw_ring_reserve(&c->thread->ring, c->end);
     if (slot) {
         *slot = request->record;
         slot->end = c->end;
-        if (request->cls == PW_CLASS_RECV)
+        if (cls == PW_CLASS_RECV)
             pw_mpi_read_status(slot, comm_of(request), status);
-        else if (request->cls == PW_CLASS_IO)
+        else if (cls == PW_CLASS_IO)
             pw_mpi_io_bytes(slot, pw_mpi_status_bytes(status));
-        pw_probe_commit(c->thread);
+        pw_probe_commit_record(c->thread, slot);
     }
-    if (request->persistent) {
-        request->active = 0;
+    if (state & PW_REQUEST_PERSISTENT) {
+        request->state = state & ~(uint32_t)PW_REQUEST_ACTIVE;
         return;
     }
-    if (request->makes_comm)
+    if (state & PW_REQUEST_MAKES_COMM)
         pw_mpi_comm_add_new(
             c->thread, request->newcomm ? *request->newcomm : pw_pmpi.Comm_f2c(*request->newcomm_f),
             request->comm);
@@ -198,7 +183,8 @@ static inline struct pw_mpi_request *take_done(const struct pw_mpi_call *c, int 
     if (now == pw_mpi_handles.request_null)
         return pw_mpi_request_take(before, c->start);
     struct pw_mpi_request *persistent = pw_mpi_request_find(before);
-    return persistent && persistent->active && says_done(c, rc, i) ? persistent : NULL;
+    return persistent && (persistent->state & PW_REQUEST_ACTIVE) && says_done(c, rc, i) ? persistent
+                                                                                        : NULL;
 }
 
 static bool is_test(uint16_t op)
@@ -215,9 +201,7 @@ static void record_wait(struct pw_mpi_call *c, int rc, uint32_t completed)
         pw_mpi_record(c, NULL, pw_mpi_error_flag(rc), -1, 0, completed, 0, 0);
 }
 
-/* Puts the entry of request i in the place of its handle, NULL when there is none; 1 if the call
- * completed it. */
-static inline uint32_t take_at(const struct pw_mpi_call *c, int rc, int i)
+static __attribute__((noinline)) uint32_t take_unusual(const struct pw_mpi_call *c, int rc, int i)
 {
     struct pw_mpi_request *request = take_done(c, rc, i);
     uint32_t completed = request || was_complete(c, i);
@@ -225,11 +209,45 @@ static inline uint32_t take_at(const struct pw_mpi_call *c, int rc, int i)
     return completed;
 }
 
-static inline void complete_at(struct pw_mpi_call *c, int i, const MPI_Status *status)
+/* Puts the entry of request i in the place of its handle, NULL when there is none; 1 if the call
+ * completed it. Usual: it did, and C asked. */
+PW_ALWAYS_INLINE uint32_t take_at(const struct pw_mpi_call *c, int rc, int i)
 {
+    MPI_Request before = c->saved[i];
+    struct pw_mpi_request *row = pw_mpi_request_row(before);
+    if (__builtin_expect(!c->requests || c->requests[i] != pw_mpi_handles.request_null, 0))
+        return take_unusual(c, rc, i);
+    if (before == pw_mpi_handles.request_empty) {
+        c->saved[i] = NULL;
+        return pw_mpi_level() > 0;
+    }
+    if (__builtin_expect(!(row->state & PW_REQUEST_OPEN) || row->handle != before, 0))
+        return take_unusual(c, rc, i);
+    c->saved[i] = (MPI_Request)pw_mpi_request_take(before, c->start);
+    return 1;
+}
+
+/* Usual: a message was received, by an operation that is in front. */
+PW_ALWAYS_INLINE void complete_at(struct pw_mpi_call *c, int i, const MPI_Status *status)
+{
+    enum { USUAL = PW_CLASS_RECV | PW_REQUEST_NEEDS_STATUS | PW_REQUEST_HELD };
     struct pw_mpi_request *request = (struct pw_mpi_request *)c->saved[i];
-    if (request)
+    struct pw_ring *ring = &c->thread->ring;
+    if (!request)
+        return;
+    if (__builtin_expect(request->state != USUAL || ring->head >= ring->limit ||
+                             (request->record.flags & PW_FLAG_RECV_PART),
+                         0)) {
         complete(c, request, status);
+        return;
+    }
+    struct pw_record *slot = &ring->records[ring->head & ring->mask];
+    const struct pw_mpi_comm *comm = comm_of(request);
+    *slot = request->record;
+    slot->end = c->end;
+    request->state = 0;
+    pw_mpi_read_status(slot, comm, status);
+    pw_probe_commit_record(c->thread, slot);
 }
 
 /* `step` is how far the status of the next request is: 0 when one status serves all. */
@@ -279,7 +297,7 @@ void pw_mpi_after_REQUEST_FREE(struct pw_mpi_call *c, int rc)
         rc == MPI_SUCCESS && c->nrequests ? pw_mpi_request_take(c->saved[0], c->start) : NULL;
     if (!request)
         return;
-    if (!request->persistent || request->active) {
+    if ((request->state & (PW_REQUEST_PERSISTENT | PW_REQUEST_ACTIVE)) != PW_REQUEST_PERSISTENT) {
         request->record.flags |= PW_FLAG_FREED;
         request->record.end = c->end;
         pw_mpi_write(c->thread, &request->record);

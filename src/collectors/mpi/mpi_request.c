@@ -103,9 +103,9 @@ static int begin_table(void)
 /* Keeps the two counters; `by` is 1 or -1. */
 static void count_entry(const struct pw_mpi_request *entry, int by)
 {
-    if (entry->needs_status)
+    if (pw_mpi_request_needs_status(entry->state))
         pw_mpi_request_count(&pw_mpi_request_counts.receives, by);
-    if (entry->persistent)
+    if (entry->state & PW_REQUEST_PERSISTENT)
         pw_mpi_request_count(&pw_mpi_request_counts.persistents, by);
 }
 
@@ -158,10 +158,10 @@ static void enter_hashed(struct pw_mpi_request *entry)
 static void drop_row(MPI_Request handle)
 {
     struct pw_mpi_request *row = pw_mpi_request_row(handle);
-    if (!row->is_open || row->handle != handle)
+    if (!(row->state & PW_REQUEST_OPEN) || row->handle != handle)
         return;
     count_entry(row, -1);
-    row->is_open = row->is_held = 0;
+    row->state = 0;
 }
 
 struct pw_mpi_request *pw_mpi_request_add_slow(MPI_Request handle, enum pw_op_class cls,
@@ -172,11 +172,7 @@ struct pw_mpi_request *pw_mpi_request_add_slow(MPI_Request handle, enum pw_op_cl
     struct pw_mpi_request *entry = begin_table() ? take_entry() : NULL;
     if (entry) {
         entry->handle = handle;
-        entry->cls = (uint8_t)cls;
-        entry->persistent = (uint8_t)persistent;
-        entry->active = entry->makes_comm = 0;
-        entry->needs_status = (uint8_t)pw_mpi_request_needs_status(cls);
-        entry->is_open = entry->is_held = 0;
+        entry->state = pw_mpi_request_state(cls, persistent);
         entry->record.end = UINT64_MAX; /* nobody can mean it before the caller has filled it */
         entry->id = pw_mpi_request_next_id();
         enter_hashed(entry);
@@ -221,5 +217,5 @@ struct pw_mpi_request *pw_mpi_request_find(MPI_Request handle)
     while (entry && entry->handle != handle)
         entry = entry->next;
     pw_mpi_unlock(&table.lock);
-    return entry && entry->persistent ? entry : NULL;
+    return entry && (entry->state & PW_REQUEST_PERSISTENT) ? entry : NULL;
 }

@@ -11,6 +11,17 @@
 #include "core/ops.h"
 #include "rank/record.h"
 
+/* In one word, so that the usual request is known by one comparison. */
+enum {
+    PW_REQUEST_CLASS = 0xff,           /* enum pw_op_class */
+    PW_REQUEST_PERSISTENT = 1 << 8,    /* it stays in the table */
+    PW_REQUEST_ACTIVE = 1 << 9,        /* of a persistent one: started */
+    PW_REQUEST_MAKES_COMM = 1 << 10,   /* MPI_Comm_idup: completion puts its handle at newcomm */
+    PW_REQUEST_NEEDS_STATUS = 1 << 11, /* counted among those */
+    PW_REQUEST_OPEN = 1 << 12,         /* of a row of the front: entered and not taken */
+    PW_REQUEST_HELD = 1 << 13,         /* of a row of the front: open, or taken and not freed */
+};
+
 struct pw_mpi_request {
     _Alignas(64) struct pw_record record; /* complete but for what only completion tells */
     MPI_Request handle;
@@ -26,13 +37,8 @@ struct pw_mpi_request {
             int32_t sent_peer, sent_tag;
         };
     };
-    uint32_t id;                /* of the operation, unique in the process */
-    uint8_t cls;                /* enum pw_op_class */
-    uint8_t persistent, active; /* of a persistent request: it stays in the table */
-    uint8_t makes_comm;         /* MPI_Comm_idup: completion puts its handle at newcomm */
-    uint8_t needs_status;       /* counted among those */
-    uint8_t is_open;            /* of a row of the front: entered and not taken */
-    uint8_t is_held;            /* of a row of the front: open, or taken and not freed */
+    uint32_t id;    /* of the operation, unique in the process */
+    uint32_t state; /* enum pw_op_class, and PW_REQUEST_* */
 };
 static_assert(sizeof(struct pw_mpi_request) == 128, "two cache lines");
 
@@ -71,9 +77,17 @@ static inline struct pw_mpi_request *pw_mpi_request_row(MPI_Request handle)
 }
 static_assert(PW_REQUEST_FRONT == 1 << 10, "the hash has ten bits");
 
-static inline int pw_mpi_request_needs_status(enum pw_op_class cls)
+/* The state of a new one. */
+static inline uint32_t pw_mpi_request_state(enum pw_op_class cls, int persistent)
 {
-    return cls == PW_CLASS_RECV || cls == PW_CLASS_IO;
+    int needs_status = cls == PW_CLASS_RECV || cls == PW_CLASS_IO;
+    return (uint32_t)cls | (needs_status ? PW_REQUEST_NEEDS_STATUS : 0) |
+           (persistent ? PW_REQUEST_PERSISTENT : 0);
+}
+
+static inline int pw_mpi_request_needs_status(uint32_t state)
+{
+    return (state & PW_REQUEST_NEEDS_STATUS) != 0;
 }
 
 /* pw_mpi_request_add(), _take() and _free() where the front does not serve. */
@@ -90,17 +104,19 @@ static inline struct pw_mpi_request *pw_mpi_request_add(MPI_Request handle, enum
                                                         int persistent)
 {
     struct pw_mpi_request *row = pw_mpi_request_row(handle);
+    uint32_t before = row->state, state = pw_mpi_request_state(cls, 0);
     /* The same handle again: the operation that had it ended unseen. */
-    int usable = !row->is_held || (row->is_open && row->handle == handle);
+    int usable =
+        !(before & PW_REQUEST_HELD) || ((before & PW_REQUEST_OPEN) && row->handle == handle);
     if (__builtin_expect(pw_mpi_threads || persistent || !usable, 0))
         return pw_mpi_request_add_slow(handle, cls, persistent);
-    int more = pw_mpi_request_needs_status(cls) - (row->is_held && row->needs_status);
-    pw_mpi_request_count(&pw_mpi_request_counts.receives, more);
+    int more = pw_mpi_request_needs_status(state);
+    if (__builtin_expect(before & PW_REQUEST_HELD, 0))
+        more -= pw_mpi_request_needs_status(before);
+    if (more)
+        pw_mpi_request_count(&pw_mpi_request_counts.receives, more);
     row->handle = handle;
-    row->cls = (uint8_t)cls;
-    row->persistent = row->active = row->makes_comm = 0;
-    row->needs_status = (uint8_t)pw_mpi_request_needs_status(cls);
-    row->is_open = row->is_held = 1;
+    row->state = state | PW_REQUEST_OPEN | PW_REQUEST_HELD;
     row->id = pw_mpi_request_next_id();
     return row;
 }
@@ -110,17 +126,19 @@ static inline struct pw_mpi_request *pw_mpi_request_add(MPI_Request handle, enum
 static inline struct pw_mpi_request *pw_mpi_request_take(MPI_Request handle, uint64_t before)
 {
     struct pw_mpi_request *row = pw_mpi_request_row(handle);
-    if (__builtin_expect(!row->is_open || row->handle != handle, 0))
+    uint32_t state = row->state;
+    if (__builtin_expect(!(state & PW_REQUEST_OPEN) || row->handle != handle, 0))
         return pw_mpi_request_take_slow(handle, before);
-    row->is_open = 0;
-    pw_mpi_request_count(&pw_mpi_request_counts.receives, -(int)row->needs_status);
+    row->state = state & ~(uint32_t)PW_REQUEST_OPEN;
+    if (pw_mpi_request_needs_status(state))
+        pw_mpi_request_count(&pw_mpi_request_counts.receives, -1);
     return row;
 }
 
 static inline void pw_mpi_request_free(struct pw_mpi_request *request)
 {
-    if (__builtin_expect(request->is_held, 1))
-        request->is_held = 0;
+    if (__builtin_expect(request->state & PW_REQUEST_HELD, 1))
+        request->state &= ~(uint32_t)PW_REQUEST_HELD;
     else
         pw_mpi_request_free_slow(request);
 }
