@@ -26,8 +26,8 @@ static void test_late_receiver(void **state)
     assert_int_equal(pw_message_waited(&receive, &send), 0);
 }
 
-/* Both begun at 0 and 1. The receiver waits from 100 on, the sender computes until 160 and only then
- * waits; the message is through at 170, so it needed both. */
+/* Both begun at 0 and 1. The receiver waits from 100 on, the sender computes until 160 and only
+ * then waits; the message is through at 170, so it needed both. */
 static void test_waits_for_return(void **state)
 {
     (void)state;

@@ -305,13 +305,8 @@ static void test_hidden_work_is_none(void **state)
         j->useful[s * 4 + 1] += 5 * MS;
     assert_int_equal(find(j), 0);
     destroy(j);
-}
-
-/* Longer transfers alone are nobody's doing, work that is neither. */
-static void test_transfers_are_none(void **state)
-{
-    (void)state;
-    struct job *j = create(60, 4, 2e5, 7);
+    /* Longer transfers alone are nobody's doing. */
+    j = create(60, 4, 2e5, 7);
     know_useful(j);
     slow(j, 1, 0, 59, 5 * MS, 3);
     assert_int_equal(find(j), 0);
@@ -441,7 +436,6 @@ int main(void)
         cmocka_unit_test(test_two_stragglers_by_gain),
         cmocka_unit_test(test_late_transfers_hide_no_edges),
         cmocka_unit_test(test_hidden_work_is_none),
-        cmocka_unit_test(test_transfers_are_none),
         cmocka_unit_test(test_phase_is_not_the_allreduce),
         cmocka_unit_test(test_phase_unknown),
         cmocka_unit_test(test_gain_by_hand),
