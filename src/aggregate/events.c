@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "core/h5table.h"
-#include "core/ops.h"
 
 struct pw_events {
     const struct pw_input *input;
@@ -51,15 +50,12 @@ void pw_events_close(struct pw_events *e)
     free(e);
 }
 
-/* The earliest start in the block read last; its messages are counted. */
-static int64_t look_over(const struct pw_events *e, int64_t *messages)
+/* The earliest start in the block read last. */
+static int64_t look_over(const struct pw_events *e)
 {
     int64_t start = INT64_MAX;
-    for (size_t i = 0; i < e->n; i++) {
-        enum pw_op_class cls = pw_op_info(e->rows[i].op)->cls;
-        *messages += cls == PW_CLASS_SEND || cls == PW_CLASS_RECV;
+    for (size_t i = 0; i < e->n; i++)
         start = e->rows[i].start < start ? e->rows[i].start : start;
-    }
     return start;
 }
 
@@ -71,25 +67,44 @@ static void finish_index(int64_t *starts, size_t blocks)
         starts[b] = starts[b] < starts[b + 1] ? starts[b] : starts[b + 1];
 }
 
-int pw_events_read(struct pw_input *input, pw_event_visitor *visit, void *context)
+/* The first pass notes what it finds; what cannot be read has neither events nor messages. */
+static int read_first(struct pw_input *input, pw_event_visitor *visit, void *context)
 {
     size_t blocks = pw_events_blocks(input);
-    int64_t *starts = input->starts_after ? NULL : malloc(sizeof(*starts) * (blocks + 1));
-    struct pw_events *e;
-    if (!starts && !input->starts_after)
+    int64_t *starts = malloc(sizeof(*starts) * (blocks + 1));
+    struct pw_events *e = NULL;
+    if (!starts || pw_begins_init(&input->begins, blocks)) {
+        free(starts);
         return -ENOMEM;
-    int err = pw_events_open(input, &e), opened = !err;
+    }
+    int err = pw_events_open(input, &e);
     for (size_t b = 0; b < blocks; b++) {
         err = err ? err : pw_events_visit(e, b, visit, context);
-        if (starts)
-            starts[b] = err ? INT64_MAX : look_over(e, &input->messages);
+        starts[b] = err ? INT64_MAX : look_over(e);
+        pw_begins_note(&input->begins, b, err ? NULL : e->rows, err ? 0 : e->n);
     }
-    if (starts) {
-        finish_index(starts, blocks);
-        input->starts_after = starts;
-    }
-    if (opened)
+    finish_index(starts, blocks);
+    pw_begins_finish(&input->begins);
+    input->starts_after = starts;
+    input->messages = input->begins.before[blocks];
+    if (!input->messages)
+        pw_begins_fini(&input->begins);
+    if (e)
         pw_events_close(e);
+    return err;
+}
+
+int pw_events_read(struct pw_input *input, pw_event_visitor *visit, void *context)
+{
+    struct pw_events *e;
+    if (!input->starts_after)
+        return read_first(input, visit, context);
+    int err = pw_events_open(input, &e);
+    if (err)
+        return err;
+    for (size_t b = 0; b < pw_events_blocks(input) && !err; b++)
+        err = pw_events_visit(e, b, visit, context);
+    pw_events_close(e);
     return err;
 }
 

@@ -189,6 +189,7 @@ void pw_input_close(struct pw_input *s)
     pw_h5_place_fini(&s->event_rows);
     pw_h5_place_fini(&s->range_rows);
     free(s->starts_after);
+    pw_begins_fini(&s->begins);
     free(s->phases);
     free(s->knots);
     free(s->steps);

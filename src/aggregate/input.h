@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "aggregate/begins.h"
 #include "aggregate/progress.h"
 #include "core/h5place.h"
 #include "core/tables.h"
@@ -13,10 +14,11 @@
 struct pw_input {
     char *path;
     struct pw_h5_place event_rows, range_rows;
-    /* Earliest start of an event in block b or after it (events.h), as the first pass has found;
-     * NULL before; and how many of its events are sends and receives. */
+    /* What the first pass finds (events.h). Earliest start of an event in block b or after it, NULL
+     * before; how many of its events are sends and receives, and where they begin. */
     int64_t *starts_after;
     int64_t messages;
+    struct pw_begins begins;
     struct pw_progress *progress; /* told of what is read */
     uint8_t *phases;              /* [nphases] enum pw_phase of a text of /strings */
     size_t nphases;

@@ -6,6 +6,11 @@
 
 #include "aggregate/graph.h"
 
+/* A sum of squares of integers, modulo 2^128. */
+struct pw_square_sum {
+    uint64_t high, low;
+};
+
 /* All messages of one pair of ranks. */
 struct pw_pair {
     int32_t src, dst;
@@ -14,9 +19,10 @@ struct pw_pair {
     int64_t late_sender_ns;   /* what receivers waited for a send that came later */
     int64_t late_receiver_ns; /* what senders waited for a receive that came later */
     int64_t transfer_ns;      /* from when both were there until the receive was done */
-    /* Of messages that nothing hid: the last to be begun of those that one call completed. */
-    int64_t unhidden;
-    double unhidden_ns, unhidden_squares_ns;
+    /* Of messages that nothing hid: the last to be begun of those that one call completed. The sums
+     * are exact, as their order depends on the number of merge processes. */
+    int64_t unhidden, unhidden_ns;
+    struct pw_square_sum unhidden_squares_ns;
 };
 
 /* Time that a rank waited for a partner: local times of the rank. */
@@ -41,8 +47,9 @@ int pw_messages_match(struct pw_messages *messages, struct pw_job *job,
 typedef void pw_message_visitor(void *context, int32_t src, int32_t dst, int64_t send_enter_ns,
                                 int64_t receive_leave_ns);
 
-/* Matches without keeping anything: each process visits the messages whose receiver's file it
- * reads. Times are of the inputs' present maps, since the job's epoch. Collective. 0 or -ENOMEM. */
+/* Matches without keeping anything: each process visits the messages between clock domains whose
+ * receiver's file it reads, but none of ranks that lost events. Times are of the inputs' present
+ * maps, since the job's epoch. Collective. 0 or -ENOMEM. */
 int pw_messages_visit(struct pw_job *job, pw_message_visitor *visit, void *context);
 
 void pw_messages_fini(struct pw_messages *messages);

@@ -41,8 +41,9 @@ static struct pw_link link_of(const struct pw_job *job, const struct pw_pair *pa
         .dst = pair->dst,
         .kind = 2 * pw_size_class(pair->messages ? pair->bytes / pair->messages : 0) + inside,
         .messages = pair->unhidden,
-        .sum_ns = pair->unhidden_ns,
-        .squares_ns = pair->unhidden_squares_ns,
+        .sum_ns = (double)pair->unhidden_ns,
+        .squares_ns =
+            (double)pair->unhidden_squares_ns.high * 0x1p64 + (double)pair->unhidden_squares_ns.low,
         .error_ns = known ? src->clock_error_ns + dst->clock_error_ns : -1,
     };
 }
