@@ -7,9 +7,10 @@
 
 #include "aggregate/events.h"
 #include "aggregate/messages.h"
+#include "core/hash.h"
 #include "core/ops.h"
 
-/* What is kept at most: orders from collectives on every process, and from messages of each. */
+/* What is kept at most on every process: orders from collectives, and from messages. */
 enum { MOST_ORDERS = 1 << 20, MOST_MESSAGES = 1 << 17 };
 
 /* So many domains are each bounded against each other, of more a collective bounds fewer pairs. */
@@ -154,44 +155,75 @@ static int collect_meetings(struct pw_orders *out, struct pw_job *job,
     return all_ok ? 0 : -ENOMEM;
 }
 
-/* Messages between domains; every `stride`-th once there are too many. */
+/* Messages between domains; of too many, those whose hash ends with `level` zeros. Which these are
+ * depends neither on how many processes share them nor on the order in which they come. */
 struct letters {
     const struct pw_job *job;
     struct pw_order *v;
-    size_t n, stride, seen;
+    size_t n;
+    int level;
 };
+
+enum { MOST_LEVELS = 32 };
+
+static int level_of(const struct pw_order *order)
+{
+    uint64_t domains = (uint64_t)(uint32_t)order->first << 32 | (uint32_t)order->second;
+    uint64_t hash =
+        pw_hash_mix(pw_hash_mix(domains, (uint64_t)order->first_ns), (uint64_t)order->second_ns);
+    int level = 0;
+    while (level < MOST_LEVELS && !(hash >> level & 1))
+        level++;
+    return level;
+}
 
 static void thin_out(struct letters *l)
 {
-    for (size_t i = 0; 2 * i < l->n; i++)
-        l->v[i] = l->v[2 * i];
-    l->n = (l->n + 1) / 2;
-    l->stride *= 2;
+    size_t kept = 0;
+    for (size_t i = 0; i < l->n; i++)
+        if (level_of(&l->v[i]) >= l->level)
+            l->v[kept++] = l->v[i];
+    l->n = kept;
 }
 
 static void take_letter(void *context, int32_t src, int32_t dst, int64_t send_enter_ns,
                         int64_t receive_leave_ns)
 {
     struct letters *l = context;
-    int32_t a = l->job->domains[src], b = l->job->domains[dst];
-    /* Where events were lost, the k-th receive need not be of the k-th send. */
-    if (a < 0 || b < 0 || a == b || l->job->ranks[src].dropped_events ||
-        l->job->ranks[dst].dropped_events || l->seen++ % l->stride)
-        return;
-    if (l->n == MOST_MESSAGES)
+    struct pw_order letter = {l->job->domains[src], l->job->domains[dst], send_enter_ns,
+                              receive_leave_ns};
+    while (l->n == MOST_MESSAGES && l->level < MOST_LEVELS) {
+        l->level++;
         thin_out(l);
-    l->v[l->n++] = (struct pw_order){a, b, send_enter_ns, receive_leave_ns};
+    }
+    if (l->n < MOST_MESSAGES && level_of(&letter) >= l->level)
+        l->v[l->n++] = letter;
+}
+
+/* All processes' together are no more than one may have. Collective. */
+static void thin_out_all(struct letters *l)
+{
+    int64_t counts[MOST_LEVELS + 1] = {0};
+    for (size_t i = 0; i < l->n; i++)
+        for (int level = level_of(&l->v[i]); level >= 0; level--)
+            counts[level]++;
+    MPI_Allreduce(MPI_IN_PLACE, &l->level, 1, MPI_INT, MPI_MAX, l->job->comm);
+    MPI_Allreduce(MPI_IN_PLACE, counts, MOST_LEVELS + 1, MPI_INT64_T, MPI_SUM, l->job->comm);
+    while (l->level < MOST_LEVELS && counts[l->level] > MOST_MESSAGES)
+        l->level++;
+    thin_out(l);
 }
 
 static int collect_letters(struct pw_orders *out, struct pw_job *job)
 {
-    struct letters l = {.job = job, .stride = 1};
+    struct letters l = {.job = job};
     l.v = malloc(sizeof(*l.v) * MOST_MESSAGES);
     int ok = l.v != NULL, all_ok;
     MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, job->comm);
     int err = all_ok ? pw_messages_visit(job, take_letter, &l) : -ENOMEM;
     if (!err) {
         void *all;
+        thin_out_all(&l);
         size_t n = pw_job_allgather(job, l.v, l.n, sizeof(*l.v), &all);
         struct pw_order *v = realloc(out->v, sizeof(*v) * (out->n + n + 1));
         if (v) {

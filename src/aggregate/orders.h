@@ -12,8 +12,9 @@ struct pw_orders {
 };
 
 /* From synchronising collectives (Barrier, and those in which every rank needs every other's data)
- * and from messages, evenly thinned out where there are very many. Times are local: the inputs must
- * have no maps yet. `instances` are numbered. Collective over job->comm. 0 or -ENOMEM. */
+ * and from messages, evenly thinned out where there are very many; the same ones whatever the
+ * number of processes. Times are local: the inputs must have no maps yet. `instances` are numbered.
+ * Collective over job->comm. 0 or -ENOMEM. */
 int pw_orders_collect(struct pw_orders *orders, struct pw_job *job,
                       const struct pw_instances *instances);
 

@@ -281,6 +281,56 @@ def messages_without_their_other_side_are_told():
 
 
 @case
+def messages_of_many_hosts_bound_clocks_alike_on_any_processes():
+    # More than are kept of them.
+    sim(where, "-p", "halo", "-r", "16", "-s", "1600", "--ranks-per-host", "1")
+    merged_alike(where, (1, 3))
+
+
+@case
+def receive_that_is_open_for_the_whole_run_is_matched():
+    sim(where, "-p", "halo", "-r", "4", "-s", "2500", "-n", "1")
+    before = merged_alike(where, (1,))
+
+    def row_like(row, name, start, end, tag):
+        row = row.copy()
+        row["op"], row["start"], row["end"] = name, start, end
+        row["wait_start"], row["inside_ns"], row["tag"] = end - 10, 20, tag
+        return row
+
+    def receive(rows):  # in rank 1, from rank 0
+        name = h5py.check_enum_dtype(rows.dtype["op"])["Irecv"]
+        one = rows[(rows["op"] == name) & (rows["peer"] == 0)][0]
+        start, end = rows["start"].min(), rows["end"].max()
+        return np.append(rows, row_like(one, name, start, end, 99))
+
+    def send(rows):
+        name = h5py.check_enum_dtype(rows.dtype["op"])["Isend"]
+        one = rows[(rows["op"] == name) & (rows["peer"] == 1)][0]
+        return np.append(row_like(one, name, rows["start"].min(), rows["start"].min() + 90, 99), rows)
+
+    replace_rows(where, 1, "events/comm", receive)
+    replace_rows(where, 0, "events/comm", send)
+    after = merged_alike(where)
+    assert not notes(where)[0], notes(where)
+    assert after[0, 1]["messages"] == before[0, 1]["messages"] + 1
+    for pair in set(before) - {(0, 1)}:
+        for name in ("messages", "bytes", "late_sender_ns", "late_receiver_ns", "transfer_ns"):
+            assert before[pair][name] == after[pair][name], (pair, name)
+
+
+@case
+def messages_to_a_rank_whose_events_end_early_are_told():
+    sim(where, "-p", "halo", "-r", "6", "-s", "400", "-f", "missing:rank=5")
+    replace_rows(where, 1, "events/comm", lambda rows: rows[:len(rows) // 2])
+    pairs = merged_alike(where)
+    count, _ = notes(where)[0][-1, "messages_unmatched"]
+    # Three rows of two: ranks 0 and 3 lose half of rank 1, ranks 3 and 4 what rank 5 sent.
+    assert pairs[0, 1]["messages"] == 800 > pairs[1, 0]["messages"] == 400, pairs
+    assert count == 2 * 2 * 400 + 2 * 800, count
+
+
+@case
 def files_of_two_jobs_and_of_other_worlds_are_left_out():
     """The job that most files are of is merged, whichever comes first."""
     sim(where, "-r", "8", "-s", "30", "-n", "1", "-f", "slow_rank:rank=5,percent=30")
@@ -372,13 +422,28 @@ def wrong_options_are_refused_in_one_sentence():
     assert "already" in sim(os.path.join(where, "twice"), "-r", "2", "-s", "3", status=1)
 
 
-def merge(directory, status=0):
+def merge(directory, status=0, processes=1):
     environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1",
-                   "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    done = subprocess.run([profwrap, "merge", directory], stderr=subprocess.PIPE, text=True,
+                   "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+    launch = ["mpirun", "-np", str(processes)] if processes > 1 else []
+    done = subprocess.run(launch + [profwrap, "merge", directory], stderr=subprocess.PIPE, text=True,
                           env=environment)
     assert done.returncode == status, done.stderr
     return done.stderr
+
+
+def merged_alike(directory, counts=(1, 2, 3)):
+    """What the merge says of each pair of ranks, which with so many processes is the same."""
+    found = []
+    for processes in counts:
+        merge(directory, processes=processes)
+        with h5py.File(os.path.join(directory, "cluster.h5")) as file:
+            found.append({name: item[()].tobytes() for name, item in file.items()
+                          if isinstance(item, h5py.Dataset)})
+            pairs = {(int(row["src"]), int(row["dst"])): row for row in file["p2p"][()]}
+    for other in found[1:]:
+        assert other == found[0], [name for name in other if other[name] != found[0][name]]
+    return pairs
 
 
 if sys.argv[1:] == ["--list"]:
