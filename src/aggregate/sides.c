@@ -19,6 +19,14 @@ static int64_t epoch_time(const struct pw_side_reader *r, const struct pw_input 
     return pw_input_time(input, local) - r->job->epoch_ns;
 }
 
+static int64_t common_time(const struct pw_side_reader *r, const struct pw_input *input,
+                           int64_t local, struct pw_side_time *last)
+{
+    if (last->local != local)
+        *last = (struct pw_side_time){local, epoch_time(r, input, local)};
+    return last->time;
+}
+
 static int make_room(struct pw_side_reader *r)
 {
     if (r->n < r->capacity)
@@ -79,8 +87,8 @@ static void visit(void *context, const struct pw_input *input,
         .tag = event->tag,
         .completion = -1,
         .at = {.enter = epoch_time(r, input, event->start),
-               .leave = epoch_time(r, input, event->end),
-               .blocked = stands ? epoch_time(r, input, stands) : INT64_MAX},
+               .leave = common_time(r, input, event->end, &r->leave),
+               .blocked = stands ? common_time(r, input, stands, &r->blocked) : INT64_MAX},
         .local_enter = event->start,
         .bytes = receives ? event->recv_bytes : event->sent_bytes,
     };
@@ -103,6 +111,7 @@ int pw_sides_read(struct pw_side_reader *r, const struct pw_input *input, int64_
     size_t block, end;
     r->n = 0;
     r->rises = 1;
+    r->leave = r->blocked = (struct pw_side_time){0, epoch_time(r, input, 0)};
     r->from = from;
     r->to = to;
     pw_begins_find(&input->begins, from, to, &block, &end);

@@ -28,6 +28,11 @@ struct pw_side_read {
 typedef void pw_side_taker(void *context, const struct pw_input *input,
                            const struct pw_side_read *read);
 
+/* A local time that was converted last: what one call completes has its times in common. */
+struct pw_side_time {
+    int64_t local, time;
+};
+
 /* Sides of one span, in the order of their rows; an input's at a time. */
 struct pw_side_reader {
     const struct pw_job *job;
@@ -36,6 +41,7 @@ struct pw_side_reader {
     size_t n, capacity;
     struct pw_side_turn *turns; /* [capacity] in which they were begun */
     int64_t from, to, floor;
+    struct pw_side_time leave, blocked;
     int rises, failed;
 };
 
