@@ -7,7 +7,8 @@ RUNS runs (20) of the two examples in turn, one rank on each of 4 hosts whose cl
 seconds; rank, phase, steps and size of the delay are drawn by a seeded generator, the size from 5 %
 to 100 % of a step as it was without delays, as many below 22 % as above. As many runs without a
 delay must name nobody. What is said of less than the smallest delay is printed but not counted: it
-may be real, of a machine with fewer cores than ranks and collectors. Prints a line a run, and both counts beside the budget.
+may be real, of a machine with fewer cores than ranks and collectors. Prints a line a run, and both
+counts beside the budget.
 
 The examples keep a pace: what a rank computes takes as long on every rank and in every step, so that
 the delay is all that differs. Cores that ranks share, or that a virtual machine shares with others,
