@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregate/alignment.h"
+#include "aggregate/checkpoint.h"
 #include "aggregate/clusterfile.h"
 #include "aggregate/collectivestats.h"
 #include "aggregate/evidence.h"
@@ -128,47 +128,69 @@ static void note_matches(struct pw_job *job, const struct pw_instances *in,
                     "sends and receives whose other side was not recorded");
 }
 
-static int merge_job(struct pw_job *job, const char *output)
+/* All that needs every rank's events together: clocks, collectives and messages; or what a merge
+ * that was stopped knew of them. */
+static int match(struct pw_matched *m, struct pw_job *job, const char *output, int quiet)
 {
-    struct pw_instances instances = {0};
-    struct pw_messages messages = {0};
+    pw_instances_number(&m->instances, job);
+    pw_graph_begin(&m->parts, job);
+    int there = pw_checkpoint_load(output, job, m);
+    if (there) {
+        if (there > 0 && job->process == 0 && !quiet)
+            pw_say("going on with a merge that was stopped");
+        return there < 0 ? there : 0;
+    }
+    int err = pw_alignment_make(&m->clocks, job, &m->instances);
+    pw_graph_begin(&m->parts, job); /* again: times are on the cluster clock now */
+    err = err ? err : pw_instances_build(&m->instances, job);
+    err = err ? err : pw_messages_match(&m->messages, job, &m->parts);
+    if (!err)
+        pw_checkpoint_save(output, job, m);
+    return err;
+}
+
+static int write_file(const char *output, struct pw_job *job, const struct pw_share *share,
+                      const struct pw_matched *m, const struct pw_findings *findings)
+{
+    struct pw_clusterfile file;
+    int err = pw_clusterfile_create(output, job->comm, &file);
+    if (!err) {
+        write_all(&file, job, share, &m->instances, &m->messages, findings, &m->clocks);
+        err = pw_clusterfile_close(&file);
+    }
+    if (err && job->process == 0)
+        pw_error("cannot write %s: %s", output, strerror(-err));
+    if (!err)
+        pw_checkpoint_remove(output, job);
+    return err;
+}
+
+static int merge_job(struct pw_job *job, const char *output, int quiet)
+{
+    struct pw_matched m = {0};
     struct pw_share share = {0};
     struct pw_matrix matrix = {0};
     struct pw_findings findings = {0};
-    struct pw_alignment clocks = {0};
-    struct pw_graph_parts parts = {0};
-    struct pw_clusterfile file;
-
-    pw_instances_number(&instances, job);
-    int err = pw_alignment_make(&clocks, job, &instances);
-    pw_graph_begin(&parts, job);
-    err = err ? err : pw_instances_build(&instances, job);
-    err = err ? err : pw_messages_match(&messages, job, &parts);
-    err = err ? err : pw_share_build(&share, job, &instances, &messages, &parts);
+    int err = match(&m, job, output, quiet);
+    err = err ? err : pw_share_build(&share, job, &m.instances, &m.messages, &m.parts);
     if (!err) {
-        pw_instances_share_waits(&instances, job);
-        note_matches(job, &instances, &messages);
+        pw_instances_share_waits(&m.instances, job);
+        note_matches(job, &m.instances, &m.messages);
     }
     err = err ? err : pw_matrix_gather(&matrix, job, &share);
-    err = err ? err : conclude(&findings, job, &share, &matrix, &instances, &parts);
-    if (err && job->process == 0)
+    err = err ? err : conclude(&findings, job, &share, &matrix, &m.instances, &m.parts);
+    if (err == -EIO && job->process == 0)
+        pw_error("cannot go on with the merge that was stopped; remove %s.matched-*", output);
+    else if (err && job->process == 0)
         pw_error("the merge ran out of memory");
-    if (!err) {
-        err = pw_clusterfile_create(output, job->comm, &file);
-        if (!err) {
-            write_all(&file, job, &share, &instances, &messages, &findings, &clocks);
-            err = pw_clusterfile_close(&file);
-        }
-        if (err && job->process == 0)
-            pw_error("cannot write %s: %s", output, strerror(-err));
-    }
-    pw_graph_parts_fini(&parts);
+    err = err ? err : write_file(output, job, &share, &m, &findings);
+    pw_graph_parts_fini(&m.parts);
     pw_findings_fini(&findings);
     pw_matrix_fini(&matrix);
     pw_share_fini(&share);
-    pw_messages_fini(&messages);
-    pw_instances_fini(&instances);
-    pw_alignment_fini(&clocks);
+    pw_messages_fini(&m.messages);
+    pw_instances_fini(&m.instances);
+    pw_alignment_fini(&m.clocks);
     return err;
 }
 
@@ -179,7 +201,7 @@ int pw_aggregate(MPI_Comm comm, const char *dir, const char *output, int quiet)
     if (!err) {
         pw_infer_steps(&job);
         pw_job_note_steps(&job);
-        err = merge_job(&job, output);
+        err = merge_job(&job, output, quiet);
     }
     pw_job_close(&job);
     return err;

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "mpi"))
 import contract  # noqa: E402
@@ -131,6 +132,55 @@ def interpolate(knots, t):
         if a[0] <= t <= b[0]:
             return a[1] + (t - a[0]) * (b[1] - a[1]) // (b[0] - a[0])
     raise AssertionError(f"{t} is outside the knots")
+
+
+def datasets(path):
+    with h5py.File(path) as file:
+        return {name: item[()].tobytes() for name, item in file.items()
+                if isinstance(item, h5py.Dataset)}
+
+
+def stop_when_matched(output):
+    """Kills a merge once it keeps what it has matched; False when it was too quick."""
+    child = subprocess.Popen([profwrap, "merge", "-o", output, where], stderr=subprocess.DEVNULL)
+    while not os.path.exists(f"{output}.matched-0-of-1") and child.poll() is None:
+        time.sleep(0.0005)
+    child.kill()
+    child.wait()
+    return not os.path.exists(output)
+
+
+@case
+def a_killed_merge_goes_on():
+    """From where all was matched, to the same result; but not with other files or processes."""
+    sim(where, "-p", "halo", "-r", "32", "-s", "400", "-f", "missing:rank=3")
+    whole, output = os.path.join(where, "whole.h5"), os.path.join(where, "again.h5")
+    kept, goes_on = f"{output}.matched-0-of-1", "going on with a merge that was stopped"
+    assert goes_on not in merge(where, "-o", whole)
+    assert any(stop_when_matched(output) for _ in range(20) if not os.path.exists(output))
+    assert os.stat(kept).st_mode & 0o777 == 0o600 and not os.path.exists(output)
+    assert goes_on not in merge(where, "-o", output, processes=2)
+    assert os.path.exists(kept) and datasets(output) == datasets(whole)
+    os.remove(output)
+    assert goes_on in merge(where, "-o", output)
+    assert datasets(output) == datasets(whole) and not os.path.exists(kept)
+    os.remove(output)
+    assert any(stop_when_matched(output) for _ in range(20) if not os.path.exists(output))
+    os.utime(os.path.join(where, "rank-00007.h5"))
+    assert goes_on not in merge(where, "-o", output)
+    assert datasets(output) == datasets(whole) and not os.path.exists(kept)
+
+
+@case
+def a_damaged_rest_of_a_merge_is_not_used():
+    sim(where, "-p", "halo", "-r", "32", "-s", "400")
+    output = os.path.join(where, "again.h5")
+    kept = f"{output}.matched-0-of-1"
+    assert any(stop_when_matched(output) for _ in range(20) if not os.path.exists(output))
+    with open(kept, "r+b") as file:
+        file.truncate(os.path.getsize(kept) // 2)
+    assert "going on" not in merge(where, "-o", output)
+    assert os.path.exists(output)
 
 
 @case
@@ -422,12 +472,12 @@ def wrong_options_are_refused_in_one_sentence():
     assert "already" in sim(os.path.join(where, "twice"), "-r", "2", "-s", "3", status=1)
 
 
-def merge(directory, status=0, processes=1):
+def merge(directory, *options, status=0, processes=1):
     environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1",
                    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
     launch = ["mpirun", "-np", str(processes)] if processes > 1 else []
-    done = subprocess.run(launch + [profwrap, "merge", directory], stderr=subprocess.PIPE, text=True,
-                          env=environment)
+    done = subprocess.run(launch + [profwrap, "merge", *options, directory], stderr=subprocess.PIPE,
+                          text=True, env=environment)
     assert done.returncode == status, done.stderr
     return done.stderr
 

@@ -1,0 +1,214 @@
+/* One file of each process: a header that says what it fits, then the parts; see checkpoint.h. */
+#include "aggregate/checkpoint.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "aggregate/events.h"
+
+/* Events of the job from which it is worth while; raised when what is kept changes its meaning. */
+enum { LEAST_EVENTS = 100000, CHECKPOINT_VERSION = 1 };
+
+struct header {
+    char magic[8];
+    uint64_t fingerprint;
+    int64_t process, processes, version;
+    int64_t size; /* of the whole file */
+};
+
+/* Reads or writes: both go through the same list of what there is. */
+struct stream {
+    FILE *file;
+    int writes, failed;
+    size_t size; /* of a file that is read: no array is longer */
+};
+
+static void file_name(char *path, size_t size, const char *output, const struct pw_job *job)
+{
+    snprintf(path, size, "%s.matched-%d-of-%d", output, job->process, job->processes);
+}
+
+/* ---- what it fits ---- */
+
+static void mix(uint64_t *hash, const void *bytes, size_t n)
+{
+    const unsigned char *at = bytes; /* FNV-1a */
+    for (size_t i = 0; i < n; i++)
+        *hash = (*hash ^ at[i]) * 0x100000001b3u;
+}
+
+/* The program that wrote it, and the files it was made of. */
+static uint64_t fingerprint(const struct pw_job *job)
+{
+    const size_t sizes[] = {sizeof(struct pw_instance),        sizeof(struct pw_pair),
+                            sizeof(struct pw_message_wait),    sizeof(struct pw_graph_link),
+                            sizeof(struct pw_row_c_rank),      sizeof(struct pw_row_c_clock),
+                            sizeof(struct pw_row_clock),       sizeof(struct pw_row_c_completeness),
+                            sizeof(struct pw_row_c_clock_knot)};
+    uint64_t hash = 0xcbf29ce484222325u;
+    mix(&hash, sizes, sizeof(sizes));
+    mix(&hash, &job->nranks, sizeof(job->nranks));
+    mix(&hash, &job->infer_clocks, sizeof(job->infer_clocks));
+    for (size_t i = 0; i < job->ninputs; i++) {
+        const struct pw_input *input = &job->inputs[i];
+        struct stat s = {0};
+        stat(input->path, &s);
+        const int64_t file[] = {input->rank, s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec};
+        mix(&hash, file, sizeof(file));
+    }
+    return hash;
+}
+
+static struct header make_header(const struct pw_job *job)
+{
+    return (struct header){
+        .magic = "pwmatch",
+        .fingerprint = fingerprint(job),
+        .process = job->process,
+        .processes = job->processes,
+        .version = CHECKPOINT_VERSION,
+    };
+}
+
+/* ---- what there is ---- */
+
+static void pass(struct stream *s, void *bytes, size_t n)
+{
+    if (s->failed || n == 0)
+        return;
+    size_t done = s->writes ? fwrite(bytes, 1, n, s->file) : fread(bytes, 1, n, s->file);
+    s->failed = done != n;
+}
+
+/* An array that is as long as it is; what was there before is replaced. */
+static void pass_array(struct stream *s, void **v, size_t *n, size_t size)
+{
+    uint64_t count = *n;
+    pass(s, &count, sizeof(count));
+    if (!s->writes && !s->failed) {
+        void *fresh = count <= s->size / size ? malloc((size_t)count * size + 1) : NULL;
+        s->failed = fresh == NULL;
+        if (s->failed)
+            return;
+        free(*v);
+        *v = fresh;
+        *n = (size_t)count;
+    }
+    pass(s, *v, *n * size);
+}
+
+#define PASS(s, value) pass(s, &(value), sizeof(value))
+#define PASS_ARRAY(s, v, n)                        \
+    do {                                           \
+        void *array = (v);                         \
+        pass_array(s, &array, &(n), sizeof(*(v))); \
+        (v) = array;                               \
+    } while (0)
+
+static void pass_input(struct stream *s, struct pw_input *input)
+{
+    size_t starts = input->starts_after ? pw_events_blocks(input) + 1 : 0;
+    PASS(s, input->domain);
+    PASS(s, input->aligned);
+    PASS(s, input->messages);
+    PASS_ARRAY(s, input->knots, input->nknots);
+    PASS_ARRAY(s, input->starts_after, starts);
+}
+
+static void pass_all(struct stream *s, struct pw_job *job, struct pw_matched *m)
+{
+    size_t ranks = (size_t)job->nranks, items = m->instances.n;
+    PASS(s, job->epoch_ns);
+    PASS(s, job->clock_error_max_ns);
+    PASS_ARRAY(s, job->ranks, ranks);
+    PASS_ARRAY(s, job->notes, job->nnotes);
+    for (size_t i = 0; i < job->ninputs; i++)
+        pass_input(s, &job->inputs[i]);
+    PASS_ARRAY(s, m->instances.items, items);
+    PASS_ARRAY(s, m->clocks.ranks, ranks);
+    PASS_ARRAY(s, m->clocks.knots, m->clocks.nknots);
+    PASS_ARRAY(s, m->messages.pairs, m->messages.npairs);
+    PASS_ARRAY(s, m->messages.waits, m->messages.nwaits);
+    PASS(s, m->messages.unmatched);
+    PASS(s, m->parts.nsteps);
+    PASS(s, m->parts.until_ns);
+    void *links = m->parts.links.v;
+    pass_array(s, &links, &m->parts.links.n, sizeof(struct pw_graph_link));
+    m->parts.links.v = links;
+    m->parts.links.capacity = m->parts.links.n;
+}
+
+/* ---- keeping it ---- */
+
+static int is_long(const struct pw_job *job)
+{
+    int64_t events = 0;
+    for (int64_t r = 0; r < job->nranks; r++)
+        events += job->ranks[r].events;
+    return events >= LEAST_EVENTS;
+}
+
+void pw_checkpoint_save(const char *output, struct pw_job *job, struct pw_matched *matched)
+{
+    char path[4352], part[4360];
+    struct header header = make_header(job);
+    if (!is_long(job))
+        return;
+    file_name(path, sizeof(path), output, job);
+    snprintf(part, sizeof(part), "%s.part", path);
+    int fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    struct stream s = {.file = fd >= 0 ? fdopen(fd, "w") : NULL, .writes = 1};
+    if (!s.file)
+        return;
+    PASS(&s, header);
+    pass_all(&s, job, matched);
+    header.size = ftell(s.file);
+    s.failed |= fseek(s.file, 0, SEEK_SET) != 0;
+    PASS(&s, header);
+    if (fclose(s.file) || s.failed || rename(part, path))
+        unlink(part);
+}
+
+/* Whether the file is ours, whole and of these inputs: only then may the job be changed. */
+static int fits(struct stream *s, const struct pw_job *job)
+{
+    struct header header, wanted = make_header(job);
+    struct stat about;
+    if (!s->file || fstat(fileno(s->file), &about) || about.st_uid != geteuid() ||
+        fread(&header, sizeof(header), 1, s->file) != 1)
+        return 0;
+    s->size = (size_t)about.st_size;
+    wanted.size = about.st_size;
+    return memcmp(&header, &wanted, sizeof(header)) == 0;
+}
+
+int pw_checkpoint_load(const char *output, struct pw_job *job, struct pw_matched *matched)
+{
+    char path[4352];
+    file_name(path, sizeof(path), output, job);
+    struct stream s = {.file = fopen(path, "r")};
+    int there = fits(&s, job), failed;
+    MPI_Allreduce(MPI_IN_PLACE, &there, 1, MPI_INT, MPI_MIN, job->comm);
+    if (there) {
+        pass_all(&s, job, matched);
+        matched->instances.waits =
+            calloc(matched->instances.n + 1, sizeof(*matched->instances.waits));
+    }
+    failed = there && (s.failed || !matched->instances.waits);
+    if (s.file)
+        fclose(s.file);
+    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, job->comm);
+    return failed ? -EIO : there;
+}
+
+void pw_checkpoint_remove(const char *output, const struct pw_job *job)
+{
+    char path[4352];
+    file_name(path, sizeof(path), output, job);
+    unlink(path);
+}
