@@ -1,11 +1,7 @@
 /* `profwrap report`, over cluster files written to a directory. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "unit.h"
 
-#include <cmocka.h>
 #include <jansson.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -84,7 +80,7 @@ static void remove_files(const char *dir)
 {
     static const char *const names[] = {"cluster.h5", "report.txt", "report.json", "out.txt",
                                         "rank-00000.h5"};
-    char path[256];
+    char path[UNIT_PATH];
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
         unlink(path);
@@ -94,10 +90,8 @@ static void remove_files(const char *dir)
 
 static void test_round_trip(void **state)
 {
-    (void)state;
-    char dir[] = "/tmp/test_report.XXXXXX", path[64], out[64];
-    assert_non_null(mkdtemp(dir));
-    snprintf(path, sizeof(path), "%s/cluster.h5", dir);
+    char *dir = *state, path[UNIT_PATH], out[UNIT_PATH];
+    unit_path(path, state, "cluster.h5");
     snprintf(out, sizeof(out), "-o%s/out.txt", dir);
     struct pw_cluster *c = make_cluster(8, 52);
     add_tables(c);
@@ -134,10 +128,8 @@ static void test_round_trip(void **state)
 
 static void test_command_errors(void **state)
 {
-    (void)state;
-    char dir[] = "/tmp/test_report.XXXXXX", path[64];
-    assert_non_null(mkdtemp(dir));
-    snprintf(path, sizeof(path), "%s/rank-00000.h5", dir);
+    char *dir = *state, path[UNIT_PATH];
+    unit_path(path, state, "rank-00000.h5");
     assert_int_equal(run_report(NULL, NULL, NULL), 2);
     assert_int_equal(run_report("--nonsense", dir, NULL), 2);
     assert_int_equal(run_report("--format", "pdf", dir), 2);
@@ -154,11 +146,18 @@ static void test_command_errors(void **state)
     remove_files(dir);
 }
 
+/* The test has removed the directory itself, and looked that nothing was left in it. */
+static int forget_dir(void **state)
+{
+    free(*state);
+    return 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_command_errors),
+        cmocka_unit_test_setup_teardown(test_round_trip, unit_dir_create, forget_dir),
+        cmocka_unit_test_setup_teardown(test_command_errors, unit_dir_create, forget_dir),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
