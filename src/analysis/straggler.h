@@ -7,18 +7,20 @@
  * straggler does not raise). A rank is a straggler in either of two ways, each corrected for all
  * ranks, windows and heights looked at:
  *   - a window of at least 3 steps (for excesses of 1.5 sigma, 3 sigma, 6 sigma ... the one with
- * the largest sum of excess above half of that, clipped; of these the one that explains most) whose
- * median excess is above max(1.5 sigma, the clock errors of r and the others, 1 % of the
- * median step), with more steps above half that median than chance explains, given how often the
- * other ranks are above it (binomial test: no distribution is assumed);
+ *     the largest sum of excess above half of that, clipped; of these the one that explains most)
+ *     whose median excess is above max(1.5 sigma, the clock errors of r and the others, 1 % of the
+ *     median step), with more steps above half that median, plus the clock errors, than chance
+ *     explains, given how often the other ranks are above half that median (binomial test: no
+ *     distribution is assumed);
  *   - at least 3 single steps above max(3 sigma, clock errors, 1 % of the step), more than chance
  *     explains given how often the other ranks have such steps (binomial test).
+ * The first finds what noise hides in every single step, the second what comes and goes.
+ *
  * Where it is known what of a rank's own work is outside communication, that is looked at first: a
  * transfer that ends late on the same rank in every step is no work, but would hide where work
  * begins and ends to be longer. At least half of that excess must show in the rank's own work. What
  * is found in own work alone must be outside communication by half: what is longer in a transfer
- * has several ranks and the network as its doers.
- * The first finds what noise hides in every single step, the second what comes and goes. */
+ * has several ranks and the network as its doers. */
 #ifndef PW_ANALYSIS_STRAGGLER_H
 #define PW_ANALYSIS_STRAGGLER_H
 
