@@ -10,9 +10,12 @@
 #include <unistd.h>
 
 #include "aggregate/events.h"
+#include "core/hash.h"
 
-/* Events of the job from which it is worth while; raised when what is kept changes its meaning. */
-enum { LEAST_EVENTS = 100000, CHECKPOINT_VERSION = 1 };
+/* Events of the job from which it is worth while. */
+enum { LEAST_EVENTS = 100000 };
+/* Raised when what is kept changes its meaning. */
+enum { CHECKPOINT_VERSION = 1 };
 
 struct header {
     char magic[8];
@@ -35,31 +38,34 @@ static void file_name(char *path, size_t size, const char *output, const struct 
 
 /* ---- what it fits ---- */
 
-static void mix(uint64_t *hash, const void *bytes, size_t n)
+static uint64_t mix_all(uint64_t hash, const int64_t *numbers, size_t n)
 {
-    const unsigned char *at = bytes; /* FNV-1a */
     for (size_t i = 0; i < n; i++)
-        *hash = (*hash ^ at[i]) * 0x100000001b3u;
+        hash = pw_hash_mix(hash, (uint64_t)numbers[i]);
+    return hash;
 }
 
 /* The program that wrote it, and the files it was made of. */
 static uint64_t fingerprint(const struct pw_job *job)
 {
-    const size_t sizes[] = {sizeof(struct pw_instance),        sizeof(struct pw_pair),
-                            sizeof(struct pw_message_wait),    sizeof(struct pw_graph_link),
-                            sizeof(struct pw_row_c_rank),      sizeof(struct pw_row_c_clock),
-                            sizeof(struct pw_row_clock),       sizeof(struct pw_row_c_completeness),
-                            sizeof(struct pw_row_c_clock_knot)};
-    uint64_t hash = 0xcbf29ce484222325u;
-    mix(&hash, sizes, sizeof(sizes));
-    mix(&hash, &job->nranks, sizeof(job->nranks));
-    mix(&hash, &job->infer_clocks, sizeof(job->infer_clocks));
+    const int64_t program[] = {sizeof(struct pw_instance),
+                               sizeof(struct pw_pair),
+                               sizeof(struct pw_message_wait),
+                               sizeof(struct pw_graph_link),
+                               sizeof(struct pw_row_c_rank),
+                               sizeof(struct pw_row_c_clock),
+                               sizeof(struct pw_row_clock),
+                               sizeof(struct pw_row_c_completeness),
+                               sizeof(struct pw_row_c_clock_knot),
+                               job->nranks,
+                               job->infer_clocks};
+    uint64_t hash = mix_all(0, program, sizeof(program) / sizeof(*program));
     for (size_t i = 0; i < job->ninputs; i++) {
         const struct pw_input *input = &job->inputs[i];
         struct stat s = {0};
         stat(input->path, &s);
         const int64_t file[] = {input->rank, s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec};
-        mix(&hash, file, sizeof(file));
+        hash = mix_all(hash, file, sizeof(file) / sizeof(*file));
     }
     return hash;
 }
@@ -89,6 +95,7 @@ static void pass(struct stream *s, void *bytes, size_t n)
 static void pass_array(struct stream *s, void **v, size_t *n, size_t size)
 {
     uint64_t count = *n;
+    s->failed |= s->writes && count && !*v;
     pass(s, &count, sizeof(count));
     if (!s->writes && !s->failed) {
         void *fresh = count <= s->size / size ? malloc((size_t)count * size + 1) : NULL;
@@ -102,6 +109,14 @@ static void pass_array(struct stream *s, void **v, size_t *n, size_t size)
     pass(s, *v, *n * size);
 }
 
+/* An array whose length follows from the inputs: another one is damage. */
+static void pass_fixed(struct stream *s, void **v, size_t n, size_t size)
+{
+    size_t count = n;
+    pass_array(s, v, &count, size);
+    s->failed |= count != n;
+}
+
 #define PASS(s, value) pass(s, &(value), sizeof(value))
 #define PASS_ARRAY(s, v, n)                        \
     do {                                           \
@@ -110,27 +125,33 @@ static void pass_array(struct stream *s, void **v, size_t *n, size_t size)
         (v) = array;                               \
     } while (0)
 
+#define PASS_FIXED(s, v, n)                     \
+    do {                                        \
+        void *array = (v);                      \
+        pass_fixed(s, &array, n, sizeof(*(v))); \
+        (v) = array;                            \
+    } while (0)
+
 static void pass_input(struct stream *s, struct pw_input *input)
 {
-    size_t starts = input->starts_after ? pw_events_blocks(input) + 1 : 0;
     PASS(s, input->domain);
     PASS(s, input->aligned);
     PASS(s, input->messages);
     PASS_ARRAY(s, input->knots, input->nknots);
-    PASS_ARRAY(s, input->starts_after, starts);
+    PASS_FIXED(s, input->starts_after, pw_events_blocks(input) + 1);
 }
 
 static void pass_all(struct stream *s, struct pw_job *job, struct pw_matched *m)
 {
-    size_t ranks = (size_t)job->nranks, items = m->instances.n;
+    const size_t ranks = (size_t)job->nranks;
     PASS(s, job->epoch_ns);
     PASS(s, job->clock_error_max_ns);
-    PASS_ARRAY(s, job->ranks, ranks);
+    PASS_FIXED(s, job->ranks, ranks);
     PASS_ARRAY(s, job->notes, job->nnotes);
     for (size_t i = 0; i < job->ninputs; i++)
         pass_input(s, &job->inputs[i]);
-    PASS_ARRAY(s, m->instances.items, items);
-    PASS_ARRAY(s, m->clocks.ranks, ranks);
+    PASS_FIXED(s, m->instances.items, m->instances.n);
+    PASS_FIXED(s, m->clocks.ranks, ranks);
     PASS_ARRAY(s, m->clocks.knots, m->clocks.nknots);
     PASS_ARRAY(s, m->messages.pairs, m->messages.npairs);
     PASS_ARRAY(s, m->messages.waits, m->messages.nwaits);

@@ -181,6 +181,14 @@ def a_damaged_rest_of_a_merge_is_not_used():
         file.truncate(os.path.getsize(kept) // 2)
     assert "going on" not in merge(where, "-o", output)
     assert os.path.exists(output)
+    os.remove(output)
+    assert any(stop_when_matched(output) for _ in range(20) if not os.path.exists(output))
+    with open(kept, "r+b") as file:
+        file.seek(64)  # how many ranks: after the header, the epoch and the clock error
+        assert int.from_bytes(file.read(8), "little") == 32
+        file.seek(64)
+        file.write((31).to_bytes(8, "little"))
+    assert "remove" in merge(where, "-o", output, status=1) and not os.path.exists(output)
 
 
 @case
