@@ -114,6 +114,13 @@ def open_complete(folder, rank=0):
     return file
 
 
+def accused(report, share=0.05):
+    """The ranks that are named for at least this share of a step. Below it, machines whose cores
+    differ in speed or run other programs make real stragglers that no test put there."""
+    least = share * report["steps"]["mean_ns"]
+    return [row for row in report["stragglers"] if row["excess_ns"] >= least]
+
+
 def attribute(file, name):
     value = file.attrs[name]
     return value.decode() if isinstance(value, bytes) else value
