@@ -6,6 +6,7 @@
 int pw_cli_run(int argc, char **argv);
 int pw_cli_merge(int argc, char **argv);
 int pw_cli_dump(int argc, char **argv);
+int pw_cli_recover(int argc, char **argv);
 int pw_cli_doctor(int argc, char **argv);
 int pw_cli_sim(int argc, char **argv);
 

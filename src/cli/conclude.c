@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/recover.h"
 #include "cli/report.h"
+#include "core/h5types.h"
 #include "core/log.h"
 #include "rank/launch.h"
 
@@ -77,11 +79,12 @@ static void remove_launcher_variables(void)
 static int exists(const char *dir, int rank, const char *suffix)
 {
     char path[4200];
-    snprintf(path, sizeof(path), "%s/rank-%05d.h5%s", dir, rank, suffix);
+    snprintf(path, sizeof(path), "%s/rank-%05d%s", dir, rank, suffix);
     return access(path, F_OK) == 0;
 }
 
-/* Waits until every rank's file has its final name; the number of those that have. */
+/* Waits until every rank's file has its final name; the number of those that have. A rank whose
+ * collector is alive or can be replaced has a journal. */
 static int await_files(const char *dir, int ranks)
 {
     const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000};
@@ -90,8 +93,8 @@ static int await_files(const char *dir, int ranks)
         int writing = 0;
         ready = 0;
         for (int r = 0; r < ranks; r++) {
-            ready += exists(dir, r, "");
-            writing += exists(dir, r, ".part");
+            ready += exists(dir, r, ".h5");
+            writing += exists(dir, r, ".h5.part") || exists(dir, r, ".journal");
         }
         quiet_ms = ready == last_ready ? quiet_ms + LOOK_MS : 0;
         last_ready = ready;
@@ -147,6 +150,12 @@ void pw_conclude(const char *dir, int ranks, const struct pw_options *options)
                "report",
                dir, dir);
         return;
+    }
+    if (ready < ranks) {
+        struct pw_recovery found;
+        pw_h5_quiet();
+        if (pw_cli_recover_all(dir, &found) == 0)
+            ready += found.recovered;
     }
     if (ready < ranks)
         pw_say("only %d of %d rank files are complete; merging what is there", ready, ranks);

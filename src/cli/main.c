@@ -18,6 +18,8 @@ static const struct {
      "merge rank files into DIR/cluster.h5; also under mpirun -np P"},
     {"report", pw_cli_report, "report [OPTIONS] DIR|cluster.h5", "print what a merged run shows"},
     {"dump", pw_cli_dump, "dump FILE", "print a rank or cluster file, one record a line"},
+    {"recover", pw_cli_recover, "recover DIR",
+     "complete rank files after their collectors were killed"},
     {"doctor", pw_cli_doctor, "doctor", "check what a run on this machine needs"},
     {"sim", pw_cli_sim, "sim [OPTIONS] DIR", "write a synthetic run with declared faults"},
 };

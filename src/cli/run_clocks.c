@@ -47,7 +47,7 @@ void pw_run_clocks_begin(struct pw_run_clocks *c)
 }
 
 /* The option is the same on all ranks; one that differs decides for all of them. */
-static int decide(struct pw_run_clocks *c, struct pw_segment_shared *segment)
+int pw_run_clocks_decide(struct pw_run_clocks *c, struct pw_segment_shared *segment)
 {
     if (!atomic_load(&segment->sync_requested) ||
         atomic_load(&segment->sync_decision) != PW_SYNC_UNDECIDED)
@@ -64,14 +64,15 @@ static void take_knots(struct pw_run_clocks *c, struct pw_rankfile *file)
 {
     struct pw_row_clock knot;
     while (pw_clockprobe_take(c->probe, &knot))
-        pw_rankfile_append_knot(file, &knot);
+        pw_rankfile_append_measured(file, PW_TABLE_clock, &knot);
 }
 
 int pw_run_clocks_poll(struct pw_run_clocks *c, struct pw_segment_shared *segment,
                        struct pw_rankfile *file)
 {
-    take_knots(c, file);
-    return decide(c, segment);
+    if (c->probe)
+        take_knots(c, file);
+    return pw_run_clocks_decide(c, segment);
 }
 
 void pw_run_clocks_end(struct pw_run_clocks *c, struct pw_rankfile *file)

@@ -37,6 +37,9 @@ void pw_run_clocks_begin(struct pw_run_clocks *clocks);
 int pw_run_clocks_poll(struct pw_run_clocks *clocks, struct pw_segment_shared *segment,
                        struct pw_rankfile *file);
 
+/* The deciding alone. */
+int pw_run_clocks_decide(struct pw_run_clocks *clocks, struct pw_segment_shared *segment);
+
 /* The program has ended. */
 void pw_run_clocks_end(struct pw_run_clocks *clocks, struct pw_rankfile *file);
 

@@ -178,13 +178,6 @@ int pw_h5_writer_close(struct pw_h5_writer *writer)
     return err;
 }
 
-void pw_h5_writer_let_go(struct pw_h5_writer *writer)
-{
-    void *descriptor;
-    if (H5Fget_vfd_handle(writer->file, H5P_DEFAULT, &descriptor) >= 0)
-        close(*(int *)descriptor);
-}
-
 int pw_h5_write_strings(hid_t file, const char *path, const char *const *strings, size_t count)
 {
     hid_t type = H5Tcopy(H5T_C_S1);

@@ -32,10 +32,6 @@ int pw_h5_writer_flush(struct pw_h5_writer *writer);
 /* Flushes and closes; frees the writer. 0, or the first error since it was created. */
 int pw_h5_writer_close(struct pw_h5_writer *writer);
 
-/* After a fork whose other side has closed the file: gives up the descriptor, and with it HDF5's
- * lock on the file, and writes nothing. The writer is of no more use. */
-void pw_h5_writer_let_go(struct pw_h5_writer *writer);
-
 /* Writes `count` strings as the variable-length UTF-8 dataset `path`. 0 or -EIO. */
 int pw_h5_write_strings(hid_t file, const char *path, const char *const *strings, size_t count);
 

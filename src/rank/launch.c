@@ -8,66 +8,87 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "rank/segment.h"
-
 static const int relayed[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGUSR1,
                               SIGUSR2, SIGCONT, SIGTSTP, SIGALRM, SIGWINCH};
 
 /* What a signal handler can reach. */
-static volatile sig_atomic_t program_pid;
+static struct pw_lifeline *relay_line;
 static volatile sig_atomic_t end_signal;
 static volatile sig_atomic_t group_sender; /* who signals our whole process group, or 0 */
 static _Atomic uint32_t *wake_word;
 
-static void wake_collector(void)
+struct pw_lifeline *pw_lifeline_create(void)
 {
-    if (!wake_word)
-        return;
-    atomic_fetch_add(wake_word, 1);
-    syscall(SYS_futex, wake_word, FUTEX_WAKE, 1, NULL, NULL, 0);
+    void *page = mmap(NULL, sizeof(struct pw_lifeline), PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return page == MAP_FAILED ? NULL : page;
 }
 
 static void relay(int signal, siginfo_t *info, void *context)
 {
     (void)context;
     int saved = errno;
+    pid_t program = atomic_load(&relay_line->program_pid);
     /* A terminal sends to the whole foreground group: the program has it already. */
-    if (program_pid > 0 && info->si_code != SI_KERNEL && info->si_pid != program_pid &&
-        !(group_sender && info->si_pid == group_sender))
-        kill(program_pid, signal);
+    if (program > 0 && !atomic_load(&relay_line->has_ended) && info->si_code != SI_KERNEL &&
+        info->si_pid != program && !(group_sender && info->si_pid == group_sender))
+        kill(program, signal);
     if (signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT)
         end_signal = signal;
-    wake_collector();
     errno = saved;
+}
+
+static void do_nothing(int signal)
+{
+    (void)signal;
 }
 
 static void note_child(int signal)
 {
     (void)signal;
     int saved = errno;
-    wake_collector();
+    if (wake_word) {
+        atomic_fetch_add(wake_word, 1);
+        syscall(SYS_futex, wake_word, FUTEX_WAKE, 1, NULL, NULL, 0);
+    }
     errno = saved;
 }
 
-void pw_launch_catch_signals(_Atomic uint32_t *wake)
+/* What our parent ignores (nohup), the program is to ignore too. */
+static void handle_relayed(const struct sigaction *action)
 {
-    wake_word = wake;
-    /* Open MPI makes each rank a process group, and signals that. */
-    group_sender = getenv("OMPI_COMM_WORLD_RANK") && getpgrp() == getpid() ? getppid() : 0;
+    for (size_t i = 0; i < sizeof(relayed) / sizeof(relayed[0]); i++) {
+        struct sigaction old;
+        if (sigaction(relayed[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaction(relayed[i], action, NULL);
+    }
+}
+
+void pw_launch_relay_signals(struct pw_lifeline *lifeline)
+{
+    relay_line = lifeline;
+    /* Open MPI and Slurm make each rank a process group, and signal that. */
+    int launched = getenv("OMPI_COMM_WORLD_RANK") || getenv("SLURM_PROCID");
+    group_sender = launched && getpgrp() == getpid() ? getppid() : 0;
     struct sigaction action = {.sa_flags = SA_SIGINFO | SA_RESTART};
     action.sa_sigaction = relay;
     sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < sizeof(relayed) / sizeof(relayed[0]); i++) {
-        struct sigaction old;
-        /* What our parent ignores (nohup), the program is to ignore too. */
-        if (sigaction(relayed[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-            sigaction(relayed[i], &action, NULL);
-    }
+    handle_relayed(&action);
+}
+
+void pw_launch_outlive_signals(_Atomic uint32_t *wake)
+{
+    /* Not ignored: the program would inherit that. */
+    struct sigaction action = {.sa_handler = do_nothing, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    handle_relayed(&action);
+    wake_word = wake;
     struct sigaction child = {.sa_handler = note_child, .sa_flags = SA_RESTART | SA_NOCLDSTOP};
     sigemptyset(&child.sa_mask);
     sigaction(SIGCHLD, &child, NULL);
@@ -92,6 +113,9 @@ static int prepare_environment(const struct pw_launch *launch)
 __attribute__((noreturn)) static void become_program(const struct pw_launch *launch,
                                                      const char *path, int report)
 {
+    /* First of all, so that the guard knows whom it may find as its child. */
+    atomic_store(&launch->lifeline->program_pid, getpid());
+    setpgid(0, launch->group); /* fails when the guard is gone, and the group with it */
     /* exec resets caught signals to their defaults and keeps ignored ones ignored. */
     int err = prepare_environment(launch);
     if (!err) {
@@ -122,23 +146,21 @@ pid_t pw_launch_start(const struct pw_launch *launch, const char *path)
     int report[2];
     if (pipe2(report, O_CLOEXEC))
         return -errno;
+    /* The program's own process says its pid: it may be there when its parent is killed. */
+    atomic_store(&launch->lifeline->program_pid, 0);
+    atomic_store(&launch->lifeline->has_ended, 0);
     sigset_t all, before;
     sigfillset(&all);
-    /* No signal may arrive between the fork and our knowing the pid to relay it to. */
+    /* No handler of ours may run in the program's process. */
     sigprocmask(SIG_BLOCK, &all, &before);
     pid_t pid = fork();
     if (pid == 0) {
-        struct sigaction standard = {.sa_handler = SIG_DFL};
-        for (size_t i = 0; i < sizeof(relayed) / sizeof(relayed[0]); i++) {
-            struct sigaction old;
-            if (sigaction(relayed[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-                sigaction(relayed[i], &standard, NULL);
-        }
+        const struct sigaction standard = {.sa_handler = SIG_DFL};
+        handle_relayed(&standard);
         sigaction(SIGCHLD, &standard, NULL);
         sigprocmask(SIG_SETMASK, &before, NULL);
         become_program(launch, path, report[1]);
     }
-    program_pid = pid > 0 ? pid : 0;
     int err = pid < 0 ? -errno : 0;
     sigprocmask(SIG_SETMASK, &before, NULL);
     close(report[1]);
@@ -147,20 +169,29 @@ pid_t pw_launch_start(const struct pw_launch *launch, const char *path)
         ;
     close(report[0]);
     if (failure) {
-        program_pid = 0;
+        atomic_store(&launch->lifeline->program_pid, 0);
         waitpid(pid, NULL, 0);
     }
     return err ? err : failure ? failure : pid;
 }
 
-int pw_launch_has_ended(pid_t pid, struct pw_exit *out)
+struct pw_exit pw_exit_of(int status)
+{
+    return (struct pw_exit){.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+                            .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0};
+}
+
+int pw_launch_has_ended(struct pw_lifeline *lifeline, struct pw_exit *out)
 {
     int status;
-    if (waitpid(pid, &status, WNOHANG) != pid)
-        return 0;
-    program_pid = 0;
-    out->code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    out->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    pid_t pid = atomic_load(&lifeline->program_pid);
+    if (!atomic_load(&lifeline->has_ended)) {
+        if (waitpid(pid, &status, WNOHANG) != pid)
+            return 0;
+        lifeline->wait_status = status;
+        atomic_store(&lifeline->has_ended, 1);
+    }
+    *out = pw_exit_of(lifeline->wait_status);
     return 1;
 }
 

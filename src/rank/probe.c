@@ -220,9 +220,10 @@ int pw_probe_await_sync(void)
     const struct timespec pause = {.tv_nsec = 200000};
     int saved = errno;
     uint32_t decision = atomic_load(&probe.segment->sync_decision);
-    /* The collector always decides, in seconds at most; if it is gone the job is about to be
-     * killed. */
-    while (decision == PW_SYNC_UNDECIDED && kill((pid_t)probe.segment->tool_pid, 0) == 0) {
+    /* The collector, or the one that takes its place, decides, in seconds at most; if nobody is
+     * left to replace it the job is about to be killed. */
+    const pid_t guard = atomic_load(&probe.segment->guard_pid);
+    while (decision == PW_SYNC_UNDECIDED && kill(guard, 0) == 0) {
         nanosleep(&pause, NULL);
         decision = atomic_load(&probe.segment->sync_decision);
     }

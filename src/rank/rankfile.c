@@ -23,7 +23,8 @@ struct texts {
 };
 
 struct pw_rankfile {
-    struct pw_h5_writer *writer;
+    struct pw_h5_writer *writer; /* NULL when only the journal is written */
+    struct pw_journal *journal;  /* may be NULL */
     char path[4096];
     struct texts strings, stacks;
     int64_t dropped;
@@ -100,9 +101,32 @@ int pw_rankfile_create(const char *dir, const struct pw_identity *id, const char
     return 0;
 }
 
+struct pw_rankfile *pw_rankfile_create_on_journal(struct pw_journal *journal)
+{
+    struct pw_rankfile *file = calloc(1, sizeof(*file));
+    if (file)
+        file->journal = journal;
+    return file;
+}
+
+void pw_rankfile_use_journal(struct pw_rankfile *file, struct pw_journal *journal)
+{
+    file->journal = journal;
+}
+
 void pw_rankfile_append(struct pw_rankfile *file, enum pw_table_id table, const void *row)
 {
-    pw_h5_writer_append(file->writer, table, row);
+    if (file->writer)
+        pw_h5_writer_append(file->writer, table, row);
+}
+
+void pw_rankfile_append_measured(struct pw_rankfile *file, enum pw_table_id table, const void *row)
+{
+    pw_journal_add_row(file->journal, table, row);
+    if (table == PW_TABLE_clock)
+        pw_rankfile_append_knot(file, row);
+    else
+        pw_rankfile_append(file, table, row);
 }
 
 void pw_rankfile_append_knot(struct pw_rankfile *file, const struct pw_row_clock *knot)
@@ -115,7 +139,7 @@ void pw_rankfile_append_knot(struct pw_rankfile *file, const struct pw_row_clock
 
 int64_t pw_rankfile_rows(const struct pw_rankfile *file, enum pw_table_id table)
 {
-    return pw_h5_writer_rows(file->writer, table);
+    return file->writer ? pw_h5_writer_rows(file->writer, table) : 0;
 }
 
 void pw_rankfile_overhead(struct pw_rankfile *file, const char *name, double value,
@@ -189,15 +213,15 @@ void pw_rankfile_set_text(struct pw_rankfile *file, const char *name, const char
     pw_h5_set_text(pw_h5_writer_borrow_file(file->writer), name, value);
 }
 
+int64_t pw_rankfile_start_unix_ns(const struct pw_rankfile *file)
+{
+    return file->start_unix_ns;
+}
+
 void pw_rankfile_set_times(struct pw_rankfile *file, int64_t start_unix_ns, int64_t end_unix_ns)
 {
     pw_h5_set_int(pw_h5_writer_borrow_file(file->writer), "start_unix_ns", start_unix_ns);
     file->end_unix_ns = end_unix_ns;
-}
-
-void pw_rankfile_flush(struct pw_rankfile *file)
-{
-    pw_h5_writer_flush(file->writer);
 }
 
 static int write_texts(struct pw_rankfile *file, const char *path, const struct texts *texts)
@@ -242,7 +266,7 @@ static int sync_and_rename(const char *part, const char *path)
     return err ? err : rename(part, path) ? -errno : 0;
 }
 
-int pw_rankfile_close(struct pw_rankfile *file, const struct pw_rankfile_end *end)
+static int close_file(struct pw_rankfile *file, const struct pw_rankfile_end *end)
 {
     char part[4112];
     snprintf(part, sizeof(part), "%s.part", file->path);
@@ -252,13 +276,16 @@ int pw_rankfile_close(struct pw_rankfile *file, const struct pw_rankfile_end *en
     int closed = pw_h5_writer_close(file->writer);
     err = err ? err : closed;
     err = err ? err : sync_and_rename(part, file->path);
+    if (err && file->journal)
+        unlink(part); /* it may not even be readable; the journal is, and needs the room */
+    return err;
+}
+
+int pw_rankfile_close(struct pw_rankfile *file, const struct pw_rankfile_end *end)
+{
+    int err = file->writer ? close_file(file, end) : 0;
     free_texts(&file->strings);
     free_texts(&file->stacks);
     free(file);
     return err;
-}
-
-void pw_rankfile_let_go(struct pw_rankfile *file)
-{
-    pw_h5_writer_let_go(file->writer);
 }

@@ -8,6 +8,7 @@
 
 #include "core/tables.h"
 #include "rank/identity.h"
+#include "rank/journal.h"
 
 struct pw_rankfile;
 
@@ -20,12 +21,22 @@ struct pw_rankfile_end {
 };
 
 /* Creates DIR/rank-NNNNN.h5.part and its tables. `level` is deflate's. 0; -EEXIST when the rank's
- * file is there already; -errno otherwise. */
+ * file is there already, or being written; -errno otherwise. */
 int pw_rankfile_create(const char *dir, const struct pw_identity *id, const char *command,
                        int level, struct pw_rankfile **out);
 
+/* One that only adds to `journal`, for a collector that took over from one that was killed. NULL
+ * when memory is short. */
+struct pw_rankfile *pw_rankfile_create_on_journal(struct pw_journal *journal);
+
+/* Rows that are measured beside the records go to `journal` (may be NULL), too. */
+void pw_rankfile_use_journal(struct pw_rankfile *file, struct pw_journal *journal);
+
 /* Appends a row; a failure is remembered and said by pw_rankfile_close(). */
 void pw_rankfile_append(struct pw_rankfile *file, enum pw_table_id table, const void *row);
+
+/* The same for a row that no record makes: a sample, a clock probe's knot. */
+void pw_rankfile_append_measured(struct pw_rankfile *file, enum pw_table_id table, const void *row);
 
 /* A row of /clock. Local times must rise: one that is not after the last is left out. */
 void pw_rankfile_append_knot(struct pw_rankfile *file, const struct pw_row_clock *knot);
@@ -56,17 +67,15 @@ void pw_rankfile_count_dropped(struct pw_rankfile *file, int64_t events);
 /* A root attribute besides those of the identity. */
 void pw_rankfile_set_text(struct pw_rankfile *file, const char *name, const char *value);
 
+/* When the file was created, Unix time. */
+int64_t pw_rankfile_start_unix_ns(const struct pw_rankfile *file);
+
 /* Says when the run was, for files that are not made while it goes on (simulations). */
 void pw_rankfile_set_times(struct pw_rankfile *file, int64_t start_unix_ns, int64_t end_unix_ns);
 
-/* Flushes what is buffered to the disk. */
-void pw_rankfile_flush(struct pw_rankfile *file);
-
 /* Closes, syncs and renames the file; frees `file` in any case. 0, or the first error met since it
- * was created; then the unfinished file stays under its .part name. */
+ * was created; then the unfinished file stays under its .part name, or goes when there is a journal
+ * to make it from. */
 int pw_rankfile_close(struct pw_rankfile *file, const struct pw_rankfile_end *end);
-
-/* For the process that forked one which has closed the file: lets others open it. */
-void pw_rankfile_let_go(struct pw_rankfile *file);
 
 #endif

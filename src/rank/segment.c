@@ -36,7 +36,8 @@ static void fill_header(struct pw_segment_shared *segment, uint64_t records)
     segment->uid = geteuid();
     segment->ring_records = records;
     segment->ring_stride = PW_SEGMENT_PAGE + records * sizeof(struct pw_record);
-    segment->tool_pid = (uint32_t)getpid();
+    atomic_store(&segment->tool_pid, getpid());
+    atomic_store(&segment->guard_pid, getpid());
     segment->magic = PW_SEGMENT_MAGIC;
 }
 

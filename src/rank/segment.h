@@ -15,7 +15,7 @@
 #include "rank/testclock.h"
 
 enum {
-    PW_SEGMENT_VERSION = 3,
+    PW_SEGMENT_VERSION = 4,
     PW_SEGMENT_PAGE = 4096,
     PW_MAX_RINGS = 256,
     PW_SEGMENT_NAME_SIZE = 128,
@@ -63,9 +63,10 @@ struct pw_segment_shared {
     uint32_t tick_source;
     uint32_t level;
     uint32_t activities;
-    uint32_t tool_pid;
     uint32_t stack_depth; /* 0 .. PW_MAX_STACK */
     struct pw_testclock test_clock;
+    _Atomic int32_t tool_pid;  /* the collector; another when one was killed */
+    _Atomic int32_t guard_pid; /* who starts another then */
     _Atomic int32_t owner_pid; /* the application process that records, 0 before the first */
     _Atomic uint32_t nrings;   /* rings ever used are 0 .. nrings-1 */
     _Atomic uint32_t nthreads;

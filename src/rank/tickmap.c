@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 static int file_contains(const char *root, const char *path, const char *word)
 {
@@ -39,9 +38,9 @@ const char *pw_tick_name(enum pw_tick_source source)
     return source == PW_TICK_TSC ? "tsc" : "clock_gettime";
 }
 
-/* Both clocks at one moment: of several tries the one that took least, so that neither an interrupt
- * nor the other process on this core lies between the reads. */
-static void read_both(enum pw_tick_source source, uint64_t *ticks, int64_t *ns)
+/* Of several tries the one that took least, so that neither an interrupt nor the other process on
+ * this core lies between the reads. */
+void pw_tickmap_read(enum pw_tick_source source, uint64_t *ticks, int64_t *ns)
 {
     uint64_t best = UINT64_MAX;
     for (int i = 0; i < 5; i++) {
@@ -56,8 +55,18 @@ static void read_both(enum pw_tick_source source, uint64_t *ticks, int64_t *ns)
     }
 }
 
-static void append(struct pw_tickmap *map)
+void pw_tickmap_init(struct pw_tickmap *map, enum pw_tick_source source,
+                     const struct pw_testclock *test)
 {
+    map->source = source;
+    map->test = *test;
+    map->n = 0;
+}
+
+void pw_tickmap_add(struct pw_tickmap *map, uint64_t ticks, int64_t ns)
+{
+    if (map->n && ticks <= map->knots[map->n - 1].ticks)
+        return;
     if (map->n == PW_TICKMAP_KNOTS) {
         size_t keep = 0;
         for (size_t i = 0; i < PW_TICKMAP_KNOTS; i++)
@@ -65,28 +74,8 @@ static void append(struct pw_tickmap *map)
                 map->knots[keep++] = map->knots[i];
         map->n = keep;
     }
-    read_both(map->source, &map->knots[map->n].ticks, &map->knots[map->n].ns);
-    if (map->n == 0 || map->knots[map->n].ticks > map->knots[map->n - 1].ticks)
-        map->n++;
-}
-
-void pw_tickmap_init(struct pw_tickmap *map, enum pw_tick_source source)
-{
-    map->source = source;
-    map->n = 0;
-    if (source == PW_TICK_RAW)
-        return; /* ticks are nanoseconds already */
-    append(map);
-    usleep(1000);
-    append(map);
-}
-
-void pw_tickmap_update(struct pw_tickmap *map)
-{
-    if (map->source == PW_TICK_RAW)
-        return;
-    if (pw_local_ns() - map->knots[map->n - 1].ns >= 1000000)
-        append(map);
+    map->knots[map->n].ticks = ticks;
+    map->knots[map->n++].ns = ns;
 }
 
 /* Index of the segment [i, i + 1] to use for `ticks`; most are in the last. */
@@ -107,7 +96,7 @@ static size_t segment_of(const struct pw_tickmap *map, uint64_t ticks)
 
 static int64_t true_ns(const struct pw_tickmap *map, uint64_t ticks)
 {
-    if (map->source == PW_TICK_RAW)
+    if (map->source == PW_TICK_RAW || map->n < 2)
         return (int64_t)ticks;
     size_t i = segment_of(map, ticks);
     double rate = (double)(map->knots[i + 1].ns - map->knots[i].ns) /

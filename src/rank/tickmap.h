@@ -33,13 +33,18 @@ enum pw_tick_source pw_tick_choose(const char *root);
 /* "tsc" or "clock_gettime". */
 const char *pw_tick_name(enum pw_tick_source source);
 
-/* Starts with two readings a millisecond apart. */
-void pw_tickmap_init(struct pw_tickmap *map, enum pw_tick_source source);
+/* An empty map of a clock that is read by itself, or is wrong on purpose (`test`). */
+void pw_tickmap_init(struct pw_tickmap *map, enum pw_tick_source source,
+                     const struct pw_testclock *test);
 
-/* Adds a reading, unless the last is less than a millisecond old. */
-void pw_tickmap_update(struct pw_tickmap *map);
+/* Both clocks at one moment. */
+void pw_tickmap_read(enum pw_tick_source source, uint64_t *ticks, int64_t *ns);
 
-/* Local ns at `ticks`. Times after the last reading are extrapolated. */
+/* Adds a reading; one that is not after the last is left out. */
+void pw_tickmap_add(struct pw_tickmap *map, uint64_t ticks, int64_t ns);
+
+/* Local ns at `ticks`. Times outside the readings are extrapolated; with less than two, ticks are
+ * taken for ns. */
 int64_t pw_tickmap_ns(const struct pw_tickmap *map, uint64_t ticks);
 
 #endif

@@ -100,7 +100,7 @@ static void test_records_arrive(void **state)
     assert_int_equal(seen.origins[0].epoch, 1);
     assert_int_equal(seen.records[1].step.step, 12);
     assert_int_equal(atomic_load(&b->rings[0].shared->tail), 4); /* given back */
-    pw_drain_sample(b->drain, 4711);
+    pw_intake_sample(b->intake, 4711);
     assert_int_equal(seen.samples, 1);
     bench_close(b);
     assert_int_equal(seen.finished, 1);

@@ -24,7 +24,15 @@ int bench_create(void **state, const struct pw_collector *collectors, uint32_t a
     if (pw_rankfile_create(b->dir, &id, "prog", 1, &b->file))
         return -1;
     b->read = -1;
-    b->drain = pw_drain_create(b->name, b->segment, b->file, collectors);
+    const struct pw_intake_setup setup = {.activities = activities, .tick_source = PW_TICK_RAW};
+    const struct pw_journal_head head = {.id = id, .activities = activities};
+    if (pw_journal_create(b->dir, &head, &b->journal))
+        return -1;
+    pw_rankfile_use_journal(b->file, b->journal);
+    b->intake = pw_intake_create(&setup, b->file, collectors);
+    if (!b->intake)
+        return -1;
+    b->drain = pw_drain_create(b->name, b->segment, b->journal, b->intake);
     *state = b;
     return b->drain ? 0 : -1;
 }
@@ -51,6 +59,9 @@ hid_t bench_close(struct bench *b)
     pw_drain_finish(b->drain);
     pw_drain_destroy(b->drain);
     b->drain = NULL;
+    pw_intake_finish(b->intake, pw_local_ns());
+    pw_intake_destroy(b->intake);
+    b->intake = NULL;
     assert_int_equal(pw_rankfile_close(b->file, &end), 0);
     b->file = NULL;
     assert_int_equal(pw_h5_open(unit_path(path, &b->dir, "rank-00000.h5"), &b->read), 0);
@@ -69,6 +80,8 @@ int bench_destroy(void **state)
     struct bench *b = *state;
     const struct pw_rankfile_end end = {.complete = 1};
     pw_drain_destroy(b->drain);
+    pw_intake_destroy(b->intake);
+    pw_journal_remove(b->journal);
     if (b->file)
         pw_rankfile_close(b->file, &end);
     if (b->read >= 0)

@@ -1,5 +1,5 @@
-/* A segment with two rings, a rank file and a drain between them, for tests that write records by
- * hand. */
+/* A segment with two rings, a rank file with its journal, and what lies between them, for tests
+ * that write records by hand. */
 #ifndef TEST_DRAIN_BENCH_H
 #define TEST_DRAIN_BENCH_H
 
@@ -17,6 +17,8 @@ struct bench {
     struct pw_segment_shared *segment; /* rings of 1024 records; ticks are ns */
     struct pw_ring rings[2];
     struct pw_rankfile *file;
+    struct pw_journal *journal;
+    struct pw_intake *intake;
     struct pw_drain *drain;
     hid_t read; /* the file, once closed */
 };
@@ -33,8 +35,8 @@ void bench_put(struct bench *bench, int ring, const struct pw_record *record);
 /* Writes the record with which a thread begins. */
 void bench_thread(struct bench *bench, int ring, uint32_t thread, uint8_t flags);
 
-/* Finishes and destroys the drain, closes the file and opens it for reading; the bench closes it.
- */
+/* Finishes and destroys drain and intake, closes the file and opens it for reading; the bench
+ * closes it. */
 hid_t bench_close(struct bench *bench);
 
 /* All rows of a table of the closed file; the caller frees them. */

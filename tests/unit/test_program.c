@@ -272,15 +272,18 @@ static void test_hostile_images(void **state)
     }
 }
 
+static struct pw_lifeline *line;
+
 /* Runs a command to its end; the status that a shell would see. */
 static int run(const char *path, char **argv)
 {
-    const struct pw_launch launch = {.argv = argv};
+    const struct pw_launch launch = {.argv = argv, .group = getpgrp(), .lifeline = line};
     struct pw_exit end;
     pid_t pid = pw_launch_start(&launch, path);
     if (pid < 0)
         return pid;
-    while (!pw_launch_has_ended(pid, &end))
+    assert_int_equal(atomic_load(&line->program_pid), pid);
+    while (!pw_launch_has_ended(line, &end))
         usleep(500);
     return pw_exit_status(&end);
 }
@@ -313,7 +316,8 @@ static void test_launch(void **state)
 static void test_launch_environment(void **state)
 {
     (void)state;
-    struct pw_launch launch = {.probe = "/nonexistent-a.so", .segment = "/seg"};
+    struct pw_launch launch = {
+        .probe = "/nonexistent-a.so", .segment = "/seg", .group = getpgrp(), .lifeline = line};
     struct pw_exit end;
     setenv("LD_PRELOAD", "/nonexistent-b.so", 1);
     launch.argv = (char *[]){"sh", "-c",
@@ -322,7 +326,7 @@ static void test_launch_environment(void **state)
                              NULL};
     pid_t pid = pw_launch_start(&launch, "/bin/sh");
     assert_true(pid > 0);
-    while (!pw_launch_has_ended(pid, &end))
+    while (!pw_launch_has_ended(line, &end))
         usleep(500);
     assert_int_equal(end.code, 0);
     assert_string_equal(getenv("LD_PRELOAD"), "/nonexistent-b.so"); /* our own is untouched */
@@ -336,20 +340,23 @@ static void test_signals_are_relayed(void **state)
     (void)state;
     _Atomic uint32_t wake = 0;
     const struct pw_launch launch = {
-        .argv = (char *[]){"sh", "-c", "trap 'exit 9' USR1; while :; do sleep 0.05; done", NULL}};
+        .argv = (char *[]){"sh", "-c", "trap 'exit 9' USR1; while :; do sleep 0.05; done", NULL},
+        .group = getpgrp(),
+        .lifeline = line};
     struct pw_exit end;
-    pw_launch_catch_signals(&wake);
+    pw_launch_outlive_signals(&wake); /* both processes in one: the later one decides */
+    pw_launch_relay_signals(line);
     pid_t pid = pw_launch_start(&launch, "/bin/sh");
     assert_true(pid > 0);
-    assert_int_equal(pw_launch_has_ended(pid, &end), 0);
+    assert_int_equal(pw_launch_has_ended(line, &end), 0);
     usleep(200000); /* the shell sets its trap */
     raise(SIGUSR1);
-    assert_true(atomic_load(&wake) > 0);
-    for (int i = 0; !pw_launch_has_ended(pid, &end); i++) {
+    for (int i = 0; !pw_launch_has_ended(line, &end); i++) {
         assert_in_range(i, 0, 5000);
         pw_launch_sleep(&wake, atomic_load(&wake), 1000000);
     }
     assert_int_equal(end.code, 9);
+    assert_true(atomic_load(&wake) > 0); /* by its end */
     assert_int_equal(pw_launch_end_requested(), 0);
     raise(SIGTERM); /* no program now: only noted */
     assert_int_equal(pw_launch_end_requested(), SIGTERM);
@@ -359,6 +366,9 @@ static void test_signals_are_relayed(void **state)
 
 int main(void)
 {
+    line = pw_lifeline_create();
+    if (!line)
+        return 1;
     const struct CMUnitTest tests[] = {
         IN_DIR(test_launchers),
         IN_DIR(test_nonsense_identity),

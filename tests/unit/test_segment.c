@@ -52,7 +52,8 @@ static void test_create(void **state)
     assert_int_equal(st.st_size, 4096 + 256 * (4096 + 65536));
     assert_true(st.st_blocks * 512 < 1 << 16); /* memory is given out as rings are used */
     assert_int_equal(m->segment->uid, geteuid());
-    assert_int_equal(m->segment->tool_pid, getpid());
+    assert_int_equal(atomic_load(&m->segment->tool_pid), getpid());
+    assert_int_equal(atomic_load(&m->segment->guard_pid), getpid());
     assert_int_equal(atomic_load(&m->segment->nrings), 0);
     assert_memory_equal(m->name, "/profwrap-7-", 12);
     assert_int_equal(strlen(m->name), 12 + 32);

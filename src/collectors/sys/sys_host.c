@@ -147,7 +147,7 @@ static void sample(void *state, pid_t pid, int64_t now_ns)
     for (int i = 0; i < s->ncgroups; i++)
         if (read_text(s->cgroups[i], text, sizeof(text)) && throttled(text) > row.throttled_ns)
             row.throttled_ns = throttled(text);
-    pw_rankfile_append(s->file, PW_TABLE_host, &row);
+    pw_rankfile_append_measured(s->file, PW_TABLE_host, &row);
 }
 
 static void destroy(void *state)

@@ -110,7 +110,7 @@ static void sample(void *state, pid_t pid, int64_t now_ns)
     read_text(s, IO, text, sizeof(text));
     row.read_bytes = field(text, "rchar:");
     row.write_bytes = field(text, "wchar:");
-    pw_rankfile_append(s->file, PW_TABLE_process, &row);
+    pw_rankfile_append_measured(s->file, PW_TABLE_process, &row);
     s->samples++;
 }
 

@@ -134,6 +134,16 @@ static void three_steps(const char *name)
     profwrap_range_pop(); /* one too many: does nothing */
 }
 
+/* argv[0] ranges. */
+static int many_ranges(char **argv)
+{
+    for (long i = atol(argv[0]); i > 0; i--) {
+        profwrap_range_push("one of many");
+        profwrap_range_pop();
+    }
+    return 5;
+}
+
 static int annotate(char **argv)
 {
     (void)argv;
@@ -208,6 +218,7 @@ static const struct {
     {"wait", wait_for_death},
     {"come-and-go", come_and_go},
     {"all-at-once", all_at_once},
+    {"ranges", many_ranges},
     {"annotate", annotate},
     {"fork", fork_in_the_middle},
     {"exec", exec_in_the_middle},

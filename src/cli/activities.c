@@ -1,0 +1,46 @@
+/* What can be recorded; see activities.h. */
+#include "cli/activities.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "collectors/mpi/mpi_tool.h"
+#include "collectors/note/note_tool.h"
+#include "collectors/null/null_tool.h"
+#include "collectors/sys/sys_host.h"
+#include "collectors/sys/sys_process.h"
+
+const struct pw_collector *pw_cli_collectors(void)
+{
+    static struct pw_collector table[8]; /* ended by an empty row */
+    table[0] = pw_collector_mpi;
+    table[1] = pw_collector_note;
+    table[2] = pw_collector_sys;
+    table[3] = pw_collector_host;
+    table[4] = pw_collector_null;
+    return table;
+}
+
+uint32_t pw_cli_parse_activities(const char *list, char *problem, size_t size)
+{
+    const struct pw_collector *collectors = pw_cli_collectors();
+    uint32_t bits = 0;
+    while (*list) {
+        size_t length = strcspn(list, ",");
+        const struct pw_collector *found = NULL;
+        for (int i = 0; collectors[i].name; i++)
+            if (strlen(collectors[i].name) == length &&
+                strncmp(list, collectors[i].name, length) == 0)
+                found = &collectors[i];
+        if (!found) {
+            snprintf(problem, size, "--activities: '%.*s' is not one of mpi, note, sys",
+                     (int)length, list);
+            return 0;
+        }
+        bits |= found->activity;
+        list += length + (list[length] == ',');
+    }
+    if (!bits)
+        snprintf(problem, size, "--activities names nothing");
+    return bits;
+}

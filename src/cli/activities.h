@@ -1,0 +1,13 @@
+/* The table of collectors. */
+#ifndef PW_CLI_ACTIVITIES_H
+#define PW_CLI_ACTIVITIES_H
+
+#include "rank/collector.h"
+
+/* Ended by a row whose name is NULL. */
+const struct pw_collector *pw_cli_collectors(void);
+
+/* The PW_ACTIVITY_* bits of a list as in --activities; 0 and a sentence when there is none. */
+uint32_t pw_cli_parse_activities(const char *list, char *problem, size_t size);
+
+#endif

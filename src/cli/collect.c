@@ -1,0 +1,350 @@
+/* The collector of one rank: its file, its shared memory, the program's start, and then emptying
+ * rings until the program has ended. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/activities.h"
+#include "cli/commands.h"
+#include "cli/run.h"
+#include "core/h5types.h"
+#include "core/log.h"
+#include "rank/drain.h"
+#include "rank/recover.h"
+#include "rank/selfcost.h"
+#include "rank/tickmap.h"
+
+/* Rings are looked at this often; a ring that fills faster wakes the collector. */
+#define POLL_NS ((int64_t)50000000)
+/* While the ranks agree on the clock synchronisation, the application waits for it. */
+#define POLL_SYNC_NS ((int64_t)1000000)
+
+struct collector {
+    struct pw_run *run;
+    char probe[4096];
+    struct pw_segment_shared *segment;
+    struct pw_rankfile *file;
+    struct pw_journal *journal; /* NULL when there was no room for one */
+    struct pw_intake *intake;
+    struct pw_drain *drain;
+    struct pw_exit end;
+};
+
+static void join_command(char **argv, char *out, size_t size)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (int i = 0; argv[i] && used < size - 1; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%s", i ? " " : "", argv[i]);
+}
+
+/* -1 to go on, else the exit status. */
+static int prepare_file(struct collector *c, struct pw_journal_head *head)
+{
+    const struct pw_run *run = c->run;
+    join_command(run->argv, head->command, sizeof(head->command));
+    pw_h5_quiet();
+    int err = pw_rankfile_create(run->dir, &run->id, head->command, run->compression, &c->file);
+    if (err == -EEXIST)
+        pw_error("%s already holds rank %d of this job; choose another directory with -o", run->dir,
+                 run->id.rank);
+    else if (err)
+        pw_error("cannot write the file of rank %d in %s: %s", run->id.rank, run->dir,
+                 strerror(-err));
+    else
+        pw_rankfile_set_text(c->file, "clock_sync", run->options.text[PW_OPT_CLOCK_SYNC]);
+    return err ? 1 : -1;
+}
+
+static int find_probe(struct collector *c)
+{
+    char private_dir[4000];
+    int err = pw_cli_private_dir(private_dir, sizeof(private_dir));
+    snprintf(c->probe, sizeof(c->probe), "%s/libprofwrap_probe.so", private_dir);
+    if (err || access(c->probe, R_OK))
+        err = -ENOENT;
+    else if (strpbrk(c->probe, " :"))
+        err = -EINVAL; /* the loader splits LD_PRELOAD at both */
+    if (err == -ENOENT)
+        pw_error("libprofwrap_probe.so is not beside this program; running %s unprofiled",
+                 c->run->argv[0]);
+    if (err == -EINVAL)
+        pw_error("the path %s has a space or colon in it, which LD_PRELOAD cannot hold; running %s "
+                 "unprofiled",
+                 c->probe, c->run->argv[0]);
+    return err;
+}
+
+/* Rings that do not fit are made smaller, down to 64 KiB. */
+static int create_segment(struct collector *c)
+{
+    const struct pw_run *run = c->run;
+    char *name = run->lifeline->segment;
+    int64_t wanted = pw_option_size(&run->options, PW_OPT_RING_SIZE), bytes = wanted;
+    int err;
+    do {
+        err = pw_segment_create(run->id.rank, (uint64_t)bytes, name, &c->segment);
+        if (!err)
+            err = pw_segment_allocate_ring(name, c->segment, 0);
+        if (err && c->segment) {
+            shm_unlink(name);
+            munmap(c->segment, PW_SEGMENT_PAGE);
+            c->segment = NULL;
+        }
+        bytes /= 2;
+    } while (err == -ENOSPC && bytes >= 64 << 10);
+    if (err)
+        pw_say(
+            "no shared memory for rank %d (%s): running %s unprofiled; give /dev/shm more room, or "
+            "use a smaller --ring-size",
+            run->id.rank, strerror(-err), run->argv[0]);
+    else if (bytes * 2 < wanted)
+        pw_say("shared memory is short: rank %d records through rings of %lld KiB instead of %lld",
+               run->id.rank, (long long)bytes * 2 >> 10, (long long)wanted >> 10);
+    return err;
+}
+
+static void describe(const struct collector *c, struct pw_journal_head *head)
+{
+    const struct pw_run *run = c->run;
+    head->id = run->id;
+    head->test_clock = run->clocks.test;
+    head->compression = run->compression;
+    head->activities = run->activities;
+    head->stack_depth = (uint32_t)pw_option_int(&run->options, PW_OPT_CALL_STACKS);
+    head->start_unix_ns = pw_rankfile_start_unix_ns(c->file);
+    snprintf(head->clock_sync, sizeof(head->clock_sync), "%s",
+             run->options.text[PW_OPT_CLOCK_SYNC]);
+    snprintf(head->segment, sizeof(head->segment), "%s", run->lifeline->segment);
+}
+
+/* The shared memory's setting, which the program reads. */
+static void set_up_segment(struct collector *c, const struct pw_journal_head *head)
+{
+    c->segment->tick_source = head->tick_source;
+    c->segment->level = (uint32_t)pw_option_int(&c->run->options, PW_OPT_LEVEL);
+    c->segment->activities = head->activities;
+    c->segment->stack_depth = head->stack_depth;
+    c->segment->test_clock = head->test_clock;
+    c->segment->clock_domain = head->id.clock_domain_hash;
+    atomic_store(&c->segment->guard_pid, getppid());
+}
+
+/* Shared memory, the journal, and what reads and writes them. */
+static int prepare_capture(struct collector *c, struct pw_journal_head *head)
+{
+    int err = find_probe(c);
+    err = err ? err : create_segment(c);
+    if (err)
+        return err;
+    describe(c, head);
+    head->tick_source = pw_tick_choose(c->run->options.text[PW_OPT_FSROOT]);
+    pw_rankfile_set_text(c->file, "tick_source",
+                         pw_tick_name((enum pw_tick_source)head->tick_source));
+    set_up_segment(c, head);
+    err = pw_journal_create(c->run->dir, head, &c->journal);
+    if (err)
+        pw_say("no journal of rank %d (%s): should its collector be killed, what it recorded is "
+               "lost",
+               c->run->id.rank, strerror(-err));
+    pw_rankfile_use_journal(c->file, c->journal);
+    const struct pw_intake_setup setup = {head->activities, head->stack_depth,
+                                          (enum pw_tick_source)head->tick_source, head->test_clock};
+    c->intake = pw_intake_create(&setup, c->file, pw_cli_collectors());
+    c->drain = c->intake
+                   ? pw_drain_create(c->run->lifeline->segment, c->segment, c->journal, c->intake)
+                   : NULL;
+    return c->drain ? 0 : -ENOMEM;
+}
+
+static int start(struct collector *c)
+{
+    const struct pw_launch launch = {
+        .probe = c->probe,
+        .segment = c->run->lifeline->segment,
+        .argv = c->run->argv,
+        .group = c->run->group,
+        .lifeline = c->run->lifeline,
+    };
+    atomic_store(&c->run->lifeline->is_recording, c->journal != NULL);
+    pid_t pid = pw_launch_start(&launch, c->run->path);
+    if (pid < 0)
+        pw_error("cannot run %s: %s", c->run->path, strerror(-pid));
+    return pid > 0 ? 0 : (int)pid;
+}
+
+/* Drains and samples until the program has ended. */
+static void follow(struct collector *c)
+{
+    int64_t hz = pw_option_int(&c->run->options, PW_OPT_SAMPLE_HZ);
+    int64_t period = hz ? 1000000000 / hz : INT64_MAX / 2, next_sample = pw_local_ns();
+    const pid_t pid = atomic_load(&c->run->lifeline->program_pid);
+    for (;;) {
+        uint32_t seen = atomic_load(&c->segment->wake);
+        if (pw_launch_has_ended(c->run->lifeline, &c->end))
+            return;
+        int waits = pw_run_clocks_poll(&c->run->clocks, c->segment, c->file);
+        if (pw_local_ns() >= next_sample) {
+            pw_intake_sample(c->intake, pid);
+            next_sample = pw_local_ns() + period;
+        }
+        if (pw_drain_run(c->drain) > (int64_t)c->segment->ring_records / 4)
+            continue; /* it is filling fast: look again at once */
+        atomic_store(&c->segment->sleeping, 1);
+        pw_launch_sleep(&c->segment->wake, seen, waits ? POLL_SYNC_NS : POLL_NS);
+        atomic_store(&c->segment->sleeping, 0);
+    }
+}
+
+static void add_end(struct collector *c)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    const struct pw_journal_end end = {
+        .exit_code = c->end.code,
+        .exit_signal = c->end.signal,
+        .pid = atomic_load(&c->run->lifeline->program_pid),
+        .end_unix_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
+    };
+    pw_journal_add_end(c->journal, &end);
+    pw_journal_commit(c->journal);
+}
+
+static void drop_segment(struct collector *c)
+{
+    pw_launch_outlive_signals(NULL); /* the word that the handler changes is about to go */
+    shm_unlink(c->run->lifeline->segment);
+    munmap(c->segment, PW_SEGMENT_PAGE);
+}
+
+/* Makes the rank's file whole. The journal stays when that cannot be done. */
+static void close_file(struct collector *c)
+{
+    const struct pw_run *run = c->run;
+    pw_drain_finish(c->drain);
+    pw_drain_destroy(c->drain);
+    add_end(c);
+    pw_intake_finish(c->intake, pw_testclock_now(&run->clocks.test));
+    pw_rankfile_overhead(c->file, "event_cost", pw_selfcost_event_ns(c->segment), "ns");
+    const struct pw_rankfile_end end = {
+        .exit_code = c->end.code,
+        .exit_signal = c->end.signal,
+        .complete = 1,
+        .pid = atomic_load(&run->lifeline->program_pid),
+    };
+    int err = pw_rankfile_close(c->file, &end);
+    pw_intake_destroy(c->intake);
+    if (err && c->journal)
+        pw_error("the file of rank %d in %s could not be completed: %s; mend that, then 'profwrap "
+                 "recover %s' makes it from its journal",
+                 run->id.rank, run->dir, strerror(-err), run->dir);
+    else if (err)
+        pw_error("the file of rank %d in %s is incomplete: %s", run->id.rank, run->dir,
+                 strerror(-err));
+    if (err)
+        pw_journal_close(c->journal);
+    else
+        pw_journal_remove(c->journal);
+    drop_segment(c);
+}
+
+/* The program runs without a probe: a file that has no events says how it ended. */
+static int close_without_capture(struct collector *c)
+{
+    int status = pw_run_unprofiled(c->run);
+    struct pw_exit end = {.code = status};
+    pw_launch_has_ended(c->run->lifeline, &end);
+    const struct pw_rankfile_end none = {
+        .exit_code = end.code, .exit_signal = end.signal, .complete = 1};
+    pw_rankfile_close(c->file, &none);
+    return status;
+}
+
+int pw_collect(void *arg)
+{
+    static struct pw_journal_head head;
+    struct pw_run *run = arg;
+    struct collector c = {.run = run};
+    pw_launch_outlive_signals(NULL);
+    int status = prepare_file(&c, &head);
+    if (status >= 0)
+        return status;
+    if (prepare_capture(&c, &head))
+        return close_without_capture(&c);
+    pw_launch_outlive_signals(&c.segment->wake);
+    int err = start(&c);
+    if (err) {
+        c.end = (struct pw_exit){.code = err == -ENOENT ? 127 : 126};
+        close_file(&c);
+        return c.end.code;
+    }
+    pw_run_clocks_begin(&run->clocks);
+    follow(&c);
+    pw_run_clocks_end(&run->clocks, c.file);
+    close_file(&c);
+    return pw_exit_status(&c.end);
+}
+
+/* Goes on with journal and rings; 0, or what kept it from doing so. */
+static int take_up(struct collector *c, int *has_end)
+{
+    const struct pw_run *run = c->run;
+    int err = pw_journal_resume(run->dir, run->id.rank, &c->journal, has_end);
+    err = err ? err : pw_segment_attach(run->lifeline->segment, &c->segment);
+    if (err)
+        return err;
+    const struct pw_intake_setup sampling = {.activities = run->activities,
+                                             .test_clock = run->clocks.test};
+    atomic_store(&c->segment->tool_pid, getpid());
+    c->file = pw_rankfile_create_on_journal(c->journal);
+    c->intake = c->file ? pw_intake_create(&sampling, c->file, pw_cli_collectors()) : NULL;
+    c->drain =
+        c->intake ? pw_drain_create(run->lifeline->segment, c->segment, c->journal, NULL) : NULL;
+    return c->drain ? 0 : -ENOMEM;
+}
+
+int pw_collect_on(void *arg)
+{
+    struct pw_run *run = arg;
+    struct collector c = {.run = run};
+    int has_end = 0;
+    pw_launch_outlive_signals(NULL);
+    pw_h5_quiet();
+    pw_say("the collector of rank %d was killed; another goes on for it", run->id.rank);
+    int err = take_up(&c, &has_end);
+    if (!err) {
+        pw_launch_outlive_signals(&c.segment->wake);
+        follow(&c);
+        if (!has_end) {
+            pw_drain_finish(c.drain);
+            add_end(&c);
+        }
+        pw_drain_destroy(c.drain);
+        pw_intake_destroy(c.intake);
+        munmap(c.segment, PW_SEGMENT_PAGE);
+    }
+    pw_journal_close(c.journal);
+    pw_launch_outlive_signals(NULL);
+    while (!pw_launch_has_ended(run->lifeline, &c.end))
+        pw_launch_sleep(&(_Atomic uint32_t){0}, 0, POLL_NS);
+    err = pw_recover_rank(run->dir, run->id.rank, pw_cli_collectors());
+    if (err && err != -ENOENT)
+        pw_error("the file of rank %d in %s could not be completed: %s; mend that, then 'profwrap "
+                 "recover %s' makes it from its journal",
+                 run->id.rank, run->dir, strerror(-err), run->dir);
+    return pw_exit_status(&c.end);
+}
+
+void pw_collect_stand_in(void *arg)
+{
+    struct pw_run *run = arg;
+    struct pw_segment_shared *segment;
+    if (!atomic_load(&run->lifeline->is_recording) ||
+        pw_segment_attach(run->lifeline->segment, &segment))
+        return;
+    pw_run_clocks_decide(&run->clocks, segment);
+    munmap(segment, PW_SEGMENT_PAGE);
+}

@@ -1,0 +1,80 @@
+/* `profwrap recover DIR`: makes the rank files that killed collectors could not. */
+#include "cli/recover.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/activities.h"
+#include "cli/commands.h"
+#include "core/h5types.h"
+#include "core/log.h"
+#include "rank/recover.h"
+
+/* The rank of "rank-NNNNN<suffix>"; -1 for any other name. */
+static int rank_of(const char *name, const char *suffix)
+{
+    int rank, length = 0;
+    if (sscanf(name, "rank-%d%n", &rank, &length) != 1 || rank < 0 ||
+        strcmp(name + length, suffix) != 0)
+        return -1;
+    return rank;
+}
+
+static void say_failure(const char *dir, int rank, int err)
+{
+    const char *why = strerror(-err);
+    if (err == -EBADMSG)
+        why = "the begin of its journal is damaged, or another version of profwrap wrote it";
+    if (err == -EEXIST)
+        why = "it has a rank file that is not complete, too; move one of them away";
+    pw_error("rank %d in %s cannot be recovered: %s", rank, dir, why);
+}
+
+int pw_cli_recover_all(const char *dir, struct pw_recovery *out)
+{
+    *out = (struct pw_recovery){0};
+    DIR *stream = opendir(dir);
+    if (!stream)
+        return -errno;
+    for (struct dirent *entry = readdir(stream); entry; entry = readdir(stream)) {
+        int rank = rank_of(entry->d_name, ".journal");
+        if (rank < 0)
+            continue;
+        int err = pw_recover_rank(dir, rank, pw_cli_collectors());
+        if (err == -ENOENT)
+            continue; /* its collector has just finished it */
+        out->recovered += err == 0;
+        out->running += err == -EBUSY;
+        if (err && err != -EBUSY) {
+            out->failed++;
+            say_failure(dir, rank, err);
+        }
+    }
+    closedir(stream);
+    return 0;
+}
+
+int pw_cli_recover(int argc, char **argv)
+{
+    struct pw_recovery found;
+    if (argc != 2 || argv[1][0] == '-') {
+        int help = argc == 2 && (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0);
+        if (help)
+            printf("Usage: profwrap recover DIR\n\nCompletes the rank files of a run whose "
+                   "collectors were killed.\nDone twice it is as if done once.\n");
+        else
+            pw_error("usage: profwrap recover DIR");
+        return help ? 0 : 2;
+    }
+    pw_h5_quiet();
+    int err = pw_cli_recover_all(argv[1], &found);
+    if (err) {
+        pw_error("cannot read %s: %s", argv[1], strerror(-err));
+        return 1;
+    }
+    printf("%d recovered, %d still running, %d failed\n", found.recovered, found.running,
+           found.failed);
+    return found.failed > 0;
+}

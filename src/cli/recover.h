@@ -1,0 +1,13 @@
+/* Recovering all ranks of a directory. */
+#ifndef PW_CLI_RECOVER_H
+#define PW_CLI_RECOVER_H
+
+struct pw_recovery {
+    int recovered, running, failed; /* ranks */
+};
+
+/* Recovers every rank that left a journal in `dir`; says each failure. 0, or -errno when `dir`
+ * cannot be read. */
+int pw_cli_recover_all(const char *dir, struct pw_recovery *out);
+
+#endif

@@ -1,0 +1,43 @@
+/* One run of one rank: what its three processes (see rank/launch.h) share from the command line on.
+ */
+#ifndef PW_CLI_RUN_H
+#define PW_CLI_RUN_H
+
+#include "cli/run_clocks.h"
+#include "core/options.h"
+#include "rank/identity.h"
+#include "rank/launch.h"
+
+struct pw_run {
+    struct pw_options options;
+    struct pw_identity id;
+    struct pw_run_clocks clocks;
+    uint32_t activities; /* PW_ACTIVITY_* */
+    int compression;     /* level of deflate */
+    char **argv;
+    char path[4096]; /* of the program */
+    char dir[4096];  /* output */
+    pid_t group;     /* that the program is to be in */
+    struct pw_lifeline *lifeline;
+};
+
+/* A failure that every rank of a host meets alike is said once per host. */
+int pw_run_is_spokesman(const struct pw_run *run);
+
+/* Ends with `status` after such a failure. The launcher kills all ranks when the first has ended:
+ * those that say nothing let the one that does go first. */
+int pw_run_fail_alike(const struct pw_run *run, int status);
+
+/* Runs the program without a probe, in any of the processes; its exit status. */
+int pw_run_unprofiled(struct pw_run *run);
+
+/* The life of the collector, in a process of its own; the rank's exit status. */
+int pw_collect(void *run);
+
+/* The life of one that goes on where another was killed. */
+int pw_collect_on(void *run);
+
+/* While the collector is stopped: answers the program if it waits for one. */
+void pw_collect_stand_in(void *run);
+
+#endif

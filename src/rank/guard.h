@@ -1,0 +1,23 @@
+/* The process that the launcher started: it starts the collector, another one when that is killed,
+ * and ends as the program did. It holds nothing that can be lost. */
+#ifndef PW_RANK_GUARD_H
+#define PW_RANK_GUARD_H
+
+#include "rank/launch.h"
+
+struct pw_guard {
+    struct pw_lifeline *lifeline;
+    void *arg; /* of the functions */
+    /* A collector's whole life, in a process and a process group of its own; the exit status of the
+     * rank. */
+    int (*collect)(void *arg);
+    /* The same for one that takes over. */
+    int (*take_over)(void *arg);
+    /* Called now and then while the collector is stopped. */
+    void (*stand_in)(void *arg);
+};
+
+/* The rank's exit status, or -1 when the collector was killed before it started the program. */
+int pw_guard_run(const struct pw_guard *guard);
+
+#endif

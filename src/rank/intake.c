@@ -1,0 +1,161 @@
+/* Dispatches records; see intake.h. */
+#include "rank/intake.h"
+
+#include <stdlib.h>
+
+#include "core/log.h"
+#include "rank/segment.h"
+#include "rank/stacktable.h"
+#include "rank/tickmap.h"
+
+enum { MAX_COLLECTORS = 16 };
+
+struct pw_intake {
+    struct pw_intake_setup setup;
+    struct pw_rankfile *file;
+    const struct pw_collector *collectors;
+    void *states[MAX_COLLECTORS];
+    const struct pw_collector *by_type[PW_REC_TYPE_COUNT];
+    void *state_by_type[PW_REC_TYPE_COUNT];
+    uint32_t threads[PW_MAX_RINGS]; /* who writes the ring */
+    struct pw_tickmap ticks;
+    struct pw_stacktable *stacks; /* NULL when none are taken */
+    uint32_t name_base, stack_base, epoch;
+    int64_t records;
+};
+
+static void create_states(struct pw_intake *intake)
+{
+    const struct pw_collector *c = intake->collectors;
+    for (int i = 0; c[i].name && i < MAX_COLLECTORS; i++) {
+        if (!(c[i].activity & intake->setup.activities))
+            continue;
+        intake->states[i] = c[i].create(intake->file);
+        if (!intake->states[i])
+            continue; /* memory is short: this collector's records are dropped */
+        for (int type = c[i].first_type; type && type <= (int)c[i].last_type; type++) {
+            intake->by_type[type] = &c[i];
+            intake->state_by_type[type] = intake->states[i];
+        }
+    }
+}
+
+struct pw_intake *pw_intake_create(const struct pw_intake_setup *setup, struct pw_rankfile *file,
+                                   const struct pw_collector *collectors)
+{
+    struct pw_intake *intake = calloc(1, sizeof(*intake));
+    if (!intake)
+        return NULL;
+    intake->setup = *setup;
+    intake->file = file;
+    intake->collectors = collectors;
+    intake->stacks = setup->stack_depth ? pw_stacktable_create() : NULL;
+    pw_tickmap_init(&intake->ticks, setup->tick_source, &setup->test_clock);
+    create_states(intake);
+    return intake;
+}
+
+void pw_intake_reading(struct pw_intake *intake, uint64_t ticks, int64_t ns)
+{
+    pw_tickmap_add(&intake->ticks, ticks, ns);
+}
+
+static void append_gap(struct pw_intake *intake, uint32_t thread, const struct pw_record *record)
+{
+    struct pw_row_gap row = {
+        .start = pw_tickmap_ns(&intake->ticks, record->start),
+        .end = pw_tickmap_ns(&intake->ticks, record->end),
+        .reason = PW_REASON_RING_FULL,
+        .thread = (uint16_t)thread,
+        .lost = (int64_t)record->lost.lost,
+    };
+    pw_rankfile_append(intake->file, PW_TABLE_gap, &row);
+    pw_rankfile_count_dropped(intake->file, row.lost);
+}
+
+static void begin_thread(struct pw_intake *intake, int ring, const struct pw_record *record)
+{
+    intake->threads[ring] = record->thread.thread;
+    if (record->flags & PW_THREAD_NEW_PROCESS) {
+        intake->epoch++;
+        intake->name_base = pw_rankfile_texts(intake->file) - 1;
+        intake->stack_base = pw_stacktable_rows(intake->stacks) - 1;
+    }
+}
+
+static void dispatch(struct pw_intake *intake, int ring, const struct pw_record *record)
+{
+    const struct pw_collector *collector =
+        record->type < PW_REC_TYPE_COUNT ? intake->by_type[record->type] : NULL;
+    if (!collector || !collector->record)
+        return;
+    struct pw_origin origin = {
+        .thread = (uint16_t)intake->threads[ring],
+        .name_base = intake->name_base,
+        .stack_base = intake->stack_base,
+        .epoch = intake->epoch,
+        .start = pw_tickmap_ns(&intake->ticks, record->start),
+        .end = pw_tickmap_ns(&intake->ticks, record->end),
+    };
+    collector->record(intake->state_by_type[record->type], record, &origin);
+}
+
+static void handle(struct pw_intake *intake, int ring, const struct pw_record *record)
+{
+    switch (record->type) {
+    case PW_REC_THREAD:
+        begin_thread(intake, ring, record);
+        break;
+    case PW_REC_LOST:
+        append_gap(intake, intake->threads[ring], record);
+        break;
+    case PW_REC_STRING:
+        pw_rankfile_text(intake->file, intake->name_base + record->string.id, record->string.total,
+                         record->string.offset, record->string.bytes, PW_STRING_PIECE);
+        break;
+    case PW_REC_STACK:
+        pw_stacktable_add(intake->stacks, intake->stack_base + record->stack, intake->name_base,
+                          record);
+        break;
+    default:
+        dispatch(intake, ring, record);
+        break;
+    }
+}
+
+void pw_intake_records(struct pw_intake *intake, int ring, const struct pw_record *records,
+                       uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        handle(intake, ring, &records[i]);
+    intake->records += n;
+}
+
+void pw_intake_sample(struct pw_intake *intake, pid_t pid)
+{
+    int64_t now = pw_testclock_now(&intake->setup.test_clock);
+    for (int i = 0; intake->collectors[i].name && i < MAX_COLLECTORS; i++)
+        if (intake->states[i] && intake->collectors[i].sample)
+            intake->collectors[i].sample(intake->states[i], pid, now);
+}
+
+void pw_intake_finish(struct pw_intake *intake, int64_t end_ns)
+{
+    pw_stacktable_write(intake->stacks, intake->file);
+    for (int i = 0; intake->collectors[i].name && i < MAX_COLLECTORS; i++)
+        if (intake->states[i] && intake->collectors[i].finish)
+            intake->collectors[i].finish(intake->states[i], end_ns);
+    pw_rankfile_overhead(intake->file, "records", (double)intake->records, "records");
+    pw_debug("intake", 1, "%lld records", (long long)intake->records);
+}
+
+void pw_intake_destroy(struct pw_intake *intake)
+{
+    if (!intake)
+        return;
+    for (int i = 0; intake->collectors[i].name && i < MAX_COLLECTORS; i++)
+        if (intake->states[i] && intake->collectors[i].destroy)
+            intake->collectors[i].destroy(intake->states[i]);
+    pw_stacktable_destroy(intake->stacks);
+    free(intake);
+}

@@ -1,0 +1,213 @@
+/* Replays journals; see recover.h. */
+#include "rank/recover.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/h5reader.h"
+#include "core/h5types.h"
+#include "rank/drain.h"
+#include "rank/tickmap.h"
+
+struct paths {
+    char journal[4200], file[4200], part[4210];
+};
+
+static void find_paths(struct paths *p, const char *dir, int rank)
+{
+    snprintf(p->journal, sizeof(p->journal), "%s/rank-%05d.journal", dir, rank);
+    snprintf(p->file, sizeof(p->file), "%s/rank-%05d.h5", dir, rank);
+    snprintf(p->part, sizeof(p->part), "%s.part", p->file);
+}
+
+static int read_head(const char *path, struct pw_journal_head *out)
+{
+    struct pw_journal_reader *reader;
+    struct pw_journal_block block;
+    int err = pw_journal_open(path, &reader);
+    if (err)
+        return err;
+    if (pw_journal_next(reader, &block))
+        *out = *block.head;
+    pw_journal_reader_close(reader);
+    return 0;
+}
+
+/* Whether the segment can be this machine's: names are not reused, but a copy of the directory may
+ * be looked at elsewhere. */
+static struct pw_segment_shared *find_segment(const struct pw_journal_head *head)
+{
+    struct pw_segment_shared *segment;
+    if (!head->segment[0] || pw_segment_attach(head->segment, &segment))
+        return NULL;
+    if (segment->clock_domain == head->id.clock_domain_hash)
+        return segment;
+    munmap(segment, PW_SEGMENT_PAGE);
+    return NULL;
+}
+
+static int is_alive(int32_t pid)
+{
+    return pid > 0 && (kill(pid, 0) == 0 || errno == EPERM);
+}
+
+/* Adds what is left in the rings. -EBUSY while the program still writes them. */
+static int drain_rings(struct pw_journal *journal, const struct pw_journal_head *head)
+{
+    struct pw_segment_shared *segment = find_segment(head);
+    if (!segment)
+        return 0;
+    int err = is_alive(atomic_load(&segment->owner_pid)) ? -EBUSY : 0;
+    struct pw_drain *drain = err ? NULL : pw_drain_create(head->segment, segment, journal, NULL);
+    if (!err && !drain)
+        err = -ENOMEM;
+    if (!err) {
+        pw_drain_finish(drain);
+        err = pw_journal_commit(journal);
+        pw_drain_destroy(drain);
+    }
+    munmap(segment, PW_SEGMENT_PAGE);
+    return err;
+}
+
+/* The end of a program that nobody saw end: when its journal did. */
+static void add_unknown_end(struct pw_journal *journal, const char *path)
+{
+    struct stat st = {0};
+    stat(path, &st);
+    const struct pw_journal_end end = {
+        .exit_code = -1,
+        .end_unix_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec,
+    };
+    pw_journal_add_end(journal, &end);
+    pw_journal_commit(journal); /* if it does not fit the file is the same */
+}
+
+struct replay {
+    struct pw_journal_reader *reader;
+    struct pw_rankfile *file;
+    struct pw_intake *intake;
+    struct pw_journal_end end;
+    int64_t last_ns; /* of any reading of the clock */
+};
+
+static void replay_block(struct replay *r, const struct pw_journal_block *block)
+{
+    switch (block->kind) {
+    case PW_JOURNAL_RECORDS:
+    case PW_JOURNAL_LOSS:
+        pw_intake_records(r->intake, block->records.ring, block->records.records, block->records.n);
+        break;
+    case PW_JOURNAL_READING:
+        pw_intake_reading(r->intake, block->reading.ticks, block->reading.ns);
+        r->last_ns = block->reading.ns;
+        break;
+    case PW_JOURNAL_ROW_OF:
+        pw_rankfile_append_measured(r->file, block->row.table, block->row.row);
+        break;
+    case PW_JOURNAL_END:
+        r->end = block->end;
+        break;
+    case PW_JOURNAL_HEAD:
+        break;
+    }
+}
+
+static int create_file(struct replay *r, const char *dir, const struct pw_journal_head *head,
+                       const struct pw_collector *collectors)
+{
+    const struct pw_intake_setup setup = {
+        .activities = head->activities,
+        .stack_depth = head->stack_depth,
+        .tick_source = (enum pw_tick_source)head->tick_source,
+        .test_clock = head->test_clock,
+    };
+    int err = pw_rankfile_create(dir, &head->id, head->command, head->compression, &r->file);
+    if (err)
+        return err;
+    pw_rankfile_set_text(r->file, "clock_sync", head->clock_sync);
+    pw_rankfile_set_text(r->file, "tick_source", pw_tick_name(setup.tick_source));
+    r->intake = pw_intake_create(&setup, r->file, collectors);
+    return r->intake ? 0 : -ENOMEM;
+}
+
+/* The file from the whole journal. */
+static int replay(const char *dir, const struct paths *paths, const struct pw_journal_head *head,
+                  const struct pw_collector *collectors)
+{
+    struct replay r = {.end = {.exit_code = -1}};
+    struct pw_journal_block block;
+    int err = pw_journal_open(paths->journal, &r.reader);
+    if (err)
+        return err;
+    err = create_file(&r, dir, head, collectors);
+    while (!err && pw_journal_next(r.reader, &block))
+        replay_block(&r, &block);
+    if (!err)
+        pw_intake_finish(r.intake, r.last_ns);
+    pw_intake_destroy(r.intake);
+    if (r.file) {
+        pw_rankfile_set_times(r.file, head->start_unix_ns, r.end.end_unix_ns);
+        const struct pw_rankfile_end end = {.exit_code = r.end.exit_code,
+                                            .exit_signal = r.end.exit_signal,
+                                            .complete = 2,
+                                            .pid = r.end.pid};
+        int closed = pw_rankfile_close(r.file, &end);
+        err = err ? err : closed;
+    }
+    pw_journal_reader_close(r.reader);
+    if (err)
+        unlink(paths->part);
+    return err;
+}
+
+/* Killed between the file's renaming and the journal's removal. */
+static int is_complete(const char *path)
+{
+    int64_t complete = 0;
+    hid_t file;
+    if (pw_h5_open(path, &file))
+        return 0;
+    int known = pw_h5_get_int(file, "complete", &complete) == 0;
+    H5Fclose(file);
+    return known && complete >= 1;
+}
+
+int pw_recover_rank(const char *dir, int rank, const struct pw_collector *collectors)
+{
+    static struct pw_journal_head head;
+    struct paths paths;
+    struct pw_journal *journal;
+    int has_end;
+    find_paths(&paths, dir, rank);
+    int err = pw_journal_resume(dir, rank, &journal, &has_end);
+    if (err)
+        return err;
+    err = read_head(paths.journal, &head);
+    if (!err && access(paths.file, F_OK) == 0) {
+        err = is_complete(paths.file) ? 0 : -EEXIST;
+    } else if (!err) {
+        err = has_end ? 0 : drain_rings(journal, &head);
+        if (!err && !has_end)
+            add_unknown_end(journal, paths.journal);
+        if (!err && unlink(paths.part) && errno != ENOENT)
+            err = -errno;
+        err = err ? err : replay(dir, &paths, &head, collectors);
+    }
+    if (err) {
+        pw_journal_close(journal);
+        return err;
+    }
+    struct pw_segment_shared *segment = find_segment(&head);
+    if (segment) {
+        shm_unlink(head.segment);
+        munmap(segment, PW_SEGMENT_PAGE);
+    }
+    pw_journal_remove(journal);
+    return 0;
+}

@@ -1,0 +1,392 @@
+"""Every way in which a program, its collector and its guard can end: all calls that had returned are
+in the rank's file, and the file says how the program ended."""
+
+import os
+import random
+import signal
+import struct
+import subprocess
+import sys
+import time
+
+import harness as h
+
+CALLS = 3000
+
+
+def count(path="count"):
+    with open(path, "rb") as file:
+        return struct.unpack("=q", file.read(8))[0]
+
+
+def start(*arguments, out="out", options=(), where=(), **more):
+    command = [*where, *h.profwrap("-o", out, "--no-merge", *options), h.program("tally"), "count",
+               *map(str, arguments)]
+    return subprocess.Popen(command, env=h.environment(), stdout=subprocess.DEVNULL,
+                            stderr=subprocess.PIPE, **more)
+
+
+def finish(process, timeout=60):
+    try:
+        return process.communicate(timeout=timeout)[1].decode(errors="replace")
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        h.check(False, "still running after", timeout, "s")
+
+
+def children(pid):
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as file:
+            return [int(word) for word in file.read().split()]
+    except FileNotFoundError:
+        return []
+
+
+def state_of(pid):
+    """R, S, T, Z, ...; None when there is no such process."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return None
+
+
+def is_collector(pid):
+    """Profwrap's processes whose parent is profwrap's guard."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            parent = file.read().rsplit(")", 1)[1].split()[1]
+        images = [os.readlink(f"/proc/{p}/exe") for p in (pid, parent)]
+    except OSError:
+        return False
+    return images == [os.path.realpath(h.place("PROFWRAP"))] * 2
+
+
+def wait_for(condition, what, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition():
+        h.check(time.monotonic() < end, "no", what, "after", seconds, "s")
+        time.sleep(0.002)
+
+
+def collector_and_program(guard):
+    """Their pids, once the program has made calls."""
+    wait_for(lambda: os.path.exists("count") and os.path.getsize("count") == 8 and count() > 100,
+             "calls")
+    collector = children(guard)[0]
+    return collector, children(collector)[0]
+
+
+def recorded(out="out", rank=0):
+    """Calls in the rank's file, by how many ranges and how many operations there are."""
+    with h.open_rank(out, rank) as file:
+        calls = h.operations(file).count("Allreduce") if len(file["events/comm"]) else 0
+        names, kinds = h.texts(file), h.enum_names(file["events/range"], "kind")
+        ranges = sum(names[int(name)] == "call" and kind == "user"
+                     for name, kind in zip(file["events/range"]["name"], kinds))
+        return min(calls, ranges), max(calls, ranges), dict(file.attrs)
+
+
+def check_file(code, sig, complete=1, out="out"):
+    """What had returned is there, and at most one call more: the one it was in."""
+    least, most, attributes = recorded(out)
+    h.check(count() <= least <= most <= count() + 1, count(), "calls returned;", least, "to", most,
+            "are in the file")
+    found = {name: int(attributes[name]) for name in ("exit_code", "exit_signal", "complete",
+                                                      "dropped_events")}
+    h.equal(found, {"exit_code": code, "exit_signal": sig, "complete": complete,
+                    "dropped_events": 0}, "attributes")
+    left = [name for name in os.listdir(out) if not name.endswith(".h5") and name != ".job"]
+    h.equal(left, [], "files left behind")
+
+
+def ends(how, status, code, sig):
+    process = start(CALLS, *how.split())
+    finish(process)
+    h.equal(process.returncode, status, f"status after {how}")
+    check_file(code, sig)
+
+
+@h.case
+def returns():
+    ends("return 0", 0, 0, 0)
+    h.equal(count(), CALLS, "calls")
+
+
+@h.case
+def exits_with_a_status():
+    ends("return 5", 5, 5, 0)
+
+
+@h.case
+def exits_before_finalize():
+    ends("exit 3", 3, 3, 0)
+
+
+@h.case
+def leaves_at_once():
+    ends("_exit 4", 4, 4, 0)
+
+
+@h.case
+def aborts():
+    ends("abort", 128 + signal.SIGABRT, -1, signal.SIGABRT)
+
+
+@h.case
+def crashes():
+    ends("segv", 128 + signal.SIGSEGV, -1, signal.SIGSEGV)
+
+
+@h.case
+def kills_itself():
+    ends("kill", 128 + signal.SIGKILL, -1, signal.SIGKILL)
+
+
+@h.case
+def mpi_abort():
+    process = start(CALLS, "mpi_abort", 7)
+    finish(process)
+    h.equal(process.returncode, 7, "status")
+    check_file(7, 0)
+
+
+@h.case
+def out_of_memory():
+    """The kernel kills the program at the limit of its cgroup; all three processes are in it."""
+    folder = "/sys/fs/cgroup/memory/profwrap-test-%d" % os.getpid()
+    limit = "memory.limit_in_bytes"
+    if not os.path.isdir("/sys/fs/cgroup/memory"):
+        folder, limit = "/sys/fs/cgroup/profwrap-test-%d" % os.getpid(), "memory.max"
+    try:
+        os.mkdir(folder)
+        with open(os.path.join(folder, limit), "w") as file:
+            file.write(str(256 << 20))
+    except OSError as problem:
+        if os.path.isdir(folder):
+            os.rmdir(folder)
+        raise h.Skipped(f"no cgroup with a memory limit can be made: {problem}") from None
+    try:
+        join = ["sh", "-c", f'echo $$ > {folder}/cgroup.procs && exec "$@"', "sh"]
+        process = start(CALLS, "memory", where=join)
+        finish(process)
+        h.equal(process.returncode, 128 + signal.SIGKILL, "status")
+        check_file(-1, signal.SIGKILL)
+    finally:
+        os.rmdir(folder)
+
+
+@h.case
+def killed_at_random():
+    draw = random.Random(7)
+    for i in range(8):
+        process = start(0, "stay", out=f"out{i}")
+        _, program = collector_and_program(process.pid)
+        time.sleep(draw.random() * 0.2)
+        os.kill(program, signal.SIGKILL)
+        finish(process)
+        h.equal(process.returncode, 128 + signal.SIGKILL, "status")
+        check_file(-1, signal.SIGKILL, out=f"out{i}")
+        os.unlink("count")
+
+
+@h.case
+def terminated_by_a_time_limit():
+    process = start(0, "stay", where=["timeout", "-k", "5", "1.5"])
+    finish(process)
+    check_file(-1, signal.SIGTERM)
+
+
+@h.case
+def whole_group_killed():
+    """What a launcher does at last: SIGKILL to the rank's process group, which the collector is not
+    in."""
+    process = start(0, "stay", start_new_session=True)
+    collector, _ = collector_and_program(process.pid)
+    os.killpg(process.pid, signal.SIGKILL)
+    finish(process)
+    wait_for(lambda: not os.path.exists(f"/proc/{collector}"), "end of the collector")
+    check_file(-1, signal.SIGKILL)
+
+
+@h.case
+def mpirun_terminated():
+    """SIGTERM to mpirun: it terminates the ranks, and kills them a second later."""
+    command = h.mpirun(2, *h.profwrap("-o", "out"), h.program("tally"), "-", 0, "stay")
+    process = subprocess.Popen(list(map(str, command)), env=h.environment(),
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_for(lambda: os.path.exists("out/rank-00001.journal"), "journal of rank 1")
+    time.sleep(1.5)
+    process.terminate()
+    process.wait(timeout=60)
+    for rank in (0, 1):
+        wait_for(lambda: os.path.exists(h.rank_path("out", rank)), f"file of rank {rank}")
+        least, most, attributes = recorded("out", rank)
+        h.check(least > 1000 and most <= least + 1, "calls", least, most)
+        h.equal(int(attributes["complete"]), 1, "complete")
+        h.check(int(attributes["exit_signal"]) in (signal.SIGTERM, signal.SIGKILL), attributes)
+    h.run(h.profwrap("merge", "out"))
+    h.run(h.profwrap("report", "out"))
+
+
+@h.case
+def collector_killed():
+    """Another goes on for it; killed as often as one likes."""
+    process = start(0, "stay")
+    program = None
+    for kill in range(5):
+        collector, program = collector_and_program(process.pid) if not program else (0, program)
+        if not collector:
+            wait_for(lambda: [c for c in children(process.pid) if c != program], "new collector")
+            collector = [c for c in children(process.pid) if c != program][0]
+        os.kill(collector, signal.SIGKILL)
+        wait_for(lambda: collector not in children(process.pid), "end of the collector")
+        time.sleep(0.05 * kill)
+    time.sleep(0.3)
+    os.kill(program, signal.SIGTERM)
+    errors = finish(process)
+    h.equal(process.returncode, 128 + signal.SIGTERM, "status")
+    h.check("the collector of rank 0 was killed; another goes on for it" in errors, errors)
+    check_file(-1, signal.SIGTERM, complete=2)
+    h.run(h.profwrap("merge", "out"))
+    h.run(h.profwrap("report", "out"))
+
+
+@h.case
+def collector_terminated():
+    """It ends when the program does, not before."""
+    process = start(0, "stay")
+    collector, program = collector_and_program(process.pid)
+    for which in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+        os.kill(collector, which)
+    time.sleep(0.3)
+    os.kill(program, signal.SIGKILL)
+    finish(process)
+    check_file(-1, signal.SIGKILL)
+
+
+@h.case
+def collector_stopped():
+    """The program goes on; what does not fit into the rings meanwhile is counted."""
+    process = start(0, "stay", options=["--ring-size", "1M"])
+    collector, program = collector_and_program(process.pid)
+    os.kill(collector, signal.SIGSTOP)
+    before = count()
+    wait_for(lambda: count() > before + 20000, "calls while the collector stands still")
+    os.kill(collector, signal.SIGCONT)
+    time.sleep(0.2)
+    os.kill(program, signal.SIGKILL)
+    finish(process)
+    with h.open_rank("out") as file:
+        lost, rows = int(file.attrs["dropped_events"]), len(file["events/gap"])
+        found = len(file["events/comm"]) + len(file["events/range"])
+        h.check(lost > 0 and rows > 0, "nothing is counted as lost")
+        h.check(found + lost >= 2 * count(), found, "found,", lost, "lost,", count(), "calls")
+
+
+@h.case
+def collector_stopped_in_mpi_init():
+    """With two ranks: the guard answers for it, and the job goes on."""
+    command = h.mpirun(2, *h.profwrap("-o", "out", "--no-merge"), h.program("tally"), "-", 200,
+                       "return", 0)
+    process = subprocess.Popen(list(map(str, command)), env=h.environment(),
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    stopped = []
+
+    def stop_one():
+        for pid in filter(is_collector, map(int, filter(str.isdigit, os.listdir("/proc")))):
+            if children(pid):
+                os.kill(pid, signal.SIGSTOP)
+                stopped.append(pid)
+                return True
+        return False
+
+    wait_for(stop_one, "collector")
+    wait_for(lambda: all(state_of(pid) in ("Z", None) for pid in children(stopped[0])),
+             "end of the program beside a collector that stands still", 30)
+    os.kill(stopped[0], signal.SIGCONT)
+    h.equal(process.wait(timeout=60), 0, "status")
+
+
+@h.case
+def guard_killed():
+    process = start(0, "stay")
+    collector, program = collector_and_program(process.pid)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    time.sleep(0.3)
+    os.kill(program, signal.SIGTERM)
+    wait_for(lambda: not os.path.exists(f"/proc/{collector}"), "end of the collector")
+    check_file(-1, signal.SIGTERM)
+
+
+@h.case
+def all_killed_and_recovered():
+    """Guard, collector and program at once: what is in the journal and in shared memory is made into
+    a file, however often it is tried; nobody saw the program end."""
+    draw = random.Random(3)
+    for i in range(4):
+        process = start(0, "stay", out=f"out{i}")
+        collector, program = collector_and_program(process.pid)
+        time.sleep(draw.random() * 0.2)
+        for pid in (process.pid, collector):
+            os.kill(pid, signal.SIGKILL)
+        process.wait()
+        done = h.run(h.profwrap("recover", f"out{i}"))
+        h.check(b"0 recovered, 1 still running" in done.stdout, done.stdout)
+        time.sleep(draw.random() * 0.05)
+        os.kill(program, signal.SIGKILL)
+        wait_for(lambda: not os.path.exists(f"/proc/{program}"), "end of the program")
+        done = h.run(h.profwrap("recover", f"out{i}"))
+        h.check(b"1 recovered, 0 still running" in done.stdout, done.stdout)
+        check_file(-1, 0, complete=2, out=f"out{i}")
+        with open(h.rank_path(f"out{i}", 0), "rb") as file:
+            before = file.read()
+        done = h.run(h.profwrap("recover", f"out{i}"))
+        h.check(b"0 recovered, 0 still running" in done.stdout, done.stdout)
+        with open(h.rank_path(f"out{i}", 0), "rb") as file:
+            h.check(file.read() == before, "a good file was changed")
+        h.run(h.profwrap("merge", f"out{i}"))
+        os.unlink("count")
+
+
+@h.case
+def recovered_from_a_copy():
+    """Another machine has no shared memory of the run: the journal alone makes the file."""
+    process = start(0, "stay")
+    collector, program = collector_and_program(process.pid)
+    time.sleep(0.3)  # rings are emptied 20 times a second
+    for pid in (process.pid, collector, program):
+        os.kill(pid, signal.SIGKILL)
+    process.wait()
+    subprocess.run(["cp", "-a", "out", "copy"], check=True)
+    with open("copy/rank-00000.journal", "r+b") as file:
+        data = file.read()
+        at = data.index(b"/profwrap-0-")
+        h.check(at > 0, "no name of a segment in the journal")
+    segment = data[at:data.index(b"\0", at)].decode()
+    os.unlink(f"/dev/shm{segment}")
+    h.run(h.profwrap("recover", "copy"))
+    least, most, attributes = recorded("copy")
+    h.check(0 < least <= count(), "calls", least, "of", count())
+    h.check(most <= least + 1, least, most)
+    h.equal(int(attributes["complete"]), 2, "complete")
+
+
+@h.case
+def recover_tells_what_it_cannot():
+    os.mkdir("bad")
+    with open("bad/rank-00003.journal", "wb") as file:
+        file.write(b"no journal")
+    done = h.run(h.profwrap("recover", "bad"), status=1)
+    h.check(b"rank 3 in bad cannot be recovered" in done.stderr, done.stderr)
+    h.equal(len(h.lines(done.stderr)), 1, "lines")
+    h.check(os.path.exists("bad/rank-00003.journal"), "the journal is gone")
+    done = h.run(h.profwrap("recover", "nowhere"), status=1)
+    h.check(b"nowhere" in done.stderr, done.stderr)
+    h.run(h.profwrap("recover"), status=2)
+
+
+if __name__ == "__main__":
+    sys.exit(h.main(sys.argv[1:]))

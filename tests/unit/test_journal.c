@@ -1,0 +1,270 @@
+/* Journals: what was written comes back in order; a journal that ends anywhere, is damaged anywhere
+ * or has no room gives what is before that; a rank file made from one is that of the rings. */
+#include "unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "rank/journal.h"
+
+enum { RINGS = 3, BATCHES = 40 };
+
+static const struct pw_journal_head head = {
+    .id = {.rank = 2, .size = 4, .job = "job", .hostname = "host"},
+    .start_unix_ns = 17,
+    .compression = 1,
+    .activities = PW_ACTIVITY_NOTE,
+    .command = "prog",
+};
+
+static struct pw_record record_at(uint64_t i)
+{
+    return (struct pw_record){.type = PW_REC_RANGE, .start = i * 10, .end = i * 10 + 5};
+}
+
+/* Batches of growing length on three rings, a reading and a row between them, an end. */
+static struct pw_journal *write_journal(void **state, int with_end)
+{
+    struct pw_journal *j;
+    uint64_t position[RINGS] = {0};
+    assert_int_equal(pw_journal_create(*state, &head, &j), 0);
+    for (int b = 0; b < BATCHES; b++) {
+        struct pw_record batch[PW_JOURNAL_BATCH];
+        const int ring = b % RINGS;
+        const uint32_t n = 1 + (uint32_t)b * 25;
+        for (uint32_t i = 0; i < n; i++)
+            batch[i] = record_at(position[ring] + i);
+        pw_journal_add_reading(j, (uint64_t)b * 1000, b * 500);
+        pw_journal_add_records(j, ring, position[ring], batch, n);
+        position[ring] += n;
+        assert_int_equal(pw_journal_position(j, ring), position[ring]);
+        const struct pw_row_step row = {.step = b};
+        pw_journal_add_row(j, PW_TABLE_step, &row);
+    }
+    if (with_end)
+        pw_journal_add_end(j, &(struct pw_journal_end){.exit_code = 3, .pid = 77});
+    assert_int_equal(pw_journal_commit(j), 0);
+    return j;
+}
+
+struct found {
+    uint64_t records, rings[RINGS];
+    int readings, rows, ends, losses;
+    uint64_t lost;
+};
+
+static struct found read_journal(const char *path)
+{
+    struct found f = {0};
+    struct pw_journal_reader *r;
+    struct pw_journal_block block;
+    if (pw_journal_open(path, &r))
+        return f;
+    while (pw_journal_next(r, &block)) {
+        if (block.kind == PW_JOURNAL_RECORDS) {
+            assert_in_range(block.records.ring, 0, RINGS - 1);
+            assert_int_equal(block.records.first, f.rings[block.records.ring]);
+            for (uint32_t i = 0; i < block.records.n; i++) {
+                struct pw_record wanted = record_at(f.rings[block.records.ring]++);
+                assert_memory_equal(&block.records.records[i], &wanted, sizeof(wanted));
+            }
+            f.records += block.records.n;
+        }
+        if (block.kind == PW_JOURNAL_ROW_OF) {
+            assert_int_equal(block.row.table, PW_TABLE_step);
+            assert_int_equal(((const struct pw_row_step *)block.row.row)->step, f.rows++);
+        }
+        if (block.kind == PW_JOURNAL_LOSS) {
+            f.losses++;
+            f.lost += block.records.records[0].lost.lost;
+        }
+        f.readings += block.kind == PW_JOURNAL_READING;
+        if (block.kind == PW_JOURNAL_END)
+            assert_int_equal(block.end.exit_code, 3);
+        f.ends += block.kind == PW_JOURNAL_END;
+    }
+    pw_journal_reader_close(r);
+    return f;
+}
+
+static uint64_t records_of_all(void)
+{
+    uint64_t n = 0;
+    for (int b = 0; b < BATCHES; b++)
+        n += 1 + (uint64_t)b * 25;
+    return n;
+}
+
+static void test_round_trip(void **state)
+{
+    char path[UNIT_PATH];
+    struct stat st;
+    struct pw_journal *j = write_journal(state, 1);
+    unit_path(path, state, "rank-00002.journal");
+    struct found f = read_journal(path);
+    assert_int_equal(f.records, records_of_all());
+    assert_int_equal(f.readings, BATCHES);
+    assert_int_equal(f.rows, BATCHES);
+    assert_int_equal(f.ends, 1);
+    assert_int_equal(f.losses, 0);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    assert_int_equal(pw_journal_bytes(j), st.st_size);
+    pw_journal_remove(j);
+    assert_int_not_equal(access(path, F_OK), 0);
+}
+
+/* Only one may write it; the next goes on where the last one stopped. */
+static void test_resume(void **state)
+{
+    int has_end;
+    struct pw_journal *other, *j = write_journal(state, 0);
+    assert_int_equal(pw_journal_create(*state, &head, &other), -EEXIST);
+    assert_int_equal(pw_journal_resume(*state, 2, &other, &has_end), -EBUSY);
+    assert_int_equal(pw_journal_resume(*state, 3, &other, &has_end), -ENOENT);
+    uint64_t position = pw_journal_position(j, 1);
+    pw_journal_close(j);
+    assert_int_equal(pw_journal_resume(*state, 2, &other, &has_end), 0);
+    assert_int_equal(has_end, 0);
+    assert_int_equal(pw_journal_position(other, 1), position);
+    struct pw_record more = record_at(position);
+    pw_journal_add_records(other, 1, position, &more, 1);
+    pw_journal_add_end(other, &(struct pw_journal_end){.exit_code = 3});
+    pw_journal_close(other);
+    assert_int_equal(pw_journal_resume(*state, 2, &other, &has_end), 0);
+    assert_int_equal(has_end, 1);
+    char path[UNIT_PATH];
+    assert_int_equal(read_journal(unit_path(path, state, "rank-00002.journal")).records,
+                     records_of_all() + 1);
+    pw_journal_close(other);
+}
+
+static char *read_bytes(const char *path, size_t *size)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY);
+    assert_true(fd >= 0);
+    assert_int_equal(fstat(fd, &st), 0);
+    char *bytes = malloc((size_t)st.st_size);
+    assert_non_null(bytes);
+    assert_int_equal(read(fd, bytes, (size_t)st.st_size), st.st_size);
+    close(fd);
+    *size = (size_t)st.st_size;
+    return bytes;
+}
+
+/* Cut at every kind of place: a prefix is read, and can be gone on with. */
+static void test_torn(void **state)
+{
+    char path[UNIT_PATH];
+    size_t size;
+    uint64_t last = 0;
+    pw_journal_close(write_journal(state, 1));
+    unit_path(path, state, "rank-00002.journal");
+    char *bytes = read_bytes(path, &size);
+    for (size_t cut = size; cut > 4000; cut -= cut % 97 + 1) {
+        assert_int_equal(truncate(path, (off_t)cut), 0);
+        struct found f = read_journal(path);
+        assert_true(last == 0 || f.records <= last);
+        last = f.records;
+    }
+    assert_in_range(last, 0, 1000);
+    for (size_t cut = 3000; cut < size; cut += 1009) {
+        int has_end;
+        struct pw_journal *j;
+        unlink(path);
+        unit_write(path, bytes, cut, 0600);
+        uint64_t before = read_journal(path).records;
+        assert_int_equal(pw_journal_resume(*state, 2, &j, &has_end), 0);
+        struct pw_record more = record_at(pw_journal_position(j, 0));
+        pw_journal_add_records(j, 0, pw_journal_position(j, 0), &more, 1);
+        pw_journal_close(j);
+        assert_int_equal(read_journal(path).records, before + 1);
+    }
+    assert_int_equal(truncate(path, 100), 0);
+    struct pw_journal *none;
+    int has_end;
+    assert_int_equal(pw_journal_resume(*state, 2, &none, &has_end), -EBADMSG);
+    free(bytes);
+}
+
+/* A flipped bit ends it there; what is before is read. */
+static void test_damaged(void **state)
+{
+    char path[UNIT_PATH];
+    size_t size;
+    uint64_t seed = 3;
+    pw_journal_close(write_journal(state, 1));
+    unit_path(path, state, "rank-00002.journal");
+    char *bytes = read_bytes(path, &size);
+    for (int round = 0; round < 300; round++) {
+        size_t at = unit_random(&seed) % size;
+        bytes[at] ^= (char)(1 << unit_random(&seed) % 8);
+        unlink(path);
+        unit_write(path, bytes, size, 0600);
+        struct found f = read_journal(path);
+        assert_true(f.records < records_of_all() || f.rows < BATCHES || f.ends == 0 ||
+                    f.readings < BATCHES);
+        unlink(path);
+        unit_write(path, bytes, size, 0600);
+        bytes[at] ^= bytes[at]; /* and worse from here on */
+    }
+    free(bytes);
+}
+
+/* A limit on file sizes is a full disk: the end, and how much is lacking, are there all the same.
+ */
+static void test_full(void **state)
+{
+    char path[UNIT_PATH];
+    unit_path(path, state, "rank-00002.journal");
+    pid_t pid = fork();
+    if (pid == 0) {
+        const struct rlimit limit = {20000, 20000};
+        struct pw_journal *j;
+        struct pw_record batch[100];
+        uint64_t position = 0;
+        signal(SIGXFSZ, SIG_IGN);
+        setrlimit(RLIMIT_FSIZE, &limit);
+        if (pw_journal_create(*state, &head, &j))
+            _exit(1);
+        while (position < 100000) {
+            for (uint64_t i = 0; i < 100; i++)
+                batch[i] = record_at(position + i);
+            pw_journal_add_records(j, 0, position, batch, 100);
+            position += 100;
+        }
+        if (pw_journal_commit(j) == 0)
+            _exit(2);
+        pw_journal_add_end(j, &(struct pw_journal_end){.exit_code = 3});
+        pw_journal_close(j);
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    struct found f = read_journal(path);
+    assert_int_equal(f.ends, 1);
+    assert_int_equal(f.losses, 1);
+    assert_true(f.records > 100);
+    assert_int_equal(f.records + f.lost, 100000);
+}
+
+#define IN_DIR(test) cmocka_unit_test_setup_teardown(test, unit_dir_create, unit_dir_destroy)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_DIR(test_round_trip), IN_DIR(test_resume), IN_DIR(test_torn),
+        IN_DIR(test_damaged),    IN_DIR(test_full),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
