@@ -199,6 +199,8 @@ static void follow(struct collector *c)
     }
 }
 
+/* All records and the program's end are in the journal, where they are safer than here: from now on
+ * the file can be made without the rings. */
 static void add_end(struct collector *c)
 {
     struct timespec now;
@@ -211,12 +213,12 @@ static void add_end(struct collector *c)
     };
     pw_journal_add_end(c->journal, &end);
     pw_journal_commit(c->journal);
+    shm_unlink(c->run->lifeline->segment);
 }
 
-static void drop_segment(struct collector *c)
+static void unmap_segment(struct collector *c)
 {
     pw_launch_outlive_signals(NULL); /* the word that the handler changes is about to go */
-    shm_unlink(c->run->lifeline->segment);
     munmap(c->segment, PW_SEGMENT_PAGE);
 }
 
@@ -248,7 +250,7 @@ static void close_file(struct collector *c)
         pw_journal_close(c->journal);
     else
         pw_journal_remove(c->journal);
-    drop_segment(c);
+    unmap_segment(c);
 }
 
 /* The program runs without a probe: a file that has no events says how it ended. */
@@ -263,12 +265,28 @@ static int close_without_capture(struct collector *c)
     return status;
 }
 
-int pw_collect(void *arg)
+/* What a collector left that was killed before it had started the program. */
+static void remove_remains(const struct pw_run *run)
+{
+    static const char *const suffixes[] = {"h5.part", "journal"};
+    for (int i = 0; i < 2; i++) {
+        char path[4200];
+        snprintf(path, sizeof(path), "%s/rank-%05d.%s", run->dir, run->id.rank, suffixes[i]);
+        unlink(path);
+    }
+    if (run->lifeline->segment[0])
+        shm_unlink(run->lifeline->segment);
+    atomic_store(&run->lifeline->is_recording, 0);
+}
+
+int pw_collect(void *arg, int attempt)
 {
     static struct pw_journal_head head;
     struct pw_run *run = arg;
     struct collector c = {.run = run};
     pw_launch_outlive_signals(NULL);
+    if (attempt > 0)
+        remove_remains(run);
     int status = prepare_file(&c, &head);
     if (status >= 0)
         return status;
@@ -306,7 +324,7 @@ static int take_up(struct collector *c, int *has_end)
     return c->drain ? 0 : -ENOMEM;
 }
 
-int pw_collect_on(void *arg)
+int pw_collect_on(void *arg, int attempt)
 {
     struct pw_run *run = arg;
     struct collector c = {.run = run};
@@ -314,6 +332,7 @@ int pw_collect_on(void *arg)
     pw_launch_outlive_signals(NULL);
     pw_h5_quiet();
     pw_say("the collector of rank %d was killed; another goes on for it", run->id.rank);
+    pw_debug("launch", 1, "collector %d of rank %d", attempt, run->id.rank);
     int err = take_up(&c, &has_end);
     if (!err) {
         pw_launch_outlive_signals(&c.segment->wake);
@@ -324,10 +343,9 @@ int pw_collect_on(void *arg)
         }
         pw_drain_destroy(c.drain);
         pw_intake_destroy(c.intake);
-        munmap(c.segment, PW_SEGMENT_PAGE);
+        unmap_segment(&c);
     }
     pw_journal_close(c.journal);
-    pw_launch_outlive_signals(NULL);
     while (!pw_launch_has_ended(run->lifeline, &c.end))
         pw_launch_sleep(&(_Atomic uint32_t){0}, 0, POLL_NS);
     err = pw_recover_rank(run->dir, run->id.rank, pw_cli_collectors());
@@ -335,6 +353,8 @@ int pw_collect_on(void *arg)
         pw_error("the file of rank %d in %s could not be completed: %s; mend that, then 'profwrap "
                  "recover %s' makes it from its journal",
                  run->id.rank, run->dir, strerror(-err), run->dir);
+    if (!err || err == -ENOENT)
+        shm_unlink(run->lifeline->segment);
     return pw_exit_status(&c.end);
 }
 

@@ -31,11 +31,9 @@ int pw_run_fail_alike(const struct pw_run *run, int status);
 /* Runs the program without a probe, in any of the processes; its exit status. */
 int pw_run_unprofiled(struct pw_run *run);
 
-/* The life of the collector, in a process of its own; the rank's exit status. */
-int pw_collect(void *run);
-
-/* The life of one that goes on where another was killed. */
-int pw_collect_on(void *run);
+/* The lives of collectors: see rank/guard.h. */
+int pw_collect(void *run, int attempt);
+int pw_collect_on(void *run, int attempt);
 
 /* While the collector is stopped: answers the program if it waits for one. */
 void pw_collect_stand_in(void *run);

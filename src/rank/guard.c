@@ -11,7 +11,7 @@
 /* Collectors of a rank. Whatever kills so many will kill the next. */
 enum { MOST_COLLECTORS = 100, LOOK_MS = 20 };
 
-static pid_t start(const struct pw_guard *guard, int (*life)(void *))
+static pid_t start(const struct pw_guard *guard, int (*life)(void *, int), int attempt)
 {
     pid_t pid = fork();
     if (pid != 0)
@@ -20,7 +20,7 @@ static pid_t start(const struct pw_guard *guard, int (*life)(void *))
      * mpirun's second between SIGTERM and SIGKILL is over as soon as any other rank ends. In a
      * group of its own the collector sees the program's end and closes the file. */
     setpgid(0, 0);
-    _exit(life(guard->arg));
+    _exit(life(guard->arg, attempt));
 }
 
 /* The program of a collector that was killed has become our child, whether or not its pid is known
@@ -55,13 +55,25 @@ static pid_t wait_for_any(const struct pw_guard *guard, bool collector_stopped, 
     return pid;
 }
 
+/* After the death of collector number `started`: another one, or 0 when none can be of use. */
+static pid_t replace(const struct pw_guard *guard, int started)
+{
+    if (started >= MOST_COLLECTORS)
+        return 0;
+    if (!has_program(guard->lifeline))
+        return start(guard, guard->collect, started);
+    return atomic_load(&guard->lifeline->is_recording) ? start(guard, guard->take_over, started)
+                                                       : 0;
+}
+
 int pw_guard_run(const struct pw_guard *guard)
 {
     struct pw_lifeline *line = guard->lifeline;
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    pid_t collector = start(guard, guard->collect);
+    int started = 0;
+    pid_t collector = start(guard, guard->collect, started++);
     bool stopped = false;
-    for (int started = 1; collector > 0 || atomic_load(&line->program_pid);) {
+    while (collector > 0 || atomic_load(&line->program_pid)) {
         int status;
         pid_t pid = wait_for_any(guard, stopped, &status);
         if (pid < 0 && errno != EINTR)
@@ -74,13 +86,8 @@ int pw_guard_run(const struct pw_guard *guard)
             return WEXITSTATUS(status);
         if (pid == atomic_load(&line->program_pid))
             note_end(line, status);
-        if (pid == collector) {
-            collector = 0;
-            if (!has_program(line))
-                return -1;
-            if (atomic_load(&line->is_recording) && started++ < MOST_COLLECTORS)
-                collector = start(guard, guard->take_over);
-        }
+        if (pid == collector)
+            collector = replace(guard, started++);
         if (collector <= 0 && atomic_load(&line->has_ended))
             break;
     }

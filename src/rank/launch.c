@@ -146,7 +146,7 @@ pid_t pw_launch_start(const struct pw_launch *launch, const char *path)
     int report[2];
     if (pipe2(report, O_CLOEXEC))
         return -errno;
-    /* The program's own process says its pid: it may be there when its parent is killed. */
+    /* The program's own process says its pid, too: it may be there when its parent is killed. */
     atomic_store(&launch->lifeline->program_pid, 0);
     atomic_store(&launch->lifeline->has_ended, 0);
     sigset_t all, before;
@@ -162,6 +162,8 @@ pid_t pw_launch_start(const struct pw_launch *launch, const char *path)
         become_program(launch, path, report[1]);
     }
     int err = pid < 0 ? -errno : 0;
+    if (pid > 0) /* it may have been killed before it could say so itself */
+        atomic_store(&launch->lifeline->program_pid, pid);
     sigprocmask(SIG_SETMASK, &before, NULL);
     close(report[1]);
     int failure = 0;

@@ -2,11 +2,11 @@
 #include "rank/recover.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/h5reader.h"
@@ -51,18 +51,52 @@ static struct pw_segment_shared *find_segment(const struct pw_journal_head *head
     return NULL;
 }
 
-static int is_alive(int32_t pid)
+/* Seconds from boot to now, on the clock that start times are of. */
+static double uptime_s(void)
 {
-    return pid > 0 && (kill(pid, 0) == 0 || errno == EPERM);
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Whether the process that wrote into the rings is still there: not only waited for, and not
+ * another one that has got its pid, which would have started after the journal's last block. */
+static int is_alive(int32_t pid, const char *journal)
+{
+    char path[64], text[1024] = "";
+    struct stat st;
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    FILE *file = pid > 0 ? fopen(path, "re") : NULL;
+    if (!file || stat(journal, &st)) {
+        if (file)
+            fclose(file);
+        return 0;
+    }
+    size_t n = fread(text, 1, sizeof(text) - 1, file);
+    fclose(file);
+    text[n] = '\0';
+    /* proc(5): after the parenthesised name, field 3 is the state, 22 the start in clock ticks. */
+    const char *at = strrchr(text, ')');
+    char state = 'X';
+    long long start = 0;
+    if (!at || sscanf(at + 1,
+                      " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+                      "%*s %*s %lld",
+                      &state, &start) != 2)
+        return 0;
+    double age_s = uptime_s() - (double)start / (double)sysconf(_SC_CLK_TCK);
+    double quiet_s = difftime(time(NULL), st.st_mtime);
+    return state != 'Z' && state != 'X' && age_s + 1 >= quiet_s;
 }
 
 /* Adds what is left in the rings. -EBUSY while the program still writes them. */
-static int drain_rings(struct pw_journal *journal, const struct pw_journal_head *head)
+static int drain_rings(struct pw_journal *journal, const char *path,
+                       const struct pw_journal_head *head)
 {
     struct pw_segment_shared *segment = find_segment(head);
     if (!segment)
         return 0;
-    int err = is_alive(atomic_load(&segment->owner_pid)) ? -EBUSY : 0;
+    int err = is_alive(atomic_load(&segment->owner_pid), path) ? -EBUSY : 0;
     struct pw_drain *drain = err ? NULL : pw_drain_create(head->segment, segment, journal, NULL);
     if (!err && !drain)
         err = -ENOMEM;
@@ -192,7 +226,7 @@ int pw_recover_rank(const char *dir, int rank, const struct pw_collector *collec
     if (!err && access(paths.file, F_OK) == 0) {
         err = is_complete(paths.file) ? 0 : -EEXIST;
     } else if (!err) {
-        err = has_end ? 0 : drain_rings(journal, &head);
+        err = has_end ? 0 : drain_rings(journal, paths.journal, &head);
         if (!err && !has_end)
             add_unknown_end(journal, paths.journal);
         if (!err && unlink(paths.part) && errno != ENOENT)

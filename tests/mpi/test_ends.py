@@ -19,7 +19,9 @@ def count(path="count"):
         return struct.unpack("=q", file.read(8))[0]
 
 
-def start(*arguments, out="out", options=(), where=(), **more):
+def start(*arguments, out="out", options=("--ring-size", "64M"), where=(), **more):
+    """Rings that a busy machine's collector, which may not run for a second, does not let overflow.
+    """
     command = [*where, *h.profwrap("-o", out, "--no-merge", *options), h.program("tally"), "count",
                *map(str, arguments)]
     return subprocess.Popen(command, env=h.environment(), stdout=subprocess.DEVNULL,

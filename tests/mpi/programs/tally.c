@@ -3,8 +3,9 @@
  *
  *   tally FILE CALLS return|exit|_exit STATUS, abort, segv, kill, memory, mpi_abort STATUS, or stay
  *
- * CALLS calls of MPI_Allreduce, each inside a range; `stay` goes on until somebody ends it. FILE is
- * one 64-bit count in the machine's order; "-" for none. */
+ * CALLS calls of MPI_Allreduce, each inside a range; `stay` goes on until somebody ends it; with
+ * TALLY_WITHOUT_MPI in the environment only the ranges. FILE is one 64-bit count in the machine's
+ * order; "-" for none. */
 #include <fcntl.h>
 #include <mpi.h>
 #include <signal.h>
@@ -20,6 +21,7 @@
 #include "profwrap.h"
 
 static _Atomic uint64_t *count;
+static int with_mpi;
 
 static int open_count(const char *path)
 {
@@ -42,7 +44,8 @@ static void call_once(void)
 {
     double one = 1, sum;
     profwrap_range_push("call");
-    MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_SELF);
+    if (with_mpi)
+        MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_SELF);
     profwrap_range_pop();
     atomic_fetch_add(count, 1);
 }
@@ -61,7 +64,7 @@ static void take_all_memory(void)
 
 static void stay(void)
 {
-    const struct timespec pause = {.tv_nsec = 50000};
+    const struct timespec pause = {.tv_nsec = 500000};
     for (int i = 1;; i++) {
         call_once();
         if (i % 64 == 0)
@@ -75,7 +78,9 @@ int main(int argc, char **argv)
         return 99;
     const char *how = argv[3];
     const int status = argc > 4 ? atoi(argv[4]) : 0;
-    MPI_Init(&argc, &argv);
+    with_mpi = getenv("TALLY_WITHOUT_MPI") == NULL;
+    if (with_mpi)
+        MPI_Init(&argc, &argv);
     for (long i = atol(argv[2]); i > 0; i--)
         call_once();
     if (strcmp(how, "exit") == 0)
@@ -94,6 +99,7 @@ int main(int argc, char **argv)
         MPI_Abort(MPI_COMM_WORLD, status);
     if (strcmp(how, "stay") == 0)
         stay();
-    MPI_Finalize();
+    if (with_mpi)
+        MPI_Finalize();
     return status;
 }
