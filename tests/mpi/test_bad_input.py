@@ -1,8 +1,10 @@
 """What cannot work: one clear line on standard error and the status that a shell would give, or the
 program runs all the same."""
 
+import errno
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -148,6 +150,46 @@ def output_directory_fills_up():
         h.equal((int(file.attrs["exit_code"]), int(file.attrs["complete"])), (5, 2), "end")
         h.check(found > 1000 and lost > 1000, found, "ranges,", lost, "lost")
         h.check(40000 <= found + lost <= 40100, found + lost, "in all")
+
+
+def with_failing_writes(error, after, name, count=40000):
+    """A run whose writes to files with `name` in their path fail after so many bytes."""
+    env = {"LD_PRELOAD": h.program("libfailwrite.so"), "FAILWRITE": f"{error}:{after}:{name}"}
+    done = h.run(h.profwrap("-o", "out", "--no-merge", "--compress", "none", h.program("plain"),
+                            "ranges", count), 5, env=env)
+    return [line for line in said(done) if "could not be completed" in line]
+
+
+@h.case
+def disk_fails():
+    """Whatever error a disk gives, and wherever: the program goes on, and the journal is enough."""
+    for error, after, words in ((errno.EIO, 300000, "Input/output"), (errno.EDQUOT, 50000, "quota"),
+                                (errno.ENOSPC, 1000000, "No space")):
+        problems = with_failing_writes(error, after, ".h5")
+        h.check(len(problems) == 1 and words in problems[0] and "recover" in problems[0], problems)
+        h.run(h.profwrap("recover", "out"))
+        with h.open_rank("out") as file:
+            h.equal(len(file["events/range"]), 40000, "ranges")
+            h.equal(int(file.attrs["dropped_events"]), 0, "dropped")
+        shutil.rmtree("out")
+
+
+@h.case
+def journal_fails():
+    """The rank file is not touched by that."""
+    h.equal(with_failing_writes(errno.EIO, 30000, ".journal"), [], "said")
+    with h.open_complete("out") as file:
+        h.equal(len(file["events/range"]), 40000, "ranges")
+    h.equal(sorted(os.listdir("out")), [".job", "rank-00000.h5"], "files")
+
+
+@h.case
+def output_directory_vanishes():
+    """Somebody removes it during the run: the program does not notice; one line says what is lost."""
+    script = "sleep 0.4; rm -rf out; sleep 0.4; exit 7"
+    done = h.run(h.profwrap("-o", "out", "--no-merge", "sh", "-c", script), 7)
+    h.equal(len(said(done)), 1, "lines")
+    h.check("No such file" in said(done)[0], said(done))
 
 
 @h.case
