@@ -12,21 +12,15 @@
 #include "core/format.h"
 #include "core/h5types.h"
 #include "core/h5writer.h"
+#include "rank/texts.h"
 #include "rank/tick.h"
-
-enum { MAX_TEXTS = 1 << 20, MAX_TEXT = 4096 };
-
-/* The rows of a table of texts. */
-struct texts {
-    char **rows;
-    uint32_t n, capacity;
-};
 
 struct pw_rankfile {
     struct pw_h5_writer *writer; /* NULL when only the journal is written */
     struct pw_journal *journal;  /* may be NULL */
     char path[4096];
-    struct texts strings, stacks;
+    struct pw_texts strings, stacks;
+    struct pw_budget budget;
     int64_t dropped;
     int64_t start_unix_ns, end_unix_ns; /* end 0: when it is closed */
     int64_t start_local_ns;
@@ -39,13 +33,6 @@ static int64_t unix_ns(void)
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-static void free_texts(struct texts *texts)
-{
-    for (uint32_t i = 0; i < texts->n; i++)
-        free(texts->rows[i]);
-    free(texts->rows);
 }
 
 static int write_identity(struct pw_rankfile *file, const struct pw_identity *id,
@@ -93,7 +80,7 @@ int pw_rankfile_create(const char *dir, const struct pw_identity *id, const char
     if (err) {
         pw_h5_writer_close(file->writer);
         unlink(part);
-        free_texts(&file->strings);
+        pw_texts_fini(&file->strings);
         free(file);
         return err;
     }
@@ -151,37 +138,15 @@ void pw_rankfile_overhead(struct pw_rankfile *file, const char *name, double val
     pw_rankfile_append(file, PW_TABLE_overhead, &row);
 }
 
-static int make_row(struct texts *texts, uint32_t row)
-{
-    if (row >= MAX_TEXTS)
-        return -ERANGE;
-    if (row >= texts->capacity) {
-        uint32_t capacity = texts->capacity ? texts->capacity : 64;
-        while (capacity <= row)
-            capacity *= 2;
-        char **rows = realloc(texts->rows, capacity * sizeof(*rows));
-        if (!rows)
-            return -ENOMEM;
-        memset(rows + texts->capacity, 0, (capacity - texts->capacity) * sizeof(*rows));
-        texts->rows = rows;
-        texts->capacity = capacity;
-    }
-    if (row >= texts->n)
-        texts->n = row + 1;
-    return 0;
-}
-
 void pw_rankfile_text(struct pw_rankfile *file, uint32_t row, uint32_t total, uint32_t offset,
                       const char *bytes, uint32_t length)
 {
-    struct texts *texts = &file->strings;
-    if (total > MAX_TEXT || offset > total || make_row(texts, row))
-        return;
-    if (!texts->rows[row])
-        texts->rows[row] = calloc(1, MAX_TEXT + 1);
-    uint32_t left = total - offset;
-    if (texts->rows[row])
-        memcpy(texts->rows[row] + offset, bytes, length < left ? length : left);
+    pw_texts_add(&file->strings, &file->budget, row, total, offset, bytes, length);
+}
+
+struct pw_budget *pw_rankfile_borrow_budget(struct pw_rankfile *file)
+{
+    return &file->budget;
 }
 
 uint32_t pw_rankfile_texts(const struct pw_rankfile *file)
@@ -191,16 +156,13 @@ uint32_t pw_rankfile_texts(const struct pw_rankfile *file)
 
 const char *pw_rankfile_borrow_text(const struct pw_rankfile *file, uint32_t row)
 {
-    const char *text = row < file->strings.n ? file->strings.rows[row] : NULL;
-    return text ? text : "";
+    return pw_texts_borrow(&file->strings, row);
 }
 
 void pw_rankfile_stack(struct pw_rankfile *file, uint32_t row, const char *text)
 {
-    if (make_row(&file->stacks, row))
-        return;
-    free(file->stacks.rows[row]);
-    file->stacks.rows[row] = strdup(text);
+    uint32_t length = (uint32_t)strlen(text);
+    pw_texts_add(&file->stacks, &file->budget, row, length, 0, text, length);
 }
 
 void pw_rankfile_count_dropped(struct pw_rankfile *file, int64_t events)
@@ -222,20 +184,6 @@ void pw_rankfile_set_times(struct pw_rankfile *file, int64_t start_unix_ns, int6
 {
     pw_h5_set_int(pw_h5_writer_borrow_file(file->writer), "start_unix_ns", start_unix_ns);
     file->end_unix_ns = end_unix_ns;
-}
-
-static int write_texts(struct pw_rankfile *file, const char *path, const struct texts *texts)
-{
-    if (!texts->n)
-        return 0;
-    const char **rows = calloc(texts->n, sizeof(*rows));
-    if (!rows)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < texts->n; i++)
-        rows[i] = texts->rows[i] ? texts->rows[i] : "";
-    int err = pw_h5_write_strings(pw_h5_writer_borrow_file(file->writer), path, rows, texts->n);
-    free(rows);
-    return err;
 }
 
 /* The time of day may be set while the program runs; how long it ran is not to change by that. */
@@ -269,9 +217,10 @@ static int sync_and_rename(const char *part, const char *path)
 static int close_file(struct pw_rankfile *file, const struct pw_rankfile_end *end)
 {
     char part[4112];
+    hid_t h5 = pw_h5_writer_borrow_file(file->writer);
     snprintf(part, sizeof(part), "%s.part", file->path);
-    int err = write_texts(file, "/strings", &file->strings);
-    err = err ? err : write_texts(file, "/stacks", &file->stacks);
+    int err = pw_texts_write(&file->strings, h5, "/strings");
+    err = err ? err : pw_texts_write(&file->stacks, h5, "/stacks");
     err = err ? err : write_end(file, end);
     int closed = pw_h5_writer_close(file->writer);
     err = err ? err : closed;
@@ -284,8 +233,8 @@ static int close_file(struct pw_rankfile *file, const struct pw_rankfile_end *en
 int pw_rankfile_close(struct pw_rankfile *file, const struct pw_rankfile_end *end)
 {
     int err = file->writer ? close_file(file, end) : 0;
-    free_texts(&file->strings);
-    free_texts(&file->stacks);
+    pw_texts_fini(&file->strings);
+    pw_texts_fini(&file->stacks);
     free(file);
     return err;
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "core/tables.h"
+#include "rank/budget.h"
 #include "rank/identity.h"
 #include "rank/journal.h"
 
@@ -47,8 +48,11 @@ int64_t pw_rankfile_rows(const struct pw_rankfile *file, enum pw_table_id table)
 void pw_rankfile_overhead(struct pw_rankfile *file, const char *name, double value,
                           const char *unit);
 
+/* What names, stacks and communicators may take; without a limit until one is set. */
+struct pw_budget *pw_rankfile_borrow_budget(struct pw_rankfile *file);
+
 /* Row 0 of /strings is ""; rows are made as they are named. Text arrives in pieces: bytes [offset,
- * offset + length) of `total`. Rows past 2^20 and texts past 4096 bytes are refused. */
+ * offset + length) of `total`. Rows past 2^20 and texts past 8192 bytes are refused. */
 void pw_rankfile_text(struct pw_rankfile *file, uint32_t row, uint32_t total, uint32_t offset,
                       const char *bytes, uint32_t length);
 
