@@ -2,7 +2,8 @@
  *
  * Header-only: include it, call the verbs, and link nothing. Under `profwrap` the calls are
  * recorded; without it each costs one load and one predicted branch. Every call may be made from
- * any thread, at any time, before or after MPI_Init; none fails, blocks, prints or changes errno.
+ * any thread, at any time, before or after MPI_Init; none fails, prints or changes errno, and none
+ * blocks but for room in a full ring, when the run asked for that (--on-full wait).
  *
  * Names are UTF-8, NUL-terminated, copied at once (the first 255 bytes); the caller keeps them.
  *

@@ -62,6 +62,8 @@ const struct pw_enum_item *pw_enum_borrow(enum pw_field_type type)
         return items_kind;
     case PW_F_REASON:
         return items_reason;
+    case PW_F_LOST:
+        return items_lost;
     case PW_F_RECORDED:
         return items_recorded;
     case PW_F_PHASE:

@@ -3,8 +3,8 @@
  * readers are made. Names and paths are the file format's; additions are free, a rename is a new
  * format_version.
  *
- * Field types: I64 I32 U64 U32 U16 U8 F64, the enumerations OP SOURCE KIND REASON RECORDED PHASE
- * STRAGGLER CAUSE ACTIVITY, and fixed UTF-8 strings S16 S32 S64 S256 (NUL-padded). Units are in the
+ * Field types: I64 I32 U64 U32 U16 U8 F64, the enumerations OP SOURCE KIND REASON LOST RECORDED
+ * PHASE STRAGGLER CAUSE, and fixed UTF-8 strings S16 S32 S64 S256 (NUL-padded). Units are in the
  * names; times are int64 ns on the rank's local clock in rank files, on the cluster clock in
  * cluster files; -1 in a _ns, bytes or rank field means "not known". */
 #ifndef PW_CORE_TABLES_H
@@ -43,6 +43,7 @@ typedef char pw_s256[256];
 #define PW_CTYPE_SOURCE uint8_t
 #define PW_CTYPE_KIND uint8_t
 #define PW_CTYPE_REASON uint8_t
+#define PW_CTYPE_LOST uint8_t
 #define PW_CTYPE_RECORDED uint8_t
 #define PW_CTYPE_PHASE uint8_t
 #define PW_CTYPE_STRAGGLER uint8_t
@@ -83,6 +84,7 @@ enum pw_field_type {
     PW_F_SOURCE,
     PW_F_KIND,
     PW_F_REASON,
+    PW_F_LOST,
     PW_F_RECORDED,
     PW_F_PHASE,
     PW_F_STRAGGLER,

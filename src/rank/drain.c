@@ -141,30 +141,70 @@ int64_t pw_drain_run(struct pw_drain *drain)
     return count;
 }
 
-/* The program is gone: what its rings count as lost, no later record will say. */
+/* A record that is in no ring. */
+static void take_apart(struct pw_drain *drain, int index, const struct pw_record *record)
+{
+    pw_journal_add_loss(drain->journal, index, record);
+    if (drain->intake)
+        pw_intake_records(drain->intake, index, record, 1);
+}
+
 static void take_unmarked_loss(struct pw_drain *drain, int index)
 {
     struct pw_ring_shared *shared = drain->rings[index].shared;
-    uint64_t lost = shared ? atomic_exchange(&shared->lost, 0) : 0;
-    if (!lost)
-        return;
-    const struct pw_record record = {
+    int is_marked = pw_ring_loss_is_marked(shared);
+    uint64_t lost = 0;
+    struct pw_record record = {
         .type = PW_REC_LOST,
         .start = atomic_load(&shared->lost_start),
         .end = atomic_load(&shared->lost_end),
-        .lost.lost = lost,
     };
-    pw_journal_add_loss(drain->journal, index, &record);
-    if (drain->intake)
-        pw_intake_records(drain->intake, index, &record, 1);
+    for (int kind = 0; kind < PW_LOST_KINDS; kind++)
+        lost |= record.lost.lost[kind] = atomic_exchange(&shared->lost[kind], 0);
+    if (lost && !is_marked)
+        take_apart(drain, index, &record);
+}
+
+static void take_unmarked_wait(struct pw_drain *drain, int index)
+{
+    struct pw_ring_shared *shared = drain->rings[index].shared;
+    const struct pw_record record = {
+        .type = PW_REC_WAIT,
+        .op = PW_LOST_OTHER,
+        .start = atomic_exchange(&shared->wait_start, 0),
+        .end = atomic_load(&shared->wait_end),
+    };
+    if (record.start && record.end > record.start)
+        take_apart(drain, index, &record);
+}
+
+static void take_unrecorded(struct pw_drain *drain)
+{
+    struct pw_segment_shared *segment = drain->segment;
+    struct pw_record record = {
+        .type = PW_REC_UNRECORDED,
+        .start = atomic_load(&segment->no_ring_start),
+        .end = atomic_load(&segment->no_ring_end),
+        .unrecorded.no_ring = atomic_exchange(&segment->no_ring, 0),
+    };
+    for (int i = 0; i < PW_MAX_RINGS; i++)
+        if (drain->rings[i].shared)
+            record.unrecorded.nested += atomic_exchange(&drain->rings[i].shared->nested, 0);
+    if (record.unrecorded.no_ring || record.unrecorded.nested)
+        take_apart(drain, 0, &record);
 }
 
 void pw_drain_finish(struct pw_drain *drain)
 {
     while (pw_drain_run(drain) > 0)
         ;
+    /* The program is gone: what its rings count, no later record will say. */
     for (int i = 0; i < PW_MAX_RINGS; i++)
-        take_unmarked_loss(drain, i);
+        if (drain->rings[i].shared) {
+            take_unmarked_loss(drain, i);
+            take_unmarked_wait(drain, i);
+        }
+    take_unrecorded(drain);
     read_clocks(drain);
 }
 

@@ -22,6 +22,8 @@ struct pw_intake {
     struct pw_stacktable *stacks; /* NULL when none are taken */
     uint32_t name_base, stack_base, epoch;
     int64_t records;
+    int64_t waited_ns; /* by the program, for room in its rings */
+    uint64_t nested;   /* calls inside others, which were not recorded */
 };
 
 static void create_states(struct pw_intake *intake)
@@ -60,17 +62,48 @@ void pw_intake_reading(struct pw_intake *intake, uint64_t ticks, int64_t ns)
     pw_tickmap_add(&intake->ticks, ticks, ns);
 }
 
-static void append_gap(struct pw_intake *intake, uint32_t thread, const struct pw_record *record)
+static struct pw_row_gap make_gap(const struct pw_intake *intake, uint32_t thread,
+                                  const struct pw_record *record, enum pw_reason reason)
 {
-    struct pw_row_gap row = {
+    return (struct pw_row_gap){
         .start = pw_tickmap_ns(&intake->ticks, record->start),
         .end = pw_tickmap_ns(&intake->ticks, record->end),
-        .reason = PW_REASON_RING_FULL,
+        .reason = (uint8_t)reason,
         .thread = (uint16_t)thread,
-        .lost = (int64_t)record->lost.lost,
     };
-    pw_rankfile_append(intake->file, PW_TABLE_gap, &row);
-    pw_rankfile_count_dropped(intake->file, row.lost);
+}
+
+static void append_loss(struct pw_intake *intake, struct pw_row_gap gap, int kind, uint64_t lost)
+{
+    if (lost == 0 || lost > INT64_MAX)
+        return;
+    gap.kind = (uint8_t)kind;
+    gap.lost = (int64_t)lost;
+    pw_rankfile_append(intake->file, PW_TABLE_gap, &gap);
+    pw_rankfile_count_dropped(intake->file, gap.lost);
+}
+
+static void append_losses(struct pw_intake *intake, int ring, const struct pw_record *record)
+{
+    struct pw_row_gap gap = make_gap(intake, intake->threads[ring], record, PW_REASON_RING_FULL);
+    for (int kind = 0; kind < PW_LOST_KINDS; kind++)
+        append_loss(intake, gap, kind, record->lost.lost[kind]);
+}
+
+static void append_wait(struct pw_intake *intake, int ring, const struct pw_record *record)
+{
+    struct pw_row_gap gap = make_gap(intake, intake->threads[ring], record, PW_REASON_RING_WAIT);
+    gap.kind = record->op < PW_LOST_KINDS ? (uint8_t)record->op : PW_LOST_OTHER;
+    pw_rankfile_append(intake->file, PW_TABLE_gap, &gap);
+    intake->waited_ns += gap.end > gap.start ? gap.end - gap.start : 0;
+}
+
+/* Of threads for which there was no ring nothing is known but how often they called. */
+static void append_unrecorded(struct pw_intake *intake, const struct pw_record *record)
+{
+    struct pw_row_gap gap = make_gap(intake, UINT16_MAX, record, PW_REASON_NO_RING);
+    append_loss(intake, gap, PW_LOST_OTHER, record->unrecorded.no_ring);
+    intake->nested += record->unrecorded.nested;
 }
 
 static void begin_thread(struct pw_intake *intake, int ring, const struct pw_record *record)
@@ -107,7 +140,13 @@ static void handle(struct pw_intake *intake, int ring, const struct pw_record *r
         begin_thread(intake, ring, record);
         break;
     case PW_REC_LOST:
-        append_gap(intake, intake->threads[ring], record);
+        append_losses(intake, ring, record);
+        break;
+    case PW_REC_WAIT:
+        append_wait(intake, ring, record);
+        break;
+    case PW_REC_UNRECORDED:
+        append_unrecorded(intake, record);
         break;
     case PW_REC_STRING:
         pw_rankfile_text(intake->file, intake->name_base + record->string.id, record->string.total,
@@ -146,6 +185,8 @@ void pw_intake_finish(struct pw_intake *intake, int64_t end_ns)
         if (intake->states[i] && intake->collectors[i].finish)
             intake->collectors[i].finish(intake->states[i], end_ns);
     pw_rankfile_overhead(intake->file, "records", (double)intake->records, "records");
+    pw_rankfile_overhead(intake->file, "ring_wait", (double)intake->waited_ns, "ns");
+    pw_rankfile_overhead(intake->file, "nested_calls", (double)intake->nested, "calls");
     pw_debug("intake", 1, "%lld records", (long long)intake->records);
 }
 

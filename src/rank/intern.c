@@ -69,10 +69,10 @@ static bool deliver_name(struct pw_thread *thread, const struct pw_intern_entry 
 {
     uint32_t pieces = entry->length ? (entry->length + PW_STRING_PIECE - 1) / PW_STRING_PIECE : 1;
     uint64_t now = pw_probe_now();
-    if (pw_ring_make_room(&thread->ring, pieces, now))
+    if (pw_ring_make_room(&thread->ring, pieces, now, PW_LOST_NAME))
         return false;
     for (uint32_t i = 0; i < pieces; i++) {
-        struct pw_record *record = pw_ring_reserve(&thread->ring, now);
+        struct pw_record *record = pw_ring_reserve(&thread->ring, now, PW_LOST_NAME);
         uint32_t offset = i * PW_STRING_PIECE, left = entry->length - offset;
         *record = (struct pw_record){
             .type = PW_REC_STRING,

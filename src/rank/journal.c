@@ -17,19 +17,21 @@
 /* Blocks gather here until they are committed. */
 enum { BUFFER = 2 * PW_JOURNAL_MOST };
 
+/* Records, and the times between which they ended. */
+struct tally {
+    uint64_t by_kind[PW_LOST_KINDS], n, start, end;
+};
+
 struct pw_journal {
     int fd;
     char path[4200];
     int64_t length; /* bytes of whole blocks in the file */
     int error;      /* that ended it, 0 */
     uint64_t position[PW_MAX_RINGS];
-    /* Records that it lacks since `error`. */
-    uint64_t lost, lost_start, lost_end;
+    struct tally lacking; /* since `error` */
     /* The last block of records: it gives way to the end when there is no room. */
-    struct {
-        int64_t at;
-        uint64_t n, start, end;
-    } last;
+    int64_t last_at;
+    struct tally last;
     size_t used;
     unsigned char buffer[BUFFER];
 };
@@ -105,14 +107,23 @@ static void add_block(struct pw_journal *j, enum pw_journal_kind kind, const voi
     end_block(j, kind, a_size + b_size);
 }
 
-/* Counts records that the journal lacks, with the times between which they ended. */
-static void count_lost(struct pw_journal *j, uint64_t n, uint64_t start, uint64_t end)
+static void add_up(struct tally *to, const struct tally *more)
 {
-    if (!j->lost || start < j->lost_start)
-        j->lost_start = start;
-    if (!j->lost || end > j->lost_end)
-        j->lost_end = end;
-    j->lost += n;
+    if (!to->n || more->start < to->start)
+        to->start = more->start;
+    if (!to->n || more->end > to->end)
+        to->end = more->end;
+    to->n += more->n;
+    for (int kind = 0; kind < PW_LOST_KINDS; kind++)
+        to->by_kind[kind] += more->by_kind[kind];
+}
+
+static struct tally tally_of(const struct pw_record *records, uint32_t n)
+{
+    struct tally t = {.n = n, .start = records[0].end, .end = records[n - 1].end};
+    for (uint32_t i = 0; i < n; i++)
+        t.by_kind[pw_record_kind(&records[i])]++;
+    return t;
 }
 
 void pw_journal_add_records(struct pw_journal *j, int ring, uint64_t first,
@@ -121,9 +132,10 @@ void pw_journal_add_records(struct pw_journal *j, int ring, uint64_t first,
     if (!j || !n)
         return;
     j->position[ring] = first + n;
+    const struct tally tally = tally_of(records, n);
     unsigned char *payload = begin_block(j, PW_JOURNAL_MOST_RECORDS);
     if (!payload) {
-        count_lost(j, n, records[0].end, records[n - 1].end);
+        add_up(&j->lacking, &tally);
         return;
     }
     struct pw_block_records header = {.first = first, .ring = (uint32_t)ring, .n = n};
@@ -132,13 +144,11 @@ void pw_journal_add_records(struct pw_journal *j, int ring, uint64_t first,
     const int64_t at = j->length + (int64_t)j->used;
     end_block(j, PW_JOURNAL_RECORDS, sizeof(header) + size);
     if (pw_journal_commit(j)) {
-        count_lost(j, n, records[0].end, records[n - 1].end);
+        add_up(&j->lacking, &tally);
         return;
     }
-    j->last.at = at;
-    j->last.n = n;
-    j->last.start = records[0].end;
-    j->last.end = records[n - 1].end;
+    j->last_at = at;
+    j->last = tally;
 }
 
 void pw_journal_add_loss(struct pw_journal *j, int ring, const struct pw_record *loss)
@@ -161,9 +171,10 @@ void pw_journal_add_row(struct pw_journal *j, enum pw_table_id table, const void
 
 static int write_end(struct pw_journal *j, const struct pw_journal_end *end)
 {
-    if (j->lost) {
-        const struct pw_record loss = {
-            .type = PW_REC_LOST, .start = j->lost_start, .end = j->lost_end, .lost.lost = j->lost};
+    if (j->lacking.n) {
+        struct pw_record loss = {
+            .type = PW_REC_LOST, .start = j->lacking.start, .end = j->lacking.end};
+        memcpy(loss.lost.lost, j->lacking.by_kind, sizeof(loss.lost.lost));
         pw_journal_add_loss(j, 0, &loss);
     }
     add_block(j, PW_JOURNAL_END, end, sizeof(*end), NULL, 0);
@@ -178,8 +189,8 @@ void pw_journal_add_end(struct pw_journal *j, const struct pw_journal_end *end)
     j->error = 0; /* perhaps there is room again */
     if (write_end(j, end) == 0 || !j->last.n)
         return;
-    count_lost(j, j->last.n, j->last.start, j->last.end);
-    j->length = j->last.at;
+    add_up(&j->lacking, &j->last);
+    j->length = j->last_at;
     j->error = ftruncate(j->fd, j->length) ? -errno : 0;
     write_end(j, end);
 }

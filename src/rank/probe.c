@@ -2,10 +2,8 @@
 #include "rank/probe.h"
 
 #include <errno.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -23,7 +21,9 @@ static struct {
     struct pw_segment_shared *segment;
     char name[PW_SEGMENT_NAME_SIZE];
     pthread_key_t thread_end;
-    _Atomic int began; /* this process has written its first THREAD record */
+    pid_t pid;                   /* a child that shares our memory has another */
+    _Atomic uint32_t generation; /* of the segment's, once the process records */
+    _Atomic int began;           /* this process has written its first THREAD record */
     /* Mapped once a process: threads that come and go must not map some megabytes each. */
     struct pw_ring_shared *_Atomic mapped[PW_MAX_RINGS];
 } probe;
@@ -42,21 +42,17 @@ static struct pw_gate *create_gate(void)
 }
 
 /* The ring stays mapped and drained; the next thread that begins goes on where this one stopped. */
-static void release_ring(void *thread)
-{
-    struct pw_thread *mine = thread;
-    if (!mine->ring.shared || !pw_gate->on)
-        return;
-    mine->ring.shared = NULL;
-    mine->call = &pw_no_ring_call;
-}
-
 static void end_thread(void *thread)
 {
     struct pw_thread *mine = thread;
-    if (mine->ring.shared && pw_gate->on && mine->ring.lost == 0)
-        atomic_store_explicit(&mine->ring.shared->state, PW_RING_RELEASED, memory_order_release);
-    release_ring(thread);
+    struct pw_ring_shared *shared = mine->ring.shared;
+    if (!shared || !pw_gate->on)
+        return;
+    /* First of all ours no more: a signal handler may record at any time. */
+    mine->call = &pw_no_ring_call;
+    mine->ring.shared = NULL;
+    atomic_signal_fence(memory_order_seq_cst);
+    atomic_store_explicit(&shared->state, PW_RING_RELEASED, memory_order_release);
 }
 
 /* Runs before main. Costs three system calls in every process that inherits the environment. */
@@ -72,6 +68,7 @@ __attribute__((constructor)) static void attach_process(void)
         struct pw_gate *gate = create_gate();
         if (gate && pthread_key_create(&probe.thread_end, end_thread) == 0) {
             pw_gate = gate;
+            probe.pid = getpid();
             gate->stack_depth = probe.segment->stack_depth;
             gate->on = 1;
         }
@@ -91,6 +88,18 @@ static bool own_segment(void)
     return atomic_compare_exchange_strong(slot, &owner, me);
 }
 
+/* A number for this image of the process: exec keeps the pid, and ends all threads. */
+static uint32_t own_generation(void)
+{
+    uint32_t mine = atomic_load(&probe.generation);
+    if (mine == 0) {
+        uint32_t next = (atomic_fetch_add(&probe.segment->generation, 1) + 1) & 0xffffff;
+        next = next ? next : 1;
+        mine = atomic_compare_exchange_strong(&probe.generation, &mine, next) ? next : mine;
+    }
+    return mine;
+}
+
 static struct pw_ring_shared *map_ring(int index)
 {
     struct pw_ring_shared *fresh, *shared = atomic_load(&probe.mapped[index]);
@@ -104,14 +113,41 @@ static struct pw_ring_shared *map_ring(int index)
     return shared;
 }
 
-static bool take_ring(int index, uint32_t from)
+/* Free to take; or of a process that is no more, since own_segment() let us come here. */
+static bool is_left(uint32_t state)
+{
+    uint32_t what = state & PW_RING_STATE_MASK;
+    return what == PW_RING_RELEASED ||
+           (what == PW_RING_OWNED && state >> PW_RING_STATE_BITS != own_generation());
+}
+
+/* Makes the ring the thread's: its pointer last, for a signal handler may call at any time. The
+ * open call says until the thread has begun that it is in the probe. */
+static void use_ring(struct pw_ring_shared *shared)
+{
+    struct pw_thread *thread = &pw_this_thread;
+    struct pw_ring ring;
+    pw_ring_init(&ring, shared, probe.segment->ring_records);
+    ring.waits_for = probe.segment->waits ? probe.segment : NULL;
+    /* Whatever is there, a thread that was cancelled inside a call left. */
+    atomic_store(&shared->open.op, PW_CALL_PROBE);
+    ring.shared = NULL;
+    thread->ring = ring;
+    thread->call = &shared->open;
+    atomic_signal_fence(memory_order_seq_cst);
+    thread->ring.shared = shared;
+}
+
+static bool take_ring(int index, bool fresh)
 {
     struct pw_ring_shared *shared = map_ring(index);
-    if (!shared || !atomic_compare_exchange_strong(&shared->state, &from, PW_RING_OWNED))
+    uint32_t state = shared ? atomic_load(&shared->state) : PW_RING_NONE;
+    uint32_t mine = PW_RING_OWNED | own_generation() << PW_RING_STATE_BITS;
+    if (fresh ? state != PW_RING_READY : !is_left(state))
         return false;
-    pw_ring_init(&pw_this_thread.ring, shared, probe.segment->ring_records);
-    atomic_store(&shared->open.op, 0); /* a thread that was cancelled inside a call left it */
-    pw_this_thread.call = &shared->open;
+    if (!atomic_compare_exchange_strong(&shared->state, &state, mine))
+        return false;
+    use_ring(shared);
     return true;
 }
 
@@ -128,12 +164,15 @@ static bool take_any_ring(void)
 {
     int used = (int)atomic_load(&probe.segment->nrings);
     for (int i = 0; i < used; i++)
-        if (take_ring(i, PW_RING_RELEASED))
+        if (take_ring(i, false))
             return true;
-    for (int i = 0; i < PW_MAX_RINGS; i++) {
-        bool taken = take_ring(i, PW_RING_READY);
-        if (!taken && i >= used && pw_segment_allocate_ring(probe.name, probe.segment, i) == 0)
-            taken = take_ring(i, PW_RING_READY);
+    int err = 0;
+    for (int i = 0; i < PW_MAX_RINGS && !err; i++) {
+        bool taken = take_ring(i, true);
+        if (!taken && i >= used) {
+            err = pw_segment_allocate_ring(probe.name, probe.segment, i);
+            taken = !err && take_ring(i, true);
+        }
         if (taken) {
             raise_ring_count((uint32_t)i + 1);
             return true;
@@ -145,7 +184,7 @@ static bool take_any_ring(void)
 static void record_thread(struct pw_thread *thread)
 {
     uint64_t now = pw_probe_now();
-    struct pw_record *record = pw_ring_reserve(&thread->ring, now);
+    struct pw_record *record = pw_ring_reserve(&thread->ring, now, PW_LOST_OTHER);
     if (!record)
         return;
     int first = atomic_exchange(&probe.began, 1) == 0;
@@ -161,33 +200,53 @@ static void record_thread(struct pw_thread *thread)
     pw_probe_commit(thread);
 }
 
+static void count_without_ring(void)
+{
+    uint64_t now = pw_probe_now();
+    atomic_store(&probe.segment->no_ring_end, now);
+    if (atomic_fetch_add(&probe.segment->no_ring, 1) == 0)
+        atomic_store(&probe.segment->no_ring_start, now);
+}
+
+/* To look for a ring costs system calls: those that find none look ever more seldom. */
+static bool find_ring(struct pw_thread *thread)
+{
+    enum { MOST_DOUBLINGS = 12 };
+    if (thread->passes == 0 && take_any_ring())
+        return true;
+    if (thread->passes)
+        thread->passes--;
+    else
+        thread->passes = 1u << (thread->failures += thread->failures < MOST_DOUBLINGS);
+    count_without_ring();
+    return false;
+}
+
 struct pw_thread *pw_probe_begin_thread(void)
 {
     int saved = errno;
-    struct pw_thread *thread = &pw_this_thread;
+    struct pw_thread *thread = &pw_this_thread, *begun = NULL;
+    if (thread->beginning || getpid() != probe.pid)
+        return NULL;
+    thread->beginning = 1;
     if (!own_segment()) {
         pw_gate->on = 0;
-        thread = NULL;
-    } else if (!take_any_ring()) {
-        thread = NULL;
-    } else {
+    } else if (find_ring(thread)) {
         thread->index = atomic_fetch_add(&probe.segment->nthreads, 1);
         pthread_setspecific(probe.thread_end, thread);
         record_thread(thread);
+        pw_probe_let_go(thread);
         pw_probe_wake(); /* so that the collector readies a ring for the next thread */
+        begun = thread;
     }
+    thread->beginning = 0;
     errno = saved;
-    return thread;
+    return begun;
 }
 
 void pw_probe_wake(void)
 {
-    if (!atomic_load_explicit(&probe.segment->sleeping, memory_order_relaxed))
-        return;
-    int saved = errno;
-    atomic_fetch_add(&probe.segment->wake, 1);
-    syscall(SYS_futex, &probe.segment->wake, FUTEX_WAKE, 1, NULL, NULL, 0);
-    errno = saved;
+    pw_segment_wake(probe.segment);
 }
 
 const struct pw_segment_shared *pw_probe_borrow_segment(void)
@@ -197,7 +256,7 @@ const struct pw_segment_shared *pw_probe_borrow_segment(void)
 
 void pw_probe_record_step(struct pw_thread *thread, uint64_t now, int64_t step)
 {
-    struct pw_record *record = pw_ring_reserve(&thread->ring, now);
+    struct pw_record *record = pw_ring_reserve(&thread->ring, now, PW_LOST_STEP);
     if (!record)
         return;
     *record = (struct pw_record){

@@ -7,6 +7,8 @@
 #ifndef PW_RANK_PROBE_H
 #define PW_RANK_PROBE_H
 
+#include <stdbool.h>
+
 #include "rank/ring.h"
 
 enum { PW_MAX_DEPTH = 128 };
@@ -25,6 +27,10 @@ struct pw_thread {
     } open[PW_MAX_DEPTH];
     int32_t phase; /* enum profwrap_phase */
     uint64_t phase_start;
+    /* Calls to let pass before it looks for a ring again, after so many failures; and whether it is
+     * just looking: a signal handler may call meanwhile. */
+    uint32_t passes, failures;
+    int beginning;
 };
 
 /* On a page that the kernel hands zeroed to any forked child, however it was forked. */
@@ -53,6 +59,26 @@ static inline struct pw_thread *pw_probe_thread(void)
         return NULL;
     struct pw_thread *thread = &pw_this_thread;
     return __builtin_expect(thread->ring.shared != NULL, 1) ? thread : pw_probe_begin_thread();
+}
+
+/* Begins a stretch in which the thread writes records outside pw_mpi_begin() .. pw_mpi_end(). False
+ * when it is in one, or in an MPI call: then a signal handler or a callback called, which may have
+ * interrupted the probe in the middle of a record; it records nothing, and is counted. */
+static inline bool pw_probe_hold(struct pw_thread *thread)
+{
+    if (atomic_load_explicit(&thread->call->op, memory_order_relaxed)) {
+        atomic_fetch_add_explicit(&thread->ring.shared->nested, 1, memory_order_relaxed);
+        return false;
+    }
+    atomic_store_explicit(&thread->call->op, PW_CALL_PROBE, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+    return true;
+}
+
+static inline void pw_probe_let_go(struct pw_thread *thread)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    atomic_store_explicit(&thread->call->op, 0, memory_order_relaxed);
 }
 
 static inline uint64_t pw_probe_now(void)

@@ -11,13 +11,17 @@
 #include <assert.h>
 #include <stdint.h>
 
+#include "core/tables.h"
+
 enum pw_record_type {
     PW_REC_NONE = 0,
     /* The ring and the process: handled by the drain itself. */
-    PW_REC_THREAD, /* a thread begins to use this ring */
-    PW_REC_LOST,   /* in-band loss marker */
-    PW_REC_STRING, /* one piece of a name */
-    PW_REC_STACK,  /* some frames of a call stack */
+    PW_REC_THREAD,     /* a thread begins to use this ring */
+    PW_REC_LOST,       /* in-band loss marker */
+    PW_REC_WAIT,       /* the producer waited for room in the ring; `op` is enum pw_lost */
+    PW_REC_UNRECORDED, /* calls that left no record: written by the collector, at the end */
+    PW_REC_STRING,     /* one piece of a name */
+    PW_REC_STACK,      /* some frames of a call stack */
     /* Collector mpi. */
     PW_REC_COMM,         /* one communication operation */
     PW_REC_COMM_DEF,     /* a communicator */
@@ -54,6 +58,14 @@ enum pw_mpi_state { PW_MPI_BEGAN, PW_MPI_ENDING, PW_MPI_FOREIGN };
 
 /* Room for text in one PW_REC_STRING. */
 enum { PW_STRING_PIECE = 28, PW_RUNS_PER_RECORD = 2 };
+
+enum { PW_LOST_KINDS = PW_LOST_OTHER + 1 };
+
+/* What events refer to, rather than an event itself. */
+static inline int pw_lost_is_definition(enum pw_lost kind)
+{
+    return kind == PW_LOST_NAME || kind == PW_LOST_OTHER;
+}
 
 /* Frames in one PW_REC_STACK, and in one call stack. */
 enum { PW_STACK_PIECE = 3, PW_MAX_STACK = 64 };
@@ -110,8 +122,12 @@ struct pw_record {
             int64_t value;
         } mark;
         struct {
-            uint64_t lost;
+            uint64_t lost[PW_LOST_KINDS];
         } lost;
+        struct {
+            uint64_t nested;  /* made inside another call */
+            uint64_t no_ring; /* of threads that had no ring, between the record's times */
+        } unrecorded;
         struct {
             uint32_t thread; /* index, in order of first record */
             int32_t tid;
@@ -132,5 +148,23 @@ struct pw_record {
 };
 
 static_assert(sizeof(struct pw_record) == 64, "a record is one cache line");
+
+/* What a record is to those who miss it. */
+static inline enum pw_lost pw_record_kind(const struct pw_record *record)
+{
+    switch (record->type) {
+    case PW_REC_COMM:
+        return PW_LOST_COMMUNICATION;
+    case PW_REC_RANGE:
+        return PW_LOST_RANGE;
+    case PW_REC_STEP:
+        return PW_LOST_STEP;
+    case PW_REC_STRING:
+    case PW_REC_STACK:
+        return PW_LOST_NAME;
+    default:
+        return PW_LOST_OTHER;
+    }
+}
 
 #endif

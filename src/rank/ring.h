@@ -1,8 +1,10 @@
-/* The producer's end of a ring: one thread writes, the collector reads, neither waits.
+/* The producer's end of a ring: one thread writes, the collector reads.
  *
  * `head` and `tail` count records for ever; a slot is at count & mask. A full ring drops the record
- * and counts it; the first record that fits again is preceded by a PW_REC_LOST that says how many
- * were lost and between which times. */
+ * and counts it by its kind; the first record that fits again is preceded by a PW_REC_LOST that
+ * says how many were lost and between which times. If the segment says so, the producer waits for
+ * room first, and a PW_REC_WAIT says how long. The last 64th of a ring is for definitions only
+ * (names, communicators, threads): a flood of events must not lose what the events mean. */
 #ifndef PW_RANK_RING_H
 #define PW_RANK_RING_H
 
@@ -15,18 +17,21 @@ struct pw_ring {
     uint64_t head;      /* own copy: the producer never reads the shared one */
     uint64_t limit;     /* the head at which to look up: full, a quarter on, or a loss to mark */
     uint64_t tail_seen; /* the collector's tail when last looked at */
-    uint64_t lost, lost_start, lost_end;
+    struct pw_segment_shared *waits_for; /* whose collector to wait for; NULL: drop at once */
+    uint64_t waited_in_vain;             /* 1 + the tail that did not move while it waited; 0 */
 };
 
-/* Begins writing to a mapped ring, after what is in it. */
+/* Begins writing to a mapped ring, after what is in it. Drops when it is full. */
 void pw_ring_init(struct pw_ring *ring, struct pw_ring_shared *shared, uint64_t capacity);
 
-/* Makes room for `count` records by looking at the collector's tail again, marking an earlier loss
- * first. 0, or -ENOSPC after counting `count` lost records at time `now` (ticks). */
-int pw_ring_make_room(struct pw_ring *ring, uint64_t count, uint64_t now);
+/* Makes room for `count` records of a kind by looking at the collector's tail again and, where it
+ * may, waiting for it to move; marks earlier losses and waits first. 0, or -ENOSPC after counting
+ * `count` lost records at time `now` (ticks). `now` is third because it is so where the wrappers
+ * have it already. */
+int pw_ring_make_room(struct pw_ring *ring, uint64_t count, uint64_t now, enum pw_lost kind);
 
 /* Counts `count` records as lost at time `now` (ticks). */
-void pw_ring_count_loss(struct pw_ring *ring, uint64_t count, uint64_t now);
+void pw_ring_count_loss(struct pw_ring *ring, uint64_t count, uint64_t now, enum pw_lost kind);
 
 /* Bounds and order that hold between any two operations; for tests and PW_ASSERT_LEVEL full. */
 int pw_ring_is_valid(const struct pw_ring *ring);
@@ -46,10 +51,11 @@ static inline void pw_ring_prefetch(const struct pw_record *written)
 }
 
 /* The next free record, or NULL when the ring is full (the loss is counted). It is the caller's
- * until pw_ring_commit(). `now` is in ticks. */
-static inline struct pw_record *pw_ring_reserve(struct pw_ring *ring, uint64_t now)
+ * until pw_ring_commit(). `now` is in ticks. `kind` is what the record is to those who miss it. */
+static inline struct pw_record *pw_ring_reserve(struct pw_ring *ring, uint64_t now,
+                                                enum pw_lost kind)
 {
-    if (__builtin_expect(ring->head >= ring->limit, 0) && pw_ring_make_room(ring, 1, now))
+    if (__builtin_expect(ring->head >= ring->limit, 0) && pw_ring_make_room(ring, 1, now, kind))
         return NULL;
     return &ring->records[ring->head & ring->mask];
 }

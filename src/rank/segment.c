@@ -4,11 +4,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static uint64_t round_up_pow2(uint64_t value)
@@ -142,4 +144,14 @@ int pw_segment_map_ring(const char *name, const struct pw_segment_shared *segmen
     if (!err)
         *out = ring;
     return err;
+}
+
+void pw_segment_wake(struct pw_segment_shared *segment)
+{
+    if (!atomic_load_explicit(&segment->sleeping, memory_order_relaxed))
+        return;
+    int saved = errno;
+    atomic_fetch_add(&segment->wake, 1);
+    syscall(SYS_futex, &segment->wake, FUTEX_WAKE, 1, NULL, NULL, 0);
+    errno = saved;
 }

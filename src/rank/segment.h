@@ -15,7 +15,7 @@
 #include "rank/testclock.h"
 
 enum {
-    PW_SEGMENT_VERSION = 4,
+    PW_SEGMENT_VERSION = 5,
     PW_SEGMENT_PAGE = 4096,
     PW_MAX_RINGS = 256,
     PW_SEGMENT_NAME_SIZE = 128,
@@ -32,8 +32,15 @@ enum pw_ring_state {
     PW_RING_RELEASED, /* its thread has ended; another may take it over */
 };
 
+/* What a ring's state holds of the process that owns it, above its lowest byte. */
+enum { PW_RING_STATE_BITS = 8, PW_RING_STATE_MASK = (1 << PW_RING_STATE_BITS) - 1 };
+
 /* Whether all ranks synchronise their clocks over MPI. */
 enum pw_sync_decision { PW_SYNC_UNDECIDED = 0, PW_SYNC_YES, PW_SYNC_NO };
+
+/* Stands for a call while a thread is in the probe itself, so that a signal handler which
+ * interrupts it there records nothing in the middle of its record. */
+#define PW_CALL_PROBE UINT32_MAX
 
 /* The call a thread is in: op is 0 when it is in none. */
 struct pw_open_call {
@@ -45,11 +52,15 @@ struct pw_open_call {
  * producer must not share one with the consumer. */
 struct pw_ring_shared {
     _Alignas(64) _Atomic uint64_t head; /* records ever committed: written by the producer */
-    _Atomic uint64_t lost;              /* records dropped and not yet marked in-band */
+    /* Records dropped, by enum pw_lost, and not yet marked in-band; pw_ring_loss_is_marked(). */
+    _Atomic uint64_t lost[PW_LOST_KINDS];
     _Atomic uint64_t lost_start, lost_end;
     _Alignas(64) struct pw_open_call open;
-    _Alignas(64) _Atomic uint64_t tail; /* records ever consumed: written by the collector */
-    _Alignas(64) _Atomic uint32_t state;
+    _Atomic uint64_t lost_marked;          /* the head from which `lost` is marked, 0 unknown yet */
+    _Atomic uint64_t wait_start, wait_end; /* waiting for room, not yet marked; 0: none, still */
+    _Atomic uint64_t nested; /* calls made inside another and therefore not recorded, ever */
+    _Alignas(64) _Atomic uint64_t tail;  /* records ever consumed: written by the collector */
+    _Alignas(64) _Atomic uint32_t state; /* enum pw_ring_state, and the owner's generation */
     _Atomic int32_t tid;
 };
 
@@ -64,12 +75,16 @@ struct pw_segment_shared {
     uint32_t level;
     uint32_t activities;
     uint32_t stack_depth; /* 0 .. PW_MAX_STACK */
+    uint32_t waits;       /* 1: who finds a ring full waits for the collector */
     struct pw_testclock test_clock;
     _Atomic int32_t tool_pid;  /* the collector; another when one was killed */
     _Atomic int32_t guard_pid; /* who starts another then */
     _Atomic int32_t owner_pid; /* the application process that records, 0 before the first */
     _Atomic uint32_t nrings;   /* rings ever used are 0 .. nrings-1 */
     _Atomic uint32_t nthreads;
+    _Atomic uint32_t generation; /* processes, one after the other, that have recorded */
+    /* Calls that found no ring to record in (no descriptor, no memory, all taken), and when. */
+    _Atomic uint64_t no_ring, no_ring_start, no_ring_end;
     _Atomic uint32_t wake;           /* futex: the collector sleeps on it */
     _Atomic uint32_t sleeping;       /* 1 while it does */
     _Atomic uint32_t sync_requested; /* 1 from when the application enters MPI_Init */
@@ -96,6 +111,17 @@ int pw_segment_allocate_ring(const char *name, struct pw_segment_shared *segment
  * safe. 0 or -errno. */
 int pw_segment_map_ring(const char *name, const struct pw_segment_shared *segment, int index,
                         struct pw_ring_shared **out);
+
+/* Wakes the collector if it sleeps. In-app safe. */
+void pw_segment_wake(struct pw_segment_shared *segment);
+
+/* True when what `lost` counts is told by a record in the ring: its producer died between writing
+ * that and clearing the counts. */
+static inline int pw_ring_loss_is_marked(const struct pw_ring_shared *ring)
+{
+    uint64_t marked = atomic_load(&ring->lost_marked);
+    return marked != 0 && atomic_load(&ring->head) >= marked;
+}
 
 static inline struct pw_record *pw_ring_records(struct pw_ring_shared *ring)
 {

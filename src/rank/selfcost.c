@@ -13,7 +13,7 @@ static double time_batch(struct pw_ring *ring, enum pw_tick_source source)
     int64_t start = pw_local_ns();
     for (int i = 0; i < BATCH; i++) {
         uint64_t begin = pw_tick_read(source);
-        struct pw_record *record = pw_ring_reserve(ring, begin);
+        struct pw_record *record = pw_ring_reserve(ring, begin, PW_LOST_OTHER);
         if (!record)
             return -1;
         memset(record, 0, sizeof(*record));

@@ -61,10 +61,11 @@ static bool deliver_stack(struct pw_thread *thread, const struct pw_intern_entry
         at[i].offset = frames[i] - (known ? object.dlfo_link_map->l_addr : 0);
     }
     uint64_t now = pw_probe_now();
-    if (pw_ring_make_room(&thread->ring, (n + PW_STACK_PIECE - 1) / PW_STACK_PIECE, now))
+    uint32_t pieces = (n + PW_STACK_PIECE - 1) / PW_STACK_PIECE;
+    if (pw_ring_make_room(&thread->ring, pieces, now, PW_LOST_NAME))
         return false;
     for (uint32_t i = 0; i < n; i += PW_STACK_PIECE) {
-        struct pw_record *record = pw_ring_reserve(&thread->ring, now);
+        struct pw_record *record = pw_ring_reserve(&thread->ring, now, PW_LOST_NAME);
         *record = (struct pw_record){
             .type = PW_REC_STACK,
             .start = now,

@@ -150,12 +150,12 @@ static void test_losses(void **state)
 {
     struct bench *b = *state;
     bench_thread(b, 0, 3, 0);
-    bench_put(
-        b, 0,
-        &(struct pw_record){.type = PW_REC_LOST, .start = 100, .end = 900, .lost = {.lost = 42}});
+    bench_put(b, 0,
+              &(struct pw_record){.type = PW_REC_LOST, .start = 100, .end = 900, .lost = {{42}}});
     pw_drain_run(b->drain);
-    pw_ring_count_loss(&b->rings[0], 8, 2000); /* at the very end: no record says it */
-    pw_ring_count_loss(&b->rings[0], 1, 2100);
+    pw_ring_count_loss(&b->rings[0], 8, 2000,
+                       PW_LOST_STEP); /* at the very end: no record says it */
+    pw_ring_count_loss(&b->rings[0], 1, 2100, PW_LOST_STEP);
     hid_t file = bench_close(b);
     struct pw_row_gap *gaps;
     size_t n;
@@ -167,12 +167,71 @@ static void test_losses(void **state)
     assert_int_equal(gaps[0].lost, 42);
     assert_int_equal(gaps[0].thread, 3);
     assert_int_equal(gaps[0].reason, PW_REASON_RING_FULL);
+    assert_int_equal(gaps[0].kind, PW_LOST_COMMUNICATION);
     assert_int_equal(gaps[1].start, 2000);
     assert_int_equal(gaps[1].end, 2100);
     assert_int_equal(gaps[1].lost, 9);
+    assert_int_equal(gaps[1].kind, PW_LOST_STEP);
     assert_int_equal(pw_h5_get_int(file, "dropped_events", &dropped), 0);
     assert_int_equal(dropped, 51);
     free(gaps);
+}
+
+/* What row `i` of /events/gap says, less its times. */
+static void assert_gap(const struct pw_row_gap *gap, int reason, int kind, int thread, int64_t lost)
+{
+    assert_int_equal(gap->reason, reason);
+    assert_int_equal(gap->kind, kind);
+    assert_int_equal(gap->thread, thread);
+    assert_int_equal(gap->lost, lost);
+}
+
+static double overhead(struct bench *b, const char *name)
+{
+    size_t n;
+    double value = -1;
+    struct pw_row_overhead *rows = bench_rows(b, PW_TABLE_overhead, &n);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(rows[i].name, name) == 0)
+            value = rows[i].value;
+    free(rows);
+    return value;
+}
+
+/* A marker tells every kind; a loss whose marker was written by one that died is told once; waits
+ * and calls without a ring have rows of their own. */
+static void test_gaps_by_kind(void **state)
+{
+    struct bench *b = *state;
+    size_t n;
+    bench_thread(b, 0, 3, 0);
+    bench_thread(b, 1, 4, 0);
+    bench_put(b, 0,
+              &(struct pw_record){
+                  .type = PW_REC_LOST, .start = 100, .end = 900, .lost = {{5, 0, 1, 0, 2}}});
+    bench_put(
+        b, 0,
+        &(struct pw_record){.type = PW_REC_WAIT, .start = 1000, .end = 1700, .op = PW_LOST_RANGE});
+    pw_ring_count_loss(&b->rings[1], 7, 50, PW_LOST_RANGE);
+    atomic_store(&b->rings[1].shared->lost_marked, atomic_load(&b->rings[1].shared->head));
+    atomic_store(&b->rings[0].shared->wait_start, 2000);
+    atomic_store(&b->rings[0].shared->wait_end, 2300);
+    atomic_store(&b->rings[0].shared->nested, 11);
+    atomic_store(&b->segment->no_ring, 13);
+    bench_close(b);
+    struct pw_row_gap *gaps = bench_rows(b, PW_TABLE_gap, &n);
+    assert_int_equal(n, 6);
+    assert_gap(&gaps[0], PW_REASON_RING_FULL, PW_LOST_COMMUNICATION, 3, 5);
+    assert_gap(&gaps[1], PW_REASON_RING_FULL, PW_LOST_STEP, 3, 1);
+    assert_gap(&gaps[2], PW_REASON_RING_FULL, PW_LOST_OTHER, 3, 2);
+    assert_gap(&gaps[3], PW_REASON_RING_WAIT, PW_LOST_RANGE, 3, 0);
+    assert_int_equal(gaps[3].start, 1000);
+    assert_int_equal(gaps[3].end, 1700);
+    assert_gap(&gaps[4], PW_REASON_RING_WAIT, PW_LOST_OTHER, 3, 0);
+    assert_gap(&gaps[5], PW_REASON_NO_RING, PW_LOST_OTHER, UINT16_MAX, 13);
+    free(gaps);
+    assert_true(overhead(b, "ring_wait") == 1000);
+    assert_true(overhead(b, "nested_calls") == 11);
 }
 
 static void test_nonsense(void **state)
@@ -218,7 +277,7 @@ static void *produce(void *arg)
 {
     struct pw_ring *ring = arg;
     for (uint64_t i = 1; i <= RACE_RECORDS; i++) {
-        struct pw_record *r = pw_ring_reserve(ring, i);
+        struct pw_record *r = pw_ring_reserve(ring, i, PW_LOST_RANGE);
         if (!r)
             continue;
         *r = (struct pw_record){.type = PW_REC_RANGE, .start = i, .end = i};
@@ -252,8 +311,10 @@ static void test_two_producers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH(test_records_arrive), WITH(test_names_of_two_processes), WITH(test_losses),
-        WITH(test_nonsense),       WITH(test_next_ring_is_readied),   WITH(test_two_producers),
+        WITH(test_records_arrive), WITH(test_names_of_two_processes),
+        WITH(test_losses),         WITH(test_gaps_by_kind),
+        WITH(test_nonsense),       WITH(test_next_ring_is_readied),
+        WITH(test_two_producers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,7 +39,7 @@ int bench_create(void **state, const struct pw_collector *collectors, uint32_t a
 
 void bench_put(struct bench *b, int ring, const struct pw_record *record)
 {
-    struct pw_record *slot = pw_ring_reserve(&b->rings[ring], record->end);
+    struct pw_record *slot = pw_ring_reserve(&b->rings[ring], record->end, PW_LOST_OTHER);
     assert_non_null(slot);
     *slot = *record;
     pw_ring_commit(&b->rings[ring]);

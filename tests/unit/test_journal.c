@@ -61,6 +61,14 @@ struct found {
     uint64_t lost;
 };
 
+static uint64_t lost_of(const struct pw_record *loss)
+{
+    uint64_t lost = 0;
+    for (int kind = 0; kind < PW_LOST_KINDS; kind++)
+        lost += loss->lost.lost[kind];
+    return lost;
+}
+
 static struct found read_journal(const char *path)
 {
     struct found f = {0};
@@ -84,7 +92,7 @@ static struct found read_journal(const char *path)
         }
         if (block.kind == PW_JOURNAL_LOSS) {
             f.losses++;
-            f.lost += block.records.records[0].lost.lost;
+            f.lost += lost_of(&block.records.records[0]);
         }
         f.readings += block.kind == PW_JOURNAL_READING;
         if (block.kind == PW_JOURNAL_END)

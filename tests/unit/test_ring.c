@@ -22,12 +22,17 @@ static struct pw_ring_shared *create_ring(uint64_t slots)
 /* Writes a record whose `start` and `end` are `now`; 1 when it fitted. */
 static int put(struct pw_ring *ring, uint64_t now)
 {
-    struct pw_record *record = pw_ring_reserve(ring, now);
+    struct pw_record *record = pw_ring_reserve(ring, now, PW_LOST_RANGE);
     if (!record)
         return 0;
     *record = (struct pw_record){.type = PW_REC_RANGE, .start = now, .end = now};
     pw_ring_commit(ring);
     return 1;
+}
+
+static uint64_t lost(struct pw_ring_shared *shared)
+{
+    return atomic_load(&shared->lost[PW_LOST_RANGE]);
 }
 
 static struct pw_record get(struct pw_ring_shared *shared, uint64_t slots)
@@ -58,7 +63,7 @@ static void test_fill_and_wrap(void **state)
             assert_int_equal(get(shared, SLOTS).start, read++);
     }
     assert_int_equal(atomic_load(&shared->head), 5 * (2 * SLOTS - 3));
-    assert_int_equal(ring.lost, 0);
+    assert_int_equal(lost(shared), 0);
     assert_true(pw_ring_is_valid(&ring));
     free(shared);
 }
@@ -73,7 +78,7 @@ static void test_loss_is_marked_in_band(void **state)
         assert_true(put(&ring, i));
     for (uint64_t i = 0; i < 5; i++)
         assert_false(put(&ring, 100 + i));
-    assert_int_equal(atomic_load(&shared->lost), 5); /* mirrored, for a run that ends here */
+    assert_int_equal(lost(shared), 5); /* mirrored, for a run that ends here */
     assert_int_equal(atomic_load(&shared->lost_start), 100);
     assert_int_equal(atomic_load(&shared->lost_end), 104);
     assert_true(pw_ring_is_valid(&ring));
@@ -82,12 +87,12 @@ static void test_loss_is_marked_in_band(void **state)
     assert_false(put(&ring, 105)); /* one slot: marker and record need two */
     get(shared, SLOTS);
     assert_true(put(&ring, 200));
-    assert_int_equal(atomic_load(&shared->lost), 0);
+    assert_int_equal(lost(shared), 0);
     for (uint64_t i = 2; i < SLOTS; i++)
         assert_int_equal(get(shared, SLOTS).start, i);
     struct pw_record marker = get(shared, SLOTS);
     assert_int_equal(marker.type, PW_REC_LOST);
-    assert_int_equal(marker.lost.lost, 6);
+    assert_int_equal(marker.lost.lost[PW_LOST_RANGE], 6);
     assert_int_equal(marker.start, 100);
     assert_int_equal(marker.end, 105);
     assert_int_equal(get(shared, SLOTS).start, 200);
@@ -104,22 +109,24 @@ static void test_make_room(void **state)
     struct pw_ring_shared *shared = create_ring(SLOTS);
     struct pw_ring ring;
     pw_ring_init(&ring, shared, SLOTS);
-    assert_int_equal(pw_ring_make_room(&ring, SLOTS, 1), 0);
-    assert_int_equal(pw_ring_make_room(&ring, SLOTS + 1, 2), -ENOSPC); /* all or nothing */
-    assert_int_equal(ring.lost, SLOTS + 1);
-    assert_int_equal(pw_ring_make_room(&ring, SLOTS, 3), -ENOSPC); /* the marker needs one */
-    assert_int_equal(ring.lost, 2 * SLOTS + 1);
-    assert_int_equal(pw_ring_make_room(&ring, SLOTS - 1, 4), 0);
-    assert_int_equal(ring.lost, 0);
+    assert_int_equal(pw_ring_make_room(&ring, SLOTS, 1, PW_LOST_RANGE), 0);
+    assert_int_equal(pw_ring_make_room(&ring, SLOTS + 1, 2, PW_LOST_RANGE),
+                     -ENOSPC); /* all or nothing */
+    assert_int_equal(lost(shared), SLOTS + 1);
+    assert_int_equal(pw_ring_make_room(&ring, SLOTS, 3, PW_LOST_RANGE),
+                     -ENOSPC); /* the marker needs one */
+    assert_int_equal(lost(shared), 2 * SLOTS + 1);
+    assert_int_equal(pw_ring_make_room(&ring, SLOTS - 1, 4, PW_LOST_RANGE), 0);
+    assert_int_equal(lost(shared), 0);
     struct pw_record marker = get(shared, SLOTS);
     assert_int_equal(marker.type, PW_REC_LOST);
-    assert_int_equal(marker.lost.lost, 2 * SLOTS + 1);
+    assert_int_equal(marker.lost.lost[PW_LOST_RANGE], 2 * SLOTS + 1);
     assert_int_equal(marker.start, 2);
     assert_int_equal(marker.end, 3);
-    pw_ring_count_loss(&ring, 4, 9);
-    assert_int_equal(atomic_load(&shared->lost), 4);
+    pw_ring_count_loss(&ring, 4, 9, PW_LOST_STEP);
+    assert_int_equal(atomic_load(&shared->lost[PW_LOST_STEP]), 4);
     assert_true(put(&ring, 10));
-    assert_int_equal(get(shared, SLOTS).lost.lost, 4);
+    assert_int_equal(get(shared, SLOTS).lost.lost[PW_LOST_STEP], 4);
     free(shared);
 }
 
@@ -130,7 +137,7 @@ static void test_commit_tells_every_quarter(void **state)
     struct pw_ring ring;
     pw_ring_init(&ring, shared, SLOTS);
     for (uint64_t i = 1; i <= 64; i++) { /* quarters of 8 slots end at even counts */
-        assert_non_null(pw_ring_reserve(&ring, i));
+        assert_non_null(pw_ring_reserve(&ring, i, PW_LOST_RANGE));
         assert_int_equal(pw_ring_commit(&ring), i % 2 == 0);
         atomic_store(&shared->tail, i);
     }
@@ -179,12 +186,103 @@ static void test_is_valid_sees_damage(void **state)
     free(shared);
 }
 
+/* Events find no room where definitions still do. */
+static void test_definitions_have_room_of_their_own(void **state)
+{
+    (void)state;
+    enum { KEPT = RACE_SLOTS / 64 };
+    struct pw_ring_shared *shared = create_ring(RACE_SLOTS);
+    struct pw_ring ring;
+    pw_ring_init(&ring, shared, RACE_SLOTS);
+    for (uint64_t i = 0; i < RACE_SLOTS - KEPT; i++)
+        assert_true(put(&ring, i));
+    assert_false(put(&ring, 5000));
+    assert_int_equal(pw_ring_make_room(&ring, KEPT - 1, 5001, PW_LOST_NAME), 0); /* and a marker */
+    for (int i = 0; i < KEPT - 1; i++) {
+        struct pw_record *record = pw_ring_reserve(&ring, 5001, PW_LOST_NAME);
+        assert_non_null(record);
+        record->type = PW_REC_STRING;
+        pw_ring_commit(&ring);
+    }
+    assert_false(put(&ring, 5002));
+    assert_null(pw_ring_reserve(&ring, 5003, PW_LOST_NAME));
+    assert_true(pw_ring_is_valid(&ring));
+    assert_int_equal(lost(shared), 1);
+    assert_int_equal(atomic_load(&shared->lost[PW_LOST_NAME]), 1);
+    atomic_store(&shared->tail, RACE_SLOTS - KEPT);
+    struct pw_record marker = get(shared, RACE_SLOTS);
+    assert_int_equal(marker.type, PW_REC_LOST);
+    assert_int_equal(marker.lost.lost[PW_LOST_RANGE], 1);
+    assert_int_equal(marker.lost.lost[PW_LOST_NAME], 0);
+    free(shared);
+}
+
+/* A thread that ends with a loss untold leaves it to the next; one that dies between writing the
+ * marker and clearing the counts has told it. */
+static void test_loss_of_the_thread_before(void **state)
+{
+    (void)state;
+    struct pw_ring_shared *shared = create_ring(SLOTS);
+    struct pw_ring ring;
+    pw_ring_init(&ring, shared, SLOTS);
+    pw_ring_count_loss(&ring, 3, 10, PW_LOST_RANGE);
+    pw_ring_init(&ring, shared, SLOTS);
+    assert_true(put(&ring, 20));
+    struct pw_record marker = get(shared, SLOTS);
+    assert_int_equal(marker.lost.lost[PW_LOST_RANGE], 3);
+    assert_int_equal(marker.start, 10);
+
+    pw_ring_count_loss(&ring, 4, 30, PW_LOST_RANGE);
+    atomic_store(&shared->lost_marked, ring.head + 1);
+    assert_false(pw_ring_loss_is_marked(shared)); /* the marker is not committed yet */
+    atomic_store(&shared->lost_marked, ring.head);
+    assert_true(pw_ring_loss_is_marked(shared));
+    pw_ring_init(&ring, shared, SLOTS);
+    assert_int_equal(lost(shared), 0);
+    get(shared, SLOTS);
+    assert_true(put(&ring, 40));
+    assert_int_equal(get(shared, SLOTS).type, PW_REC_RANGE);
+    free(shared);
+}
+
+/* Nobody reads: the producer waits once, and again only when the tail has moved. */
+static void test_wait_in_vain(void **state)
+{
+    (void)state;
+    struct pw_segment_shared segment = {.tick_source = PW_TICK_RAW};
+    struct pw_ring_shared *shared = create_ring(SLOTS);
+    struct pw_ring ring;
+    pw_ring_init(&ring, shared, SLOTS);
+    ring.waits_for = &segment;
+    for (uint64_t i = 0; i < SLOTS; i++)
+        assert_true(put(&ring, i));
+    int64_t begin = pw_local_ns();
+    assert_false(put(&ring, (uint64_t)begin));
+    int64_t gave_up = pw_local_ns();
+    assert_true(gave_up - begin > 1900000000 && gave_up - begin < 20000000000);
+    for (int i = 0; i < 1000; i++)
+        assert_false(put(&ring, (uint64_t)gave_up));
+    assert_true(pw_local_ns() - gave_up < 1000000000);
+    atomic_store(&shared->tail, SLOTS);
+    assert_true(put(&ring, (uint64_t)gave_up));
+    struct pw_record waited = get(shared, SLOTS), marker = get(shared, SLOTS);
+    assert_int_equal(waited.type, PW_REC_WAIT);
+    assert_int_equal(waited.start, begin);
+    assert_true((int64_t)(waited.end - waited.start) > 1900000000);
+    assert_int_equal(marker.lost.lost[PW_LOST_RANGE], 1001);
+    assert_int_equal(get(shared, SLOTS).type, PW_REC_RANGE);
+    free(shared);
+}
+
+static struct pw_segment_shared race_segment = {.tick_source = PW_TICK_RAW};
+
 static void *produce(void *arg)
 {
     struct pw_ring ring;
     pw_ring_init(&ring, arg, RACE_SLOTS);
+    ring.waits_for = race_segment.waits ? &race_segment : NULL;
     for (uint64_t i = 0; i < RACE_RECORDS; i++) {
-        struct pw_record *record = pw_ring_reserve(&ring, i);
+        struct pw_record *record = pw_ring_reserve(&ring, i, PW_LOST_RANGE);
         if (!record)
             continue;
         *record = (struct pw_record){.type = PW_REC_RANGE, .start = i, .end = ~i};
@@ -200,9 +298,12 @@ static uint64_t consume(struct pw_ring_shared *shared, uint64_t *next, int *inta
     uint64_t head = atomic_load_explicit(&shared->head, memory_order_acquire);
     for (; tail != head; tail++) {
         const struct pw_record *r = &pw_ring_records(shared)[tail & (RACE_SLOTS - 1)];
+        if (r->type == PW_REC_WAIT)
+            continue;
         if (r->type == PW_REC_LOST) {
-            *intact &= r->start == *next && r->end == *next + r->lost.lost - 1;
-            *next += r->lost.lost;
+            uint64_t n = r->lost.lost[PW_LOST_RANGE];
+            *intact &= r->start == *next && r->end == *next + n - 1;
+            *next += n;
             continue;
         }
         *intact &= r->type == PW_REC_RANGE && r->start == *next && r->end == ~*next;
@@ -215,13 +316,13 @@ static uint64_t consume(struct pw_ring_shared *shared, uint64_t *next, int *inta
 
 /* Whatever the two threads do, every record is either received, in order and whole, or counted in
  * the one gap where it belongs. */
-static void test_race(void **state)
+static void race(int waits)
 {
-    (void)state;
     struct pw_ring_shared *shared = create_ring(RACE_SLOTS);
     pthread_t producer;
     uint64_t received = 0, next = 0;
     int intact = 1, rounds = 0;
+    race_segment.waits = (uint32_t)waits;
     assert_int_equal(pthread_create(&producer, NULL, produce, shared), 0);
     while (pthread_tryjoin_np(producer, NULL) != 0) {
         received += consume(shared, &next, &intact);
@@ -231,14 +332,28 @@ static void test_race(void **state)
     }
     received += consume(shared, &next, &intact);
     assert_true(intact);
-    uint64_t at_the_end = atomic_load(&shared->lost);
+    uint64_t at_the_end = lost(shared);
     assert_int_equal(next + at_the_end, RACE_RECORDS);
-    uint64_t lost = next - received + at_the_end;
+    uint64_t missing = next - received + at_the_end;
     print_message("%llu received, %llu lost\n", (unsigned long long)received,
-                  (unsigned long long)lost);
-    assert_int_equal(received + lost, RACE_RECORDS);
+                  (unsigned long long)missing);
+    assert_int_equal(received + missing, RACE_RECORDS);
     assert_true(received > 0);
+    if (waits)
+        assert_int_equal(missing, 0);
     free(shared);
+}
+
+static void test_race(void **state)
+{
+    (void)state;
+    race(0);
+}
+
+static void test_race_of_one_that_waits(void **state)
+{
+    (void)state;
+    race(1);
 }
 
 int main(void)
@@ -250,7 +365,11 @@ int main(void)
         cmocka_unit_test(test_commit_tells_every_quarter),
         cmocka_unit_test(test_another_thread_goes_on),
         cmocka_unit_test(test_is_valid_sees_damage),
+        cmocka_unit_test(test_definitions_have_room_of_their_own),
+        cmocka_unit_test(test_loss_of_the_thread_before),
+        cmocka_unit_test(test_wait_in_vain),
         cmocka_unit_test(test_race),
+        cmocka_unit_test(test_race_of_one_that_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

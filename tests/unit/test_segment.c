@@ -155,12 +155,12 @@ static void test_rings(void **state)
     struct pw_ring ring;
     pw_ring_init(&ring, last, m->segment->ring_records);
     for (uint64_t i = 0; i < 1024; i++) { /* to the segment's last byte */
-        struct pw_record *record = pw_ring_reserve(&ring, i);
+        struct pw_record *record = pw_ring_reserve(&ring, i, PW_LOST_OTHER);
         assert_non_null(record);
         memset(record, 0xff, sizeof(*record));
         pw_ring_commit(&ring);
     }
-    assert_null(pw_ring_reserve(&ring, 0));
+    assert_null(pw_ring_reserve(&ring, 0, PW_LOST_OTHER));
     assert_int_equal(atomic_load(&first->head), 0); /* rings do not overlap */
 
     atomic_store(&first->state, PW_RING_OWNED);

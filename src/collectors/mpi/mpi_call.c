@@ -40,7 +40,7 @@ static void *scratch_take(struct scratch *scratch, size_t bytes)
 struct pw_thread *pw_mpi_enter(void)
 {
     struct pw_thread *thread = pw_probe_thread();
-    if (!thread || atomic_load_explicit(&thread->call->op, memory_order_relaxed))
+    if (!thread || !pw_probe_hold(thread))
         return NULL;
     thread->stack = pw_stack_take(thread, (int)pw_gate->stack_depth);
     return thread;

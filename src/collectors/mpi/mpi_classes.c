@@ -8,7 +8,7 @@
 
 void pw_mpi_write(struct pw_thread *thread, const struct pw_record *record)
 {
-    struct pw_record *slot = pw_ring_reserve(&thread->ring, record->end);
+    struct pw_record *slot = pw_ring_reserve(&thread->ring, record->end, PW_LOST_COMMUNICATION);
     if (!slot)
         return;
     *slot = *record;

@@ -31,7 +31,7 @@ PW_ALWAYS_INLINE void pw_mpi_record(struct pw_mpi_call *c, const struct pw_mpi_c
                                     uint8_t flags, int32_t peer, int32_t tag, uint32_t seq,
                                     int64_t sent, int64_t received)
 {
-    struct pw_record *record = pw_ring_reserve(&c->thread->ring, c->end);
+    struct pw_record *record = pw_ring_reserve(&c->thread->ring, c->end, PW_LOST_COMMUNICATION);
     if (__builtin_expect(!record, 0))
         return;
     pw_mpi_fill(c, comm, flags, peer, tag, seq, sent, received, record);
@@ -217,7 +217,7 @@ PW_ALWAYS_INLINE void pw_mpi_after_ISEND(struct pw_mpi_call *c, int rc)
     const struct pw_mpi_comm *comm = pw_mpi_last.comm;
     if (pw_mpi_is_usual(c, c->stype, rc) && pw_mpi_is_complete(c) && c->dest >= 0 &&
         !pw_mpi_threads && pw_mpi_is_short(c)) {
-        struct pw_record *record = pw_ring_reserve(&c->thread->ring, c->end);
+        struct pw_record *record = pw_ring_reserve(&c->thread->ring, c->end, PW_LOST_COMMUNICATION);
         if (__builtin_expect(!record, 0))
             return;
         pw_mpi_fill(c, comm, PW_FLAG_NONBLOCKING, pw_mpi_world_rank(comm, c->dest), c->stag, 0,

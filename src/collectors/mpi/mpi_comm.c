@@ -114,7 +114,7 @@ static void record_members(struct pw_thread *thread, uint32_t index, const int32
 {
     for (int at = 0; at < size;) {
         uint64_t now = pw_probe_now();
-        struct pw_record *record = pw_ring_reserve(&thread->ring, now);
+        struct pw_record *record = pw_ring_reserve(&thread->ring, now, PW_LOST_OTHER);
         if (!record)
             return;
         *record = (struct pw_record){.type = PW_REC_COMM_MEMBERS, .start = now, .end = now};
@@ -135,7 +135,7 @@ static void record_members(struct pw_thread *thread, uint32_t index, const int32
 static void record_def(struct pw_thread *thread, const struct pw_mpi_comm *comm, uint32_t name)
 {
     uint64_t now = pw_probe_now();
-    struct pw_record *record = pw_ring_reserve(&thread->ring, now);
+    struct pw_record *record = pw_ring_reserve(&thread->ring, now, PW_LOST_OTHER);
     if (!record)
         return;
     *record = (struct pw_record){

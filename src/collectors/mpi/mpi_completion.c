@@ -118,7 +118,7 @@ static void complete(struct pw_mpi_call *c, struct pw_mpi_request *request,
     const uint32_t state = request->state, cls = state & PW_REQUEST_CLASS;
     if (__builtin_expect(request->record.flags & PW_FLAG_RECV_PART, 0))
         pw_mpi_write_sent_part(c, request);
-    struct pw_record *slot = pw_ring_reserve(&c->thread->ring, c->end);
+    struct pw_record *slot = pw_ring_reserve(&c->thread->ring, c->end, PW_LOST_COMMUNICATION);
     if (slot) {
         *slot = request->record;
         slot->end = c->end;

@@ -10,7 +10,7 @@ static void record_state(struct pw_thread *thread, int state, int thread_level,
                          struct pw_mpi_sync_cost cost)
 {
     uint64_t now = pw_probe_now();
-    struct pw_record *record = pw_ring_reserve(&thread->ring, now);
+    struct pw_record *record = pw_ring_reserve(&thread->ring, now, PW_LOST_OTHER);
     if (!record)
         return;
     *record = (struct pw_record){
@@ -54,8 +54,10 @@ static void mark_step(int level)
 {
     static _Atomic int64_t steps;
     struct pw_thread *thread = level >= PCONTROL_STEP ? pw_probe_thread() : NULL;
-    if (thread)
-        record_step(thread, atomic_fetch_add(&steps, 1));
+    if (!thread || !pw_probe_hold(thread))
+        return;
+    record_step(thread, atomic_fetch_add(&steps, 1));
+    pw_probe_let_go(thread);
 }
 
 /* Before the real MPI_Init: asks the collector to find out whether every rank is in here with a
@@ -63,16 +65,16 @@ static void mark_step(int level)
  * leave the others waiting for ever. */
 static void request_sync(void)
 {
-    if (pw_probe_thread() && (pw_probe_borrow_segment()->activities & PW_ACTIVITY_MPI))
+    const struct pw_thread *thread = pw_probe_thread();
+    /* Who is in the probe already will not take part, as begin_recording() has it. */
+    if (thread && !atomic_load_explicit(&thread->call->op, memory_order_relaxed) &&
+        (pw_probe_borrow_segment()->activities & PW_ACTIVITY_MPI))
         pw_probe_request_sync();
 }
 
-/* MPI is up: from here on calls are recorded. */
-static void begin_recording(uint16_t op, uint64_t start, uint64_t end, int rc)
+/* The thread is the caller's, as pw_probe_hold() has it. */
+static void record_init(struct pw_thread *thread, uint16_t op, uint64_t start, uint64_t end)
 {
-    struct pw_thread *thread = rc == MPI_SUCCESS ? pw_probe_thread() : NULL;
-    if (!thread || !(pw_probe_borrow_segment()->activities & PW_ACTIVITY_MPI))
-        return;
     if (!pw_mpi_is_known()) {
         record_state(thread, PW_MPI_FOREIGN, 0, (struct pw_mpi_sync_cost){0});
         return;
@@ -94,13 +96,26 @@ static void begin_recording(uint16_t op, uint64_t start, uint64_t end, int rc)
     pw_gate->mpi = 1 + (int)pw_probe_borrow_segment()->level;
 }
 
-/* Returns the thread to record Finalize with, or NULL. */
+/* MPI is up: from here on calls are recorded. */
+static void begin_recording(uint16_t op, uint64_t start, uint64_t end, int rc)
+{
+    struct pw_thread *thread = rc == MPI_SUCCESS ? pw_probe_thread() : NULL;
+    if (!thread || !(pw_probe_borrow_segment()->activities & PW_ACTIVITY_MPI))
+        return;
+    if (!pw_probe_hold(thread))
+        return;
+    record_init(thread, op, start, end);
+    pw_probe_let_go(thread);
+}
+
+/* Returns the thread to record Finalize with, held, or NULL. */
 static struct pw_thread *end_recording(void)
 {
     if (pw_mpi_level() < 0)
         return NULL;
     pw_gate->mpi = 0;
     struct pw_thread *thread = pw_probe_thread();
+    thread = thread && pw_probe_hold(thread) ? thread : NULL;
     if (thread)
         record_step(thread, NO_STEP); /* what follows is no step's work */
     /* With or without a ring of our own: the other ranks are in there too. */
@@ -136,8 +151,10 @@ EXPORT int MPI_Finalize(void)
     struct pw_thread *thread = end_recording();
     uint64_t start = pw_probe_now();
     int rc = pw_pmpi.Finalize();
-    if (thread)
+    if (thread) {
         record_call(thread, PW_OP_Finalize, start, pw_probe_now());
+        pw_probe_let_go(thread);
+    }
     return rc;
 }
 

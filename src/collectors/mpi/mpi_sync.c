@@ -152,7 +152,7 @@ static void lead(MPI_Comm comm, const struct pw_knot *knot)
 static void record_knot(struct pw_thread *thread, const struct pw_knot *knot)
 {
     uint64_t now = pw_probe_now();
-    struct pw_record *record = pw_ring_reserve(&thread->ring, now);
+    struct pw_record *record = pw_ring_reserve(&thread->ring, now, PW_LOST_OTHER);
     if (!record)
         return;
     *record = (struct pw_record){

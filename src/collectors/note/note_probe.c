@@ -12,10 +12,17 @@ static struct pw_thread *note_thread(void)
     return thread;
 }
 
+/* The same, to record; given back with pw_probe_let_go(). */
+static struct pw_thread *note_begin(void)
+{
+    struct pw_thread *thread = note_thread();
+    return thread && pw_probe_hold(thread) ? thread : NULL;
+}
+
 static void record_range(struct pw_thread *thread, uint64_t start, uint64_t end, uint32_t name,
                          uint16_t kind, uint16_t depth)
 {
-    struct pw_record *record = pw_ring_reserve(&thread->ring, end);
+    struct pw_record *record = pw_ring_reserve(&thread->ring, end, PW_LOST_RANGE);
     if (!record)
         return;
     *record = (struct pw_record){
@@ -45,28 +52,30 @@ static int note_active(void)
 
 static void note_step(int64_t step)
 {
-    struct pw_thread *thread = note_thread();
+    struct pw_thread *thread = note_begin();
     if (!thread)
         return;
     uint64_t now = pw_probe_now();
     end_phase(thread, now);
     pw_probe_record_step(thread, now, step);
+    pw_probe_let_go(thread);
 }
 
 static void note_phase(int phase)
 {
-    struct pw_thread *thread = note_thread();
+    struct pw_thread *thread = note_begin();
     if (!thread)
         return;
     uint64_t now = pw_probe_now();
     end_phase(thread, now);
     thread->phase = phase;
     thread->phase_start = now;
+    pw_probe_let_go(thread);
 }
 
 static void note_range_push(const char *name)
 {
-    struct pw_thread *thread = note_thread();
+    struct pw_thread *thread = note_begin();
     if (!thread)
         return;
     int depth = thread->depth++;
@@ -74,20 +83,28 @@ static void note_range_push(const char *name)
         thread->open[depth].name = pw_probe_intern(thread, name);
         thread->open[depth].start = pw_probe_now();
     }
+    pw_probe_let_go(thread);
 }
 
-static void note_range_pop(void)
+static void end_range(struct pw_thread *thread)
 {
-    struct pw_thread *thread = note_thread();
-    if (!thread || thread->depth == 0)
-        return;
     uint64_t now = pw_probe_now();
     int depth = --thread->depth;
     if (depth < PW_MAX_DEPTH)
         record_range(thread, thread->open[depth].start, now, thread->open[depth].name, PW_KIND_USER,
                      (uint16_t)depth);
     else
-        pw_ring_count_loss(&thread->ring, 1, now);
+        pw_ring_count_loss(&thread->ring, 1, now, PW_LOST_RANGE);
+}
+
+static void note_range_pop(void)
+{
+    struct pw_thread *thread = note_begin();
+    if (!thread)
+        return;
+    if (thread->depth > 0)
+        end_range(thread);
+    pw_probe_let_go(thread);
 }
 
 __attribute__((visibility("default"))) const struct profwrap_api profwrap_api_v1 = {

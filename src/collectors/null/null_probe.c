@@ -11,15 +11,19 @@ void pw_null_mark(int64_t value)
     struct pw_thread *thread = pw_probe_thread();
     if (!thread || !(pw_probe_borrow_segment()->activities & PW_ACTIVITY_NULL))
         return;
+    /* A signal handler that interrupted the probe must not write into the middle of a record. */
+    if (!pw_probe_hold(thread))
+        return;
     uint64_t now = pw_probe_now();
-    struct pw_record *record = pw_ring_reserve(&thread->ring, now);
-    if (!record)
-        return; /* the ring is full: it has counted the loss */
-    *record = (struct pw_record){
-        .type = PW_REC_MARK,
-        .start = now,
-        .end = now,
-        .mark = {.value = value},
-    };
-    pw_probe_commit(thread);
+    struct pw_record *record = pw_ring_reserve(&thread->ring, now, PW_LOST_OTHER);
+    if (record) { /* else the ring is full: it has counted the loss */
+        *record = (struct pw_record){
+            .type = PW_REC_MARK,
+            .start = now,
+            .end = now,
+            .mark = {.value = value},
+        };
+        pw_probe_commit(thread);
+    }
+    pw_probe_let_go(thread);
 }
