@@ -10,6 +10,7 @@
 #include "aggregate/collectivestats.h"
 #include "aggregate/evidence.h"
 #include "aggregate/findings.h"
+#include "aggregate/gaps.h"
 #include "aggregate/infer.h"
 #include "aggregate/instances.h"
 #include "aggregate/job.h"
@@ -201,6 +202,7 @@ int pw_aggregate(MPI_Comm comm, const char *dir, const char *output, int quiet)
     if (!err) {
         pw_infer_steps(&job);
         pw_job_note_steps(&job);
+        pw_gaps_note(&job);
         err = merge_job(&job, output, quiet);
     }
     pw_job_close(&job);

@@ -96,6 +96,8 @@ static void read_overhead(struct pw_input *s, hid_t file)
             s->sync_ns += rows[i].value;
         if (strncmp(rows[i].name, "clock_probe", sizeof(rows[i].name)) == 0)
             s->sync_ns += rows[i].value;
+        if (strncmp(rows[i].name, "ring_wait", sizeof(rows[i].name)) == 0)
+            s->sync_ns += rows[i].value;
     }
     free(rows);
 }
@@ -146,6 +148,7 @@ static int read_tables(struct pw_input *s, struct pw_h5_types *types, hid_t file
     err = err ? err : read_table(file, PW_TABLE_comms, &s->comms, &s->ncomms);
     err = err ? err : pw_h5_place_find(types, file, PW_TABLE_comm_event, &s->event_rows);
     err = err ? err : pw_h5_place_find(types, file, PW_TABLE_range, &s->range_rows);
+    err = err ? err : pw_h5_place_find(types, file, PW_TABLE_gap, &s->gap_rows);
     err = err ? err : read_phase_names(s, file);
     if (err)
         return fail(problem, size, "has damaged tables", err);
@@ -188,6 +191,7 @@ void pw_input_close(struct pw_input *s)
 {
     pw_h5_place_fini(&s->event_rows);
     pw_h5_place_fini(&s->range_rows);
+    pw_h5_place_fini(&s->gap_rows);
     free(s->starts_after);
     pw_begins_fini(&s->begins);
     free(s->phases);

@@ -235,8 +235,6 @@ static void note_missing(struct pw_job *job)
             pw_job_note(job, r, "missing", 1, "no rank file");
         else if (row->complete == 0)
             pw_job_note(job, r, "incomplete", 1, "its collector did not close the file");
-        if (row->present && row->dropped_events)
-            pw_job_note(job, r, "dropped_events", row->dropped_events, "the ring was full");
         if (row->present && row->exit_signal)
             pw_job_note(job, r, "killed", row->exit_signal, "a signal ended the program");
     }
