@@ -1,0 +1,91 @@
+/* Records as much, of what, and when the lines of its standard input say: "calls N", "ranges N",
+ * "steps N", "names N" (ranges, each of a name never used before), "threads T N" (ranges, in T new
+ * threads), "dup NAME" (a communicator), "dup-calls N" (on it). Answers each with "done". */
+#include <mpi.h>
+#include <profwrap.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { THREADS_MAX = 64 };
+
+static MPI_Comm own = MPI_COMM_NULL;
+static long step, named;
+
+static void reduce(MPI_Comm comm, long times)
+{
+    int one = 1, sum;
+    for (long i = 0; i < times; i++)
+        MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
+}
+
+static void mark(const char *name, long times)
+{
+    for (long i = 0; i < times; i++) {
+        profwrap_range_push(name);
+        profwrap_range_pop();
+    }
+}
+
+static void name_ranges(long times)
+{
+    for (long i = 0; i < times; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "name %ld", named++);
+        mark(name, 1);
+    }
+}
+
+static void *mark_many(void *times)
+{
+    mark("of a thread", *(long *)times);
+    return NULL;
+}
+
+static void run_threads(long n, long times)
+{
+    pthread_t threads[THREADS_MAX];
+    n = n < THREADS_MAX ? n : THREADS_MAX;
+    for (long i = 0; i < n; i++)
+        if (pthread_create(&threads[i], NULL, mark_many, &times))
+            exit(1);
+    for (long i = 0; i < n; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static void obey(const char *what, const char *name, long n)
+{
+    if (strcmp(what, "calls") == 0)
+        reduce(MPI_COMM_SELF, n);
+    else if (strcmp(what, "ranges") == 0)
+        mark("a range", n);
+    else if (strcmp(what, "names") == 0)
+        name_ranges(n);
+    else if (strcmp(what, "dup-calls") == 0)
+        reduce(own, n);
+    else if (strcmp(what, "dup") == 0) {
+        MPI_Comm_dup(MPI_COMM_SELF, &own);
+        MPI_Comm_set_name(own, name);
+    }
+    for (long i = 0; i < n && strcmp(what, "steps") == 0; i++)
+        profwrap_step(step++);
+}
+
+int main(void)
+{
+    char line[128], what[32], name[64];
+    int provided;
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
+    while (fgets(line, sizeof(line), stdin)) {
+        long threads, times;
+        if (sscanf(line, "threads %ld %ld", &threads, &times) == 2)
+            run_threads(threads, times);
+        else if (sscanf(line, "%31s %63s", what, name) == 2)
+            obey(what, name, atol(name));
+        puts("done");
+        fflush(stdout);
+    }
+    MPI_Finalize();
+    return 0;
+}

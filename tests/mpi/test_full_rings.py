@@ -1,0 +1,213 @@
+"""What happens when a program records faster than the collector takes: losses are counted by kind
+and bounded in time, what events refer to is kept, and --on-full wait loses nothing. The collector
+is stopped by SIGSTOP, so that what fits and what does not is no matter of luck."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import harness as h
+
+SMALLEST = 1024  # records in a ring of 64K, of which a 64th is for definitions
+
+
+def only_child(pid):
+    with open(f"/proc/{pid}/task/{pid}/children") as file:
+        children = file.read().split()
+    h.equal(len(children), 1, f"children of {pid}")
+    return int(children[0])
+
+
+class Flood:
+    """programs/flood.c under profwrap: tell() has it record, and returns when it has."""
+
+    def __init__(self, *options):
+        self.process = subprocess.Popen(
+            h.profwrap("-o", "out", *options, h.program("flood")),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env=h.environment())
+
+    def __enter__(self):
+        self.tell("calls 1")  # MPI is up
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:  # something failed: the program ends with its input
+            os.kill(self.collector(), signal.SIGCONT)
+        self.process.communicate()
+
+    def tell(self, *lines):
+        for line in lines:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+            h.equal(self.process.stdout.readline(), "done\n", f"answer to {line}")
+
+    def collector(self):
+        """A child of the guard, which is what was started."""
+        return only_child(self.process.pid)
+
+    def stop_collector(self):
+        time.sleep(0.3)  # until it has taken what there is
+        os.kill(self.collector(), signal.SIGSTOP)
+
+    def continue_collector(self):
+        os.kill(self.collector(), signal.SIGCONT)
+        time.sleep(0.3)
+
+    def end(self):
+        _, errors = self.process.communicate(timeout=h.PATIENCE_S)
+        h.equal(self.process.returncode, 0, "exit status " + errors)
+
+
+def gaps(file):
+    """Rows of /events/gap: reason, kind, lost, start, end."""
+    table = file["events/gap"]
+    return list(zip(h.enum_names(table, "reason"), h.enum_names(table, "kind"),
+                    map(int, table["lost"]), map(int, table["start"]), map(int, table["end"])))
+
+
+def lost(file, *kinds):
+    return sum(row[2] for row in gaps(file) if row[0] == "ring_full" and row[1] in kinds)
+
+
+def overhead(file):
+    return {row["name"].decode(): float(row["value"]) for row in file["overhead"][:]}
+
+
+def report():
+    with open("out/report.txt") as file:
+        return " ".join(file.read().split())
+
+
+def check_gaps(file):
+    """Each is within the run, and together they are what was dropped."""
+    rows = gaps(file)
+    times = [int(t) for name in ("start", "end") for t in file["events/comm"][name]]
+    for row in rows:
+        h.check(min(times) <= row[3] <= row[4], "times of", row)
+    h.equal(sum(row[2] for row in rows), int(file.attrs["dropped_events"]), "sum of the losses")
+
+
+@h.case
+def a_burst_of_100000_events_per_thread():
+    h.h5py()
+    with Flood() as flood:
+        flood.stop_collector()
+        flood.tell("calls 100000", "threads 3 100000")
+        flood.continue_collector()
+        flood.end()
+    file = h.open_complete("out")
+    h.equal(h.operations(file).count("Allreduce"), 100001, "calls")
+    h.equal(len(file["events/range"]), 300000, "ranges")
+    h.equal(len(set(file["events/range"]["thread"])), 3, "threads")
+    h.equal(gaps(file), [], "gaps")
+
+
+@h.case
+def losses_are_counted_by_kind():
+    h.h5py()
+    with Flood("--ring-size", "64K") as flood:
+        flood.stop_collector()
+        flood.tell("calls 2000", "ranges 300", "steps 40", "names 50")
+        flood.continue_collector()
+        flood.tell("calls 10", "steps 1")
+        flood.end()
+    file = h.open_rank("out")
+    check_gaps(file)
+    calls, ranges = h.operations(file).count("Allreduce"), len(file["events/range"])
+    h.equal(lost(file, "communication") + calls, 2011, "calls, lost and recorded")
+    h.equal(lost(file, "range") + ranges, 350, "ranges, lost and recorded")
+    h.equal(lost(file, "step") + len(file["steps"]), 41, "steps, lost and recorded")
+    h.check(calls > SMALLEST / 2, "only", calls, "calls were recorded")
+    h.check(lost(file, "range") >= 300, "a full ring took ranges")
+    h.check(0 < lost(file, "name") <= 50, lost(file, "name"), "names lost of 50")
+    h.equal(file["steps"][-1]["step"], 40, "the last step, when there was room again")
+    text = report()
+    for kind in ("communication", "range", "step", "name"):
+        h.check(f"{lost(file, kind)} {kind}" in text, "the report hides", kind, text)
+
+
+@h.case
+def definitions_survive_a_flood():
+    h.h5py()
+    with Flood("--ring-size", "64K") as flood:
+        flood.stop_collector()
+        flood.tell("calls 5000", "dup kept", "names 3", "calls 5000")
+        flood.continue_collector()
+        flood.tell("dup-calls 7")
+        flood.end()
+    file = h.open_rank("out")
+    check_gaps(file)
+    h.equal(lost(file, "name", "other"), 0, "lost definitions")
+    names = h.texts(file)
+    comms = [names[int(row["name"])] for row in file["comms"][:]]
+    h.check("kept" in comms, "no communicator kept among", comms)
+    on_it = [op for op, comm in zip(h.operations(file), file["events/comm"]["comm"])
+             if comm == comms.index("kept")]
+    h.equal(on_it.count("Allreduce"), 7, "calls on the communicator made in the flood")
+    for name in ("name 0", "name 1", "name 2"):
+        h.check(name in names, "no", name, "among", names)
+
+
+@h.case
+def waiting_loses_nothing():
+    h.h5py()
+    with Flood("--ring-size", "64K", "--on-full", "wait") as flood:
+        flood.tell("calls 200000", "threads 2 100000", "names 3000")
+        flood.end()
+    file = h.open_complete("out")
+    h.equal(h.operations(file).count("Allreduce"), 200001, "calls")
+    h.equal(len(file["events/range"]), 203000, "ranges")
+    h.equal(len([name for name in h.texts(file) if name.startswith("name ")]), 3000, "names")
+    check_gaps(file)
+    rows = gaps(file)
+    h.equal({row[0] for row in rows}, {"ring_wait"}, "reasons of gaps")
+    waited = sum(row[4] - row[3] for row in rows)
+    h.equal(int(overhead(file)["ring_wait"]), waited, "ring_wait in /overhead")
+    h.check(waited > 0, "so many events fitted 1024 records without waiting")
+    h.check(len(rows) < 403000 * 16 / SMALLEST, len(rows), "waits: each made too little room")
+    h.check("ring_wait" in report(), "the report hides the waiting:", report())
+
+
+@h.case
+def waiting_for_a_stopped_collector_ends():
+    h.h5py()
+    with Flood("--ring-size", "64K", "--on-full", "wait") as flood:
+        flood.stop_collector()
+        begin = time.monotonic()
+        flood.tell("calls 100000")
+        took = time.monotonic() - begin
+        flood.continue_collector()
+        flood.tell("calls 100000")
+        flood.end()
+    h.check(1.5 < took < 20, "the program waited", took, "s for a stopped collector")
+    file = h.open_rank("out")
+    check_gaps(file)
+    recorded = h.operations(file).count("Allreduce")
+    h.equal(lost(file, "communication") + recorded, 200001, "calls, lost and recorded")
+    h.check(recorded > 100000, "no waiting any more once the collector went on:", recorded)
+    h.check(overhead(file)["ring_wait"] > 1.5e9, "the waiting in vain is not accounted")
+
+
+@h.case
+def killed_in_a_full_ring():
+    """Nobody marks the last losses: they are read from where they were counted."""
+    h.h5py()
+    with Flood("--ring-size", "64K", "--no-merge") as flood:
+        flood.stop_collector()
+        flood.tell("calls 3000", "ranges 100")
+        os.kill(only_child(flood.collector()), signal.SIGKILL)
+        flood.continue_collector()
+        flood.process.communicate(timeout=h.PATIENCE_S)
+    file = h.open_rank("out")
+    h.equal(int(file.attrs["exit_signal"]), signal.SIGKILL, "how it ended")
+    check_gaps(file)
+    calls = h.operations(file).count("Allreduce")
+    h.equal(lost(file, "communication") + calls, 3001, "calls, lost and recorded")
+    h.equal(lost(file, "range"), 100, "lost ranges")
+
+
+if __name__ == "__main__":
+    sys.exit(h.main(sys.argv[1:]))
