@@ -182,7 +182,8 @@ void pw_checkpoint_save(const char *output, struct pw_job *job, struct pw_matche
         return;
     file_name(path, sizeof(path), output, job);
     snprintf(part, sizeof(part), "%s.part", path);
-    int fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    unlink(part);
+    int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     struct stream s = {.file = fd >= 0 ? fdopen(fd, "w") : NULL, .writes = 1};
     if (!s.file)
         return;

@@ -34,6 +34,14 @@ static void note_error(struct pw_clusterfile *file, int failed)
         file->error = -EIO;
 }
 
+/* HDF5 follows links and takes what is there: so one process makes the file first. */
+static int make_empty(const char *part)
+{
+    unlink(part);
+    int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    return fd < 0 ? -errno : close(fd);
+}
+
 int pw_clusterfile_create(const char *path, MPI_Comm comm, struct pw_clusterfile *out)
 {
     char part[4400];
@@ -42,12 +50,15 @@ int pw_clusterfile_create(const char *path, MPI_Comm comm, struct pw_clusterfile
     snprintf(out->path, sizeof(out->path), "%s", path);
     snprintf(part, sizeof(part), "%s.part", path);
 
+    int err = all_agree(comm, out->process == 0 ? make_empty(part) : 0);
+    if (err)
+        return err;
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     H5Pset_fapl_mpio(access, comm, MPI_INFO_NULL);
     H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_LATEST);
     out->file = H5Fcreate(part, H5F_ACC_TRUNC, H5P_DEFAULT, access);
     H5Pclose(access);
-    int err = all_agree(comm, out->file < 0 ? -EIO : 0);
+    err = all_agree(comm, out->file < 0 ? -EIO : 0);
     if (err && out->file >= 0)
         H5Fclose(out->file);
     if (!err)

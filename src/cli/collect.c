@@ -169,6 +169,7 @@ static int start(struct collector *c)
         .argv = c->run->argv,
         .group = c->run->group,
         .lifeline = c->run->lifeline,
+        .umask = c->run->umask,
     };
     atomic_store(&c->run->lifeline->is_recording, c->journal != NULL);
     pid_t pid = pw_launch_start(&launch, c->run->path);

@@ -100,7 +100,9 @@ static int write_file(const char *path, report_fn *report, const struct pw_clust
     bool in_place = stat(path, &status) == 0 && !S_ISREG(status.st_mode);
     if (snprintf(part, sizeof(part), "%s%s", path, in_place ? "" : ".part") >= (int)sizeof(part))
         return -ENAMETOOLONG;
-    int flags = O_WRONLY | O_CLOEXEC | (in_place ? 0 : O_CREAT | O_TRUNC | O_NOFOLLOW);
+    int flags = O_WRONLY | O_CLOEXEC | (in_place ? 0 : O_CREAT | O_EXCL | O_NOFOLLOW);
+    if (!in_place)
+        unlink(part); /* what an earlier report left, or somebody else put there */
     int fd = open(part, flags, 0666);
     if (fd < 0)
         return -errno;

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/activities.h"
@@ -134,7 +135,7 @@ int pw_run_unprofiled(struct pw_run *run)
     enum { LOOK_NS = 50000000 };
     static _Atomic uint32_t wake;
     const struct pw_launch launch = {
-        .argv = run->argv, .group = run->group, .lifeline = run->lifeline};
+        .argv = run->argv, .group = run->group, .lifeline = run->lifeline, .umask = run->umask};
     struct pw_exit end;
     pw_agree_refuse(&run->clocks.agreement);
     pid_t pid = pw_launch_start(&launch, run->path);
@@ -166,6 +167,7 @@ static int prepare_directory(struct pw_run *run)
 int pw_cli_run(int argc, char **argv)
 {
     static struct pw_run run;
+    run.umask = umask(077); /* a profile is its owner's; merge and report inherit this */
     int status = understand(&run, argc, argv);
     if (status >= 0)
         return status;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -118,6 +119,7 @@ __attribute__((noreturn)) static void become_program(const struct pw_launch *lau
     setpgid(0, launch->group); /* fails when the guard is gone, and the group with it */
     /* exec resets caught signals to their defaults and keeps ignored ones ignored. */
     int err = prepare_environment(launch);
+    umask(launch->umask);
     if (!err) {
         execv(path, launch->argv);
         err = -errno;

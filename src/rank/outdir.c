@@ -40,12 +40,20 @@ static int fail(char *problem, int size, const char *dir, const char *what, int 
     return err;
 }
 
+static int is_ours(const char *dir)
+{
+    struct stat status;
+    return stat(dir, &status) == 0 && status.st_uid == geteuid();
+}
+
 int pw_outdir_prepare(const char *dir, const char *job, char *problem, int size)
 {
     char mark[4200], found[128];
     snprintf(mark, sizeof(mark), "%s/%s", dir, mark_name);
     if (mkdir(dir, 0700) && errno != EEXIST)
         return fail(problem, size, dir, strerror(errno), -errno);
+    if (!is_ours(dir)) /* who could put other files in the place of ours */
+        return fail(problem, size, dir, "belongs to another user; choose another with -o", -EEXIST);
 
     if (!read_mark(mark, found, sizeof(found))) {
         /* A sibling may mark it between our two looks: then it is not empty, but ours. */
