@@ -95,7 +95,7 @@ static int create_segment(struct collector *c)
             c->segment = NULL;
         }
         bytes /= 2;
-    } while (err == -ENOSPC && bytes >= 64 << 10);
+    } while ((err == -ENOSPC || err == -EFBIG) && bytes >= 64 << 10);
     if (err)
         pw_say(
             "no shared memory for rank %d (%s): running %s unprofiled; give /dev/shm more room, or "

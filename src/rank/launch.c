@@ -62,13 +62,17 @@ static void note_child(int signal)
 }
 
 /* What our parent ignores (nohup), the program is to ignore too. */
+static void handle_one(int signal, const struct sigaction *action)
+{
+    struct sigaction old;
+    if (sigaction(signal, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+        sigaction(signal, action, NULL);
+}
+
 static void handle_relayed(const struct sigaction *action)
 {
-    for (size_t i = 0; i < sizeof(relayed) / sizeof(relayed[0]); i++) {
-        struct sigaction old;
-        if (sigaction(relayed[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-            sigaction(relayed[i], action, NULL);
-    }
+    for (size_t i = 0; i < sizeof(relayed) / sizeof(relayed[0]); i++)
+        handle_one(relayed[i], action);
 }
 
 void pw_launch_relay_signals(struct pw_lifeline *lifeline)
@@ -89,6 +93,8 @@ void pw_launch_outlive_signals(_Atomic uint32_t *wake)
     struct sigaction action = {.sa_handler = do_nothing, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
     handle_relayed(&action);
+    /* A limit on the size of files (ulimit -f) is met as an error of what was to be written. */
+    handle_one(SIGXFSZ, &action);
     wake_word = wake;
     struct sigaction child = {.sa_handler = note_child, .sa_flags = SA_RESTART | SA_NOCLDSTOP};
     sigemptyset(&child.sa_mask);
@@ -159,6 +165,7 @@ pid_t pw_launch_start(const struct pw_launch *launch, const char *path)
     if (pid == 0) {
         const struct sigaction standard = {.sa_handler = SIG_DFL};
         handle_relayed(&standard);
+        handle_one(SIGXFSZ, &standard);
         sigaction(SIGCHLD, &standard, NULL);
         sigprocmask(SIG_SETMASK, &before, NULL);
         become_program(launch, path, report[1]);

@@ -30,7 +30,7 @@ struct pw_launch {
     char **argv;         /* program and arguments, NULL-terminated */
     pid_t group;         /* process group that the program is to be in */
     struct pw_lifeline *lifeline;
-    mode_t umask;        /* the program's: ours lets nobody else read what we write */
+    mode_t umask; /* the program's: ours lets nobody else read what we write */
 };
 
 /* How it ended. */

@@ -241,7 +241,7 @@ def sockets(pid):
     inodes = {link[8:-1] for link in links if link.startswith("socket:[")}
     lines = []
     for kind in ("tcp", "tcp6", "udp", "udp6", "unix", "raw", "packet"):
-        with open(f"/proc/{pid}/net/{kind}") as file:
+        with open(f"/proc/net/{kind}") as file:
             for line in file.readlines()[1:]:
                 if inodes & set(line.split()):
                     lines.append((kind, line.split()))

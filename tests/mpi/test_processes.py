@@ -3,6 +3,8 @@ is whole and has what the recording process did, no more."""
 
 import os
 import re
+import signal
+import subprocess
 import sys
 import time
 
@@ -180,6 +182,30 @@ def has_no_memory_left():
 @h.case
 def may_write_small_files_only():
     h.equal(ranges(same("small-files")[1]), {"before": 5, "thread": 5}, "ranges")
+
+
+def limited(blocks, *command):
+    """Under a limit on the size of files, 1024 bytes each, which profwrap inherits too."""
+    return ["bash", "-c", f'ulimit -f {blocks}; exec "$@"', "bash", *command]
+
+
+@h.case
+def is_under_a_limit_on_files():
+    """Rings are smaller then, or there are none; the program goes on, and SIGXFSZ is its own."""
+    marks, zeros = [h.program("processes"), "marks"], ["head", "-c", "300000000", "/dev/zero"]
+    done = h.run(limited(100000, *h.profwrap("--no-merge", "-o", "small", *marks)), 5)
+    h.check(b"shared memory is short" in done.stderr, done.stderr)
+    h.equal(ranges(h.open_complete("small")), {"marked": 5}, "ranges")
+    done = h.run(limited(200, *h.profwrap("--no-merge", "-o", "none", *marks)), 5)
+    h.check(b"unprofiled" in done.stderr, done.stderr)
+    with open("zeros", "w") as file:
+        for command in (zeros, h.profwrap("--no-merge", "-o", "zero", *zeros)):
+            done = subprocess.run(limited(100000, *command), stdout=file, stderr=subprocess.DEVNULL,
+                                  preexec_fn=lambda: signal.signal(signal.SIGXFSZ, signal.SIG_DFL))
+            ended = done.returncode if done.returncode > 0 else 128 - done.returncode
+            h.equal(ended, 128 + signal.SIGXFSZ, f"status of {command}")
+            file.truncate(0)
+            file.seek(0)
 
 
 @h.case
