@@ -125,6 +125,9 @@ static int map_ring(struct pw_drain *drain, int index)
     uint64_t written = pw_journal_position(drain->journal, index);
     uint64_t given = atomic_load_explicit(&ring->shared->tail, memory_order_relaxed);
     ring->tail = written > given ? written : given;
+    /* Now: if that is all there is, nothing that is still to be taken would do it, and a producer
+     * whose ring is full would never find room. */
+    atomic_store_explicit(&ring->shared->tail, ring->tail, memory_order_release);
     return 0;
 }
 

@@ -192,6 +192,23 @@ def waiting_for_a_stopped_collector_ends():
 
 
 @h.case
+def waiting_for_a_killed_collector():
+    """Another takes its place, and nothing is lost."""
+    h.h5py()
+    with Flood("--no-merge", "--ring-size", "64K", "--on-full", "wait") as flood:
+        flood.process.stdin.write("calls 300000\n")
+        flood.process.stdin.flush()
+        time.sleep(0.1)
+        os.kill(flood.collector(), signal.SIGKILL)
+        h.equal(flood.process.stdout.readline(), "done\n", "answer")
+        flood.end()
+    file = h.open_rank("out")
+    h.equal(int(file.attrs["complete"]), 2, "complete: made from the journal")
+    h.equal(int(file.attrs["dropped_events"]), 0, "drops")
+    h.equal(h.operations(file).count("Allreduce"), 300001, "calls")
+
+
+@h.case
 def killed_in_a_full_ring():
     """Nobody marks the last losses: they are read from where they were counted."""
     h.h5py()
