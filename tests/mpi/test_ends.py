@@ -19,9 +19,8 @@ def count(path="count"):
         return struct.unpack("=q", file.read(8))[0]
 
 
-def start(*arguments, out="out", options=("--ring-size", "64M"), where=(), **more):
-    """Rings that a busy machine's collector, which may not run for a second, does not let overflow.
-    """
+def start(*arguments, out="out", options=("--on-full", "wait"), where=(), **more):
+    """On a busy machine the collector may not get to run for long: the program waits for it then."""
     command = [*where, *h.profwrap("-o", out, "--no-merge", *options), h.program("tally"), "count",
                *map(str, arguments)]
     return subprocess.Popen(command, env=h.environment(), stdout=subprocess.DEVNULL,
@@ -215,7 +214,8 @@ def whole_group_killed():
 @h.case
 def mpirun_terminated():
     """SIGTERM to mpirun: it terminates the ranks, and kills them a second later."""
-    command = h.mpirun(2, *h.profwrap("-o", "out"), h.program("tally"), "-", 0, "stay")
+    command = h.mpirun(2, *h.profwrap("-o", "out", "--on-full", "wait"), h.program("tally"), "-",
+                       0, "stay")
     process = subprocess.Popen(list(map(str, command)), env=h.environment(),
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     wait_for(lambda: os.path.exists("out/rank-00001.journal"), "journal of rank 1")

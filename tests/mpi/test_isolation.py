@@ -12,7 +12,6 @@ import time
 import harness as h
 
 NOBODY = 65534
-SHM = "/dev/shm/profwrap-*"
 OUTPUTS = ("cluster.h5", "report.txt", "report.json")
 
 
@@ -30,8 +29,14 @@ def check_tree(folder):
     return set(os.listdir(folder))
 
 
-def shared_memory():
-    return {path for path in glob.glob(SHM)}
+def segment(guard):
+    """The shared memory of the run whose guard this is: what its collector has mapped."""
+    with open(f"/proc/{guard}/task/{guard}/children") as file:
+        collector = int(file.read())
+    with open(f"/proc/{collector}/maps") as file:
+        found = {line.split()[-1] for line in file if "/dev/shm/profwrap-" in line}
+    h.equal(len(found), 1, "shared-memory objects")
+    return found.pop()
 
 
 def wait_until(what, condition):
@@ -66,20 +71,17 @@ def need_root():
 @h.case
 def files_and_shared_memory_are_private():
     """With a umask that would let everybody in, which stays the program's."""
-    before = shared_memory()
     process = start(*h.profwrap("-o", "out", "sh", "-c", 'umask; exec "$0"', h.program("flood")),
                     umask=0)
     h.equal(process.stdout.readline().strip(), "0000", "umask of the program")
     say(process, "calls 100")
     h.equal(stat.S_IMODE(os.stat("out").st_mode), 0o700, "mode of the directory")
     h.check("rank-00000.h5.part" in check_tree("out"), "no rank file during the run")
-    made = shared_memory() - before
-    h.equal(len(made), 1, "shared-memory objects")
-    for path in made:
-        check_private(path)
-        h.check(re.fullmatch(r".*/profwrap-0-[0-9a-f]{32}", path), "a name to be guessed:", path)
+    path = segment(process.pid)
+    check_private(path)
+    h.check(re.fullmatch(r"/dev/shm/profwrap-0-[0-9a-f]{32}", path), "a name to be guessed:", path)
     end(process)
-    h.equal(shared_memory() & made, set(), "shared memory left behind")
+    h.check(not os.path.exists(path), "shared memory left behind")
     h.check({"rank-00000.h5", *OUTPUTS} <= check_tree("out"), "missing in", os.listdir("out"))
 
 
@@ -88,12 +90,10 @@ def names_of_shared_memory_differ():
     """128 random bits: no two are alike in any place, but for the rank."""
     names = []
     for k in range(4):
-        before = shared_memory()
         process = start(*h.profwrap("--no-merge", "-o", f"out{k}", h.program("flood")))
         say(process, "calls 1")
-        names += [path.rsplit("-", 1)[1] for path in shared_memory() - before]
+        names.append(segment(process.pid).rsplit("-", 1)[1])
         end(process)
-    h.equal(len(names), 4, "shared-memory objects")
     for a in range(4):
         for b in range(a):
             alike = sum(x == y for x, y in zip(names[a], names[b]))
@@ -197,7 +197,7 @@ def a_segment_of_another_user():
     process = start(*h.profwrap("--no-merge", "-o", "out", h.program("flood")))
     try:
         say(process, "calls 1")
-        mine = max(glob.glob("/dev/shm/profwrap-0-*"), key=os.path.getmtime)
+        mine = segment(process.pid)
         os.symlink(mine, path)
         check("a link")
         os.unlink(path)
