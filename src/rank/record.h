@@ -80,6 +80,7 @@ struct pw_record {
             int32_t remote_size; /* 0 but for intercommunicators */
             uint32_t name;
             uint32_t source;
+            uint64_t handle; /* as in pw_open_call; the newest communicator that has it is meant */
         } def;
         struct {
             uint32_t comm;

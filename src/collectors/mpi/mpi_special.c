@@ -58,21 +58,35 @@ static void mark_step(int level)
         record_step(thread, atomic_fetch_add(&steps, 1));
 }
 
+/* The start and end of MPI are calls that a thread can hang in like any other. */
+static void show_begin(struct pw_thread *thread, uint16_t op, uint64_t start)
+{
+    atomic_store_explicit(&thread->call->start, start, memory_order_relaxed);
+    atomic_store_explicit(&thread->call->op, op, memory_order_relaxed);
+}
+
+static void show_end(struct pw_thread *thread)
+{
+    atomic_store_explicit(&thread->call->op, 0, memory_order_relaxed);
+}
+
 /* Before the real MPI_Init: asks the collector to find out whether every rank is in here with a
  * probe. Only then may clocks be synchronised over MPI, where a rank that does not take part would
  * leave the others waiting for ever. */
-static void request_sync(void)
+static uint64_t request_sync(uint16_t op)
 {
-    if (pw_probe_thread() && (pw_probe_borrow_segment()->activities & PW_ACTIVITY_MPI))
-        pw_probe_request_sync();
+    struct pw_thread *thread = pw_probe_thread();
+    uint64_t start = pw_probe_now();
+    if (!thread || !(pw_probe_borrow_segment()->activities & PW_ACTIVITY_MPI))
+        return start;
+    show_begin(thread, op, start);
+    pw_probe_request_sync();
+    return pw_probe_now();
 }
 
-/* MPI is up: from here on calls are recorded. */
-static void begin_recording(uint16_t op, uint64_t start, uint64_t end, int rc)
+/* MPI is up, and all ranks with a probe are known. */
+static void begin_known(struct pw_thread *thread, uint16_t op, uint64_t start, uint64_t end)
 {
-    struct pw_thread *thread = rc == MPI_SUCCESS ? pw_probe_thread() : NULL;
-    if (!thread || !(pw_probe_borrow_segment()->activities & PW_ACTIVITY_MPI))
-        return;
     if (!pw_mpi_is_known()) {
         record_state(thread, PW_MPI_FOREIGN, 0, (struct pw_mpi_sync_cost){0});
         return;
@@ -94,6 +108,17 @@ static void begin_recording(uint16_t op, uint64_t start, uint64_t end, int rc)
     pw_gate->mpi = 1 + (int)pw_probe_borrow_segment()->level;
 }
 
+/* After the real MPI_Init: from here on calls are recorded. */
+static void begin_recording(uint16_t op, uint64_t start, uint64_t end, int rc)
+{
+    struct pw_thread *thread = pw_probe_thread();
+    if (!thread || !(pw_probe_borrow_segment()->activities & PW_ACTIVITY_MPI))
+        return;
+    if (rc == MPI_SUCCESS)
+        begin_known(thread, op, start, end);
+    show_end(thread);
+}
+
 /* Returns the thread to record Finalize with, or NULL. */
 static struct pw_thread *end_recording(void)
 {
@@ -101,8 +126,10 @@ static struct pw_thread *end_recording(void)
         return NULL;
     pw_gate->mpi = 0;
     struct pw_thread *thread = pw_probe_thread();
-    if (thread)
+    if (thread) {
         record_step(thread, NO_STEP); /* what follows is no step's work */
+        show_begin(thread, PW_OP_Finalize, pw_probe_now());
+    }
     /* With or without a ring of our own: the other ranks are in there too. */
     struct pw_mpi_sync_cost cost = pw_mpi_sync_end(thread);
     if (thread)
@@ -110,11 +137,18 @@ static struct pw_thread *end_recording(void)
     return thread;
 }
 
+static void end_finalize(struct pw_thread *thread, uint64_t start)
+{
+    if (!thread)
+        return;
+    record_call(thread, PW_OP_Finalize, start, pw_probe_now());
+    show_end(thread);
+}
+
 EXPORT int MPI_Init(int *argc, char ***argv)
 {
     pw_mpi_resolve();
-    request_sync();
-    uint64_t start = pw_probe_now();
+    uint64_t start = request_sync(PW_OP_Init);
     int rc = pw_pmpi.Init(argc, argv);
     begin_recording(PW_OP_Init, start, pw_probe_now(), rc);
     return rc;
@@ -123,8 +157,7 @@ EXPORT int MPI_Init(int *argc, char ***argv)
 EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
     pw_mpi_resolve();
-    request_sync();
-    uint64_t start = pw_probe_now();
+    uint64_t start = request_sync(PW_OP_Init_thread);
     int rc = pw_pmpi.Init_thread(argc, argv, required, provided);
     begin_recording(PW_OP_Init_thread, start, pw_probe_now(), rc);
     return rc;
@@ -136,8 +169,7 @@ EXPORT int MPI_Finalize(void)
     struct pw_thread *thread = end_recording();
     uint64_t start = pw_probe_now();
     int rc = pw_pmpi.Finalize();
-    if (thread)
-        record_call(thread, PW_OP_Finalize, start, pw_probe_now());
+    end_finalize(thread, start);
     return rc;
 }
 
@@ -182,8 +214,7 @@ SPELLINGS(PCONTROL, Pcontrol, pcontrol, (const MPI_Fint *level))
         void (*real)(MPI_Fint *);                                                           \
         void *found = pw_mpi_symbol("p" #symbol);                                           \
         __builtin_memcpy(&real, &found, sizeof(found));                                     \
-        request_sync();                                                                     \
-        uint64_t start = pw_probe_now();                                                    \
+        uint64_t start = request_sync(PW_OP_Init);                                          \
         real(ierror);                                                                       \
         begin_recording(PW_OP_Init, start, pw_probe_now(), ierror ? *ierror : MPI_SUCCESS); \
     }
@@ -199,8 +230,7 @@ SPELLINGS(INIT, Init, init, (MPI_Fint * ierror))
         void (*real)(const MPI_Fint *, MPI_Fint *, MPI_Fint *);                                    \
         void *found = pw_mpi_symbol("p" #symbol);                                                  \
         __builtin_memcpy(&real, &found, sizeof(found));                                            \
-        request_sync();                                                                            \
-        uint64_t start = pw_probe_now();                                                           \
+        uint64_t start = request_sync(PW_OP_Init_thread);                                          \
         real(required, provided, ierror);                                                          \
         begin_recording(PW_OP_Init_thread, start, pw_probe_now(), ierror ? *ierror : MPI_SUCCESS); \
     }
@@ -209,19 +239,18 @@ FORTRAN_INIT_THREAD(mpi_init_thread_f08_)
 SPELLINGS(INIT_THREAD, Init_thread, init_thread,
           (const MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierror))
 
-#define FORTRAN_FINALIZE(symbol)                                        \
-    EXPORT void symbol(MPI_Fint *ierror);                               \
-    EXPORT void symbol(MPI_Fint *ierror)                                \
-    {                                                                   \
-        pw_mpi_resolve();                                               \
-        void (*real)(MPI_Fint *);                                       \
-        void *found = pw_mpi_symbol("p" #symbol);                       \
-        __builtin_memcpy(&real, &found, sizeof(found));                 \
-        struct pw_thread *thread = end_recording();                     \
-        uint64_t start = pw_probe_now();                                \
-        real(ierror);                                                   \
-        if (thread)                                                     \
-            record_call(thread, PW_OP_Finalize, start, pw_probe_now()); \
+#define FORTRAN_FINALIZE(symbol)                        \
+    EXPORT void symbol(MPI_Fint *ierror);               \
+    EXPORT void symbol(MPI_Fint *ierror)                \
+    {                                                   \
+        pw_mpi_resolve();                               \
+        void (*real)(MPI_Fint *);                       \
+        void *found = pw_mpi_symbol("p" #symbol);       \
+        __builtin_memcpy(&real, &found, sizeof(found)); \
+        struct pw_thread *thread = end_recording();     \
+        uint64_t start = pw_probe_now();                \
+        real(ierror);                                   \
+        end_finalize(thread, start);                    \
     }
 FORTRAN_FINALIZE(mpi_finalize_)
 FORTRAN_FINALIZE(mpi_finalize_f08_)
