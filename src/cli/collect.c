@@ -152,7 +152,8 @@ static int prepare_capture(struct collector *c, struct pw_journal_head *head)
                c->run->id.rank, strerror(-err));
     pw_rankfile_use_journal(c->file, c->journal);
     const struct pw_intake_setup setup = {head->activities, head->stack_depth,
-                                          (enum pw_tick_source)head->tick_source, head->test_clock};
+                                          (enum pw_tick_source)head->tick_source, head->test_clock,
+                                          c->segment};
     c->intake = pw_intake_create(&setup, c->file, pw_cli_collectors());
     c->drain = c->intake
                    ? pw_drain_create(c->run->lifeline->segment, c->segment, c->journal, c->intake)

@@ -55,7 +55,7 @@ int pw_journal_resume(const char *dir, int rank, struct pw_journal **out, int *h
  * returned. All of them take NULL for no journal. */
 void pw_journal_add_records(struct pw_journal *journal, int ring, uint64_t first,
                             const struct pw_record *records, uint32_t n);
-/* A loss that is in no ring's records. */
+/* A record that is in no ring: a loss, or a call that was open at the end. */
 void pw_journal_add_loss(struct pw_journal *journal, int ring, const struct pw_record *loss);
 void pw_journal_add_reading(struct pw_journal *journal, uint64_t ticks, int64_t ns);
 void pw_journal_add_row(struct pw_journal *journal, enum pw_table_id table, const void *row);

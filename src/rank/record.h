@@ -18,6 +18,7 @@ enum pw_record_type {
     PW_REC_LOST,   /* in-band loss marker */
     PW_REC_STRING, /* one piece of a name */
     PW_REC_STACK,  /* some frames of a call stack */
+    PW_REC_OPEN,   /* a call that was open when the program ended: made by the drain */
     /* Collector mpi. */
     PW_REC_COMM,         /* one communication operation */
     PW_REC_COMM_DEF,     /* a communicator */
@@ -89,6 +90,11 @@ struct pw_record {
                 int32_t first, stride, count;
             } runs[PW_RUNS_PER_RECORD];
         } members;
+        struct { /* as in pw_open_call; `end` is when it was seen */
+            uint64_t handle;
+            int32_t peer, tag;
+            uint32_t awaited;
+        } open;
         struct {
             int64_t local_ns, offset_ns, error_ns;
         } clock;
