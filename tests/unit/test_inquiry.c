@@ -110,6 +110,31 @@ static void test_hostile_json(void **state)
     json_decref(object);
 }
 
+/* Numbers out of their ranges, of the rank and of a thread. */
+static void test_numbers_out_of_range(void **state)
+{
+    static const struct {
+        const char *name;
+        json_int_t value;
+        int of_thread;
+    } wrong[] = {
+        {"rank", -1, 0},      {"rank", 1 << 30, 0},  {"world_size", 0, 0},
+        {"events", -1, 0},    {"stopped_ns", -1, 0}, {"step", -2, 0},
+        {"thread", 65536, 1}, {"peer", -2, 1},       {"peer", INT32_MAX, 1},
+        {"tid", -1, 1},       {"since_ns", -2, 1},   {"tag", (json_int_t)1 << 40, 1},
+    };
+    struct pw_live live = make(2), back;
+    (void)state;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        json_t *object = pw_live_to_json(&live, "abc");
+        json_t *thread = json_array_get(json_object_get(object, "threads"), 0);
+        json_object_set_new(wrong[i].of_thread ? thread : object, wrong[i].name,
+                            json_integer(wrong[i].value));
+        assert_int_equal(pw_live_from_json(object, "abc", &back), -EINVAL);
+        json_decref(object);
+    }
+}
+
 static void make_running(void **state, int rank)
 {
     char path[UNIT_PATH], name[32];
@@ -217,6 +242,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_json_both_ways),
         cmocka_unit_test(test_hostile_json),
+        cmocka_unit_test(test_numbers_out_of_range),
         IN_DIR(test_ask_and_answer),
         IN_DIR(test_one_at_a_time),
         IN_DIR(test_not_ours),
