@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "analysis/report/liveview.h"
+#include "analysis/report/names.h"
 #include "core/log.h"
 
 /* A job that hangs again and again is not to fill the disk. */
@@ -106,6 +107,7 @@ static int write_json(const struct pw_inquiry *inquiry, const struct pw_live_vie
 static void write_reports(const struct pw_inquiry *inquiry, const struct pw_live_view *view)
 {
     char text[PATH], json[PATH], headline[PW_LIVE_HEADLINE];
+    char shown[PW_LIVE_HEADLINE];
     int err = choose_name(inquiry->dir, text);
     if (err)
         return; /* there are enough of them */
@@ -113,10 +115,12 @@ static void write_reports(const struct pw_inquiry *inquiry, const struct pw_live
     err = write_json(inquiry, view, json);
     err = err ? err : write_text(view, text);
     pw_live_headline(view, headline, sizeof(headline));
+    /* Names of communicators are the program's: nothing of them is to reach the terminal raw. */
+    pw_names_printable(shown, sizeof(shown), headline, sizeof(headline));
     if (err)
-        pw_error("%s; the report cannot be written: %s", headline, strerror(-err));
+        pw_error("%s; the report cannot be written: %s", shown, strerror(-err));
     else
-        pw_say("%s; see %s", headline, text);
+        pw_say("%s; see %s", shown, text);
 }
 
 void pw_hangfile_write(const struct pw_inquiry *inquiry, int64_t least_ns)
