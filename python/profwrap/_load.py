@@ -10,7 +10,7 @@ import os
 import re
 
 _FORMAT_VERSION = 1  # the newest that this module reads
-_TIMES = ("start", "end", "time", "wait_start")  # fields that the clock map applies to
+_TIMES = ("start", "end", "time", "wait_start", "seen_until")  # fields that the clock map applies to
 # Fields that hold rows of a dataset of texts: {table: {field: dataset}}.
 _TEXTS = {
     "/events/range": dict.fromkeys(("name", "domain", "category", "shapes"), "/strings"),
@@ -398,6 +398,11 @@ class Run:
     def completeness(self):
         """What is missing or strange: rank, what, count, detail. No row when all is there."""
         return self.table("/completeness")
+
+    @property
+    def open_calls(self):
+        """The calls that ranks were in when they ended, of those that did not come back."""
+        return self.table("/open_calls")
 
     @property
     def clocks(self):

@@ -63,6 +63,30 @@ static void write_collectives(struct pw_clusterfile *file, const struct pw_job *
                               make_collectives, &c);
 }
 
+/* In the order of ranks, however many processes share them. */
+static void write_open_calls(struct pw_clusterfile *file, const struct pw_job *job)
+{
+    size_t n = 0, total = 0;
+    for (size_t i = 0; i < job->ninputs; i++)
+        n += job->inputs[i].nopen_calls;
+    struct pw_row_c_open_call *mine = calloc(n + 1, sizeof(*mine));
+    void *all = NULL;
+    n = 0;
+    for (size_t i = 0; mine && i < job->ninputs; i++) {
+        const struct pw_input *input = &job->inputs[i];
+        for (size_t k = 0; k < input->nopen_calls; k++) {
+            mine[n] = input->open_calls[k];
+            mine[n].start = pw_input_time(input, mine[n].start);
+            mine[n].seen_until = pw_input_time(input, mine[n].seen_until);
+            n++;
+        }
+    }
+    total = pw_job_allgather(job, mine, n, sizeof(*mine), &all);
+    pw_clusterfile_write_root(file, PW_TABLE_c_open_call, job->process == 0 ? total : 0, all);
+    free(all);
+    free(mine);
+}
+
 static void write_all(struct pw_clusterfile *file, struct pw_job *job, const struct pw_share *share,
                       const struct pw_instances *in, const struct pw_messages *messages,
                       const struct pw_findings *f, const struct pw_alignment *clocks)
@@ -83,6 +107,7 @@ static void write_all(struct pw_clusterfile *file, struct pw_job *job, const str
     pw_clusterfile_write_root(file, PW_TABLE_c_path, f->whatif.npath, f->whatif.path);
     pw_clusterfile_write_root(file, PW_TABLE_c_host, f->whatif.nhosts, f->whatif.hosts);
     pw_job_gather_notes(job);
+    write_open_calls(file, job);
     pw_clusterfile_write_root(file, PW_TABLE_c_clock, (size_t)job->nranks, clocks->ranks);
     pw_clusterfile_write_root(file, PW_TABLE_c_clock_knot, clocks->nknots, clocks->knots);
     pw_clusterfile_write_root(file, PW_TABLE_c_completeness, job->process == 0 ? job->nnotes : 0,

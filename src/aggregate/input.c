@@ -122,22 +122,56 @@ static int read_span(struct pw_input *s)
     return 0;
 }
 
+/* The calls that the rank did not come back from; `names` are the file's texts. */
+static int read_open_calls(struct pw_input *s, hid_t file, char **names, size_t nnames)
+{
+    struct pw_row_open *rows = NULL;
+    size_t n = 0;
+    int err = read_table(file, PW_TABLE_open, &rows, &n);
+    s->open_calls = err || !n ? NULL : calloc(n, sizeof(*s->open_calls));
+    if (!err && n && !s->open_calls)
+        err = -ENOMEM;
+    for (size_t i = 0; !err && i < n; i++) {
+        struct pw_row_c_open_call *out = &s->open_calls[s->nopen_calls++];
+        int32_t row = rows[i].comm;
+        const struct pw_row_comms *comm =
+            row >= 0 && (size_t)row < s->ncomms ? &s->comms[row] : NULL;
+        *out = (struct pw_row_c_open_call){
+            .rank = (int32_t)s->rank,
+            .start = rows[i].start,
+            .seen_until = rows[i].seen_until,
+            .op = rows[i].op,
+            .awaited = rows[i].awaited,
+            .comm_uid = comm ? comm->uid : 0,
+            .seq = rows[i].seq,
+            .peer = rows[i].peer,
+            .tag = rows[i].tag,
+            .thread = rows[i].thread,
+        };
+        if (comm && comm->name < nnames)
+            snprintf(out->comm_name, sizeof(out->comm_name), "%s", names[comm->name]);
+    }
+    free(rows);
+    return err;
+}
+
 /* Which texts name phases; all texts are read, what is kept ends with the last of those. */
-static int read_phase_names(struct pw_input *s, hid_t file)
+static int read_names(struct pw_input *s, hid_t file)
 {
     char **names = NULL;
     size_t n = 0;
     int err = pw_h5_read_strings(file, "/strings", &names, &n);
-    if (err)
-        return err == -ENOENT ? 0 : err;
+    if (err && err != -ENOENT)
+        return err;
     for (size_t i = 0; i < n; i++)
         if (pw_phase_of_name(names[i]) != PW_PHASE_NONE)
             s->nphases = i + 1;
     s->phases = malloc(s->nphases + 1);
     for (size_t i = 0; s->phases && i < s->nphases; i++)
         s->phases[i] = (uint8_t)pw_phase_of_name(names[i]);
+    err = read_open_calls(s, file, names, n);
     free(names);
-    return s->phases ? 0 : -ENOMEM;
+    return s->phases ? err : -ENOMEM;
 }
 
 static int read_tables(struct pw_input *s, struct pw_h5_types *types, hid_t file, char *problem,
@@ -149,7 +183,7 @@ static int read_tables(struct pw_input *s, struct pw_h5_types *types, hid_t file
     err = err ? err : pw_h5_place_find(types, file, PW_TABLE_comm_event, &s->event_rows);
     err = err ? err : pw_h5_place_find(types, file, PW_TABLE_range, &s->range_rows);
     err = err ? err : pw_h5_place_find(types, file, PW_TABLE_gap, &s->gap_rows);
-    err = err ? err : read_phase_names(s, file);
+    err = err ? err : read_names(s, file);
     if (err)
         return fail(problem, size, "has damaged tables", err);
     if (!pw_clock_is_valid(s->knots, s->nknots))
@@ -198,6 +232,7 @@ void pw_input_close(struct pw_input *s)
     free(s->knots);
     free(s->steps);
     free(s->comms);
+    free(s->open_calls);
     free(s->groups);
     free(s->path);
 }

@@ -34,6 +34,8 @@ struct pw_input {
     size_t nsteps;
     struct pw_row_comms *comms;
     size_t ncomms;
+    struct pw_row_c_open_call *open_calls; /* their times are still local */
+    size_t nopen_calls;
     int32_t *groups; /* [ncomms] the job's communicator (instances.h), -1: of one rank, or unused */
     /* Local times: where the first operation began (INT64_MAX: there is none) and ended, and where
      * the last one ended. */

@@ -10,6 +10,7 @@
 #include "cli/activities.h"
 #include "cli/commands.h"
 #include "cli/run.h"
+#include "cli/run_watch.h"
 #include "core/h5types.h"
 #include "core/log.h"
 #include "rank/drain.h"
@@ -30,6 +31,7 @@ struct collector {
     struct pw_journal *journal; /* NULL when there was no room for one */
     struct pw_intake *intake;
     struct pw_drain *drain;
+    struct pw_run_watch watch;
     struct pw_exit end;
 };
 
@@ -153,7 +155,8 @@ static int prepare_capture(struct collector *c, struct pw_journal_head *head)
                c->run->id.rank, strerror(-err));
     pw_rankfile_use_journal(c->file, c->journal);
     const struct pw_intake_setup setup = {head->activities, head->stack_depth,
-                                          (enum pw_tick_source)head->tick_source, head->test_clock};
+                                          (enum pw_tick_source)head->tick_source, head->test_clock,
+                                          c->segment};
     c->intake = pw_intake_create(&setup, c->file, pw_cli_collectors());
     c->drain = c->intake
                    ? pw_drain_create(c->run->lifeline->segment, c->segment, c->journal, c->intake)
@@ -184,21 +187,26 @@ static void follow(struct collector *c)
     int64_t hz = pw_option_int(&c->run->options, PW_OPT_SAMPLE_HZ);
     int64_t period = hz ? 1000000000 / hz : INT64_MAX / 2, next_sample = pw_local_ns();
     const pid_t pid = atomic_load(&c->run->lifeline->program_pid);
+    pw_run_watch_init(&c->watch, &c->run->options, &c->run->id, c->run->dir, c->segment, c->drain,
+                      pid);
     for (;;) {
         uint32_t seen = atomic_load(&c->segment->wake);
         if (pw_launch_has_ended(c->run->lifeline, &c->end))
-            return;
+            break;
         int waits = pw_run_clocks_poll(&c->run->clocks, c->segment, c->file);
         if (pw_local_ns() >= next_sample) {
             pw_intake_sample(c->intake, pid);
             next_sample = pw_local_ns() + period;
         }
-        if (pw_drain_run(c->drain) > (int64_t)c->segment->ring_records / 4)
+        int64_t drained = pw_drain_run(c->drain);
+        pw_run_watch_poll(&c->watch);
+        if (drained > (int64_t)c->segment->ring_records / 4)
             continue; /* it is filling fast: look again at once */
         atomic_store(&c->segment->sleeping, 1);
         pw_launch_sleep(&c->segment->wake, seen, waits ? POLL_SYNC_NS : POLL_NS);
         atomic_store(&c->segment->sleeping, 0);
     }
+    pw_run_watch_fini(&c->watch);
 }
 
 /* All records and the program's end are in the journal, where they are safer than here: from now on

@@ -21,6 +21,8 @@ static const struct {
     {"recover", pw_cli_recover, "recover DIR",
      "complete rank files after their collectors were killed"},
     {"doctor", pw_cli_doctor, "doctor", "check what a run on this machine needs"},
+    {"ctl", pw_cli_ctl, "ctl status [OPTIONS] DIR",
+     "show the call that each rank of a running job is in"},
     {"sim", pw_cli_sim, "sim [OPTIONS] DIR", "write a synthetic run with declared faults"},
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
@@ -38,6 +40,8 @@ static void print_help(void)
     pw_options_print_help(stdout, PW_CMD_REPORT);
     printf("\nOptions of merge:\n");
     pw_options_print_help(stdout, PW_CMD_MERGE);
+    printf("\nOptions of ctl:\n");
+    pw_options_print_help(stdout, PW_CMD_CTL);
     printf("\nOptions of sim:\n");
     pw_options_print_help(stdout, PW_CMD_SIM);
     printf("\nEnvironment only:\n");

@@ -63,6 +63,7 @@ static int load_tables(hid_t file, struct pw_cluster *c)
     err = err ? err : load_table(file, PW_TABLE_c_link, &c->links_slow, &c->nlinks_slow);
     err =
         err ? err : load_table(file, PW_TABLE_c_completeness, &c->completeness, &c->ncompleteness);
+    err = err ? err : load_table(file, PW_TABLE_c_open_call, &c->open_calls, &c->nopen_calls);
     err = err ? err : load_table(file, PW_TABLE_c_clock, &c->clocks, &c->nclocks);
     if (err)
         return err;
@@ -111,6 +112,7 @@ void pw_cluster_destroy(struct pw_cluster *cluster)
     free(cluster->hosts_slow);
     free(cluster->links_slow);
     free(cluster->completeness);
+    free(cluster->open_calls);
     free(cluster->clocks);
     free(cluster);
 }

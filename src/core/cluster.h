@@ -41,6 +41,8 @@ struct pw_cluster {
     size_t nlinks_slow;
     struct pw_row_c_completeness *completeness;
     size_t ncompleteness;
+    struct pw_row_c_open_call *open_calls; /* by rank; none in older files */
+    size_t nopen_calls;
     struct pw_row_c_clock *clocks; /* none in older files */
     size_t nclocks;
 };

@@ -7,8 +7,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "core/live.h"
 #include "rank/rankfile.h"
 #include "rank/record.h"
+#include "rank/segment.h"
 
 /* Where a record came from, in the file's terms. */
 struct pw_origin {
@@ -17,6 +19,14 @@ struct pw_origin {
     uint32_t stack_base; /* row of /stacks of its stack id 0 */
     uint32_t epoch;      /* counts the processes that have recorded for this rank */
     int64_t start, end;  /* the record's times, local ns */
+};
+
+/* A call that a thread is in, as it shows it; see pw_open_call. */
+struct pw_shown_call {
+    uint64_t start; /* ticks */
+    uint32_t op, awaited;
+    int32_t peer, tag;
+    uint64_t handle;
 };
 
 struct pw_collector {
@@ -28,6 +38,12 @@ struct pw_collector {
     /* Each of these may be NULL. */
     void (*record)(void *state, const struct pw_record *record, const struct pw_origin *origin);
     void (*sample)(void *state, pid_t pid, int64_t now_ns);
+    /* What the row of /events/open says of the call; its times and thread are there already.
+     * `segment` is NULL where the records come from a journal. */
+    void (*open)(void *state, const struct pw_segment_shared *segment,
+                 const struct pw_shown_call *call, struct pw_row_open *row);
+    /* Adds to what is said of the rank while it runs; of its threads, their calls are there. */
+    void (*live)(void *state, const struct pw_segment_shared *segment, struct pw_live *live);
     void (*finish)(void *state, int64_t end_ns);
     void (*destroy)(void *state);
 };

@@ -2,12 +2,15 @@
  * index or a length. */
 #include "rank/drain.h"
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "core/log.h"
+#include "core/ops.h"
 #include "rank/tickmap.h"
 
 /* The clocks are read together at most this often. */
@@ -147,7 +150,7 @@ int64_t pw_drain_run(struct pw_drain *drain)
 /* A record that is in no ring. */
 static void take_apart(struct pw_drain *drain, int index, const struct pw_record *record)
 {
-    pw_journal_add_loss(drain->journal, index, record);
+    pw_journal_add_apart(drain->journal, index, record);
     if (drain->intake)
         pw_intake_records(drain->intake, index, record, 1);
 }
@@ -197,6 +200,104 @@ static void take_unrecorded(struct pw_drain *drain)
         take_apart(drain, 0, &record);
 }
 
+/* ---- open calls ---- */
+
+/* Whether a thread writes it. */
+static bool is_owned(const struct ring *ring)
+{
+    return ring->shared &&
+           (atomic_load(&ring->shared->state) & PW_RING_STATE_MASK) == PW_RING_OWNED;
+}
+
+/* The call that the ring's thread is in; false when it is in none, or has just left one: the
+ * thread changes them as it goes on. */
+static bool read_call(const struct ring *ring, struct pw_shown_call *out)
+{
+    enum { TRIES = 4 };
+    if (!is_owned(ring))
+        return false;
+    const struct pw_open_call *open = &ring->shared->open;
+    for (int i = 0; i < TRIES; i++) {
+        *out = (struct pw_shown_call){
+            .op = atomic_load(&open->op),
+            .start = atomic_load(&open->start),
+            .peer = atomic_load(&open->peer),
+            .tag = atomic_load(&open->tag),
+            .handle = atomic_load(&open->handle),
+            .awaited = atomic_load(&open->awaited),
+        };
+        if (out->op == 0 || out->op >= PW_OP_COUNT)
+            return false;
+        if (out->start == atomic_load(&open->start) && out->op == atomic_load(&open->op))
+            return true;
+    }
+    return false;
+}
+
+/* The call that the program died in. */
+static void take_open_call(struct pw_drain *drain, int index)
+{
+    struct pw_shown_call call;
+    if (!read_call(&drain->rings[index], &call))
+        return;
+    const struct pw_record record = {
+        .type = PW_REC_OPEN,
+        .op = (uint16_t)call.op,
+        .start = call.start,
+        .end = pw_tick_read((enum pw_tick_source)drain->segment->tick_source),
+        .open = {.handle = call.handle,
+                 .peer = call.peer,
+                 .tag = call.tag,
+                 .awaited = call.awaited},
+    };
+    take_apart(drain, index, &record);
+}
+
+int64_t pw_drain_longest_call(const struct pw_drain *drain, uint64_t after, uint64_t *start)
+{
+    int64_t longest = 0;
+    struct pw_shown_call call;
+    for (int i = 0; i < PW_MAX_RINGS && drain->intake; i++) {
+        if (!read_call(&drain->rings[i], &call) || call.start <= after)
+            continue;
+        int64_t ns = pw_intake_since(drain->intake, call.start);
+        if (ns > longest) {
+            longest = ns;
+            *start = call.start;
+        }
+    }
+    return longest;
+}
+
+int pw_drain_live(struct pw_drain *drain, struct pw_live *live)
+{
+    live->step = -1;
+    live->threads = calloc(PW_LIVE_THREADS, sizeof(*live->threads));
+    if (!live->threads)
+        return -ENOMEM;
+    for (int i = 0; i < PW_MAX_RINGS && live->nthreads < PW_LIVE_THREADS; i++) {
+        const struct ring *ring = &drain->rings[i];
+        if (!is_owned(ring))
+            continue;
+        struct pw_shown_call call;
+        bool is_in = read_call(ring, &call);
+        struct pw_live_thread *thread = &live->threads[live->nthreads++];
+        *thread = (struct pw_live_thread){
+            .tid = atomic_load(&ring->shared->tid),
+            .op = is_in ? (uint16_t)call.op : PW_OP_None,
+            .since_ns = -1,
+            .comm_row = -1,
+            .seq = -1,
+            .peer = -1,
+        };
+        if (drain->intake)
+            pw_intake_live_thread(drain->intake, i, is_in ? &call : NULL, thread);
+    }
+    if (drain->intake)
+        pw_intake_live(drain->intake, live);
+    return 0;
+}
+
 void pw_drain_finish(struct pw_drain *drain)
 {
     while (pw_drain_run(drain) > 0)
@@ -209,6 +310,8 @@ void pw_drain_finish(struct pw_drain *drain)
         }
     take_unrecorded(drain);
     read_clocks(drain);
+    for (int i = 0; i < PW_MAX_RINGS; i++)
+        take_open_call(drain, i);
 }
 
 void pw_drain_destroy(struct pw_drain *drain)

@@ -2,6 +2,7 @@
 #ifndef PW_RANK_DRAIN_H
 #define PW_RANK_DRAIN_H
 
+#include "core/live.h"
 #include "rank/intake.h"
 #include "rank/journal.h"
 #include "rank/segment.h"
@@ -18,7 +19,17 @@ struct pw_drain *pw_drain_create(const char *segment_name, struct pw_segment_sha
 /* Empties all rings once; the records handled. Also readies a ring for the next thread. */
 int64_t pw_drain_run(struct pw_drain *drain);
 
-/* After the program's end: everything that is left, and losses that no marker told. */
+/* What is known of the running program, as far as the rings tell: its threads, the calls that they
+ * are in, and what the intake adds. Rank, host and process are the caller's to fill in. 0 or
+ * -ENOMEM; pw_live_fini() in any case. Call after pw_drain_run(). */
+int pw_drain_live(struct pw_drain *drain, struct pw_live *live);
+
+/* How long the thread that is longest in a call has been in it, ns, of those that entered theirs
+ * after `after` (ticks); 0 when there is none, or no intake. *start is when, ticks. */
+int64_t pw_drain_longest_call(const struct pw_drain *drain, uint64_t after, uint64_t *start);
+
+/* After the program's end: everything that is left, losses that no marker told, and the calls that
+ * it did not come back from. */
 void pw_drain_finish(struct pw_drain *drain);
 
 void pw_drain_destroy(struct pw_drain *drain);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/log.h"
+#include "core/ops.h"
 #include "rank/segment.h"
 #include "rank/stacktable.h"
 #include "rank/tickmap.h"
@@ -17,13 +18,15 @@ struct pw_intake {
     void *states[MAX_COLLECTORS];
     const struct pw_collector *by_type[PW_REC_TYPE_COUNT];
     void *state_by_type[PW_REC_TYPE_COUNT];
-    uint32_t threads[PW_MAX_RINGS]; /* who writes the ring */
+    uint32_t threads[PW_MAX_RINGS];  /* who writes the ring */
+    uint64_t last_end[PW_MAX_RINGS]; /* of the last MPI call in it, ticks; 0: there was none */
     struct pw_tickmap ticks;
     struct pw_stacktable *stacks; /* NULL when none are taken */
     uint32_t name_base, stack_base, epoch;
     int64_t records;
     int64_t waited_ns; /* by the program, for room in its rings */
     uint64_t nested;   /* calls inside others, which were not recorded */
+    int64_t step;      /* that the program is in, -1 none */
 };
 
 static void create_states(struct pw_intake *intake)
@@ -51,6 +54,7 @@ struct pw_intake *pw_intake_create(const struct pw_intake_setup *setup, struct p
     intake->setup = *setup;
     intake->file = file;
     intake->collectors = collectors;
+    intake->step = -1;
     intake->stacks = setup->stack_depth ? pw_stacktable_create() : NULL;
     pw_tickmap_init(&intake->ticks, setup->tick_source, &setup->test_clock);
     create_states(intake);
@@ -109,6 +113,7 @@ static void append_unrecorded(struct pw_intake *intake, const struct pw_record *
 static void begin_thread(struct pw_intake *intake, int ring, const struct pw_record *record)
 {
     intake->threads[ring] = record->thread.thread;
+    intake->last_end[ring] = 0;
     if (record->flags & PW_THREAD_NEW_PROCESS) {
         intake->epoch++;
         intake->name_base = pw_rankfile_texts(intake->file) - 1;
@@ -118,6 +123,10 @@ static void begin_thread(struct pw_intake *intake, int ring, const struct pw_rec
 
 static void dispatch(struct pw_intake *intake, int ring, const struct pw_record *record)
 {
+    if (record->type == PW_REC_COMM)
+        intake->last_end[ring] = record->end;
+    if (record->type == PW_REC_STEP)
+        intake->step = record->step.step;
     const struct pw_collector *collector =
         record->type < PW_REC_TYPE_COUNT ? intake->by_type[record->type] : NULL;
     if (!collector || !collector->record)
@@ -131,6 +140,38 @@ static void dispatch(struct pw_intake *intake, int ring, const struct pw_record 
         .end = pw_tickmap_ns(&intake->ticks, record->end),
     };
     collector->record(intake->state_by_type[record->type], record, &origin);
+}
+
+static void describe_call(struct pw_intake *intake, int ring, const struct pw_shown_call *call,
+                          struct pw_row_open *row)
+{
+    *row = (struct pw_row_open){
+        .start = pw_tickmap_ns(&intake->ticks, call->start),
+        .op = (uint16_t)call->op,
+        .comm = -1,
+        .seq = -1,
+        .peer = -1,
+        .thread = (uint16_t)intake->threads[ring],
+    };
+    for (int i = 0; intake->collectors[i].name && i < MAX_COLLECTORS; i++)
+        if (intake->states[i] && intake->collectors[i].open)
+            intake->collectors[i].open(intake->states[i], intake->setup.segment, call, row);
+}
+
+static void append_open_call(struct pw_intake *intake, int ring, const struct pw_record *record)
+{
+    const struct pw_shown_call call = {
+        .start = record->start,
+        .op = record->op < PW_OP_COUNT ? record->op : PW_OP_None,
+        .awaited = record->open.awaited,
+        .peer = record->open.peer,
+        .tag = record->open.tag,
+        .handle = record->open.handle,
+    };
+    struct pw_row_open row;
+    describe_call(intake, ring, &call, &row);
+    row.seen_until = pw_tickmap_ns(&intake->ticks, record->end);
+    pw_rankfile_append(intake->file, PW_TABLE_open, &row);
 }
 
 static void handle(struct pw_intake *intake, int ring, const struct pw_record *record)
@@ -147,6 +188,9 @@ static void handle(struct pw_intake *intake, int ring, const struct pw_record *r
         break;
     case PW_REC_UNRECORDED:
         append_unrecorded(intake, record);
+        break;
+    case PW_REC_OPEN:
+        append_open_call(intake, ring, record);
         break;
     case PW_REC_STRING:
         pw_rankfile_text(intake->file, intake->name_base + record->string.id, record->string.total,
@@ -176,6 +220,40 @@ void pw_intake_sample(struct pw_intake *intake, pid_t pid)
     for (int i = 0; intake->collectors[i].name && i < MAX_COLLECTORS; i++)
         if (intake->states[i] && intake->collectors[i].sample)
             intake->collectors[i].sample(intake->states[i], pid, now);
+}
+
+int64_t pw_intake_since(const struct pw_intake *intake, uint64_t ticks)
+{
+    int64_t now = pw_testclock_now(&intake->setup.test_clock);
+    int64_t ns = now - pw_tickmap_ns(&intake->ticks, ticks);
+    return ns > 0 ? ns : 0;
+}
+
+void pw_intake_live_thread(struct pw_intake *intake, int ring, const struct pw_shown_call *call,
+                           struct pw_live_thread *thread)
+{
+    uint64_t since = call ? call->start : intake->last_end[ring];
+    thread->thread = (uint16_t)intake->threads[ring];
+    thread->since_ns = since ? pw_intake_since(intake, since) : -1;
+    if (!call)
+        return;
+    struct pw_row_open row;
+    describe_call(intake, ring, call, &row);
+    thread->awaited = row.awaited;
+    thread->seq = row.seq;
+    thread->peer = row.peer;
+    thread->tag = row.tag;
+    thread->comm_row = row.comm;
+}
+
+void pw_intake_live(struct pw_intake *intake, struct pw_live *live)
+{
+    live->events = intake->records;
+    live->dropped = pw_rankfile_dropped(intake->file);
+    live->step = intake->step;
+    for (int i = 0; intake->collectors[i].name && i < MAX_COLLECTORS; i++)
+        if (intake->states[i] && intake->collectors[i].live)
+            intake->collectors[i].live(intake->states[i], intake->setup.segment, live);
 }
 
 void pw_intake_finish(struct pw_intake *intake, int64_t end_ns)

@@ -14,6 +14,7 @@ struct pw_intake_setup {
     uint32_t stack_depth;
     enum pw_tick_source tick_source;
     struct pw_testclock test_clock;
+    const struct pw_segment_shared *segment; /* NULL where the records come from a journal */
 };
 
 /* `collectors` is an array ended by a row whose name is NULL; those whose activity is in the
@@ -31,6 +32,16 @@ void pw_intake_records(struct pw_intake *intake, int ring, const struct pw_recor
 
 /* Lets every collector sample the program. */
 void pw_intake_sample(struct pw_intake *intake, pid_t pid);
+
+/* How long ago that was, ns; at least 0. */
+int64_t pw_intake_since(const struct pw_intake *intake, uint64_t ticks);
+
+/* Says of a thread what is known of it: the call that it is in, or that it is in none (NULL). */
+void pw_intake_live_thread(struct pw_intake *intake, int ring, const struct pw_shown_call *call,
+                           struct pw_live_thread *thread);
+
+/* Adds to what is known of the rank what is not of single threads. */
+void pw_intake_live(struct pw_intake *intake, struct pw_live *live);
 
 /* After the last record: call stacks and the collectors' last words. */
 void pw_intake_finish(struct pw_intake *intake, int64_t end_ns);

@@ -151,10 +151,10 @@ void pw_journal_add_records(struct pw_journal *j, int ring, uint64_t first,
     j->last = tally;
 }
 
-void pw_journal_add_loss(struct pw_journal *j, int ring, const struct pw_record *loss)
+void pw_journal_add_apart(struct pw_journal *j, int ring, const struct pw_record *record)
 {
     uint32_t index = (uint32_t)ring;
-    add_block(j, PW_JOURNAL_LOSS, &index, sizeof(index), loss, sizeof(*loss));
+    add_block(j, PW_JOURNAL_APART, &index, sizeof(index), record, sizeof(*record));
 }
 
 void pw_journal_add_reading(struct pw_journal *j, uint64_t ticks, int64_t ns)
@@ -175,7 +175,7 @@ static int write_end(struct pw_journal *j, const struct pw_journal_end *end)
         struct pw_record loss = {
             .type = PW_REC_LOST, .start = j->lacking.start, .end = j->lacking.end};
         memcpy(loss.lost.lost, j->lacking.by_kind, sizeof(loss.lost.lost));
-        pw_journal_add_loss(j, 0, &loss);
+        pw_journal_add_apart(j, 0, &loss);
     }
     add_block(j, PW_JOURNAL_END, end, sizeof(*end), NULL, 0);
     return pw_journal_commit(j);

@@ -55,8 +55,8 @@ int pw_journal_resume(const char *dir, int rank, struct pw_journal **out, int *h
  * returned. All of them take NULL for no journal. */
 void pw_journal_add_records(struct pw_journal *journal, int ring, uint64_t first,
                             const struct pw_record *records, uint32_t n);
-/* A loss that is in no ring's records. */
-void pw_journal_add_loss(struct pw_journal *journal, int ring, const struct pw_record *loss);
+/* A record that is in no ring: a loss, a wait, or a call that was open at the end. */
+void pw_journal_add_apart(struct pw_journal *journal, int ring, const struct pw_record *record);
 void pw_journal_add_reading(struct pw_journal *journal, uint64_t ticks, int64_t ns);
 void pw_journal_add_row(struct pw_journal *journal, enum pw_table_id table, const void *row);
 void pw_journal_add_end(struct pw_journal *journal, const struct pw_journal_end *end);
@@ -79,7 +79,7 @@ void pw_journal_remove(struct pw_journal *journal);
 enum pw_journal_kind {
     PW_JOURNAL_HEAD = 1,
     PW_JOURNAL_RECORDS,
-    PW_JOURNAL_LOSS,
+    PW_JOURNAL_APART,
     PW_JOURNAL_READING,
     PW_JOURNAL_ROW_OF,
     PW_JOURNAL_END,
@@ -94,7 +94,7 @@ struct pw_journal_block {
             uint32_t n;
             uint64_t first;
             const struct pw_record *records;
-        } records; /* of PW_JOURNAL_LOSS, too */
+        } records; /* of PW_JOURNAL_APART, too */
         struct {
             uint64_t ticks;
             int64_t ns;

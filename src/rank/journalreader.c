@@ -48,14 +48,14 @@ static int read_records(struct pw_journal_reader *r, size_t length, struct pw_jo
                              header.n);
 }
 
-static int read_loss(struct pw_journal_reader *r, size_t length, struct pw_journal_block *out)
+static int read_apart(struct pw_journal_reader *r, size_t length, struct pw_journal_block *out)
 {
     uint32_t ring;
     if (length != sizeof(ring) + sizeof(r->records[0]))
         return -EBADMSG;
     memcpy(&ring, r->payload, sizeof(ring));
     memcpy(&r->records[0], r->payload + sizeof(ring), sizeof(r->records[0]));
-    if (ring >= PW_MAX_RINGS || r->records[0].type != PW_REC_LOST)
+    if (ring >= PW_MAX_RINGS)
         return -EBADMSG;
     out->records.ring = (int)ring;
     out->records.n = 1;
@@ -113,8 +113,8 @@ static int read_payload(struct pw_journal_reader *r, const struct pw_block_heade
         return r->at == 0 ? read_head(r, length, out) : -EBADMSG;
     case PW_JOURNAL_RECORDS:
         return read_records(r, length, out);
-    case PW_JOURNAL_LOSS:
-        return read_loss(r, length, out);
+    case PW_JOURNAL_APART:
+        return read_apart(r, length, out);
     case PW_JOURNAL_READING:
         memcpy(&out->reading, r->payload, sizeof(out->reading));
         return length == sizeof(out->reading) ? 0 : -EBADMSG;

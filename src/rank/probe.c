@@ -254,6 +254,11 @@ const struct pw_segment_shared *pw_probe_borrow_segment(void)
     return probe.segment;
 }
 
+_Atomic uint32_t *pw_probe_borrow_counter(uint32_t index)
+{
+    return index < PW_SHARED_COMMS ? &probe.segment->collectives[index] : NULL;
+}
+
 void pw_probe_record_step(struct pw_thread *thread, uint64_t now, int64_t step)
 {
     struct pw_record *record = pw_ring_reserve(&thread->ring, now, PW_LOST_STEP);

@@ -105,6 +105,10 @@ static inline void pw_probe_commit(struct pw_thread *thread)
  */
 const struct pw_segment_shared *pw_probe_borrow_segment(void);
 
+/* Where the collectives of the process's communicator `index` are counted; NULL past what the
+ * segment has room for. After a non-NULL pw_probe_thread(). */
+_Atomic uint32_t *pw_probe_borrow_counter(uint32_t index);
+
 /* Marks the begin of step `step` at time `now` (ticks); -1 only ends the step before. */
 void pw_probe_record_step(struct pw_thread *thread, uint64_t now, int64_t step);
 

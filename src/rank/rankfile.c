@@ -73,7 +73,7 @@ int pw_rankfile_create(const char *dir, const struct pw_identity *id, const char
     }
     err = write_identity(file, id, command);
     for (int table = 0; table < PW_RANK_TABLE_COUNT; table++)
-        if (table != PW_TABLE_host)
+        if (table != PW_TABLE_host && table != PW_TABLE_open)
             pw_h5_writer_require(file->writer, table);
     pw_rankfile_text(file, 0, 0, 0, "", 0);
     err = err ? err : pw_h5_writer_flush(file->writer);
@@ -170,6 +170,11 @@ void pw_rankfile_count_dropped(struct pw_rankfile *file, int64_t events)
     file->dropped += events;
 }
 
+int64_t pw_rankfile_dropped(const struct pw_rankfile *file)
+{
+    return file->dropped + pw_h5_writer_refused(file->writer);
+}
+
 void pw_rankfile_set_text(struct pw_rankfile *file, const char *name, const char *value)
 {
     pw_h5_set_text(pw_h5_writer_borrow_file(file->writer), name, value);
@@ -196,12 +201,11 @@ static int64_t end_unix_ns(const struct pw_rankfile *file)
 static int write_end(struct pw_rankfile *file, const struct pw_rankfile_end *end)
 {
     hid_t h5 = pw_h5_writer_borrow_file(file->writer);
-    int64_t dropped = file->dropped + pw_h5_writer_refused(file->writer);
     int err = pw_h5_set_int(h5, "pid", end->pid);
     err = err ? err : pw_h5_set_int(h5, "end_unix_ns", end_unix_ns(file));
     err = err ? err : pw_h5_set_int(h5, "exit_code", end->exit_code);
     err = err ? err : pw_h5_set_int(h5, "exit_signal", end->exit_signal);
-    err = err ? err : pw_h5_set_int(h5, "dropped_events", dropped);
+    err = err ? err : pw_h5_set_int(h5, "dropped_events", pw_rankfile_dropped(file));
     return err ? err : pw_h5_set_int(h5, "complete", end->complete);
 }
 

@@ -68,6 +68,9 @@ void pw_rankfile_stack(struct pw_rankfile *file, uint32_t row, const char *text)
 /* Events lost on the way here, besides those that the file itself refused. */
 void pw_rankfile_count_dropped(struct pw_rankfile *file, int64_t events);
 
+/* All that were lost so far. */
+int64_t pw_rankfile_dropped(const struct pw_rankfile *file);
+
 /* A root attribute besides those of the identity. */
 void pw_rankfile_set_text(struct pw_rankfile *file, const char *name, const char *value);
 

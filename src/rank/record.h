@@ -22,6 +22,7 @@ enum pw_record_type {
     PW_REC_UNRECORDED, /* calls that left no record: written by the collector, at the end */
     PW_REC_STRING,     /* one piece of a name */
     PW_REC_STACK,      /* some frames of a call stack */
+    PW_REC_OPEN,       /* a call that was open when the program ended: made by the drain */
     /* Collector mpi. */
     PW_REC_COMM,         /* one communication operation */
     PW_REC_COMM_DEF,     /* a communicator */
@@ -92,6 +93,7 @@ struct pw_record {
             int32_t remote_size; /* 0 but for intercommunicators */
             uint32_t name;
             uint32_t source;
+            uint64_t handle; /* as in pw_open_call; the newest communicator that has it is meant */
         } def;
         struct {
             uint32_t comm;
@@ -100,6 +102,11 @@ struct pw_record {
                 int32_t first, stride, count;
             } runs[PW_RUNS_PER_RECORD];
         } members;
+        struct { /* as in pw_open_call; `end` is when it was seen */
+            uint64_t handle;
+            int32_t peer, tag;
+            uint32_t awaited;
+        } open;
         struct {
             int64_t local_ns, offset_ns, error_ns;
         } clock;

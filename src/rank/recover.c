@@ -134,7 +134,7 @@ static void replay_block(struct replay *r, const struct pw_journal_block *block)
 {
     switch (block->kind) {
     case PW_JOURNAL_RECORDS:
-    case PW_JOURNAL_LOSS:
+    case PW_JOURNAL_APART:
         pw_intake_records(r->intake, block->records.ring, block->records.records, block->records.n);
         break;
     case PW_JOURNAL_READING:

@@ -19,6 +19,7 @@ enum {
     PW_SEGMENT_PAGE = 4096,
     PW_MAX_RINGS = 256,
     PW_SEGMENT_NAME_SIZE = 128,
+    PW_SHARED_COMMS = 512, /* communicators whose collectives are counted in the header */
 };
 #define PW_SEGMENT_MAGIC 0x31304750524f4650ull
 
@@ -42,10 +43,18 @@ enum pw_sync_decision { PW_SYNC_UNDECIDED = 0, PW_SYNC_YES, PW_SYNC_NO };
  * interrupts it there records nothing in the middle of its record. */
 #define PW_CALL_PROBE UINT32_MAX
 
-/* The call a thread is in: op is 0 when it is in none. */
+/* The call a thread is in: op is 0 when it is in none. Of the rest only what this operation's
+ * function has as parameters is its own; what else is there is left from earlier calls. A
+ * completion call of one request that is known shows what it waits for: `awaited`, the index of its
+ * communicator instead of a handle, a world rank, and of a collective its number instead of a tag.
+ */
 struct pw_open_call {
     _Atomic uint64_t start;
     _Atomic uint32_t op;
+    _Atomic int32_t peer; /* rank in the communicator: partner (of a Sendrecv, the source), root */
+    _Atomic uint64_t handle; /* of the communicator, window or file, as the application has it */
+    _Atomic int32_t tag;
+    _Atomic uint32_t awaited; /* of completion calls: the operation; 0 several, or not known */
 };
 
 /* The control page of a ring; the records follow it. Each group has a cache line of its own: the
@@ -89,6 +98,9 @@ struct pw_segment_shared {
     _Atomic uint32_t sleeping;       /* 1 while it does */
     _Atomic uint32_t sync_requested; /* 1 from when the application enters MPI_Init */
     _Atomic uint32_t sync_decision;  /* enum pw_sync_decision, the same on every rank */
+    /* By index of the communicator: collectives that its owner has left, or begun if nonblocking.
+     * Written by the application. */
+    _Alignas(64) _Atomic uint32_t collectives[PW_SHARED_COMMS];
 };
 
 static_assert(sizeof(struct pw_segment_shared) <= PW_SEGMENT_PAGE, "the header is one page");

@@ -86,17 +86,14 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-void pw_symbols_describe(struct pw_symbols *symbols, const char *path, uint64_t offset, char *text,
-                         size_t size)
+void pw_symbols_write(struct Dwfl_Module *module, uint64_t address, const char *path,
+                      uint64_t offset, char *text, size_t size)
 {
-    const struct module *module = path[0] ? find_module(symbols, path) : NULL;
-    Dwfl_Module *dwfl = module ? module->module : NULL;
     GElf_Off within = 0;
     GElf_Sym symbol;
     const char *name =
-        dwfl ? dwfl_module_addrinfo(dwfl, offset + module->bias, &within, &symbol, NULL, NULL, NULL)
-             : NULL;
-    Dwfl_Line *line = name ? dwfl_module_getsrc(dwfl, offset + module->bias) : NULL;
+        module ? dwfl_module_addrinfo(module, address, &within, &symbol, NULL, NULL, NULL) : NULL;
+    Dwfl_Line *line = name ? dwfl_module_getsrc(module, address) : NULL;
     int number = 0, length = name ? (int)strcspn(name, "@") : 0; /* without a symbol's version */
     const char *source = line ? dwfl_lineinfo(line, NULL, &number, NULL, NULL, NULL) : NULL;
     if (source)
@@ -109,4 +106,12 @@ void pw_symbols_describe(struct pw_symbols *symbols, const char *path, uint64_t 
         snprintf(text, size, "?");
     for (char *c = text; *c; c++)
         *c = *c == ';' ? ':' : *c;
+}
+
+void pw_symbols_describe(struct pw_symbols *symbols, const char *path, uint64_t offset, char *text,
+                         size_t size)
+{
+    const struct module *module = path[0] ? find_module(symbols, path) : NULL;
+    pw_symbols_write(module ? module->module : NULL, module ? offset + module->bias : 0, path,
+                     offset, text, size);
 }

@@ -126,6 +126,15 @@ def judge(folder, out, env):
     return ("crashed", problem) if problem else None
 
 
+def recover(out, env):
+    """Until no program runs any more: one that was just starting may have been overlooked."""
+    for _ in range(100):
+        done = subprocess.run([options.profwrap, "recover", out], env=env, capture_output=True)
+        if b" 0 still running" in done.stdout or done.returncode:
+            return
+        time.sleep(0.1)
+
+
 def one_run(number, of_application):
     draw = random.Random(number + 1000000 * of_application)
     with_mpi = number % 8 == 0
@@ -153,8 +162,7 @@ def one_run(number, of_application):
             wait_until_gone(program)
     process.wait()
     if not of_application:
-        subprocess.run([options.profwrap, "recover", out], env=env, stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL)
+        recover(out, env)
     verdict = judge(folder, out, env)
     if verdict is None:
         shutil.rmtree(folder)

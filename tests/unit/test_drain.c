@@ -64,9 +64,20 @@ static void never(void *state, const struct pw_record *record, const struct pw_o
 }
 
 static const struct pw_collector fakes[] = {
-    {"off", PW_ACTIVITY_MPI, PW_REC_COMM, PW_REC_MPI_STATE, NULL, never, NULL, NULL, NULL},
-    {"fake", PW_ACTIVITY_NOTE, PW_REC_RANGE, PW_REC_STEP, note_create, note_record, note_sample,
-     note_finish, note_destroy},
+    {.name = "off",
+     .activity = PW_ACTIVITY_MPI,
+     .first_type = PW_REC_COMM,
+     .last_type = PW_REC_MPI_STATE,
+     .record = never},
+    {.name = "fake",
+     .activity = PW_ACTIVITY_NOTE,
+     .first_type = PW_REC_RANGE,
+     .last_type = PW_REC_STEP,
+     .create = note_create,
+     .record = note_record,
+     .sample = note_sample,
+     .finish = note_finish,
+     .destroy = note_destroy},
     {.name = NULL},
 };
 

@@ -24,7 +24,8 @@ int bench_create(void **state, const struct pw_collector *collectors, uint32_t a
     if (pw_rankfile_create(b->dir, &id, "prog", 1, &b->file))
         return -1;
     b->read = -1;
-    const struct pw_intake_setup setup = {.activities = activities, .tick_source = PW_TICK_RAW};
+    const struct pw_intake_setup setup = {
+        .activities = activities, .tick_source = PW_TICK_RAW, .segment = b->segment};
     const struct pw_journal_head head = {.id = id, .activities = activities};
     if (pw_journal_create(b->dir, &head, &b->journal))
         return -1;

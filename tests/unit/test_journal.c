@@ -15,7 +15,7 @@
 
 #include "rank/journal.h"
 
-enum { RINGS = 3, BATCHES = 40 };
+enum { RINGS = 3, BATCHES = 40, APART_END = 7 };
 
 static const struct pw_journal_head head = {
     .id = {.rank = 2, .size = 4, .job = "job", .hostname = "host"},
@@ -46,6 +46,8 @@ static struct pw_journal *write_journal(void **state, int with_end)
         pw_journal_add_records(j, ring, position[ring], batch, n);
         position[ring] += n;
         assert_int_equal(pw_journal_position(j, ring), position[ring]);
+        const struct pw_record apart = {.type = (uint8_t)(b % PW_REC_TYPE_COUNT), .end = APART_END};
+        pw_journal_add_apart(j, ring, &apart);
         const struct pw_row_step row = {.step = b};
         pw_journal_add_row(j, PW_TABLE_step, &row);
     }
@@ -57,7 +59,7 @@ static struct pw_journal *write_journal(void **state, int with_end)
 
 struct found {
     uint64_t records, rings[RINGS];
-    int readings, rows, ends, losses;
+    int readings, rows, ends, apart, losses;
     uint64_t lost;
 };
 
@@ -90,9 +92,11 @@ static struct found read_journal(const char *path)
             assert_int_equal(block.row.table, PW_TABLE_step);
             assert_int_equal(((const struct pw_row_step *)block.row.row)->step, f.rows++);
         }
-        if (block.kind == PW_JOURNAL_LOSS) {
-            f.losses++;
-            f.lost += lost_of(&block.records.records[0]);
+        if (block.kind == PW_JOURNAL_APART) {
+            const struct pw_record *record = &block.records.records[0];
+            f.apart++;
+            f.losses += record->type == PW_REC_LOST && record->end != APART_END;
+            f.lost += record->end != APART_END ? lost_of(record) : 0;
         }
         f.readings += block.kind == PW_JOURNAL_READING;
         if (block.kind == PW_JOURNAL_END)
@@ -122,6 +126,7 @@ static void test_round_trip(void **state)
     assert_int_equal(f.readings, BATCHES);
     assert_int_equal(f.rows, BATCHES);
     assert_int_equal(f.ends, 1);
+    assert_int_equal(f.apart, BATCHES); /* of every type */
     assert_int_equal(f.losses, 0);
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);

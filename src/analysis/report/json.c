@@ -76,6 +76,8 @@ static json_t *make_completeness(const struct pw_figures *f)
                                pw_json_real(pw_figures_share(f->overhead_ns, f->overhead_of_ns)));
     bad |= json_object_set_new(
         all, "losses", pw_json_rows(PW_TABLE_c_completeness, c->completeness, c->ncompleteness));
+    bad |= json_object_set_new(all, "open_calls",
+                               pw_json_rows(PW_TABLE_c_open_call, c->open_calls, c->nopen_calls));
     bad |= json_object_set_new(all, "ranks", pw_json_rows(PW_TABLE_c_rank, c->ranks, f->nranks));
     return object_or_null(all, bad);
 }

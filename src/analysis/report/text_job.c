@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analysis/report/callwords.h"
 #include "analysis/report/sections.h"
 #include "core/text.h"
 
@@ -146,6 +147,78 @@ static int print_losses(const struct pw_page *page)
     return err;
 }
 
+/* How a rank ended, by its row of /ranks; NULL when there is none. */
+static const struct pw_row_c_rank *end_of(const struct pw_page *page, int32_t rank)
+{
+    int64_t row = pw_figures_row(page->figures, rank);
+    return row < 0 ? NULL : &page->figures->cluster->ranks[row];
+}
+
+static int is_alike(const struct pw_page *page, const struct pw_row_c_open_call *a,
+                    const struct pw_row_c_open_call *b)
+{
+    const struct pw_row_c_rank *x = end_of(page, a->rank), *y = end_of(page, b->rank);
+    return a->op == b->op && a->comm_uid == b->comm_uid && a->seq == b->seq && a->peer == b->peer &&
+           x && y && x->exit_signal == y->exit_signal && x->exit_code == y->exit_code;
+}
+
+/* Ranks that follow each other and ended alike in the same call. */
+static size_t count_alike(const struct pw_page *page, size_t first)
+{
+    const struct pw_cluster *c = page->figures->cluster;
+    const struct pw_row_c_open_call *call = &c->open_calls[first];
+    size_t n = 1;
+    while (first + n < c->nopen_calls && call[n].rank == call->rank + (int32_t)n &&
+           is_alike(page, call, &call[n]))
+        n++;
+    return n;
+}
+
+/* "killed by signal 9 in MPI_Allreduce #17 on MPI_COMM_WORLD, entered 12.3 s before". */
+static int print_open_call(const struct pw_page *page, const struct pw_row_c_open_call *call,
+                           size_t alike)
+{
+    const struct pw_row_c_rank *end = end_of(page, call->rank);
+    char rank[48], how[64] = "ended", text[PW_CALL_TEXT], ago[32];
+    if (alike == 1)
+        snprintf(rank, sizeof(rank), "rank %" PRId32, call->rank);
+    else
+        snprintf(rank, sizeof(rank), "ranks %" PRId32 "-%" PRId32, call->rank,
+                 call->rank + (int32_t)alike - 1);
+    if (end && end->exit_signal > 0)
+        snprintf(how, sizeof(how), "killed by signal %" PRId32, end->exit_signal);
+    else if (end && end->exit_code >= 0)
+        snprintf(how, sizeof(how), "exited with status %" PRId32, end->exit_code);
+    struct pw_call_words words = {
+        .op = call->op,
+        .awaited = call->awaited,
+        .comm_name = call->comm_name,
+        .comm_uid = call->comm_uid,
+        .seq = call->seq,
+        .peer = call->peer,
+        .tag = call->tag,
+    };
+    return pw_page_property(page, rank, "%s in %s, entered %s before", how,
+                            pw_call_write(&words, text, sizeof(text)),
+                            pw_text_ns(ago, sizeof(ago), call->seen_until - call->start));
+}
+
+static int print_open_calls(const struct pw_page *page)
+{
+    const struct pw_cluster *c = page->figures->cluster;
+    enum { SHOWN = 20 };
+    int err = 0;
+    size_t shown = 0, alike;
+    for (size_t i = 0; i < c->nopen_calls && shown < SHOWN && !err; i += alike, shown++) {
+        alike = count_alike(page, i);
+        err = print_open_call(page, &c->open_calls[i], alike);
+        if (shown + 1 == SHOWN && i + alike < c->nopen_calls && !err)
+            err = pw_page_property(page, "and", "%zu more of these, in cluster.h5 /open_calls",
+                                   c->nopen_calls - i - alike);
+    }
+    return err;
+}
+
 int pw_section_completeness(const struct pw_page *page)
 {
     const struct pw_figures *f = page->figures;
@@ -159,5 +232,7 @@ int pw_section_completeness(const struct pw_page *page)
         err = print_step_source(page);
     if (!err)
         err = print_overhead(page);
+    if (!err)
+        err = print_open_calls(page);
     return err ? err : print_losses(page);
 }

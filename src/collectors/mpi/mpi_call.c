@@ -354,6 +354,27 @@ void pw_mpi_collective_bytes(const struct pw_mpi_call *c, bool large, struct pw_
     }
 }
 
+/* What the call waits for, where that is one operation in front of the table. Which of several has
+ * not come cannot be told from here. */
+static void show_awaited(const struct pw_mpi_call *c)
+{
+    struct pw_open_call *open = c->thread->call;
+    const struct pw_mpi_request *row = NULL;
+    if (c->nrequests == 1 && c->saved)
+        row = pw_mpi_request_row(c->saved[0]);
+    if (!row || !(row->state & PW_REQUEST_OPEN) || row->handle != c->saved[0]) {
+        atomic_store_explicit(&open->awaited, 0, memory_order_relaxed);
+        return;
+    }
+    const struct pw_record *record = &row->record;
+    int is_collective = (row->state & PW_REQUEST_CLASS) == PW_CLASS_COLL;
+    int32_t tag = is_collective ? (int32_t)record->comm.seq : record->comm.tag;
+    atomic_store_explicit(&open->peer, record->comm.peer, memory_order_relaxed);
+    atomic_store_explicit(&open->tag, tag, memory_order_relaxed);
+    atomic_store_explicit(&open->handle, record->comm.comm, memory_order_relaxed);
+    atomic_store_explicit(&open->awaited, record->op, memory_order_relaxed);
+}
+
 void pw_mpi_save_requests(struct pw_mpi_call *c, int count, const MPI_Request *requests)
 {
     c->nrequests = count;
@@ -364,6 +385,7 @@ void pw_mpi_save_requests(struct pw_mpi_call *c, int count, const MPI_Request *r
         memcpy(c->saved, requests, sizeof(*c->saved) * (size_t)count);
     else
         c->nrequests = 0;
+    show_awaited(c);
 }
 
 void pw_mpi_save_requests_f(struct pw_mpi_call *c, int count, const MPI_Fint *requests)
@@ -377,6 +399,7 @@ void pw_mpi_save_requests_f(struct pw_mpi_call *c, int count, const MPI_Fint *re
         c->nrequests = 0;
     for (int i = 0; i < c->nrequests; i++)
         c->saved[i] = pw_pmpi.Request_f2c(requests[i]);
+    show_awaited(c);
 }
 
 MPI_Status *pw_mpi_statuses(struct pw_mpi_call *c, MPI_Status *given)

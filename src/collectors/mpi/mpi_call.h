@@ -88,6 +88,31 @@ PW_ALWAYS_INLINE bool pw_mpi_begin(struct pw_mpi_call *c, uint16_t op, uint8_t f
     return true;
 }
 
+/* What the parameters tell of the call while it is open, for who asks where a thread hangs: one
+ * store each, into a cache line that the begin of the call has written. */
+PW_ALWAYS_INLINE void pw_mpi_show_handle(const struct pw_mpi_call *c, const void *handle)
+{
+    atomic_store_explicit(&c->thread->call->handle, (uint64_t)(uintptr_t)handle,
+                          memory_order_relaxed);
+}
+
+PW_ALWAYS_INLINE void pw_mpi_show_peer(const struct pw_mpi_call *c, int peer)
+{
+    atomic_store_explicit(&c->thread->call->peer, peer, memory_order_relaxed);
+}
+
+PW_ALWAYS_INLINE void pw_mpi_show_tag(const struct pw_mpi_call *c, int tag)
+{
+    atomic_store_explicit(&c->thread->call->tag, tag, memory_order_relaxed);
+}
+
+/* Of a call that frees a handle, whose parameters are looked at even where it is not recorded. */
+PW_ALWAYS_INLINE void pw_mpi_show_freed(const struct pw_mpi_call *c, const void *handle)
+{
+    if (c->thread)
+        pw_mpi_show_handle(c, handle);
+}
+
 PW_ALWAYS_INLINE void pw_mpi_end(struct pw_mpi_call *c)
 {
     atomic_store_explicit(&c->thread->call->op, 0, memory_order_relaxed);

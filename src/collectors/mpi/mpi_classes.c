@@ -71,7 +71,7 @@ void pw_mpi_allreduce_slow(const struct pw_mpi_call *c, int rc)
     int64_t bytes = rc == MPI_SUCCESS ? c->scount * pw_mpi_type_size(c->stype) : 0;
     struct pw_record record;
     pw_mpi_base_record(c, comm, rc, &record);
-    record.comm.seq = comm ? comm->collectives++ : 0;
+    record.comm.seq = comm ? pw_mpi_comm_count(comm) : 0;
     record.comm.sent_bytes = record.comm.recv_bytes = bytes;
     pw_mpi_write(c->thread, &record);
 }
@@ -223,7 +223,7 @@ void pw_mpi_after_START(struct pw_mpi_call *c, int rc)
         request->record.comm.request = pw_mpi_request_id();
         if (pw_op_info(request->record.op)->cls == PW_CLASS_COLL) {
             struct pw_mpi_comm *comm = pw_mpi_comm_known(request->comm);
-            request->record.comm.seq = comm ? comm->collectives++ : 0;
+            request->record.comm.seq = comm ? pw_mpi_comm_count(comm) : 0;
         }
     }
 }

@@ -189,7 +189,7 @@ PW_ALWAYS_INLINE void pw_mpi_after_ALLREDUCE(struct pw_mpi_call *c, int rc)
     struct pw_mpi_comm *comm = pw_mpi_last.comm;
     if (pw_mpi_is_usual(c, c->stype, rc)) {
         int64_t bytes = c->scount * pw_mpi_last.type_size;
-        pw_mpi_record(c, comm, 0, -1, 0, comm->collectives++, bytes, bytes);
+        pw_mpi_record(c, comm, 0, -1, 0, pw_mpi_comm_count(comm), bytes, bytes);
         return;
     }
     const struct pw_mpi_call copy = {

@@ -147,7 +147,8 @@ static void record_def(struct pw_thread *thread, const struct pw_mpi_comm *comm,
                 .size = comm->size,
                 .remote_size = comm->inter ? comm->remote_size : 0,
                 .my_rank = comm->my_rank,
-                .name = name},
+                .name = name,
+                .handle = (uint64_t)(uintptr_t)comm->handle},
     };
     pw_probe_commit(thread);
 }
@@ -222,6 +223,10 @@ static void enter(struct pw_mpi_comm *comm)
 {
     unsigned bucket = bucket_of(comm->handle);
     comm->index = comms.count++;
+    comm->collectives = pw_probe_borrow_counter(comm->index);
+    if (!comm->collectives)
+        comm->collectives = &comm->own_collectives;
+    atomic_store_explicit(comm->collectives, 0, memory_order_relaxed);
     comm->next = atomic_load_explicit(&comms.buckets[bucket], memory_order_relaxed);
     atomic_store_explicit(&comms.buckets[bucket], comm, memory_order_release);
 }

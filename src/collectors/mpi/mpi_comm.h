@@ -23,7 +23,10 @@ struct pw_mpi_comm {
     int inter;
     int in_degree, out_degree; /* neighbours; -1 until a neighbourhood operation asks */
     uint64_t absent;           /* bit per neighbour that a grid's edge lacks: MPI_PROC_NULL */
-    uint32_t collectives;      /* sequence number of the next collective */
+    /* Sequence number of the next collective: in shared memory, where the collector sees how far
+     * this rank has come, as long as there is room. */
+    _Atomic uint32_t *collectives;
+    _Atomic uint32_t own_collectives; /* where there is none */
     const int32_t
         *world; /* [remote_size] world rank of each peer, -1 unknown; NULL: rank == world rank */
 };
@@ -97,6 +100,15 @@ struct pw_mpi_comm *pw_mpi_comm_known(MPI_Comm handle);
 
 /* Fills in_degree and out_degree from the topology; 0 neighbours where there is none. */
 void pw_mpi_comm_degrees(struct pw_mpi_comm *comm);
+
+/* The number of a collective that was just begun or left. One thread at a time has one on a
+ * communicator, as MPI demands. */
+static inline uint32_t pw_mpi_comm_count(const struct pw_mpi_comm *comm)
+{
+    uint32_t seq = atomic_load_explicit(comm->collectives, memory_order_relaxed);
+    atomic_store_explicit(comm->collectives, seq + 1, memory_order_relaxed);
+    return seq;
+}
 
 /* World rank of `rank` of the communicator's peers; -1 for MPI_PROC_NULL, wildcards and strangers.
  */

@@ -39,7 +39,7 @@ static void record_collective(struct pw_mpi_call *c, int rc, bool large)
     struct pw_record record;
     pw_mpi_base_record(c, comm, rc, &record);
     fill_collective(c, rc, large, comm, &record);
-    record.comm.seq = comm ? comm->collectives++ : 0;
+    record.comm.seq = comm ? pw_mpi_comm_count(comm) : 0;
     pw_mpi_write(c->thread, &record);
 }
 
@@ -48,7 +48,7 @@ static void begin_collective(struct pw_mpi_call *c, int rc, bool large)
     struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
     struct pw_record own, *record = pw_mpi_open_record(c, rc, comm, c->comm, &own);
     fill_collective(c, rc, large, comm, record);
-    record->comm.seq = comm ? comm->collectives++ : 0;
+    record->comm.seq = comm ? pw_mpi_comm_count(comm) : 0;
     pw_mpi_close_record(c, record, &own);
 }
 

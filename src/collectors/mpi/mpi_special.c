@@ -60,19 +60,35 @@ static void mark_step(int level)
     pw_probe_let_go(thread);
 }
 
+/* The start and end of MPI are calls that a thread can hang in like any other. */
+static void show_begin(struct pw_thread *thread, uint16_t op, uint64_t start)
+{
+    atomic_store_explicit(&thread->call->start, start, memory_order_relaxed);
+    atomic_store_explicit(&thread->call->op, op, memory_order_relaxed);
+}
+
+static void show_end(struct pw_thread *thread)
+{
+    atomic_store_explicit(&thread->call->op, 0, memory_order_relaxed);
+}
+
 /* Before the real MPI_Init: asks the collector to find out whether every rank is in here with a
  * probe. Only then may clocks be synchronised over MPI, where a rank that does not take part would
  * leave the others waiting for ever. */
-static void request_sync(void)
+static uint64_t request_sync(uint16_t op)
 {
-    const struct pw_thread *thread = pw_probe_thread();
-    /* Who is in the probe already will not take part, as begin_recording() has it. */
-    if (thread && !atomic_load_explicit(&thread->call->op, memory_order_relaxed) &&
-        (pw_probe_borrow_segment()->activities & PW_ACTIVITY_MPI))
-        pw_probe_request_sync();
+    struct pw_thread *thread = pw_probe_thread();
+    uint64_t start = pw_probe_now();
+    /* Who is in the probe already does not take part: begin_recording() finds another call. */
+    if (!thread || atomic_load_explicit(&thread->call->op, memory_order_relaxed) ||
+        !(pw_probe_borrow_segment()->activities & PW_ACTIVITY_MPI))
+        return start;
+    show_begin(thread, op, start);
+    pw_probe_request_sync();
+    return pw_probe_now();
 }
 
-/* The thread is the caller's, as pw_probe_hold() has it. */
+/* MPI is up. The thread is inside the call as request_sync() showed it. */
 static void record_init(struct pw_thread *thread, uint16_t op, uint64_t start, uint64_t end)
 {
     if (!pw_mpi_is_known()) {
@@ -96,19 +112,18 @@ static void record_init(struct pw_thread *thread, uint16_t op, uint64_t start, u
     pw_gate->mpi = 1 + (int)pw_probe_borrow_segment()->level;
 }
 
-/* MPI is up: from here on calls are recorded. */
+/* From here on calls are recorded. */
 static void begin_recording(uint16_t op, uint64_t start, uint64_t end, int rc)
 {
-    struct pw_thread *thread = rc == MPI_SUCCESS ? pw_probe_thread() : NULL;
-    if (!thread || !(pw_probe_borrow_segment()->activities & PW_ACTIVITY_MPI))
+    struct pw_thread *thread = pw_probe_thread();
+    if (!thread || atomic_load_explicit(&thread->call->op, memory_order_relaxed) != op)
         return;
-    if (!pw_probe_hold(thread))
-        return;
-    record_init(thread, op, start, end);
-    pw_probe_let_go(thread);
+    if (rc == MPI_SUCCESS)
+        record_init(thread, op, start, end);
+    show_end(thread);
 }
 
-/* Returns the thread to record Finalize with, held, or NULL. */
+/* Returns the thread to record Finalize with, which is inside that call from now on, or NULL. */
 static struct pw_thread *end_recording(void)
 {
     if (pw_mpi_level() < 0)
@@ -116,8 +131,10 @@ static struct pw_thread *end_recording(void)
     pw_gate->mpi = 0;
     struct pw_thread *thread = pw_probe_thread();
     thread = thread && pw_probe_hold(thread) ? thread : NULL;
-    if (thread)
+    if (thread) {
         record_step(thread, NO_STEP); /* what follows is no step's work */
+        show_begin(thread, PW_OP_Finalize, pw_probe_now());
+    }
     /* With or without a ring of our own: the other ranks are in there too. */
     struct pw_mpi_sync_cost cost = pw_mpi_sync_end(thread);
     if (thread)
@@ -125,11 +142,18 @@ static struct pw_thread *end_recording(void)
     return thread;
 }
 
+static void end_finalize(struct pw_thread *thread, uint64_t start)
+{
+    if (!thread)
+        return;
+    record_call(thread, PW_OP_Finalize, start, pw_probe_now());
+    show_end(thread);
+}
+
 EXPORT int MPI_Init(int *argc, char ***argv)
 {
     pw_mpi_resolve();
-    request_sync();
-    uint64_t start = pw_probe_now();
+    uint64_t start = request_sync(PW_OP_Init);
     int rc = pw_pmpi.Init(argc, argv);
     begin_recording(PW_OP_Init, start, pw_probe_now(), rc);
     return rc;
@@ -138,8 +162,7 @@ EXPORT int MPI_Init(int *argc, char ***argv)
 EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
     pw_mpi_resolve();
-    request_sync();
-    uint64_t start = pw_probe_now();
+    uint64_t start = request_sync(PW_OP_Init_thread);
     int rc = pw_pmpi.Init_thread(argc, argv, required, provided);
     begin_recording(PW_OP_Init_thread, start, pw_probe_now(), rc);
     return rc;
@@ -151,10 +174,7 @@ EXPORT int MPI_Finalize(void)
     struct pw_thread *thread = end_recording();
     uint64_t start = pw_probe_now();
     int rc = pw_pmpi.Finalize();
-    if (thread) {
-        record_call(thread, PW_OP_Finalize, start, pw_probe_now());
-        pw_probe_let_go(thread);
-    }
+    end_finalize(thread, start);
     return rc;
 }
 
@@ -199,8 +219,7 @@ SPELLINGS(PCONTROL, Pcontrol, pcontrol, (const MPI_Fint *level))
         void (*real)(MPI_Fint *);                                                           \
         void *found = pw_mpi_symbol("p" #symbol);                                           \
         __builtin_memcpy(&real, &found, sizeof(found));                                     \
-        request_sync();                                                                     \
-        uint64_t start = pw_probe_now();                                                    \
+        uint64_t start = request_sync(PW_OP_Init);                                          \
         real(ierror);                                                                       \
         begin_recording(PW_OP_Init, start, pw_probe_now(), ierror ? *ierror : MPI_SUCCESS); \
     }
@@ -216,8 +235,7 @@ SPELLINGS(INIT, Init, init, (MPI_Fint * ierror))
         void (*real)(const MPI_Fint *, MPI_Fint *, MPI_Fint *);                                    \
         void *found = pw_mpi_symbol("p" #symbol);                                                  \
         __builtin_memcpy(&real, &found, sizeof(found));                                            \
-        request_sync();                                                                            \
-        uint64_t start = pw_probe_now();                                                           \
+        uint64_t start = request_sync(PW_OP_Init_thread);                                          \
         real(required, provided, ierror);                                                          \
         begin_recording(PW_OP_Init_thread, start, pw_probe_now(), ierror ? *ierror : MPI_SUCCESS); \
     }
@@ -226,19 +244,18 @@ FORTRAN_INIT_THREAD(mpi_init_thread_f08_)
 SPELLINGS(INIT_THREAD, Init_thread, init_thread,
           (const MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierror))
 
-#define FORTRAN_FINALIZE(symbol)                                        \
-    EXPORT void symbol(MPI_Fint *ierror);                               \
-    EXPORT void symbol(MPI_Fint *ierror)                                \
-    {                                                                   \
-        pw_mpi_resolve();                                               \
-        void (*real)(MPI_Fint *);                                       \
-        void *found = pw_mpi_symbol("p" #symbol);                       \
-        __builtin_memcpy(&real, &found, sizeof(found));                 \
-        struct pw_thread *thread = end_recording();                     \
-        uint64_t start = pw_probe_now();                                \
-        real(ierror);                                                   \
-        if (thread)                                                     \
-            record_call(thread, PW_OP_Finalize, start, pw_probe_now()); \
+#define FORTRAN_FINALIZE(symbol)                        \
+    EXPORT void symbol(MPI_Fint *ierror);               \
+    EXPORT void symbol(MPI_Fint *ierror)                \
+    {                                                   \
+        pw_mpi_resolve();                               \
+        void (*real)(MPI_Fint *);                       \
+        void *found = pw_mpi_symbol("p" #symbol);       \
+        __builtin_memcpy(&real, &found, sizeof(found)); \
+        struct pw_thread *thread = end_recording();     \
+        uint64_t start = pw_probe_now();                \
+        real(ierror);                                   \
+        end_finalize(thread, start);                    \
     }
 FORTRAN_FINALIZE(mpi_finalize_)
 FORTRAN_FINALIZE(mpi_finalize_f08_)

@@ -2,19 +2,21 @@
 #include "collectors/mpi/mpi_tool.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/log.h"
 #include "core/ops.h"
 
-enum { MAX_COMMS = 1 << 20, MAX_THREADS = 1 << 16, MAX_MEMBERS = 1 << 24 };
+enum { MAX_COMMS = 1 << 20, MAX_THREADS = 1 << 16, MAX_MEMBERS = 1 << 24, KEPT_MEMBERS = 1 << 20 };
 
 /* A communicator as far as its records have told. */
 struct comm {
     struct pw_row_comms row;
-    int32_t *members; /* until they are complete */
+    int32_t *members; /* kept, once they are complete, as long as there is room */
     int32_t known;
+    uint64_t handle; /* that the application has, or had, for it */
 };
 
 /* The last Wait or Test of a thread: what it completed follows it with the same end. */
@@ -28,6 +30,7 @@ struct state {
     struct comm *comms;
     uint32_t ncomms, capacity;
     uint32_t base, epoch; /* row of the current process's communicator 0 */
+    int64_t kept_members;
     struct wait *waits;
     uint32_t nwaits;
     int64_t sync_first_ns, sync_ns, sync_wait_ns, syncs, sync_messages, sync_collectives;
@@ -145,6 +148,7 @@ static void define_comm(struct state *s, const struct pw_record *record,
     comm->row.size = record->def.size;
     comm->row.remote_size = record->def.remote_size;
     comm->row.my_rank = record->def.my_rank;
+    comm->handle = record->def.handle;
     comm->row.source = PW_SOURCE_MPI;
     if (record->def.name)
         comm->row.name = pw_origin_name(origin, record->def.name);
@@ -157,8 +161,13 @@ static void write_members(struct state *s, struct comm *comm)
         struct pw_row_member row = {comm->members[i]};
         pw_rankfile_append(s->file, PW_TABLE_member, &row);
     }
-    free(comm->members);
-    comm->members = NULL;
+    /* The ranks that open calls name are of these; most communicators are small, or few. */
+    s->kept_members += comm->known;
+    if (s->kept_members > KEPT_MEMBERS) {
+        s->kept_members -= comm->known;
+        free(comm->members);
+        comm->members = NULL;
+    }
 }
 
 /* Of both groups; 0 for what no program of ours wrote. */
@@ -175,6 +184,8 @@ static void add_members(struct state *s, const struct pw_record *record)
     struct comm *comm = comm_at(s, record->members.comm);
     int32_t all = comm ? member_count(comm) : 0;
     if (all <= 0)
+        return;
+    if (comm->known == all)
         return;
     if (!comm->members)
         comm->members = calloc((size_t)all, sizeof(*comm->members));
@@ -232,6 +243,138 @@ static void record(void *state, const struct pw_record *record, const struct pw_
     }
 }
 
+/* ---- calls that are open ---- */
+
+/* Whether the function has a communicator, window or file among its parameters. */
+static bool has_handle(uint32_t op)
+{
+    enum pw_op_class cls = pw_op_info(op)->cls;
+    return cls != PW_CLASS_WAIT && cls != PW_CLASS_SYNC && cls != PW_CLASS_LOCAL &&
+           op != PW_OP_Mrecv && op != PW_OP_Imrecv && op != PW_OP_Comm_create_from_group &&
+           op != PW_OP_Intercomm_create_from_groups;
+}
+
+/* Whether it has one rank of it: a partner, target or root. */
+static bool has_peer(uint32_t op)
+{
+    const struct pw_op_info *info = pw_op_info(op);
+    switch (info->cls) {
+    case PW_CLASS_COLL:
+        return info->shape == PW_SHAPE_FROM_ROOT || info->shape == PW_SHAPE_TO_ROOT;
+    case PW_CLASS_SEND:
+    case PW_CLASS_RECV:
+    case PW_CLASS_PROBE:
+        return op != PW_OP_Mrecv && op != PW_OP_Imrecv;
+    default:
+        return op == PW_OP_Win_lock || op == PW_OP_Win_unlock || op == PW_OP_Win_flush ||
+               op == PW_OP_Win_flush_local;
+    }
+}
+
+/* Handles come back when what had them is freed: the newest is meant. */
+static int64_t find_handle(const struct state *s, uint64_t handle)
+{
+    for (int64_t row = (int64_t)s->ncomms - 1; handle && row >= (int64_t)s->base; row--)
+        if (s->comms[row].handle == handle)
+            return row;
+    return -1;
+}
+
+/* World rank of a rank of the communicator: of the remote group, where there is one. */
+static int32_t peer_of(const struct comm *comm, int32_t rank)
+{
+    int32_t remote = comm->row.remote_size, first = remote ? comm->row.size : 0;
+    int32_t size = remote ? remote : comm->row.size;
+    if (rank < 0 || rank >= size || !comm->members || comm->known != member_count(comm))
+        return -1;
+    return comm->members[first + rank];
+}
+
+/* How many collectives this rank has left, or begun if they do not block. */
+static int64_t reached(const struct state *s, const struct pw_segment_shared *segment, int64_t row)
+{
+    int64_t index = row - s->base;
+    int64_t recorded = s->comms[row].row.collectives;
+    if (!segment || index < 0 || index >= PW_SHARED_COMMS)
+        return recorded;
+    int64_t counted = atomic_load(&segment->collectives[index]);
+    return counted > recorded ? counted : recorded;
+}
+
+/* A completion call of one request, which shows things in the terms of the request's own record. */
+static void open_wait(const struct state *s, const struct pw_shown_call *call,
+                      struct pw_row_open *row)
+{
+    uint64_t index = s->base + call->handle;
+    int is_collective = pw_op_info(call->awaited)->cls == PW_CLASS_COLL;
+    if (call->awaited == PW_OP_None || call->awaited >= PW_OP_COUNT)
+        return;
+    row->awaited = (uint16_t)call->awaited;
+    row->peer = call->peer >= 0 ? call->peer : -1;
+    row->tag = is_collective ? 0 : call->tag;
+    if (call->handle >= UINT32_MAX || index >= s->ncomms)
+        return;
+    row->comm = (int32_t)index;
+    row->seq = is_collective ? call->tag : -1;
+}
+
+static void open_call(void *state, const struct pw_segment_shared *segment,
+                      const struct pw_shown_call *call, struct pw_row_open *row)
+{
+    struct state *s = state;
+    if (pw_op_info(call->op)->cls == PW_CLASS_WAIT) {
+        open_wait(s, call, row);
+        return;
+    }
+    int64_t found = has_handle(call->op) ? find_handle(s, call->handle) : -1;
+    enum pw_op_class cls = pw_op_info(call->op)->cls;
+    if (cls == PW_CLASS_SEND || cls == PW_CLASS_RECV || cls == PW_CLASS_PROBE)
+        row->tag = call->tag;
+    if (found < 0)
+        return;
+    row->comm = (int32_t)found;
+    if (cls == PW_CLASS_COLL)
+        row->seq = reached(s, segment, found);
+    if (has_peer(call->op))
+        row->peer = peer_of(&s->comms[found], call->peer);
+}
+
+static void add_live_comm(const struct state *s, const struct pw_segment_shared *segment,
+                          int64_t row, struct pw_live *live)
+{
+    const struct comm *comm = &s->comms[row];
+    if (comm->row.uid == 0 || pw_live_comm(live, comm->row.uid) || live->ncomms >= PW_LIVE_COMMS)
+        return;
+    struct pw_live_comm *out = &live->comms[live->ncomms++];
+    *out = (struct pw_live_comm){
+        .uid = comm->row.uid,
+        .size = comm->row.size + comm->row.remote_size,
+        .reached = reached(s, segment, row),
+    };
+    snprintf(out->name, sizeof(out->name), "%s", pw_rankfile_borrow_text(s->file, comm->row.name));
+}
+
+/* Those that threads are in, the world, and of the others the newest. */
+static void add_live(void *state, const struct pw_segment_shared *segment, struct pw_live *live)
+{
+    struct state *s = state;
+    live->comms = calloc(PW_LIVE_COMMS, sizeof(*live->comms));
+    if (!live->comms)
+        return;
+    for (size_t i = 0; i < live->nthreads; i++) {
+        int64_t row = live->threads[i].comm_row;
+        if (row < 0 || row >= (int64_t)s->ncomms)
+            continue;
+        live->threads[i].comm_uid = s->comms[row].row.uid;
+        add_live_comm(s, segment, row, live);
+    }
+    if (s->base < s->ncomms)
+        add_live_comm(s, segment, s->base, live);
+    for (int64_t row = (int64_t)s->ncomms - 1; row > (int64_t)s->base; row--)
+        if (s->comms[row].row.size + s->comms[row].row.remote_size > 1)
+            add_live_comm(s, segment, row, live);
+}
+
 static void finish(void *state, int64_t end_ns)
 {
     struct state *s = state;
@@ -265,6 +408,8 @@ const struct pw_collector pw_collector_mpi = {
     .last_type = PW_REC_MPI_STATE,
     .create = create,
     .record = record,
+    .open = open_call,
+    .live = add_live,
     .finish = finish,
     .destroy = destroy,
 };

@@ -61,7 +61,7 @@ void pw_mpi_after_WIN_FENCE(struct pw_mpi_call *c, int rc)
     struct pw_mpi_comm *window = pw_mpi_comm_known(c->comm);
     struct pw_record record;
     pw_mpi_base_record(c, window, rc, &record);
-    record.comm.seq = window ? window->collectives++ : 0;
+    record.comm.seq = window ? pw_mpi_comm_count(window) : 0;
     pw_mpi_write(c->thread, &record);
 }
 

@@ -16,6 +16,7 @@
             if (__builtin_expect(!pw_pmpi.Name, 0))                                               \
                 pw_mpi_resolve(); /* calls are recorded only once it is */                        \
             if (pw_mpi_gives_back(PW_OP_##Op)) {                                                  \
+                c.thread = NULL;                                                                  \
                 EACH(C_PRE, NONE, __VA_ARGS__)                                                    \
             }                                                                                     \
             return pw_pmpi.Name(EACH(PASS, COMMA, __VA_ARGS__));                                  \

@@ -29,6 +29,7 @@ static_assert(sizeof(MPI_Fint) == sizeof(int), "count arrays are read as C ints"
         }                                                                                     \
         if (!pw_mpi_begin(&c, PW_OP_##Op, PW_FLAG_FORTRAN, PW_OP_LEVEL_##Op)) {               \
             if (pw_mpi_gives_back(PW_OP_##Op)) {                                              \
+                c.thread = NULL;                                                              \
                 EACH(F_PRE, NONE, __VA_ARGS__)                                                \
             }                                                                                 \
             real(EACH(PASS, COMMA, __VA_ARGS__), ierror EACH(LEN_USE, NONE, __VA_ARGS__));    \

@@ -1,0 +1,271 @@
+/* Builds the graph of who waits for whom, and looks for its ends and cycles; see hang.h. */
+#include "analysis/hang.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "analysis/components.h"
+#include "core/ops.h"
+
+/* Nodes are the rows of ranks, then the groups. A rank has edges to the groups and ranks that it
+ * waits for, a group to the members that it misses. */
+struct waits {
+    const struct pw_live *ranks;
+    size_t n;
+    int64_t least_ns;
+    struct pw_hang *out;
+    struct pw_digraph graph;
+    int32_t *lists; /* waiting and missing rows of the groups */
+};
+
+int pw_hang_waits(const struct pw_live *rank, int64_t least_ns)
+{
+    const struct pw_live_thread *last = pw_live_main(rank);
+    return last && last->op != PW_OP_None && last->since_ns >= least_ns;
+}
+
+static ptrdiff_t row_of(const struct waits *w, int32_t rank)
+{
+    size_t low = 0, high = w->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (w->ranks[middle].rank < rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return rank >= 0 && low < w->n && w->ranks[low].rank == rank ? (ptrdiff_t)low : -1;
+}
+
+/* ---- groups ---- */
+
+/* What the thread really waits for. */
+static uint16_t op_of(const struct pw_live_thread *t)
+{
+    return t->awaited ? t->awaited : t->op;
+}
+
+/* Whether all members of something take part in the operation before any can go on. */
+static bool is_collective(const struct pw_live_thread *t)
+{
+    enum pw_op_class cls = pw_op_info(op_of(t))->cls;
+    return (cls == PW_CLASS_COLL && t->comm_uid) || (cls == PW_CLASS_COMM && t->comm_uid) ||
+           t->op == PW_OP_Init || t->op == PW_OP_Init_thread || t->op == PW_OP_Finalize;
+}
+
+static bool is_uncounted(const struct pw_live_thread *t)
+{
+    return pw_op_info(op_of(t))->cls != PW_CLASS_COLL;
+}
+
+static bool is_in(const struct pw_live_thread *t, const struct pw_hang_group *g)
+{
+    if (!is_collective(t) || t->comm_uid != g->comm_uid)
+        return false;
+    return g->seq < 0 ? is_uncounted(t) && t->op == g->op : t->seq == g->seq;
+}
+
+static bool has_thread_in(const struct pw_live *rank, const struct pw_hang_group *g)
+{
+    for (size_t i = 0; i < rank->nthreads; i++)
+        if (is_in(&rank->threads[i], g))
+            return true;
+    return false;
+}
+
+static bool is_member(const struct pw_live *rank, const struct pw_hang_group *g)
+{
+    return g->comm_uid == 0 || pw_live_comm(rank, g->comm_uid) != NULL;
+}
+
+/* Whether the member has not come to the collective. One that is past it is not missed. */
+static bool is_missing(const struct pw_live *rank, const struct pw_hang_group *g)
+{
+    const struct pw_live_comm *comm = pw_live_comm(rank, g->comm_uid);
+    if (has_thread_in(rank, g))
+        return false;
+    return g->seq < 0 || (comm && comm->reached <= g->seq);
+}
+
+static struct pw_hang_group *find_group(struct waits *w, const struct pw_live *rank,
+                                        const struct pw_live_thread *t)
+{
+    for (size_t i = 0; i < w->out->ngroups; i++)
+        if (is_in(t, &w->out->groups[i]))
+            return &w->out->groups[i];
+    if (w->out->ngroups == PW_HANG_GROUPS) {
+        w->out->more_groups++;
+        return NULL;
+    }
+    const struct pw_live_comm *comm = pw_live_comm(rank, t->comm_uid);
+    struct pw_hang_group *group = &w->out->groups[w->out->ngroups++];
+    *group = (struct pw_hang_group){
+        .comm_uid = t->comm_uid,
+        .seq = is_uncounted(t) ? -1 : t->seq,
+        .op = op_of(t),
+        .root = is_uncounted(t) ? -1 : t->peer,
+        .size = comm ? comm->size : rank->world_size,
+    };
+    return group;
+}
+
+static void find_groups(struct waits *w)
+{
+    for (size_t r = 0; r < w->n; r++) {
+        const struct pw_live *rank = &w->ranks[r];
+        for (size_t i = 0; i < rank->nthreads && pw_hang_waits(rank, w->least_ns); i++) {
+            const struct pw_live_thread *t = &rank->threads[i];
+            struct pw_hang_group *group = is_collective(t) ? find_group(w, rank, t) : NULL;
+            if (!group)
+                continue;
+            group->is_mismatched |= op_of(t) != group->op;
+            if (t->since_ns > group->waited_ns)
+                group->waited_ns = t->since_ns;
+        }
+    }
+}
+
+static void list_members(struct waits *w, struct pw_hang_group *g)
+{
+    int32_t *waiting = w->lists, *missing = w->lists + w->n;
+    size_t members = 0;
+    w->lists += 2 * w->n;
+    g->waiting = waiting;
+    g->missing = missing;
+    for (size_t r = 0; r < w->n; r++) {
+        if (!is_member(&w->ranks[r], g))
+            continue;
+        members++;
+        if (is_missing(&w->ranks[r], g))
+            missing[g->nmissing++] = (int32_t)r;
+        else if (has_thread_in(&w->ranks[r], g) && pw_hang_waits(&w->ranks[r], w->least_ns))
+            waiting[g->nwaiting++] = (int32_t)r;
+    }
+    g->unknown = g->size > (int64_t)members ? (size_t)g->size - members : 0;
+}
+
+/* ---- edges ---- */
+
+static void add_rank_edges(struct waits *w, const struct pw_live *rank)
+{
+    for (size_t i = 0; i < rank->nthreads; i++) {
+        const struct pw_live_thread *t = &rank->threads[i];
+        if (t->op == PW_OP_None)
+            continue;
+        for (size_t g = 0; g < w->out->ngroups && is_collective(t); g++)
+            if (is_in(t, &w->out->groups[g]))
+                pw_digraph_add(&w->graph, (int32_t)(w->n + g));
+        ptrdiff_t peer = is_collective(t) ? -1 : row_of(w, t->peer);
+        if (peer >= 0)
+            pw_digraph_add(&w->graph, (int32_t)peer);
+    }
+}
+
+static void add_group_edges(struct waits *w, const struct pw_hang_group *g)
+{
+    bool from_root = g->seq >= 0 && pw_op_info(g->op)->shape == PW_SHAPE_FROM_ROOT;
+    ptrdiff_t root = from_root ? row_of(w, g->root) : -1;
+    if (root >= 0 && is_missing(&w->ranks[root], g)) {
+        pw_digraph_add(&w->graph, (int32_t)root);
+        return;
+    }
+    for (size_t i = 0; i < g->nmissing; i++)
+        pw_digraph_add(&w->graph, g->missing[i]);
+}
+
+static void build_graph(struct waits *w)
+{
+    for (size_t r = 0; r < w->n; r++) {
+        if (pw_hang_waits(&w->ranks[r], w->least_ns)) {
+            w->out->waiting++;
+            add_rank_edges(w, &w->ranks[r]);
+        }
+        pw_digraph_end_node(&w->graph);
+    }
+    for (size_t g = 0; g < w->out->ngroups; g++) {
+        add_group_edges(w, &w->out->groups[g]);
+        pw_digraph_end_node(&w->graph);
+    }
+}
+
+/* ---- what follows ---- */
+
+static size_t keep_ranks(const struct waits *w, int32_t *nodes, size_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if ((size_t)nodes[i] < w->n)
+            nodes[kept++] = nodes[i];
+    return kept;
+}
+
+/* Ranks that others wait for and that have no edge of their own. `list` has room for n. */
+static size_t find_roots(const struct waits *w, int32_t *list, int32_t *is_waited_for)
+{
+    const struct pw_digraph *graph = &w->graph;
+    size_t n = 0;
+    memset(is_waited_for, 0, sizeof(*is_waited_for) * (size_t)graph->nodes);
+    for (int32_t e = 0; e < graph->first[graph->nodes]; e++)
+        is_waited_for[graph->to[e]] = 1;
+    for (size_t r = 0; r < w->n; r++)
+        if (is_waited_for[r] && graph->first[r] == graph->first[r + 1])
+            list[n++] = (int32_t)r;
+    return n;
+}
+
+static size_t count_held(const struct waits *w, const int32_t *targets, size_t n, int32_t *scratch)
+{
+    int32_t *is_held = scratch;
+    size_t held = 0;
+    pw_digraph_mark_sources(&w->graph, targets, n, is_held);
+    for (size_t r = 0; r < w->n; r++)
+        held += is_held[r] != 0;
+    for (size_t i = 0; i < n; i++)
+        held -= is_held[targets[i]] != 0;
+    return held;
+}
+
+static void conclude(struct waits *w, int32_t *lists, int32_t *scratch)
+{
+    struct pw_hang *out = w->out;
+    int32_t *cycle = lists, *roots = lists + w->graph.nodes;
+    out->cycle = cycle;
+    out->ncycle = keep_ranks(w, cycle, pw_digraph_cycle(&w->graph, cycle, scratch));
+    out->roots = roots;
+    out->nroots = find_roots(w, roots, scratch);
+    if (out->ncycle) {
+        out->kind = PW_HANG_CYCLE;
+        out->held = count_held(w, cycle, out->ncycle, scratch);
+    } else if (out->nroots) {
+        out->kind = PW_HANG_HELD;
+        out->held = count_held(w, roots, out->nroots, scratch);
+    } else {
+        out->kind = out->waiting ? PW_HANG_UNKNOWN : PW_HANG_NOBODY;
+    }
+}
+
+/* Lists of the groups; edges; two lists of nodes; what the graph's functions need. */
+size_t pw_hang_scratch(size_t n, size_t threads)
+{
+    size_t nodes = n + PW_HANG_GROUPS, lists = 2 * n * PW_HANG_GROUPS;
+    size_t edges = threads + n * PW_HANG_GROUPS;
+    return lists + edges + (nodes + 1) + 2 * nodes + PW_DIGRAPH_SCRATCH * nodes;
+}
+
+void pw_hang_find(const struct pw_live *ranks, size_t n, int64_t least_ns, int32_t *scratch,
+                  struct pw_hang *out)
+{
+    struct waits w = {.ranks = ranks, .n = n, .least_ns = least_ns, .out = out, .lists = scratch};
+    size_t threads = 0;
+    for (size_t r = 0; r < n; r++)
+        threads += ranks[r].nthreads;
+    memset(out, 0, sizeof(*out));
+    find_groups(&w);
+    for (size_t g = 0; g < out->ngroups; g++)
+        list_members(&w, &out->groups[g]);
+    int32_t *at = scratch + 2 * n * PW_HANG_GROUPS;
+    pw_digraph_init(&w.graph, at, at + threads + n * PW_HANG_GROUPS);
+    build_graph(&w);
+    at += threads + n * PW_HANG_GROUPS + n + PW_HANG_GROUPS + 1;
+    conclude(&w, at, at + 2 * (n + PW_HANG_GROUPS));
+}

@@ -1,0 +1,158 @@
+/* `profwrap ctl status DIR`: what the ranks of a running job are doing. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "analysis/report/liveview.h"
+#include "cli/commands.h"
+#include "cli/hangfile.h"
+#include "core/log.h"
+#include "core/options.h"
+#include "rank/inquiry.h"
+#include "rank/tick.h"
+
+#define SECOND ((int64_t)1000000000)
+/* Collectors look once a second; call stacks take them a moment more. */
+#define PATIENCE_NS (5 * SECOND)
+#define PATIENCE_STACKS_NS (15 * SECOND)
+/* Another's request is answered or given up within this. */
+#define PATIENCE_OTHER_NS (25 * SECOND)
+
+static const char usage[] = "usage: profwrap ctl status [--format text|json] [--stacks] DIR";
+
+/* Sleeps for a moment. 1 when a signal asks this program to end: it then has files to remove. */
+static int pause_or_end(const sigset_t *ends)
+{
+    const struct timespec moment = {.tv_nsec = 50000000};
+    return sigtimedwait(ends, NULL, &moment) > 0;
+}
+
+/* Says why there is nobody to ask; 0 when there is somebody. */
+static int check_job(const char *dir)
+{
+    struct stat st;
+    char path[4300];
+    int32_t *ranks = NULL;
+    int running = pw_inquiry_running(dir, &ranks);
+    if (running <= 0) {
+        if (running < 0)
+            pw_error("%s cannot be read: %s", dir, strerror(-running));
+        else
+            pw_error("%s has no running job", dir);
+        free(ranks);
+        return 1;
+    }
+    snprintf(path, sizeof(path), "%s/rank-%05d.h5.part", dir, (int)ranks[0]);
+    free(ranks);
+    if (lstat(path, &st) == 0 && st.st_uid != geteuid()) {
+        pw_error("the job in %s belongs to another user, and answers to that one only", dir);
+        return 1;
+    }
+    return 0;
+}
+
+/* 0, or the exit status after an error was said. */
+static int ask(struct pw_inquiry *inquiry, int wants_stacks, const sigset_t *ends)
+{
+    int64_t until = pw_local_ns() + PATIENCE_OTHER_NS;
+    int err = pw_inquiry_begin(inquiry, wants_stacks, 0);
+    while (err == -EBUSY && pw_local_ns() < until) {
+        if (pause_or_end(ends))
+            return 1;
+        err = pw_inquiry_begin(inquiry, wants_stacks, 0);
+    }
+    if (err == -EBUSY)
+        pw_error("somebody else asks the ranks of %s; try again", inquiry->dir);
+    else if (err)
+        pw_error("cannot ask the ranks of %s: %s", inquiry->dir, strerror(-err));
+    if (err)
+        return 1;
+    until = pw_local_ns() + (wants_stacks ? PATIENCE_STACKS_NS : PATIENCE_NS);
+    while (pw_inquiry_poll(inquiry) > 0 && pw_local_ns() < until)
+        if (pause_or_end(ends))
+            break;
+    pw_inquiry_end(inquiry);
+    if (inquiry->n == 0)
+        pw_error("no rank of %s answered: the job has just ended, its collectors were killed, or "
+                 "the directory is not the one that they write to",
+                 inquiry->dir);
+    return inquiry->n == 0;
+}
+
+static int print_json(const struct pw_inquiry *inquiry, const int32_t *silent, size_t nsilent)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < nsilent; i++)
+        json_array_append_new(list, json_integer(silent[i]));
+    json_t *object = pw_hangfile_json(inquiry, json_pack("{s:o}", "silent", list));
+    int err = object ? json_dumpf(object, stdout, JSON_INDENT(1)) : -1;
+    putchar('\n');
+    json_decref(object);
+    return err;
+}
+
+static int print(const struct pw_inquiry *inquiry, int as_json)
+{
+    static const struct pw_hang nothing;
+    int32_t *silent = NULL;
+    struct pw_live_view view = {
+        .ranks = inquiry->lives,
+        .n = inquiry->n,
+        .nsilent = pw_hangfile_silent(inquiry, &silent),
+        .hang = &nothing,
+    };
+    view.silent = silent;
+    int err =
+        as_json ? print_json(inquiry, silent, view.nsilent) : pw_live_print_status(&view, stdout);
+    free(silent);
+    if (err || fflush(stdout)) {
+        pw_error("cannot write the status");
+        return 1;
+    }
+    return 0;
+}
+
+static int show_status(const char *dir, int wants_stacks, int as_json)
+{
+    struct pw_inquiry inquiry;
+    sigset_t ends;
+    int status = check_job(dir);
+    if (status)
+        return status;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGHUP);
+    sigprocmask(SIG_BLOCK, &ends, NULL);
+    pw_inquiry_init(&inquiry, dir);
+    status = ask(&inquiry, wants_stacks, &ends);
+    status = status ? status : print(&inquiry, as_json);
+    pw_inquiry_fini(&inquiry);
+    return status;
+}
+
+int pw_cli_ctl(int argc, char **argv)
+{
+    struct pw_options options;
+    int next = 1, help = 0, version = 0, is_status = argc > 1 && strcmp(argv[1], "status") == 0;
+    int err = pw_options_init(&options);
+    err = err ? err
+              : pw_options_parse(&options, PW_CMD_CTL, argc - is_status, argv + is_status, &next,
+                                 &help, &version);
+    if (!err && help) {
+        printf("U%s\n\n", usage + 1);
+        pw_options_print_help(stdout, PW_CMD_CTL);
+        return 0;
+    }
+    if (err || !is_status || next != argc - 2) {
+        pw_error("%s", err ? options.problem : usage);
+        return 2;
+    }
+    return show_status(argv[1 + next], pw_option_flag(&options, PW_OPT_CTL_STACKS),
+                       strcmp(options.text[PW_OPT_CTL_FORMAT], "json") == 0);
+}

@@ -1,0 +1,37 @@
+/* The look at a run from outside, for `profwrap run`: answers who asks how the rank is
+ * (rank/inquiry.h), and asks itself when a call takes too long (--hang-timeout). */
+#ifndef PW_CLI_RUN_WATCH_H
+#define PW_CLI_RUN_WATCH_H
+
+#include "core/options.h"
+#include "rank/drain.h"
+#include "rank/identity.h"
+#include "rank/inquiry.h"
+
+struct pw_run_watch {
+    const char *dir;
+    const struct pw_identity *id;
+    struct pw_segment_shared *segment;
+    struct pw_drain *drain;
+    pid_t pid;
+    int64_t hang_ns; /* 0: no watchdog */
+    int64_t next_look_ns;
+    uint64_t reported; /* ticks: calls entered before are in a report */
+    char answered[PW_NONCE_SIZE];
+    int is_gathering; /* the watchdog has asked */
+    int64_t gather_until_ns;
+    struct pw_inquiry inquiry;
+};
+
+/* The program was started. All that is pointed to must outlive the watch. */
+void pw_run_watch_init(struct pw_run_watch *watch, const struct pw_options *options,
+                       const struct pw_identity *id, const char *dir,
+                       struct pw_segment_shared *segment, struct pw_drain *drain, pid_t pid);
+
+/* One look, about once a second in truth. Call after the rings were drained. */
+void pw_run_watch_poll(struct pw_run_watch *watch);
+
+/* The program has ended: writes the report that was being made, and removes what was asked. */
+void pw_run_watch_fini(struct pw_run_watch *watch);
+
+#endif

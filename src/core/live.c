@@ -1,0 +1,39 @@
+/* Ownership and look-ups of what is known of a running rank; see live.h. */
+#include "core/live.h"
+
+#include <stdlib.h>
+
+void pw_live_fini(struct pw_live *live)
+{
+    for (size_t i = 0; i < live->nstacks; i++)
+        free(live->stacks[i].text);
+    free(live->stacks);
+    free(live->threads);
+    free(live->comms);
+    live->stacks = NULL;
+    live->threads = NULL;
+    live->comms = NULL;
+    live->nstacks = live->nthreads = live->ncomms = 0;
+}
+
+const struct pw_live_comm *pw_live_comm(const struct pw_live *live, uint64_t uid)
+{
+    for (size_t i = 0; uid && i < live->ncomms; i++)
+        if (live->comms[i].uid == uid)
+            return &live->comms[i];
+    return NULL;
+}
+
+static int is_later(const struct pw_live_thread *a, const struct pw_live_thread *b)
+{
+    return a->since_ns >= 0 && (b->since_ns < 0 || a->since_ns < b->since_ns);
+}
+
+const struct pw_live_thread *pw_live_main(const struct pw_live *live)
+{
+    const struct pw_live_thread *best = NULL;
+    for (size_t i = 0; i < live->nthreads; i++)
+        if (!best || is_later(&live->threads[i], best))
+            best = &live->threads[i];
+    return best;
+}

@@ -1,0 +1,326 @@
+"""Hangs: the watchdog names who waits for whom, `profwrap ctl status` shows what runs, the program
+goes on as if nobody had looked, and a rank that dies in a call is named with it."""
+
+import contextlib
+import glob
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+
+import harness as h
+
+N = 4
+
+
+@contextlib.contextmanager
+def running(*options, mode, argument="30", n=N):
+    """A job of the program `stuck` in the background; it is ended if it still runs."""
+    command = h.mpirun(n, *h.profwrap("-o", "out", "--no-report", *options), h.program("stuck"), mode,
+                       argument)
+    job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                           env=h.environment())
+    try:
+        yield job
+    finally:
+        if job.poll() is None:
+            job.terminate()
+        job.communicate(timeout=h.PATIENCE_S)
+
+
+def await_file(path, job, seconds=40):
+    until = time.monotonic() + seconds
+    while not os.path.exists(path):
+        h.check(time.monotonic() < until, path, "is not there after", seconds, "s")
+        if job.poll() is not None and not os.path.exists(path):
+            out, err = job.communicate()
+            h.check(False, "the job ended without", path, out.decode(), err.decode())
+        time.sleep(0.05)
+
+
+def report(job, name="hang"):
+    await_file(f"out/{name}.txt", job)
+    with open(f"out/{name}.txt") as text, open(f"out/{name}.json") as data:
+        return text.read(), json.load(data)
+
+
+def status(*options, code=0):
+    done = h.run(h.profwrap("ctl", "status", "--format", "json", *options, "out"), status=code)
+    return json.loads(done.stdout) if code == 0 else done
+
+
+def await_call(op, ranks, seconds=40):
+    """The status, once these ranks are in the operation."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        with contextlib.suppress(AssertionError, FileNotFoundError):
+            found = status()
+            inside = [r["rank"] for r in found["ranks"] if any(t["op"] == op for t in r["threads"])]
+            if inside == ranks:
+                return found
+        time.sleep(0.2)
+    h.check(False, "ranks", ranks, "are not in", op, "after", seconds, "s")
+
+
+def left_over():
+    return [name for name in os.listdir("out") if name.startswith((".ctl", ".status"))]
+
+
+@h.case
+def late_rank():
+    """Everybody waits for rank 3 in a collective; it wakes up, and the job ends as it should."""
+    with running("--hang-timeout", "2", "--no-merge", mode="late", argument="8") as job:
+        text, data = report(job)
+        out, err = job.communicate(timeout=h.PATIENCE_S)
+    h.equal(job.returncode, 0, "exit status")
+    h.equal(out, b"sum 4\n", "standard output")
+    h.check(data["headline"].startswith("Ranks 0-2 wait in MPI_Allreduce #5 on MPI_COMM_WORLD for rank "
+                                        "3, which has been computing (in no MPI call) for "),
+            data["headline"])
+    h.equal((data["kind"], data["roots"], data["held"]), ("held", [3], 3), "verdict")
+    h.check(data["headline"].encode() in err, "not said on standard error:", err)
+    [group] = data["collectives"]
+    h.equal((group["waiting"], group["missing"], group["seq"]), ([0, 1, 2], [3], 5), "the collective")
+    h.equal(glob.glob("out/hang-*"), [], "reports of the same hang")
+    h.equal(left_over(), [], "files left over")
+    for name in ("hang.txt", "hang.json"):
+        h.equal(stat.S_IMODE(os.stat("out/" + name).st_mode), 0o600, name)
+    h.check("Ranks 0-2 wait in MPI_Allreduce" in text, text)
+    for rank in range(N):
+        h.equal(h.operations(h.open_complete("out", rank)).count("Allreduce"), 6, f"rank {rank}")
+
+
+@h.case
+def call_stacks():
+    """The stacks of a hang have the functions of the program, of those that wait and of the one that
+    they wait for, and the program was stopped for moments only."""
+    with running("--hang-timeout", "2", "--no-merge", mode="late", argument="8") as job:
+        text, data = report(job)
+        job.communicate(timeout=h.PATIENCE_S)
+    h.equal(job.returncode, 0, "exit status")
+    problems = [rank["stack_problem"] for rank in data["ranks"] if rank["stack_problem"]]
+    if problems:
+        h.check("no call stacks" in text, "the report hides it:", text)
+        raise h.Skipped(problems[0])
+    for rank in data["ranks"]:
+        [main] = [s["frames"] for s in rank["stacks"] if s["tid"] == rank["pid"]]
+        wanted = ["main", "come_late", "sleep_in_work" if rank["rank"] == 3 else "PMPI_Allreduce"]
+        functions = [frame.split(" ")[0].split("+")[0] for frame in main.split(";")]
+        places = [functions.index(name) if name in functions else -1 for name in wanted]
+        h.check(-1 < places[0] < places[1] < places[2], wanted, "not in this order in", functions)
+        h.check(0 < rank["stopped_ns"] < 2e9, "stopped for", rank["stopped_ns"], "ns")
+    h.check("sleep_in_work (stuck.c:" in text, text)
+
+
+@h.case
+def deadlock_of_a_receive():
+    with running("--hang-timeout", "2", "--no-merge", mode="receive-nothing") as job:
+        _, data = report(job)
+    h.equal((data["kind"], data["cycle"], data["held"]), ("deadlock", [1, 2], 2), "verdict")
+    h.check(data["headline"].startswith(
+        "Deadlock: rank 1 (in MPI_Recv from rank 2 (tag 7) on MPI_COMM_WORLD) waits for rank 2 "
+        "(in MPI_Barrier #5 on MPI_COMM_WORLD), and that for rank 1"), data["headline"])
+
+
+@h.case
+def late_message():
+    """Through a chain: the barrier waits for rank 1, that for a message of rank 2, which computes."""
+    for mode, call in (("receive-late", "MPI_Recv"), ("wait-late", "MPI_Wait (for MPI_Irecv")):
+        with running("--hang-timeout", "2", "--no-merge", mode=mode, argument="6") as job:
+            text, data = report(job)
+            job.communicate(timeout=h.PATIENCE_S)
+        h.equal(job.returncode, 0, f"exit status of {mode}")
+        h.equal((data["kind"], data["roots"], data["held"]), ("held", [2], 3), f"verdict on {mode}")
+        h.check(f"{call} from rank 2 (tag 7)" in text, text)
+        h.run(["rm", "-r", "out"])
+
+
+@h.case
+def late_to_a_nonblocking_collective():
+    with running("--hang-timeout", "2", "--no-merge", mode="reduce-late", argument="6") as job:
+        _, data = report(job)
+        job.communicate(timeout=h.PATIENCE_S)
+    h.equal(job.returncode, 0, "exit status")
+    h.equal((data["kind"], data["roots"]), ("held", [3]), "verdict")
+    h.check("Iallreduce #5 on MPI_COMM_WORLD" in data["headline"], data["headline"])
+
+
+@h.case
+def crossed_communicators():
+    with running("--hang-timeout", "2", "--no-merge", mode="cross") as job:
+        _, data = report(job)
+    h.equal((data["kind"], data["cycle"], data["held"]), ("deadlock", [0, 2], 2), "verdict")
+    h.check("MPI_Barrier #1 on left" in data["headline"], data["headline"])
+    h.check("MPI_Barrier #0 on right" in data["headline"], data["headline"])
+
+
+@h.case
+def no_watchdog():
+    """Off by default; and a timeout that nothing reaches reports nothing."""
+    for options in ((), ("--hang-timeout", "30")):
+        with running("--no-merge", *options, mode="late", argument="3") as job:
+            job.communicate(timeout=h.PATIENCE_S)
+        h.equal(job.returncode, 0, "exit status")
+        h.equal(glob.glob("out/hang*"), [], f"reports with {options}")
+        h.run(["rm", "-r", "out"])
+
+
+@h.case
+def status_of_a_running_job():
+    with running("--no-merge", mode="late", argument="15") as job:
+        data = await_call("Allreduce", [0, 1, 2])
+        text = h.run(h.profwrap("ctl", "status", "out")).stdout.decode()
+        out, _ = job.communicate(timeout=h.PATIENCE_S)
+    h.equal((job.returncode, out), (0, b"sum 4\n"), "how the job ended")
+    h.equal([r["rank"] for r in data["ranks"]], list(range(N)), "ranks that answered")
+    h.equal(data["silent"], [], "ranks that did not")
+    waiting, late = data["ranks"][0], data["ranks"][3]
+    h.equal(waiting["threads"][0]["seq"], 5, "the reduction's number")
+    h.equal(waiting["threads"][0]["comm_name"], "MPI_COMM_WORLD", "its communicator")
+    h.equal((late["threads"][0]["op"], late["state"]), (None, "S"), "what the late rank does")
+    h.equal(late["comms"][0]["reached"], 5, "reductions that it has left")
+    h.check(waiting["stacks"] == [], "call stacks unasked")
+    lines = text.splitlines()
+    h.check(lines[-1].split()[0] == "3" and "no MPI call" in lines[-1], "the last is not rank 3:", text)
+    h.check("MPI_Allreduce #5 on MPI_COMM_WORLD" in lines[1], text)
+    h.equal(left_over(), [], "files left over")
+
+
+@h.case
+def status_with_stacks():
+    with running("--no-merge", mode="late", argument="15"):
+        await_call("Allreduce", [0, 1, 2])
+        data = status("--stacks")
+    for rank in data["ranks"]:
+        if rank["stack_problem"]:
+            raise h.Skipped(rank["stack_problem"])
+        h.check(any("come_late" in s["frames"] for s in rank["stacks"]), rank["stacks"])
+
+
+@h.case
+def status_of_a_stopped_rank():
+    """A program stopped by a signal is shown as such; one whose collector is stopped is silent."""
+    with running("--no-merge", mode="late", argument="25"):
+        found = await_call("Allreduce", [0, 1, 2])
+        pids = {r["rank"]: r["pid"] for r in found["ranks"]}
+        os.kill(pids[1], signal.SIGSTOP)
+        h.equal({r["rank"]: r["state"] for r in status()["ranks"]}[1], "T", "state of the stopped rank")
+        os.kill(pids[1], signal.SIGCONT)
+        with open(f"/proc/{pids[2]}/stat") as file:
+            collector = int(file.read().rpartition(")")[2].split()[1])
+        os.kill(collector, signal.SIGSTOP)
+        data = status()
+        os.kill(collector, signal.SIGCONT)
+    h.equal(data["silent"], [2], "ranks that did not answer")
+
+
+@h.case
+def no_job():
+    done = h.run(h.profwrap("ctl", "status", "nowhere"), status=1)
+    h.equal(done.stderr, b"profwrap: nowhere cannot be read: No such file or directory\n", "said")
+    with running("--no-merge", mode="late", argument="0") as job:
+        job.communicate(timeout=h.PATIENCE_S)
+    done = h.run(h.profwrap("ctl", "status", "out"), status=1)
+    h.equal(done.stderr, b"profwrap: out has no running job\n", "said of one that has ended")
+    # What a collector leaves that was killed: there is nobody to answer.
+    os.rename("out/rank-00000.h5", "out/rank-00000.h5.part")
+    done = h.run(h.profwrap("ctl", "status", "out"), status=1)
+    h.check(b"no rank of out answered" in done.stderr, done.stderr)
+    h.equal(left_over(), [], "files left over")
+
+
+@h.case
+def wrong_command_lines():
+    for words in ((), ("status",), ("stop", "out"), ("status", "a", "b"), ("status", "--format", "x", "a")):
+        done = h.run(h.profwrap("ctl", *words), status=2)
+        h.equal(len(h.lines(done.stderr)), 1, f"lines said of {words}")
+    h.run(h.profwrap("--hang-timeout", "soon", "true"), status=2)
+
+
+@h.case
+def another_user():
+    """A request of another user gets no answer, and asking for another user's job is refused."""
+    if os.geteuid() != 0:
+        raise h.Skipped("only root can be another user")
+    nobody = 65534
+    with running("--no-merge", mode="late", argument="20") as job:
+        await_call("Allreduce", [0, 1, 2])
+        with open("out/.ctl-request", "w") as file:
+            file.write("profwrap-request " + "0" * 32 + " 0 0\n")
+        os.chown("out/.ctl-request", nobody, nobody)
+        time.sleep(3)
+        h.equal(glob.glob("out/.status-*"), [], "answers to another user")
+        # The owner is not kept from asking by it.
+        h.equal(len(status()["ranks"]), N, "answers to the owner")
+        for path in glob.glob("out/*.part"):
+            os.chown(path, nobody, nobody)
+        done = status(code=1)
+        h.check(b"belongs to another user" in done.stderr, done.stderr)
+        os.symlink("/etc/passwd", "out/.ctl-request")
+        time.sleep(2)
+        h.equal(glob.glob("out/.status-*"), [], "answers to a link")
+        job.kill()
+
+
+@h.case
+def killed_in_a_call():
+    """The report names the call in which a rank was killed."""
+    with running(mode="late", argument="30") as job:
+        found = await_call("Allreduce", [0, 1, 2])
+        victim = {r["rank"]: r["pid"] for r in found["ranks"]}[2]
+        os.kill(victim, signal.SIGKILL)
+        job.communicate(timeout=h.PATIENCE_S)
+    until = time.monotonic() + 20
+    while glob.glob("out/*.part") and time.monotonic() < until:
+        time.sleep(0.1)
+    with h.open_complete("out", 2) as file:
+        rows = file["events/open"][:]
+        h.equal(h.enum_names(file["events/open"], "op"), ["Allreduce"], "open calls of rank 2")
+        h.equal((int(rows[0]["seq"]), int(rows[0]["comm"])), (5, 0), "the reduction")
+        h.check(int(rows[0]["seen_until"]) > int(rows[0]["start"]), rows)
+    h.run(h.profwrap("merge", "--quiet", "out"))
+    text = h.run(h.profwrap("report", "--section", "completeness", "out")).stdout.decode()
+    line = "rank 2      killed by signal 9 in MPI_Allreduce #5 on MPI_COMM_WORLD, entered "
+    h.check(line in text, text)
+    data = json.loads(h.run(h.profwrap("report", "--format", "json", "out")).stdout)
+    [call] = [row for row in data["completeness"]["open_calls"] if row["rank"] == 2]
+    h.equal((call["op"], call["comm_name"], call["seq"]), ("Allreduce", "MPI_COMM_WORLD", 5), "JSON")
+    dumped = h.run(h.profwrap("dump", "out/cluster.h5")).stdout.decode()
+    h.check("/open_calls rank=2 " in dumped, "no open call in the dump")
+
+
+@h.case
+def killed_in_a_call_after_its_collector():
+    """What is made from a journal has the open call, too."""
+    with running("--no-merge", mode="late", argument="30") as job:
+        found = await_call("Allreduce", [0, 1, 2])
+        victim = {r["rank"]: r["pid"] for r in found["ranks"]}[2]
+        with open(f"/proc/{victim}/stat") as file:
+            collector = int(file.read().rsplit(")", 1)[1].split()[1])
+        os.kill(collector, signal.SIGKILL)
+        time.sleep(0.5)
+        os.kill(victim, signal.SIGKILL)
+        job.communicate(timeout=h.PATIENCE_S)
+    until = time.monotonic() + 20
+    while glob.glob("out/*.journal") and time.monotonic() < until:
+        time.sleep(0.1)
+    with h.open_rank("out", 2) as file:
+        h.equal(int(file.attrs["complete"]), 2, "complete")
+        h.equal(int(file.attrs["exit_signal"]), signal.SIGKILL, "signal")
+        h.equal(h.enum_names(file["events/open"], "op"), ["Allreduce"], "open calls of rank 2")
+
+
+@h.case
+def nothing_open():
+    """Ranks that end in order leave no open call."""
+    with running("--no-merge", mode="late", argument="0") as job:
+        job.communicate(timeout=h.PATIENCE_S)
+    for rank in range(N):
+        h.check("open" not in h.open_complete("out", rank)["events"], "rank", rank, "has open calls")
+
+
+if __name__ == "__main__":
+    sys.exit(h.main(sys.argv[1:]))

@@ -1,0 +1,244 @@
+/* Calls that are open: shown in a ring by hand, read by the drain and explained by collector mpi,
+ * as rows of the file and while the program runs. */
+#include "unit.h"
+
+#include <stdlib.h>
+
+#include "collectors/mpi/mpi_tool.h"
+#include "core/ops.h"
+#include "test_drain_bench.h"
+
+enum { HANDLE = 0x7000, OTHER = 0x8000 };
+
+static int setup(void **state)
+{
+    static struct pw_collector table[2];
+    table[0] = pw_collector_mpi;
+    int err = bench_create(state, table, PW_ACTIVITY_MPI);
+    struct bench *b = *state;
+    for (int i = 0; i < 2 && !err; i++)
+        atomic_store(&b->rings[i].shared->state, PW_RING_OWNED);
+    return err;
+}
+
+static void show(struct bench *b, int ring, const struct pw_shown_call *call)
+{
+    struct pw_open_call *open = &b->rings[ring].shared->open;
+    atomic_store(&open->start, call->start);
+    atomic_store(&open->peer, call->peer);
+    atomic_store(&open->tag, call->tag);
+    atomic_store(&open->handle, call->handle);
+    atomic_store(&open->awaited, call->awaited);
+    atomic_store(&open->op, call->op);
+}
+
+/* Communicator `index` of the world ranks first, first + 2, ... */
+static void define(struct bench *b, uint32_t index, uint64_t uid, uint64_t handle, int32_t size,
+                   int32_t first)
+{
+    bench_put(
+        b, 0,
+        &(struct pw_record){
+            .type = PW_REC_COMM_DEF,
+            .def = {.uid = uid, .comm = index, .size = size, .my_rank = 1, .handle = handle}});
+    bench_put(
+        b, 0,
+        &(struct pw_record){.type = PW_REC_COMM_MEMBERS,
+                            .members = {.comm = index, .nruns = 1, .runs = {{first, 2, size}}}});
+}
+
+static void check(struct bench *b, const struct pw_shown_call *call, const struct pw_row_open *want)
+{
+    size_t n;
+    bench_thread(b, 0, 3, PW_THREAD_NEW_PROCESS);
+    define(b, 0, 0x77, HANDLE, 4, 0);
+    define(b, 1, 0x88, OTHER, 2, 5);
+    atomic_store(&b->segment->collectives[0], 7);
+    show(b, 0, call);
+    bench_close(b);
+    struct pw_row_open *rows = bench_rows(b, PW_TABLE_open, &n);
+    assert_int_equal(n, 1);
+    assert_int_equal(rows[0].start, call->start);
+    assert_true(rows[0].seen_until > rows[0].start);
+    assert_int_equal(rows[0].op, want->op);
+    assert_int_equal(rows[0].awaited, want->awaited);
+    assert_int_equal(rows[0].comm, want->comm);
+    assert_int_equal(rows[0].seq, want->seq);
+    assert_int_equal(rows[0].peer, want->peer);
+    assert_int_equal(rows[0].tag, want->tag);
+    assert_int_equal(rows[0].thread, 3);
+    free(rows);
+}
+
+/* It has no partner and no tag, whatever an earlier call has left. */
+static void test_collective(void **state)
+{
+    check(*state,
+          &(struct pw_shown_call){
+              .start = 1000, .op = PW_OP_Allreduce, .peer = 2, .tag = 9, .handle = HANDLE},
+          &(struct pw_row_open){.op = PW_OP_Allreduce, .comm = 0, .seq = 7, .peer = -1});
+}
+
+static void test_root(void **state)
+{
+    check(*state,
+          &(struct pw_shown_call){.start = 1000, .op = PW_OP_Bcast, .peer = 3, .handle = HANDLE},
+          &(struct pw_row_open){.op = PW_OP_Bcast, .comm = 0, .seq = 7, .peer = 6});
+}
+
+static void test_message(void **state)
+{
+    check(*state,
+          &(struct pw_shown_call){
+              .start = 1000, .op = PW_OP_Recv, .peer = 1, .tag = 9, .handle = OTHER},
+          &(struct pw_row_open){.op = PW_OP_Recv, .comm = 1, .seq = -1, .peer = 7, .tag = 9});
+}
+
+static void test_any_source(void **state)
+{
+    check(*state,
+          &(struct pw_shown_call){
+              .start = 1000, .op = PW_OP_Probe, .peer = -1, .tag = -1, .handle = HANDLE},
+          &(struct pw_row_open){.op = PW_OP_Probe, .comm = 0, .seq = -1, .peer = -1, .tag = -1});
+}
+
+static void test_stranger(void **state)
+{
+    check(*state, &(struct pw_shown_call){.start = 1000, .op = PW_OP_Barrier, .handle = 0x9999},
+          &(struct pw_row_open){.op = PW_OP_Barrier, .comm = -1, .seq = -1, .peer = -1});
+}
+
+/* A completion call shows an index and a world rank. */
+static void test_wait(void **state)
+{
+    check(*state,
+          &(struct pw_shown_call){.start = 1000,
+                                  .op = PW_OP_Wait,
+                                  .awaited = PW_OP_Irecv,
+                                  .peer = 5,
+                                  .tag = 9,
+                                  .handle = 1},
+          &(struct pw_row_open){
+              .op = PW_OP_Wait, .awaited = PW_OP_Irecv, .comm = 1, .seq = -1, .peer = 5, .tag = 9});
+}
+
+static void test_wait_for_a_collective(void **state)
+{
+    check(*state,
+          &(struct pw_shown_call){.start = 1000,
+                                  .op = PW_OP_Wait,
+                                  .awaited = PW_OP_Iallreduce,
+                                  .peer = -1,
+                                  .tag = 6,
+                                  .handle = 0},
+          &(struct pw_row_open){
+              .op = PW_OP_Wait, .awaited = PW_OP_Iallreduce, .comm = 0, .seq = 6, .peer = -1});
+}
+
+static void test_wait_for_several(void **state)
+{
+    check(*state,
+          &(struct pw_shown_call){
+              .start = 1000, .op = PW_OP_Waitall, .peer = 2, .tag = 9, .handle = HANDLE},
+          &(struct pw_row_open){.op = PW_OP_Waitall, .comm = -1, .seq = -1, .peer = -1});
+}
+
+/* Nobody of ours shows these: nothing of them is an index. */
+static void test_nonsense(void **state)
+{
+    struct bench *b = *state;
+    size_t n;
+    bench_thread(b, 0, 0, PW_THREAD_NEW_PROCESS);
+    define(b, 0, 0x77, HANDLE, 4, 0);
+    show(b, 0, &(struct pw_shown_call){.start = 1000, .op = PW_OP_COUNT, .handle = HANDLE});
+    show(b, 1,
+         &(struct pw_shown_call){.start = UINT64_MAX,
+                                 .op = PW_OP_Wait,
+                                 .awaited = UINT32_MAX,
+                                 .peer = INT32_MIN,
+                                 .handle = UINT64_MAX});
+    bench_close(b);
+    struct pw_row_open *rows = bench_rows(b, PW_TABLE_open, &n);
+    assert_int_equal(n, 1);
+    assert_int_equal(rows[0].awaited, PW_OP_None);
+    assert_int_equal(rows[0].comm, -1);
+    assert_int_equal(rows[0].peer, -1);
+    free(rows);
+}
+
+/* A handle that came back is the newest communicator's. */
+static void test_handle_again(void **state)
+{
+    struct bench *b = *state;
+    size_t n;
+    bench_thread(b, 0, 0, PW_THREAD_NEW_PROCESS);
+    define(b, 0, 0x77, HANDLE, 4, 0);
+    define(b, 1, 0x88, OTHER, 2, 5);
+    define(b, 2, 0x99, OTHER, 3, 1);
+    show(b, 0, &(struct pw_shown_call){.start = 1, .op = PW_OP_Recv, .peer = 2, .handle = OTHER});
+    bench_close(b);
+    struct pw_row_open *rows = bench_rows(b, PW_TABLE_open, &n);
+    assert_int_equal(rows[0].comm, 2);
+    assert_int_equal(rows[0].peer, 5);
+    free(rows);
+}
+
+static void test_live(void **state)
+{
+    struct bench *b = *state;
+    struct pw_live live = {0};
+    uint64_t start = 0, now = pw_tick_read(PW_TICK_RAW);
+    bench_thread(b, 0, 0, PW_THREAD_NEW_PROCESS);
+    bench_thread(b, 1, 1, 0);
+    define(b, 0, 0x77, HANDLE, 4, 0);
+    define(b, 1, 0x88, OTHER, 2, 5);
+    atomic_store(&b->segment->collectives[1], 3);
+    bench_put(b, 1,
+              &(struct pw_record){.type = PW_REC_COMM,
+                                  .op = PW_OP_Barrier,
+                                  .start = now - 9000000000,
+                                  .end = now - 8000000000,
+                                  .comm = {.seq = 4}});
+    show(b, 0,
+         &(struct pw_shown_call){.start = now - 5000000000, .op = PW_OP_Barrier, .handle = OTHER});
+    pw_drain_run(b->drain);
+    assert_int_equal(pw_drain_live(b->drain, &live), 0);
+    assert_int_equal(live.nthreads, 2);
+    assert_int_equal(live.threads[0].op, PW_OP_Barrier);
+    assert_int_equal(live.threads[0].comm_uid, 0x88);
+    assert_int_equal(live.threads[0].seq, 3);
+    assert_in_range(live.threads[0].since_ns, 5000000000, 7000000000);
+    assert_int_equal(live.threads[1].op, PW_OP_None);
+    assert_in_range(live.threads[1].since_ns, 8000000000, 10000000000);
+    assert_int_equal(live.ncomms, 2);
+    assert_int_equal(pw_live_comm(&live, 0x88)->reached, 3);
+    assert_int_equal(pw_live_comm(&live, 0x77)->reached, 5); /* recorded, if not counted */
+    assert_int_equal(pw_live_main(&live)->thread, 0);
+    pw_live_fini(&live);
+
+    assert_in_range(pw_drain_longest_call(b->drain, 0, &start), 5000000000, 7000000000);
+    assert_int_equal(start, now - 5000000000);
+    assert_int_equal(pw_drain_longest_call(b->drain, now, &start), 0); /* it is in a report */
+    /* A thread that has ended left no call. */
+    atomic_store(&b->rings[0].shared->state, PW_RING_RELEASED);
+    assert_int_equal(pw_drain_longest_call(b->drain, 0, &start), 0);
+}
+
+int main(void)
+{
+#define ON_BENCH(test) cmocka_unit_test_setup_teardown(test, setup, bench_destroy)
+    const struct CMUnitTest tests[] = {
+        ON_BENCH(test_collective),
+        ON_BENCH(test_root),
+        ON_BENCH(test_message),
+        ON_BENCH(test_any_source),
+        ON_BENCH(test_stranger),
+        ON_BENCH(test_wait),
+        ON_BENCH(test_wait_for_a_collective),
+        ON_BENCH(test_wait_for_several),
+        ON_BENCH(test_nonsense),
+        ON_BENCH(test_handle_again),
+        ON_BENCH(test_live),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
