@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -56,9 +57,12 @@ static int prepare_file(struct collector *c, struct pw_journal_head *head)
     else if (err)
         pw_error("cannot write the file of rank %d in %s: %s", run->id.rank, run->dir,
                  strerror(-err));
-    else
-        pw_rankfile_set_text(c->file, "clock_sync", run->options.text[PW_OPT_CLOCK_SYNC]);
-    return err ? 1 : -1;
+    if (err)
+        return 1;
+    pw_rankfile_set_text(c->file, "clock_sync", run->options.text[PW_OPT_CLOCK_SYNC]);
+    pw_rankfile_borrow_budget(c->file)->limit_bytes =
+        pw_option_size(&run->options, PW_OPT_MAX_MEMORY);
+    return -1;
 }
 
 static int find_probe(struct collector *c)
@@ -161,7 +165,10 @@ static int prepare_capture(struct collector *c, struct pw_journal_head *head)
     c->drain = c->intake
                    ? pw_drain_create(c->run->lifeline->segment, c->segment, c->journal, c->intake)
                    : NULL;
-    return c->drain ? 0 : -ENOMEM;
+    if (!c->drain)
+        return -ENOMEM;
+    pw_drain_limit(c->drain, c->file, pw_option_size(&c->run->options, PW_OPT_MAX_FILE_SIZE));
+    return 0;
 }
 
 static int start(struct collector *c)
@@ -232,6 +239,23 @@ static void unmap_segment(struct collector *c)
     munmap(c->segment, PW_SEGMENT_PAGE);
 }
 
+/* What this collector took, and what it refused to take. */
+static void state_memory(const struct collector *c)
+{
+    struct rusage usage = {0};
+    const struct pw_budget *budget = pw_rankfile_borrow_budget(c->file);
+    getrusage(RUSAGE_SELF, &usage);
+    pw_rankfile_overhead(c->file, "collector_memory_peak", 1024.0 * (double)usage.ru_maxrss,
+                         "bytes");
+    pw_rankfile_overhead(c->file, "collector_definitions", (double)budget->used_bytes, "bytes");
+    if (!budget->refused)
+        return;
+    pw_rankfile_overhead(c->file, "refused_definitions", (double)budget->refused, "definitions");
+    pw_say("rank %d has more names, call stacks or communicators than --max-memory %s can hold: "
+           "%lld were not kept",
+           c->run->id.rank, c->run->options.text[PW_OPT_MAX_MEMORY], (long long)budget->refused);
+}
+
 /* Makes the rank's file whole. The journal stays when that cannot be done. */
 static void close_file(struct collector *c)
 {
@@ -241,6 +265,7 @@ static void close_file(struct collector *c)
     add_end(c);
     pw_intake_finish(c->intake, pw_testclock_now(&run->clocks.test));
     pw_rankfile_overhead(c->file, "event_cost", pw_selfcost_event_ns(c->segment), "ns");
+    state_memory(c);
     const struct pw_rankfile_end end = {
         .exit_code = c->end.code,
         .exit_signal = c->end.signal,
@@ -331,7 +356,10 @@ static int take_up(struct collector *c, int *has_end)
     c->intake = c->file ? pw_intake_create(&sampling, c->file, pw_cli_collectors()) : NULL;
     c->drain =
         c->intake ? pw_drain_create(run->lifeline->segment, c->segment, c->journal, NULL) : NULL;
-    return c->drain ? 0 : -ENOMEM;
+    if (!c->drain)
+        return -ENOMEM;
+    pw_drain_limit(c->drain, NULL, pw_option_size(&run->options, PW_OPT_MAX_FILE_SIZE));
+    return 0;
 }
 
 int pw_collect_on(void *arg, int attempt)

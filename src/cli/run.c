@@ -45,6 +45,7 @@ static int check_options(struct pw_run *run)
 {
     char *problem = run->options.problem;
     int64_t ring = pw_option_size(&run->options, PW_OPT_RING_SIZE);
+    int64_t file = pw_option_size(&run->options, PW_OPT_MAX_FILE_SIZE);
     run->activities = pw_cli_parse_activities(run->options.text[PW_OPT_ACTIVITIES], problem,
                                               sizeof(run->options.problem));
     run->compression = parse_compression(run->options.text[PW_OPT_COMPRESS]);
@@ -58,6 +59,14 @@ static int check_options(struct pw_run *run)
         snprintf(problem, sizeof(run->options.problem),
                  "--ring-size is '%.64s', but takes 64K to 1G",
                  run->options.text[PW_OPT_RING_SIZE]);
+    else if (file && file < 1 << 20)
+        snprintf(problem, sizeof(run->options.problem),
+                 "--max-file-size is '%.64s', but takes 1M or more, or 0 for no limit",
+                 run->options.text[PW_OPT_MAX_FILE_SIZE]);
+    else if (pw_option_size(&run->options, PW_OPT_MAX_MEMORY) < 1 << 20)
+        snprintf(problem, sizeof(run->options.problem),
+                 "--max-memory is '%.64s', but takes 1M or more",
+                 run->options.text[PW_OPT_MAX_MEMORY]);
     else if (pw_option_int(&run->options, PW_OPT_SAMPLE_HZ) > 1000)
         snprintf(problem, sizeof(run->options.problem),
                  "--sample-hz is '%.64s', but takes 0 to 1000",

@@ -147,6 +147,15 @@ int64_t pw_h5_writer_refused(const struct pw_h5_writer *writer)
     return writer->refused;
 }
 
+int64_t pw_h5_writer_bytes(const struct pw_h5_writer *writer)
+{
+    hsize_t bytes = 0;
+    H5Fget_filesize(writer->file, &bytes);
+    for (int i = 0; i < PW_TABLE_COUNT; i++)
+        bytes += writer->tables[i].buffered * pw_table_borrow(i)->row_size;
+    return (int64_t)bytes;
+}
+
 hid_t pw_h5_writer_borrow_file(struct pw_h5_writer *writer)
 {
     return writer->file;

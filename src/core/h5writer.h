@@ -23,6 +23,9 @@ void pw_h5_writer_require(struct pw_h5_writer *writer, int table);
 int64_t pw_h5_writer_rows(const struct pw_h5_writer *writer, int table);
 int64_t pw_h5_writer_refused(const struct pw_h5_writer *writer);
 
+/* Bytes of the file so far, and of the rows that are still buffered. */
+int64_t pw_h5_writer_bytes(const struct pw_h5_writer *writer);
+
 /* The open file, for attributes and strings. */
 hid_t pw_h5_writer_borrow_file(struct pw_h5_writer *writer);
 

@@ -11,6 +11,7 @@
 
 #include "core/log.h"
 #include "core/ops.h"
+#include "rank/losstally.h"
 #include "rank/tickmap.h"
 
 /* The clocks are read together at most this often. */
@@ -19,6 +20,7 @@ enum { READING_NS = 1000000 };
 struct ring {
     struct pw_ring_shared *shared; /* NULL until mapped */
     uint64_t tail;
+    struct pw_losstally unkept; /* when the file was full */
 };
 
 struct pw_drain {
@@ -27,6 +29,9 @@ struct pw_drain {
     struct pw_journal *journal;
     struct pw_intake *intake;
     struct ring rings[PW_MAX_RINGS];
+    struct pw_rankfile *limited_file;
+    int64_t limit_bytes; /* 0: none */
+    bool is_full;
     int readied;             /* rings that have memory */
     int64_t last_reading_ns; /* INT64_MIN before the first */
     struct pw_record batch[PW_JOURNAL_BATCH];
@@ -69,6 +74,22 @@ struct pw_drain *pw_drain_create(const char *segment_name, struct pw_segment_sha
     return drain;
 }
 
+void pw_drain_limit(struct pw_drain *drain, struct pw_rankfile *file, int64_t bytes)
+{
+    drain->limit_bytes = bytes;
+    drain->limited_file = file;
+}
+
+/* Once it is it stays so: later records without those between would make little sense. */
+static bool is_full(struct pw_drain *drain)
+{
+    if (drain->limit_bytes && !drain->is_full)
+        drain->is_full =
+            pw_journal_bytes(drain->journal) >= drain->limit_bytes ||
+            (drain->limited_file && pw_rankfile_bytes(drain->limited_file) >= drain->limit_bytes);
+    return drain->is_full;
+}
+
 /* Takes `n` records from `tail` on, which lie in one piece or two. */
 static void take_batch(struct pw_drain *drain, int index, uint32_t n)
 {
@@ -79,9 +100,14 @@ static void take_batch(struct pw_drain *drain, int index, uint32_t n)
     /* A copy: what was checked must be what is used, whoever writes this memory. */
     memcpy(drain->batch, records + from, straight * sizeof(*records));
     memcpy(drain->batch + straight, records, (n - straight) * sizeof(*records));
-    pw_journal_add_records(drain->journal, index, ring->tail, drain->batch, n);
-    if (drain->intake)
-        pw_intake_records(drain->intake, index, drain->batch, n);
+    if (is_full(drain)) {
+        const struct pw_losstally lost = pw_losstally_of(drain->batch, n);
+        pw_losstally_add(&ring->unkept, &lost);
+    } else {
+        pw_journal_add_records(drain->journal, index, ring->tail, drain->batch, n);
+        if (drain->intake)
+            pw_intake_records(drain->intake, index, drain->batch, n);
+    }
     ring->tail += n;
     atomic_store_explicit(&ring->shared->tail, ring->tail, memory_order_release);
 }
@@ -168,6 +194,14 @@ static void take_unmarked_loss(struct pw_drain *drain, int index)
     for (int kind = 0; kind < PW_LOST_KINDS; kind++)
         lost |= record.lost.lost[kind] = atomic_exchange(&shared->lost[kind], 0);
     if (lost && !is_marked)
+        take_apart(drain, index, &record);
+}
+
+static void take_unkept(struct pw_drain *drain, int index)
+{
+    const struct pw_losstally *unkept = &drain->rings[index].unkept;
+    const struct pw_record record = pw_losstally_record(unkept, PW_REASON_LIMIT);
+    if (unkept->n)
         take_apart(drain, index, &record);
 }
 
@@ -305,6 +339,7 @@ void pw_drain_finish(struct pw_drain *drain)
     /* The program is gone: what its rings count, no later record will say. */
     for (int i = 0; i < PW_MAX_RINGS; i++)
         if (drain->rings[i].shared) {
+            take_unkept(drain, i);
             take_unmarked_loss(drain, i);
             take_unmarked_wait(drain, i);
         }

@@ -16,6 +16,10 @@ struct pw_drain;
 struct pw_drain *pw_drain_create(const char *segment_name, struct pw_segment_shared *segment,
                                  struct pw_journal *journal, struct pw_intake *intake);
 
+/* From now on records are counted instead of kept once the journal, or `file` (may be NULL), has
+ * `bytes`. */
+void pw_drain_limit(struct pw_drain *drain, struct pw_rankfile *file, int64_t bytes);
+
 /* Empties all rings once; the records handled. Also readies a ring for the next thread. */
 int64_t pw_drain_run(struct pw_drain *drain);
 

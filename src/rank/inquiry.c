@@ -199,7 +199,7 @@ static int keep_answer(struct pw_inquiry *inquiry, const json_t *object)
 static void take_answer(struct pw_inquiry *inquiry, const char *name)
 {
     char path[PATH + 256];
-    off_t size;
+    off_t size = 0;
     snprintf(path, sizeof(path), "%s/%s", inquiry->dir, name);
     int fd = open_own(path, &size);
     if (fd < 0)

@@ -55,7 +55,8 @@ struct pw_intake *pw_intake_create(const struct pw_intake_setup *setup, struct p
     intake->file = file;
     intake->collectors = collectors;
     intake->step = -1;
-    intake->stacks = setup->stack_depth ? pw_stacktable_create() : NULL;
+    intake->stacks =
+        setup->stack_depth ? pw_stacktable_create(pw_rankfile_borrow_budget(file)) : NULL;
     pw_tickmap_init(&intake->ticks, setup->tick_source, &setup->test_clock);
     create_states(intake);
     return intake;
@@ -89,7 +90,9 @@ static void append_loss(struct pw_intake *intake, struct pw_row_gap gap, int kin
 
 static void append_losses(struct pw_intake *intake, int ring, const struct pw_record *record)
 {
-    struct pw_row_gap gap = make_gap(intake, intake->threads[ring], record, PW_REASON_RING_FULL);
+    int is_other = record->op == PW_REASON_LIMIT || record->op == PW_REASON_DISK;
+    enum pw_reason reason = is_other ? (enum pw_reason)record->op : PW_REASON_RING_FULL;
+    struct pw_row_gap gap = make_gap(intake, intake->threads[ring], record, reason);
     for (int kind = 0; kind < PW_LOST_KINDS; kind++)
         append_loss(intake, gap, kind, record->lost.lost[kind]);
 }

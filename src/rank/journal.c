@@ -13,14 +13,10 @@
 #include <unistd.h>
 
 #include "rank/journalform.h"
+#include "rank/losstally.h"
 
 /* Blocks gather here until they are committed. */
 enum { BUFFER = 2 * PW_JOURNAL_MOST };
-
-/* Records, and the times between which they ended. */
-struct tally {
-    uint64_t by_kind[PW_LOST_KINDS], n, start, end;
-};
 
 struct pw_journal {
     int fd;
@@ -28,10 +24,10 @@ struct pw_journal {
     int64_t length; /* bytes of whole blocks in the file */
     int error;      /* that ended it, 0 */
     uint64_t position[PW_MAX_RINGS];
-    struct tally lacking; /* since `error` */
+    struct pw_losstally lacking; /* since `error` */
     /* The last block of records: it gives way to the end when there is no room. */
     int64_t last_at;
-    struct tally last;
+    struct pw_losstally last;
     size_t used;
     unsigned char buffer[BUFFER];
 };
@@ -107,35 +103,16 @@ static void add_block(struct pw_journal *j, enum pw_journal_kind kind, const voi
     end_block(j, kind, a_size + b_size);
 }
 
-static void add_up(struct tally *to, const struct tally *more)
-{
-    if (!to->n || more->start < to->start)
-        to->start = more->start;
-    if (!to->n || more->end > to->end)
-        to->end = more->end;
-    to->n += more->n;
-    for (int kind = 0; kind < PW_LOST_KINDS; kind++)
-        to->by_kind[kind] += more->by_kind[kind];
-}
-
-static struct tally tally_of(const struct pw_record *records, uint32_t n)
-{
-    struct tally t = {.n = n, .start = records[0].end, .end = records[n - 1].end};
-    for (uint32_t i = 0; i < n; i++)
-        t.by_kind[pw_record_kind(&records[i])]++;
-    return t;
-}
-
 void pw_journal_add_records(struct pw_journal *j, int ring, uint64_t first,
                             const struct pw_record *records, uint32_t n)
 {
     if (!j || !n)
         return;
     j->position[ring] = first + n;
-    const struct tally tally = tally_of(records, n);
+    const struct pw_losstally tally = pw_losstally_of(records, n);
     unsigned char *payload = begin_block(j, PW_JOURNAL_MOST_RECORDS);
     if (!payload) {
-        add_up(&j->lacking, &tally);
+        pw_losstally_add(&j->lacking, &tally);
         return;
     }
     struct pw_block_records header = {.first = first, .ring = (uint32_t)ring, .n = n};
@@ -144,7 +121,7 @@ void pw_journal_add_records(struct pw_journal *j, int ring, uint64_t first,
     const int64_t at = j->length + (int64_t)j->used;
     end_block(j, PW_JOURNAL_RECORDS, sizeof(header) + size);
     if (pw_journal_commit(j)) {
-        add_up(&j->lacking, &tally);
+        pw_losstally_add(&j->lacking, &tally);
         return;
     }
     j->last_at = at;
@@ -172,9 +149,7 @@ void pw_journal_add_row(struct pw_journal *j, enum pw_table_id table, const void
 static int write_end(struct pw_journal *j, const struct pw_journal_end *end)
 {
     if (j->lacking.n) {
-        struct pw_record loss = {
-            .type = PW_REC_LOST, .start = j->lacking.start, .end = j->lacking.end};
-        memcpy(loss.lost.lost, j->lacking.by_kind, sizeof(loss.lost.lost));
+        const struct pw_record loss = pw_losstally_record(&j->lacking, PW_REASON_DISK);
         pw_journal_add_apart(j, 0, &loss);
     }
     add_block(j, PW_JOURNAL_END, end, sizeof(*end), NULL, 0);
@@ -189,7 +164,7 @@ void pw_journal_add_end(struct pw_journal *j, const struct pw_journal_end *end)
     j->error = 0; /* perhaps there is room again */
     if (write_end(j, end) == 0 || !j->last.n)
         return;
-    add_up(&j->lacking, &j->last);
+    pw_losstally_add(&j->lacking, &j->last);
     j->length = j->last_at;
     j->error = ftruncate(j->fd, j->length) ? -errno : 0;
     write_end(j, end);

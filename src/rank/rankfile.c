@@ -124,6 +124,11 @@ void pw_rankfile_append_knot(struct pw_rankfile *file, const struct pw_row_clock
     pw_rankfile_append(file, PW_TABLE_clock, knot);
 }
 
+int64_t pw_rankfile_bytes(const struct pw_rankfile *file)
+{
+    return file->writer ? pw_h5_writer_bytes(file->writer) + file->budget.used_bytes : 0;
+}
+
 int64_t pw_rankfile_rows(const struct pw_rankfile *file, enum pw_table_id table)
 {
     return file->writer ? pw_h5_writer_rows(file->writer, table) : 0;

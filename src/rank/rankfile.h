@@ -42,6 +42,10 @@ void pw_rankfile_append_measured(struct pw_rankfile *file, enum pw_table_id tabl
 /* A row of /clock. Local times must rise: one that is not after the last is left out. */
 void pw_rankfile_append_knot(struct pw_rankfile *file, const struct pw_row_clock *knot);
 
+/* Bytes of the file if it were closed now, at most: rows that are not written yet are counted as
+ * they are in memory. */
+int64_t pw_rankfile_bytes(const struct pw_rankfile *file);
+
 int64_t pw_rankfile_rows(const struct pw_rankfile *file, enum pw_table_id table);
 
 /* One row of /overhead. */

@@ -23,13 +23,16 @@ struct stack {
 struct pw_stacktable {
     struct stack **rows;
     uint32_t n, capacity;
+    struct pw_budget *budget;
 };
 
-struct pw_stacktable *pw_stacktable_create(void)
+struct pw_stacktable *pw_stacktable_create(struct pw_budget *budget)
 {
     struct pw_stacktable *table = calloc(1, sizeof(*table));
-    if (table)
-        table->n = 1;
+    if (!table)
+        return NULL;
+    table->n = 1;
+    table->budget = budget;
     return table;
 }
 
@@ -56,6 +59,9 @@ static int grow(struct pw_stacktable *table, uint32_t row)
         uint32_t capacity = table->capacity ? table->capacity : 64;
         while (capacity <= row)
             capacity *= 2;
+        if (!pw_budget_take(table->budget,
+                            (int64_t)((capacity - table->capacity) * sizeof(*table->rows))))
+            return -1;
         struct stack **rows = realloc(table->rows, capacity * sizeof(*rows));
         if (!rows)
             return -1;
@@ -75,7 +81,10 @@ void pw_stacktable_add(struct pw_stacktable *table, uint32_t row, uint32_t name_
         return;
     struct stack *stack = table->rows[row];
     if (!stack) {
-        stack = calloc(1, sizeof(*stack) + sizeof(stack->frames[0]) * total);
+        const size_t size = sizeof(*stack) + sizeof(stack->frames[0]) * total;
+        if (!pw_budget_take(table->budget, (int64_t)size))
+            return;
+        stack = calloc(1, size);
         if (!stack)
             return;
         stack->total = total;

@@ -8,9 +8,9 @@
 
 struct pw_stacktable;
 
-/* Row 0 is no stack. NULL when memory is short; all functions take NULL for a table without rows.
- */
-struct pw_stacktable *pw_stacktable_create(void);
+/* Row 0 is no stack. The caller keeps `budget` alive. NULL when memory is short; all functions take
+ * NULL for a table without rows. */
+struct pw_stacktable *pw_stacktable_create(struct pw_budget *budget);
 void pw_stacktable_destroy(struct pw_stacktable *table);
 
 /* Frames of stack `row`; `name_base` is what turns their modules into rows of /strings. What cannot

@@ -184,6 +184,25 @@ def journal_fails():
 
 
 @h.case
+def file_as_large_as_it_may_be():
+    """What comes after that is counted; a collector that takes over keeps to it, too."""
+    h.run(h.profwrap("-o", "out", "--no-merge", "--on-full", "wait", "--max-file-size", "1M",
+                     h.program("plain"), "ranges", 1000000), 5)
+    h.check(os.path.getsize("out/rank-00000.h5") < 1100000, os.path.getsize("out/rank-00000.h5"))
+    with h.open_rank("out") as file:
+        found, gaps = len(file["events/range"]), file["events/gap"][:]
+        reasons, kinds = h.enum_names(file["events/gap"], "reason"), h.enum_names(
+            file["events/gap"], "kind")
+        lost = sum(int(row["lost"]) for row, why, kind in zip(gaps, reasons, kinds)
+                   if (why, kind) == ("limit", "range"))
+        h.check(found > 50000 and lost > 50000, found, "ranges,", lost, "lost")
+        h.equal(found + lost, 1000000, "ranges in all")
+        h.equal(int(file.attrs["dropped_events"]), sum(int(row["lost"]) for row in gaps), "dropped")
+    refused(2, "1M or more", "--max-file-size", "1K", "true")
+    refused(2, "1M or more", "--max-memory", "0", "true")
+
+
+@h.case
 def output_directory_vanishes():
     """Somebody removes it during the run: the program does not notice; one line says what is lost."""
     script = "sleep 0.4; rm -rf out; sleep 0.4; exit 7"

@@ -258,7 +258,7 @@ static void test_rankfile(void **state)
     pw_rankfile_text(file, 2, 27, 12, " of the ", 8);
     pw_rankfile_text(file, 5, 4, 0, "late", 4);
     pw_rankfile_text(file, 1 << 20, 4, 0, "much", 4); /* refused: */
-    pw_rankfile_text(file, 3, 5000, 0, "long", 4);
+    pw_rankfile_text(file, 3, 9000, 0, "long", 4);
     pw_rankfile_text(file, 3, 4, 5, "past", 4);
     pw_rankfile_text(file, UINT32_MAX, 4, 0, "much", 4);
     assert_int_equal(pw_rankfile_texts(file), 6);
@@ -357,6 +357,26 @@ static int quiet(void **state)
 
 #define IN_DIR(test) cmocka_unit_test_setup_teardown(test, unit_dir_create, unit_dir_destroy)
 
+/* What does not fit into the budget is refused and counted; what is there stays. */
+static void test_rankfile_with_little_memory(void **state)
+{
+    char text[1000];
+    struct pw_rankfile *file;
+    memset(text, 'x', sizeof(text));
+    assert_int_equal(pw_rankfile_create(*state, &rank_3, "prog", 1, &file), 0);
+    struct pw_budget *budget = pw_rankfile_borrow_budget(file);
+    budget->limit_bytes = 20000;
+    for (uint32_t row = 1; row <= 60; row++)
+        pw_rankfile_text(file, row, sizeof(text), 0, text, sizeof(text));
+    assert_in_range(budget->used_bytes, 18000, 20000);
+    assert_in_range(budget->refused, 60 - 19, 60 - 17);
+    assert_int_equal(strlen(pw_rankfile_borrow_text(file, 1)), sizeof(text));
+    assert_string_equal(pw_rankfile_borrow_text(file, 60), "");
+    assert_int_equal(pw_rankfile_texts(file), 61); /* nameless, but their numbers are used */
+    const struct pw_rankfile_end end = {0, 0, 1, 4711};
+    assert_int_equal(pw_rankfile_close(file, &end), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -369,6 +389,7 @@ int main(void)
         IN_DIR(test_agree_alone_or_nowhere),
         IN_DIR(test_agree_race),
         IN_DIR(test_rankfile),
+        IN_DIR(test_rankfile_with_little_memory),
         IN_DIR(test_rankfile_while_the_clock_is_set),
         IN_DIR(test_rankfile_without_room),
     };

@@ -63,6 +63,9 @@ static struct comm *comm_at(struct state *s, uint32_t index)
         uint32_t capacity = s->capacity ? s->capacity : 16;
         while (capacity <= row)
             capacity *= 2;
+        const size_t more = (capacity - s->capacity) * sizeof(*s->comms);
+        if (!pw_budget_take(pw_rankfile_borrow_budget(s->file), (int64_t)more))
+            return NULL;
         struct comm *comms = realloc(s->comms, capacity * sizeof(*comms));
         if (!comms)
             return NULL;
@@ -187,7 +190,8 @@ static void add_members(struct state *s, const struct pw_record *record)
         return;
     if (comm->known == all)
         return;
-    if (!comm->members)
+    const int64_t size = (int64_t)sizeof(*comm->members) * all;
+    if (!comm->members && pw_budget_take(pw_rankfile_borrow_budget(s->file), size))
         comm->members = calloc((size_t)all, sizeof(*comm->members));
     for (uint32_t r = 0; r < record->members.nruns && r < PW_RUNS_PER_RECORD && comm->members; r++)
         for (int32_t i = 0; i < record->members.runs[r].count && comm->known < all; i++)
