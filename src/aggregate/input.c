@@ -176,7 +176,7 @@ int pw_input_open(struct pw_h5_types *types, const char *path, struct pw_input *
     }
     err = read_attributes(&s, file, problem, size);
     err = err ? err : read_tables(&s, types, file, problem, size);
-    H5Fclose(file);
+    pw_h5_close(file);
     if (!err && read_span(&s))
         err = fail(problem, size, "has damaged tables", -EIO);
     if (err) {
