@@ -1,0 +1,38 @@
+/* Changes to a rank or cluster file that plain changes of its bytes would hardly ever make. Each
+ * takes an open file that it may write to, and does nothing where it cannot. */
+#ifndef PW_FUZZ_EDITS_H
+#define PW_FUZZ_EDITS_H
+
+#include <hdf5.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The state of the random numbers. */
+struct dice {
+    uint64_t state;
+};
+
+uint64_t dice_bits(struct dice *dice);
+size_t dice_below(struct dice *dice, size_t n);
+
+typedef void edit(hid_t file, struct dice *dice);
+
+/* edit_rows.c: what is in the tables. */
+edit edit_value, edit_copy_row, edit_column, edit_texts, edit_raw_chunk;
+
+/* edit_shapes.c: extents, types, layouts and filters. */
+edit edit_extent, edit_replace, edit_type;
+
+/* edit_links.c: attributes and links. */
+edit edit_attribute, edit_link, edit_remove;
+
+/* The path of some dataset that profwrap reads, whether the file has it or not. */
+const char *pick_path(struct dice *dice);
+
+/* Opens some dataset of the file that profwrap reads; negative: none was found. */
+hid_t pick_dataset(hid_t file, struct dice *dice);
+
+/* Fills `size` bytes with a number that is likely to be mishandled. */
+void pick_bytes(struct dice *dice, void *to, size_t size);
+
+#endif

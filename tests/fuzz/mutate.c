@@ -1,0 +1,151 @@
+/* The mutator of the fuzz targets: opens an input as an HDF5 file in memory and changes what it
+ * says. Now and then, and where that is no HDF5 file any more, libFuzzer changes bytes. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/tables.h"
+#include "edits.h"
+#include "fuzz.h"
+
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
+
+enum { MOST_EDITS = 4, BYTES_EVERY = 12, MOST_BYTES = 1 << 18 };
+
+/* More entries, more often. */
+static edit *const edits[] = {
+    edit_value,  edit_value,     edit_value,     edit_value,   edit_value,
+    edit_value,  edit_column,    edit_column,    edit_texts,   edit_copy_row,
+    edit_extent, edit_type,      edit_type,      edit_replace, edit_link,
+    edit_link,   edit_attribute, edit_attribute, edit_remove,  edit_raw_chunk,
+};
+
+uint64_t dice_bits(struct dice *dice)
+{
+    uint64_t z = dice->state += 0x9e3779b97f4a7c15;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return z ^ z >> 31;
+}
+
+size_t dice_below(struct dice *dice, size_t n)
+{
+    return n ? (size_t)(dice_bits(dice) % n) : 0;
+}
+
+const char *pick_path(struct dice *dice)
+{
+    size_t at = dice_below(dice, PW_TABLE_COUNT + 2);
+    if (at >= PW_TABLE_COUNT)
+        return at == PW_TABLE_COUNT ? "/strings" : "/stacks";
+    return pw_table_borrow((int)at)->path;
+}
+
+hid_t pick_dataset(hid_t file, struct dice *dice)
+{
+    for (int tries = 0; tries < 8; tries++) {
+        hid_t dataset = H5Dopen2(file, pick_path(dice), H5P_DEFAULT);
+        if (dataset >= 0)
+            return dataset;
+    }
+    return -1;
+}
+
+void pick_bytes(struct dice *dice, void *to, size_t size)
+{
+    static const int64_t numbers[] = {0,
+                                      1,
+                                      -1,
+                                      2,
+                                      3,
+                                      4,
+                                      7,
+                                      255,
+                                      256,
+                                      65535,
+                                      INT32_MAX,
+                                      INT32_MIN,
+                                      INT64_MAX,
+                                      INT64_MIN,
+                                      INT64_MAX - 1,
+                                      1LL << 62,
+                                      1LL << 40,
+                                      -(1LL << 40),
+                                      1000000,
+                                      0x7ff0000000000000,
+                                      0x7ff8000000000000,
+                                      0x7fe0000000000000,
+                                      0x43e0000000000000,
+                                      -0x3c20000000000000};
+    int64_t number = numbers[dice_below(dice, sizeof(numbers) / sizeof(numbers[0]))];
+    int64_t old = 0;
+    memcpy(&old, to, size < sizeof(old) ? size : sizeof(old));
+    uint64_t bits = dice_bits(dice);
+    switch (dice_below(dice, 6)) {
+    case 0:
+        number = (int64_t)bits;
+        break;
+    case 1:
+        number = (int64_t)(bits % 64);
+        break;
+    case 2:
+        number = (int64_t)((uint64_t)old + bits % 2001 - 1000);
+        break;
+    case 3:
+        number = (int64_t)((uint64_t)old ^ (uint64_t)1 << bits % 64);
+        break;
+    default:
+        break;
+    }
+    for (size_t at = 0; at < size; at += sizeof(number)) /* of text: the same again and again */
+        memcpy((char *)to + at, &number, size - at < sizeof(number) ? size - at : sizeof(number));
+}
+
+/* Through a file: only closing one takes back the mark that it is open. */
+static hid_t open_for_edits(char path[FUZZ_PATH], const uint8_t *data, size_t size)
+{
+    fuzz_put(path, "edited.h5", data, size);
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
+    hid_t file = H5Fopen(path, H5F_ACC_RDWR, access);
+    H5Pclose(access);
+    return file;
+}
+
+static size_t read_back(const char *path, uint8_t *data, size_t most)
+{
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return 0;
+    size_t size = fread(data, 1, most, file);
+    if (getc(file) != EOF)
+        size = 0; /* too long */
+    fclose(file);
+    return size;
+}
+
+/* 0 when nothing came of it. */
+static size_t edit_file(uint8_t *data, size_t size, size_t most, struct dice *dice)
+{
+    static uint8_t edited[MOST_BYTES];
+    char path[FUZZ_PATH];
+    hid_t file = open_for_edits(path, data, size);
+    if (file < 0)
+        return 0;
+    size_t n = 1 + dice_below(dice, MOST_EDITS);
+    for (size_t i = 0; i < n; i++)
+        edits[dice_below(dice, sizeof(edits) / sizeof(edits[0]))](file, dice);
+    H5Fclose(file);
+    size_t got = read_back(path, edited, most < MOST_BYTES ? most : MOST_BYTES);
+    memcpy(data, edited, got);
+    return got;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed)
+{
+    struct dice dice = {seed};
+    size_t edited = 0;
+    if (dice_below(&dice, BYTES_EVERY))
+        edited = edit_file(data, size, most, &dice);
+    return edited ? edited : LLVMFuzzerMutate(data, size, most);
+}
