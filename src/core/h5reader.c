@@ -11,8 +11,13 @@
 #include "core/h5types.h"
 #include "core/h5vet.h"
 
-/* Rows converted at a time: HDF5 is asked for no more than takes it moments. */
-enum { BLOCK_BYTES = 1 << 24 };
+enum {
+    BLOCK_BYTES = 1 << 24, /* rows asked of HDF5 at a time: it is back in moments */
+    /* Where HDF5 converts rows. It clears all of it for every read, 1 MiB unless told: for small
+     * tables that was the longest part. An element must fit. */
+    BUFFER_LEAST = 1 << 16,
+    BUFFER_MOST = 1 << 20,
+};
 
 int pw_h5_open(const char *path, hid_t *out)
 {
@@ -116,15 +121,27 @@ int pw_h5_extent(hid_t file, int table, hsize_t dims[2])
     return err;
 }
 
+/* Properties of a transfer of so many bytes. */
+static hid_t transfer_of(uint64_t bytes)
+{
+    hid_t transfer = H5Pcreate(H5P_DATASET_XFER);
+    size_t buffer = bytes < BUFFER_LEAST  ? BUFFER_LEAST
+                    : bytes > BUFFER_MOST ? BUFFER_MOST
+                                          : (size_t)bytes;
+    if (transfer >= 0)
+        H5Pset_buffer(transfer, buffer, NULL, NULL);
+    return transfer;
+}
+
 /* `rows` rows of the first dimension from `first` on, each of `width`. */
-static int read_block(hid_t dataset, hid_t type, hsize_t first, hsize_t rows, hsize_t width,
-                      void *out)
+static int read_block(hid_t dataset, hid_t type, hid_t transfer, hsize_t first, hsize_t rows,
+                      hsize_t width, void *out)
 {
     hsize_t start[2] = {first, 0}, count[2] = {rows, width}, n = rows * width;
     hid_t file_space = H5Dget_space(dataset), memory_space = H5Screate_simple(1, &n, NULL);
     int ok = file_space >= 0 && memory_space >= 0 &&
              H5Sselect_hyperslab(file_space, H5S_SELECT_SET, start, NULL, count, NULL) >= 0 &&
-             H5Dread(dataset, type, memory_space, file_space, H5P_DEFAULT, out) >= 0;
+             H5Dread(dataset, type, memory_space, file_space, transfer, out) >= 0;
     if (memory_space >= 0)
         H5Sclose(memory_space);
     if (file_space >= 0)
@@ -137,13 +154,16 @@ static int read_blocks(hid_t file, hid_t dataset, int table, hsize_t first, cons
 {
     const struct pw_table *info = pw_table_borrow(table);
     hsize_t width = dims[1], block = BLOCK_BYTES / info->row_size / width + 1;
-    hid_t type = pw_h5_memory_type(info);
-    int err = type < 0 ? -EIO : 0;
+    hid_t type = pw_h5_memory_type(info), transfer = transfer_of(dims[0] * width * info->row_size);
+    int err = type < 0 || transfer < 0 ? -EIO : 0;
     for (hsize_t at = 0; at < dims[0] && !err; at += block) {
         hsize_t n = dims[0] - at < block ? dims[0] - at : block;
         pw_h5_guard_touch(file);
-        err = read_block(dataset, type, first + at, n, width, rows + at * width * info->row_size);
+        err = read_block(dataset, type, transfer, first + at, n, width,
+                         rows + at * width * info->row_size);
     }
+    if (transfer >= 0)
+        H5Pclose(transfer);
     if (type >= 0)
         H5Tclose(type);
     return err;
@@ -258,7 +278,7 @@ static int read_texts(hid_t file, hid_t dataset, char **raw, struct texts *texts
     if (H5Fget_filesize(file, &whole) < 0)
         return -EIO;
     texts->left = (size_t)whole;
-    hid_t transfer = H5Pcreate(H5P_DATASET_XFER), type = H5Tcopy(H5T_C_S1);
+    hid_t transfer = transfer_of(BUFFER_LEAST), type = H5Tcopy(H5T_C_S1);
     H5Tset_size(type, H5T_VARIABLE);
     H5Tset_cset(type, H5T_CSET_UTF8);
     H5Pset_vlen_mem_manager(transfer, take, texts, give_back, NULL);
