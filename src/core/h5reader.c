@@ -62,7 +62,8 @@ static int is_own_object(hid_t file, const char *path)
     return 1;
 }
 
-static int open_dataset(hid_t file, const char *path, H5T_class_t want, hid_t *out)
+static int open_dataset(hid_t file, const char *path, H5T_class_t want, hid_t *out,
+                        struct pw_h5_storage *storage)
 {
     pw_h5_guard_touch(file);
     if (!is_own_object(file, path))
@@ -73,7 +74,7 @@ static int open_dataset(hid_t file, const char *path, H5T_class_t want, hid_t *o
     hid_t type = H5Dget_type(dataset);
     H5T_class_t got = H5Tget_class(type);
     H5Tclose(type);
-    if (got != want || pw_h5_vet_storage(dataset)) {
+    if (got != want || pw_h5_vet_storage(dataset, storage)) {
         H5Dclose(dataset);
         return -EINVAL;
     }
@@ -96,11 +97,12 @@ static int dataset_extent(hid_t dataset, hsize_t dims[2])
     return 0;
 }
 
-int pw_h5_open_table(hid_t file, int table, hid_t *out, hsize_t dims[2])
+static int open_table(hid_t file, int table, hid_t *out, hsize_t dims[2],
+                      struct pw_h5_storage *storage)
 {
     const struct pw_table *info = pw_table_borrow(table);
     hid_t dataset;
-    int err = open_dataset(file, info->path, H5T_COMPOUND, &dataset);
+    int err = open_dataset(file, info->path, H5T_COMPOUND, &dataset, storage);
     if (err)
         return err;
     err = dataset_extent(dataset, dims);
@@ -110,6 +112,12 @@ int pw_h5_open_table(hid_t file, int table, hid_t *out, hsize_t dims[2])
     else
         *out = dataset;
     return err;
+}
+
+int pw_h5_open_table(hid_t file, int table, hid_t *out, hsize_t dims[2])
+{
+    struct pw_h5_storage storage;
+    return open_table(file, table, out, dims, &storage);
 }
 
 int pw_h5_extent(hid_t file, int table, hsize_t dims[2])
@@ -149,8 +157,8 @@ static int read_block(hid_t dataset, hid_t type, hid_t transfer, hsize_t first, 
     return ok ? 0 : -EIO;
 }
 
-static int read_blocks(hid_t file, hid_t dataset, int table, hsize_t first, const hsize_t dims[2],
-                       char *rows)
+static int read_blocks(hid_t file, hid_t dataset, int table, const struct pw_h5_storage *storage,
+                       hsize_t first, const hsize_t dims[2], char *rows)
 {
     const struct pw_table *info = pw_table_borrow(table);
     hsize_t width = dims[1], block = BLOCK_BYTES / info->row_size / width + 1;
@@ -159,8 +167,10 @@ static int read_blocks(hid_t file, hid_t dataset, int table, hsize_t first, cons
     for (hsize_t at = 0; at < dims[0] && !err; at += block) {
         hsize_t n = dims[0] - at < block ? dims[0] - at : block;
         pw_h5_guard_touch(file);
-        err = read_block(dataset, type, transfer, first + at, n, width,
-                         rows + at * width * info->row_size);
+        err = pw_h5_vet_chunks(dataset, storage, first + at, n, width);
+        err = err ? err
+                  : read_block(dataset, type, transfer, first + at, n, width,
+                               rows + at * width * info->row_size);
     }
     if (transfer >= 0)
         H5Pclose(transfer);
@@ -172,8 +182,9 @@ static int read_blocks(hid_t file, hid_t dataset, int table, hsize_t first, cons
 int pw_h5_read_rows(hid_t file, int table, hsize_t first, size_t count, void *rows)
 {
     const struct pw_table *info = pw_table_borrow(table);
+    struct pw_h5_storage storage;
     hid_t dataset;
-    int err = open_dataset(file, info->path, H5T_COMPOUND, &dataset);
+    int err = open_dataset(file, info->path, H5T_COMPOUND, &dataset, &storage);
     if (err)
         return err;
 
@@ -183,7 +194,7 @@ int pw_h5_read_rows(hid_t file, int table, hsize_t first, size_t count, void *ro
         err = -ERANGE;
     if (!err && count) {
         memset(rows, 0, count * info->row_size);
-        err = read_blocks(file, dataset, table, first, (hsize_t[2]){count, 1}, rows);
+        err = read_blocks(file, dataset, table, &storage, first, (hsize_t[2]){count, 1}, rows);
     }
     H5Dclose(dataset);
     return err;
@@ -193,8 +204,9 @@ int pw_h5_read_all(hid_t file, int table, void **rows, size_t *count)
 {
     const struct pw_table *info = pw_table_borrow(table);
     hsize_t dims[2];
+    struct pw_h5_storage storage;
     hid_t dataset;
-    int err = pw_h5_open_table(file, table, &dataset, dims);
+    int err = open_table(file, table, &dataset, dims, &storage);
     if (err)
         return err;
 
@@ -204,7 +216,7 @@ int pw_h5_read_all(hid_t file, int table, void **rows, size_t *count)
         err = -ENOMEM;
     if (!err && n) {
         buffer = calloc(n, info->row_size);
-        err = buffer ? read_blocks(file, dataset, table, 0, dims, buffer) : -ENOMEM;
+        err = buffer ? read_blocks(file, dataset, table, &storage, 0, dims, buffer) : -ENOMEM;
     }
     H5Dclose(dataset);
     if (err) {
@@ -304,8 +316,9 @@ static int read_packed(hid_t file, hid_t dataset, size_t n, char ***strings)
 
 int pw_h5_read_strings(hid_t file, const char *path, char ***strings, size_t *count)
 {
+    struct pw_h5_storage storage;
     hid_t dataset;
-    int err = open_dataset(file, path, H5T_STRING, &dataset);
+    int err = open_dataset(file, path, H5T_STRING, &dataset, &storage);
     if (err)
         return err;
 
@@ -315,6 +328,7 @@ int pw_h5_read_strings(hid_t file, const char *path, char ***strings, size_t *co
     if (!err && (dims[1] != 1 || dims[0] > 1 << 22 || H5Tis_variable_str(stored) <= 0))
         err = -EINVAL;
     err = err ? err : pw_h5_vet_rows(file, dataset, dims[0], sizeof(char *));
+    err = err ? err : pw_h5_vet_chunks(dataset, &storage, 0, dims[0], 1);
     err = err ? err : read_packed(file, dataset, (size_t)dims[0], strings);
     if (!err)
         *count = (size_t)dims[0];

@@ -87,12 +87,49 @@ static void test_filters(void **state)
     H5Pset_filter(other, 32000, H5Z_FLAG_OPTIONAL, 0, NULL); /* would have to be loaded */
     create_steps(create_file(path, state, "other"), 100, other);
     check_steps(path, -EINVAL);
+    hid_t reversed = chunks(64);
+    H5Pset_deflate(reversed, 1);
+    H5Pset_shuffle(reversed);
+    create_steps(create_file(path, state, "reversed"), 100, reversed);
+    check_steps(path, -EINVAL);
     hid_t ours = chunks(64);
     H5Pset_shuffle(ours);
     H5Pset_deflate(ours, 1);
-    H5Pset_fletcher32(ours);
     create_steps(create_file(path, state, "ours"), 100, ours);
     check_steps(path, 0);
+}
+
+/* A chunk that is shorter than a chunk, inflated or as it is: what lies behind it in memory is no
+ * row.
+ */
+static void test_short_chunks(void **state)
+{
+    enum { ROWS = 64 };
+    static const char zlib_of_nothing[] = {0x78, (char)0x9c, 3, 0, 0, 0, 0, 1};
+    static const struct {
+        const char *name;
+        uint32_t skipped;
+        int deflate;
+    } chunks_of[] = {{"deflated", 0, 1}, {"skipped", 1, 1}, {"plain", 0, 0}};
+    for (size_t i = 0; i < sizeof(chunks_of) / sizeof(chunks_of[0]); i++) {
+        char path[UNIT_PATH];
+        hid_t properties = chunks(ROWS), file = create_file(path, state, chunks_of[i].name);
+        if (chunks_of[i].deflate)
+            H5Pset_deflate(properties, 1);
+        create_steps(file, ROWS, properties);
+        file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+        hid_t set = H5Dopen2(file, "/steps", H5P_DEFAULT);
+        hsize_t first = 0;
+        void *rows;
+        size_t n;
+        assert_true(H5Dwrite_chunk(set, H5P_DEFAULT, chunks_of[i].skipped, &first,
+                                   sizeof(zlib_of_nothing), zlib_of_nothing) >= 0);
+        H5Dclose(set);
+        H5Fclose(file);
+        assert_int_equal(pw_h5_open(path, &file), 0);
+        assert_int_equal(pw_h5_read_all(file, PW_TABLE_step, &rows, &n), -EIO);
+        pw_h5_close(file);
+    }
 }
 
 /* Rows that would come from another file. */
@@ -182,6 +219,7 @@ int main(void)
         IN_DIR(test_rows_that_nobody_wrote),
         IN_DIR(test_chunks_that_fill_the_memory),
         IN_DIR(test_filters),
+        IN_DIR(test_short_chunks),
         IN_DIR(test_storage_elsewhere),
         IN_DIR(test_no_regular_file),
         IN_DIR(test_strings_that_multiply),
