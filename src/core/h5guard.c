@@ -10,7 +10,7 @@
 
 #include "core/log.h"
 
-enum { FILES = 4, NAME = 4352, TICK_S = 10, MOST_TICKS = 2, STACK = 1 << 16 };
+enum { FILES = 4, NAME = 4352, TICK_S = 5, MOST_TICKS = 2, STACK = 1 << 16 };
 
 /* A file that is open. Of more than FILES at a time, the last ones are known by name. */
 struct named {

@@ -8,26 +8,30 @@
 enum {
     MOST_CHUNK_BYTES = 1 << 26,
     MOST_ELEMENT_BYTES = 1 << 15, /* h5reader.c converts them in twice that */
-    FREE_BYTES = 1 << 20,         /* so much may be made up: asking takes longer than reading it */
+    CHECKSUM_BYTES = 4,
+    FREE_BYTES = 1 << 20, /* so much may be made up: asking takes longer than reading it */
     /* Deflate makes at most 1032 bytes of one; rows in memory have padding, and fields that an
      * older file lacks. */
     MOST_GROWTH = 2048,
 };
 
-/* Shuffle and then deflate, or one of them: a deflate of a deflate would grow a million times. */
+/* At most one of each: a deflate of a deflate would grow a million times. */
 static int are_filters_known(hid_t properties, struct pw_h5_storage *out)
 {
-    int n = H5Pget_nfilters(properties);
-    out->deflate = -1;
+    int n = H5Pget_nfilters(properties), shuffle = -1;
+    out->deflate = out->checksum = -1;
     for (int i = 0; i < n; i++) {
         unsigned flags, config;
         size_t values = 0;
         H5Z_filter_t filter =
             H5Pget_filter2(properties, (unsigned)i, &flags, &values, NULL, 0, NULL, &config);
-        if (filter == H5Z_FILTER_DEFLATE && i == n - 1)
-            out->deflate = i;
-        else if (filter != H5Z_FILTER_SHUFFLE || i > 0)
+        int *known = filter == H5Z_FILTER_DEFLATE      ? &out->deflate
+                     : filter == H5Z_FILTER_FLETCHER32 ? &out->checksum
+                     : filter == H5Z_FILTER_SHUFFLE    ? &shuffle
+                                                       : NULL;
+        if (!known || *known >= 0)
             return 0;
+        *known = i;
     }
     return n >= 0;
 }
@@ -97,27 +101,42 @@ static int make_room(struct unpacking *u, size_t bytes)
     return 0;
 }
 
-static int vet_chunk(hid_t dataset, int deflate, const hsize_t at[2], struct unpacking *u)
+static int is_applied(int filter, unsigned skipped)
+{
+    return filter >= 0 && !(skipped >> filter & 1);
+}
+
+static int inflates_to(struct unpacking *u, hid_t dataset, const hsize_t at[2], size_t bytes,
+                       size_t checksum, size_t size)
+{
+    uint32_t mask = 0;
+    int err = bytes > MOST_CHUNK_BYTES ? -EIO : make_room(u, bytes);
+    if (!err && H5Dread_chunk(dataset, H5P_DEFAULT, at, &mask, u->stored) < 0)
+        err = -EIO;
+    if (!err && libdeflate_zlib_decompress(u->inflater, u->stored, bytes - checksum, u->data, size,
+                                           NULL) != LIBDEFLATE_SUCCESS)
+        err = -EIO;
+    return err;
+}
+
+static int vet_chunk(hid_t dataset, const struct pw_h5_storage *storage, const hsize_t at[2],
+                     struct unpacking *u)
 {
     hsize_t bytes = 0;
     unsigned skipped = 0;
-    uint32_t mask = 0;
     haddr_t address = HADDR_UNDEF;
     if (H5Dget_chunk_info_by_coord(dataset, at, &skipped, &address, &bytes) < 0)
         return -EIO;
     if (address == HADDR_UNDEF)
         return 0; /* never written: rows of zeros, as many as pw_h5_vet_rows() lets pass */
-    if (deflate < 0 || skipped >> deflate & 1)
-        return bytes == u->size ? 0 : -EIO;
-    if (bytes > MOST_CHUNK_BYTES)
+    size_t checksum = is_applied(storage->checksum, skipped) ? CHECKSUM_BYTES : 0;
+    if (bytes <= checksum)
         return -EIO;
-    int err = make_room(u, (size_t)bytes);
-    if (!err && H5Dread_chunk(dataset, H5P_DEFAULT, at, &mask, u->stored) < 0)
-        err = -EIO;
-    if (!err && libdeflate_zlib_decompress(u->inflater, u->stored, (size_t)bytes, u->data, u->size,
-                                           NULL) != LIBDEFLATE_SUCCESS)
-        err = -EIO;
-    return err;
+    if (!is_applied(storage->deflate, skipped))
+        return bytes == u->size + checksum ? 0 : -EIO;
+    if (storage->checksum < storage->deflate) /* or not there */
+        return inflates_to(u, dataset, at, (size_t)bytes, 0, u->size + checksum);
+    return inflates_to(u, dataset, at, (size_t)bytes, checksum, u->size);
 }
 
 int pw_h5_vet_chunks(hid_t dataset, const struct pw_h5_storage *storage, hsize_t first,
@@ -128,11 +147,11 @@ int pw_h5_vet_chunks(hid_t dataset, const struct pw_h5_storage *storage, hsize_t
         return 0;
     struct unpacking u = {.size = (size_t)(chunk[0] * chunk[1]) * storage->element};
     u.inflater = libdeflate_alloc_decompressor();
-    u.data = malloc(u.size);
+    u.data = malloc(u.size + CHECKSUM_BYTES);
     int err = u.inflater && u.data ? 0 : -ENOMEM;
     for (hsize_t row = first - first % chunk[0]; !err && row < first + rows; row += chunk[0])
         for (hsize_t column = 0; !err && column < width; column += chunk[1])
-            err = vet_chunk(dataset, storage->deflate, (hsize_t[2]){row, column}, &u);
+            err = vet_chunk(dataset, storage, (hsize_t[2]){row, column}, &u);
     libdeflate_free_decompressor(u.inflater);
     free(u.stored);
     free(u.data);

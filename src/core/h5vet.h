@@ -11,11 +11,11 @@ struct pw_h5_storage {
     size_t element;   /* bytes of a row */
     hsize_t chunk[2]; /* rows and columns of a chunk; 0: it has none */
     int rank;
-    int deflate; /* number of the filter; -1: not there */
+    int deflate, checksum; /* numbers of the filters; -1: not there */
 };
 
-/* 0, or -EINVAL: its rows would come from other files, through other filters than shuffle and then
- * deflate, or in chunks or elements larger than any of profwrap's. */
+/* 0, or -EINVAL: its rows would come from other files, through other filters than one shuffle,
+ * deflate and fletcher32, or in chunks or elements larger than any of profwrap's. */
 int pw_h5_vet_storage(hid_t dataset, struct pw_h5_storage *out);
 
 /* 0, or -EINVAL when `count` rows of `row_size` bytes cannot come from the bytes that the file

@@ -20,15 +20,24 @@ static void put(hid_t file, const char *name, hid_t type, hid_t space, const voi
     }
 }
 
+static int64_t get_number(hid_t file, const char *name)
+{
+    int64_t value = 0;
+    hid_t attribute = H5Aopen(file, name, H5P_DEFAULT);
+    if (attribute < 0)
+        return 0;
+    hid_t space = H5Aget_space(attribute);
+    if (H5Sget_simple_extent_npoints(space) == 1)
+        H5Aread(attribute, H5T_NATIVE_INT64, &value);
+    H5Sclose(space);
+    H5Aclose(attribute);
+    return value;
+}
+
 static void put_number(hid_t file, const char *name, struct dice *dice)
 {
     hid_t space = H5Screate(H5S_SCALAR);
-    hid_t attribute = H5Aopen(file, name, H5P_DEFAULT);
-    int64_t value = 0;
-    if (attribute >= 0) {
-        H5Aread(attribute, H5T_NATIVE_INT64, &value);
-        H5Aclose(attribute);
-    }
+    int64_t value = get_number(file, name);
     pick_bytes(dice, &value, sizeof(value));
     put(file, name, H5T_NATIVE_INT64, space, &value);
     H5Sclose(space);

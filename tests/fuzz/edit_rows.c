@@ -42,7 +42,7 @@ static int load(hid_t file, struct dice *dice, struct content *c)
     c->row_size = H5Tget_size(c->type);
     c->rows = count_rows(c->dataset);
     if (H5Tget_class(c->type) != H5T_COMPOUND || !c->rows || c->row_size > MOST_ROW_BYTES ||
-        has_pointers(c->type))
+        has_pointers(c->type) || !is_readable(c->dataset))
         return 0;
     c->bytes = calloc(c->rows, c->row_size);
     return c->bytes && H5Dread(c->dataset, c->type, H5S_ALL, H5S_ALL, H5P_DEFAULT, c->bytes) >= 0;

@@ -171,7 +171,8 @@ void edit_type(hid_t file, struct dice *dice)
     hid_t type = pick_row_type(path, dice), space = H5Dget_space(dataset);
     hssize_t n = H5Sget_simple_extent_npoints(space);
     size_t size = H5Tget_size(type);
-    int got = n > 0 && n <= MOST_ROWS && size && size <= MOST_BYTES / (size_t)n &&
+    int got = n > 0 && n <= MOST_ROWS && is_readable(dataset) && size &&
+              size <= MOST_BYTES / (size_t)n &&
               H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, rows) >= 0;
     H5Dclose(dataset);
     if (got) {

@@ -32,6 +32,10 @@ const char *pick_path(struct dice *dice);
 /* Opens some dataset of the file that profwrap reads; negative: none was found. */
 hid_t pick_dataset(hid_t file, struct dice *dice);
 
+/* 1 when HDF5 can read all of the dataset without reading what is no part of it: it need not be
+ * tried for a crash here. */
+int is_readable(hid_t dataset);
+
 /* Fills `size` bytes with a number that is likely to be mishandled. */
 void pick_bytes(struct dice *dice, void *to, size_t size);
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/h5vet.h"
 #include "core/tables.h"
 #include "edits.h"
 #include "fuzz.h"
@@ -49,6 +50,18 @@ hid_t pick_dataset(hid_t file, struct dice *dice)
             return dataset;
     }
     return -1;
+}
+
+int is_readable(hid_t dataset)
+{
+    struct pw_h5_storage storage;
+    hsize_t dims[2] = {0, 1};
+    hid_t space = H5Dget_space(dataset);
+    int rank = H5Sget_simple_extent_ndims(space);
+    int ok = (rank == 1 || rank == 2) && H5Sget_simple_extent_dims(space, dims, NULL) == rank;
+    H5Sclose(space);
+    return ok && pw_h5_vet_storage(dataset, &storage) == 0 &&
+           pw_h5_vet_chunks(dataset, &storage, 0, dims[0], dims[1]) == 0;
 }
 
 void pick_bytes(struct dice *dice, void *to, size_t size)

@@ -80,7 +80,7 @@ static void crash_before_any_file(void)
 
 static void expire(void)
 {
-    raise(SIGPROF); /* as the timer does after 10 s of processor time */
+    raise(SIGPROF); /* as the timer does after 5 s of processor time */
 }
 
 static void come_to_no_end(void)
