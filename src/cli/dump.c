@@ -9,9 +9,9 @@
 #include "cli/commands.h"
 #include "cli/dump.h"
 #include "core/format.h"
-#include "core/h5guard.h"
 #include "core/h5reader.h"
 #include "core/h5types.h"
+#include "core/h5watch.h"
 #include "core/log.h"
 
 enum { BLOCK_ROWS = 4096 };
@@ -221,6 +221,6 @@ int pw_cli_dump(int argc, char **argv)
         return argc == 2 && (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0) ? 0 : 2;
     }
     pw_h5_quiet();
-    pw_h5_guard_install();
+    pw_h5_watch_install();
     return pw_cli_dump_file(argv[1]);
 }

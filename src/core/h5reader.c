@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/h5guard.h"
 #include "core/h5types.h"
 #include "core/h5vet.h"
+#include "core/h5watch.h"
 
 enum {
     BLOCK_BYTES = 1 << 24, /* rows asked of HDF5 at a time: it is back in moments */
@@ -26,9 +26,9 @@ int pw_h5_open(const char *path, hid_t *out)
         return -errno;
     if (!S_ISREG(about.st_mode)) /* a pipe would never open */
         return -EINVAL;
-    pw_h5_guard_open(path);
+    pw_h5_watch_open(path);
     hid_t file = H5Fis_hdf5(path) > 0 ? H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT) : -1;
-    pw_h5_guard_opened(file);
+    pw_h5_watch_opened(file);
     if (file < 0)
         return -EINVAL;
     *out = file;
@@ -38,7 +38,7 @@ int pw_h5_open(const char *path, hid_t *out)
 void pw_h5_close(hid_t file)
 {
     H5Fclose(file);
-    pw_h5_guard_closed(file);
+    pw_h5_watch_closed(file);
 }
 
 /* True when every group on the way to `path` and the dataset itself is a hard link: a soft or
@@ -65,7 +65,7 @@ static int is_own_object(hid_t file, const char *path)
 static int open_dataset(hid_t file, const char *path, H5T_class_t want, hid_t *out,
                         struct pw_h5_storage *storage)
 {
-    pw_h5_guard_touch(file);
+    pw_h5_watch_touch(file);
     if (!is_own_object(file, path))
         return -ENOENT;
     hid_t dataset = H5Dopen2(file, path, H5P_DEFAULT);
@@ -166,7 +166,7 @@ static int read_blocks(hid_t file, hid_t dataset, int table, const struct pw_h5_
     int err = type < 0 || transfer < 0 ? -EIO : 0;
     for (hsize_t at = 0; at < dims[0] && !err; at += block) {
         hsize_t n = dims[0] - at < block ? dims[0] - at : block;
-        pw_h5_guard_touch(file);
+        pw_h5_watch_touch(file);
         err = pw_h5_vet_chunks(dataset, storage, first + at, n, width);
         err = err ? err
                   : read_block(dataset, type, transfer, first + at, n, width,

@@ -43,19 +43,22 @@ def complaints(path, kinds, profwrap=None):
     profwrap = profwrap or os.path.join(ROOT, "build", "bin", "profwrap")
     if not os.path.exists(profwrap):
         return []
-    commands = [[profwrap, "dump", path]]
+    commands = [] if "journal" in kinds else [[profwrap, "dump", path]]
     if "cluster" in kinds:
         commands += [[profwrap, "report", path], [profwrap, "report", "--format", "json", path]]
     with tempfile.TemporaryDirectory(prefix="pwfuzz-") as scratch:
         if "rank" in kinds:
             shutil.copy(path, os.path.join(scratch, "rank-00003.h5"))
             commands.append([profwrap, "merge", "-q", scratch])
+        if "journal" in kinds:
+            shutil.copy(path, os.path.join(scratch, "rank-00000.journal"))
+            commands.append([profwrap, "recover", scratch])
         return [found for found in map(complaint, commands) if found]
 
 
 def main(profwrap):
     tried, wrong = 0, []
-    for kind in ("rank", "cluster", "library"):
+    for kind in ("rank", "cluster", "journal", "library"):
         folder = os.path.join(HERE, "corpus", kind)
         for name in sorted(os.listdir(folder)):
             kinds = ["rank", "cluster"] if kind == "library" else [kind]

@@ -4,16 +4,8 @@
 #define PW_FUZZ_EDITS_H
 
 #include <hdf5.h>
-#include <stddef.h>
-#include <stdint.h>
 
-/* The state of the random numbers. */
-struct dice {
-    uint64_t state;
-};
-
-uint64_t dice_bits(struct dice *dice);
-size_t dice_below(struct dice *dice, size_t n);
+#include "dice.h"
 
 typedef void edit(hid_t file, struct dice *dice);
 
@@ -35,8 +27,5 @@ hid_t pick_dataset(hid_t file, struct dice *dice);
 /* 1 when HDF5 can read all of the dataset without reading what is no part of it: it need not be
  * tried for a crash here. */
 int is_readable(hid_t dataset);
-
-/* Fills `size` bytes with a number that is likely to be mishandled. */
-void pick_bytes(struct dice *dice, void *to, size_t size);
 
 #endif

@@ -11,7 +11,7 @@
 
 void __wrap_pw_error(const char *format, ...);
 void __wrap_pw_say(const char *format, ...);
-void __wrap_pw_h5_guard_install(void);
+void __wrap_pw_h5_watch_install(void);
 
 enum { RENEW = 16 };
 
@@ -51,7 +51,7 @@ __attribute__((format(printf, 1, 2))) void __wrap_pw_say(const char *format, ...
 }
 
 /* A crash is what is looked for. */
-void __wrap_pw_h5_guard_install(void)
+void __wrap_pw_h5_watch_install(void)
 {
 }
 

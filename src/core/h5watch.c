@@ -1,5 +1,5 @@
-/* Remembers which file is being read, for signal handlers; see h5guard.h. */
-#include "core/h5guard.h"
+/* Remembers which file is being read, for signal handlers; see h5watch.h. */
+#include "core/h5watch.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static struct {
     const struct named *volatile now; /* what was read last; NULL before the first file */
     volatile sig_atomic_t open, touches;
     int ticks, touches_seen; /* of the handler */
-} guard;
+} watch;
 
 static void add(char *line, size_t size, size_t *used, const char *text)
 {
@@ -39,7 +39,7 @@ __attribute__((noreturn)) static void give_up(const char *why)
     static char line[NAME + 256];
     size_t used = 0;
     add(line, sizeof(line) - 1, &used, "profwrap: ");
-    add(line, sizeof(line) - 1, &used, guard.now ? guard.now->path : "a file");
+    add(line, sizeof(line) - 1, &used, watch.now ? watch.now->path : "a file");
     add(line, sizeof(line) - 1, &used, why);
     line[used++] = '\n';
     ssize_t ignored = write(STDERR_FILENO, line, used);
@@ -49,7 +49,7 @@ __attribute__((noreturn)) static void give_up(const char *why)
 
 static void on_crash(int signal)
 {
-    if (!guard.now) { /* nothing was read yet: this is no file's doing */
+    if (!watch.now) { /* nothing was read yet: this is no file's doing */
         struct sigaction standard = {.sa_handler = SIG_DFL};
         sigaction(signal, &standard, NULL);
         raise(signal);
@@ -62,10 +62,10 @@ static void on_crash(int signal)
 static void on_tick(int signal)
 {
     (void)signal;
-    int moved = guard.touches != guard.touches_seen;
-    guard.touches_seen = guard.touches;
-    guard.ticks = moved || !guard.open ? 0 : guard.ticks + 1;
-    if (guard.ticks >= MOST_TICKS)
+    int moved = watch.touches != watch.touches_seen;
+    watch.touches_seen = watch.touches;
+    watch.ticks = moved || !watch.open ? 0 : watch.ticks + 1;
+    if (watch.ticks >= MOST_TICKS)
         give_up(" cannot be read: it is damaged, the HDF5 library comes to no end with it");
 }
 
@@ -76,7 +76,7 @@ static void handle(int signal, void (*handler)(int), int flags)
     sigaction(signal, &action, NULL);
 }
 
-void pw_h5_guard_install(void)
+void pw_h5_watch_install(void)
 {
     static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
     const struct itimerval tick = {{TICK_S, 0}, {TICK_S, 0}};
@@ -95,36 +95,36 @@ void pw_h5_guard_install(void)
 #endif
 }
 
-void pw_h5_guard_open(const char *path)
+void pw_h5_watch_open(const char *path)
 {
-    struct named *named = &guard.files[guard.next];
+    struct named *named = &watch.files[watch.next];
     named->file = 0;
     snprintf(named->path, sizeof(named->path), "%s", path);
-    guard.now = named;
-    guard.open++;
-    guard.touches++;
+    watch.now = named;
+    watch.open++;
+    watch.touches++;
 }
 
-void pw_h5_guard_opened(hid_t file)
+void pw_h5_watch_opened(hid_t file)
 {
     if (file < 0) {
-        guard.open--;
+        watch.open--;
         return;
     }
-    guard.files[guard.next].file = file;
-    guard.next = (guard.next + 1) % FILES;
+    watch.files[watch.next].file = file;
+    watch.next = (watch.next + 1) % FILES;
 }
 
-void pw_h5_guard_touch(hid_t file)
+void pw_h5_watch_touch(hid_t file)
 {
-    guard.touches++;
+    watch.touches++;
     for (int i = 0; i < FILES; i++)
-        if (guard.files[i].file == file)
-            guard.now = &guard.files[i];
+        if (watch.files[i].file == file)
+            watch.now = &watch.files[i];
 }
 
-void pw_h5_guard_closed(hid_t file)
+void pw_h5_watch_closed(hid_t file)
 {
-    pw_h5_guard_touch(file);
-    guard.open--;
+    pw_h5_watch_touch(file);
+    watch.open--;
 }

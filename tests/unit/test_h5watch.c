@@ -9,9 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/h5guard.h"
+#include "core/h5watch.h"
 
-/* Runs `act` in a child that has the guard; what it said, and its status as waitpid() has it. */
+/* Runs `act` in a child that is watched; what it said, and its status as waitpid() has it. */
 static int in_child(void (*act)(void), char said[512])
 {
     int ends[2], status;
@@ -23,7 +23,7 @@ static int in_child(void (*act)(void), char said[512])
         signal(SIGSEGV, SIG_DFL); /* cmocka has handlers of its own */
         signal(SIGABRT, SIG_DFL);
         dup2(ends[1], STDERR_FILENO);
-        pw_h5_guard_install();
+        pw_h5_watch_install();
         act();
         _exit(0);
     }
@@ -39,10 +39,10 @@ static int in_child(void (*act)(void), char said[512])
 
 static void open_two(void)
 {
-    pw_h5_guard_open("first.h5");
-    pw_h5_guard_opened(11);
-    pw_h5_guard_open("second.h5");
-    pw_h5_guard_opened(12);
+    pw_h5_watch_open("first.h5");
+    pw_h5_watch_opened(11);
+    pw_h5_watch_open("second.h5");
+    pw_h5_watch_opened(12);
 }
 
 static void crash_in_second(void)
@@ -54,7 +54,7 @@ static void crash_in_second(void)
 static void crash_in_first(void)
 {
     open_two();
-    pw_h5_guard_touch(11);
+    pw_h5_watch_touch(11);
     abort();
 }
 
@@ -95,11 +95,11 @@ static void go_on_slowly(void)
 {
     open_two();
     for (int i = 0; i < 10; i++) {
-        pw_h5_guard_touch(11);
+        pw_h5_watch_touch(11);
         expire();
     }
-    pw_h5_guard_closed(11);
-    pw_h5_guard_closed(12);
+    pw_h5_watch_closed(11);
+    pw_h5_watch_closed(12);
     for (int i = 0; i < 10; i++)
         expire(); /* nothing is being read */
 }
