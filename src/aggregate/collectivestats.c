@@ -7,6 +7,7 @@
 
 #include "analysis/bandwidth.h"
 #include "analysis/statistics.h"
+#include "core/limits.h"
 #include "core/sort.h"
 
 int64_t pw_collective_critical(const struct pw_instances *in, size_t i)
@@ -28,7 +29,7 @@ struct pw_row_c_collective pw_collective_row(const struct pw_job *job,
         .source = item->source,
         .bytes = item->bytes,
         .nranks = comm->size,
-        .step = item->step >= 0 ? job->step_numbers[item->step] : -1,
+        .step = item->nranks && item->step >= 0 ? job->step_numbers[item->step] : -1,
         .last_rank = item->last_rank,
         .complete = item->nranks == comm->size && !item->mixed,
         .error_ns = item->error_ns,
@@ -90,7 +91,7 @@ static int64_t mean_i64(const int64_t *values, size_t n)
 {
     int64_t sum = 0;
     for (size_t i = 0; i < n; i++)
-        sum += values[i];
+        sum = pw_sum(sum, values[i]);
     return sum / (int64_t)n;
 }
 
@@ -155,7 +156,7 @@ static struct pw_row_c_collective_stat sum_up(const struct grouping *g, size_t f
         .count = (int64_t)n,
     };
     for (size_t i = 0; i < n; i++)
-        row.bytes += g->in->items[g->order[first + i]].bytes;
+        row.bytes = pw_sum(row.bytes, g->in->items[g->order[first + i]].bytes);
     fill_waits(&row, g, first, n);
     fill_transfers(&row, g, first, n);
     fill_bandwidths(&row, g, first, n);
@@ -165,7 +166,8 @@ static struct pw_row_c_collective_stat sum_up(const struct grouping *g, size_t f
 static int by_wait(const void *a, const void *b)
 {
     const struct pw_row_c_collective_stat *x = a, *y = b;
-    int64_t wait_x = x->wait_mean_ns * x->count, wait_y = y->wait_mean_ns * y->count;
+    double wait_x = (double)x->wait_mean_ns * (double)x->count;
+    double wait_y = (double)y->wait_mean_ns * (double)y->count;
     if (wait_x != wait_y)
         return wait_x > wait_y ? -1 : 1;
     if (x->op != y->op)

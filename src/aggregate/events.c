@@ -5,11 +5,14 @@
 #include <stdlib.h>
 
 #include "core/h5table.h"
+#include "core/limits.h"
+#include "core/ops.h"
 
 struct pw_events {
     const struct pw_input *input;
     struct pw_h5_table *table;
     size_t n; /* rows of the block read last */
+    int64_t impossible;
     struct pw_row_comm_event rows[PW_EVENT_BLOCK];
 };
 
@@ -32,12 +35,33 @@ int pw_events_open(const struct pw_input *input, struct pw_events **out)
     return err;
 }
 
+int pw_events_are_possible(const struct pw_row_comm_event *event)
+{
+    return pw_is_possible(event->start) && pw_is_possible(event->end) &&
+           pw_is_possible(event->wait_start) && pw_is_possible(event->inside_ns) &&
+           pw_is_possible(event->sent_bytes) && pw_is_possible(event->recv_bytes);
+}
+
+/* Rows that cannot be are made rows that never begin. */
+static size_t clear_impossible(struct pw_row_comm_event *rows, size_t n)
+{
+    size_t cleared = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!pw_events_are_possible(&rows[i])) {
+            rows[i] = (struct pw_row_comm_event){
+                .start = INT64_MAX, .end = INT64_MIN, .op = PW_OP_None, .comm = -1};
+            cleared++;
+        }
+    return cleared;
+}
+
 int pw_events_visit(struct pw_events *e, size_t block, pw_event_visitor *visit, void *context)
 {
     uint64_t first = (uint64_t)block * PW_EVENT_BLOCK, left = e->input->event_rows.rows - first;
     e->n = left < PW_EVENT_BLOCK ? (size_t)left : PW_EVENT_BLOCK;
     int err = pw_h5_table_read(e->table, first, e->n, e->rows);
     pw_progress_add(e->input->progress, (int64_t)e->n);
+    e->impossible += err ? 0 : (int64_t)clear_impossible(e->rows, e->n);
     for (size_t i = 0; !err && i < e->n; i++)
         if (e->rows[i].end >= e->rows[i].start)
             visit(context, e->input, &e->rows[i]);
@@ -84,6 +108,7 @@ static int read_first(struct pw_input *input, pw_event_visitor *visit, void *con
         pw_begins_note(&input->begins, b, err ? NULL : e->rows, err ? 0 : e->n);
     }
     finish_index(starts, blocks);
+    input->impossible = e ? e->impossible : 0;
     pw_begins_finish(&input->begins);
     input->starts_after = starts;
     input->messages = input->begins.before[blocks];

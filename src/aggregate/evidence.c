@@ -42,7 +42,7 @@ static void read_samples(const struct pw_input *input, struct samples *out)
         out->process = rows;
     if (pw_h5_read_all(file, PW_TABLE_host, &rows, &out->nhost) == 0)
         out->host = rows;
-    H5Fclose(file);
+    pw_h5_close(file);
     out->nprocess = out->process ? out->nprocess : 0;
     out->nhost = out->host ? out->nhost : 0;
 }

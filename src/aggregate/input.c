@@ -6,12 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregate/events.h"
 #include "aggregate/phases.h"
 #include "core/clockmap.h"
 #include "core/format.h"
 #include "core/h5reader.h"
 #include "core/h5table.h"
 #include "core/h5types.h"
+#include "core/limits.h"
 #include "core/sort.h"
 
 static int fail(char *problem, size_t size, const char *text, int err)
@@ -22,7 +24,7 @@ static int fail(char *problem, size_t size, const char *text, int err)
 
 static void get_int(hid_t file, const char *name, int64_t *value, int64_t fallback)
 {
-    if (pw_h5_get_int(file, name, value))
+    if (pw_h5_get_int(file, name, value) || !pw_is_possible(*value))
         *value = fallback;
 }
 
@@ -74,7 +76,8 @@ static void clean_steps(struct pw_input *s)
     size_t kept = 0;
     pw_sort(s->steps, s->nsteps, sizeof(*s->steps), by_start);
     for (size_t i = 0; i < s->nsteps; i++) {
-        if (s->steps[i].end < s->steps[i].start || s->steps[i].step < 0)
+        if (s->steps[i].end < s->steps[i].start || s->steps[i].step < 0 ||
+            !pw_is_possible(s->steps[i].start) || !pw_is_possible(s->steps[i].end))
             continue;
         if (kept && s->steps[kept - 1].end > s->steps[i].start)
             s->steps[kept - 1].end = s->steps[i].start;
@@ -112,11 +115,12 @@ static int read_span(struct pw_input *s)
     int err = pw_h5_table_open(s->path, &s->event_rows, &table);
     if (err)
         return err;
-    if (pw_h5_table_read(table, 0, 1, &event) == 0) {
+    if (pw_h5_table_read(table, 0, 1, &event) == 0 && pw_events_are_possible(&event)) {
         s->begin_ns = event.start;
         s->first_ns = event.end;
     }
-    if (pw_h5_table_read(table, s->event_rows.rows - 1, 1, &event) == 0)
+    if (pw_h5_table_read(table, s->event_rows.rows - 1, 1, &event) == 0 &&
+        pw_events_are_possible(&event))
         s->last_ns = event.end;
     pw_h5_table_close(table);
     return 0;
@@ -174,6 +178,20 @@ static int read_names(struct pw_input *s, hid_t file)
     return s->phases ? err : -ENOMEM;
 }
 
+/* Every collective takes memory, also those that were not recorded, as while profiling paused. A
+ * file that counts some hundred times more of them than it has events is not believed. */
+static void limit_collectives(struct pw_input *s)
+{
+    enum { PER_EVENT = 256, AT_LEAST = 1 << 16 };
+    int64_t left = AT_LEAST + PER_EVENT * (int64_t)s->event_rows.rows;
+    for (size_t c = 0; c < s->ncomms; c++) {
+        int64_t *collectives = &s->comms[c].collectives;
+        s->uncounted += *collectives > left;
+        *collectives = *collectives > left ? left : *collectives < 0 ? 0 : *collectives;
+        left -= *collectives;
+    }
+}
+
 static int read_tables(struct pw_input *s, struct pw_h5_types *types, hid_t file, char *problem,
                        size_t size)
 {
@@ -194,6 +212,7 @@ static int read_tables(struct pw_input *s, struct pw_h5_types *types, hid_t file
     clean_steps(s);
     read_overhead(s, file);
     s->events = (int64_t)(s->event_rows.rows + s->range_rows.rows);
+    limit_collectives(s);
     return 0;
 }
 
@@ -210,7 +229,7 @@ int pw_input_open(struct pw_h5_types *types, const char *path, struct pw_input *
     }
     err = read_attributes(&s, file, problem, size);
     err = err ? err : read_tables(&s, types, file, problem, size);
-    H5Fclose(file);
+    pw_h5_close(file);
     if (!err && read_span(&s))
         err = fail(problem, size, "has damaged tables", -EIO);
     if (err) {

@@ -18,6 +18,7 @@ struct pw_input {
      * before; how many of its events are sends and receives, and where they begin. */
     int64_t *starts_after;
     int64_t messages;
+    int64_t impossible; /* rows that cannot be true and are left out */
     struct pw_begins begins;
     struct pw_progress *progress; /* told of what is read */
     uint8_t *phases;              /* [nphases] enum pw_phase of a text of /strings */
@@ -34,6 +35,7 @@ struct pw_input {
     size_t nsteps;
     struct pw_row_comms *comms;
     size_t ncomms;
+    int64_t uncounted; /* of them, those that claim more collectives than can be believed */
     struct pw_row_c_open_call *open_calls; /* their times are still local */
     size_t nopen_calls;
     int32_t *groups; /* [ncomms] the job's communicator (instances.h), -1: of one rank, or unused */

@@ -173,6 +173,12 @@ int pw_instances_build(struct pw_instances *in, struct pw_job *job)
         struct fold fold = {.instances = in, .job = job, .at = -1};
         if (pw_events_read(&job->inputs[i], fold_event, &fold))
             pw_job_note(job, job->inputs[i].rank, "damaged", 1, "/events/comm ends early");
+        if (job->inputs[i].impossible)
+            pw_job_note(job, job->inputs[i].rank, "damaged", job->inputs[i].impossible,
+                        "events whose times or sizes cannot be are left out");
+        if (job->inputs[i].uncounted)
+            pw_job_note(job, job->inputs[i].rank, "damaged", job->inputs[i].uncounted,
+                        "communicators with more collectives than its events can vouch for");
     }
     pw_reduce_instances(in->items, in->n, job->comm);
     return 0;

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "aggregate/filelist.h"
+#include "aggregate/selection.h"
+#include "core/limits.h"
 #include "core/log.h"
 #include "core/sort.h"
 
@@ -91,113 +93,8 @@ static void open_share(struct pw_job *job, const char *dir, char (*names)[PW_FIL
     pw_h5_types_destroy(types);
 }
 
-/* What every process must know of every file. */
-struct summary {
-    int64_t rank, world_size, complete, dropped, exit_code, exit_signal, events;
-    int64_t start_unix_ns, end_unix_ns, run_ns, overhead_ns, first_ns;
-    int64_t keep;
-    char file[64]; /* its name */
-    char hostname[64], job[64], clock_domain[128], clock_sync[16], command[512];
-};
-
-static void summarise(const struct pw_input *s, struct summary *out)
-{
-    memset(out, 0, sizeof(*out));
-    const char *slash = strrchr(s->path, '/');
-    snprintf(out->file, sizeof(out->file), "%.63s", slash ? slash + 1 : s->path);
-    out->rank = s->rank;
-    out->world_size = s->world_size;
-    out->complete = s->complete;
-    out->dropped = s->dropped;
-    out->exit_code = s->exit_code;
-    out->exit_signal = s->exit_signal;
-    out->events = s->events;
-    out->start_unix_ns = s->start_unix_ns;
-    out->end_unix_ns = s->end_unix_ns;
-    out->run_ns = s->end_unix_ns > s->start_unix_ns ? s->end_unix_ns - s->start_unix_ns : -1;
-    out->overhead_ns = (int64_t)(s->event_cost_ns * (double)s->events + s->sync_ns);
-    memcpy(out->hostname, s->hostname, sizeof(out->hostname));
-    memcpy(out->job, s->job, sizeof(out->job));
-    memcpy(out->clock_domain, s->clock_domain, sizeof(out->clock_domain));
-    memcpy(out->clock_sync, s->clock_sync, sizeof(out->clock_sync));
-    memcpy(out->command, s->command, sizeof(out->command));
-}
-
-static int is_same_world(const struct summary *a, const struct summary *b)
-{
-    return a->world_size == b->world_size && strcmp(a->job, b->job) == 0;
-}
-
-static int by_world(const void *a, const void *b)
-{
-    const struct summary *x = *(const struct summary *const *)a;
-    const struct summary *y = *(const struct summary *const *)b;
-    int order = strcmp(x->job, y->job);
-    if (order || x->world_size == y->world_size)
-        return order ? order : (x > y) - (x < y);
-    return x->world_size < y->world_size ? -1 : 1;
-}
-
-/* The first file of the job and world that most files are of; of several such the one whose first
- * file comes first. NULL when memory is short. */
-static const struct summary *choose_world(const struct summary *all, size_t n)
-{
-    const struct summary **sorted = malloc(sizeof(*sorted) * n), *best = NULL;
-    size_t most = 0;
-    for (size_t i = 0; i < n && sorted; i++)
-        sorted[i] = &all[i];
-    if (sorted)
-        pw_sort(sorted, n, sizeof(*sorted), by_world);
-    for (size_t at = 0, end; at < n && sorted; at = end) {
-        for (end = at + 1; end < n && is_same_world(sorted[at], sorted[end]);)
-            end++;
-        if (end - at > most || (end - at == most && sorted[at] < best)) {
-            most = end - at;
-            best = sorted[at];
-        }
-    }
-    free(sorted);
-    return best;
-}
-
-/* Decides, alike on all processes, which files are used: those of one job and world, the first of
- * each rank. */
-static void select_files(struct pw_job *job, struct summary *all, size_t n,
-                         const struct summary *world)
-{
-    char *taken = calloc((size_t)job->nranks, 1), detail[128];
-    for (size_t i = 0; i < n && taken; i++) {
-        const char *why = NULL;
-        if (strcmp(all[i].job, world->job) != 0)
-            why = "is of another job";
-        else if (all[i].world_size != job->nranks)
-            why = "is of a world of another size";
-        else if (taken[all[i].rank])
-            why = "is of a rank that another file is of";
-        all[i].keep = !why;
-        snprintf(detail, sizeof(detail), "%s %s", all[i].file, why ? why : "");
-        if (why && job->process == 0)
-            pw_job_note(job, all[i].rank, "left_out", 1, detail);
-        if (!why)
-            taken[all[i].rank] = 1;
-    }
-    free(taken);
-}
-
-static void drop_unselected(struct pw_job *job, const struct summary *mine)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < job->ninputs; i++) {
-        if (mine[i].keep)
-            job->inputs[kept++] = job->inputs[i];
-        else
-            pw_input_close(&job->inputs[i]);
-    }
-    job->ninputs = kept;
-}
-
-static void fill_ranks(struct pw_job *job, const struct summary *all, size_t n,
-                       const struct summary *world)
+static void fill_ranks(struct pw_job *job, const struct pw_summary *all, size_t n,
+                       const struct pw_summary *world)
 {
     for (int64_t r = 0; r < job->nranks; r++)
         job->ranks[r] = (struct pw_row_c_rank){.rank = (int32_t)r,
@@ -241,9 +138,9 @@ static void note_missing(struct pw_job *job)
 }
 
 /* Clock domains, numbered by their lowest rank: 0 is the reference's. */
-static void number_domains(struct pw_job *job, const struct summary *all, size_t n)
+static void number_domains(struct pw_job *job, const struct pw_summary *all, size_t n)
 {
-    const struct summary **first = malloc(sizeof(*first) * (n + 1)), **by_rank;
+    const struct pw_summary **first = malloc(sizeof(*first) * (n + 1)), **by_rank;
     by_rank = calloc((size_t)job->nranks, sizeof(*by_rank));
     for (size_t i = 0; i < n; i++)
         if (all[i].keep)
@@ -337,28 +234,31 @@ static int64_t count_hosts(const struct pw_job *job)
 
 static int agree(struct pw_job *job)
 {
-    struct summary *mine = calloc(job->ninputs + 1, sizeof(*mine)), *all;
+    struct pw_summary *mine = calloc(job->ninputs + 1, sizeof(*mine)), *all;
     void *gathered;
     for (size_t i = 0; i < job->ninputs; i++)
-        summarise(&job->inputs[i], &mine[i]);
+        pw_summary_make(&job->inputs[i], &mine[i]);
     size_t n = pw_job_allgather(job, mine, job->ninputs, sizeof(*mine), &gathered);
     all = gathered;
-    const struct summary *world = n ? choose_world(all, n) : NULL;
-    if (!world) {
+    const struct pw_summary *world = n ? pw_selection_world(all, n) : NULL;
+    int err = n == 0 ? -ENODATA : !world ? -ENOMEM : 0;
+    if (!err && !pw_selection_is_believed(world, n))
+        err = -ERANGE;
+    job->nranks = world ? world->world_size : 0;
+    if (err) {
         free(mine);
         free(all);
-        return n ? -ENOMEM : -ENODATA;
+        return err;
     }
-    job->nranks = world->world_size;
     job->ranks = calloc((size_t)job->nranks, sizeof(*job->ranks));
     job->domains = malloc((size_t)job->nranks * sizeof(*job->domains));
-    select_files(job, all, n, world);
+    pw_selection_mark(job, all, n, world);
 
     size_t before = 0; /* files of the processes before this one */
     unsigned long count = job->ninputs, sum = 0;
     MPI_Exscan(&count, &sum, 1, MPI_UNSIGNED_LONG, MPI_SUM, job->comm);
     before = job->process ? sum : 0;
-    drop_unselected(job, all + before);
+    pw_selection_apply(job, all + before);
 
     fill_ranks(job, all, n, world);
     note_missing(job);
@@ -416,7 +316,11 @@ int pw_job_open(struct pw_job *job, MPI_Comm comm, const char *dir, int quiet)
         expect_work(job, quiet);
     if (err == -ENODATA)
         pw_job_gather_notes(job);
-    if (err && job->process == 0)
+    if (err == -ERANGE && job->process == 0)
+        pw_error("the rank files in %s are of %lld ranks, far more than there are files: their "
+                 "world_size is not believed",
+                 dir, (long long)job->nranks);
+    else if (err && job->process == 0)
         pw_error("none of the %lld rank files in %s can be read%s%.200s", (long long)found, dir,
                  job->nnotes ? ": " : "", job->nnotes ? job->notes[0].detail : "");
     return err;

@@ -14,7 +14,7 @@ static void choose_columns(struct pw_share *share, const struct pw_job *job)
     MPI_Allgather(&mine, 1, MPI_INT64_T, first, 1, MPI_INT64_T, job->comm);
     int64_t next = job->nranks;
     for (int p = job->processes - 1; p >= 0; p--) {
-        int64_t begin = p == 0 ? 0 : first[p] < 0 ? next : first[p];
+        int64_t begin = p == 0 ? 0 : first[p] < 0 || first[p] > next ? next : first[p];
         if (p == job->process) {
             share->first = (size_t)begin;
             share->count = (size_t)(next - begin);
@@ -79,6 +79,9 @@ int pw_share_build(struct pw_share *share, struct pw_job *job, struct pw_instanc
         size_t column = (size_t)input->rank - share->first;
         if (!err && column < share->count)
             take_trace(share, job, column, &trace);
+        else if (!err)
+            pw_job_note(job, input->rank, "left_out", 1,
+                        "its steps: its file has the name of another rank");
         pw_ranktrace_fini(&trace);
     }
     int worst;

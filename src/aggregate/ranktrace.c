@@ -9,6 +9,7 @@
 #include "aggregate/phases.h"
 #include "aggregate/spans.h"
 #include "core/h5table.h"
+#include "core/limits.h"
 #include "core/ops.h"
 #include "core/sort.h"
 
@@ -85,7 +86,7 @@ static void count_wait(struct pass *p, size_t instance, int64_t start, int64_t e
     if (end <= start)
         return;
     struct pw_instance_wait *wait = &p->instances->waits[instance];
-    wait->sum_ns += end - start;
+    wait->sum_ns = pw_sum(wait->sum_ns, end - start);
     wait->max_ns = end - start > wait->max_ns ? end - start : wait->max_ns;
     pw_spans_add(&p->wait, start, end);
 }
@@ -332,7 +333,8 @@ static void visit_phase(struct phase_pass *q, const struct pw_row_range *range, 
                                    0};
     if ((size_t)s < q->p->graph->nsteps)
         pw_graph_add_window(q->p->graph, &part);
-    *own = (*own < 0 ? 0 : *own) + window.end - window.start - pw_spans_within(&q->p->wait, window);
+    *own = pw_sum(*own < 0 ? 0 : *own,
+                  window.end - window.start - pw_spans_within(&q->p->wait, window));
     pw_phase_mark(&q->out->steps[s], phase, q->input->steps[at].start, window, &q->backward_end[s]);
 }
 
@@ -353,7 +355,8 @@ static int read_phases(struct phase_pass *q)
         pw_progress_add(q->input->progress, (int64_t)n);
         for (size_t i = 0; !err && i < n; i++) {
             int phase = pw_input_phase(q->input, ranges[i].name);
-            if (phase != PW_PHASE_NONE && ranges[i].end >= ranges[i].start)
+            if (phase != PW_PHASE_NONE && ranges[i].end >= ranges[i].start &&
+                pw_is_possible(ranges[i].start) && pw_is_possible(ranges[i].end))
                 visit_phase(q, &ranges[i], phase);
         }
     }
@@ -373,7 +376,7 @@ static void close_steps(struct phase_pass *q)
         int64_t known = 0;
         for (int phase = PW_PHASE_DATA; phase <= PW_PHASE_OPTIMIZER; phase++) {
             int64_t *own = pw_phase_member(phases, phase);
-            known += *own > 0 ? *own : 0;
+            known = pw_sum(known, *own > 0 ? *own : 0);
         }
         int64_t other = q->out->steps[s].own_ns - known;
         phases->other_ns = other > 0 ? other : 0;

@@ -1,6 +1,8 @@
 /* User-defined MPI_Ops; see reduce.h. */
 #include "aggregate/reduce.h"
 
+#include "core/limits.h"
+
 /* Items per reduction: bounds MPI's own buffers. */
 enum { BLOCK = 1 << 14 };
 
@@ -60,7 +62,7 @@ static void join_waits(void *in, void *inout, int *n, MPI_Datatype *type)
     struct pw_instance_wait *into = inout;
     (void)type;
     for (int i = 0; i < *n; i++) {
-        into[i].sum_ns += from[i].sum_ns;
+        into[i].sum_ns = pw_sum(into[i].sum_ns, from[i].sum_ns);
         into[i].max_ns = larger(into[i].max_ns, from[i].max_ns);
     }
 }

@@ -28,6 +28,8 @@ void pw_spans_join(struct pw_spans *s)
 
 int64_t pw_spans_within(struct pw_spans *s, struct pw_interval window)
 {
+    if (s->n == 0)
+        return 0;
     s->near = pw_intervals_first(s->v, s->n, window.start, s->near);
     int64_t length = pw_intervals_within(s->v + s->near, s->n - s->near, window);
     s->near -= s->near > 0; /* the next window may begin where this one ends */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/limits.h"
 #include "core/sort.h"
 
 enum { NONE = -1 };
@@ -136,7 +137,7 @@ static void sum_unhidden(struct pw_tally *t, const struct pw_completion *call)
     if (!pair)
         return;
     pair->unhidden++;
-    pair->unhidden_ns += call->transfer;
+    pair->unhidden_ns = pw_sum(pair->unhidden_ns, call->transfer);
     add_square(&pair->unhidden_squares_ns, call->transfer);
 }
 
@@ -211,14 +212,14 @@ void pw_tally_match(struct pw_tally *t, const struct pw_side *send, const struct
         pw_graph_add_link(t->graph, &link);
     pair->messages++;
     pair->matched++;
-    pair->bytes += send->bytes;
-    pair->late_sender_ns += late_sender;
+    pair->bytes = pw_sum(pair->bytes, send->bytes);
+    pair->late_sender_ns = pw_sum(pair->late_sender_ns, late_sender);
     /* A send that was gone before its receive came had not waited for it. */
     if (send->at.leave < receive->at.enter)
         late_receiver = 0;
-    pair->late_receiver_ns += late_receiver;
+    pair->late_receiver_ns = pw_sum(pair->late_receiver_ns, late_receiver);
     int64_t ready = larger(sent, received), transfer = larger(0, receive->at.leave - ready);
-    pair->transfer_ns += transfer;
+    pair->transfer_ns = pw_sum(pair->transfer_ns, transfer);
     count_arrival(t, send, receive, ready, transfer);
     if (late_sender > 0) {
         struct pw_message_wait wait = wait_of(receive, receive->dst, late_sender);
@@ -240,7 +241,7 @@ void pw_tally_alone(struct pw_tally *t, const struct pw_side *side, int receives
     if (!pair)
         return;
     pair->messages++;
-    pair->bytes += side->bytes;
+    pair->bytes = pw_sum(pair->bytes, side->bytes);
 }
 
 /* ---- waits ---- */

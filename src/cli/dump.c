@@ -5,21 +5,45 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/report/names.h"
 #include "cli/commands.h"
+#include "cli/dump.h"
 #include "core/format.h"
 #include "core/h5reader.h"
 #include "core/h5types.h"
+#include "core/h5watch.h"
 #include "core/log.h"
 
 enum { BLOCK_ROWS = 4096 };
 
+/* What of the file cannot be read: the first of it by name. */
+struct damage {
+    const char *first;
+    int parts;
+};
+
+static void note(struct damage *damage, const char *part, int err)
+{
+    if (!err || err == -ENOENT)
+        return;
+    damage->first = damage->parts ? damage->first : part;
+    damage->parts++;
+}
+
 /* Text from files goes to terminals: control characters do not. */
 static void print_text(const char *text, size_t size)
 {
+    char some[256];
+    size_t length = strnlen(text, size);
+    char *clean = length < sizeof(some) ? some : malloc(length + 1);
     putchar('"');
-    for (size_t i = 0; i < size && text[i]; i++)
-        putchar((unsigned char)text[i] < ' ' || text[i] == 127 || text[i] == '"' ? '?' : text[i]);
+    if (clean)
+        pw_names_printable(clean, length + 1, text, length);
+    for (const char *at = clean; at && *at; at++)
+        putchar(*at == '"' ? '?' : *at);
     putchar('"');
+    if (clean != some)
+        free(clean);
 }
 
 static int64_t read_integer(const struct pw_field *field, const char *at)
@@ -98,12 +122,8 @@ static int dump_table(hid_t file, int id)
 {
     hsize_t dims[2];
     int err = pw_h5_extent(file, id, dims);
-    if (err == -ENOENT)
-        return 0;
     if (!err)
         err = dims[1] == 1 ? dump_rows(file, id, dims[0]) : dump_grid(file, id);
-    if (err)
-        pw_error("%s cannot be read: %s", pw_table_borrow(id)->path, strerror(-err));
     return err;
 }
 
@@ -118,10 +138,10 @@ static int dump_strings(hid_t file, const char *path)
         putchar('\n');
     }
     free(strings);
-    return err == -ENOENT ? 0 : err;
+    return err;
 }
 
-static void dump_attributes(hid_t file)
+static void dump_attributes(hid_t file, struct damage *damage)
 {
     static const char *const texts[] = {"format",       "profwrap_version", "hostname",
                                         "clock_domain", "clock_sync",       "tick_source",
@@ -133,28 +153,42 @@ static void dump_attributes(hid_t file)
         "clock_error_max_ns", "merge_processes"};
     char text[2048];
     int64_t number;
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-        if (pw_h5_get_text(file, texts[i], text, sizeof(text)) == 0) {
-            printf("/ %s=", texts[i]);
-            print_text(text, sizeof(text));
-            putchar('\n');
-        }
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        if (pw_h5_get_int(file, numbers[i], &number) == 0)
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        int err = pw_h5_get_text(file, texts[i], text, sizeof(text));
+        note(damage, texts[i], err);
+        if (err)
+            continue;
+        printf("/ %s=", texts[i]);
+        print_text(text, sizeof(text));
+        putchar('\n');
+    }
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        int err = pw_h5_get_int(file, numbers[i], &number);
+        note(damage, numbers[i], err);
+        if (!err)
             printf("/ %s=%" PRId64 "\n", numbers[i], number);
+    }
 }
 
-int pw_cli_dump(int argc, char **argv)
+/* Everything that can be read, whatever of it cannot. */
+static struct damage dump_all(hid_t file, int first, int last)
 {
-    if (argc != 2 || argv[1][0] == '-') {
-        pw_error("usage: profwrap dump FILE");
-        return argc == 2 && (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0) ? 0 : 2;
-    }
-    pw_h5_quiet();
+    static const char *const strings[] = {"/strings", "/stacks"};
+    struct damage damage = {0};
+    dump_attributes(file, &damage);
+    for (int id = first; id < last; id++)
+        note(&damage, pw_table_borrow(id)->path, dump_table(file, id));
+    for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++)
+        note(&damage, strings[i], dump_strings(file, strings[i]));
+    return damage;
+}
+
+int pw_cli_dump_file(const char *path)
+{
     hid_t file;
-    int err = pw_h5_open(argv[1], &file);
+    int err = pw_h5_open(path, &file);
     if (err) {
-        pw_error("%s cannot be read: %s", argv[1],
+        pw_error("%s cannot be read: %s", path,
                  err == -EINVAL ? "it is not an HDF5 file" : strerror(-err));
         return 1;
     }
@@ -164,19 +198,29 @@ int pw_cli_dump(int argc, char **argv)
         first = PW_RANK_TABLE_COUNT;
         err = pw_format_check(file, PW_FORMAT_CLUSTER);
     }
-    if (err) {
-        pw_error("%s %s", argv[1],
+    struct damage damage = {0};
+    if (!err)
+        damage = dump_all(file, first, first ? PW_TABLE_COUNT : PW_RANK_TABLE_COUNT);
+    pw_h5_close(file);
+    if (err)
+        pw_error("%s %s", path,
                  err == -EPROTO ? "was written by a newer profwrap"
                                 : "is not a file of profwrap's");
-        H5Fclose(file);
-        return 1;
+    else if (damage.parts > 1)
+        pw_error("%s is damaged: %s and %d other parts of it cannot be read", path, damage.first,
+                 damage.parts - 1);
+    else if (damage.parts)
+        pw_error("%s is damaged: %s cannot be read", path, damage.first);
+    return err || damage.parts ? 1 : 0;
+}
+
+int pw_cli_dump(int argc, char **argv)
+{
+    if (argc != 2 || argv[1][0] == '-') {
+        pw_error("usage: profwrap dump FILE");
+        return argc == 2 && (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0) ? 0 : 2;
     }
-    dump_attributes(file);
-    int last = first ? PW_TABLE_COUNT : PW_RANK_TABLE_COUNT;
-    for (int id = first; id < last; id++)
-        err = dump_table(file, id) ? 1 : err;
-    err = dump_strings(file, "/strings") ? 1 : err;
-    err = dump_strings(file, "/stacks") ? 1 : err;
-    H5Fclose(file);
-    return err ? 1 : 0;
+    pw_h5_quiet();
+    pw_h5_watch_install();
+    return pw_cli_dump_file(argv[1]);
 }

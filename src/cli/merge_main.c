@@ -6,6 +6,7 @@
 
 #include "aggregate/aggregate.h"
 #include "core/h5types.h"
+#include "core/h5watch.h"
 #include "core/log.h"
 #include "core/options.h"
 
@@ -49,6 +50,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &process);
     pw_h5_quiet();
+    pw_h5_watch_install();
     int status = understand(argc, argv, process, &dir, output, sizeof(output), &quiet);
     if (status < 0)
         status = pw_aggregate(MPI_COMM_WORLD, dir, output, quiet) ? 1 : 0;

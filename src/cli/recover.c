@@ -9,6 +9,7 @@
 #include "cli/activities.h"
 #include "cli/commands.h"
 #include "core/h5types.h"
+#include "core/h5watch.h"
 #include "core/log.h"
 #include "rank/recover.h"
 
@@ -69,6 +70,7 @@ int pw_cli_recover(int argc, char **argv)
         return help ? 0 : 2;
     }
     pw_h5_quiet();
+    pw_h5_watch_install();
     int err = pw_cli_recover_all(argv[1], &found);
     if (err) {
         pw_error("cannot read %s: %s", argv[1], strerror(-err));

@@ -13,6 +13,7 @@
 #include "analysis/report/report.h"
 #include "core/cluster.h"
 #include "core/h5types.h"
+#include "core/h5watch.h"
 #include "core/log.h"
 #include "core/options.h"
 
@@ -179,6 +180,7 @@ int pw_cli_report(int argc, char **argv)
         return usage_error("report needs the output directory of a run, or a cluster file");
     if (next + 1 < argc)
         return usage_error("report takes one directory or cluster file; options come before it");
+    pw_h5_watch_install();
     return report_on(argv[next], &options);
 }
 

@@ -1,6 +1,8 @@
 /* Piecewise linear clock maps; see clockmap.h. */
 #include "core/clockmap.h"
 
+#include "core/limits.h"
+
 /* Index of the last knot at or before local_ns, or -1. */
 static ptrdiff_t knot_before(const struct pw_row_clock *knots, size_t n, int64_t local_ns)
 {
@@ -15,7 +17,7 @@ static ptrdiff_t knot_before(const struct pw_row_clock *knots, size_t n, int64_t
     return (ptrdiff_t)low - 1;
 }
 
-int64_t pw_clock_to_cluster(const struct pw_row_clock *knots, size_t n, int64_t local_ns)
+static int64_t convert(const struct pw_row_clock *knots, size_t n, int64_t local_ns)
 {
     if (n == 0)
         return local_ns;
@@ -28,6 +30,12 @@ int64_t pw_clock_to_cluster(const struct pw_row_clock *knots, size_t n, int64_t 
     const struct pw_row_clock *b = a + 1;
     double share = (double)(local_ns - a->local_ns) / (double)(b->local_ns - a->local_ns);
     return local_ns + a->offset_ns + (int64_t)(share * (double)(b->offset_ns - a->offset_ns));
+}
+
+int64_t pw_clock_to_cluster(const struct pw_row_clock *knots, size_t n, int64_t local_ns)
+{
+    int64_t time = convert(knots, n, local_ns);
+    return time > PW_LIMIT ? PW_LIMIT : time < -PW_LIMIT ? -PW_LIMIT : time;
 }
 
 /* An error of 0 is the reference's own: it has nothing to drift from. */
@@ -77,13 +85,9 @@ int64_t pw_clock_error_max(const struct pw_row_clock *knots, size_t n, int64_t f
 
 int pw_clock_is_valid(const struct pw_row_clock *knots, size_t n)
 {
-    const int64_t limit = INT64_MAX / 4;
     for (size_t i = 0; i < n; i++) {
-        if (knots[i].error_ns < 0 || knots[i].error_ns > limit)
-            return 0;
-        if (knots[i].offset_ns > limit || knots[i].offset_ns < -limit)
-            return 0;
-        if (knots[i].local_ns > limit || knots[i].local_ns < -limit)
+        if (knots[i].error_ns < 0 || knots[i].error_ns > PW_LIMIT ||
+            !pw_is_possible(knots[i].offset_ns) || !pw_is_possible(knots[i].local_ns))
             return 0;
         if (i && knots[i].local_ns <= knots[i - 1].local_ns)
             return 0;

@@ -85,7 +85,7 @@ int pw_cluster_load(const char *path, struct pw_cluster **out)
         load_attributes(file, cluster);
         err = load_tables(file, cluster);
     }
-    H5Fclose(file);
+    pw_h5_close(file);
     if (err) {
         pw_cluster_destroy(cluster);
         return err;

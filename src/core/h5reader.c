@@ -4,21 +4,41 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/h5types.h"
+#include "core/h5vet.h"
+#include "core/h5watch.h"
+
+enum {
+    BLOCK_BYTES = 1 << 24, /* rows asked of HDF5 at a time: it is back in moments */
+    /* Where HDF5 converts rows. It clears all of it for every read, 1 MiB unless told: for small
+     * tables that was the longest part. An element must fit. */
+    BUFFER_LEAST = 1 << 16,
+    BUFFER_MOST = 1 << 20,
+};
 
 int pw_h5_open(const char *path, hid_t *out)
 {
-    if (access(path, R_OK) != 0)
+    struct stat about;
+    if (stat(path, &about) != 0 || access(path, R_OK) != 0)
         return -errno;
-    if (H5Fis_hdf5(path) <= 0)
+    if (!S_ISREG(about.st_mode)) /* a pipe would never open */
         return -EINVAL;
-    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    pw_h5_watch_open(path);
+    hid_t file = H5Fis_hdf5(path) > 0 ? H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT) : -1;
+    pw_h5_watch_opened(file);
     if (file < 0)
         return -EINVAL;
     *out = file;
     return 0;
+}
+
+void pw_h5_close(hid_t file)
+{
+    H5Fclose(file);
+    pw_h5_watch_closed(file);
 }
 
 /* True when every group on the way to `path` and the dataset itself is a hard link: a soft or
@@ -42,8 +62,10 @@ static int is_own_object(hid_t file, const char *path)
     return 1;
 }
 
-static int open_dataset(hid_t file, const char *path, H5T_class_t want, hid_t *out)
+static int open_dataset(hid_t file, const char *path, H5T_class_t want, hid_t *out,
+                        struct pw_h5_storage *storage)
 {
+    pw_h5_watch_touch(file);
     if (!is_own_object(file, path))
         return -ENOENT;
     hid_t dataset = H5Dopen2(file, path, H5P_DEFAULT);
@@ -52,7 +74,7 @@ static int open_dataset(hid_t file, const char *path, H5T_class_t want, hid_t *o
     hid_t type = H5Dget_type(dataset);
     H5T_class_t got = H5Tget_class(type);
     H5Tclose(type);
-    if (got != want) {
+    if (got != want || pw_h5_vet_storage(dataset, storage)) {
         H5Dclose(dataset);
         return -EINVAL;
     }
@@ -68,25 +90,34 @@ static int dataset_extent(hid_t dataset, hsize_t dims[2])
     if (rank == 1 || rank == 2)
         H5Sget_simple_extent_dims(space, found, NULL);
     H5Sclose(space);
-    if (rank != 1 && rank != 2)
+    if ((rank != 1 && rank != 2) || (found[1] && found[0] > INT64_MAX / found[1]))
         return -EINVAL;
     dims[0] = found[0];
     dims[1] = found[1];
     return 0;
 }
 
-int pw_h5_open_table(hid_t file, int table, hid_t *out, hsize_t dims[2])
+static int open_table(hid_t file, int table, hid_t *out, hsize_t dims[2],
+                      struct pw_h5_storage *storage)
 {
+    const struct pw_table *info = pw_table_borrow(table);
     hid_t dataset;
-    int err = open_dataset(file, pw_table_borrow(table)->path, H5T_COMPOUND, &dataset);
+    int err = open_dataset(file, info->path, H5T_COMPOUND, &dataset, storage);
     if (err)
         return err;
     err = dataset_extent(dataset, dims);
+    err = err ? err : pw_h5_vet_rows(file, dataset, dims[0] * dims[1], info->row_size);
     if (err)
         H5Dclose(dataset);
     else
         *out = dataset;
     return err;
+}
+
+int pw_h5_open_table(hid_t file, int table, hid_t *out, hsize_t dims[2])
+{
+    struct pw_h5_storage storage;
+    return open_table(file, table, out, dims, &storage);
 }
 
 int pw_h5_extent(hid_t file, int table, hsize_t dims[2])
@@ -98,34 +129,72 @@ int pw_h5_extent(hid_t file, int table, hsize_t dims[2])
     return err;
 }
 
-static int read_selection(hid_t dataset, int table, hid_t memory_space, hid_t file_space,
-                          void *rows)
+/* Properties of a transfer of so many bytes. */
+static hid_t transfer_of(uint64_t bytes)
 {
-    hid_t type = pw_h5_memory_type(pw_table_borrow(table));
-    herr_t got = H5Dread(dataset, type, memory_space, file_space, H5P_DEFAULT, rows);
-    H5Tclose(type);
-    return got < 0 ? -EIO : 0;
+    hid_t transfer = H5Pcreate(H5P_DATASET_XFER);
+    size_t buffer = bytes < BUFFER_LEAST  ? BUFFER_LEAST
+                    : bytes > BUFFER_MOST ? BUFFER_MOST
+                                          : (size_t)bytes;
+    if (transfer >= 0)
+        H5Pset_buffer(transfer, buffer, NULL, NULL);
+    return transfer;
+}
+
+/* `rows` rows of the first dimension from `first` on, each of `width`. */
+static int read_block(hid_t dataset, hid_t type, hid_t transfer, hsize_t first, hsize_t rows,
+                      hsize_t width, void *out)
+{
+    hsize_t start[2] = {first, 0}, count[2] = {rows, width}, n = rows * width;
+    hid_t file_space = H5Dget_space(dataset), memory_space = H5Screate_simple(1, &n, NULL);
+    int ok = file_space >= 0 && memory_space >= 0 &&
+             H5Sselect_hyperslab(file_space, H5S_SELECT_SET, start, NULL, count, NULL) >= 0 &&
+             H5Dread(dataset, type, memory_space, file_space, transfer, out) >= 0;
+    if (memory_space >= 0)
+        H5Sclose(memory_space);
+    if (file_space >= 0)
+        H5Sclose(file_space);
+    return ok ? 0 : -EIO;
+}
+
+static int read_blocks(hid_t file, hid_t dataset, int table, const struct pw_h5_storage *storage,
+                       hsize_t first, const hsize_t dims[2], char *rows)
+{
+    const struct pw_table *info = pw_table_borrow(table);
+    hsize_t width = dims[1], block = BLOCK_BYTES / info->row_size / width + 1;
+    hid_t type = pw_h5_memory_type(info), transfer = transfer_of(dims[0] * width * info->row_size);
+    int err = type < 0 || transfer < 0 ? -EIO : 0;
+    for (hsize_t at = 0; at < dims[0] && !err; at += block) {
+        hsize_t n = dims[0] - at < block ? dims[0] - at : block;
+        pw_h5_watch_touch(file);
+        err = pw_h5_vet_chunks(dataset, storage, first + at, n, width);
+        err = err ? err
+                  : read_block(dataset, type, transfer, first + at, n, width,
+                               rows + at * width * info->row_size);
+    }
+    if (transfer >= 0)
+        H5Pclose(transfer);
+    if (type >= 0)
+        H5Tclose(type);
+    return err;
 }
 
 int pw_h5_read_rows(hid_t file, int table, hsize_t first, size_t count, void *rows)
 {
     const struct pw_table *info = pw_table_borrow(table);
+    struct pw_h5_storage storage;
     hid_t dataset;
-    int err = open_dataset(file, info->path, H5T_COMPOUND, &dataset);
+    int err = open_dataset(file, info->path, H5T_COMPOUND, &dataset, &storage);
     if (err)
         return err;
 
-    hsize_t dims[2], n = count;
+    hsize_t dims[2];
     err = dataset_extent(dataset, dims);
-    if (!err && (dims[1] != 1 || first > dims[0] || n > dims[0] - first))
+    if (!err && (dims[1] != 1 || first > dims[0] || count > dims[0] - first))
         err = -ERANGE;
-    if (!err && n) {
+    if (!err && count) {
         memset(rows, 0, count * info->row_size);
-        hid_t file_space = H5Dget_space(dataset), memory_space = H5Screate_simple(1, &n, NULL);
-        H5Sselect_hyperslab(file_space, H5S_SELECT_SET, &first, NULL, &n, NULL);
-        err = read_selection(dataset, table, memory_space, file_space, rows);
-        H5Sclose(memory_space);
-        H5Sclose(file_space);
+        err = read_blocks(file, dataset, table, &storage, first, (hsize_t[2]){count, 1}, rows);
     }
     H5Dclose(dataset);
     return err;
@@ -134,21 +203,20 @@ int pw_h5_read_rows(hid_t file, int table, hsize_t first, size_t count, void *ro
 int pw_h5_read_all(hid_t file, int table, void **rows, size_t *count)
 {
     const struct pw_table *info = pw_table_borrow(table);
+    hsize_t dims[2];
+    struct pw_h5_storage storage;
     hid_t dataset;
-    int err = open_dataset(file, info->path, H5T_COMPOUND, &dataset);
+    int err = open_table(file, table, &dataset, dims, &storage);
     if (err)
         return err;
 
-    hsize_t dims[2];
+    size_t n = (size_t)(dims[0] * dims[1]);
     void *buffer = NULL;
-    size_t n = 0;
-    err = dataset_extent(dataset, dims);
-    if (!err && dims[0] && dims[1] > ((hsize_t)1 << 31) / dims[0])
+    if (n > (size_t)1 << 31)
         err = -ENOMEM;
-    if (!err && dims[0] && dims[1]) {
-        n = (size_t)(dims[0] * dims[1]);
+    if (!err && n) {
         buffer = calloc(n, info->row_size);
-        err = buffer ? read_selection(dataset, table, H5S_ALL, H5S_ALL, buffer) : -ENOMEM;
+        err = buffer ? read_blocks(file, dataset, table, &storage, 0, dims, buffer) : -ENOMEM;
     }
     H5Dclose(dataset);
     if (err) {
@@ -158,6 +226,43 @@ int pw_h5_read_all(hid_t file, int table, void **rows, size_t *count)
     *rows = buffer;
     *count = n;
     return 0;
+}
+
+/* What HDF5 allocates for strings: in a list, so that what it loses when it fails is freed too, and
+ * not more than the file stores, for many rows may claim the same bytes. */
+struct text {
+    struct text *next;
+    char bytes[];
+};
+
+struct texts {
+    struct text *first;
+    size_t left;
+};
+
+static void *take(size_t size, void *context)
+{
+    struct texts *texts = context;
+    struct text *text = size <= texts->left ? malloc(sizeof(*text) + size) : NULL;
+    if (!text)
+        return NULL;
+    texts->left -= size;
+    text->next = texts->first;
+    texts->first = text;
+    return text->bytes;
+}
+
+static void give_back(void *bytes, void *context)
+{
+    (void)bytes, (void)context;
+}
+
+static void free_texts(struct texts *texts)
+{
+    for (struct text *text = texts->first, *next; text; text = next) {
+        next = text->next;
+        free(text);
+    }
 }
 
 /* One allocation: the pointers, then the bytes they point to. */
@@ -179,33 +284,54 @@ static int pack_strings(char **from, size_t n, char ***strings)
     return 0;
 }
 
+static int read_texts(hid_t file, hid_t dataset, char **raw, struct texts *texts)
+{
+    hsize_t whole = 0;
+    if (H5Fget_filesize(file, &whole) < 0)
+        return -EIO;
+    texts->left = (size_t)whole;
+    hid_t transfer = transfer_of(BUFFER_LEAST), type = H5Tcopy(H5T_C_S1);
+    H5Tset_size(type, H5T_VARIABLE);
+    H5Tset_cset(type, H5T_CSET_UTF8);
+    H5Pset_vlen_mem_manager(transfer, take, texts, give_back, NULL);
+    int err = H5Dread(dataset, type, H5S_ALL, H5S_ALL, transfer, raw) < 0 ? -EIO : 0;
+    H5Tclose(type);
+    H5Pclose(transfer);
+    return err;
+}
+
+static int read_packed(hid_t file, hid_t dataset, size_t n, char ***strings)
+{
+    struct texts texts = {0};
+    char **raw = calloc(n + 1, sizeof(*raw));
+    int err = raw ? 0 : -ENOMEM;
+    if (!err && n)
+        err = read_texts(file, dataset, raw, &texts);
+    if (!err)
+        err = pack_strings(raw, n, strings);
+    free_texts(&texts);
+    free(raw);
+    return err;
+}
+
 int pw_h5_read_strings(hid_t file, const char *path, char ***strings, size_t *count)
 {
+    struct pw_h5_storage storage;
     hid_t dataset;
-    int err = open_dataset(file, path, H5T_STRING, &dataset);
+    int err = open_dataset(file, path, H5T_STRING, &dataset, &storage);
     if (err)
         return err;
 
     hsize_t dims[2];
-    hid_t stored = H5Dget_type(dataset), space = H5Dget_space(dataset), type = H5Tcopy(H5T_C_S1);
-    H5Tset_size(type, H5T_VARIABLE);
-    H5Tset_cset(type, H5T_CSET_UTF8);
+    hid_t stored = H5Dget_type(dataset);
     err = dataset_extent(dataset, dims);
-    if (!err && (dims[1] != 1 || dims[0] > 1 << 22 || !H5Tis_variable_str(stored)))
+    if (!err && (dims[1] != 1 || dims[0] > 1 << 22 || H5Tis_variable_str(stored) <= 0))
         err = -EINVAL;
-    char **raw = err ? NULL : calloc(dims[0] + 1, sizeof(*raw));
-    if (!err && !raw)
-        err = -ENOMEM;
-    if (!err && dims[0] && H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, raw) < 0)
-        err = -EIO;
-    if (!err) {
-        err = pack_strings(raw, (size_t)dims[0], strings);
-        *count = err ? *count : (size_t)dims[0];
-        H5Dvlen_reclaim(type, space, H5P_DEFAULT, raw);
-    }
-    free(raw);
-    H5Tclose(type);
-    H5Sclose(space);
+    err = err ? err : pw_h5_vet_rows(file, dataset, dims[0], sizeof(char *));
+    err = err ? err : pw_h5_vet_chunks(dataset, &storage, 0, dims[0], 1);
+    err = err ? err : read_packed(file, dataset, (size_t)dims[0], strings);
+    if (!err)
+        *count = (size_t)dims[0];
     H5Tclose(stored);
     H5Dclose(dataset);
     return err;

@@ -1,5 +1,6 @@
 /* Reads tables of rank and cluster files that may be damaged or hostile: every size, class and
- * range is checked before use, and a field that the file lacks reads as zero. */
+ * range is checked before use, and a field that the file lacks reads as zero. Nothing is read from
+ * another file, whatever links, external storage or virtual datasets say. */
 #ifndef PW_CORE_H5READER_H
 #define PW_CORE_H5READER_H
 
@@ -7,12 +8,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Opens `path` for reading. 0, -ENOENT, -EACCES, or -EINVAL when it is no HDF5 file. The caller
- * closes *out with H5Fclose. */
+/* Opens `path` for reading. 0, -ENOENT, -EACCES, or -EINVAL when it is no HDF5 file. */
 int pw_h5_open(const char *path, hid_t *out);
+void pw_h5_close(hid_t file);
 
 /* Extent of the table's dataset: dims[0], and dims[1] for a 2-D one (1 else). 0, -ENOENT when the
- * file has no such dataset, or -EINVAL when it is no compound dataset of one or two dimensions. */
+ * file has no such dataset, or -EINVAL when it is no compound dataset of one or two dimensions, or
+ * claims rows that the file cannot hold. */
 int pw_h5_extent(hid_t file, int table, hsize_t dims[2]);
 
 /* The same, and the dataset, which the caller closes. */

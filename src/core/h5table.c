@@ -127,7 +127,7 @@ void pw_h5_table_close(struct pw_h5_table *t)
     if (t->fd >= 0)
         close(t->fd);
     if (t->file >= 0)
-        H5Fclose(t->file);
+        pw_h5_close(t->file);
     libdeflate_free_decompressor(t->inflater);
     free(t->stored);
     free(t->data);

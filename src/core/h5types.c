@@ -77,6 +77,8 @@ void pw_h5_quiet(void)
     /* At exit HDF5 would write what a full disk refused once more, and crash (1.10). */
     H5dont_atexit();
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    /* No file may name code to be loaded: our filters are built in. */
+    H5PLset_loading_state(0);
 }
 
 hid_t pw_h5_create_table(hid_t file, const struct pw_table *table, int rank, const hsize_t *dims,

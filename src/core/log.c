@@ -54,9 +54,14 @@ static int wanted_level(const char *domain)
     return 0;
 }
 
+int pw_log_wants(const char *domain, int level)
+{
+    return wanted_level(domain) >= level;
+}
+
 void pw_debug(const char *domain, int level, const char *format, ...)
 {
-    if (wanted_level(domain) < level)
+    if (!pw_log_wants(domain, level))
         return;
     char prefix[32];
     snprintf(prefix, sizeof(prefix), "[%s] ", domain);

@@ -12,6 +12,9 @@ __attribute__((format(printf, 1, 2))) void pw_say(const char *format, ...);
 /* The same for what went wrong; printed even when quiet. */
 __attribute__((format(printf, 1, 2))) void pw_error(const char *format, ...);
 
+/* Whether PROFWRAP_LOG asks for `domain` at `level` or above. */
+int pw_log_wants(const char *domain, int level);
+
 /* A diagnostic, printed when PROFWRAP_LOG asks for `domain` at `level` or above. */
 __attribute__((format(printf, 3, 4))) void pw_debug(const char *domain, int level,
                                                     const char *format, ...);

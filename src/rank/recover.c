@@ -208,7 +208,7 @@ static int is_complete(const char *path)
     if (pw_h5_open(path, &file))
         return 0;
     int known = pw_h5_get_int(file, "complete", &complete) == 0;
-    H5Fclose(file);
+    pw_h5_close(file);
     return known && complete >= 1;
 }
 

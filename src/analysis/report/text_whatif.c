@@ -41,7 +41,7 @@ static int print_scenarios(const struct pw_page *page)
     pw_grid_init(&grid, columns, 4);
     for (size_t i = 0; i < c->nwhatif; i++) {
         const struct pw_row_c_whatif *row = &c->whatif[i];
-        if (row->gain_ns * 1000 < row->elapsed_ns) /* below a tenth of a percent */
+        if (row->gain_ns < row->elapsed_ns / 1000) /* below a tenth of a percent */
             continue;
         describe(row, text, sizeof(text));
         pw_grid_cell(&grid, "%s", text);

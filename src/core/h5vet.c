@@ -1,0 +1,159 @@
+/* Judges datasets of files that may lie; see h5vet.h. */
+#include "core/h5vet.h"
+
+#include <errno.h>
+#include <libdeflate.h>
+#include <stdlib.h>
+
+enum {
+    MOST_CHUNK_BYTES = 1 << 26,
+    MOST_ELEMENT_BYTES = 1 << 15, /* h5reader.c converts them in twice that */
+    CHECKSUM_BYTES = 4,
+    FREE_BYTES = 1 << 20, /* so much may be made up: asking takes longer than reading it */
+    /* Deflate makes at most 1032 bytes of one; rows in memory have padding, and fields that an
+     * older file lacks. */
+    MOST_GROWTH = 2048,
+};
+
+/* At most one of each: a deflate of a deflate would grow a million times. */
+static int are_filters_known(hid_t properties, struct pw_h5_storage *out)
+{
+    int n = H5Pget_nfilters(properties), shuffle = -1;
+    out->deflate = out->checksum = -1;
+    for (int i = 0; i < n; i++) {
+        unsigned flags, config;
+        size_t values = 0;
+        H5Z_filter_t filter =
+            H5Pget_filter2(properties, (unsigned)i, &flags, &values, NULL, 0, NULL, &config);
+        int *known = filter == H5Z_FILTER_DEFLATE      ? &out->deflate
+                     : filter == H5Z_FILTER_FLETCHER32 ? &out->checksum
+                     : filter == H5Z_FILTER_SHUFFLE    ? &shuffle
+                                                       : NULL;
+        if (!known || *known >= 0)
+            return 0;
+        *known = i;
+    }
+    return n >= 0;
+}
+
+static int are_chunks_small(hid_t properties, struct pw_h5_storage *out)
+{
+    hsize_t *dims = out->chunk;
+    dims[1] = 1;
+    out->rank = H5Pget_chunk(properties, 2, dims);
+    return (out->rank == 1 || out->rank == 2) && dims[0] && dims[1] &&
+           dims[0] <= MOST_CHUNK_BYTES && dims[1] <= MOST_CHUNK_BYTES / dims[0] &&
+           dims[0] * dims[1] <= MOST_CHUNK_BYTES / out->element;
+}
+
+static int is_layout_plain(hid_t properties, struct pw_h5_storage *out)
+{
+    switch (H5Pget_layout(properties)) {
+    case H5D_CONTIGUOUS:
+        return H5Pget_external_count(properties) == 0;
+    case H5D_CHUNKED:
+        return are_chunks_small(properties, out) && are_filters_known(properties, out);
+    default: /* virtual: made of datasets of other files; or compact, which is never written */
+        return 0;
+    }
+}
+
+int pw_h5_vet_storage(hid_t dataset, struct pw_h5_storage *out)
+{
+    hid_t properties = H5Dget_create_plist(dataset), type = H5Dget_type(dataset);
+    *out = (struct pw_h5_storage){.element = type >= 0 ? H5Tget_size(type) : 0};
+    int ok = properties >= 0 && out->element > 0 && out->element <= MOST_ELEMENT_BYTES &&
+             is_layout_plain(properties, out);
+    if (type >= 0)
+        H5Tclose(type);
+    if (properties >= 0)
+        H5Pclose(properties);
+    return ok ? 0 : -EINVAL;
+}
+
+int pw_h5_vet_rows(hid_t file, hid_t dataset, uint64_t count, size_t row_size)
+{
+    if (count <= FREE_BYTES / row_size)
+        return 0;
+    hsize_t whole = 0, stored = H5Dget_storage_size(dataset);
+    if (H5Fget_filesize(file, &whole) < 0)
+        return -EINVAL;
+    stored = stored < whole ? stored : whole;
+    return count / MOST_GROWTH <= stored / row_size ? 0 : -EINVAL;
+}
+
+/* What chunks are unpacked in to see how long they are. */
+struct unpacking {
+    struct libdeflate_decompressor *inflater;
+    char *stored, *data;
+    size_t stored_capacity, size; /* size: of a chunk */
+};
+
+static int make_room(struct unpacking *u, size_t bytes)
+{
+    if (bytes <= u->stored_capacity)
+        return 0;
+    char *stored = realloc(u->stored, bytes);
+    if (!stored)
+        return -ENOMEM;
+    u->stored = stored;
+    u->stored_capacity = bytes;
+    return 0;
+}
+
+static int is_applied(int filter, unsigned skipped)
+{
+    return filter >= 0 && !(skipped >> filter & 1);
+}
+
+static int inflates_to(struct unpacking *u, hid_t dataset, const hsize_t at[2], size_t bytes,
+                       size_t checksum, size_t size)
+{
+    uint32_t mask = 0;
+    int err = bytes > MOST_CHUNK_BYTES ? -EIO : make_room(u, bytes);
+    if (!err && H5Dread_chunk(dataset, H5P_DEFAULT, at, &mask, u->stored) < 0)
+        err = -EIO;
+    if (!err && libdeflate_zlib_decompress(u->inflater, u->stored, bytes - checksum, u->data, size,
+                                           NULL) != LIBDEFLATE_SUCCESS)
+        err = -EIO;
+    return err;
+}
+
+static int vet_chunk(hid_t dataset, const struct pw_h5_storage *storage, const hsize_t at[2],
+                     struct unpacking *u)
+{
+    hsize_t bytes = 0;
+    unsigned skipped = 0;
+    haddr_t address = HADDR_UNDEF;
+    if (H5Dget_chunk_info_by_coord(dataset, at, &skipped, &address, &bytes) < 0)
+        return -EIO;
+    if (address == HADDR_UNDEF)
+        return 0; /* never written: rows of zeros, as many as pw_h5_vet_rows() lets pass */
+    size_t checksum = is_applied(storage->checksum, skipped) ? CHECKSUM_BYTES : 0;
+    if (bytes <= checksum)
+        return -EIO;
+    if (!is_applied(storage->deflate, skipped))
+        return bytes == u->size + checksum ? 0 : -EIO;
+    if (storage->checksum < storage->deflate) /* or not there */
+        return inflates_to(u, dataset, at, (size_t)bytes, 0, u->size + checksum);
+    return inflates_to(u, dataset, at, (size_t)bytes, checksum, u->size);
+}
+
+int pw_h5_vet_chunks(hid_t dataset, const struct pw_h5_storage *storage, hsize_t first,
+                     hsize_t rows, hsize_t width)
+{
+    const hsize_t *chunk = storage->chunk;
+    if (!chunk[0])
+        return 0;
+    struct unpacking u = {.size = (size_t)(chunk[0] * chunk[1]) * storage->element};
+    u.inflater = libdeflate_alloc_decompressor();
+    u.data = malloc(u.size + CHECKSUM_BYTES);
+    int err = u.inflater && u.data ? 0 : -ENOMEM;
+    for (hsize_t row = first - first % chunk[0]; !err && row < first + rows; row += chunk[0])
+        for (hsize_t column = 0; !err && column < width; column += chunk[1])
+            err = vet_chunk(dataset, storage, (hsize_t[2]){row, column}, &u);
+    libdeflate_free_decompressor(u.inflater);
+    free(u.stored);
+    free(u.data);
+    return err;
+}

@@ -1,0 +1,130 @@
+/* Remembers which file is being read, for signal handlers; see h5watch.h. */
+#include "core/h5watch.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "core/log.h"
+
+enum { FILES = 4, NAME = 4352, TICK_S = 5, MOST_TICKS = 2, STACK = 1 << 16 };
+
+/* A file that is open. Of more than FILES at a time, the last ones are known by name. */
+struct named {
+    hid_t file; /* 0: unused */
+    char path[NAME];
+};
+
+/* Signal handlers have no other way to know: a file-scope variable. */
+static struct {
+    struct named files[FILES];
+    int next;
+    const struct named *volatile now; /* what was read last; NULL before the first file */
+    volatile sig_atomic_t open, touches;
+    int ticks, touches_seen; /* of the handler */
+} watch;
+
+static void add(char *line, size_t size, size_t *used, const char *text)
+{
+    for (; *text && *used < size; text++)
+        line[(*used)++] = *text;
+}
+
+/* Only what a signal handler may call. */
+__attribute__((noreturn)) static void give_up(const char *why)
+{
+    static char line[NAME + 256];
+    size_t used = 0;
+    add(line, sizeof(line) - 1, &used, "profwrap: ");
+    add(line, sizeof(line) - 1, &used, watch.now ? watch.now->path : "a file");
+    add(line, sizeof(line) - 1, &used, why);
+    line[used++] = '\n';
+    ssize_t ignored = write(STDERR_FILENO, line, used);
+    (void)ignored;
+    _exit(1);
+}
+
+static void on_crash(int signal)
+{
+    if (!watch.now) { /* nothing was read yet: this is no file's doing */
+        struct sigaction standard = {.sa_handler = SIG_DFL};
+        sigaction(signal, &standard, NULL);
+        raise(signal);
+        return;
+    }
+    give_up(" cannot be read: it is damaged in a way that makes the HDF5 library or this program"
+            " crash (PROFWRAP_LOG=crash:1 leaves the crash to a debugger)");
+}
+
+static void on_tick(int signal)
+{
+    (void)signal;
+    int moved = watch.touches != watch.touches_seen;
+    watch.touches_seen = watch.touches;
+    watch.ticks = moved || !watch.open ? 0 : watch.ticks + 1;
+    if (watch.ticks >= MOST_TICKS)
+        give_up(" cannot be read: it is damaged, the HDF5 library comes to no end with it");
+}
+
+static void handle(int signal, void (*handler)(int), int flags)
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
+    sigemptyset(&action.sa_mask);
+    sigaction(signal, &action, NULL);
+}
+
+void pw_h5_watch_install(void)
+{
+    static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+    const struct itimerval tick = {{TICK_S, 0}, {TICK_S, 0}};
+    static char stack[STACK]; /* a damaged file can also make HDF5 recurse until the stack ends */
+    handle(SIGPROF, on_tick, SA_RESTART);
+    setitimer(ITIMER_PROF, &tick, NULL);
+#ifndef __SANITIZE_ADDRESS__
+    if (pw_log_wants("crash", 1))
+        return;
+    stack_t other = {.ss_sp = stack, .ss_size = sizeof(stack)};
+    sigaltstack(&other, NULL);
+    for (size_t i = 0; i < sizeof(crashes) / sizeof(crashes[0]); i++)
+        handle(crashes[i], on_crash, SA_ONSTACK);
+#else
+    (void)crashes, (void)stack, (void)on_crash; /* the sanitizer's report says more */
+#endif
+}
+
+void pw_h5_watch_open(const char *path)
+{
+    struct named *named = &watch.files[watch.next];
+    named->file = 0;
+    snprintf(named->path, sizeof(named->path), "%s", path);
+    watch.now = named;
+    watch.open++;
+    watch.touches++;
+}
+
+void pw_h5_watch_opened(hid_t file)
+{
+    if (file < 0) {
+        watch.open--;
+        return;
+    }
+    watch.files[watch.next].file = file;
+    watch.next = (watch.next + 1) % FILES;
+}
+
+void pw_h5_watch_touch(hid_t file)
+{
+    watch.touches++;
+    for (int i = 0; i < FILES; i++)
+        if (watch.files[i].file == file)
+            watch.now = &watch.files[i];
+}
+
+void pw_h5_watch_closed(hid_t file)
+{
+    pw_h5_watch_touch(file);
+    watch.open--;
+}

@@ -1,0 +1,27 @@
+/* What the targets share: a directory to put inputs in, and what a reader must do with any input:
+ * end with 0 and say nothing that is wrong, or with 1 after one line. Anything else aborts. */
+#ifndef PW_FUZZ_FUZZ_H
+#define PW_FUZZ_FUZZ_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { FUZZ_PATH = 4096 };
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* "<directory of this process>/<name>" in `out`, which is returned. */
+const char *fuzz_path(char out[FUZZ_PATH], const char *name);
+
+/* Makes the bytes the file `name` there, and its path `out`. */
+void fuzz_put(char out[FUZZ_PATH], const char *name, const uint8_t *data, size_t size);
+
+/* Around what a command does: forgets what was said; judges the status with what was said since. */
+void fuzz_begin(void);
+void fuzz_judge(int status);
+
+/* Aborts when a printed text has anything that a terminal would obey. */
+void fuzz_check_text(const char *path);
+
+#endif

@@ -1,0 +1,89 @@
+/* `profwrap merge` of a directory with the input as one of the rank files: alone, or beside three
+ * good ones of the run that it was made of. What comes out must be a file that can be reported on.
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "aggregate/aggregate.h"
+#include "analysis/report/report.h"
+#include "core/cluster.h"
+#include "fuzz.h"
+
+enum { GOOD = 3, MOST_BYTES = 1 << 20 };
+
+/* LeakSanitizer's, where it is linked: MPI keeps much of what it allocates when it starts. */
+__attribute__((weak)) void __lsan_disable(void);
+__attribute__((weak)) void __lsan_enable(void);
+
+static void start_mpi(int *argc, char ***argv)
+{
+    setenv("OMPI_MCA_ess_singleton_isolated", "1", 1); /* no daemon for one process */
+    if (__lsan_disable)
+        __lsan_disable();
+    MPI_Init(argc, argv);
+    if (__lsan_enable)
+        __lsan_enable();
+}
+
+static void copy_good(int rank)
+{
+    static uint8_t bytes[MOST_BYTES];
+    char name[64], path[FUZZ_PATH];
+    snprintf(path, sizeof(path), "%s/halo-%d", FUZZ_RANK_FILES, rank);
+    FILE *file = fopen(path, "rb");
+    size_t size = file ? fread(bytes, 1, sizeof(bytes), file) : 0;
+    if (!size)
+        abort();
+    fclose(file);
+    snprintf(name, sizeof(name), "many/rank-%05d.h5", rank);
+    fuzz_put(path, name, bytes, size);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    char path[FUZZ_PATH];
+    start_mpi(argc, argv);
+    mkdir(fuzz_path(path, "alone"), 0700);
+    mkdir(fuzz_path(path, "many"), 0700);
+    for (int rank = 0; rank < GOOD; rank++)
+        copy_good(rank);
+    return 0;
+}
+
+static void check_merged(const char *path)
+{
+    const struct pw_report_options all = {0};
+    struct pw_cluster *cluster;
+    FILE *out = fopen("/dev/null", "w");
+    if (!out || pw_cluster_load(path, &cluster) || pw_report_text(out, cluster, &all) ||
+        pw_report_json(out, cluster, &all)) {
+        fprintf(stderr, "fuzz: what was merged cannot be reported on\n");
+        abort();
+    }
+    pw_cluster_destroy(cluster);
+    fclose(out);
+}
+
+static void merge(const char *dir)
+{
+    char output[FUZZ_PATH];
+    fuzz_path(output, "cluster.h5");
+    fuzz_begin();
+    int status = pw_aggregate(MPI_COMM_WORLD, dir, output, 1) ? 1 : 0;
+    fuzz_judge(status);
+    if (status == 0)
+        check_merged(output);
+    unlink(output);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char path[FUZZ_PATH], dir[FUZZ_PATH];
+    int alone = size % 2 != 0;
+    fuzz_put(path, alone ? "alone/rank-00003.h5" : "many/rank-00003.h5", data, size);
+    merge(fuzz_path(dir, alone ? "alone" : "many"));
+    return 0;
+}
