@@ -218,8 +218,10 @@ def mpirun_terminated():
                        0, "stay")
     process = subprocess.Popen(list(map(str, command)), env=h.environment(),
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    wait_for(lambda: os.path.exists("out/rank-00001.journal"), "journal of rank 1")
-    time.sleep(1.5)
+    for rank in (0, 1):  # 8 bytes or so a record, two records a call
+        journal = f"out/rank-{rank:05d}.journal"
+        wait_for(lambda: os.path.exists(journal) and os.path.getsize(journal) > 60000,
+                 f"calls in {journal}", 60)
     process.terminate()
     process.wait(timeout=60)
     for rank in (0, 1):
