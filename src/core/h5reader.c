@@ -73,8 +73,9 @@ static int open_dataset(hid_t file, const char *path, H5T_class_t want, hid_t *o
         return -EINVAL;
     hid_t type = H5Dget_type(dataset);
     H5T_class_t got = H5Tget_class(type);
+    size_t element = H5Tget_size(type);
     H5Tclose(type);
-    if (got != want || pw_h5_vet_storage(dataset, storage)) {
+    if (got != want || pw_h5_vet_storage(dataset, element, storage)) {
         H5Dclose(dataset);
         return -EINVAL;
     }

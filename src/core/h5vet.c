@@ -58,14 +58,12 @@ static int is_layout_plain(hid_t properties, struct pw_h5_storage *out)
     }
 }
 
-int pw_h5_vet_storage(hid_t dataset, struct pw_h5_storage *out)
+int pw_h5_vet_storage(hid_t dataset, size_t element, struct pw_h5_storage *out)
 {
-    hid_t properties = H5Dget_create_plist(dataset), type = H5Dget_type(dataset);
-    *out = (struct pw_h5_storage){.element = type >= 0 ? H5Tget_size(type) : 0};
+    hid_t properties = H5Dget_create_plist(dataset);
+    *out = (struct pw_h5_storage){.element = element};
     int ok = properties >= 0 && out->element > 0 && out->element <= MOST_ELEMENT_BYTES &&
              is_layout_plain(properties, out);
-    if (type >= 0)
-        H5Tclose(type);
     if (properties >= 0)
         H5Pclose(properties);
     return ok ? 0 : -EINVAL;

@@ -14,9 +14,10 @@ struct pw_h5_storage {
     int deflate, checksum; /* numbers of the filters; -1: not there */
 };
 
-/* 0, or -EINVAL: its rows would come from other files, through other filters than one shuffle,
- * deflate and fletcher32, or in chunks or elements larger than any of profwrap's. */
-int pw_h5_vet_storage(hid_t dataset, struct pw_h5_storage *out);
+/* Of rows of `element` bytes. 0, or -EINVAL: they would come from other files, through other
+ * filters than one shuffle, deflate and fletcher32, or in chunks or elements larger than any of
+ * profwrap's. */
+int pw_h5_vet_storage(hid_t dataset, size_t element, struct pw_h5_storage *out);
 
 /* 0, or -EINVAL when `count` rows of `row_size` bytes cannot come from the bytes that the file
  * stores for the dataset: rows that nobody wrote, which HDF5 would make up. */

@@ -99,7 +99,8 @@ static void add_block(struct pw_journal *j, enum pw_journal_kind kind, const voi
     if (!payload)
         return;
     memcpy(payload, a, a_size);
-    memcpy(payload + a_size, b, b_size);
+    if (b_size)
+        memcpy(payload + a_size, b, b_size);
     end_block(j, kind, a_size + b_size);
 }
 

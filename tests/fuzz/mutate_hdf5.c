@@ -47,7 +47,10 @@ int is_readable(hid_t dataset)
     int rank = H5Sget_simple_extent_ndims(space);
     int ok = (rank == 1 || rank == 2) && H5Sget_simple_extent_dims(space, dims, NULL) == rank;
     H5Sclose(space);
-    return ok && pw_h5_vet_storage(dataset, &storage) == 0 &&
+    hid_t type = H5Dget_type(dataset);
+    size_t element = H5Tget_size(type);
+    H5Tclose(type);
+    return ok && pw_h5_vet_storage(dataset, element, &storage) == 0 &&
            pw_h5_vet_chunks(dataset, &storage, 0, dims[0], dims[1]) == 0;
 }
 
