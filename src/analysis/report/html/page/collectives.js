@@ -24,6 +24,8 @@ function waitAndTransfer(parent) {
         note(box, `${report.collectives.length - most} more are in the table.`);
 }
 
+const dotColours = ["var(--accent)", "var(--mark)", "var(--good)", "var(--soft)"];
+
 /* Size against bus bandwidth, both logarithmic; a shape and a colour each operation. */
 function bandwidthChart(parent) {
     const { op, bytes, busbw } = report.collective_list.dots;
@@ -48,7 +50,7 @@ function bandwidthChart(parent) {
         d3.symbol().type(d3.symbols[names.indexOf(name) % d3.symbols.length]).size(36)();
     svg.append("g").selectAll("path").data(op).join("path").attr("d", shape)
         .attr("transform", (d, i) => `translate(${x(bytes[i])},${y(busbw[i])})`)
-        .attr("fill", (d) => phaseColour(names.indexOf(d) % 6)).attr("fill-opacity", 0.55)
+        .attr("fill", (d) => dotColours[names.indexOf(d) % 4]).attr("fill-opacity", 0.5)
         .append("title").text((d, i) => `${d} of ${formatBytes(bytes[i])}: ${formatRate(busbw[i])}`);
     svg.append("line").attr("x1", left).attr("x2", width - 14).attr("y1", y(best))
         .attr("y2", y(best)).attr("stroke", "var(--mark)").attr("stroke-dasharray", "6 4");
@@ -59,7 +61,7 @@ function bandwidthChart(parent) {
     const keys = d3.select(box).append("div").attr("class", "legend").selectAll("span").data(names)
         .join("span");
     keys.append("svg").attr("viewBox", "-11 -6 22 12").attr("aria-hidden", "true").append("path")
-        .attr("d", shape).attr("fill", (d) => phaseColour(names.indexOf(d) % 6));
+        .attr("d", shape).attr("fill", (d) => dotColours[names.indexOf(d) % 4]);
     keys.append("span").text((d) => d);
 }
 

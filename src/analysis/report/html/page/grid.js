@@ -1,5 +1,5 @@
-/* Many numbers as colours on a canvas: ranks by steps, or senders by receivers. Where there are more
- * than pixels, a pixel shows the largest of what it stands for. */
+/* Many numbers as colours on a canvas: ranks by steps, or senders by receivers. Where there are
+ * more than pixels, a pixel shows the largest of what it stands for. */
 const unknownColour = [128, 128, 128, 60];
 
 function colourTable() {
@@ -37,16 +37,16 @@ function paint(canvas, { w, h, values }, top, toShare) {
     context.putImageData(image, 0, 0);
 }
 
-function colourScale(parent, low, high) {
+function colourScale(parent, low, high, grey) {
     const canvas = element("canvas", { width: 256, height: 1, "aria-hidden": "true" });
     paint(canvas, { w: 256, h: 1, values: Float64Array.from(d3.range(256)) }, 255);
     parent.append(element("div", { class: "scale" }, low, canvas, high,
-        element("span", {}, "grey: not known")));
+        element("span", {}, `grey: ${grey}`)));
 }
 
 /* Names beside the grid: about every `room` pixels, and those that matter. */
 function gridTicks(box, count, names, hits, { size, side, room }) {
-    const step = Math.max(1, Math.ceil(count * room / size));
+    const step = Math.max(1, d3.tickStep(0, count, Math.max(1, size / room / 1.2)));
     const at = (i) => 100 * (i + 0.5) / count;
     const isNear = (i) => hits.some((hit) => hit !== i && Math.abs(hit - i) * size / count < room);
     const shown = d3.range(0, count, step).filter((i) => !isNear(i)).concat(hits.slice(0, 12));
@@ -73,7 +73,7 @@ function drawGrid(parent, grid) {
     paint(canvas, shrink(grid, size.width, size.height), grid.top, grid.toShare);
     for (const { row, from, to } of grid.frames || []) {
         const frame = element("div", { class: "frame" });
-        const tall = Math.max(100 / grid.rows, 600 / size.height);
+        const tall = Math.max(100 / grid.rows, 1000 / size.height);
         frame.style.left = `${100 * from / grid.columns}%`;
         frame.style.width = `${100 * (to - from + 1) / grid.columns}%`;
         frame.style.top = `${100 * (row + 0.5) / grid.rows - tall / 2}%`;

@@ -67,6 +67,7 @@ async function render() {
     const target = box.querySelector("[data-target]");
     if (target)
         target.scrollIntoView({ block: "start" });
+    performance.mark("drawn");
     document.body.dataset.ready = location.hash || "#overview";
     if (failed)
         throw failed;

@@ -36,7 +36,7 @@ function messageMatrix(parent) {
             (Number.isNaN(values[row * side + column]) ? "none" : format(values[row * side + column])),
     });
     canvas.id = "matrix";
-    colourScale(parent, format(least), `${format(most)} (logarithmic)`);
+    colourScale(parent, format(least), `${format(most)} (logarithmic)`, "none");
     note(parent, "Rows send, columns receive.");
 }
 

@@ -1,4 +1,11 @@
 /* Figures of every rank in every step, packed by html/planes.c and unpacked when first shown. */
+const planeCodes = Float64Array.from({ length: 65536 }, (_, code) => {
+    const n = code - 1, exponent = n >> 11;
+    if (n < 0)
+        return NaN;
+    return exponent === 0 ? n : (2048 + (n & 2047)) * 2 ** (exponent - 1);
+});
+
 const planes = {
     ranks: report.ranks.rank.length,
     columns: columnSteps.length,
@@ -16,18 +23,16 @@ const planes = {
     },
 
     async unpack(name) {
-        const source = document.getElementById(`plane-${name}`);
-        const packed = Uint8Array.from(atob(source.textContent), (c) => c.charCodeAt(0));
+        const source = document.getElementById(`plane-${name}`), text = atob(source.textContent);
+        const packed = new Uint8Array(text.length);
+        for (let i = 0; i < text.length; i++)
+            packed[i] = text.charCodeAt(i);
         const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
         const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
         const unit = 2 ** Number(source.dataset.shift), n = bytes.length / 2;
         const values = new Float64Array(n);
-        for (let i = 0; i < n; i++) {
-            const code = bytes[i] * 256 + bytes[n + i] - 1;
-            const exponent = code >> 11;
-            values[i] = code < 0 ? NaN : exponent === 0 ? code * unit
-                : (2048 + (code & 2047)) * 2 ** (exponent - 1) * unit;
-        }
+        for (let i = 0; i < n; i++)
+            values[i] = planeCodes[bytes[i] * 256 + bytes[n + i]] * unit;
         return values;
     },
 

@@ -88,7 +88,8 @@ async function heatmap(parent) {
     });
     canvas.id = "heatmap";
     canvas.dataset.top = top;
-    colourScale(parent, heatView === "excess" ? "at the median" : "0", `${formatNs(top)} or more`);
+    colourScale(parent, heatView === "excess" ? "at the median" : "0", `${formatNs(top)} or more`,
+        "not known");
 }
 
 /* The planes that this run has, as layers of a stack. */
