@@ -22,6 +22,8 @@ RUNS = {
     "data8": ["-p", "data", "-r", "8", "-s", "100", "-f", SLOW],
     "halo16": ["-p", "halo", "-r", "16", "-s", "60", "-f",
                "slow_rank:rank=5,steps=10-40,phase=backward,percent=30;slow_link:from=2,to=3"],
+    "readme": ["-p", "halo", "-r", "12", "-s", "120", "-f",
+               "slow_rank:rank=7,steps=40-80,phase=backward,percent=35"],
     "partial": ["-p", "data", "-r", "8", "-s", "60", "-f", "missing:rank=2;truncated:rank=6"],
     "even": ["-p", "data", "-r", "4", "-s", "40"],
     "one_rank": ["-p", "data", "-r", "1", "-s", "20"],

@@ -58,6 +58,18 @@ def the_first_screen_says_who_where_at_what_cost_and_what_next():
         b.shoot(browser, "first-screen")
 
 
+@h.case
+def pictures_of_the_readme():
+    """docs/images are copies of what this leaves in the build directory."""
+    with b.chromium(1200, 760) as browser:
+        path = b.page_of(b.run("readme"), "readme")
+        for page, top in (("overview", "header"), ("stragglers/rank/7", "main section")):
+            b.visit(browser, path, page)
+            browser.execute_script("document.querySelector(arguments[0]).scrollIntoView()", top)
+            h.check(b.text(browser, "#headline").startswith("Rank 7 on"), "rank 7 is not named")
+            b.shoot(browser, f"report-{page.split('/')[0]}")
+
+
 def brightest_rows(browser):
     """The mean brightness of each row of the heatmap between two shares of its width."""
     return browser.execute_script("""
@@ -179,7 +191,7 @@ def addresses_lead_to_ranks_and_steps_and_back():
                                ("stragglers/rank/99", "There is no such rank")):
             b.go(browser, address)
             h.check(words in b.text(browser, "main"), words, "is not said")
-        b.go(browser, "nonsense/<b>")
+        b.go(browser, "nonsense/b")
         h.check(b.find(browser, ".tile"), "an unknown address does not lead to the overview")
         b.check_quiet(browser, "any page")
 

@@ -1,6 +1,13 @@
 /* The first page: who, where, at what cost, and what to do; then the steps and the efficiency. */
-function tile(parent, label, value, { words, link, isText, isGood }) {
-    const made = element("div", { class: `tile${isGood ? " good" : ""}` },
+/* Red only when a rank is to blame, green only when there is nothing to do. */
+function mood() {
+    if (report.stragglers.length)
+        return "bad";
+    return report.advice[0].rule === "none" ? "good" : "even";
+}
+
+function tile(parent, label, value, { words, link, isText }) {
+    const made = element("div", { class: `tile ${mood()}` },
         element("div", { class: "label" }, label),
         element("div", { class: `value${isText ? " text" : ""}` }, value),
         words ? element("div", { class: "soft small" }, words) : null,
@@ -32,18 +39,18 @@ function stragglerTiles(parent, worst) {
 function evenTiles(parent) {
     const one = report.job.ranks === 1, ranks = isKnown(report.job.ranks) ? report.job.ranks : 0;
     tile(parent, "WHO", one ? "One rank" : "No rank named", {
-        words: one ? "nothing to compare it with" : `of ${formatCount(ranks)}`, isGood: true });
+        words: one ? "nothing to compare it with" : `of ${formatCount(ranks)}` });
     tile(parent, "STEPS", formatCount(report.steps.measured), {
-        words: `mean ${formatNs(report.steps.mean_ns)}`, isGood: true });
+        words: `mean ${formatNs(report.steps.mean_ns)}` });
     const { wait_ns: wait, total_ns: total } = report.mean;
     const isWaitKnown = isKnown(wait) && total > 0;
     tile(parent, "WAITING FOR OTHERS", formatShare(isWaitKnown ? wait / total : null), {
-        words: isWaitKnown ? `${formatNs(wait)} of a step` : "", isGood: true });
+        words: isWaitKnown ? `${formatNs(wait)} of a step` : "" });
 }
 
 function nextTile(parent) {
     const [first, ...rest] = report.advice;
-    tile(parent, "DO NEXT", first.text, { isText: true, isGood: report.stragglers.length === 0,
+    tile(parent, "DO NEXT", first.text, { isText: true,
         words: rest.length ? `then ${plural(rest.length, "more thing")}, below` : "" });
 }
 
