@@ -15,6 +15,9 @@ int pw_cli_sim(int argc, char **argv);
  * slash-less path; found relative to the running program. 0 or -errno. */
 int pw_cli_private_dir(char *path, int size);
 
+/* The same of the HTML report's template. */
+int pw_cli_page_dir(char *path, int size);
+
 /* Path of the running program. 0 or -errno. */
 int pw_cli_self(char *path, int size);
 

@@ -1,4 +1,4 @@
-/* Where this program and its private files are, for run and merge; see commands.h. */
+/* Where this program and its private files are, for run, merge and report; see commands.h. */
 #include <errno.h>
 #include <libgen.h>
 #include <stdio.h>
@@ -15,12 +15,22 @@ int pw_cli_self(char *path, int size)
     return 0;
 }
 
-int pw_cli_private_dir(char *path, int size)
+/* `relative` to the directory of the running program. */
+static int beside_program(char *path, int size, const char *relative)
 {
     char self[4096];
     int err = pw_cli_self(self, sizeof(self));
-    if (!err &&
-        snprintf(path, (size_t)size, "%s/%s", dirname(self), PROFWRAP_PRIVATE_FROM_BIN) >= size)
+    if (!err && snprintf(path, (size_t)size, "%s/%s", dirname(self), relative) >= size)
         err = -ENAMETOOLONG;
     return err;
+}
+
+int pw_cli_private_dir(char *path, int size)
+{
+    return beside_program(path, size, PROFWRAP_PRIVATE_FROM_BIN);
+}
+
+int pw_cli_page_dir(char *path, int size)
+{
+    return beside_program(path, size, PROFWRAP_PAGE_FROM_BIN);
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "analysis/report/report.h"
+#include "cli/htmlpage.h"
 #include "core/cluster.h"
 #include "core/h5types.h"
 #include "core/h5watch.h"
@@ -136,20 +137,54 @@ static int print_help(void)
     return fflush(stdout) ? 1 : 0;
 }
 
+static const struct format {
+    const char *name;
+    report_fn *report;
+} formats[] = {{"text", pw_report_text}, {"json", pw_report_json}, {"html", pw_report_html}};
+
+/* options.c has let only these names pass. */
+static report_fn *find_format(const char *name)
+{
+    size_t i = 0;
+    while (strcmp(formats[i].name, name) != 0)
+        i++;
+    return formats[i].report;
+}
+
+/* What HTML needs beyond the data; says what is missing. `page` must outlive `wanted`. */
+static int prepare_html(const struct pw_options *options, const char *path,
+                        struct pw_htmlpage *page, struct pw_report_options *wanted)
+{
+    char problem[2 * PATH_MAX];
+    if (!path[0] && isatty(STDOUT_FILENO))
+        return usage_error(
+            "HTML is not for a terminal: give a file with -o, such as -o report.html");
+    if (pw_htmlpage_find(options->text[PW_OPT_D3], page, problem, sizeof(problem))) {
+        pw_error("%s", problem);
+        return 1;
+    }
+    wanted->page_dir = page->dir;
+    wanted->d3 = page->d3;
+    return 0;
+}
+
 static int report_on(const char *given, const struct pw_options *options)
 {
     struct pw_report_options wanted = {
         .sections = options->text[PW_OPT_SECTION],
         .top = (int)pw_option_int(options, PW_OPT_TOP),
     };
+    struct pw_htmlpage page;
     const char *path = options->text[PW_OPT_REPORT_OUTPUT];
-    bool is_json = strcmp(options->text[PW_OPT_FORMAT], "json") == 0;
-    report_fn *report = is_json ? pw_report_json : pw_report_text;
+    report_fn *report = find_format(options->text[PW_OPT_FORMAT]);
     struct pw_cluster *cluster;
+    int status = report == pw_report_html ? prepare_html(options, path, &page, &wanted) : 0;
+    if (status)
+        return status;
     if (load(given, &cluster))
         return 1;
-    if (is_json && wanted.sections[0])
-        pw_say("--section is for text; a JSON report is always whole");
+    if (report != pw_report_text && wanted.sections[0])
+        pw_say("--section is for text; other reports are always whole");
     int err = path[0] ? write_file(path, report, cluster, &wanted)
                       : write_stream(stdout, report, cluster, &wanted);
     pw_cluster_destroy(cluster);
@@ -196,23 +231,42 @@ static int write_into(const char *dir, const char *name, report_fn *report,
     return err;
 }
 
+/* DIR/report.html; a profwrap that was built without D3 says how to get it, and has not failed. */
+static int write_html(const char *dir, const char *d3, const struct pw_cluster *cluster,
+                      struct pw_report_options *wanted)
+{
+    struct pw_htmlpage page;
+    char problem[2 * PATH_MAX];
+    if (pw_htmlpage_find(d3, &page, problem, sizeof(problem))) {
+        pw_say("no report.html: %s", problem);
+        return 0;
+    }
+    wanted->page_dir = page.dir;
+    wanted->d3 = page.d3;
+    return write_into(dir, "report.html", pw_report_html, cluster, wanted);
+}
+
 int pw_cli_report_write(const char *dir, FILE *screen)
 {
     struct pw_options options;
     struct pw_report_options wanted = {.sections = "", .top = PW_REPORT_TOP};
     struct pw_cluster *cluster;
-    if (!pw_options_init(&options))
+    const char *d3 = "";
+    if (!pw_options_init(&options)) {
         wanted.top = (int)pw_option_int(&options, PW_OPT_TOP);
+        d3 = options.text[PW_OPT_D3];
+    }
     int err = load(dir, &cluster);
     if (err)
         return err;
     err = write_into(dir, "report.txt", pw_report_text, cluster, &wanted);
     int json = write_into(dir, "report.json", pw_report_json, cluster, &wanted);
+    int html = write_html(dir, d3, cluster, &wanted);
     if (screen) {
         int shown = pw_report_text(screen, cluster, &wanted);
         fflush(screen);
         err = err ? err : shown;
     }
     pw_cluster_destroy(cluster);
-    return err ? err : json;
+    return err ? err : json ? json : html;
 }

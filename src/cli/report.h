@@ -7,8 +7,9 @@
 /* The command; argv[0] is its name. Returns the exit status: 0, 1 for failure, 2 for usage. */
 int pw_cli_report(int argc, char **argv);
 
-/* Reads DIR/cluster.h5, writes DIR/report.txt and DIR/report.json, and prints the text to `screen`
- * (NULL for none). PROFWRAP_TOP applies. 0, or -errno after one sentence on standard error. */
+/* Reads DIR/cluster.h5, writes DIR/report.txt, report.json and, where D3 is, report.html, and
+ * prints the text to `screen` (NULL for none). PROFWRAP_TOP and PROFWRAP_D3 apply. 0, or -errno
+ * after one sentence on standard error. */
 int pw_cli_report_write(const char *dir, FILE *screen);
 
 #endif

@@ -78,8 +78,8 @@ static int run_report(const char *a, const char *b, const char *c)
 
 static void remove_files(const char *dir)
 {
-    static const char *const names[] = {"cluster.h5", "report.txt", "report.json", "out.txt",
-                                        "rank-00000.h5"};
+    static const char *const names[] = {"cluster.h5", "report.txt",    "report.json", "report.html",
+                                        "out.txt",    "rank-00000.h5", "d3.js"};
     char path[UNIT_PATH];
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
@@ -126,6 +126,41 @@ static void test_round_trip(void **state)
     remove_files(dir);
 }
 
+/* With a D3 of the user's, which --d3 or the environment names. */
+static void test_html(void **state)
+{
+    char *dir = *state, path[UNIT_PATH], d3[UNIT_PATH], out[UNIT_PATH], option[UNIT_PATH + 16];
+    struct pw_cluster *c = make_cluster(8, 52);
+    write_cluster(unit_path(path, state, "cluster.h5"), c);
+    pw_cluster_destroy(c);
+    unit_path(d3, state, "d3.js");
+    snprintf(out, sizeof(out), "-o%s/out.txt", dir);
+    snprintf(option, sizeof(option), "--d3=%s", d3);
+    setenv("PROFWRAP_FORMAT", "html", 1);
+    assert_int_equal(run_report(out, option, dir), 1); /* no such file */
+    static const char *const wrong[] = {"// https://d3js.org v4.13.0", "no library",
+                                        "// d3js.org v7.0.0\n</script>"};
+    for (size_t i = 0; i < 3; i++) {
+        unit_write(d3, wrong[i], strlen(wrong[i]), 0600);
+        assert_int_equal(run_report(out, option, dir), 1);
+        assert_int_equal(unlink(d3), 0);
+    }
+    static const char right[] = "// https://d3js.org v7.0.0 of the test";
+    unit_write(d3, right, strlen(right), 0600);
+    assert_int_equal(run_report(out, option, dir), 0);
+    char *html = slurp(dir, "out.txt");
+    assert_has(html, right);
+    free(html);
+    unsetenv("PROFWRAP_FORMAT");
+    setenv("PROFWRAP_D3", d3, 1);
+    assert_int_equal(pw_cli_report_write(dir, NULL), 0);
+    html = slurp(dir, "report.html");
+    assert_has(html, right);
+    free(html);
+    unsetenv("PROFWRAP_D3");
+    remove_files(dir);
+}
+
 static void test_command_errors(void **state)
 {
     char *dir = *state, path[UNIT_PATH];
@@ -157,6 +192,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_round_trip, unit_dir_create, forget_dir),
+        cmocka_unit_test_setup_teardown(test_html, unit_dir_create, forget_dir),
         cmocka_unit_test_setup_teardown(test_command_errors, unit_dir_create, forget_dir),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

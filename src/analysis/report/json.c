@@ -8,6 +8,7 @@
 
 #include "analysis/report/advice.h"
 #include "analysis/report/headline.h"
+#include "analysis/report/json.h"
 #include "analysis/report/json_clocks.h"
 #include "analysis/report/json_row.h"
 #include "analysis/report/names.h"
@@ -288,6 +289,14 @@ static const struct key {
     {"memory", unknown},
     {"advice", make_advice},
 };
+
+json_t *pw_json_key(const struct pw_figures *figures, const char *name)
+{
+    size_t i = 0;
+    while (strcmp(keys[i].name, name) != 0)
+        i++;
+    return keys[i].make(figures);
+}
 
 int pw_report_json(FILE *out, const struct pw_cluster *cluster,
                    const struct pw_report_options *options)

@@ -26,12 +26,19 @@ struct pw_report_options {
     const char *sections; /* names separated by commas; NULL or "" for all */
     int top;              /* rows of each table; 0 for all */
     int width;            /* columns; 0 for PW_REPORT_WIDTH; at least 60 are used */
+    const char *page_dir; /* HTML: where page.html and what it names are */
+    const char *d3;       /* HTML: D3's file, version 5 or later */
 };
 
 /* 0, -ENOMEM, -EINVAL for an unknown section, or -EIO when `out` has an error. */
 int pw_report_text(FILE *out, const struct pw_cluster *cluster,
                    const struct pw_report_options *options);
 int pw_report_json(FILE *out, const struct pw_cluster *cluster,
+                   const struct pw_report_options *options);
+
+/* One file that opens without a network: the template, D3 and the data (html/). Also other -errno
+ * when a file of the template cannot be read. */
+int pw_report_html(FILE *out, const struct pw_cluster *cluster,
                    const struct pw_report_options *options);
 
 /* 0 when every name of the list is a section's; else -EINVAL and one sentence in `problem`. */

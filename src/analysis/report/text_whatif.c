@@ -5,30 +5,13 @@
 
 #include "analysis/report/grid.h"
 #include "analysis/report/sections.h"
+#include "analysis/report/words.h"
 #include "core/text.h"
 
 static void time_cell(struct pw_grid *grid, int64_t ns)
 {
     char time[32];
     pw_grid_cell(grid, "%s", pw_text_ns(time, sizeof(time), ns));
-}
-
-static void describe(const struct pw_row_c_whatif *row, char *out, size_t size)
-{
-    const char *phase = pw_enum_name(PW_F_PHASE, row->phase);
-    if (strncmp(row->scope, "job", sizeof(row->scope)) == 0)
-        snprintf(out, size, "all ranks at the mean work of each step");
-    else if (strncmp(row->scope, "network", sizeof(row->scope)) == 0)
-        snprintf(out, size, "no time for transfers");
-    else if (strncmp(row->scope, "phase", sizeof(row->scope)) == 0)
-        snprintf(out, size, "all ranks at the mean in phase %s", phase);
-    else if (strncmp(row->scope, "host", sizeof(row->scope)) == 0)
-        snprintf(out, size, "host %.64s at the others' median", row->hostname);
-    else if (strncmp(row->scope, "straggler", sizeof(row->scope)) == 0)
-        snprintf(out, size, "rank %" PRId32 " at the others' median in steps %" PRId64 "-%" PRId64,
-                 row->rank, row->first_step, row->last_step);
-    else
-        snprintf(out, size, "rank %" PRId32 " at the others' median", row->rank);
 }
 
 static int print_scenarios(const struct pw_page *page)
@@ -43,8 +26,7 @@ static int print_scenarios(const struct pw_page *page)
         const struct pw_row_c_whatif *row = &c->whatif[i];
         if (row->gain_ns < row->elapsed_ns / 1000) /* below a tenth of a percent */
             continue;
-        describe(row, text, sizeof(text));
-        pw_grid_cell(&grid, "%s", text);
+        pw_grid_cell(&grid, "%s", pw_words_whatif(row, text, sizeof(text)));
         time_cell(&grid, row->without_ns);
         time_cell(&grid, row->gain_ns);
         pw_grid_cell(&grid, "%.3f", row->slowdown);

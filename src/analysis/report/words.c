@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 const char *pw_words_phase(int phase)
 {
@@ -45,5 +46,24 @@ const char *pw_words_steps(const struct pw_figures *figures,
         snprintf(out, size, "%" PRId64 " of %" PRId64 " steps", hit, figures->measured);
     else
         snprintf(out, size, "%" PRId64 " of steps %" PRId64 "-%" PRId64, hit, first, last);
+    return out;
+}
+
+const char *pw_words_whatif(const struct pw_row_c_whatif *row, char *out, size_t size)
+{
+    const char *phase = pw_enum_name(PW_F_PHASE, row->phase);
+    if (strncmp(row->scope, "job", sizeof(row->scope)) == 0)
+        snprintf(out, size, "all ranks at the mean work of each step");
+    else if (strncmp(row->scope, "network", sizeof(row->scope)) == 0)
+        snprintf(out, size, "no time for transfers");
+    else if (strncmp(row->scope, "phase", sizeof(row->scope)) == 0)
+        snprintf(out, size, "all ranks at the mean in phase %s", phase);
+    else if (strncmp(row->scope, "host", sizeof(row->scope)) == 0)
+        snprintf(out, size, "host %.64s at the others' median", row->hostname);
+    else if (strncmp(row->scope, "straggler", sizeof(row->scope)) == 0)
+        snprintf(out, size, "rank %" PRId32 " at the others' median in steps %" PRId64 "-%" PRId64,
+                 row->rank, row->first_step, row->last_step);
+    else
+        snprintf(out, size, "rank %" PRId32 " at the others' median", row->rank);
     return out;
 }

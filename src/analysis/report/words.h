@@ -16,4 +16,7 @@ const char *pw_words_cause(int cause);
 const char *pw_words_steps(const struct pw_figures *figures,
                            const struct pw_row_c_straggler *straggler, char *out, size_t size);
 
+/* "rank 3 at the others' median in steps 20-40": what a replay changed. Returns `out`. */
+const char *pw_words_whatif(const struct pw_row_c_whatif *row, char *out, size_t size);
+
 #endif

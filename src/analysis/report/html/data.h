@@ -1,0 +1,13 @@
+/* The data of the HTML report: what the JSON report has, shaped for charts. */
+#ifndef PW_ANALYSIS_REPORT_HTML_DATA_H
+#define PW_ANALYSIS_REPORT_HTML_DATA_H
+
+#include <stdio.h>
+
+#include "analysis/report/html/columns.h"
+
+/* Writes <script type="application/json" id="data">. All text in it is printable (names.h) and
+ * ASCII, and nothing of it can end the element. 0, -ENOMEM or -EIO. */
+int pw_html_data_write(FILE *out, const struct pw_columns *columns);
+
+#endif

@@ -1,0 +1,187 @@
+/* Charts over steps or ranks, drawn by D3. Positions are numbered from 0; `names` are what the axis
+ * and the pointer say of them. */
+const chartMargin = { left: 64, right: 14, top: 8, bottom: 36 };
+
+function chartFrame(parent, { label, count, names, xTitle, most, height, onPick, describe }) {
+    const width = Math.max(parent.clientWidth - 30, 260);
+    const svg = d3.select(parent).append("svg").attr("viewBox", `0 0 ${width} ${height}`)
+        .attr("role", "img").attr("aria-label", label);
+    const x = d3.scaleLinear([0, count || 1], [chartMargin.left, width - chartMargin.right]);
+    const y = d3.scaleLinear([0, most || 1], [height - chartMargin.bottom, chartMargin.top])
+        .nice(5);
+    drawAxes(svg, x, y, { width, height, count, names, xTitle });
+    const plot = svg.append("g");
+    const at = (event) => {
+        const box = svg.node().getBoundingClientRect();
+        const i = Math.floor(x.invert((event.clientX - box.left) * width / box.width));
+        return i >= 0 && i < count ? i : -1;
+    };
+    svg.node().addEventListener("mousemove", (event) => {
+        if (at(event) >= 0)
+            tip.show(event, describe(at(event)));
+        else
+            tip.hide();
+    });
+    svg.node().addEventListener("mouseleave", () => tip.hide());
+    if (onPick)
+        svg.style("cursor", "pointer").node().addEventListener("click", (event) => {
+            if (at(event) >= 0)
+                onPick(at(event));
+        });
+    return { svg, plot, x, y, width, height };
+}
+
+function drawAxes(svg, x, y, { width, height, count, names, xTitle }) {
+    const bottom = height - chartMargin.bottom;
+    const ticks = x.ticks(Math.min(count, Math.floor(width / 90)))
+        .filter((i) => Number.isInteger(i) && i < count);
+    svg.append("g").attr("class", "gridline").attr("transform", `translate(${chartMargin.left},0)`)
+        .call(d3.axisLeft(y).ticks(5).tickFormat("")
+            .tickSize(chartMargin.left + chartMargin.right - width));
+    svg.append("g").attr("class", "axis").attr("transform", `translate(${chartMargin.left},0)`)
+        .call(d3.axisLeft(y).ticks(5).tickFormat(formatTickNs));
+    const axis = svg.append("g").attr("class", "axis").attr("transform", `translate(0,${bottom})`)
+        .call(d3.axisBottom(x).tickValues(ticks).tickFormat((i) => names(i)).tickSizeOuter(0));
+    axis.selectAll(".tick").attr("transform", (i) => `translate(${x(i + 0.5)},0)`);
+    svg.append("text").attr("class", "soft").attr("x", width - chartMargin.right)
+        .attr("y", height - 2).attr("text-anchor", "end").text(xTitle);
+}
+
+function legend(parent, entries) {
+    const box = d3.select(parent).append("div").attr("class", "legend");
+    const items = box.selectAll("span").data(entries).join("span");
+    items.append("svg").attr("viewBox", "0 0 22 12").attr("aria-hidden", "true").each(function (d) {
+        const svg = d3.select(this);
+        if (d.isLine)
+            svg.append("line").attr("x2", 22).attr("y1", 6).attr("y2", 6).attr("stroke", d.colour)
+                .attr("stroke-width", 2.5).attr("stroke-dasharray", d.dash || null);
+        else
+            svg.append("rect").attr("width", 22).attr("height", 12).attr("fill", d.fill || d.colour)
+                .attr("fill-opacity", d.opacity || 1);
+    });
+    items.append("span").text((d) => d.name);
+}
+
+/* A line that steps from position to position, with gaps where nothing is known. */
+function stepLine(x, y) {
+    return d3.line().defined((d) => Number.isFinite(d[1])).x((d) => x(d[0])).y((d) => y(d[1]))
+        .curve(d3.curveStepAfter);
+}
+
+/* One point more than values, so that the last position has its width. */
+function stepPoints(values) {
+    const known = Array.from(values, (value) => (isKnown(value) ? value : NaN));
+    return [...known, known[known.length - 1]].map((value, i) => [i, value]);
+}
+
+function drawMarks(frame, marks) {
+    const groups = frame.plot.append("g").selectAll("g").data(marks).join("g");
+    groups.append("rect").attr("x", (d) => frame.x(d.from)).attr("y", chartMargin.top)
+        .attr("width", (d) => Math.max(frame.x(d.to + 1) - frame.x(d.from), 2))
+        .attr("height", frame.height - chartMargin.top - chartMargin.bottom)
+        .attr("fill", "var(--mark)").attr("fill-opacity", 0.13);
+    groups.append("text").attr("x", (d) => frame.x(d.from) + 4).attr("y", chartMargin.top + 12)
+        .style("font-weight", 650).text((d) => d.text);
+}
+
+function largest(lists) {
+    return d3.max(lists, (values) => d3.max(values, (value) => (isKnown(value) ? value : NaN))) || 0;
+}
+
+/* series: [{name, values, colour, dash}]; band: {name, low, high}; marks: [{from, to, text}]. */
+function lineChart(parent, { series, band, marks, ...rest }) {
+    const lists = series.map((one) => one.values).concat(band ? [band.high] : []);
+    legend(parent, series.map((one) => ({ ...one, isLine: true }))
+        .concat(band ? [{ name: band.name, colour: "var(--soft)", opacity: 0.3 }] : []));
+    const frame = chartFrame(parent, { most: largest(lists), height: 240, ...rest });
+    drawMarks(frame, marks || []);
+    if (band) {
+        const high = stepPoints(band.high), low = stepPoints(band.low);
+        frame.plot.append("path").attr("fill", "var(--soft)").attr("fill-opacity", 0.3)
+            .attr("d", d3.area().defined((d, i) => Number.isFinite(high[i][1] + low[i][1]))
+                .x((d) => frame.x(d[0])).y0((d, i) => frame.y(low[i][1])).y1((d) => frame.y(d[1]))
+                .curve(d3.curveStepAfter)(high));
+    }
+    for (const one of series)
+        frame.plot.append("path").attr("fill", "none").attr("stroke", one.colour)
+            .attr("stroke-width", 1.8).attr("stroke-dasharray", one.dash || null)
+            .attr("d", stepLine(frame.x, frame.y)(stepPoints(one.values)));
+    return frame;
+}
+
+/* Hatching for waiting, which is no work. */
+function defineHatch(svg) {
+    const id = `hatch-${defineHatch.made = (defineHatch.made || 0) + 1}`;
+    const pattern = svg.append("defs").append("pattern").attr("id", id)
+        .attr("width", 6).attr("height", 6).attr("patternUnits", "userSpaceOnUse")
+        .attr("patternTransform", "rotate(45)");
+    pattern.append("rect").attr("width", 6).attr("height", 6).attr("fill", "var(--page)");
+    pattern.append("rect").attr("width", 2).attr("height", 6).attr("fill", "var(--soft)");
+    return `url(#${id})`;
+}
+
+/* layers: [{name, values, colour, isHatched}], from the bottom up; line: {name, values}; pointed:
+ * positions to point at. */
+function stackChart(parent, { layers, line, pointed, marks, ...rest }) {
+    const count = rest.count, box = element("div");
+    parent.append(box);
+    const stacked = d3.stack().keys(d3.range(layers.length))
+        .value((i, key) => (Number.isFinite(layers[key].values[i]) ? layers[key].values[i] : 0))(
+            d3.range(count));
+    const most = Math.max(largest(stacked.map((layer) => layer.map((d) => d[1]))),
+        line ? largest([line.values]) : 0);
+    const frame = chartFrame(parent, { most, height: 300, ...rest });
+    const hatch = defineHatch(frame.svg);
+    drawMarks(frame, marks || []);
+    const area = d3.area().curve(d3.curveStepAfter).x((d, i) => frame.x(i))
+        .y0((d) => frame.y(d[0])).y1((d) => frame.y(d[1]));
+    const fills = layers.map((layer) => (layer.isHatched ? hatch : layer.colour));
+    frame.plot.append("g").selectAll("path").data(stacked).join("path")
+        .attr("fill", (d, i) => fills[i]).attr("data-layer", (d, i) => layers[i].name)
+        .attr("stroke", count < 200 ? "var(--page)" : "none").attr("stroke-width", 0.6)
+        .attr("d", (d) => area([...d, d[d.length - 1]]));
+    if (count < 200)
+        frame.plot.append("g").selectAll("line").data(d3.range(1, count)).join("line")
+            .attr("x1", frame.x).attr("x2", frame.x).attr("y1", chartMargin.top)
+            .attr("y2", frame.height - chartMargin.bottom).attr("stroke", "var(--panel)")
+            .attr("stroke-width", count < 40 ? 4 : 1);
+    if (line)
+        frame.plot.append("path").attr("fill", "none").attr("stroke", "var(--mark)")
+            .attr("stroke-width", 2).attr("d", stepLine(frame.x, frame.y)(stepPoints(line.values)));
+    for (const i of pointed || [])
+        frame.plot.append("text").attr("x", frame.x(i + 0.5)).attr("text-anchor", "middle")
+            .attr("y", frame.y(stacked[stacked.length - 1][i][1]) - 4).attr("class", "pointer")
+            .style("fill", "var(--mark)").style("font-weight", 700).text("\u25bc");
+    legend(box, layers.map((layer, i) => ({ ...layer, fill: fills[i] }))
+        .concat(line ? [{ name: line.name, colour: "var(--mark)", isLine: true }] : []));
+    return frame;
+}
+
+/* Bars beside names, each of parts: rows are {name, parts: [{value, colour, isHatched, words}]}. */
+function barChart(parent, { label, rows, format, keys }) {
+    const width = Math.max(parent.clientWidth - 30, 260), left = Math.min(330, width * 0.36);
+    const bar = 24, svg = d3.select(parent).append("svg").attr("role", "img")
+        .attr("aria-label", label).attr("viewBox", `0 0 ${width} ${rows.length * bar + 4}`);
+    const totals = rows.map((row) => d3.sum(row.parts, (part) => part.value || 0));
+    const x = d3.scaleLinear([0, d3.max(totals) || 1], [left, width - 90]);
+    const hatch = defineHatch(svg);
+    if (keys)
+        legend(parent, keys.map((key) => ({ ...key, fill: key.isHatched ? hatch : key.colour })));
+    const lines = svg.selectAll("g.row").data(rows).join("g").attr("class", "row")
+        .attr("transform", (d, i) => `translate(0,${i * bar})`);
+    lines.append("text").attr("x", left - 8).attr("y", 16).attr("text-anchor", "end")
+        .text((d) => (d.name.length > left / 7 ? `${d.name.slice(0, left / 7 - 1)}\u2026` : d.name))
+        .append("title").text((d) => d.name);
+    lines.each(function (row, i) {
+        let from = 0;
+        for (const part of row.parts) {
+            const to = from + (part.value || 0);
+            d3.select(this).append("rect").attr("x", x(from)).attr("y", 3).attr("height", bar - 7)
+                .attr("width", Math.max(x(to) - x(from), 0))
+                .attr("fill", part.isHatched ? hatch : part.colour).attr("stroke", "var(--soft)")
+                .attr("stroke-width", 0.5).append("title").text(part.words);
+            from = to;
+        }
+        d3.select(this).append("text").attr("x", x(from) + 6).attr("y", 16).text(format(totals[i]));
+    });
+}

@@ -1,0 +1,84 @@
+/* The frame of the report: what is said on every page, and which page is shown. The address after #
+ * is page/arguments, so that a link leads to a rank or a step. */
+const pages = [
+    { id: "overview", title: "Overview", render: renderOverview },
+    { id: "stragglers", title: "Stragglers", render: renderStragglers },
+    { id: "steps", title: "Steps", render: renderSteps },
+    { id: "collectives", title: "Collectives", render: renderCollectives },
+    { id: "messages", title: "Messages", render: renderMessages },
+    { id: "whatif", title: "What if", render: renderWhatif },
+    { id: "run", title: "Clocks and completeness", render: renderRun },
+];
+
+const main = document.getElementById("main");
+let shown = null;
+let turn = 0;
+
+function renderFrame() {
+    const job = report.job;
+    document.title = `profwrap: ${job.headline}`;
+    document.getElementById("headline").textContent = job.headline;
+    document.getElementById("command").textContent = job.command || "";
+    document.getElementById("command").title = job.command || "";
+    const extent = [plural(job.ranks, "rank")];
+    if (isKnown(job.hosts))
+        extent.push(plural(job.hosts, "host"));
+    if (isKnown(job.run_ns))
+        extent.push(formatNs(job.run_ns));
+    document.getElementById("extent").textContent = extent.join(", ");
+    const missing = document.getElementById("missing");
+    missing.hidden = !job.incomplete;
+    missing.textContent = job.incomplete ? `Incomplete: ${job.incomplete}.` : "";
+    document.getElementById("pages").append(...pages.map((page) =>
+        element("a", { href: `#${page.id}` }, page.title)));
+}
+
+function markPage(page) {
+    for (const link of document.getElementById("pages").children)
+        if (link.getAttribute("href") === `#${page.id}`)
+            link.setAttribute("aria-current", "page");
+        else
+            link.removeAttribute("aria-current");
+}
+
+/* Pages draw into a box that is put in place when it is whole; of two at once the later wins. */
+async function render() {
+    const [id, ...rest] = location.hash.slice(1).split("/");
+    const page = pages.find((candidate) => candidate.id === id) || pages[0];
+    const mine = ++turn, isNew = shown !== null && shown !== page;
+    if (id === "main")
+        return;
+    markPage(page);
+    tip.hide();
+    const box = element("div", { id: `page-${page.id}` });
+    if (shown !== page)
+        main.replaceChildren(box);
+    else
+        main.append(box);
+    const failed = await Promise.resolve(page.render(box, rest)).then(() => null, (error) => error);
+    if (mine !== turn)
+        return;
+    if (failed)
+        box.append(element("p", {}, `This page cannot be shown: ${failed.message}`));
+    main.replaceChildren(box);
+    shown = page;
+    if (isNew)
+        main.focus({ preventScroll: true });
+    const target = box.querySelector("[data-target]");
+    if (target)
+        target.scrollIntoView({ block: "start" });
+    performance.mark("drawn");
+    document.body.dataset.ready = location.hash || "#overview";
+    if (failed)
+        throw failed;
+}
+
+let resizing = 0;
+window.addEventListener("resize", () => {
+    clearTimeout(resizing);
+    resizing = setTimeout(render, 150);
+});
+window.addEventListener("hashchange", render);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", render);
+renderFrame();
+render();

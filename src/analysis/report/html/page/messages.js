@@ -1,0 +1,93 @@
+/* Who sends to whom, and who waits for whom in it. */
+const messageViews = [
+    ["bytes", "bytes", formatBytes],
+    ["messages", "messages", formatCount],
+    ["late_sender_ns", "receivers waited for late senders", formatNs],
+    ["late_receiver_ns", "senders waited for late receivers", formatNs],
+    ["transfer_ns", "transfer", formatNs],
+];
+let messageView = "bytes";
+
+function matrixOf(cells, field, side) {
+    const values = new Float64Array(side * side).fill(NaN);
+    cells.src.forEach((source, i) => {
+        values[source * side + cells.dst[i]] = cells[field][i];
+    });
+    return values;
+}
+
+function messageMatrix(parent) {
+    const { names, cells, scope } = report.messages, side = names.length;
+    const [field, words, format] = messageViews.find(([id]) => id === messageView);
+    const values = matrixOf(cells, field, side);
+    const most = d3.max(values) || 1, least = d3.min(values, (d) => (d > 0 ? d : NaN)) || 1;
+    const toShare = (value) => (value > 0 && most > least
+        ? 0.08 + 0.92 * Math.log(value / least) / Math.log(most / least) : value > 0 ? 1 : 0);
+    const noun = { ranks: "rank", hosts: "host", blocks: "ranks" }[scope];
+    const unit = Math.max(240, Math.min(560, side * 30));
+    const canvas = drawGrid(parent, {
+        label: `Matrix of ${words} from each ${noun} (row) to each (column); the table has the ` +
+            "largest pairs",
+        rows: side, columns: side, height: unit, width: unit, columnRoom: scope === "ranks" ? 30 : 110,
+        at: (row, column) => values[row * side + column], toShare,
+        rowName: (row) => (scope === "hosts" ? names[row] : `${noun} ${names[row]}`),
+        columnName: (column) => names[column],
+        describe: (row, column) => `from ${noun} ${names[row]} to ${noun} ${names[column]}\n${words}: ` +
+            (Number.isNaN(values[row * side + column]) ? "none" : format(values[row * side + column])),
+    });
+    canvas.id = "matrix";
+    colourScale(parent, format(least), `${format(most)} (logarithmic)`, "none");
+    note(parent, "Rows send, columns receive.");
+}
+
+function slowLinks(parent) {
+    if (!report.slow_links.length)
+        return;
+    new Table(panel(parent, "Slow links"), {
+        caption: "Pairs whose messages take longer than those of like pairs, whoever waits",
+        rows: report.slow_links, isHit: (row) => row === report.slow_links[0],
+        columns: [
+            { title: "from", kind: "plain", value: (row) => row.src, show: (row) => rankLink(row.src) },
+            { title: "to", kind: "plain", value: (row) => row.dst, show: (row) => rankLink(row.dst) },
+            { title: "messages", kind: "count", value: (row) => row.messages },
+            { title: "transfer", kind: "ns", value: (row) => row.transfer_ns },
+            { title: "of like pairs", kind: "ns", value: (row) => row.others_ns },
+            { title: "times as long", kind: "plain", value: (row) => row.ratio,
+              show: (row) => (isKnown(row.ratio) ? row.ratio.toFixed(1) : "n/a") },
+            { title: "sure", kind: "share", value: (row) => row.confidence },
+        ],
+    });
+}
+
+function pairTable(parent) {
+    const { pairs, pairs_total: total } = report.messages;
+    new Table(panel(parent, "Pairs of ranks"), {
+        caption: pairs.length < total
+            ? `The ${pairs.length} with most bytes, of ${formatCount(total)}` : "All pairs",
+        rows: pairs, search: "Find a rank", sort: "bytes",
+        columns: [
+            { title: "from", kind: "plain", value: (row) => row.src, show: (row) => rankLink(row.src) },
+            { title: "to", kind: "plain", value: (row) => row.dst, show: (row) => rankLink(row.dst) },
+            { title: "messages", kind: "count", value: (row) => row.messages },
+            { title: "bytes", kind: "bytes", value: (row) => row.bytes },
+            { title: "late sender", kind: "ns", value: (row) => row.late_sender_ns },
+            { title: "late receiver", kind: "ns", value: (row) => row.late_receiver_ns },
+            { title: "transfer", kind: "ns", value: (row) => row.transfer_ns },
+        ],
+    });
+}
+
+function renderMessages(box) {
+    box.append(element("h2", {}, "Point-to-point messages"));
+    if (!report.messages.cells.src.length) {
+        note(box, "No messages between ranks were recorded.");
+        return;
+    }
+    slowLinks(box);
+    messageMatrix(panel(box, "Communication matrix", element("div", { class: "tools" },
+        chooser("Colour:", messageViews, messageView, (view) => {
+            messageView = view;
+            render();
+        }))));
+    pairTable(box);
+}

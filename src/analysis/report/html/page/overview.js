@@ -1,0 +1,154 @@
+/* The first page: who, where, at what cost, and what to do; then the steps and the efficiency. */
+/* Red only when a rank is to blame, green only when there is nothing to do. */
+function mood() {
+    if (report.stragglers.length)
+        return "bad";
+    return report.advice[0].rule === "none" ? "good" : "even";
+}
+
+function tile(parent, label, value, { words, link, isText }) {
+    const made = element("div", { class: `tile ${mood()}` },
+        element("div", { class: "label" }, label),
+        element("div", { class: `value${isText ? " text" : ""}` }, value),
+        words ? element("div", { class: "soft small" }, words) : null,
+        link || null);
+    parent.append(made);
+}
+
+function costWords(worst) {
+    const share = isKnown(worst.slowdown) ? `, ${formatShare(worst.slowdown)} of the step` : "";
+    return `${formatNs(worst.excess_ns)} longer${share}, in ${worst.steps_words}`;
+}
+
+function stragglerTiles(parent, worst) {
+    const more = report.stragglers.length - 1;
+    tile(parent, "WHO", `Rank ${worst.rank}`, {
+        words: [worst.hostname && `on ${worst.hostname}`, more && `${more} more`].filter(Boolean)
+            .join("; "),
+        link: element("a", { class: "small", href: `#stragglers/rank/${worst.rank}` },
+            "Show its steps"),
+    });
+    tile(parent, "WHERE", worst.phase_words || "phase not known", {
+        words: `cause: ${worst.cause_words || "not known"}`,
+    });
+    tile(parent, "COST TO THE JOB",
+        isKnown(worst.gain_ns) && worst.gain_ns > 0 ? formatNs(worst.gain_ns) : "n/a",
+        { words: costWords(worst) });
+}
+
+function evenTiles(parent) {
+    const one = report.job.ranks === 1, ranks = isKnown(report.job.ranks) ? report.job.ranks : 0;
+    tile(parent, "WHO", one ? "One rank" : "No rank named", {
+        words: one ? "nothing to compare it with" : `of ${formatCount(ranks)}` });
+    tile(parent, "STEPS", formatCount(report.steps.measured), {
+        words: `mean ${formatNs(report.steps.mean_ns)}` });
+    const { wait_ns: wait, total_ns: total } = report.mean;
+    const isWaitKnown = isKnown(wait) && total > 0;
+    tile(parent, "WAITING FOR OTHERS", formatShare(isWaitKnown ? wait / total : null), {
+        words: isWaitKnown ? `${formatNs(wait)} of a step` : "" });
+}
+
+function nextTile(parent) {
+    const [first, ...rest] = report.advice;
+    tile(parent, "DO NEXT", first.text, { isText: true,
+        words: rest.length ? `then ${plural(rest.length, "more thing")}, below` : "" });
+}
+
+/* Where the worst ranks were slow, for charts over steps. */
+function stragglerMarks() {
+    const worst = report.stragglers[0];
+    if (!worst)
+        return [];
+    const from = columnOfStep(worst.first_step), to = columnOfStep(worst.last_step);
+    return from < 0 || to < 0 ? [] : [{ from, to, text: `rank ${worst.rank}` }];
+}
+
+function stepSeries(parent) {
+    const { columns, steps } = report;
+    const box = panel(parent, "Time of each step");
+    const flat = (value) => columnSteps.map(() => value);
+    lineChart(box, {
+        label: `Time of ${columnSteps.length} steps: half are below ${formatNs(steps.p50_ns)}, ` +
+            `95 % below ${formatNs(steps.p95_ns)}, the longest took ${formatNs(steps.max_ns)}`,
+        count: columnSteps.length, names: (i) => columnSteps[i], xTitle: "step",
+        series: [
+            { name: "step", values: columns.duration_ns, colour: "var(--accent)" },
+            { name: `median ${formatNs(steps.p50_ns)}`, values: flat(steps.p50_ns),
+              colour: "var(--soft)", dash: "6 4" },
+            { name: `95 % below ${formatNs(steps.p95_ns)}`, values: flat(steps.p95_ns),
+              colour: "var(--soft)", dash: "2 3" },
+        ],
+        band: { name: "own work, from the median to the slowest rank", low: columns.own_p50_ns,
+                high: columns.own_max_ns },
+        marks: stragglerMarks(),
+        describe: (i) => `${columnName(i)}: ${formatNs(columns.duration_ns[i])}\n` +
+            `own work: median ${formatNs(columns.own_p50_ns[i])}, 95 % of ranks below ` +
+            `${formatNs(columns.own_p95_ns[i])}, slowest ${formatNs(columns.own_max_ns[i])}` +
+            (isKnown(columns.slowest_rank[i]) ? ` (rank ${columns.slowest_rank[i]})` : ""),
+        onPick: (i) => { location.hash = `steps/${columnSteps[i]}`; },
+    });
+}
+
+const efficiencyParts = {
+    field: "parallel_efficiency", name: "Parallel efficiency",
+    words: "rank time outside communication",
+    children: [
+        { field: "load_balance", name: "Load balance", words: "mean / most such time of a rank" },
+        { field: "communication_efficiency", name: "Communication", words: "most such time / run time",
+          children: [
+              { field: "serialisation_efficiency", name: "Serialisation", words: "most own work / time without transfer" },
+              { field: "transfer_efficiency", name: "Transfer", words: "time without transfer / replayed time" },
+          ] },
+    ],
+};
+
+function efficiencyTree(parent) {
+    const box = panel(parent, "Efficiency");
+    if (!report.efficiency) {
+        note(box, "Not known: it needs measured steps.");
+        return;
+    }
+    const root = d3.hierarchy(efficiencyParts);
+    const width = Math.max(box.clientWidth - 30, 260), height = 230;
+    const w = Math.min(150, width / 3 - 18);
+    d3.tree().size([height, width - w])(root);
+    const words = root.descendants().map(({ data }) =>
+        `${data.name} ${formatShare(report.efficiency[data.field])}`).join(", ");
+    const svg = d3.select(box).append("svg").attr("viewBox", `0 0 ${width} ${height}`)
+        .attr("role", "img").attr("aria-label", words);
+    svg.append("g").attr("fill", "none").attr("stroke", "var(--line)").attr("stroke-width", 1.5)
+        .selectAll("path").data(root.links()).join("path").attr("d", ({ source, target }) =>
+            `M${source.y + w},${source.x}C${source.y + w + 10},${source.x} ` +
+            `${target.y - 12},${target.x} ${target.y},${target.x}`);
+    const nodes = svg.append("g").selectAll("g").data(root.descendants()).join("g")
+        .attr("transform", (d) => `translate(${d.y},${d.x - 27})`);
+    nodes.append("rect").attr("width", w).attr("height", 54).attr("rx", 5)
+        .attr("fill", "var(--page)").attr("stroke", "var(--line)");
+    nodes.append("rect").attr("y", 49).attr("height", 5).attr("rx", 2).attr("fill", "var(--accent)")
+        .attr("width", (d) => w * Math.min(1, report.efficiency[d.data.field] || 0));
+    nodes.append("text").attr("class", "soft").attr("x", 8).attr("y", 17).text((d) => d.data.name);
+    nodes.append("text").attr("x", 8).attr("y", 39).style("font-size", "18px")
+        .style("font-weight", 700).text((d) => formatShare(report.efficiency[d.data.field]));
+    nodes.append("title").text((d) => d.data.words);
+    note(box, "Of the ranks' time, the share outside communication; each is about the product of " +
+        "the two it leads to.");
+}
+
+function renderOverview(box) {
+    const tiles = element("div", { class: "tiles" });
+    box.append(element("h2", { class: "skip" }, "Overview"), tiles);
+    if (report.stragglers.length)
+        stragglerTiles(tiles, report.stragglers[0]);
+    else
+        evenTiles(tiles);
+    nextTile(tiles);
+    const pair = element("div", { class: "columns" });
+    box.append(pair);
+    if (columnSteps.length)
+        stepSeries(pair);
+    else
+        note(panel(pair, "Time of each step"), "No steps are known: see 'What to do'.");
+    efficiencyTree(pair);
+    panel(box, "What to do", element("ol", { class: "advice" },
+        ...report.advice.map((advice) => element("li", {}, advice.text))));
+}

@@ -1,0 +1,87 @@
+/* Elements that several pages have. All text goes through textContent: nothing from a file is ever
+ * taken for HTML. */
+function element(name, attributes, ...children) {
+    const made = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes || {}))
+        if (key.startsWith("on"))
+            made.addEventListener(key.slice(2), value);
+        else if (value !== null && value !== false)
+            made.setAttribute(key, value === true ? "" : value);
+    made.append(...children.filter((child) => child !== null));
+    return made;
+}
+
+function panel(parent, title, ...children) {
+    const made = element("section", { class: "panel" }, element("h3", {}, title), ...children);
+    parent.append(made);
+    return made;
+}
+
+function note(parent, text) {
+    parent.append(element("p", { class: "soft small" }, text));
+}
+
+/* A list to choose from; `choices` is [[value, words], ...]. */
+function chooser(words, choices, chosen, onChoose) {
+    const list = element("select", { onchange: () => onChoose(list.value) });
+    for (const [value, text] of choices)
+        list.append(element("option", { value, selected: value === chosen }, text));
+    return element("label", {}, `${words} `, list);
+}
+
+/* A text beside the pointer. */
+const tip = {
+    box: document.getElementById("tip"),
+    show(event, text) {
+        this.box.textContent = text;
+        this.box.hidden = false;
+        const { offsetWidth: width, offsetHeight: height } = this.box;
+        const right = event.clientX + 14 + width > window.innerWidth;
+        this.box.style.left = `${right ? event.clientX - width - 14 : event.clientX + 14}px`;
+        this.box.style.top = `${Math.min(event.clientY + 14, window.innerHeight - height - 4)}px`;
+    },
+    hide() {
+        this.box.hidden = true;
+    },
+};
+
+function rankLink(rank) {
+    return isKnown(rank) ? element("a", { href: `#stragglers/rank/${rank}` }, String(rank)) : "n/a";
+}
+
+function stepLink(step) {
+    return isKnown(step) ? element("a", { href: `#steps/${step}` }, String(step)) : "";
+}
+
+/* The row of the ranks' tables that a world rank has, or -1. */
+const rowOfRank = new Map(report.ranks.rank.map((rank, row) => [rank, row]));
+
+const columnSteps = report.columns.step || [];
+
+/* The column of a step number, or -1. */
+function columnOfStep(step) {
+    const column = d3.bisector((d) => d).right(columnSteps, step) - 1;
+    return column >= 0 && step <= report.columns.last[column] ? column : -1;
+}
+
+function columnName(column) {
+    const first = columnSteps[column], last = report.columns.last[column];
+    return first === last ? `step ${first}` : `mean of steps ${first}-${last}`;
+}
+
+/* What a rank's step is made of; own work in the phases, then waiting. */
+const phases = [
+    { plane: "data", field: "data_ns", name: "data" },
+    { plane: "forward", field: "forward_ns", name: "forward" },
+    { plane: "backward", field: "backward_ns", name: "backward" },
+    { plane: "allreduce", field: "allreduce_ns", name: "allreduce" },
+    { plane: "optimizer", field: "optimizer_ns", name: "optimizer" },
+    { plane: "other", field: "other_ns", name: "other work" },
+    { plane: "wait", field: "wait_ns", name: "waiting for others" },
+];
+
+/* Dark to light in this order, so that they differ without colour too; waiting is hatched. */
+function phaseColour(index) {
+    const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+    return d3.interpolateViridis(dark ? 0.2 + 0.16 * index : 0.95 * index / 5);
+}

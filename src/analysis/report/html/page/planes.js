@@ -1,0 +1,50 @@
+/* Figures of every rank in every step, packed by html/planes.c and unpacked when first shown. */
+const planeCodes = Float64Array.from({ length: 65536 }, (_, code) => {
+    const n = code - 1, exponent = n >> 11;
+    if (n < 0)
+        return NaN;
+    return exponent === 0 ? n : (2048 + (n & 2047)) * 2 ** (exponent - 1);
+});
+
+const planes = {
+    ranks: report.ranks.rank.length,
+    columns: columnSteps.length,
+    unpacked: new Map(),
+
+    has(name) {
+        return document.getElementById(`plane-${name}`) !== null;
+    },
+
+    /* Float64Array, [rank row x columns], NaN where not known; null when the run has none. */
+    get(name) {
+        if (!this.unpacked.has(name))
+            this.unpacked.set(name, this.has(name) ? this.unpack(name) : Promise.resolve(null));
+        return this.unpacked.get(name);
+    },
+
+    async unpack(name) {
+        const source = document.getElementById(`plane-${name}`), text = atob(source.textContent);
+        const packed = new Uint8Array(text.length);
+        for (let i = 0; i < text.length; i++)
+            packed[i] = text.charCodeAt(i);
+        const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+        const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+        const unit = 2 ** Number(source.dataset.shift), n = bytes.length / 2;
+        const values = new Float64Array(n);
+        for (let i = 0; i < n; i++)
+            values[i] = planeCodes[bytes[i] * 256 + bytes[n + i]] * unit;
+        return values;
+    },
+
+    /* One rank in every column. */
+    async ofRank(name, row) {
+        const values = await this.get(name);
+        return values && values.subarray(row * this.columns, (row + 1) * this.columns);
+    },
+
+    /* Every rank in one column. */
+    async ofColumn(name, column) {
+        const values = await this.get(name);
+        return values && d3.range(this.ranks).map((row) => values[row * this.columns + column]);
+    },
+};

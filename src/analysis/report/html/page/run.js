@@ -1,0 +1,125 @@
+/* What the figures rest on: the job, what is missing, and the clocks. */
+function property(list, name, value) {
+    list.append(element("dt", {}, name), element("dd", {}, value));
+}
+
+function jobList(parent) {
+    const { job, completeness, steps, clock } = report, list = element("dl");
+    panel(parent, "The run", list);
+    property(list, "command", job.command || "not known");
+    property(list, "job", job.job_id || "not known");
+    property(list, "ranks", `${formatCount(completeness.ranks_present)} of ` +
+        `${formatCount(completeness.ranks_expected)} present; not closed in order: ` +
+        `${formatCount(completeness.ranks_not_closed)}; failed: ` +
+        formatCount(completeness.ranks_failed));
+    property(list, "events", `${formatCount(completeness.events)} recorded, ` +
+        `${formatCount(completeness.dropped_events)} dropped`);
+    property(list, "steps", `${formatCount(steps.measured)} measured` +
+        (steps.inferred ? "; inferred from the period of the collectives" : ""));
+    property(list, "clocks", clock.error_max_ns === null ? "not aligned"
+        : `error bound of a rank: median ${formatNs(clock.error_median_ns)}, largest ` +
+          formatNs(clock.error_max_ns));
+    property(list, "profiling", isKnown(completeness.overhead_ns)
+        ? `cost ${formatNs(completeness.overhead_ns)} of ${formatNs(completeness.overhead_of_ns)} ` +
+          `of rank time (${formatShare(completeness.overhead_share)})` : "cost not known");
+    property(list, "profwrap", job.profwrap_version || "not known");
+}
+
+function lossTable(parent) {
+    const { losses } = report.completeness, box = panel(parent, "What is missing or strange");
+    if (!losses.length) {
+        note(box, "Nothing: all is there.");
+        return;
+    }
+    new Table(box, {
+        caption: "One row each", rows: losses, search: "Find",
+        columns: [
+            { title: "rank", kind: "plain", value: (row) => row.rank,
+              show: (row) => (isKnown(row.rank) ? String(row.rank) : "all") },
+            { title: "what", kind: "text", value: (row) => (row.what || "").replace(/_/g, " ") },
+            { title: "count", kind: "count", value: (row) => row.count },
+            { title: "detail", kind: "text", value: (row) => row.detail },
+        ],
+    });
+}
+
+function openCallTable(parent) {
+    const calls = report.completeness.open_calls;
+    if (!calls.length)
+        return;
+    const stood = (row) => (isKnown(row.start_ns) && isKnown(row.seen_until)
+        ? row.seen_until - row.start_ns : null);
+    new Table(panel(parent, "Calls that ranks ended in"), {
+        caption: "Entered and never left: where a rank died or hung", rows: calls,
+        search: "Find a rank or call", isHit: () => true,
+        columns: [
+            { title: "rank", kind: "plain", value: (row) => row.rank },
+            { title: "call", kind: "text", value: (row) => row.op },
+            { title: "communicator", kind: "text", value: (row) => row.comm_name },
+            { title: "number", kind: "count", value: (row) => row.seq },
+            { title: "peer", kind: "plain", value: (row) => row.peer },
+            { title: "at least this long", kind: "ns", value: stood },
+        ],
+    });
+}
+
+const completeWords = ["not closed", "closed in order", "recovered"];
+
+function endWords(row) {
+    if (row.exit_signal)
+        return `signal ${row.exit_signal}`;
+    return isKnown(row.exit_code) ? String(row.exit_code) : "n/a";
+}
+
+function fileTable(parent) {
+    new Table(panel(parent, "Rank files"), {
+        caption: "One row a rank", rows: report.completeness.ranks, search: "Find a rank or host",
+        isHit: (row) => !row.present || row.complete !== 1 || row.dropped_events > 0,
+        columns: [
+            { title: "rank", kind: "count", value: (row) => row.rank },
+            { title: "host", kind: "text", value: (row) => row.hostname },
+            { title: "file", kind: "text", value: (row) => (row.present
+                ? completeWords[row.complete] || "not known" : "missing") },
+            { title: "exit status", kind: "plain", value: (row) => row.exit_code, show: endWords },
+            { title: "events", kind: "count", value: (row) => row.events },
+            { title: "dropped", kind: "count", value: (row) => row.dropped_events },
+            { title: "ran for", kind: "ns", value: (row) => row.run_ns },
+            { title: "profiling cost", kind: "ns", value: (row) => row.overhead_ns },
+        ],
+    });
+}
+
+function clockTable(parent) {
+    const box = panel(parent, "Clocks");
+    if (!report.clock.ranks.length) {
+        note(box, "This file has no clock table.");
+        return;
+    }
+    const drift = (row) => (isKnown(row.drift_ppm)
+        ? `${row.drift_ppm.toFixed(3)} \u00b1 ${row.drift_error_ppm.toFixed(3)}` : "n/a");
+    new Table(box, {
+        caption: "How each rank's clock relates to the cluster's", rows: report.clock.ranks,
+        search: "Find a rank or host", isHit: (row) => row.source === "none",
+        columns: [
+            { title: "rank", kind: "count", value: (row) => row.rank },
+            { title: "host", kind: "text", value: (row) => row.hostname },
+            { title: "domain", kind: "count", value: (row) => row.domain },
+            { title: "known by", kind: "text", value: (row) => row.source },
+            { title: "offset", kind: "signed", value: (row) => row.offset_ns },
+            { title: "drift, ppm", kind: "plain", value: (row) => row.drift_ppm, show: drift },
+            { title: "error bound", kind: "ns", value: (row) => row.error_ns },
+            { title: "measured", kind: "count", value: (row) => row.active_knots },
+            { title: "order bounds", kind: "count", value: (row) => row.bounds },
+            { title: "contradicted", kind: "count", value: (row) => row.violations_beyond },
+        ],
+    });
+}
+
+function renderRun(box) {
+    box.append(element("h2", {}, "Clocks and completeness"));
+    jobList(box);
+    lossTable(box);
+    openCallTable(box);
+    fileTable(box);
+    clockTable(box);
+}

@@ -1,0 +1,128 @@
+/* Planes; see planes.h. */
+#include "analysis/report/html/planes.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <libdeflate.h>
+#include <stdlib.h>
+
+enum { MANTISSA = 11, ROUNDED_BITS = 4, LARGEST_CODE = 65534, DEFLATE_LEVEL = 6 };
+
+#define TRACE(field) PW_TABLE_c_step_trace, offsetof(struct pw_row_c_step_trace, field)
+#define PHASE(field) PW_TABLE_c_phase_trace, offsetof(struct pw_row_c_phase_trace, field)
+
+static const struct plane {
+    const char *name;
+    int table;
+    size_t offset;
+} planes[] = {
+    {"own", TRACE(own_ns)},
+    {"wait", TRACE(wait_ns)},
+    {"total", TRACE(total_ns)},
+    {"interval", TRACE(interval_ns)},
+    {"fp_bp", TRACE(fp_bp_ns)},
+    {"tail", TRACE(tail_ns)},
+    {"data", PHASE(data_ns)},
+    {"forward", PHASE(forward_ns)},
+    {"backward", PHASE(backward_ns)},
+    {"allreduce", PHASE(allreduce_ns)},
+    {"optimizer", PHASE(optimizer_ns)},
+    {"other", PHASE(other_ns)},
+};
+
+uint16_t pw_planes_encode(int64_t value, int shift, int rounded)
+{
+    if (value < 0)
+        return 0;
+    uint64_t v = (uint64_t)value >> shift;
+    int e = 0;
+    while (v >> (e + MANTISSA))
+        e++;
+    uint64_t code = v; /* below 2^MANTISSA */
+    if (e) {           /* a carry out of the mantissa is one in the exponent, as it should be */
+        uint64_t half = e > 1 ? UINT64_C(1) << (e - 2) : 0;
+        code = ((uint64_t)e << MANTISSA) + ((v + half) >> (e - 1)) - (1u << MANTISSA);
+    }
+    if (rounded)
+        code = (code + (1u << (ROUNDED_BITS - 1))) >> ROUNDED_BITS << ROUNDED_BITS;
+    return (uint16_t)((code < LARGEST_CODE ? code : LARGEST_CODE) + 1);
+}
+
+/* The largest value that fits is 4095 x 2^30 units, 73 minutes of ns. */
+static int find_shift(const int64_t *cells, size_t n)
+{
+    int64_t most = 0;
+    int shift = 0;
+    for (size_t i = 0; i < n; i++)
+        most = cells[i] > most ? cells[i] : most;
+    while (most >> shift >= INT64_C(4095) << 30)
+        shift++;
+    return shift;
+}
+
+static void write_base64(FILE *out, const uint8_t *bytes, size_t n)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i < n; i += 3) {
+        uint32_t b = i + 1 < n ? bytes[i + 1] : 0, c = i + 2 < n ? bytes[i + 2] : 0;
+        uint32_t group = (uint32_t)bytes[i] << 16 | b << 8 | c;
+        char text[4] = {digits[group >> 18], digits[group >> 12 & 63],
+                        i + 1 < n ? digits[group >> 6 & 63] : '=',
+                        i + 2 < n ? digits[group & 63] : '='};
+        fwrite(text, 1, sizeof(text), out);
+    }
+}
+
+/* High bytes first: they are alike, and pack well when they are together. */
+static void split_bytes(const int64_t *cells, size_t n, int shift, uint8_t *bytes)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint16_t code = pw_planes_encode(cells[i], shift, n > PW_PLANES_EXACT_CELLS);
+        bytes[i] = (uint8_t)(code >> 8);
+        bytes[n + i] = (uint8_t)code;
+    }
+}
+
+static int is_known(const int64_t *cells, size_t n)
+{
+    size_t i = 0;
+    while (i < n && cells[i] <= 0)
+        i++;
+    return i < n;
+}
+
+static int write_plane(FILE *out, const char *name, const int64_t *cells, size_t n)
+{
+    int shift = find_shift(cells, n);
+    struct libdeflate_compressor *packer = libdeflate_alloc_compressor(DEFLATE_LEVEL);
+    size_t bound = packer ? libdeflate_zlib_compress_bound(packer, 2 * n) : 0;
+    uint8_t *bytes = malloc(2 * n + 1), *packed = malloc(bound + 1);
+    int err = packer && bytes && packed ? 0 : -ENOMEM;
+    if (!err) {
+        split_bytes(cells, n, shift, bytes);
+        size_t size = libdeflate_zlib_compress(packer, bytes, 2 * n, packed, bound);
+        fprintf(out, "<script type=\"text/plain\" id=\"plane-%s\" data-shift=\"%d\">", name, shift);
+        write_base64(out, packed, size);
+        fputs("</script>\n", out);
+        err = ferror(out) ? -EIO : 0;
+    }
+    free(bytes);
+    free(packed);
+    if (packer)
+        libdeflate_free_compressor(packer);
+    return err;
+}
+
+int pw_planes_write(FILE *out, const struct pw_columns *columns)
+{
+    size_t n = columns->figures->nranks * columns->count;
+    int64_t *cells = malloc((n + 1) * sizeof(*cells));
+    int err = cells ? 0 : -ENOMEM;
+    for (size_t i = 0; i < sizeof(planes) / sizeof(planes[0]) && !err; i++) {
+        pw_columns_fill(columns, planes[i].table, planes[i].offset, cells);
+        if (is_known(cells, n))
+            err = write_plane(out, planes[i].name, cells, n);
+    }
+    free(cells);
+    return err;
+}

@@ -1,0 +1,12 @@
+/* Parts of the JSON report, for the HTML report, which shows the same numbers. */
+#ifndef PW_ANALYSIS_REPORT_JSON_H
+#define PW_ANALYSIS_REPORT_JSON_H
+
+#include <jansson.h>
+
+#include "analysis/report/figures.h"
+
+/* The value of a key of report.h, which `name` must be; NULL when memory is short. */
+json_t *pw_json_key(const struct pw_figures *figures, const char *name);
+
+#endif

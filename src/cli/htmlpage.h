@@ -1,0 +1,17 @@
+/* Where the parts of an HTML report are: the template beside this program, and D3. */
+#ifndef PW_CLI_HTMLPAGE_H
+#define PW_CLI_HTMLPAGE_H
+
+#include <limits.h>
+#include <stddef.h>
+
+struct pw_htmlpage {
+    char dir[PATH_MAX]; /* of page.html */
+    char d3[PATH_MAX];
+};
+
+/* `d3` is the user's file; "" for the one that was found when profwrap was built. 0, or -errno and
+ * one sentence in `problem`. */
+int pw_htmlpage_find(const char *d3, struct pw_htmlpage *out, char *problem, size_t size);
+
+#endif

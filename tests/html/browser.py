@@ -1,0 +1,165 @@
+"""What the tests of the HTML report share: simulated runs, a headless Chromium, and looking at pages.
+
+Each run is made once per build directory. Where things are comes from the environment as in
+tests/mpi/harness.py; runs and screenshots stay in MPITEST_OUT.
+"""
+import contextlib
+import json
+import os
+import shutil
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "mpi"))
+import harness as h  # noqa: E402
+
+PAGES = ["overview", "stragglers", "steps", "collectives", "messages", "whatif", "run"]
+PATIENCE_S = 30
+SLOW = "slow_rank:rank=5,steps=20-60,phase=forward,percent=30"
+
+# The options of `profwrap sim`, by the name of the run.
+RUNS = {
+    "data8": ["-p", "data", "-r", "8", "-s", "100", "-f", SLOW],
+    "halo16": ["-p", "halo", "-r", "16", "-s", "60", "-f",
+               "slow_rank:rank=5,steps=10-40,phase=backward,percent=30;slow_link:from=2,to=3"],
+    "readme": ["-p", "halo", "-r", "12", "-s", "120", "-f",
+               "slow_rank:rank=7,steps=40-80,phase=backward,percent=35"],
+    "partial": ["-p", "data", "-r", "8", "-s", "60", "-f", "missing:rank=2;truncated:rank=6"],
+    "even": ["-p", "data", "-r", "4", "-s", "40"],
+    "one_rank": ["-p", "data", "-r", "1", "-s", "20"],
+    "one_step": ["-p", "data", "-r", "4", "-s", "1"],
+    "no_steps": ["-p", "halo", "-r", "4", "-s", "2", "--unmarked"],
+    "wide64": ["-p", "data", "-r", "64", "-s", "500", "-f",
+               "slow_rank:rank=40,steps=100-200,phase=backward,percent=20"],
+    "wide1024": ["-p", "data", "-r", "1024", "-s", "1000", "--ranks-per-host", "8", "-f",
+                 "slow_rank:rank=700,steps=300-600,phase=backward,percent=20"],
+}
+
+
+def out(*names):
+    path = os.path.join(h.place("OUT"), *names)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    return path
+
+
+def run(name):
+    """The directory of a merged run; made under another name, so that half of one is never used."""
+    folder = out("runs", name)
+    if not os.path.exists(folder):
+        part = f"{folder}.{os.getpid()}"
+        shutil.rmtree(part, ignore_errors=True)
+        h.run(h.profwrap("sim", *RUNS[name], part), timeout=600)
+        h.run(h.profwrap("merge", "-q", part), timeout=600)
+        with contextlib.suppress(OSError):  # another test has made it meanwhile
+            os.rename(part, folder)
+        shutil.rmtree(part, ignore_errors=True)
+    return folder
+
+
+def page_of(folder, name):
+    """The HTML report of a directory, as a file of the caller's."""
+    path = os.path.abspath(f"{name}.html")
+    h.run(h.profwrap("report", "--format", "html", "-o", path, folder), timeout=120)
+    return path
+
+
+def report_of(folder):
+    return json.loads(h.run(h.profwrap("report", "--format", "json", folder)).stdout)
+
+
+def selenium():
+    try:
+        from selenium import webdriver
+    except ImportError:
+        raise h.Skipped("this Python has no selenium (Debian: python3-selenium)") from None
+    return webdriver
+
+
+@contextlib.contextmanager
+def chromium(width=1280, height=800, dark=False):
+    """A browser without a window, with its console kept."""
+    webdriver = selenium()
+    from selenium.webdriver.chrome.service import Service
+    binary = shutil.which("chromium") or shutil.which("chromium-browser")
+    driver = shutil.which("chromedriver")
+    if not binary or not driver:
+        raise h.Skipped("needs chromium and chromedriver (Debian: chromium, chromium-driver)")
+    options = webdriver.ChromeOptions()
+    options.binary_location = binary
+    for argument in ["--headless=new", "--disable-gpu", "--hide-scrollbars",
+                     f"--window-size={width},{height}", "--force-device-scale-factor=1",
+                     *(["--no-sandbox"] if os.geteuid() == 0 else [])]:
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    browser = webdriver.Chrome(service=Service(driver), options=options)
+    try:
+        resize(browser, width, height)
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [
+            {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]})
+        yield browser
+    finally:
+        browser.quit()
+
+
+def resize(browser, width, height):
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+        "width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
+
+
+def visit(browser, path, address="overview"):
+    """Opens a page of the report from disk, and returns when it is drawn."""
+    browser.get("about:blank")
+    browser.get(f"file://{path}#{address}")
+    await_page(browser, address)
+
+
+def await_page(browser, address):
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        if browser.execute_script("return document.body.dataset.ready") == f"#{address}":
+            return
+        time.sleep(0.05)
+    h.check(False, f"#{address} was not drawn in {PATIENCE_S} s; console:", console(browser))
+
+
+def go(browser, address):
+    browser.execute_script("location.hash = arguments[0]", address)
+    await_page(browser, address)
+
+
+def console(browser):
+    """What the page complained about since this was last asked."""
+    return [entry["message"] for entry in browser.get_log("browser")]
+
+
+def check_quiet(browser, where):
+    h.equal(console(browser), [], f"the console on {where}")
+
+
+def find(browser, selector):
+    return browser.find_elements("css selector", selector)
+
+
+def text(browser, selector):
+    return browser.find_element("css selector", selector).text
+
+
+def shoot(browser, name, whole=False):
+    """Keeps a picture in the build directory, of the screen or of the whole page."""
+    script = "return [innerWidth, innerHeight, document.documentElement.scrollHeight]"
+    width, height, full = browser.execute_script(script)
+    if whole:
+        resize(browser, width, full)
+        time.sleep(0.4)  # pages are drawn again 150 ms after a change of size
+    browser.save_screenshot(out("screenshots", f"{name}.png"))
+    if whole:
+        resize(browser, width, height)
+
+
+def rows(browser, title):
+    """The body rows, as lists of text, of the table below a heading of this text."""
+    return browser.execute_script("""
+        const heading = [...document.querySelectorAll("h2, h3")]
+            .find((one) => one.textContent === arguments[0]);
+        return [...heading.parentElement.querySelector("table").tBodies[0].rows]
+            .map((row) => [...row.cells].map((cell) => cell.textContent));""", title)

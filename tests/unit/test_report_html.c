@@ -1,0 +1,239 @@
+/* The HTML report as a file: what it holds, and that nothing from a cluster file gets out of its
+ * place. What a browser makes of it is tests/html. */
+#include "unit.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/report/html/columns.h"
+#include "analysis/report/html/planes.h"
+#include "analysis/report/html/traffic.h"
+#include "analysis/report/report.h"
+#include "test_report_make.h"
+
+static void write_text(const char *path, const char *text)
+{
+    remove(path);
+    unit_write(path, text, strlen(text), 0600);
+}
+
+/* A template of a few lines; the real one is the browser's. */
+static void make_template(void **state, struct pw_report_options *options, char *d3)
+{
+    char path[UNIT_PATH];
+    unit_path(path, state, "page.html");
+    write_text(path, "<p nonce=\"NONCE\" class=\"NONCE\">\n<!-- put part.js -->\n"
+                     "<!-- put data -->\n<!-- put planes -->\n<!-- put d3 -->\n");
+    unit_path(path, state, "part.js");
+    write_text(path, "PART\n");
+    unit_path(d3, state, "d3.js");
+    write_text(d3, "D3\n");
+    *options = (struct pw_report_options){.page_dir = *state, .d3 = d3};
+}
+
+static char *html_of(void **state, const struct pw_cluster *c)
+{
+    char d3[UNIT_PATH], *text = NULL;
+    struct pw_report_options options;
+    size_t size;
+    make_template(state, &options, d3);
+    FILE *out = open_memstream(&text, &size);
+    assert_int_equal(pw_report_html(out, c, &options), 0);
+    fclose(out);
+    return text;
+}
+
+static json_t *data_of(const char *html)
+{
+    static const char begin[] = "id=\"data\">";
+    const char *at = strstr(html, begin), *end = at ? strstr(at, "</script>") : NULL;
+    assert_non_null(end);
+    at += strlen(begin);
+    json_error_t error;
+    json_t *data = json_loadb(at, (size_t)(end - at), 0, &error);
+    if (!data)
+        fail_msg("%s", error.text);
+    return data;
+}
+
+static size_t count(const char *text, const char *part)
+{
+    size_t n = 0;
+    for (const char *at = strstr(text, part); at; at = strstr(at + 1, part))
+        n++;
+    return n;
+}
+
+static void test_parts(void **state)
+{
+    struct pw_cluster *c = make_cluster(4, 12);
+    add_straggler(c, straggler(1));
+    add_tables(c);
+    char *html = html_of(state, c);
+    assert_has(html, "PART\n");
+    assert_has(html, "D3\n");
+    assert_has_not(html, "NONCE");
+    assert_has_not(html, "<!-- put");
+    assert_has(html, "id=\"plane-own\"");
+    json_t *data = data_of(html), *job = json_object_get(data, "job");
+    assert_has(json_string_value(json_object_get(job, "headline")), "Rank 1 on node-b held back");
+    json_t *worst = json_array_get(json_object_get(data, "stragglers"), 0);
+    assert_string_equal(json_string_value(json_object_get(worst, "phase_words")), "in backward");
+    assert_int_equal(json_array_size(json_object_get(json_object_get(data, "ranks"), "rank")), 4);
+    json_decref(data);
+    free(html);
+    pw_cluster_destroy(c);
+}
+
+/* Every name that a file can choose tries to leave its string, its element and its line. */
+static void test_hostile_names(void **state)
+{
+    static const char attack[] = "</script><script>x()</script><img src=x onerror=x()>\xe2\x80\xa8";
+    struct pw_cluster *c = make_cluster(2, 12);
+    struct pw_row_c_straggler row = straggler(1);
+    snprintf(row.hostname, sizeof(row.hostname), "%s", attack);
+    snprintf(row.evidence, sizeof(row.evidence), "%s & \033[2J \xe2\x80\xae", attack);
+    add_straggler(c, row);
+    snprintf(c->command, sizeof(c->command), "<!-- put part.js -->\n%s", attack);
+    snprintf(c->ranks[0].hostname, sizeof(c->ranks[0].hostname), "%s", attack);
+    char *html = html_of(state, c);
+    assert_int_equal(count(html, "<script"), count(html, "</script>"));
+    assert_has_not(html, "<script>");
+    assert_has_not(html, "<img");
+    assert_int_equal(count(html, "PART"), 1);
+    json_t *data = data_of(html), *worst = json_array_get(json_object_get(data, "stragglers"), 0);
+    const char *evidence = json_string_value(json_object_get(worst, "evidence"));
+    assert_has(evidence, "</script><script>x()</script><img src=x onerror=x()>? & ?[2J ?");
+    json_decref(data);
+    free(html);
+    pw_cluster_destroy(c);
+}
+
+static double decode(uint16_t code, int shift)
+{
+    int n = code - 1, e = n >> 11;
+    double m = e ? (double)(2048 + (n & 2047)) : (double)n;
+    for (int i = 1; i < e; i++)
+        m *= 2;
+    return m * (double)(INT64_C(1) << shift);
+}
+
+static void test_encode(void **state)
+{
+    (void)state;
+    assert_int_equal(pw_planes_encode(-1, 0, 0), 0);
+    assert_int_equal(pw_planes_encode(0, 0, 0), 1);
+    for (int64_t value = 1; value < INT64_C(4000000000000); value += value / 3 + 1) {
+        double exact = decode(pw_planes_encode(value, 0, 0), 0) / (double)value - 1;
+        assert_true(exact < 1.0 / 4096 + 1e-9 && exact > -1.0 / 4096 - 1e-9);
+        double rounded = decode(pw_planes_encode(value, 0, 1), 0) / (double)value - 1;
+        if (value > 2048)
+            assert_true(rounded < 1.0 / 200 && rounded > -1.0 / 200);
+    }
+    assert_true(decode(pw_planes_encode(INT64_MAX, 30, 0), 30) > 4e18);
+    assert_int_equal(pw_planes_encode(INT64_MAX, 0, 1), 65535);
+}
+
+static void test_many_steps(void **state)
+{
+    (void)state;
+    struct pw_cluster *c = make_cluster(1, 40000);
+    c->step_trace[7].own_ns = 1140 * MS;
+    c->step_trace[8].own_ns = -1;
+    struct pw_figures *figures;
+    struct pw_columns columns;
+    assert_int_equal(pw_figures_create(c, &figures), 0);
+    pw_columns_init(figures, &columns);
+    assert_int_equal(columns.block, 3);
+    assert_int_equal(columns.count, 13334);
+    int64_t *cells = calloc(columns.count, sizeof(*cells));
+    pw_columns_fill(&columns, PW_TABLE_c_step_trace, offsetof(struct pw_row_c_step_trace, own_ns),
+                    cells);
+    assert_int_equal(cells[0], 140 * MS);
+    assert_int_equal(cells[2], 640 * MS); /* of 140, 1140 and one that is not known */
+    json_t *json = pw_columns_json(&columns);
+    assert_int_equal(json_integer_value(json_array_get(json_object_get(json, "last"), 13333)),
+                     39999);
+    json_decref(json);
+    free(cells);
+    pw_figures_destroy(figures);
+    pw_cluster_destroy(c);
+}
+
+/* More ranks than a matrix shows are put together by host, or else in blocks. */
+static void test_many_ranks(void **state)
+{
+    (void)state;
+    struct pw_cluster *c = make_cluster(200, 3);
+    struct pw_figures *figures;
+    add_tables(c);
+    c->p2p[1] = (struct pw_row_c_p2p){150, 3, 20, 1000, -1, 7, 5};
+    assert_int_equal(pw_figures_create(c, &figures), 0);
+    json_t *hosts = pw_traffic_messages(figures), *cells = json_object_get(hosts, "cells");
+    assert_string_equal(json_string_value(json_object_get(hosts, "scope")), "hosts");
+    assert_int_equal(json_array_size(json_object_get(hosts, "names")), 2);
+    assert_int_equal(json_integer_value(json_array_get(json_object_get(cells, "src"), 1)), 1);
+    assert_int_equal(json_integer_value(json_array_get(json_object_get(cells, "bytes"), 1)), 1000);
+    json_decref(hosts);
+    for (size_t r = 0; r < 200; r++)
+        strcpy(c->ranks[r].hostname, "one");
+    json_t *blocks = pw_traffic_messages(figures);
+    assert_string_equal(json_string_value(json_object_get(blocks, "scope")), "blocks");
+    assert_int_equal(json_array_size(json_object_get(blocks, "names")), 100);
+    json_decref(blocks);
+    pw_figures_destroy(figures);
+    pw_cluster_destroy(c);
+}
+
+static void test_small_runs(void **state)
+{
+    static const size_t sizes[][2] = {{0, 0}, {1, 0}, {0, 1}, {1, 1}, {3, 1}};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        struct pw_cluster *c = make_cluster(sizes[i][0], sizes[i][1]);
+        char *html = html_of(state, c);
+        json_decref(data_of(html));
+        free(html);
+        pw_cluster_destroy(c);
+    }
+}
+
+static void test_missing_parts(void **state)
+{
+    struct pw_cluster *c = make_cluster(2, 12);
+    char path[UNIT_PATH], d3[UNIT_PATH], *text = NULL;
+    struct pw_report_options options;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    make_template(state, &options, d3);
+    unit_path(path, state, "part.js");
+    assert_int_equal(remove(path), 0);
+    assert_int_equal(pw_report_html(out, c, &options), -ENOENT);
+    unit_path(path, state, "page.html");
+    assert_int_equal(remove(path), 0);
+    assert_int_equal(pw_report_html(out, c, &options), -ENOENT);
+    fclose(out);
+    free(text);
+    out = fopen("/dev/full", "w");
+    make_template(state, &options, d3);
+    int err = pw_report_html(out, c, &options);
+    assert_true(err == -EIO || fflush(out));
+    fclose(out);
+    pw_cluster_destroy(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_parts, unit_dir_create, unit_dir_destroy),
+        cmocka_unit_test_setup_teardown(test_hostile_names, unit_dir_create, unit_dir_destroy),
+        cmocka_unit_test(test_encode),
+        cmocka_unit_test(test_many_steps),
+        cmocka_unit_test(test_many_ranks),
+        cmocka_unit_test_setup_teardown(test_small_runs, unit_dir_create, unit_dir_destroy),
+        cmocka_unit_test_setup_teardown(test_missing_parts, unit_dir_create, unit_dir_destroy),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
