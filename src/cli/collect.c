@@ -364,6 +364,7 @@ static int take_up(struct collector *c, int *has_end)
 
 int pw_collect_on(void *arg, int attempt)
 {
+    static _Atomic uint32_t never;
     struct pw_run *run = arg;
     struct collector c = {.run = run};
     int has_end = 0;
@@ -385,7 +386,7 @@ int pw_collect_on(void *arg, int attempt)
     }
     pw_journal_close(c.journal);
     while (!pw_launch_has_ended(run->lifeline, &c.end))
-        pw_launch_sleep(&(_Atomic uint32_t){0}, 0, POLL_NS);
+        pw_launch_sleep(&never, 0, POLL_NS);
     err = pw_recover_rank(run->dir, run->id.rank, pw_cli_collectors());
     if (err && err != -ENOENT)
         pw_error("the file of rank %d in %s could not be completed: %s; mend that, then 'profwrap "
