@@ -108,7 +108,7 @@ static int read_first(struct pw_input *input, pw_event_visitor *visit, void *con
         pw_begins_note(&input->begins, b, err ? NULL : e->rows, err ? 0 : e->n);
     }
     finish_index(starts, blocks);
-    input->impossible = e ? e->impossible : 0;
+    input->impossible += e ? e->impossible : 0;
     pw_begins_finish(&input->begins);
     input->starts_after = starts;
     input->messages = input->begins.before[blocks];

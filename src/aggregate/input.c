@@ -136,6 +136,10 @@ static int read_open_calls(struct pw_input *s, hid_t file, char **names, size_t 
     if (!err && n && !s->open_calls)
         err = -ENOMEM;
     for (size_t i = 0; !err && i < n; i++) {
+        if (!pw_is_possible(rows[i].start) || !pw_is_possible(rows[i].seen_until)) {
+            s->impossible++;
+            continue;
+        }
         struct pw_row_c_open_call *out = &s->open_calls[s->nopen_calls++];
         int32_t row = rows[i].comm;
         const struct pw_row_comms *comm =

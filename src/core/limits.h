@@ -23,6 +23,15 @@ static inline int64_t pw_sum(int64_t a, int64_t b)
     return b > 0 ? INT64_MAX : INT64_MIN;
 }
 
+/* a - b, likewise. */
+static inline int64_t pw_difference(int64_t a, int64_t b)
+{
+    int64_t difference;
+    if (!__builtin_sub_overflow(a, b, &difference))
+        return difference;
+    return b < 0 ? INT64_MAX : INT64_MIN;
+}
+
 /* The number in whole, 0 for what is none, or the limit it is beyond. */
 static inline int64_t pw_whole(double number)
 {

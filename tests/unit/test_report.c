@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analysis/report/report.h"
+#include "core/ops.h"
 #include "test_report_make.h"
 
 static void assert_headline(const struct pw_cluster *c, const char *expected)
@@ -361,6 +362,34 @@ static void test_many_ranks(void **state)
     pw_cluster_destroy(c);
 }
 
+/* What only a hostile file says: names without an end, times and ranks at the limits. */
+static void test_open_calls_that_lie(void **state)
+{
+    (void)state;
+    struct pw_cluster *c = make_cluster(3, 4);
+    c->open_calls = calloc(2, sizeof(*c->open_calls));
+    c->nopen_calls = 2;
+    for (int i = 0; i < 2; i++) {
+        struct pw_row_c_open_call *call = &c->open_calls[i];
+        *call = (struct pw_row_c_open_call){.rank = i ? INT32_MIN : INT32_MAX,
+                                            .start = INT64_MIN,
+                                            .seen_until = INT64_MAX,
+                                            .op = PW_OP_Barrier,
+                                            .comm_uid = 1,
+                                            .peer = -1};
+        memset(call->comm_name, 'x', sizeof(call->comm_name));
+        c->ranks[i].rank = call->rank;
+    }
+    char *text = text_of(c, "completeness", 12), *json = json_of(c);
+    char name[sizeof(c->open_calls->comm_name) + 2] = " ";
+    memset(name + 1, 'x', sizeof(c->open_calls->comm_name));
+    assert_has(text, name);
+    assert_fits(text, 100);
+    free(text);
+    free(json);
+    pw_cluster_destroy(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -379,6 +408,7 @@ int main(void)
         cmocka_unit_test(test_losses_are_on_top),
         cmocka_unit_test(test_width),
         cmocka_unit_test(test_many_ranks),
+        cmocka_unit_test(test_open_calls_that_lie),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

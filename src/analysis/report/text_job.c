@@ -4,6 +4,7 @@
 
 #include "analysis/report/callwords.h"
 #include "analysis/report/sections.h"
+#include "core/limits.h"
 #include "core/text.h"
 
 enum { HOSTS_SHOWN = 4 };
@@ -168,7 +169,7 @@ static size_t count_alike(const struct pw_page *page, size_t first)
     const struct pw_cluster *c = page->figures->cluster;
     const struct pw_row_c_open_call *call = &c->open_calls[first];
     size_t n = 1;
-    while (first + n < c->nopen_calls && call[n].rank == call->rank + (int32_t)n &&
+    while (first + n < c->nopen_calls && call[n].rank == (int64_t)call->rank + (int64_t)n &&
            is_alike(page, call, &call[n]))
         n++;
     return n;
@@ -180,11 +181,13 @@ static int print_open_call(const struct pw_page *page, const struct pw_row_c_ope
 {
     const struct pw_row_c_rank *end = end_of(page, call->rank);
     char rank[48], how[64] = "ended", text[PW_CALL_TEXT], ago[32];
+    char name[sizeof(call->comm_name) + 1]; /* the file's need not end */
+    snprintf(name, sizeof(name), "%.*s", (int)sizeof(call->comm_name), call->comm_name);
     if (alike == 1)
         snprintf(rank, sizeof(rank), "rank %" PRId32, call->rank);
     else
-        snprintf(rank, sizeof(rank), "ranks %" PRId32 "-%" PRId32, call->rank,
-                 call->rank + (int32_t)alike - 1);
+        snprintf(rank, sizeof(rank), "ranks %" PRId32 "-%" PRId64, call->rank,
+                 (int64_t)call->rank + (int64_t)alike - 1);
     if (end && end->exit_signal > 0)
         snprintf(how, sizeof(how), "killed by signal %" PRId32, end->exit_signal);
     else if (end && end->exit_code >= 0)
@@ -192,15 +195,15 @@ static int print_open_call(const struct pw_page *page, const struct pw_row_c_ope
     struct pw_call_words words = {
         .op = call->op,
         .awaited = call->awaited,
-        .comm_name = call->comm_name,
+        .comm_name = name,
         .comm_uid = call->comm_uid,
         .seq = call->seq,
         .peer = call->peer,
         .tag = call->tag,
     };
-    return pw_page_property(page, rank, "%s in %s, entered %s before", how,
-                            pw_call_write(&words, text, sizeof(text)),
-                            pw_text_ns(ago, sizeof(ago), call->seen_until - call->start));
+    return pw_page_property(
+        page, rank, "%s in %s, entered %s before", how, pw_call_write(&words, text, sizeof(text)),
+        pw_text_ns(ago, sizeof(ago), pw_difference(call->seen_until, call->start)));
 }
 
 static int print_open_calls(const struct pw_page *page)
