@@ -6,7 +6,7 @@
 #include <hdf5.h>
 
 /* For the rest of the process: on SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT, and when reading has
- * used some 10 s of processor time without getting on, says which file was read and exits with 1.
+ * used 10 to 15 s of processor time without getting on, says which file was read and exits with 1.
  * After MPI_Init, which has handlers of its own. PROFWRAP_LOG=crash:1 leaves crashes alone, for a
  * debugger. Never in `profwrap run`, whose signals are the application's. */
 void pw_h5_watch_install(void);
