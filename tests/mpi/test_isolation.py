@@ -263,7 +263,7 @@ def load(*clocks):
 @h.case
 def one_host_has_no_sockets():
     process = load("", "")
-    wait_until("the rank files", lambda: len(glob.glob("out/rank-*")) == 2)
+    wait_until("the journals", lambda: len(glob.glob("out/rank-*.journal")) == 2)
     seen = 0
     while process.poll() is None and time.monotonic():
         for pid in collectors(os.getcwd()):
