@@ -181,6 +181,7 @@ static int start(struct collector *c)
         .lifeline = c->run->lifeline,
         .umask = c->run->umask,
     };
+    atomic_store(&c->run->lifeline->is_profiled, 1);
     atomic_store(&c->run->lifeline->is_recording, c->journal != NULL);
     pid_t pid = pw_launch_start(&launch, c->run->path);
     if (pid < 0)

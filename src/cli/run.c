@@ -205,7 +205,7 @@ int pw_cli_run(int argc, char **argv)
         status = pw_run_unprofiled(&run); /* the collector was killed before it could begin */
     pw_run_clocks_fini(&run.clocks);
     if (run.id.rank == 0 && !pw_option_flag(&run.options, PW_OPT_NO_MERGE) &&
-        atomic_load(&run.lifeline->is_recording))
+        atomic_load(&run.lifeline->is_profiled))
         pw_conclude(run.dir, run.id.size, &run.options);
     return status;
 }

@@ -184,6 +184,15 @@ def journal_fails():
 
 
 @h.case
+def no_journal_at_all():
+    """It is said, and the run is merged and reported like any other."""
+    env = {"LD_PRELOAD": h.program("libfailwrite.so"), "FAILWRITE": f"{errno.EIO}:0:.journal"}
+    done = h.run(h.profwrap("-o", "out", h.program("plain"), "annotate"), env=env)
+    h.check(any("no journal of rank 0" in line for line in said(done)), said(done))
+    h.check(os.path.exists("out/cluster.h5") and os.path.exists("out/report.txt"), "no report")
+
+
+@h.case
 def file_as_large_as_it_may_be():
     """What comes after that is counted; a collector that takes over keeps to it, too."""
     h.run(h.profwrap("-o", "out", "--no-merge", "--on-full", "wait", "--max-file-size", "1M",
