@@ -6,26 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/report/mean.h"
 #include "core/ops.h"
-
-struct mean {
-    double sum;
-    int64_t count;
-};
-
-static void mean_add(struct mean *mean, int64_t value)
-{
-    if (value < 0)
-        return;
-    mean->sum += (double)value;
-    mean->count++;
-}
-
-static int64_t mean_value(const struct mean *mean)
-{
-    double value = mean->count ? mean->sum / (double)mean->count : -1;
-    return value > 9e18 ? INT64_MAX : (int64_t)(value + (value > 0 ? 0.5 : 0));
-}
 
 static int64_t larger(int64_t a, int64_t b)
 {
@@ -103,7 +85,7 @@ static void sum_ranks(struct pw_figures *f)
 
 static void sum_steps(struct pw_figures *f)
 {
-    struct mean duration = {0};
+    struct pw_mean duration = {0};
     f->step_min_ns = f->step_max_ns = f->first_step = f->last_step = -1;
     for (size_t s = 0; s < f->cluster->nstep_rows; s++) {
         const struct pw_row_c_step *step = &f->cluster->steps[s];
@@ -114,12 +96,12 @@ static void sum_steps(struct pw_figures *f)
         f->first_step = f->measured ? f->first_step : step->step;
         f->last_step = step->step;
         f->measured++;
-        mean_add(&duration, step->duration_ns);
+        pw_mean_add(&duration, step->duration_ns);
         f->step_max_ns = larger(f->step_max_ns, step->duration_ns);
         if (step->duration_ns >= 0 && (f->step_min_ns < 0 || step->duration_ns < f->step_min_ns))
             f->step_min_ns = step->duration_ns;
     }
-    f->step_mean_ns = mean_value(&duration);
+    f->step_mean_ns = pw_mean_value(&duration);
 }
 
 /* Means of every field (all are int64) of a [steps x ranks] table over its measured steps: `out`
@@ -131,22 +113,22 @@ static void mean_cells(const struct pw_figures *f, int table, const void *cells,
     size_t nranks = f->nranks;
     for (size_t i = 0; i < info->nfields; i++) {
         size_t offset = info->fields()[i].offset;
-        struct mean total = {0};
+        struct pw_mean total = {0};
         for (size_t r = 0; r < nranks; r++) {
-            struct mean mean = {0};
+            struct pw_mean mean = {0};
             for (size_t s = 0; s < f->cluster->nstep_rows; s++) {
                 int64_t value;
                 size_t cell = s * nranks + r;
                 if (f->cluster->steps[s].recorded != PW_RECORDED_ACTIVE)
                     continue;
                 memcpy(&value, (const char *)cells + cell * info->row_size + offset, sizeof(value));
-                mean_add(&mean, value);
-                mean_add(&total, value);
+                pw_mean_add(&mean, value);
+                pw_mean_add(&total, value);
             }
-            int64_t value = mean_value(&mean);
+            int64_t value = pw_mean_value(&mean);
             memcpy((char *)out + r * info->row_size + offset, &value, sizeof(value));
         }
-        int64_t value = mean_value(&total);
+        int64_t value = pw_mean_value(&total);
         memcpy((char *)all + offset, &value, sizeof(value));
     }
 }
@@ -207,13 +189,13 @@ void pw_figures_mean_ranks(const struct pw_figures *figures, size_t step,
     const struct pw_row_c_step_trace *cells = figures->cluster->step_trace + step * figures->nranks;
     for (size_t i = 0; i < info->nfields; i++) {
         size_t offset = info->fields()[i].offset;
-        struct mean sum = {0};
+        struct pw_mean sum = {0};
         int64_t value;
         for (size_t r = 0; r < figures->nranks; r++) {
             memcpy(&value, (const char *)&cells[r] + offset, sizeof(value));
-            mean_add(&sum, value);
+            pw_mean_add(&sum, value);
         }
-        value = mean_value(&sum);
+        value = pw_mean_value(&sum);
         memcpy((char *)mean + offset, &value, sizeof(value));
     }
 }

@@ -5,26 +5,8 @@
 #include <string.h>
 
 #include "analysis/report/json_row.h"
+#include "analysis/report/mean.h"
 #include "analysis/statistics.h"
-
-struct mean {
-    double sum;
-    int64_t count;
-};
-
-static void mean_add(struct mean *mean, int64_t value)
-{
-    if (value < 0)
-        return;
-    mean->sum += (double)value;
-    mean->count++;
-}
-
-static int64_t mean_value(const struct mean *mean)
-{
-    double value = mean->count ? mean->sum / (double)mean->count : -1;
-    return value > 9e18 ? INT64_MAX : (int64_t)value; /* a damaged file */
-}
 
 void pw_columns_init(const struct pw_figures *figures, struct pw_columns *out)
 {
@@ -53,13 +35,13 @@ void pw_columns_fill(const struct pw_columns *columns, int table, size_t offset,
         table == PW_TABLE_c_step_trace ? (const char *)c->step_trace : (const char *)c->phase_trace;
     for (size_t k = 0; k < columns->count; k++)
         for (size_t r = 0; r < nranks; r++) {
-            struct mean mean = {0};
+            struct pw_mean mean = {0};
             for (size_t s = k * columns->block; s < column_end(columns, k); s++) {
                 int64_t value;
                 memcpy(&value, rows + (s * nranks + r) * row_size + offset, sizeof(value));
-                mean_add(&mean, value);
+                pw_mean_add(&mean, value);
             }
-            cells[r * columns->count + k] = mean_value(&mean);
+            cells[r * columns->count + k] = pw_mean_value(&mean);
         }
 }
 
@@ -75,25 +57,25 @@ static int append_steps(const struct pw_columns *columns, size_t k, json_t *obje
 {
     const struct pw_row_c_step *steps = columns->figures->cluster->steps;
     size_t begin = k * columns->block, end = column_end(columns, k);
-    struct mean duration = {0}, interval = {0}, fp_bp = {0}, tail = {0}, wait = {0};
+    struct pw_mean duration = {0}, interval = {0}, fp_bp = {0}, tail = {0}, wait = {0};
     for (size_t s = begin; s < end; s++) {
         struct pw_row_c_step_trace mean;
         pw_figures_mean_ranks(columns->figures, s, &mean);
-        mean_add(&duration, steps[s].duration_ns);
-        mean_add(&interval, mean.interval_ns);
-        mean_add(&fp_bp, mean.fp_bp_ns);
-        mean_add(&tail, mean.tail_ns);
-        mean_add(&wait, mean.wait_ns);
+        pw_mean_add(&duration, steps[s].duration_ns);
+        pw_mean_add(&interval, mean.interval_ns);
+        pw_mean_add(&fp_bp, mean.fp_bp_ns);
+        pw_mean_add(&tail, mean.tail_ns);
+        pw_mean_add(&wait, mean.wait_ns);
     }
     int bad = append(object, "step", steps[begin].step);
     bad |= append(object, "last", steps[end - 1].step);
     bad |= append(object, "warmup", steps[begin].recorded != PW_RECORDED_ACTIVE);
     bad |= append(object, "slowest_rank", end - begin == 1 ? steps[begin].slowest_rank : -1);
-    bad |= append(object, "duration_ns", mean_value(&duration));
-    bad |= append(object, "interval_ns", mean_value(&interval));
-    bad |= append(object, "fp_bp_ns", mean_value(&fp_bp));
-    bad |= append(object, "tail_ns", mean_value(&tail));
-    return bad | append(object, "wait_ns", mean_value(&wait));
+    bad |= append(object, "duration_ns", pw_mean_value(&duration));
+    bad |= append(object, "interval_ns", pw_mean_value(&interval));
+    bad |= append(object, "fp_bp_ns", pw_mean_value(&fp_bp));
+    bad |= append(object, "tail_ns", pw_mean_value(&tail));
+    return bad | append(object, "wait_ns", pw_mean_value(&wait));
 }
 
 /* How the ranks' own time is spread: the heatmap colours by the distance from the median. */
