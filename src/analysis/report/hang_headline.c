@@ -1,26 +1,11 @@
 /* The one sentence about a hang; see liveview.h. */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "analysis/report/callwords.h"
 #include "analysis/report/livewords.h"
+#include "analysis/report/sentence.h"
 #include "core/ops.h"
-
-/* What has been said so far; more is appended. */
-struct sentence {
-    char *out;
-    size_t size, used;
-};
-
-__attribute__((format(printf, 2, 3))) static void add(struct sentence *s, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    int n = s->used < s->size ? vsnprintf(s->out + s->used, s->size - s->used, format, args) : 0;
-    va_end(args);
-    s->used += n > 0 ? (size_t)n : 0;
-}
 
 static void capitalise(char *text)
 {
@@ -29,22 +14,22 @@ static void capitalise(char *text)
 }
 
 /* "which has been computing (in no MPI call) for 63.0 s", "which is in MPI_Wait for 12.0 s". */
-static void add_doing(struct sentence *s, const struct pw_live *rank, const char *who)
+static void add_doing(struct pw_sentence *s, const struct pw_live *rank, const char *who)
 {
     const struct pw_live_thread *thread = pw_live_main(rank);
     char call[PW_LIVE_CALL_TEXT], time[32];
     if (!thread) {
-        add(s, "%s has not called MPI yet", who);
+        pw_sentence_add(s, "%s has not called MPI yet", who);
         return;
     }
     pw_live_time(thread->since_ns, time, sizeof(time));
     if (thread->op == PW_OP_None)
-        add(s, "%s has been computing (in no MPI call) for %s", who, time);
+        pw_sentence_add(s, "%s has been computing (in no MPI call) for %s", who, time);
     else
-        add(s, "%s has been in %s for %s", who, pw_live_call(rank, thread, call, sizeof(call)),
-            time);
+        pw_sentence_add(s, "%s has been in %s for %s", who,
+                        pw_live_call(rank, thread, call, sizeof(call)), time);
     if (rank->state == 'T')
-        add(s, "%s", " and is stopped by a signal");
+        pw_sentence_add(s, "%s", " and is stopped by a signal");
 }
 
 static int has_row(const int32_t *rows, size_t n, int32_t row)
@@ -82,7 +67,7 @@ static const struct pw_live *partner_of(const struct pw_live_view *view, const s
     return best;
 }
 
-static void say_held(const struct pw_live_view *view, struct sentence *s)
+static void say_held(const struct pw_live_view *view, struct pw_sentence *s)
 {
     const struct pw_hang *hang = view->hang;
     const struct pw_live *root = &view->ranks[hang->roots[0]];
@@ -93,44 +78,44 @@ static void say_held(const struct pw_live_view *view, struct sentence *s)
     if (group) {
         direct = group->nwaiting;
         pw_live_ranks(view, group->waiting, group->nwaiting, ranks, sizeof(ranks));
-        add(s, "%s wait%s in %s for ", ranks, direct == 1 ? "s" : "",
-            pw_live_group(view, group, call, sizeof(call)));
+        pw_sentence_add(s, "%s wait%s in %s for ", ranks, direct == 1 ? "s" : "",
+                        pw_live_group(view, group, call, sizeof(call)));
     } else if (partner) {
         direct = 1;
-        add(s, "rank %" PRId32 " waits in %s for ", partner->rank,
-            pw_live_call(partner, pw_live_main(partner), call, sizeof(call)));
+        pw_sentence_add(s, "rank %" PRId32 " waits in %s for ", partner->rank,
+                        pw_live_call(partner, pw_live_main(partner), call, sizeof(call)));
     }
     const int32_t *rows = group ? group->missing : hang->roots;
     size_t n = group ? group->nmissing : hang->nroots;
-    add(s, "%s, ", pw_live_ranks(view, rows, n, ranks, sizeof(ranks)));
+    pw_sentence_add(s, "%s, ", pw_live_ranks(view, rows, n, ranks, sizeof(ranks)));
     snprintf(who, sizeof(who), n == 1 ? "which" : "of which rank %" PRId32, root->rank);
     add_doing(s, root, who);
     if (hang->held > direct)
-        add(s, "; %zu ranks in all wait for %s", hang->held,
-            hang->nroots == 1 ? "it" : "these, directly or not");
+        pw_sentence_add(s, "; %zu ranks in all wait for %s", hang->held,
+                        hang->nroots == 1 ? "it" : "these, directly or not");
 }
 
-static void say_cycle(const struct pw_live_view *view, struct sentence *s)
+static void say_cycle(const struct pw_live_view *view, struct pw_sentence *s)
 {
     enum { SHOWN = 4 };
     const struct pw_hang *hang = view->hang;
     char call[PW_LIVE_CALL_TEXT];
-    add(s, "deadlock: ");
+    pw_sentence_add(s, "deadlock: ");
     for (size_t i = 0; i < hang->ncycle && i < SHOWN; i++) {
         const struct pw_live *rank = &view->ranks[hang->cycle[i]];
-        add(s, "%srank %" PRId32 " (in %s)",
-            i == 0   ? ""
-            : i == 1 ? " waits for "
-                     : ", that for ",
-            rank->rank, pw_live_call(rank, pw_live_main(rank), call, sizeof(call)));
+        pw_sentence_add(s, "%srank %" PRId32 " (in %s)",
+                        i == 0   ? ""
+                        : i == 1 ? " waits for "
+                                 : ", that for ",
+                        rank->rank, pw_live_call(rank, pw_live_main(rank), call, sizeof(call)));
     }
     if (hang->ncycle > SHOWN)
-        add(s, ", and so on through %zu ranks", hang->ncycle);
-    add(s, "%s rank %" PRId32, hang->ncycle == 1 ? " waits for" : ", and that for",
-        view->ranks[hang->cycle[0]].rank);
+        pw_sentence_add(s, ", and so on through %zu ranks", hang->ncycle);
+    pw_sentence_add(s, "%s rank %" PRId32, hang->ncycle == 1 ? " waits for" : ", and that for",
+                    view->ranks[hang->cycle[0]].rank);
     if (hang->held)
-        add(s, "; %zu more rank%s wait%s for these", hang->held, hang->held == 1 ? "" : "s",
-            hang->held == 1 ? "s" : "");
+        pw_sentence_add(s, "; %zu more rank%s wait%s for these", hang->held,
+                        hang->held == 1 ? "" : "s", hang->held == 1 ? "s" : "");
 }
 
 static const struct pw_hang_group *mismatched(const struct pw_hang *hang)
@@ -142,7 +127,7 @@ static const struct pw_hang_group *mismatched(const struct pw_hang *hang)
 }
 
 static void say_mismatch(const struct pw_live_view *view, const struct pw_hang_group *group,
-                         struct sentence *s)
+                         struct pw_sentence *s)
 {
     const struct pw_live *first = NULL, *other = NULL;
     char a[PW_LIVE_CALL_TEXT], b[PW_LIVE_CALL_TEXT];
@@ -155,14 +140,15 @@ static void say_mismatch(const struct pw_live_view *view, const struct pw_hang_g
     }
     if (!other)
         return;
-    add(s,
-        "ranks disagree about a collective: rank %" PRId32 " is in %s, but rank %" PRId32 " in %s",
-        first->rank, pw_live_call(first, pw_live_main(first), a, sizeof(a)), other->rank,
-        pw_live_call(other, pw_live_main(other), b, sizeof(b)));
+    pw_sentence_add(s,
+                    "ranks disagree about a collective: rank %" PRId32
+                    " is in %s, but rank %" PRId32 " in %s",
+                    first->rank, pw_live_call(first, pw_live_main(first), a, sizeof(a)),
+                    other->rank, pw_live_call(other, pw_live_main(other), b, sizeof(b)));
 }
 
 /* Nobody is known to hold them: says who waits longest, and in what. */
-static void say_unknown(const struct pw_live_view *view, struct sentence *s)
+static void say_unknown(const struct pw_live_view *view, struct pw_sentence *s)
 {
     const struct pw_live *longest = NULL;
     char call[PW_LIVE_CALL_TEXT], time[32], ranks[PW_LIVE_RANKS_TEXT];
@@ -174,20 +160,20 @@ static void say_unknown(const struct pw_live_view *view, struct sentence *s)
     }
     if (!longest)
         return;
-    add(s, "%zu of %zu ranks wait in MPI calls, rank %" PRId32 " longest: in %s for %s",
-        view->hang->waiting, view->n, longest->rank,
-        pw_live_call(longest, pw_live_main(longest), call, sizeof(call)),
-        pw_live_time(pw_live_main(longest)->since_ns, time, sizeof(time)));
+    pw_sentence_add(s, "%zu of %zu ranks wait in MPI calls, rank %" PRId32 " longest: in %s for %s",
+                    view->hang->waiting, view->n, longest->rank,
+                    pw_live_call(longest, pw_live_main(longest), call, sizeof(call)),
+                    pw_live_time(pw_live_main(longest)->since_ns, time, sizeof(time)));
     if (view->nsilent)
-        add(s, "; %s did not answer",
-            pw_call_ranks(view->silent, view->nsilent, ranks, sizeof(ranks)));
+        pw_sentence_add(s, "; %s did not answer",
+                        pw_call_ranks(view->silent, view->nsilent, ranks, sizeof(ranks)));
     else
-        add(s, "; for whom is not known");
+        pw_sentence_add(s, "; for whom is not known");
 }
 
 void pw_live_headline(const struct pw_live_view *view, char *out, size_t size)
 {
-    struct sentence s = {.out = out, .size = size};
+    struct pw_sentence s = {.out = out, .size = size};
     const struct pw_hang_group *wrong = mismatched(view->hang);
     out[0] = '\0';
     if (wrong)
@@ -204,7 +190,7 @@ void pw_live_headline(const struct pw_live_view *view, char *out, size_t size)
             say_unknown(view, &s);
             break;
         default:
-            add(&s, "no rank waits any more");
+            pw_sentence_add(&s, "no rank waits any more");
             break;
         }
     }

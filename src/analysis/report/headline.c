@@ -2,141 +2,129 @@
 #include "analysis/report/headline.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 
 #include "analysis/report/names.h"
 #include "analysis/report/page.h"
 #include "analysis/report/report.h"
+#include "analysis/report/sentence.h"
 #include "analysis/report/words.h"
 #include "core/text.h"
 
 /* Fewer measured steps than a straggler must hit: nothing can be said of any rank. */
 enum { STEPS_LEAST = 3 };
 
-struct sentence {
-    char *out;
-    size_t size, used;
-};
-
-__attribute__((format(printf, 2, 3))) static void add(struct sentence *s, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    int n = vsnprintf(s->out + s->used, s->size - s->used, format, args);
-    va_end(args);
-    s->used = n < 0 || (size_t)n >= s->size - s->used ? s->size - 1 : s->used + (size_t)n;
-}
-
-static void add_ns(struct sentence *s, const char *before, int64_t ns)
+static void add_ns(struct pw_sentence *s, const char *before, int64_t ns)
 {
     char time[32];
-    add(s, "%s%s", before, pw_text_ns(time, sizeof(time), ns));
+    pw_sentence_add(s, "%s%s", before, pw_text_ns(time, sizeof(time), ns));
 }
 
-static void add_percent(struct sentence *s, const char *before, double share, const char *after)
+static void add_percent(struct pw_sentence *s, const char *before, double share, const char *after)
 {
     char percent[32];
-    add(s, "%s%s%s", before, pw_page_percent(percent, sizeof(percent), share), after);
+    pw_sentence_add(s, "%s%s%s", before, pw_page_percent(percent, sizeof(percent), share), after);
 }
 
-static void write_straggler(const struct pw_figures *f, struct sentence *s)
+static void write_straggler(const struct pw_figures *f, struct pw_sentence *s)
 {
     const struct pw_row_c_straggler *worst = &f->cluster->stragglers[0];
     const char *phase = pw_words_phase(worst->phase), *cause = pw_words_cause(worst->cause);
     char steps[96];
-    add(s, "Rank %" PRId32, worst->rank);
+    pw_sentence_add(s, "Rank %" PRId32, worst->rank);
     if (worst->hostname[0])
-        add(s, " on %.64s", worst->hostname);
-    add(s, " held back %s by ", pw_words_steps(f, worst, steps, sizeof(steps)));
+        pw_sentence_add(s, " on %.64s", worst->hostname);
+    pw_sentence_add(s, " held back %s by ", pw_words_steps(f, worst, steps, sizeof(steps)));
     add_ns(s, "", worst->excess_ns);
     if (worst->slowdown >= 0)
         add_percent(s, " (", worst->slowdown, ")");
     if (phase[0])
-        add(s, " %s", phase);
+        pw_sentence_add(s, " %s", phase);
     if (cause[0])
-        add(s, " (%s)", cause);
+        pw_sentence_add(s, " (%s)", cause);
     if (worst->gain_ns > 0)
         add_ns(s, ", which cost the job ", worst->gain_ns);
     if (f->cluster->nstragglers > 1)
-        add(s, "; and %zu more", f->cluster->nstragglers - 1);
+        pw_sentence_add(s, "; and %zu more", f->cluster->nstragglers - 1);
     if (pw_figures_is_unresolved(f, worst->excess_ns)) {
         add_ns(s, "; but the clock error is up to ", f->clock_error_max_ns);
-        add(s, ", so this is not resolvable");
+        pw_sentence_add(s, ", so this is not resolvable");
     }
-    add(s, ".");
+    pw_sentence_add(s, ".");
 }
 
 /* Waits are differences of two ranks' clocks; without them own work is not known either. */
-static void write_unaligned(const struct pw_figures *f, struct sentence *s)
+static void write_unaligned(const struct pw_figures *f, struct pw_sentence *s)
 {
-    add(s, "Whether a rank held the job back is not resolvable: the clocks of");
+    pw_sentence_add(s, "Whether a rank held the job back is not resolvable: the clocks of");
     if (f->nhosts > 1)
-        add(s, " %" PRId64 " hosts", f->nhosts);
+        pw_sentence_add(s, " %" PRId64 " hosts", f->nhosts);
     else
-        add(s, " the ranks");
-    add(s, " are not aligned; %" PRId64 " steps", f->measured);
+        pw_sentence_add(s, " the ranks");
+    pw_sentence_add(s, " are not aligned; %" PRId64 " steps", f->measured);
     if (f->step_mean_ns >= 0)
         add_ns(s, " of ", f->step_mean_ns);
-    add(s, ".");
+    pw_sentence_add(s, ".");
 }
 
-static void write_even(const struct pw_figures *f, struct sentence *s)
+static void write_even(const struct pw_figures *f, struct pw_sentence *s)
 {
-    add(s, "No rank held the job back: %" PRId64 " steps", f->measured);
+    pw_sentence_add(s, "No rank held the job back: %" PRId64 " steps", f->measured);
     if (f->step_mean_ns >= 0)
         add_ns(s, " of ", f->step_mean_ns);
     if (f->wait_share >= 0)
         add_percent(s, ", of which ranks waited ", f->wait_share, " for each other");
     if (f->clock_error_max_ns > 0) {
         add_ns(s, "; differences below the clock error of ", f->clock_error_max_ns);
-        add(s, " cannot be seen");
+        pw_sentence_add(s, " cannot be seen");
     }
-    add(s, ".");
+    pw_sentence_add(s, ".");
 }
 
-static void write_one_rank(const struct pw_figures *f, struct sentence *s)
+static void write_one_rank(const struct pw_figures *f, struct pw_sentence *s)
 {
-    add(s, "There is only one rank, so no rank can hold another back: ");
+    pw_sentence_add(s, "There is only one rank, so no rank can hold another back: ");
     if (f->measured == 1)
         add_ns(s, "1 step of ", f->step_mean_ns);
     else if (f->measured)
-        add(s, "%" PRId64 " steps", f->measured);
+        pw_sentence_add(s, "%" PRId64 " steps", f->measured);
     if (f->measured > 1)
         add_ns(s, " of ", f->step_mean_ns);
     if (!f->measured)
-        add(s, "no steps are known");
+        pw_sentence_add(s, "no steps are known");
     if (f->run_ns >= 0)
         add_ns(s, ", in a run of ", f->run_ns);
-    add(s, ".");
+    pw_sentence_add(s, ".");
 }
 
-static void write_unmarked(const struct pw_figures *f, struct sentence *s)
+static void write_unmarked(const struct pw_figures *f, struct pw_sentence *s)
 {
-    add(s, "No steps are known, so no rank can be said to hold the job back: %" PRId64 " ranks",
+    pw_sentence_add(
+        s, "No steps are known, so no rank can be said to hold the job back: %" PRId64 " ranks",
         f->present);
     if (f->nhosts > 0)
-        add(s, " on %" PRId64 " host%s", f->nhosts, f->nhosts == 1 ? "" : "s");
+        pw_sentence_add(s, " on %" PRId64 " host%s", f->nhosts, f->nhosts == 1 ? "" : "s");
     if (f->run_ns >= 0)
         add_ns(s, " ran for ", f->run_ns);
-    add(s, ".");
+    pw_sentence_add(s, ".");
 }
 
 void pw_headline_write(const struct pw_figures *figures, char *out, size_t size)
 {
-    struct sentence s = {out, size, 0};
+    struct pw_sentence s = {out, size, 0};
     if (figures->cluster->nstragglers)
         write_straggler(figures, &s);
     else if (figures->present == 0)
-        add(&s, "No rank left a usable file, so there is nothing to report.");
+        pw_sentence_add(&s, "No rank left a usable file, so there is nothing to report.");
     else if (figures->expected == 1)
         write_one_rank(figures, &s);
     else if (figures->measured == 0)
         write_unmarked(figures, &s);
     else if (figures->measured < STEPS_LEAST)
-        add(&s,
-            "Only %" PRId64 " step%s measured: too few to say whether a rank held the job back.",
-            figures->measured, figures->measured == 1 ? " was" : "s were");
+        pw_sentence_add(&s,
+                        "Only %" PRId64
+                        " step%s measured: too few to say whether a rank held the job back.",
+                        figures->measured, figures->measured == 1 ? " was" : "s were");
     else if (figures->clock_error_max_ns < 0)
         write_unaligned(figures, &s);
     else
@@ -145,20 +133,22 @@ void pw_headline_write(const struct pw_figures *figures, char *out, size_t size)
 
 void pw_headline_missing(const struct pw_figures *figures, char *out, size_t size)
 {
-    struct sentence s = {out, size, 0};
+    struct pw_sentence s = {out, size, 0};
     const char *separator = "";
     out[0] = '\0';
     if (figures->present < figures->expected) {
-        add(&s, "%" PRId64 " of %" PRId64 " ranks are here", figures->present, figures->expected);
+        pw_sentence_add(&s, "%" PRId64 " of %" PRId64 " ranks are here", figures->present,
+                        figures->expected);
         separator = "; ";
     }
     if (figures->unclosed) {
-        add(&s, "%s%" PRId64 " rank file%s not closed in order", separator, figures->unclosed,
-            figures->unclosed == 1 ? " was" : "s were");
+        pw_sentence_add(&s, "%s%" PRId64 " rank file%s not closed in order", separator,
+                        figures->unclosed, figures->unclosed == 1 ? " was" : "s were");
         separator = "; ";
     }
     if (figures->dropped_events > 0) {
-        add(&s, "%s%" PRId64 " events were dropped", separator, figures->dropped_events);
+        pw_sentence_add(&s, "%s%" PRId64 " events were dropped", separator,
+                        figures->dropped_events);
         add_percent(&s, " (",
                     (double)figures->dropped_events /
                         ((double)figures->dropped_events + (double)figures->events),
