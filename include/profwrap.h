@@ -51,9 +51,21 @@ struct profwrap_api {
     void (*phase)(int phase);
     void (*range_push)(const char *name);
     void (*range_pop)(void);
+    void (*op_begin)(const char *name, const char *type, const char *shapes);
+    void (*op_end)(void);
+    void (*queue)(const char *name, int64_t size, int64_t capacity);
+    void (*memory)(int64_t bytes_delta, int device);
+    void (*start)(void);
+    void (*stop)(void);
+    void (*metadata)(const char *key, const char *value);
 };
 
 static const struct profwrap_api *profwrap_api_;
+
+/* Whether there is a probe, and it has the member: an older one may not. */
+#define PROFWRAP_HAS_(member)                      \
+    (__builtin_expect(profwrap_api_ != NULL, 0) && \
+     profwrap_api_->size > offsetof(struct profwrap_api, member) && profwrap_api_->member)
 
 /* Runs when the object that includes this header is loaded; the probe is preloaded, so it is there
  * by then or never. */
@@ -101,6 +113,63 @@ __attribute__((unused)) static inline void profwrap_range_pop(void)
 {
     if (__builtin_expect(profwrap_api_ != NULL, 0))
         profwrap_api_->range_pop();
+}
+
+/* Begins an operator on the calling thread: a range that the operator table counts by name, by type
+ * ("matmul", "aten"; or NULL) and by the shapes of its inputs ("[[32, 64], [64, 8]]"; or NULL). The
+ * type "function" makes it a frame of the call stack instead: an interpreter's function. Operators
+ * and ranges nest in each other, at most 128 deep. */
+__attribute__((unused)) static inline void profwrap_op_begin(const char *name, const char *type,
+                                                             const char *shapes)
+{
+    if (PROFWRAP_HAS_(op_begin))
+        profwrap_api_->op_begin(name, type, shapes);
+}
+
+/* Closes the innermost open range of the calling thread, as profwrap_range_pop(). */
+__attribute__((unused)) static inline void profwrap_op_end(void)
+{
+    if (PROFWRAP_HAS_(op_end))
+        profwrap_api_->op_end();
+}
+
+/* `size` of at most `capacity` items (0: no limit) are in the queue now: a loader's batches, for
+ * example. Call it wherever the size changes, or once a step. */
+__attribute__((unused)) static inline void profwrap_queue(const char *name, int64_t size,
+                                                          int64_t capacity)
+{
+    if (PROFWRAP_HAS_(queue))
+        profwrap_api_->queue(name, size, capacity);
+}
+
+/* The calling thread allocated (> 0) or freed (< 0) as many bytes on a device; -1 is the host. What
+ * happens inside an operator is counted as the operator's. */
+__attribute__((unused)) static inline void profwrap_memory(int64_t bytes_delta, int device)
+{
+    if (PROFWRAP_HAS_(memory))
+        profwrap_api_->memory(bytes_delta, device);
+}
+
+/* Records again, or for the first time after --start-paused, and no longer: this rank only, from
+ * now on. A schedule (--schedule) is for all ranks at the same steps. */
+__attribute__((unused)) static inline void profwrap_start(void)
+{
+    if (PROFWRAP_HAS_(start))
+        profwrap_api_->start();
+}
+
+__attribute__((unused)) static inline void profwrap_stop(void)
+{
+    if (PROFWRAP_HAS_(stop))
+        profwrap_api_->stop();
+}
+
+/* Keeps a text with the run, under a key: "model" and "resnet50", or JSON. The last value of a key
+ * counts. Keys are cut at 255 bytes, values at 8191. */
+__attribute__((unused)) static inline void profwrap_metadata(const char *key, const char *value)
+{
+    if (PROFWRAP_HAS_(metadata))
+        profwrap_api_->metadata(key, value);
 }
 
 #ifdef __cplusplus

@@ -5,7 +5,7 @@
 
 #include "rank/arena.h"
 
-enum { MAX_TEXT = 255 };
+enum { MAX_TEXT = 255, MAX_LONG_TEXT = 8191 };
 
 /* FNV-1a. */
 static uint64_t hash_bytes(const unsigned char *bytes, size_t length)
@@ -89,8 +89,18 @@ static bool deliver_name(struct pw_thread *thread, const struct pw_intern_entry 
 
 static struct pw_intern_table names = {.deliver = deliver_name};
 
+static uint32_t intern_text(struct pw_thread *thread, const char *text, size_t most)
+{
+    size_t length = text ? strnlen(text, most) : 0;
+    return length ? pw_intern(&names, thread, text, length) : 0;
+}
+
 uint32_t pw_probe_intern(struct pw_thread *thread, const char *text)
 {
-    size_t length = text ? strnlen(text, MAX_TEXT) : 0;
-    return length ? pw_intern(&names, thread, text, length) : 0;
+    return intern_text(thread, text, MAX_TEXT);
+}
+
+uint32_t pw_probe_intern_long(struct pw_thread *thread, const char *text)
+{
+    return intern_text(thread, text, MAX_LONG_TEXT);
 }

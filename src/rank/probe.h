@@ -13,6 +13,14 @@
 
 enum { PW_MAX_DEPTH = 128 };
 
+/* A range that was begun and not ended; texts as ids of pw_probe_intern(). */
+struct pw_open_range {
+    uint64_t start;
+    uint32_t name, category, shapes, stack;
+    uint16_t kind;      /* enum pw_kind */
+    uint64_t allocated; /* the thread's, when it was begun */
+};
+
 /* What one thread of the application needs to record. */
 struct pw_thread {
     struct pw_ring ring;       /* ring.shared is NULL until the thread's first record */
@@ -21,12 +29,10 @@ struct pw_thread {
     uint32_t stack; /* that the current call was made on, 0 when none are taken */
     /* Open ranges, innermost last; those past PW_MAX_DEPTH are counted only. */
     int32_t depth;
-    struct {
-        uint64_t start;
-        uint32_t name;
-    } open[PW_MAX_DEPTH];
-    int32_t phase; /* enum profwrap_phase */
-    uint64_t phase_start;
+    struct pw_open_range open[PW_MAX_DEPTH];
+    uint64_t allocated; /* bytes, less those freed, that the thread said; modulo 2^64 */
+    int32_t phase;      /* enum profwrap_phase */
+    uint64_t phase_start, phase_allocated;
     /* Calls to let pass before it looks for a ring again, after so many failures; and whether it is
      * just looking: a signal handler may call meanwhile. */
     uint32_t passes, failures;
@@ -123,5 +129,8 @@ int pw_probe_await_sync(void);
  * to the ring. Cut at 255 bytes. Id 0 is ""; once the table is full, or the ring, new names get 0.
  */
 uint32_t pw_probe_intern(struct pw_thread *thread, const char *text);
+
+/* The same of a text that is cut at 8191 bytes: for what is said once, not in a loop. */
+uint32_t pw_probe_intern_long(struct pw_thread *thread, const char *text);
 
 #endif

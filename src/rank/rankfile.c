@@ -51,6 +51,21 @@ static int write_identity(struct pw_rankfile *file, const struct pw_identity *id
     return err ? err : pw_h5_set_int(h5, "complete", 0);
 }
 
+/* Tables that a file has only when there are rows for them. */
+static int is_optional(int table)
+{
+    switch (table) {
+    case PW_TABLE_host:
+    case PW_TABLE_queue:
+    case PW_TABLE_memory:
+    case PW_TABLE_metadata:
+    case PW_TABLE_open:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
 int pw_rankfile_create(const char *dir, const struct pw_identity *id, const char *command,
                        int level, struct pw_rankfile **out)
 {
@@ -73,7 +88,7 @@ int pw_rankfile_create(const char *dir, const struct pw_identity *id, const char
     }
     err = write_identity(file, id, command);
     for (int table = 0; table < PW_RANK_TABLE_COUNT; table++)
-        if (table != PW_TABLE_host && table != PW_TABLE_open)
+        if (!is_optional(table))
             pw_h5_writer_require(file->writer, table);
     pw_rankfile_text(file, 0, 0, 0, "", 0);
     err = err ? err : pw_h5_writer_flush(file->writer);

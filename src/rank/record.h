@@ -32,6 +32,9 @@ enum pw_record_type {
     /* Collector note. */
     PW_REC_RANGE,
     PW_REC_STEP,
+    PW_REC_QUEUE,
+    PW_REC_MEMORY,
+    PW_REC_METADATA,
     /* Collector null. */
     PW_REC_MARK,
     PW_REC_TYPE_COUNT
@@ -121,7 +124,21 @@ struct pw_record {
         struct {
             uint32_t name;
             uint16_t depth, kind; /* enum pw_kind */
+            uint32_t domain, category, shapes;
+            uint32_t spare;
+            int64_t alloc_bytes;
         } range;
+        struct {
+            uint32_t name;
+            int64_t size, capacity;
+        } queue;
+        struct {
+            int64_t delta_bytes;
+            int32_t device; /* -1 the host */
+        } memory;
+        struct {
+            uint32_t key, value;
+        } metadata;
         struct {
             int64_t step; /* -1: none begins */
         } step;
@@ -163,6 +180,8 @@ static inline enum pw_lost pw_record_kind(const struct pw_record *record)
     case PW_REC_COMM:
         return PW_LOST_COMMUNICATION;
     case PW_REC_RANGE:
+    case PW_REC_QUEUE:
+    case PW_REC_MEMORY:
         return PW_LOST_RANGE;
     case PW_REC_STEP:
         return PW_LOST_STEP;

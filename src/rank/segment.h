@@ -15,7 +15,7 @@
 #include "rank/testclock.h"
 
 enum {
-    PW_SEGMENT_VERSION = 5,
+    PW_SEGMENT_VERSION = 6,
     PW_SEGMENT_PAGE = 4096,
     PW_MAX_RINGS = 256,
     PW_SEGMENT_NAME_SIZE = 128,

@@ -1,8 +1,11 @@
 /* The in-app half of profwrap.h: steps, phases and ranges become records of the calling thread. */
 #include "profwrap.h"
 
+#include <string.h>
+
 #include "core/tables.h"
 #include "rank/probe.h"
+#include "rank/stack.h"
 
 static struct pw_thread *note_thread(void)
 {
@@ -19,17 +22,33 @@ static struct pw_thread *note_begin(void)
     return thread && pw_probe_hold(thread) ? thread : NULL;
 }
 
-static void record_range(struct pw_thread *thread, uint64_t start, uint64_t end, uint32_t name,
-                         uint16_t kind, uint16_t depth)
+/* A record of something that happened at `now`, or NULL: it is lost, and counted. */
+static struct pw_record *reserve(struct pw_thread *thread, uint64_t now, enum pw_record_type type,
+                                 enum pw_lost lost)
+{
+    struct pw_record *record = pw_ring_reserve(&thread->ring, now, lost);
+    if (record)
+        *record = (struct pw_record){.type = (uint8_t)type, .start = now, .end = now};
+    return record;
+}
+
+static void record_range(struct pw_thread *thread, const struct pw_open_range *range, uint64_t end,
+                         int depth)
 {
     struct pw_record *record = pw_ring_reserve(&thread->ring, end, PW_LOST_RANGE);
     if (!record)
         return;
     *record = (struct pw_record){
         .type = PW_REC_RANGE,
-        .start = start,
+        .start = range->start,
         .end = end,
-        .range = {.name = name, .depth = depth, .kind = kind},
+        .stack = range->stack,
+        .range = {.name = range->name,
+                  .depth = (uint16_t)depth,
+                  .kind = range->kind,
+                  .category = range->category,
+                  .shapes = range->shapes,
+                  .alloc_bytes = (int64_t)(thread->allocated - range->allocated)},
     };
     pw_probe_commit(thread);
 }
@@ -40,9 +59,15 @@ static void end_phase(struct pw_thread *thread, uint64_t now)
                                         "backward", "allreduce", "optimizer"};
     int phase = thread->phase;
     thread->phase = PROFWRAP_NO_PHASE;
-    if (phase > PROFWRAP_NO_PHASE && phase <= PROFWRAP_OPTIMIZER)
-        record_range(thread, thread->phase_start, now, pw_probe_intern(thread, names[phase]),
-                     PW_KIND_PHASE, 0);
+    if (phase <= PROFWRAP_NO_PHASE || phase > PROFWRAP_OPTIMIZER)
+        return;
+    const struct pw_open_range range = {
+        .start = thread->phase_start,
+        .name = pw_probe_intern(thread, names[phase]),
+        .kind = PW_KIND_PHASE,
+        .allocated = thread->phase_allocated,
+    };
+    record_range(thread, &range, now, 0);
 }
 
 static int note_active(void)
@@ -70,7 +95,24 @@ static void note_phase(int phase)
     end_phase(thread, now);
     thread->phase = phase;
     thread->phase_start = now;
+    thread->phase_allocated = thread->allocated;
     pw_probe_let_go(thread);
+}
+
+static void begin_range(struct pw_thread *thread, const char *name, const char *type,
+                        const char *shapes, uint16_t kind)
+{
+    int depth = thread->depth++;
+    if (depth >= PW_MAX_DEPTH)
+        return;
+    struct pw_open_range *range = &thread->open[depth];
+    range->name = pw_probe_intern(thread, name);
+    range->category = pw_probe_intern(thread, type);
+    range->shapes = pw_probe_intern(thread, shapes);
+    range->kind = kind;
+    range->allocated = thread->allocated;
+    range->stack = pw_gate->stack_depth ? pw_stack_take(thread, (int)pw_gate->stack_depth) : 0;
+    range->start = pw_probe_now();
 }
 
 static void note_range_push(const char *name)
@@ -78,11 +120,19 @@ static void note_range_push(const char *name)
     struct pw_thread *thread = note_begin();
     if (!thread)
         return;
-    int depth = thread->depth++;
-    if (depth < PW_MAX_DEPTH) {
-        thread->open[depth].name = pw_probe_intern(thread, name);
-        thread->open[depth].start = pw_probe_now();
-    }
+    begin_range(thread, name, NULL, NULL, PW_KIND_USER);
+    pw_probe_let_go(thread);
+}
+
+static void note_op_begin(const char *name, const char *type, const char *shapes)
+{
+    struct pw_thread *thread = note_begin();
+    if (!thread)
+        return;
+    if (type && strcmp(type, "function") == 0)
+        begin_range(thread, name, NULL, shapes, PW_KIND_FUNCTION);
+    else
+        begin_range(thread, name, type, shapes, PW_KIND_OPERATOR);
     pw_probe_let_go(thread);
 }
 
@@ -91,8 +141,7 @@ static void end_range(struct pw_thread *thread)
     uint64_t now = pw_probe_now();
     int depth = --thread->depth;
     if (depth < PW_MAX_DEPTH)
-        record_range(thread, thread->open[depth].start, now, thread->open[depth].name, PW_KIND_USER,
-                     (uint16_t)depth);
+        record_range(thread, &thread->open[depth], now, depth);
     else
         pw_ring_count_loss(&thread->ring, 1, now, PW_LOST_RANGE);
 }
@@ -107,6 +156,53 @@ static void note_range_pop(void)
     pw_probe_let_go(thread);
 }
 
+static void note_queue(const char *name, int64_t size, int64_t capacity)
+{
+    struct pw_thread *thread = note_begin();
+    if (!thread)
+        return;
+    uint32_t id = pw_probe_intern(thread, name);
+    struct pw_record *record = reserve(thread, pw_probe_now(), PW_REC_QUEUE, PW_LOST_RANGE);
+    if (record) {
+        record->queue.name = id;
+        record->queue.size = size;
+        record->queue.capacity = capacity;
+        pw_probe_commit(thread);
+    }
+    pw_probe_let_go(thread);
+}
+
+static void note_memory(int64_t bytes_delta, int device)
+{
+    struct pw_thread *thread = note_begin();
+    if (!thread)
+        return;
+    thread->allocated += (uint64_t)bytes_delta;
+    struct pw_record *record = reserve(thread, pw_probe_now(), PW_REC_MEMORY, PW_LOST_RANGE);
+    if (record) {
+        record->memory.delta_bytes = bytes_delta;
+        record->memory.device = device;
+        pw_probe_commit(thread);
+    }
+    pw_probe_let_go(thread);
+}
+
+static void note_metadata(const char *key, const char *value)
+{
+    struct pw_thread *thread = note_begin();
+    if (!thread)
+        return;
+    uint32_t key_id = pw_probe_intern(thread, key);
+    uint32_t value_id = pw_probe_intern_long(thread, value);
+    struct pw_record *record = reserve(thread, pw_probe_now(), PW_REC_METADATA, PW_LOST_OTHER);
+    if (record) {
+        record->metadata.key = key_id;
+        record->metadata.value = value_id;
+        pw_probe_commit(thread);
+    }
+    pw_probe_let_go(thread);
+}
+
 __attribute__((visibility("default"))) const struct profwrap_api profwrap_api_v1 = {
     .size = sizeof(struct profwrap_api),
     .active = note_active,
@@ -114,4 +210,9 @@ __attribute__((visibility("default"))) const struct profwrap_api profwrap_api_v1
     .phase = note_phase,
     .range_push = note_range_push,
     .range_pop = note_range_pop,
+    .op_begin = note_op_begin,
+    .op_end = note_range_pop,
+    .queue = note_queue,
+    .memory = note_memory,
+    .metadata = note_metadata,
 };

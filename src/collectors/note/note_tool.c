@@ -4,11 +4,14 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+enum { HOST = -1, MOST_DEVICES = 64 };
+
 struct state {
     struct pw_rankfile *file;
     bool in_step;
     int64_t step, step_start;
-    int64_t last_end; /* of any range: where a step ends that nobody ended */
+    uint64_t allocated[MOST_DEVICES - HOST]; /* bytes, modulo 2^64 */
+    int64_t last_end;                        /* of any range: where a step ends that nobody ended */
 };
 
 static void *create(struct pw_rankfile *file)
@@ -51,18 +54,78 @@ static void append_range(struct state *s, const struct pw_record *record,
         .kind = (uint8_t)record->range.kind,
         .thread = origin->thread,
         .depth = record->range.depth,
+        .domain = pw_origin_name(origin, record->range.domain),
+        .category = pw_origin_name(origin, record->range.category),
+        .shapes = pw_origin_name(origin, record->range.shapes),
+        .alloc_bytes = record->range.alloc_bytes,
+        .stack = pw_origin_stack(origin, record->stack),
     };
     pw_rankfile_append(s->file, PW_TABLE_range, &row);
     if (row.end > s->last_end)
         s->last_end = row.end;
 }
 
+static void append_queue(struct state *s, const struct pw_record *record,
+                         const struct pw_origin *origin)
+{
+    const struct pw_row_queue row = {
+        .time = origin->start,
+        .queue = pw_origin_name(origin, record->queue.name),
+        .thread = origin->thread,
+        .size = record->queue.size,
+        .capacity = record->queue.capacity,
+    };
+    pw_rankfile_append(s->file, PW_TABLE_queue, &row);
+}
+
+static void append_memory(struct state *s, const struct pw_record *record,
+                          const struct pw_origin *origin)
+{
+    int device = record->memory.device < HOST ? HOST : record->memory.device;
+    struct pw_row_memory row = {
+        .time = origin->start,
+        .device = device,
+        .thread = origin->thread,
+        .delta_bytes = record->memory.delta_bytes,
+        .total_bytes = -1,
+    };
+    if (device < MOST_DEVICES) {
+        s->allocated[device - HOST] += (uint64_t)row.delta_bytes;
+        row.total_bytes = (int64_t)s->allocated[device - HOST];
+    }
+    pw_rankfile_append(s->file, PW_TABLE_memory, &row);
+}
+
+static void append_metadata(struct state *s, const struct pw_record *record,
+                            const struct pw_origin *origin)
+{
+    const struct pw_row_metadata row = {
+        .time = origin->start,
+        .key = pw_origin_name(origin, record->metadata.key),
+        .value = pw_origin_name(origin, record->metadata.value),
+    };
+    pw_rankfile_append(s->file, PW_TABLE_metadata, &row);
+}
+
 static void record(void *state, const struct pw_record *record, const struct pw_origin *origin)
 {
-    if (record->type == PW_REC_STEP)
+    switch (record->type) {
+    case PW_REC_STEP:
         begin_step(state, record->step.step, origin->start);
-    else
+        break;
+    case PW_REC_QUEUE:
+        append_queue(state, record, origin);
+        break;
+    case PW_REC_MEMORY:
+        append_memory(state, record, origin);
+        break;
+    case PW_REC_METADATA:
+        append_metadata(state, record, origin);
+        break;
+    default:
         append_range(state, record, origin);
+        break;
+    }
 }
 
 static void finish(void *state, int64_t end_ns)
@@ -75,7 +138,7 @@ const struct pw_collector pw_collector_note = {
     .name = "note",
     .activity = PW_ACTIVITY_NOTE,
     .first_type = PW_REC_RANGE,
-    .last_type = PW_REC_STEP,
+    .last_type = PW_REC_METADATA,
     .create = create,
     .record = record,
     .finish = finish,

@@ -1,0 +1,61 @@
+/* Says everything that profwrap.h has verbs for; test_annotate.py knows what. Takes the number of
+ * rounds of a range that allocates. Prints profwrap_active(). */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profwrap.h"
+
+__attribute__((noinline)) static void operators(void)
+{
+    profwrap_op_begin("block", "module", NULL);
+    profwrap_memory(1000, -1);
+    profwrap_op_begin("conv", "conv2d", "[[32, 3, 64, 64]]");
+    profwrap_memory(4096, 0);
+    profwrap_memory(-96, 0);
+    profwrap_op_end();
+    profwrap_op_begin("forward (model.py:12)", "function", NULL);
+    profwrap_range_push("inner");
+    profwrap_range_pop();
+    profwrap_op_end();
+    profwrap_memory(-1000, -1);
+    profwrap_op_end();
+    profwrap_op_end(); /* one too many: does nothing */
+}
+
+static void strange(void)
+{
+    static char huge[20000];
+    memset(huge, 'x', sizeof(huge) - 1);
+    profwrap_op_begin(NULL, NULL, NULL);
+    profwrap_op_end();
+    profwrap_op_begin(huge, huge, huge);
+    profwrap_op_end();
+    profwrap_queue(huge, -5, INT64_MIN);
+    profwrap_metadata("long", huge);
+    profwrap_metadata(NULL, NULL);
+    profwrap_memory(INT64_MIN, 1 << 30);
+    profwrap_memory(INT64_MIN, -7);
+}
+
+int main(int argc, char **argv)
+{
+    printf("%d\n", profwrap_active());
+    profwrap_metadata("model", "first");
+    profwrap_metadata("model", "{\"layers\": 2}");
+    profwrap_step(0);
+    profwrap_phase(PROFWRAP_FORWARD);
+    operators();
+    profwrap_phase(PROFWRAP_NO_PHASE);
+    for (int i = 0; i < 3; i++)
+        profwrap_queue("batches", i, 4);
+    for (long i = argc > 1 ? atol(argv[1]) : 0; i > 0; i--) {
+        profwrap_range_push("round");
+        profwrap_memory(64, 1);
+        profwrap_range_pop();
+    }
+    profwrap_step(PROFWRAP_NO_STEP);
+    if (argc > 2)
+        strange();
+    return 0;
+}
