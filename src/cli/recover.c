@@ -28,6 +28,8 @@ static void say_failure(const char *dir, int rank, int err)
     const char *why = strerror(-err);
     if (err == -EBADMSG)
         why = "the begin of its journal is damaged, or another version of profwrap wrote it";
+    if (err == -ESRCH)
+        why = "its journal is another rank's";
     if (err == -EEXIST)
         why = "it has a rank file that is not complete, too; move one of them away";
     pw_error("rank %d in %s cannot be recovered: %s", rank, dir, why);

@@ -223,6 +223,8 @@ int pw_recover_rank(const char *dir, int rank, const struct pw_collector *collec
     if (err)
         return err;
     err = read_head(paths.journal, &head);
+    if (!err && head.id.rank != rank)
+        err = -ESRCH; /* its file would have another name */
     if (!err && access(paths.file, F_OK) == 0) {
         err = is_complete(paths.file) ? 0 : -EEXIST;
     } else if (!err) {

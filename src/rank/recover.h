@@ -9,9 +9,9 @@
  * `collectors`: the table that the journal was written with.
  *
  * 0; -ENOENT when there is no journal; -EBUSY when the rank is still being recorded; -EBADMSG when
- * the journal's begin is damaged or another version wrote it; -EEXIST when the rank has a file that
- * is not complete, beside its journal; else what kept the file from being written: the journal then
- * stays. */
+ * the journal's begin is damaged or another version wrote it; -ESRCH when it is another rank's;
+ * -EEXIST when the rank has a file that is not complete, beside its journal; else what kept the
+ * file from being written: the journal then stays. */
 int pw_recover_rank(const char *dir, int rank, const struct pw_collector *collectors);
 
 #endif

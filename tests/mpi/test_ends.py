@@ -371,6 +371,12 @@ def recovered_from_a_copy():
         h.check(at > 0, "no name of a segment in the journal")
     segment = data[at:data.index(b"\0", at)].decode()
     os.unlink(f"/dev/shm{segment}")
+    os.rename("copy/rank-00000.journal", "copy/rank-00007.journal")
+    done = h.run(h.profwrap("recover", "copy"), status=1)
+    h.check(b"rank 7 in copy cannot be recovered: its journal is another rank's" in done.stderr,
+            done.stderr)
+    h.equal(os.listdir("copy").count("rank-00007.journal"), 1, "journals of the wrong name")
+    os.rename("copy/rank-00007.journal", "copy/rank-00000.journal")
     h.run(h.profwrap("recover", "copy"))
     least, most, attributes = recorded("copy")
     h.check(0 < least <= count(), "calls", least, "of", count())
