@@ -44,6 +44,7 @@ struct pw_gate {
     int on;
     int mpi;              /* 1 + the level that MPI calls are recorded at; 0: not now */
     uint32_t stack_depth; /* frames to take of a call stack; 0: take none */
+    uint32_t general;     /* not 0: call stacks are taken, or the clock is not the TSC */
 };
 
 extern struct pw_gate *pw_gate __attribute__((visibility("hidden")));

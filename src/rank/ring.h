@@ -57,7 +57,10 @@ static inline struct pw_record *pw_ring_reserve(struct pw_ring *ring, uint64_t n
 {
     if (__builtin_expect(ring->head >= ring->limit, 0) && pw_ring_make_room(ring, 1, now, kind))
         return NULL;
-    return &ring->records[ring->head & ring->mask];
+    struct pw_record *record = &ring->records[ring->head & ring->mask];
+    if (!record)
+        __builtin_unreachable(); /* so that who asks for NULL need not compare */
+    return record;
 }
 
 /* Hands the reserved record to the collector. True at every quarter of the ring, and when it is

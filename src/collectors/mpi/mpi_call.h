@@ -19,7 +19,8 @@ struct pw_mpi_call {
     struct pw_thread *thread;
     uint64_t start, end; /* ticks */
     uint16_t op;
-    uint8_t flags; /* PW_FLAG_* */
+    uint8_t flags;  /* PW_FLAG_* */
+    uint32_t stack; /* that it was made on, 0 when none are taken */
     /* Noted from the parameters, where the function has them. */
     const void *sbuf;
     void *rbuf;
@@ -82,6 +83,7 @@ PW_ALWAYS_INLINE bool pw_mpi_begin(struct pw_mpi_call *c, uint16_t op, uint8_t f
     c->thread = thread;
     c->op = op;
     c->flags = flags;
+    c->stack = thread->stack;
     c->start = pw_probe_now();
     atomic_store_explicit(&thread->call->start, c->start, memory_order_relaxed);
     atomic_store_explicit(&thread->call->op, op, memory_order_relaxed);

@@ -65,14 +65,11 @@ void pw_mpi_close_record(const struct pw_mpi_call *c, const struct pw_record *re
         pw_mpi_write(c->thread, own);
 }
 
-void pw_mpi_allreduce_slow(const struct pw_mpi_call *c, int rc)
+void pw_mpi_failed_collective(const struct pw_mpi_call *c, int rc, struct pw_mpi_comm *comm)
 {
-    struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
-    int64_t bytes = rc == MPI_SUCCESS ? c->scount * pw_mpi_type_size(c->stype) : 0;
     struct pw_record record;
     pw_mpi_base_record(c, comm, rc, &record);
-    record.comm.seq = comm ? pw_mpi_comm_count(comm) : 0;
-    record.comm.sent_bytes = record.comm.recv_bytes = bytes;
+    record.comm.seq = pw_mpi_comm_count(comm);
     pw_mpi_write(c->thread, &record);
 }
 
@@ -114,27 +111,31 @@ void pw_mpi_after_SENDRECV(struct pw_mpi_call *c, int rc)
     record_receive(c, rc, PW_FLAG_RECV_PART);
 }
 
-/* Begins a message's request and says what is known of it before it completes. A receive that is
- * complete already is from nobody, under the tag that its status would tell. */
-static void begin_message(const struct pw_mpi_call *c, int rc, int peer, int tag, int64_t sent)
+/* Begins a message's request and says what is known of it before it completes. */
+void pw_mpi_begun_message(const struct pw_mpi_call *c, int rc, const struct pw_mpi_comm *comm,
+                          int32_t peer, int32_t tag, int64_t bytes)
 {
-    const struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
     struct pw_record own, *record = pw_mpi_open_record(c, rc, comm, c->comm, &own);
-    record->comm.peer = comm ? pw_mpi_world_rank(comm, peer) : -1;
+    record->comm.peer = peer;
     record->comm.tag = tag;
-    record->comm.sent_bytes = sent;
+    record->comm.sent_bytes = rc == MPI_SUCCESS ? bytes : 0;
     pw_mpi_close_record(c, record, &own);
 }
 
-void pw_mpi_isend_slow(const struct pw_mpi_call *c, int rc)
+void pw_mpi_after_ISEND(struct pw_mpi_call *c, int rc)
 {
-    begin_message(c, rc, c->dest, c->stag, sent_bytes(c, rc));
+    const struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
+    int32_t peer = comm ? pw_mpi_world_rank(comm, c->dest) : -1;
+    pw_mpi_begun_message(c, rc, comm, peer, c->stag, sent_bytes(c, rc));
 }
 
-void pw_mpi_irecv_slow(const struct pw_mpi_call *c, int rc)
+/* One that is complete already is from nobody, under the tag that its status would tell. */
+void pw_mpi_after_IRECV(struct pw_mpi_call *c, int rc)
 {
-    begin_message(c, rc, c->src, rc == MPI_SUCCESS && pw_mpi_is_complete(c) ? MPI_ANY_TAG : c->rtag,
-                  0);
+    const struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
+    int32_t peer = comm ? pw_mpi_world_rank(comm, c->src) : -1;
+    int32_t tag = rc == MPI_SUCCESS && pw_mpi_is_complete(c) ? MPI_ANY_TAG : c->rtag;
+    pw_mpi_begun_message(c, rc, comm, peer, tag, 0);
 }
 
 /* One request, two records: the entry keeps that of the receiving half, and what the other needs.
@@ -218,7 +219,7 @@ void pw_mpi_after_START(struct pw_mpi_call *c, int rc)
             continue;
         request->state |= PW_REQUEST_ACTIVE;
         request->record.start = c->start;
-        request->record.stack = c->thread->stack;
+        request->record.stack = c->stack;
         request->record.comm.begun = duration_16(c, &request->record.flags);
         request->record.comm.request = pw_mpi_request_id();
         if (pw_op_info(request->record.op)->cls == PW_CLASS_COLL) {

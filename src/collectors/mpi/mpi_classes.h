@@ -15,7 +15,7 @@ PW_ALWAYS_INLINE void pw_mpi_fill(const struct pw_mpi_call *c, const struct pw_m
     record->type = PW_REC_COMM;
     record->flags = c->flags | flags;
     record->op = c->op;
-    record->stack = c->thread->stack;
+    record->stack = c->stack;
     record->comm.comm = comm ? comm->index : UINT32_MAX;
     record->comm.peer = peer;
     record->comm.tag = tag;
@@ -58,6 +58,8 @@ PW_MPI_CLASS(COLL)
 PW_MPI_CLASS(SEND)
 PW_MPI_CLASS(RECV)
 PW_MPI_CLASS(SENDRECV)
+PW_MPI_CLASS(ISEND)
+PW_MPI_CLASS(IRECV)
 PW_MPI_CLASS(MRECV)
 PW_MPI_CLASS(IMRECV)
 PW_MPI_CLASS(ICOLL)
@@ -165,114 +167,17 @@ static inline void pw_mpi_read_status(struct pw_record *record, const struct pw_
     record->comm.tag = status->MPI_TAG;
 }
 
-/* ---- the classes that are inline ----
+/* ---- the usual way of some calls (mpi_wrap.c), where it turns out not to be usual ----
  *
- * The calls that training and most solvers spend their time in, when they succeed on the
- * communicator and datatype that the thread used last: a plain Allreduce of one rank takes 13 ns,
- * and out of line its record would cost more than that. Everything else goes the slow way, with a
- * copy of the call: were the struct's own address taken, it would be in memory on the fast way too.
- */
-void pw_mpi_allreduce_slow(const struct pw_mpi_call *c, int rc);
-void pw_mpi_isend_slow(const struct pw_mpi_call *c, int rc);
-void pw_mpi_irecv_slow(const struct pw_mpi_call *c, int rc);
+ * Of a call that has ended at c->end with `rc`, on the communicator `comm`; the call's thread,
+ * times and operation are set, and `request` of the second. */
 
-PW_ALWAYS_INLINE bool pw_mpi_is_usual(const struct pw_mpi_call *c, MPI_Datatype type, int rc)
-{
-    const struct pw_mpi_last *last = &pw_mpi_last;
-    return __builtin_expect(rc == MPI_SUCCESS && last->handle == c->comm && last->type == type &&
-                                last->epoch == pw_mpi_epoch_now(),
-                            1);
-}
+/* A collective that failed. */
+void pw_mpi_failed_collective(const struct pw_mpi_call *c, int rc, struct pw_mpi_comm *comm);
 
-PW_ALWAYS_INLINE void pw_mpi_after_ALLREDUCE(struct pw_mpi_call *c, int rc)
-{
-    struct pw_mpi_comm *comm = pw_mpi_last.comm;
-    if (pw_mpi_is_usual(c, c->stype, rc)) {
-        int64_t bytes = c->scount * pw_mpi_last.type_size;
-        pw_mpi_record(c, comm, 0, -1, 0, pw_mpi_comm_count(comm), bytes, bytes);
-        return;
-    }
-    const struct pw_mpi_call copy = {
-        .thread = c->thread,
-        .start = c->start,
-        .end = c->end,
-        .op = c->op,
-        .flags = c->flags,
-        .scount = c->scount,
-        .stype = c->stype,
-        .comm = c->comm,
-    };
-    pw_mpi_allreduce_slow(&copy, rc);
-}
-
-/* Whether the time inside the call, in units of 16 ticks, fits its field. */
-PW_ALWAYS_INLINE bool pw_mpi_is_short(const struct pw_mpi_call *c)
-{
-    return (c->end - c->start) >> 4 <= UINT32_MAX;
-}
-
-/* Usual: to a rank of an intracommunicator, complete when the call returns. */
-PW_ALWAYS_INLINE void pw_mpi_after_ISEND(struct pw_mpi_call *c, int rc)
-{
-    const struct pw_mpi_comm *comm = pw_mpi_last.comm;
-    if (pw_mpi_is_usual(c, c->stype, rc) && pw_mpi_is_complete(c) && c->dest >= 0 &&
-        !pw_mpi_threads && pw_mpi_is_short(c)) {
-        struct pw_record *record = pw_ring_reserve(&c->thread->ring, c->end, PW_LOST_COMMUNICATION);
-        if (__builtin_expect(!record, 0))
-            return;
-        pw_mpi_fill(c, comm, PW_FLAG_NONBLOCKING, pw_mpi_world_rank(comm, c->dest), c->stag, 0,
-                    c->scount * pw_mpi_last.type_size, 0, record);
-        record->comm.request = pw_mpi_request_next_id();
-        record->comm.begun = (uint32_t)((c->end - c->start) >> 4);
-        pw_probe_commit_record(c->thread, record);
-        return;
-    }
-    const struct pw_mpi_call copy = {
-        .thread = c->thread,
-        .start = c->start,
-        .end = c->end,
-        .op = c->op,
-        .flags = c->flags,
-        .scount = c->scount,
-        .stype = c->stype,
-        .dest = c->dest,
-        .stag = c->stag,
-        .comm = c->comm,
-        .request = c->request,
-    };
-    pw_mpi_isend_slow(&copy, rc);
-}
-
-/* Usual: not yet complete when the call returns. */
-PW_ALWAYS_INLINE void pw_mpi_after_IRECV(struct pw_mpi_call *c, int rc)
-{
-    const struct pw_mpi_last *last = &pw_mpi_last;
-    struct pw_mpi_request *request = NULL;
-    if (rc == MPI_SUCCESS && last->handle == c->comm && last->epoch == pw_mpi_epoch_now() &&
-        c->request != pw_mpi_handles.request_null && !pw_mpi_is_complete(c) && pw_mpi_is_short(c))
-        request = pw_mpi_request_add(c->request, PW_CLASS_RECV, 0);
-    if (__builtin_expect(request != NULL, 1)) {
-        pw_mpi_fill(c, last->comm, PW_FLAG_NONBLOCKING, pw_mpi_world_rank(last->comm, c->src),
-                    c->rtag, 0, 0, 0, &request->record);
-        request->record.comm.request = request->id;
-        request->record.comm.begun = (uint32_t)((c->end - c->start) >> 4);
-        request->comm = c->comm;
-        return;
-    }
-    const struct pw_mpi_call copy = {
-        .thread = c->thread,
-        .start = c->start,
-        .end = c->end,
-        .op = c->op,
-        .flags = c->flags,
-        .rcount = c->rcount,
-        .rtype = c->rtype,
-        .src = c->src,
-        .rtag = c->rtag,
-        .comm = c->comm,
-        .request = c->request,
-    };
-    pw_mpi_irecv_slow(&copy, rc);
-}
+/* A message that failed, or is under way still, or has no request of its own. `peer` is a world
+ * rank, `bytes` what was sent. */
+void pw_mpi_begun_message(const struct pw_mpi_call *c, int rc, const struct pw_mpi_comm *comm,
+                          int32_t peer, int32_t tag, int64_t bytes);
 
 #endif

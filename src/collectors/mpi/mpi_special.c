@@ -36,7 +36,7 @@ static void record_state(struct pw_thread *thread, int state, int thread_level,
 static void record_call(struct pw_thread *thread, uint16_t op, uint64_t start, uint64_t end)
 {
     struct pw_mpi_call c = {.thread = thread, .op = op, .start = start, .end = end};
-    thread->stack = pw_stack_take(thread, (int)pw_gate->stack_depth);
+    c.stack = pw_stack_take(thread, (int)pw_gate->stack_depth);
     pw_mpi_record(&c, NULL, 0, -1, 0, 0, 0, 0);
 }
 
