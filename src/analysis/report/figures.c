@@ -182,12 +182,18 @@ void pw_figures_destroy(struct pw_figures *figures)
     free(figures);
 }
 
+const struct pw_row_c_step_trace *pw_figures_borrow_cells(const struct pw_figures *figures,
+                                                          size_t step)
+{
+    size_t n = figures->nranks;
+    return n ? figures->cluster->step_trace + step * n : NULL;
+}
+
 void pw_figures_mean_ranks(const struct pw_figures *figures, size_t step,
                            struct pw_row_c_step_trace *mean)
 {
     const struct pw_table *info = pw_table_borrow(PW_TABLE_c_step_trace);
-    const struct pw_row_c_step_trace *cells =
-        figures->nranks ? figures->cluster->step_trace + step * figures->nranks : NULL;
+    const struct pw_row_c_step_trace *cells = pw_figures_borrow_cells(figures, step);
     for (size_t i = 0; i < info->nfields; i++) {
         size_t offset = info->fields()[i].offset;
         struct pw_mean sum = {0};

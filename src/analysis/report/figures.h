@@ -37,6 +37,10 @@ struct pw_figures {
 int pw_figures_create(const struct pw_cluster *cluster, struct pw_figures **out);
 void pw_figures_destroy(struct pw_figures *figures);
 
+/* Row `step` of the step trace, a cell a rank; NULL where there are no ranks. */
+const struct pw_row_c_step_trace *pw_figures_borrow_cells(const struct pw_figures *figures,
+                                                          size_t step);
+
 /* The mean over ranks of row `step` of the step trace. */
 void pw_figures_mean_ranks(const struct pw_figures *figures, size_t step,
                            struct pw_row_c_step_trace *mean);

@@ -126,7 +126,7 @@ static json_t *make_step_ranks(const struct pw_figures *f, size_t step)
     if (f->nranks && f->cluster->nstep_rows > PW_REPORT_JSON_CELLS / f->nranks)
         return json_null();
     json_t *array =
-        pw_json_rows(PW_TABLE_c_step_trace, f->cluster->step_trace + step * f->nranks, f->nranks);
+        pw_json_rows(PW_TABLE_c_step_trace, pw_figures_borrow_cells(f, step), f->nranks);
     int bad = !array;
     for (size_t r = 0; r < f->nranks && !bad; r++)
         bad = json_object_set_new(json_array_get(array, r), "rank",
