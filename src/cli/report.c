@@ -12,6 +12,7 @@
 
 #include "analysis/report/report.h"
 #include "cli/htmlpage.h"
+#include "cli/timeline.h"
 #include "core/cluster.h"
 #include "core/h5types.h"
 #include "core/h5watch.h"
@@ -58,12 +59,12 @@ static void explain_load(const char *given, const char *path, int err)
         pw_error("cannot read '%s': %s", path, strerror(-err));
 }
 
-/* Loads a cluster file, or the one in a directory; says why it cannot. */
-static int load(const char *given, struct pw_cluster **out)
+/* Loads a cluster file, or the one in a directory, whose path is then `path`; says why it cannot.
+ */
+static int load(const char *given, char path[PATH_MAX], struct pw_cluster **out)
 {
-    char path[PATH_MAX];
-    int n = snprintf(path, sizeof(path), "%s%s", given, is_directory(given) ? "/cluster.h5" : "");
-    if (n >= (int)sizeof(path)) {
+    int n = snprintf(path, PATH_MAX, "%s%s", given, is_directory(given) ? "/cluster.h5" : "");
+    if (n >= PATH_MAX) {
         pw_error("the name of the directory is too long: '%.60s…'", given);
         return -ENAMETOOLONG;
     }
@@ -74,12 +75,25 @@ static int load(const char *given, struct pw_cluster **out)
     return err;
 }
 
+/* What is to be written. */
+struct job {
+    report_fn *report; /* NULL: the timeline */
+    const struct pw_cluster *cluster;
+    const struct pw_report_options *options;
+    const struct pw_cli_timeline *timeline;
+};
+
+static int produce(FILE *out, const struct job *job)
+{
+    return job->report ? job->report(out, job->cluster, job->options)
+                       : pw_cli_timeline_write(out, job->cluster, job->timeline);
+}
+
 /* Writes to `out` and closes it unless it is standard output. */
-static int write_stream(FILE *out, report_fn *report, const struct pw_cluster *cluster,
-                        const struct pw_report_options *options)
+static int write_stream(FILE *out, const struct job *job)
 {
     errno = 0;
-    int err = report(out, cluster, options);
+    int err = produce(out, job);
     if (fflush(out) && !err)
         err = -EIO;
     if (err == -EIO && errno)
@@ -94,8 +108,7 @@ static int write_stream(FILE *out, report_fn *report, const struct pw_cluster *c
 }
 
 /* Nobody finds half a report under the final name. A pipe or device is written to as it is. */
-static int write_file(const char *path, report_fn *report, const struct pw_cluster *cluster,
-                      const struct pw_report_options *options)
+static int write_file(const char *path, const struct job *job)
 {
     char part[PATH_MAX];
     struct stat status;
@@ -113,7 +126,7 @@ static int write_file(const char *path, report_fn *report, const struct pw_clust
         close(fd);
         return -ENOMEM;
     }
-    int err = write_stream(out, report, cluster, options);
+    int err = write_stream(out, job);
     if (in_place)
         return err;
     if (!err && rename(part, path))
@@ -140,7 +153,8 @@ static int print_help(void)
 static const struct format {
     const char *name;
     report_fn *report;
-} formats[] = {{"text", pw_report_text}, {"json", pw_report_json}, {"html", pw_report_html}};
+} formats[] = {
+    {"text", pw_report_text}, {"json", pw_report_json}, {"html", pw_report_html}, {"chrome", NULL}};
 
 /* options.c has let only these names pass. */
 static report_fn *find_format(const char *name)
@@ -181,14 +195,16 @@ static int report_on(const char *given, const struct pw_options *options)
     int status = report == pw_report_html ? prepare_html(options, path, &page, &wanted) : 0;
     if (status)
         return status;
-    if (load(given, &cluster))
+    char cluster_file[PATH_MAX];
+    if (load(given, cluster_file, &cluster))
         return 1;
     if (report != pw_report_text && wanted.sections[0])
         pw_say("--section is for text; other reports are always whole");
-    int err = path[0] ? write_file(path, report, cluster, &wanted)
-                      : write_stream(stdout, report, cluster, &wanted);
+    const struct pw_cli_timeline timeline = {options, cluster_file, path};
+    const struct job job = {report, cluster, &wanted, &timeline};
+    int err = path[0] ? write_file(path, &job) : write_stream(stdout, &job);
     pw_cluster_destroy(cluster);
-    if (err)
+    if (err < 0)
         pw_error("cannot write the report to %s: %s", path[0] ? path : "standard output",
                  strerror(-err));
     return err ? 1 : 0;
@@ -225,7 +241,8 @@ static int write_into(const char *dir, const char *name, report_fn *report,
 {
     char path[PATH_MAX];
     int n = snprintf(path, sizeof(path), "%s/%s", dir, name);
-    int err = n < (int)sizeof(path) ? write_file(path, report, cluster, wanted) : -ENAMETOOLONG;
+    const struct job job = {report, cluster, wanted, NULL};
+    int err = n < (int)sizeof(path) ? write_file(path, &job) : -ENAMETOOLONG;
     if (err)
         pw_error("cannot write '%s/%s': %s", dir, name, strerror(-err));
     return err;
@@ -256,7 +273,8 @@ int pw_cli_report_write(const char *dir, FILE *screen)
         wanted.top = (int)pw_option_int(&options, PW_OPT_TOP);
         d3 = options.text[PW_OPT_D3];
     }
-    int err = load(dir, &cluster);
+    char path[PATH_MAX];
+    int err = load(dir, path, &cluster);
     if (err)
         return err;
     err = write_into(dir, "report.txt", pw_report_text, cluster, &wanted);

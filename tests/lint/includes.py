@@ -22,6 +22,7 @@ ALLOWED = {
     "analysis/report": {"core", "analysis"},
     "import": {"core"},
     "sim": {"core", "rank"},
+    "timeline": {"core"},
 }
 UNRESTRICTED = {"cli"}
 

@@ -1,0 +1,402 @@
+/* Writes ranks as Trace Event JSON; see chrome.h. */
+#include "timeline/chrome.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/hash.h"
+#include "core/limits.h"
+#include "core/ops.h"
+#include "core/sort.h"
+#include "timeline/arrows.h"
+#include "timeline/json.h"
+
+/* Flags of /events/comm; values as in rank/record.h, which writes them. */
+enum { ERROR = 1, RECV_PART = 2, NONBLOCKING = 4, CANCELLED = 8, FREED = 16 };
+
+/* The track of a rank's steps: no thread has that number. */
+enum { STEPS_TRACK = 1 << 16 };
+
+enum { MOST_ARROWS = 1 << 23, ROUNDING_NS = 32 };
+
+struct pw_chrome {
+    FILE *out;
+    const struct pw_cluster *cluster;
+    const struct pw_row_c_collective **collectives; /* by communicator and number */
+    int64_t from, until, base;
+    int has_event;
+    int64_t events, asyncs;
+    struct pw_row_process before; /* of the rank, the sample before; time 0: none */
+    struct pw_arrows arrows;
+    struct pw_message_ends messages;
+};
+
+static void begin_event(struct pw_chrome *c, const char *phase, int64_t rank, int64_t track,
+                        int64_t time)
+{
+    fprintf(c->out, "%s\n{\"ph\":\"%s\",\"pid\":%" PRId64 ",\"tid\":%" PRId64 ",\"ts\":",
+            c->has_event ? "," : "", phase, rank, track);
+    pw_json_put_us(c->out, pw_difference(time, c->base));
+    c->has_event = 1;
+}
+
+static void put_name(struct pw_chrome *c, const char *prefix, const char *name)
+{
+    fputs(",\"name\":", c->out);
+    if (!prefix[0]) {
+        pw_json_put_text(c->out, name);
+        return;
+    }
+    char whole[320];
+    snprintf(whole, sizeof(whole), "%s%s", prefix, name);
+    pw_json_put_text(c->out, whole);
+}
+
+static void put_duration(struct pw_chrome *c, int64_t ns)
+{
+    fputs(",\"dur\":", c->out);
+    pw_json_put_us(c->out, ns > 0 ? ns : 0);
+}
+
+/* Names a process or one of its tracks. */
+static void put_meta(struct pw_chrome *c, const char *what, int64_t rank, int64_t track,
+                     const char *name)
+{
+    fprintf(c->out, "%s\n{\"ph\":\"M\",\"pid\":%" PRId64 ",\"tid\":%" PRId64 ",\"name\":\"%s\"",
+            c->has_event ? "," : "", rank, track, what);
+    fputs(",\"args\":{\"name\":", c->out);
+    pw_json_put_text(c->out, name);
+    fputs("}}", c->out);
+    c->has_event = 1;
+}
+
+static int is_shown(const struct pw_chrome *c, int64_t start, int64_t end)
+{
+    return start != INT64_MIN && end >= start && start < c->until && end >= c->from;
+}
+
+/* ---- communication ---- */
+
+static void put_comm_args(struct pw_chrome *c, const struct pw_rankview *view,
+                          const struct pw_row_comm_event *e)
+{
+    const struct pw_row_comms *comm = pw_rankview_comm(view, e->comm);
+    enum pw_op_class cls = pw_op_info(e->op)->cls;
+    const char *comma = "";
+    fputs(",\"args\":{", c->out);
+    if (comm) {
+        fputs("\"communicator\":", c->out);
+        pw_json_put_text(c->out, pw_rankview_text(view, comm->name));
+        fprintf(c->out, ",\"size\":%d", comm->size);
+        comma = ",";
+    }
+    if (cls == PW_CLASS_COLL || cls == PW_CLASS_WAIT) {
+        fprintf(c->out, "%s\"%s\":%" PRId64, comma, cls == PW_CLASS_COLL ? "seq" : "completed",
+                e->seq);
+        comma = ",";
+    }
+    if (e->peer >= 0) {
+        fprintf(c->out, "%s\"peer\":%d,\"tag\":%d", comma, e->peer, e->tag);
+        comma = ",";
+    }
+    fprintf(c->out, "%s\"sent_bytes\":%" PRId64 ",\"recv_bytes\":%" PRId64 "}", comma,
+            e->sent_bytes, e->recv_bytes);
+}
+
+static const char *prefix_of(const struct pw_row_comm_event *e)
+{
+    return e->source == PW_SOURCE_MPI ? "MPI_" : "nccl";
+}
+
+static void put_slice(struct pw_chrome *c, const struct pw_rankview *view,
+                      const struct pw_row_comm_event *e, int64_t start, int64_t duration)
+{
+    begin_event(c, "X", view->rank, e->thread, start);
+    put_duration(c, duration);
+    put_name(c, prefix_of(e), pw_op_info(e->op)->name);
+    fprintf(c->out, ",\"cat\":\"%s\"", e->source == PW_SOURCE_MPI ? "mpi" : "nccl");
+    put_comm_args(c, view, e);
+    fputs("}", c->out);
+}
+
+/* From the call that begins it to the one that completes it. */
+static void put_async(struct pw_chrome *c, const struct pw_rankview *view,
+                      const struct pw_row_comm_event *e, int64_t start, int64_t end)
+{
+    for (int i = 0; i < 2; i++) {
+        begin_event(c, i ? "e" : "b", view->rank, e->thread, i ? end : start);
+        put_name(c, prefix_of(e), pw_op_info(e->op)->name);
+        fprintf(c->out, ",\"cat\":\"nonblocking\",\"id\":\"%" PRId64 "\"}", c->asyncs);
+    }
+    c->asyncs++;
+}
+
+/* Time inside the call that began a nonblocking operation. */
+static int64_t begun_ns(const struct pw_row_comm_event *e)
+{
+    int64_t waited = e->wait_start ? e->end - e->wait_start : 0;
+    int64_t begun = e->inside_ns - waited;
+    return begun < 0 ? 0 : begun > e->end - e->start ? e->end - e->start : begun;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const struct pw_row_c_collective *x = *(const struct pw_row_c_collective *const *)a,
+                                     *y = *(const struct pw_row_c_collective *const *)b;
+    if (x->comm_uid != y->comm_uid)
+        return x->comm_uid < y->comm_uid ? -1 : 1;
+    return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+static const struct pw_row_c_collective *find_collective(const struct pw_chrome *c, uint64_t uid,
+                                                         int64_t seq)
+{
+    const struct pw_row_c_collective key = {.comm_uid = uid, .seq = seq}, *wanted = &key;
+    const struct pw_row_c_collective **found =
+        c->cluster->ncollectives ? bsearch(&wanted, c->collectives, c->cluster->ncollectives,
+                                           sizeof(*c->collectives), by_number)
+                                 : NULL;
+    return found ? *found : NULL;
+}
+
+/* From the last rank to those that waited for it. */
+static void add_collective(struct pw_chrome *c, const struct pw_row_comm_event *e,
+                           const struct pw_row_comms *comm, const struct pw_arrow_end *end)
+{
+    const struct pw_row_c_collective *row = find_collective(c, comm->uid, e->seq);
+    if (!row || pw_op_info(e->op)->shape != PW_SHAPE_ALL)
+        return;
+    struct pw_arrow_end mine = *end;
+    mine.key = pw_hash_mix(comm->uid, (uint64_t)e->seq);
+    mine.is_collective = 1;
+    mine.is_head = row->last_rank != end->rank;
+    pw_arrows_add(&c->arrows, &mine, MOST_ARROWS);
+}
+
+/* Its end of an arrow; the slices that it leads from and to must be there. */
+static void add_arrow(struct pw_chrome *c, const struct pw_rankview *view,
+                      const struct pw_row_comm_event *e, int64_t start, int64_t end, int shown)
+{
+    const struct pw_row_comms *comm = pw_rankview_comm(view, e->comm);
+    enum pw_op_class cls = pw_op_info(e->op)->cls;
+    if (!comm || (e->flags & (ERROR | CANCELLED | FREED)))
+        return;
+    int receives = cls == PW_CLASS_RECV || (e->flags & RECV_PART);
+    struct pw_arrow_end arrow = {.rank = (int32_t)view->rank, .thread = e->thread};
+    if (cls == PW_CLASS_COLL) {
+        const struct pw_row_c_collective *row = find_collective(c, comm->uid, e->seq);
+        int is_last = row && row->last_rank == view->rank;
+        arrow.time = is_last || end == start ? start : end - 1;
+        if (shown)
+            add_collective(c, e, comm, &arrow);
+    } else if ((cls == PW_CLASS_SEND || receives) && e->peer >= 0) {
+        int64_t source = receives ? e->peer : view->rank, target = receives ? view->rank : e->peer;
+        arrow.time = receives && end > start ? end - 1 : start;
+        arrow.is_head = (uint8_t)receives;
+        uint64_t stream = pw_hash_mix(
+            pw_hash_mix(comm->uid, (uint64_t)source << 32 | (uint32_t)target), (uint32_t)e->tag);
+        const struct pw_message_end message = {stream, e->start, arrow, (uint8_t)shown};
+        pw_message_ends_add(&c->messages, &message);
+    }
+}
+
+/* Whether arrows from a nonblocking operation and to it find a slice: where it began, and the call
+ * that completed it, which a Test, say, leaves out. */
+static int has_both_ends(const struct pw_chrome *c, const struct pw_rankview *view,
+                         const struct pw_row_comm_event *e)
+{
+    return pw_op_info(e->op)->cls == PW_CLASS_SEND ||
+           (e->wait_start && pw_rankview_time(view, e->wait_start) < c->until);
+}
+
+static void visit_comm(void *context, const struct pw_rankview *view, const void *row)
+{
+    struct pw_chrome *c = context;
+    const struct pw_row_comm_event *e = row;
+    int64_t start = pw_rankview_time(view, e->start), end = pw_rankview_time(view, e->end);
+    int shown = is_shown(c, start, end);
+    if (!pw_is_possible(e->wait_start) || !pw_is_possible(e->inside_ns))
+        return;
+    /* The time in the call that began it is rounded down, by less than 16 ticks. */
+    int is_async = (e->flags & NONBLOCKING) &&
+                   (e->wait_start || begun_ns(e) < e->end - e->start - ROUNDING_NS);
+    add_arrow(c, view, e, start, end, shown && (!is_async || has_both_ends(c, view, e)));
+    if (!shown || (e->flags & RECV_PART))
+        return;
+    put_slice(c, view, e, start, is_async ? begun_ns(e) : pw_difference(end, start));
+    if (is_async)
+        put_async(c, view, e, start, end);
+    c->events++;
+}
+
+/* ---- the rest ---- */
+
+static void visit_range(void *context, const struct pw_rankview *view, const void *row)
+{
+    struct pw_chrome *c = context;
+    const struct pw_row_range *r = row;
+    int64_t start = pw_rankview_time(view, r->start), end = pw_rankview_time(view, r->end);
+    if (!is_shown(c, start, end))
+        return;
+    begin_event(c, r->kind == PW_KIND_MARK ? "i" : "X", view->rank, r->thread, start);
+    if (r->kind == PW_KIND_MARK)
+        fputs(",\"s\":\"t\"", c->out);
+    else
+        put_duration(c, pw_difference(end, start));
+    put_name(c, "", pw_rankview_text(view, r->name));
+    fprintf(c->out, ",\"cat\":\"%s\",\"args\":{\"type\":", pw_enum_name(PW_F_KIND, r->kind));
+    pw_json_put_text(c->out, pw_rankview_text(view, r->category));
+    fputs(",\"shapes\":", c->out);
+    pw_json_put_text(c->out, pw_rankview_text(view, r->shapes));
+    fprintf(c->out, ",\"alloc_bytes\":%" PRId64 "}}", r->alloc_bytes);
+    c->events++;
+}
+
+static void visit_step(void *context, const struct pw_rankview *view, const void *row)
+{
+    struct pw_chrome *c = context;
+    const struct pw_row_step *s = row;
+    int64_t start = pw_rankview_time(view, s->start), end = pw_rankview_time(view, s->end);
+    if (!is_shown(c, start, end))
+        return;
+    begin_event(c, "X", view->rank, STEPS_TRACK, start);
+    put_duration(c, pw_difference(end, start));
+    fprintf(c->out,
+            ",\"name\":\"step %" PRId64 "\",\"cat\":\"step\",\"args\":{\"recorded\":\"%s\"}}",
+            s->step, pw_enum_name(PW_F_RECORDED, s->recorded));
+    c->events++;
+}
+
+static void visit_gap(void *context, const struct pw_rankview *view, const void *row)
+{
+    struct pw_chrome *c = context;
+    const struct pw_row_gap *g = row;
+    int64_t start = pw_rankview_time(view, g->start), end = pw_rankview_time(view, g->end);
+    if (!is_shown(c, start, end))
+        return;
+    begin_event(c, "i", view->rank, g->thread, start);
+    put_name(c, "gap: ", pw_enum_name(PW_F_REASON, g->reason));
+    fprintf(c->out,
+            ",\"s\":\"t\",\"cat\":\"gap\",\"args\":{\"kind\":\"%s\",\"lost\":%" PRId64
+            ",\"ns\":%" PRId64 "}}",
+            pw_enum_name(PW_F_LOST, g->kind), g->lost, pw_difference(end, start));
+}
+
+static void put_counter(struct pw_chrome *c, const struct pw_rankview *view, int64_t time,
+                        const char *prefix, const char *name, const char *what, double value)
+{
+    begin_event(c, "C", view->rank, 0, time);
+    put_name(c, prefix, name);
+    fprintf(c->out, ",\"args\":{\"%s\":%.6g}}", what, value);
+}
+
+static void visit_process(void *context, const struct pw_rankview *view, const void *row)
+{
+    struct pw_chrome *c = context;
+    const struct pw_row_process *p = row, before = c->before;
+    int64_t time = pw_rankview_time(view, p->time);
+    c->before = *p;
+    if (!is_shown(c, time, time))
+        return;
+    if (p->rss_bytes >= 0)
+        put_counter(c, view, time, "", "resident memory", "MiB", (double)p->rss_bytes / (1 << 20));
+    double elapsed = (double)p->time - (double)before.time;
+    double cpu = ((double)p->cpu_user_ns - (double)before.cpu_user_ns) +
+                 ((double)p->cpu_sys_ns - (double)before.cpu_sys_ns);
+    if (before.time && elapsed > 0 && cpu >= 0)
+        put_counter(c, view, time, "", "CPU use", "cores", cpu / elapsed);
+}
+
+static void visit_queue(void *context, const struct pw_rankview *view, const void *row)
+{
+    struct pw_chrome *c = context;
+    const struct pw_row_queue *q = row;
+    int64_t time = pw_rankview_time(view, q->time);
+    if (is_shown(c, time, time))
+        put_counter(c, view, time, "queue ", pw_rankview_text(view, q->queue), "size",
+                    (double)q->size);
+}
+
+static void visit_memory(void *context, const struct pw_rankview *view, const void *row)
+{
+    struct pw_chrome *c = context;
+    const struct pw_row_memory *m = row;
+    int64_t time = pw_rankview_time(view, m->time);
+    char device[24] = "of the host";
+    if (m->device >= 0)
+        snprintf(device, sizeof(device), "of device %d", m->device);
+    if (is_shown(c, time, time))
+        put_counter(c, view, time, "allocated memory ", device, "bytes", (double)m->total_bytes);
+}
+
+static void draw_arrow(void *context, int64_t number, const struct pw_arrow_end *tail,
+                       const struct pw_arrow_end *head)
+{
+    struct pw_chrome *c = context;
+    for (int i = 0; i < 2; i++) {
+        const struct pw_arrow_end *end = i ? head : tail;
+        begin_event(c, i ? "f" : "s", end->rank, end->thread, end->time);
+        fprintf(c->out, ",\"name\":\"%s\",\"cat\":\"arrow\",\"id\":%" PRId64 "%s}",
+                tail->is_collective ? "last to come" : "message", number, i ? ",\"bp\":\"e\"" : "");
+    }
+}
+
+void pw_chrome_rank(struct pw_chrome *c, const struct pw_rankview *view)
+{
+    static const struct {
+        int table;
+        pw_row_visitor *visit;
+    } tables[] = {{PW_TABLE_step, visit_step},       {PW_TABLE_comm_event, visit_comm},
+                  {PW_TABLE_range, visit_range},     {PW_TABLE_gap, visit_gap},
+                  {PW_TABLE_process, visit_process}, {PW_TABLE_queue, visit_queue},
+                  {PW_TABLE_memory, visit_memory}};
+    char name[128];
+    snprintf(name, sizeof(name), "rank %" PRId64 " on %s", view->rank, view->hostname);
+    put_meta(c, "process_name", view->rank, 0, name);
+    put_meta(c, "thread_name", view->rank, STEPS_TRACK, "steps");
+    c->before = (struct pw_row_process){0};
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+        pw_rankview_read(view, tables[i].table, tables[i].visit, c);
+    pw_message_ends_number(&c->messages, &c->arrows, MOST_ARROWS);
+}
+
+int pw_chrome_begin(FILE *out, const struct pw_cluster *cluster, int64_t from, int64_t until,
+                    int64_t base, struct pw_chrome **result)
+{
+    struct pw_chrome *c = calloc(1, sizeof(*c));
+    const struct pw_row_c_collective **rows = calloc(cluster->ncollectives + 1, sizeof(*rows));
+    if (!c || !rows) {
+        free(c);
+        free(rows);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < cluster->ncollectives; i++)
+        rows[i] = &cluster->collectives[i];
+    pw_sort(rows, cluster->ncollectives, sizeof(*rows), by_number);
+    c->out = out;
+    c->cluster = cluster;
+    c->collectives = rows;
+    c->from = from;
+    c->until = until;
+    c->base = base;
+    fputs("{\"displayTimeUnit\":\"ms\",\"otherData\":{\"job\":", out);
+    pw_json_put_text(out, cluster->job_id);
+    fputs(",\"command\":", out);
+    pw_json_put_text(out, cluster->command);
+    fputs("},\"traceEvents\":[", out);
+    *result = c;
+    return 0;
+}
+
+void pw_chrome_end(struct pw_chrome *c, int64_t *events, int64_t *arrows)
+{
+    *arrows = pw_arrows_draw(&c->arrows, draw_arrow, c);
+    *events = c->events;
+    fputs("\n]}\n", c->out);
+    pw_arrows_fini(&c->arrows);
+    pw_message_ends_fini(&c->messages);
+    free(c->collectives);
+    free(c);
+}

@@ -1,0 +1,24 @@
+/* Trace Event JSON, rank by rank: what chrome://tracing and Perfetto read. The format: "Trace Event
+ * Format", Google, docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU. */
+#ifndef PW_TIMELINE_CHROME_H
+#define PW_TIMELINE_CHROME_H
+
+#include <stdio.h>
+
+#include "core/cluster.h"
+#include "timeline/rankview.h"
+
+struct pw_chrome;
+
+/* Begins the output: what lies in [from, until) of the cluster clock is shown, `base` is its time
+ * 0. 0 or -ENOMEM. Whether it could be written is for the caller to ask `out`. */
+int pw_chrome_begin(FILE *out, const struct pw_cluster *cluster, int64_t from, int64_t until,
+                    int64_t base, struct pw_chrome **result);
+
+/* Writes a rank: its tracks, events and counters. */
+void pw_chrome_rank(struct pw_chrome *chrome, const struct pw_rankview *view);
+
+/* Writes the arrows and the end, and says how many events and arrows there were. */
+void pw_chrome_end(struct pw_chrome *chrome, int64_t *events, int64_t *arrows);
+
+#endif

@@ -1,0 +1,156 @@
+/* Reads a rank file for the timeline; see rankview.h. */
+#include "timeline/rankview.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clockmap.h"
+#include "core/format.h"
+#include "core/h5reader.h"
+#include "core/h5table.h"
+#include "core/h5types.h"
+#include "core/limits.h"
+
+enum { BLOCK = 1024, LONGEST_ROW = 256 };
+
+int pw_clockmaps_load(const char *cluster_file, struct pw_clockmaps *out)
+{
+    hid_t file;
+    void *clocks = NULL, *knots = NULL;
+    *out = (struct pw_clockmaps){0};
+    int err = pw_h5_open(cluster_file, &file);
+    if (err)
+        return err;
+    if (pw_h5_read_all(file, PW_TABLE_c_clock, &clocks, &out->nclocks) == 0 &&
+        pw_h5_read_all(file, PW_TABLE_c_clock_knot, &knots, &out->nknots) == 0) {
+        out->clocks = clocks;
+        out->knots = knots;
+    } else {
+        free(clocks);
+        out->nclocks = out->nknots = 0;
+    }
+    pw_h5_close(file);
+    return 0;
+}
+
+void pw_clockmaps_fini(struct pw_clockmaps *maps)
+{
+    free(maps->clocks);
+    free(maps->knots);
+    *maps = (struct pw_clockmaps){0};
+}
+
+/* The merged knots of the rank's domain; where there are none, what the rank measured itself. */
+static void find_knots(struct pw_rankview *view, const struct pw_clockmaps *maps)
+{
+    int32_t domain = -1;
+    for (size_t i = 0; i < maps->nclocks; i++)
+        if (maps->clocks[i].rank == view->rank)
+            domain = maps->clocks[i].domain;
+    view->knots = maps->nknots ? calloc(maps->nknots, sizeof(*view->knots)) : NULL;
+    for (size_t i = 0; view->knots && domain >= 0 && i < maps->nknots; i++) {
+        const struct pw_row_c_clock_knot *knot = &maps->knots[i];
+        if (knot->domain == domain)
+            view->knots[view->nknots++] =
+                (struct pw_row_clock){knot->local_ns, knot->offset_ns, knot->error_ns};
+    }
+    if (view->nknots == 0 && domain != 0) {
+        void *own = NULL;
+        free(view->knots);
+        if (pw_h5_read_all(view->file, PW_TABLE_clock, &own, &view->nknots))
+            view->nknots = 0;
+        view->knots = own;
+    }
+    if (!pw_clock_is_valid(view->knots, view->nknots))
+        view->nknots = 0;
+}
+
+int pw_rankview_open(const char *dir, int64_t rank, const struct pw_clockmaps *maps,
+                     struct pw_rankview *out)
+{
+    int64_t told = -1;
+    void *comms = NULL;
+    *out = (struct pw_rankview){.rank = rank};
+    if (snprintf(out->path, sizeof(out->path), "%s/rank-%05d.h5", dir, (int)rank) >=
+        (int)sizeof(out->path))
+        return -ENAMETOOLONG;
+    int err = pw_h5_open(out->path, &out->file);
+    if (err)
+        return err;
+    err = pw_format_check(out->file, PW_FORMAT_RANK);
+    if (!err && (pw_h5_get_int(out->file, "rank", &told) || told != rank))
+        err = -EINVAL;
+    if (!err && pw_h5_get_text(out->file, "hostname", out->hostname, sizeof(out->hostname)))
+        out->hostname[0] = '\0';
+    if (!err && !(out->types = pw_h5_types_create()))
+        err = -ENOMEM;
+    if (!err && pw_h5_read_all(out->file, PW_TABLE_comms, &comms, &out->ncomms))
+        out->ncomms = 0;
+    out->comms = comms;
+    if (!err && pw_h5_read_strings(out->file, "/strings", &out->strings, &out->nstrings))
+        out->nstrings = 0;
+    if (err)
+        pw_rankview_close(out);
+    else
+        find_knots(out, maps);
+    return err;
+}
+
+void pw_rankview_close(struct pw_rankview *view)
+{
+    if (view->types)
+        pw_h5_types_destroy(view->types);
+    pw_h5_close(view->file);
+    free(view->strings);
+    free(view->comms);
+    free(view->knots);
+}
+
+int pw_rankview_read(const struct pw_rankview *view, int table, pw_row_visitor *visit,
+                     void *context)
+{
+    const size_t row_size = pw_table_borrow(table)->row_size;
+    struct pw_h5_place place;
+    struct pw_h5_table *rows;
+    int err = pw_h5_place_find(view->types, view->file, table, &place);
+    if (err)
+        return err;
+    if (place.rows == 0 || row_size > LONGEST_ROW) {
+        pw_h5_place_fini(&place);
+        return row_size > LONGEST_ROW ? -E2BIG : 0;
+    }
+    err = pw_h5_table_open(view->path, &place, &rows);
+    char *block = err ? NULL : calloc(BLOCK, row_size);
+    if (!err && !block)
+        err = -ENOMEM;
+    for (uint64_t first = 0; !err && first < place.rows; first += BLOCK) {
+        size_t n = place.rows - first < BLOCK ? (size_t)(place.rows - first) : BLOCK;
+        err = pw_h5_table_read(rows, first, n, block);
+        for (size_t i = 0; !err && i < n; i++)
+            visit(context, view, block + i * row_size);
+    }
+    if (block || err == -ENOMEM)
+        pw_h5_table_close(rows);
+    free(block);
+    pw_h5_place_fini(&place);
+    return err;
+}
+
+int64_t pw_rankview_time(const struct pw_rankview *view, int64_t local_ns)
+{
+    if (!pw_is_possible(local_ns))
+        return INT64_MIN;
+    return pw_clock_to_cluster(view->knots, view->nknots, local_ns);
+}
+
+const char *pw_rankview_text(const struct pw_rankview *view, uint32_t row)
+{
+    return row < view->nstrings ? view->strings[row] : "";
+}
+
+const struct pw_row_comms *pw_rankview_comm(const struct pw_rankview *view, int32_t row)
+{
+    return row >= 0 && (size_t)row < view->ncomms ? &view->comms[row] : NULL;
+}

@@ -1,0 +1,178 @@
+/* Which ranks and times a timeline shows; see timeline.h. */
+#include "timeline/timeline.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "timeline/chrome.h"
+#include "timeline/ranklist.h"
+#include "timeline/rankview.h"
+
+/* Bytes that a row becomes, with its share of the arrows. */
+enum { COMM_BYTES = 320, RANGE_BYTES = 160 };
+
+enum { BINS = 1024 };
+
+struct span {
+    int64_t from, until;        /* what is wanted, cluster time */
+    int64_t first, last, bytes; /* of what there is within */
+    int64_t bins[BINS + 1];     /* bytes by start, once first and last are known */
+    int is_known;
+};
+
+static double length(const struct span *span)
+{
+    return (double)span->last - (double)span->first + 1;
+}
+
+static void note(struct span *span, const struct pw_rankview *view, int64_t start, int64_t end,
+                 int64_t bytes)
+{
+    start = pw_rankview_time(view, start);
+    end = pw_rankview_time(view, end);
+    if (start == INT64_MIN || end < start || start >= span->until || end < span->from)
+        return;
+    if (span->is_known) {
+        double share = ((double)start - (double)span->first) / length(span);
+        span->bins[share > 0 && share <= 1 ? (size_t)(share * BINS) : 0] += bytes;
+        return;
+    }
+    span->first = start < span->first ? start : span->first;
+    span->last = end > span->last ? end : span->last;
+    span->bytes += bytes;
+}
+
+static void note_comm(void *context, const struct pw_rankview *view, const void *row)
+{
+    const struct pw_row_comm_event *event = row;
+    note(context, view, event->start, event->end, COMM_BYTES);
+}
+
+static void note_range(void *context, const struct pw_rankview *view, const void *row)
+{
+    const struct pw_row_range *range = row;
+    note(context, view, range->start, range->end, RANGE_BYTES);
+}
+
+static void note_step(void *context, const struct pw_rankview *view, const void *row)
+{
+    const struct pw_row_step *step = row;
+    note(context, view, step->start, step->end, RANGE_BYTES);
+}
+
+/* From the first step's start to the last one's end. */
+static int find_steps(const struct pw_cluster *cluster, struct span *span, char *problem,
+                      size_t size)
+{
+    span->from = INT64_MAX;
+    span->until = INT64_MIN;
+    for (size_t i = 0; i < cluster->nstep_rows; i++) {
+        const struct pw_row_c_step *step = &cluster->steps[i];
+        span->from = step->start < span->from ? step->start : span->from;
+        span->until = step->end > span->until ? step->end : span->until;
+    }
+    if (span->from < span->until)
+        return 0;
+    snprintf(problem, size, "the run has no steps whose times are known");
+    return -EINVAL;
+}
+
+typedef void rank_visitor(void *context, const struct pw_rankview *view);
+
+/* The wanted ranks that have a file, in order. */
+static int visit_ranks(const struct pw_cluster *cluster, const char *dir, const char *wanted,
+                       const struct pw_clockmaps *maps, rank_visitor *visit, void *context,
+                       struct pw_timeline_result *result)
+{
+    result->ranks = result->unread = 0;
+    for (size_t i = 0; i < cluster->nrank_rows; i++) {
+        const struct pw_row_c_rank *rank = &cluster->ranks[i];
+        struct pw_rankview view;
+        if (!wanted[i] || !rank->present)
+            continue;
+        if (pw_rankview_open(dir, rank->rank, maps, &view)) {
+            result->unread++;
+            continue;
+        }
+        visit(context, &view);
+        pw_rankview_close(&view);
+        result->ranks++;
+    }
+    return result->ranks ? 0 : -ENOENT;
+}
+
+static void survey(void *context, const struct pw_rankview *view)
+{
+    pw_rankview_read(view, PW_TABLE_comm_event, note_comm, context);
+    pw_rankview_read(view, PW_TABLE_range, note_range, context);
+    pw_rankview_read(view, PW_TABLE_step, note_step, context);
+}
+
+static void write_rank(void *context, const struct pw_rankview *view)
+{
+    pw_chrome_rank(context, view);
+}
+
+/* Ends the span where so many bytes are reached; the share of them that is left. */
+static double cut(struct span *span, int64_t most_bytes)
+{
+    int64_t bytes = 0;
+    size_t bin = 0;
+    while (bin < BINS && bytes + span->bins[bin] <= most_bytes)
+        bytes += span->bins[bin++];
+    double width = length(span) / BINS;
+    span->until = span->first + (int64_t)(width * (double)(bin ? bin : 1));
+    return (double)(bin ? bytes : span->bins[0]) / (double)span->bytes;
+}
+
+static int write_span(FILE *out, const struct pw_cluster *cluster,
+                      const struct pw_timeline_options *options, const char *wanted,
+                      const struct pw_clockmaps *maps, struct span *span,
+                      struct pw_timeline_result *result)
+{
+    struct pw_chrome *chrome;
+    int err = visit_ranks(cluster, options->dir, wanted, maps, survey, span, result);
+    if (err)
+        return err;
+    if (span->first > span->from && span->first != INT64_MAX)
+        span->from = span->first; /* samples were taken before the program began */
+    if (options->most_bytes > 0 && span->bytes > options->most_bytes) {
+        span->is_known = 1;
+        err = visit_ranks(cluster, options->dir, wanted, maps, survey, span, result);
+        result->share = cut(span, options->most_bytes);
+    }
+    if (!err)
+        err = pw_chrome_begin(out, cluster, span->from, span->until,
+                              span->first == INT64_MAX ? 0 : span->first, &chrome);
+    if (err)
+        return err;
+    err = visit_ranks(cluster, options->dir, wanted, maps, write_rank, chrome, result);
+    pw_chrome_end(chrome, &result->events, &result->arrows);
+    return err ? err : ferror(out) ? -EIO : 0;
+}
+
+int pw_timeline_chrome(FILE *out, const struct pw_cluster *cluster,
+                       const struct pw_timeline_options *options, struct pw_timeline_result *result,
+                       char *problem, size_t size)
+{
+    struct span span = {
+        .from = INT64_MIN, .until = INT64_MAX, .first = INT64_MAX, .last = INT64_MIN};
+    struct pw_clockmaps maps;
+    *result = (struct pw_timeline_result){.share = 1};
+    problem[0] = '\0';
+    if (options->only_steps) {
+        int err = find_steps(cluster, &span, problem, size);
+        if (err)
+            return err;
+    }
+    char *wanted = pw_ranklist_parse(options->ranks, cluster->nrank_rows, problem, size);
+    if (!wanted)
+        return problem[0] ? -EINVAL : -ENOMEM;
+    int err = pw_clockmaps_load(options->cluster_file, &maps);
+    if (!err) {
+        err = write_span(out, cluster, options, wanted, &maps, &span, result);
+        pw_clockmaps_fini(&maps);
+    }
+    free(wanted);
+    return err;
+}
