@@ -17,6 +17,7 @@
 #include "aggregate/matrix.h"
 #include "aggregate/messages.h"
 #include "aggregate/pairs.h"
+#include "aggregate/windows.h"
 #include "core/log.h"
 
 static void write_attributes(struct pw_clusterfile *file, const struct pw_job *job)
@@ -29,13 +30,16 @@ static void write_attributes(struct pw_clusterfile *file, const struct pw_job *j
     pw_clusterfile_set_int(file, "merge_processes", job->processes);
     pw_clusterfile_set_int(file, "start_unix_ns", job->start_unix_ns);
     pw_clusterfile_set_int(file, "end_unix_ns", job->end_unix_ns);
+    pw_clusterfile_set_int(file, "snapshot", job->is_snapshot);
     pw_clusterfile_set_text(file, "job_id", job->job_id);
     pw_clusterfile_set_text(file, "command", job->command);
 }
 
+/* Those that somebody recorded. */
 struct collectives {
     const struct pw_job *job;
     const struct pw_instances *in;
+    size_t *at, n;
 };
 
 static void make_collectives(void *context, size_t first, size_t count, void *to)
@@ -43,7 +47,7 @@ static void make_collectives(void *context, size_t first, size_t count, void *to
     const struct collectives *c = context;
     struct pw_row_c_collective *rows = to;
     for (size_t i = 0; i < count; i++)
-        rows[i] = pw_collective_row(c->job, c->in, first + i);
+        rows[i] = pw_collective_row(c->job, c->in, c->at[first + i]);
 }
 
 /* Where a process's share of them begins: with a whole chunk. */
@@ -56,11 +60,17 @@ static size_t share_begin(const struct pw_job *job, size_t n, int process)
 static void write_collectives(struct pw_clusterfile *file, const struct pw_job *job,
                               const struct pw_instances *in)
 {
-    size_t first = share_begin(job, in->n, job->process);
-    size_t end = share_begin(job, in->n, job->process + 1);
-    struct collectives c = {job, in};
-    pw_clusterfile_write_made(file, PW_TABLE_c_collective, in->n, first, end - first,
+    struct collectives c = {job, in, malloc(sizeof(size_t) * (in->n + 1)), 0};
+    int ok = c.at != NULL, all_ok;
+    MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, job->comm);
+    for (size_t i = 0; all_ok && i < in->n; i++)
+        if (in->items[i].nranks)
+            c.at[c.n++] = i;
+    size_t first = share_begin(job, c.n, job->process);
+    size_t end = share_begin(job, c.n, job->process + 1);
+    pw_clusterfile_write_made(file, PW_TABLE_c_collective, c.n, first, end - first,
                               make_collectives, &c);
+    free(c.at);
 }
 
 /* In the order of ranks, however many processes share them. */
@@ -106,6 +116,7 @@ static void write_all(struct pw_clusterfile *file, struct pw_job *job, const str
     pw_clusterfile_write_root(file, PW_TABLE_c_whatif, f->whatif.nrows, f->whatif.rows);
     pw_clusterfile_write_root(file, PW_TABLE_c_path, f->whatif.npath, f->whatif.path);
     pw_clusterfile_write_root(file, PW_TABLE_c_host, f->whatif.nhosts, f->whatif.hosts);
+    pw_windows_write(file, job);
     pw_job_gather_notes(job);
     write_open_calls(file, job);
     pw_clusterfile_write_root(file, PW_TABLE_c_clock, (size_t)job->nranks, clocks->ranks);
@@ -139,7 +150,8 @@ static void note_matches(struct pw_job *job, const struct pw_instances *in,
     MPI_Reduce(&messages->unmatched, &unmatched, 1, MPI_INT64_T, MPI_SUM, 0, job->comm);
     for (size_t i = 0; i < in->n; i++) {
         mixed += in->items[i].mixed;
-        incomplete += in->items[i].nranks < pw_instances_comm(in, i)->size;
+        incomplete +=
+            in->items[i].nranks > 0 && in->items[i].nranks < pw_instances_comm(in, i)->size;
     }
     if (job->process != 0)
         return;

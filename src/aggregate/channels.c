@@ -8,7 +8,7 @@ enum { NOBODY = -1 };
 
 struct pw_channel {
     uint64_t comm_uid;
-    int32_t src, dst, tag;
+    int32_t src, dst, tag, window;
     int32_t receives;    /* what waits */
     int32_t first, last; /* of those that wait; first NOBODY: none do */
 };
@@ -20,8 +20,11 @@ struct pw_waiting {
 
 struct pw_channels pw_channels_make(pw_channel_match *match, pw_channel_alone *alone, void *context)
 {
-    return (struct pw_channels){
-        .match = match, .alone = alone, .context = context, .first_free = NOBODY};
+    return (struct pw_channels){.match = match,
+                                .alone = alone,
+                                .context = context,
+                                .impossible_ns = INT64_MAX,
+                                .first_free = NOBODY};
 }
 
 static int is_same(const void *items, int32_t item, const void *key)
@@ -29,13 +32,14 @@ static int is_same(const void *items, int32_t item, const void *key)
     const struct pw_channel *channel = (const struct pw_channel *)items + item;
     const struct pw_side *side = key;
     return channel->src == side->src && channel->dst == side->dst && channel->tag == side->tag &&
-           channel->comm_uid == side->comm_uid;
+           channel->window == side->window && channel->comm_uid == side->comm_uid;
 }
 
-static uint32_t hash_of(uint64_t comm_uid, int32_t src, int32_t dst, int32_t tag)
+static uint32_t hash_of(uint64_t comm_uid, int32_t src, int32_t dst, int32_t tag, int32_t window)
 {
     uint64_t pair = (uint64_t)(uint32_t)src << 32 | (uint32_t)dst;
-    return (uint32_t)pw_hash_mix(pw_hash_mix(comm_uid, pair), (uint32_t)tag);
+    uint64_t which = (uint64_t)(uint32_t)window << 32 | (uint32_t)tag;
+    return (uint32_t)pw_hash_mix(pw_hash_mix(comm_uid, pair), which);
 }
 
 /* Room for one more of n items. */
@@ -57,7 +61,7 @@ static int make_room(void **v, int32_t n, int32_t *capacity, size_t size)
 /* The side's channel, NULL when memory is short. */
 static struct pw_channel *find_channel(struct pw_channels *c, const struct pw_side *side)
 {
-    uint32_t hash = hash_of(side->comm_uid, side->src, side->dst, side->tag);
+    uint32_t hash = hash_of(side->comm_uid, side->src, side->dst, side->tag, side->window);
     void *v = c->v;
     int err = pw_hash_reserve(&c->by_key);
     err = err ? err : make_room(&v, c->n, &c->capacity, sizeof(*c->v));
@@ -70,6 +74,7 @@ static struct pw_channel *find_channel(struct pw_channels *c, const struct pw_si
                                          .src = side->src,
                                          .dst = side->dst,
                                          .tag = side->tag,
+                                         .window = side->window,
                                          .first = NOBODY,
                                          .last = NOBODY};
         pw_hash_take(&c->by_key, slot, hash, c->n++);
@@ -114,13 +119,27 @@ static const struct pw_side *pop(struct pw_channels *c, struct pw_channel *chann
     return &first->side;
 }
 
+static int is_too_early(const struct pw_channels *c, const struct pw_side *receive,
+                        const struct pw_side *send)
+{
+    return c->impossible_ns != INT64_MAX && receive->at.leave < send->at.enter &&
+           send->at.enter - receive->at.leave > c->impossible_ns;
+}
+
 int pw_channels_add(struct pw_channels *c, const struct pw_side *side, int receives)
 {
     struct pw_channel *channel = find_channel(c, side);
     if (!channel)
         return -ENOMEM;
+    while (channel->first != NOBODY && channel->receives && !receives &&
+           is_too_early(c, &c->sides[channel->first].side, side))
+        c->alone(c->context, pop(c, channel), 1);
     if (channel->first == NOBODY || channel->receives == receives)
         return push(c, channel, side, receives);
+    if (receives && is_too_early(c, side, &c->sides[channel->first].side)) {
+        c->alone(c->context, side, 1);
+        return 0;
+    }
     const struct pw_side *other = pop(c, channel);
     c->match(c->context, receives ? other : side, receives ? side : other);
     return 0;
@@ -138,7 +157,8 @@ void pw_channels_end(struct pw_channels *c, const int64_t *ends, int64_t time)
             c->alone(c->context, pop(c, channel), channel->receives);
         if (channel->first == NOBODY)
             continue;
-        uint32_t hash = hash_of(channel->comm_uid, channel->src, channel->dst, channel->tag);
+        uint32_t hash =
+            hash_of(channel->comm_uid, channel->src, channel->dst, channel->tag, channel->window);
         c->v[kept] = *channel;
         pw_hash_take(&c->by_key, pw_hash_free_slot(&c->by_key, hash), hash, kept++);
     }

@@ -1,5 +1,6 @@
 /* Sends and receives find each other: the k-th send of a channel, which is (source, destination,
- * communicator, tag), meets its k-th receive. What has not met yet waits here. */
+ * communicator, tag) in one window of recording, meets its k-th receive. What has not met yet waits
+ * here. */
 #ifndef PW_AGGREGATE_CHANNELS_H
 #define PW_AGGREGATE_CHANNELS_H
 
@@ -14,6 +15,9 @@ struct pw_channels {
     pw_channel_match *match; /* told of those that met */
     pw_channel_alone *alone; /* and of those that nobody comes for any more */
     void *context;
+    /* A receive that ended by so much before a send began is of another, that was not recorded; ns,
+     * INT64_MAX where all are. */
+    int64_t impossible_ns;
     size_t waiting; /* sides */
     struct pw_hash by_key;
     struct pw_channel *v;

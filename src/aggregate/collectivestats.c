@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analysis/bandwidth.h"
-#include "analysis/statistics.h"
+#include "analysis/collectives.h"
 #include "core/limits.h"
 #include "core/sort.h"
 
@@ -24,7 +24,7 @@ struct pw_row_c_collective pw_collective_row(const struct pw_job *job,
     const struct pw_comm_group *comm = pw_instances_comm(in, i);
     struct pw_row_c_collective row = {
         .comm_uid = comm->uid,
-        .seq = (int64_t)i - comm->first,
+        .seq = (int64_t)i - comm->first + comm->base,
         .op = item->op,
         .source = item->source,
         .bytes = item->bytes,
@@ -82,99 +82,17 @@ static int by_group(const void *a, const void *b, void *context)
     return order ? order : (x > y) - (x < y); /* of one communicator: by sequence number */
 }
 
-static struct pw_row_c_collective row_at(const struct grouping *g, size_t i)
-{
-    return pw_collective_row(g->job, g->in, g->order[i]);
-}
+/* A group's row i. */
+struct member {
+    const struct grouping *g;
+    size_t first;
+};
 
-static int64_t mean_i64(const int64_t *values, size_t n)
+static struct pw_row_c_collective row_at(const void *context, size_t i)
 {
-    int64_t sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum = pw_sum(sum, values[i]);
-    return sum / (int64_t)n;
-}
-
-static void fill_waits(struct pw_row_c_collective_stat *row, const struct grouping *g, size_t first,
-                       size_t n)
-{
-    int64_t *values = g->values;
-    for (size_t i = 0; i < n; i++)
-        values[i] = row_at(g, first + i).wait_ns / row->nranks; /* per rank */
-    pw_sort_i64(values, n);
-    row->wait_mean_ns = mean_i64(values, n);
-    row->wait_p50_ns = pw_quantile_i64(values, n, 0.5);
-    row->wait_p95_ns = pw_quantile_i64(values, n, 0.95);
-    row->wait_max_ns = values[n - 1];
-}
-
-static void fill_transfers(struct pw_row_c_collective_stat *row, const struct grouping *g,
-                           size_t first, size_t n)
-{
-    int64_t *values = g->values;
-    for (size_t i = 0; i < n; i++)
-        values[i] = row_at(g, first + i).transfer_ns;
-    pw_sort_i64(values, n);
-    row->transfer_mean_ns = mean_i64(values, n);
-    row->transfer_p50_ns = pw_quantile_i64(values, n, 0.5);
-    row->transfer_p95_ns = pw_quantile_i64(values, n, 0.95);
-    row->transfer_max_ns = values[n - 1];
-}
-
-static void fill_bandwidths(struct pw_row_c_collective_stat *row, const struct grouping *g,
-                            size_t first, size_t n)
-{
-    double k = pw_busbw_factor(pw_op_info(row->op)->factor, row->nranks), sum = 0;
-    double *values = g->values;
-    for (size_t i = 0; i < n; i++)
-        values[i] = row_at(g, first + i).algbw;
-    pw_sort_f64(values, n);
-    row->algbw_p50 = pw_quantile_f64(values, n, 0.5);
-    for (size_t i = 0; i < n; i++)
-        sum += values[i] * k;
-    row->busbw_mean = sum / (double)n;
-    row->busbw_p50 = row->algbw_p50 * k;
-    row->busbw_p95 = pw_quantile_f64(values, n, 0.95) * k;
-    row->busbw_max = values[n - 1] * k;
-    for (size_t i = 0; i < n; i++) {
-        struct pw_row_c_collective v = row_at(g, first + i);
-        values[i] = pw_algbw(v.bytes, v.last_exit - v.first_enter) * k;
-    }
-    pw_sort_f64(values, n);
-    row->busbw_with_wait_p50 = pw_quantile_f64(values, n, 0.5);
-}
-
-static struct pw_row_c_collective_stat sum_up(const struct grouping *g, size_t first, size_t n)
-{
-    struct pw_row_c_collective v = row_at(g, first);
-    struct pw_row_c_collective_stat row = {
-        .comm_uid = v.comm_uid,
-        .op = v.op,
-        .source = v.source,
-        .bytes_max = pw_size_class(v.bytes),
-        .nranks = v.nranks,
-        .count = (int64_t)n,
-    };
-    for (size_t i = 0; i < n; i++)
-        row.bytes = pw_sum(row.bytes, g->in->items[g->order[first + i]].bytes);
-    fill_waits(&row, g, first, n);
-    fill_transfers(&row, g, first, n);
-    fill_bandwidths(&row, g, first, n);
-    return row;
-}
-
-static int by_wait(const void *a, const void *b)
-{
-    const struct pw_row_c_collective_stat *x = a, *y = b;
-    double wait_x = (double)x->wait_mean_ns * (double)x->count;
-    double wait_y = (double)y->wait_mean_ns * (double)y->count;
-    if (wait_x != wait_y)
-        return wait_x > wait_y ? -1 : 1;
-    if (x->op != y->op)
-        return x->op < y->op ? -1 : 1;
-    if (x->bytes_max != y->bytes_max)
-        return x->bytes_max < y->bytes_max ? -1 : 1;
-    return (x->comm_uid > y->comm_uid) - (x->comm_uid < y->comm_uid);
+    const struct member *member = context;
+    const struct grouping *g = member->g;
+    return pw_collective_row(g->job, g->in, g->order[member->first + i]);
 }
 
 /* The complete instances of the job, in groups. */
@@ -216,7 +134,9 @@ int pw_collectivestats_make(const struct pw_job *job, const struct pw_instances 
         size_t end = at + 1;
         while (end < n && compare_groups(in, g.order[at], g.order[end]) == 0)
             end++;
-        err = append(&stats, &groups, sum_up(&g, at, end - at));
+        const struct member member = {&g, at};
+        const struct pw_collective_group group = {row_at, &member, end - at, g.values};
+        err = append(&stats, &groups, pw_collectives_sum_up(&group));
         at = end;
     }
     free(g.order);
@@ -225,7 +145,7 @@ int pw_collectivestats_make(const struct pw_job *job, const struct pw_instances 
         free(stats);
         return err;
     }
-    pw_sort(stats, groups, sizeof(*stats), by_wait);
+    pw_sort(stats, groups, sizeof(*stats), pw_collectives_by_wait);
     *rows = stats;
     *count = groups;
     return 0;

@@ -42,20 +42,21 @@ static int make_steps(struct pw_findings *f, const struct pw_job *job, const str
             .end = share->step_end[s] + job->epoch_ns,
             .duration_ns = longest_total(m, s),
             .slowest_rank = (int32_t)slowest_rank(m, s),
-            .recorded = share->step_recorded[s] == PW_RECORDED_WARMUP ? PW_RECORDED_WARMUP
-                                                                      : PW_RECORDED_ACTIVE,
+            .recorded =
+                share->step_recorded[s] > 0 ? (uint8_t)share->step_recorded[s] : PW_RECORDED_ACTIVE,
         };
     f->nsteps = job->nsteps;
     return 0;
 }
 
-/* The measured steps, without warm-up, as a matrix of their own; `rows` says which they are. */
+/* The measured steps, without warm-up and those recorded in part, as a matrix of their own; `rows`
+ * says which they are. */
 static size_t select_measured(const struct pw_findings *f, const struct pw_matrix *m,
                               struct pw_matrix *out, size_t *rows)
 {
     size_t n = 0, width = m->nranks;
     for (size_t s = 0; s < f->nsteps; s++) {
-        if (f->steps[s].recorded == PW_RECORDED_WARMUP)
+        if (f->steps[s].recorded != PW_RECORDED_ACTIVE)
             continue;
         memcpy(out->own_ns + n * width, m->own_ns + s * width, sizeof(int64_t) * width);
         memcpy(out->total_ns + n * width, m->total_ns + s * width, sizeof(int64_t) * width);
@@ -200,10 +201,10 @@ static int allocate_measured(struct pw_matrix *measured, size_t cells)
                : -ENOMEM;
 }
 
-static int has_warmup(const struct pw_findings *f)
+static int has_unmeasured(const struct pw_findings *f)
 {
     for (size_t s = 0; s < f->nsteps; s++)
-        if (f->steps[s].recorded == PW_RECORDED_WARMUP)
+        if (f->steps[s].recorded != PW_RECORDED_ACTIVE)
             return 1;
     return 0;
 }
@@ -213,12 +214,12 @@ static int analyse_measured(struct pw_findings *f, const struct pw_job *job,
                             struct pw_graph_parts *parts)
 {
     struct pw_matrix copy = {.nranks = m->nranks};
-    const struct pw_matrix *measured = m; /* all of it, if there was no warm-up */
+    const struct pw_matrix *measured = m; /* all of it, if all was recorded as it is */
     size_t *rows = malloc(sizeof(*rows) * (m->nsteps + 1));
     int err = rows ? 0 : -ENOMEM;
     for (size_t s = 0; s < m->nsteps && rows; s++)
         rows[s] = s;
-    if (!err && has_warmup(f)) {
+    if (!err && has_unmeasured(f)) {
         err = allocate_measured(&copy, m->nsteps * m->nranks + 1);
         copy.nsteps = err ? 0 : select_measured(f, m, &copy, rows);
         measured = &copy;

@@ -45,6 +45,7 @@ static int read_attributes(struct pw_input *s, hid_t file, char *problem, size_t
     if (s->world_size < 1 || s->world_size > 1 << 24 || s->rank < 0 || s->rank >= s->world_size)
         return fail(problem, size, "has no valid rank and world_size", -EINVAL);
     get_int(file, "complete", &s->complete, 0);
+    get_int(file, "snapshot", &s->snapshot, 0);
     get_int(file, "dropped_events", &s->dropped, 0);
     get_int(file, "exit_code", &s->exit_code, -1);
     get_int(file, "exit_signal", &s->exit_signal, 0);
@@ -190,9 +191,13 @@ static void limit_collectives(struct pw_input *s)
     int64_t left = AT_LEAST + PER_EVENT * (int64_t)s->event_rows.rows;
     for (size_t c = 0; c < s->ncomms; c++) {
         int64_t *collectives = &s->comms[c].collectives;
-        s->uncounted += *collectives > left;
-        *collectives = *collectives > left ? left : *collectives < 0 ? 0 : *collectives;
-        left -= *collectives;
+        int64_t *unrecorded = &s->comms[c].first_collective;
+        *collectives = *collectives < 0 ? 0 : *collectives;
+        *unrecorded = *unrecorded < 0 || *unrecorded > *collectives ? 0 : *unrecorded;
+        s->uncounted += *collectives - *unrecorded > left;
+        if (*collectives - *unrecorded > left)
+            *collectives = *unrecorded + left;
+        left -= *collectives - *unrecorded;
     }
 }
 
@@ -201,6 +206,7 @@ static int read_tables(struct pw_input *s, struct pw_h5_types *types, hid_t file
 {
     int err = read_table(file, PW_TABLE_clock, &s->knots, &s->nknots);
     err = err ? err : read_table(file, PW_TABLE_step, &s->steps, &s->nsteps);
+    err = err ? err : read_table(file, PW_TABLE_window, &s->windows, &s->nwindows);
     err = err ? err : read_table(file, PW_TABLE_comms, &s->comms, &s->ncomms);
     err = err ? err : pw_h5_place_find(types, file, PW_TABLE_comm_event, &s->event_rows);
     err = err ? err : pw_h5_place_find(types, file, PW_TABLE_range, &s->range_rows);
@@ -254,6 +260,7 @@ void pw_input_close(struct pw_input *s)
     free(s->phases);
     free(s->knots);
     free(s->steps);
+    free(s->windows);
     free(s->comms);
     free(s->open_calls);
     free(s->groups);

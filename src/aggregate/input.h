@@ -23,6 +23,7 @@ struct pw_input {
     struct pw_progress *progress; /* told of what is read */
     uint8_t *phases;              /* [nphases] enum pw_phase of a text of /strings */
     size_t nphases;
+    int64_t snapshot; /* 1: taken while the job ran */
     int64_t rank, world_size, complete, dropped, exit_code, exit_signal;
     int64_t start_unix_ns, end_unix_ns;
     char hostname[64], job[64], clock_domain[128], clock_sync[16], command[512];
@@ -33,6 +34,8 @@ struct pw_input {
     int aligned;               /* its clock is known relative to the cluster clock */
     struct pw_row_step *steps; /* sorted by start */
     size_t nsteps;
+    struct pw_row_window *windows; /* of recording, in order; none in older files */
+    size_t nwindows;
     struct pw_row_comms *comms;
     size_t ncomms;
     int64_t uncounted; /* of them, those that claim more collectives than can be believed */

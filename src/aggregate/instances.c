@@ -16,7 +16,8 @@ static int by_uid(const void *a, const void *b)
     return (x->uid > y->uid) - (x->uid < y->uid);
 }
 
-/* Sorted by uid; of several entries of one, the largest number of collectives counts. */
+/* Sorted by uid; of several entries of one, the largest number of collectives counts, and the least
+ * base. */
 static size_t join_comms(struct pw_comm_group *comms, size_t n)
 {
     size_t kept = 0;
@@ -25,6 +26,8 @@ static size_t join_comms(struct pw_comm_group *comms, size_t n)
         if (kept && comms[kept - 1].uid == comms[i].uid) {
             if (comms[i].collectives > comms[kept - 1].collectives)
                 comms[kept - 1].collectives = comms[i].collectives;
+            if (comms[i].base < comms[kept - 1].base)
+                comms[kept - 1].base = comms[i].base;
         } else {
             comms[kept++] = comms[i];
         }
@@ -59,8 +62,10 @@ void pw_instances_number(struct pw_instances *in, struct pw_job *job)
             const struct pw_row_comms *row = &job->inputs[i].comms[c];
             int64_t size = (int64_t)row->size + row->remote_size;
             if (size > 1 && size <= INT32_MAX && row->collectives > 0)
-                mine[n++] = (struct pw_comm_group){
-                    .uid = row->uid, .collectives = row->collectives, .size = (int32_t)size};
+                mine[n++] = (struct pw_comm_group){.uid = row->uid,
+                                                   .base = row->first_collective,
+                                                   .collectives = row->collectives,
+                                                   .size = (int32_t)size};
         }
     n = join_comms(mine, n);
     void *all;
@@ -71,7 +76,7 @@ void pw_instances_number(struct pw_instances *in, struct pw_job *job)
     int64_t next = 0;
     for (size_t c = 0; c < in->ncomms; c++) {
         in->comms[c].first = next;
-        next += in->comms[c].collectives;
+        next += in->comms[c].collectives - in->comms[c].base;
     }
     in->n = (size_t)next;
     find_groups(in, job);
@@ -84,9 +89,9 @@ int64_t pw_instances_find(const struct pw_instances *in, const struct pw_input *
         (size_t)event->comm >= input->ncomms || input->groups[event->comm] < 0)
         return -1;
     const struct pw_comm_group *group = &in->comms[input->groups[event->comm]];
-    if (event->seq < 0 || event->seq >= group->collectives)
+    if (event->seq < group->base || event->seq >= group->collectives)
         return -1;
-    return group->first + event->seq;
+    return group->first + event->seq - group->base;
 }
 
 const struct pw_comm_group *pw_instances_comm(const struct pw_instances *in, size_t instance)

@@ -31,10 +31,11 @@ struct pw_instance_wait {
     int64_t sum_ns, max_ns;
 };
 
-/* A communicator of more than one rank: instances first .. first + collectives - 1. */
+/* A communicator of more than one rank. Its collectives from number `base` to collectives - 1 are
+ * the instances from `first` on; nobody recorded those before. */
 struct pw_comm_group {
     uint64_t uid;
-    int64_t first, collectives;
+    int64_t first, base, collectives;
     int32_t size, pad;
 };
 

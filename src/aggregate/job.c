@@ -109,6 +109,8 @@ static void fill_ranks(struct pw_job *job, const struct pw_summary *all, size_t 
         struct pw_row_c_rank *row = &job->ranks[all[i].rank];
         row->present = 1;
         row->complete = (uint8_t)all[i].complete;
+        job->has_pauses |= all[i].has_pauses;
+        job->is_snapshot |= all[i].is_snapshot;
         row->dropped_events = all[i].dropped;
         row->events = all[i].events;
         row->exit_code = (int32_t)all[i].exit_code;
@@ -130,7 +132,7 @@ static void note_missing(struct pw_job *job)
         const struct pw_row_c_rank *row = &job->ranks[r];
         if (!row->present)
             pw_job_note(job, r, "missing", 1, "no rank file");
-        else if (row->complete == 0)
+        else if (row->complete == 0 && !job->is_snapshot)
             pw_job_note(job, r, "incomplete", 1, "its collector did not close the file");
         if (row->present && row->exit_signal)
             pw_job_note(job, r, "killed", row->exit_signal, "a signal ended the program");

@@ -17,6 +17,8 @@ struct pw_job {
     size_t nsteps;
     int32_t *domains; /* [nranks] clock domain of each rank, -1: no file; 0 has rank 0 */
     int32_t ndomains;
+    int has_pauses;             /* some rank did not record all the time */
+    int is_snapshot;            /* some file was taken while the job ran */
     int infer_clocks;           /* 0: only what was measured during the run counts */
     int steps_inferred;         /* 1: nobody marked them */
     int64_t epoch_ns;           /* cluster time of the first thing known, to keep sums small */

@@ -178,6 +178,8 @@ static int match_all(struct matching *m, struct pw_job *job)
     m->job = job;
     m->reader = (struct pw_side_reader){.job = job, .between_domains = m->visit != NULL};
     m->channels = pw_channels_make(on_match, on_alone, m);
+    if (job->has_pauses && job->clock_error_max_ns >= 0)
+        m->channels.impossible_ns = 2 * job->clock_error_max_ns;
     m->readers = pw_exchange_readers(job);
     expect_reading(job);
     int err = m->readers ? pw_rounds_begin(&m->rounds, job) : -ENOMEM;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregate/windows.h"
 #include "core/limits.h"
 #include "core/sort.h"
 
@@ -23,6 +24,8 @@ void pw_summary_make(const struct pw_input *s, struct pw_summary *out)
     out->start_unix_ns = s->start_unix_ns;
     out->end_unix_ns = s->end_unix_ns;
     out->run_ns = s->end_unix_ns > s->start_unix_ns ? s->end_unix_ns - s->start_unix_ns : -1;
+    out->has_pauses = pw_windows_pause(s);
+    out->is_snapshot = s->snapshot != 0;
     out->overhead_ns = pw_whole(s->event_cost_ns * (double)s->events + s->sync_ns);
     memcpy(out->hostname, s->hostname, sizeof(out->hostname));
     memcpy(out->job, s->job, sizeof(out->job));

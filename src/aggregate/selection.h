@@ -10,7 +10,8 @@ struct pw_summary {
     int64_t rank, world_size, complete, dropped, exit_code, exit_signal, events;
     int64_t start_unix_ns, end_unix_ns, run_ns, overhead_ns, first_ns;
     int64_t keep;
-    char file[64]; /* its name */
+    int32_t has_pauses, is_snapshot; /* see struct pw_job */
+    char file[64];                   /* its name */
     char hostname[64], job[64], clock_domain[128], clock_sync[16], command[512];
 };
 

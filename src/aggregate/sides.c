@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "aggregate/events.h"
+#include "aggregate/windows.h"
 #include "core/ops.h"
 #include "core/sort.h"
 
@@ -43,12 +44,12 @@ static int make_room(struct pw_side_reader *r)
     return v && turns;
 }
 
-/* Where events were lost, the k-th receive need not be of the k-th send. */
+/* Where events were lost, or recording paused, the k-th receive need not be of the k-th send. */
 static int tells_of_clocks(const struct pw_job *job, int64_t rank, int64_t peer)
 {
     int32_t a = job->domains[rank], b = job->domains[peer];
     return a >= 0 && b >= 0 && a != b && !job->ranks[rank].dropped_events &&
-           !job->ranks[peer].dropped_events;
+           !job->ranks[peer].dropped_events && !job->has_pauses;
 }
 
 static int is_usable(const struct pw_side_reader *r, const struct pw_input *input,
@@ -85,6 +86,7 @@ static void visit(void *context, const struct pw_input *input,
         .src = receives ? event->peer : (int32_t)input->rank,
         .dst = receives ? (int32_t)input->rank : event->peer,
         .tag = event->tag,
+        .window = pw_window_of(input, event->start),
         .completion = -1,
         .at = {.enter = epoch_time(r, input, event->start),
                .leave = common_time(r, input, event->end, &r->leave),

@@ -11,6 +11,7 @@ struct pw_side {
     uint64_t comm_uid;
     int32_t src, dst; /* world ranks */
     int32_t tag;
+    int32_t window;     /* of recording, in which it began */
     int32_t completion; /* of a receive: of the call that completed it (tally.h) */
     struct pw_message_end at;
     int64_t local_enter; /* of the rank's own clock */

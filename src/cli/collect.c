@@ -137,6 +137,10 @@ static void set_up_segment(struct collector *c, const struct pw_journal_head *he
     c->segment->waits = strcmp(c->run->options.text[PW_OPT_ON_FULL], "wait") == 0;
     c->segment->test_clock = head->test_clock;
     c->segment->clock_domain = head->id.clock_domain_hash;
+    c->segment->control.schedule = c->run->schedule;
+    c->segment->control.starts_paused =
+        (uint32_t)pw_option_flag(&c->run->options, PW_OPT_START_PAUSED);
+    atomic_store(&c->segment->control.step, -1);
     atomic_store(&c->segment->guard_pid, getppid());
 }
 
@@ -196,7 +200,7 @@ static void follow(struct collector *c)
     int64_t period = hz ? 1000000000 / hz : INT64_MAX / 2, next_sample = pw_local_ns();
     const pid_t pid = atomic_load(&c->run->lifeline->program_pid);
     pw_run_watch_init(&c->watch, &c->run->options, &c->run->id, c->run->dir, c->segment, c->drain,
-                      pid);
+                      pid, &c->run->lifeline->signalled);
     for (;;) {
         uint32_t seen = atomic_load(&c->segment->wake);
         if (pw_launch_has_ended(c->run->lifeline, &c->end))

@@ -1,4 +1,4 @@
-/* `profwrap ctl status DIR`: what the ranks of a running job are doing. */
+/* `profwrap ctl`: what the ranks of a running job are doing, and what they are to do. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,10 +10,10 @@
 
 #include "analysis/report/liveview.h"
 #include "cli/commands.h"
+#include "cli/ctl.h"
 #include "cli/hangfile.h"
 #include "core/log.h"
 #include "core/options.h"
-#include "rank/inquiry.h"
 #include "rank/tick.h"
 
 #define SECOND ((int64_t)1000000000)
@@ -23,17 +23,17 @@
 /* Another's request is answered or given up within this. */
 #define PATIENCE_OTHER_NS (25 * SECOND)
 
-static const char usage[] = "usage: profwrap ctl status [--format text|json] [--stacks] DIR";
+static const char usage[] =
+    "usage: profwrap ctl status [--format text|json] [--stacks] DIR, or profwrap ctl start|stop "
+    "DIR, or profwrap ctl snapshot [-o DIR] DIR";
 
-/* Sleeps for a moment. 1 when a signal asks this program to end: it then has files to remove. */
-static int pause_or_end(const sigset_t *ends)
+int pw_ctl_pause(const sigset_t *ends)
 {
     const struct timespec moment = {.tv_nsec = 50000000};
     return sigtimedwait(ends, NULL, &moment) > 0;
 }
 
-/* Says why there is nobody to ask; 0 when there is somebody. */
-static int check_job(const char *dir)
+int pw_ctl_check_job(const char *dir)
 {
     struct stat st;
     char path[4300];
@@ -56,15 +56,23 @@ static int check_job(const char *dir)
     return 0;
 }
 
-/* 0, or the exit status after an error was said. */
-static int ask(struct pw_inquiry *inquiry, int wants_stacks, const sigset_t *ends)
+void pw_ctl_block_signals(sigset_t *ends)
+{
+    sigemptyset(ends);
+    sigaddset(ends, SIGINT);
+    sigaddset(ends, SIGTERM);
+    sigaddset(ends, SIGHUP);
+    sigprocmask(SIG_BLOCK, ends, NULL);
+}
+
+int pw_ctl_ask(struct pw_inquiry *inquiry, const struct pw_request *request, const sigset_t *ends)
 {
     int64_t until = pw_local_ns() + PATIENCE_OTHER_NS;
-    int err = pw_inquiry_begin(inquiry, wants_stacks, 0);
+    int err = pw_inquiry_begin(inquiry, request);
     while (err == -EBUSY && pw_local_ns() < until) {
-        if (pause_or_end(ends))
+        if (pw_ctl_pause(ends))
             return 1;
-        err = pw_inquiry_begin(inquiry, wants_stacks, 0);
+        err = pw_inquiry_begin(inquiry, request);
     }
     if (err == -EBUSY)
         pw_error("somebody else asks the ranks of %s; try again", inquiry->dir);
@@ -72,9 +80,9 @@ static int ask(struct pw_inquiry *inquiry, int wants_stacks, const sigset_t *end
         pw_error("cannot ask the ranks of %s: %s", inquiry->dir, strerror(-err));
     if (err)
         return 1;
-    until = pw_local_ns() + (wants_stacks ? PATIENCE_STACKS_NS : PATIENCE_NS);
+    until = pw_local_ns() + (request->wants_stacks ? PATIENCE_STACKS_NS : PATIENCE_NS);
     while (pw_inquiry_poll(inquiry) > 0 && pw_local_ns() < until)
-        if (pause_or_end(ends))
+        if (pw_ctl_pause(ends))
             break;
     pw_inquiry_end(inquiry);
     if (inquiry->n == 0)
@@ -119,40 +127,55 @@ static int print(const struct pw_inquiry *inquiry, int as_json)
 
 static int show_status(const char *dir, int wants_stacks, int as_json)
 {
+    const struct pw_request request = {.wants_stacks = wants_stacks};
     struct pw_inquiry inquiry;
     sigset_t ends;
-    int status = check_job(dir);
+    int status = pw_ctl_check_job(dir);
     if (status)
         return status;
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGINT);
-    sigaddset(&ends, SIGTERM);
-    sigaddset(&ends, SIGHUP);
-    sigprocmask(SIG_BLOCK, &ends, NULL);
+    pw_ctl_block_signals(&ends);
     pw_inquiry_init(&inquiry, dir);
-    status = ask(&inquiry, wants_stacks, &ends);
+    status = pw_ctl_ask(&inquiry, &request, &ends);
     status = status ? status : print(&inquiry, as_json);
     pw_inquiry_fini(&inquiry);
     return status;
 }
 
+static int run_command(const char *name, const char *dir, const struct pw_options *options)
+{
+    if (strcmp(name, "status") == 0)
+        return show_status(dir, pw_option_flag(options, PW_OPT_CTL_STACKS),
+                           strcmp(options->text[PW_OPT_CTL_FORMAT], "json") == 0);
+    if (strcmp(name, "snapshot") == 0)
+        return pw_ctl_snapshot(dir, options->text[PW_OPT_CTL_OUTPUT]);
+    return pw_ctl_order(dir, strcmp(name, "start") == 0, PW_OPENED_CTL);
+}
+
+static int is_command(const char *word)
+{
+    static const char *const names[] = {"status", "start", "stop", "snapshot"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcmp(word, names[i]) == 0)
+            return 1;
+    return 0;
+}
+
 int pw_cli_ctl(int argc, char **argv)
 {
     struct pw_options options;
-    int next = 1, help = 0, version = 0, is_status = argc > 1 && strcmp(argv[1], "status") == 0;
+    int next = 1, help = 0, version = 0, named = argc > 1 && is_command(argv[1]);
     int err = pw_options_init(&options);
     err = err ? err
-              : pw_options_parse(&options, PW_CMD_CTL, argc - is_status, argv + is_status, &next,
-                                 &help, &version);
+              : pw_options_parse(&options, PW_CMD_CTL, argc - named, argv + named, &next, &help,
+                                 &version);
     if (!err && help) {
         printf("U%s\n\n", usage + 1);
         pw_options_print_help(stdout, PW_CMD_CTL);
         return 0;
     }
-    if (err || !is_status || next != argc - 2) {
+    if (err || !named || next != argc - 2) {
         pw_error("%s", err ? options.problem : usage);
         return 2;
     }
-    return show_status(argv[1 + next], pw_option_flag(&options, PW_OPT_CTL_STACKS),
-                       strcmp(options.text[PW_OPT_CTL_FORMAT], "json") == 0);
+    return run_command(argv[1], argv[1 + next], &options);
 }

@@ -21,8 +21,8 @@ static const struct {
     {"recover", pw_cli_recover, "recover DIR",
      "complete rank files after their collectors were killed"},
     {"doctor", pw_cli_doctor, "doctor", "check what a run on this machine needs"},
-    {"ctl", pw_cli_ctl, "ctl status [OPTIONS] DIR",
-     "show the call that each rank of a running job is in"},
+    {"ctl", pw_cli_ctl, "ctl status|start|stop|snapshot DIR",
+     "control a running job: what its ranks do, when they record; or copy what they have"},
     {"sim", pw_cli_sim, "sim [OPTIONS] DIR", "write a synthetic run with declared faults"},
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "analysis/report/report.h"
+#include "analysis/report/restrict.h"
 #include "cli/htmlpage.h"
 #include "cli/timeline.h"
 #include "core/cluster.h"
@@ -198,6 +199,13 @@ static int report_on(const char *given, const struct pw_options *options)
     char cluster_file[PATH_MAX];
     if (load(given, cluster_file, &cluster))
         return 1;
+    if (options->text[PW_OPT_STEPS][0]) {
+        char problem[256] = "out of memory";
+        if (pw_cluster_restrict(cluster, options->text[PW_OPT_STEPS], problem, sizeof(problem))) {
+            pw_cluster_destroy(cluster);
+            return usage_error(problem);
+        }
+    }
     if (report != pw_report_text && wanted.sections[0])
         pw_say("--section is for text; other reports are always whole");
     const struct pw_cli_timeline timeline = {options, cluster_file, path};

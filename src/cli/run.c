@@ -49,7 +49,8 @@ static int check_options(struct pw_run *run)
     run->activities = pw_cli_parse_activities(run->options.text[PW_OPT_ACTIVITIES], problem,
                                               sizeof(run->options.problem));
     run->compression = parse_compression(run->options.text[PW_OPT_COMPRESS]);
-    if (!run->activities)
+    if (!run->activities || pw_schedule_parse(run->options.text[PW_OPT_SCHEDULE], &run->schedule,
+                                              problem, sizeof(run->options.problem)))
         return -EINVAL;
     if (run->compression < 0)
         snprintf(problem, sizeof(run->options.problem),

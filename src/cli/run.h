@@ -5,6 +5,7 @@
 
 #include "cli/run_clocks.h"
 #include "core/options.h"
+#include "core/schedule.h"
 #include "rank/identity.h"
 #include "rank/launch.h"
 
@@ -14,6 +15,7 @@ struct pw_run {
     struct pw_run_clocks clocks;
     uint32_t activities; /* PW_ACTIVITY_* */
     int compression;     /* level of deflate */
+    struct pw_schedule schedule;
     char **argv;
     char path[4096]; /* of the program */
     char dir[4096];  /* output */

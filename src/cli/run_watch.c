@@ -4,7 +4,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "cli/ctl.h"
 #include "cli/hangfile.h"
 #include "core/log.h"
 #include "rank/calltrace.h"
@@ -12,12 +15,16 @@
 
 #define SECOND ((int64_t)1000000000)
 #define LOOK_NS SECOND
+#define LOOK_OFTEN_NS (SECOND / 50)
+#define ASKED_NS (5 * SECOND)
+#define PACE_NS (3 * SECOND)
 /* Each collector looks once a second, and call stacks take it a moment. */
 #define GATHER_NS (8 * SECOND)
 
 void pw_run_watch_init(struct pw_run_watch *w, const struct pw_options *options,
                        const struct pw_identity *id, const char *dir,
-                       struct pw_segment_shared *segment, struct pw_drain *drain, pid_t pid)
+                       struct pw_segment_shared *segment, struct pw_drain *drain, pid_t pid,
+                       _Atomic int32_t *signalled)
 {
     *w = (struct pw_run_watch){
         .dir = dir,
@@ -25,6 +32,9 @@ void pw_run_watch_init(struct pw_run_watch *w, const struct pw_options *options,
         .segment = segment,
         .drain = drain,
         .pid = pid,
+        .signalled = signalled,
+        .pace_step = -1,
+        .steps_per_1000s = -1,
         .hang_ns = pw_option_int(options, PW_OPT_HANG_TIMEOUT) * SECOND,
     };
 }
@@ -44,6 +54,54 @@ static char process_state(pid_t pid)
     return name_end && name_end[1] == ' ' && name_end[2] ? name_end[2] : '?';
 }
 
+/* A rate over the last 3 to 6 s, or since the first step. */
+static void keep_pace(struct pw_run_watch *w, int64_t now)
+{
+    int64_t step = atomic_load(&w->segment->control.step), span = now - w->pace_ns;
+    if (step < 0)
+        return;
+    if (w->pace_step < 0 || step < w->pace_step) {
+        w->pace_step = step;
+        w->pace_ns = now;
+        return;
+    }
+    if (span < SECOND / 10)
+        return;
+    double rate = (double)(step - w->pace_step) / ((double)span / 1e12);
+    w->steps_per_1000s = rate < 1e15 ? (int64_t)rate : (int64_t)1e15;
+    if (span > PACE_NS) {
+        w->pace_step = step;
+        w->pace_ns = now;
+    }
+}
+
+/* Does what the request asks, and says what came of it. */
+static void obey(struct pw_run_watch *w, const struct pw_request *request, struct pw_live *live)
+{
+    int64_t step = atomic_load(&w->segment->control.step);
+    switch (request->kind) {
+    case PW_REQUEST_PREPARE:
+        live->order = pw_order_prepare(w->segment, &request->order, &step);
+        break;
+    case PW_REQUEST_COMMIT:
+        live->order = pw_order_commit(w->segment, request->order.id, &step);
+        if (request->order.step < 0)
+            pw_drain_poke(w->drain);
+        break;
+    case PW_REQUEST_WITHDRAW:
+        live->order = pw_order_withdraw(w->segment, request->order.id);
+        break;
+    case PW_REQUEST_SNAPSHOT:
+        pw_drain_sync(w->drain);
+        break;
+    default:
+        break;
+    }
+    live->step = step;
+    live->recording = atomic_load(&w->segment->control.state) != PW_WINDOW_CLOSED;
+    live->steps_per_1000s = w->steps_per_1000s;
+}
+
 static void answer(struct pw_run_watch *w, const struct pw_request *request)
 {
     pid_t owner = atomic_load(&w->segment->owner_pid);
@@ -55,6 +113,7 @@ static void answer(struct pw_run_watch *w, const struct pw_request *request)
     snprintf(live.hostname, sizeof(live.hostname), "%s", w->id->hostname);
     int err = pw_drain_live(w->drain, &live);
     live.state = process_state((pid_t)live.pid);
+    obey(w, request, &live);
     if (request->wants_stacks)
         pw_calltrace_take((pid_t)live.pid, &live);
     err = err ? err : pw_inquiry_answer(w->dir, request, &live);
@@ -69,8 +128,10 @@ static void answer(struct pw_run_watch *w, const struct pw_request *request)
 static void answer_if_asked(struct pw_run_watch *w)
 {
     struct pw_request request;
-    if (pw_inquiry_find(w->dir, &request) && strcmp(request.nonce, w->answered) != 0)
-        answer(w, &request);
+    if (!pw_inquiry_find(w->dir, &request) || strcmp(request.nonce, w->answered) == 0)
+        return;
+    answer(w, &request);
+    w->asked_until_ns = pw_local_ns() + ASKED_NS;
 }
 
 /* Of all ranks that notice, the first to make the request gathers. */
@@ -82,7 +143,8 @@ static void ask_if_hung(struct pw_run_watch *w, int64_t now)
         return;
     if (!w->inquiry.dir[0])
         pw_inquiry_init(&w->inquiry, w->dir);
-    int err = pw_inquiry_begin(&w->inquiry, 1, 1);
+    const struct pw_request wanted = {.wants_stacks = 1, .is_hang = 1};
+    int err = pw_inquiry_begin(&w->inquiry, &wanted);
     if (err == 0) {
         w->is_gathering = 1;
         w->gather_until_ns = now + GATHER_NS;
@@ -101,14 +163,33 @@ static void report(struct pw_run_watch *w)
     w->is_gathering = 0;
 }
 
+/* In a process of its own, for this one has to answer; its parent is soon the guard, which waits
+ * for all children. */
+static void obey_signal(struct pw_run_watch *w)
+{
+    int signal = atomic_exchange(w->signalled, 0);
+    pid_t pid = signal ? fork() : -1;
+    if (pid == 0) {
+        if (fork() == 0) {
+            dup2(STDERR_FILENO, STDOUT_FILENO); /* that is the program's */
+            _exit(pw_ctl_order(w->dir, signal == SIGUSR1, PW_OPENED_SIGNAL));
+        }
+        _exit(0);
+    }
+    if (pid > 0)
+        waitpid(pid, NULL, 0);
+}
+
 void pw_run_watch_poll(struct pw_run_watch *w)
 {
     int64_t now = pw_local_ns();
+    obey_signal(w);
     if (w->is_gathering && (pw_inquiry_poll(&w->inquiry) == 0 || now > w->gather_until_ns))
         report(w);
     if (now < w->next_look_ns)
         return;
-    w->next_look_ns = now + LOOK_NS;
+    w->next_look_ns = now + (now < w->asked_until_ns ? LOOK_OFTEN_NS : LOOK_NS);
+    keep_pace(w, now);
     answer_if_asked(w);
     ask_if_hung(w, now);
 }

@@ -14,10 +14,16 @@ struct pw_run_watch {
     struct pw_segment_shared *segment;
     struct pw_drain *drain;
     pid_t pid;
-    int64_t hang_ns; /* 0: no watchdog */
+    _Atomic int32_t *signalled; /* set to SIGUSR1 or SIGUSR2: an order for all ranks */
+    int64_t hang_ns;            /* 0: no watchdog */
     int64_t next_look_ns;
     uint64_t reported; /* ticks: calls entered before are in a report */
     char answered[PW_NONCE_SIZE];
+    int64_t
+        asked_until_ns; /* who has just asked may go on doing so: looks are frequent until then */
+    /* How fast the program's steps rise, since a moment some seconds ago. */
+    int64_t pace_step, pace_ns;
+    int64_t steps_per_1000s;
     int is_gathering; /* the watchdog has asked */
     int64_t gather_until_ns;
     struct pw_inquiry inquiry;
@@ -26,7 +32,8 @@ struct pw_run_watch {
 /* The program was started. All that is pointed to must outlive the watch. */
 void pw_run_watch_init(struct pw_run_watch *watch, const struct pw_options *options,
                        const struct pw_identity *id, const char *dir,
-                       struct pw_segment_shared *segment, struct pw_drain *drain, pid_t pid);
+                       struct pw_segment_shared *segment, struct pw_drain *drain, pid_t pid,
+                       _Atomic int32_t *signalled);
 
 /* One look, about once a second in truth. Call after the rings were drained. */
 void pw_run_watch_poll(struct pw_run_watch *watch);

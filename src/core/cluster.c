@@ -41,6 +41,7 @@ static void load_attributes(hid_t file, struct pw_cluster *c)
     load_int(file, "merge_processes", &c->merge_processes);
     load_int(file, "start_unix_ns", &c->start_unix_ns);
     load_int(file, "end_unix_ns", &c->end_unix_ns);
+    load_int(file, "snapshot", &c->snapshot);
 }
 
 static int load_tables(hid_t file, struct pw_cluster *c)
@@ -63,6 +64,7 @@ static int load_tables(hid_t file, struct pw_cluster *c)
     err = err ? err : load_table(file, PW_TABLE_c_link, &c->links_slow, &c->nlinks_slow);
     err =
         err ? err : load_table(file, PW_TABLE_c_completeness, &c->completeness, &c->ncompleteness);
+    err = err ? err : load_table(file, PW_TABLE_c_window, &c->windows, &c->nwindows);
     err = err ? err : load_table(file, PW_TABLE_c_open_call, &c->open_calls, &c->nopen_calls);
     err = err ? err : load_table(file, PW_TABLE_c_clock, &c->clocks, &c->nclocks);
     if (err)
@@ -112,6 +114,7 @@ void pw_cluster_destroy(struct pw_cluster *cluster)
     free(cluster->hosts_slow);
     free(cluster->links_slow);
     free(cluster->completeness);
+    free(cluster->windows);
     free(cluster->open_calls);
     free(cluster->clocks);
     free(cluster);

@@ -14,6 +14,8 @@ struct pw_cluster {
     char command[512];
     int64_t nranks, nhosts, nsteps, steps_inferred, clock_error_max_ns, merge_processes;
     int64_t start_unix_ns, end_unix_ns;
+    int64_t snapshot;        /* 1: the job was still running */
+    char restricted_to[128]; /* the steps that a report is to be of, "" for all */
 
     struct pw_row_c_rank *ranks;
     size_t nrank_rows;
@@ -41,6 +43,8 @@ struct pw_cluster {
     size_t nlinks_slow;
     struct pw_row_c_completeness *completeness;
     size_t ncompleteness;
+    struct pw_row_c_window *windows; /* none in older files */
+    size_t nwindows;
     struct pw_row_c_open_call *open_calls; /* by rank; none in older files */
     size_t nopen_calls;
     struct pw_row_c_clock *clocks; /* none in older files */

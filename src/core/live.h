@@ -35,6 +35,16 @@ struct pw_live_stack {
     char *text; /* frames, outermost first, separated by ';' */
 };
 
+/* What became of an order to begin or end recording (rank/order.h). */
+enum pw_order_state {
+    PW_ORDER_NONE,    /* there was none */
+    PW_ORDER_IN_TIME, /* its step is still to come */
+    PW_ORDER_LATE,    /* the program was past its step */
+    PW_ORDER_BUSY,    /* the one before it is still to be obeyed */
+    PW_ORDER_UNKNOWN, /* committed or withdrawn, but not prepared */
+    PW_ORDER_STATES
+};
+
 struct pw_live {
     int32_t rank, world_size;
     char hostname[PW_LIVE_NAME];
@@ -42,6 +52,9 @@ struct pw_live {
     char state;   /* of that, as in /proc: R, S, D, T, Z; '?' not readable */
     int64_t step; /* that it is in; -1 none */
     int64_t events, dropped;
+    int32_t recording;         /* 1; 0: recording is paused */
+    int64_t steps_per_1000s;   /* how fast its number of steps rose; -1 not known */
+    enum pw_order_state order; /* what became of what was asked */
     struct pw_live_thread *threads;
     size_t nthreads;
     struct pw_live_comm *comms;

@@ -46,6 +46,8 @@ struct pw_op_info {
 /* The row of `op`; an unknown value gets the row of None. Never NULL. */
 const struct pw_op_info *pw_op_info(uint32_t op);
 
+enum { PW_HIGHEST_LEVEL = 2 };
+
 /* Level of one operation as a constant, for in-app code that must not call. */
 enum {
 #define PW_OP(name, class, shape, factor, level) PW_OP_LEVEL_##name = level,

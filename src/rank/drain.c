@@ -303,6 +303,19 @@ int64_t pw_drain_longest_call(const struct pw_drain *drain, uint64_t after, uint
     return longest;
 }
 
+void pw_drain_sync(struct pw_drain *drain)
+{
+    pw_drain_run(drain);
+    pw_journal_sync(drain->journal);
+}
+
+void pw_drain_poke(struct pw_drain *drain)
+{
+    for (int i = 0; i < PW_MAX_RINGS; i++)
+        if (is_owned(&drain->rings[i]))
+            atomic_store(&drain->rings[i].shared->open.poked, 1);
+}
+
 int pw_drain_live(struct pw_drain *drain, struct pw_live *live)
 {
     live->step = -1;

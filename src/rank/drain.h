@@ -32,6 +32,12 @@ int pw_drain_live(struct pw_drain *drain, struct pw_live *live);
  * after `after` (ticks); 0 when there is none, or no intake. *start is when, ticks. */
 int64_t pw_drain_longest_call(const struct pw_drain *drain, uint64_t after, uint64_t *start);
 
+/* Empties the rings into the journal, and lets other hosts see that. */
+void pw_drain_sync(struct pw_drain *drain);
+
+/* Tells all threads that an order is there which takes effect at once (rank/order.h). */
+void pw_drain_poke(struct pw_drain *drain);
+
 /* After the program's end: everything that is left, losses that no marker told, and the calls that
  * it did not come back from. */
 void pw_drain_finish(struct pw_drain *drain);

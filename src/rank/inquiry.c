@@ -19,10 +19,11 @@
 
 enum { PATH = 4200, MAX_ANSWER = 16 << 20 };
 
-/* What stands in a request, and how it is scanned: nonce, stacks, hang. */
-#define REQUEST_FORMAT "profwrap-request %s %d %d\n"
-#define REQUEST_SCAN "profwrap-request %32[0-9a-f] %d %d\n"
-enum { REQUEST_SIZE = 128 };
+/* What stands in a request, and how it is scanned: nonce, stacks, hang, kind; of an order its
+ * number, whether it starts, its cause and step. */
+#define REQUEST_FORMAT "profwrap-request %s %d %d %d %" PRIu32 " %d %d %" PRId64 "\n"
+#define REQUEST_SCAN "profwrap-request %32[0-9a-f] %d %d %d %" SCNu32 " %d %d %" SCNd64 "\n"
+enum { REQUEST_SIZE = 192 };
 
 static void request_path(const char *dir, char path[PATH])
 {
@@ -80,8 +81,13 @@ static int read_request(const char *path, struct pw_request *out)
     close(fd);
     text[n > 0 ? n : 0] = '\0';
     struct pw_request request = {0};
-    if (sscanf(text, REQUEST_SCAN, request.nonce, &request.wants_stacks, &request.is_hang) != 3)
+    int kind, cause;
+    if (sscanf(text, REQUEST_SCAN, request.nonce, &request.wants_stacks, &request.is_hang, &kind,
+               &request.order.id, &request.order.starts, &cause, &request.order.step) != 8 ||
+        kind < 0 || kind >= PW_REQUEST_KINDS || cause < 0 || cause > PW_OPENED_SIGNAL)
         return -EINVAL;
+    request.kind = (enum pw_request_kind)kind;
+    request.order.cause = (enum pw_opened)cause;
     *out = request;
     return 0;
 }
@@ -108,8 +114,10 @@ static int make_request(const struct pw_inquiry *inquiry, const char *path)
     const struct pw_request *request = &inquiry->request;
     char part[PATH + 40], text[REQUEST_SIZE];
     snprintf(part, sizeof(part), "%s.%s", path, request->nonce);
+    const struct pw_order_wanted *order = &request->order;
     int n = snprintf(text, sizeof(text), REQUEST_FORMAT, request->nonce, request->wants_stacks,
-                     request->is_hang);
+                     request->is_hang, (int)request->kind, order->id, order->starts,
+                     (int)order->cause, order->step);
     int err = write_new(part, text, (size_t)n);
     if (!err && link(part, path))
         err = -errno;
@@ -143,11 +151,11 @@ void pw_inquiry_init(struct pw_inquiry *inquiry, const char *dir)
     snprintf(inquiry->dir, sizeof(inquiry->dir), "%s", dir);
 }
 
-int pw_inquiry_begin(struct pw_inquiry *inquiry, int wants_stacks, int is_hang)
+int pw_inquiry_begin(struct pw_inquiry *inquiry, const struct pw_request *wanted)
 {
     char path[PATH];
     request_path(inquiry->dir, path);
-    inquiry->request = (struct pw_request){.wants_stacks = wants_stacks, .is_hang = is_hang};
+    inquiry->request = *wanted;
     int err = make_nonce(inquiry->request.nonce);
     err = err ? err : make_request(inquiry, path);
     return err == -EEXIST ? clear_way(inquiry, path) : err;

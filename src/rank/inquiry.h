@@ -1,7 +1,7 @@
 /* Asking the collectors of a running job how their ranks are, through files in its output
  * directory, which all of its hosts share:
  *
- *     .ctl-request       who asks: a nonce, and whether call stacks are wanted
+ *     .ctl-request       who asks: a nonce, and what is wanted
  *     .status-NNNNN      a rank's answer, JSON
  *
  * Nothing listens anywhere. A request is made exclusively, so that of several who ask one does;
@@ -10,9 +10,21 @@
 #define PW_RANK_INQUIRY_H
 
 #include "rank/livefile.h"
+#include "rank/order.h"
+
+enum pw_request_kind {
+    PW_REQUEST_STATUS,
+    PW_REQUEST_PREPARE, /* an order; see rank/order.h */
+    PW_REQUEST_COMMIT,
+    PW_REQUEST_WITHDRAW,
+    PW_REQUEST_SNAPSHOT, /* journals are to hold what happened before the step that is answered */
+    PW_REQUEST_KINDS
+};
 
 struct pw_request {
     char nonce[PW_NONCE_SIZE];
+    enum pw_request_kind kind;
+    struct pw_order_wanted order;
     int wants_stacks;
     int is_hang; /* asked by a watchdog: what hangs now is being reported */
 };
@@ -30,9 +42,10 @@ struct pw_inquiry {
 
 void pw_inquiry_init(struct pw_inquiry *inquiry, const char *dir);
 
-/* Asks. 0; -EBUSY while another is being answered: try again; -EPERM when another user's file is in
- * the way; -errno. A request that stays for long is of somebody who has died: it is removed. */
-int pw_inquiry_begin(struct pw_inquiry *inquiry, int wants_stacks, int is_hang);
+/* Asks; the nonce is made here. 0; -EBUSY while another is being answered: try again; -EPERM when
+ * another user's file is in the way; -errno. A request that stays for long is of somebody who has
+ * died: it is removed. */
+int pw_inquiry_begin(struct pw_inquiry *inquiry, const struct pw_request *wanted);
 
 /* Takes the answers that have come. The number of running ranks that have not answered. */
 size_t pw_inquiry_poll(struct pw_inquiry *inquiry);

@@ -8,6 +8,7 @@
 #include "rank/segment.h"
 #include "rank/stacktable.h"
 #include "rank/tickmap.h"
+#include "rank/windowtable.h"
 
 enum { MAX_COLLECTORS = 16 };
 
@@ -21,7 +22,8 @@ struct pw_intake {
     uint32_t threads[PW_MAX_RINGS];  /* who writes the ring */
     uint64_t last_end[PW_MAX_RINGS]; /* of the last MPI call in it, ticks; 0: there was none */
     struct pw_tickmap ticks;
-    struct pw_stacktable *stacks; /* NULL when none are taken */
+    struct pw_stacktable *stacks;   /* NULL when none are taken */
+    struct pw_windowtable *windows; /* NULL when memory is short */
     uint32_t name_base, stack_base, epoch;
     int64_t records;
     int64_t waited_ns; /* by the program, for room in its rings */
@@ -55,6 +57,7 @@ struct pw_intake *pw_intake_create(const struct pw_intake_setup *setup, struct p
     intake->file = file;
     intake->collectors = collectors;
     intake->step = -1;
+    intake->windows = pw_windowtable_create();
     intake->stacks =
         setup->stack_depth ? pw_stacktable_create(pw_rankfile_borrow_budget(file)) : NULL;
     pw_tickmap_init(&intake->ticks, setup->tick_source, &setup->test_clock);
@@ -128,8 +131,10 @@ static void dispatch(struct pw_intake *intake, int ring, const struct pw_record 
 {
     if (record->type == PW_REC_COMM)
         intake->last_end[ring] = record->end;
-    if (record->type == PW_REC_STEP)
+    if (record->type == PW_REC_STEP) {
         intake->step = record->step.step;
+        pw_windowtable_step(intake->windows, record);
+    }
     const struct pw_collector *collector =
         record->type < PW_REC_TYPE_COUNT ? intake->by_type[record->type] : NULL;
     if (!collector || !collector->record)
@@ -191,6 +196,10 @@ static void handle(struct pw_intake *intake, int ring, const struct pw_record *r
         break;
     case PW_REC_UNRECORDED:
         append_unrecorded(intake, record);
+        break;
+    case PW_REC_WINDOW:
+        pw_windowtable_change(intake->windows, record,
+                              pw_tickmap_ns(&intake->ticks, record->start));
         break;
     case PW_REC_OPEN:
         append_open_call(intake, ring, record);
@@ -262,6 +271,7 @@ void pw_intake_live(struct pw_intake *intake, struct pw_live *live)
 void pw_intake_finish(struct pw_intake *intake, int64_t end_ns)
 {
     pw_stacktable_write(intake->stacks, intake->file);
+    pw_windowtable_write(intake->windows, intake->file, end_ns);
     for (int i = 0; intake->collectors[i].name && i < MAX_COLLECTORS; i++)
         if (intake->states[i] && intake->collectors[i].finish)
             intake->collectors[i].finish(intake->states[i], end_ns);
@@ -279,5 +289,6 @@ void pw_intake_destroy(struct pw_intake *intake)
         if (intake->states[i] && intake->collectors[i].destroy)
             intake->collectors[i].destroy(intake->states[i]);
     pw_stacktable_destroy(intake->stacks);
+    pw_windowtable_destroy(intake->windows);
     free(intake);
 }

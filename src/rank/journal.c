@@ -74,6 +74,12 @@ int pw_journal_commit(struct pw_journal *j)
     return j->error;
 }
 
+void pw_journal_sync(struct pw_journal *j)
+{
+    if (pw_journal_commit(j) == 0 && j)
+        fdatasync(j->fd); /* if it fails, its end is not seen elsewhere */
+}
+
 /* Room for a block of at most `most` bytes behind its header. NULL when the journal has ended. */
 static unsigned char *begin_block(struct pw_journal *j, size_t most)
 {

@@ -65,6 +65,9 @@ void pw_journal_add_end(struct pw_journal *journal, const struct pw_journal_end 
  * it lacks is written when there is room again, at the latest with the end. */
 int pw_journal_commit(struct pw_journal *journal);
 
+/* Lets other hosts see what was committed. */
+void pw_journal_sync(struct pw_journal *journal);
+
 /* Records of ring `ring` that are in the journal, from its first. */
 uint64_t pw_journal_position(const struct pw_journal *journal, int ring);
 

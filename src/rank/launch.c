@@ -31,6 +31,37 @@ struct pw_lifeline *pw_lifeline_create(void)
     return page == MAP_FAILED ? NULL : page;
 }
 
+/* Whether the line "NAME:\thexadecimal mask" of /proc/PID/status has the signal. */
+static int has_signal(const char *status, const char *name, int signal)
+{
+    const char *at = strstr(status, name);
+    return at && (strtoull(at + strlen(name), NULL, 16) >> (signal - 1) & 1);
+}
+
+/* SIGUSR1 and SIGUSR2 are the program's if it catches or ignores them. They would only kill it
+ * otherwise: then they are for profwrap, to begin and end recording. Called by a signal handler:
+ * nothing here is unsafe there. */
+static int is_for_profwrap(int signal, pid_t program)
+{
+    char path[32] = "/proc/", status[4096], digits[12];
+    int n = 0, at = 6;
+    if (signal != SIGUSR1 && signal != SIGUSR2)
+        return 0;
+    for (pid_t pid = program; pid > 0; pid /= 10)
+        digits[n++] = (char)('0' + pid % 10);
+    while (n > 0)
+        path[at++] = digits[--n];
+    memcpy(path + at, "/status", 8);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t size = fd < 0 ? -1 : read(fd, status, sizeof(status) - 1);
+    if (fd >= 0)
+        close(fd);
+    if (size <= 0)
+        return 0;
+    status[size] = '\0';
+    return !has_signal(status, "SigIgn:", signal) && !has_signal(status, "SigCgt:", signal);
+}
+
 static void relay(int signal, siginfo_t *info, void *context)
 {
     (void)context;
@@ -38,8 +69,12 @@ static void relay(int signal, siginfo_t *info, void *context)
     pid_t program = atomic_load(&relay_line->program_pid);
     /* A terminal sends to the whole foreground group: the program has it already. */
     if (program > 0 && !atomic_load(&relay_line->has_ended) && info->si_code != SI_KERNEL &&
-        info->si_pid != program && !(group_sender && info->si_pid == group_sender))
-        kill(program, signal);
+        info->si_pid != program && !(group_sender && info->si_pid == group_sender)) {
+        if (is_for_profwrap(signal, program))
+            atomic_store(&relay_line->signalled, signal);
+        else
+            kill(program, signal);
+    }
     if (signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT)
         end_signal = signal;
     errno = saved;

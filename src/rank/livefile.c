@@ -77,6 +77,9 @@ json_t *pw_live_to_json(const struct pw_live *live, const char *nonce)
         (json_int_t)live->events, "dropped_events", (json_int_t)live->dropped, "threads", threads,
         "comms", comms, "stacks", stacks, "stack_problem", text(live->stack_problem), "stopped_ns",
         (json_int_t)live->stopped_ns);
+    bad |= json_object_set_new(object, "recording", json_boolean(live->recording));
+    bad |= json_object_set_new(object, "steps_per_1000s", known(live->steps_per_1000s));
+    bad |= json_object_set_new(object, "order", json_integer(live->order));
     if (object && nonce)
         bad |= json_object_set_new(object, "nonce", json_string(nonce));
     if (bad && object) {
@@ -212,11 +215,15 @@ int pw_live_from_json(const json_t *object, const char *nonce, struct pw_live *o
         .events = number(object, "events", 0, INT64_MAX, &ok),
         .dropped = number(object, "dropped_events", 0, INT64_MAX, &ok),
         .stopped_ns = number(object, "stopped_ns", 0, INT64_MAX, &ok),
+        .recording = json_is_true(json_object_get(object, "recording")),
+        .steps_per_1000s = number(object, "steps_per_1000s", -1, INT64_MAX, &ok),
+        .order = (enum pw_order_state)number(object, "order", 0, PW_ORDER_STATES - 1, &ok),
     };
     snprintf(live.hostname, sizeof(live.hostname), "%s",
              string(object, "hostname", sizeof(live.hostname) - 1, &ok));
     snprintf(live.stack_problem, sizeof(live.stack_problem), "%s",
              string(object, "stack_problem", sizeof(live.stack_problem) - 1, &ok));
+    ok = ok && json_is_boolean(json_object_get(object, "recording"));
     if (!ok || !read_lists(object, &live)) {
         pw_live_fini(&live);
         return -EINVAL;

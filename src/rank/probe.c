@@ -10,9 +10,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "rank/recording.h"
+
 static struct pw_gate closed_gate;
 struct pw_gate *pw_gate = &closed_gate;
-struct pw_open_call pw_no_ring_call = {.op = UINT32_MAX};
+struct pw_open_call pw_no_ring_call = {.op = UINT32_MAX, .poked = 1};
 _Thread_local struct pw_thread pw_this_thread
     __attribute__((tls_model("initial-exec"))) = {.call = &pw_no_ring_call};
 enum pw_tick_source pw_tick_source;
@@ -71,6 +73,7 @@ __attribute__((constructor)) static void attach_process(void)
             probe.pid = getpid();
             gate->stack_depth = probe.segment->stack_depth;
             gate->general = gate->stack_depth != 0 || pw_tick_source != PW_TICK_TSC;
+            pw_recording_init(probe.segment);
             gate->on = 1;
         }
     }
@@ -199,6 +202,7 @@ static void record_thread(struct pw_thread *thread)
     };
     atomic_store(&thread->ring.shared->tid, tid);
     pw_probe_commit(thread);
+    pw_recording_begin_thread(thread, now, first);
 }
 
 static void count_without_ring(void)
@@ -258,20 +262,6 @@ const struct pw_segment_shared *pw_probe_borrow_segment(void)
 _Atomic uint32_t *pw_probe_borrow_counter(uint32_t index)
 {
     return index < PW_SHARED_COMMS ? &probe.segment->collectives[index] : NULL;
-}
-
-void pw_probe_record_step(struct pw_thread *thread, uint64_t now, int64_t step)
-{
-    struct pw_record *record = pw_ring_reserve(&thread->ring, now, PW_LOST_STEP);
-    if (!record)
-        return;
-    *record = (struct pw_record){
-        .type = PW_REC_STEP,
-        .start = now,
-        .end = now,
-        .step = {.step = step < 0 ? -1 : step},
-    };
-    pw_probe_commit(thread);
 }
 
 void pw_probe_request_sync(void)

@@ -42,7 +42,12 @@ struct pw_thread {
 /* On a page that the kernel hands zeroed to any forked child, however it was forked. */
 struct pw_gate {
     int on;
-    int mpi;              /* 1 + the level that MPI calls are recorded at; 0: not now */
+    /* 1 + the level that MPI calls are recorded at; 0: outside of MPI; -1: recording is paused. One
+     * word, so that a call is either recorded or counted as one that is not. */
+    _Atomic int mpi;
+    _Atomic int paused; /* 1 while nothing is to be recorded */
+    /* While it is paused: operations begun before that have not completed; -1 not counted yet. */
+    _Atomic int left_open;
     uint32_t stack_depth; /* frames to take of a call stack; 0: take none */
     uint32_t general;     /* not 0: call stacks are taken, or the clock is not the TSC */
 };
@@ -52,8 +57,8 @@ extern _Thread_local struct pw_thread pw_this_thread
     __attribute__((visibility("hidden"), tls_model("initial-exec")));
 extern enum pw_tick_source pw_tick_source __attribute__((visibility("hidden")));
 
-/* A call that never ends: who looks whether a thread may record finds it inside one, and then that
- * it has no ring. */
+/* A call that never ends, and poked: who looks whether a thread may record, or whether an order has
+ * come for it while recording is paused, finds then that it has no ring. */
 extern struct pw_open_call pw_no_ring_call __attribute__((visibility("hidden")));
 
 /* The calling thread's first record: takes a ring. NULL when there is none to have. */
@@ -116,7 +121,8 @@ const struct pw_segment_shared *pw_probe_borrow_segment(void);
  * segment has room for. After a non-NULL pw_probe_thread(). */
 _Atomic uint32_t *pw_probe_borrow_counter(uint32_t index);
 
-/* Marks the begin of step `step` at time `now` (ticks); -1 only ends the step before. */
+/* Marks the begin of step `step` at time `now` (ticks); -1 only ends the step before. Here
+ * recording begins and ends by steps: the thread need not be recorded before or after it. */
 void pw_probe_record_step(struct pw_thread *thread, uint64_t now, int64_t step);
 
 /* Tells the collector that this process enters MPI_Init. */

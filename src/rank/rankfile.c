@@ -200,6 +200,11 @@ void pw_rankfile_set_text(struct pw_rankfile *file, const char *name, const char
     pw_h5_set_text(pw_h5_writer_borrow_file(file->writer), name, value);
 }
 
+void pw_rankfile_set_snapshot(struct pw_rankfile *file)
+{
+    pw_h5_set_int(pw_h5_writer_borrow_file(file->writer), "snapshot", 1);
+}
+
 int64_t pw_rankfile_start_unix_ns(const struct pw_rankfile *file)
 {
     return file->start_unix_ns;

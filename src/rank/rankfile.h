@@ -78,6 +78,9 @@ int64_t pw_rankfile_dropped(const struct pw_rankfile *file);
 /* A root attribute besides those of the identity. */
 void pw_rankfile_set_text(struct pw_rankfile *file, const char *name, const char *value);
 
+/* Says that it was made while the run went on. */
+void pw_rankfile_set_snapshot(struct pw_rankfile *file);
+
 /* When the file was created, Unix time. */
 int64_t pw_rankfile_start_unix_ns(const struct pw_rankfile *file);
 

@@ -22,6 +22,7 @@ enum pw_record_type {
     PW_REC_UNRECORDED, /* calls that left no record: written by the collector, at the end */
     PW_REC_STRING,     /* one piece of a name */
     PW_REC_STACK,      /* some frames of a call stack */
+    PW_REC_WINDOW,     /* recording begins or ends */
     PW_REC_OPEN,       /* a call that was open when the program ended: made by the drain */
     /* Collector mpi. */
     PW_REC_COMM,         /* one communication operation */
@@ -57,6 +58,13 @@ enum {
 
 /* Flags of PW_REC_THREAD. */
 enum { PW_THREAD_NEW_PROCESS = 1 };
+
+/* Flags of PW_REC_STEP. PARTIAL: not all of it is recorded; of the step that is under way already,
+ * only that is said. */
+enum { PW_STEP_WARMUP = 1, PW_STEP_PARTIAL = 2 };
+
+/* Flags of PW_REC_WINDOW: enum pw_window_state, and whether it begins another window. */
+enum { PW_WINDOW_STATE = 3, PW_WINDOW_NEW = 4 };
 
 enum pw_mpi_state { PW_MPI_BEGAN, PW_MPI_ENDING, PW_MPI_FOREIGN };
 
@@ -142,6 +150,9 @@ struct pw_record {
         struct {
             int64_t step; /* -1: none begins */
         } step;
+        struct {          /* `op` is enum pw_opened: who decided it */
+            int64_t step; /* opening: that it begins with; closing: the last one; -1 none */
+        } window;
         struct {
             int64_t value;
         } mark;

@@ -12,7 +12,7 @@
 #include "core/h5reader.h"
 #include "core/h5types.h"
 #include "rank/drain.h"
-#include "rank/tickmap.h"
+#include "rank/replay.h"
 
 struct paths {
     char journal[4200], file[4200], part[4210];
@@ -122,84 +122,6 @@ static void add_unknown_end(struct pw_journal *journal, const char *path)
     pw_journal_commit(journal); /* if it does not fit the file is the same */
 }
 
-struct replay {
-    struct pw_journal_reader *reader;
-    struct pw_rankfile *file;
-    struct pw_intake *intake;
-    struct pw_journal_end end;
-    int64_t last_ns; /* of any reading of the clock */
-};
-
-static void replay_block(struct replay *r, const struct pw_journal_block *block)
-{
-    switch (block->kind) {
-    case PW_JOURNAL_RECORDS:
-    case PW_JOURNAL_APART:
-        pw_intake_records(r->intake, block->records.ring, block->records.records, block->records.n);
-        break;
-    case PW_JOURNAL_READING:
-        pw_intake_reading(r->intake, block->reading.ticks, block->reading.ns);
-        r->last_ns = block->reading.ns;
-        break;
-    case PW_JOURNAL_ROW_OF:
-        pw_rankfile_append_measured(r->file, block->row.table, block->row.row);
-        break;
-    case PW_JOURNAL_END:
-        r->end = block->end;
-        break;
-    case PW_JOURNAL_HEAD:
-        break;
-    }
-}
-
-static int create_file(struct replay *r, const char *dir, const struct pw_journal_head *head,
-                       const struct pw_collector *collectors)
-{
-    const struct pw_intake_setup setup = {
-        .activities = head->activities,
-        .stack_depth = head->stack_depth,
-        .tick_source = (enum pw_tick_source)head->tick_source,
-        .test_clock = head->test_clock,
-    };
-    int err = pw_rankfile_create(dir, &head->id, head->command, head->compression, &r->file);
-    if (err)
-        return err;
-    pw_rankfile_set_text(r->file, "clock_sync", head->clock_sync);
-    pw_rankfile_set_text(r->file, "tick_source", pw_tick_name(setup.tick_source));
-    r->intake = pw_intake_create(&setup, r->file, collectors);
-    return r->intake ? 0 : -ENOMEM;
-}
-
-/* The file from the whole journal. */
-static int replay(const char *dir, const struct paths *paths, const struct pw_journal_head *head,
-                  const struct pw_collector *collectors)
-{
-    struct replay r = {.end = {.exit_code = -1}};
-    struct pw_journal_block block;
-    int err = pw_journal_open(paths->journal, &r.reader);
-    if (err)
-        return err;
-    err = create_file(&r, dir, head, collectors);
-    while (!err && pw_journal_next(r.reader, &block))
-        replay_block(&r, &block);
-    if (!err)
-        pw_intake_finish(r.intake, r.last_ns);
-    pw_intake_destroy(r.intake);
-    if (r.file) {
-        pw_rankfile_set_times(r.file, head->start_unix_ns, r.end.end_unix_ns);
-        const struct pw_rankfile_end end = {.exit_code = r.end.exit_code,
-                                            .exit_signal = r.end.exit_signal,
-                                            .complete = 2,
-                                            .pid = r.end.pid};
-        int closed = pw_rankfile_close(r.file, &end);
-        err = err ? err : closed;
-    }
-    pw_journal_reader_close(r.reader);
-    if (err)
-        unlink(paths->part);
-    return err;
-}
-
 /* Killed between the file's renaming and the journal's removal. */
 static int is_complete(const char *path)
 {
@@ -233,7 +155,11 @@ int pw_recover_rank(const char *dir, int rank, const struct pw_collector *collec
             add_unknown_end(journal, paths.journal);
         if (!err && unlink(paths.part) && errno != ENOENT)
             err = -errno;
-        err = err ? err : replay(dir, &paths, &head, collectors);
+        err = err ? err
+                  : pw_replay_journal(
+                        &(struct pw_replay_job){
+                            .journal = paths.journal, .dir = dir, .complete = 2, .cut_step = -1},
+                        collectors);
     }
     if (err) {
         pw_journal_close(journal);

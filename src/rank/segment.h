@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/schedule.h"
 #include "rank/record.h"
 #include "rank/testclock.h"
 
@@ -55,6 +56,28 @@ struct pw_open_call {
     _Atomic uint64_t handle; /* of the communicator, window or file, as the application has it */
     _Atomic int32_t tag;
     _Atomic uint32_t awaited; /* of completion calls: the operation; 0 several, or not known */
+    _Atomic uint32_t poked;   /* by the collector: there is an order that takes effect at once */
+};
+
+/* An order to begin or end recording, from outside the program. It is obeyed at the first step mark
+ * from `step` on, if it is committed by then; at once when `step` is -1. */
+struct pw_order {
+    _Atomic uint32_t id; /* not 0; written last. 0: there is none */
+    _Atomic uint32_t starts;
+    _Atomic uint32_t cause; /* enum pw_opened */
+    _Atomic int64_t step;
+    _Atomic uint32_t committed; /* the id once it holds: until then it can be taken back */
+};
+
+/* What decides when the program records, and what it shows of it. */
+struct pw_control {
+    struct pw_schedule schedule;
+    uint32_t starts_paused;
+    _Atomic uint32_t state;  /* enum pw_window_state, by the program */
+    _Atomic uint32_t obeyed; /* id of the last order that it obeyed */
+    _Atomic int64_t step;    /* that it marked last, -1 none */
+    _Atomic uint64_t marks;  /* steps that it marked */
+    struct pw_order order;
 };
 
 /* The control page of a ring; the records follow it. Each group has a cache line of its own: the
@@ -98,6 +121,7 @@ struct pw_segment_shared {
     _Atomic uint32_t sleeping;       /* 1 while it does */
     _Atomic uint32_t sync_requested; /* 1 from when the application enters MPI_Init */
     _Atomic uint32_t sync_decision;  /* enum pw_sync_decision, the same on every rank */
+    struct pw_control control;
     /* By index of the communicator: collectives that its owner has left, or begun if nonblocking.
      * Written by the application. */
     _Alignas(64) _Atomic uint32_t collectives[PW_SHARED_COMMS];

@@ -1,7 +1,7 @@
 /* What one MPI call costs, and the floors that a recording tool cannot go below, all in one
  * process:
  *
- *     mpicalls self|iprobe|window|worst CALLS PAUSE_MS
+ *     mpicalls self|iprobe|window|range|worst CALLS PAUSE_MS
  *
  * alternates blocks of CALLS and prints medians over them: "plain_ns X" a call by its PMPI name,
  * that no tool sees; "added_ns X" what the call by its MPI name costs more, block by block;
@@ -17,6 +17,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "profwrap.h"
 #include "rank/tick.h"
 
 enum { BLOCKS = 21, RING_SLOTS = 1 << 17, WINDOW = 32 };
@@ -114,6 +115,15 @@ LOOP_IPROBE(iprobe_pmpi, PMPI_)
 LOOP_WINDOW(window_mpi, MPI_)
 LOOP_WINDOW(window_pmpi, PMPI_)
 
+/* A pair of calls, against nothing at all: an application has no other name for them. */
+static void range_pairs(int n)
+{
+    for (int i = 0; i < n; i++) {
+        profwrap_range_push("range");
+        profwrap_range_pop();
+    }
+}
+
 static double time_block(void (*loop)(int), int n)
 {
     loop(n / 10); /* so that no kind pays for the caches that the one before it used */
@@ -169,6 +179,8 @@ int main(int argc, char **argv)
         printf("worst_ns %.0f\n", worst_call(n));
     else if (strcmp(what, "iprobe") == 0)
         measure(iprobe_mpi, iprobe_pmpi, n, pause_ms);
+    else if (strcmp(what, "range") == 0)
+        measure(range_pairs, loop_empty, n, pause_ms);
     else if (strcmp(what, "window") == 0)
         measure(window_mpi, window_pmpi, n, pause_ms);
     else

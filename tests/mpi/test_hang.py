@@ -249,7 +249,7 @@ def another_user():
     with running("--no-merge", mode="late", argument="20") as job:
         await_call("Allreduce", [0, 1, 2])
         with open("out/.ctl-request", "w") as file:
-            file.write("profwrap-request " + "0" * 32 + " 0 0\n")
+            file.write("profwrap-request " + "0" * 32 + " 0 0 0 0 0 0 0\n")
         os.chown("out/.ctl-request", nobody, nobody)
         time.sleep(3)
         h.equal(glob.glob("out/.status-*"), [], "answers to another user")

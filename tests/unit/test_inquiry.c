@@ -24,6 +24,7 @@ static struct pw_live_thread threads[] = {
 };
 static struct pw_live_comm comms[] = {
     {.uid = 0xfeedfacecafebeef, .name = "MPI_COMM_WORLD", .size = 4, .reached = 9}};
+static const struct pw_request plain, with_stacks = {.wants_stacks = 1};
 static struct pw_live_stack stacks[] = {{71, "main (a.c:1);MPI_Wait+0x3"}};
 
 static struct pw_live make(int rank)
@@ -45,6 +46,9 @@ static struct pw_live make(int rank)
         .nstacks = 1,
         .stack_problem = "none",
         .stopped_ns = 77,
+        .recording = 1,
+        .steps_per_1000s = 123456,
+        .order = PW_ORDER_LATE,
     };
 }
 
@@ -68,6 +72,9 @@ static void test_json_both_ways(void **state)
     assert_memory_equal(&back.comms[0], &comms[0], sizeof(comms[0]));
     assert_string_equal(back.stacks[0].text, stacks[0].text);
     assert_int_equal(back.stopped_ns, 77);
+    assert_int_equal(back.recording, 1);
+    assert_int_equal(back.steps_per_1000s, 123456);
+    assert_int_equal(back.order, PW_ORDER_LATE);
     pw_live_fini(&back);
     json_decref(object);
 }
@@ -75,10 +82,11 @@ static void test_json_both_ways(void **state)
 /* Every value of every type in every place: read or refused, never more. */
 static void test_hostile_json(void **state)
 {
-    static const char *const places[] = {"rank",       "world_size", "hostname", "pid",
-                                         "state",      "step",       "events",   "dropped_events",
-                                         "threads",    "comms",      "stacks",   "stack_problem",
-                                         "stopped_ns", "nonce"};
+    static const char *const places[] = {"rank",       "world_size", "hostname",  "pid",
+                                         "state",      "step",       "events",    "dropped_events",
+                                         "threads",    "comms",      "stacks",    "stack_problem",
+                                         "stopped_ns", "nonce",      "recording", "steps_per_1000s",
+                                         "order"};
     struct pw_live live = make(2), back;
     (void)state;
     for (size_t p = 0; p < sizeof(places) / sizeof(places[0]); p++) {
@@ -157,7 +165,7 @@ static void test_ask_and_answer(void **state)
     make_running(state, 3);
     assert_int_equal(pw_inquiry_find(dir, &request), 0);
     pw_inquiry_init(&inquiry, dir);
-    assert_int_equal(pw_inquiry_begin(&inquiry, 1, 0), 0);
+    assert_int_equal(pw_inquiry_begin(&inquiry, &with_stacks), 0);
     assert_int_equal(pw_inquiry_poll(&inquiry), 2);
     assert_int_equal(pw_inquiry_find(dir, &request), 1);
     assert_int_equal(request.wants_stacks, 1);
@@ -186,14 +194,14 @@ static void test_one_at_a_time(void **state)
     struct pw_inquiry first, second;
     pw_inquiry_init(&first, *state);
     pw_inquiry_init(&second, *state);
-    assert_int_equal(pw_inquiry_begin(&first, 0, 0), 0);
-    assert_int_equal(pw_inquiry_begin(&second, 0, 0), -EBUSY);
+    assert_int_equal(pw_inquiry_begin(&first, &plain), 0);
+    assert_int_equal(pw_inquiry_begin(&second, &plain), -EBUSY);
     pw_inquiry_end(&second); /* does not take away what is not its own */
     assert_true(count_files(state, ".ctl-request"));
-    assert_int_equal(pw_inquiry_begin(&second, 0, 0), -EBUSY);
+    assert_int_equal(pw_inquiry_begin(&second, &plain), -EBUSY);
     second.other_since_ns -= 11 * (int64_t)1000000000; /* as if it had stood for so long */
-    assert_int_equal(pw_inquiry_begin(&second, 0, 0), -EBUSY);
-    assert_int_equal(pw_inquiry_begin(&second, 0, 0), 0);
+    assert_int_equal(pw_inquiry_begin(&second, &plain), -EBUSY);
+    assert_int_equal(pw_inquiry_begin(&second, &plain), 0);
     pw_inquiry_end(&second);
     assert_false(count_files(state, ".ctl-request"));
 }
@@ -202,7 +210,7 @@ static void test_one_at_a_time(void **state)
  */
 static void test_not_ours(void **state)
 {
-    static const char valid[] = "profwrap-request 0123456789abcdef0123456789abcdef 0 0\n";
+    static const char valid[] = "profwrap-request 0123456789abcdef0123456789abcdef 0 0 0 0 0 0 0\n";
     char path[UNIT_PATH], target[UNIT_PATH];
     struct pw_inquiry inquiry;
     struct pw_request request;
@@ -227,8 +235,8 @@ static void test_not_ours(void **state)
     /* What is in the way and nobody's request goes. */
     assert_int_equal(symlink(target, path), 0);
     pw_inquiry_init(&inquiry, *state);
-    assert_int_equal(pw_inquiry_begin(&inquiry, 0, 0), -EBUSY);
-    assert_int_equal(pw_inquiry_begin(&inquiry, 0, 0), 0);
+    assert_int_equal(pw_inquiry_begin(&inquiry, &plain), -EBUSY);
+    assert_int_equal(pw_inquiry_begin(&inquiry, &plain), 0);
     unit_write(unit_path(path, state, ".status-00001"), "{\"nonce\": ", 10, 0600);
     make_running(state, 1);
     assert_int_equal(pw_inquiry_poll(&inquiry), 1);

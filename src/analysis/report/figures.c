@@ -68,7 +68,7 @@ static void sum_ranks(struct pw_figures *f)
     for (size_t r = 0; r < f->nranks; r++) {
         const struct pw_row_c_rank *rank = &c->ranks[r];
         f->present += rank->present != 0;
-        f->unclosed += rank->present && rank->complete != 1;
+        f->unclosed += rank->present && rank->complete != 1 && f->cluster->snapshot <= 0;
         f->failed += rank->present && (rank->exit_code > 0 || rank->exit_signal > 0);
         f->events = add_known(f->events, rank->events);
         f->dropped_events = add_known(f->dropped_events, rank->dropped_events);

@@ -141,7 +141,10 @@ void pw_headline_missing(const struct pw_figures *figures, char *out, size_t siz
                         figures->expected);
         separator = "; ";
     }
-    if (figures->unclosed) {
+    if (figures->cluster->snapshot > 0) {
+        pw_sentence_add(&s, "%sthe job was still running", separator);
+        separator = "; ";
+    } else if (figures->unclosed) {
         pw_sentence_add(&s, "%s%" PRId64 " rank file%s not closed in order", separator,
                         figures->unclosed, figures->unclosed == 1 ? " was" : "s were");
         separator = "; ";

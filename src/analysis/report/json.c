@@ -54,6 +54,11 @@ static json_t *make_job(const struct pw_figures *f)
     bad |= json_object_set_new(job, "start_unix_ns", pw_json_int(c->start_unix_ns));
     bad |= json_object_set_new(job, "end_unix_ns", pw_json_int(c->end_unix_ns));
     bad |= json_object_set_new(job, "run_ns", pw_json_int(f->run_ns));
+    bad |= json_object_set_new(job, "restricted_to_steps",
+                               c->restricted_to[0] ? json_string(c->restricted_to) : json_null());
+    bad |= json_object_set_new(job, "snapshot", json_boolean(c->snapshot > 0));
+    bad |= json_object_set_new(job, "windows",
+                               pw_json_rows(PW_TABLE_c_window, c->windows, c->nwindows));
     bad |= json_object_set_new(job, "merge_processes", pw_json_int(c->merge_processes));
     return object_or_null(job, bad);
 }

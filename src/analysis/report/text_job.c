@@ -1,13 +1,15 @@
 /* What ran, and what the report's figures rest on. */
 #include <inttypes.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "analysis/report/callwords.h"
 #include "analysis/report/sections.h"
+#include "analysis/report/sentence.h"
 #include "core/limits.h"
 #include "core/text.h"
 
-enum { HOSTS_SHOWN = 4 };
+enum { HOSTS_SHOWN = 4, WINDOWS_SHOWN = 8 };
 
 /* "ranks 0-3 on node-a, 4-7 on node-b": runs of rows with the same host. */
 static int print_hosts(const struct pw_page *page)
@@ -47,6 +49,59 @@ static int print_steps(const struct pw_page *page)
                             pw_text_ns(most, sizeof(most), f->step_max_ns), warmup);
 }
 
+/* The steps of the windows, "A-B, C-D", or those of their warm-up. */
+static void write_spans(const struct pw_cluster *c, bool warmup, char *out, size_t size)
+{
+    struct pw_sentence s = {out, size, 0};
+    int n = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < c->nwindows; i++) {
+        const struct pw_row_c_window *w = &c->windows[i];
+        int64_t first = warmup ? w->warmup_first_step : w->first_step;
+        int64_t last = warmup ? w->warmup_last_step : w->last_step;
+        if (first < 0 || ++n > WINDOWS_SHOWN)
+            continue;
+        pw_sentence_add(&s, "%s%" PRId64, n > 1 ? ", " : "", first);
+        if (last > first)
+            pw_sentence_add(&s, "-%" PRId64, last);
+    }
+    if (n > WINDOWS_SHOWN)
+        pw_sentence_add(&s, " and %d more", n - WINDOWS_SHOWN);
+}
+
+/* Of a run that was not recorded all the time. */
+static int print_windows(const struct pw_page *page)
+{
+    const struct pw_cluster *c = page->figures->cluster;
+    char active[400], warmup[400], time[32];
+    int64_t recorded_ns = 0;
+    if (c->nwindows == 0 || (c->nwindows == 1 && c->windows[0].cause == PW_OPENED_RUN))
+        return 0;
+    for (size_t i = 0; i < c->nwindows; i++)
+        if (c->windows[i].start >= 0 && c->windows[i].end > c->windows[i].start)
+            recorded_ns = pw_sum(recorded_ns, c->windows[i].end - c->windows[i].start);
+    pw_text_ns(time, sizeof(time), recorded_ns);
+    write_spans(c, false, active, sizeof(active));
+    write_spans(c, true, warmup, sizeof(warmup));
+    return pw_page_property(page, "recorded", "%s%s%s%s, %s in %zu window%s",
+                            active[0] ? "steps " : "", active[0] ? active : "outside steps",
+                            warmup[0] ? "; warm-up " : "", warmup, time, c->nwindows,
+                            c->nwindows == 1 ? "" : "s");
+}
+
+static int print_restriction(const struct pw_page *page)
+{
+    const struct pw_cluster *c = page->figures->cluster;
+    if (!c->restricted_to[0])
+        return 0;
+    return pw_page_property(
+        page, "only",
+        "steps %s: the steps, phases and collectives shown, and the stragglers that "
+        "held one of them back, whose figures are of the whole run; so are messages, what-if, "
+        "efficiency, completeness and the time of the run",
+        c->restricted_to);
+}
+
 int pw_section_job(const struct pw_page *page)
 {
     const struct pw_figures *f = page->figures;
@@ -66,7 +121,9 @@ int pw_section_job(const struct pw_page *page)
                                pw_text_ns(run, sizeof(run), f->run_ns));
     if (!err)
         err = print_hosts(page);
-    return err ? err : print_steps(page);
+    err = err ? err : print_steps(page);
+    err = err ? err : print_windows(page);
+    return err ? err : print_restriction(page);
 }
 
 static int print_ranks(const struct pw_page *page)

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "collectors/mpi/mpi_request.h"
+#include "rank/recording.h"
 #include "rank/stack.h"
 
 int pw_mpi_threads;
@@ -42,6 +43,12 @@ struct pw_thread *pw_mpi_enter(void)
     struct pw_thread *thread = pw_probe_thread();
     if (!thread || !pw_probe_hold(thread))
         return NULL;
+    if (pw_recording_is_poked())
+        pw_recording_obey(thread);
+    if (pw_mpi_gate() < 0) { /* by that order: the call is not to be recorded */
+        pw_probe_let_go(thread);
+        return NULL;
+    }
     thread->stack = pw_stack_take(thread, (int)pw_gate->stack_depth);
     return thread;
 }

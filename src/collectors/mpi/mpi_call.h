@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "collectors/mpi/mpi_comm.h"
+#include "collectors/mpi/mpi_paused.h"
 #include "collectors/mpi/mpi_real.h"
 #include "core/ops.h"
 #include "rank/probe.h"
@@ -21,6 +22,7 @@ struct pw_mpi_call {
     uint16_t op;
     uint8_t flags;  /* PW_FLAG_* */
     uint32_t stack; /* that it was made on, 0 when none are taken */
+    bool quiet;     /* recording is paused: what must be known later is kept, nothing is written */
     /* Noted from the parameters, where the function has them. */
     const void *sbuf;
     void *rbuf;
@@ -56,29 +58,49 @@ struct pw_mpi_call {
 
 /* The level that the run records, or -1 outside MPI_Init .. MPI_Finalize: operations whose own
  * level is higher pass through. */
+static inline int pw_mpi_gate(void)
+{
+    return atomic_load_explicit(&pw_gate->mpi, memory_order_relaxed);
+}
+
 static inline int pw_mpi_level(void)
 {
-    return pw_gate->mpi - 1;
+    return pw_mpi_gate() - 1;
 }
 
 /* The calling thread, where that is more than a look at its open call: it has no ring yet, or is in
  * a call already, or its call stack is to be taken. NULL when the call is not to be recorded. */
 struct pw_thread *pw_mpi_enter(void);
 
+/* The calling thread of a call that is above the gate, for an operation of `op_level` whose class
+ * does `act` while recording is paused: NULL when the call is to go through as it is. */
+struct pw_thread *pw_mpi_enter_paused(int op_level, enum pw_mpi_act act);
+
 /* Notes that the thread is inside a call; false when it is not to be recorded. Every test here is
  * paid by every call of the application: the gate's level answers for the process (it is 0 in
  * forked children, and raised only when MPI is resolved), the open call for the thread and for
  * nesting. */
-PW_ALWAYS_INLINE bool pw_mpi_begin(struct pw_mpi_call *c, uint16_t op, uint8_t flags, int op_level)
+PW_ALWAYS_INLINE bool pw_mpi_begin(struct pw_mpi_call *c, uint16_t op, uint8_t flags, int op_level,
+                                   enum pw_mpi_act act)
 {
-    if (op_level >= pw_gate->mpi)
-        return false;
+    const int gate = pw_mpi_gate();
     struct pw_thread *thread = &pw_this_thread;
-    uint32_t open = atomic_load_explicit(&thread->call->op, memory_order_relaxed);
-    if (__builtin_expect((open | pw_gate->stack_depth) != 0, 0)) {
-        thread = pw_mpi_enter();
+    c->quiet = false;
+    if (op_level >= gate) {
+        thread = gate < 0 ? pw_mpi_enter_paused(op_level, act) : NULL;
         if (!thread)
             return false;
+        if (act == PW_MPI_KEEPS || act == PW_MPI_ENDS)
+            c->quiet = pw_mpi_gate() < 0;
+    } else {
+        const struct pw_open_call *call = thread->call;
+        uint32_t open = atomic_load_explicit(&call->op, memory_order_relaxed);
+        uint32_t poked = atomic_load_explicit(&call->poked, memory_order_relaxed);
+        if (__builtin_expect((open | poked | pw_gate->stack_depth) != 0, 0)) {
+            thread = pw_mpi_enter();
+            if (!thread)
+                return false;
+        }
     }
     c->thread = thread;
     c->op = op;
@@ -91,28 +113,25 @@ PW_ALWAYS_INLINE bool pw_mpi_begin(struct pw_mpi_call *c, uint16_t op, uint8_t f
 }
 
 /* What the parameters tell of the call while it is open, for who asks where a thread hangs: one
- * store each, into a cache line that the begin of the call has written. */
+ * store each, into a cache line that the begin of the call has written. There is no thread where
+ * parameters are looked at of a call that is not recorded; where one is, the compiler knows. */
 PW_ALWAYS_INLINE void pw_mpi_show_handle(const struct pw_mpi_call *c, const void *handle)
 {
-    atomic_store_explicit(&c->thread->call->handle, (uint64_t)(uintptr_t)handle,
-                          memory_order_relaxed);
+    if (c->thread)
+        atomic_store_explicit(&c->thread->call->handle, (uint64_t)(uintptr_t)handle,
+                              memory_order_relaxed);
 }
 
 PW_ALWAYS_INLINE void pw_mpi_show_peer(const struct pw_mpi_call *c, int peer)
 {
-    atomic_store_explicit(&c->thread->call->peer, peer, memory_order_relaxed);
+    if (c->thread)
+        atomic_store_explicit(&c->thread->call->peer, peer, memory_order_relaxed);
 }
 
 PW_ALWAYS_INLINE void pw_mpi_show_tag(const struct pw_mpi_call *c, int tag)
 {
-    atomic_store_explicit(&c->thread->call->tag, tag, memory_order_relaxed);
-}
-
-/* Of a call that frees a handle, whose parameters are looked at even where it is not recorded. */
-PW_ALWAYS_INLINE void pw_mpi_show_freed(const struct pw_mpi_call *c, const void *handle)
-{
     if (c->thread)
-        pw_mpi_show_handle(c, handle);
+        atomic_store_explicit(&c->thread->call->tag, tag, memory_order_relaxed);
 }
 
 PW_ALWAYS_INLINE void pw_mpi_end(struct pw_mpi_call *c)

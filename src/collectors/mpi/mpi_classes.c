@@ -6,13 +6,16 @@
 
 #include "collectors/mpi/mpi_request.h"
 
-void pw_mpi_write(struct pw_thread *thread, const struct pw_record *record)
+void pw_mpi_write(const struct pw_mpi_call *c, const struct pw_record *record)
 {
-    struct pw_record *slot = pw_ring_reserve(&thread->ring, record->end, PW_LOST_COMMUNICATION);
+    if (c->quiet)
+        return;
+    struct pw_ring *ring = &c->thread->ring;
+    struct pw_record *slot = pw_ring_reserve(ring, record->end, PW_LOST_COMMUNICATION);
     if (!slot)
         return;
     *slot = *record;
-    pw_probe_commit(thread);
+    pw_probe_commit(c->thread);
 }
 
 struct pw_mpi_comm *pw_mpi_call_comm(const struct pw_mpi_call *c, int rc)
@@ -40,7 +43,8 @@ struct pw_record *pw_mpi_open_record(const struct pw_mpi_call *c, int rc,
                                      struct pw_record *own)
 {
     struct pw_mpi_request *request = NULL;
-    if (rc == MPI_SUCCESS && c->request != pw_mpi_handles.request_null && !pw_mpi_is_complete(c))
+    if (rc == MPI_SUCCESS && c->request != pw_mpi_handles.request_null && !pw_mpi_is_complete(c) &&
+        (!c->quiet || c->op == PW_OP_Comm_idup))
         request = pw_mpi_request_add(c->request, pw_op_info(c->op)->cls, 0);
     struct pw_record *record = request ? &request->record : own;
     pw_mpi_base_record(c, entry, rc, record);
@@ -53,6 +57,8 @@ struct pw_record *pw_mpi_open_record(const struct pw_mpi_call *c, int rc,
             request->state |= PW_REQUEST_MAKES_COMM;
             request->newcomm = c->newcomm_at;
             request->newcomm_f = c->newcomm_f;
+            if (c->quiet)
+                pw_mpi_request_is_quiet(request);
         }
     }
     return record;
@@ -62,7 +68,7 @@ void pw_mpi_close_record(const struct pw_mpi_call *c, const struct pw_record *re
                          const struct pw_record *own)
 {
     if (record == own)
-        pw_mpi_write(c->thread, own);
+        pw_mpi_write(c, own);
 }
 
 void pw_mpi_failed_collective(const struct pw_mpi_call *c, int rc, struct pw_mpi_comm *comm)
@@ -70,7 +76,7 @@ void pw_mpi_failed_collective(const struct pw_mpi_call *c, int rc, struct pw_mpi
     struct pw_record record;
     pw_mpi_base_record(c, comm, rc, &record);
     record.comm.seq = pw_mpi_comm_count(comm);
-    pw_mpi_write(c->thread, &record);
+    pw_mpi_write(c, &record);
 }
 
 /* ---- messages ---- */
@@ -97,7 +103,7 @@ static void record_receive(struct pw_mpi_call *c, int rc, uint8_t flags)
     record.comm.tag = c->rtag;
     if (rc == MPI_SUCCESS)
         pw_mpi_read_status(&record, comm, c->status);
-    pw_mpi_write(c->thread, &record);
+    pw_mpi_write(c, &record);
 }
 
 void pw_mpi_after_RECV(struct pw_mpi_call *c, int rc)
@@ -161,7 +167,7 @@ void pw_mpi_after_ISENDRECV(struct pw_mpi_call *c, int rc)
     if (request)
         return;
     pw_mpi_write_sent_part(c, filled);
-    pw_mpi_write(c->thread, record);
+    pw_mpi_write(c, record);
 }
 
 /* ---- persistent requests ---- */
@@ -211,12 +217,27 @@ void pw_mpi_after_PARTITIONED_RECV(struct pw_mpi_call *c, int rc)
     keep_message(c, rc, c->src, c->rtag, 0);
 }
 
+/* What is begun while recording is paused is not recorded when it ends, but a collective has its
+ * number. */
+static void start_quietly(const struct pw_mpi_request *request)
+{
+    struct pw_mpi_comm *comm = pw_op_info(request->record.op)->cls == PW_CLASS_COLL
+                                   ? pw_mpi_comm_known(request->comm)
+                                   : NULL;
+    if (comm)
+        pw_mpi_comm_count(comm);
+}
+
 void pw_mpi_after_START(struct pw_mpi_call *c, int rc)
 {
     for (int i = 0; i < c->nrequests && rc == MPI_SUCCESS; i++) {
         struct pw_mpi_request *request = pw_mpi_request_find(c->saved[i]);
         if (!request)
             continue;
+        if (c->quiet) {
+            start_quietly(request);
+            continue;
+        }
         request->state |= PW_REQUEST_ACTIVE;
         request->record.start = c->start;
         request->record.stack = c->stack;
@@ -240,7 +261,7 @@ static void record_probe(struct pw_mpi_call *c, int rc, int found)
     if (rc == MPI_SUCCESS && found)
         pw_mpi_read_status(&record, comm, c->status);
     record.comm.recv_bytes = 0; /* nothing is received yet */
-    pw_mpi_write(c->thread, &record);
+    pw_mpi_write(c, &record);
 }
 
 void pw_mpi_after_PROBE(struct pw_mpi_call *c, int rc)
@@ -282,7 +303,7 @@ void pw_mpi_after_MRECV(struct pw_mpi_call *c, int rc)
     pw_mpi_base_record(c, comm, rc, &record);
     if (rc == MPI_SUCCESS)
         pw_mpi_read_status(&record, comm, c->status);
-    pw_mpi_write(c->thread, &record);
+    pw_mpi_write(c, &record);
 }
 
 void pw_mpi_after_IMRECV(struct pw_mpi_call *c, int rc)

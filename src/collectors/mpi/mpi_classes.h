@@ -26,11 +26,13 @@ PW_ALWAYS_INLINE void pw_mpi_fill(const struct pw_mpi_call *c, const struct pw_m
     record->comm.begun = 0;
 }
 
-/* Writes one record for the call. */
+/* Writes one record for the call, unless that is a quiet one. */
 PW_ALWAYS_INLINE void pw_mpi_record(struct pw_mpi_call *c, const struct pw_mpi_comm *comm,
                                     uint8_t flags, int32_t peer, int32_t tag, uint32_t seq,
                                     int64_t sent, int64_t received)
 {
+    if (c->quiet)
+        return;
     struct pw_record *record = pw_ring_reserve(&c->thread->ring, c->end, PW_LOST_COMMUNICATION);
     if (__builtin_expect(!record, 0))
         return;
@@ -109,7 +111,7 @@ PW_MPI_CLASS(NEWCOMM_ALONE)
 
 /* Pieces that the families share. */
 struct pw_mpi_request;
-void pw_mpi_write(struct pw_thread *thread, const struct pw_record *record);
+void pw_mpi_write(const struct pw_mpi_call *c, const struct pw_record *record);
 
 /* The entry of the call's communicator: registered if need be when the call succeeded, else only
  * looked up, since an invalid handle must meet no further MPI call. */

@@ -40,7 +40,7 @@ static void record_collective(struct pw_mpi_call *c, int rc, bool large)
     pw_mpi_base_record(c, comm, rc, &record);
     fill_collective(c, rc, large, comm, &record);
     record.comm.seq = comm ? pw_mpi_comm_count(comm) : 0;
-    pw_mpi_write(c->thread, &record);
+    pw_mpi_write(c, &record);
 }
 
 static void begin_collective(struct pw_mpi_call *c, int rc, bool large)
@@ -108,7 +108,7 @@ void pw_mpi_write_sent_part(struct pw_mpi_call *c, const struct pw_mpi_request *
     record.comm.peer = request->sent_peer;
     record.comm.tag = request->sent_tag;
     record.comm.sent_bytes = request->sent_bytes;
-    pw_mpi_write(c->thread, &record);
+    pw_mpi_write(c, &record);
 }
 
 /* Ends a request at c->end. A persistent one stays, to be started again. */
@@ -118,7 +118,11 @@ static void complete(struct pw_mpi_call *c, struct pw_mpi_request *request,
     const uint32_t state = request->state, cls = state & PW_REQUEST_CLASS;
     if (__builtin_expect(request->record.flags & PW_FLAG_RECV_PART, 0))
         pw_mpi_write_sent_part(c, request);
-    struct pw_record *slot = pw_ring_reserve(&c->thread->ring, c->end, PW_LOST_COMMUNICATION);
+    if (!(state & PW_REQUEST_PERSISTENT))
+        pw_mpi_request_has_ended();
+    struct pw_record *slot = state & PW_REQUEST_QUIET
+                                 ? NULL
+                                 : pw_ring_reserve(&c->thread->ring, c->end, PW_LOST_COMMUNICATION);
     if (slot) {
         *slot = request->record;
         slot->end = c->end;
@@ -197,7 +201,9 @@ static bool is_test(uint16_t op)
 static void record_wait(struct pw_mpi_call *c, int rc, uint32_t completed)
 {
     int level = completed ? 0 : is_test(c->op) ? 2 : 1;
-    if (level <= pw_mpi_level())
+    if (completed)
+        c->quiet = false; /* of operations that were begun before recording was paused */
+    if (level <= pw_mpi_level() || completed)
         pw_mpi_record(c, NULL, pw_mpi_error_flag(rc), -1, 0, completed, 0, 0);
 }
 
@@ -236,6 +242,7 @@ PW_ALWAYS_INLINE void complete_at(struct pw_mpi_call *c, int i, const MPI_Status
     if (!request)
         return;
     if (__builtin_expect(request->state != USUAL || ring->head >= ring->limit ||
+                             atomic_load_explicit(&pw_gate->left_open, memory_order_relaxed) ||
                              (request->record.flags & PW_FLAG_RECV_PART),
                          0)) {
         complete(c, request, status);
@@ -297,10 +304,13 @@ void pw_mpi_after_REQUEST_FREE(struct pw_mpi_call *c, int rc)
         rc == MPI_SUCCESS && c->nrequests ? pw_mpi_request_take(c->saved[0], c->start) : NULL;
     if (!request)
         return;
+    c->quiet = false;
+    if (!(request->state & PW_REQUEST_PERSISTENT))
+        pw_mpi_request_has_ended();
     if ((request->state & (PW_REQUEST_PERSISTENT | PW_REQUEST_ACTIVE)) != PW_REQUEST_PERSISTENT) {
         request->record.flags |= PW_FLAG_FREED;
         request->record.end = c->end;
-        pw_mpi_write(c->thread, &request->record);
+        pw_mpi_write(c, &request->record);
     }
     pw_mpi_request_free(request);
 }

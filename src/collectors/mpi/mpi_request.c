@@ -182,6 +182,17 @@ struct pw_mpi_request *pw_mpi_request_add_slow(MPI_Request handle, enum pw_op_cl
     return entry;
 }
 
+int pw_mpi_request_count_open(void)
+{
+    int open = 0;
+    pw_mpi_lock(&table.lock);
+    for (int i = 0; i < PW_REQUEST_FRONT; i++)
+        open += (pw_mpi_request_front[i].state & PW_REQUEST_OPEN) != 0;
+    open += (int)table.count - atomic_load(&pw_mpi_request_counts.persistents);
+    pw_mpi_unlock(&table.lock);
+    return open;
+}
+
 uint32_t pw_mpi_request_id(void)
 {
     pw_mpi_lock(&table.lock);

@@ -19,6 +19,7 @@ enum {
     PW_REQUEST_MAKES_COMM = 1 << 10,   /* MPI_Comm_idup: completion puts its handle at newcomm */
     PW_REQUEST_NEEDS_STATUS = 1 << 11, /* counted among those */
     PW_REQUEST_OPEN = 1 << 12,         /* of a row of the front: entered and not taken */
+    PW_REQUEST_QUIET = 1 << 14,        /* begun while recording was paused */
     PW_REQUEST_HELD = 1 << 13,         /* of a row of the front: open, or taken and not freed */
 };
 
@@ -151,6 +152,9 @@ static inline int pw_mpi_request_persistents(void)
 {
     return atomic_load_explicit(&pw_mpi_request_counts.persistents, memory_order_relaxed) > 0;
 }
+
+/* Operations under way, but for persistent ones; looks at all of the front. */
+int pw_mpi_request_count_open(void);
 
 /* A new operation's number, for one that has no entry or a persistent request that starts again. */
 uint32_t pw_mpi_request_id(void);

@@ -2,6 +2,7 @@
 #include "collectors/mpi/mpi_classes.h"
 #include "collectors/mpi/mpi_lock.h"
 #include "collectors/mpi/mpi_sync.h"
+#include "rank/recording.h"
 #include "rank/stack.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -35,28 +36,45 @@ static void record_state(struct pw_thread *thread, int state, int thread_level,
 
 static void record_call(struct pw_thread *thread, uint16_t op, uint64_t start, uint64_t end)
 {
-    struct pw_mpi_call c = {.thread = thread, .op = op, .start = start, .end = end};
+    struct pw_mpi_call c = {.thread = thread,
+                            .op = op,
+                            .quiet = atomic_load(&pw_gate->paused) != 0,
+                            .start = start,
+                            .end = end};
     c.stack = pw_stack_take(thread, (int)pw_gate->stack_depth);
     pw_mpi_record(&c, NULL, 0, -1, 0, 0, 0, 0);
 }
 
-static void record_step(struct pw_thread *thread, int64_t step)
-{
-    if (pw_probe_borrow_segment()->activities & PW_ACTIVITY_NOTE)
-        pw_probe_record_step(thread, pw_probe_now(), step);
-}
-
 /* MPI_Pcontrol(level >= PCONTROL_STEP, ...) begins the next step, for programs that cannot include
- * profwrap.h; the steps are numbered as they come. Other levels have no meaning to us yet. */
-enum { PCONTROL_STEP = 10, NO_STEP = -1 };
+ * profwrap.h; the steps are numbered as they come. 0 ends recording, 1 begins it again, and 2 does
+ * and records the calls of all levels. The others have no meaning to us. */
+enum { PCONTROL_STOP = 0, PCONTROL_START, PCONTROL_ALL, PCONTROL_STEP = 10, NO_STEP = -1 };
 
-static void mark_step(int level)
+static void mark_step(struct pw_thread *thread)
 {
     static _Atomic int64_t steps;
-    struct pw_thread *thread = level >= PCONTROL_STEP ? pw_probe_thread() : NULL;
+    pw_probe_record_step(thread, pw_probe_now(), atomic_fetch_add(&steps, 1));
+}
+
+static void switch_recording(struct pw_thread *thread, int level)
+{
+    if (level != PCONTROL_STOP)
+        pw_recording_use_level(level == PCONTROL_ALL ? PW_HIGHEST_LEVEL
+                                                     : (int)pw_probe_borrow_segment()->level);
+    pw_recording_switch(thread, level != PCONTROL_STOP, PW_OPENED_PCONTROL);
+}
+
+static void obey_pcontrol(int level)
+{
+    int is_step = level >= PCONTROL_STEP;
+    struct pw_thread *thread =
+        is_step || (level >= PCONTROL_STOP && level <= PCONTROL_ALL) ? pw_probe_thread() : NULL;
     if (!thread || !pw_probe_hold(thread))
         return;
-    record_step(thread, atomic_fetch_add(&steps, 1));
+    if (is_step)
+        mark_step(thread);
+    else
+        switch_recording(thread, level);
     pw_probe_let_go(thread);
 }
 
@@ -109,7 +127,7 @@ static void record_init(struct pw_thread *thread, uint16_t op, uint64_t start, u
         cost.work_ns += answered - asked;
     }
     record_state(thread, PW_MPI_BEGAN, provided, cost);
-    pw_gate->mpi = 1 + (int)pw_probe_borrow_segment()->level;
+    pw_recording_set_mpi(1);
 }
 
 /* From here on calls are recorded. */
@@ -126,13 +144,13 @@ static void begin_recording(uint16_t op, uint64_t start, uint64_t end, int rc)
 /* Returns the thread to record Finalize with, which is inside that call from now on, or NULL. */
 static struct pw_thread *end_recording(void)
 {
-    if (pw_mpi_level() < 0)
+    if (pw_mpi_gate() == 0)
         return NULL;
-    pw_gate->mpi = 0;
+    pw_recording_set_mpi(0); /* paused or not: all ranks take part in what follows */
     struct pw_thread *thread = pw_probe_thread();
     thread = thread && pw_probe_hold(thread) ? thread : NULL;
     if (thread) {
-        record_step(thread, NO_STEP); /* what follows is no step's work */
+        pw_probe_record_step(thread, pw_probe_now(), NO_STEP); /* what follows is no step's work */
         show_begin(thread, PW_OP_Finalize, pw_probe_now());
     }
     /* With or without a ring of our own: the other ranks are in there too. */
@@ -182,7 +200,7 @@ EXPORT int MPI_Finalize(void)
 EXPORT int MPI_Pcontrol(const int level, ...)
 {
     pw_mpi_resolve();
-    mark_step(level);
+    obey_pcontrol(level);
     return pw_pmpi.Pcontrol ? pw_pmpi.Pcontrol(level) : MPI_SUCCESS;
 }
 

@@ -112,6 +112,14 @@ static void fill_times(struct state *s, const struct pw_record *record,
     }
 }
 
+static void count_collective(struct pw_row_comms *row, int64_t seq)
+{
+    if (row->collectives == 0 || seq < row->first_collective)
+        row->first_collective = seq;
+    if (seq >= row->collectives)
+        row->collectives = seq + 1;
+}
+
 static void record_comm(struct state *s, const struct pw_record *record,
                         const struct pw_origin *origin)
 {
@@ -135,8 +143,8 @@ static void record_comm(struct state *s, const struct pw_record *record,
     struct comm *comm = record->comm.comm == UINT32_MAX ? NULL : comm_at(s, record->comm.comm);
     if (comm) {
         row.comm = (int32_t)(comm - s->comms);
-        if (pw_op_info(row.op)->cls == PW_CLASS_COLL && row.seq >= comm->row.collectives)
-            comm->row.collectives = row.seq + 1;
+        if (pw_op_info(row.op)->cls == PW_CLASS_COLL)
+            count_collective(&comm->row, row.seq);
     }
     pw_rankfile_append(s->file, PW_TABLE_comm_event, &row);
 }

@@ -44,7 +44,7 @@ void pw_mpi_after_RMA(struct pw_mpi_call *c, int rc)
     struct pw_record record;
     pw_mpi_base_record(c, window, rc, &record);
     fill_rma(c, rc, window, &record);
-    pw_mpi_write(c->thread, &record);
+    pw_mpi_write(c, &record);
 }
 
 void pw_mpi_after_IRMA(struct pw_mpi_call *c, int rc)
@@ -62,7 +62,7 @@ void pw_mpi_after_WIN_FENCE(struct pw_mpi_call *c, int rc)
     struct pw_record record;
     pw_mpi_base_record(c, window, rc, &record);
     record.comm.seq = window ? pw_mpi_comm_count(window) : 0;
-    pw_mpi_write(c->thread, &record);
+    pw_mpi_write(c, &record);
 }
 
 void pw_mpi_after_WIN_SYNC(struct pw_mpi_call *c, int rc)
@@ -112,7 +112,7 @@ void pw_mpi_after_IO(struct pw_mpi_call *c, int rc)
     pw_mpi_base_record(c, pw_mpi_comm_known(c->comm), rc, &record);
     if (rc == MPI_SUCCESS)
         pw_mpi_io_bytes(&record, pw_mpi_status_bytes(c->status));
-    pw_mpi_write(c->thread, &record);
+    pw_mpi_write(c, &record);
 }
 
 void pw_mpi_after_IIO(struct pw_mpi_call *c, int rc)

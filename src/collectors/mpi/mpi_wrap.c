@@ -4,30 +4,44 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Three functions. What is called has no frame, so that a call above the recorded level costs a
- * look at the gate and a jump; some calls have a usual way, below; all have this one. */
-#define RECORDED(Name, Op, CLASS, ...)                                                     \
-    static __attribute__((noinline)) int recorded_##Name(EACH(C_DECL, COMMA, __VA_ARGS__)) \
-    {                                                                                      \
-        struct pw_mpi_call c;                                                              \
-        MPI_Status own;                                                                    \
-        (void)own;                                                                         \
-        if (!pw_mpi_begin(&c, PW_OP_##Op, 0, PW_OP_LEVEL_##Op)) {                          \
-            if (__builtin_expect(!pw_pmpi.Name, 0))                                        \
-                pw_mpi_resolve(); /* calls are recorded only once it is */                 \
-            if (pw_mpi_gives_back(PW_OP_##Op)) {                                           \
-                c.thread = NULL;                                                           \
-                EACH(C_PRE, NONE, __VA_ARGS__)                                             \
-            }                                                                              \
-            return pw_pmpi.Name(EACH(PASS, COMMA, __VA_ARGS__));                           \
-        }                                                                                  \
-        EACH(C_PRE, NONE, __VA_ARGS__)                                                     \
-        int rc = pw_pmpi.Name(EACH(C_USE, COMMA, __VA_ARGS__));                            \
-        c.end = pw_probe_now();                                                            \
-        EACH(C_POST, NONE, __VA_ARGS__)                                                    \
-        pw_mpi_after_##CLASS(&c, rc);                                                      \
-        pw_mpi_end(&c);                                                                    \
-        return rc;                                                                         \
+/* Some functions each. What is called has no frame, so that a call above the recorded level costs a
+ * look at the gate and a jump; some calls have a usual way, below; all have this one. Collectives
+ * are counted while recording is paused. */
+#define RECORDED(Name, Op, CLASS, ...)                                                            \
+    static __attribute__((noinline, unused)) int counted_##Name(EACH(C_DECL, COMMA, __VA_ARGS__)) \
+    {                                                                                             \
+        struct pw_mpi_call c;                                                                     \
+        MPI_Status own;                                                                           \
+        (void)own;                                                                                \
+        c.thread = NULL;                                                                          \
+        EACH(C_PRE, NONE, __VA_ARGS__)                                                            \
+        int rc = pw_pmpi.Name(EACH(PASS, COMMA, __VA_ARGS__));                                    \
+        pw_mpi_count_paused_slow(c.comm, PW_OP_##Op == PW_OP_Win_fence, rc);                      \
+        return rc;                                                                                \
+    }                                                                                             \
+    static __attribute__((noinline)) int recorded_##Name(EACH(C_DECL, COMMA, __VA_ARGS__))        \
+    {                                                                                             \
+        struct pw_mpi_call c;                                                                     \
+        MPI_Status own;                                                                           \
+        (void)own;                                                                                \
+        if (!pw_mpi_begin(&c, PW_OP_##Op, 0, PW_OP_LEVEL_##Op, PW_ACT_##CLASS)) {                 \
+            if (__builtin_expect(!pw_pmpi.Name, 0))                                               \
+                pw_mpi_resolve(); /* calls are recorded only once it is */                        \
+            if (pw_mpi_gives_back(PW_OP_##Op)) {                                                  \
+                c.thread = NULL;                                                                  \
+                EACH(C_PRE, NONE, __VA_ARGS__)                                                    \
+            }                                                                                     \
+            if (PW_ACT_##CLASS == PW_MPI_COUNTS && pw_mpi_gate() < 0)                             \
+                return counted_##Name(EACH(PASS, COMMA, __VA_ARGS__));                            \
+            return pw_pmpi.Name(EACH(PASS, COMMA, __VA_ARGS__));                                  \
+        }                                                                                         \
+        EACH(C_PRE, NONE, __VA_ARGS__)                                                            \
+        int rc = pw_pmpi.Name(EACH(C_USE, COMMA, __VA_ARGS__));                                   \
+        c.end = pw_probe_now();                                                                   \
+        EACH(C_POST, NONE, __VA_ARGS__)                                                           \
+        pw_mpi_after_##CLASS(&c, rc);                                                             \
+        pw_mpi_end(&c);                                                                           \
+        return rc;                                                                                \
     }
 
 #define MPI_FN(Name, name, CLASS, ...) RECORDED(Name, Name, CLASS, __VA_ARGS__)
@@ -50,12 +64,14 @@ PW_ALWAYS_INLINE bool usual_begin(struct pw_mpi_call *c, uint16_t op, MPI_Comm c
     c->thread = &pw_this_thread;
     struct pw_open_call *open = c->thread->call;
     uint32_t inside = atomic_load_explicit(&open->op, memory_order_relaxed);
-    if (__builtin_expect((inside | pw_gate->general) != 0 || pw_mpi_last.handle != comm ||
+    uint32_t poked = atomic_load_explicit(&open->poked, memory_order_relaxed);
+    if (__builtin_expect((inside | poked | pw_gate->general) != 0 || pw_mpi_last.handle != comm ||
                              pw_mpi_last.epoch != pw_mpi_epoch_now(),
                          0))
         return false;
     c->op = op;
     c->flags = 0;
+    c->quiet = false;
     c->stack = 0;
     c->start = pw_tick_read(PW_TICK_TSC);
     atomic_store_explicit(&open->start, c->start, memory_order_relaxed);
@@ -171,18 +187,29 @@ static __attribute__((noinline)) int usual_Irecv(void *buf, int count, MPI_Datat
 /* usual_X where there is one, else recorded_X. */
 #define ENTRY(Name) FIRST_GIVEN(ENTRY_##Name, recorded_##Name)
 
-#define EXPORTED(Name, Op, ...)                                     \
-    EXPORT int MPI_##Name(EACH(C_DECL, COMMA, __VA_ARGS__))         \
-    {                                                               \
-        if (PW_OP_LEVEL_##Op <= pw_mpi_level())                     \
-            return ENTRY(Name)(EACH(PASS, COMMA, __VA_ARGS__));     \
-        if (!pw_pmpi.Name || pw_mpi_gives_back(PW_OP_##Op))         \
-            return recorded_##Name(EACH(PASS, COMMA, __VA_ARGS__)); \
-        return pw_pmpi.Name(EACH(PASS, COMMA, __VA_ARGS__));        \
+#define EXPORTED(Name, Op, CLASS, ...)                                 \
+    EXPORT int MPI_##Name(EACH(C_DECL, COMMA, __VA_ARGS__))            \
+    {                                                                  \
+        const int gate = pw_mpi_gate();                                \
+        if (PW_OP_LEVEL_##Op < gate)                                   \
+            return ENTRY(Name)(EACH(PASS, COMMA, __VA_ARGS__));        \
+        if (!pw_pmpi.Name || pw_mpi_gives_back(PW_OP_##Op) ||          \
+            (gate < 0 && pw_mpi_is_busy_paused(PW_ACT_##CLASS)))       \
+            return recorded_##Name(EACH(PASS, COMMA, __VA_ARGS__));    \
+        if (PW_ACT_##CLASS == PW_MPI_COUNTS && gate < 0) {             \
+            struct pw_mpi_call c;                                      \
+            MPI_Status own;                                            \
+            (void)own;                                                 \
+            c.thread = NULL;                                           \
+            EACH(C_PRE, NONE, __VA_ARGS__)                             \
+            if (!pw_mpi_count_paused(c.comm))                          \
+                return counted_##Name(EACH(PASS, COMMA, __VA_ARGS__)); \
+        }                                                              \
+        return pw_pmpi.Name(EACH(PASS, COMMA, __VA_ARGS__));           \
     }
 
-#define MPI_FN(Name, name, CLASS, ...) EXPORTED(Name, Name, __VA_ARGS__)
-#define MPI_FN_C(Name, name, CLASS, ...) EXPORTED(Name##_c, Name, __VA_ARGS__)
+#define MPI_FN(Name, name, CLASS, ...) EXPORTED(Name, Name, CLASS, __VA_ARGS__)
+#define MPI_FN_C(Name, name, CLASS, ...) EXPORTED(Name##_c, Name, CLASS, __VA_ARGS__)
 #include "collectors/mpi/mpi_api.def"
 #undef MPI_FN
 #undef MPI_FN_C

@@ -9,47 +9,69 @@ static_assert(sizeof(MPI_Fint) == sizeof(int), "count arrays are read as C ints"
 
 #define EXPORT __attribute__((visibility("default")))
 
-#define FORTRAN(Name, symbol, real, Op, CLASS, ...)                                           \
-    static void (*real)(EACH(F_DECL, COMMA, __VA_ARGS__),                                     \
-                        MPI_Fint * ierror EACH(LEN_DECL, NONE, __VA_ARGS__));                 \
-    EXPORT void symbol(EACH(F_DECL, COMMA, __VA_ARGS__),                                      \
-                       MPI_Fint *ierror EACH(LEN_DECL, NONE, __VA_ARGS__));                   \
-    static __attribute__((noinline)) void recorded_##symbol(                                  \
-        EACH(F_DECL, COMMA, __VA_ARGS__), MPI_Fint *ierror EACH(LEN_DECL, NONE, __VA_ARGS__)) \
-    {                                                                                         \
-        struct pw_mpi_call c;                                                                 \
-        MPI_Status own;                                                                       \
-        MPI_Fint own_f[sizeof(MPI_Status) / sizeof(MPI_Fint) + 2];                            \
-        (void)own, (void)own_f;                                                               \
-        if (__builtin_expect(!real, 0)) {                                                     \
-            void *found;                                                                      \
-            pw_mpi_resolve();                                                                 \
-            found = pw_mpi_symbol("p" #symbol);                                               \
-            __builtin_memcpy(&real, &found, sizeof(found));                                   \
-        }                                                                                     \
-        if (!pw_mpi_begin(&c, PW_OP_##Op, PW_FLAG_FORTRAN, PW_OP_LEVEL_##Op)) {               \
-            if (pw_mpi_gives_back(PW_OP_##Op)) {                                              \
-                c.thread = NULL;                                                              \
-                EACH(F_PRE, NONE, __VA_ARGS__)                                                \
-            }                                                                                 \
-            real(EACH(PASS, COMMA, __VA_ARGS__), ierror EACH(LEN_USE, NONE, __VA_ARGS__));    \
-            return;                                                                           \
-        }                                                                                     \
-        EACH(F_PRE, NONE, __VA_ARGS__)                                                        \
-        real(EACH(F_USE, COMMA, __VA_ARGS__), ierror EACH(LEN_USE, NONE, __VA_ARGS__));       \
-        c.end = pw_probe_now();                                                               \
-        EACH(F_POST, NONE, __VA_ARGS__)                                                       \
-        pw_mpi_after_##CLASS(&c, ierror ? (int)*ierror : MPI_SUCCESS);                        \
-        pw_mpi_end(&c);                                                                       \
-    }                                                                                         \
-    EXPORT void symbol(EACH(F_DECL, COMMA, __VA_ARGS__),                                      \
-                       MPI_Fint *ierror EACH(LEN_DECL, NONE, __VA_ARGS__))                    \
-    {                                                                                         \
-        if (PW_OP_LEVEL_##Op <= pw_mpi_level() || !real || pw_mpi_gives_back(PW_OP_##Op))     \
-            recorded_##symbol(EACH(PASS, COMMA, __VA_ARGS__),                                 \
-                              ierror EACH(LEN_USE, NONE, __VA_ARGS__));                       \
-        else                                                                                  \
-            real(EACH(PASS, COMMA, __VA_ARGS__), ierror EACH(LEN_USE, NONE, __VA_ARGS__));    \
+#define FORTRAN(Name, symbol, real, Op, CLASS, ...)                                             \
+    static void (*real)(EACH(F_DECL, COMMA, __VA_ARGS__),                                       \
+                        MPI_Fint * ierror EACH(LEN_DECL, NONE, __VA_ARGS__));                   \
+    EXPORT void symbol(EACH(F_DECL, COMMA, __VA_ARGS__),                                        \
+                       MPI_Fint *ierror EACH(LEN_DECL, NONE, __VA_ARGS__));                     \
+    static __attribute__((noinline, unused)) void counted_##symbol(                             \
+        EACH(F_DECL, COMMA, __VA_ARGS__), MPI_Fint *ierror EACH(LEN_DECL, NONE, __VA_ARGS__))   \
+    {                                                                                           \
+        struct pw_mpi_call c;                                                                   \
+        MPI_Status own;                                                                         \
+        MPI_Fint own_f[sizeof(MPI_Status) / sizeof(MPI_Fint) + 2];                              \
+        (void)own, (void)own_f;                                                                 \
+        c.thread = NULL;                                                                        \
+        EACH(F_PRE, NONE, __VA_ARGS__)                                                          \
+        real(EACH(PASS, COMMA, __VA_ARGS__), ierror EACH(LEN_USE, NONE, __VA_ARGS__));          \
+        pw_mpi_count_paused_slow(c.comm, PW_OP_##Op == PW_OP_Win_fence,                         \
+                                 ierror ? (int)*ierror : MPI_SUCCESS);                          \
+    }                                                                                           \
+    static __attribute__((noinline)) void recorded_##symbol(                                    \
+        EACH(F_DECL, COMMA, __VA_ARGS__), MPI_Fint *ierror EACH(LEN_DECL, NONE, __VA_ARGS__))   \
+    {                                                                                           \
+        struct pw_mpi_call c;                                                                   \
+        MPI_Status own;                                                                         \
+        MPI_Fint own_f[sizeof(MPI_Status) / sizeof(MPI_Fint) + 2];                              \
+        (void)own, (void)own_f;                                                                 \
+        if (__builtin_expect(!real, 0)) {                                                       \
+            void *found;                                                                        \
+            pw_mpi_resolve();                                                                   \
+            found = pw_mpi_symbol("p" #symbol);                                                 \
+            __builtin_memcpy(&real, &found, sizeof(found));                                     \
+        }                                                                                       \
+        if (!pw_mpi_begin(&c, PW_OP_##Op, PW_FLAG_FORTRAN, PW_OP_LEVEL_##Op, PW_ACT_##CLASS)) { \
+            if (pw_mpi_gives_back(PW_OP_##Op)) {                                                \
+                c.thread = NULL;                                                                \
+                EACH(F_PRE, NONE, __VA_ARGS__)                                                  \
+            }                                                                                   \
+            if (PW_ACT_##CLASS == PW_MPI_COUNTS && pw_mpi_gate() < 0)                           \
+                counted_##symbol(EACH(PASS, COMMA, __VA_ARGS__),                                \
+                                 ierror EACH(LEN_USE, NONE, __VA_ARGS__));                      \
+            else                                                                                \
+                real(EACH(PASS, COMMA, __VA_ARGS__), ierror EACH(LEN_USE, NONE, __VA_ARGS__));  \
+            return;                                                                             \
+        }                                                                                       \
+        EACH(F_PRE, NONE, __VA_ARGS__)                                                          \
+        real(EACH(F_USE, COMMA, __VA_ARGS__), ierror EACH(LEN_USE, NONE, __VA_ARGS__));         \
+        c.end = pw_probe_now();                                                                 \
+        EACH(F_POST, NONE, __VA_ARGS__)                                                         \
+        pw_mpi_after_##CLASS(&c, ierror ? (int)*ierror : MPI_SUCCESS);                          \
+        pw_mpi_end(&c);                                                                         \
+    }                                                                                           \
+    EXPORT void symbol(EACH(F_DECL, COMMA, __VA_ARGS__),                                        \
+                       MPI_Fint *ierror EACH(LEN_DECL, NONE, __VA_ARGS__))                      \
+    {                                                                                           \
+        const int gate = pw_mpi_gate();                                                         \
+        if (PW_OP_LEVEL_##Op < gate || !real || pw_mpi_gives_back(PW_OP_##Op) ||                \
+            (gate < 0 && pw_mpi_is_busy_paused(PW_ACT_##CLASS)))                                \
+            recorded_##symbol(EACH(PASS, COMMA, __VA_ARGS__),                                   \
+                              ierror EACH(LEN_USE, NONE, __VA_ARGS__));                         \
+        else if (PW_ACT_##CLASS == PW_MPI_COUNTS && gate < 0)                                   \
+            counted_##symbol(EACH(PASS, COMMA, __VA_ARGS__),                                    \
+                             ierror EACH(LEN_USE, NONE, __VA_ARGS__));                          \
+        else                                                                                    \
+            real(EACH(PASS, COMMA, __VA_ARGS__), ierror EACH(LEN_USE, NONE, __VA_ARGS__));      \
     }
 
 /* How a buffer argument is found: as it is, or by the first member of a C descriptor. */

@@ -5,6 +5,7 @@
 
 #include "core/tables.h"
 #include "rank/probe.h"
+#include "rank/recording.h"
 #include "rank/stack.h"
 
 static struct pw_thread *note_thread(void)
@@ -15,11 +16,33 @@ static struct pw_thread *note_thread(void)
     return thread;
 }
 
-/* The same, to record; given back with pw_probe_let_go(). */
+static inline bool is_paused(void)
+{
+    return atomic_load_explicit(&pw_gate->paused, memory_order_relaxed) != 0;
+}
+
+/* The calling thread where recording is paused and that is all: no order has come, and the thread
+ * could be told of one. Otherwise NULL. What is called then must be cheap. */
+static inline struct pw_thread *paused_thread(void)
+{
+    struct pw_thread *thread = &pw_this_thread;
+    return is_paused() && !pw_recording_is_poked() ? thread : NULL;
+}
+
+/* The calling thread, which is to be given back with pw_probe_let_go(). */
+static struct pw_thread *hold(struct pw_thread *thread)
+{
+    if (!thread || !pw_probe_hold(thread))
+        return NULL;
+    if (__builtin_expect(pw_recording_is_poked(), 0))
+        pw_recording_obey(thread);
+    return thread;
+}
+
+/* The same, to record; or, while that is paused, to keep what must be known when it goes on. */
 static struct pw_thread *note_begin(void)
 {
-    struct pw_thread *thread = note_thread();
-    return thread && pw_probe_hold(thread) ? thread : NULL;
+    return hold(note_thread());
 }
 
 /* A record of something that happened at `now`, or NULL: it is lost, and counted. */
@@ -59,7 +82,7 @@ static void end_phase(struct pw_thread *thread, uint64_t now)
                                         "backward", "allreduce", "optimizer"};
     int phase = thread->phase;
     thread->phase = PROFWRAP_NO_PHASE;
-    if (phase <= PROFWRAP_NO_PHASE || phase > PROFWRAP_OPTIMIZER)
+    if (phase <= PROFWRAP_NO_PHASE || phase > PROFWRAP_OPTIMIZER || !thread->phase_start)
         return;
     const struct pw_open_range range = {
         .start = thread->phase_start,
@@ -72,12 +95,13 @@ static void end_phase(struct pw_thread *thread, uint64_t now)
 
 static int note_active(void)
 {
-    return note_thread() != NULL;
+    return note_thread() != NULL && !is_paused();
 }
 
+/* Whatever is recorded: a schedule goes by steps. */
 static void note_step(int64_t step)
 {
-    struct pw_thread *thread = note_begin();
+    struct pw_thread *thread = hold(pw_probe_thread());
     if (!thread)
         return;
     uint64_t now = pw_probe_now();
@@ -94,7 +118,7 @@ static void note_phase(int phase)
     uint64_t now = pw_probe_now();
     end_phase(thread, now);
     thread->phase = phase;
-    thread->phase_start = now;
+    thread->phase_start = is_paused() ? 0 : now;
     thread->phase_allocated = thread->allocated;
     pw_probe_let_go(thread);
 }
@@ -106,6 +130,9 @@ static void begin_range(struct pw_thread *thread, const char *name, const char *
     if (depth >= PW_MAX_DEPTH)
         return;
     struct pw_open_range *range = &thread->open[depth];
+    range->start = 0;
+    if (is_paused())
+        return;
     range->name = pw_probe_intern(thread, name);
     range->category = pw_probe_intern(thread, type);
     range->shapes = pw_probe_intern(thread, shapes);
@@ -115,7 +142,32 @@ static void begin_range(struct pw_thread *thread, const char *name, const char *
     range->start = pw_probe_now();
 }
 
-static void note_range_push(const char *name)
+/* While recording is paused ranges have a depth only, so that each end finds its begin; without a
+ * start they are not recorded, wherever they end. */
+static inline bool begin_paused(void)
+{
+    struct pw_thread *thread = paused_thread();
+    if (!thread)
+        return false;
+    int depth = thread->depth++;
+    if (depth < PW_MAX_DEPTH)
+        thread->open[depth].start = 0;
+    return true;
+}
+
+/* A range that was begun before is recorded. */
+static inline bool end_paused(void)
+{
+    struct pw_thread *thread = paused_thread();
+    if (!thread || (thread->depth > 0 && thread->depth <= PW_MAX_DEPTH &&
+                    thread->open[thread->depth - 1].start))
+        return false;
+    thread->depth -= thread->depth > 0;
+    return true;
+}
+
+/* What is called has no frame, so that while recording is paused it costs little. */
+static __attribute__((noinline)) void push_range(const char *name)
 {
     struct pw_thread *thread = note_begin();
     if (!thread)
@@ -124,8 +176,16 @@ static void note_range_push(const char *name)
     pw_probe_let_go(thread);
 }
 
+static void note_range_push(const char *name)
+{
+    if (!begin_paused())
+        push_range(name);
+}
+
 static void note_op_begin(const char *name, const char *type, const char *shapes)
 {
+    if (begin_paused())
+        return;
     struct pw_thread *thread = note_begin();
     if (!thread)
         return;
@@ -140,13 +200,13 @@ static void end_range(struct pw_thread *thread)
 {
     uint64_t now = pw_probe_now();
     int depth = --thread->depth;
-    if (depth < PW_MAX_DEPTH)
+    if (depth < PW_MAX_DEPTH && thread->open[depth].start)
         record_range(thread, &thread->open[depth], now, depth);
-    else
+    else if (depth >= PW_MAX_DEPTH && !is_paused())
         pw_ring_count_loss(&thread->ring, 1, now, PW_LOST_RANGE);
 }
 
-static void note_range_pop(void)
+static __attribute__((noinline)) void pop_range(void)
 {
     struct pw_thread *thread = note_begin();
     if (!thread)
@@ -156,13 +216,22 @@ static void note_range_pop(void)
     pw_probe_let_go(thread);
 }
 
+static void note_range_pop(void)
+{
+    if (!end_paused())
+        pop_range();
+}
+
 static void note_queue(const char *name, int64_t size, int64_t capacity)
 {
+    if (paused_thread())
+        return;
     struct pw_thread *thread = note_begin();
     if (!thread)
         return;
-    uint32_t id = pw_probe_intern(thread, name);
-    struct pw_record *record = reserve(thread, pw_probe_now(), PW_REC_QUEUE, PW_LOST_RANGE);
+    uint32_t id = is_paused() ? 0 : pw_probe_intern(thread, name);
+    struct pw_record *record =
+        is_paused() ? NULL : reserve(thread, pw_probe_now(), PW_REC_QUEUE, PW_LOST_RANGE);
     if (record) {
         record->queue.name = id;
         record->queue.size = size;
@@ -203,6 +272,25 @@ static void note_metadata(const char *key, const char *value)
     pw_probe_let_go(thread);
 }
 
+static void switch_recording(int starts)
+{
+    struct pw_thread *thread = hold(pw_probe_thread());
+    if (!thread)
+        return;
+    pw_recording_switch(thread, starts, PW_OPENED_PROGRAM);
+    pw_probe_let_go(thread);
+}
+
+static void note_start(void)
+{
+    switch_recording(1);
+}
+
+static void note_stop(void)
+{
+    switch_recording(0);
+}
+
 __attribute__((visibility("default"))) const struct profwrap_api profwrap_api_v1 = {
     .size = sizeof(struct profwrap_api),
     .active = note_active,
@@ -214,5 +302,7 @@ __attribute__((visibility("default"))) const struct profwrap_api profwrap_api_v1
     .op_end = note_range_pop,
     .queue = note_queue,
     .memory = note_memory,
+    .start = note_start,
+    .stop = note_stop,
     .metadata = note_metadata,
 };

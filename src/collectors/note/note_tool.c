@@ -10,6 +10,7 @@ struct state {
     struct pw_rankfile *file;
     bool in_step;
     int64_t step, step_start;
+    enum pw_recorded recorded;               /* of the step */
     uint64_t allocated[MOST_DEVICES - HOST]; /* bytes, modulo 2^64 */
     int64_t last_end;                        /* of any range: where a step ends that nobody ended */
 };
@@ -30,18 +31,25 @@ static void end_step(struct state *s, int64_t end)
         .step = s->step,
         .start = s->step_start,
         .end = end > s->step_start ? end : s->step_start,
-        .recorded = PW_RECORDED_ACTIVE,
+        .recorded = (uint8_t)s->recorded,
     };
     pw_rankfile_append(s->file, PW_TABLE_step, &row);
     s->in_step = false;
 }
 
-static void begin_step(struct state *s, int64_t step, int64_t start)
+static void begin_step(struct state *s, const struct pw_record *record, int64_t start)
 {
-    end_step(s, start);
-    s->in_step = step >= 0;
-    s->step = step;
-    s->step_start = start;
+    const int64_t step = record->step.step;
+    int is_partial = record->flags & PW_STEP_PARTIAL;
+    if (!(is_partial && s->in_step && s->step == step)) {
+        end_step(s, start);
+        s->in_step = step >= 0;
+        s->step = step;
+        s->step_start = start;
+    }
+    s->recorded = is_partial                       ? PW_RECORDED_PARTIAL
+                  : record->flags & PW_STEP_WARMUP ? PW_RECORDED_WARMUP
+                                                   : PW_RECORDED_ACTIVE;
 }
 
 static void append_range(struct state *s, const struct pw_record *record,
@@ -111,7 +119,7 @@ static void record(void *state, const struct pw_record *record, const struct pw_
 {
     switch (record->type) {
     case PW_REC_STEP:
-        begin_step(state, record->step.step, origin->start);
+        begin_step(state, record, origin->start);
         break;
     case PW_REC_QUEUE:
         append_queue(state, record, origin);

@@ -1,0 +1,99 @@
+/* Sums over collectives; see collectives.h. */
+#include "analysis/collectives.h"
+
+#include "analysis/bandwidth.h"
+#include "analysis/statistics.h"
+#include "core/limits.h"
+#include "core/ops.h"
+
+static int64_t mean_i64(const int64_t *values, size_t n)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum = pw_sum(sum, values[i]);
+    return sum / (int64_t)n;
+}
+
+static void fill_waits(struct pw_row_c_collective_stat *row, const struct pw_collective_group *g)
+{
+    const size_t n = g->n;
+    int64_t *values = g->values;
+    for (size_t i = 0; i < n; i++)
+        values[i] = g->row(g->context, i).wait_ns / row->nranks; /* per rank */
+    pw_sort_i64(values, n);
+    row->wait_mean_ns = mean_i64(values, n);
+    row->wait_p50_ns = pw_quantile_i64(values, n, 0.5);
+    row->wait_p95_ns = pw_quantile_i64(values, n, 0.95);
+    row->wait_max_ns = values[n - 1];
+}
+
+static void fill_transfers(struct pw_row_c_collective_stat *row,
+                           const struct pw_collective_group *g)
+{
+    const size_t n = g->n;
+    int64_t *values = g->values;
+    for (size_t i = 0; i < n; i++)
+        values[i] = g->row(g->context, i).transfer_ns;
+    pw_sort_i64(values, n);
+    row->transfer_mean_ns = mean_i64(values, n);
+    row->transfer_p50_ns = pw_quantile_i64(values, n, 0.5);
+    row->transfer_p95_ns = pw_quantile_i64(values, n, 0.95);
+    row->transfer_max_ns = values[n - 1];
+}
+
+static void fill_bandwidths(struct pw_row_c_collective_stat *row,
+                            const struct pw_collective_group *g)
+{
+    const size_t n = g->n;
+    double k = pw_busbw_factor(pw_op_info(row->op)->factor, row->nranks), sum = 0;
+    double *values = g->values;
+    for (size_t i = 0; i < n; i++)
+        values[i] = g->row(g->context, i).algbw;
+    pw_sort_f64(values, n);
+    row->algbw_p50 = pw_quantile_f64(values, n, 0.5);
+    for (size_t i = 0; i < n; i++)
+        sum += values[i] * k;
+    row->busbw_mean = sum / (double)n;
+    row->busbw_p50 = row->algbw_p50 * k;
+    row->busbw_p95 = pw_quantile_f64(values, n, 0.95) * k;
+    row->busbw_max = values[n - 1] * k;
+    for (size_t i = 0; i < n; i++) {
+        struct pw_row_c_collective v = g->row(g->context, i);
+        values[i] = pw_algbw(v.bytes, v.last_exit - v.first_enter) * k;
+    }
+    pw_sort_f64(values, n);
+    row->busbw_with_wait_p50 = pw_quantile_f64(values, n, 0.5);
+}
+
+struct pw_row_c_collective_stat pw_collectives_sum_up(const struct pw_collective_group *g)
+{
+    struct pw_row_c_collective v = g->row(g->context, 0);
+    struct pw_row_c_collective_stat row = {
+        .comm_uid = v.comm_uid,
+        .op = v.op,
+        .source = v.source,
+        .bytes_max = pw_size_class(v.bytes),
+        .nranks = v.nranks,
+        .count = (int64_t)g->n,
+    };
+    for (size_t i = 0; i < g->n; i++)
+        row.bytes = pw_sum(row.bytes, g->row(g->context, i).bytes);
+    fill_waits(&row, g);
+    fill_transfers(&row, g);
+    fill_bandwidths(&row, g);
+    return row;
+}
+
+int pw_collectives_by_wait(const void *a, const void *b)
+{
+    const struct pw_row_c_collective_stat *x = a, *y = b;
+    double wait_x = (double)x->wait_mean_ns * (double)x->count;
+    double wait_y = (double)y->wait_mean_ns * (double)y->count;
+    if (wait_x != wait_y)
+        return wait_x > wait_y ? -1 : 1;
+    if (x->op != y->op)
+        return x->op < y->op ? -1 : 1;
+    if (x->bytes_max != y->bytes_max)
+        return x->bytes_max < y->bytes_max ? -1 : 1;
+    return (x->comm_uid > y->comm_uid) - (x->comm_uid < y->comm_uid);
+}

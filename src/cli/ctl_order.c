@@ -1,0 +1,185 @@
+/* `profwrap ctl start|stop DIR`: agrees with all collectors of a running job on a step at which
+ * every rank begins or ends recording; docs/control.md says how. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "cli/ctl.h"
+#include "core/log.h"
+#include "rank/tick.h"
+
+#define SECOND ((int64_t)1000000000)
+
+/* From the proposal to when the last rank must have heard that it holds, and the least of it that
+ * must be left when it is said; doubled with each attempt. */
+enum { LEAD_S = 2, LEFT_PERCENT = 40, ATTEMPTS = 5 };
+
+struct order {
+    struct pw_inquiry inquiry;
+    sigset_t ends;
+    struct pw_request request;
+    double rate; /* steps per second of the fastest rank */
+};
+
+/* Another question to the same ranks; their answers are o->inquiry's. */
+static int ask(struct order *o, enum pw_request_kind kind)
+{
+    char dir[sizeof(o->inquiry.dir)];
+    snprintf(dir, sizeof(dir), "%s", o->inquiry.dir);
+    pw_inquiry_fini(&o->inquiry);
+    pw_inquiry_init(&o->inquiry, dir);
+    o->request.kind = kind;
+    return pw_ctl_ask(&o->inquiry, &o->request, &o->ends);
+}
+
+static int64_t greatest_step(const struct pw_inquiry *inquiry)
+{
+    int64_t most = -1;
+    for (size_t i = 0; i < inquiry->n; i++)
+        most = inquiry->lives[i].step > most ? inquiry->lives[i].step : most;
+    return most;
+}
+
+/* Ranks whose answer to the order was `state`. */
+static size_t count(const struct pw_inquiry *inquiry, enum pw_order_state state)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < inquiry->n; i++)
+        n += inquiry->lives[i].order == state;
+    return n;
+}
+
+static size_t count_unmarked(const struct pw_inquiry *inquiry)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < inquiry->n; i++)
+        n += inquiry->lives[i].step < 0;
+    return n;
+}
+
+/* Ranks that run and said nothing. */
+static size_t count_silent(const struct pw_inquiry *inquiry)
+{
+    int32_t *ranks = NULL;
+    int running = pw_inquiry_running(inquiry->dir, &ranks);
+    size_t silent = 0, at = 0;
+    for (int i = 0; i < running; i++) {
+        while (at < inquiry->n && inquiry->lives[at].rank < ranks[i])
+            at++;
+        silent += at == inquiry->n || inquiry->lives[at].rank != ranks[i];
+    }
+    free(ranks);
+    return silent;
+}
+
+/* The first step that no rank can have come to within `lead` seconds, by how fast they were. */
+static int64_t propose(struct order *o, double lead)
+{
+    int64_t most = greatest_step(&o->inquiry), rate = 0;
+    for (size_t i = 0; i < o->inquiry.n; i++)
+        if (o->inquiry.lives[i].steps_per_1000s > rate)
+            rate = o->inquiry.lives[i].steps_per_1000s;
+    o->rate = (double)rate / 1000;
+    if (most < 0)
+        return -1;
+    double ahead = o->rate * lead + 2;
+    return ahead < 1e15 ? most + (int64_t)ahead : most + (int64_t)1e15;
+}
+
+/* Whether, at its pace, no rank comes to the step before everybody has heard. */
+static int is_far(const struct order *o, double lead)
+{
+    int64_t step = o->request.order.step, left = step - greatest_step(&o->inquiry);
+    return step < 0 || (left > 0 && (double)left >= o->rate * lead * LEFT_PERCENT / 100);
+}
+
+static int withdraw(struct order *o)
+{
+    return ask(o, PW_REQUEST_WITHDRAW);
+}
+
+/* Prepares the order on all ranks for one and the same step; 0 when all can be told to keep it. */
+static int prepare(struct order *o)
+{
+    double lead = LEAD_S;
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++, lead *= 2) {
+        o->request.order.step = propose(o, lead);
+        if (ask(o, PW_REQUEST_PREPARE))
+            return 1;
+        size_t silent = count_silent(&o->inquiry), busy = count(&o->inquiry, PW_ORDER_BUSY);
+        if (!silent && !busy && !count(&o->inquiry, PW_ORDER_LATE) && is_far(o, lead))
+            return 0;
+        if (withdraw(o))
+            return 1;
+        if (silent || busy) {
+            if (busy)
+                pw_error("an earlier order is still to take effect; nothing was changed");
+            else
+                pw_error("%zu ranks did not answer; nothing was changed", silent);
+            return 1;
+        }
+    }
+    pw_error("the ranks were always past the step that was agreed on; nothing was changed");
+    return 1;
+}
+
+static int commit(struct order *o)
+{
+    const struct pw_order_wanted *order = &o->request.order;
+    const char *what = order->starts ? "begins" : "ends";
+    if (ask(o, PW_REQUEST_COMMIT))
+        return 1;
+    size_t late = count(&o->inquiry, PW_ORDER_LATE), silent = count_silent(&o->inquiry);
+    size_t kept = o->inquiry.n - count(&o->inquiry, PW_ORDER_UNKNOWN), all = o->inquiry.n + silent;
+    if (order->step < 0)
+        printf("recording %s now on %zu of %zu ranks: the program marks no steps, so not at the "
+               "same point of all\n",
+               what, kept, all);
+    else if (kept == all && !late)
+        printf("recording %s at step %" PRId64 " on all %zu ranks\n", what, order->step, all);
+    else
+        printf("recording %s at step %" PRId64 " on %zu of %zu ranks, and on %zu at the next one\n",
+               what, order->step, kept - late, all, late);
+    if (order->step >= 0 && count_unmarked(&o->inquiry))
+        printf("%zu ranks have marked no step yet\n", count_unmarked(&o->inquiry));
+    return fflush(stdout) || kept < all || late;
+}
+
+static int is_needed(const struct order *o)
+{
+    for (size_t i = 0; i < o->inquiry.n; i++)
+        if (o->inquiry.lives[i].recording != o->request.order.starts)
+            return 1;
+    return 0;
+}
+
+static int agree(struct order *o)
+{
+    if (ask(o, PW_REQUEST_STATUS))
+        return 1;
+    if (o->request.order.cause == PW_OPENED_SIGNAL && !is_needed(o))
+        return 0; /* the signal went to several ranks, and another one was faster */
+    int status = prepare(o);
+    return status ? status : commit(o);
+}
+
+int pw_ctl_order(const char *dir, int starts, enum pw_opened cause)
+{
+    static struct order o;
+    int status = pw_ctl_check_job(dir);
+    if (status)
+        return status;
+    memset(&o, 0, sizeof(o));
+    o.request.order.starts = starts;
+    o.request.order.cause = cause;
+    while (o.request.order.id == 0)
+        if (getrandom(&o.request.order.id, sizeof(o.request.order.id), 0) < 0)
+            o.request.order.id = (uint32_t)pw_local_ns();
+    pw_ctl_block_signals(&o.ends);
+    pw_inquiry_init(&o.inquiry, dir);
+    status = agree(&o);
+    pw_inquiry_fini(&o.inquiry);
+    return status;
+}

@@ -1,0 +1,41 @@
+/* When the process records: decides it at step marks and orders, and opens and closes the gate.
+ * In-app code, see probe.h.
+ *
+ * By whom it is decided: an order from outside (ctl, a signal) holds until the next one. Without
+ * any, the program's own stop holds until its start, and else the schedule decides, or all is
+ * recorded. */
+#ifndef PW_RANK_RECORDING_H
+#define PW_RANK_RECORDING_H
+
+#include "rank/probe.h"
+
+/* At the process's begin, with the gate still off. */
+void pw_recording_init(struct pw_segment_shared *segment);
+
+/* A thread's first record is written; `first`: the process's. */
+void pw_recording_begin_thread(struct pw_thread *thread, uint64_t now, int first);
+
+/* The program says that recording is to begin or end here. The thread holds the probe
+ * (pw_probe_hold), as for all below. */
+void pw_recording_switch(struct pw_thread *thread, int starts, enum pw_opened cause);
+
+/* Obeys an order that takes effect at once. */
+void pw_recording_obey(struct pw_thread *thread);
+
+/* MPI calls can be recorded, or not any more. */
+void pw_recording_set_mpi(int is_up);
+
+/* From now on, at this level; without this at the run's. */
+void pw_recording_use_level(int level);
+
+/* The level at which MPI calls are recorded when anything is. */
+int pw_recording_level(void);
+
+/* The calling thread's ring says so, or it has none to be told by. */
+static inline int pw_recording_is_poked(void)
+{
+    const struct pw_thread *thread = &pw_this_thread;
+    return atomic_load_explicit(&thread->call->poked, memory_order_relaxed) != 0;
+}
+
+#endif

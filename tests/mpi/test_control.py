@@ -1,0 +1,187 @@
+"""`profwrap ctl start`, `stop` and `snapshot` on jobs that run, and the signals that mean the same."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import harness as h
+
+N = 4
+
+
+@contextlib.contextmanager
+def running(*options, program, n=N):
+    """A job in the background, once all its ranks run; it is ended if it still does."""
+    command = h.mpirun(n, *h.profwrap("-o", "out", "--no-merge", *options), h.program("windows"),
+                       *program)
+    job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                           env=h.environment())
+    try:
+        await_steps(job, n, marked="plain" not in program)
+        yield job
+    finally:
+        if job.poll() is None:
+            job.terminate()
+        job.communicate(timeout=h.PATIENCE_S)
+
+
+def status():
+    return json.loads(h.run(h.profwrap("ctl", "status", "--format", "json", "out")).stdout)["ranks"]
+
+
+def await_steps(job, n, marked):
+    """Until all ranks answer, and have marked a step."""
+    until = time.monotonic() + 40
+    while True:
+        with contextlib.suppress(AssertionError):
+            ranks = status()
+            if len(ranks) == n and all(r["threads"] and (r["step"] is not None or not marked)
+                                       for r in ranks):
+                return
+        h.check(job.poll() is None and time.monotonic() < until, "the job did not get as far")
+        time.sleep(0.2)
+
+
+def order(verb, code=0):
+    """The step that is agreed on, None for at once."""
+    done = h.run(h.profwrap("ctl", verb, "out"), status=code)
+    text = done.stdout.decode() if code == 0 else done.stderr.decode()
+    found = re.search(r"at step (\d+) on all 4 ranks", text)
+    return (int(found.group(1)) if found else None), text
+
+
+def await_recording(wanted, seconds=40):
+    until = time.monotonic() + seconds
+    while [r["recording"] for r in status()] != [wanted] * N:
+        h.check(time.monotonic() < until, "recording is not", wanted, "on all ranks")
+        time.sleep(0.2)
+
+
+def windows(rank):
+    table = h.open_complete("out", rank)["windows"]
+    return [(cause, int(r["first_step"]), int(r["last_step"]))
+            for cause, r in zip(h.enum_names(table, "cause"), table[:])]
+
+
+@h.case
+def start_and_stop():
+    """Ranks that drift apart begin and end at the same steps."""
+    with running("--start-paused", program=("drift", "25000")) as job:
+        first, _ = order("start")
+        order("stop", code=1)  # the start is still to come
+        await_recording(True)
+        last, _ = order("stop")
+        await_recording(False)
+        h.check(first is not None and last is not None and first < last, first, last)
+        job.communicate(timeout=h.PATIENCE_S)
+    h.equal(job.returncode, 0, "exit status")
+    for rank in range(N):
+        h.equal(windows(rank), [("ctl", first, last - 1)], f"windows of rank {rank}")
+        steps = [int(s) for s in h.open_rank("out", rank)["steps"]["step"]]
+        h.equal(steps, list(range(first, last)), f"steps of rank {rank}")
+    h.equal([name for name in os.listdir("out") if name.startswith(".")
+             and ("ctl" in name or "status" in name)], [], "what is left over")
+
+
+@h.case
+def without_marks():
+    """At once, and said so."""
+    with running("--start-paused", program=("plain", "12000")) as job:
+        step, text = order("start")
+        h.check(step is None and "now on 4 of 4 ranks" in text and "marks no steps" in text, text)
+        await_recording(True)
+        step, text = order("stop")
+        h.check("now on 4 of 4 ranks" in text, text)
+        await_recording(False)
+        job.communicate(timeout=h.PATIENCE_S)
+    for rank in range(N):
+        h.equal(windows(rank), [("ctl", -1, -1)], f"windows of rank {rank}")
+        count = h.operations(h.open_rank("out", rank)).count("Allreduce")
+        h.check(10 < count < 11000, count, "Allreduces")
+
+
+@h.case
+def snapshot():
+    """Rank files that end before the same step, merged and reported while the job goes on."""
+    with running(program=("drift", "20000")) as job:
+        done = h.run(h.profwrap("ctl", "snapshot", "out")).stdout.decode()
+        step = int(re.search(r"4 of 4 ranks, up to step (\d+)", done).group(1))
+        for rank in range(N):
+            file = h.open_rank("out/snapshot-1", rank)
+            h.equal((int(file.attrs["complete"]), int(file.attrs["snapshot"])), (0, 1), "attributes")
+            steps = [int(s) for s in file["steps"]["step"]]
+            h.equal(steps, list(range(step)), f"steps of rank {rank}")
+            file.close()
+        h.run(h.profwrap("merge", "-q", "out/snapshot-1"))
+        report = h.run(h.profwrap("report", "out/snapshot-1")).stdout.decode()
+        h.check("Incomplete: the job was still running." in report, report[:600])
+        data = json.loads(h.run(h.profwrap("report", "--format", "json", "out/snapshot-1")).stdout)
+        h.equal((data["job"]["snapshot"], data["steps"]["measured"]), (True, step), "job")
+        h.run(h.profwrap("ctl", "snapshot", "-o", "elsewhere", "out"))
+        h.equal(len(os.listdir("elsewhere")), N, "files elsewhere")
+        h.run(h.profwrap("ctl", "snapshot", "-o", "elsewhere", "out"), status=1)
+        job.communicate(timeout=h.PATIENCE_S)
+    h.equal(job.returncode, 0, "exit status")
+    for rank in range(N):
+        h.check(len(h.open_complete("out", rank)["steps"]) > step, "the job's own file")
+
+
+def guard_of(rank):
+    """The process that mpirun started for a rank."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                mine = f"OMPI_COMM_WORLD_RANK={rank}\0".encode() in file.read()
+            with open(f"/proc/{pid}/stat") as file:
+                fields = file.read().rsplit(")", 1)[1].split()
+            if mine and os.readlink(f"/proc/{pid}/cwd") == os.getcwd() and \
+                    os.path.basename(os.readlink(f"/proc/{pid}/exe")) == "profwrap" and \
+                    fields[2] == pid:
+                return int(pid)
+    return None
+
+
+@h.case
+def signals():
+    """SIGUSR1 and SIGUSR2 sent to one profwrap are orders for all ranks, if the program would only
+    die of them."""
+    with running("--start-paused", program=("drift", "22000")) as job:
+        os.kill(guard_of(1), signal.SIGUSR1)
+        await_recording(True)
+        os.kill(guard_of(2), signal.SIGUSR2)
+        await_recording(False)
+        out, err = job.communicate(timeout=h.PATIENCE_S)
+    h.equal((job.returncode, out), (0, b"sum 4 signals 0\n"), "what the program did")
+    h.check(err.count(b"on all 4 ranks") == 2, err)
+    found = [windows(rank) for rank in range(N)]
+    h.check(len(found[0]) == 1 and found[0][0][0] == "signal", found[0])
+    h.equal(found, [found[0]] * N, "windows")
+
+
+@h.case
+def signals_of_the_program():
+    """A program that handles SIGUSR1 gets it."""
+    with running("--start-paused", program=("usr1", "1500")) as job:
+        os.kill(guard_of(0), signal.SIGUSR1)
+        out, _ = job.communicate(timeout=h.PATIENCE_S)
+    h.equal((job.returncode, out.split()[-1]), (0, b"1"), "signals that the program got")
+    h.equal(windows(0), [], "windows")
+
+
+@h.case
+def refusals():
+    """Nobody to ask; bad words."""
+    os.mkdir("empty")
+    for verb in ("start", "stop", "snapshot"):
+        done = h.run(h.profwrap("ctl", verb, "empty"), status=1)
+        h.equal(h.lines(done.stderr), ["profwrap: empty has no running job"], verb)
+    h.equal(len(h.lines(h.run(h.profwrap("ctl", "begin", "empty"), status=2).stderr)), 1, "lines")
+
+
+if __name__ == "__main__":
+    sys.exit(h.main(sys.argv[1:]))

@@ -1,0 +1,183 @@
+"""Windows of recording: a schedule by step numbers, stops and starts by the program, what crosses
+their edges, and what the merge makes of them."""
+
+import json
+import os
+import sys
+
+import harness as h
+
+N = 4
+
+
+def windows(folder, rank=0):
+    """(cause, warm-up steps, active steps) of each window."""
+    table = h.open_complete(folder, rank)["windows"]
+    rows = table[:]
+    h.equal([int(r["window"]) for r in rows], list(range(len(rows))), "numbers of windows")
+    for row, after in zip(rows, rows[1:]):
+        h.check(row["start"] <= row["end"] <= after["start"], "windows overlap", row, after)
+    return [(cause, (int(r["warmup_first_step"]), int(r["warmup_last_step"])),
+             (int(r["first_step"]), int(r["last_step"])))
+            for cause, r in zip(h.enum_names(table, "cause"), rows)]
+
+
+def steps(folder, rank=0):
+    table = h.open_rank(folder, rank)["steps"]
+    return dict(zip((int(s) for s in table["step"]), h.enum_names(table, "recorded")))
+
+
+def gaps(file):
+    table = file["events/gap"]
+    reasons = h.enum_names(table, "reason")
+    return [(int(r["start"]), int(r["end"])) for r, name in zip(table[:], reasons) if name == "paused"]
+
+
+def merged(folder):
+    h.run(h.profwrap("merge", "-q", folder))
+    return json.loads(h.run(h.profwrap("report", "--format", "json", folder)).stdout)
+
+
+def problems(report):
+    return {row["what"] for row in report["completeness"]["losses"]}
+
+
+def same_output(mode, steps_of_run):
+    """What the program prints without profwrap."""
+    return h.run(h.mpirun(N, h.program("windows"), mode, steps_of_run)).stdout
+
+
+def scheduled(schedule, mode, amount, *options):
+    return h.run(h.mpirun(N, *h.profwrap("-o", "out", "--no-merge", "--schedule", schedule, *options),
+                          h.program("windows"), mode, amount))
+
+
+@h.case
+def crossing():
+    """Requests, communicators and collectives that cross the edges: matched without a remainder."""
+    done = scheduled("skip_first=2,wait=2,warmup=1,active=2,repeat=3", "cross", 30)
+    h.equal(done.stdout, same_output("cross", 30), "standard output")
+    wanted = [("schedule", (4, 4), (5, 6)), ("schedule", (9, 9), (10, 11)),
+              ("schedule", (14, 14), (15, 16))]
+    uids = []
+    for rank in range(N):
+        h.equal(windows("out", rank), wanted, f"windows of rank {rank}")
+        h.equal(steps("out", rank), {4: "warmup", 5: "active", 6: "active", 9: "warmup",
+                                     10: "active", 11: "active", 14: "warmup", 15: "active",
+                                     16: "active"}, f"steps of rank {rank}")
+        file = h.open_complete("out", rank)
+        events, edges = file["events/comm"][:], gaps(file)
+        h.equal(len(edges), 4, "pauses")
+        begun_paused = [e for e in events if any(a < e["start"] < b for a, b in edges)]
+        ops = [op for op, e in zip(h.operations(file), events)
+               if any(a < e["start"] < b for a, b in edges)]
+        h.equal(set(ops) - {"Waitall", "Finalize", "Init"}, set(), "operations begun in a pause")
+        h.check(len(begun_paused) <= 4, "events begun in pauses:", ops)
+        names = h.operations(file)
+        # 9 recorded steps: each begins one of each, wherever it ended.
+        for op, count in (("Iallreduce", 9), ("Irecv", 9), ("Isend", 9), ("Comm_split", 9),
+                          ("Barrier", 9), ("Allreduce", 9), ("Recv_init", 9), ("Send_init", 9)):
+            h.equal(names.count(op), count, f"{op} of rank {rank}")
+        # In each step an Iallreduce and an Allreduce, numbered whether they were recorded or not.
+        reduced = [int(e["seq"]) for op, e in zip(names, events) if op == "Allreduce"]
+        h.equal(reduced, [2 * s + 1 for s in (4, 5, 6, 9, 10, 11, 14, 15, 16)], "numbers")
+        uids.append({int(c["uid"]) for c in file["comms"][:] if c["size"] == 2})
+        h.equal(len(uids[-1]), 30, "communicators of 30 steps")
+    h.equal(uids[0], uids[2], "communicators of even ranks")
+    report = merged("out")
+    h.equal(problems(report) & {"collectives_incomplete", "collectives_mismatched", "steps_missing"},
+            set(), "problems")
+    h.equal((report["steps"]["measured"], report["steps"]["warmup"]), (6, 3), "steps")
+    text = h.run(h.profwrap("report", "out")).stdout.decode()
+    h.check("steps 5-6, 10-11, 15-16" in text and "warm-up 4, 9, 14" in text, text)
+    restricted_to_steps()
+
+
+def restricted_to_steps():
+    """report --steps, of the run above: an Iallreduce and an Allreduce in each step, two Barriers."""
+    part = json.loads(h.run(h.profwrap("report", "--format", "json", "--steps", "5,10-11", "out")).stdout)
+    h.equal((part["steps"]["measured"], part["job"]["restricted_to_steps"]), (3, "5,10-11"), "steps")
+    counts = {}
+    for row in part["collectives"]:
+        counts[row["op"]] = counts.get(row["op"], 0) + row["count"]
+    h.equal({op: counts.get(op) for op in ("Iallreduce", "Allreduce", "Barrier")},
+            {"Iallreduce": 3, "Allreduce": 3, "Barrier": 6}, "collectives of 3 steps")
+    text = h.run(h.profwrap("report", "--steps", "5,10-11", "out")).stdout.decode()
+    h.check("steps 5,10-11: " in text, text)
+    for bad in ("6-5", "x", "1-", "5,", "-1", "1-2-3", "99999999999999999999"):
+        done = h.run(h.profwrap("report", "--steps", bad, "out"), status=2)
+        h.equal(len(h.lines(done.stderr)), 1, f"lines of --steps {bad}")
+
+
+@h.case
+def pauses():
+    """profwrap_stop() and _start() within steps: ranges stay balanced, such steps are not measured."""
+    done = h.run(h.mpirun(N, *h.profwrap("-o", "out", "--no-merge"), h.program("windows"), "verbs", 6))
+    # profwrap_active() is 1 in the three steps without a stop.
+    plain = float(same_output("verbs", 6).split()[1])
+    h.equal(float(done.stdout.split()[1]), plain + 300, "sum")
+    file = h.open_complete("out")
+    h.equal(steps("out"), {n: "partial" if n % 2 else "active" for n in range(6)}, "steps")
+    h.equal([w[0] for w in windows("out")], ["run", "program", "program", "program"], "causes")
+    h.equal([w[2] for w in windows("out")], [(0, 1), (1, 3), (3, 5), (5, 5)], "steps of windows")
+    names = h.range_names(file)
+    h.equal({n: names.count(n) for n in sorted(set(names))},
+            {"inside": 3, "into": 6, "kept": 6, "out of": 3}, "ranges")
+    depths = {(h.texts(file)[int(r["name"])], int(r["depth"])) for r in file["events/range"][:]}
+    h.equal(depths, {("kept", 0), ("into", 1), ("inside", 1), ("out of", 1)}, "depths")
+    h.equal(h.operations(file).count("Allreduce"), 15, "Allreduces that were recorded")
+    report = merged("out")
+    h.equal(report["steps"]["measured"], 3, "measured steps")
+    h.equal(problems(report) & {"collectives_incomplete", "steps_repeated"}, set(), "problems")
+
+
+@h.case
+def start_paused():
+    """Nothing at all until the program starts it."""
+    h.run(h.mpirun(N, *h.profwrap("-o", "out", "--no-merge", "--start-paused"), h.program("windows"),
+                   "verbs", 4))
+    file = h.open_complete("out")
+    h.equal([(w[0], w[2]) for w in windows("out")], [("program", (1, 3)), ("program", (3, 3))],
+            "windows")
+    h.equal(steps("out"), {1: "partial", 2: "active", 3: "partial"}, "steps")
+    h.equal(h.operations(file).count("Allreduce"), 1 + 3 + 2, "Allreduces")
+
+
+@h.case
+def pcontrol():
+    """0 stops, 1 starts at the run's level, 2 starts at the highest."""
+    h.run(h.mpirun(2, *h.profwrap("-o", "out", "--no-merge", "--level", "0"), h.program("windows"),
+                   "levels", 9))
+    file = h.open_complete("out")
+    h.equal({w[0] for w in windows("out")}, {"run", "pcontrol"}, "causes")
+    names = h.operations(file)
+    h.equal((names.count("Allreduce"), names.count("Iprobe")), (6, 3), "Allreduces and Iprobes")
+
+
+@h.case
+def stragglers():
+    """A rank that is late inside a window is named; the same outside it is not."""
+    for where, wanted in (("20-49", [2]), ("60-89", [])):
+        folder = "out" + where
+        h.run(h.mpirun(N, *h.profwrap("-o", folder, "--no-merge", "--schedule",
+                                      "skip_first=18,warmup=2,active=30,repeat=1"), h.place("TRAIN"),
+                       "--steps", "100", "--pace", "3", "--batch", "4", "--hidden", "32", "--inject",
+                       f"rank=2,phase=forward,ms=40,steps={where}"))
+        report = merged(folder)
+        h.equal((report["steps"]["measured"], report["steps"]["warmup"]), (30, 2), "steps")
+        h.equal([row["rank"] for row in h.accused(report, 0.2)], wanted, f"late in {where}")
+
+
+@h.case
+def bad_arguments():
+    """One line and status 2."""
+    for text in ("active=0", "active=-1", "wait=2", "activ=1", "active=1,active=1",
+                 "active=99999999999999999999", "active", ","):
+        done = h.run(h.profwrap("--schedule", text, "true"), status=2)
+        h.equal(len(h.lines(done.stderr)), 1, f"lines of {text}")
+        h.check(b"--schedule" in done.stderr, done.stderr)
+    h.check(not os.path.exists("profwrap-1"), os.listdir("."))
+
+
+if __name__ == "__main__":
+    sys.exit(h.main(sys.argv[1:]))
