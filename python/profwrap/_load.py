@@ -414,6 +414,31 @@ class Run:
         """The clock maps that the merge used, by clock domain."""
         return self.table("/clock_knots")
 
+    @property
+    def operators(self):
+        """Calls, total and self time of each operator, over all ranks; most self time first."""
+        return self.table("/operators")
+
+    @property
+    def operator_types(self):
+        """The same by type."""
+        return self.table("/operator_types")
+
+    @property
+    def operator_shapes(self):
+        """The same by operator and shapes; operator_row is a row of operators."""
+        return self.table("/operator_shapes")
+
+    @property
+    def operator_stacks(self):
+        """The same by call path; parent is an earlier row, -1 for none."""
+        return self.table("/operator_stacks")
+
+    @property
+    def operator_ranks(self):
+        """The operators with most self time, on each rank."""
+        return self.table("/operator_ranks")
+
 
 def _find_rank_files(path):
     """Paths by rank; a file that was not closed in order (.part) only where there is no other."""

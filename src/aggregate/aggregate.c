@@ -97,6 +97,15 @@ static void write_open_calls(struct pw_clusterfile *file, const struct pw_job *j
     free(mine);
 }
 
+static void write_operators(struct pw_clusterfile *file, const struct pw_operators *o)
+{
+    pw_clusterfile_write_root(file, PW_TABLE_c_operator, o->nops, o->ops);
+    pw_clusterfile_write_root(file, PW_TABLE_c_operator_type, o->ntypes, o->types);
+    pw_clusterfile_write_root(file, PW_TABLE_c_operator_shape, o->nshapes, o->shapes);
+    pw_clusterfile_write_root(file, PW_TABLE_c_operator_stack, o->nstacks, o->stacks);
+    pw_clusterfile_write_root(file, PW_TABLE_c_operator_rank, o->nranks, o->ranks);
+}
+
 static void write_all(struct pw_clusterfile *file, struct pw_job *job, const struct pw_share *share,
                       const struct pw_instances *in, const struct pw_messages *messages,
                       const struct pw_findings *f, const struct pw_alignment *clocks)
@@ -116,6 +125,7 @@ static void write_all(struct pw_clusterfile *file, struct pw_job *job, const str
     pw_clusterfile_write_root(file, PW_TABLE_c_whatif, f->whatif.nrows, f->whatif.rows);
     pw_clusterfile_write_root(file, PW_TABLE_c_path, f->whatif.npath, f->whatif.path);
     pw_clusterfile_write_root(file, PW_TABLE_c_host, f->whatif.nhosts, f->whatif.hosts);
+    write_operators(file, &f->operators);
     pw_windows_write(file, job);
     pw_job_gather_notes(job);
     write_open_calls(file, job);
@@ -209,14 +219,17 @@ static int merge_job(struct pw_job *job, const char *output, int quiet)
     struct pw_share share = {0};
     struct pw_matrix matrix = {0};
     struct pw_findings findings = {0};
+    struct pw_optree operators = {0};
     int err = match(&m, job, output, quiet);
-    err = err ? err : pw_share_build(&share, job, &m.instances, &m.messages, &m.parts);
+    err = err ? err : pw_share_build(&share, job, &m.instances, &m.messages, &m.parts, &operators);
     if (!err) {
         pw_instances_share_waits(&m.instances, job);
         note_matches(job, &m.instances, &m.messages);
     }
     err = err ? err : pw_matrix_gather(&matrix, job, &share);
     err = err ? err : conclude(&findings, job, &share, &matrix, &m.instances, &m.parts);
+    err = err ? err : pw_operators_make(&findings.operators, job, &operators, 0);
+    pw_optree_fini(&operators);
     if (err == -EIO && job->process == 0)
         pw_error("cannot go on with the merge that was stopped; remove %s.matched-*", output);
     else if (err && job->process == 0)

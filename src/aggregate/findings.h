@@ -3,6 +3,7 @@
 #define PW_AGGREGATE_FINDINGS_H
 
 #include "aggregate/matrix.h"
+#include "aggregate/operators.h"
 #include "aggregate/whatif.h"
 
 struct pw_findings {
@@ -15,6 +16,7 @@ struct pw_findings {
     struct pw_row_c_collective_stat *stats;
     size_t nstats;
     struct pw_whatif whatif;
+    struct pw_operators operators;
 };
 
 /* `parts` are all processes' and are used up. 0 or -ENOMEM. Not collective: for process 0. */

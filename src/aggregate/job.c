@@ -274,7 +274,8 @@ static int agree(struct pw_job *job)
 }
 
 /* Events are read once to match collectives, once for the trace of their rank, and once before
- * where clocks are aligned; matching messages adds to that. */
+ * where clocks are aligned; matching messages adds to that. Ranges are read for phases and for
+ * operators. */
 static void expect_work(struct pw_job *job, int quiet)
 {
     struct pw_progress *p = &job->progress;
@@ -283,7 +284,7 @@ static void expect_work(struct pw_job *job, int quiet)
         p->events += job->ranks[r].events;
     for (size_t i = 0; i < job->ninputs; i++)
         p->total += passes * (int64_t)job->inputs[i].event_rows.rows +
-                    (int64_t)job->inputs[i].range_rows.rows;
+                    2 * (int64_t)job->inputs[i].range_rows.rows;
     if (job->process == 0 && !quiet)
         pw_progress_begin(p);
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregate/opread.h"
+
 /* The ranks from the first that this process has a file of to the first of the next process;
  * process 0 also takes those before, so that missing ranks are somebody's. */
 static void choose_columns(struct pw_share *share, const struct pw_job *job)
@@ -63,7 +65,8 @@ static void take_trace(struct pw_share *share, const struct pw_job *job, size_t 
 }
 
 int pw_share_build(struct pw_share *share, struct pw_job *job, struct pw_instances *instances,
-                   const struct pw_messages *messages, struct pw_graph_parts *graph)
+                   const struct pw_messages *messages, struct pw_graph_parts *graph,
+                   struct pw_optree *operators)
 {
     *share = (struct pw_share){0};
     choose_columns(share, job);
@@ -72,6 +75,7 @@ int pw_share_build(struct pw_share *share, struct pw_job *job, struct pw_instanc
         struct pw_ranktrace trace;
         const struct pw_input *input = &job->inputs[i];
         err = pw_ranktrace_build(job, instances, messages, input, graph, &trace);
+        err = err ? err : pw_opread_rank(operators, input, &trace.wait);
         if (err && err != -ENOMEM) {
             pw_job_note(job, input->rank, "damaged", 1, "its events or ranges end early");
             err = 0;

@@ -4,6 +4,7 @@
 #define PW_AGGREGATE_MATRIX_H
 
 #include "aggregate/job.h"
+#include "aggregate/optree.h"
 #include "aggregate/ranktrace.h"
 #include "analysis/straggler.h"
 
@@ -23,10 +24,11 @@ struct pw_share {
     int64_t *step_recorded; /* [nsteps] enum pw_recorded, -1 */
 };
 
-/* Runs the second pass over this process's inputs. Collective (it agrees on the columns). 0 or
- * -ENOMEM. */
+/* Runs the second pass over this process's inputs, and sums up their operators. Collective (it
+ * agrees on the columns). 0 or -ENOMEM. */
 int pw_share_build(struct pw_share *share, struct pw_job *job, struct pw_instances *instances,
-                   const struct pw_messages *messages, struct pw_graph_parts *graph);
+                   const struct pw_messages *messages, struct pw_graph_parts *graph,
+                   struct pw_optree *operators);
 
 void pw_share_fini(struct pw_share *share);
 

@@ -30,7 +30,6 @@ struct pass {
     struct pw_graph_parts *graph;
     struct pw_spans comm;    /* operations under way, since the last settled step */
     struct pw_spans exposed; /* this rank inside a call, likewise */
-    struct pw_spans wait;    /* this rank waiting for others */
     struct pw_ranktrace *out;
     size_t settled;   /* steps of the input whose communication is known */
     size_t settle_at; /* spans */
@@ -88,7 +87,7 @@ static void count_wait(struct pass *p, size_t instance, int64_t start, int64_t e
     struct pw_instance_wait *wait = &p->instances->waits[instance];
     wait->sum_ns = pw_sum(wait->sum_ns, end - start);
     wait->max_ns = end - start > wait->max_ns ? end - start : wait->max_ns;
-    pw_spans_add(&p->wait, start, end);
+    pw_spans_add(&p->out->wait, start, end);
 }
 
 static int by_limit(const void *a, const void *b)
@@ -161,7 +160,7 @@ static void add_message_waits(struct pass *p, const struct pw_messages *messages
             high = middle;
     }
     for (; low < messages->nwaits && messages->waits[low].rank == rank; low++)
-        pw_spans_add(&p->wait, messages->waits[low].start, messages->waits[low].end);
+        pw_spans_add(&p->out->wait, messages->waits[low].start, messages->waits[low].end);
 }
 
 /* A message from or to a rank without a file cannot be matched: the time in its call is not own
@@ -171,7 +170,7 @@ static void add_unknown_wait(struct pass *p, const struct pw_row_comm_event *eve
     int64_t stands = event->flags & PW_EVENT_NONBLOCKING ? event->wait_start : event->start;
     if (event->peer >= 0 && event->peer < p->job->nranks && stands &&
         !p->job->ranks[event->peer].present)
-        pw_spans_add(&p->wait, stands, event->end);
+        pw_spans_add(&p->out->wait, stands, event->end);
 }
 
 /* The event for the replay: whom it holds up, and where the rank stood still for it. */
@@ -265,7 +264,7 @@ static int read_events(struct pass *p, const struct pw_input *input)
 static void fill_step(struct pass *p, struct pw_interval window, struct pw_row_c_step_trace *row)
 {
     row->total_ns = window.end - window.start;
-    row->wait_ns = pw_spans_within(&p->wait, window);
+    row->wait_ns = pw_spans_within(&p->out->wait, window);
     row->own_ns = row->total_ns - row->wait_ns;
     /* Without operators or kernels, what is not inside a communication call computes. */
     row->compute_ns = row->total_ns - row->comm_exposed_ns;
@@ -334,7 +333,7 @@ static void visit_phase(struct phase_pass *q, const struct pw_row_range *range, 
     if ((size_t)s < q->p->graph->nsteps)
         pw_graph_add_window(q->p->graph, &part);
     *own = pw_sum(*own < 0 ? 0 : *own,
-                  window.end - window.start - pw_spans_within(&q->p->wait, window));
+                  window.end - window.start - pw_spans_within(&q->out->wait, window));
     pw_phase_mark(&q->out->steps[s], phase, q->input->steps[at].start, window, &q->backward_end[s]);
 }
 
@@ -417,15 +416,14 @@ int pw_ranktrace_build(const struct pw_job *job, struct pw_instances *instances,
         close_group(&p);
         settle(&p, input, INT64_MAX);
         add_message_waits(&p, messages, input->rank);
-        pw_spans_join(&p.wait);
+        pw_spans_join(&out->wait);
         fill_steps(&p, input, out);
         int phases = fill_phases(&p, input, out);
-        p.failed |= p.comm.failed || p.exposed.failed || p.wait.failed;
+        p.failed |= p.comm.failed || p.exposed.failed || out->wait.failed;
         err = p.failed ? -ENOMEM : err ? err : phases;
     }
     pw_spans_fini(&p.comm);
     pw_spans_fini(&p.exposed);
-    pw_spans_fini(&p.wait);
     free(p.group);
     return err;
 }
@@ -435,4 +433,5 @@ void pw_ranktrace_fini(struct pw_ranktrace *trace)
     free(trace->steps);
     free(trace->phases);
     free(trace->recorded);
+    pw_spans_fini(&trace->wait);
 }

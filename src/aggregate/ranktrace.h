@@ -5,11 +5,13 @@
 
 #include "aggregate/graph.h"
 #include "aggregate/messages.h"
+#include "aggregate/spans.h"
 
 struct pw_ranktrace {
     struct pw_row_c_step_trace *steps;   /* [job->nsteps], -1 where the rank did not run the step */
     struct pw_row_c_phase_trace *phases; /* likewise */
     int64_t *recorded;                   /* [job->nsteps] start, end (epoch) and enum pw_recorded */
+    struct pw_spans wait;                /* joined: the rank waited for others */
 };
 
 /* Adds this rank's waits to `instances`, what it did to `graph`, and answers its trace (the caller

@@ -154,8 +154,8 @@ static int print_help(void)
 static const struct format {
     const char *name;
     report_fn *report;
-} formats[] = {
-    {"text", pw_report_text}, {"json", pw_report_json}, {"html", pw_report_html}, {"chrome", NULL}};
+} formats[] = {{"text", pw_report_text}, {"json", pw_report_json},     {"csv", pw_report_csv},
+               {"html", pw_report_html}, {"folded", pw_report_folded}, {"chrome", NULL}};
 
 /* options.c has let only these names pass. */
 static report_fn *find_format(const char *name)
@@ -188,6 +188,9 @@ static int report_on(const char *given, const struct pw_options *options)
     struct pw_report_options wanted = {
         .sections = options->text[PW_OPT_SECTION],
         .top = (int)pw_option_int(options, PW_OPT_TOP),
+        .group_by = options->text[PW_OPT_GROUP_BY],
+        .search = options->text[PW_OPT_SEARCH],
+        .sort = options->text[PW_OPT_SORT],
     };
     struct pw_htmlpage page;
     const char *path = options->text[PW_OPT_REPORT_OUTPUT];
@@ -206,8 +209,8 @@ static int report_on(const char *given, const struct pw_options *options)
             return usage_error(problem);
         }
     }
-    if (report != pw_report_text && wanted.sections[0])
-        pw_say("--section is for text; other reports are always whole");
+    if (report != pw_report_text && report != pw_report_csv && wanted.sections[0])
+        pw_say("--section is for text and csv; other reports are always whole");
     const struct pw_cli_timeline timeline = {options, cluster_file, path};
     const struct job job = {report, cluster, &wanted, &timeline};
     int err = path[0] ? write_file(path, &job) : write_stream(stdout, &job);

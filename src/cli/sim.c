@@ -51,6 +51,7 @@ static int fill(const struct pw_options *o, struct pw_sim_params *p, char *probl
         .pipeline = pw_option_int(o, PW_OPT_SIM_PIPELINE),
         .tensor = pw_option_int(o, PW_OPT_SIM_TENSOR),
         .microbatches = pw_option_int(o, PW_OPT_SIM_MICROBATCHES),
+        .operators = pw_option_int(o, PW_OPT_SIM_OPERATORS),
         .steps_marked = !pw_option_flag(o, PW_OPT_SIM_UNMARKED),
     };
     if (*end || !(p->noise >= 0 && p->noise <= 10)) {

@@ -16,8 +16,8 @@ static void say_what_is_missing(const struct pw_timeline_result *result)
         pw_say("%d rank files cannot be read and are left out", result->unread);
     if (result->share < 1)
         pw_say(
-            "the timeline holds the first %.1f %% of what was asked for: take fewer --ranks, or a "
-            "larger --max-size",
+            "the timeline holds the first %.1f %% of what was asked for: take fewer --steps or "
+            "--ranks, or a larger --max-size",
             100 * result->share);
 }
 
@@ -37,6 +37,7 @@ static int write_plain(FILE *out, const struct pw_cluster *cluster,
         .dir = dir,
         .cluster_file = wanted->cluster_file,
         .ranks = wanted->options->text[PW_OPT_RANKS],
+        .only_steps = wanted->options->text[PW_OPT_STEPS][0] != '\0',
         .most_bytes = (int64_t)pw_option_size(wanted->options, PW_OPT_MAX_SIZE),
     };
     struct pw_timeline_result result;

@@ -44,6 +44,39 @@ static void load_attributes(hid_t file, struct pw_cluster *c)
     load_int(file, "snapshot", &c->snapshot);
 }
 
+/* 0 when every row that another names is there. */
+static int check_operators(const struct pw_cluster *c)
+{
+    int64_t n = (int64_t)c->noperators;
+    int bad = 0;
+    for (size_t i = 0; i < c->noperator_shapes; i++)
+        bad |= c->operator_shapes[i].operator_row < 0 || c->operator_shapes[i].operator_row >= n;
+    for (size_t i = 0; i < c->noperator_stacks; i++) {
+        const struct pw_row_c_operator_stack *row = &c->operator_stacks[i];
+        bad |= row->operator_row < 0 || row->operator_row >= n || row->parent < -1 ||
+               row->parent >= (int64_t)i;
+    }
+    for (size_t i = 0; i < c->noperator_ranks; i++)
+        bad |= c->operator_ranks[i].operator_row < -1 || c->operator_ranks[i].operator_row >= n;
+    return bad ? -EINVAL : 0;
+}
+
+static int load_operators(hid_t file, struct pw_cluster *c)
+{
+    int err = load_table(file, PW_TABLE_c_operator, &c->operators, &c->noperators);
+    err = err ? err
+              : load_table(file, PW_TABLE_c_operator_type, &c->operator_types, &c->noperator_types);
+    err = err ? err
+              : load_table(file, PW_TABLE_c_operator_shape, &c->operator_shapes,
+                           &c->noperator_shapes);
+    err = err ? err
+              : load_table(file, PW_TABLE_c_operator_stack, &c->operator_stacks,
+                           &c->noperator_stacks);
+    err = err ? err
+              : load_table(file, PW_TABLE_c_operator_rank, &c->operator_ranks, &c->noperator_ranks);
+    return err ? err : check_operators(c);
+}
+
 static int load_tables(hid_t file, struct pw_cluster *c)
 {
     size_t ntrace = 0, nphase = 0;
@@ -67,6 +100,7 @@ static int load_tables(hid_t file, struct pw_cluster *c)
     err = err ? err : load_table(file, PW_TABLE_c_window, &c->windows, &c->nwindows);
     err = err ? err : load_table(file, PW_TABLE_c_open_call, &c->open_calls, &c->nopen_calls);
     err = err ? err : load_table(file, PW_TABLE_c_clock, &c->clocks, &c->nclocks);
+    err = err ? err : load_operators(file, c);
     if (err)
         return err;
     size_t want = c->nrank_rows * c->nstep_rows;
@@ -117,5 +151,10 @@ void pw_cluster_destroy(struct pw_cluster *cluster)
     free(cluster->windows);
     free(cluster->open_calls);
     free(cluster->clocks);
+    free(cluster->operators);
+    free(cluster->operator_types);
+    free(cluster->operator_shapes);
+    free(cluster->operator_stacks);
+    free(cluster->operator_ranks);
     free(cluster);
 }

@@ -49,10 +49,21 @@ struct pw_cluster {
     size_t nopen_calls;
     struct pw_row_c_clock *clocks; /* none in older files */
     size_t nclocks;
+    /* Operators: none in older files. Rows name each other only where they are. */
+    struct pw_row_c_operator *operators;
+    size_t noperators;
+    struct pw_row_c_operator_type *operator_types;
+    size_t noperator_types;
+    struct pw_row_c_operator_shape *operator_shapes;
+    size_t noperator_shapes;
+    struct pw_row_c_operator_stack *operator_stacks; /* a parent is an earlier row, or -1 */
+    size_t noperator_stacks;
+    struct pw_row_c_operator_rank *operator_ranks;
+    size_t noperator_ranks;
 };
 
 /* Reads `path`. 0; -ENOENT; -EINVAL when it is no profwrap cluster file or its tables disagree
- * about R or S; -EPROTO when its format_version is newer than this program. */
+ * about R, S or each other's rows; -EPROTO when its format_version is newer than this program. */
 int pw_cluster_load(const char *path, struct pw_cluster **out);
 
 void pw_cluster_destroy(struct pw_cluster *cluster);

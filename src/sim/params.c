@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/operators.h"
+
 static const char *const patterns[PW_SIM_PATTERNS] = {"data", "halo", "hybrid"};
 
 static const char *const kinds[PW_SIM_FAULT_KINDS] = {
-    "slow_rank", "slow_host", "slow_link", "starved_loader",
-    "jitter",    "skew",      "missing",   "truncated",
+    "slow_rank",     "slow_host", "slow_link", "starved_loader", "jitter",
+    "slow_operator", "skew",      "missing",   "truncated",
 };
 
 const char *pw_sim_pattern_name(enum pw_sim_pattern pattern)
@@ -90,6 +92,13 @@ static int set_key(struct pw_sim_fault *fault, const char *key, const char *valu
             return parse_whole(value, whole[i].to);
     if (strcmp(key, "percent") == 0)
         return parse_number(value, &fault->percent);
+    if (strcmp(key, "factor") == 0)
+        return parse_number(value, &fault->factor);
+    if (strcmp(key, "name") == 0) {
+        snprintf(fault->name, sizeof(fault->name), "%s", value);
+        fault->phase = pw_sim_operator_phase(fault->name);
+        return fault->phase == PW_PHASE_NONE ? -EINVAL : 0;
+    }
     if (strcmp(key, "steps") == 0)
         return parse_steps(value, fault);
     int phase = strcmp(key, "phase") == 0 ? find_phase(value) : -1;
@@ -122,9 +131,13 @@ static int parse_fault(char *text, struct pw_sim_params *p, char *problem, size_
         .last = p->steps - 1,
         .period = 10,
         .phase = kind == PW_SIM_STARVED_LOADER ? PW_PHASE_DATA : PW_PHASE_FORWARD,
-        .percent = kind == PW_SIM_SLOW_LINK ? 400 : 20,
+        .percent = kind == PW_SIM_SLOW_LINK       ? 400
+                   : kind == PW_SIM_SLOW_OPERATOR ? 0
+                                                  : 20,
         .offset_ns = 20000000,
         .error_ns = 1000,
+        .name = "conv2d",
+        .factor = 2,
     };
     for (char *word = keys ? strtok_r(keys, ",", &rest) : NULL; word;
          word = strtok_r(NULL, ",", &rest)) {
@@ -136,6 +149,8 @@ static int parse_fault(char *text, struct pw_sim_params *p, char *problem, size_
     }
     if (check_fault(&fault, p))
         return fail(problem, size, "the ranks, hosts or steps do not exist of the fault", text);
+    if (kind == PW_SIM_SLOW_OPERATOR && !p->operators)
+        return fail(problem, size, "without --operators there are none for the fault", text);
     p->faults[p->nfaults++] = fault;
     return 0;
 }
@@ -156,6 +171,8 @@ int pw_sim_complete(struct pw_sim_params *p, char *problem, size_t size)
 {
     if (p->ranks < 1 || p->ranks > PW_SIM_MAX_RANKS || p->steps < 1 || p->ranks_per_host < 1)
         return fail(problem, size, "ranks, steps and ranks per host are at least", "1");
+    if (p->operators > PW_SIM_MAX_OPERATORS)
+        return fail(problem, size, "a piece of work has no more operators than", "1000");
     if (p->pattern != PW_SIM_HYBRID)
         return 0;
     p->pipeline = p->pipeline ? p->pipeline : 2;

@@ -8,7 +8,7 @@
 
 #include "core/tables.h"
 
-enum { PW_SIM_FAULTS = 16, PW_SIM_MAX_RANKS = 1 << 20 };
+enum { PW_SIM_FAULTS = 16, PW_SIM_MAX_RANKS = 1 << 20, PW_SIM_MAX_OPERATORS = 1000 };
 
 enum pw_sim_pattern {
     PW_SIM_DATA,   /* data-parallel training: backward in pieces, an Allreduce after each */
@@ -23,6 +23,7 @@ enum pw_sim_fault_kind {
     PW_SIM_SLOW_LINK,
     PW_SIM_STARVED_LOADER,
     PW_SIM_JITTER,
+    PW_SIM_SLOW_OPERATOR,
     PW_SIM_CLOCK_SKEW,
     PW_SIM_MISSING,
     PW_SIM_TRUNCATED,
@@ -38,6 +39,8 @@ struct pw_sim_fault {
     enum pw_phase phase;
     double percent;              /* of the step's mean work; of the transfer for a slow link */
     int64_t offset_ns, error_ns; /* of a clock */
+    char name[32];               /* of a slow operator, which takes `factor` times as long */
+    double factor;
 };
 
 struct pw_sim_params {
@@ -49,6 +52,7 @@ struct pw_sim_params {
     double noise;    /* standard deviation of a rank's work in a step, as a share of its mean */
     int64_t clock_error_ns;
     int64_t pipeline, tensor, microbatches; /* hybrid only */
+    int64_t operators;                      /* in each piece of work, 0 for none */
     int steps_marked;
     size_t nfaults;
     struct pw_sim_fault faults[PW_SIM_FAULTS];

@@ -22,6 +22,9 @@ struct pw_sim_sink {
     int64_t first, last;
     void (*event)(void *context, int64_t rank, const struct pw_row_comm_event *event);
     void (*phase)(void *context, int64_t rank, enum pw_phase phase, int64_t start, int64_t end);
+    /* A piece of work inside a phase; told before the phase's end. */
+    void (*work)(void *context, int64_t rank, int64_t step, enum pw_phase phase, int64_t start,
+                 int64_t end);
     void (*step)(void *context, int64_t rank, int64_t step, int64_t start, int64_t end);
 };
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "sim/operators.h"
 #include "sim/random.h"
 
 /* Latency and bandwidth of collectives and of messages; what a call costs that waits for nobody. */
@@ -53,14 +54,26 @@ static int64_t work_of(struct pw_sim_play *play, int64_t rank, enum pw_phase pha
                        double share)
 {
     double own = mean_ns * pw_sim_lognormal(draw(play, rank), play->sigma);
+    own *= pw_sim_operators_growth(play->params, play->without, rank, play->step, phase);
     return (int64_t)(own + extra_work(play, rank, phase, share));
+}
+
+/* Moves the rank's clock on. */
+static void work(struct pw_sim_play *play, int64_t rank, enum pw_phase phase, double mean_ns,
+                 double share)
+{
+    const struct pw_sim_sink *sink = play->sink;
+    int64_t start = play->now[rank];
+    play->now[rank] += work_of(play, rank, phase, mean_ns, share);
+    if (is_told(play, rank))
+        sink->work(sink->context, rank, play->step, phase, start, play->now[rank]);
 }
 
 void pw_sim_work(struct pw_sim_play *play, enum pw_phase phase, double mean_ns, double share)
 {
     play->draw++;
     for (int64_t r = 0; r < play->params->ranks; r++)
-        play->now[r] += work_of(play, r, phase, mean_ns, share);
+        work(play, r, phase, mean_ns, share);
 }
 
 static int64_t inside(const struct pw_sim_group *g, int64_t rank)
@@ -248,7 +261,7 @@ void pw_sim_pipeline(struct pw_sim_play *play, enum pw_phase phase, int forward,
                 play->now[r] = both + message_ns(play, from, r, bytes);
                 tell_message(play, PW_OP_Recv, r, from, bytes, here, play->now[r], 0);
             }
-            play->now[r] += work_of(play, r, phase, mean_ns, share);
+            work(play, r, phase, mean_ns, share);
             sent[r] = play->now[r];
             if (i + 1 < stages) {
                 play->now[r] += CALL_NS; /* buffered: the sender goes on */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/optruth.h"
 #include "sim/play.h"
 #include "sim/write.h"
 
@@ -48,6 +49,8 @@ static int print_fault(FILE *out, const struct pw_sim_params *p, size_t i, int64
     print_hit_steps(out, p, f);
     fprintf(out, ",\n     \"phase\": \"%s\", \"percent\": %.6g, \"extra_ns\": %.0f",
             pw_enum_name(PW_F_PHASE, f->phase), f->percent, f->percent / 100 * (double)p->step_ns);
+    if (f->kind == PW_SIM_SLOW_OPERATOR)
+        fprintf(out, ", \"operator\": \"%s\", \"factor\": %.6g", f->name, f->factor);
     fprintf(out, ", \"gain_ns\": %" PRId64 "}", elapsed - without.elapsed_ns);
     return 0;
 }
@@ -70,7 +73,9 @@ static int print_truth(FILE *out, const struct pw_sim_params *p)
     fprintf(out, "  \"faults\": [");
     for (size_t i = 0; i < p->nfaults && !err; i++)
         err = print_fault(out, p, i, with.elapsed_ns);
-    fprintf(out, "%s]\n}\n", p->nfaults ? "\n  " : "");
+    fprintf(out, "%s],\n  \"operators\": ", p->nfaults ? "\n  " : "");
+    err = err ? err : pw_sim_optruth_print(out, p);
+    fprintf(out, "\n}\n");
     return err;
 }
 

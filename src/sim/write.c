@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "rank/rankfile.h"
+#include "sim/clock.h"
+#include "sim/operators.h"
 #include "sim/play.h"
 #include "sim/random.h"
 
@@ -19,52 +21,21 @@ enum { BATCH = 128, DEFLATE = 1 };
 #define KNOT_NS ((int64_t)5000000000)
 #define UNIX_START_NS ((int64_t)1700000000000000000)
 
-/* A host's clock: local = time + offset + drift x time. */
-struct clock {
-    int64_t offset_ns, error_ns;
-    double drift;
-};
-
 struct batch {
     const struct pw_sim_params *params;
     int64_t first;
     struct pw_rankfile *files[BATCH];
-    struct clock clocks[BATCH];
+    struct pw_sim_clock clocks[BATCH];
+    int64_t allocated[BATCH]; /* since the last phase */
 };
-
-static const char *const texts[] = {"", "data", "forward", "backward", "allreduce", "optimizer"};
-enum { TEXTS = sizeof(texts) / sizeof(texts[0]) };
-
-/* Host 0 keeps the cluster clock. */
-static struct clock clock_of(const struct pw_sim_params *p, int64_t rank)
-{
-    uint64_t host = (uint64_t)pw_sim_host(p, rank);
-    struct clock clock = {0, 0, 0};
-    if (host > 0) {
-        clock.offset_ns = (int64_t)(pw_sim_bits(p->seed, host, 2, 1) % 100000000) - 50000000;
-        clock.drift = 40e-6 * (pw_sim_uniform(pw_sim_bits(p->seed, host, 2, 2)) - 0.5);
-        clock.error_ns = p->clock_error_ns;
-    }
-    for (size_t i = 0; i < p->nfaults; i++)
-        if (p->faults[i].kind == PW_SIM_CLOCK_SKEW && p->faults[i].host == (int64_t)host) {
-            clock.offset_ns += p->faults[i].offset_ns;
-            clock.error_ns = p->faults[i].error_ns;
-        }
-    return clock;
-}
-
-static int64_t local_time(const struct clock *clock, int64_t time)
-{
-    return time + clock->offset_ns + (int64_t)(clock->drift * (double)time);
-}
 
 /* What a synchronisation at that time would have found: wrong by anything within its bound. */
 static void append_knot(struct batch *b, int64_t i, int64_t time, uint64_t number)
 {
-    const struct clock *clock = &b->clocks[i];
+    const struct pw_sim_clock *clock = &b->clocks[i];
     uint64_t host = (uint64_t)pw_sim_host(b->params, b->first + i);
     double share = 2 * pw_sim_uniform(pw_sim_bits(b->params->seed, host, 3, number)) - 1;
-    int64_t local = local_time(clock, time);
+    int64_t local = pw_sim_local_time(clock, time);
     struct pw_row_clock knot = {
         .local_ns = local,
         .offset_ns = time - local + (int64_t)(share * (double)clock->error_ns),
@@ -106,7 +77,7 @@ static void append_comms(struct batch *b, int64_t i, const struct pw_sim_result 
 
 static int64_t file_time(const struct batch *b, int64_t rank, int64_t time)
 {
-    return local_time(&b->clocks[rank - b->first], time);
+    return pw_sim_local_time(&b->clocks[rank - b->first], time);
 }
 
 static void take_event(void *context, int64_t rank, const struct pw_row_comm_event *event)
@@ -127,8 +98,28 @@ static void take_phase(void *context, int64_t rank, enum pw_phase phase, int64_t
         .end = file_time(b, rank, end),
         .name = (uint32_t)phase,
         .kind = PW_KIND_PHASE,
+        .alloc_bytes = b->allocated[rank - b->first],
     };
+    b->allocated[rank - b->first] = 0;
     pw_rankfile_append(b->files[rank - b->first], PW_TABLE_range, &row);
+}
+
+static void take_range(void *context, int64_t rank, const struct pw_row_range *range,
+                       int64_t self_ns)
+{
+    struct batch *b = context;
+    (void)self_ns;
+    if (range->kind == PW_KIND_USER)
+        b->allocated[rank - b->first] += range->alloc_bytes;
+    pw_rankfile_append(b->files[rank - b->first], PW_TABLE_range, range);
+}
+
+static void take_work(void *context, int64_t rank, int64_t step, enum pw_phase phase, int64_t start,
+                      int64_t end)
+{
+    struct batch *b = context;
+    pw_sim_operators_tell(b->params, rank, step, phase, file_time(b, rank, start),
+                          file_time(b, rank, end), take_range, b);
 }
 
 static void take_step(void *context, int64_t rank, int64_t step, int64_t start, int64_t end)
@@ -168,10 +159,10 @@ static int open_file(struct batch *b, const char *dir, int64_t i)
     snprintf(command, sizeof(command), "(simulated, pattern %s, seed %llu)",
              pw_sim_pattern_name(p->pattern), (unsigned long long)p->seed);
     int err = pw_rankfile_create(dir, &id, command, DEFLATE, &b->files[i]);
-    for (uint32_t t = 0; !err && t < TEXTS; t++)
-        pw_rankfile_text(b->files[i], t, (uint32_t)strlen(texts[t]), 0, texts[t],
-                         (uint32_t)strlen(texts[t]));
-    b->clocks[i] = clock_of(p, rank);
+    for (uint32_t t = 0; !err && pw_sim_text(t); t++)
+        pw_rankfile_text(b->files[i], t, (uint32_t)strlen(pw_sim_text(t)), 0, pw_sim_text(t),
+                         (uint32_t)strlen(pw_sim_text(t)));
+    b->clocks[i] = pw_sim_clock_of(p, rank);
     return err;
 }
 
@@ -207,8 +198,8 @@ static void drop_missing(const struct batch *b, const char *dir, int64_t i)
 
 static int write_batch(struct batch *b, const char *dir, int64_t count)
 {
-    struct pw_sim_sink sink = {b,          b->first,   b->first + count - 1,
-                               take_event, take_phase, take_step};
+    struct pw_sim_sink sink = {b,         b->first, b->first + count - 1, take_event, take_phase,
+                               take_work, take_step};
     struct pw_sim_result result = {0};
     int err = pw_sim_play(b->params, 0, NULL, &result);
     int64_t opened = 0;

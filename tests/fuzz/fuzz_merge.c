@@ -59,7 +59,8 @@ static void check_merged(const char *path)
     struct pw_cluster *cluster;
     FILE *out = fopen("/dev/null", "w");
     if (!out || pw_cluster_load(path, &cluster) || pw_report_text(out, cluster, &all) ||
-        pw_report_json(out, cluster, &all)) {
+        pw_report_json(out, cluster, &all) || pw_report_csv(out, cluster, &all) ||
+        pw_report_folded(out, cluster, &all)) {
         fprintf(stderr, "fuzz: what was merged cannot be reported on\n");
         abort();
     }

@@ -1,4 +1,4 @@
-/* `profwrap report` of a cluster file, as text and as JSON. */
+/* `profwrap report` of a cluster file, as text, JSON, CSV and folded stacks. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,5 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_check_text(output);
     if (report("json", path, output) == 0)
         check_json(output);
+    report("csv", path, output);
+    report("folded", path, output);
     return 0;
 }

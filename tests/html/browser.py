@@ -13,13 +13,15 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "mpi"))
 import harness as h  # noqa: E402
 
-PAGES = ["overview", "stragglers", "steps", "collectives", "messages", "whatif", "run"]
+PAGES = ["overview", "stragglers", "steps", "operators", "collectives", "messages", "whatif", "run"]
 PATIENCE_S = 30
 SLOW = "slow_rank:rank=5,steps=20-60,phase=forward,percent=30"
 
 # The options of `profwrap sim`, by the name of the run.
 RUNS = {
     "data8": ["-p", "data", "-r", "8", "-s", "100", "-f", SLOW],
+    "operators8": ["-p", "data", "-r", "8", "-s", "40", "--operators", "5", "-f",
+                   "slow_operator:rank=3,name=conv2d,factor=3"],
     "halo16": ["-p", "halo", "-r", "16", "-s", "60", "-f",
                "slow_rank:rank=5,steps=10-40,phase=backward,percent=30;slow_link:from=2,to=3"],
     "readme": ["-p", "halo", "-r", "12", "-s", "120", "-f",

@@ -14,7 +14,7 @@ ATTACK = "</script><script>window.hit=1</script><img src=x onerror=window.hit=1>
 
 @h.case
 def every_page_is_drawn_without_errors():
-    for name in ("data8", "halo16"):
+    for name in ("data8", "halo16", "operators8"):
         path = b.page_of(b.run(name), name)
         with b.chromium() as browser:
             for page in b.PAGES:
@@ -217,7 +217,8 @@ def spoil(path):
     with h5py.File(path, "r+") as file:
         file.attrs["command"] = numpy.bytes_(ATTACK)
         file.attrs["job_id"] = numpy.bytes_(ATTACK[:60])
-        for name in ("ranks", "stragglers", "whatif", "critical_path", "clocks", "completeness"):
+        for name in ("ranks", "stragglers", "whatif", "critical_path", "clocks", "completeness",
+                     "operators", "operator_types", "operator_shapes"):
             if name not in file:
                 continue
             table = file[name][()]
@@ -229,7 +230,7 @@ def spoil(path):
 
 @h.case
 def names_are_never_taken_for_html():
-    shutil.copytree(b.run("data8"), "run")
+    shutil.copytree(b.run("operators8"), "run")
     spoil("run/cluster.h5")
     path = b.page_of("run", "page")
     with b.chromium() as browser:
@@ -240,6 +241,44 @@ def names_are_never_taken_for_html():
             h.equal(len(b.find(browser, "img")), 0, f"images on {page}")
         h.check("<img" in b.text(browser, "#command"), "the command is not shown as it is")
         b.shoot(browser, "hostile")
+
+
+@h.case
+def operators_can_be_found_sorted_and_looked_into():
+    folder = b.run("operators8")
+    wanted = b.report_of(folder)["operators"]
+    with b.chromium(1280, 1600) as browser:
+        b.visit(browser, b.page_of(folder, "page"), "operators")
+        said = b.text(browser, "#page-operators ul")
+        h.check("Rank 3" in said and "in conv2d" in said, "the slow rank is not named:", said)
+        rows = lambda: [row.text for row in b.find(browser, "#page-operators tbody tr")]
+        h.equal(len(rows()), min(20, len(wanted["by_name"])), "rows of the table")
+        h.check(rows()[0].startswith(wanted["by_name"][0]["name"]), "most self time first:", rows()[0])
+        bars = b.find(browser, "#page-operators g.row")
+        busy = [row for row in wanted["by_name"] if row["self_ns"] > 0]
+        h.equal(len(bars), min(20, len(busy)), "bars")
+        field = b.find(browser, "#page-operators input[type=search]")[0]
+        field.send_keys("conv2d_b")
+        h.equal([row.split()[0] for row in rows()], ["conv2d_backward"], "rows that were searched")
+        field.clear()
+        field.send_keys(" ")
+        calls = [head for head in b.find(browser, "#page-operators th button")
+                 if head.text.startswith("# of calls")]
+        calls[0].click()
+        most = max(wanted["by_name"], key=lambda row: row["calls"])
+        h.check(rows()[0].startswith(most["name"]), "most calls first:", rows()[0])
+        b.find(browser, "#page-operators select option[value=by_shapes]")[0].click()
+        h.check("[32, 1024]" in " ".join(rows()), "no shapes are shown")
+        boxes = len(b.find(browser, "#flames g"))
+        h.check(boxes >= 20, "the flame graph has only", boxes, "boxes")
+        inner = [box for box in b.find(browser, "#flames g") if box.text.startswith("conv2d")]
+        inner[0].click()
+        h.check(len(b.find(browser, "#flames g")) < boxes, "choosing a box shows it larger")
+        next(one for one in b.find(browser, "#page-operators button")
+             if one.text == "Show all" and one.is_displayed()).click()
+        h.equal(len(b.find(browser, "#flames g")), boxes, "boxes of all again")
+        b.check_quiet(browser, "operators")
+        b.shoot(browser, "operators", whole=True)
 
 
 @h.case

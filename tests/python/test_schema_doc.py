@@ -19,10 +19,16 @@ def definitions():
     return dict(re.findall(r"^#define (\w+)\(\w\)\s+(.*)$", source, re.M))
 
 
+def expanded(macros, name):
+    """The fields of a table, those too that it has from another list."""
+    return re.sub(r"(PW_\w+_FIELDS)\(F\)", lambda found: macros[found.group(1)], macros[name])
+
+
 def tables(macros, which):
     """path -> fields, in order."""
     rows = re.findall(r'T\((\w+), "([^"]+)", (\w+)\)', macros[which])
-    return {path: re.findall(r"F\(\w+, (\w+)\)", macros[fields]) for _, path, fields in rows}
+    return {path: re.findall(r"F\(\w+, (\w+)\)", expanded(macros, fields))
+            for _, path, fields in rows}
 
 
 def documented(part):

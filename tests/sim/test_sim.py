@@ -53,7 +53,7 @@ def assert_same(a, b, ranks):
 @case
 def same_seed_same_run_whatever_the_parallelism():
     for pattern in ("data", "halo", "hybrid"):
-        options = ["-p", pattern, "-r", "12", "-s", "20", "--seed", "7",
+        options = ["-p", pattern, "-r", "12", "-s", "20", "--seed", "7", "--operators", "4",
                    "-f", "slow_rank:rank=3,steps=4-9,phase=backward,percent=30"]
         whole, parts, other = (os.path.join(where, pattern + end) for end in "abc")
         sim(whole, *options)
@@ -469,11 +469,147 @@ def damaged_events_are_told():
     assert present == [1] * 4 and (1, "damaged") in found and (-1, "collectives_incomplete") in found
 
 
+def texts_of(file):
+    return [text.decode() for text in file["strings"][()]]
+
+
+def stored_quantiles(directory, ranks, name):
+    """Of the calls of an operator in the rank files: the 0.5 and 0.95 quantiles of their times."""
+    times = []
+    for rank in range(ranks):
+        with h5py.File(os.path.join(directory, f"rank-{rank:05d}.h5")) as file:
+            rows = file["events/range"][()]
+            rows = rows[rows["name"] == texts_of(file).index(name)]
+            times.append(rows["end"] - rows["start"])
+    times = np.sort(np.concatenate(times))
+    return [times[int(np.ceil(q * len(times))) - 1] for q in (0.5, 0.95)]
+
+
+@case
+def operators_are_summed_up_exactly():
+    for pattern, ranks in (("data", 5), ("hybrid", 8), ("halo", 4)):
+        run = os.path.join(where, pattern)
+        sim(run, "-p", pattern, "-r", str(ranks), "-s", "30", "--operators", "7",
+            "--ranks-per-host", "2",
+            "-f", "slow_operator:rank=1,name=attention,factor=2;skew:host=1")
+        merge(run)
+        with h5py.File(os.path.join(run, "cluster.h5")) as file:
+            rows = {row["name"].decode(): row for row in file["operators"][()]}
+            cells, own = file["operator_ranks"][()], file["phase_trace"]["allreduce_ns"]
+            order = [row["name"].decode() for row in file["operators"][()]]
+        if pattern == "data":  # its allreduce phases are waiting and transfer
+            mine = cells[cells["operator_row"] == order.index("allreduce")]
+            assert list(mine["self_ns"] - mine["self_wait_ns"]) == list(own.sum(axis=0)), mine
+            assert rows["allreduce"]["self_wait_ns"] > rows["allreduce"]["self_ns"] / 10
+        declared = truth(run)["operators"]
+        assert len(declared) >= 14, declared
+        for one in declared:
+            row = rows[one["name"]]
+            checked = ("calls", "total_ns", "min_ns", "max_ns", "alloc_bytes")
+            checked += ("self_ns",) if one["kind"] != "function" else ()
+            for key in checked:
+                assert row[key] == one[key], (pattern, one["name"], key, row[key], one[key])
+            assert row["type"].decode() == (one["type"] or one["kind"]), row
+            for q, stored in zip(("p50_ns", "p95_ns"), stored_quantiles(run, ranks, one["name"])):
+                assert abs(row[q] - stored) <= stored / 60 + 1, (one["name"], q, row[q], stored)
+            if one["kind"] == "function":
+                continue
+            mine = cells[cells["operator_row"] == order.index(one["name"])]
+            assert list(mine["self_ns"]) == one["rank_self_ns"], (one["name"], mine)
+            worst = int(np.argmax(one["rank_self_ns"]))
+            if row["self_wait_ns"] == 0:
+                assert row["max_rank"] == worst, row
+                mean = sum(one["rank_self_ns"]) / ranks
+                assert mean == 0 or abs(row["imbalance"] - max(one["rank_self_ns"]) / mean) < 1e-9
+
+
+@case
+def the_slow_operator_is_named():
+    run = os.path.join(where, "run")
+    sim(run, "-r", "8", "-s", "40", "--operators", "10", "-n", "3", "-f",
+        "slow_operator:rank=5,name=linear_backward,factor=2.5")
+    merge(run)
+    shown = subprocess.run([profwrap, "report", "--top", "0", run], check=True, text=True,
+                           stdout=subprocess.PIPE).stdout
+    words = " ".join(shown.split())
+    assert "Rank 5 spends 2.5 x the other ranks' median in linear_backward" in words, shown
+    assert "over the run 2.5 x the others' median in linear_backward" in words, shown
+    slow = json.loads(subprocess.run([profwrap, "report", "--format", "json", run], check=True,
+                                     stdout=subprocess.PIPE).stdout)["operators"]["slow_ranks"]
+    named = {(one["rank"], one["name"]) for one in slow}
+    # What it calls takes longer with it, and so does the range that it is in.
+    assert (5, "linear_backward") in named and named <= {(5, "linear_backward"), (5, "gemm"),
+                                                         (5, "block")}, slow
+    even = os.path.join(where, "even")
+    sim(even, "-r", "8", "-s", "40", "--operators", "10", "-n", "3")
+    merge(even)
+    slow = json.loads(subprocess.run([profwrap, "report", "--format", "json", even], check=True,
+                                     stdout=subprocess.PIPE).stdout)["operators"]["slow_ranks"]
+    assert slow == [], slow
+
+
+@case
+def operators_do_not_depend_on_the_processes():
+    run = os.path.join(where, "run")
+    sim(run, "-r", "6", "-s", "15", "--operators", "9", "-n", "8")
+    merged_alike(run, counts=(1, 2, 3, 5))
+    with h5py.File(os.path.join(run, "cluster.h5")) as file:
+        stacks, operators = file["operator_stacks"][()], file["operators"][()]
+        shapes, types = file["operator_shapes"][()], file["operator_types"][()]
+    counted = operators[operators["kind"] != 5]
+    assert abs(counted["share"].sum() - 1) < 1e-9
+    assert types["self_ns"].sum() == counted["self_ns"].sum()
+    assert (stacks["parent"] < np.arange(len(stacks))).all()
+    for i, row in enumerate(stacks):
+        below = stacks[stacks["parent"] == i]
+        assert row["exclusive_ns"] == row["total_ns"] - below["total_ns"].sum(), (i, row)
+    for i, row in enumerate(operators):
+        assert stacks[stacks["operator_row"] == i]["total_ns"].sum() == row["total_ns"], row
+        mine = shapes[shapes["operator_row"] == i]
+        assert not len(mine) or mine["self_ns"].sum() == row["self_ns"], (row, mine)
+
+
+def change_ranges(path, change):
+    with h5py.File(path, "r+") as file:
+        rows = file["events/range"][()]
+        file["events/range"][...] = change(rows)
+
+
+@case
+def ranges_that_lie_are_survived():
+    """Whatever begin, end, depth, thread and kind a file claims: sums stay within what it claims."""
+    dice = np.random.default_rng(5)
+
+    def lie(rows):
+        n = len(rows)
+        for field, values in (("start", dice.integers(-2**62, 2**62, n)),
+                              ("end", rows["start"] - 5), ("depth", dice.integers(0, 2**16, n)),
+                              ("thread", dice.integers(0, 2**16, n)), ("kind", dice.integers(0, 9, n)),
+                              ("name", dice.integers(0, 2**32, n)),
+                              ("shapes", dice.integers(0, 40, n)),
+                              ("alloc_bytes", dice.integers(-2**62, 2**62, n))):
+            hit = dice.random(n) < 0.1
+            rows[field][hit] = values[hit].astype(rows[field].dtype)
+        return dice.permutation(rows)
+
+    run = os.path.join(where, "run")
+    sim(run, "-r", "2", "-s", "20", "--operators", "6")
+    for rank in range(2):
+        change_ranges(os.path.join(run, f"rank-{rank:05d}.h5"), lie)
+    merged_alike(run, counts=(1, 2))
+    with h5py.File(os.path.join(run, "cluster.h5")) as file:
+        rows = file["operators"][()]
+    assert len(rows) > 20 and (rows["self_ns"] >= 0).all() and (rows["calls"] > 0).all()
+    assert (rows["min_ns"] <= rows["p50_ns"]).all() and (rows["p95_ns"] <= rows["max_ns"]).all()
+
+
 @case
 def wrong_options_are_refused_in_one_sentence():
     for options in (["-f", "slow:rank=1"], ["-f", "slow_rank:rank=99"], ["-f", "slow_rank:speed=1"],
                     ["-n", "lots"], ["-p", "ring"], ["--ranks-of", "7-3"], ["-r", "0"],
-                    ["-p", "hybrid", "-r", "6"], ["-f", "slow_rank:steps=90-100"]):
+                    ["-p", "hybrid", "-r", "6"], ["-f", "slow_rank:steps=90-100"],
+                    ["-f", "slow_operator:rank=1"], ["--operators", "1001"],
+                    ["--operators", "3", "-f", "slow_operator:name=sort"]):
         said = sim(os.path.join(where, "x"), *options, status=2)
         assert len(said.splitlines()) == 1, said
     sim(os.path.join(where, "twice"), "-r", "2", "-s", "3")

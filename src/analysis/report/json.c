@@ -10,6 +10,7 @@
 #include "analysis/report/headline.h"
 #include "analysis/report/json.h"
 #include "analysis/report/json_clocks.h"
+#include "analysis/report/json_operators.h"
 #include "analysis/report/json_row.h"
 #include "analysis/report/names.h"
 #include "analysis/report/report.h"
@@ -288,7 +289,7 @@ static const struct key {
     {"links", make_links},
     {"whatif", make_whatif},
     {"efficiency", make_efficiency},
-    {"operators", unknown},
+    {"operators", pw_json_operators},
     {"data_pipeline", unknown},
     {"utilisation", unknown},
     {"memory", unknown},

@@ -7,12 +7,14 @@
 #include <stdio.h>
 
 #include "analysis/report/figures.h"
+#include "analysis/report/report.h"
 
 struct pw_page {
     FILE *out;
     size_t width;
     size_t top; /* rows of each table, SIZE_MAX for all */
     const struct pw_figures *figures;
+    const struct pw_report_options *options;
 };
 
 /* Prints one paragraph, broken at spaces: the first line begins at column `indent`, the others at

@@ -19,6 +19,8 @@ static const struct section {
     {"clocks", "Clocks", pw_section_clocks},
     {"steps", "Steps: where each rank's time goes", pw_section_steps},
     {"phases", "Phases: each rank's own work, without waiting for other ranks", pw_section_phases},
+    {"operators", "Operators: who computes, and on which rank it takes longer",
+     pw_section_operators},
     {"collectives", "Collective operations: waiting and transfer apart", pw_section_collectives},
     {"p2p", "Point-to-point messages", pw_section_p2p},
     {"stragglers", "Stragglers", pw_section_stragglers},
@@ -46,17 +48,17 @@ static bool is_section(const struct section *section, const char *word, size_t l
     return strlen(section->name) == length && strncmp(section->name, word, length) == 0;
 }
 
-static bool is_wanted(const struct section *section, const char *list)
+int pw_report_is_wanted(const char *list, const char *name)
 {
     if (!list || !*list)
-        return true;
+        return 1;
     for (const char *at = list; at;) {
         size_t length;
         const char *word = next_word(&at, &length);
-        if (is_section(section, word, length))
-            return true;
+        if (strlen(name) == length && strncmp(name, word, length) == 0)
+            return 1;
     }
-    return false;
+    return 0;
 }
 
 static void describe_unknown(const char *word, size_t length, char *problem, size_t size)
@@ -118,10 +120,11 @@ int pw_report_text(FILE *out, const struct pw_cluster *cluster,
         .width = width < WIDTH_LEAST ? WIDTH_LEAST : width,
         .top = options->top > 0 ? (size_t)options->top : SIZE_MAX,
         .figures = figures,
+        .options = options,
     };
     err = print_top(&page);
     for (int i = 0; i < SECTIONS && !err; i++)
-        if (is_wanted(&sections[i], options->sections))
+        if (pw_report_is_wanted(options->sections, sections[i].name))
             err = print_section(&page, &sections[i]);
     pw_figures_destroy(figures);
     return err ? err : ferror(out) ? -EIO : 0;

@@ -1,9 +1,11 @@
 /* Stragglers with their evidence, efficiency, and what to do. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "analysis/report/advice.h"
 #include "analysis/report/grid.h"
+#include "analysis/report/operators.h"
 #include "analysis/report/sections.h"
 #include "analysis/report/words.h"
 #include "core/text.h"
@@ -14,17 +16,42 @@ static void time_cell(struct pw_grid *grid, int64_t ns)
     pw_grid_cell(grid, "%s", pw_text_ns(time, sizeof(time), ns));
 }
 
+struct slow_list {
+    struct pw_slow_operator *v;
+    size_t n;
+};
+
+/* "; over the run 3.0 x the others' median in conv2d, 1.3 x in gemm": the first two; "" for none.
+ */
+static void operator_words(const struct pw_cluster *c, const struct slow_list *slow, int32_t rank,
+                           char *out, size_t size)
+{
+    int used = 0, named = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < slow->n && named < 2; i++) {
+        const struct pw_row_c_operator *op = &c->operators[slow->v[i].op];
+        if (slow->v[i].rank != rank || used < 0 || (size_t)used >= size)
+            continue;
+        used += snprintf(out + used, size - (size_t)used, "%s%.1f x %s %.40s",
+                         named ? ", " : "; over the run ", slow->v[i].found.ratio,
+                         named ? "in" : "the others' median in", op->name);
+        named++;
+    }
+}
+
 /* "in backward, 80 % sure; cause: blocked off the CPU: evidence". The confidence is in the rank's
  * being a straggler, not in the cause. */
-static void cause_note(struct pw_grid *grid, const struct pw_row_c_straggler *row)
+static void cause_note(struct pw_grid *grid, const struct pw_row_c_straggler *row,
+                       const char *operators)
 {
     const char *phase = pw_words_phase(row->phase), *cause = pw_words_cause(row->cause);
     char confidence[32], sure[64] = "";
     if (row->confidence >= 0)
         snprintf(sure, sizeof(sure), "%s%s sure", phase[0] ? ", " : "",
                  pw_page_percent(confidence, sizeof(confidence), row->confidence));
-    pw_grid_note(grid, "%s%s%scause: %s%s%.256s", phase, sure, phase[0] || sure[0] ? "; " : "",
-                 cause[0] ? cause : "unknown", row->evidence[0] ? ": " : "", row->evidence);
+    pw_grid_note(grid, "%s%s%scause: %s%s%.256s%s", phase, sure, phase[0] || sure[0] ? "; " : "",
+                 cause[0] ? cause : "unknown", row->evidence[0] ? ": " : "", row->evidence,
+                 operators);
 }
 
 static int is_lossy(const struct pw_figures *f, int32_t rank)
@@ -42,9 +69,9 @@ static int has_lossy(const struct pw_figures *f, size_t count)
 }
 
 static void straggler_cells(struct pw_grid *grid, const struct pw_page *page,
-                            const struct pw_row_c_straggler *row)
+                            const struct pw_row_c_straggler *row, const struct slow_list *slow)
 {
-    char text[96];
+    char text[96], operators[160];
     pw_grid_cell(grid, "%" PRId32 "%s", row->rank, is_lossy(page->figures, row->rank) ? "!" : "");
     pw_grid_cell(grid, "%.64s", row->hostname);
     pw_grid_cell(grid, "%s", pw_enum_name(PW_F_STRAGGLER, row->kind));
@@ -54,7 +81,8 @@ static void straggler_cells(struct pw_grid *grid, const struct pw_page *page,
     time_cell(grid, row->blame_ns);
     time_cell(grid, row->critical_ns);
     time_cell(grid, row->gain_ns);
-    cause_note(grid, row);
+    operator_words(page->figures->cluster, slow, row->rank, operators, sizeof(operators));
+    cause_note(grid, row, operators);
 }
 
 static int print_stragglers(const struct pw_page *page, size_t count)
@@ -64,11 +92,14 @@ static int print_stragglers(const struct pw_page *page, size_t count)
         {"of step", 0}, {"blame", 0}, {"critical", 0}, {"gain", 0},
     };
     struct pw_grid grid;
+    struct slow_list slow = {0};
+    int err = pw_operators_slow(page->figures->cluster, &slow.v, &slow.n);
     pw_grid_init(&grid, columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < count; i++)
-        straggler_cells(&grid, page, &page->figures->cluster->stragglers[i]);
-    int err = pw_grid_print(&grid, page);
+        straggler_cells(&grid, page, &page->figures->cluster->stragglers[i], &slow);
+    err = err ? err : pw_grid_print(&grid, page);
     pw_grid_fini(&grid);
+    free(slow.v);
     return err;
 }
 

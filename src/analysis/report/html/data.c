@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/report/html/operators.h"
 #include "analysis/report/html/traffic.h"
 #include "analysis/report/json.h"
 #include "analysis/report/json_row.h"
@@ -154,6 +155,7 @@ static const struct key {
     {"ranks", make_ranks},
     {"stragglers", make_stragglers},
     {"hosts", NULL},
+    {"operators", pw_html_operators},
     {"collectives", NULL},
     {"collective_list", pw_traffic_collectives},
     {"messages", pw_traffic_messages},

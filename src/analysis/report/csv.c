@@ -1,0 +1,148 @@
+/* The tables of a report as comma-separated values (RFC 4180), for spreadsheets. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/report/names.h"
+#include "analysis/report/operators.h"
+#include "analysis/report/report.h"
+#include "core/text.h"
+
+/* A cell of text: quoted, and never a formula to a spreadsheet. */
+static void put_text(FILE *out, const char *text, size_t length)
+{
+    char clean[1024];
+    pw_names_printable(clean, sizeof(clean), text, length);
+    fputc('"', out);
+    if (clean[0] && strchr("=+-@", clean[0]))
+        fputc('\'', out);
+    for (const char *at = clean; *at; at++) {
+        if (*at == '"')
+            fputc('"', out);
+        fputc(*at, out);
+    }
+    fputc('"', out);
+}
+
+static void put_real(FILE *out, double value)
+{
+    if (isfinite(value) && value >= 0)
+        fprintf(out, "%.9g", value);
+}
+
+static void put_field(FILE *out, const struct pw_field *field, const char *at)
+{
+    int64_t value = 0;
+    double real;
+    switch (field->type) {
+    case PW_F_S16:
+    case PW_F_S32:
+    case PW_F_S64:
+    case PW_F_S256:
+        put_text(out, at, field->size);
+        return;
+    case PW_F_F64:
+        memcpy(&real, at, sizeof(real));
+        put_real(out, real);
+        return;
+    case PW_F_U64:
+        memcpy(&value, at, sizeof(value));
+        fprintf(out, "0x%" PRIx64, (uint64_t)value);
+        return;
+    case PW_F_I32: {
+        int32_t narrow;
+        memcpy(&narrow, at, sizeof(narrow));
+        fprintf(out, "%" PRId32, narrow);
+        return;
+    }
+    default:
+        memcpy(&value, at, field->size); /* little-endian, as the files are */
+        if (pw_enum_borrow(field->type))
+            put_text(out, pw_enum_name(field->type, (int)value), SIZE_MAX);
+        else
+            fprintf(out, "%" PRId64, value);
+    }
+}
+
+static void put_table(FILE *out, const char *name, int table, const void *rows, size_t n)
+{
+    const struct pw_table *info = pw_table_borrow(table);
+    fprintf(out, "# %s\n", name);
+    for (size_t i = 0; i < info->nfields; i++)
+        fprintf(out, "%s%s", i ? "," : "", info->fields()[i].name);
+    fputc('\n', out);
+    for (size_t r = 0; r < n; r++)
+        for (size_t i = 0; i < info->nfields; i++) {
+            const struct pw_field *field = &info->fields()[i];
+            put_field(out, field, (const char *)rows + r * info->row_size + field->offset);
+            fputc(i + 1 < info->nfields ? ',' : '\n', out);
+        }
+}
+
+static void put_operator(FILE *out, const struct pw_cluster *c, const char *group,
+                         const struct pw_oprow *row)
+{
+    char label[PW_OPLIST_LABEL];
+    pw_operators_label(c, group, row, label, sizeof(label));
+    put_text(out, label, sizeof(label));
+    fputc(',', out);
+    put_text(out, row->type, *row->type ? sizeof(c->operators->type) : 0);
+    fputc(',', out);
+    put_text(out, row->shapes, *row->shapes ? sizeof(c->operator_shapes->shapes) : 0);
+    const int64_t *figures = &row->calls;
+    for (int i = 0; i < 11; i++)
+        if (figures[i] < 0 && i < 9)
+            fputc(',', out);
+        else
+            fprintf(out, ",%" PRId64, figures[i]);
+    fputc(',', out);
+    put_real(out, row->share);
+    fputc(',', out);
+    put_real(out, row->imbalance);
+    fputc('\n', out);
+}
+
+static int put_operators(FILE *out, const struct pw_cluster *c,
+                         const struct pw_report_options *options)
+{
+    struct pw_oplist list = {0};
+    int err = pw_operators_list(c, options->group_by, options->search, options->sort, &list);
+    if (err)
+        return err;
+    fputs("# operators\nname,type,shapes,calls,total_ns,self_ns,self_wait_ns,min_ns,mean_ns,max_ns,"
+          "p50_ns,p95_ns,alloc_bytes,self_alloc_bytes,share,imbalance\n",
+          out);
+    for (size_t i = 0; i < list.n; i++)
+        put_operator(out, c, options->group_by, &list.rows[i]);
+    free(list.rows);
+    return 0;
+}
+
+int pw_report_csv(FILE *out, const struct pw_cluster *c, const struct pw_report_options *options)
+{
+    const struct {
+        const char *section;
+        int table;
+        const void *rows;
+        size_t n;
+    } tables[] = {
+        {"job", PW_TABLE_c_rank, c->ranks, c->nrank_rows},
+        {"completeness", PW_TABLE_c_completeness, c->completeness, c->ncompleteness},
+        {"clocks", PW_TABLE_c_clock, c->clocks, c->nclocks},
+        {"steps", PW_TABLE_c_step, c->steps, c->nstep_rows},
+        {"collectives", PW_TABLE_c_collective_stat, c->collective_stats, c->ncollective_stats},
+        {"p2p", PW_TABLE_c_p2p, c->p2p, c->np2p},
+        {"stragglers", PW_TABLE_c_straggler, c->stragglers, c->nstragglers},
+        {"whatif", PW_TABLE_c_whatif, c->whatif, c->nwhatif},
+        {"efficiency", PW_TABLE_c_efficiency, c->efficiency, c->nefficiency},
+    };
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+        if (pw_report_is_wanted(options->sections, tables[i].section))
+            put_table(out, tables[i].section, tables[i].table, tables[i].rows, tables[i].n);
+    int err = 0;
+    if (pw_report_is_wanted(options->sections, "operators"))
+        err = put_operators(out, c, options);
+    return err ? err : ferror(out) ? -EIO : 0;
+}
