@@ -32,9 +32,11 @@ def _patterns(patterns, what):
 
 def _matches(file, patterns):
     for pattern in patterns:
+        if file == pattern:  # such as <string>, which is no path
+            return True
         if _GLOB.isdisjoint(pattern):
             path = os.path.abspath(pattern)
-            if file == path or file.startswith(path.rstrip(os.sep) + os.sep):
+            if file.startswith(path.rstrip(os.sep) + os.sep) or file == path:
                 return True
         elif fnmatch.fnmatch(file, pattern):
             return True
