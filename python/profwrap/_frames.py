@@ -62,9 +62,8 @@ def _short(file):
 
 class _Thread(threading.local):
     def __init__(self):
-        # One entry per function that is shown and still runs: (frame or code, whether it was begun).
+        # Frame or code of each function that is shown and still runs; the first `depth` were begun.
         self.stack = []
-        self.begun = 0
 
 
 class frames:
@@ -111,8 +110,9 @@ class frames:
             return
         self._remove()
         self._remove = None
-        while self._thread.stack:
-            self._close()
+        stack = self._thread.stack
+        while stack:
+            self._close(stack)
 
     def _name(self, code):
         known = self._names.get(id(code))
@@ -140,28 +140,21 @@ class frames:
         text = f"{_short(file)}({code.co_firstlineno}): {code.co_name}"
         return text.encode("utf-8", "replace")
 
-    def _begin(self, key, code):
-        name = self._name(code)
-        if name is None:
-            return False
-        thread = self._thread
-        begun = thread.begun < self._depth
-        thread.stack.append((key, begun))
-        if begun:
-            thread.begun += 1
+    def _begin(self, key, name):
+        stack = self._thread.stack
+        stack.append(key)
+        if len(stack) <= self._depth:
             _probe.calls.op_begin(name, b"function", None)
-        return True
 
     def _end(self, key):
         stack = self._thread.stack
         # A function that ran before start() was not begun.
-        if stack and stack[-1][0] is key:
-            self._close()
+        if stack and stack[-1] is key:
+            self._close(stack)
 
-    def _close(self):
-        thread = self._thread
-        if thread.stack.pop()[1]:
-            thread.begun -= 1
+    def _close(self, stack):
+        stack.pop()
+        if len(stack) < self._depth:
             _probe.calls.op_end()
 
 
@@ -170,11 +163,15 @@ def _install_setprofile(shown):
         warnings.warn("profwrap.frames() is off: sys.setprofile() is in use", stacklevel=4)
         return None
 
+    name_of, begin, end = shown._name, shown._begin, shown._end
+
     def tell(frame, event, _):
         if event == "call":
-            shown._begin(frame, frame.f_code)
-        elif event == "return":
-            shown._end(frame)
+            name = name_of(frame.f_code)
+            if name is not None:
+                begin(frame, name)
+        elif event == "return" and name_of(frame.f_code) is not None:
+            end(frame)
 
     def remove():
         # It may have been replaced meanwhile: then it is no longer ours to remove.
@@ -195,16 +192,17 @@ def _install_monitoring(shown):
         return None
 
     def begin(code, *_):
+        name = shown._name(code)
         # What is not shown is not asked about again: it costs nothing from then on.
-        return None if shown._begin(code, code) else monitoring.DISABLE
+        return monitoring.DISABLE if name is None else shown._begin(code, name)
 
     def end(code, *_):
-        if shown._name(code) is None:
-            return monitoring.DISABLE
-        return shown._end(code)
+        return monitoring.DISABLE if shown._name(code) is None else shown._end(code)
 
     def throw(code, *_):  # as begin and end, but Python lets nobody disable these
-        shown._begin(code, code)
+        name = shown._name(code)
+        if name is not None:
+            shown._begin(code, name)
 
     def unwind(code, *_):
         shown._end(code)
