@@ -7,6 +7,7 @@ import support
 h5py = support.require_h5py()
 
 SCRIPT = """
+import os
 import threading
 import profwrap
 
@@ -34,6 +35,10 @@ with profwrap.op("matmul", "math", [(2, 3), (3, 4)]):
         profwrap.memory(7, 1)
 with profwrap.frames(include="<string>"):
     work()
+windows = []
+with profwrap.profile(on_trace_ready=windows.append, mark_steps=False):
+    os.chdir("/")
+assert os.path.samefile(windows[0].directory, os.environ["WANTED"]), windows[0].directory
 profwrap.queue("batches", 3, 8)
 profwrap.metadata("model", "resnet50")
 profwrap.metadata("config", {"lr": 0.1})
@@ -50,6 +55,7 @@ thread.join()
 class AnnotateTest(support.TempDirTest):
     def setUp(self):
         super().setUp()
+        support.os.environ["WANTED"] = self.path("out")
         support.profile(self.path("out"), SCRIPT)
         with h5py.File(self.path("out/rank-00000.h5")) as file:
             self.steps = file["/steps"][()]
@@ -100,7 +106,7 @@ class AnnotateTest(support.TempDirTest):
 
     def test_frames(self):
         shown = [row for row in self.ranges if self.kind[row["kind"]] == "function"]
-        self.assertEqual([self.strings[row["name"]] for row in shown], ["<string>(5): work"])
+        self.assertEqual([self.strings[row["name"]] for row in shown], ["<string>(6): work"])
         self.assertEqual(self.named("decorated")[2]["depth"], shown[0]["depth"] - 1)
 
     def test_queues_memory_and_metadata(self):
