@@ -12,6 +12,7 @@ h5py = support.require_h5py()
 import numpy
 
 import profwrap
+from profwrap import _present
 
 try:
     import pandas
@@ -136,6 +137,20 @@ class PresentTest(unittest.TestCase):
         numpy.testing.assert_array_equal(
             self.run_.timeline(1)["start"], rank.timeline("cluster")["start"]
         )
+
+    def test_what_begins_together_is_in_the_order_of_nesting(self):
+        def rows(*values, **more):
+            fields = {"start": "i8", "end": "i8", **more}
+            return numpy.array(list(values), dtype=list(fields.items()))
+
+        columns = _present.timeline(
+            rows((0, 50, 7), step="i8"),
+            rows((0, 20, "inner", "user"), (0, 90, "outer", "user"), name="U8", kind="U8"),
+            rows(op="U8"),
+            rows((10, 11, "limit"), reason="U8"),
+        )
+        self.assertEqual(list(columns["name"]), ["outer", "step 7", "inner", "limit"])
+        self.assertEqual(list(columns["kind"]), ["user", "step", "user", "gap"])
 
     def test_html(self):
         text = self.run_._repr_html_()
