@@ -129,22 +129,28 @@ class TorchProfilerTest(support.TempDirTest):
         self.assertLess(sum(alone.values()), 0.05 * total)
 
     def late(self, compared):
-        """Operators of at least 0.2 ms whose total differs by more than 5 %, and 50 us a call."""
-        totals = collections.defaultdict(lambda: [0, 0, 0])
+        """Operators of at least 0.2 ms whose total differs by more than 5 %, and 50 us a call.
+
+        The fifth of the calls that differ most is left out of both totals: there somebody else had
+        the processor between the two clocks' readings.
+        """
+        calls = collections.defaultdict(list)
         for name, (start, end), inside in compared.matches:
-            one = totals[name]
-            one[0] += 1
-            one[1] += end - start
-            one[2] += inside[0][1] - inside[0][0]
-        self.assertEqual(len([t for t in totals.values() if t[2] > 200_000 * t[0]]) > 2, True)
-        late = []
-        for name, (calls, ours, theirs) in sorted(totals.items(), key=lambda t: -t[1][2]):
-            print(f"{name:36} {calls:4} calls  ours {ours:11} theirs {theirs:11} ns", end="")
-            print(f"  {100 * (ours / max(theirs, 1) - 1):7.1f} %  {(ours - theirs) // calls} ns a call")
-            if theirs > 200_000 * calls:
-                allowed = 0.05 * theirs + 50_000 * calls
-                if not -SLACK_NS * calls <= ours - theirs <= allowed:
-                    late.append((name, calls, ours, theirs))
+            calls[name].append((end - start, inside[0][1] - inside[0][0]))
+        late, long = [], 0
+        for name, pairs in calls.items():
+            pairs.sort(key=lambda pair: pair[0] - pair[1])
+            kept = pairs[: len(pairs) - len(pairs) // 5]
+            ours, theirs = (sum(pair[side] for pair in kept) for side in (0, 1))
+            count = len(kept)
+            print(f"{name:36} {len(pairs):4} calls  ours {ours:11} theirs {theirs:11} ns", end="")
+            print(f"  {100 * (ours / max(theirs, 1) - 1):7.1f} %  {(ours - theirs) // count} ns a call")
+            if theirs > 200_000 * count:
+                long += 1
+                allowed = 0.05 * theirs + 50_000 * count
+                if not -SLACK_NS * count <= ours - theirs <= allowed:
+                    late.append((name, count, ours, theirs))
+        self.assertGreater(long, 2)
         return late
 
 
