@@ -4,6 +4,7 @@ import copy
 import io
 import threading
 import unittest
+import unittest.mock
 import warnings
 
 import support
@@ -265,6 +266,27 @@ class WatchTest(unittest.TestCase):
             self.probe.take()
             optimizer.step()
             self.assertEqual(self.probe.take(), [], when)
+
+    def test_memory_of_devices(self):
+        held = {0: 100, 1: 0}
+
+        def stats(device):
+            return {"allocated_bytes.all.current": held[device]}
+
+        cuda = {
+            "is_available": lambda: True,
+            "is_initialized": lambda: True,
+            "device_count": lambda: 2,
+            "memory_stats": stats,
+        }
+        memory = profwrap.torch._DeviceMemory()
+        with unittest.mock.patch.multiple(torch.cuda, **cuda):
+            memory.report()
+            held.update({0: 40, 1: 7})
+            memory.report()
+            memory.report()
+        wanted = [("memory", 100, 0), ("memory", -60, 0), ("memory", 7, 1)]
+        self.assertEqual(self.probe.take(), wanted)
 
     def test_optimizer_and_model_can_be_saved(self):
         model = small_model()
