@@ -66,6 +66,10 @@ class Rank:
         """The steps that the rank marked: step, start, end (ns), recorded."""
         return self.table("/steps", clock)
 
+    def windows(self, clock="local"):
+        """The stretches of time that were recorded, where a schedule or a stop left others out."""
+        return self.table("/windows", clock)
+
     def samples(self, kind="process", clock="local"):
         """Samples: "process" of /proc (cumulative CPU time in ns, faults, I/O and memory in bytes),
         "host", and what the program said: "queue", "memory". KeyError when there are none."""

@@ -211,7 +211,7 @@ class NotesTest(support.TempDirTest):
         run = profwrap.load(self.path("out"))
         self.assertIn("no report.json", run._repr_html_())
         with self.assertRaisesRegex(AttributeError, "cluster.h5"):
-            run.operators
+            run.no_such_table
         with self.assertRaisesRegex(FileNotFoundError, "profwrap report"):
             run.summary()
 
@@ -301,6 +301,14 @@ class CopyTest(support.TempDirTest):
         run = profwrap.load(self.path("run"), pandas=False)
         self.assertEqual(run.operators.tolist(), [("aten::mm", 3, 2_000_000)])
         self.assertIn("<td>aten::mm</td><td>3</td><td>2 ms</td>", run._repr_html_())
+
+    def test_windows(self):
+        with h5py.File(self.path("run/rank-00000.h5"), "r+") as file:
+            if "windows" in file:
+                del file["windows"]
+            file["windows"] = numpy.array([(3, 9)], dtype=[("start", "i8"), ("end", "i8")])
+        rank = profwrap.load(self.path("run"), pandas=False).rank(0)
+        self.assertEqual(rank.windows().tolist(), [(3, 9)])
 
     def test_rank_without_metadata(self):
         self.assertEqual(profwrap.load(self.path("run")).rank(0).metadata, {})
