@@ -168,6 +168,8 @@ class profile:
         if action in _RECORDING:
             if self._window_first is None:
                 self._window_first = self.step_num
+                if self._mark:  # or the end of the step before would be in the window, too
+                    _annotate.step(_annotate.NO_STEP)
                 _annotate.start()
         elif self._window_first is not None:
             self._end_window(self.step_num - 1)

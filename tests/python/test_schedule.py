@@ -99,7 +99,7 @@ class ProfileTest(unittest.TestCase):
         self.run_steps(3, schedule=profwrap.schedule(wait=1, active=1, repeat=1))
         self.assertEqual(
             self.probe.take(),
-            [("stop",), ("step", 0), ("start",), ("step", 1), ("step", -1), ("stop",)]
+            [("stop",), ("step", 0), ("step", -1), ("start",), ("step", 1), ("step", -1), ("stop",)]
             + [("stop",), ("step", 2), ("step", -1), ("start",)],
         )
 
