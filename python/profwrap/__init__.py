@@ -4,13 +4,15 @@ Annotations (recorded under ``profwrap python3 script.py``, no-ops everywhere el
 
     import profwrap
 
-    for n, batch in enumerate(loader):
-        profwrap.step(n)
+    for n, batch in profwrap.steps(loader):
         with profwrap.phase("forward"):
             loss = model(batch)
         with profwrap.phase("backward"), profwrap.range("loss"):
             loss.backward()
-    profwrap.step(profwrap.NO_STEP)
+
+or, of a PyTorch model, all of it at once::
+
+    profwrap.watch(model, optimizer, loader)
 
 Results (needs h5py; pandas DataFrames when pandas is installed, else numpy arrays)::
 
@@ -30,13 +32,32 @@ from ._annotate import (
     NO_STEP,
     OPTIMIZER,
     active,
+    memory,
+    metadata,
+    op,
+    op_begin,
+    op_end,
     phase,
+    queue,
     range,
     range_pop,
     range_push,
+    start,
     step,
+    steps,
+    stop,
 )
+from ._frames import frames
 from ._load import Rank, Run, load
+from ._schedule import Action, Window, profile, schedule
+
+
+def watch(model, optimizer=None, loader=None, **options):
+    """Records a PyTorch training: see profwrap.torch.watch(), which this imports."""
+    from . import torch
+
+    return torch.watch(model, optimizer, loader, **options)
+
 
 # Without `range`: `import *` must not replace the builtin.
 __all__ = [
@@ -47,12 +68,27 @@ __all__ = [
     "NO_PHASE",
     "NO_STEP",
     "OPTIMIZER",
+    "Action",
     "Rank",
     "Run",
+    "Window",
     "active",
+    "frames",
     "load",
+    "memory",
+    "metadata",
+    "op",
+    "op_begin",
+    "op_end",
     "phase",
+    "profile",
+    "queue",
     "range_pop",
     "range_push",
+    "schedule",
+    "start",
     "step",
+    "steps",
+    "stop",
+    "watch",
 ]

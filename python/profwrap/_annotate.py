@@ -1,12 +1,13 @@
 """The verbs of include/profwrap.h, called in the probe that profwrap preloads.
 
-A wrong argument raises with and without profwrap alike; nothing else does. The calls hold the GIL:
-they take well below a microsecond and never block.
+A wrong argument raises with and without profwrap alike; nothing else does.
 """
 
 import contextlib
-import ctypes
+import json
 import operator
+
+from . import _probe
 
 NO_STEP = -1  # step(NO_STEP) ends the current step and begins none
 
@@ -25,48 +26,21 @@ _PHASES = {
     "optimizer": OPTIMIZER,
 }
 
-# Members of struct profwrap_api after `size`, in order.
-_MEMBERS = (
-    ("active", ctypes.PYFUNCTYPE(ctypes.c_int)),
-    ("step", ctypes.PYFUNCTYPE(None, ctypes.c_int64)),
-    ("phase", ctypes.PYFUNCTYPE(None, ctypes.c_int)),
-    ("range_push", ctypes.PYFUNCTYPE(None, ctypes.c_char_p)),
-    ("range_pop", ctypes.PYFUNCTYPE(None)),
-)
-
-
-class _Api(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_size_t), *_MEMBERS]
-
-
-def _find():
-    """The probe's functions by name: those that it has and this module knows. {} without probe."""
-    try:
-        program = ctypes.CDLL(None)
-        size = ctypes.c_size_t.in_dll(program, "profwrap_api_v1").value
-        # An older probe's struct is shorter: what lies behind it is not read.
-        known = [name for name, _ in _MEMBERS if getattr(_Api, name).offset < size]
-        api = _Api.in_dll(program, "profwrap_api_v1")
-    except (OSError, TypeError, ValueError):
-        return {}
-    return {name: getattr(api, name) for name in known}
-
-
-def _nothing(*_):
-    return 0
-
-
-_api = _find()
-_active = _api.get("active", _nothing)
-_step = _api.get("step", _nothing)
-_phase = _api.get("phase", _nothing)
-_push = _api.get("range_push", _nothing)
-_pop = _api.get("range_pop", _nothing)
-
+_JSON_BYTES = 8191  # a longer text would be cut, and what is left of it is no JSON
 
 def active():
     """True while what the calling thread does is being recorded."""
-    return bool(_active())
+    return bool(_probe.calls.active())
+
+
+def start():
+    """Records from now on, this rank only: again after stop(), or at all after --start-paused."""
+    _probe.calls.start()
+
+
+def stop():
+    """Records nothing on this rank until start()."""
+    _probe.calls.stop()
 
 
 def step(number):
@@ -75,7 +49,43 @@ def step(number):
     Every rank should give the same step the same number: the merge compares ranks step by step.
     A negative number, such as NO_STEP, only ends the current step.
     """
-    _step(operator.index(number))
+    _probe.calls.step(operator.index(number))
+
+
+def steps(batches, first=0):
+    """`for n, batch in steps(loader):` marks a step per batch, and the wait for it as phase "data".
+
+    Without a length (a generator) the end is only known after a last wait: that wait is then a
+    step of its own, the last.
+    """
+    number = operator.index(first)
+    if number < 0:
+        raise ValueError(f"the first step is not {number}: steps count from 0 or higher")
+    return _steps(batches, number)
+
+
+def _steps(batches, number):
+    try:
+        last = number + len(batches)
+    except TypeError:
+        last = None
+    waiting = iter(batches)
+    try:
+        while True:
+            if number != last:
+                _probe.calls.step(number)
+                _probe.calls.phase(DATA)
+            else:
+                _probe.calls.step(NO_STEP)
+            try:
+                batch = next(waiting)
+            except StopIteration:
+                return
+            _probe.calls.phase(NO_PHASE)
+            yield number, batch
+            number += 1
+    finally:
+        _probe.calls.step(NO_STEP)
 
 
 class phase:  # a verb, spelt as in profwrap.h
@@ -99,19 +109,19 @@ class phase:  # a verb, spelt as in profwrap.h
             number = operator.index(which)
             if not NO_PHASE <= number <= OPTIMIZER:
                 raise ValueError(f"phase {number} is not in {NO_PHASE}..{OPTIMIZER}")
-        _phase(number)
+        _probe.calls.phase(number)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        _phase(NO_PHASE)
+        _probe.calls.phase(NO_PHASE)
 
 
-def _bytes(name):
-    if not isinstance(name, str):
-        raise TypeError(f"the name of a range is text, not {type(name).__name__}")
-    return name.encode("utf-8", "replace")
+def _bytes(text, what):
+    if not isinstance(text, str):
+        raise TypeError(f"{what} is text, not {type(text).__name__}")
+    return text.encode("utf-8", "replace")
 
 
 def range_push(name):
@@ -120,12 +130,12 @@ def range_push(name):
     The first 255 bytes of the name in UTF-8 are kept. Close it with range_pop() on the same
     thread; range() does so by itself.
     """
-    _push(_bytes(name))
+    _probe.calls.range_push(_bytes(name, "the name of a range"))
 
 
 def range_pop():
     """Closes the innermost open range of the calling thread; without one it does nothing."""
-    _pop()
+    _probe.calls.range_pop()
 
 
 class range(contextlib.ContextDecorator):  # a verb, spelt as in profwrap.h
@@ -138,12 +148,114 @@ class range(contextlib.ContextDecorator):  # a verb, spelt as in profwrap.h
     __slots__ = ("_name",)
 
     def __init__(self, name):
-        self._name = _bytes(name)
+        self._name = _bytes(name, "the name of a range")
 
     def __enter__(self):
-        _push(self._name)
+        _probe.calls.range_push(self._name)
         return self
 
     def __exit__(self, *_):
-        _pop()
+        _probe.calls.range_pop()
         return False
+
+
+def _shapes_text(shapes):
+    """[(32, 64), (64, 8)] as "[[32, 64], [64, 8]]", a text as it is."""
+    if isinstance(shapes, str):
+        return shapes
+    if not isinstance(shapes, (list, tuple)):
+        raise TypeError(f"shapes are text or a list of shapes, not {type(shapes).__name__}")
+    parts = []
+    for item in shapes:
+        if isinstance(item, (list, tuple)):
+            parts.append(_shapes_text(item))
+        else:
+            parts.append(str(operator.index(item)))
+    return "[" + ", ".join(parts) + "]"
+
+
+def _op_arguments(name, type, shapes):
+    return (
+        _bytes(name, "the name of an operator"),
+        None if type is None else _bytes(type, "the type of an operator"),
+        None if shapes is None else _shapes_text(shapes).encode("utf-8", "replace"),
+    )
+
+
+def op_begin(name, type=None, shapes=None):
+    """Begins an operator on the calling thread: a range that the operator table counts.
+
+    `type` groups operators ("matmul", "aten"); `shapes` of the inputs are a list of shapes or a
+    text. Operators and ranges nest in each other, at most 128 deep. The type "function" makes it a
+    frame of the call stack instead.
+    """
+    _probe.calls.op_begin(*_op_arguments(name, type, shapes))
+
+
+def op_end():
+    """Closes the innermost open operator or range of the calling thread."""
+    _probe.calls.op_end()
+
+
+class op(contextlib.ContextDecorator):  # a verb, spelt as in profwrap.h
+    """An operator: `with op("matmul", "math", [a.shape, b.shape]):`, or `@op("matmul")`."""
+
+    __slots__ = ("_arguments",)
+
+    def __init__(self, name, type=None, shapes=None):
+        self._arguments = _op_arguments(name, type, shapes)
+
+    def __enter__(self):
+        _probe.calls.op_begin(*self._arguments)
+        return self
+
+    def __exit__(self, *_):
+        _probe.calls.op_end()
+        return False
+
+
+def _within(value, lowest, highest, what):
+    number = operator.index(value)
+    if not lowest <= number <= highest:
+        raise ValueError(f"{what} is {number}, but must be in {lowest}..{highest}")
+    return number
+
+
+_INT64 = 2**63 - 1
+
+
+def queue(name, size, capacity=0):
+    """`size` of at most `capacity` items (0: no limit) are in the queue now."""
+    _probe.calls.queue(
+        _bytes(name, "the name of a queue"),
+        _within(size, 0, _INT64, "the size of a queue"),
+        _within(capacity, 0, _INT64, "the capacity of a queue"),
+    )
+
+
+def memory(bytes_delta, device=-1):
+    """The calling thread allocated (> 0) or freed (< 0) bytes on a device; -1 is the host.
+
+    What happens inside an operator is counted as the operator's.
+    """
+    change = _within(bytes_delta, -_INT64, _INT64, "a number of bytes")
+    _probe.calls.memory(change, _within(device, -1, 2**31 - 1, "a device"))
+
+
+def metadata(key, value):
+    """Keeps `value` with the run under `key`: text as it is, anything else as JSON.
+
+    The last value of a key counts. Keys are cut at 255 bytes and texts at 8191; a JSON longer than
+    that raises ValueError, because what is left of it could not be read.
+    """
+    name = _bytes(key, "the key of metadata")
+    if isinstance(value, str):
+        text = value.encode("utf-8", "replace")
+    else:
+        text = json.dumps(value, allow_nan=False).encode()
+        if len(text) > _JSON_BYTES:
+            raise ValueError(
+                f"metadata {key!r} is {len(text)} bytes of JSON, but at most {_JSON_BYTES} are kept:"
+                " give its parts keys of their own"
+            )
+    _probe.calls.metadata(name, text)

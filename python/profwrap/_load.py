@@ -6,162 +6,11 @@ on the cluster clock in the tables of the whole run, on the rank's local clock i
 unless `clock="cluster"` is given. -1 in a _ns, bytes or rank field means "not known".
 """
 
+import json
 import os
 import re
 
-_FORMAT_VERSION = 1  # the newest that this module reads
-_TIMES = ("start", "end", "time", "wait_start", "seen_until")  # fields that the clock map applies to
-# Fields that hold rows of a dataset of texts: {table: {field: dataset}}.
-_TEXTS = {
-    "/events/range": dict.fromkeys(("name", "domain", "category", "shapes"), "/strings"),
-    "/comms": {"name": "/strings"},
-    "/events/comm": {"stack": "/stacks"},
-}
-
-
-def _h5py():
-    try:
-        import h5py
-    except ImportError as problem:
-        raise ImportError(
-            "profwrap.load() needs h5py: install python3-h5py (Debian) or `pip install h5py`"
-        ) from problem
-    return h5py
-
-
-def _want_pandas(wanted):
-    if wanted is False:
-        return None
-    try:
-        import pandas
-    except ImportError:
-        if wanted:
-            raise
-        return None
-    return pandas
-
-
-def _open(path, kind):
-    """The HDF5 file at `path`, after a look at what it says it is."""
-    h5py = _h5py()
-    file = h5py.File(path, "r")
-    form, version = _attribute(file, "format"), _attribute(file, "format_version")
-    problem = None
-    if form != f"profwrap-{kind}":
-        problem = f"{path} is no {kind} file of profwrap"
-    elif version is None or version > _FORMAT_VERSION:
-        problem = f"{path} has format {version}, but this module reads up to {_FORMAT_VERSION}"
-    if problem:
-        file.close()
-        raise ValueError(problem)
-    return file
-
-
-def _attribute(file, name):
-    value = file.attrs.get(name)
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    return value.item() if hasattr(value, "item") else value
-
-
-def _attributes(file):
-    return {name: _attribute(file, name) for name in file.attrs}
-
-
-def _is_table(node):
-    return getattr(getattr(node, "dtype", None), "names", None) is not None
-
-
-def _decoded(column):
-    """An array of UTF-8 bytes as text."""
-    import numpy
-
-    if column.dtype.kind == "S":
-        return numpy.char.decode(column, "utf-8", "replace")
-    texts = [t.decode("utf-8", "replace") if isinstance(t, bytes) else str(t) for t in column]
-    return numpy.array(texts, dtype=str)
-
-
-def _named(column, names):
-    """Enumeration values as their names; a value without one is "?"."""
-    import numpy
-
-    width = max(max(names.values(), default=0), int(column.max()) if len(column) else 0) + 1
-    by_value = numpy.full(width, "?", dtype=f"U{max(map(len, names), default=1)}")
-    for name, value in names.items():
-        by_value[value] = name
-    return by_value[column]
-
-
-def _columns(dataset):
-    """The fields of a table as a dict of flat arrays; enumerations and texts are str."""
-    h5py = _h5py()
-    rows = dataset[()].reshape(-1)
-    columns = {}
-    for name in dataset.dtype.names:
-        names = h5py.check_enum_dtype(dataset.dtype[name])
-        column = rows[name]
-        if names is not None:
-            column = _named(column, names)
-        elif column.dtype.kind in "SO":
-            column = _decoded(column)
-        columns[name] = column
-    return columns
-
-
-def _texts(file, dataset):
-    import numpy
-
-    return _decoded(file[dataset][()]) if dataset in file else numpy.array([""])
-
-
-def _resolve(columns, path, file):
-    """Rows of texts by the text; a row past their end is "?"."""
-    import numpy
-
-    for name, dataset in _TEXTS.get(path, {}).items():
-        if name in columns:
-            texts = numpy.append(_texts(file, dataset), "?")
-            columns[name] = texts[numpy.minimum(columns[name], len(texts) - 1)]
-
-
-def _table(columns, pandas):
-    if pandas is not None:
-        return pandas.DataFrame(columns)
-    import numpy
-
-    rows = len(next(iter(columns.values()))) if columns else 0
-    table = numpy.empty(rows, dtype=[(name, c.dtype) for name, c in columns.items()])
-    for name, column in columns.items():
-        table[name] = column
-    return table
-
-
-def _to_cluster(local, knots):
-    """Local ns to cluster ns by the rows of /clock: linear between them, held outside."""
-    import numpy
-
-    if len(knots) == 0:
-        return local
-    at, offset = knots["local_ns"], knots["offset_ns"]
-    before = numpy.clip(numpy.searchsorted(at, local, side="right") - 1, 0, None)
-    after = numpy.minimum(before + 1, len(knots) - 1)
-    length = numpy.maximum(at[after] - at[before], 1)
-    share = numpy.clip((local - at[before]) / length, 0, None)  # before the first knot: held
-    moved = (share * (offset[after] - offset[before])).astype("int64")
-    return local + offset[before] + moved
-
-
-def _read_clock_maps(file):
-    """World rank to its knots in /clock_knots; only ranks whose domain has some."""
-    if "/clocks" not in file or "/clock_knots" not in file:
-        return {}
-    knots, maps = file["/clock_knots"][()], {}
-    for row in file["/clocks"][()]:
-        own = knots[knots["domain"] == row["domain"]]
-        if row["domain"] >= 0 and len(own):
-            maps[int(row["rank"])] = own
-    return maps
+from . import _present, _tables
 
 
 class Rank:
@@ -169,56 +18,79 @@ class Rank:
 
     def __init__(self, run, number, path):
         self._run, self.number, self.path = run, number, path
-        with _open(path, "rank") as file:
+        with _tables.open_file(path, "rank") as file:
             #: Root attributes: hostname, exit_code, dropped_events, ... (docs/schema.md).
-            self.attributes = _attributes(file)
+            self.attributes = _tables.attributes(file)
 
     def __repr__(self):
         return f"<profwrap.Rank {self.number} of {self._run.path}>"
 
+    def _repr_html_(self):
+        return _present.rank_html(self)
+
     def table(self, path, clock="local"):
         """Any table by its path in the file, such as "/samples/process"."""
+        return _tables.make_table(self._columns(path, clock), self._run._pandas)
+
+    def _columns(self, path, clock):
         path = "/" + path.strip("/")
         if clock not in ("local", "cluster"):
             raise ValueError(f"clock is 'local' or 'cluster', not {clock!r}")
-        with _open(self.path, "rank") as file:
-            if path not in file or not _is_table(file[path]):
+        with _tables.open_file(self.path, "rank") as file:
+            if path not in file or not _tables.is_table(file[path]):
                 raise KeyError(f"{self.path} has no table {path}")
-            columns = _columns(file[path])
-            _resolve(columns, path, file)
+            columns = _tables.read_columns(file[path])
+            _tables.resolve(columns, path, file)
             if clock == "cluster":
-                knots = self._run._merged_knots(self.number)
-                self._apply_clock(columns, file["/clock"][()] if knots is None else knots)
-        return _table(columns, self._run._pandas)
+                _tables.apply_clock(columns, self._knots(file))
+        return columns
 
-    def _apply_clock(self, columns, knots):
-        import numpy
-
+    def _knots(self, file):
+        """The rank's clock map; ValueError when there is none."""
+        knots = self._run._merged_knots(self.number)
+        if knots is None:
+            knots = file["/clock"][()]
         if len(knots) == 0 and not self._run._shares_reference_clock(self):
             raise ValueError(
                 f"the clock of rank {self.number} was not synchronised with the other hosts':"
                 " its times are known on its local clock only"
             )
-        for name in _TIMES:
-            if name not in columns:
-                continue
-            moved = _to_cluster(columns[name], knots)
-            # wait_start 0 says that the operation blocked.
-            columns[name] = (
-                numpy.where(columns[name] == 0, 0, moved) if name == "wait_start" else moved
-            )
+        return knots
 
     def events(self, kind, clock="local"):
-        """Events of a kind: "comm" (communication), "range" (ranges and phases), "gap" (losses)."""
+        """Events of a kind: "comm" (communication), "range" (ranges, operators and phases), "gap"
+        (losses)."""
         return self.table(f"/events/{kind}", clock)
 
     def steps(self, clock="local"):
         """The steps that the rank marked: step, start, end (ns), recorded."""
         return self.table("/steps", clock)
 
+    def windows(self, clock="local"):
+        """The stretches of time that were recorded, where a schedule or a stop left others out."""
+        return self.table("/windows", clock)
+
     def samples(self, kind="process", clock="local"):
-        """Samples of /proc: cumulative CPU time (ns), faults, I/O (bytes), and rss_bytes."""
+        """Samples: "process" of /proc (cumulative CPU time in ns, faults, I/O and memory in bytes),
+        "host", and what the program said: "queue", "memory". KeyError when there are none."""
         return self.table(f"/samples/{kind}", clock)
+
+    def timeline(self, clock="local"):
+        """Steps, ranges, communication and losses in one table, in the order of their begin."""
+        tables = []
+        for path in ("/steps", "/events/range", "/events/comm", "/events/gap"):
+            tables.append(_tables.make_table(self._columns(path, clock), None))
+        return _tables.make_table(_present.timeline(*tables), self._run._pandas)
+
+    @property
+    def metadata(self):
+        """What the program said by metadata(): a dict. JSON objects and lists are read."""
+        try:
+            columns = self._columns("/metadata", "local")
+        except KeyError:
+            return {}
+        pairs = zip(columns["key"], columns["value"])
+        return {str(key): _read_value(str(text)) for key, text in pairs}
 
     @property
     def clock(self):
@@ -238,8 +110,8 @@ class Rank:
     @property
     def strings(self):
         """Names, by id."""
-        with _open(self.path, "rank") as file:
-            return [str(text) for text in _texts(file, "/strings")]
+        with _tables.open_file(self.path, "rank") as file:
+            return [str(text) for text in _tables.read_texts(file, "/strings")]
 
 
 class Run:
@@ -254,8 +126,8 @@ class Run:
             path = os.path.dirname(path) or "."
         if not os.path.isdir(path):
             raise FileNotFoundError(f"there is no directory {path}")
-        _h5py()
-        self.path, self._pandas = path, _want_pandas(pandas)
+        _tables.h5py_module()
+        self.path, self._pandas = path, _tables.want_pandas(pandas)
         self._files = _find_rank_files(path)
         if not self._files and not os.path.exists(self._cluster_path()):
             raise FileNotFoundError(f"{path} holds no results of profwrap")
@@ -264,6 +136,26 @@ class Run:
 
     def __repr__(self):
         return f"<profwrap.Run {self.path}: {len(self._files)} rank files>"
+
+    def _repr_html_(self):
+        return _present.run_html(self)
+
+    def __getattr__(self, name):
+        """Any table of cluster.h5 is an attribute; those without one below are found by name."""
+        if not name.startswith("_") and name in self._table_names():
+            return self.table(name)
+        merged = os.path.exists(self._cluster_path())
+        hint = "" if merged else ", and no cluster.h5, which has the tables of the run"
+        raise AttributeError(f"{self!r} has no {name}{hint}")
+
+    def __dir__(self):
+        return sorted({*super().__dir__(), *self._table_names()})
+
+    def _table_names(self):
+        if not os.path.exists(self._cluster_path()):
+            return []
+        with self._open_cluster() as file:
+            return [name for name in file if _tables.is_table(file[name])]
 
     def _cluster_path(self):
         return os.path.join(self.path, "cluster.h5")
@@ -274,7 +166,7 @@ class Run:
             raise FileNotFoundError(
                 f"{self.path} has no cluster.h5: run 'profwrap merge {self.path}' first"
             )
-        return _open(path, "cluster")
+        return _tables.open_file(path, "cluster")
 
     def _shares_reference_clock(self, rank):
         """True when the rank's local clock is the cluster clock: that of the lowest rank."""
@@ -289,7 +181,7 @@ class Run:
             self._clock_maps = {}
             if os.path.exists(self._cluster_path()):
                 with self._open_cluster() as file:
-                    self._clock_maps = _read_clock_maps(file)
+                    self._clock_maps = _tables.read_clock_maps(file)
         return self._clock_maps.get(number)
 
     @property
@@ -307,17 +199,47 @@ class Run:
     def attributes(self):
         """Root attributes of cluster.h5: nranks, nsteps, clock_error_max_ns, ..."""
         with self._open_cluster() as file:
-            return _attributes(file)
+            return _tables.attributes(file)
 
-    def table(self, path):
-        """Any table of cluster.h5 by its path; grids [step, rank] are rows of (step, rank)."""
+    @property
+    def report(self):
+        """report.json: a dict, whose fields docs/schema.md describes."""
+        path = os.path.join(self.path, "report.json")
+        if not os.path.exists(path):
+            raise FileNotFoundError(
+                f"{self.path} has no report.json: run"
+                f" 'profwrap report --format json -o {path} {self.path}' first"
+            )
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+
+    def summary(self):
+        """The report in a few rows: what, value (texts). The headline is the first."""
+        import numpy
+
+        pairs = _present.summary(self.report)
+        columns = {
+            "what": numpy.array([what for what, _ in pairs], dtype=str),
+            "value": numpy.array([value for _, value in pairs], dtype=str),
+        }
+        return _tables.make_table(columns, self._pandas)
+
+    def timeline(self, rank, clock="cluster"):
+        """Steps, ranges, communication and losses of a rank, in the order of their begin."""
+        return self.rank(rank).timeline(clock)
+
+    def table(self, path, pandas=None):
+        """Any table of cluster.h5 by its path; grids [step, rank] are rows of (step, rank).
+
+        `pandas=False` gives a numpy array where load() was asked for DataFrames.
+        """
         import numpy
 
         path = "/" + path.strip("/")
         with self._open_cluster() as file:
-            if path not in file or not _is_table(file[path]):
+            if path not in file or not _tables.is_table(file[path]):
                 raise KeyError(f"{self._cluster_path()} has no table {path}")
-            columns = _columns(file[path])
+            columns = _tables.read_columns(file[path])
             if len(file[path].shape) == 2:
                 steps, ranks = file["/steps"]["step"], file["/ranks"]["rank"]
                 places = {
@@ -325,7 +247,7 @@ class Run:
                     "rank": numpy.tile(ranks, len(steps)),
                 }
                 columns = {**places, **columns}
-        return _table(columns, self._pandas)
+        return _tables.make_table(columns, None if pandas is False else self._pandas)
 
     @property
     def ranks(self):
@@ -438,6 +360,16 @@ class Run:
     def operator_ranks(self):
         """The operators with most self time, on each rank."""
         return self.table("/operator_ranks")
+
+
+def _read_value(text):
+    """A value of metadata: what was given as JSON is read again."""
+    if text[:1] not in ("{", "["):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def _find_rank_files(path):

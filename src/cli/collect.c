@@ -180,6 +180,7 @@ static int start(struct collector *c)
     const struct pw_launch launch = {
         .probe = c->probe,
         .segment = c->run->lifeline->segment,
+        .directory = c->run->dir,
         .argv = c->run->argv,
         .group = c->run->group,
         .lifeline = c->run->lifeline,

@@ -147,7 +147,11 @@ static int prepare_environment(const struct pw_launch *launch)
     if (asprintf(&preload, "%s%s%s", launch->probe, before && *before ? ":" : "",
                  before ? before : "") < 0)
         return -ENOMEM;
-    int err = setenv("LD_PRELOAD", preload, 1) || setenv(PW_SEGMENT_VARIABLE, launch->segment, 1);
+    /* Absolute: the program may change its own directory. */
+    char *directory = launch->directory ? realpath(launch->directory, NULL) : NULL;
+    int err = setenv("LD_PRELOAD", preload, 1) || setenv(PW_SEGMENT_VARIABLE, launch->segment, 1) ||
+              (directory && setenv("PROFWRAP_DIRECTORY", directory, 1));
+    free(directory);
     free(preload);
     return err ? -errno : 0;
 }

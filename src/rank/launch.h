@@ -27,10 +27,11 @@ struct pw_lifeline {
 struct pw_lifeline *pw_lifeline_create(void);
 
 struct pw_launch {
-    const char *probe;   /* path of the preloaded library, NULL to run unprofiled */
-    const char *segment; /* its name */
-    char **argv;         /* program and arguments, NULL-terminated */
-    pid_t group;         /* process group that the program is to be in */
+    const char *probe;     /* path of the preloaded library, NULL to run unprofiled */
+    const char *segment;   /* its name */
+    const char *directory; /* where the run's files go: the program may want to know */
+    char **argv;           /* program and arguments, NULL-terminated */
+    pid_t group;           /* process group that the program is to be in */
     struct pw_lifeline *lifeline;
     mode_t umask; /* the program's: ours lets nobody else read what we write */
 };

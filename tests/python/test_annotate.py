@@ -7,6 +7,7 @@ import support
 h5py = support.require_h5py()
 
 SCRIPT = """
+import os
 import threading
 import profwrap
 
@@ -27,6 +28,21 @@ for n in (3, 4):
 profwrap.step(profwrap.NO_STEP)
 profwrap.range_pop()            # nothing is open
 
+with profwrap.op("matmul", "math", [(2, 3), (3, 4)]):
+    profwrap.memory(4096)
+    with profwrap.op("add"):
+        profwrap.memory(-96)
+        profwrap.memory(7, 1)
+with profwrap.frames(include="<string>"):
+    work()
+windows = []
+with profwrap.profile(on_trace_ready=windows.append, mark_steps=False):
+    os.chdir("/")
+assert os.path.samefile(windows[0].directory, os.environ["WANTED"]), windows[0].directory
+profwrap.queue("batches", 3, 8)
+profwrap.metadata("model", "resnet50")
+profwrap.metadata("config", {"lr": 0.1})
+
 def other():
     profwrap.range_push("x" * 300)
     profwrap.range_pop()
@@ -39,6 +55,7 @@ thread.join()
 class AnnotateTest(support.TempDirTest):
     def setUp(self):
         super().setUp()
+        support.os.environ["WANTED"] = self.path("out")
         support.profile(self.path("out"), SCRIPT)
         with h5py.File(self.path("out/rank-00000.h5")) as file:
             self.steps = file["/steps"][()]
@@ -47,6 +64,8 @@ class AnnotateTest(support.TempDirTest):
             self.kind = {value: name for name, value in kinds.items()}
             self.strings = [text.decode() for text in file["/strings"][()]]
             self.ranges = ranges[()]
+            self.queues, self.memory = file["/samples/queue"][()], file["/samples/memory"][()]
+            self.metadata = file["/metadata"][()]
 
     def named(self, name):
         return [row for row in self.ranges if self.strings[row["name"]] == name]
@@ -75,6 +94,34 @@ class AnnotateTest(support.TempDirTest):
         (row,) = self.named("x" * 255)
         self.assertNotEqual(row["thread"], self.named("inner")[0]["thread"])
         self.assertEqual(row["depth"], 0)
+
+    def test_operators(self):
+        (outer,), (inner,) = self.named("matmul"), self.named("add")
+        self.assertEqual({self.kind[row["kind"]] for row in (outer, inner)}, {"operator"})
+        self.assertEqual(self.strings[outer["category"]], "math")
+        self.assertEqual(self.strings[outer["shapes"]], "[[2, 3], [3, 4]]")
+        self.assertEqual((inner["category"], inner["shapes"]), (0, 0))
+        self.assertEqual([int(row["alloc_bytes"]) for row in (outer, inner)], [4007, -89])
+        self.assertEqual((inner["depth"], inner["thread"]), (1, outer["thread"]))
+
+    def test_frames(self):
+        shown = [row for row in self.ranges if self.kind[row["kind"]] == "function"]
+        self.assertEqual([self.strings[row["name"]] for row in shown], ["<string>(6): work"])
+        self.assertEqual(self.named("decorated")[2]["depth"], shown[0]["depth"] - 1)
+
+    def test_queues_memory_and_metadata(self):
+        self.assertEqual(
+            [(self.strings[r["queue"]], r["size"], r["capacity"]) for r in self.queues],
+            [("batches", 3, 8)],
+        )
+        self.assertEqual(
+            [(int(r["device"]), int(r["delta_bytes"]), int(r["total_bytes"])) for r in self.memory],
+            [(-1, 4096, 4096), (-1, -96, 4000), (1, 7, 7)],
+        )
+        self.assertEqual(
+            [(self.strings[r["key"]], self.strings[r["value"]]) for r in self.metadata],
+            [("model", "resnet50"), ("config", '{"lr": 0.1}')],
+        )
 
 
 unittest.main()

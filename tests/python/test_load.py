@@ -1,5 +1,6 @@
 """load(): the tables of a small real run, the clock map, and directories that are not whole."""
 
+import html
 import os
 import shutil
 import tempfile
@@ -11,6 +12,7 @@ h5py = support.require_h5py()
 import numpy
 
 import profwrap
+from profwrap import _present
 
 try:
     import pandas
@@ -108,6 +110,112 @@ class RunTest(unittest.TestCase):
             profwrap.load(out, pandas=True)
 
 
+class PresentTest(unittest.TestCase):
+    """What people look at first."""
+
+    def setUp(self):
+        self.run_ = profwrap.load(out, pandas=False)
+
+    def test_summary(self):
+        rows = {str(row["what"]): str(row["value"]) for row in self.run_.summary()}
+        self.assertEqual(rows["headline"], self.run_.report["job"]["headline"])
+        self.assertEqual((rows["ranks"], rows["steps"]), (str(RANKS), str(STEPS)))
+        self.assertRegex(rows["mean step"], r"^[\d.]+ ms$")
+
+    def test_timeline(self):
+        rank = self.run_.rank(1)
+        table = self.run_.timeline(1, clock="local")
+        count = len(rank.steps()) + sum(len(rank.events(k)) for k in ("range", "comm", "gap"))
+        self.assertEqual(len(table), count)
+        self.assertTrue((numpy.diff(table["start"]) >= 0).all())
+        steps = table[table["kind"] == "step"]
+        self.assertEqual(list(steps["name"]), [f"step {n}" for n in range(STEPS)])
+        first = list(table["name"]).index("step 0")
+        inside = table[first + 1]  # what begins with the step comes after it
+        self.assertEqual(inside["kind"], "phase")
+        self.assertIn("Iallreduce", set(table["name"][table["kind"] == "comm"]))
+        numpy.testing.assert_array_equal(
+            self.run_.timeline(1)["start"], rank.timeline("cluster")["start"]
+        )
+
+    def test_what_begins_together_is_in_the_order_of_nesting(self):
+        def rows(*values, **more):
+            fields = {"start": "i8", "end": "i8", **more}
+            return numpy.array(list(values), dtype=list(fields.items()))
+
+        columns = _present.timeline(
+            rows((0, 50, 7), step="i8"),
+            rows((0, 20, "inner", "user"), (0, 90, "outer", "user"), name="U8", kind="U8"),
+            rows(op="U8"),
+            rows((10, 11, "limit"), reason="U8"),
+        )
+        self.assertEqual(list(columns["name"]), ["outer", "step 7", "inner", "limit"])
+        self.assertEqual(list(columns["kind"]), ["user", "step", "user", "gap"])
+
+    def test_html(self):
+        text = self.run_._repr_html_()
+        self.assertIn(html.escape(self.run_.report["job"]["headline"]), text)
+        self.assertEqual(text.count("<table>"), text.count("</table>"))
+        self.assertIn(html.escape(self.run_.report["job"]["command"]), text)
+        self.assertIn("<td>0</td>", self.run_.rank(0)._repr_html_())
+
+    def test_html_is_escaped(self):
+        rank = self.run_.rank(0)
+        rank.attributes["command"] = "<script>"
+        self.assertIn("&lt;script&gt;", rank._repr_html_())
+
+    def test_tables_are_attributes(self):
+        self.assertIn("collectives", dir(self.run_))
+        self.assertFalse(hasattr(self.run_, "no_such_table"))
+        self.assertFalse(hasattr(self.run_, "_repr_mimebundle_"))
+
+
+NOTES = """
+import profwrap
+with profwrap.op("matmul", "math", [[2, 3], [3, 4]]):
+    profwrap.memory(64)
+profwrap.queue("batches", 1, 4)
+profwrap.metadata("model", "first")
+profwrap.metadata("config", {"lr": [0.5]})
+profwrap.metadata("broken", "{no JSON")
+profwrap.metadata("model", "last")
+"""
+
+
+class NotesTest(support.TempDirTest):
+    """What a program said about itself, as texts."""
+
+    def setUp(self):
+        super().setUp()
+        support.profile(self.path("out"), NOTES)
+        self.rank = profwrap.load(self.path("out"), pandas=False).rank(0)
+
+    def test_operators(self):
+        (row,) = self.rank.events("range")
+        self.assertEqual(
+            [str(row[name]) for name in ("name", "category", "kind", "shapes", "stack")],
+            ["matmul", "math", "operator", "[[2, 3], [3, 4]]", ""],
+        )
+        self.assertEqual(row["alloc_bytes"], 64)
+
+    def test_samples(self):
+        (queue,), (memory,) = self.rank.samples("queue"), self.rank.samples("memory")
+        self.assertEqual((str(queue["queue"]), queue["size"], queue["capacity"]), ("batches", 1, 4))
+        self.assertEqual((memory["device"], memory["total_bytes"]), (-1, 64))
+
+    def test_metadata(self):
+        wanted = {"model": "last", "config": {"lr": [0.5]}, "broken": "{no JSON"}
+        self.assertEqual(self.rank.metadata, wanted)
+
+    def test_without_a_merge(self):
+        run = profwrap.load(self.path("out"))
+        self.assertIn("no report.json", run._repr_html_())
+        with self.assertRaisesRegex(AttributeError, "cluster.h5"):
+            run.no_such_table
+        with self.assertRaisesRegex(FileNotFoundError, "profwrap report"):
+            run.summary()
+
+
 class CopyTest(support.TempDirTest):
     """Runs that lack something, made from copies of the real one."""
 
@@ -182,6 +290,28 @@ class CopyTest(support.TempDirTest):
             file.attrs["format_version"] = 2
         with self.assertRaisesRegex(ValueError, "format 2"):
             profwrap.load(self.path("run")).rank(0)
+
+    def test_table_that_this_module_does_not_know(self):
+        with h5py.File(self.path("run/cluster.h5"), "r+") as file:
+            rows = [(b"aten::mm", 3, 2_000_000)]
+            dtype = [("name", "S16"), ("calls", "i8"), ("self_ns", "i8")]
+            if "operators" in file:
+                del file["operators"]
+            file["operators"] = numpy.array(rows, dtype=dtype)
+        run = profwrap.load(self.path("run"), pandas=False)
+        self.assertEqual(run.operators.tolist(), [("aten::mm", 3, 2_000_000)])
+        self.assertIn("<td>aten::mm</td><td>3</td><td>2 ms</td>", run._repr_html_())
+
+    def test_windows(self):
+        with h5py.File(self.path("run/rank-00000.h5"), "r+") as file:
+            if "windows" in file:
+                del file["windows"]
+            file["windows"] = numpy.array([(3, 9)], dtype=[("start", "i8"), ("end", "i8")])
+        rank = profwrap.load(self.path("run"), pandas=False).rank(0)
+        self.assertEqual(rank.windows().tolist(), [(3, 9)])
+
+    def test_rank_without_metadata(self):
+        self.assertEqual(profwrap.load(self.path("run")).rank(0).metadata, {})
 
     def test_not_a_run(self):
         with self.assertRaises(FileNotFoundError):

@@ -21,9 +21,37 @@ class NoopTest(unittest.TestCase):
         profwrap.range_pop()
         profwrap.range_pop()
         profwrap.step(profwrap.NO_STEP)
+        profwrap.op_begin("a", "b", [[1, 2]])
+        profwrap.op_end()
+        profwrap.queue("q", 1, 2)
+        profwrap.memory(-1)
+        profwrap.metadata("key", {"a": [1]})
+        profwrap.start()
+        profwrap.stop()
+        self.assertEqual(list(profwrap.steps("ab")), [(0, "a"), (1, "b")])
+
+    def test_profile_still_calls_back(self):
+        windows = []
+        plan = profwrap.schedule(wait=1, active=1)
+        with profwrap.profile(schedule=plan, on_trace_ready=windows.append) as prof:
+            prof.step()
+            prof.step()
+        self.assertEqual([(w.steps, w.directory) for w in windows], [("1-1", None)])
+
+    def test_frames_installs_nothing(self):
+        with profwrap.frames():
+            self.assertIsNone(sys.getprofile())
+            if hasattr(sys, "monitoring"):
+                self.assertIsNone(sys.monitoring.get_tool(sys.monitoring.PROFILER_ID))
 
     def test_context_managers_pass_exceptions_on(self):
-        for manager in (profwrap.range("a"), profwrap.phase("data")):
+        for manager in (
+            profwrap.range("a"),
+            profwrap.phase("data"),
+            profwrap.op("a"),
+            profwrap.profile(),
+            profwrap.frames(),
+        ):
             with self.assertRaises(KeyError), manager:
                 raise KeyError
 
@@ -48,6 +76,36 @@ class NoopTest(unittest.TestCase):
         with self.assertRaises(TypeError):
             profwrap.range_push(None)
 
+    def test_wrong_arguments_of_operators(self):
+        for wrong in (("a", 1), ("a", None, 5), ("a", None, [[1.5]]), ("a", None, ["b"]), (None,)):
+            with self.assertRaises(TypeError, msg=wrong):
+                profwrap.op(*wrong)
+            with self.assertRaises(TypeError, msg=wrong):
+                profwrap.op_begin(*wrong)
+
+    def test_wrong_numbers(self):
+        for call in (
+            lambda: profwrap.queue("q", -1),
+            lambda: profwrap.queue("q", 1, -1),
+            lambda: profwrap.queue("q", 2**63),
+            lambda: profwrap.memory(1, -2),
+            lambda: profwrap.memory(2**70),
+            lambda: profwrap.steps([], first=-1),
+            lambda: profwrap.frames(depth=0),
+        ):
+            self.assertRaises(ValueError, call)
+        self.assertRaises(TypeError, profwrap.queue, "q", 1.5)
+        self.assertRaises(TypeError, profwrap.memory, "1")
+        self.assertRaises(TypeError, profwrap.frames, include=[b"bytes"])
+
+    def test_wrong_metadata(self):
+        self.assertRaises(TypeError, profwrap.metadata, 1, "value")
+        self.assertRaises(TypeError, profwrap.metadata, "key", object())
+        self.assertRaises(ValueError, profwrap.metadata, "key", float("nan"))
+        with self.assertRaisesRegex(ValueError, "at most 8191"):
+            profwrap.metadata("key", ["x" * 9000])
+        profwrap.metadata("key", "x" * 9000)
+
     def test_names_that_are_not_utf8(self):
         profwrap.range_push("\udcff \0 größe")
         profwrap.range_pop()
@@ -59,11 +117,12 @@ class NoopTest(unittest.TestCase):
         self.assertIs(names["step"], profwrap.step)
 
     def test_import_loads_no_reader(self):
-        script = "import sys, profwrap; print('h5py' in sys.modules, 'numpy' in sys.modules)"
+        names = ("h5py", "numpy", "torch")
+        script = f"import sys, profwrap; print(*(n in sys.modules for n in {names}))"
         out = subprocess.check_output(
             [sys.executable, "-c", script], env=support.environment(), text=True
         )
-        self.assertEqual(out.split(), ["False", "False"])
+        self.assertEqual(out.split(), ["False"] * 3)
 
     def test_load_says_that_h5py_is_missing(self):
         script = (

@@ -1,0 +1,61 @@
+"""The probe that profwrap preloads, called through ctypes; without one every call does nothing.
+
+The calls hold the GIL: they take well below a microsecond and never block, but for room in a full
+ring when the run asked for that (--on-full wait).
+"""
+
+import ctypes
+
+_TEXT = ctypes.c_char_p
+
+# Members of struct profwrap_api (include/profwrap.h) after `size`, in order.
+_MEMBERS = (
+    ("active", ctypes.PYFUNCTYPE(ctypes.c_int)),
+    ("step", ctypes.PYFUNCTYPE(None, ctypes.c_int64)),
+    ("phase", ctypes.PYFUNCTYPE(None, ctypes.c_int)),
+    ("range_push", ctypes.PYFUNCTYPE(None, _TEXT)),
+    ("range_pop", ctypes.PYFUNCTYPE(None)),
+    ("op_begin", ctypes.PYFUNCTYPE(None, _TEXT, _TEXT, _TEXT)),
+    ("op_end", ctypes.PYFUNCTYPE(None)),
+    ("queue", ctypes.PYFUNCTYPE(None, _TEXT, ctypes.c_int64, ctypes.c_int64)),
+    ("memory", ctypes.PYFUNCTYPE(None, ctypes.c_int64, ctypes.c_int)),
+    ("start", ctypes.PYFUNCTYPE(None)),
+    ("stop", ctypes.PYFUNCTYPE(None)),
+    ("metadata", ctypes.PYFUNCTYPE(None, _TEXT, _TEXT)),
+)
+
+
+class _Struct(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), *_MEMBERS]
+
+
+def _nothing(*_):
+    return 0
+
+
+class Calls:
+    """The probe's functions as attributes: those that `struct` has, and no-ops for the others."""
+
+    __slots__ = ("present", *(name for name, _ in _MEMBERS))
+
+    def __init__(self, struct=None):
+        #: Names of the members that are there; empty without a probe.
+        self.present = frozenset()
+        for name, _ in _MEMBERS:
+            # An older probe's struct is shorter: what lies behind it is not read.
+            known = struct is not None and getattr(_Struct, name).offset < struct.size
+            call = getattr(struct, name) if known else None
+            if call:  # not NULL: a member may be there without anything behind it
+                self.present |= {name}
+            setattr(self, name, call or _nothing)
+
+
+def _find():
+    try:
+        return _Struct.in_dll(ctypes.CDLL(None), "profwrap_api_v1")
+    except (OSError, TypeError, ValueError):
+        return None
+
+
+#: What every verb calls. One object for the life of the process; tests replace it.
+calls = Calls(_find())

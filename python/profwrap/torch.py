@@ -1,0 +1,432 @@
+"""PyTorch: a training's modules, backward pass, optimizer, data loader and operators, recorded.
+
+    profwrap.watch(model, optimizer, loader)
+
+Made of PyTorch's public hooks, and of a replaced method where it has none (docs/python.md names
+them). Nothing here changes results or raises into the training: a hook that fails is counted, and
+the first failure is warned about. Works with PyTorch 1.13 and newer.
+"""
+
+import functools
+import threading
+import types
+import warnings
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.data import DataLoader
+
+from . import _annotate, _probe
+
+# Before PyTorch 2 a tensor's hooks went with it when it was changed in place.
+_HOOKS_MOVE = int(torch.__version__.split(".")[0]) < 2
+
+_failures = 0
+
+
+def failures():
+    """How often something in this module failed, and recorded nothing therefore."""
+    return _failures
+
+
+def _soft(function):
+    """`function`, whose exceptions are counted and warned about once instead of raised."""
+
+    @functools.wraps(function)
+    def guarded(*args, **kwargs):
+        global _failures
+        try:
+            return function(*args, **kwargs)
+        except Exception as problem:
+            _failures += 1
+            if _failures == 1:
+                warnings.warn(
+                    f"profwrap.watch() could not record something: {problem!r}", stacklevel=2
+                )
+            return None
+
+    return guarded
+
+
+class _OpenOps(threading.local):
+    """Operators of modules that are open on a thread, so that each begin gets its one end.
+
+    A module whose forward raised has no end of its own: the next that ends around it, or the next
+    call of the whole model, closes it.
+    """
+
+    def __init__(self):
+        self.names = []
+        self.backward = None  # the one of them that is a backward
+
+    def begin(self, name, type):
+        self.names.append(name)
+        _probe.calls.op_begin(name, type, None)
+
+    def end(self, name):
+        if name in self.names:
+            while self._close() != name:
+                pass
+
+    def end_all(self):
+        while self.names:
+            self._close()
+
+    def _close(self):
+        _probe.calls.op_end()
+        return self.names.pop()
+
+
+def _first_tensor(value):
+    """The first tensor of a module's output that has a gradient, or None."""
+    if isinstance(value, torch.Tensor):
+        return value if value.requires_grad else None
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, (list, tuple)):
+        return None
+    return next((t for t in map(_first_tensor, value) if t is not None), None)
+
+
+def _text(name):
+    return name.encode("utf-8", "replace")
+
+
+class Watch:
+    """What watch() attached; close() takes all of it off again. Also a context manager."""
+
+    def __init__(self, model, optimizers, loader, mark_steps, operators):
+        self._removers = []
+        self._ops = _OpenOps()
+        self._open = True  # what cannot be taken off looks here
+        self._steps = _Steps() if mark_steps else None
+        self._memory = _DeviceMemory()
+        if "op_begin" in _probe.calls.present or "phase" in _probe.calls.present:
+            self._attach(model, optimizers, loader, operators)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+        return False
+
+    def close(self):
+        """Ends the step that is open and records nothing more."""
+        self._open = False
+        for remove in reversed(self._removers):
+            _soft(remove)()
+        self._removers = []
+        self._ops.end_all()
+        if self._steps:
+            self._steps.end()
+
+    def _attach(self, model, optimizers, loader, operators):
+        attach = _soft(self._watch_module)
+        for path, module in model.named_modules():
+            # Scripted modules refuse hooks: their time is that of the module around them.
+            if not isinstance(module, torch.jit.ScriptModule):
+                attach(path, module, module is model)
+        for optimizer in optimizers:
+            _soft(self._watch_optimizer)(optimizer, optimizer is optimizers[-1])
+        _soft(self._watch_backward)()
+        if loader is not None:
+            self._removers.append(_watch_loader(loader, self))
+        if operators:
+            mode = record_operators()
+            mode.__enter__()
+            self._removers.append(lambda: mode.__exit__(None, None, None))
+
+    def _watch_module(self, path, module, is_root):
+        kind = _text(getattr(module, "original_name", None) or type(module).__name__)
+        name = _text(path) if path else kind
+
+        def enter(module, _):
+            if is_root:
+                self._begin_forward(module)
+            self._ops.begin(name, kind)
+
+        def leave(module, _, output):
+            self._ops.end(name)
+            if is_root:
+                self._memory.report()
+
+        self._removers.append(module.register_forward_pre_hook(_soft(enter)).remove)
+        leave = _soft(leave)
+        try:  # PyTorch 2.1: also when forward raised
+            handle = module.register_forward_hook(leave, always_call=True)
+        except (TypeError, RuntimeError):
+            handle = module.register_forward_hook(leave)
+        self._removers.append(handle.remove)
+        if not any(True for _ in module.children()):
+            self._watch_gradients(module, name + b".backward", kind)
+
+    def _begin_forward(self, module):
+        self._ops.end_all()
+        if module.training:
+            if self._steps:
+                self._steps.begin()
+            _probe.calls.phase(_annotate.FORWARD)
+
+    def _watch_gradients(self, module, name, kind):
+        """From the gradient of the output to that of the module's own parameters, or to the next
+        module's. Full backward hooks would tell more, but forbid the program what it may do without
+        them: to change a module's output in place."""
+
+        def begin(_):
+            self._ops.end(self._ops.backward)
+            self._ops.begin(name, kind)
+            self._ops.backward = name
+
+        def end(_):
+            self._ops.end(name)
+
+        begin, end = _soft(begin), _soft(end)
+
+        def leave(module, inputs, output):
+            tensor = _first_tensor(output)
+            # Changed in place: its backward is then counted as the earlier module's.
+            moved = _HOOKS_MOVE and any(tensor is value for value in inputs)
+            if tensor is not None and not moved:
+                tensor.register_hook(begin)
+
+        self._removers.append(module.register_forward_hook(_soft(leave)).remove)
+        for parameter in module.parameters(recurse=False):
+            if parameter.requires_grad:
+                self._removers.append(parameter.register_hook(end).remove)
+
+    def _watch_backward(self):
+        """torch.autograd.backward() is what Tensor.backward() calls; it has no hook."""
+        real = torch.autograd.backward
+
+        @functools.wraps(real)
+        def backward(*args, **kwargs):
+            if not self._open:
+                return real(*args, **kwargs)
+            _probe.calls.phase(_annotate.BACKWARD)
+            try:
+                return real(*args, **kwargs)
+            finally:
+                self._ops.end_all()
+                _probe.calls.phase(_annotate.NO_PHASE)
+                _soft(self._memory.report)()
+
+        def remove():
+            if torch.autograd.backward is backward:  # else somebody wrapped it once more
+                torch.autograd.backward = real
+
+        torch.autograd.backward = backward
+        self._removers.append(remove)
+
+    def _watch_optimizer(self, optimizer, is_last):
+        def before(*_):
+            if not self._open:
+                return
+            self._ops.end_all()
+            _probe.calls.phase(_annotate.OPTIMIZER)
+
+        def after(*_):
+            if not self._open:
+                return
+            _probe.calls.phase(_annotate.NO_PHASE)
+            self._memory.report()
+            if is_last and self._steps:
+                self._steps.end()
+
+        before, after = _soft(before), _soft(after)
+        if hasattr(optimizer, "register_step_pre_hook"):  # PyTorch 2.0
+            self._removers.append(optimizer.register_step_pre_hook(before).remove)
+            self._removers.append(optimizer.register_step_post_hook(after).remove)
+        else:
+            self._removers.append(_wrap_step(optimizer, before, after))
+
+    def waits(self):
+        """A wait for the next batch begins; False when nothing is watched any more."""
+        if not self._open:
+            return False
+        if self._steps:
+            self._steps.begin()
+        _probe.calls.phase(_annotate.DATA)
+        return True
+
+
+def _wrap_step(optimizer, before, after):
+    """Replaces optimizer.step by a bound method, which learning rate schedulers take apart."""
+    real = optimizer.step
+
+    @functools.wraps(real)  # with the mark that schedulers look for
+    def step(_, *args, **kwargs):
+        before()
+        try:
+            return real(*args, **kwargs)
+        finally:
+            after()
+
+    ours = types.MethodType(step, optimizer)
+    had = "step" in vars(optimizer)
+    optimizer.step = ours
+
+    def remove():
+        if vars(optimizer).get("step") is not ours:
+            return  # a scheduler wrapped it once more
+        if had:
+            optimizer.step = real
+        else:
+            del optimizer.step
+
+    return remove
+
+
+class _Steps:
+    """Counts steps by the optimizer's. A step begins with its first wait or forward, so that what
+    comes after the last one is no step."""
+
+    def __init__(self):
+        self._next, self._open = 0, False
+
+    def begin(self):
+        if not self._open:
+            self._open = True
+            _probe.calls.step(self._next)
+
+    def end(self):
+        if self._open:
+            self._open = False
+            self._next += 1
+            _probe.calls.step(_annotate.NO_STEP)
+
+
+class _DeviceMemory:
+    """Reports what the CUDA allocator holds more, or less, than at the last report."""
+
+    def __init__(self):
+        self._known = {}
+
+    def report(self):
+        if not torch.cuda.is_available() or not torch.cuda.is_initialized():
+            return
+        for device in range(torch.cuda.device_count()):
+            now = torch.cuda.memory_stats(device).get("allocated_bytes.all.current", 0)
+            if now != self._known.get(device, 0):
+                _probe.calls.memory(now - self._known.get(device, 0), device)
+                self._known[device] = now
+
+
+def _ready_batches(iterator):
+    """Batches that wait to be fetched, and how many can: None of a loader without workers."""
+    if not hasattr(iterator, "_data_queue"):
+        return None
+    early = sum(len(info) > 1 for info in iterator._task_info.values())
+    most = iterator._prefetch_factor * iterator._num_workers
+    return iterator._data_queue.qsize() + early, most
+
+
+def _has_more(iterator):
+    try:
+        return iterator._num_yielded < len(iterator)
+    except (TypeError, AttributeError):
+        return True
+
+
+def _watch_loader(loader, watch):
+    """Replaces __next__ of the loaders' iterators: neither they nor the loader have a hook."""
+    from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+    real = _BaseDataLoaderIter.__next__
+
+    @_soft
+    def before(iterator):
+        if getattr(iterator, "_index_sampler", None) is not loader._index_sampler:
+            return False
+        ready = _ready_batches(iterator)
+        if ready is not None:
+            _probe.calls.queue(b"DataLoader", *ready)
+        if not _has_more(iterator):
+            return False
+        return watch.waits()
+
+    @functools.wraps(real)
+    def next_batch(iterator):
+        watched = before(iterator)
+        try:
+            return real(iterator)
+        finally:
+            if watched:
+                _probe.calls.phase(_annotate.NO_PHASE)
+
+    def remove():
+        if _BaseDataLoaderIter.__next__ is next_batch:
+            _BaseDataLoaderIter.__next__ = real
+
+    _BaseDataLoaderIter.__next__ = next_batch
+    return remove
+
+
+class record_operators(TorchDispatchMode):
+    """`with record_operators():` records the operators that PyTorch dispatches below autograd, such
+    as aten::addmm, on the calling thread and in the backward pass that it starts.
+
+    Those that are made of others (aten::linear) are not seen, nor what an operator calls inside of
+    itself: record() has all of them, from PyTorch's own profiler. Shapes are written as there.
+    """
+
+    def __init__(self, shapes=True):
+        super().__init__()
+        self._shapes = bool(shapes)
+        self._known = {}  # overload of an operator: its name, or None; number of its arguments
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        name, shapes = self._describe(func, args) or (None, None)
+        if name is None:
+            return func(*args, **(kwargs or {}))
+        _probe.calls.op_begin(name, b"aten", shapes)
+        try:
+            return func(*args, **(kwargs or {}))
+        finally:
+            _probe.calls.op_end()
+
+    @_soft
+    def _describe(self, func, args):
+        known = self._known.get(func)
+        if known is None:
+            name = func._schema.name
+            # Marks of PyTorch's own profiler are no work.
+            name = None if name.startswith("profiler::") else _text(name)
+            known = self._known[func] = name, len(func._schema.arguments)
+        name, count = known
+        if name is None or not self._shapes:
+            return name, None
+        shapes = [list(a.shape) if isinstance(a, torch.Tensor) else [] for a in args]
+        shapes += [[]] * (count - len(shapes))
+        return name, str(shapes).encode()
+
+
+def watch(model, optimizer=None, loader=None, *, mark_steps=None, operators=False):
+    """Records a training from now on, until close() of what this returns.
+
+    `model`: every module's forward as an operator of the module's class, and of those without
+    modules inside, the backward; phases "forward" and "backward". `optimizer`, one or a list of
+    them: phase "optimizer", and steps, counted by the last one's, unless `mark_steps` is False: then
+    the program calls profwrap.step(). `loader`, a DataLoader: waiting for it as phase "data", and
+    with workers how many batches were ready. `operators`: the operators of this thread, as
+    record_operators() does. The memory that the CUDA allocator holds is reported where phases end.
+    """
+    if not isinstance(model, torch.nn.Module):
+        raise TypeError(f"watch() takes a torch.nn.Module, not {type(model).__name__}")
+    if optimizer is None:
+        optimizers = []
+    else:
+        optimizers = list(optimizer) if isinstance(optimizer, (list, tuple)) else [optimizer]
+    for one in optimizers:
+        if not isinstance(one, torch.optim.Optimizer):
+            raise TypeError(f"watch() takes torch optimizers, not {type(one).__name__}")
+    if loader is not None and not isinstance(loader, DataLoader):
+        raise TypeError(
+            f"watch() takes a torch DataLoader, not {type(loader).__name__}:"
+            " use profwrap.steps() for other iterables"
+        )
+    if mark_steps is None:
+        mark_steps = bool(optimizers)
+    elif mark_steps and not optimizers:
+        raise ValueError("mark_steps needs an optimizer: its steps are what is counted")
+    return Watch(model, optimizers, loader, mark_steps, operators)

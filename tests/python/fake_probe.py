@@ -1,0 +1,53 @@
+"""A probe made of Python functions: what the verbs call in it is kept as a list of tuples."""
+
+import ctypes
+
+import support  # finds the module under test
+
+from profwrap import _probe
+
+
+class FakeProbe:
+    """Takes the place of the real probe, or of none, until remove()."""
+
+    def __init__(self, size=None, without=()):
+        self.calls = []
+        self.recording = True
+        self._struct = _probe._Struct(ctypes.sizeof(_probe._Struct) if size is None else size)
+        for name, kind in _probe._MEMBERS:
+            if name not in without:
+                setattr(self._struct, name, kind(self._function(name)))
+        self._before = _probe.calls
+        _probe.calls = _probe.Calls(self._struct)
+
+    def remove(self):
+        _probe.calls = self._before
+
+    def _function(self, name):
+        if name == "active":
+            return lambda: int(self.recording)
+        return lambda *values: self._note(name, values)
+
+    def _note(self, name, values):
+        if name in ("start", "stop"):
+            self.recording = name == "start"
+        self.calls.append((name, *(v.decode() if isinstance(v, bytes) else v for v in values)))
+
+    def take(self, *names):
+        """The calls so far, of these functions if any are named; they are forgotten."""
+        calls = [c for c in self.calls if not names or c[0] in names]
+        self.calls.clear()
+        return calls
+
+    def take_nesting(self):
+        """The operators so far as (depth, name, type, shapes), in the order of their beginnings."""
+        depth, found = 0, []
+        for name, *values in self.take("op_begin", "op_end"):
+            if name == "op_begin":
+                found.append((depth, *values))
+            depth += 1 if name == "op_begin" else -1
+            if depth < 0:
+                raise AssertionError("an operator ended that had not begun")
+        if depth:
+            raise AssertionError(f"{depth} operators did not end")
+        return found

@@ -1,0 +1,157 @@
+"""record_operators() beside PyTorch's own profiler, at the same time in the same process.
+
+Both see every operator once; what ours takes longer is its own Python, which PyTorch's has outside.
+"""
+
+import collections
+import json
+import unittest
+
+import support
+
+support.require_h5py()
+try:
+    import torch
+except ImportError:
+    support.skip("torch is not installed (scripts/setup --torch)")
+
+import profwrap
+
+SCRIPT = """
+import json, sys, time
+import torch, torch.profiler
+import profwrap.torch
+from torch import nn
+
+torch.manual_seed(0)
+torch.set_num_threads(1)
+model = nn.Sequential(
+    nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(inplace=True), nn.Flatten(),
+    nn.Linear(8 * 14 * 14, 64), nn.Tanh(), nn.Linear(64, 10))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+x, y = torch.randn(32, 3, 16, 16), torch.zeros(32, dtype=torch.long)
+
+def step():
+    loss = nn.functional.cross_entropy(model(x), y)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+
+def kineto_ns(event):  # PyTorch 2 counts in ns, 1.13 in us
+    if hasattr(event, "start_ns"):
+        return event.start_ns(), event.duration_ns()
+    return event.start_us() * 1000, event.duration_us() * 1000
+
+def unix_less_local():
+    return time.time_ns() - time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+
+step()
+before = unix_less_local()
+with torch.profiler.profile() as prof, profwrap.torch.record_operators():
+    for _ in range(10):
+        step()
+offset = (before + unix_less_local()) // 2
+events = []
+for event in prof.profiler.kineto_results.events():
+    start, duration = kineto_ns(event)
+    events.append([event.name(), start - offset, start - offset + duration])
+with open(sys.argv[1], "w") as file:
+    json.dump(events, file)
+"""
+
+SLACK_NS = 5000  # of PyTorch's microseconds, and of comparing two clocks
+
+
+def contains(outer, inner):
+    return outer[0] - SLACK_NS <= inner[0] and inner[1] <= outer[1] + SLACK_NS
+
+
+class Compared:
+    """Our operators and PyTorch's of one run, as (start, end) ns by name, and who has whom."""
+
+    def __init__(self, folder):
+        events = support.run(
+            *(support.PROFWRAP, "--no-merge", "-q", "-o", folder + "/out"),
+            *(support.sys.executable, "-c", SCRIPT, folder + "/events.json"),
+        )
+        with open(folder + "/events.json") as file:
+            events = json.load(file)
+        rows = profwrap.load(folder + "/out", pandas=False).rank(0).events("range")
+        rows = rows[rows["kind"] == "operator"]
+        self.ours = [(str(r["name"]), (int(r["start"]), int(r["end"]))) for r in rows]
+        self.theirs = [(name, (start, end)) for name, start, end in events]
+        by_name = collections.defaultdict(list)
+        for name, span in self.theirs:
+            by_name[name].append(span)
+        #: Per operator of ours: PyTorch's of the same name inside of it.
+        self.matches = [
+            (name, span, [other for other in by_name[name] if contains(span, other)])
+            for name, span in self.ours
+        ]
+
+    def unmatched(self):
+        """PyTorch's operators that no operator of ours stands for."""
+        known = {(name, span) for name, _, inside in self.matches for span in inside}
+        return [(name, span) for name, span in self.theirs if (name, span) not in known]
+
+
+class TorchProfilerTest(support.TempDirTest):
+    def test_same_calls_and_times(self):
+        compared = Compared(self.tmp)
+        self.assertGreater(len(compared.ours), 300)
+        self.check_calls(compared)
+        self.check_others(compared)
+        # Somebody else may have the processor just between the two clocks' readings.
+        for attempt in range(2, 5):
+            late = self.late(compared)
+            if not late:
+                return
+            self.tmp = self.path(f"attempt-{attempt}")
+            support.os.mkdir(self.tmp)
+            compared = Compared(self.tmp)
+        self.fail(late)
+
+    def check_calls(self, compared):
+        for name, _, inside in compared.matches:
+            self.assertEqual(len(inside), 1, f"{name} in PyTorch's profiler")
+
+    def check_others(self, compared):
+        """PyTorch's further operators are inside of ours, are made of ours, or do nothing."""
+        alone = collections.Counter()
+        for name, span in compared.unmatched():
+            if not name.startswith("aten::"):
+                continue  # a label, or a node of autograd: operators are inside of those
+            near = (ours for _, ours in compared.ours)
+            if not any(contains(span, ours) or contains(ours, span) for ours in near):
+                alone[name] += span[1] - span[0]
+        total = sum(span[1] - span[0] for _, span in compared.ours)
+        print("seen by PyTorch's profiler only, ns:", dict(alone), "of", total)
+        self.assertLess(sum(alone.values()), 0.05 * total)
+
+    def late(self, compared):
+        """Operators of at least 0.2 ms whose total differs by more than 5 %, and 50 us a call.
+
+        The fifth of the calls that differ most is left out of both totals: there somebody else had
+        the processor between the two clocks' readings.
+        """
+        calls = collections.defaultdict(list)
+        for name, (start, end), inside in compared.matches:
+            calls[name].append((end - start, inside[0][1] - inside[0][0]))
+        late, long = [], 0
+        for name, pairs in calls.items():
+            pairs.sort(key=lambda pair: pair[0] - pair[1])
+            kept = pairs[: len(pairs) - len(pairs) // 5]
+            ours, theirs = (sum(pair[side] for pair in kept) for side in (0, 1))
+            count = len(kept)
+            print(f"{name:36} {len(pairs):4} calls  ours {ours:11} theirs {theirs:11} ns", end="")
+            print(f"  {100 * (ours / max(theirs, 1) - 1):7.1f} %  {(ours - theirs) // count} ns a call")
+            if theirs > 200_000 * count:
+                long += 1
+                allowed = 0.05 * theirs + 50_000 * count
+                if not -SLACK_NS * count <= ours - theirs <= allowed:
+                    late.append((name, count, ours, theirs))
+        self.assertGreater(long, 2)
+        return late
+
+
+unittest.main()
