@@ -3,6 +3,16 @@
 
 #include "analysis/statistics.h"
 
+static double range_of(const int64_t *values, size_t n)
+{
+    int64_t least = values[0], most = values[0];
+    for (size_t i = 1; i < n; i++) {
+        least = values[i] < least ? values[i] : least;
+        most = values[i] > most ? values[i] : most;
+    }
+    return (double)most - (double)least;
+}
+
 int pw_oprank_find(const int64_t *own_ns, size_t n, int64_t least_ns, int64_t *scratch,
                    struct pw_oprank *out)
 {
@@ -17,9 +27,12 @@ int pw_oprank_find(const int64_t *own_ns, size_t n, int64_t least_ns, int64_t *s
     int64_t median = pw_median_i64(scratch, others);
     if (median <= 0)
         return 0;
+    double range = range_of(scratch, others);
     for (size_t i = 0; i < others; i++)
         scratch[i] = scratch[i] > median ? scratch[i] - median : median - scratch[i];
     double spread = 3 * 1.4826 * (double)pw_median_i64(scratch, others);
+    if (others < PW_OPRANK_FEW && spread < 2 * range)
+        spread = 2 * range;
     double excess = (double)own_ns[worst] - (double)median;
     if (!(excess > spread && excess > 0.1 * (double)median && excess > (double)least_ns))
         return 0;

@@ -91,6 +91,8 @@ static void test_slow_rank(void **state)
     assert_int_equal(found.rank, 3);
     assert_int_equal(found.others_ns, 100);
     assert_true(found.ratio == 1.9);
+    const int64_t near[] = {100, 120, 99, 141, 102}; /* not twice as far as the others are apart */
+    assert_int_equal(pw_oprank_find(near, 5, 10, scratch, &found), 0);
     assert_int_equal(pw_oprank_find(two, 2, 0, scratch, &found), 1);
     assert_int_equal(found.rank, 1);
 }

@@ -383,7 +383,7 @@ static int find_slow(const struct pw_cluster *c, struct ranks *ranks, size_t fir
     size_t worst = 0;
     for (size_t r = 1; r < ranks->n; r++)
         worst = ranks->own_ns[r] > ranks->own_ns[worst] ? r : worst;
-    int64_t least = ranks->n ? ranks->all_ns[worst] / 100 : 0;
+    int64_t least = ranks->n ? ranks->all_ns[worst] / 20 : 0;
     out->op = c->operator_ranks[first].operator_row;
     if (!pw_oprank_find(ranks->own_ns, ranks->n, least, ranks->scratch, &out->found))
         return 0;
