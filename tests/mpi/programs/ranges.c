@@ -1,6 +1,7 @@
 /* Uses NVTX in every way there is; test_nvtx.py knows what comes of it. ranges CASE [ARGUMENT] */
 #include <dlfcn.h>
 #include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtPayload.h>
 #include <nvtx3/nvToolsExtSync.h>
 #include <pthread.h>
 #include <signal.h>
