@@ -2,6 +2,7 @@
  * rings until the program has ended. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -175,12 +176,26 @@ static int prepare_capture(struct collector *c, struct pw_journal_head *head)
     return 0;
 }
 
+/* Whether the program's NVTX is to be ours; says why not where the user might expect it. */
+static int records_nvtx(const struct collector *c)
+{
+    const char *other = getenv(PW_NVTX_VARIABLE);
+    if (!(c->run->activities & PW_ACTIVITY_NVTX) || !PROFWRAP_HAVE_NVTX)
+        return 0;
+    if (!other || !*other || strcmp(other, c->probe) == 0)
+        return 1;
+    if (pw_run_is_spokesman(c->run))
+        pw_say("NVTX is not recorded: " PW_NVTX_VARIABLE " names another tool, %s", other);
+    return 0;
+}
+
 static int start(struct collector *c)
 {
     const struct pw_launch launch = {
         .probe = c->probe,
         .segment = c->run->lifeline->segment,
         .directory = c->run->dir,
+        .nvtx = records_nvtx(c),
         .argv = c->run->argv,
         .group = c->run->group,
         .lifeline = c->run->lifeline,

@@ -5,6 +5,7 @@
 #include <hdf5.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include "core/log.h"
 #include "core/options.h"
 #include "rank/identity.h"
+#include "rank/launch.h"
 #include "rank/tickmap.h"
 
 enum verdict { OK, NOTE, FAIL };
@@ -121,6 +123,21 @@ static void check_samples(void)
         say(OK, "samples", "/proc has processor time and waiting for a core");
 }
 
+static void check_nvtx(void)
+{
+    const char *other = getenv(PW_NVTX_VARIABLE);
+    if (!PROFWRAP_HAVE_NVTX)
+        say(NOTE, "NVTX",
+            "this profwrap was built without NVTX's headers, and does not record it: install a "
+            "CUDA "
+            "toolkit (12 or later, headers alone will do) and build again");
+    else if (other && *other)
+        say(NOTE, "NVTX", "not recorded as long as %s names another tool: %s", PW_NVTX_VARIABLE,
+            other);
+    else
+        say(OK, "NVTX", "ranges of programs that use it are recorded");
+}
+
 static void check_gpus(void)
 {
     static const struct {
@@ -157,6 +174,7 @@ int pw_cli_doctor(int argc, char **argv)
     check_clocks(options.text[PW_OPT_FSROOT]);
     check_shared_memory(&options);
     check_samples();
+    check_nvtx();
     check_gpus();
     return failures ? 1 : 0;
 }

@@ -60,6 +60,8 @@ const struct pw_enum_item *pw_enum_borrow(enum pw_field_type type)
         return items_source;
     case PW_F_KIND:
         return items_kind;
+    case PW_F_PAYLOAD:
+        return items_payload;
     case PW_F_REASON:
         return items_reason;
     case PW_F_LOST:

@@ -3,10 +3,10 @@
  * readers are made. Names and paths are the file format's; additions are free, a rename is a new
  * format_version.
  *
- * Field types: I64 I32 U64 U32 U16 U8 F64, the enumerations OP SOURCE KIND REASON LOST RECORDED
- * PHASE STRAGGLER CAUSE OPENED, and fixed UTF-8 strings S16 S32 S64 S256 (NUL-padded). Units are in
- * the names; times are int64 ns on the rank's local clock in rank files, on the cluster clock in
- * cluster files; -1 in a _ns, bytes or rank field means "not known". */
+ * Field types: I64 I32 U64 U32 U16 U8 F64, the enumerations OP SOURCE KIND PAYLOAD REASON LOST
+ * RECORDED PHASE STRAGGLER CAUSE OPENED, and fixed UTF-8 strings S16 S32 S64 S256 (NUL-padded).
+ * Units are in the names; times are int64 ns on the rank's local clock in rank files, on the
+ * cluster clock in cluster files; -1 in a _ns, bytes or rank field means "not known". */
 #ifndef PW_CORE_TABLES_H
 #define PW_CORE_TABLES_H
 
@@ -42,6 +42,7 @@ typedef char pw_s256[256];
 #define PW_CTYPE_OP uint16_t
 #define PW_CTYPE_SOURCE uint8_t
 #define PW_CTYPE_KIND uint8_t
+#define PW_CTYPE_PAYLOAD uint8_t
 #define PW_CTYPE_REASON uint8_t
 #define PW_CTYPE_LOST uint8_t
 #define PW_CTYPE_RECORDED uint8_t
@@ -84,6 +85,7 @@ enum pw_field_type {
     PW_F_OP,
     PW_F_SOURCE,
     PW_F_KIND,
+    PW_F_PAYLOAD,
     PW_F_REASON,
     PW_F_LOST,
     PW_F_RECORDED,

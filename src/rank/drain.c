@@ -287,6 +287,33 @@ static void take_open_call(struct pw_drain *drain, int index)
     take_apart(drain, index, &record);
 }
 
+/* ---- open ranges ---- */
+
+static void take_open_range(struct pw_drain *drain, int index, const struct pw_open_range *range)
+{
+    struct pw_record record;
+    memcpy(&record, range, sizeof(record)); /* a copy: see take_batch() */
+    record.end = pw_tick_read((enum pw_tick_source)drain->segment->tick_source);
+    record.flags = PW_RANGE_UNENDED;
+    record.range.alloc_bytes = 0; /* the thread's count is gone with it */
+    if (record.start && (record.type == PW_REC_RANGE || record.type == PW_REC_NVTX))
+        take_apart(drain, index, &record);
+}
+
+/* The ranges that a thread was in when the program ended, innermost first as if it had ended them.
+ */
+static void take_open_ranges(struct pw_drain *drain, int index)
+{
+    struct pw_ring_shared *shared = drain->rings[index].shared;
+    if (!shared)
+        return;
+    int depth = atomic_exchange(&shared->depth, 0);
+    for (depth = depth < PW_MAX_DEPTH ? depth : PW_MAX_DEPTH; depth > 0; depth--)
+        take_open_range(drain, index, &shared->ranges[depth - 1]);
+    take_open_range(drain, index, &shared->phase);
+    shared->phase.start = 0;
+}
+
 int64_t pw_drain_longest_call(const struct pw_drain *drain, uint64_t after, uint64_t *start)
 {
     int64_t longest = 0;
@@ -358,8 +385,10 @@ void pw_drain_finish(struct pw_drain *drain)
         }
     take_unrecorded(drain);
     read_clocks(drain);
-    for (int i = 0; i < PW_MAX_RINGS; i++)
+    for (int i = 0; i < PW_MAX_RINGS; i++) {
+        take_open_ranges(drain, i);
         take_open_call(drain, i);
+    }
 }
 
 void pw_drain_destroy(struct pw_drain *drain)

@@ -5,7 +5,9 @@
 
 #include "rank/arena.h"
 
-enum { MAX_TEXT = 255, MAX_LONG_TEXT = 8191 };
+enum { MAX_LONG_TEXT = 8191 };
+
+#define REST "(more names than are kept)"
 
 /* FNV-1a. */
 static uint64_t hash_bytes(const unsigned char *bytes, size_t length)
@@ -16,7 +18,7 @@ static uint64_t hash_bytes(const unsigned char *bytes, size_t length)
     return hash;
 }
 
-static uint32_t use(struct pw_intern_table *table, struct pw_thread *thread,
+static uint32_t use(const struct pw_intern_table *table, struct pw_thread *thread,
                     struct pw_intern_entry *entry)
 {
     if (__builtin_expect(!atomic_load_explicit(&entry->delivered, memory_order_relaxed), 0))
@@ -28,9 +30,11 @@ static uint32_t use(struct pw_intern_table *table, struct pw_thread *thread,
 static struct pw_intern_entry *create_entry(struct pw_intern_table *table, const void *bytes,
                                             size_t length, uint64_t hash)
 {
-    if (atomic_load(&table->count) >= PW_INTERN_SLOTS / 2)
+    bool is_rest =
+        table->rest && length == strlen(table->rest) && memcmp(bytes, table->rest, length) == 0;
+    if (atomic_load(&table->count) >= PW_INTERN_SLOTS / 2 && !is_rest)
         return NULL;
-    struct pw_intern_entry *entry = pw_arena_take(sizeof(*entry) + length);
+    struct pw_intern_entry *entry = pw_arena_take(sizeof(*entry) + length + 1);
     if (!entry)
         return NULL;
     entry->hash = hash;
@@ -40,8 +44,8 @@ static struct pw_intern_entry *create_entry(struct pw_intern_table *table, const
     return entry;
 }
 
-uint32_t pw_intern(struct pw_intern_table *table, struct pw_thread *thread, const void *bytes,
-                   size_t length)
+/* The entry of these bytes, added if need be; NULL when it cannot be. */
+static struct pw_intern_entry *find(struct pw_intern_table *table, const void *bytes, size_t length)
 {
     const uint32_t mask = PW_INTERN_SLOTS - 1;
     uint64_t hash = hash_bytes(bytes, length);
@@ -52,15 +56,22 @@ uint32_t pw_intern(struct pw_intern_table *table, struct pw_thread *thread, cons
         if (!found) {
             fresh = fresh ? fresh : create_entry(table, bytes, length, hash);
             if (!fresh)
-                return 0;
+                return NULL;
             /* Release: whoever finds the entry sees its bytes. */
             if (atomic_compare_exchange_strong(&table->slots[at], &found, fresh))
-                return use(table, thread, fresh);
+                return fresh;
         }
         if (found->hash == hash && found->length == length &&
             memcmp(found->bytes, bytes, length) == 0)
-            return use(table, thread, found);
+            return found;
     }
+}
+
+uint32_t pw_intern(struct pw_intern_table *table, struct pw_thread *thread, const void *bytes,
+                   size_t length)
+{
+    struct pw_intern_entry *entry = find(table, bytes, length);
+    return entry ? use(table, thread, entry) : 0;
 }
 
 /* ---- names ---- */
@@ -87,17 +98,55 @@ static bool deliver_name(struct pw_thread *thread, const struct pw_intern_entry 
     return true;
 }
 
-static struct pw_intern_table names = {.deliver = deliver_name};
+static struct pw_intern_table names = {.deliver = deliver_name, .rest = REST};
+
+size_t pw_name_length(const char *text, size_t most)
+{
+    size_t length = strnlen(text, most);
+    if (length < most)
+        return length;
+    while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80)
+        length--;
+    return length ? length : most;
+}
+
+const struct pw_intern_entry *pw_name_keep(const char *text, size_t length)
+{
+    const struct pw_intern_entry *entry = find(&names, text, length);
+    return entry ? entry : find(&names, REST, sizeof(REST) - 1);
+}
+
+uint32_t pw_name_tell(struct pw_thread *thread, const struct pw_intern_entry *entry)
+{
+    return entry ? use(&names, thread, (struct pw_intern_entry *)entry) : 0;
+}
 
 static uint32_t intern_text(struct pw_thread *thread, const char *text, size_t most)
 {
-    size_t length = text ? strnlen(text, most) : 0;
-    return length ? pw_intern(&names, thread, text, length) : 0;
+    size_t length = text ? pw_name_length(text, most) : 0;
+    return length ? pw_name_use(thread, pw_name_keep(text, length)) : 0;
 }
 
 uint32_t pw_probe_intern(struct pw_thread *thread, const char *text)
 {
-    return intern_text(thread, text, MAX_TEXT);
+    return intern_text(thread, text, PW_LONGEST_NAME);
+}
+
+void pw_name_remember(struct pw_recent_name *slot, const char *text,
+                      const struct pw_intern_entry *entry, uint32_t kind)
+{
+    if (atomic_load_explicit(&entry->delivered, memory_order_relaxed))
+        *slot = (struct pw_recent_name){.text = text, .entry = entry, .kind = kind};
+}
+
+uint32_t pw_name_find_anew(struct pw_thread *thread, const char *text)
+{
+    size_t length = text ? pw_name_length(text, PW_LONGEST_NAME) : 0;
+    const struct pw_intern_entry *entry = length ? pw_name_keep(text, length) : NULL;
+    uint32_t id = pw_name_use(thread, entry);
+    if (entry)
+        pw_name_remember(pw_name_slot(thread, text), text, entry, 0);
+    return id;
 }
 
 uint32_t pw_probe_intern_long(struct pw_thread *thread, const char *text)

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "rank/ranges.h"
 #include "rank/recording.h"
 
 static struct pw_gate closed_gate;
@@ -50,6 +51,10 @@ static void end_thread(void *thread)
     struct pw_ring_shared *shared = mine->ring.shared;
     if (!shared || !pw_gate->on)
         return;
+    /* Not pw_probe_hold(): one that was cancelled inside a call is still shown to be in it. */
+    atomic_store(&mine->call->op, PW_CALL_PROBE);
+    pw_range_end_all(mine);
+    pw_probe_let_go(mine);
     /* First of all ours no more: a signal handler may record at any time. */
     mine->call = &pw_no_ring_call;
     mine->ring.shared = NULL;
@@ -73,6 +78,7 @@ __attribute__((constructor)) static void attach_process(void)
             probe.pid = getpid();
             gate->stack_depth = probe.segment->stack_depth;
             gate->general = gate->stack_depth != 0 || pw_tick_source != PW_TICK_TSC;
+            gate->activities = probe.segment->activities;
             pw_recording_init(probe.segment);
             gate->on = 1;
         }
@@ -125,6 +131,18 @@ static bool is_left(uint32_t state)
            (what == PW_RING_OWNED && state >> PW_RING_STATE_BITS != own_generation());
 }
 
+/* Those of a process that is no more, for another program took its place: when they ended nobody
+ * knows. */
+static void drop_ranges(struct pw_thread *thread)
+{
+    struct pw_ring_shared *shared = thread->ring.shared;
+    int depth = atomic_load(&shared->depth);
+    if (depth > 0)
+        pw_ring_count_loss(&thread->ring, (uint64_t)depth, pw_probe_now(), PW_LOST_RANGE);
+    atomic_store(&shared->depth, 0);
+    shared->phase.start = 0;
+}
+
 /* Makes the ring the thread's: its pointer last, for a signal handler may call at any time. The
  * open call says until the thread has begun that it is in the probe. */
 static void use_ring(struct pw_ring_shared *shared)
@@ -137,9 +155,11 @@ static void use_ring(struct pw_ring_shared *shared)
     atomic_store(&shared->open.op, PW_CALL_PROBE);
     ring.shared = NULL;
     thread->ring = ring;
+    thread->depth = 0;
     thread->call = &shared->open;
     atomic_signal_fence(memory_order_seq_cst);
     thread->ring.shared = shared;
+    drop_ranges(thread);
 }
 
 static bool take_ring(int index, bool fresh)

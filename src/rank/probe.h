@@ -11,28 +11,27 @@
 
 #include "rank/ring.h"
 
-enum { PW_MAX_DEPTH = 128 };
+struct pw_intern_entry;
 
-/* A range that was begun and not ended; texts as ids of pw_probe_intern(). */
-struct pw_open_range {
-    uint64_t start;
-    uint32_t name, category, shapes, stack;
-    uint16_t kind;      /* enum pw_kind */
-    uint64_t allocated; /* the thread's, when it was begun */
+/* A name that the thread gave lately, by the address it gave it at: what is there now may be
+ * another. */
+struct pw_recent_name {
+    const char *text; /* the application's */
+    const struct pw_intern_entry *entry;
+    uint32_t kind; /* what the NVTX collector takes it for, 0 not known; see rank/intern.h */
 };
+
+enum { PW_RECENT_NAMES = 64 };
 
 /* What one thread of the application needs to record. */
 struct pw_thread {
     struct pw_ring ring;       /* ring.shared is NULL until the thread's first record */
     struct pw_open_call *call; /* in the ring; pw_no_ring_call as long as there is none */
     uint32_t index;
-    uint32_t stack; /* that the current call was made on, 0 when none are taken */
-    /* Open ranges, innermost last; those past PW_MAX_DEPTH are counted only. */
-    int32_t depth;
-    struct pw_open_range open[PW_MAX_DEPTH];
+    uint32_t stack;     /* that the current call was made on, 0 when none are taken */
+    int32_t depth;      /* of the open ranges, which are in the ring's control; see rank/ranges.h */
     uint64_t allocated; /* bytes, less those freed, that the thread said; modulo 2^64 */
-    int32_t phase;      /* enum profwrap_phase */
-    uint64_t phase_start, phase_allocated;
+    struct pw_recent_name recent[PW_RECENT_NAMES];
     /* Calls to let pass before it looks for a ring again, after so many failures; and whether it is
      * just looking: a signal handler may call meanwhile. */
     uint32_t passes, failures;
@@ -50,6 +49,7 @@ struct pw_gate {
     _Atomic int left_open;
     uint32_t stack_depth; /* frames to take of a call stack; 0: take none */
     uint32_t general;     /* not 0: call stacks are taken, or the clock is not the TSC */
+    uint32_t activities;  /* the segment's */
 };
 
 extern struct pw_gate *pw_gate __attribute__((visibility("hidden")));
@@ -133,8 +133,8 @@ void pw_probe_request_sync(void);
 int pw_probe_await_sync(void);
 
 /* The id of a name: equal texts have equal ids within a process. The first use of a text writes it
- * to the ring. Cut at 255 bytes. Id 0 is ""; once the table is full, or the ring, new names get 0.
- */
+ * to the ring. Cut at 255 bytes. Id 0 is "". Once the table is full, all new names are one, "(more
+ * names than are kept)"; 0 when memory is short. */
 uint32_t pw_probe_intern(struct pw_thread *thread, const char *text);
 
 /* The same of a text that is cut at 8191 bytes: for what is said once, not in a loop. */

@@ -55,6 +55,8 @@ static int write_identity(struct pw_rankfile *file, const struct pw_identity *id
 static int is_optional(int table)
 {
     switch (table) {
+    case PW_TABLE_payload:
+    case PW_TABLE_thread_name:
     case PW_TABLE_host:
     case PW_TABLE_queue:
     case PW_TABLE_memory:

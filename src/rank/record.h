@@ -36,13 +36,25 @@ enum pw_record_type {
     PW_REC_QUEUE,
     PW_REC_MEMORY,
     PW_REC_METADATA,
+    /* Collector nvtx. */
+    PW_REC_NVTX,         /* a range or mark, as PW_REC_RANGE */
+    PW_REC_NVTX_START,   /* a range of the process begins: any thread may end it */
+    PW_REC_NVTX_END,     /* and ends */
+    PW_REC_NVTX_PAYLOAD, /* one field of what is attached to a range */
+    PW_REC_NVTX_THREAD,  /* the name of a thread */
     /* Collector null. */
     PW_REC_MARK,
     PW_REC_TYPE_COUNT
 };
 
 /* What can be recorded: bits of a segment's `activities`. */
-enum { PW_ACTIVITY_MPI = 1, PW_ACTIVITY_NOTE = 2, PW_ACTIVITY_SYS = 4, PW_ACTIVITY_NULL = 8 };
+enum {
+    PW_ACTIVITY_MPI = 1,
+    PW_ACTIVITY_NOTE = 2,
+    PW_ACTIVITY_SYS = 4,
+    PW_ACTIVITY_NULL = 8,
+    PW_ACTIVITY_NVTX = 16,
+};
 
 /* Flags of PW_REC_COMM; stored in /events/comm as they are. */
 enum {
@@ -54,6 +66,12 @@ enum {
     PW_FLAG_FORTRAN = 32,
     PW_FLAG_ROOT = 64,       /* this rank is the root of a rooted collective */
     PW_FLAG_SATURATED = 128, /* inside_ns is a lower bound */
+};
+
+/* Flags of PW_REC_RANGE and PW_REC_NVTX; stored in /events/range as they are. */
+enum {
+    PW_RANGE_UNENDED = 1, /* its thread or the program ended first: `end` is when that was */
+    PW_RANGE_PROCESS = 2, /* of the process, not of its thread: `depth` means nothing */
 };
 
 /* Flags of PW_REC_THREAD. */
@@ -133,9 +151,26 @@ struct pw_record {
             uint32_t name;
             uint16_t depth, kind; /* enum pw_kind */
             uint32_t domain, category, shapes;
-            uint32_t spare;
-            int64_t alloc_bytes;
+            uint32_t sequence; /* 1 + the number, 0 none */
+            union {
+                int64_t alloc_bytes;
+                uint64_t id; /* of PW_REC_NVTX_START */
+            };
+            int64_t payload; /* `op` is its enum pw_payload */
         } range;
+        struct { /* PW_REC_NVTX_END; `op` is its enum pw_payload */
+            uint64_t id;
+            int64_t payload;
+        } ended;
+        struct {        /* `op` is its enum pw_payload */
+            int64_t id; /* the range's payload */
+            uint32_t schema, field;
+            int64_t value;
+        } payload;
+        struct {
+            int32_t tid;
+            uint32_t name;
+        } thread_name;
         struct {
             uint32_t name;
             int64_t size, capacity;
@@ -193,6 +228,10 @@ static inline enum pw_lost pw_record_kind(const struct pw_record *record)
     case PW_REC_RANGE:
     case PW_REC_QUEUE:
     case PW_REC_MEMORY:
+    case PW_REC_NVTX:
+    case PW_REC_NVTX_START:
+    case PW_REC_NVTX_END:
+    case PW_REC_NVTX_PAYLOAD:
         return PW_LOST_RANGE;
     case PW_REC_STEP:
         return PW_LOST_STEP;

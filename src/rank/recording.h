@@ -38,4 +38,29 @@ static inline int pw_recording_is_poked(void)
     return atomic_load_explicit(&thread->call->poked, memory_order_relaxed) != 0;
 }
 
+static inline bool pw_recording_is_paused(void)
+{
+    return atomic_load_explicit(&pw_gate->paused, memory_order_relaxed) != 0;
+}
+
+/* The calling thread where recording is paused and that is all: no order has come, and the thread
+ * could be told of one. Otherwise NULL. What is called then must be cheap. */
+static inline struct pw_thread *pw_recording_paused_thread(void)
+{
+    struct pw_thread *thread = &pw_this_thread;
+    return __builtin_expect(pw_recording_is_paused(), 0) && !pw_recording_is_poked() ? thread
+                                                                                     : NULL;
+}
+
+/* The thread (may be NULL), to record; or, while that is paused, to keep what must be known when it
+ * goes on. To be given back with pw_probe_let_go(). */
+static inline struct pw_thread *pw_recording_hold(struct pw_thread *thread)
+{
+    if (!thread || !pw_probe_hold(thread))
+        return NULL;
+    if (__builtin_expect(pw_recording_is_poked(), 0))
+        pw_recording_obey(thread);
+    return thread;
+}
+
 #endif

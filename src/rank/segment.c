@@ -37,7 +37,7 @@ static void fill_header(struct pw_segment_shared *segment, uint64_t records)
     segment->version = PW_SEGMENT_VERSION;
     segment->uid = geteuid();
     segment->ring_records = records;
-    segment->ring_stride = PW_SEGMENT_PAGE + records * sizeof(struct pw_record);
+    segment->ring_stride = PW_RING_CONTROL + records * sizeof(struct pw_record);
     atomic_store(&segment->tool_pid, getpid());
     atomic_store(&segment->guard_pid, getpid());
     segment->magic = PW_SEGMENT_MAGIC;
@@ -56,7 +56,7 @@ int pw_segment_create(int rank, uint64_t ring_bytes, char name[PW_SEGMENT_NAME_S
     if (fd < 0)
         return -errno;
     uint64_t records = round_up_pow2(ring_bytes / sizeof(struct pw_record));
-    uint64_t stride = PW_SEGMENT_PAGE + records * sizeof(struct pw_record);
+    uint64_t stride = PW_RING_CONTROL + records * sizeof(struct pw_record);
     int err = ftruncate(fd, (off_t)(PW_SEGMENT_PAGE + PW_MAX_RINGS * stride)) ? -errno : 0;
     /* tmpfs kills the writer of a page that it cannot provide: ask for the memory first. */
     err = err ? err : -posix_fallocate(fd, 0, PW_SEGMENT_PAGE);

@@ -16,8 +16,10 @@
 #include "rank/testclock.h"
 
 enum {
-    PW_SEGMENT_VERSION = 6,
+    PW_SEGMENT_VERSION = 7,
     PW_SEGMENT_PAGE = 4096,
+    PW_RING_CONTROL = 3 * PW_SEGMENT_PAGE, /* before a ring's records */
+    PW_MAX_DEPTH = 128,                    /* open ranges of a thread */
     PW_MAX_RINGS = 256,
     PW_SEGMENT_NAME_SIZE = 128,
     PW_SHARED_COMMS = 512, /* communicators whose collectives are counted in the header */
@@ -80,7 +82,22 @@ struct pw_control {
     struct pw_order order;
 };
 
-/* The control page of a ring; the records follow it. Each group has a cache line of its own: the
+/* A range that was begun and not ended: word by word the record that it will be. It lies here so
+ * that it is known of a program that was killed; and in words, since what is stored in one width
+ * and loaded in another soon after costs more than all the rest. */
+struct pw_open_range {
+    uint64_t start;     /* 0: it is not recorded */
+    uint64_t key;       /* who alone may end it (rank/ranges.h); in the record: its end */
+    uint64_t head;      /* type, flags, op, stack */
+    uint64_t name;      /* name, depth, kind */
+    uint64_t place;     /* domain, category */
+    uint64_t extra;     /* shapes, sequence */
+    uint64_t allocated; /* by the thread until it began; in the record: alloc_bytes */
+    uint64_t payload;
+};
+static_assert(sizeof(struct pw_open_range) == sizeof(struct pw_record), "it becomes a record");
+
+/* The control pages of a ring; the records follow them. Each group has a cache line of its own: the
  * producer must not share one with the consumer. */
 struct pw_ring_shared {
     _Alignas(64) _Atomic uint64_t head; /* records ever committed: written by the producer */
@@ -94,6 +111,13 @@ struct pw_ring_shared {
     _Alignas(64) _Atomic uint64_t tail;  /* records ever consumed: written by the collector */
     _Alignas(64) _Atomic uint32_t state; /* enum pw_ring_state, and the owner's generation */
     _Atomic int32_t tid;
+    /* Written by the producer: ranges that its thread is in, innermost last; those past
+     * PW_MAX_DEPTH are counted only. A phase of profwrap.h is in none of them: its start is 0 when
+     * there is none.
+     */
+    _Alignas(64) _Atomic int32_t depth;
+    _Alignas(64) struct pw_open_range phase;
+    struct pw_open_range ranges[PW_MAX_DEPTH];
 };
 
 struct pw_segment_shared {
@@ -128,7 +152,7 @@ struct pw_segment_shared {
 };
 
 static_assert(sizeof(struct pw_segment_shared) <= PW_SEGMENT_PAGE, "the header is one page");
-static_assert(sizeof(struct pw_ring_shared) <= PW_SEGMENT_PAGE, "a ring's control is one page");
+static_assert(sizeof(struct pw_ring_shared) <= PW_RING_CONTROL, "a ring's control has its pages");
 
 /* Creates a segment whose rings hold `ring_bytes` (rounded to a power of two of records) and writes
  * its name, with the rank in it for people. The caller unmaps and unlinks it. 0 or -errno. */
@@ -161,7 +185,7 @@ static inline int pw_ring_loss_is_marked(const struct pw_ring_shared *ring)
 
 static inline struct pw_record *pw_ring_records(struct pw_ring_shared *ring)
 {
-    return (struct pw_record *)((char *)ring + PW_SEGMENT_PAGE);
+    return (struct pw_record *)((char *)ring + PW_RING_CONTROL);
 }
 
 #endif

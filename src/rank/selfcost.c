@@ -35,10 +35,10 @@ static int by_value(const void *a, const void *b)
 double pw_selfcost_event_ns(const struct pw_segment_shared *segment)
 {
     struct pw_ring_shared *shared =
-        aligned_alloc(64, PW_SEGMENT_PAGE + BATCH * sizeof(struct pw_record));
+        aligned_alloc(64, PW_RING_CONTROL + BATCH * sizeof(struct pw_record));
     if (!shared)
         return -1;
-    memset(shared, 0, PW_SEGMENT_PAGE + BATCH * sizeof(struct pw_record));
+    memset(shared, 0, PW_RING_CONTROL + BATCH * sizeof(struct pw_record));
     struct pw_ring ring;
     double cost[BATCHES];
     pw_ring_init(&ring, shared, BATCH);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/h5writer.h"
+#include "core/utf8.h"
 
 struct pw_text {
     uint32_t total;
@@ -65,8 +66,12 @@ int pw_texts_write(const struct pw_texts *texts, hid_t file, const char *path)
     const char **rows = calloc(texts->n, sizeof(*rows));
     if (!rows)
         return -ENOMEM;
-    for (uint32_t i = 0; i < texts->n; i++)
+    /* Programs may give any bytes as a name; the file's are UTF-8. */
+    for (uint32_t i = 0; i < texts->n; i++) {
+        if (texts->rows[i])
+            pw_utf8_repair(texts->rows[i]->bytes, strlen(texts->rows[i]->bytes));
         rows[i] = pw_texts_borrow(texts, i);
+    }
     int err = pw_h5_write_strings(file, path, rows, texts->n);
     free(rows);
     return err;

@@ -99,6 +99,7 @@ static void take_phase(void *context, int64_t rank, enum pw_phase phase, int64_t
         .name = (uint32_t)phase,
         .kind = PW_KIND_PHASE,
         .alloc_bytes = b->allocated[rank - b->first],
+        .sequence = -1,
     };
     b->allocated[rank - b->first] = 0;
     pw_rankfile_append(b->files[rank - b->first], PW_TABLE_range, &row);

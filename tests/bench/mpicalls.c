@@ -17,63 +17,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "floors.h"
 #include "profwrap.h"
-#include "rank/tick.h"
 
-enum { BLOCKS = 21, RING_SLOTS = 1 << 17, WINDOW = 32 };
-
-struct slot {
-    uint64_t words[8];
-};
-
-static struct slot *ring;
-static uint64_t head;
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, int n)
-{
-    qsort(values, (size_t)n, sizeof(*values), by_value);
-    return values[n / 2];
-}
-
-static void store(uint64_t start, uint64_t end)
-{
-    struct slot *slot = &ring[head++ & (RING_SLOTS - 1)];
-    for (int i = 2; i < 8; i++)
-        slot->words[i] = head;
-    slot->words[0] = start;
-    slot->words[1] = end;
-    __asm__ volatile("" : : "r"(slot) : "memory");
-}
-
-static void loop_empty(int n)
-{
-    for (int i = 0; i < n; i++)
-        __asm__ volatile("" : : : "memory");
-}
-
-static void loop_rdtsc(int n)
-{
-    for (int i = 0; i < n; i++) {
-        uint64_t start = pw_tick_read(PW_TICK_TSC);
-        __asm__ volatile("" : : : "memory");
-        store(start, pw_tick_read(PW_TICK_TSC));
-    }
-}
-
-static void loop_clock(int n)
-{
-    for (int i = 0; i < n; i++) {
-        uint64_t start = (uint64_t)pw_local_ns();
-        __asm__ volatile("" : : : "memory");
-        store(start, (uint64_t)pw_local_ns());
-    }
-}
+enum { BLOCKS = 21, WINDOW = 32 };
 
 /* Each kind of call twice: by MPI_X, which a preloaded tool intercepts, and by PMPI_X, which it
  * does not. Without a tool the two are the same code. */
@@ -124,14 +71,6 @@ static void range_pairs(int n)
     }
 }
 
-static double time_block(void (*loop)(int), int n)
-{
-    loop(n / 10); /* so that no kind pays for the caches that the one before it used */
-    int64_t start = pw_local_ns();
-    loop(n);
-    return (double)(pw_local_ns() - start) / n;
-}
-
 /* The longest of many calls, whatever made it long: also the scheduler, when it gives the core to
  * somebody else meanwhile. */
 static double worst_call(int calls)
@@ -155,16 +94,16 @@ static void measure(void (*with)(int), void (*without)(int), int n, int pause_ms
     with(n); /* warm */
     for (int b = 0; b < BLOCKS; b++) {
         nanosleep(&pause, NULL);
-        double empty = time_block(loop_empty, n);
-        rdtsc[b] = time_block(loop_rdtsc, n) - empty;
-        plain[b] = time_block(without, n);
-        added[b] = time_block(with, n) - plain[b];
-        clock[b] = time_block(loop_clock, n) - empty;
+        double empty = floor_time(floor_empty, n);
+        rdtsc[b] = floor_time(floor_rdtsc, n) - empty;
+        plain[b] = floor_time(without, n);
+        added[b] = floor_time(with, n) - plain[b];
+        clock[b] = floor_time(floor_clock, n) - empty;
     }
-    printf("plain_ns %.2f\n", median(plain, BLOCKS));
-    printf("added_ns %.2f\n", median(added, BLOCKS));
-    printf("rdtsc_floor_ns %.2f\n", median(rdtsc, BLOCKS));
-    printf("clock_floor_ns %.2f\n", median(clock, BLOCKS));
+    printf("plain_ns %.2f\n", floor_median(plain, BLOCKS));
+    printf("added_ns %.2f\n", floor_median(added, BLOCKS));
+    printf("rdtsc_floor_ns %.2f\n", floor_median(rdtsc, BLOCKS));
+    printf("clock_floor_ns %.2f\n", floor_median(clock, BLOCKS));
 }
 
 int main(int argc, char **argv)
@@ -173,19 +112,18 @@ int main(int argc, char **argv)
     int pause_ms = argc > 3 ? atoi(argv[3]) : 0;
     const char *what = argc > 1 ? argv[1] : "self";
     MPI_Init(&argc, &argv);
-    ring = malloc(sizeof(*ring) * RING_SLOTS);
-    memset(ring, 1, sizeof(*ring) * RING_SLOTS);
+    floor_init();
     if (strcmp(what, "worst") == 0)
         printf("worst_ns %.0f\n", worst_call(n));
     else if (strcmp(what, "iprobe") == 0)
         measure(iprobe_mpi, iprobe_pmpi, n, pause_ms);
     else if (strcmp(what, "range") == 0)
-        measure(range_pairs, loop_empty, n, pause_ms);
+        measure(range_pairs, floor_empty, n, pause_ms);
     else if (strcmp(what, "window") == 0)
         measure(window_mpi, window_pmpi, n, pause_ms);
     else
         measure(self_mpi, self_pmpi, n, pause_ms);
-    free(ring);
+    free(floor_ring);
     MPI_Finalize();
     return 0;
 }

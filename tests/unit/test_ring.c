@@ -12,7 +12,7 @@ enum { SLOTS = 8, RACE_SLOTS = 1024, RACE_RECORDS = 1000000 };
 
 static struct pw_ring_shared *create_ring(uint64_t slots)
 {
-    size_t bytes = PW_SEGMENT_PAGE + slots * sizeof(struct pw_record);
+    size_t bytes = PW_RING_CONTROL + slots * sizeof(struct pw_record);
     struct pw_ring_shared *shared = aligned_alloc(64, bytes);
     assert_non_null(shared);
     memset(shared, 0, bytes);

@@ -5,26 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Bytes of the valid UTF-8 character at `in` (code in *code), or 0. */
-static size_t decode(const unsigned char *in, size_t length, uint32_t *code)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t bytes = in[0] < 0x80 ? 1 : in[0] >> 5 == 6 ? 2 : in[0] >> 4 == 14 ? 3 : 4;
-    if (bytes == 1) {
-        *code = in[0];
-        return 1;
-    }
-    if (in[0] < 0xc2 || in[0] > 0xf4 || length < bytes)
-        return 0;
-    *code = in[0] & (0xffu >> (bytes + 1));
-    for (size_t i = 1; i < bytes; i++) {
-        if (in[i] >> 6 != 2)
-            return 0;
-        *code = *code << 6 | (in[i] & 0x3f);
-    }
-    bool surrogate = *code >= 0xd800 && *code <= 0xdfff;
-    return *code >= least[bytes] && *code <= 0x10ffff && !surrogate ? bytes : 0;
-}
+#include "core/utf8.h"
 
 /* C0, DEL and C1 controls, zero-width and bidirectional formatting, line separators. */
 static bool is_unsafe(uint32_t code)
@@ -45,7 +26,7 @@ static const char *copy(char *out, size_t size, const char *in, size_t length, b
     length = strnlen(in, length);
     for (size_t at = 0; at < length;) {
         uint32_t code;
-        size_t bytes = decode((const unsigned char *)in + at, length - at, &code);
+        size_t bytes = pw_utf8_decode((const unsigned char *)in + at, length - at, &code);
         bool keep = bytes && !(printable && is_unsafe(code));
         size_t need = keep ? bytes : 1;
         if (used + need >= size)

@@ -4,45 +4,26 @@
 #include <string.h>
 
 #include "core/tables.h"
-#include "rank/probe.h"
+#include "rank/intern.h"
+#include "rank/ranges.h"
 #include "rank/recording.h"
 #include "rank/stack.h"
 
-static struct pw_thread *note_thread(void)
+/* Before anything else: a call that is not recorded costs no more. */
+static inline bool is_closed(void)
 {
-    struct pw_thread *thread = pw_probe_thread();
-    if (!thread || !(pw_probe_borrow_segment()->activities & PW_ACTIVITY_NOTE))
-        return NULL;
-    return thread;
+    return __builtin_expect(!(pw_gate->activities & PW_ACTIVITY_NOTE), 0);
 }
 
-static inline bool is_paused(void)
+static inline struct pw_thread *note_thread(void)
 {
-    return atomic_load_explicit(&pw_gate->paused, memory_order_relaxed) != 0;
-}
-
-/* The calling thread where recording is paused and that is all: no order has come, and the thread
- * could be told of one. Otherwise NULL. What is called then must be cheap. */
-static inline struct pw_thread *paused_thread(void)
-{
-    struct pw_thread *thread = &pw_this_thread;
-    return is_paused() && !pw_recording_is_poked() ? thread : NULL;
-}
-
-/* The calling thread, which is to be given back with pw_probe_let_go(). */
-static struct pw_thread *hold(struct pw_thread *thread)
-{
-    if (!thread || !pw_probe_hold(thread))
-        return NULL;
-    if (__builtin_expect(pw_recording_is_poked(), 0))
-        pw_recording_obey(thread);
-    return thread;
+    return is_closed() ? NULL : pw_probe_thread();
 }
 
 /* The same, to record; or, while that is paused, to keep what must be known when it goes on. */
-static struct pw_thread *note_begin(void)
+static inline struct pw_thread *note_begin(void)
 {
-    return hold(note_thread());
+    return pw_recording_hold(note_thread());
 }
 
 /* A record of something that happened at `now`, or NULL: it is lost, and counted. */
@@ -55,53 +36,39 @@ static struct pw_record *reserve(struct pw_thread *thread, uint64_t now, enum pw
     return record;
 }
 
-static void record_range(struct pw_thread *thread, const struct pw_open_range *range, uint64_t end,
-                         int depth)
+static void end_phase(struct pw_thread *thread, uint64_t now)
 {
-    struct pw_record *record = pw_ring_reserve(&thread->ring, end, PW_LOST_RANGE);
-    if (!record)
-        return;
-    *record = (struct pw_record){
-        .type = PW_REC_RANGE,
-        .start = range->start,
-        .end = end,
-        .stack = range->stack,
-        .range = {.name = range->name,
-                  .depth = (uint16_t)depth,
-                  .kind = range->kind,
-                  .category = range->category,
-                  .shapes = range->shapes,
-                  .alloc_bytes = (int64_t)(thread->allocated - range->allocated)},
-    };
-    pw_probe_commit(thread);
+    struct pw_open_range *phase = &thread->ring.shared->phase;
+    pw_range_record(thread, phase, now, 0);
+    phase->start = 0;
 }
 
-static void end_phase(struct pw_thread *thread, uint64_t now)
+/* Its start last: with that it is there. */
+static void begin_phase(struct pw_thread *thread, int number, uint64_t now)
 {
     static const char *const names[] = {"",         "data",      "forward",
                                         "backward", "allreduce", "optimizer"};
-    int phase = thread->phase;
-    thread->phase = PROFWRAP_NO_PHASE;
-    if (phase <= PROFWRAP_NO_PHASE || phase > PROFWRAP_OPTIMIZER || !thread->phase_start)
+    if (number <= PROFWRAP_NO_PHASE || number > PROFWRAP_OPTIMIZER)
         return;
-    const struct pw_open_range range = {
-        .start = thread->phase_start,
-        .name = pw_probe_intern(thread, names[phase]),
-        .kind = PW_KIND_PHASE,
-        .allocated = thread->phase_allocated,
+    struct pw_open_range *phase = &thread->ring.shared->phase;
+    *phase = (struct pw_open_range){
+        .head = pw_range_head(PW_REC_RANGE, PW_PAYLOAD_NONE, 0),
+        .name = pw_range_name(pw_probe_intern(thread, names[number]), 0, PW_KIND_PHASE),
+        .allocated = thread->allocated,
     };
-    record_range(thread, &range, now, 0);
+    atomic_signal_fence(memory_order_seq_cst);
+    phase->start = pw_recording_is_paused() ? 0 : now;
 }
 
 static int note_active(void)
 {
-    return note_thread() != NULL && !is_paused();
+    return note_thread() != NULL && !pw_recording_is_paused();
 }
 
 /* Whatever is recorded: a schedule goes by steps. */
 static void note_step(int64_t step)
 {
-    struct pw_thread *thread = hold(pw_probe_thread());
+    struct pw_thread *thread = pw_recording_hold(pw_probe_thread());
     if (!thread)
         return;
     uint64_t now = pw_probe_now();
@@ -117,93 +84,75 @@ static void note_phase(int phase)
         return;
     uint64_t now = pw_probe_now();
     end_phase(thread, now);
-    thread->phase = phase;
-    thread->phase_start = is_paused() ? 0 : now;
-    thread->phase_allocated = thread->allocated;
+    begin_phase(thread, phase, now);
     pw_probe_let_go(thread);
 }
 
-static void begin_range(struct pw_thread *thread, const char *name, const char *type,
-                        const char *shapes, uint16_t kind)
+static uint32_t take_stack(struct pw_thread *thread)
 {
-    int depth = thread->depth++;
-    if (depth >= PW_MAX_DEPTH)
-        return;
-    struct pw_open_range *range = &thread->open[depth];
-    range->start = 0;
-    if (is_paused())
-        return;
-    range->name = pw_probe_intern(thread, name);
-    range->category = pw_probe_intern(thread, type);
-    range->shapes = pw_probe_intern(thread, shapes);
-    range->kind = kind;
-    range->allocated = thread->allocated;
-    range->stack = pw_gate->stack_depth ? pw_stack_take(thread, (int)pw_gate->stack_depth) : 0;
-    range->start = pw_probe_now();
+    const uint32_t depth = pw_gate->stack_depth;
+    return __builtin_expect(depth != 0, 0) ? pw_stack_take(thread, (int)depth) : 0;
 }
 
-/* While recording is paused ranges have a depth only, so that each end finds its begin; without a
- * start they are not recorded, wherever they end. */
 static inline bool begin_paused(void)
 {
-    struct pw_thread *thread = paused_thread();
-    if (!thread)
-        return false;
-    int depth = thread->depth++;
-    if (depth < PW_MAX_DEPTH)
-        thread->open[depth].start = 0;
-    return true;
+    struct pw_thread *thread = pw_recording_paused_thread();
+    if (thread)
+        pw_range_begin_paused(thread, PW_KEY_API);
+    return thread != NULL;
 }
 
-/* A range that was begun before is recorded. */
 static inline bool end_paused(void)
 {
-    struct pw_thread *thread = paused_thread();
-    if (!thread || (thread->depth > 0 && thread->depth <= PW_MAX_DEPTH &&
-                    thread->open[thread->depth - 1].start))
-        return false;
-    thread->depth -= thread->depth > 0;
-    return true;
+    struct pw_thread *thread = pw_recording_paused_thread();
+    return thread && pw_range_end_paused(thread, PW_KEY_API);
 }
 
-/* What is called has no frame, so that while recording is paused it costs little. */
+/* What is called has no frame, so that while nothing is recorded it costs little. */
 static __attribute__((noinline)) void push_range(const char *name)
 {
     struct pw_thread *thread = note_begin();
     if (!thread)
         return;
-    begin_range(thread, name, NULL, NULL, PW_KIND_USER);
+    if (__builtin_expect(pw_recording_is_paused(), 0)) {
+        pw_range_begin_paused(thread, PW_KEY_API);
+    } else {
+        const struct pw_range_about about = {.stack = take_stack(thread)};
+        pw_range_begin(thread, PW_KEY_API, PW_REC_RANGE, pw_name_find(thread, name), PW_KIND_USER,
+                       &about);
+    }
     pw_probe_let_go(thread);
 }
 
 static void note_range_push(const char *name)
 {
-    if (!begin_paused())
+    if (!is_closed() && !begin_paused())
         push_range(name);
+}
+
+static void begin_operator(struct pw_thread *thread, const char *name, const char *type,
+                           const char *shapes)
+{
+    int is_function = type && strcmp(type, "function") == 0;
+    const struct pw_range_about about = {
+        .category = is_function ? 0 : pw_name_find(thread, type),
+        .shapes = pw_name_find(thread, shapes),
+        .stack = take_stack(thread),
+    };
+    pw_range_begin(thread, PW_KEY_API, PW_REC_RANGE, pw_name_find(thread, name),
+                   is_function ? PW_KIND_FUNCTION : PW_KIND_OPERATOR, &about);
 }
 
 static void note_op_begin(const char *name, const char *type, const char *shapes)
 {
-    if (begin_paused())
-        return;
-    struct pw_thread *thread = note_begin();
+    struct pw_thread *thread = is_closed() || begin_paused() ? NULL : note_begin();
     if (!thread)
         return;
-    if (type && strcmp(type, "function") == 0)
-        begin_range(thread, name, NULL, shapes, PW_KIND_FUNCTION);
+    if (pw_recording_is_paused())
+        pw_range_begin_paused(thread, PW_KEY_API);
     else
-        begin_range(thread, name, type, shapes, PW_KIND_OPERATOR);
+        begin_operator(thread, name, type, shapes);
     pw_probe_let_go(thread);
-}
-
-static void end_range(struct pw_thread *thread)
-{
-    uint64_t now = pw_probe_now();
-    int depth = --thread->depth;
-    if (depth < PW_MAX_DEPTH && thread->open[depth].start)
-        record_range(thread, &thread->open[depth], now, depth);
-    else if (depth >= PW_MAX_DEPTH && !is_paused())
-        pw_ring_count_loss(&thread->ring, 1, now, PW_LOST_RANGE);
 }
 
 static __attribute__((noinline)) void pop_range(void)
@@ -211,27 +160,27 @@ static __attribute__((noinline)) void pop_range(void)
     struct pw_thread *thread = note_begin();
     if (!thread)
         return;
-    if (thread->depth > 0)
-        end_range(thread);
+    pw_range_end(thread, PW_KEY_API, pw_probe_now());
     pw_probe_let_go(thread);
 }
 
 static void note_range_pop(void)
 {
-    if (!end_paused())
+    if (!is_closed() && !end_paused())
         pop_range();
 }
 
 static void note_queue(const char *name, int64_t size, int64_t capacity)
 {
-    if (paused_thread())
+    if (pw_recording_paused_thread())
         return;
     struct pw_thread *thread = note_begin();
     if (!thread)
         return;
-    uint32_t id = is_paused() ? 0 : pw_probe_intern(thread, name);
-    struct pw_record *record =
-        is_paused() ? NULL : reserve(thread, pw_probe_now(), PW_REC_QUEUE, PW_LOST_RANGE);
+    uint32_t id = pw_recording_is_paused() ? 0 : pw_probe_intern(thread, name);
+    struct pw_record *record = pw_recording_is_paused()
+                                   ? NULL
+                                   : reserve(thread, pw_probe_now(), PW_REC_QUEUE, PW_LOST_RANGE);
     if (record) {
         record->queue.name = id;
         record->queue.size = size;
@@ -274,7 +223,7 @@ static void note_metadata(const char *key, const char *value)
 
 static void switch_recording(int starts)
 {
-    struct pw_thread *thread = hold(pw_probe_thread());
+    struct pw_thread *thread = pw_recording_hold(pw_probe_thread());
     if (!thread)
         return;
     pw_recording_switch(thread, starts, PW_OPENED_PROGRAM);

@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "rank/rangerow.h"
+
 enum { HOST = -1, MOST_DEVICES = 64 };
 
 struct state {
@@ -55,19 +57,7 @@ static void begin_step(struct state *s, const struct pw_record *record, int64_t 
 static void append_range(struct state *s, const struct pw_record *record,
                          const struct pw_origin *origin)
 {
-    struct pw_row_range row = {
-        .start = origin->start,
-        .end = origin->end,
-        .name = pw_origin_name(origin, record->range.name),
-        .kind = (uint8_t)record->range.kind,
-        .thread = origin->thread,
-        .depth = record->range.depth,
-        .domain = pw_origin_name(origin, record->range.domain),
-        .category = pw_origin_name(origin, record->range.category),
-        .shapes = pw_origin_name(origin, record->range.shapes),
-        .alloc_bytes = record->range.alloc_bytes,
-        .stack = pw_origin_stack(origin, record->stack),
-    };
+    const struct pw_row_range row = pw_rangerow_of(record, origin);
     pw_rankfile_append(s->file, PW_TABLE_range, &row);
     if (row.end > s->last_end)
         s->last_end = row.end;

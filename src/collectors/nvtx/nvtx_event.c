@@ -1,0 +1,301 @@
+/* What the application's NVTX calls do; see nvtx_event.h. Each is one of NVTX's functions: its
+ * parameters and what it answers are NVTX's. */
+#include "collectors/nvtx/nvtx_event.h"
+
+#include "collectors/nvtx/nvtx_range.h"
+
+enum { MOST_TEXT = 1024 };
+
+/* ---- push and pop ---- */
+
+/* Before anything else: a call that is not recorded costs no more. */
+static inline bool is_closed(void)
+{
+    return __builtin_expect(!pw_gate->on, 0);
+}
+
+__attribute__((noinline)) static int push_attributes(struct pw_nvtx_domain *domain,
+                                                     const nvtxEventAttributes_t *attributes)
+{
+    struct pw_thread *thread = pw_nvtx_begin_open();
+    if (!thread)
+        return NVTX_NO_PUSH_POP_TRACKING;
+    int level;
+    if (pw_recording_is_paused()) {
+        level = pw_range_begin_paused(thread, domain->key);
+    } else {
+        struct pw_nvtx_event event;
+        pw_nvtx_event_read(thread, domain, attributes, &event);
+        level = pw_nvtx_push(thread, domain, &event);
+    }
+    pw_probe_let_go(thread);
+    return level;
+}
+
+static int push_event(nvtxDomainHandle_t handle, const nvtxEventAttributes_t *attributes)
+{
+    struct pw_nvtx_domain *domain = pw_nvtx_domain_of(handle);
+    if (is_closed())
+        return NVTX_NO_PUSH_POP_TRACKING;
+    struct pw_thread *paused = pw_recording_paused_thread();
+    return paused ? pw_range_begin_paused(paused, domain->key)
+                  : push_attributes(domain, attributes);
+}
+
+static int push_ex(const nvtxEventAttributes_t *attributes)
+{
+    return push_event(NULL, attributes);
+}
+
+__attribute__((noinline)) static int push_new_text(struct pw_thread *thread, const char *text)
+{
+    struct pw_nvtx_event event = {.category = 0};
+    pw_nvtx_name_find(thread, text, &event.name);
+    return pw_nvtx_push(thread, &pw_nvtx_default_domain, &event);
+}
+
+__attribute__((noinline)) static int push_text(const char *text)
+{
+    struct pw_thread *thread = pw_nvtx_begin_open();
+    if (!thread)
+        return NVTX_NO_PUSH_POP_TRACKING;
+    const struct pw_recent_name *slot = pw_name_slot(thread, text);
+    const struct pw_range_about nothing = {0};
+    int level;
+    if (__builtin_expect(pw_recording_is_paused(), 0))
+        level = pw_range_begin_paused(thread, PW_KEY_NVTX_FIRST);
+    else if (__builtin_expect(text && pw_name_is_recent(slot, text) && slot->kind, 1) &&
+             __builtin_expect(!pw_gate->general, 1))
+        level = pw_range_begin(thread, PW_KEY_NVTX_FIRST, PW_REC_NVTX, slot->entry->id,
+                               (enum pw_kind)(slot->kind - 1), &nothing);
+    else
+        level = push_new_text(thread, text);
+    pw_probe_let_go(thread);
+    return level;
+}
+
+static int push_ascii(const char *text)
+{
+    if (is_closed())
+        return NVTX_NO_PUSH_POP_TRACKING;
+    struct pw_thread *paused = pw_recording_paused_thread();
+    return paused ? pw_range_begin_paused(paused, PW_KEY_NVTX_FIRST) : push_text(text);
+}
+
+static int push_wide(const wchar_t *text)
+{
+    char narrow[MOST_TEXT];
+    pw_nvtx_name_narrow(text, narrow, sizeof(narrow));
+    return push_ascii(narrow);
+}
+
+static int pop_event(nvtxDomainHandle_t handle)
+{
+    return is_closed() ? NVTX_NO_PUSH_POP_TRACKING : pw_nvtx_pop(pw_nvtx_domain_of(handle)->key);
+}
+
+static int pop(void)
+{
+    return is_closed() ? NVTX_NO_PUSH_POP_TRACKING : pw_nvtx_pop(PW_KEY_NVTX_FIRST);
+}
+
+/* ---- marks ---- */
+
+static void mark_event(nvtxDomainHandle_t handle, const nvtxEventAttributes_t *attributes)
+{
+    struct pw_thread *thread = pw_nvtx_begin();
+    if (!thread)
+        return;
+    struct pw_nvtx_domain *domain = pw_nvtx_domain_of(handle);
+    struct pw_nvtx_event event;
+    pw_nvtx_event_read(thread, domain, attributes, &event);
+    pw_nvtx_mark(thread, domain, &event);
+    pw_probe_let_go(thread);
+}
+
+static void mark_ex(const nvtxEventAttributes_t *attributes)
+{
+    mark_event(NULL, attributes);
+}
+
+static void mark_ascii(const char *text)
+{
+    const nvtxEventAttributes_t attributes = {
+        .size = sizeof(attributes), .messageType = NVTX_MESSAGE_TYPE_ASCII, .message.ascii = text};
+    mark_event(NULL, &attributes);
+}
+
+static void mark_wide(const wchar_t *text)
+{
+    const nvtxEventAttributes_t attributes = {.size = sizeof(attributes),
+                                              .messageType = NVTX_MESSAGE_TYPE_UNICODE,
+                                              .message.unicode = text};
+    mark_event(NULL, &attributes);
+}
+
+/* ---- start and end ---- */
+
+static nvtxRangeId_t start_event(nvtxDomainHandle_t handle, const nvtxEventAttributes_t *attributes)
+{
+    struct pw_thread *thread = pw_nvtx_begin();
+    if (!thread)
+        return 0;
+    struct pw_nvtx_domain *domain = pw_nvtx_domain_of(handle);
+    struct pw_nvtx_event event;
+    pw_nvtx_event_read(thread, domain, attributes, &event);
+    nvtxRangeId_t id = pw_nvtx_start(thread, domain, &event);
+    pw_probe_let_go(thread);
+    return id;
+}
+
+static nvtxRangeId_t start_ex(const nvtxEventAttributes_t *attributes)
+{
+    return start_event(NULL, attributes);
+}
+
+static nvtxRangeId_t start_ascii(const char *text)
+{
+    const nvtxEventAttributes_t attributes = {
+        .size = sizeof(attributes), .messageType = NVTX_MESSAGE_TYPE_ASCII, .message.ascii = text};
+    return start_event(NULL, &attributes);
+}
+
+static nvtxRangeId_t start_wide(const wchar_t *text)
+{
+    const nvtxEventAttributes_t attributes = {.size = sizeof(attributes),
+                                              .messageType = NVTX_MESSAGE_TYPE_UNICODE,
+                                              .message.unicode = text};
+    return start_event(NULL, &attributes);
+}
+
+static void end_range(nvtxRangeId_t id)
+{
+    struct pw_thread *thread = id && !is_closed() ? pw_nvtx_begin_open() : NULL;
+    if (!thread)
+        return; /* one that was begun before a pause is recorded */
+    pw_nvtx_end(thread, id, NULL);
+    pw_probe_let_go(thread);
+}
+
+static void end_in_domain(nvtxDomainHandle_t domain, nvtxRangeId_t id)
+{
+    (void)domain; /* ids are the process's */
+    end_range(id);
+}
+
+/* ---- names ---- */
+
+static void name_category(nvtxDomainHandle_t handle, uint32_t category, const char *name)
+{
+    pw_nvtx_category_set(pw_nvtx_domain_of(handle), category, name);
+}
+
+static void name_category_wide(nvtxDomainHandle_t handle, uint32_t category, const wchar_t *name)
+{
+    char narrow[MOST_TEXT];
+    pw_nvtx_name_narrow(name, narrow, sizeof(narrow));
+    name_category(handle, category, narrow);
+}
+
+static void name_default_category(uint32_t category, const char *name)
+{
+    name_category(NULL, category, name);
+}
+
+static void name_default_category_wide(uint32_t category, const wchar_t *name)
+{
+    name_category_wide(NULL, category, name);
+}
+
+static void name_thread(uint32_t tid, const char *name)
+{
+    struct pw_thread *thread = is_closed() ? NULL : pw_nvtx_begin_open();
+    if (!thread)
+        return;
+    uint32_t id = pw_probe_intern(thread, name);
+    uint64_t now = pw_probe_now();
+    struct pw_record *record = pw_ring_reserve(&thread->ring, now, PW_LOST_NAME);
+    if (record) {
+        *record = (struct pw_record){
+            .type = PW_REC_NVTX_THREAD,
+            .flags = tid == (uint32_t)atomic_load(&thread->ring.shared->tid),
+            .start = now,
+            .end = now,
+            .thread_name = {.tid = (int32_t)tid, .name = id},
+        };
+        pw_probe_commit_record(thread, record);
+    }
+    pw_probe_let_go(thread);
+}
+
+static void name_thread_wide(uint32_t tid, const wchar_t *name)
+{
+    char narrow[MOST_TEXT];
+    pw_nvtx_name_narrow(name, narrow, sizeof(narrow));
+    name_thread(tid, narrow);
+}
+
+static nvtxStringHandle_t register_string(nvtxDomainHandle_t domain, const char *text)
+{
+    (void)domain;
+    return pw_nvtx_name_register(text);
+}
+
+static nvtxStringHandle_t register_wide(nvtxDomainHandle_t domain, const wchar_t *text)
+{
+    char narrow[MOST_TEXT];
+    pw_nvtx_name_narrow(text, narrow, sizeof(narrow));
+    return register_string(domain, narrow);
+}
+
+static nvtxDomainHandle_t create_domain(const char *name)
+{
+    return (nvtxDomainHandle_t)pw_nvtx_domain_find(name);
+}
+
+static nvtxDomainHandle_t create_domain_wide(const wchar_t *name)
+{
+    char narrow[MOST_TEXT];
+    pw_nvtx_name_narrow(name, narrow, sizeof(narrow));
+    return create_domain(narrow);
+}
+
+/* NVTX calls them by their own types again. */
+#define ROW(module, name, function)                             \
+    {                                                           \
+        NVTX_CBID_##module##_##name, (void (*)(void))(function) \
+    }
+
+const struct pw_nvtx_callback pw_nvtx_core[] = {
+    ROW(CORE, MarkEx, mark_ex),
+    ROW(CORE, MarkA, mark_ascii),
+    ROW(CORE, MarkW, mark_wide),
+    ROW(CORE, RangeStartEx, start_ex),
+    ROW(CORE, RangeStartA, start_ascii),
+    ROW(CORE, RangeStartW, start_wide),
+    ROW(CORE, RangeEnd, end_range),
+    ROW(CORE, RangePushEx, push_ex),
+    ROW(CORE, RangePushA, push_ascii),
+    ROW(CORE, RangePushW, push_wide),
+    ROW(CORE, RangePop, pop),
+    ROW(CORE, NameCategoryA, name_default_category),
+    ROW(CORE, NameCategoryW, name_default_category_wide),
+    ROW(CORE, NameOsThreadA, name_thread),
+    ROW(CORE, NameOsThreadW, name_thread_wide),
+    {0, NULL},
+};
+
+const struct pw_nvtx_callback pw_nvtx_core2[] = {
+    ROW(CORE2, DomainMarkEx, mark_event),
+    ROW(CORE2, DomainRangeStartEx, start_event),
+    ROW(CORE2, DomainRangeEnd, end_in_domain),
+    ROW(CORE2, DomainRangePushEx, push_event),
+    ROW(CORE2, DomainRangePop, pop_event),
+    ROW(CORE2, DomainNameCategoryA, name_category),
+    ROW(CORE2, DomainNameCategoryW, name_category_wide),
+    ROW(CORE2, DomainRegisterStringA, register_string),
+    ROW(CORE2, DomainRegisterStringW, register_wide),
+    ROW(CORE2, DomainCreateA, create_domain),
+    ROW(CORE2, DomainCreateW, create_domain_wide),
+    {0, NULL},
+};

@@ -1,0 +1,21 @@
+/* The functions of NVTX that the application's calls end in: its ranges and marks, and what it
+ * names and registers. In-app code. */
+#ifndef PW_NVTX_EVENT_H
+#define PW_NVTX_EVENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* One of them, by its number in the table of an NVTX module or extension. */
+struct pw_nvtx_callback {
+    uint32_t number;
+    void (*function)(void);
+};
+
+/* Ended by a row without a function. */
+extern const struct pw_nvtx_callback pw_nvtx_core[];    /* NVTX_CB_MODULE_CORE */
+extern const struct pw_nvtx_callback pw_nvtx_core2[];   /* NVTX_CB_MODULE_CORE2 */
+extern const struct pw_nvtx_callback pw_nvtx_sync[];    /* NVTX_CB_MODULE_SYNC */
+extern const struct pw_nvtx_callback pw_nvtx_payload[]; /* the payload extension */
+
+#endif

@@ -1,0 +1,29 @@
+/* What the text of an NVTX range says besides its name: PyTorch's emit_nvtx() writes an operator's
+ * sequence number and the shapes of its inputs into it, loops the number of the step. What changes
+ * from one range to the next is taken out, so that equal operators have equal names, and not each a
+ * name of its own. In-app, but nothing here knows of that. */
+#ifndef PW_NVTX_LABEL_H
+#define PW_NVTX_LABEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/tables.h"
+
+/* Bytes of a text that are looked at, and of shapes that are kept. */
+enum { PW_LABEL_MOST = 4096, PW_LABEL_SHAPES = 1000 };
+
+struct pw_nvtx_label {
+    enum pw_kind kind;
+    size_t name_length;   /* of the name, at the begin of the text */
+    bool is_part;         /* the text has more than the name */
+    int64_t sequence;     /* of the operator or step, -1 none */
+    const char *shapes;   /* in the text: "[[32, 64], []]" */
+    size_t shapes_length; /* 0 none */
+};
+
+/* `length` is at most PW_LABEL_MOST. */
+struct pw_nvtx_label pw_nvtx_label_read(const char *text, size_t length);
+
+#endif

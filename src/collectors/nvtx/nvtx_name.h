@@ -1,0 +1,78 @@
+/* Texts that an application gives to NVTX, whatever they are given as: the ids of names, and
+ * domains and categories, which are names with something behind them. In-app code. */
+#ifndef PW_NVTX_NAME_H
+#define PW_NVTX_NAME_H
+
+#include "collectors/nvtx/nvtx_api.h"
+#include "rank/intern.h"
+
+/* What a range is called. */
+struct pw_nvtx_name {
+    uint32_t id, shapes; /* of pw_probe_intern() */
+    uint32_t sequence;   /* 1 + the number, 0 none */
+    uint16_t kind;       /* enum pw_kind */
+};
+
+struct pw_nvtx_category;
+struct pw_nvtx_schema;
+
+/* One that was destroyed stays: ranges of it may be open. */
+struct pw_nvtx_domain {
+    const struct pw_intern_entry *name; /* NULL for the default domain */
+    uint32_t key;                       /* see rank/ranges.h */
+    _Atomic uint32_t ncategories, nschemas;
+    struct pw_nvtx_category *_Atomic categories; /* newest first */
+    struct pw_nvtx_schema *_Atomic schemas;      /* likewise; see nvtx_payload.h */
+    struct pw_nvtx_domain *_Atomic next;
+};
+
+/* A text seen for the first time at its address, or lately changed. */
+void pw_nvtx_name_read(struct pw_thread *thread, const char *text, struct pw_nvtx_name *out);
+
+/* `text` may be NULL. */
+static inline void pw_nvtx_name_find(struct pw_thread *thread, const char *text,
+                                     struct pw_nvtx_name *out)
+{
+    const struct pw_recent_name *slot = pw_name_slot(thread, text);
+    if (__builtin_expect(text && pw_name_is_recent(slot, text) && slot->kind, 1))
+        *out = (struct pw_nvtx_name){.id = slot->entry->id, .kind = (uint16_t)(slot->kind - 1)};
+    else
+        pw_nvtx_name_read(thread, text, out);
+}
+
+/* The same of wide characters, and of what NVTX calls a message. */
+void pw_nvtx_name_wide(struct pw_thread *thread, const wchar_t *text, struct pw_nvtx_name *out);
+void pw_nvtx_name_message(struct pw_thread *thread, int32_t type, nvtxMessageValue_t message,
+                          struct pw_nvtx_name *out);
+
+/* UTF-8 of wide characters, cut to fit; its length. */
+size_t pw_nvtx_name_narrow(const wchar_t *text, char *out, size_t size);
+
+/* A handle for a text; needs no ring. */
+nvtxStringHandle_t pw_nvtx_name_register(const char *text);
+
+/* The domain of this name, made if need be; the default domain where there are too many. */
+struct pw_nvtx_domain *pw_nvtx_domain_find(const char *name);
+
+extern struct pw_nvtx_domain pw_nvtx_default_domain;
+
+/* The domain of a handle. */
+static inline struct pw_nvtx_domain *pw_nvtx_domain_of(nvtxDomainHandle_t handle)
+{
+    return handle ? (struct pw_nvtx_domain *)handle : &pw_nvtx_default_domain;
+}
+
+static inline uint32_t pw_nvtx_domain_name(struct pw_thread *thread,
+                                           const struct pw_nvtx_domain *domain)
+{
+    return domain->name ? pw_name_use(thread, domain->name) : 0;
+}
+
+/* Names a category, for what comes. */
+void pw_nvtx_category_set(struct pw_nvtx_domain *domain, uint32_t number, const char *name);
+
+/* The id of the category's name, or of its number where it has none; 0 for category 0. */
+uint32_t pw_nvtx_category_find(struct pw_thread *thread, struct pw_nvtx_domain *domain,
+                               uint32_t number);
+
+#endif

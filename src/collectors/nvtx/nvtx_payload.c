@@ -1,0 +1,284 @@
+/* Reads payloads; see nvtx_payload.h. */
+#include "collectors/nvtx/nvtx_payload.h"
+
+#include <string.h>
+
+#include "collectors/nvtx/nvtx_schema.h"
+
+enum { MOST_DATA = 16, MOST_DEPTH = 4, MOST_FIELDS = 64 };
+
+/* One event's payloads being read. */
+struct reading {
+    struct pw_thread *thread;
+    const struct pw_nvtx_domain *domain;
+    const struct pw_nvtx_schema *schema; /* the innermost */
+    struct pw_nvtx_name *name;           /* of the event; may be NULL */
+    int64_t id;                          /* 0 before the first field */
+    int n;
+};
+
+static int64_t next_id(void)
+{
+    static _Atomic int64_t last;
+    return atomic_fetch_add(&last, 1) + 1;
+}
+
+static void record_field(struct reading *r, const struct pw_intern_entry *field, uint8_t type,
+                         int64_t value)
+{
+    uint32_t schema_id = pw_name_use(r->thread, r->schema ? r->schema->name : NULL);
+    uint32_t field_id = pw_name_use(r->thread, field);
+    if (r->n++ >= MOST_FIELDS)
+        return;
+    r->id = r->id ? r->id : next_id();
+    uint64_t now = pw_probe_now();
+    struct pw_record *record = pw_ring_reserve(&r->thread->ring, now, PW_LOST_RANGE);
+    if (!record)
+        return;
+    *record = (struct pw_record){
+        .type = PW_REC_NVTX_PAYLOAD,
+        .op = type,
+        .start = now,
+        .end = now,
+        .payload = {.id = r->id, .schema = schema_id, .field = field_id, .value = value},
+    };
+    pw_probe_commit_record(r->thread, record);
+}
+
+static uint32_t text_id(struct pw_thread *thread, const char *text, size_t most)
+{
+    size_t length = strnlen(text, most < PW_LONGEST_NAME ? most : PW_LONGEST_NAME);
+    return length ? pw_name_use(thread, pw_name_keep(text, length)) : 0;
+}
+
+/* An integer of 1, 2, 4 or 8 bytes; other sizes are 0. */
+static int64_t read_integer(const char *at, size_t size, bool is_signed)
+{
+    uint64_t value = 0;
+    if (size > sizeof(value))
+        return 0;
+    memcpy(&value, at, size);
+    int unused = (int)(sizeof(value) - size) * 8;
+    return is_signed && unused < 64 ? (int64_t)(value << unused) >> unused : (int64_t)value;
+}
+
+static int64_t read_double(const char *at, size_t size)
+{
+    float single = 0;
+    double value = 0;
+    int64_t bits;
+    if (size == sizeof(single)) {
+        memcpy(&single, at, sizeof(single));
+        value = single;
+    } else {
+        memcpy(&value, at, sizeof(value));
+    }
+    memcpy(&bits, &value, sizeof(bits));
+    return bits;
+}
+
+/* The text that a field points to; what the pointer is is the application's word. */
+static uint32_t read_pointer(struct pw_thread *thread, const char *at, uint64_t type)
+{
+    const void *pointer;
+    memcpy(&pointer, at, sizeof(pointer));
+    struct pw_nvtx_name name = {0};
+    nvtxMessageValue_t message = {.ascii = pointer};
+    if (!pointer)
+        return 0;
+    if (type == NVTX_PAYLOAD_ENTRY_TYPE_NVTX_REGISTERED_STRING_HANDLE) {
+        pw_nvtx_name_message(thread, NVTX_MESSAGE_TYPE_REGISTERED, message, &name);
+        return name.id;
+    }
+    if (type == NVTX_PAYLOAD_ENTRY_TYPE_CSTRING_UTF32) {
+        char narrow[PW_LONGEST_NAME + 1];
+        pw_nvtx_name_narrow(pointer, narrow, sizeof(narrow));
+        return text_id(thread, narrow, sizeof(narrow));
+    }
+    return text_id(thread, pointer, SIZE_MAX);
+}
+
+/* A predefined type that lies at `at`; the bytes are there. */
+static int64_t read_value(struct pw_thread *thread, const char *at, uint64_t type)
+{
+    const struct pw_nvtx_type what = pw_nvtx_type_of(type);
+    if (what.payload == PW_PAYLOAD_DOUBLE)
+        return read_double(at, what.size);
+    if (what.payload == PW_PAYLOAD_TEXT)
+        return read_pointer(thread, at, type);
+    return read_integer(at, what.size, what.payload == PW_PAYLOAD_INT);
+}
+
+static void read_enum(struct reading *r, const struct pw_nvtx_field *field,
+                      const struct pw_nvtx_schema *items, const char *at)
+{
+    uint64_t value = (uint64_t)read_integer(at, items->size, false);
+    for (size_t i = 0; i < items->n; i++)
+        if (items->items[i].value == value && items->items[i].name) {
+            record_field(r, field->name, PW_PAYLOAD_TEXT,
+                         pw_name_use(r->thread, items->items[i].name));
+            return;
+        }
+    record_field(r, field->name, PW_PAYLOAD_INT, read_integer(at, items->size, true));
+}
+
+/* Text inside the payload: of fixed length, or up to its NUL; false when the field is none. */
+static bool read_embedded(struct reading *r, const struct pw_nvtx_field *field, const char *at,
+                          size_t left)
+{
+    const uint64_t array = field->flags & (7 << 4);
+    const bool is_text = field->type == NVTX_PAYLOAD_ENTRY_TYPE_CSTRING ||
+                         field->type == NVTX_PAYLOAD_ENTRY_TYPE_CSTRING_UTF8 ||
+                         (field->type == NVTX_PAYLOAD_ENTRY_TYPE_CHAR && array);
+    size_t most = left;
+    if (!is_text || (field->flags & NVTX_PAYLOAD_ENTRY_FLAG_POINTER))
+        return false;
+    if (array == 0 || array == NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE)
+        most = field->detail < left ? field->detail : left;
+    else if (array != NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_ZERO_TERMINATED || field->detail)
+        return false;
+    if (most == 0)
+        return false;
+    record_field(r, field->name, PW_PAYLOAD_TEXT, text_id(r->thread, at, most));
+    return true;
+}
+
+static void read_message(struct reading *r, const struct pw_nvtx_field *field, const char *at)
+{
+    if (!(field->flags & NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE) || !r->name ||
+        pw_nvtx_type_of(field->type).payload != PW_PAYLOAD_TEXT)
+        return;
+    nvtxMessageValue_t message;
+    memcpy(&message, at, sizeof(message));
+    pw_nvtx_name_message(r->thread,
+                         field->type == NVTX_PAYLOAD_ENTRY_TYPE_NVTX_REGISTERED_STRING_HANDLE
+                             ? NVTX_MESSAGE_TYPE_REGISTERED
+                         : field->type == NVTX_PAYLOAD_ENTRY_TYPE_CSTRING_UTF32
+                             ? NVTX_MESSAGE_TYPE_UNICODE
+                             : NVTX_MESSAGE_TYPE_ASCII,
+                         message, r->name);
+}
+
+static void read_schema(struct reading *r, const struct pw_nvtx_schema *schema, const char *base,
+                        size_t size, int depth);
+
+static void read_field(struct reading *r, const struct pw_nvtx_field *field, const char *base,
+                       size_t size, int depth)
+{
+    const uint64_t unread = 7 << 4 | NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_BASE |
+                            NVTX_PAYLOAD_ENTRY_FLAG_OFFSET_FROM_HERE;
+    if (field->offset >= size)
+        return;
+    const char *at = base + field->offset;
+    size_t left = size - field->offset;
+    if (read_embedded(r, field, at, left) || (field->flags & unread))
+        return;
+    const struct pw_nvtx_type what = pw_nvtx_type_of(field->type);
+    if ((field->flags & NVTX_PAYLOAD_ENTRY_FLAG_POINTER) && what.payload != PW_PAYLOAD_TEXT)
+        return;
+    if (what.size) {
+        if (what.size > left)
+            return;
+        read_message(r, field, at);
+        record_field(r, field->name, what.payload, read_value(r->thread, at, field->type));
+        return;
+    }
+    const struct pw_nvtx_schema *nested = pw_nvtx_schema_find(r->domain, field->type);
+    if (nested && nested->items && nested->size <= left)
+        read_enum(r, field, nested, at);
+    else if (nested && nested->fields && depth < MOST_DEPTH)
+        read_schema(r, nested, at, nested->size && nested->size < left ? nested->size : left,
+                    depth + 1);
+}
+
+static void read_schema(struct reading *r, const struct pw_nvtx_schema *schema, const char *base,
+                        size_t size, int depth)
+{
+    const struct pw_nvtx_schema *outer = r->schema;
+    r->schema = schema;
+    for (size_t i = 0; i < schema->n && r->n < MOST_FIELDS; i++)
+        read_field(r, &schema->fields[i], base, size, depth);
+    r->schema = outer;
+}
+
+/* A payload that is one value of a predefined type: true when it was one. */
+static bool read_single(struct reading *r, const nvtxPayloadData_t *data,
+                        struct pw_nvtx_payload *out)
+{
+    const struct pw_nvtx_type what = pw_nvtx_type_of(data->schemaId);
+    if (!what.size)
+        return false;
+    if (data->schemaId == NVTX_PAYLOAD_ENTRY_TYPE_CSTRING ||
+        data->schemaId == NVTX_PAYLOAD_ENTRY_TYPE_CSTRING_UTF8) {
+        out->type = PW_PAYLOAD_TEXT;
+        out->value = text_id(r->thread, data->payload, data->size);
+    } else if (data->size >= what.size) {
+        out->type = what.payload;
+        out->value = read_value(r->thread, data->payload, data->schemaId);
+    }
+    return true;
+}
+
+void pw_nvtx_payload_extended(struct pw_thread *thread, struct pw_nvtx_domain *domain,
+                              const nvtxPayloadData_t *data, size_t count,
+                              struct pw_nvtx_payload *out, struct pw_nvtx_name *name)
+{
+    struct reading r = {.thread = thread, .domain = domain, .name = name};
+    r.id = out->type == PW_PAYLOAD_FIELDS ? out->value : 0;
+    struct pw_nvtx_payload single = {0};
+    count = data && count <= MOST_DATA ? count : 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!data[i].payload)
+            continue;
+        if (data[i].schemaId < NVTX_PAYLOAD_SCHEMA_ID_STATIC_START) {
+            if (read_single(&r, &data[i], &single) && single.type && count > 1)
+                record_field(&r, NULL, single.type, single.value);
+            continue;
+        }
+        const struct pw_nvtx_schema *schema = pw_nvtx_schema_find(domain, data[i].schemaId);
+        size_t size = data[i].size == SIZE_MAX && schema ? schema->size : data[i].size;
+        if (schema && schema->fields && size != SIZE_MAX)
+            read_schema(&r, schema, data[i].payload, size, 1);
+    }
+    if (r.id)
+        *out = (struct pw_nvtx_payload){PW_PAYLOAD_FIELDS, r.id};
+    else if (single.type)
+        *out = single;
+}
+
+void pw_nvtx_payload_read(struct pw_thread *thread, struct pw_nvtx_domain *domain,
+                          const nvtxEventAttributes_t *event, struct pw_nvtx_payload *out)
+{
+    *out = (struct pw_nvtx_payload){PW_PAYLOAD_NONE, 0};
+    switch (event->payloadType) {
+    case NVTX_PAYLOAD_UNKNOWN:
+        break;
+    case NVTX_PAYLOAD_TYPE_UNSIGNED_INT64:
+        *out = (struct pw_nvtx_payload){PW_PAYLOAD_UINT, event->payload.llValue};
+        break;
+    case NVTX_PAYLOAD_TYPE_INT64:
+        *out = (struct pw_nvtx_payload){PW_PAYLOAD_INT, event->payload.llValue};
+        break;
+    case NVTX_PAYLOAD_TYPE_DOUBLE:
+        *out = (struct pw_nvtx_payload){PW_PAYLOAD_DOUBLE, event->payload.llValue};
+        break;
+    case NVTX_PAYLOAD_TYPE_UNSIGNED_INT32:
+        *out = (struct pw_nvtx_payload){PW_PAYLOAD_UINT, event->payload.uiValue};
+        break;
+    case NVTX_PAYLOAD_TYPE_INT32:
+        *out = (struct pw_nvtx_payload){PW_PAYLOAD_INT, event->payload.iValue};
+        break;
+    case NVTX_PAYLOAD_TYPE_FLOAT:
+        *out = (struct pw_nvtx_payload){
+            PW_PAYLOAD_DOUBLE, read_double((const char *)&event->payload.fValue, sizeof(float))};
+        break;
+    case NVTX_PAYLOAD_TYPE_EXT:
+        pw_nvtx_payload_extended(
+            thread, domain,
+            (const nvtxPayloadData_t *)(uintptr_t)event->payload.ullValue, /* by convention */
+            (size_t)event->reserved0, out, NULL);
+        break;
+    default:
+        break;
+    }
+}
