@@ -221,12 +221,15 @@ static int visit(struct pass *p, const struct pw_row_range *range)
     return err ? err : enter(s, &open);
 }
 
-/* Marks and steps are no work, and what warms up is not measured. */
+/* Marks and steps are no work, ranges of the process no thread's, and what warms up is not
+ * measured. */
 static int is_counted(const struct pass *p, const struct pw_row_range *range)
 {
     if (range->kind != PW_KIND_USER && range->kind != PW_KIND_PHASE &&
         range->kind != PW_KIND_OPERATOR && range->kind != PW_KIND_DATA &&
         range->kind != PW_KIND_FUNCTION)
+        return 0;
+    if (range->flags & PW_RANGE_PROCESS)
         return 0;
     if (range->end < range->start || !pw_is_possible(range->start) || !pw_is_possible(range->end) ||
         !pw_is_possible(range->alloc_bytes))

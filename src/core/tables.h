@@ -21,6 +21,12 @@ PW_ENUMS(PW_ENUM_TYPE)
 #undef PW_ENUM_TYPE
 #undef PW_ENUM_ITEM
 
+/* Flags of /events/range. */
+enum {
+    PW_RANGE_UNENDED = 1, /* its thread or the program ended first: `end` is when that was */
+    PW_RANGE_PROCESS = 2, /* of the process, not of its thread: it nests in nothing */
+};
+
 /* ---- expansion ---- */
 
 typedef char pw_s16[16];

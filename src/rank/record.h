@@ -68,12 +68,6 @@ enum {
     PW_FLAG_SATURATED = 128, /* inside_ns is a lower bound */
 };
 
-/* Flags of PW_REC_RANGE and PW_REC_NVTX; stored in /events/range as they are. */
-enum {
-    PW_RANGE_UNENDED = 1, /* its thread or the program ended first: `end` is when that was */
-    PW_RANGE_PROCESS = 2, /* of the process, not of its thread: `depth` means nothing */
-};
-
 /* Flags of PW_REC_THREAD. */
 enum { PW_THREAD_NEW_PROCESS = 1 };
 

@@ -138,6 +138,7 @@ static void tell_operator(const struct telling *t, const struct operator* op, in
         .category = TEXT_T_KERNEL,
         .kind = PW_KIND_OPERATOR,
         .depth = 3,
+        .sequence = -1,
         .alloc_bytes = 1024,
     };
     struct pw_row_range range = {
@@ -147,6 +148,7 @@ static void tell_operator(const struct telling *t, const struct operator* op, in
         .category = op->type,
         .kind = (uint8_t)op->kind,
         .depth = 2,
+        .sequence = -1,
         .shapes = TEXT_SHAPE_0 + (uint32_t)(k % 3),
         .alloc_bytes = 4096 * (k + 1) + (op->is_heavy ? 1024 : 0),
     };
@@ -168,6 +170,7 @@ void pw_sim_operators_tell(const struct pw_sim_params *p, int64_t rank, int64_t 
         all += weight_of(p, 0, rank, step, nth_operator(phase, k));
     struct pw_row_range frame = {.start = at, .name = TEXT_FRAME, .kind = PW_KIND_FUNCTION};
     frame.depth = 1;
+    frame.sequence = -1;
     for (int64_t k = 0; k < p->operators; k++) {
         const struct operator* op = nth_operator(phase, k);
         done += weight_of(p, 0, rank, step, op);
@@ -181,6 +184,7 @@ void pw_sim_operators_tell(const struct pw_sim_params *p, int64_t rank, int64_t 
     tell(&t, &frame, 0);
     struct pw_row_range block = {.start = start, .end = end, .name = TEXT_BLOCK};
     block.kind = PW_KIND_USER;
+    block.sequence = -1;
     block.alloc_bytes = alloc;
     tell(&t, &block, end - start - (at - frame.start));
 }

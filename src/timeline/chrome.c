@@ -238,8 +238,8 @@ static void visit_range(void *context, const struct pw_rankview *view, const voi
     struct pw_chrome *c = context;
     const struct pw_row_range *r = row;
     int64_t start = pw_rankview_time(view, r->start), end = pw_rankview_time(view, r->end);
-    if (!is_shown(c, start, end))
-        return;
+    if (!is_shown(c, start, end) || (r->flags & PW_RANGE_PROCESS))
+        return; /* a slice must nest in its thread's */
     begin_event(c, r->kind == PW_KIND_MARK ? "i" : "X", view->rank, r->thread, start);
     if (r->kind == PW_KIND_MARK)
         fputs(",\"s\":\"t\"", c->out);
