@@ -15,10 +15,9 @@ static void say_what_is_missing(const struct pw_timeline_result *result)
     if (result->unread)
         pw_say("%d rank files cannot be read and are left out", result->unread);
     if (result->share < 1)
-        pw_say(
-            "the timeline holds the first %.1f %% of what was asked for: take fewer --steps or "
-            "--ranks, or a larger --max-size",
-            100 * result->share);
+        pw_say("the timeline holds the first %.1f %% of what was asked for: take fewer --steps or "
+               "--ranks, or a larger --max-size",
+               100 * result->share);
 }
 
 static void find_directory(char dir[PATH_MAX], const char *cluster_file)

@@ -2,36 +2,17 @@
 #include "timeline/json.h"
 
 #include <inttypes.h>
+#include <string.h>
 
-/* Bytes of the UTF-8 sequence at `text`, 0 when it is none (Unicode 15, table 3-7). */
-static int sequence(const unsigned char *text)
-{
-    unsigned char lead = text[0], low = 0x80, high = 0xbf;
-    int more = lead < 0x80 ? 0 : lead >= 0xc2 && lead < 0xe0 ? 1 : (lead & 0xf0) == 0xe0 ? 2 : 3;
-    if (lead >= 0x80 && (lead < 0xc2 || lead > 0xf4))
-        return 0;
-    if (lead == 0xe0)
-        low = 0xa0;
-    if (lead == 0xed)
-        high = 0x9f;
-    if (lead == 0xf0)
-        low = 0x90;
-    if (lead == 0xf4)
-        high = 0x8f;
-    for (int i = 1; i <= more; i++) {
-        if (text[i] < low || text[i] > high)
-            return 0;
-        low = 0x80, high = 0xbf;
-    }
-    return more + 1;
-}
+#include "core/utf8.h"
 
 void pw_json_put_text(FILE *out, const char *text)
 {
-    const unsigned char *at = (const unsigned char *)text;
+    const unsigned char *at = (const unsigned char *)text, *end = at + strlen(text);
+    uint32_t code;
     putc('"', out);
-    while (*at) {
-        int length = sequence(at);
+    while (at < end) {
+        size_t length = pw_utf8_decode(at, (size_t)(end - at), &code);
         if (length == 0)
             fputs("\\ufffd", out);
         else if (length == 1 && (*at < 0x20 || *at == '<' || *at == 0x7f))
@@ -39,7 +20,7 @@ void pw_json_put_text(FILE *out, const char *text)
         else if (*at == '"' || *at == '\\')
             fprintf(out, "\\%c", *at);
         else
-            fwrite(at, 1, (size_t)length, out);
+            fwrite(at, 1, length, out);
         at += length ? length : 1;
     }
     putc('"', out);
