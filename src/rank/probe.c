@@ -256,6 +256,7 @@ struct pw_thread *pw_probe_begin_thread(void)
     thread->beginning = 1;
     if (!own_segment()) {
         pw_gate->on = 0;
+        atomic_store(&pw_gate->usual, 0);
     } else if (find_ring(thread)) {
         thread->index = atomic_fetch_add(&probe.segment->nthreads, 1);
         pthread_setspecific(probe.thread_end, thread);

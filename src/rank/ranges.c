@@ -55,3 +55,10 @@ void pw_range_end_all(struct pw_thread *thread)
     pw_range_record(thread, &shared->phase, now, PW_RANGE_UNENDED);
     shared->phase.start = 0;
 }
+
+int pw_range_wake(struct pw_thread *thread)
+{
+    pw_probe_wake();
+    pw_probe_let_go(thread);
+    return thread->depth;
+}

@@ -5,6 +5,7 @@
 #ifndef PW_RANK_RANGES_H
 #define PW_RANK_RANGES_H
 
+#include "rank/intern.h"
 #include "rank/probe.h"
 
 /* Who alone may end a range: an NVTX domain's ranges are nothing to other domains. */
@@ -86,16 +87,12 @@ static inline bool pw_range_end_paused(struct pw_thread *thread, uint32_t key)
     return true;
 }
 
-/* Makes a range a record that ends at `end` (ticks) and has these flags. */
-static inline void pw_range_record(struct pw_thread *thread, const struct pw_open_range *range,
-                                   uint64_t end, uint8_t flags)
+/* Makes a range the record `to`. */
+static inline void pw_range_fill(const struct pw_thread *thread, const struct pw_open_range *range,
+                                 uint64_t end, uint8_t flags, struct pw_record *to)
 {
     typedef uint64_t __attribute__((may_alias)) word;
-    struct pw_record *record =
-        range->start ? pw_ring_reserve(&thread->ring, end, PW_LOST_RANGE) : NULL;
-    if (!record)
-        return;
-    word *words = (word *)record;
+    word *words = (word *)to;
     words[0] = range->start;
     words[1] = end;
     words[2] = range->head | (uint64_t)flags << 8;
@@ -104,6 +101,17 @@ static inline void pw_range_record(struct pw_thread *thread, const struct pw_ope
     words[5] = range->extra;
     words[6] = thread->allocated - range->allocated;
     words[7] = range->payload;
+}
+
+/* Records a range that ends at `end` (ticks) and has these flags. */
+static inline void pw_range_record(struct pw_thread *thread, const struct pw_open_range *range,
+                                   uint64_t end, uint8_t flags)
+{
+    struct pw_record *record =
+        range->start ? pw_ring_reserve(&thread->ring, end, PW_LOST_RANGE) : NULL;
+    if (!record)
+        return;
+    pw_range_fill(thread, range, end, flags, record);
     pw_probe_commit_record(thread, record);
 }
 
@@ -122,6 +130,82 @@ static inline int pw_range_end(struct pw_thread *thread, uint32_t key, uint64_t 
     /* First: should we be killed, a range is lost rather than told twice. */
     atomic_store_explicit(&shared->depth, depth, memory_order_release);
     pw_range_record(thread, &shared->ranges[depth], end, 0);
+    return depth;
+}
+
+/* ---- the short way ----
+ *
+ * Of a range that has a name only, given at the same address before, on a thread that records: no
+ * call is made, so that little has to be kept. Everything else goes the long way. */
+
+/* The calling thread when it may record for the activity, is in no call, and no order has come; the
+ * clock is the TSC then, and no call stacks are taken. Else NULL. */
+static inline struct pw_thread *pw_range_usual_thread(uint32_t activity)
+{
+    struct pw_thread *thread = &pw_this_thread;
+    if (__builtin_expect(!(atomic_load_explicit(&pw_gate->usual, memory_order_relaxed) & activity),
+                         0))
+        return NULL;
+    uint32_t other = atomic_load_explicit(&thread->call->op, memory_order_relaxed) |
+                     atomic_load_explicit(&thread->call->poked, memory_order_relaxed);
+    return __builtin_expect(other == 0, 1) ? thread : NULL;
+}
+static inline void pw_range_hold(struct pw_thread *thread)
+{
+    atomic_store_explicit(&thread->call->op, PW_CALL_PROBE, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+/* As pw_range_begin(); -1 when it has to go the long way. The slot says what the name is. */
+static inline int pw_range_begin_usual(struct pw_thread *thread, uint32_t key,
+                                       enum pw_record_type type, enum pw_kind kind,
+                                       const struct pw_recent_name *name)
+{
+    pw_range_hold(thread);
+    int depth = thread->depth;
+    if (__builtin_expect((unsigned)depth >= PW_MAX_DEPTH, 0)) {
+        pw_probe_let_go(thread);
+        return -1;
+    }
+    struct pw_open_range *range = &thread->ring.shared->ranges[depth];
+    thread->depth = depth + 1;
+    range->key = key;
+    range->head = pw_range_head(type, PW_PAYLOAD_NONE, 0);
+    range->name = pw_range_name(name->entry->id, depth, kind);
+    range->place = range->extra = range->payload = 0;
+    range->allocated = thread->allocated;
+    range->start = pw_tick_read(PW_TICK_TSC);
+    atomic_store_explicit(&thread->ring.shared->depth, depth + 1, memory_order_release);
+    pw_probe_let_go(thread);
+    return depth;
+}
+
+/* Wakes the collector, lets go of the thread, and answers its depth: the last that a function does,
+ * so that it keeps nothing over the call. */
+int pw_range_wake(struct pw_thread *thread);
+
+/* As pw_range_end(); -1 when it has to go the long way. */
+static inline int pw_range_end_usual(struct pw_thread *thread, uint32_t key)
+{
+    pw_range_hold(thread);
+    int depth = thread->depth - 1;
+    struct pw_ring_shared *shared = thread->ring.shared;
+    const struct pw_open_range *range = &shared->ranges[(unsigned)depth % PW_MAX_DEPTH];
+    if (__builtin_expect((unsigned)depth >= PW_MAX_DEPTH || range->key != key ||
+                             range->start == 0 || thread->ring.head >= thread->ring.limit,
+                         0)) {
+        pw_probe_let_go(thread);
+        return -1;
+    }
+    uint64_t end = pw_tick_read(PW_TICK_TSC);
+    thread->depth = depth;
+    /* First: should we be killed, a range is lost rather than told twice. */
+    atomic_store_explicit(&shared->depth, depth, memory_order_release);
+    struct pw_record *record = &thread->ring.records[thread->ring.head & thread->ring.mask];
+    pw_range_fill(thread, range, end, 0, record);
+    if (__builtin_expect(pw_ring_commit_record(&thread->ring, record), 0))
+        return pw_range_wake(thread);
+    pw_probe_let_go(thread);
     return depth;
 }
 

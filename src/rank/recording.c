@@ -43,6 +43,7 @@ static void set_gate(void)
     bool open = is_open();
     atomic_store(&pw_gate->left_open, open ? 0 : -1);
     atomic_store(&pw_gate->paused, !open);
+    atomic_store(&pw_gate->usual, open && !pw_gate->general ? pw_gate->activities : 0);
     atomic_store(&pw_gate->mpi, !recording.is_mpi_up ? 0 : open ? 1 + recording.level : -1);
 }
 

@@ -126,6 +126,11 @@ static __attribute__((noinline)) void push_range(const char *name)
 
 static void note_range_push(const char *name)
 {
+    struct pw_thread *thread = pw_range_usual_thread(PW_ACTIVITY_NOTE);
+    const struct pw_recent_name *slot = thread ? pw_name_slot(thread, name) : NULL;
+    if (slot && pw_name_is_quickly(slot, name) &&
+        pw_range_begin_usual(thread, PW_KEY_API, PW_REC_RANGE, PW_KIND_USER, slot) >= 0)
+        return;
     if (!is_closed() && !begin_paused())
         push_range(name);
 }
@@ -166,6 +171,9 @@ static __attribute__((noinline)) void pop_range(void)
 
 static void note_range_pop(void)
 {
+    struct pw_thread *thread = pw_range_usual_thread(PW_ACTIVITY_NOTE);
+    if (thread && pw_range_end_usual(thread, PW_KEY_API) >= 0)
+        return;
     if (!is_closed() && !end_paused())
         pop_range();
 }

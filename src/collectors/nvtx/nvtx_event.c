@@ -76,6 +76,14 @@ __attribute__((noinline)) static int push_text(const char *text)
 
 static int push_ascii(const char *text)
 {
+    struct pw_thread *thread = pw_range_usual_thread(PW_ACTIVITY_NVTX);
+    const struct pw_recent_name *slot = thread ? pw_name_slot(thread, text) : NULL;
+    if (slot && slot->kind && pw_name_is_quickly(slot, text)) {
+        int level = pw_range_begin_usual(thread, PW_KEY_NVTX_FIRST, PW_REC_NVTX,
+                                         (enum pw_kind)(slot->kind - 1), slot);
+        if (level >= 0)
+            return level;
+    }
     if (is_closed())
         return NVTX_NO_PUSH_POP_TRACKING;
     struct pw_thread *paused = pw_recording_paused_thread();
@@ -96,6 +104,10 @@ static int pop_event(nvtxDomainHandle_t handle)
 
 static int pop(void)
 {
+    struct pw_thread *thread = pw_range_usual_thread(PW_ACTIVITY_NVTX);
+    int level = thread ? pw_range_end_usual(thread, PW_KEY_NVTX_FIRST) : -1;
+    if (level >= 0)
+        return level;
     return is_closed() ? NVTX_NO_PUSH_POP_TRACKING : pw_nvtx_pop(PW_KEY_NVTX_FIRST);
 }
 
