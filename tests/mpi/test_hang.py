@@ -234,7 +234,7 @@ def no_job():
 
 @h.case
 def wrong_command_lines():
-    for words in ((), ("status",), ("stop", "out"), ("status", "a", "b"), ("status", "--format", "x", "a")):
+    for words in ((), ("status",), ("halt", "out"), ("status", "a", "b"), ("status", "--format", "x", "a")):
         done = h.run(h.profwrap("ctl", *words), status=2)
         h.equal(len(h.lines(done.stderr)), 1, f"lines said of {words}")
     h.run(h.profwrap("--hang-timeout", "soon", "true"), status=2)
