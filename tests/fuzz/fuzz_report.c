@@ -1,15 +1,25 @@
-/* `profwrap report` of a cluster file, as text, JSON, CSV and folded stacks. */
+/* `profwrap report` of a cluster file: as text, JSON, CSV, folded stacks, and as HTML where D3 is
+ * there. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "cli/htmlpage.h"
 #include "cli/report.h"
 #include "fuzz.h"
 
+static int has_html;
+
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
+    struct pw_htmlpage page;
+    char problem[512];
     (void)argc, (void)argv;
+    has_html = pw_htmlpage_find("", &page, problem, sizeof(problem)) == 0;
+    if (!has_html)
+        fprintf(stderr, "without HTML: %s\n", problem);
     return 0;
 }
 
@@ -41,6 +51,25 @@ static void check_json(const char *path)
     json_decref(whole);
 }
 
+/* The data in the page is JSON, and nothing in it ends its element. */
+static void check_html(const char *path)
+{
+    enum { MOST = 1 << 23 };
+    static char page[MOST];
+    FILE *file = fopen(path, "rb");
+    size_t size = file ? fread(page, 1, MOST - 1, file) : 0;
+    page[size] = '\0';
+    const char *begin = strstr(page, "id=\"data\">"), *end = begin ? strchr(begin, '<') : NULL;
+    begin = begin ? strchr(begin, '>') + 1 : NULL;
+    json_t *data = end ? json_loadb(begin, (size_t)(end - begin), 0, NULL) : NULL;
+    if (!data || strncmp(end, "</script>", 9) != 0) {
+        fprintf(stderr, "fuzz: the data of the HTML report is no JSON\n");
+        abort();
+    }
+    json_decref(data);
+    fclose(file);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char path[FUZZ_PATH], output[FUZZ_PATH];
@@ -50,6 +79,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_check_text(output);
     if (report("json", path, output) == 0)
         check_json(output);
+    if (has_html && report("html", path, output) == 0)
+        check_html(output);
     report("csv", path, output);
     report("folded", path, output);
     return 0;
