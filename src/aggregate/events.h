@@ -4,15 +4,6 @@
 
 #include "aggregate/input.h"
 
-/* Flags of /events/comm that the merge reads; values as in rank/record.h, which writes them. */
-enum {
-    PW_EVENT_ERROR = 1,
-    PW_EVENT_RECV_PART = 2,
-    PW_EVENT_NONBLOCKING = 4,
-    PW_EVENT_CANCELLED = 8,
-    PW_EVENT_ROOT = 64,
-};
-
 /* Rows of a block: a whole number of them are in a chunk as this program writes it. */
 enum { PW_EVENT_BLOCK = 1024 };
 

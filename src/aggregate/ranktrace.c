@@ -56,7 +56,7 @@ static int64_t wait_limit(const struct pass *p, const struct pw_input *input,
                           const struct pw_row_comm_event *event, const struct pw_instance *instance,
                           int32_t members)
 {
-    int is_root = (event->flags & PW_EVENT_ROOT) != 0;
+    int is_root = (event->flags & PW_FLAG_ROOT) != 0;
     int64_t until = INT64_MIN;
     /* How much of it was for a member that recorded nothing is not known: it is not own work. */
     if (instance->nranks < members)
@@ -142,7 +142,7 @@ static void visit_collective(struct pass *p, const struct pw_input *input,
                                p->instances->comms[input->groups[event->comm]].size);
     if (limit == INT64_MIN)
         return;
-    if (!(event->flags & PW_EVENT_NONBLOCKING))
+    if (!(event->flags & PW_FLAG_NONBLOCKING))
         count_wait(p, (size_t)at, event->start, limit);
     else if (event->wait_start)
         add_to_group(p, event, (size_t)at, limit);
@@ -167,7 +167,7 @@ static void add_message_waits(struct pass *p, const struct pw_messages *messages
  * work. */
 static void add_unknown_wait(struct pass *p, const struct pw_row_comm_event *event)
 {
-    int64_t stands = event->flags & PW_EVENT_NONBLOCKING ? event->wait_start : event->start;
+    int64_t stands = event->flags & PW_FLAG_NONBLOCKING ? event->wait_start : event->start;
     if (event->peer >= 0 && event->peer < p->job->nranks && stands &&
         !p->job->ranks[event->peer].present)
         pw_spans_add(&p->out->wait, stands, event->end);
@@ -180,8 +180,8 @@ static void add_to_graph(struct pass *p, const struct pw_input *input,
     int64_t enter = pw_input_time(input, event->start) - p->job->epoch_ns;
     if (enter >= p->graph->until_ns || cls == PW_CLASS_WAIT)
         return;
-    int is_root = (event->flags & PW_EVENT_ROOT) != 0;
-    int64_t stands = event->flags & PW_EVENT_NONBLOCKING ? event->wait_start : event->start;
+    int is_root = (event->flags & PW_FLAG_ROOT) != 0;
+    int64_t stands = event->flags & PW_FLAG_NONBLOCKING ? event->wait_start : event->start;
     struct pw_graph_op op = {
         .local_enter = event->start,
         .enter = enter,
@@ -189,7 +189,7 @@ static void add_to_graph(struct pass *p, const struct pw_input *input,
         .leave = pw_input_time(input, event->end) - p->job->epoch_ns,
         .instance = pw_instances_find(p->instances, input, event),
         .rank = (int32_t)input->rank,
-        .receives = cls == PW_CLASS_RECV || (event->flags & PW_EVENT_RECV_PART),
+        .receives = cls == PW_CLASS_RECV || (event->flags & PW_FLAG_RECV_PART),
     };
     enum pw_op_shape shape = pw_op_info(event->op)->shape;
     op.adds = shape == PW_SHAPE_ALL || shape == PW_SHAPE_TO_ROOT ||
@@ -209,7 +209,7 @@ static void visit(void *context, const struct pw_input *input,
     add_to_graph(p, input, event, cls);
     if (cls != PW_CLASS_WAIT)
         pw_spans_add(&p->comm, event->start, event->end);
-    if (!(event->flags & PW_EVENT_NONBLOCKING)) {
+    if (!(event->flags & PW_FLAG_NONBLOCKING)) {
         pw_spans_add(&p->exposed, event->start, event->end);
     } else {
         int64_t waited = event->wait_start ? event->end - event->wait_start : 0;

@@ -58,7 +58,7 @@ static int is_usable(const struct pw_side_reader *r, const struct pw_input *inpu
     enum pw_op_class cls = pw_op_info(event->op)->cls;
     if ((cls != PW_CLASS_SEND && cls != PW_CLASS_RECV) || event->peer < 0 ||
         event->peer >= r->job->nranks || event->comm < 0 || (size_t)event->comm >= input->ncomms ||
-        (event->flags & (PW_EVENT_ERROR | PW_EVENT_CANCELLED)))
+        (event->flags & (PW_FLAG_ERROR | PW_FLAG_CANCELLED)))
         return 0;
     return !r->between_domains || tells_of_clocks(r->job, input->rank, event->peer);
 }
@@ -71,8 +71,8 @@ static void visit(void *context, const struct pw_input *input,
     if (begun < r->from || begun >= r->to || !is_usable(r, input, event) || !make_room(r))
         return;
     int receives =
-        pw_op_info(event->op)->cls == PW_CLASS_RECV || (event->flags & PW_EVENT_RECV_PART);
-    int64_t stands = event->flags & PW_EVENT_NONBLOCKING ? event->wait_start : event->start;
+        pw_op_info(event->op)->cls == PW_CLASS_RECV || (event->flags & PW_FLAG_RECV_PART);
+    int64_t stands = event->flags & PW_FLAG_NONBLOCKING ? event->wait_start : event->start;
     if (r->n && (begun < r->v[r->n - 1].begun ||
                  (begun == r->v[r->n - 1].begun && event->start < r->turns[r->n - 1].enter)))
         r->rises = 0;

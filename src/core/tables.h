@@ -21,6 +21,18 @@ PW_ENUMS(PW_ENUM_TYPE)
 #undef PW_ENUM_TYPE
 #undef PW_ENUM_ITEM
 
+/* Flags of /events/comm. */
+enum {
+    PW_FLAG_ERROR = 1,     /* the call returned an error */
+    PW_FLAG_RECV_PART = 2, /* the receiving half of a Sendrecv */
+    PW_FLAG_NONBLOCKING = 4,
+    PW_FLAG_CANCELLED = 8,
+    PW_FLAG_FREED = 16, /* the request was freed: `end` is when that happened */
+    PW_FLAG_FORTRAN = 32,
+    PW_FLAG_ROOT = 64,       /* this rank is the root of a rooted collective */
+    PW_FLAG_SATURATED = 128, /* inside_ns is a lower bound */
+};
+
 /* Flags of /events/range. */
 enum {
     PW_RANGE_UNENDED = 1, /* its thread or the program ended first: `end` is when that was */

@@ -56,18 +56,6 @@ enum {
     PW_ACTIVITY_NVTX = 16,
 };
 
-/* Flags of PW_REC_COMM; stored in /events/comm as they are. */
-enum {
-    PW_FLAG_ERROR = 1,     /* the call returned an error */
-    PW_FLAG_RECV_PART = 2, /* the receiving half of a Sendrecv */
-    PW_FLAG_NONBLOCKING = 4,
-    PW_FLAG_CANCELLED = 8,
-    PW_FLAG_FREED = 16, /* the request was freed: `end` is when that happened */
-    PW_FLAG_FORTRAN = 32,
-    PW_FLAG_ROOT = 64,       /* this rank is the root of a rooted collective */
-    PW_FLAG_SATURATED = 128, /* inside_ns is a lower bound */
-};
-
 /* Flags of PW_REC_THREAD. */
 enum { PW_THREAD_NEW_PROCESS = 1 };
 

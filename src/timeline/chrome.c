@@ -13,9 +13,6 @@
 #include "timeline/arrows.h"
 #include "timeline/json.h"
 
-/* Flags of /events/comm; values as in rank/record.h, which writes them. */
-enum { ERROR = 1, RECV_PART = 2, NONBLOCKING = 4, CANCELLED = 8, FREED = 16 };
-
 /* The track of a rank's steps: no thread has that number. */
 enum { STEPS_TRACK = 1 << 16 };
 
@@ -163,16 +160,17 @@ static const struct pw_row_c_collective *find_collective(const struct pw_chrome 
 
 /* From the last rank to those that waited for it. */
 static void add_collective(struct pw_chrome *c, const struct pw_row_comm_event *e,
-                           const struct pw_row_comms *comm, const struct pw_arrow_end *end)
+                           const struct pw_row_comms *comm, int64_t start, int64_t end,
+                           struct pw_arrow_end *arrow)
 {
     const struct pw_row_c_collective *row = find_collective(c, comm->uid, e->seq);
     if (!row || pw_op_info(e->op)->shape != PW_SHAPE_ALL)
         return;
-    struct pw_arrow_end mine = *end;
-    mine.key = pw_hash_mix(comm->uid, (uint64_t)e->seq);
-    mine.is_collective = 1;
-    mine.is_head = row->last_rank != end->rank;
-    pw_arrows_add(&c->arrows, &mine, MOST_ARROWS);
+    arrow->key = pw_hash_mix(comm->uid, (uint64_t)e->seq);
+    arrow->is_collective = 1;
+    arrow->is_head = row->last_rank != arrow->rank;
+    arrow->time = arrow->is_head && end > start ? end - 1 : start;
+    pw_arrows_add(&c->arrows, arrow, MOST_ARROWS);
 }
 
 /* Its end of an arrow; the slices that it leads from and to must be there. */
@@ -181,16 +179,13 @@ static void add_arrow(struct pw_chrome *c, const struct pw_rankview *view,
 {
     const struct pw_row_comms *comm = pw_rankview_comm(view, e->comm);
     enum pw_op_class cls = pw_op_info(e->op)->cls;
-    if (!comm || (e->flags & (ERROR | CANCELLED | FREED)))
+    if (!comm || (e->flags & (PW_FLAG_ERROR | PW_FLAG_CANCELLED | PW_FLAG_FREED)))
         return;
-    int receives = cls == PW_CLASS_RECV || (e->flags & RECV_PART);
+    int receives = cls == PW_CLASS_RECV || (e->flags & PW_FLAG_RECV_PART);
     struct pw_arrow_end arrow = {.rank = (int32_t)view->rank, .thread = e->thread};
     if (cls == PW_CLASS_COLL) {
-        const struct pw_row_c_collective *row = find_collective(c, comm->uid, e->seq);
-        int is_last = row && row->last_rank == view->rank;
-        arrow.time = is_last || end == start ? start : end - 1;
         if (shown)
-            add_collective(c, e, comm, &arrow);
+            add_collective(c, e, comm, start, end, &arrow);
     } else if ((cls == PW_CLASS_SEND || receives) && e->peer >= 0) {
         int64_t source = receives ? e->peer : view->rank, target = receives ? view->rank : e->peer;
         arrow.time = receives && end > start ? end - 1 : start;
@@ -220,10 +215,10 @@ static void visit_comm(void *context, const struct pw_rankview *view, const void
     if (!pw_is_possible(e->wait_start) || !pw_is_possible(e->inside_ns))
         return;
     /* The time in the call that began it is rounded down, by less than 16 ticks. */
-    int is_async = (e->flags & NONBLOCKING) &&
+    int is_async = (e->flags & PW_FLAG_NONBLOCKING) &&
                    (e->wait_start || begun_ns(e) < e->end - e->start - ROUNDING_NS);
     add_arrow(c, view, e, start, end, shown && (!is_async || has_both_ends(c, view, e)));
-    if (!shown || (e->flags & RECV_PART))
+    if (!shown || (e->flags & PW_FLAG_RECV_PART))
         return;
     put_slice(c, view, e, start, is_async ? begun_ns(e) : pw_difference(end, start));
     if (is_async)

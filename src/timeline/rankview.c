@@ -113,7 +113,7 @@ int pw_rankview_read(const struct pw_rankview *view, int table, pw_row_visitor *
 {
     const size_t row_size = pw_table_borrow(table)->row_size;
     struct pw_h5_place place;
-    struct pw_h5_table *rows;
+    struct pw_h5_table *rows = NULL;
     int err = pw_h5_place_find(view->types, view->file, table, &place);
     if (err)
         return err;
@@ -131,7 +131,7 @@ int pw_rankview_read(const struct pw_rankview *view, int table, pw_row_visitor *
         for (size_t i = 0; !err && i < n; i++)
             visit(context, view, block + i * row_size);
     }
-    if (block || err == -ENOMEM)
+    if (rows)
         pw_h5_table_close(rows);
     free(block);
     pw_h5_place_fini(&place);
