@@ -78,28 +78,34 @@ static inline uint32_t pw_name_half(const char *at)
     return half;
 }
 
-/* The same without a call, for texts of 3 bytes or more that lie within a page: where the text has
- * become a shorter one, bytes behind it are read. False also when it has to be asked otherwise. */
-static inline bool pw_name_is_quickly(const struct pw_recent_name *recent, const char *text)
+/* Its entry if it still is that text, without a call, for texts of 3 bytes or more that lie within
+ * a page: where the text has become a shorter one, bytes behind it are read. NULL also when it has
+ * to be asked otherwise. The slot is read once: a signal handler may change it at any time. */
+static inline const struct pw_intern_entry *
+pw_name_find_quickly(const struct pw_recent_name *recent, const char *text)
 {
     enum { PAGE = 4096, WORD = 8, HALF = 4 };
 #if !defined(__SANITIZE_ADDRESS__)
-    if (recent->text != text || !text)
-        return false;
-    const char *known = recent->entry->bytes;
-    const size_t n = (size_t)recent->entry->length + 1; /* with the NUL */
+    const struct pw_intern_entry *entry =
+        *(const struct pw_intern_entry *const volatile *)&recent->entry;
+    if (recent->text != text || !text || !entry)
+        return NULL;
+    const char *known = entry->bytes;
+    const size_t n = (size_t)entry->length + 1; /* with the NUL */
     if (__builtin_expect(n < HALF || ((uintptr_t)text & (PAGE - 1)) + n > PAGE, 0))
-        return false;
+        return NULL;
     if (n < WORD)
         return pw_name_half(text) == pw_name_half(known) &&
-               pw_name_half(text + n - HALF) == pw_name_half(known + n - HALF);
+                       pw_name_half(text + n - HALF) == pw_name_half(known + n - HALF)
+                   ? entry
+                   : NULL;
     for (size_t i = 0; i + WORD < n; i += WORD)
         if (pw_name_word(text + i) != pw_name_word(known + i))
-            return false;
-    return pw_name_word(text + n - WORD) == pw_name_word(known + n - WORD);
+            return NULL;
+    return pw_name_word(text + n - WORD) == pw_name_word(known + n - WORD) ? entry : NULL;
 #else
     (void)recent, (void)text;
-    return false;
+    return NULL;
 #endif
 }
 

@@ -156,10 +156,10 @@ static inline void pw_range_hold(struct pw_thread *thread)
     atomic_signal_fence(memory_order_seq_cst);
 }
 
-/* As pw_range_begin(); -1 when it has to go the long way. The slot says what the name is. */
+/* As pw_range_begin(); -1 when it has to go the long way. */
 static inline int pw_range_begin_usual(struct pw_thread *thread, uint32_t key,
                                        enum pw_record_type type, enum pw_kind kind,
-                                       const struct pw_recent_name *name)
+                                       const struct pw_intern_entry *name)
 {
     pw_range_hold(thread);
     int depth = thread->depth;
@@ -171,7 +171,7 @@ static inline int pw_range_begin_usual(struct pw_thread *thread, uint32_t key,
     thread->depth = depth + 1;
     range->key = key;
     range->head = pw_range_head(type, PW_PAYLOAD_NONE, 0);
-    range->name = pw_range_name(name->entry->id, depth, kind);
+    range->name = pw_range_name(name->id, depth, kind);
     range->place = range->extra = range->payload = 0;
     range->allocated = thread->allocated;
     range->start = pw_tick_read(PW_TICK_TSC);

@@ -127,9 +127,9 @@ static __attribute__((noinline)) void push_range(const char *name)
 static void note_range_push(const char *name)
 {
     struct pw_thread *thread = pw_range_usual_thread(PW_ACTIVITY_NOTE);
-    const struct pw_recent_name *slot = thread ? pw_name_slot(thread, name) : NULL;
-    if (slot && pw_name_is_quickly(slot, name) &&
-        pw_range_begin_usual(thread, PW_KEY_API, PW_REC_RANGE, PW_KIND_USER, slot) >= 0)
+    const struct pw_intern_entry *known =
+        thread ? pw_name_find_quickly(pw_name_slot(thread, name), name) : NULL;
+    if (known && pw_range_begin_usual(thread, PW_KEY_API, PW_REC_RANGE, PW_KIND_USER, known) >= 0)
         return;
     if (!is_closed() && !begin_paused())
         push_range(name);

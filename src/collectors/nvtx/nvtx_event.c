@@ -78,9 +78,11 @@ static int push_ascii(const char *text)
 {
     struct pw_thread *thread = pw_range_usual_thread(PW_ACTIVITY_NVTX);
     const struct pw_recent_name *slot = thread ? pw_name_slot(thread, text) : NULL;
-    if (slot && slot->kind && pw_name_is_quickly(slot, text)) {
+    const uint32_t kind = slot ? slot->kind : 0;
+    const struct pw_intern_entry *known = kind ? pw_name_find_quickly(slot, text) : NULL;
+    if (known) {
         int level = pw_range_begin_usual(thread, PW_KEY_NVTX_FIRST, PW_REC_NVTX,
-                                         (enum pw_kind)(slot->kind - 1), slot);
+                                         (enum pw_kind)(kind - 1), known);
         if (level >= 0)
             return level;
     }
