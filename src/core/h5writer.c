@@ -35,7 +35,9 @@ struct pw_h5_writer {
 
 static size_t chunk_rows(int table)
 {
-    return table == PW_TABLE_comm_event || table == PW_TABLE_range ? EVENT_CHUNK_ROWS : CHUNK_ROWS;
+    int events =
+        table == PW_TABLE_comm_event || table == PW_TABLE_range || table == PW_TABLE_kernel;
+    return events ? EVENT_CHUNK_ROWS : CHUNK_ROWS;
 }
 
 /* HDF5 opens its files for programs that are executed, too: the one profiled must not see it. */

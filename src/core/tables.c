@@ -76,6 +76,12 @@ const struct pw_enum_item *pw_enum_borrow(enum pw_field_type type)
         return items_cause;
     case PW_F_OPENED:
         return items_opened;
+    case PW_F_COPY:
+        return items_copy;
+    case PW_F_SYNC:
+        return items_sync;
+    case PW_F_TIMED:
+        return items_timed;
     default:
         return NULL;
     }

@@ -4,7 +4,8 @@
  * format_version.
  *
  * Field types: I64 I32 U64 U32 U16 U8 F64, the enumerations OP SOURCE KIND PAYLOAD REASON LOST
- * RECORDED PHASE STRAGGLER CAUSE OPENED, and fixed UTF-8 strings S16 S32 S64 S256 (NUL-padded).
+ * RECORDED PHASE STRAGGLER CAUSE OPENED COPY SYNC TIMED, and fixed UTF-8 strings S16 S32 S64 S256
+ * (NUL-padded).
  * Units are in the names; times are int64 ns on the rank's local clock in rank files, on the
  * cluster clock in cluster files; -1 in a _ns, bytes or rank field means "not known". */
 #ifndef PW_CORE_TABLES_H
@@ -68,6 +69,9 @@ typedef char pw_s256[256];
 #define PW_CTYPE_STRAGGLER uint8_t
 #define PW_CTYPE_CAUSE uint8_t
 #define PW_CTYPE_OPENED uint8_t
+#define PW_CTYPE_COPY uint8_t
+#define PW_CTYPE_SYNC uint8_t
+#define PW_CTYPE_TIMED uint8_t
 
 #define PW_ROW_MEMBER(type, name) PW_CTYPE_##type name;
 #define PW_ROW_STRUCT(table, path, fields) \
@@ -111,6 +115,10 @@ enum pw_field_type {
     PW_F_STRAGGLER,
     PW_F_CAUSE,
     PW_F_OPENED,
+    PW_F_COPY,
+    PW_F_SYNC,
+    PW_F_TIMED,
+    PW_F_LAST = PW_F_TIMED,
 };
 
 struct pw_field {

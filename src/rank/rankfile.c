@@ -62,6 +62,14 @@ static int is_optional(int table)
     case PW_TABLE_memory:
     case PW_TABLE_metadata:
     case PW_TABLE_open:
+    case PW_TABLE_kernel:
+    case PW_TABLE_memcpy:
+    case PW_TABLE_memset:
+    case PW_TABLE_cuda_api:
+    case PW_TABLE_cuda_sync:
+    case PW_TABLE_nccl:
+    case PW_TABLE_gpu:
+    case PW_TABLE_device:
         return 1;
     default:
         return 0;
