@@ -20,8 +20,10 @@
 #include "rank/selfcost.h"
 #include "rank/tickmap.h"
 
-/* Rings are looked at this often; a ring that fills faster wakes the collector. */
-#define POLL_NS ((int64_t)50000000)
+/* Rings are looked at this often; a ring that fills faster wakes the collector. The collectors of a
+ * node do so, and take their samples, at the same times: what disturbs all ranks at once costs a
+ * job whose ranks wait for each other less than what disturbs one after the other. */
+#define POLL_NS ((int64_t)100000000)
 /* While the ranks agree on the clock synchronisation, the application waits for it. */
 #define POLL_SYNC_NS ((int64_t)1000000)
 
@@ -209,11 +211,18 @@ static int start(struct collector *c)
     return pid > 0 ? 0 : (int)pid;
 }
 
+/* From now to the next multiple of `period` on the node's clock. */
+static int64_t until_next(int64_t period)
+{
+    return period - pw_local_ns() % period;
+}
+
 /* Drains and samples until the program has ended. */
 static void follow(struct collector *c)
 {
     int64_t hz = pw_option_int(&c->run->options, PW_OPT_SAMPLE_HZ);
     int64_t period = hz ? 1000000000 / hz : INT64_MAX / 2, next_sample = pw_local_ns();
+    int64_t rest = period < POLL_NS ? period : POLL_NS;
     const pid_t pid = atomic_load(&c->run->lifeline->program_pid);
     pw_run_watch_init(&c->watch, &c->run->options, &c->run->id, c->run->dir, c->segment, c->drain,
                       pid, &c->run->lifeline->signalled);
@@ -224,14 +233,14 @@ static void follow(struct collector *c)
         int waits = pw_run_clocks_poll(&c->run->clocks, c->segment, c->file);
         if (pw_local_ns() >= next_sample) {
             pw_intake_sample(c->intake, pid);
-            next_sample = pw_local_ns() + period;
+            next_sample = pw_local_ns() + until_next(period);
         }
         int64_t drained = pw_drain_run(c->drain);
         pw_run_watch_poll(&c->watch);
         if (drained > (int64_t)c->segment->ring_records / 4)
             continue; /* it is filling fast: look again at once */
         atomic_store(&c->segment->sleeping, 1);
-        pw_launch_sleep(&c->segment->wake, seen, waits ? POLL_SYNC_NS : POLL_NS);
+        pw_launch_sleep(&c->segment->wake, seen, waits ? POLL_SYNC_NS : until_next(rest));
         atomic_store(&c->segment->sleeping, 0);
     }
     pw_run_watch_fini(&c->watch);

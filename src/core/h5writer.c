@@ -79,10 +79,13 @@ int pw_h5_writer_create(const char *path, int level, struct pw_h5_writer **out)
     return 0;
 }
 
+/* A table that is whole in its buffer gets a chunk of that size: HDF5 fills chunks up and
+ * compresses all of them, which for the many small tables of a rank file takes longer than their
+ * rows. */
 static int open_dataset(struct pw_h5_writer *writer, int table)
 {
     struct table_buffer *buffer = &writer->tables[table];
-    hsize_t none = 0, chunk = chunk_rows(table);
+    hsize_t none = 0, chunk = buffer->buffered ? buffer->buffered : chunk_rows(table);
     buffer->memory_type = pw_h5_memory_type(pw_table_borrow(table));
     buffer->dataset = pw_h5_create_table(writer->file, pw_table_borrow(table), 1, &none, &chunk, 1,
                                          writer->level);
@@ -163,19 +166,19 @@ hid_t pw_h5_writer_borrow_file(struct pw_h5_writer *writer)
     return writer->file;
 }
 
-int pw_h5_writer_flush(struct pw_h5_writer *writer)
+static void write_rest(struct pw_h5_writer *writer)
 {
     for (int i = 0; i < PW_TABLE_COUNT && !writer->error; i++)
         if (writer->tables[i].buffered || writer->tables[i].required)
             writer->error = write_buffered(writer, i);
     if (!writer->error && H5Fflush(writer->file, H5F_SCOPE_LOCAL) < 0)
         writer->error = -EIO;
-    return writer->error;
 }
 
 int pw_h5_writer_close(struct pw_h5_writer *writer)
 {
-    int err = pw_h5_writer_flush(writer);
+    write_rest(writer);
+    int err = writer->error;
     for (int i = 0; i < PW_TABLE_COUNT; i++) {
         if (writer->tables[i].dataset >= 0) {
             H5Dclose(writer->tables[i].dataset);

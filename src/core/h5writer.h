@@ -29,10 +29,8 @@ int64_t pw_h5_writer_bytes(const struct pw_h5_writer *writer);
 /* The open file, for attributes and strings. */
 hid_t pw_h5_writer_borrow_file(struct pw_h5_writer *writer);
 
-/* Writes what is buffered. 0 or -errno. */
-int pw_h5_writer_flush(struct pw_h5_writer *writer);
-
-/* Flushes and closes; frees the writer. 0, or the first error since it was created. */
+/* Writes what is buffered and closes; frees the writer. 0, or the first error since it was created.
+ */
 int pw_h5_writer_close(struct pw_h5_writer *writer);
 
 /* Writes `count` strings as the variable-length UTF-8 dataset `path`. 0 or -EIO. */

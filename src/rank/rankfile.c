@@ -101,7 +101,9 @@ int pw_rankfile_create(const char *dir, const struct pw_identity *id, const char
         if (!is_optional(table))
             pw_h5_writer_require(file->writer, table);
     pw_rankfile_text(file, 0, 0, 0, "", 0);
-    err = err ? err : pw_h5_writer_flush(file->writer);
+    /* A disk that is full already should be seen before the program runs. */
+    if (!err && H5Fflush(pw_h5_writer_borrow_file(file->writer), H5F_SCOPE_LOCAL) < 0)
+        err = -EIO;
     if (err) {
         pw_h5_writer_close(file->writer);
         unlink(part);

@@ -2,11 +2,17 @@
 
     train_cost.py PROFWRAP TRAIN
 
-Pairs of runs, plain and profiled, each as the training's own loop time and as the whole command; the
-profiled run includes everything but the merge, which is a job of its own.
+A plain and a profiled training run beside each other, and take turns: all processes of one are
+stopped (SIGSTOP) while the other goes on for a quarter of a second. A machine whose speed changes
+by half for seconds or minutes then changes both alike, which whole runs one after the other do not:
+their pairs differ by 5 %. What is compared is the time of a step, turn by turn.
+
+What a run costs once (start, end, the file) is measured apart, by pairs of short whole runs; the
+merge is a job of its own.
 """
 import glob
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -17,48 +23,116 @@ import h5py
 
 from measure import report, spread
 
-ROUNDS, RANKS, STEPS = 24, "2", "600"
+RANKS, TURNS, TURN_SECONDS, SHORT_RUNS, STEPS = "2", 400, 0.25, 15, "600"
 profwrap, train = sys.argv[1:3]
 
 
-def timed(command, where):
+class Training:
+    """A training that runs until it is told to end, and only in its turns."""
+
+    def __init__(self, command, where, name):
+        self.output = open(os.path.join(where, name), "w+b")
+        self.job = subprocess.Popen(["mpirun", "-np", RANKS] + command + [train, "--steps", "9999999"],
+                                    cwd=where, stdout=self.output, stderr=subprocess.DEVNULL)
+        self.read = 0
+        self.wait_for_steps(50)
+        self.processes = self.tree(self.job.pid)
+        self.send(signal.SIGSTOP)
+
+    @staticmethod
+    def tree(parent):
+        found = []
+        for path in glob.glob(f"/proc/{parent}/task/*/children"):
+            with open(path) as file:
+                for child in map(int, file.read().split()):
+                    found += [child] + Training.tree(child)
+        return found
+
+    def send(self, number):
+        for process in self.processes:
+            os.kill(process, number)
+
+    def steps(self):
+        """Lines since the last call."""
+        text = os.pread(self.output.fileno(), 1 << 24, self.read)
+        self.read += len(text)
+        return text.count(b"\n")
+
+    def wait_for_steps(self, wanted):
+        limit, seen = time.monotonic() + 60, 0
+        while seen < wanted and time.monotonic() < limit and self.job.poll() is None:
+            time.sleep(0.05)
+            seen += self.steps()
+        if seen < wanted:
+            sys.exit("the training does not get on")
+
+    def turn(self):
+        """Seconds per step in a turn."""
+        start = time.monotonic()
+        self.send(signal.SIGCONT)
+        time.sleep(TURN_SECONDS)
+        self.send(signal.SIGSTOP)
+        took = time.monotonic() - start
+        time.sleep(0.03)  # mpirun passes on what was printed
+        return took / self.steps()
+
+    def end(self):
+        self.send(signal.SIGCONT)
+        self.job.terminate()
+        self.job.wait()
+
+
+def slowdown(where):
+    plain = Training([], where, "plain")
+    profiled = Training([profwrap, "--quiet", "--no-merge", "-o", "turns"], where, "profiled")
+    pairs, each = [], ([], [])
+    for i in range(TURNS):
+        for job in (0, 1) if i % 2 else (1, 0):
+            each[job].append((plain, profiled)[job].turn())
+        if i:  # the first turns warm up
+            pairs.append(100 * (each[1][-1] / each[0][-1] - 1))
+    profiled.end()
+    plain.end()
+    print(f"a step takes {1e3 * statistics.median(each[0]):.2f} ms; slowdown {spread(pairs)} % in "
+          f"{len(pairs)} pairs of turns")
+    return statistics.median(pairs)
+
+
+def whole(command, where, steps):
     start = time.monotonic()
-    done = subprocess.run(["mpirun", "-np", RANKS] + command + [train, "--steps", STEPS, "--timing"],
-                          cwd=where, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=True,
-                          text=True)
-    whole = time.monotonic() - start
-    loop = [float(word) for line in done.stderr.splitlines() if "second" in line or "loop" in line
-            for word in line.replace("s", " ").split() if word.replace(".", "", 1).isdigit()]
-    return whole, loop[0] if loop else None
+    subprocess.run(["mpirun", "-np", RANKS] + command + [train, "--steps", steps], cwd=where,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    return time.monotonic() - start
 
 
-def events_and_bytes(directory):
+def once(where):
+    pairs = []
+    for i in range(SHORT_RUNS):
+        ours = [profwrap, "--quiet", "--no-merge", "-o", f"short{i}"]
+        order = ([], ours) if i % 2 else (ours, [])
+        times = {bool(command): whole(command, where, "20") for command in order}
+        pairs.append(1e3 * (times[True] - times[False]))
+    print(f"once per run, start, end and file: {spread(pairs)} ms")
+    return statistics.median(pairs)
+
+
+def bytes_per_event(where):
+    whole([profwrap, "--quiet", "--no-merge", "-o", "size"], where, STEPS)
     events = size = 0
-    for path in glob.glob(os.path.join(directory, "rank-*.h5")):
+    for path in glob.glob(os.path.join(where, "size", "rank-*.h5")):
         size += os.path.getsize(path)
         with h5py.File(path) as file:
             events += len(file["events/comm"]) + len(file["events/range"])
-    return events, size
+    print(f"{events} events in {STEPS} steps")
+    return size / events
 
 
-whole, loop, per_event, loops = [], [], [], ([], [])
 with tempfile.TemporaryDirectory(prefix="profwrap-bench-") as where:
-    for i in range(ROUNDS):
-        ours = [profwrap, "--quiet", "--no-merge", "-o", f"out{i}"]
-        # Now one first and now the other: a machine that slows down favours neither.
-        first, second = timed(ours if i % 2 else [], where), timed([] if i % 2 else ours, where)
-        plain, profiled = (second, first) if i % 2 else (first, second)
-        whole.append(100 * (profiled[0] / plain[0] - 1))
-        if plain[1] and profiled[1]:
-            loop.append(100 * (profiled[1] / plain[1] - 1))
-            loops[0].append(plain[1])
-            loops[1].append(profiled[1])
-        events, size = events_and_bytes(os.path.join(where, f"out{i}"))
-        per_event.append(size / events)
-print(f"whole command: +{spread(whole)} % of {plain[0]:.2f} s; {events} events a run")
-quick = [statistics.quantiles(times, n=4)[0] for times in loops]
-print(f"training loop: +{spread(loop)} % in {len(loop)} pairs; the quickest quarters' ends "
-      f"{quick[0]:.3f} and {quick[1]:.3f} s: {100 * (quick[1] / quick[0] - 1):+.2f} %")
-ok = report("training loop, slowdown (median of pairs)", statistics.median(loop), 1.0, " %")
-ok &= report("bytes on disk per event", statistics.median(per_event), 12.0)
+    loop = slowdown(where)
+    fixed = once(where)
+    per_event = bytes_per_event(where)
+print(f"a training of a minute: {loop + fixed / 600:+.2f} % as a whole")
+ok = report("training, slowdown of a step (median of pairs of turns)", loop, 1.0, " %")
+ok &= report("training of a minute, slowdown as a whole", loop + fixed / 600, 1.0, " %")
+ok &= report("bytes on disk per event", per_event, 12.0)
 sys.exit(0 if ok else 1)
