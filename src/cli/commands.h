@@ -5,6 +5,7 @@
 
 int pw_cli_run(int argc, char **argv);
 int pw_cli_merge(int argc, char **argv);
+int pw_cli_compare(int argc, char **argv);
 int pw_cli_dump(int argc, char **argv);
 int pw_cli_recover(int argc, char **argv);
 int pw_cli_doctor(int argc, char **argv);

@@ -640,6 +640,62 @@ def merged_alike(directory, counts=(1, 2, 3)):
     return pairs
 
 
+def compared(a, b, *options, status=0):
+    done = subprocess.run([profwrap, "compare", *options, a, b], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True)
+    assert done.returncode == status, (done.returncode, done.stdout, done.stderr)
+    return done.stdout + done.stderr
+
+
+def two_runs(first, second):
+    runs = [os.path.join(where, name) for name in "ab"]
+    for run, options in zip(runs, (first, second)):
+        shutil.rmtree(run, ignore_errors=True)
+        sim(run, "-r", "8", "-s", "60", *options)
+        merge(run)
+    return runs
+
+
+@case
+def comparison_finds_the_slower_run_and_why():
+    a, b = two_runs(["--seed", "1"],
+                    ["--seed", "2", "-f", "slow_rank:rank=3,phase=backward,percent=20"])
+    text = compared(a, b, status=3).split("\n\n")[0]
+    assert "slower" in text and "backward" in text and "rank 3" in text, text
+    data = json.loads(compared(a, b, "--format", "json", status=3))
+    step = data["steps"][0]
+    assert 0.10 < step["change"] < 0.18 and step["p"] < 1e-4 and data["slower"] is True, data
+    ranks = {row["what"].split(" (")[0]: row for row in data["ranks"]}
+    grown = data["ranks"][0]["second_ns"] - data["ranks"][0]["first_ns"]
+    # A fifth of a step's 10 ms of work more.
+    assert data["ranks"][0]["what"].startswith("rank 3 ") and abs(grown - 2e6) < 2e5, data["ranks"]
+    assert [name for name, row in ranks.items() if row["significant"]] == ["rank 3"], ranks
+    assert [row["what"] for row in data["phases"] if row["significant"]] == ["backward"], data["phases"]
+    compared(a, b, "--threshold", "30")
+    text = compared(b, a)
+    assert "faster" in text, text
+
+
+@case
+def comparison_of_like_runs_finds_nothing():
+    for seed in range(1, 11, 2):
+        a, b = two_runs(["--seed", str(seed)], ["--seed", str(seed + 1)])
+        text = compared(a, b, "--threshold", "0")
+        assert text.startswith("The second run's steps are neither slower nor faster"), text
+
+
+@case
+def comparison_says_what_it_cannot_compare():
+    a, b = two_runs([], ["-r", "4"])
+    text = compared(a, b)
+    assert "not alike: 8 ranks, then 4" in " ".join(text.split()), text
+    assert "no file or directory" in compared(a, os.path.join(where, "none"), status=1)
+    assert "two directories" in compared(a, b, "c", status=2)
+    assert "percent" in compared(a, b, "--threshold", "much", status=2)
+    full = compared(a, b, "-o", "/dev/full", status=1)
+    assert "No space left" in full, full
+
+
 if sys.argv[1:] == ["--list"]:
     print("\n".join(CASES))
     sys.exit(0)
