@@ -603,6 +603,57 @@ def ranges_that_lie_are_survived():
     assert (rows["min_ns"] <= rows["p50_ns"]).all() and (rows["p95_ns"] <= rows["max_ns"]).all()
 
 
+def add_memory(path, dice):
+    """Moves some steps' ranges to another thread, adds allocations, and answers the peak of each
+    call, worked out one by one: [(name, bytes)]."""
+    def spread(rows):
+        rows["thread"] = rows["start"] // 10_000_000 % 3
+        return rows
+
+    change_ranges(path, spread)
+    with h5py.File(path, "r+") as file:
+        ranges = file["events/range"][:]
+        strings = [text.decode() for text in file["strings"][:]]
+        n = 30000
+        rows = np.zeros(n, [("time", "<i8"), ("device", "<i4"), ("thread", "<u2"),
+                            ("delta_bytes", "<i8"), ("total_bytes", "<i8")])
+        rows["time"] = dice.integers(ranges["start"].min() - 9, ranges["end"].max() + 9, n)
+        rows["thread"] = dice.choice([0, 0, 0, 1, 2, 7], n)
+        rows["delta_bytes"] = dice.integers(-5000, 5000, n)
+        file["samples/memory"] = rows = np.sort(rows, order="time")
+    peaks = []
+    by_thread = {t: rows[rows["thread"] == t] for t in range(3)}
+    for row in ranges:
+        mine = by_thread[int(row["thread"])]
+        low = np.searchsorted(mine["time"], row["start"], "left")
+        high = np.searchsorted(mine["time"], row["end"], "right")
+        sums = np.cumsum(mine["delta_bytes"][low:high])
+        peaks.append((strings[row["name"]], max(0, int(row["alloc_bytes"]), *map(int, sums))))
+    return peaks
+
+
+@case
+def peaks_of_memory_are_those_of_the_samples():
+    run, dice = os.path.join(where, "run"), np.random.default_rng(11)
+    sim(run, "-r", "3", "-s", "12", "--operators", "6")
+    peaks = {}
+    for rank in range(3):
+        for name, peak in add_memory(os.path.join(run, f"rank-{rank:05d}.h5"), dice):
+            peaks[name] = max(peaks.get(name, 0), peak)
+    merged_alike(run, counts=(1, 2))
+    with h5py.File(os.path.join(run, "cluster.h5")) as file:
+        rows, types = file["operators"][()], file["operator_types"][()]
+        shapes = file["operator_shapes"][()]
+    found = {row["name"].decode(): int(row["peak_alloc_bytes"]) for row in rows}
+    assert found == peaks, {name: (found[name], peaks[name]) for name in found
+                            if found[name] != peaks[name]}
+    for kind in types:
+        members = rows[(rows["type"] == kind["type"]) & (rows["kind"] != 5)]
+        assert kind["peak_alloc_bytes"] == members["peak_alloc_bytes"].max(), kind
+    for row in shapes:
+        assert 0 < row["peak_alloc_bytes"] <= rows[row["operator_row"]]["peak_alloc_bytes"], row
+
+
 @case
 def wrong_options_are_refused_in_one_sentence():
     for options in (["-f", "slow:rank=1"], ["-f", "slow_rank:rank=99"], ["-f", "slow_rank:speed=1"],
