@@ -26,6 +26,7 @@ struct open {
     int32_t path, shape; /* NOBODY: not told apart */
     int32_t owner;       /* the nearest of the stack, itself too, whose inner time is counted */
     uint16_t depth;
+    uint64_t windows; /* that it began in */
 };
 
 struct stack {
@@ -43,15 +44,18 @@ struct known {
 struct pass {
     struct pw_optree *tree;
     const struct pw_input *input;
-    struct stack **threads; /* [THREADS], NULL where nothing was seen */
+    const struct pw_spans *wait; /* NULL: not asked for */
+    struct stack **threads;      /* [THREADS], NULL where nothing was seen */
     struct known *known;
     size_t nknown, known_capacity;
     struct pw_hash by_known;
     char **texts;
     size_t ntexts;
     struct pw_waited waited;
-    struct pw_opmemory *memory; /* NULL: nothing is known of it */
-    int warms_up;               /* some steps are not counted */
+    struct pw_opmemory *memory;   /* NULL: nothing is known of it */
+    int warms_up;                 /* some steps are not counted */
+    struct pw_opwindows *windows; /* NULL: all of the run is summed up, in the tree */
+    ptrdiff_t near;               /* step looked up last */
 };
 
 static const char *text_of(const struct pass *p, uint32_t row)
@@ -257,6 +261,25 @@ static int count(struct pass *p, const struct pw_row_range *range, const struct 
     return err;
 }
 
+static uint64_t windows_of(struct pass *p, const struct pw_row_range *range)
+{
+    ptrdiff_t step = p->windows ? pw_input_step_near(p->input, range->start, &p->near) : -1;
+    return step < 0 ? 0 : p->windows->steps[step];
+}
+
+static int count_in_windows(struct pass *p, const struct pw_row_range *range, const struct known *k,
+                            uint64_t mask, const struct open *owner)
+{
+    const struct pw_oppath *paths = p->tree->paths;
+    int64_t ns = range->end - range->start;
+    int err = pw_opwindows_reserve(p->windows, p->tree->nops);
+    if (!err && k->path != NOBODY)
+        pw_opwindows_add(p->windows, mask, paths[k->path].op, ns);
+    if (!err && owner && owner->path != NOBODY)
+        pw_opwindows_add(p->windows, owner->windows, paths[owner->path].op, -ns);
+    return err;
+}
+
 static struct stack *stack_of(struct pass *p, uint16_t thread)
 {
     if (!p->threads[thread])
@@ -279,7 +302,9 @@ static int visit(struct pass *p, const struct pw_row_range *range)
         return -ENOMEM;
     int is_function = range->kind == PW_KIND_FUNCTION;
     const struct open *owner = top && top->owner != NOBODY ? &s->v[top->owner] : NULL;
-    err = count(p, range, k, is_function ? NULL : owner);
+    const uint64_t windows = windows_of(p, range);
+    owner = is_function ? NULL : owner;
+    err = p->windows ? count_in_windows(p, range, k, windows, owner) : count(p, range, k, owner);
     struct open open = {
         .start = range->start,
         .end = range->end,
@@ -288,6 +313,7 @@ static int visit(struct pass *p, const struct pw_row_range *range)
         .shape = k->shape,
         .owner = s->n,
         .depth = range->depth,
+        .windows = windows,
     };
     if (is_function)
         open.owner = top ? top->owner : NOBODY;
@@ -322,7 +348,8 @@ static int read_backwards(struct pass *p)
         uint64_t at = b * BLOCK;
         size_t n = place->rows - at < BLOCK ? (size_t)(place->rows - at) : BLOCK;
         err = pw_h5_table_read(table, at, n, ranges);
-        pw_progress_add(p->input->progress, (int64_t)n);
+        if (!p->windows)
+            pw_progress_add(p->input->progress, (int64_t)n);
         for (size_t i = n; !err && i-- > 0;)
             if (is_counted(p, &ranges[i]))
                 err = visit(p, &ranges[i]);
@@ -366,21 +393,36 @@ static int open_memory(struct pass *p)
     return err == -ENOSPC ? 0 : err;
 }
 
+static int read_rank(struct pass *p)
+{
+    const struct pw_input *input = p->input;
+    const struct pw_spans none = {0};
+    for (size_t i = 0; i < input->nsteps; i++)
+        p->warms_up |= input->steps[i].recorded != PW_RECORDED_ACTIVE;
+    p->threads = calloc(THREADS, sizeof(*p->threads));
+    int err = p->threads ? pw_waited_init(&p->waited, p->wait ? p->wait : &none) : -ENOMEM;
+    err = err ? err : read_texts(p);
+    err = err || p->windows ? err : open_memory(p);
+    err = err ? err : read_backwards(p);
+    err = err ? err : leave_all(p);
+    fini(p);
+    return err;
+}
+
 int pw_opread_rank(struct pw_optree *tree, const struct pw_input *input,
                    const struct pw_spans *wait)
 {
-    struct pass p = {.tree = tree, .input = input};
+    struct pass p = {.tree = tree, .input = input, .wait = wait};
     if (!input->range_rows.rows)
         return 0;
-    for (size_t i = 0; i < input->nsteps; i++)
-        p.warms_up |= input->steps[i].recorded != PW_RECORDED_ACTIVE;
-    p.threads = calloc(THREADS, sizeof(*p.threads));
-    int err = p.threads ? pw_waited_init(&p.waited, wait) : -ENOMEM;
-    err = err ? err : read_texts(&p);
-    err = err ? err : open_memory(&p);
-    err = err ? err : read_backwards(&p);
-    err = err ? err : leave_all(&p);
-    fini(&p);
+    int err = read_rank(&p);
     int ended = err == -ENOMEM ? err : pw_optree_end_rank(tree, (int32_t)input->rank);
     return ended ? ended : err;
+}
+
+int pw_opread_windows(struct pw_optree *tree, const struct pw_input *input,
+                      struct pw_opwindows *windows)
+{
+    struct pass p = {.tree = tree, .input = input, .windows = windows};
+    return input->range_rows.rows ? read_rank(&p) : 0;
 }

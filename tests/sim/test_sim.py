@@ -4,6 +4,7 @@
 """
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -546,6 +547,48 @@ def the_slow_operator_is_named():
     slow = json.loads(subprocess.run([profwrap, "report", "--format", "json", even], check=True,
                                      stdout=subprocess.PIPE).stdout)["operators"]["slow_ranks"]
     assert slow == [], slow
+
+
+def straggler_rows(run):
+    with h5py.File(os.path.join(run, "cluster.h5")) as file:
+        return [(int(row["rank"]), int(row["cause"]), row["evidence"].decode())
+                for row in file["stragglers"][()]]
+
+
+@case
+def the_operator_that_grew_is_the_evidence():
+    run = os.path.join(where, "run")
+    sim(run, "-r", "6", "-s", "40", "--operators", "10", "-n", "3", "-f",
+        "slow_operator:rank=4,name=layer_norm,factor=6,steps=10-29")
+    merged_alike(run, counts=(1, 2, 4))
+    rows = straggler_rows(run)
+    assert len(rows) == 1 and rows[0][0] == 4 and rows[0][1] == 8, rows
+    assert rows[0][2].startswith("layer_norm took "), rows
+    assert times_a_step(run, 4, rows[0][2]), rows
+    # Slow in all alike: none of them explains half.
+    even = os.path.join(where, "even")
+    sim(even, "-r", "6", "-s", "40", "--operators", "10", "-n", "3", "-f", "slow_rank:rank=2,percent=40")
+    merge(even)
+    rows = straggler_rows(even)
+    assert rows and all(rank == 2 and cause == 0 and not text for rank, cause, text in rows), rows
+
+
+def times_a_step(run, rank, evidence):
+    """Whether the evidence's two times are those of layer_norm in the rank's steps 10 to 29."""
+    means = []
+    for r in range(6):
+        with h5py.File(os.path.join(run, f"rank-{r:05d}.h5")) as file:
+            ranges, steps = file["events/range"][:], file["steps"][:]
+            strings = [text.decode() for text in file["strings"][:]]
+        mine = ranges[ranges["name"] == strings.index("layer_norm")]
+        used = steps[(steps["step"] >= 10) & (steps["step"] <= 29)]
+        inside = mine[(mine["start"] >= used["start"].min()) & (mine["start"] < used["end"].max())]
+        means.append((inside["end"] - inside["start"]).sum() / len(used) / 1e6)
+    units = {"us": 1e-3, "ms": 1, "s": 1e3}
+    found = [float(t) * units[unit] for t, unit in re.findall(r"([0-9.]+) (us|ms|s)\b", evidence)]
+    others = np.median([m for r, m in enumerate(means) if r != rank])
+    return (len(found) == 2 and abs(found[0] / means[rank] - 1) < 0.05
+            and abs(found[1] / others - 1) < 0.05)
 
 
 @case
