@@ -233,6 +233,51 @@ def unmarked_steps_are_inferred():
         assert found["rank"].tolist() == [5], found
 
 
+def pause_unmarked(path, first, end):
+    """Takes what begins from one collective of /comms' row 1 to another out of a file, as a pause."""
+    with h5py.File(path, "r+") as file:
+        rows, kind = file["events/comm"][:], file["events/comm"].dtype
+        begin, until = (rows[(rows["comm"] == 1) & (rows["seq"] == seq)]["start"][0]
+                        for seq in (first, end))
+        before, after = rows[rows["start"] < begin], rows[rows["start"] >= until]
+        del file["events/comm"]
+        file.create_dataset("events/comm", data=np.concatenate([before, after]), dtype=kind,
+                            chunks=(1024,), maxshape=(None,))
+        windows = np.zeros(2, file["windows"].dtype)
+        windows["window"] = [0, 1]
+        for name in ("first_step", "last_step", "warmup_first_step", "warmup_last_step"):
+            windows[name] = -1
+        windows["start"] = [before["start"].min() - 10, until - 10]
+        windows["end"] = [begin - 10, after["end"].max() + 10]
+        del file["windows"]
+        file["windows"] = windows
+
+
+@case
+def inferred_steps_do_not_straddle_a_pause():
+    whole = os.path.join(where, "whole")
+    options = ["-p", "hybrid", "-r", "8", "-s", "60", "-n", "1", "--unmarked"]
+    sim(whole, *options)
+    merge(whole)
+    with h5py.File(os.path.join(whole, "cluster.h5")) as file:
+        expected = file["steps"][()]
+    # The second pause has no end of a step in it: those around it are numbered without a gap.
+    # In the third, what is before the pause is too short for a period.
+    for first, end in ((81, 145), (42, 45), (12, 70)):
+        run = os.path.join(where, f"run-{first}")
+        sim(run, *options)
+        for rank in range(8):
+            pause_unmarked(os.path.join(run, f"rank-{rank:05d}.h5"), first, end)
+        merge(run)
+        with h5py.File(os.path.join(run, "cluster.h5")) as file:
+            assert file.attrs["steps_inferred"] == 1
+            steps = file["steps"][()]
+        assert len(steps) > len(expected) / 3, (len(steps), len(expected))
+        assert len(steps) < len(expected), (len(steps), len(expected))
+        longest = steps["duration_ns"].max()
+        assert longest < 1.5 * np.median(expected["duration_ns"]), (longest, steps)
+
+
 @case
 def missing_and_truncated_files_are_told_by_the_merge():
     sim(where, "-r", "6", "-s", "20", "-f", "missing:rank=1;truncated:rank=4")
