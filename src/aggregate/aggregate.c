@@ -16,6 +16,7 @@
 #include "aggregate/job.h"
 #include "aggregate/matrix.h"
 #include "aggregate/messages.h"
+#include "aggregate/opgrowth.h"
 #include "aggregate/pairs.h"
 #include "aggregate/windows.h"
 #include "core/log.h"
@@ -138,7 +139,7 @@ static void write_all(struct pw_clusterfile *file, struct pw_job *job, const str
 
 static int conclude(struct pw_findings *f, struct pw_job *job, const struct pw_share *share,
                     const struct pw_matrix *matrix, const struct pw_instances *in,
-                    struct pw_graph_parts *parts)
+                    struct pw_graph_parts *parts, struct pw_optree *operators)
 {
     int err = pw_graph_gather(parts, job), worst;
     memset(f, 0, sizeof(*f));
@@ -149,7 +150,7 @@ static int conclude(struct pw_findings *f, struct pw_job *job, const struct pw_s
         return worst;
     err = pw_evidence_find(f, job, share);
     MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
-    return worst;
+    return worst ? worst : pw_opgrowth_find(f, job, share, operators);
 }
 
 /* What could not be matched; the same on all processes but for the messages. */
@@ -227,7 +228,7 @@ static int merge_job(struct pw_job *job, const char *output, int quiet)
         note_matches(job, &m.instances, &m.messages);
     }
     err = err ? err : pw_matrix_gather(&matrix, job, &share);
-    err = err ? err : conclude(&findings, job, &share, &matrix, &m.instances, &m.parts);
+    err = err ? err : conclude(&findings, job, &share, &matrix, &m.instances, &m.parts, &operators);
     err = err ? err : pw_operators_make(&findings.operators, job, &operators, 0);
     pw_optree_fini(&operators);
     if (err == -EIO && job->process == 0)

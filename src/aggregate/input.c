@@ -211,6 +211,7 @@ static int read_tables(struct pw_input *s, struct pw_h5_types *types, hid_t file
     err = err ? err : pw_h5_place_find(types, file, PW_TABLE_comm_event, &s->event_rows);
     err = err ? err : pw_h5_place_find(types, file, PW_TABLE_range, &s->range_rows);
     err = err ? err : pw_h5_place_find(types, file, PW_TABLE_gap, &s->gap_rows);
+    err = err ? err : pw_h5_place_find(types, file, PW_TABLE_memory, &s->memory_rows);
     err = err ? err : read_names(s, file);
     if (err)
         return fail(problem, size, "has damaged tables", err);
@@ -255,6 +256,7 @@ void pw_input_close(struct pw_input *s)
     pw_h5_place_fini(&s->event_rows);
     pw_h5_place_fini(&s->range_rows);
     pw_h5_place_fini(&s->gap_rows);
+    pw_h5_place_fini(&s->memory_rows);
     free(s->starts_after);
     pw_begins_fini(&s->begins);
     free(s->phases);

@@ -13,7 +13,7 @@
 
 struct pw_input {
     char *path;
-    struct pw_h5_place event_rows, range_rows, gap_rows;
+    struct pw_h5_place event_rows, range_rows, gap_rows, memory_rows;
     /* What the first pass finds (events.h). Earliest start of an event in block b or after it, NULL
      * before; how many of its events are sends and receives, and where they begin. */
     int64_t *starts_after;

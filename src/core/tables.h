@@ -38,6 +38,7 @@ enum {
 enum {
     PW_RANGE_UNENDED = 1, /* its thread or the program ended first: `end` is when that was */
     PW_RANGE_PROCESS = 2, /* of the process, not of its thread: it nests in nothing */
+    PW_RANGE_PAST = 4,    /* told when it had ended, by another's measurement: `thread` is a lane */
 };
 
 /* ---- expansion ---- */

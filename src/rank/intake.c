@@ -127,6 +127,21 @@ static void begin_thread(struct pw_intake *intake, int ring, const struct pw_rec
     }
 }
 
+static int64_t time_of(const struct pw_intake *intake, const struct pw_record *record,
+                       uint64_t time)
+{
+    return pw_record_is_past(record) ? pw_tickmap_shown(&intake->ticks, (int64_t)time)
+                                     : pw_tickmap_ns(&intake->ticks, time);
+}
+
+int pw_intake_is_before(const struct pw_intake *intake, const struct pw_record *record,
+                        uint64_t ticks)
+{
+    return pw_record_is_past(record)
+               ? time_of(intake, record, record->start) < pw_tickmap_ns(&intake->ticks, ticks)
+               : record->start < ticks;
+}
+
 static void dispatch(struct pw_intake *intake, int ring, const struct pw_record *record)
 {
     if (record->type == PW_REC_COMM)
@@ -144,8 +159,8 @@ static void dispatch(struct pw_intake *intake, int ring, const struct pw_record 
         .name_base = intake->name_base,
         .stack_base = intake->stack_base,
         .epoch = intake->epoch,
-        .start = pw_tickmap_ns(&intake->ticks, record->start),
-        .end = pw_tickmap_ns(&intake->ticks, record->end),
+        .start = time_of(intake, record, record->start),
+        .end = time_of(intake, record, record->end),
     };
     collector->record(intake->state_by_type[record->type], record, &origin);
 }

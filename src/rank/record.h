@@ -83,7 +83,7 @@ static inline int pw_lost_is_definition(enum pw_lost kind)
 enum { PW_STACK_PIECE = 3, PW_MAX_STACK = 64 };
 
 struct pw_record {
-    uint64_t start, end; /* ticks */
+    uint64_t start, end; /* ticks; of ranges of the past local ns (pw_record_is_past) */
     uint8_t type, flags;
     uint16_t op;
     uint32_t stack; /* id, 0 none */
@@ -132,7 +132,11 @@ struct pw_record {
         struct {
             uint32_t name;
             uint16_t depth, kind; /* enum pw_kind */
-            uint32_t domain, category, shapes;
+            union {
+                uint32_t domain;
+                uint32_t lane; /* of the past: the thread that it is said to be of */
+            };
+            uint32_t category, shapes;
             uint32_t sequence; /* 1 + the number, 0 none */
             union {
                 int64_t alloc_bytes;
@@ -200,6 +204,12 @@ struct pw_record {
 };
 
 static_assert(sizeof(struct pw_record) == 64, "a record is one cache line");
+
+/* A range of before, which another profiler measured. */
+static inline int pw_record_is_past(const struct pw_record *record)
+{
+    return record->type == PW_REC_RANGE && (record->flags & PW_RANGE_PAST);
+}
 
 /* What a record is to those who miss it. */
 static inline enum pw_lost pw_record_kind(const struct pw_record *record)

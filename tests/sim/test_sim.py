@@ -4,6 +4,7 @@
 """
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -230,6 +231,51 @@ def unmarked_steps_are_inferred():
         per_step = 2 if pattern in ("data", "halo") else 1
         assert len(steps) in (39, 40 * per_step - 1), len(steps)
         assert found["rank"].tolist() == [5], found
+
+
+def pause_unmarked(path, first, end):
+    """Takes what begins from one collective of /comms' row 1 to another out of a file, as a pause."""
+    with h5py.File(path, "r+") as file:
+        rows, kind = file["events/comm"][:], file["events/comm"].dtype
+        begin, until = (rows[(rows["comm"] == 1) & (rows["seq"] == seq)]["start"][0]
+                        for seq in (first, end))
+        before, after = rows[rows["start"] < begin], rows[rows["start"] >= until]
+        del file["events/comm"]
+        file.create_dataset("events/comm", data=np.concatenate([before, after]), dtype=kind,
+                            chunks=(1024,), maxshape=(None,))
+        windows = np.zeros(2, file["windows"].dtype)
+        windows["window"] = [0, 1]
+        for name in ("first_step", "last_step", "warmup_first_step", "warmup_last_step"):
+            windows[name] = -1
+        windows["start"] = [before["start"].min() - 10, until - 10]
+        windows["end"] = [begin - 10, after["end"].max() + 10]
+        del file["windows"]
+        file["windows"] = windows
+
+
+@case
+def inferred_steps_do_not_straddle_a_pause():
+    whole = os.path.join(where, "whole")
+    options = ["-p", "hybrid", "-r", "8", "-s", "60", "-n", "1", "--unmarked"]
+    sim(whole, *options)
+    merge(whole)
+    with h5py.File(os.path.join(whole, "cluster.h5")) as file:
+        expected = file["steps"][()]
+    # The second pause has no end of a step in it: those around it are numbered without a gap.
+    # In the third, what is before the pause is too short for a period.
+    for first, end in ((81, 145), (42, 45), (12, 70)):
+        run = os.path.join(where, f"run-{first}")
+        sim(run, *options)
+        for rank in range(8):
+            pause_unmarked(os.path.join(run, f"rank-{rank:05d}.h5"), first, end)
+        merge(run)
+        with h5py.File(os.path.join(run, "cluster.h5")) as file:
+            assert file.attrs["steps_inferred"] == 1
+            steps = file["steps"][()]
+        assert len(steps) > len(expected) / 3, (len(steps), len(expected))
+        assert len(steps) < len(expected), (len(steps), len(expected))
+        longest = steps["duration_ns"].max()
+        assert longest < 1.5 * np.median(expected["duration_ns"]), (longest, steps)
 
 
 @case
@@ -548,6 +594,48 @@ def the_slow_operator_is_named():
     assert slow == [], slow
 
 
+def straggler_rows(run):
+    with h5py.File(os.path.join(run, "cluster.h5")) as file:
+        return [(int(row["rank"]), int(row["cause"]), row["evidence"].decode())
+                for row in file["stragglers"][()]]
+
+
+@case
+def the_operator_that_grew_is_the_evidence():
+    run = os.path.join(where, "run")
+    sim(run, "-r", "6", "-s", "40", "--operators", "10", "-n", "3", "-f",
+        "slow_operator:rank=4,name=layer_norm,factor=6,steps=10-29")
+    merged_alike(run, counts=(1, 2, 4))
+    rows = straggler_rows(run)
+    assert len(rows) == 1 and rows[0][0] == 4 and rows[0][1] == 8, rows
+    assert rows[0][2].startswith("layer_norm took "), rows
+    assert times_a_step(run, 4, rows[0][2]), rows
+    # Slow in all alike: none of them explains half.
+    even = os.path.join(where, "even")
+    sim(even, "-r", "6", "-s", "40", "--operators", "10", "-n", "3", "-f", "slow_rank:rank=2,percent=40")
+    merge(even)
+    rows = straggler_rows(even)
+    assert rows and all(rank == 2 and cause == 0 and not text for rank, cause, text in rows), rows
+
+
+def times_a_step(run, rank, evidence):
+    """Whether the evidence's two times are those of layer_norm in the rank's steps 10 to 29."""
+    means = []
+    for r in range(6):
+        with h5py.File(os.path.join(run, f"rank-{r:05d}.h5")) as file:
+            ranges, steps = file["events/range"][:], file["steps"][:]
+            strings = [text.decode() for text in file["strings"][:]]
+        mine = ranges[ranges["name"] == strings.index("layer_norm")]
+        used = steps[(steps["step"] >= 10) & (steps["step"] <= 29)]
+        inside = mine[(mine["start"] >= used["start"].min()) & (mine["start"] < used["end"].max())]
+        means.append((inside["end"] - inside["start"]).sum() / len(used) / 1e6)
+    units = {"us": 1e-3, "ms": 1, "s": 1e3}
+    found = [float(t) * units[unit] for t, unit in re.findall(r"([0-9.]+) (us|ms|s)\b", evidence)]
+    others = np.median([m for r, m in enumerate(means) if r != rank])
+    return (len(found) == 2 and abs(found[0] / means[rank] - 1) < 0.05
+            and abs(found[1] / others - 1) < 0.05)
+
+
 @case
 def operators_do_not_depend_on_the_processes():
     run = os.path.join(where, "run")
@@ -601,6 +689,57 @@ def ranges_that_lie_are_survived():
         rows = file["operators"][()]
     assert len(rows) > 20 and (rows["self_ns"] >= 0).all() and (rows["calls"] > 0).all()
     assert (rows["min_ns"] <= rows["p50_ns"]).all() and (rows["p95_ns"] <= rows["max_ns"]).all()
+
+
+def add_memory(path, dice):
+    """Moves some steps' ranges to another thread, adds allocations, and answers the peak of each
+    call, worked out one by one: [(name, bytes)]."""
+    def spread(rows):
+        rows["thread"] = rows["start"] // 10_000_000 % 3
+        return rows
+
+    change_ranges(path, spread)
+    with h5py.File(path, "r+") as file:
+        ranges = file["events/range"][:]
+        strings = [text.decode() for text in file["strings"][:]]
+        n = 30000
+        rows = np.zeros(n, [("time", "<i8"), ("device", "<i4"), ("thread", "<u2"),
+                            ("delta_bytes", "<i8"), ("total_bytes", "<i8")])
+        rows["time"] = dice.integers(ranges["start"].min() - 9, ranges["end"].max() + 9, n)
+        rows["thread"] = dice.choice([0, 0, 0, 1, 2, 7], n)
+        rows["delta_bytes"] = dice.integers(-5000, 5000, n)
+        file["samples/memory"] = rows = np.sort(rows, order="time")
+    peaks = []
+    by_thread = {t: rows[rows["thread"] == t] for t in range(3)}
+    for row in ranges:
+        mine = by_thread[int(row["thread"])]
+        low = np.searchsorted(mine["time"], row["start"], "left")
+        high = np.searchsorted(mine["time"], row["end"], "right")
+        sums = np.cumsum(mine["delta_bytes"][low:high])
+        peaks.append((strings[row["name"]], max(0, int(row["alloc_bytes"]), *map(int, sums))))
+    return peaks
+
+
+@case
+def peaks_of_memory_are_those_of_the_samples():
+    run, dice = os.path.join(where, "run"), np.random.default_rng(11)
+    sim(run, "-r", "3", "-s", "12", "--operators", "6")
+    peaks = {}
+    for rank in range(3):
+        for name, peak in add_memory(os.path.join(run, f"rank-{rank:05d}.h5"), dice):
+            peaks[name] = max(peaks.get(name, 0), peak)
+    merged_alike(run, counts=(1, 2))
+    with h5py.File(os.path.join(run, "cluster.h5")) as file:
+        rows, types = file["operators"][()], file["operator_types"][()]
+        shapes = file["operator_shapes"][()]
+    found = {row["name"].decode(): int(row["peak_alloc_bytes"]) for row in rows}
+    assert found == peaks, {name: (found[name], peaks[name]) for name in found
+                            if found[name] != peaks[name]}
+    for kind in types:
+        members = rows[(rows["type"] == kind["type"]) & (rows["kind"] != 5)]
+        assert kind["peak_alloc_bytes"] == members["peak_alloc_bytes"].max(), kind
+    for row in shapes:
+        assert 0 < row["peak_alloc_bytes"] <= rows[row["operator_row"]]["peak_alloc_bytes"], row
 
 
 @case

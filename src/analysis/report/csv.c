@@ -92,8 +92,9 @@ static void put_operator(FILE *out, const struct pw_cluster *c, const char *grou
     fputc(',', out);
     put_text(out, row->shapes, *row->shapes ? sizeof(c->operator_shapes->shapes) : 0);
     const int64_t *figures = &row->calls;
-    for (int i = 0; i < 11; i++)
-        if (figures[i] < 0 && i < 9)
+    for (int i = 0; i < PW_OPROW_FIGURES; i++)
+        if (figures[i] < 0 && &figures[i] != &row->alloc_bytes &&
+            &figures[i] != &row->self_alloc_bytes)
             fputc(',', out);
         else
             fprintf(out, ",%" PRId64, figures[i]);
@@ -112,7 +113,7 @@ static int put_operators(FILE *out, const struct pw_cluster *c,
     if (err)
         return err;
     fputs("# operators\nname,type,shapes,calls,total_ns,self_ns,self_wait_ns,min_ns,mean_ns,max_ns,"
-          "p50_ns,p95_ns,alloc_bytes,self_alloc_bytes,share,imbalance\n",
+          "p50_ns,p95_ns,alloc_bytes,self_alloc_bytes,peak_alloc_bytes,share,imbalance\n",
           out);
     for (size_t i = 0; i < list.n; i++)
         put_operator(out, c, options->group_by, &list.rows[i]);

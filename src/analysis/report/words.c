@@ -30,8 +30,9 @@ const char *pw_words_cause(int cause)
         [PW_CAUSE_BLOCKED] = "blocked off the CPU",
         [PW_CAUSE_COMPUTE] = "more CPU work",
         [PW_CAUSE_THROTTLED] = "CPU quota used up",
+        [PW_CAUSE_OPERATOR] = "an operator takes longer",
     };
-    return cause >= 0 && cause <= PW_CAUSE_THROTTLED ? words[cause] : "";
+    return cause >= 0 && cause <= PW_CAUSE_OPERATOR ? words[cause] : "";
 }
 
 const char *pw_words_steps(const struct pw_figures *figures,

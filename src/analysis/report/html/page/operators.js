@@ -61,7 +61,8 @@ function operatorHeat(parent) {
 const operatorGroups = [["by_name", "name"], ["by_type", "type"], ["by_shapes", "name and shapes"]];
 
 function operatorColumns(group) {
-    const rows = report.operators[group], hasMemory = rows.some((row) => row.alloc_bytes !== 0);
+    const rows = report.operators[group];
+    const hasMemory = rows.some((row) => row.alloc_bytes !== 0 || row.peak_alloc_bytes > 0);
     const share = (ns) => (isKnown(ns) ? ns / report.operators.self_ns : null);
     const signed = (bytes) => (bytes < 0 ? `-${formatBytes(-bytes)}` : formatBytes(bytes));
     const columns = [
@@ -80,6 +81,8 @@ function operatorColumns(group) {
         { title: "# of calls", kind: "count", value: (row) => row.calls },
         hasMemory && { title: "self memory", kind: "bytes", value: (row) => row.self_alloc_bytes,
                        show: (row) => signed(row.self_alloc_bytes) },
+        hasMemory && { title: "peak memory", kind: "bytes", value: (row) => row.peak_alloc_bytes,
+                       help: "most that was allocated and not freed in a call, at any time in it" },
         group === "by_name" && report.operators.ranks > 1 && {
             title: "max rank / mean", kind: "plain", value: (row) => row.imbalance,
             help: "own work of the rank that takes longest, over the mean of all ranks",
