@@ -154,7 +154,7 @@ void pw_conclude(const char *dir, int ranks, const struct pw_options *options)
     if (ready < ranks) {
         struct pw_recovery found;
         pw_h5_quiet();
-        if (pw_cli_recover_all(dir, &found) == 0)
+        if (pw_cli_recover_all(dir, 0, &found) == 0)
             ready += found.recovered;
     }
     if (ready < ranks)
@@ -167,5 +167,5 @@ void pw_conclude(const char *dir, int ranks, const struct pw_options *options)
         return;
     }
     int show = !pw_option_flag(options, PW_OPT_NO_REPORT) && !quiet;
-    pw_cli_report_write(dir, show ? stderr : NULL);
+    pw_cli_report_write(dir, show ? stderr : NULL, pw_option_flag(options, PW_OPT_SUMMARY));
 }

@@ -1,0 +1,142 @@
+/* Looks at the node; see node.h. slurmstepd is root with the user's effective ids while it calls
+ * this, so files are the user's concern, and a child must give up what is left of root. */
+#include "node.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { START_MS = 3000, LOOK_MS = 2 };
+
+/* In the child: for good, and with an environment that is nobody's. */
+__attribute__((noreturn)) static void become_profwrap(const char *profwrap)
+{
+    uid_t uid = geteuid();
+    gid_t gid = getegid();
+    char *const argv[] = {(char *)profwrap, "--version", NULL};
+    char *const environment[] = {"PATH=/usr/bin:/bin", NULL};
+    int null = open("/dev/null", O_RDWR);
+    for (int fd = 0; fd <= 2; fd++)
+        dup2(null, fd);
+    if (uid != getuid() && (seteuid(0) || setresgid(gid, gid, gid) || setresuid(uid, uid, uid)))
+        _exit(126);
+    execve(profwrap, argv, environment);
+    _exit(127);
+}
+
+static int wait_for(pid_t pid)
+{
+    const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000};
+    int status = -1;
+    for (int ms = 0; ms < START_MS; ms += LOOK_MS) {
+        pid_t ended = waitpid(pid, &status, WNOHANG);
+        if (ended == pid)
+            return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
+        if (ended < 0 && errno != EINTR)
+            return -1;
+        nanosleep(&pause, NULL);
+    }
+    kill(pid, SIGKILL);
+    waitpid(pid, &status, 0);
+    return -1;
+}
+
+int pw_node_starts(const char *profwrap)
+{
+    pid_t pid = fork();
+    if (pid == 0)
+        become_profwrap(profwrap);
+    return pid > 0 ? wait_for(pid) : -1;
+}
+
+int pw_node_make_directory(const char *path)
+{
+    char part[PATH_MAX];
+    if (strlen(path) >= sizeof(part))
+        return -ENAMETOOLONG;
+    strcpy(part, path);
+    for (char *p = part + 1; *p; p++) {
+        if (*p != '/')
+            continue;
+        *p = '\0';
+        mkdir(part, 0700); /* the last one says what is wrong */
+        *p = '/';
+    }
+    if (mkdir(part, 0700) && errno != EEXIST)
+        return -errno;
+    return access(part, W_OK | X_OK) && eaccess(part, W_OK | X_OK) ? -errno : 0;
+}
+
+int64_t pw_node_free_bytes(const char *path)
+{
+    struct statvfs fs;
+    if (statvfs(path, &fs))
+        return -errno;
+    return (int64_t)fs.f_bavail * (int64_t)fs.f_frsize;
+}
+
+static int64_t directory_bytes(int parent, const char *name)
+{
+    int64_t bytes = 0;
+    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *stream = fd >= 0 ? fdopendir(fd) : NULL;
+    for (struct dirent *entry; stream && (entry = readdir(stream));) {
+        struct stat st;
+        if (fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
+            bytes += st.st_size;
+    }
+    if (stream)
+        closedir(stream);
+    else if (fd >= 0)
+        close(fd);
+    return bytes;
+}
+
+int64_t pw_node_used_bytes(const char *root, const char *prefix)
+{
+    int64_t bytes = 0;
+    DIR *stream = opendir(root);
+    for (struct dirent *entry; stream && (entry = readdir(stream));)
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0 &&
+            strchr(".-", entry->d_name[strlen(prefix)]))
+            bytes += directory_bytes(dirfd(stream), entry->d_name);
+    if (stream)
+        closedir(stream);
+    return bytes;
+}
+
+int pw_node_read_line(const char *path, char *out, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    ssize_t n = read(fd, out, size - 1);
+    int err = n < 0 ? -errno : 0;
+    close(fd);
+    if (!err) {
+        out[n] = '\0';
+        out[strcspn(out, "\n")] = '\0';
+    }
+    return err;
+}
+
+void pw_node_add_line(const char *path, const char *line)
+{
+    char text[PATH_MAX + 1];
+    int n = snprintf(text, sizeof(text), "%s\n", line);
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+    /* Without it the epilog has less to do, no more. */
+    if (fd >= 0 && n < (int)sizeof(text) && write(fd, text, (size_t)n) < 0)
+        n = 0;
+    if (fd >= 0)
+        close(fd);
+}
