@@ -45,6 +45,7 @@ static const char *const launcher_variables[] = {
     "OMPI_MCA_pmix=",
     "OMPI_MCA_shmem_RUNTIME_QUERY_hint=",
     "OMPI_MCA_orte_app_num=",
+    "OMPI_MCA_orte_fork_agent=", /* that is profwrap: the merge is not to be profiled */
     "OMPI_MCA_orte_bound_at_launch=",
     "OMPI_MCA_orte_ess_",
     "OMPI_MCA_orte_hnp_uri=",
@@ -54,6 +55,7 @@ static const char *const launcher_variables[] = {
     "OMPI_MCA_orte_num_nodes=",
     "OMPI_MCA_orte_precondition_transports=",
     "OMPI_MCA_orte_tmpdir_base=",
+    "PRTE_MCA_prte_fork_agent=",
     "OMPI_MCA_orte_top_session_dir=",
 };
 

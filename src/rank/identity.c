@@ -80,9 +80,7 @@ static void clean(char *text)
 
 static void find_job(struct pw_identity *id, const char *variable)
 {
-    const char *slurm = getenv("SLURM_HET_JOB_ID"), *step = getenv("SLURM_STEP_ID");
-    if (!slurm)
-        slurm = getenv("SLURM_JOB_ID");
+    const char *slurm = getenv("SLURM_JOB_ID"), *step = getenv("SLURM_STEP_ID");
     const char *name = variable ? getenv(variable) : NULL;
     if (slurm && !(name && *name))
         snprintf(id->job, sizeof(id->job), "%.30s.%.16s", slurm, step ? step : "0");

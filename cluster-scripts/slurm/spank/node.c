@@ -5,39 +5,48 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { START_MS = 3000, LOOK_MS = 2 };
+enum { LOOK_MS = 2 };
 
-/* In the child: for good, and with an environment that is nobody's. */
-__attribute__((noreturn)) static void become_profwrap(const char *profwrap)
+/* For good. Of root's groups none stays; where the caller is not root there is nothing to give up.
+ */
+static int become(uid_t uid, gid_t gid)
 {
-    uid_t uid = geteuid();
-    gid_t gid = getegid();
-    char *const argv[] = {(char *)profwrap, "--version", NULL};
-    char *const environment[] = {"PATH=/usr/bin:/bin", NULL};
+    if (getuid() == uid && geteuid() == uid)
+        return 0;
+    return seteuid(0) || setgroups(0, NULL) || setresgid(gid, gid, gid) || setresuid(uid, uid, uid);
+}
+
+__attribute__((noreturn)) static void become_program(uid_t uid, gid_t gid, char *const argv[],
+                                                     char *variable)
+{
+    char *const environment[] = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8", variable, NULL};
     int null = open("/dev/null", O_RDWR);
     for (int fd = 0; fd <= 2; fd++)
         dup2(null, fd);
-    if (uid != getuid() && (seteuid(0) || setresgid(gid, gid, gid) || setresuid(uid, uid, uid)))
+    syscall(SYS_close_range, 3u, ~0u, 0u);
+    if (become(uid, gid) || chdir("/"))
         _exit(126);
-    execve(profwrap, argv, environment);
+    execve(argv[0], argv, environment);
     _exit(127);
 }
 
-static int wait_for(pid_t pid)
+static int wait_for(pid_t pid, int patience_ms)
 {
     const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000};
     int status = -1;
-    for (int ms = 0; ms < START_MS; ms += LOOK_MS) {
+    for (int ms = 0; ms < patience_ms; ms += LOOK_MS) {
         pid_t ended = waitpid(pid, &status, WNOHANG);
         if (ended == pid)
             return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
@@ -50,12 +59,12 @@ static int wait_for(pid_t pid)
     return -1;
 }
 
-int pw_node_starts(const char *profwrap)
+int pw_node_run(uid_t uid, gid_t gid, char *const argv[], char *variable, int patience_ms)
 {
     pid_t pid = fork();
     if (pid == 0)
-        become_profwrap(profwrap);
-    return pid > 0 ? wait_for(pid) : -1;
+        become_program(uid, gid, argv, variable);
+    return pid > 0 ? wait_for(pid, patience_ms) : -1;
 }
 
 int pw_node_make_directory(const char *path)

@@ -5,9 +5,12 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
-/* Whether `profwrap` starts here (its libraries are there, it is no other machine's). 0 or -1. */
-int pw_node_starts(const char *profwrap);
+/* Runs a program as a user, with nothing of root's: ids, groups, environment, open files. Waits for
+ * it, at most `patience_ms`, then kills it. 0 when it has succeeded, else -1. `variable`:
+ * NAME=VALUE for its environment, or NULL. */
+int pw_node_run(uid_t uid, gid_t gid, char *const argv[], char *variable, int patience_ms);
 
 /* mkdir -p, mode 0700. 0 or -errno. */
 int pw_node_make_directory(const char *path);

@@ -23,6 +23,7 @@
 #define EXPORTED __attribute__((visibility("default")))
 #define PW_OPTIONS "PROFWRAP_SLURM_OPTIONS" /* there: profiling is on */
 #define PW_OUTPUT "PROFWRAP_SLURM_OUTPUT"   /* absolute */
+#define PW_SLURMS_OWN "SLURM_SPANK__SLURM_SPANK_OPTION_profwrap_profwrap"
 
 /* slurm.h has these, and a great deal more. */
 #define PW_STEP_BATCH 0xfffffffbu
@@ -34,6 +35,7 @@ extern EXPORTED const unsigned int plugin_version, spank_plugin_version;
 SPANK_PLUGIN(profwrap, 1)
 
 enum { OPTION_ON = 0, OPTION_OUTPUT = 1 };
+enum { START_MS = 3000, TELL_MS = 5000 };
 
 static struct {
     struct pw_site site;
@@ -48,6 +50,8 @@ static struct {
 static int take_option(int which, const char *value, int remote)
 {
     (void)remote;
+    if (value && strcmp(value, "(null)") == 0)
+        value = NULL; /* what a batch step has of an option without a value */
     if (which == OPTION_ON)
         snprintf(plugin.options, sizeof(plugin.options), "%s", value ? value : "");
     else
@@ -76,6 +80,15 @@ static int find_beside(const char *relative, char out[PATH_MAX])
     return realpath(joined, out) ? 0 : -errno;
 }
 
+/* A job that a profiled one submits is another job: it inherits nothing, as a step would. */
+static void forget_outer_job(void)
+{
+    unsetenv(PW_OPTIONS);
+    unsetenv(PW_OUTPUT);
+    unsetenv(PW_SLURMS_OWN);
+    unsetenv(PW_SLURMS_OWN "_output");
+}
+
 EXPORTED int slurm_spank_init(spank_t spank, int argc, char **argv)
 {
     char note[PW_NOTE_SIZE];
@@ -86,6 +99,8 @@ EXPORTED int slurm_spank_init(spank_t spank, int argc, char **argv)
             slurm_error("profwrap: %s", note);
     if (context != S_CTX_LOCAL && context != S_CTX_ALLOCATOR && context != S_CTX_REMOTE)
         return ESPANK_SUCCESS;
+    if (context == S_CTX_ALLOCATOR)
+        forget_outer_job();
     for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
         if (spank_option_register(spank, &options[i]) != ESPANK_SUCCESS)
             slurm_error("profwrap: there is another --%s", options[i].name);
@@ -107,11 +122,6 @@ EXPORTED int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv)
 {
     (void)spank, (void)argc, (void)argv;
     spank_context_t context = spank_context();
-    /* A job that a profiled one submits is another job; a step in it is the same. */
-    if (context == S_CTX_ALLOCATOR) {
-        unsetenv(PW_OPTIONS);
-        unsetenv(PW_OUTPUT);
-    }
     if (context == S_CTX_REMOTE || !plugin.is_given)
         return ESPANK_SUCCESS;
     make_absolute();
@@ -186,14 +196,15 @@ static int64_t task_count(spank_t spank)
     return (int64_t)(nodes ? nodes : 1) * (cpus ? cpus : 1);
 }
 
-/* What the names of the job's profiles begin with. A heterogeneous job is one job. */
+/* What the names of the job's profiles begin with: in all components of a heterogeneous job the
+ * variable is the first one's, as the ranks will see it. */
 static void name_job(spank_t spank, char out[64])
 {
-    char leader[32];
+    char name[32];
     uint32_t job = 0;
     spank_get_item(spank, S_JOB_ID, &job);
-    if (get(spank, "SLURM_HET_JOB_ID", leader, sizeof(leader)))
-        job = (uint32_t)strtoul(leader, NULL, 10);
+    if (get(spank, "SLURM_JOB_ID", name, sizeof(name)))
+        job = (uint32_t)strtoul(name, NULL, 10);
     snprintf(out, 64, "profwrap-%u", job);
 }
 
@@ -244,12 +255,14 @@ static int check_root(const char *root, char *note)
 static int find_profwrap(char profwrap[PATH_MAX], char *note)
 {
     char libraries[PATH_MAX];
+    char *const version[] = {profwrap, "--version", NULL};
     snprintf(note, PW_NOTE_SIZE, "it is not installed as it should be on this node");
     if (find_beside(PROFWRAP_BIN_FROM_PLUGIN "/profwrap", profwrap) ||
         find_beside(PROFWRAP_PRIVATE_FROM_PLUGIN, libraries))
         return -1;
     int n = snprintf(plugin.library, sizeof(plugin.library), "%s/libprofwrap_task.so", libraries);
-    if (n >= PATH_MAX || access(plugin.library, R_OK) || pw_node_starts(profwrap))
+    if (n >= PATH_MAX || access(plugin.library, R_OK) ||
+        pw_node_run(geteuid(), getegid(), version, NULL, START_MS))
         return -1;
     note[0] = '\0';
     return 0;
@@ -333,5 +346,28 @@ EXPORTED int slurm_spank_task_init(spank_t spank, int argc, char **argv)
     set_agents(spank);
     if (!is_script(spank))
         set_task(spank);
+    return ESPANK_SUCCESS;
+}
+
+/* Has the report's first sentence put into the job's comment: as the user, for root's part is to
+ * wait for it. */
+EXPORTED int slurm_spank_task_exit(spank_t spank, int argc, char **argv)
+{
+    (void)argc, (void)argv;
+    char script[PATH_MAX], job_text[16], state[PATH_MAX], conf[PATH_MAX];
+    uint32_t job = 0, task = 1;
+    uid_t uid = 0;
+    gid_t gid = 0;
+    const char *path = getenv("SLURM_CONF"); /* slurmstepd's own */
+    if (!plugin.is_ready || spank_get_item(spank, S_TASK_GLOBAL_ID, &task) || task != 0 ||
+        spank_get_item(spank, S_JOB_ID, &job) || spank_get_item(spank, S_JOB_UID, &uid) ||
+        spank_get_item(spank, S_JOB_GID, &gid) ||
+        find_beside(PROFWRAP_HOOKS_FROM_PLUGIN "/job-tell", script))
+        return ESPANK_SUCCESS;
+    snprintf(job_text, sizeof(job_text), "%u", job);
+    snprintf(conf, sizeof(conf), "SLURM_CONF=%s", path ? path : "");
+    if (snprintf(state, sizeof(state), "%s/%u", plugin.site.state, job) < (int)sizeof(state))
+        pw_node_run(uid, gid, (char *const[]){script, job_text, state, NULL}, path ? conf : NULL,
+                    TELL_MS);
     return ESPANK_SUCCESS;
 }

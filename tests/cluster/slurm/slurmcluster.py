@@ -13,6 +13,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -38,7 +39,7 @@ SlurmdTimeout=6
 BatchStartTimeout=20
 UnkillableStepTimeout=20
 SlurmdParameters=config_overrides
-SchedulerParameters=sched_interval=1,batch_sched_delay=0
+SchedulerParameters=sched_interval=1,batch_sched_delay=0,bf_interval=1
 StateSaveLocation={base}/slurm/state
 SlurmctldPidFile={base}/slurm/slurmctld.pid
 SlurmctldLogFile={base}/slurm/slurmctld.log
@@ -59,9 +60,8 @@ class Skipped(Exception):
 
 
 class Cluster:
-    def __init__(self, vcluster, cmake, build, output_root=False):
-        self.vcluster, self.cmake, self.build = vcluster, cmake, build
-        self.output_root = output_root
+    def __init__(self, vcluster, cmake, build):
+        self.vcluster, self.cmake, self.build = os.path.abspath(vcluster), cmake, build
         self.base = self.prefix = self.plugin = None
 
     # --- up and down ------------------------------------------------------------------------------
@@ -163,13 +163,15 @@ class Cluster:
             raise RuntimeError(f"{command}: status {done.returncode}: {done.stdout}{done.stderr}")
         return done
 
-    def user(self, *command, name="ada", cwd=None, env=None, **options):
-        """Runs a command as a user on login, in a directory of his."""
+    def user(self, *command, name="ada", cwd=None, env=None, host="login", **options):
+        """Runs a command as a user, in a directory of his."""
         home = self.base / "home" / name
         environment = {"HOME": str(home), "USER": name, "LOGNAME": name, **(env or {})}
         uid = str(USERS[name])
-        return self.on("login", "setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups",
-                       "env", "-C", cwd or home, *command, env=environment, **options)
+        # Set after root's own programs have started, which are none of the user's concern.
+        variables = [f"{key}={value}" for key, value in environment.items()]
+        return self.on(host, "setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups",
+                       "env", "-C", cwd or home, *variables, *command, **options)
 
     def directory(self, name, user="ada"):
         """A fresh directory in the user's home."""
@@ -215,3 +217,87 @@ class Cluster:
         active = {"PENDING", "CONFIGURING", "RUNNING", "COMPLETING", "SUSPENDED"}
         self.wait_for(lambda: self.state(job_id) not in active, seconds, f"the end of job {job_id}")
         return self.state(job_id)
+
+    # --- what jobs leave --------------------------------------------------------------------------
+
+    def profiles(self, directory):
+        """Directories of profiles in a job's directory."""
+        return sorted(pathlib.Path(directory).glob("profwrap-*"))
+
+    def processes(self, host):
+        """Command lines of the users' processes on a host."""
+        users = ",".join(str(uid) for uid in USERS.values())
+        return self.on(host, "ps", "-u", users, "-o", "args=", check=False).stdout.splitlines()
+
+    def shared_memory(self, host):
+        return self.on(host, "find", "/dev/shm", "-name", "profwrap-*").stdout.split()
+
+    def leftovers(self, hosts=HOSTS):
+        """What no job may leave: processes, shared memory, and notes of the hooks."""
+        notes = [self.on(h, "find", "/run/profwrap", "-mindepth", "1", check=False).stdout.split()
+                 for h in hosts]
+        return [*sum((self.processes(h) + self.shared_memory(h) for h in hosts), []),
+                *sum(notes, [])]
+
+    def check_clean(self, hosts=HOSTS, seconds=15):
+        try:
+            self.wait_for(lambda: not self.leftovers(hosts), seconds, "nothing to be left")
+        except RuntimeError:
+            raise AssertionError(f"left: {self.leftovers(hosts)}") from None
+
+
+def read_profile(profile):
+    """Rank to the value of `complete` of each rank file, which must be readable."""
+    import h5py
+    found = {}
+    for path in sorted(profile.glob("rank-*.h5")):
+        with h5py.File(path) as file:
+            len(file["events/comm"][:])
+            found[int(file.attrs["rank"])] = int(file.attrs["complete"])
+    return found
+
+
+def check(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
+def run_cases(cases):
+    """Runs functions of one argument, a cluster, one after the other; the exit status. The command
+    line is VCLUSTER CMAKE BUILD TRAIN [NAME...]."""
+    vcluster, cmake, build, train, *names = sys.argv[1:]
+    failures = 0
+    try:
+        start = time.monotonic()
+        with Cluster(vcluster, cmake, build) as cluster:
+            print(f"up after {time.monotonic() - start:.1f} s")
+            cluster.train = cluster.base / "train"
+            shutil.copy(train, cluster.train)
+            for case in cases:
+                if not names or case.__name__ in names:
+                    failures += run_case(case, cluster)
+    except Skipped as reason:
+        print(f"skipped: {reason}")
+        return 77
+    return 1 if failures else 0
+
+
+def run_case(case, cluster):
+    start = time.monotonic()
+    try:
+        cluster.configure_plugin()
+        case(cluster)
+        verdict = "ok"
+    except (AssertionError, RuntimeError, OSError, KeyError, subprocess.SubprocessError) as problem:
+        verdict = f"FAILED: {type(problem).__name__}: {problem}"
+    print(f"{case.__name__.replace('_', '-')} ({time.monotonic() - start:.1f} s): {verdict}",
+          flush=True)
+    return verdict != "ok"
+
+
+# Open MPI over the hosts' network, with more ranks than processors.
+MPI = """
+export OMPI_MCA_btl_tcp_if_include=eth0 OMPI_MCA_oob_tcp_if_include=eth0 OMPI_MCA_pml=ob1
+export OMPI_MCA_btl=self,vader,tcp OMPI_MCA_mpi_yield_when_idle=1
+export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_rmaps_base_oversubscribe=1
+"""
