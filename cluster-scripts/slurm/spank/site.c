@@ -196,7 +196,8 @@ static int is_not_for_jobs(const char *name)
 static void add_option(struct builder *b, const char *name, const char *value)
 {
     char word[PW_SITE_TEXT + 8];
-    if (name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-")] || !*name) {
+    if (name[0] < 'a' || name[0] > 'z' ||
+        name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-")]) {
         snprintf(b->note, PW_NOTE_SIZE, "'%.80s' is no option of profwrap run: left out", name);
     } else if (is_not_for_jobs(name)) {
         snprintf(b->note, PW_NOTE_SIZE, "--%s is not for jobs%s: left out", name,
