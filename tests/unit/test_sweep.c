@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -45,7 +46,7 @@ static void sweeps_what_nobody_uses(void **state)
     struct pw_segment_shared *segment = create(mapped, dead);
     munmap(create(lives, getpid()), PW_SEGMENT_PAGE);
     int removed = pw_sweep_segments();
-    assert_true(removed >= 1); /* others' tests may have left some */
+    assert_int_equal(removed, 1);
     assert_false(exists(stale));
     assert_true(exists(mapped));
     assert_true(exists(lives));
@@ -66,8 +67,20 @@ static void leaves_other_files(void **state)
     close(fd);
 }
 
+/* Root's runs beside this test may be about to recover what their killed processes left. */
+static int become_somebody(void)
+{
+    enum { NOBODY_ELSE = 61999 };
+    if (getuid() != 0)
+        return 0;
+    /* A process that changed its ids may not look at its own mappings, but for the second call. */
+    return setuid(NOBODY_ELSE) || prctl(PR_SET_DUMPABLE, 1);
+}
+
 int main(void)
 {
+    if (become_somebody())
+        return 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sweeps_what_nobody_uses),
         cmocka_unit_test(leaves_other_files),
