@@ -50,7 +50,7 @@ static void join_command(char **argv, char *out, size_t size)
 /* -1 to go on, else the exit status. */
 static int prepare_file(struct collector *c, struct pw_journal_head *head)
 {
-    const struct pw_run *run = c->run;
+    struct pw_run *run = c->run;
     join_command(run->argv, head->command, sizeof(head->command));
     pw_h5_quiet();
     int err = pw_rankfile_create(run->dir, &run->id, head->command, run->compression, &c->file);
@@ -61,7 +61,8 @@ static int prepare_file(struct collector *c, struct pw_journal_head *head)
         pw_error("cannot write the file of rank %d in %s: %s", run->id.rank, run->dir,
                  strerror(-err));
     if (err)
-        return 1;
+        return pw_option_flag(&run->options, PW_OPT_UNPROFILED_ON_ERROR) ? pw_run_unprofiled(run)
+                                                                         : 1;
     pw_rankfile_set_text(c->file, "clock_sync", run->options.text[PW_OPT_CLOCK_SYNC]);
     pw_rankfile_borrow_budget(c->file)->limit_bytes =
         pw_option_size(&run->options, PW_OPT_MAX_MEMORY);

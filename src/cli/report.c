@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analysis/report/headline.h"
 #include "analysis/report/report.h"
 #include "analysis/report/restrict.h"
 #include "cli/clusterpath.h"
@@ -100,8 +101,9 @@ static int print_help(void)
 static const struct format {
     const char *name;
     report_fn *report;
-} formats[] = {{"text", pw_report_text}, {"json", pw_report_json},     {"csv", pw_report_csv},
-               {"html", pw_report_html}, {"folded", pw_report_folded}, {"chrome", NULL}};
+} formats[] = {{"text", pw_report_text}, {"line", pw_report_line}, {"json", pw_report_json},
+               {"csv", pw_report_csv},   {"html", pw_report_html}, {"folded", pw_report_folded},
+               {"chrome", NULL}};
 
 /* options.c has let only these names pass. */
 static report_fn *find_format(const char *name)
@@ -220,7 +222,17 @@ static int write_html(const char *dir, const char *d3, const struct pw_cluster *
     return write_into(dir, "report.html", pw_report_html, cluster, wanted);
 }
 
-int pw_cli_report_write(const char *dir, FILE *screen)
+/* One line for the output of a job that has had its own to say. */
+static int print_summary(FILE *out, const char *dir, const struct pw_cluster *cluster)
+{
+    char line[PW_HEADLINE_BYTES];
+    int err = pw_report_headline(cluster, line, sizeof(line));
+    if (!err)
+        fprintf(out, "profwrap: %s See %s/report.txt\n", line, dir);
+    return err;
+}
+
+int pw_cli_report_write(const char *dir, FILE *screen, int summary)
 {
     struct pw_options options;
     struct pw_report_options wanted = {.sections = "", .top = PW_REPORT_TOP};
@@ -238,7 +250,8 @@ int pw_cli_report_write(const char *dir, FILE *screen)
     int json = write_into(dir, "report.json", pw_report_json, cluster, &wanted);
     int html = write_html(dir, d3, cluster, &wanted);
     if (screen) {
-        int shown = pw_report_text(screen, cluster, &wanted);
+        int shown = summary ? print_summary(screen, dir, cluster)
+                            : pw_report_text(screen, cluster, &wanted);
         fflush(screen);
         err = err ? err : shown;
     }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -132,6 +133,17 @@ static int is_complete(const char *path)
     int known = pw_h5_get_int(file, "complete", &complete) == 0;
     pw_h5_close(file);
     return known && complete >= 1;
+}
+
+int pw_recover_is_of(const char *dir, int rank, uint64_t clock_domain)
+{
+    struct paths paths;
+    struct pw_journal_head *head = calloc(1, sizeof(*head));
+    find_paths(&paths, dir, rank);
+    int is =
+        head && read_head(paths.journal, head) == 0 && head->id.clock_domain_hash == clock_domain;
+    free(head);
+    return is;
 }
 
 int pw_recover_rank(const char *dir, int rank, const struct pw_collector *collectors)

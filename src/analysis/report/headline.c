@@ -159,6 +159,17 @@ void pw_headline_missing(const struct pw_figures *figures, char *out, size_t siz
     }
 }
 
+int pw_report_line(FILE *out, const struct pw_cluster *cluster,
+                   const struct pw_report_options *options)
+{
+    (void)options;
+    char line[PW_HEADLINE_BYTES];
+    int err = pw_report_headline(cluster, line, sizeof(line));
+    if (!err)
+        fprintf(out, "%s\n", line);
+    return err;
+}
+
 int pw_report_headline(const struct pw_cluster *cluster, char *out, size_t size)
 {
     char raw[PW_HEADLINE_BYTES];

@@ -67,4 +67,8 @@ int pw_report_sections_check(const char *sections, char *problem, size_t size);
  * -ENOMEM. */
 int pw_report_headline(const struct pw_cluster *cluster, char *out, size_t size);
 
+/* That sentence and nothing else. */
+int pw_report_line(FILE *out, const struct pw_cluster *cluster,
+                   const struct pw_report_options *options);
+
 #endif
