@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregate/advise.h"
 #include "aggregate/checkpoint.h"
 #include "aggregate/clusterfile.h"
 #include "aggregate/collectivestats.h"
@@ -17,7 +18,6 @@
 #include "aggregate/matrix.h"
 #include "aggregate/messages.h"
 #include "aggregate/opgrowth.h"
-#include "aggregate/pairs.h"
 #include "aggregate/windows.h"
 #include "core/log.h"
 
@@ -108,8 +108,8 @@ static void write_operators(struct pw_clusterfile *file, const struct pw_operato
 }
 
 static void write_all(struct pw_clusterfile *file, struct pw_job *job, const struct pw_share *share,
-                      const struct pw_instances *in, const struct pw_messages *messages,
-                      const struct pw_findings *f, const struct pw_alignment *clocks)
+                      const struct pw_instances *in, const struct pw_findings *f,
+                      const struct pw_alignment *clocks)
 {
     write_attributes(file, job);
     pw_clusterfile_write_root(file, PW_TABLE_c_rank, (size_t)job->nranks, job->ranks);
@@ -120,13 +120,15 @@ static void write_all(struct pw_clusterfile *file, struct pw_job *job, const str
                               share->first, share->count, share->phases);
     write_collectives(file, job, in);
     pw_clusterfile_write_root(file, PW_TABLE_c_collective_stat, f->nstats, f->stats);
-    pw_pairs_write(file, job, messages);
+    pw_clusterfile_write_root(file, PW_TABLE_c_p2p, f->pairs.n, f->pairs.rows);
+    pw_clusterfile_write_root(file, PW_TABLE_c_link, f->pairs.nlinks, f->pairs.links);
     pw_clusterfile_write_root(file, PW_TABLE_c_straggler, f->nstragglers, f->stragglers);
     pw_clusterfile_write_root(file, PW_TABLE_c_efficiency, f->nefficiency, &f->efficiency);
     pw_clusterfile_write_root(file, PW_TABLE_c_whatif, f->whatif.nrows, f->whatif.rows);
     pw_clusterfile_write_root(file, PW_TABLE_c_path, f->whatif.npath, f->whatif.path);
     pw_clusterfile_write_root(file, PW_TABLE_c_host, f->whatif.nhosts, f->whatif.hosts);
     write_operators(file, &f->operators);
+    pw_samples_write(file, job, &f->samples);
     pw_windows_write(file, job);
     pw_job_gather_notes(job);
     write_open_calls(file, job);
@@ -134,6 +136,7 @@ static void write_all(struct pw_clusterfile *file, struct pw_job *job, const str
     pw_clusterfile_write_root(file, PW_TABLE_c_clock_knot, clocks->nknots, clocks->knots);
     pw_clusterfile_write_root(file, PW_TABLE_c_completeness, job->process == 0 ? job->nnotes : 0,
                               job->notes);
+    pw_advise_write(file, job, share, f);
     pw_clusterfile_link_ranks(file, job->ranks, (size_t)job->nranks);
 }
 
@@ -204,7 +207,7 @@ static int write_file(const char *output, struct pw_job *job, const struct pw_sh
     struct pw_clusterfile file;
     int err = pw_clusterfile_create(output, job->comm, &file);
     if (!err) {
-        write_all(&file, job, share, &m->instances, &m->messages, findings, &m->clocks);
+        write_all(&file, job, share, &m->instances, findings, &m->clocks);
         err = pw_clusterfile_close(&file);
     }
     if (err && job->process == 0)
@@ -230,6 +233,8 @@ static int merge_job(struct pw_job *job, const char *output, int quiet)
     err = err ? err : pw_matrix_gather(&matrix, job, &share);
     err = err ? err : conclude(&findings, job, &share, &matrix, &m.instances, &m.parts, &operators);
     err = err ? err : pw_operators_make(&findings.operators, job, &operators, 0);
+    err = err ? err : pw_pairs_make(&findings.pairs, job, &m.messages);
+    err = err ? err : pw_samples_make(&findings.samples, job);
     pw_optree_fini(&operators);
     if (err == -EIO && job->process == 0)
         pw_error("cannot go on with the merge that was stopped; remove %s.matched-*", output);

@@ -5,7 +5,7 @@
  *
  * Field types: I64 I32 U64 U32 U16 U8 F64, the enumerations OP SOURCE KIND PAYLOAD REASON LOST
  * RECORDED PHASE STRAGGLER CAUSE OPENED COPY SYNC TIMED, and fixed UTF-8 strings S16 S32 S64 S256
- * (NUL-padded).
+ * S512 (NUL-padded).
  * Units are in the names; times are int64 ns on the rank's local clock in rank files, on the
  * cluster clock in cluster files; -1 in a _ns, bytes or rank field means "not known". */
 #ifndef PW_CORE_TABLES_H
@@ -47,6 +47,7 @@ typedef char pw_s16[16];
 typedef char pw_s32[32];
 typedef char pw_s64[64];
 typedef char pw_s256[256];
+typedef char pw_s512[512];
 
 #define PW_CTYPE_I64 int64_t
 #define PW_CTYPE_I32 int32_t
@@ -59,6 +60,7 @@ typedef char pw_s256[256];
 #define PW_CTYPE_S32 pw_s32
 #define PW_CTYPE_S64 pw_s64
 #define PW_CTYPE_S256 pw_s256
+#define PW_CTYPE_S512 pw_s512
 #define PW_CTYPE_OP uint16_t
 #define PW_CTYPE_SOURCE uint8_t
 #define PW_CTYPE_KIND uint8_t
@@ -105,6 +107,7 @@ enum pw_field_type {
     PW_F_S32,
     PW_F_S64,
     PW_F_S256,
+    PW_F_S512,
     PW_F_OP,
     PW_F_SOURCE,
     PW_F_KIND,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/play.h"
+#include "sim/queues.h"
 
 enum { SHORTEST_NS = 1000 };
 
@@ -36,12 +37,15 @@ enum { SHORTEST_NS = 1000 };
     T(T_KERNEL, "kernel")                \
     T(SHAPE_0, "[32, 64, 56, 56]")       \
     T(SHAPE_1, "[32, 128, 28, 28]")      \
-    T(SHAPE_2, "[32, 1024]")
+    T(SHAPE_2, "[32, 1024]")             \
+    PW_SIM_QUEUE_TEXTS(T)
 
-#define TEXT_ID(id, text) TEXT_##id,
 #define TEXT_ROW(id, text) text,
+#define TEXT_ID(id, text) TEXT_##id,
 enum { TEXTS(TEXT_ID) TEXT_COUNT };
 static const char *const texts[] = {TEXTS(TEXT_ROW)};
+
+_Static_assert((int)TEXT_PIPELINE == (int)PW_SIM_TEXT_PIPELINE, "queues.h says where they are");
 
 const char *pw_sim_text(uint32_t row)
 {

@@ -12,6 +12,7 @@
 #include "sim/clock.h"
 #include "sim/operators.h"
 #include "sim/play.h"
+#include "sim/queues.h"
 #include "sim/random.h"
 
 /* Files open at a time: each buffers a chunk of every table. The run is played once per batch. */
@@ -133,6 +134,10 @@ static void take_step(void *context, int64_t rank, int64_t step, int64_t start, 
         .recorded = PW_RECORDED_ACTIVE,
     };
     pw_rankfile_append(b->files[rank - b->first], PW_TABLE_step, &row);
+    for (int q = 0; q < PW_SIM_QUEUES && b->params->queues; q++) {
+        const struct pw_row_queue look = pw_sim_queue_look(b->params, rank, step, q, row.start);
+        pw_rankfile_append(b->files[rank - b->first], PW_TABLE_queue, &look);
+    }
 }
 
 static int is_missing(const struct pw_sim_params *p, int64_t rank, enum pw_sim_fault_kind kind)
@@ -164,6 +169,13 @@ static int open_file(struct batch *b, const char *dir, int64_t i)
         pw_rankfile_text(b->files[i], t, (uint32_t)strlen(pw_sim_text(t)), 0, pw_sim_text(t),
                          (uint32_t)strlen(pw_sim_text(t)));
     b->clocks[i] = pw_sim_clock_of(p, rank);
+    const struct pw_row_metadata pipeline = {
+        .time = pw_sim_local_time(&b->clocks[i], PW_SIM_START_NS),
+        .key = PW_SIM_TEXT_PIPELINE,
+        .value = PW_SIM_TEXT_PIPELINE + 1,
+    };
+    if (!err && p->queues)
+        pw_rankfile_append(b->files[i], PW_TABLE_metadata, &pipeline);
     return err;
 }
 

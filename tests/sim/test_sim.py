@@ -742,6 +742,59 @@ def peaks_of_memory_are_those_of_the_samples():
         assert 0 < row["peak_alloc_bytes"] <= rows[row["operator_row"]]["peak_alloc_bytes"], row
 
 
+def report(directory):
+    done = subprocess.run([profwrap, "report", "--format", "json", directory], text=True,
+                          stdout=subprocess.PIPE, check=True)
+    return json.loads(done.stdout)
+
+
+def pipeline_run(name, *faults):
+    """The report, and the truth, of a run with queues."""
+    directory = os.path.join(where, name)
+    sim(directory, "-r", "4", "-s", "40", "-n", "1", "--queues", "-f", ";".join(faults))
+    merged_alike(directory, counts=(1, 3))
+    return report(directory), truth(directory), directory
+
+
+@case
+def data_pipeline_is_judged_as_declared():
+    for fault, verdict in (("starved_loader:rank=2,percent=30", "processing"),
+                           ("slow_transfer:rank=2,percent=30", "transfer")):
+        found, declared, directory = pipeline_run(verdict, fault)
+        declared, data = declared["faults"][0], found["data_pipeline"]
+        advice = {row["rule"]: row for row in found["advice"]}
+        assert advice.keys() & {"data_processing_slow", "data_transfer_slow"} == {
+            declared["advice"]}, advice
+        row = advice[declared["advice"]]
+        assert row["ranks"] == [2] and declared["slowest"] in row["text"], row
+        assert abs(row["saves_ns"] / declared["gain_ns"] - 1) < 0.1, (row, declared)
+        assert not advice.keys() & {"slow_data", "data_starvation", "data_wait"}, advice
+        assert data["ranks_slow"] == [2] and [q["queue"] for q in data["queues"]] == [
+            "raw", "ready", "device"], data
+        with h5py.File(os.path.join(directory, "cluster.h5")) as file:
+            rules = [bytes(text).decode() for text in file["advice"]["rule"]]
+            saved = file["advice"]["saves_ns"].tolist()
+        assert rules == [row["rule"] for row in found["advice"]], rules
+        assert saved == [-1 if row["saves_ns"] is None else row["saves_ns"]
+                         for row in found["advice"]], saved
+
+
+@case
+def data_pipeline_of_which_nothing_is_said():
+    found, _, _ = pipeline_run("clean")
+    assert found["data_pipeline"]["verdict"] == "fine"
+    assert [o["operator"] for o in found["data_pipeline"]["operators"]] == [
+        "read files", "map decode", "transfer"]
+    assert not [row for row in found["advice"] if row["rule"].startswith("data_")]
+    # A rank that is slow in its data phase, though its queues are full, is advised of as before.
+    found, _, _ = pipeline_run("few", "slow_rank:rank=1,phase=data,percent=30")
+    assert not [row for row in found["advice"] if row["rule"].endswith("ing_slow")], found["advice"]
+    assert [row["rule"] for row in found["advice"]][0] == "slow_data", found["advice"]
+    sim(os.path.join(where, "none"), "-r", "2", "-s", "12")
+    merge(os.path.join(where, "none"))
+    assert report(os.path.join(where, "none"))["data_pipeline"] is None
+
+
 @case
 def wrong_options_are_refused_in_one_sentence():
     for options in (["-f", "slow:rank=1"], ["-f", "slow_rank:rank=99"], ["-f", "slow_rank:speed=1"],

@@ -205,7 +205,7 @@ static void test_sections_check(void **state)
     assert_string_equal(problem,
                         "there is no section 'step'; sections are job, completeness, clocks, "
                         "steps, phases, operators, collectives, p2p, stragglers, whatif, "
-                        "efficiency, advice");
+                        "efficiency, data_pipeline, utilisation, memory, advice");
     assert_int_equal(pw_report_sections_check("job,", problem, sizeof(problem)), -22);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/report/figures.h"
 #include "analysis/report/names.h"
 #include "analysis/report/operators.h"
 #include "analysis/report/report.h"
@@ -41,6 +42,7 @@ static void put_field(FILE *out, const struct pw_field *field, const char *at)
     case PW_F_S32:
     case PW_F_S64:
     case PW_F_S256:
+    case PW_F_S512:
         put_text(out, at, field->size);
         return;
     case PW_F_F64:
@@ -121,6 +123,23 @@ static int put_operators(FILE *out, const struct pw_cluster *c,
     return 0;
 }
 
+static int put_advice(FILE *out, const struct pw_cluster *c)
+{
+    struct pw_figures *figures;
+    struct pw_advice advice[PW_ADVICE_MAX];
+    struct pw_row_c_advice rows[PW_ADVICE_MAX];
+    int err = pw_figures_create(c, &figures);
+    if (err)
+        return err;
+    struct pw_advice_input input = pw_figures_advice(figures);
+    size_t n = pw_advice_collect(&input, advice);
+    for (size_t i = 0; i < n; i++)
+        rows[i] = pw_advice_row(&input, &advice[i]);
+    put_table(out, "advice", PW_TABLE_c_advice, rows, n);
+    pw_figures_destroy(figures);
+    return 0;
+}
+
 int pw_report_csv(FILE *out, const struct pw_cluster *c, const struct pw_report_options *options)
 {
     const struct {
@@ -138,6 +157,9 @@ int pw_report_csv(FILE *out, const struct pw_cluster *c, const struct pw_report_
         {"stragglers", PW_TABLE_c_straggler, c->stragglers, c->nstragglers},
         {"whatif", PW_TABLE_c_whatif, c->whatif, c->nwhatif},
         {"efficiency", PW_TABLE_c_efficiency, c->efficiency, c->nefficiency},
+        {"data_pipeline", PW_TABLE_c_queue, c->queues, c->nqueues},
+        {"utilisation", PW_TABLE_c_utilisation, c->utilisation, c->nutilisation},
+        {"memory", PW_TABLE_c_memory, c->memory, c->nmemory},
     };
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
         if (pw_report_is_wanted(options->sections, tables[i].section))
@@ -145,5 +167,7 @@ int pw_report_csv(FILE *out, const struct pw_cluster *c, const struct pw_report_
     int err = 0;
     if (pw_report_is_wanted(options->sections, "operators"))
         err = put_operators(out, c, options);
+    if (!err && pw_report_is_wanted(options->sections, "advice"))
+        err = put_advice(out, c);
     return err ? err : ferror(out) ? -EIO : 0;
 }

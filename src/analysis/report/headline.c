@@ -7,8 +7,8 @@
 #include "analysis/report/names.h"
 #include "analysis/report/page.h"
 #include "analysis/report/report.h"
-#include "analysis/report/sentence.h"
 #include "analysis/report/words.h"
+#include "core/sentence.h"
 #include "core/text.h"
 
 /* Fewer measured steps than a straggler must hit: nothing can be said of any rank. */

@@ -6,20 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/report/advice.h"
 #include "analysis/report/headline.h"
 #include "analysis/report/json.h"
 #include "analysis/report/json_clocks.h"
 #include "analysis/report/json_operators.h"
+#include "analysis/report/json_resources.h"
 #include "analysis/report/json_row.h"
 #include "analysis/report/names.h"
 #include "analysis/report/report.h"
-
-static json_t *unknown(const struct pw_figures *f)
-{
-    (void)f;
-    return json_null();
-}
 
 /* `object` unless one of the `failed` results of setting its keys is not 0. */
 static json_t *object_or_null(json_t *object, int failed)
@@ -255,25 +249,6 @@ static json_t *make_efficiency(const struct pw_figures *f)
                                    : json_null();
 }
 
-static json_t *make_advice(const struct pw_figures *f)
-{
-    struct pw_advice advice[PW_ADVICE_MAX];
-    size_t n = pw_advice_collect(f, advice);
-    json_t *array = json_array();
-    int bad = !array;
-    for (size_t i = 0; i < n && !bad; i++) {
-        json_t *row = json_object(), *ranks = json_array();
-        for (size_t r = 0; r < advice[i].nranks; r++)
-            bad |= json_array_append_new(ranks, json_integer(advice[i].ranks[r]));
-        bad |= json_object_set_new(row, "rule", json_string(advice[i].rule));
-        bad |=
-            json_object_set_new(row, "text", pw_json_text(advice[i].text, sizeof(advice[i].text)));
-        bad |= json_object_set_new(row, "ranks", ranks);
-        bad |= json_array_append_new(array, row);
-    }
-    return object_or_null(array, bad);
-}
-
 static const struct key {
     const char *name;
     json_t *(*make)(const struct pw_figures *f);
@@ -290,10 +265,10 @@ static const struct key {
     {"whatif", make_whatif},
     {"efficiency", make_efficiency},
     {"operators", pw_json_operators},
-    {"data_pipeline", unknown},
-    {"utilisation", unknown},
-    {"memory", unknown},
-    {"advice", make_advice},
+    {"data_pipeline", pw_json_data_pipeline},
+    {"utilisation", pw_json_utilisation},
+    {"memory", pw_json_memory},
+    {"advice", pw_json_advice},
 };
 
 json_t *pw_json_key(const struct pw_figures *figures, const char *name)

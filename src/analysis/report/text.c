@@ -26,6 +26,9 @@ static const struct section {
     {"stragglers", "Stragglers", pw_section_stragglers},
     {"whatif", "What if: the run replayed with something changed", pw_section_whatif},
     {"efficiency", "Efficiency", pw_section_efficiency},
+    {"data_pipeline", "Data pipeline: how full its queues are", pw_section_data_pipeline},
+    {"utilisation", "What each rank's process used", pw_section_utilisation},
+    {"memory", "Memory", pw_section_memory},
     {"advice", "What to do", pw_section_advice},
 };
 enum { SECTIONS = sizeof(sections) / sizeof(sections[0]) };

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/report/html/operators.h"
+#include "analysis/report/html/resources.h"
 #include "analysis/report/html/traffic.h"
 #include "analysis/report/json.h"
 #include "analysis/report/json_row.h"
@@ -162,6 +163,9 @@ static const struct key {
     {"slow_links", make_slow_links},
     {"whatif", make_whatif},
     {"efficiency", NULL},
+    {"data_pipeline", pw_html_data_pipeline},
+    {"utilisation", pw_html_utilisation},
+    {"memory", NULL},
     {"advice", NULL},
 };
 

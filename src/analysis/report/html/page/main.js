@@ -8,6 +8,8 @@ const pages = [
     { id: "collectives", title: "Collectives", render: renderCollectives },
     { id: "messages", title: "Messages", render: renderMessages },
     { id: "whatif", title: "What if", render: renderWhatif },
+    { id: "data", title: "Data pipeline", render: renderData },
+    { id: "resources", title: "Resources", render: renderResources },
     { id: "run", title: "Clocks and completeness", render: renderRun },
 ];
 

@@ -149,6 +149,5 @@ function renderOverview(box) {
     else
         note(panel(pair, "Time of each step"), "No steps are known: see 'What to do'.");
     efficiencyTree(pair);
-    panel(box, "What to do", element("ol", { class: "advice" },
-        ...report.advice.map((advice) => element("li", {}, advice.text))));
+    panel(box, "What to do", adviceList(report.advice));
 }

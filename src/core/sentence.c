@@ -1,5 +1,5 @@
 /* Appends to texts; see sentence.h. */
-#include "analysis/report/sentence.h"
+#include "core/sentence.h"
 
 #include <stdarg.h>
 #include <stdio.h>

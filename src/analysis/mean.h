@@ -1,6 +1,6 @@
 /* The mean of times, counts or sizes of which some are not known. */
-#ifndef PW_ANALYSIS_REPORT_MEAN_H
-#define PW_ANALYSIS_REPORT_MEAN_H
+#ifndef PW_ANALYSIS_MEAN_H
+#define PW_ANALYSIS_MEAN_H
 
 #include <stdint.h>
 
