@@ -279,6 +279,10 @@ json_t *pw_json_key(const struct pw_figures *figures, const char *name)
     return keys[i].make(figures);
 }
 
+/* ASCII: a name may hold characters that rule a terminal (C1 controls) or turn its text around, and
+ * JSON's own escapes are only for those below 0x20. */
+enum { DUMP_FLAGS = JSON_INDENT(1) | JSON_REAL_PRECISION(12) | JSON_ENSURE_ASCII };
+
 int pw_report_json(FILE *out, const struct pw_cluster *cluster,
                    const struct pw_report_options *options)
 {
@@ -293,8 +297,7 @@ int pw_report_json(FILE *out, const struct pw_cluster *cluster,
         bad |= json_object_set_new(root, keys[i].name, keys[i].make(figures));
     if (bad)
         err = -ENOMEM;
-    else if (json_dumpf(root, out, JSON_INDENT(1) | JSON_REAL_PRECISION(12)) ||
-             fputc('\n', out) < 0)
+    else if (json_dumpf(root, out, DUMP_FLAGS) || fputc('\n', out) < 0)
         err = -EIO;
     json_decref(root);
     pw_figures_destroy(figures);
