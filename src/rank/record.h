@@ -204,7 +204,7 @@ struct pw_record {
             uint32_t correlation, context, stream;
             union {
                 struct {
-                    int16_t src_device, dst_device; /* -1: the host */
+                    int16_t src_device, dst_device; /* of a copy between two; else -1 */
                 };
                 uint32_t value; /* of PW_REC_CUDA_SET */
             };

@@ -100,7 +100,7 @@ def copies_and_memory():
         copies = list(zip(h.enum_names(file["events/memcpy"], "kind"),
                           *(file["events/memcpy"][f].tolist() for f in (
                               "bytes", "src_device", "dst_device", "asynchronous", "device"))))
-        h.equal(sorted(copies), [("d2h", 8192, 1, -1, 0, 1), ("h2d", 4096, -1, 1, 1, 1),
+        h.equal(sorted(copies), [("d2h", 8192, -1, -1, 0, 1), ("h2d", 4096, -1, -1, 1, 1),
                                  ("p2p", 5 << 30, 1, 0, 0, 1)], "copies of " + layout)
         h.equal(rows(file, "events/memset", "bytes", "value", "launched_by"), [(77, 0xab, "outer")],
                 "memsets of " + layout)
@@ -200,6 +200,10 @@ def another_profiler():
     h.equal(names(file), ["before", "after"], "kernels")
     table = file["events/gap"][:]
     h.equal(gaps(file), [("cupti_taken", "device", 0)], "gaps")
+    h.run(h.profwrap("merge", "out"))
+    said = [(row["what"].decode(), int(row["count"])) for row in
+            h.h5py().File("out/cluster.h5")["completeness"][:]]
+    h.check(("cupti_taken", 1) in said, said)
     before, after = rows(file, "events/kernel", "start", "end")
     h.check(before[1] <= table[0]["start"] < table[0]["end"] <= after[0] + 10**6,
             "the gap is not between them")

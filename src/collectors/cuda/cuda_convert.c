@@ -43,15 +43,6 @@ static uint8_t copy_flags(uint8_t kind, uint8_t flags)
     return (uint8_t)(known | (flags & PW_CUPTI_MEMCPY_ASYNC ? PW_CUDA_ASYNCHRONOUS : 0));
 }
 
-/* Which of a copy's ends are the device, by its kind. */
-static void set_ends(struct pw_record *out, uint8_t kind, int16_t device)
-{
-    const bool from_host = kind == PW_COPY_HTOD || kind == PW_COPY_HTOA || kind == PW_COPY_HTOH;
-    const bool to_host = kind == PW_COPY_DTOH || kind == PW_COPY_ATOH || kind == PW_COPY_HTOH;
-    out->copy.src_device = from_host ? -1 : device;
-    out->copy.dst_device = to_host ? -1 : device;
-}
-
 static void convert_copy(const void *bytes, const struct pw_cuda_names *names,
                          struct pw_record *out)
 {
@@ -67,9 +58,10 @@ static void convert_copy(const void *bytes, const struct pw_cuda_names *names,
                  .correlation = c->correlation,
                  .context = c->context,
                  .stream = c->stream,
+                 .src_device = -1,
+                 .dst_device = -1,
                  .bytes = c->bytes},
     };
-    set_ends(out, c->copy_kind, (int16_t)c->device);
 }
 
 static void convert_peer_copy(const void *bytes, const struct pw_cuda_names *names,
