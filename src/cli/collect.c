@@ -175,20 +175,23 @@ static int prepare_capture(struct collector *c, struct pw_journal_head *head)
                    : NULL;
     if (!c->drain)
         return -ENOMEM;
+    pw_drain_use_salvage(c->drain, pw_cli_collectors());
     pw_drain_limit(c->drain, c->file, pw_option_size(&c->run->options, PW_OPT_MAX_FILE_SIZE));
     return 0;
 }
 
-/* Whether the program's NVTX is to be ours; says why not where the user might expect it. */
-static int records_nvtx(const struct collector *c)
+/* Whether the program is to load the probe by this variable, too; says why not where the user might
+ * expect it. */
+static int injects(const struct collector *c, uint32_t activity, const char *variable,
+                   const char *what)
 {
-    const char *other = getenv(PW_NVTX_VARIABLE);
-    if (!(c->run->activities & PW_ACTIVITY_NVTX) || !PROFWRAP_HAVE_NVTX)
+    const char *other = getenv(variable);
+    if (!(c->run->activities & activity))
         return 0;
     if (!other || !*other || strcmp(other, c->probe) == 0)
         return 1;
     if (pw_run_is_spokesman(c->run))
-        pw_say("NVTX is not recorded: " PW_NVTX_VARIABLE " names another tool, %s", other);
+        pw_say("%s is not recorded: %s names another tool, %s", what, variable, other);
     return 0;
 }
 
@@ -198,7 +201,8 @@ static int start(struct collector *c)
         .probe = c->probe,
         .segment = c->run->lifeline->segment,
         .directory = c->run->dir,
-        .nvtx = records_nvtx(c),
+        .nvtx = PROFWRAP_HAVE_NVTX && injects(c, PW_ACTIVITY_NVTX, PW_NVTX_VARIABLE, "NVTX"),
+        .cuda = injects(c, PW_ACTIVITY_CUDA, PW_CUDA_VARIABLE, "CUDA"),
         .argv = c->run->argv,
         .group = c->run->group,
         .lifeline = c->run->lifeline,
@@ -389,6 +393,7 @@ static int take_up(struct collector *c, int *has_end)
         c->intake ? pw_drain_create(run->lifeline->segment, c->segment, c->journal, NULL) : NULL;
     if (!c->drain)
         return -ENOMEM;
+    pw_drain_use_salvage(c->drain, pw_cli_collectors());
     pw_drain_limit(c->drain, NULL, pw_option_size(&run->options, PW_OPT_MAX_FILE_SIZE));
     return 0;
 }

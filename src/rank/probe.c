@@ -283,6 +283,11 @@ const struct pw_segment_shared *pw_probe_borrow_segment(void)
     return probe.segment;
 }
 
+const char *pw_probe_segment_name(void)
+{
+    return probe.name;
+}
+
 _Atomic uint32_t *pw_probe_borrow_counter(uint32_t index)
 {
     return index < PW_SHARED_COMMS ? &probe.segment->collectives[index] : NULL;

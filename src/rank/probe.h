@@ -119,6 +119,9 @@ static inline void pw_probe_commit(struct pw_thread *thread)
  */
 const struct pw_segment_shared *pw_probe_borrow_segment(void);
 
+/* The name under which its further parts can be mapped. */
+const char *pw_probe_segment_name(void);
+
 /* Where the collectives of the process's communicator `index` are counted; NULL past what the
  * segment has room for. After a non-NULL pw_probe_thread(). */
 _Atomic uint32_t *pw_probe_borrow_counter(uint32_t index);

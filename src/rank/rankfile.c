@@ -176,6 +176,11 @@ void pw_rankfile_text(struct pw_rankfile *file, uint32_t row, uint32_t total, ui
     pw_texts_add(&file->strings, &file->budget, row, total, offset, bytes, length);
 }
 
+void pw_rankfile_retext(struct pw_rankfile *file, uint32_t row, const char *text)
+{
+    pw_texts_replace(&file->strings, &file->budget, row, text);
+}
+
 struct pw_budget *pw_rankfile_borrow_budget(struct pw_rankfile *file)
 {
     return &file->budget;

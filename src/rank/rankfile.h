@@ -60,6 +60,9 @@ struct pw_budget *pw_rankfile_borrow_budget(struct pw_rankfile *file);
 void pw_rankfile_text(struct pw_rankfile *file, uint32_t row, uint32_t total, uint32_t offset,
                       const char *bytes, uint32_t length);
 
+/* Another text for a row of /strings that has one. */
+void pw_rankfile_retext(struct pw_rankfile *file, uint32_t row, const char *text);
+
 /* Number of rows of /strings so far. */
 uint32_t pw_rankfile_texts(const struct pw_rankfile *file);
 

@@ -42,6 +42,17 @@ enum pw_record_type {
     PW_REC_NVTX_END,     /* and ends */
     PW_REC_NVTX_PAYLOAD, /* one field of what is attached to a range */
     PW_REC_NVTX_THREAD,  /* the name of a thread */
+    /* Collector cuda. */
+    PW_REC_CUDA_KERNEL,
+    PW_REC_CUDA_COPY,
+    PW_REC_CUDA_SET,
+    PW_REC_CUDA_API,      /* a call of the runtime or driver */
+    PW_REC_CUDA_SYNC,     /* the program waits for a GPU */
+    PW_REC_CUDA_MEMORY,   /* memory is allocated or freed */
+    PW_REC_CUDA_DEVICE,   /* a GPU that the program can use */
+    PW_REC_CUDA_OVERHEAD, /* a stretch that CUPTI took for itself */
+    PW_REC_CUDA_GAP,      /* nothing was recorded; `op` is enum pw_reason */
+    PW_REC_CUDA_STATE,    /* whether CUPTI could be used */
     /* Collector null. */
     PW_REC_MARK,
     PW_REC_TYPE_COUNT
@@ -54,7 +65,14 @@ enum {
     PW_ACTIVITY_SYS = 4,
     PW_ACTIVITY_NULL = 8,
     PW_ACTIVITY_NVTX = 16,
+    PW_ACTIVITY_CUDA = 32,
 };
+
+/* Flags of PW_REC_CUDA_API: it launches what runs on a device; it gets a row of its own. */
+enum { PW_CUDA_LAUNCHES = 1, PW_CUDA_HAS_ROW = 2 };
+
+/* Flags of PW_REC_CUDA_COPY: enum pw_copy, and whether the call did not wait for it. */
+enum { PW_CUDA_COPY_KIND = 0x7f, PW_CUDA_ASYNCHRONOUS = 0x80 };
 
 /* Flags of PW_REC_THREAD. */
 enum { PW_THREAD_NEW_PROCESS = 1 };
@@ -174,6 +192,52 @@ struct pw_record {
         struct {          /* `op` is enum pw_opened: who decided it */
             int64_t step; /* opening: that it begins with; closing: the last one; -1 none */
         } window;
+        /* Of what ran on a device `op` is the device. Each number has its largest value's room. */
+        struct { /* `stack` is the kernel's name */
+            uint64_t graph_node;
+            uint32_t correlation, context, stream;
+            uint32_t grid_x;
+            uint16_t grid_y, grid_z;
+            uint16_t block_x, block_y;
+            uint8_t block_z, registers;
+            uint16_t static_shared;
+            uint32_t dynamic_shared;
+        } kernel;
+        struct {
+            uint64_t graph_node;
+            uint32_t correlation, context, stream;
+            union {
+                struct {
+                    int16_t src_device, dst_device; /* of a copy between two; else -1 */
+                };
+                uint32_t value; /* of PW_REC_CUDA_SET */
+            };
+            uint64_t bytes;
+        } copy;
+        struct { /* `stack` is the function's name */
+            uint32_t correlation;
+            int32_t tid;
+            int32_t result;
+        } api;
+        struct { /* `op` is enum pw_sync */
+            uint32_t correlation, context, stream, event;
+        } sync;
+        struct {
+            int64_t delta_bytes;
+            uint32_t correlation;
+        } device_memory;
+        struct { /* `stack` is its name */
+            unsigned char uuid[16];
+            uint64_t memory_bytes;
+            uint32_t multiprocessors;
+        } device;
+        struct {
+            uint64_t lost;
+        } device_gap;
+        struct {
+            uint32_t version, level;
+            int32_t result; /* CUPTI's; 0: it records */
+        } cuda_state;
         struct {
             int64_t value;
         } mark;
@@ -224,6 +288,12 @@ static inline enum pw_lost pw_record_kind(const struct pw_record *record)
     case PW_REC_NVTX_START:
     case PW_REC_NVTX_END:
     case PW_REC_NVTX_PAYLOAD:
+    case PW_REC_CUDA_KERNEL:
+    case PW_REC_CUDA_COPY:
+    case PW_REC_CUDA_SET:
+    case PW_REC_CUDA_API:
+    case PW_REC_CUDA_SYNC:
+    case PW_REC_CUDA_MEMORY:
         return PW_LOST_RANGE;
     case PW_REC_STEP:
         return PW_LOST_STEP;

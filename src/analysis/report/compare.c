@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/report/sentence.h"
 #include "analysis/significance.h"
 #include "analysis/statistics.h"
+#include "core/sentence.h"
 #include "core/text.h"
 
 /* Such a p is called significant: one comparison has some dozen rows. */

@@ -6,7 +6,7 @@
 #include "analysis/report/compare.h"
 #include "analysis/report/grid.h"
 #include "analysis/report/page.h"
-#include "analysis/report/sentence.h"
+#include "core/sentence.h"
 #include "core/text.h"
 
 static const char *const titles[PW_COMPARE_GROUPS] = {
