@@ -191,6 +191,21 @@ static int records_nvtx(const struct collector *c)
     return 0;
 }
 
+/* Whether NCCL's profiler plugin is to be the probe, likewise. */
+static int records_nccl(const struct collector *c)
+{
+    const char *other = getenv(PW_NCCL_VARIABLE), *says = NULL;
+    if (!(c->run->activities & PW_ACTIVITY_NCCL))
+        return 0;
+    if (other && *other && strcmp(other, c->probe) != 0)
+        says = "names another plugin";
+    else if (strlen(c->probe) > PW_NCCL_LONGEST_PATH)
+        says = "takes 255 bytes, and profwrap is installed in a longer path";
+    if (says && pw_run_is_spokesman(c->run))
+        pw_say("NCCL's profiler plugin is not used: " PW_NCCL_VARIABLE " %s", says);
+    return !says;
+}
+
 static int start(struct collector *c)
 {
     const struct pw_launch launch = {
@@ -198,6 +213,7 @@ static int start(struct collector *c)
         .segment = c->run->lifeline->segment,
         .directory = c->run->dir,
         .nvtx = records_nvtx(c),
+        .nccl = records_nccl(c),
         .argv = c->run->argv,
         .group = c->run->group,
         .lifeline = c->run->lifeline,
