@@ -11,6 +11,7 @@
 
 #include "cli/activities.h"
 #include "cli/commands.h"
+#include "cli/offers.h"
 #include "cli/run.h"
 #include "cli/run_watch.h"
 #include "core/h5types.h"
@@ -178,42 +179,14 @@ static int prepare_capture(struct collector *c, struct pw_journal_head *head)
     return 0;
 }
 
-/* Whether the program's NVTX is to be ours; says why not where the user might expect it. */
-static int records_nvtx(const struct collector *c)
-{
-    const char *other = getenv(PW_NVTX_VARIABLE);
-    if (!(c->run->activities & PW_ACTIVITY_NVTX) || !PROFWRAP_HAVE_NVTX)
-        return 0;
-    if (!other || !*other || strcmp(other, c->probe) == 0)
-        return 1;
-    if (pw_run_is_spokesman(c->run))
-        pw_say("NVTX is not recorded: " PW_NVTX_VARIABLE " names another tool, %s", other);
-    return 0;
-}
-
-/* Whether NCCL's profiler plugin is to be the probe, likewise. */
-static int records_nccl(const struct collector *c)
-{
-    const char *other = getenv(PW_NCCL_VARIABLE), *says = NULL;
-    if (!(c->run->activities & PW_ACTIVITY_NCCL))
-        return 0;
-    if (other && *other && strcmp(other, c->probe) != 0)
-        says = "names another plugin";
-    else if (strlen(c->probe) > PW_NCCL_LONGEST_PATH)
-        says = "takes 255 bytes, and profwrap is installed in a longer path";
-    if (says && pw_run_is_spokesman(c->run))
-        pw_say("NCCL's profiler plugin is not used: " PW_NCCL_VARIABLE " %s", says);
-    return !says;
-}
-
 static int start(struct collector *c)
 {
     const struct pw_launch launch = {
         .probe = c->probe,
         .segment = c->run->lifeline->segment,
         .directory = c->run->dir,
-        .nvtx = records_nvtx(c),
-        .nccl = records_nccl(c),
+        .nvtx = pw_run_offers_nvtx(c->run, c->probe),
+        .nccl = pw_run_offers_nccl(c->run, c->probe),
         .argv = c->run->argv,
         .group = c->run->group,
         .lifeline = c->run->lifeline,
