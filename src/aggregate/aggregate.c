@@ -17,6 +17,7 @@
 #include "aggregate/job.h"
 #include "aggregate/matrix.h"
 #include "aggregate/messages.h"
+#include "aggregate/ncclranks.h"
 #include "aggregate/opgrowth.h"
 #include "aggregate/windows.h"
 #include "core/log.h"
@@ -184,6 +185,8 @@ static void note_matches(struct pw_job *job, const struct pw_instances *in,
  * that was stopped knew of them. */
 static int match(struct pw_matched *m, struct pw_job *job, const char *output, int quiet)
 {
+    if (pw_ncclranks_make(job))
+        return -ENOMEM;
     pw_instances_number(&m->instances, job);
     pw_graph_begin(&m->parts, job);
     int there = pw_checkpoint_load(output, job, m);

@@ -4,6 +4,13 @@
 
 #include "aggregate/input.h"
 
+/* Whether its times are those of the host that asked for it, so that nothing is known of how long
+ * it took, nor of who waited. */
+static inline int pw_events_is_enqueued(const struct pw_row_comm_event *event)
+{
+    return event->source == PW_SOURCE_NCCL && (event->flags & PW_FLAG_ENQUEUED);
+}
+
 /* Rows of a block: a whole number of them are in a chunk as this program writes it. */
 enum { PW_EVENT_BLOCK = 1024 };
 

@@ -11,6 +11,12 @@
 #include "core/h5place.h"
 #include "core/tables.h"
 
+/* Which rank of the job a rank of one of NCCL's communicators is. */
+struct pw_comm_rank {
+    uint64_t uid;
+    int32_t rank, world_rank;
+};
+
 struct pw_input {
     char *path;
     struct pw_h5_place event_rows, range_rows, gap_rows, memory_rows;
@@ -38,6 +44,8 @@ struct pw_input {
     size_t nwindows;
     struct pw_row_comms *comms;
     size_t ncomms;
+    const struct pw_comm_rank *comm_ranks; /* the job's, of all; see ncclranks.h */
+    size_t ncomm_ranks;
     int64_t uncounted; /* of them, those that claim more collectives than can be believed */
     struct pw_row_c_open_call *open_calls; /* their times are still local */
     size_t nopen_calls;

@@ -11,6 +11,7 @@
 
 #include "cli/activities.h"
 #include "cli/commands.h"
+#include "cli/offers.h"
 #include "cli/run.h"
 #include "cli/run_watch.h"
 #include "core/h5types.h"
@@ -180,29 +181,15 @@ static int prepare_capture(struct collector *c, struct pw_journal_head *head)
     return 0;
 }
 
-/* Whether the program is to load the probe by this variable, too; says why not where the user might
- * expect it. */
-static int injects(const struct collector *c, uint32_t activity, const char *variable,
-                   const char *what)
-{
-    const char *other = getenv(variable);
-    if (!(c->run->activities & activity))
-        return 0;
-    if (!other || !*other || strcmp(other, c->probe) == 0)
-        return 1;
-    if (pw_run_is_spokesman(c->run))
-        pw_say("%s is not recorded: %s names another tool, %s", what, variable, other);
-    return 0;
-}
-
 static int start(struct collector *c)
 {
     const struct pw_launch launch = {
         .probe = c->probe,
         .segment = c->run->lifeline->segment,
         .directory = c->run->dir,
-        .nvtx = PROFWRAP_HAVE_NVTX && injects(c, PW_ACTIVITY_NVTX, PW_NVTX_VARIABLE, "NVTX"),
-        .cuda = injects(c, PW_ACTIVITY_CUDA, PW_CUDA_VARIABLE, "CUDA"),
+        .nvtx = pw_run_offers_nvtx(c->run, c->probe),
+        .cuda = pw_run_offers_cuda(c->run, c->probe),
+        .nccl = pw_run_offers_nccl(c->run, c->probe),
         .argv = c->run->argv,
         .group = c->run->group,
         .lifeline = c->run->lifeline,

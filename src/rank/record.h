@@ -53,6 +53,13 @@ enum pw_record_type {
     PW_REC_CUDA_OVERHEAD, /* a stretch that CUPTI took for itself */
     PW_REC_CUDA_GAP,      /* nothing was recorded; `op` is enum pw_reason */
     PW_REC_CUDA_STATE,    /* whether CUPTI could be used */
+    /* Collector nccl. */
+    PW_REC_NCCL_COMM,    /* a communicator */
+    PW_REC_NCCL_CALL,    /* what the program asked NCCL for */
+    PW_REC_NCCL_TASK,    /* how NCCL does it, and in which kernel */
+    PW_REC_NCCL_CHANNEL, /* one channel of that kernel, by its own clock */
+    PW_REC_NCCL_PROXY,   /* what a proxy thread did for it with one peer */
+    PW_REC_NCCL_REFUSED, /* events that found no room in the probe */
     /* Collector null. */
     PW_REC_MARK,
     PW_REC_TYPE_COUNT
@@ -66,6 +73,7 @@ enum {
     PW_ACTIVITY_NULL = 8,
     PW_ACTIVITY_NVTX = 16,
     PW_ACTIVITY_CUDA = 32,
+    PW_ACTIVITY_NCCL = 64,
 };
 
 /* Flags of PW_REC_CUDA_API: it launches what runs on a device; it gets a row of its own. */
@@ -83,6 +91,21 @@ enum { PW_STEP_WARMUP = 1, PW_STEP_PARTIAL = 2 };
 
 /* Flags of PW_REC_WINDOW: enum pw_window_state, and whether it begins another window. */
 enum { PW_WINDOW_STATE = 3, PW_WINDOW_NEW = 4 };
+
+/* Flags of PW_REC_NCCL_CALL. ALONE: there will be no task, so that the call's times are all that is
+ * known of it. */
+enum {
+    PW_NCCL_CALL_CAPTURED = 1, /* into a CUDA graph */
+    PW_NCCL_CALL_ROOT = 2,     /* this rank is the root */
+    PW_NCCL_CALL_ALONE = 4,
+};
+
+/* Flags of PW_REC_NCCL_TASK. LAUNCHED: its times are those of the kernel's launch; else its kernel
+ * was launched before them. REPLAYED: again, by a CUDA graph. */
+enum { PW_NCCL_TASK_LAUNCHED = 1, PW_NCCL_TASK_REPLAYED = 2 };
+
+/* Flags of PW_REC_NCCL_PROXY. */
+enum { PW_NCCL_PROXY_SENDS = 1 };
 
 enum pw_mpi_state { PW_MPI_BEGAN, PW_MPI_ENDING, PW_MPI_FOREIGN };
 
@@ -239,6 +262,43 @@ struct pw_record {
             int32_t result; /* CUPTI's; 0: it records */
         } cuda_state;
         struct {
+            uint64_t uid;
+            uint32_t comm;
+            int32_t size, my_rank, nodes; /* 0 where NCCL does not say */
+            uint32_t name;
+        } nccl_comm;
+        struct { /* `op` is enum pw_op; `id` counts the process's operations from 1 */
+            uint64_t id;
+            int64_t count;
+            uint32_t comm, seq; /* 1 + the number, 0 none */
+            int32_t peer;       /* rank in the communicator, or root; -1 */
+            uint32_t datatype, stream;
+            uint32_t element_bytes; /* 0 not known */
+        } nccl_call;
+        struct {         /* `op` is enum pw_op */
+            uint64_t id; /* 0: part of a call that NCCL does not name */
+            uint64_t plan;
+            uint32_t comm;
+            int32_t peer;
+            uint32_t algorithm, protocol;
+            uint32_t channels;
+        } nccl_task;
+        struct { /* `op` is the channel */
+            uint64_t id;
+            uint64_t timer_start, timer_end; /* ns of the GPU's timer, 0 not told */
+            uint32_t comm;
+        } nccl_channel;
+        struct { /* `op` is the channel; waits are in 16 ticks */
+            uint64_t id;
+            int64_t bytes;
+            uint32_t gpu_wait, peer_wait, network_wait, flush_wait;
+            int32_t peer;
+            uint32_t steps;
+        } nccl_proxy;
+        struct {
+            uint64_t events;
+        } nccl_refused;
+        struct {
             int64_t value;
         } mark;
         struct {
@@ -280,6 +340,10 @@ static inline enum pw_lost pw_record_kind(const struct pw_record *record)
 {
     switch (record->type) {
     case PW_REC_COMM:
+    case PW_REC_NCCL_CALL:
+    case PW_REC_NCCL_TASK:
+    case PW_REC_NCCL_CHANNEL:
+    case PW_REC_NCCL_PROXY:
         return PW_LOST_COMMUNICATION;
     case PW_REC_RANGE:
     case PW_REC_QUEUE:
