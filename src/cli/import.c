@@ -95,6 +95,10 @@ static int run_workers(struct import *import, int jobs)
     enum { MOST_JOBS = 256 };
     pid_t workers[MOST_JOBS];
     int n = 0;
+    if (jobs == 1 && !isatty(STDERR_FILENO)) {
+        import_ranks(import);
+        return 0;
+    }
     jobs = jobs > MOST_JOBS ? MOST_JOBS : jobs;
     fflush(NULL);
     for (; n < jobs; n++) {

@@ -24,15 +24,27 @@ static inline uint64_t has(uint64_t word, uint8_t byte)
     return (x - ONES) & ~x & HIGHS;
 }
 
+/* How many bytes of a word come before the first that `hits` of has() marks, at most. */
+static inline size_t before(uint64_t hits)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    return (size_t)__builtin_ctzll(hits) >> 3;
+#else
+    (void)hits;
+    return 0;
+#endif
+}
+
 /* Behind the string whose first quote is at `at`. */
 static const char *skip_string(const char *at, const char *end)
 {
     for (at++; at < end;) {
-        uint64_t word = word_at(at);
-        if (!(has(word, '"') | has(word, '\\'))) {
+        uint64_t word = word_at(at), hits = has(word, '"') | has(word, '\\');
+        if (!hits) {
             at += sizeof(word);
             continue;
         }
+        at += before(hits);
         while (*at != '"' && *at != '\\')
             at++;
         if (at < end && *at == '"')
@@ -47,10 +59,12 @@ static const char *skip_nested(const char *at, const char *end)
     int64_t depth = 0;
     while (at < end) {
         uint64_t word = word_at(at), folded = word & NO_CASE;
-        if (!(has(word, '"') | has(folded, '[') | has(folded, ']'))) {
+        uint64_t hits = has(word, '"') | has(folded, '[') | has(folded, ']');
+        if (!hits) {
             at += sizeof(word);
             continue;
         }
+        at += before(hits);
         while (*at != '"' && (*at & 0xdf) != '[' && (*at & 0xdf) != ']')
             at++;
         if (at >= end)

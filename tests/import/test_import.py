@@ -416,6 +416,63 @@ def real_kernels_have_the_sums_of_their_trace():
         assert all(rows["launch"][rows["launch"] >= 0] <= rows["start"][rows["launch"] >= 0])
 
 
+def union(spans):
+    total, behind = 0, None
+    for start, end in sorted(spans):
+        start = start if behind is None else max(start, behind)
+        total += max(0, end - start)
+        behind = end if behind is None else max(behind, end)
+    return total
+
+
+def spans_of(file, as_hta):
+    """(start, end, is NCCL's) of the kernels, and those of copies, in us. HTA makes whole
+    microseconds of times first: starts are rounded up and ends down, so that each event is shorter
+    by 1 us in the mean, and 0 at least."""
+    def span(row):
+        start, end = int(row["start"]), int(row["end"])
+        return (-(-start // 1000), max(-(-start // 1000), end // 1000)) if as_hta else (
+            decimal.Decimal(start) / 1000, decimal.Decimal(end) / 1000)
+    text = texts(file)
+    kernels = [(*span(row), "nccl" in text[row["name"]]) for row in file["events/kernel"]]
+    copies = [span(row) for table in ("memcpy", "memset") for row in file["events/" + table]]
+    return kernels, copies
+
+
+def break_down(file, as_hta):
+    """Idle, computing, other, first start to last end; and the % of NCCL that kernels hide."""
+    kernels, copies = spans_of(file, as_hta)
+    computing = [(start, end) for start, end, is_nccl in kernels if not is_nccl]
+    talking = [(start, end) for start, end, is_nccl in kernels if is_nccl]
+    everything = computing + talking + copies
+    span = max(end for _, end in everything) - min(start for start, _ in everything)
+    busy = union(everything)
+    both = union(talking) + union(computing) - union(talking + computing)
+    return ([span - busy, union(computing), busy - union(computing), span],
+            float(100 * both / union(talking)))
+
+
+@case
+def real_traces_break_down_as_hta_says():
+    """Of all steps, from what is in the rank files."""
+    with open(shared("hta_results.json")) as file:
+        hta = json.load(file)
+    for key, names in (
+            ("pair_sampled128_incl_last", ["sampled_rank-0.json.gz", "sampled_rank-1.json.gz"]),
+            ("nccl_meta_rank0of2_incl_last", ["nccl_data.json.gz"])):
+        ranks, _ = imported(*[shared(name) for name in names])
+        overlap = {row[0]: row[1] for row in hta[key]["comm_comp_overlap"]["value"]["rows"]}
+        for row in hta[key]["temporal_breakdown"]["value"]["rows"]:
+            times, percent = break_down(ranks[row[0]], True)
+            assert times == row[1:5], (key, times, row)
+            assert abs(percent - overlap[row[0]]) <= 0.01, (key, percent, overlap)
+            exact, _ = break_down(ranks[row[0]], False)
+            print(f"{key}, rank {row[0]}: idle, computing, other, all: HTA {row[1:5]} us, "
+                  f"unrounded {[float(x) for x in exact]} us")
+            if key.startswith("pair"):
+                assert exact == times  # whole microseconds already
+
+
 @case
 def real_operators_are_as_pytorch_counts_them():
     try:
