@@ -15,8 +15,7 @@ const char *pw_omission_words(enum pw_omission reason)
         [PW_OMIT_NOTHING] = "",
         [PW_OMIT_FLOW] = "arrows between events (what they join is found by its number)",
         [PW_OMIT_GPU_ANNOTATION] = "annotations on GPU streams (the host's are taken)",
-        [PW_OMIT_CUDA_CALL] = "calls of the CUDA runtime (their launches and waits are taken; "
-                              "--cuda-calls keeps the calls)",
+        [PW_OMIT_CUDA_CALL] = "calls of the CUDA runtime (not launches; --cuda-calls takes all)",
         [PW_OMIT_HINT] = "hints of how a viewer is to sort and name things",
         [PW_OMIT_MARK] = "marks without a length",
         [PW_OMIT_UNKNOWN] = "events of categories that are not known",
