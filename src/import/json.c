@@ -48,7 +48,7 @@ static int read_int(const char **at, const char *end, int64_t *out)
 
 int pw_json_to_int(const struct pw_json_item *item, int64_t *out)
 {
-    if (!item || (item->type != PW_JSON_NUMBER && item->type != PW_JSON_TEXT))
+    if (!item || !item->length || (item->type != PW_JSON_NUMBER && item->type != PW_JSON_TEXT))
         return -EINVAL;
     const char *at = item->text, *end = at + item->length;
     int64_t value;

@@ -34,6 +34,7 @@ pw_json_item *add(pw_json_object *out, std::string_view key, int depth)
     }
     pw_json_item *item = &out->items[out->n++];
     *item = pw_json_item();
+    item->text = ""; // of an object
     item->key = key.data();
     item->key_length = static_cast<uint32_t>(key.size());
     item->depth = static_cast<uint8_t>(depth);
