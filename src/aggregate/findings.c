@@ -250,4 +250,5 @@ void pw_findings_fini(struct pw_findings *f)
     free(f->stats);
     pw_whatif_fini(&f->whatif);
     pw_operators_fini(&f->operators);
+    pw_kernels_fini(&f->kernels);
 }

@@ -2,6 +2,7 @@
 #ifndef PW_AGGREGATE_FINDINGS_H
 #define PW_AGGREGATE_FINDINGS_H
 
+#include "aggregate/kernelrows.h"
 #include "aggregate/matrix.h"
 #include "aggregate/operators.h"
 #include "aggregate/whatif.h"
@@ -17,6 +18,7 @@ struct pw_findings {
     size_t nstats;
     struct pw_whatif whatif;
     struct pw_operators operators;
+    struct pw_kernels kernels;
 };
 
 /* `parts` are all processes' and are used up. 0 or -ENOMEM. Not collective: for process 0. */

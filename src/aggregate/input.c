@@ -8,6 +8,7 @@
 
 #include "aggregate/events.h"
 #include "aggregate/phases.h"
+#include "aggregate/untimed.h"
 #include "core/clockmap.h"
 #include "core/format.h"
 #include "core/h5reader.h"
@@ -211,6 +212,10 @@ static int read_tables(struct pw_input *s, struct pw_h5_types *types, hid_t file
     err = err ? err : pw_h5_place_find(types, file, PW_TABLE_comm_event, &s->event_rows);
     err = err ? err : pw_h5_place_find(types, file, PW_TABLE_range, &s->range_rows);
     err = err ? err : pw_h5_place_find(types, file, PW_TABLE_gap, &s->gap_rows);
+    err = err ? err : pw_h5_place_find(types, file, PW_TABLE_kernel, &s->kernel_rows);
+    err = err ? err : pw_h5_place_find(types, file, PW_TABLE_memcpy, &s->memcpy_rows);
+    err = err ? err : pw_h5_place_find(types, file, PW_TABLE_memset, &s->memset_rows);
+    err = err ? err : pw_h5_place_find(types, file, PW_TABLE_nccl, &s->nccl_rows);
     err = err ? err : read_names(s, file);
     if (err)
         return fail(problem, size, "has damaged tables", err);
@@ -240,7 +245,7 @@ int pw_input_open(struct pw_h5_types *types, const char *path, struct pw_input *
     err = read_attributes(&s, file, problem, size);
     err = err ? err : read_tables(&s, types, file, problem, size);
     pw_h5_close(file);
-    if (!err && read_span(&s))
+    if (!err && (read_span(&s) || pw_untimed_read(&s)))
         err = fail(problem, size, "has damaged tables", -EIO);
     if (err) {
         pw_input_close(&s);
@@ -255,6 +260,11 @@ void pw_input_close(struct pw_input *s)
     pw_h5_place_fini(&s->event_rows);
     pw_h5_place_fini(&s->range_rows);
     pw_h5_place_fini(&s->gap_rows);
+    pw_h5_place_fini(&s->kernel_rows);
+    pw_h5_place_fini(&s->memcpy_rows);
+    pw_h5_place_fini(&s->memset_rows);
+    pw_h5_place_fini(&s->nccl_rows);
+    free(s->untimed);
     free(s->starts_after);
     pw_begins_fini(&s->begins);
     free(s->phases);
@@ -307,6 +317,11 @@ ptrdiff_t pw_input_step_near(const struct pw_input *s, int64_t local_ns, ptrdiff
     if (found >= 0)
         *hint = found;
     return found;
+}
+
+int pw_input_has_gpu(const struct pw_input *s)
+{
+    return s->kernel_rows.rows || s->memcpy_rows.rows || s->memset_rows.rows;
 }
 
 int pw_input_phase(const struct pw_input *s, uint32_t name)

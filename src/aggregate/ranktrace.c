@@ -320,6 +320,8 @@ static void visit_phase(struct phase_pass *q, const struct pw_row_range *range, 
     if (s < 0)
         return;
     struct pw_interval window = {range->start, range->end};
+    if (pw_input_has_gpu(q->input))
+        pw_spans_add(&q->out->phase_spans[phase], range->start, range->end);
     int64_t *own = pw_phase_member(&q->out->phases[s], phase);
     if (!own)
         return;
@@ -434,4 +436,6 @@ void pw_ranktrace_fini(struct pw_ranktrace *trace)
     free(trace->phases);
     free(trace->recorded);
     pw_spans_fini(&trace->wait);
+    for (int phase = 0; phase <= PW_PHASE_OPTIMIZER; phase++)
+        pw_spans_fini(&trace->phase_spans[phase]);
 }
