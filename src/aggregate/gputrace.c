@@ -16,7 +16,7 @@ enum { NONE = PW_PHASE_NONE, PHASE_END = PW_PHASE_OPTIMIZER + 1 };
 
 /* What a step has of the phases' work on the GPU. */
 struct step_phases {
-    int64_t ns[PHASE_END];               /* computing what they launched, and waiting for them */
+    int64_t ns[PHASE_END];               /* computing and copying what they launched, and waiting for them */
     int64_t forward_start, backward_end; /* of what they launched */
 };
 
@@ -88,6 +88,8 @@ static void count_phase(struct pass *p, const struct pw_gpu_activity *a, int64_t
         return;
     struct step_phases *s = &p->phases[at];
     s->ns[phase] += fresh_ns;
+    if (a->kind != PW_GPU_COMPUTE)
+        return;
     if (phase == PW_PHASE_FORWARD && a->start < s->forward_start)
         s->forward_start = a->start;
     if (phase == PW_PHASE_BACKWARD && a->end > s->backward_end)
@@ -102,7 +104,7 @@ static void take_activity(void *context, const struct pw_gpu_activity *a)
         return;
     if (news.idle == PW_GPU_IDLE_HOST)
         share_out_gap(p, &news);
-    if (a->kind == PW_GPU_COMPUTE)
+    if (a->kind == PW_GPU_COMPUTE || a->kind == PW_GPU_COPY)
         count_phase(p, a, news.fresh_ns);
 }
 

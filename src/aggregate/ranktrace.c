@@ -180,6 +180,7 @@ static void add_to_graph(struct pass *p, const struct pw_input *input,
     int64_t enter = pw_input_time(input, event->start) - p->job->epoch_ns;
     if (enter >= p->graph->until_ns || cls == PW_CLASS_WAIT)
         return;
+    p->graph->asynchronous |= event->source == PW_SOURCE_NCCL;
     int is_root = (event->flags & PW_FLAG_ROOT) != 0;
     int64_t stands = event->flags & PW_FLAG_NONBLOCKING ? event->wait_start : event->start;
     struct pw_graph_op op = {

@@ -129,6 +129,14 @@ static void enter_device(struct pw_gputime *g, const struct pw_gpu_activity *a,
     g->all.end = a->end > g->all.end ? a->end : g->all.end;
 }
 
+static int64_t fresh(const struct pw_gputime *g, const struct pw_gpu_activity *a)
+{
+    int64_t from = a->start;
+    from = g->until[PW_GPU_COMPUTE] > from ? g->until[PW_GPU_COMPUTE] : from;
+    from = g->until[PW_GPU_COPY] > from ? g->until[PW_GPU_COPY] : from;
+    return a->end > from ? a->end - from : 0;
+}
+
 struct pw_gpu_news pw_gputime_add(struct pw_gputime *g, const struct pw_gpu_activity *activity)
 {
     struct pw_gpu_activity a = *activity;
@@ -144,10 +152,9 @@ struct pw_gpu_news pw_gputime_add(struct pw_gputime *g, const struct pw_gpu_acti
     advance(g, a.start);
     if (a.kind < PW_GPU_DEVICE_KINDS)
         enter_device(g, &a, &news);
+    if (a.kind == PW_GPU_COMPUTE || a.kind == PW_GPU_COPY)
+        news.fresh_ns = fresh(g, &a);
     int64_t *until = &g->until[a.kind];
-    int64_t from = *until > a.start ? *until : a.start;
-    if (a.kind == PW_GPU_COMPUTE && a.end > from)
-        news.fresh_ns = a.end - from;
     *until = a.end > *until ? a.end : *until;
     return news;
 }

@@ -51,7 +51,7 @@ enum pw_gpu_idle { PW_GPU_IDLE_NONE, PW_GPU_IDLE_HOST, PW_GPU_IDLE_GAP, PW_GPU_I
 struct pw_gpu_news {
     enum pw_gpu_idle idle; /* of the gap that it ended, if any */
     int64_t gap_start, gap_end;
-    int64_t fresh_ns; /* how much longer u compute is */
+    int64_t fresh_ns; /* of compute and copies: how much longer compute u copy is */
 };
 
 /* Callers read `all` (from the first start to the last end of what ran on the device) and `late`

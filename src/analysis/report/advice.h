@@ -6,7 +6,7 @@
 
 #include "analysis/report/figures.h"
 
-enum { PW_ADVICE_MAX = 24, PW_ADVICE_RANKS = 8 };
+enum { PW_ADVICE_MAX = 40, PW_ADVICE_RANKS = 8 };
 
 struct pw_advice {
     const char *rule; /* a word for programs */

@@ -10,6 +10,7 @@
 #include "analysis/report/headline.h"
 #include "analysis/report/json.h"
 #include "analysis/report/json_clocks.h"
+#include "analysis/report/json_gpu.h"
 #include "analysis/report/json_operators.h"
 #include "analysis/report/json_row.h"
 #include "analysis/report/names.h"
@@ -290,6 +291,8 @@ static const struct key {
     {"whatif", make_whatif},
     {"efficiency", make_efficiency},
     {"operators", pw_json_operators},
+    {"gpu", pw_json_gpu},
+    {"kernels", pw_json_kernels},
     {"data_pipeline", unknown},
     {"utilisation", unknown},
     {"memory", unknown},
