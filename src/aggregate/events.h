@@ -14,8 +14,9 @@ typedef void pw_event_visitor(void *context, const struct pw_input *input,
 int pw_events_are_possible(const struct pw_row_comm_event *event);
 
 /* Calls `visit` for every row of /events/comm, in file order; rows whose end is before their start,
- * or that are not possible or not timed (untimed.h), are left out. The first time, it notes in the input when what follows
- * each block starts, and where messages begin. 0, or -errno when the table breaks off. */
+ * or that are not possible or not timed (untimed.h), are left out. The first time, it notes in the
+ * input when what follows each block starts, and where messages begin. 0, or -errno when the table
+ * breaks off. */
 int pw_events_read(struct pw_input *input, pw_event_visitor *visit, void *context);
 
 /* The same by blocks, for who must stop between them. */

@@ -156,9 +156,8 @@ static void fill_item(const struct pw_job *job, const struct pw_share *share,
         if (trace->own_ns < 0 || trace->total_ns < 0)
             continue;
         add_step(samples, step, trace, item);
-        pw_gpuevidence_add(
-            &item->gpu, trace,
-            share->gpu ? &share->gpu[(size_t)at * share->count + column] : NULL);
+        pw_gpuevidence_add(&item->gpu, trace,
+                           share->gpu ? &share->gpu[(size_t)at * share->count + column] : NULL);
         first = step->start < first ? step->start : first;
         last = step->end > last ? step->end : last;
     }

@@ -111,8 +111,7 @@ static int add_kernels(struct reading *r, struct source *s, size_t n)
         int comm = r->visitor->kernel(r->visitor->context, &rows[i]);
         if (comm < 0)
             return comm;
-        add(r, s, rows[i].start, rows[i].end, rows[i].launch,
-            comm ? PW_GPU_COMM : PW_GPU_COMPUTE);
+        add(r, s, rows[i].start, rows[i].end, rows[i].launch, comm ? PW_GPU_COMM : PW_GPU_COMPUTE);
     }
     return 0;
 }

@@ -98,8 +98,7 @@ void pw_gpuevidence_enter(struct pw_row_c_straggler *row, struct pw_gpu_usage *u
         sum(&usage[r].dry_ns, usage[r].copy_ns);
     u->slowdown = rank->slowdown;
     u->confidence = rank->confidence;
-    struct pw_gpu_cause_found found =
-        pw_gpu_cause_find(usage, nranks, (size_t)row->rank, scratch);
+    struct pw_gpu_cause_found found = pw_gpu_cause_find(usage, nranks, (size_t)row->rank, scratch);
     if (found.cause == PW_CAUSE_HOST_BOUND && is_hosts(row->cause))
         return;
     /* The CPU of a rank that has a GPU waits for it, spinning or not: that is no cause. */

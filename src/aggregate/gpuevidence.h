@@ -15,8 +15,7 @@ void pw_gpuevidence_clocks(struct pw_gpu_usage *usage, const struct pw_row_gpu *
 
 /* Enters the cause of a straggler, with its evidence: as it was over `steps` steps. `usage` is of
  * all ranks. For process 0. */
-void pw_gpuevidence_enter(struct pw_row_c_straggler *row, struct pw_gpu_usage *usage,
-                          size_t nranks, int64_t steps, const struct pw_kernels *kernels,
-                          int64_t *scratch);
+void pw_gpuevidence_enter(struct pw_row_c_straggler *row, struct pw_gpu_usage *usage, size_t nranks,
+                          int64_t steps, const struct pw_kernels *kernels, int64_t *scratch);
 
 #endif

@@ -16,7 +16,7 @@ enum { NONE = PW_PHASE_NONE, PHASE_END = PW_PHASE_OPTIMIZER + 1 };
 
 /* What a step has of the phases' work on the GPU. */
 struct step_phases {
-    int64_t ns[PHASE_END];               /* computing and copying what they launched, and waiting for them */
+    int64_t ns[PHASE_END]; /* computing and copying what they launched, and waiting for them */
     int64_t forward_start, backward_end; /* of what they launched */
 };
 
@@ -63,8 +63,7 @@ static int phase_at(struct pass *p, int64_t time)
 /* While the device had nothing to do the host's phase went on: it is that phase's time. */
 static void share_out_gap(struct pass *p, const struct pw_gpu_news *news)
 {
-    for (ptrdiff_t i = pw_input_step_at(p->input, news->gap_start),
-                   n = (ptrdiff_t)p->input->nsteps;
+    for (ptrdiff_t i = pw_input_step_at(p->input, news->gap_start), n = (ptrdiff_t)p->input->nsteps;
          i < n; i++) {
         if (i < 0)
             continue; /* it began before or between steps: from the first on */
@@ -195,8 +194,7 @@ static void fill_rank(const struct pass *p, struct pw_spans *unrecorded)
     to->idle_host_ns = row.idle_host_ns;
     to->idle_gap_ns = row.idle_gap_ns;
     to->idle_other_ns = row.idle_other_ns;
-    to->unrecorded_ns =
-        pw_spans_within(unrecorded, (struct pw_interval){all->start, all->end});
+    to->unrecorded_ns = pw_spans_within(unrecorded, (struct pw_interval){all->start, all->end});
 }
 
 static void fill(struct pass *p, const struct pw_job *job, struct pw_spans *unrecorded,
@@ -250,8 +248,7 @@ static int begin(struct pass *p, struct pw_optree *kernels)
     return pw_kernelread_open(kernels, p->input, &p->kernels);
 }
 
-static int allocate(struct pw_gputrace *out, const struct pw_job *job,
-                    const struct pw_input *input)
+static int allocate(struct pw_gputrace *out, const struct pw_job *job, const struct pw_input *input)
 {
     *out = (struct pw_gputrace){.steps = malloc(sizeof(*out->steps) * (job->nsteps + 1))};
     if (!out->steps)

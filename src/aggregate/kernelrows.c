@@ -40,8 +40,8 @@ static int by_total(const void *a, const void *b, void *context)
         return group_of(p->kind) - group_of(q->kind);
     if (m->sums[x].total_ns != m->sums[y].total_ns)
         return m->sums[x].total_ns > m->sums[y].total_ns ? -1 : 1;
-    int by_name = strcmp(pw_optree_borrow_text(m->tree, p->name),
-                         pw_optree_borrow_text(m->tree, q->name));
+    int by_name =
+        strcmp(pw_optree_borrow_text(m->tree, p->name), pw_optree_borrow_text(m->tree, q->name));
     return by_name ? by_name
                    : strcmp(pw_optree_borrow_text(m->tree, p->type),
                             pw_optree_borrow_text(m->tree, q->type));
@@ -120,9 +120,8 @@ static void fill_row(const struct making *m, int32_t op, struct pw_row_c_kernel 
     row->ranks = name->ranks;
     row->max_rank = name->max_rank;
     row->max_rank_ns = pw_narrow(name->max_own_ns);
-    row->imbalance = row->total_ns > 0
-                         ? (double)row->max_rank_ns * m->tree->nranks / (double)row->total_ns
-                         : -1;
+    row->imbalance =
+        row->total_ns > 0 ? (double)row->max_rank_ns * m->tree->nranks / (double)row->total_ns : -1;
 }
 
 static int fill_others(const struct making *m, struct pw_row_c_kernel *row)
@@ -162,8 +161,8 @@ static int32_t row_named(const struct making *m, uint32_t name)
     return -1;
 }
 
-/* The kernels whose figures of each rank are asked for: answers are named by their row, the compared
- * ones by what follows on these. */
+/* The kernels whose figures of each rank are asked for: answers are named by their row, the
+ * compared ones by what follows on these. */
 static struct pw_opcells choose(const struct making *m)
 {
     struct pw_opcells w = {.n = 0};
@@ -184,9 +183,8 @@ static int fill_by_rank(struct pw_kernels *out, const struct pw_row_c_operator_r
     out->by_rank = calloc(n + 1, sizeof(*out->by_rank));
     for (size_t i = 0; out->by_rank && i < n; i++)
         if (cells[i].operator_row >= 0 && cells[i].operator_row < PW_KERNELS_BY_RANK)
-            out->by_rank[out->nby_rank++] =
-                (struct pw_row_c_kernel_rank){cells[i].operator_row, cells[i].rank, cells[i].calls,
-                                              cells[i].total_ns};
+            out->by_rank[out->nby_rank++] = (struct pw_row_c_kernel_rank){
+                cells[i].operator_row, cells[i].rank, cells[i].calls, cells[i].total_ns};
     return out->by_rank ? 0 : -ENOMEM;
 }
 
@@ -213,8 +211,7 @@ static void enter_found(const struct making *m, struct pw_kernels *out,
         row->confidence = found[r].slowdown < 0 ? -1 : found[r].confidence;
         row->kernel_excess_ns = found[r].excess_ns;
         if (found[r].excess_ns > 0)
-            row->kernel_row =
-                row_named(m, m->tree->ops[m->order[m->nnames + found[r].worst]].name);
+            row->kernel_row = row_named(m, m->tree->ops[m->order[m->nnames + found[r].worst]].name);
     }
 }
 

@@ -5,8 +5,8 @@
 #include "aggregate/job.h"
 #include "aggregate/optree.h"
 
-/* Rows that are written; what is beyond is joined in one. By rank: of the first so many, and as many
- * launch configurations are compared between ranks. */
+/* Rows that are written; what is beyond is joined in one. By rank: of the first so many, and as
+ * many launch configurations are compared between ranks. */
 enum { PW_KERNELS_MOST = 20000, PW_KERNELS_BY_RANK = 32, PW_KERNELS_COMPARED = 192 };
 
 struct pw_kernels {

@@ -91,8 +91,8 @@ static int look_up(struct pw_kernelread *r, struct known *k)
     snprintf(config, sizeof(config), "%d,%d,%d x %d,%d,%d", k->grid[0], k->grid[1], k->grid[2],
              k->block[0], k->block[1], k->block[2]);
     k->path = parent == -ENOMEM ? parent
-                                : path_of(r->tree, parent, name,
-                                          comm ? "communication" : "compute", PW_KERNEL_NAME);
+                                : path_of(r->tree, parent, name, comm ? "communication" : "compute",
+                                          PW_KERNEL_NAME);
     /* NCCL's kernels wait for each other: their lengths say nothing of the rank's GPU. */
     k->config = comm ? NOBODY : path_of(r->tree, NOBODY, name, config, PW_KERNEL_CONFIG);
     return k->path == -ENOMEM || k->config == -ENOMEM ? -ENOMEM : 0;
@@ -125,10 +125,10 @@ static const struct known *find(struct pw_kernelread *r, const struct pw_row_ker
                         {kernel->block_x, kernel->block_y, kernel->block_z},
                         NOBODY,
                         NOBODY};
-    uint64_t grid = (uint64_t)(uint32_t)key.grid[0] << 32 |
-                    (uint32_t)(key.grid[1] ^ key.grid[2] << 16);
-    uint64_t block = (uint64_t)(uint32_t)key.block[0] << 32 |
-                     (uint32_t)(key.block[1] ^ key.block[2] << 16);
+    uint64_t grid =
+        (uint64_t)(uint32_t)key.grid[0] << 32 | (uint32_t)(key.grid[1] ^ key.grid[2] << 16);
+    uint64_t block =
+        (uint64_t)(uint32_t)key.block[0] << 32 | (uint32_t)(key.block[1] ^ key.block[2] << 16);
     uint64_t names = (uint64_t)key.name << 32 | key.launched_by;
     uint32_t hash = (uint32_t)pw_hash_mix(pw_hash_mix(names, grid), block);
     if (r->nknown >= MOST_KNOWN) { /* forgotten, and compared by text again */

@@ -19,10 +19,8 @@ static void name_all(const struct pw_optree *tree, const struct pw_opcells *from
 {
     for (size_t i = 0; i < from->n; i++) {
         const struct pw_opname *op = &tree->ops[from->ops[i]];
-        snprintf(wanted[i].name, sizeof(wanted->name), "%s",
-                 pw_optree_borrow_text(tree, op->name));
-        snprintf(wanted[i].type, sizeof(wanted->type), "%s",
-                 pw_optree_borrow_text(tree, op->type));
+        snprintf(wanted[i].name, sizeof(wanted->name), "%s", pw_optree_borrow_text(tree, op->name));
+        snprintf(wanted[i].type, sizeof(wanted->type), "%s", pw_optree_borrow_text(tree, op->type));
         wanted[i].kind = op->kind;
         wanted[i].row = from->rows[i];
     }

@@ -11,7 +11,8 @@
 static int make_ranks(struct pw_operators *out, struct pw_job *job, struct pw_optree *tree,
                       const int32_t *order)
 {
-    static_assert((int)PW_OPERATORS_BY_RANK <= (int)PW_OPCELLS_MOST, "all of them can be asked for");
+    static_assert((int)PW_OPERATORS_BY_RANK <= (int)PW_OPCELLS_MOST,
+                  "all of them can be asked for");
     struct pw_opcells wanted = {.n = 0};
     for (size_t i = 0; job->process == 0 && i < tree->nops && i < PW_OPERATORS_MOST &&
                        wanted.n < PW_OPERATORS_BY_RANK;

@@ -26,7 +26,10 @@ static int64_t part_of(const struct pw_gpu_usage *u, enum part part)
     if (part == CLOCK)
         return u->clocks.samples >= LEAST_SAMPLES ? (int64_t)(1000 * pw_gpu_clocks_mean(&u->clocks))
                                                   : -1;
-    return !is_known(u) ? -1 : part == OWN ? u->own_ns : part == COMPUTE ? u->compute_ns : u->dry_ns;
+    return !is_known(u)      ? -1
+           : part == OWN     ? u->own_ns
+           : part == COMPUTE ? u->compute_ns
+                             : u->dry_ns;
 }
 
 static int64_t others_median(const struct pw_gpu_usage *ranks, size_t nranks, size_t rank,

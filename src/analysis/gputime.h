@@ -63,7 +63,7 @@ struct pw_gputime {
     int64_t cursor, until[PW_GPU_KINDS], device_until;
     int64_t by_mask[1 << PW_GPU_KINDS]; /* ns of the window so far in which these kinds went on */
     int64_t all_by_mask[1 << PW_GPU_KINDS];
-    int began; /* something has run on the device */
+    int began;    /* something has run on the device */
     int64_t late; /* activities that began before others given earlier: they count from there on */
 };
 

@@ -56,9 +56,9 @@ static void conclude(struct pw_kernelrank_found *found, size_t nranks)
     if (!found->kernels || found->expected_ns <= 0)
         return;
     found->slowdown = found->spent_ns / found->expected_ns;
-    double chance = pw_binomial_tail(found->kernels, found->slowest,
-                                     found->chances / (double)found->kernels) *
-                    (double)nranks;
+    double chance =
+        pw_binomial_tail(found->kernels, found->slowest, found->chances / (double)found->kernels) *
+        (double)nranks;
     found->confidence = chance < 1 ? 1 - chance : 0;
 }
 

@@ -31,7 +31,8 @@ enum { KERNELS = sizeof(kernels) / sizeof(kernels[0]) };
 static int is_late(const struct pw_sim_params *p, int64_t rank, int64_t step)
 {
     for (size_t i = 0; i < p->nfaults; i++)
-        if (p->faults[i].kind == PW_SIM_HOST_BOUND && pw_sim_fault_hits(p, &p->faults[i], rank, step))
+        if (p->faults[i].kind == PW_SIM_HOST_BOUND &&
+            pw_sim_fault_hits(p, &p->faults[i], rank, step))
             return 1;
     return 0;
 }
@@ -41,8 +42,8 @@ int64_t pw_sim_gpu_lead(const struct pw_sim_params *p, int64_t rank, int64_t ste
     return is_late(p, rank, step) ? LATE_NS : LEAD_NS;
 }
 
-double pw_sim_gpu_growth(const struct pw_sim_params *p, uint32_t without, int64_t rank, int64_t step,
-                         enum pw_phase phase)
+double pw_sim_gpu_growth(const struct pw_sim_params *p, uint32_t without, int64_t rank,
+                         int64_t step, enum pw_phase phase)
 {
     double growth = 1;
     for (size_t i = 0; i < p->nfaults; i++)

@@ -75,9 +75,9 @@ static void take_event(void *context, int64_t rank, const struct pw_row_comm_eve
     r->kernels++;
     r->comm_ns += comm.end - comm.start;
     if (r->device_end <= comm.start)
-        enter(r, comm.start, comm.end,
-              pw_sim_local_time(&r->clock,
-                                event->start - pw_sim_gpu_lead(t->params, rank, t->step)));
+        enter(
+            r, comm.start, comm.end,
+            pw_sim_local_time(&r->clock, event->start - pw_sim_gpu_lead(t->params, rank, t->step)));
     if (r->ncomm < (int)(sizeof(r->comm) / sizeof(r->comm[0])))
         r->comm[r->ncomm++] = comm;
 }
@@ -119,8 +119,7 @@ static void print_rank(FILE *out, const struct rank *r, int64_t rank)
 int pw_sim_gputruth_print(FILE *out, const struct pw_sim_params *p)
 {
     struct truth t = {p, calloc((size_t)p->ranks, sizeof(*t.ranks)), 0};
-    struct pw_sim_sink sink = {&t,        0,         p->ranks - 1, take_event,
-                               take_phase, take_work, take_step};
+    struct pw_sim_sink sink = {&t, 0, p->ranks - 1, take_event, take_phase, take_work, take_step};
     struct pw_sim_params marked = *p;
     struct pw_sim_result result;
     marked.steps_marked = 1; /* so that the ends of steps are told */

@@ -11,9 +11,8 @@
 static const char *const patterns[PW_SIM_PATTERNS] = {"data", "halo", "hybrid"};
 
 static const char *const kinds[PW_SIM_FAULT_KINDS] = {
-    "slow_rank",     "slow_host", "slow_link", "starved_loader", "jitter",
-    "slow_operator", "slow_gpu",  "host_bound", "skew",          "missing",
-    "truncated",
+    "slow_rank", "slow_host",  "slow_link", "starved_loader", "jitter",    "slow_operator",
+    "slow_gpu",  "host_bound", "skew",      "missing",        "truncated",
 };
 
 const char *pw_sim_pattern_name(enum pw_sim_pattern pattern)

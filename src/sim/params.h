@@ -55,7 +55,7 @@ struct pw_sim_params {
     int64_t clock_error_ns;
     int64_t pipeline, tensor, microbatches; /* hybrid only */
     int64_t operators;                      /* in each piece of work, 0 for none */
-    int gpu; /* work is kernels, collectives are NCCL's */
+    int gpu;                                /* work is kernels, collectives are NCCL's */
     int steps_marked;
     size_t nfaults;
     struct pw_sim_fault faults[PW_SIM_FAULTS];

@@ -13,11 +13,11 @@
  * launched at 2, 20, 30, 80, 100, 30, 60 us; the rank waits for others in [55, 60) and [125, 140),
  * and is in a call of MPI in [65, 90). */
 static const struct pw_gpu_activity played[] = {
-    {5 * US, 12 * US, 2 * US, PW_GPU_COPY},      {10 * US, 40 * US, 3 * US, PW_GPU_COMPUTE},
-    {38 * US, 50 * US, 20 * US, PW_GPU_COMPUTE}, {45 * US, 70 * US, 30 * US, PW_GPU_COMM},
-    {55 * US, 60 * US, -1, PW_GPU_WAIT},         {65 * US, 90 * US, -1, PW_GPU_CALL},
+    {5 * US, 12 * US, 2 * US, PW_GPU_COPY},       {10 * US, 40 * US, 3 * US, PW_GPU_COMPUTE},
+    {38 * US, 50 * US, 20 * US, PW_GPU_COMPUTE},  {45 * US, 70 * US, 30 * US, PW_GPU_COMM},
+    {55 * US, 60 * US, -1, PW_GPU_WAIT},          {65 * US, 90 * US, -1, PW_GPU_CALL},
     {85 * US, 120 * US, 80 * US, PW_GPU_COMPUTE}, {125 * US, 145 * US, 100 * US, PW_GPU_COMM},
-    {125 * US, 140 * US, -1, PW_GPU_WAIT},       {150 * US, 160 * US, 60 * US, PW_GPU_COMPUTE},
+    {125 * US, 140 * US, -1, PW_GPU_WAIT},        {150 * US, 160 * US, 60 * US, PW_GPU_COMPUTE},
 };
 enum { PLAYED = sizeof(played) / sizeof(played[0]) };
 
@@ -132,8 +132,8 @@ static void test_against_counting(void **state)
     for (int run = 0; run < 300; run++) {
         struct pw_gputime g;
         uint8_t marks[LENGTH] = {0};
-        struct pw_gpu_window w[3] = {{.start = 20, .end = 90}, {.start = 90, .end = 91},
-                                     {.start = 150, .end = 380}};
+        struct pw_gpu_window w[3] = {
+            {.start = 20, .end = 90}, {.start = 90, .end = 91}, {.start = 150, .end = 380}};
         int64_t at = 0;
         pw_gputime_begin(&g, w, 3);
         for (int i = 0; i < MANY && at < 300; i++) {

@@ -34,16 +34,19 @@ static const struct straggler_rule {
      "container or job), or start no more threads than it pays for."},
     {"gpu_clocks", PW_CAUSE_GPU_CLOCKS, ANY,
      "has a GPU whose clocks are held down. Check its cooling and power supply (nvidia-smi -q -d "
-     "PERFORMANCE), and its host for others that heat it; leave the host out until it is repaired."},
+     "PERFORMANCE), and its host for others that heat it; leave the host out until it is "
+     "repaired."},
     {"host_bound", PW_CAUSE_HOST_BOUND, ANY,
-     "leaves its GPU dry: its program launches kernels late. Look at its host's CPU (binding, other "
+     "leaves its GPU dry: its program launches kernels late. Look at its host's CPU (binding, "
+     "other "
      "processes, Python work between operators), and for synchronisation with the GPU; CUDA graphs "
      "or larger kernels take fewer launches."},
     {"slower_kernels", PW_CAUSE_KERNELS, ANY,
      "has a GPU that takes longer for the same kernels. Compare its clocks, its memory errors and "
      "other users of the GPU with the other ranks' (nvidia-smi)."},
     {"more_gpu_work", PW_CAUSE_GPU_WORK, ANY,
-     "has more for its GPU to do. Compare its batch size, sequence lengths and shapes with the other "
+     "has more for its GPU to do. Compare its batch size, sequence lengths and shapes with the "
+     "other "
      "ranks'."},
     {"blocked_data", PW_CAUSE_BLOCKED, PW_PHASE_DATA,
      "sleeps while it gets data. Its loader is slower than the others': check its storage, its "

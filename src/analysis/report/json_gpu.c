@@ -39,12 +39,11 @@ static json_t *make_rank(const struct pw_cluster *c, const struct pw_row_c_gpu_r
 {
     json_t *row = pw_json_row(PW_TABLE_c_gpu_rank, from);
     const char *name = from->kernel_row >= 0 ? c->kernels[from->kernel_row].name : "";
-    double overlap = from->comm_ns > 0
-                         ? 1 - (double)from->comm_exposed_ns / (double)from->comm_ns
-                         : -1;
+    double overlap =
+        from->comm_ns > 0 ? 1 - (double)from->comm_exposed_ns / (double)from->comm_ns : -1;
     bool bad = !row;
-    bad |= bad || json_object_set_new(row, "slowest_kernel",
-                                      pw_json_text(name, strnlen(name, 256))) != 0;
+    bad |= bad ||
+           json_object_set_new(row, "slowest_kernel", pw_json_text(name, strnlen(name, 256))) != 0;
     bad |= bad || json_object_set_new(row, "comm_overlap", pw_json_real(overlap)) != 0;
     return array_or_null(row, bad);
 }
@@ -72,8 +71,7 @@ json_t *pw_json_kernels(const struct pw_figures *f)
     json_t *all = json_object();
     bool bad = !all;
     bad |= json_object_set_new(all, "names", json_integer((json_int_t)c->nkernels)) != 0;
-    bad |= json_object_set_new(all, "by_name",
-                               pw_json_rows(PW_TABLE_c_kernel, c->kernels, n)) != 0;
+    bad |= json_object_set_new(all, "by_name", pw_json_rows(PW_TABLE_c_kernel, c->kernels, n)) != 0;
     bad |= json_object_set_new(
                all, "by_rank",
                pw_json_rows(PW_TABLE_c_kernel_rank, c->kernel_ranks, c->nkernel_ranks)) != 0;

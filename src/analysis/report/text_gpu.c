@@ -47,9 +47,9 @@ static void rank_cells(struct pw_grid *grid, const struct pw_row_c_gpu_rank *row
 static int print_table(const struct pw_page *page)
 {
     static const struct pw_grid_column columns[] = {
-        {"Rank", 0},    {"Time", 0},          {"busy", 0},          {"computing", 0},
-        {"NCCL", 0},    {"NCCL\nexposed", 0}, {"NCCL\nhidden", 0},  {"copies", 0},
-        {"dry:\nhost", 0}, {"kernel\ngaps", 0}, {"idle,\nother", 0}, {"SM\nMHz", 0},
+        {"Rank", 0},       {"Time", 0},          {"busy", 0},         {"computing", 0},
+        {"NCCL", 0},       {"NCCL\nexposed", 0}, {"NCCL\nhidden", 0}, {"copies", 0},
+        {"dry:\nhost", 0}, {"kernel\ngaps", 0},  {"idle,\nother", 0}, {"SM\nMHz", 0},
     };
     const struct pw_cluster *c = page->figures->cluster;
     size_t count = c->ngpu_ranks < page->top ? c->ngpu_ranks : page->top;
@@ -60,8 +60,7 @@ static int print_table(const struct pw_page *page)
     int err = pw_grid_print(&grid, page);
     pw_grid_fini(&grid);
     if (!err && count < c->ngpu_ranks)
-        err = pw_page_print(page, 2, 2, "%zu more are not shown (--top 0).",
-                            c->ngpu_ranks - count);
+        err = pw_page_print(page, 2, 2, "%zu more are not shown (--top 0).", c->ngpu_ranks - count);
     return err;
 }
 
@@ -115,9 +114,8 @@ static void kernel_cells(struct pw_grid *grid, const struct pw_row_c_kernel *row
 {
     char name[NAME], by[NAME], text[32];
     pw_grid_cell(grid, "%s", pw_names_printable(name, sizeof(name), row->name, 256));
-    pw_grid_cell(grid, "%s", *row->operator
-                                 ? pw_names_printable(by, sizeof(by), row->operator, 256)
-                                 : "n/a");
+    pw_grid_cell(grid, "%s",
+                 *row->operator? pw_names_printable(by, sizeof(by), row->operator, 256) : "n/a");
     pw_grid_cell(grid, "%s", pw_page_percent(text, sizeof(text), row->share));
     time_cell(grid, row->total_ns);
     pw_grid_cell(grid, "%" PRId64, row->calls);
@@ -133,8 +131,9 @@ static void kernel_cells(struct pw_grid *grid, const struct pw_row_c_kernel *row
 int pw_section_kernels(const struct pw_page *page)
 {
     static const struct pw_grid_column columns[] = {
-        {"Kernel", 1}, {"launched by", 1}, {"Total %", 0}, {"Total", 0}, {"# of\nCalls", 0},
-        {"Avg", 0},    {"p95", 0},         {"max", 0},     {"max rank\n/ mean", 0},
+        {"Kernel", 1}, {"launched by", 1}, {"Total %", 0},
+        {"Total", 0},  {"# of\nCalls", 0}, {"Avg", 0},
+        {"p95", 0},    {"max", 0},         {"max rank\n/ mean", 0},
     };
     const struct pw_cluster *c = page->figures->cluster;
     size_t count = c->nkernels < page->top ? c->nkernels : page->top;
