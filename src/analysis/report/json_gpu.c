@@ -1,4 +1,4 @@
-/* See json_gpu.h. */
+/* GPU time and kernels as JSON; see json_gpu.h. */
 #include "analysis/report/json_gpu.h"
 
 #include <stdbool.h>
