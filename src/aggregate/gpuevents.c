@@ -13,9 +13,8 @@
 #include "core/h5table.h"
 #include "core/limits.h"
 #include "core/ops.h"
-#include "core/sort.h"
 
-enum { BLOCK = 1024, FRESH = 1 << 15, POOL = PW_GPU_DISORDER + FRESH + BLOCK };
+enum { BLOCK = 1024, FRESH = 1 << 17, POOL = PW_GPU_DISORDER + FRESH + BLOCK };
 
 enum source_kind { KERNELS, COPIES, MEMSETS, CALLS, WAITS, SOURCES };
 
@@ -39,7 +38,7 @@ struct reading {
     struct source sources[SOURCES];
     union row rows[BLOCK]; /* of one table at a time, close together */
     struct pw_gpu_activity *pool, *spare;
-    size_t sorted, n; /* of the pool */
+    size_t n; /* of the pool */
 };
 
 static int by_start(const void *a, const void *b)
@@ -52,30 +51,45 @@ static int by_start(const void *a, const void *b)
     return (x->end > y->end) - (x->end < y->end);
 }
 
-static int is_sorted(const struct pw_gpu_activity *v, size_t n)
+/* Merges two neighbouring sorted runs into `out`. */
+static void merge_runs(const struct pw_gpu_activity *v, size_t n, const struct pw_gpu_activity *w,
+                       size_t m, struct pw_gpu_activity *out)
 {
-    for (size_t i = 1; i < n; i++)
-        if (by_start(&v[i - 1], &v[i]) > 0)
-            return 0;
-    return 1;
+    size_t i = 0, k = 0;
+    while (i < n && k < m)
+        *out++ = by_start(&v[i], &w[k]) <= 0 ? v[i++] : w[k++];
+    memcpy(out, v + i, (n - i) * sizeof(*out));
+    memcpy(out + n - i, w + k, (m - k) * sizeof(*out));
 }
 
-/* Puts what is new in order with what was. */
+/* The end of the sorted run that begins at `from`. */
+static size_t run_end(const struct pw_gpu_activity *v, size_t from, size_t n)
+{
+    size_t end = from < n ? from + 1 : n;
+    while (end < n && by_start(&v[end - 1], &v[end]) <= 0)
+        end++;
+    return end;
+}
+
+/* Puts the pool in order: it is of few sorted runs, what was told to stay and the blocks read
+ * since, so that merging neighbours is much cheaper than sorting. */
 static void order(struct reading *r)
 {
-    struct pw_gpu_activity *fresh = r->pool + r->sorted, *out = r->spare;
-    size_t nfresh = r->n - r->sorted, i = 0, k = 0, n = 0;
-    if (!is_sorted(fresh, nfresh))
-        pw_sort(fresh, nfresh, sizeof(*fresh), by_start);
-    if (r->sorted && nfresh && by_start(&r->pool[r->sorted - 1], fresh) > 0) {
-        while (i < r->sorted && k < nfresh)
-            out[n++] = by_start(&r->pool[i], &fresh[k]) <= 0 ? r->pool[i++] : fresh[k++];
-        memcpy(out + n, r->pool + i, (r->sorted - i) * sizeof(*out));
-        memcpy(out + n + r->sorted - i, fresh + k, (nfresh - k) * sizeof(*out));
+    for (size_t runs = 2; runs > 1;) {
+        size_t at = 0;
+        runs = 0;
+        while (at < r->n) {
+            size_t middle = run_end(r->pool, at, r->n), end = run_end(r->pool, middle, r->n);
+            if (at == 0 && middle == r->n)
+                return;
+            merge_runs(r->pool + at, middle - at, r->pool + middle, end - middle, r->spare + at);
+            at = end;
+            runs++;
+        }
+        struct pw_gpu_activity *merged = r->spare;
         r->spare = r->pool;
-        r->pool = out;
+        r->pool = merged;
     }
-    r->sorted = r->n;
 }
 
 /* Tells the first `count` of the pool. */
@@ -85,7 +99,7 @@ static void tell(struct reading *r, size_t count)
     for (size_t i = 0; i < count; i++)
         r->visitor->activity(r->visitor->context, &r->pool[i]);
     memmove(r->pool, r->pool + count, (r->n - count) * sizeof(*r->pool));
-    r->sorted = r->n -= count;
+    r->n -= count;
 }
 
 static int is_possible(int64_t start, int64_t end, int64_t launch)

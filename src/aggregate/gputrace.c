@@ -46,6 +46,13 @@ static void take_copy(void *context, const struct pw_row_memcpy *copy)
         p->rank->copied_bytes = pw_sum(p->rank->copied_bytes, copy->bytes);
 }
 
+/* Whether v[at] is the first of joined spans that ends after `time`: mostly it is still the one
+ * that it was for the kernel before. */
+static int is_first_after(const struct pw_spans *s, size_t at, int64_t time)
+{
+    return (at >= s->n || s->v[at].end > time) && (at == 0 || s->v[at - 1].end <= time);
+}
+
 /* The phase that the program was in. */
 static int phase_at(struct pass *p, int64_t time)
 {
@@ -53,7 +60,8 @@ static int phase_at(struct pass *p, int64_t time)
         struct pw_spans *s = &p->trace->phase_spans[phase];
         if (!s->n)
             continue;
-        s->near = pw_intervals_first(s->v, s->n, time, s->near);
+        if (!is_first_after(s, s->near, time))
+            s->near = pw_intervals_first(s->v, s->n, time, s->near);
         if (s->near < s->n && s->v[s->near].start <= time)
             return phase;
     }
