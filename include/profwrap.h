@@ -58,6 +58,8 @@ struct profwrap_api {
     void (*start)(void);
     void (*stop)(void);
     void (*metadata)(const char *key, const char *value);
+    void (*op_past)(const char *name, const char *type, const char *shapes, int64_t start_ns,
+                    int64_t end_ns, int lane, int64_t alloc_bytes);
 };
 
 static const struct profwrap_api *profwrap_api_;
@@ -131,6 +133,20 @@ __attribute__((unused)) static inline void profwrap_op_end(void)
 {
     if (PROFWRAP_HAS_(op_end))
         profwrap_api_->op_end();
+}
+
+/* An operator that has ended, as another profiler knows it: its times in ns of CLOCK_MONOTONIC_RAW,
+ * and the bytes that were allocated in it less those freed. Operators of one `lane`, any number for
+ * each thread of the other profiler's, nest by their times and in nothing else; give them from the
+ * inner to the outer, from one thread. At most 256 lanes. While recording is paused it does
+ * nothing; what is no time, or ends before it begins, is counted as lost. */
+__attribute__((unused)) static inline void profwrap_op_past(const char *name, const char *type,
+                                                            const char *shapes, int64_t start_ns,
+                                                            int64_t end_ns, int lane,
+                                                            int64_t alloc_bytes)
+{
+    if (PROFWRAP_HAS_(op_past))
+        profwrap_api_->op_past(name, type, shapes, start_ns, end_ns, lane, alloc_bytes);
 }
 
 /* `size` of at most `capacity` items (0: no limit) are in the queue now: a loader's batches, for

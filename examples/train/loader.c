@@ -57,6 +57,7 @@ static void prepare(struct loader *l, struct model_batch *batch)
 static void *loader_main(void *arg)
 {
     struct loader *l = arg;
+    profwrap_metadata("pipeline", "load text [batches]");
     for (int64_t step = 0; step < l->config.steps; step++) {
         int64_t delay_ns = inject_delay_ns(l->config.inject, l->config.rank, PROFWRAP_DATA, step);
 
@@ -122,6 +123,8 @@ const struct model_batch *loader_borrow(struct loader *l, int64_t step)
 {
     pthread_mutex_lock(&l->lock);
     l->wanted = step;
+    profwrap_queue("batches", l->prepared - step,
+                   QUEUE_DEPTH); /* what waits, before one is taken */
     pthread_cond_broadcast(&l->changed);
     while (l->prepared <= step)
         pthread_cond_wait(&l->changed, &l->lock);

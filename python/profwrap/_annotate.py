@@ -224,6 +224,24 @@ def _within(value, lowest, highest, what):
 _INT64 = 2**63 - 1
 
 
+def op_past(name, type, shapes, start_ns, end_ns, lane=0, alloc_bytes=0):
+    """An operator that has ended, as another profiler knows it.
+
+    Times are ns as of time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW). Operators of one `lane`, any
+    number for each of the other profiler's threads, nest by their times and in nothing else: give
+    them from the inner to the outer, from one thread. At most 256 lanes. While recording is paused
+    it does nothing.
+    """
+    start = _within(start_ns, 0, _INT64, "the begin of an operator")
+    _probe.calls.op_past(
+        *_op_arguments(name, type, shapes),
+        start,
+        _within(end_ns, start, _INT64, "the end of an operator"),
+        _within(lane, -(2**31), 2**31 - 1, "a lane"),
+        _within(alloc_bytes, -_INT64, _INT64, "a number of bytes"),
+    )
+
+
 def queue(name, size, capacity=0):
     """`size` of at most `capacity` items (0: no limit) are in the queue now."""
     _probe.calls.queue(

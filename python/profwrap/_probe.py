@@ -22,6 +22,13 @@ _MEMBERS = (
     ("start", ctypes.PYFUNCTYPE(None)),
     ("stop", ctypes.PYFUNCTYPE(None)),
     ("metadata", ctypes.PYFUNCTYPE(None, _TEXT, _TEXT)),
+    (
+        "op_past",
+        ctypes.PYFUNCTYPE(
+            None,
+            *(_TEXT, _TEXT, _TEXT, ctypes.c_int64, ctypes.c_int64, ctypes.c_int, ctypes.c_int64),
+        ),
+    ),
 )
 
 

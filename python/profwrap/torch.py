@@ -17,6 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.data import DataLoader
 
 from . import _annotate, _probe
+from ._torch_events import record
 
 # Before PyTorch 2 a tensor's hooks went with it when it was changed in place.
 _HOOKS_MOVE = int(torch.__version__.split(".")[0]) < 2
@@ -41,7 +42,7 @@ def _soft(function):
             _failures += 1
             if _failures == 1:
                 warnings.warn(
-                    f"profwrap.watch() could not record something: {problem!r}", stacklevel=2
+                    f"profwrap could not record something: {problem!r}", stacklevel=2
                 )
             return None
 
@@ -360,6 +361,12 @@ def _watch_loader(loader, watch):
 
     _BaseDataLoaderIter.__next__ = next_batch
     return remove
+
+
+def trace_handler(prof):
+    """record(), as torch.profiler.profile(on_trace_ready=profwrap.torch.trace_handler) wants it:
+    what fails is warned about and raises nothing."""
+    _soft(record)(prof)
 
 
 class record_operators(TorchDispatchMode):

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregate/advise.h"
 #include "aggregate/checkpoint.h"
 #include "aggregate/clusterfile.h"
 #include "aggregate/collectivestats.h"
@@ -16,7 +17,8 @@
 #include "aggregate/job.h"
 #include "aggregate/matrix.h"
 #include "aggregate/messages.h"
-#include "aggregate/pairs.h"
+#include "aggregate/ncclranks.h"
+#include "aggregate/opgrowth.h"
 #include "aggregate/windows.h"
 #include "core/log.h"
 
@@ -119,8 +121,8 @@ static void write_gpus(struct pw_clusterfile *file, const struct pw_job *job,
 }
 
 static void write_all(struct pw_clusterfile *file, struct pw_job *job, const struct pw_share *share,
-                      const struct pw_instances *in, const struct pw_messages *messages,
-                      const struct pw_findings *f, const struct pw_alignment *clocks)
+                      const struct pw_instances *in, const struct pw_findings *f,
+                      const struct pw_alignment *clocks)
 {
     write_attributes(file, job);
     pw_clusterfile_write_root(file, PW_TABLE_c_rank, (size_t)job->nranks, job->ranks);
@@ -131,7 +133,8 @@ static void write_all(struct pw_clusterfile *file, struct pw_job *job, const str
                               share->first, share->count, share->phases);
     write_collectives(file, job, in);
     pw_clusterfile_write_root(file, PW_TABLE_c_collective_stat, f->nstats, f->stats);
-    pw_pairs_write(file, job, messages);
+    pw_clusterfile_write_root(file, PW_TABLE_c_p2p, f->pairs.n, f->pairs.rows);
+    pw_clusterfile_write_root(file, PW_TABLE_c_link, f->pairs.nlinks, f->pairs.links);
     pw_clusterfile_write_root(file, PW_TABLE_c_straggler, f->nstragglers, f->stragglers);
     pw_clusterfile_write_root(file, PW_TABLE_c_efficiency, f->nefficiency, &f->efficiency);
     pw_clusterfile_write_root(file, PW_TABLE_c_whatif, f->whatif.nrows, f->whatif.rows);
@@ -139,6 +142,7 @@ static void write_all(struct pw_clusterfile *file, struct pw_job *job, const str
     pw_clusterfile_write_root(file, PW_TABLE_c_host, f->whatif.nhosts, f->whatif.hosts);
     write_operators(file, &f->operators);
     write_gpus(file, job, share, &f->kernels);
+    pw_samples_write(file, job, &f->samples);
     pw_windows_write(file, job);
     pw_job_gather_notes(job);
     write_open_calls(file, job);
@@ -146,12 +150,14 @@ static void write_all(struct pw_clusterfile *file, struct pw_job *job, const str
     pw_clusterfile_write_root(file, PW_TABLE_c_clock_knot, clocks->nknots, clocks->knots);
     pw_clusterfile_write_root(file, PW_TABLE_c_completeness, job->process == 0 ? job->nnotes : 0,
                               job->notes);
+    pw_advise_write(file, job, share, f);
     pw_clusterfile_link_ranks(file, job->ranks, (size_t)job->nranks);
 }
 
 static int conclude(struct pw_findings *f, struct pw_job *job, const struct pw_share *share,
                     const struct pw_matrix *matrix, const struct pw_instances *in,
-                    struct pw_graph_parts *parts, struct pw_optree *kernels)
+                    struct pw_graph_parts *parts, struct pw_optree *operators,
+                    struct pw_optree *kernels)
 {
     int err = pw_graph_gather(parts, job), worst;
     memset(f, 0, sizeof(*f));
@@ -163,7 +169,7 @@ static int conclude(struct pw_findings *f, struct pw_job *job, const struct pw_s
     err = pw_kernels_make(&f->kernels, job, kernels, share->gpu_ranks, share->ngpu_ranks);
     err = err ? err : pw_evidence_find(f, job, share);
     MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
-    return worst;
+    return worst ? worst : pw_opgrowth_find(f, job, share, operators);
 }
 
 /* What could not be matched; the same on all processes but for the messages. */
@@ -194,6 +200,8 @@ static void note_matches(struct pw_job *job, const struct pw_instances *in,
  * that was stopped knew of them. */
 static int match(struct pw_matched *m, struct pw_job *job, const char *output, int quiet)
 {
+    if (pw_ncclranks_make(job))
+        return -ENOMEM;
     pw_instances_number(&m->instances, job);
     pw_graph_begin(&m->parts, job);
     int there = pw_checkpoint_load(output, job, m);
@@ -217,7 +225,7 @@ static int write_file(const char *output, struct pw_job *job, const struct pw_sh
     struct pw_clusterfile file;
     int err = pw_clusterfile_create(output, job->comm, &file);
     if (!err) {
-        write_all(&file, job, share, &m->instances, &m->messages, findings, &m->clocks);
+        write_all(&file, job, share, &m->instances, findings, &m->clocks);
         err = pw_clusterfile_close(&file);
     }
     if (err && job->process == 0)
@@ -242,8 +250,12 @@ static int merge_job(struct pw_job *job, const char *output, int quiet)
         note_matches(job, &m.instances, &m.messages);
     }
     err = err ? err : pw_matrix_gather(&matrix, job, &share);
-    err = err ? err : conclude(&findings, job, &share, &matrix, &m.instances, &m.parts, &kernels);
+    err = err ? err
+              : conclude(&findings, job, &share, &matrix, &m.instances, &m.parts, &operators,
+                         &kernels);
     err = err ? err : pw_operators_make(&findings.operators, job, &operators, 0);
+    err = err ? err : pw_pairs_make(&findings.pairs, job, &m.messages);
+    err = err ? err : pw_samples_make(&findings.samples, job);
     pw_optree_fini(&operators);
     pw_optree_fini(&kernels);
     if (err == -EIO && job->process == 0)

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "aggregate/untimed.h"
+#include "aggregate/ncclranks.h"
 #include "core/h5table.h"
 #include "core/limits.h"
 #include "core/ops.h"
@@ -43,20 +43,17 @@ int pw_events_are_possible(const struct pw_row_comm_event *event)
            pw_is_possible(event->sent_bytes) && pw_is_possible(event->recv_bytes);
 }
 
-/* Rows that cannot be, and those without times, are made rows that never begin. How many of the
- * first there were. */
-static size_t clear(const struct pw_input *input, uint64_t first, struct pw_row_comm_event *rows,
-                    size_t n)
+/* Rows that cannot be are made rows that never begin. */
+static size_t clear_impossible(struct pw_row_comm_event *rows, size_t n)
 {
-    size_t impossible = 0;
-    for (size_t i = 0; i < n; i++) {
-        int cannot_be = !pw_events_are_possible(&rows[i]);
-        impossible += cannot_be;
-        if (cannot_be || pw_is_untimed(input, first + i))
+    size_t cleared = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!pw_events_are_possible(&rows[i])) {
             rows[i] = (struct pw_row_comm_event){
                 .start = INT64_MAX, .end = INT64_MIN, .op = PW_OP_None, .comm = -1};
-    }
-    return impossible;
+            cleared++;
+        }
+    return cleared;
 }
 
 int pw_events_visit(struct pw_events *e, size_t block, pw_event_visitor *visit, void *context)
@@ -65,7 +62,9 @@ int pw_events_visit(struct pw_events *e, size_t block, pw_event_visitor *visit, 
     e->n = left < PW_EVENT_BLOCK ? (size_t)left : PW_EVENT_BLOCK;
     int err = pw_h5_table_read(e->table, first, e->n, e->rows);
     pw_progress_add(e->input->progress, (int64_t)e->n);
-    e->impossible += err ? 0 : (int64_t)clear(e->input, first, e->rows, e->n);
+    e->impossible += err ? 0 : (int64_t)clear_impossible(e->rows, e->n);
+    for (size_t i = 0; !err && i < e->n; i++)
+        pw_ncclranks_complete(e->input, &e->rows[i]);
     for (size_t i = 0; !err && i < e->n; i++)
         if (e->rows[i].end >= e->rows[i].start)
             visit(context, e->input, &e->rows[i]);

@@ -4,6 +4,13 @@
 
 #include "aggregate/input.h"
 
+/* Whether its times are those of the host that asked for it, so that nothing is known of how long
+ * it took, nor of who waited. */
+static inline int pw_events_is_enqueued(const struct pw_row_comm_event *event)
+{
+    return event->source == PW_SOURCE_NCCL && (event->flags & PW_FLAG_ENQUEUED);
+}
+
 /* Rows of a block: a whole number of them are in a chunk as this program writes it. */
 enum { PW_EVENT_BLOCK = 1024 };
 
@@ -14,9 +21,8 @@ typedef void pw_event_visitor(void *context, const struct pw_input *input,
 int pw_events_are_possible(const struct pw_row_comm_event *event);
 
 /* Calls `visit` for every row of /events/comm, in file order; rows whose end is before their start,
- * or that are not possible or not timed (untimed.h), are left out. The first time, it notes in the
- * input when what follows each block starts, and where messages begin. 0, or -errno when the table
- * breaks off. */
+ * or that are not possible, are left out. The first time, it notes in the input when what follows
+ * each block starts, and where messages begin. 0, or -errno when the table breaks off. */
 int pw_events_read(struct pw_input *input, pw_event_visitor *visit, void *context);
 
 /* The same by blocks, for who must stop between them. */

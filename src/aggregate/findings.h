@@ -5,6 +5,8 @@
 #include "aggregate/kernelrows.h"
 #include "aggregate/matrix.h"
 #include "aggregate/operators.h"
+#include "aggregate/pairs.h"
+#include "aggregate/samples.h"
 #include "aggregate/whatif.h"
 
 struct pw_findings {
@@ -19,6 +21,8 @@ struct pw_findings {
     struct pw_whatif whatif;
     struct pw_operators operators;
     struct pw_kernels kernels;
+    struct pw_pairs pairs;
+    struct pw_samples samples;
 };
 
 /* `parts` are all processes' and are used up. 0 or -ENOMEM. Not collective: for process 0. */

@@ -12,7 +12,9 @@ enum { BLOCK_ROWS = 4096, KINDS = PW_LOST_OTHER + 1 };
 
 struct sums {
     int64_t lost[KINDS], without_ring;
+    int64_t without_room; /* in CUPTI's buffers */
     int64_t waits, waited_ns;
+    int64_t taken, taken_ns; /* stretches in which the program used CUPTI itself */
 };
 
 static void add_row(struct sums *sums, const struct pw_row_gap *row)
@@ -20,8 +22,13 @@ static void add_row(struct sums *sums, const struct pw_row_gap *row)
     if (row->reason == PW_REASON_RING_WAIT) {
         sums->waits++;
         sums->waited_ns += row->end > row->start ? row->end - row->start : 0;
+    } else if (row->reason == PW_REASON_CUPTI_TAKEN) {
+        sums->taken++;
+        sums->taken_ns += row->end > row->start ? row->end - row->start : 0;
     } else if (row->lost > 0 && row->reason == PW_REASON_NO_RING) {
         sums->without_ring += row->lost;
+    } else if (row->lost > 0 && row->reason == PW_REASON_CUPTI_FULL) {
+        sums->without_room += row->lost;
     } else if (row->lost > 0) {
         sums->lost[row->kind < KINDS ? row->kind : PW_LOST_OTHER] += row->lost;
     }
@@ -50,7 +57,7 @@ static void note_losses(struct pw_job *job, const struct pw_input *input, const 
 {
     char detail[400] = "";
     size_t used = 0;
-    int64_t unexplained = input->dropped - sums->without_ring;
+    int64_t unexplained = input->dropped - sums->without_ring - sums->without_room;
     for (int kind = 0; kind < KINDS; kind++) {
         unexplained -= sums->lost[kind];
         if (sums->lost[kind])
@@ -63,6 +70,10 @@ static void note_losses(struct pw_job *job, const struct pw_input *input, const 
         used += (size_t)snprintf(detail + used, sizeof(detail) - used,
                                  "%s%lld calls of threads that got no ring", used ? "; " : "",
                                  (long long)sums->without_ring);
+    if (sums->without_room)
+        used += (size_t)snprintf(detail + used, sizeof(detail) - used,
+                                 "%s%lld records of GPUs that CUPTI had no room for",
+                                 used ? "; " : "", (long long)sums->without_room);
     if (unexplained > 0)
         snprintf(detail + used, sizeof(detail) - used, "%s%lld could not be written to the file",
                  used ? "; " : "", (long long)unexplained);
@@ -82,6 +93,17 @@ static void note_waits(struct pw_job *job, const struct pw_input *input, const s
     pw_job_note(job, input->rank, "ring_wait", sums->waits, detail);
 }
 
+static void note_taken(struct pw_job *job, const struct pw_input *input, const struct sums *sums)
+{
+    char detail[256];
+    if (!sums->taken)
+        return;
+    snprintf(detail, sizeof(detail),
+             "the program used CUPTI itself: for %.3f s what GPUs did was not recorded",
+             (double)sums->taken_ns / 1e9);
+    pw_job_note(job, input->rank, "cupti_taken", sums->taken, detail);
+}
+
 void pw_gaps_note(struct pw_job *job)
 {
     for (size_t i = 0; i < job->ninputs; i++) {
@@ -91,5 +113,6 @@ void pw_gaps_note(struct pw_job *job)
         if (input->dropped)
             note_losses(job, input, &sums);
         note_waits(job, input, &sums);
+        note_taken(job, input, &sums);
     }
 }

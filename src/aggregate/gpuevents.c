@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregate/untimed.h"
+#include "aggregate/events.h"
 #include "core/h5table.h"
 #include "core/limits.h"
 #include "core/ops.h"
@@ -153,7 +153,7 @@ static void add_calls(struct reading *r, struct source *s, size_t n)
     for (size_t i = 0; i < n; i++) {
         enum pw_op_class cls = pw_op_info(rows[i].op)->cls;
         if (cls != PW_CLASS_SYNC && cls != PW_CLASS_LOCAL && cls != PW_CLASS_WAIT &&
-            !pw_is_untimed(r->input, s->at + i))
+            !pw_events_is_enqueued(&rows[i]))
             add(r, s, rows[i].start, rows[i].end, -1, PW_GPU_CALL);
     }
 }

@@ -20,11 +20,17 @@ struct pattern {
     double confidence;
 };
 
-struct listing {
-    int32_t comm; /* row of the input's /comms */
+/* Collectives that follow each other. */
+struct run {
     uint64_t keys[MOST_KEYS];
     int64_t first_seq;
     size_t n;
+};
+
+struct listing {
+    int32_t comm; /* row of the input's /comms */
+    struct run first, others[2];
+    struct run *now, *longest; /* `longest` of those that came between the first and now */
 };
 
 /* The communicator with most members; of several the one with most collectives. */
@@ -42,39 +48,87 @@ static int32_t largest_comm(const struct pw_input *input)
     return best;
 }
 
+/* What was not recorded, as while recording was paused, ends a run. */
+static void begin_run(struct listing *l)
+{
+    struct run *before = l->now;
+    if (before == &l->first) {
+        l->now = &l->others[0];
+        l->longest = &l->others[1];
+    } else if (before->n > l->longest->n) {
+        l->now = l->longest;
+        l->longest = before;
+    }
+    l->now->n = 0;
+}
+
 static void list_key(void *context, const struct pw_input *input,
                      const struct pw_row_comm_event *event)
 {
     struct listing *l = context;
     (void)input;
     if (event->comm != l->comm || pw_op_info(event->op)->cls != PW_CLASS_COLL ||
-        l->n == MOST_KEYS || (l->n && event->seq != l->first_seq + (int64_t)l->n))
+        l->now->n == MOST_KEYS)
         return;
-    l->first_seq = l->n ? l->first_seq : event->seq;
-    l->keys[l->n++] = (uint64_t)event->op << 48 | (uint64_t)pw_size_class(event->sent_bytes);
+    int64_t expected = l->now->first_seq + (int64_t)l->now->n;
+    if (l->now->n && event->seq < expected)
+        return;
+    if (l->now->n && event->seq > expected)
+        begin_run(l);
+    struct run *run = l->now;
+    run->first_seq = run->n ? run->first_seq : event->seq;
+    run->keys[run->n++] = (uint64_t)event->op << 48 | (uint64_t)pw_size_class(event->sent_bytes);
 }
 
+static int has_period(const struct run *run, struct pw_period *period)
+{
+    return pw_period_find(run->keys, run->n, period);
+}
+
+/* By the first run if it is long enough, for then all steps are known. */
 static struct pattern find_pattern(struct pw_input *input)
 {
     struct pattern none = {0, 0, 0, 0};
     struct listing *l = calloc(1, sizeof(*l));
     struct pw_period period;
-    if (l)
-        l->comm = largest_comm(input);
-    int ok = l && l->comm >= 0 && pw_events_read(input, list_key, l) == 0 &&
-             pw_period_find(l->keys, l->n, &period);
-    if (ok)
-        none = (struct pattern){input->comms[l->comm].uid, l->first_seq + (int64_t)period.first,
+    if (!l)
+        return none;
+    l->comm = largest_comm(input);
+    l->now = &l->first;
+    int ok = l->comm >= 0 && pw_events_read(input, list_key, l) == 0;
+    begin_run(l);
+    const struct run *run = has_period(&l->first, &period) ? &l->first : l->longest;
+    if (ok && has_period(run, &period))
+        none = (struct pattern){input->comms[l->comm].uid, run->first_seq + (int64_t)period.first,
                                 (int64_t)period.length, period.confidence};
     free(l);
     return none;
+}
+
+/* The window of recording that a time lies in, -1 none; 0 where the file has none. */
+static ptrdiff_t window_at(const struct pw_input *input, int64_t time)
+{
+    for (size_t i = input->nwindows; i-- > 0;)
+        if (input->windows[i].start <= time)
+            return time <= input->windows[i].end ? (ptrdiff_t)i : -1;
+    return input->nwindows ? -1 : 0;
 }
 
 struct cutting {
     const struct pattern *pattern;
     struct pw_row_step *steps;
     size_t n, capacity;
+    ptrdiff_t window; /* that the last of them began in */
 };
+
+/* A step that recording was paused in, or that something is missing from, is none. */
+static void end_last(struct cutting *c, int64_t number, ptrdiff_t window, int64_t end)
+{
+    if (c->n && window >= 0 && window == c->window && c->steps[c->n - 1].step + 1 == number)
+        c->steps[c->n - 1].end = end;
+    else if (c->n)
+        c->n--;
+}
 
 /* A step ends with the last collective of a period, and the next begins there. */
 static void cut(void *context, const struct pw_input *input, const struct pw_row_comm_event *event)
@@ -94,8 +148,9 @@ static void cut(void *context, const struct pw_input *input, const struct pw_row
         c->steps = steps;
         c->capacity = capacity;
     }
-    if (c->n)
-        c->steps[c->n - 1].end = event->end;
+    ptrdiff_t window = window_at(input, event->end);
+    end_last(c, since / c->pattern->length, window, event->end);
+    c->window = window;
     c->steps[c->n++] = (struct pw_row_step){.step = since / c->pattern->length,
                                             .start = event->end,
                                             .end = event->end,

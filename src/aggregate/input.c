@@ -8,7 +8,6 @@
 
 #include "aggregate/events.h"
 #include "aggregate/phases.h"
-#include "aggregate/untimed.h"
 #include "core/clockmap.h"
 #include "core/format.h"
 #include "core/h5reader.h"
@@ -212,10 +211,10 @@ static int read_tables(struct pw_input *s, struct pw_h5_types *types, hid_t file
     err = err ? err : pw_h5_place_find(types, file, PW_TABLE_comm_event, &s->event_rows);
     err = err ? err : pw_h5_place_find(types, file, PW_TABLE_range, &s->range_rows);
     err = err ? err : pw_h5_place_find(types, file, PW_TABLE_gap, &s->gap_rows);
+    err = err ? err : pw_h5_place_find(types, file, PW_TABLE_memory, &s->memory_rows);
     err = err ? err : pw_h5_place_find(types, file, PW_TABLE_kernel, &s->kernel_rows);
     err = err ? err : pw_h5_place_find(types, file, PW_TABLE_memcpy, &s->memcpy_rows);
     err = err ? err : pw_h5_place_find(types, file, PW_TABLE_memset, &s->memset_rows);
-    err = err ? err : pw_h5_place_find(types, file, PW_TABLE_nccl, &s->nccl_rows);
     err = err ? err : read_names(s, file);
     if (err)
         return fail(problem, size, "has damaged tables", err);
@@ -245,7 +244,7 @@ int pw_input_open(struct pw_h5_types *types, const char *path, struct pw_input *
     err = read_attributes(&s, file, problem, size);
     err = err ? err : read_tables(&s, types, file, problem, size);
     pw_h5_close(file);
-    if (!err && (read_span(&s) || pw_untimed_read(&s)))
+    if (!err && read_span(&s))
         err = fail(problem, size, "has damaged tables", -EIO);
     if (err) {
         pw_input_close(&s);
@@ -260,11 +259,10 @@ void pw_input_close(struct pw_input *s)
     pw_h5_place_fini(&s->event_rows);
     pw_h5_place_fini(&s->range_rows);
     pw_h5_place_fini(&s->gap_rows);
+    pw_h5_place_fini(&s->memory_rows);
     pw_h5_place_fini(&s->kernel_rows);
     pw_h5_place_fini(&s->memcpy_rows);
     pw_h5_place_fini(&s->memset_rows);
-    pw_h5_place_fini(&s->nccl_rows);
-    free(s->untimed);
     free(s->starts_after);
     pw_begins_fini(&s->begins);
     free(s->phases);

@@ -11,12 +11,16 @@
 #include "core/h5place.h"
 #include "core/tables.h"
 
+/* Which rank of the job a rank of one of NCCL's communicators is. */
+struct pw_comm_rank {
+    uint64_t uid;
+    int32_t rank, world_rank;
+};
+
 struct pw_input {
     char *path;
-    struct pw_h5_place event_rows, range_rows, gap_rows;
-    struct pw_h5_place kernel_rows, memcpy_rows, memset_rows, nccl_rows;
-    uint8_t *untimed; /* bit r: row r of /events/comm is timed by its enqueueing only; NULL: none */
-    int64_t nuntimed;
+    struct pw_h5_place event_rows, range_rows, gap_rows, memory_rows;
+    struct pw_h5_place kernel_rows, memcpy_rows, memset_rows;
     /* What the first pass finds (events.h). Earliest start of an event in block b or after it, NULL
      * before; how many of its events are sends and receives, and where they begin. */
     int64_t *starts_after;
@@ -41,6 +45,8 @@ struct pw_input {
     size_t nwindows;
     struct pw_row_comms *comms;
     size_t ncomms;
+    const struct pw_comm_rank *comm_ranks; /* the job's, of all; see ncclranks.h */
+    size_t ncomm_ranks;
     int64_t uncounted; /* of them, those that claim more collectives than can be believed */
     struct pw_row_c_open_call *open_calls; /* their times are still local */
     size_t nopen_calls;

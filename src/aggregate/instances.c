@@ -118,6 +118,7 @@ struct fold {
     const struct pw_job *job;
     ptrdiff_t near, at; /* the input's step looked up last */
     int64_t step;       /* and the job's for it */
+    int64_t untimed;    /* collectives of which only is known when they were asked for */
 };
 
 static int64_t step_of(struct fold *fold, const struct pw_input *input, int64_t local_ns)
@@ -137,6 +138,8 @@ static struct pw_instance describe(struct fold *fold, const struct pw_input *inp
 {
     int64_t enter = pw_input_time(input, event->start) - fold->job->epoch_ns;
     int64_t leave = pw_input_time(input, event->end) - fold->job->epoch_ns;
+    if (pw_events_is_enqueued(event))
+        leave = enter; /* when it was done nobody knows: there is no transfer */
     return (struct pw_instance){
         .first_enter = enter,
         .last_enter = enter,
@@ -162,6 +165,7 @@ static void fold_event(void *context, const struct pw_input *input,
     int64_t at = pw_instances_find(fold->instances, input, event);
     if (at < 0)
         return;
+    fold->untimed += pw_events_is_enqueued(event);
     struct pw_instance one = describe(fold, input, event);
     pw_instance_join(&fold->instances->items[at], &one);
 }
@@ -178,6 +182,11 @@ int pw_instances_build(struct pw_instances *in, struct pw_job *job)
         struct fold fold = {.instances = in, .job = job, .at = -1};
         if (pw_events_read(&job->inputs[i], fold_event, &fold))
             pw_job_note(job, job->inputs[i].rank, "damaged", 1, "/events/comm ends early");
+        if (fold.untimed)
+            pw_job_note(
+                job, job->inputs[i].rank, "nccl_untimed", fold.untimed,
+                "collectives of NCCL whose time on the GPU is not known: nothing is said of "
+                "who waited in them; --level 2 tells");
         if (job->inputs[i].impossible)
             pw_job_note(job, job->inputs[i].rank, "damaged", job->inputs[i].impossible,
                         "events whose times or sizes cannot be are left out");

@@ -193,6 +193,7 @@ void pw_job_agree_on_steps(struct pw_job *job)
     n = pw_job_allgather(job, mine, n, sizeof(*mine), &all);
     free(mine);
     free(job->step_numbers);
+    free(job->comm_ranks);
     job->step_numbers = all;
     job->nsteps = unique(job->step_numbers, n);
 }

@@ -26,6 +26,7 @@ struct pw_job {
     char job_id[64], command[512];
     int64_t start_unix_ns, end_unix_ns;
     int64_t nhosts;
+    struct pw_comm_rank *comm_ranks; /* that the inputs share */
     /* This process's own. */
     struct pw_input *inputs;
     struct pw_progress progress;

@@ -124,9 +124,6 @@ static int build_rank(struct pw_share *share, struct pw_job *job, const struct p
         pw_job_note(job, input->rank, "damaged", 1, "its events or ranges end early");
         err = 0;
     }
-    if (input->nuntimed)
-        pw_job_note(job, input->rank, "nccl_untimed", input->nuntimed,
-                    "NCCL operations known by their enqueueing only: no time of them is known");
     err = err ? err : build_gpu(share, job, input, &trace, parts->kernels);
     size_t column = (size_t)input->rank - share->first;
     if (!err && column < share->count)

@@ -38,6 +38,9 @@ int pw_operators_make(struct pw_operators *out, struct pw_job *job, struct pw_op
     if (job->process == 0 && tree->unlisted && !err)
         pw_job_note(job, -1, "operators_unlisted", tree->unlisted,
                     "calls of operators, call paths or shapes that are too many to be told apart");
+    if (job->process == 0 && tree->unpeaked && !err)
+        pw_job_note(job, -1, "operators_unpeaked", tree->unpeaked,
+                    "ranks of which too many threads told of memory for peaks to be known");
     free(order);
     return err;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregate/opmemory.h"
 #include "aggregate/waited.h"
 #include "core/h5reader.h"
 #include "core/h5table.h"
@@ -19,9 +20,13 @@ enum { BLOCK = 1024, THREADS = 1 << 16, DEEPEST = 1 << 16, NOBODY = -1 };
 /* A range that may enclose those to come. */
 struct open {
     int64_t start, end;
+    /* Of the samples seen, which are those after it was entered, backwards: the most that they add
+     * up to from any time until its end, and all of them. */
+    int64_t peak_bytes, net_bytes, alloc_bytes;
     int32_t path, shape; /* NOBODY: not told apart */
     int32_t owner;       /* the nearest of the stack, itself too, whose inner time is counted */
     uint16_t depth;
+    uint64_t windows; /* that it began in */
 };
 
 struct stack {
@@ -39,14 +44,18 @@ struct known {
 struct pass {
     struct pw_optree *tree;
     const struct pw_input *input;
-    struct stack **threads; /* [THREADS], NULL where nothing was seen */
+    const struct pw_spans *wait; /* NULL: not asked for */
+    struct stack **threads;      /* [THREADS], NULL where nothing was seen */
     struct known *known;
     size_t nknown, known_capacity;
     struct pw_hash by_known;
     char **texts;
     size_t ntexts;
     struct pw_waited waited;
-    int warms_up; /* some steps are not counted */
+    struct pw_opmemory *memory;   /* NULL: nothing is known of it */
+    int warms_up;                 /* some steps are not counted */
+    struct pw_opwindows *windows; /* NULL: all of the run is summed up, in the tree */
+    ptrdiff_t near;               /* step looked up last */
 };
 
 static const char *text_of(const struct pass *p, uint32_t row)
@@ -129,8 +138,50 @@ static const struct known *find_known(struct pass *p, const struct pw_row_range 
     return &p->known[p->nknown - 1];
 }
 
-/* Leaves the ranges of the stack that enclose this one. */
-static void leave(struct stack *s, const struct pw_row_range *range)
+static void raise_peak(struct pw_opsum *sum, int64_t bytes)
+{
+    if (bytes > sum->peak_alloc_bytes)
+        sum->peak_alloc_bytes = bytes;
+}
+
+/* Backwards, the begin of the range at the top. At least what was left at its end: of another
+ * profiler's operators only that is known. */
+static void leave_top(struct pass *p, struct stack *s)
+{
+    const struct open *top = &s->v[--s->n];
+    int64_t peak = top->peak_bytes > top->alloc_bytes ? top->peak_bytes : top->alloc_bytes;
+    if (top->path != NOBODY)
+        raise_peak(&p->tree->paths[top->path].sum, peak);
+    if (top->shape != NOBODY)
+        raise_peak(&p->tree->shapes[top->shape].sum, peak);
+    if (!s->n)
+        return;
+    struct open *around = &s->v[s->n - 1];
+    int64_t later = pw_sum(around->peak_bytes, top->net_bytes);
+    around->peak_bytes = later > top->peak_bytes ? later : top->peak_bytes;
+    around->net_bytes = pw_sum(around->net_bytes, top->net_bytes);
+}
+
+/* The samples of the thread after this time, each inside of the ranges that it lies in. */
+static int take_samples(struct pass *p, uint16_t thread, struct stack *s, int64_t after)
+{
+    int64_t time, bytes;
+    int got;
+    while ((got = pw_opmemory_take(p->memory, thread, after, &time, &bytes)) > 0) {
+        while (s->n && s->v[s->n - 1].start > time)
+            leave_top(p, s);
+        if (!s->n)
+            continue;
+        struct open *top = &s->v[s->n - 1];
+        int64_t sum = pw_sum(top->peak_bytes, bytes);
+        top->peak_bytes = sum > 0 ? sum : 0;
+        top->net_bytes = pw_sum(top->net_bytes, bytes);
+    }
+    return got;
+}
+
+/* Leaves the ranges of the stack that do not enclose this one. */
+static void leave(struct pass *p, struct stack *s, const struct pw_row_range *range)
 {
     while (s->n) {
         const struct open *top = &s->v[s->n - 1];
@@ -138,8 +189,23 @@ static void leave(struct stack *s, const struct pw_row_range *range)
             top->start == range->end && top->end == range->start && top->depth >= range->depth;
         if (top->start <= range->start && top->end >= range->end && !beside)
             return;
-        s->n--;
+        leave_top(p, s);
     }
+}
+
+/* The begins of all ranges that are open yet. */
+static int leave_all(struct pass *p)
+{
+    int err = 0;
+    for (size_t thread = 0; thread < THREADS && !err; thread++) {
+        struct stack *s = p->threads[thread];
+        if (!s)
+            continue;
+        err = take_samples(p, (uint16_t)thread, s, INT64_MIN);
+        while (s->n)
+            leave_top(p, s);
+    }
+    return err;
 }
 
 static int enter(struct stack *s, const struct open *open)
@@ -195,6 +261,25 @@ static int count(struct pass *p, const struct pw_row_range *range, const struct 
     return err;
 }
 
+static uint64_t windows_of(struct pass *p, const struct pw_row_range *range)
+{
+    ptrdiff_t step = p->windows ? pw_input_step_near(p->input, range->start, &p->near) : -1;
+    return step < 0 ? 0 : p->windows->steps[step];
+}
+
+static int count_in_windows(struct pass *p, const struct pw_row_range *range, const struct known *k,
+                            uint64_t mask, const struct open *owner)
+{
+    const struct pw_oppath *paths = p->tree->paths;
+    int64_t ns = range->end - range->start;
+    int err = pw_opwindows_reserve(p->windows, p->tree->nops);
+    if (!err && k->path != NOBODY)
+        pw_opwindows_add(p->windows, mask, paths[k->path].op, ns);
+    if (!err && owner && owner->path != NOBODY)
+        pw_opwindows_add(p->windows, owner->windows, paths[owner->path].op, -ns);
+    return err;
+}
+
 static struct stack *stack_of(struct pass *p, uint16_t thread)
 {
     if (!p->threads[thread])
@@ -207,15 +292,29 @@ static int visit(struct pass *p, const struct pw_row_range *range)
     struct stack *s = stack_of(p, range->thread);
     if (!s)
         return -ENOMEM;
-    leave(s, range);
+    int err = take_samples(p, range->thread, s, range->end);
+    if (err)
+        return err;
+    leave(p, s, range);
     const struct open *top = s->n ? &s->v[s->n - 1] : NULL;
     const struct known *k = find_known(p, range, top ? top->path : NOBODY);
     if (!k)
         return -ENOMEM;
     int is_function = range->kind == PW_KIND_FUNCTION;
     const struct open *owner = top && top->owner != NOBODY ? &s->v[top->owner] : NULL;
-    int err = count(p, range, k, is_function ? NULL : owner);
-    struct open open = {range->start, range->end, k->path, k->shape, s->n, range->depth};
+    const uint64_t windows = windows_of(p, range);
+    owner = is_function ? NULL : owner;
+    err = p->windows ? count_in_windows(p, range, k, windows, owner) : count(p, range, k, owner);
+    struct open open = {
+        .start = range->start,
+        .end = range->end,
+        .alloc_bytes = range->alloc_bytes,
+        .path = k->path,
+        .shape = k->shape,
+        .owner = s->n,
+        .depth = range->depth,
+        .windows = windows,
+    };
     if (is_function)
         open.owner = top ? top->owner : NOBODY;
     return err ? err : enter(s, &open);
@@ -249,7 +348,8 @@ static int read_backwards(struct pass *p)
         uint64_t at = b * BLOCK;
         size_t n = place->rows - at < BLOCK ? (size_t)(place->rows - at) : BLOCK;
         err = pw_h5_table_read(table, at, n, ranges);
-        pw_progress_add(p->input->progress, (int64_t)n);
+        if (!p->windows)
+            pw_progress_add(p->input->progress, (int64_t)n);
         for (size_t i = n; !err && i-- > 0;)
             if (is_counted(p, &ranges[i]))
                 err = visit(p, &ranges[i]);
@@ -282,21 +382,47 @@ static void fini(struct pass *p)
     free(p->texts);
     pw_hash_fini(&p->by_known);
     pw_waited_fini(&p->waited);
+    pw_opmemory_close(p->memory);
+}
+
+/* Where they cannot be known, there are no peaks. */
+static int open_memory(struct pass *p)
+{
+    int err = pw_opmemory_open(p->input->path, &p->input->memory_rows, &p->memory);
+    p->tree->unpeaked += err == -ENOSPC;
+    return err == -ENOSPC ? 0 : err;
+}
+
+static int read_rank(struct pass *p)
+{
+    const struct pw_input *input = p->input;
+    const struct pw_spans none = {0};
+    for (size_t i = 0; i < input->nsteps; i++)
+        p->warms_up |= input->steps[i].recorded != PW_RECORDED_ACTIVE;
+    p->threads = calloc(THREADS, sizeof(*p->threads));
+    int err = p->threads ? pw_waited_init(&p->waited, p->wait ? p->wait : &none) : -ENOMEM;
+    err = err ? err : read_texts(p);
+    err = err || p->windows ? err : open_memory(p);
+    err = err ? err : read_backwards(p);
+    err = err ? err : leave_all(p);
+    fini(p);
+    return err;
 }
 
 int pw_opread_rank(struct pw_optree *tree, const struct pw_input *input,
                    const struct pw_spans *wait)
 {
-    struct pass p = {.tree = tree, .input = input};
+    struct pass p = {.tree = tree, .input = input, .wait = wait};
     if (!input->range_rows.rows)
         return 0;
-    for (size_t i = 0; i < input->nsteps; i++)
-        p.warms_up |= input->steps[i].recorded != PW_RECORDED_ACTIVE;
-    p.threads = calloc(THREADS, sizeof(*p.threads));
-    int err = p.threads ? pw_waited_init(&p.waited, wait) : -ENOMEM;
-    err = err ? err : read_texts(&p);
-    err = err ? err : read_backwards(&p);
-    fini(&p);
+    int err = read_rank(&p);
     int ended = err == -ENOMEM ? err : pw_optree_end_rank(tree, (int32_t)input->rank);
     return ended ? ended : err;
+}
+
+int pw_opread_windows(struct pw_optree *tree, const struct pw_input *input,
+                      struct pw_opwindows *windows)
+{
+    struct pass p = {.tree = tree, .input = input, .windows = windows};
+    return input->range_rows.rows ? read_rank(&p) : 0;
 }

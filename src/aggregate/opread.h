@@ -4,6 +4,7 @@
 
 #include "aggregate/input.h"
 #include "aggregate/optree.h"
+#include "aggregate/opwindows.h"
 #include "aggregate/spans.h"
 
 /* Adds the operators of `input`; `wait` are the joined times in which the rank waited for others.
@@ -11,5 +12,9 @@
  */
 int pw_opread_rank(struct pw_optree *tree, const struct pw_input *input,
                    const struct pw_spans *wait);
+
+/* The same, but only names operators in the tree, and sums up in `windows`. */
+int pw_opread_windows(struct pw_optree *tree, const struct pw_input *input,
+                      struct pw_opwindows *windows);
 
 #endif

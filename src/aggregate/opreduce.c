@@ -10,7 +10,7 @@ enum { NOBODY = -1, TAG = 71 };
 
 /* How much follows. */
 struct head {
-    int64_t err, texts, text_bytes, ops, paths, shapes, classes, unlisted, nranks;
+    int64_t err, texts, text_bytes, ops, paths, shapes, classes, unlisted, unpeaked, nranks;
 };
 
 static uint32_t *join_texts(struct pw_optree *into, const struct pw_optree *from)
@@ -99,6 +99,7 @@ int pw_opreduce_join(struct pw_optree *into, const struct pw_optree *from)
     int err = ops ? join_paths(into, from, ops) : -ENOMEM;
     err = err ? err : join_shapes(into, from, texts, ops);
     into->unlisted += from->unlisted;
+    into->unpeaked += from->unpeaked;
     into->nranks += from->nranks;
     free(texts);
     free(ops);
@@ -154,6 +155,7 @@ static void send_tree(struct pw_optree *tree, int to, MPI_Comm comm, int err)
     head.paths = (int64_t)tree->npaths;
     head.shapes = (int64_t)tree->nshapes;
     head.unlisted = tree->unlisted;
+    head.unpeaked = tree->unpeaked;
     head.nranks = tree->nranks;
     pass_on(&head, sizeof(head), to, 0, comm);
     pass_on(tree->texts.bytes, tree->texts.used, to, 0, comm);
@@ -208,6 +210,7 @@ static int receive_tree(struct pw_optree *into, int other, MPI_Comm comm, int er
     from.nshapes = (size_t)head.shapes;
     from.texts.n = (uint32_t)head.texts;
     from.unlisted = head.unlisted;
+    from.unpeaked = head.unpeaked;
     from.nranks = (int32_t)head.nranks;
     from.texts.bytes = must_have((size_t)head.text_bytes, comm);
     from.texts.at = must_have((size_t)head.texts * sizeof(*from.texts.at), comm);

@@ -12,7 +12,7 @@
 /* The fields that all four tables have, in the order of PW_OPERATOR_STAT_FIELDS. */
 struct figures {
     int64_t calls, total_ns, self_ns, self_wait_ns, min_ns, mean_ns, max_ns, p50_ns, p95_ns,
-        alloc_bytes, self_alloc_bytes;
+        alloc_bytes, self_alloc_bytes, peak_alloc_bytes;
 };
 
 static_assert(offsetof(struct pw_row_c_operator, share) -
@@ -54,6 +54,7 @@ static struct figures figures_of(const struct pw_opsum *sum)
         .p95_ns = clamp(p95, sum->min_ns, sum->max_ns),
         .alloc_bytes = pw_narrow(sum->alloc_bytes),
         .self_alloc_bytes = pw_narrow(sum->alloc_bytes - sum->inner_alloc_bytes),
+        .peak_alloc_bytes = sum->peak_alloc_bytes,
     };
 }
 

@@ -274,6 +274,8 @@ int pw_opsum_join(struct pw_opsum *into, const struct pw_opsum *more)
     into->inner_wait_ns += more->inner_wait_ns;
     into->min_ns = more->min_ns < into->min_ns ? more->min_ns : into->min_ns;
     into->max_ns = more->max_ns > into->max_ns ? more->max_ns : into->max_ns;
+    if (more->peak_alloc_bytes > into->peak_alloc_bytes)
+        into->peak_alloc_bytes = more->peak_alloc_bytes;
     into->alloc_bytes += more->alloc_bytes;
     into->inner_alloc_bytes += more->inner_alloc_bytes;
     return pw_sketch_join(&into->times, more->times.v, more->times.n);

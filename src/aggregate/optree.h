@@ -27,6 +27,7 @@ static inline int64_t pw_narrow(pw_wide sum)
 struct pw_opsum {
     pw_wide total_ns, inner_ns, wait_ns, inner_wait_ns, alloc_bytes, inner_alloc_bytes;
     int64_t calls, min_ns, max_ns;
+    int64_t peak_alloc_bytes; /* of any call */
     struct pw_sketch times;
 };
 
@@ -78,6 +79,7 @@ struct pw_optree {
     size_t ops_capacity, paths_capacity, shapes_capacity, cells_capacity;
     struct pw_hash by_op, by_path, by_shape;
     int64_t unlisted; /* calls of what was too many to be told apart */
+    int64_t unpeaked; /* ranks whose peaks are not known */
     int32_t nranks;   /* that have operators */
 };
 

@@ -1,4 +1,4 @@
-/* Gathers, judges and writes the pairs of ranks; see pairs.h. */
+/* Gathers and judges the pairs of ranks; see pairs.h. */
 #include "aggregate/pairs.h"
 
 #include <errno.h>
@@ -62,44 +62,50 @@ static struct pw_row_c_link link_row(const struct pw_pair *pair, const struct pw
     };
 }
 
-static void write_links(struct pw_clusterfile *file, const struct pw_job *job,
-                        const struct pw_pair *pairs, size_t n)
+static int find_links(struct pw_pairs *out, const struct pw_job *job, const struct pw_pair *pairs)
 {
+    size_t n = out->n;
     struct pw_link *links = malloc(sizeof(*links) * (n + 1));
     struct pw_link_found *found = malloc(sizeof(*found) * (n + 1));
     int64_t *scratch = malloc(sizeof(*scratch) * (n + 1));
-    struct pw_row_c_link *rows = calloc(n + 1, sizeof(*rows));
-    size_t count = 0;
-    if (!links || !found || !scratch || !rows)
-        file->error = -ENOMEM;
-    for (size_t i = 0; i < n && !file->error; i++)
+    out->links = calloc(n + 1, sizeof(*out->links));
+    int err = links && found && scratch && out->links ? 0 : -ENOMEM;
+    for (size_t i = 0; i < n && !err; i++)
         links[i] = link_of(job, &pairs[i]);
-    if (!file->error && job->process == 0)
-        count = pw_links_find(links, n, found, n, scratch);
-    for (size_t i = 0; i < count; i++)
-        rows[i] = link_row(&pairs[found[i].link], &found[i]);
-    pw_clusterfile_write_root(file, PW_TABLE_c_link, count, rows);
+    out->nlinks = err ? 0 : pw_links_find(links, n, found, n, scratch);
+    for (size_t i = 0; i < out->nlinks; i++)
+        out->links[i] = link_row(&pairs[found[i].link], &found[i]);
     free(links);
     free(found);
     free(scratch);
-    free(rows);
+    return err;
 }
 
-void pw_pairs_write(struct pw_clusterfile *file, const struct pw_job *job,
-                    const struct pw_messages *messages)
+int pw_pairs_make(struct pw_pairs *out, const struct pw_job *job,
+                  const struct pw_messages *messages)
 {
     void *all;
     size_t n =
         pw_job_allgather(job, messages->pairs, messages->npairs, sizeof(*messages->pairs), &all);
     struct pw_pair *pairs = all;
-    struct pw_row_c_p2p *rows = calloc(n + 1, sizeof(*rows));
-    pw_sort(pairs, n, sizeof(*pairs), by_pair);
-    for (size_t i = 0; i < n && rows; i++)
-        rows[i] = pair_row(&pairs[i]);
-    if (!rows)
-        file->error = -ENOMEM;
-    pw_clusterfile_write_root(file, PW_TABLE_c_p2p, rows ? n : 0, rows);
-    write_links(file, job, pairs, n);
-    free(rows);
+    int err = 0;
+    *out = (struct pw_pairs){0};
+    if (job->process == 0) {
+        out->rows = calloc(n + 1, sizeof(*out->rows));
+        out->n = out->rows ? n : 0;
+        pw_sort(pairs, n, sizeof(*pairs), by_pair);
+        for (size_t i = 0; i < out->n; i++)
+            out->rows[i] = pair_row(&pairs[i]);
+        err = out->rows ? find_links(out, job, pairs) : -ENOMEM;
+    }
     free(all);
+    MPI_Bcast(&err, 1, MPI_INT, 0, job->comm);
+    return err;
+}
+
+void pw_pairs_fini(struct pw_pairs *pairs)
+{
+    free(pairs->rows);
+    free(pairs->links);
+    *pairs = (struct pw_pairs){0};
 }

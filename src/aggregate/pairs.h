@@ -1,12 +1,21 @@
-/* Writes what is known of pairs of ranks: /p2p, and the slow ones of them, /links. */
+/* What is known of pairs of ranks: rows of /p2p, and the slow ones of them, of /links. */
 #ifndef PW_AGGREGATE_PAIRS_H
 #define PW_AGGREGATE_PAIRS_H
 
-#include "aggregate/clusterfile.h"
 #include "aggregate/messages.h"
 
-/* Collective. Each pair is one process's: the one that reads the receiver's file. */
-void pw_pairs_write(struct pw_clusterfile *file, const struct pw_job *job,
-                    const struct pw_messages *messages);
+/* Rows of process 0; the others have none. */
+struct pw_pairs {
+    struct pw_row_c_p2p *rows;
+    struct pw_row_c_link *links;
+    size_t n, nlinks;
+};
+
+/* Collective. Each pair is one process's: the one that reads the receiver's file. 0 or -ENOMEM, the
+ * same on all. */
+int pw_pairs_make(struct pw_pairs *pairs, const struct pw_job *job,
+                  const struct pw_messages *messages);
+
+void pw_pairs_fini(struct pw_pairs *pairs);
 
 #endif

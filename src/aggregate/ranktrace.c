@@ -207,6 +207,10 @@ static void visit(void *context, const struct pw_input *input,
     enum pw_op_class cls = pw_op_info(event->op)->cls;
     if (cls == PW_CLASS_SYNC || cls == PW_CLASS_LOCAL)
         return;
+    if (pw_events_is_enqueued(event)) {
+        pw_spans_add(&p->exposed, event->start, event->end);
+        return;
+    }
     add_to_graph(p, input, event, cls);
     if (cls != PW_CLASS_WAIT)
         pw_spans_add(&p->comm, event->start, event->end);

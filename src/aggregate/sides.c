@@ -60,7 +60,8 @@ static int is_usable(const struct pw_side_reader *r, const struct pw_input *inpu
         event->peer >= r->job->nranks || event->comm < 0 || (size_t)event->comm >= input->ncomms ||
         (event->flags & (PW_FLAG_ERROR | PW_FLAG_CANCELLED)))
         return 0;
-    return !r->between_domains || tells_of_clocks(r->job, input->rank, event->peer);
+    return !r->between_domains ||
+           (!pw_events_is_enqueued(event) && tells_of_clocks(r->job, input->rank, event->peer));
 }
 
 static void visit(void *context, const struct pw_input *input,
@@ -73,6 +74,8 @@ static void visit(void *context, const struct pw_input *input,
     int receives =
         pw_op_info(event->op)->cls == PW_CLASS_RECV || (event->flags & PW_FLAG_RECV_PART);
     int64_t stands = event->flags & PW_FLAG_NONBLOCKING ? event->wait_start : event->start;
+    if (pw_events_is_enqueued(event))
+        stands = 0; /* the host does not wait for it */
     if (r->n && (begun < r->v[r->n - 1].begun ||
                  (begun == r->v[r->n - 1].begun && event->start < r->turns[r->n - 1].enter)))
         r->rises = 0;

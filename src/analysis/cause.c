@@ -103,7 +103,7 @@ struct pw_cause_found pw_cause_find(const struct pw_usage *ranks, size_t nranks,
                                        : others_median(ranks, nranks, rank, part, scratch);
         double more = (double)(part_of(u, part) - others) * (part == ON_CPU ? 1 + rate : 1);
         double share = more / (double)found.excess_ns;
-        if (share < 0.5 || share <= found.share)
+        if (share < PW_CAUSE_LEAST_SHARE || share <= found.share)
             continue;
         best = part;
         found.share = share;
@@ -120,4 +120,28 @@ struct pw_cause_found pw_cause_find(const struct pw_usage *ranks, size_t nranks,
     else if (best == OFF_CPU)
         found.cause = refine_off(ranks, nranks, rank, phase, more, scratch);
     return found;
+}
+
+/* Median over the ranks but `rank` of which both are known; -1 when there is none. */
+static int64_t median_of(const int64_t *values, const int64_t *other, size_t nranks, size_t rank,
+                         int64_t *scratch)
+{
+    size_t n = 0;
+    for (size_t r = 0; r < nranks; r++)
+        if (r != rank && values[r] >= 0 && other[r] >= 0)
+            scratch[n++] = values[r];
+    return n ? pw_median_i64(scratch, n) : -1;
+}
+
+struct pw_growth pw_cause_growth(const int64_t *op_ns, const int64_t *own_ns, size_t nranks,
+                                 size_t rank, int64_t *scratch)
+{
+    struct pw_growth growth = {.share = 0, .mine_ns = op_ns[rank]};
+    int64_t own = median_of(own_ns, op_ns, nranks, rank, scratch);
+    growth.others_ns = median_of(op_ns, own_ns, nranks, rank, scratch);
+    if (own < 0 || own_ns[rank] <= own || op_ns[rank] <= growth.others_ns)
+        return growth;
+    growth.share = (double)(op_ns[rank] - growth.others_ns) / (double)(own_ns[rank] - own);
+    growth.share = growth.share > 1 ? 1 : growth.share;
+    return growth;
 }

@@ -40,4 +40,18 @@ struct pw_cause_found {
 struct pw_cause_found pw_cause_find(const struct pw_usage *ranks, size_t nranks, size_t rank,
                                     enum pw_phase phase, int64_t *scratch);
 
+/* A part that explains less is no cause. */
+#define PW_CAUSE_LEAST_SHARE 0.5
+
+/* How much longer an operator took on a rank than on the others. */
+struct pw_growth {
+    double share; /* of the rank's excess that this explains, 0..1; 0 also where nothing is known */
+    int64_t mine_ns, others_ns; /* of a step; the others' median */
+};
+
+/* Per step: op_ns[nranks] of the operator, and own_ns[nranks] of all own work, -1 where not known.
+ * `scratch` has room for `nranks` values. */
+struct pw_growth pw_cause_growth(const int64_t *op_ns, const int64_t *own_ns, size_t nranks,
+                                 size_t rank, int64_t *scratch);
+
 #endif

@@ -59,7 +59,8 @@ static void fill_bandwidths(struct pw_row_c_collective_stat *row,
     row->busbw_max = values[n - 1] * k;
     for (size_t i = 0; i < n; i++) {
         struct pw_row_c_collective v = g->row(g->context, i);
-        values[i] = pw_algbw(v.bytes, v.last_exit - v.first_enter) * k;
+        /* Without a transfer it is not known when it was done: bandwidth is not either. */
+        values[i] = v.transfer_ns > 0 ? pw_algbw(v.bytes, v.last_exit - v.first_enter) * k : 0;
     }
     pw_sort_f64(values, n);
     row->busbw_with_wait_p50 = pw_quantile_f64(values, n, 0.5);

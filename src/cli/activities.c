@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "collectors/cuda/cuda_tool.h"
 #include "collectors/mpi/mpi_tool.h"
+#include "collectors/nccl/nccl_tool.h"
 #include "collectors/note/note_tool.h"
 #include "collectors/null/null_tool.h"
 #include "collectors/nvtx/nvtx_tool.h"
@@ -13,13 +15,15 @@
 
 const struct pw_collector *pw_cli_collectors(void)
 {
-    static struct pw_collector table[8]; /* ended by an empty row */
+    static struct pw_collector table[12]; /* ended by an empty row */
     table[0] = pw_collector_mpi;
     table[1] = pw_collector_note;
     table[2] = pw_collector_nvtx; /* after note: steps that it marks are the steps */
     table[3] = pw_collector_sys;
     table[4] = pw_collector_host;
-    table[5] = pw_collector_null;
+    table[5] = pw_collector_cuda;
+    table[6] = pw_collector_nccl; /* after cuda, whose kernels time its operations */
+    table[7] = pw_collector_null;
     return table;
 }
 
@@ -35,7 +39,8 @@ uint32_t pw_cli_parse_activities(const char *list, char *problem, size_t size)
                 strncmp(list, collectors[i].name, length) == 0)
                 found = &collectors[i];
         if (!found) {
-            snprintf(problem, size, "--activities: '%.*s' is not one of mpi, note, nvtx, sys",
+            snprintf(problem, size,
+                     "--activities: '%.*s' is not one of mpi, nccl, note, nvtx, cuda, sys",
                      (int)length, list);
             return 0;
         }

@@ -11,6 +11,7 @@
 
 #include "cli/activities.h"
 #include "cli/commands.h"
+#include "cli/offers.h"
 #include "cli/run.h"
 #include "cli/run_watch.h"
 #include "core/h5types.h"
@@ -50,7 +51,7 @@ static void join_command(char **argv, char *out, size_t size)
 /* -1 to go on, else the exit status. */
 static int prepare_file(struct collector *c, struct pw_journal_head *head)
 {
-    const struct pw_run *run = c->run;
+    struct pw_run *run = c->run;
     join_command(run->argv, head->command, sizeof(head->command));
     pw_h5_quiet();
     int err = pw_rankfile_create(run->dir, &run->id, head->command, run->compression, &c->file);
@@ -61,7 +62,8 @@ static int prepare_file(struct collector *c, struct pw_journal_head *head)
         pw_error("cannot write the file of rank %d in %s: %s", run->id.rank, run->dir,
                  strerror(-err));
     if (err)
-        return 1;
+        return pw_option_flag(&run->options, PW_OPT_UNPROFILED_ON_ERROR) ? pw_run_unprofiled(run)
+                                                                         : 1;
     pw_rankfile_set_text(c->file, "clock_sync", run->options.text[PW_OPT_CLOCK_SYNC]);
     pw_rankfile_borrow_budget(c->file)->limit_bytes =
         pw_option_size(&run->options, PW_OPT_MAX_MEMORY);
@@ -174,20 +176,8 @@ static int prepare_capture(struct collector *c, struct pw_journal_head *head)
                    : NULL;
     if (!c->drain)
         return -ENOMEM;
+    pw_drain_use_salvage(c->drain, pw_cli_collectors());
     pw_drain_limit(c->drain, c->file, pw_option_size(&c->run->options, PW_OPT_MAX_FILE_SIZE));
-    return 0;
-}
-
-/* Whether the program's NVTX is to be ours; says why not where the user might expect it. */
-static int records_nvtx(const struct collector *c)
-{
-    const char *other = getenv(PW_NVTX_VARIABLE);
-    if (!(c->run->activities & PW_ACTIVITY_NVTX) || !PROFWRAP_HAVE_NVTX)
-        return 0;
-    if (!other || !*other || strcmp(other, c->probe) == 0)
-        return 1;
-    if (pw_run_is_spokesman(c->run))
-        pw_say("NVTX is not recorded: " PW_NVTX_VARIABLE " names another tool, %s", other);
     return 0;
 }
 
@@ -197,7 +187,9 @@ static int start(struct collector *c)
         .probe = c->probe,
         .segment = c->run->lifeline->segment,
         .directory = c->run->dir,
-        .nvtx = records_nvtx(c),
+        .nvtx = pw_run_offers_nvtx(c->run, c->probe),
+        .cuda = pw_run_offers_cuda(c->run, c->probe),
+        .nccl = pw_run_offers_nccl(c->run, c->probe),
         .argv = c->run->argv,
         .group = c->run->group,
         .lifeline = c->run->lifeline,
@@ -388,6 +380,7 @@ static int take_up(struct collector *c, int *has_end)
         c->intake ? pw_drain_create(run->lifeline->segment, c->segment, c->journal, NULL) : NULL;
     if (!c->drain)
         return -ENOMEM;
+    pw_drain_use_salvage(c->drain, pw_cli_collectors());
     pw_drain_limit(c->drain, NULL, pw_option_size(&run->options, PW_OPT_MAX_FILE_SIZE));
     return 0;
 }

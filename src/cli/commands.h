@@ -5,10 +5,12 @@
 
 int pw_cli_run(int argc, char **argv);
 int pw_cli_merge(int argc, char **argv);
+int pw_cli_compare(int argc, char **argv);
 int pw_cli_dump(int argc, char **argv);
 int pw_cli_recover(int argc, char **argv);
 int pw_cli_doctor(int argc, char **argv);
 int pw_cli_ctl(int argc, char **argv);
+int pw_cli_sweep(int argc, char **argv);
 int pw_cli_sim(int argc, char **argv);
 
 /* Directory that holds bin/profwrap's private files (probe, merge helper), with a trailing

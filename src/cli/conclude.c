@@ -45,6 +45,7 @@ static const char *const launcher_variables[] = {
     "OMPI_MCA_pmix=",
     "OMPI_MCA_shmem_RUNTIME_QUERY_hint=",
     "OMPI_MCA_orte_app_num=",
+    "OMPI_MCA_orte_fork_agent=", /* that is profwrap: the merge is not to be profiled */
     "OMPI_MCA_orte_bound_at_launch=",
     "OMPI_MCA_orte_ess_",
     "OMPI_MCA_orte_hnp_uri=",
@@ -54,6 +55,7 @@ static const char *const launcher_variables[] = {
     "OMPI_MCA_orte_num_nodes=",
     "OMPI_MCA_orte_precondition_transports=",
     "OMPI_MCA_orte_tmpdir_base=",
+    "PRTE_MCA_prte_fork_agent=",
     "OMPI_MCA_orte_top_session_dir=",
 };
 
@@ -154,7 +156,7 @@ void pw_conclude(const char *dir, int ranks, const struct pw_options *options)
     if (ready < ranks) {
         struct pw_recovery found;
         pw_h5_quiet();
-        if (pw_cli_recover_all(dir, &found) == 0)
+        if (pw_cli_recover_all(dir, 0, &found) == 0)
             ready += found.recovered;
     }
     if (ready < ranks)
@@ -167,5 +169,5 @@ void pw_conclude(const char *dir, int ranks, const struct pw_options *options)
         return;
     }
     int show = !pw_option_flag(options, PW_OPT_NO_REPORT) && !quiet;
-    pw_cli_report_write(dir, show ? stderr : NULL);
+    pw_cli_report_write(dir, show ? stderr : NULL, pw_option_flag(options, PW_OPT_SUMMARY));
 }

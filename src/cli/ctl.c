@@ -98,7 +98,7 @@ static int print_json(const struct pw_inquiry *inquiry, const int32_t *silent, s
     for (size_t i = 0; i < nsilent; i++)
         json_array_append_new(list, json_integer(silent[i]));
     json_t *object = pw_hangfile_json(inquiry, json_pack("{s:o}", "silent", list));
-    int err = object ? json_dumpf(object, stdout, JSON_INDENT(1)) : -1;
+    int err = object ? json_dumpf(object, stdout, JSON_INDENT(1) | JSON_ENSURE_ASCII) : -1;
     putchar('\n');
     json_decref(object);
     return err;

@@ -138,18 +138,77 @@ static void check_nvtx(void)
         say(OK, "NVTX", "ranges of programs that use it are recorded");
 }
 
-static void check_gpus(void)
+/* The first of the libraries that the loader finds, else NULL. */
+static void *open_first(const char *const *names)
 {
-    static const struct {
-        const char *what, *library;
-    } rows[] = {{"NVML", "libnvidia-ml.so.1"}, {"CUPTI", "libcupti.so"}, {"NCCL", "libnccl.so.2"}};
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        void *library = dlopen(rows[i].library, RTLD_LAZY);
-        say(library ? OK : NOTE, rows[i].what, "%s %s; this version records no GPUs yet",
-            rows[i].library, library ? "is there" : "is not found");
-        if (library)
-            dlclose(library);
-    }
+    void *library = NULL;
+    for (; *names && !library; names++)
+        library = **names ? dlopen(*names, RTLD_LAZY | RTLD_LOCAL) : NULL;
+    return library;
+}
+
+static void check_cupti(void)
+{
+    const char *named = getenv("PROFWRAP_CUPTI"), *other = getenv(PW_CUDA_VARIABLE);
+    const char *const names[] = {named ? named : "",
+                                 "libcupti.so.13",
+                                 "libcupti.so.12",
+                                 "libcupti.so.11.8",
+                                 "libcupti.so",
+                                 "/usr/local/cuda/lib64/libcupti.so",
+                                 "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so",
+                                 NULL};
+    enum { OLDEST = 18 };
+    int (*ask)(uint32_t *) = NULL;
+    uint32_t version = 0;
+    void *library = open_first(names);
+    void *found = library ? dlsym(library, "cuptiGetVersion") : NULL;
+    memcpy(&ask, &found, sizeof(found));
+    if (ask)
+        ask(&version);
+    if (other && *other)
+        say(NOTE, "CUPTI", "GPUs are not recorded as long as %s names another tool: %s",
+            PW_CUDA_VARIABLE, other);
+    else if (!ask)
+        say(NOTE, "CUPTI",
+            "the loader finds no libcupti.so: programs that bring none (PyTorch does) need "
+            "LD_LIBRARY_PATH or PROFWRAP_CUPTI");
+    else if (version < OLDEST)
+        say(NOTE, "CUPTI", "version %u is older than CUDA 11.8's: GPUs are not recorded", version);
+    else
+        say(OK, "CUPTI", "version %u: what GPUs do is recorded in programs that use CUDA", version);
+    if (library)
+        dlclose(library);
+}
+
+static void check_nvml(void)
+{
+    static const char *const names[] = {"libnvidia-ml.so.1", NULL};
+    int (*begin)(void) = NULL, (*end)(void) = NULL;
+    void *library = open_first(names);
+    void *found = library ? dlsym(library, "nvmlInit_v2") : NULL;
+    memcpy(&begin, &found, sizeof(found));
+    found = library ? dlsym(library, "nvmlShutdown") : NULL;
+    memcpy(&end, &found, sizeof(found));
+    if (!begin)
+        say(NOTE, "NVML", "libnvidia-ml.so.1 is not found: this machine has no NVIDIA driver");
+    else if (begin())
+        say(NOTE, "NVML", "it finds no GPU, or may not use it: clocks and power are not sampled");
+    else
+        say(OK, "NVML", "clocks, power and temperature of GPUs in use are sampled");
+    if (begin && end)
+        end();
+    if (library)
+        dlclose(library);
+}
+
+static void check_nccl(void)
+{
+    static const char *const names[] = {"libnccl.so.2", NULL};
+    void *library = open_first(names);
+    say(library ? OK : NOTE, "NCCL", "libnccl.so.2 %s", library ? "is there" : "is not found");
+    if (library)
+        dlclose(library);
 }
 
 int pw_cli_doctor(int argc, char **argv)
@@ -175,6 +234,8 @@ int pw_cli_doctor(int argc, char **argv)
     check_shared_memory(&options);
     check_samples();
     check_nvtx();
-    check_gpus();
+    check_nvml();
+    check_cupti();
+    check_nccl();
     return failures ? 1 : 0;
 }

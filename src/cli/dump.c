@@ -69,6 +69,7 @@ static void print_field(const struct pw_field *field, const char *row)
     case PW_F_S32:
     case PW_F_S64:
     case PW_F_S256:
+    case PW_F_S512:
         print_text(at, field->size);
         break;
     case PW_F_U64:

@@ -17,9 +17,12 @@ static const struct {
     {"merge", pw_cli_merge, "merge [-o FILE] DIR",
      "merge rank files into DIR/cluster.h5; also under mpirun -np P"},
     {"report", pw_cli_report, "report [OPTIONS] DIR|cluster.h5", "print what a merged run shows"},
+    {"compare", pw_cli_compare, "compare [OPTIONS] A B",
+     "what takes longer in run B than in run A; status 3 when its steps do"},
     {"dump", pw_cli_dump, "dump FILE", "print a rank or cluster file, one record a line"},
-    {"recover", pw_cli_recover, "recover DIR",
+    {"recover", pw_cli_recover, "recover [--here] DIR",
      "complete rank files after their collectors were killed"},
+    {"sweep", pw_cli_sweep, "sweep", "remove shared memory that killed runs of yours left"},
     {"doctor", pw_cli_doctor, "doctor", "check what a run on this machine needs"},
     {"ctl", pw_cli_ctl, "ctl status|start|stop|snapshot DIR",
      "control a running job: what its ranks do, when they record; or copy what they have"},
@@ -38,6 +41,8 @@ static void print_help(void)
     pw_options_print_help(stdout, PW_CMD_RUN);
     printf("\nOptions of report:\n");
     pw_options_print_help(stdout, PW_CMD_REPORT);
+    printf("\nOptions of compare:\n");
+    pw_options_print_help(stdout, PW_CMD_COMPARE);
     printf("\nOptions of merge:\n");
     pw_options_print_help(stdout, PW_CMD_MERGE);
     printf("\nOptions of ctl:\n");

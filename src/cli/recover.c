@@ -11,6 +11,7 @@
 #include "core/h5types.h"
 #include "core/h5watch.h"
 #include "core/log.h"
+#include "rank/identity.h"
 #include "rank/recover.h"
 
 /* The rank of "rank-NNNNN<suffix>"; -1 for any other name. */
@@ -35,7 +36,7 @@ static void say_failure(const char *dir, int rank, int err)
     pw_error("rank %d in %s cannot be recovered: %s", rank, dir, why);
 }
 
-int pw_cli_recover_all(const char *dir, struct pw_recovery *out)
+int pw_cli_recover_all(const char *dir, uint64_t clock_domain, struct pw_recovery *out)
 {
     *out = (struct pw_recovery){0};
     DIR *stream = opendir(dir);
@@ -43,7 +44,7 @@ int pw_cli_recover_all(const char *dir, struct pw_recovery *out)
         return -errno;
     for (struct dirent *entry = readdir(stream); entry; entry = readdir(stream)) {
         int rank = rank_of(entry->d_name, ".journal");
-        if (rank < 0)
+        if (rank < 0 || (clock_domain && !pw_recover_is_of(dir, rank, clock_domain)))
             continue;
         int err = pw_recover_rank(dir, rank, pw_cli_collectors());
         if (err == -ENOENT)
@@ -62,20 +63,26 @@ int pw_cli_recover_all(const char *dir, struct pw_recovery *out)
 int pw_cli_recover(int argc, char **argv)
 {
     struct pw_recovery found;
-    if (argc != 2 || argv[1][0] == '-') {
+    struct pw_identity id = {.clock_domain_hash = 0};
+    int here = argc > 1 && strcmp(argv[1], "--here") == 0;
+    if (argc != 2 + here || argv[1 + here][0] == '-') {
         int help = argc == 2 && (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0);
         if (help)
-            printf("Usage: profwrap recover DIR\n\nCompletes the rank files of a run whose "
-                   "collectors were killed.\nDone twice it is as if done once.\n");
+            printf(
+                "Usage: profwrap recover [--here] DIR\n\nCompletes the rank files of a run whose "
+                "collectors were killed.\nDone twice it is as if done once.\n"
+                "  --here   only of ranks that ran on this machine\n");
         else
-            pw_error("usage: profwrap recover DIR");
+            pw_error("usage: profwrap recover [--here] DIR");
         return help ? 0 : 2;
     }
     pw_h5_quiet();
     pw_h5_watch_install();
-    int err = pw_cli_recover_all(argv[1], &found);
+    if (here)
+        pw_identity_find(&id, "", "");
+    int err = pw_cli_recover_all(argv[1 + here], id.clock_domain_hash, &found);
     if (err) {
-        pw_error("cannot read %s: %s", argv[1], strerror(-err));
+        pw_error("cannot read %s: %s", argv[1 + here], strerror(-err));
         return 1;
     }
     printf("%d recovered, %d still running, %d failed\n", found.recovered, found.running,

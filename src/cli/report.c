@@ -1,7 +1,6 @@
 /* Reports on a cluster file: which file, which format, and where to; see report.h. */
 #include "cli/report.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -10,71 +9,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analysis/report/headline.h"
 #include "analysis/report/report.h"
 #include "analysis/report/restrict.h"
+#include "cli/clusterpath.h"
 #include "cli/htmlpage.h"
 #include "cli/timeline.h"
 #include "core/cluster.h"
-#include "core/h5types.h"
 #include "core/h5watch.h"
 #include "core/log.h"
 #include "core/options.h"
 
 typedef int report_fn(FILE *out, const struct pw_cluster *cluster,
                       const struct pw_report_options *options);
-
-static bool is_directory(const char *path)
-{
-    struct stat status;
-    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-}
-
-static bool has_rank_files(const char *dir)
-{
-    DIR *stream = opendir(dir);
-    bool found = false;
-    for (struct dirent *entry; stream && !found && (entry = readdir(stream));) {
-        size_t length = strlen(entry->d_name);
-        found = strncmp(entry->d_name, "rank-", 5) == 0 && length > 8 &&
-                strcmp(entry->d_name + length - 3, ".h5") == 0;
-    }
-    if (stream)
-        closedir(stream);
-    return found;
-}
-
-static void explain_load(const char *given, const char *path, int err)
-{
-    if (err == -ENOENT && strcmp(given, path) == 0)
-        pw_error("there is no file or directory '%s'", given);
-    else if (err == -ENOENT && has_rank_files(given))
-        pw_error("'%s' has rank files but no cluster.h5: run 'profwrap merge %s' first", given,
-                 given);
-    else if (err == -ENOENT)
-        pw_error("'%s' holds no results of profwrap: neither cluster.h5 nor rank files", given);
-    else if (err == -EINVAL)
-        pw_error("'%s' is no cluster file of profwrap, or is damaged", path);
-    else if (err == -EPROTO)
-        pw_error("'%s' was written by a newer profwrap: read it with that version", path);
-    else
-        pw_error("cannot read '%s': %s", path, strerror(-err));
-}
-
-/* Loads a cluster file, or the one in a directory, whose path is then `path`; says why it cannot.
- */
-static int load(const char *given, char path[PATH_MAX], struct pw_cluster **out)
-{
-    int n = snprintf(path, PATH_MAX, "%s%s", given, is_directory(given) ? "/cluster.h5" : "");
-    if (n >= PATH_MAX) {
-        pw_error("the name of the directory is too long: '%.60s…'", given);
-        return -ENAMETOOLONG;
-    }
-    pw_h5_quiet();
-    int err = pw_cluster_load(path, out);
-    if (err)
-        explain_load(given, path, err);
-    return err;
-}
 
 /* What is to be written. */
 struct job {
@@ -154,8 +101,9 @@ static int print_help(void)
 static const struct format {
     const char *name;
     report_fn *report;
-} formats[] = {{"text", pw_report_text}, {"json", pw_report_json},     {"csv", pw_report_csv},
-               {"html", pw_report_html}, {"folded", pw_report_folded}, {"chrome", NULL}};
+} formats[] = {{"text", pw_report_text}, {"line", pw_report_line}, {"json", pw_report_json},
+               {"csv", pw_report_csv},   {"html", pw_report_html}, {"folded", pw_report_folded},
+               {"chrome", NULL}};
 
 /* options.c has let only these names pass. */
 static report_fn *find_format(const char *name)
@@ -200,7 +148,7 @@ static int report_on(const char *given, const struct pw_options *options)
     if (status)
         return status;
     char cluster_file[PATH_MAX];
-    if (load(given, cluster_file, &cluster))
+    if (pw_cli_load_cluster(given, cluster_file, &cluster))
         return 1;
     if (options->text[PW_OPT_STEPS][0]) {
         char problem[256] = "out of memory";
@@ -274,7 +222,17 @@ static int write_html(const char *dir, const char *d3, const struct pw_cluster *
     return write_into(dir, "report.html", pw_report_html, cluster, wanted);
 }
 
-int pw_cli_report_write(const char *dir, FILE *screen)
+/* One line for the output of a job that has had its own to say. */
+static int print_summary(FILE *out, const char *dir, const struct pw_cluster *cluster)
+{
+    char line[PW_HEADLINE_BYTES];
+    int err = pw_report_headline(cluster, line, sizeof(line));
+    if (!err)
+        fprintf(out, "profwrap: %s See %s/report.txt\n", line, dir);
+    return err;
+}
+
+int pw_cli_report_write(const char *dir, FILE *screen, int summary)
 {
     struct pw_options options;
     struct pw_report_options wanted = {.sections = "", .top = PW_REPORT_TOP};
@@ -285,14 +243,15 @@ int pw_cli_report_write(const char *dir, FILE *screen)
         d3 = options.text[PW_OPT_D3];
     }
     char path[PATH_MAX];
-    int err = load(dir, path, &cluster);
+    int err = pw_cli_load_cluster(dir, path, &cluster);
     if (err)
         return err;
     err = write_into(dir, "report.txt", pw_report_text, cluster, &wanted);
     int json = write_into(dir, "report.json", pw_report_json, cluster, &wanted);
     int html = write_html(dir, d3, cluster, &wanted);
     if (screen) {
-        int shown = pw_report_text(screen, cluster, &wanted);
+        int shown = summary ? print_summary(screen, dir, cluster)
+                            : pw_report_text(screen, cluster, &wanted);
         fflush(screen);
         err = err ? err : shown;
     }

@@ -8,8 +8,9 @@
 int pw_cli_report(int argc, char **argv);
 
 /* Reads DIR/cluster.h5, writes DIR/report.txt, report.json and, where D3 is, report.html, and
- * prints the text to `screen` (NULL for none). PROFWRAP_TOP and PROFWRAP_D3 apply. 0, or -errno
- * after one sentence on standard error. */
-int pw_cli_report_write(const char *dir, FILE *screen);
+ * prints to `screen` (NULL for none) the text or, as a `summary`, its first sentence and where the
+ * rest is. PROFWRAP_TOP and PROFWRAP_D3 apply. 0, or -errno after one sentence on standard error.
+ */
+int pw_cli_report_write(const char *dir, FILE *screen, int summary);
 
 #endif

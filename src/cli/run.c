@@ -79,6 +79,17 @@ static int check_options(struct pw_run *run)
     return problem[0] ? -EINVAL : 0;
 }
 
+/* Whether the program is to run although the options are wrong, of which any may not have been read
+ * then. The program is what follows "--". */
+static int goes_on(const struct pw_options *options, int argc, char **argv, int *next)
+{
+    int at = 1, asked = pw_option_flag(options, PW_OPT_UNPROFILED_ON_ERROR);
+    for (; at < argc && strcmp(argv[at], "--") != 0; at++)
+        asked |= strcmp(argv[at], "--unprofiled-on-error") == 0;
+    *next = at + 1;
+    return asked && at + 1 < argc;
+}
+
 /* Options, identity and program; -1 to go on, else the exit status. */
 static int understand(struct pw_run *run, int argc, char **argv)
 {
@@ -100,7 +111,11 @@ static int understand(struct pw_run *run, int argc, char **argv)
     }
     err = err ? err : check_options(run);
     err = err ? err : pw_run_clocks_read(&run->clocks, &run->options, &run->id);
-    if (err || next >= argc) {
+    if (err && goes_on(&run->options, argc, argv, &next)) {
+        if (pw_run_is_spokesman(run))
+            pw_error("%s; running %s unprofiled", run->options.problem, argv[next]);
+        run->refused = 1;
+    } else if (err || next >= argc) {
         if (pw_run_is_spokesman(run))
             pw_error("%s", err ? run->options.problem
                                : "no program given; usage: profwrap [OPTIONS] PROGRAM [ARGS...]");
@@ -164,14 +179,16 @@ static int prepare_directory(struct pw_run *run)
     char problem[4300];
     int err = pw_identity_expand(&run->id, run->options.text[PW_OPT_OUTPUT], run->dir,
                                  sizeof(run->dir) - 64);
-    if (err) {
-        pw_error("--output is too long");
-        return 2;
-    }
-    err = pw_outdir_prepare(run->dir, run->id.job, problem, sizeof(problem));
+    if (err)
+        snprintf(problem, sizeof(problem), "--output is too long");
+    else
+        err = pw_outdir_prepare(run->dir, run->id.job, problem, sizeof(problem));
+    int unprofiled = pw_option_flag(&run->options, PW_OPT_UNPROFILED_ON_ERROR);
     if (err && pw_run_is_spokesman(run))
-        pw_error("%s", problem);
-    return err ? pw_run_fail_alike(run, err == -EEXIST ? 2 : 1) : -1;
+        pw_error("%s%s", problem, unprofiled ? "; running unprofiled" : "");
+    if (err && unprofiled)
+        return pw_run_unprofiled(run);
+    return err ? pw_run_fail_alike(run, err == -EEXIST || err == -ENAMETOOLONG ? 2 : 1) : -1;
 }
 
 int pw_cli_run(int argc, char **argv)
@@ -188,7 +205,7 @@ int pw_cli_run(int argc, char **argv)
         return 126;
     }
     pw_launch_relay_signals(run.lifeline);
-    if (!can_profile(&run))
+    if (run.refused || !can_profile(&run))
         return pw_run_unprofiled(&run);
     status = prepare_directory(&run);
     if (status >= 0)

@@ -15,6 +15,7 @@ struct pw_run {
     struct pw_run_clocks clocks;
     uint32_t activities; /* PW_ACTIVITY_* */
     int compression;     /* level of deflate */
+    int refused;         /* options that cannot be, of a program that is to run all the same */
     struct pw_schedule schedule;
     char **argv;
     char path[4096]; /* of the program */

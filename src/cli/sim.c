@@ -53,6 +53,7 @@ static int fill(const struct pw_options *o, struct pw_sim_params *p, char *probl
         .microbatches = pw_option_int(o, PW_OPT_SIM_MICROBATCHES),
         .operators = pw_option_int(o, PW_OPT_SIM_OPERATORS),
         .gpu = pw_option_flag(o, PW_OPT_SIM_GPU),
+        .queues = pw_option_flag(o, PW_OPT_SIM_QUEUES),
         .steps_marked = !pw_option_flag(o, PW_OPT_SIM_UNMARKED),
     };
     if (*end || !(p->noise >= 0 && p->noise <= 10)) {

@@ -100,6 +100,18 @@ static int load_gpus(hid_t file, struct pw_cluster *c, size_t cells)
     return bad ? -EINVAL : 0;
 }
 
+static int load_samples(hid_t file, struct pw_cluster *c)
+{
+    int err = load_table(file, PW_TABLE_c_queue, &c->queues, &c->nqueues);
+    err =
+        err ? err : load_table(file, PW_TABLE_c_queue_series, &c->queue_series, &c->nqueue_series);
+    err = err ? err : load_table(file, PW_TABLE_c_utilisation, &c->utilisation, &c->nutilisation);
+    err = err ? err
+              : load_table(file, PW_TABLE_c_utilisation_series, &c->utilisation_series,
+                           &c->nutilisation_series);
+    return err ? err : load_table(file, PW_TABLE_c_memory, &c->memory, &c->nmemory);
+}
+
 static int load_tables(hid_t file, struct pw_cluster *c)
 {
     size_t ntrace = 0, nphase = 0;
@@ -124,6 +136,7 @@ static int load_tables(hid_t file, struct pw_cluster *c)
     err = err ? err : load_table(file, PW_TABLE_c_open_call, &c->open_calls, &c->nopen_calls);
     err = err ? err : load_table(file, PW_TABLE_c_clock, &c->clocks, &c->nclocks);
     err = err ? err : load_operators(file, c);
+    err = err ? err : load_samples(file, c);
     if (err)
         return err;
     size_t want = c->nrank_rows * c->nstep_rows;
@@ -183,5 +196,10 @@ void pw_cluster_destroy(struct pw_cluster *cluster)
     free(cluster->gpu_ranks);
     free(cluster->kernels);
     free(cluster->kernel_ranks);
+    free(cluster->queues);
+    free(cluster->queue_series);
+    free(cluster->utilisation);
+    free(cluster->utilisation_series);
+    free(cluster->memory);
     free(cluster);
 }

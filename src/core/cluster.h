@@ -68,6 +68,17 @@ struct pw_cluster {
     size_t nkernels;
     struct pw_row_c_kernel_rank *kernel_ranks;
     size_t nkernel_ranks;
+    /* Data pipeline and what processes used: none in older files. */
+    struct pw_row_c_queue *queues; /* by place, then rank; that of all ranks first */
+    size_t nqueues;
+    struct pw_row_c_queue_series *queue_series;
+    size_t nqueue_series;
+    struct pw_row_c_utilisation *utilisation; /* by rank */
+    size_t nutilisation;
+    struct pw_row_c_utilisation_series *utilisation_series;
+    size_t nutilisation_series;
+    struct pw_row_c_memory *memory;
+    size_t nmemory;
 };
 
 /* Reads `path`. 0; -ENOENT; -EINVAL when it is no profwrap cluster file or its tables disagree

@@ -46,6 +46,7 @@ static hid_t field_type(const struct pw_field *field)
     case PW_F_S32:
     case PW_F_S64:
     case PW_F_S256:
+    case PW_F_S512:
         return string_type(field->size);
     default:
         return enum_type(field);

@@ -13,7 +13,15 @@ enum pw_option {
 };
 
 /* Which command a row belongs to. */
-enum pw_command { PW_CMD_RUN, PW_CMD_MERGE, PW_CMD_REPORT, PW_CMD_SIM, PW_CMD_CTL, PW_CMD_ENV };
+enum pw_command {
+    PW_CMD_RUN,
+    PW_CMD_MERGE,
+    PW_CMD_REPORT,
+    PW_CMD_COMPARE,
+    PW_CMD_SIM,
+    PW_CMD_CTL,
+    PW_CMD_ENV
+};
 
 struct pw_options {
     const char *text[PW_OPT_COUNT]; /* as given, or the default; flags: "1" or "" */

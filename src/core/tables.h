@@ -5,7 +5,7 @@
  *
  * Field types: I64 I32 U64 U32 U16 U8 F64, the enumerations OP SOURCE KIND PAYLOAD REASON LOST
  * RECORDED PHASE STRAGGLER CAUSE OPENED COPY SYNC TIMED, and fixed UTF-8 strings S16 S32 S64 S256
- * (NUL-padded).
+ * S512 (NUL-padded).
  * Units are in the names; times are int64 ns on the rank's local clock in rank files, on the
  * cluster clock in cluster files; -1 in a _ns, bytes or rank field means "not known". */
 #ifndef PW_CORE_TABLES_H
@@ -30,6 +30,7 @@ enum {
     PW_FLAG_CANCELLED = 8,
     PW_FLAG_FREED = 16, /* the request was freed: `end` is when that happened */
     PW_FLAG_FORTRAN = 32,
+    PW_FLAG_ENQUEUED = 32,   /* of source nccl: its times are those of the host that asked for it */
     PW_FLAG_ROOT = 64,       /* this rank is the root of a rooted collective */
     PW_FLAG_SATURATED = 128, /* inside_ns is a lower bound */
 };
@@ -38,6 +39,7 @@ enum {
 enum {
     PW_RANGE_UNENDED = 1, /* its thread or the program ended first: `end` is when that was */
     PW_RANGE_PROCESS = 2, /* of the process, not of its thread: it nests in nothing */
+    PW_RANGE_PAST = 4,    /* told when it had ended, by another's measurement: `thread` is a lane */
 };
 
 /* ---- expansion ---- */
@@ -46,6 +48,7 @@ typedef char pw_s16[16];
 typedef char pw_s32[32];
 typedef char pw_s64[64];
 typedef char pw_s256[256];
+typedef char pw_s512[512];
 
 #define PW_CTYPE_I64 int64_t
 #define PW_CTYPE_I32 int32_t
@@ -58,6 +61,7 @@ typedef char pw_s256[256];
 #define PW_CTYPE_S32 pw_s32
 #define PW_CTYPE_S64 pw_s64
 #define PW_CTYPE_S256 pw_s256
+#define PW_CTYPE_S512 pw_s512
 #define PW_CTYPE_OP uint16_t
 #define PW_CTYPE_SOURCE uint8_t
 #define PW_CTYPE_KIND uint8_t
@@ -104,6 +108,7 @@ enum pw_field_type {
     PW_F_S32,
     PW_F_S64,
     PW_F_S256,
+    PW_F_S512,
     PW_F_OP,
     PW_F_SOURCE,
     PW_F_KIND,

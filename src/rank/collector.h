@@ -29,6 +29,14 @@ struct pw_shown_call {
     uint64_t handle;
 };
 
+/* What a program left in shared memory besides records, as records: called once, after its end.
+ * `emit` is called for each. */
+typedef void pw_salvage(const char *segment_name, const struct pw_segment_shared *segment,
+                        void (*emit)(void *arg, const struct pw_record *record), void *arg);
+
+#define PW_WATCH(type) (UINT64_C(1) << (type))
+static_assert(PW_REC_TYPE_COUNT <= 64, "a set of types is one word");
+
 struct pw_collector {
     const char *name;                          /* as in --activities */
     uint32_t activity;                         /* PW_ACTIVITY_* */
@@ -37,6 +45,9 @@ struct pw_collector {
     void *(*create)(struct pw_rankfile *file);
     /* Each of these may be NULL. */
     void (*record)(void *state, const struct pw_record *record, const struct pw_origin *origin);
+    /* What other collectors record, and PW_REC_THREAD: of the types whose bits are in `watches`. */
+    void (*watch)(void *state, const struct pw_record *record, const struct pw_origin *origin);
+    uint64_t watches;
     void (*sample)(void *state, pid_t pid, int64_t now_ns);
     /* What the row of /events/open says of the call; its times and thread are there already.
      * `segment` is NULL where the records come from a journal. */
@@ -45,6 +56,7 @@ struct pw_collector {
     /* Adds to what is said of the rank while it runs; of its threads, their calls are there. */
     void (*live)(void *state, const struct pw_segment_shared *segment, struct pw_live *live);
     void (*finish)(void *state, int64_t end_ns);
+    pw_salvage *salvage; /* without a state: its records come back by record() */
     void (*destroy)(void *state);
 };
 

@@ -29,6 +29,7 @@ struct pw_drain {
     struct pw_journal *journal;
     struct pw_intake *intake;
     struct ring rings[PW_MAX_RINGS];
+    const struct pw_collector *collectors; /* whose salvage is used; NULL: nobody's */
     struct pw_rankfile *limited_file;
     int64_t limit_bytes; /* 0: none */
     bool is_full;
@@ -179,6 +180,23 @@ static void take_apart(struct pw_drain *drain, int index, const struct pw_record
     pw_journal_add_apart(drain->journal, index, record);
     if (drain->intake)
         pw_intake_records(drain->intake, index, record, 1);
+}
+
+static void take_salvaged(void *arg, const struct pw_record *record)
+{
+    take_apart(arg, 0, record);
+}
+
+void pw_drain_use_salvage(struct pw_drain *drain, const struct pw_collector *collectors)
+{
+    drain->collectors = collectors;
+}
+
+static void salvage(struct pw_drain *drain)
+{
+    for (const struct pw_collector *c = drain->collectors; c && c->name; c++)
+        if (c->salvage && (c->activity & drain->segment->activities))
+            c->salvage(drain->segment_name, drain->segment, take_salvaged, drain);
 }
 
 static void take_unmarked_loss(struct pw_drain *drain, int index)
@@ -376,6 +394,7 @@ void pw_drain_finish(struct pw_drain *drain)
 {
     while (pw_drain_run(drain) > 0)
         ;
+    salvage(drain);
     /* The program is gone: what its rings count, no later record will say. */
     for (int i = 0; i < PW_MAX_RINGS; i++)
         if (drain->rings[i].shared) {

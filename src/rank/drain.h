@@ -20,6 +20,9 @@ struct pw_drain *pw_drain_create(const char *segment_name, struct pw_segment_sha
  * `bytes`. */
 void pw_drain_limit(struct pw_drain *drain, struct pw_rankfile *file, int64_t bytes);
 
+/* At the end, what these collectors find besides rings is taken like records. */
+void pw_drain_use_salvage(struct pw_drain *drain, const struct pw_collector *collectors);
+
 /* Empties all rings once; the records handled. Also readies a ring for the next thread. */
 int64_t pw_drain_run(struct pw_drain *drain);
 

@@ -78,10 +78,29 @@ static void clean(char *text)
             *text = '_';
 }
 
+/* What the ranks that one torchrun started share where it was given no id: torchrun is their
+ * parent; on several hosts, the meeting place. Empty without torchrun. */
+static void name_torchrun(char *out, size_t size)
+{
+    int local = read_number("LOCAL_WORLD_SIZE", -1), all = read_number("WORLD_SIZE", -1);
+    const char *address = getenv("MASTER_ADDR"), *port = getenv("MASTER_PORT");
+    out[0] = '\0';
+    if (local >= 1 && local == all)
+        snprintf(out, size, "torchrun-%d", (int)getppid());
+    else if (address && port)
+        snprintf(out, size, "torchrun-%.32s-%.8s", address, port);
+}
+
 static void find_job(struct pw_identity *id, const char *variable)
 {
     const char *slurm = getenv("SLURM_JOB_ID"), *step = getenv("SLURM_STEP_ID");
     const char *name = variable ? getenv(variable) : NULL;
+    char torchrun[64];
+    if (variable && strcmp(variable, "TORCHELASTIC_RUN_ID") == 0 &&
+        (!name || !*name || strcmp(name, "none") == 0)) {
+        name_torchrun(torchrun, sizeof(torchrun));
+        name = torchrun;
+    }
     if (slurm && !(name && *name))
         snprintf(id->job, sizeof(id->job), "%.30s.%.16s", slurm, step ? step : "0");
     else if (slurm)

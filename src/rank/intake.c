@@ -19,6 +19,7 @@ struct pw_intake {
     void *states[MAX_COLLECTORS];
     const struct pw_collector *by_type[PW_REC_TYPE_COUNT];
     void *state_by_type[PW_REC_TYPE_COUNT];
+    uint64_t watched;                /* types that any collector watches */
     uint32_t threads[PW_MAX_RINGS];  /* who writes the ring */
     uint64_t last_end[PW_MAX_RINGS]; /* of the last MPI call in it, ticks; 0: there was none */
     struct pw_tickmap ticks;
@@ -40,6 +41,7 @@ static void create_states(struct pw_intake *intake)
         intake->states[i] = c[i].create(intake->file);
         if (!intake->states[i])
             continue; /* memory is short: this collector's records are dropped */
+        intake->watched |= c[i].watches;
         for (int type = c[i].first_type; type && type <= (int)c[i].last_type; type++) {
             intake->by_type[type] = &c[i];
             intake->state_by_type[type] = intake->states[i];
@@ -116,6 +118,34 @@ static void append_unrecorded(struct pw_intake *intake, const struct pw_record *
     intake->nested += record->unrecorded.nested;
 }
 
+static void show_watchers(struct pw_intake *intake, const struct pw_record *record,
+                          const struct pw_origin *origin)
+{
+    for (int i = 0; intake->collectors[i].name && i < MAX_COLLECTORS; i++)
+        if (intake->states[i] && (intake->collectors[i].watches & PW_WATCH(record->type)))
+            intake->collectors[i].watch(intake->states[i], record, origin);
+}
+
+static int64_t time_of(const struct pw_intake *intake, const struct pw_record *record,
+                       uint64_t time)
+{
+    return pw_record_is_past(record) ? pw_tickmap_shown(&intake->ticks, (int64_t)time)
+                                     : pw_tickmap_ns(&intake->ticks, time);
+}
+
+static struct pw_origin origin_of(const struct pw_intake *intake, int ring,
+                                  const struct pw_record *record)
+{
+    return (struct pw_origin){
+        .thread = (uint16_t)intake->threads[ring],
+        .name_base = intake->name_base,
+        .stack_base = intake->stack_base,
+        .epoch = intake->epoch,
+        .start = time_of(intake, record, record->start),
+        .end = time_of(intake, record, record->end),
+    };
+}
+
 static void begin_thread(struct pw_intake *intake, int ring, const struct pw_record *record)
 {
     intake->threads[ring] = record->thread.thread;
@@ -125,6 +155,17 @@ static void begin_thread(struct pw_intake *intake, int ring, const struct pw_rec
         intake->name_base = pw_rankfile_texts(intake->file) - 1;
         intake->stack_base = pw_stacktable_rows(intake->stacks) - 1;
     }
+    const struct pw_origin origin = origin_of(intake, ring, record);
+    if (intake->watched & PW_WATCH(PW_REC_THREAD))
+        show_watchers(intake, record, &origin);
+}
+
+int pw_intake_is_before(const struct pw_intake *intake, const struct pw_record *record,
+                        uint64_t ticks)
+{
+    return pw_record_is_past(record)
+               ? time_of(intake, record, record->start) < pw_tickmap_ns(&intake->ticks, ticks)
+               : record->start < ticks;
 }
 
 static void dispatch(struct pw_intake *intake, int ring, const struct pw_record *record)
@@ -139,15 +180,10 @@ static void dispatch(struct pw_intake *intake, int ring, const struct pw_record 
         record->type < PW_REC_TYPE_COUNT ? intake->by_type[record->type] : NULL;
     if (!collector || !collector->record)
         return;
-    struct pw_origin origin = {
-        .thread = (uint16_t)intake->threads[ring],
-        .name_base = intake->name_base,
-        .stack_base = intake->stack_base,
-        .epoch = intake->epoch,
-        .start = pw_tickmap_ns(&intake->ticks, record->start),
-        .end = pw_tickmap_ns(&intake->ticks, record->end),
-    };
+    const struct pw_origin origin = origin_of(intake, ring, record);
     collector->record(intake->state_by_type[record->type], record, &origin);
+    if (intake->watched & PW_WATCH(record->type))
+        show_watchers(intake, record, &origin);
 }
 
 static void describe_call(struct pw_intake *intake, int ring, const struct pw_shown_call *call,

@@ -33,6 +33,10 @@ void pw_intake_records(struct pw_intake *intake, int ring, const struct pw_recor
 /* Lets every collector sample the program. */
 void pw_intake_sample(struct pw_intake *intake, pid_t pid);
 
+/* Whether what the record says began before that. */
+int pw_intake_is_before(const struct pw_intake *intake, const struct pw_record *record,
+                        uint64_t ticks);
+
 /* How long ago that was, ns; at least 0. */
 int64_t pw_intake_since(const struct pw_intake *intake, uint64_t ticks);
 

@@ -151,6 +151,8 @@ static int prepare_environment(const struct pw_launch *launch)
     char *directory = launch->directory ? realpath(launch->directory, NULL) : NULL;
     int err = setenv("LD_PRELOAD", preload, 1) || setenv(PW_SEGMENT_VARIABLE, launch->segment, 1) ||
               (launch->nvtx && setenv(PW_NVTX_VARIABLE, launch->probe, 1)) ||
+              (launch->cuda && setenv(PW_CUDA_VARIABLE, launch->probe, 1)) ||
+              (launch->nccl && setenv(PW_NCCL_VARIABLE, launch->probe, 1)) ||
               (directory && setenv("PROFWRAP_DIRECTORY", directory, 1));
     free(directory);
     free(preload);

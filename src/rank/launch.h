@@ -26,14 +26,19 @@ struct pw_lifeline {
 /* NULL when memory is short. Never unmapped. */
 struct pw_lifeline *pw_lifeline_create(void);
 
-/* The variable that NVTX finds its tool by. */
+/* The variables that NVTX and CUDA find their tool by: each names one. */
 #define PW_NVTX_VARIABLE "NVTX_INJECTION64_PATH"
+#define PW_CUDA_VARIABLE "CUDA_INJECTION64_PATH"
+
+/* The variable that NCCL finds its profiler plugin by, and how long a path it takes. */
+#define PW_NCCL_VARIABLE "NCCL_PROFILER_PLUGIN"
+enum { PW_NCCL_LONGEST_PATH = 255 };
 
 struct pw_launch {
     const char *probe;     /* path of the preloaded library, NULL to run unprofiled */
     const char *segment;   /* its name */
     const char *directory; /* where the run's files go: the program may want to know */
-    int nvtx;              /* the probe is what NVTX loads, too */
+    int nvtx, cuda, nccl;  /* the probe is what they load, too */
     char **argv;           /* program and arguments, NULL-terminated */
     pid_t group;           /* process group that the program is to be in */
     struct pw_lifeline *lifeline;

@@ -13,6 +13,8 @@
 #include "rank/ranges.h"
 #include "rank/recording.h"
 
+enum { MOST_LANES = 256 };
+
 static struct pw_gate closed_gate;
 struct pw_gate *pw_gate = &closed_gate;
 struct pw_open_call pw_no_ring_call = {.op = UINT32_MAX, .poked = 1};
@@ -29,6 +31,7 @@ static struct {
     _Atomic int began;           /* this process has written its first THREAD record */
     /* Mapped once a process: threads that come and go must not map some megabytes each. */
     struct pw_ring_shared *_Atomic mapped[PW_MAX_RINGS];
+    _Atomic uint64_t lanes[MOST_LANES]; /* 1 + its thread, and the lane; 0: free */
 } probe;
 
 static struct pw_gate *create_gate(void)
@@ -280,9 +283,35 @@ const struct pw_segment_shared *pw_probe_borrow_segment(void)
     return probe.segment;
 }
 
+const char *pw_probe_segment_name(void)
+{
+    return probe.name;
+}
+
 _Atomic uint32_t *pw_probe_borrow_counter(uint32_t index)
 {
     return index < PW_SHARED_COMMS ? &probe.segment->collectives[index] : NULL;
+}
+
+/* Two threads may take a number each for the same lane: then one is nobody's. */
+int pw_probe_lane(int32_t lane)
+{
+    enum { LANE_BITS = 32 };
+    const uint32_t key = (uint32_t)lane;
+    uint64_t fresh = 0;
+    for (uint32_t i = 0; i < MOST_LANES; i++) {
+        _Atomic uint64_t *slot = &probe.lanes[(key + i) % MOST_LANES];
+        uint64_t seen = atomic_load(slot);
+        if (!seen) {
+            if (!fresh)
+                fresh = (uint64_t)atomic_fetch_add(&probe.segment->nthreads, 1) + 1;
+            if (atomic_compare_exchange_strong(slot, &seen, fresh << LANE_BITS | key))
+                seen = fresh << LANE_BITS | key;
+        }
+        if ((uint32_t)seen == key)
+            return (int)((seen >> LANE_BITS) - 1);
+    }
+    return -1;
 }
 
 void pw_probe_request_sync(void)

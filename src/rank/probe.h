@@ -119,9 +119,16 @@ static inline void pw_probe_commit(struct pw_thread *thread)
  */
 const struct pw_segment_shared *pw_probe_borrow_segment(void);
 
+/* The name under which its further parts can be mapped. */
+const char *pw_probe_segment_name(void);
+
 /* Where the collectives of the process's communicator `index` are counted; NULL past what the
  * segment has room for. After a non-NULL pw_probe_thread(). */
 _Atomic uint32_t *pw_probe_borrow_counter(uint32_t index);
+
+/* The number of the thread that a lane's operators are said to be of: one of no real thread.
+ * Negative when there are too many lanes. */
+int pw_probe_lane(int32_t lane);
 
 /* Marks the begin of step `step` at time `now` (ticks); -1 only ends the step before. Here
  * recording begins and ends by steps: the thread need not be recorded before or after it. */

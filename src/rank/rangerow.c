@@ -8,14 +8,15 @@ int64_t pw_rangerow_payload(uint16_t type, int64_t value, const struct pw_origin
 
 struct pw_row_range pw_rangerow_of(const struct pw_record *record, const struct pw_origin *origin)
 {
+    const int is_past = pw_record_is_past(record);
     return (struct pw_row_range){
         .start = origin->start,
         .end = origin->end,
         .name = pw_origin_name(origin, record->range.name),
-        .domain = pw_origin_name(origin, record->range.domain),
+        .domain = is_past ? 0 : pw_origin_name(origin, record->range.domain),
         .category = pw_origin_name(origin, record->range.category),
         .kind = (uint8_t)record->range.kind,
-        .thread = origin->thread,
+        .thread = is_past ? (uint16_t)record->range.lane : origin->thread,
         .depth = record->range.depth,
         .shapes = pw_origin_name(origin, record->range.shapes),
         .alloc_bytes = record->range.alloc_bytes,

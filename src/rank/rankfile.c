@@ -26,6 +26,12 @@ struct pw_rankfile {
     int64_t start_local_ns;
     int world_size;
     int64_t last_knot_ns;
+    struct pw_row_comms *comms; /* [ncomms] not written yet */
+    int32_t ncomms, comm_capacity;
+    struct {
+        pw_rankfile_watcher *watcher;
+        void *context;
+    } watches[PW_RANK_TABLE_COUNT];
 };
 
 static int64_t unix_ns(void)
@@ -68,6 +74,7 @@ static int is_optional(int table)
     case PW_TABLE_cuda_api:
     case PW_TABLE_cuda_sync:
     case PW_TABLE_nccl:
+    case PW_TABLE_nccl_net:
     case PW_TABLE_gpu:
     case PW_TABLE_device:
         return 1;
@@ -132,6 +139,39 @@ void pw_rankfile_append(struct pw_rankfile *file, enum pw_table_id table, const 
 {
     if (file->writer)
         pw_h5_writer_append(file->writer, table, row);
+    if (file->watches[table].watcher)
+        file->watches[table].watcher(file->watches[table].context, row);
+}
+
+void pw_rankfile_watch(struct pw_rankfile *file, enum pw_table_id table,
+                       pw_rankfile_watcher *watcher, void *context)
+{
+    file->watches[table].watcher = watcher;
+    file->watches[table].context = context;
+}
+
+int32_t pw_rankfile_new_comm(struct pw_rankfile *file)
+{
+    enum { MOST = 1 << 21 };
+    if (file->ncomms == file->comm_capacity) {
+        int32_t capacity = file->comm_capacity ? 2 * file->comm_capacity : 16;
+        const int64_t more = (int64_t)sizeof(*file->comms) * (capacity - file->comm_capacity);
+        struct pw_row_comms *comms = capacity <= MOST && pw_budget_take(&file->budget, more)
+                                         ? realloc(file->comms, sizeof(*comms) * (size_t)capacity)
+                                         : NULL;
+        if (!comms)
+            return -1;
+        file->comms = comms;
+        file->comm_capacity = capacity;
+    }
+    file->comms[file->ncomms] = (struct pw_row_comms){0};
+    return file->ncomms++;
+}
+
+void pw_rankfile_set_comm(struct pw_rankfile *file, int32_t row, const struct pw_row_comms *comm)
+{
+    if (row >= 0 && row < file->ncomms)
+        file->comms[row] = *comm;
 }
 
 void pw_rankfile_append_measured(struct pw_rankfile *file, enum pw_table_id table, const void *row)
@@ -174,6 +214,11 @@ void pw_rankfile_text(struct pw_rankfile *file, uint32_t row, uint32_t total, ui
                       const char *bytes, uint32_t length)
 {
     pw_texts_add(&file->strings, &file->budget, row, total, offset, bytes, length);
+}
+
+void pw_rankfile_retext(struct pw_rankfile *file, uint32_t row, const char *text)
+{
+    pw_texts_replace(&file->strings, &file->budget, row, text);
 }
 
 struct pw_budget *pw_rankfile_borrow_budget(struct pw_rankfile *file)
@@ -260,6 +305,8 @@ static int close_file(struct pw_rankfile *file, const struct pw_rankfile_end *en
     char part[4112];
     hid_t h5 = pw_h5_writer_borrow_file(file->writer);
     snprintf(part, sizeof(part), "%s.part", file->path);
+    for (int32_t i = 0; i < file->ncomms; i++)
+        pw_rankfile_append(file, PW_TABLE_comms, &file->comms[i]);
     int err = pw_texts_write(&file->strings, h5, "/strings");
     err = err ? err : pw_texts_write(&file->stacks, h5, "/stacks");
     err = err ? err : write_end(file, end);
@@ -276,6 +323,7 @@ int pw_rankfile_close(struct pw_rankfile *file, const struct pw_rankfile_end *en
     int err = file->writer ? close_file(file, end) : 0;
     pw_texts_fini(&file->strings);
     pw_texts_fini(&file->stacks);
+    free(file->comms);
     free(file);
     return err;
 }

@@ -42,6 +42,18 @@ void pw_rankfile_append_measured(struct pw_rankfile *file, enum pw_table_id tabl
 /* A row of /clock. Local times must rise: one that is not after the last is left out. */
 void pw_rankfile_append_knot(struct pw_rankfile *file, const struct pw_row_clock *knot);
 
+/* Who wants to know of the rows of a table as they are appended; one for each table. */
+typedef void pw_rankfile_watcher(void *context, const void *row);
+void pw_rankfile_watch(struct pw_rankfile *file, enum pw_table_id table,
+                       pw_rankfile_watcher *watcher, void *context);
+
+/* Communicators are known by their rows of /comms before these can be written. The next row, or -1:
+ * there are too many. */
+int32_t pw_rankfile_new_comm(struct pw_rankfile *file);
+
+/* What is to be in such a row. */
+void pw_rankfile_set_comm(struct pw_rankfile *file, int32_t row, const struct pw_row_comms *comm);
+
 /* Bytes of the file if it were closed now, at most: rows that are not written yet are counted as
  * they are in memory. */
 int64_t pw_rankfile_bytes(const struct pw_rankfile *file);
@@ -59,6 +71,9 @@ struct pw_budget *pw_rankfile_borrow_budget(struct pw_rankfile *file);
  * offset + length) of `total`. Rows past 2^20 and texts past 8192 bytes are refused. */
 void pw_rankfile_text(struct pw_rankfile *file, uint32_t row, uint32_t total, uint32_t offset,
                       const char *bytes, uint32_t length);
+
+/* Another text for a row of /strings that has one. */
+void pw_rankfile_retext(struct pw_rankfile *file, uint32_t row, const char *text);
 
 /* Number of rows of /strings so far. */
 uint32_t pw_rankfile_texts(const struct pw_rankfile *file);

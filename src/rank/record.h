@@ -42,6 +42,24 @@ enum pw_record_type {
     PW_REC_NVTX_END,     /* and ends */
     PW_REC_NVTX_PAYLOAD, /* one field of what is attached to a range */
     PW_REC_NVTX_THREAD,  /* the name of a thread */
+    /* Collector cuda. */
+    PW_REC_CUDA_KERNEL,
+    PW_REC_CUDA_COPY,
+    PW_REC_CUDA_SET,
+    PW_REC_CUDA_API,      /* a call of the runtime or driver */
+    PW_REC_CUDA_SYNC,     /* the program waits for a GPU */
+    PW_REC_CUDA_MEMORY,   /* memory is allocated or freed */
+    PW_REC_CUDA_DEVICE,   /* a GPU that the program can use */
+    PW_REC_CUDA_OVERHEAD, /* a stretch that CUPTI took for itself */
+    PW_REC_CUDA_GAP,      /* nothing was recorded; `op` is enum pw_reason */
+    PW_REC_CUDA_STATE,    /* whether CUPTI could be used */
+    /* Collector nccl. */
+    PW_REC_NCCL_COMM,    /* a communicator */
+    PW_REC_NCCL_CALL,    /* what the program asked NCCL for */
+    PW_REC_NCCL_TASK,    /* how NCCL does it, and in which kernel */
+    PW_REC_NCCL_CHANNEL, /* one channel of that kernel, by its own clock */
+    PW_REC_NCCL_PROXY,   /* what a proxy thread did for it with one peer */
+    PW_REC_NCCL_REFUSED, /* events that found no room in the probe */
     /* Collector null. */
     PW_REC_MARK,
     PW_REC_TYPE_COUNT
@@ -54,7 +72,15 @@ enum {
     PW_ACTIVITY_SYS = 4,
     PW_ACTIVITY_NULL = 8,
     PW_ACTIVITY_NVTX = 16,
+    PW_ACTIVITY_CUDA = 32,
+    PW_ACTIVITY_NCCL = 64,
 };
+
+/* Flags of PW_REC_CUDA_API: it launches what runs on a device; it gets a row of its own. */
+enum { PW_CUDA_LAUNCHES = 1, PW_CUDA_HAS_ROW = 2 };
+
+/* Flags of PW_REC_CUDA_COPY: enum pw_copy, and whether the call did not wait for it. */
+enum { PW_CUDA_COPY_KIND = 0x7f, PW_CUDA_ASYNCHRONOUS = 0x80 };
 
 /* Flags of PW_REC_THREAD. */
 enum { PW_THREAD_NEW_PROCESS = 1 };
@@ -65,6 +91,21 @@ enum { PW_STEP_WARMUP = 1, PW_STEP_PARTIAL = 2 };
 
 /* Flags of PW_REC_WINDOW: enum pw_window_state, and whether it begins another window. */
 enum { PW_WINDOW_STATE = 3, PW_WINDOW_NEW = 4 };
+
+/* Flags of PW_REC_NCCL_CALL. ALONE: there will be no task, so that the call's times are all that is
+ * known of it. */
+enum {
+    PW_NCCL_CALL_CAPTURED = 1, /* into a CUDA graph */
+    PW_NCCL_CALL_ROOT = 2,     /* this rank is the root */
+    PW_NCCL_CALL_ALONE = 4,
+};
+
+/* Flags of PW_REC_NCCL_TASK. LAUNCHED: its times are those of the kernel's launch; else its kernel
+ * was launched before them. REPLAYED: again, by a CUDA graph. */
+enum { PW_NCCL_TASK_LAUNCHED = 1, PW_NCCL_TASK_REPLAYED = 2 };
+
+/* Flags of PW_REC_NCCL_PROXY. */
+enum { PW_NCCL_PROXY_SENDS = 1 };
 
 enum pw_mpi_state { PW_MPI_BEGAN, PW_MPI_ENDING, PW_MPI_FOREIGN };
 
@@ -83,7 +124,7 @@ static inline int pw_lost_is_definition(enum pw_lost kind)
 enum { PW_STACK_PIECE = 3, PW_MAX_STACK = 64 };
 
 struct pw_record {
-    uint64_t start, end; /* ticks */
+    uint64_t start, end; /* ticks; of ranges of the past local ns (pw_record_is_past) */
     uint8_t type, flags;
     uint16_t op;
     uint32_t stack; /* id, 0 none */
@@ -132,7 +173,11 @@ struct pw_record {
         struct {
             uint32_t name;
             uint16_t depth, kind; /* enum pw_kind */
-            uint32_t domain, category, shapes;
+            union {
+                uint32_t domain;
+                uint32_t lane; /* of the past: the thread that it is said to be of */
+            };
+            uint32_t category, shapes;
             uint32_t sequence; /* 1 + the number, 0 none */
             union {
                 int64_t alloc_bytes;
@@ -170,6 +215,89 @@ struct pw_record {
         struct {          /* `op` is enum pw_opened: who decided it */
             int64_t step; /* opening: that it begins with; closing: the last one; -1 none */
         } window;
+        /* Of what ran on a device `op` is the device. Each number has its largest value's room. */
+        struct { /* `stack` is the kernel's name */
+            uint64_t graph_node;
+            uint32_t correlation, context, stream;
+            uint32_t grid_x;
+            uint16_t grid_y, grid_z;
+            uint16_t block_x, block_y;
+            uint8_t block_z, registers;
+            uint16_t static_shared;
+            uint32_t dynamic_shared;
+        } kernel;
+        struct {
+            uint64_t graph_node;
+            uint32_t correlation, context, stream;
+            union {
+                struct {
+                    int16_t src_device, dst_device; /* of a copy between two; else -1 */
+                };
+                uint32_t value; /* of PW_REC_CUDA_SET */
+            };
+            uint64_t bytes;
+        } copy;
+        struct { /* `stack` is the function's name */
+            uint32_t correlation;
+            int32_t tid;
+            int32_t result;
+        } api;
+        struct { /* `op` is enum pw_sync */
+            uint32_t correlation, context, stream, event;
+        } sync;
+        struct {
+            int64_t delta_bytes;
+            uint32_t correlation;
+        } device_memory;
+        struct { /* `stack` is its name */
+            unsigned char uuid[16];
+            uint64_t memory_bytes;
+            uint32_t multiprocessors;
+        } device;
+        struct {
+            uint64_t lost;
+        } device_gap;
+        struct {
+            uint32_t version, level;
+            int32_t result; /* CUPTI's; 0: it records */
+        } cuda_state;
+        struct {
+            uint64_t uid;
+            uint32_t comm;
+            int32_t size, my_rank, nodes; /* 0 where NCCL does not say */
+            uint32_t name;
+        } nccl_comm;
+        struct { /* `op` is enum pw_op; `id` counts the process's operations from 1 */
+            uint64_t id;
+            int64_t count;
+            uint32_t comm, seq; /* 1 + the number, 0 none */
+            int32_t peer;       /* rank in the communicator, or root; -1 */
+            uint32_t datatype, stream;
+            uint32_t element_bytes; /* 0 not known */
+        } nccl_call;
+        struct {         /* `op` is enum pw_op */
+            uint64_t id; /* 0: part of a call that NCCL does not name */
+            uint64_t plan;
+            uint32_t comm;
+            int32_t peer;
+            uint32_t algorithm, protocol;
+            uint32_t channels;
+        } nccl_task;
+        struct { /* `op` is the channel */
+            uint64_t id;
+            uint64_t timer_start, timer_end; /* ns of the GPU's timer, 0 not told */
+            uint32_t comm;
+        } nccl_channel;
+        struct { /* `op` is the channel; waits are in 16 ticks */
+            uint64_t id;
+            int64_t bytes;
+            uint32_t gpu_wait, peer_wait, network_wait, flush_wait;
+            int32_t peer;
+            uint32_t steps;
+        } nccl_proxy;
+        struct {
+            uint64_t events;
+        } nccl_refused;
         struct {
             int64_t value;
         } mark;
@@ -201,11 +329,21 @@ struct pw_record {
 
 static_assert(sizeof(struct pw_record) == 64, "a record is one cache line");
 
+/* A range of before, which another profiler measured. */
+static inline int pw_record_is_past(const struct pw_record *record)
+{
+    return record->type == PW_REC_RANGE && (record->flags & PW_RANGE_PAST);
+}
+
 /* What a record is to those who miss it. */
 static inline enum pw_lost pw_record_kind(const struct pw_record *record)
 {
     switch (record->type) {
     case PW_REC_COMM:
+    case PW_REC_NCCL_CALL:
+    case PW_REC_NCCL_TASK:
+    case PW_REC_NCCL_CHANNEL:
+    case PW_REC_NCCL_PROXY:
         return PW_LOST_COMMUNICATION;
     case PW_REC_RANGE:
     case PW_REC_QUEUE:
@@ -214,6 +352,12 @@ static inline enum pw_lost pw_record_kind(const struct pw_record *record)
     case PW_REC_NVTX_START:
     case PW_REC_NVTX_END:
     case PW_REC_NVTX_PAYLOAD:
+    case PW_REC_CUDA_KERNEL:
+    case PW_REC_CUDA_COPY:
+    case PW_REC_CUDA_SET:
+    case PW_REC_CUDA_API:
+    case PW_REC_CUDA_SYNC:
+    case PW_REC_CUDA_MEMORY:
         return PW_LOST_RANGE;
     case PW_REC_STEP:
         return PW_LOST_STEP;

@@ -19,6 +19,7 @@ static struct {
     int64_t step;      /* that the program is in, -1 none */
     _Atomic int level; /* of MPI calls when they are recorded */
     bool is_mpi_up;
+    struct pw_recording_turns turns;
 } recording = {.lock = ATOMIC_FLAG_INIT, .from_outside = UNDECIDED, .step = -1};
 
 static void lock(void)
@@ -45,6 +46,25 @@ static void set_gate(void)
     atomic_store(&pw_gate->paused, !open);
     atomic_store(&pw_gate->usual, open && !pw_gate->general ? pw_gate->activities : 0);
     atomic_store(&pw_gate->mpi, !recording.is_mpi_up ? 0 : open ? 1 + recording.level : -1);
+}
+
+/* Of many the oldest are forgotten. */
+static void note_turn(uint64_t now)
+{
+    struct pw_recording_turns *turns = &recording.turns;
+    if (turns->n < PW_RECORDING_TURNS)
+        turns->n++;
+    for (int i = turns->n - 1; i > 0; i--)
+        turns->turn[i] = turns->turn[i - 1];
+    turns->turn[0].since = now;
+    turns->turn[0].is_open = is_open();
+}
+
+void pw_recording_read_turns(struct pw_recording_turns *out)
+{
+    lock();
+    *out = recording.turns;
+    unlock();
 }
 
 static void show_state(void)
@@ -111,6 +131,8 @@ static void change(struct pw_thread *thread, uint64_t now, enum pw_opened cause,
         write_window(thread, now, cause, 0, recording.step);
     }
     if (before.state != after.state) {
+        if ((before.state == PW_WINDOW_CLOSED) != (after.state == PW_WINDOW_CLOSED))
+            note_turn(now);
         set_gate();
         show_state();
     }
@@ -230,5 +252,6 @@ void pw_recording_init(struct pw_segment_shared *segment)
     if (id && id == atomic_load(&control->obeyed))
         recording.from_outside = atomic_load(&control->order.starts) != 0;
     recording.place = decide();
+    note_turn(0);
     set_gate();
 }

@@ -28,6 +28,27 @@ void pw_recording_set_mpi(int is_up);
 /* From now on, at this level; without this at the run's. */
 void pw_recording_use_level(int level);
 
+/* The last times at which recording began or ended, newest first; `since` (ticks) 0: from the
+ * process's begin. */
+enum { PW_RECORDING_TURNS = 16 };
+struct pw_recording_turns {
+    int n; /* at least 1 */
+    struct {
+        uint64_t since;
+        bool is_open;
+    } turn[PW_RECORDING_TURNS];
+};
+void pw_recording_read_turns(struct pw_recording_turns *out);
+
+/* Whether anything was recorded at time `ticks`, as far as the turns reach. */
+static inline bool pw_recording_was_open(const struct pw_recording_turns *turns, uint64_t ticks)
+{
+    int i = 0;
+    while (i + 1 < turns->n && turns->turn[i].since > ticks)
+        i++;
+    return turns->turn[i].is_open;
+}
+
 /* The level at which MPI calls are recorded when anything is. */
 int pw_recording_level(void);
 

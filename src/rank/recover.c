@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -91,7 +92,7 @@ static int is_alive(int32_t pid, const char *journal)
 
 /* Adds what is left in the rings. -EBUSY while the program still writes them. */
 static int drain_rings(struct pw_journal *journal, const char *path,
-                       const struct pw_journal_head *head)
+                       const struct pw_journal_head *head, const struct pw_collector *collectors)
 {
     struct pw_segment_shared *segment = find_segment(head);
     if (!segment)
@@ -101,6 +102,7 @@ static int drain_rings(struct pw_journal *journal, const char *path,
     if (!err && !drain)
         err = -ENOMEM;
     if (!err) {
+        pw_drain_use_salvage(drain, collectors);
         pw_drain_finish(drain);
         err = pw_journal_commit(journal);
         pw_drain_destroy(drain);
@@ -134,6 +136,17 @@ static int is_complete(const char *path)
     return known && complete >= 1;
 }
 
+int pw_recover_is_of(const char *dir, int rank, uint64_t clock_domain)
+{
+    struct paths paths;
+    struct pw_journal_head *head = calloc(1, sizeof(*head));
+    find_paths(&paths, dir, rank);
+    int is =
+        head && read_head(paths.journal, head) == 0 && head->id.clock_domain_hash == clock_domain;
+    free(head);
+    return is;
+}
+
 int pw_recover_rank(const char *dir, int rank, const struct pw_collector *collectors)
 {
     static struct pw_journal_head head;
@@ -150,7 +163,7 @@ int pw_recover_rank(const char *dir, int rank, const struct pw_collector *collec
     if (!err && access(paths.file, F_OK) == 0) {
         err = is_complete(paths.file) ? 0 : -EEXIST;
     } else if (!err) {
-        err = has_end ? 0 : drain_rings(journal, paths.journal, &head);
+        err = has_end ? 0 : drain_rings(journal, paths.journal, &head, collectors);
         if (!err && !has_end)
             add_unknown_end(journal, paths.journal);
         if (!err && unlink(paths.part) && errno != ENOENT)

@@ -14,4 +14,8 @@
  * file from being written: the journal then stays. */
 int pw_recover_rank(const char *dir, int rank, const struct pw_collector *collectors);
 
+/* Whether the rank's journal was written on the machine of this clock domain: only there are its
+ * rings. A journal that cannot be read is nobody's. */
+int pw_recover_is_of(const char *dir, int rank, uint64_t clock_domain);
+
 #endif

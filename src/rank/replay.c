@@ -38,7 +38,7 @@ static uint32_t keep(struct replay *r, const struct pw_record *records, uint32_t
         int is_mark = record.type == PW_REC_STEP && record.start == r->cut;
         if (is_mark)
             record.step.step = -1;
-        if (record.start < r->cut || is_mark || !is_event(&record))
+        if (pw_intake_is_before(r->intake, &record, r->cut) || is_mark || !is_event(&record))
             r->kept[kept++] = record;
     }
     return kept;

@@ -105,6 +105,14 @@ static void mark_loss(struct pw_ring *ring)
     clear_loss(ring);
 }
 
+int pw_ring_has_room(struct pw_ring *ring, uint64_t count)
+{
+    if (ring->head + count < ring->limit)
+        return 1;
+    look(ring);
+    return room(ring, PW_LOST_RANGE) >= count + 2;
+}
+
 static void mark_wait(struct pw_ring *ring, enum pw_lost kind)
 {
     *next_record(ring) = (struct pw_record){

@@ -30,6 +30,10 @@ void pw_ring_init(struct pw_ring *ring, struct pw_ring_shared *shared, uint64_t 
  * have it already. */
 int pw_ring_make_room(struct pw_ring *ring, uint64_t count, uint64_t now, enum pw_lost kind);
 
+/* Whether `count` records of events, and the markers of earlier losses, fit now: looks, and counts
+ * nothing. For a producer that would rather come back. */
+int pw_ring_has_room(struct pw_ring *ring, uint64_t count);
+
 /* Counts `count` records as lost at time `now` (ticks). */
 void pw_ring_count_loss(struct pw_ring *ring, uint64_t count, uint64_t now, enum pw_lost kind);
 

@@ -57,7 +57,9 @@ int pw_segment_create(int rank, uint64_t ring_bytes, char name[PW_SEGMENT_NAME_S
         return -errno;
     uint64_t records = round_up_pow2(ring_bytes / sizeof(struct pw_record));
     uint64_t stride = PW_RING_CONTROL + records * sizeof(struct pw_record);
-    int err = ftruncate(fd, (off_t)(PW_SEGMENT_PAGE + PW_MAX_RINGS * stride)) ? -errno : 0;
+    int err = ftruncate(fd, (off_t)(PW_SEGMENT_PAGE + PW_MAX_RINGS * stride + PW_POOL_BYTES))
+                  ? -errno
+                  : 0;
     /* tmpfs kills the writer of a page that it cannot provide: ask for the memory first. */
     err = err ? err : -posix_fallocate(fd, 0, PW_SEGMENT_PAGE);
     struct pw_segment_shared *segment = err ? NULL : map_shared(fd, PW_SEGMENT_PAGE, 0);
@@ -143,6 +145,23 @@ int pw_segment_map_ring(const char *name, const struct pw_segment_shared *segmen
     close(fd);
     if (!err)
         *out = ring;
+    return err;
+}
+
+int pw_segment_map_pool(const char *name, const struct pw_segment_shared *segment, size_t bytes,
+                        int allocate, void **out)
+{
+    const off_t offset = ring_offset(segment, PW_MAX_RINGS);
+    int fd = bytes <= PW_POOL_BYTES ? open_own(name) : -EINVAL;
+    if (fd < 0)
+        return fd;
+    int err = allocate ? -posix_fallocate(fd, offset, (off_t)bytes) : 0;
+    void *map = err ? NULL : map_shared(fd, bytes, offset);
+    if (!err && !map)
+        err = -errno;
+    close(fd);
+    if (!err)
+        *out = map;
     return err;
 }
 

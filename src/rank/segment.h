@@ -16,13 +16,14 @@
 #include "rank/testclock.h"
 
 enum {
-    PW_SEGMENT_VERSION = 7,
+    PW_SEGMENT_VERSION = 8,
     PW_SEGMENT_PAGE = 4096,
     PW_RING_CONTROL = 3 * PW_SEGMENT_PAGE, /* before a ring's records */
     PW_MAX_DEPTH = 128,                    /* open ranges of a thread */
     PW_MAX_RINGS = 256,
     PW_SEGMENT_NAME_SIZE = 128,
-    PW_SHARED_COMMS = 512, /* communicators whose collectives are counted in the header */
+    PW_SHARED_COMMS = 512,   /* communicators whose collectives are counted in the header */
+    PW_POOL_BYTES = 9 << 20, /* behind the rings; rank/pool.h */
 };
 #define PW_SEGMENT_MAGIC 0x31304750524f4650ull
 
@@ -171,6 +172,11 @@ int pw_segment_allocate_ring(const char *name, struct pw_segment_shared *segment
  * safe. 0 or -errno. */
 int pw_segment_map_ring(const char *name, const struct pw_segment_shared *segment, int index,
                         struct pw_ring_shared **out);
+
+/* Maps `bytes` of the place behind all rings, where rank/pool.h lives; `allocate`: gives it memory
+ * first. In-app safe. 0 or -errno. */
+int pw_segment_map_pool(const char *name, const struct pw_segment_shared *segment, size_t bytes,
+                        int allocate, void **out);
 
 /* Wakes the collector if it sleeps. In-app safe. */
 void pw_segment_wake(struct pw_segment_shared *segment);

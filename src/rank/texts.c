@@ -53,6 +53,23 @@ void pw_texts_add(struct pw_texts *texts, struct pw_budget *budget, uint32_t row
     memcpy((*text)->bytes + offset, bytes, length < left ? length : left);
 }
 
+void pw_texts_replace(struct pw_texts *texts, struct pw_budget *budget, uint32_t row,
+                      const char *text)
+{
+    struct pw_text *before = row < texts->n ? texts->rows[row] : NULL;
+    uint32_t total = (uint32_t)strnlen(text, PW_LONGEST_TEXT);
+    if (!before)
+        return;
+    texts->rows[row] = NULL;
+    pw_texts_add(texts, budget, row, total, 0, text, total);
+    if (!texts->rows[row]) {
+        texts->rows[row] = before;
+        return;
+    }
+    pw_budget_give(budget, (int64_t)sizeof(*before) + before->total + 1);
+    free(before);
+}
+
 const char *pw_texts_borrow(const struct pw_texts *texts, uint32_t row)
 {
     const struct pw_text *text = row < texts->n ? texts->rows[row] : NULL;

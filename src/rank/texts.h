@@ -23,6 +23,10 @@ struct pw_texts {
 void pw_texts_add(struct pw_texts *texts, struct pw_budget *budget, uint32_t row, uint32_t total,
                   uint32_t offset, const char *bytes, uint32_t length);
 
+/* Another text for a row that has one; cut at PW_LONGEST_TEXT. */
+void pw_texts_replace(struct pw_texts *texts, struct pw_budget *budget, uint32_t row,
+                      const char *text);
+
 /* The text of `row`, "" when there is none. */
 const char *pw_texts_borrow(const struct pw_texts *texts, uint32_t row);
 

@@ -106,6 +106,10 @@ static int64_t true_ns(const struct pw_tickmap *map, uint64_t ticks)
 
 int64_t pw_tickmap_ns(const struct pw_tickmap *map, uint64_t ticks)
 {
-    int64_t ns = true_ns(map, ticks);
+    return pw_tickmap_shown(map, true_ns(map, ticks));
+}
+
+int64_t pw_tickmap_shown(const struct pw_tickmap *map, int64_t ns)
+{
     return map->test.on ? pw_testclock_warp(&map->test, ns) : ns;
 }

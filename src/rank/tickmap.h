@@ -47,4 +47,7 @@ void pw_tickmap_add(struct pw_tickmap *map, uint64_t ticks, int64_t ns);
  * taken for ns. */
 int64_t pw_tickmap_ns(const struct pw_tickmap *map, uint64_t ticks);
 
+/* The same of a time that is in local ns already. */
+int64_t pw_tickmap_shown(const struct pw_tickmap *map, int64_t ns);
+
 #endif

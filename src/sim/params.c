@@ -11,8 +11,8 @@
 static const char *const patterns[PW_SIM_PATTERNS] = {"data", "halo", "hybrid"};
 
 static const char *const kinds[PW_SIM_FAULT_KINDS] = {
-    "slow_rank", "slow_host",  "slow_link", "starved_loader", "jitter",    "slow_operator",
-    "slow_gpu",  "host_bound", "skew",      "missing",        "truncated",
+    "slow_rank",     "slow_host", "slow_link",  "starved_loader", "slow_transfer", "jitter",
+    "slow_operator", "slow_gpu",  "host_bound", "skew",           "missing",       "truncated",
 };
 
 const char *pw_sim_pattern_name(enum pw_sim_pattern pattern)
@@ -130,7 +130,8 @@ static int parse_fault(char *text, struct pw_sim_params *p, char *problem, size_
         .kind = (enum pw_sim_fault_kind)kind,
         .last = p->steps - 1,
         .period = 10,
-        .phase = kind == PW_SIM_STARVED_LOADER ? PW_PHASE_DATA : PW_PHASE_FORWARD,
+        .phase = kind == PW_SIM_STARVED_LOADER || kind == PW_SIM_SLOW_TRANSFER ? PW_PHASE_DATA
+                                                                               : PW_PHASE_FORWARD,
         .percent = kind == PW_SIM_SLOW_LINK       ? 400
                    : kind == PW_SIM_SLOW_OPERATOR ? 0
                                                   : 20,

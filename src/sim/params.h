@@ -22,6 +22,7 @@ enum pw_sim_fault_kind {
     PW_SIM_SLOW_HOST,
     PW_SIM_SLOW_LINK,
     PW_SIM_STARVED_LOADER,
+    PW_SIM_SLOW_TRANSFER,
     PW_SIM_JITTER,
     PW_SIM_SLOW_OPERATOR,
     PW_SIM_SLOW_GPU,   /* clocks low from heat: all kernels are longer */
@@ -56,6 +57,7 @@ struct pw_sim_params {
     int64_t pipeline, tensor, microbatches; /* hybrid only */
     int64_t operators;                      /* in each piece of work, 0 for none */
     int gpu;                                /* work is kernels, collectives are NCCL's */
+    int queues;                             /* 1: a data pipeline, looked at in each step */
     int steps_marked;
     size_t nfaults;
     struct pw_sim_fault faults[PW_SIM_FAULTS];

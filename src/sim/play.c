@@ -30,6 +30,7 @@ int pw_sim_fault_hits(const struct pw_sim_params *p, const struct pw_sim_fault *
     switch (f->kind) {
     case PW_SIM_SLOW_RANK:
     case PW_SIM_STARVED_LOADER:
+    case PW_SIM_SLOW_TRANSFER:
     case PW_SIM_SLOW_OPERATOR:
     case PW_SIM_SLOW_GPU:
     case PW_SIM_HOST_BOUND:

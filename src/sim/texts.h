@@ -2,6 +2,8 @@
 #ifndef PW_SIM_TEXTS_H
 #define PW_SIM_TEXTS_H
 
+#include "sim/queues.h"
+
 /* T(identifier, text). */
 #define PW_SIM_TEXTS(T)                                  \
     T(NOTHING, "")                                       \
@@ -32,6 +34,7 @@
     T(SHAPE_0, "[32, 64, 56, 56]")                       \
     T(SHAPE_1, "[32, 128, 28, 28]")                      \
     T(SHAPE_2, "[32, 1024]")                             \
+    PW_SIM_QUEUE_TEXTS(T)                                \
     T(K_GEMM, "gemm_f16_128x64_kernel")                  \
     T(K_ATTENTION, "flash_attention_kernel")             \
     T(K_NORM, "layer_norm_kernel")                       \

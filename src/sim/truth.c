@@ -7,6 +7,7 @@
 #include "sim/gputruth.h"
 #include "sim/optruth.h"
 #include "sim/play.h"
+#include "sim/queues.h"
 #include "sim/write.h"
 
 static void print_hit_ranks(FILE *out, const struct pw_sim_params *p, const struct pw_sim_fault *f)
@@ -52,6 +53,11 @@ static int print_fault(FILE *out, const struct pw_sim_params *p, size_t i, int64
             pw_enum_name(PW_F_PHASE, f->phase), f->percent, f->percent / 100 * (double)p->step_ns);
     if (f->kind == PW_SIM_SLOW_OPERATOR)
         fprintf(out, ", \"operator\": \"%s\", \"factor\": %.6g", f->name, f->factor);
+    const char *slowest = p->queues ? pw_sim_queue_slowest(f->kind) : NULL;
+    if (slowest)
+        fprintf(out, ", \"advice\": \"%s\", \"slowest\": \"%s\"",
+                f->kind == PW_SIM_SLOW_TRANSFER ? "data_transfer_slow" : "data_processing_slow",
+                slowest);
     fprintf(out, ", \"gain_ns\": %" PRId64 "}", elapsed - without.elapsed_ns);
     return 0;
 }

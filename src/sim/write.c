@@ -13,6 +13,7 @@
 #include "sim/gpuwrite.h"
 #include "sim/operators.h"
 #include "sim/play.h"
+#include "sim/queues.h"
 #include "sim/random.h"
 
 /* Files open at a time: each buffers a chunk of every table. The run is played once per batch. */
@@ -156,6 +157,10 @@ static void take_step(void *context, int64_t rank, int64_t step, int64_t start, 
     if (b->params->gpu)
         pw_sim_gpufile_sample(&b->gpus[rank - b->first], rank, step, start + (end - start) / 2);
     pw_rankfile_append(b->files[rank - b->first], PW_TABLE_step, &row);
+    for (int q = 0; q < PW_SIM_QUEUES && b->params->queues; q++) {
+        const struct pw_row_queue look = pw_sim_queue_look(b->params, rank, step, q, row.start);
+        pw_rankfile_append(b->files[rank - b->first], PW_TABLE_queue, &look);
+    }
 }
 
 static int is_missing(const struct pw_sim_params *p, int64_t rank, enum pw_sim_fault_kind kind)
@@ -190,6 +195,13 @@ static int open_file(struct batch *b, const char *dir, int64_t i)
     b->gpus[i] = (struct pw_sim_gpufile){b->files[i], p, &b->clocks[i], 0, 0};
     if (!err && p->gpu)
         pw_sim_gpufile_device(&b->gpus[i], rank);
+    const struct pw_row_metadata pipeline = {
+        .time = pw_sim_local_time(&b->clocks[i], PW_SIM_START_NS),
+        .key = PW_SIM_TEXT_PIPELINE,
+        .value = PW_SIM_TEXT_PIPELINE + 1,
+    };
+    if (!err && p->queues)
+        pw_rankfile_append(b->files[i], PW_TABLE_metadata, &pipeline);
     return err;
 }
 

@@ -34,7 +34,8 @@ def judge(name, most_mb, most_s):
     print(f"{name}: written in {time.monotonic() - began:.1f} s")
     within = measure.report(f"{name}: size", os.path.getsize(path) / 1e6, most_mb, " MB")
     with b.chromium() as browser:
-        for page in ("overview", "stragglers", "steps", "steps/100", "stragglers/rank/40"):
+        for page in ("overview", "stragglers", "steps", "steps/100", "stragglers/rank/40",
+                     "collectives", "messages"):
             best = min(seconds_to(browser, path, page) for _ in range(REPEATS))
             if page == "overview":
                 within &= measure.report(f"{name}: first view", best, most_s, " s")

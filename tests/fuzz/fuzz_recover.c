@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct pw_recovery found;
     fuzz_put(path, left[0], data, size);
     fuzz_begin();
-    int err = pw_cli_recover_all(fuzz_path(path, "run"), &found);
+    int err = pw_cli_recover_all(fuzz_path(path, "run"), 0, &found);
     fuzz_judge(err || found.failed);
     if (found.recovered && pw_cli_dump_file(fuzz_path(path, "run/rank-00000.h5")))
         abort();

@@ -9,7 +9,7 @@ import time
 import browser as b
 import harness as h
 
-ATTACK = "</script><script>window.hit=1</script><img src=x onerror=window.hit=1>"
+ATTACK = "\x1b[2J\x9b1m\u202e</script><script>window.hit=1</script><img src=x onerror=window.hit=1>"
 
 
 @h.case
@@ -215,8 +215,8 @@ def spoil(path):
     h5py = h.h5py()
     import numpy  # which h5py needs
     with h5py.File(path, "r+") as file:
-        file.attrs["command"] = numpy.bytes_(ATTACK)
-        file.attrs["job_id"] = numpy.bytes_(ATTACK[:60])
+        file.attrs["command"] = numpy.bytes_(ATTACK.encode())
+        file.attrs["job_id"] = numpy.bytes_(ATTACK.encode()[:60])
         for name in ("ranks", "stragglers", "whatif", "critical_path", "clocks", "completeness",
                      "operators", "operator_types", "operator_shapes"):
             if name not in file:
@@ -239,8 +239,15 @@ def names_are_never_taken_for_html():
             b.check_quiet(browser, page)
             h.equal(browser.execute_script("return window.hit"), None, f"a script ran on {page}")
             h.equal(len(b.find(browser, "img")), 0, f"images on {page}")
+            odd = browser.execute_script(
+                "return document.body.textContent.match(/[\\x00-\\x09\\x0b-\\x1f\\x7f-\\x9f\\u202e]/)")
+            h.equal(odd, None, f"characters that rule a terminal, on {page}")
         h.check("<img" in b.text(browser, "#command"), "the command is not shown as it is")
         b.shoot(browser, "hostile")
+    for name in ("text", "json", "csv", "folded"):
+        said = h.run(h.profwrap("report", "--format", name, "run")).stdout.decode()
+        odd = [c for c in said if c in "\x7f\u202e" or (c < " " and c != "\n") or "\x80" <= c < "\xa0"]
+        h.equal(odd, [], f"characters that rule a terminal, in {name}")
 
 
 @h.case

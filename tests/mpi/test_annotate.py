@@ -76,6 +76,49 @@ def many():
             [64 * (i + 1) for i in range(100000)], "bytes of device 1")
 
 
+PAST = 4  # flag of /events/range
+
+
+def past_run(environment=None):
+    done = h.run([*h.profwrap("--no-merge", "-o", "out"), h.program("notes"), "0", "past"],
+                 env=environment)
+    at = int(done.stdout.split()[1])
+    file = h.open_rank("out")
+    strings = h.texts(file)
+    rows = [r for r in file["events/range"][:] if r["flags"] & PAST]
+    return at, file, strings, rows
+
+
+@h.case
+def operators_of_another_profiler():
+    at, file, strings, found = past_run()
+    lanes = {int(r["thread"]) for r in found}
+    threads = [(strings[r["name"]], strings[r["category"]], strings[r["shapes"]],
+                int(r["start"]) - at, int(r["end"]) - at, int(r["alloc_bytes"]), int(r["depth"]))
+               for r in found[:4]]
+    h.equal(threads, [("mm", "aten", "[[2, 3]]", 200, 500, 96, 0),
+                      ("linear", "aten", "", 100, 600, 128, 0),
+                      ("other", "", "", 300, 800, 0, 0),
+                      ("linear", "aten", "", 700, 700, -128, 0)], "operators of the past")
+    h.equal([found[0]["thread"] == r["thread"] for r in found[:4]], [True, True, False, True],
+            "threads that are the first one's")
+    h.equal({strings[r["name"]] for r in found[4:]}, {"lane"}, "those of many lanes")
+    h.equal(len(lanes), 256, "lanes")
+    h.equal(len(found), 4 + 255, "operators that are kept")
+    around = [r for r in file["events/range"][:] if strings[r["name"]] == "around the calls"]
+    h.check(int(around[0]["thread"]) not in lanes, "a lane is the calling thread")
+    # Two that are no time, and those of lanes that are too many.
+    lost = sum(int(g["lost"]) for g in file["events/gap"][:] if g["lost"] > 0)
+    h.equal(lost, 2 + 300 - 255, "operators that are lost")
+
+
+@h.case
+def operators_of_another_profiler_and_a_wrong_clock():
+    at, file, strings, found = past_run(
+        {"PROFWRAP_TEST_CLOCK": "5000000000:0:0"})
+    h.equal(int(found[0]["start"]) - at, 200 + 5_000_000_000, "begin on the clock that is shown")
+
+
 @h.case
 def strange_arguments():
     file, strings = run("0", "strange")

@@ -37,6 +37,20 @@ class VerbsTest(unittest.TestCase):
             raise KeyError
         self.assertEqual(self.probe.take(), [("op_begin", "a", None, None), ("op_end",)])
 
+    def test_op_past(self):
+        profwrap.op_past("mm", "aten", [[2, 3]], 100, 250, lane=3, alloc_bytes=-8)
+        profwrap.op_past("mm", None, None, 0, 0)
+        self.assertEqual(
+            self.probe.take(),
+            [
+                ("op_past", "mm", "aten", "[[2, 3]]", 100, 250, 3, -8),
+                ("op_past", "mm", None, None, 0, 0, 0, 0),
+            ],
+        )
+        for wrong in ((5, 4), (-1, 4), (0, 2**63)):
+            with self.assertRaises(ValueError):
+                profwrap.op_past("mm", None, None, *wrong)
+
     def test_queue_and_memory(self):
         profwrap.queue("batches", 3, 8)
         profwrap.queue("batches", 2)
@@ -108,7 +122,7 @@ class OlderProbeTest(unittest.TestCase):
         self.assertEqual(missing & _probe.calls.present, set())
 
     def test_what_lies_behind_a_shorter_struct_is_not_called(self):
-        later = {"op_begin", "op_end", "queue", "memory", "start", "stop", "metadata"}
+        later = {"op_begin", "op_end", "queue", "memory", "start", "stop", "metadata", "op_past"}
         self.check(FakeProbe(size=_probe._Struct.op_begin.offset), later)
 
     def test_null_members_are_not_called(self):

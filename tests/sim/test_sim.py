@@ -4,6 +4,7 @@
 """
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -230,6 +231,51 @@ def unmarked_steps_are_inferred():
         per_step = 2 if pattern in ("data", "halo") else 1
         assert len(steps) in (39, 40 * per_step - 1), len(steps)
         assert found["rank"].tolist() == [5], found
+
+
+def pause_unmarked(path, first, end):
+    """Takes what begins from one collective of /comms' row 1 to another out of a file, as a pause."""
+    with h5py.File(path, "r+") as file:
+        rows, kind = file["events/comm"][:], file["events/comm"].dtype
+        begin, until = (rows[(rows["comm"] == 1) & (rows["seq"] == seq)]["start"][0]
+                        for seq in (first, end))
+        before, after = rows[rows["start"] < begin], rows[rows["start"] >= until]
+        del file["events/comm"]
+        file.create_dataset("events/comm", data=np.concatenate([before, after]), dtype=kind,
+                            chunks=(1024,), maxshape=(None,))
+        windows = np.zeros(2, file["windows"].dtype)
+        windows["window"] = [0, 1]
+        for name in ("first_step", "last_step", "warmup_first_step", "warmup_last_step"):
+            windows[name] = -1
+        windows["start"] = [before["start"].min() - 10, until - 10]
+        windows["end"] = [begin - 10, after["end"].max() + 10]
+        del file["windows"]
+        file["windows"] = windows
+
+
+@case
+def inferred_steps_do_not_straddle_a_pause():
+    whole = os.path.join(where, "whole")
+    options = ["-p", "hybrid", "-r", "8", "-s", "60", "-n", "1", "--unmarked"]
+    sim(whole, *options)
+    merge(whole)
+    with h5py.File(os.path.join(whole, "cluster.h5")) as file:
+        expected = file["steps"][()]
+    # The second pause has no end of a step in it: those around it are numbered without a gap.
+    # In the third, what is before the pause is too short for a period.
+    for first, end in ((81, 145), (42, 45), (12, 70)):
+        run = os.path.join(where, f"run-{first}")
+        sim(run, *options)
+        for rank in range(8):
+            pause_unmarked(os.path.join(run, f"rank-{rank:05d}.h5"), first, end)
+        merge(run)
+        with h5py.File(os.path.join(run, "cluster.h5")) as file:
+            assert file.attrs["steps_inferred"] == 1
+            steps = file["steps"][()]
+        assert len(steps) > len(expected) / 3, (len(steps), len(expected))
+        assert len(steps) < len(expected), (len(steps), len(expected))
+        longest = steps["duration_ns"].max()
+        assert longest < 1.5 * np.median(expected["duration_ns"]), (longest, steps)
 
 
 @case
@@ -548,6 +594,48 @@ def the_slow_operator_is_named():
     assert slow == [], slow
 
 
+def straggler_rows(run):
+    with h5py.File(os.path.join(run, "cluster.h5")) as file:
+        return [(int(row["rank"]), int(row["cause"]), row["evidence"].decode())
+                for row in file["stragglers"][()]]
+
+
+@case
+def the_operator_that_grew_is_the_evidence():
+    run = os.path.join(where, "run")
+    sim(run, "-r", "6", "-s", "40", "--operators", "10", "-n", "3", "-f",
+        "slow_operator:rank=4,name=layer_norm,factor=6,steps=10-29")
+    merged_alike(run, counts=(1, 2, 4))
+    rows = straggler_rows(run)
+    assert len(rows) == 1 and rows[0][0] == 4 and rows[0][1] == 8, rows
+    assert rows[0][2].startswith("layer_norm took "), rows
+    assert times_a_step(run, 4, rows[0][2]), rows
+    # Slow in all alike: none of them explains half.
+    even = os.path.join(where, "even")
+    sim(even, "-r", "6", "-s", "40", "--operators", "10", "-n", "3", "-f", "slow_rank:rank=2,percent=40")
+    merge(even)
+    rows = straggler_rows(even)
+    assert rows and all(rank == 2 and cause == 0 and not text for rank, cause, text in rows), rows
+
+
+def times_a_step(run, rank, evidence):
+    """Whether the evidence's two times are those of layer_norm in the rank's steps 10 to 29."""
+    means = []
+    for r in range(6):
+        with h5py.File(os.path.join(run, f"rank-{r:05d}.h5")) as file:
+            ranges, steps = file["events/range"][:], file["steps"][:]
+            strings = [text.decode() for text in file["strings"][:]]
+        mine = ranges[ranges["name"] == strings.index("layer_norm")]
+        used = steps[(steps["step"] >= 10) & (steps["step"] <= 29)]
+        inside = mine[(mine["start"] >= used["start"].min()) & (mine["start"] < used["end"].max())]
+        means.append((inside["end"] - inside["start"]).sum() / len(used) / 1e6)
+    units = {"us": 1e-3, "ms": 1, "s": 1e3}
+    found = [float(t) * units[unit] for t, unit in re.findall(r"([0-9.]+) (us|ms|s)\b", evidence)]
+    others = np.median([m for r, m in enumerate(means) if r != rank])
+    return (len(found) == 2 and abs(found[0] / means[rank] - 1) < 0.05
+            and abs(found[1] / others - 1) < 0.05)
+
+
 @case
 def operators_do_not_depend_on_the_processes():
     run = os.path.join(where, "run")
@@ -603,6 +691,110 @@ def ranges_that_lie_are_survived():
     assert (rows["min_ns"] <= rows["p50_ns"]).all() and (rows["p95_ns"] <= rows["max_ns"]).all()
 
 
+def add_memory(path, dice):
+    """Moves some steps' ranges to another thread, adds allocations, and answers the peak of each
+    call, worked out one by one: [(name, bytes)]."""
+    def spread(rows):
+        rows["thread"] = rows["start"] // 10_000_000 % 3
+        return rows
+
+    change_ranges(path, spread)
+    with h5py.File(path, "r+") as file:
+        ranges = file["events/range"][:]
+        strings = [text.decode() for text in file["strings"][:]]
+        n = 30000
+        rows = np.zeros(n, [("time", "<i8"), ("device", "<i4"), ("thread", "<u2"),
+                            ("delta_bytes", "<i8"), ("total_bytes", "<i8")])
+        rows["time"] = dice.integers(ranges["start"].min() - 9, ranges["end"].max() + 9, n)
+        rows["thread"] = dice.choice([0, 0, 0, 1, 2, 7], n)
+        rows["delta_bytes"] = dice.integers(-5000, 5000, n)
+        file["samples/memory"] = rows = np.sort(rows, order="time")
+    peaks = []
+    by_thread = {t: rows[rows["thread"] == t] for t in range(3)}
+    for row in ranges:
+        mine = by_thread[int(row["thread"])]
+        low = np.searchsorted(mine["time"], row["start"], "left")
+        high = np.searchsorted(mine["time"], row["end"], "right")
+        sums = np.cumsum(mine["delta_bytes"][low:high])
+        peaks.append((strings[row["name"]], max(0, int(row["alloc_bytes"]), *map(int, sums))))
+    return peaks
+
+
+@case
+def peaks_of_memory_are_those_of_the_samples():
+    run, dice = os.path.join(where, "run"), np.random.default_rng(11)
+    sim(run, "-r", "3", "-s", "12", "--operators", "6")
+    peaks = {}
+    for rank in range(3):
+        for name, peak in add_memory(os.path.join(run, f"rank-{rank:05d}.h5"), dice):
+            peaks[name] = max(peaks.get(name, 0), peak)
+    merged_alike(run, counts=(1, 2))
+    with h5py.File(os.path.join(run, "cluster.h5")) as file:
+        rows, types = file["operators"][()], file["operator_types"][()]
+        shapes = file["operator_shapes"][()]
+    found = {row["name"].decode(): int(row["peak_alloc_bytes"]) for row in rows}
+    assert found == peaks, {name: (found[name], peaks[name]) for name in found
+                            if found[name] != peaks[name]}
+    for kind in types:
+        members = rows[(rows["type"] == kind["type"]) & (rows["kind"] != 5)]
+        assert kind["peak_alloc_bytes"] == members["peak_alloc_bytes"].max(), kind
+    for row in shapes:
+        assert 0 < row["peak_alloc_bytes"] <= rows[row["operator_row"]]["peak_alloc_bytes"], row
+
+
+def report(directory):
+    done = subprocess.run([profwrap, "report", "--format", "json", directory], text=True,
+                          stdout=subprocess.PIPE, check=True)
+    return json.loads(done.stdout)
+
+
+def pipeline_run(name, *faults):
+    """The report, and the truth, of a run with queues."""
+    directory = os.path.join(where, name)
+    sim(directory, "-r", "4", "-s", "40", "-n", "1", "--queues", "-f", ";".join(faults))
+    merged_alike(directory, counts=(1, 3))
+    return report(directory), truth(directory), directory
+
+
+@case
+def data_pipeline_is_judged_as_declared():
+    for fault, verdict in (("starved_loader:rank=2,percent=30", "processing"),
+                           ("slow_transfer:rank=2,percent=30", "transfer")):
+        found, declared, directory = pipeline_run(verdict, fault)
+        declared, data = declared["faults"][0], found["data_pipeline"]
+        advice = {row["rule"]: row for row in found["advice"]}
+        assert advice.keys() & {"data_processing_slow", "data_transfer_slow"} == {
+            declared["advice"]}, advice
+        row = advice[declared["advice"]]
+        assert row["ranks"] == [2] and declared["slowest"] in row["text"], row
+        assert abs(row["saves_ns"] / declared["gain_ns"] - 1) < 0.1, (row, declared)
+        assert not advice.keys() & {"slow_data", "data_starvation", "data_wait"}, advice
+        assert data["ranks_slow"] == [2] and [q["queue"] for q in data["queues"]] == [
+            "raw", "ready", "device"], data
+        with h5py.File(os.path.join(directory, "cluster.h5")) as file:
+            rules = [bytes(text).decode() for text in file["advice"]["rule"]]
+            saved = file["advice"]["saves_ns"].tolist()
+        assert rules == [row["rule"] for row in found["advice"]], rules
+        assert saved == [-1 if row["saves_ns"] is None else row["saves_ns"]
+                         for row in found["advice"]], saved
+
+
+@case
+def data_pipeline_of_which_nothing_is_said():
+    found, _, _ = pipeline_run("clean")
+    assert found["data_pipeline"]["verdict"] == "fine"
+    assert [o["operator"] for o in found["data_pipeline"]["operators"]] == [
+        "read files", "map decode", "transfer"]
+    assert not [row for row in found["advice"] if row["rule"].startswith("data_")]
+    # A rank that is slow in its data phase, though its queues are full, is advised of as before.
+    found, _, _ = pipeline_run("few", "slow_rank:rank=1,phase=data,percent=30")
+    assert not [row for row in found["advice"] if row["rule"].endswith("ing_slow")], found["advice"]
+    assert [row["rule"] for row in found["advice"]][0] == "slow_data", found["advice"]
+    sim(os.path.join(where, "none"), "-r", "2", "-s", "12")
+    merge(os.path.join(where, "none"))
+    assert report(os.path.join(where, "none"))["data_pipeline"] is None
+
+
 @case
 def wrong_options_are_refused_in_one_sentence():
     for options in (["-f", "slow:rank=1"], ["-f", "slow_rank:rank=99"], ["-f", "slow_rank:speed=1"],
@@ -638,6 +830,62 @@ def merged_alike(directory, counts=(1, 2, 3)):
     for other in found[1:]:
         assert other == found[0], [name for name in other if other[name] != found[0][name]]
     return pairs
+
+
+def compared(a, b, *options, status=0):
+    done = subprocess.run([profwrap, "compare", *options, a, b], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True)
+    assert done.returncode == status, (done.returncode, done.stdout, done.stderr)
+    return done.stdout + done.stderr
+
+
+def two_runs(first, second):
+    runs = [os.path.join(where, name) for name in "ab"]
+    for run, options in zip(runs, (first, second)):
+        shutil.rmtree(run, ignore_errors=True)
+        sim(run, "-r", "8", "-s", "60", *options)
+        merge(run)
+    return runs
+
+
+@case
+def comparison_finds_the_slower_run_and_why():
+    a, b = two_runs(["--seed", "1"],
+                    ["--seed", "2", "-f", "slow_rank:rank=3,phase=backward,percent=20"])
+    text = compared(a, b, status=3).split("\n\n")[0]
+    assert "slower" in text and "backward" in text and "rank 3" in text, text
+    data = json.loads(compared(a, b, "--format", "json", status=3))
+    step = data["steps"][0]
+    assert 0.10 < step["change"] < 0.18 and step["p"] < 1e-4 and data["slower"] is True, data
+    ranks = {row["what"].split(" (")[0]: row for row in data["ranks"]}
+    grown = data["ranks"][0]["second_ns"] - data["ranks"][0]["first_ns"]
+    # A fifth of a step's 10 ms of work more.
+    assert data["ranks"][0]["what"].startswith("rank 3 ") and abs(grown - 2e6) < 2e5, data["ranks"]
+    assert [name for name, row in ranks.items() if row["significant"]] == ["rank 3"], ranks
+    assert [row["what"] for row in data["phases"] if row["significant"]] == ["backward"], data["phases"]
+    compared(a, b, "--threshold", "30")
+    text = compared(b, a)
+    assert "faster" in text, text
+
+
+@case
+def comparison_of_like_runs_finds_nothing():
+    for seed in range(1, 11, 2):
+        a, b = two_runs(["--seed", str(seed)], ["--seed", str(seed + 1)])
+        text = compared(a, b, "--threshold", "0")
+        assert text.startswith("The second run's steps are neither slower nor faster"), text
+
+
+@case
+def comparison_says_what_it_cannot_compare():
+    a, b = two_runs([], ["-r", "4"])
+    text = compared(a, b)
+    assert "not alike: 8 ranks, then 4" in " ".join(text.split()), text
+    assert "no file or directory" in compared(a, os.path.join(where, "none"), status=1)
+    assert "two directories" in compared(a, b, "c", status=2)
+    assert "percent" in compared(a, b, "--threshold", "much", status=2)
+    full = compared(a, b, "-o", "/dev/full", status=1)
+    assert "No space left" in full, full
 
 
 if sys.argv[1:] == ["--list"]:

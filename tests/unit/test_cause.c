@@ -133,6 +133,32 @@ static void test_what_is_not_known(void **state)
     assert_int_equal(find(ranks, PW_PHASE_BACKWARD).cause, PW_CAUSE_BLOCKED);
 }
 
+static struct pw_growth grow(const int64_t *op, const int64_t *own)
+{
+    int64_t scratch[RANKS];
+    return pw_cause_growth(op, own, RANKS, SLOW, scratch);
+}
+
+static void test_growth(void **state)
+{
+    (void)state;
+    const int64_t own[RANKS] = {100, 104, 160, 98}, even[RANKS] = {100, 104, 100, 98};
+    const int64_t most[RANKS] = {20, 24, 65, 21}, less[RANKS] = {20, 24, 40, 21};
+    const int64_t shrunk[RANKS] = {20, 24, 10, 21}, nowhere[RANKS] = {0, 0, 60, 0};
+    const int64_t unknown[RANKS] = {-1, -1, 65, -1}, missing[RANKS] = {20, 24, -1, 21};
+    struct pw_growth found = grow(most, own);
+    assert_int_equal(found.mine_ns, 65);
+    assert_int_equal(found.others_ns, 21);
+    assert_true(found.share == 44.0 / 60);
+    assert_true(grow(less, own).share < PW_CAUSE_LEAST_SHARE);
+    assert_true(grow(nowhere, own).share == 1);
+    assert_int_equal(grow(nowhere, own).others_ns, 0);
+    assert_true(grow(shrunk, own).share == 0);
+    assert_true(grow(most, even).share == 0); /* no excess: it has less of something else */
+    assert_true(grow(unknown, own).share == 0);
+    assert_true(grow(missing, own).share == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -141,6 +167,7 @@ int main(void)
         cmocka_unit_test(test_more_work_on_a_busy_machine),
         cmocka_unit_test(test_nothing_explains_half),
         cmocka_unit_test(test_what_is_not_known),
+        cmocka_unit_test(test_growth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,7 +53,7 @@ static void test_ops_agree_with_their_nonblocking_sibling(void **state)
 
 static size_t size_of_type(enum pw_field_type type)
 {
-    static const size_t sizes[] = {8, 4, 8, 4, 2, 1, 8, 16, 32, 64, 256, 2};
+    static const size_t sizes[] = {8, 4, 8, 4, 2, 1, 8, 16, 32, 64, 256, 512, 2};
     return type > PW_F_OP ? 1 : sizes[type];
 }
 

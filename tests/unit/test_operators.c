@@ -32,6 +32,7 @@ static struct pw_row_c_operator op(const char *name, const char *type, int kind,
                                     .p95_ns = 3,
                                     .alloc_bytes = -4096,
                                     .self_alloc_bytes = -2048,
+                                    .peak_alloc_bytes = 8192,
                                     .share = 0.25,
                                     .ranks = RANKS,
                                     .max_rank = 3,
@@ -193,7 +194,7 @@ static void test_csv_and_folded(void **state)
     char *csv = report_of(pw_report_csv, c, NULL);
     assert_has(csv, "# operators\nname,type,shapes,calls,");
     assert_has(csv, "\n\"'=cmd(\"\"x\"\")\",\"matrix\",\"\",40,120000000,60000000,0,1,");
-    assert_has(csv, ",-4096,-2048,0.25,1.5\n");
+    assert_has(csv, ",-4096,-2048,8192,0.25,1.5\n");
     assert_has_not(csv, "# job");
     free(csv);
     pw_cluster_destroy(c);

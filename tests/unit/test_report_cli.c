@@ -101,7 +101,7 @@ static void test_round_trip(void **state)
     char *screen = NULL, *expected = text_of(c, "", PW_REPORT_TOP);
     size_t size;
     FILE *stream = open_memstream(&screen, &size);
-    assert_int_equal(pw_cli_report_write(dir, stream), 0);
+    assert_int_equal(pw_cli_report_write(dir, stream, 0), 0);
     fclose(stream);
     assert_string_equal(screen, expected);
     char *text = slurp(dir, "report.txt"), *json = slurp(dir, "report.json");
@@ -153,7 +153,7 @@ static void test_html(void **state)
     free(html);
     unsetenv("PROFWRAP_FORMAT");
     setenv("PROFWRAP_D3", d3, 1);
-    assert_int_equal(pw_cli_report_write(dir, NULL), 0);
+    assert_int_equal(pw_cli_report_write(dir, NULL, 0), 0);
     html = slurp(dir, "report.html");
     assert_has(html, right);
     free(html);
@@ -177,7 +177,7 @@ static void test_command_errors(void **state)
     fclose(rank);
     assert_int_equal(run_report(dir, NULL, NULL), 1);
     assert_int_equal(run_report(path, NULL, NULL), 1);
-    assert_int_equal(pw_cli_report_write(dir, NULL), -2);
+    assert_int_equal(pw_cli_report_write(dir, NULL, 0), -2);
     remove_files(dir);
 }
 

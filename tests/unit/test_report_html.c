@@ -4,14 +4,17 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <libdeflate.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/report/html/collectives.h"
 #include "analysis/report/html/columns.h"
 #include "analysis/report/html/planes.h"
 #include "analysis/report/html/traffic.h"
 #include "analysis/report/report.h"
+#include "core/ops.h"
 #include "test_report_make.h"
 
 static void write_text(const char *path, const char *text)
@@ -57,6 +60,44 @@ static json_t *data_of(const char *html)
     if (!data)
         fail_msg("%s", error.text);
     return data;
+}
+
+static int digit(char c)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *at = strchr(digits, c);
+    return at ? (int)(at - digits) : 0;
+}
+
+/* What a key that is packed holds, by another way than the page's. */
+static json_t *late_of(const char *html, const char *name)
+{
+    enum { MOST = 1 << 20 };
+    char mark[64];
+    snprintf(mark, sizeof(mark), "id=\"late-%s\">", name);
+    const char *at = strstr(html, mark);
+    assert_non_null(at);
+    at += strlen(mark);
+    size_t n = strcspn(at, "<"), packed_size = n / 4 * 3, size = 0;
+    assert_int_equal(n % 4, 0);
+    uint8_t *packed = malloc(packed_size + 1);
+    for (size_t i = 0; i < n; i += 4) {
+        unsigned group = (unsigned)(digit(at[i]) << 18 | digit(at[i + 1]) << 12 |
+                                    digit(at[i + 2]) << 6 | digit(at[i + 3]));
+        for (size_t b = 0; b < 3; b++)
+            packed[i / 4 * 3 + b] = (uint8_t)(group >> (16 - 8 * b));
+    }
+    packed_size -= (at[n - 1] == '=') + (at[n - 2] == '=');
+    char *text = malloc(MOST);
+    struct libdeflate_decompressor *unpacker = libdeflate_alloc_decompressor();
+    assert_int_equal(libdeflate_zlib_decompress(unpacker, packed, packed_size, text, MOST, &size),
+                     0);
+    libdeflate_free_decompressor(unpacker);
+    json_t *value = json_loadb(text, size, JSON_DECODE_ANY, NULL);
+    assert_non_null(value);
+    free(packed);
+    free(text);
+    return value;
 }
 
 static size_t count(const char *text, const char *part)
@@ -108,6 +149,42 @@ static void test_hostile_names(void **state)
     const char *evidence = json_string_value(json_object_get(worst, "evidence"));
     assert_has(evidence, "</script><script>x()</script><img src=x onerror=x()>? & ?[2J ?");
     json_decref(data);
+    free(html);
+    pw_cluster_destroy(c);
+}
+
+static void test_packed_keys(void **state)
+{
+    struct pw_cluster *c = make_cluster(2, 12);
+    add_tables(c);
+    c->np2p = 0;
+    c->ncollectives = 3;
+    c->collectives = calloc(3, sizeof(*c->collectives));
+    for (int i = 0; i < 3; i++)
+        c->collectives[i] = (struct pw_row_c_collective){.op = PW_OP_Allreduce,
+                                                         .wait_ns = i == 1 ? 7 * MS : i,
+                                                         .busbw = 1e9,
+                                                         .complete = i != 1};
+    char *html = html_of(state, c);
+    json_t *list = late_of(html, "collective_list"), *operators = late_of(html, "operators");
+    json_t *messages = late_of(html, "messages");
+    assert_int_equal(json_integer_value(json_object_get(list, "total")), c->ncollectives);
+    json_t *waits = json_object_get(list, "wait_ns"), *ops = json_object_get(list, "op");
+    assert_int_equal(json_array_size(waits), c->ncollectives);
+    assert_int_equal(json_array_size(ops), c->ncollectives);
+    for (size_t i = 1; i < c->ncollectives; i++)
+        assert_true(json_integer_value(json_array_get(waits, i - 1)) >=
+                    json_integer_value(json_array_get(waits, i)));
+    assert_string_equal(json_string_value(json_array_get(ops, 0)), "Allreduce");
+    json_t *busbw = json_object_get(list, "busbw");
+    assert_int_equal(json_integer_value(json_array_get(waits, 0)), 7 * MS);
+    assert_true(json_is_null(json_array_get(busbw, 0)));
+    assert_true(json_is_real(json_array_get(busbw, 1)));
+    assert_true(json_is_null(operators));
+    assert_string_equal(json_string_value(json_object_get(messages, "scope")), "ranks");
+    json_decref(list);
+    json_decref(operators);
+    json_decref(messages);
     free(html);
     pw_cluster_destroy(c);
 }
@@ -229,6 +306,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_parts, unit_dir_create, unit_dir_destroy),
         cmocka_unit_test_setup_teardown(test_hostile_names, unit_dir_create, unit_dir_destroy),
+        cmocka_unit_test_setup_teardown(test_packed_keys, unit_dir_create, unit_dir_destroy),
         cmocka_unit_test(test_encode),
         cmocka_unit_test(test_many_steps),
         cmocka_unit_test(test_many_ranks),

@@ -49,7 +49,7 @@ static void test_create(void **state)
     assert_int_equal(st.st_mode & 07777, 0600);
     assert_int_equal(m->segment->ring_records, 1024); /* 64 KiB of 64-byte records */
     assert_int_equal(m->segment->ring_stride, PW_RING_CONTROL + 65536);
-    assert_int_equal(st.st_size, 4096 + 256 * (PW_RING_CONTROL + 65536));
+    assert_int_equal(st.st_size, 4096 + 256 * (PW_RING_CONTROL + 65536) + PW_POOL_BYTES);
     assert_true(st.st_blocks * 512 < 1 << 16); /* memory is given out as rings are used */
     assert_int_equal(m->segment->uid, geteuid());
     assert_int_equal(atomic_load(&m->segment->tool_pid), getpid());

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/report/figures.h"
 #include "analysis/report/names.h"
 #include "analysis/report/operators.h"
 #include "analysis/report/report.h"
@@ -41,6 +42,7 @@ static void put_field(FILE *out, const struct pw_field *field, const char *at)
     case PW_F_S32:
     case PW_F_S64:
     case PW_F_S256:
+    case PW_F_S512:
         put_text(out, at, field->size);
         return;
     case PW_F_F64:
@@ -92,8 +94,9 @@ static void put_operator(FILE *out, const struct pw_cluster *c, const char *grou
     fputc(',', out);
     put_text(out, row->shapes, *row->shapes ? sizeof(c->operator_shapes->shapes) : 0);
     const int64_t *figures = &row->calls;
-    for (int i = 0; i < 11; i++)
-        if (figures[i] < 0 && i < 9)
+    for (int i = 0; i < PW_OPROW_FIGURES; i++)
+        if (figures[i] < 0 && &figures[i] != &row->alloc_bytes &&
+            &figures[i] != &row->self_alloc_bytes)
             fputc(',', out);
         else
             fprintf(out, ",%" PRId64, figures[i]);
@@ -112,11 +115,28 @@ static int put_operators(FILE *out, const struct pw_cluster *c,
     if (err)
         return err;
     fputs("# operators\nname,type,shapes,calls,total_ns,self_ns,self_wait_ns,min_ns,mean_ns,max_ns,"
-          "p50_ns,p95_ns,alloc_bytes,self_alloc_bytes,share,imbalance\n",
+          "p50_ns,p95_ns,alloc_bytes,self_alloc_bytes,peak_alloc_bytes,share,imbalance\n",
           out);
     for (size_t i = 0; i < list.n; i++)
         put_operator(out, c, options->group_by, &list.rows[i]);
     free(list.rows);
+    return 0;
+}
+
+static int put_advice(FILE *out, const struct pw_cluster *c)
+{
+    struct pw_figures *figures;
+    struct pw_advice advice[PW_ADVICE_MAX];
+    struct pw_row_c_advice rows[PW_ADVICE_MAX];
+    int err = pw_figures_create(c, &figures);
+    if (err)
+        return err;
+    struct pw_advice_input input = pw_figures_advice(figures);
+    size_t n = pw_advice_collect(&input, advice);
+    for (size_t i = 0; i < n; i++)
+        rows[i] = pw_advice_row(&input, &advice[i]);
+    put_table(out, "advice", PW_TABLE_c_advice, rows, n);
+    pw_figures_destroy(figures);
     return 0;
 }
 
@@ -139,6 +159,9 @@ int pw_report_csv(FILE *out, const struct pw_cluster *c, const struct pw_report_
         {"stragglers", PW_TABLE_c_straggler, c->stragglers, c->nstragglers},
         {"whatif", PW_TABLE_c_whatif, c->whatif, c->nwhatif},
         {"efficiency", PW_TABLE_c_efficiency, c->efficiency, c->nefficiency},
+        {"data_pipeline", PW_TABLE_c_queue, c->queues, c->nqueues},
+        {"utilisation", PW_TABLE_c_utilisation, c->utilisation, c->nutilisation},
+        {"memory", PW_TABLE_c_memory, c->memory, c->nmemory},
     };
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
         if (pw_report_is_wanted(options->sections, tables[i].section))
@@ -146,5 +169,7 @@ int pw_report_csv(FILE *out, const struct pw_cluster *c, const struct pw_report_
     int err = 0;
     if (pw_report_is_wanted(options->sections, "operators"))
         err = put_operators(out, c, options);
+    if (!err && pw_report_is_wanted(options->sections, "advice"))
+        err = put_advice(out, c);
     return err ? err : ferror(out) ? -EIO : 0;
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/report/mean.h"
+#include "analysis/mean.h"
 #include "core/ops.h"
 
 static int64_t larger(int64_t a, int64_t b)
@@ -227,6 +227,17 @@ int64_t pw_figures_row(const struct pw_figures *figures, int64_t rank)
     return -1;
 }
 
+struct pw_advice_input pw_figures_advice(const struct pw_figures *figures)
+{
+    struct pw_advice_input input = {
+        .cluster = figures->cluster,
+        .trace = figures->trace,
+        .mean = figures->trace_mean,
+    };
+    pw_advice_prepare(&input);
+    return input;
+}
+
 int pw_figures_is_unresolved(const struct pw_figures *figures, int64_t ns)
 {
     return ns > 0 && ns < figures->clock_error_max_ns;
@@ -269,8 +280,8 @@ static double rank_key(const struct pw_figures *f, size_t row)
     return (double)f->trace[row].own_ns;
 }
 
-static int order(const struct pw_figures *f, size_t count,
-                 double (*key)(const struct pw_figures *, size_t), size_t **ordered)
+int pw_figures_order(const struct pw_figures *f, size_t count, pw_figures_key *key,
+                     size_t **ordered)
 {
     struct keyed *rows = malloc((count + 1) * sizeof(*rows));
     size_t *out = malloc((count + 1) * sizeof(*out));
@@ -291,15 +302,15 @@ static int order(const struct pw_figures *f, size_t count,
 
 int pw_figures_order_p2p(const struct pw_figures *figures, size_t **ordered)
 {
-    return order(figures, figures->cluster->np2p, p2p_key, ordered);
+    return pw_figures_order(figures, figures->cluster->np2p, p2p_key, ordered);
 }
 
 int pw_figures_order_collectives(const struct pw_figures *figures, size_t **ordered)
 {
-    return order(figures, figures->cluster->ncollective_stats, collective_key, ordered);
+    return pw_figures_order(figures, figures->cluster->ncollective_stats, collective_key, ordered);
 }
 
 int pw_figures_order_ranks(const struct pw_figures *figures, size_t **ordered)
 {
-    return order(figures, figures->nranks, rank_key, ordered);
+    return pw_figures_order(figures, figures->nranks, rank_key, ordered);
 }

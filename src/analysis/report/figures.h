@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/advice/advice.h"
 #include "core/cluster.h"
 
 /* -1 is "not known" in every figure that is a time or a share. */
@@ -60,6 +61,15 @@ int pw_figures_is_unresolved(const struct pw_figures *figures, int64_t ns);
 
 /* True for a collective that runs beside other work: its transfer includes that. */
 int pw_figures_is_nonblocking(uint32_t op);
+
+/* What the rules of advice are asked with. */
+struct pw_advice_input pw_figures_advice(const struct pw_figures *figures);
+
+/* Rows of a table in descending order of a key, equal ones as they are in it; the caller frees
+ * *ordered. 0 or -ENOMEM. */
+typedef double pw_figures_key(const struct pw_figures *figures, size_t row);
+int pw_figures_order(const struct pw_figures *figures, size_t count, pw_figures_key *key,
+                     size_t **ordered);
 
 /* Rows of tables in the order in which reports show them, ordered[0] first. Both return 0 or
  * -ENOMEM; the caller frees *ordered. */

@@ -4,8 +4,8 @@
 
 #include "analysis/report/callwords.h"
 #include "analysis/report/livewords.h"
-#include "analysis/report/sentence.h"
 #include "core/ops.h"
+#include "core/sentence.h"
 
 static void capitalise(char *text)
 {

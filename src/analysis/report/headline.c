@@ -7,8 +7,8 @@
 #include "analysis/report/names.h"
 #include "analysis/report/page.h"
 #include "analysis/report/report.h"
-#include "analysis/report/sentence.h"
 #include "analysis/report/words.h"
+#include "core/sentence.h"
 #include "core/text.h"
 
 /* Fewer measured steps than a straggler must hit: nothing can be said of any rank. */
@@ -157,6 +157,17 @@ void pw_headline_missing(const struct pw_figures *figures, char *out, size_t siz
                         ((double)figures->dropped_events + (double)figures->events),
                     ")");
     }
+}
+
+int pw_report_line(FILE *out, const struct pw_cluster *cluster,
+                   const struct pw_report_options *options)
+{
+    (void)options;
+    char line[PW_HEADLINE_BYTES];
+    int err = pw_report_headline(cluster, line, sizeof(line));
+    if (!err)
+        fprintf(out, "%s\n", line);
+    return err;
 }
 
 int pw_report_headline(const struct pw_cluster *cluster, char *out, size_t size)

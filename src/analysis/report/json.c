@@ -6,21 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/report/advice.h"
 #include "analysis/report/headline.h"
 #include "analysis/report/json.h"
 #include "analysis/report/json_clocks.h"
 #include "analysis/report/json_gpu.h"
 #include "analysis/report/json_operators.h"
+#include "analysis/report/json_resources.h"
 #include "analysis/report/json_row.h"
 #include "analysis/report/names.h"
 #include "analysis/report/report.h"
-
-static json_t *unknown(const struct pw_figures *f)
-{
-    (void)f;
-    return json_null();
-}
 
 /* `object` unless one of the `failed` results of setting its keys is not 0. */
 static json_t *object_or_null(json_t *object, int failed)
@@ -256,25 +250,6 @@ static json_t *make_efficiency(const struct pw_figures *f)
                                    : json_null();
 }
 
-static json_t *make_advice(const struct pw_figures *f)
-{
-    struct pw_advice advice[PW_ADVICE_MAX];
-    size_t n = pw_advice_collect(f, advice);
-    json_t *array = json_array();
-    int bad = !array;
-    for (size_t i = 0; i < n && !bad; i++) {
-        json_t *row = json_object(), *ranks = json_array();
-        for (size_t r = 0; r < advice[i].nranks; r++)
-            bad |= json_array_append_new(ranks, json_integer(advice[i].ranks[r]));
-        bad |= json_object_set_new(row, "rule", json_string(advice[i].rule));
-        bad |=
-            json_object_set_new(row, "text", pw_json_text(advice[i].text, sizeof(advice[i].text)));
-        bad |= json_object_set_new(row, "ranks", ranks);
-        bad |= json_array_append_new(array, row);
-    }
-    return object_or_null(array, bad);
-}
-
 static const struct key {
     const char *name;
     json_t *(*make)(const struct pw_figures *f);
@@ -293,10 +268,10 @@ static const struct key {
     {"operators", pw_json_operators},
     {"gpu", pw_json_gpu},
     {"kernels", pw_json_kernels},
-    {"data_pipeline", unknown},
-    {"utilisation", unknown},
-    {"memory", unknown},
-    {"advice", make_advice},
+    {"data_pipeline", pw_json_data_pipeline},
+    {"utilisation", pw_json_utilisation},
+    {"memory", pw_json_memory},
+    {"advice", pw_json_advice},
 };
 
 json_t *pw_json_key(const struct pw_figures *figures, const char *name)
@@ -306,6 +281,10 @@ json_t *pw_json_key(const struct pw_figures *figures, const char *name)
         i++;
     return keys[i].make(figures);
 }
+
+/* ASCII: a name may hold characters that rule a terminal (C1 controls) or turn its text around, and
+ * JSON's own escapes are only for those below 0x20. */
+enum { DUMP_FLAGS = JSON_INDENT(1) | JSON_REAL_PRECISION(12) | JSON_ENSURE_ASCII };
 
 int pw_report_json(FILE *out, const struct pw_cluster *cluster,
                    const struct pw_report_options *options)
@@ -321,8 +300,7 @@ int pw_report_json(FILE *out, const struct pw_cluster *cluster,
         bad |= json_object_set_new(root, keys[i].name, keys[i].make(figures));
     if (bad)
         err = -ENOMEM;
-    else if (json_dumpf(root, out, JSON_INDENT(1) | JSON_REAL_PRECISION(12)) ||
-             fputc('\n', out) < 0)
+    else if (json_dumpf(root, out, DUMP_FLAGS) || fputc('\n', out) < 0)
         err = -EIO;
     json_decref(root);
     pw_figures_destroy(figures);

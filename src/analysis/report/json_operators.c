@@ -27,20 +27,20 @@ static json_t *make_row(const struct pw_cluster *c, const struct pw_oprow *from)
     const struct {
         const char *name;
         int64_t value;
-    } times[] = {
+    } figures[] = {
         {"calls", from->calls},     {"total_ns", from->total_ns},
         {"self_ns", from->self_ns}, {"self_wait_ns", from->self_wait_ns},
         {"min_ns", from->min_ns},   {"mean_ns", from->mean_ns},
         {"max_ns", from->max_ns},   {"p50_ns", from->p50_ns},
-        {"p95_ns", from->p95_ns},
+        {"p95_ns", from->p95_ns},   {"peak_alloc_bytes", from->peak_alloc_bytes},
     };
     int bad = 0;
     if (from->op >= 0)
         bad |= set_text(row, "name", from->name, sizeof(c->operators->name));
     if (*from->type)
         bad |= set_text(row, "type", from->type, sizeof(c->operators->type));
-    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
-        bad |= json_object_set_new(row, times[i].name, pw_json_int(times[i].value));
+    for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++)
+        bad |= json_object_set_new(row, figures[i].name, pw_json_int(figures[i].value));
     bad |= json_object_set_new(row, "alloc_bytes", json_integer(from->alloc_bytes));
     bad |= json_object_set_new(row, "self_alloc_bytes", json_integer(from->self_alloc_bytes));
     bad |= json_object_set_new(row, "share", pw_json_real(from->share));

@@ -59,7 +59,11 @@ static const char *unit_of(const struct pw_field *field)
 {
     if (is_bandwidth(field))
         return "_bytes_per_s";
-    return strcmp(field->name, "start") == 0 || strcmp(field->name, "end") == 0 ? "_ns" : "";
+    static const char *const times[] = {"start", "end", "time"};
+    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+        if (strcmp(field->name, times[i]) == 0)
+            return "_ns";
+    return "";
 }
 
 static json_t *real_value(const struct pw_field *field, const char *at)
@@ -79,6 +83,7 @@ static json_t *field_value(const struct pw_field *field, const char *at)
     case PW_F_S32:
     case PW_F_S64:
     case PW_F_S256:
+    case PW_F_S512:
         return pw_json_text(at, field->size);
     case PW_F_U64: /* an identifier; JSON's integers are signed */
         snprintf(hex, sizeof(hex), "0x%" PRIx64, (uint64_t)load_integer(field, at));

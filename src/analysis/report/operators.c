@@ -27,7 +27,7 @@ void pw_operators_totals(const struct pw_cluster *c, struct pw_optotals *out)
         out->calls = pw_sum(out->calls, row->calls);
         out->self_ns = pw_sum(out->self_ns, row->self_ns);
         out->self_wait_ns = pw_sum(out->self_wait_ns, row->self_wait_ns);
-        out->has_memory |= row->alloc_bytes || row->self_alloc_bytes;
+        out->has_memory |= row->alloc_bytes || row->self_alloc_bytes || row->peak_alloc_bytes;
     }
     for (size_t i = 0; i < c->noperator_ranks; i++)
         out->ranks += c->operator_ranks[i].operator_row == -1;
@@ -36,7 +36,7 @@ void pw_operators_totals(const struct pw_cluster *c, struct pw_optotals *out)
 /* The figures that all tables of operators have begin with `calls` and are in one order. */
 static void take_figures(struct pw_oprow *row, const int64_t *calls)
 {
-    memcpy(&row->calls, calls, 11 * sizeof(*calls));
+    memcpy(&row->calls, calls, PW_OPROW_FIGURES * sizeof(*calls));
 }
 
 static double share_of(const struct pw_optotals *totals, int64_t self_ns)
@@ -111,7 +111,7 @@ static void list_rest(const struct pw_cluster *c, const struct pw_optotals *tota
         row->alloc_bytes = pw_difference(row->alloc_bytes, known[i].alloc_bytes);
         row->self_alloc_bytes = pw_difference(row->self_alloc_bytes, known[i].self_alloc_bytes);
         row->mean_ns = row->total_ns / row->calls;
-        row->min_ns = row->max_ns = row->p50_ns = row->p95_ns = -1;
+        row->min_ns = row->max_ns = row->p50_ns = row->p95_ns = row->peak_alloc_bytes = -1;
         row->share = share_of(totals, row->self_ns);
     }
 }
@@ -185,6 +185,7 @@ static size_t list_ranks(const struct pw_cluster *c, const struct pw_optotals *t
             .max_ns = -1,
             .p50_ns = -1,
             .p95_ns = -1,
+            .peak_alloc_bytes = -1,
             .share = share_of(totals, from->self_ns),
             .imbalance = -1,
             .max_rank = -1,
@@ -218,9 +219,13 @@ static double key_of(const struct pw_oprow *row, const char *sort)
         const char *name;
         double value;
     } keys[] = {
-        {"total", (double)row->total_ns}, {"calls", (double)row->calls},
-        {"mean", (double)row->mean_ns},   {"p95", (double)row->p95_ns},
-        {"max", (double)row->max_ns},     {"memory", (double)row->self_alloc_bytes},
+        {"total", (double)row->total_ns},
+        {"calls", (double)row->calls},
+        {"mean", (double)row->mean_ns},
+        {"p95", (double)row->p95_ns},
+        {"max", (double)row->max_ns},
+        {"memory", (double)row->self_alloc_bytes},
+        {"peak", (double)row->peak_alloc_bytes},
         {"imbalance", row->imbalance},
     };
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)

@@ -9,13 +9,16 @@
 /* Bytes of a row's label with the NUL: of a call path the outer part goes first. */
 enum { PW_OPLIST_LABEL = 400 };
 
+/* Figures that all tables have, `calls` to `peak_alloc_bytes`, in one order. */
+enum { PW_OPROW_FIGURES = 12 };
+
 /* One line. -1: not known, but for bytes, which may be negative. */
 struct pw_oprow {
     int32_t op;                       /* row of /operators, -1: of several */
     int32_t index;                    /* row of the table that is listed; of ranks, the rank */
     const char *name, *type, *shapes; /* may lack their NUL: at most 256, 64 and 256 bytes; or "" */
     int64_t calls, total_ns, self_ns, self_wait_ns, min_ns, mean_ns, max_ns, p50_ns, p95_ns,
-        alloc_bytes, self_alloc_bytes;
+        alloc_bytes, self_alloc_bytes, peak_alloc_bytes;
     double share, imbalance; /* of all self time; largest rank over mean */
     int32_t max_rank;
 };
@@ -35,7 +38,8 @@ void pw_operators_totals(const struct pw_cluster *cluster, struct pw_optotals *o
 
 /* `group`: name (NULL too), shapes, stack, type or rank; `search`: only rows whose label, type or
  * shapes have this text, in either case, NULL or "" for all; `sort`: self_total (NULL too), total,
- * calls, mean, p95, max, memory or imbalance, most first. 0 or -ENOMEM; the caller frees out->rows.
+ * calls, mean, p95, max, memory, peak or imbalance, most first. 0 or -ENOMEM; the caller frees
+ * out->rows.
  */
 int pw_operators_list(const struct pw_cluster *cluster, const char *group, const char *search,
                       const char *sort, struct pw_oplist *out);

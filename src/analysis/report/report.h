@@ -2,13 +2,14 @@
  *
  * The text report begins with the one sentence that matters, then has these sections: job,
  * completeness, clocks, steps, phases, operators, collectives, p2p, stragglers, whatif, efficiency,
- * advice.
+ * data_pipeline, utilisation, memory, advice.
  *
  * The JSON report is one object with the keys job, completeness, clock, steps, step_trace,
  * collectives, stragglers, hosts, links, whatif, efficiency, operators, data_pipeline, utilisation,
  * memory, advice. It is always whole: `sections` and `top` are the text's. null means "not known".
- * operators has, most self time first, at most PW_REPORT_JSON_OPERATORS rows of each grouping. This
- * version does not compute data_pipeline, utilisation and memory, which are null;
+ * operators has, most self time first, at most PW_REPORT_JSON_OPERATORS rows of each grouping;
+ * data_pipeline, utilisation and memory are null where nothing was sampled, and their series where
+ * they have more than PW_REPORT_JSON_CELLS points;
  * hosts are the slow ones; links are the pairs of ranks that exchanged messages, most bytes first
  * and at most PW_REPORT_JSON_LINKS of them, whose score is null unless they are slow. both per_step
  * arrays are null above PW_REPORT_JSON_STEPS steps, and step_trace.per_step[].ranks when steps x
@@ -66,5 +67,9 @@ int pw_report_sections_check(const char *sections, char *problem, size_t size);
 /* The sentence that the text report begins with, on one line and without its end of line. 0 or
  * -ENOMEM. */
 int pw_report_headline(const struct pw_cluster *cluster, char *out, size_t size);
+
+/* That sentence and nothing else. */
+int pw_report_line(FILE *out, const struct pw_cluster *cluster,
+                   const struct pw_report_options *options);
 
 #endif

@@ -18,6 +18,9 @@ int pw_section_p2p(const struct pw_page *page);
 int pw_section_stragglers(const struct pw_page *page);
 int pw_section_efficiency(const struct pw_page *page);
 int pw_section_whatif(const struct pw_page *page);
+int pw_section_data_pipeline(const struct pw_page *page);
+int pw_section_utilisation(const struct pw_page *page);
+int pw_section_memory(const struct pw_page *page);
 int pw_section_advice(const struct pw_page *page);
 
 #endif

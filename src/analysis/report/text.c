@@ -37,6 +37,9 @@ static const struct section {
     {"stragglers", "Stragglers", pw_section_stragglers, NULL},
     {"whatif", "What if: the run replayed with something changed", pw_section_whatif, NULL},
     {"efficiency", "Efficiency", pw_section_efficiency, NULL},
+    {"data_pipeline", "Data pipeline: how full its queues are", pw_section_data_pipeline, NULL},
+    {"utilisation", "What each rank's process used", pw_section_utilisation, NULL},
+    {"memory", "Memory", pw_section_memory, NULL},
     {"advice", "What to do", pw_section_advice, NULL},
 };
 enum { SECTIONS = sizeof(sections) / sizeof(sections[0]) };

@@ -5,8 +5,8 @@
 
 #include "analysis/report/callwords.h"
 #include "analysis/report/sections.h"
-#include "analysis/report/sentence.h"
 #include "core/limits.h"
+#include "core/sentence.h"
 #include "core/text.h"
 
 enum { HOSTS_SHOWN = 4, WINDOWS_SHOWN = 8 };

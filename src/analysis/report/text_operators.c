@@ -38,8 +38,10 @@ static size_t make_columns(const struct layout *l, struct pw_grid_column *column
     if (l->has_quantiles)
         columns[n++] = (struct pw_grid_column){"p95", 0};
     columns[n++] = (struct pw_grid_column){"# of\nCalls", 0};
-    if (l->has_memory)
+    if (l->has_memory) {
         columns[n++] = (struct pw_grid_column){"Self\nmemory", 0};
+        columns[n++] = (struct pw_grid_column){"Peak\nmemory", 0};
+    }
     if (l->has_imbalance)
         columns[n++] = (struct pw_grid_column){"max rank\n/ mean", 0};
     return n;
@@ -85,6 +87,10 @@ static void row_cells(struct pw_grid *grid, const struct pw_page *page, const st
     pw_grid_cell(grid, "%" PRId64, row->calls);
     if (l->has_memory)
         memory_cell(grid, row->self_alloc_bytes);
+    if (l->has_memory && row->peak_alloc_bytes >= 0)
+        memory_cell(grid, row->peak_alloc_bytes);
+    else if (l->has_memory)
+        pw_grid_cell(grid, "n/a");
     if (l->has_imbalance && row->imbalance >= 0 && row->imbalance < 1e6)
         pw_grid_cell(grid, "%.2f (%d)", row->imbalance, (int)row->max_rank);
     else if (l->has_imbalance)

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "analysis/report/advice.h"
 #include "analysis/report/grid.h"
 #include "analysis/report/operators.h"
 #include "analysis/report/sections.h"
@@ -169,14 +168,4 @@ int pw_section_efficiency(const struct pw_page *page)
         return err;
     return pw_page_print(page, 2, 2, "Over %" PRId64 " measured steps of %" PRId64 " ranks.",
                          f->measured, f->present);
-}
-
-int pw_section_advice(const struct pw_page *page)
-{
-    struct pw_advice advice[PW_ADVICE_MAX];
-    size_t n = pw_advice_collect(page->figures, advice);
-    int err = 0;
-    for (size_t i = 0; i < n && !err; i++)
-        err = pw_page_print(page, 2, 4, "- %s", advice[i].text);
-    return err;
 }

@@ -14,6 +14,7 @@ enum { MAX_COMMS = 1 << 20, MAX_THREADS = 1 << 16, MAX_MEMBERS = 1 << 24, KEPT_M
 /* A communicator as far as its records have told. */
 struct comm {
     struct pw_row_comms row;
+    int32_t file_row; /* of /comms */
     int32_t *members; /* kept, once they are complete, as long as there is room */
     int32_t known;
     uint64_t handle; /* that the application has, or had, for it */
@@ -73,8 +74,8 @@ static struct comm *comm_at(struct state *s, uint32_t index)
         s->comms = comms;
         s->capacity = capacity;
     }
-    if (row >= s->ncomms)
-        s->ncomms = (uint32_t)row + 1;
+    while (row >= s->ncomms)
+        s->comms[s->ncomms++].file_row = pw_rankfile_new_comm(s->file);
     return &s->comms[row];
 }
 
@@ -142,7 +143,7 @@ static void record_comm(struct state *s, const struct pw_record *record,
     fill_times(s, record, origin, &row);
     struct comm *comm = record->comm.comm == UINT32_MAX ? NULL : comm_at(s, record->comm.comm);
     if (comm) {
-        row.comm = (int32_t)(comm - s->comms);
+        row.comm = comm->file_row;
         if (pw_op_info(row.op)->cls == PW_CLASS_COLL)
             count_collective(&comm->row, row.seq);
     }
@@ -326,7 +327,7 @@ static void open_wait(const struct state *s, const struct pw_shown_call *call,
     row->tag = is_collective ? 0 : call->tag;
     if (call->handle >= UINT32_MAX || index >= s->ncomms)
         return;
-    row->comm = (int32_t)index;
+    row->comm = s->comms[index].file_row;
     row->seq = is_collective ? call->tag : -1;
 }
 
@@ -344,7 +345,7 @@ static void open_call(void *state, const struct pw_segment_shared *segment,
         row->tag = call->tag;
     if (found < 0)
         return;
-    row->comm = (int32_t)found;
+    row->comm = s->comms[found].file_row;
     if (cls == PW_CLASS_COLL)
         row->seq = reached(s, segment, found);
     if (has_peer(call->op))
@@ -366,6 +367,14 @@ static void add_live_comm(const struct state *s, const struct pw_segment_shared 
     snprintf(out->name, sizeof(out->name), "%s", pw_rankfile_borrow_text(s->file, comm->row.name));
 }
 
+static int64_t find_file_row(const struct state *s, int32_t file_row)
+{
+    for (int64_t row = (int64_t)s->ncomms - 1; file_row >= 0 && row >= 0; row--)
+        if (s->comms[row].file_row == file_row)
+            return row;
+    return -1;
+}
+
 /* Those that threads are in, the world, and of the others the newest. */
 static void add_live(void *state, const struct pw_segment_shared *segment, struct pw_live *live)
 {
@@ -374,8 +383,8 @@ static void add_live(void *state, const struct pw_segment_shared *segment, struc
     if (!live->comms)
         return;
     for (size_t i = 0; i < live->nthreads; i++) {
-        int64_t row = live->threads[i].comm_row;
-        if (row < 0 || row >= (int64_t)s->ncomms)
+        int64_t row = find_file_row(s, live->threads[i].comm_row);
+        if (row < 0)
             continue;
         live->threads[i].comm_uid = s->comms[row].row.uid;
         add_live_comm(s, segment, row, live);
@@ -392,7 +401,7 @@ static void finish(void *state, int64_t end_ns)
     struct state *s = state;
     (void)end_ns;
     for (uint32_t i = 0; i < s->ncomms; i++)
-        pw_rankfile_append(s->file, PW_TABLE_comms, &s->comms[i].row);
+        pw_rankfile_set_comm(s->file, s->comms[i].file_row, &s->comms[i].row);
     pw_rankfile_overhead(s->file, "clock_sync", (double)s->sync_ns, "ns");
     pw_rankfile_overhead(s->file, "clock_sync_first", (double)s->sync_first_ns, "ns");
     pw_rankfile_overhead(s->file, "clock_sync_wait", (double)s->sync_wait_ns, "ns");

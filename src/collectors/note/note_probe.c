@@ -135,17 +135,21 @@ static void note_range_push(const char *name)
         push_range(name);
 }
 
+static int is_function(const char *type)
+{
+    return type && strcmp(type, "function") == 0;
+}
+
 static void begin_operator(struct pw_thread *thread, const char *name, const char *type,
                            const char *shapes)
 {
-    int is_function = type && strcmp(type, "function") == 0;
     const struct pw_range_about about = {
-        .category = is_function ? 0 : pw_name_find(thread, type),
+        .category = is_function(type) ? 0 : pw_name_find(thread, type),
         .shapes = pw_name_find(thread, shapes),
         .stack = take_stack(thread),
     };
     pw_range_begin(thread, PW_KEY_API, PW_REC_RANGE, pw_name_find(thread, name),
-                   is_function ? PW_KIND_FUNCTION : PW_KIND_OPERATOR, &about);
+                   is_function(type) ? PW_KIND_FUNCTION : PW_KIND_OPERATOR, &about);
 }
 
 static void note_op_begin(const char *name, const char *type, const char *shapes)
@@ -176,6 +180,39 @@ static void note_range_pop(void)
         return;
     if (!is_closed() && !end_paused())
         pop_range();
+}
+
+/* Names first: to tell the collector a new one takes a record, too. */
+static void note_op_past(const char *name, const char *type, const char *shapes, int64_t start_ns,
+                         int64_t end_ns, int lane, int64_t alloc_bytes)
+{
+    struct pw_thread *thread = is_closed() || pw_recording_paused_thread() ? NULL : note_begin();
+    if (!thread)
+        return;
+    const int number = pw_recording_is_paused() ? -1 : pw_probe_lane(lane);
+    const uint64_t now = pw_probe_now();
+    if (number >= 0 && start_ns >= 0 && end_ns >= start_ns) {
+        const struct pw_record past = {
+            .type = PW_REC_RANGE,
+            .flags = PW_RANGE_PAST,
+            .start = (uint64_t)start_ns,
+            .end = (uint64_t)end_ns,
+            .range = {.name = pw_name_find(thread, name),
+                      .kind = is_function(type) ? PW_KIND_FUNCTION : PW_KIND_OPERATOR,
+                      .lane = (uint32_t)number,
+                      .category = is_function(type) ? 0 : pw_name_find(thread, type),
+                      .shapes = pw_name_find(thread, shapes),
+                      .alloc_bytes = alloc_bytes},
+        };
+        struct pw_record *record = pw_ring_reserve(&thread->ring, now, PW_LOST_RANGE);
+        if (record) {
+            *record = past;
+            pw_probe_commit(thread);
+        }
+    } else if (!pw_recording_is_paused()) {
+        pw_ring_count_loss(&thread->ring, 1, now, PW_LOST_RANGE);
+    }
+    pw_probe_let_go(thread);
 }
 
 static void note_queue(const char *name, int64_t size, int64_t capacity)
@@ -262,4 +299,5 @@ __attribute__((visibility("default"))) const struct profwrap_api profwrap_api_v1
     .start = note_start,
     .stop = note_stop,
     .metadata = note_metadata,
+    .op_past = note_op_past,
 };

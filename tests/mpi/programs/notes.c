@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "profwrap.h"
 
@@ -21,6 +22,28 @@ __attribute__((noinline)) static void operators(void)
     profwrap_memory(-1000, -1);
     profwrap_op_end();
     profwrap_op_end(); /* one too many: does nothing */
+}
+
+/* As another profiler would, of two threads of its own, 1 s ago; the inner first. */
+static void past(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+    const int64_t at = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec - 1000000000;
+    profwrap_range_push("around the calls");
+    profwrap_op_past("mm", "aten", "[[2, 3]]", at + 200, at + 500, 7, 96);
+    profwrap_op_past("linear", "aten", NULL, at + 100, at + 600, 7, 128);
+    profwrap_op_past("other", NULL, NULL, at + 300, at + 800, -7, 0);
+    profwrap_op_past("linear", "aten", NULL, at + 700, at + 700, 7, -128);
+    profwrap_op_past("backwards", NULL, NULL, at + 2, at + 1, 7, 0);
+    profwrap_op_past("no time", NULL, NULL, -1, 1, 7, 0);
+    profwrap_range_pop();
+    profwrap_stop();
+    profwrap_op_past("paused", NULL, NULL, at + 800, at + 900, 7, 0);
+    profwrap_start();
+    for (int lane = 0; lane < 300; lane++)
+        profwrap_op_past("lane", NULL, NULL, at + 1000, at + 2000, lane, 0);
+    printf("%lld\n", (long long)at);
 }
 
 static void strange(void)
@@ -55,7 +78,9 @@ int main(int argc, char **argv)
         profwrap_range_pop();
     }
     profwrap_step(PROFWRAP_NO_STEP);
-    if (argc > 2)
+    if (argc > 2 && strcmp(argv[2], "past") == 0)
+        past();
+    else if (argc > 2)
         strange();
     return 0;
 }

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/mean.h"
 #include "analysis/report/json_row.h"
-#include "analysis/report/mean.h"
 #include "analysis/statistics.h"
 
 void pw_columns_init(const struct pw_figures *figures, struct pw_columns *out)

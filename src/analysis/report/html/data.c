@@ -6,13 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/report/html/collectives.h"
 #include "analysis/report/html/operators.h"
+#include "analysis/report/html/packed.h"
+#include "analysis/report/html/resources.h"
 #include "analysis/report/html/traffic.h"
 #include "analysis/report/json.h"
 #include "analysis/report/json_row.h"
 #include "analysis/report/names.h"
 #include "analysis/report/words.h"
 #include "analysis/statistics.h"
+
+enum { DUMP_FLAGS = JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(7) };
 
 static json_t *object_or_null(json_t *object, int failed)
 {
@@ -155,14 +160,22 @@ static const struct key {
     {"ranks", make_ranks},
     {"stragglers", make_stragglers},
     {"hosts", NULL},
-    {"operators", pw_html_operators},
     {"collectives", NULL},
-    {"collective_list", pw_traffic_collectives},
-    {"messages", pw_traffic_messages},
     {"slow_links", make_slow_links},
     {"whatif", make_whatif},
     {"efficiency", NULL},
+    {"data_pipeline", pw_html_data_pipeline},
+    {"utilisation", pw_html_utilisation},
+    {"memory", NULL},
     {"advice", NULL},
+};
+
+/* What only one page shows, and what may be long: packed, so that the first page need not read it.
+ * In the page, `await lateKey(NAME)` (page/packed.js). */
+static const struct key late_keys[] = {
+    {"operators", pw_html_operators},
+    {"collective_list", pw_html_collectives},
+    {"messages", pw_traffic_messages},
 };
 
 /* Names may hold terminal escapes, or characters that reorder a line. */
@@ -196,22 +209,43 @@ static int write_escaped(const char *text, size_t size, void *out)
     return ferror((FILE *)out) ? -1 : 0;
 }
 
+static json_t *make_key(const struct key *key, const struct pw_figures *figures)
+{
+    return key->make ? key->make(figures) : pw_json_key(figures, key->name);
+}
+
+static int write_late(FILE *out, const struct key *key, const struct pw_figures *figures)
+{
+    json_t *value = make_key(key, figures);
+    char *text = NULL;
+    if (value && make_printable(value) == 0)
+        text = json_dumps(value, DUMP_FLAGS | JSON_ENCODE_ANY);
+    json_decref(value);
+    if (!text)
+        return -ENOMEM;
+    fprintf(out, "<script type=\"text/plain\" id=\"late-%s\">", key->name);
+    int err = pw_packed_write(out, text, strlen(text));
+    free(text);
+    return fputs("</script>\n", out) == EOF ? -EIO : err;
+}
+
 int pw_html_data_write(FILE *out, const struct pw_columns *columns)
 {
     const struct pw_figures *f = columns->figures;
     json_t *root = json_object();
     int bad = json_object_set_new(root, "columns", pw_columns_json(columns));
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-        bad |= json_object_set_new(root, keys[i].name,
-                                   keys[i].make ? keys[i].make(f) : pw_json_key(f, keys[i].name));
+        bad |= json_object_set_new(root, keys[i].name, make_key(&keys[i], f));
     bad |= make_printable(root);
     int err = bad ? -ENOMEM : 0;
     if (!err) {
         fputs("<script type=\"application/json\" id=\"data\">", out);
-        size_t flags = JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(7);
-        if (json_dump_callback(root, write_escaped, out, flags) || fputs("</script>\n", out) == EOF)
+        if (json_dump_callback(root, write_escaped, out, DUMP_FLAGS) ||
+            fputs("</script>\n", out) == EOF)
             err = -EIO;
     }
     json_decref(root);
+    for (size_t i = 0; i < sizeof(late_keys) / sizeof(late_keys[0]) && !err; i++)
+        err = write_late(out, &late_keys[i], f);
     return err;
 }

@@ -6,7 +6,7 @@
 #include "analysis/report/json_operators.h"
 #include "analysis/report/json_row.h"
 
-enum { LIST_ROWS = 1000, HEAT_OPERATORS = 24, HEAT_CELLS = 1 << 16 };
+enum { LIST_ROWS = 10000, HEAT_OPERATORS = 24, HEAT_CELLS = 1 << 16 };
 
 /* The ranks, in the order of the file, which are the columns. */
 static json_t *make_ranks(const struct pw_cluster *c)

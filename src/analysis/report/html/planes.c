@@ -2,11 +2,11 @@
 #include "analysis/report/html/planes.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <libdeflate.h>
 #include <stdlib.h>
 
-enum { MANTISSA = 11, ROUNDED_BITS = 4, LARGEST_CODE = 65534, DEFLATE_LEVEL = 6 };
+#include "analysis/report/html/packed.h"
+
+enum { MANTISSA = 11, ROUNDED_BITS = 4, LARGEST_CODE = 65534 };
 
 #define TRACE(field) PW_TABLE_c_step_trace, offsetof(struct pw_row_c_step_trace, field)
 #define PHASE(field) PW_TABLE_c_phase_trace, offsetof(struct pw_row_c_phase_trace, field)
@@ -60,19 +60,6 @@ static int find_shift(const int64_t *cells, size_t n)
     return shift;
 }
 
-static void write_base64(FILE *out, const uint8_t *bytes, size_t n)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (size_t i = 0; i < n; i += 3) {
-        uint32_t b = i + 1 < n ? bytes[i + 1] : 0, c = i + 2 < n ? bytes[i + 2] : 0;
-        uint32_t group = (uint32_t)bytes[i] << 16 | b << 8 | c;
-        char text[4] = {digits[group >> 18], digits[group >> 12 & 63],
-                        i + 1 < n ? digits[group >> 6 & 63] : '=',
-                        i + 2 < n ? digits[group & 63] : '='};
-        fwrite(text, 1, sizeof(text), out);
-    }
-}
-
 /* High bytes first: they are alike, and pack well when they are together. */
 static void split_bytes(const int64_t *cells, size_t n, int shift, uint8_t *bytes)
 {
@@ -93,23 +80,15 @@ static int is_known(const int64_t *cells, size_t n)
 
 static int write_plane(FILE *out, const char *name, const int64_t *cells, size_t n)
 {
-    int shift = find_shift(cells, n);
-    struct libdeflate_compressor *packer = libdeflate_alloc_compressor(DEFLATE_LEVEL);
-    size_t bound = packer ? libdeflate_zlib_compress_bound(packer, 2 * n) : 0;
-    uint8_t *bytes = malloc(2 * n + 1), *packed = malloc(bound + 1);
-    int err = packer && bytes && packed ? 0 : -ENOMEM;
-    if (!err) {
+    int shift = find_shift(cells, n), err = -ENOMEM;
+    uint8_t *bytes = malloc(2 * n + 1);
+    if (bytes) {
         split_bytes(cells, n, shift, bytes);
-        size_t size = libdeflate_zlib_compress(packer, bytes, 2 * n, packed, bound);
         fprintf(out, "<script type=\"text/plain\" id=\"plane-%s\" data-shift=\"%d\">", name, shift);
-        write_base64(out, packed, size);
+        err = pw_packed_write(out, bytes, 2 * n);
         fputs("</script>\n", out);
-        err = ferror(out) ? -EIO : 0;
     }
     free(bytes);
-    free(packed);
-    if (packer)
-        libdeflate_free_compressor(packer);
     return err;
 }
 

@@ -1,4 +1,4 @@
-/* The matrix of messages, and collectives one by one; see traffic.h. */
+/* The matrix of messages; see traffic.h. */
 #include "analysis/report/html/traffic.h"
 
 #include <inttypes.h>
@@ -162,7 +162,7 @@ static json_t *largest_pairs(const struct pw_figures *f)
     size_t *order = NULL;
     json_t *array = json_array();
     int bad = pw_figures_order_p2p(f, &order);
-    for (size_t i = 0; i < f->cluster->np2p && i < PW_TRAFFIC_WORST && !bad; i++)
+    for (size_t i = 0; i < f->cluster->np2p && i < PW_TRAFFIC_PAIRS && !bad; i++)
         bad = json_array_append_new(array, pw_json_row(PW_TABLE_c_p2p, &f->cluster->p2p[order[i]]));
     free(order);
     if (!bad)
@@ -194,66 +194,4 @@ json_t *pw_traffic_messages(const struct pw_figures *figures)
     free(cells);
     sides_fini(&sides);
     return object;
-}
-
-/* Most waiting first; equal ones in file order. */
-static int compare_waits(const void *a, const void *b)
-{
-    const struct pw_row_c_collective *const *x = a, *const *y = b;
-    if ((*x)->wait_ns != (*y)->wait_ns)
-        return (*x)->wait_ns > (*y)->wait_ns ? -1 : 1;
-    return (*x > *y) - (*x < *y);
-}
-
-static json_t *worst_collectives(const struct pw_cluster *c)
-{
-    const struct pw_row_c_collective **order = malloc((c->ncollectives + 1) * sizeof(*order));
-    json_t *array = order ? json_array() : NULL;
-    int bad = !array;
-    for (size_t i = 0; i < c->ncollectives && !bad; i++)
-        order[i] = &c->collectives[i];
-    if (!bad)
-        qsort(order, c->ncollectives, sizeof(struct pw_row_c_collective *), compare_waits);
-    for (size_t i = 0; i < c->ncollectives && i < PW_TRAFFIC_WORST && !bad; i++)
-        bad = json_array_append_new(array, pw_json_row(PW_TABLE_c_collective, order[i]));
-    free(order);
-    if (!bad)
-        return array;
-    json_decref(array);
-    return NULL;
-}
-
-static json_t *dots(const struct pw_cluster *c)
-{
-    size_t stride = c->ncollectives / PW_TRAFFIC_DOTS + 1;
-    json_t *ops = json_array(), *bytes = json_array(), *busbw = json_array();
-    json_t *object = json_object();
-    int bad = json_object_set_new(object, "op", ops);
-    bad |= json_object_set_new(object, "bytes", bytes);
-    bad |= json_object_set_new(object, "busbw", busbw);
-    for (size_t i = 0; i < c->ncollectives && !bad; i += stride) {
-        const struct pw_row_c_collective *row = &c->collectives[i];
-        if (!row->complete || !(row->busbw > 0) || row->bytes <= 0)
-            continue;
-        bad |= json_array_append_new(ops, json_string(pw_enum_name(PW_F_OP, row->op)));
-        bad |= json_array_append_new(bytes, pw_json_int(row->bytes));
-        bad |= json_array_append_new(busbw, pw_json_real(row->busbw));
-    }
-    if (!bad)
-        return object;
-    json_decref(object);
-    return NULL;
-}
-
-json_t *pw_traffic_collectives(const struct pw_figures *figures)
-{
-    const struct pw_cluster *c = figures->cluster;
-    json_t *object = json_object();
-    int bad = json_object_set_new(object, "worst", worst_collectives(c));
-    bad |= json_object_set_new(object, "total", json_integer((json_int_t)c->ncollectives));
-    bad |= json_object_set_new(object, "dots", dots(c));
-    if (!bad)
-        return object;
-    json_decref(object);
-    return NULL;
 }

@@ -1,11 +1,11 @@
 /* Charts over steps or ranks, drawn by D3. Positions are numbered from 0; `names` are what the axis
- * and the pointer say of them. */
+ * and the pointer say of them. To the keyboard and to screen readers they are sliders. */
 const chartMargin = { left: 64, right: 14, top: 8, bottom: 36 };
 
 function chartFrame(parent, { label, count, names, xTitle, most, height, onPick, describe }) {
     const width = Math.max(parent.clientWidth - 30, 260);
     const svg = d3.select(parent).append("svg").attr("viewBox", `0 0 ${width} ${height}`)
-        .attr("role", "img").attr("aria-label", label);
+        .attr("aria-label", label);
     const x = d3.scaleLinear([0, count || 1], [chartMargin.left, width - chartMargin.right]);
     const y = d3.scaleLinear([0, most || 1], [height - chartMargin.bottom, chartMargin.top])
         .nice(5);
@@ -28,7 +28,39 @@ function chartFrame(parent, { label, count, names, xTitle, most, height, onPick,
             if (at(event) >= 0)
                 onPick(at(event));
         });
-    return { svg, plot, x, y, width, height };
+    const frame = { svg, plot, x, y, width, height };
+    slideByKeys(frame, { count, describe, onPick });
+    return frame;
+}
+
+function slideByKeys({ svg, x, width, height }, { count, describe, onPick }) {
+    let now = 0;
+    const node = svg.node(), cursor = svg.append("rect").attr("class", "cursor")
+        .attr("y", chartMargin.top).attr("height", height - chartMargin.top - chartMargin.bottom);
+    const show = (i) => {
+        now = i;
+        svg.attr("aria-valuenow", i).attr("aria-valuetext", describe(i));
+        cursor.attr("x", x(i)).attr("width", Math.max(x(i + 1) - x(i), 3));
+    };
+    svg.attr("tabindex", 0).attr("role", "slider").attr("aria-valuemin", 0)
+        .attr("aria-valuemax", Math.max(count - 1, 0));
+    if (!count)
+        return;
+    show(0);
+    node.addEventListener("keydown", (event) => {
+        const to = moveByKey(event.key, [0, now], 1, count);
+        if (to) {
+            show(to[1]);
+            const box = node.getBoundingClientRect();
+            tip.show({ clientX: box.left + x(now + 1) * box.width / width, clientY: box.top },
+                describe(now));
+        } else if (event.key === "Enter" && onPick)
+            onPick(now);
+        else
+            return;
+        event.preventDefault();
+    });
+    node.addEventListener("blur", () => tip.hide());
 }
 
 function drawAxes(svg, x, y, { width, height, count, names, xTitle }) {
@@ -80,24 +112,56 @@ function drawMarks(frame, marks) {
         .attr("width", (d) => Math.max(frame.x(d.to + 1) - frame.x(d.from), 2))
         .attr("height", frame.height - chartMargin.top - chartMargin.bottom)
         .attr("fill", "var(--mark)").attr("fill-opacity", 0.13);
+}
+
+function nameMarks(frame, marks) {
+    const groups = frame.plot.append("g").selectAll("g").data(marks).join("g");
     groups.append("text").attr("x", (d) => frame.x(d.from) + 4).attr("y", chartMargin.top + 12)
         .style("font-weight", 650).text((d) => d.text);
+}
+
+/* Where recording began and ended, and which steps were warm-up: a line below the plot's top. */
+function drawWindows(frame, { shown, warmups }) {
+    const group = frame.plot.append("g").attr("class", "windows");
+    group.selectAll("rect.warmup").data(warmups).join("rect").attr("class", "warmup")
+        .attr("x", frame.x).attr("width", (i) => frame.x(i + 1) - frame.x(i))
+        .attr("y", chartMargin.top).attr("fill", "var(--soft)").attr("fill-opacity", 0.18)
+        .attr("height", frame.height - chartMargin.top - chartMargin.bottom);
+    const windows = group.selectAll("g").data(shown).join("g");
+    windows.append("path").attr("fill", "none").attr("stroke", "var(--soft)")
+        .attr("stroke-width", 1.5).attr("d", ({ from, to }) => `M${frame.x(from) + 1},` +
+            `${frame.height - chartMargin.bottom}V${chartMargin.top}H${frame.x(to + 1) - 1}V` +
+            `${chartMargin.top + 10}`);
+    windows.filter(({ from, to }) => frame.x(to + 1) - frame.x(from) > 60).append("text")
+        .attr("class", "soft").attr("x", ({ from }) => frame.x(from) + 5)
+        .attr("y", chartMargin.top + 26).text(({ text }) => text);
+    windows.append("title").text(({ text }) => text);
+}
+
+function windowKeys({ shown, warmups }) {
+    return [shown.length ? { name: "a window of recording begins", colour: "var(--soft)", isLine: true }
+        : null, warmups.length ? { name: "warm-up, not in the means", colour: "var(--soft)",
+                                   opacity: 0.18 } : null].filter(Boolean);
 }
 
 function largest(lists) {
     return d3.max(lists, (values) => d3.max(values, (value) => (isKnown(value) ? value : NaN))) || 0;
 }
 
-/* series: [{name, values, colour, dash}]; band: {name, low, high}; marks: [{from, to, text}]. */
-function lineChart(parent, { series, band, marks, ...rest }) {
-    const lists = series.map((one) => one.values).concat(band ? [band.high] : []);
-    legend(parent, series.map((one) => ({ ...one, isLine: true }))
-        .concat(band ? [{ name: band.name, colour: "var(--soft)", opacity: 0.3 }] : []));
+/* series: [{name, values, colour, dash}]; bands: [{name, low, high, opacity}]; marks: [{from, to,
+ * text}]; windows: as recordingWindows(). */
+function lineChart(parent, { series, bands = [], marks, windows, ...rest }) {
+    const lists = series.map((one) => one.values).concat(bands.map((band) => band.high));
+    legend(parent, [...series.map((one) => ({ ...one, isLine: true })),
+        ...bands.map((band) => ({ ...band, colour: "var(--soft)" })),
+        ...(windows ? windowKeys(windows) : [])]);
     const frame = chartFrame(parent, { most: largest(lists), height: 240, ...rest });
     drawMarks(frame, marks || []);
-    if (band) {
+    if (windows)
+        drawWindows(frame, windows);
+    for (const band of bands) {
         const high = stepPoints(band.high), low = stepPoints(band.low);
-        frame.plot.append("path").attr("fill", "var(--soft)").attr("fill-opacity", 0.3)
+        frame.plot.append("path").attr("fill", "var(--soft)").attr("fill-opacity", band.opacity)
             .attr("d", d3.area().defined((d, i) => Number.isFinite(high[i][1] + low[i][1]))
                 .x((d) => frame.x(d[0])).y0((d, i) => frame.y(low[i][1])).y1((d) => frame.y(d[1]))
                 .curve(d3.curveStepAfter)(high));
@@ -106,6 +170,7 @@ function lineChart(parent, { series, band, marks, ...rest }) {
         frame.plot.append("path").attr("fill", "none").attr("stroke", one.colour)
             .attr("stroke-width", 1.8).attr("stroke-dasharray", one.dash || null)
             .attr("d", stepLine(frame.x, frame.y)(stepPoints(one.values)));
+    nameMarks(frame, marks || []);
     return frame;
 }
 
@@ -121,8 +186,8 @@ function defineHatch(svg) {
 }
 
 /* layers: [{name, values, colour, isHatched}], from the bottom up; line: {name, values}; pointed:
- * positions to point at. */
-function stackChart(parent, { layers, line, pointed, marks, ...rest }) {
+ * positions to point at; windows: as recordingWindows(). */
+function stackChart(parent, { layers, line, pointed, marks, windows, ...rest }) {
     const count = rest.count, box = element("div");
     parent.append(box);
     const stacked = d3.stack().keys(d3.range(layers.length))
@@ -138,13 +203,15 @@ function stackChart(parent, { layers, line, pointed, marks, ...rest }) {
     const fills = layers.map((layer) => (layer.isHatched ? hatch : layer.colour));
     frame.plot.append("g").selectAll("path").data(stacked).join("path")
         .attr("fill", (d, i) => fills[i]).attr("data-layer", (d, i) => layers[i].name)
-        .attr("stroke", count < 200 ? "var(--page)" : "none").attr("stroke-width", 0.6)
+        .attr("stroke", frame.x(1) - frame.x(0) > 5 ? "var(--page)" : "none").attr("stroke-width", 0.6)
         .attr("d", (d) => area([...d, d[d.length - 1]]));
-    if (count < 200)
+    if (frame.x(1) - frame.x(0) > 5)
         frame.plot.append("g").selectAll("line").data(d3.range(1, count)).join("line")
             .attr("x1", frame.x).attr("x2", frame.x).attr("y1", chartMargin.top)
             .attr("y2", frame.height - chartMargin.bottom).attr("stroke", "var(--panel)")
             .attr("stroke-width", count < 40 ? 4 : 1);
+    if (windows)
+        drawWindows(frame, windows);
     if (line)
         frame.plot.append("path").attr("fill", "none").attr("stroke", "var(--mark)")
             .attr("stroke-width", 2).attr("d", stepLine(frame.x, frame.y)(stepPoints(line.values)));
@@ -152,15 +219,19 @@ function stackChart(parent, { layers, line, pointed, marks, ...rest }) {
         frame.plot.append("text").attr("x", frame.x(i + 0.5)).attr("text-anchor", "middle")
             .attr("y", frame.y(stacked[stacked.length - 1][i][1]) - 4).attr("class", "pointer")
             .style("fill", "var(--mark)").style("font-weight", 700).text("\u25bc");
+    nameMarks(frame, marks || []);
     legend(box, layers.map((layer, i) => ({ ...layer, fill: fills[i] }))
-        .concat(line ? [{ name: line.name, colour: "var(--mark)", isLine: true }] : []));
+        .concat(line ? [{ name: line.name, colour: "var(--mark)", isLine: true }] : [],
+            windows ? windowKeys(windows) : []));
     return frame;
 }
 
-/* Bars beside names, each of parts: rows are {name, parts: [{value, colour, isHatched, words}]}. */
+/* Bars beside names, each of parts: rows are {name, href, parts: [{value, colour, isHatched, words}]},
+ * where a name may lead to an address. */
 function barChart(parent, { label, rows, format, keys }) {
     const width = Math.max(parent.clientWidth - 30, 260), left = Math.min(330, width * 0.36);
-    const bar = 24, svg = d3.select(parent).append("svg").attr("role", "img")
+    const bar = 24, svg = d3.select(parent).append("svg")
+        .attr("role", rows.some((row) => row.href) ? "group" : "img")
         .attr("aria-label", label).attr("viewBox", `0 0 ${width} ${rows.length * bar + 4}`);
     const totals = rows.map((row) => d3.sum(row.parts, (part) => part.value || 0));
     const x = d3.scaleLinear([0, d3.max(totals) || 1], [left, width - 90]);
@@ -169,7 +240,9 @@ function barChart(parent, { label, rows, format, keys }) {
         legend(parent, keys.map((key) => ({ ...key, fill: key.isHatched ? hatch : key.colour })));
     const lines = svg.selectAll("g.row").data(rows).join("g").attr("class", "row")
         .attr("transform", (d, i) => `translate(0,${i * bar})`);
-    lines.append("text").attr("x", left - 8).attr("y", 16).attr("text-anchor", "end")
+    lines.append((row) => document.createElementNS(svg.node().namespaceURI, row.href ? "a" : "g"))
+        .attr("href", (row) => row.href || null)
+        .append("text").attr("x", left - 8).attr("y", 16).attr("text-anchor", "end")
         .text((d) => (d.name.length > left / 7 ? `${d.name.slice(0, left / 7 - 1)}\u2026` : d.name))
         .append("title").text((d) => d.name);
     lines.each(function (row, i) {

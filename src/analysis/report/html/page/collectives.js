@@ -21,43 +21,107 @@ function waitAndTransfer(parent) {
         format: formatNs,
     });
     if (report.collectives.length > most)
-        note(box, `${report.collectives.length - most} more are in the table.`);
+        note(box, `${plural(report.collectives.length - most, "more row")} in the table.`);
 }
 
-const dotColours = ["var(--accent)", "var(--mark)", "var(--good)", "var(--soft)"];
+/* Who is the last to enter, and how long all others waited for it together. */
+function lastRanks() {
+    const { last_rank: rank, wait_ns: wait, total } = report.collective_list, found = new Map();
+    rank.forEach((last, i) => {
+        if (!isKnown(last))
+            return;
+        const row = found.get(last) || { rank: last, times: 0, wait_ns: 0 };
+        row.times++;
+        row.wait_ns += wait[i] || 0;
+        found.set(last, row);
+    });
+    return { rows: d3.sort(found.values(), (row) => -row.wait_ns), isAll: rank.length === total };
+}
+
+function waitedFor(parent) {
+    const most = 12, { rows, isAll } = lastRanks();
+    const box = panel(parent, "Ranks that the others waited for");
+    const shown = rows.filter((row) => row.wait_ns > 0).slice(0, most);
+    if (!shown.length) {
+        note(box, "None: no waiting in collectives is known.");
+        return;
+    }
+    barChart(box, {
+        label: "Time that all other ranks together waited for the last to enter, by that rank",
+        rows: shown.map((row) => ({ name: `rank ${row.rank}, ${formatCount(row.times)} times last`,
+            href: `#stragglers/rank/${row.rank}`, parts: [{ value: row.wait_ns,
+                colour: "var(--accent)", words: formatNs(row.wait_ns) }] })),
+        format: formatNs,
+    });
+    note(box, "Time of all waiting ranks together, in collectives that this rank was the last to " +
+        `enter${isAll ? "" : "; only those that are listed below are counted"}.`);
+    tableBehind(box, "All of them as a table", {
+        caption: "By the time that others waited", rows, sort: "others waited",
+        columns: [
+            { title: "rank", kind: "plain", value: (row) => row.rank,
+              show: (row) => rankLink(row.rank) },
+            { title: "times last", kind: "count", value: (row) => row.times },
+            { title: "others waited", kind: "ns", value: (row) => row.wait_ns },
+        ],
+    });
+}
+
+const dotColours = ["var(--accent)", "var(--mark)", "var(--good)", "var(--soft)"], mostDots = 3000;
+
+/* Of the instances with a bandwidth, some when they are too many to draw. */
+function bandwidthDots() {
+    const { op, bytes, busbw } = report.collective_list;
+    const known = d3.range(op.length).filter((i) => busbw[i] > 0 && bytes[i] > 0);
+    const stride = Math.ceil(known.length / mostDots) || 1;
+    return known.filter((_, i) => i % stride === 0)
+        .map((i) => ({ op: op[i], bytes: bytes[i], busbw: busbw[i] }));
+}
+
+function bandwidthAxes(svg, x, y, { width, height }) {
+    const { left, bottom } = chartMargin, decades = d3.range(-9, 16).flatMap((power) =>
+        (y.domain()[1] / y.domain()[0] > 30 ? [1] : [1, 2, 5]).map((digit) => digit * 10 ** power))
+        .filter((d) => d >= y.domain()[0] && d <= y.domain()[1]);
+    svg.append("g").attr("class", "axis").attr("transform", `translate(${left},0)`)
+        .call(d3.axisLeft(y).tickValues(decades).tickFormat((d) =>
+            d3.format("~s")(d).replace(/([a-zA-Z]?)$/, " $1B/s")).tickSizeOuter(0));
+    const powers = d3.range(0, 60).map((power) => 2 ** power)
+        .filter((d) => d >= x.domain()[0] && d <= x.domain()[1]);
+    const step = Math.ceil(powers.length / Math.max(width / 80, 1));
+    svg.append("g").attr("class", "axis").attr("transform", `translate(0,${height - bottom})`)
+        .call(d3.axisBottom(x).tickValues(powers.filter((_, i) => i % step === 0))
+            .tickFormat((d) => formatBytes(d).replace(".0", "")).tickSizeOuter(0));
+    svg.append("text").attr("class", "soft").attr("x", width - 14).attr("y", height - 2)
+        .attr("text-anchor", "end").text("bytes that a rank moved");
+}
 
 /* Size against bus bandwidth, both logarithmic; a shape and a colour each operation. */
 function bandwidthChart(parent) {
-    const { op, bytes, busbw } = report.collective_list.dots;
-    const box = panel(parent, "Bus bandwidth by size");
-    if (!op.length) {
+    const dots = bandwidthDots(), box = panel(parent, "Bus bandwidth by size");
+    if (!dots.length) {
         note(box, "Not known: no collective that moves data was matched.");
         return;
     }
-    const best = d3.max(report.collectives, (row) => row.busbw_max_bytes_per_s) || d3.max(busbw);
-    const width = Math.max(box.clientWidth - 30, 260), height = 262, { left, bottom } = chartMargin;
+    const best = Math.max(d3.max(report.collectives, (row) => row.busbw_max_bytes_per_s) || 0,
+        d3.max(dots, (dot) => dot.busbw));
+    const [least, most] = d3.extent(dots, (dot) => dot.bytes);
+    const width = Math.max(box.clientWidth - 30, 260), height = 280, { left, bottom } = chartMargin;
     const svg = d3.select(box).append("svg").attr("viewBox", `0 0 ${width} ${height}`)
-        .attr("role", "img").attr("aria-label", `Bus bandwidth of ${op.length} collectives by ` +
-            `size; the best is ${formatRate(best)}`);
-    const x = d3.scaleLog(d3.extent(bytes), [left + 8, width - 20]).base(2).nice();
-    const y = d3.scaleLog([d3.min(busbw), Math.max(best, d3.max(busbw))], [height - bottom, 16]).nice();
-    svg.append("g").attr("class", "axis").attr("transform", `translate(${left},0)`)
-        .call(d3.axisLeft(y).tickValues(y.ticks().filter((d) => Math.log10(d) % 1 === 0))
-            .tickFormat((d) => `${d3.format("~s")(d)}B/s`));
-    svg.append("g").attr("class", "axis").attr("transform", `translate(0,${height - bottom})`)
-        .call(d3.axisBottom(x).ticks(7).tickFormat((d) => formatBytes(d).replace(".0", "")));
-    const names = [...new Set(op)], shape = (name) =>
-        d3.symbol().type(d3.symbols[names.indexOf(name) % d3.symbols.length]).size(36)();
-    svg.append("g").selectAll("path").data(op).join("path").attr("d", shape)
-        .attr("transform", (d, i) => `translate(${x(bytes[i])},${y(busbw[i])})`)
-        .attr("fill", (d) => dotColours[names.indexOf(d) % 4]).attr("fill-opacity", 0.5)
-        .append("title").text((d, i) => `${d} of ${formatBytes(bytes[i])}: ${formatRate(busbw[i])}`);
+        .attr("role", "img").attr("aria-label", `Bus bandwidth of ${dots.length} collectives by ` +
+            `size; the best is ${formatRate(best)}; the tables below have the numbers`);
+    const x = d3.scaleLog([least / 1.6, most * 1.6], [left, width - 14]).base(2);
+    const y = d3.scaleLog([Math.min(d3.min(dots, (dot) => dot.busbw) / 1.3, best / 2), best * 1.25],
+        [height - bottom, 12]);
+    bandwidthAxes(svg, x, y, { width, height });
+    const names = [...new Set(dots.map((dot) => dot.op))], shape = (name) =>
+        d3.symbol().type(d3.symbols[names.indexOf(name) % d3.symbols.length]).size(40)();
+    svg.append("g").selectAll("path").data(dots).join("path").attr("d", (dot) => shape(dot.op))
+        .attr("transform", (dot) => `translate(${x(dot.bytes)},${y(dot.busbw)})`)
+        .attr("fill", (dot) => dotColours[names.indexOf(dot.op) % 4]).attr("fill-opacity", 0.4)
+        .append("title").text((dot) =>
+            `${dot.op} of ${formatBytes(dot.bytes)}: ${formatRate(dot.busbw)}`);
     svg.append("line").attr("x1", left).attr("x2", width - 14).attr("y1", y(best))
         .attr("y2", y(best)).attr("stroke", "var(--mark)").attr("stroke-dasharray", "6 4");
-    svg.append("text").attr("x", width - 14).attr("y", y(best) - 4).attr("text-anchor", "end")
-        .text(`best seen ${formatRate(best)}`);
-    svg.append("text").attr("class", "soft").attr("x", width - 14).attr("y", height - 2)
-        .attr("text-anchor", "end").text("bytes that a rank moved");
+    svg.append("text").attr("x", left + 6).attr("y", y(best) - 5).text(`best seen ${formatRate(best)}`);
     const keys = d3.select(box).append("div").attr("class", "legend").selectAll("span").data(names)
         .join("span");
     keys.append("svg").attr("viewBox", "-11 -6 22 12").attr("aria-hidden", "true").append("path")
@@ -71,6 +135,7 @@ function collectiveTable(parent) {
         caption: "Most time first", rows: report.collectives, search: "Find an operation",
         columns: [
             { title: "operation", kind: "text", value: (row) => row.op },
+            { title: "communicator", kind: "text", value: (row) => row.comm_uid },
             { title: "ranks", kind: "count", value: (row) => row.nranks },
             { title: "mean size", kind: "bytes", value: (row) => row.mean_bytes },
             { title: "count", kind: "count", value: (row) => row.count },
@@ -88,40 +153,43 @@ function collectiveTable(parent) {
         "Bandwidth is of the transfer alone, without the waiting.");
 }
 
-function worstCollectives(parent) {
-    const { worst, total } = report.collective_list;
+function eachCollective(parent) {
+    const list = report.collective_list, n = list.op.length, of = (name) => (i) => list[name][i];
     new Table(panel(parent, "One by one"), {
-        caption: worst.length < total
-            ? `The ${worst.length} with most waiting, of ${formatCount(total)}`
-            : "All, most waiting first",
-        rows: worst, limit: 20, search: "Find an operation, rank or step", sort: "waiting, all ranks",
+        caption: n < list.total ? `The ${formatCount(n)} with most waiting, of ` +
+            formatCount(list.total) : `All ${formatCount(n)}, most waiting first`,
+        rows: d3.range(n), limit: 20, search: "Find an operation, communicator, rank or step",
+        sort: "waiting, all ranks",
         columns: [
-            { title: "operation", kind: "text", value: (row) => row.op },
-            { title: "step", kind: "plain", value: (row) => row.step,
-              show: (row) => stepLink(row.step) },
-            { title: "number", kind: "count", value: (row) => row.seq,
+            { title: "operation", kind: "text", value: of("op") },
+            { title: "step", kind: "plain", value: of("step"), words: (i) => `step ${list.step[i]}`,
+              show: (i) => stepLink(list.step[i]) },
+            { title: "communicator", kind: "text", value: of("comm") },
+            { title: "number", kind: "count", value: of("seq"),
               help: "sequence number on its communicator" },
-            { title: "size", kind: "bytes", value: (row) => row.bytes },
-            { title: "ranks", kind: "count", value: (row) => row.nranks },
-            { title: "last to enter", kind: "plain", value: (row) => row.last_rank,
-              show: (row) => rankLink(row.last_rank) },
-            { title: "waiting, all ranks", kind: "ns", value: (row) => row.wait_ns },
-            { title: "transfer", kind: "ns", value: (row) => row.transfer_ns },
-            { title: "bus bw", kind: "rate", value: (row) => row.busbw_bytes_per_s },
+            { title: "size", kind: "bytes", value: of("bytes") },
+            { title: "ranks", kind: "count", value: of("nranks") },
+            { title: "last to enter", kind: "plain", value: of("last_rank"),
+              words: (i) => `rank ${list.last_rank[i]}`, show: (i) => rankLink(list.last_rank[i]) },
+            { title: "waiting, all ranks", kind: "ns", value: of("wait_ns") },
+            { title: "transfer", kind: "ns", value: of("transfer_ns") },
+            { title: "bus bw", kind: "rate", value: of("busbw") },
         ],
     });
 }
 
-function renderCollectives(box) {
+async function renderCollectives(box) {
     box.append(element("h2", {}, "Collectives"));
-    if (!report.collectives.length && !report.collective_list.worst.length) {
+    await lateKey("collective_list");
+    if (!report.collectives.length && !report.collective_list.op.length) {
         note(box, "No collective operations were recorded on a communicator of two ranks or more.");
         return;
     }
     const pair = element("div", { class: "halves" });
     box.append(pair);
     waitAndTransfer(pair);
-    bandwidthChart(pair);
+    waitedFor(pair);
+    bandwidthChart(box);
     collectiveTable(box);
-    worstCollectives(box);
+    eachCollective(box);
 }

@@ -58,10 +58,12 @@ function gridTicks(box, count, names, hits, { size, side, room }) {
     }
 }
 
-/* grid: {label, rows, columns, at, rowName, columnName, hitRows, frames: [{row, from, to}],
+/* grid: {id, label, rows, columns, at, rowName, columnName, hitRows, frames: [{row, from, to}],
  * describe(row, column), onPick(row, column), top, toShare, height}. */
 function drawGrid(parent, grid) {
-    const canvas = element("canvas", { role: "img", "aria-label": grid.label });
+    const canvas = element("canvas", { id: grid.id, role: "application", tabindex: 0,
+        "aria-roledescription": "heatmap", "aria-label": `${grid.label}. Arrow keys move in it` +
+            (grid.onPick ? ", Enter opens what is there." : ".") });
     const box = element("div", { class: "heat" }, canvas);
     parent.append(box);
     const size = { width: box.clientWidth, height: grid.height };
@@ -85,7 +87,41 @@ function drawGrid(parent, grid) {
     gridTicks(box, grid.columns, grid.columnName, [],
         { size: grid.width || size.width, side: "x", room: grid.columnRoom || 70 });
     watchGrid(canvas, grid);
+    walkGrid(box, canvas, grid);
     return canvas;
+}
+
+/* The keyboard's way: begins at the first frame, which is the worst. */
+function walkGrid(box, canvas, grid) {
+    const first = (grid.frames || [])[0], cursor = element("div", { class: "cursor", hidden: true });
+    let now = first ? [first.row, first.from] : [0, 0], isMoved = false;
+    const show = () => {
+        const [row, column] = now, area = canvas.getBoundingClientRect();
+        cursor.hidden = false;
+        cursor.style.left = `${100 * column / grid.columns}%`;
+        cursor.style.top = `${100 * row / grid.rows}%`;
+        cursor.style.width = `max(6px, ${100 / grid.columns}%)`;
+        cursor.style.height = `max(6px, ${100 / grid.rows}%)`;
+        tip.show({ clientX: area.left + area.width * (column + 1) / grid.columns,
+            clientY: area.top + area.height * (row + 1) / grid.rows }, grid.describe(row, column));
+    };
+    box.append(cursor);
+    canvas.addEventListener("keydown", (event) => {
+        const to = moveByKey(event.key, now, grid.rows, grid.columns);
+        if (to) {
+            now = isMoved ? to : now; /* the first key shows where one is */
+            isMoved = true;
+            show();
+        } else if (event.key === "Enter" && grid.onPick)
+            grid.onPick(...now);
+        else
+            return;
+        event.preventDefault();
+    });
+    canvas.addEventListener("blur", () => {
+        cursor.hidden = true;
+        tip.hide();
+    });
 }
 
 function watchGrid(canvas, grid) {

@@ -8,11 +8,22 @@ const pages = [
     { id: "collectives", title: "Collectives", render: renderCollectives },
     { id: "messages", title: "Messages", render: renderMessages },
     { id: "whatif", title: "What if", render: renderWhatif },
+    { id: "data", title: "Data pipeline", render: renderData },
+    { id: "resources", title: "Resources", render: renderResources },
     { id: "run", title: "Clocks and completeness", render: renderRun },
 ];
 
+/* Every page below the other, for paper. */
+const allPages = { id: "all", title: "All pages", render: async (box) => {
+    for (const page of pages) {
+        const part = element("div", { id: `page-${page.id}` });
+        box.append(part);
+        await page.render(part, []);
+    }
+} };
+
 const main = document.getElementById("main");
-let shown = null;
+let shown = null, shownAddress = null;
 let turn = 0;
 
 function renderFrame() {
@@ -36,16 +47,17 @@ function renderFrame() {
 
 function markPage(page) {
     for (const link of document.getElementById("pages").children)
-        if (link.getAttribute("href") === `#${page.id}`)
+        if (link.getAttribute("href") === `#${page.id}`) {
             link.setAttribute("aria-current", "page");
-        else
+            link.parentElement.scrollLeft = link.offsetLeft - link.parentElement.offsetLeft - 60;
+        } else
             link.removeAttribute("aria-current");
 }
 
 /* Pages draw into a box that is put in place when it is whole; of two at once the later wins. */
 async function render() {
     const [id, ...rest] = location.hash.slice(1).split("/");
-    const page = pages.find((candidate) => candidate.id === id) || pages[0];
+    const page = [...pages, allPages].find((candidate) => candidate.id === id) || pages[0];
     const mine = ++turn, isNew = shown !== null && shown !== page;
     if (id === "main")
         return;
@@ -59,15 +71,20 @@ async function render() {
     const failed = await Promise.resolve(page.render(box, rest)).then(() => null, (error) => error);
     if (mine !== turn)
         return;
+    const focused = main.contains(document.activeElement) ? document.activeElement.id : "";
     if (failed)
         box.append(element("p", {}, `This page cannot be shown: ${failed.message}`));
     main.replaceChildren(box);
     shown = page;
-    if (isNew)
+    if (isNew) {
         main.focus({ preventScroll: true });
+        window.scrollTo(0, 0);
+    } else if (focused)
+        document.getElementById(focused)?.focus({ preventScroll: true });
     const target = box.querySelector("[data-target]");
-    if (target)
+    if (target && shownAddress !== location.hash)
         target.scrollIntoView({ block: "start" });
+    shownAddress = location.hash;
     performance.mark("drawn");
     document.body.dataset.ready = location.hash || "#overview";
     if (failed)

@@ -7,6 +7,7 @@ const messageViews = [
     ["transfer_ns", "transfer", formatNs],
 ];
 let messageView = "bytes";
+let messageScope = "ranks";
 
 function matrixOf(cells, field, side) {
     const values = new Float64Array(side * side).fill(NaN);
@@ -16,16 +17,51 @@ function matrixOf(cells, field, side) {
     return values;
 }
 
+/* The same by host, when the matrix is of ranks. */
+function matrixOfHosts({ cells }) {
+    const hosts = [...new Set(report.ranks.hostname)], side = hosts.length;
+    const host = report.ranks.hostname.map((name) => hosts.indexOf(name));
+    const fields = messageViews.map(([field]) => field), sums = new Map();
+    cells.src.forEach((source, i) => {
+        const key = host[source] * side + host[cells.dst[i]];
+        const sum = sums.get(key) || Object.fromEntries(fields.map((field) => [field, 0]));
+        for (const field of fields)
+            sum[field] += cells[field][i];
+        sums.set(key, sum);
+    });
+    const keys = [...sums.keys()], made = { src: keys.map((key) => Math.floor(key / side)),
+        dst: keys.map((key) => key % side) };
+    for (const field of fields)
+        made[field] = keys.map((key) => sums.get(key)[field]);
+    return { names: hosts.map((name) => name || "?"), cells: made, scope: "hosts" };
+}
+
+/* Ranks with a host each, or none, are as well seen by rank. */
+function canShowHosts() {
+    const hosts = new Set(report.ranks.hostname).size;
+    return report.messages.scope === "ranks" && hosts > 1 && hosts < report.ranks.rank.length;
+}
+
+function slowFrames({ names, scope }) {
+    const at = (rank) => names.indexOf(String(rank));
+    return scope === "ranks" ? report.slow_links.map((link) => ({ row: at(link.src),
+        from: at(link.dst), to: at(link.dst) })).filter(({ row, from }) => row >= 0 && from >= 0) : [];
+}
+
 function messageMatrix(parent) {
-    const { names, cells, scope } = report.messages, side = names.length;
+    const shown = messageScope === "hosts" && canShowHosts() ? matrixOfHosts(report.messages)
+        : report.messages;
+    const { names, cells, scope } = shown, side = names.length;
     const [field, words, format] = messageViews.find(([id]) => id === messageView);
     const values = matrixOf(cells, field, side);
     const most = d3.max(values) || 1, least = d3.min(values, (d) => (d > 0 ? d : NaN)) || 1;
     const toShare = (value) => (value > 0 && most > least
         ? 0.08 + 0.92 * Math.log(value / least) / Math.log(most / least) : value > 0 ? 1 : 0);
     const noun = { ranks: "rank", hosts: "host", blocks: "ranks" }[scope];
-    const unit = Math.max(240, Math.min(560, side * 30));
-    const canvas = drawGrid(parent, {
+    const room = parent.clientWidth - (scope === "hosts" ? 130 : 110);
+    const unit = Math.max(200, Math.min(520, side * (scope === "hosts" ? 56 : 30), room)), frames = slowFrames(shown);
+    drawGrid(parent, {
+        id: "matrix", frames, hitRows: frames.map(({ row }) => row),
         label: `Matrix of ${words} from each ${noun} (row) to each (column); the table has the ` +
             "largest pairs",
         rows: side, columns: side, height: unit, width: unit, columnRoom: scope === "ranks" ? 30 : 110,
@@ -35,9 +71,8 @@ function messageMatrix(parent) {
         describe: (row, column) => `from ${noun} ${names[row]} to ${noun} ${names[column]}\n${words}: ` +
             (Number.isNaN(values[row * side + column]) ? "none" : format(values[row * side + column])),
     });
-    canvas.id = "matrix";
     colourScale(parent, format(least), `${format(most)} (logarithmic)`, "none");
-    note(parent, "Rows send, columns receive.");
+    note(parent, "Rows send, columns receive." + (frames.length ? " Framed: slow links." : ""));
 }
 
 function slowLinks(parent) {
@@ -75,19 +110,29 @@ function pairTable(parent) {
             { title: "transfer", kind: "ns", value: (row) => row.transfer_ns },
         ],
     });
+    note(parent.lastChild, "Late sender: time that receivers waited for it; late receiver: time that " +
+        "senders waited.");
 }
 
-function renderMessages(box) {
+async function renderMessages(box) {
     box.append(element("h2", {}, "Point-to-point messages"));
+    await lateKey("messages");
     if (!report.messages.cells.src.length) {
         note(box, "No messages between ranks were recorded.");
         return;
     }
     slowLinks(box);
-    messageMatrix(panel(box, "Communication matrix", element("div", { class: "tools" },
+    const pair = element("div", { class: "halves" });
+    box.append(pair);
+    messageMatrix(panel(pair, "Communication matrix", element("div", { class: "tools" },
+        canShowHosts() ? chooser("Of", [["ranks", "ranks"], ["hosts", "hosts"]], messageScope,
+            (scope) => {
+                messageScope = scope;
+                render();
+            }) : null,
         chooser("Colour:", messageViews, messageView, (view) => {
             messageView = view;
             render();
         }))));
-    pairTable(box);
+    pairTable(pair);
 }

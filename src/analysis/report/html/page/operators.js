@@ -1,4 +1,6 @@
 /* Operators: who computes, on which rank it takes longer, and what called it. */
+const mostOperators = 10000; /* html/operators.c */
+
 function operatorName(row) {
     return row.name || "(no name)";
 }
@@ -37,31 +39,40 @@ function slowOperators(parent) {
 }
 
 function operatorHeat(parent) {
-    const { name, rank, own_ns: own } = report.operators.heat;
+    const { heat, slow_ranks: slow } = report.operators, { rank } = heat;
+    const busy = d3.range(heat.name.length).filter((i) => d3.max(heat.own_ns[i]) > 0);
+    const name = busy.map((i) => heat.name[i]), own = busy.map((i) => heat.own_ns[i]);
     if (rank.length < 2 || !name.length)
         return;
-    const means = own.map((line) => d3.mean(line) || NaN);
+    const means = own.map((line) => d3.mean(line)), above = (row, column) =>
+        own[row][column] / means[row] - 1;
+    const most = d3.max(own, (line, row) => d3.max(line, (_, column) => above(row, column)));
+    const top = Math.max(0.1, Math.min(most, 2));
+    const frames = slow.map((one) => ({ row: name.indexOf(one.name), from: rank.indexOf(one.rank) }))
+        .filter(({ row, from }) => row >= 0 && from >= 0).map((one) => ({ ...one, to: one.from }));
     const box = panel(parent, "Own work of each rank in the operators with most self time");
     box.classList.add("operator-heat");
     drawGrid(box, {
-        label: "Own work by operator and rank, relative to the mean of the ranks",
-        rows: name.length, columns: rank.length, height: 20 * name.length,
-        at: (row, column) => own[row][column] / means[row],
+        id: "operator-heat", frames, top,
+        label: "Own work by operator and rank, above the mean of the ranks",
+        rows: name.length, columns: rank.length, height: 22 * name.length, at: above,
         rowName: (row) => name[row] || "(no name)", columnName: (column) => String(rank[column]),
-        hitRows: [], toShare: (ratio) => ratio / 2,
+        hitRows: frames.map(({ row }) => row),
         describe: (row, column) => `rank ${rank[column]}, ${name[row]}\n` +
             `${formatNs(own[row][column])}, ${(own[row][column] / means[row]).toFixed(2)} x the mean`,
         onPick: (row, column) => { location.hash = `#stragglers/rank/${rank[column]}`; },
     });
-    colourScale(box, "0", "2 x the mean or more", "no work of its own");
+    colourScale(box, "at the mean or below", `${(1 + top).toFixed(1)} x the mean or more`,
+        "not known");
     note(box, "Own work: self time without waiting for other ranks. A row is an operator, a column " +
-        "a rank.");
+        "a rank." + (frames.length ? " Framed: ranks that take longer than chance explains." : ""));
 }
 
 const operatorGroups = [["by_name", "name"], ["by_type", "type"], ["by_shapes", "name and shapes"]];
 
 function operatorColumns(group) {
-    const rows = report.operators[group], hasMemory = rows.some((row) => row.alloc_bytes !== 0);
+    const rows = report.operators[group];
+    const hasMemory = rows.some((row) => row.alloc_bytes !== 0 || row.peak_alloc_bytes > 0);
     const share = (ns) => (isKnown(ns) ? ns / report.operators.self_ns : null);
     const signed = (bytes) => (bytes < 0 ? `-${formatBytes(-bytes)}` : formatBytes(bytes));
     const columns = [
@@ -80,6 +91,8 @@ function operatorColumns(group) {
         { title: "# of calls", kind: "count", value: (row) => row.calls },
         hasMemory && { title: "self memory", kind: "bytes", value: (row) => row.self_alloc_bytes,
                        show: (row) => signed(row.self_alloc_bytes) },
+        hasMemory && { title: "peak memory", kind: "bytes", value: (row) => row.peak_alloc_bytes,
+                       help: "most that was allocated and not freed in a call, at any time in it" },
         group === "by_name" && report.operators.ranks > 1 && {
             title: "max rank / mean", kind: "plain", value: (row) => row.imbalance,
             help: "own work of the rank that takes longest, over the mean of all ranks",
@@ -97,8 +110,9 @@ function operatorTable(parent) {
         new Table(place, { caption: "Percentages are of the self time of all operators and ranks",
             rows: report.operators[group], columns: operatorColumns(group), limit: 20,
             search: "Find an operator", sort: "self total" });
-        if (report.operators[group].length >= 1000)
-            note(place, "Only the 1000 with most self time are here; cluster.h5 has more.");
+        if (report.operators[group].length >= mostOperators)
+            note(place, `Only the ${formatCount(mostOperators)} with most self time are here; ` +
+                "cluster.h5 has more.");
     };
     box.append(element("div", { class: "tools" },
         chooser("A row for each", operatorGroups, "by_name", draw)), place);
@@ -130,8 +144,8 @@ function drawFlames(place, root, focus, onPick) {
         (d.x1 - d.x0) / rootWidth * width >= 1);
     const height = (d3.max(shown, (d) => d.depth) + 1) * line;
     place.replaceChildren();
-    const svg = d3.select(place).append("svg").attr("id", "flames").attr("role", "img")
-        .attr("aria-label", "Call paths by their time; the folded report has the numbers")
+    const svg = d3.select(place).append("svg").attr("id", "flames").attr("role", "group")
+        .attr("aria-label", "Call paths by their time: arrow keys move, Enter shows one larger")
         .attr("viewBox", `0 0 ${width} ${height}`);
     const boxes = svg.selectAll("g").data(shown).join("g").style("cursor", "pointer")
         .attr("transform", (d) => `translate(${Math.max(x(d.x0), 0)},${d.depth * line})`);
@@ -148,6 +162,43 @@ function drawFlames(place, root, focus, onPick) {
         this.addEventListener("mouseleave", () => tip.hide());
         this.addEventListener("click", () => onPick(d));
     });
+    boxes.attr("role", "button").attr("tabindex", (d) => (d === focus ? 0 : -1))
+        .attr("aria-label", (d) => words(d).replace(/\n/g, ", "));
+    walkFlames(boxes, words, onPick);
+}
+
+/* One box at a time can be reached by Tab; arrows lead from it to what it called, its caller, and
+ * those beside it. */
+function walkFlames(boxes, words, onPick) {
+    const nodes = new Map(boxes.nodes().map((node, i) => [boxes.data()[i], node]));
+    const shown = (list) => (list || []).find((one) => nodes.has(one));
+    const beside = (d, way) => {
+        const row = [...nodes.keys()].filter((one) => one.depth === d.depth)
+            .sort((a, b) => a.x0 - b.x0);
+        return row[row.indexOf(d) + way];
+    };
+    boxes.each(function (d) {
+        this.addEventListener("focus", () => {
+            const { right, bottom } = this.getBoundingClientRect();
+            tip.show({ clientX: Math.min(right, innerWidth - 40), clientY: bottom }, words(d));
+        });
+        this.addEventListener("blur", () => tip.hide());
+        this.addEventListener("keydown", (event) => {
+            const ways = { ArrowDown: () => shown(d.children), ArrowUp: () => shown([d.parent]),
+                ArrowLeft: () => beside(d, -1), ArrowRight: () => beside(d, 1) };
+            if (event.key === "Enter" || event.key === " ")
+                onPick(d);
+            else if (!(event.key in ways))
+                return;
+            event.preventDefault();
+            const next = event.key in ways ? ways[event.key]() : null;
+            if (next) {
+                this.setAttribute("tabindex", -1);
+                nodes.get(next).setAttribute("tabindex", 0);
+                nodes.get(next).focus();
+            }
+        });
+    });
 }
 
 function flameGraph(parent) {
@@ -160,7 +211,10 @@ function flameGraph(parent) {
     const draw = (focus) => {
         tip.hide();
         whole.hidden = focus === root;
+        const isFocused = place.contains(document.activeElement);
         drawFlames(place, root, focus, draw);
+        if (isFocused)
+            place.querySelector("[tabindex='0']").focus();
     };
     const kinds = Object.keys(kindColours).filter((kind) =>
         report.operators.stacks.some((row) => row.kind === kind));
@@ -169,12 +223,25 @@ function flameGraph(parent) {
     draw(root);
     note(box, "A box is as wide as the time of all calls with this path, over all ranks; what it has " +
         "called is below it. Choose a box to see it larger.");
-    if (report.operators.stacks.length >= 1000)
-        note(box, "Only the first 1000 paths are here: profwrap report --format folded has all.");
+    if (report.operators.stacks.length >= mostOperators)
+        note(box, `Only the first ${formatCount(mostOperators)} paths are here: profwrap report ` +
+            "--format folded has all.");
+    tableBehind(box, "Call paths as a table", {
+        caption: "Time of all calls with this path, over all ranks", sort: "self", limit: 20,
+        rows: root.descendants().filter((node) => node.depth), search: "Find a path",
+        columns: [
+            { title: "path", kind: "text", value: (node) => node.ancestors().reverse().slice(1)
+                .map(({ data }) => data.name).join(" > ") },
+            { title: "calls", kind: "count", value: (node) => node.data.calls },
+            { title: "self", kind: "ns", value: (node) => node.data.exclusive_ns },
+            { title: "total", kind: "ns", value: (node) => node.value },
+        ],
+    });
 }
 
-function renderOperators(box) {
+async function renderOperators(box) {
     box.append(element("h2", {}, "Operators"));
+    await lateKey("operators");
     if (!report.operators) {
         note(box, "No operators were recorded: profwrap.h marks them.");
         return;

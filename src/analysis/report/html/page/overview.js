@@ -16,8 +16,11 @@ function tile(parent, label, value, { words, link, isText }) {
 }
 
 function costWords(worst) {
-    const share = isKnown(worst.slowdown) ? `, ${formatShare(worst.slowdown)} of the step` : "";
-    return `${formatNs(worst.excess_ns)} longer${share}, in ${worst.steps_words}`;
+    const all = report.steps.mean_ns * report.steps.measured;
+    const ofAll = worst.gain_ns > 0 && all > worst.gain_ns
+        ? `${formatShare(worst.gain_ns / all)} of the time of all steps; ` : "";
+    const share = isKnown(worst.slowdown) ? ` (${formatShare(worst.slowdown)})` : "";
+    return `${ofAll}${formatNs(worst.excess_ns)}${share} longer in ${worst.steps_words}`;
 }
 
 function stragglerTiles(parent, worst) {
@@ -78,14 +81,38 @@ function stepSeries(parent) {
             { name: `95 % below ${formatNs(steps.p95_ns)}`, values: flat(steps.p95_ns),
               colour: "var(--soft)", dash: "2 3" },
         ],
-        band: { name: "own work, from the median to the slowest rank", low: columns.own_p50_ns,
-                high: columns.own_max_ns },
-        marks: stragglerMarks(),
+        bands: [
+            { name: "own work: median to 95 % of ranks", opacity: 0.42,
+              low: columns.own_p50_ns, high: columns.own_p95_ns },
+            { name: "to the slowest", opacity: 0.2, low: columns.own_p95_ns,
+              high: columns.own_max_ns },
+        ],
+        marks: stragglerMarks(), windows: recordingWindows(),
         describe: (i) => `${columnName(i)}: ${formatNs(columns.duration_ns[i])}\n` +
             `own work: median ${formatNs(columns.own_p50_ns[i])}, 95 % of ranks below ` +
             `${formatNs(columns.own_p95_ns[i])}, slowest ${formatNs(columns.own_max_ns[i])}` +
             (isKnown(columns.slowest_rank[i]) ? ` (rank ${columns.slowest_rank[i]})` : ""),
         onPick: (i) => { location.hash = `steps/${columnSteps[i]}`; },
+    });
+    stepSeriesTable(box);
+}
+
+function stepSeriesTable(parent) {
+    const { columns } = report, of = (name) => (i) => columns[name][i];
+    tableBehind(parent, "Steps as a table", {
+        caption: columns.block > 1 ? `Rows are means of ${columns.block} steps` : "Every step",
+        rows: d3.range(columnSteps.length), search: "Find a step or rank",
+        columns: [
+            { title: "step", kind: "plain", value: (i) => columnSteps[i],
+              show: (i) => stepLink(columnSteps[i]) },
+            { title: "time", kind: "ns", value: of("duration_ns") },
+            { title: "own, median", kind: "ns", value: of("own_p50_ns") },
+            { title: "own, 95 %", kind: "ns", value: of("own_p95_ns") },
+            { title: "own, most", kind: "ns", value: of("own_max_ns") },
+            { title: "slowest", kind: "plain", value: of("slowest_rank"),
+              show: (i) => rankLink(columns.slowest_rank[i]) },
+            { title: "kind", kind: "text", value: (i) => (columns.warmup[i] ? "warm-up" : "") },
+        ].filter((column) => column.title !== "kind" || columns.warmup.some(Boolean)),
     });
 }
 
@@ -149,6 +176,5 @@ function renderOverview(box) {
     else
         note(panel(pair, "Time of each step"), "No steps are known: see 'What to do'.");
     efficiencyTree(pair);
-    panel(box, "What to do", element("ol", { class: "advice" },
-        ...report.advice.map((advice) => element("li", {}, advice.text))));
+    panel(box, "What to do", adviceList(report.advice));
 }

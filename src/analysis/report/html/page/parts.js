@@ -23,13 +23,14 @@ function note(parent, text) {
 
 /* A list to choose from; `choices` is [[value, words], ...]. */
 function chooser(words, choices, chosen, onChoose) {
-    const list = element("select", { onchange: () => onChoose(list.value) });
+    const id = `choose-${words.replace(/\W+/g, "-").toLowerCase()}`;
+    const list = element("select", { id, onchange: () => onChoose(list.value) });
     for (const [value, text] of choices)
         list.append(element("option", { value, selected: value === chosen }, text));
     return element("label", {}, `${words} `, list);
 }
 
-/* A text beside the pointer. */
+/* A text beside the pointer, or beside what the keyboard is on; screen readers say it. */
 const tip = {
     box: document.getElementById("tip"),
     show(event, text) {
@@ -44,6 +45,16 @@ const tip = {
         this.box.hidden = true;
     },
 };
+
+/* Where the arrow keys lead from [row, column] in a chart, or null: up is to the row before. */
+function moveByKey(key, [row, column], rows, columns) {
+    const leap = Math.max(1, Math.round(columns / 10));
+    const ways = { ArrowLeft: [row, column - 1], ArrowRight: [row, column + 1],
+        ArrowUp: [row - 1, column], ArrowDown: [row + 1, column], Home: [row, 0],
+        End: [row, columns - 1], PageUp: [row, column - leap], PageDown: [row, column + leap] };
+    const within = (value, count) => Math.max(0, Math.min(count - 1, value));
+    return key in ways ? [within(ways[key][0], rows), within(ways[key][1], columns)] : null;
+}
 
 function rankLink(rank) {
     return isKnown(rank) ? element("a", { href: `#stragglers/rank/${rank}` }, String(rank)) : "n/a";
@@ -67,6 +78,18 @@ function columnOfStep(step) {
 function columnName(column) {
     const first = columnSteps[column], last = report.columns.last[column];
     return first === last ? `step ${first}` : `mean of steps ${first}-${last}`;
+}
+
+/* The windows of recording as columns, when there are more than the whole run; and the columns of
+ * warm-up, which are in no mean. */
+function recordingWindows() {
+    const { windows } = report.job, isAll = windows.length === 1 && windows[0].cause === "run";
+    const shown = isAll ? [] : windows.map((window) => ({ text: `window ${window.window}`,
+        from: columnSteps.findIndex((step) => step >= (window.warmup_first_step ?? window.first_step)),
+        to: d3.bisector((d) => d).right(columnSteps, window.last_step ?? window.warmup_last_step) - 1,
+    })).filter(({ from, to }) => from >= 0 && to >= from);
+    const warmups = d3.range(columnSteps.length).filter((i) => report.columns.warmup[i]);
+    return { shown, warmups };
 }
 
 /* What a rank's step is made of; own work in the phases, then waiting. */

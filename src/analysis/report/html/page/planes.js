@@ -1,4 +1,4 @@
-/* Figures of every rank in every step, packed by html/planes.c and unpacked when first shown. */
+/* Figures of every rank in every step, as html/planes.c writes them. */
 const planeCodes = Float64Array.from({ length: 65536 }, (_, code) => {
     const n = code - 1, exponent = n >> 11;
     if (n < 0)
@@ -23,13 +23,8 @@ const planes = {
     },
 
     async unpack(name) {
-        const source = document.getElementById(`plane-${name}`), text = atob(source.textContent);
-        const packed = new Uint8Array(text.length);
-        for (let i = 0; i < text.length; i++)
-            packed[i] = text.charCodeAt(i);
-        const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-        const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
-        const unit = 2 ** Number(source.dataset.shift), n = bytes.length / 2;
+        const bytes = await unpack(`plane-${name}`), n = bytes.length / 2;
+        const unit = 2 ** Number(document.getElementById(`plane-${name}`).dataset.shift);
         const values = new Float64Array(n);
         for (let i = 0; i < n; i++)
             values[i] = planeCodes[bytes[i] * 256 + bytes[n + i]] * unit;

@@ -16,6 +16,9 @@ function jobList(parent) {
         `${formatCount(completeness.dropped_events)} dropped`);
     property(list, "steps", `${formatCount(steps.measured)} measured` +
         (steps.inferred ? "; inferred from the period of the collectives" : ""));
+    if (recordingWindows().shown.length)
+        property(list, "recorded", recordingWindows().shown.map(({ from, to }) =>
+            `steps ${columnSteps[from]}-${report.columns.last[to]}`).join(", "));
     property(list, "clocks", clock.error_max_ns === null ? "not aligned"
         : `error bound of a rank: median ${formatNs(clock.error_median_ns)}, largest ` +
           formatNs(clock.error_max_ns));
@@ -89,12 +92,30 @@ function fileTable(parent) {
     });
 }
 
+/* The bound of each host's clock: no difference below it is taken for real. */
+function clockBounds(parent) {
+    const most = 16, hosts = d3.rollups(report.clock.ranks, (rows) => d3.max(rows, (row) => row.error_ns),
+        (row) => row.hostname || "?").filter(([, error]) => error > 0);
+    if (hosts.length < 2)
+        return;
+    const rows = d3.sort(hosts, ([, error]) => -error).slice(0, most);
+    barChart(parent, {
+        label: "Error bound of each host's clock; the table has the numbers",
+        rows: rows.map(([name, error]) => ({ name, parts: [{ value: error,
+            colour: "var(--accent)", words: `at most ${formatNs(error)}` }] })),
+        format: (ns) => `\u00b1 ${formatNs(ns)}`,
+    });
+    note(parent, "Error bounds: no difference between ranks below them is taken for real." +
+        (hosts.length > most ? ` Of ${formatCount(hosts.length)} hosts, those with the largest.` : ""));
+}
+
 function clockTable(parent) {
     const box = panel(parent, "Clocks");
     if (!report.clock.ranks.length) {
         note(box, "This file has no clock table.");
         return;
     }
+    clockBounds(box);
     const drift = (row) => (isKnown(row.drift_ppm)
         ? `${row.drift_ppm.toFixed(3)} \u00b1 ${row.drift_error_ppm.toFixed(3)}` : "n/a");
     new Table(box, {

@@ -1,17 +1,23 @@
 /* What a step is made of: of every rank, in the mean or in one step, and how it changes over the
  * run. */
-function stepTools(parent, column) {
-    const n = columnSteps.length, go = (i) => { location.hash = `steps/${columnSteps[i]}`; };
+function stepAddress(column, rank) {
+    return `steps/${column < 0 ? "mean" : columnSteps[column]}${rank === null ? "" : `/rank/${rank}`}`;
+}
+
+function stepTools(parent, column, rank) {
+    const n = columnSteps.length, go = (i) => { location.hash = stepAddress(i, rank); };
     const field = element("input", { type: "number", id: "step", min: columnSteps[0],
         max: report.columns.last[n - 1], value: column >= 0 ? columnSteps[column] : "",
-        onchange: () => { location.hash = `steps/${field.value}`; } });
+        onchange: () => {
+            location.hash = `steps/${field.value || "mean"}${rank === null ? "" : `/rank/${rank}`}`;
+        } });
     parent.append(element("div", { class: "tools" },
         element("button", { type: "button", "aria-pressed": String(column < 0),
-            onclick: () => { location.hash = "steps"; } }, "Mean of all steps"),
+            id: "mean", onclick: () => go(-1) }, "Mean of all steps"),
         element("label", {}, "Step ", field),
-        element("button", { type: "button", disabled: column === 0,
+        element("button", { type: "button", id: "earlier", disabled: column === 0,
             onclick: () => go(column < 0 ? 0 : column - 1) }, "Earlier"),
-        element("button", { type: "button", disabled: column === n - 1,
+        element("button", { type: "button", id: "later", disabled: column === n - 1,
             onclick: () => go(column + 1) }, "Later")));
 }
 
@@ -49,26 +55,53 @@ function stepTable(parent, { layers, lists }, slow) {
         "fp+bp: to the end of backward; tail: after it. n/a: not known. Marked: stragglers.");
 }
 
-function stepCurves(parent, column) {
-    const { columns } = report, box = panel(parent, "Over the run: means over the ranks");
-    const lines = [
-        ["interval", columns.interval_ns, "6 3"], ["fp+bp", columns.fp_bp_ns, null],
-        ["tail", columns.tail_ns, "2 3"], ["waiting", columns.wait_ns, "9 3 2 3"],
-    ].filter(([, values]) => values.some(isKnown));
-    if (!lines.length) {
-        note(box, "Not known: no phases and no communication were recorded.");
+/* Of every rank, or of one: what each step was made of as curves. */
+async function stepCurves(parent, column, rank) {
+    const row = rank === null ? -1 : rowOfRank.get(rank);
+    const field = element("input", { type: "number", id: "of-rank", min: 0, value: rank ?? "",
+        placeholder: "all", onchange: () => {
+            location.hash = stepAddress(column, field.value === "" ? null : Number(field.value));
+        } });
+    const box = panel(parent, row < 0 ? "Over the run: means over the ranks"
+        : `Over the run: rank ${rank}`, element("div", { class: "tools" },
+        element("label", {}, "Of rank ", field)));
+    const read = async (name) => (row < 0 ? report.columns[`${name}_ns`]
+        : row === undefined ? null : planes.ofRank(name, row));
+    const lines = [];
+    for (const [name, plane, dash] of [["interval", "interval", "6 3"], ["fp+bp", "fp_bp", null],
+        ["tail", "tail", "2 3"], ["waiting", "wait", "9 3 2 3"]])
+        lines.push({ name, dash, values: await read(plane) });
+    const known = lines.filter(({ values }) => values && values.some(Number.isFinite))
+        .map((line, i) => ({ ...line, colour: phaseColour(1.5 * i) }));
+    if (!known.length) {
+        note(box, row === undefined ? `There is no rank ${rank} in this run.`
+            : "Not known: no phases and no communication were recorded.");
         return;
     }
+    drawCurves(box, column, rank, known);
+}
+
+function drawCurves(box, column, rank, series) {
+    const names = series.map(({ name }) => name), who = rank === null ? "means" : `rank ${rank}`;
+    const valueAt = (values, i) => (Number.isFinite(values[i]) ? values[i] : null);
     lineChart(box, {
-        label: `Means over the ranks of ${lines.map(([name]) => name).join(", ")} in each step`,
+        label: `${names.join(", ")} in each step, ${who}`, series,
         count: columnSteps.length, names: (i) => columnSteps[i], xTitle: "step",
-        series: lines.map(([name, values, dash], i) => ({ name, values, dash,
-            colour: phaseColour(1.5 * i) })),
         marks: column >= 0 ? [{ from: column, to: column, text: `step ${columnSteps[column]}` }]
             : [],
+        windows: recordingWindows(),
         describe: (i) => `${columnName(i)}\n` +
-            lines.map(([name, values]) => `${name}: ${formatNs(values[i])}`).join("\n"),
-        onPick: (i) => { location.hash = `steps/${columnSteps[i]}`; },
+            series.map(({ name, values }) => `${name}: ${formatNs(valueAt(values, i))}`).join("\n"),
+        onPick: (i) => { location.hash = stepAddress(i, rank); },
+    });
+    tableBehind(box, "The curves as a table", {
+        caption: who, rows: d3.range(columnSteps.length),
+        columns: [
+            { title: "step", kind: "plain", value: (i) => columnSteps[i],
+              show: (i) => stepLink(columnSteps[i]) },
+            ...series.map(({ name, values }) => ({ title: name, kind: "ns",
+                value: (i) => valueAt(values, i) })),
+        ],
     });
 }
 
@@ -79,16 +112,18 @@ function slowRows(column) {
     return new Set(rows.map((row) => rowOfRank.get(row.rank)).filter((row) => row !== undefined));
 }
 
-async function renderSteps(box, [number]) {
+async function renderSteps(box, [number, noun, of]) {
+    const isNumber = (text) => /^\d+$/.test(text || "");
     box.append(element("h2", {}, "Steps"));
     if (!columnSteps.length) {
         note(box, "No steps are known: see 'What to do'.");
         return;
     }
-    const column = /^\d+$/.test(number || "") ? columnOfStep(Number(number)) : -1;
-    if (number && column < 0)
+    const column = isNumber(number) ? columnOfStep(Number(number)) : -1;
+    const rank = noun === "rank" && isNumber(of) ? Number(of) : null;
+    if (number && number !== "mean" && column < 0)
         note(box, `There is no step ${number}; these are means.`);
-    stepTools(box, column);
+    stepTools(box, column, rank);
     const figures = await stepFigures(column), names = report.ranks.rank;
     const slow = slowRows(column);
     const what = column < 0 ? `Mean of ${plural(report.steps.measured, "measured step")}`
@@ -104,6 +139,6 @@ async function renderSteps(box, [number]) {
             .join("\n"),
         onPick: (i) => { location.hash = `stragglers/rank/${names[i]}`; },
     });
-    stepCurves(box, column);
+    await stepCurves(box, column, rank);
     stepTable(panel(box, what), figures, slow);
 }

@@ -10,9 +10,9 @@ function stragglerTable(parent, chosen) {
     const rows = report.stragglers;
     const lossy = (rank) => rowOfRank.has(rank) && report.ranks.lossy[rowOfRank.get(rank)];
     const table = new Table(parent, {
-        caption: "Ranks that hold the job back, by what the job would save",
+        caption: "By what the job would save; a row shows that rank's steps",
         rows, isHit: (row) => row === rows[0], isChosen: (row) => row.rank === chosen,
-        sort: "gain",
+        onPick: (row) => { location.hash = `stragglers/rank/${row.rank}`; }, sort: "gain",
         columns: [
             { title: "rank", kind: "count", value: (row) => row.rank,
               show: (row) => element("span", {}, rankLink(row.rank), lossy(row.rank) ? "!" : "") },
@@ -77,7 +77,8 @@ async function heatmap(parent) {
     const top = heatTop(differences, heatView), words = new Map(heatViews).get(heatView);
     const frames = heatFrames();
     const canvas = drawGrid(parent, {
-        label: `Heatmap: ${words}, ${planes.ranks} ranks by ${n} columns of steps; the tables on ` +
+        id: "heatmap",
+        label: `${words}, ${planes.ranks} ranks by ${n} columns of steps; the tables on ` +
             "this page have the same in numbers",
         rows: planes.ranks, columns: n, at, top, height: Math.max(90, Math.min(460, planes.ranks * 26)),
         rowName: (row) => `rank ${names[row]}`, columnName: (column) => String(columnSteps[column]),
@@ -86,7 +87,6 @@ async function heatmap(parent) {
             formatSignedNs(Number.isNaN(at(row, column)) ? null : at(row, column)),
         onPick: (row) => { location.hash = `stragglers/rank/${names[row]}`; },
     });
-    canvas.id = "heatmap";
     canvas.dataset.top = top;
     colourScale(parent, heatView === "excess" ? "at the median" : "0", `${formatNs(top)} or more`,
         "not known");
@@ -103,9 +103,7 @@ async function worstSteps(parent, row, own) {
     const median = report.columns.own_p50_ns, wait = await planes.ofRank("wait", row);
     const rows = d3.range(planes.columns).filter((i) => Number.isFinite(own[i])).map((i) => ({
         column: i, own: own[i], excess: own[i] - median[i], wait: wait ? wait[i] : null }));
-    const list = element("details", {}, element("summary", {}, "Its steps as a table"));
-    parent.append(list);
-    new Table(list, {
+    tableBehind(parent, "Its steps as a table", {
         caption: "Steps of this rank, the slowest first", rows, sort: "above the median",
         columns: [
             { title: "step", kind: "plain", value: (d) => columnSteps[d.column],
@@ -139,6 +137,7 @@ async function rankSteps(parent, rank) {
         count: planes.columns, names: (i) => columnSteps[i], xTitle: "step", layers,
         line: { name: "median own work of all ranks", values: report.columns.own_p50_ns },
         marks: frame ? [{ from: frame.from, to: frame.to, text: "held back" }] : [],
+        windows: recordingWindows(),
         describe: (i) => `${columnName(i)}\n` + layers.map((layer) =>
             `${layer.name}: ${formatNs(Number.isFinite(layer.values[i]) ? layer.values[i] : null)}`)
             .join("\n"),
@@ -154,6 +153,7 @@ function rankTable(parent, chosen) {
         caption: `Means of ${formatCount(report.steps.measured)} measured steps`,
         rows: d3.range(ranks.rank.length), search: "Find a rank or host", sort: "own",
         isHit: (row) => hits.has(ranks.rank[row]), isChosen: (row) => ranks.rank[row] === chosen,
+        onPick: (row) => { location.hash = `stragglers/rank/${ranks.rank[row]}`; },
         columns: [
             { title: "rank", kind: "count", value: (row) => ranks.rank[row],
               show: (row) => element("span", {}, rankLink(ranks.rank[row]),
@@ -173,7 +173,7 @@ async function renderStragglers(box, [what, number]) {
     const chosen = what === "rank" && /^\d+$/.test(number || "") ? Number(number) : null;
     box.append(element("h2", {}, "Stragglers"));
     if (report.stragglers.length)
-        stragglerTable(box, chosen);
+        stragglerTable(panel(box, "Ranks that hold the job back"), chosen);
     else
         box.append(element("p", {}, report.job.headline));
     const map = panel(box, "Every rank in every step", element("div", { class: "tools" },

@@ -1,6 +1,7 @@
 /* Tables that can be sorted, searched, and begin with their first rows. A column is
- * {title, kind, value(row), show(row), help}: `kind` is a key of formats; `show` may make a node. */
-const FIRST_ROWS = 50;
+ * {title, kind, value(row), show(row), words(row), help}: `kind` is a key of formats; `show` may make
+ * a node; `words` are searched instead of the value. */
+const FIRST_ROWS = 25, MORE_ROWS = 1000;
 
 function compareValues(a, b) {
     if (!isKnown(a) || !isKnown(b))
@@ -9,20 +10,21 @@ function compareValues(a, b) {
 }
 
 class Table {
-    constructor(parent, { caption, columns, rows, isHit, isChosen, search, sort, limit }) {
-        Object.assign(this, { columns, rows, isHit, isChosen, down: true });
+    constructor(parent, { caption, columns, rows, isHit, isChosen, onPick, search, sort, limit }) {
+        Object.assign(this, { columns, rows, isHit, isChosen, onPick, down: true });
         this.sorted = sort ? columns.findIndex((column) => column.title === sort) : -1;
         this.limit = limit || FIRST_ROWS;
         this.query = "";
         this.head = element("tr", {}, ...columns.map((column, i) => this.headCell(column, i)));
         this.body = element("tbody");
-        this.more = element("button", { type: "button", onclick: () => this.showAll() });
+        this.more = element("button", { type: "button", onclick: () => this.showMore() });
         this.count = element("span", { class: "soft small", role: "status" });
         this.element = element("table", {}, element("caption", {}, caption),
             element("thead", {}, this.head), this.body);
         if (search)
             parent.append(this.searchField(search));
-        parent.append(this.element, element("div", { class: "tools" }, this.more, this.count));
+        parent.append(element("div", { class: "wide" }, this.element),
+            element("div", { class: "tools" }, this.more, this.count));
         this.fill();
     }
 
@@ -48,15 +50,19 @@ class Table {
         this.fill();
     }
 
-    showAll() {
-        this.limit = Infinity;
+    showMore() {
+        this.limit += MORE_ROWS;
         this.fill();
+    }
+
+    words(column, row) {
+        const shown = column.words ? column.words(row) : formats[column.kind](column.value(row));
+        return shown.toLowerCase();
     }
 
     found() {
         const shown = this.rows.filter((row) => this.query === "" || this.columns.some((column) =>
-            (formats[column.kind] || formats.plain)(column.value(row)).toLowerCase()
-                .includes(this.query)));
+            this.words(column, row).includes(this.query)));
         const column = this.columns[this.sorted];
         if (!column)
             return shown;
@@ -71,9 +77,10 @@ class Table {
         const rows = this.found();
         this.body.replaceChildren(...rows.slice(0, this.limit).map((row) => this.bodyRow(row)));
         this.more.hidden = rows.length <= this.limit;
-        this.more.textContent = `Show all ${formatCount(rows.length)}`;
+        this.more.textContent = rows.length <= this.limit + MORE_ROWS
+            ? `Show all ${formatCount(rows.length)}` : `Show ${formatCount(MORE_ROWS)} more`;
         this.count.textContent = rows.length > this.limit
-            ? `${this.limit} of ${formatCount(rows.length)} rows are shown`
+            ? `${formatCount(this.limit)} of ${formatCount(rows.length)} rows are shown`
             : this.query ? `${plural(rows.length, "row")} found` : "";
         [...this.head.children].forEach((cell, i) => {
             if (i === this.sorted)
@@ -89,6 +96,13 @@ class Table {
             made.classList.add("hit");
         if (this.isChosen && this.isChosen(row))
             made.classList.add("chosen");
+        if (this.onPick) {
+            made.classList.add("pick"); /* for the mouse: a link in the row does the same */
+            made.addEventListener("click", (event) => {
+                if (!event.target.closest("a") && getSelection().isCollapsed)
+                    this.onPick(row);
+            });
+        }
         this.columns.forEach((column) => {
             const shown = column.show ? column.show(row) : formats[column.kind](column.value(row));
             made.append(element("td", { class: column.kind === "text" ? "text" : null },
@@ -96,4 +110,14 @@ class Table {
         });
         return made;
     }
+}
+
+/* The numbers of a chart, for who cannot see it or wants to know exactly; made when it is opened. */
+function tableBehind(parent, words, options) {
+    const list = element("details", {}, element("summary", {}, words));
+    list.addEventListener("toggle", () => {
+        if (list.open && list.children.length === 1)
+            new Table(list, options);
+    });
+    parent.append(list);
 }

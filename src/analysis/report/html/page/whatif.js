@@ -35,6 +35,16 @@ function criticalPath(parent, path) {
             words: `${formatNs(row.path_ns)}, ${formatShare(row.share)} of the path` }] })),
         format: (ns) => `${formatNs(ns)}, ${formatShare(total ? ns / total : null)}`,
     });
+    tableBehind(box, "The whole path as a table", {
+        caption: "Every piece, the longest first", rows: path, sort: "time", search: "Find a rank",
+        columns: [
+            { title: "rank", kind: "plain", value: (row) => row.rank,
+              show: (row) => rankLink(row.rank) },
+            { title: "in", kind: "text", value: (row) => row.what },
+            { title: "time", kind: "ns", value: (row) => row.path_ns },
+            { title: "of the path", kind: "share", value: (row) => row.share },
+        ],
+    });
 }
 
 function slowHosts(parent) {

@@ -1,0 +1,218 @@
+/* Rules about waiting for each other and moving bytes. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "analysis/advice/rules.h"
+#include "core/limits.h"
+#include "core/ops.h"
+#include "core/text.h"
+
+enum { SMALL_BYTES = 32768 };
+
+/* Shares of the mean step, or of all measured steps. */
+#define LATE 0.05
+#define ROAMING 0.1
+#define EXPOSED 0.2
+#define SMALL 0.1
+/* Load balance below it is worth a look. */
+#define BALANCED 0.9
+
+static double steps_ns(const struct pw_advice_input *in)
+{
+    return (double)in->step_mean_ns * (double)in->measured;
+}
+
+static double share_of_step(const struct pw_advice_input *in, int64_t ns)
+{
+    return ns < 0 || in->mean.total_ns <= 0 ? -1 : (double)ns / (double)in->mean.total_ns;
+}
+
+int pw_judge_slow_host(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                       struct pw_advice *advice)
+{
+    struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    const struct pw_row_c_host *worst = NULL;
+    (void)rule;
+    for (size_t i = 0; i < in->cluster->nhosts_slow; i++)
+        if (!worst || in->cluster->hosts_slow[i].gain_ns > worst->gain_ns)
+            worst = &in->cluster->hosts_slow[i];
+    if (!worst)
+        return 0;
+    char excess[32];
+    pw_sentence_add(
+        &s,
+        "%" PRId32 " of %" PRId32 " ranks of %.*s are slow in steps %" PRId64 "-%" PRId64 ", by %s",
+        worst->slow_ranks, worst->nranks, (int)sizeof(worst->hostname), worst->hostname,
+        worst->first_step, worst->last_step, pw_text_ns(excess, sizeof(excess), worst->excess_ns));
+    advice->saves_ns = worst->gain_ns > 0 ? worst->gain_ns : -1;
+    return 1;
+}
+
+int pw_judge_slow_link(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                       struct pw_advice *advice)
+{
+    struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    const struct pw_row_c_link *worst = NULL;
+    double most = 0;
+    (void)rule;
+    for (size_t i = 0; i < in->cluster->nlinks_slow; i++) {
+        const struct pw_row_c_link *link = &in->cluster->links_slow[i];
+        double lost =
+            (double)link->messages * ((double)link->transfer_ns - (double)link->others_ns);
+        if (!worst || lost > most) {
+            worst = link;
+            most = lost;
+        }
+    }
+    if (!worst)
+        return 0;
+    char mine[32], others[32];
+    pw_sentence_add(
+        &s, "from rank %" PRId32 " to %" PRId32 ": %s a message, others %s, %" PRId64 " messages",
+        worst->src, worst->dst, pw_text_ns(mine, sizeof(mine), worst->transfer_ns),
+        pw_text_ns(others, sizeof(others), worst->others_ns), worst->messages);
+    pw_advice_add_rank(advice, worst->src);
+    pw_advice_add_rank(advice, worst->dst);
+    advice->saves_ns = most > 0 ? pw_whole(most) : -1;
+    return 1;
+}
+
+static int is_straggler(const struct pw_cluster *c, int32_t rank)
+{
+    for (size_t i = 0; i < c->nstragglers; i++)
+        if (c->stragglers[i].rank == rank)
+            return 1;
+    return 0;
+}
+
+/* The waits that one rank's late sends caused, summed over its receivers: rows of /p2p are sorted
+ * by sender. What a straggler causes is advice about it. */
+int pw_judge_late_senders(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                          struct pw_advice *advice)
+{
+    struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    const struct pw_cluster *c = in->cluster;
+    double all = 0, worst_ns = 0, sum = 0;
+    int32_t worst = -1;
+    (void)rule;
+    for (size_t i = 0; i < c->np2p; i++) {
+        sum = i > 0 && c->p2p[i].src == c->p2p[i - 1].src ? sum : 0;
+        if (c->p2p[i].late_sender_ns <= 0)
+            continue;
+        all += (double)c->p2p[i].late_sender_ns;
+        sum += (double)c->p2p[i].late_sender_ns;
+        if (sum > worst_ns) {
+            worst_ns = sum;
+            worst = c->p2p[i].src;
+        }
+    }
+    double per_rank = in->present > 0 ? all / (double)in->present : 0;
+    if (worst < 0 || is_straggler(c, worst) || !(per_rank > LATE * steps_ns(in)))
+        return 0;
+    char waited[32], caused[32];
+    pw_sentence_add(&s, "a rank waits %s in the mean; most is caused by rank %" PRId32 " (%s)",
+                    pw_text_ns(waited, sizeof(waited), pw_whole(per_rank)), worst,
+                    pw_text_ns(caused, sizeof(caused), pw_whole(worst_ns)));
+    pw_advice_add_rank(advice, worst);
+    advice->saves_ns = pw_whole(per_rank);
+    return steps_ns(in) > 0;
+}
+
+static double load_balance(const struct pw_cluster *c)
+{
+    return c->nefficiency ? c->efficiency->load_balance : -1;
+}
+
+int pw_judge_load_imbalance(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                            struct pw_advice *advice)
+{
+    struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    double balance = load_balance(in->cluster);
+    (void)rule;
+    pw_sentence_add(&s, "the mean rank works %.0f %% of the busiest one's time", 100 * balance);
+    advice->saves_ns = pw_advice_whatif_gain(in, "job");
+    return in->cluster->nstragglers == 0 && in->expected > 1 && balance >= 0 && balance < BALANCED;
+}
+
+int pw_judge_wait_roams(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                        struct pw_advice *advice)
+{
+    struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    double wait = share_of_step(in, in->mean.wait_ns), balance = load_balance(in->cluster);
+    (void)rule;
+    pw_sentence_add(&s, "ranks wait for others in %.0f %% of a step", 100 * wait);
+    advice->saves_ns = pw_advice_whatif_gain(in, "job");
+    return in->cluster->nstragglers == 0 && in->expected > 1 && wait > ROAMING &&
+           (balance < 0 || balance >= BALANCED);
+}
+
+int pw_judge_transfer_exposed(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                              struct pw_advice *advice)
+{
+    struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    double wait = share_of_step(in, in->mean.wait_ns);
+    double exposed = share_of_step(in, in->mean.comm_exposed_ns) - (wait > 0 ? wait : 0);
+    (void)rule;
+    pw_sentence_add(&s, "%.0f %% of a step is communication beside no work, without waiting",
+                    100 * exposed);
+    advice->saves_ns = pw_advice_whatif_gain(in, "network");
+    if (advice->saves_ns < 0)
+        advice->saves_ns = pw_advice_of_all_steps(in, exposed * (double)in->mean.total_ns);
+    return in->expected > 1 && exposed > EXPOSED;
+}
+
+/* It runs beside other work, which its transfer includes. */
+static int is_nonblocking(uint32_t op)
+{
+    const struct pw_op_info *info = pw_op_info(op);
+    return info->cls == PW_CLASS_COLL && info->name[0] == 'I' &&
+           islower((unsigned char)info->name[1]);
+}
+
+/* Blocking collectives of less than 32 KiB: their transfer is latency, paid once per call. */
+static int is_small(const struct pw_row_c_collective_stat *stat)
+{
+    return stat->count > 0 && stat->bytes > 0 && stat->bytes / stat->count < SMALL_BYTES &&
+           stat->transfer_mean_ns > 0 && !is_nonblocking(stat->op);
+}
+
+static double best_bandwidth(const struct pw_cluster *c)
+{
+    double best = 0;
+    for (size_t i = 0; i < c->ncollective_stats; i++)
+        if (c->collective_stats[i].busbw_p50 > best)
+            best = c->collective_stats[i].busbw_p50;
+    return best;
+}
+
+int pw_judge_small_collectives(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                               struct pw_advice *advice)
+{
+    struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    const struct pw_cluster *c = in->cluster;
+    double ns = 0, at_best_ns = 0, count = 0, bytes = 0, seen = 0, best = best_bandwidth(c);
+    (void)rule;
+    for (size_t i = 0; i < c->ncollective_stats; i++) {
+        const struct pw_row_c_collective_stat *stat = &c->collective_stats[i];
+        if (!is_small(stat))
+            continue;
+        double all = (double)stat->count * (double)stat->transfer_mean_ns;
+        ns += all;
+        at_best_ns += stat->busbw_p50 > 0 ? all * stat->busbw_p50 / best : 0;
+        seen += stat->busbw_p50 > 0 ? all * stat->busbw_p50 : 0;
+        count += (double)stat->count;
+        bytes += (double)stat->bytes;
+    }
+    if (!(steps_ns(in) > 0) || !(ns > SMALL * steps_ns(in)))
+        return 0;
+    char mean[32], time[32], busbw[32], most[32];
+    pw_sentence_add(&s, "%.0f of %s in the mean take %s; at %s, where the best seen is %s", count,
+                    pw_text_bytes(mean, sizeof(mean), pw_whole(bytes / count)),
+                    pw_text_ns(time, sizeof(time), pw_whole(ns)),
+                    pw_text_rate(busbw, sizeof(busbw), seen / ns),
+                    pw_text_rate(most, sizeof(most), best));
+    if (best > 0)
+        advice->saves_ns = pw_whole(ns - at_best_ns);
+    return 1;
+}

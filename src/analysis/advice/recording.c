@@ -1,0 +1,130 @@
+/* Rules about what the figures rest on. They save no time, but without them nothing is sure. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "analysis/advice/rules.h"
+#include "core/text.h"
+
+enum { STEPS_ENOUGH = 10 };
+
+#define CLOCK_COARSE 0.05 /* of a step */
+#define COSTLY 0.02       /* of the run */
+
+int pw_judge_ranks_missing(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                           struct pw_advice *advice)
+{
+    const struct pw_cluster *c = in->cluster;
+    struct pw_sentence evidence = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    (void)rule;
+    pw_sentence_add(&evidence, "%" PRId64 " of %" PRId64 " ranks left a file", in->present,
+                    in->expected);
+    for (size_t r = 0; r < c->nrank_rows; r++)
+        if (!c->ranks[r].present)
+            pw_advice_add_rank(advice, c->ranks[r].rank);
+    return in->present < in->expected;
+}
+
+int pw_judge_ranks_unclosed(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                            struct pw_advice *advice)
+{
+    const struct pw_cluster *c = in->cluster;
+    struct pw_sentence evidence = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    (void)rule;
+    pw_sentence_add(&evidence, "%" PRId64 " files were not closed in order", in->unclosed);
+    for (size_t r = 0; r < c->nrank_rows; r++)
+        if (c->ranks[r].present && c->ranks[r].complete != 1)
+            pw_advice_add_rank(advice, c->ranks[r].rank);
+    return in->unclosed > 0;
+}
+
+int pw_judge_events_dropped(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                            struct pw_advice *advice)
+{
+    const struct pw_cluster *c = in->cluster;
+    struct pw_sentence evidence = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    (void)rule;
+    pw_sentence_add(&evidence, "%" PRId64 " events are missing", in->dropped_events);
+    for (size_t r = 0; r < c->nrank_rows; r++)
+        if (c->ranks[r].dropped_events > 0)
+            pw_advice_add_rank(advice, c->ranks[r].rank);
+    return in->dropped_events > 0;
+}
+
+int pw_judge_ring_waits(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                        struct pw_advice *advice)
+{
+    const struct pw_cluster *c = in->cluster;
+    struct pw_sentence evidence = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    (void)rule;
+    for (size_t i = 0; i < c->ncompleteness; i++) {
+        const struct pw_row_c_completeness *row = &c->completeness[i];
+        if (strncmp(row->what, "ring_wait", sizeof(row->what)) != 0)
+            continue;
+        if (!advice->nranks)
+            pw_sentence_add(&evidence, "rank %" PRId32 " %.*s", row->rank, (int)sizeof(row->detail),
+                            row->detail);
+        pw_advice_add_rank(advice, row->rank);
+    }
+    return advice->nranks > 0;
+}
+
+int pw_judge_no_steps(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                      struct pw_advice *advice)
+{
+    struct pw_sentence evidence = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    (void)rule;
+    pw_sentence_add(&evidence, "no step was measured");
+    return in->measured == 0;
+}
+
+int pw_judge_steps_inferred(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                            struct pw_advice *advice)
+{
+    struct pw_sentence evidence = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    (void)rule;
+    pw_sentence_add(&evidence, "%" PRId64 " steps were found, and none was marked", in->measured);
+    return in->measured > 0 && in->cluster->steps_inferred > 0;
+}
+
+int pw_judge_few_steps(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                       struct pw_advice *advice)
+{
+    struct pw_sentence evidence = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    (void)rule;
+    pw_sentence_add(&evidence, "%" PRId64 " steps were measured", in->measured);
+    return in->measured > 0 && in->measured < STEPS_ENOUGH;
+}
+
+int pw_judge_clock_coarse(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                          struct pw_advice *advice)
+{
+    char error[32], step[32];
+    struct pw_sentence evidence = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    (void)rule;
+    pw_sentence_add(&evidence, "clock error up to %s, steps of %s",
+                    pw_text_ns(error, sizeof(error), in->clock_error_max_ns),
+                    pw_text_ns(step, sizeof(step), in->step_mean_ns));
+    return in->expected > 1 && in->step_mean_ns > 0 &&
+           (double)in->clock_error_max_ns > CLOCK_COARSE * (double)in->step_mean_ns;
+}
+
+int pw_judge_profiling_costly(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                              struct pw_advice *advice)
+{
+    char cost[32], of[32];
+    struct pw_sentence evidence = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    (void)rule;
+    pw_sentence_add(&evidence, "%s of %s of rank time",
+                    pw_text_ns(cost, sizeof(cost), in->overhead_ns),
+                    pw_text_ns(of, sizeof(of), in->overhead_of_ns));
+    return in->overhead_of_ns > 0 && (double)in->overhead_ns > COSTLY * (double)in->overhead_of_ns;
+}
+
+int pw_judge_one_rank(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                      struct pw_advice *advice)
+{
+    struct pw_sentence evidence = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    (void)rule;
+    pw_sentence_add(&evidence, "one rank ran");
+    return in->expected == 1;
+}

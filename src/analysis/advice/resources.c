@@ -1,0 +1,284 @@
+/* Rules about data, processors and memory. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "analysis/advice/rules.h"
+#include "analysis/pipeline.h"
+#include "core/limits.h"
+#include "core/text.h"
+
+#define WAITS_FOR_DATA 0.05 /* of a rank's step */
+#define OVERSUBSCRIBED 0.1  /* of time ready without a CPU */
+
+/* A leak: steps looked at, how well a line fits, how much more there is at the end. */
+enum { LEAK_STEPS = 20, LEAK_BYTES = 8 << 20 };
+#define LEAK_FIT 0.9
+#define LEAK_SHARE 0.1
+
+/* How long the rank's step waits for data: all before forward, where that is known. */
+static int64_t interval_of(const struct pw_row_c_step_trace *trace)
+{
+    return trace->interval_ns >= 0 ? trace->interval_ns : trace->data_wait_ns;
+}
+
+/* What the queues of the rank of this row say, where it waits long enough to matter. */
+static enum pw_pipeline_verdict verdict_of(const struct pw_advice_input *in, size_t row,
+                                           struct pw_pipeline *pipeline)
+{
+    const struct pw_cluster *c = in->cluster;
+    const struct pw_row_c_step_trace *trace = &in->trace[row];
+    size_t n;
+    const struct pw_row_c_queue *queues =
+        pw_pipeline_of_rank(c->queues, c->nqueues, c->ranks[row].rank, &n);
+    pw_pipeline_judge(queues, n, pipeline);
+    if (!pw_pipeline_hurts(interval_of(trace), trace->total_ns))
+        return PW_PIPELINE_UNKNOWN;
+    return pipeline->verdict;
+}
+
+static int is_slow(enum pw_pipeline_verdict verdict)
+{
+    return verdict == PW_PIPELINE_PROCESSING || verdict == PW_PIPELINE_TRANSFER;
+}
+
+int pw_advice_is_starved(const struct pw_advice_input *in, int32_t rank)
+{
+    struct pw_pipeline pipeline;
+    for (size_t r = 0; r < in->cluster->nrank_rows && in->cluster->nqueues; r++)
+        if (in->cluster->ranks[r].rank == rank)
+            return is_slow(verdict_of(in, r, &pipeline));
+    return 0;
+}
+
+/* What those ranks cost that are slow to get data: their gain as stragglers; when all ranks are,
+ * the least that any of them waits in a step. */
+static int64_t savings(const struct pw_advice_input *in, const struct pw_advice *advice,
+                       int64_t least_ns, enum pw_pipeline_verdict verdict)
+{
+    const struct pw_cluster *c = in->cluster;
+    int64_t gain = -1;
+    int are_all = advice->nranks > 0 && (int64_t)advice->nranks == in->present;
+    if (are_all)
+        gain = pw_advice_of_all_steps(in, (double)least_ns);
+    for (size_t i = 0; i < c->nstragglers; i++) {
+        const struct pw_row_c_straggler *row = &c->stragglers[i];
+        struct pw_pipeline pipeline;
+        if (row->phase != PW_PHASE_DATA && row->cause != PW_CAUSE_DATA)
+            continue;
+        for (size_t r = 0; r < c->nrank_rows; r++)
+            if (c->ranks[r].rank == row->rank && verdict_of(in, r, &pipeline) == verdict &&
+                row->gain_ns > 0)
+                gain = pw_sum(gain < 0 ? 0 : gain, row->gain_ns);
+    }
+    return gain;
+}
+
+static void write_queue(struct pw_sentence *s, const struct pw_row_c_queue *queue)
+{
+    pw_sentence_add(s, "'%.*s'", (int)sizeof(queue->queue), queue->queue);
+    if (queue->usage >= 0)
+        pw_sentence_add(s, " (%.0f %% full)", 100 * queue->usage);
+}
+
+/* "the slowest part is 'decode', between the queues 'read' (97 % full) and 'ready' (4 % full)". */
+static void write_culprit(struct pw_sentence *s, const struct pw_pipeline_operator *op)
+{
+    if (!op)
+        return;
+    if (op->name[0])
+        pw_sentence_add(s, "; the slowest part is '%.64s', ", op->name);
+    else
+        pw_sentence_add(s, "; the slowest part is what ");
+    if (op->left && op->right) {
+        pw_sentence_add(s, op->name[0] ? "between the queues " : "is between the queues ");
+        write_queue(s, op->left);
+        pw_sentence_add(s, " and ");
+        write_queue(s, op->right);
+    } else {
+        pw_sentence_add(s, op->name[0] ? "which fills " : "fills ");
+        write_queue(s, op->right ? op->right : op->left);
+    }
+}
+
+/* What the queue that the verdict is about said on the worst rank. */
+static void write_evidence(const struct pw_advice_input *in, size_t row,
+                           const struct pw_pipeline *p, enum pw_pipeline_verdict verdict,
+                           struct pw_sentence *s)
+{
+    const struct pw_row_c_queue *queue = verdict == PW_PIPELINE_PROCESSING ? p->host : p->device;
+    char wait[32], step[32];
+    pw_sentence_add(s, "rank %" PRId32 ": queue '%.*s' empty in %.0f %% of %" PRId64 " samples",
+                    queue->rank, (int)sizeof(queue->queue), queue->queue, 100 * queue->empty_share,
+                    queue->samples);
+    if (queue->steps_empty > 0)
+        pw_sentence_add(
+            s, ", in %" PRId64 " of %" PRId64 " steps (%" PRId64 "-%" PRId64 ") when it was needed",
+            queue->steps_empty, queue->steps, queue->first_empty_step, queue->last_empty_step);
+    pw_sentence_add(s, "; %s before forward in a step of %s",
+                    pw_text_ns(wait, sizeof(wait), interval_of(&in->trace[row])),
+                    pw_text_ns(step, sizeof(step), in->trace[row].total_ns));
+}
+
+static int judge_pipeline(const struct pw_advice_input *in, enum pw_pipeline_verdict verdict,
+                          const char *what, struct pw_advice *advice)
+{
+    struct pw_sentence text = pw_sentence_on(advice->text, sizeof(advice->text));
+    struct pw_sentence evidence = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    struct pw_pipeline p;
+    int64_t least_ns = INT64_MAX, most_ns = -1;
+    size_t worst = 0;
+    for (size_t r = 0; r < in->cluster->nrank_rows && in->cluster->nqueues; r++) {
+        int64_t waits = interval_of(&in->trace[r]);
+        if (verdict_of(in, r, &p) != verdict)
+            continue;
+        pw_advice_add_rank(advice, in->cluster->ranks[r].rank);
+        worst = waits > most_ns ? r : worst;
+        most_ns = waits > most_ns ? waits : most_ns;
+        least_ns = waits < least_ns ? waits : least_ns;
+    }
+    if (!advice->nranks)
+        return 0;
+    verdict_of(in, worst, &p);
+    const struct pw_pipeline_operator *culprit = pw_pipeline_culprit(&p);
+    write_evidence(in, worst, &p, verdict, &evidence);
+    pw_sentence_add(&text, "Rank%s ", advice->nranks > 1 ? "s" : "");
+    pw_advice_write_ranks(advice, &text);
+    pw_sentence_add(&text, ": %s", what);
+    write_culprit(&text, culprit);
+    pw_sentence_add(
+        &text, ". %s",
+        pw_pipeline_remedy(culprit ? pw_pipeline_kind_of(culprit->name) : PW_PIPELINE_OTHER));
+    if ((int64_t)advice->nranks < in->present)
+        pw_sentence_add(&text, " Compare the shard and storage with those of the other ranks.");
+    advice->saves_ns = savings(in, advice, least_ns, verdict);
+    return 1;
+}
+
+int pw_judge_data_processing(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                             struct pw_advice *advice)
+{
+    (void)rule;
+    return judge_pipeline(in, PW_PIPELINE_PROCESSING,
+                          "data are read and processed more slowly than they are used", advice);
+}
+
+int pw_judge_data_transfer(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                           struct pw_advice *advice)
+{
+    (void)rule;
+    return judge_pipeline(in, PW_PIPELINE_TRANSFER,
+                          "data are ready on the host, but reach the device too late", advice);
+}
+
+/* Half of the ranks or more, where no queue says why. */
+int pw_judge_data_wait(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                       struct pw_advice *advice)
+{
+    struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    struct pw_pipeline pipeline;
+    int64_t least_ns = INT64_MAX, waiting = 0;
+    (void)rule;
+    for (size_t r = 0; r < in->cluster->nrank_rows; r++) {
+        const struct pw_row_c_step_trace *trace = &in->trace[r];
+        if (!((double)trace->data_wait_ns > WAITS_FOR_DATA * (double)trace->total_ns))
+            continue;
+        if (is_slow(verdict_of(in, r, &pipeline)))
+            return 0;
+        waiting++;
+        least_ns = trace->data_wait_ns < least_ns ? trace->data_wait_ns : least_ns;
+    }
+    char mean[32];
+    pw_sentence_add(&s, "%" PRId64 " of %" PRId64 " ranks wait, %s a step in the mean of all",
+                    waiting, in->present, pw_text_ns(mean, sizeof(mean), in->mean.data_wait_ns));
+    advice->saves_ns = waiting ? pw_advice_of_all_steps(in, (double)least_ns) : -1;
+    return waiting > 0 && 2 * waiting >= in->present;
+}
+
+static int same_host(const struct pw_row_c_utilisation *a, const struct pw_row_c_utilisation *b)
+{
+    return strncmp(a->hostname, b->hostname, sizeof(a->hostname)) == 0;
+}
+
+/* What a rank waits for a CPU in a step while it has work to do: at least what is longer than all
+ * its time in communication, where it may be ready only to look again whether a message has come.
+ */
+static double waits_at_work(const struct pw_advice_input *in, double runq_share)
+{
+    const struct pw_row_c_step_trace *mean = &in->mean;
+    double inside = mean->comm_exposed_ns > 0 ? (double)mean->comm_exposed_ns : 0;
+    double waits = runq_share * (double)mean->total_ns - inside;
+    return mean->total_ns > 0 && waits > 0 ? waits : -1;
+}
+
+/* Ranks that follow each other on one host: half of them or more wait for a CPU. */
+int pw_judge_oversubscribed(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                            struct pw_advice *advice)
+{
+    struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    const struct pw_row_c_utilisation *rows = in->cluster->utilisation;
+    size_t n = in->cluster->nutilisation, hosts = 0;
+    double most = 0;
+    (void)rule;
+    for (size_t first = 0, end; first < n; first = end) {
+        size_t waiting = 0, worst = first;
+        double sum = 0;
+        for (end = first; end < n && same_host(&rows[first], &rows[end]); end++) {
+            waiting += rows[end].runq_share > OVERSUBSCRIBED;
+            sum += rows[end].runq_share > 0 ? rows[end].runq_share : 0;
+            worst = rows[end].runq_share > rows[worst].runq_share ? end : worst;
+        }
+        hosts += waiting && 2 * waiting >= end - first;
+        if (!waiting || 2 * waiting < end - first || !(sum / (double)(end - first) > most))
+            continue;
+        most = sum / (double)(end - first);
+        s.used = 0;
+        pw_sentence_add(&s,
+                        "%zu of %zu ranks of %.64s wait for a CPU; rank %" PRId32
+                        " for %.0f %% of its time, %.0f involuntary context switches a second",
+                        waiting, end - first, rows[worst].hostname, rows[worst].rank,
+                        100 * rows[worst].runq_share, rows[worst].involuntary_cs_per_s);
+    }
+    if (hosts > 1)
+        pw_sentence_add(&s, "; %zu hosts in all", hosts);
+    advice->saves_ns = pw_advice_of_all_steps(in, waits_at_work(in, most));
+    return hosts > 0;
+}
+
+static int leaks(const struct pw_row_c_memory *m)
+{
+    double grown = m->bytes_per_step * (double)m->steps;
+    return m->steps >= LEAK_STEPS && m->fit >= LEAK_FIT && grown >= LEAK_BYTES &&
+           grown >= LEAK_SHARE * (double)m->peak_bytes &&
+           m->later_bytes_per_step >= m->bytes_per_step / 2;
+}
+
+int pw_judge_memory_growth(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                           struct pw_advice *advice)
+{
+    struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    const struct pw_row_c_memory *worst = NULL;
+    int32_t last = -1;
+    (void)rule;
+    for (size_t i = 0; i < in->cluster->nmemory; i++) {
+        const struct pw_row_c_memory *m = &in->cluster->memory[i];
+        if (!leaks(m))
+            continue;
+        if (m->rank != last)
+            pw_advice_add_rank(advice, m->rank);
+        last = m->rank;
+        worst = !worst || m->bytes_per_step > worst->bytes_per_step ? m : worst;
+    }
+    if (!worst)
+        return 0;
+    char slope[32], grown[32], peak[32];
+    double bytes = worst->bytes_per_step * (double)worst->steps;
+    pw_sentence_add(&s, "rank %" PRId32 ": %.16s memory", worst->rank, worst->what);
+    if (worst->device >= 0)
+        pw_sentence_add(&s, " of device %" PRId32, worst->device);
+    pw_sentence_add(
+        &s, " grows by %s a step, %s in %" PRId64 " steps (peak %s; a line explains %.0f %% of it)",
+        pw_text_bytes(slope, sizeof(slope), pw_whole(worst->bytes_per_step)),
+        pw_text_bytes(grown, sizeof(grown), pw_whole(bytes)), worst->steps,
+        pw_text_bytes(peak, sizeof(peak), worst->peak_bytes), 100 * worst->fit);
+    return 1;
+}

@@ -1,0 +1,55 @@
+/* The rules' conditions: what table.c lists. A judge returns 1 when its rule applies, and has then
+ * written the evidence, and what it knows of ranks and savings; where it also wrote a text, that is
+ * said instead of the rule's own. */
+#ifndef PW_ANALYSIS_ADVICE_RULES_H
+#define PW_ANALYSIS_ADVICE_RULES_H
+
+#include "analysis/advice/advice.h"
+#include "core/sentence.h"
+
+enum { PW_ADVICE_ANY = -1 };
+
+struct pw_advice_rule {
+    const char *name;
+    int (*judge)(const struct pw_advice_input *input, const struct pw_advice_rule *rule,
+                 struct pw_advice *advice);
+    const char *text;
+    int cause, phase; /* of stragglers */
+};
+
+typedef int pw_advice_judge(const struct pw_advice_input *input, const struct pw_advice_rule *rule,
+                            struct pw_advice *advice);
+
+/* stragglers.c */
+pw_advice_judge pw_judge_straggler;
+/* communication.c */
+pw_advice_judge pw_judge_slow_host, pw_judge_slow_link, pw_judge_late_senders;
+pw_advice_judge pw_judge_load_imbalance, pw_judge_wait_roams, pw_judge_transfer_exposed;
+pw_advice_judge pw_judge_small_collectives;
+/* resources.c */
+pw_advice_judge pw_judge_data_processing, pw_judge_data_transfer, pw_judge_data_wait;
+pw_advice_judge pw_judge_oversubscribed, pw_judge_memory_growth;
+/* recording.c */
+pw_advice_judge pw_judge_ranks_missing, pw_judge_ranks_unclosed, pw_judge_events_dropped;
+pw_advice_judge pw_judge_ring_waits, pw_judge_no_steps, pw_judge_steps_inferred;
+pw_advice_judge pw_judge_few_steps, pw_judge_clock_coarse, pw_judge_profiling_costly;
+pw_advice_judge pw_judge_one_rank;
+
+/* The rule of the table that takes this straggler: the first of its cause and phase. */
+const struct pw_advice_rule *pw_advice_rule_of(const struct pw_row_c_straggler *straggler);
+
+/* True when the rank's queues say why it waits for data, and it does: said of it elsewhere. */
+int pw_advice_is_starved(const struct pw_advice_input *input, int32_t rank);
+
+void pw_advice_add_rank(struct pw_advice *advice, int32_t rank);
+
+/* "3, 5 and 12 more". */
+void pw_advice_write_ranks(const struct pw_advice *advice, struct pw_sentence *sentence);
+
+/* Of the replay with this scope, ns; -1 when it was not replayed. */
+int64_t pw_advice_whatif_gain(const struct pw_advice_input *input, const char *scope);
+
+/* ns per step as ns of all measured steps; -1 stays. */
+int64_t pw_advice_of_all_steps(const struct pw_advice_input *input, double ns);
+
+#endif

@@ -1,0 +1,208 @@
+/* The table of rules, and what applies of it in order; see advice.h. */
+#include <string.h>
+
+#include "analysis/advice/rules.h"
+#include "core/limits.h"
+
+#define STRAGGLER(name, cause, phase, text)          \
+    {                                                \
+        name, pw_judge_straggler, text, cause, phase \
+    }
+#define JOB(name, judge, text)  \
+    {                           \
+        name, judge, text, 0, 0 \
+    }
+
+/* A rule for stragglers applies to those of its cause and phase that no earlier rule took. Of rules
+ * that do not know what they would save, the first is the most urgent. */
+static const struct pw_advice_rule rules[] = {
+    STRAGGLER("data_starvation", PW_CAUSE_DATA, PW_ADVICE_ANY,
+              "waits for its data. Give the loader more workers or a deeper prefetch queue, and "
+              "check whether this rank's shard is larger or on slower storage than the others'."),
+    STRAGGLER("file_io", PW_CAUSE_IO, PW_ADVICE_ANY,
+              "is held up by file I/O. Find the file (checkpoint, log, data shard) that this rank "
+              "alone reads or writes, and move it to a thread, to local disk or out of the step."),
+    STRAGGLER("page_faults", PW_CAUSE_MEMORY, PW_ADVICE_ANY,
+              "is held up by page faults. Check for swapping and memory limits on its host, and "
+              "touch or preallocate buffers before the first step."),
+    STRAGGLER("cpu_contention", PW_CAUSE_CPU_CONTENTION, PW_ADVICE_ANY,
+              "is ready to run but does not get a CPU. Look for other processes on its host, pin "
+              "ranks to cores (mpirun --bind-to core --report-bindings), and use no more threads "
+              "than cores."),
+    STRAGGLER("throttled", PW_CAUSE_THROTTLED, PW_ADVICE_ANY,
+              "is stopped by its cgroup's CPU quota. Raise the quota (cpu.max, or the CPU limit of "
+              "its container or job), or start no more threads than it pays for."),
+    STRAGGLER("gpu_clocks", PW_CAUSE_GPU_CLOCKS, PW_ADVICE_ANY,
+              "has a GPU whose clocks are held down. Check its cooling and power supply "
+              "(nvidia-smi -q -d PERFORMANCE), and its host for others that heat it; leave the "
+              "host out until it is repaired."),
+    STRAGGLER("host_bound", PW_CAUSE_HOST_BOUND, PW_ADVICE_ANY,
+              "leaves its GPU dry: its program launches kernels late. Look at its host's CPU "
+              "(binding, other processes, Python work between operators), and for synchronisation "
+              "with the GPU; CUDA graphs or larger kernels take fewer launches."),
+    STRAGGLER("slower_kernels", PW_CAUSE_KERNELS, PW_ADVICE_ANY,
+              "has a GPU that takes longer for the same kernels. Compare its clocks, its memory "
+              "errors and other users of the GPU with the other ranks' (nvidia-smi)."),
+    STRAGGLER("more_gpu_work", PW_CAUSE_GPU_WORK, PW_ADVICE_ANY,
+              "has more for its GPU to do. Compare its batch size, sequence lengths and shapes "
+              "with the other ranks'."),
+    STRAGGLER("blocked_data", PW_CAUSE_BLOCKED, PW_PHASE_DATA,
+              "sleeps while it gets data. Its loader is slower than the others': check its "
+              "storage, its number of workers and its prefetch queue."),
+    STRAGGLER("blocked", PW_CAUSE_BLOCKED, PW_ADVICE_ANY,
+              "sleeps or waits outside MPI: off the CPU, but not for another rank. Look there for "
+              "sleeps, locks, file or network I/O, and synchronisation with a GPU."),
+    STRAGGLER("slow_data", PW_ADVICE_ANY, PW_PHASE_DATA,
+              "takes longer to get its data. Compare its shard and preprocessing with the others', "
+              "and give the loader more workers or prefetch."),
+    STRAGGLER("uneven_work", PW_CAUSE_COMPUTE, PW_ADVICE_ANY,
+              "computes longer than the others. Compare its work: batch size, sequence lengths and "
+              "shapes, extra work that only this rank does (logging, evaluation); then the clock "
+              "speed of its host."),
+    STRAGGLER("unknown_optimizer", PW_ADVICE_ANY, PW_PHASE_OPTIMIZER,
+              "is slow in the optimizer, for a reason that is not known. Check what only this rank "
+              "does there (checkpoints, logging), or put profwrap_range_push() and _pop() around "
+              "parts of it."),
+    STRAGGLER("unknown", PW_ADVICE_ANY, PW_ADVICE_ANY,
+              "is slow for a reason that is not known. To find out, put profwrap_range_push() and "
+              "_pop() around parts of the phase, or record more with --level 2 and --sample-hz "
+              "100."),
+    JOB("ranks_missing", pw_judge_ranks_missing,
+        "Ranks are missing: check that every host can write to the output directory (a shared file "
+        "system) and why those ranks ended; then run 'profwrap merge DIR' again."),
+    JOB("ranks_unclosed", pw_judge_ranks_unclosed,
+        "Some ranks were killed before their file was closed: their last seconds are missing. See "
+        "the exit status and signal of each rank in report.json, completeness.ranks."),
+    JOB("events_dropped", pw_judge_events_dropped,
+        "Events were dropped: raise --ring-size (for example --ring-size 64M), or record less with "
+        "--level 0."),
+    JOB("ring_waits", pw_judge_ring_waits,
+        "Ranks waited for room in a full ring, which looks like their own work: raise --ring-size, "
+        "or record less with --level 0."),
+    JOB("no_steps", pw_judge_no_steps,
+        "Mark the steps, so that ranks can be compared step by step: call profwrap_step(n) of "
+        "profwrap.h, or MPI_Pcontrol(10), at the start of each iteration."),
+    JOB("steps_inferred", pw_judge_steps_inferred,
+        "The steps are inferred from the period of the collectives. To be sure, mark them: "
+        "profwrap_step(n) of profwrap.h, or MPI_Pcontrol(10), at the start of each iteration."),
+    JOB("few_steps", pw_judge_few_steps,
+        "Few steps were measured: profile more of them (20 or more) before you trust the "
+        "comparison."),
+    JOB("clock_coarse", pw_judge_clock_coarse,
+        "The clock error is above 5 % of a step: smaller differences between hosts cannot be seen. "
+        "A longer run on a quieter network narrows it."),
+    JOB("slow_host", pw_judge_slow_host,
+        "The ranks of a host are slow together: compare it with another (clock speed and its "
+        "limits, temperature, other jobs, memory, storage), or leave it out."),
+    JOB("slow_link", pw_judge_slow_link,
+        "Messages between two ranks take longer than others of their size, whoever waits: check "
+        "the cable, port and switch between their hosts, and the binding to the network card."),
+    JOB("late_senders", pw_judge_late_senders,
+        "Receivers wait for messages that are sent late: post the sends earlier (MPI_Isend as soon "
+        "as the data are there), or give the sender less to do before them."),
+    JOB("load_imbalance", pw_judge_load_imbalance,
+        "The work is uneven, though no rank is late enough to be named: balance it (equal batches, "
+        "sequence lengths and domains; sort or bucket what varies)."),
+    JOB("wait_roams", pw_judge_wait_roams,
+        "Ranks wait for each other, yet no rank is late regularly: the delay moves from rank to "
+        "rank. Look for noise (other jobs, more threads than cores, unpinned ranks) and for work "
+        "that varies per step, such as sequence lengths."),
+    JOB("data_processing_slow", pw_judge_data_processing, ""),
+    JOB("data_transfer_slow", pw_judge_data_transfer, ""),
+    JOB("data_wait", pw_judge_data_wait,
+        "Ranks wait for data in each step: give the loader more workers or a deeper prefetch "
+        "queue. profwrap_queue() shows which part of it is slow."),
+    JOB("transfer_exposed", pw_judge_transfer_exposed,
+        "Much of the step is communication that no computation hides: start it earlier "
+        "(nonblocking collectives during backward), send less, or use a faster network path."),
+    JOB("small_collectives", pw_judge_small_collectives,
+        "Many small collectives cost more in latency than in bytes: combine them into buckets of "
+        "some MiB."),
+    JOB("oversubscribed", pw_judge_oversubscribed,
+        "Hosts have more to run than cores: start fewer ranks or threads (OMP_NUM_THREADS, loader "
+        "workers), and bind ranks to cores (mpirun --bind-to core)."),
+    JOB("memory_growth", pw_judge_memory_growth,
+        "Memory grows with every step: look for what is kept, such as a graph or a loss with its "
+        "history, lists that are appended to, caches without a limit."),
+    JOB("profiling_costly", pw_judge_profiling_costly,
+        "Profiling itself cost more than 2 % of the run: record less with --level 0 or a lower "
+        "--sample-hz before you compare run times."),
+    JOB("one_rank", pw_judge_one_rank,
+        "Profile more than one rank (mpirun -np N profwrap …) to see which holds the others back."),
+};
+enum { RULES = sizeof(rules) / sizeof(rules[0]) };
+_Static_assert(RULES <= (int)PW_ADVICE_MAX, "every rule may apply at once");
+
+static void set_text(char *out, size_t size, const char *text)
+{
+    struct pw_sentence s = {out, size, 0};
+    pw_sentence_add(&s, "%s", text);
+}
+
+const struct pw_advice_rule *pw_advice_rule_of(const struct pw_row_c_straggler *row)
+{
+    for (size_t i = 0; i < RULES; i++)
+        if (rules[i].judge == pw_judge_straggler &&
+            (rules[i].cause == PW_ADVICE_ANY || rules[i].cause == row->cause) &&
+            (rules[i].phase == PW_ADVICE_ANY || rules[i].phase == row->phase))
+            return &rules[i];
+    return NULL;
+}
+
+/* What saves more comes first; equal ones, and what is not known, in the order of the table. */
+static void insert(struct pw_advice *advice, size_t n, const struct pw_advice *one)
+{
+    size_t at = n;
+    while (at > 0 && advice[at - 1].saves_ns < one->saves_ns)
+        at--;
+    memmove(&advice[at + 1], &advice[at], (n - at) * sizeof(*advice));
+    advice[at] = *one;
+}
+
+size_t pw_advice_collect(const struct pw_advice_input *input,
+                         struct pw_advice advice[PW_ADVICE_MAX])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < RULES; i++) {
+        struct pw_advice one = {.rule = rules[i].name, .saves_ns = -1};
+        if (!rules[i].judge(input, &rules[i], &one))
+            continue;
+        if (!one.text[0])
+            set_text(one.text, sizeof(one.text), rules[i].text);
+        insert(advice, n++, &one);
+    }
+    if (n == 0) {
+        advice[n] = (struct pw_advice){.rule = "none", .saves_ns = -1};
+        set_text(advice[n++].text, sizeof(advice->text),
+                 "Nothing: no rank, phase or operation stands out.");
+    }
+    return n;
+}
+
+size_t pw_advice_listed(const struct pw_advice *advice)
+{
+    return advice->nranks < PW_ADVICE_RANKS ? advice->nranks : PW_ADVICE_RANKS;
+}
+
+double pw_advice_share(const struct pw_advice_input *input, const struct pw_advice *advice)
+{
+    double steps_ns = (double)input->step_mean_ns * (double)input->measured;
+    return advice->saves_ns < 0 || !(steps_ns > 0) ? -1 : (double)advice->saves_ns / steps_ns;
+}
+
+struct pw_row_c_advice pw_advice_row(const struct pw_advice_input *input,
+                                     const struct pw_advice *advice)
+{
+    struct pw_row_c_advice row = {
+        .saves_ns = advice->saves_ns,
+        .share = pw_advice_share(input, advice),
+    };
+    struct pw_sentence ranks = pw_sentence_on(row.ranks, sizeof(row.ranks));
+    struct pw_sentence docs = pw_sentence_on(row.docs, sizeof(row.docs));
+    set_text(row.rule, sizeof(row.rule), advice->rule);
+    pw_advice_write_ranks(advice, &ranks);
+    set_text(row.text, sizeof(row.text), advice->text);
+    set_text(row.evidence, sizeof(row.evidence), advice->evidence);
+    pw_sentence_add(&docs, "docs/advice.md#%s", advice->rule);
+    return row;
+}

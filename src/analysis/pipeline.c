@@ -1,0 +1,135 @@
+/* The rules for queues and the operators between them; see pipeline.h. */
+#include "analysis/pipeline.h"
+
+#include <string.h>
+
+/* Shares: of samples that are empty, of a queue that is full. */
+#define HOST_EMPTY 0.3
+#define DROP 0.1
+#define LEFT_FULL 0.8
+#define RIGHT_LOW 0.6
+
+#define LEAST_INTERVAL_NS 500000
+#define LEAST_INTERVAL_PARTS 100 /* of the step */
+
+static int is_device(const struct pw_row_c_queue *queue)
+{
+    return strncmp(queue->side, "device", sizeof(queue->side)) == 0;
+}
+
+/* A queue without a limit is never full, and says nothing of those around it. */
+static int is_suspect(const struct pw_pipeline_operator *op)
+{
+    double left = op->left ? op->left->usage : -1, right = op->right ? op->right->usage : -1;
+    if ((op->left && left < 0) || (op->right && right < 0))
+        return 0;
+    if (!op->left)
+        return right < RIGHT_LOW;
+    if (!op->right)
+        return left >= LEFT_FULL;
+    return left - right > DROP && (left >= LEFT_FULL || right <= RIGHT_LOW);
+}
+
+static void add_operator(struct pw_pipeline *p, const char *name, const struct pw_row_c_queue *left,
+                         const struct pw_row_c_queue *right)
+{
+    struct pw_pipeline_operator *op = &p->operators[p->noperators++];
+    *op = (struct pw_pipeline_operator){name, left, right, 0};
+    op->suspect = is_suspect(op);
+}
+
+void pw_pipeline_judge(const struct pw_row_c_queue *queues, size_t n, struct pw_pipeline *p)
+{
+    const struct pw_row_c_queue *left = NULL;
+    *p = (struct pw_pipeline){.verdict = PW_PIPELINE_UNKNOWN};
+    n = n < PW_PIPELINE_QUEUES ? n : PW_PIPELINE_QUEUES;
+    for (size_t i = 0; i < n; i++) {
+        if (queues[i].samples <= 0)
+            continue;
+        if (is_device(&queues[i]))
+            p->device = &queues[i];
+        else
+            p->host = &queues[i];
+        add_operator(p, queues[i].filled_by, left, &queues[i]);
+        left = &queues[i];
+    }
+    if (!left)
+        return;
+    /* Without an operator behind it the last queue is the training's own, which may be full. */
+    if (left->emptied_by[0])
+        add_operator(p, left->emptied_by, left, NULL);
+    p->verdict = p->host && p->host->empty_share > HOST_EMPTY ? PW_PIPELINE_PROCESSING
+                 : p->device && p->device->steps_empty > 0    ? PW_PIPELINE_TRANSFER
+                                                              : PW_PIPELINE_FINE;
+}
+
+const struct pw_row_c_queue *pw_pipeline_of_rank(const struct pw_row_c_queue *queues, size_t total,
+                                                 int32_t rank, size_t *n)
+{
+    size_t low = 0, high = total;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (queues[middle].rank < rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (*n = 0; low + *n < total && queues[low + *n].rank == rank;)
+        ++*n;
+    return queues + low;
+}
+
+const struct pw_pipeline_operator *pw_pipeline_culprit(const struct pw_pipeline *p)
+{
+    const struct pw_row_c_queue *queue = p->verdict == PW_PIPELINE_PROCESSING ? p->host
+                                         : p->verdict == PW_PIPELINE_TRANSFER ? p->device
+                                                                              : NULL;
+    const struct pw_pipeline_operator *filler = NULL;
+    for (size_t i = 0; queue && i < p->noperators; i++) {
+        const struct pw_pipeline_operator *op = &p->operators[i];
+        if (op->right && op->right->place <= queue->place && op->suspect)
+            return op;
+        if (op->right == queue)
+            filler = op;
+    }
+    return filler;
+}
+
+int pw_pipeline_hurts(int64_t interval_ns, int64_t total_ns)
+{
+    return interval_ns > LEAST_INTERVAL_NS && interval_ns > total_ns / LEAST_INTERVAL_PARTS;
+}
+
+enum pw_pipeline_kind pw_pipeline_kind_of(const char *name)
+{
+    static const struct {
+        const char *word;
+        enum pw_pipeline_kind kind;
+    } words[] = {
+        {"generator", PW_PIPELINE_GENERATOR}, {"batch", PW_PIPELINE_BATCH},
+        {"transfer", PW_PIPELINE_COPY},       {"copy", PW_PIPELINE_COPY},
+        {"device", PW_PIPELINE_COPY},         {"map", PW_PIPELINE_MAP},
+        {"decode", PW_PIPELINE_MAP},          {"augment", PW_PIPELINE_MAP},
+        {"source", PW_PIPELINE_SOURCE},       {"read", PW_PIPELINE_SOURCE},
+        {"load", PW_PIPELINE_SOURCE},         {"dataset", PW_PIPELINE_SOURCE},
+    };
+    char copy[65] = "";
+    memcpy(copy, name, strnlen(name, sizeof(copy) - 1));
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strcasestr(copy, words[i].word))
+            return words[i].kind;
+    return PW_PIPELINE_OTHER;
+}
+
+const char *pw_pipeline_remedy(enum pw_pipeline_kind kind)
+{
+    static const char *const remedies[] = {
+        [PW_PIPELINE_OTHER] = "Give it more workers, or do less in it.",
+        [PW_PIPELINE_SOURCE] = "Give it more workers, and check its storage.",
+        [PW_PIPELINE_MAP] = "Give it more workers, or do its work before the run.",
+        [PW_PIPELINE_GENERATOR] = "Give it more workers, or store the data in an indexed format.",
+        [PW_PIPELINE_BATCH] = "Prefetch more batches ahead of it.",
+        [PW_PIPELINE_COPY] = "Copy from pinned memory, asynchronously and ahead of use.",
+    };
+    return remedies[kind];
+}

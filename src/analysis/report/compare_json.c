@@ -1,0 +1,50 @@
+/* A comparison as JSON; see compare.h. */
+#include <errno.h>
+#include <math.h>
+
+#include "analysis/report/compare.h"
+#include "analysis/report/json_row.h"
+
+static const char *const keys[PW_COMPARE_GROUPS] = {
+    "steps", "times", "phases", "ranks", "collectives", "operators",
+};
+
+/* NULL when memory is short, which json_array_append_new() answers to. */
+static json_t *row_json(const struct pw_compare_row *row)
+{
+    double change = pw_compare_change(row);
+    return json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:b}", "what",
+                     pw_json_text(row->name, sizeof(row->name)), "first_ns", pw_json_real(row->a),
+                     "second_ns", pw_json_real(row->b), "change",
+                     isfinite(change) ? json_real(change) : json_null(), "first_samples",
+                     (json_int_t)row->a_steps, "second_samples", (json_int_t)row->b_steps, "p",
+                     pw_json_real(row->p), "significant", pw_compare_is_significant(row));
+}
+
+static int fill(json_t *root, const struct pw_comparison *c)
+{
+    int err = 0;
+    for (int group = 0; group < PW_COMPARE_GROUPS; group++) {
+        json_t *rows = json_array();
+        for (size_t i = 0; i < c->nrows; i++)
+            if ((int)c->rows[i].group == group)
+                err |= json_array_append_new(rows, row_json(&c->rows[i]));
+        err |= json_object_set_new(root, keys[group], rows);
+    }
+    return err;
+}
+
+int pw_compare_json(FILE *out, const struct pw_comparison *comparison)
+{
+    char headline[1024];
+    pw_compare_headline(comparison, headline, sizeof(headline));
+    json_t *root =
+        json_pack("{s:o, s:b, s:f, s:o}", "headline", pw_json_text(headline, sizeof(headline)),
+                  "slower", pw_compare_is_slower(comparison), "threshold", comparison->threshold,
+                  "unlike", pw_json_text(comparison->unlike, sizeof(comparison->unlike)));
+    int err = !root || fill(root, comparison) ? -ENOMEM : 0;
+    if (!err && (json_dumpf(root, out, JSON_INDENT(1)) || fputc('\n', out) == EOF))
+        err = -EIO;
+    json_decref(root);
+    return err;
+}

@@ -1,0 +1,154 @@
+/* A comparison as text; see compare.h. */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "analysis/report/compare.h"
+#include "analysis/report/grid.h"
+#include "analysis/report/page.h"
+#include "core/sentence.h"
+#include "core/text.h"
+
+static const char *const titles[PW_COMPARE_GROUPS] = {
+    "Step time",
+    "Where a step's time goes, mean of the ranks",
+    "Phases: own work, mean of the ranks",
+    "Ranks: own work in a step",
+    "Collective operations: mean transfer of a call",
+    "Operators: self time in a step, mean of the ranks",
+};
+
+static const char *time_of(char *out, size_t size, double ns)
+{
+    return pw_text_ns(out, size, ns < 0 ? -1 : ns < 9e18 ? (int64_t)(ns + 0.5) : INT64_MAX);
+}
+
+/* "+12.3 %"; "n/a". */
+static const char *change_of(char *out, size_t size, const struct pw_compare_row *row)
+{
+    double change = pw_compare_change(row);
+    if (isnan(change))
+        snprintf(out, size, "n/a");
+    else
+        snprintf(out, size, fabs(change) < 10 ? "%+.1f %%" : "%+.0f %%", 100 * change);
+    return out;
+}
+
+static const char *chance_of(char *out, size_t size, double p)
+{
+    if (p < 0)
+        snprintf(out, size, "not known");
+    else
+        snprintf(out, size, p < 0.0001 ? "< 0.0001" : p < 0.01 ? "%.4f" : "%.2f", p);
+    return out;
+}
+
+static const char *verdict_of(const struct pw_compare_row *row)
+{
+    if (row->p < 0)
+        return "";
+    if (!pw_compare_is_significant(row))
+        return "as before";
+    return row->b > row->a ? "slower" : "faster";
+}
+
+/* The row of a group that grew most, significantly; NULL when none did. */
+static const struct pw_compare_row *most_grown(const struct pw_comparison *c,
+                                               enum pw_compare_group group)
+{
+    for (size_t i = 0; i < c->nrows; i++)
+        if (c->rows[i].group == group && pw_compare_is_significant(&c->rows[i]) &&
+            (c->rows[i].b > c->rows[i].a) == (c->rows[0].b > c->rows[0].a))
+            return &c->rows[i];
+    return NULL;
+}
+
+static void add_part(struct pw_sentence *said, const struct pw_compare_row *row, const char *what,
+                     int is_first)
+{
+    char time[32];
+    pw_sentence_add(said, "%s%s%s by %s", is_first ? "; most in " : ", and on ", what, row->name,
+                    time_of(time, sizeof(time), fabs(row->b - row->a)));
+}
+
+void pw_compare_headline(const struct pw_comparison *comparison, char *out, size_t size)
+{
+    const struct pw_compare_row *step = &comparison->rows[0];
+    struct pw_sentence said = {out, size, 0};
+    char a[32], b[32], chance[32];
+    time_of(a, sizeof(a), step->a);
+    time_of(b, sizeof(b), step->b);
+    chance_of(chance, sizeof(chance), step->p);
+    if (!pw_compare_is_significant(step)) {
+        pw_sentence_add(&said,
+                        "The second run's steps are neither slower nor faster beyond their spread: "
+                        "%s, then %s (p %s; %zu and %zu steps)",
+                        a, b, chance, step->a_steps, step->b_steps);
+    } else {
+        pw_sentence_add(
+            &said, "The second run's steps are %.1f %% %s: %s, then %s (p %s; %zu and %zu steps)",
+            100 * fabs(pw_compare_change(step)), step->b > step->a ? "slower" : "faster", a, b,
+            chance, step->a_steps, step->b_steps);
+        const struct pw_compare_row *phase = most_grown(comparison, PW_COMPARE_PHASE);
+        const struct pw_compare_row *rank = most_grown(comparison, PW_COMPARE_RANK);
+        if (phase)
+            add_part(&said, phase, "", 1);
+        if (rank)
+            add_part(&said, rank, "", !phase);
+    }
+    pw_sentence_add(&said, ".");
+}
+
+static void add_cells(struct pw_grid *grid, const struct pw_compare_row *row)
+{
+    char a[32], b[32], change[32], chance[32];
+    pw_grid_cell(grid, "%s", row->name);
+    pw_grid_cell(grid, "%s", time_of(a, sizeof(a), row->a));
+    pw_grid_cell(grid, "%s", time_of(b, sizeof(b), row->b));
+    pw_grid_cell(grid, "%s", change_of(change, sizeof(change), row));
+    pw_grid_cell(grid, "%s", chance_of(chance, sizeof(chance), row->p));
+    pw_grid_cell(grid, "%s", verdict_of(row));
+}
+
+static int print_group(const struct pw_page *page, const struct pw_comparison *c,
+                       enum pw_compare_group group)
+{
+    static const struct pw_grid_column columns[] = {
+        {"what", 1}, {"first\nrun", 0}, {"second\nrun", 0}, {"change", 0}, {"p", 0}, {"", 1}};
+    struct pw_grid grid;
+    size_t shown = 0, rows = 0;
+    pw_grid_init(&grid, columns, 6);
+    for (size_t i = 0; i < c->nrows; i++) {
+        if (c->rows[i].group != group || rows++ >= page->top)
+            continue;
+        add_cells(&grid, &c->rows[i]);
+        shown++;
+    }
+    int err = shown ? pw_page_print(page, 0, 0, "%s", "") : 0;
+    err = !err && shown ? pw_page_print(page, 0, 0, "%s", titles[group]) : err;
+    err = !err && shown ? pw_grid_print(&grid, page) : err;
+    if (!err && rows > shown)
+        err = pw_page_print(page, 2, 2, "%zu more changed less; --top 0 lists them.", rows - shown);
+    pw_grid_fini(&grid);
+    return err;
+}
+
+int pw_compare_text(FILE *out, const struct pw_comparison *comparison, int top)
+{
+    const struct pw_page page = {
+        .out = out, .width = PW_REPORT_WIDTH, .top = top > 0 ? (size_t)top : SIZE_MAX};
+    char text[1024];
+    pw_compare_headline(comparison, text, sizeof(text));
+    int err = pw_page_print(&page, 0, 2, "%s", text);
+    if (!err && comparison->unlike[0])
+        err = pw_page_print(&page, 0, 2, "The runs are not alike: %s.", comparison->unlike);
+    for (int group = 0; group < PW_COMPARE_GROUPS && !err; group++)
+        err = print_group(&page, comparison, (enum pw_compare_group)group);
+    err = err ? err : pw_page_print(&page, 0, 0, "%s", "");
+    if (!err)
+        err = pw_page_print(&page, 0, 2,
+                            "p: how likely the steps' spread alone makes such a difference "
+                            "(Mann-Whitney). It knows nothing of what differs from run to run: "
+                            "another placement, another neighbour.");
+    return err ? err : ferror(out) ? -EIO : 0;
+}

@@ -1,0 +1,71 @@
+/* What the ranks' processes used: over the run, and in a table. */
+const resourceCharts = [
+    { field: "cpu", title: "CPU of all threads", format: formatShare },
+    { field: "runq", title: "Ready, without a CPU (main thread)", format: formatShare },
+    { field: "switches", title: "Involuntary context switches a second", format: d3.format("~s") },
+    { field: "rss", title: "Resident memory", format: formatBytes },
+    { field: "faults", title: "Page faults a second", format: d3.format("~s") },
+    { field: "io", title: "Read and written a second", format: formatBytes },
+    { field: "host", title: "Host busy", format: formatShare },
+];
+
+function usageTable(parent, rows) {
+    const share = (title, field, help) => ({ title, kind: "share", help,
+        value: (row) => row[field] });
+    const count = (title, field, kind) => ({ title, kind: kind || "count",
+        value: (row) => (isKnown(row[field]) ? Math.round(row[field]) : null) });
+    new Table(parent, {
+        caption: "Over the measured steps", rows, search: "Find a rank or host",
+        sort: "without a CPU",
+        columns: [
+            { title: "rank", kind: "count", value: (row) => row.rank,
+              show: (row) => element("a", { href: `#resources/${row.rank}` }, String(row.rank)) },
+            { title: "host", kind: "text", value: (row) => row.hostname || "" },
+            share("CPU user", "cpu_user_share", "of all threads: may be above 100 %"),
+            share("CPU system", "cpu_sys_share"), share("main", "main_cpu_share"),
+            share("without a CPU", "runq_share", "the main thread was ready to run"),
+            count("switches /s", "involuntary_cs_per_s"), count("faults", "major_faults"),
+            count("memory", "rss_max_bytes", "bytes"), count("read", "read_bytes", "bytes"),
+            count("written", "write_bytes", "bytes"), share("host busy", "host_busy_share"),
+        ],
+    });
+}
+
+function memoryTable(parent, rows) {
+    const slope = (field) => (row) => (isKnown(row[field]) ? Math.round(row[field]) : null);
+    new Table(parent, {
+        caption: "Growth: of a line through what was there when steps ended; fit: how much of the " +
+            "changes it explains", rows, sort: "peak", search: "Find a rank",
+        columns: [
+            { title: "rank", kind: "count", value: (row) => row.rank },
+            { title: "what", kind: "text", value: (row) => row.what +
+                (isKnown(row.device) ? ` on device ${row.device}` : "") },
+            { title: "peak", kind: "bytes", value: (row) => row.peak_bytes },
+            { title: "end", kind: "bytes", value: (row) => row.end_bytes },
+            { title: "growth a step, bytes", kind: "count", value: slope("bytes_per_step") },
+            { title: "later half", kind: "count", value: slope("later_bytes_per_step") },
+            { title: "fit", kind: "share", value: (row) => row.fit },
+        ],
+    });
+}
+
+function renderResources(box, [rank]) {
+    box.append(element("h2", {}, "Resources"));
+    const { utilisation, memory } = report;
+    adviceAbout(box, ["oversubscribed", "cpu_contention", "throttled", "page_faults", "file_io",
+        "memory_growth"]);
+    if (utilisation) {
+        rankChooser(box, "resources", utilisation.series, rank);
+        const ranks = drawnRanks(utilisation.series, rank);
+        const drawn = utilisation.series.filter((one) => ranks.includes(one.rank));
+        for (const { field, title, format } of resourceCharts)
+            timeChart(panel(box, title), { label: `${title} over the run`, format,
+                lines: drawn.map((one) => ({ name: `rank ${one.rank}`, times: one.time_s,
+                    values: one[field] })) });
+        usageTable(panel(box, "Processes"), utilisation.ranks);
+    } else {
+        note(box, "Not known: processes were not sampled.");
+    }
+    if (memory)
+        memoryTable(panel(box, "Memory"), memory);
+}

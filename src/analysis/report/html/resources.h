@@ -1,0 +1,15 @@
+/* Queues and what processes used, for the pages Data pipeline and Resources. */
+#ifndef PW_ANALYSIS_REPORT_HTML_RESOURCES_H
+#define PW_ANALYSIS_REPORT_HTML_RESOURCES_H
+
+#include <jansson.h>
+
+#include "analysis/report/figures.h"
+
+/* As the JSON report's keys; "series" is a list of {rank, (place,) time_s, a list of each
+ * quantity}, of the stragglers first and then as many ranks as have room. null where nothing was
+ * sampled; NULL when memory is short. */
+json_t *pw_html_data_pipeline(const struct pw_figures *figures);
+json_t *pw_html_utilisation(const struct pw_figures *figures);
+
+#endif

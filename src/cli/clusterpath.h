@@ -1,0 +1,13 @@
+/* Which cluster file a word of the command line means. */
+#ifndef PW_CLI_CLUSTERPATH_H
+#define PW_CLI_CLUSTERPATH_H
+
+#include <limits.h>
+
+#include "core/cluster.h"
+
+/* Loads a cluster file, or the one in a directory, whose path is then `path`. 0, or -errno after
+ * one sentence on standard error. */
+int pw_cli_load_cluster(const char *given, char path[PATH_MAX], struct pw_cluster **out);
+
+#endif

@@ -1,0 +1,108 @@
+/* `profwrap compare A B`: two merged runs side by side; status 3 when the second is slower. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/report/compare.h"
+#include "cli/clusterpath.h"
+#include "cli/commands.h"
+#include "core/h5watch.h"
+#include "core/log.h"
+#include "core/options.h"
+
+enum { SLOWER = 3 };
+
+static int print_help(void)
+{
+    printf("usage: profwrap compare [OPTIONS] A B\n\n"
+           "Compares two merged runs (directories or cluster files): what takes longer in B, and\n"
+           "whether by more than the steps' spread. The status is 3 when B's steps are slower by\n"
+           "more than the threshold, 0 when they are not, 1 when that could not be told.\n\n");
+    pw_options_print_help(stdout, PW_CMD_COMPARE);
+    return fflush(stdout) ? 1 : 0;
+}
+
+static int write_to(FILE *out, const struct pw_options *options,
+                    const struct pw_comparison *comparison)
+{
+    int is_json = strcmp(options->text[PW_OPT_COMPARE_FORMAT], "json") == 0;
+    int err =
+        is_json ? pw_compare_json(out, comparison)
+                : pw_compare_text(out, comparison, (int)pw_option_int(options, PW_OPT_COMPARE_TOP));
+    return fflush(out) && !err ? -EIO : err;
+}
+
+static int write_out(const struct pw_options *options, const struct pw_comparison *comparison)
+{
+    const char *path = options->text[PW_OPT_COMPARE_OUTPUT];
+    FILE *out = path[0] ? fopen(path, "we") : stdout;
+    errno = 0;
+    int err = out ? write_to(out, options, comparison) : -errno;
+    if (err == -EIO && errno)
+        err = -errno; /* a full disk, by name */
+    if (out && out != stdout && fclose(out) && !err)
+        err = -errno;
+    if (err)
+        pw_error("cannot write the comparison to %s: %s", path[0] ? path : "standard output",
+                 strerror(-err));
+    return err;
+}
+
+static int compare(struct pw_cluster *const runs[2], char *const names[2], double threshold,
+                   const struct pw_options *options)
+{
+    struct pw_comparison *comparison;
+    char problem[128] = "out of memory";
+    if (pw_compare(runs[0], runs[1], threshold, &comparison, problem, sizeof(problem))) {
+        pw_error("cannot compare '%s' with '%s': %s", names[0], names[1], problem);
+        return 1;
+    }
+    int status = write_out(options, comparison) ? 1 : pw_compare_is_slower(comparison) ? SLOWER : 0;
+    pw_comparison_destroy(comparison);
+    return status;
+}
+
+/* A share of "5" or "2.5" percent; negative when it is none. */
+static double threshold_of(const char *text)
+{
+    char *end;
+    double percent = strtod(text, &end);
+    return end == text || *end || !(percent >= 0 && percent <= 1e6) ? -1 : percent / 100;
+}
+
+int pw_cli_compare(int argc, char **argv)
+{
+    struct pw_options options;
+    int next, help, version;
+    if (pw_options_init(&options) ||
+        pw_options_parse(&options, PW_CMD_COMPARE, argc, argv, &next, &help, &version)) {
+        pw_error("%s", options.problem);
+        return 2;
+    }
+    if (help)
+        return print_help();
+    double threshold = threshold_of(options.text[PW_OPT_COMPARE_THRESHOLD]);
+    if (threshold < 0 || version || next + 2 != argc) {
+        if (version)
+            pw_error("unknown option '%s'; 'profwrap --help' lists them", argv[version]);
+        else if (threshold < 0)
+            pw_error("--threshold expects percent, such as 5, not '%s'",
+                     options.text[PW_OPT_COMPARE_THRESHOLD]);
+        else
+            pw_error("compare takes two directories or cluster files, the run before and the run "
+                     "after; options come before them");
+        return 2;
+    }
+    pw_h5_watch_install();
+    char path[PATH_MAX];
+    struct pw_cluster *runs[2] = {NULL, NULL};
+    int status = 1;
+    if (!pw_cli_load_cluster(argv[next], path, &runs[0]) &&
+        !pw_cli_load_cluster(argv[next + 1], path, &runs[1]))
+        status = compare(runs, argv + next, threshold, &options);
+    pw_cluster_destroy(runs[0]);
+    pw_cluster_destroy(runs[1]);
+    return status;
+}

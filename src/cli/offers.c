@@ -1,0 +1,49 @@
+/* Whether other libraries get the probe as their tool; see offers.h. */
+#include "cli/offers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/log.h"
+#include "rank/launch.h"
+#include "rank/record.h"
+
+/* Whether the program is to load the probe by this variable, too; says why not where the user might
+ * expect it. */
+static int injects(const struct pw_run *run, const char *probe, uint32_t activity,
+                   const char *variable, const char *what)
+{
+    const char *other = getenv(variable);
+    if (!(run->activities & activity))
+        return 0;
+    if (!other || !*other || strcmp(other, probe) == 0)
+        return 1;
+    if (pw_run_is_spokesman(run))
+        pw_say("%s is not recorded: %s names another tool, %s", what, variable, other);
+    return 0;
+}
+
+int pw_run_offers_nvtx(const struct pw_run *run, const char *probe)
+{
+    return PROFWRAP_HAVE_NVTX && injects(run, probe, PW_ACTIVITY_NVTX, PW_NVTX_VARIABLE, "NVTX");
+}
+
+int pw_run_offers_cuda(const struct pw_run *run, const char *probe)
+{
+    return injects(run, probe, PW_ACTIVITY_CUDA, PW_CUDA_VARIABLE, "CUDA");
+}
+
+/* Whether NCCL's profiler plugin is to be the probe, likewise. */
+int pw_run_offers_nccl(const struct pw_run *run, const char *probe)
+{
+    const char *other = getenv(PW_NCCL_VARIABLE), *says = NULL;
+    if (!(run->activities & PW_ACTIVITY_NCCL))
+        return 0;
+    if (other && *other && strcmp(other, probe) != 0)
+        says = "names another plugin";
+    else if (strlen(probe) > PW_NCCL_LONGEST_PATH)
+        says = "takes 255 bytes, and profwrap is installed in a longer path";
+    if (says && pw_run_is_spokesman(run))
+        pw_say("NCCL's profiler plugin is not used: " PW_NCCL_VARIABLE " %s", says);
+    return !says;
+}

@@ -1,0 +1,201 @@
+/* Buffers to CUPTI and back, and records from them; see cuda_buffers.h. */
+#include "collectors/cuda/cuda_buffers.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collectors/cuda/cuda_convert.h"
+#include "collectors/cuda/cuda_takeover.h"
+#include "rank/intern.h"
+#include "rank/recording.h"
+
+enum { PATIENCE_MS = 2000 };
+
+void pw_cuda_request(uint8_t **buffer, size_t *size, size_t *most_records)
+{
+    *buffer = NULL;
+    *size = 0;
+    *most_records = 0;
+    if (pw_takeover_request(buffer, size, most_records))
+        return;
+    int slot = pw_gate->on && pw_cuda.pool ? pw_pool_take(pw_cuda.pool) : -1;
+    if (slot < 0)
+        return; /* CUPTI drops what it has, and counts it */
+    *buffer = pw_cuda.pool->bytes[slot];
+    *size = PW_POOL_SLOT;
+}
+
+static void count_drops(void *context, uint32_t stream)
+{
+    size_t dropped = 0;
+    if (pw_cuda.cupti->drops(context, stream, &dropped) || !dropped)
+        return;
+    uint64_t none = 0;
+    atomic_compare_exchange_strong(&pw_cuda.drop_start, &none, pw_probe_now());
+    atomic_fetch_add(&pw_cuda.dropped, dropped);
+}
+
+void pw_cuda_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t used)
+{
+    int slot = pw_gate->on && pw_cuda.pool ? pw_pool_find(pw_cuda.pool, buffer) : -1;
+    if (slot < 0) {
+        pw_takeover_complete(context, stream, buffer, size, used);
+        return;
+    }
+    pw_pool_complete(pw_cuda.pool, slot, used);
+    count_drops(context, stream);
+    pw_cuda_wake_worker();
+}
+
+/* ---- names ---- */
+
+/* What is at the address now is compared: a module that is unloaded gives its names' place away. */
+static uint32_t name_at(void *arg, const char *address)
+{
+    struct pw_thread *thread = arg;
+    if (!address)
+        return 0;
+    struct pw_cuda_name *slot =
+        pw_cuda_name_slot(pw_cuda_borrow_notes(), (uint64_t)(uintptr_t)address);
+    static const struct pw_intern_entry *entries[PW_CUDA_NAMES];
+    size_t at = slot ? (size_t)(slot - pw_cuda_borrow_notes()->names) : 0;
+    if (slot && entries[at] && atomic_load(&slot->address) &&
+        strncmp(entries[at]->bytes, address, entries[at]->length + 1) == 0)
+        return pw_name_use(thread, entries[at]);
+    enum { MOST = 8191 };
+    const struct pw_intern_entry *entry = pw_name_keep(address, pw_name_length(address, MOST));
+    uint32_t id = pw_name_use(thread, entry);
+    if (slot && entry) {
+        entries[at] = entry;
+        atomic_store(&slot->id, id);
+        atomic_store(&slot->address, (uint64_t)(uintptr_t)address);
+    }
+    return id;
+}
+
+bool pw_cuda_launches(const char *function)
+{
+    if (strstr(function, "Launch"))
+        return !strstr(function, "HostFunc");
+    const char *rest = strncmp(function, "cuda", 4) == 0 ? function + 4 : function + 2;
+    return strncmp(rest, "Memcpy", 6) == 0 || strncmp(rest, "Memset", 6) == 0;
+}
+
+uint32_t pw_cuda_function(struct pw_thread *thread, int domain, uint32_t callback, bool *launches)
+{
+    if (callback >= PW_CUDA_FUNCTIONS)
+        return 0;
+    _Atomic uint32_t *known =
+        &pw_cuda_borrow_notes()->functions[domain == PW_CUPTI_DOMAIN_RUNTIME][callback];
+    uint32_t what = atomic_load_explicit(known, memory_order_relaxed);
+    if (!what) {
+        const char *name = NULL;
+        if (!pw_cuda.cupti->callback_name ||
+            pw_cuda.cupti->callback_name(domain, callback, &name) || !name || strlen(name) < 3)
+            name = "(unknown function)";
+        what = PW_CUDA_KNOWN | pw_probe_intern(thread, name);
+        what |= pw_cuda_launches(name) ? PW_CUDA_LAUNCHER : 0;
+        atomic_store(known, what);
+    }
+    *launches = (what & PW_CUDA_LAUNCHER) != 0;
+    return what & ~(PW_CUDA_KNOWN | PW_CUDA_LAUNCHER);
+}
+
+static uint32_t function_name(void *arg, int domain, uint32_t callback, bool *launches)
+{
+    return pw_cuda_function(arg, domain, callback, launches);
+}
+
+/* ---- records ---- */
+
+static void nap(void)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    syscall(SYS_nanosleep, &pause, NULL);
+}
+
+static void wait_for_room(struct pw_thread *thread)
+{
+    for (int ms = 0; !pw_ring_has_room(&thread->ring, 1) && ms < PATIENCE_MS; ms++) {
+        pw_probe_wake();
+        nap();
+    }
+}
+
+void pw_cuda_put(struct pw_thread *thread, const struct pw_record *record)
+{
+    wait_for_room(thread);
+    struct pw_record *slot = pw_ring_reserve(&thread->ring, record->end, pw_record_kind(record));
+    if (!slot)
+        return;
+    *slot = *record;
+    pw_probe_commit(thread);
+}
+
+/* How far apart records of a kind are the collector must know when there is nobody to ask. */
+static void learn_stride(struct pw_cuda_notes *notes, const void *before, const void *now)
+{
+    uint32_t kind;
+    memcpy(&kind, before, sizeof(kind));
+    if (kind < PW_CUPTI_KINDS)
+        atomic_store_explicit(&notes->stride[kind],
+                              (uint32_t)((const char *)now - (const char *)before),
+                              memory_order_relaxed);
+}
+
+static void convert_buffer(struct pw_thread *thread, int slot)
+{
+    struct pw_cuda_notes *notes = pw_cuda_borrow_notes();
+    struct pw_pool_slot *shown = &pw_cuda.pool->slots[slot];
+    uint8_t *bytes = pw_cuda.pool->bytes[slot];
+    const uint32_t used = atomic_load(&shown->used);
+    const struct pw_cuda_names names = {name_at, function_name, thread,
+                                        atomic_load(&notes->keeps_calls) != 0};
+    struct pw_recording_turns turns;
+    void *at = NULL, *before = NULL;
+    pw_recording_read_turns(&turns);
+    while (pw_cuda.cupti->next(bytes, used, &at) == PW_CUPTI_SUCCESS && at) {
+        struct pw_record record;
+        const uint32_t offset = (uint32_t)((uint8_t *)at - bytes);
+        if (before)
+            learn_stride(notes, before, at);
+        before = at;
+        if (!pw_cuda_convert(at, used - offset, &names, &record))
+            continue;
+        if (record.type == PW_REC_CUDA_DEVICE)
+            record.start = record.end = pw_probe_now();
+        else if (!pw_recording_was_open(&turns, record.start))
+            continue;
+        /* First: were we killed in between, the record would else be taken twice. */
+        atomic_store(&shown->done, offset + 1);
+        pw_cuda_put(thread, &record);
+    }
+    pw_pool_free(pw_cuda.pool, slot);
+}
+
+static void put_drops(struct pw_thread *thread)
+{
+    uint64_t dropped = atomic_exchange(&pw_cuda.dropped, 0);
+    uint64_t start = atomic_exchange(&pw_cuda.drop_start, 0);
+    if (!dropped)
+        return;
+    const struct pw_record record = {
+        .type = PW_REC_CUDA_GAP,
+        .op = PW_REASON_CUPTI_FULL,
+        .start = start ? start : pw_probe_now(),
+        .end = pw_probe_now(),
+        .device_gap.lost = dropped,
+    };
+    pw_cuda_put(thread, &record);
+}
+
+void pw_cuda_convert_all(struct pw_thread *thread)
+{
+    int slot;
+    while ((slot = pw_pool_oldest(pw_cuda.pool)) >= 0)
+        convert_buffer(thread, slot);
+    put_drops(thread);
+}

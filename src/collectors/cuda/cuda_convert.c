@@ -1,0 +1,210 @@
+/* One function per kind of CUPTI's records; see cuda_convert.h. */
+#include "collectors/cuda/cuda_convert.h"
+
+#include <string.h>
+
+static uint16_t at_most(int64_t value, uint16_t most)
+{
+    return value < 0 ? 0 : value > most ? most : (uint16_t)value;
+}
+
+static void convert_kernel(const void *bytes, const struct pw_cuda_names *names,
+                           struct pw_record *out)
+{
+    const struct pw_cupti_kernel *k = bytes;
+    *out = (struct pw_record){
+        .type = PW_REC_CUDA_KERNEL,
+        .op = (uint16_t)k->device,
+        .start = k->start,
+        .end = k->end,
+        .stack = names->at(names->arg, k->name),
+        .kernel =
+            {
+                .graph_node = k->graph_node,
+                .correlation = k->correlation,
+                .context = k->context,
+                .stream = k->stream,
+                .grid_x = (uint32_t)k->grid[0],
+                .grid_y = at_most(k->grid[1], UINT16_MAX),
+                .grid_z = at_most(k->grid[2], UINT16_MAX),
+                .block_x = at_most(k->block[0], UINT16_MAX),
+                .block_y = at_most(k->block[1], UINT16_MAX),
+                .block_z = (uint8_t)at_most(k->block[2], UINT8_MAX),
+                .registers = (uint8_t)at_most(k->registers, UINT8_MAX),
+                .static_shared = at_most(k->static_shared, UINT16_MAX),
+                .dynamic_shared = (uint32_t)k->dynamic_shared,
+            },
+    };
+}
+
+static uint8_t copy_flags(uint8_t kind, uint8_t flags)
+{
+    unsigned known = kind <= PW_COPY_PTOP ? kind : PW_COPY_UNKNOWN;
+    return (uint8_t)(known | (flags & PW_CUPTI_MEMCPY_ASYNC ? PW_CUDA_ASYNCHRONOUS : 0));
+}
+
+static void convert_copy(const void *bytes, const struct pw_cuda_names *names,
+                         struct pw_record *out)
+{
+    const struct pw_cupti_memcpy *c = bytes;
+    (void)names;
+    *out = (struct pw_record){
+        .type = PW_REC_CUDA_COPY,
+        .flags = copy_flags(c->copy_kind, c->flags),
+        .op = (uint16_t)c->device,
+        .start = c->start,
+        .end = c->end,
+        .copy = {.graph_node = c->graph_node,
+                 .correlation = c->correlation,
+                 .context = c->context,
+                 .stream = c->stream,
+                 .src_device = -1,
+                 .dst_device = -1,
+                 .bytes = c->bytes},
+    };
+}
+
+static void convert_peer_copy(const void *bytes, const struct pw_cuda_names *names,
+                              struct pw_record *out)
+{
+    const struct pw_cupti_memcpy2 *c = bytes;
+    (void)names;
+    *out = (struct pw_record){
+        .type = PW_REC_CUDA_COPY,
+        .flags = copy_flags(PW_COPY_PTOP, c->flags),
+        .op = (uint16_t)c->device,
+        .start = c->start,
+        .end = c->end,
+        .copy = {.graph_node = c->graph_node,
+                 .correlation = c->correlation,
+                 .context = c->context,
+                 .stream = c->stream,
+                 .src_device = (int16_t)c->src_device,
+                 .dst_device = (int16_t)c->dst_device,
+                 .bytes = c->bytes},
+    };
+}
+
+static void convert_set(const void *bytes, const struct pw_cuda_names *names, struct pw_record *out)
+{
+    const struct pw_cupti_memset *c = bytes;
+    (void)names;
+    *out = (struct pw_record){
+        .type = PW_REC_CUDA_SET,
+        .op = (uint16_t)c->device,
+        .start = c->start,
+        .end = c->end,
+        .copy = {.graph_node = c->graph_node,
+                 .correlation = c->correlation,
+                 .context = c->context,
+                 .stream = c->stream,
+                 .value = c->value,
+                 .bytes = c->bytes},
+    };
+}
+
+/* Of host memory nothing is recorded: it is not the device's. */
+static void convert_memory(const void *bytes, const struct pw_cuda_names *names,
+                           struct pw_record *out)
+{
+    const struct pw_cupti_memory *m = bytes;
+    const bool is_allocation = m->operation == PW_CUPTI_MEMORY_ALLOCATION;
+    (void)names;
+    *out = (struct pw_record){
+        .type = m->memory_kind == PW_CUPTI_MEMORY_DEVICE ? PW_REC_CUDA_MEMORY : PW_REC_NONE,
+        .op = (uint16_t)m->device,
+        .start = m->time,
+        .end = m->time,
+        .device_memory = {.delta_bytes = is_allocation ? (int64_t)m->bytes : -(int64_t)m->bytes,
+                          .correlation = m->correlation},
+    };
+}
+
+static void convert_sync(const void *bytes, const struct pw_cuda_names *names,
+                         struct pw_record *out)
+{
+    const struct pw_cupti_sync *s = bytes;
+    (void)names;
+    *out = (struct pw_record){
+        .type = PW_REC_CUDA_SYNC,
+        .op = (uint16_t)(s->type <= PW_SYNC_CONTEXT ? s->type : PW_SYNC_UNKNOWN),
+        .start = s->start,
+        .end = s->end,
+        .sync = {.correlation = s->correlation,
+                 .context = s->context,
+                 .stream = s->stream,
+                 .event = s->event},
+    };
+}
+
+static void convert_call(const void *bytes, const struct pw_cuda_names *names,
+                         struct pw_record *out)
+{
+    const struct pw_cupti_api *a = bytes;
+    bool launches = false;
+    int domain = a->kind == PW_CUPTI_DRIVER ? PW_CUPTI_DOMAIN_DRIVER : PW_CUPTI_DOMAIN_RUNTIME;
+    uint32_t name = names->function(names->arg, domain, a->callback, &launches);
+    *out = (struct pw_record){
+        .type = launches || names->keeps_calls ? PW_REC_CUDA_API : PW_REC_NONE,
+        .flags = (uint8_t)((launches ? PW_CUDA_LAUNCHES : 0) |
+                           (names->keeps_calls ? PW_CUDA_HAS_ROW : 0)),
+        .start = a->start,
+        .end = a->end,
+        .stack = name,
+        .api = {.correlation = a->correlation,
+                .tid = (int32_t)a->tid,
+                .result = (int32_t)a->result},
+    };
+}
+
+static void convert_overhead(const void *bytes, const struct pw_cuda_names *names,
+                             struct pw_record *out)
+{
+    const struct pw_cupti_overhead *o = bytes;
+    (void)names;
+    *out = (struct pw_record){.type = PW_REC_CUDA_OVERHEAD, .start = o->start, .end = o->end};
+}
+
+static void convert_device(const void *bytes, const struct pw_cuda_names *names,
+                           struct pw_record *out)
+{
+    const struct pw_cupti_device *d = bytes;
+    *out = (struct pw_record){
+        .type = PW_REC_CUDA_DEVICE,
+        .op = (uint16_t)d->id,
+        .stack = names->at(names->arg, d->name),
+        .device = {.memory_bytes = d->memory_bytes, .multiprocessors = d->multiprocessors},
+    };
+    memcpy(out->device.uuid, d->uuid, sizeof(d->uuid));
+}
+
+static const struct {
+    void (*convert)(const void *, const struct pw_cuda_names *, struct pw_record *);
+    size_t size;
+} kinds[PW_CUPTI_KINDS] = {
+    [PW_CUPTI_MEMCPY] = {convert_copy, sizeof(struct pw_cupti_memcpy)},
+    [PW_CUPTI_MEMSET] = {convert_set, sizeof(struct pw_cupti_memset)},
+    [PW_CUPTI_DRIVER] = {convert_call, sizeof(struct pw_cupti_api)},
+    [PW_CUPTI_RUNTIME] = {convert_call, sizeof(struct pw_cupti_api)},
+    [PW_CUPTI_DEVICE] = {convert_device, sizeof(struct pw_cupti_device)},
+    [PW_CUPTI_CONCURRENT_KERNEL] = {convert_kernel, sizeof(struct pw_cupti_kernel)},
+    [PW_CUPTI_OVERHEAD] = {convert_overhead, sizeof(struct pw_cupti_overhead)},
+    [PW_CUPTI_MEMCPY2] = {convert_peer_copy, sizeof(struct pw_cupti_memcpy2)},
+    [PW_CUPTI_SYNCHRONIZATION] = {convert_sync, sizeof(struct pw_cupti_sync)},
+    [PW_CUPTI_MEMORY2] = {convert_memory, sizeof(struct pw_cupti_memory)},
+};
+
+bool pw_cuda_convert(const void *bytes, size_t room, const struct pw_cuda_names *names,
+                     struct pw_record *out)
+{
+    uint32_t kind;
+    if (room < sizeof(kind))
+        return false;
+    memcpy(&kind, bytes, sizeof(kind));
+    if (kind >= PW_CUPTI_KINDS || !kinds[kind].convert || room < kinds[kind].size)
+        return false;
+    kinds[kind].convert(bytes, names, out);
+    const bool has_time = out->type == PW_REC_CUDA_DEVICE ||
+                          (out->start != PW_CUPTI_NO_TIME && out->end >= out->start);
+    return out->type != PW_REC_NONE && has_time;
+}

@@ -1,0 +1,28 @@
+/* Makes records of what CUPTI writes. Both halves do it: the application's with every buffer that
+ * CUPTI hands over, the collector's with those that were left when the program was killed. */
+#ifndef PW_CUDA_CONVERT_H
+#define PW_CUDA_CONVERT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "collectors/cuda/cupti_layout.h"
+#include "rank/record.h"
+
+/* Ids of the process's names. */
+struct pw_cuda_names {
+    /* Of the text at an address of the application; 0 when it is not known. */
+    uint32_t (*at)(void *arg, const char *address);
+    /* Of a function of the runtime or driver; *launches: whether it starts something on a device.
+     */
+    uint32_t (*function)(void *arg, int domain, uint32_t callback, bool *launches);
+    void *arg;
+    bool keeps_calls; /* each call is to have a row of its own */
+};
+
+/* Whether these `room` bytes are a whole record of a kind that is recorded; what there is of it is
+ * then in *out. One without a time is none. */
+bool pw_cuda_convert(const void *bytes, size_t room, const struct pw_cuda_names *names,
+                     struct pw_record *out);
+
+#endif

@@ -1,0 +1,27 @@
+/* What ran on a device, until its launch is known, and waits for one, until its number is known;
+ * then they become rows. */
+#ifndef PW_CUDA_HELD_H
+#define PW_CUDA_HELD_H
+
+#include "collectors/cuda/cuda_launches.h"
+#include "rank/collector.h"
+
+struct pw_cuda_held;
+
+/* The caller keeps both alive. NULL when memory is short. */
+struct pw_cuda_held *pw_cuda_held_create(struct pw_rankfile *file,
+                                         struct pw_cuda_launches *launches);
+
+/* Whether calls that launch are recorded at all. */
+void pw_cuda_held_expect(struct pw_cuda_held *held, bool calls);
+
+/* A kernel, copy, memset or wait. */
+void pw_cuda_held_add(struct pw_cuda_held *held, const struct pw_record *record,
+                      const struct pw_origin *origin);
+
+/* All that is left, as it is; and makes the names of kernels readable. */
+void pw_cuda_held_finish(struct pw_cuda_held *held);
+
+void pw_cuda_held_destroy(struct pw_cuda_held *held);
+
+#endif

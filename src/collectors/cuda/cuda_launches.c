@@ -1,0 +1,109 @@
+/* A table of the last calls by their correlation numbers; see cuda_launches.h. */
+#include "collectors/cuda/cuda_launches.h"
+
+#include <stdlib.h>
+
+#include "collectors/cuda/cuda_spans.h"
+
+/* CUPTI counts correlation numbers up: the last CALLS calls are each in a place of their own. */
+enum { CALLS = 1 << 18, THREADS = 1 << 12 };
+
+struct call {
+    int64_t time;
+    int32_t lane;
+    uint32_t correlation, name;
+    bool is_there, is_named;
+};
+
+struct pw_cuda_launches {
+    struct pw_cuda_spans *spans;
+    struct call *calls; /* NULL before the first */
+    size_t nthreads;
+    struct {
+        int32_t tid, lane;
+    } threads[THREADS];
+};
+
+struct pw_cuda_launches *pw_cuda_launches_create(void)
+{
+    struct pw_cuda_launches *l = calloc(1, sizeof(*l));
+    struct pw_cuda_spans *spans = l ? pw_cuda_spans_create() : NULL;
+    if (!spans) {
+        free(l);
+        return NULL;
+    }
+    l->spans = spans;
+    return l;
+}
+
+void pw_cuda_launches_thread(struct pw_cuda_launches *l, int32_t tid, uint16_t lane)
+{
+    size_t at = 0;
+    while (at < l->nthreads && l->threads[at].tid != tid)
+        at++;
+    if (at == THREADS)
+        return;
+    l->nthreads += at == l->nthreads;
+    l->threads[at].tid = tid;
+    l->threads[at].lane = lane;
+}
+
+int32_t pw_cuda_launches_lane(const struct pw_cuda_launches *l, int32_t tid)
+{
+    for (size_t i = 0; i < l->nthreads; i++)
+        if (l->threads[i].tid == tid)
+            return l->threads[i].lane;
+    return -1;
+}
+
+void pw_cuda_launches_range(struct pw_cuda_launches *l, uint16_t lane, int64_t start, int64_t end,
+                            uint32_t name)
+{
+    pw_cuda_spans_add(l->spans, lane, start, end, name);
+}
+
+static void name_call(const struct pw_cuda_launches *l, struct call *call)
+{
+    if (!call->is_named && call->lane >= 0)
+        call->is_named =
+            pw_cuda_spans_find(l->spans, (uint16_t)call->lane, call->time, &call->name) != 0;
+}
+
+void pw_cuda_launches_call(struct pw_cuda_launches *l, uint32_t correlation, int32_t tid,
+                           int64_t time)
+{
+    if (!l->calls)
+        l->calls = calloc(CALLS, sizeof(*l->calls));
+    if (!l->calls)
+        return;
+    struct call *call = &l->calls[correlation & (CALLS - 1)];
+    /* A call of the runtime and the driver's that it makes have one number: the outer is meant. */
+    if (call->is_there && call->correlation == correlation && call->time <= time)
+        return;
+    *call = (struct call){.time = time,
+                          .lane = pw_cuda_launches_lane(l, tid),
+                          .correlation = correlation,
+                          .is_there = true};
+    name_call(l, call);
+}
+
+bool pw_cuda_launches_find(struct pw_cuda_launches *l, uint32_t correlation,
+                           struct pw_cuda_launch *out)
+{
+    struct call *call = l->calls ? &l->calls[correlation & (CALLS - 1)] : NULL;
+    *out = (struct pw_cuda_launch){.time = -1, .lane = -1};
+    if (!call || !call->is_there || call->correlation != correlation)
+        return false;
+    name_call(l, call);
+    *out = (struct pw_cuda_launch){call->time, call->lane, call->name};
+    return call->is_named || call->lane < 0;
+}
+
+void pw_cuda_launches_destroy(struct pw_cuda_launches *l)
+{
+    if (!l)
+        return;
+    pw_cuda_spans_destroy(l->spans);
+    free(l->calls);
+    free(l);
+}

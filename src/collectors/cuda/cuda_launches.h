@@ -1,0 +1,39 @@
+/* Who launched what ran on the GPU: the call by its correlation number, the thread by the call, the
+ * range by thread and time. The three come in any order: CUPTI hands over calls and kernels in
+ * buffers of their own, and a range is known when it has ended. */
+#ifndef PW_CUDA_LAUNCHES_H
+#define PW_CUDA_LAUNCHES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct pw_cuda_launches;
+
+struct pw_cuda_launch {
+    int64_t time;  /* when the call was entered; -1 not known */
+    int32_t lane;  /* of the thread; -1 not known */
+    uint32_t name; /* of the range, row of /strings; 0 none known */
+};
+
+/* NULL when memory is short. */
+struct pw_cuda_launches *pw_cuda_launches_create(void);
+
+/* The thread `tid` records as `lane` from now on. */
+void pw_cuda_launches_thread(struct pw_cuda_launches *launches, int32_t tid, uint16_t lane);
+int32_t pw_cuda_launches_lane(const struct pw_cuda_launches *launches, int32_t tid);
+
+/* A range has ended. */
+void pw_cuda_launches_range(struct pw_cuda_launches *launches, uint16_t lane, int64_t start,
+                            int64_t end, uint32_t name);
+
+/* A call that launches, by thread `tid` at `time`. */
+void pw_cuda_launches_call(struct pw_cuda_launches *launches, uint32_t correlation, int32_t tid,
+                           int64_t time);
+
+/* What is known of the launch now. True when that is all that there will be. */
+bool pw_cuda_launches_find(struct pw_cuda_launches *launches, uint32_t correlation,
+                           struct pw_cuda_launch *out);
+
+void pw_cuda_launches_destroy(struct pw_cuda_launches *launches);
+
+#endif

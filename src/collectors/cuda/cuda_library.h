@@ -1,0 +1,39 @@
+/* Finds CUPTI in the application, or brings it in, and calls it. Nothing is linked with it. In-app
+ * code. */
+#ifndef PW_CUDA_LIBRARY_H
+#define PW_CUDA_LIBRARY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef void pw_cupti_request(uint8_t **buffer, size_t *size, size_t *most_records);
+typedef void pw_cupti_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+                               size_t used);
+typedef uint64_t pw_cupti_clock(void);
+
+/* What is called of it; those after `drops` may be NULL. Each answers a CUptiResult. */
+struct pw_cupti {
+    int (*version)(uint32_t *version);
+    int (*set_clock)(pw_cupti_clock *clock);
+    int (*set_callbacks)(pw_cupti_request *request, pw_cupti_complete *complete);
+    int (*enable)(int kind);
+    int (*disable)(int kind);
+    int (*flush_all)(uint32_t flags);
+    int (*next)(uint8_t *buffer, size_t used, void **record);
+    int (*drops)(void *context, uint32_t stream, size_t *count);
+    int (*callback_name)(int domain, uint32_t callback, const char **name);
+    int (*set_thread_ids)(int type);
+    int (*enable_runtime)(uint32_t callback, uint8_t is_on);
+    int (*enable_driver)(uint32_t callback, uint8_t is_on);
+    int (*finalize)(void);
+};
+
+/* The one that is in the process already, else PROFWRAP_CUPTI's, else the one that belongs to the
+ * CUDA runtime in the process, else what the loader finds. NULL: there is none that can be used. */
+const struct pw_cupti *pw_cupti_open(void);
+
+/* The one that a call by name means: the application's own where there are two, else ours.
+ * *is_ours: whether it is the one that pw_cupti_open() answered. NULL when there is none. */
+const struct pw_cupti *pw_cupti_called(int *is_ours);
+
+#endif

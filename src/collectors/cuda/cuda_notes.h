@@ -1,0 +1,48 @@
+/* What the application's half leaves in the pool, so that the collector's can read CUPTI's buffers
+ * after the application's death. */
+#ifndef PW_CUDA_NOTES_H
+#define PW_CUDA_NOTES_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "collectors/cuda/cupti_layout.h"
+#include "rank/pool.h"
+
+enum {
+    PW_CUDA_NAMES = 8192,     /* a power of two */
+    PW_CUDA_FUNCTIONS = 1024, /* of the runtime, and of the driver */
+    PW_CUDA_KNOWN = 1 << 30,  /* set in each of them that is known; the rest is its name's id */
+    PW_CUDA_LAUNCHER = 1 << 29,
+};
+
+struct pw_cuda_name {
+    _Atomic uint64_t address; /* of the text, in the application; 0 none */
+    _Atomic uint32_t id;
+};
+
+struct pw_cuda_notes {
+    /* Bytes from one record of a kind to the next, as seen; 0 not yet. */
+    _Atomic uint32_t stride[PW_CUPTI_KINDS];
+    _Atomic uint64_t taken_since; /* ticks: another has CUPTI; 0: nobody has */
+    _Atomic uint32_t keeps_calls;
+    _Atomic uint32_t functions[2][PW_CUDA_FUNCTIONS]; /* driver, runtime */
+    struct pw_cuda_name names[PW_CUDA_NAMES];
+};
+static_assert(sizeof(struct pw_cuda_notes) <= PW_POOL_NOTES, "they fit");
+
+/* Where the name at an address is, or the free place for it; NULL when there is none. */
+static inline struct pw_cuda_name *pw_cuda_name_slot(struct pw_cuda_notes *notes, uint64_t address)
+{
+    enum { TRIES = 32 };
+    uint64_t at = (address * 0x9e3779b97f4a7c15ull) >> 51;
+    for (int i = 0; i < TRIES; i++) {
+        struct pw_cuda_name *name = &notes->names[(at + (uint64_t)i) & (PW_CUDA_NAMES - 1)];
+        uint64_t found = atomic_load_explicit(&name->address, memory_order_acquire);
+        if (found == address || found == 0)
+            return name;
+    }
+    return NULL;
+}
+
+#endif

@@ -1,0 +1,283 @@
+/* What CUDA finds in CUDA_INJECTION64_PATH: cuInit() calls InitializeInjection(). It makes CUPTI
+ * write what the GPU does into the pool, and starts the one thread of ours in the application,
+ * which makes records of it. Where there is no GPU, CUDA never calls, and nothing here runs. */
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collectors/cuda/cuda_buffers.h"
+#include "collectors/cuda/cuda_takeover.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* CUPTI hands over full buffers by itself; what is in others, when it is asked. */
+#define FLUSH_NS ((int64_t)250000000)
+enum { NAP_NS = 50000000, STACK_BYTES = 256 << 10, END_MS = 2000 };
+
+EXPORT int InitializeInjection(void);
+
+struct pw_cuda pw_cuda;
+
+static uint64_t read_clock(void)
+{
+    return pw_probe_now();
+}
+
+/* ---- kinds ---- */
+
+static const struct {
+    int kind;
+    uint32_t level; /* from which on */
+} kinds[] = {
+    {PW_CUPTI_DEVICE, 0},          {PW_CUPTI_CONCURRENT_KERNEL, 0},
+    {PW_CUPTI_MEMCPY, 0},          {PW_CUPTI_MEMCPY2, 0},
+    {PW_CUPTI_MEMSET, 0},          {PW_CUPTI_MEMORY2, 1},
+    {PW_CUPTI_SYNCHRONIZATION, 1}, {PW_CUPTI_OVERHEAD, 1},
+    {PW_CUPTI_RUNTIME, 2},         {PW_CUPTI_DRIVER, 2},
+};
+enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
+
+/* Switches those functions on or off that launch something; false where CUPTI cannot choose. */
+static bool choose_calls(int domain, int (*enable)(uint32_t, uint8_t), uint8_t is_on)
+{
+    const struct pw_cupti *cupti = pw_cuda.cupti;
+    bool any = false;
+    if (!enable || !cupti->callback_name)
+        return false;
+    for (uint32_t callback = 1; callback < PW_CUDA_FUNCTIONS; callback++) {
+        const char *name = NULL;
+        if (cupti->callback_name(domain, callback, &name) == 0 && name && pw_cuda_launches(name))
+            any |= enable(callback, is_on) == 0;
+    }
+    return any;
+}
+
+/* At level 1 calls are recorded to know who launched what, and when. */
+static void watch_launches(uint8_t is_on)
+{
+    const struct pw_cupti *cupti = pw_cuda.cupti;
+    if (pw_cuda.level != 1)
+        return;
+    bool chosen = choose_calls(PW_CUPTI_DOMAIN_RUNTIME, cupti->enable_runtime, is_on);
+    if (chosen)
+        choose_calls(PW_CUPTI_DOMAIN_DRIVER, cupti->enable_driver, is_on);
+    else if (is_on)
+        cupti->enable(PW_CUPTI_RUNTIME);
+    else if (!pw_takeover_has(PW_CUPTI_RUNTIME))
+        cupti->disable(PW_CUPTI_RUNTIME);
+}
+
+bool pw_cuda_arm(void)
+{
+    const struct pw_cupti *cupti = pw_cuda.cupti;
+    /* The clock first: it holds for what is switched on later. */
+    pw_cuda.result = cupti->set_clock(read_clock);
+    if (!pw_cuda.result)
+        pw_cuda.result = cupti->set_callbacks(pw_cuda_request, pw_cuda_complete);
+    if (pw_cuda.result)
+        return false;
+    if (cupti->set_thread_ids)
+        cupti->set_thread_ids(PW_CUPTI_THREAD_ID_SYSTEM);
+    for (int i = 0; i < KINDS; i++)
+        if (kinds[i].level <= pw_cuda.level) {
+            int result = cupti->enable(kinds[i].kind);
+            pw_cuda.result = pw_cuda.result ? pw_cuda.result : result;
+        }
+    watch_launches(1);
+    int arming = PW_CUDA_ARMING;
+    if (!atomic_compare_exchange_strong(&pw_cuda.mode, &arming, PW_CUDA_ARMED))
+        pw_cuda_disarm(); /* the application came meanwhile */
+    return true;
+}
+
+void pw_cuda_disarm(void)
+{
+    for (int i = 0; i < KINDS; i++)
+        if (kinds[i].level <= pw_cuda.level && !pw_takeover_has(kinds[i].kind))
+            pw_cuda.cupti->disable(kinds[i].kind);
+    watch_launches(0);
+    pw_cuda.cupti->flush_all(PW_CUPTI_FLUSH_FORCED);
+}
+
+/* ---- the worker ---- */
+
+void pw_cuda_wake_worker(void)
+{
+    atomic_fetch_add(&pw_cuda.wake, 1);
+    syscall(SYS_futex, &pw_cuda.wake, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+static void sleep_until_woken(uint32_t seen)
+{
+    const struct timespec limit = {.tv_nsec = NAP_NS};
+    syscall(SYS_futex, &pw_cuda.wake, FUTEX_WAIT_PRIVATE, seen, &limit, NULL, 0);
+}
+
+static void put_state(struct pw_thread *thread)
+{
+    const uint64_t now = pw_probe_now();
+    const struct pw_record record = {
+        .type = PW_REC_CUDA_STATE,
+        .start = now,
+        .end = now,
+        .cuda_state = {.version = pw_cuda.version,
+                       .level = pw_cuda.level,
+                       .result = pw_cuda.result},
+    };
+    pw_cuda_put(thread, &record);
+}
+
+/* The stretch in which the application had CUPTI is over, or the program is. */
+static void put_gap(struct pw_thread *thread)
+{
+    const uint64_t since = atomic_exchange(&pw_cuda_borrow_notes()->taken_since, 0);
+    if (!since)
+        return;
+    const struct pw_record record = {
+        .type = PW_REC_CUDA_GAP,
+        .op = PW_REASON_CUPTI_TAKEN,
+        .start = since,
+        .end = pw_probe_now(),
+    };
+    pw_cuda_put(thread, &record);
+}
+
+/* Begins again once the application has no more use for CUPTI. */
+static void come_back(struct pw_thread *thread)
+{
+    int yielded = PW_CUDA_YIELDED;
+    if (pw_takeover_is_on() ||
+        !atomic_compare_exchange_strong(&pw_cuda.mode, &yielded, PW_CUDA_ARMING))
+        return;
+    if (pw_cuda_arm()) {
+        put_gap(thread);
+        put_state(thread);
+    } else {
+        atomic_store(&pw_cuda.mode, PW_CUDA_YIELDED);
+    }
+}
+
+static void convert(struct pw_thread *thread)
+{
+    if (!pw_probe_hold(thread))
+        return;
+    pw_cuda_convert_all(thread);
+    if (atomic_load(&pw_cuda.mode) == PW_CUDA_YIELDED)
+        come_back(thread);
+    pw_probe_let_go(thread);
+}
+
+static void *work(void *arg)
+{
+    struct pw_thread *thread = pw_probe_thread();
+    int64_t flushed_ns = pw_local_ns();
+    (void)arg;
+    while (thread && !atomic_load(&pw_cuda.stopping)) {
+        uint32_t seen = atomic_load(&pw_cuda.wake);
+        if (pw_local_ns() - flushed_ns >= FLUSH_NS) {
+            if (atomic_load(&pw_cuda.mode) == PW_CUDA_ARMED)
+                pw_cuda.cupti->flush_all(0);
+            flushed_ns = pw_local_ns();
+        }
+        convert(thread);
+        sleep_until_woken(seen);
+    }
+    if (thread && pw_probe_hold(thread)) {
+        pw_cuda_convert_all(thread);
+        put_gap(thread);
+        pw_probe_let_go(thread);
+    }
+    atomic_store(&pw_cuda.has_ended, 1);
+    return NULL;
+}
+
+/* No signal of the application's may come here. */
+static int start_worker(void)
+{
+    pthread_t worker;
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    int err = pthread_create(&worker, &attributes, work, NULL);
+    pthread_attr_destroy(&attributes);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return -err;
+}
+
+/* ---- begin and end ---- */
+
+/* Registered within cuInit(), and so called before what CUDA itself registered earlier. */
+static void finish(void)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    if (!pw_gate->on) /* a forked child */
+        return;
+    if (atomic_load(&pw_cuda.mode) == PW_CUDA_ARMED)
+        pw_cuda.cupti->flush_all(PW_CUPTI_FLUSH_FORCED);
+    atomic_store(&pw_cuda.stopping, 1);
+    pw_cuda_wake_worker();
+    for (int ms = 0; ms < END_MS && !atomic_load(&pw_cuda.has_ended); ms++)
+        syscall(SYS_nanosleep, &pause, NULL);
+}
+
+static bool is_wanted(void)
+{
+    const struct pw_segment_shared *segment = pw_probe_borrow_segment();
+    return pw_gate->on && segment && (segment->activities & PW_ACTIVITY_CUDA);
+}
+
+/* By the thread that starts CUDA, before its next range: the collector keeps ranges from then on.
+ */
+static void say_state(void)
+{
+    struct pw_thread *thread = pw_probe_thread();
+    if (!thread || !pw_probe_hold(thread))
+        return;
+    put_state(thread);
+    pw_probe_let_go(thread);
+}
+
+static bool begin(void)
+{
+    const struct pw_segment_shared *segment = pw_probe_borrow_segment();
+    /* The rank's recording process alone: others that it starts may use the GPU, too. */
+    if (!pw_probe_thread())
+        return false;
+    pw_cuda.cupti = pw_cupti_open();
+    pw_cuda.level = segment->level;
+    if (!pw_cuda.cupti || pw_pool_create(pw_probe_segment_name(), segment, &pw_cuda.pool))
+        return false;
+    pw_cuda.cupti->version(&pw_cuda.version);
+    atomic_store(&pw_cuda_borrow_notes()->keeps_calls, pw_cuda.level >= 2);
+    if (pw_takeover_is_on()) {
+        atomic_store(&pw_cuda_borrow_notes()->taken_since, pw_probe_now());
+        atomic_store(&pw_cuda.mode, PW_CUDA_YIELDED);
+        return true;
+    }
+    atomic_store(&pw_cuda.mode, PW_CUDA_ARMING);
+    if (!pw_cuda_arm())
+        atomic_store(&pw_cuda.mode, PW_CUDA_INERT);
+    return true;
+}
+
+int InitializeInjection(void)
+{
+    static _Atomic int has_begun;
+    int saved = errno;
+    if (is_wanted() && !atomic_exchange(&has_begun, 1) && begin()) {
+        say_state();
+        if (start_worker() == 0)
+            atexit(finish);
+    }
+    errno = saved;
+    return 1;
+}

@@ -1,0 +1,91 @@
+/* Makes records of the buffers that are left in the pool; see cuda_salvage.h. Nothing in them is
+ * trusted as a length or an index: another process wrote it, and was killed at any instruction. */
+#include "collectors/cuda/cuda_salvage.h"
+
+#include <string.h>
+
+#include "collectors/cuda/cuda_convert.h"
+#include "collectors/cuda/cuda_notes.h"
+#include "core/log.h"
+
+struct salvage {
+    struct pw_pool *pool;
+    struct pw_cuda_notes *notes;
+    void (*emit)(void *arg, const struct pw_record *record);
+    void *arg;
+    int64_t n;
+};
+
+/* Only the application could read the text itself. */
+static uint32_t name_at(void *arg, const char *address)
+{
+    uint64_t wanted = (uint64_t)(uintptr_t)address;
+    struct pw_cuda_name *name = wanted ? pw_cuda_name_slot(arg, wanted) : NULL;
+    return name && atomic_load(&name->address) == wanted ? atomic_load(&name->id) : 0;
+}
+
+static uint32_t function_name(void *arg, int domain, uint32_t callback, bool *launches)
+{
+    struct pw_cuda_notes *notes = arg;
+    if (callback >= PW_CUDA_FUNCTIONS)
+        return 0;
+    uint32_t what = atomic_load(&notes->functions[domain == PW_CUPTI_DOMAIN_RUNTIME][callback]);
+    *launches = (what & PW_CUDA_LAUNCHER) != 0;
+    return what & ~(PW_CUDA_KNOWN | PW_CUDA_LAUNCHER);
+}
+
+/* Bytes to the next record; 0 when there is none, or nobody knows. */
+static uint32_t stride_of(const struct salvage *s, const unsigned char *at)
+{
+    uint32_t kind;
+    memcpy(&kind, at, sizeof(kind));
+    uint32_t stride = kind < PW_CUPTI_KINDS ? atomic_load(&s->notes->stride[kind]) : 0;
+    return stride % sizeof(uint64_t) == 0 ? stride : 0;
+}
+
+static void read_slot(struct salvage *s, int slot)
+{
+    const struct pw_pool_slot *shown = &s->pool->slots[slot];
+    const unsigned char *bytes = s->pool->bytes[slot];
+    const uint32_t state = atomic_load(&shown->state), used = atomic_load(&shown->used);
+    const uint32_t done = atomic_load(&shown->done);
+    const size_t size = state == PW_POOL_COMPLETE && used <= PW_POOL_SLOT ? used : PW_POOL_SLOT;
+    const struct pw_cuda_names names = {name_at, function_name, s->notes,
+                                        atomic_load(&s->notes->keeps_calls) != 0};
+    if (state != PW_POOL_COMPLETE && state != PW_POOL_FILLING)
+        return;
+    for (size_t at = 0, stride; at + sizeof(uint64_t) <= size; at += stride) {
+        struct pw_record record;
+        stride = stride_of(s, bytes + at);
+        if (!stride || at + stride > size)
+            return;
+        if (at < done || !pw_cuda_convert(bytes + at, stride, &names, &record) ||
+            record.type == PW_REC_CUDA_DEVICE)
+            continue;
+        s->emit(s->arg, &record);
+        s->n++;
+    }
+}
+
+static void emit_gap(const struct salvage *s)
+{
+    const uint64_t since = atomic_load(&s->notes->taken_since);
+    const struct pw_record record = {
+        .type = PW_REC_CUDA_GAP, .op = PW_REASON_CUPTI_TAKEN, .start = since, .end = since};
+    if (since)
+        s->emit(s->arg, &record);
+}
+
+void pw_cuda_salvage(const char *segment_name, const struct pw_segment_shared *segment,
+                     void (*emit)(void *arg, const struct pw_record *record), void *arg)
+{
+    struct salvage s = {.emit = emit, .arg = arg};
+    if (pw_pool_attach(segment_name, segment, &s.pool))
+        return;
+    s.notes = (struct pw_cuda_notes *)s.pool->notes;
+    for (int i = 0; i < PW_POOL_SLOTS; i++)
+        read_slot(&s, i);
+    emit_gap(&s);
+    pw_debug("ring", 1, "%lld records out of CUPTI's buffers", (long long)s.n);
+    pw_pool_detach(s.pool);
+}

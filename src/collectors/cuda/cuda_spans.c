@@ -1,0 +1,102 @@
+/* Each lane's last ranges, in order of their ends; see cuda_spans.h. */
+#include "collectors/cuda/cuda_spans.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LANES = 1 << 16, FIRST_ROOM = 256, MOST_ROOM = 1 << 15, MOST_SCANNED = 4096 };
+
+struct span {
+    int64_t start, end;
+    uint32_t name;
+};
+
+/* The spans [first, next) at count & (room - 1). */
+struct lane {
+    struct span *spans;
+    uint32_t room;
+    uint64_t first, next;
+};
+
+struct pw_cuda_spans {
+    struct lane *lanes[LANES];
+};
+
+struct pw_cuda_spans *pw_cuda_spans_create(void)
+{
+    return calloc(1, sizeof(struct pw_cuda_spans));
+}
+
+/* Room for one more: twice as much, up to a limit; then the oldest gives way. */
+static int make_room(struct lane *lane)
+{
+    uint32_t room = lane->room ? lane->room * 2 : FIRST_ROOM;
+    if (lane->next - lane->first < lane->room)
+        return 1;
+    struct span *grown = room <= MOST_ROOM ? malloc(room * sizeof(*grown)) : NULL;
+    if (grown) {
+        for (uint64_t i = lane->first; i < lane->next; i++)
+            grown[i & (room - 1)] = lane->spans[i & (lane->room - 1)];
+        free(lane->spans);
+        lane->spans = grown;
+        lane->room = room;
+    } else if (lane->room) {
+        lane->first++;
+    }
+    return lane->room != 0;
+}
+
+void pw_cuda_spans_add(struct pw_cuda_spans *spans, uint16_t lane, int64_t start, int64_t end,
+                       uint32_t name)
+{
+    struct lane *l = spans->lanes[lane];
+    if (!l)
+        l = spans->lanes[lane] = calloc(1, sizeof(*l));
+    if (l && make_room(l))
+        l->spans[l->next++ & (l->room - 1)] = (struct span){start, end, name};
+}
+
+/* The first that ended at `time` or later. */
+static uint64_t first_after(const struct lane *l, int64_t time)
+{
+    uint64_t low = l->first, high = l->next;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (l->spans[middle & (l->room - 1)].end < time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* What is inside a range ends before it: the first that holds the time is the innermost. */
+int pw_cuda_spans_find(const struct pw_cuda_spans *spans, uint16_t lane, int64_t time,
+                       uint32_t *name)
+{
+    const struct lane *l = spans->lanes[lane];
+    if (!l)
+        return 0;
+    uint64_t at = first_after(l, time);
+    uint64_t last = l->next - at < MOST_SCANNED ? l->next : at + MOST_SCANNED;
+    for (; at < last; at++) {
+        const struct span *span = &l->spans[at & (l->room - 1)];
+        if (span->start > time)
+            continue;
+        *name = span->name;
+        return 1;
+    }
+    return 0;
+}
+
+void pw_cuda_spans_destroy(struct pw_cuda_spans *spans)
+{
+    if (!spans)
+        return;
+    for (int i = 0; i < LANES; i++)
+        if (spans->lanes[i]) {
+            free(spans->lanes[i]->spans);
+            free(spans->lanes[i]);
+        }
+    free(spans);
+}

@@ -1,0 +1,45 @@
+/* The collector's part of the application: one CUPTI, one pool, one thread of ours. In-app code. */
+#ifndef PW_CUDA_STATE_H
+#define PW_CUDA_STATE_H
+
+#include "collectors/cuda/cuda_library.h"
+#include "collectors/cuda/cuda_notes.h"
+#include "rank/probe.h"
+
+enum pw_cuda_mode {
+    PW_CUDA_INERT = 0,
+    PW_CUDA_ARMING,
+    PW_CUDA_ARMED,
+    PW_CUDA_YIELDED, /* the application uses CUPTI itself */
+};
+
+struct pw_cuda {
+    _Atomic int mode; /* enum pw_cuda_mode */
+    const struct pw_cupti *cupti;
+    struct pw_pool *pool;
+    uint32_t level, version;
+    int result; /* of what kept it from being armed */
+    _Atomic uint64_t dropped;
+    _Atomic uint64_t drop_start; /* ticks: about when the first of these */
+    _Atomic uint32_t wake;       /* futex: the worker sleeps on it */
+    _Atomic int stopping, has_ended;
+};
+
+extern struct pw_cuda pw_cuda __attribute__((visibility("hidden")));
+
+static inline struct pw_cuda_notes *pw_cuda_borrow_notes(void)
+{
+    return (struct pw_cuda_notes *)pw_cuda.pool->notes;
+}
+
+/* Makes CUPTI write for us; false when it will not. By the worker, and at first by the thread that
+ * starts CUDA. */
+bool pw_cuda_arm(void);
+
+/* No more of our kinds; what CUPTI still has for us is handed over first. Waits for no one who may
+ * hold CUPTI's locks. */
+void pw_cuda_disarm(void);
+
+void pw_cuda_wake_worker(void);
+
+#endif

@@ -1,0 +1,134 @@
+/* CUPTI's functions as the application calls them; see cuda_takeover.h. Being in LD_PRELOAD, ours
+ * are found first, under CUPTI's names; what dlsym() finds in a handle of CUPTI goes past them. */
+#include "collectors/cuda/cuda_takeover.h"
+
+#include "collectors/cuda/cuda_buffers.h"
+#include "collectors/cuda/cupti_layout.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* Kinds past the 64th are counted together. */
+enum { REST = 63 };
+#define REST_NS ((int64_t)1000000000)
+
+static struct {
+    pw_cupti_request *_Atomic request;
+    pw_cupti_complete *_Atomic complete;
+    _Atomic uint64_t kinds; /* that it has switched on */
+    _Atomic int64_t last_ns;
+} theirs;
+
+EXPORT int cuptiActivityRegisterCallbacks(pw_cupti_request *request, pw_cupti_complete *complete);
+EXPORT int cuptiActivityRegisterTimestampCallback(pw_cupti_clock *clock);
+EXPORT int cuptiActivityEnable(int kind);
+EXPORT int cuptiActivityDisable(int kind);
+EXPORT int cuptiFinalize(void);
+
+static uint64_t bit_of(int kind)
+{
+    return UINT64_C(1) << (kind < 0 || kind > REST ? REST : kind);
+}
+
+bool pw_takeover_has(int kind)
+{
+    return (atomic_load(&theirs.kinds) & bit_of(kind)) != 0;
+}
+
+bool pw_takeover_is_on(void)
+{
+    int64_t last = atomic_load(&theirs.last_ns);
+    return atomic_load(&theirs.kinds) != 0 || (last && pw_local_ns() - last < REST_NS);
+}
+
+bool pw_takeover_request(uint8_t **buffer, size_t *size, size_t *most_records)
+{
+    pw_cupti_request *request = atomic_load(&theirs.request);
+    if (!request || atomic_load(&pw_cuda.mode) != PW_CUDA_YIELDED)
+        return false;
+    request(buffer, size, most_records);
+    return true;
+}
+
+void pw_takeover_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t used)
+{
+    pw_cupti_complete *complete = atomic_load(&theirs.complete);
+    if (complete)
+        complete(context, stream, buffer, size, used);
+}
+
+/* From now on it is the application's turn. */
+static void yield(void)
+{
+    atomic_store(&theirs.last_ns, pw_local_ns());
+    if (!pw_gate->on)
+        return;
+    int armed = PW_CUDA_ARMED, arming = PW_CUDA_ARMING;
+    if (!atomic_compare_exchange_strong(&pw_cuda.mode, &armed, PW_CUDA_YIELDED) &&
+        !atomic_compare_exchange_strong(&pw_cuda.mode, &arming, PW_CUDA_YIELDED))
+        return;
+    atomic_store(&pw_cuda_borrow_notes()->taken_since, pw_probe_now());
+    pw_cuda_disarm();
+}
+
+/* The library that is meant; yields first where that, or the GPU, is ours. */
+static const struct pw_cupti *begin(int *is_ours)
+{
+    const struct pw_cupti *cupti = pw_cupti_called(is_ours);
+    if (cupti)
+        yield();
+    return cupti;
+}
+
+int cuptiActivityRegisterCallbacks(pw_cupti_request *request, pw_cupti_complete *complete)
+{
+    int is_ours;
+    const struct pw_cupti *cupti = begin(&is_ours);
+    if (!cupti)
+        return PW_CUPTI_NOT_INITIALIZED;
+    atomic_store(&theirs.request, request);
+    atomic_store(&theirs.complete, complete);
+    /* Ours stay: they give to each what is its own. */
+    const bool stays = is_ours && pw_gate->on && atomic_load(&pw_cuda.mode) == PW_CUDA_YIELDED;
+    return stays ? PW_CUPTI_SUCCESS : cupti->set_callbacks(request, complete);
+}
+
+int cuptiActivityRegisterTimestampCallback(pw_cupti_clock *clock)
+{
+    int is_ours;
+    const struct pw_cupti *cupti = begin(&is_ours);
+    return cupti ? cupti->set_clock(clock) : PW_CUPTI_NOT_INITIALIZED;
+}
+
+int cuptiActivityEnable(int kind)
+{
+    int is_ours;
+    const struct pw_cupti *cupti = begin(&is_ours);
+    if (!cupti)
+        return PW_CUPTI_NOT_INITIALIZED;
+    int result = cupti->enable(kind);
+    if (result == PW_CUPTI_SUCCESS)
+        atomic_fetch_or(&theirs.kinds, bit_of(kind));
+    return result;
+}
+
+int cuptiActivityDisable(int kind)
+{
+    int is_ours;
+    const struct pw_cupti *cupti = pw_cupti_called(&is_ours);
+    if (!cupti)
+        return PW_CUPTI_NOT_INITIALIZED;
+    atomic_store(&theirs.last_ns, pw_local_ns());
+    atomic_fetch_and(&theirs.kinds, ~bit_of(kind));
+    return cupti->disable(kind);
+}
+
+int cuptiFinalize(void)
+{
+    int is_ours;
+    const struct pw_cupti *cupti = begin(&is_ours);
+    if (!cupti || !cupti->finalize)
+        return PW_CUPTI_NOT_INITIALIZED;
+    int result = cupti->finalize();
+    atomic_store(&theirs.kinds, 0);
+    return result;
+}

@@ -1,0 +1,213 @@
+/* Turns CUDA's records into rows; see cuda_tool.h. What ran on a device is held until it is known
+ * who launched it, but not for ever. */
+#include "collectors/cuda/cuda_tool.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectors/cuda/cuda_device.h"
+#include "collectors/cuda/cuda_held.h"
+#include "collectors/cuda/cuda_launches.h"
+#include "collectors/cuda/cuda_salvage.h"
+#include "rank/ranges.h"
+
+enum { DEVICES = 64 };
+
+struct state {
+    struct pw_rankfile *file;
+    struct pw_cuda_launches *launches;
+    struct pw_cuda_held *held;
+    struct pw_cuda_devices *devices;
+    bool is_used; /* the program uses CUDA: what others record matters */
+    int64_t records, overhead_ns;
+    uint32_t version;
+    int32_t result;
+    int64_t allocated[DEVICES];
+    bool says_itself[DEVICES]; /* the program tells of the device's memory, and knows better */
+};
+
+static void destroy(void *state)
+{
+    struct state *s = state;
+    pw_cuda_held_destroy(s->held);
+    pw_cuda_launches_destroy(s->launches);
+    pw_cuda_devices_destroy(s->devices);
+    free(s);
+}
+
+static void *create(struct pw_rankfile *file)
+{
+    struct state *s = calloc(1, sizeof(*s));
+    if (!s)
+        return NULL;
+    s->file = file;
+    s->launches = pw_cuda_launches_create();
+    s->held = s->launches ? pw_cuda_held_create(file, s->launches) : NULL;
+    s->devices = pw_cuda_devices_create(file);
+    if (s->held && s->devices)
+        return s;
+    destroy(s);
+    return NULL;
+}
+
+/* ---- rows ---- */
+
+static void take_call(struct state *s, const struct pw_record *record,
+                      const struct pw_origin *origin)
+{
+    if (record->flags & PW_CUDA_LAUNCHES)
+        pw_cuda_launches_call(s->launches, record->api.correlation, record->api.tid, origin->start);
+    if (!(record->flags & PW_CUDA_HAS_ROW))
+        return;
+    const struct pw_row_cuda_api row = {
+        .start = origin->start,
+        .end = origin->end,
+        .name = pw_origin_name(origin, record->stack),
+        .thread = pw_cuda_launches_lane(s->launches, record->api.tid),
+        .correlation = record->api.correlation,
+        .result = record->api.result,
+    };
+    pw_rankfile_append(s->file, PW_TABLE_cuda_api, &row);
+}
+
+static void append_memory(struct state *s, const struct pw_record *record,
+                          const struct pw_origin *origin)
+{
+    const unsigned device = record->op;
+    if (device >= DEVICES || s->says_itself[device])
+        return;
+    s->allocated[device] += record->device_memory.delta_bytes;
+    const struct pw_row_memory row = {
+        .time = origin->start,
+        .device = (int32_t)device,
+        .thread = UINT16_MAX,
+        .delta_bytes = record->device_memory.delta_bytes,
+        .total_bytes = s->allocated[device],
+    };
+    pw_rankfile_append(s->file, PW_TABLE_memory, &row);
+}
+
+static void append_gap(struct state *s, const struct pw_record *record,
+                       const struct pw_origin *origin)
+{
+    const uint64_t lost = record->device_gap.lost;
+    const struct pw_row_gap row = {
+        .start = origin->start,
+        .end = origin->end,
+        .reason = (uint8_t)record->op,
+        .kind = PW_LOST_DEVICE,
+        .thread = UINT16_MAX,
+        .lost = lost > INT64_MAX ? INT64_MAX : (int64_t)lost,
+    };
+    pw_rankfile_append(s->file, PW_TABLE_gap, &row);
+    pw_rankfile_count_dropped(s->file, row.lost);
+}
+
+static void note_state(struct state *s, const struct pw_record *record)
+{
+    s->is_used = true;
+    s->version = record->cuda_state.version;
+    s->result = record->cuda_state.result;
+    pw_cuda_held_expect(s->held, record->cuda_state.level > 0);
+}
+
+static void hold(struct state *s, const struct pw_record *record, const struct pw_origin *origin)
+{
+    if (record->type != PW_REC_CUDA_SYNC)
+        pw_cuda_devices_use(s->devices, record->op);
+    pw_cuda_held_add(s->held, record, origin);
+}
+
+static void record(void *state, const struct pw_record *record, const struct pw_origin *origin)
+{
+    struct state *s = state;
+    s->records++;
+    switch (record->type) {
+    case PW_REC_CUDA_API:
+        take_call(s, record, origin);
+        break;
+    case PW_REC_CUDA_MEMORY:
+        append_memory(s, record, origin);
+        break;
+    case PW_REC_CUDA_DEVICE:
+        pw_cuda_devices_add(s->devices, record, origin);
+        break;
+    case PW_REC_CUDA_OVERHEAD:
+        s->overhead_ns += origin->end - origin->start;
+        break;
+    case PW_REC_CUDA_GAP:
+        append_gap(s, record, origin);
+        break;
+    case PW_REC_CUDA_STATE:
+        note_state(s, record);
+        break;
+    default:
+        s->is_used = true; /* the record that says so may have been lost */
+        hold(s, record, origin);
+        break;
+    }
+}
+
+/* ---- what others record ---- */
+
+static void watch_range(struct state *s, const struct pw_record *record,
+                        const struct pw_origin *origin)
+{
+    if (s->is_used && record->range.kind != PW_KIND_MARK && !(record->flags & PW_RANGE_PROCESS))
+        pw_cuda_launches_range(s->launches, origin->thread, origin->start, origin->end,
+                               pw_origin_name(origin, record->range.name));
+}
+
+static void watch(void *state, const struct pw_record *record, const struct pw_origin *origin)
+{
+    struct state *s = state;
+    switch (record->type) {
+    case PW_REC_THREAD:
+        pw_cuda_launches_thread(s->launches, record->thread.tid, origin->thread);
+        break;
+    case PW_REC_MEMORY:
+        if (record->memory.device >= 0 && record->memory.device < DEVICES)
+            s->says_itself[record->memory.device] = true;
+        break;
+    default:
+        watch_range(s, record, origin);
+        break;
+    }
+}
+
+static void sample(void *state, pid_t pid, int64_t now_ns)
+{
+    struct state *s = state;
+    (void)pid;
+    pw_cuda_devices_sample(s->devices, now_ns);
+}
+
+static void finish(void *state, int64_t end_ns)
+{
+    struct state *s = state;
+    (void)end_ns;
+    pw_cuda_held_finish(s->held);
+    pw_cuda_devices_finish(s->devices);
+    if (!s->is_used)
+        return;
+    pw_rankfile_overhead(s->file, "cupti_version", (double)s->version, "1");
+    pw_rankfile_overhead(s->file, "cupti_result", (double)s->result, "1");
+    pw_rankfile_overhead(s->file, "cupti_overhead", (double)s->overhead_ns, "ns");
+    pw_rankfile_overhead(s->file, "cuda_records", (double)s->records, "records");
+}
+
+const struct pw_collector pw_collector_cuda = {
+    .name = "cuda",
+    .activity = PW_ACTIVITY_CUDA,
+    .first_type = PW_REC_CUDA_KERNEL,
+    .last_type = PW_REC_CUDA_STATE,
+    .create = create,
+    .record = record,
+    .watch = watch,
+    .watches = PW_WATCH(PW_REC_THREAD) | PW_WATCH(PW_REC_RANGE) | PW_WATCH(PW_REC_NVTX) |
+               PW_WATCH(PW_REC_MEMORY),
+    .sample = sample,
+    .finish = finish,
+    .salvage = pw_cuda_salvage,
+    .destroy = destroy,
+};

@@ -1,0 +1,123 @@
+/* CUPTI's activity records, as far as they are read: the beginnings of its structs, which since
+ * CUDA 11.8 have only grown at their ends. With them one binary reads what CUPTI 11.8 to 13 write,
+ * and is built where no CUDA toolkit is. tests/unit/test_cupti_layout.c compares them with the
+ * headers of the toolkit that is there. */
+#ifndef PW_CUPTI_LAYOUT_H
+#define PW_CUPTI_LAYOUT_H
+
+#include <stdint.h>
+
+enum pw_cupti_kind {
+    PW_CUPTI_MEMCPY = 1,
+    PW_CUPTI_MEMSET = 2,
+    PW_CUPTI_KERNEL = 3, /* never enabled: it makes kernels run one after the other */
+    PW_CUPTI_DRIVER = 4,
+    PW_CUPTI_RUNTIME = 5,
+    PW_CUPTI_DEVICE = 8,
+    PW_CUPTI_CONCURRENT_KERNEL = 10,
+    PW_CUPTI_OVERHEAD = 17,
+    PW_CUPTI_MEMCPY2 = 22, /* from device to device */
+    PW_CUPTI_SYNCHRONIZATION = 38,
+    PW_CUPTI_MEMORY2 = 49,
+    PW_CUPTI_KINDS = 64, /* those that matter here are below */
+};
+
+enum {
+    PW_CUPTI_SUCCESS = 0,
+    PW_CUPTI_NOT_INITIALIZED = 15,
+    PW_CUPTI_THREAD_ID_SYSTEM = 1,
+    PW_CUPTI_FLUSH_FORCED = 1,
+    PW_CUPTI_MEMCPY_ASYNC = 1,
+    PW_CUPTI_MEMCPY_PTOP = 10,
+    PW_CUPTI_MEMORY_ALLOCATION = 1,
+    PW_CUPTI_MEMORY_DEVICE = 3,
+    PW_CUPTI_DOMAIN_DRIVER = 1,
+    PW_CUPTI_DOMAIN_RUNTIME = 2,
+    PW_CUPTI_NO_TIME = 0, /* CUPTI could not read a time */
+};
+
+struct pw_cupti_kernel {
+    uint32_t kind;
+    uint8_t cache[2];
+    uint16_t registers;
+    uint32_t part_requested, part_executed;
+    uint64_t start, end, completed;
+    uint32_t device, context, stream;
+    int32_t grid[3], block[3];
+    int32_t static_shared, dynamic_shared;
+    uint32_t local_per_thread, local_total;
+    uint32_t correlation;
+    int64_t grid_id;
+    const char *name;
+    void *reserved0;
+    uint64_t queued, submitted;
+    uint8_t launch_type, is_carveout_requested, carveout, unused;
+    uint32_t shared_executed;
+    uint64_t graph_node;
+};
+
+struct pw_cupti_memcpy {
+    uint32_t kind;
+    uint8_t copy_kind, src_kind, dst_kind, flags;
+    uint64_t bytes, start, end;
+    uint32_t device, context, stream;
+    uint32_t correlation, runtime_correlation, pad;
+    void *reserved0;
+    uint64_t graph_node;
+};
+
+struct pw_cupti_memcpy2 {
+    uint32_t kind;
+    uint8_t copy_kind, src_kind, dst_kind, flags;
+    uint64_t bytes, start, end;
+    uint32_t device, context, stream;
+    uint32_t src_device, src_context, dst_device, dst_context;
+    uint32_t correlation;
+    void *reserved0;
+    uint64_t graph_node;
+};
+
+struct pw_cupti_memset {
+    uint32_t kind, value;
+    uint64_t bytes, start, end;
+    uint32_t device, context, stream;
+    uint32_t correlation;
+    uint16_t flags, memory_kind;
+    uint32_t pad;
+    void *reserved0;
+    uint64_t graph_node;
+};
+
+struct pw_cupti_memory {
+    uint32_t kind, operation, memory_kind, correlation;
+    uint64_t address, bytes, time, pc;
+    uint32_t pid, device, context, stream;
+};
+
+struct pw_cupti_sync {
+    uint32_t kind, type;
+    uint64_t start, end;
+    uint32_t correlation, context, stream, event;
+};
+
+struct pw_cupti_api {
+    uint32_t kind, callback;
+    uint64_t start, end;
+    uint32_t pid, tid, correlation, result;
+};
+
+struct pw_cupti_overhead {
+    uint32_t kind, overhead_kind, object_kind, object[3];
+    uint64_t start, end;
+};
+
+struct pw_cupti_device {
+    uint32_t kind, flags;
+    uint64_t memory_bandwidth, memory_bytes, unread0[2];
+    uint32_t unread1, multiprocessors, unread2[16];
+    uint32_t id, compute_instance;
+    unsigned char uuid[16];
+    const char *name;
+};
+
+#endif

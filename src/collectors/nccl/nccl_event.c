@@ -1,0 +1,290 @@
+/* Records what NCCL does; see nccl_event.h. */
+#include "collectors/nccl/nccl_event.h"
+
+#include <string.h>
+
+#include "collectors/nccl/nccl_part.h"
+#include "collectors/nccl/nccl_slot.h"
+#include "core/ops.h"
+#include "rank/recording.h"
+
+/* ---- names ---- */
+
+enum { NAMES = 64, ID_BITS = 16 };
+
+/* NCCL's texts are its constants: their ids, by their addresses. An entry is the address, shifted,
+ * and the id. */
+static _Atomic uint64_t known_names[NAMES];
+
+static uint32_t intern(struct pw_thread *thread, const char *text)
+{
+    if (!text || !text[0])
+        return 0;
+    uint64_t address = (uint64_t)(uintptr_t)text << ID_BITS;
+    _Atomic uint64_t *known = &known_names[((uintptr_t)text >> 2) % NAMES];
+    uint64_t entry = atomic_load_explicit(known, memory_order_relaxed);
+    if ((entry & ~(uint64_t)UINT16_MAX) == address && entry & UINT16_MAX)
+        return entry & UINT16_MAX;
+    uint32_t id = pw_probe_intern(thread, text);
+    if (id <= UINT16_MAX)
+        atomic_store_explicit(known, address | id, memory_order_relaxed);
+    return id;
+}
+
+/* ---- writing ---- */
+
+/* The calling thread to record on, or NULL; to be given back with pw_probe_let_go(). */
+static struct pw_thread *hold(void)
+{
+    if (!(pw_gate->activities & PW_ACTIVITY_NCCL))
+        return NULL;
+    struct pw_thread *thread = pw_recording_hold(pw_probe_thread());
+    if (thread && pw_recording_is_paused()) {
+        pw_probe_let_go(thread);
+        return NULL;
+    }
+    return thread;
+}
+
+bool pw_nccl_is_wanted(void)
+{
+    const struct pw_segment_shared *segment = pw_probe_borrow_segment();
+    return pw_gate->on && segment && (segment->activities & PW_ACTIVITY_NCCL);
+}
+
+void pw_nccl_write(struct pw_thread *thread, const struct pw_record *record)
+{
+    struct pw_record *place = pw_ring_reserve(&thread->ring, record->end, pw_record_kind(record));
+    if (!place)
+        return;
+    *place = *record;
+    pw_probe_commit_record(thread, place);
+}
+
+static void tell_refused(struct pw_thread *thread, uint64_t now)
+{
+    static _Atomic uint64_t told;
+    uint64_t refused = pw_nccl_slot_refused(), before = atomic_load(&told);
+    if (__builtin_expect(refused == before, 1) ||
+        !atomic_compare_exchange_strong(&told, &before, refused))
+        return;
+    pw_nccl_write(thread, &(struct pw_record){.type = PW_REC_NCCL_REFUSED,
+                                              .start = now,
+                                              .end = now,
+                                              .nccl_refused = {refused - before}});
+}
+
+static void write_call(struct pw_thread *thread, const struct pw_nccl_slot *slot, uint64_t end)
+{
+    pw_nccl_write(thread, &(struct pw_record){.type = PW_REC_NCCL_CALL,
+                                              .flags = slot->flags,
+                                              .op = slot->op,
+                                              .start = slot->start,
+                                              .end = end,
+                                              .nccl_call = {.id = slot->id,
+                                                            .count = slot->count,
+                                                            .comm = slot->comm,
+                                                            .seq = slot->seq,
+                                                            .peer = slot->peer,
+                                                            .datatype = slot->datatype,
+                                                            .stream = slot->stream,
+                                                            .element_bytes = slot->element_bytes}});
+}
+
+/* ---- begin ---- */
+
+/* Operations are numbered from 1 on, so that the collector can keep them in a table. */
+static uint64_t next_id(void)
+{
+    static _Atomic uint64_t last;
+    return atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+}
+
+static uint32_t shorten(const void *stream)
+{
+    uint64_t bits = (uint64_t)(uintptr_t)stream;
+    return (uint32_t)(bits ^ bits >> 32);
+}
+
+/* What the request says, into the slot; names only while `thread` records. */
+static void describe(struct pw_nccl_slot *slot, struct pw_nccl_comm *comm,
+                     const struct pw_nccl_request *request, struct pw_thread *thread)
+{
+    slot->comm = comm->record;
+    slot->op = pw_nccl_func_op(request->func);
+    slot->count = request->count;
+    slot->element_bytes = pw_nccl_type_bytes(request->datatype);
+    slot->peer = request->peer;
+    slot->channels = request->channels;
+    slot->stream = shorten(request->stream);
+    slot->flags = request->is_captured ? PW_NCCL_CALL_CAPTURED : 0;
+    if (pw_nccl_func_is_rooted(request->func) && request->peer == comm->rank)
+        slot->flags |= PW_NCCL_CALL_ROOT;
+    if (!pw_nccl_func_is_rooted(request->func) && pw_op_info(slot->op)->cls == PW_CLASS_COLL)
+        slot->peer = -1;
+    pw_nccl_comm_define(comm, thread);
+    slot->datatype = intern(thread, request->datatype);
+    slot->algorithm = intern(thread, request->algorithm);
+    slot->protocol = intern(thread, request->protocol);
+}
+
+static bool is_collective(int func)
+{
+    return pw_op_info(pw_nccl_func_op(func))->cls == PW_CLASS_COLL;
+}
+
+/* Collectives are counted whether they are recorded or not: other ranks may record them. */
+void *pw_nccl_call_begin(struct pw_nccl_comm *comm, const struct pw_nccl_request *request)
+{
+    uint32_t seq = is_collective(request->func) ? pw_nccl_comm_count(comm) : 0;
+    struct pw_thread *thread = request->func < 0 ? NULL : hold();
+    if (!thread)
+        return NULL;
+    struct pw_nccl_slot *slot = pw_nccl_slot_take(PW_NCCL_IS_CALL);
+    void *handle = NULL;
+    if (slot) {
+        describe(slot, comm, request, thread);
+        slot->id = next_id();
+        slot->seq = seq;
+        slot->start = pw_probe_now();
+        handle = pw_nccl_handle(PW_NCCL_IS_CALL, atomic_load(&slot->number));
+    }
+    pw_probe_let_go(thread);
+    return handle;
+}
+
+static void follow_call(struct pw_nccl_slot *slot, const struct pw_nccl_slot *call)
+{
+    slot->id = call ? call->id : 0;
+    slot->has_call = 1;
+    /* A call that is not there any more was made long ago: into a graph. */
+    slot->is_replay = call ? (call->flags & PW_NCCL_CALL_CAPTURED) != 0
+                           : pw_op_info(slot->op)->cls == PW_CLASS_COLL;
+}
+
+void *pw_nccl_task_begin(struct pw_nccl_comm *comm, const struct pw_nccl_request *request,
+                         const void *call, const void *plan, bool has_calls)
+{
+    uint32_t seq = 0;
+    if (!has_calls && is_collective(request->func))
+        seq = pw_nccl_comm_count_func(comm, request->func, request->seq);
+    struct pw_thread *thread = request->func < 0 ? NULL : hold();
+    if (!thread)
+        return NULL;
+    struct pw_nccl_slot *slot = pw_nccl_slot_take(PW_NCCL_IS_TASK);
+    void *handle = NULL;
+    if (slot) {
+        describe(slot, comm, request, thread);
+        slot->plan = pw_nccl_handle_kind(plan) == PW_NCCL_IS_PLAN ? pw_nccl_handle_number(plan) : 0;
+        slot->launch_start = atomic_load_explicit(&comm->plan_start, memory_order_relaxed);
+        slot->launch_end = atomic_load_explicit(&comm->plan_end, memory_order_relaxed);
+        if (has_calls) {
+            follow_call(slot, pw_nccl_slot_find(call));
+        } else {
+            slot->id = next_id();
+            slot->seq = seq;
+            slot->is_replay = is_collective(request->func) && !seq;
+        }
+        slot->start = pw_probe_now();
+        handle = pw_nccl_handle(PW_NCCL_IS_TASK, atomic_load(&slot->number));
+    }
+    pw_probe_let_go(thread);
+    return handle;
+}
+
+/* The kernel that was launched last is the plan's. */
+void *pw_nccl_plan_begin(struct pw_nccl_comm *comm)
+{
+    uint64_t start = atomic_exchange_explicit(&comm->launch_start, 0, memory_order_relaxed);
+    uint64_t end = atomic_exchange_explicit(&comm->launch_end, 0, memory_order_relaxed);
+    atomic_store_explicit(&comm->plan_start, end ? start : 0, memory_order_relaxed);
+    atomic_store_explicit(&comm->plan_end, end, memory_order_relaxed);
+    return pw_nccl_handle(PW_NCCL_IS_PLAN, pw_nccl_number_next());
+}
+
+void *pw_nccl_launch_begin(struct pw_nccl_comm *comm)
+{
+    atomic_store_explicit(&comm->launch_start, pw_probe_now(), memory_order_relaxed);
+    return pw_nccl_handle(PW_NCCL_IS_LAUNCH, atomic_load(&comm->number));
+}
+
+/* ---- end ---- */
+
+static void end_task(struct pw_thread *thread, const struct pw_nccl_slot *slot, uint64_t now)
+{
+    if (!slot->has_call && !slot->is_replay)
+        write_call(thread, slot, now);
+    const int is_launched = slot->launch_end != 0;
+    const uint8_t flags = (uint8_t)((is_launched ? PW_NCCL_TASK_LAUNCHED : 0) |
+                                    (slot->is_replay ? PW_NCCL_TASK_REPLAYED : 0));
+    pw_nccl_write(thread,
+                  &(struct pw_record){.type = PW_REC_NCCL_TASK,
+                                      .flags = flags,
+                                      .op = slot->op,
+                                      .start = is_launched ? slot->launch_start : slot->start,
+                                      .end = is_launched ? slot->launch_end : now,
+                                      .nccl_task = {.id = slot->id,
+                                                    .plan = slot->plan,
+                                                    .comm = slot->comm,
+                                                    .peer = slot->peer,
+                                                    .algorithm = slot->algorithm,
+                                                    .protocol = slot->protocol,
+                                                    .channels = slot->channels}});
+}
+
+static void write_end(struct pw_thread *thread, enum pw_nccl_kind kind,
+                      const struct pw_nccl_slot *slot, uint64_t now)
+{
+    if (kind == PW_NCCL_IS_CALL)
+        write_call(thread, slot, now);
+    else if (kind == PW_NCCL_IS_TASK)
+        end_task(thread, slot, now);
+    else
+        pw_nccl_part_write(thread, kind, slot, now);
+    tell_refused(thread, now);
+}
+
+static void end_launch(const void *handle)
+{
+    struct pw_nccl_comm *comm = pw_nccl_comm_find(handle);
+    if (comm)
+        atomic_store_explicit(&comm->launch_end, pw_probe_now(), memory_order_relaxed);
+}
+
+void pw_nccl_event_end(void *handle)
+{
+    const enum pw_nccl_kind kind = pw_nccl_handle_kind(handle);
+    if (kind == PW_NCCL_IS_LAUNCH) {
+        end_launch(handle);
+        return;
+    }
+    struct pw_nccl_slot *slot = pw_nccl_slot_find(handle);
+    if (!slot || slot->is_done)
+        return;
+    const uint64_t now = pw_probe_now();
+    struct pw_thread *thread = kind == PW_NCCL_IS_STEP ? NULL : hold();
+    if (kind == PW_NCCL_IS_STEP)
+        pw_nccl_step_end(slot, now);
+    if (thread) {
+        write_end(thread, kind, slot, now);
+        pw_probe_let_go(thread);
+    }
+    pw_nccl_slot_end(kind, slot);
+}
+
+void pw_nccl_record_call(struct pw_nccl_comm *comm, const struct pw_nccl_request *request,
+                         uint64_t start, uint64_t end)
+{
+    uint32_t seq = is_collective(request->func) ? pw_nccl_comm_count(comm) : 0;
+    struct pw_thread *thread = hold();
+    if (!thread)
+        return;
+    struct pw_nccl_slot slot = {.peer = -1};
+    describe(&slot, comm, request, thread);
+    slot.id = next_id();
+    slot.seq = seq;
+    slot.start = start;
+    slot.flags |= PW_NCCL_CALL_ALONE;
+    write_call(thread, &slot, end);
+    pw_probe_let_go(thread);
+}

@@ -1,0 +1,19 @@
+/* Parts of an operation (level 2): the channels of its kernel, and what proxy threads do for it.
+ * Used by nccl_event.c, whose events they are. In-app code. */
+#ifndef PW_NCCL_PART_H
+#define PW_NCCL_PART_H
+
+#include "collectors/nccl/nccl_slot.h"
+#include "rank/probe.h"
+
+/* Of nccl_event.c: a copy of the record into the held thread's ring. */
+void pw_nccl_write(struct pw_thread *thread, const struct pw_record *record);
+
+/* The record of a channel or proxy event that ends at `now`. */
+void pw_nccl_part_write(struct pw_thread *thread, enum pw_nccl_kind kind,
+                        const struct pw_nccl_slot *slot, uint64_t now);
+
+/* A step ends: what it waited goes to the proxy's event. */
+void pw_nccl_step_end(struct pw_nccl_slot *slot, uint64_t now);
+
+#endif

@@ -1,0 +1,391 @@
+/* The plugin that NCCL finds in NCCL_PROFILER_PLUGIN: one table of functions for each version of
+ * its interface, of which it takes the newest that it knows. What versions say differently is made
+ * one here, for nccl_event.h. In-app code: NCCL calls it on the threads of the program and on its
+ * own.
+ *
+ * NCCL starts events of types that nobody asked for; *handle is NULL for all that is not recorded.
+ */
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include "collectors/nccl/nccl_abi.h"
+#include "collectors/nccl/nccl_event.h"
+#include "collectors/nccl/nccl_slot.h"
+#include "collectors/nccl/nccl_way.h"
+#include "rank/recording.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+enum { OLD_TYPES = 0x3f, V3_TYPES = 0xff, V5_TYPES = 0xfff, V6_TYPES = 0x7fff };
+
+/* ---- init and end ---- */
+
+/* NCCL closes its plugins when the last communicator goes, while other threads may still be in one.
+ */
+static void stay_loaded(void)
+{
+    static _Atomic int stays;
+    Dl_info info;
+    if (!atomic_exchange(&stays, 1) && dladdr((void *)(uintptr_t)stay_loaded, &info))
+        dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+static int mask_of(int types)
+{
+    int level = pw_recording_level();
+    int mask = PW_NCCL_GROUP | PW_NCCL_COLL | PW_NCCL_GROUP_API | PW_NCCL_COLL_API |
+               PW_NCCL_KERNEL_LAUNCH | PW_NCCL_CE_COLL;
+    if (level >= 1)
+        mask |= PW_NCCL_P2P | PW_NCCL_P2P_API;
+    if (level >= 2)
+        mask |= PW_NCCL_PROXY_OP | PW_NCCL_PROXY_STEP | PW_NCCL_KERNEL_CH;
+    return mask & types;
+}
+
+static pw_nccl_result open_comm(void **context, int *mask, int types,
+                                const struct pw_nccl_comm_about *about)
+{
+    *context = NULL;
+    *mask = 0;
+    if (!pw_nccl_is_wanted())
+        return 0;
+    stay_loaded();
+    struct pw_nccl_comm *comm = pw_nccl_comm_open(about);
+    pw_nccl_way_take(PW_NCCL_BY_PLUGIN); /* the mask holds for all communicators */
+    *mask = mask_of(types);
+    if (comm)
+        *context = pw_nccl_comm_handle(comm);
+    return 0;
+}
+
+static pw_nccl_result init_old(void **context, int *mask, int version, int types)
+{
+    const struct pw_nccl_comm_about about = {.rank = -1, .version = version};
+    return open_comm(context, mask, types, &about);
+}
+
+static pw_nccl_result init_v1(void **context, int *mask)
+{
+    return init_old(context, mask, 1, OLD_TYPES);
+}
+
+static pw_nccl_result init_v2(void **context, int *mask)
+{
+    return init_old(context, mask, 2, OLD_TYPES);
+}
+
+static pw_nccl_result init_v3(void **context, int *mask)
+{
+    return init_old(context, mask, 3, V3_TYPES);
+}
+
+static pw_nccl_result init_v4(void **context, int *mask, const char *comm_name, uint64_t comm_hash,
+                              int nodes, int ranks, int rank, pw_nccl_logger log)
+{
+    (void)log;
+    const struct pw_nccl_comm_about about = {comm_hash, ranks, rank, nodes, 4, comm_name};
+    return open_comm(context, mask, V3_TYPES, &about);
+}
+
+static pw_nccl_result init_v5(void **context, uint64_t comm_hash, int *mask, const char *comm_name,
+                              int nodes, int ranks, int rank, pw_nccl_logger log)
+{
+    (void)log;
+    const struct pw_nccl_comm_about about = {comm_hash, ranks, rank, nodes, 5, comm_name};
+    return open_comm(context, mask, V5_TYPES, &about);
+}
+
+static pw_nccl_result init_v6(void **context, uint64_t comm_hash, int *mask, const char *comm_name,
+                              int nodes, int ranks, int rank, pw_nccl_logger log)
+{
+    (void)log;
+    const struct pw_nccl_comm_about about = {comm_hash, ranks, rank, nodes, 6, comm_name};
+    return open_comm(context, mask, V6_TYPES, &about);
+}
+
+static pw_nccl_result finalize(void *context)
+{
+    struct pw_nccl_comm *comm = pw_nccl_comm_find(context);
+    if (comm)
+        pw_nccl_comm_close(comm);
+    return 0;
+}
+
+/* ---- events ---- */
+
+/* Those whose description all versions have alike; for the rest *done is false. */
+static void *start_common(struct pw_nccl_comm *comm, uint64_t type, void *parent,
+                          const struct pw_nccl_proxy_op *proxy, bool *done)
+{
+    *done = true;
+    switch (type) {
+    case PW_NCCL_GROUP:
+        return comm ? pw_nccl_plan_begin(comm) : NULL;
+    case PW_NCCL_PROXY_OP:
+        /* With PXN it is done for another process, whose handles say nothing here. */
+        return pw_nccl_proxy_begin(proxy->pid == getpid() ? parent : NULL, proxy->channel,
+                                   proxy->peer, proxy->is_send != 0);
+    case PW_NCCL_PROXY_STEP:
+        return pw_nccl_step_begin(parent);
+    default:
+        *done = false;
+        return NULL;
+    }
+}
+
+static pw_nccl_result start_v1(void *context, void **handle, void *description)
+{
+    const struct pw_nccl_descr_v1 *d = description;
+    struct pw_nccl_comm *comm = pw_nccl_comm_find(context);
+    bool done;
+    *handle = start_common(comm, d->type, d->parent, &d->proxy_op, &done);
+    if (done || !comm)
+        return 0;
+    if (d->type == PW_NCCL_COLL) {
+        const struct pw_nccl_request request = {
+            .func = d->coll.func,
+            .count = (int64_t)d->coll.count,
+            .datatype = pw_nccl_type_name(d->coll.datatype),
+            .algorithm = pw_nccl_algorithm_name(d->coll.algorithm),
+            .protocol = pw_nccl_protocol_name(d->coll.protocol),
+            .peer = d->coll.root,
+            .channels = d->coll.most_channels,
+            .seq = d->coll.seq,
+        };
+        pw_nccl_comm_learn(comm, d->coll.comm_hash, d->rank, d->coll.name);
+        *handle = pw_nccl_task_begin(comm, &request, NULL, d->parent, false);
+    } else if (d->type == PW_NCCL_P2P) {
+        const struct pw_nccl_request request = {.func = d->p2p.func,
+                                                .count = (int64_t)d->p2p.count,
+                                                .datatype = pw_nccl_type_name(d->p2p.datatype),
+                                                .peer = d->p2p.peer};
+        pw_nccl_comm_learn(comm, d->p2p.comm_hash, d->rank, d->p2p.name);
+        *handle = pw_nccl_task_begin(comm, &request, NULL, d->parent, false);
+    }
+    return 0;
+}
+
+static pw_nccl_result start_v2(void *context, void **handle, void *description)
+{
+    const struct pw_nccl_descr_v2 *d = description;
+    struct pw_nccl_comm *comm = pw_nccl_comm_find(context);
+    bool done;
+    *handle = start_common(comm, d->type, d->parent, &d->proxy_op, &done);
+    if (done || !comm)
+        return 0;
+    if (d->type == PW_NCCL_COLL) {
+        const struct pw_nccl_request request = {.func = pw_nccl_func_find(d->coll.func),
+                                                .count = (int64_t)d->coll.count,
+                                                .datatype = d->coll.datatype,
+                                                .algorithm = d->coll.algorithm,
+                                                .protocol = d->coll.protocol,
+                                                .peer = d->coll.root,
+                                                .channels = d->coll.most_channels,
+                                                .seq = d->coll.seq};
+        pw_nccl_comm_learn(comm, d->coll.comm_hash, d->rank, d->coll.name);
+        *handle = pw_nccl_task_begin(comm, &request, NULL, d->parent, false);
+    } else if (d->type == PW_NCCL_P2P) {
+        const struct pw_nccl_request request = {.func = pw_nccl_func_find(d->p2p.func),
+                                                .count = (int64_t)d->p2p.count,
+                                                .datatype = d->p2p.datatype,
+                                                .peer = d->p2p.peer};
+        pw_nccl_comm_learn(comm, d->p2p.comm_hash, d->rank, d->p2p.name);
+        *handle = pw_nccl_task_begin(comm, &request, NULL, d->parent, false);
+    }
+    return 0;
+}
+
+static pw_nccl_result start_v3(void *context, void **handle, void *description)
+{
+    const struct pw_nccl_descr_v3 *d = description;
+    struct pw_nccl_comm *comm = pw_nccl_comm_find(context);
+    bool done;
+    *handle = start_common(comm, d->type, d->parent, &d->proxy_op, &done);
+    if (done || !comm)
+        return 0;
+    if (d->type == PW_NCCL_COLL) {
+        const struct pw_nccl_request request = {.func = pw_nccl_func_find(d->coll.func),
+                                                .count = (int64_t)d->coll.count,
+                                                .datatype = d->coll.datatype,
+                                                .algorithm = d->coll.algorithm,
+                                                .protocol = d->coll.protocol,
+                                                .peer = d->coll.root,
+                                                .channels = d->coll.most_channels,
+                                                .seq = d->coll.seq};
+        pw_nccl_comm_learn(comm, d->coll.comm_hash, d->rank, d->coll.name);
+        *handle = pw_nccl_task_begin(comm, &request, NULL, d->parent, false);
+    } else if (d->type == PW_NCCL_P2P) {
+        const struct pw_nccl_request request = {.func = pw_nccl_func_find(d->p2p.func),
+                                                .count = (int64_t)d->p2p.count,
+                                                .datatype = d->p2p.datatype,
+                                                .peer = d->p2p.peer};
+        pw_nccl_comm_learn(comm, d->p2p.comm_hash, d->rank, d->p2p.name);
+        *handle = pw_nccl_task_begin(comm, &request, NULL, d->parent, false);
+    } else if (d->type == PW_NCCL_KERNEL_CH) {
+        *handle = pw_nccl_channel_begin(comm, d->parent, d->kernel_channel.channel, 0);
+    }
+    return 0;
+}
+
+static pw_nccl_result start_v4(void *context, void **handle, void *description)
+{
+    const struct pw_nccl_descr_v4 *d = description;
+    struct pw_nccl_comm *comm = pw_nccl_comm_find(context);
+    bool done;
+    *handle = start_common(comm, d->type, d->parent, &d->proxy_op, &done);
+    if (done || !comm)
+        return 0;
+    if (d->type == PW_NCCL_COLL) {
+        const struct pw_nccl_request request = {.func = pw_nccl_func_find(d->coll.func),
+                                                .count = (int64_t)d->coll.count,
+                                                .datatype = d->coll.datatype,
+                                                .algorithm = d->coll.algorithm,
+                                                .protocol = d->coll.protocol,
+                                                .peer = d->coll.root,
+                                                .channels = d->coll.channels,
+                                                .seq = d->coll.seq};
+        *handle = pw_nccl_task_begin(comm, &request, NULL, d->parent, false);
+    } else if (d->type == PW_NCCL_P2P) {
+        const struct pw_nccl_request request = {.func = pw_nccl_func_find(d->p2p.func),
+                                                .count = (int64_t)d->p2p.count,
+                                                .datatype = d->p2p.datatype,
+                                                .peer = d->p2p.peer,
+                                                .channels = d->p2p.channels};
+        *handle = pw_nccl_task_begin(comm, &request, NULL, d->parent, false);
+    } else if (d->type == PW_NCCL_KERNEL_CH) {
+        *handle = pw_nccl_channel_begin(comm, d->parent, d->kernel_channel.channel,
+                                        d->kernel_channel.timer);
+    }
+    return 0;
+}
+
+static void *start_coll_v6(struct pw_nccl_comm *comm, const struct pw_nccl_descr_v6 *d)
+{
+    const struct pw_nccl_request request = {.func = pw_nccl_func_find(d->coll.func),
+                                            .count = (int64_t)d->coll.count,
+                                            .datatype = d->coll.datatype,
+                                            .algorithm = d->coll.algorithm,
+                                            .protocol = d->coll.protocol,
+                                            .peer = d->coll.root,
+                                            .channels = d->coll.channels};
+    return pw_nccl_task_begin(comm, &request, d->parent, d->coll.plan, true);
+}
+
+static void *start_p2p_v6(struct pw_nccl_comm *comm, const struct pw_nccl_descr_v6 *d)
+{
+    const struct pw_nccl_request request = {.func = pw_nccl_func_find(d->p2p.func),
+                                            .count = (int64_t)d->p2p.count,
+                                            .datatype = d->p2p.datatype,
+                                            .peer = d->p2p.peer,
+                                            .channels = d->p2p.channels};
+    return pw_nccl_task_begin(comm, &request, d->parent, d->p2p.plan, true);
+}
+
+/* By copy engines: no kernel, and no channels. */
+static void *start_ce_v6(struct pw_nccl_comm *comm, const struct pw_nccl_descr_v6 *d)
+{
+    const struct pw_nccl_request request = {.func = pw_nccl_func_find(d->ce_coll.func),
+                                            .count = (int64_t)d->ce_coll.count,
+                                            .datatype = d->ce_coll.datatype,
+                                            .algorithm = "CE",
+                                            .peer = d->ce_coll.root};
+    return pw_nccl_task_begin(comm, &request, d->parent, NULL, true);
+}
+
+static void *start_call_v6(struct pw_nccl_comm *comm, const struct pw_nccl_descr_v6 *d)
+{
+    if (d->type == PW_NCCL_P2P_API) {
+        const struct pw_nccl_request request = {.func = pw_nccl_func_find(d->p2p_api.func),
+                                                .count = (int64_t)d->p2p_api.count,
+                                                .datatype = d->p2p_api.datatype,
+                                                .peer = -1,
+                                                .is_captured = d->p2p_api.graph_captured,
+                                                .stream = d->p2p_api.stream};
+        return pw_nccl_call_begin(comm, &request);
+    }
+    const struct pw_nccl_request request = {.func = pw_nccl_func_find(d->coll_api.func),
+                                            .count = (int64_t)d->coll_api.count,
+                                            .datatype = d->coll_api.datatype,
+                                            .peer = d->coll_api.root,
+                                            .is_captured = d->coll_api.graph_captured,
+                                            .stream = d->coll_api.stream};
+    return pw_nccl_call_begin(comm, &request);
+}
+
+/* v5 and v6. */
+static pw_nccl_result start_v6(void *context, void **handle, void *description)
+{
+    const struct pw_nccl_descr_v6 *d = description;
+    struct pw_nccl_comm *comm = pw_nccl_comm_find(context);
+    bool done;
+    *handle = start_common(comm, d->type, d->parent, &d->proxy_op, &done);
+    if (done || !comm)
+        return 0;
+    switch (d->type) {
+    case PW_NCCL_COLL_API:
+    case PW_NCCL_P2P_API:
+        *handle = start_call_v6(comm, d);
+        break;
+    case PW_NCCL_KERNEL_LAUNCH:
+        *handle = pw_nccl_launch_begin(comm);
+        break;
+    case PW_NCCL_COLL:
+        *handle = start_coll_v6(comm, d);
+        break;
+    case PW_NCCL_P2P:
+        *handle = start_p2p_v6(comm, d);
+        break;
+    case PW_NCCL_CE_COLL:
+        *handle = start_ce_v6(comm, d);
+        break;
+    case PW_NCCL_KERNEL_CH:
+        *handle = pw_nccl_channel_begin(comm, d->parent, d->kernel_channel.channel,
+                                        d->kernel_channel.timer);
+        break;
+    default: /* groups hold nothing that their calls do not say */
+        break;
+    }
+    return 0;
+}
+
+static pw_nccl_result stop(void *handle)
+{
+    pw_nccl_event_end(handle);
+    return 0;
+}
+
+/* v1 to v3 have no args with a step's bytes: what they give is the operation's so far. */
+static pw_nccl_result state_old(void *handle, int state, void *args)
+{
+    (void)args;
+    pw_nccl_step_state(handle, state, 0);
+    return 0;
+}
+
+static pw_nccl_result state_new(void *handle, int state, void *args)
+{
+    const union pw_nccl_state_args *a = args;
+    if (state == PW_NCCL_KERNEL_CH_STOP && a)
+        pw_nccl_channel_stopped(handle, a->kernel_channel.timer);
+    else
+        pw_nccl_step_state(handle, state, a ? a->proxy_step.transferred_bytes : 0);
+    return 0;
+}
+
+#define NAME "profwrap"
+EXPORT extern const struct pw_nccl_plugin_v1 ncclProfiler_v1, ncclProfiler_v2, ncclProfiler_v3;
+EXPORT extern const struct pw_nccl_plugin_v4 ncclProfiler_v4;
+EXPORT extern const struct pw_nccl_plugin_v5 ncclProfiler_v5, ncclProfiler_v6;
+
+const struct pw_nccl_plugin_v1 ncclProfiler_v1 = {NAME, init_v1,   start_v1,
+                                                  stop, state_old, finalize};
+const struct pw_nccl_plugin_v1 ncclProfiler_v2 = {NAME, init_v2,   start_v2,
+                                                  stop, state_old, finalize};
+const struct pw_nccl_plugin_v1 ncclProfiler_v3 = {NAME, init_v3,   start_v3,
+                                                  stop, state_old, finalize};
+const struct pw_nccl_plugin_v4 ncclProfiler_v4 = {NAME, init_v4,   start_v4,
+                                                  stop, state_new, finalize};
+const struct pw_nccl_plugin_v5 ncclProfiler_v5 = {NAME, init_v5,   start_v6,
+                                                  stop, state_new, finalize};
+const struct pw_nccl_plugin_v5 ncclProfiler_v6 = {NAME, init_v6,   start_v6,
+                                                  stop, state_new, finalize};

@@ -1,0 +1,334 @@
+/* Turns NCCL's records into operations, and these into rows; see nccl_tool.h and nccl_ops.h. */
+#include "collectors/nccl/nccl_tool.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectors/nccl/nccl_ops.h"
+#include "core/ops.h"
+
+enum { MOST_COMMS = 1 << 16, NAMES = 1 << 8 };
+/* How much a GPU's timer may drift from our clock, ns in a million. */
+enum { DRIFT_PPM = 100 };
+
+struct comm {
+    struct pw_row_comms row;
+    int32_t file_row, nodes;
+    /* Our clock less the timer of the communicator's GPU, as last seen; when, ns of our clock. */
+    int64_t timer_offset, timer_seen;
+    bool has_timer;
+};
+
+/* Whether a text is the name of a kernel of NCCL's. */
+struct known_name {
+    uint32_t row;
+    bool is_known, is_nccl;
+};
+
+struct state {
+    struct pw_rankfile *file;
+    struct pw_nccl_ops *ops;
+    struct comm *comms;
+    uint32_t ncomms, capacity, base, epoch;
+    struct known_name names[NAMES];
+    int64_t captured, replayed, refused;
+};
+
+/* ---- kernels ---- */
+
+static bool is_nccl_kernel(struct state *s, uint32_t row)
+{
+    struct known_name *name = &s->names[row % NAMES];
+    if (!name->is_known || name->row != row) {
+        const char *text = pw_rankfile_borrow_text(s->file, row);
+        const char *at = strstr(text, "nccl");
+        *name = (struct known_name){row, text[0] != '\0', at && strstr(at, "Kernel")};
+    }
+    return name->is_nccl;
+}
+
+/* Kernels in graphs are launched again and again for calls that were made once. */
+static void see_kernel(void *context, const void *row)
+{
+    struct state *s = context;
+    const struct pw_row_kernel *kernel = row;
+    if (kernel->graph_node == 0 && kernel->end >= kernel->start && is_nccl_kernel(s, kernel->name))
+        pw_nccl_ops_take_kernel(s->ops, kernel);
+}
+
+static void *create(struct pw_rankfile *file)
+{
+    struct state *s = calloc(1, sizeof(*s));
+    struct pw_nccl_ops *ops = s ? pw_nccl_ops_create(file) : NULL;
+    if (!ops) {
+        free(s);
+        return NULL;
+    }
+    s->file = file;
+    s->ops = ops;
+    pw_rankfile_watch(file, PW_TABLE_kernel, see_kernel, s);
+    return s;
+}
+
+/* ---- communicators ---- */
+
+static void follow_process(struct state *s, const struct pw_origin *origin)
+{
+    if (origin->epoch == s->epoch)
+        return;
+    pw_nccl_ops_flush(s->ops); /* another program's: numbers begin again */
+    s->epoch = origin->epoch;
+    s->base = s->ncomms;
+}
+
+/* The process's communicator `index`, made when it is new; NULL: too many, or none. */
+static struct comm *comm_at(struct state *s, uint32_t index)
+{
+    uint64_t at = (uint64_t)s->base + index;
+    if (at >= MOST_COMMS)
+        return NULL;
+    if (at >= s->capacity) {
+        uint32_t capacity = s->capacity ? s->capacity : 16;
+        while (capacity <= at)
+            capacity *= 2;
+        const int64_t more = (int64_t)((capacity - s->capacity) * sizeof(*s->comms));
+        struct comm *comms = pw_budget_take(pw_rankfile_borrow_budget(s->file), more)
+                                 ? realloc(s->comms, capacity * sizeof(*comms))
+                                 : NULL;
+        if (!comms)
+            return NULL;
+        memset(comms + s->capacity, 0, (size_t)more);
+        s->comms = comms;
+        s->capacity = capacity;
+    }
+    while (at >= s->ncomms) {
+        s->comms[s->ncomms].file_row = pw_rankfile_new_comm(s->file);
+        s->comms[s->ncomms].row.source = PW_SOURCE_NCCL;
+        s->comms[s->ncomms++].row.my_rank = -1;
+    }
+    return &s->comms[at];
+}
+
+static void define_comm(struct state *s, const struct pw_record *record,
+                        const struct pw_origin *origin)
+{
+    struct comm *comm = comm_at(s, record->nccl_comm.comm);
+    if (!comm)
+        return;
+    comm->row.uid = record->nccl_comm.uid;
+    comm->row.size = record->nccl_comm.size;
+    comm->row.my_rank = record->nccl_comm.my_rank;
+    comm->row.name = pw_origin_name(origin, record->nccl_comm.name);
+    comm->nodes = record->nccl_comm.nodes;
+}
+
+static void count_collective(struct pw_row_comms *row, int64_t seq)
+{
+    if (row->collectives == 0 || seq < row->first_collective)
+        row->first_collective = seq;
+    if (seq >= row->collectives)
+        row->collectives = seq + 1;
+}
+
+/* ---- operations ---- */
+
+static uint8_t flags_of(const struct pw_record *record)
+{
+    return record->flags & PW_NCCL_CALL_ROOT ? PW_FLAG_ROOT : 0;
+}
+
+static void add_call(struct state *s, const struct pw_record *record,
+                     const struct pw_origin *origin)
+{
+    if (record->flags & PW_NCCL_CALL_CAPTURED) {
+        s->captured++; /* nothing runs yet */
+        return;
+    }
+    struct pw_nccl_op *op = pw_nccl_ops_at(s->ops, record->nccl_call.id);
+    if (!op || op->has_call)
+        return;
+    const struct comm *comm = comm_at(s, record->nccl_call.comm);
+    op->has_call = true;
+    op->is_alone = (record->flags & PW_NCCL_CALL_ALONE) != 0;
+    op->op = record->op < PW_OP_COUNT ? record->op : PW_OP_None;
+    op->flags = flags_of(record);
+    op->call = (struct pw_nccl_span){origin->start, origin->end};
+    op->call_thread = origin->thread;
+    op->comm = record->nccl_call.comm;
+    op->comm_row = comm ? comm->file_row : -1;
+    op->size = comm ? comm->row.size : 0;
+    op->seq = (int64_t)record->nccl_call.seq - 1;
+    op->peer = record->nccl_call.peer >= 0 ? record->nccl_call.peer : op->peer;
+    op->count = record->nccl_call.count;
+    op->element_bytes = record->nccl_call.element_bytes;
+    op->datatype = pw_origin_name(origin, record->nccl_call.datatype);
+    op->stream = record->nccl_call.stream;
+    op->stack = pw_origin_stack(origin, record->stack);
+    if (comm && op->seq >= 0)
+        count_collective(&s->comms[s->base + op->comm].row, op->seq);
+    if (op->has_task)
+        pw_nccl_ops_join(s->ops, op);
+}
+
+static void add_task(struct state *s, const struct pw_record *record,
+                     const struct pw_origin *origin)
+{
+    if (record->flags & PW_NCCL_TASK_REPLAYED) {
+        s->replayed++;
+        return;
+    }
+    const bool is_part = record->nccl_task.id == 0;
+    struct pw_nccl_op *op = is_part ? pw_nccl_ops_of_parts(s->ops, record->nccl_task.comm)
+                                    : pw_nccl_ops_at(s->ops, record->nccl_task.id);
+    if (!op || op->has_task)
+        return;
+    op->has_task = true;
+    op->is_launched = (record->flags & PW_NCCL_TASK_LAUNCHED) != 0;
+    op->launch = (struct pw_nccl_span){origin->start, origin->end};
+    op->task_thread = origin->thread;
+    op->plan = record->nccl_task.plan;
+    op->algorithm = pw_origin_name(origin, record->nccl_task.algorithm);
+    op->protocol = pw_origin_name(origin, record->nccl_task.protocol);
+    op->channels = (int32_t)record->nccl_task.channels;
+    if (!is_part && record->nccl_task.peer >= 0)
+        op->peer = record->nccl_task.peer;
+    if (op->has_call)
+        pw_nccl_ops_join(s->ops, op);
+}
+
+/* ---- channels and proxies ---- */
+
+/* The timer was read before we saw it: what it lags behind our clock is at most what it seems, and
+ * the least that was seen is nearest, but for drift. */
+static void see_timer(struct comm *comm, uint64_t timer, int64_t seen)
+{
+    const int64_t offset = (int64_t)((uint64_t)seen - timer);
+    const int64_t since = seen - comm->timer_seen;
+    const int64_t drift = since > 0 ? since / 1000000 * DRIFT_PPM : 0;
+    if (!comm->has_timer || offset < comm->timer_offset + drift)
+        comm->timer_offset = offset;
+    else
+        comm->timer_offset += drift;
+    comm->has_timer = true;
+    comm->timer_seen = seen;
+}
+
+static void widen(struct pw_nccl_span *span, int64_t start, int64_t end)
+{
+    span->start = start < span->start ? start : span->start;
+    span->end = end > span->end ? end : span->end;
+}
+
+static void add_channel(struct state *s, const struct pw_record *record,
+                        const struct pw_origin *origin)
+{
+    struct pw_nccl_op *op = pw_nccl_ops_find(s->ops, record->nccl_channel.id);
+    struct comm *comm = comm_at(s, record->nccl_channel.comm);
+    const uint64_t begin = record->nccl_channel.timer_start, end = record->nccl_channel.timer_end;
+    const bool is_timed = comm && end >= begin && begin && end <= INT64_MAX;
+    if (is_timed) {
+        see_timer(comm, begin, origin->start);
+        see_timer(comm, end, origin->end);
+    }
+    if (!op)
+        return;
+    if (!is_timed) {
+        widen(&op->channel, origin->start, origin->end);
+        return;
+    }
+    widen(&op->timer, (int64_t)begin, (int64_t)end);
+    /* By what is known of the timer now, which may be more than at the channel before. */
+    op->channel.start = (int64_t)((uint64_t)op->timer.start + (uint64_t)comm->timer_offset);
+    op->channel.end = (int64_t)((uint64_t)op->timer.end + (uint64_t)comm->timer_offset);
+}
+
+static void append_proxy(struct state *s, const struct pw_record *record,
+                         const struct pw_origin *origin)
+{
+    const uint64_t ticks = record->end - record->start;
+    const double rate = ticks ? 16.0 * (double)(origin->end - origin->start) / (double)ticks : 0;
+    const struct pw_row_nccl_net row = {
+        .start = origin->start,
+        .end = origin->end,
+        .operation = (int64_t)record->nccl_proxy.id,
+        .peer = record->nccl_proxy.peer,
+        .channel = record->op,
+        .sends = (record->flags & PW_NCCL_PROXY_SENDS) != 0,
+        .steps = (int32_t)record->nccl_proxy.steps,
+        .bytes = record->nccl_proxy.bytes,
+        .gpu_wait_ns = (int64_t)(record->nccl_proxy.gpu_wait * rate),
+        .peer_wait_ns = (int64_t)(record->nccl_proxy.peer_wait * rate),
+        .network_wait_ns = (int64_t)(record->nccl_proxy.network_wait * rate),
+        .flush_wait_ns = (int64_t)(record->nccl_proxy.flush_wait * rate),
+    };
+    pw_rankfile_append(s->file, PW_TABLE_nccl_net, &row);
+}
+
+static void record(void *state, const struct pw_record *record, const struct pw_origin *origin)
+{
+    struct state *s = state;
+    follow_process(s, origin);
+    switch (record->type) {
+    case PW_REC_NCCL_COMM:
+        define_comm(s, record, origin);
+        break;
+    case PW_REC_NCCL_CALL:
+        add_call(s, record, origin);
+        break;
+    case PW_REC_NCCL_TASK:
+        add_task(s, record, origin);
+        break;
+    case PW_REC_NCCL_CHANNEL:
+        add_channel(s, record, origin);
+        break;
+    case PW_REC_NCCL_PROXY:
+        append_proxy(s, record, origin);
+        break;
+    default:
+        s->refused += (int64_t)(record->nccl_refused.events & INT32_MAX);
+        break;
+    }
+}
+
+static void say(struct state *s, const char *name, int64_t value)
+{
+    if (value)
+        pw_rankfile_overhead(s->file, name, (double)value, "events");
+}
+
+static void finish(void *state, int64_t end_ns)
+{
+    struct state *s = state;
+    (void)end_ns;
+    pw_rankfile_watch(s->file, PW_TABLE_kernel, NULL, NULL);
+    pw_nccl_ops_flush(s->ops);
+    for (uint32_t i = 0; i < s->ncomms; i++)
+        pw_rankfile_set_comm(s->file, s->comms[i].file_row, &s->comms[i].row);
+    pw_rankfile_count_dropped(s->file, s->refused);
+    say(s, "nccl_refused", s->refused);
+    say(s, "nccl_captured", s->captured);
+    say(s, "nccl_replayed", s->replayed);
+    say(s, "nccl_incomplete", pw_nccl_ops_incomplete(s->ops));
+    say(s, "nccl_kernels_alone", pw_nccl_ops_kernels_alone(s->ops));
+}
+
+static void destroy(void *state)
+{
+    struct state *s = state;
+    if (!s)
+        return;
+    pw_nccl_ops_destroy(s->ops);
+    free(s->comms);
+    free(s);
+}
+
+const struct pw_collector pw_collector_nccl = {
+    .name = "nccl",
+    .activity = PW_ACTIVITY_NCCL,
+    .first_type = PW_REC_NCCL_COMM,
+    .last_type = PW_REC_NCCL_REFUSED,
+    .create = create,
+    .record = record,
+    .finish = finish,
+    .destroy = destroy,
+};

@@ -1,0 +1,320 @@
+/* Wrappers of NCCL's functions, for libraries that have no profiler plugin (before 2.23) and
+ * programs that have another. They record nothing while a better way is there (nccl_way.h). In-app
+ * code, reached because the probe is preloaded; who gets NCCL's functions by dlsym passes it by.
+ *
+ * A call says what was asked for, not when it was done. */
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "collectors/nccl/nccl_event.h"
+#include "collectors/nccl/nccl_real.h"
+#include "collectors/nccl/nccl_way.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define CALLER __builtin_return_address(0)
+
+/* ncclSystemError: what a wrapper answers that finds no NCCL behind it. */
+enum { NO_NCCL = 2, ID_BYTES = 128, COMMS = 1 << 9 };
+
+struct nccl_id {
+    char bytes[ID_BYTES];
+};
+
+/* ---- communicators by NCCL's pointers ---- */
+
+static struct {
+    const void *_Atomic comm; /* NULL: free */
+    struct pw_nccl_comm *_Atomic ours;
+} comms[COMMS];
+
+static struct pw_nccl_comm *find(const void *comm)
+{
+    const uintptr_t at = (uintptr_t)comm >> 4;
+    for (uintptr_t i = 0; comm && i < COMMS; i++) {
+        const void *there =
+            atomic_load_explicit(&comms[(at + i) % COMMS].comm, memory_order_acquire);
+        if (there == comm)
+            return atomic_load(&comms[(at + i) % COMMS].ours);
+        if (!there)
+            break;
+    }
+    return NULL;
+}
+
+/* Places are kept when a communicator goes: another often has the same address. */
+static void keep(const void *comm, const struct pw_nccl_comm_about *about)
+{
+    const uintptr_t at = (uintptr_t)comm >> 4;
+    struct pw_nccl_comm *ours = comm && pw_nccl_is_wanted() ? pw_nccl_comm_open(about) : NULL;
+    for (uintptr_t i = 0; ours && i < COMMS; i++) {
+        const void *there = NULL;
+        const size_t place = (at + i) % COMMS;
+        if (!atomic_compare_exchange_strong(&comms[place].comm, &there, comm) && there != comm)
+            continue;
+        atomic_store(&comms[place].ours, ours);
+        return;
+    }
+    if (ours)
+        pw_nccl_comm_close(ours);
+}
+
+static void forget(const void *comm)
+{
+    const uintptr_t at = (uintptr_t)comm >> 4;
+    for (uintptr_t i = 0; comm && i < COMMS; i++) {
+        const size_t place = (at + i) % COMMS;
+        if (atomic_load(&comms[place].comm) != comm)
+            continue;
+        struct pw_nccl_comm *ours = atomic_exchange(&comms[place].ours, NULL);
+        if (ours)
+            pw_nccl_comm_close(ours);
+        return;
+    }
+}
+
+static uint64_t hash(uint64_t seed, const void *bytes, size_t size)
+{
+    uint64_t result = seed ^ 0xcbf29ce484222325ull; /* FNV-1a */
+    for (size_t i = 0; i < size; i++)
+        result = (result ^ ((const unsigned char *)bytes)[i]) * 0x100000001b3ull;
+    return result ? result : 1;
+}
+
+/* ---- operations ---- */
+
+/* A call of NCCL's own from inside one is not the program's. */
+static _Thread_local int depth __attribute__((tls_model("initial-exec")));
+
+struct wrapped {
+    struct pw_nccl_comm *comm; /* NULL: nothing is recorded */
+    uint64_t start;
+};
+
+static struct wrapped enter(const void *comm)
+{
+    struct wrapped w = {0};
+    if (depth++ == 0 && pw_gate->on && pw_nccl_way_is(PW_NCCL_BY_CALLS))
+        w.comm = find(comm);
+    if (w.comm)
+        w.start = pw_probe_now();
+    return w;
+}
+
+static void leave(const struct wrapped *w, int func, size_t count, int datatype, int peer,
+                  const void *stream)
+{
+    depth--;
+    if (!w->comm || w->comm->size < 2 || !pw_nccl_way_is(PW_NCCL_BY_CALLS))
+        return; /* one rank alone copies */
+    const struct pw_nccl_request request = {.func = func,
+                                            .count = (int64_t)count,
+                                            .datatype = pw_nccl_type_name((uint32_t)datatype),
+                                            .peer = peer,
+                                            .stream = stream};
+    pw_nccl_record_call(w->comm, &request, w->start, pw_probe_now());
+}
+
+/* NCCL's function of the wrapper that this is in, as a pointer of the type. */
+#define REAL(type, name)        \
+    static void *_Atomic known; \
+    type real = (type)(uintptr_t)pw_nccl_real(name, CALLER, &known)
+
+typedef int reduce_to_all(const void *, void *, size_t, int, int, void *, void *);
+typedef int gather_to_all(const void *, void *, size_t, int, void *, void *);
+typedef int rooted(const void *, void *, size_t, int, int, void *, void *);
+typedef int message(void *, size_t, int, int, void *, void *);
+
+EXPORT reduce_to_all ncclAllReduce, ncclReduceScatter;
+EXPORT gather_to_all ncclAllGather, ncclAlltoAll;
+EXPORT rooted ncclBroadcast, ncclGather, ncclScatter;
+EXPORT message ncclSend, ncclRecv, ncclBcast;
+EXPORT int ncclReduce(const void *send, void *recv, size_t count, int type, int op, int root,
+                      void *comm, void *stream);
+EXPORT int ncclCommInitRank(void **comm, int ranks, struct nccl_id id, int rank);
+EXPORT int ncclCommInitRankConfig(void **comm, int ranks, struct nccl_id id, int rank,
+                                  void *config);
+EXPORT int ncclCommSplit(void *comm, int color, int key, void **made, void *config);
+EXPORT int ncclCommDestroy(void *comm);
+EXPORT int ncclCommAbort(void *comm);
+
+int ncclAllReduce(const void *send, void *recv, size_t count, int type, int op, void *comm,
+                  void *stream)
+{
+    REAL(reduce_to_all *, "ncclAllReduce");
+    struct wrapped w = enter(comm);
+    int result = real ? real(send, recv, count, type, op, comm, stream) : NO_NCCL;
+    leave(&w, PW_NCCL_ALLREDUCE, count, type, -1, stream);
+    return result;
+}
+
+int ncclReduceScatter(const void *send, void *recv, size_t count, int type, int op, void *comm,
+                      void *stream)
+{
+    REAL(reduce_to_all *, "ncclReduceScatter");
+    struct wrapped w = enter(comm);
+    int result = real ? real(send, recv, count, type, op, comm, stream) : NO_NCCL;
+    leave(&w, PW_NCCL_REDUCESCATTER, count, type, -1, stream);
+    return result;
+}
+
+int ncclAllGather(const void *send, void *recv, size_t count, int type, void *comm, void *stream)
+{
+    REAL(gather_to_all *, "ncclAllGather");
+    struct wrapped w = enter(comm);
+    int result = real ? real(send, recv, count, type, comm, stream) : NO_NCCL;
+    leave(&w, PW_NCCL_ALLGATHER, count, type, -1, stream);
+    return result;
+}
+
+int ncclAlltoAll(const void *send, void *recv, size_t count, int type, void *comm, void *stream)
+{
+    REAL(gather_to_all *, "ncclAlltoAll");
+    struct wrapped w = enter(comm);
+    int result = real ? real(send, recv, count, type, comm, stream) : NO_NCCL;
+    leave(&w, PW_NCCL_ALLTOALL, count, type, -1, stream);
+    return result;
+}
+
+int ncclBroadcast(const void *send, void *recv, size_t count, int type, int root, void *comm,
+                  void *stream)
+{
+    REAL(rooted *, "ncclBroadcast");
+    struct wrapped w = enter(comm);
+    int result = real ? real(send, recv, count, type, root, comm, stream) : NO_NCCL;
+    leave(&w, PW_NCCL_BROADCAST, count, type, root, stream);
+    return result;
+}
+
+int ncclGather(const void *send, void *recv, size_t count, int type, int root, void *comm,
+               void *stream)
+{
+    REAL(rooted *, "ncclGather");
+    struct wrapped w = enter(comm);
+    int result = real ? real(send, recv, count, type, root, comm, stream) : NO_NCCL;
+    leave(&w, PW_NCCL_GATHER, count, type, root, stream);
+    return result;
+}
+
+int ncclScatter(const void *send, void *recv, size_t count, int type, int root, void *comm,
+                void *stream)
+{
+    REAL(rooted *, "ncclScatter");
+    struct wrapped w = enter(comm);
+    int result = real ? real(send, recv, count, type, root, comm, stream) : NO_NCCL;
+    leave(&w, PW_NCCL_SCATTER, count, type, root, stream);
+    return result;
+}
+
+int ncclReduce(const void *send, void *recv, size_t count, int type, int op, int root, void *comm,
+               void *stream)
+{
+    typedef int reduce(const void *, void *, size_t, int, int, int, void *, void *);
+    REAL(reduce *, "ncclReduce");
+    struct wrapped w = enter(comm);
+    int result = real ? real(send, recv, count, type, op, root, comm, stream) : NO_NCCL;
+    leave(&w, PW_NCCL_REDUCE, count, type, root, stream);
+    return result;
+}
+
+int ncclSend(void *buffer, size_t count, int type, int peer, void *comm, void *stream)
+{
+    REAL(message *, "ncclSend");
+    struct wrapped w = enter(comm);
+    int result = real ? real(buffer, count, type, peer, comm, stream) : NO_NCCL;
+    leave(&w, PW_NCCL_SEND, count, type, peer, stream);
+    return result;
+}
+
+int ncclRecv(void *buffer, size_t count, int type, int peer, void *comm, void *stream)
+{
+    REAL(message *, "ncclRecv");
+    struct wrapped w = enter(comm);
+    int result = real ? real(buffer, count, type, peer, comm, stream) : NO_NCCL;
+    leave(&w, PW_NCCL_RECV, count, type, peer, stream);
+    return result;
+}
+
+int ncclBcast(void *buffer, size_t count, int type, int root, void *comm, void *stream)
+{
+    REAL(message *, "ncclBcast");
+    struct wrapped w = enter(comm);
+    int result = real ? real(buffer, count, type, root, comm, stream) : NO_NCCL;
+    leave(&w, PW_NCCL_BROADCAST, count, type, root, stream);
+    return result;
+}
+
+/* ---- communicators ---- */
+
+static void keep_new(int result, void *const *comm, int ranks, const struct nccl_id *id, int rank)
+{
+    enum { IN_PROGRESS = 7 };
+    const struct pw_nccl_comm_about about = {
+        .uid = hash(0, id->bytes, ID_BYTES), .size = ranks, .rank = rank};
+    if ((result == 0 || result == IN_PROGRESS) && pw_nccl_way_is(PW_NCCL_BY_CALLS))
+        keep(*comm, &about);
+}
+
+int ncclCommInitRank(void **comm, int ranks, struct nccl_id id, int rank)
+{
+    typedef int init(void **, int, struct nccl_id, int);
+    REAL(init *, "ncclCommInitRank");
+    depth++;
+    int result = real ? real(comm, ranks, id, rank) : NO_NCCL;
+    depth--;
+    keep_new(result, comm, ranks, &id, rank);
+    return result;
+}
+
+int ncclCommInitRankConfig(void **comm, int ranks, struct nccl_id id, int rank, void *config)
+{
+    typedef int init(void **, int, struct nccl_id, int, void *);
+    REAL(init *, "ncclCommInitRankConfig");
+    depth++;
+    int result = real ? real(comm, ranks, id, rank, config) : NO_NCCL;
+    depth--;
+    keep_new(result, comm, ranks, &id, rank);
+    return result;
+}
+
+/* Ranks that made it alike agree: their common parent, how many it had before, and the colour. */
+static void keep_split(struct pw_nccl_comm *parent, int color, void *made, const void *caller)
+{
+    static void *_Atomic known_count, *_Atomic known_rank;
+    typedef int ask(const void *, int *);
+    ask *count = (ask *)(uintptr_t)pw_nccl_real("ncclCommCount", caller, &known_count);
+    ask *user_rank = (ask *)(uintptr_t)pw_nccl_real("ncclCommUserRank", caller, &known_rank);
+    const uint64_t nth = atomic_fetch_add(&parent->next[PW_NCCL_SENDRECV], 1);
+    const uint64_t which[3] = {atomic_load(&parent->uid), nth, (uint64_t)(uint32_t)color};
+    struct pw_nccl_comm_about about = {.uid = hash(1, which, sizeof(which)), .rank = -1};
+    if (made && count && user_rank && count(made, &about.size) == 0 &&
+        user_rank(made, &about.rank) == 0)
+        keep(made, &about);
+}
+
+int ncclCommSplit(void *comm, int color, int key, void **made, void *config)
+{
+    typedef int split(void *, int, int, void **, void *);
+    REAL(split *, "ncclCommSplit");
+    int result = real ? real(comm, color, key, made, config) : NO_NCCL;
+    struct pw_nccl_comm *parent = pw_nccl_way_is(PW_NCCL_BY_CALLS) ? find(comm) : NULL;
+    if (result == 0 && parent)
+        keep_split(parent, color, *made, CALLER);
+    return result;
+}
+
+int ncclCommDestroy(void *comm)
+{
+    typedef int end(void *);
+    REAL(end *, "ncclCommDestroy");
+    forget(comm);
+    return real ? real(comm) : NO_NCCL;
+}
+
+int ncclCommAbort(void *comm)
+{
+    typedef int end(void *);
+    REAL(end *, "ncclCommAbort");
+    forget(comm);
+    return real ? real(comm) : NO_NCCL;
+}

@@ -1,0 +1,290 @@
+/* A program on a machine whose CUDA driver is a stand-in: like cuInit() it opens what
+ * CUDA_INJECTION64_PATH names and calls it; what "ran" on its GPUs it declares to the stand-in for
+ * libcupti (standin/), which STANDIN_CUPTI names. */
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "profwrap.h"
+#include "standin/standin.h"
+
+enum { RUNTIME = 2, DRIVER = 1 };
+
+#define STANDIN_POINTER(answer, name, parameters) answer(*name) parameters;
+static struct {
+    STANDIN_FUNCTIONS(STANDIN_POINTER)
+} gpu;
+
+static const int32_t grid[3] = {7, 5, 3}, block[3] = {256, 2, 1};
+static uint32_t correlation;
+
+static void find(void *library, const char *name, void *pointer)
+{
+    void *found = dlsym(library, name);
+    if (!found) {
+        fprintf(stderr, "no %s: %s\n", name, dlerror());
+        exit(3);
+    }
+    memcpy(pointer, &found, sizeof(found));
+}
+
+static void find_standin(void)
+{
+    void *library = dlopen(getenv("STANDIN_CUPTI"), RTLD_NOW | RTLD_LOCAL);
+#define STANDIN_FIND(answer, name, parameters) find(library, "standin_" #name, &gpu.name);
+    STANDIN_FUNCTIONS(STANDIN_FIND)
+}
+
+static void start_cuda(void)
+{
+    const char *path = getenv("CUDA_INJECTION64_PATH");
+    int (*initialize)(void);
+    void *library = path ? dlopen(path, RTLD_NOW) : NULL;
+    if (!library)
+        return;
+    find(library, "InitializeInjection", &initialize);
+    if (!initialize())
+        exit(4);
+    initialize();     /* as a second context might */
+    dlclose(library); /* as nobody should, and CUDA may */
+}
+
+static void nap(int ms)
+{
+    const struct timespec pause = {ms / 1000, ms % 1000 * 1000000L};
+    nanosleep(&pause, NULL);
+}
+
+/* A kernel launched now, whose "run" is now, too. */
+static void launch(uint32_t device, uint32_t stream, const char *name)
+{
+    struct standin_work w = {.device = device, .stream = stream, .correlation = ++correlation};
+    uint64_t entered = gpu.now();
+    nap(1);
+    gpu.call(RUNTIME, STANDIN_LAUNCH, w.correlation, entered, gpu.now());
+    w.start = gpu.now();
+    nap(1);
+    w.end = gpu.now();
+    gpu.kernel(&w, name, grid, block);
+}
+
+/* ---- what it can be asked to do ---- */
+
+static void copies(void)
+{
+    struct standin_work w = {.device = 1, .stream = 9, .correlation = ++correlation};
+    uint64_t entered = gpu.now();
+    gpu.call(RUNTIME, STANDIN_COPY, w.correlation, entered, gpu.now());
+    w.start = entered;
+    w.end = gpu.now();
+    gpu.copy(&w, 1, 4096, 1);
+    gpu.copy(&w, 2, 8192, 0);
+    gpu.peer_copy(&w, 0, UINT64_C(5) << 30);
+    gpu.set(&w, 0xab, 77);
+}
+
+static void graph(void)
+{
+    struct standin_work w = {.stream = 3, .correlation = ++correlation};
+    uint64_t entered = gpu.now();
+    gpu.call(RUNTIME, STANDIN_GRAPH, w.correlation, entered, gpu.now());
+    for (w.graph_node = 1001; w.graph_node < 1004; w.graph_node++) {
+        w.start = gpu.now();
+        w.end = gpu.now();
+        gpu.kernel(&w, "in_graph", grid, block);
+    }
+}
+
+/* Not through the runtime, as Triton does. */
+static void by_driver(void)
+{
+    struct standin_work w = {.stream = 4, .correlation = ++correlation};
+    uint64_t entered = gpu.now();
+    gpu.call(DRIVER, STANDIN_LAUNCH, w.correlation, entered, gpu.now());
+    w.start = gpu.now();
+    w.end = gpu.now();
+    gpu.kernel(&w, "by_driver", grid, block);
+}
+
+static void waits(void)
+{
+    uint64_t entered = gpu.now();
+    nap(2);
+    gpu.sync(3, entered, gpu.now(), 1, 7);
+    gpu.sync(4, entered, gpu.now(), 2, UINT32_MAX);
+    gpu.overhead(entered, gpu.now());
+}
+
+static void everything(void)
+{
+    profwrap_range_push("outer");
+    profwrap_range_push("inner");
+    launch(0, 7, "_Z6kernelILi3EEvPf");
+    profwrap_range_pop();
+    launch(1, 8, "second_kernel");
+    copies();
+    graph();
+    by_driver();
+    profwrap_range_pop();
+    launch(0, 7, "outside");
+    waits();
+    gpu.memory(0, 1, 3, 1 << 20);
+    gpu.memory(0, 1, 1, 1 << 30); /* the host's: not recorded */
+    gpu.memory(0, 0, 3, 1 << 18);
+    uint64_t entered = gpu.now();
+    gpu.call(RUNTIME, STANDIN_MALLOC, ++correlation, entered, gpu.now());
+}
+
+static void flood(long n)
+{
+    struct standin_work w = {.stream = 1};
+    for (long i = 0; i < n; i++) {
+        w.correlation = ++correlation;
+        w.start = gpu.now();
+        gpu.call(RUNTIME, STANDIN_LAUNCH, w.correlation, w.start, gpu.now());
+        w.end = gpu.now();
+        gpu.kernel(&w, i % 2 ? "odd" : "even", grid, block);
+        if (i % 1024 == 0)
+            nap(2);
+    }
+}
+
+/* More streams than there are buffers: CUPTI has no room, and counts. */
+static void drop(void)
+{
+    struct standin_work w = {.device = 0};
+    for (w.stream = 0; w.stream < 60; w.stream++) {
+        w.start = gpu.now();
+        w.end = gpu.now();
+        gpu.kernel(&w, "many_streams", grid, block);
+    }
+}
+
+static void by_name(const char *name, void *pointer)
+{
+    find(RTLD_DEFAULT, name, pointer);
+}
+
+static int theirs;
+
+static void their_request(uint8_t **buffer, size_t *size, size_t *most)
+{
+    *size = 1 << 16;
+    *buffer = calloc(1, *size);
+    *most = 0;
+}
+
+static void their_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+                           size_t used)
+{
+    void *record = NULL;
+    int (*next)(uint8_t *, size_t, void **);
+    (void)context, (void)stream, (void)size;
+    find(dlopen(getenv("STANDIN_CUPTI"), RTLD_NOW), "cuptiActivityGetNextRecord", &next);
+    while (next(buffer, used, &record) == 0)
+        theirs++;
+    free(buffer);
+}
+
+static uint64_t their_clock(void)
+{
+    return 12345;
+}
+
+/* What a profiler of the application does, through names that the loader resolves. */
+static void take_over(void)
+{
+    int (*set_callbacks)(standin_request *, standin_complete *), (*set_clock)(uint64_t(*)(void));
+    int (*enable)(int), (*disable)(int), (*flush)(uint32_t);
+    by_name("cuptiActivityRegisterCallbacks", &set_callbacks);
+    by_name("cuptiActivityRegisterTimestampCallback", &set_clock);
+    by_name("cuptiActivityEnable", &enable);
+    by_name("cuptiActivityDisable", &disable);
+    find(dlopen(getenv("STANDIN_CUPTI"), RTLD_NOW), "cuptiActivityFlushAll", &flush);
+    launch(0, 1, "before");
+    int failed =
+        set_clock(their_clock) || set_callbacks(their_request, their_complete) || enable(10);
+    launch(0, 1, "during");
+    flush(1);
+    failed |= disable(10);
+    printf("theirs %d failed %d enabled %llx\n", theirs, failed, (unsigned long long)gpu.enabled());
+    for (int i = 0; i < 50 && !gpu.enabled(); i++)
+        nap(100);
+    launch(0, 1, "after");
+}
+
+static void die(void)
+{
+    flood(5000);
+    nap(600); /* CUPTI is asked for what it has, and more comes after that */
+    struct standin_work w = {.stream = 2};
+    for (int i = 0; i < 10; i++) {
+        w.correlation = ++correlation;
+        w.start = gpu.now();
+        w.end = gpu.now();
+        gpu.kernel(&w, "odd", grid, block);
+    }
+    kill(getpid(), SIGKILL);
+}
+
+static void split(void)
+{
+    launch(0, 1, "parent");
+    pid_t child = fork();
+    if (child == 0) {
+        launch(0, 1, "child");
+        exit(0); /* with all handlers */
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    printf("child %d\n", status);
+    launch(0, 1, "parent again");
+}
+
+static void pause_and_go_on(void)
+{
+    launch(0, 1, "recorded");
+    profwrap_stop();
+    launch(0, 1, "paused");
+    profwrap_start();
+    launch(0, 1, "recorded again");
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "nothing";
+    if (strcmp(what, "nothing") == 0) {
+        const char *path = getenv("CUDA_INJECTION64_PATH");
+        printf("injection %s\n", path ? path : "none");
+        return 0;
+    }
+    if (getenv("STANDIN_CUPTI"))
+        find_standin();
+    start_cuda();
+    if (strcmp(what, "all") == 0)
+        everything();
+    else if (strcmp(what, "flood") == 0)
+        flood(argc > 2 ? atol(argv[2]) : 1000);
+    else if (strcmp(what, "drop") == 0)
+        drop();
+    else if (strcmp(what, "takeover") == 0)
+        take_over();
+    else if (strcmp(what, "die") == 0)
+        die();
+    else if (strcmp(what, "fork") == 0)
+        split();
+    else if (strcmp(what, "pause") == 0)
+        pause_and_go_on();
+    else if (strcmp(what, "sampled") == 0) {
+        launch(0, 1, "sampled");
+        nap(1500);
+    }
+    if (gpu.faults)
+        printf("faults %d\n", gpu.faults());
+    return 0;
+}

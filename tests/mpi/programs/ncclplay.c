@@ -1,0 +1,202 @@
+/* A program without MPI whose "NCCL" is ncclhost.c. ncclplay SCENARIO [VERSION]; rank and size are
+ * RANK and WORLD_SIZE. What it did is what the tests expect to find in the rank file. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ncclhost.h"
+#include "profwrap.h"
+
+#define HASH 0x1234567890abcdefull
+
+static int number(const char *name, int fallback)
+{
+    const char *text = getenv(name);
+    return text ? atoi(text) : fallback;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static struct host host;
+static struct host_comm world;
+
+static struct host_op op(int func, size_t count, int datatype, int peer)
+{
+    return (struct host_op){.func = func, .count = count, .datatype = datatype, .peer = peer};
+}
+
+static void one(int func, size_t count, int datatype, int peer)
+{
+    struct host_op o = op(func, count, datatype, peer);
+    host_group(&world, &o, 1);
+}
+
+static void all(void)
+{
+    one(HOST_ALLREDUCE, 1000, HOST_FLOAT32, 0);
+    one(HOST_ALLGATHER, 100, HOST_FLOAT32, 0);
+    one(HOST_REDUCESCATTER, 100, HOST_BFLOAT16, 0);
+    one(HOST_BROADCAST, 10, HOST_FLOAT32, 1);
+    one(HOST_REDUCE, 10, HOST_FLOAT32, 1);
+    struct host_op pair[] = {op(HOST_SEND, 7, HOST_FLOAT32, !world.rank),
+                             op(HOST_RECV, 7, HOST_FLOAT32, !world.rank)};
+    host_group(&world, pair, 2);
+    struct host_op two[] = {op(HOST_ALLREDUCE, 1, HOST_FLOAT32, 0),
+                            op(HOST_ALLREDUCE, 2, HOST_FLOAT32, 0)};
+    host_group(&world, two, 2);
+    if (host.version >= 5)
+        one(HOST_ALLTOALL, 5, HOST_FLOAT32, 0); /* of messages that have no calls */
+}
+
+static struct host_op proxied;
+
+static void *proxy_thread(void *arg)
+{
+    (void)arg;
+    host_proxy(&world, &proxied, getpid(), !world.rank, true, 3);
+    host_proxy(&world, &proxied, getpid(), !world.rank, false, 2);
+    host_proxy(&world, &proxied, getpid() + 1, !world.rank, true, 1); /* PXN: not ours */
+    uint64_t t = now_ns();
+    host_channel(&world, &proxied, 0, t - 5000000, t - 2000000);
+    host_channel(&world, &proxied, 1, t - 4000000, t - 1000000);
+    return NULL;
+}
+
+static void proxies(void)
+{
+    pthread_t thread;
+    proxied = op(HOST_ALLREDUCE, 1000, HOST_FLOAT32, 0);
+    host_group(&world, &proxied, 1);
+    pthread_create(&thread, NULL, proxy_thread, NULL);
+    pthread_join(thread, NULL);
+}
+
+static void graph(void)
+{
+    struct host_op captured = op(HOST_ALLREDUCE, 1000, HOST_FLOAT32, 0);
+    captured.captured = true;
+    one(HOST_ALLREDUCE, 1, HOST_FLOAT32, 0);
+    host_group(&world, &captured, 1);
+    for (int i = 0; i < 3 + world.rank; i++) /* not as often on each rank */
+        host_replay(&world, &captured, 1);
+    one(HOST_ALLREDUCE, 2, HOST_FLOAT32, 0);
+}
+
+static void copies(void)
+{
+    struct host_op o = op(HOST_ALLGATHER, 100, HOST_FLOAT32, 0);
+    host_ce(&world, &o);
+}
+
+static void forks(void)
+{
+    one(HOST_ALLREDUCE, 1, HOST_FLOAT32, 0);
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        one(HOST_ALLREDUCE, 2, HOST_FLOAT32, 0);
+        _exit(0);
+    }
+    waitpid(pid, NULL, 0);
+    one(HOST_ALLREDUCE, 3, HOST_FLOAT32, 0);
+}
+
+/* The communicator goes while its events are under way; NCCL may still end them. */
+static void early(void)
+{
+    struct host_op o = op(HOST_ALLREDUCE, 1, HOST_FLOAT32, 0);
+    struct pw_nccl_descr_v6 d = {.type = PW_NCCL_COLL_API};
+    void *handle = NULL;
+    host_group(&world, &o, 1);
+    d.coll_api.func = "AllReduce";
+    d.coll_api.datatype = "ncclFloat32";
+    host.start(world.context, &handle, &d);
+    void *context = world.context;
+    host_comm_end(&world);
+    host.stop(handle);
+    host.stop(handle);
+    handle = &d;
+    host.start(context, &handle, &d); /* of a communicator that is gone */
+    printf("after the end: %s\n", handle ? "a handle" : "nothing");
+    host.stop((void *)(uintptr_t)0x123456789abcde16);
+}
+
+static void alone(void)
+{
+    host_comm_end(&world);
+    host_comm_init(&world, &host, "one", HASH + 1, 1, 0);
+    one(HOST_ALLREDUCE, 1, HOST_FLOAT32, 0);
+}
+
+/* Where the ranks meet, as their kernels would: a file that all of them map. */
+static void meet(int turn)
+{
+    static _Atomic int *arrived;
+    const char *path = getenv("NCCLPLAY_MEET");
+    int fd = arrived || !path ? -1 : open(path, O_RDWR | O_CREAT, 0600);
+    if (fd >= 0 && ftruncate(fd, 4096) == 0)
+        arrived = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (fd >= 0)
+        close(fd);
+    atomic_fetch_add(&arrived[turn], 1);
+    while (atomic_load(&arrived[turn]) < world.ranks)
+        usleep(100);
+}
+
+/* Steps of 10 ms, of rank 1 30 ms, each with an allreduce of 2 ms on the GPU that waits for all. */
+static void steps(void)
+{
+    for (int i = 0; i < 20; i++) {
+        profwrap_step(i);
+        usleep(world.rank == 1 ? 30000 : 10000);
+        struct host_op o = op(HOST_ALLREDUCE, 1 << 20, HOST_FLOAT32, 0);
+        host_group(&world, &o, 1);
+        uint64_t begin = now_ns();
+        meet(i);
+        usleep(2000);
+        host_channel(&world, &o, 0, begin, now_ns());
+    }
+}
+
+static void many(void)
+{
+    for (int i = 0; i < 20000; i++)
+        one(HOST_ALLREDUCE, (size_t)i, HOST_FLOAT32, 0);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*play)(void);
+    } scenarios[] = {{"all", all},       {"proxies", proxies}, {"graph", graph},
+                     {"copies", copies}, {"forks", forks},     {"early", early},
+                     {"alone", alone},   {"steps", steps},     {"many", many}};
+    const char *name = argc > 1 ? argv[1] : "";
+    if (!host_load(&host, argc > 2 ? atoi(argv[2]) : 0)) {
+        printf("no plugin\n");
+        return strcmp(name, "none") != 0;
+    }
+    host.launch_us = strcmp(name, "many") == 0 ? 0 : 100;
+    host_comm_init(&world, &host, "world", HASH, number("WORLD_SIZE", 2), number("RANK", 0));
+    printf("version %d mask %d\n", host.version, host.mask);
+    if (strcmp(name, "types") == 0)
+        printf("handles %d\n", host_all_types(&world));
+    for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
+        if (strcmp(name, scenarios[i].name) == 0)
+            scenarios[i].play();
+    host_comm_end(&world);
+    return 0;
+}

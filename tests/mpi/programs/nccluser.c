@@ -1,0 +1,30 @@
+/* Uses NCCL, which is ncclstand.c: linked, so that wrappers see it. Rank and size as in ncclplay.c.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ncclstand.h"
+
+enum { FLOAT32 = 7, SUM = 0 };
+
+int main(void)
+{
+    const char *rank_text = getenv("RANK"), *size_text = getenv("WORLD_SIZE");
+    const int rank = rank_text ? atoi(rank_text) : 0, size = size_text ? atoi(size_text) : 2;
+    struct stand_id id;
+    void *comm = NULL, *half = NULL;
+    float data[8] = {0};
+    int bad = 0;
+    memset(&id, 7, sizeof(id));
+    bad |= ncclCommInitRank(&comm, size, id, rank);
+    bad |= ncclAllReduce(data, data, 8, FLOAT32, SUM, comm, NULL);
+    bad |= ncclBcast(data, 8, FLOAT32, 1, comm, NULL);
+    bad |= rank ? ncclRecv(data, 4, FLOAT32, 0, comm, NULL)
+                : ncclSend(data, 4, FLOAT32, 1, comm, NULL);
+    bad |= ncclCommSplit(comm, 0, rank, &half, NULL);
+    bad |= ncclAllReduce(data, data, 2, FLOAT32, SUM, half, NULL);
+    bad |= ncclCommDestroy(comm);
+    printf("%d\n", bad);
+    return bad;
+}

@@ -1,0 +1,281 @@
+"""What runs on GPUs is in the rank file: with stand-ins for CUDA's libraries (programs/standin),
+which serve CUPTI's records as CUDA 11.8 and 13.0 lay them out."""
+
+import os
+import sys
+
+import harness as h
+
+LAYOUTS = {"13.0": "libcupti.so.13", "11.8": "libcupti.so.11.8"}
+
+
+def standin(name):
+    return h.program(os.path.join("standin", name))
+
+
+def run(*arguments, layout="13.0", options=(), status=0, env=None, **more):
+    library = standin(LAYOUTS[layout])
+    env = {"STANDIN_CUPTI": library, "PROFWRAP_CUPTI": library, **(env or {})}
+    return h.run([*h.profwrap("--no-merge", "-o", "out", *options), h.program("gpuactor"),
+                  *arguments], status=status, env=env, **more)
+
+
+def rows(file, table, *fields):
+    """Of each row in order of start: the fields, texts readable."""
+    strings, dataset = h.texts(file), file[table]
+    found = []
+    for row in sorted(dataset[:], key=lambda r: tuple(int(r[f]) for f in ("start", "end"))):
+        found.append(tuple(strings[row[f]] if f in ("name", "launched_by") else int(row[f])
+                           for f in fields))
+    return found
+
+
+def names(file):
+    return [row[0] for row in rows(file, "events/kernel", "name")]
+
+
+def gaps(file):
+    table = file["events/gap"]
+    return list(zip(h.enum_names(table, "reason"), h.enum_names(table, "kind"),
+                    (int(n) for n in table["lost"])))
+
+
+def overhead(file):
+    return {row["name"].decode(): row["value"] for row in file["overhead"][:]}
+
+
+def no_faults(done):
+    h.check("faults 0" in h.lines(done.stdout), done.stdout)
+
+
+def everything(layout, level=1):
+    done = run("all", layout=layout, options=("--level", str(level)))
+    no_faults(done)
+    file = h.open_complete("out")
+    h.equal(rows(file, "events/kernel", "name", "device", "stream", "graph_node", "launched_by"), [
+        ("void kernel<3>(float*)", 0, 7, 0, "inner"),
+        ("second_kernel", 1, 8, 0, "outer"),
+        ("in_graph", 0, 3, 1001, "outer"),
+        ("in_graph", 0, 3, 1002, "outer"),
+        ("in_graph", 0, 3, 1003, "outer"),
+        ("by_driver", 0, 4, 0, "outer" if layout == "13.0" or level == 2 else ""),
+        ("outside", 0, 7, 0, ""),
+    ], "kernels")
+    shape = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "registers",
+             "static_shared_bytes", "dynamic_shared_bytes", "context")
+    h.equal(rows(file, "events/kernel", *shape)[0], (7, 5, 3, 256, 2, 1, 40, 1024, 200000, 1),
+            "shape of a kernel")
+    for launch, start, end, thread in rows(file, "events/kernel", "launch", "start", "end",
+                                           "thread"):
+        if launch != -1:
+            h.check(launch <= start <= end < launch + 10**9 and thread == 0, launch, start, end)
+    return file
+
+
+@h.case
+def layout_of_13():
+    file = everything("13.0")
+    ranges = {name: (start, end) for name, start, end
+              in rows(file, "events/range", "name", "start", "end")}
+    launch, start, end = rows(file, "events/kernel", "launch", "start", "end")[0]
+    h.check(ranges["inner"][0] <= launch < start < end <= ranges["inner"][1],
+            "the kernel is not inside its range, in the same clock")
+    h.equal(len(file["events/cuda_api"]) if "events/cuda_api" in file else 0, 0,
+            "calls at level 1")
+    h.equal(overhead(file)["cupti_version"], 130001, "version")
+    h.check(2e6 <= overhead(file)["cupti_overhead"] < 1e9, "CUPTI's own time")
+
+
+@h.case
+def layout_of_11_8():
+    file = everything("11.8")
+    h.equal(overhead(file)["cupti_version"], 18, "version")
+
+
+@h.case
+def copies_and_memory():
+    for layout in LAYOUTS:
+        run("all", layout=layout, options=("-o", layout))
+        file = h.open_complete(layout)
+        copies = list(zip(h.enum_names(file["events/memcpy"], "kind"),
+                          *(file["events/memcpy"][f].tolist() for f in (
+                              "bytes", "src_device", "dst_device", "asynchronous", "device"))))
+        h.equal(sorted(copies), [("d2h", 8192, -1, -1, 0, 1), ("h2d", 4096, -1, -1, 1, 1),
+                                 ("p2p", 5 << 30, 1, 0, 0, 1)], "copies of " + layout)
+        h.equal(rows(file, "events/memset", "bytes", "value", "launched_by"), [(77, 0xab, "outer")],
+                "memsets of " + layout)
+        memory = file["samples/memory"][:]
+        h.equal([(int(r["device"]), int(r["delta_bytes"]), int(r["total_bytes"])) for r in memory],
+                [(0, 1 << 20, 1 << 20), (0, -(1 << 18), (1 << 20) - (1 << 18))], "memory")
+        waits = file["events/cuda_sync"]
+        h.equal(list(zip(h.enum_names(waits, "kind"),
+                         *(waits[f].tolist() for f in ("device", "stream", "event")))),
+                [("stream", 0, 7, -1), ("context", 1, -1, -1)], "waits of " + layout)
+
+
+@h.case
+def calls_at_level_2():
+    file = everything("11.8", level=2)
+    h.equal([row[0] for row in rows(file, "events/cuda_api", "name")],
+            ["cudaLaunchKernel_v7000"] * 2 + ["cudaMemcpyAsync_v3020", "cudaGraphLaunch_v10000",
+             "cuLaunchKernel", "cudaLaunchKernel_v7000", "cudaMalloc_v3020"], "calls")
+    calls = {row[0]: row[1] for row in rows(file, "events/cuda_api", "correlation", "start")}
+    for correlation, launch in rows(file, "events/kernel", "correlation", "launch"):
+        h.equal(launch, calls[correlation], "launch of a kernel")
+
+
+@h.case
+def no_calls_at_level_0():
+    run("all", options=("--level", "0"))
+    file = h.open_complete("out")
+    h.equal(len(names(file)), 7, "kernels")
+    h.equal(set(rows(file, "events/kernel", "launch", "thread", "launched_by")), {(-1, -1, "")},
+            "launches")
+
+
+@h.case
+def two_devices_sampled():
+    folder = os.path.dirname(standin("libnvidia-ml.so.1"))
+    run("sampled", options=("--sample-hz", "20"), env={"LD_LIBRARY_PATH": folder})
+    file = h.open_complete("out")
+    devices = file["devices"][:]
+    h.equal([(int(d["device"]), d["name"].decode(), d["uuid"].decode(), d["bus_id"].decode(),
+              int(d["memory_bytes"]) >> 30, int(d["multiprocessors"])) for d in devices],
+            [(0, "Stand-in GPU 0", "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f", "00000000:3B:00.0",
+              80, 132),
+             (1, "Stand-in GPU 1", "GPU-10111213-1415-1617-1819-1a1b1c1d1e1f", "", 81, 133)],
+            "devices")
+    samples = file["samples/gpu"][:]
+    h.check(len(samples) >= 12, "only", len(samples), "samples")
+    first, last = samples[0], samples[-1]
+    fields = ("device", "sm_clock_mhz", "memory_clock_mhz", "clock_reasons", "power_mw",
+              "temperature_c", "busy_percent", "memory_busy_percent", "memory_used_bytes",
+              "ecc_corrected", "ecc_uncorrected", "pcie_tx_bytes", "pcie_rx_bytes", "pcie_replays",
+              "nvlink_tx_bytes", "nvlink_rx_bytes")
+    h.equal([int(first[f]) for f in fields],
+            [0, 1980, 2619, 0x44, 651234, 71, 93, 41, 50, 2, -1, 197, -1, 5, 138 * 1024,
+             139 * 1024], "first sample")
+    h.check(int(last["pcie_tx_bytes"]) > 197, "a slow counter was read once only")
+    h.check((samples["time"][1:] > samples["time"][:-1]).all(), "times do not rise")
+    h.check("nvml_sample" in overhead(file), "what a sample costs is not said")
+
+
+@h.case
+def many_records():
+    done = run("flood", "200000")
+    no_faults(done)
+    file = h.open_complete("out")
+    found = names(file)
+    h.equal((len(found), found.count("odd")), (200000, 100000), "kernels")
+    h.equal(len(set(r[0] for r in rows(file, "events/kernel", "correlation"))), 200000, "different")
+    h.equal(sum(launch == -1 for launch, in rows(file, "events/kernel", "launch")), 0,
+            "kernels without a launch")
+
+
+@h.case
+def small_rings_lose_nothing():
+    """The thread that writes is not the application's: it waits."""
+    run("flood", "15000", options=("--ring-size", "64K"))
+    file = h.open_complete("out")
+    h.equal(len(names(file)), 15000, "kernels")
+
+
+@h.case
+def no_buffers_left():
+    run("drop")
+    file = h.open_rank("out")
+    kept = len(names(file))
+    h.check(0 < kept < 60, kept, "kernels of 60")
+    h.equal(gaps(file), [("cupti_full", "device", 60 - kept)], "gaps")
+    h.equal(int(file.attrs["dropped_events"]), 60 - kept, "dropped_events")
+
+
+@h.case
+def another_profiler():
+    done = run("takeover")
+    no_faults(done)
+    h.check(any(line.startswith("theirs 1 failed 0 ") for line in h.lines(done.stdout)),
+            done.stdout)
+    file = h.open_complete("out")
+    h.equal(names(file), ["before", "after"], "kernels")
+    table = file["events/gap"][:]
+    h.equal(gaps(file), [("cupti_taken", "device", 0)], "gaps")
+    h.run(h.profwrap("merge", "out"))
+    said = [(row["what"].decode(), int(row["count"])) for row in
+            h.h5py().File("out/cluster.h5")["completeness"][:]]
+    h.check(("cupti_taken", 1) in said, said)
+    before, after = rows(file, "events/kernel", "start", "end")
+    h.check(before[1] <= table[0]["start"] < table[0]["end"] <= after[0] + 10**6,
+            "the gap is not between them")
+
+
+@h.case
+def killed():
+    run("die", status=137)
+    file = h.open_rank("out")
+    h.equal(int(file.attrs["complete"]), 1, "complete")
+    found = rows(file, "events/kernel", "name", "stream")
+    h.equal((len(found), len([r for r in found if r[1] == 2])), (5010, 10), "kernels")
+    h.equal({r[0] for r in found if r[1] == 2}, {"odd"}, "names out of a buffer that was left")
+    h.equal(len(set(r[0] for r in rows(file, "events/kernel", "correlation"))), 5010, "different")
+
+
+@h.case
+def forked():
+    done = run("fork")
+    h.check("child 0" in h.lines(done.stdout), done.stdout)
+    file = h.open_complete("out")
+    h.equal(names(file), ["parent", "parent again"], "kernels")
+
+
+@h.case
+def paused():
+    run("pause")
+    file = h.open_complete("out")
+    h.equal(names(file), ["recorded", "recorded again"], "kernels")
+
+
+@h.case
+def without_a_gpu():
+    """CUDA is never started: no message, no thread, nothing in the file, nothing loaded."""
+    done = run("nothing", env={"PROFWRAP_CUPTI": "/nonexistent/libcupti.so"})
+    h.equal(h.lines(done.stderr), [], "messages")
+    file = h.open_complete("out")
+    h.check(not [key for key in overhead(file) if "cup" in key or "nvml" in key], overhead(file))
+    for table in ("events/kernel", "events/cuda_sync", "samples/gpu", "devices"):
+        h.check(table not in file or len(file[table]) == 0, table, "has rows")
+
+
+@h.case
+def the_real_library_without_a_driver():
+    """The toolkit's own libcupti, where there is no driver, says no, and nothing happens."""
+    found = [path for path in ("/usr/local/cuda/lib64/libcupti.so",
+                               "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so")
+             if os.path.exists(path)]
+    if not found:
+        raise h.Skipped("no CUDA toolkit under /usr/local/cuda")
+    if os.path.exists("/dev/nvidiactl"):
+        raise h.Skipped("there is a GPU: tests/gpu/validate.sh is for it")
+    done = run("only-start", env={"STANDIN_CUPTI": found[0], "PROFWRAP_CUPTI": found[0]}, status=3)
+    h.check("no standin_now" in done.stderr.decode(), done.stderr)
+    done = h.run([*h.profwrap("--no-merge", "-o", "real"), h.program("gpuactor"), "only-start"],
+                 env={"PROFWRAP_CUPTI": found[0]})
+    h.equal(h.lines(done.stderr), [], "messages")
+    file = h.open_complete("real")
+    h.equal(overhead(file).get("cupti_result"), 999, "CUPTI's answer")
+    h.check(overhead(file).get("cupti_version", 0) >= 18, "version")
+
+
+@h.case
+def injection_already_set():
+    done = run("nothing", env={"CUDA_INJECTION64_PATH": "/opt/other/tool.so"})
+    messages = h.lines(done.stderr)
+    h.equal(len(messages), 1, "messages")
+    h.check("CUDA is not recorded: CUDA_INJECTION64_PATH names another tool, /opt/other/tool.so"
+            in messages[0], messages)
+    h.check("injection /opt/other/tool.so" in h.lines(done.stdout), done.stdout)
+    h.open_complete("out")
+
+
+if __name__ == "__main__":
+    sys.exit(h.main(sys.argv[1:]))

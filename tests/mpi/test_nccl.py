@@ -1,0 +1,286 @@
+"""What NCCL tells its profiler plugin is in the rank files, whichever version of the interface it
+speaks; and jobs without MPI are merged. NCCL itself is played by programs/ncclhost.c: it needs a GPU."""
+
+import json
+import os
+import subprocess
+import sys
+
+import harness as h
+
+HASH = 0x1234567890ABCDEF
+
+
+def start(rank, scenario, version, size, options, env):
+    return subprocess.Popen(
+        [*h.profwrap("-o", "out", *options), h.program("ncclplay"), scenario, str(version)],
+        env=h.environment(RANK=str(rank), WORLD_SIZE=str(size), LOCAL_RANK=str(rank),
+                          TORCHELASTIC_RUN_ID="job", **env),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def play(scenario, version=6, size=1, options=("--no-merge",), rank=None, env=None):
+    """Ranks as torchrun starts them: no MPI, who they are in the environment. What rank 0 printed."""
+    ranks = range(size) if rank is None else [rank]
+    running = [start(r, scenario, version, size if rank is None else 2, options, env or {})
+               for r in ranks]
+    done = [p.communicate(timeout=h.PATIENCE_S) for p in running]
+    for p, (out, err) in zip(running, done):
+        h.check(p.returncode == 0, "status", p.returncode, out, err)
+    return done[0]
+
+
+def events(file):
+    """Rows of /events/comm with what NCCL says of them."""
+    strings = h.texts(file)
+    table, more = file["events/comm"], file["events/nccl"]
+    names, timed = h.enum_names(table, "op"), h.enum_names(more, "timed")
+    rows = table[:]
+    found = []
+    for extra, time in zip(more[:], timed):
+        row = rows[extra["comm_row"]]
+        one = {f: int(row[f]) for f in ("seq", "sent_bytes", "recv_bytes", "peer", "flags", "comm",
+                                        "start", "end")}
+        one.update({f: strings[extra[f]] for f in ("datatype", "algorithm", "protocol")})
+        one.update(op=names[extra["comm_row"]], timed=time, count=int(extra["count"]),
+                   channels=int(extra["channels"]), operation=int(extra["operation"]))
+        found.append(one)
+    return found
+
+
+def load_report(folder):
+    with open(os.path.join(folder, "report.json"), encoding="utf-8") as file:
+        return json.load(file)
+
+
+def overhead(file):
+    return {row["name"].decode(): row["value"] for row in file["overhead"][:]}
+
+
+def overview(found, *fields):
+    return [tuple(one[f] for f in fields) for one in found]
+
+
+def expected(version):
+    """As ncclplay's scenario `all` does it on rank 0 of 2; op, seq, sent, received, peer, count, type."""
+    size_told = version >= 4
+    calls_told = version >= 5
+    int8 = "ncclInt8"
+    rows = [
+        ("Allreduce", 0, 4000, 4000, -1, 1000, "ncclFloat32"),
+        ("Allgather", 1, 400, 800 if size_told else 400, -1,
+         *((100, "ncclFloat32") if calls_told else (400, int8))),
+        ("Reduce_scatter_block", 2, 400 if size_told else 200, 200, -1, 100, "ncclBfloat16"),
+        ("Bcast", 3, 0, 40, 1, *((10, "ncclFloat32") if calls_told else (40, int8))),
+        ("Reduce", 4, 40, 0, 1, 10, "ncclFloat32"),
+        ("Send", -1, 28, 0, 1, 7, "ncclFloat32"),
+        ("Recv", -1, 0, 28, 1, 7, "ncclFloat32"),
+        ("Allreduce", 5, 4, 4, -1, 1, "ncclFloat32"),
+        ("Allreduce", 6, 8, 8, -1, 2, "ncclFloat32"),
+    ]
+    return rows + ([("Alltoall", 7, 40, 40, -1, 5, "ncclFloat32")] if calls_told else [])
+
+
+def check_version(version):
+    out, _ = play("all", version, rank=0)
+    h.check(f"version {version} " in out, "the plugin lacks the version:", out)
+    file = h.open_rank("out")
+    found = events(file)
+    h.equal(overview(found, "op", "seq", "sent_bytes", "recv_bytes", "peer", "count", "datatype"),
+            expected(version), f"operations of version {version}")
+    h.equal({(e["algorithm"], e["protocol"], e["channels"]) for e in found
+             if e["seq"] >= 0 and e["op"] != "Alltoall"}, {("RING", "SIMPLE", 4)}, "how")
+    h.check(all(e["timed"] == "enqueued" and e["flags"] & 32 for e in found), "times", found)
+    comms = file["comms"][:]
+    h.equal([(int(c["uid"]), int(c["size"]), int(c["my_rank"])) for c in comms],
+            [(HASH, 2 if version >= 4 else 0, 0)], "communicators")
+    h.equal(h.enum_names(file["comms"], "source"), ["nccl"], "source")
+    h.equal(h.texts(file)[comms[0]["name"]], "world", "its name")
+    h.equal(int(comms[0]["collectives"]), 8 if version >= 5 else 7, "collectives")
+    dumped = h.run([*h.profwrap("dump", "out/rank-00000.h5")]).stdout.decode()
+    h.equal(dumped.count("/events/nccl "), len(found), "rows that dump prints")
+
+
+for _version in range(1, 7):
+    def _case(version=_version):
+        check_version(version)
+    _case.__name__ = f"version_{_version}"
+    h.case(_case)
+
+
+@h.case
+def parts_at_level_2():
+    for version in (3, 4, 6):
+        play("proxies", version, rank=0, options=("--no-merge", "--level", "2", "-o", f"o{version}"))
+        file = h.open_rank(f"o{version}")
+        (found,) = events(file)
+        h.equal(found["timed"], "channels", "times")
+        if version > 3:  # 4 ms by the GPU's timer
+            h.check(abs(found["end"] - found["start"] - 4_000_000) < 300_000, "took", found)
+        h.equal(found["flags"] & 32, 0, "enqueued")
+        net = file["events/nccl_net"][:]
+        h.equal([(int(n["operation"]), int(n["sends"]), int(n["steps"]), int(n["peer"])) for n in net],
+                [(found["operation"], 1, 3, 1), (found["operation"], 0, 2, 1), (0, 1, 1, 1)],
+                "proxies; the last is another process's")
+        h.check(net[0]["gpu_wait_ns"] >= 6_000_000 and net[0]["network_wait_ns"] >= 3_000_000,
+                "waits of the sender", net[0])
+        h.check(net[1]["network_wait_ns"] >= 4_000_000 and net[1]["flush_wait_ns"] >= 2_000_000,
+                "waits of the receiver", net[1])
+
+
+@h.case
+def unrequested_types():
+    """NCCL starts events that nobody asked for: they have no handle, and end without harm."""
+    for version, handles in ((1, 1), (6, 2)):  # a plan; and a launch
+        out, _ = play("types", version, rank=0, options=("--no-merge", "-o", f"o{version}"))
+        h.check(f"handles {handles}\n" in out, version, out)
+        h.check("events/nccl" not in h.open_rank(f"o{version}"), "something recorded")
+
+
+@h.case
+def one_rank_is_not_seen():
+    play("alone", rank=0)
+    h.check("events/nccl" not in h.open_rank("out"), "an operation of one rank")
+
+
+@h.case
+def graphs():
+    """What is captured runs later, and how often only some ranks say: the rest keep their numbers."""
+    for rank in (0, 1):
+        play("graph", rank=rank, options=("--no-merge", "-o", f"o{rank}"))
+        file = h.open_rank(f"o{rank}", rank)
+        h.equal(overview(events(file), "op", "seq", "count"),
+                [("Allreduce", 0, 1), ("Allreduce", 2, 2)], "what ran once")
+        h.equal((overhead(file)["nccl_captured"], overhead(file)["nccl_replayed"]), (1, 3 + rank),
+                "captured and replayed")
+
+
+@h.case
+def copy_engines():
+    play("copies", 6, rank=0, options=("--no-merge", "-o", "o6"))
+    h.equal(overview(events(h.open_rank("o6")), "op", "algorithm", "recv_bytes"),
+            [("Allgather", "CE", 800)], "by copy engines")
+    play("copies", 5, rank=0, options=("--no-merge", "-o", "o5"))
+    h.equal(overview(events(h.open_rank("o5")), "op", "algorithm", "recv_bytes"),
+            [("Allgather", "", 800)], "where only its call is told, as with symmetric kernels")
+
+
+@h.case
+def end_with_open_events():
+    out, _ = play("early", rank=0)
+    h.check("after the end: nothing" in out, out)
+    h.equal(overview(events(h.open_rank("out")), "op", "seq"),
+            [("Allreduce", 0), ("Allreduce", 1)], "operations")
+
+
+@h.case
+def children_record_nothing():
+    play("forks", rank=0)
+    h.equal(overview(events(h.open_rank("out")), "count"), [(1,), (3,)], "counts")
+
+
+@h.case
+def more_than_wait_for_kernels():
+    play("many", rank=0)
+    found = events(h.open_rank("out"))
+    h.equal(overview(found, "seq", "count"), [(i, i) for i in range(20000)], "operations")
+
+
+@h.case
+def another_plugin():
+    done = h.run([*h.profwrap("--no-merge", "-o", "out"), h.program("ncclplay"), "none"],
+                 env={"NCCL_PROFILER_PLUGIN": "/no/such/plugin.so"})
+    h.check("NCCL_PROFILER_PLUGIN names another plugin" in done.stderr.decode(), done.stderr)
+
+
+@h.case
+def not_asked_for():
+    done = h.run([*h.profwrap("--no-merge", "--activities", "mpi,note", "-o", "out"),
+                  h.program("ncclplay"), "none"])
+    h.equal((done.stdout, done.stderr), (b"no plugin\n", b""), "output")
+
+
+@h.case
+def job_without_mpi():
+    """Two processes with RANK and WORLD_SIZE: merged, and the report names the late one."""
+    play("steps", size=2, options=("--level", "2"), env={"NCCLPLAY_MEET": os.path.abspath("meet")})
+    report = load_report("out")
+    worst = report["stragglers"][0]
+    h.equal((worst["rank"], worst["kind"]), (1, "persistent"), "the straggler")
+    rows = [c for c in report["collectives"] if c["source"] == "nccl"]
+    h.equal([(c["op"], c["nranks"], c["count"]) for c in rows], [("Allreduce", 2, 20)], "collectives")
+    wait, transfer = rows[0]["wait_p50_ns"], rows[0]["transfer_p50_ns"]
+    h.check(8e6 < wait < 40e6, "each rank waits 20 ms or nothing:", wait)
+    h.check(1.5e6 < transfer < 15e6, "the transfer takes 2 ms:", transfer)
+
+
+@h.case
+def enqueued_only():
+    """At level 1 without CUPTI nobody knows how long an operation took: no bandwidth is made up."""
+    play("steps", size=2, options=(), env={"NCCLPLAY_MEET": os.path.abspath("meet")})
+    rows = [c for c in load_report("out")["collectives"] if c["source"] == "nccl"]
+    h.equal([(c["op"], c["count"], c["transfer_p50_ns"], c["busbw_p50_bytes_per_s"],
+              c["busbw_with_wait_p50_bytes_per_s"]) for c in rows],
+            [("Allreduce", 20, 0, None, None)], "collectives")
+    with h.h5py().File("out/cluster.h5") as cluster:
+        notes = {(r["what"].decode(), int(r["rank"])): int(r["count"])
+                 for r in cluster["completeness"][:]}
+    h.equal((notes[("nccl_untimed", 0)], notes[("nccl_untimed", 1)]), (20, 20), "what is said of it")
+
+
+def use(rank=0, version=None, **env):
+    """nccluser, whose NCCL is a stand-in: without a plugin, or with this version of it."""
+    if version:
+        env["NCCLSTAND_VERSION"] = str(version)
+    folder = f"u{rank}-{version}-{len(env)}"
+    h.run([*h.profwrap("--no-merge", "-o", folder), h.program("nccluser")],
+          env=dict(RANK=str(rank), WORLD_SIZE="2", **env))
+    return h.open_rank(folder, rank)
+
+
+SEEN = [("Allreduce", 0, 32, 32, -1), ("Bcast", 1, 0, 32, 1), ("Send", -1, 16, 0, 1)]
+FIELDS = ("op", "seq", "sent_bytes", "recv_bytes", "peer")
+
+
+@h.case
+def wrappers():
+    """A library without a plugin: by its functions, once each, though one calls the other."""
+    files = [use(0), use(1)]
+    found = events(files[0])
+    h.equal(overview(found, *FIELDS), SEEN + [("Allreduce", 0, 8, 8, -1)], "of rank 0")
+    h.equal([e["comm"] for e in found], [0, 0, 0, 1], "communicators")
+    comms = [[(int(c["uid"]), int(c["size"]), int(c["my_rank"])) for c in f["comms"][:]]
+             for f in files]
+    h.equal([[c[1:] for c in rows] for rows in comms], [[(2, 0)] * 2, [(2, 1)] * 2], "sizes, ranks")
+    h.equal([c[0] for c in comms[0]], [c[0] for c in comms[1]], "what the ranks agree on")
+    h.check(comms[0][0][0] != comms[0][1][0], "two communicators with one uid", comms)
+
+
+@h.case
+def nothing_twice():
+    """Wrappers and plugin see the same calls: the plugin's count. Ours refused: the wrappers'."""
+    for version in (1, 4, 6):
+        found = events(use(0, version))
+        h.equal(overview(found, *FIELDS)[:3], SEEN, f"of version {version}")
+        h.check(all(e["algorithm"] == "RING" for e in found[:2]), "not by the plugin", found)
+    found = events(use(0, NCCL_PROFILER_PLUGIN="none"))
+    h.equal(overview(found, *FIELDS)[:3], SEEN, "without our plugin")
+
+
+@h.case
+def messages():
+    """The peer is a rank of the communicator in the file, and of the job once it is merged."""
+    for version in (1, 6):
+        play("all", version, size=2, options=("-o", f"o{version}"))
+        with h.h5py().File(f"o{version}/cluster.h5") as cluster:
+            found = [(int(r["src"]), int(r["dst"]), int(r["messages"]), int(r["bytes"]))
+                     for r in cluster["p2p"][:]]
+            h.equal(sorted(found), [(0, 1, 1, 28), (1, 0, 1, 28)], "messages")
+            rows = cluster["collectives"][:]
+            h.equal([int(r["nranks"]) for r in rows], [2] * len(rows), "sizes")
+            h.check(all(r["complete"] for r in rows), "incomplete", rows)
+            h.equal(sorted(int(r["bytes"]) for r in rows)[-2:], [800, 4000], "bytes of all")
+
+
+if __name__ == "__main__":
+    sys.exit(h.main(sys.argv[1:]))

@@ -1,0 +1,165 @@
+/* The beginnings of CUPTI's structs as profwrap reads them, against the headers of the toolkit that
+ * is there: compiled, it holds. Structs of CUDA 11.8 are in its header of what is deprecated. */
+#include "unit.h"
+
+#include <assert.h>
+#include <cupti.h>
+#include <cupti_activity_deprecated.h>
+#include <stddef.h>
+
+#include "collectors/cuda/cupti_layout.h"
+#include "core/tables.h"
+
+#define SAME(ours, field, theirs, their_field)                                                 \
+    static_assert(offsetof(struct ours, field) == offsetof(theirs, their_field) &&             \
+                      sizeof(((struct ours *)0)->field) == sizeof(((theirs *)0)->their_field), \
+                  #theirs " " #their_field)
+#define FITS(ours, theirs) \
+    static_assert(sizeof(struct ours) <= sizeof(theirs), #theirs " is shorter")
+
+#define KERNEL(theirs)                                                  \
+    FITS(pw_cupti_kernel, theirs);                                      \
+    SAME(pw_cupti_kernel, kind, theirs, kind);                          \
+    SAME(pw_cupti_kernel, registers, theirs, registersPerThread);       \
+    SAME(pw_cupti_kernel, start, theirs, start);                        \
+    SAME(pw_cupti_kernel, end, theirs, end);                            \
+    SAME(pw_cupti_kernel, device, theirs, deviceId);                    \
+    SAME(pw_cupti_kernel, context, theirs, contextId);                  \
+    SAME(pw_cupti_kernel, stream, theirs, streamId);                    \
+    SAME(pw_cupti_kernel, grid[0], theirs, gridX);                      \
+    SAME(pw_cupti_kernel, grid[1], theirs, gridY);                      \
+    SAME(pw_cupti_kernel, grid[2], theirs, gridZ);                      \
+    SAME(pw_cupti_kernel, block[0], theirs, blockX);                    \
+    SAME(pw_cupti_kernel, block[1], theirs, blockY);                    \
+    SAME(pw_cupti_kernel, block[2], theirs, blockZ);                    \
+    SAME(pw_cupti_kernel, static_shared, theirs, staticSharedMemory);   \
+    SAME(pw_cupti_kernel, dynamic_shared, theirs, dynamicSharedMemory); \
+    SAME(pw_cupti_kernel, correlation, theirs, correlationId);          \
+    SAME(pw_cupti_kernel, name, theirs, name);                          \
+    SAME(pw_cupti_kernel, graph_node, theirs, graphNodeId)
+
+#define COPY(theirs)                                           \
+    FITS(pw_cupti_memcpy, theirs);                             \
+    SAME(pw_cupti_memcpy, copy_kind, theirs, copyKind);        \
+    SAME(pw_cupti_memcpy, flags, theirs, flags);               \
+    SAME(pw_cupti_memcpy, bytes, theirs, bytes);               \
+    SAME(pw_cupti_memcpy, start, theirs, start);               \
+    SAME(pw_cupti_memcpy, end, theirs, end);                   \
+    SAME(pw_cupti_memcpy, device, theirs, deviceId);           \
+    SAME(pw_cupti_memcpy, context, theirs, contextId);         \
+    SAME(pw_cupti_memcpy, stream, theirs, streamId);           \
+    SAME(pw_cupti_memcpy, correlation, theirs, correlationId); \
+    SAME(pw_cupti_memcpy, graph_node, theirs, graphNodeId)
+
+#define MEMORY(theirs)                                             \
+    FITS(pw_cupti_memory, theirs);                                 \
+    SAME(pw_cupti_memory, operation, theirs, memoryOperationType); \
+    SAME(pw_cupti_memory, memory_kind, theirs, memoryKind);        \
+    SAME(pw_cupti_memory, correlation, theirs, correlationId);     \
+    SAME(pw_cupti_memory, bytes, theirs, bytes);                   \
+    SAME(pw_cupti_memory, time, theirs, timestamp);                \
+    SAME(pw_cupti_memory, device, theirs, deviceId)
+
+#define SYNC(theirs)                                         \
+    FITS(pw_cupti_sync, theirs);                             \
+    SAME(pw_cupti_sync, type, theirs, type);                 \
+    SAME(pw_cupti_sync, start, theirs, start);               \
+    SAME(pw_cupti_sync, end, theirs, end);                   \
+    SAME(pw_cupti_sync, correlation, theirs, correlationId); \
+    SAME(pw_cupti_sync, context, theirs, contextId);         \
+    SAME(pw_cupti_sync, stream, theirs, streamId);           \
+    SAME(pw_cupti_sync, event, theirs, cudaEventId)
+
+#define OVERHEAD(theirs)                           \
+    FITS(pw_cupti_overhead, theirs);               \
+    SAME(pw_cupti_overhead, start, theirs, start); \
+    SAME(pw_cupti_overhead, end, theirs, end)
+
+#define DEVICE(theirs)                                                  \
+    FITS(pw_cupti_device, theirs);                                      \
+    SAME(pw_cupti_device, memory_bytes, theirs, globalMemorySize);      \
+    SAME(pw_cupti_device, multiprocessors, theirs, numMultiprocessors); \
+    SAME(pw_cupti_device, id, theirs, id);                              \
+    SAME(pw_cupti_device, uuid, theirs, uuid);                          \
+    SAME(pw_cupti_device, name, theirs, name)
+
+KERNEL(CUpti_ActivityKernel8); /* CUDA 11.8 */
+KERNEL(CUpti_ActivityKernel9); /* 12 */
+COPY(CUpti_ActivityMemcpy5);
+MEMORY(CUpti_ActivityMemory3);
+SYNC(CUpti_ActivitySynchronization);
+OVERHEAD(CUpti_ActivityOverhead);
+DEVICE(CUpti_ActivityDevice4);
+
+FITS(pw_cupti_memcpy2, CUpti_ActivityMemcpyPtoP4);
+SAME(pw_cupti_memcpy2, bytes, CUpti_ActivityMemcpyPtoP4, bytes);
+SAME(pw_cupti_memcpy2, start, CUpti_ActivityMemcpyPtoP4, start);
+SAME(pw_cupti_memcpy2, stream, CUpti_ActivityMemcpyPtoP4, streamId);
+SAME(pw_cupti_memcpy2, src_device, CUpti_ActivityMemcpyPtoP4, srcDeviceId);
+SAME(pw_cupti_memcpy2, dst_device, CUpti_ActivityMemcpyPtoP4, dstDeviceId);
+SAME(pw_cupti_memcpy2, correlation, CUpti_ActivityMemcpyPtoP4, correlationId);
+SAME(pw_cupti_memcpy2, graph_node, CUpti_ActivityMemcpyPtoP4, graphNodeId);
+
+FITS(pw_cupti_memset, CUpti_ActivityMemset4);
+SAME(pw_cupti_memset, value, CUpti_ActivityMemset4, value);
+SAME(pw_cupti_memset, bytes, CUpti_ActivityMemset4, bytes);
+SAME(pw_cupti_memset, start, CUpti_ActivityMemset4, start);
+SAME(pw_cupti_memset, stream, CUpti_ActivityMemset4, streamId);
+SAME(pw_cupti_memset, correlation, CUpti_ActivityMemset4, correlationId);
+SAME(pw_cupti_memset, graph_node, CUpti_ActivityMemset4, graphNodeId);
+
+FITS(pw_cupti_api, CUpti_ActivityAPI);
+SAME(pw_cupti_api, callback, CUpti_ActivityAPI, cbid);
+SAME(pw_cupti_api, start, CUpti_ActivityAPI, start);
+SAME(pw_cupti_api, end, CUpti_ActivityAPI, end);
+SAME(pw_cupti_api, tid, CUpti_ActivityAPI, threadId);
+SAME(pw_cupti_api, correlation, CUpti_ActivityAPI, correlationId);
+SAME(pw_cupti_api, result, CUpti_ActivityAPI, returnValue);
+
+#if CUPTI_API_VERSION >= 130000 /* the newest that was looked at */
+KERNEL(CUpti_ActivityKernel10);
+COPY(CUpti_ActivityMemcpy6);
+MEMORY(CUpti_ActivityMemory4);
+SYNC(CUpti_ActivitySynchronization2);
+OVERHEAD(CUpti_ActivityOverhead3);
+DEVICE(CUpti_ActivityDevice5);
+#endif
+
+/* Numbers that mean the same. */
+static void numbers(void **state)
+{
+    (void)state;
+    assert_int_equal(PW_CUPTI_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+    assert_int_equal(PW_CUPTI_KERNEL, CUPTI_ACTIVITY_KIND_KERNEL);
+    assert_int_equal(PW_CUPTI_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY);
+    assert_int_equal(PW_CUPTI_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMCPY2);
+    assert_int_equal(PW_CUPTI_MEMSET, CUPTI_ACTIVITY_KIND_MEMSET);
+    assert_int_equal(PW_CUPTI_MEMORY2, CUPTI_ACTIVITY_KIND_MEMORY2);
+    assert_int_equal(PW_CUPTI_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
+    assert_int_equal(PW_CUPTI_OVERHEAD, CUPTI_ACTIVITY_KIND_OVERHEAD);
+    assert_int_equal(PW_CUPTI_RUNTIME, CUPTI_ACTIVITY_KIND_RUNTIME);
+    assert_int_equal(PW_CUPTI_DRIVER, CUPTI_ACTIVITY_KIND_DRIVER);
+    assert_int_equal(PW_CUPTI_DEVICE, CUPTI_ACTIVITY_KIND_DEVICE);
+    assert_int_equal(PW_CUPTI_NOT_INITIALIZED, CUPTI_ERROR_NOT_INITIALIZED);
+    assert_int_equal(PW_CUPTI_THREAD_ID_SYSTEM, CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
+    assert_int_equal(PW_CUPTI_FLUSH_FORCED, CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+    assert_int_equal(PW_CUPTI_MEMORY_DEVICE, CUPTI_ACTIVITY_MEMORY_KIND_DEVICE);
+    assert_int_equal(PW_CUPTI_MEMORY_ALLOCATION, CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION);
+    assert_int_equal(PW_CUPTI_DOMAIN_RUNTIME, CUPTI_CB_DOMAIN_RUNTIME_API);
+    assert_int_equal(PW_CUPTI_DOMAIN_DRIVER, CUPTI_CB_DOMAIN_DRIVER_API);
+    assert_int_equal(PW_SYNC_EVENT, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE);
+    assert_int_equal(PW_SYNC_STREAM_WAITS, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT);
+    assert_int_equal(PW_SYNC_STREAM, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE);
+    assert_int_equal(PW_SYNC_CONTEXT, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE);
+    assert_int_equal(PW_COPY_HTOD, CUPTI_ACTIVITY_MEMCPY_KIND_HTOD);
+    assert_int_equal(PW_COPY_DTOH, CUPTI_ACTIVITY_MEMCPY_KIND_DTOH);
+    assert_int_equal(PW_COPY_DTOD, CUPTI_ACTIVITY_MEMCPY_KIND_DTOD);
+    assert_int_equal(PW_COPY_PTOP, CUPTI_ACTIVITY_MEMCPY_KIND_PTOP);
+    assert_int_equal(PW_CUPTI_MEMCPY_ASYNC, CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(numbers)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,285 @@
+/* The tool half of collector nccl: which kernel is whose, and what the rows say when none is known.
+ */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectors/nccl/nccl_tool.h"
+#include "core/ops.h"
+#include "test_drain_bench.h"
+
+/* Stands for the collector of kernels: a mark of value i is the i-th kernel. */
+static struct pw_row_kernel kernels[64];
+static struct pw_rankfile *kernel_file;
+
+static void *kernels_create(struct pw_rankfile *file)
+{
+    kernel_file = file;
+    return kernels;
+}
+
+static void kernels_record(void *state, const struct pw_record *record,
+                           const struct pw_origin *origin)
+{
+    (void)state;
+    (void)origin;
+    pw_rankfile_append(kernel_file, PW_TABLE_kernel, &kernels[record->mark.value]);
+}
+
+static int setup(void **state)
+{
+    static struct pw_collector table[3];
+    memset(kernels, 0, sizeof(kernels));
+    table[0] = (struct pw_collector){.name = "kernels",
+                                     .activity = PW_ACTIVITY_NULL,
+                                     .first_type = PW_REC_MARK,
+                                     .last_type = PW_REC_MARK,
+                                     .create = kernels_create,
+                                     .record = kernels_record};
+    table[1] = pw_collector_nccl;
+    return bench_create(state, table, PW_ACTIVITY_NULL | PW_ACTIVITY_NCCL);
+}
+
+static void put_name(struct bench *b, uint32_t id, const char *text)
+{
+    struct pw_record r = {.type = PW_REC_STRING, .string = {.id = id, .total = strlen(text)}};
+    memcpy(r.string.bytes, text, strlen(text));
+    bench_put(b, 0, &r);
+}
+
+static void begin(struct bench *b)
+{
+    bench_thread(b, 0, 0, PW_THREAD_NEW_PROCESS);
+    put_name(b, 1, "ncclDevKernel_AllReduce");
+    put_name(b, 2, "gemm");
+    bench_put(b, 0,
+              &(struct pw_record){.type = PW_REC_NCCL_COMM,
+                                  .nccl_comm = {.uid = 7, .size = 4, .my_rank = 1, .nodes = 1}});
+}
+
+static void call(struct bench *b, uint64_t id, uint16_t op, uint64_t start, uint8_t flags)
+{
+    bench_put(
+        b, 0,
+        &(struct pw_record){
+            .type = PW_REC_NCCL_CALL,
+            .op = op,
+            .flags = flags,
+            .start = start,
+            .end = start + 10,
+            .nccl_call = {
+                .id = id, .count = 100, .seq = (uint32_t)id, .peer = -1, .element_bytes = 4}});
+}
+
+static void task(struct bench *b, uint64_t id, uint64_t plan, uint64_t start, uint8_t flags)
+{
+    bench_put(
+        b, 0,
+        &(struct pw_record){.type = PW_REC_NCCL_TASK,
+                            .flags = flags,
+                            .start = start,
+                            .end = start + 10,
+                            .nccl_task = {.id = id, .plan = plan, .peer = -1, .channels = 2}});
+}
+
+static void kernel(struct bench *b, int i, int64_t launch, int64_t start, uint32_t name)
+{
+    kernels[i] = (struct pw_row_kernel){.start = start,
+                                        .end = start + 50,
+                                        .device = 3,
+                                        .stream = 9,
+                                        .correlation = 1000 + (uint64_t)i,
+                                        .launch = launch,
+                                        .name = name};
+    bench_put(b, 0, &(struct pw_record){.type = PW_REC_MARK, .mark = {.value = i}});
+}
+
+struct rows {
+    struct pw_row_comm_event *events;
+    struct pw_row_nccl *more;
+    size_t n;
+};
+
+/* Closed; rows in the order of operations. */
+static struct rows close_bench(struct bench *b, size_t wanted)
+{
+    struct rows r;
+    size_t n;
+    bench_close(b);
+    r.more = bench_rows(b, PW_TABLE_nccl, &n);
+    r.events = bench_rows(b, PW_TABLE_comm_event, &r.n);
+    assert_int_equal(n, wanted);
+    assert_int_equal(r.n, wanted);
+    return r;
+}
+
+static const struct pw_row_nccl *row_of(const struct rows *r, int64_t operation)
+{
+    for (size_t i = 0; i < r->n; i++)
+        if (r->more[i].operation == operation)
+            return &r->more[i];
+    fail_msg("operation %d has no row", (int)operation);
+    return NULL;
+}
+
+static void check_kernel(const struct rows *r, int64_t operation, int i)
+{
+    const struct pw_row_nccl *row = row_of(r, operation);
+    assert_int_equal(row->timed, PW_TIMED_KERNEL);
+    assert_int_equal(row->correlation, 1000 + i);
+    assert_int_equal(row->device, 3);
+    assert_int_equal(r->events[row->comm_row].start, kernels[i].start);
+    assert_int_equal(r->events[row->comm_row].end, kernels[i].end);
+    assert_int_equal(r->events[row->comm_row].flags & PW_FLAG_ENQUEUED, 0);
+}
+
+static void check_enqueued(const struct rows *r, int64_t operation, int64_t start)
+{
+    const struct pw_row_nccl *row = row_of(r, operation);
+    assert_int_equal(row->timed, PW_TIMED_ENQUEUED);
+    assert_int_equal(row->device, -1);
+    assert_int_equal(r->events[row->comm_row].start, start);
+    assert_int_equal(r->events[row->comm_row].flags & PW_FLAG_ENQUEUED, PW_FLAG_ENQUEUED);
+}
+
+static void drop(struct rows *r)
+{
+    free(r->events);
+    free(r->more);
+}
+
+/* By the launch that NCCL reports; the kernels come late, in another order, among others. */
+static void test_reported_launches(void **state)
+{
+    struct bench *b = *state;
+    begin(b);
+    for (uint64_t id = 1; id <= 3; id++) {
+        call(b, id, PW_OP_Allreduce, id * 1000, 0);
+        task(b, id, 50 + id, id * 1000 + 100, PW_NCCL_TASK_LAUNCHED);
+    }
+    kernel(b, 0, 2105, 5000, 1);
+    kernel(b, 1, 1101, 4000, 1);
+    kernel(b, 2, 3101, 6000, 2); /* of the program */
+    struct rows r = close_bench(b, 3);
+    check_kernel(&r, 1, 1);
+    check_kernel(&r, 2, 0);
+    check_enqueued(&r, 3, 3000);
+    assert_int_equal(r.events[0].sent_bytes, 400);
+    drop(&r);
+}
+
+/* Those of one plan share its kernel, also the one that is told of after it. */
+static void test_plan(void **state)
+{
+    struct bench *b = *state;
+    begin(b);
+    call(b, 1, PW_OP_Allreduce, 1000, 0);
+    call(b, 2, PW_OP_Allgather, 1020, 0);
+    call(b, 3, PW_OP_Allreduce, 1040, 0);
+    task(b, 1, 50, 1100, PW_NCCL_TASK_LAUNCHED);
+    task(b, 2, 50, 1100, PW_NCCL_TASK_LAUNCHED);
+    kernel(b, 0, 1105, 5000, 1);
+    task(b, 3, 50, 1100, PW_NCCL_TASK_LAUNCHED);
+    struct rows r = close_bench(b, 3);
+    for (int id = 1; id <= 3; id++)
+        check_kernel(&r, id, 0);
+    drop(&r);
+}
+
+/* Before 2.28: the kernel was launched before the task was reported. One of them is lost. */
+static void test_launched_before(void **state)
+{
+    struct bench *b = *state;
+    begin(b);
+    for (uint64_t id = 1; id <= 3; id++) {
+        call(b, id, PW_OP_Allreduce, id * 1000, 0);
+        task(b, id, 50 + id, id * 1000, 0);
+    }
+    kernel(b, 0, 990, 5000, 1);
+    kernel(b, 1, 2990, 7000, 1);
+    struct rows r = close_bench(b, 3);
+    check_kernel(&r, 1, 0);
+    check_enqueued(&r, 2, 2000);
+    check_kernel(&r, 3, 1);
+    drop(&r);
+}
+
+/* The kernel may be known before the records of its launch, which are in another ring. */
+static void test_kernel_first(void **state)
+{
+    struct bench *b = *state;
+    begin(b);
+    kernel(b, 0, 1105, 5000, 1);
+    call(b, 1, PW_OP_Allreduce, 1000, 0);
+    task(b, 1, 50, 1100, PW_NCCL_TASK_LAUNCHED);
+    struct rows r = close_bench(b, 1);
+    check_kernel(&r, 1, 0);
+    drop(&r);
+}
+
+/* Symmetric kernels have a call and a kernel, and nothing in between. */
+static void test_call_only(void **state)
+{
+    struct bench *b = *state;
+    begin(b);
+    call(b, 1, PW_OP_Allreduce, 1000, 0);
+    kernel(b, 0, 1005, 5000, 1);
+    call(b, 2, PW_OP_Allreduce, 2000, PW_NCCL_CALL_ALONE); /* a wrapper's, in a group */
+    kernel(b, 1, 2500, 6000, 1);
+    call(b, 3, PW_OP_Allreduce, 3000, PW_NCCL_CALL_ALONE);
+    kernel(b, 2, 3005, 7000, 1);
+    struct rows r = close_bench(b, 3);
+    check_kernel(&r, 1, 0);
+    check_enqueued(&r, 2, 2000);
+    check_kernel(&r, 3, 2);
+    drop(&r);
+}
+
+/* Kernels of graphs belong to calls that were made once: to none of those here. */
+static void test_graph_kernel(void **state)
+{
+    struct bench *b = *state;
+    begin(b);
+    call(b, 1, PW_OP_Allreduce, 1000, 0);
+    task(b, 1, 50, 1100, PW_NCCL_TASK_LAUNCHED);
+    kernel(b, 0, 1105, 5000, 1);
+    kernels[0].graph_node = 4;
+    struct rows r = close_bench(b, 1);
+    check_enqueued(&r, 1, 1000);
+    drop(&r);
+}
+
+/* Records that nothing of ours wrote do no harm. */
+static void test_hostile(void **state)
+{
+    struct bench *b = *state;
+    uint64_t seed = 1;
+    begin(b);
+    for (int i = 0; i < 900; i++) {
+        struct pw_record r;
+        uint64_t words[8];
+        for (int w = 0; w < 8; w++)
+            words[w] = unit_random(&seed) >> (unit_random(&seed) & 63);
+        memcpy(&r, words, sizeof(r));
+        r.type = (uint8_t)(PW_REC_NCCL_COMM + i % 6);
+        bench_put(b, 0, &r);
+        if (i % 100 == 0)
+            kernel(b, 0, (int64_t)words[0], (int64_t)words[1], 1);
+    }
+    bench_close(b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_reported_launches, setup, bench_destroy),
+        cmocka_unit_test_setup_teardown(test_plan, setup, bench_destroy),
+        cmocka_unit_test_setup_teardown(test_launched_before, setup, bench_destroy),
+        cmocka_unit_test_setup_teardown(test_kernel_first, setup, bench_destroy),
+        cmocka_unit_test_setup_teardown(test_call_only, setup, bench_destroy),
+        cmocka_unit_test_setup_teardown(test_graph_kernel, setup, bench_destroy),
+        cmocka_unit_test_setup_teardown(test_hostile, setup, bench_destroy),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
