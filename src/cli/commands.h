@@ -12,6 +12,7 @@ int pw_cli_doctor(int argc, char **argv);
 int pw_cli_ctl(int argc, char **argv);
 int pw_cli_sweep(int argc, char **argv);
 int pw_cli_sim(int argc, char **argv);
+int pw_cli_import(int argc, char **argv);
 
 /* Directory that holds bin/profwrap's private files (probe, merge helper), with a trailing
  * slash-less path; found relative to the running program. 0 or -errno. */

@@ -26,6 +26,8 @@ static const struct {
     {"doctor", pw_cli_doctor, "doctor", "check what a run on this machine needs"},
     {"ctl", pw_cli_ctl, "ctl status|start|stop|snapshot DIR",
      "control a running job: what its ranks do, when they record; or copy what they have"},
+    {"import", pw_cli_import, "import [OPTIONS] -o DIR FILE|DIR...",
+     "make rank files of traces of other profilers (PyTorch's)"},
     {"sim", pw_cli_sim, "sim [OPTIONS] DIR", "write a synthetic run with declared faults"},
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
@@ -47,6 +49,8 @@ static void print_help(void)
     pw_options_print_help(stdout, PW_CMD_MERGE);
     printf("\nOptions of ctl:\n");
     pw_options_print_help(stdout, PW_CMD_CTL);
+    printf("\nOptions of import:\n");
+    pw_options_print_help(stdout, PW_CMD_IMPORT);
     printf("\nOptions of sim:\n");
     pw_options_print_help(stdout, PW_CMD_SIM);
     printf("\nEnvironment only:\n");

@@ -33,11 +33,12 @@ static const struct row rows[PW_OPT_COUNT] = {
 };
 
 /* "merge-output" and "report-output" are both --output of their command; all of merge's, sim's,
- * ctl's and compare's begin with its name, which only the environment needs. */
+ * import's, ctl's and compare's begin with its name, which only the environment needs. */
 static const char *option_word(const struct row *row)
 {
     const char *tail = strstr(row->name, "-output");
-    if (row->command == PW_CMD_SIM || row->command == PW_CMD_MERGE || row->command == PW_CMD_CTL ||
+    if (row->command == PW_CMD_SIM || row->command == PW_CMD_IMPORT ||
+        row->command == PW_CMD_MERGE || row->command == PW_CMD_CTL ||
         row->command == PW_CMD_COMPARE)
         tail = strchr(row->name, '-');
     return tail ? tail + 1 : row->name;

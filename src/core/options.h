@@ -19,6 +19,7 @@ enum pw_command {
     PW_CMD_REPORT,
     PW_CMD_COMPARE,
     PW_CMD_SIM,
+    PW_CMD_IMPORT,
     PW_CMD_CTL,
     PW_CMD_ENV
 };

@@ -20,7 +20,7 @@ ALLOWED = {
     "aggregate": {"core", "analysis"},
     "analysis": {"core"},
     "analysis/report": {"core", "analysis"},
-    "import": {"core"},
+    "import": {"core", "rank"},
     "sim": {"core", "rank"},
     "timeline": {"core"},
 }

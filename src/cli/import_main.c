@@ -1,0 +1,7 @@
+/* profwrap-import: what `profwrap import` becomes. */
+#include "cli/import.h"
+
+int main(int argc, char **argv)
+{
+    return pw_import_command(argc, argv);
+}

@@ -1,0 +1,260 @@
+/* Communicators of an imported rank; see communicators.h. */
+#include "import/communicators.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "import/json.h"
+
+struct communicator {
+    uint32_t group, members_text; /* what it was found by, or */
+    int32_t group_size;
+    int64_t device, stream; /* of one that was inferred; -1 */
+    uint64_t uid;
+    uint32_t name;
+    int32_t size, my_rank;
+    int32_t *members; /* [size] world ranks */
+    int64_t collectives;
+};
+
+struct pw_comm_table {
+    struct communicator *items;
+    size_t n, capacity;
+    int32_t inferred;
+};
+
+struct pw_comm_table *pw_comm_table_create(void)
+{
+    return calloc(1, sizeof(struct pw_comm_table));
+}
+
+void pw_comm_table_destroy(struct pw_comm_table *table)
+{
+    if (!table)
+        return;
+    for (size_t i = 0; i < table->n; i++)
+        free(table->items[i].members);
+    free(table->items);
+    free(table);
+}
+
+/* ---- members ---- */
+
+static int are_ranks(const struct pw_trace *trace, const int64_t *ranks, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (ranks[i] < 0 || ranks[i] >= trace->world_size)
+            return 0;
+    return n > 0;
+}
+
+static int keep_members(struct communicator *c, const int64_t *ranks, size_t n)
+{
+    c->members = malloc(n * sizeof(*c->members));
+    if (!c->members)
+        return 0;
+    for (size_t i = 0; i < n; i++)
+        c->members[i] = (int32_t)ranks[i];
+    c->size = (int32_t)n;
+    return 1;
+}
+
+/* From a text such as "[0, 1]". Long ones have "..." in them, and are of no use. */
+static int members_of_text(struct pw_trace *trace, const struct pw_collective *collective,
+                           struct communicator *c)
+{
+    static int64_t ranks[PW_COLLECTIVE_MEMBERS];
+    const char *text = pw_rankfile_borrow_text(trace->file, collective->members);
+    const struct pw_json_item item = {
+        .text = text, .length = (uint32_t)strlen(text), .type = PW_JSON_TEXT};
+    size_t n = pw_json_to_ints(&item, ranks, PW_COLLECTIVE_MEMBERS);
+    return are_ranks(trace, ranks, n) && keep_members(c, ranks, n);
+}
+
+static int members_of_group(const struct pw_trace *trace, const struct pw_collective *collective,
+                            struct communicator *c)
+{
+    const char *name = pw_rankfile_borrow_text(trace->file, collective->group);
+    for (size_t g = 0; *name && g < trace->ngroups; g++) {
+        const struct pw_group *group = &trace->groups[g];
+        if (strcmp(group->name, name) != 0 || !group->size)
+            continue;
+        c->members = malloc(group->size * sizeof(*c->members));
+        if (!c->members)
+            return 0;
+        memcpy(c->members, group->members, group->size * sizeof(*c->members));
+        c->size = (int32_t)group->size;
+        return 1;
+    }
+    return 0;
+}
+
+/* first, first + stride, …: all ranks where only the size is known, and is the world's. */
+static int members_of_stride(const struct pw_trace *trace, const struct pw_collective *collective,
+                             struct communicator *c)
+{
+    int64_t first = collective ? collective->first : -1,
+            stride = collective ? collective->stride : 0;
+    int64_t size = collective ? collective->group_size : trace->world_size;
+    if (size == trace->world_size) {
+        first = 0;
+        stride = 1;
+    }
+    if (size < 1 || first < 0 || stride < 1 || first + (size - 1) * stride >= trace->world_size)
+        return 0;
+    c->members = malloc((size_t)size * sizeof(*c->members));
+    if (!c->members)
+        return 0;
+    for (int64_t i = 0; i < size; i++)
+        c->members[i] = (int32_t)(first + i * stride);
+    c->size = (int32_t)size;
+    return 1;
+}
+
+/* ---- identity ---- */
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+    for (; *text; text++)
+        hash = pw_hash_mix(hash, (unsigned char)*text);
+    return hash;
+}
+
+static void identify(struct communicator *c, uint64_t start, const char *name, int rank)
+{
+    uint64_t uid = hash_text(start, name);
+    uid = pw_hash_mix(uid, (uint64_t)c->size);
+    c->my_rank = -1;
+    for (int32_t i = 0; c->members && i < c->size; i++) {
+        uid = pw_hash_mix(uid, (uint64_t)c->members[i]);
+        if (c->members[i] == rank)
+            c->my_rank = i;
+    }
+    c->uid = uid;
+}
+
+static void name_it(struct pw_trace *trace, struct communicator *c,
+                    const struct pw_collective *collective)
+{
+    char name[256];
+    const char *group = pw_rankfile_borrow_text(trace->file, collective->group);
+    const char *note = pw_rankfile_borrow_text(trace->file, collective->group_note);
+    snprintf(name, sizeof(name), "%s%.100s%s%.100s",
+             c->members ? "" : "inferred: ", *note ? note : "process group ", *note ? " " : "",
+             *group ? group : "?");
+    c->name = pw_names_find(&trace->names, name, strlen(name));
+}
+
+/* Nobody said which ranks are in it: all, until it is known better. */
+static void infer(struct pw_trace *trace, struct communicator *c)
+{
+    char name[64], identity[32];
+    snprintf(identity, sizeof(identity), "inferred %d", trace->comms->inferred);
+    snprintf(name, sizeof(name), "inferred: NCCL on stream %lld", (long long)c->stream);
+    members_of_stride(trace, NULL, c);
+    identify(c, 2, identity, trace->rank);
+    c->name = pw_names_find(&trace->names, name, strlen(name));
+    trace->comms->inferred++;
+}
+
+static struct communicator *add(struct pw_comm_table *table)
+{
+    if (table->n == table->capacity) {
+        size_t capacity = table->capacity ? 2 * table->capacity : 8;
+        struct communicator *more = realloc(table->items, capacity * sizeof(*more));
+        if (!more)
+            return NULL;
+        table->items = more;
+        table->capacity = capacity;
+    }
+    struct communicator *c = &table->items[table->n++];
+    *c = (struct communicator){.device = -1, .stream = -1, .group_size = -1};
+    return c;
+}
+
+static struct communicator *find_group(struct pw_trace *trace,
+                                       const struct pw_collective *collective)
+{
+    struct pw_comm_table *table = trace->comms;
+    for (size_t i = 0; i < table->n; i++) {
+        struct communicator *c = &table->items[i];
+        if (c->stream < 0 && c->group == collective->group &&
+            c->members_text == collective->members && c->group_size == collective->group_size)
+            return c;
+    }
+    struct communicator *c = add(table);
+    if (!c)
+        return NULL;
+    c->group = collective->group;
+    c->members_text = collective->members;
+    c->group_size = collective->group_size;
+    if (!members_of_text(trace, collective, c) && !members_of_group(trace, collective, c) &&
+        !members_of_stride(trace, collective, c)) {
+        c->size = collective->group_size > 0 ? collective->group_size : trace->world_size;
+        table->inferred++;
+    }
+    identify(c, 1, pw_rankfile_borrow_text(trace->file, collective->group), trace->rank);
+    name_it(trace, c, collective);
+    return c;
+}
+
+static struct communicator *find_stream(struct pw_trace *trace,
+                                        const struct pw_device_record *record)
+{
+    struct pw_comm_table *table = trace->comms;
+    for (size_t i = 0; i < table->n; i++)
+        if (table->items[i].device == record->device && table->items[i].stream == record->stream)
+            return &table->items[i];
+    struct communicator *c = add(table);
+    if (!c)
+        return NULL;
+    c->device = record->device;
+    c->stream = record->stream;
+    infer(trace, c);
+    return c;
+}
+
+int32_t pw_comm_table_find(struct pw_trace *trace, const struct pw_device_record *record,
+                           int numbered, int64_t *seq, int32_t *peer)
+{
+    const struct pw_collective *collective =
+        pw_collectives_borrow(&trace->collectives, record->collective);
+    int named =
+        collective && (collective->group || collective->members || collective->group_size > 0);
+    struct communicator *c = named ? find_group(trace, collective) : find_stream(trace, record);
+    *seq = -1;
+    *peer = -1;
+    if (!c)
+        return -1;
+    if (numbered)
+        *seq = c->collectives++;
+    if (collective && c->members && collective->peer >= 0 && collective->peer < c->size)
+        *peer = c->members[collective->peer];
+    return (int32_t)(c - trace->comms->items);
+}
+
+void pw_comm_table_write(struct pw_trace *trace)
+{
+    const struct pw_comm_table *table = trace->comms;
+    int64_t first = 0;
+    for (size_t i = 0; i < table->n; i++) {
+        const struct communicator *c = &table->items[i];
+        struct pw_row_comms row = {
+            .uid = c->uid,
+            .size = c->size,
+            .my_rank = c->my_rank,
+            .source = PW_SOURCE_NCCL,
+            .name = c->name,
+            .first_member = c->members ? first : -1,
+            .collectives = c->collectives,
+        };
+        pw_rankfile_append(trace->file, PW_TABLE_comms, &row);
+        for (int32_t m = 0; c->members && m < c->size; m++) {
+            struct pw_row_member member = {c->members[m]};
+            pw_rankfile_append(trace->file, PW_TABLE_member, &member);
+        }
+        first += c->members ? c->size : 0;
+    }
+    trace->counts.inferred_groups = table->inferred;
+}

@@ -1,0 +1,22 @@
+/* The communicators of an imported rank: by the process group that the trace names, or, where it
+ * names none, one for each stream that NCCL's kernels run on. */
+#ifndef PW_IMPORT_COMMUNICATORS_H
+#define PW_IMPORT_COMMUNICATORS_H
+
+#include "import/trace.h"
+
+struct pw_comm_table;
+
+struct pw_comm_table *pw_comm_table_create(void); /* NULL when memory is short */
+void pw_comm_table_destroy(struct pw_comm_table *table);
+
+/* The communicator of an NCCL operation: its row of /comms, or -1 when memory is short. With
+ * `numbered`, *seq is the operation's number on it, else -1. *peer is the world rank of the
+ * collective's peer, -1 none. */
+int32_t pw_comm_table_find(struct pw_trace *trace, const struct pw_device_record *record,
+                           int numbered, int64_t *seq, int32_t *peer);
+
+/* Writes /comms and /comm_members; how many were inferred goes to the trace's counts. */
+void pw_comm_table_write(struct pw_trace *trace);
+
+#endif

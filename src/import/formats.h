@@ -1,0 +1,35 @@
+/* What a format has to do: tell whose trace a file is, and give its events to the window that it is
+ * read into. The table of formats is in formats.c; a new one is a file and a row. */
+#ifndef PW_IMPORT_FORMATS_H
+#define PW_IMPORT_FORMATS_H
+
+#include "import/trace.h"
+
+/* What a file says before its events: which rank of which job. */
+struct pw_import_head {
+    int64_t rank, world_size; /* -1: it does not say */
+    char backend[32], hostname[64];
+    int64_t first_ns; /* time of its first event; INT64_MAX: it has none */
+    struct pw_group *groups;
+    size_t ngroups;
+    char problem[160]; /* what is wrong with it, when reading fails */
+};
+
+void pw_import_head_fini(struct pw_import_head *head);
+
+struct pw_import_format {
+    const char *name, *what; /* for --format and --help */
+    /* Whether the file is of this format, and what its head says. 0; -EINVAL: it is not; -errno. */
+    int (*look)(const char *path, struct pw_import_head *out);
+    /* Reads the events into `window`. 0, also for files that end early, or -errno. `progress` is
+     * told of bytes of the file that were read. */
+    int (*read)(const char *path, struct pw_trace_window *window,
+                void (*progress)(void *context, int64_t file_bytes), void *context, char *problem,
+                size_t size);
+};
+
+/* The format of this name, or NULL; `number` counts them from 0. */
+const struct pw_import_format *pw_import_format_find(const char *name);
+const struct pw_import_format *pw_import_format_borrow(size_t number);
+
+#endif

@@ -1,0 +1,215 @@
+/* One rank from its traces to its file; see import.h. */
+#include "import/import.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/sort.h"
+#include "import/communicators.h"
+
+/* Bytes of names that a rank's file may hold in memory. */
+enum { MOST_NAMES = 96 << 20 };
+
+struct ranking {
+    const struct pw_import_plan *plan;
+    const struct pw_import_options *options;
+    struct pw_import_file *files;
+    size_t nfiles;
+    struct pw_trace trace;
+    struct pw_trace_window *windows; /* [nfiles] */
+    struct pw_import_result *out;
+    void (*progress)(void *context, int64_t file_bytes);
+    void *context;
+    int64_t bytes_before;     /* of the files before this one */
+    int64_t start_ns, end_ns; /* of all windows */
+};
+
+static void tell_progress(void *context, int64_t file_bytes)
+{
+    struct ranking *r = context;
+    if (r->progress)
+        r->progress(r->context, r->bytes_before + file_bytes);
+}
+
+static int create_file(struct ranking *r)
+{
+    const struct pw_import_head *head = &r->files[0].head;
+    struct pw_identity id = {
+        .rank = (int)head->rank, .size = (int)r->plan->world_size, .launched = 1};
+    char command[300];
+    snprintf(id.job, sizeof(id.job), "%s", r->plan->job);
+    snprintf(id.hostname, sizeof(id.hostname), "%s",
+             head->hostname[0] ? head->hostname : "unknown");
+    if (head->hostname[0])
+        snprintf(id.clock_domain, sizeof(id.clock_domain), "import %s", head->hostname);
+    else
+        snprintf(id.clock_domain, sizeof(id.clock_domain), "import rank %d", id.rank);
+    snprintf(command, sizeof(command), "import of %s traces: %.200s", r->files[0].format->name,
+             r->files[0].path);
+    int err = pw_rankfile_create(r->options->dir, &id, command, r->options->level, &r->trace.file);
+    if (err) {
+        snprintf(r->out->problem, sizeof(r->out->problem),
+                 "rank %d: cannot make its file in %s: %s", id.rank, r->options->dir,
+                 err == -EEXIST ? "it is there already; import into an empty directory"
+                                : strerror(-err));
+        return err;
+    }
+    pw_rankfile_borrow_budget(r->trace.file)->limit_bytes = MOST_NAMES;
+    pw_rankfile_set_text(r->trace.file, "clock_sync", "passive");
+    pw_names_init(&r->trace.names, r->trace.file);
+    return 0;
+}
+
+static int read_files(struct ranking *r)
+{
+    for (size_t i = 0; i < r->nfiles; i++) {
+        char remark[256] = "";
+        const struct pw_import_file *file = &r->files[i];
+        int err = pw_trace_window_create(&r->trace, &r->windows[i]);
+        err = err ? err
+                  : file->format->read(file->path, &r->windows[i], tell_progress, r, remark,
+                                       sizeof(remark));
+        if (err || remark[0])
+            snprintf(r->out->problem, sizeof(r->out->problem), "%s: %s", file->path,
+                     remark[0] ? remark : strerror(-err));
+        if (err)
+            return err;
+        r->trace.described = 1;
+        r->bytes_before += file->bytes;
+        if (r->nfiles > 1) { /* the next one needs the memory */
+            pw_sorter_park(r->windows[i].host);
+            pw_sorter_park(r->windows[i].device);
+        }
+    }
+    return 0;
+}
+
+static int by_start(const void *a, const void *b)
+{
+    int64_t x = pw_trace_window_start(a), y = pw_trace_window_start(b);
+    return (x > y) - (x < y);
+}
+
+/* Windows of one rank follow each other; where they do not, they are of two runs, or one is there
+ * twice. */
+static int order_windows(struct ranking *r)
+{
+    pw_sort(r->windows, r->nfiles, sizeof(*r->windows), by_start);
+    for (size_t i = 0; i + 1 < r->nfiles; i++) {
+        const struct pw_trace_window *a = &r->windows[i];
+        if (a->end_ns < a->start_ns ||
+            a->end_ns + a->base_ns <= pw_trace_window_start(&r->windows[i + 1]))
+            continue;
+        snprintf(r->out->problem, sizeof(r->out->problem),
+                 "rank %d is in several traces at the same time, of which one is %.300s: give each "
+                 "once, and only those of one run",
+                 r->trace.rank, r->files[0].path);
+        return -EINVAL;
+    }
+    return 0;
+}
+
+static int write_windows(struct ranking *r)
+{
+    int err = order_windows(r);
+    r->start_ns = r->nfiles ? pw_trace_window_start(&r->windows[0]) : 0;
+    for (size_t i = 0; i < r->nfiles && !err; i++) {
+        const struct pw_trace_window *w = &r->windows[i];
+        if (w->end_ns >= w->start_ns)
+            r->end_ns = w->end_ns + w->base_ns;
+        err = pw_trace_write(&r->windows[i]);
+        pw_trace_window_destroy(&r->windows[i]);
+    }
+    if (err && !r->out->problem[0])
+        snprintf(r->out->problem, sizeof(r->out->problem), "rank %d: %s", r->trace.rank,
+                 strerror(-err));
+    return err;
+}
+
+static void finish_file(struct ranking *r, int64_t start, int64_t end)
+{
+    struct pw_import_counts *counts = &r->trace.counts;
+    pw_comm_table_write(&r->trace);
+    pw_rankfile_count_dropped(r->trace.file, counts->omitted[PW_OMIT_MALFORMED] +
+                                                 counts->omitted[PW_OMIT_NO_TIME] +
+                                                 counts->omitted[PW_OMIT_DUPLICATE_KEY] +
+                                                 counts->omitted[PW_OMIT_INCOMPLETE]);
+    pw_rankfile_set_times(r->trace.file, start, end > start ? end : start);
+}
+
+static int close_file(struct ranking *r, int failed)
+{
+    const struct pw_rankfile_end end = {
+        .exit_code = -1,
+        .complete = !failed && !r->trace.counts.cut_files,
+        .pid = -1,
+    };
+    char part[4200];
+    pw_names_fini(&r->trace.names);
+    int err = pw_rankfile_close(r->trace.file, &end);
+    if (err && !failed)
+        snprintf(r->out->problem, sizeof(r->out->problem), "rank %d: its file: %s", r->trace.rank,
+                 strerror(-err));
+    if (failed || err) { /* nothing half done stays */
+        snprintf(part, sizeof(part), "%s/rank-%05d.h5", r->options->dir, r->trace.rank);
+        unlink(part);
+        strcat(part, ".part");
+        unlink(part);
+    }
+    return err;
+}
+
+static int make_rank(struct ranking *r)
+{
+    int err = create_file(r);
+    if (err)
+        return err;
+    err = read_files(r);
+    err = err ? err : write_windows(r);
+    if (!err)
+        finish_file(r, r->start_ns, r->end_ns);
+    int closed = close_file(r, err);
+    return err ? err : closed;
+}
+
+void pw_import_rank(const struct pw_import_plan *plan, size_t at,
+                    const struct pw_import_options *options,
+                    void (*progress)(void *context, int64_t file_bytes), void *context,
+                    struct pw_import_result *out)
+{
+    struct ranking r = {
+        .plan = plan,
+        .options = options,
+        .files = &plan->files[plan->first[at]],
+        .nfiles = plan->first[at + 1] - plan->first[at],
+        .out = out,
+        .progress = progress,
+        .context = context,
+    };
+    *out = (struct pw_import_result){.rank = r.files[0].head.rank};
+    r.trace = (struct pw_trace){
+        .dir = options->dir,
+        .rank = (int)out->rank,
+        .world_size = (int)plan->world_size,
+        .groups = r.files[0].head.groups,
+        .ngroups = r.files[0].head.ngroups,
+        .keep_cuda_calls = options->keep_cuda_calls,
+        .counts = {.first_malformed = -1, .first_step = -1, .last_step = -1},
+        .comms = pw_comm_table_create(),
+    };
+    r.windows = calloc(r.nfiles, sizeof(*r.windows));
+    out->err = r.windows && r.trace.comms ? make_rank(&r) : -ENOMEM;
+    if (out->err && !out->problem[0])
+        snprintf(out->problem, sizeof(out->problem), "rank %lld: %s", (long long)out->rank,
+                 strerror(-out->err));
+    for (size_t i = 0; r.windows && i < r.nfiles; i++)
+        pw_trace_window_destroy(&r.windows[i]);
+    free(r.windows);
+    pw_collectives_fini(&r.trace.collectives);
+    pw_comm_table_destroy(r.trace.comms);
+    out->counts = r.trace.counts;
+    out->done = 1;
+}

@@ -1,0 +1,27 @@
+/* Makes rank files of the traces of a plan. */
+#ifndef PW_IMPORT_IMPORT_H
+#define PW_IMPORT_IMPORT_H
+
+#include "import/plan.h"
+
+struct pw_import_options {
+    const char *dir;            /* of the rank files; it is there */
+    int keep_cuda_calls, level; /* level: deflate's */
+};
+
+/* What came of a rank. */
+struct pw_import_result {
+    int64_t rank;
+    int err; /* 0, or why there is no file, with a sentence in `problem` */
+    int done;
+    char problem[512]; /* with err 0: a remark, such as that a trace ends early; "" none */
+    struct pw_import_counts counts;
+};
+
+/* Makes the file of the plan's rank number `at` (not its rank). `progress` is told of bytes. */
+void pw_import_rank(const struct pw_import_plan *plan, size_t at,
+                    const struct pw_import_options *options,
+                    void (*progress)(void *context, int64_t file_bytes), void *context,
+                    struct pw_import_result *out);
+
+#endif

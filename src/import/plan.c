@@ -1,0 +1,256 @@
+/* Puts files in the order of their ranks; see plan.h. */
+#include "import/plan.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/sort.h"
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+int64_t pw_import_rank_of_name(const char *path)
+{
+    for (const char *at = base_name(path); (at = strcasestr(at, "rank")); at += 4) {
+        const char *digits = at + 4;
+        digits += *digits && strchr("-_.=", *digits) ? 1 : 0;
+        char *end;
+        if (!isdigit((unsigned char)*digits))
+            continue;
+        errno = 0;
+        long long rank = strtoll(digits, &end, 10);
+        if (!errno && rank < 1 << 24)
+            return rank;
+    }
+    return -1;
+}
+
+void pw_import_host_of_name(const char *path, char *out, size_t size)
+{
+    const char *name = base_name(path), *end = strstr(name, ".pt.trace.json");
+    out[0] = '\0';
+    if (!end)
+        return;
+    const char *dot = memchr(name, '.', (size_t)(end - name + 1));
+    for (const char *at = dot; at; at = memchr(at + 1, '.', (size_t)(end - at))) {
+        dot = at; /* the last one before a number of nanoseconds, or that of ".pt" */
+        if (at == end || isdigit((unsigned char)at[1]))
+            break;
+    }
+    const char *underscore = dot;
+    while (underscore > name && isdigit((unsigned char)underscore[-1]))
+        underscore--;
+    if (underscore == dot || underscore <= name + 1 || underscore[-1] != '_')
+        return;
+    snprintf(out, size, "%.*s", (int)(underscore - 1 - name), name);
+}
+
+static int fail(char *problem, size_t size, int err, const char *path, const char *what)
+{
+    snprintf(problem, size, "%s: %s", path, what && *what ? what : strerror(-err));
+    return err;
+}
+
+static int look(struct pw_import_file *file, const struct pw_import_wish *wish, char *problem,
+                size_t size)
+{
+    int err = -EINVAL;
+    char what[160] = "";
+    for (size_t i = 0; pw_import_format_borrow(i) && err == -EINVAL; i++) {
+        const struct pw_import_format *format = pw_import_format_borrow(i);
+        if (wish->format && wish->format != format)
+            continue;
+        pw_import_head_fini(&file->head);
+        err = format->look(file->path, &file->head);
+        file->format = format;
+        if (!what[0])
+            memcpy(what, file->head.problem, sizeof(what));
+    }
+    return err ? fail(problem, size, err, file->path, err == -EINVAL ? what : "") : 0;
+}
+
+static int add_file(struct pw_import_plan *plan, const char *path,
+                    const struct pw_import_wish *wish, char *problem, size_t size)
+{
+    struct stat status;
+    if (plan->nfiles == plan->capacity) {
+        size_t capacity = plan->capacity ? 2 * plan->capacity : 16;
+        struct pw_import_file *more = realloc(plan->files, capacity * sizeof(*more));
+        if (!more)
+            return fail(problem, size, -ENOMEM, path, "");
+        plan->files = more;
+        plan->capacity = capacity;
+    }
+    struct pw_import_file *file = &plan->files[plan->nfiles++];
+    *file = (struct pw_import_file){.path = strdup(path)};
+    if (!file->path)
+        return fail(problem, size, -ENOMEM, path, "");
+    if (stat(path, &status))
+        return fail(problem, size, -errno, path, "");
+    file->bytes = status.st_size;
+    int err = look(file, wish, problem, size);
+    if (err)
+        return err;
+    if (wish->rank >= 0)
+        file->head.rank = wish->rank;
+    if (file->head.rank < 0)
+        file->head.rank = pw_import_rank_of_name(path);
+    if (!file->head.hostname[0])
+        pw_import_host_of_name(path, file->head.hostname, sizeof(file->head.hostname));
+    return 0;
+}
+
+static int has_ending(const char *name, const char *ending)
+{
+    size_t n = strlen(name), e = strlen(ending);
+    return n >= e && strcmp(name + n - e, ending) == 0;
+}
+
+static int is_trace(const struct dirent *entry)
+{
+    return has_ending(entry->d_name, ".json") || has_ending(entry->d_name, ".json.gz");
+}
+
+static int add_directory(struct pw_import_plan *plan, const char *path,
+                         const struct pw_import_wish *wish, char *problem, size_t size)
+{
+    struct dirent **entries;
+    char file[4200];
+    int n = scandir(path, &entries, is_trace, alphasort), err = 0;
+    if (n < 0)
+        return fail(problem, size, -errno, path, "");
+    if (n == 0)
+        err = fail(problem, size, -ENOENT, path, "has no .json and no .json.gz files");
+    for (int i = 0; i < n; i++) {
+        snprintf(file, sizeof(file), "%s/%s", path, entries[i]->d_name);
+        err = err ? err : add_file(plan, file, wish, problem, size);
+        free(entries[i]);
+    }
+    free(entries);
+    return err;
+}
+
+static int by_rank_and_time(const void *a, const void *b)
+{
+    const struct pw_import_file *x = a, *y = b;
+    if (x->head.rank != y->head.rank)
+        return x->head.rank < y->head.rank ? -1 : 1;
+    return (x->head.first_ns > y->head.first_ns) - (x->head.first_ns < y->head.first_ns);
+}
+
+/* All files must be of one job, as far as they say. */
+static int check_job(struct pw_import_plan *plan, char *problem, size_t size)
+{
+    const struct pw_import_file *sized = NULL, *backed = NULL;
+    for (size_t i = 0; i < plan->nfiles; i++) {
+        const struct pw_import_file *f = &plan->files[i];
+        if (sized && f->head.world_size > 0 && f->head.world_size != sized->head.world_size) {
+            snprintf(problem, size,
+                     "%s is of a job of %lld ranks, and %s of one of %lld: import "
+                     "one job at a time",
+                     sized->path, (long long)sized->head.world_size, f->path,
+                     (long long)f->head.world_size);
+            return -EINVAL;
+        }
+        if (backed && f->head.backend[0] && strcmp(f->head.backend, backed->head.backend) != 0) {
+            snprintf(problem, size,
+                     "%s is of a job with backend %s, and %s of one with %s: import "
+                     "one job at a time",
+                     backed->path, backed->head.backend, f->path, f->head.backend);
+            return -EINVAL;
+        }
+        sized = f->head.world_size > 0 ? f : sized;
+        backed = f->head.backend[0] ? f : backed;
+    }
+    plan->world_size = sized ? sized->head.world_size : -1;
+    snprintf(plan->job, sizeof(plan->job), "import of %lld ranks, %s", (long long)plan->world_size,
+             backed ? backed->head.backend : "no backend");
+    return 0;
+}
+
+static int find_ranks(struct pw_import_plan *plan, char *problem, size_t size)
+{
+    if (plan->nfiles == 1 && plan->files[0].head.rank < 0 && plan->world_size <= 1)
+        plan->files[0].head.rank = 0; /* of a program that is not distributed */
+    pw_sort(plan->files, plan->nfiles, sizeof(*plan->files), by_rank_and_time);
+    plan->first = calloc(plan->nfiles + 1, sizeof(*plan->first));
+    if (!plan->first)
+        return fail(problem, size, -ENOMEM, "import", "");
+    for (size_t i = 0; i < plan->nfiles; i++) {
+        const struct pw_import_file *f = &plan->files[i];
+        if (f->head.rank < 0)
+            return fail(problem, size, -EINVAL, f->path,
+                        "does not say which rank it is of: name it rank-N.json, or give --rank N");
+        if (plan->world_size > 0 && f->head.rank >= plan->world_size)
+            return fail(problem, size, -EINVAL, f->path, "is of a rank that its job does not have");
+        if (i == 0 || f->head.rank != plan->files[i - 1].head.rank)
+            plan->first[plan->nranks++] = i;
+    }
+    plan->first[plan->nranks] = plan->nfiles;
+    if (plan->world_size < 0)
+        plan->world_size = plan->files[plan->nfiles - 1].head.rank + 1;
+    return 0;
+}
+
+int pw_import_plan_make(char *const *paths, size_t n, const struct pw_import_wish *wish,
+                        struct pw_import_plan *out, char *problem, size_t size)
+{
+    struct stat status;
+    int err = 0;
+    *out = (struct pw_import_plan){0};
+    for (size_t i = 0; i < n && !err; i++) {
+        if (stat(paths[i], &status))
+            err = fail(problem, size, -errno, paths[i], "");
+        else if (S_ISDIR(status.st_mode))
+            err = add_directory(out, paths[i], wish, problem, size);
+        else
+            err = add_file(out, paths[i], wish, problem, size);
+    }
+    err = err ? err : check_job(out, problem, size);
+    err = err ? err : find_ranks(out, problem, size);
+    if (err)
+        pw_import_plan_fini(out);
+    return err;
+}
+
+void pw_import_plan_fini(struct pw_import_plan *plan)
+{
+    for (size_t i = 0; i < plan->nfiles; i++) {
+        pw_import_head_fini(&plan->files[i].head);
+        free(plan->files[i].path);
+    }
+    free(plan->files);
+    free(plan->first);
+    *plan = (struct pw_import_plan){0};
+}
+
+int64_t pw_import_plan_missing(const struct pw_import_plan *plan, char *out, size_t size)
+{
+    int64_t missing = plan->world_size - (int64_t)plan->nranks, next = 0;
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i <= plan->nranks && missing; i++) {
+        int64_t rank = i < plan->nranks ? plan->files[plan->first[i]].head.rank : plan->world_size;
+        char text[64] = "";
+        if (rank == next + 1)
+            snprintf(text, sizeof(text), "%s%lld", used ? ", " : "", (long long)next);
+        else if (rank > next)
+            snprintf(text, sizeof(text), "%s%lld-%lld", used ? ", " : "", (long long)next,
+                     (long long)rank - 1);
+        next = rank + 1;
+        if (used + strlen(text) + 6 > size) {
+            snprintf(out + used, size - used, ", ...");
+            break;
+        }
+        used += (size_t)snprintf(out + used, size - used, "%s", text);
+    }
+    return missing;
+}

@@ -1,0 +1,43 @@
+/* Which files are whose: the files that were named, by ranks, checked to be of one job. */
+#ifndef PW_IMPORT_PLAN_H
+#define PW_IMPORT_PLAN_H
+
+#include "import/formats.h"
+
+struct pw_import_file {
+    char *path;
+    const struct pw_import_format *format;
+    struct pw_import_head head;
+    int64_t bytes;
+};
+
+struct pw_import_plan {
+    struct pw_import_file *files; /* by rank, then by the time of their first events */
+    size_t nfiles, capacity;
+    size_t *first; /* [nranks + 1] of the files of each rank that there is */
+    size_t nranks;
+    int64_t world_size;
+    char job[64]; /* the same for all files of a job */
+};
+
+struct pw_import_wish {
+    const struct pw_import_format *format; /* NULL: tell by the file */
+    int64_t rank;                          /* of all files; -1: tell by the file */
+};
+
+/* Looks at files and at those in directories. 0, or -errno with one sentence in `problem`. */
+int pw_import_plan_make(char *const *paths, size_t n, const struct pw_import_wish *wish,
+                        struct pw_import_plan *out, char *problem, size_t size);
+void pw_import_plan_fini(struct pw_import_plan *plan);
+
+/* The rank in a file's name ("rank-3.json", "trace_rank3.json.gz"), or -1. */
+int64_t pw_import_rank_of_name(const char *path);
+
+/* The host in the name that torch's tensorboard handler gives: HOST_PID.TIME.pt.trace.json; "" when
+ * it is another. */
+void pw_import_host_of_name(const char *path, char *out, size_t size);
+
+/* "2-5, 7" of the ranks that are missing, cut with "…" where it does not fit; how many are. */
+int64_t pw_import_plan_missing(const struct pw_import_plan *plan, char *out, size_t size);
+
+#endif

@@ -1,0 +1,286 @@
+/* From a window's records to the rows of the rank's file; see trace.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/ops.h"
+#include "import/communicators.h"
+#include "import/join.h"
+#include "import/nest.h"
+#include "import/trace.h"
+
+/* An NCCL operation: rows of two tables, in the order of their ends. */
+struct keyed_nccl {
+    int64_t key[3];
+    struct pw_row_comm_event event;
+    struct pw_row_nccl nccl;
+    int64_t pad; /* the size is a multiple of 8 */
+};
+
+struct writing {
+    struct pw_trace_window *window;
+    struct pw_trace *trace;
+    struct pw_sorter *nccl;
+    int64_t base;
+};
+
+static void write_ranges(const struct writing *w, struct pw_sorter *ranges)
+{
+    for (const struct pw_keyed_range *r; (r = pw_sorter_next(ranges));) {
+        struct pw_row_range row = r->row;
+        row.start += w->base;
+        row.end += w->base;
+        pw_rankfile_append(w->trace->file, PW_TABLE_range, &row);
+    }
+}
+
+static void write_calls(const struct writing *w, struct pw_sorter *calls)
+{
+    for (const struct pw_keyed_cuda_api *r; (r = pw_sorter_next(calls));) {
+        struct pw_row_cuda_api row = r->row;
+        row.start += w->base;
+        row.end += w->base;
+        pw_rankfile_append(w->trace->file, PW_TABLE_cuda_api, &row);
+    }
+}
+
+static void write_syncs(const struct writing *w, struct pw_sorter *syncs)
+{
+    for (const struct pw_keyed_cuda_sync *r; (r = pw_sorter_next(syncs));) {
+        struct pw_row_cuda_sync row = r->row;
+        row.start += w->base;
+        row.end += w->base;
+        pw_rankfile_append(w->trace->file, PW_TABLE_cuda_sync, &row);
+    }
+}
+
+static void write_memory(const struct writing *w, struct pw_sorter *memory)
+{
+    for (const struct pw_keyed_memory *r; (r = pw_sorter_next(memory));) {
+        struct pw_row_memory row = r->row;
+        row.time += w->base;
+        pw_rankfile_append(w->trace->file, PW_TABLE_memory, &row);
+    }
+}
+
+/* Sorts what is complete and writes it. */
+static int drain(const struct writing *w, struct pw_sorter *sorter,
+                 void (*write)(const struct writing *, struct pw_sorter *))
+{
+    int err = pw_sorter_begin(sorter);
+    if (!err)
+        write(w, sorter);
+    return err ? err : pw_sorter_error(sorter);
+}
+
+/* ---- devices ---- */
+
+#define DEVICE_FIELDS(w, d)                                                                  \
+    .start = (d)->start + (w)->base, .end = (d)->end + (w)->base, .device = (d)->device,     \
+    .context = (d)->context, .stream = (d)->stream, .correlation = (d)->correlation,         \
+    .graph_node = (d)->graph_node, .launch = (d)->launch < 0 ? -1 : (d)->launch + (w)->base, \
+    .thread = (d)->thread, .launched_by = (d)->launched_by
+
+static void write_kernel(const struct writing *w, const struct pw_device_record *d)
+{
+    struct pw_row_kernel row = {
+        DEVICE_FIELDS(w, d),        .name = d->name,
+        .grid_x = d->grid[0],       .grid_y = d->grid[1],
+        .grid_z = d->grid[2],       .block_x = d->block[0],
+        .block_y = d->block[1],     .block_z = d->block[2],
+        .registers = d->registers,  .static_shared_bytes = d->shared_bytes,
+        .dynamic_shared_bytes = -1,
+    };
+    pw_rankfile_append(w->trace->file, PW_TABLE_kernel, &row);
+}
+
+static void write_memcpy(const struct writing *w, const struct pw_device_record *d)
+{
+    struct pw_row_memcpy row = {
+        DEVICE_FIELDS(w, d),         .kind = d->copy,
+        .bytes = d->bytes,           .src_device = d->src_device,
+        .dst_device = d->dst_device, .asynchronous = d->asynchronous,
+    };
+    pw_rankfile_append(w->trace->file, PW_TABLE_memcpy, &row);
+}
+
+static void write_memset(const struct writing *w, const struct pw_device_record *d)
+{
+    struct pw_row_memset row = {DEVICE_FIELDS(w, d), .bytes = d->bytes};
+    pw_rankfile_append(w->trace->file, PW_TABLE_memset, &row);
+}
+
+static int64_t bytes_of(int64_t count, uint32_t element_bytes)
+{
+    int64_t bytes;
+    if (count < 0 || !element_bytes ||
+        __builtin_mul_overflow(count, (int64_t)element_bytes, &bytes))
+        return -1;
+    return bytes;
+}
+
+/* The trace's own word for the operation, else what its kernel's name says. */
+static uint16_t choose_op(const struct pw_collective *collective,
+                          const struct pw_nccl_kernel *named)
+{
+    if (collective && collective->op != PW_OP_None)
+        return collective->op;
+    return named->op != PW_OP_None ? named->op : PW_OP_Sendrecv;
+}
+
+static uint32_t find_text(struct writing *w, const char *text, size_t length)
+{
+    return pw_names_find(&w->trace->names, text, length);
+}
+
+static void take_nccl(struct writing *w, const struct pw_device_record *d)
+{
+    const char *name = pw_rankfile_borrow_text(w->trace->file, d->name);
+    const struct pw_collective *c = pw_collectives_borrow(&w->trace->collectives, d->collective);
+    struct pw_nccl_kernel named = {0};
+    pw_collective_kernel(name, strlen(name), &named);
+    uint16_t op = choose_op(c, &named);
+    int is_collective = pw_op_info(op)->cls == PW_CLASS_COLL;
+    uint32_t element = c && c->element_bytes
+                           ? c->element_bytes
+                           : pw_collective_element(named.datatype, named.datatype_length);
+    struct keyed_nccl out;
+    memset(&out, 0, sizeof(out));
+    out.key[0] = d->end;
+    out.key[1] = d->start;
+    out.event = (struct pw_row_comm_event){
+        .start = d->start + w->base,
+        .end = d->end + w->base,
+        .op = op,
+        .source = PW_SOURCE_NCCL,
+        .flags = PW_FLAG_NONBLOCKING,
+        .sent_bytes = bytes_of(d->count_in, element),
+        .recv_bytes = bytes_of(d->count_out, element),
+        .thread = (uint16_t)d->thread,
+    };
+    out.event.comm =
+        pw_comm_table_find(w->trace, d, is_collective && (d->launch >= 0 || !w->window->calls),
+                           &out.event.seq, &out.event.peer);
+    out.nccl = (struct pw_row_nccl){
+        .enqueue = d->launch < 0 ? -1 : d->launch + w->base,
+        .correlation = d->correlation,
+        .device = d->device,
+        .stream = d->stream,
+        .count = d->count_in > d->count_out ? d->count_in : d->count_out,
+        .datatype =
+            c && c->datatype ? c->datatype : find_text(w, named.datatype, named.datatype_length),
+        .algorithm = find_text(w, named.algorithm, named.algorithm_length),
+        .protocol = find_text(w, named.protocol, named.protocol_length),
+        .channels = d->grid[0],
+        .timed = PW_TIMED_KERNEL,
+    };
+    pw_sorter_add(w->nccl, &out);
+    w->trace->counts.collectives++;
+}
+
+static void write_nccl(const struct writing *w)
+{
+    for (const struct keyed_nccl *r; (r = pw_sorter_next(w->nccl));) {
+        struct pw_row_nccl row = r->nccl;
+        row.comm_row = pw_rankfile_rows(w->trace->file, PW_TABLE_comm_event);
+        pw_rankfile_append(w->trace->file, PW_TABLE_comm_event, &r->event);
+        pw_rankfile_append(w->trace->file, PW_TABLE_nccl, &row);
+    }
+}
+
+static void write_device(struct writing *w, const struct pw_device_record *d)
+{
+    if (d->type == PW_DEVICE_KERNEL)
+        write_kernel(w, d);
+    else if (d->type == PW_DEVICE_MEMCPY)
+        write_memcpy(w, d);
+    else
+        write_memset(w, d);
+    if (d->is_nccl)
+        take_nccl(w, d);
+}
+
+static int write_devices(struct writing *w, struct pw_sorter *launches)
+{
+    struct pw_sorter *placed = NULL;
+    int err = pw_sorter_create(w->trace->dir, sizeof(struct keyed_nccl), PW_ROWS_MEMORY, &w->nccl);
+    err = err ? err : pw_join(w->window, launches, &placed);
+    err = err ? err : pw_sorter_begin(placed);
+    if (!err)
+        for (const struct pw_device_record *d; (d = pw_sorter_next(placed));)
+            write_device(w, d);
+    err = err ? err : pw_sorter_error(placed);
+    pw_sorter_destroy(placed);
+    err = err ? err : pw_sorter_begin(w->nccl);
+    if (!err)
+        write_nccl(w);
+    err = err ? err : pw_sorter_error(w->nccl);
+    pw_sorter_destroy(w->nccl);
+    return err;
+}
+
+/* ---- steps and the window ---- */
+
+static int write_steps(struct writing *w, struct pw_row_window *window)
+{
+    int64_t behind = INT64_MIN;
+    int err = pw_sorter_begin(w->window->steps);
+    if (err)
+        return err;
+    for (const struct pw_keyed_step *r; (r = pw_sorter_next(w->window->steps));) {
+        struct pw_row_step row = r->row;
+        if (row.start < behind) /* another thread's mark of the same step */
+            continue;
+        behind = row.end;
+        row.start += w->base;
+        row.end += w->base;
+        pw_rankfile_append(w->trace->file, PW_TABLE_step, &row);
+        window->first_step = window->first_step < 0 ? row.step : window->first_step;
+        window->last_step = row.step;
+    }
+    return pw_sorter_error(w->window->steps);
+}
+
+static int write_window(struct writing *w)
+{
+    struct pw_import_counts *counts = &w->trace->counts;
+    struct pw_row_window row = {
+        .window = counts->windows++,
+        .first_step = -1,
+        .last_step = -1,
+        .warmup_first_step = -1,
+        .warmup_last_step = -1,
+        .start = w->window->start_ns + w->base,
+        .end = w->window->end_ns + w->base,
+        .cause = PW_OPENED_PROGRAM,
+    };
+    int err = write_steps(w, &row);
+    if (row.first_step >= 0) {
+        counts->first_step = counts->first_step < 0 ? row.first_step : counts->first_step;
+        counts->last_step = row.last_step;
+    }
+    if (w->window->end_ns >= w->window->start_ns)
+        pw_rankfile_append(w->trace->file, PW_TABLE_window, &row);
+    return err;
+}
+
+int pw_trace_write(struct pw_trace_window *window)
+{
+    struct writing w = {.window = window, .trace = window->trace, .base = window->base_ns};
+    struct pw_nested nested;
+    int err = write_window(&w);
+    if (err)
+        return err;
+    err = pw_nest(window, &nested);
+    pw_sorter_destroy(window->host);
+    window->host = NULL;
+    err = err ? err : drain(&w, nested.ranges, write_ranges);
+    err = err ? err : drain(&w, nested.calls, write_calls);
+    err =
+        err ? err
+            : drain(&w, pw_sorter_count(window->syncs) ? window->syncs : nested.syncs, write_syncs);
+    err = err ? err : drain(&w, nested.memory, write_memory);
+    err = err ? err : write_devices(&w, nested.launches);
+    pw_nested_fini(&nested);
+    return err;
+}

@@ -1,0 +1,531 @@
+"""Imported traces: what is in the rank files is what the traces say, and bad traces are named.
+
+    test_import.py PROFWRAP CASE        test_import.py --list
+"""
+import collections
+import decimal
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+CASES = {}
+SHARED = os.path.join(os.path.dirname(os.path.abspath(__file__)), *[".."] * 3, "shared", "traces")
+BASE_US = 1682725898000000  # more digits than a double keeps of nanoseconds
+
+
+def case(function):
+    CASES[function.__name__] = function
+    return function
+
+
+def skip(reason):
+    print("skipped:", reason)
+    sys.exit(77)
+
+
+def shared(name):
+    path = os.path.join(SHARED, name)
+    if not os.path.exists(path):
+        skip(f"the real traces are not there ({path})")
+    return path
+
+
+def run(*arguments, status=0):
+    done = subprocess.run([profwrap, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True)
+    assert done.returncode == status, (arguments, done.returncode, done.stderr)
+    return done.stderr if status or arguments[0] == "import" else done.stdout
+
+
+def imported(*files, options=()):
+    """The files' rank files, by rank, and what was said."""
+    directory = tempfile.mkdtemp(dir=where)
+    said = run("import", *options, "-o", directory, *files)
+    ranks = {int(name[5:10]): h5py.File(os.path.join(directory, name))
+             for name in os.listdir(directory) if name.endswith(".h5")}
+    assert not [name for name in os.listdir(directory) if name.endswith(".part")]
+    return ranks, said
+
+
+def refused(*files, options=()):
+    directory = tempfile.mkdtemp(dir=where)
+    said = run("import", *options, "-o", directory, *files, status=1)
+    assert not [name for name in os.listdir(directory) if name.startswith("rank")], said
+    return said
+
+
+def event(name, category, start_us, length_us, thread=1, process=1, phase="X", **arguments):
+    return {"ph": phase, "cat": category, "name": name, "pid": process, "tid": thread,
+            "ts": BASE_US + start_us, "dur": length_us, "args": arguments}
+
+
+def kernel(name, start_us, length_us, correlation, stream=7, **arguments):
+    return event(name, "kernel", start_us, length_us, stream, 0, device=0, stream=stream, context=1,
+                 correlation=correlation, grid=[8, 1, 1], block=[512, 1, 1],
+                 **{"External id": correlation, "registers per thread": 96, "shared memory": 32,
+                    **arguments})
+
+
+def launch(start_us, correlation, name="cudaLaunchKernel", thread=1, length_us=5):
+    return event(name, "cuda_runtime", start_us, length_us, thread, correlation=correlation)
+
+
+def trace(name, events, rank=0, world=2, head=None, text=None):
+    path = os.path.join(where, name)
+    document = {"schemaVersion": 1}
+    if rank is not None:
+        document["distributedInfo"] = {"backend": "nccl", "rank": rank, "world_size": world}
+    document.update(head or {})
+    document["traceEvents"] = events
+    data = text if text is not None else json.dumps(document)
+    data = data.encode() if isinstance(data, str) else data
+    with open(path, "wb") as file:
+        file.write(gzip.compress(data) if name.endswith(".gz") else data)
+    return path
+
+
+def texts(file):
+    return [text.decode() for text in file["strings"][()]]
+
+
+def steps(n=2, length_us=1000):
+    return [event(f"ProfilerStep#{5 + i}", "user_annotation", i * length_us, length_us)
+            for i in range(n)]
+
+
+def data_parallel(rank, skew_us=0, late_us=0):
+    """Two steps of one operator that launches an all-reduce; what a rank of two would leave."""
+    events = steps()
+    for i in range(2):
+        at = 1000 * i
+        events += [
+            event("aten::mm", "cpu_op", at + 100, 50, **{"Input Dims": [[8, 3], [3, 5]],
+                                                         "Sequence number": 40 + i}),
+            launch(at + 120, 100 * i + 1),
+            kernel("gemm", at + 130, 200 + late_us, 100 * i + 1),
+            event("nccl:all_reduce", "user_annotation", at + 160, 40,
+                  **{"Input Dims": [[1000]], "Input type": ["float"]}),
+            launch(at + 170, 100 * i + 2),
+            kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+                   at + 340 + late_us, 500 - late_us, 100 * i + 2, stream=20,
+                   **{"Collective name": "allreduce", "In msg nelems": 1000,
+                      "Out msg nelems": 1000, "Group size": 2, "dtype": "Float",
+                      "Process Group Name": "0", "Process Group Ranks": "[0, 1]"})]
+    for one in events:
+        one["ts"] += skew_us
+    return events
+
+
+@case
+def times_keep_all_their_digits():
+    digits = ["1682725898236567.123", "1682725898236568.9995", "4458676522690.655", "17.5e3", "12"]
+    spans = ["0.001", "1000000000.999", "1", "0", "2.5"]
+    text = ",".join('{"ph":"X","cat":"cpu_op","name":"n%d","pid":%d,"tid":1,"ts":%s,"dur":%s}'
+                    % (i, i, ts, spans[i]) for i, ts in enumerate(digits))
+    path = trace("digits.json", None, text='{"traceEvents":[%s],"baseTimeNanoseconds":'
+                 '1700000000000000001}' % text)
+    ranks, _ = imported(path)
+    rows = ranks[0]["events/range"]
+    names = texts(ranks[0])
+    assert len(rows) == len(digits)
+    for row in rows:
+        i = int(names[row["name"]][1:])
+        exact = lambda number: int((decimal.Decimal(number) * 1000).quantize(
+            0, rounding=decimal.ROUND_HALF_UP))
+        start = 1700000000000000001 + exact(digits[i])
+        assert row["start"] == start, (digits[i], row["start"], start)
+        assert row["end"] == start + exact(spans[i])
+
+
+@case
+def ranges_nest_and_launches_are_found():
+    events = steps(1) + [
+        event("outer", "user_annotation", 10, 100),
+        event("aten::linear", "cpu_op", 20, 50, **{"Input Dims": [[2, 3], []]}),
+        event("aten::mm", "cpu_op", 25, 20),
+        event("module.py(3): forward", "python_function", 15, 80),
+        launch(30, 7), launch(60, 8), launch(300, 9, thread=2),
+        event("[memory]", "cpu_instant_event", 40, 0, phase="i", Bytes=512, **{
+            "Total Allocated": 2048, "Device Type": 1, "Device Id": 0}),
+        kernel("k7", 50, 10, 7), kernel("k8", 70, 10, 8), kernel("k9", 400, 10, 9),
+        kernel("k0", 500, 10, 0), launch(600, 55, name="cudaStreamSynchronize", length_us=40)]
+    ranks, said = imported(trace("nest.json.gz", events), options=["--cuda-calls"])
+    file, names = ranks[0], texts(ranks[0])
+    rows = {names[row["name"]]: row for row in file["events/range"]}
+    depth = {name: row["depth"] for name, row in rows.items()}
+    assert depth == {"ProfilerStep#5": 0, "outer": 1, "module.py(3): forward": 2,
+                     "aten::linear": 3, "aten::mm": 4}, depth
+    kinds = h5py.check_enum_dtype(file["events/range"].dtype["kind"])
+    assert rows["aten::mm"]["kind"] == kinds["operator"]
+    assert rows["outer"]["kind"] == kinds["user"]
+    assert rows["module.py(3): forward"]["kind"] == kinds["function"]
+    assert rows["ProfilerStep#5"]["kind"] == kinds["step"]
+    assert names[rows["aten::linear"]["shapes"]] == "[[2, 3], []]"
+    assert names[rows["aten::mm"]["category"]] == "aten"
+    assert rows["aten::mm"]["alloc_bytes"] == rows["outer"]["alloc_bytes"] == 512
+    ends = file["events/range"]["end"]
+    assert all(ends[:-1] <= ends[1:])
+    by = {names[row["name"]]: (names[row["launched_by"]], row["launch"], row["thread"])
+          for row in file["events/kernel"]}
+    at = lambda us: (BASE_US + us) * 1000
+    assert by["k7"] == ("aten::mm", at(30), 0), by
+    assert by["k8"] == ("aten::linear", at(60), 0)
+    assert by["k9"][:2] == ("", at(300)) and by["k9"][2] != 0
+    assert by["k0"] == ("", -1, -1)
+    assert len(file["events/cuda_api"]) == 4
+    sync = file["events/cuda_sync"][0]
+    assert (sync["start"], sync["end"]) == (at(600), at(640))
+    memory = file["samples/memory"][0]
+    assert (memory["delta_bytes"], memory["total_bytes"], memory["device"]) == (512, 2048, 0)
+
+
+@case
+def operators_are_found_by_external_id_without_calls():
+    events = [event("aten::mm", "cpu_op", 10, 20, **{"External id": 77}),
+              event("aten::add", "cpu_op", 40, 20, **{"External id": 78}),
+              kernel("a", 100, 10, 5, **{"External id": 77}),
+              kernel("b", 120, 10, 4, **{"External id": 78})]
+    ranks, _ = imported(trace("external.json", events, rank=None))
+    names = texts(ranks[0])
+    by = {names[row["name"]]: (names[row["launched_by"]], row["launch"])
+          for row in ranks[0]["events/kernel"]}
+    assert by == {"a": ("aten::mm", -1), "b": ("aten::add", -1)}, by
+
+
+@case
+def nccl_kernels_are_told_in_every_spelling():
+    spellings = {
+        "ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*, unsigned long, ncclWork*)":
+            "Allreduce",
+        "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)": "Allgather",
+        "ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL(ncclDevComm*, ncclWork*)":
+            "Reduce_scatter_block",
+        "ncclKernel_Broadcast_RING_LL_Sum_int8_t(ncclDevComm*, unsigned long, ncclWork*)": "Bcast",
+        "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)": "Sendrecv",
+        "ncclAllReduceRingLLKernel_sum_f32(ncclColl)": "Allreduce",
+        "void ncclSymDevKernel_AllReduce_AGxLL_R_sum_f32(ncclSymDevArgs)": "Allreduce",
+        "ncclDevKernel_Generic(ncclDevComm*)": "Sendrecv",
+        "ncclDevKernel_Reduce_Sum_f16_TREE_LL128": "Reduce"}
+    events = [launch(i, i + 1) for i in range(len(spellings))]
+    events += [kernel(name, 100 + 10 * i, 5, i + 1) for i, name in enumerate(spellings)]
+    events += [kernel("not_nccl_at_all_AllReduce", 900, 5, 90), kernel("gemm", 910, 5, 91)]
+    ranks, _ = imported(trace("nccl.json", events))
+    file, names = ranks[0], texts(ranks[0])
+    ops = {number: name for name, number in
+           h5py.check_enum_dtype(file["events/comm"].dtype["op"]).items()}
+    found = [ops[row["op"]] for row in file["events/comm"]]
+    assert found == list(spellings.values()), found
+    assert len(file["events/kernel"]) == len(spellings) + 2
+    types = [names[row["datatype"]] for row in file["events/nccl"]]
+    assert types[0] == "float" and types[2] == "bf16" and types[-1] == "f16", types
+    assert set(file["events/comm"]["sent_bytes"]) == {-1}, "sizes that nobody told"
+    assert all(row["channels"] == 8 for row in file["events/nccl"])
+
+
+@case
+def collectives_of_two_ranks_are_aligned_and_matched():
+    skew_us = 5000000
+    ranks, said = imported(trace("rank-0.json", data_parallel(0)),
+                           trace("rank-1.json", data_parallel(1, skew_us, 300), rank=1))
+    assert ranks[0]["comms"][0]["uid"] == ranks[1]["comms"][0]["uid"]
+    assert ranks[0]["comms"][0]["size"] == 2 and "inferred" not in said
+    assert list(ranks[0]["comm_members"]["world_rank"]) == [0, 1]
+    assert list(ranks[0]["events/comm"]["sent_bytes"]) == [4000, 4000]
+    assert list(ranks[1]["events/comm"]["seq"]) == [0, 1]
+    directory = os.path.dirname(ranks[0].filename)
+    for file in ranks.values():
+        file.close()
+    run("merge", directory)
+    with h5py.File(os.path.join(directory, "cluster.h5")) as cluster:
+        matched = cluster["collectives"][:]
+        assert list(matched["complete"]) == [1, 1] and list(matched["nranks"]) == [2, 2], matched
+        clock = cluster["clocks"][1]
+        # Each collective allows 500 us less what rank 1 came late: the truth must be within.
+        assert abs(clock["offset_ns"] + skew_us * 1000) <= clock["error_ns"], clock
+        assert clock["error_ns"] <= 500000, clock
+    chrome = json.loads(run("report", "--format", "chrome", directory))
+    assert chrome["traceEvents"]
+
+
+@case
+def groups_that_are_not_named_are_inferred():
+    def rank(number, left_out):
+        events = steps()
+        sizes = [1000, 2000, 3000, 4000]
+        for i, size in enumerate(sizes):
+            at = 1000 * (i // 2) + 300 * (i % 2) + 10
+            events += [event("nccl:all_reduce", "user_annotation", at, 20, **{
+                "Input Dims": [[size]], "Input type": ["c10::Half"]}), launch(at + 5, i + 1)]
+            if i != left_out:
+                events.append(kernel("ncclKernel_AllReduce_RING_LL_Sum_half(ncclDevComm*)",
+                                     at + 20 + number, 200, i + 1, stream=20 + number))
+        return trace(f"group{number}.rank-{number}.json", events, number, 8)
+    ranks, said = imported(rank(0, 1), rank(1, 2))
+    assert "inferred: 2 communicators" in said and "2-7" in said, said
+    rows = [{row["sent_bytes"]: row["seq"] for row in ranks[r]["events/comm"]} for r in (0, 1)]
+    assert set(rows[0]) == {2000, 6000, 8000} and set(rows[1]) == {2000, 4000, 8000}
+    assert all(rows[0][size] == rows[1][size] for size in (2000, 8000)), rows
+    assert rows[0][6000] not in rows[1].values() and rows[1][4000] not in rows[0].values()
+    assert "inferred" in texts(ranks[0])[ranks[0]["comms"][0]["name"]]
+    assert ranks[0]["comms"][0]["size"] == 2
+
+
+@case
+def windows_of_a_rank_follow_each_other():
+    def window(name, first, step):
+        return trace(name, [event(f"ProfilerStep#{step}", "user_annotation", first, 100),
+                            event("aten::mm", "cpu_op", first + 10, 20)], 0, 1)
+    late, early = window("a.json", 5000, 9), window("b.json", 0, 2)
+    ranks, _ = imported(late, early)
+    assert list(ranks[0]["steps"]["step"]) == [2, 9]
+    assert list(ranks[0]["windows"]["first_step"]) == [2, 9]
+    said = refused(late, early, window("c.json", 5050, 9))
+    assert "several traces at the same time" in said and "rank 0" in said, said
+
+
+@case
+def ranks_are_told_by_name_and_option():
+    events = [event("aten::mm", "cpu_op", 0, 10)]
+    ranks, said = imported(trace("trace_rank3.json", events, None),
+                           trace("x.rank-1.json.gz", events, None))
+    assert sorted(ranks) == [1, 3] and "2 of 4 ranks (0, 2)" in said, said
+    ranks, _ = imported(trace("other.json", events, None), options=["--rank", "7"])
+    assert sorted(ranks) == [7]
+    said = refused(trace("p.json", events, None), trace("q.json", events, None))
+    assert "does not say which rank" in said, said
+    ranks, _ = imported(trace("node7_4711.1716423322.pt.trace.json", events, 0, 1))
+    assert ranks[0].attrs["hostname"] == b"node7", ranks[0].attrs["hostname"]
+
+
+@case
+def traces_of_different_jobs_are_refused():
+    events = [event("aten::mm", "cpu_op", 0, 10)]
+    said = refused(trace("one.json", events, 0, 2), trace("two.json", events, 1, 4))
+    assert "2 ranks" in said and "one of 4" in said, said
+    other = {"distributedInfo": {"backend": "gloo", "rank": 1, "world_size": 2}}
+    said = refused(trace("one.json", events, 0, 2), trace("two.json", events, None, head=other))
+    assert "gloo" in said and "nccl" in said, said
+    said = refused(trace("three.json", events, 5, 2))
+    assert "rank that its job does not have" in said, said
+
+
+@case
+def damaged_traces_are_named_and_kept_as_far_as_they_go():
+    whole = json.dumps({"traceEvents": [event(f"op{i}", "cpu_op", 10 * i, 5) for i in range(50)]})
+    half = whole[:len(whole) // 2]
+    count = half.count('"dur"') - 1
+    for name, data in (("cut.json", half.encode()),
+                       ("cut.json.gz", None)):
+        path = trace(name, None, text=half if data is not None else whole)
+        if data is None:
+            packed = gzip.compress(whole.encode())
+            with open(path, "wb") as file:
+                file.write(packed[:len(packed) - 20])
+        ranks, said = imported(path)
+        assert "cut.json" in said and "at byte" in said, said
+        assert 0 < len(ranks[0]["events/range"]) <= 50
+        if data is not None:
+            assert abs(len(ranks[0]["events/range"]) - count) <= 1
+        assert ranks[0].attrs["complete"] == 0
+    for name, text, words in (
+            ("empty.json", "", "is no JSON"), ("no.json", "hello", "is no JSON"),
+            ("other.json", '{"a": 1}', "no traceEvents"),
+            ("short.json.gz", "{", "no traceEvents")):
+        said = refused(trace(name, None, text=text))
+        assert words in said and name in said, (name, said)
+
+
+@case
+def strange_events_are_counted_by_reason():
+    good = '{"ph":"X","cat":"cpu_op","name":"good","pid":1,"tid":1,"ts":%d,"dur":5,"args":{}}'
+    strange = {
+        '{"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":1,"ts":NaN,"dur":5}': "possible time",
+        '{"ph":"X","cat":"cpu_op","name":"b","pid":1,"tid":1,"ts":99999999999999999999999,"dur":5}':
+            "possible time",
+        '{"ph":"X","cat":"cpu_op","name":"c","pid":1,"tid":1,"ts":5,"dur":-5}': "possible time",
+        '{"ph":"X","cat":"cpu_op","name":"d","pid":1,"tid":1,"ts":5,"ts":6,"dur":5}': "twice",
+        '{"ph":"X","cat":"cpu_op","name":"e" "pid":1}': "no JSON objects",
+        '{"ph":"X","cat":"coffee","name":"f","pid":1,"tid":1,"ts":5,"dur":5}': "not known",
+        '{"ph":"s","cat":"ac2g","name":"g","pid":1,"tid":1,"ts":5,"id":1}': "arrows",
+        '{"ph":"X","cat":"gpu_user_annotation","name":"h","pid":0,"tid":7,"ts":5,"dur":5}':
+            "annotations on GPU"}
+    events = [text for i, one in enumerate(strange) for text in (good % (10 * i), one)]
+    odd = ('{"ph":"X","cat":"kernel","name":"k\\u0000\\u00e9","pid":0,"tid":7,"ts":900,"dur":1,'
+           '"args":{"correlation":18446744073709551615,"grid":[1e9,"x"],"warps per SM":Infinity,'
+           '"device":-3,"stream":99999999999}}')
+    path = trace("strange.json", None, text='{"traceEvents":[%s]}' % ",".join(events + [odd]))
+    ranks, said = imported(path)
+    assert len(ranks[0]["events/range"]) == len(strange), said
+    assert len(ranks[0]["events/kernel"]) == 1
+    wanted = collections.Counter(strange.values())
+    for words, n in wanted.items():
+        line = [line for line in said.splitlines() if "left out" in line and words in line]
+        assert line and f"left out: {n} " in line[0], (words, said)
+    offset = ('{"traceEvents":[' + ",".join(events)).index('{"ph":"X","cat":"cpu_op","name":"e"')
+    assert f"at byte {offset}" in said, (offset, said)
+    assert ranks[0].attrs["dropped_events"] == 5
+
+
+CATEGORIES = {"cpu_op": "events/range", "user_annotation": "events/range",
+              "kernel": "events/kernel", "gpu_memcpy": "events/memcpy",
+              "gpu_memset": "events/memset", "cuda_runtime": "events/cuda_api"}
+
+
+@case
+def real_traces_lose_no_event():
+    for name in ("nccl_data.json.gz", "sampled_rank-0.json.gz", "sampled_rank-1.json.gz"):
+        with gzip.open(shared(name), "rt") as file:
+            events = json.load(file)["traceEvents"]
+        ranks, said = imported(shared(name), options=["--cuda-calls"])
+        (file,) = ranks.values()
+        wanted = collections.Counter(CATEGORIES[one["cat"]] for one in events
+                                     if one.get("cat") in CATEGORIES)
+        found = {table: len(file[table]) for table in wanted}
+        assert found == dict(wanted), (name, found, wanted)
+        total = int(said.split(" events")[0].split()[-1])
+        taken = int(said.split(" taken")[0].split()[-1])
+        left = sum(int(line.split("left out: ")[1].split()[0]) for line in said.splitlines()
+                   if "left out" in line)
+        assert total == len(events) == taken + left, (name, total, taken, left)
+        nccl = [one for one in events if one.get("cat") == "kernel" and "nccl" in one["name"]]
+        assert len(file["events/comm"]) == len(file["events/nccl"]) == len(nccl)
+
+
+@case
+def real_kernels_have_the_sums_of_their_trace():
+    for name in ("nccl_data.json.gz", "sampled_rank-0.json.gz", "sampled_rank-1.json.gz"):
+        with gzip.open(shared(name), "rt") as file:
+            events = json.load(file, parse_float=decimal.Decimal)["traceEvents"]
+        wanted, launched = collections.Counter(), 0
+        calls = {one["args"]["correlation"] for one in events if one.get("cat") == "cuda_runtime"}
+        for one in events:
+            if one.get("cat") == "kernel":
+                wanted[one["name"]] += int(decimal.Decimal(one["dur"]) * 1000)
+                launched += one["args"]["correlation"] in calls
+        (file,) = imported(shared(name))[0].values()
+        names, found = texts(file), collections.Counter()
+        rows = file["events/kernel"][:]
+        for row in rows:
+            found[names[row["name"]]] += int(row["end"] - row["start"])
+        assert found == wanted, name
+        assert sum(rows["launch"] >= 0) == launched
+        assert all(rows["launch"][rows["launch"] >= 0] <= rows["start"][rows["launch"] >= 0])
+
+
+def union(spans):
+    total, behind = 0, None
+    for start, end in sorted(spans):
+        start = start if behind is None else max(start, behind)
+        total += max(0, end - start)
+        behind = end if behind is None else max(behind, end)
+    return total
+
+
+def spans_of(file, as_hta):
+    """(start, end, is NCCL's) of the kernels, and those of copies, in us. HTA makes whole
+    microseconds of times first: starts are rounded up and ends down, so that each event is shorter
+    by 1 us in the mean, and 0 at least."""
+    def span(row):
+        start, end = int(row["start"]), int(row["end"])
+        return (-(-start // 1000), max(-(-start // 1000), end // 1000)) if as_hta else (
+            decimal.Decimal(start) / 1000, decimal.Decimal(end) / 1000)
+    text = texts(file)
+    kernels = [(*span(row), "nccl" in text[row["name"]]) for row in file["events/kernel"]]
+    copies = [span(row) for table in ("memcpy", "memset") for row in file["events/" + table]]
+    return kernels, copies
+
+
+def break_down(file, as_hta):
+    """Idle, computing, other, first start to last end; and the % of NCCL that kernels hide."""
+    kernels, copies = spans_of(file, as_hta)
+    computing = [(start, end) for start, end, is_nccl in kernels if not is_nccl]
+    talking = [(start, end) for start, end, is_nccl in kernels if is_nccl]
+    everything = computing + talking + copies
+    span = max(end for _, end in everything) - min(start for start, _ in everything)
+    busy = union(everything)
+    both = union(talking) + union(computing) - union(talking + computing)
+    return ([span - busy, union(computing), busy - union(computing), span],
+            float(100 * both / union(talking)))
+
+
+@case
+def real_traces_break_down_as_hta_says():
+    """Of all steps, from what is in the rank files."""
+    with open(shared("hta_results.json")) as file:
+        hta = json.load(file)
+    for key, names in (
+            ("pair_sampled128_incl_last", ["sampled_rank-0.json.gz", "sampled_rank-1.json.gz"]),
+            ("nccl_meta_rank0of2_incl_last", ["nccl_data.json.gz"])):
+        ranks, _ = imported(*[shared(name) for name in names])
+        overlap = {row[0]: row[1] for row in hta[key]["comm_comp_overlap"]["value"]["rows"]}
+        for row in hta[key]["temporal_breakdown"]["value"]["rows"]:
+            times, percent = break_down(ranks[row[0]], True)
+            assert times == row[1:5], (key, times, row)
+            assert abs(percent - overlap[row[0]]) <= 0.01, (key, percent, overlap)
+            exact, _ = break_down(ranks[row[0]], False)
+            print(f"{key}, rank {row[0]}: idle, computing, other, all: HTA {row[1:5]} us, "
+                  f"unrounded {[float(x) for x in exact]} us")
+            if key.startswith("pair"):
+                assert exact == times  # whole microseconds already
+
+
+@case
+def real_operators_are_as_pytorch_counts_them():
+    try:
+        import torch
+    except ImportError:
+        skip("PyTorch is not installed (scripts/setup --torch)")
+    model = torch.nn.Sequential(torch.nn.Linear(64, 32), torch.nn.ReLU(), torch.nn.Linear(32, 8))
+    with torch.profiler.profile(record_shapes=True, profile_memory=True) as prof:
+        for _ in range(3):
+            model(torch.randn(16, 64)).sum().backward()
+    path = os.path.join(where, "torch.json")
+    prof.export_chrome_trace(path)
+    (file,) = imported(path)[0].values()
+    names, calls, total = texts(file), collections.Counter(), collections.Counter()
+    kinds = h5py.check_enum_dtype(file["events/range"].dtype["kind"])
+    for row in file["events/range"]:
+        if row["kind"] == kinds["operator"]:
+            calls[names[row["name"]]] += 1
+            total[names[row["name"]]] += int(row["end"] - row["start"])
+    wanted = {one.key: one for one in prof.key_averages()
+              if one.key != "[memory]" and not one.key.startswith("ProfilerStep")}
+    assert set(calls) == set(wanted), set(calls) ^ set(wanted)
+    for name, one in wanted.items():
+        assert calls[name] == one.count, (name, calls[name], one.count)
+        # PyTorch without Kineto writes whole microseconds.
+        assert abs(total[name] - one.cpu_time_total * 1000) <= 1000 * one.count, (name, total[name])
+    directory = os.path.dirname(file.filename)
+    file.close()
+    run("merge", directory)
+    with h5py.File(os.path.join(directory, "cluster.h5")) as cluster:
+        for row in cluster["operators"]:
+            name = row["name"].split(b"\0")[0].decode()
+            one = wanted[name]
+            assert row["calls"] == one.count
+            inside = sum(other.count for other in wanted.values())
+            assert abs(row["self_ns"] - one.self_cpu_time_total * 1000) <= 1000 * inside, name
+
+
+def main():
+    global profwrap, where, h5py
+    if sys.argv[1] == "--list":
+        print("\n".join(CASES))
+        return
+    profwrap = sys.argv[1]
+    try:
+        import h5py
+    except ImportError:
+        skip("h5py is not installed")
+    where = tempfile.mkdtemp(prefix="profwrap-import-")
+    try:
+        CASES[sys.argv[2]]()
+    finally:
+        shutil.rmtree(where)
+
+
+main()
