@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 
+SHARED = os.path.join(os.path.dirname(os.path.abspath(__file__)), *[".."] * 3, "shared", "traces")
 ENQUEUED = 32  # PW_FLAG_ENQUEUED
 CASES = {}
 TIMES = ("span_ns", "busy_ns", "compute_ns", "comm_ns", "comm_exposed_ns", "copy_ns", "idle_host_ns",
@@ -238,9 +239,9 @@ def write_rank(path, model, events):
 
 @case
 def real_traces_agree_with_hta():
-    traces = os.environ.get("PROFWRAP_TEST_TRACES", "")
+    traces = os.environ.get("PROFWRAP_TEST_TRACES", SHARED)
     if not os.path.exists(os.path.join(traces, "hta_results.json")):
-        print("skipped: PROFWRAP_TEST_TRACES names no directory with traces and hta_results.json")
+        print(f"skipped: no traces with hta_results.json in {traces} (PROFWRAP_TEST_TRACES)")
         sys.exit(77)
     with open(os.path.join(traces, "hta_results.json")) as file:
         hta = json.load(file)["pair_sampled128_incl_last"]  # HTA leaves the last step out else
