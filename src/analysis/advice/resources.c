@@ -199,18 +199,8 @@ static int same_host(const struct pw_row_c_utilisation *a, const struct pw_row_c
     return strncmp(a->hostname, b->hostname, sizeof(a->hostname)) == 0;
 }
 
-/* What a rank waits for a CPU in a step while it has work to do: at least what is longer than all
- * its time in communication, where it may be ready only to look again whether a message has come.
- */
-static double waits_at_work(const struct pw_advice_input *in, double runq_share)
-{
-    const struct pw_row_c_step_trace *mean = &in->mean;
-    double inside = mean->comm_exposed_ns > 0 ? (double)mean->comm_exposed_ns : 0;
-    double waits = runq_share * (double)mean->total_ns - inside;
-    return mean->total_ns > 0 && waits > 0 ? waits : -1;
-}
-
-/* Ranks that follow each other on one host: half of them or more wait for a CPU. */
+/* Ranks that follow each other on one host: half of them or more wait for a CPU. What that costs is
+ * not told: with fewer ranks the same work is still to be done. */
 int pw_judge_oversubscribed(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
                             struct pw_advice *advice)
 {
@@ -240,7 +230,6 @@ int pw_judge_oversubscribed(const struct pw_advice_input *in, const struct pw_ad
     }
     if (hosts > 1)
         pw_sentence_add(&s, "; %zu hosts in all", hosts);
-    advice->saves_ns = pw_advice_of_all_steps(in, waits_at_work(in, most));
     return hosts > 0;
 }
 
