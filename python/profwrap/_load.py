@@ -361,6 +361,21 @@ class Run:
         """The operators with most self time, on each rank."""
         return self.table("/operator_ranks")
 
+    @property
+    def gpu_ranks(self):
+        """GPU time of each rank that has any: busy, computing, NCCL, copies, and why it was idle."""
+        return self.table("/gpu_ranks")
+
+    @property
+    def kernels(self):
+        """Kernels over all ranks, most time first, with the operator that launches them."""
+        return self.table("/kernels")
+
+    @property
+    def kernel_ranks(self):
+        """The kernels with most time, on each rank; kernel_row is a row of kernels."""
+        return self.table("/kernel_ranks")
+
 
 def _read_value(text):
     """A value of metadata: what was given as JSON is read again."""

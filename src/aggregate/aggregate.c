@@ -108,6 +108,18 @@ static void write_operators(struct pw_clusterfile *file, const struct pw_operato
     pw_clusterfile_write_root(file, PW_TABLE_c_operator_rank, o->nranks, o->ranks);
 }
 
+/* A job without GPUs has empty tables. */
+static void write_gpus(struct pw_clusterfile *file, const struct pw_job *job,
+                       const struct pw_share *share, const struct pw_kernels *k)
+{
+    int root = job->process == 0;
+    pw_clusterfile_write_grid(file, PW_TABLE_c_gpu_trace, share->gpu ? job->nsteps : 0,
+                              (size_t)job->nranks, share->first, share->count, share->gpu);
+    pw_clusterfile_write_root(file, PW_TABLE_c_gpu_rank, root ? k->nranks : 0, k->ranks);
+    pw_clusterfile_write_root(file, PW_TABLE_c_kernel, k->nkernels, k->kernels);
+    pw_clusterfile_write_root(file, PW_TABLE_c_kernel_rank, k->nby_rank, k->by_rank);
+}
+
 static void write_all(struct pw_clusterfile *file, struct pw_job *job, const struct pw_share *share,
                       const struct pw_instances *in, const struct pw_findings *f,
                       const struct pw_alignment *clocks)
@@ -129,6 +141,7 @@ static void write_all(struct pw_clusterfile *file, struct pw_job *job, const str
     pw_clusterfile_write_root(file, PW_TABLE_c_path, f->whatif.npath, f->whatif.path);
     pw_clusterfile_write_root(file, PW_TABLE_c_host, f->whatif.nhosts, f->whatif.hosts);
     write_operators(file, &f->operators);
+    write_gpus(file, job, share, &f->kernels);
     pw_samples_write(file, job, &f->samples);
     pw_windows_write(file, job);
     pw_job_gather_notes(job);
@@ -143,7 +156,8 @@ static void write_all(struct pw_clusterfile *file, struct pw_job *job, const str
 
 static int conclude(struct pw_findings *f, struct pw_job *job, const struct pw_share *share,
                     const struct pw_matrix *matrix, const struct pw_instances *in,
-                    struct pw_graph_parts *parts, struct pw_optree *operators)
+                    struct pw_graph_parts *parts, struct pw_optree *operators,
+                    struct pw_optree *kernels)
 {
     int err = pw_graph_gather(parts, job), worst;
     memset(f, 0, sizeof(*f));
@@ -152,7 +166,8 @@ static int conclude(struct pw_findings *f, struct pw_job *job, const struct pw_s
     MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
     if (worst)
         return worst;
-    err = pw_evidence_find(f, job, share);
+    err = pw_kernels_make(&f->kernels, job, kernels, share->gpu_ranks, share->ngpu_ranks);
+    err = err ? err : pw_evidence_find(f, job, share);
     MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
     return worst ? worst : pw_opgrowth_find(f, job, share, operators);
 }
@@ -226,19 +241,23 @@ static int merge_job(struct pw_job *job, const char *output, int quiet)
     struct pw_share share = {0};
     struct pw_matrix matrix = {0};
     struct pw_findings findings = {0};
-    struct pw_optree operators = {0};
+    struct pw_optree operators = {0}, kernels = {0};
+    const struct pw_share_parts parts = {&m.instances, &m.messages, &m.parts, &operators, &kernels};
     int err = match(&m, job, output, quiet);
-    err = err ? err : pw_share_build(&share, job, &m.instances, &m.messages, &m.parts, &operators);
+    err = err ? err : pw_share_build(&share, job, &parts);
     if (!err) {
         pw_instances_share_waits(&m.instances, job);
         note_matches(job, &m.instances, &m.messages);
     }
     err = err ? err : pw_matrix_gather(&matrix, job, &share);
-    err = err ? err : conclude(&findings, job, &share, &matrix, &m.instances, &m.parts, &operators);
+    err = err ? err
+              : conclude(&findings, job, &share, &matrix, &m.instances, &m.parts, &operators,
+                         &kernels);
     err = err ? err : pw_operators_make(&findings.operators, job, &operators, 0);
     err = err ? err : pw_pairs_make(&findings.pairs, job, &m.messages);
     err = err ? err : pw_samples_make(&findings.samples, job);
     pw_optree_fini(&operators);
+    pw_optree_fini(&kernels);
     if (err == -EIO && job->process == 0)
         pw_error("cannot go on with the merge that was stopped; remove %s.matched-*", output);
     else if (err && job->process == 0)

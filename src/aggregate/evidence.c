@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregate/gpuevidence.h"
 #include "analysis/cause.h"
 #include "core/h5reader.h"
 #include "core/text.h"
@@ -22,13 +23,15 @@ struct window {
 struct item {
     int64_t window, rank, steps;
     struct pw_usage usage;
+    struct pw_gpu_usage gpu;
 };
 
 /* The samples of one rank, and where the last interpolation was. */
 struct samples {
     struct pw_row_process *process;
     struct pw_row_host *host;
-    size_t nprocess, nhost;
+    struct pw_row_gpu *gpu;
+    size_t nprocess, nhost, ngpu;
 };
 
 static void read_samples(const struct pw_input *input, struct samples *out)
@@ -42,7 +45,10 @@ static void read_samples(const struct pw_input *input, struct samples *out)
         out->process = rows;
     if (pw_h5_read_all(file, PW_TABLE_host, &rows, &out->nhost) == 0)
         out->host = rows;
+    if (pw_h5_read_all(file, PW_TABLE_gpu, &rows, &out->ngpu) == 0)
+        out->gpu = rows;
     pw_h5_close(file);
+    out->ngpu = out->gpu ? out->ngpu : 0;
     out->nprocess = out->process ? out->nprocess : 0;
     out->nhost = out->host ? out->nhost : 0;
 }
@@ -150,12 +156,15 @@ static void fill_item(const struct pw_job *job, const struct pw_share *share,
         if (trace->own_ns < 0 || trace->total_ns < 0)
             continue;
         add_step(samples, step, trace, item);
+        pw_gpuevidence_add(&item->gpu, trace,
+                           share->gpu ? &share->gpu[(size_t)at * share->count + column] : NULL);
         first = step->start < first ? step->start : first;
         last = step->end > last ? step->end : last;
     }
     item->usage.samples = samples_within(samples, first, last);
+    pw_gpuevidence_clocks(&item->gpu, samples->gpu, samples->ngpu, first, last);
     if (!item->steps)
-        item->usage.own_ns = item->usage.total_ns = -1;
+        item->usage.own_ns = item->usage.total_ns = item->gpu.own_ns = -1;
 }
 
 static struct item *fill_items(const struct pw_job *job, const struct pw_share *share,
@@ -174,6 +183,7 @@ static struct item *fill_items(const struct pw_job *job, const struct pw_share *
         }
         free(samples.process);
         free(samples.host);
+        free(samples.gpu);
     }
     return items;
 }
@@ -223,22 +233,28 @@ static int enter_all(struct pw_findings *f, const struct pw_job *job, size_t win
 {
     size_t nranks = (size_t)job->nranks;
     struct pw_usage *usage = malloc(sizeof(*usage) * nranks);
+    struct pw_gpu_usage *gpu = malloc(sizeof(*gpu) * nranks);
     int64_t *scratch = malloc(sizeof(*scratch) * nranks);
-    int err = usage && scratch ? 0 : -ENOMEM;
+    int err = usage && gpu && scratch ? 0 : -ENOMEM;
     for (size_t w = 0; w < windows && !err; w++) {
         int64_t steps = 0;
-        for (size_t r = 0; r < nranks; r++)
+        for (size_t r = 0; r < nranks; r++) {
             usage[r] = (struct pw_usage){.own_ns = -1, .total_ns = -1, .cpu_ns = -1};
+            gpu[r] = (struct pw_gpu_usage){.own_ns = -1, .slowdown = -1, .confidence = -1};
+        }
         for (size_t i = 0; i < count; i++)
             if (items[i].window == (int64_t)w && items[i].rank >= 0 &&
                 items[i].rank < job->nranks) {
                 usage[items[i].rank] = items[i].usage;
+                gpu[items[i].rank] = items[i].gpu;
                 if (items[i].rank == f->stragglers[w].rank)
                     steps = items[i].steps;
             }
         enter(&f->stragglers[w], usage, nranks, steps, scratch);
+        pw_gpuevidence_enter(&f->stragglers[w], gpu, nranks, steps, &f->kernels, scratch);
     }
     free(usage);
+    free(gpu);
     free(scratch);
     return err;
 }

@@ -250,6 +250,7 @@ void pw_findings_fini(struct pw_findings *f)
     free(f->stats);
     pw_whatif_fini(&f->whatif);
     pw_operators_fini(&f->operators);
+    pw_kernels_fini(&f->kernels);
     pw_pairs_fini(&f->pairs);
     pw_samples_fini(&f->samples);
 }

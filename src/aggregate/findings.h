@@ -2,6 +2,7 @@
 #ifndef PW_AGGREGATE_FINDINGS_H
 #define PW_AGGREGATE_FINDINGS_H
 
+#include "aggregate/kernelrows.h"
 #include "aggregate/matrix.h"
 #include "aggregate/operators.h"
 #include "aggregate/pairs.h"
@@ -19,6 +20,7 @@ struct pw_findings {
     size_t nstats;
     struct pw_whatif whatif;
     struct pw_operators operators;
+    struct pw_kernels kernels;
     struct pw_pairs pairs;
     struct pw_samples samples;
 };

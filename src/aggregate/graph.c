@@ -102,6 +102,7 @@ int pw_graph_gather(struct pw_graph_parts *parts, const struct pw_job *job)
 {
     int err = parts->failed ? -ENOMEM : 0;
     MPI_Allreduce(MPI_IN_PLACE, &err, 1, MPI_INT, MPI_MIN, job->comm);
+    MPI_Allreduce(MPI_IN_PLACE, &parts->asynchronous, 1, MPI_INT, MPI_MAX, job->comm);
     err = err ? err : gather_items(&parts->ops, job);
     err = err ? err : gather_items(&parts->windows, job);
     return err ? err : gather_items(&parts->links, job);

@@ -41,6 +41,7 @@ struct pw_graph_parts {
     struct pw_graph_items ops, windows, links;
     size_t nsteps;    /* steps replayed: the first of the job */
     int64_t until_ns; /* when the last of them ends, on any rank */
+    int asynchronous; /* collectives went on beside work, on GPUs: a rank is no single sequence */
     int failed;
 };
 
@@ -66,8 +67,8 @@ void pw_graph_parts_fini(struct pw_graph_parts *parts);
 /* Gathers the parts on process 0. Collective. 0 or -ENOMEM. */
 int pw_graph_gather(struct pw_graph_parts *parts, const struct pw_job *job);
 
-/* Builds the graph of gathered parts; for process 0. 0, -ENODATA when there is nothing to replay,
- * or -ENOMEM. */
+/* Builds the graph of gathered parts; for process 0. 0, -ENODATA when there is nothing to replay
+ * or collectives are asynchronous, or -ENOMEM. */
 int pw_graph_build(struct pw_graph *graph, struct pw_graph_parts *parts, const struct pw_job *job,
                    const struct pw_instances *instances);
 

@@ -372,7 +372,7 @@ int pw_graph_build(struct pw_graph *out, struct pw_graph_parts *parts, const str
                         .nops = parts->ops.n,
                         .nwindows = parts->windows.n};
     *out = (struct pw_graph){0};
-    if (!b.nwindows || !parts->nsteps)
+    if (!b.nwindows || !parts->nsteps || parts->asynchronous)
         return -ENODATA;
     pw_sort(parts->ops.v, b.nops, sizeof(struct pw_graph_op), by_rank_and_enter);
     pw_sort(parts->windows.v, b.nwindows, sizeof(struct pw_graph_window), by_rank_and_start);

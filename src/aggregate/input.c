@@ -212,6 +212,9 @@ static int read_tables(struct pw_input *s, struct pw_h5_types *types, hid_t file
     err = err ? err : pw_h5_place_find(types, file, PW_TABLE_range, &s->range_rows);
     err = err ? err : pw_h5_place_find(types, file, PW_TABLE_gap, &s->gap_rows);
     err = err ? err : pw_h5_place_find(types, file, PW_TABLE_memory, &s->memory_rows);
+    err = err ? err : pw_h5_place_find(types, file, PW_TABLE_kernel, &s->kernel_rows);
+    err = err ? err : pw_h5_place_find(types, file, PW_TABLE_memcpy, &s->memcpy_rows);
+    err = err ? err : pw_h5_place_find(types, file, PW_TABLE_memset, &s->memset_rows);
     err = err ? err : read_names(s, file);
     if (err)
         return fail(problem, size, "has damaged tables", err);
@@ -257,6 +260,9 @@ void pw_input_close(struct pw_input *s)
     pw_h5_place_fini(&s->range_rows);
     pw_h5_place_fini(&s->gap_rows);
     pw_h5_place_fini(&s->memory_rows);
+    pw_h5_place_fini(&s->kernel_rows);
+    pw_h5_place_fini(&s->memcpy_rows);
+    pw_h5_place_fini(&s->memset_rows);
     free(s->starts_after);
     pw_begins_fini(&s->begins);
     free(s->phases);
@@ -309,6 +315,11 @@ ptrdiff_t pw_input_step_near(const struct pw_input *s, int64_t local_ns, ptrdiff
     if (found >= 0)
         *hint = found;
     return found;
+}
+
+int pw_input_has_gpu(const struct pw_input *s)
+{
+    return s->kernel_rows.rows || s->memcpy_rows.rows || s->memset_rows.rows;
 }
 
 int pw_input_phase(const struct pw_input *s, uint32_t name)

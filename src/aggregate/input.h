@@ -20,6 +20,7 @@ struct pw_comm_rank {
 struct pw_input {
     char *path;
     struct pw_h5_place event_rows, range_rows, gap_rows, memory_rows;
+    struct pw_h5_place kernel_rows, memcpy_rows, memset_rows;
     /* What the first pass finds (events.h). Earliest start of an event in block b or after it, NULL
      * before; how many of its events are sends and receives, and where they begin. */
     int64_t *starts_after;
@@ -75,6 +76,9 @@ ptrdiff_t pw_input_step_at(const struct pw_input *input, int64_t local_ns);
 
 /* The same, beginning with the step *hint and the one after it; the answer is the next hint. */
 ptrdiff_t pw_input_step_near(const struct pw_input *input, int64_t local_ns, ptrdiff_t *hint);
+
+/* 1 when the rank's file says what a GPU did. */
+int pw_input_has_gpu(const struct pw_input *input);
 
 /* The phase that a range with this name is, or PW_PHASE_NONE. */
 int pw_input_phase(const struct pw_input *input, uint32_t name);

@@ -274,6 +274,13 @@ static int agree(struct pw_job *job)
     return 0;
 }
 
+/* What GPUs did is read once, and the events beside it. */
+static int64_t gpu_work(const struct pw_input *s)
+{
+    uint64_t rows = s->kernel_rows.rows + s->memcpy_rows.rows + s->memset_rows.rows;
+    return rows ? (int64_t)(rows + s->event_rows.rows) : 0;
+}
+
 /* Events are read once to match collectives, once for the trace of their rank, and once before
  * where clocks are aligned; matching messages adds to that. Ranges are read for phases and for
  * operators. */
@@ -285,7 +292,7 @@ static void expect_work(struct pw_job *job, int quiet)
         p->events += job->ranks[r].events;
     for (size_t i = 0; i < job->ninputs; i++)
         p->total += passes * (int64_t)job->inputs[i].event_rows.rows +
-                    2 * (int64_t)job->inputs[i].range_rows.rows;
+                    2 * (int64_t)job->inputs[i].range_rows.rows + gpu_work(&job->inputs[i]);
     if (job->process == 0 && !quiet)
         pw_progress_begin(p);
 }

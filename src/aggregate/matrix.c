@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregate/gputrace.h"
 #include "aggregate/opread.h"
 
 /* The ranks from the first that this process has a file of to the first of the next process;
@@ -24,6 +25,24 @@ static void choose_columns(struct pw_share *share, const struct pw_job *job)
         next = begin;
     }
     free(first);
+}
+
+/* Grids of GPU time only where there is any. Collective. */
+static int allocate_gpu(struct pw_share *share, const struct pw_job *job)
+{
+    size_t cells = job->nsteps * share->count;
+    int some = 0, any;
+    for (size_t i = 0; i < job->ninputs; i++)
+        some |= pw_input_has_gpu(&job->inputs[i]);
+    MPI_Allreduce(&some, &any, 1, MPI_INT, MPI_MAX, job->comm);
+    if (!any)
+        return 0;
+    share->gpu = malloc(sizeof(*share->gpu) * (cells + 1));
+    share->gpu_ranks = calloc(job->ninputs + 1, sizeof(*share->gpu_ranks));
+    if (!share->gpu || !share->gpu_ranks)
+        return -ENOMEM;
+    memset(share->gpu, 0xff, sizeof(*share->gpu) * cells);
+    return 0;
 }
 
 static int allocate(struct pw_share *share, size_t nsteps)
@@ -64,30 +83,66 @@ static void take_trace(struct pw_share *share, const struct pw_job *job, size_t 
     }
 }
 
-int pw_share_build(struct pw_share *share, struct pw_job *job, struct pw_instances *instances,
-                   const struct pw_messages *messages, struct pw_graph_parts *graph,
-                   struct pw_optree *operators)
+static void take_gpu(struct pw_share *share, const struct pw_job *job, size_t column,
+                     const struct pw_gputrace *gpu)
+{
+    for (size_t s = 0; s < job->nsteps; s++)
+        share->gpu[s * share->count + column] = gpu->steps[s];
+    share->gpu_ranks[share->ngpu_ranks++] = gpu->rank;
+}
+
+/* One rank's GPU time, which its trace is put on. 0 or -ENOMEM. */
+static int build_gpu(struct pw_share *share, struct pw_job *job, const struct pw_input *input,
+                     struct pw_ranktrace *trace, struct pw_optree *kernels)
+{
+    struct pw_gputrace gpu;
+    size_t column = (size_t)input->rank - share->first;
+    if (!pw_input_has_gpu(input))
+        return 0;
+    int err = pw_gputrace_build(job, input, trace, kernels, &gpu);
+    if (err && err != -ENOMEM) {
+        pw_job_note(job, input->rank, "damaged", 1, "its GPU events end early");
+        err = 0;
+    }
+    if (!err && gpu.late)
+        pw_job_note(job, input->rank, "gpu_disorder", gpu.late,
+                    "GPU events that come too late in the file count only in part in its GPU time");
+    if (!err && column < share->count)
+        take_gpu(share, job, column, &gpu);
+    pw_gputrace_fini(&gpu);
+    return err;
+}
+
+static int build_rank(struct pw_share *share, struct pw_job *job, const struct pw_input *input,
+                      const struct pw_share_parts *parts)
+{
+    struct pw_ranktrace trace;
+    int err =
+        pw_ranktrace_build(job, parts->instances, parts->messages, input, parts->graph, &trace);
+    err = err ? err : pw_opread_rank(parts->operators, input, &trace.wait);
+    if (err && err != -ENOMEM) {
+        pw_job_note(job, input->rank, "damaged", 1, "its events or ranges end early");
+        err = 0;
+    }
+    err = err ? err : build_gpu(share, job, input, &trace, parts->kernels);
+    size_t column = (size_t)input->rank - share->first;
+    if (!err && column < share->count)
+        take_trace(share, job, column, &trace);
+    else if (!err)
+        pw_job_note(job, input->rank, "left_out", 1,
+                    "its steps: its file has the name of another rank");
+    pw_ranktrace_fini(&trace);
+    return err;
+}
+
+int pw_share_build(struct pw_share *share, struct pw_job *job, const struct pw_share_parts *parts)
 {
     *share = (struct pw_share){0};
     choose_columns(share, job);
-    int err = allocate(share, job->nsteps);
-    for (size_t i = 0; i < job->ninputs && !err; i++) {
-        struct pw_ranktrace trace;
-        const struct pw_input *input = &job->inputs[i];
-        err = pw_ranktrace_build(job, instances, messages, input, graph, &trace);
-        err = err ? err : pw_opread_rank(operators, input, &trace.wait);
-        if (err && err != -ENOMEM) {
-            pw_job_note(job, input->rank, "damaged", 1, "its events or ranges end early");
-            err = 0;
-        }
-        size_t column = (size_t)input->rank - share->first;
-        if (!err && column < share->count)
-            take_trace(share, job, column, &trace);
-        else if (!err)
-            pw_job_note(job, input->rank, "left_out", 1,
-                        "its steps: its file has the name of another rank");
-        pw_ranktrace_fini(&trace);
-    }
+    int err = allocate(share, job->nsteps), gpu = allocate_gpu(share, job);
+    err = err ? err : gpu;
+    for (size_t i = 0; i < job->ninputs && !err; i++)
+        err = build_rank(share, job, &job->inputs[i], parts);
     int worst;
     MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
     if (worst)
@@ -104,6 +159,8 @@ void pw_share_fini(struct pw_share *share)
 {
     free(share->steps);
     free(share->phases);
+    free(share->gpu);
+    free(share->gpu_ranks);
     free(share->step_start);
     free(share->step_end);
     free(share->step_recorded);
@@ -116,7 +173,7 @@ static void pack_cell(const struct pw_row_c_step_trace *step,
 {
     cell[OWN] = step->own_ns;
     cell[TOTAL] = step->total_ns;
-    cell[USEFUL] = step->compute_ns;
+    cell[USEFUL] = step->total_ns < 0 ? -1 : step->total_ns - step->comm_exposed_ns;
     cell[PHASE_0] = phase->data_ns;
     cell[PHASE_0 + 1] = phase->forward_ns;
     cell[PHASE_0 + 2] = phase->backward_ns;

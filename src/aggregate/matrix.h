@@ -19,16 +19,25 @@ struct pw_share {
     size_t first, count;                 /* ranks */
     struct pw_row_c_step_trace *steps;   /* [nsteps * count], step-major */
     struct pw_row_c_phase_trace *phases; /* likewise */
+    struct pw_row_c_gpu_trace *gpu;      /* likewise; NULL when no rank of the job has GPU rows */
+    struct pw_row_c_gpu_rank *gpu_ranks; /* [ngpu_ranks] those of this process that have any */
+    size_t ngpu_ranks;
     int64_t *step_start,
         *step_end;          /* [nsteps] epoch times: earliest and latest of the ranks here */
     int64_t *step_recorded; /* [nsteps] enum pw_recorded, -1 */
 };
 
-/* Runs the second pass over this process's inputs, and sums up their operators. Collective (it
- * agrees on the columns). 0 or -ENOMEM. */
-int pw_share_build(struct pw_share *share, struct pw_job *job, struct pw_instances *instances,
-                   const struct pw_messages *messages, struct pw_graph_parts *graph,
-                   struct pw_optree *operators);
+/* What the second pass reads and adds to. */
+struct pw_share_parts {
+    struct pw_instances *instances;
+    const struct pw_messages *messages;
+    struct pw_graph_parts *graph;
+    struct pw_optree *operators, *kernels;
+};
+
+/* Runs the second pass over this process's inputs, and sums up their operators and kernels.
+ * Collective (it agrees on the columns). 0 or -ENOMEM. */
+int pw_share_build(struct pw_share *share, struct pw_job *job, const struct pw_share_parts *parts);
 
 void pw_share_fini(struct pw_share *share);
 

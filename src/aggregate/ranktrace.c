@@ -180,6 +180,7 @@ static void add_to_graph(struct pass *p, const struct pw_input *input,
     int64_t enter = pw_input_time(input, event->start) - p->job->epoch_ns;
     if (enter >= p->graph->until_ns || cls == PW_CLASS_WAIT)
         return;
+    p->graph->asynchronous |= event->source == PW_SOURCE_NCCL;
     int is_root = (event->flags & PW_FLAG_ROOT) != 0;
     int64_t stands = event->flags & PW_FLAG_NONBLOCKING ? event->wait_start : event->start;
     struct pw_graph_op op = {
@@ -324,6 +325,8 @@ static void visit_phase(struct phase_pass *q, const struct pw_row_range *range, 
     if (s < 0)
         return;
     struct pw_interval window = {range->start, range->end};
+    if (pw_input_has_gpu(q->input))
+        pw_spans_add(&q->out->phase_spans[phase], range->start, range->end);
     int64_t *own = pw_phase_member(&q->out->phases[s], phase);
     if (!own)
         return;
@@ -438,4 +441,6 @@ void pw_ranktrace_fini(struct pw_ranktrace *trace)
     free(trace->phases);
     free(trace->recorded);
     pw_spans_fini(&trace->wait);
+    for (int phase = 0; phase <= PW_PHASE_OPTIMIZER; phase++)
+        pw_spans_fini(&trace->phase_spans[phase]);
 }

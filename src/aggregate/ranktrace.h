@@ -12,6 +12,7 @@ struct pw_ranktrace {
     struct pw_row_c_phase_trace *phases; /* likewise */
     int64_t *recorded;                   /* [job->nsteps] start, end (epoch) and enum pw_recorded */
     struct pw_spans wait;                /* joined: the rank waited for others */
+    struct pw_spans phase_spans[PW_PHASE_OPTIMIZER + 1]; /* as recorded; of ranks with GPUs only */
 };
 
 /* Adds this rank's waits to `instances`, what it did to `graph`, and answers its trace (the caller

@@ -52,6 +52,7 @@ static int fill(const struct pw_options *o, struct pw_sim_params *p, char *probl
         .tensor = pw_option_int(o, PW_OPT_SIM_TENSOR),
         .microbatches = pw_option_int(o, PW_OPT_SIM_MICROBATCHES),
         .operators = pw_option_int(o, PW_OPT_SIM_OPERATORS),
+        .gpu = pw_option_flag(o, PW_OPT_SIM_GPU),
         .queues = pw_option_flag(o, PW_OPT_SIM_QUEUES),
         .steps_marked = !pw_option_flag(o, PW_OPT_SIM_UNMARKED),
     };

@@ -77,6 +77,29 @@ static int load_operators(hid_t file, struct pw_cluster *c)
     return err ? err : check_operators(c);
 }
 
+/* `cells`: of a grid of all steps and ranks. */
+static int load_gpus(hid_t file, struct pw_cluster *c, size_t cells)
+{
+    size_t ntrace = 0;
+    int err = load_table(file, PW_TABLE_c_gpu_trace, &c->gpu_trace, &ntrace);
+    err = err ? err : load_table(file, PW_TABLE_c_gpu_rank, &c->gpu_ranks, &c->ngpu_ranks);
+    err = err ? err : load_table(file, PW_TABLE_c_kernel, &c->kernels, &c->nkernels);
+    err = err ? err : load_table(file, PW_TABLE_c_kernel_rank, &c->kernel_ranks, &c->nkernel_ranks);
+    if (err || (ntrace && ntrace != cells))
+        return err ? err : -EINVAL;
+    if (!ntrace) {
+        free(c->gpu_trace);
+        c->gpu_trace = NULL;
+    }
+    int64_t n = (int64_t)c->nkernels;
+    int bad = 0;
+    for (size_t i = 0; i < c->ngpu_ranks; i++)
+        bad |= c->gpu_ranks[i].kernel_row < -1 || c->gpu_ranks[i].kernel_row >= n;
+    for (size_t i = 0; i < c->nkernel_ranks; i++)
+        bad |= c->kernel_ranks[i].kernel_row < 0 || c->kernel_ranks[i].kernel_row >= n;
+    return bad ? -EINVAL : 0;
+}
+
 static int load_samples(hid_t file, struct pw_cluster *c)
 {
     int err = load_table(file, PW_TABLE_c_queue, &c->queues, &c->nqueues);
@@ -117,7 +140,7 @@ static int load_tables(hid_t file, struct pw_cluster *c)
     if (err)
         return err;
     size_t want = c->nrank_rows * c->nstep_rows;
-    return ntrace == want && nphase == want ? 0 : -EINVAL;
+    return ntrace == want && nphase == want ? load_gpus(file, c, want) : -EINVAL;
 }
 
 int pw_cluster_load(const char *path, struct pw_cluster **out)
@@ -169,6 +192,10 @@ void pw_cluster_destroy(struct pw_cluster *cluster)
     free(cluster->operator_shapes);
     free(cluster->operator_stacks);
     free(cluster->operator_ranks);
+    free(cluster->gpu_trace);
+    free(cluster->gpu_ranks);
+    free(cluster->kernels);
+    free(cluster->kernel_ranks);
     free(cluster->queues);
     free(cluster->queue_series);
     free(cluster->utilisation);

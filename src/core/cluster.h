@@ -60,6 +60,14 @@ struct pw_cluster {
     size_t noperator_stacks;
     struct pw_row_c_operator_rank *operator_ranks;
     size_t noperator_ranks;
+    /* GPUs: none in older files and of jobs without. */
+    struct pw_row_c_gpu_trace *gpu_trace; /* NULL, or as step_trace */
+    struct pw_row_c_gpu_rank *gpu_ranks;  /* by rank */
+    size_t ngpu_ranks;
+    struct pw_row_c_kernel *kernels;
+    size_t nkernels;
+    struct pw_row_c_kernel_rank *kernel_ranks;
+    size_t nkernel_ranks;
     /* Data pipeline and what processes used: none in older files. */
     struct pw_row_c_queue *queues; /* by place, then rank; that of all ranks first */
     size_t nqueues;

@@ -4,46 +4,12 @@
 #include <string.h>
 
 #include "sim/play.h"
-#include "sim/queues.h"
+#include "sim/texts.h"
 
 enum { SHORTEST_NS = 1000 };
 
-/* /strings: T(identifier, text). */
-#define TEXTS(T)                         \
-    T(NOTHING, "")                       \
-    T(DATA, "data")                      \
-    T(FORWARD, "forward")                \
-    T(BACKWARD, "backward")              \
-    T(ALLREDUCE, "allreduce")            \
-    T(OPTIMIZER, "optimizer")            \
-    T(ATTENTION, "attention")            \
-    T(CONV, "conv2d")                    \
-    T(LINEAR, "linear")                  \
-    T(NORM, "layer_norm")                \
-    T(RELU, "relu")                      \
-    T(ATTENTION_B, "attention_backward") \
-    T(CONV_B, "conv2d_backward")         \
-    T(LINEAR_B, "linear_backward")       \
-    T(NORM_B, "layer_norm_backward")     \
-    T(RELU_B, "relu_backward")           \
-    T(DECODE, "decode")                  \
-    T(ADAM, "adam")                      \
-    T(GEMM, "gemm")                      \
-    T(BLOCK, "block")                    \
-    T(FRAME, "run (model.py:42)")        \
-    T(T_MATRIX, "matrix")                \
-    T(T_POINT, "pointwise")              \
-    T(T_INPUT, "input")                  \
-    T(T_KERNEL, "kernel")                \
-    T(SHAPE_0, "[32, 64, 56, 56]")       \
-    T(SHAPE_1, "[32, 128, 28, 28]")      \
-    T(SHAPE_2, "[32, 1024]")             \
-    PW_SIM_QUEUE_TEXTS(T)
-
 #define TEXT_ROW(id, text) text,
-#define TEXT_ID(id, text) TEXT_##id,
-enum { TEXTS(TEXT_ID) TEXT_COUNT };
-static const char *const texts[] = {TEXTS(TEXT_ROW)};
+static const char *const texts[] = {PW_SIM_TEXTS(TEXT_ROW)};
 
 _Static_assert((int)TEXT_PIPELINE == (int)PW_SIM_TEXT_PIPELINE, "queues.h says where they are");
 

@@ -11,8 +11,8 @@
 static const char *const patterns[PW_SIM_PATTERNS] = {"data", "halo", "hybrid"};
 
 static const char *const kinds[PW_SIM_FAULT_KINDS] = {
-    "slow_rank", "slow_host",     "slow_link", "starved_loader", "slow_transfer",
-    "jitter",    "slow_operator", "skew",      "missing",        "truncated",
+    "slow_rank",     "slow_host", "slow_link",  "starved_loader", "slow_transfer", "jitter",
+    "slow_operator", "slow_gpu",  "host_bound", "skew",           "missing",       "truncated",
 };
 
 const char *pw_sim_pattern_name(enum pw_sim_pattern pattern)
@@ -152,6 +152,8 @@ static int parse_fault(char *text, struct pw_sim_params *p, char *problem, size_
         return fail(problem, size, "the ranks, hosts or steps do not exist of the fault", text);
     if (kind == PW_SIM_SLOW_OPERATOR && !p->operators)
         return fail(problem, size, "without --operators there are none for the fault", text);
+    if ((kind == PW_SIM_SLOW_GPU || kind == PW_SIM_HOST_BOUND) && !p->gpu)
+        return fail(problem, size, "without --gpu there are none for the fault", text);
     p->faults[p->nfaults++] = fault;
     return 0;
 }
@@ -174,6 +176,8 @@ int pw_sim_complete(struct pw_sim_params *p, char *problem, size_t size)
         return fail(problem, size, "ranks, steps and ranks per host are at least", "1");
     if (p->operators > PW_SIM_MAX_OPERATORS)
         return fail(problem, size, "a piece of work has no more operators than", "1000");
+    if (p->gpu && (p->pattern != PW_SIM_DATA || p->operators))
+        return fail(problem, size, "--gpu is for --pattern data, without", "--operators");
     if (p->pattern != PW_SIM_HYBRID)
         return 0;
     p->pipeline = p->pipeline ? p->pipeline : 2;

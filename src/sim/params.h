@@ -25,6 +25,8 @@ enum pw_sim_fault_kind {
     PW_SIM_SLOW_TRANSFER,
     PW_SIM_JITTER,
     PW_SIM_SLOW_OPERATOR,
+    PW_SIM_SLOW_GPU,   /* clocks low from heat: all kernels are longer */
+    PW_SIM_HOST_BOUND, /* kernels are launched late */
     PW_SIM_CLOCK_SKEW,
     PW_SIM_MISSING,
     PW_SIM_TRUNCATED,
@@ -54,6 +56,7 @@ struct pw_sim_params {
     int64_t clock_error_ns;
     int64_t pipeline, tensor, microbatches; /* hybrid only */
     int64_t operators;                      /* in each piece of work, 0 for none */
+    int gpu;                                /* work is kernels, collectives are NCCL's */
     int queues;                             /* 1: a data pipeline, looked at in each step */
     int steps_marked;
     size_t nfaults;

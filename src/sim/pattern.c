@@ -42,9 +42,13 @@ static void data_step(struct pw_sim_play *play)
         pw_sim_phase_begin(play);
         pw_sim_work(play, PW_PHASE_BACKWARD, part(play, BACKWARD_SHARE) / (double)n, 1 / (double)n);
         pw_sim_phase_end(play, PW_PHASE_BACKWARD);
-        if (play->params->collectives)
+        if (play->params->collectives && play->params->gpu)
+            pw_sim_collective(play, PW_SIM_WORLD, PW_OP_Allreduce, play->params->bytes / n);
+        else if (play->params->collectives)
             reduce_phase(play, PW_SIM_WORLD, play->params->bytes / n);
     }
+    if (play->params->gpu)
+        pw_sim_join(play);
     work_phase(play, PW_PHASE_OPTIMIZER, OPTIMIZER_SHARE);
 }
 

@@ -32,6 +32,8 @@ int pw_sim_fault_hits(const struct pw_sim_params *p, const struct pw_sim_fault *
     case PW_SIM_STARVED_LOADER:
     case PW_SIM_SLOW_TRANSFER:
     case PW_SIM_SLOW_OPERATOR:
+    case PW_SIM_SLOW_GPU:
+    case PW_SIM_HOST_BOUND:
         return rank == f->rank;
     case PW_SIM_SLOW_HOST:
         return pw_sim_host(p, rank) == f->host;
@@ -49,7 +51,8 @@ static int start(struct pw_sim_play *play)
     play->now = malloc(n * sizeof(*play->now));
     play->phase_start = malloc(n * sizeof(*play->phase_start));
     play->scratch = malloc(2 * n * sizeof(*play->scratch));
-    if (!play->now || !play->phase_start || !play->scratch)
+    play->reduced = calloc(n, sizeof(*play->reduced));
+    if (!play->now || !play->phase_start || !play->scratch || !play->reduced)
         return -ENOMEM;
     for (size_t r = 0; r < n; r++) {
         play->now[r] = PW_SIM_START_NS;
@@ -101,5 +104,6 @@ int pw_sim_play(const struct pw_sim_params *p, uint32_t without, const struct pw
     free(play.now);
     free(play.phase_start);
     free(play.scratch);
+    free(play.reduced);
     return err;
 }

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "sim/gpu.h"
 #include "sim/operators.h"
 #include "sim/random.h"
 
@@ -45,6 +46,7 @@ static double extra_work(const struct pw_sim_play *play, int64_t rank, enum pw_p
     double extra = 0;
     for (size_t i = 0; i < p->nfaults; i++)
         if (!(play->without >> i & 1) && p->faults[i].phase == phase &&
+            p->faults[i].kind != PW_SIM_SLOW_GPU &&
             pw_sim_fault_hits(p, &p->faults[i], rank, play->step))
             extra += p->faults[i].percent / 100 * (double)p->step_ns * share;
     return extra;
@@ -54,6 +56,7 @@ static int64_t work_of(struct pw_sim_play *play, int64_t rank, enum pw_phase pha
                        double share)
 {
     double own = mean_ns * pw_sim_lognormal(draw(play, rank), play->sigma);
+    own *= pw_sim_gpu_growth(play->params, play->without, rank, play->step, phase);
     own *= pw_sim_operators_growth(play->params, play->without, rank, play->step, phase);
     return (int64_t)(own + extra_work(play, rank, phase, share));
 }
@@ -97,22 +100,39 @@ static double link_factor(const struct pw_sim_play *play, const struct pw_sim_gr
     return factor;
 }
 
+/* When a rank comes to a collective: on a GPU, when it is computed and the stream is free. */
+static int64_t *clock_of(struct pw_sim_play *play, int64_t rank)
+{
+    if (!play->params->gpu)
+        return &play->now[rank];
+    if (play->reduced[rank] < play->now[rank])
+        play->reduced[rank] = play->now[rank];
+    return &play->reduced[rank];
+}
+
+void pw_sim_join(struct pw_sim_play *play)
+{
+    for (int64_t r = 0; r < play->params->ranks; r++)
+        play->now[r] = *clock_of(play, r);
+}
+
 static void tell_collective(struct pw_sim_play *play, enum pw_sim_comm comm, enum pw_op op,
                             int64_t bytes, int64_t rank, int64_t end)
 {
+    int64_t start = *clock_of(play, rank);
     const struct pw_sim_sink *sink = play->sink;
     struct pw_row_comm_event event = {
-        .start = play->now[rank],
+        .start = start,
         .end = end,
         .op = (uint16_t)op,
-        .source = PW_SOURCE_MPI,
+        .source = play->params->gpu ? PW_SOURCE_NCCL : PW_SOURCE_MPI,
         .comm = (int32_t)comm,
         .seq = play->collectives[comm],
         .sent_bytes = op == PW_OP_Barrier ? 0 : bytes,
         .recv_bytes = op == PW_OP_Barrier ? 0 : bytes,
         .peer = -1,
         .tag = -1,
-        .inside_ns = end - play->now[rank],
+        .inside_ns = play->params->gpu ? 0 : end - start,
     };
     if (is_told(play, rank))
         sink->event(sink->context, rank, &event);
@@ -127,10 +147,11 @@ void pw_sim_collective(struct pw_sim_play *play, enum pw_sim_comm comm, enum pw_
         struct pw_sim_group g = pw_sim_group_of(p, comm, leader);
         if (g.leader != leader)
             continue;
-        int64_t last = play->now[leader];
-        for (int64_t i = 1; i < g.size; i++)
-            last =
-                play->now[leader + i * g.stride] > last ? play->now[leader + i * g.stride] : last;
+        int64_t last = *clock_of(play, leader);
+        for (int64_t i = 1; i < g.size; i++) {
+            int64_t enter = *clock_of(play, leader + i * g.stride);
+            last = enter > last ? enter : last;
+        }
         double spread = pw_sim_lognormal(draw(play, leader), p->noise);
         double volume = (double)bytes / bytes_per_ns * 2 * (double)(g.size - 1) / (double)g.size;
         double transfer = (COLL_LATENCY_NS + volume) * spread * link_factor(play, &g);
@@ -140,7 +161,7 @@ void pw_sim_collective(struct pw_sim_play *play, enum pw_sim_comm comm, enum pw_
             int64_t end =
                 last + (int64_t)(transfer * (0.98 + 0.02 * pw_sim_uniform(draw(play, rank))));
             tell_collective(play, comm, op, bytes, rank, end);
-            play->now[rank] = end;
+            *clock_of(play, rank) = end;
         }
     }
     play->collectives[comm]++;

@@ -13,6 +13,7 @@ struct pw_sim_play {
     int64_t *now;         /* [ranks] */
     int64_t *phase_start; /* [ranks] */
     int64_t *scratch;     /* [2 * ranks] */
+    int64_t *reduced;     /* [ranks] GPUs: when the communication stream is free */
     int64_t collectives[PW_SIM_COMMS];
     int64_t step;
     uint64_t draw; /* of this step: tells the stages' random numbers apart */
@@ -28,6 +29,9 @@ void pw_sim_work(struct pw_sim_play *play, enum pw_phase phase, double mean_ns, 
 /* Every communicator of the kind does one collective. */
 void pw_sim_collective(struct pw_sim_play *play, enum pw_sim_comm comm, enum pw_op op,
                        int64_t bytes);
+
+/* GPUs: every rank's work waits for what its communication stream has begun. */
+void pw_sim_join(struct pw_sim_play *play);
 
 /* Exchange with the up to four neighbours of a grid of `width` columns: Irecv, Isend, Waitall. */
 void pw_sim_exchange(struct pw_sim_play *play, int64_t width, int64_t bytes);

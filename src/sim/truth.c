@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/gputruth.h"
 #include "sim/optruth.h"
 #include "sim/play.h"
 #include "sim/queues.h"
@@ -81,6 +82,8 @@ static int print_truth(FILE *out, const struct pw_sim_params *p)
         err = print_fault(out, p, i, with.elapsed_ns);
     fprintf(out, "%s],\n  \"operators\": ", p->nfaults ? "\n  " : "");
     err = err ? err : pw_sim_optruth_print(out, p);
+    fprintf(out, ",\n  \"gpu\": ");
+    err = err ? err : pw_sim_gputruth_print(out, p);
     fprintf(out, "\n}\n");
     return err;
 }

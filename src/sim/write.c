@@ -10,6 +10,7 @@
 
 #include "rank/rankfile.h"
 #include "sim/clock.h"
+#include "sim/gpuwrite.h"
 #include "sim/operators.h"
 #include "sim/play.h"
 #include "sim/queues.h"
@@ -28,6 +29,8 @@ struct batch {
     struct pw_rankfile *files[BATCH];
     struct pw_sim_clock clocks[BATCH];
     int64_t allocated[BATCH]; /* since the last phase */
+    struct pw_sim_gpufile gpus[BATCH];
+    int64_t step; /* that is played */
 };
 
 /* What a synchronisation at that time would have found: wrong by anything within its bound. */
@@ -63,7 +66,7 @@ static void append_comms(struct batch *b, int64_t i, const struct pw_sim_result 
             .uid = (uint64_t)g.leader << 32 | (uint64_t)(kind + 1),
             .size = (int32_t)g.size,
             .my_rank = (int32_t)((b->first + i - g.leader) / g.stride),
-            .source = PW_SOURCE_MPI,
+            .source = b->params->gpu ? PW_SOURCE_NCCL : PW_SOURCE_MPI,
             .first_member = first_member,
             .collectives = result->collectives[kind],
         };
@@ -85,18 +88,27 @@ static void take_event(void *context, int64_t rank, const struct pw_row_comm_eve
 {
     struct batch *b = context;
     struct pw_row_comm_event row = *event;
+    if (b->params->gpu)
+        pw_sim_gpufile_nccl(&b->gpus[rank - b->first], rank, b->step, event);
     row.start = file_time(b, rank, event->start);
     row.end = file_time(b, rank, event->end);
     row.wait_start = event->wait_start ? file_time(b, rank, event->wait_start) : 0;
     pw_rankfile_append(b->files[rank - b->first], PW_TABLE_comm_event, &row);
 }
 
+/* How far the host is ahead of what is played. */
+static int64_t lead(const struct batch *b, int64_t rank, int64_t step)
+{
+    return b->params->gpu ? pw_sim_gpu_lead(b->params, rank, step) : 0;
+}
+
 static void take_phase(void *context, int64_t rank, enum pw_phase phase, int64_t start, int64_t end)
 {
     struct batch *b = context;
+    int64_t ahead = lead(b, rank, b->step);
     struct pw_row_range row = {
-        .start = file_time(b, rank, start),
-        .end = file_time(b, rank, end),
+        .start = file_time(b, rank, start - ahead),
+        .end = file_time(b, rank, end - ahead),
         .name = (uint32_t)phase,
         .kind = PW_KIND_PHASE,
         .alloc_bytes = b->allocated[rank - b->first],
@@ -116,10 +128,19 @@ static void take_range(void *context, int64_t rank, const struct pw_row_range *r
     pw_rankfile_append(b->files[rank - b->first], PW_TABLE_range, range);
 }
 
+static void take_gpu(void *context, int64_t rank, const struct pw_sim_gpu_event *event)
+{
+    struct batch *b = context;
+    pw_sim_gpufile_take(&b->gpus[rank - b->first], event);
+}
+
 static void take_work(void *context, int64_t rank, int64_t step, enum pw_phase phase, int64_t start,
                       int64_t end)
 {
     struct batch *b = context;
+    b->step = step;
+    if (b->params->gpu)
+        pw_sim_gpu_tell(b->params, rank, step, phase, start, end, take_gpu, b);
     pw_sim_operators_tell(b->params, rank, step, phase, file_time(b, rank, start),
                           file_time(b, rank, end), take_range, b);
 }
@@ -129,10 +150,12 @@ static void take_step(void *context, int64_t rank, int64_t step, int64_t start, 
     struct batch *b = context;
     struct pw_row_step row = {
         .step = step,
-        .start = file_time(b, rank, start),
-        .end = file_time(b, rank, end),
+        .start = file_time(b, rank, start - lead(b, rank, step)),
+        .end = file_time(b, rank, end - lead(b, rank, step + 1)),
         .recorded = PW_RECORDED_ACTIVE,
     };
+    if (b->params->gpu)
+        pw_sim_gpufile_sample(&b->gpus[rank - b->first], rank, step, start + (end - start) / 2);
     pw_rankfile_append(b->files[rank - b->first], PW_TABLE_step, &row);
     for (int q = 0; q < PW_SIM_QUEUES && b->params->queues; q++) {
         const struct pw_row_queue look = pw_sim_queue_look(b->params, rank, step, q, row.start);
@@ -169,6 +192,9 @@ static int open_file(struct batch *b, const char *dir, int64_t i)
         pw_rankfile_text(b->files[i], t, (uint32_t)strlen(pw_sim_text(t)), 0, pw_sim_text(t),
                          (uint32_t)strlen(pw_sim_text(t)));
     b->clocks[i] = pw_sim_clock_of(p, rank);
+    b->gpus[i] = (struct pw_sim_gpufile){b->files[i], p, &b->clocks[i], 0, 0};
+    if (!err && p->gpu)
+        pw_sim_gpufile_device(&b->gpus[i], rank);
     const struct pw_row_metadata pipeline = {
         .time = pw_sim_local_time(&b->clocks[i], PW_SIM_START_NS),
         .key = PW_SIM_TEXT_PIPELINE,

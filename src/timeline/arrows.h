@@ -10,7 +10,7 @@ struct pw_arrow_end {
     uint64_t key; /* equal for the ends of an arrow */
     int64_t time; /* ns, cluster clock */
     int32_t rank;
-    uint16_t thread;
+    uint32_t track;
     uint8_t is_head; /* 0: where it begins */
     uint8_t is_collective;
 };

@@ -11,27 +11,13 @@
 #include "core/ops.h"
 #include "core/sort.h"
 #include "timeline/arrows.h"
+#include "timeline/chrome_parts.h"
 #include "timeline/json.h"
-
-/* The track of a rank's steps: no thread has that number. */
-enum { STEPS_TRACK = 1 << 16 };
 
 enum { MOST_ARROWS = 1 << 23, ROUNDING_NS = 32 };
 
-struct pw_chrome {
-    FILE *out;
-    const struct pw_cluster *cluster;
-    const struct pw_row_c_collective **collectives; /* by communicator and number */
-    int64_t from, until, base;
-    int has_event;
-    int64_t events, asyncs;
-    struct pw_row_process before; /* of the rank, the sample before; time 0: none */
-    struct pw_arrows arrows;
-    struct pw_message_ends messages;
-};
-
-static void begin_event(struct pw_chrome *c, const char *phase, int64_t rank, int64_t track,
-                        int64_t time)
+void pw_chrome_begin_event(struct pw_chrome *c, const char *phase, int64_t rank, int64_t track,
+                           int64_t time)
 {
     fprintf(c->out, "%s\n{\"ph\":\"%s\",\"pid\":%" PRId64 ",\"tid\":%" PRId64 ",\"ts\":",
             c->has_event ? "," : "", phase, rank, track);
@@ -39,7 +25,7 @@ static void begin_event(struct pw_chrome *c, const char *phase, int64_t rank, in
     c->has_event = 1;
 }
 
-static void put_name(struct pw_chrome *c, const char *prefix, const char *name)
+void pw_chrome_put_name(struct pw_chrome *c, const char *prefix, const char *name)
 {
     fputs(",\"name\":", c->out);
     if (!prefix[0]) {
@@ -51,15 +37,14 @@ static void put_name(struct pw_chrome *c, const char *prefix, const char *name)
     pw_json_put_text(c->out, whole);
 }
 
-static void put_duration(struct pw_chrome *c, int64_t ns)
+void pw_chrome_put_duration(struct pw_chrome *c, int64_t ns)
 {
     fputs(",\"dur\":", c->out);
     pw_json_put_us(c->out, ns > 0 ? ns : 0);
 }
 
-/* Names a process or one of its tracks. */
-static void put_meta(struct pw_chrome *c, const char *what, int64_t rank, int64_t track,
-                     const char *name)
+void pw_chrome_put_meta(struct pw_chrome *c, const char *what, int64_t rank, int64_t track,
+                        const char *name)
 {
     fprintf(c->out, "%s\n{\"ph\":\"M\",\"pid\":%" PRId64 ",\"tid\":%" PRId64 ",\"name\":\"%s\"",
             c->has_event ? "," : "", rank, track, what);
@@ -69,7 +54,7 @@ static void put_meta(struct pw_chrome *c, const char *what, int64_t rank, int64_
     c->has_event = 1;
 }
 
-static int is_shown(const struct pw_chrome *c, int64_t start, int64_t end)
+int pw_chrome_is_shown(const struct pw_chrome *c, int64_t start, int64_t end)
 {
     return start != INT64_MIN && end >= start && start < c->until && end >= c->from;
 }
@@ -107,12 +92,18 @@ static const char *prefix_of(const struct pw_row_comm_event *e)
     return e->source == PW_SOURCE_MPI ? "MPI_" : "nccl";
 }
 
+/* NCCL's operations go on beside the threads. */
+static uint32_t track_of(const struct pw_row_comm_event *e)
+{
+    return e->source == PW_SOURCE_MPI ? e->thread : PW_TRACK_NCCL + ((uint32_t)e->comm & 0xffff);
+}
+
 static void put_slice(struct pw_chrome *c, const struct pw_rankview *view,
                       const struct pw_row_comm_event *e, int64_t start, int64_t duration)
 {
-    begin_event(c, "X", view->rank, e->thread, start);
-    put_duration(c, duration);
-    put_name(c, prefix_of(e), pw_op_info(e->op)->name);
+    pw_chrome_begin_event(c, "X", view->rank, track_of(e), start);
+    pw_chrome_put_duration(c, duration);
+    pw_chrome_put_name(c, prefix_of(e), pw_op_info(e->op)->name);
     fprintf(c->out, ",\"cat\":\"%s\"", e->source == PW_SOURCE_MPI ? "mpi" : "nccl");
     put_comm_args(c, view, e);
     fputs("}", c->out);
@@ -123,8 +114,8 @@ static void put_async(struct pw_chrome *c, const struct pw_rankview *view,
                       const struct pw_row_comm_event *e, int64_t start, int64_t end)
 {
     for (int i = 0; i < 2; i++) {
-        begin_event(c, i ? "e" : "b", view->rank, e->thread, i ? end : start);
-        put_name(c, prefix_of(e), pw_op_info(e->op)->name);
+        pw_chrome_begin_event(c, i ? "e" : "b", view->rank, track_of(e), i ? end : start);
+        pw_chrome_put_name(c, prefix_of(e), pw_op_info(e->op)->name);
         fprintf(c->out, ",\"cat\":\"nonblocking\",\"id\":\"%" PRId64 "\"}", c->asyncs);
     }
     c->asyncs++;
@@ -182,7 +173,7 @@ static void add_arrow(struct pw_chrome *c, const struct pw_rankview *view,
     if (!comm || (e->flags & (PW_FLAG_ERROR | PW_FLAG_CANCELLED | PW_FLAG_FREED)))
         return;
     int receives = cls == PW_CLASS_RECV || (e->flags & PW_FLAG_RECV_PART);
-    struct pw_arrow_end arrow = {.rank = (int32_t)view->rank, .thread = e->thread};
+    struct pw_arrow_end arrow = {.rank = (int32_t)view->rank, .track = track_of(e)};
     if (cls == PW_CLASS_COLL) {
         if (shown)
             add_collective(c, e, comm, start, end, &arrow);
@@ -211,7 +202,7 @@ static void visit_comm(void *context, const struct pw_rankview *view, const void
     struct pw_chrome *c = context;
     const struct pw_row_comm_event *e = row;
     int64_t start = pw_rankview_time(view, e->start), end = pw_rankview_time(view, e->end);
-    int shown = is_shown(c, start, end);
+    int shown = pw_chrome_is_shown(c, start, end);
     if (!pw_is_possible(e->wait_start) || !pw_is_possible(e->inside_ns))
         return;
     /* The time in the call that began it is rounded down, by less than 16 ticks. */
@@ -233,14 +224,14 @@ static void visit_range(void *context, const struct pw_rankview *view, const voi
     struct pw_chrome *c = context;
     const struct pw_row_range *r = row;
     int64_t start = pw_rankview_time(view, r->start), end = pw_rankview_time(view, r->end);
-    if (!is_shown(c, start, end) || (r->flags & PW_RANGE_PROCESS))
+    if (!pw_chrome_is_shown(c, start, end) || (r->flags & PW_RANGE_PROCESS))
         return; /* a slice must nest in its thread's */
-    begin_event(c, r->kind == PW_KIND_MARK ? "i" : "X", view->rank, r->thread, start);
+    pw_chrome_begin_event(c, r->kind == PW_KIND_MARK ? "i" : "X", view->rank, r->thread, start);
     if (r->kind == PW_KIND_MARK)
         fputs(",\"s\":\"t\"", c->out);
     else
-        put_duration(c, pw_difference(end, start));
-    put_name(c, "", pw_rankview_text(view, r->name));
+        pw_chrome_put_duration(c, pw_difference(end, start));
+    pw_chrome_put_name(c, "", pw_rankview_text(view, r->name));
     fprintf(c->out, ",\"cat\":\"%s\",\"args\":{\"type\":", pw_enum_name(PW_F_KIND, r->kind));
     pw_json_put_text(c->out, pw_rankview_text(view, r->category));
     fputs(",\"shapes\":", c->out);
@@ -254,10 +245,10 @@ static void visit_step(void *context, const struct pw_rankview *view, const void
     struct pw_chrome *c = context;
     const struct pw_row_step *s = row;
     int64_t start = pw_rankview_time(view, s->start), end = pw_rankview_time(view, s->end);
-    if (!is_shown(c, start, end))
+    if (!pw_chrome_is_shown(c, start, end))
         return;
-    begin_event(c, "X", view->rank, STEPS_TRACK, start);
-    put_duration(c, pw_difference(end, start));
+    pw_chrome_begin_event(c, "X", view->rank, PW_TRACK_STEPS, start);
+    pw_chrome_put_duration(c, pw_difference(end, start));
     fprintf(c->out,
             ",\"name\":\"step %" PRId64 "\",\"cat\":\"step\",\"args\":{\"recorded\":\"%s\"}}",
             s->step, pw_enum_name(PW_F_RECORDED, s->recorded));
@@ -269,21 +260,21 @@ static void visit_gap(void *context, const struct pw_rankview *view, const void 
     struct pw_chrome *c = context;
     const struct pw_row_gap *g = row;
     int64_t start = pw_rankview_time(view, g->start), end = pw_rankview_time(view, g->end);
-    if (!is_shown(c, start, end))
+    if (!pw_chrome_is_shown(c, start, end))
         return;
-    begin_event(c, "i", view->rank, g->thread, start);
-    put_name(c, "gap: ", pw_enum_name(PW_F_REASON, g->reason));
+    pw_chrome_begin_event(c, "i", view->rank, g->thread, start);
+    pw_chrome_put_name(c, "gap: ", pw_enum_name(PW_F_REASON, g->reason));
     fprintf(c->out,
             ",\"s\":\"t\",\"cat\":\"gap\",\"args\":{\"kind\":\"%s\",\"lost\":%" PRId64
             ",\"ns\":%" PRId64 "}}",
             pw_enum_name(PW_F_LOST, g->kind), g->lost, pw_difference(end, start));
 }
 
-static void put_counter(struct pw_chrome *c, const struct pw_rankview *view, int64_t time,
-                        const char *prefix, const char *name, const char *what, double value)
+void pw_chrome_put_counter(struct pw_chrome *c, const struct pw_rankview *view, int64_t time,
+                           const char *prefix, const char *name, const char *what, double value)
 {
-    begin_event(c, "C", view->rank, 0, time);
-    put_name(c, prefix, name);
+    pw_chrome_begin_event(c, "C", view->rank, 0, time);
+    pw_chrome_put_name(c, prefix, name);
     fprintf(c->out, ",\"args\":{\"%s\":%.6g}}", what, value);
 }
 
@@ -293,15 +284,16 @@ static void visit_process(void *context, const struct pw_rankview *view, const v
     const struct pw_row_process *p = row, before = c->before;
     int64_t time = pw_rankview_time(view, p->time);
     c->before = *p;
-    if (!is_shown(c, time, time))
+    if (!pw_chrome_is_shown(c, time, time))
         return;
     if (p->rss_bytes >= 0)
-        put_counter(c, view, time, "", "resident memory", "MiB", (double)p->rss_bytes / (1 << 20));
+        pw_chrome_put_counter(c, view, time, "", "resident memory", "MiB",
+                              (double)p->rss_bytes / (1 << 20));
     double elapsed = (double)p->time - (double)before.time;
     double cpu = ((double)p->cpu_user_ns - (double)before.cpu_user_ns) +
                  ((double)p->cpu_sys_ns - (double)before.cpu_sys_ns);
     if (before.time && elapsed > 0 && cpu >= 0)
-        put_counter(c, view, time, "", "CPU use", "cores", cpu / elapsed);
+        pw_chrome_put_counter(c, view, time, "", "CPU use", "cores", cpu / elapsed);
 }
 
 static void visit_queue(void *context, const struct pw_rankview *view, const void *row)
@@ -309,9 +301,9 @@ static void visit_queue(void *context, const struct pw_rankview *view, const voi
     struct pw_chrome *c = context;
     const struct pw_row_queue *q = row;
     int64_t time = pw_rankview_time(view, q->time);
-    if (is_shown(c, time, time))
-        put_counter(c, view, time, "queue ", pw_rankview_text(view, q->queue), "size",
-                    (double)q->size);
+    if (pw_chrome_is_shown(c, time, time))
+        pw_chrome_put_counter(c, view, time, "queue ", pw_rankview_text(view, q->queue), "size",
+                              (double)q->size);
 }
 
 static void visit_memory(void *context, const struct pw_rankview *view, const void *row)
@@ -322,8 +314,9 @@ static void visit_memory(void *context, const struct pw_rankview *view, const vo
     char device[24] = "of the host";
     if (m->device >= 0)
         snprintf(device, sizeof(device), "of device %d", m->device);
-    if (is_shown(c, time, time))
-        put_counter(c, view, time, "allocated memory ", device, "bytes", (double)m->total_bytes);
+    if (pw_chrome_is_shown(c, time, time))
+        pw_chrome_put_counter(c, view, time, "allocated memory ", device, "bytes",
+                              (double)m->total_bytes);
 }
 
 static void draw_arrow(void *context, int64_t number, const struct pw_arrow_end *tail,
@@ -332,7 +325,7 @@ static void draw_arrow(void *context, int64_t number, const struct pw_arrow_end 
     struct pw_chrome *c = context;
     for (int i = 0; i < 2; i++) {
         const struct pw_arrow_end *end = i ? head : tail;
-        begin_event(c, i ? "f" : "s", end->rank, end->thread, end->time);
+        pw_chrome_begin_event(c, i ? "f" : "s", end->rank, end->track, end->time);
         fprintf(c->out, ",\"name\":\"%s\",\"cat\":\"arrow\",\"id\":%" PRId64 "%s}",
                 tail->is_collective ? "last to come" : "message", number, i ? ",\"bp\":\"e\"" : "");
     }
@@ -349,11 +342,18 @@ void pw_chrome_rank(struct pw_chrome *c, const struct pw_rankview *view)
                   {PW_TABLE_memory, visit_memory}};
     char name[128];
     snprintf(name, sizeof(name), "rank %" PRId64 " on %s", view->rank, view->hostname);
-    put_meta(c, "process_name", view->rank, 0, name);
-    put_meta(c, "thread_name", view->rank, STEPS_TRACK, "steps");
+    pw_chrome_put_meta(c, "process_name", view->rank, 0, name);
+    pw_chrome_put_meta(c, "thread_name", view->rank, PW_TRACK_STEPS, "steps");
     c->before = (struct pw_row_process){0};
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
         pw_rankview_read(view, tables[i].table, tables[i].visit, c);
+    for (size_t i = 0; i < view->ncomms && i <= 0xffff; i++) {
+        const char *comm = pw_rankview_text(view, view->comms[i].name);
+        snprintf(name, sizeof(name), "NCCL %.100s", comm);
+        if (view->comms[i].source != PW_SOURCE_MPI)
+            pw_chrome_put_meta(c, "thread_name", view->rank, PW_TRACK_NCCL + (int64_t)i, name);
+    }
+    pw_chrome_gpu(c, view);
     pw_message_ends_number(&c->messages, &c->arrows, MOST_ARROWS);
 }
 
@@ -387,7 +387,7 @@ int pw_chrome_begin(FILE *out, const struct pw_cluster *cluster, int64_t from, i
 
 void pw_chrome_end(struct pw_chrome *c, int64_t *events, int64_t *arrows)
 {
-    *arrows = pw_arrows_draw(&c->arrows, draw_arrow, c);
+    *arrows = pw_arrows_draw(&c->arrows, draw_arrow, c) + c->launches;
     *events = c->events;
     fputs("\n]}\n", c->out);
     pw_arrows_fini(&c->arrows);

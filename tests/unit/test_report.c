@@ -204,8 +204,8 @@ static void test_sections_check(void **state)
     assert_int_equal(pw_report_sections_check("job,step", problem, sizeof(problem)), -22);
     assert_string_equal(problem,
                         "there is no section 'step'; sections are job, completeness, clocks, "
-                        "steps, phases, operators, collectives, p2p, stragglers, whatif, "
-                        "efficiency, data_pipeline, utilisation, memory, advice");
+                        "steps, phases, operators, gpu, kernels, collectives, p2p, stragglers, "
+                        "whatif, efficiency, data_pipeline, utilisation, memory, advice");
     assert_int_equal(pw_report_sections_check("job,", problem, sizeof(problem)), -22);
 }
 

@@ -32,6 +32,20 @@ static const struct pw_advice_rule rules[] = {
     STRAGGLER("throttled", PW_CAUSE_THROTTLED, PW_ADVICE_ANY,
               "is stopped by its cgroup's CPU quota. Raise the quota (cpu.max, or the CPU limit of "
               "its container or job), or start no more threads than it pays for."),
+    STRAGGLER("gpu_clocks", PW_CAUSE_GPU_CLOCKS, PW_ADVICE_ANY,
+              "has a GPU whose clocks are held down. Check its cooling and power supply "
+              "(nvidia-smi -q -d PERFORMANCE), and its host for others that heat it; leave the "
+              "host out until it is repaired."),
+    STRAGGLER("host_bound", PW_CAUSE_HOST_BOUND, PW_ADVICE_ANY,
+              "leaves its GPU dry: its program launches kernels late. Look at its host's CPU "
+              "(binding, other processes, Python work between operators), and for synchronisation "
+              "with the GPU; CUDA graphs or larger kernels take fewer launches."),
+    STRAGGLER("slower_kernels", PW_CAUSE_KERNELS, PW_ADVICE_ANY,
+              "has a GPU that takes longer for the same kernels. Compare its clocks, its memory "
+              "errors and other users of the GPU with the other ranks' (nvidia-smi)."),
+    STRAGGLER("more_gpu_work", PW_CAUSE_GPU_WORK, PW_ADVICE_ANY,
+              "has more for its GPU to do. Compare its batch size, sequence lengths and shapes "
+              "with the other ranks'."),
     STRAGGLER("blocked_data", PW_CAUSE_BLOCKED, PW_PHASE_DATA,
               "sleeps while it gets data. Its loader is slower than the others': check its "
               "storage, its number of workers and its prefetch queue."),

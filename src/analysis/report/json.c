@@ -9,6 +9,7 @@
 #include "analysis/report/headline.h"
 #include "analysis/report/json.h"
 #include "analysis/report/json_clocks.h"
+#include "analysis/report/json_gpu.h"
 #include "analysis/report/json_operators.h"
 #include "analysis/report/json_resources.h"
 #include "analysis/report/json_row.h"
@@ -265,6 +266,8 @@ static const struct key {
     {"whatif", make_whatif},
     {"efficiency", make_efficiency},
     {"operators", pw_json_operators},
+    {"gpu", pw_json_gpu},
+    {"kernels", pw_json_kernels},
     {"data_pipeline", pw_json_data_pipeline},
     {"utilisation", pw_json_utilisation},
     {"memory", pw_json_memory},

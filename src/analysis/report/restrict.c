@@ -77,6 +77,9 @@ static void keep_steps(struct pw_cluster *c, const struct spans *spans)
             memmove(c->phase_trace + kept * width, c->phase_trace + s * width,
                     width * sizeof(*c->phase_trace));
         }
+        if (width && c->gpu_trace)
+            memmove(c->gpu_trace + kept * width, c->gpu_trace + s * width,
+                    width * sizeof(*c->gpu_trace));
         kept++;
     }
     c->nstep_rows = kept;

@@ -11,6 +11,8 @@ int pw_section_clocks(const struct pw_page *page);
 int pw_section_steps(const struct pw_page *page);
 int pw_section_phases(const struct pw_page *page);
 int pw_section_operators(const struct pw_page *page);
+int pw_section_gpu(const struct pw_page *page);
+int pw_section_kernels(const struct pw_page *page);
 int pw_section_collectives(const struct pw_page *page);
 int pw_section_p2p(const struct pw_page *page);
 int pw_section_stragglers(const struct pw_page *page);

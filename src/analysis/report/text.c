@@ -10,26 +10,37 @@
 
 enum { WIDTH_LEAST = 60 };
 
+static bool has_gpus(const struct pw_cluster *c)
+{
+    return c->ngpu_ranks > 0;
+}
+
 static const struct section {
     const char *name, *title;
     int (*print)(const struct pw_page *page);
+    bool (*is_of)(const struct pw_cluster *cluster); /* NULL: of every job */
 } sections[] = {
-    {"job", "Job", pw_section_job},
-    {"completeness", "What these figures rest on", pw_section_completeness},
-    {"clocks", "Clocks", pw_section_clocks},
-    {"steps", "Steps: where each rank's time goes", pw_section_steps},
-    {"phases", "Phases: each rank's own work, without waiting for other ranks", pw_section_phases},
+    {"job", "Job", pw_section_job, NULL},
+    {"completeness", "What these figures rest on", pw_section_completeness, NULL},
+    {"clocks", "Clocks", pw_section_clocks, NULL},
+    {"steps", "Steps: where each rank's time goes", pw_section_steps, NULL},
+    {"phases", "Phases: each rank's own work, without waiting for other ranks", pw_section_phases,
+     NULL},
     {"operators", "Operators: who computes, and on which rank it takes longer",
-     pw_section_operators},
-    {"collectives", "Collective operations: waiting and transfer apart", pw_section_collectives},
-    {"p2p", "Point-to-point messages", pw_section_p2p},
-    {"stragglers", "Stragglers", pw_section_stragglers},
-    {"whatif", "What if: the run replayed with something changed", pw_section_whatif},
-    {"efficiency", "Efficiency", pw_section_efficiency},
-    {"data_pipeline", "Data pipeline: how full its queues are", pw_section_data_pipeline},
-    {"utilisation", "What each rank's process used", pw_section_utilisation},
-    {"memory", "Memory", pw_section_memory},
-    {"advice", "What to do", pw_section_advice},
+     pw_section_operators, NULL},
+    {"gpu", "GPUs: where their time goes", pw_section_gpu, has_gpus},
+    {"kernels", "Kernels: what the GPUs compute, and who launches it", pw_section_kernels,
+     has_gpus},
+    {"collectives", "Collective operations: waiting and transfer apart", pw_section_collectives,
+     NULL},
+    {"p2p", "Point-to-point messages", pw_section_p2p, NULL},
+    {"stragglers", "Stragglers", pw_section_stragglers, NULL},
+    {"whatif", "What if: the run replayed with something changed", pw_section_whatif, NULL},
+    {"efficiency", "Efficiency", pw_section_efficiency, NULL},
+    {"data_pipeline", "Data pipeline: how full its queues are", pw_section_data_pipeline, NULL},
+    {"utilisation", "What each rank's process used", pw_section_utilisation, NULL},
+    {"memory", "Memory", pw_section_memory, NULL},
+    {"advice", "What to do", pw_section_advice, NULL},
 };
 enum { SECTIONS = sizeof(sections) / sizeof(sections[0]) };
 
@@ -107,6 +118,15 @@ static int print_section(const struct pw_page *page, const struct section *secti
     return err ? err : section->print(page);
 }
 
+/* What a job cannot have is left out, unless it is asked for. */
+static bool is_wanted(const struct section *section, const struct pw_report_options *options,
+                      const struct pw_cluster *cluster)
+{
+    bool is_asked_for = options->sections && *options->sections;
+    return pw_report_is_wanted(options->sections, section->name) &&
+           (is_asked_for || !section->is_of || section->is_of(cluster));
+}
+
 int pw_report_text(FILE *out, const struct pw_cluster *cluster,
                    const struct pw_report_options *options)
 {
@@ -127,7 +147,7 @@ int pw_report_text(FILE *out, const struct pw_cluster *cluster,
     };
     err = print_top(&page);
     for (int i = 0; i < SECTIONS && !err; i++)
-        if (pw_report_is_wanted(options->sections, sections[i].name))
+        if (is_wanted(&sections[i], options, cluster))
             err = print_section(&page, &sections[i]);
     pw_figures_destroy(figures);
     return err ? err : ferror(out) ? -EIO : 0;

@@ -31,8 +31,12 @@ const char *pw_words_cause(int cause)
         [PW_CAUSE_COMPUTE] = "more CPU work",
         [PW_CAUSE_THROTTLED] = "CPU quota used up",
         [PW_CAUSE_OPERATOR] = "an operator takes longer",
+        [PW_CAUSE_GPU_CLOCKS] = "GPU clocks throttled",
+        [PW_CAUSE_HOST_BOUND] = "host late to launch",
+        [PW_CAUSE_KERNELS] = "slower kernels",
+        [PW_CAUSE_GPU_WORK] = "more GPU work",
     };
-    return cause >= 0 && cause <= PW_CAUSE_OPERATOR ? words[cause] : "";
+    return cause >= 0 && cause <= PW_CAUSE_GPU_WORK ? words[cause] : "";
 }
 
 const char *pw_words_steps(const struct pw_figures *figures,

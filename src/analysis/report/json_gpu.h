@@ -1,0 +1,13 @@
+/* The keys "gpu" and "kernels" of the JSON report. */
+#ifndef PW_ANALYSIS_REPORT_JSON_GPU_H
+#define PW_ANALYSIS_REPORT_JSON_GPU_H
+
+#include <jansson.h>
+
+#include "analysis/report/figures.h"
+
+/* null for jobs without GPUs. NULL when memory is short. */
+json_t *pw_json_gpu(const struct pw_figures *figures);
+json_t *pw_json_kernels(const struct pw_figures *figures);
+
+#endif

@@ -1,0 +1,289 @@
+"""GPU time: what the merge finds in simulated runs is what was played, and what HolisticTraceAnalysis
+finds in real traces.
+
+    test_gputime.py PROFWRAP CASE        test_gputime.py --list
+"""
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SHARED = os.path.join(os.path.dirname(os.path.abspath(__file__)), *[".."] * 3, "shared", "traces")
+ENQUEUED = 32  # PW_FLAG_ENQUEUED
+CASES = {}
+TIMES = ("span_ns", "busy_ns", "compute_ns", "comm_ns", "comm_exposed_ns", "copy_ns", "idle_host_ns",
+         "idle_gap_ns")
+
+
+def case(function):
+    CASES[function.__name__] = function
+    return function
+
+
+def sim(directory, *options, ranks=4, steps=40):
+    subprocess.run([profwrap, "sim", "--gpu", "-r", str(ranks), "-s", str(steps), *options, directory],
+                   check=True)
+    with open(os.path.join(directory, "truth.json")) as file:
+        return json.load(file)
+
+
+def merge(directory, processes=1):
+    command = [profwrap, "merge", "--quiet", directory]
+    if processes > 1:
+        command = ["mpirun", "-np", str(processes), *command]
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 0, done.stderr
+    return h5py.File(os.path.join(directory, "cluster.h5"))
+
+
+def report(directory, *options):
+    return subprocess.run([profwrap, "report", *options, directory], check=True,
+                          stdout=subprocess.PIPE, text=True).stdout
+
+
+def check_truth(file, truth):
+    rows = {int(row["rank"]): row for row in file["gpu_ranks"][()]}
+    assert len(truth["gpu"]) == len(rows) > 0
+    for wanted in truth["gpu"]:
+        for key, value in wanted.items():
+            assert rows[wanted["rank"]][key] == value, (wanted["rank"], key, value)
+        assert rows[wanted["rank"]]["idle_other_ns"] == 0
+
+
+@case
+def totals_are_as_played():
+    for name, fault in (("none", ""), ("host", "host_bound:rank=1,percent=15"),
+                        ("slow", "slow_gpu:rank=2,percent=15"), ("late", "starved_loader:rank=0")):
+        where_to = os.path.join(where, name)
+        truth = sim(where_to, *(["-f", fault] if fault else []), "-c", "3")
+        with merge(where_to) as file:
+            check_truth(file, truth)
+            trace, steps = file["gpu_trace"][()], file["step_trace"][()]
+            assert trace.shape == steps.shape == (40, 4)
+            parts = sum(trace[key] for key in ("busy_ns", "idle_host_ns", "idle_gap_ns",
+                                               "idle_other_ns"))
+            assert (parts == trace["span_ns"]).all() and (trace["span_ns"] == steps["total_ns"]).all()
+            assert (trace["compute_ns"] == steps["compute_ns"]).all()
+            assert (trace["comm_exposed_ns"] == steps["comm_exposed_ns"]).all()
+            both = trace["compute_ns"] + trace["comm_exposed_ns"]
+            assert (steps["idle_ns"] == steps["total_ns"] - both).all()
+            calls = {k["name"].decode(): int(k["calls"]) for k in file["kernels"][()]}
+            assert sum(calls.values()) == sum(rank["kernels"] for rank in truth["gpu"])
+            assert calls["ncclDevKernel_AllReduce_Sum_f16_RING_LL"] == 4 * 40 * 3
+
+
+@case
+def collectives_have_their_wait_removed():
+    where_to = os.path.join(where, "run")
+    sim(where_to, "-f", "slow_rank:rank=3,percent=20,phase=backward", "-c", "2", "--noise", "0")
+    with merge(where_to) as file:
+        rows = file["collectives"][()]
+        assert len(rows) == 80 and (rows["nranks"] == 4).all() and (rows["source"] == 1).all()
+        assert (rows["last_rank"][::2] == 3).all(), "its first reduction is late"
+        # 2 MB at 10 bytes/ns x 2 (n - 1) / n, and 20 us: without noise.
+        transfer = 20000 + (4 << 20) / 2 / 10 * 1.5
+        assert (abs(rows["transfer_ns"] - transfer) < 0.03 * transfer).all()
+        stats = file["collective_stats"][()]
+        assert (stats["busbw_with_wait_p50"] < stats["busbw_p50"]).all()
+
+
+@case
+def causes_have_evidence():
+    for fault, cause, words in (("slow_gpu:rank=2,percent=15", "gpu_clocks_throttled", "heat"),
+                                ("host_bound:rank=2,percent=15", "host_bound", "dry GPU"),
+                                ("starved_loader:rank=2", "data_starvation", "GPU was dry")):
+        where_to = os.path.join(where, cause)
+        truth = sim(where_to, "-f", fault)
+        merge(where_to).close()
+        found = json.loads(report(where_to, "--format", "json"))["stragglers"]
+        assert [one["rank"] for one in found] == [2], found
+        assert found[0]["cause"] == cause and words in found[0]["evidence"], found
+        gain = truth["faults"][0]["gain_ns"]
+        assert abs(found[0]["gain_ns"] - gain) < 0.1 * gain, (found[0]["gain_ns"], gain)
+    slow = json.loads(report(os.path.join(where, "gpu_clocks_throttled"), "--format", "json"))["gpu"]
+    assert abs(slow["ranks"][2]["slowdown"] - 1.15) < 0.02 and slow["ranks"][2]["confidence"] > 0.99
+
+
+@case
+def slower_kernels_are_told_without_samples():
+    where_to = os.path.join(where, "run")
+    sim(where_to, "-f", "slow_gpu:rank=1,percent=15")
+    for rank in range(4):
+        with h5py.File(os.path.join(where_to, f"rank-{rank:05d}.h5"), "a") as file:
+            del file["samples/gpu"]
+    merge(where_to).close()
+    found = json.loads(report(where_to, "--format", "json"))["stragglers"]
+    assert found[0]["rank"] == 1 and found[0]["cause"] == "slower_kernels", found
+    assert "times as long" in found[0]["evidence"], found
+
+
+@case
+def the_same_whatever_the_processes():
+    where_to = os.path.join(where, "run")
+    sim(where_to, "-f", "slow_gpu:rank=5,percent=15", ranks=7)
+    tables = ("gpu_trace", "gpu_ranks", "kernels", "kernel_ranks", "stragglers", "step_trace")
+    content = []
+    for processes in (1, 2, 3):
+        with merge(where_to, processes) as file:
+            content.append([file[table][()].tobytes() for table in tables])
+    assert content[0] == content[1] == content[2]
+
+
+def without_gpu(path):
+    with h5py.File(path, "a") as file:
+        for table in ("kernel", "memcpy", "memset"):
+            if f"events/{table}" in file:
+                del file[f"events/{table}"]
+
+
+@case
+def some_ranks_have_no_gpu():
+    where_to = os.path.join(where, "run")
+    truth = sim(where_to)
+    without_gpu(os.path.join(where_to, "rank-00001.h5"))
+    with merge(where_to, 2) as file:
+        truth["gpu"] = [rank for rank in truth["gpu"] if rank["rank"] != 1]
+        check_truth(file, truth)
+        assert (file["gpu_trace"][()][:, 1]["busy_ns"] == -1).all()
+        assert (file["gpu_trace"][()][:, 2]["busy_ns"] > 0).all()
+    assert "GPUs" in report(where_to)
+    for rank in range(4):
+        without_gpu(os.path.join(where_to, f"rank-{rank:05d}.h5"))
+    with merge(where_to) as file:
+        assert file["gpu_trace"].shape[0] == 0 and file["kernels"].shape[0] == 0
+    assert "GPUs" not in report(where_to) and "None" in report(where_to, "--section", "gpu")
+
+
+def append(file, path, **fields):
+    """A row like the first, or of zeros, with these fields."""
+    rows = file[path][()]
+    row = numpy.zeros(1, rows.dtype)
+    for name, value in fields.items():
+        row[name] = value
+    del file[path]
+    file[path] = numpy.concatenate([rows, row])
+
+
+@case
+def what_cupti_lost_is_marked():
+    where_to = os.path.join(where, "run")
+    sim(where_to)
+    with h5py.File(os.path.join(where_to, "rank-00002.h5"), "a") as file:
+        step = file["steps"][()][5]
+        append(file, "events/gap", start=step["start"] + 1000, end=step["start"] + 51000, reason=2)
+    with merge(where_to) as file:
+        trace = file["gpu_trace"][()]
+        assert trace[5, 2]["unrecorded_ns"] == 50000 and trace[4, 2]["unrecorded_ns"] == 0
+        assert file["step_trace"][()][5, 2]["compute_ns"] == -1
+        assert file["step_trace"][()][5, 1]["compute_ns"] > 0
+    text = report(where_to, "--section", "gpu")
+    assert " 2*" in text and "nobody recorded" in text, text
+
+
+@case
+def operations_without_times_are_in_no_figure():
+    where_to = os.path.join(where, "run")
+    sim(where_to)
+    for rank in range(4):
+        with h5py.File(os.path.join(where_to, f"rank-{rank:05d}.h5"), "a") as file:
+            rows = file["events/comm"][()]
+            rows["flags"] |= ENQUEUED
+            file["events/comm"][...] = rows
+    with merge(where_to) as file:
+        assert (file["step_trace"][()]["wait_ns"] == 0).all()
+        notes = {row["what"]: row["count"] for row in file["completeness"][()]}
+        assert notes[b"nccl_untimed"] == 80, notes
+
+
+def kernel_rows(events, texts):
+    """Kernels, copies and memsets of a Kineto trace, as rows of the tables of a rank file."""
+    launches = {}
+    for event in events:
+        if event.get("cat") in ("cuda_runtime", "cuda_driver"):
+            launches[event["args"].get("correlation")] = round(float(event["ts"]) * 1000)
+    for event in events:
+        if event.get("cat") not in ("kernel", "gpu_memcpy", "gpu_memset") or event.get("ph") != "X":
+            continue
+        start = round(float(event["ts"]) * 1000)
+        yield (event["cat"], start, start + round(float(event["dur"]) * 1000),
+               launches.get(event["args"].get("correlation"), -1),
+               texts.setdefault(event["name"], len(texts)), event["args"].get("stream", 0))
+
+
+def write_rank(path, model, events):
+    texts, by_table = {"": 0}, {"kernel": [], "memcpy": [], "memset": []}
+    for category, *row in kernel_rows(events, texts):
+        by_table[category.replace("gpu_", "")].append(row)
+    shutil.copy(model, path)
+    with h5py.File(path, "a") as file:
+        types = {name: file[f"events/{name}"].dtype for name in ("kernel", "memcpy")}
+        shared = [(name, types["memcpy"][name]) for name in types["memcpy"].names[:10]]
+        types["memset"] = numpy.dtype(shared + [("bytes", "i8"), ("value", "u4")])
+        for name in ("events/kernel", "events/memcpy", "strings", "steps", "events/comm", "comms",
+                     "events/nccl", "events/range"):
+            del file[name]
+        for name, rows in by_table.items():
+            table = numpy.zeros(len(rows), types[name])
+            for i, (start, end, launch, text, stream) in enumerate(rows):
+                table[i]["start"], table[i]["end"], table[i]["launch"] = start, end, launch
+                table[i]["stream"] = stream
+                if name == "kernel":
+                    table[i]["name"] = text
+            file[f"events/{name}"] = table
+        strings = file.create_dataset("strings", (len(texts),), h5py.string_dtype())
+        strings[:] = list(texts)
+
+
+@case
+def real_traces_agree_with_hta():
+    traces = os.environ.get("PROFWRAP_TEST_TRACES", SHARED)
+    if not os.path.exists(os.path.join(traces, "hta_results.json")):
+        print(f"skipped: no traces with hta_results.json in {traces} (PROFWRAP_TEST_TRACES)")
+        sys.exit(77)
+    with open(os.path.join(traces, "hta_results.json")) as file:
+        hta = json.load(file)["pair_sampled128_incl_last"]  # HTA leaves the last step out else
+    where_to = os.path.join(where, "run")
+    sim(where_to, ranks=2, steps=1)
+    for rank in range(2):
+        with gzip.open(os.path.join(traces, f"sampled_rank-{rank}.json.gz"), "rt") as file:
+            events = json.load(file)["traceEvents"]
+        path = os.path.join(where_to, f"rank-{rank:05d}.h5")
+        write_rank(path + ".new", path, events)
+        os.replace(path + ".new", path)
+    with merge(where_to) as file:
+        ours = file["gpu_ranks"][()]
+    for row in hta["temporal_breakdown"]["value"]["rows"]:
+        rank, idle, compute, other, total = row[:5]
+        mine = ours[int(rank)]
+        host = sum(int(mine[key]) for key in ("idle_host_ns", "idle_gap_ns", "idle_other_ns"))
+        for name, wanted, found in (("span", total, mine["span_ns"]), ("idle", idle, host),
+                                    ("compute", compute, mine["compute_ns"]),
+                                    ("non-compute", other, mine["busy_ns"] - mine["compute_ns"])):
+            print(rank, name, wanted, found / 1000)
+            assert abs(found / 1000 - wanted) <= 1, (rank, name, wanted, found)
+    for rank, overlap in hta["comm_comp_overlap"]["value"]["rows"]:
+        mine = ours[int(rank)]
+        found = 100 * (1 - mine["comm_exposed_ns"] / mine["comm_ns"])
+        print(rank, "overlap %", overlap, found)
+        assert abs(found - overlap) <= 0.01, (rank, overlap, found)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--list"]:
+        print("\n".join(CASES))
+        sys.exit(0)
+    try:
+        import h5py
+        import numpy
+    except ImportError:
+        print("skipped: h5py is not installed")
+        sys.exit(77)
+    profwrap = os.path.abspath(sys.argv[1])
+    where = tempfile.mkdtemp(prefix="profwrap-gpu-")
+    try:
+        CASES[sys.argv[2]]()
+    finally:
+        shutil.rmtree(where, ignore_errors=True)

@@ -1,0 +1,173 @@
+/* The sweep over GPU activities, against values worked out by hand and against counting every
+ * nanosecond. */
+#include "unit.h"
+
+#include "analysis/gputime.h"
+
+#define US INT64_C(1000)
+
+/* Two steps of 100 us, and on the device:
+ *   compute  [10, 40) [38, 50)            [85, 120)           [150, 160)
+ *   comm              [45, 70)                      [125, 145)
+ *   copy     [5, 12)
+ * launched at 2, 20, 30, 80, 100, 30, 60 us; the rank waits for others in [55, 60) and [125, 140),
+ * and is in a call of MPI in [65, 90). */
+static const struct pw_gpu_activity played[] = {
+    {5 * US, 12 * US, 2 * US, PW_GPU_COPY},       {10 * US, 40 * US, 3 * US, PW_GPU_COMPUTE},
+    {38 * US, 50 * US, 20 * US, PW_GPU_COMPUTE},  {45 * US, 70 * US, 30 * US, PW_GPU_COMM},
+    {55 * US, 60 * US, -1, PW_GPU_WAIT},          {65 * US, 90 * US, -1, PW_GPU_CALL},
+    {85 * US, 120 * US, 80 * US, PW_GPU_COMPUTE}, {125 * US, 145 * US, 100 * US, PW_GPU_COMM},
+    {125 * US, 140 * US, -1, PW_GPU_WAIT},        {150 * US, 160 * US, 60 * US, PW_GPU_COMPUTE},
+};
+enum { PLAYED = sizeof(played) / sizeof(played[0]) };
+
+static void play(struct pw_gputime *g, struct pw_gpu_window windows[2])
+{
+    windows[0] = (struct pw_gpu_window){.start = 0, .end = 100 * US};
+    windows[1] = (struct pw_gpu_window){.start = 100 * US, .end = 200 * US};
+    pw_gputime_begin(g, windows, 2);
+    for (int i = 0; i < PLAYED; i++)
+        pw_gputime_add(g, &played[i]);
+    pw_gputime_end(g);
+}
+
+static void test_by_hand(void **state)
+{
+    (void)state;
+    struct pw_gputime g;
+    struct pw_gpu_window w[2];
+    play(&g, w);
+    assert_int_equal(w[0].busy_ns, (65 + 15) * US);
+    assert_int_equal(w[0].compute_ns, (40 + 15) * US);
+    assert_int_equal(w[0].comm_ns, 25 * US);
+    assert_int_equal(w[0].comm_exposed_ns, 20 * US);
+    assert_int_equal(w[0].copy_ns, 7 * US);
+    assert_int_equal(w[0].idle_host_ns, 20 * US); /* launched at 2, dry since 0; 80, since 70 */
+    assert_int_equal(w[0].idle_gap_ns, 0);
+    assert_int_equal(w[0].idle_other_ns, 0);
+    assert_int_equal(w[0].wait_exposed_ns, 5 * US);
+    assert_int_equal(w[0].call_ns, 45 * US);
+    assert_int_equal(w[0].call_exposed_ns, 35 * US);
+    assert_int_equal(w[0].covered_ns, 90 * US);
+    assert_int_equal(w[1].busy_ns, 50 * US);
+    assert_int_equal(w[1].compute_ns, 30 * US);
+    assert_int_equal(w[1].comm_exposed_ns, 20 * US);
+    assert_int_equal(w[1].idle_host_ns, 0);
+    assert_int_equal(w[1].idle_gap_ns, 10 * US);
+    assert_int_equal(w[1].idle_other_ns, 40 * US); /* after the last */
+    assert_int_equal(w[1].wait_exposed_ns, 15 * US);
+    assert_int_equal(g.all.start, 5 * US);
+    assert_int_equal(g.all.end, 160 * US);
+    assert_int_equal(g.all.busy_ns, 130 * US);
+    assert_int_equal(g.all.idle_host_ns, 15 * US);
+    assert_int_equal(g.all.idle_gap_ns, 10 * US);
+    assert_int_equal(g.all.idle_other_ns, 0);
+    assert_int_equal(g.late, 0);
+}
+
+/* The first activity's gap: the host is late when it was launched after the window began. */
+static void test_first_and_long_gaps(void **state)
+{
+    (void)state;
+    struct pw_gputime g;
+    struct pw_gpu_window w = {.start = 100, .end = 200000};
+    const struct pw_gpu_activity v[] = {
+        {1000, 2000, 900, PW_GPU_COMPUTE},
+        {2000 + PW_GPU_GAP_NS, 40000, 1999, PW_GPU_COMPUTE}, /* not short, launched in time */
+        {40010, 40020, -1, PW_GPU_COMPUTE},                  /* nobody knows when */
+        {50000, 60000, 40020, PW_GPU_COMPUTE},               /* launched just when it ran dry */
+    };
+    pw_gputime_begin(&g, &w, 1);
+    struct pw_gpu_news news = pw_gputime_add(&g, &v[0]);
+    assert_int_equal(news.idle, PW_GPU_IDLE_HOST);
+    assert_int_equal(news.gap_start, 100);
+    assert_int_equal(news.gap_end, 1000);
+    assert_int_equal(news.fresh_ns, 1000);
+    assert_int_equal(pw_gputime_add(&g, &v[1]).idle, PW_GPU_IDLE_OTHER);
+    assert_int_equal(pw_gputime_add(&g, &v[2]).idle, PW_GPU_IDLE_OTHER);
+    assert_int_equal(pw_gputime_add(&g, &v[3]).idle, PW_GPU_IDLE_GAP);
+    pw_gputime_end(&g);
+    assert_int_equal(w.idle_host_ns, 900);
+    assert_int_equal(w.idle_gap_ns, 50000 - 40020);
+    assert_int_equal(g.all.idle_host_ns, 0); /* nothing is known of the time before it */
+    assert_int_equal(w.busy_ns + w.idle_host_ns + w.idle_gap_ns + w.idle_other_ns, 200000 - 100);
+}
+
+static void test_disorder_is_counted(void **state)
+{
+    (void)state;
+    struct pw_gputime g;
+    const struct pw_gpu_activity v[] = {{1000, 2000, -1, PW_GPU_COMPUTE},
+                                        {500, 1500, -1, PW_GPU_COMPUTE},
+                                        {1800, 2500, -1, PW_GPU_COMPUTE}};
+    pw_gputime_begin(&g, NULL, 0);
+    for (int i = 0; i < 3; i++)
+        pw_gputime_add(&g, &v[i]);
+    pw_gputime_end(&g);
+    assert_int_equal(g.late, 1);
+    assert_int_equal(g.all.compute_ns, 1500);
+}
+
+enum { LENGTH = 400, MANY = 60 };
+
+static uint64_t next(uint64_t *seed)
+{
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    return *seed >> 33;
+}
+
+static int64_t count(uint8_t marks[LENGTH], int64_t from, int64_t to, int some, int without)
+{
+    int64_t n = 0;
+    for (int64_t t = from; t < to; t++)
+        n += (marks[t] & some) && !(marks[t] & without);
+    return n;
+}
+
+/* Against a mark for every ns and kind, with windows that have space between them. */
+static void test_against_counting(void **state)
+{
+    (void)state;
+    uint64_t seed = 1;
+    for (int run = 0; run < 300; run++) {
+        struct pw_gputime g;
+        uint8_t marks[LENGTH] = {0};
+        struct pw_gpu_window w[3] = {
+            {.start = 20, .end = 90}, {.start = 90, .end = 91}, {.start = 150, .end = 380}};
+        int64_t at = 0;
+        pw_gputime_begin(&g, w, 3);
+        for (int i = 0; i < MANY && at < 300; i++) {
+            at += (int64_t)(next(&seed) % 9);
+            struct pw_gpu_activity a = {at, at + (int64_t)(next(&seed) % 20), at - 1,
+                                        (enum pw_gpu_kind)(next(&seed) % PW_GPU_KINDS)};
+            pw_gputime_add(&g, &a);
+            for (int64_t t = a.start; t < a.end; t++)
+                marks[t] |= (uint8_t)(1 << a.kind);
+        }
+        pw_gputime_end(&g);
+        for (int i = 0; i < 3; i++) {
+            assert_int_equal(w[i].busy_ns, count(marks, w[i].start, w[i].end, 7, 0));
+            assert_int_equal(w[i].compute_ns, count(marks, w[i].start, w[i].end, 1, 0));
+            assert_int_equal(w[i].comm_ns, count(marks, w[i].start, w[i].end, 2, 0));
+            assert_int_equal(w[i].comm_exposed_ns, count(marks, w[i].start, w[i].end, 2, 1));
+            assert_int_equal(w[i].copy_ns, count(marks, w[i].start, w[i].end, 4, 0));
+            assert_int_equal(w[i].wait_exposed_ns, count(marks, w[i].start, w[i].end, 8, 1));
+            assert_int_equal(w[i].call_exposed_ns, count(marks, w[i].start, w[i].end, 18, 1));
+            assert_int_equal(w[i].covered_ns, count(marks, w[i].start, w[i].end, 19, 0));
+            assert_true(w[i].idle_other_ns >= 0);
+        }
+        assert_int_equal(g.all.busy_ns, count(marks, 0, LENGTH, 7, 0));
+        assert_int_equal(g.late, 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_by_hand),
+        cmocka_unit_test(test_first_and_long_gaps),
+        cmocka_unit_test(test_disorder_is_counted),
+        cmocka_unit_test(test_against_counting),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
