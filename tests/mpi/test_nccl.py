@@ -218,7 +218,12 @@ def job_without_mpi():
 def enqueued_only():
     """At level 1 without CUPTI nobody knows how long an operation took: no bandwidth is made up."""
     play("steps", size=2, options=(), env={"NCCLPLAY_MEET": os.path.abspath("meet")})
-    rows = [c for c in load_report("out")["collectives"] if c["source"] == "nccl"]
+    report = load_report("out")
+    headline = report["job"]["headline"]
+    h.check("No rank held" not in headline and "of 40 operations of NCCL" in headline and
+            "--level 2" in headline, "headline", headline)
+    h.check("nccl_untimed" in [a["rule"] for a in report["advice"]], "advice", report["advice"])
+    rows = [c for c in report["collectives"] if c["source"] == "nccl"]
     h.equal([(c["op"], c["count"], c["transfer_p50_ns"], c["busbw_p50_bytes_per_s"],
               c["busbw_with_wait_p50_bytes_per_s"]) for c in rows],
             [("Allreduce", 20, 0, None, None)], "collectives")
