@@ -60,6 +60,7 @@ enum pw_record_type {
     PW_REC_NCCL_CHANNEL, /* one channel of that kernel, by its own clock */
     PW_REC_NCCL_PROXY,   /* what a proxy thread did for it with one peer */
     PW_REC_NCCL_REFUSED, /* events that found no room in the probe */
+    PW_REC_NCCL_PLUGIN,  /* the profiler plugin is there, and reports all operations */
     /* Collector null. */
     PW_REC_MARK,
     PW_REC_TYPE_COUNT

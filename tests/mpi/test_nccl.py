@@ -1,6 +1,7 @@
 """What NCCL tells its profiler plugin is in the rank files, whichever version of the interface it
 speaks; and jobs without MPI are merged. NCCL itself is played by programs/ncclhost.c: it needs a GPU."""
 
+import ctypes.util
 import json
 import os
 import subprocess
@@ -218,7 +219,12 @@ def job_without_mpi():
 def enqueued_only():
     """At level 1 without CUPTI nobody knows how long an operation took: no bandwidth is made up."""
     play("steps", size=2, options=(), env={"NCCLPLAY_MEET": os.path.abspath("meet")})
-    rows = [c for c in load_report("out")["collectives"] if c["source"] == "nccl"]
+    report = load_report("out")
+    headline = report["job"]["headline"]
+    h.check("No rank held" not in headline and "of 40 operations of NCCL" in headline and
+            "--level 2" in headline, "headline", headline)
+    h.check("nccl_untimed" in [a["rule"] for a in report["advice"]], "advice", report["advice"])
+    rows = [c for c in report["collectives"] if c["source"] == "nccl"]
     h.equal([(c["op"], c["count"], c["transfer_p50_ns"], c["busbw_p50_bytes_per_s"],
               c["busbw_with_wait_p50_bytes_per_s"]) for c in rows],
             [("Allreduce", 20, 0, None, None)], "collectives")
@@ -265,6 +271,30 @@ def nothing_twice():
         h.check(all(e["algorithm"] == "RING" for e in found[:2]), "not by the plugin", found)
     found = events(use(0, NCCL_PROFILER_PLUGIN="none"))
     h.equal(overview(found, *FIELDS)[:3], SEEN, "without our plugin")
+
+
+@h.case
+def by_nvtx():
+    """The real NCCL, by dlsym and without our plugin: what it tells NVTX of its calls. A GPU is not
+    needed for that; the communicator is not one, and the calls fail."""
+    library = ctypes.util.find_library("nccl") or "/usr/local/cuda/lib64/libnccl.so.2"
+    if os.path.isabs(library) and not os.path.exists(library):
+        raise h.Skipped("there is no libnccl.so.2")
+    done = h.run([*h.profwrap("--no-merge", "-o", "out"), h.program("ncclcalls"), library],
+                 status=None, env={"RANK": "0", "WORLD_SIZE": "1"})
+    if done.returncode == 77:
+        raise h.Skipped(done.stdout.decode().strip())
+    fake = int(done.stdout.decode().split("communicator ")[1].split()[0])
+    file = h.open_rank("out")
+    found = events(file)
+    h.equal(overview(found, *FIELDS, "timed", "datatype"),
+            [("Allreduce", 0, 256, 256, -1, "enqueued", ""),
+             ("Allreduce", 1, 256, 256, -1, "enqueued", ""),
+             ("Send", -1, 128, 0, 3, "enqueued", "")], "operations; those without communicator")
+    comms = file["comms"][:]
+    h.equal([(int(c["uid"]), int(c["my_rank"]), int(c["collectives"])) for c in comms],
+            [(fake, -1, 2)], "communicators")
+    h.equal(overhead(file)["nccl_by_nvtx"], 3, "operations by NVTX")
 
 
 @h.case

@@ -74,6 +74,19 @@ static void ring_waits(struct world *w, int enough)
     strcpy(w->c->completeness[0].detail, "waited 1.2 s in all");
 }
 
+/* Of 100 calls on 4 ranks. */
+static void nccl_untimed(struct world *w, int enough)
+{
+    w->c->collective_stats = calloc(1, sizeof(*w->c->collective_stats));
+    w->c->ncollective_stats = 1;
+    w->c->collective_stats[0] =
+        (struct pw_row_c_collective_stat){.source = PW_SOURCE_NCCL, .count = 100, .nranks = 4};
+    w->c->completeness = calloc(1, sizeof(*w->c->completeness));
+    w->c->ncompleteness = 1;
+    w->c->completeness[0].count = enough ? 200 : 199;
+    strcpy(w->c->completeness[0].what, "nccl_untimed");
+}
+
 static void no_steps(struct world *w, int enough)
 {
     if (enough)
@@ -227,6 +240,7 @@ static const struct {
     {"ranks_unclosed", ranks_unclosed, "1 files"},
     {"events_dropped", events_dropped, "--ring-size"},
     {"ring_waits", ring_waits, "rank 2 waited 1.2 s"},
+    {"nccl_untimed", nccl_untimed, "200 operations of NCCL"},
     {"no_steps", no_steps, "profwrap_step"},
     {"steps_inferred", steps_inferred, "50 steps were found"},
     {"few_steps", few_steps, "9 steps were measured"},

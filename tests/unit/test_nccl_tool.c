@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "collectors/nccl/nccl_tool.h"
+#include "collectors/nvtx/nvtx_tool.h"
 #include "core/ops.h"
 #include "test_drain_bench.h"
 
@@ -29,7 +30,7 @@ static void kernels_record(void *state, const struct pw_record *record,
 
 static int setup(void **state)
 {
-    static struct pw_collector table[3];
+    static struct pw_collector table[4];
     memset(kernels, 0, sizeof(kernels));
     table[0] = (struct pw_collector){.name = "kernels",
                                      .activity = PW_ACTIVITY_NULL,
@@ -38,7 +39,8 @@ static int setup(void **state)
                                      .create = kernels_create,
                                      .record = kernels_record};
     table[1] = pw_collector_nccl;
-    return bench_create(state, table, PW_ACTIVITY_NULL | PW_ACTIVITY_NCCL);
+    table[2] = pw_collector_nvtx;
+    return bench_create(state, table, PW_ACTIVITY_NULL | PW_ACTIVITY_NCCL | PW_ACTIVITY_NVTX);
 }
 
 static void put_name(struct bench *b, uint32_t id, const char *text)
@@ -250,6 +252,137 @@ static void test_graph_kernel(void **state)
     drop(&r);
 }
 
+/* ---- by NVTX ---- */
+
+enum { DOMAIN = 3, COMM_ID, BYTES, ROOT, RANKS, RANK, ALLREDUCE, BROADCAST, INIT };
+
+static void name_nvtx(struct bench *b)
+{
+    static const char *const texts[] = {
+        "NCCL",          "NCCL communicator ID", "Message size [bytes]",
+        "Root",          "No. of ranks",         "Rank",
+        "ncclAllReduce", "ncclBroadcast",        "ncclCommInitRank"};
+    for (uint32_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        put_name(b, DOMAIN + i, texts[i]);
+}
+
+static void begin_nvtx(struct bench *b)
+{
+    begin(b);
+    name_nvtx(b);
+}
+
+static void field(struct bench *b, int64_t id, uint32_t name, int64_t value)
+{
+    bench_put(b, 0,
+              &(struct pw_record){.type = PW_REC_NVTX_PAYLOAD,
+                                  .op = PW_PAYLOAD_UINT,
+                                  .payload = {.id = id, .field = name, .value = value}});
+}
+
+/* The range of the payload `id`, which lasts 20. */
+static void range(struct bench *b, int64_t id, uint32_t name, uint64_t start)
+{
+    bench_put(b, 0,
+              &(struct pw_record){.type = PW_REC_NVTX,
+                                  .op = PW_PAYLOAD_FIELDS,
+                                  .start = start,
+                                  .end = start + 20,
+                                  .range = {.name = name, .domain = DOMAIN, .payload = id}});
+}
+
+static void nvtx_init(struct bench *b, int64_t id, int64_t uid, int64_t rank, int64_t size)
+{
+    field(b, id, COMM_ID, uid);
+    field(b, id, RANKS, size);
+    field(b, id, RANK, rank);
+    range(b, id, INIT, 100);
+}
+
+static void nvtx_call(struct bench *b, int64_t id, int64_t uid, uint64_t start)
+{
+    field(b, id, COMM_ID, uid);
+    field(b, id, BYTES, 800);
+    range(b, id, ALLREDUCE, start);
+}
+
+/* Nothing else reports them; the kernel of one is known. One rank alone has none, and of two ranks
+ * in a process nobody knows whose a call is. */
+static void test_nvtx_alone(void **state)
+{
+    struct bench *b = *state;
+    begin_nvtx(b);
+    nvtx_init(b, 1, 70, 2, 4);
+    nvtx_init(b, 2, 71, 0, 1);
+    nvtx_init(b, 3, 72, 0, 2);
+    nvtx_init(b, 4, 72, 1, 2);
+    nvtx_call(b, 5, 70, 1000);
+    nvtx_call(b, 6, 71, 2000);
+    nvtx_call(b, 7, 72, 3000);
+    nvtx_call(b, 8, 0, 4000); /* with a communicator that is none */
+    field(b, 9, COMM_ID, 70);
+    field(b, 9, BYTES, 400);
+    field(b, 9, ROOT, 2);
+    range(b, 9, BROADCAST, 5000);
+    kernel(b, 0, 1010, 9000, 1);
+    struct rows r = close_bench(b, 2);
+    check_kernel(&r, 1, 0);
+    check_enqueued(&r, 2, 5000);
+    assert_int_equal(r.events[row_of(&r, 1)->comm_row].sent_bytes, 800);
+    const struct pw_row_comm_event *cast = &r.events[row_of(&r, 2)->comm_row];
+    assert_int_equal(cast->op, PW_OP_Bcast);
+    assert_int_equal(cast->sent_bytes, 400);
+    assert_int_equal(cast->recv_bytes, 0);
+    assert_int_equal(cast->seq, 1);
+    size_t n;
+    struct pw_row_comms *comms = bench_rows(b, PW_TABLE_comms, &n);
+    assert_int_equal(comms[cast->comm].uid, 70);
+    assert_int_equal(comms[cast->comm].size, 4);
+    assert_int_equal(comms[cast->comm].my_rank, 2);
+    assert_int_equal(comms[cast->comm].collectives, 2);
+    free(comms);
+    drop(&r);
+}
+
+/* A wrapper reports one of two calls: around its range. */
+static void test_nvtx_and_wrappers(void **state)
+{
+    struct bench *b = *state;
+    begin_nvtx(b);
+    nvtx_call(b, 1, 70, 1000);
+    nvtx_call(b, 2, 70, 2002);
+    bench_put(b, 0,
+              &(struct pw_record){.type = PW_REC_NCCL_CALL,
+                                  .op = PW_OP_Allreduce,
+                                  .flags = PW_NCCL_CALL_ALONE,
+                                  .start = 2000,
+                                  .end = 2030,
+                                  .nccl_call = {.id = 9, .seq = 1, .peer = -1}});
+    struct rows r = close_bench(b, 2);
+    check_enqueued(&r, 1, 1000);
+    check_enqueued(&r, 9, 2000);
+    drop(&r);
+}
+
+/* With the plugin no range is an operation, whether it says first that it is there or not. */
+static void test_nvtx_and_plugin(void **state)
+{
+    struct bench *b = *state;
+    begin_nvtx(b);
+    nvtx_call(b, 1, 7, 1000);
+    call(b, 1, PW_OP_Allreduce, 1005, 0);
+    nvtx_call(b, 2, 7, 2000);
+    bench_thread(b, 0, 0, PW_THREAD_NEW_PROCESS);
+    put_name(b, 1, "gemm");
+    put_name(b, 2, "gemm");
+    name_nvtx(b);
+    bench_put(b, 0, &(struct pw_record){.type = PW_REC_NCCL_PLUGIN});
+    nvtx_call(b, 3, 7, 3000);
+    struct rows r = close_bench(b, 1);
+    check_enqueued(&r, 1, 1005);
+    drop(&r);
+}
+
 /* Records that nothing of ours wrote do no harm. */
 static void test_hostile(void **state)
 {
@@ -262,7 +395,7 @@ static void test_hostile(void **state)
         for (int w = 0; w < 8; w++)
             words[w] = unit_random(&seed) >> (unit_random(&seed) & 63);
         memcpy(&r, words, sizeof(r));
-        r.type = (uint8_t)(PW_REC_NCCL_COMM + i % 6);
+        r.type = (uint8_t)(PW_REC_NCCL_COMM + i % 7);
         bench_put(b, 0, &r);
         if (i % 100 == 0)
             kernel(b, 0, (int64_t)words[0], (int64_t)words[1], 1);
@@ -279,6 +412,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_kernel_first, setup, bench_destroy),
         cmocka_unit_test_setup_teardown(test_call_only, setup, bench_destroy),
         cmocka_unit_test_setup_teardown(test_graph_kernel, setup, bench_destroy),
+        cmocka_unit_test_setup_teardown(test_nvtx_alone, setup, bench_destroy),
+        cmocka_unit_test_setup_teardown(test_nvtx_and_wrappers, setup, bench_destroy),
+        cmocka_unit_test_setup_teardown(test_nvtx_and_plugin, setup, bench_destroy),
         cmocka_unit_test_setup_teardown(test_hostile, setup, bench_destroy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,6 +91,20 @@ static void test_headline_without_stragglers(void **state)
     pw_cluster_destroy(c);
 }
 
+static void test_headline_without_times_of_nccl(void **state)
+{
+    (void)state;
+    struct pw_cluster *c = make_cluster(8, 52);
+    c->completeness = calloc(1, sizeof(*c->completeness));
+    c->ncompleteness = 1;
+    c->completeness[0] = (struct pw_row_c_completeness){.what = "nccl_untimed", .count = 20};
+    assert_headline(c,
+                    "Whether a rank held the job back is not known, nor are waits and bandwidth: "
+                    "of 20 operations of NCCL only the enqueueing was seen; record GPU kernels "
+                    "(activity cuda) or use --level 2; 50 steps of 150 ms.");
+    pw_cluster_destroy(c);
+}
+
 static void test_headline_without_enough_steps(void **state)
 {
     (void)state;
@@ -398,6 +412,7 @@ int main(void)
         cmocka_unit_test(test_headline_window),
         cmocka_unit_test(test_headline_below_the_clock_error),
         cmocka_unit_test(test_headline_without_stragglers),
+        cmocka_unit_test(test_headline_without_times_of_nccl),
         cmocka_unit_test(test_headline_without_enough_steps),
         cmocka_unit_test(test_one_rank),
         cmocka_unit_test(test_no_ranks),

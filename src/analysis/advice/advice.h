@@ -44,6 +44,10 @@ double pw_advice_share(const struct pw_advice_input *input, const struct pw_advi
 /* How many of `ranks` are there. */
 size_t pw_advice_listed(const struct pw_advice *advice);
 
+/* Operations of NCCL of which only the enqueueing is known, where those are half of it or more:
+ * then nothing is known of who waited. Else 0. */
+int64_t pw_advice_untimed(const struct pw_cluster *cluster);
+
 /* As a row of the cluster file. */
 struct pw_row_c_advice pw_advice_row(const struct pw_advice_input *input,
                                      const struct pw_advice *advice);

@@ -128,3 +128,32 @@ int pw_judge_one_rank(const struct pw_advice_input *in, const struct pw_advice_r
     pw_sentence_add(&evidence, "one rank ran");
     return in->expected == 1;
 }
+
+static int64_t count_nccl(const struct pw_cluster *c)
+{
+    int64_t operations = 0;
+    for (size_t i = 0; i < c->ncollective_stats; i++)
+        if (c->collective_stats[i].source == PW_SOURCE_NCCL)
+            operations += c->collective_stats[i].count * c->collective_stats[i].nranks;
+    return operations;
+}
+
+int64_t pw_advice_untimed(const struct pw_cluster *c)
+{
+    int64_t untimed = 0;
+    for (size_t i = 0; i < c->ncompleteness; i++)
+        if (strncmp(c->completeness[i].what, "nccl_untimed", sizeof(c->completeness[i].what)) == 0)
+            untimed += c->completeness[i].count;
+    return untimed >= count_nccl(c) - untimed ? untimed : 0;
+}
+
+int pw_judge_nccl_untimed(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                          struct pw_advice *advice)
+{
+    struct pw_sentence evidence = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    const int64_t untimed = pw_advice_untimed(in->cluster);
+    (void)rule;
+    pw_sentence_add(&evidence, "%" PRId64 " operations of NCCL are known by their enqueueing only",
+                    untimed);
+    return untimed > 0;
+}

@@ -79,6 +79,10 @@ static const struct pw_advice_rule rules[] = {
     JOB("ring_waits", pw_judge_ring_waits,
         "Ranks waited for room in a full ring, which looks like their own work: raise --ring-size, "
         "or record less with --level 0."),
+    JOB("nccl_untimed", pw_judge_nccl_untimed,
+        "When NCCL's operations ran is not known, so neither are waits in them nor bandwidth: "
+        "record "
+        "GPU kernels (cuda among the --activities), or use --level 2."),
     JOB("no_steps", pw_judge_no_steps,
         "Mark the steps, so that ranks can be compared step by step: call profwrap_step(n) of "
         "profwrap.h, or MPI_Pcontrol(10), at the start of each iteration."),

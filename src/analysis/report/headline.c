@@ -67,6 +67,20 @@ static void write_unaligned(const struct pw_figures *f, struct pw_sentence *s)
     pw_sentence_add(s, ".");
 }
 
+/* When NCCL's operations ran is not known, so a rank that they waited for would not be seen. */
+static void write_untimed(const struct pw_figures *f, int64_t untimed, struct pw_sentence *s)
+{
+    pw_sentence_add(
+        s,
+        "Whether a rank held the job back is not known, nor are waits and bandwidth: of "
+        "%" PRId64 " operations of NCCL only the enqueueing was seen; record GPU kernels "
+        "(activity cuda) or use --level 2; %" PRId64 " steps",
+        untimed, f->measured);
+    if (f->step_mean_ns >= 0)
+        add_ns(s, " of ", f->step_mean_ns);
+    pw_sentence_add(s, ".");
+}
+
 static void write_even(const struct pw_figures *f, struct pw_sentence *s)
 {
     pw_sentence_add(s, "No rank held the job back: %" PRId64 " steps", f->measured);
@@ -112,6 +126,7 @@ static void write_unmarked(const struct pw_figures *f, struct pw_sentence *s)
 void pw_headline_write(const struct pw_figures *figures, char *out, size_t size)
 {
     struct pw_sentence s = {out, size, 0};
+    const int64_t untimed = pw_advice_untimed(figures->cluster);
     if (figures->cluster->nstragglers)
         write_straggler(figures, &s);
     else if (figures->present == 0)
@@ -125,6 +140,8 @@ void pw_headline_write(const struct pw_figures *figures, char *out, size_t size)
                         "Only %" PRId64
                         " step%s measured: too few to say whether a rank held the job back.",
                         figures->measured, figures->measured == 1 ? " was" : "s were");
+    else if (untimed)
+        write_untimed(figures, untimed, &s);
     else if (figures->clock_error_max_ns < 0)
         write_unaligned(figures, &s);
     else

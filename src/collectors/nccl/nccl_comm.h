@@ -18,7 +18,7 @@
 enum { PW_NCCL_COMM_NAME = 64 };
 
 /* Where the events of a communicator come from: exactly one of them. */
-enum pw_nccl_way { PW_NCCL_BY_PLUGIN, PW_NCCL_BY_NVTX, PW_NCCL_BY_CALLS };
+enum pw_nccl_way { PW_NCCL_BY_PLUGIN, PW_NCCL_BY_CALLS };
 
 struct pw_nccl_comm {
     _Atomic uint64_t number; /* 0: free */

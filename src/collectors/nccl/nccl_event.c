@@ -61,6 +61,17 @@ void pw_nccl_write(struct pw_thread *thread, const struct pw_record *record)
     pw_probe_commit_record(thread, place);
 }
 
+void pw_nccl_record_plugin(void)
+{
+    struct pw_thread *thread = hold();
+    if (!thread)
+        return;
+    const uint64_t now = pw_probe_now();
+    pw_nccl_write(thread,
+                  &(struct pw_record){.type = PW_REC_NCCL_PLUGIN, .start = now, .end = now});
+    pw_probe_let_go(thread);
+}
+
 static void tell_refused(struct pw_thread *thread, uint64_t now)
 {
     static _Atomic uint64_t told;

@@ -24,6 +24,9 @@ struct pw_nccl_request {
 /* Whether anything of NCCL is recorded in this process. */
 bool pw_nccl_is_wanted(void);
 
+/* Says that the plugin is there, before it reports anything. */
+void pw_nccl_record_plugin(void);
+
 /* The program calls a function (versions 5 and 6). */
 void *pw_nccl_call_begin(struct pw_nccl_comm *comm, const struct pw_nccl_request *request);
 
@@ -53,7 +56,7 @@ void pw_nccl_step_state(void *handle, int state, uint64_t bytes);
 /* The channel ended at this time of the GPU's timer. */
 void pw_nccl_channel_stopped(void *handle, uint64_t timer);
 
-/* A call of which nothing but its times is known: by NVTX or by the wrappers. */
+/* A call of which nothing but its times is known: by the wrappers. */
 void pw_nccl_record_call(struct pw_nccl_comm *comm, const struct pw_nccl_request *request,
                          uint64_t start, uint64_t end);
 

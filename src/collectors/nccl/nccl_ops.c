@@ -306,7 +306,7 @@ static bool is_settled(struct pw_nccl_ops *ops, uint64_t id)
     return op->id == id ? op->has_kernel || op->is_written : ops->next - id > FAR;
 }
 
-static bool match(struct pw_nccl_ops *ops, const struct pw_row_kernel *kernel)
+bool pw_nccl_ops_match_kernel(struct pw_nccl_ops *ops, const struct pw_row_kernel *kernel)
 {
     struct pw_nccl_op *op = find_for(ops, kernel);
     if (!op)
@@ -330,7 +330,7 @@ void pw_nccl_ops_join(struct pw_nccl_ops *ops, struct pw_nccl_op *op)
     if (op->plan && ops->plans[op->plan % PLANS].plan == op->plan && is_open(op))
         give(ops, op, &ops->plans[op->plan % PLANS].kernel);
     for (size_t i = 0; i < ops->nkernels;)
-        if (match(ops, &ops->kernels[i]))
+        if (pw_nccl_ops_match_kernel(ops, &ops->kernels[i]))
             drop_kernel(ops, i);
         else
             i++;
@@ -338,7 +338,7 @@ void pw_nccl_ops_join(struct pw_nccl_ops *ops, struct pw_nccl_op *op)
 
 void pw_nccl_ops_take_kernel(struct pw_nccl_ops *ops, const struct pw_row_kernel *kernel)
 {
-    if (match(ops, kernel))
+    if (pw_nccl_ops_match_kernel(ops, kernel))
         return;
     if (ops->nkernels == KERNELS) {
         ops->kernels_alone++;

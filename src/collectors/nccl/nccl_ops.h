@@ -59,6 +59,10 @@ void pw_nccl_ops_join(struct pw_nccl_ops *ops, struct pw_nccl_op *op);
 /* A kernel of NCCL ran. */
 void pw_nccl_ops_take_kernel(struct pw_nccl_ops *ops, const struct pw_row_kernel *kernel);
 
+/* The same, where the kernel is not kept when there is no operation yet that it is of; then false.
+ */
+bool pw_nccl_ops_match_kernel(struct pw_nccl_ops *ops, const struct pw_row_kernel *kernel);
+
 /* Writes all rows that are left; numbers begin again. */
 void pw_nccl_ops_flush(struct pw_nccl_ops *ops);
 

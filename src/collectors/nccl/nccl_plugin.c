@@ -52,6 +52,7 @@ static pw_nccl_result open_comm(void **context, int *mask, int types,
     stay_loaded();
     struct pw_nccl_comm *comm = pw_nccl_comm_open(about);
     pw_nccl_way_take(PW_NCCL_BY_PLUGIN); /* the mask holds for all communicators */
+    pw_nccl_record_plugin();
     *mask = mask_of(types);
     if (comm)
         *context = pw_nccl_comm_handle(comm);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectors/nccl/nccl_nvtx.h"
 #include "collectors/nccl/nccl_ops.h"
 #include "core/ops.h"
 
@@ -28,6 +29,7 @@ struct known_name {
 struct state {
     struct pw_rankfile *file;
     struct pw_nccl_ops *ops;
+    struct pw_nccl_nvtx *nvtx;
     struct comm *comms;
     uint32_t ncomms, capacity, base, epoch;
     struct known_name names[NAMES];
@@ -52,20 +54,37 @@ static void see_kernel(void *context, const void *row)
 {
     struct state *s = context;
     const struct pw_row_kernel *kernel = row;
-    if (kernel->graph_node == 0 && kernel->end >= kernel->start && is_nccl_kernel(s, kernel->name))
+    if (kernel->graph_node || kernel->end < kernel->start || !is_nccl_kernel(s, kernel->name))
+        return;
+    if (!pw_nccl_nvtx_is_active(s->nvtx))
         pw_nccl_ops_take_kernel(s->ops, kernel);
+    else if (!pw_nccl_ops_match_kernel(s->ops, kernel))
+        pw_nccl_nvtx_take_kernel(s->nvtx, kernel);
+}
+
+static void destroy(void *state)
+{
+    struct state *s = state;
+    if (!s)
+        return;
+    pw_nccl_nvtx_destroy(s->nvtx);
+    pw_nccl_ops_destroy(s->ops);
+    free(s->comms);
+    free(s);
 }
 
 static void *create(struct pw_rankfile *file)
 {
     struct state *s = calloc(1, sizeof(*s));
-    struct pw_nccl_ops *ops = s ? pw_nccl_ops_create(file) : NULL;
-    if (!ops) {
-        free(s);
+    if (s) {
+        s->file = file;
+        s->ops = pw_nccl_ops_create(file);
+        s->nvtx = pw_nccl_nvtx_create(file);
+    }
+    if (!s || !s->ops || !s->nvtx) {
+        destroy(s);
         return NULL;
     }
-    s->file = file;
-    s->ops = ops;
     pw_rankfile_watch(file, PW_TABLE_kernel, see_kernel, s);
     return s;
 }
@@ -77,6 +96,7 @@ static void follow_process(struct state *s, const struct pw_origin *origin)
     if (origin->epoch == s->epoch)
         return;
     pw_nccl_ops_flush(s->ops); /* another program's: numbers begin again */
+    pw_nccl_nvtx_flush(s->nvtx);
     s->epoch = origin->epoch;
     s->base = s->ncomms;
 }
@@ -264,10 +284,29 @@ static void append_proxy(struct state *s, const struct pw_record *record,
     pw_rankfile_append(s->file, PW_TABLE_nccl_net, &row);
 }
 
+/* What NVTX tells is of use where nothing else reports it. */
+static void leave_to_better(struct state *s, const struct pw_record *record,
+                            const struct pw_origin *origin)
+{
+    const bool is_call = record->type == PW_REC_NCCL_CALL;
+    if (is_call && (record->flags & PW_NCCL_CALL_ALONE))
+        pw_nccl_nvtx_drop(s->nvtx, origin);
+    else if (is_call || record->type == PW_REC_NCCL_PLUGIN)
+        pw_nccl_nvtx_refuse(s->nvtx);
+}
+
+static void watch(void *state, const struct pw_record *record, const struct pw_origin *origin)
+{
+    struct state *s = state;
+    follow_process(s, origin);
+    pw_nccl_nvtx_see(s->nvtx, record, origin);
+}
+
 static void record(void *state, const struct pw_record *record, const struct pw_origin *origin)
 {
     struct state *s = state;
     follow_process(s, origin);
+    leave_to_better(s, record, origin);
     switch (record->type) {
     case PW_REC_NCCL_COMM:
         define_comm(s, record, origin);
@@ -283,6 +322,8 @@ static void record(void *state, const struct pw_record *record, const struct pw_
         break;
     case PW_REC_NCCL_PROXY:
         append_proxy(s, record, origin);
+        break;
+    case PW_REC_NCCL_PLUGIN:
         break;
     default:
         s->refused += (int64_t)(record->nccl_refused.events & INT32_MAX);
@@ -302,6 +343,7 @@ static void finish(void *state, int64_t end_ns)
     (void)end_ns;
     pw_rankfile_watch(s->file, PW_TABLE_kernel, NULL, NULL);
     pw_nccl_ops_flush(s->ops);
+    pw_nccl_nvtx_flush(s->nvtx);
     for (uint32_t i = 0; i < s->ncomms; i++)
         pw_rankfile_set_comm(s->file, s->comms[i].file_row, &s->comms[i].row);
     pw_rankfile_count_dropped(s->file, s->refused);
@@ -309,26 +351,20 @@ static void finish(void *state, int64_t end_ns)
     say(s, "nccl_captured", s->captured);
     say(s, "nccl_replayed", s->replayed);
     say(s, "nccl_incomplete", pw_nccl_ops_incomplete(s->ops));
-    say(s, "nccl_kernels_alone", pw_nccl_ops_kernels_alone(s->ops));
-}
-
-static void destroy(void *state)
-{
-    struct state *s = state;
-    if (!s)
-        return;
-    pw_nccl_ops_destroy(s->ops);
-    free(s->comms);
-    free(s);
+    say(s, "nccl_by_nvtx", pw_nccl_nvtx_operations(s->nvtx));
+    say(s, "nccl_kernels_alone",
+        pw_nccl_ops_kernels_alone(s->ops) + pw_nccl_nvtx_kernels_alone(s->nvtx));
 }
 
 const struct pw_collector pw_collector_nccl = {
     .name = "nccl",
     .activity = PW_ACTIVITY_NCCL,
     .first_type = PW_REC_NCCL_COMM,
-    .last_type = PW_REC_NCCL_REFUSED,
+    .last_type = PW_REC_NCCL_PLUGIN,
     .create = create,
     .record = record,
+    .watch = watch,
+    .watches = PW_NCCL_NVTX_WATCHES,
     .finish = finish,
     .destroy = destroy,
 };

@@ -1,7 +1,7 @@
-/* By which way NCCL's operations are seen, of three that may see the same one: its profiler plugin;
- * its NVTX ranges; our wrappers of its functions. The first that is there is the only one that
- * records: a wrapper, which is outermost, waits for whether the others have seen the call. In-app
- * code. */
+/* By which way NCCL's operations are seen, of two that may see the same one: its profiler plugin
+ * and our wrappers of its functions. The first that is there is the only one that records: a
+ * wrapper, which is outermost, waits for whether the plugin has seen the call. What neither sees
+ * the collector takes from NCCL's NVTX ranges (nccl_nvtx.h). In-app code. */
 #ifndef PW_NCCL_WAY_H
 #define PW_NCCL_WAY_H
 

@@ -2,6 +2,7 @@
  * standard output, when the library cannot be loaded. ncclcalls LIBRARY */
 #include <dlfcn.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -43,5 +44,15 @@ int main(int argc, char **argv)
     printf("ncclAllReduce %d\n",
            reduce(from, to, 64, FLOAT, SUM, NULL, NULL)); /* no communicator */
     printf("ncclSend %d\n", send(from, 32, FLOAT, PEER, NULL, NULL));
+    /* NCCL tells NVTX of the call before it sees that this is no communicator of its own. All that
+     * is in it points to it, so that what is looked at before is there. */
+    static void *fake[1 << 20];
+    for (size_t i = 0; i < sizeof(fake) / sizeof(fake[0]); i++)
+        fake[i] = fake;
+    printf("communicator %llu\n", (unsigned long long)(uintptr_t)fake);
+    fflush(stdout);
+    for (int i = 0; i < 2; i++)
+        printf("ncclAllReduce %d\n", reduce(from, to, 64, FLOAT, SUM, fake, NULL));
+    printf("ncclSend %d\n", send(from, 32, FLOAT, PEER, fake, NULL));
     return 0;
 }
