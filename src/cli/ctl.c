@@ -1,12 +1,8 @@
 /* `profwrap ctl`: what the ranks of a running job are doing, and what they are to do. */
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "analysis/report/liveview.h"
 #include "cli/commands.h"
@@ -14,83 +10,10 @@
 #include "cli/hangfile.h"
 #include "core/log.h"
 #include "core/options.h"
-#include "rank/tick.h"
-
-#define SECOND ((int64_t)1000000000)
-/* Collectors look once a second; call stacks take them a moment more. */
-#define PATIENCE_NS (5 * SECOND)
-#define PATIENCE_STACKS_NS (15 * SECOND)
-/* Another's request is answered or given up within this. */
-#define PATIENCE_OTHER_NS (25 * SECOND)
 
 static const char usage[] =
     "usage: profwrap ctl status [--format text|json] [--stacks] DIR, or profwrap ctl start|stop "
-    "DIR, or profwrap ctl snapshot [-o DIR] DIR";
-
-int pw_ctl_pause(const sigset_t *ends)
-{
-    const struct timespec moment = {.tv_nsec = 50000000};
-    return sigtimedwait(ends, NULL, &moment) > 0;
-}
-
-int pw_ctl_check_job(const char *dir)
-{
-    struct stat st;
-    char path[4300];
-    int32_t *ranks = NULL;
-    int running = pw_inquiry_running(dir, &ranks);
-    if (running <= 0) {
-        if (running < 0)
-            pw_error("%s cannot be read: %s", dir, strerror(-running));
-        else
-            pw_error("%s has no running job", dir);
-        free(ranks);
-        return 1;
-    }
-    snprintf(path, sizeof(path), "%s/rank-%05d.h5.part", dir, (int)ranks[0]);
-    free(ranks);
-    if (lstat(path, &st) == 0 && st.st_uid != geteuid()) {
-        pw_error("the job in %s belongs to another user, and answers to that one only", dir);
-        return 1;
-    }
-    return 0;
-}
-
-void pw_ctl_block_signals(sigset_t *ends)
-{
-    sigemptyset(ends);
-    sigaddset(ends, SIGINT);
-    sigaddset(ends, SIGTERM);
-    sigaddset(ends, SIGHUP);
-    sigprocmask(SIG_BLOCK, ends, NULL);
-}
-
-int pw_ctl_ask(struct pw_inquiry *inquiry, const struct pw_request *request, const sigset_t *ends)
-{
-    int64_t until = pw_local_ns() + PATIENCE_OTHER_NS;
-    int err = pw_inquiry_begin(inquiry, request);
-    while (err == -EBUSY && pw_local_ns() < until) {
-        if (pw_ctl_pause(ends))
-            return 1;
-        err = pw_inquiry_begin(inquiry, request);
-    }
-    if (err == -EBUSY)
-        pw_error("somebody else asks the ranks of %s; try again", inquiry->dir);
-    else if (err)
-        pw_error("cannot ask the ranks of %s: %s", inquiry->dir, strerror(-err));
-    if (err)
-        return 1;
-    until = pw_local_ns() + (request->wants_stacks ? PATIENCE_STACKS_NS : PATIENCE_NS);
-    while (pw_inquiry_poll(inquiry) > 0 && pw_local_ns() < until)
-        if (pw_ctl_pause(ends))
-            break;
-    pw_inquiry_end(inquiry);
-    if (inquiry->n == 0)
-        pw_error("no rank of %s answered: the job has just ended, its collectors were killed, or "
-                 "the directory is not the one that they write to",
-                 inquiry->dir);
-    return inquiry->n == 0;
-}
+    "DIR, or profwrap ctl snapshot [-o DIR] DIR, or profwrap ctl metrics [--listen WHERE] DIR";
 
 static int print_json(const struct pw_inquiry *inquiry, const int32_t *silent, size_t nsilent)
 {
@@ -148,12 +71,14 @@ static int run_command(const char *name, const char *dir, const struct pw_option
                            strcmp(options->text[PW_OPT_CTL_FORMAT], "json") == 0);
     if (strcmp(name, "snapshot") == 0)
         return pw_ctl_snapshot(dir, options->text[PW_OPT_CTL_OUTPUT]);
+    if (strcmp(name, "metrics") == 0)
+        return pw_ctl_metrics(dir, options->text[PW_OPT_CTL_LISTEN]);
     return pw_ctl_order(dir, strcmp(name, "start") == 0, PW_OPENED_CTL);
 }
 
 static int is_command(const char *word)
 {
-    static const char *const names[] = {"status", "start", "stop", "snapshot"};
+    static const char *const names[] = {"status", "start", "stop", "snapshot", "metrics"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (strcmp(word, names[i]) == 0)
             return 1;

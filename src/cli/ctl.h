@@ -20,6 +20,17 @@ int pw_ctl_pause(const sigset_t *ends);
  * exit status after an error was said. */
 int pw_ctl_ask(struct pw_inquiry *inquiry, const struct pw_request *request, const sigset_t *ends);
 
+/* The same, saying nothing: 0, -EINTR after a signal, -ENODATA when no rank answered, -EBUSY while
+ * others ask, or -errno. */
+int pw_ctl_gather(struct pw_inquiry *inquiry, const struct pw_request *request,
+                  const sigset_t *ends);
+
+/* Says why nothing was gathered, but of a signal. */
+void pw_ctl_explain(const struct pw_inquiry *inquiry, int err);
+
+/* `ctl metrics`: once on standard output, or to whom asks for it at `listen` until the job ends. */
+int pw_ctl_metrics(const char *dir, const char *listen);
+
 /* `ctl start` and `ctl stop`: the exit status. */
 int pw_ctl_order(const char *dir, int starts, enum pw_opened cause);
 

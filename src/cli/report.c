@@ -15,6 +15,7 @@
 #include "cli/clusterpath.h"
 #include "cli/htmlpage.h"
 #include "cli/timeline.h"
+#include "cli/watch.h"
 #include "core/cluster.h"
 #include "core/h5watch.h"
 #include "core/log.h"
@@ -169,6 +170,15 @@ static int report_on(const char *given, const struct pw_options *options)
     return err ? 1 : 0;
 }
 
+/* What is watched is text, on standard output. */
+static int watch(const char *dir, const struct pw_options *options)
+{
+    int64_t top = pw_option_int(options, PW_OPT_TOP);
+    if (strcmp(options->text[PW_OPT_FORMAT], "text") != 0 || options->text[PW_OPT_REPORT_OUTPUT][0])
+        return usage_error("--watch shows text on standard output: no --format or -o with it");
+    return pw_cli_watch(dir, top ? (size_t)top : SIZE_MAX);
+}
+
 int pw_cli_report(int argc, char **argv)
 {
     struct pw_options options;
@@ -190,6 +200,8 @@ int pw_cli_report(int argc, char **argv)
         return usage_error("report needs the output directory of a run, or a cluster file");
     if (next + 1 < argc)
         return usage_error("report takes one directory or cluster file; options come before it");
+    if (pw_option_flag(&options, PW_OPT_WATCH))
+        return watch(argv[next], &options);
     pw_h5_watch_install();
     return report_on(argv[next], &options);
 }

@@ -52,9 +52,14 @@ struct pw_live {
     char state;   /* of that, as in /proc: R, S, D, T, Z; '?' not readable */
     int64_t step; /* that it is in; -1 none */
     int64_t events, dropped;
-    int32_t recording;         /* 1; 0: recording is paused */
-    int64_t steps_per_1000s;   /* how fast its number of steps rose; -1 not known */
-    enum pw_order_state order; /* what became of what was asked */
+    int32_t recording;       /* 1; 0: recording is paused */
+    int64_t steps_per_1000s; /* how fast its number of steps rose; -1 not known */
+    /* Of the steps that have ended. -1: not known, or none yet. */
+    int64_t steps, steps_ns;            /* how many, and how long all of them took */
+    int64_t mpi_ns;                     /* inside MPI calls that have ended, all threads */
+    int64_t step_last_ns, step_mean_ns; /* the last one; the last few */
+    int64_t step_mpi_ns;                /* of step_mean_ns, inside MPI: of who marks the steps */
+    enum pw_order_state order;          /* what became of what was asked */
     struct pw_live_thread *threads;
     size_t nthreads;
     struct pw_live_comm *comms;

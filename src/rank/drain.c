@@ -363,7 +363,8 @@ void pw_drain_poke(struct pw_drain *drain)
 
 int pw_drain_live(struct pw_drain *drain, struct pw_live *live)
 {
-    live->step = -1;
+    live->step = live->steps = live->steps_ns = live->mpi_ns = -1;
+    live->step_last_ns = live->step_mean_ns = live->step_mpi_ns = -1;
     live->threads = calloc(PW_LIVE_THREADS, sizeof(*live->threads));
     if (!live->threads)
         return -ENOMEM;

@@ -5,6 +5,7 @@
 
 #include "core/log.h"
 #include "core/ops.h"
+#include "rank/pace.h"
 #include "rank/segment.h"
 #include "rank/stacktable.h"
 #include "rank/tickmap.h"
@@ -30,6 +31,7 @@ struct pw_intake {
     int64_t waited_ns; /* by the program, for room in its rings */
     uint64_t nested;   /* calls inside others, which were not recorded */
     int64_t step;      /* that the program is in, -1 none */
+    struct pw_pace pace;
 };
 
 static void create_states(struct pw_intake *intake)
@@ -182,6 +184,7 @@ static void dispatch(struct pw_intake *intake, int ring, const struct pw_record 
         return;
     const struct pw_origin origin = origin_of(intake, ring, record);
     collector->record(intake->state_by_type[record->type], record, &origin);
+    pw_pace_record(&intake->pace, ring, record, &origin);
     if (intake->watched & PW_WATCH(record->type))
         show_watchers(intake, record, &origin);
 }
@@ -299,6 +302,7 @@ void pw_intake_live(struct pw_intake *intake, struct pw_live *live)
     live->events = intake->records;
     live->dropped = pw_rankfile_dropped(intake->file);
     live->step = intake->step;
+    pw_pace_live(&intake->pace, live);
     for (int i = 0; intake->collectors[i].name && i < MAX_COLLECTORS; i++)
         if (intake->states[i] && intake->collectors[i].live)
             intake->collectors[i].live(intake->states[i], intake->setup.segment, live);

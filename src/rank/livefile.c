@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +60,26 @@ static json_t *stack_to_json(const struct pw_live_stack *s)
     return json_pack("{s:i, s:o}", "tid", (int)s->tid, "frames", text(s->text));
 }
 
+/* How fast it goes: -1 of what is not known. */
+static const struct {
+    const char *name;
+    size_t offset;
+} pace_fields[] = {
+    {"steps_per_1000s", offsetof(struct pw_live, steps_per_1000s)},
+    {"steps", offsetof(struct pw_live, steps)},
+    {"steps_ns", offsetof(struct pw_live, steps_ns)},
+    {"mpi_ns", offsetof(struct pw_live, mpi_ns)},
+    {"step_last_ns", offsetof(struct pw_live, step_last_ns)},
+    {"step_mean_ns", offsetof(struct pw_live, step_mean_ns)},
+    {"step_mpi_ns", offsetof(struct pw_live, step_mpi_ns)},
+};
+enum { NPACE = sizeof(pace_fields) / sizeof(pace_fields[0]) };
+
+static const int64_t *pace_of(const struct pw_live *live, size_t i)
+{
+    return (const int64_t *)(const void *)((const char *)live + pace_fields[i].offset);
+}
+
 json_t *pw_live_to_json(const struct pw_live *live, const char *nonce)
 {
     char state[2] = {live->state, '\0'};
@@ -78,7 +99,8 @@ json_t *pw_live_to_json(const struct pw_live *live, const char *nonce)
         "comms", comms, "stacks", stacks, "stack_problem", text(live->stack_problem), "stopped_ns",
         (json_int_t)live->stopped_ns);
     bad |= json_object_set_new(object, "recording", json_boolean(live->recording));
-    bad |= json_object_set_new(object, "steps_per_1000s", known(live->steps_per_1000s));
+    for (size_t i = 0; i < NPACE; i++)
+        bad |= json_object_set_new(object, pace_fields[i].name, known(*pace_of(live, i)));
     bad |= json_object_set_new(object, "order", json_integer(live->order));
     if (object && nonce)
         bad |= json_object_set_new(object, "nonce", json_string(nonce));
@@ -216,9 +238,12 @@ int pw_live_from_json(const json_t *object, const char *nonce, struct pw_live *o
         .dropped = number(object, "dropped_events", 0, INT64_MAX, &ok),
         .stopped_ns = number(object, "stopped_ns", 0, INT64_MAX, &ok),
         .recording = json_is_true(json_object_get(object, "recording")),
-        .steps_per_1000s = number(object, "steps_per_1000s", -1, INT64_MAX, &ok),
         .order = (enum pw_order_state)number(object, "order", 0, PW_ORDER_STATES - 1, &ok),
     };
+    for (size_t i = 0; i < NPACE; i++) {
+        int64_t value = number(object, pace_fields[i].name, -1, INT64_MAX, &ok);
+        memcpy((char *)&live + pace_fields[i].offset, &value, sizeof(value));
+    }
     snprintf(live.hostname, sizeof(live.hostname), "%s",
              string(object, "hostname", sizeof(live.hostname) - 1, &ok));
     snprintf(live.stack_problem, sizeof(live.stack_problem), "%s",

@@ -49,6 +49,12 @@ static struct pw_live make(int rank)
         .recording = 1,
         .steps_per_1000s = 123456,
         .order = PW_ORDER_LATE,
+        .steps = 5,
+        .steps_ns = 50,
+        .mpi_ns = 20,
+        .step_last_ns = 11,
+        .step_mean_ns = 10,
+        .step_mpi_ns = -1,
     };
 }
 
@@ -75,6 +81,12 @@ static void test_json_both_ways(void **state)
     assert_int_equal(back.recording, 1);
     assert_int_equal(back.steps_per_1000s, 123456);
     assert_int_equal(back.order, PW_ORDER_LATE);
+    assert_int_equal(back.steps, 5);
+    assert_int_equal(back.steps_ns, 50);
+    assert_int_equal(back.mpi_ns, 20);
+    assert_int_equal(back.step_last_ns, 11);
+    assert_int_equal(back.step_mean_ns, 10);
+    assert_int_equal(back.step_mpi_ns, -1);
     pw_live_fini(&back);
     json_decref(object);
 }
@@ -82,11 +94,13 @@ static void test_json_both_ways(void **state)
 /* Every value of every type in every place: read or refused, never more. */
 static void test_hostile_json(void **state)
 {
-    static const char *const places[] = {"rank",       "world_size", "hostname",  "pid",
-                                         "state",      "step",       "events",    "dropped_events",
-                                         "threads",    "comms",      "stacks",    "stack_problem",
-                                         "stopped_ns", "nonce",      "recording", "steps_per_1000s",
-                                         "order"};
+    static const char *const places[] = {
+        "rank",         "world_size",   "hostname",   "pid",
+        "state",        "step",         "events",     "dropped_events",
+        "threads",      "comms",        "stacks",     "stack_problem",
+        "stopped_ns",   "nonce",        "recording",  "steps_per_1000s",
+        "order",        "steps",        "steps_ns",   "mpi_ns",
+        "step_last_ns", "step_mean_ns", "step_mpi_ns"};
     struct pw_live live = make(2), back;
     (void)state;
     for (size_t p = 0; p < sizeof(places) / sizeof(places[0]); p++) {

@@ -1,0 +1,187 @@
+/* Asks a running job's collectors every second and shows their answers; see watch.h. */
+#include "cli/watch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "analysis/report/livepace.h"
+#include "analysis/report/report.h"
+#include "cli/ctl.h"
+#include "cli/hangfile.h"
+#include "core/log.h"
+#include "rank/tick.h"
+
+#define SECOND ((int64_t)1000000000)
+
+/* The alternate screen, where nothing of what was shown before is lost, without a cursor. */
+static const char enter_screen[] = "\033[?1049h\033[?25l", leave_screen[] = "\033[?25h\033[?1049l";
+static const char to_top[] = "\033[H", end_of_line[] = "\033[K", rest_of_screen[] = "\033[J";
+
+enum { LEAST_COLUMNS = 20, LEAST_LINES = 4 };
+
+struct watch {
+    const char *dir;
+    size_t ranks;
+    int is_screen; /* standard output is a terminal that can do this */
+    int is_coloured;
+    char *last; /* what was shown, NULL nothing yet */
+};
+
+static int is_running(const char *dir)
+{
+    int32_t *ranks = NULL;
+    int n = pw_inquiry_running(dir, &ranks);
+    free(ranks);
+    return n > 0;
+}
+
+static struct pw_livepace_look look_of(const struct watch *watch, int is_screen)
+{
+    struct pw_livepace_look look = {.title = watch->dir,
+                                    .columns = PW_REPORT_WIDTH,
+                                    .lines = SIZE_MAX,
+                                    .ranks = watch->ranks,
+                                    .is_coloured = watch->is_coloured};
+    struct winsize size = {0};
+    if (!is_screen || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col || !size.ws_row)
+        return look;
+    look.columns = size.ws_col > LEAST_COLUMNS ? size.ws_col : LEAST_COLUMNS;
+    /* Less one: a line end in the last line would scroll. */
+    look.lines = size.ws_row > LEAST_LINES ? size.ws_row - 1u : LEAST_LINES;
+    return look;
+}
+
+/* The text of one refresh, to be freed; NULL when memory is short. */
+static char *compose(const struct watch *watch, const struct pw_inquiry *inquiry)
+{
+    const struct pw_livepace_look look = look_of(watch, watch->is_screen);
+    struct pw_live_view view = {.ranks = inquiry->lives, .n = inquiry->n};
+    int32_t *silent = NULL;
+    char *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    if (!out)
+        return NULL;
+    view.nsilent = pw_hangfile_silent(inquiry, &silent);
+    view.silent = silent;
+    int err = pw_livepace_print(&view, &look, out);
+    free(silent);
+    if (fclose(out) == 0 && !err)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* Over what stands there, without a moment in which nothing does. */
+static void paint(const char *text)
+{
+    fputs(to_top, stdout);
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        printf("%.*s%s\n", (int)length, text, end_of_line);
+        text += length + (text[length] == '\n');
+    }
+    fputs(rest_of_screen, stdout);
+}
+
+static int show(struct watch *watch, const struct pw_inquiry *inquiry)
+{
+    char *text = compose(watch, inquiry);
+    if (!text)
+        return -ENOMEM;
+    if (watch->is_screen)
+        paint(text);
+    else
+        printf("%s%s", watch->last ? "\n" : "", text);
+    free(watch->last);
+    watch->last = text;
+    return fflush(stdout) ? -EIO : 0;
+}
+
+/* 1 after a signal that asks this program to end. */
+static int sleep_until(int64_t until_ns, const sigset_t *ends)
+{
+    int64_t left = until_ns - pw_local_ns();
+    left = left > 0 ? left : 0;
+    const struct timespec rest = {.tv_sec = left / SECOND, .tv_nsec = left % SECOND};
+    return sigtimedwait(ends, NULL, &rest) > 0;
+}
+
+/* Asks once and shows it. 0; -EINTR after a signal, -ENODATA when the job has ended; an error that
+ * was gathered is explained when the screen is left, by *inquiry's directory. */
+static int refresh(struct watch *watch, const sigset_t *ends)
+{
+    const struct pw_request request = {0};
+    struct pw_inquiry inquiry;
+    pw_inquiry_init(&inquiry, watch->dir);
+    int err = pw_ctl_gather(&inquiry, &request, ends);
+    if (!err)
+        err = show(watch, &inquiry);
+    pw_inquiry_fini(&inquiry);
+    return err == -EBUSY ? 0 : err; /* others ask: the next time */
+}
+
+static int follow(struct watch *watch, const sigset_t *ends)
+{
+    int64_t next = pw_local_ns();
+    int err = 0;
+    while (!err && is_running(watch->dir)) {
+        next = pw_local_ns() > next + SECOND ? pw_local_ns() : next;
+        next += SECOND;
+        err = refresh(watch, ends);
+        if (!err)
+            err = sleep_until(next, ends) ? -EINTR : 0;
+    }
+    return err;
+}
+
+static int conclude(const struct watch *watch, int err)
+{
+    static struct pw_inquiry inquiry;
+    if (watch->is_screen && watch->last)
+        fputs(watch->last, stdout); /* the last view outlives the screen */
+    if (!err || (err == -ENODATA && !is_running(watch->dir)))
+        printf("The job has ended.\n");
+    else if (err == -EIO || err == -ENOMEM)
+        pw_error("cannot show the job: %s", strerror(-err));
+    else if (err != -EINTR) {
+        pw_inquiry_init(&inquiry, watch->dir);
+        pw_ctl_explain(&inquiry, err);
+    }
+    if (fflush(stdout))
+        return 1;
+    return err && err != -EINTR && (err != -ENODATA || is_running(watch->dir));
+}
+
+int pw_cli_watch(const char *dir, size_t ranks)
+{
+    const char *terminal = getenv("TERM"), *colourless = getenv("NO_COLOR");
+    struct watch watch = {.dir = dir, .ranks = ranks};
+    sigset_t ends;
+    int32_t *running = NULL;
+    int n = pw_inquiry_running(dir, &running);
+    free(running);
+    if (n == 0) {
+        pw_error("no job runs in %s: 'profwrap report %s' shows one that has ended", dir, dir);
+        return 1;
+    }
+    int status = pw_ctl_check_job(dir);
+    if (status)
+        return status;
+    watch.is_screen = isatty(STDOUT_FILENO) && terminal && strcmp(terminal, "dumb") != 0;
+    watch.is_coloured = watch.is_screen && !(colourless && colourless[0]);
+    pw_ctl_block_signals(&ends);
+    if (watch.is_screen)
+        fputs(enter_screen, stdout);
+    int err = follow(&watch, &ends);
+    if (watch.is_screen)
+        fputs(leave_screen, stdout);
+    status = conclude(&watch, err);
+    free(watch.last);
+    return status;
+}

@@ -1,0 +1,160 @@
+/* What is printed of running ranks: metrics and the view of their pace. Names may be hostile,
+ * widths are kept, what is not known is left out. */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/report/livepace.h"
+#include "analysis/report/names.h"
+#include "analysis/report/openmetrics.h"
+#include "core/ops.h"
+
+static struct pw_live_thread thread = {.op = PW_OP_Allreduce, .since_ns = 2500000000, .peer = -1};
+static struct pw_live ranks[3];
+static const int32_t silent[] = {3};
+static const struct pw_live_view view = {.ranks = ranks, .n = 3, .silent = silent, .nsilent = 1};
+static const struct pw_livepace_look wide = {
+    .title = "o\033ut", .columns = 100, .lines = SIZE_MAX, .ranks = 12};
+
+static void make(void)
+{
+    for (int i = 0; i < 3; i++)
+        ranks[i] = (struct pw_live){
+            .rank = i,
+            .world_size = 4,
+            .hostname = "node",
+            .pid = 7,
+            .step = 40 + i,
+            .events = 9,
+            .recording = 1,
+            .steps = 40,
+            .steps_ns = 1000000007,
+            .mpi_ns = 5,
+            .step_last_ns = 30000000,
+            .step_mean_ns = 20000000,
+            .step_mpi_ns = 10000000,
+            .threads = &thread,
+            .nthreads = 1,
+        };
+    ranks[1].step_mpi_ns = 1000000; /* the others wait for it */
+    /* As of a collector that took over: what it does not know. */
+    ranks[2].step = ranks[2].steps = ranks[2].steps_ns = ranks[2].mpi_ns = -1;
+    ranks[2].step_last_ns = ranks[2].step_mean_ns = ranks[2].step_mpi_ns = -1;
+    ranks[2].nthreads = 0;
+}
+
+static char *metrics(void)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    assert_int_equal(pw_openmetrics_print(&view, out), 0);
+    fclose(out);
+    return text;
+}
+
+static char *pace(const struct pw_livepace_look *look, const struct pw_live_view *of)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    assert_int_equal(pw_livepace_print(of, look, out), 0);
+    fclose(out);
+    return text;
+}
+
+static void test_metrics(void **state)
+{
+    (void)state;
+    make();
+    char *text = metrics();
+    assert_non_null(strstr(text, "\n# TYPE profwrap_steps_seconds counter\n# UNIT "
+                                 "profwrap_steps_seconds seconds\n"
+                                 "profwrap_steps_seconds_total{rank=\"0\"} 1.000000007\n"));
+    assert_non_null(strstr(text, "\nprofwrap_call_seconds{rank=\"0\"} 2.500000000\n"));
+    assert_non_null(strstr(text, "\nprofwrap_ranks{answered=\"no\"} 1\n"));
+    assert_null(strstr(text, "profwrap_steps_total{rank=\"2\"}"));
+    assert_null(strstr(text, "-"));
+    assert_string_equal(text + strlen(text) - 6, "# EOF\n");
+    free(text);
+}
+
+static void test_hostile_names(void **state)
+{
+    (void)state;
+    make();
+    snprintf(ranks[0].hostname, sizeof(ranks[0].hostname), "%s", "a\"} 1\n# EOF\n\\x\033[2J\xff");
+    char *text = metrics();
+    assert_non_null(strstr(text, ",host=\"a\\\"} 1?# EOF?\\\\x?[2J?\",pid"));
+    assert_ptr_equal(strstr(text, "\n# EOF\n"), text + strlen(text) - 7);
+    assert_null(strchr(text, '\033'));
+    free(text);
+    text = pace(&wide, &view);
+    assert_null(strchr(text, '\033'));
+    assert_non_null(strstr(text, "o?ut: 4 ranks, 1 do not answer, steps 40 to 41"));
+    free(text);
+}
+
+static void test_pace(void **state)
+{
+    (void)state;
+    make();
+    char *text = pace(&wide, &view);
+    assert_non_null(strstr(text, "\nstep time   20.0 ms mean of the last 32, 30.0 ms the last\n"));
+    assert_non_null(strstr(text, "28 % of it inside MPI: 5 % on rank 1 to 50 % on rank 0\n"));
+    assert_non_null(
+        strstr(text, "rank 1 works 19.0 ms a step outside MPI, 9.0 ms more than the median\n"));
+    assert_true(strstr(text, "\n     0 ") > strstr(text, "\n     1 "));
+    assert_non_null(strstr(text, ", for 2 s\n"));
+    free(text);
+    ranks[1].step_mpi_ns = ranks[0].step_mpi_ns;
+    text = pace(&wide, &view);
+    assert_non_null(strstr(text, "\nworst rank  none works 5 %"));
+    free(text);
+}
+
+/* No line is too wide, and there are no more than fit; colours take no room. */
+static void test_small_screen(void **state)
+{
+    (void)state;
+    make();
+    for (size_t columns = 20; columns < 130; columns += 7) {
+        const struct pw_livepace_look look = {
+            .title = "out", .columns = columns, .lines = 5, .ranks = 12, .is_coloured = 1};
+        char *text = pace(&look, &view), *rest = text;
+        int lines = 0;
+        assert_non_null(strstr(text, "\033[31m"));
+        for (char *line = strsep(&rest, "\n"); line && *line; line = strsep(&rest, "\n"), lines++) {
+            size_t escapes = strstr(line, "\033[31m") ? 9 : strstr(line, "\033[1m") ? 8 : 0;
+            assert_true(pw_names_columns(line) - escapes <= columns);
+        }
+        assert_int_equal(lines, 5);
+        free(text);
+    }
+}
+
+static void test_nothing(void **state)
+{
+    static const struct pw_live_view empty;
+    struct pw_live_view one = view;
+    (void)state;
+    make();
+    free(pace(&wide, &empty));
+    one.ranks = &ranks[2];
+    one.n = 1;
+    one.nsilent = 0;
+    char *text = pace(&wide, &one);
+    assert_non_null(strstr(text, "o?ut: 1 rank\nstep time   no step has ended yet"));
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_metrics), cmocka_unit_test(test_hostile_names),
+        cmocka_unit_test(test_pace),    cmocka_unit_test(test_small_screen),
+        cmocka_unit_test(test_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

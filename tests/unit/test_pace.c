@@ -1,0 +1,116 @@
+/* What a collector tells of the last steps: how long, how much of it inside MPI, of how many. */
+#include "unit.h"
+
+#include "rank/pace.h"
+
+static struct pw_live live;
+
+static void mark(struct pw_pace *pace, int ring, int64_t step, int64_t at, int flags)
+{
+    const struct pw_record record = {
+        .type = PW_REC_STEP, .flags = (uint8_t)flags, .step.step = step};
+    const struct pw_origin origin = {.start = at, .end = at};
+    pw_pace_record(pace, ring, &record, &origin);
+}
+
+/* One tick is 2 ns. */
+static void call(struct pw_pace *pace, int ring, int64_t start, int64_t end, uint32_t begun)
+{
+    const struct pw_record record = {
+        .type = PW_REC_COMM,
+        .flags = begun ? PW_FLAG_NONBLOCKING : 0,
+        .start = (uint64_t)start / 2,
+        .end = (uint64_t)end / 2,
+        .comm.begun = begun,
+    };
+    const struct pw_origin origin = {.start = start, .end = end};
+    pw_pace_record(pace, ring, &record, &origin);
+}
+
+static void tell(const struct pw_pace *pace)
+{
+    live = (struct pw_live){.step_last_ns = -1, .step_mean_ns = -1, .step_mpi_ns = -1};
+    pw_pace_live(pace, &live);
+}
+
+static void test_steps(void **state)
+{
+    static struct pw_pace pace;
+    (void)state;
+    tell(&pace);
+    assert_int_equal(live.steps, 0);
+    assert_int_equal(live.step_mean_ns, -1);
+    mark(&pace, 0, 0, 1000, 0);
+    call(&pace, 0, 1100, 1400, 0);
+    call(&pace, 1, 1100, 1900, 0); /* of another thread: in the total only */
+    mark(&pace, 0, 1, 2000, 0);
+    call(&pace, 0, 2000, 4000, 2); /* 32 ticks in the call that began it */
+    mark(&pace, 0, 2, 5000, 0);
+    tell(&pace);
+    assert_int_equal(live.steps, 2);
+    assert_int_equal(live.steps_ns, 4000);
+    assert_int_equal(live.step_last_ns, 3000);
+    assert_int_equal(live.step_mean_ns, 2000);
+    assert_int_equal(live.step_mpi_ns, (300 + 64) / 2);
+    assert_int_equal(live.mpi_ns, 300 + 800 + 64);
+    mark(&pace, 0, -1, 5500, 0); /* ends it, begins none */
+    mark(&pace, 0, 9, 9000, 0);
+    tell(&pace);
+    assert_int_equal(live.steps, 3);
+    assert_int_equal(live.step_last_ns, 500);
+}
+
+/* The mean is of the last ones. */
+static void test_old_steps_go(void **state)
+{
+    static struct pw_pace pace;
+    int64_t at = 0;
+    (void)state;
+    for (int i = 0; i < 100; i++, at += 1000)
+        mark(&pace, 0, i, at, 0);
+    for (int i = 100; i < 100 + PW_PACE_STEPS; i++, at += 10)
+        mark(&pace, 0, i, at, 0);
+    mark(&pace, 0, -1, at, 0);
+    tell(&pace);
+    assert_int_equal(live.steps, 100 + PW_PACE_STEPS);
+    assert_int_equal(live.step_mean_ns, 10);
+}
+
+/* A step that is not recorded whole counts as one, and says nothing of how long they are. */
+static void test_partial(void **state)
+{
+    static struct pw_pace pace;
+    (void)state;
+    mark(&pace, 0, 0, 0, 0);
+    mark(&pace, 0, 1, 100, 0);
+    mark(&pace, 0, 1, 150, PW_STEP_PARTIAL);
+    mark(&pace, 0, 2, 9100, 0);
+    tell(&pace);
+    assert_int_equal(live.steps, 2);
+    assert_int_equal(live.step_mean_ns, 100);
+}
+
+static void test_strangers(void **state)
+{
+    static const int64_t times[] = {0, 1, -1, INT64_MAX, INT64_MIN, 1000};
+    static struct pw_pace pace;
+    (void)state;
+    for (int i = 0; i < 2000; i++) {
+        call(&pace, i % 3, times[i % 6], times[i / 6 % 6], (uint32_t)i % 2 * UINT32_MAX);
+        mark(&pace, i % 2, times[i / 7 % 6], times[i / 36 % 6], i % 4);
+    }
+    tell(&pace);
+    assert_true(live.steps >= 0 && live.steps_ns >= 0 && live.mpi_ns >= 0);
+    assert_true(live.step_mpi_ns >= 0 && live.step_mpi_ns <= live.step_mean_ns);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_old_steps_go),
+        cmocka_unit_test(test_partial),
+        cmocka_unit_test(test_strangers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
