@@ -212,9 +212,11 @@ void pw_nccl_ops_flush(struct pw_nccl_ops *ops)
     for (uint64_t id = ops->first; id < ops->next; id++)
         if (place_of(ops, id)->id == id)
             finish_op(ops, place_of(ops, id));
-    for (size_t i = 0; i < OPS; i++)
-        ops->ops[i].id = 0;
-    memset(ops->plans, 0, sizeof(ops->plans));
+    if (ops->next > 1) { /* else nothing was noted, and 2 MiB need not be touched to clear it */
+        for (size_t i = 0; i < OPS; i++)
+            ops->ops[i].id = 0;
+        memset(ops->plans, 0, sizeof(ops->plans));
+    }
     ops->kernels_alone += (int64_t)ops->nkernels;
     ops->nkernels = 0;
     ops->first = ops->next = ops->unmatched = 1;

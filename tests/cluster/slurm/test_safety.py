@@ -129,6 +129,9 @@ def hooks_touch_nothing_of_others(cluster):
     target.mkdir()
     (target / "rank-00000.journal").write_text("mine\n")
     os.chown(target, USERS["ada"], USERS["ada"])
+    roots_run = cluster.base / "roots-run/profwrap-1.0"
+    roots_run.mkdir(parents=True)
+    (roots_run / "rank-00000.h5").write_text("root's\n")
     before = [fingerprint(p) for p in (victim, roots, target / "rank-00000.journal")]
     directory = cluster.directory("evil", "eve")
     (directory / "evil.sh").write_text(f"#!/bin/sh\nid -u >>{directory}/ran\n")
@@ -137,7 +140,8 @@ def hooks_touch_nothing_of_others(cluster):
 state=/run/profwrap/$SLURM_JOB_ID
 srun sleep 0.1
 rm -f $state/outputs
-printf '%s\\n' {roots} {target.parent}/profwrap-1 {directory}/profwrap-$SLURM_JOB_ID >$state/outputs
+printf '%s\\n' {roots} {target.parent}/profwrap-1 {roots_run.parent}/profwrap-1 \\
+    {directory}/profwrap-$SLURM_JOB_ID >$state/outputs
 ln -s {victim} $state/link
 ln -s {roots} $state/file
 mkdir $state/deep; ln -s {victim.parent} $state/deep/er
@@ -152,6 +156,8 @@ rm -f {directory}/out; ln -s {roots} {directory}/out
     cluster.check_clean()
     after = [fingerprint(p) for p in (victim, roots, target / "rank-00000.journal")]
     check(before == after, f"{before} became {after}")
+    there = os.listdir(roots_run)
+    check(there == ["rank-00000.h5"], f"made in root's profile, so by root: {there}")
     ran = directory / "ran"
     uids = set(ran.read_text().split()) if ran.exists() else set()
     check(uids <= {str(USERS["eve"])}, f"eve's script ran as {uids}")
