@@ -242,6 +242,7 @@ class Run:
             columns = _tables.read_columns(file[path])
             if len(file[path].shape) == 2:
                 steps, ranks = file["/steps"]["step"], file["/ranks"]["rank"]
+                steps = steps[: file[path].shape[0]]  # a grid of what was not recorded has none
                 places = {
                     "step": numpy.repeat(steps, len(ranks)),
                     "rank": numpy.tile(ranks, len(steps)),

@@ -144,6 +144,13 @@ def find(browser, selector):
 
 
 def text(browser, selector):
+    """Of an element that may be drawn anew just now."""
+    from selenium.common.exceptions import StaleElementReferenceException
+    for _ in range(20):
+        try:
+            return browser.find_element("css selector", selector).text
+        except StaleElementReferenceException:
+            time.sleep(0.1)
     return browser.find_element("css selector", selector).text
 
 

@@ -24,6 +24,7 @@ class Flood:
     """programs/flood.c under profwrap: tell() has it record, and returns when it has."""
 
     def __init__(self, *options):
+        self.collector_pid = 0
         self.process = subprocess.Popen(
             h.profwrap("-o", "out", *options, h.program("flood")),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -45,8 +46,11 @@ class Flood:
             h.equal(self.process.stdout.readline(), "done\n", f"answer to {line}")
 
     def collector(self):
-        """A child of the guard, which is what was started."""
-        return only_child(self.process.pid)
+        """A child of the guard, which is what was started; once the program is dead, what it had
+        started is the guard's child, too."""
+        if not self.collector_pid:
+            self.collector_pid = only_child(self.process.pid)
+        return self.collector_pid
 
     def stop_collector(self):
         time.sleep(0.3)  # until it has taken what there is

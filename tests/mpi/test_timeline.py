@@ -93,7 +93,9 @@ def a_training():
         h.equal(len(of_phase(mine, "b")), sum(wanted[name] for name in nonblocking), "async events")
         names = {event["args"]["name"] for event in of_phase(mine, "M")}
         h.check(any(name.startswith(f"rank {rank} on ") for name in names), names)
-        h.check({"resident memory", "CPU use"} >= {e["name"] for e in of_phase(mine, "C")}, "counters")
+        counters = {e["name"] for e in of_phase(mine, "C")}
+        h.check("queue batches" in counters, "the loader's queue", counters)
+        h.check({"resident memory", "CPU use", "queue batches"} >= counters, "counters", counters)
     late = [event for event in of_phase(events, "s") if event["name"] == "last to come"]
     h.check(len(late) > 12, "collectives without arrows:", len(late))
 
