@@ -183,25 +183,44 @@ static int print_overhead(const struct pw_page *page)
         pw_page_percent(share, sizeof(share), pw_figures_share(f->overhead_ns, f->overhead_of_ns)));
 }
 
+/* Losses of ranks that follow each other which are told in the same words. */
+static size_t count_like_losses(const struct pw_cluster *c, size_t first)
+{
+    const struct pw_row_c_completeness *row = &c->completeness[first];
+    size_t n = 1;
+    while (first + n < c->ncompleteness && row->rank >= 0 && row[n].rank >= 0 &&
+           row[n].rank == (int64_t)row->rank + (int64_t)n && row[n].count == row->count &&
+           memcmp(row[n].what, row->what, sizeof(row->what)) == 0 &&
+           memcmp(row[n].detail, row->detail, sizeof(row->detail)) == 0)
+        n++;
+    return n;
+}
+
 /* Each row is a loss that the merge met: always shown, whatever `top` is. */
 static int print_losses(const struct pw_page *page)
 {
     const struct pw_cluster *c = page->figures->cluster;
     enum { SHOWN = 40 };
     int err = 0;
-    for (size_t i = 0; i < c->ncompleteness && i < SHOWN && !err; i++) {
+    size_t shown = 0, i = 0;
+    for (size_t alike; i < c->ncompleteness && shown < SHOWN && !err; i += alike, shown++) {
         const struct pw_row_c_completeness *row = &c->completeness[i];
-        char count[32] = "", rank[32] = "all";
-        if (row->count > 0)
-            snprintf(count, sizeof(count), " (%" PRId64 ")", row->count);
-        if (row->rank >= 0)
+        char count[32] = "", rank[48] = "all";
+        alike = count_like_losses(c, i);
+        if (row->count > 1 || (row->count == 1 && alike == 1))
+            snprintf(count, sizeof(count), alike > 1 ? " (%" PRId64 " each)" : " (%" PRId64 ")",
+                     row->count);
+        if (alike > 1)
+            snprintf(rank, sizeof(rank), "ranks %" PRId32 "-%" PRId64, row->rank,
+                     (int64_t)row->rank + (int64_t)alike - 1);
+        else if (row->rank >= 0)
             snprintf(rank, sizeof(rank), "rank %" PRId32, row->rank);
         err = pw_page_property(page, rank, "%.32s%s%s%.256s", row->what, count,
                                row->detail[0] ? ": " : "", row->detail);
     }
-    if (!err && c->ncompleteness > SHOWN)
+    if (!err && i < c->ncompleteness)
         err = pw_page_property(page, "and", "%zu more of these, in cluster.h5 /completeness",
-                               c->ncompleteness - SHOWN);
+                               c->ncompleteness - i);
     return err;
 }
 

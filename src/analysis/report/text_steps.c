@@ -7,16 +7,31 @@
 #include "analysis/report/sections.h"
 #include "core/text.h"
 
-/* Rows of /ranks to show: all in file order, or the `top` with most own time. */
+/* Ranks of which a step is known. Those whose files are missing are told of by completeness. */
+static size_t count_known(const struct pw_figures *f)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < f->nranks; i++)
+        n += f->samples[i] > 0;
+    return n;
+}
+
+/* Rows of /ranks to show, of those that are known: all in file order, or the `top` with most own
+ * time. */
 static int pick_ranks(const struct pw_page *page, size_t **rows, size_t *count)
 {
-    size_t n = page->figures->nranks;
-    int err = pw_figures_order_ranks(page->figures, rows);
+    const struct pw_figures *f = page->figures;
+    size_t known = count_known(f), at = 0;
+    int err = pw_figures_order_ranks(f, rows);
     if (err)
         return err;
-    *count = n < page->top ? n : page->top;
-    for (size_t i = 0; i < n && *count == n; i++)
-        (*rows)[i] = i;
+    *count = known < page->top ? known : page->top;
+    for (size_t i = 0; i < f->nranks && *count == known; i++)
+        if (f->samples[i] > 0)
+            (*rows)[at++] = i;
+    for (size_t i = 0; i < f->nranks && *count < known && at < *count; i++)
+        if (f->samples[(*rows)[i]] > 0)
+            (*rows)[at++] = (*rows)[i];
     return 0;
 }
 
@@ -28,11 +43,11 @@ static int explain_rows(const struct pw_page *page, size_t shown, const size_t *
         lossy |= pw_figures_is_lossy(f, rows[i]);
         fewer |= f->samples[rows[i]] < f->measured;
     }
-    if (shown < f->nranks)
+    if (shown < count_known(f))
         err = pw_page_print(page, 2, 2,
                             "The %zu ranks with most own time; %zu more are not shown (--top 0 "
                             "shows all). The mean is over all.",
-                            shown, f->nranks - shown);
+                            shown, count_known(f) - shown);
     if (!err && lossy)
         err = pw_page_print(page, 2, 2,
                             "! part of what this rank did is missing: its figures are of what was "
