@@ -291,7 +291,9 @@ static int prepare(spank_t spank, char *note)
     if (note[0])
         slurm_error("profwrap: %s", note);
     int again = get(spank, "SLURM_RESTART_COUNT", text, sizeof(text)) ? atoi(text) : 0;
-    snprintf(ending, sizeof(ending), again ? "-r%d" : "", again);
+    ending[0] = '\0';
+    if (again)
+        snprintf(ending, sizeof(ending), "-r%d", again);
     if (snprintf(plugin.output, sizeof(plugin.output), "%s/profwrap-%%j%s", root, ending) >=
         PATH_MAX) {
         snprintf(note, PW_NOTE_SIZE, "the name of its directory is too long");
