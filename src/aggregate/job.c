@@ -193,7 +193,6 @@ void pw_job_agree_on_steps(struct pw_job *job)
     n = pw_job_allgather(job, mine, n, sizeof(*mine), &all);
     free(mine);
     free(job->step_numbers);
-    free(job->comm_ranks);
     job->step_numbers = all;
     job->nsteps = unique(job->step_numbers, n);
 }
@@ -345,6 +344,7 @@ void pw_job_close(struct pw_job *job)
     free(job->inputs);
     free(job->ranks);
     free(job->domains);
+    free(job->comm_ranks);
     free(job->step_numbers);
     free(job->notes);
 }

@@ -129,22 +129,26 @@ int pw_judge_one_rank(const struct pw_advice_input *in, const struct pw_advice_r
     return in->expected == 1;
 }
 
-static int64_t count_nccl(const struct pw_cluster *c)
+/* In double: a damaged file must not overflow an integer. */
+static double count_nccl(const struct pw_cluster *c)
 {
-    int64_t operations = 0;
+    double operations = 0;
     for (size_t i = 0; i < c->ncollective_stats; i++)
         if (c->collective_stats[i].source == PW_SOURCE_NCCL)
-            operations += c->collective_stats[i].count * c->collective_stats[i].nranks;
+            operations +=
+                (double)c->collective_stats[i].count * (double)c->collective_stats[i].nranks;
     return operations;
 }
 
 int64_t pw_advice_untimed(const struct pw_cluster *c)
 {
-    int64_t untimed = 0;
+    double untimed = 0;
     for (size_t i = 0; i < c->ncompleteness; i++)
         if (strncmp(c->completeness[i].what, "nccl_untimed", sizeof(c->completeness[i].what)) == 0)
-            untimed += c->completeness[i].count;
-    return untimed >= count_nccl(c) - untimed ? untimed : 0;
+            untimed += (double)c->completeness[i].count;
+    if (!(untimed > 0) || untimed < count_nccl(c) - untimed)
+        return 0;
+    return untimed < 9e18 ? (int64_t)untimed : INT64_MAX;
 }
 
 int pw_judge_nccl_untimed(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
