@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "aggregate/events.h"
+#include "aggregate/input/events.h"
 #include "core/hash.h"
 
 /* Events of the job from which it is worth while. */

@@ -3,8 +3,8 @@
 #ifndef PW_AGGREGATE_CHECKPOINT_H
 #define PW_AGGREGATE_CHECKPOINT_H
 
-#include "aggregate/alignment.h"
-#include "aggregate/messages.h"
+#include "aggregate/clocks/alignment.h"
+#include "aggregate/match/messages.h"
 
 struct pw_matched {
     struct pw_instances instances;

@@ -2,7 +2,7 @@
 #ifndef PW_AGGREGATE_EXCHANGE_H
 #define PW_AGGREGATE_EXCHANGE_H
 
-#include "aggregate/job.h"
+#include "aggregate/input/job.h"
 
 /* The process that reads the file of each rank, -1 where none does; malloc'ed. Collective. NULL on
  * all processes when memory is short on one. */

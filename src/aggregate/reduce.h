@@ -5,7 +5,7 @@
 
 #include <mpi.h>
 
-#include "aggregate/instances.h"
+#include "aggregate/match/instances.h"
 
 /* into = into joined with one; an instance with nranks 0 is empty. */
 void pw_instance_join(struct pw_instance *into, const struct pw_instance *one);

@@ -16,10 +16,10 @@
 #include "cli/run_watch.h"
 #include "core/h5types.h"
 #include "core/log.h"
+#include "rank/clocks/tickmap.h"
 #include "rank/drain.h"
-#include "rank/recover.h"
+#include "rank/journal/recover.h"
 #include "rank/selfcost.h"
-#include "rank/tickmap.h"
 
 /* Rings are looked at this often; a ring that fills faster wakes the collector. The collectors of a
  * node do so, and take their samples, at the same times: what disturbs all ranks at once costs a

@@ -16,7 +16,7 @@
 #include "cli/report.h"
 #include "core/h5types.h"
 #include "core/log.h"
-#include "rank/launch.h"
+#include "rank/run/launch.h"
 
 /* How long nothing may change while a rank is still being written, and how long to wait for ranks
  * that have shown no file at all. */

@@ -5,7 +5,7 @@
 #include <signal.h>
 
 #include "core/options.h"
-#include "rank/inquiry.h"
+#include "rank/live/inquiry.h"
 
 /* Says why there is nobody to ask in `dir`; 0 when there is somebody. */
 int pw_ctl_check_job(const char *dir);

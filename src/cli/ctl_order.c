@@ -8,7 +8,7 @@
 
 #include "cli/ctl.h"
 #include "core/log.h"
-#include "rank/tick.h"
+#include "rank/ring/tick.h"
 
 #define SECOND ((int64_t)1000000000)
 

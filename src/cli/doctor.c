@@ -13,9 +13,9 @@
 #include "cli/commands.h"
 #include "core/log.h"
 #include "core/options.h"
-#include "rank/identity.h"
-#include "rank/launch.h"
-#include "rank/tickmap.h"
+#include "rank/clocks/tickmap.h"
+#include "rank/run/identity.h"
+#include "rank/run/launch.h"
 
 enum verdict { OK, NOTE, FAIL };
 

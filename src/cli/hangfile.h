@@ -2,7 +2,7 @@
 #ifndef PW_CLI_HANGFILE_H
 #define PW_CLI_HANGFILE_H
 
-#include "rank/inquiry.h"
+#include "rank/live/inquiry.h"
 
 /* Finds out who waits for whom among the answers, writes the files, and says one line on standard
  * error. Calls younger than `least_ns` do not count as waiting. */

@@ -13,7 +13,7 @@
 #include "core/log.h"
 #include "core/options.h"
 #include "import/infer.h"
-#include "rank/outdir.h"
+#include "rank/run/outdir.h"
 
 /* What the processes share: who has which rank, how far they are, and what came of it. */
 struct shared {

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "core/log.h"
-#include "rank/launch.h"
-#include "rank/record.h"
+#include "rank/ring/record.h"
+#include "rank/run/launch.h"
 
 /* Whether the program is to load the probe by this variable, too; says why not where the user might
  * expect it. */

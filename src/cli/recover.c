@@ -11,8 +11,8 @@
 #include "core/h5types.h"
 #include "core/h5watch.h"
 #include "core/log.h"
-#include "rank/identity.h"
-#include "rank/recover.h"
+#include "rank/journal/recover.h"
+#include "rank/run/identity.h"
 
 /* The rank of "rank-NNNNN<suffix>"; -1 for any other name. */
 static int rank_of(const char *name, const char *suffix)

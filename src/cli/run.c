@@ -14,9 +14,9 @@
 #include "cli/commands.h"
 #include "cli/conclude.h"
 #include "core/log.h"
-#include "rank/guard.h"
-#include "rank/outdir.h"
-#include "rank/program.h"
+#include "rank/run/guard.h"
+#include "rank/run/outdir.h"
+#include "rank/run/program.h"
 
 int pw_run_is_spokesman(const struct pw_run *run)
 {

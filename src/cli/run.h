@@ -1,4 +1,5 @@
-/* One run of one rank: what its three processes (see rank/launch.h) share from the command line on.
+/* One run of one rank: what its three processes (see rank/run/launch.h) share from the command line
+ * on.
  */
 #ifndef PW_CLI_RUN_H
 #define PW_CLI_RUN_H
@@ -6,8 +7,8 @@
 #include "cli/run_clocks.h"
 #include "core/options.h"
 #include "core/schedule.h"
-#include "rank/identity.h"
-#include "rank/launch.h"
+#include "rank/run/identity.h"
+#include "rank/run/launch.h"
 
 struct pw_run {
     struct pw_options options;
@@ -35,7 +36,7 @@ int pw_run_fail_alike(const struct pw_run *run, int status);
 /* Runs the program without a probe, in any of the processes; its exit status. */
 int pw_run_unprofiled(struct pw_run *run);
 
-/* The lives of collectors: see rank/guard.h. */
+/* The lives of collectors: see rank/run/guard.h. */
 int pw_collect(void *run, int attempt);
 int pw_collect_on(void *run, int attempt);
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/log.h"
-#include "rank/rendezvous.h"
+#include "rank/clocks/rendezvous.h"
 
 int pw_run_clocks_read(struct pw_run_clocks *c, struct pw_options *options, struct pw_identity *id)
 {

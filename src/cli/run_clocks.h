@@ -4,11 +4,11 @@
 #define PW_CLI_RUN_CLOCKS_H
 
 #include "core/options.h"
-#include "rank/agree.h"
-#include "rank/clockprobe.h"
-#include "rank/identity.h"
-#include "rank/rankfile.h"
-#include "rank/segment.h"
+#include "rank/clocks/agree.h"
+#include "rank/clocks/clockprobe.h"
+#include "rank/file/rankfile.h"
+#include "rank/ring/segment.h"
+#include "rank/run/identity.h"
 
 struct pw_run_clocks {
     const struct pw_identity *id;

@@ -10,8 +10,8 @@
 #include "cli/ctl.h"
 #include "cli/hangfile.h"
 #include "core/log.h"
-#include "rank/calltrace.h"
-#include "rank/tick.h"
+#include "rank/live/calltrace.h"
+#include "rank/ring/tick.h"
 
 #define SECOND ((int64_t)1000000000)
 #define LOOK_NS SECOND

@@ -1,12 +1,12 @@
 /* The look at a run from outside, for `profwrap run`: answers who asks how the rank is
- * (rank/inquiry.h), and asks itself when a call takes too long (--hang-timeout). */
+ * (rank/live/inquiry.h), and asks itself when a call takes too long (--hang-timeout). */
 #ifndef PW_CLI_RUN_WATCH_H
 #define PW_CLI_RUN_WATCH_H
 
 #include "core/options.h"
 #include "rank/drain.h"
-#include "rank/identity.h"
-#include "rank/inquiry.h"
+#include "rank/live/inquiry.h"
+#include "rank/run/identity.h"
 
 struct pw_run_watch {
     const char *dir;

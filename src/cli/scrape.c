@@ -14,7 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "rank/tick.h"
+#include "rank/ring/tick.h"
 
 #define MILLISECOND ((int64_t)1000000)
 /* For the whole request, and for the whole answer. */

@@ -4,7 +4,7 @@
 
 #include "cli/commands.h"
 #include "core/log.h"
-#include "rank/sweep.h"
+#include "rank/run/sweep.h"
 
 int pw_cli_sweep(int argc, char **argv)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rank/texts.h"
+#include "rank/file/texts.h"
 
 /* Longest text that is told from others, and bytes of all. */
 enum { LONGEST = PW_LONGEST_TEXT, MOST_BYTES = 48 << 20, MOST_LANES = 65535 };

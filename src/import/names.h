@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "core/hash.h"
-#include "rank/rankfile.h"
+#include "rank/file/rankfile.h"
 
 struct pw_names {
     struct pw_rankfile *file;

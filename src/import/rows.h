@@ -6,7 +6,7 @@
 
 #include "core/tables.h"
 #include "import/sorter.h"
-#include "rank/rankfile.h"
+#include "rank/file/rankfile.h"
 
 /* A row behind its key. */
 #define PW_KEYED_ROW(table)            \

@@ -8,9 +8,9 @@
 #include <sys/types.h>
 
 #include "core/live.h"
-#include "rank/rankfile.h"
-#include "rank/record.h"
-#include "rank/segment.h"
+#include "rank/file/rankfile.h"
+#include "rank/ring/record.h"
+#include "rank/ring/segment.h"
 
 /* Where a record came from, in the file's terms. */
 struct pw_origin {

@@ -11,8 +11,8 @@
 
 #include "core/log.h"
 #include "core/ops.h"
-#include "rank/losstally.h"
-#include "rank/tickmap.h"
+#include "rank/clocks/tickmap.h"
+#include "rank/journal/losstally.h"
 
 /* The clocks are read together at most this often. */
 enum { READING_NS = 1000000 };

@@ -4,8 +4,8 @@
 
 #include "core/live.h"
 #include "rank/intake.h"
-#include "rank/journal.h"
-#include "rank/segment.h"
+#include "rank/journal/journal.h"
+#include "rank/ring/segment.h"
 
 struct pw_drain;
 
@@ -38,7 +38,7 @@ int64_t pw_drain_longest_call(const struct pw_drain *drain, uint64_t after, uint
 /* Empties the rings into the journal, and lets other hosts see that. */
 void pw_drain_sync(struct pw_drain *drain);
 
-/* Tells all threads that an order is there which takes effect at once (rank/order.h). */
+/* Tells all threads that an order is there which takes effect at once (rank/live/order.h). */
 void pw_drain_poke(struct pw_drain *drain);
 
 /* After the program's end: everything that is left, losses that no marker told, and the calls that

@@ -5,11 +5,11 @@
 
 #include "core/log.h"
 #include "core/ops.h"
-#include "rank/pace.h"
-#include "rank/segment.h"
-#include "rank/stacktable.h"
-#include "rank/tickmap.h"
-#include "rank/windowtable.h"
+#include "rank/clocks/tickmap.h"
+#include "rank/file/stacktable.h"
+#include "rank/file/windowtable.h"
+#include "rank/live/pace.h"
+#include "rank/ring/segment.h"
 
 enum { MAX_COLLECTORS = 16 };
 

@@ -5,7 +5,7 @@
 #define PW_RANK_INTAKE_H
 
 #include "rank/collector.h"
-#include "rank/testclock.h"
+#include "rank/ring/testclock.h"
 
 struct pw_intake;
 

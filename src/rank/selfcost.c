@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rank/ring.h"
+#include "rank/ring/ring.h"
 
 enum { BATCH = 4096, BATCHES = 9 };
 

@@ -2,7 +2,7 @@
 #ifndef PW_RANK_SELFCOST_H
 #define PW_RANK_SELFCOST_H
 
-#include "rank/segment.h"
+#include "rank/ring/segment.h"
 
 /* Median ns that the application spends on one record: two clock reads, as the segment's records
  * are timed, and a 64-byte store through the ring code. Measured in the calling process, in

@@ -2,7 +2,7 @@
 #ifndef PW_SIM_GPUWRITE_H
 #define PW_SIM_GPUWRITE_H
 
-#include "rank/rankfile.h"
+#include "rank/file/rankfile.h"
 #include "sim/clock.h"
 #include "sim/gpu.h"
 

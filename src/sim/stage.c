@@ -11,7 +11,7 @@
 enum { COLL_LATENCY_NS = 20000, P2P_LATENCY_NS = 4000, CALL_NS = 800, EAGER_BYTES = 1 << 20 };
 static const double bytes_per_ns = 10;
 
-/* Values of PW_EVENT_ flags in /events/comm, as rank/record.h has them. */
+/* Values of PW_EVENT_ flags in /events/comm, as rank/ring/record.h has them. */
 enum { RECV_PART = 2, NONBLOCKING = 4 };
 
 static int is_told(const struct pw_sim_play *play, int64_t rank)

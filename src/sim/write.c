@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "rank/rankfile.h"
+#include "rank/file/rankfile.h"
 #include "sim/clock.h"
 #include "sim/gpuwrite.h"
 #include "sim/operators.h"

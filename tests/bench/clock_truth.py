@@ -10,7 +10,7 @@ DRIFT, WANDER = 100e-6, 1e-6  # what the maps' bounds allow for, as in core/cloc
 
 
 class TestClock:
-    """PROFWRAP_TEST_CLOCK, as in src/rank/testclock.c."""
+    """PROFWRAP_TEST_CLOCK, as in src/rank/ring/testclock.c."""
 
     def __init__(self, text=""):
         offset, drift, wander = (text or "0:0:0").split(":")

@@ -10,9 +10,9 @@
 #include "collectors/cuda/cuda_convert.h"
 #include "collectors/cuda/cuda_tool.h"
 #include "core/h5types.h"
+#include "rank/file/rankfile.h"
 #include "rank/intake.h"
-#include "rank/journal.h"
-#include "rank/rankfile.h"
+#include "rank/journal/journal.h"
 
 enum { BATCH = PW_JOURNAL_BATCH, BATCHES = 2048, NAMES = 40 };
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rank/tick.h"
+#include "rank/ring/tick.h"
 
 enum { FLOOR_SLOTS = 1 << 17 };
 

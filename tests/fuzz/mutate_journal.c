@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "dice.h"
-#include "rank/journalform.h"
+#include "rank/journal/journalform.h"
 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rank/arena.h"
+#include "rank/probe/arena.h"
 
 enum { THREADS = 8, PIECES = 6000 };
 

@@ -11,9 +11,9 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "rank/clockprobe.h"
-#include "rank/rendezvous.h"
-#include "rank/siphash.h"
+#include "rank/clocks/clockprobe.h"
+#include "rank/clocks/rendezvous.h"
+#include "rank/clocks/siphash.h"
 
 /* The example of the paper's appendix A: key 00 01 .. 0f, message 00 01 .. 0e. */
 static void test_siphash(void **state)

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "rank/envelope.h"
-#include "rank/tickmap.h"
+#include "rank/clocks/envelope.h"
+#include "rank/clocks/tickmap.h"
 
 static struct pw_tickmap map;
 static const struct pw_testclock right;

@@ -8,8 +8,8 @@
 #include "core/h5reader.h"
 #include "core/h5types.h"
 #include "rank/drain.h"
-#include "rank/rankfile.h"
-#include "rank/ring.h"
+#include "rank/file/rankfile.h"
+#include "rank/ring/ring.h"
 
 struct bench {
     void *dir;

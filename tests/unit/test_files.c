@@ -16,9 +16,9 @@
 #include "core/format.h"
 #include "core/h5reader.h"
 #include "core/h5types.h"
-#include "rank/agree.h"
-#include "rank/outdir.h"
-#include "rank/rankfile.h"
+#include "rank/clocks/agree.h"
+#include "rank/file/rankfile.h"
+#include "rank/run/outdir.h"
 
 static void test_outdir(void **state)
 {

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "core/ops.h"
-#include "rank/inquiry.h"
+#include "rank/live/inquiry.h"
 
 static struct pw_live_thread threads[] = {
     {.tid = 71,

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "rank/journal.h"
+#include "rank/journal/journal.h"
 
 enum { RINGS = 3, BATCHES = 40, APART_END = 7 };
 

@@ -4,10 +4,10 @@
 
 #include <string.h>
 
-#include "aggregate/begins.h"
-#include "aggregate/channels.h"
-#include "aggregate/rounds.h"
-#include "aggregate/tally.h"
+#include "aggregate/match/begins.h"
+#include "aggregate/match/channels.h"
+#include "aggregate/match/rounds.h"
+#include "aggregate/match/tally.h"
 #include "core/ops.h"
 
 /* ---- where messages begin ---- */

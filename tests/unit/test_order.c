@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "rank/order.h"
+#include "rank/live/order.h"
 
 static struct pw_segment_shared segment;
 

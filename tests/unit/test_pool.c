@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "rank/pool.h"
+#include "rank/ring/pool.h"
 
 struct made {
     char name[PW_SEGMENT_NAME_SIZE];

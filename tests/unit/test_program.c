@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "rank/identity.h"
-#include "rank/launch.h"
-#include "rank/program.h"
+#include "rank/run/identity.h"
+#include "rank/run/launch.h"
+#include "rank/run/program.h"
 
 static const char *const launcher_variables[] = {"OMPI_COMM_WORLD_RANK",
                                                  "OMPI_COMM_WORLD_SIZE",

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rank/ring.h"
+#include "rank/ring/ring.h"
 
 enum { SLOTS = 8, RACE_SLOTS = 1024, RACE_RECORDS = 1000000 };
 

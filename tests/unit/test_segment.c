@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "rank/ring.h"
+#include "rank/ring/ring.h"
 #include "rank/selfcost.h"
 
 struct made {

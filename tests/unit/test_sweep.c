@@ -7,8 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "rank/segment.h"
-#include "rank/sweep.h"
+#include "rank/ring/segment.h"
+#include "rank/run/sweep.h"
 #include "unit.h"
 
 static int exists(const char *name)

@@ -9,8 +9,8 @@
 
 #include "collectors/cuda/cuda_convert.h"
 #include "collectors/cuda/cuda_takeover.h"
-#include "rank/intern.h"
-#include "rank/recording.h"
+#include "rank/probe/intern.h"
+#include "rank/probe/recording.h"
 
 enum { PATIENCE_MS = 2000 };
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "collectors/cuda/cupti_layout.h"
-#include "rank/record.h"
+#include "rank/ring/record.h"
 
 /* Ids of the process's names. */
 struct pw_cuda_names {

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "collectors/cuda/cupti_layout.h"
-#include "rank/pool.h"
+#include "rank/ring/pool.h"
 
 enum {
     PW_CUDA_NAMES = 8192,     /* a power of two */

@@ -4,7 +4,7 @@
 
 #include "collectors/cuda/cuda_library.h"
 #include "collectors/cuda/cuda_notes.h"
-#include "rank/probe.h"
+#include "rank/probe/probe.h"
 
 enum pw_cuda_mode {
     PW_CUDA_INERT = 0,

@@ -9,7 +9,7 @@
 #include "collectors/cuda/cuda_held.h"
 #include "collectors/cuda/cuda_launches.h"
 #include "collectors/cuda/cuda_salvage.h"
-#include "rank/ranges.h"
+#include "rank/probe/ranges.h"
 
 enum { DEVICES = 64 };
 

@@ -6,8 +6,8 @@
 #include <sys/mman.h>
 
 #include "collectors/mpi/mpi_request.h"
-#include "rank/recording.h"
-#include "rank/stack.h"
+#include "rank/probe/recording.h"
+#include "rank/probe/stack.h"
 
 int pw_mpi_threads;
 

@@ -11,7 +11,7 @@
 #include "collectors/mpi/mpi_paused.h"
 #include "collectors/mpi/mpi_real.h"
 #include "core/ops.h"
-#include "rank/probe.h"
+#include "rank/probe/probe.h"
 
 /* So that the struct of a wrapper whose class is inline is never in memory at all. */
 #define PW_ALWAYS_INLINE static inline __attribute__((always_inline))

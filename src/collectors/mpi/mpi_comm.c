@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 
 #include "collectors/mpi/mpi_lock.h"
-#include "rank/arena.h"
+#include "rank/probe/arena.h"
 
 enum { BUCKETS = 1024 };
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "collectors/mpi/mpi_real.h"
-#include "rank/probe.h"
+#include "rank/probe/probe.h"
 
 struct pw_mpi_comm {
     MPI_Comm handle;

@@ -3,8 +3,8 @@
 
 #include "collectors/mpi/mpi_call.h"
 #include "collectors/mpi/mpi_request.h"
-#include "rank/recording.h"
-#include "rank/stack.h"
+#include "rank/probe/recording.h"
+#include "rank/probe/stack.h"
 
 bool pw_mpi_has_requests(void)
 {

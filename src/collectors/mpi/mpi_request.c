@@ -8,7 +8,7 @@
 
 #include "collectors/mpi/mpi_lock.h"
 #include "core/ops.h"
-#include "rank/arena.h"
+#include "rank/probe/arena.h"
 
 enum { FIRST_BUCKETS = 1024, SEGMENTS = 20, CHUNK_ENTRIES = 256, MOST_ALIKE = 4 };
 

@@ -9,7 +9,7 @@
 #include "collectors/mpi/mpi_lock.h"
 #include "collectors/mpi/mpi_real.h"
 #include "core/ops.h"
-#include "rank/record.h"
+#include "rank/ring/record.h"
 
 /* In one word, so that the usual request is known by one comparison. */
 enum {

@@ -2,8 +2,8 @@
 #include "collectors/mpi/mpi_classes.h"
 #include "collectors/mpi/mpi_lock.h"
 #include "collectors/mpi/mpi_sync.h"
-#include "rank/recording.h"
-#include "rank/stack.h"
+#include "rank/probe/recording.h"
+#include "rank/probe/stack.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

@@ -1,5 +1,5 @@
 /* Envelope-filtered ping-pongs between the leaders of clock domains; see mpi_sync.h and
- * rank/envelope.h.
+ * rank/clocks/envelope.h.
  *
  * More ranks than cores is the rule where this is tested and no exception elsewhere, and MPI's own
  * blocking calls then spin on the core that the partner needs. So everything here is nonblocking,
@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "core/clockmap.h"
-#include "rank/envelope.h"
+#include "rank/clocks/envelope.h"
 
 enum {
     /* Below 32767, which every MPI allows, and unlike what a program would choose. */

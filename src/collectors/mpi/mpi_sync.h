@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "collectors/mpi/mpi_real.h"
-#include "rank/probe.h"
+#include "rank/probe/probe.h"
 
 /* What a synchronisation took of this rank. */
 struct pw_mpi_sync_cost {

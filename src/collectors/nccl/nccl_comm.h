@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "collectors/nccl/nccl_func.h"
-#include "rank/probe.h"
+#include "rank/probe/probe.h"
 
 enum { PW_NCCL_COMM_NAME = 64 };
 

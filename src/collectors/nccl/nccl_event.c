@@ -6,7 +6,7 @@
 #include "collectors/nccl/nccl_part.h"
 #include "collectors/nccl/nccl_slot.h"
 #include "core/ops.h"
-#include "rank/recording.h"
+#include "rank/probe/recording.h"
 
 /* ---- names ---- */
 

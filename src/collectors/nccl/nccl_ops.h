@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "rank/rankfile.h"
+#include "rank/file/rankfile.h"
 
 /* When something ran on the GPU, ns on the rank's clock. */
 struct pw_nccl_span {

@@ -4,7 +4,7 @@
 #include "collectors/nccl/nccl_abi.h"
 #include "collectors/nccl/nccl_event.h"
 #include "core/ops.h"
-#include "rank/recording.h"
+#include "rank/probe/recording.h"
 
 /* One that needs no name, and belongs to something else that is recorded. */
 static struct pw_nccl_slot *begin_part(enum pw_nccl_kind kind, void **handle)

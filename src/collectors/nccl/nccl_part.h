@@ -4,7 +4,7 @@
 #define PW_NCCL_PART_H
 
 #include "collectors/nccl/nccl_slot.h"
-#include "rank/probe.h"
+#include "rank/probe/probe.h"
 
 /* Of nccl_event.c: a copy of the record into the held thread's ring. */
 void pw_nccl_write(struct pw_thread *thread, const struct pw_record *record);

@@ -12,7 +12,7 @@
 #include "collectors/nccl/nccl_event.h"
 #include "collectors/nccl/nccl_slot.h"
 #include "collectors/nccl/nccl_way.h"
-#include "rank/recording.h"
+#include "rank/probe/recording.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "core/tables.h"
-#include "rank/intern.h"
-#include "rank/ranges.h"
-#include "rank/recording.h"
-#include "rank/stack.h"
+#include "rank/probe/intern.h"
+#include "rank/probe/ranges.h"
+#include "rank/probe/recording.h"
+#include "rank/probe/stack.h"
 
 /* Before anything else: a call that is not recorded costs no more. */
 static inline bool is_closed(void)

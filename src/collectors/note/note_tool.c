@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "rank/rangerow.h"
+#include "rank/file/rangerow.h"
 
 enum { HOST = -1, MOST_DEVICES = 64 };
 

@@ -2,7 +2,7 @@
  * with extended payloads; see nvtx_event.h. */
 #include "collectors/nvtx/nvtx_event.h"
 #include "collectors/nvtx/nvtx_range.h"
-#include "rank/arena.h"
+#include "rank/probe/arena.h"
 
 enum { MOST_TEXT = 1024 };
 

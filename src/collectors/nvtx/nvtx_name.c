@@ -5,8 +5,8 @@
 
 #include "collectors/nvtx/nvtx_label.h"
 #include "core/utf8.h"
-#include "rank/arena.h"
-#include "rank/ranges.h"
+#include "rank/probe/arena.h"
+#include "rank/probe/ranges.h"
 
 enum { MOST_DOMAINS = 1024, MOST_CATEGORIES = 256, MOST_WIDE = 1024 };
 

@@ -4,7 +4,7 @@
 #define PW_NVTX_NAME_H
 
 #include "collectors/nvtx/nvtx_api.h"
-#include "rank/intern.h"
+#include "rank/probe/intern.h"
 
 /* What a range is called. */
 struct pw_nvtx_name {
@@ -19,7 +19,7 @@ struct pw_nvtx_schema;
 /* One that was destroyed stays: ranges of it may be open. */
 struct pw_nvtx_domain {
     const struct pw_intern_entry *name; /* NULL for the default domain */
-    uint32_t key;                       /* see rank/ranges.h */
+    uint32_t key;                       /* see rank/probe/ranges.h */
     _Atomic uint32_t ncategories, nschemas;
     struct pw_nvtx_category *_Atomic categories; /* newest first */
     struct pw_nvtx_schema *_Atomic schemas;      /* likewise; see nvtx_payload.h */

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "rank/rangerow.h"
+#include "rank/file/rangerow.h"
 
 enum { SLOTS = 1 << 16, MOST_WAITING = SLOTS / 2 };
 

@@ -4,7 +4,7 @@
  * no, and NVTX's calls do nothing from then on. */
 #include "collectors/nvtx/nvtx_api.h"
 #include "collectors/nvtx/nvtx_event.h"
-#include "rank/probe.h"
+#include "rank/probe/probe.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

@@ -4,9 +4,9 @@
 
 #include "collectors/nvtx/nvtx_name.h"
 #include "collectors/nvtx/nvtx_payload.h"
-#include "rank/ranges.h"
-#include "rank/recording.h"
-#include "rank/stack.h"
+#include "rank/probe/ranges.h"
+#include "rank/probe/recording.h"
+#include "rank/probe/stack.h"
 
 /* What an event says of itself. */
 struct pw_nvtx_event {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "collectors/nvtx/nvtx_payload.h"
-#include "rank/arena.h"
+#include "rank/probe/arena.h"
 
 enum { MOST_SCHEMAS = 512, MOST_FIELDS = 64, MOST_ITEMS = 1024, MOST_SIZE = 1 << 20 };
 

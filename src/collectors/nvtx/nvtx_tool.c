@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "collectors/nvtx/nvtx_pairs.h"
-#include "rank/rangerow.h"
+#include "rank/file/rangerow.h"
 
 enum { MOST_STEPS = 1 << 20 };
 

@@ -1,0 +1,285 @@
+/* What each rank used during the steps of each straggler; see evidence.h. */
+#include "aggregate/findings/evidence.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregate/findings/gpuevidence.h"
+#include "analysis/cause.h"
+#include "core/h5reader.h"
+#include "core/text.h"
+
+/* Stragglers are looked into worst first, as long as all their items fit this many. */
+enum { MOST_ITEMS = 1 << 18, MOST_WINDOWS = 64 };
+
+struct window {
+    int64_t first, last; /* step numbers */
+};
+
+/* What one rank used in one straggler's window: gathered on process 0. */
+struct item {
+    int64_t window, rank, steps;
+    struct pw_usage usage;
+    struct pw_gpu_usage gpu;
+};
+
+/* The samples of one rank, and where the last interpolation was. */
+struct samples {
+    struct pw_row_process *process;
+    struct pw_row_host *host;
+    struct pw_row_gpu *gpu;
+    size_t nprocess, nhost, ngpu;
+};
+
+static void read_samples(const struct pw_input *input, struct samples *out)
+{
+    void *rows;
+    hid_t file;
+    *out = (struct samples){0};
+    if (pw_h5_open(input->path, &file))
+        return;
+    if (pw_h5_read_all(file, PW_TABLE_process, &rows, &out->nprocess) == 0)
+        out->process = rows;
+    if (pw_h5_read_all(file, PW_TABLE_host, &rows, &out->nhost) == 0)
+        out->host = rows;
+    if (pw_h5_read_all(file, PW_TABLE_gpu, &rows, &out->ngpu) == 0)
+        out->gpu = rows;
+    pw_h5_close(file);
+    out->ngpu = out->gpu ? out->ngpu : 0;
+    out->nprocess = out->process ? out->nprocess : 0;
+    out->nhost = out->host ? out->nhost : 0;
+}
+
+/* Index of the last of `n` rows of `size` bytes that begin with their time and are sorted by it,
+ * whose time is at or before `at`; -1 when there is none. */
+static ptrdiff_t last_before(const void *rows, size_t n, size_t size, int64_t at)
+{
+    size_t low = 0, high = n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int64_t time;
+        memcpy(&time, (const char *)rows + middle * size, sizeof(time));
+        if (time <= at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return (ptrdiff_t)low - 1;
+}
+
+/* A cumulative counter at a time, linear between samples; outside of them, the nearest. -1 where a
+ * sample does not know it. */
+static int64_t counter_at(const void *rows, size_t n, size_t size, size_t offset, int64_t at)
+{
+    ptrdiff_t i = last_before(rows, n, size, at);
+    size_t low = i < 0 ? 0 : (size_t)i, high = i < 0 ? 0 : low + 1 < n ? low + 1 : low;
+    int64_t t[2], v[2];
+    const char *rows_low = (const char *)rows + low * size;
+    const char *rows_high = (const char *)rows + high * size;
+    memcpy(&t[0], rows_low, sizeof(t[0]));
+    memcpy(&t[1], rows_high, sizeof(t[1]));
+    memcpy(&v[0], rows_low + offset, sizeof(v[0]));
+    memcpy(&v[1], rows_high + offset, sizeof(v[1]));
+    if (v[0] < 0 || v[1] < 0)
+        return -1;
+    if (t[1] <= t[0])
+        return v[0];
+    return v[0] + (int64_t)((double)(v[1] - v[0]) * ((double)(at - t[0]) / (double)(t[1] - t[0])));
+}
+
+#define PROCESS_USED(samples, field, start, end)                                 \
+    used((samples)->process, (samples)->nprocess, sizeof(struct pw_row_process), \
+         offsetof(struct pw_row_process, field), start, end)
+#define HOST_USED(samples, field, start, end)                           \
+    used((samples)->host, (samples)->nhost, sizeof(struct pw_row_host), \
+         offsetof(struct pw_row_host, field), start, end)
+
+/* How much a counter grew between two times; -1: not known. */
+static int64_t used(const void *rows, size_t n, size_t size, size_t offset, int64_t start,
+                    int64_t end)
+{
+    if (!n)
+        return -1;
+    int64_t before = counter_at(rows, n, size, offset, start);
+    int64_t after = counter_at(rows, n, size, offset, end);
+    return before < 0 || after < before ? -1 : after - before;
+}
+
+/* Adds `more` to a sum that becomes unknown (-1) with its first unknown part. */
+static void sum(int64_t *total, int64_t more)
+{
+    *total = *total < 0 || more < 0 ? -1 : *total + more;
+}
+
+static void add_step(const struct samples *s, const struct pw_row_step *step,
+                     const struct pw_row_c_step_trace *trace, struct item *item)
+{
+    struct pw_usage *u = &item->usage;
+    int64_t start = step->start, end = step->end;
+    item->steps++;
+    sum(&u->own_ns, trace->own_ns);
+    sum(&u->total_ns, trace->total_ns);
+    sum(&u->cpu_ns, PROCESS_USED(s, main_cpu_ns, start, end));
+    sum(&u->runq_ns, PROCESS_USED(s, runq_wait_ns, start, end));
+    sum(&u->major_faults, PROCESS_USED(s, major_faults, start, end));
+    sum(&u->io_bytes, PROCESS_USED(s, read_bytes, start, end));
+    sum(&u->io_bytes, PROCESS_USED(s, write_bytes, start, end));
+    sum(&u->involuntary_cs, PROCESS_USED(s, involuntary_cs, start, end));
+    sum(&u->throttled_ns, HOST_USED(s, throttled_ns, start, end));
+}
+
+/* The number of samples of the process between the begin of the first and the end of the last step.
+ */
+static int64_t samples_within(const struct samples *s, int64_t start, int64_t end)
+{
+    if (!s->nprocess || end <= start)
+        return 0;
+    return last_before(s->process, s->nprocess, sizeof(*s->process), end) -
+           last_before(s->process, s->nprocess, sizeof(*s->process), start);
+}
+
+static void fill_item(const struct pw_job *job, const struct pw_share *share,
+                      const struct pw_input *input, const struct samples *samples,
+                      const struct window *window, struct item *item)
+{
+    size_t column = (size_t)input->rank - share->first;
+    int64_t first = INT64_MAX, last = INT64_MIN;
+    for (size_t i = 0; i < input->nsteps && column < share->count; i++) {
+        const struct pw_row_step *step = &input->steps[i];
+        ptrdiff_t at = pw_job_step_index(job, step->step);
+        if (at < 0 || step->step < window->first || step->step > window->last)
+            continue;
+        const struct pw_row_c_step_trace *trace = &share->steps[(size_t)at * share->count + column];
+        if (trace->own_ns < 0 || trace->total_ns < 0)
+            continue;
+        add_step(samples, step, trace, item);
+        pw_gpuevidence_add(&item->gpu, trace,
+                           share->gpu ? &share->gpu[(size_t)at * share->count + column] : NULL);
+        first = step->start < first ? step->start : first;
+        last = step->end > last ? step->end : last;
+    }
+    item->usage.samples = samples_within(samples, first, last);
+    pw_gpuevidence_clocks(&item->gpu, samples->gpu, samples->ngpu, first, last);
+    if (!item->steps)
+        item->usage.own_ns = item->usage.total_ns = item->gpu.own_ns = -1;
+}
+
+static struct item *fill_items(const struct pw_job *job, const struct pw_share *share,
+                               const struct window *windows, size_t n, size_t *count)
+{
+    struct item *items = calloc(n * job->ninputs + 1, sizeof(*items));
+    *count = 0;
+    for (size_t i = 0; i < job->ninputs && items; i++) {
+        struct samples samples;
+        read_samples(&job->inputs[i], &samples);
+        for (size_t w = 0; w < n; w++) {
+            struct item *item = &items[(*count)++];
+            item->window = (int64_t)w;
+            item->rank = job->inputs[i].rank;
+            fill_item(job, share, &job->inputs[i], &samples, &windows[w], item);
+        }
+        free(samples.process);
+        free(samples.host);
+        free(samples.gpu);
+    }
+    return items;
+}
+
+/* Per step, in words. */
+static void describe(const struct pw_cause_found *found, const struct pw_usage *usage,
+                     int64_t steps, char *out, size_t size)
+{
+    char mine[32], others[32], extra[96] = "";
+    pw_text_ns(mine, sizeof(mine), found->part_ns / steps);
+    pw_text_ns(others, sizeof(others), found->others_part_ns / steps);
+    const char *what = "off the CPU";
+    if (found->cause == PW_CAUSE_COMPUTE)
+        what = "on the CPU";
+    else if (found->cause == PW_CAUSE_CPU_CONTENTION || found->cause == PW_CAUSE_THROTTLED)
+        what = "ready to run but without a CPU";
+    if (found->cause == PW_CAUSE_CPU_CONTENTION)
+        snprintf(extra, sizeof(extra), "; %.1f involuntary context switches a step",
+                 (double)usage->involuntary_cs / (double)steps);
+    else if (found->cause == PW_CAUSE_THROTTLED)
+        snprintf(extra, sizeof(extra),
+                 "; its cgroup's CPU quota was used up for %.0f %% of the time",
+                 100.0 * (double)usage->throttled_ns / (double)usage->total_ns);
+    else if (found->cause == PW_CAUSE_MEMORY)
+        snprintf(extra, sizeof(extra), "; %.1f major page faults a step",
+                 (double)usage->major_faults / (double)steps);
+    else if (found->cause == PW_CAUSE_IO)
+        snprintf(extra, sizeof(extra), "; %.3g MB read and written a step",
+                 (double)usage->io_bytes / (double)steps / 1e6);
+    snprintf(out, size, "%s %s a step, other ranks %s%s", mine, what, others, extra);
+}
+
+static void enter(struct pw_row_c_straggler *row, const struct pw_usage *usage, size_t nranks,
+                  int64_t steps, int64_t *scratch)
+{
+    struct pw_cause_found found =
+        pw_cause_find(usage, nranks, (size_t)row->rank, (enum pw_phase)row->phase, scratch);
+    if (found.cause == PW_CAUSE_UNKNOWN || steps <= 0)
+        return;
+    row->cause = (uint8_t)found.cause;
+    describe(&found, &usage[row->rank], steps, row->evidence, sizeof(row->evidence));
+}
+
+/* On process 0. */
+static int enter_all(struct pw_findings *f, const struct pw_job *job, size_t windows,
+                     const struct item *items, size_t count)
+{
+    size_t nranks = (size_t)job->nranks;
+    struct pw_usage *usage = malloc(sizeof(*usage) * nranks);
+    struct pw_gpu_usage *gpu = malloc(sizeof(*gpu) * nranks);
+    int64_t *scratch = malloc(sizeof(*scratch) * nranks);
+    int err = usage && gpu && scratch ? 0 : -ENOMEM;
+    for (size_t w = 0; w < windows && !err; w++) {
+        int64_t steps = 0;
+        for (size_t r = 0; r < nranks; r++) {
+            usage[r] = (struct pw_usage){.own_ns = -1, .total_ns = -1, .cpu_ns = -1};
+            gpu[r] = (struct pw_gpu_usage){.own_ns = -1, .slowdown = -1, .confidence = -1};
+        }
+        for (size_t i = 0; i < count; i++)
+            if (items[i].window == (int64_t)w && items[i].rank >= 0 &&
+                items[i].rank < job->nranks) {
+                usage[items[i].rank] = items[i].usage;
+                gpu[items[i].rank] = items[i].gpu;
+                if (items[i].rank == f->stragglers[w].rank)
+                    steps = items[i].steps;
+            }
+        enter(&f->stragglers[w], usage, nranks, steps, scratch);
+        pw_gpuevidence_enter(&f->stragglers[w], gpu, nranks, steps, &f->kernels, scratch);
+    }
+    free(usage);
+    free(gpu);
+    free(scratch);
+    return err;
+}
+
+int pw_evidence_find(struct pw_findings *findings, const struct pw_job *job,
+                     const struct pw_share *share)
+{
+    struct window windows[MOST_WINDOWS] = {0};
+    unsigned long n = job->process == 0 ? findings->nstragglers : 0;
+    n = n < MOST_WINDOWS ? n : MOST_WINDOWS;
+    while (n && n * (unsigned long)job->nranks > MOST_ITEMS)
+        n--;
+    for (size_t w = 0; w < n; w++)
+        windows[w] =
+            (struct window){findings->stragglers[w].first_step, findings->stragglers[w].last_step};
+    MPI_Bcast(&n, 1, MPI_UNSIGNED_LONG, 0, job->comm);
+    MPI_Bcast(windows, sizeof(windows), MPI_BYTE, 0, job->comm);
+    if (!n)
+        return 0;
+    size_t count;
+    void *all;
+    struct item *mine = fill_items(job, share, windows, n, &count);
+    size_t total = pw_job_allgather(job, mine, mine ? count : 0, sizeof(*mine), &all);
+    int err = job->process == 0 ? enter_all(findings, job, n, all, total) : 0;
+    free(mine);
+    free(all);
+    return err;
+}

@@ -1,0 +1,256 @@
+/* Steps, stragglers and efficiency from the gathered step trace; see findings.h. */
+#include "aggregate/findings/findings.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregate/match/collectivestats.h"
+#include "core/sort.h"
+
+enum { MAX_STRAGGLERS = 1024 };
+
+static size_t slowest_rank(const struct pw_matrix *m, size_t step)
+{
+    size_t slowest = 0;
+    for (size_t r = 1; r < m->nranks; r++)
+        if (m->own_ns[step * m->nranks + r] > m->own_ns[step * m->nranks + slowest])
+            slowest = r;
+    return slowest;
+}
+
+static int64_t longest_total(const struct pw_matrix *m, size_t step)
+{
+    int64_t longest = -1;
+    for (size_t r = 0; r < m->nranks; r++)
+        if (m->total_ns[step * m->nranks + r] > longest)
+            longest = m->total_ns[step * m->nranks + r];
+    return longest;
+}
+
+static int make_steps(struct pw_findings *f, const struct pw_job *job, const struct pw_share *share,
+                      const struct pw_matrix *m)
+{
+    f->steps = calloc(job->nsteps + 1, sizeof(*f->steps));
+    if (!f->steps)
+        return -ENOMEM;
+    for (size_t s = 0; s < job->nsteps; s++)
+        f->steps[s] = (struct pw_row_c_step){
+            .step = job->step_numbers[s],
+            .start = share->step_start[s] + job->epoch_ns,
+            .end = share->step_end[s] + job->epoch_ns,
+            .duration_ns = longest_total(m, s),
+            .slowest_rank = (int32_t)slowest_rank(m, s),
+            .recorded =
+                share->step_recorded[s] > 0 ? (uint8_t)share->step_recorded[s] : PW_RECORDED_ACTIVE,
+        };
+    f->nsteps = job->nsteps;
+    return 0;
+}
+
+/* The measured steps, without warm-up and those recorded in part, as a matrix of their own; `rows`
+ * says which they are. */
+static size_t select_measured(const struct pw_findings *f, const struct pw_matrix *m,
+                              struct pw_matrix *out, size_t *rows)
+{
+    size_t n = 0, width = m->nranks;
+    for (size_t s = 0; s < f->nsteps; s++) {
+        if (f->steps[s].recorded != PW_RECORDED_ACTIVE)
+            continue;
+        memcpy(out->own_ns + n * width, m->own_ns + s * width, sizeof(int64_t) * width);
+        memcpy(out->total_ns + n * width, m->total_ns + s * width, sizeof(int64_t) * width);
+        memcpy(out->useful_ns + n * width, m->useful_ns + s * width, sizeof(int64_t) * width);
+        memcpy(out->phase_ns + n * width * PW_PHASES, m->phase_ns + s * width * PW_PHASES,
+               sizeof(int64_t) * width * PW_PHASES);
+        rows[n++] = s;
+    }
+    return n;
+}
+
+/* Blame and criticality over all instances (docs/metrics.md): what the others waited when this rank
+ * was last, and by how much it was later than the last but one. */
+static void sum_blame(const struct pw_instances *in, int32_t rank, struct pw_row_c_straggler *row)
+{
+    for (size_t i = 0; i < in->n; i++) {
+        const struct pw_instance *item = &in->items[i];
+        if (item->nranks < 2 || item->mixed || pw_instance_blamed(item) != rank)
+            continue;
+        row->blame_ns += in->waits[i].sum_ns;
+        row->critical_ns += pw_collective_critical(in, i);
+    }
+}
+
+static struct pw_row_c_straggler straggler_row(const struct pw_job *job,
+                                               const struct pw_findings *f, const size_t *rows,
+                                               const struct pw_instances *in,
+                                               const struct pw_straggler_found *found)
+{
+    struct pw_row_c_straggler row = {
+        .rank = (int32_t)found->rank,
+        .kind = (uint8_t)found->kind,
+        .first_step = f->steps[rows[found->first]].step,
+        .last_step = f->steps[rows[found->last]].step,
+        .steps_hit = found->hits,
+        .excess_ns = found->excess_ns,
+        .gain_ns = found->gain_ns,
+        .slowdown = found->slowdown,
+        .phase = (uint8_t)found->phase,
+        .cause = PW_CAUSE_UNKNOWN,
+        .confidence = found->confidence,
+    };
+    memcpy(row.hostname, job->ranks[found->rank].hostname, sizeof(row.hostname));
+    sum_blame(in, row.rank, &row);
+    return row;
+}
+
+static int by_gain(const void *a, const void *b)
+{
+    const struct pw_row_c_straggler *x = a, *y = b;
+    if (x->gain_ns != y->gain_ns)
+        return x->gain_ns > y->gain_ns ? -1 : 1;
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+/* Replays the run, where it has a graph, and sorts the stragglers by what it says. */
+static int replay(struct pw_findings *f, const struct pw_job *job, const size_t *rows,
+                  const struct pw_instances *in, const struct pw_straggler_found *found,
+                  struct pw_graph_parts *parts)
+{
+    struct pw_graph graph;
+    int none = pw_graph_build(&graph, parts, job, in);
+    pw_graph_parts_fini(parts);
+    int err = none == -ENOMEM ? none
+                              : pw_whatif_make(&f->whatif, none ? NULL : &graph, job, found, rows,
+                                               f->stragglers, f->nstragglers);
+    pw_graph_fini(&graph);
+    pw_sort(f->stragglers, f->nstragglers, sizeof(*f->stragglers), by_gain);
+    return err;
+}
+
+static int find_stragglers(struct pw_findings *f, const struct pw_job *job,
+                           const struct pw_matrix *m, const size_t *rows,
+                           const struct pw_instances *in, struct pw_graph_parts *parts)
+{
+    int64_t *errors = malloc(sizeof(*errors) * (m->nranks + 1));
+    void *scratch = malloc(pw_straggler_scratch(m->nsteps, m->nranks) + 1);
+    struct pw_straggler_found *found = malloc(sizeof(*found) * MAX_STRAGGLERS);
+    f->stragglers = calloc(MAX_STRAGGLERS, sizeof(*f->stragglers));
+    int err = errors && scratch && found && f->stragglers ? 0 : -ENOMEM;
+    if (!err) {
+        /* A rank without a file has no work in the matrix, and no clock that could be wrong. */
+        for (size_t r = 0; r < m->nranks; r++)
+            errors[r] = job->ranks[r].present ? job->ranks[r].clock_error_ns : 0;
+        struct pw_straggler_input input = {m->nsteps,   m->nranks, m->own_ns,   m->total_ns,
+                                           m->phase_ns, errors,    m->useful_ns};
+        f->nstragglers = pw_straggler_find(&input, scratch, found, MAX_STRAGGLERS);
+        for (size_t i = 0; i < f->nstragglers; i++)
+            f->stragglers[i] = straggler_row(job, f, rows, in, &found[i]);
+        err = replay(f, job, rows, in, found, parts);
+    }
+    free(errors);
+    free(scratch);
+    free(found);
+    return err;
+}
+
+/* POP: useful time is time outside communication (Wagner et al., POP D2.1). */
+static void make_efficiency(struct pw_findings *f, const struct pw_matrix *m)
+{
+    double sum = 0, most = 0, elapsed = 0;
+    size_t ranks = 0;
+    for (size_t r = 0; r < m->nranks; r++) {
+        double useful = 0, total = 0;
+        for (size_t s = 0; s < m->nsteps; s++)
+            if (m->total_ns[s * m->nranks + r] >= 0) {
+                useful += (double)m->useful_ns[s * m->nranks + r];
+                total += (double)m->total_ns[s * m->nranks + r];
+            }
+        if (total <= 0)
+            continue;
+        ranks++;
+        sum += useful;
+        most = useful > most ? useful : most;
+        elapsed = total > elapsed ? total : elapsed;
+    }
+    if (!ranks || most <= 0 || elapsed <= 0)
+        return;
+    f->efficiency.load_balance = sum / (double)ranks / most;
+    f->efficiency.communication_efficiency = most / elapsed;
+    f->efficiency.parallel_efficiency =
+        f->efficiency.load_balance * f->efficiency.communication_efficiency;
+    const struct pw_whatif *w = &f->whatif;
+    f->efficiency.elapsed_ns = w->elapsed_ns;
+    f->efficiency.ideal_network_ns = w->ideal_network_ns;
+    if (w->elapsed_ns > 0 && w->ideal_network_ns > 0) {
+        f->efficiency.serialisation_efficiency =
+            (double)w->most_work_ns / (double)w->ideal_network_ns;
+        f->efficiency.transfer_efficiency = (double)w->ideal_network_ns / (double)w->elapsed_ns;
+    }
+    f->nefficiency = 1;
+}
+
+static int allocate_measured(struct pw_matrix *measured, size_t cells)
+{
+    measured->own_ns = malloc(sizeof(int64_t) * cells);
+    measured->total_ns = malloc(sizeof(int64_t) * cells);
+    measured->useful_ns = malloc(sizeof(int64_t) * cells);
+    measured->phase_ns = malloc(sizeof(int64_t) * cells * PW_PHASES);
+    return measured->own_ns && measured->total_ns && measured->useful_ns && measured->phase_ns
+               ? 0
+               : -ENOMEM;
+}
+
+static int has_unmeasured(const struct pw_findings *f)
+{
+    for (size_t s = 0; s < f->nsteps; s++)
+        if (f->steps[s].recorded != PW_RECORDED_ACTIVE)
+            return 1;
+    return 0;
+}
+
+static int analyse_measured(struct pw_findings *f, const struct pw_job *job,
+                            const struct pw_matrix *m, const struct pw_instances *in,
+                            struct pw_graph_parts *parts)
+{
+    struct pw_matrix copy = {.nranks = m->nranks};
+    const struct pw_matrix *measured = m; /* all of it, if all was recorded as it is */
+    size_t *rows = malloc(sizeof(*rows) * (m->nsteps + 1));
+    int err = rows ? 0 : -ENOMEM;
+    for (size_t s = 0; s < m->nsteps && rows; s++)
+        rows[s] = s;
+    if (!err && has_unmeasured(f)) {
+        err = allocate_measured(&copy, m->nsteps * m->nranks + 1);
+        copy.nsteps = err ? 0 : select_measured(f, m, &copy, rows);
+        measured = &copy;
+    }
+    if (!err) {
+        err = find_stragglers(f, job, measured, rows, in, parts);
+        make_efficiency(f, measured);
+    }
+    pw_matrix_fini(&copy);
+    free(rows);
+    return err;
+}
+
+int pw_findings_make(struct pw_findings *f, const struct pw_job *job, const struct pw_share *share,
+                     const struct pw_matrix *m, const struct pw_instances *in,
+                     struct pw_graph_parts *parts)
+{
+    *f = (struct pw_findings){.efficiency = {-1, -1, -1, -1, -1, -1, -1}};
+    int err = make_steps(f, job, share, m);
+    err = err ? err : analyse_measured(f, job, m, in, parts);
+    return err ? err : pw_collectivestats_make(job, in, &f->stats, &f->nstats);
+}
+
+void pw_findings_fini(struct pw_findings *f)
+{
+    free(f->steps);
+    free(f->stragglers);
+    free(f->stats);
+    pw_whatif_fini(&f->whatif);
+    pw_operators_fini(&f->operators);
+    pw_kernels_fini(&f->kernels);
+    pw_pairs_fini(&f->pairs);
+    pw_samples_fini(&f->samples);
+}

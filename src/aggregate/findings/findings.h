@@ -1,0 +1,35 @@
+/* What process 0 concludes from the gathered data, as rows of the cluster file. */
+#ifndef PW_AGGREGATE_FINDINGS_FINDINGS_H
+#define PW_AGGREGATE_FINDINGS_FINDINGS_H
+
+#include "aggregate/findings/whatif.h"
+#include "aggregate/gpu/kernelrows.h"
+#include "aggregate/match/pairs.h"
+#include "aggregate/operators/operators.h"
+#include "aggregate/samples/samples.h"
+#include "aggregate/steps/matrix.h"
+
+struct pw_findings {
+    struct pw_row_c_step *steps;
+    size_t nsteps;
+    struct pw_row_c_straggler *stragglers;
+    size_t nstragglers;
+    struct pw_row_c_efficiency efficiency;
+    size_t nefficiency;
+    struct pw_row_c_collective_stat *stats;
+    size_t nstats;
+    struct pw_whatif whatif;
+    struct pw_operators operators;
+    struct pw_kernels kernels;
+    struct pw_pairs pairs;
+    struct pw_samples samples;
+};
+
+/* `parts` are all processes' and are used up. 0 or -ENOMEM. Not collective: for process 0. */
+int pw_findings_make(struct pw_findings *findings, const struct pw_job *job,
+                     const struct pw_share *share, const struct pw_matrix *matrix,
+                     const struct pw_instances *instances, struct pw_graph_parts *parts);
+
+void pw_findings_fini(struct pw_findings *findings);
+
+#endif

@@ -1,0 +1,119 @@
+/* Collects and gathers the parts of the dependency graph; see graph.h. */
+#include "aggregate/findings/graph.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/tables.h"
+
+/* Communication events that are replayed at most: some 130 bytes of process 0 each. */
+enum { EVENT_BUDGET = 1 << 20 };
+
+void pw_graph_begin(struct pw_graph_parts *parts, const struct pw_job *job)
+{
+    *parts = (struct pw_graph_parts){
+        .ops.size = sizeof(struct pw_graph_op),
+        .windows.size = sizeof(struct pw_graph_window),
+        .links.size = sizeof(struct pw_graph_link),
+    };
+    int64_t events = 0;
+    for (int64_t r = 0; r < job->nranks; r++)
+        events += job->ranks[r].events;
+    parts->nsteps = job->nsteps;
+    if (events > EVENT_BUDGET)
+        parts->nsteps = (size_t)((double)job->nsteps * EVENT_BUDGET / (double)events);
+    int64_t until = INT64_MIN;
+    for (size_t i = 0; i < job->ninputs; i++)
+        for (size_t s = 0; s < job->inputs[i].nsteps; s++) {
+            const struct pw_row_step *step = &job->inputs[i].steps[s];
+            int64_t end = pw_input_time(&job->inputs[i], step->end) - job->epoch_ns;
+            if ((size_t)pw_job_step_index(job, step->step) < parts->nsteps && end > until)
+                until = end;
+        }
+    MPI_Allreduce(&until, &parts->until_ns, 1, MPI_INT64_T, MPI_MAX, job->comm);
+}
+
+static void append(struct pw_graph_parts *parts, struct pw_graph_items *items, const void *item)
+{
+    if (items->n == items->capacity) {
+        size_t capacity = items->capacity ? 2 * items->capacity : 256;
+        char *v = realloc(items->v, capacity * items->size);
+        if (!v) {
+            parts->failed = 1;
+            return;
+        }
+        items->v = v;
+        items->capacity = capacity;
+    }
+    memcpy(items->v + items->n++ * items->size, item, items->size);
+}
+
+void pw_graph_add_op(struct pw_graph_parts *parts, const struct pw_graph_op *op)
+{
+    append(parts, &parts->ops, op);
+}
+
+void pw_graph_add_window(struct pw_graph_parts *parts, const struct pw_graph_window *window)
+{
+    append(parts, &parts->windows, window);
+}
+
+void pw_graph_add_link(struct pw_graph_parts *parts, const struct pw_graph_link *link)
+{
+    append(parts, &parts->links, link);
+}
+
+void pw_graph_parts_fini(struct pw_graph_parts *parts)
+{
+    free(parts->ops.v);
+    free(parts->windows.v);
+    free(parts->links.v);
+    *parts = (struct pw_graph_parts){0};
+}
+
+static int gather_items(struct pw_graph_items *items, const struct pw_job *job)
+{
+    int *counts = calloc(2 * (size_t)job->processes, sizeof(*counts));
+    int *starts = counts + job->processes, mine = (int)items->n, err = counts ? 0 : -ENOMEM;
+    size_t total = 0;
+    MPI_Datatype type;
+    MPI_Type_contiguous((int)items->size, MPI_BYTE, &type);
+    MPI_Type_commit(&type);
+    MPI_Gather(&mine, 1, MPI_INT, counts, 1, MPI_INT, 0, job->comm);
+    for (int p = 0; p < job->processes && job->process == 0; p++) {
+        starts[p] = (int)total;
+        total += (size_t)counts[p];
+    }
+    char *all = malloc(total * items->size + 1);
+    err = all ? err : -ENOMEM;
+    MPI_Allreduce(MPI_IN_PLACE, &err, 1, MPI_INT, MPI_MIN, job->comm);
+    if (!err)
+        MPI_Gatherv(items->v, mine, type, all, counts, starts, type, 0, job->comm);
+    MPI_Type_free(&type);
+    free(counts);
+    free(items->v);
+    items->v = all;
+    items->n = items->capacity = err ? 0 : total;
+    return err;
+}
+
+int pw_graph_gather(struct pw_graph_parts *parts, const struct pw_job *job)
+{
+    int err = parts->failed ? -ENOMEM : 0;
+    MPI_Allreduce(MPI_IN_PLACE, &err, 1, MPI_INT, MPI_MIN, job->comm);
+    MPI_Allreduce(MPI_IN_PLACE, &parts->asynchronous, 1, MPI_INT, MPI_MAX, job->comm);
+    err = err ? err : gather_items(&parts->ops, job);
+    err = err ? err : gather_items(&parts->windows, job);
+    return err ? err : gather_items(&parts->links, job);
+}
+
+void pw_graph_fini(struct pw_graph *graph)
+{
+    free(graph->nodes);
+    free(graph->starts);
+    free(graph->order);
+    free(graph->replay.waits);
+    free(graph->replay.needs);
+    *graph = (struct pw_graph){0};
+}

@@ -1,0 +1,77 @@
+/* The run's dependency graph for the replay (analysis/replay.h): collected rank by rank in the
+ * second pass, gathered and built on process 0. It is kept for as many steps from the first as fit
+ * a budget of events, so that the merge's memory does not grow with the run. */
+#ifndef PW_AGGREGATE_FINDINGS_GRAPH_H
+#define PW_AGGREGATE_FINDINGS_GRAPH_H
+
+#include "aggregate/match/instances.h"
+#include "analysis/replay.h"
+
+/* What a rank did in one communication event. Times are ns since the job's epoch but for
+ * local_enter, which tells the event apart. */
+struct pw_graph_op {
+    int64_t local_enter;
+    int64_t enter;
+    int64_t stands, leave; /* stood still for it from .. to; stands INT64_MAX: did not */
+    int64_t instance;      /* -1: no collective */
+    int32_t rank;
+    uint8_t adds, waits; /* to or at the instance */
+    uint8_t receives, pad;
+};
+
+/* A step (phase < 0) or phase of a rank. */
+struct pw_graph_window {
+    int64_t start, end;
+    int32_t rank, step, phase, pad;
+};
+
+/* A matched message, by its two ends' local_enter. */
+struct pw_graph_link {
+    int64_t sent, received;
+    int32_t src, dst;
+};
+
+struct pw_graph_items {
+    char *v;
+    size_t n, capacity, size;
+};
+
+/* What one process has collected. */
+struct pw_graph_parts {
+    struct pw_graph_items ops, windows, links;
+    size_t nsteps;    /* steps replayed: the first of the job */
+    int64_t until_ns; /* when the last of them ends, on any rank */
+    int asynchronous; /* collectives went on beside work, on GPUs: a rank is no single sequence */
+    int failed;
+};
+
+struct pw_graph {
+    struct pw_replay_graph replay;
+    int32_t *order;
+    size_t given_up;
+    int64_t measured_ns; /* first start to last end of the steps replayed */
+    int64_t first_ns;    /* the first start */
+    /* owned memory behind `replay` */
+    struct pw_replay_node *nodes;
+    int64_t *starts;
+};
+
+/* Chooses how many steps fit. Collective. */
+void pw_graph_begin(struct pw_graph_parts *parts, const struct pw_job *job);
+
+void pw_graph_add_op(struct pw_graph_parts *parts, const struct pw_graph_op *op);
+void pw_graph_add_window(struct pw_graph_parts *parts, const struct pw_graph_window *window);
+void pw_graph_add_link(struct pw_graph_parts *parts, const struct pw_graph_link *link);
+void pw_graph_parts_fini(struct pw_graph_parts *parts);
+
+/* Gathers the parts on process 0. Collective. 0 or -ENOMEM. */
+int pw_graph_gather(struct pw_graph_parts *parts, const struct pw_job *job);
+
+/* Builds the graph of gathered parts; for process 0. 0, -ENODATA when there is nothing to replay
+ * or collectives are asynchronous, or -ENOMEM. */
+int pw_graph_build(struct pw_graph *graph, struct pw_graph_parts *parts, const struct pw_job *job,
+                   const struct pw_instances *instances);
+
+void pw_graph_fini(struct pw_graph *graph);
+
+#endif

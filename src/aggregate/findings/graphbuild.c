@@ -1,0 +1,396 @@
+/* Turns what the ranks recorded into nodes and gates; see graph.h and analysis/replay.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregate/findings/graph.h"
+#include "analysis/message.h"
+#include "core/sort.h"
+#include "core/tables.h"
+
+/* A gate is a collective instance or one direction of a matched message. */
+struct builder {
+    struct pw_graph *out;
+    const struct pw_job *job;
+    const struct pw_graph_op *ops;
+    const struct pw_graph_window *windows;
+    size_t nops, nwindows, node_capacity, nwaits, wait_capacity;
+    int64_t *opened;   /* [gates] measured time of the last to add */
+    int32_t *gate_of;  /* [ops] gate that an op adds to, or -1 */
+    int64_t *adds_at;  /* [ops] and when */
+    int32_t *waits_at; /* [ops] gate that it waits at, or -1 */
+    size_t ngates;
+    int failed;
+};
+
+/* Where a rank is in its steps and phases while its time is walked through. */
+struct place {
+    const struct pw_graph_window *windows;
+    size_t n;
+    int32_t step;
+    const struct pw_graph_window *phase;
+    size_t next;
+};
+
+#define COMPARE(a, b)                  \
+    do {                               \
+        if ((a) != (b))                \
+            return (a) < (b) ? -1 : 1; \
+    } while (0)
+
+static int by_rank_and_enter(const void *a, const void *b)
+{
+    const struct pw_graph_op *x = a, *y = b;
+    COMPARE(x->rank, y->rank);
+    COMPARE(x->local_enter, y->local_enter);
+    COMPARE(x->receives, y->receives);
+    return 0;
+}
+
+static int by_rank_and_start(const void *a, const void *b)
+{
+    const struct pw_graph_window *x = a, *y = b;
+    COMPARE(x->rank, y->rank);
+    COMPARE(x->start, y->start);
+    COMPARE(x->phase, y->phase); /* a step before the phase that begins with it */
+    COMPARE(y->end, x->end);
+    return 0;
+}
+
+static const struct pw_graph_op *find_op(const struct builder *b, int32_t rank, int64_t enter,
+                                         uint8_t receives)
+{
+    struct pw_graph_op key = {.rank = rank, .local_enter = enter, .receives = receives};
+    return bsearch(&key, b->ops, b->nops, sizeof(key), by_rank_and_enter);
+}
+
+/* ---- gates ---- */
+
+static void open_at(struct builder *b, int32_t gate, int64_t time)
+{
+    b->out->replay.needs[gate]++;
+    b->opened[gate] = time > b->opened[gate] ? time : b->opened[gate];
+}
+
+static void add_at(struct builder *b, size_t op, int32_t gate, int64_t time)
+{
+    b->gate_of[op] = gate;
+    b->adds_at[op] = time;
+    open_at(b, gate, time);
+}
+
+static struct pw_message_end end_of(const struct pw_graph_op *op)
+{
+    return (struct pw_message_end){op->enter, op->leave, op->stands};
+}
+
+/* Of a collective that not all members recorded, the others wait for each other; what they waited
+ * for the rest is a cost that does not change. */
+static void add_instances(struct builder *b, const struct pw_instances *in)
+{
+    int32_t *gates = malloc(sizeof(*gates) * (in->n + 1));
+    b->failed |= !gates;
+    for (size_t i = 0; i < in->n && gates; i++)
+        gates[i] = -1;
+    for (size_t i = 0; i < b->nops && gates; i++) {
+        int64_t at = b->ops[i].instance;
+        if (at < 0 || in->items[at].mixed || in->items[at].nranks < 2)
+            continue;
+        if (gates[at] < 0)
+            gates[at] = (int32_t)b->ngates++;
+        if (b->ops[i].adds) {
+            add_at(b, i, gates[at], b->ops[i].enter);
+        }
+        b->waits_at[i] = b->ops[i].waits ? gates[at] : -1;
+    }
+    free(gates);
+}
+
+/* The receiver waits for the send; a sender that stood still waits for the receive. */
+static void add_links(struct builder *b, const struct pw_graph_link *links, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct pw_graph_op *send = find_op(b, links[i].src, links[i].sent, 0);
+        const struct pw_graph_op *receive = find_op(b, links[i].dst, links[i].received, 1);
+        if (!send || !receive)
+            continue;
+        size_t s = (size_t)(send - b->ops), r = (size_t)(receive - b->ops);
+        const struct pw_message_end sent = end_of(send), received = end_of(receive);
+        if (receive->stands != INT64_MAX && b->gate_of[s] < 0 && send->enter <= receive->leave) {
+            b->waits_at[r] = (int32_t)b->ngates++;
+            add_at(b, s, b->waits_at[r], pw_message_came(&sent, &received));
+        }
+        if (send->stands != INT64_MAX && b->gate_of[r] < 0 && receive->enter <= send->leave &&
+            pw_message_waited(&sent, &received) > 0) {
+            b->waits_at[s] = (int32_t)b->ngates++;
+            add_at(b, r, b->waits_at[s], pw_message_came(&received, &sent));
+        }
+    }
+}
+
+/* ---- nodes of one rank ---- */
+
+static struct pw_replay_node *add_node(struct builder *b, int32_t rank, const struct place *at)
+{
+    struct pw_replay_graph *g = &b->out->replay;
+    if (g->nnodes == b->node_capacity) {
+        size_t capacity = b->node_capacity ? 2 * b->node_capacity : 4096;
+        struct pw_replay_node *nodes = realloc(b->out->nodes, capacity * sizeof(*nodes));
+        if (!nodes) {
+            b->failed = 1;
+            return NULL;
+        }
+        b->out->nodes = nodes;
+        b->node_capacity = capacity;
+    }
+    struct pw_replay_node *node = &b->out->nodes[g->nnodes++];
+    *node = (struct pw_replay_node){
+        .rank = rank,
+        .step = at->step,
+        .phase = at->phase ? at->phase->phase - PW_PHASE_DATA : PW_PHASES - 1,
+        .adds = -1,
+    };
+    return node;
+}
+
+/* The time until which step and phase stay the same, at most `to`. */
+static int64_t stays_until(const struct place *at, int64_t to)
+{
+    if (at->next < at->n && at->windows[at->next].start < to)
+        to = at->windows[at->next].start;
+    return at->phase && at->phase->end < to ? at->phase->end : to;
+}
+
+/* Enters the windows that have begun by `time`, and leaves the phase that has ended. */
+static void move_to(struct place *at, int64_t time)
+{
+    if (at->phase && at->phase->end <= time)
+        at->phase = NULL;
+    for (; at->next < at->n && at->windows[at->next].start <= time; at->next++) {
+        const struct pw_graph_window *w = &at->windows[at->next];
+        if (w->phase < 0)
+            at->step = w->step;
+        else if (w->end > time)
+            at->phase = w;
+    }
+}
+
+/* Own work between two times, a node for each step and phase in it. */
+static void add_work(struct builder *b, int32_t rank, struct place *at, int64_t from, int64_t to)
+{
+    while (from < to) {
+        move_to(at, from);
+        int64_t until = stays_until(at, to);
+        struct pw_replay_node *node = add_node(b, rank, at);
+        if (!node)
+            return;
+        node->work_ns = until - from;
+        from = until;
+    }
+    move_to(at, to);
+}
+
+static void add_wait(struct builder *b, struct pw_replay_node *node, int32_t gate)
+{
+    struct pw_replay_graph *g = &b->out->replay;
+    if (gate < 0)
+        return;
+    if (b->nwaits == b->wait_capacity) {
+        size_t capacity = b->wait_capacity ? 2 * b->wait_capacity : 4096;
+        int32_t *waits = realloc(g->waits, capacity * sizeof(*waits));
+        if (!waits) {
+            b->failed = 1;
+            return;
+        }
+        g->waits = waits;
+        b->wait_capacity = capacity;
+    }
+    g->waits[b->nwaits++] = gate;
+    node->nwaits++;
+}
+
+/* Something that a rank does at a time: enters an event, or stands still for one. */
+struct moment {
+    int64_t time, leave;
+    int64_t op;
+    int stands;
+};
+
+static int by_time(const void *a, const void *b)
+{
+    const struct moment *x = a, *y = b;
+    COMPARE(x->time, y->time);
+    COMPARE(x->stands, y->stands);
+    COMPARE(x->leave, y->leave);
+    COMPARE(x->op, y->op);
+    return 0;
+}
+
+static size_t list_moments(const struct builder *b, size_t first, size_t end, struct moment *out)
+{
+    size_t n = 0;
+    for (size_t i = first; i < end; i++) {
+        const struct pw_graph_op *op = &b->ops[i];
+        if (b->gate_of[i] >= 0)
+            out[n++] = (struct moment){b->adds_at[i], b->adds_at[i], (int64_t)i, 0};
+        if (op->stands != INT64_MAX)
+            out[n++] = (struct moment){op->stands, op->leave, (int64_t)i, 1};
+    }
+    pw_sort(out, n, sizeof(*out), by_time);
+    return n;
+}
+
+/* All that was completed by the same call: one node, which costs what came after the last was
+ * there. Returns the moment after them. */
+static size_t stand_still(struct builder *b, int32_t rank, const struct place *at,
+                          const struct moment *m, size_t i, size_t n, int64_t now)
+{
+    struct pw_replay_node *node = add_node(b, rank, at);
+    int64_t there = now, leave = m[i].leave;
+    if (!node)
+        return n;
+    node->first_wait = (int32_t)b->nwaits;
+    for (; i < n && m[i].stands && m[i].leave == leave && m[i].time <= now; i++) {
+        int32_t gate = b->waits_at[m[i].op];
+        add_wait(b, node, gate);
+        if (gate >= 0 && b->opened[gate] > there)
+            there = b->opened[gate];
+    }
+    node->cost_ns = leave - there;
+    return i;
+}
+
+static void build_rank(struct builder *b, int32_t rank, struct place *at, const struct moment *m,
+                       size_t n, int64_t start, int64_t end)
+{
+    int64_t now = start;
+    for (size_t i = 0; i < n && !b->failed;) {
+        if (m[i].leave < now || m[i].time >= end) { /* of another thread, or after the last step */
+            struct pw_replay_node *node = m[i].stands ? NULL : add_node(b, rank, at);
+            if (node)
+                node->adds = b->gate_of[m[i].op];
+            i++;
+            continue;
+        }
+        int64_t time = m[i].time > now ? m[i].time : now;
+        add_work(b, rank, at, now, time);
+        now = time;
+        if (m[i].stands) {
+            int64_t leave = m[i].leave;
+            i = stand_still(b, rank, at, m, i, n, now);
+            now = leave > now ? leave : now;
+            move_to(at, now);
+        } else {
+            struct pw_replay_node *node = add_node(b, rank, at);
+            if (node)
+                node->adds = b->gate_of[m[i].op];
+            i++;
+        }
+    }
+    if (now < end)
+        add_work(b, rank, at, now, end);
+}
+
+/* The first step's start and the last one's end; 0 when the rank has no step. */
+static int find_span(const struct place *at, int64_t *start, int64_t *end)
+{
+    *end = INT64_MIN;
+    for (size_t i = 0; i < at->n; i++)
+        if (at->windows[i].phase < 0) {
+            *start = *end == INT64_MIN ? at->windows[i].start : *start;
+            *end = at->windows[i].end > *end ? at->windows[i].end : *end;
+        }
+    return *end != INT64_MIN;
+}
+
+static void build_all(struct builder *b)
+{
+    struct moment *moments = malloc(sizeof(*moments) * (2 * b->nops + 1));
+    size_t op = 0, window = 0;
+    int64_t first = INT64_MAX, last = INT64_MIN;
+    b->failed |= !moments;
+    for (int32_t r = 0; r < b->job->nranks && !b->failed; r++) {
+        size_t from = op, begin = window;
+        while (op < b->nops && b->ops[op].rank == r)
+            op++;
+        while (window < b->nwindows && b->windows[window].rank == r)
+            window++;
+        struct place at = {.windows = b->windows + begin, .n = window - begin, .step = -1};
+        int64_t start, end;
+        b->out->starts[r] = INT64_MIN / 4;
+        if (!find_span(&at, &start, &end))
+            continue;
+        size_t n = list_moments(b, from, op, moments);
+        b->out->starts[r] = start;
+        build_rank(b, r, &at, moments, n, start, end);
+        first = start < first ? start : first;
+        last = end > last ? end : last;
+    }
+    b->out->first_ns = first;
+    b->out->measured_ns = last - first;
+    free(moments);
+}
+
+static int allocate(struct builder *b, size_t ngates)
+{
+    struct pw_graph *out = b->out;
+    out->replay.needs = calloc(ngates + 1, sizeof(*out->replay.needs));
+    b->opened = malloc(sizeof(*b->opened) * (ngates + 1));
+    b->gate_of = malloc(sizeof(*b->gate_of) * (b->nops + 1));
+    b->adds_at = malloc(sizeof(*b->adds_at) * (b->nops + 1));
+    b->waits_at = malloc(sizeof(*b->waits_at) * (b->nops + 1));
+    out->starts = malloc(sizeof(*out->starts) * (size_t)b->job->nranks);
+    if (!out->replay.needs || !b->opened || !b->gate_of || !b->adds_at || !b->waits_at ||
+        !out->starts)
+        return -ENOMEM;
+    for (size_t i = 0; i < ngates; i++)
+        b->opened[i] = INT64_MIN;
+    for (size_t i = 0; i < b->nops; i++)
+        b->gate_of[i] = b->waits_at[i] = -1;
+    return 0;
+}
+
+static int put_in_order(struct pw_graph *out)
+{
+    struct pw_replay_graph *g = &out->replay;
+    int64_t *scratch = malloc(sizeof(*scratch) * (g->ngates + 2 * (g->nranks + 1)));
+    out->order = malloc(sizeof(*out->order) * (g->nnodes + 1));
+    int ok = scratch && out->order;
+    if (ok)
+        out->given_up = pw_replay_order(g, out->order, scratch);
+    free(scratch);
+    return ok ? 0 : -ENOMEM;
+}
+
+int pw_graph_build(struct pw_graph *out, struct pw_graph_parts *parts, const struct pw_job *job,
+                   const struct pw_instances *in)
+{
+    struct builder b = {.out = out,
+                        .job = job,
+                        .ops = (struct pw_graph_op *)(void *)parts->ops.v,
+                        .windows = (struct pw_graph_window *)(void *)parts->windows.v,
+                        .nops = parts->ops.n,
+                        .nwindows = parts->windows.n};
+    *out = (struct pw_graph){0};
+    if (!b.nwindows || !parts->nsteps || parts->asynchronous)
+        return -ENODATA;
+    pw_sort(parts->ops.v, b.nops, sizeof(struct pw_graph_op), by_rank_and_enter);
+    pw_sort(parts->windows.v, b.nwindows, sizeof(struct pw_graph_window), by_rank_and_start);
+    int err = allocate(&b, b.nops + 2 * parts->links.n);
+    if (!err) {
+        add_instances(&b, in);
+        add_links(&b, (struct pw_graph_link *)(void *)parts->links.v, parts->links.n);
+        build_all(&b);
+        out->replay.nodes = out->nodes;
+        out->replay.ngates = b.ngates;
+        out->replay.nranks = (size_t)job->nranks;
+        out->replay.nsteps = parts->nsteps;
+        out->replay.start_ns = out->starts;
+        err = b.failed ? -ENOMEM : put_in_order(out);
+    }
+    free(b.opened);
+    free(b.gate_of);
+    free(b.adds_at);
+    free(b.waits_at);
+    return err;
+}

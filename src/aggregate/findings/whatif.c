@@ -1,0 +1,358 @@
+/* Runs the replay's scenarios; see whatif.h. */
+#include "aggregate/findings/whatif.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/sort.h"
+
+/* Ranks and hosts that are replayed as if they were like the others: those with most of the
+ * critical path. */
+enum { MOST_RANKS = 8, MOST_HOSTS = 8, MOST_STRAGGLERS = 32 };
+
+struct replaying {
+    struct pw_whatif *out;
+    const struct pw_graph *graph;
+    const struct pw_job *job;
+    int64_t *works;   /* [steps * ranks * PW_PHASES] */
+    float *scale;     /* likewise */
+    int64_t *scratch; /* for a replay */
+    int64_t *path;    /* [ranks * (PW_PHASES + 1)] */
+    int64_t *host_of; /* [ranks] */
+    uint8_t *member;  /* [ranks] */
+    size_t nhosts, cells;
+    int64_t baseline_ns;
+    int failed;
+};
+
+static void clear_scale(struct replaying *r)
+{
+    for (size_t i = 0; i < r->cells; i++)
+        r->scale[i] = 1;
+}
+
+static int64_t run(struct replaying *r, int network)
+{
+    return pw_replay_run(&r->graph->replay, r->graph->order, r->scale, network, r->scratch) -
+           r->graph->first_ns;
+}
+
+static struct pw_row_c_whatif *add_row(struct replaying *r, const char *scope, int64_t without)
+{
+    struct pw_whatif *out = r->out;
+    if (out->nrows == out->capacity) {
+        size_t capacity = out->capacity ? 2 * out->capacity : 64;
+        struct pw_row_c_whatif *rows = realloc(out->rows, capacity * sizeof(*rows));
+        if (!rows) {
+            r->failed = 1;
+            return NULL;
+        }
+        out->rows = rows;
+        out->capacity = capacity;
+    }
+    struct pw_row_c_whatif *row = &out->rows[out->nrows++];
+    double measured = (double)r->graph->measured_ns;
+    *row = (struct pw_row_c_whatif){
+        .rank = -1,
+        .phase = PW_PHASE_NONE,
+        .first_step = r->job->step_numbers[0],
+        .last_step = r->job->step_numbers[r->graph->replay.nsteps - 1],
+        .elapsed_ns = r->graph->measured_ns,
+        .without_ns = without,
+        .gain_ns = r->baseline_ns - without,
+        .slowdown = without > 0 ? (double)r->baseline_ns / (double)without : 0,
+        .residual = measured > 0 ? (double)r->baseline_ns / measured - 1 : 0,
+    };
+    snprintf(row->scope, sizeof(row->scope), "%s", scope);
+    return row;
+}
+
+/* ---- the whole job ---- */
+
+static int64_t most_work(const struct replaying *r)
+{
+    const struct pw_replay_graph *g = &r->graph->replay;
+    int64_t most = 0;
+    for (size_t rank = 0; rank < g->nranks; rank++) {
+        int64_t sum = 0;
+        for (size_t s = 0; s < g->nsteps; s++)
+            for (size_t p = 0; p < PW_PHASES; p++)
+                sum += r->works[(s * g->nranks + rank) * PW_PHASES + p];
+        most = sum > most ? sum : most;
+    }
+    return most;
+}
+
+static void replay_job(struct replaying *r)
+{
+    clear_scale(r);
+    r->baseline_ns = run(r, 1);
+    pw_replay_balance(&r->graph->replay, r->works, r->scale);
+    add_row(r, "job", run(r, 1));
+    clear_scale(r);
+    r->out->ideal_network_ns = run(r, 0);
+    r->out->elapsed_ns = r->baseline_ns;
+    r->out->most_work_ns = most_work(r);
+    add_row(r, "network", r->out->ideal_network_ns);
+}
+
+/* Each phase with every rank at the mean of all. */
+static void replay_phases(struct replaying *r)
+{
+    for (int p = 0; p < PW_PHASES; p++) {
+        int64_t sum = 0;
+        clear_scale(r);
+        pw_replay_balance(&r->graph->replay, r->works, r->scale);
+        for (size_t i = 0; i < r->cells; i++) {
+            if (i % PW_PHASES == (size_t)p)
+                sum += r->works[i];
+            else
+                r->scale[i] = 1;
+        }
+        struct pw_row_c_whatif *row = sum ? add_row(r, "phase", run(r, 1)) : NULL;
+        if (row)
+            row->phase = (uint8_t)(PW_PHASE_DATA + p);
+    }
+}
+
+/* ---- ranks and hosts ---- */
+
+static int64_t restore_members(struct replaying *r, size_t first, size_t last)
+{
+    clear_scale(r);
+    pw_replay_restore(&r->graph->replay, r->works, r->member, first, last, -1, r->scale,
+                      r->scratch);
+    return run(r, 1);
+}
+
+static void set_hostname(const struct replaying *r, size_t rank, char hostname[64])
+{
+    memcpy(hostname, r->job->ranks[rank].hostname, 64);
+}
+
+static int64_t path_of(const struct replaying *r, size_t rank)
+{
+    int64_t sum = 0;
+    for (size_t p = 0; p < PW_PHASES; p++)
+        sum += r->path[rank * (PW_PHASES + 1) + p];
+    return sum;
+}
+
+struct ranked {
+    int64_t path_ns;
+    size_t index;
+};
+
+static int most_first(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+    if (x->path_ns != y->path_ns)
+        return x->path_ns > y->path_ns ? -1 : 1;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+static void replay_ranks(struct replaying *r, struct ranked *order)
+{
+    size_t n = (size_t)r->job->nranks;
+    for (size_t i = 0; i < n; i++)
+        order[i] = (struct ranked){path_of(r, i), i};
+    pw_sort(order, n, sizeof(*order), most_first);
+    for (size_t i = 0; i < n && i < MOST_RANKS && n > 1; i++) {
+        if (!order[i].path_ns)
+            break;
+        memset(r->member, 0, n);
+        r->member[order[i].index] = 1;
+        struct pw_row_c_whatif *row =
+            add_row(r, "rank", restore_members(r, 0, r->graph->replay.nsteps - 1));
+        if (row) {
+            row->rank = (int32_t)order[i].index;
+            set_hostname(r, order[i].index, row->hostname);
+        }
+    }
+}
+
+static size_t select_host(struct replaying *r, size_t host)
+{
+    size_t some = 0;
+    for (size_t i = 0; i < (size_t)r->job->nranks; i++) {
+        r->member[i] = (size_t)r->host_of[i] == host;
+        some = r->member[i] ? i : some;
+    }
+    return some;
+}
+
+static void replay_hosts(struct replaying *r, struct ranked *order)
+{
+    for (size_t h = 0; h < r->nhosts; h++)
+        order[h] = (struct ranked){0, h};
+    for (size_t i = 0; i < (size_t)r->job->nranks; i++)
+        order[r->host_of[i]].path_ns += path_of(r, i);
+    pw_sort(order, r->nhosts, sizeof(*order), most_first);
+    for (size_t h = 0; h < r->nhosts && h < MOST_HOSTS && r->nhosts > 1; h++) {
+        if (!order[h].path_ns)
+            break;
+        size_t some = select_host(r, order[h].index);
+        struct pw_row_c_whatif *row =
+            add_row(r, "host", restore_members(r, 0, r->graph->replay.nsteps - 1));
+        if (row)
+            set_hostname(r, some, row->hostname);
+    }
+}
+
+static void replay_stragglers(struct replaying *r, const struct pw_straggler_found *found,
+                              const size_t *rows_of, struct pw_row_c_straggler *rows, size_t n)
+{
+    for (size_t i = 0; i < n && i < MOST_STRAGGLERS; i++) {
+        size_t first = rows_of[found[i].first], last = rows_of[found[i].last];
+        if (last >= r->graph->replay.nsteps)
+            continue;
+        memset(r->member, 0, (size_t)r->job->nranks);
+        r->member[found[i].rank] = 1;
+        struct pw_row_c_whatif *row = add_row(r, "straggler", restore_members(r, first, last));
+        if (!row)
+            return;
+        row->rank = rows[i].rank;
+        row->phase = rows[i].phase;
+        row->first_step = rows[i].first_step;
+        row->last_step = rows[i].last_step;
+        set_hostname(r, found[i].rank, row->hostname);
+        rows[i].gain_ns = row->gain_ns;
+    }
+}
+
+/* ---- critical path ---- */
+
+static int make_path(struct replaying *r)
+{
+    size_t cells = (size_t)r->job->nranks * (PW_PHASES + 1);
+    int64_t length = pw_replay_path(&r->graph->replay, r->graph->order, r->path, r->scratch);
+    r->out->path = calloc(cells + 1, sizeof(*r->out->path));
+    for (size_t i = 0; i < cells && r->out->path; i++) {
+        size_t rank = i / (PW_PHASES + 1), what = i % (PW_PHASES + 1);
+        if (r->path[i] == 0)
+            continue;
+        struct pw_row_c_path *row = &r->out->path[r->out->npath++];
+        row->rank = (int32_t)rank;
+        row->path_ns = r->path[i];
+        row->share = length > 0 ? (double)r->path[i] / (double)length : 0;
+        snprintf(row->what, sizeof(row->what), "%s",
+                 what == PW_PHASES ? "transfer"
+                                   : pw_enum_name(PW_F_PHASE, PW_PHASE_DATA + (int)what));
+        set_hostname(r, rank, row->hostname);
+    }
+    return r->out->path ? 0 : -ENOMEM;
+}
+
+/* ---- hosts ---- */
+
+static int by_name(const void *a, const void *b)
+{
+    return strncmp(a, b, 64);
+}
+
+/* Numbers the hosts in the order of their names. */
+static int number_hosts(struct replaying *r)
+{
+    size_t n = (size_t)r->job->nranks, kept = 0;
+    char(*names)[64] = malloc(64 * (n + 1));
+    if (!names)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++)
+        memcpy(names[i], r->job->ranks[i].hostname, 64);
+    pw_sort(names, n, 64, by_name);
+    for (size_t i = 0; i < n; i++)
+        if (!kept || memcmp(names[kept - 1], names[i], 64) != 0)
+            memmove(names[kept++], names[i], 64);
+    for (size_t i = 0; i < n; i++) {
+        const char *at = bsearch(r->job->ranks[i].hostname, names, kept, 64, by_name);
+        r->host_of[i] = at ? (int64_t)((at - names[0]) / 64) : 0;
+    }
+    r->nhosts = kept;
+    free(names);
+    return 0;
+}
+
+static int find_hosts(struct replaying *r, const struct pw_straggler_found *found,
+                      const size_t *rows_of, size_t n)
+{
+    size_t nranks = (size_t)r->job->nranks;
+    struct pw_host_found *hosts = malloc(sizeof(*hosts) * (r->nhosts + 1));
+    int64_t *scratch = malloc(sizeof(*scratch) * (3 * r->nhosts + 3 * nranks + 1));
+    r->out->hosts = calloc(r->nhosts + 1, sizeof(*r->out->hosts));
+    int ok = hosts && scratch && r->out->hosts;
+    size_t count =
+        ok ? pw_hosts_find(found, n, r->host_of, nranks, r->nhosts, hosts, r->nhosts, scratch) : 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t first = rows_of[hosts[i].first], last = rows_of[hosts[i].last];
+        struct pw_row_c_host *row = &r->out->hosts[r->out->nhosts++];
+        *row = (struct pw_row_c_host){
+            .nranks = (int32_t)hosts[i].nranks,
+            .slow_ranks = (int32_t)hosts[i].slow_ranks,
+            .first_step = r->job->step_numbers[first],
+            .last_step = r->job->step_numbers[last],
+            .excess_ns = hosts[i].excess_ns,
+            .gain_ns = -1,
+            .confidence = hosts[i].confidence,
+        };
+        set_hostname(r, select_host(r, hosts[i].host), row->hostname);
+        if (r->graph && last < r->graph->replay.nsteps)
+            row->gain_ns = r->baseline_ns - restore_members(r, first, last);
+    }
+    free(hosts);
+    free(scratch);
+    return ok ? 0 : -ENOMEM;
+}
+
+static int replay_all(struct replaying *r, const struct pw_straggler_found *found,
+                      const size_t *rows_of, struct pw_row_c_straggler *stragglers, size_t n)
+{
+    const struct pw_replay_graph *g = &r->graph->replay;
+    r->cells = g->nsteps * g->nranks * PW_PHASES;
+    r->works = malloc(sizeof(*r->works) * (r->cells + 1));
+    r->scale = malloc(sizeof(*r->scale) * (r->cells + 1));
+    r->scratch = malloc(sizeof(*r->scratch) * (g->nranks + 2 * g->ngates + g->nnodes + 1));
+    r->path = malloc(sizeof(*r->path) * (g->nranks * (PW_PHASES + 1) + 1));
+    struct ranked *order = malloc(sizeof(*order) * (g->nranks + 1));
+    int err = r->works && r->scale && r->scratch && r->path && order ? 0 : -ENOMEM;
+    err = err ? err : make_path(r);
+    if (!err) {
+        pw_replay_sum_works(g, r->works);
+        replay_job(r);
+        replay_phases(r);
+        replay_hosts(r, order);
+        replay_ranks(r, order);
+        replay_stragglers(r, found, rows_of, stragglers, n);
+    }
+    free(order);
+    return err;
+}
+
+int pw_whatif_make(struct pw_whatif *out, const struct pw_graph *graph, const struct pw_job *job,
+                   const struct pw_straggler_found *found, const size_t *rows_of,
+                   struct pw_row_c_straggler *stragglers, size_t n)
+{
+    struct replaying r = {.out = out, .graph = graph, .job = job};
+    *out = (struct pw_whatif){.ideal_network_ns = -1, .elapsed_ns = -1};
+    r.host_of = malloc(sizeof(*r.host_of) * ((size_t)job->nranks + 1));
+    r.member = malloc((size_t)job->nranks + 1);
+    int err = r.host_of && r.member ? number_hosts(&r) : -ENOMEM;
+    if (!err && graph)
+        err = replay_all(&r, found, rows_of, stragglers, n);
+    err = err ? err : find_hosts(&r, found, rows_of, n);
+    free(r.works);
+    free(r.scale);
+    free(r.scratch);
+    free(r.path);
+    free(r.host_of);
+    free(r.member);
+    return err ? err : r.failed ? -ENOMEM : 0;
+}
+
+void pw_whatif_fini(struct pw_whatif *out)
+{
+    free(out->rows);
+    free(out->path);
+    free(out->hosts);
+}

@@ -1,0 +1,22 @@
+/* The GPU time of a rank: whole, by steps and by the phases that launched it. */
+#ifndef PW_AGGREGATE_GPU_GPUTRACE_H
+#define PW_AGGREGATE_GPU_GPUTRACE_H
+
+#include "aggregate/operators/optree.h"
+#include "aggregate/steps/ranktrace.h"
+
+struct pw_gputrace {
+    struct pw_row_c_gpu_trace *steps; /* [job->nsteps], -1 where nothing is known */
+    struct pw_row_c_gpu_rank rank;
+    int64_t late; /* activities too far out of order to be in time's right place */
+};
+
+/* Reads what the GPUs of `input` did, adds its kernels to `kernels`, and puts the rank's step trace
+ * on GPU time. 0, -ENOMEM, or another -errno when a table ends early. */
+int pw_gputrace_build(const struct pw_job *job, const struct pw_input *input,
+                      struct pw_ranktrace *trace, struct pw_optree *kernels,
+                      struct pw_gputrace *out);
+
+void pw_gputrace_fini(struct pw_gputrace *trace);
+
+#endif

@@ -1,0 +1,27 @@
+/* The kernels of the job as rows of the cluster file; docs/metrics.md, "Kernels". */
+#ifndef PW_AGGREGATE_GPU_KERNELROWS_H
+#define PW_AGGREGATE_GPU_KERNELROWS_H
+
+#include "aggregate/input/job.h"
+#include "aggregate/operators/optree.h"
+
+/* Rows that are written; what is beyond is joined in one. By rank: of the first so many, and as
+ * many launch configurations are compared between ranks. */
+enum { PW_KERNELS_MOST = 20000, PW_KERNELS_BY_RANK = 32, PW_KERNELS_COMPARED = 192 };
+
+struct pw_kernels {
+    struct pw_row_c_kernel *kernels;
+    struct pw_row_c_kernel_rank *by_rank;
+    struct pw_row_c_gpu_rank *ranks; /* of all processes, by rank */
+    size_t nkernels, nby_rank, nranks;
+};
+
+/* Reduces the processes' kernels, of which process 0's tree is changed, makes the rows on process 0
+ * and completes the GPU ranks, of which this process has `nmine`. Collective; 0 or the worst, the
+ * same on all. */
+int pw_kernels_make(struct pw_kernels *out, struct pw_job *job, struct pw_optree *tree,
+                    const struct pw_row_c_gpu_rank *mine, size_t nmine);
+
+void pw_kernels_fini(struct pw_kernels *kernels);
+
+#endif

@@ -1,0 +1,29 @@
+/* A table of a rank file, row by row: a block of it is in memory. */
+#ifndef PW_AGGREGATE_INPUT_CURSOR_H
+#define PW_AGGREGATE_INPUT_CURSOR_H
+
+#include "core/h5place.h"
+#include "core/h5table.h"
+
+struct pw_cursor {
+    struct pw_h5_place place;
+    struct pw_h5_table *table;
+    char *rows;
+    size_t row_size, n, next; /* of the block */
+    uint64_t at;              /* where the block after it begins */
+    int err;                  /* of a read: the rows end there */
+};
+
+/* `file` is the open file `path`, which may be closed after it. A file without the table has no
+ * rows. 0 or -errno; to be closed in either case. */
+int pw_cursor_open(struct pw_cursor *cursor, struct pw_h5_types *types, hid_t file,
+                   const char *path, int table);
+void pw_cursor_close(struct pw_cursor *cursor);
+
+/* The next row, which stays until the next call; NULL behind the last. */
+const void *pw_cursor_next(struct pw_cursor *cursor);
+
+/* Begins again with the first row. */
+void pw_cursor_rewind(struct pw_cursor *cursor);
+
+#endif

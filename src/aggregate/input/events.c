@@ -1,0 +1,142 @@
+/* Reads /events/comm block by block for the passes of the merge; see events.h. */
+#include "aggregate/input/events.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "aggregate/input/ncclranks.h"
+#include "core/h5table.h"
+#include "core/limits.h"
+#include "core/ops.h"
+
+struct pw_events {
+    const struct pw_input *input;
+    struct pw_h5_table *table;
+    size_t n; /* rows of the block read last */
+    int64_t impossible;
+    struct pw_row_comm_event rows[PW_EVENT_BLOCK];
+};
+
+size_t pw_events_blocks(const struct pw_input *input)
+{
+    return (size_t)((input->event_rows.rows + PW_EVENT_BLOCK - 1) / PW_EVENT_BLOCK);
+}
+
+int pw_events_open(const struct pw_input *input, struct pw_events **out)
+{
+    struct pw_events *e = calloc(1, sizeof(*e));
+    if (!e)
+        return -ENOMEM;
+    e->input = input;
+    int err = pw_h5_table_open(input->path, &input->event_rows, &e->table);
+    if (err)
+        free(e);
+    else
+        *out = e;
+    return err;
+}
+
+int pw_events_are_possible(const struct pw_row_comm_event *event)
+{
+    return pw_is_possible(event->start) && pw_is_possible(event->end) &&
+           pw_is_possible(event->wait_start) && pw_is_possible(event->inside_ns) &&
+           pw_is_possible(event->sent_bytes) && pw_is_possible(event->recv_bytes);
+}
+
+/* Rows that cannot be are made rows that never begin. */
+static size_t clear_impossible(struct pw_row_comm_event *rows, size_t n)
+{
+    size_t cleared = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!pw_events_are_possible(&rows[i])) {
+            rows[i] = (struct pw_row_comm_event){
+                .start = INT64_MAX, .end = INT64_MIN, .op = PW_OP_None, .comm = -1};
+            cleared++;
+        }
+    return cleared;
+}
+
+int pw_events_visit(struct pw_events *e, size_t block, pw_event_visitor *visit, void *context)
+{
+    uint64_t first = (uint64_t)block * PW_EVENT_BLOCK, left = e->input->event_rows.rows - first;
+    e->n = left < PW_EVENT_BLOCK ? (size_t)left : PW_EVENT_BLOCK;
+    int err = pw_h5_table_read(e->table, first, e->n, e->rows);
+    pw_progress_add(e->input->progress, (int64_t)e->n);
+    e->impossible += err ? 0 : (int64_t)clear_impossible(e->rows, e->n);
+    for (size_t i = 0; !err && i < e->n; i++)
+        pw_ncclranks_complete(e->input, &e->rows[i]);
+    for (size_t i = 0; !err && i < e->n; i++)
+        if (e->rows[i].end >= e->rows[i].start)
+            visit(context, e->input, &e->rows[i]);
+    return err;
+}
+
+void pw_events_close(struct pw_events *e)
+{
+    pw_h5_table_close(e->table);
+    free(e);
+}
+
+/* The earliest start in the block read last. */
+static int64_t look_over(const struct pw_events *e)
+{
+    int64_t start = INT64_MAX;
+    for (size_t i = 0; i < e->n; i++)
+        start = e->rows[i].start < start ? e->rows[i].start : start;
+    return start;
+}
+
+/* From the earliest start in each block to that in it and all that follow. */
+static void finish_index(int64_t *starts, size_t blocks)
+{
+    starts[blocks] = INT64_MAX;
+    for (size_t b = blocks; b-- > 0;)
+        starts[b] = starts[b] < starts[b + 1] ? starts[b] : starts[b + 1];
+}
+
+/* The first pass notes what it finds; what cannot be read has neither events nor messages. */
+static int read_first(struct pw_input *input, pw_event_visitor *visit, void *context)
+{
+    size_t blocks = pw_events_blocks(input);
+    int64_t *starts = malloc(sizeof(*starts) * (blocks + 1));
+    struct pw_events *e = NULL;
+    if (!starts || pw_begins_init(&input->begins, blocks)) {
+        free(starts);
+        return -ENOMEM;
+    }
+    int err = pw_events_open(input, &e);
+    for (size_t b = 0; b < blocks; b++) {
+        err = err ? err : pw_events_visit(e, b, visit, context);
+        starts[b] = err ? INT64_MAX : look_over(e);
+        pw_begins_note(&input->begins, b, err ? NULL : e->rows, err ? 0 : e->n);
+    }
+    finish_index(starts, blocks);
+    input->impossible += e ? e->impossible : 0;
+    pw_begins_finish(&input->begins);
+    input->starts_after = starts;
+    input->messages = input->begins.before[blocks];
+    if (!input->messages)
+        pw_begins_fini(&input->begins);
+    if (e)
+        pw_events_close(e);
+    return err;
+}
+
+int pw_events_read(struct pw_input *input, pw_event_visitor *visit, void *context)
+{
+    struct pw_events *e;
+    if (!input->starts_after)
+        return read_first(input, visit, context);
+    int err = pw_events_open(input, &e);
+    if (err)
+        return err;
+    for (size_t b = 0; b < pw_events_blocks(input) && !err; b++)
+        err = pw_events_visit(e, b, visit, context);
+    pw_events_close(e);
+    return err;
+}
+
+int64_t pw_events_start_after(const struct pw_input *input, size_t block)
+{
+    return block < pw_events_blocks(input) ? input->starts_after[block] : INT64_MAX;
+}

@@ -1,0 +1,40 @@
+/* Streaming over the events of a rank file, a block at a time. */
+#ifndef PW_AGGREGATE_INPUT_EVENTS_H
+#define PW_AGGREGATE_INPUT_EVENTS_H
+
+#include "aggregate/input/input.h"
+
+/* Whether its times are those of the host that asked for it, so that nothing is known of how long
+ * it took, nor of who waited. */
+static inline int pw_events_is_enqueued(const struct pw_row_comm_event *event)
+{
+    return event->source == PW_SOURCE_NCCL && (event->flags & PW_FLAG_ENQUEUED);
+}
+
+/* Rows of a block: a whole number of them are in a chunk as this program writes it. */
+enum { PW_EVENT_BLOCK = 1024 };
+
+typedef void pw_event_visitor(void *context, const struct pw_input *input,
+                              const struct pw_row_comm_event *event);
+
+/* 0 when a time or size of the row is beyond what core/limits.h allows. */
+int pw_events_are_possible(const struct pw_row_comm_event *event);
+
+/* Calls `visit` for every row of /events/comm, in file order; rows whose end is before their start,
+ * or that are not possible, are left out. The first time, it notes in the input when what follows
+ * each block starts, and where messages begin. 0, or -errno when the table breaks off. */
+int pw_events_read(struct pw_input *input, pw_event_visitor *visit, void *context);
+
+/* The same by blocks, for who must stop between them. */
+struct pw_events;
+
+int pw_events_open(const struct pw_input *input, struct pw_events **out);
+size_t pw_events_blocks(const struct pw_input *input);
+int pw_events_visit(struct pw_events *events, size_t block, pw_event_visitor *visit, void *context);
+void pw_events_close(struct pw_events *events);
+
+/* Local time before which no event of block `block` or after it starts; pw_events_read() must have
+ * been through. INT64_MAX behind the last. */
+int64_t pw_events_start_after(const struct pw_input *input, size_t block);
+
+#endif

@@ -1,0 +1,118 @@
+/* Sums up /events/gap; see gaps.h. */
+#include "aggregate/input/gaps.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/h5table.h"
+
+enum { BLOCK_ROWS = 4096, KINDS = PW_LOST_OTHER + 1 };
+
+#define WORTH_SAYING 0.001 /* of the run */
+
+struct sums {
+    int64_t lost[KINDS], without_ring;
+    int64_t without_room; /* in CUPTI's buffers */
+    int64_t waits, waited_ns;
+    int64_t taken, taken_ns; /* stretches in which the program used CUPTI itself */
+};
+
+static void add_row(struct sums *sums, const struct pw_row_gap *row)
+{
+    if (row->reason == PW_REASON_RING_WAIT) {
+        sums->waits++;
+        sums->waited_ns += row->end > row->start ? row->end - row->start : 0;
+    } else if (row->reason == PW_REASON_CUPTI_TAKEN) {
+        sums->taken++;
+        sums->taken_ns += row->end > row->start ? row->end - row->start : 0;
+    } else if (row->lost > 0 && row->reason == PW_REASON_NO_RING) {
+        sums->without_ring += row->lost;
+    } else if (row->lost > 0 && row->reason == PW_REASON_CUPTI_FULL) {
+        sums->without_room += row->lost;
+    } else if (row->lost > 0) {
+        sums->lost[row->kind < KINDS ? row->kind : PW_LOST_OTHER] += row->lost;
+    }
+}
+
+/* What can be read of the table; the rest of a damaged one counts as nothing. */
+static void sum_up(const struct pw_input *input, struct sums *sums)
+{
+    struct pw_h5_table *table;
+    struct pw_row_gap *rows = malloc(sizeof(*rows) * BLOCK_ROWS);
+    uint64_t total = input->gap_rows.rows, n;
+    if (total && rows && pw_h5_table_open(input->path, &input->gap_rows, &table) == 0) {
+        for (uint64_t at = 0; at < total; at += n) {
+            n = total - at < BLOCK_ROWS ? total - at : BLOCK_ROWS;
+            if (pw_h5_table_read(table, at, (size_t)n, rows))
+                break;
+            for (uint64_t i = 0; i < n; i++)
+                add_row(sums, &rows[i]);
+        }
+        pw_h5_table_close(table);
+    }
+    free(rows);
+}
+
+static void note_losses(struct pw_job *job, const struct pw_input *input, const struct sums *sums)
+{
+    char detail[400] = "";
+    size_t used = 0;
+    int64_t unexplained = input->dropped - sums->without_ring - sums->without_room;
+    for (int kind = 0; kind < KINDS; kind++) {
+        unexplained -= sums->lost[kind];
+        if (sums->lost[kind])
+            used +=
+                (size_t)snprintf(detail + used, sizeof(detail) - used, "%s%lld %s",
+                                 used ? ", " : "the ring was full: ", (long long)sums->lost[kind],
+                                 pw_enum_name(PW_F_LOST, kind));
+    }
+    if (sums->without_ring)
+        used += (size_t)snprintf(detail + used, sizeof(detail) - used,
+                                 "%s%lld calls of threads that got no ring", used ? "; " : "",
+                                 (long long)sums->without_ring);
+    if (sums->without_room)
+        used += (size_t)snprintf(detail + used, sizeof(detail) - used,
+                                 "%s%lld records of GPUs that CUPTI had no room for",
+                                 used ? "; " : "", (long long)sums->without_room);
+    if (unexplained > 0)
+        snprintf(detail + used, sizeof(detail) - used, "%s%lld could not be written to the file",
+                 used ? "; " : "", (long long)unexplained);
+    pw_job_note(job, input->rank, "dropped_events", input->dropped, detail);
+}
+
+static void note_waits(struct pw_job *job, const struct pw_input *input, const struct sums *sums)
+{
+    int64_t run_ns = input->end_unix_ns - input->start_unix_ns;
+    char detail[256];
+    if (run_ns <= 0 || (double)sums->waited_ns <= WORTH_SAYING * (double)run_ns)
+        return;
+    snprintf(detail, sizeof(detail),
+             "waited %.3f s in all (%.1f %% of its run) for room in a full ring: that is not the "
+             "program's own time, though its computation seems so much longer",
+             (double)sums->waited_ns / 1e9, 100 * (double)sums->waited_ns / (double)run_ns);
+    pw_job_note(job, input->rank, "ring_wait", sums->waits, detail);
+}
+
+static void note_taken(struct pw_job *job, const struct pw_input *input, const struct sums *sums)
+{
+    char detail[256];
+    if (!sums->taken)
+        return;
+    snprintf(detail, sizeof(detail),
+             "the program used CUPTI itself: for %.3f s what GPUs did was not recorded",
+             (double)sums->taken_ns / 1e9);
+    pw_job_note(job, input->rank, "cupti_taken", sums->taken, detail);
+}
+
+void pw_gaps_note(struct pw_job *job)
+{
+    for (size_t i = 0; i < job->ninputs; i++) {
+        const struct pw_input *input = &job->inputs[i];
+        struct sums sums = {.waits = 0};
+        sum_up(input, &sums);
+        if (input->dropped)
+            note_losses(job, input, &sums);
+        note_waits(job, input, &sums);
+        note_taken(job, input, &sums);
+    }
+}

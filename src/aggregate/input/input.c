@@ -1,0 +1,328 @@
+/* Opens rank files; see input.h. */
+#include "aggregate/input/input.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregate/input/events.h"
+#include "aggregate/steps/phases.h"
+#include "core/clockmap.h"
+#include "core/format.h"
+#include "core/h5reader.h"
+#include "core/h5table.h"
+#include "core/h5types.h"
+#include "core/limits.h"
+#include "core/sort.h"
+
+static int fail(char *problem, size_t size, const char *text, int err)
+{
+    snprintf(problem, size, "%s", text);
+    return err;
+}
+
+static void get_int(hid_t file, const char *name, int64_t *value, int64_t fallback)
+{
+    if (pw_h5_get_int(file, name, value) || !pw_is_possible(*value))
+        *value = fallback;
+}
+
+static void get_text(hid_t file, const char *name, char *value, size_t size)
+{
+    if (pw_h5_get_text(file, name, value, size))
+        value[0] = '\0';
+}
+
+static int read_attributes(struct pw_input *s, hid_t file, char *problem, size_t size)
+{
+    int err = pw_format_check(file, PW_FORMAT_RANK);
+    if (err)
+        return fail(problem, size,
+                    err == -EPROTO ? "was written by a newer profwrap" : "is not a rank file", err);
+    get_int(file, "rank", &s->rank, -1);
+    get_int(file, "world_size", &s->world_size, -1);
+    if (s->world_size < 1 || s->world_size > 1 << 24 || s->rank < 0 || s->rank >= s->world_size)
+        return fail(problem, size, "has no valid rank and world_size", -EINVAL);
+    get_int(file, "complete", &s->complete, 0);
+    get_int(file, "snapshot", &s->snapshot, 0);
+    get_int(file, "dropped_events", &s->dropped, 0);
+    get_int(file, "exit_code", &s->exit_code, -1);
+    get_int(file, "exit_signal", &s->exit_signal, 0);
+    get_int(file, "start_unix_ns", &s->start_unix_ns, -1);
+    get_int(file, "end_unix_ns", &s->end_unix_ns, -1);
+    get_text(file, "hostname", s->hostname, sizeof(s->hostname));
+    get_text(file, "job_id", s->job, sizeof(s->job));
+    get_text(file, "clock_domain", s->clock_domain, sizeof(s->clock_domain));
+    get_text(file, "clock_sync", s->clock_sync, sizeof(s->clock_sync));
+    get_text(file, "command", s->command, sizeof(s->command));
+    return 0;
+}
+
+static int read_table(hid_t file, int table, void *rows, size_t *count)
+{
+    int err = pw_h5_read_all(file, table, rows, count);
+    return err == -ENOENT ? 0 : err;
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct pw_row_step *x = a, *y = b;
+    return (x->start > y->start) - (x->start < y->start);
+}
+
+/* Steps that go backwards in time or overlap the next are not usable as windows. */
+static void clean_steps(struct pw_input *s)
+{
+    size_t kept = 0;
+    pw_sort(s->steps, s->nsteps, sizeof(*s->steps), by_start);
+    for (size_t i = 0; i < s->nsteps; i++) {
+        if (s->steps[i].end < s->steps[i].start || s->steps[i].step < 0 ||
+            !pw_is_possible(s->steps[i].start) || !pw_is_possible(s->steps[i].end))
+            continue;
+        if (kept && s->steps[kept - 1].end > s->steps[i].start)
+            s->steps[kept - 1].end = s->steps[i].start;
+        s->steps[kept++] = s->steps[i];
+    }
+    s->nsteps = kept;
+}
+
+static void read_overhead(struct pw_input *s, hid_t file)
+{
+    struct pw_row_overhead *rows = NULL;
+    size_t n = 0;
+    if (read_table(file, PW_TABLE_overhead, &rows, &n))
+        return;
+    for (size_t i = 0; i < n; i++) {
+        if (strncmp(rows[i].name, "event_cost", sizeof(rows[i].name)) == 0)
+            s->event_cost_ns = rows[i].value;
+        if (strncmp(rows[i].name, "clock_sync", sizeof(rows[i].name)) == 0)
+            s->sync_ns += rows[i].value;
+        if (strncmp(rows[i].name, "clock_probe", sizeof(rows[i].name)) == 0)
+            s->sync_ns += rows[i].value;
+        if (strncmp(rows[i].name, "ring_wait", sizeof(rows[i].name)) == 0)
+            s->sync_ns += rows[i].value;
+    }
+    free(rows);
+}
+
+/* From the end of the first operation, which is MPI_Init, to the end of the last. */
+static int read_span(struct pw_input *s)
+{
+    struct pw_row_comm_event event;
+    struct pw_h5_table *table;
+    if (!s->event_rows.rows)
+        return 0;
+    int err = pw_h5_table_open(s->path, &s->event_rows, &table);
+    if (err)
+        return err;
+    if (pw_h5_table_read(table, 0, 1, &event) == 0 && pw_events_are_possible(&event)) {
+        s->begin_ns = event.start;
+        s->first_ns = event.end;
+    }
+    if (pw_h5_table_read(table, s->event_rows.rows - 1, 1, &event) == 0 &&
+        pw_events_are_possible(&event))
+        s->last_ns = event.end;
+    pw_h5_table_close(table);
+    return 0;
+}
+
+/* The calls that the rank did not come back from; `names` are the file's texts. */
+static int read_open_calls(struct pw_input *s, hid_t file, char **names, size_t nnames)
+{
+    struct pw_row_open *rows = NULL;
+    size_t n = 0;
+    int err = read_table(file, PW_TABLE_open, &rows, &n);
+    s->open_calls = err || !n ? NULL : calloc(n, sizeof(*s->open_calls));
+    if (!err && n && !s->open_calls)
+        err = -ENOMEM;
+    for (size_t i = 0; !err && i < n; i++) {
+        if (!pw_is_possible(rows[i].start) || !pw_is_possible(rows[i].seen_until)) {
+            s->impossible++;
+            continue;
+        }
+        struct pw_row_c_open_call *out = &s->open_calls[s->nopen_calls++];
+        int32_t row = rows[i].comm;
+        const struct pw_row_comms *comm =
+            row >= 0 && (size_t)row < s->ncomms ? &s->comms[row] : NULL;
+        *out = (struct pw_row_c_open_call){
+            .rank = (int32_t)s->rank,
+            .start = rows[i].start,
+            .seen_until = rows[i].seen_until,
+            .op = rows[i].op,
+            .awaited = rows[i].awaited,
+            .comm_uid = comm ? comm->uid : 0,
+            .seq = rows[i].seq,
+            .peer = rows[i].peer,
+            .tag = rows[i].tag,
+            .thread = rows[i].thread,
+        };
+        if (comm && comm->name < nnames)
+            snprintf(out->comm_name, sizeof(out->comm_name), "%s", names[comm->name]);
+    }
+    free(rows);
+    return err;
+}
+
+/* Which texts name phases; all texts are read, what is kept ends with the last of those. */
+static int read_names(struct pw_input *s, hid_t file)
+{
+    char **names = NULL;
+    size_t n = 0;
+    int err = pw_h5_read_strings(file, "/strings", &names, &n);
+    if (err && err != -ENOENT)
+        return err;
+    for (size_t i = 0; i < n; i++)
+        if (pw_phase_of_name(names[i]) != PW_PHASE_NONE)
+            s->nphases = i + 1;
+    s->phases = malloc(s->nphases + 1);
+    for (size_t i = 0; s->phases && i < s->nphases; i++)
+        s->phases[i] = (uint8_t)pw_phase_of_name(names[i]);
+    err = read_open_calls(s, file, names, n);
+    free(names);
+    return s->phases ? err : -ENOMEM;
+}
+
+/* Every collective takes memory, also those that were not recorded, as while profiling paused. A
+ * file that counts some hundred times more of them than it has events is not believed. */
+static void limit_collectives(struct pw_input *s)
+{
+    enum { PER_EVENT = 256, AT_LEAST = 1 << 16 };
+    int64_t left = AT_LEAST + PER_EVENT * (int64_t)s->event_rows.rows;
+    for (size_t c = 0; c < s->ncomms; c++) {
+        int64_t *collectives = &s->comms[c].collectives;
+        int64_t *unrecorded = &s->comms[c].first_collective;
+        *collectives = *collectives < 0 ? 0 : *collectives;
+        *unrecorded = *unrecorded < 0 || *unrecorded > *collectives ? 0 : *unrecorded;
+        s->uncounted += *collectives - *unrecorded > left;
+        if (*collectives - *unrecorded > left)
+            *collectives = *unrecorded + left;
+        left -= *collectives - *unrecorded;
+    }
+}
+
+static int read_tables(struct pw_input *s, struct pw_h5_types *types, hid_t file, char *problem,
+                       size_t size)
+{
+    int err = read_table(file, PW_TABLE_clock, &s->knots, &s->nknots);
+    err = err ? err : read_table(file, PW_TABLE_step, &s->steps, &s->nsteps);
+    err = err ? err : read_table(file, PW_TABLE_window, &s->windows, &s->nwindows);
+    err = err ? err : read_table(file, PW_TABLE_comms, &s->comms, &s->ncomms);
+    err = err ? err : pw_h5_place_find(types, file, PW_TABLE_comm_event, &s->event_rows);
+    err = err ? err : pw_h5_place_find(types, file, PW_TABLE_range, &s->range_rows);
+    err = err ? err : pw_h5_place_find(types, file, PW_TABLE_gap, &s->gap_rows);
+    err = err ? err : pw_h5_place_find(types, file, PW_TABLE_memory, &s->memory_rows);
+    err = err ? err : pw_h5_place_find(types, file, PW_TABLE_kernel, &s->kernel_rows);
+    err = err ? err : pw_h5_place_find(types, file, PW_TABLE_memcpy, &s->memcpy_rows);
+    err = err ? err : pw_h5_place_find(types, file, PW_TABLE_memset, &s->memset_rows);
+    err = err ? err : read_names(s, file);
+    if (err)
+        return fail(problem, size, "has damaged tables", err);
+    if (!pw_clock_is_valid(s->knots, s->nknots))
+        return fail(problem, size, "has an impossible clock map", -EINVAL);
+    s->groups = malloc(sizeof(*s->groups) * (s->ncomms + 1));
+    if (!s->groups)
+        return fail(problem, size, strerror(ENOMEM), -ENOMEM);
+    clean_steps(s);
+    read_overhead(s, file);
+    s->events = (int64_t)(s->event_rows.rows + s->range_rows.rows);
+    limit_collectives(s);
+    return 0;
+}
+
+int pw_input_open(struct pw_h5_types *types, const char *path, struct pw_input *out, char *problem,
+                  size_t size)
+{
+    struct pw_input s = {.path = strdup(path), .begin_ns = INT64_MAX};
+    hid_t file;
+    int err = s.path ? pw_h5_open(path, &file) : -ENOMEM;
+    if (err) {
+        free(s.path);
+        return fail(problem, size, err == -EINVAL ? "is not a readable HDF5 file" : strerror(-err),
+                    err);
+    }
+    err = read_attributes(&s, file, problem, size);
+    err = err ? err : read_tables(&s, types, file, problem, size);
+    pw_h5_close(file);
+    if (!err && read_span(&s))
+        err = fail(problem, size, "has damaged tables", -EIO);
+    if (err) {
+        pw_input_close(&s);
+        return err;
+    }
+    *out = s;
+    return 0;
+}
+
+void pw_input_close(struct pw_input *s)
+{
+    pw_h5_place_fini(&s->event_rows);
+    pw_h5_place_fini(&s->range_rows);
+    pw_h5_place_fini(&s->gap_rows);
+    pw_h5_place_fini(&s->memory_rows);
+    pw_h5_place_fini(&s->kernel_rows);
+    pw_h5_place_fini(&s->memcpy_rows);
+    pw_h5_place_fini(&s->memset_rows);
+    free(s->starts_after);
+    pw_begins_fini(&s->begins);
+    free(s->phases);
+    free(s->knots);
+    free(s->steps);
+    free(s->windows);
+    free(s->comms);
+    free(s->open_calls);
+    free(s->groups);
+    free(s->path);
+}
+
+int64_t pw_input_time(const struct pw_input *s, int64_t local_ns)
+{
+    return pw_clock_to_cluster(s->knots, s->nknots, local_ns);
+}
+
+int64_t pw_input_clock_error(const struct pw_input *s)
+{
+    if (!s->aligned)
+        return -1;
+    if (s->nknots == 0)
+        return 0; /* the reference's own domain */
+    int64_t first = s->nsteps ? s->steps[0].start : s->first_ns;
+    int64_t last = s->nsteps ? s->steps[s->nsteps - 1].end : s->last_ns;
+    return pw_clock_error_max(s->knots, s->nknots, first, last);
+}
+
+ptrdiff_t pw_input_step_at(const struct pw_input *s, int64_t local_ns)
+{
+    size_t low = 0, high = s->nsteps;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (s->steps[middle].start <= local_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0 || local_ns >= s->steps[low - 1].end)
+        return -1;
+    return (ptrdiff_t)low - 1;
+}
+
+ptrdiff_t pw_input_step_near(const struct pw_input *s, int64_t local_ns, ptrdiff_t *hint)
+{
+    for (ptrdiff_t i = *hint < 0 ? 0 : *hint; i < *hint + 2 && i < (ptrdiff_t)s->nsteps; i++)
+        if (s->steps[i].start <= local_ns && local_ns < s->steps[i].end)
+            return *hint = i;
+    ptrdiff_t found = pw_input_step_at(s, local_ns);
+    if (found >= 0)
+        *hint = found;
+    return found;
+}
+
+int pw_input_has_gpu(const struct pw_input *s)
+{
+    return s->kernel_rows.rows || s->memcpy_rows.rows || s->memset_rows.rows;
+}
+
+int pw_input_phase(const struct pw_input *s, uint32_t name)
+{
+    return name < s->nphases ? s->phases[name] : PW_PHASE_NONE;
+}

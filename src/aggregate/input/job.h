@@ -1,0 +1,66 @@
+/* The job that is merged: all its ranks, known to every merge process, and this process's share of
+ * their files. */
+#ifndef PW_AGGREGATE_INPUT_JOB_H
+#define PW_AGGREGATE_INPUT_JOB_H
+
+#include <mpi.h>
+
+#include "aggregate/input/input.h"
+
+struct pw_job {
+    MPI_Comm comm;
+    int process, processes;
+    /* Equal on all processes. */
+    int64_t nranks;              /* ranks expected: the world size */
+    struct pw_row_c_rank *ranks; /* [nranks] */
+    int64_t *step_numbers;       /* [nsteps] sorted: every step that some rank marked */
+    size_t nsteps;
+    int32_t *domains; /* [nranks] clock domain of each rank, -1: no file; 0 has rank 0 */
+    int32_t ndomains;
+    int has_pauses;             /* some rank did not record all the time */
+    int is_snapshot;            /* some file was taken while the job ran */
+    int infer_clocks;           /* 0: only what was measured during the run counts */
+    int steps_inferred;         /* 1: nobody marked them */
+    int64_t epoch_ns;           /* cluster time of the first thing known, to keep sums small */
+    int64_t clock_error_max_ns; /* -1: some rank is not aligned */
+    char job_id[64], command[512];
+    int64_t start_unix_ns, end_unix_ns;
+    int64_t nhosts;
+    struct pw_comm_rank *comm_ranks; /* that the inputs share */
+    /* This process's own. */
+    struct pw_input *inputs;
+    struct pw_progress progress;
+    size_t ninputs;
+    struct pw_row_c_completeness *notes; /* what is missing or strange; on process 0, of all */
+    size_t nnotes;
+};
+
+/* Finds the rank files of `dir`, shares them out and agrees on the job. Collective. 0, or -errno
+ * after process 0 has said why. Unless `quiet`, process 0 shows the progress on a terminal. */
+int pw_job_open(struct pw_job *job, MPI_Comm comm, const char *dir, int quiet);
+
+void pw_job_close(struct pw_job *job);
+
+/* Adds a row to this process's notes. */
+void pw_job_note(struct pw_job *job, int64_t rank, const char *what, int64_t count,
+                 const char *detail);
+
+/* Brings all notes to every process, in an order that does not depend on their number.
+ * Collective. */
+void pw_job_gather_notes(struct pw_job *job);
+
+/* Makes the inputs' steps those of the job. Collective. */
+void pw_job_agree_on_steps(struct pw_job *job);
+
+/* Notes the inputs whose steps are not those of the job. */
+void pw_job_note_steps(struct pw_job *job);
+
+/* Index of a step number, or -1. */
+ptrdiff_t pw_job_step_index(const struct pw_job *job, int64_t step);
+
+/* Gathers `count` items of `size` bytes of each process, in process order, into *all (malloc'ed) on
+ * every process. Collective. */
+size_t pw_job_allgather(const struct pw_job *job, const void *mine, size_t count, size_t size,
+                        void **all);
+
+#endif

@@ -1,0 +1,104 @@
+/* Sums up where messages begin, block by block; see begins.h. */
+#include "aggregate/match/begins.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/ops.h"
+
+int pw_begins_init(struct pw_begins *b, size_t blocks)
+{
+    *b = (struct pw_begins){
+        .blocks = blocks,
+        .latest = malloc(sizeof(*b->latest) * (blocks + 1)),
+        .earliest = malloc(sizeof(*b->earliest) * (blocks + 1)),
+        .before = malloc(sizeof(*b->before) * (blocks + 1)),
+    };
+    if (b->latest && b->earliest && b->before)
+        return 0;
+    pw_begins_fini(b);
+    return -ENOMEM;
+}
+
+void pw_begins_note(struct pw_begins *b, size_t block, const struct pw_row_comm_event *rows,
+                    size_t n)
+{
+    int64_t earliest = INT64_MAX, latest = INT64_MIN, messages = 0;
+    for (size_t i = 0; i < n; i++) {
+        enum pw_op_class cls = pw_op_info(rows[i].op)->cls;
+        if ((cls != PW_CLASS_SEND && cls != PW_CLASS_RECV) || rows[i].end < rows[i].start)
+            continue;
+        messages++;
+        earliest = rows[i].start < earliest ? rows[i].start : earliest;
+        latest = rows[i].start > latest ? rows[i].start : latest;
+    }
+    b->earliest[block] = earliest;
+    b->latest[block] = latest;
+    b->before[block] = messages;
+}
+
+int64_t pw_begins_floor(const struct pw_begins *b, size_t block)
+{
+    return block < PW_BEGINS_LATE ? INT64_MIN : b->latest[block - PW_BEGINS_LATE];
+}
+
+/* From what is in each block to what is in it and all before, or all that follow. */
+void pw_begins_finish(struct pw_begins *b)
+{
+    int64_t before = 0, after = INT64_MAX;
+    for (size_t i = 0; i < b->blocks; i++) {
+        int64_t here = b->before[i];
+        b->before[i] = before;
+        before += here;
+        if (i && b->latest[i - 1] > b->latest[i])
+            b->latest[i] = b->latest[i - 1];
+    }
+    b->before[b->blocks] = before;
+    for (size_t i = b->blocks; i-- > 0; b->earliest[i] = after) {
+        int64_t floor = pw_begins_floor(b, i);
+        int64_t here = b->earliest[i] > floor ? b->earliest[i] : floor;
+        after = here < after ? here : after;
+    }
+}
+
+/* The first of n rising numbers that is not below `least`; n: none. */
+static size_t find_from(const int64_t *rising, size_t n, int64_t least)
+{
+    size_t low = 0, high = n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (rising[middle] < least)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+void pw_begins_find(const struct pw_begins *b, int64_t from, int64_t to, size_t *first, size_t *end)
+{
+    *first = find_from(b->latest, b->blocks, from);
+    *end = find_from(b->earliest, b->blocks, to);
+}
+
+double pw_begins_count(const struct pw_begins *b, int64_t time)
+{
+    size_t at = find_from(b->latest, b->blocks, time);
+    if (at == b->blocks)
+        return b->blocks ? (double)b->before[at] : 0;
+    int64_t from = at ? b->latest[at - 1] : INT64_MIN;
+    from = from > b->earliest[0] ? from : b->earliest[0];
+    if (time <= from)
+        return (double)b->before[at];
+    double share = (double)((uint64_t)time - (uint64_t)from) /
+                   (double)((uint64_t)b->latest[at] - (uint64_t)from);
+    return (double)b->before[at] + share * (double)(b->before[at + 1] - b->before[at]);
+}
+
+void pw_begins_fini(struct pw_begins *b)
+{
+    free(b->latest);
+    free(b->earliest);
+    free(b->before);
+    *b = (struct pw_begins){0};
+}

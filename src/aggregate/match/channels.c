@@ -1,0 +1,173 @@
+/* A queue for each channel, of sends or of receives, never both; see channels.h. */
+#include "aggregate/match/channels.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { NOBODY = -1 };
+
+struct pw_channel {
+    uint64_t comm_uid;
+    int32_t src, dst, tag, window;
+    int32_t receives;    /* what waits */
+    int32_t first, last; /* of those that wait; first NOBODY: none do */
+};
+
+struct pw_waiting {
+    struct pw_side side;
+    int32_t next; /* in its channel's queue, or of those that are free */
+};
+
+struct pw_channels pw_channels_make(pw_channel_match *match, pw_channel_alone *alone, void *context)
+{
+    return (struct pw_channels){.match = match,
+                                .alone = alone,
+                                .context = context,
+                                .impossible_ns = INT64_MAX,
+                                .first_free = NOBODY};
+}
+
+static int is_same(const void *items, int32_t item, const void *key)
+{
+    const struct pw_channel *channel = (const struct pw_channel *)items + item;
+    const struct pw_side *side = key;
+    return channel->src == side->src && channel->dst == side->dst && channel->tag == side->tag &&
+           channel->window == side->window && channel->comm_uid == side->comm_uid;
+}
+
+static uint32_t hash_of(uint64_t comm_uid, int32_t src, int32_t dst, int32_t tag, int32_t window)
+{
+    uint64_t pair = (uint64_t)(uint32_t)src << 32 | (uint32_t)dst;
+    uint64_t which = (uint64_t)(uint32_t)window << 32 | (uint32_t)tag;
+    return (uint32_t)pw_hash_mix(pw_hash_mix(comm_uid, pair), which);
+}
+
+/* Room for one more of n items. */
+static int make_room(void **v, int32_t n, int32_t *capacity, size_t size)
+{
+    if (n < *capacity)
+        return 0;
+    if (n > INT32_MAX / 2)
+        return -ENOMEM;
+    int32_t larger = n ? 2 * n : 256;
+    void *moved = realloc(*v, (size_t)larger * size);
+    if (!moved)
+        return -ENOMEM;
+    *v = moved;
+    *capacity = larger;
+    return 0;
+}
+
+/* The side's channel, NULL when memory is short. */
+static struct pw_channel *find_channel(struct pw_channels *c, const struct pw_side *side)
+{
+    uint32_t hash = hash_of(side->comm_uid, side->src, side->dst, side->tag, side->window);
+    void *v = c->v;
+    int err = pw_hash_reserve(&c->by_key);
+    err = err ? err : make_room(&v, c->n, &c->capacity, sizeof(*c->v));
+    c->v = v;
+    if (err)
+        return NULL;
+    struct pw_hash_slot *slot = pw_hash_find(&c->by_key, hash, is_same, c->v, side);
+    if (slot->item == PW_HASH_NONE) {
+        c->v[c->n] = (struct pw_channel){.comm_uid = side->comm_uid,
+                                         .src = side->src,
+                                         .dst = side->dst,
+                                         .tag = side->tag,
+                                         .window = side->window,
+                                         .first = NOBODY,
+                                         .last = NOBODY};
+        pw_hash_take(&c->by_key, slot, hash, c->n++);
+    }
+    return &c->v[slot->item];
+}
+
+static int push(struct pw_channels *c, struct pw_channel *channel, const struct pw_side *side,
+                int receives)
+{
+    int32_t at = c->first_free;
+    if (at == NOBODY) {
+        void *sides = c->sides;
+        int err = make_room(&sides, c->nsides, &c->sides_capacity, sizeof(*c->sides));
+        c->sides = sides;
+        if (err)
+            return err;
+        at = c->nsides++;
+    } else {
+        c->first_free = c->sides[at].next;
+    }
+    c->sides[at] = (struct pw_waiting){*side, NOBODY};
+    if (channel->first == NOBODY)
+        channel->first = at;
+    else
+        c->sides[channel->last].next = at;
+    channel->last = at;
+    channel->receives = receives;
+    c->waiting++;
+    return 0;
+}
+
+/* The side stays where it is until the next push. */
+static const struct pw_side *pop(struct pw_channels *c, struct pw_channel *channel)
+{
+    struct pw_waiting *first = &c->sides[channel->first];
+    int32_t at = channel->first;
+    channel->first = first->next;
+    first->next = c->first_free;
+    c->first_free = at;
+    c->waiting--;
+    return &first->side;
+}
+
+static int is_too_early(const struct pw_channels *c, const struct pw_side *receive,
+                        const struct pw_side *send)
+{
+    return c->impossible_ns != INT64_MAX && receive->at.leave < send->at.enter &&
+           send->at.enter - receive->at.leave > c->impossible_ns;
+}
+
+int pw_channels_add(struct pw_channels *c, const struct pw_side *side, int receives)
+{
+    struct pw_channel *channel = find_channel(c, side);
+    if (!channel)
+        return -ENOMEM;
+    while (channel->first != NOBODY && channel->receives && !receives &&
+           is_too_early(c, &c->sides[channel->first].side, side))
+        c->alone(c->context, pop(c, channel), 1);
+    if (channel->first == NOBODY || channel->receives == receives)
+        return push(c, channel, side, receives);
+    if (receives && is_too_early(c, side, &c->sides[channel->first].side)) {
+        c->alone(c->context, side, 1);
+        return 0;
+    }
+    const struct pw_side *other = pop(c, channel);
+    c->match(c->context, receives ? other : side, receives ? side : other);
+    return 0;
+}
+
+void pw_channels_end(struct pw_channels *c, const int64_t *ends, int64_t time)
+{
+    int32_t kept = 0;
+    pw_hash_clear(&c->by_key);
+    for (int32_t i = 0; i < c->n; i++) {
+        struct pw_channel *channel = &c->v[i];
+        int32_t other = channel->receives ? channel->src : channel->dst;
+        int over = ends[other] < time || time == INT64_MAX;
+        while (channel->first != NOBODY && over)
+            c->alone(c->context, pop(c, channel), channel->receives);
+        if (channel->first == NOBODY)
+            continue;
+        uint32_t hash =
+            hash_of(channel->comm_uid, channel->src, channel->dst, channel->tag, channel->window);
+        c->v[kept] = *channel;
+        pw_hash_take(&c->by_key, pw_hash_free_slot(&c->by_key, hash), hash, kept++);
+    }
+    c->n = kept;
+}
+
+void pw_channels_fini(struct pw_channels *c)
+{
+    pw_hash_fini(&c->by_key);
+    free(c->v);
+    free(c->sides);
+}

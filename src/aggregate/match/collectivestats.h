@@ -1,0 +1,21 @@
+/* Rows of /collectives and /collective_stats: single instances, and the instances of one
+ * communicator, operation and size class, summed up. */
+#ifndef PW_AGGREGATE_MATCH_COLLECTIVESTATS_H
+#define PW_AGGREGATE_MATCH_COLLECTIVESTATS_H
+
+#include "aggregate/match/instances.h"
+
+/* One row of /collectives. */
+struct pw_row_c_collective pw_collective_row(const struct pw_job *job,
+                                             const struct pw_instances *instances, size_t i);
+
+/* What the job would have gained, to first order, had the last to enter come with the last but one:
+ * ns, and no more than anybody waited. */
+int64_t pw_collective_critical(const struct pw_instances *instances, size_t i);
+
+/* Complete instances only; rows sorted by total wait, longest first. *rows is malloc'ed. 0 or
+ * -ENOMEM. */
+int pw_collectivestats_make(const struct pw_job *job, const struct pw_instances *instances,
+                            struct pw_row_c_collective_stat **rows, size_t *count);
+
+#endif

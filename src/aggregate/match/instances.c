@@ -1,0 +1,211 @@
+/* Matches collectives; see instances.h. */
+#include "aggregate/match/instances.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregate/input/events.h"
+#include "aggregate/reduce.h"
+#include "core/ops.h"
+#include "core/sort.h"
+
+static int by_uid(const void *a, const void *b)
+{
+    const struct pw_comm_group *x = a, *y = b;
+    return (x->uid > y->uid) - (x->uid < y->uid);
+}
+
+/* Sorted by uid; of several entries of one, the largest number of collectives counts, and the least
+ * base. */
+static size_t join_comms(struct pw_comm_group *comms, size_t n)
+{
+    size_t kept = 0;
+    pw_sort(comms, n, sizeof(*comms), by_uid);
+    for (size_t i = 0; i < n; i++) {
+        if (kept && comms[kept - 1].uid == comms[i].uid) {
+            if (comms[i].collectives > comms[kept - 1].collectives)
+                comms[kept - 1].collectives = comms[i].collectives;
+            if (comms[i].base < comms[kept - 1].base)
+                comms[kept - 1].base = comms[i].base;
+        } else {
+            comms[kept++] = comms[i];
+        }
+    }
+    return kept;
+}
+
+/* Where each communicator of each input is among those of the job. */
+static void find_groups(const struct pw_instances *in, struct pw_job *job)
+{
+    for (size_t i = 0; i < job->ninputs; i++) {
+        struct pw_input *input = &job->inputs[i];
+        for (size_t c = 0; c < input->ncomms; c++) {
+            struct pw_comm_group key = {.uid = input->comms[c].uid};
+            const struct pw_comm_group *found =
+                in->ncomms ? bsearch(&key, in->comms, in->ncomms, sizeof(key), by_uid) : NULL;
+            input->groups[c] = found ? (int32_t)(found - in->comms) : -1;
+        }
+    }
+}
+
+void pw_instances_number(struct pw_instances *in, struct pw_job *job)
+{
+    *in = (struct pw_instances){0};
+    size_t n = 0;
+    for (size_t i = 0; i < job->ninputs; i++)
+        n += job->inputs[i].ncomms;
+    struct pw_comm_group *mine = calloc(n + 1, sizeof(*mine));
+    n = 0;
+    for (size_t i = 0; i < job->ninputs; i++)
+        for (size_t c = 0; c < job->inputs[i].ncomms; c++) {
+            const struct pw_row_comms *row = &job->inputs[i].comms[c];
+            int64_t size = (int64_t)row->size + row->remote_size;
+            if (size > 1 && size <= INT32_MAX && row->collectives > 0)
+                mine[n++] = (struct pw_comm_group){.uid = row->uid,
+                                                   .base = row->first_collective,
+                                                   .collectives = row->collectives,
+                                                   .size = (int32_t)size};
+        }
+    n = join_comms(mine, n);
+    void *all;
+    n = pw_job_allgather(job, mine, n, sizeof(*mine), &all);
+    free(mine);
+    in->comms = all;
+    in->ncomms = join_comms(in->comms, n);
+    int64_t next = 0;
+    for (size_t c = 0; c < in->ncomms; c++) {
+        in->comms[c].first = next;
+        next += in->comms[c].collectives - in->comms[c].base;
+    }
+    in->n = (size_t)next;
+    find_groups(in, job);
+}
+
+int64_t pw_instances_find(const struct pw_instances *in, const struct pw_input *input,
+                          const struct pw_row_comm_event *event)
+{
+    if (pw_op_info(event->op)->cls != PW_CLASS_COLL || event->comm < 0 ||
+        (size_t)event->comm >= input->ncomms || input->groups[event->comm] < 0)
+        return -1;
+    const struct pw_comm_group *group = &in->comms[input->groups[event->comm]];
+    if (event->seq < group->base || event->seq >= group->collectives)
+        return -1;
+    return group->first + event->seq - group->base;
+}
+
+const struct pw_comm_group *pw_instances_comm(const struct pw_instances *in, size_t instance)
+{
+    size_t low = 0, high = in->ncomms;
+    while (low + 1 < high) {
+        size_t middle = low + (high - low) / 2;
+        if ((size_t)in->comms[middle].first <= instance)
+            low = middle;
+        else
+            high = middle;
+    }
+    return &in->comms[low];
+}
+
+int32_t pw_instance_blamed(const struct pw_instance *instance)
+{
+    int from_root = pw_op_info(instance->op)->shape == PW_SHAPE_FROM_ROOT;
+    return from_root && instance->root >= 0 ? instance->root : instance->last_rank;
+}
+
+struct fold {
+    struct pw_instances *instances;
+    const struct pw_job *job;
+    ptrdiff_t near, at; /* the input's step looked up last */
+    int64_t step;       /* and the job's for it */
+    int64_t untimed;    /* collectives of which only is known when they were asked for */
+};
+
+static int64_t step_of(struct fold *fold, const struct pw_input *input, int64_t local_ns)
+{
+    ptrdiff_t at = pw_input_step_near(input, local_ns, &fold->near);
+    if (at < 0)
+        return -1;
+    if (at != fold->at) {
+        fold->step = pw_job_step_index(fold->job, input->steps[at].step);
+        fold->at = at;
+    }
+    return fold->step;
+}
+
+static struct pw_instance describe(struct fold *fold, const struct pw_input *input,
+                                   const struct pw_row_comm_event *event)
+{
+    int64_t enter = pw_input_time(input, event->start) - fold->job->epoch_ns;
+    int64_t leave = pw_input_time(input, event->end) - fold->job->epoch_ns;
+    if (pw_events_is_enqueued(event))
+        leave = enter; /* when it was done nobody knows: there is no transfer */
+    return (struct pw_instance){
+        .first_enter = enter,
+        .last_enter = enter,
+        .second_enter = INT64_MIN,
+        .first_exit = leave,
+        .last_exit = leave,
+        .root_enter = (event->flags & PW_FLAG_ROOT) ? enter : INT64_MAX,
+        .bytes = event->sent_bytes > event->recv_bytes ? event->sent_bytes : event->recv_bytes,
+        .error_ns = fold->job->ranks[input->rank].clock_error_ns,
+        .step = step_of(fold, input, event->start),
+        .root = (event->flags & PW_FLAG_ROOT) ? (int32_t)input->rank : -1,
+        .last_rank = (int32_t)input->rank,
+        .nranks = 1,
+        .op = event->op,
+        .source = event->source,
+    };
+}
+
+static void fold_event(void *context, const struct pw_input *input,
+                       const struct pw_row_comm_event *event)
+{
+    struct fold *fold = context;
+    int64_t at = pw_instances_find(fold->instances, input, event);
+    if (at < 0)
+        return;
+    fold->untimed += pw_events_is_enqueued(event);
+    struct pw_instance one = describe(fold, input, event);
+    pw_instance_join(&fold->instances->items[at], &one);
+}
+
+int pw_instances_build(struct pw_instances *in, struct pw_job *job)
+{
+    in->items = calloc(in->n + 1, sizeof(*in->items));
+    in->waits = calloc(in->n + 1, sizeof(*in->waits));
+    int ok = in->items && in->waits, all_ok;
+    MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, job->comm);
+    if (!all_ok)
+        return -ENOMEM;
+    for (size_t i = 0; i < job->ninputs; i++) {
+        struct fold fold = {.instances = in, .job = job, .at = -1};
+        if (pw_events_read(&job->inputs[i], fold_event, &fold))
+            pw_job_note(job, job->inputs[i].rank, "damaged", 1, "/events/comm ends early");
+        if (fold.untimed)
+            pw_job_note(
+                job, job->inputs[i].rank, "nccl_untimed", fold.untimed,
+                "collectives of NCCL whose time on the GPU is not known: nothing is said of "
+                "who waited in them; --level 2 tells");
+        if (job->inputs[i].impossible)
+            pw_job_note(job, job->inputs[i].rank, "damaged", job->inputs[i].impossible,
+                        "events whose times or sizes cannot be are left out");
+        if (job->inputs[i].uncounted)
+            pw_job_note(job, job->inputs[i].rank, "damaged", job->inputs[i].uncounted,
+                        "communicators with more collectives than its events can vouch for");
+    }
+    pw_reduce_instances(in->items, in->n, job->comm);
+    return 0;
+}
+
+void pw_instances_share_waits(struct pw_instances *in, const struct pw_job *job)
+{
+    pw_reduce_waits(in->waits, in->n, job->comm);
+}
+
+void pw_instances_fini(struct pw_instances *in)
+{
+    free(in->comms);
+    free(in->items);
+    free(in->waits);
+}

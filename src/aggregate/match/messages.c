@@ -1,0 +1,220 @@
+/* Sends travel to the process that reads the receiver's file, are matched there, and what senders
+ * waited travels back; a round of time after the other. See messages.h. */
+#include "aggregate/match/messages.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "aggregate/exchange.h"
+#include "aggregate/match/channels.h"
+#include "aggregate/match/rounds.h"
+#include "aggregate/match/sides.h"
+#include "aggregate/match/tally.h"
+
+/* Sends and receives of a process in memory at a time; more take more rounds. */
+enum { MOST_SIDES = 1 << 19 };
+
+struct sides {
+    struct pw_side *v;
+    size_t n, capacity;
+};
+
+struct matching {
+    struct pw_job *job;
+    struct pw_rounds rounds;
+    int *readers; /* [nranks] the process that reads the rank's file */
+    struct pw_side_reader reader;
+    struct sides sends, receives; /* of this process's files, begun in this round */
+    struct pw_channels channels;
+    struct pw_tally tally;
+    pw_message_visitor *visit; /* NULL: sums and waits are kept */
+    void *context;
+    int failed;
+};
+
+static void append(struct matching *m, struct sides *sides, const struct pw_side *side)
+{
+    if (sides->n == sides->capacity) {
+        size_t capacity = sides->capacity ? 2 * sides->capacity : 256;
+        struct pw_side *v = realloc(sides->v, capacity * sizeof(*v));
+        if (!v) {
+            m->failed = 1;
+            return;
+        }
+        sides->v = v;
+        sides->capacity = capacity;
+    }
+    sides->v[sides->n++] = *side;
+}
+
+static void take(void *context, const struct pw_input *input, const struct pw_side_read *read)
+{
+    struct matching *m = context;
+    struct pw_side side = read->side;
+    if (!read->receives) {
+        append(m, &m->sends, &side);
+        return;
+    }
+    /* All that the same call completes counts as begun by its end, but for what is out of order. */
+    int64_t until = pw_rounds_from_local(&m->rounds, input, read->end);
+    if (!m->visit)
+        side.completion = pw_tally_call(&m->tally, side.dst, read->end,
+                                        read->begun > read->end ? INT64_MIN : until);
+    append(m, &m->receives, &side);
+}
+
+static void on_match(void *context, const struct pw_side *send, const struct pw_side *receive)
+{
+    struct matching *m = context;
+    if (m->visit)
+        m->visit(m->context, send->src, send->dst, send->at.enter, receive->at.leave);
+    else
+        pw_tally_match(&m->tally, send, receive);
+}
+
+static void on_alone(void *context, const struct pw_side *side, int receives)
+{
+    struct matching *m = context;
+    if (!m->visit)
+        pw_tally_alone(&m->tally, side, receives);
+}
+
+/* The least of all processes' errors: the same on all. */
+static int agree(const struct matching *m, int err)
+{
+    err = m->failed || m->tally.failed ? -ENOMEM : err;
+    MPI_Allreduce(MPI_IN_PLACE, &err, 1, MPI_INT, MPI_MIN, m->job->comm);
+    return err;
+}
+
+static int gather(struct matching *m)
+{
+    int err = 0;
+    m->sends.n = m->receives.n = 0;
+    for (size_t i = 0; i < m->job->ninputs && !err; i++) {
+        struct pw_input *input = &m->job->inputs[i];
+        int64_t from = pw_rounds_to_local(&m->rounds, input, m->rounds.from);
+        int64_t to = pw_rounds_to_local(&m->rounds, input, m->rounds.to);
+        err = pw_sides_read(&m->reader, input, from, to, take, m);
+    }
+    return agree(m, err);
+}
+
+static int exchange_sends(const struct matching *m, struct pw_side **sends, size_t *n)
+{
+    int *destination = malloc(sizeof(*destination) * (m->sends.n + 1)), err = -ENOMEM;
+    void *arrived;
+    for (size_t i = 0; destination && i < m->sends.n; i++)
+        destination[i] = m->readers[m->sends.v[i].dst];
+    err = agree(m, destination ? 0 : -ENOMEM);
+    err = err ? err
+              : pw_exchange(m->job, m->sends.v, m->sends.n, sizeof(*m->sends.v), destination,
+                            &arrived, n);
+    free(destination);
+    if (!err)
+        *sends = arrived;
+    return err;
+}
+
+/* Brings what senders waited to the processes that read their files. */
+static int return_waits(struct matching *m)
+{
+    struct pw_tally *t = &m->tally;
+    int *destination = malloc(sizeof(*destination) * (t->nback + 1));
+    void *arrived;
+    size_t n;
+    for (size_t i = 0; destination && i < t->nback; i++)
+        destination[i] = m->readers[t->back[i].rank];
+    int err = agree(m, destination ? 0 : -ENOMEM);
+    err = err ? err
+              : pw_exchange(m->job, t->back, t->nback, sizeof(*t->back), destination, &arrived, &n);
+    free(destination);
+    if (err)
+        return err;
+    pw_tally_add_waits(t, arrived, n);
+    t->nback = 0;
+    free(arrived);
+    return 0;
+}
+
+static int match_round(struct matching *m)
+{
+    struct pw_side *sends = NULL;
+    size_t nsends = 0;
+    int err = gather(m);
+    err = err ? err : exchange_sends(m, &sends, &nsends);
+    if (err)
+        return err;
+    for (size_t i = 0; i < nsends && !err; i++)
+        err = pw_channels_add(&m->channels, &sends[i], 0);
+    free(sends);
+    for (size_t i = 0; i < m->receives.n && !err; i++)
+        err = pw_channels_add(&m->channels, &m->receives.v[i], 1);
+    pw_channels_end(&m->channels, m->rounds.ends, m->rounds.to);
+    if (!m->visit)
+        pw_tally_calls_until(&m->tally, m->rounds.to);
+    err = agree(m, err);
+    return err || m->visit ? err : return_waits(m);
+}
+
+/* Of so many sides, those that wait for their partner take the place of new ones, but for some. */
+static int64_t most_new_sides(const struct matching *m)
+{
+    size_t waiting = m->channels.waiting;
+    return waiting < MOST_SIDES / 4 * 3 ? (int64_t)(MOST_SIDES - waiting) : MOST_SIDES / 4;
+}
+
+/* Once through the events that are messages; what is read twice where rounds meet is not counted.
+ */
+static void expect_reading(struct pw_job *job)
+{
+    for (size_t i = 0; i < job->ninputs; i++)
+        if (job->inputs[i].messages)
+            job->progress.total += (int64_t)job->inputs[i].event_rows.rows;
+}
+
+static int match_all(struct matching *m, struct pw_job *job)
+{
+    m->job = job;
+    m->reader = (struct pw_side_reader){.job = job, .between_domains = m->visit != NULL};
+    m->channels = pw_channels_make(on_match, on_alone, m);
+    if (job->has_pauses && job->clock_error_max_ns >= 0)
+        m->channels.impossible_ns = 2 * job->clock_error_max_ns;
+    m->readers = pw_exchange_readers(job);
+    expect_reading(job);
+    int err = m->readers ? pw_rounds_begin(&m->rounds, job) : -ENOMEM;
+    while (!err && pw_rounds_next(&m->rounds, job, most_new_sides(m)))
+        err = match_round(m);
+    free(m->sends.v);
+    free(m->receives.v);
+    free(m->readers);
+    pw_channels_fini(&m->channels);
+    pw_side_reader_fini(&m->reader);
+    pw_rounds_fini(&m->rounds);
+    return err;
+}
+
+int pw_messages_match(struct pw_messages *out, struct pw_job *job, struct pw_graph_parts *graph)
+{
+    struct matching m = {.tally = pw_tally_make(out, graph)};
+    *out = (struct pw_messages){0};
+    int err = match_all(&m, job);
+    if (!err) {
+        pw_tally_finish(&m.tally);
+        err = agree(&m, 0);
+    }
+    pw_tally_fini(&m.tally);
+    return err;
+}
+
+int pw_messages_visit(struct pw_job *job, pw_message_visitor *visitor, void *context)
+{
+    struct matching m = {.visit = visitor, .context = context};
+    return match_all(&m, job);
+}
+
+void pw_messages_fini(struct pw_messages *messages)
+{
+    free(messages->pairs);
+    free(messages->waits);
+}

@@ -1,0 +1,321 @@
+/* Sums up messages as they are matched, in any order; see tally.h. */
+#include "aggregate/match/tally.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/limits.h"
+#include "core/sort.h"
+
+enum { NONE = -1 };
+
+/* Waits that are kept before they are joined for the first time. */
+enum { WAITS_UNJOINED = 1 << 16 };
+
+/* A call that completes several messages ends with the last of them: only the transfer of the one
+ * that was begun last is not hidden behind the waiting for another. One without a partner may have
+ * been the last. */
+struct pw_completion {
+    int64_t end, until;
+    int64_t ready, transfer; /* of the one begun last so far */
+    int32_t dst, src;        /* src of that one; NONE: none so far. dst NONE: this is free */
+    int32_t receives;        /* not matched yet */
+    int32_t unmatched;       /* 1: one will not be. Of what is free, the next that is */
+};
+
+struct pw_tally pw_tally_make(struct pw_messages *out, struct pw_graph_parts *graph)
+{
+    return (struct pw_tally){.out = out, .graph = graph, .first_free = NONE};
+}
+
+/* Room for `more` items after n. */
+static void *make_room(struct pw_tally *t, void *v, size_t n, size_t more, size_t *capacity,
+                       size_t size)
+{
+    if (n + more <= *capacity)
+        return v;
+    size_t larger = n + more > 2 * *capacity ? n + more + 256 : 2 * *capacity;
+    void *moved = realloc(v, larger * size);
+    t->failed |= !moved;
+    *capacity = moved ? larger : *capacity;
+    return moved ? moved : v;
+}
+
+/* ---- pairs ---- */
+
+static int is_pair(const void *items, int32_t item, const void *key)
+{
+    const struct pw_pair *pair = (const struct pw_pair *)items + item, *other = key;
+    return pair->src == other->src && pair->dst == other->dst;
+}
+
+/* NULL when memory is short. */
+static struct pw_pair *pair_of(struct pw_tally *t, int32_t src, int32_t dst)
+{
+    struct pw_messages *out = t->out;
+    struct pw_pair key = {.src = src, .dst = dst};
+    uint32_t hash = (uint32_t)pw_hash_mix((uint32_t)src, (uint32_t)dst);
+    out->pairs = make_room(t, out->pairs, out->npairs, 1, &t->pairs_capacity, sizeof(*out->pairs));
+    t->failed |= pw_hash_reserve(&t->by_pair) != 0;
+    if (t->failed)
+        return NULL;
+    struct pw_hash_slot *slot = pw_hash_find(&t->by_pair, hash, is_pair, out->pairs, &key);
+    if (slot->item == PW_HASH_NONE) {
+        out->pairs[out->npairs] = key;
+        pw_hash_take(&t->by_pair, slot, hash, (int32_t)out->npairs++);
+    }
+    return &out->pairs[slot->item];
+}
+
+static void add_square(struct pw_square_sum *sum, int64_t number)
+{
+    uint64_t x = (uint64_t)number, a = x >> 32, b = x & UINT32_MAX;
+    uint64_t middle = a * b; /* twice, times 2^32; number < 2^63, so 2 * middle does not overflow */
+    uint64_t low = b * b, high = a * a + (middle >> 31), twice = middle << 33;
+    low += twice;
+    high += low < twice;
+    sum->low += low;
+    sum->high += high + (sum->low < low);
+}
+
+/* ---- completing calls ---- */
+
+static int is_call(const void *items, int32_t item, const void *key)
+{
+    const struct pw_completion *call = (const struct pw_completion *)items + item;
+    const struct pw_completion *other = key;
+    return call->dst == other->dst && call->end == other->end;
+}
+
+static uint32_t call_hash(const struct pw_completion *call)
+{
+    return (uint32_t)pw_hash_mix((uint32_t)call->dst, (uint64_t)call->end);
+}
+
+static int32_t new_call(struct pw_tally *t, const struct pw_completion *call)
+{
+    int32_t at = t->first_free;
+    if (at == NONE) {
+        size_t capacity = (size_t)t->calls_capacity;
+        t->calls = make_room(t, t->calls, (size_t)t->ncalls, 1, &capacity, sizeof(*t->calls));
+        if (t->failed)
+            return NONE;
+        t->calls_capacity = (int32_t)capacity;
+        at = t->ncalls++;
+    } else {
+        t->first_free = t->calls[at].unmatched;
+    }
+    t->calls[at] = *call;
+    return at;
+}
+
+int32_t pw_tally_call(struct pw_tally *t, int32_t dst, int64_t end, int64_t until)
+{
+    struct pw_completion call = {
+        .end = end, .until = until, .ready = INT64_MIN, .dst = dst, .src = NONE, .receives = 1};
+    t->failed |= pw_hash_reserve(&t->by_call) != 0;
+    if (t->failed)
+        return NONE;
+    if (until == INT64_MIN)
+        return new_call(t, &call);
+    uint32_t hash = call_hash(&call);
+    struct pw_hash_slot *slot = pw_hash_find(&t->by_call, hash, is_call, t->calls, &call);
+    if (slot->item != PW_HASH_NONE) {
+        t->calls[slot->item].receives++;
+        return slot->item;
+    }
+    int32_t at = new_call(t, &call);
+    if (at != NONE)
+        pw_hash_take(&t->by_call, slot, hash, at);
+    return at;
+}
+
+static void sum_unhidden(struct pw_tally *t, const struct pw_completion *call)
+{
+    struct pw_pair *pair =
+        call->unmatched || call->src == NONE ? NULL : pair_of(t, call->src, call->dst);
+    if (!pair)
+        return;
+    pair->unhidden++;
+    pair->unhidden_ns = pw_sum(pair->unhidden_ns, call->transfer);
+    add_square(&pair->unhidden_squares_ns, call->transfer);
+}
+
+void pw_tally_calls_until(struct pw_tally *t, int64_t time)
+{
+    pw_hash_clear(&t->by_call);
+    for (int32_t i = 0; i < t->ncalls; i++) {
+        struct pw_completion *call = &t->calls[i];
+        if (call->dst == NONE)
+            continue;
+        if (call->receives || (call->until >= time && time != INT64_MAX)) {
+            uint32_t hash = call_hash(call);
+            if (call->until != INT64_MIN)
+                pw_hash_take(&t->by_call, pw_hash_free_slot(&t->by_call, hash), hash, i);
+            continue;
+        }
+        sum_unhidden(t, call);
+        *call = (struct pw_completion){.dst = NONE, .unmatched = t->first_free};
+        t->first_free = i;
+    }
+}
+
+/* ---- messages ---- */
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int extends(const struct pw_message_wait *last, const struct pw_message_wait *wait)
+{
+    return last->rank == wait->rank && last->start <= wait->start && wait->start <= last->end;
+}
+
+/* A side stood still for so long: when that began, of its rank's own clock. */
+static struct pw_message_wait wait_of(const struct pw_side *side, int32_t rank, int64_t waited)
+{
+    int64_t start = side->local_enter + (side->at.blocked - side->at.enter);
+    return (struct pw_message_wait){rank, start, start + waited};
+}
+
+static void add_back(struct pw_tally *t, struct pw_message_wait wait)
+{
+    t->back = make_room(t, t->back, t->nback, 1, &t->back_capacity, sizeof(*t->back));
+    if (!t->failed)
+        t->back[t->nback++] = wait;
+}
+
+static void count_arrival(struct pw_tally *t, const struct pw_side *send,
+                          const struct pw_side *receive, int64_t ready, int64_t transfer)
+{
+    struct pw_completion *call = &t->calls[receive->completion];
+    call->receives--;
+    if (ready < call->ready || (ready == call->ready && call->src != NONE && call->src < send->src))
+        return;
+    call->ready = ready;
+    call->transfer = transfer;
+    call->src = send->src;
+}
+
+void pw_tally_match(struct pw_tally *t, const struct pw_side *send, const struct pw_side *receive)
+{
+    struct pw_pair *pair = pair_of(t, send->src, send->dst);
+    if (!pair)
+        return;
+    int64_t late_sender = pw_message_waited(&receive->at, &send->at);
+    int64_t late_receiver = pw_message_waited(&send->at, &receive->at);
+    int64_t sent = pw_message_came(&send->at, &receive->at);
+    int64_t received = pw_message_came(&receive->at, &send->at);
+    struct pw_graph_link link = {send->local_enter, receive->local_enter, send->src, send->dst};
+    if (send->at.enter < t->graph->until_ns)
+        pw_graph_add_link(t->graph, &link);
+    pair->messages++;
+    pair->matched++;
+    pair->bytes = pw_sum(pair->bytes, send->bytes);
+    pair->late_sender_ns = pw_sum(pair->late_sender_ns, late_sender);
+    /* A send that was gone before its receive came had not waited for it. */
+    if (send->at.leave < receive->at.enter)
+        late_receiver = 0;
+    pair->late_receiver_ns = pw_sum(pair->late_receiver_ns, late_receiver);
+    int64_t ready = larger(sent, received), transfer = larger(0, receive->at.leave - ready);
+    pair->transfer_ns = pw_sum(pair->transfer_ns, transfer);
+    count_arrival(t, send, receive, ready, transfer);
+    if (late_sender > 0) {
+        struct pw_message_wait wait = wait_of(receive, receive->dst, late_sender);
+        pw_tally_add_waits(t, &wait, 1);
+    }
+    if (late_receiver > 0)
+        add_back(t, wait_of(send, send->src, late_receiver));
+}
+
+void pw_tally_alone(struct pw_tally *t, const struct pw_side *side, int receives)
+{
+    t->out->unmatched++;
+    if (receives) {
+        t->calls[side->completion].receives--;
+        t->calls[side->completion].unmatched = 1;
+        return;
+    }
+    struct pw_pair *pair = pair_of(t, side->src, side->dst);
+    if (!pair)
+        return;
+    pair->messages++;
+    pair->bytes = pw_sum(pair->bytes, side->bytes);
+}
+
+/* ---- waits ---- */
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct pw_message_wait *x = a, *y = b;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    return (x->end > y->end) - (x->end < y->end);
+}
+
+/* Sorts the waits, and joins those of a rank that overlap: for one call that completed several
+ * messages, only one is left. Those joined before are sorted already. */
+static void join_waits(struct pw_tally *t)
+{
+    struct pw_messages *out = t->out;
+    size_t a = 0, b = t->waits_joined, kept = 0;
+    struct pw_message_wait *v = out->waits, *joined = malloc(sizeof(*joined) * (out->nwaits + 1));
+    if (!joined) {
+        t->failed = 1;
+        return;
+    }
+    if (b < out->nwaits)
+        pw_sort(v + b, out->nwaits - b, sizeof(*v), by_rank);
+    while (a < t->waits_joined || b < out->nwaits) {
+        int old = b == out->nwaits || (a < t->waits_joined && by_rank(&v[a], &v[b]) <= 0);
+        const struct pw_message_wait *next = old ? &v[a++] : &v[b++];
+        if (kept && extends(&joined[kept - 1], next))
+            joined[kept - 1].end = larger(joined[kept - 1].end, next->end);
+        else
+            joined[kept++] = *next;
+    }
+    free(out->waits);
+    out->waits = joined;
+    t->waits_capacity = out->nwaits + 1;
+    out->nwaits = t->waits_joined = kept;
+}
+
+void pw_tally_add_waits(struct pw_tally *t, const struct pw_message_wait *waits, size_t n)
+{
+    struct pw_messages *out = t->out;
+    out->waits = make_room(t, out->waits, out->nwaits, n, &t->waits_capacity, sizeof(*out->waits));
+    for (size_t i = 0; i < n && !t->failed; i++) {
+        struct pw_message_wait *last = out->waits + out->nwaits - 1;
+        if (out->nwaits > t->waits_joined && extends(last, &waits[i]))
+            last->end = larger(last->end, waits[i].end);
+        else
+            out->waits[out->nwaits++] = waits[i];
+    }
+    if (!t->failed && out->nwaits > 2 * t->waits_joined + WAITS_UNJOINED)
+        join_waits(t);
+}
+
+static int by_pair(const void *a, const void *b)
+{
+    const struct pw_pair *x = a, *y = b;
+    if (x->src != y->src)
+        return x->src < y->src ? -1 : 1;
+    return (x->dst > y->dst) - (x->dst < y->dst);
+}
+
+void pw_tally_finish(struct pw_tally *t)
+{
+    join_waits(t);
+    pw_sort(t->out->pairs, t->out->npairs, sizeof(*t->out->pairs), by_pair);
+}
+
+void pw_tally_fini(struct pw_tally *t)
+{
+    pw_hash_fini(&t->by_pair);
+    pw_hash_fini(&t->by_call);
+    free(t->calls);
+    free(t->back);
+}

@@ -1,0 +1,428 @@
+/* One pass over /events/range, from its end to its begin; see opread.h.
+ *
+ * A range is recorded when it ends, so that backwards it comes before all that are inside it: each
+ * thread's open ones are a stack, and a range's path is known when it is met. Depths that files
+ * claim decide only between ranges that last no time and begin together. */
+#include "aggregate/operators/opread.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregate/operators/opmemory.h"
+#include "aggregate/steps/waited.h"
+#include "core/h5reader.h"
+#include "core/h5table.h"
+#include "core/limits.h"
+
+enum { BLOCK = 1024, THREADS = 1 << 16, DEEPEST = 1 << 16, NOBODY = -1 };
+
+/* A range that may enclose those to come. */
+struct open {
+    int64_t start, end;
+    /* Of the samples seen, which are those after it was entered, backwards: the most that they add
+     * up to from any time until its end, and all of them. */
+    int64_t peak_bytes, net_bytes, alloc_bytes;
+    int32_t path, shape; /* NOBODY: not told apart */
+    int32_t owner;       /* the nearest of the stack, itself too, whose inner time is counted */
+    uint16_t depth;
+    uint64_t windows; /* that it began in */
+};
+
+struct stack {
+    struct open *v;
+    int32_t n, capacity;
+};
+
+/* What a range is by the file's own numbers, and where it is summed up. */
+struct known {
+    int32_t parent;
+    uint32_t name, domain, category, shapes, kind;
+    int32_t path, shape;
+};
+
+struct pass {
+    struct pw_optree *tree;
+    const struct pw_input *input;
+    const struct pw_spans *wait; /* NULL: not asked for */
+    struct stack **threads;      /* [THREADS], NULL where nothing was seen */
+    struct known *known;
+    size_t nknown, known_capacity;
+    struct pw_hash by_known;
+    char **texts;
+    size_t ntexts;
+    struct pw_waited waited;
+    struct pw_opmemory *memory;   /* NULL: nothing is known of it */
+    int warms_up;                 /* some steps are not counted */
+    struct pw_opwindows *windows; /* NULL: all of the run is summed up, in the tree */
+    ptrdiff_t near;               /* step looked up last */
+};
+
+static const char *text_of(const struct pass *p, uint32_t row)
+{
+    return row < p->ntexts ? p->texts[row] : "";
+}
+
+/* An operator's type is its category; what has none is of its domain, or of its kind. */
+static const char *type_of(const struct pass *p, const struct pw_row_range *range)
+{
+    const char *type = text_of(p, range->category);
+    if (!*type)
+        type = text_of(p, range->domain);
+    return *type ? type : pw_enum_name(PW_F_KIND, range->kind);
+}
+
+/* The path and shapes by text; NOBODY for what is too many. */
+static int look_up(struct pass *p, const struct pw_row_range *range, struct known *k)
+{
+    struct pw_optree *tree = p->tree;
+    const char *shapes = text_of(p, range->shapes);
+    int64_t name = pw_optree_text(tree, text_of(p, range->name), PW_OPTREE_NAME);
+    int64_t type = pw_optree_text(tree, type_of(p, range), PW_OPTREE_TYPE);
+    int64_t shape = *shapes ? pw_optree_text(tree, shapes, PW_OPTREE_NAME) : 0;
+    if (name < 0 || type < 0 || shape < 0)
+        return -ENOMEM;
+    int32_t op = pw_optree_op(tree, (uint32_t)name, (uint32_t)type, range->kind);
+    k->path = op < 0 ? op : pw_optree_path(tree, k->parent, op);
+    k->shape = op < 0 || !*shapes ? NOBODY : pw_optree_shape(tree, op, (uint32_t)shape);
+    if (k->path == -ENOMEM || k->shape == -ENOMEM)
+        return -ENOMEM;
+    k->path = k->path < 0 ? NOBODY : k->path;
+    k->shape = k->shape < 0 ? NOBODY : k->shape;
+    return 0;
+}
+
+static int same_known(const void *items, int32_t item, const void *key)
+{
+    const struct known *a = (const struct known *)items + item, *b = key;
+    return a->parent == b->parent && a->name == b->name && a->shapes == b->shapes &&
+           a->category == b->category && a->domain == b->domain && a->kind == b->kind;
+}
+
+static int append_known(struct pass *p, const struct known *k)
+{
+    if (p->nknown == p->known_capacity) {
+        size_t capacity = p->known_capacity ? 2 * p->known_capacity : 256;
+        struct known *known = realloc(p->known, capacity * sizeof(*known));
+        if (!known)
+            return -ENOMEM;
+        p->known = known;
+        p->known_capacity = capacity;
+    }
+    p->known[p->nknown++] = *k;
+    return 0;
+}
+
+/* The names are compared once for each combination; forgotten when those are too many. */
+static const struct known *find_known(struct pass *p, const struct pw_row_range *range,
+                                      int32_t parent)
+{
+    struct known key = {parent,        range->name, range->domain, range->category,
+                        range->shapes, range->kind, NOBODY,        NOBODY};
+    uint64_t words[2] = {(uint64_t)(uint32_t)parent << 32 | range->name,
+                         (uint64_t)range->shapes << 32 | range->category};
+    uint32_t hash = (uint32_t)pw_hash_mix(pw_hash_mix(words[0], words[1]),
+                                          (uint64_t)range->domain << 8 | range->kind);
+    if (p->nknown >= PW_OPTREE_MOST) {
+        p->nknown = 0;
+        pw_hash_fini(&p->by_known);
+    }
+    if (pw_hash_reserve(&p->by_known))
+        return NULL;
+    struct pw_hash_slot *slot = pw_hash_find(&p->by_known, hash, same_known, p->known, &key);
+    if (slot->item != PW_HASH_NONE)
+        return &p->known[slot->item];
+    if (look_up(p, range, &key) || append_known(p, &key))
+        return NULL;
+    pw_hash_take(&p->by_known, slot, hash, (int32_t)p->nknown - 1);
+    return &p->known[p->nknown - 1];
+}
+
+static void raise_peak(struct pw_opsum *sum, int64_t bytes)
+{
+    if (bytes > sum->peak_alloc_bytes)
+        sum->peak_alloc_bytes = bytes;
+}
+
+/* Backwards, the begin of the range at the top. At least what was left at its end: of another
+ * profiler's operators only that is known. */
+static void leave_top(struct pass *p, struct stack *s)
+{
+    const struct open *top = &s->v[--s->n];
+    int64_t peak = top->peak_bytes > top->alloc_bytes ? top->peak_bytes : top->alloc_bytes;
+    if (top->path != NOBODY)
+        raise_peak(&p->tree->paths[top->path].sum, peak);
+    if (top->shape != NOBODY)
+        raise_peak(&p->tree->shapes[top->shape].sum, peak);
+    if (!s->n)
+        return;
+    struct open *around = &s->v[s->n - 1];
+    int64_t later = pw_sum(around->peak_bytes, top->net_bytes);
+    around->peak_bytes = later > top->peak_bytes ? later : top->peak_bytes;
+    around->net_bytes = pw_sum(around->net_bytes, top->net_bytes);
+}
+
+/* The samples of the thread after this time, each inside of the ranges that it lies in. */
+static int take_samples(struct pass *p, uint16_t thread, struct stack *s, int64_t after)
+{
+    int64_t time, bytes;
+    int got;
+    while ((got = pw_opmemory_take(p->memory, thread, after, &time, &bytes)) > 0) {
+        while (s->n && s->v[s->n - 1].start > time)
+            leave_top(p, s);
+        if (!s->n)
+            continue;
+        struct open *top = &s->v[s->n - 1];
+        int64_t sum = pw_sum(top->peak_bytes, bytes);
+        top->peak_bytes = sum > 0 ? sum : 0;
+        top->net_bytes = pw_sum(top->net_bytes, bytes);
+    }
+    return got;
+}
+
+/* Leaves the ranges of the stack that do not enclose this one. */
+static void leave(struct pass *p, struct stack *s, const struct pw_row_range *range)
+{
+    while (s->n) {
+        const struct open *top = &s->v[s->n - 1];
+        int beside =
+            top->start == range->end && top->end == range->start && top->depth >= range->depth;
+        if (top->start <= range->start && top->end >= range->end && !beside)
+            return;
+        leave_top(p, s);
+    }
+}
+
+/* The begins of all ranges that are open yet. */
+static int leave_all(struct pass *p)
+{
+    int err = 0;
+    for (size_t thread = 0; thread < THREADS && !err; thread++) {
+        struct stack *s = p->threads[thread];
+        if (!s)
+            continue;
+        err = take_samples(p, (uint16_t)thread, s, INT64_MIN);
+        while (s->n)
+            leave_top(p, s);
+    }
+    return err;
+}
+
+static int enter(struct stack *s, const struct open *open)
+{
+    if (s->n == DEEPEST)
+        return 0; /* what is inside counts as inside the one above it */
+    if (s->n == s->capacity) {
+        int32_t capacity = s->capacity ? 2 * s->capacity : 32;
+        struct open *v = realloc(s->v, (size_t)capacity * sizeof(*v));
+        if (!v)
+            return -ENOMEM;
+        s->v = v;
+        s->capacity = capacity;
+    }
+    s->v[s->n++] = *open;
+    return 0;
+}
+
+static int add(struct pw_opsum *sum, int64_t ns, int64_t waited, int64_t alloc_bytes)
+{
+    sum->calls++;
+    sum->total_ns += ns;
+    sum->wait_ns += waited;
+    sum->min_ns = ns < sum->min_ns ? ns : sum->min_ns;
+    sum->max_ns = ns > sum->max_ns ? ns : sum->max_ns;
+    sum->alloc_bytes += alloc_bytes;
+    return pw_sketch_add(&sum->times, ns, 1);
+}
+
+static void add_inner(struct pw_opsum *sum, int64_t ns, int64_t waited, int64_t alloc_bytes)
+{
+    sum->inner_ns += ns;
+    sum->inner_wait_ns += waited;
+    sum->inner_alloc_bytes += alloc_bytes;
+}
+
+static int count(struct pass *p, const struct pw_row_range *range, const struct known *k,
+                 const struct open *owner)
+{
+    struct pw_optree *tree = p->tree;
+    int64_t ns = range->end - range->start;
+    int64_t waited = pw_waited_within(&p->waited, range->start, range->end);
+    int err = 0;
+    tree->unlisted += k->path == NOBODY;
+    if (k->path != NOBODY)
+        err = add(&tree->paths[k->path].sum, ns, waited, range->alloc_bytes);
+    if (k->shape != NOBODY && !err)
+        err = add(&tree->shapes[k->shape].sum, ns, waited, range->alloc_bytes);
+    if (owner && owner->path != NOBODY)
+        add_inner(&tree->paths[owner->path].sum, ns, waited, range->alloc_bytes);
+    if (owner && owner->shape != NOBODY)
+        add_inner(&tree->shapes[owner->shape].sum, ns, waited, range->alloc_bytes);
+    return err;
+}
+
+static uint64_t windows_of(struct pass *p, const struct pw_row_range *range)
+{
+    ptrdiff_t step = p->windows ? pw_input_step_near(p->input, range->start, &p->near) : -1;
+    return step < 0 ? 0 : p->windows->steps[step];
+}
+
+static int count_in_windows(struct pass *p, const struct pw_row_range *range, const struct known *k,
+                            uint64_t mask, const struct open *owner)
+{
+    const struct pw_oppath *paths = p->tree->paths;
+    int64_t ns = range->end - range->start;
+    int err = pw_opwindows_reserve(p->windows, p->tree->nops);
+    if (!err && k->path != NOBODY)
+        pw_opwindows_add(p->windows, mask, paths[k->path].op, ns);
+    if (!err && owner && owner->path != NOBODY)
+        pw_opwindows_add(p->windows, owner->windows, paths[owner->path].op, -ns);
+    return err;
+}
+
+static struct stack *stack_of(struct pass *p, uint16_t thread)
+{
+    if (!p->threads[thread])
+        p->threads[thread] = calloc(1, sizeof(struct stack));
+    return p->threads[thread];
+}
+
+static int visit(struct pass *p, const struct pw_row_range *range)
+{
+    struct stack *s = stack_of(p, range->thread);
+    if (!s)
+        return -ENOMEM;
+    int err = take_samples(p, range->thread, s, range->end);
+    if (err)
+        return err;
+    leave(p, s, range);
+    const struct open *top = s->n ? &s->v[s->n - 1] : NULL;
+    const struct known *k = find_known(p, range, top ? top->path : NOBODY);
+    if (!k)
+        return -ENOMEM;
+    int is_function = range->kind == PW_KIND_FUNCTION;
+    const struct open *owner = top && top->owner != NOBODY ? &s->v[top->owner] : NULL;
+    const uint64_t windows = windows_of(p, range);
+    owner = is_function ? NULL : owner;
+    err = p->windows ? count_in_windows(p, range, k, windows, owner) : count(p, range, k, owner);
+    struct open open = {
+        .start = range->start,
+        .end = range->end,
+        .alloc_bytes = range->alloc_bytes,
+        .path = k->path,
+        .shape = k->shape,
+        .owner = s->n,
+        .depth = range->depth,
+        .windows = windows,
+    };
+    if (is_function)
+        open.owner = top ? top->owner : NOBODY;
+    return err ? err : enter(s, &open);
+}
+
+/* Marks and steps are no work, ranges of the process no thread's, and what warms up is not
+ * measured. */
+static int is_counted(const struct pass *p, const struct pw_row_range *range)
+{
+    if (range->kind != PW_KIND_USER && range->kind != PW_KIND_PHASE &&
+        range->kind != PW_KIND_OPERATOR && range->kind != PW_KIND_DATA &&
+        range->kind != PW_KIND_FUNCTION)
+        return 0;
+    if (range->flags & PW_RANGE_PROCESS)
+        return 0;
+    if (range->end < range->start || !pw_is_possible(range->start) || !pw_is_possible(range->end) ||
+        !pw_is_possible(range->alloc_bytes))
+        return 0;
+    ptrdiff_t step = p->warms_up ? pw_input_step_at(p->input, range->start) : -1;
+    return step < 0 || p->input->steps[step].recorded == PW_RECORDED_ACTIVE;
+}
+
+static int read_backwards(struct pass *p)
+{
+    const struct pw_h5_place *place = &p->input->range_rows;
+    struct pw_h5_table *table = NULL;
+    struct pw_row_range *ranges = malloc(sizeof(*ranges) * BLOCK);
+    int err = ranges ? pw_h5_table_open(p->input->path, place, &table) : -ENOMEM;
+    uint64_t blocks = (place->rows + BLOCK - 1) / BLOCK;
+    for (uint64_t b = blocks; !err && b-- > 0;) {
+        uint64_t at = b * BLOCK;
+        size_t n = place->rows - at < BLOCK ? (size_t)(place->rows - at) : BLOCK;
+        err = pw_h5_table_read(table, at, n, ranges);
+        if (!p->windows)
+            pw_progress_add(p->input->progress, (int64_t)n);
+        for (size_t i = n; !err && i-- > 0;)
+            if (is_counted(p, &ranges[i]))
+                err = visit(p, &ranges[i]);
+    }
+    pw_h5_table_close(table);
+    free(ranges);
+    return err;
+}
+
+static int read_texts(struct pass *p)
+{
+    hid_t file;
+    int err = pw_h5_open(p->input->path, &file);
+    if (err)
+        return err;
+    err = pw_h5_read_strings(file, "/strings", &p->texts, &p->ntexts);
+    pw_h5_close(file);
+    return err == -ENOENT ? 0 : err;
+}
+
+static void fini(struct pass *p)
+{
+    for (size_t i = 0; p->threads && i < THREADS; i++)
+        if (p->threads[i]) {
+            free(p->threads[i]->v);
+            free(p->threads[i]);
+        }
+    free(p->threads);
+    free(p->known);
+    free(p->texts);
+    pw_hash_fini(&p->by_known);
+    pw_waited_fini(&p->waited);
+    pw_opmemory_close(p->memory);
+}
+
+/* Where they cannot be known, there are no peaks. */
+static int open_memory(struct pass *p)
+{
+    int err = pw_opmemory_open(p->input->path, &p->input->memory_rows, &p->memory);
+    p->tree->unpeaked += err == -ENOSPC;
+    return err == -ENOSPC ? 0 : err;
+}
+
+static int read_rank(struct pass *p)
+{
+    const struct pw_input *input = p->input;
+    const struct pw_spans none = {0};
+    for (size_t i = 0; i < input->nsteps; i++)
+        p->warms_up |= input->steps[i].recorded != PW_RECORDED_ACTIVE;
+    p->threads = calloc(THREADS, sizeof(*p->threads));
+    int err = p->threads ? pw_waited_init(&p->waited, p->wait ? p->wait : &none) : -ENOMEM;
+    err = err ? err : read_texts(p);
+    err = err || p->windows ? err : open_memory(p);
+    err = err ? err : read_backwards(p);
+    err = err ? err : leave_all(p);
+    fini(p);
+    return err;
+}
+
+int pw_opread_rank(struct pw_optree *tree, const struct pw_input *input,
+                   const struct pw_spans *wait)
+{
+    struct pass p = {.tree = tree, .input = input, .wait = wait};
+    if (!input->range_rows.rows)
+        return 0;
+    int err = read_rank(&p);
+    int ended = err == -ENOMEM ? err : pw_optree_end_rank(tree, (int32_t)input->rank);
+    return ended ? ended : err;
+}
+
+int pw_opread_windows(struct pw_optree *tree, const struct pw_input *input,
+                      struct pw_opwindows *windows)
+{
+    struct pass p = {.tree = tree, .input = input, .windows = windows};
+    return input->range_rows.rows ? read_rank(&p) : 0;
+}

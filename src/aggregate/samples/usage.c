@@ -1,0 +1,303 @@
+/* Differences of counters between samples; see usage.h. */
+#include "aggregate/samples/usage.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregate/input/cursor.h"
+#include "aggregate/samples/growth.h"
+#include "core/limits.h"
+
+/* Fewer samples inside the measured steps say less than all of them. */
+enum { LEAST_SAMPLES = 3 };
+
+/* A sample of the process with the host's nearest before it. */
+struct moment {
+    struct pw_row_process process;
+    struct pw_row_host host;
+};
+
+/* From the first to the last sample of a part of the run. */
+struct stretch {
+    struct moment first, last;
+    int64_t samples;
+};
+
+struct pass {
+    const struct pw_input *input;
+    struct pw_cursor process, host;
+    struct pw_row_host now, coming; /* of the host: before the process's sample, and after it */
+    int has_coming;
+    int64_t begin, end; /* of the measured steps, local */
+    struct stretch whole, measured;
+    int64_t rss_max;
+    int32_t threads_max;
+    struct pw_growth rss;
+    struct pw_row_c_utilisation_series *series;
+    size_t nseries, points;
+    struct moment drawn; /* where the last stretch of the series ended */
+};
+
+static const struct pw_row_host no_host = {
+    .busy_ns = -1, .idle_ns = -1, .steal_ns = -1, .throttled_ns = -1};
+
+static void read_host(struct pass *p)
+{
+    const struct pw_row_host *row = pw_cursor_next(&p->host);
+    p->has_coming = row != NULL;
+    if (row)
+        p->coming = *row;
+}
+
+static void advance_host(struct pass *p, int64_t time)
+{
+    while (p->has_coming && p->coming.time <= time) {
+        p->now = p->coming;
+        read_host(p);
+    }
+}
+
+/* How much a counter grew; -1: not known. */
+static int64_t grown(int64_t before, int64_t after)
+{
+    return before < 0 || after < before ? -1 : after - before;
+}
+
+/* Of two counts; -1 where one is not known, or the whole is nothing. */
+static double share(int64_t part, int64_t whole)
+{
+    return part < 0 || whole <= 0 ? -1 : (double)part / (double)whole;
+}
+
+static double per_second(int64_t count, int64_t ns)
+{
+    return count < 0 || ns <= 0 ? -1 : (double)count * 1e9 / (double)ns;
+}
+
+static int64_t both(int64_t a, int64_t b)
+{
+    return a < 0 || b < 0 ? -1 : pw_sum(a, b);
+}
+
+#define GROWN(from, to, part, field) grown((from)->part.field, (to)->part.field)
+
+static double host_share(const struct moment *from, const struct moment *to, int64_t part)
+{
+    int64_t busy = GROWN(from, to, host, busy_ns), idle = GROWN(from, to, host, idle_ns);
+    int64_t steal = GROWN(from, to, host, steal_ns);
+    return share(part, both(both(busy, idle), steal));
+}
+
+static void draw(struct pass *p, const struct moment *to)
+{
+    const struct moment *from = &p->drawn;
+    int64_t span = to->process.time - from->process.time;
+    if (span <= 0)
+        return;
+    int64_t io = both(GROWN(from, to, process, read_bytes), GROWN(from, to, process, write_bytes));
+    int64_t faults =
+        both(GROWN(from, to, process, minor_faults), GROWN(from, to, process, major_faults));
+    int64_t cpu = both(GROWN(from, to, process, cpu_user_ns), GROWN(from, to, process, cpu_sys_ns));
+    p->series[p->nseries++] = (struct pw_row_c_utilisation_series){
+        .rank = (int32_t)p->input->rank,
+        .time = pw_input_time(p->input, to->process.time),
+        .cpu_share = share(cpu, span),
+        .runq_share = share(GROWN(from, to, process, runq_wait_ns), span),
+        .involuntary_cs_per_s = per_second(GROWN(from, to, process, involuntary_cs), span),
+        .rss_bytes = to->process.rss_bytes,
+        .faults_per_s = per_second(faults, span),
+        .io_bytes_per_s = per_second(io, span),
+        .host_busy_share = host_share(from, to, GROWN(from, to, host, busy_ns)),
+    };
+    p->drawn = *to;
+}
+
+static void extend(struct stretch *s, const struct moment *m)
+{
+    if (!s->samples++)
+        s->first = *m;
+    s->last = *m;
+}
+
+static void take(struct pass *p, const struct pw_row_process *row, uint64_t number)
+{
+    advance_host(p, row->time);
+    struct moment m = {*row, p->now};
+    uint64_t n = p->process.place.rows;
+    p->rss_max = row->rss_bytes > p->rss_max ? row->rss_bytes : p->rss_max;
+    p->threads_max = row->threads > p->threads_max ? row->threads : p->threads_max;
+    pw_growth_add(&p->rss, row->time, row->rss_bytes);
+    if (!p->whole.samples)
+        p->drawn = m;
+    else if (number * p->points / n != (number - 1) * p->points / n || number + 1 == n)
+        draw(p, &m);
+    extend(&p->whole, &m);
+    if (row->time >= p->begin && row->time <= p->end)
+        extend(&p->measured, &m);
+}
+
+/* A process that has ended has no memory any more. */
+static int is_believed(const struct pw_row_process *row)
+{
+    return pw_is_possible(row->time) && pw_is_possible(row->rss_bytes) && row->rss_bytes > 0;
+}
+
+static void read_process(struct pass *p)
+{
+    uint64_t number = 0;
+    read_host(p);
+    for (const struct pw_row_process *row; (row = pw_cursor_next(&p->process)); number++)
+        if (is_believed(row))
+            take(p, row, number);
+}
+
+static struct pw_row_c_utilisation make_row(const struct pass *p)
+{
+    const struct stretch *s = p->measured.samples >= LEAST_SAMPLES ? &p->measured : &p->whole;
+    const struct moment *from = &s->first, *to = &s->last;
+    int64_t span = to->process.time - from->process.time;
+    struct pw_row_c_utilisation row = {
+        .rank = (int32_t)p->input->rank,
+        .samples = s->samples,
+        .span_ns = span,
+        .cpu_user_share = share(GROWN(from, to, process, cpu_user_ns), span),
+        .cpu_sys_share = share(GROWN(from, to, process, cpu_sys_ns), span),
+        .main_cpu_share = share(GROWN(from, to, process, main_cpu_ns), span),
+        .runq_share = share(GROWN(from, to, process, runq_wait_ns), span),
+        .involuntary_cs_per_s = per_second(GROWN(from, to, process, involuntary_cs), span),
+        .voluntary_cs_per_s = per_second(GROWN(from, to, process, voluntary_cs), span),
+        .rss_max_bytes = p->rss_max,
+        .minor_faults = GROWN(from, to, process, minor_faults),
+        .major_faults = GROWN(from, to, process, major_faults),
+        .read_bytes = GROWN(from, to, process, read_bytes),
+        .write_bytes = GROWN(from, to, process, write_bytes),
+        .threads_max = p->threads_max,
+        .host_busy_share = host_share(from, to, GROWN(from, to, host, busy_ns)),
+        .host_steal_share = host_share(from, to, GROWN(from, to, host, steal_ns)),
+        .throttled_share = share(GROWN(from, to, host, throttled_ns), span),
+    };
+    memcpy(row.hostname, p->input->hostname, sizeof(row.hostname));
+    return row;
+}
+
+static int add_memory(struct pw_usages *out, const struct pw_row_c_memory *row)
+{
+    struct pw_row_c_memory *memory = realloc(out->memory, (out->nmemory + 1) * sizeof(*memory));
+    if (!memory)
+        return -ENOMEM;
+    out->memory = memory;
+    memory[out->nmemory++] = *row;
+    return 0;
+}
+
+static int append(struct pw_usages *out, struct pass *p)
+{
+    struct pw_row_c_utilisation *rows = realloc(out->rows, (out->n + 1) * sizeof(*rows));
+    out->rows = rows ? rows : out->rows;
+    struct pw_row_c_utilisation_series *series =
+        realloc(out->series, (out->nseries + p->nseries + 1) * sizeof(*series));
+    out->series = series ? series : out->series;
+    if (!rows || !series)
+        return -ENOMEM;
+    rows[out->n++] = make_row(p);
+    memcpy(series + out->nseries, p->series, p->nseries * sizeof(*series));
+    out->nseries += p->nseries;
+    struct pw_row_c_memory row = {.rank = (int32_t)p->input->rank, .what = "rss", .device = -1};
+    pw_growth_finish(&p->rss, &row);
+    return add_memory(out, &row);
+}
+
+/* Of the steps that are measured; everything where there are none. */
+static void find_measured(struct pass *p)
+{
+    p->begin = INT64_MIN;
+    p->end = INT64_MAX;
+    if (p->rss.first < 0)
+        return;
+    p->begin = p->input->steps[p->rss.first].start;
+    p->end = p->input->steps[p->rss.last].end;
+}
+
+static int read_processes(struct pw_usages *out, const struct pw_input *input,
+                          struct pw_h5_types *types, hid_t file, size_t points)
+{
+    struct pass p = {.input = input, .points = points, .now = no_host, .rss_max = -1};
+    p.series = malloc((points + 2) * sizeof(*p.series));
+    int err = p.series ? 0 : -ENOMEM;
+    int opened = err ? err : pw_cursor_open(&p.process, types, file, input->path, PW_TABLE_process);
+    int host = err ? err : pw_cursor_open(&p.host, types, file, input->path, PW_TABLE_host);
+    if (!err && !opened && !host) {
+        pw_growth_begin(&p.rss, input);
+        find_measured(&p);
+        read_process(&p);
+        if (p.whole.samples)
+            err = append(out, &p);
+        err = err ? err : p.process.err ? p.process.err : p.host.err;
+    }
+    pw_cursor_close(&p.process);
+    pw_cursor_close(&p.host);
+    free(p.series);
+    return err ? err : opened ? opened : host;
+}
+
+struct devices {
+    struct pw_growth growth[PW_USAGE_DEVICES];
+    int32_t device[PW_USAGE_DEVICES];
+    size_t n;
+};
+
+static struct pw_growth *find_device(struct devices *d, const struct pw_input *input,
+                                     int32_t device)
+{
+    for (size_t i = 0; i < d->n; i++)
+        if (d->device[i] == device)
+            return &d->growth[i];
+    if (d->n == PW_USAGE_DEVICES)
+        return NULL;
+    d->device[d->n] = device;
+    pw_growth_begin(&d->growth[d->n], input);
+    return &d->growth[d->n++];
+}
+
+static int read_allocations(struct pw_usages *out, const struct pw_input *input,
+                            struct pw_h5_types *types, hid_t file)
+{
+    struct pw_cursor c;
+    struct devices *d = calloc(1, sizeof(*d));
+    if (!d)
+        return -ENOMEM;
+    int err = pw_cursor_open(&c, types, file, input->path, PW_TABLE_memory);
+    for (const struct pw_row_memory *row; !err && (row = pw_cursor_next(&c));) {
+        struct pw_growth *growth = find_device(d, input, row->device);
+        if (growth && pw_is_possible(row->time) && pw_is_possible(row->total_bytes))
+            pw_growth_add(growth, row->time, row->total_bytes);
+    }
+    int damage = err ? err : c.err;
+    pw_cursor_close(&c);
+    err = 0;
+    for (size_t i = 0; i < d->n && !err; i++) {
+        struct pw_row_c_memory row = {
+            .rank = (int32_t)input->rank, .what = "allocated", .device = d->device[i]};
+        pw_growth_finish(&d->growth[i], &row);
+        err = row.samples ? add_memory(out, &row) : 0;
+    }
+    free(d);
+    return err ? err : damage;
+}
+
+int pw_usage_read(struct pw_usages *usages, const struct pw_input *input, struct pw_h5_types *types,
+                  hid_t file, size_t points)
+{
+    int processes = read_processes(usages, input, types, file, points);
+    int allocations = read_allocations(usages, input, types, file);
+    return processes == -ENOMEM || !allocations ? processes : allocations;
+}
+
+void pw_usages_fini(struct pw_usages *usages)
+{
+    free(usages->rows);
+    free(usages->series);
+    free(usages->memory);
+    *usages = (struct pw_usages){0};
+}

@@ -1,0 +1,25 @@
+/* What the process of one rank used, and allocated, from the samples in its file; docs/metrics.md,
+ * "Utilisation" and "Memory". */
+#ifndef PW_AGGREGATE_SAMPLES_USAGE_H
+#define PW_AGGREGATE_SAMPLES_USAGE_H
+
+#include "aggregate/input/input.h"
+
+enum { PW_USAGE_DEVICES = 32 };
+
+/* What all ranks of this process used. */
+struct pw_usages {
+    struct pw_row_c_utilisation *rows;
+    struct pw_row_c_utilisation_series *series;
+    struct pw_row_c_memory *memory;
+    size_t n, nseries, nmemory;
+};
+
+/* Adds one rank's, with at most `points` of series. 0, -ENOMEM, or another -errno when a table ends
+ * early: what could be read is in then. */
+int pw_usage_read(struct pw_usages *usages, const struct pw_input *input, struct pw_h5_types *types,
+                  hid_t file, size_t points);
+
+void pw_usages_fini(struct pw_usages *usages);
+
+#endif

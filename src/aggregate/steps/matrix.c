@@ -1,0 +1,247 @@
+/* Columns of the step trace, and their gathering; see matrix.h. */
+#include "aggregate/steps/matrix.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregate/gpu/gputrace.h"
+#include "aggregate/operators/opread.h"
+
+/* The ranks from the first that this process has a file of to the first of the next process;
+ * process 0 also takes those before, so that missing ranks are somebody's. */
+static void choose_columns(struct pw_share *share, const struct pw_job *job)
+{
+    int64_t mine = job->ninputs ? job->inputs[0].rank : -1;
+    int64_t *first = malloc(sizeof(*first) * (size_t)job->processes);
+    MPI_Allgather(&mine, 1, MPI_INT64_T, first, 1, MPI_INT64_T, job->comm);
+    int64_t next = job->nranks;
+    for (int p = job->processes - 1; p >= 0; p--) {
+        int64_t begin = p == 0 ? 0 : first[p] < 0 || first[p] > next ? next : first[p];
+        if (p == job->process) {
+            share->first = (size_t)begin;
+            share->count = (size_t)(next - begin);
+        }
+        next = begin;
+    }
+    free(first);
+}
+
+/* Grids of GPU time only where there is any. Collective. */
+static int allocate_gpu(struct pw_share *share, const struct pw_job *job)
+{
+    size_t cells = job->nsteps * share->count;
+    int some = 0, any;
+    for (size_t i = 0; i < job->ninputs; i++)
+        some |= pw_input_has_gpu(&job->inputs[i]);
+    MPI_Allreduce(&some, &any, 1, MPI_INT, MPI_MAX, job->comm);
+    if (!any)
+        return 0;
+    share->gpu = malloc(sizeof(*share->gpu) * (cells + 1));
+    share->gpu_ranks = calloc(job->ninputs + 1, sizeof(*share->gpu_ranks));
+    if (!share->gpu || !share->gpu_ranks)
+        return -ENOMEM;
+    memset(share->gpu, 0xff, sizeof(*share->gpu) * cells);
+    return 0;
+}
+
+static int allocate(struct pw_share *share, size_t nsteps)
+{
+    size_t cells = nsteps * share->count;
+    share->steps = malloc(sizeof(*share->steps) * (cells + 1));
+    share->phases = malloc(sizeof(*share->phases) * (cells + 1));
+    share->step_start = malloc(sizeof(int64_t) * (nsteps + 1));
+    share->step_end = malloc(sizeof(int64_t) * (nsteps + 1));
+    share->step_recorded = malloc(sizeof(int64_t) * (nsteps + 1));
+    if (!share->steps || !share->phases || !share->step_start || !share->step_end ||
+        !share->step_recorded)
+        return -ENOMEM;
+    memset(share->steps, 0xff, sizeof(*share->steps) * cells); /* -1: not known */
+    memset(share->phases, 0xff, sizeof(*share->phases) * cells);
+    for (size_t s = 0; s < nsteps; s++) {
+        share->step_start[s] = INT64_MAX;
+        share->step_end[s] = INT64_MIN;
+        share->step_recorded[s] = -1;
+    }
+    return 0;
+}
+
+static void take_trace(struct pw_share *share, const struct pw_job *job, size_t column,
+                       const struct pw_ranktrace *trace)
+{
+    for (size_t s = 0; s < job->nsteps; s++) {
+        share->steps[s * share->count + column] = trace->steps[s];
+        share->phases[s * share->count + column] = trace->phases[s];
+        if (trace->steps[s].total_ns < 0)
+            continue;
+        if (trace->recorded[3 * s] < share->step_start[s])
+            share->step_start[s] = trace->recorded[3 * s];
+        if (trace->recorded[3 * s + 1] > share->step_end[s])
+            share->step_end[s] = trace->recorded[3 * s + 1];
+        if (trace->recorded[3 * s + 2] > share->step_recorded[s])
+            share->step_recorded[s] = trace->recorded[3 * s + 2];
+    }
+}
+
+static void take_gpu(struct pw_share *share, const struct pw_job *job, size_t column,
+                     const struct pw_gputrace *gpu)
+{
+    for (size_t s = 0; s < job->nsteps; s++)
+        share->gpu[s * share->count + column] = gpu->steps[s];
+    share->gpu_ranks[share->ngpu_ranks++] = gpu->rank;
+}
+
+/* One rank's GPU time, which its trace is put on. 0 or -ENOMEM. */
+static int build_gpu(struct pw_share *share, struct pw_job *job, const struct pw_input *input,
+                     struct pw_ranktrace *trace, struct pw_optree *kernels)
+{
+    struct pw_gputrace gpu;
+    size_t column = (size_t)input->rank - share->first;
+    if (!pw_input_has_gpu(input))
+        return 0;
+    int err = pw_gputrace_build(job, input, trace, kernels, &gpu);
+    if (err && err != -ENOMEM) {
+        pw_job_note(job, input->rank, "damaged", 1, "its GPU events end early");
+        err = 0;
+    }
+    if (!err && gpu.late)
+        pw_job_note(job, input->rank, "gpu_disorder", gpu.late,
+                    "GPU events that come too late in the file count only in part in its GPU time");
+    if (!err && column < share->count)
+        take_gpu(share, job, column, &gpu);
+    pw_gputrace_fini(&gpu);
+    return err;
+}
+
+static int build_rank(struct pw_share *share, struct pw_job *job, const struct pw_input *input,
+                      const struct pw_share_parts *parts)
+{
+    struct pw_ranktrace trace;
+    int err =
+        pw_ranktrace_build(job, parts->instances, parts->messages, input, parts->graph, &trace);
+    err = err ? err : pw_opread_rank(parts->operators, input, &trace.wait);
+    if (err && err != -ENOMEM) {
+        pw_job_note(job, input->rank, "damaged", 1, "its events or ranges end early");
+        err = 0;
+    }
+    err = err ? err : build_gpu(share, job, input, &trace, parts->kernels);
+    size_t column = (size_t)input->rank - share->first;
+    if (!err && column < share->count)
+        take_trace(share, job, column, &trace);
+    else if (!err)
+        pw_job_note(job, input->rank, "left_out", 1,
+                    "its steps: its file has the name of another rank");
+    pw_ranktrace_fini(&trace);
+    return err;
+}
+
+int pw_share_build(struct pw_share *share, struct pw_job *job, const struct pw_share_parts *parts)
+{
+    *share = (struct pw_share){0};
+    choose_columns(share, job);
+    int err = allocate(share, job->nsteps), gpu = allocate_gpu(share, job);
+    err = err ? err : gpu;
+    for (size_t i = 0; i < job->ninputs && !err; i++)
+        err = build_rank(share, job, &job->inputs[i], parts);
+    int worst;
+    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
+    if (worst)
+        return worst;
+    MPI_Allreduce(MPI_IN_PLACE, share->step_start, (int)job->nsteps, MPI_INT64_T, MPI_MIN,
+                  job->comm);
+    MPI_Allreduce(MPI_IN_PLACE, share->step_end, (int)job->nsteps, MPI_INT64_T, MPI_MAX, job->comm);
+    MPI_Allreduce(MPI_IN_PLACE, share->step_recorded, (int)job->nsteps, MPI_INT64_T, MPI_MAX,
+                  job->comm);
+    return 0;
+}
+
+void pw_share_fini(struct pw_share *share)
+{
+    free(share->steps);
+    free(share->phases);
+    free(share->gpu);
+    free(share->gpu_ranks);
+    free(share->step_start);
+    free(share->step_end);
+    free(share->step_recorded);
+}
+
+enum { OWN, TOTAL, USEFUL, PHASE_0, CELL = PHASE_0 + PW_PHASES };
+
+static void pack_cell(const struct pw_row_c_step_trace *step,
+                      const struct pw_row_c_phase_trace *phase, int64_t cell[CELL])
+{
+    cell[OWN] = step->own_ns;
+    cell[TOTAL] = step->total_ns;
+    cell[USEFUL] = step->total_ns < 0 ? -1 : step->total_ns - step->comm_exposed_ns;
+    cell[PHASE_0] = phase->data_ns;
+    cell[PHASE_0 + 1] = phase->forward_ns;
+    cell[PHASE_0 + 2] = phase->backward_ns;
+    cell[PHASE_0 + 3] = phase->allreduce_ns;
+    cell[PHASE_0 + 4] = phase->optimizer_ns;
+    cell[PHASE_0 + 5] = phase->other_ns;
+}
+
+static void unpack_cell(struct pw_matrix *m, size_t at, const int64_t cell[CELL])
+{
+    m->own_ns[at] = cell[OWN];
+    m->total_ns[at] = cell[TOTAL];
+    m->useful_ns[at] = cell[USEFUL];
+    memcpy(&m->phase_ns[at * PW_PHASES], &cell[PHASE_0], sizeof(int64_t) * PW_PHASES);
+}
+
+static int allocate_matrix(struct pw_matrix *m)
+{
+    size_t cells = m->nsteps * m->nranks + 1;
+    m->own_ns = malloc(sizeof(int64_t) * cells);
+    m->total_ns = malloc(sizeof(int64_t) * cells);
+    m->useful_ns = malloc(sizeof(int64_t) * cells);
+    m->phase_ns = malloc(sizeof(int64_t) * cells * PW_PHASES);
+    return m->own_ns && m->total_ns && m->useful_ns && m->phase_ns ? 0 : -ENOMEM;
+}
+
+/* One step at a time: neither a message nor a buffer grows with the number of steps. */
+static void gather_steps(struct pw_matrix *m, const struct pw_job *job,
+                         const struct pw_share *share, int64_t *send, int64_t *receive,
+                         const int *counts, const int *starts)
+{
+    for (size_t s = 0; s < job->nsteps; s++) {
+        for (size_t c = 0; c < share->count; c++)
+            pack_cell(&share->steps[s * share->count + c], &share->phases[s * share->count + c],
+                      send + c * CELL);
+        MPI_Gatherv(send, (int)(share->count * CELL), MPI_INT64_T, receive, counts, starts,
+                    MPI_INT64_T, 0, job->comm);
+        for (size_t r = 0; r < m->nranks; r++)
+            unpack_cell(m, s * m->nranks + r, receive + r * CELL);
+    }
+}
+
+int pw_matrix_gather(struct pw_matrix *m, const struct pw_job *job, const struct pw_share *share)
+{
+    *m = (struct pw_matrix){.nsteps = job->nsteps};
+    m->nranks = job->process == 0 ? (size_t)job->nranks : 0;
+    int *counts = calloc(2 * (size_t)job->processes, sizeof(*counts));
+    int *starts = counts + job->processes, mine = (int)(share->count * CELL);
+    int64_t *send = malloc(sizeof(int64_t) * CELL * (share->count + 1));
+    int64_t *receive = malloc(sizeof(int64_t) * CELL * (m->nranks + 1));
+    int err = counts && send && receive ? allocate_matrix(m) : -ENOMEM, worst;
+    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
+    if (!worst) {
+        MPI_Gather(&mine, 1, MPI_INT, counts, 1, MPI_INT, 0, job->comm);
+        for (int p = 1; p < job->processes; p++)
+            starts[p] = starts[p - 1] + counts[p - 1];
+        gather_steps(m, job, share, send, receive, counts, starts);
+    }
+    free(counts);
+    free(send);
+    free(receive);
+    return worst;
+}
+
+void pw_matrix_fini(struct pw_matrix *m)
+{
+    free(m->own_ns);
+    free(m->total_ns);
+    free(m->useful_ns);
+    free(m->phase_ns);
+}

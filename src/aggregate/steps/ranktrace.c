@@ -1,0 +1,446 @@
+/* Waits and step trace of one rank; see ranktrace.h and the definitions in docs/metrics.md. */
+#include "aggregate/steps/ranktrace.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregate/input/events.h"
+#include "aggregate/steps/phases.h"
+#include "aggregate/steps/spans.h"
+#include "core/h5table.h"
+#include "core/limits.h"
+#include "core/ops.h"
+#include "core/sort.h"
+
+enum {
+    RANGE_BLOCK = 1024,
+    SETTLE = 1 << 15, /* spans that are kept before those of finished steps are dropped */
+};
+
+/* A nonblocking collective whose completing call is still being read. */
+struct completion {
+    size_t instance;
+    int64_t limit; /* until when the wait may be other ranks' doing */
+};
+
+struct pass {
+    const struct pw_job *job;
+    struct pw_instances *instances;
+    struct pw_graph_parts *graph;
+    struct pw_spans comm;    /* operations under way, since the last settled step */
+    struct pw_spans exposed; /* this rank inside a call, likewise */
+    struct pw_ranktrace *out;
+    size_t settled;   /* steps of the input whose communication is known */
+    size_t settle_at; /* spans */
+    struct completion *group;
+    size_t ngroup, group_capacity;
+    uint16_t group_thread;
+    int64_t group_start, group_end; /* of the completing call, local */
+    int failed;
+};
+
+/* Local time of an epoch time: only differences within one instance matter, so the map's slope,
+ * some 10^-5, is left out. */
+static int64_t to_local(const struct pass *p, const struct pw_input *input, int64_t epoch_time,
+                        int64_t near_local)
+{
+    int64_t near_epoch = pw_input_time(input, near_local) - p->job->epoch_ns;
+    return near_local + (epoch_time - near_epoch);
+}
+
+/* Until when this rank's time in the instance may be waiting for others (local), by who waits for
+ * whom: in n-to-n operations for the last to enter, from a root for the root, towards it only the
+ * root. */
+static int64_t wait_limit(const struct pass *p, const struct pw_input *input,
+                          const struct pw_row_comm_event *event, const struct pw_instance *instance,
+                          int32_t members)
+{
+    int is_root = (event->flags & PW_FLAG_ROOT) != 0;
+    int64_t until = INT64_MIN;
+    /* How much of it was for a member that recorded nothing is not known: it is not own work. */
+    if (instance->nranks < members)
+        return event->end;
+    switch (pw_op_info(event->op)->shape) {
+    case PW_SHAPE_ALL:
+        until = instance->last_enter;
+        break;
+    case PW_SHAPE_FROM_ROOT:
+        until = is_root || instance->root_enter == INT64_MAX ? INT64_MIN : instance->root_enter;
+        break;
+    case PW_SHAPE_TO_ROOT:
+        until = is_root ? instance->last_enter : INT64_MIN;
+        break;
+    default:
+        break;
+    }
+    if (until == INT64_MIN || instance->mixed)
+        return INT64_MIN;
+    int64_t local = to_local(p, input, until, event->start);
+    return local < event->end ? local : event->end;
+}
+
+static void count_wait(struct pass *p, size_t instance, int64_t start, int64_t end)
+{
+    if (end <= start)
+        return;
+    struct pw_instance_wait *wait = &p->instances->waits[instance];
+    wait->sum_ns = pw_sum(wait->sum_ns, end - start);
+    wait->max_ns = end - start > wait->max_ns ? end - start : wait->max_ns;
+    pw_spans_add(&p->out->wait, start, end);
+}
+
+static int by_limit(const void *a, const void *b)
+{
+    const struct completion *x = a, *y = b;
+    if (x->limit != y->limit)
+        return x->limit < y->limit ? -1 : 1;
+    return (x->instance > y->instance) - (x->instance < y->instance);
+}
+
+/* One call that completed several collectives waited once: each is given the part of the wait that
+ * the ones before it do not explain. */
+static void close_group(struct pass *p)
+{
+    int64_t from = p->group_start;
+    pw_sort(p->group, p->ngroup, sizeof(*p->group), by_limit);
+    for (size_t i = 0; i < p->ngroup; i++) {
+        count_wait(p, p->group[i].instance, from, p->group[i].limit);
+        from = p->group[i].limit > from ? p->group[i].limit : from;
+    }
+    p->ngroup = 0;
+}
+
+static void add_to_group(struct pass *p, const struct pw_row_comm_event *event, size_t instance,
+                         int64_t limit)
+{
+    if (p->ngroup && (event->thread != p->group_thread || event->end != p->group_end))
+        close_group(p);
+    if (p->ngroup == p->group_capacity) {
+        size_t capacity = p->group_capacity ? 2 * p->group_capacity : 64;
+        struct completion *group = realloc(p->group, capacity * sizeof(*group));
+        if (!group) {
+            p->failed = 1;
+            return;
+        }
+        p->group = group;
+        p->group_capacity = capacity;
+    }
+    p->group_thread = event->thread;
+    p->group_start = event->wait_start;
+    p->group_end = event->end;
+    p->group[p->ngroup++] = (struct completion){instance, limit};
+}
+
+static void visit_collective(struct pass *p, const struct pw_input *input,
+                             const struct pw_row_comm_event *event)
+{
+    int64_t at = pw_instances_find(p->instances, input, event);
+    if (at < 0)
+        return;
+    int64_t limit = wait_limit(p, input, event, &p->instances->items[at],
+                               p->instances->comms[input->groups[event->comm]].size);
+    if (limit == INT64_MIN)
+        return;
+    if (!(event->flags & PW_FLAG_NONBLOCKING))
+        count_wait(p, (size_t)at, event->start, limit);
+    else if (event->wait_start)
+        add_to_group(p, event, (size_t)at, limit);
+}
+
+/* What the rank waited in messages, from the list that is sorted by rank. */
+static void add_message_waits(struct pass *p, const struct pw_messages *messages, int64_t rank)
+{
+    size_t low = 0, high = messages->nwaits;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (messages->waits[middle].rank < rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < messages->nwaits && messages->waits[low].rank == rank; low++)
+        pw_spans_add(&p->out->wait, messages->waits[low].start, messages->waits[low].end);
+}
+
+/* A message from or to a rank without a file cannot be matched: the time in its call is not own
+ * work. */
+static void add_unknown_wait(struct pass *p, const struct pw_row_comm_event *event)
+{
+    int64_t stands = event->flags & PW_FLAG_NONBLOCKING ? event->wait_start : event->start;
+    if (event->peer >= 0 && event->peer < p->job->nranks && stands &&
+        !p->job->ranks[event->peer].present)
+        pw_spans_add(&p->out->wait, stands, event->end);
+}
+
+/* The event for the replay: whom it holds up, and where the rank stood still for it. */
+static void add_to_graph(struct pass *p, const struct pw_input *input,
+                         const struct pw_row_comm_event *event, enum pw_op_class cls)
+{
+    int64_t enter = pw_input_time(input, event->start) - p->job->epoch_ns;
+    if (enter >= p->graph->until_ns || cls == PW_CLASS_WAIT)
+        return;
+    p->graph->asynchronous |= event->source == PW_SOURCE_NCCL;
+    int is_root = (event->flags & PW_FLAG_ROOT) != 0;
+    int64_t stands = event->flags & PW_FLAG_NONBLOCKING ? event->wait_start : event->start;
+    struct pw_graph_op op = {
+        .local_enter = event->start,
+        .enter = enter,
+        .stands = stands ? pw_input_time(input, stands) - p->job->epoch_ns : INT64_MAX,
+        .leave = pw_input_time(input, event->end) - p->job->epoch_ns,
+        .instance = pw_instances_find(p->instances, input, event),
+        .rank = (int32_t)input->rank,
+        .receives = cls == PW_CLASS_RECV || (event->flags & PW_FLAG_RECV_PART),
+    };
+    enum pw_op_shape shape = pw_op_info(event->op)->shape;
+    op.adds = shape == PW_SHAPE_ALL || shape == PW_SHAPE_TO_ROOT ||
+              (shape == PW_SHAPE_FROM_ROOT && is_root);
+    op.waits = shape == PW_SHAPE_ALL || (shape == PW_SHAPE_TO_ROOT && is_root) ||
+               (shape == PW_SHAPE_FROM_ROOT && !is_root);
+    pw_graph_add_op(p->graph, &op);
+}
+
+static void visit(void *context, const struct pw_input *input,
+                  const struct pw_row_comm_event *event)
+{
+    struct pass *p = context;
+    enum pw_op_class cls = pw_op_info(event->op)->cls;
+    if (cls == PW_CLASS_SYNC || cls == PW_CLASS_LOCAL)
+        return;
+    if (pw_events_is_enqueued(event)) {
+        pw_spans_add(&p->exposed, event->start, event->end);
+        return;
+    }
+    add_to_graph(p, input, event, cls);
+    if (cls != PW_CLASS_WAIT)
+        pw_spans_add(&p->comm, event->start, event->end);
+    if (!(event->flags & PW_FLAG_NONBLOCKING)) {
+        pw_spans_add(&p->exposed, event->start, event->end);
+    } else {
+        int64_t waited = event->wait_start ? event->end - event->wait_start : 0;
+        pw_spans_add(&p->exposed, event->start, event->start + event->inside_ns - waited);
+    }
+    if (cls == PW_CLASS_COLL)
+        visit_collective(p, input, event);
+    if (cls == PW_CLASS_SEND || cls == PW_CLASS_RECV)
+        add_unknown_wait(p, event);
+}
+
+static struct pw_interval window_of(const struct pw_row_step *step)
+{
+    return (struct pw_interval){step->start, step->end};
+}
+
+/* Every event that starts before `until` has been seen: what steps that end by then have of
+ * communication is known, and its spans are not needed any more. */
+static void settle(struct pass *p, const struct pw_input *input, int64_t until)
+{
+    pw_spans_join(&p->comm);
+    pw_spans_join(&p->exposed);
+    for (; p->settled < input->nsteps && input->steps[p->settled].end <= until; p->settled++) {
+        const struct pw_row_step *step = &input->steps[p->settled];
+        ptrdiff_t s = pw_job_step_index(p->job, step->step);
+        if (s < 0 || p->out->steps[s].comm_ns >= 0)
+            continue; /* a number that came twice: the first counts */
+        p->out->steps[s].comm_ns = pw_spans_within(&p->comm, window_of(step));
+        p->out->steps[s].comm_exposed_ns = pw_spans_within(&p->exposed, window_of(step));
+    }
+    int64_t needed = p->settled < input->nsteps ? input->steps[p->settled].start : INT64_MAX;
+    pw_spans_drop(&p->comm, needed);
+    pw_spans_drop(&p->exposed, needed);
+    p->settle_at = SETTLE + 2 * (p->comm.n + p->exposed.n);
+}
+
+static int read_events(struct pass *p, const struct pw_input *input)
+{
+    struct pw_events *events;
+    int err = pw_events_open(input, &events);
+    if (err)
+        return err;
+    for (size_t b = 0; !err && b < pw_events_blocks(input); b++) {
+        err = pw_events_visit(events, b, visit, p);
+        if (p->comm.n + p->exposed.n > p->settle_at)
+            settle(p, input, pw_events_start_after(input, b + 1));
+    }
+    pw_events_close(events);
+    return err;
+}
+
+static void fill_step(struct pass *p, struct pw_interval window, struct pw_row_c_step_trace *row)
+{
+    row->total_ns = window.end - window.start;
+    row->wait_ns = pw_spans_within(&p->out->wait, window);
+    row->own_ns = row->total_ns - row->wait_ns;
+    /* Without operators or kernels, what is not inside a communication call computes. */
+    row->compute_ns = row->total_ns - row->comm_exposed_ns;
+}
+
+static void clear_rows(struct pw_ranktrace *out, size_t nsteps)
+{
+    for (size_t s = 0; s < nsteps; s++) {
+        memset(&out->steps[s], 0xff, sizeof(out->steps[s]));
+        memset(&out->phases[s], 0xff, sizeof(out->phases[s]));
+        out->recorded[3 * s] = out->recorded[3 * s + 1] = out->recorded[3 * s + 2] = -1;
+    }
+}
+
+static void fill_steps(struct pass *p, const struct pw_input *input, struct pw_ranktrace *out)
+{
+    for (size_t i = 0; i < input->nsteps; i++) {
+        const struct pw_row_step *step = &input->steps[i];
+        ptrdiff_t s = pw_job_step_index(p->job, step->step);
+        if (s < 0 || out->steps[s].total_ns >= 0)
+            continue; /* a number that came twice: the first counts */
+        fill_step(p, window_of(step), &out->steps[s]);
+        out->recorded[3 * s] = pw_input_time(input, step->start) - p->job->epoch_ns;
+        out->recorded[3 * s + 1] = pw_input_time(input, step->end) - p->job->epoch_ns;
+        out->recorded[3 * s + 2] = step->recorded;
+        struct pw_graph_window window = {out->recorded[3 * s],
+                                         out->recorded[3 * s + 1],
+                                         (int32_t)input->rank,
+                                         (int32_t)s,
+                                         -1,
+                                         0};
+        if ((size_t)s < p->graph->nsteps)
+            pw_graph_add_window(p->graph, &window);
+    }
+}
+
+struct phase_pass {
+    struct pass *p;
+    const struct pw_input *input;
+    struct pw_ranktrace *out;
+    int64_t *backward_end;     /* [job->nsteps] */
+    ptrdiff_t near, at, index; /* the input's step looked up last, and the job's for it */
+};
+
+static void visit_phase(struct phase_pass *q, const struct pw_row_range *range, int phase)
+{
+    ptrdiff_t at = pw_input_step_near(q->input, range->start, &q->near);
+    if (at >= 0 && at != q->at) {
+        q->index = pw_job_step_index(q->p->job, q->input->steps[at].step);
+        q->at = at;
+    }
+    ptrdiff_t s = at < 0 ? -1 : q->index;
+    if (s < 0)
+        return;
+    struct pw_interval window = {range->start, range->end};
+    if (pw_input_has_gpu(q->input))
+        pw_spans_add(&q->out->phase_spans[phase], range->start, range->end);
+    int64_t *own = pw_phase_member(&q->out->phases[s], phase);
+    if (!own)
+        return;
+    int64_t epoch = q->p->job->epoch_ns;
+    struct pw_graph_window part = {pw_input_time(q->input, range->start) - epoch,
+                                   pw_input_time(q->input, range->end) - epoch,
+                                   (int32_t)q->input->rank,
+                                   (int32_t)s,
+                                   phase,
+                                   0};
+    if ((size_t)s < q->p->graph->nsteps)
+        pw_graph_add_window(q->p->graph, &part);
+    *own = pw_sum(*own < 0 ? 0 : *own,
+                  window.end - window.start - pw_spans_within(&q->out->wait, window));
+    pw_phase_mark(&q->out->steps[s], phase, q->input->steps[at].start, window, &q->backward_end[s]);
+}
+
+/* A block at a time: a rank may have more ranges than fit. */
+static int read_phases(struct phase_pass *q)
+{
+    const struct pw_h5_place *place = &q->input->range_rows;
+    struct pw_h5_table *table;
+    struct pw_row_range *ranges = malloc(sizeof(*ranges) * RANGE_BLOCK);
+    int err = ranges ? pw_h5_table_open(q->input->path, place, &table) : -ENOMEM;
+    if (err) {
+        free(ranges);
+        return err;
+    }
+    for (uint64_t at = 0; !err && at < place->rows; at += RANGE_BLOCK) {
+        size_t n = place->rows - at < RANGE_BLOCK ? (size_t)(place->rows - at) : RANGE_BLOCK;
+        err = pw_h5_table_read(table, at, n, ranges);
+        pw_progress_add(q->input->progress, (int64_t)n);
+        for (size_t i = 0; !err && i < n; i++) {
+            int phase = pw_input_phase(q->input, ranges[i].name);
+            if (phase != PW_PHASE_NONE && ranges[i].end >= ranges[i].start &&
+                pw_is_possible(ranges[i].start) && pw_is_possible(ranges[i].end))
+                visit_phase(q, &ranges[i], phase);
+        }
+    }
+    pw_h5_table_close(table);
+    free(ranges);
+    return err;
+}
+
+static void close_steps(struct phase_pass *q)
+{
+    for (size_t i = 0; i < q->input->nsteps; i++) {
+        const struct pw_row_step *step = &q->input->steps[i];
+        ptrdiff_t s = pw_job_step_index(q->p->job, step->step);
+        if (s < 0)
+            continue;
+        struct pw_row_c_phase_trace *phases = &q->out->phases[s];
+        int64_t known = 0;
+        for (int phase = PW_PHASE_DATA; phase <= PW_PHASE_OPTIMIZER; phase++) {
+            int64_t *own = pw_phase_member(phases, phase);
+            known = pw_sum(known, *own > 0 ? *own : 0);
+        }
+        int64_t other = q->out->steps[s].own_ns - known;
+        phases->other_ns = other > 0 ? other : 0;
+        pw_phase_close(&q->out->steps[s], step->start, step->end, q->backward_end[s]);
+    }
+}
+
+static int fill_phases(struct pass *p, const struct pw_input *input, struct pw_ranktrace *out)
+{
+    struct phase_pass q = {
+        p, input, out, malloc(sizeof(int64_t) * (p->job->nsteps + 1)), .at = -1, .index = -1};
+    if (!q.backward_end)
+        return -ENOMEM;
+    for (size_t s = 0; s < p->job->nsteps; s++)
+        q.backward_end[s] = INT64_MIN;
+    int err = read_phases(&q);
+    if (!err)
+        close_steps(&q);
+    free(q.backward_end);
+    return err;
+}
+
+int pw_ranktrace_build(const struct pw_job *job, struct pw_instances *instances,
+                       const struct pw_messages *messages, const struct pw_input *input,
+                       struct pw_graph_parts *graph, struct pw_ranktrace *out)
+{
+    struct pass p = {
+        .job = job, .instances = instances, .graph = graph, .out = out, .settle_at = SETTLE};
+    *out = (struct pw_ranktrace){
+        .steps = malloc(sizeof(*out->steps) * (job->nsteps + 1)),
+        .phases = malloc(sizeof(*out->phases) * (job->nsteps + 1)),
+        .recorded = malloc(sizeof(*out->recorded) * 3 * (job->nsteps + 1)),
+    };
+    int err = out->steps && out->phases && out->recorded ? 0 : -ENOMEM;
+    if (!err) {
+        clear_rows(out, job->nsteps);
+        err = read_events(&p, input);
+        close_group(&p);
+        settle(&p, input, INT64_MAX);
+        add_message_waits(&p, messages, input->rank);
+        pw_spans_join(&out->wait);
+        fill_steps(&p, input, out);
+        int phases = fill_phases(&p, input, out);
+        p.failed |= p.comm.failed || p.exposed.failed || out->wait.failed;
+        err = p.failed ? -ENOMEM : err ? err : phases;
+    }
+    pw_spans_fini(&p.comm);
+    pw_spans_fini(&p.exposed);
+    free(p.group);
+    return err;
+}
+
+void pw_ranktrace_fini(struct pw_ranktrace *trace)
+{
+    free(trace->steps);
+    free(trace->phases);
+    free(trace->recorded);
+    pw_spans_fini(&trace->wait);
+    for (int phase = 0; phase <= PW_PHASE_OPTIMIZER; phase++)
+        pw_spans_fini(&trace->phase_spans[phase]);
+}

@@ -1,0 +1,26 @@
+/* The second pass over a rank's events: what it waited in each collective, and its row of the step
+ * trace. */
+#ifndef PW_AGGREGATE_STEPS_RANKTRACE_H
+#define PW_AGGREGATE_STEPS_RANKTRACE_H
+
+#include "aggregate/findings/graph.h"
+#include "aggregate/match/messages.h"
+#include "aggregate/steps/spans.h"
+
+struct pw_ranktrace {
+    struct pw_row_c_step_trace *steps;   /* [job->nsteps], -1 where the rank did not run the step */
+    struct pw_row_c_phase_trace *phases; /* likewise */
+    int64_t *recorded;                   /* [job->nsteps] start, end (epoch) and enum pw_recorded */
+    struct pw_spans wait;                /* joined: the rank waited for others */
+    struct pw_spans phase_spans[PW_PHASE_OPTIMIZER + 1]; /* as recorded; of ranks with GPUs only */
+};
+
+/* Adds this rank's waits to `instances`, what it did to `graph`, and answers its trace (the caller
+ * frees it with fini). 0 or -ENOMEM. */
+int pw_ranktrace_build(const struct pw_job *job, struct pw_instances *instances,
+                       const struct pw_messages *messages, const struct pw_input *input,
+                       struct pw_graph_parts *graph, struct pw_ranktrace *out);
+
+void pw_ranktrace_fini(struct pw_ranktrace *trace);
+
+#endif

@@ -1,0 +1,32 @@
+/* The collectors' agreement on whether clocks are synchronised over MPI.
+ *
+ * Over MPI every rank must take part or none. A rank whose application enters MPI_Init with a probe
+ * registers a file in the output directory; rank 0, once it sees all of them, decides "yes".
+ * Whoever waits too long decides "no". The decision is a symbolic link, whose creation is atomic
+ * and exclusive on every file system, NFS included: there is one, and all ranks read the same. */
+#ifndef PW_RANK_CLOCKS_AGREE_H
+#define PW_RANK_CLOCKS_AGREE_H
+
+#include <stdint.h>
+
+#include "rank/ring/segment.h"
+
+struct pw_agreement {
+    char dir[4096];
+    int rank, size;
+    int64_t registered_ns; /* local time, 0 before */
+    int next_unseen;       /* rank 0: ranks below it have registered */
+};
+
+void pw_agree_init(struct pw_agreement *agreement, const char *dir, int rank, int size);
+
+/* One look; cheap. Registers at the first call. Answers the decision, PW_SYNC_UNDECIDED for now. */
+enum pw_sync_decision pw_agree_poll(struct pw_agreement *agreement);
+
+/* Decides "no" unless there is a decision: this rank cannot take part. */
+void pw_agree_refuse(struct pw_agreement *agreement);
+
+/* Removes this rank's registration, and the decision when `last`. */
+void pw_agree_fini(struct pw_agreement *agreement, int last);
+
+#endif

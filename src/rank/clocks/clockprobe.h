@@ -1,0 +1,36 @@
+/* Clock measurements during the run: the collectors' own, over UDP, so that the application and its
+ * MPI see nothing of them, and jobs without MPI have them too.
+ *
+ * One collector per clock domain has a thread for it. That of rank 0's domain answers probes, once
+ * there is another domain: until then nothing listens. The others probe it every few seconds. Each
+ * packet carries a code under the job's secret (rendezvous.h), and an answer the random number of
+ * its probe; what does not fit is dropped without an answer. */
+#ifndef PW_RANK_CLOCKS_CLOCKPROBE_H
+#define PW_RANK_CLOCKS_CLOCKPROBE_H
+
+#include <stdint.h>
+
+#include "core/tables.h"
+#include "rank/ring/testclock.h"
+#include "rank/run/identity.h"
+
+struct pw_clockprobe;
+
+struct pw_clockprobe_cost {
+    int64_t cpu_ns;    /* of the thread */
+    int64_t exchanges; /* answered probes, on either side */
+};
+
+/* Begins, if this rank is to lead its domain; *out is NULL when it is not. After the program was
+ * started: a thread must not be there at a fork. 0 or -errno. */
+int pw_clockprobe_start(const char *dir, const struct pw_identity *id,
+                        const struct pw_testclock *clock, int64_t interval_ns,
+                        struct pw_clockprobe **out);
+
+/* The next knot that was measured since the last call: 1, or 0 when there is none. */
+int pw_clockprobe_take(struct pw_clockprobe *probe, struct pw_row_clock *knot);
+
+/* Ends the thread. `probe` may be NULL. */
+void pw_clockprobe_stop(struct pw_clockprobe *probe, struct pw_clockprobe_cost *cost);
+
+#endif

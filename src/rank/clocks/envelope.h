@@ -1,0 +1,47 @@
+/* The offset between two clocks from ping-pongs, with a bound that holds.
+ *
+ * A client reads t1, the reference reads t_ref, the client reads t2. The reference was read between
+ * the two, so its clock minus the client's lies in [t_ref - t2, t_ref - t1]. All exchanges bound
+ * the same offset: their intersection is the envelope, its middle the estimate, half its width the
+ * error bound (the method of Duda et al., ICDCS 1987, on round trips).
+ *
+ * Exchanges take time in which the clocks drift: the offset is that of one moment, the middle of
+ * the fastest exchange, and an exchange further away bounds it by so much less. */
+#ifndef PW_RANK_CLOCKS_ENVELOPE_H
+#define PW_RANK_CLOCKS_ENVELOPE_H
+
+#include <stdint.h>
+
+enum { PW_ENVELOPE_EXCHANGES = 128 };
+
+struct pw_envelope {
+    int n;
+    struct {
+        int64_t t1, t_ref, t2;
+    } exchanges[PW_ENVELOPE_EXCHANGES];
+};
+
+/* The reference's clock minus the client's at the client's time `local_ns`. */
+struct pw_knot {
+    int64_t local_ns, offset_ns, error_ns;
+};
+
+/* Exchanges past PW_ENVELOPE_EXCHANGES, and impossible ones (t2 before t1), are left out. */
+static inline void pw_envelope_add(struct pw_envelope *e, int64_t t1, int64_t t_ref, int64_t t2)
+{
+    if (e->n == PW_ENVELOPE_EXCHANGES || t2 < t1)
+        return;
+    e->exchanges[e->n].t1 = t1;
+    e->exchanges[e->n].t_ref = t_ref;
+    e->exchanges[e->n++].t2 = t2;
+}
+
+/* Whether enough exchanges are as fast as the fastest: more would tell little. Where other
+ * processes want the cores most are slow, and the few that are not have to be waited for. */
+int pw_envelope_is_settled(const struct pw_envelope *envelope);
+
+/* The envelope's knot. Exchanges that contradict each other (a clock that stepped meanwhile) give
+ * an error that covers both. 0, or -1 when there was no exchange. */
+int pw_envelope_knot(const struct pw_envelope *envelope, struct pw_knot *out);
+
+#endif

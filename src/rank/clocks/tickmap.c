@@ -1,0 +1,115 @@
+/* Calibrates the record clock; see tickmap.h. */
+#include "rank/clocks/tickmap.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int file_contains(const char *root, const char *path, const char *word)
+{
+    char name[512], text[8192];
+    snprintf(name, sizeof(name), "%s%s", root, path);
+    FILE *file = fopen(name, "r");
+    if (!file)
+        return 0;
+    size_t n = fread(text, 1, sizeof(text) - 1, file);
+    fclose(file);
+    text[n] = '\0';
+    return strstr(text, word) != NULL;
+}
+
+enum pw_tick_source pw_tick_choose(const char *root)
+{
+    static const char clocksource[] =
+        "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+#if defined(__x86_64__)
+    if (file_contains(root, clocksource, "tsc") &&
+        file_contains(root, "/proc/cpuinfo", " constant_tsc") &&
+        file_contains(root, "/proc/cpuinfo", " nonstop_tsc"))
+        return PW_TICK_TSC;
+#else
+    (void)file_contains;
+    (void)clocksource;
+#endif
+    return PW_TICK_RAW;
+}
+
+const char *pw_tick_name(enum pw_tick_source source)
+{
+    return source == PW_TICK_TSC ? "tsc" : "clock_gettime";
+}
+
+/* Of several tries the one that took least, so that neither an interrupt nor the other process on
+ * this core lies between the reads. */
+void pw_tickmap_read(enum pw_tick_source source, uint64_t *ticks, int64_t *ns)
+{
+    uint64_t best = UINT64_MAX;
+    for (int i = 0; i < 5; i++) {
+        uint64_t before = pw_tick_read(source);
+        int64_t now = pw_local_ns();
+        uint64_t after = pw_tick_read(source);
+        if (after - before < best) {
+            best = after - before;
+            *ticks = before + (after - before) / 2;
+            *ns = now;
+        }
+    }
+}
+
+void pw_tickmap_init(struct pw_tickmap *map, enum pw_tick_source source,
+                     const struct pw_testclock *test)
+{
+    map->source = source;
+    map->test = *test;
+    map->n = 0;
+}
+
+void pw_tickmap_add(struct pw_tickmap *map, uint64_t ticks, int64_t ns)
+{
+    if (map->n && ticks <= map->knots[map->n - 1].ticks)
+        return;
+    if (map->n == PW_TICKMAP_KNOTS) {
+        size_t keep = 0;
+        for (size_t i = 0; i < PW_TICKMAP_KNOTS; i++)
+            if (i % 2 == 0 || i >= PW_TICKMAP_KNOTS / 2)
+                map->knots[keep++] = map->knots[i];
+        map->n = keep;
+    }
+    map->knots[map->n].ticks = ticks;
+    map->knots[map->n++].ns = ns;
+}
+
+/* Index of the segment [i, i + 1] to use for `ticks`; most are in the last. */
+static size_t segment_of(const struct pw_tickmap *map, uint64_t ticks)
+{
+    size_t low = 0, high = map->n - 2;
+    if (ticks >= map->knots[high].ticks)
+        return high;
+    while (low < high) {
+        size_t middle = low + (high - low + 1) / 2;
+        if (map->knots[middle].ticks <= ticks)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+static int64_t true_ns(const struct pw_tickmap *map, uint64_t ticks)
+{
+    if (map->source == PW_TICK_RAW || map->n < 2)
+        return (int64_t)ticks;
+    size_t i = segment_of(map, ticks);
+    double rate = (double)(map->knots[i + 1].ns - map->knots[i].ns) /
+                  (double)(map->knots[i + 1].ticks - map->knots[i].ticks);
+    return map->knots[i].ns + (int64_t)((double)(int64_t)(ticks - map->knots[i].ticks) * rate);
+}
+
+int64_t pw_tickmap_ns(const struct pw_tickmap *map, uint64_t ticks)
+{
+    return pw_tickmap_shown(map, true_ns(map, ticks));
+}
+
+int64_t pw_tickmap_shown(const struct pw_tickmap *map, int64_t ns)
+{
+    return map->test.on ? pw_testclock_warp(&map->test, ns) : ns;
+}

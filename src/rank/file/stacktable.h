@@ -1,0 +1,27 @@
+/* The call stacks of a rank file: gathers their frames while the program runs, and writes them as
+ * text when it has ended. */
+#ifndef PW_RANK_FILE_STACKTABLE_H
+#define PW_RANK_FILE_STACKTABLE_H
+
+#include "rank/file/rankfile.h"
+#include "rank/ring/record.h"
+
+struct pw_stacktable;
+
+/* Row 0 is no stack. The caller keeps `budget` alive. NULL when memory is short; all functions take
+ * NULL for a table without rows. */
+struct pw_stacktable *pw_stacktable_create(struct pw_budget *budget);
+void pw_stacktable_destroy(struct pw_stacktable *table);
+
+/* Frames of stack `row`; `name_base` is what turns their modules into rows of /strings. What cannot
+ * be meant is left out. */
+void pw_stacktable_add(struct pw_stacktable *table, uint32_t row, uint32_t name_base,
+                       const struct pw_record *record);
+
+/* Rows so far, at least 1. */
+uint32_t pw_stacktable_rows(const struct pw_stacktable *table);
+
+/* Finds the functions' names and writes /stacks. */
+void pw_stacktable_write(const struct pw_stacktable *table, struct pw_rankfile *file);
+
+#endif

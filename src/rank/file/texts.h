@@ -1,0 +1,38 @@
+/* A table of texts that become a dataset of strings: rows are made as they are named, in any order,
+ * and a text may come in pieces. */
+#ifndef PW_RANK_FILE_TEXTS_H
+#define PW_RANK_FILE_TEXTS_H
+
+#include <hdf5.h>
+#include <stdint.h>
+
+#include "rank/budget.h"
+
+/* Rows and bytes past these are refused. */
+enum { PW_MOST_TEXTS = 1 << 20, PW_LONGEST_TEXT = 8192 };
+
+struct pw_text;
+
+struct pw_texts {
+    struct pw_text **rows;
+    uint32_t n, capacity;
+};
+
+/* Bytes [offset, offset + length) of the text of `row`, which is `total` bytes long. What reaches
+ * beyond that is left out. */
+void pw_texts_add(struct pw_texts *texts, struct pw_budget *budget, uint32_t row, uint32_t total,
+                  uint32_t offset, const char *bytes, uint32_t length);
+
+/* Another text for a row that has one; cut at PW_LONGEST_TEXT. */
+void pw_texts_replace(struct pw_texts *texts, struct pw_budget *budget, uint32_t row,
+                      const char *text);
+
+/* The text of `row`, "" when there is none. */
+const char *pw_texts_borrow(const struct pw_texts *texts, uint32_t row);
+
+/* Writes dataset `path` unless there are no rows. 0 or -errno. */
+int pw_texts_write(const struct pw_texts *texts, hid_t file, const char *path);
+
+void pw_texts_fini(struct pw_texts *texts);
+
+#endif

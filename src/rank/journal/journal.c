@@ -1,0 +1,291 @@
+/* Writes journals; see journal.h. */
+#include "rank/journal/journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libdeflate.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "rank/journal/journalform.h"
+#include "rank/journal/losstally.h"
+
+/* Blocks gather here until they are committed. */
+enum { BUFFER = 2 * PW_JOURNAL_MOST };
+
+struct pw_journal {
+    int fd;
+    char path[4200];
+    int64_t length; /* bytes of whole blocks in the file */
+    int error;      /* that ended it, 0 */
+    uint64_t position[PW_MAX_RINGS];
+    struct pw_losstally lacking; /* since `error` */
+    /* The last block of records: it gives way to the end when there is no room. */
+    int64_t last_at;
+    struct pw_losstally last;
+    size_t used;
+    unsigned char buffer[BUFFER];
+};
+
+uint32_t pw_block_check(const struct pw_block_header *header, const void *payload)
+{
+    struct pw_block_header h = *header;
+    h.check = 0;
+    return libdeflate_crc32(libdeflate_crc32(0, &h, sizeof(h)), payload, h.length);
+}
+
+static void journal_path(char *out, size_t size, const char *dir, int rank)
+{
+    snprintf(out, size, "%s/rank-%05d.journal", dir, rank);
+}
+
+static int write_all(struct pw_journal *j)
+{
+    size_t done = 0;
+    while (done < j->used) {
+        ssize_t n = pwrite(j->fd, j->buffer + done, j->used - done, j->length + (off_t)done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? -errno : -EIO;
+        done += (size_t)n;
+    }
+    return 0;
+}
+
+int pw_journal_commit(struct pw_journal *j)
+{
+    if (!j)
+        return 0;
+    if (!j->error && j->used) {
+        j->error = write_all(j);
+        if (!j->error)
+            j->length += (int64_t)j->used;
+        else if (ftruncate(j->fd,
+                           j->length)) /* else its checksum tells what is left of the block */
+            j->error = -errno;
+    }
+    j->used = 0;
+    return j->error;
+}
+
+void pw_journal_sync(struct pw_journal *j)
+{
+    if (pw_journal_commit(j) == 0 && j)
+        fdatasync(j->fd); /* if it fails, its end is not seen elsewhere */
+}
+
+/* Room for a block of at most `most` bytes behind its header. NULL when the journal has ended. */
+static unsigned char *begin_block(struct pw_journal *j, size_t most)
+{
+    if (j->used + sizeof(struct pw_block_header) + most > sizeof(j->buffer))
+        pw_journal_commit(j);
+    return j->error ? NULL : j->buffer + j->used + sizeof(struct pw_block_header);
+}
+
+static void end_block(struct pw_journal *j, enum pw_journal_kind kind, size_t length)
+{
+    struct pw_block_header header = {
+        .magic = PW_JOURNAL_MAGIC, .length = (uint32_t)length, .kind = kind};
+    unsigned char *at = j->buffer + j->used;
+    header.check = pw_block_check(&header, at + sizeof(header));
+    memcpy(at, &header, sizeof(header));
+    j->used += sizeof(header) + length;
+}
+
+static void add_block(struct pw_journal *j, enum pw_journal_kind kind, const void *a, size_t a_size,
+                      const void *b, size_t b_size)
+{
+    unsigned char *payload = j ? begin_block(j, a_size + b_size) : NULL;
+    if (!payload)
+        return;
+    memcpy(payload, a, a_size);
+    if (b_size)
+        memcpy(payload + a_size, b, b_size);
+    end_block(j, kind, a_size + b_size);
+}
+
+void pw_journal_add_records(struct pw_journal *j, int ring, uint64_t first,
+                            const struct pw_record *records, uint32_t n)
+{
+    if (!j || !n)
+        return;
+    j->position[ring] = first + n;
+    const struct pw_losstally tally = pw_losstally_of(records, n);
+    unsigned char *payload = begin_block(j, PW_JOURNAL_MOST_RECORDS);
+    if (!payload) {
+        pw_losstally_add(&j->lacking, &tally);
+        return;
+    }
+    struct pw_block_records header = {.first = first, .ring = (uint32_t)ring, .n = n};
+    memcpy(payload, &header, sizeof(header));
+    size_t size = pw_records_encode(records, n, payload + sizeof(header));
+    const int64_t at = j->length + (int64_t)j->used;
+    end_block(j, PW_JOURNAL_RECORDS, sizeof(header) + size);
+    if (pw_journal_commit(j)) {
+        pw_losstally_add(&j->lacking, &tally);
+        return;
+    }
+    j->last_at = at;
+    j->last = tally;
+}
+
+void pw_journal_add_apart(struct pw_journal *j, int ring, const struct pw_record *record)
+{
+    uint32_t index = (uint32_t)ring;
+    add_block(j, PW_JOURNAL_APART, &index, sizeof(index), record, sizeof(*record));
+}
+
+void pw_journal_add_reading(struct pw_journal *j, uint64_t ticks, int64_t ns)
+{
+    add_block(j, PW_JOURNAL_READING, &ticks, sizeof(ticks), &ns, sizeof(ns));
+}
+
+void pw_journal_add_row(struct pw_journal *j, enum pw_table_id table, const void *row)
+{
+    struct pw_block_row header = {.table = table,
+                                  .size = (uint32_t)pw_table_borrow((int)table)->row_size};
+    add_block(j, PW_JOURNAL_ROW_OF, &header, sizeof(header), row, header.size);
+}
+
+static int write_end(struct pw_journal *j, const struct pw_journal_end *end)
+{
+    if (j->lacking.n) {
+        const struct pw_record loss = pw_losstally_record(&j->lacking, PW_REASON_DISK);
+        pw_journal_add_apart(j, 0, &loss);
+    }
+    add_block(j, PW_JOURNAL_END, end, sizeof(*end), NULL, 0);
+    return pw_journal_commit(j);
+}
+
+void pw_journal_add_end(struct pw_journal *j, const struct pw_journal_end *end)
+{
+    if (!j)
+        return;
+    pw_journal_commit(j);
+    j->error = 0; /* perhaps there is room again */
+    if (write_end(j, end) == 0 || !j->last.n)
+        return;
+    pw_losstally_add(&j->lacking, &j->last);
+    j->length = j->last_at;
+    j->error = ftruncate(j->fd, j->length) ? -errno : 0;
+    write_end(j, end);
+}
+
+uint64_t pw_journal_position(const struct pw_journal *j, int ring)
+{
+    return j ? j->position[ring] : 0;
+}
+
+int64_t pw_journal_bytes(const struct pw_journal *j)
+{
+    return j ? j->length + (int64_t)j->used : 0;
+}
+
+/* -EBUSY when another process has it. A file system without locks tells by the file's age: its
+ * writer adds samples many times a second. */
+static int lock(int fd)
+{
+    enum { QUIET_S = 60 };
+    struct stat st;
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+        return 0;
+    if (errno == EWOULDBLOCK)
+        return -EBUSY;
+    if (fstat(fd, &st))
+        return -errno;
+    return time(NULL) - st.st_mtime < QUIET_S ? -EBUSY : 0;
+}
+
+static int open_file(struct pw_journal *j, int flags)
+{
+    j->fd = open(j->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
+    return j->fd < 0 ? -errno : 0;
+}
+
+int pw_journal_create(const char *dir, const struct pw_journal_head *head, struct pw_journal **out)
+{
+    struct pw_journal *j = calloc(1, sizeof(*j));
+    if (!j)
+        return -ENOMEM;
+    journal_path(j->path, sizeof(j->path), dir, head->id.rank);
+    int err = open_file(j, O_CREAT | O_EXCL);
+    if (err) {
+        free(j);
+        return err;
+    }
+    flock(j->fd, LOCK_EX | LOCK_NB); /* nobody else can know it yet */
+    struct pw_block_head block = {PW_JOURNAL_VERSION, sizeof(block), *head};
+    add_block(j, PW_JOURNAL_HEAD, &block, sizeof(block), NULL, 0);
+    err = pw_journal_commit(j);
+    if (err) {
+        pw_journal_remove(j);
+        return err;
+    }
+    *out = j;
+    return 0;
+}
+
+/* Reads what is there: where the last whole block ends, and how far each ring's records go. */
+static int read_positions(struct pw_journal *j, int *has_end)
+{
+    struct pw_journal_reader *reader;
+    struct pw_journal_block block;
+    int err = pw_journal_open(j->path, &reader);
+    if (err)
+        return err;
+    *has_end = 0;
+    while (pw_journal_next(reader, &block)) {
+        if (block.kind == PW_JOURNAL_RECORDS)
+            j->position[block.records.ring] = block.records.first + block.records.n;
+        *has_end |= block.kind == PW_JOURNAL_END;
+    }
+    j->length = pw_journal_read_bytes(reader);
+    pw_journal_reader_close(reader);
+    return 0;
+}
+
+int pw_journal_resume(const char *dir, int rank, struct pw_journal **out, int *has_end)
+{
+    struct pw_journal *j = calloc(1, sizeof(*j));
+    if (!j)
+        return -ENOMEM;
+    journal_path(j->path, sizeof(j->path), dir, rank);
+    int err = open_file(j, 0);
+    if (err) {
+        free(j);
+        return err;
+    }
+    err = lock(j->fd);
+    err = err ? err : read_positions(j, has_end);
+    if (!err && ftruncate(j->fd, j->length))
+        err = -errno;
+    if (err)
+        pw_journal_close(j);
+    else
+        *out = j;
+    return err;
+}
+
+void pw_journal_close(struct pw_journal *j)
+{
+    if (!j)
+        return;
+    pw_journal_commit(j);
+    close(j->fd);
+    free(j);
+}
+
+void pw_journal_remove(struct pw_journal *j)
+{
+    if (!j)
+        return;
+    unlink(j->path);
+    j->used = 0;
+    pw_journal_close(j);
+}

@@ -1,0 +1,31 @@
+/* Counts what is lost; see losstally.h. */
+#include "rank/journal/losstally.h"
+
+#include <string.h>
+
+void pw_losstally_add(struct pw_losstally *to, const struct pw_losstally *more)
+{
+    if (!to->n || more->start < to->start)
+        to->start = more->start;
+    if (!to->n || more->end > to->end)
+        to->end = more->end;
+    to->n += more->n;
+    for (int kind = 0; kind < PW_LOST_KINDS; kind++)
+        to->by_kind[kind] += more->by_kind[kind];
+}
+
+struct pw_losstally pw_losstally_of(const struct pw_record *records, uint32_t n)
+{
+    struct pw_losstally t = {.n = n, .start = records[0].end, .end = records[n - 1].end};
+    for (uint32_t i = 0; i < n; i++)
+        t.by_kind[pw_record_kind(&records[i])]++;
+    return t;
+}
+
+struct pw_record pw_losstally_record(const struct pw_losstally *tally, enum pw_reason reason)
+{
+    struct pw_record record = {
+        .type = PW_REC_LOST, .op = (uint16_t)reason, .start = tally->start, .end = tally->end};
+    memcpy(record.lost.lost, tally->by_kind, sizeof(record.lost.lost));
+    return record;
+}

@@ -1,0 +1,24 @@
+/* Records that are not kept, counted by kind: for the journal that has no room, and the file that
+ * is as large as it may be. */
+#ifndef PW_RANK_JOURNAL_LOSSTALLY_H
+#define PW_RANK_JOURNAL_LOSSTALLY_H
+
+#include <stdint.h>
+
+#include "core/tables.h"
+#include "rank/ring/record.h"
+
+struct pw_losstally {
+    uint64_t by_kind[PW_LOST_KINDS], n;
+    uint64_t start, end; /* ticks: when the first and the last of them ended */
+};
+
+void pw_losstally_add(struct pw_losstally *tally, const struct pw_losstally *more);
+
+/* Of `n` records, at least one. */
+struct pw_losstally pw_losstally_of(const struct pw_record *records, uint32_t n);
+
+/* The record that says it; `reason` is what /events/gap will have. */
+struct pw_record pw_losstally_record(const struct pw_losstally *tally, enum pw_reason reason);
+
+#endif

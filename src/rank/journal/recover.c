@@ -1,0 +1,188 @@
+/* Replays journals; see recover.h. */
+#include "rank/journal/recover.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/h5reader.h"
+#include "core/h5types.h"
+#include "rank/drain.h"
+#include "rank/journal/replay.h"
+
+struct paths {
+    char journal[4200], file[4200], part[4210];
+};
+
+static void find_paths(struct paths *p, const char *dir, int rank)
+{
+    snprintf(p->journal, sizeof(p->journal), "%s/rank-%05d.journal", dir, rank);
+    snprintf(p->file, sizeof(p->file), "%s/rank-%05d.h5", dir, rank);
+    snprintf(p->part, sizeof(p->part), "%s.part", p->file);
+}
+
+static int read_head(const char *path, struct pw_journal_head *out)
+{
+    struct pw_journal_reader *reader;
+    struct pw_journal_block block;
+    int err = pw_journal_open(path, &reader);
+    if (err)
+        return err;
+    if (pw_journal_next(reader, &block))
+        *out = *block.head;
+    pw_journal_reader_close(reader);
+    return 0;
+}
+
+/* Whether the segment can be this machine's: names are not reused, but a copy of the directory may
+ * be looked at elsewhere. */
+static struct pw_segment_shared *find_segment(const struct pw_journal_head *head)
+{
+    struct pw_segment_shared *segment;
+    if (!head->segment[0] || pw_segment_attach(head->segment, &segment))
+        return NULL;
+    if (segment->clock_domain == head->id.clock_domain_hash)
+        return segment;
+    munmap(segment, PW_SEGMENT_PAGE);
+    return NULL;
+}
+
+/* Seconds from boot to now, on the clock that start times are of. */
+static double uptime_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Whether the process that wrote into the rings is still there: not only waited for, and not
+ * another one that has got its pid, which would have started after the journal's last block. */
+static int is_alive(int32_t pid, const char *journal)
+{
+    char path[64], text[1024] = "";
+    struct stat st;
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    FILE *file = pid > 0 ? fopen(path, "re") : NULL;
+    if (!file || stat(journal, &st)) {
+        if (file)
+            fclose(file);
+        return 0;
+    }
+    size_t n = fread(text, 1, sizeof(text) - 1, file);
+    fclose(file);
+    text[n] = '\0';
+    /* proc(5): after the parenthesised name, field 3 is the state, 22 the start in clock ticks. */
+    const char *at = strrchr(text, ')');
+    char state = 'X';
+    long long start = 0;
+    if (!at || sscanf(at + 1,
+                      " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+                      "%*s %*s %lld",
+                      &state, &start) != 2)
+        return 0;
+    double age_s = uptime_s() - (double)start / (double)sysconf(_SC_CLK_TCK);
+    double quiet_s = difftime(time(NULL), st.st_mtime);
+    return state != 'Z' && state != 'X' && age_s + 1 >= quiet_s;
+}
+
+/* Adds what is left in the rings. -EBUSY while the program still writes them. */
+static int drain_rings(struct pw_journal *journal, const char *path,
+                       const struct pw_journal_head *head, const struct pw_collector *collectors)
+{
+    struct pw_segment_shared *segment = find_segment(head);
+    if (!segment)
+        return 0;
+    int err = is_alive(atomic_load(&segment->owner_pid), path) ? -EBUSY : 0;
+    struct pw_drain *drain = err ? NULL : pw_drain_create(head->segment, segment, journal, NULL);
+    if (!err && !drain)
+        err = -ENOMEM;
+    if (!err) {
+        pw_drain_use_salvage(drain, collectors);
+        pw_drain_finish(drain);
+        err = pw_journal_commit(journal);
+        pw_drain_destroy(drain);
+    }
+    munmap(segment, PW_SEGMENT_PAGE);
+    return err;
+}
+
+/* The end of a program that nobody saw end: when its journal did. */
+static void add_unknown_end(struct pw_journal *journal, const char *path)
+{
+    struct stat st = {0};
+    stat(path, &st);
+    const struct pw_journal_end end = {
+        .exit_code = -1,
+        .end_unix_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec,
+    };
+    pw_journal_add_end(journal, &end);
+    pw_journal_commit(journal); /* if it does not fit the file is the same */
+}
+
+/* Killed between the file's renaming and the journal's removal. */
+static int is_complete(const char *path)
+{
+    int64_t complete = 0;
+    hid_t file;
+    if (pw_h5_open(path, &file))
+        return 0;
+    int known = pw_h5_get_int(file, "complete", &complete) == 0;
+    pw_h5_close(file);
+    return known && complete >= 1;
+}
+
+int pw_recover_is_of(const char *dir, int rank, uint64_t clock_domain)
+{
+    struct paths paths;
+    struct pw_journal_head *head = calloc(1, sizeof(*head));
+    find_paths(&paths, dir, rank);
+    int is =
+        head && read_head(paths.journal, head) == 0 && head->id.clock_domain_hash == clock_domain;
+    free(head);
+    return is;
+}
+
+int pw_recover_rank(const char *dir, int rank, const struct pw_collector *collectors)
+{
+    static struct pw_journal_head head;
+    struct paths paths;
+    struct pw_journal *journal;
+    int has_end;
+    find_paths(&paths, dir, rank);
+    int err = pw_journal_resume(dir, rank, &journal, &has_end);
+    if (err)
+        return err;
+    err = read_head(paths.journal, &head);
+    if (!err && head.id.rank != rank)
+        err = -ESRCH; /* its file would have another name */
+    if (!err && access(paths.file, F_OK) == 0) {
+        err = is_complete(paths.file) ? 0 : -EEXIST;
+    } else if (!err) {
+        err = has_end ? 0 : drain_rings(journal, paths.journal, &head, collectors);
+        if (!err && !has_end)
+            add_unknown_end(journal, paths.journal);
+        if (!err && unlink(paths.part) && errno != ENOENT)
+            err = -errno;
+        err = err ? err
+                  : pw_replay_journal(
+                        &(struct pw_replay_job){
+                            .journal = paths.journal, .dir = dir, .complete = 2, .cut_step = -1},
+                        collectors);
+    }
+    if (err) {
+        pw_journal_close(journal);
+        return err;
+    }
+    struct pw_segment_shared *segment = find_segment(&head);
+    if (segment) {
+        shm_unlink(head.segment);
+        munmap(segment, PW_SEGMENT_PAGE);
+    }
+    pw_journal_remove(journal);
+    return 0;
+}

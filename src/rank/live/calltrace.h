@@ -1,0 +1,15 @@
+/* Call stacks of a running process, all threads of it at one moment. It is stopped for that, and
+ * goes on: nothing of it is changed, and when this process dies meanwhile the kernel lets it go. */
+#ifndef PW_RANK_LIVE_CALLTRACE_H
+#define PW_RANK_LIVE_CALLTRACE_H
+
+#include <sys/types.h>
+
+#include "core/live.h"
+
+/* Fills live->stacks and live->stopped_ns, or live->stack_problem with why it could not. The
+ * process must be this one's child, or a child's child, where the system allows tracing only such.
+ */
+void pw_calltrace_take(pid_t pid, struct pw_live *live);
+
+#endif

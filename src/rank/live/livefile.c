@@ -1,0 +1,258 @@
+/* Both directions of the JSON of live.h; see livefile.h. */
+#include "rank/live/livefile.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/ops.h"
+
+enum { MAX_STACK_TEXT = 1 << 16, MAX_RANK = 1 << 24 };
+
+/* ---- writing ---- */
+
+/* Text of the machine may be no UTF-8: then it is left out. */
+static json_t *text(const char *value)
+{
+    json_t *made = json_string(value);
+    return made ? made : json_string("");
+}
+
+static json_t *uid_text(uint64_t uid)
+{
+    char hex[24];
+    snprintf(hex, sizeof(hex), "0x%" PRIx64, uid);
+    return json_string(hex);
+}
+
+static json_t *known(int64_t value)
+{
+    return value < 0 ? json_null() : json_integer(value);
+}
+
+static json_t *op_text(uint16_t op)
+{
+    return op ? text(pw_op_info(op)->name) : json_null();
+}
+
+static json_t *thread_to_json(const struct pw_live *live, const struct pw_live_thread *t)
+{
+    const struct pw_live_comm *comm = pw_live_comm(live, t->comm_uid);
+    return json_pack("{s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i}", "tid", (int)t->tid,
+                     "thread", (int)t->thread, "op", op_text(t->op), "awaited", op_text(t->awaited),
+                     "since_ns", known(t->since_ns), "comm_uid", uid_text(t->comm_uid), "comm_name",
+                     comm && comm->name[0] ? text(comm->name) : json_null(), "seq", known(t->seq),
+                     "peer", known(t->peer), "tag", (int)t->tag);
+}
+
+static json_t *comm_to_json(const struct pw_live_comm *c)
+{
+    return json_pack("{s:o, s:o, s:i, s:I}", "uid", uid_text(c->uid), "name", text(c->name), "size",
+                     (int)c->size, "reached", (json_int_t)c->reached);
+}
+
+static json_t *stack_to_json(const struct pw_live_stack *s)
+{
+    return json_pack("{s:i, s:o}", "tid", (int)s->tid, "frames", text(s->text));
+}
+
+/* How fast it goes: -1 of what is not known. */
+static const struct {
+    const char *name;
+    size_t offset;
+} pace_fields[] = {
+    {"steps_per_1000s", offsetof(struct pw_live, steps_per_1000s)},
+    {"steps", offsetof(struct pw_live, steps)},
+    {"steps_ns", offsetof(struct pw_live, steps_ns)},
+    {"mpi_ns", offsetof(struct pw_live, mpi_ns)},
+    {"step_last_ns", offsetof(struct pw_live, step_last_ns)},
+    {"step_mean_ns", offsetof(struct pw_live, step_mean_ns)},
+    {"step_mpi_ns", offsetof(struct pw_live, step_mpi_ns)},
+};
+enum { NPACE = sizeof(pace_fields) / sizeof(pace_fields[0]) };
+
+static const int64_t *pace_of(const struct pw_live *live, size_t i)
+{
+    return (const int64_t *)(const void *)((const char *)live + pace_fields[i].offset);
+}
+
+json_t *pw_live_to_json(const struct pw_live *live, const char *nonce)
+{
+    char state[2] = {live->state, '\0'};
+    json_t *threads = json_array(), *comms = json_array(), *stacks = json_array();
+    int bad = 0;
+    for (size_t i = 0; i < live->nthreads; i++)
+        bad |= json_array_append_new(threads, thread_to_json(live, &live->threads[i]));
+    for (size_t i = 0; i < live->ncomms; i++)
+        bad |= json_array_append_new(comms, comm_to_json(&live->comms[i]));
+    for (size_t i = 0; i < live->nstacks; i++)
+        bad |= json_array_append_new(stacks, stack_to_json(&live->stacks[i]));
+    json_t *object = json_pack(
+        "{s:i, s:i, s:o, s:I, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:I}", "rank",
+        (int)live->rank, "world_size", (int)live->world_size, "hostname", text(live->hostname),
+        "pid", (json_int_t)live->pid, "state", text(state), "step", known(live->step), "events",
+        (json_int_t)live->events, "dropped_events", (json_int_t)live->dropped, "threads", threads,
+        "comms", comms, "stacks", stacks, "stack_problem", text(live->stack_problem), "stopped_ns",
+        (json_int_t)live->stopped_ns);
+    bad |= json_object_set_new(object, "recording", json_boolean(live->recording));
+    for (size_t i = 0; i < NPACE; i++)
+        bad |= json_object_set_new(object, pace_fields[i].name, known(*pace_of(live, i)));
+    bad |= json_object_set_new(object, "order", json_integer(live->order));
+    if (object && nonce)
+        bad |= json_object_set_new(object, "nonce", json_string(nonce));
+    if (bad && object) {
+        json_decref(object);
+        object = NULL;
+    }
+    return object;
+}
+
+/* ---- reading ---- */
+
+/* An integer within bounds, null for -1 where that is one; sets *ok to false otherwise. */
+static int64_t number(const json_t *object, const char *name, int64_t least, int64_t most, bool *ok)
+{
+    const json_t *value = json_object_get(object, name);
+    if (least == -1 && json_is_null(value))
+        return -1;
+    int64_t n = json_integer_value(value);
+    if (!json_is_integer(value) || n < least || n > most)
+        *ok = false;
+    return n;
+}
+
+static const char *string(const json_t *object, const char *name, size_t most, bool *ok)
+{
+    const json_t *value = json_object_get(object, name);
+    const char *found = json_string_value(value);
+    if (!found || json_string_length(value) > most) {
+        *ok = false;
+        return "";
+    }
+    return found;
+}
+
+static uint64_t uid(const json_t *object, const char *name, bool *ok)
+{
+    const char *hex = string(object, name, 18, ok);
+    char *end;
+    uint64_t value = strtoull(hex, &end, 16);
+    if (hex[0] != '0' || hex[1] != 'x' || *end)
+        *ok = false;
+    return value;
+}
+
+/* null is no operation. */
+static uint16_t read_op(const json_t *object, const char *key, bool *ok)
+{
+    if (json_is_null(json_object_get(object, key)))
+        return PW_OP_None;
+    const char *name = string(object, key, PW_LIVE_NAME, ok);
+    for (uint16_t op = 0; op < PW_OP_COUNT; op++)
+        if (strcmp(pw_op_info(op)->name, name) == 0)
+            return op;
+    *ok = false;
+    return PW_OP_None;
+}
+
+static bool read_thread(const json_t *object, struct pw_live_thread *out)
+{
+    bool ok = json_is_object(object);
+    *out = (struct pw_live_thread){
+        .tid = (int32_t)number(object, "tid", 0, INT32_MAX, &ok),
+        .thread = (uint16_t)number(object, "thread", 0, UINT16_MAX, &ok),
+        .op = read_op(object, "op", &ok),
+        .awaited = read_op(object, "awaited", &ok),
+        .since_ns = number(object, "since_ns", -1, INT64_MAX, &ok),
+        .comm_uid = uid(object, "comm_uid", &ok),
+        .comm_row = -1,
+        .seq = number(object, "seq", -1, INT64_MAX, &ok),
+        .peer = (int32_t)number(object, "peer", -1, MAX_RANK, &ok),
+        .tag = (int32_t)number(object, "tag", INT32_MIN, INT32_MAX, &ok),
+    };
+    return ok;
+}
+
+static bool read_comm(const json_t *object, struct pw_live_comm *out)
+{
+    bool ok = json_is_object(object);
+    *out = (struct pw_live_comm){
+        .uid = uid(object, "uid", &ok),
+        .size = (int32_t)number(object, "size", 0, 2 * MAX_RANK, &ok),
+        .reached = number(object, "reached", 0, INT64_MAX, &ok),
+    };
+    snprintf(out->name, sizeof(out->name), "%s",
+             string(object, "name", sizeof(out->name) - 1, &ok));
+    return ok;
+}
+
+static bool read_stack(const json_t *object, struct pw_live_stack *out)
+{
+    bool ok = json_is_object(object);
+    out->tid = (int32_t)number(object, "tid", 0, INT32_MAX, &ok);
+    out->text = strdup(string(object, "frames", MAX_STACK_TEXT, &ok));
+    return ok && out->text;
+}
+
+static bool read_lists(const json_t *object, struct pw_live *out)
+{
+    const json_t *threads = json_object_get(object, "threads");
+    const json_t *comms = json_object_get(object, "comms");
+    const json_t *stacks = json_object_get(object, "stacks");
+    size_t nthreads = json_array_size(threads), ncomms = json_array_size(comms);
+    size_t nstacks = json_array_size(stacks);
+    if (!json_is_array(threads) || !json_is_array(comms) || !json_is_array(stacks) ||
+        nthreads > PW_LIVE_THREADS || ncomms > PW_LIVE_COMMS || nstacks > PW_LIVE_THREADS)
+        return false;
+    out->threads = calloc(nthreads + 1, sizeof(*out->threads));
+    out->comms = calloc(ncomms + 1, sizeof(*out->comms));
+    out->stacks = calloc(nstacks + 1, sizeof(*out->stacks));
+    bool ok = out->threads && out->comms && out->stacks;
+    for (; ok && out->nthreads < nthreads; out->nthreads++)
+        ok = read_thread(json_array_get(threads, out->nthreads), &out->threads[out->nthreads]);
+    for (; ok && out->ncomms < ncomms; out->ncomms++)
+        ok = read_comm(json_array_get(comms, out->ncomms), &out->comms[out->ncomms]);
+    while (ok && out->nstacks < nstacks) {
+        ok = read_stack(json_array_get(stacks, out->nstacks), &out->stacks[out->nstacks]);
+        out->nstacks++;
+    }
+    return ok;
+}
+
+int pw_live_from_json(const json_t *object, const char *nonce, struct pw_live *out)
+{
+    bool ok = json_is_object(object);
+    if (strcmp(string(object, "nonce", PW_NONCE_SIZE - 1, &ok), nonce) != 0 || !ok)
+        return ok ? -ESTALE : -EINVAL;
+    struct pw_live live = {
+        .rank = (int32_t)number(object, "rank", 0, MAX_RANK, &ok),
+        .world_size = (int32_t)number(object, "world_size", 1, MAX_RANK, &ok),
+        .pid = number(object, "pid", 0, INT32_MAX, &ok),
+        .state = string(object, "state", 1, &ok)[0],
+        .step = number(object, "step", -1, INT64_MAX, &ok),
+        .events = number(object, "events", 0, INT64_MAX, &ok),
+        .dropped = number(object, "dropped_events", 0, INT64_MAX, &ok),
+        .stopped_ns = number(object, "stopped_ns", 0, INT64_MAX, &ok),
+        .recording = json_is_true(json_object_get(object, "recording")),
+        .order = (enum pw_order_state)number(object, "order", 0, PW_ORDER_STATES - 1, &ok),
+    };
+    for (size_t i = 0; i < NPACE; i++) {
+        int64_t value = number(object, pace_fields[i].name, -1, INT64_MAX, &ok);
+        memcpy((char *)&live + pace_fields[i].offset, &value, sizeof(value));
+    }
+    snprintf(live.hostname, sizeof(live.hostname), "%s",
+             string(object, "hostname", sizeof(live.hostname) - 1, &ok));
+    snprintf(live.stack_problem, sizeof(live.stack_problem), "%s",
+             string(object, "stack_problem", sizeof(live.stack_problem) - 1, &ok));
+    ok = ok && json_is_boolean(json_object_get(object, "recording"));
+    if (!ok || !read_lists(object, &live)) {
+        pw_live_fini(&live);
+        return -EINVAL;
+    }
+    *out = live;
+    return 0;
+}

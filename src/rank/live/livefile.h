@@ -1,0 +1,19 @@
+/* What is known of a running rank, as JSON: the answers that collectors write and whoever asked
+ * reads. Files are read as those of a stranger: sizes, types and ranges are checked. */
+#ifndef PW_RANK_LIVE_LIVEFILE_H
+#define PW_RANK_LIVE_LIVEFILE_H
+
+#include <jansson.h>
+
+#include "core/live.h"
+
+enum { PW_NONCE_SIZE = 33 }; /* 128 random bits in hex, and the NUL */
+
+/* The object, with a nonce unless that is NULL; NULL when memory is short. */
+json_t *pw_live_to_json(const struct pw_live *live, const char *nonce);
+
+/* 0; -EINVAL when it is no such object, -ESTALE when it is one with another nonce. *out is to be
+ * freed with pw_live_fini() after a 0. */
+int pw_live_from_json(const json_t *object, const char *nonce, struct pw_live *out);
+
+#endif

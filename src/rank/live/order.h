@@ -1,0 +1,26 @@
+/* Orders to begin or end recording, as the collector hands them to its program through the segment.
+ *
+ * An order is made in two steps, so that all ranks obey it at the same step or none does: prepared
+ * everywhere first, which has no effect and can be withdrawn, and committed when every rank has
+ * answered in time. See docs/control.md. */
+#ifndef PW_RANK_LIVE_ORDER_H
+#define PW_RANK_LIVE_ORDER_H
+
+#include "core/live.h"
+#include "rank/ring/segment.h"
+
+struct pw_order_wanted {
+    uint32_t id; /* not 0 */
+    int starts;
+    enum pw_opened cause;
+    int64_t step; /* -1: at once */
+};
+
+/* Each answers what became of it, and in *step the step that the program was in when what was done
+ * was visible to it: if that is before the order's, it will be obeyed there. */
+enum pw_order_state pw_order_prepare(struct pw_segment_shared *segment,
+                                     const struct pw_order_wanted *wanted, int64_t *step);
+enum pw_order_state pw_order_commit(struct pw_segment_shared *segment, uint32_t id, int64_t *step);
+enum pw_order_state pw_order_withdraw(struct pw_segment_shared *segment, uint32_t id);
+
+#endif

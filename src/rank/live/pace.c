@@ -1,0 +1,99 @@
+/* Running sums over steps and calls; see pace.h. Records may be anything: sums do not overflow. */
+#include "rank/live/pace.h"
+
+/* `*sum` plus what is neither negative nor too much. */
+static void add(int64_t *sum, int64_t ns)
+{
+    if (ns > 0 && ns < INT64_MAX - *sum)
+        *sum += ns;
+}
+
+/* Ends that clocks or strangers put before their starts last no time. */
+static int64_t between(int64_t start, int64_t end)
+{
+    int64_t ns;
+    return __builtin_sub_overflow(end, start, &ns) || ns < 0 ? 0 : ns;
+}
+
+/* Of a nonblocking operation only the call that began it: the one that completed it has a record of
+ * its own. */
+static int64_t inside_ns(const struct pw_record *record, const struct pw_origin *origin)
+{
+    int64_t ns = between(origin->start, origin->end);
+    if (!(record->flags & PW_FLAG_NONBLOCKING))
+        return ns;
+    uint64_t ticks = record->end - record->start;
+    double begun = 16.0 * record->comm.begun;
+    return ticks && begun < (double)ticks ? (int64_t)(begun * (double)ns / (double)ticks) : ns;
+}
+
+static void keep(struct pw_pace *pace, struct pw_pace_step step)
+{
+    struct pw_pace_step *place = &pace->last[pace->next];
+    pace->sum.ns -= place->ns;
+    pace->sum.mpi_ns -= place->mpi_ns;
+    *place = (struct pw_pace_step){0};
+    if (step.ns < INT64_MAX / PW_PACE_STEPS) /* else nobody's step */
+        *place = step;
+    pace->sum.ns += place->ns;
+    pace->sum.mpi_ns += place->mpi_ns;
+    pace->next = (pace->next + 1) % PW_PACE_STEPS;
+    pace->nlast += pace->nlast < PW_PACE_STEPS;
+}
+
+static void end_step(struct pw_pace *pace, int ring, int64_t end)
+{
+    if (!pace->is_in)
+        return;
+    struct pw_pace_step step = {.ns = between(pace->start, end)};
+    pace->is_in = 0;
+    pace->steps++;
+    add(&pace->steps_ns, step.ns);
+    if (ring == pace->ring)
+        step.mpi_ns = between(pace->mpi_before_ns, pace->mpi_ns[ring]);
+    if (step.mpi_ns > step.ns)
+        step.mpi_ns = step.ns;
+    if (!pace->is_partial)
+        keep(pace, step);
+}
+
+static void begin_step(struct pw_pace *pace, int ring, const struct pw_record *record,
+                       int64_t start)
+{
+    const int64_t step = record->step.step;
+    int is_partial = (record->flags & PW_STEP_PARTIAL) != 0;
+    if (is_partial && pace->is_in && pace->step == step) {
+        pace->is_partial = 1; /* of the step that is under way only that is said */
+        return;
+    }
+    end_step(pace, ring, start);
+    pace->is_in = step >= 0;
+    pace->is_partial = is_partial;
+    pace->step = step;
+    pace->start = start;
+    pace->ring = ring;
+    pace->mpi_before_ns = pace->mpi_ns[ring];
+}
+
+void pw_pace_record(struct pw_pace *pace, int ring, const struct pw_record *record,
+                    const struct pw_origin *origin)
+{
+    if (record->type == PW_REC_COMM)
+        add(&pace->mpi_ns[ring], inside_ns(record, origin));
+    else if (record->type == PW_REC_STEP)
+        begin_step(pace, ring, record, origin->start);
+}
+
+void pw_pace_live(const struct pw_pace *pace, struct pw_live *live)
+{
+    live->steps = pace->steps;
+    live->steps_ns = pace->steps_ns;
+    live->mpi_ns = 0;
+    for (int i = 0; i < PW_MAX_RINGS; i++)
+        add(&live->mpi_ns, pace->mpi_ns[i]);
+    if (!pace->nlast)
+        return;
+    live->step_last_ns = pace->last[(pace->next + PW_PACE_STEPS - 1) % PW_PACE_STEPS].ns;
+    live->step_mean_ns = pace->sum.ns / pace->nlast;
+    live->step_mpi_ns = pace->sum.mpi_ns / pace->nlast;
+}

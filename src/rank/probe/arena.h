@@ -1,0 +1,11 @@
+/* Memory for in-app tables: taken from the kernel, never from the application's malloc, whose lock
+ * a thread of the application may hold, and never given back. */
+#ifndef PW_RANK_PROBE_ARENA_H
+#define PW_RANK_PROBE_ARENA_H
+
+#include <stddef.h>
+
+/* `bytes` of zeroed memory, aligned to 16; NULL when the kernel has none. Safe from any thread. */
+void *pw_arena_take(size_t bytes);
+
+#endif

@@ -1,0 +1,337 @@
+/* Attaches the process to its rank's segment and its threads to rings; see probe.h. */
+#include "rank/probe/probe.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "rank/probe/ranges.h"
+#include "rank/probe/recording.h"
+
+enum { MOST_LANES = 256 };
+
+static struct pw_gate closed_gate;
+struct pw_gate *pw_gate = &closed_gate;
+struct pw_open_call pw_no_ring_call = {.op = UINT32_MAX, .poked = 1};
+_Thread_local struct pw_thread pw_this_thread
+    __attribute__((tls_model("initial-exec"))) = {.call = &pw_no_ring_call};
+enum pw_tick_source pw_tick_source;
+
+static struct {
+    struct pw_segment_shared *segment;
+    char name[PW_SEGMENT_NAME_SIZE];
+    pthread_key_t thread_end;
+    pid_t pid;                   /* a child that shares our memory has another */
+    _Atomic uint32_t generation; /* of the segment's, once the process records */
+    _Atomic int began;           /* this process has written its first THREAD record */
+    /* Mapped once a process: threads that come and go must not map some megabytes each. */
+    struct pw_ring_shared *_Atomic mapped[PW_MAX_RINGS];
+    _Atomic uint64_t lanes[MOST_LANES]; /* 1 + its thread, and the lane; 0: free */
+} probe;
+
+static struct pw_gate *create_gate(void)
+{
+    void *page =
+        mmap(NULL, PW_SEGMENT_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return NULL;
+    if (madvise(page, PW_SEGMENT_PAGE, MADV_WIPEONFORK) != 0) {
+        munmap(page, PW_SEGMENT_PAGE);
+        return NULL;
+    }
+    return page;
+}
+
+/* The ring stays mapped and drained; the next thread that begins goes on where this one stopped. */
+static void end_thread(void *thread)
+{
+    struct pw_thread *mine = thread;
+    struct pw_ring_shared *shared = mine->ring.shared;
+    if (!shared || !pw_gate->on)
+        return;
+    /* Not pw_probe_hold(): one that was cancelled inside a call is still shown to be in it. */
+    atomic_store(&mine->call->op, PW_CALL_PROBE);
+    pw_range_end_all(mine);
+    pw_probe_let_go(mine);
+    /* First of all ours no more: a signal handler may record at any time. */
+    mine->call = &pw_no_ring_call;
+    mine->ring.shared = NULL;
+    atomic_signal_fence(memory_order_seq_cst);
+    atomic_store_explicit(&shared->state, PW_RING_RELEASED, memory_order_release);
+}
+
+/* Runs before main. Costs three system calls in every process that inherits the environment. */
+__attribute__((constructor)) static void attach_process(void)
+{
+    const char *name = getenv(PW_SEGMENT_VARIABLE);
+    if (!name || strlen(name) >= sizeof(probe.name))
+        return;
+    int saved = errno;
+    if (pw_segment_attach(name, &probe.segment) == 0) {
+        strcpy(probe.name, name);
+        pw_tick_source = (enum pw_tick_source)probe.segment->tick_source;
+        struct pw_gate *gate = create_gate();
+        if (gate && pthread_key_create(&probe.thread_end, end_thread) == 0) {
+            pw_gate = gate;
+            probe.pid = getpid();
+            gate->stack_depth = probe.segment->stack_depth;
+            gate->general = gate->stack_depth != 0 || pw_tick_source != PW_TICK_TSC;
+            gate->activities = probe.segment->activities;
+            pw_recording_init(probe.segment);
+            gate->on = 1;
+        }
+    }
+    errno = saved;
+}
+
+/* The rank's recording process is the first to record; when it has ended, the next to record. */
+static bool own_segment(void)
+{
+    int32_t me = getpid(), owner = 0;
+    _Atomic int32_t *slot = &probe.segment->owner_pid;
+    if (atomic_compare_exchange_strong(slot, &owner, me) || owner == me)
+        return true;
+    if (kill(owner, 0) == 0 || errno != ESRCH)
+        return false;
+    return atomic_compare_exchange_strong(slot, &owner, me);
+}
+
+/* A number for this image of the process: exec keeps the pid, and ends all threads. */
+static uint32_t own_generation(void)
+{
+    uint32_t mine = atomic_load(&probe.generation);
+    if (mine == 0) {
+        uint32_t next = (atomic_fetch_add(&probe.segment->generation, 1) + 1) & 0xffffff;
+        next = next ? next : 1;
+        mine = atomic_compare_exchange_strong(&probe.generation, &mine, next) ? next : mine;
+    }
+    return mine;
+}
+
+static struct pw_ring_shared *map_ring(int index)
+{
+    struct pw_ring_shared *fresh, *shared = atomic_load(&probe.mapped[index]);
+    if (shared)
+        return shared;
+    if (pw_segment_map_ring(probe.name, probe.segment, index, &fresh))
+        return NULL;
+    if (atomic_compare_exchange_strong(&probe.mapped[index], &shared, fresh))
+        return fresh;
+    munmap(fresh, probe.segment->ring_stride); /* another thread was faster */
+    return shared;
+}
+
+/* Free to take; or of a process that is no more, since own_segment() let us come here. */
+static bool is_left(uint32_t state)
+{
+    uint32_t what = state & PW_RING_STATE_MASK;
+    return what == PW_RING_RELEASED ||
+           (what == PW_RING_OWNED && state >> PW_RING_STATE_BITS != own_generation());
+}
+
+/* Those of a process that is no more, for another program took its place: when they ended nobody
+ * knows. */
+static void drop_ranges(struct pw_thread *thread)
+{
+    struct pw_ring_shared *shared = thread->ring.shared;
+    int depth = atomic_load(&shared->depth);
+    if (depth > 0)
+        pw_ring_count_loss(&thread->ring, (uint64_t)depth, pw_probe_now(), PW_LOST_RANGE);
+    atomic_store(&shared->depth, 0);
+    shared->phase.start = 0;
+}
+
+/* Makes the ring the thread's: its pointer last, for a signal handler may call at any time. The
+ * open call says until the thread has begun that it is in the probe. */
+static void use_ring(struct pw_ring_shared *shared)
+{
+    struct pw_thread *thread = &pw_this_thread;
+    struct pw_ring ring;
+    pw_ring_init(&ring, shared, probe.segment->ring_records);
+    ring.waits_for = probe.segment->waits ? probe.segment : NULL;
+    /* Whatever is there, a thread that was cancelled inside a call left. */
+    atomic_store(&shared->open.op, PW_CALL_PROBE);
+    ring.shared = NULL;
+    thread->ring = ring;
+    thread->depth = 0;
+    thread->call = &shared->open;
+    atomic_signal_fence(memory_order_seq_cst);
+    thread->ring.shared = shared;
+    drop_ranges(thread);
+}
+
+static bool take_ring(int index, bool fresh)
+{
+    struct pw_ring_shared *shared = map_ring(index);
+    uint32_t state = shared ? atomic_load(&shared->state) : PW_RING_NONE;
+    uint32_t mine = PW_RING_OWNED | own_generation() << PW_RING_STATE_BITS;
+    if (fresh ? state != PW_RING_READY : !is_left(state))
+        return false;
+    if (!atomic_compare_exchange_strong(&shared->state, &state, mine))
+        return false;
+    use_ring(shared);
+    return true;
+}
+
+static void raise_ring_count(uint32_t count)
+{
+    uint32_t seen = atomic_load(&probe.segment->nrings);
+    while (seen < count && !atomic_compare_exchange_weak(&probe.segment->nrings, &seen, count))
+        ;
+}
+
+/* A released ring, else one that the collector made ready, else one whose memory we must ask for.
+ */
+static bool take_any_ring(void)
+{
+    int used = (int)atomic_load(&probe.segment->nrings);
+    for (int i = 0; i < used; i++)
+        if (take_ring(i, false))
+            return true;
+    int err = 0;
+    for (int i = 0; i < PW_MAX_RINGS && !err; i++) {
+        bool taken = take_ring(i, true);
+        if (!taken && i >= used) {
+            err = pw_segment_allocate_ring(probe.name, probe.segment, i);
+            taken = !err && take_ring(i, true);
+        }
+        if (taken) {
+            raise_ring_count((uint32_t)i + 1);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void record_thread(struct pw_thread *thread)
+{
+    uint64_t now = pw_probe_now();
+    struct pw_record *record = pw_ring_reserve(&thread->ring, now, PW_LOST_OTHER);
+    if (!record)
+        return;
+    int first = atomic_exchange(&probe.began, 1) == 0;
+    int32_t tid = (int32_t)syscall(SYS_gettid);
+    *record = (struct pw_record){
+        .type = PW_REC_THREAD,
+        .flags = first ? PW_THREAD_NEW_PROCESS : 0,
+        .start = now,
+        .end = now,
+        .thread = {.thread = thread->index, .tid = tid, .pid = getpid()},
+    };
+    atomic_store(&thread->ring.shared->tid, tid);
+    pw_probe_commit(thread);
+    pw_recording_begin_thread(thread, now, first);
+}
+
+static void count_without_ring(void)
+{
+    uint64_t now = pw_probe_now();
+    atomic_store(&probe.segment->no_ring_end, now);
+    if (atomic_fetch_add(&probe.segment->no_ring, 1) == 0)
+        atomic_store(&probe.segment->no_ring_start, now);
+}
+
+/* To look for a ring costs system calls: those that find none look ever more seldom. */
+static bool find_ring(struct pw_thread *thread)
+{
+    enum { MOST_DOUBLINGS = 12 };
+    if (thread->passes == 0 && take_any_ring())
+        return true;
+    if (thread->passes)
+        thread->passes--;
+    else
+        thread->passes = 1u << (thread->failures += thread->failures < MOST_DOUBLINGS);
+    count_without_ring();
+    return false;
+}
+
+struct pw_thread *pw_probe_begin_thread(void)
+{
+    int saved = errno;
+    struct pw_thread *thread = &pw_this_thread, *begun = NULL;
+    if (thread->beginning || getpid() != probe.pid)
+        return NULL;
+    thread->beginning = 1;
+    if (!own_segment()) {
+        pw_gate->on = 0;
+        atomic_store(&pw_gate->usual, 0);
+    } else if (find_ring(thread)) {
+        thread->index = atomic_fetch_add(&probe.segment->nthreads, 1);
+        pthread_setspecific(probe.thread_end, thread);
+        record_thread(thread);
+        pw_probe_let_go(thread);
+        pw_probe_wake(); /* so that the collector readies a ring for the next thread */
+        begun = thread;
+    }
+    thread->beginning = 0;
+    errno = saved;
+    return begun;
+}
+
+void pw_probe_wake(void)
+{
+    pw_segment_wake(probe.segment);
+}
+
+const struct pw_segment_shared *pw_probe_borrow_segment(void)
+{
+    return probe.segment;
+}
+
+const char *pw_probe_segment_name(void)
+{
+    return probe.name;
+}
+
+_Atomic uint32_t *pw_probe_borrow_counter(uint32_t index)
+{
+    return index < PW_SHARED_COMMS ? &probe.segment->collectives[index] : NULL;
+}
+
+/* Two threads may take a number each for the same lane: then one is nobody's. */
+int pw_probe_lane(int32_t lane)
+{
+    enum { LANE_BITS = 32 };
+    const uint32_t key = (uint32_t)lane;
+    uint64_t fresh = 0;
+    for (uint32_t i = 0; i < MOST_LANES; i++) {
+        _Atomic uint64_t *slot = &probe.lanes[(key + i) % MOST_LANES];
+        uint64_t seen = atomic_load(slot);
+        if (!seen) {
+            if (!fresh)
+                fresh = (uint64_t)atomic_fetch_add(&probe.segment->nthreads, 1) + 1;
+            if (atomic_compare_exchange_strong(slot, &seen, fresh << LANE_BITS | key))
+                seen = fresh << LANE_BITS | key;
+        }
+        if ((uint32_t)seen == key)
+            return (int)((seen >> LANE_BITS) - 1);
+    }
+    return -1;
+}
+
+void pw_probe_request_sync(void)
+{
+    atomic_store(&probe.segment->sync_requested, 1);
+    pw_probe_wake();
+}
+
+int pw_probe_await_sync(void)
+{
+    const struct timespec pause = {.tv_nsec = 200000};
+    int saved = errno;
+    uint32_t decision = atomic_load(&probe.segment->sync_decision);
+    /* The collector, or the one that takes its place, decides, in seconds at most; if nobody is
+     * left to replace it the job is about to be killed. */
+    const pid_t guard = atomic_load(&probe.segment->guard_pid);
+    while (decision == PW_SYNC_UNDECIDED && kill(guard, 0) == 0) {
+        nanosleep(&pause, NULL);
+        decision = atomic_load(&probe.segment->sync_decision);
+    }
+    errno = saved;
+    return decision == PW_SYNC_YES;
+}

@@ -1,0 +1,218 @@
+/* The ranges that a thread is in: one stack for all collectors that have ranges, so that those of
+ * profwrap.h and of NVTX nest in one tree. It lies in the ring's control pages, where the collector
+ * finds it when the program has been killed. In-app code; called between pw_probe_hold() and
+ * pw_probe_let_go(). */
+#ifndef PW_RANK_PROBE_RANGES_H
+#define PW_RANK_PROBE_RANGES_H
+
+#include "rank/probe/intern.h"
+#include "rank/probe/probe.h"
+
+/* Who alone may end a range: an NVTX domain's ranges are nothing to other domains. */
+enum { PW_KEY_API = 0, PW_KEY_NVTX_FIRST = 1 };
+
+/* What a range is besides its name and kind; texts as ids of pw_probe_intern(). */
+struct pw_range_about {
+    uint32_t domain, category, shapes, stack;
+    uint32_t sequence;    /* 1 + the number, 0 none */
+    uint8_t payload_type; /* enum pw_payload */
+    int64_t payload;
+};
+
+/* The words of a pw_open_range, in the order of the record's fields in memory. */
+static inline uint64_t pw_range_pair(uint32_t first, uint32_t second)
+{
+    return first | (uint64_t)second << 32;
+}
+
+static inline uint64_t pw_range_head(enum pw_record_type type, uint8_t payload_type, uint32_t stack)
+{
+    return (uint64_t)type | (uint64_t)payload_type << 16 | (uint64_t)stack << 32;
+}
+
+static inline uint64_t pw_range_name(uint32_t name, int depth, enum pw_kind kind)
+{
+    return name | (uint64_t)depth << 32 | (uint64_t)kind << 48;
+}
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "fields of a word are in this order");
+
+/* The thread enters a range, now. Its depth: PW_MAX_DEPTH or more are counted when they end. */
+static inline int pw_range_begin(struct pw_thread *thread, uint32_t key, enum pw_record_type type,
+                                 uint32_t name, enum pw_kind kind,
+                                 const struct pw_range_about *about)
+{
+    struct pw_ring_shared *shared = thread->ring.shared;
+    int depth = thread->depth++;
+    if (__builtin_expect(depth < PW_MAX_DEPTH, 1)) {
+        struct pw_open_range *range = &shared->ranges[depth];
+        range->key = key;
+        range->head = pw_range_head(type, about->payload_type, about->stack);
+        range->name = pw_range_name(name, depth, kind);
+        range->place = pw_range_pair(about->domain, about->category);
+        range->extra = pw_range_pair(about->shapes, about->sequence);
+        range->allocated = thread->allocated;
+        range->payload = (uint64_t)about->payload;
+        range->start = pw_probe_now();
+    }
+    /* Release: who sees the depth must see the range. */
+    atomic_store_explicit(&shared->depth, depth + 1, memory_order_release);
+    return depth;
+}
+
+/* The same while recording is paused: ranges have a depth only, so that each end finds its begin;
+ * without a start they are not recorded, wherever they end. */
+static inline int pw_range_begin_paused(struct pw_thread *thread, uint32_t key)
+{
+    struct pw_ring_shared *shared = thread->ring.shared;
+    int depth = thread->depth++;
+    if (depth < PW_MAX_DEPTH) {
+        shared->ranges[depth].key = key;
+        shared->ranges[depth].start = 0;
+    }
+    atomic_store_explicit(&shared->depth, depth + 1, memory_order_release);
+    return depth;
+}
+
+/* Ends such a range; false when what is to be ended is another. */
+static inline bool pw_range_end_paused(struct pw_thread *thread, uint32_t key)
+{
+    int depth = thread->depth - 1;
+    struct pw_ring_shared *shared = thread->ring.shared;
+    if (depth < 0)
+        return true;
+    if (depth < PW_MAX_DEPTH && (shared->ranges[depth].start || shared->ranges[depth].key != key))
+        return false;
+    thread->depth = depth;
+    atomic_store_explicit(&shared->depth, depth, memory_order_release);
+    return true;
+}
+
+/* Makes a range the record `to`. */
+static inline void pw_range_fill(const struct pw_thread *thread, const struct pw_open_range *range,
+                                 uint64_t end, uint8_t flags, struct pw_record *to)
+{
+    typedef uint64_t __attribute__((may_alias)) word;
+    word *words = (word *)to;
+    words[0] = range->start;
+    words[1] = end;
+    words[2] = range->head | (uint64_t)flags << 8;
+    words[3] = range->name;
+    words[4] = range->place;
+    words[5] = range->extra;
+    words[6] = thread->allocated - range->allocated;
+    words[7] = range->payload;
+}
+
+/* Records a range that ends at `end` (ticks) and has these flags. */
+static inline void pw_range_record(struct pw_thread *thread, const struct pw_open_range *range,
+                                   uint64_t end, uint8_t flags)
+{
+    struct pw_record *record =
+        range->start ? pw_ring_reserve(&thread->ring, end, PW_LOST_RANGE) : NULL;
+    if (!record)
+        return;
+    pw_range_fill(thread, range, end, flags, record);
+    pw_probe_commit_record(thread, record);
+}
+
+/* The same as pw_range_end() for a range that is not the thread's innermost, or too deep to be
+ * known. */
+int pw_range_end_inner(struct pw_thread *thread, uint32_t key, uint64_t end);
+
+/* Ends the innermost range of the key; its depth, -1 when there is none. */
+static inline int pw_range_end(struct pw_thread *thread, uint32_t key, uint64_t end)
+{
+    int depth = thread->depth - 1;
+    struct pw_ring_shared *shared = thread->ring.shared;
+    if (__builtin_expect((unsigned)depth >= PW_MAX_DEPTH || shared->ranges[depth].key != key, 0))
+        return pw_range_end_inner(thread, key, end);
+    thread->depth = depth;
+    /* First: should we be killed, a range is lost rather than told twice. */
+    atomic_store_explicit(&shared->depth, depth, memory_order_release);
+    pw_range_record(thread, &shared->ranges[depth], end, 0);
+    return depth;
+}
+
+/* ---- the short way ----
+ *
+ * Of a range that has a name only, given at the same address before, on a thread that records: no
+ * call is made, so that little has to be kept. Everything else goes the long way. */
+
+/* The calling thread when it may record for the activity, is in no call, and no order has come; the
+ * clock is the TSC then, and no call stacks are taken. Else NULL. */
+static inline struct pw_thread *pw_range_usual_thread(uint32_t activity)
+{
+    struct pw_thread *thread = &pw_this_thread;
+    if (__builtin_expect(!(atomic_load_explicit(&pw_gate->usual, memory_order_relaxed) & activity),
+                         0))
+        return NULL;
+    uint32_t other = atomic_load_explicit(&thread->call->op, memory_order_relaxed) |
+                     atomic_load_explicit(&thread->call->poked, memory_order_relaxed);
+    return __builtin_expect(other == 0, 1) ? thread : NULL;
+}
+static inline void pw_range_hold(struct pw_thread *thread)
+{
+    atomic_store_explicit(&thread->call->op, PW_CALL_PROBE, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+/* As pw_range_begin(); -1 when it has to go the long way. */
+static inline int pw_range_begin_usual(struct pw_thread *thread, uint32_t key,
+                                       enum pw_record_type type, enum pw_kind kind,
+                                       const struct pw_intern_entry *name)
+{
+    pw_range_hold(thread);
+    int depth = thread->depth;
+    if (__builtin_expect((unsigned)depth >= PW_MAX_DEPTH, 0)) {
+        pw_probe_let_go(thread);
+        return -1;
+    }
+    struct pw_open_range *range = &thread->ring.shared->ranges[depth];
+    thread->depth = depth + 1;
+    range->key = key;
+    range->head = pw_range_head(type, PW_PAYLOAD_NONE, 0);
+    range->name = pw_range_name(name->id, depth, kind);
+    range->place = range->extra = range->payload = 0;
+    range->allocated = thread->allocated;
+    range->start = pw_tick_read(PW_TICK_TSC);
+    atomic_store_explicit(&thread->ring.shared->depth, depth + 1, memory_order_release);
+    pw_probe_let_go(thread);
+    return depth;
+}
+
+/* Wakes the collector, lets go of the thread, and answers its depth: the last that a function does,
+ * so that it keeps nothing over the call. */
+int pw_range_wake(struct pw_thread *thread);
+
+/* As pw_range_end(); -1 when it has to go the long way. */
+static inline int pw_range_end_usual(struct pw_thread *thread, uint32_t key)
+{
+    pw_range_hold(thread);
+    int depth = thread->depth - 1;
+    struct pw_ring_shared *shared = thread->ring.shared;
+    const struct pw_open_range *range = &shared->ranges[(unsigned)depth % PW_MAX_DEPTH];
+    if (__builtin_expect((unsigned)depth >= PW_MAX_DEPTH || range->key != key ||
+                             range->start == 0 || thread->ring.head >= thread->ring.limit,
+                         0)) {
+        pw_probe_let_go(thread);
+        return -1;
+    }
+    uint64_t end = pw_tick_read(PW_TICK_TSC);
+    thread->depth = depth;
+    /* First: should we be killed, a range is lost rather than told twice. */
+    atomic_store_explicit(&shared->depth, depth, memory_order_release);
+    struct pw_record *record = &thread->ring.records[thread->ring.head & thread->ring.mask];
+    pw_range_fill(thread, range, end, 0, record);
+    if (__builtin_expect(pw_ring_commit_record(&thread->ring, record), 0))
+        return pw_range_wake(thread);
+    pw_probe_let_go(thread);
+    return depth;
+}
+
+/* The innermost range of the key, NULL when there is none, or it is too deep to be known. */
+struct pw_open_range *pw_range_innermost(struct pw_thread *thread, uint32_t key);
+
+/* The thread ends: so do its ranges. */
+void pw_range_end_all(struct pw_thread *thread);
+
+#endif

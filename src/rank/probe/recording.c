@@ -1,0 +1,257 @@
+/* Opens and closes the gate; see recording.h. */
+#include "rank/probe/recording.h"
+
+#include <sched.h>
+
+#include "core/schedule.h"
+
+enum { UNDECIDED = -1 };
+
+/* Changed under the lock, which is held for a few records only and by threads that hold the probe:
+ * a signal handler that interrupts one of them comes not as far as here. */
+static struct {
+    atomic_flag lock;
+    struct pw_segment_shared *segment;
+    struct pw_schedule_place place;
+    bool is_stopped;   /* by the program */
+    int from_outside;  /* 1 start, 0 stop, or UNDECIDED */
+    bool is_step_open; /* a step was begun in the records and has not ended there */
+    int64_t step;      /* that the program is in, -1 none */
+    _Atomic int level; /* of MPI calls when they are recorded */
+    bool is_mpi_up;
+    struct pw_recording_turns turns;
+} recording = {.lock = ATOMIC_FLAG_INIT, .from_outside = UNDECIDED, .step = -1};
+
+static void lock(void)
+{
+    while (atomic_flag_test_and_set_explicit(&recording.lock, memory_order_acquire))
+        sched_yield();
+}
+
+static void unlock(void)
+{
+    atomic_flag_clear_explicit(&recording.lock, memory_order_release);
+}
+
+static bool is_open(void)
+{
+    return recording.place.state != PW_WINDOW_CLOSED;
+}
+
+/* What is closed first counts what is left open again, before any call can see it closed. */
+static void set_gate(void)
+{
+    bool open = is_open();
+    atomic_store(&pw_gate->left_open, open ? 0 : -1);
+    atomic_store(&pw_gate->paused, !open);
+    atomic_store(&pw_gate->usual, open && !pw_gate->general ? pw_gate->activities : 0);
+    atomic_store(&pw_gate->mpi, !recording.is_mpi_up ? 0 : open ? 1 + recording.level : -1);
+}
+
+/* Of many the oldest are forgotten. */
+static void note_turn(uint64_t now)
+{
+    struct pw_recording_turns *turns = &recording.turns;
+    if (turns->n < PW_RECORDING_TURNS)
+        turns->n++;
+    for (int i = turns->n - 1; i > 0; i--)
+        turns->turn[i] = turns->turn[i - 1];
+    turns->turn[0].since = now;
+    turns->turn[0].is_open = is_open();
+}
+
+void pw_recording_read_turns(struct pw_recording_turns *out)
+{
+    lock();
+    *out = recording.turns;
+    unlock();
+}
+
+static void show_state(void)
+{
+    atomic_store(&recording.segment->control.state, recording.place.state);
+}
+
+static struct pw_schedule_place decide(void)
+{
+    const struct pw_schedule_place closed = {PW_WINDOW_CLOSED, -1}, open = {PW_WINDOW_ACTIVE, 0};
+    const struct pw_schedule *schedule = &recording.segment->control.schedule;
+    if (recording.from_outside != UNDECIDED)
+        return recording.from_outside ? open : closed;
+    if (recording.is_stopped)
+        return closed;
+    return pw_schedule_is_set(schedule) ? pw_schedule_at(schedule, recording.step) : open;
+}
+
+/* ---- records ---- */
+
+static void write_step(struct pw_thread *thread, uint64_t now, int64_t step, uint8_t flags)
+{
+    if (!(recording.segment->activities & PW_ACTIVITY_NOTE))
+        return;
+    struct pw_record *record = pw_ring_reserve(&thread->ring, now, PW_LOST_STEP);
+    if (!record)
+        return;
+    *record = (struct pw_record){
+        .type = PW_REC_STEP, .flags = flags, .start = now, .end = now, .step = {.step = step}};
+    pw_probe_commit(thread);
+}
+
+static void write_window(struct pw_thread *thread, uint64_t now, enum pw_opened cause,
+                         unsigned flags, int64_t step)
+{
+    struct pw_record *record = pw_ring_reserve(&thread->ring, now, PW_LOST_OTHER);
+    if (!record)
+        return;
+    *record = (struct pw_record){
+        .type = PW_REC_WINDOW,
+        .flags = (uint8_t)(flags | recording.place.state),
+        .op = (uint16_t)cause,
+        .start = now,
+        .end = now,
+        .window = {.step = step},
+    };
+    pw_probe_commit(thread);
+}
+
+/* ---- changes ---- */
+
+/* Goes over to what is decided now. */
+static void change(struct pw_thread *thread, uint64_t now, enum pw_opened cause, int64_t last_step)
+{
+    struct pw_schedule_place before = recording.place, after = decide();
+    recording.place = after;
+    if (after.state == PW_WINDOW_CLOSED) {
+        if (before.state != PW_WINDOW_CLOSED)
+            write_window(thread, now, cause, 0, last_step);
+    } else if (before.state == PW_WINDOW_CLOSED || before.cycle != after.cycle ||
+               before.state > after.state) {
+        write_window(thread, now, cause, PW_WINDOW_NEW, recording.step);
+    } else if (before.state != after.state) {
+        write_window(thread, now, cause, 0, recording.step);
+    }
+    if (before.state != after.state) {
+        if ((before.state == PW_WINDOW_CLOSED) != (after.state == PW_WINDOW_CLOSED))
+            note_turn(now);
+        set_gate();
+        show_state();
+    }
+}
+
+/* Takes the order from outside if there is one that holds from `step` on, or from anywhere. */
+static bool take_order(int64_t step, enum pw_opened *cause)
+{
+    struct pw_control *control = &recording.segment->control;
+    /* Sequentially consistent, like the store of the step before: of the collector, which commits
+     * and then looks at the step, and this thread, one sees the other. */
+    uint32_t id = atomic_load(&control->order.committed);
+    int64_t from = atomic_load(&control->order.step);
+    if (id == 0 || id == atomic_load(&control->obeyed) || (from >= 0 && step < from))
+        return false;
+    recording.from_outside = atomic_load(&control->order.starts) != 0;
+    *cause = (enum pw_opened)atomic_load(&control->order.cause);
+    atomic_store(&control->obeyed, id);
+    return true;
+}
+
+/* In the middle of a step, whose record then says that not all of it is there. */
+static void change_here(struct pw_thread *thread, uint64_t now, enum pw_opened cause)
+{
+    bool was_open = is_open();
+    change(thread, now, cause, recording.step);
+    if (was_open == is_open() || recording.step < 0)
+        return;
+    if (is_open() || recording.is_step_open)
+        write_step(thread, now, recording.step, PW_STEP_PARTIAL);
+    recording.is_step_open |= is_open();
+}
+
+void pw_probe_record_step(struct pw_thread *thread, uint64_t now, int64_t step)
+{
+    struct pw_control *control = &recording.segment->control;
+    enum pw_opened cause = PW_OPENED_SCHEDULE;
+    lock();
+    int64_t before = recording.step;
+    recording.step = step < 0 ? -1 : step;
+    if (step >= 0) {
+        atomic_store(&control->step, step);
+        atomic_fetch_add(&control->marks, 1);
+        take_order(step, &cause);
+    }
+    if (recording.is_step_open && decide().state == PW_WINDOW_CLOSED) {
+        write_step(thread, now, -1, 0);
+        recording.is_step_open = false;
+    }
+    change(thread, now, cause, before);
+    if (is_open()) {
+        uint8_t warmup = recording.place.state == PW_WINDOW_WARMUP ? PW_STEP_WARMUP : 0;
+        write_step(thread, now, recording.step, warmup);
+        recording.is_step_open = step >= 0;
+    }
+    unlock();
+}
+
+void pw_recording_switch(struct pw_thread *thread, int starts, enum pw_opened cause)
+{
+    lock();
+    recording.is_stopped = !starts;
+    change_here(thread, pw_probe_now(), cause);
+    unlock();
+}
+
+void pw_recording_obey(struct pw_thread *thread)
+{
+    enum pw_opened cause;
+    lock();
+    atomic_store_explicit(&thread->call->poked, 0, memory_order_relaxed);
+    if (take_order(-1, &cause))
+        change_here(thread, pw_probe_now(), cause);
+    unlock();
+}
+
+void pw_recording_set_mpi(int is_up)
+{
+    lock();
+    recording.is_mpi_up = is_up != 0;
+    set_gate();
+    unlock();
+}
+
+void pw_recording_use_level(int level)
+{
+    lock();
+    recording.level = level;
+    set_gate();
+    unlock();
+}
+
+int pw_recording_level(void)
+{
+    return atomic_load_explicit(&recording.level, memory_order_relaxed);
+}
+
+void pw_recording_begin_thread(struct pw_thread *thread, uint64_t now, int first)
+{
+    if (first) {
+        lock();
+        write_window(thread, now, PW_OPENED_RUN, is_open() ? PW_WINDOW_NEW : 0, recording.step);
+        show_state();
+        unlock();
+    }
+    pw_recording_obey(thread);
+}
+
+void pw_recording_init(struct pw_segment_shared *segment)
+{
+    struct pw_control *control = &segment->control;
+    uint32_t id = atomic_load(&control->order.committed);
+    recording.segment = segment;
+    recording.level = (int)segment->level;
+    recording.is_stopped = control->starts_paused != 0;
+    /* An image of the process before this one may have obeyed already. */
+    if (id && id == atomic_load(&control->obeyed))
+        recording.from_outside = atomic_load(&control->order.starts) != 0;
+    recording.place = decide();
+    note_turn(0);
+    set_gate();
+}

@@ -1,0 +1,95 @@
+/* Takes and interns call stacks; see stack.h. */
+#include "rank/probe/stack.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <unistd.h>
+#include <unwind.h>
+
+#include "rank/probe/intern.h"
+
+/* The probe's own code, from the linker. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char etext[] __attribute__((visibility("hidden")));
+
+struct walk {
+    uintptr_t frames[PW_MAX_STACK]; /* addresses within the calls, innermost first */
+    int n, depth;
+};
+
+static _Unwind_Reason_Code visit(struct _Unwind_Context *context, void *data)
+{
+    struct walk *walk = data;
+    uintptr_t ip = _Unwind_GetIP(context);
+    if (ip == 0)
+        return _URC_END_OF_STACK;
+    if (ip >= (uintptr_t)__ehdr_start && ip < (uintptr_t)etext)
+        return _URC_NO_REASON;
+    walk->frames[walk->n++] = ip - 1; /* it is where the call returns to */
+    return walk->n < walk->depth ? _URC_NO_REASON : _URC_END_OF_STACK;
+}
+
+/* The name of the file that the object was loaded from, as an id of pw_probe_intern(); 0 unknown.
+ * The loader gives the program itself none. */
+static uint32_t module_name(struct pw_thread *thread, const struct link_map *map)
+{
+    char path[256];
+    if (!map)
+        return 0;
+    if (map->l_name && map->l_name[0])
+        return pw_probe_intern(thread, map->l_name);
+    int saved = errno;
+    ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    errno = saved;
+    path[length > 0 ? length : 0] = '\0';
+    return pw_probe_intern(thread, path);
+}
+
+static bool deliver_stack(struct pw_thread *thread, const struct pw_intern_entry *entry)
+{
+    const uintptr_t *frames = (const uintptr_t *)(const void *)entry->bytes;
+    struct {
+        uint32_t module;
+        uint64_t offset;
+    } at[PW_MAX_STACK];
+    uint32_t n = entry->length / (uint32_t)sizeof(*frames);
+    for (uint32_t i = 0; i < n; i++) {
+        struct dl_find_object object;
+        bool known = _dl_find_object((void *)frames[i], &object) == 0;
+        at[i].module = known ? module_name(thread, object.dlfo_link_map) : 0;
+        at[i].offset = frames[i] - (known ? object.dlfo_link_map->l_addr : 0);
+    }
+    uint64_t now = pw_probe_now();
+    uint32_t pieces = (n + PW_STACK_PIECE - 1) / PW_STACK_PIECE;
+    if (pw_ring_make_room(&thread->ring, pieces, now, PW_LOST_NAME))
+        return false;
+    for (uint32_t i = 0; i < n; i += PW_STACK_PIECE) {
+        struct pw_record *record = pw_ring_reserve(&thread->ring, now, PW_LOST_NAME);
+        *record = (struct pw_record){
+            .type = PW_REC_STACK,
+            .start = now,
+            .end = now,
+            .stack = entry->id,
+            .frames = {.total = (uint16_t)n, .first = (uint16_t)i},
+        };
+        for (uint32_t k = 0; k < PW_STACK_PIECE && i + k < n; k++) {
+            record->frames.module[k] = at[i + k].module;
+            record->frames.offset[k] = at[i + k].offset;
+        }
+        pw_probe_commit(thread);
+    }
+    return true;
+}
+
+static struct pw_intern_table stacks = {.deliver = deliver_stack};
+
+uint32_t pw_stack_take(struct pw_thread *thread, int depth)
+{
+    struct walk walk = {.depth = depth < PW_MAX_STACK ? depth : PW_MAX_STACK};
+    if (depth <= 0)
+        return 0;
+    _Unwind_Backtrace(visit, &walk);
+    return walk.n ? pw_intern(&stacks, thread, walk.frames, sizeof(*walk.frames) * (size_t)walk.n)
+                  : 0;
+}

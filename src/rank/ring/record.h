@@ -1,0 +1,373 @@
+/* The 64-byte records that the application's threads write into their rings, and the collector
+ * reads.
+ *
+ * Times are ticks of the segment's clock (see tick.h). Records of one ring are in the order in
+ * which their operations ended. Both sides are built from the same tree, so the layout needs no
+ * versioning beyond the segment's; it is fixed-size so that a reader never has to trust a length.
+ */
+#ifndef PW_RANK_RING_RECORD_H
+#define PW_RANK_RING_RECORD_H
+
+#include <assert.h>
+#include <stdint.h>
+
+#include "core/tables.h"
+
+enum pw_record_type {
+    PW_REC_NONE = 0,
+    /* The ring and the process: handled by the drain itself. */
+    PW_REC_THREAD,     /* a thread begins to use this ring */
+    PW_REC_LOST,       /* in-band loss marker */
+    PW_REC_WAIT,       /* the producer waited for room in the ring; `op` is enum pw_lost */
+    PW_REC_UNRECORDED, /* calls that left no record: written by the collector, at the end */
+    PW_REC_STRING,     /* one piece of a name */
+    PW_REC_STACK,      /* some frames of a call stack */
+    PW_REC_WINDOW,     /* recording begins or ends */
+    PW_REC_OPEN,       /* a call that was open when the program ended: made by the drain */
+    /* Collector mpi. */
+    PW_REC_COMM,         /* one communication operation */
+    PW_REC_COMM_DEF,     /* a communicator */
+    PW_REC_COMM_MEMBERS, /* its members, as runs of world ranks */
+    PW_REC_CLOCK,        /* a knot of the clock map */
+    PW_REC_MPI_STATE,    /* MPI began, ended, or is another MPI than ours */
+    /* Collector note. */
+    PW_REC_RANGE,
+    PW_REC_STEP,
+    PW_REC_QUEUE,
+    PW_REC_MEMORY,
+    PW_REC_METADATA,
+    /* Collector nvtx. */
+    PW_REC_NVTX,         /* a range or mark, as PW_REC_RANGE */
+    PW_REC_NVTX_START,   /* a range of the process begins: any thread may end it */
+    PW_REC_NVTX_END,     /* and ends */
+    PW_REC_NVTX_PAYLOAD, /* one field of what is attached to a range */
+    PW_REC_NVTX_THREAD,  /* the name of a thread */
+    /* Collector cuda. */
+    PW_REC_CUDA_KERNEL,
+    PW_REC_CUDA_COPY,
+    PW_REC_CUDA_SET,
+    PW_REC_CUDA_API,      /* a call of the runtime or driver */
+    PW_REC_CUDA_SYNC,     /* the program waits for a GPU */
+    PW_REC_CUDA_MEMORY,   /* memory is allocated or freed */
+    PW_REC_CUDA_DEVICE,   /* a GPU that the program can use */
+    PW_REC_CUDA_OVERHEAD, /* a stretch that CUPTI took for itself */
+    PW_REC_CUDA_GAP,      /* nothing was recorded; `op` is enum pw_reason */
+    PW_REC_CUDA_STATE,    /* whether CUPTI could be used */
+    /* Collector nccl. */
+    PW_REC_NCCL_COMM,    /* a communicator */
+    PW_REC_NCCL_CALL,    /* what the program asked NCCL for */
+    PW_REC_NCCL_TASK,    /* how NCCL does it, and in which kernel */
+    PW_REC_NCCL_CHANNEL, /* one channel of that kernel, by its own clock */
+    PW_REC_NCCL_PROXY,   /* what a proxy thread did for it with one peer */
+    PW_REC_NCCL_REFUSED, /* events that found no room in the probe */
+    PW_REC_NCCL_PLUGIN,  /* the profiler plugin is there, and reports all operations */
+    /* Collector null. */
+    PW_REC_MARK,
+    PW_REC_TYPE_COUNT
+};
+
+/* What can be recorded: bits of a segment's `activities`. */
+enum {
+    PW_ACTIVITY_MPI = 1,
+    PW_ACTIVITY_NOTE = 2,
+    PW_ACTIVITY_SYS = 4,
+    PW_ACTIVITY_NULL = 8,
+    PW_ACTIVITY_NVTX = 16,
+    PW_ACTIVITY_CUDA = 32,
+    PW_ACTIVITY_NCCL = 64,
+};
+
+/* Flags of PW_REC_CUDA_API: it launches what runs on a device; it gets a row of its own. */
+enum { PW_CUDA_LAUNCHES = 1, PW_CUDA_HAS_ROW = 2 };
+
+/* Flags of PW_REC_CUDA_COPY: enum pw_copy, and whether the call did not wait for it. */
+enum { PW_CUDA_COPY_KIND = 0x7f, PW_CUDA_ASYNCHRONOUS = 0x80 };
+
+/* Flags of PW_REC_THREAD. */
+enum { PW_THREAD_NEW_PROCESS = 1 };
+
+/* Flags of PW_REC_STEP. PARTIAL: not all of it is recorded; of the step that is under way already,
+ * only that is said. */
+enum { PW_STEP_WARMUP = 1, PW_STEP_PARTIAL = 2 };
+
+/* Flags of PW_REC_WINDOW: enum pw_window_state, and whether it begins another window. */
+enum { PW_WINDOW_STATE = 3, PW_WINDOW_NEW = 4 };
+
+/* Flags of PW_REC_NCCL_CALL. ALONE: there will be no task, so that the call's times are all that is
+ * known of it. */
+enum {
+    PW_NCCL_CALL_CAPTURED = 1, /* into a CUDA graph */
+    PW_NCCL_CALL_ROOT = 2,     /* this rank is the root */
+    PW_NCCL_CALL_ALONE = 4,
+};
+
+/* Flags of PW_REC_NCCL_TASK. LAUNCHED: its times are those of the kernel's launch; else its kernel
+ * was launched before them. REPLAYED: again, by a CUDA graph. */
+enum { PW_NCCL_TASK_LAUNCHED = 1, PW_NCCL_TASK_REPLAYED = 2 };
+
+/* Flags of PW_REC_NCCL_PROXY. */
+enum { PW_NCCL_PROXY_SENDS = 1 };
+
+enum pw_mpi_state { PW_MPI_BEGAN, PW_MPI_ENDING, PW_MPI_FOREIGN };
+
+/* Room for text in one PW_REC_STRING. */
+enum { PW_STRING_PIECE = 28, PW_RUNS_PER_RECORD = 2 };
+
+enum { PW_LOST_KINDS = PW_LOST_OTHER + 1 };
+
+/* What events refer to, rather than an event itself. */
+static inline int pw_lost_is_definition(enum pw_lost kind)
+{
+    return kind == PW_LOST_NAME || kind == PW_LOST_OTHER;
+}
+
+/* Frames in one PW_REC_STACK, and in one call stack. */
+enum { PW_STACK_PIECE = 3, PW_MAX_STACK = 64 };
+
+struct pw_record {
+    uint64_t start, end; /* ticks; of ranges of the past local ns (pw_record_is_past) */
+    uint8_t type, flags;
+    uint16_t op;
+    uint32_t stack; /* id, 0 none */
+    union {
+        struct {
+            uint32_t comm;
+            int32_t peer; /* world rank, -1 */
+            int32_t tag;
+            uint32_t seq;
+            int64_t sent_bytes, recv_bytes;
+            uint32_t request;
+            uint32_t begun; /* time inside the call that began a nonblocking operation, 16 ticks */
+        } comm;
+        struct {
+            uint64_t uid;
+            uint32_t comm;
+            int32_t size, my_rank;
+            int32_t remote_size; /* 0 but for intercommunicators */
+            uint32_t name;
+            uint32_t source;
+            uint64_t handle; /* as in pw_open_call; the newest communicator that has it is meant */
+        } def;
+        struct {
+            uint32_t comm;
+            uint32_t nruns;
+            struct {
+                int32_t first, stride, count;
+            } runs[PW_RUNS_PER_RECORD];
+        } members;
+        struct { /* as in pw_open_call; `end` is when it was seen */
+            uint64_t handle;
+            int32_t peer, tag;
+            uint32_t awaited;
+        } open;
+        struct {
+            int64_t local_ns, offset_ns, error_ns;
+        } clock;
+        struct {
+            int32_t state; /* enum pw_mpi_state */
+            int32_t world_rank, world_size, thread_level;
+            int64_t sync_ns;      /* time spent in clock synchronisation */
+            int64_t sync_wait_ns; /* time waited for all ranks to come to it */
+            /* What it took of MPI: messages that this rank sent, collectives. */
+            int32_t sync_messages, sync_collectives;
+        } mpi;
+        struct {
+            uint32_t name;
+            uint16_t depth, kind; /* enum pw_kind */
+            union {
+                uint32_t domain;
+                uint32_t lane; /* of the past: the thread that it is said to be of */
+            };
+            uint32_t category, shapes;
+            uint32_t sequence; /* 1 + the number, 0 none */
+            union {
+                int64_t alloc_bytes;
+                uint64_t id; /* of PW_REC_NVTX_START */
+            };
+            int64_t payload; /* `op` is its enum pw_payload */
+        } range;
+        struct { /* PW_REC_NVTX_END; `op` is its enum pw_payload */
+            uint64_t id;
+            int64_t payload;
+        } ended;
+        struct {        /* `op` is its enum pw_payload */
+            int64_t id; /* the range's payload */
+            uint32_t schema, field;
+            int64_t value;
+        } payload;
+        struct {
+            int32_t tid;
+            uint32_t name;
+        } thread_name;
+        struct {
+            uint32_t name;
+            int64_t size, capacity;
+        } queue;
+        struct {
+            int64_t delta_bytes;
+            int32_t device; /* -1 the host */
+        } memory;
+        struct {
+            uint32_t key, value;
+        } metadata;
+        struct {
+            int64_t step; /* -1: none begins */
+        } step;
+        struct {          /* `op` is enum pw_opened: who decided it */
+            int64_t step; /* opening: that it begins with; closing: the last one; -1 none */
+        } window;
+        /* Of what ran on a device `op` is the device. Each number has its largest value's room. */
+        struct { /* `stack` is the kernel's name */
+            uint64_t graph_node;
+            uint32_t correlation, context, stream;
+            uint32_t grid_x;
+            uint16_t grid_y, grid_z;
+            uint16_t block_x, block_y;
+            uint8_t block_z, registers;
+            uint16_t static_shared;
+            uint32_t dynamic_shared;
+        } kernel;
+        struct {
+            uint64_t graph_node;
+            uint32_t correlation, context, stream;
+            union {
+                struct {
+                    int16_t src_device, dst_device; /* of a copy between two; else -1 */
+                };
+                uint32_t value; /* of PW_REC_CUDA_SET */
+            };
+            uint64_t bytes;
+        } copy;
+        struct { /* `stack` is the function's name */
+            uint32_t correlation;
+            int32_t tid;
+            int32_t result;
+        } api;
+        struct { /* `op` is enum pw_sync */
+            uint32_t correlation, context, stream, event;
+        } sync;
+        struct {
+            int64_t delta_bytes;
+            uint32_t correlation;
+        } device_memory;
+        struct { /* `stack` is its name */
+            unsigned char uuid[16];
+            uint64_t memory_bytes;
+            uint32_t multiprocessors;
+        } device;
+        struct {
+            uint64_t lost;
+        } device_gap;
+        struct {
+            uint32_t version, level;
+            int32_t result; /* CUPTI's; 0: it records */
+        } cuda_state;
+        struct {
+            uint64_t uid;
+            uint32_t comm;
+            int32_t size, my_rank, nodes; /* 0 where NCCL does not say */
+            uint32_t name;
+        } nccl_comm;
+        struct { /* `op` is enum pw_op; `id` counts the process's operations from 1 */
+            uint64_t id;
+            int64_t count;
+            uint32_t comm, seq; /* 1 + the number, 0 none */
+            int32_t peer;       /* rank in the communicator, or root; -1 */
+            uint32_t datatype, stream;
+            uint32_t element_bytes; /* 0 not known */
+        } nccl_call;
+        struct {         /* `op` is enum pw_op */
+            uint64_t id; /* 0: part of a call that NCCL does not name */
+            uint64_t plan;
+            uint32_t comm;
+            int32_t peer;
+            uint32_t algorithm, protocol;
+            uint32_t channels;
+        } nccl_task;
+        struct { /* `op` is the channel */
+            uint64_t id;
+            uint64_t timer_start, timer_end; /* ns of the GPU's timer, 0 not told */
+            uint32_t comm;
+        } nccl_channel;
+        struct { /* `op` is the channel; waits are in 16 ticks */
+            uint64_t id;
+            int64_t bytes;
+            uint32_t gpu_wait, peer_wait, network_wait, flush_wait;
+            int32_t peer;
+            uint32_t steps;
+        } nccl_proxy;
+        struct {
+            uint64_t events;
+        } nccl_refused;
+        struct {
+            int64_t value;
+        } mark;
+        struct {
+            uint64_t lost[PW_LOST_KINDS];
+        } lost;
+        struct {
+            uint64_t nested;  /* made inside another call */
+            uint64_t no_ring; /* of threads that had no ring, between the record's times */
+        } unrecorded;
+        struct {
+            uint32_t thread; /* index, in order of first record */
+            int32_t tid;
+            int32_t pid;
+        } thread;
+        struct {
+            uint32_t id;
+            uint32_t total;  /* bytes of the whole text */
+            uint32_t offset; /* of this piece */
+            char bytes[PW_STRING_PIECE];
+        } string;
+        struct { /* of the stack with the id `stack`, innermost first */
+            uint16_t total, first;
+            uint32_t module[PW_STACK_PIECE]; /* name of the file it is in, 0 unknown */
+            uint64_t offset[PW_STACK_PIECE]; /* of the call, as in that file's symbol table */
+        } frames;
+    };
+};
+
+static_assert(sizeof(struct pw_record) == 64, "a record is one cache line");
+
+/* A range of before, which another profiler measured. */
+static inline int pw_record_is_past(const struct pw_record *record)
+{
+    return record->type == PW_REC_RANGE && (record->flags & PW_RANGE_PAST);
+}
+
+/* What a record is to those who miss it. */
+static inline enum pw_lost pw_record_kind(const struct pw_record *record)
+{
+    switch (record->type) {
+    case PW_REC_COMM:
+    case PW_REC_NCCL_CALL:
+    case PW_REC_NCCL_TASK:
+    case PW_REC_NCCL_CHANNEL:
+    case PW_REC_NCCL_PROXY:
+        return PW_LOST_COMMUNICATION;
+    case PW_REC_RANGE:
+    case PW_REC_QUEUE:
+    case PW_REC_MEMORY:
+    case PW_REC_NVTX:
+    case PW_REC_NVTX_START:
+    case PW_REC_NVTX_END:
+    case PW_REC_NVTX_PAYLOAD:
+    case PW_REC_CUDA_KERNEL:
+    case PW_REC_CUDA_COPY:
+    case PW_REC_CUDA_SET:
+    case PW_REC_CUDA_API:
+    case PW_REC_CUDA_SYNC:
+    case PW_REC_CUDA_MEMORY:
+        return PW_LOST_RANGE;
+    case PW_REC_STEP:
+        return PW_LOST_STEP;
+    case PW_REC_STRING:
+    case PW_REC_STACK:
+        return PW_LOST_NAME;
+    default:
+        return PW_LOST_OTHER;
+    }
+}
+
+#endif

@@ -1,0 +1,31 @@
+/* The clock of the records. One per segment, chosen by the collector: the TSC where the kernel's
+ * own clocksource is the invariant TSC (8 ns a read), else CLOCK_MONOTONIC_RAW (18 ns), which no
+ * NTP daemon slews. */
+#ifndef PW_RANK_RING_TICK_H
+#define PW_RANK_RING_TICK_H
+
+#include <stdint.h>
+#include <time.h>
+
+enum pw_tick_source { PW_TICK_RAW = 0, PW_TICK_TSC = 1 };
+
+/* Local time in ns: CLOCK_MONOTONIC_RAW of the caller's time namespace. */
+static inline int64_t pw_local_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static inline uint64_t pw_tick_read(enum pw_tick_source source)
+{
+#if defined(__x86_64__)
+    if (__builtin_expect(source == PW_TICK_TSC, 1))
+        return __builtin_ia32_rdtsc();
+#else
+    (void)source;
+#endif
+    return (uint64_t)pw_local_ns();
+}
+
+#endif

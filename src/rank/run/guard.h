@@ -1,0 +1,23 @@
+/* The process that the launcher started: it starts the collector, another one when that is killed,
+ * and ends as the program did. It holds nothing that can be lost. */
+#ifndef PW_RANK_RUN_GUARD_H
+#define PW_RANK_RUN_GUARD_H
+
+#include "rank/run/launch.h"
+
+struct pw_guard {
+    struct pw_lifeline *lifeline;
+    void *arg; /* of the functions */
+    /* A collector's whole life, in a process and a process group of its own; the exit status of the
+     * rank. `attempt` counts those that were killed before they had started the program. */
+    int (*collect)(void *arg, int attempt);
+    /* The same for one that takes over from one that had. */
+    int (*take_over)(void *arg, int attempt);
+    /* Called now and then while the collector is stopped. */
+    void (*stand_in)(void *arg);
+};
+
+/* The rank's exit status, or -1 when no collector could start the program. */
+int pw_guard_run(const struct pw_guard *guard);
+
+#endif

@@ -1,0 +1,26 @@
+/* Who this process is: its rank, job and host, from the environment that the launcher made. */
+#ifndef PW_RANK_RUN_IDENTITY_H
+#define PW_RANK_RUN_IDENTITY_H
+
+#include <stdint.h>
+
+struct pw_identity {
+    int rank, size, local_rank;
+    char job[64]; /* the same on all ranks of a job, differs between jobs */
+    char hostname[64];
+    char clock_domain[128]; /* boot id and time namespace: equal means the same clock */
+    uint64_t clock_domain_hash;
+    int launched; /* 1 when a launcher said who we are, 0 for a program started alone */
+};
+
+/* Makes the clock domain one of its own, for a rank whose clock is `name`d to be wrong. */
+void pw_identity_split_clock(struct pw_identity *id, const char *name);
+
+/* Fills `id` from Open MPI's, PMI's, Slurm's or torchrun's variables, in this order; without any it
+ * is rank 0 of 1. `root` is prefixed to /proc; `hostname` overrides the machine's unless "". */
+void pw_identity_find(struct pw_identity *id, const char *root, const char *hostname);
+
+/* `pattern` with %j replaced by the job, %r by the rank and %h by the host. 0, or -ENAMETOOLONG. */
+int pw_identity_expand(const struct pw_identity *id, const char *pattern, char *out, int size);
+
+#endif

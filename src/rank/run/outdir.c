@@ -1,0 +1,73 @@
+/* Makes and marks output directories; see outdir.h. */
+#include "rank/run/outdir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The mark is a symbolic link to the job's name: made atomically, read in one call, by all ranks.
+ */
+static const char mark_name[] = ".job";
+
+/* True when the directory holds nothing but what ranks of a job make before the mark is seen. */
+static int is_empty(const char *dir)
+{
+    DIR *stream = opendir(dir);
+    if (!stream)
+        return 0;
+    int empty = 1;
+    for (struct dirent *entry = readdir(stream); entry; entry = readdir(stream))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            empty = 0;
+    closedir(stream);
+    return empty;
+}
+
+static int read_mark(const char *path, char *job, size_t size)
+{
+    ssize_t n = readlink(path, job, size - 1);
+    job[n > 0 ? n : 0] = '\0';
+    return n > 0;
+}
+
+static int fail(char *problem, int size, const char *dir, const char *what, int err)
+{
+    snprintf(problem, (size_t)size, "output directory %s %s", dir, what);
+    return err;
+}
+
+static int is_ours(const char *dir)
+{
+    struct stat status;
+    return stat(dir, &status) == 0 && status.st_uid == geteuid();
+}
+
+int pw_outdir_prepare(const char *dir, const char *job, char *problem, int size)
+{
+    char mark[4200], found[128];
+    snprintf(mark, sizeof(mark), "%s/%s", dir, mark_name);
+    if (mkdir(dir, 0700) && errno != EEXIST)
+        return fail(problem, size, dir, strerror(errno), -errno);
+    if (!is_ours(dir)) /* who could put other files in the place of ours */
+        return fail(problem, size, dir, "belongs to another user; choose another with -o", -EEXIST);
+
+    if (!read_mark(mark, found, sizeof(found))) {
+        /* A sibling may mark it between our two looks: then it is not empty, but ours. */
+        if (!is_empty(dir) && !read_mark(mark, found, sizeof(found)))
+            return fail(problem, size, dir,
+                        "is not empty and not profwrap's; choose another with -o", -EEXIST);
+        if (symlink(job, mark) && errno != EEXIST)
+            return fail(problem, size, dir, strerror(errno), -errno);
+        if (!read_mark(mark, found, sizeof(found)))
+            return fail(problem, size, dir, "cannot be read back", -EIO);
+    }
+    if (strcmp(found, job) != 0)
+        return fail(problem, size, dir,
+                    "holds the profile of another job; choose another with -o, or remove it",
+                    -EEXIST);
+    return 0;
+}

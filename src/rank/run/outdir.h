@@ -1,0 +1,10 @@
+/* The output directory of a job, shared by its ranks. */
+#ifndef PW_RANK_RUN_OUTDIR_H
+#define PW_RANK_RUN_OUTDIR_H
+
+/* Makes `dir` (one level; its parent must exist) for the job, mode 0700, or joins the ranks of the
+ * same job that made it. `problem` gets one sentence on failure: -EEXIST when it holds something
+ * that is not this job's, else what the system said. */
+int pw_outdir_prepare(const char *dir, const char *job, char *problem, int size);
+
+#endif

@@ -1,0 +1,187 @@
+/* Finds and inspects the program; see program.h. Reads ELF with every offset checked. */
+#include "rank/run/program.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int check_runnable(const char *path)
+{
+    struct stat st;
+    if (stat(path, &st))
+        return -errno;
+    if (S_ISDIR(st.st_mode) || access(path, X_OK))
+        return -EACCES;
+    return 0;
+}
+
+int pw_program_find(const char *name, char *path, int size)
+{
+    if (strchr(name, '/')) {
+        snprintf(path, (size_t)size, "%s", name);
+        int err = check_runnable(path);
+        return err == -ENOTDIR ? -ENOENT : err;
+    }
+    const char *at = getenv("PATH");
+    int best = -ENOENT;
+    for (at = at ? at : "/usr/bin:/bin"; name[0]; at++) {
+        int length = (int)strcspn(at, ":");
+        snprintf(path, (size_t)size, "%.*s/%s", length ? length : 1, length ? at : ".", name);
+        int err = check_runnable(path);
+        if (err == 0)
+            return 0;
+        best = err == -EACCES ? err : best;
+        at += length;
+        if (!*at)
+            break;
+    }
+    return best;
+}
+
+struct image {
+    const unsigned char *bytes;
+    size_t size;
+};
+
+/* A range of the file, or NULL when it is not inside it. */
+static const void *at(const struct image *image, uint64_t offset, uint64_t length)
+{
+    if (offset > image->size || length > image->size - offset)
+        return NULL;
+    return image->bytes + offset;
+}
+
+/* The same for a structure, which no linker puts at an odd place. */
+static const void *aligned_at(const struct image *image, uint64_t offset, uint64_t length)
+{
+    return offset % sizeof(uint64_t) == 0 ? at(image, offset, length) : NULL;
+}
+
+static const Elf64_Phdr *segment(const struct image *image, int i)
+{
+    const Elf64_Ehdr *header = at(image, 0, sizeof(*header));
+    return aligned_at(image, header->e_phoff + (uint64_t)i * sizeof(Elf64_Phdr),
+                      sizeof(Elf64_Phdr));
+}
+
+static const Elf64_Phdr *find_segment(const struct image *image, uint32_t type)
+{
+    const Elf64_Ehdr *header = at(image, 0, sizeof(*header));
+    for (int i = 0; i < header->e_phnum; i++) {
+        const Elf64_Phdr *found = segment(image, i);
+        if (found && found->p_type == type)
+            return found;
+    }
+    return NULL;
+}
+
+/* File offset of a virtual address, or UINT64_MAX. */
+static uint64_t file_offset(const struct image *image, uint64_t address)
+{
+    const Elf64_Ehdr *header = at(image, 0, sizeof(*header));
+    for (int i = 0; i < header->e_phnum; i++) {
+        const Elf64_Phdr *load = segment(image, i);
+        if (load && load->p_type == PT_LOAD && address >= load->p_vaddr &&
+            address - load->p_vaddr < load->p_filesz)
+            return load->p_offset + (address - load->p_vaddr);
+    }
+    return UINT64_MAX;
+}
+
+static uint64_t dynamic_value(const struct image *image, const Elf64_Phdr *dynamic, int64_t tag,
+                              int nth)
+{
+    for (uint64_t i = 0; i < dynamic->p_filesz / sizeof(Elf64_Dyn); i++) {
+        const Elf64_Dyn *entry =
+            aligned_at(image, dynamic->p_offset + i * sizeof(*entry), sizeof(*entry));
+        if (!entry || entry->d_tag == DT_NULL)
+            break;
+        if (entry->d_tag == tag && nth-- == 0)
+            return entry->d_un.d_val;
+    }
+    return UINT64_MAX;
+}
+
+/* Libraries of MPICH and what derives from it; Open MPI's is libmpi.so.40 (20 and 12 before 3.0).
+ */
+static int is_other_mpi(const char *library)
+{
+    return strncmp(library, "libmpich.so", 11) == 0 || strcmp(library, "libmpi.so.12") == 0 ||
+           strncmp(library, "libmpi_cray", 11) == 0 || strncmp(library, "libmpi_gnu", 10) == 0;
+}
+
+static enum pw_program_kind inspect_needed(const struct image *image, const Elf64_Phdr *dynamic,
+                                           char *detail, int size)
+{
+    uint64_t table = file_offset(image, dynamic_value(image, dynamic, DT_STRTAB, 0));
+    for (int i = 0; i < 256; i++) {
+        uint64_t name = dynamic_value(image, dynamic, DT_NEEDED, i);
+        if (name == UINT64_MAX || table == UINT64_MAX)
+            break;
+        const char *text = at(image, table + name, 1);
+        size_t room = text ? image->size - (size_t)(table + name) : 0;
+        if (text && memchr(text, '\0', room) && is_other_mpi(text)) {
+            snprintf(detail, (size_t)size, "%s", text);
+            return PW_PROGRAM_OTHER_MPI;
+        }
+    }
+    return PW_PROGRAM_OK;
+}
+
+#if defined(__x86_64__)
+enum { OWN_MACHINE = EM_X86_64 };
+#elif defined(__aarch64__)
+enum { OWN_MACHINE = EM_AARCH64 };
+#elif defined(__powerpc64__)
+enum { OWN_MACHINE = EM_PPC64 };
+#else
+enum { OWN_MACHINE = EM_NONE }; /* not known: taken for the same */
+#endif
+
+static int is_own_machine(const Elf64_Ehdr *header)
+{
+    return header->e_ident[EI_CLASS] == ELFCLASS64 && header->e_phentsize == sizeof(Elf64_Phdr) &&
+           (OWN_MACHINE == EM_NONE || header->e_machine == OWN_MACHINE);
+}
+
+static enum pw_program_kind inspect_image(const struct image *image, char *detail, int size)
+{
+    const Elf64_Ehdr *header = at(image, 0, sizeof(*header));
+    if (!header || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
+        return PW_PROGRAM_OK; /* a script: what it starts is seen when it starts */
+    if (!is_own_machine(header))
+        return PW_PROGRAM_OTHER_ARCH;
+    const Elf64_Phdr *dynamic = find_segment(image, PT_DYNAMIC);
+    if (!find_segment(image, PT_INTERP) || !dynamic)
+        return PW_PROGRAM_STATIC;
+    return inspect_needed(image, dynamic, detail, size);
+}
+
+enum pw_program_kind pw_program_inspect(const char *path, char *detail, int size)
+{
+    detail[0] = '\0';
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) || st.st_size == 0) {
+        if (fd >= 0)
+            close(fd);
+        return PW_PROGRAM_OK; /* execve will say what is wrong, if anything */
+    }
+    struct image image = {.size = (size_t)st.st_size};
+    void *map = mmap(NULL, image.size, PROT_READ, MAP_PRIVATE, fd, 0);
+    close(fd);
+    if (map == MAP_FAILED)
+        return PW_PROGRAM_OK;
+    image.bytes = map;
+    enum pw_program_kind kind = inspect_image(&image, detail, size);
+    munmap(map, image.size);
+    return kind;
+}

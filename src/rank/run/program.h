@@ -1,0 +1,19 @@
+/* A look at the program before it is started: can it be found, run and preloaded? */
+#ifndef PW_RANK_RUN_PROGRAM_H
+#define PW_RANK_RUN_PROGRAM_H
+
+enum pw_program_kind {
+    PW_PROGRAM_OK,        /* dynamically linked, or a script */
+    PW_PROGRAM_STATIC,    /* preloading has no effect on it */
+    PW_PROGRAM_OTHER_MPI, /* linked against an MPI that is not Open MPI: `detail` names the library
+                           */
+    PW_PROGRAM_OTHER_ARCH /* an executable for another machine or word size */
+};
+
+/* Finds `name` as execvp would. 0 and its path; -ENOENT (a shell's 127) or -EACCES (126). */
+int pw_program_find(const char *name, char *path, int size);
+
+/* Looks at the file's first bytes and, for ELF, at what it needs. `detail` is "" or a library. */
+enum pw_program_kind pw_program_inspect(const char *path, char *detail, int size);
+
+#endif

@@ -1,0 +1,113 @@
+/* Finds segments without processes; see sweep.h.
+ *
+ * A segment is in use while a process maps it, or while a process has one of the pids in its
+ * header. The first holds whatever pid namespace the process is in; the second also when the
+ * process hides its mappings. A pid that somebody else got since keeps a segment for a while. */
+#include "rank/run/sweep.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "rank/ring/segment.h"
+
+static const char shared_memory[] = "/dev/shm";
+
+/* A creator has a name in /dev/shm some microseconds before it has a mapping. */
+enum { LOOKS = 2, PAUSE_US = 50000, MOST = 4096 };
+
+struct candidates {
+    int n;
+    char names[MOST][PW_SEGMENT_NAME_SIZE]; /* with their leading slash */
+};
+
+static int is_process(int32_t pid)
+{
+    return pid > 0 && (kill(pid, 0) == 0 || errno == EPERM);
+}
+
+/* Ours, and without its processes as far as its header tells. */
+static int looks_stale(const char *name)
+{
+    struct pw_segment_shared *segment;
+    if (pw_segment_attach(name, &segment))
+        return 0;
+    int stale = !is_process(atomic_load(&segment->tool_pid)) &&
+                !is_process(atomic_load(&segment->guard_pid)) &&
+                !is_process(atomic_load(&segment->owner_pid));
+    munmap(segment, PW_SEGMENT_PAGE);
+    return stale;
+}
+
+static int find_candidates(struct candidates *found)
+{
+    DIR *stream = opendir(shared_memory);
+    if (!stream)
+        return -errno;
+    found->n = 0;
+    for (struct dirent *entry; found->n < MOST && (entry = readdir(stream));) {
+        char *name = found->names[found->n];
+        if (strncmp(entry->d_name, "profwrap-", 9) == 0 &&
+            snprintf(name, PW_SEGMENT_NAME_SIZE, "/%s", entry->d_name) < PW_SEGMENT_NAME_SIZE)
+            found->n += looks_stale(name);
+    }
+    closedir(stream);
+    return 0;
+}
+
+static void strike_out(struct candidates *found, const char *mapped)
+{
+    for (int i = 0; i < found->n; i++)
+        if (strcmp(found->names[i], mapped) == 0)
+            found->names[i][0] = '\0';
+}
+
+/* Strikes out what process `pid` maps. */
+static void strike_mapped(struct candidates *found, const char *pid)
+{
+    char path[300], line[4400];
+    snprintf(path, sizeof(path), "/proc/%s/maps", pid);
+    FILE *maps = fopen(path, "re");
+    while (maps && fgets(line, sizeof(line), maps)) {
+        char *at = strstr(line, shared_memory);
+        if (!at)
+            continue;
+        at += sizeof(shared_memory) - 1;
+        at[strcspn(at, " \n")] = '\0';
+        strike_out(found, at);
+    }
+    if (maps)
+        fclose(maps);
+}
+
+static int strike_all_mapped(struct candidates *found)
+{
+    DIR *stream = opendir("/proc");
+    if (!stream)
+        return -errno;
+    for (struct dirent *entry; (entry = readdir(stream));)
+        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
+            strike_mapped(found, entry->d_name);
+    closedir(stream);
+    return 0;
+}
+
+int pw_sweep_segments(void)
+{
+    struct candidates *found = calloc(1, sizeof(*found));
+    int err = found ? find_candidates(found) : -ENOMEM, removed = 0;
+    for (int look = 0; !err && found->n && look < LOOKS; look++) {
+        if (look)
+            usleep(PAUSE_US);
+        err = strike_all_mapped(found);
+    }
+    for (int i = 0; !err && i < found->n; i++)
+        removed += found->names[i][0] && shm_unlink(found->names[i]) == 0;
+    free(found);
+    return err ? err : removed;
+}

@@ -1,9 +1,0 @@
-/* Shared memory that its processes left behind because all of them were killed. */
-#ifndef PW_RANK_SWEEP_H
-#define PW_RANK_SWEEP_H
-
-/* Removes the calling user's segments that no process uses, and nobody else's. What is in them is
- * lost: recover first. The number removed, or -errno when shared memory cannot be looked at. */
-int pw_sweep_segments(void);
-
-#endif
