@@ -23,27 +23,6 @@ static void lay_out(struct pw_excess *w, const struct pw_straggler_input *in, vo
     w->values = w->rank_hits + in->nranks;
 }
 
-/* Median of sorted values without the one at `skip`. */
-static int64_t median_without(const int64_t *sorted, size_t n, size_t skip)
-{
-    size_t left = n - 1, high = left / 2, low = left % 2 ? high : high - 1;
-    int64_t a = sorted[low < skip ? low : low + 1], b = sorted[high < skip ? high : high + 1];
-    return a + (b - a) / 2;
-}
-
-static size_t find_sorted(const int64_t *sorted, size_t n, int64_t value)
-{
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (sorted[middle] < value)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* Known own works of a step, sorted into `values`; how many. */
 size_t pw_excess_sort_step(const struct pw_straggler_input *in, size_t step, int64_t *values)
 {
@@ -62,7 +41,7 @@ int64_t pw_excess_others_median(const struct pw_straggler_input *in, size_t step
     int64_t own = in->own_ns[step * in->nranks + rank];
     if (own < 0 || n < 2)
         return -1;
-    return median_without(sorted, n, find_sorted(sorted, n, own));
+    return pw_median_without_i64(sorted, n, pw_place_i64(sorted, n, own));
 }
 
 static void compute_excess(struct pw_excess *w)

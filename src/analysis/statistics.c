@@ -60,6 +60,26 @@ double pw_quantile_f64(const double *sorted, size_t n, double q)
     return sorted[quantile_index(n, q)];
 }
 
+size_t pw_place_i64(const int64_t *sorted, size_t n, int64_t least)
+{
+    size_t low = 0, high = n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (sorted[middle] < least)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+int64_t pw_median_without_i64(const int64_t *sorted, size_t n, size_t skip)
+{
+    size_t left = n - 1, high = left / 2, low = left % 2 ? high : high - 1;
+    int64_t a = sorted[low < skip ? low : low + 1], b = sorted[high < skip ? high : high + 1];
+    return a + (b - a) / 2;
+}
+
 double pw_binomial_tail(int64_t n, int64_t k, double p)
 {
     if (k <= 0)

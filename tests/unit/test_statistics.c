@@ -52,6 +52,28 @@ static void test_median(void **state)
     assert_true(pw_median_i64(large, 2) == INT64_MAX - 1);
 }
 
+static void test_place(void **state)
+{
+    (void)state;
+    const int64_t v[] = {10, 20, 20, 30};
+    assert_int_equal(pw_place_i64(v, 4, INT64_MIN), 0);
+    assert_int_equal(pw_place_i64(v, 4, 20), 1);
+    assert_int_equal(pw_place_i64(v, 4, 21), 3);
+    assert_int_equal(pw_place_i64(v, 4, 31), 4);
+    assert_int_equal(pw_place_i64(v, 0, 5), 0);
+}
+
+static void test_median_without(void **state)
+{
+    (void)state;
+    const int64_t v[] = {1, 5, 6, 100};
+    assert_int_equal(pw_median_without_i64(v, 4, 0), 6);
+    assert_int_equal(pw_median_without_i64(v, 4, 3), 5);
+    assert_int_equal(pw_median_without_i64(v, 3, 0), 5); /* (5 + 6) / 2 */
+    assert_int_equal(pw_median_without_i64(v, 3, 1), 3);
+    assert_int_equal(pw_median_without_i64(v, 2, 1), 1);
+}
+
 static void test_quantile(void **state)
 {
     (void)state;
@@ -181,6 +203,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sort),
         cmocka_unit_test(test_median),
+        cmocka_unit_test(test_place),
+        cmocka_unit_test(test_median_without),
         cmocka_unit_test(test_quantile),
         cmocka_unit_test(test_binomial_tail),
         cmocka_unit_test(test_union),

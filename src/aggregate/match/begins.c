@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "analysis/statistics.h"
 #include "core/ops.h"
 
 int pw_begins_init(struct pw_begins *b, size_t blocks)
@@ -61,29 +62,15 @@ void pw_begins_finish(struct pw_begins *b)
     }
 }
 
-/* The first of n rising numbers that is not below `least`; n: none. */
-static size_t find_from(const int64_t *rising, size_t n, int64_t least)
-{
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (rising[middle] < least)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 void pw_begins_find(const struct pw_begins *b, int64_t from, int64_t to, size_t *first, size_t *end)
 {
-    *first = find_from(b->latest, b->blocks, from);
-    *end = find_from(b->earliest, b->blocks, to);
+    *first = pw_place_i64(b->latest, b->blocks, from);
+    *end = pw_place_i64(b->earliest, b->blocks, to);
 }
 
 double pw_begins_count(const struct pw_begins *b, int64_t time)
 {
-    size_t at = find_from(b->latest, b->blocks, time);
+    size_t at = pw_place_i64(b->latest, b->blocks, time);
     if (at == b->blocks)
         return b->blocks ? (double)b->before[at] : 0;
     int64_t from = at ? b->latest[at - 1] : INT64_MIN;
