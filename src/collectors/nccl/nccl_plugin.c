@@ -166,6 +166,19 @@ static pw_nccl_result start_v1(void *context, void **handle, void *description)
     return 0;
 }
 
+/* The same members in the descriptions of versions 2 to 6, each in its place. */
+#define COLL_REQUEST(coll, most)                                                                 \
+    {                                                                                            \
+        .func = pw_nccl_func_find((coll).func), .count = (int64_t)(coll).count,                  \
+        .datatype = (coll).datatype, .algorithm = (coll).algorithm, .protocol = (coll).protocol, \
+        .peer = (coll).root, .channels = (most), .seq = (coll).seq                               \
+    }
+#define P2P_REQUEST(p2p, most)                                                \
+    {                                                                         \
+        .func = pw_nccl_func_find((p2p).func), .count = (int64_t)(p2p).count, \
+        .datatype = (p2p).datatype, .peer = (p2p).peer, .channels = (most)    \
+    }
+
 static pw_nccl_result start_v2(void *context, void **handle, void *description)
 {
     const struct pw_nccl_descr_v2 *d = description;
@@ -175,21 +188,11 @@ static pw_nccl_result start_v2(void *context, void **handle, void *description)
     if (done || !comm)
         return 0;
     if (d->type == PW_NCCL_COLL) {
-        const struct pw_nccl_request request = {.func = pw_nccl_func_find(d->coll.func),
-                                                .count = (int64_t)d->coll.count,
-                                                .datatype = d->coll.datatype,
-                                                .algorithm = d->coll.algorithm,
-                                                .protocol = d->coll.protocol,
-                                                .peer = d->coll.root,
-                                                .channels = d->coll.most_channels,
-                                                .seq = d->coll.seq};
+        const struct pw_nccl_request request = COLL_REQUEST(d->coll, d->coll.most_channels);
         pw_nccl_comm_learn(comm, d->coll.comm_hash, d->rank, d->coll.name);
         *handle = pw_nccl_task_begin(comm, &request, NULL, d->parent, false);
     } else if (d->type == PW_NCCL_P2P) {
-        const struct pw_nccl_request request = {.func = pw_nccl_func_find(d->p2p.func),
-                                                .count = (int64_t)d->p2p.count,
-                                                .datatype = d->p2p.datatype,
-                                                .peer = d->p2p.peer};
+        const struct pw_nccl_request request = P2P_REQUEST(d->p2p, 0);
         pw_nccl_comm_learn(comm, d->p2p.comm_hash, d->rank, d->p2p.name);
         *handle = pw_nccl_task_begin(comm, &request, NULL, d->parent, false);
     }
@@ -205,21 +208,11 @@ static pw_nccl_result start_v3(void *context, void **handle, void *description)
     if (done || !comm)
         return 0;
     if (d->type == PW_NCCL_COLL) {
-        const struct pw_nccl_request request = {.func = pw_nccl_func_find(d->coll.func),
-                                                .count = (int64_t)d->coll.count,
-                                                .datatype = d->coll.datatype,
-                                                .algorithm = d->coll.algorithm,
-                                                .protocol = d->coll.protocol,
-                                                .peer = d->coll.root,
-                                                .channels = d->coll.most_channels,
-                                                .seq = d->coll.seq};
+        const struct pw_nccl_request request = COLL_REQUEST(d->coll, d->coll.most_channels);
         pw_nccl_comm_learn(comm, d->coll.comm_hash, d->rank, d->coll.name);
         *handle = pw_nccl_task_begin(comm, &request, NULL, d->parent, false);
     } else if (d->type == PW_NCCL_P2P) {
-        const struct pw_nccl_request request = {.func = pw_nccl_func_find(d->p2p.func),
-                                                .count = (int64_t)d->p2p.count,
-                                                .datatype = d->p2p.datatype,
-                                                .peer = d->p2p.peer};
+        const struct pw_nccl_request request = P2P_REQUEST(d->p2p, 0);
         pw_nccl_comm_learn(comm, d->p2p.comm_hash, d->rank, d->p2p.name);
         *handle = pw_nccl_task_begin(comm, &request, NULL, d->parent, false);
     } else if (d->type == PW_NCCL_KERNEL_CH) {
@@ -237,21 +230,10 @@ static pw_nccl_result start_v4(void *context, void **handle, void *description)
     if (done || !comm)
         return 0;
     if (d->type == PW_NCCL_COLL) {
-        const struct pw_nccl_request request = {.func = pw_nccl_func_find(d->coll.func),
-                                                .count = (int64_t)d->coll.count,
-                                                .datatype = d->coll.datatype,
-                                                .algorithm = d->coll.algorithm,
-                                                .protocol = d->coll.protocol,
-                                                .peer = d->coll.root,
-                                                .channels = d->coll.channels,
-                                                .seq = d->coll.seq};
+        const struct pw_nccl_request request = COLL_REQUEST(d->coll, d->coll.channels);
         *handle = pw_nccl_task_begin(comm, &request, NULL, d->parent, false);
     } else if (d->type == PW_NCCL_P2P) {
-        const struct pw_nccl_request request = {.func = pw_nccl_func_find(d->p2p.func),
-                                                .count = (int64_t)d->p2p.count,
-                                                .datatype = d->p2p.datatype,
-                                                .peer = d->p2p.peer,
-                                                .channels = d->p2p.channels};
+        const struct pw_nccl_request request = P2P_REQUEST(d->p2p, d->p2p.channels);
         *handle = pw_nccl_task_begin(comm, &request, NULL, d->parent, false);
     } else if (d->type == PW_NCCL_KERNEL_CH) {
         *handle = pw_nccl_channel_begin(comm, d->parent, d->kernel_channel.channel,
@@ -262,23 +244,13 @@ static pw_nccl_result start_v4(void *context, void **handle, void *description)
 
 static void *start_coll_v6(struct pw_nccl_comm *comm, const struct pw_nccl_descr_v6 *d)
 {
-    const struct pw_nccl_request request = {.func = pw_nccl_func_find(d->coll.func),
-                                            .count = (int64_t)d->coll.count,
-                                            .datatype = d->coll.datatype,
-                                            .algorithm = d->coll.algorithm,
-                                            .protocol = d->coll.protocol,
-                                            .peer = d->coll.root,
-                                            .channels = d->coll.channels};
+    const struct pw_nccl_request request = COLL_REQUEST(d->coll, d->coll.channels);
     return pw_nccl_task_begin(comm, &request, d->parent, d->coll.plan, true);
 }
 
 static void *start_p2p_v6(struct pw_nccl_comm *comm, const struct pw_nccl_descr_v6 *d)
 {
-    const struct pw_nccl_request request = {.func = pw_nccl_func_find(d->p2p.func),
-                                            .count = (int64_t)d->p2p.count,
-                                            .datatype = d->p2p.datatype,
-                                            .peer = d->p2p.peer,
-                                            .channels = d->p2p.channels};
+    const struct pw_nccl_request request = P2P_REQUEST(d->p2p, d->p2p.channels);
     return pw_nccl_task_begin(comm, &request, d->parent, d->p2p.plan, true);
 }
 

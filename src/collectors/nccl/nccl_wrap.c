@@ -120,129 +120,47 @@ static void leave(const struct wrapped *w, int func, size_t count, int datatype,
     static void *_Atomic known; \
     type real = (type)(uintptr_t)pw_nccl_real(name, CALLER, &known)
 
-typedef int reduce_to_all(const void *, void *, size_t, int, int, void *, void *);
-typedef int gather_to_all(const void *, void *, size_t, int, void *, void *);
-typedef int rooted(const void *, void *, size_t, int, int, void *, void *);
-typedef int message(void *, size_t, int, int, void *, void *);
+#define SEND_RECV const void *send, void *recv, size_t count, int type
+#define ON_STREAM void *comm, void *stream
 
-EXPORT reduce_to_all ncclAllReduce, ncclReduceScatter;
-EXPORT gather_to_all ncclAllGather, ncclAlltoAll;
-EXPORT rooted ncclBroadcast, ncclGather, ncclScatter;
-EXPORT message ncclSend, ncclRecv, ncclBcast;
-EXPORT int ncclReduce(const void *send, void *recv, size_t count, int type, int op, int root,
-                      void *comm, void *stream);
-EXPORT int ncclCommInitRank(void **comm, int ranks, struct nccl_id id, int rank);
-EXPORT int ncclCommInitRankConfig(void **comm, int ranks, struct nccl_id id, int rank,
-                                  void *config);
-EXPORT int ncclCommSplit(void *comm, int color, int key, void **made, void *config);
-EXPORT int ncclCommDestroy(void *comm);
-EXPORT int ncclCommAbort(void *comm);
+/* OPERATION(name, func, peer, parameters, arguments): a wrapper. All of them have count, type, comm
+ * and stream. */
+#define OPERATIONS(OPERATION)                                                                      \
+    OPERATION(AllReduce, ALLREDUCE, -1, (SEND_RECV, int op, ON_STREAM),                            \
+              (send, recv, count, type, op, comm, stream))                                         \
+    OPERATION(ReduceScatter, REDUCESCATTER, -1, (SEND_RECV, int op, ON_STREAM),                    \
+              (send, recv, count, type, op, comm, stream))                                         \
+    OPERATION(AllGather, ALLGATHER, -1, (SEND_RECV, ON_STREAM),                                    \
+              (send, recv, count, type, comm, stream))                                             \
+    OPERATION(AlltoAll, ALLTOALL, -1, (SEND_RECV, ON_STREAM),                                      \
+              (send, recv, count, type, comm, stream))                                             \
+    OPERATION(Broadcast, BROADCAST, root, (SEND_RECV, int root, ON_STREAM),                        \
+              (send, recv, count, type, root, comm, stream))                                       \
+    OPERATION(Gather, GATHER, root, (SEND_RECV, int root, ON_STREAM),                              \
+              (send, recv, count, type, root, comm, stream))                                       \
+    OPERATION(Scatter, SCATTER, root, (SEND_RECV, int root, ON_STREAM),                            \
+              (send, recv, count, type, root, comm, stream))                                       \
+    OPERATION(Reduce, REDUCE, root, (SEND_RECV, int op, int root, ON_STREAM),                      \
+              (send, recv, count, type, op, root, comm, stream))                                   \
+    OPERATION(Send, SEND, peer, (const void *send, size_t count, int type, int peer, ON_STREAM),   \
+              (send, count, type, peer, comm, stream))                                             \
+    OPERATION(Recv, RECV, peer, (void *recv, size_t count, int type, int peer, ON_STREAM),         \
+              (recv, count, type, peer, comm, stream))                                             \
+    OPERATION(Bcast, BROADCAST, root, (void *buffer, size_t count, int type, int root, ON_STREAM), \
+              (buffer, count, type, root, comm, stream))
 
-int ncclAllReduce(const void *send, void *recv, size_t count, int type, int op, void *comm,
-                  void *stream)
-{
-    REAL(reduce_to_all *, "ncclAllReduce");
-    struct wrapped w = enter(comm);
-    int result = real ? real(send, recv, count, type, op, comm, stream) : NO_NCCL;
-    leave(&w, PW_NCCL_ALLREDUCE, count, type, -1, stream);
-    return result;
-}
-
-int ncclReduceScatter(const void *send, void *recv, size_t count, int type, int op, void *comm,
-                      void *stream)
-{
-    REAL(reduce_to_all *, "ncclReduceScatter");
-    struct wrapped w = enter(comm);
-    int result = real ? real(send, recv, count, type, op, comm, stream) : NO_NCCL;
-    leave(&w, PW_NCCL_REDUCESCATTER, count, type, -1, stream);
-    return result;
-}
-
-int ncclAllGather(const void *send, void *recv, size_t count, int type, void *comm, void *stream)
-{
-    REAL(gather_to_all *, "ncclAllGather");
-    struct wrapped w = enter(comm);
-    int result = real ? real(send, recv, count, type, comm, stream) : NO_NCCL;
-    leave(&w, PW_NCCL_ALLGATHER, count, type, -1, stream);
-    return result;
-}
-
-int ncclAlltoAll(const void *send, void *recv, size_t count, int type, void *comm, void *stream)
-{
-    REAL(gather_to_all *, "ncclAlltoAll");
-    struct wrapped w = enter(comm);
-    int result = real ? real(send, recv, count, type, comm, stream) : NO_NCCL;
-    leave(&w, PW_NCCL_ALLTOALL, count, type, -1, stream);
-    return result;
-}
-
-int ncclBroadcast(const void *send, void *recv, size_t count, int type, int root, void *comm,
-                  void *stream)
-{
-    REAL(rooted *, "ncclBroadcast");
-    struct wrapped w = enter(comm);
-    int result = real ? real(send, recv, count, type, root, comm, stream) : NO_NCCL;
-    leave(&w, PW_NCCL_BROADCAST, count, type, root, stream);
-    return result;
-}
-
-int ncclGather(const void *send, void *recv, size_t count, int type, int root, void *comm,
-               void *stream)
-{
-    REAL(rooted *, "ncclGather");
-    struct wrapped w = enter(comm);
-    int result = real ? real(send, recv, count, type, root, comm, stream) : NO_NCCL;
-    leave(&w, PW_NCCL_GATHER, count, type, root, stream);
-    return result;
-}
-
-int ncclScatter(const void *send, void *recv, size_t count, int type, int root, void *comm,
-                void *stream)
-{
-    REAL(rooted *, "ncclScatter");
-    struct wrapped w = enter(comm);
-    int result = real ? real(send, recv, count, type, root, comm, stream) : NO_NCCL;
-    leave(&w, PW_NCCL_SCATTER, count, type, root, stream);
-    return result;
-}
-
-int ncclReduce(const void *send, void *recv, size_t count, int type, int op, int root, void *comm,
-               void *stream)
-{
-    typedef int reduce(const void *, void *, size_t, int, int, int, void *, void *);
-    REAL(reduce *, "ncclReduce");
-    struct wrapped w = enter(comm);
-    int result = real ? real(send, recv, count, type, op, root, comm, stream) : NO_NCCL;
-    leave(&w, PW_NCCL_REDUCE, count, type, root, stream);
-    return result;
-}
-
-int ncclSend(void *buffer, size_t count, int type, int peer, void *comm, void *stream)
-{
-    REAL(message *, "ncclSend");
-    struct wrapped w = enter(comm);
-    int result = real ? real(buffer, count, type, peer, comm, stream) : NO_NCCL;
-    leave(&w, PW_NCCL_SEND, count, type, peer, stream);
-    return result;
-}
-
-int ncclRecv(void *buffer, size_t count, int type, int peer, void *comm, void *stream)
-{
-    REAL(message *, "ncclRecv");
-    struct wrapped w = enter(comm);
-    int result = real ? real(buffer, count, type, peer, comm, stream) : NO_NCCL;
-    leave(&w, PW_NCCL_RECV, count, type, peer, stream);
-    return result;
-}
-
-int ncclBcast(void *buffer, size_t count, int type, int root, void *comm, void *stream)
-{
-    REAL(message *, "ncclBcast");
-    struct wrapped w = enter(comm);
-    int result = real ? real(buffer, count, type, root, comm, stream) : NO_NCCL;
-    leave(&w, PW_NCCL_BROADCAST, count, type, root, stream);
-    return result;
-}
+#define WRAPPER(name, func, peer, parameters, arguments)      \
+    EXPORT int nccl##name parameters;                         \
+    int nccl##name parameters                                 \
+    {                                                         \
+        typedef int operation parameters;                     \
+        REAL(operation *, "nccl" #name);                      \
+        struct wrapped w = enter(comm);                       \
+        int result = real ? real arguments : NO_NCCL;         \
+        leave(&w, PW_NCCL_##func, count, type, peer, stream); \
+        return result;                                        \
+    }
+OPERATIONS(WRAPPER)
 
 /* ---- communicators ---- */
 
@@ -254,6 +172,13 @@ static void keep_new(int result, void *const *comm, int ranks, const struct nccl
     if ((result == 0 || result == IN_PROGRESS) && pw_nccl_way_is(PW_NCCL_BY_CALLS))
         keep(*comm, &about);
 }
+
+EXPORT int ncclCommInitRank(void **comm, int ranks, struct nccl_id id, int rank);
+EXPORT int ncclCommInitRankConfig(void **comm, int ranks, struct nccl_id id, int rank,
+                                  void *config);
+EXPORT int ncclCommSplit(void *comm, int color, int key, void **made, void *config);
+EXPORT int ncclCommDestroy(void *comm);
+EXPORT int ncclCommAbort(void *comm);
 
 int ncclCommInitRank(void **comm, int ranks, struct nccl_id id, int rank)
 {
