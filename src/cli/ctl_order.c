@@ -115,7 +115,7 @@ static int prepare(struct order *o)
             return 1;
         if (silent || busy) {
             if (busy)
-                pw_error("an earlier order is still to take effect; nothing was changed");
+                pw_error("too many earlier orders are still to take effect; nothing was changed");
             else
                 pw_error("%zu ranks did not answer; nothing was changed", silent);
             return 1;
@@ -150,7 +150,7 @@ static int commit(struct order *o)
 static int is_needed(const struct order *o)
 {
     for (size_t i = 0; i < o->inquiry.n; i++)
-        if (o->inquiry.lives[i].recording != o->request.order.starts)
+        if (o->inquiry.lives[i].ordered != o->request.order.starts)
             return 1;
     return 0;
 }

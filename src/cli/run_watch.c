@@ -99,6 +99,7 @@ static void obey(struct pw_run_watch *w, const struct pw_request *request, struc
     }
     live->step = step;
     live->recording = atomic_load(&w->segment->control.state) != PW_WINDOW_CLOSED;
+    live->ordered = pw_order_outcome(w->segment, live->recording);
     live->steps_per_1000s = w->steps_per_1000s;
 }
 

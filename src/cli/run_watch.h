@@ -19,8 +19,8 @@ struct pw_run_watch {
     int64_t next_look_ns;
     uint64_t reported; /* ticks: calls entered before are in a report */
     char answered[PW_NONCE_SIZE];
-    int64_t
-        asked_until_ns; /* who has just asked may go on doing so: looks are frequent until then */
+    /* Who has just asked may go on doing so: looks are frequent until then. */
+    int64_t asked_until_ns;
     /* How fast the program's steps rise, since a moment some seconds ago. */
     int64_t pace_step, pace_ns;
     int64_t steps_per_1000s;

@@ -39,8 +39,8 @@ struct pw_live_stack {
 enum pw_order_state {
     PW_ORDER_NONE,    /* there was none */
     PW_ORDER_IN_TIME, /* its step is still to come */
-    PW_ORDER_LATE,    /* the program was past its step */
-    PW_ORDER_BUSY,    /* the one before it is still to be obeyed */
+    PW_ORDER_LATE,    /* the program, or an order before it, was past its step */
+    PW_ORDER_BUSY,    /* too many before it are still to be obeyed */
     PW_ORDER_UNKNOWN, /* committed or withdrawn, but not prepared */
     PW_ORDER_STATES
 };
@@ -53,6 +53,7 @@ struct pw_live {
     int64_t step; /* that it is in; -1 none */
     int64_t events, dropped;
     int32_t recording;       /* 1; 0: recording is paused */
+    int32_t ordered;         /* the same, when it will have obeyed all orders */
     int64_t steps_per_1000s; /* how fast its number of steps rose; -1 not known */
     /* Of the steps that have ended. -1: not known, or none yet. */
     int64_t steps, steps_ns;            /* how many, and how long all of them took */

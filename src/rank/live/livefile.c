@@ -99,6 +99,7 @@ json_t *pw_live_to_json(const struct pw_live *live, const char *nonce)
         "comms", comms, "stacks", stacks, "stack_problem", text(live->stack_problem), "stopped_ns",
         (json_int_t)live->stopped_ns);
     bad |= json_object_set_new(object, "recording", json_boolean(live->recording));
+    bad |= json_object_set_new(object, "recording_ordered", json_boolean(live->ordered));
     for (size_t i = 0; i < NPACE; i++)
         bad |= json_object_set_new(object, pace_fields[i].name, known(*pace_of(live, i)));
     bad |= json_object_set_new(object, "order", json_integer(live->order));
@@ -238,6 +239,7 @@ int pw_live_from_json(const json_t *object, const char *nonce, struct pw_live *o
         .dropped = number(object, "dropped_events", 0, INT64_MAX, &ok),
         .stopped_ns = number(object, "stopped_ns", 0, INT64_MAX, &ok),
         .recording = json_is_true(json_object_get(object, "recording")),
+        .ordered = json_is_true(json_object_get(object, "recording_ordered")),
         .order = (enum pw_order_state)number(object, "order", 0, PW_ORDER_STATES - 1, &ok),
     };
     for (size_t i = 0; i < NPACE; i++) {
@@ -248,7 +250,8 @@ int pw_live_from_json(const json_t *object, const char *nonce, struct pw_live *o
              string(object, "hostname", sizeof(live.hostname) - 1, &ok));
     snprintf(live.stack_problem, sizeof(live.stack_problem), "%s",
              string(object, "stack_problem", sizeof(live.stack_problem) - 1, &ok));
-    ok = ok && json_is_boolean(json_object_get(object, "recording"));
+    ok = ok && json_is_boolean(json_object_get(object, "recording")) &&
+         json_is_boolean(json_object_get(object, "recording_ordered"));
     if (!ok || !read_lists(object, &live)) {
         pw_live_fini(&live);
         return -EINVAL;

@@ -1,11 +1,30 @@
 /* The collector's side of an order; see order.h, and recording.c for the program's. */
 #include "rank/live/order.h"
 
+static struct pw_order *at(struct pw_control *control, uint32_t number)
+{
+    return &control->orders[number % PW_ORDERS];
+}
+
+/* The newest that the program has not obeyed yet, or NULL. */
+static const struct pw_order *last_to_obey(struct pw_control *control)
+{
+    const uint32_t committed = atomic_load(&control->committed);
+    return committed == atomic_load(&control->obeyed) ? NULL : at(control, committed - 1);
+}
+
+/* The one that was obeyed last stays: an image of the process after this one asks for it. */
+static bool is_full(const struct pw_control *control)
+{
+    return atomic_load(&control->committed) - atomic_load(&control->obeyed) >= PW_ORDERS - 1;
+}
+
 /* The program stores its step and then looks for a committed order; we store and then look at its
  * step, all sequentially consistent: one of the two sees the other. */
-static enum pw_order_state judge(const struct pw_control *control, int64_t *step)
+static enum pw_order_state judge(const struct pw_control *control, const struct pw_order *order,
+                                 int64_t *step)
 {
-    int64_t from = atomic_load(&control->order.step);
+    int64_t from = atomic_load(&order->step);
     *step = atomic_load(&control->step);
     return from >= 0 && *step >= from ? PW_ORDER_LATE : PW_ORDER_IN_TIME;
 }
@@ -14,32 +33,44 @@ enum pw_order_state pw_order_prepare(struct pw_segment_shared *segment,
                                      const struct pw_order_wanted *wanted, int64_t *step)
 {
     struct pw_control *control = &segment->control;
-    uint32_t committed = atomic_load(&control->order.committed);
+    struct pw_order *next = at(control, atomic_load(&control->committed));
+    const struct pw_order *last = last_to_obey(control);
     *step = atomic_load(&control->step);
-    if (committed && committed != atomic_load(&control->obeyed))
-        return PW_ORDER_BUSY; /* the program may be reading it */
-    atomic_store(&control->order.id, wanted->id);
-    atomic_store(&control->order.starts, wanted->starts != 0);
-    atomic_store(&control->order.cause, wanted->cause);
-    atomic_store(&control->order.step, wanted->step);
-    return judge(control, step);
+    if (is_full(control))
+        return PW_ORDER_BUSY;
+    if (last && wanted->step >= 0 && wanted->step <= atomic_load(&last->step))
+        return PW_ORDER_LATE;
+    atomic_store(&next->id, wanted->id);
+    atomic_store(&next->starts, wanted->starts != 0);
+    atomic_store(&next->cause, wanted->cause);
+    atomic_store(&next->step, wanted->step);
+    return judge(control, next, step);
 }
 
 enum pw_order_state pw_order_commit(struct pw_segment_shared *segment, uint32_t id, int64_t *step)
 {
     struct pw_control *control = &segment->control;
+    const uint32_t number = atomic_load(&control->committed);
     *step = atomic_load(&control->step);
-    if (atomic_load(&control->order.id) != id)
+    if (is_full(control) || atomic_load(&at(control, number)->id) != id)
         return PW_ORDER_UNKNOWN;
-    atomic_store(&control->order.committed, id);
-    return judge(control, step);
+    atomic_store(&control->committed, number + 1);
+    atomic_store(&at(control, number + 1)->id, 0); /* an old one's */
+    return judge(control, at(control, number), step);
 }
 
 enum pw_order_state pw_order_withdraw(struct pw_segment_shared *segment, uint32_t id)
 {
     struct pw_control *control = &segment->control;
-    if (atomic_load(&control->order.id) != id || atomic_load(&control->order.committed) == id)
+    struct pw_order *next = at(control, atomic_load(&control->committed));
+    if (atomic_load(&next->id) != id)
         return PW_ORDER_UNKNOWN;
-    atomic_store(&control->order.id, 0);
+    atomic_store(&next->id, 0);
     return PW_ORDER_IN_TIME;
+}
+
+bool pw_order_outcome(struct pw_segment_shared *segment, bool is_recording)
+{
+    const struct pw_order *last = last_to_obey(&segment->control);
+    return last ? atomic_load(&last->starts) != 0 : is_recording;
 }

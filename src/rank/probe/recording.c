@@ -138,20 +138,27 @@ static void change(struct pw_thread *thread, uint64_t now, enum pw_opened cause,
     }
 }
 
-/* Takes the order from outside if there is one that holds from `step` on, or from anywhere. */
-static bool take_order(int64_t step, enum pw_opened *cause)
+/* Takes the orders from outside that hold from `step` on, or from anywhere; true if there are any.
+ */
+static bool take_orders(int64_t step, enum pw_opened *cause)
 {
     struct pw_control *control = &recording.segment->control;
     /* Sequentially consistent, like the store of the step before: of the collector, which commits
      * and then looks at the step, and this thread, one sees the other. */
-    uint32_t id = atomic_load(&control->order.committed);
-    int64_t from = atomic_load(&control->order.step);
-    if (id == 0 || id == atomic_load(&control->obeyed) || (from >= 0 && step < from))
-        return false;
-    recording.from_outside = atomic_load(&control->order.starts) != 0;
-    *cause = (enum pw_opened)atomic_load(&control->order.cause);
-    atomic_store(&control->obeyed, id);
-    return true;
+    const uint32_t committed = atomic_load(&control->committed);
+    uint32_t obeyed = atomic_load(&control->obeyed);
+    bool has_taken = false;
+    for (; obeyed != committed; obeyed++) {
+        const struct pw_order *order = &control->orders[obeyed % PW_ORDERS];
+        int64_t from = atomic_load(&order->step);
+        if (from >= 0 && step < from)
+            break;
+        recording.from_outside = atomic_load(&order->starts) != 0;
+        *cause = (enum pw_opened)atomic_load(&order->cause);
+        atomic_store(&control->obeyed, obeyed + 1);
+        has_taken = true;
+    }
+    return has_taken;
 }
 
 /* In the middle of a step, whose record then says that not all of it is there. */
@@ -176,7 +183,7 @@ void pw_probe_record_step(struct pw_thread *thread, uint64_t now, int64_t step)
     if (step >= 0) {
         atomic_store(&control->step, step);
         atomic_fetch_add(&control->marks, 1);
-        take_order(step, &cause);
+        take_orders(step, &cause);
     }
     if (recording.is_step_open && decide().state == PW_WINDOW_CLOSED) {
         write_step(thread, now, -1, 0);
@@ -204,7 +211,7 @@ void pw_recording_obey(struct pw_thread *thread)
     enum pw_opened cause;
     lock();
     atomic_store_explicit(&thread->call->poked, 0, memory_order_relaxed);
-    if (take_order(-1, &cause))
+    if (take_orders(-1, &cause))
         change_here(thread, pw_probe_now(), cause);
     unlock();
 }
@@ -244,13 +251,14 @@ void pw_recording_begin_thread(struct pw_thread *thread, uint64_t now, int first
 void pw_recording_init(struct pw_segment_shared *segment)
 {
     struct pw_control *control = &segment->control;
-    uint32_t id = atomic_load(&control->order.committed);
+    uint32_t obeyed = atomic_load(&control->obeyed);
     recording.segment = segment;
     recording.level = (int)segment->level;
     recording.is_stopped = control->starts_paused != 0;
     /* An image of the process before this one may have obeyed already. */
-    if (id && id == atomic_load(&control->obeyed))
-        recording.from_outside = atomic_load(&control->order.starts) != 0;
+    if (obeyed)
+        recording.from_outside =
+            atomic_load(&control->orders[(obeyed - 1) % PW_ORDERS].starts) != 0;
     recording.place = decide();
     note_turn(0);
     set_gate();

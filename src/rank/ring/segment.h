@@ -16,7 +16,7 @@
 #include "rank/ring/testclock.h"
 
 enum {
-    PW_SEGMENT_VERSION = 8,
+    PW_SEGMENT_VERSION = 9,
     PW_SEGMENT_PAGE = 4096,
     PW_RING_CONTROL = 3 * PW_SEGMENT_PAGE, /* before a ring's records */
     PW_MAX_DEPTH = 128,                    /* open ranges of a thread */
@@ -69,18 +69,21 @@ struct pw_order {
     _Atomic uint32_t starts;
     _Atomic uint32_t cause; /* enum pw_opened */
     _Atomic int64_t step;
-    _Atomic uint32_t committed; /* the id once it holds: until then it can be taken back */
 };
+
+enum { PW_ORDERS = 8 };
 
 /* What decides when the program records, and what it shows of it. */
 struct pw_control {
     struct pw_schedule schedule;
     uint32_t starts_paused;
-    _Atomic uint32_t state;  /* enum pw_window_state, by the program */
-    _Atomic uint32_t obeyed; /* id of the last order that it obeyed */
-    _Atomic int64_t step;    /* that it marked last, -1 none */
-    _Atomic uint64_t marks;  /* steps that it marked */
-    struct pw_order order;
+    _Atomic uint32_t state; /* enum pw_window_state, by the program */
+    _Atomic int64_t step;   /* that it marked last, -1 none */
+    _Atomic uint64_t marks; /* steps that it marked */
+    /* Orders that hold, ever, and those of them that the program obeyed, one after the other; order
+     * n is at n % PW_ORDERS. The one at `committed` does not hold yet, and can be taken back. */
+    _Atomic uint32_t committed, obeyed;
+    struct pw_order orders[PW_ORDERS];
 };
 
 /* A range that was begun and not ended: word by word the record that it will be. It lies here so
