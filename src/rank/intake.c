@@ -174,7 +174,7 @@ static void dispatch(struct pw_intake *intake, int ring, const struct pw_record 
 {
     if (record->type == PW_REC_COMM)
         intake->last_end[ring] = record->end;
-    if (record->type == PW_REC_STEP) {
+    if (pw_record_is_step(record)) {
         intake->step = record->step.step;
         pw_windowtable_step(intake->windows, record);
     }

@@ -15,9 +15,9 @@ N = 4
 
 
 @contextlib.contextmanager
-def running(*options, program, n=N):
+def running(*options, program, n=N, name="windows"):
     """A job in the background, once all its ranks run; it is ended if it still does."""
-    command = h.mpirun(n, *h.profwrap("-o", "out", "--no-merge", *options), h.program("windows"),
+    command = h.mpirun(n, *h.profwrap("-o", "out", "--no-merge", *options), h.program(name),
                        *program)
     job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                            env=h.environment())
@@ -84,6 +84,25 @@ def start_and_stop():
         h.equal(steps, [*range(at[0], at[1]), *range(at[2], at[3])], f"steps of rank {rank}")
     h.equal([name for name in os.listdir("out") if name.startswith(".")
              and ("ctl" in name or "status" in name)], [], "what is left over")
+
+
+@h.case
+def steps_by_names_of_ranges():
+    """Steps that only NVTX tells are steps to status and to orders, and all ranks keep the same."""
+    with running("--start-paused", program=("1000000", "25000"), name="nvtxsteps") as job:
+        h.check(all(r["step"] < 500 for r in status()), "steps are those of inner ranges", status())
+        first, text = order("start")
+        h.check(first is not None, text)
+        await_recording(True)
+        last, text = order("stop")
+        h.check(last is not None, text)
+        await_recording(False)
+        job.communicate(timeout=h.PATIENCE_S)
+    h.equal(job.returncode, 0, "exit status")
+    for rank in range(N):
+        h.equal(windows(rank), [("ctl", first, last - 1)], f"windows of rank {rank}")
+        steps = [int(s) for s in h.open_rank("out", rank)["steps"]["step"]]
+        h.equal(steps, list(range(first, last)), f"steps of rank {rank}")
 
 
 @h.case

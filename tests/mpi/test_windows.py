@@ -110,6 +110,29 @@ def restricted_to_steps():
 
 
 @h.case
+def steps_by_names_of_ranges():
+    """A schedule goes by steps that only NVTX tells, in whatever way."""
+    h.run(h.mpirun(N, *h.profwrap("-o", "out", "--no-merge", "--schedule",
+                                  "skip_first=2,wait=2,warmup=1,active=3,repeat=2"),
+                   h.program("nvtxsteps"), 30))
+    wanted = {4: "warmup", **{n: "active" for n in (5, 6, 7)},
+              10: "warmup", **{n: "active" for n in (11, 12, 13)}}
+    for rank in range(N):
+        h.equal(windows("out", rank), [("schedule", (4, 4), (5, 7)), ("schedule", (10, 10), (11, 13))],
+                f"windows of rank {rank}")
+        h.equal(steps("out", rank), wanted, f"steps of rank {rank}")
+        file = h.open_rank("out", rank)
+        table, strings = file["events/range"], h.texts(file)
+        kinds = h.enum_names(table, "kind")
+        found = [(strings[r["name"]], int(r["sequence"])) for r, kind in zip(table[:], kinds)
+                 if kind == "step" and r["depth"] == 1]
+        h.equal(found, [("ProfilerStep" if n % 4 == 0 else "Iteration" if n % 4 == 2 else "step", n)
+                        for n in wanted], f"step ranges of rank {rank}")
+    report = merged("out")
+    h.equal((report["steps"]["measured"], report["steps"]["inferred"]), (6, False), "steps")
+
+
+@h.case
 def pauses():
     """profwrap_stop() and _start() within steps: ranges stay balanced, such steps are not measured."""
     done = h.run(h.mpirun(N, *h.profwrap("-o", "out", "--no-merge"), h.program("windows"), "verbs", 6))

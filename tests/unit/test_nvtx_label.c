@@ -28,6 +28,9 @@ static void check(const struct wanted *w)
     assert_int_equal(label.shapes_length, strlen(w->shapes));
     if (label.shapes_length)
         assert_memory_equal(label.shapes, w->shapes, label.shapes_length);
+    assert_int_equal(pw_nvtx_label_step(exact, strlen(exact)),
+                     w->kind == PW_KIND_STEP ? w->sequence : -1);
+    assert_true(w->kind != PW_KIND_STEP || pw_nvtx_label_may_be_step((unsigned char)exact[0]));
     free(exact);
 }
 

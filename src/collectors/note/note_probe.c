@@ -98,7 +98,7 @@ static inline bool begin_paused(void)
 {
     struct pw_thread *thread = pw_recording_paused_thread();
     if (thread)
-        pw_range_begin_paused(thread, PW_KEY_API);
+        pw_range_begin_paused(thread, PW_KEY_API, PW_KIND_USER);
     return thread != NULL;
 }
 
@@ -115,7 +115,7 @@ static __attribute__((noinline)) void push_range(const char *name)
     if (!thread)
         return;
     if (__builtin_expect(pw_recording_is_paused(), 0)) {
-        pw_range_begin_paused(thread, PW_KEY_API);
+        pw_range_begin_paused(thread, PW_KEY_API, PW_KIND_USER);
     } else {
         const struct pw_range_about about = {.stack = take_stack(thread)};
         pw_range_begin(thread, PW_KEY_API, PW_REC_RANGE, pw_name_find(thread, name), PW_KIND_USER,
@@ -158,7 +158,7 @@ static void note_op_begin(const char *name, const char *type, const char *shapes
     if (!thread)
         return;
     if (pw_recording_is_paused())
-        pw_range_begin_paused(thread, PW_KEY_API);
+        pw_range_begin_paused(thread, PW_KEY_API, PW_KIND_USER);
     else
         begin_operator(thread, name, type, shapes);
     pw_probe_let_go(thread);

@@ -1,18 +1,16 @@
 /* Turns step marks and ranges into rows; see note_tool.h. */
 #include "collectors/note/note_tool.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "rank/file/rangerow.h"
+#include "rank/file/steprow.h"
 
 enum { HOST = -1, MOST_DEVICES = 64 };
 
 struct state {
     struct pw_rankfile *file;
-    bool in_step;
-    int64_t step, step_start;
-    enum pw_recorded recorded;               /* of the step */
+    struct pw_steprow step;
     uint64_t allocated[MOST_DEVICES - HOST]; /* bytes, modulo 2^64 */
     int64_t last_end;                        /* of any range: where a step ends that nobody ended */
 };
@@ -25,33 +23,11 @@ static void *create(struct pw_rankfile *file)
     return s;
 }
 
-static void end_step(struct state *s, int64_t end)
+static void mark_step(struct state *s, const struct pw_record *record, int64_t start)
 {
-    if (!s->in_step)
-        return;
-    struct pw_row_step row = {
-        .step = s->step,
-        .start = s->step_start,
-        .end = end > s->step_start ? end : s->step_start,
-        .recorded = (uint8_t)s->recorded,
-    };
-    pw_rankfile_append(s->file, PW_TABLE_step, &row);
-    s->in_step = false;
-}
-
-static void begin_step(struct state *s, const struct pw_record *record, int64_t start)
-{
-    const int64_t step = record->step.step;
-    int is_partial = record->flags & PW_STEP_PARTIAL;
-    if (!(is_partial && s->in_step && s->step == step)) {
-        end_step(s, start);
-        s->in_step = step >= 0;
-        s->step = step;
-        s->step_start = start;
-    }
-    s->recorded = is_partial                       ? PW_RECORDED_PARTIAL
-                  : record->flags & PW_STEP_WARMUP ? PW_RECORDED_WARMUP
-                                                   : PW_RECORDED_ACTIVE;
+    struct pw_row_step row;
+    if (pw_steprow_mark(&s->step, record, start, &row))
+        pw_rankfile_append(s->file, PW_TABLE_step, &row);
 }
 
 static void append_range(struct state *s, const struct pw_record *record,
@@ -109,7 +85,7 @@ static void record(void *state, const struct pw_record *record, const struct pw_
 {
     switch (record->type) {
     case PW_REC_STEP:
-        begin_step(state, record, origin->start);
+        mark_step(state, record, origin->start);
         break;
     case PW_REC_QUEUE:
         append_queue(state, record, origin);
@@ -129,7 +105,9 @@ static void record(void *state, const struct pw_record *record, const struct pw_
 static void finish(void *state, int64_t end_ns)
 {
     struct state *s = state;
-    end_step(s, s->last_end > s->step_start ? s->last_end : end_ns);
+    struct pw_row_step row;
+    if (pw_steprow_end(&s->step, s->last_end > s->step.row.start ? s->last_end : end_ns, &row))
+        pw_rankfile_append(s->file, PW_TABLE_step, &row);
 }
 
 const struct pw_collector pw_collector_note = {

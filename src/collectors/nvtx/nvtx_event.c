@@ -2,6 +2,9 @@
  * parameters and what it answers are NVTX's. */
 #include "collectors/nvtx/nvtx_event.h"
 
+#include <string.h>
+
+#include "collectors/nvtx/nvtx_label.h"
 #include "collectors/nvtx/nvtx_range.h"
 
 enum { MOST_TEXT = 1024 };
@@ -14,15 +17,26 @@ static inline bool is_closed(void)
     return __builtin_expect(!pw_gate->on, 0);
 }
 
+/* The number of the step that they name, -1 none. */
+static int64_t step_of(const nvtxEventAttributes_t *attributes)
+{
+    return attributes && attributes->size >= sizeof(*attributes)
+               ? pw_nvtx_message_step(attributes->messageType, attributes->message)
+               : -1;
+}
+
 __attribute__((noinline)) static int push_attributes(struct pw_nvtx_domain *domain,
                                                      const nvtxEventAttributes_t *attributes)
 {
     struct pw_thread *thread = pw_nvtx_begin_open();
     if (!thread)
         return NVTX_NO_PUSH_POP_TRACKING;
+    const int64_t step = step_of(attributes);
     int level;
+    if (step >= 0)
+        pw_nvtx_step(thread, step);
     if (pw_recording_is_paused()) {
-        level = pw_range_begin_paused(thread, domain->key);
+        level = pw_range_begin_paused(thread, domain->key, step >= 0 ? PW_KIND_STEP : PW_KIND_USER);
     } else {
         struct pw_nvtx_event event;
         pw_nvtx_event_read(thread, domain, attributes, &event);
@@ -38,13 +52,19 @@ static int push_event(nvtxDomainHandle_t handle, const nvtxEventAttributes_t *at
     if (is_closed())
         return NVTX_NO_PUSH_POP_TRACKING;
     struct pw_thread *paused = pw_recording_paused_thread();
-    return paused ? pw_range_begin_paused(paused, domain->key)
-                  : push_attributes(domain, attributes);
+    return paused && step_of(attributes) < 0
+               ? pw_range_begin_paused(paused, domain->key, PW_KIND_USER)
+               : push_attributes(domain, attributes);
 }
 
 static int push_ex(const nvtxEventAttributes_t *attributes)
 {
     return push_event(NULL, attributes);
+}
+
+static inline bool may_be_step(const char *text)
+{
+    return text && pw_nvtx_label_may_be_step((unsigned char)text[0]);
 }
 
 __attribute__((noinline)) static int push_new_text(struct pw_thread *thread, const char *text)
@@ -61,9 +81,14 @@ __attribute__((noinline)) static int push_text(const char *text)
         return NVTX_NO_PUSH_POP_TRACKING;
     const struct pw_recent_name *slot = pw_name_slot(thread, text);
     const struct pw_range_about nothing = {0};
+    const int64_t step =
+        may_be_step(text) ? pw_nvtx_label_step(text, strnlen(text, PW_LABEL_MOST)) : -1;
     int level;
+    if (step >= 0)
+        pw_nvtx_step(thread, step);
     if (__builtin_expect(pw_recording_is_paused(), 0))
-        level = pw_range_begin_paused(thread, PW_KEY_NVTX_FIRST);
+        level = pw_range_begin_paused(thread, PW_KEY_NVTX_FIRST,
+                                      step >= 0 ? PW_KIND_STEP : PW_KIND_USER);
     else if (__builtin_expect(text && pw_name_is_recent(slot, text) && slot->kind, 1) &&
              __builtin_expect(!pw_gate->general, 1))
         level = pw_range_begin(thread, PW_KEY_NVTX_FIRST, PW_REC_NVTX, slot->entry->id,
@@ -89,7 +114,9 @@ static int push_ascii(const char *text)
     if (is_closed())
         return NVTX_NO_PUSH_POP_TRACKING;
     struct pw_thread *paused = pw_recording_paused_thread();
-    return paused ? pw_range_begin_paused(paused, PW_KEY_NVTX_FIRST) : push_text(text);
+    return paused && !may_be_step(text)
+               ? pw_range_begin_paused(paused, PW_KEY_NVTX_FIRST, PW_KIND_USER)
+               : push_text(text);
 }
 
 static int push_wide(const wchar_t *text)

@@ -136,6 +136,12 @@ static bool read_step(const char *text, size_t length, struct pw_nvtx_label *lab
     return false;
 }
 
+int64_t pw_nvtx_label_step(const char *text, size_t length)
+{
+    struct pw_nvtx_label label = {.sequence = -1};
+    return read_step(text, length, &label) ? label.sequence : -1;
+}
+
 static bool is_phase(const char *text, size_t length)
 {
     for (const struct pw_enum_item *item = pw_enum_borrow(PW_F_PHASE); item->name; item++)

@@ -26,4 +26,16 @@ struct pw_nvtx_label {
 /* `length` is at most PW_LABEL_MOST. */
 struct pw_nvtx_label pw_nvtx_label_read(const char *text, size_t length);
 
+/* The number of the step that the text names, -1 when it names none. */
+int64_t pw_nvtx_label_step(const char *text, size_t length);
+
+/* False for nearly all other texts, by their first character: I, P, S, i, s. */
+static inline bool pw_nvtx_label_may_be_step(uint32_t first)
+{
+    const uint64_t initials = 1 | 1 << ('P' - 'I') | 1 << ('S' - 'I') | UINT64_C(1) << ('i' - 'I') |
+                              UINT64_C(1) << ('s' - 'I');
+    const uint32_t at = first - 'I';
+    return at < 64 && (initials >> at & 1);
+}
+
 #endif

@@ -2,6 +2,7 @@
 #include "collectors/nvtx/nvtx_name.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "collectors/nvtx/nvtx_label.h"
 #include "core/utf8.h"
@@ -59,10 +60,6 @@ void pw_nvtx_name_wide(struct pw_thread *thread, const wchar_t *text, struct pw_
     pw_nvtx_name_read(thread, narrow, out);
 }
 
-/* A registered string is the address of its entry; entries are aligned, and what kind of range it
- * is the name of is in the lowest bits. */
-enum { KIND_BITS = 7 };
-
 nvtxStringHandle_t pw_nvtx_name_register(const char *text)
 {
     size_t length = text ? strnlen(text, PW_LABEL_MOST) : 0;
@@ -76,9 +73,30 @@ nvtxStringHandle_t pw_nvtx_name_register(const char *text)
 static void read_registered(struct pw_thread *thread, nvtxStringHandle_t handle,
                             struct pw_nvtx_name *out)
 {
-    uintptr_t bits = (uintptr_t)handle;
-    const void *entry = (const void *)(bits & ~(uintptr_t)KIND_BITS);
-    *out = (struct pw_nvtx_name){.id = pw_name_use(thread, entry), .kind = bits & KIND_BITS};
+    if (__builtin_expect(pw_nvtx_registered_kind(handle) == PW_KIND_STEP, 0))
+        pw_nvtx_name_read(thread, pw_nvtx_registered_entry(handle)->bytes, out);
+    else
+        *out = (struct pw_nvtx_name){.id = pw_name_use(thread, pw_nvtx_registered_entry(handle)),
+                                     .kind = (uint16_t)pw_nvtx_registered_kind(handle)};
+}
+
+int64_t pw_nvtx_message_step(int32_t type, nvtxMessageValue_t message)
+{
+    char narrow[MOST_WIDE];
+    const char *text = NULL;
+    if (type == NVTX_MESSAGE_TYPE_ASCII) {
+        text = message.ascii;
+    } else if (type == NVTX_MESSAGE_TYPE_REGISTERED &&
+               pw_nvtx_registered_kind(message.registered) == PW_KIND_STEP) {
+        text = pw_nvtx_registered_entry(message.registered)->bytes;
+    } else if (type == NVTX_MESSAGE_TYPE_UNICODE && message.unicode &&
+               pw_nvtx_label_may_be_step((uint32_t)message.unicode[0])) {
+        pw_nvtx_name_narrow(message.unicode, narrow, sizeof(narrow));
+        text = narrow;
+    }
+    return text && pw_nvtx_label_may_be_step((unsigned char)text[0])
+               ? pw_nvtx_label_step(text, strnlen(text, PW_LABEL_MOST))
+               : -1;
 }
 
 void pw_nvtx_name_message(struct pw_thread *thread, int32_t type, nvtxMessageValue_t message,

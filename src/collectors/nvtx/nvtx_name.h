@@ -45,11 +45,27 @@ void pw_nvtx_name_wide(struct pw_thread *thread, const wchar_t *text, struct pw_
 void pw_nvtx_name_message(struct pw_thread *thread, int32_t type, nvtxMessageValue_t message,
                           struct pw_nvtx_name *out);
 
+/* The number of the step that a message names, -1 when it names none. */
+int64_t pw_nvtx_message_step(int32_t type, nvtxMessageValue_t message);
+
 /* UTF-8 of wide characters, cut to fit; its length. */
 size_t pw_nvtx_name_narrow(const wchar_t *text, char *out, size_t size);
 
-/* A handle for a text; needs no ring. */
+/* A handle for a text; needs no ring. It is the address of its entry; entries are aligned, and what
+ * kind of range it is the name of is in the lowest bits. */
 nvtxStringHandle_t pw_nvtx_name_register(const char *text);
+
+enum { PW_NVTX_KIND_BITS = 7 };
+
+static inline const struct pw_intern_entry *pw_nvtx_registered_entry(nvtxStringHandle_t handle)
+{
+    return (const void *)((uintptr_t)handle & ~(uintptr_t)PW_NVTX_KIND_BITS);
+}
+
+static inline enum pw_kind pw_nvtx_registered_kind(nvtxStringHandle_t handle)
+{
+    return (enum pw_kind)((uintptr_t)handle & PW_NVTX_KIND_BITS);
+}
 
 /* The domain of this name, made if need be; the default domain where there are too many. */
 struct pw_nvtx_domain *pw_nvtx_domain_find(const char *name);

@@ -41,6 +41,12 @@ int pw_nvtx_push(struct pw_thread *thread, struct pw_nvtx_domain *domain,
                           (enum pw_kind)event->name.kind, &about);
 }
 
+void pw_nvtx_step(struct pw_thread *thread, int64_t number)
+{
+    if (!pw_range_is_in(thread, PW_KIND_STEP))
+        pw_probe_found_step(thread, pw_probe_now(), number);
+}
+
 int pw_nvtx_pop(uint32_t key)
 {
     struct pw_thread *thread = pw_recording_paused_thread();

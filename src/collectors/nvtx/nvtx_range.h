@@ -43,6 +43,10 @@ void pw_nvtx_event_read(struct pw_thread *thread, struct pw_nvtx_domain *domain,
 int pw_nvtx_push(struct pw_thread *thread, struct pw_nvtx_domain *domain,
                  const struct pw_nvtx_event *event);
 
+/* Step `number` begins, before the push of the range that is named so; one inside another does not
+ * count. Recording may begin or end by it. */
+void pw_nvtx_step(struct pw_thread *thread, int64_t number);
+
 /* Ends the calling thread's innermost range of a domain, where the gate was seen to be open: its
  * depth, negative when there is none. */
 int pw_nvtx_pop(uint32_t key);

@@ -5,15 +5,17 @@
 
 #include "collectors/nvtx/nvtx_pairs.h"
 #include "rank/file/rangerow.h"
+#include "rank/file/steprow.h"
 
 enum { MOST_STEPS = 1 << 20 };
 
 struct state {
     struct pw_rankfile *file;
     struct pw_nvtx_pairs *pairs;
-    struct pw_row_step *steps;
+    struct pw_steprow step;
+    int64_t step_end;          /* of its range, 0 not known */
+    struct pw_row_step *steps; /* that have ended: whether they count is known at the end only */
     size_t nsteps, room;
-    uint16_t step_thread, step_depth; /* of those that count */
 };
 
 static void *create(struct pw_rankfile *file)
@@ -29,14 +31,8 @@ static void *create(struct pw_rankfile *file)
     return s;
 }
 
-/* Steps are those of the thread that had the first, and of the outermost of its ranges that look
- * like steps: others are loops inside a step, or another thread's view of the same steps. */
-static void keep_step(struct state *s, const struct pw_row_range *range)
+static void keep_step(struct state *s, const struct pw_row_step *row)
 {
-    if (s->nsteps && range->thread == s->step_thread && range->depth < s->step_depth)
-        s->nsteps = 0; /* an inner range ends before the one that it is in */
-    if (s->nsteps && (range->thread != s->step_thread || range->depth > s->step_depth))
-        return;
     if (s->nsteps == s->room) {
         size_t room = s->room ? s->room * 2 : 256;
         struct pw_row_step *grown =
@@ -46,25 +42,25 @@ static void keep_step(struct state *s, const struct pw_row_range *range)
         s->steps = grown;
         s->room = room;
     }
-    s->step_thread = range->thread;
-    s->step_depth = range->depth;
-    s->steps[s->nsteps++] = (struct pw_row_step){
-        .step = range->sequence,
-        .start = range->start,
-        .end = range->end,
-        .recorded = PW_RECORDED_ACTIVE,
-    };
+    s->steps[s->nsteps++] = *row;
+}
+
+static void mark_step(struct state *s, const struct pw_record *record, int64_t start)
+{
+    struct pw_row_step row;
+    if (pw_steprow_mark(&s->step, record, start, &row))
+        keep_step(s, &row);
+    s->step_end = 0;
 }
 
 /* A step is over when the next one begins (docs/metrics.md); the last, when its range ends. */
-static void append_steps(struct state *s)
+static void append_steps(struct state *s, int64_t end_ns)
 {
-    for (size_t i = 0; i < s->nsteps; i++) {
-        struct pw_row_step *step = &s->steps[i];
-        if (i + 1 < s->nsteps && step[1].start >= step->start)
-            step->end = step[1].start;
-        pw_rankfile_append(s->file, PW_TABLE_step, step);
-    }
+    struct pw_row_step last;
+    if (pw_steprow_end(&s->step, s->step_end ? s->step_end : end_ns, &last))
+        keep_step(s, &last);
+    for (size_t i = 0; i < s->nsteps; i++)
+        pw_rankfile_append(s->file, PW_TABLE_step, &s->steps[i]);
 }
 
 static void append_range(struct state *s, const struct pw_record *record,
@@ -72,8 +68,9 @@ static void append_range(struct state *s, const struct pw_record *record,
 {
     const struct pw_row_range row = pw_rangerow_of(record, origin);
     pw_rankfile_append(s->file, PW_TABLE_range, &row);
-    if (row.kind == PW_KIND_STEP && row.sequence >= 0)
-        keep_step(s, &row);
+    if (row.kind == PW_KIND_STEP && s->step.is_in && row.sequence == s->step.row.step &&
+        row.start >= s->step.row.start)
+        s->step_end = row.end;
 }
 
 static void append_payload(struct state *s, const struct pw_record *record,
@@ -116,6 +113,9 @@ static void record(void *state, const struct pw_record *record, const struct pw_
     case PW_REC_NVTX_END:
         pw_nvtx_pairs_end(s->pairs, record, origin);
         break;
+    case PW_REC_NVTX_STEP:
+        mark_step(s, record, origin->start);
+        break;
     case PW_REC_NVTX_PAYLOAD:
         append_payload(s, record, origin);
         break;
@@ -131,7 +131,7 @@ static void finish(void *state, int64_t end_ns)
     struct state *s = state;
     pw_nvtx_pairs_finish(s->pairs, end_ns);
     if (pw_rankfile_rows(s->file, PW_TABLE_step) == 0)
-        append_steps(s);
+        append_steps(s, end_ns);
 }
 
 static void destroy(void *state)
@@ -146,7 +146,7 @@ const struct pw_collector pw_collector_nvtx = {
     .name = "nvtx",
     .activity = PW_ACTIVITY_NVTX,
     .first_type = PW_REC_NVTX,
-    .last_type = PW_REC_NVTX_THREAD,
+    .last_type = PW_REC_NVTX_STEP,
     .create = create,
     .record = record,
     .finish = finish,

@@ -35,7 +35,7 @@ static uint32_t keep(struct replay *r, const struct pw_record *records, uint32_t
     uint32_t kept = 0;
     for (uint32_t i = 0; i < n && i < PW_JOURNAL_BATCH; i++) {
         struct pw_record record = records[i];
-        int is_mark = record.type == PW_REC_STEP && record.start == r->cut;
+        int is_mark = pw_record_is_step(&record) && record.start == r->cut;
         if (is_mark)
             record.step.step = -1;
         if (pw_intake_is_before(r->intake, &record, r->cut) || is_mark || !is_event(&record))
@@ -90,7 +90,7 @@ static int find_cut(struct replay *r)
     while (pw_journal_next(r->reader, &block))
         for (uint32_t i = 0; block.kind == PW_JOURNAL_RECORDS && i < block.records.n; i++) {
             const struct pw_record *record = &block.records.records[i];
-            if (record->type == PW_REC_STEP && record->step.step == r->job->cut_step)
+            if (pw_record_is_step(record) && record->step.step == r->job->cut_step)
                 r->cut = record->start;
         }
     pw_journal_reader_close(r->reader);

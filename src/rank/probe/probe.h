@@ -134,6 +134,10 @@ int pw_probe_lane(int32_t lane);
  * recording begins and ends by steps: the thread need not be recorded before or after it. */
 void pw_probe_record_step(struct pw_thread *thread, uint64_t now, int64_t step);
 
+/* The same of step `step` >= 0 by the name of a range that begins. It counts as long as the program
+ * has marked none itself, and on the first thread that has such ranges. */
+void pw_probe_found_step(struct pw_thread *thread, uint64_t now, int64_t step);
+
 /* Tells the collector that this process enters MPI_Init. */
 void pw_probe_request_sync(void);
 

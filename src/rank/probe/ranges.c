@@ -20,6 +20,16 @@ struct pw_open_range *pw_range_innermost(struct pw_thread *thread, uint32_t key)
     return NULL;
 }
 
+bool pw_range_is_in(const struct pw_thread *thread, enum pw_kind kind)
+{
+    const struct pw_open_range *ranges = thread->ring.shared->ranges;
+    const int known = thread->depth < PW_MAX_DEPTH ? thread->depth : PW_MAX_DEPTH;
+    for (int depth = 0; depth < known; depth++)
+        if (ranges[depth].name >> PW_RANGE_KIND_SHIFT == (uint64_t)kind)
+            return true;
+    return false;
+}
+
 int pw_range_end_inner(struct pw_thread *thread, uint32_t key, uint64_t end)
 {
     struct pw_open_range *ranges = thread->ring.shared->ranges;

@@ -30,9 +30,11 @@ static inline uint64_t pw_range_head(enum pw_record_type type, uint8_t payload_t
     return (uint64_t)type | (uint64_t)payload_type << 16 | (uint64_t)stack << 32;
 }
 
+enum { PW_RANGE_KIND_SHIFT = 48 };
+
 static inline uint64_t pw_range_name(uint32_t name, int depth, enum pw_kind kind)
 {
-    return name | (uint64_t)depth << 32 | (uint64_t)kind << 48;
+    return name | (uint64_t)depth << 32 | (uint64_t)kind << PW_RANGE_KIND_SHIFT;
 }
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "fields of a word are in this order");
 
@@ -60,13 +62,14 @@ static inline int pw_range_begin(struct pw_thread *thread, uint32_t key, enum pw
 }
 
 /* The same while recording is paused: ranges have a depth only, so that each end finds its begin;
- * without a start they are not recorded, wherever they end. */
-static inline int pw_range_begin_paused(struct pw_thread *thread, uint32_t key)
+ * without a start they are not recorded, wherever they end. And a kind: steps are looked for. */
+static inline int pw_range_begin_paused(struct pw_thread *thread, uint32_t key, enum pw_kind kind)
 {
     struct pw_ring_shared *shared = thread->ring.shared;
     int depth = thread->depth++;
     if (depth < PW_MAX_DEPTH) {
         shared->ranges[depth].key = key;
+        shared->ranges[depth].name = pw_range_name(0, depth, kind);
         shared->ranges[depth].start = 0;
     }
     atomic_store_explicit(&shared->depth, depth + 1, memory_order_release);
@@ -208,6 +211,9 @@ static inline int pw_range_end_usual(struct pw_thread *thread, uint32_t key)
     pw_probe_let_go(thread);
     return depth;
 }
+
+/* Whether the thread is in a range of the kind, as far as they are known. */
+bool pw_range_is_in(const struct pw_thread *thread, enum pw_kind kind);
 
 /* The innermost range of the key, NULL when there is none, or it is too deep to be known. */
 struct pw_open_range *pw_range_innermost(struct pw_thread *thread, uint32_t key);

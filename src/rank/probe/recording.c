@@ -7,6 +7,9 @@
 
 enum { UNDECIDED = -1 };
 
+/* Who says where steps begin. */
+enum marks { MARKED_BY_NOBODY, MARKED_BY_NAMES, MARKED_BY_PROGRAM };
+
 /* Changed under the lock, which is held for a few records only and by threads that hold the probe:
  * a signal handler that interrupts one of them comes not as far as here. */
 static struct {
@@ -17,6 +20,8 @@ static struct {
     int from_outside;  /* 1 start, 0 stop, or UNDECIDED */
     bool is_step_open; /* a step was begun in the records and has not ended there */
     int64_t step;      /* that the program is in, -1 none */
+    enum marks marks;
+    uint32_t marking;  /* index of the thread whose ranges are steps */
     _Atomic int level; /* of MPI calls when they are recorded */
     bool is_mpi_up;
     struct pw_recording_turns turns;
@@ -87,13 +92,17 @@ static struct pw_schedule_place decide(void)
 
 static void write_step(struct pw_thread *thread, uint64_t now, int64_t step, uint8_t flags)
 {
-    if (!(recording.segment->activities & PW_ACTIVITY_NOTE))
+    const bool is_named = recording.marks == MARKED_BY_NAMES;
+    if (!(recording.segment->activities & (is_named ? PW_ACTIVITY_NVTX : PW_ACTIVITY_NOTE)))
         return;
     struct pw_record *record = pw_ring_reserve(&thread->ring, now, PW_LOST_STEP);
     if (!record)
         return;
-    *record = (struct pw_record){
-        .type = PW_REC_STEP, .flags = flags, .start = now, .end = now, .step = {.step = step}};
+    *record = (struct pw_record){.type = is_named ? PW_REC_NVTX_STEP : PW_REC_STEP,
+                                 .flags = flags,
+                                 .start = now,
+                                 .end = now,
+                                 .step = {.step = step}};
     pw_probe_commit(thread);
 }
 
@@ -173,11 +182,10 @@ static void change_here(struct pw_thread *thread, uint64_t now, enum pw_opened c
     recording.is_step_open |= is_open();
 }
 
-void pw_probe_record_step(struct pw_thread *thread, uint64_t now, int64_t step)
+static void mark_step(struct pw_thread *thread, uint64_t now, int64_t step)
 {
     struct pw_control *control = &recording.segment->control;
     enum pw_opened cause = PW_OPENED_SCHEDULE;
-    lock();
     int64_t before = recording.step;
     recording.step = step < 0 ? -1 : step;
     if (step >= 0) {
@@ -195,6 +203,28 @@ void pw_probe_record_step(struct pw_thread *thread, uint64_t now, int64_t step)
         write_step(thread, now, recording.step, warmup);
         recording.is_step_open = step >= 0;
     }
+}
+
+/* Of steps by names nobody knows which is the last: none is ended. */
+void pw_probe_record_step(struct pw_thread *thread, uint64_t now, int64_t step)
+{
+    lock();
+    if (step >= 0)
+        recording.marks = MARKED_BY_PROGRAM;
+    if (recording.marks != MARKED_BY_NAMES)
+        mark_step(thread, now, step);
+    unlock();
+}
+
+void pw_probe_found_step(struct pw_thread *thread, uint64_t now, int64_t step)
+{
+    lock();
+    if (recording.marks == MARKED_BY_NOBODY) {
+        recording.marks = MARKED_BY_NAMES;
+        recording.marking = thread->index;
+    }
+    if (recording.marks == MARKED_BY_NAMES && recording.marking == thread->index)
+        mark_step(thread, now, step);
     unlock();
 }
 

@@ -42,6 +42,7 @@ enum pw_record_type {
     PW_REC_NVTX_END,     /* and ends */
     PW_REC_NVTX_PAYLOAD, /* one field of what is attached to a range */
     PW_REC_NVTX_THREAD,  /* the name of a thread */
+    PW_REC_NVTX_STEP,    /* as PW_REC_STEP, by the name of a range */
     /* Collector cuda. */
     PW_REC_CUDA_KERNEL,
     PW_REC_CUDA_COPY,
@@ -86,8 +87,8 @@ enum { PW_CUDA_COPY_KIND = 0x7f, PW_CUDA_ASYNCHRONOUS = 0x80 };
 /* Flags of PW_REC_THREAD. */
 enum { PW_THREAD_NEW_PROCESS = 1 };
 
-/* Flags of PW_REC_STEP. PARTIAL: not all of it is recorded; of the step that is under way already,
- * only that is said. */
+/* Flags of PW_REC_STEP and PW_REC_NVTX_STEP. PARTIAL: not all of it is recorded; of the step that
+ * is under way already, only that is said. */
 enum { PW_STEP_WARMUP = 1, PW_STEP_PARTIAL = 2 };
 
 /* Flags of PW_REC_WINDOW: enum pw_window_state, and whether it begins another window. */
@@ -336,6 +337,12 @@ static inline int pw_record_is_past(const struct pw_record *record)
     return record->type == PW_REC_RANGE && (record->flags & PW_RANGE_PAST);
 }
 
+/* A step begins, or ends; see record.step. */
+static inline int pw_record_is_step(const struct pw_record *record)
+{
+    return record->type == PW_REC_STEP || record->type == PW_REC_NVTX_STEP;
+}
+
 /* What a record is to those who miss it. */
 static inline enum pw_lost pw_record_kind(const struct pw_record *record)
 {
@@ -361,6 +368,7 @@ static inline enum pw_lost pw_record_kind(const struct pw_record *record)
     case PW_REC_CUDA_MEMORY:
         return PW_LOST_RANGE;
     case PW_REC_STEP:
+    case PW_REC_NVTX_STEP:
         return PW_LOST_STEP;
     case PW_REC_STRING:
     case PW_REC_STACK:

@@ -1,0 +1,22 @@
+/* Rows of /steps from the marks of steps, whoever makes them. In the collector. */
+#ifndef PW_RANK_FILE_STEPROW_H
+#define PW_RANK_FILE_STEPROW_H
+
+#include <stdbool.h>
+
+#include "rank/collector.h"
+
+/* The step that is under way. */
+struct pw_steprow {
+    bool is_in;
+    struct pw_row_step row; /* its `end` is not known yet */
+};
+
+/* Ends the step at `end`; true when there was one: *row is it then. */
+bool pw_steprow_end(struct pw_steprow *step, int64_t end, struct pw_row_step *row);
+
+/* Takes a mark (pw_record_is_step) of time `start`; true when it ended the step before. */
+bool pw_steprow_mark(struct pw_steprow *step, const struct pw_record *record, int64_t start,
+                     struct pw_row_step *row);
+
+#endif
