@@ -309,8 +309,10 @@ static void take_open_call(struct pw_drain *drain, int index)
 
 static void take_open_range(struct pw_drain *drain, int index, const struct pw_open_range *range)
 {
+    struct pw_open_range open = *range; /* a copy: see take_batch() */
     struct pw_record record;
-    memcpy(&record, range, sizeof(record)); /* a copy: see take_batch() */
+    pw_open_range_settle(&open);
+    memcpy(&record, &open, sizeof(record));
     record.end = pw_tick_read((enum pw_tick_source)drain->segment->tick_source);
     record.flags = PW_RANGE_UNENDED;
     record.range.alloc_bytes = 0; /* the thread's count is gone with it */

@@ -157,6 +157,14 @@ def strange_names():
 
 
 @h.case
+def texts_that_change_in_their_place():
+    run("place", options=("--on-full", "wait"))
+    wanted = [("a" * at + "b" + "a" * (n - at - 1),) for n in range(40, 0, -1) for at in range(n)
+              for _ in range(8)]
+    h.equal(ranges(h.open_complete("out"), "name"), wanted, "names")
+
+
+@h.case
 def a_million_names():
     run("names", "1000000", options=("--on-full", "wait"))
     file = h.open_rank("out")

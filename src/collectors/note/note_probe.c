@@ -124,13 +124,23 @@ static __attribute__((noinline)) void push_range(const char *name)
     pw_probe_let_go(thread);
 }
 
+static inline uint64_t user_range(const struct pw_recent_name *known)
+{
+    static_assert(PW_KIND_USER == 0, "else it had to be added");
+    return (uint32_t)known->name;
+}
+
 static void note_range_push(const char *name)
 {
-    struct pw_thread *thread = pw_range_usual_thread(PW_ACTIVITY_NOTE);
-    const struct pw_intern_entry *known =
-        thread ? pw_name_find_quickly(pw_name_slot(thread, name), name) : NULL;
-    if (known && pw_range_begin_usual(thread, PW_KEY_API, PW_REC_RANGE, PW_KIND_USER, known) >= 0)
-        return;
+    struct pw_open_call *call = pw_range_usual_call(PW_ACTIVITY_NOTE);
+    if (__builtin_expect(call != NULL, 1)) {
+        const struct pw_recent_name *known = pw_name_find_quickly(&pw_this_thread, name);
+        int level =
+            known ? pw_range_begin_usual(PW_KEY_API, PW_REC_RANGE, user_range(known), 0) : -1;
+        pw_range_let_go(call);
+        if (__builtin_expect(level >= 0, 1))
+            return;
+    }
     if (!is_closed() && !begin_paused())
         push_range(name);
 }
@@ -175,9 +185,13 @@ static __attribute__((noinline)) void pop_range(void)
 
 static void note_range_pop(void)
 {
-    struct pw_thread *thread = pw_range_usual_thread(PW_ACTIVITY_NOTE);
-    if (thread && pw_range_end_usual(thread, PW_KEY_API) >= 0)
-        return;
+    struct pw_open_call *call = pw_range_usual_call(PW_ACTIVITY_NOTE);
+    if (__builtin_expect(call != NULL, 1)) {
+        int level = pw_range_end_usual(PW_KEY_API, PW_REC_RANGE, 0);
+        pw_range_let_go(call);
+        if (__builtin_expect(level >= 0, 1))
+            return;
+    }
     if (!is_closed() && !end_paused())
         pop_range();
 }

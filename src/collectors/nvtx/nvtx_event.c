@@ -46,9 +46,38 @@ __attribute__((noinline)) static int push_attributes(struct pw_nvtx_domain *doma
     return level;
 }
 
+static inline bool is_told(const struct pw_intern_entry *entry)
+{
+    return entry && atomic_load_explicit(&entry->delivered, memory_order_relaxed);
+}
+
+/* A registered string and nothing else, which the collector knows: its level, else -1. */
+static inline int push_registered(const struct pw_nvtx_domain *domain,
+                                  const nvtxEventAttributes_t *attributes)
+{
+    if (!attributes || attributes->size < sizeof(*attributes) ||
+        attributes->messageType != NVTX_MESSAGE_TYPE_REGISTERED || attributes->category ||
+        attributes->payloadType != NVTX_PAYLOAD_UNKNOWN)
+        return -1;
+    const nvtxStringHandle_t handle = attributes->message.registered;
+    const struct pw_intern_entry *entry = pw_nvtx_registered_entry(handle);
+    const enum pw_kind kind = pw_nvtx_registered_kind(handle);
+    if (kind == PW_KIND_STEP || !is_told(entry) || (domain->name && !is_told(domain->name)))
+        return -1;
+    return pw_range_begin_usual(domain->key, PW_REC_NVTX, pw_range_name(entry->id, 0, kind),
+                                domain->name ? domain->name->id : 0);
+}
+
 static int push_event(nvtxDomainHandle_t handle, const nvtxEventAttributes_t *attributes)
 {
     struct pw_nvtx_domain *domain = pw_nvtx_domain_of(handle);
+    struct pw_open_call *call = pw_range_usual_call(PW_ACTIVITY_NVTX);
+    if (__builtin_expect(call != NULL, 1)) {
+        int level = push_registered(domain, attributes);
+        pw_range_let_go(call);
+        if (__builtin_expect(level >= 0, 1))
+            return level;
+    }
     if (is_closed())
         return NVTX_NO_PUSH_POP_TRACKING;
     struct pw_thread *paused = pw_recording_paused_thread();
@@ -101,14 +130,14 @@ __attribute__((noinline)) static int push_text(const char *text)
 
 static int push_ascii(const char *text)
 {
-    struct pw_thread *thread = pw_range_usual_thread(PW_ACTIVITY_NVTX);
-    const struct pw_recent_name *slot = thread ? pw_name_slot(thread, text) : NULL;
-    const uint32_t kind = slot ? slot->kind : 0;
-    const struct pw_intern_entry *known = kind ? pw_name_find_quickly(slot, text) : NULL;
-    if (known) {
-        int level = pw_range_begin_usual(thread, PW_KEY_NVTX_FIRST, PW_REC_NVTX,
-                                         (enum pw_kind)(kind - 1), known);
-        if (level >= 0)
+    struct pw_open_call *call = pw_range_usual_call(PW_ACTIVITY_NVTX);
+    if (__builtin_expect(call != NULL, 1)) {
+        const struct pw_recent_name *known = pw_name_find_quickly(&pw_this_thread, text);
+        int level = known && known->kind
+                        ? pw_range_begin_usual(PW_KEY_NVTX_FIRST, PW_REC_NVTX, known->name, 0)
+                        : -1;
+        pw_range_let_go(call);
+        if (__builtin_expect(level >= 0, 1))
             return level;
     }
     if (is_closed())
@@ -128,15 +157,27 @@ static int push_wide(const wchar_t *text)
 
 static int pop_event(nvtxDomainHandle_t handle)
 {
-    return is_closed() ? NVTX_NO_PUSH_POP_TRACKING : pw_nvtx_pop(pw_nvtx_domain_of(handle)->key);
+    const struct pw_nvtx_domain *domain = pw_nvtx_domain_of(handle);
+    struct pw_open_call *call = pw_range_usual_call(PW_ACTIVITY_NVTX);
+    if (__builtin_expect(call != NULL, 1)) {
+        int level =
+            pw_range_end_usual(domain->key, PW_REC_NVTX, domain->name ? domain->name->id : 0);
+        pw_range_let_go(call);
+        if (__builtin_expect(level >= 0, 1))
+            return level;
+    }
+    return is_closed() ? NVTX_NO_PUSH_POP_TRACKING : pw_nvtx_pop(domain->key);
 }
 
 static int pop(void)
 {
-    struct pw_thread *thread = pw_range_usual_thread(PW_ACTIVITY_NVTX);
-    int level = thread ? pw_range_end_usual(thread, PW_KEY_NVTX_FIRST) : -1;
-    if (level >= 0)
-        return level;
+    struct pw_open_call *call = pw_range_usual_call(PW_ACTIVITY_NVTX);
+    if (__builtin_expect(call != NULL, 1)) {
+        int level = pw_range_end_usual(PW_KEY_NVTX_FIRST, PW_REC_NVTX, 0);
+        pw_range_let_go(call);
+        if (__builtin_expect(level >= 0, 1))
+            return level;
+    }
     return is_closed() ? NVTX_NO_PUSH_POP_TRACKING : pw_nvtx_pop(PW_KEY_NVTX_FIRST);
 }
 

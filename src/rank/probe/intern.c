@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "rank/probe/arena.h"
+#include "rank/probe/ranges.h"
 
 enum { MAX_LONG_TEXT = 8191 };
 
@@ -132,11 +133,30 @@ uint32_t pw_probe_intern(struct pw_thread *thread, const char *text)
     return intern_text(thread, text, PW_LONGEST_NAME);
 }
 
+/* pw_name_find_quickly() reads so many bytes wherever the text ends by then. */
+static uint32_t quick_bytes(const char *text, const struct pw_intern_entry *entry)
+{
+#if defined(__SANITIZE_ADDRESS__)
+    (void)text, (void)entry;
+    return 0;
+#else
+    enum { LEAST = 4, PAGE = 4096 };
+    const uint32_t n = entry->length + 1;
+    return n >= LEAST && ((uintptr_t)text & (PAGE - 1)) + n <= PAGE ? n : 0;
+#endif
+}
+
 void pw_name_remember(struct pw_recent_name *slot, const char *text,
                       const struct pw_intern_entry *entry, uint32_t kind)
 {
     if (atomic_load_explicit(&entry->delivered, memory_order_relaxed))
-        *slot = (struct pw_recent_name){.text = text, .entry = entry, .kind = kind};
+        *slot = (struct pw_recent_name){
+            .text = text,
+            .entry = entry,
+            .name = pw_range_name(entry->id, 0, kind ? (enum pw_kind)(kind - 1) : PW_KIND_USER),
+            .kind = kind,
+            .quick = quick_bytes(text, entry),
+        };
 }
 
 uint32_t pw_name_find_anew(struct pw_thread *thread, const char *text)

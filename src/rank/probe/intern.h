@@ -7,6 +7,10 @@
 #include <stdbool.h>
 #include <string.h>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include "rank/probe/probe.h"
 
 enum {
@@ -55,7 +59,7 @@ size_t pw_name_length(const char *text, size_t most);
 static inline struct pw_recent_name *pw_name_slot(struct pw_thread *thread, const char *text)
 {
     uint64_t mixed = (uint64_t)(uintptr_t)text * 0x9e3779b97f4a7c15ull;
-    return &thread->recent[mixed >> 58];
+    return &thread->recent[mixed >> (64 - PW_RECENT_BITS)];
 }
 
 /* Whether it still is that text. */
@@ -64,49 +68,57 @@ static inline bool pw_name_is_recent(const struct pw_recent_name *recent, const 
     return recent->text == text && strcmp(recent->entry->bytes, text) == 0;
 }
 
-static inline uint64_t pw_name_word(const char *at)
+/* Whether the 4, 8 or 16 bytes are the same. */
+static inline bool pw_name_is_same_4(const char *a, const char *b)
 {
-    uint64_t word;
-    memcpy(&word, at, sizeof(word));
-    return word;
+    uint32_t x, y;
+    memcpy(&x, a, sizeof(x));
+    memcpy(&y, b, sizeof(y));
+    return x == y;
 }
 
-static inline uint32_t pw_name_half(const char *at)
+static inline bool pw_name_is_same_8(const char *a, const char *b)
 {
-    uint32_t half;
-    memcpy(&half, at, sizeof(half));
-    return half;
+    uint64_t x, y;
+    memcpy(&x, a, sizeof(x));
+    memcpy(&y, b, sizeof(y));
+    return x == y;
 }
 
-/* Its entry if it still is that text, without a call, for texts of 3 bytes or more that lie within
- * a page: where the text has become a shorter one, bytes behind it are read. NULL also when it has
- * to be asked otherwise. The slot is read once: a signal handler may change it at any time. */
-static inline const struct pw_intern_entry *
-pw_name_find_quickly(const struct pw_recent_name *recent, const char *text)
+static inline bool pw_name_is_same_16(const char *a, const char *b)
 {
-    enum { PAGE = 4096, WORD = 8, HALF = 4 };
-#if !defined(__SANITIZE_ADDRESS__)
-    const struct pw_intern_entry *entry =
-        *(const struct pw_intern_entry *const volatile *)&recent->entry;
-    if (recent->text != text || !text || !entry)
-        return NULL;
-    const char *known = entry->bytes;
-    const size_t n = (size_t)entry->length + 1; /* with the NUL */
-    if (__builtin_expect(n < HALF || ((uintptr_t)text & (PAGE - 1)) + n > PAGE, 0))
-        return NULL;
-    if (n < WORD)
-        return pw_name_half(text) == pw_name_half(known) &&
-                       pw_name_half(text + n - HALF) == pw_name_half(known + n - HALF)
-                   ? entry
-                   : NULL;
-    for (size_t i = 0; i + WORD < n; i += WORD)
-        if (pw_name_word(text + i) != pw_name_word(known + i))
-            return NULL;
-    return pw_name_word(text + n - WORD) == pw_name_word(known + n - WORD) ? entry : NULL;
+#if defined(__SSE2__)
+    const __m128i x = _mm_loadu_si128((const __m128i *)a), y = _mm_loadu_si128((const __m128i *)b);
+    return _mm_movemask_epi8(_mm_cmpeq_epi8(x, y)) == 0xffff;
 #else
-    (void)recent, (void)text;
-    return NULL;
+    return pw_name_is_same_8(a, b) && pw_name_is_same_8(a + 8, b + 8);
 #endif
+}
+
+/* Whether `n` >= 4 bytes are the same, without a call: in pieces, the last of which overlaps. */
+static inline bool pw_name_is_same(const char *a, const char *b, size_t n)
+{
+    enum { PAIR = 16, WORD = 8, HALF = 4 };
+    if (n >= PAIR) {
+        for (size_t at = 0; at + PAIR < n; at += PAIR)
+            if (!pw_name_is_same_16(a + at, b + at))
+                return false;
+        return pw_name_is_same_16(a + n - PAIR, b + n - PAIR);
+    }
+    if (n >= WORD)
+        return pw_name_is_same_8(a, b) && pw_name_is_same_8(a + n - WORD, b + n - WORD);
+    return pw_name_is_same_4(a, b) && pw_name_is_same_4(a + n - HALF, b + n - HALF);
+}
+
+/* What the thread knows of the text if it still is that text, without a call; else NULL. Where the
+ * text has become a shorter one, bytes behind it are read, in its page. The thread is held. */
+static inline const struct pw_recent_name *pw_name_find_quickly(struct pw_thread *thread,
+                                                                const char *text)
+{
+    const struct pw_recent_name *slot = pw_name_slot(thread, text);
+    __asm__("" : "+r"(slot)); /* one address: the compiler would work out each field's anew */
+    const size_t n = slot->quick;
+    return n && slot->text == text && pw_name_is_same(text, slot->entry->bytes, n) ? slot : NULL;
 }
 
 /* What the slot is to say of the text from now on, if that has been told to the collector. `kind`

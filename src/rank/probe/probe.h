@@ -7,6 +7,7 @@
 #ifndef PW_RANK_PROBE_PROBE_H
 #define PW_RANK_PROBE_PROBE_H
 
+#include <assert.h>
 #include <stdbool.h>
 
 #include "rank/ring/ring.h"
@@ -18,10 +19,12 @@ struct pw_intern_entry;
 struct pw_recent_name {
     const char *text; /* the application's */
     const struct pw_intern_entry *entry;
-    uint32_t kind; /* what the NVTX collector takes it for, 0 not known; see rank/probe/intern.h */
+    uint64_t name;  /* as in an open range, without its depth; its kind is the NVTX collector's */
+    uint32_t kind;  /* 1 + what that takes it for, 0 not known; see rank/probe/intern.h */
+    uint32_t quick; /* bytes to compare, with the NUL; 0: not without a call */
 };
 
-enum { PW_RECENT_NAMES = 64 };
+enum { PW_RECENT_BITS = 5, PW_RECENT_NAMES = 1 << PW_RECENT_BITS };
 
 /* What one thread of the application needs to record. */
 struct pw_thread {
@@ -37,6 +40,9 @@ struct pw_thread {
     uint32_t passes, failures;
     int beginning;
 };
+/* A probe that comes when the program's threads are laid out already, as under an auditor or as a
+ * tool of CUDA or NVTX, has its share of glibc's 1664 bytes for such libraries, or cannot come. */
+static_assert(sizeof(struct pw_thread) <= 1536, "thread-local storage of late libraries is scarce");
 
 /* On a page that the kernel hands zeroed to any forked child, however it was forked. */
 struct pw_gate {

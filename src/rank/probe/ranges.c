@@ -15,8 +15,10 @@ struct pw_open_range *pw_range_innermost(struct pw_thread *thread, uint32_t key)
 {
     struct pw_open_range *ranges = thread->ring.shared->ranges;
     for (int depth = thread->depth; depth > 0 && thread->depth <= PW_MAX_DEPTH; depth--)
-        if (ranges[depth - 1].key == key)
+        if (pw_range_key(&ranges[depth - 1]) == key) {
+            pw_open_range_settle(&ranges[depth - 1]);
             return &ranges[depth - 1];
+        }
     return NULL;
 }
 
@@ -40,10 +42,11 @@ int pw_range_end_inner(struct pw_thread *thread, uint32_t key, uint64_t end)
             pw_ring_count_loss(&thread->ring, 1, end, PW_LOST_RANGE);
         return depth;
     }
-    while (depth >= 0 && ranges[depth].key != key)
+    while (depth >= 0 && pw_range_key(&ranges[depth]) != key)
         depth--;
     if (depth < 0)
         return -1;
+    pw_open_range_settle(&ranges[depth]);
     const struct pw_open_range ended = ranges[depth];
     memmove(&ranges[depth], &ranges[depth + 1],
             sizeof(*ranges) * (size_t)(thread->depth - 1 - depth));
@@ -59,16 +62,11 @@ void pw_range_end_all(struct pw_thread *thread)
     int beyond = thread->depth - PW_MAX_DEPTH;
     if (beyond > 0)
         pw_ring_count_loss(&thread->ring, (uint64_t)beyond, now, PW_LOST_RANGE);
-    for (int depth = beyond > 0 ? PW_MAX_DEPTH : thread->depth; depth > 0; depth--)
+    for (int depth = beyond > 0 ? PW_MAX_DEPTH : thread->depth; depth > 0; depth--) {
+        pw_open_range_settle(&shared->ranges[depth - 1]);
         pw_range_record(thread, &shared->ranges[depth - 1], now, PW_RANGE_UNENDED);
+    }
     set_depth(thread, 0);
     pw_range_record(thread, &shared->phase, now, PW_RANGE_UNENDED);
     shared->phase.start = 0;
-}
-
-int pw_range_wake(struct pw_thread *thread)
-{
-    pw_probe_wake();
-    pw_probe_let_go(thread);
-    return thread->depth;
 }

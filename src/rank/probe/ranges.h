@@ -11,6 +11,11 @@
 /* Who alone may end a range: an NVTX domain's ranges are nothing to other domains. */
 enum { PW_KEY_API = 0, PW_KEY_NVTX_FIRST = 1 };
 
+static inline uint32_t pw_range_key(const struct pw_open_range *range)
+{
+    return (uint32_t)range->key & ~(uint32_t)PW_RANGE_PLAIN;
+}
+
 /* What a range is besides its name and kind; texts as ids of pw_probe_intern(). */
 struct pw_range_about {
     uint32_t domain, category, shapes, stack;
@@ -138,78 +143,89 @@ static inline int pw_range_end(struct pw_thread *thread, uint32_t key, uint64_t 
 
 /* ---- the short way ----
  *
- * Of a range that has a name only, given at the same address before, on a thread that records: no
- * call is made, so that little has to be kept. Everything else goes the long way. */
+ * Of a range that has a name only, or that and a domain, on a thread that records: no call is made,
+ * so that little has to be kept. Everything else goes the long way. */
 
-/* The calling thread when it may record for the activity, is in no call, and no order has come; the
- * clock is the TSC then, and no call stacks are taken. Else NULL. */
-static inline struct pw_thread *pw_range_usual_thread(uint32_t activity)
+/* The calling thread's open call, held, when the thread may record for the activity, is in no call,
+ * and no order has come; the clock is the TSC then, and no call stacks are taken. Else NULL. To be
+ * given back with pw_range_let_go(). */
+static inline struct pw_open_call *pw_range_usual_call(uint32_t activity)
 {
-    struct pw_thread *thread = &pw_this_thread;
     if (__builtin_expect(!(atomic_load_explicit(&pw_gate->usual, memory_order_relaxed) & activity),
                          0))
         return NULL;
-    uint32_t other = atomic_load_explicit(&thread->call->op, memory_order_relaxed) |
-                     atomic_load_explicit(&thread->call->poked, memory_order_relaxed);
-    return __builtin_expect(other == 0, 1) ? thread : NULL;
-}
-static inline void pw_range_hold(struct pw_thread *thread)
-{
-    atomic_store_explicit(&thread->call->op, PW_CALL_PROBE, memory_order_relaxed);
+    struct pw_open_call *call = pw_this_thread.call;
+    uint32_t other = atomic_load_explicit(&call->op, memory_order_relaxed) |
+                     atomic_load_explicit(&call->poked, memory_order_relaxed);
+    if (!call)
+        __builtin_unreachable(); /* so that who asks for NULL need not compare */
+    if (__builtin_expect(other != 0, 0))
+        return NULL;
+    atomic_store_explicit(&call->op, PW_CALL_PROBE, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
+    return call;
 }
 
-/* As pw_range_begin(); -1 when it has to go the long way. */
-static inline int pw_range_begin_usual(struct pw_thread *thread, uint32_t key,
-                                       enum pw_record_type type, enum pw_kind kind,
-                                       const struct pw_intern_entry *name)
+static inline void pw_range_let_go(struct pw_open_call *call)
 {
-    pw_range_hold(thread);
-    int depth = thread->depth;
-    if (__builtin_expect((unsigned)depth >= PW_MAX_DEPTH, 0)) {
-        pw_probe_let_go(thread);
+    atomic_signal_fence(memory_order_seq_cst);
+    atomic_store_explicit(&call->op, 0, memory_order_relaxed);
+}
+
+/* As pw_range_begin(); -1 when it has to go the long way. `name` is a pw_range_name() of depth 0,
+ * `domain` a name's id or 0. */
+static inline int pw_range_begin_usual(uint32_t key, enum pw_record_type type, uint64_t name,
+                                       uint32_t domain)
+{
+    struct pw_thread *thread = &pw_this_thread;
+    struct pw_ring_shared *shared = thread->ring.shared;
+    const uint32_t depth = (uint32_t)thread->depth;
+    if (__builtin_expect(depth >= PW_MAX_DEPTH, 0))
         return -1;
-    }
-    struct pw_open_range *range = &thread->ring.shared->ranges[depth];
-    thread->depth = depth + 1;
-    range->key = key;
+    struct pw_open_range *range = &shared->ranges[depth];
+    __asm__("" : "+r"(range)); /* as in pw_name_find_quickly() */
+    thread->depth = (int32_t)depth + 1;
+    range->key = key | PW_RANGE_PLAIN;
     range->head = pw_range_head(type, PW_PAYLOAD_NONE, 0);
-    range->name = pw_range_name(name->id, depth, kind);
-    range->place = range->extra = range->payload = 0;
+    range->name = name | (uint64_t)depth << 32;
+    range->place = pw_range_pair(domain, 0);
     range->allocated = thread->allocated;
     range->start = pw_tick_read(PW_TICK_TSC);
-    atomic_store_explicit(&thread->ring.shared->depth, depth + 1, memory_order_release);
-    pw_probe_let_go(thread);
-    return depth;
+    atomic_store_explicit(&shared->depth, (int)depth + 1, memory_order_release);
+    return (int)depth;
 }
 
-/* Wakes the collector, lets go of the thread, and answers its depth: the last that a function does,
- * so that it keeps nothing over the call. */
-int pw_range_wake(struct pw_thread *thread);
-
-/* As pw_range_end(); -1 when it has to go the long way. */
-static inline int pw_range_end_usual(struct pw_thread *thread, uint32_t key)
+/* As pw_range_end() of a range that was begun so; -1 when it has to go the long way, as it has
+ * where the collector is to be woken. */
+static inline int pw_range_end_usual(uint32_t key, enum pw_record_type type, uint32_t domain)
 {
-    pw_range_hold(thread);
-    int depth = thread->depth - 1;
+    struct pw_thread *thread = &pw_this_thread;
     struct pw_ring_shared *shared = thread->ring.shared;
-    const struct pw_open_range *range = &shared->ranges[(unsigned)depth % PW_MAX_DEPTH];
-    if (__builtin_expect((unsigned)depth >= PW_MAX_DEPTH || range->key != key ||
-                             range->start == 0 || thread->ring.head >= thread->ring.limit,
-                         0)) {
-        pw_probe_let_go(thread);
+    const uint64_t head = thread->ring.head;
+    const uint32_t depth = (uint32_t)thread->depth - 1;
+    const struct pw_open_range *range = &shared->ranges[depth];
+    if (__builtin_expect(depth >= PW_MAX_DEPTH || head + 1 >= thread->ring.limit, 0) ||
+        __builtin_expect(range->key != (key | PW_RANGE_PLAIN), 0))
         return -1;
-    }
-    uint64_t end = pw_tick_read(PW_TICK_TSC);
-    thread->depth = depth;
+    typedef uint64_t __attribute__((may_alias)) word;
+    struct pw_record *record = &thread->ring.records[head & thread->ring.mask];
+    word *words = (word *)record;
+    const uint64_t end = pw_tick_read(PW_TICK_TSC);
+    thread->depth = (int32_t)depth;
     /* First: should we be killed, a range is lost rather than told twice. */
-    atomic_store_explicit(&shared->depth, depth, memory_order_release);
-    struct pw_record *record = &thread->ring.records[thread->ring.head & thread->ring.mask];
-    pw_range_fill(thread, range, end, 0, record);
-    if (__builtin_expect(pw_ring_commit_record(&thread->ring, record), 0))
-        return pw_range_wake(thread);
-    pw_probe_let_go(thread);
-    return depth;
+    atomic_store_explicit(&shared->depth, (int)depth, memory_order_release);
+    words[0] = range->start;
+    words[1] = end;
+    words[2] = pw_range_head(type, PW_PAYLOAD_NONE, 0);
+    words[3] = range->name;
+    words[4] = pw_range_pair(domain, 0);
+    words[5] = words[7] = 0;
+    words[6] = thread->allocated - range->allocated;
+    pw_ring_prefetch(record);
+    thread->ring.head = head + 1;
+    /* Release: as in pw_ring_commit_record(). */
+    atomic_store_explicit(&shared->head, head + 1, memory_order_release);
+    return (int)depth;
 }
 
 /* Whether the thread is in a range of the kind, as far as they are known. */

@@ -88,7 +88,9 @@ struct pw_control {
 
 /* A range that was begun and not ended: word by word the record that it will be. It lies here so
  * that it is known of a program that was killed; and in words, since what is stored in one width
- * and loaded in another soon after costs more than all the rest. */
+ * and loaded in another soon after costs more than all the rest. Most ranges have little more than
+ * a name: with the bit PW_RANGE_PLAIN in `key`, `extra` and `payload` are not written and mean 0.
+ */
 struct pw_open_range {
     uint64_t start;     /* 0: it is not recorded */
     uint64_t key;       /* who alone may end it (rank/probe/ranges.h); in the record: its end */
@@ -100,6 +102,18 @@ struct pw_open_range {
     uint64_t payload;
 };
 static_assert(sizeof(struct pw_open_range) == sizeof(struct pw_record), "it becomes a record");
+
+enum { PW_RANGE_PLAIN = 1 << 30 };
+
+/* Writes what a plain range left out; the bit last, should the program be killed meanwhile. */
+static inline void pw_open_range_settle(struct pw_open_range *range)
+{
+    if (!(range->key & PW_RANGE_PLAIN))
+        return;
+    range->extra = range->payload = 0;
+    atomic_signal_fence(memory_order_seq_cst);
+    range->key &= ~(uint64_t)PW_RANGE_PLAIN;
+}
 
 /* The control pages of a ring; the records follow them. Each group has a cache line of its own: the
  * producer must not share one with the consumer. */

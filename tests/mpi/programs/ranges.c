@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -303,6 +304,30 @@ static void paused(void)
     nvtxRangePop();
 }
 
+/* Texts of all lengths at one address, each other than the last in one byte or its end, that reach
+ * to the end of the memory that can be read. */
+static void same_place(void)
+{
+    enum { PAGE = 4096, LONGEST = 40 };
+    char *pages = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    check(pages != MAP_FAILED && mprotect(pages + PAGE, PAGE, PROT_NONE) == 0, "memory");
+    for (int n = LONGEST; n > 0; n--)
+        for (int at = 0; at < n; at++)
+            for (int ends = 0; ends < 2; ends++) {
+                char *text = ends ? pages + PAGE - n - 1 : pages;
+                memset(text, 'a', (size_t)n);
+                text[at] = 'b';
+                text[n] = '\0';
+                for (int twice = 0; twice < 2; twice++) {
+                    nvtxRangePushA(text);
+                    nvtxRangePop();
+                    profwrap_range_push(text);
+                    profwrap_range_pop();
+                }
+            }
+    munmap(pages, 2 * PAGE);
+}
+
 static void all(void)
 {
     push_and_pop();
@@ -334,7 +359,7 @@ int main(int argc, char **argv)
         {"all", all, 0, 0},          {"payloads", payloads, 0, 0}, {"strange", strange_names, 0, 0},
         {"paused", paused, 0, 0},    {"fork", forked, 0, 0},       {"train", 0, train, 0},
         {"names", 0, many_names, 0}, {"deep", 0, too_deep, 0},     {"many", 0, many_of_all, 0},
-        {"open", 0, 0, open_at_end}, {"library", 0, 0, libraries}};
+        {"place", same_place, 0, 0}, {"open", 0, 0, open_at_end},  {"library", 0, 0, libraries}};
     for (size_t i = 0; argc > 1 && i < sizeof(cases) / sizeof(cases[0]); i++)
         if (strcmp(argv[1], cases[i].name) == 0) {
             call(argc > 2 ? argv[2] : "", cases[i].plain, cases[i].counted, cases[i].named);
