@@ -8,6 +8,7 @@ tool, with a pass-through tool, profiled, and traced by EZTrace where that is in
 The application is bound to one core, as the peers were measured; the collector has another where
 there is one.
 """
+import math
 import os
 import shutil
 import statistics
@@ -54,11 +55,23 @@ def measure(what, calls, pause):
             statistics.median((row["added_ns"] - bias) / row["clock_floor_ns"] for row in profiled))
 
 
-def worst(command):
-    """Milliseconds of the longest of 3 million calls: median and best of ROUNDS runs."""
-    took = [figures(run(command + program + ["worst", "3000000"]))["worst_ns"] / 1e6
-            for _ in range(ROUNDS)]
-    return statistics.median(took), min(took)
+def worst(budget_ms):
+    """The longest of 3 million calls, which may be long because the machine stalled: then calls that
+    no tool sees, made in turn with the others, were long as often for the time that they took."""
+    rows = [figures(run(profiled_by + program + ["worst", "3000000"])) for _ in range(ROUNDS)]
+    over, plain_over, spent, plain_spent = (
+        sum(column(rows, name)) for name in ("over", "plain_over", "spent_ns", "plain_spent_ns"))
+    expected = plain_over * spent / plain_spent
+    most = expected + 2 * math.sqrt(expected + 1)
+    for name, prefix in ("with profwrap", ""), ("in turn, not intercepted", "plain_"):
+        took = sorted(ns / 1e6 for ns in column(rows, prefix + "worst_ns"))
+        print(f"worst of 3 million calls {name}: {spread(took)} ms, best run {took[0]:.3f}; "
+              f"{sum(column(rows, prefix + 'over')):.0f} of {3 * ROUNDS} million over {budget_ms} ms")
+    middle = statistics.median(column(rows, "worst_ns")) / 1e6
+    if middle <= budget_ms or over > most:
+        return report("worst of 3 million calls", middle, budget_ms, " ms")
+    return report(f"calls over {budget_ms} ms; the machine's stalls alone make {expected:.1f}, at most",
+                  over, most)
 
 
 ok = True
@@ -72,7 +85,5 @@ ok &= report("MPI_Iprobe at level 1, added", added, 3, " ns")
 _, rdtsc, _ = measure("self", "100000", "0")
 print(f"  MPI_Allreduce without a pause, the collector draining meanwhile: {rdtsc:.2f} of the "
       f"rdtsc floor")
-print("worst of 3 million calls without a tool: {:.3f} ms (best run {:.3f})".format(*worst([])))
-middle, best = worst(profiled_by)
-ok &= report(f"worst of 3 million calls (best run {best:.3f} ms)", middle, 0.3, " ms")
+ok &= worst(0.3)
 sys.exit(0 if ok else 1)

@@ -9,7 +9,10 @@
  * same with clock_gettime(CLOCK_MONOTONIC_RAW), both without the loop's own cost. Before each round
  * of blocks it pauses, so that a collector has time to drain, as between the bursts of a real
  * program; without a pause the cost is the sustained one, with a collector at work beside it.
- * `worst` prints "worst_ns X", the longest of CALLS calls. */
+ * `worst` makes CALLS calls by each of the two names in turn and prints "worst_ns X", the longest
+ * by the MPI name, "over X", how many were longer than 0.3 ms, and "spent_ns X", all others
+ * together; and "plain_worst_ns X", "plain_over X", "plain_spent_ns X" of the others, which the
+ * machine alone stalls. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,7 +23,7 @@
 #include "floors.h"
 #include "profwrap.h"
 
-enum { BLOCKS = 21, WINDOW = 32 };
+enum { BLOCKS = 21, WINDOW = 32, OVER_NS = 300000 };
 
 /* Each kind of call twice: by MPI_X, which a preloaded tool intercepts, and by PMPI_X, which it
  * does not. Without a tool the two are the same code. */
@@ -71,18 +74,41 @@ static void range_pairs(int n)
     }
 }
 
-/* The longest of many calls, whatever made it long: also the scheduler, when it gives the core to
- * somebody else meanwhile. */
-static double worst_call(int calls)
+/* Of many calls, whatever made them long: also the scheduler or the hypervisor, when it gives the
+ * core to somebody else meanwhile. */
+struct tail {
+    int64_t worst_ns, spent_ns;
+    int over;
+};
+
+static void tail_add(struct tail *tail, int64_t took_ns)
 {
-    double in = 1, out, worst = 0;
+    tail->worst_ns = took_ns > tail->worst_ns ? took_ns : tail->worst_ns;
+    tail->over += took_ns > OVER_NS;
+    if (took_ns <= OVER_NS)
+        tail->spent_ns += took_ns;
+}
+
+static void tail_print(const struct tail *tail, const char *prefix)
+{
+    printf("%sworst_ns %lld\n%sspent_ns %lld\n%sover %d\n", prefix, (long long)tail->worst_ns,
+           prefix, (long long)tail->spent_ns, prefix, tail->over);
+}
+
+static void worst_calls(int calls)
+{
+    struct tail with = {0}, without = {0};
+    double in = 1, out;
     for (int i = 0; i < calls; i++) {
         int64_t start = pw_local_ns();
         MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_SELF);
-        double took = (double)(pw_local_ns() - start);
-        worst = took > worst ? took : worst;
+        int64_t middle = pw_local_ns();
+        PMPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_SELF);
+        tail_add(&without, pw_local_ns() - middle);
+        tail_add(&with, middle - start);
     }
-    return worst;
+    tail_print(&with, "");
+    tail_print(&without, "plain_");
 }
 
 /* All kinds of block within one round, a few ms apart, so that a machine that changes its speed
@@ -114,7 +140,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     floor_init();
     if (strcmp(what, "worst") == 0)
-        printf("worst_ns %.0f\n", worst_call(n));
+        worst_calls(n);
     else if (strcmp(what, "iprobe") == 0)
         measure(iprobe_mpi, iprobe_pmpi, n, pause_ms);
     else if (strcmp(what, "range") == 0)
