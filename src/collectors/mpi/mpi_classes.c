@@ -71,14 +71,6 @@ void pw_mpi_close_record(const struct pw_mpi_call *c, const struct pw_record *re
         pw_mpi_write(c, own);
 }
 
-void pw_mpi_failed_collective(const struct pw_mpi_call *c, int rc, struct pw_mpi_comm *comm)
-{
-    struct pw_record record;
-    pw_mpi_base_record(c, comm, rc, &record);
-    record.comm.seq = pw_mpi_comm_count(comm);
-    pw_mpi_write(c, &record);
-}
-
 /* ---- messages ---- */
 
 static int64_t sent_bytes(const struct pw_mpi_call *c, int rc)
@@ -164,8 +156,10 @@ void pw_mpi_after_ISENDRECV(struct pw_mpi_call *c, int rc)
     filled->sent_peer = comm ? pw_mpi_world_rank(comm, c->dest) : -1;
     filled->sent_tag = c->stag;
     filled->sent_bytes = sent_bytes(c, rc);
-    if (request)
+    if (request) {
+        request->state |= PW_REQUEST_TWO_PARTS;
         return;
+    }
     pw_mpi_write_sent_part(c, filled);
     pw_mpi_write(c, record);
 }

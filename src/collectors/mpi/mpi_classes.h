@@ -169,16 +169,8 @@ static inline void pw_mpi_read_status(struct pw_record *record, const struct pw_
     record->comm.tag = status->MPI_TAG;
 }
 
-/* ---- the usual way of some calls (mpi_wrap.c), where it turns out not to be usual ----
- *
- * Of a call that has ended at c->end with `rc`, on the communicator `comm`; the call's thread,
- * times and operation are set, and `request` of the second. */
-
-/* A collective that failed. */
-void pw_mpi_failed_collective(const struct pw_mpi_call *c, int rc, struct pw_mpi_comm *comm);
-
-/* A message that failed, or is under way still, or has no request of its own. `peer` is a world
- * rank, `bytes` what was sent. */
+/* A message that was begun on `comm` and failed, or is under way still, or has no request of its
+ * own; `peer` is a world rank, `bytes` what was sent. */
 void pw_mpi_begun_message(const struct pw_mpi_call *c, int rc, const struct pw_mpi_comm *comm,
                           int32_t peer, int32_t tag, int64_t bytes);
 

@@ -8,6 +8,7 @@
 #include "rank/probe/arena.h"
 
 enum { BUCKETS = 1024 };
+#define NEVER UINT64_MAX /* no level is so high */
 
 static struct {
     _Atomic(struct pw_mpi_comm *) buckets[BUCKETS];
@@ -25,7 +26,8 @@ static struct {
 } seen[1 << 14];
 
 _Atomic uint32_t pw_mpi_epoch = 1;
-_Thread_local struct pw_mpi_last pw_mpi_last __attribute__((tls_model("initial-exec")));
+_Thread_local struct pw_mpi_last pw_mpi_last
+    __attribute__((tls_model("initial-exec"))) = {.collectives = NEVER, .messages = NEVER};
 
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
@@ -389,9 +391,19 @@ void pw_mpi_comm_name(struct pw_thread *thread, MPI_Comm handle, const char *tex
 
 void pw_mpi_last_refresh(void)
 {
-    uint32_t now = pw_mpi_epoch_now();
+    /* Acquire, and first: a handle that is given back later makes it another. */
+    const uint64_t usual = atomic_load_explicit(&pw_gate->mpi_usual, memory_order_acquire);
+    const uint32_t now = pw_mpi_epoch_now(), levels = (uint32_t)usual;
     if (pw_mpi_last.epoch != now)
         pw_mpi_last = (struct pw_mpi_last){.epoch = now};
+    pw_mpi_last.collectives = levels > 0 ? usual : NEVER;
+    pw_mpi_last.messages = levels > 1 && !pw_mpi_threads ? usual : NEVER;
+}
+
+void pw_mpi_last_restamp(void)
+{
+    if (!atomic_load_explicit(&pw_this_thread.call->op, memory_order_relaxed))
+        pw_mpi_last_refresh();
 }
 
 struct pw_mpi_comm *pw_mpi_comm_find_slow(struct pw_thread *thread, MPI_Comm handle)

@@ -63,6 +63,9 @@ struct pw_mpi_comm *pw_mpi_comm_find_slow(struct pw_thread *thread, MPI_Comm han
  * one. */
 extern _Atomic uint32_t pw_mpi_epoch __attribute__((visibility("hidden")));
 extern _Thread_local struct pw_mpi_last {
+    /* What pw_mpi_usual_now() was when the rest was found, if it lets collectives and messages go
+     * the usual way (mpi_wrap.c); else a value that it never has. */
+    uint64_t collectives, messages;
     uint32_t epoch;
     MPI_Comm handle; /* of `comm`, which is not NULL when this is not */
     struct pw_mpi_comm *comm;
@@ -75,14 +78,23 @@ static inline uint32_t pw_mpi_epoch_now(void)
     return atomic_load_explicit(&pw_mpi_epoch, memory_order_relaxed);
 }
 
+static inline uint64_t pw_mpi_usual_now(void)
+{
+    return atomic_load_explicit(&pw_gate->mpi_usual, memory_order_relaxed);
+}
+
 /* To be called when a handle is freed: no thread trusts what it remembers. */
 static inline void pw_mpi_last_forget(void)
 {
     atomic_fetch_add(&pw_mpi_epoch, 1);
+    atomic_fetch_add(&pw_gate->mpi_usual, PW_MPI_GIVEN_BACK);
 }
 
 /* Drops what the calling thread remembers if it is of an earlier epoch. */
 void pw_mpi_last_refresh(void);
+
+/* The same, unless the thread is in a call, which may need it still. */
+void pw_mpi_last_restamp(void);
 
 /* The entry of `handle`; one that was never registered is registered now. NULL when memory is
  * short. */

@@ -116,7 +116,7 @@ static void complete(struct pw_mpi_call *c, struct pw_mpi_request *request,
                      const MPI_Status *status)
 {
     const uint32_t state = request->state, cls = state & PW_REQUEST_CLASS;
-    if (__builtin_expect(request->record.flags & PW_FLAG_RECV_PART, 0))
+    if (__builtin_expect(state & PW_REQUEST_TWO_PARTS, 0))
         pw_mpi_write_sent_part(c, request);
     if (!(state & PW_REQUEST_PERSISTENT))
         pw_mpi_request_has_ended();
@@ -233,38 +233,112 @@ PW_ALWAYS_INLINE uint32_t take_at(const struct pw_mpi_call *c, int rc, int i)
     return 1;
 }
 
-/* Usual: a message was received, by an operation that is in front. */
-PW_ALWAYS_INLINE void complete_at(struct pw_mpi_call *c, int i, const MPI_Status *status)
+static void complete_at(struct pw_mpi_call *c, int i, const MPI_Status *status)
 {
-    enum { USUAL = PW_CLASS_RECV | PW_REQUEST_NEEDS_STATUS | PW_REQUEST_HELD };
     struct pw_mpi_request *request = (struct pw_mpi_request *)c->saved[i];
-    struct pw_ring *ring = &c->thread->ring;
-    if (!request)
-        return;
-    if (__builtin_expect(request->state != USUAL || ring->head >= ring->limit ||
-                             atomic_load_explicit(&pw_gate->left_open, memory_order_relaxed) ||
-                             (request->record.flags & PW_FLAG_RECV_PART),
-                         0)) {
+    if (request)
         complete(c, request, status);
+}
+
+/* ---- the usual requests of a call ----
+ *
+ * Operations that ended with the call that began them, and messages that are in front of the table:
+ * nearly all that programs wait for. Their records go where they belong, behind the place of the
+ * call's own, and all are handed over at once. */
+
+/* Whether the ring has room for a record of each request and the call's own, in one piece: there is
+ * a limit wherever it begins anew. */
+static bool can_be_usual(const struct pw_mpi_call *c)
+{
+    const struct pw_ring *ring = &c->thread->ring;
+    return c->requests && !c->quiet && pw_mpi_level() > 0 && ring->head < ring->limit &&
+           ring->limit - ring->head > (uint64_t)c->nrequests + 1 &&
+           !atomic_load_explicit(&pw_gate->left_open, memory_order_relaxed);
+}
+
+/* The record of `row`, which is free then, as the call has completed it but for its status. */
+PW_ALWAYS_INLINE void write_usual(struct pw_record *slot, struct pw_mpi_request *row, uint64_t end)
+{
+    pw_ring_prefetch(slot);
+    *slot = row->record;
+    slot->end = end;
+    row->state = 0;
+}
+
+static __attribute__((noinline)) void read_unusual_status(struct pw_record *slot,
+                                                          const struct pw_mpi_request *row,
+                                                          const MPI_Status *status)
+{
+    pw_mpi_read_status(slot, comm_of(row), status);
+}
+
+/* Whom a message is from need not be asked where it was said. */
+PW_ALWAYS_INLINE void read_usual_status(struct pw_record *slot, const struct pw_mpi_request *row,
+                                        const MPI_Status *status)
+{
+    if (__builtin_expect(status->_cancelled || row->record.comm.peer < 0, 0)) {
+        read_unusual_status(slot, row, status);
         return;
     }
-    struct pw_record *slot = &ring->records[ring->head & ring->mask];
-    const struct pw_mpi_comm *comm = comm_of(request);
-    *slot = request->record;
-    slot->end = c->end;
-    request->state = 0;
-    pw_mpi_read_status(slot, comm, status);
-    pw_probe_commit_record(c->thread, slot);
+    slot->comm.recv_bytes = pw_mpi_status_bytes(status);
+    slot->comm.tag = status->MPI_TAG;
+}
+
+/* The requests from the first on, as long as they are usual ones: how many they are. `*completed`
+ * counts what the call completed, and what was received or sent is written from `*slot` on. `step`
+ * is as in complete_range(). */
+static int complete_all_usual(const struct pw_mpi_call *c, int step, struct pw_record **slot,
+                              uint32_t *completed)
+{
+    enum { SENT = PW_CLASS_SEND | PW_REQUEST_OPEN | PW_REQUEST_HELD };
+    enum { RECEIVED = PW_CLASS_RECV | PW_REQUEST_NEEDS_STATUS | PW_REQUEST_OPEN | PW_REQUEST_HELD };
+    const MPI_Request null = pw_mpi_handles.request_null, empty = pw_mpi_handles.request_empty;
+    const MPI_Request *before = c->saved, *now = c->requests;
+    const MPI_Status *status = c->status;
+    const uint64_t end = c->end;
+    const int n = c->nrequests;
+    struct pw_record *next = *slot;
+    int i = 0, receives = 0, nulls = 0;
+    for (; i < n && now[i] == null; i++) {
+        const MPI_Request handle = before[i];
+        if (handle == empty)
+            continue;
+        struct pw_mpi_request *row = pw_mpi_request_row(handle);
+        if (row->handle == handle && row->state == RECEIVED && status) {
+            write_usual(next, row, end);
+            read_usual_status(next++, row, status + (size_t)i * (size_t)step);
+            receives++;
+        } else if (row->handle == handle && row->state == SENT) {
+            write_usual(next++, row, end);
+        } else if (handle == null) {
+            nulls++;
+        } else {
+            break;
+        }
+    }
+    if (receives)
+        pw_mpi_request_count(&pw_mpi_request_counts.receives, -receives);
+    *slot = next;
+    *completed = (uint32_t)(i - nulls);
+    return i;
 }
 
 /* `step` is how far the status of the next request is: 0 when one status serves all. */
 static void complete_range(struct pw_mpi_call *c, int rc, int step)
 {
+    struct pw_ring *ring = &c->thread->ring;
+    struct pw_record *own = &ring->records[ring->head & ring->mask], *next = own + 1;
     uint32_t completed = 0;
-    for (int i = 0; i < c->nrequests; i++)
+    int usual = can_be_usual(c) ? complete_all_usual(c, step, &next, &completed) : 0;
+    for (int i = usual; i < c->nrequests; i++)
         completed += take_at(c, rc, i);
-    record_wait(c, rc, completed);
-    for (int i = 0; i < c->nrequests; i++)
+    if (next > own + 1) {
+        pw_mpi_fill(c, NULL, pw_mpi_error_flag(rc), -1, 0, completed, 0, 0, own);
+        pw_probe_commit_many(c->thread, (uint64_t)(next - own));
+    } else {
+        record_wait(c, rc, completed);
+    }
+    for (int i = usual; i < c->nrequests; i++)
         complete_at(c, i, c->status ? &c->status[i * step] : NULL);
 }
 

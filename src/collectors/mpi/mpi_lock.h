@@ -6,7 +6,8 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-extern int pw_mpi_threads; /* 1 when several threads may be in MPI at once */
+extern int pw_mpi_threads
+    __attribute__((visibility("hidden"))); /* 1 when several threads may be in MPI at once */
 
 static inline void pw_mpi_lock(atomic_flag *lock)
 {

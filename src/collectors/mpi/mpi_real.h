@@ -67,8 +67,8 @@ struct pw_mpi_handles {
     void *f_in_place; /* address of the Fortran common block behind MPI_IN_PLACE */
 };
 
-extern struct pw_pmpi pw_pmpi;
-extern struct pw_mpi_handles pw_mpi_handles;
+extern struct pw_pmpi pw_pmpi __attribute__((visibility("hidden")));
+extern struct pw_mpi_handles pw_mpi_handles __attribute__((visibility("hidden")));
 
 /* Looks everything up; does nothing the second time. A function that the library lacks stays NULL.
  */

@@ -21,6 +21,7 @@ enum {
     PW_REQUEST_OPEN = 1 << 12,         /* of a row of the front: entered and not taken */
     PW_REQUEST_QUIET = 1 << 14,        /* begun while recording was paused */
     PW_REQUEST_HELD = 1 << 13,         /* of a row of the front: open, or taken and not freed */
+    PW_REQUEST_TWO_PARTS = 1 << 15,    /* MPI_Isendrecv: completion writes both halves */
 };
 
 struct pw_mpi_request {
@@ -91,6 +92,17 @@ static inline int pw_mpi_request_needs_status(uint32_t state)
     return (state & PW_REQUEST_NEEDS_STATUS) != 0;
 }
 
+/* Enters `handle` in a row that is not held: without threads. */
+static inline void pw_mpi_request_use_row(struct pw_mpi_request *row, MPI_Request handle,
+                                          uint32_t state)
+{
+    if (pw_mpi_request_needs_status(state))
+        pw_mpi_request_count(&pw_mpi_request_counts.receives, 1);
+    row->handle = handle;
+    row->state = state | PW_REQUEST_OPEN | PW_REQUEST_HELD;
+    row->id = pw_mpi_request_next_id();
+}
+
 /* pw_mpi_request_add(), _take() and _free() where the front does not serve. */
 struct pw_mpi_request *pw_mpi_request_add_slow(MPI_Request handle, enum pw_op_class cls,
                                                int persistent);
@@ -111,14 +123,9 @@ static inline struct pw_mpi_request *pw_mpi_request_add(MPI_Request handle, enum
         !(before & PW_REQUEST_HELD) || ((before & PW_REQUEST_OPEN) && row->handle == handle);
     if (__builtin_expect(pw_mpi_threads || persistent || !usable, 0))
         return pw_mpi_request_add_slow(handle, cls, persistent);
-    int more = pw_mpi_request_needs_status(state);
-    if (__builtin_expect(before & PW_REQUEST_HELD, 0))
-        more -= pw_mpi_request_needs_status(before);
-    if (more)
-        pw_mpi_request_count(&pw_mpi_request_counts.receives, more);
-    row->handle = handle;
-    row->state = state | PW_REQUEST_OPEN | PW_REQUEST_HELD;
-    row->id = pw_mpi_request_next_id();
+    if (__builtin_expect((before & PW_REQUEST_HELD) && pw_mpi_request_needs_status(before), 0))
+        pw_mpi_request_count(&pw_mpi_request_counts.receives, -1);
+    pw_mpi_request_use_row(row, handle, state);
     return row;
 }
 

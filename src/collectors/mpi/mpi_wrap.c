@@ -50,129 +50,287 @@
 #undef MPI_FN
 #undef MPI_FN_C
 
+/* What a function does with a call that does not go the usual way. */
+#define OTHERWISE(Name, Op, CLASS, ...)                                     \
+    PW_ALWAYS_INLINE int otherwise_##Name(EACH(C_DECL, COMMA, __VA_ARGS__)) \
+    {                                                                       \
+        const int gate = pw_mpi_gate();                                     \
+        if (PW_OP_LEVEL_##Op < gate)                                        \
+            return recorded_##Name(EACH(PASS, COMMA, __VA_ARGS__));         \
+        if (!pw_pmpi.Name || pw_mpi_gives_back(PW_OP_##Op) ||               \
+            (gate < 0 && pw_mpi_is_busy_paused(PW_ACT_##CLASS)))            \
+            return recorded_##Name(EACH(PASS, COMMA, __VA_ARGS__));         \
+        if (PW_ACT_##CLASS == PW_MPI_COUNTS && gate < 0) {                  \
+            struct pw_mpi_call c;                                           \
+            MPI_Status own;                                                 \
+            (void)own;                                                      \
+            c.thread = NULL;                                                \
+            EACH(C_PRE, NONE, __VA_ARGS__)                                  \
+            if (!pw_mpi_count_paused(c.comm))                               \
+                return counted_##Name(EACH(PASS, COMMA, __VA_ARGS__));      \
+        }                                                                   \
+        return pw_pmpi.Name(EACH(PASS, COMMA, __VA_ARGS__));                \
+    }
+
+#define MPI_FN(Name, name, CLASS, ...) OTHERWISE(Name, Name, CLASS, __VA_ARGS__)
+#define MPI_FN_C(Name, name, CLASS, ...) OTHERWISE(Name##_c, Name, CLASS, __VA_ARGS__)
+#include "collectors/mpi/mpi_api.def"
+#undef MPI_FN
+#undef MPI_FN_C
+
 /* ---- the usual way ----
  *
  * The calls that training and most solvers spend their time in, on the communicator and datatype
  * that the thread used last: a plain Allreduce of one rank takes 13 ns, and the general way costs
- * more than twice of that. What is to be recorded is worked out before the call, so that little has
- * to be kept over it. Everything else goes the general way. */
+ * more than twice of that. A record is filled in its place in the ring before the call, where the
+ * thread is already shown to be in it, so that nobody else writes there; only a pointer or two have
+ * to be kept over the call. Whatever turns out not to be usual is a function's last call, for the
+ * same reason. Everything else goes the general way. */
 
-/* Whether the thread may record, is in no call, and remembers the communicator; the clock is the
- * TSC then, and no call stacks are taken. */
-PW_ALWAYS_INLINE bool usual_begin(struct pw_mpi_call *c, uint16_t op, MPI_Comm comm)
+/* The general way. What the thread remembers may only have been found when the gate was another.
+ * And the same while nothing is recorded, asked for before anything else: a call is then a look at
+ * the gate and a jump, with nothing to put back on the way. */
+#define UNUSUAL(Name, ...)                                                                \
+    static __attribute__((noinline)) int unusual_##Name(EACH(C_DECL, COMMA, __VA_ARGS__)) \
+    {                                                                                     \
+        if (pw_mpi_gate() > 0 && pw_mpi_last.collectives != pw_mpi_usual_now())           \
+            pw_mpi_last_restamp();                                                        \
+        return otherwise_##Name(EACH(PASS, COMMA, __VA_ARGS__));                          \
+    }                                                                                     \
+    static __attribute__((noinline)) int idle_##Name(EACH(C_DECL, COMMA, __VA_ARGS__))    \
+    {                                                                                     \
+        return otherwise_##Name(EACH(PASS, COMMA, __VA_ARGS__));                          \
+    }
+
+UNUSUAL(Allreduce, SBUF(sendbuf), RBUF(recvbuf), SCNT(count), STYPE(datatype), OPER(op), COMM(comm))
+UNUSUAL(Isend, SBUF(buf), SCNT(count), STYPE(datatype), DEST(dest), STAG(tag), COMM(comm),
+        REQ_OUT(request))
+UNUSUAL(Irecv, RBUF(buf), RCNT(count), RTYPE(datatype), SRC(source), RTAG(tag), COMM(comm),
+        REQ_OUT(request))
+
+/* Whether nothing is recorded now. */
+PW_ALWAYS_INLINE bool is_idle(void)
 {
-    c->thread = &pw_this_thread;
-    struct pw_open_call *open = c->thread->call;
-    uint32_t inside = atomic_load_explicit(&open->op, memory_order_relaxed);
-    uint32_t poked = atomic_load_explicit(&open->poked, memory_order_relaxed);
-    if (__builtin_expect((inside | poked | pw_gate->general) != 0 || pw_mpi_last.handle != comm ||
-                             pw_mpi_last.epoch != pw_mpi_epoch_now(),
-                         0))
-        return false;
-    c->op = op;
-    c->flags = 0;
-    c->quiet = false;
-    c->stack = 0;
-    c->start = pw_tick_read(PW_TICK_TSC);
-    atomic_store_explicit(&open->start, c->start, memory_order_relaxed);
-    atomic_store_explicit(&open->op, op, memory_order_relaxed);
-    atomic_store_explicit(&open->handle, (uint64_t)(uintptr_t)comm, memory_order_relaxed);
-    return true;
+    return __builtin_expect(pw_mpi_gate() <= 0, 0);
 }
 
-static __attribute__((noinline)) int usual_Allreduce(const void *sendbuf, void *recvbuf, int count,
-                                                     MPI_Datatype datatype, MPI_Op op,
-                                                     MPI_Comm comm)
+/* Shows the thread to be in the call, if it may record, is in no call yet, and remembers the
+ * communicator: since when (ticks), else 0. `usual` is what pw_mpi_usual_now() must be: the clock
+ * is the TSC then, and no call stacks are taken. */
+PW_ALWAYS_INLINE uint64_t usual_begin(uint64_t usual, uint16_t op, MPI_Comm comm)
 {
-    struct pw_mpi_call c;
-    if (__builtin_expect(pw_mpi_last.type != datatype, 0) ||
-        !usual_begin(&c, PW_OP_Allreduce, comm))
-        return recorded_Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
+    struct pw_open_call *open = pw_this_thread.call;
+    if (__builtin_expect(usual != pw_mpi_usual_now() || pw_mpi_last.handle != comm, 0))
+        return 0;
+    uint32_t inside = atomic_load_explicit(&open->op, memory_order_relaxed);
+    uint32_t poked = atomic_load_explicit(&open->poked, memory_order_relaxed);
+    if (__builtin_expect((inside | poked) != 0, 0))
+        return 0;
+    const uint64_t start = pw_tick_read(PW_TICK_TSC);
+    atomic_store_explicit(&open->start, start, memory_order_relaxed);
+    atomic_store_explicit(&open->op, op, memory_order_relaxed);
+    atomic_store_explicit(&open->handle, (uint64_t)(uintptr_t)comm, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst); /* no signal handler writes a record now */
+    if (!start)
+        __builtin_unreachable(); /* so that who asks for 0 need not compare */
+    return start;
+}
+
+/* Where the call's record goes; NULL, and the thread is in no call, where a look at the ring is
+ * due. */
+PW_ALWAYS_INLINE struct pw_record *usual_place(void)
+{
+    struct pw_ring *ring = &pw_this_thread.ring;
+    struct pw_record *place = &ring->records[ring->head & ring->mask];
+    if (!place)
+        __builtin_unreachable(); /* the same */
+    if (__builtin_expect(ring->head < ring->limit, 1))
+        return place;
+    atomic_store_explicit(&pw_this_thread.call->op, 0, memory_order_relaxed);
+    return NULL;
+}
+
+/* Writes all that is known before the call. */
+PW_ALWAYS_INLINE void usual_fill(struct pw_record *record, uint64_t start, uint16_t op,
+                                 uint8_t flags, const struct pw_mpi_comm *comm, int32_t peer,
+                                 int32_t tag, int64_t sent, int64_t received)
+{
+    record->start = start;
+    record->type = PW_REC_COMM;
+    record->flags = flags;
+    record->op = op;
+    record->stack = 0;
+    record->comm.comm = comm->index;
+    record->comm.peer = peer;
+    record->comm.tag = tag;
+    record->comm.seq = 0;
+    record->comm.sent_bytes = sent;
+    record->comm.recv_bytes = received;
+    record->comm.request = 0;
+    record->comm.begun = 0;
+}
+
+/* The thread is in no call any more. */
+PW_ALWAYS_INLINE void usual_end(void)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    atomic_store_explicit(&pw_this_thread.call->op, 0, memory_order_relaxed);
+}
+
+static __attribute__((noinline)) int wake_and_return(int rc)
+{
+    pw_probe_wake();
+    return rc;
+}
+
+/* And hands the record to the collector. */
+PW_ALWAYS_INLINE int usual_commit(int rc)
+{
+    int look = pw_ring_commit_many(&pw_this_thread.ring, 1);
+    usual_end();
+    return __builtin_expect(look, 0) ? wake_and_return(rc) : rc;
+}
+
+static __attribute__((noinline)) int failed_collective(struct pw_record *record, int rc,
+                                                       struct pw_mpi_comm *comm)
+{
+    record->flags |= PW_FLAG_ERROR;
+    record->comm.sent_bytes = record->comm.recv_bytes = 0;
+    record->comm.seq = pw_mpi_comm_count(comm);
+    return usual_commit(rc);
+}
+
+PW_ALWAYS_INLINE int usual_Allreduce(const void *sendbuf, void *recvbuf, int count,
+                                     MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+    if (is_idle())
+        return idle_Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
+    uint64_t start = 0;
+    if (__builtin_expect(pw_mpi_last.type == datatype, 1))
+        start = usual_begin(pw_mpi_last.collectives, PW_OP_Allreduce, comm);
+    struct pw_record *record = start ? usual_place() : NULL;
+    if (__builtin_expect(!record, 0))
+        return unusual_Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
     struct pw_mpi_comm *entry = pw_mpi_last.comm;
     const int64_t bytes = count * pw_mpi_last.type_size;
+    usual_fill(record, start, PW_OP_Allreduce, 0, entry, -1, 0, bytes, bytes);
     int rc = pw_pmpi.Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
-    c.end = pw_tick_read(PW_TICK_TSC);
-    if (__builtin_expect(rc == MPI_SUCCESS, 1)) {
-        pw_mpi_record(&c, entry, 0, -1, 0, pw_mpi_comm_count(entry), bytes, bytes);
-    } else {
-        const struct pw_mpi_call copy = c; /* so that `c` itself is never in memory */
-        pw_mpi_failed_collective(&copy, rc, entry);
-    }
+    record->end = pw_tick_read(PW_TICK_TSC);
+    if (__builtin_expect(rc != MPI_SUCCESS, 0))
+        return failed_collective(record, rc, entry);
+    record->comm.seq = pw_mpi_comm_count(entry);
+    pw_ring_prefetch(record);
+    return usual_commit(rc);
+}
+
+/* The general way from here on, for a message that failed, is under way still where it was to be
+ * complete or the other way around, or has no row. All that is known of it is in the open call. */
+static __attribute__((noinline)) int begun_message(int rc, uint64_t end, MPI_Request request,
+                                                   int64_t bytes)
+{
+    const struct pw_open_call *open = pw_this_thread.call;
+    const struct pw_mpi_comm *comm = pw_mpi_last.comm;
+    struct pw_mpi_call c = {
+        .thread = &pw_this_thread,
+        .start = atomic_load_explicit(&open->start, memory_order_relaxed),
+        .end = end,
+        .op = (uint16_t)atomic_load_explicit(&open->op, memory_order_relaxed),
+        .comm = comm->handle,
+        .request = request,
+    };
+    int32_t peer = pw_mpi_world_rank(comm, atomic_load_explicit(&open->peer, memory_order_relaxed));
+    int32_t tag = atomic_load_explicit(&open->tag, memory_order_relaxed);
+    bool is_from_nobody = c.op == PW_OP_Irecv && rc == MPI_SUCCESS && pw_mpi_is_complete(&c);
+    pw_mpi_begun_message(&c, rc, comm, peer, is_from_nobody ? MPI_ANY_TAG : tag, bytes);
     pw_mpi_end(&c);
     return rc;
 }
 
-/* Whether the time inside the call, in units of 16 ticks, fits its field. */
-PW_ALWAYS_INLINE bool is_short(const struct pw_mpi_call *c)
+/* The time inside a call in units of 16 ticks; it fits its field where this is no more than that.
+ */
+PW_ALWAYS_INLINE uint64_t units(uint64_t start, uint64_t end)
 {
-    return (c->end - c->start) >> 4 <= UINT32_MAX;
+    return (end - start) >> 4;
+}
+
+PW_ALWAYS_INLINE void usual_show(int peer, int tag)
+{
+    struct pw_open_call *open = pw_this_thread.call;
+    atomic_store_explicit(&open->peer, peer, memory_order_relaxed);
+    atomic_store_explicit(&open->tag, tag, memory_order_relaxed);
+}
+
+/* A completion call writes the records of all that is under way at once, and faster than memory can
+ * follow: each message asks for one of their cache lines. `next` is where the next record goes. */
+PW_ALWAYS_INLINE void usual_prefetch(const struct pw_record *next)
+{
+    const uint32_t open =
+        (uint32_t)atomic_load_explicit(&pw_mpi_request_counts.receives, memory_order_relaxed);
+    pw_ring_prefetch_at(next, PW_RING_AHEAD + open % 64);
 }
 
 /* To a rank, complete when the call returns. */
-static __attribute__((noinline)) int usual_Isend(const void *buf, int count, MPI_Datatype datatype,
-                                                 int dest, int tag, MPI_Comm comm,
-                                                 MPI_Request *request)
+PW_ALWAYS_INLINE int usual_Isend(const void *buf, int count, MPI_Datatype datatype, int dest,
+                                 int tag, MPI_Comm comm, MPI_Request *request)
 {
-    struct pw_mpi_call c;
-    if (__builtin_expect(pw_mpi_last.type != datatype || dest < 0 || pw_mpi_threads, 0) ||
-        !usual_begin(&c, PW_OP_Isend, comm))
-        return recorded_Isend(buf, count, datatype, dest, tag, comm, request);
-    pw_mpi_show_peer(&c, dest);
-    pw_mpi_show_tag(&c, tag);
+    if (is_idle())
+        return idle_Isend(buf, count, datatype, dest, tag, comm, request);
+    uint64_t start = 0;
+    if (__builtin_expect(pw_mpi_last.type == datatype && dest >= 0, 1))
+        start = usual_begin(pw_mpi_last.messages, PW_OP_Isend, comm);
+    struct pw_record *record = start ? usual_place() : NULL;
+    if (__builtin_expect(!record, 0))
+        return unusual_Isend(buf, count, datatype, dest, tag, comm, request);
     const struct pw_mpi_comm *entry = pw_mpi_last.comm;
-    const int32_t peer = pw_mpi_world_rank(entry, dest);
-    const int64_t bytes = count * pw_mpi_last.type_size;
+    usual_show(dest, tag);
+    usual_fill(record, start, PW_OP_Isend, PW_FLAG_NONBLOCKING, entry,
+               pw_mpi_world_rank(entry, dest), tag, count * pw_mpi_last.type_size, 0);
     int rc = pw_pmpi.Isend(buf, count, datatype, dest, tag, comm, request);
-    c.end = pw_tick_read(PW_TICK_TSC);
-    c.request = *request;
-    if (__builtin_expect(rc == MPI_SUCCESS && pw_mpi_is_complete(&c) && is_short(&c), 1)) {
-        struct pw_record *record = pw_ring_reserve(&c.thread->ring, c.end, PW_LOST_COMMUNICATION);
-        if (__builtin_expect(record != NULL, 1)) {
-            pw_mpi_fill(&c, entry, PW_FLAG_NONBLOCKING, peer, tag, 0, bytes, 0, record);
-            record->comm.request = pw_mpi_request_next_id();
-            record->comm.begun = (uint32_t)((c.end - c.start) >> 4);
-            pw_probe_commit_record(c.thread, record);
-        }
-    } else {
-        struct pw_mpi_call copy = c;
-        copy.comm = entry->handle;
-        pw_mpi_begun_message(&copy, rc, entry, peer, tag, bytes);
-    }
-    pw_mpi_end(&c);
-    return rc;
+    uint64_t end = pw_tick_read(PW_TICK_TSC), inside = units(record->start, end);
+    if (__builtin_expect(rc != MPI_SUCCESS || *request != pw_mpi_handles.request_empty ||
+                             inside > UINT32_MAX,
+                         0))
+        return begun_message(rc, end, *request, record->comm.sent_bytes);
+    record->end = end;
+    record->comm.begun = (uint32_t)inside;
+    record->comm.request = pw_mpi_request_next_id();
+    usual_prefetch(record);
+    return usual_commit(rc);
 }
 
 /* Not yet complete when the call returns. */
-static __attribute__((noinline)) int usual_Irecv(void *buf, int count, MPI_Datatype datatype,
-                                                 int source, int tag, MPI_Comm comm,
-                                                 MPI_Request *request)
+PW_ALWAYS_INLINE int usual_Irecv(void *buf, int count, MPI_Datatype datatype, int source, int tag,
+                                 MPI_Comm comm, MPI_Request *request)
 {
-    struct pw_mpi_call c;
-    if (!usual_begin(&c, PW_OP_Irecv, comm))
-        return recorded_Irecv(buf, count, datatype, source, tag, comm, request);
-    pw_mpi_show_peer(&c, source);
-    pw_mpi_show_tag(&c, tag);
-    const struct pw_mpi_comm *entry = pw_mpi_last.comm;
-    const int32_t peer = pw_mpi_world_rank(entry, source);
+    if (is_idle())
+        return idle_Irecv(buf, count, datatype, source, tag, comm, request);
+    if (!usual_begin(pw_mpi_last.messages, PW_OP_Irecv, comm))
+        return unusual_Irecv(buf, count, datatype, source, tag, comm, request);
+    usual_show(source, tag);
     int rc = pw_pmpi.Irecv(buf, count, datatype, source, tag, comm, request);
-    c.end = pw_tick_read(PW_TICK_TSC);
-    c.request = *request;
-    struct pw_mpi_request *begun = NULL;
-    if (rc == MPI_SUCCESS && c.request != pw_mpi_handles.request_null && !pw_mpi_is_complete(&c) &&
-        is_short(&c))
-        begun = pw_mpi_request_add(c.request, PW_CLASS_RECV, 0);
-    if (__builtin_expect(begun != NULL, 1)) {
-        pw_mpi_fill(&c, entry, PW_FLAG_NONBLOCKING, peer, tag, 0, 0, 0, &begun->record);
-        begun->record.comm.request = begun->id;
-        begun->record.comm.begun = (uint32_t)((c.end - c.start) >> 4);
-        begun->comm = entry->handle;
-    } else {
-        struct pw_mpi_call copy = c;
-        copy.comm = entry->handle;
-        bool done = rc == MPI_SUCCESS && pw_mpi_is_complete(&c);
-        pw_mpi_begun_message(&copy, rc, entry, peer, done ? MPI_ANY_TAG : tag, 0);
-    }
-    pw_mpi_end(&c);
+    uint64_t end = pw_tick_read(PW_TICK_TSC);
+    const struct pw_open_call *open = pw_this_thread.call;
+    const MPI_Request handle = *request;
+    struct pw_mpi_request *row = pw_mpi_request_row(handle);
+    const uint64_t start = atomic_load_explicit(&open->start, memory_order_relaxed);
+    const uint64_t inside = units(start, end);
+    if (__builtin_expect(rc != MPI_SUCCESS || handle == pw_mpi_handles.request_empty ||
+                             inside > UINT32_MAX || (row->state & PW_REQUEST_HELD),
+                         0))
+        return begun_message(rc, end, handle, 0);
+    const struct pw_mpi_comm *entry = pw_mpi_last.comm;
+    struct pw_record *record = &row->record;
+    pw_mpi_request_use_row(row, handle, pw_mpi_request_state(PW_CLASS_RECV, 0));
+    usual_fill(record, start, PW_OP_Irecv, PW_FLAG_NONBLOCKING, entry,
+               pw_mpi_world_rank(entry, atomic_load_explicit(&open->peer, memory_order_relaxed)),
+               atomic_load_explicit(&open->tag, memory_order_relaxed), 0, 0);
+    record->end = end;
+    record->comm.request = row->id;
+    record->comm.begun = (uint32_t)inside;
+    row->comm = entry->handle;
+    const struct pw_ring *ring = &pw_this_thread.ring;
+    usual_prefetch(&ring->records[ring->head & ring->mask]);
+    usual_end();
     return rc;
 }
 
@@ -184,32 +342,17 @@ static __attribute__((noinline)) int usual_Irecv(void *buf, int count, MPI_Datat
 
 #define SECOND(a, b, ...) b
 #define FIRST_GIVEN(...) SECOND(__VA_ARGS__, )
-/* usual_X where there is one, else recorded_X. */
-#define ENTRY(Name) FIRST_GIVEN(ENTRY_##Name, recorded_##Name)
+/* usual_X where there is one. */
+#define ENTRY(Name) FIRST_GIVEN(ENTRY_##Name, otherwise_##Name)
 
-#define EXPORTED(Name, Op, CLASS, ...)                                 \
-    EXPORT int MPI_##Name(EACH(C_DECL, COMMA, __VA_ARGS__))            \
-    {                                                                  \
-        const int gate = pw_mpi_gate();                                \
-        if (PW_OP_LEVEL_##Op < gate)                                   \
-            return ENTRY(Name)(EACH(PASS, COMMA, __VA_ARGS__));        \
-        if (!pw_pmpi.Name || pw_mpi_gives_back(PW_OP_##Op) ||          \
-            (gate < 0 && pw_mpi_is_busy_paused(PW_ACT_##CLASS)))       \
-            return recorded_##Name(EACH(PASS, COMMA, __VA_ARGS__));    \
-        if (PW_ACT_##CLASS == PW_MPI_COUNTS && gate < 0) {             \
-            struct pw_mpi_call c;                                      \
-            MPI_Status own;                                            \
-            (void)own;                                                 \
-            c.thread = NULL;                                           \
-            EACH(C_PRE, NONE, __VA_ARGS__)                             \
-            if (!pw_mpi_count_paused(c.comm))                          \
-                return counted_##Name(EACH(PASS, COMMA, __VA_ARGS__)); \
-        }                                                              \
-        return pw_pmpi.Name(EACH(PASS, COMMA, __VA_ARGS__));           \
+#define EXPORTED(Name, ...)                                 \
+    EXPORT int MPI_##Name(EACH(C_DECL, COMMA, __VA_ARGS__)) \
+    {                                                       \
+        return ENTRY(Name)(EACH(PASS, COMMA, __VA_ARGS__)); \
     }
 
-#define MPI_FN(Name, name, CLASS, ...) EXPORTED(Name, Name, CLASS, __VA_ARGS__)
-#define MPI_FN_C(Name, name, CLASS, ...) EXPORTED(Name##_c, Name, CLASS, __VA_ARGS__)
+#define MPI_FN(Name, name, CLASS, ...) EXPORTED(Name, __VA_ARGS__)
+#define MPI_FN_C(Name, name, CLASS, ...) EXPORTED(Name##_c, __VA_ARGS__)
 #include "collectors/mpi/mpi_api.def"
 #undef MPI_FN
 #undef MPI_FN_C

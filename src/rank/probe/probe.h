@@ -58,7 +58,11 @@ struct pw_gate {
     uint32_t activities;  /* the segment's */
     /* Those whose calls can go the short way: none while recording is paused, or with `general`. */
     _Atomic uint32_t usual;
+    /* Lower half: 1 + the level of MPI calls while they can go the short way, else 0. Upper half:
+     * how often a handle was given back to MPI. */
+    _Atomic uint64_t mpi_usual;
 };
+#define PW_MPI_GIVEN_BACK ((uint64_t)1 << 32)
 
 extern struct pw_gate *pw_gate __attribute__((visibility("hidden")));
 extern _Thread_local struct pw_thread pw_this_thread
@@ -112,6 +116,12 @@ void pw_probe_wake(void);
 static inline void pw_probe_commit_record(struct pw_thread *thread, const struct pw_record *record)
 {
     if (__builtin_expect(pw_ring_commit_record(&thread->ring, record), 0))
+        pw_probe_wake();
+}
+
+static inline void pw_probe_commit_many(struct pw_thread *thread, uint64_t count)
+{
+    if (__builtin_expect(pw_ring_commit_many(&thread->ring, count), 0))
         pw_probe_wake();
 }
 

@@ -43,6 +43,15 @@ static bool is_open(void)
     return recording.place.state != PW_WINDOW_CLOSED;
 }
 
+/* Keeps the upper half, which any thread may count up meanwhile. */
+static void set_mpi_usual(uint32_t levels)
+{
+    uint64_t before = atomic_load(&pw_gate->mpi_usual);
+    while (!atomic_compare_exchange_weak(&pw_gate->mpi_usual, &before,
+                                         (before & ~(PW_MPI_GIVEN_BACK - 1)) | levels))
+        ;
+}
+
 /* What is closed first counts what is left open again, before any call can see it closed. */
 static void set_gate(void)
 {
@@ -50,7 +59,9 @@ static void set_gate(void)
     atomic_store(&pw_gate->left_open, open ? 0 : -1);
     atomic_store(&pw_gate->paused, !open);
     atomic_store(&pw_gate->usual, open && !pw_gate->general ? pw_gate->activities : 0);
-    atomic_store(&pw_gate->mpi, !recording.is_mpi_up ? 0 : open ? 1 + recording.level : -1);
+    int levels = open && recording.is_mpi_up ? 1 + recording.level : 0;
+    set_mpi_usual(pw_gate->general ? 0 : (uint32_t)levels);
+    atomic_store(&pw_gate->mpi, recording.is_mpi_up && !open ? -1 : levels);
 }
 
 /* Of many the oldest are forgotten. */

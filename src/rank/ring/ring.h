@@ -40,18 +40,26 @@ void pw_ring_count_loss(struct pw_ring *ring, uint64_t count, uint64_t now, enum
 /* Bounds and order that hold between any two operations; for tests and PW_ASSERT_LEVEL full. */
 int pw_ring_is_valid(const struct pw_ring *ring);
 
-/* Asks for the cache line of a record that will be written some calls from now. The collector has
- * read it last, on another core; to fetch it when it is written would cost more than the record. */
+/* Asks for the cache line of a record that will be written some calls from now: `ahead` places
+ * behind `record`. The collector has read it last, on another core; to fetch it when it is written
+ * would cost more than the record. */
+static inline void pw_ring_prefetch_at(const struct pw_record *record, uint32_t ahead)
+{
+    /* A number: the ring's last lines ask for what is behind it. A prefetch of no memory does
+     * nothing. */
+    const char *line = (const char *)((uintptr_t)record + ahead * sizeof(*record));
+#if defined(__x86_64__)
+    __asm__ volatile("prefetchw %0" : : "m"(*line));
+#else
+    __builtin_prefetch(line, 1);
+#endif
+}
+
+enum { PW_RING_AHEAD = 8 };
+
 static inline void pw_ring_prefetch(const struct pw_record *written)
 {
-    enum { AHEAD = 8 };
-    const char *record = (const char *)written + AHEAD * sizeof(*written);
-    /* The ring's last lines ask for what is behind it; a prefetch of no memory does nothing. */
-#if defined(__x86_64__)
-    __asm__ volatile("prefetchw %0" : : "m"(*record));
-#else
-    __builtin_prefetch(record, 1);
-#endif
+    pw_ring_prefetch_at(written, PW_RING_AHEAD);
 }
 
 /* The next free record, or NULL when the ring is full (the loss is counted). It is the caller's
@@ -67,17 +75,23 @@ static inline struct pw_record *pw_ring_reserve(struct pw_ring *ring, uint64_t n
     return record;
 }
 
-/* Hands the reserved record to the collector. True at every quarter of the ring, and when it is
- * full: time to see whether the collector sleeps. `record` is what was reserved: its place need not
- * be worked out again. */
-static inline int pw_ring_commit_record(struct pw_ring *ring, const struct pw_record *record)
+/* Hands `count` records to the collector: the reserved one and those behind it, all below the
+ * limit. True at every quarter of the ring, and when it is full: time to see whether the collector
+ * sleeps. */
+static inline int pw_ring_commit_many(struct pw_ring *ring, uint64_t count)
 {
-    uint64_t head = ring->head + 1;
-    pw_ring_prefetch(record);
+    uint64_t head = ring->head + count;
     ring->head = head;
-    /* Release: the collector that sees the new head must also see the record's bytes. */
+    /* Release: the collector that sees the new head must also see the records' bytes. */
     atomic_store_explicit(&ring->shared->head, head, memory_order_release);
     return head >= ring->limit;
+}
+
+/* The same of one. `record` is what was reserved: its place need not be worked out again. */
+static inline int pw_ring_commit_record(struct pw_ring *ring, const struct pw_record *record)
+{
+    pw_ring_prefetch(record);
+    return pw_ring_commit_many(ring, 1);
 }
 
 static inline int pw_ring_commit(struct pw_ring *ring)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { K = 6, N = 2 * K, INT = (int)sizeof(int) };
+enum { K = 6, N = 2 * K, INT = (int)sizeof(int), LONG = 1 << 20 };
 
 static struct place p;
 static int right, left;
@@ -166,6 +166,29 @@ static void mixed(int level)
     expect_message(&p, "Isend", INT, 0, right, 70, NONBLOCKING);
 }
 
+/* Messages in front of what is no message and behind it; one so long that its send is under way
+ * still when it is waited for. */
+static void mixed_behind(int level)
+{
+    static char from[LONG], to[LONG];
+    int a = 1, sum = 0, b = 2;
+    MPI_Request six[6];
+    MPI_Irecv(in[0], 16, MPI_INT, left, 71, p.comm, &six[0]);
+    MPI_Irecv(to, LONG, MPI_CHAR, MPI_ANY_SOURCE, 72, p.comm, &six[4]);
+    MPI_Isend(from, LONG, MPI_CHAR, right, 72, p.comm, &six[1]);
+    six[2] = MPI_REQUEST_NULL;
+    MPI_Iallreduce(&a, &sum, 1, MPI_INT, MPI_SUM, p.comm, &six[3]);
+    MPI_Isend(&b, 1, MPI_INT, right, 71, p.comm, &six[5]);
+    MPI_Waitall(6, six, MPI_STATUSES_IGNORE);
+    expect_true(sum == p.n, "the sum");
+    expect_op("Waitall", "-", 0, 0, -1, 0, 0, level ? 5 : 1, 0);
+    expect_message(&p, "Irecv", 0, INT, left, 71, NONBLOCKING);
+    expect_message(&p, "Isend", LONG, 0, right, 72, NONBLOCKING);
+    expect_collective(&p, "Iallreduce", -1, INT, INT, NONBLOCKING);
+    expect_message(&p, "Irecv", 0, LONG, left, 72, NONBLOCKING);
+    expect_message(&p, "Isend", INT, 0, right, 71, NONBLOCKING);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -182,6 +205,7 @@ int main(int argc, char **argv)
     }
     null_requests();
     mixed(atoi(argv[2]));
+    mixed_behind(atoi(argv[2]));
     expect_op("Finalize", "-", 0, 0, -1, 0, 0, 0, 0);
     expect_end();
     MPI_Finalize();
