@@ -3,6 +3,7 @@ which serve CUPTI's records as CUDA 11.8 and 13.0 lay them out."""
 
 import os
 import sys
+import time
 
 import harness as h
 
@@ -207,6 +208,16 @@ def another_profiler():
     before, after = rows(file, "events/kernel", "start", "end")
     h.check(before[1] <= table[0]["start"] < table[0]["end"] <= after[0] + 10**6,
             "the gap is not between them")
+
+
+@h.case
+def a_flush_that_never_returns():
+    """As where the GPU hangs: at the end, or before it, the program ends all the same."""
+    for flags in ("1", "0"):
+        begin = time.monotonic()
+        run("flood", "100", options=("-o", "stuck" + flags), env={"STANDIN_STUCK_FLUSH": flags})
+        h.check(time.monotonic() - begin < 20, "took", time.monotonic() - begin, "s")
+        h.equal(int(h.open_rank("stuck" + flags).attrs["complete"]), 1, "complete")
 
 
 @h.case

@@ -174,6 +174,7 @@ static void convert_buffer(struct pw_thread *thread, int slot)
         pw_cuda_put(thread, &record);
     }
     pw_pool_free(pw_cuda.pool, slot);
+    atomic_fetch_add(&pw_cuda.converted, 1);
 }
 
 static void put_drops(struct pw_thread *thread)

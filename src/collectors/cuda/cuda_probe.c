@@ -17,7 +17,7 @@
 
 /* CUPTI hands over full buffers by itself; what is in others, when it is asked. */
 #define FLUSH_NS ((int64_t)250000000)
-enum { NAP_NS = 50000000, STACK_BYTES = 256 << 10, END_MS = 2000 };
+enum { NAP_NS = 50000000, STACK_BYTES = 256 << 10, IDLE_MS = 2000, END_MS = 10000 };
 
 EXPORT int InitializeInjection(void);
 
@@ -187,6 +187,8 @@ static void *work(void *arg)
         convert(thread);
         sleep_until_woken(seen);
     }
+    if (atomic_load(&pw_cuda.mode) == PW_CUDA_ARMED)
+        pw_cuda.cupti->flush_all(PW_CUPTI_FLUSH_FORCED);
     if (thread && pw_probe_hold(thread)) {
         pw_cuda_convert_all(thread);
         put_gap(thread);
@@ -215,18 +217,30 @@ static int start_worker(void)
 
 /* ---- begin and end ---- */
 
-/* Registered within cuInit(), and so called before what CUDA itself registered earlier. */
-static void finish(void)
+/* While the worker gets on, which takes longer where the collector has little of the processor. */
+static void await_worker(void)
 {
     const struct timespec pause = {.tv_nsec = 1000000};
+    uint32_t seen = atomic_load(&pw_cuda.converted);
+    for (int idle = 0, all = 0; idle < IDLE_MS && all < END_MS; idle++, all++) {
+        if (atomic_load(&pw_cuda.has_ended))
+            return;
+        uint32_t now = atomic_load(&pw_cuda.converted);
+        idle = now == seen ? idle : 0;
+        seen = now;
+        syscall(SYS_nanosleep, &pause, NULL);
+    }
+}
+
+/* Registered within cuInit(), and so called before what CUDA itself registered earlier. The worker
+ * asks CUPTI for the rest: where a GPU hangs that may never return, and the program is to end. */
+static void finish(void)
+{
     if (!pw_gate->on) /* a forked child */
         return;
-    if (atomic_load(&pw_cuda.mode) == PW_CUDA_ARMED)
-        pw_cuda.cupti->flush_all(PW_CUPTI_FLUSH_FORCED);
     atomic_store(&pw_cuda.stopping, 1);
     pw_cuda_wake_worker();
-    for (int ms = 0; ms < END_MS && !atomic_load(&pw_cuda.has_ended); ms++)
-        syscall(SYS_nanosleep, &pause, NULL);
+    await_worker();
 }
 
 static bool is_wanted(void)

@@ -23,6 +23,7 @@ struct pw_cuda {
     _Atomic uint64_t drop_start; /* ticks: about when the first of these */
     _Atomic uint32_t wake;       /* futex: the worker sleeps on it */
     _Atomic int stopping, has_ended;
+    _Atomic uint32_t converted; /* buffers, by the worker */
 };
 
 extern struct pw_cuda pw_cuda __attribute__((visibility("hidden")));
