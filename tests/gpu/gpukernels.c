@@ -30,6 +30,7 @@ typedef void *handle;
       (handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle,    \
        void **, void **))                                                                       \
     D("cuMemAlloc_v2", allocate, (uint64_t *, size_t))                                          \
+    D("cuMemAllocHost_v2", allocate_pinned, (void **, size_t))                                  \
     D("cuMemsetD8Async", set_async, (uint64_t, unsigned char, size_t, handle))                  \
     D("cuMemcpyHtoDAsync_v2", copy_async, (uint64_t, const void *, size_t, handle))             \
     D("cuStreamBeginCapture_v2", capture_begin, (handle, int))                                  \
@@ -140,9 +141,11 @@ static void graph(long n, uint64_t ns)
 static void copies(long n)
 {
     enum { BYTES = 1 << 20 };
-    static char host[BYTES];
+    void *host;
     uint64_t device;
     must(cuda.allocate(&device, BYTES), "memory");
+    /* Pinned: from other memory CUDA may copy in pieces. */
+    must(cuda.allocate_pinned(&host, BYTES), "memory of the host");
     for (long i = 0; i < n; i++) {
         must(cuda.copy_async(device, host, BYTES, stream), "copy");
         must(cuda.set_async(device, 7, BYTES, stream), "memset");

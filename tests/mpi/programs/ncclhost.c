@@ -251,6 +251,8 @@ static void calls(struct host_comm *comm, struct host_op *ops, int n)
         void *launch = start(comm, &d);
         if (comm->host->launch_us)
             usleep(comm->host->launch_us);
+        if (comm->host->launch)
+            comm->host->launch();
         stop(comm, launch);
     }
     stop(comm, group);

@@ -9,7 +9,8 @@
 struct host {
     int version;
     int mask;
-    unsigned launch_us; /* how long the launch of a kernel takes */
+    unsigned launch_us;   /* how long the launch of a kernel takes */
+    void (*launch)(void); /* or what is done for it; NULL: nothing */
     pw_nccl_start *start;
     pw_nccl_stop *stop;
     pw_nccl_state *state;

@@ -160,7 +160,9 @@ EXPORT int cuptiGetCallbackName(int domain, uint32_t callback, const char **name
                                           [STANDIN_COPY] = "cudaMemcpyAsync_v3020",
                                           [STANDIN_MALLOC] = "cudaMalloc_v3020",
                                           [STANDIN_HOST] = "cudaLaunchHostFunc_v10000"};
-    static const char *const driver[] = {[STANDIN_LAUNCH] = "cuLaunchKernel"};
+    static const char *const driver[] = {[STANDIN_LAUNCH] = "cuLaunchKernel",
+                                         [STANDIN_GRAPH] = "cuGraphLaunch",
+                                         [STANDIN_COPY] = "cuMemcpyHtoDAsync_v2"};
     const size_t n =
         domain == 2 ? sizeof(runtime) / sizeof(*runtime) : sizeof(driver) / sizeof(*driver);
     if (callback >= n || callback == 0)

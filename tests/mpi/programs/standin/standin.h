@@ -9,7 +9,7 @@ typedef void standin_request(uint8_t **buffer, size_t *size, size_t *most_record
 typedef void standin_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
                               size_t used);
 
-/* Functions of the runtime; the driver has the first only. */
+/* Functions of the runtime; the driver has the first three. */
 enum { STANDIN_LAUNCH = 1, STANDIN_GRAPH, STANDIN_COPY, STANDIN_MALLOC, STANDIN_HOST };
 
 struct standin_work {

@@ -1,0 +1,193 @@
+"""validate.sh runs to its end without a GPU: over stand-ins for CUDA, PyTorch and NCCL (standin/).
+What it finds there says nothing of a GPU; that it counts, compares, gives up in time and writes its
+record is what is tested. STANDIN_FAULT breaks one thing, which must make the script fail."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "mpi"))
+import harness as h  # noqa: E402  pylint: disable=wrong-import-position
+
+SCRIPT = os.path.join(HERE, "validate.sh")
+STANDIN = os.environ["VALIDATETEST_STANDIN"]
+TITLE = "# A run with stand-ins, without a GPU: this validates nothing but the script"
+
+
+def validate(*arguments, status=0, standin=True, **env):
+    command = [SCRIPT, "--build", h.place("BUILD"), *arguments]
+    if standin:
+        h.h5py()
+        if not os.path.exists(os.path.join(STANDIN, "libstandin_torch.so")):
+            raise h.Skipped("no NVTX headers: the stand-in for PyTorch was not built")
+        command += ["--standin", STANDIN]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=280,
+                          check=False, env=h.environment(PROFWRAP_VALIDATE_PYTHON=sys.executable,
+                                                         **env))
+    h.check(done.returncode == status, "status", done.returncode, "instead of", status, "\n",
+            done.stdout, done.stderr)
+    return done
+
+
+def verdicts(path):
+    """Of a record: [(check, verdict)], without the figures."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    return re.findall(r"^\| ([A-D] [^|]*?) \| (\w+) \|", text, re.M), text
+
+
+def passes(part, *names):
+    validate("--record", "record.md", "--overhead", 1000, part)
+    found, text = verdicts("record.md")
+    h.equal([name for name, _ in found], [f"{part} {name}" for name in names], "checks")
+    allowed = {f"{part} without root", f"{part} ptx is valid"}  # for want of ptxas, or of rights
+    for name, verdict in found:
+        h.check(verdict == "passed" or (verdict == "skipped" and name in allowed), text)
+    h.check(text.startswith(TITLE + "\n"), text)
+    h.check("GPU and driver: a stand-in" in text, text)
+    return text
+
+
+@h.case
+def kernels():
+    text = passes("A", "ptx is valid", "injection and return codes", "kernels inside their ranges",
+                  "overhead", "launch cost", "graph replay", "copies and memsets", "kill recovery",
+                  "without root")
+    h.check("CUPTI 130001 answers 0" in text and "1000 of 1000" in text, text)
+
+
+@h.case
+def beside_a_profiler():
+    text = passes("B", "yields and comes back")
+    h.check("theirs 101; ours 101 before and 101 after the gap, none in it" in text, text)
+
+
+@h.case
+def two_nccl_ranks():
+    text = passes("C", "collectives match", "late rank is named")
+    h.check("100 collectives with the same communicator and number" in text, text)
+
+
+@h.case
+def nvml_and_the_whole_way():
+    text = passes("D", "nvml cost", "whole way")
+    h.check("1980 MHz, 651 W at most" in text, text)
+
+
+def breaks(fault, part, *names):
+    """With that fault these checks fail, and the script with them."""
+    validate("--record", f"{fault}.md", "--overhead", 1000, part, status=1, STANDIN_FAULT=fault)
+    found, text = verdicts(f"{fault}.md")
+    failed = {name for name, verdict in found if verdict == "FAILED"}
+    h.equal(failed, {f"{part} {name}" for name in names}, "failed checks\n" + text)
+
+
+@h.case
+def lost_kernels_are_found():
+    breaks("lose", "A", "kernels inside their ranges", "graph replay", "kill recovery")
+
+
+@h.case
+def kernels_outside_their_ranges_are_found():
+    breaks("early", "A", "kernels inside their ranges")
+
+
+@h.case
+def silence_of_cuda_is_found():
+    breaks("deaf", "D", "nvml cost", "whole way")
+
+
+@h.case
+def a_profiler_that_stays_is_found():
+    breaks("greedy", "B", "yields and comes back")
+
+
+@h.case
+def ranks_that_do_not_match_are_found():
+    breaks("apart", "C", "collectives match")
+
+
+@h.case
+def a_job_without_a_late_rank_is_found():
+    breaks("even", "C", "late rank is named")
+
+
+@h.case
+def cost_over_its_limit_is_found():
+    validate("--record", "cost.md", "--overhead", -1000, "A", status=1)
+    found, text = verdicts("cost.md")
+    h.equal([name for name, verdict in found if verdict == "FAILED"], ["A overhead"], text)
+
+
+@h.case
+def what_hangs_is_ended():
+    """Each check gives up in its time, the part in its own, and all is in the record."""
+    begin = time.monotonic()
+    validate("--record", "hang.md", "--patience", 2, "--limit", 22, "A", "D", status=1,
+             STANDIN_FAULT="hang")
+    h.check(time.monotonic() - begin < 60, "took", time.monotonic() - begin, "s")
+    found, text = verdicts("hang.md")
+    h.equal(len(found), 11, "rows\n" + text)
+    h.check("did not end within 2 s" in text and "not run: the part's time was up" in text, text)
+    left = subprocess.run(["pgrep", "-f", os.path.join(h.place("BUILD"), "tests/gpu/gpukernels")],
+                          capture_output=True, text=True, check=False).stdout
+    h.equal(left, "", "programs that were left")
+
+
+@h.case
+def without_torch():
+    """Parts that need PyTorch say so, and are not passed."""
+    folder = os.path.abspath("no-torch")
+    os.mkdir(folder)
+    with open(os.path.join(folder, "torch.py"), "w", encoding="utf-8") as file:
+        file.write("raise ImportError('no torch here')\n")
+    copy = os.path.abspath("copy")
+    shutil.copytree(HERE, copy, ignore=shutil.ignore_patterns("__pycache__", "torch"))
+    shutil.copy(os.path.join(folder, "torch.py"), os.path.join(copy, "standin", "python"))
+    done = subprocess.run([os.path.join(copy, "validate.sh"), "--build", h.place("BUILD"),
+                           "--standin", STANDIN, "B", "C"], capture_output=True, text=True,
+                          timeout=100, check=False, env=h.environment(
+                              PROFWRAP_VALIDATE_PYTHON=sys.executable))
+    h.equal(done.returncode, 77, "status\n" + done.stdout + done.stderr)
+    h.equal(done.stdout.count("no Python with a PyTorch that has CUDA"), 3, done.stdout)
+
+
+@h.case
+def no_gpu_is_no_validation():
+    if os.path.exists("/dev/nvidiactl"):
+        raise h.Skipped("there is a GPU")
+    h.h5py()
+    done = validate("A", "D", status=77, standin=False)
+    h.check("no CUDA driver" in done.stdout and "FAILED" not in done.stdout, done.stdout)
+
+
+@h.case
+def records_are_not_mixed():
+    """What stand-ins say is never a validation: not in its folder, not in its file."""
+    kept = os.path.realpath(os.path.join(HERE, "..", "..", "docs", "validation", "gpu-test.md"))
+    done = validate("--record", kept, "D", status=2)
+    h.check("not written into docs/validation" in done.stderr, done.stderr)
+    h.check(not os.path.exists(kept), "it was written")
+    with open("real.md", "w", encoding="utf-8") as file:
+        file.write("# Validation on a GPU\n")
+    done = validate("--record", "real.md", "D", status=2)
+    h.check("is not a record of such a run" in done.stderr, done.stderr)
+    folder = os.path.dirname(kept)
+    for name in os.listdir(folder) if os.path.isdir(folder) else []:
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            h.check("stand-in" not in file.readline(), name, "was written by stand-ins")
+
+
+@h.case
+def wrong_command_lines():
+    for arguments in (["--nonsense"], ["E"], ["--record"]):
+        done = subprocess.run([SCRIPT, *arguments], capture_output=True, text=True, check=False)
+        h.equal(done.returncode, 2, arguments)
+        h.check(done.stderr, "no message for", arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(h.main(sys.argv[1:]))
