@@ -211,6 +211,18 @@ def another_profiler():
 
 
 @h.case
+def a_second_library():
+    """By name the program reaches its own; ours makes room all the same, and comes back."""
+    done = run("second", layout="11.8", env={"STANDIN_SECOND": standin(LAYOUTS["13.0"])})
+    no_faults(done)
+    h.check("ours 0 theirs 400 then 0 failed 0" in h.lines(done.stdout), done.stdout)
+    file = h.open_complete("out")
+    h.equal(names(file), ["before", "after"], "kernels")
+    h.equal(gaps(file), [("cupti_taken", "device", 0)], "gaps")
+    h.equal(overhead(file)["cupti_version"], 18, "version")
+
+
+@h.case
 def a_flush_that_never_returns():
     """As where the GPU hangs: at the end, or before it, the program ends all the same."""
     for flags in ("1", "0"):

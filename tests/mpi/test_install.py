@@ -48,6 +48,19 @@ def a_path_with_a_space_is_said():
 
 
 @h.case
+def a_path_too_long_for_nccl_is_said():
+    """NCCL opens plugins by paths of 255 bytes at most: one line, and its wrappers record."""
+    root = os.path.abspath(os.path.join("a" * 120, "b" * 120))
+    install(root)
+    command = [os.path.join(root, "bin", "profwrap"), "-o", "out", "--no-merge"]
+    done = h.run([*command, h.program("ncclplay"), "none"])
+    h.check(b"no plugin" in done.stdout, done.stdout)
+    said = [line for line in h.lines(done.stderr) if "NCCL" in line]
+    h.equal(len(said), 1, f"lines said: {h.lines(done.stderr)}")
+    h.check("takes 255 bytes" in said[0], said)
+
+
+@h.case
 def found_through_the_search_path():
     install(os.path.abspath("tree"))
     path = os.path.abspath("tree/bin") + ":" + os.environ["PATH"]

@@ -218,6 +218,27 @@ static void take_over(void)
     launch(0, 1, "after");
 }
 
+/* The program comes with a libcupti of its own, beside the one that records. */
+static void second_library(void)
+{
+    int (*set_callbacks)(standin_request *, standin_complete *), (*enable)(int), (*disable)(int);
+    uint64_t (*their_kinds)(void);
+    void *second = dlopen(getenv("STANDIN_SECOND"), RTLD_NOW | RTLD_LOCAL);
+    launch(0, 1, "before");
+    find(second, "standin_enabled", &their_kinds);
+    by_name("cuptiActivityRegisterCallbacks", &set_callbacks);
+    by_name("cuptiActivityEnable", &enable);
+    by_name("cuptiActivityDisable", &disable);
+    int failed = set_callbacks(their_request, their_complete) || enable(10);
+    printf("ours %llx theirs %llx", (unsigned long long)gpu.enabled(),
+           (unsigned long long)their_kinds());
+    failed |= disable(10);
+    printf(" then %llx failed %d\n", (unsigned long long)their_kinds(), failed);
+    for (int i = 0; i < 50 && !gpu.enabled(); i++)
+        nap(100);
+    launch(0, 1, "after");
+}
+
 static void die(void)
 {
     flood(5000);
@@ -274,6 +295,8 @@ int main(int argc, char **argv)
         drop();
     else if (strcmp(what, "takeover") == 0)
         take_over();
+    else if (strcmp(what, "second") == 0)
+        second_library();
     else if (strcmp(what, "die") == 0)
         die();
     else if (strcmp(what, "fork") == 0)
