@@ -62,16 +62,27 @@ remember_namespaces() {
     done | grep -vxFf <(readlink /proc/self/ns/*) >"$scratch/namespaces"
 }
 
+instance_id() {
+    printf '%s %s' "$(stat -c %d:%i /)" "$VCLUSTER_STATE" | cksum | cut -d ' ' -f 1
+}
+
+# The kernel gives the number of a namespace that is gone to the next one, which may be another
+# instance's: processes in another's control group do not count.
 namespaces_in_use() {
-    find /proc/[0-9]*/ns -type l -printf '%l\n' 2>/dev/null |
-        sort -u | grep -xFf "$scratch/namespaces"
+    local process
+    find /proc/[0-9]*/ns -type l -printf '%h %l\n' 2>/dev/null |
+        awk 'NR == FNR { ours[$1]; next } $2 in ours { print $1 }' "$scratch/namespaces" - |
+        sort -u | while read -r process; do
+        grep -q "vcluster-" "${process%/ns}/cgroup" 2>/dev/null &&
+            ! grep -q "vcluster-$(instance_id)-" "${process%/ns}/cgroup" || echo "$process"
+    done
     grep -wFf <(grep -o '[0-9]*' "$scratch/namespaces") /proc/self/mountinfo | grep nsfs
 }
 
 # Prints whatever there is of the instance in VCLUSTER_STATE.
 traces() {
     local id
-    id=$(printf %s "$VCLUSTER_STATE" | cksum | cut -d ' ' -f 1)
+    id=$(instance_id)
     find /sys/fs/cgroup -maxdepth 3 -name "vcluster-$id-*" 2>/dev/null
     grep -lE "vcluster-$id-" /proc/[0-9]*/cgroup 2>/dev/null
     pgrep -af "vcluster_(host|switch).* $VCLUSTER_STATE/"
