@@ -42,9 +42,12 @@ static void users(void **state)
 {
     (void)state;
     char out[16];
-    assert_int_equal(pw_site_expand("/a/%u/%j", "ada", out, sizeof(out)), 0);
-    assert_string_equal(out, "/a/ada/%j");
-    assert_int_equal(pw_site_expand("/a/%u/%u/%u", "adalovelace", out, sizeof(out)), -36);
+    assert_int_equal(pw_site_expand("/a/%u/%j", "ada", "7", out, sizeof(out)), 0);
+    assert_string_equal(out, "/a/ada/7");
+    assert_int_equal(pw_site_expand("/a/%u/%u", "adalovelace", "7", out, sizeof(out)), -36);
+    assert_int_equal(pw_site_expand("/a/%r", "ada", "7", out, sizeof(out)), -22);
+    assert_int_equal(pw_site_expand("/50%a/%", "ada", "7", out, sizeof(out)), 0);
+    assert_string_equal(out, "/50%a/%");
 }
 
 /* What comes between "--unprofiled-on-error" and the "--" before the program. */

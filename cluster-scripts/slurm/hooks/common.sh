@@ -74,17 +74,22 @@ read_job() {
 }
 
 # Runs a command as the job's user, with nothing of root's: no groups, capabilities, environment,
-# working directory or open files.
-as_user() {
+# working directory or open files but what it reads and prints. It is root who ends it after that
+# many seconds: what is the user's, the user can stop or hold.
+as_user() { # SECONDS COMMAND...
     (
+        seconds=$1
+        shift
         cd / || exit 1
-        exec setpriv --reuid="$uid" --regid="$gid" --init-groups --inh-caps=-all \
-            --no-new-privs env -i PATH="/usr/bin:/bin" LANG=C.UTF-8 "$@" </dev/null
+        exec timeout -k 5 "$seconds" setpriv --reuid="$uid" --regid="$gid" --init-groups \
+            --inh-caps=-all --no-new-privs env -i PATH="/usr/bin:/bin" LANG=C.UTF-8 "$@"
     )
 }
 
-# A directory of root's in which the hooks keep what they know of the jobs on this node.
+# A directory of root's in which the hooks keep what they know of the jobs on this node: JOB, where
+# the plugin notes as root how the names of the job's profiles begin, and JOB.off.
 make_state() {
+    is_roots "$(dirname -- "$state")" || return 1
     mkdir -m 0755 -- "$state" 2>/dev/null || true
     is_roots "$state"
 }

@@ -29,12 +29,14 @@ static int become(uid_t uid, gid_t gid)
 }
 
 __attribute__((noreturn)) static void become_program(uid_t uid, gid_t gid, char *const argv[],
-                                                     char *variable)
+                                                     char *variable, int input)
 {
     char *const environment[] = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8", variable, NULL};
     int null = open("/dev/null", O_RDWR);
-    for (int fd = 0; fd <= 2; fd++)
-        dup2(null, fd);
+    dup2(input >= 0 ? input : null, 0);
+    dup2(null, 1);
+    dup2(null, 2);
+    setpgid(0, 0);
     syscall(SYS_close_range, 3u, ~0u, 0u);
     if (become(uid, gid) || chdir("/"))
         _exit(126);
@@ -54,16 +56,19 @@ static int wait_for(pid_t pid, int patience_ms)
             return -1;
         nanosleep(&pause, NULL);
     }
-    kill(pid, SIGKILL);
+    kill(-pid, SIGKILL); /* it leads a group, in which its children are */
     waitpid(pid, &status, 0);
     return -1;
 }
 
-int pw_node_run(uid_t uid, gid_t gid, char *const argv[], char *variable, int patience_ms)
+int pw_node_run(uid_t uid, gid_t gid, char *const argv[], char *variable, int input,
+                int patience_ms)
 {
     pid_t pid = fork();
     if (pid == 0)
-        become_program(uid, gid, argv, variable);
+        become_program(uid, gid, argv, variable, input);
+    if (pid > 0)
+        setpgid(pid, pid); /* here too: whoever comes first */
     return pid > 0 ? wait_for(pid, patience_ms) : -1;
 }
 
@@ -82,7 +87,7 @@ int pw_node_make_directory(const char *path)
     }
     if (mkdir(part, 0700) && errno != EEXIST)
         return -errno;
-    return access(part, W_OK | X_OK) && eaccess(part, W_OK | X_OK) ? -errno : 0;
+    return eaccess(part, W_OK | X_OK) ? -errno : 0; /* access() would ask for root's ids */
 }
 
 int64_t pw_node_free_bytes(const char *path)
@@ -136,16 +141,4 @@ int pw_node_read_line(const char *path, char *out, size_t size)
         out[strcspn(out, "\n")] = '\0';
     }
     return err;
-}
-
-void pw_node_add_line(const char *path, const char *line)
-{
-    char text[PATH_MAX + 1];
-    int n = snprintf(text, sizeof(text), "%s\n", line);
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
-    /* Without it the epilog has less to do, no more. */
-    if (fd >= 0 && n < (int)sizeof(text) && write(fd, text, (size_t)n) < 0)
-        n = 0;
-    if (fd >= 0)
-        close(fd);
 }

@@ -8,9 +8,10 @@
 #include <sys/types.h>
 
 /* Runs a program as a user, with nothing of root's: ids, groups, environment, open files. Waits for
- * it, at most `patience_ms`, then kills it. 0 when it has succeeded, else -1. `variable`:
- * NAME=VALUE for its environment, or NULL. */
-int pw_node_run(uid_t uid, gid_t gid, char *const argv[], char *variable, int patience_ms);
+ * it, at most `patience_ms`, then kills it and what it has started. 0 when it has succeeded, else
+ * -1. `variable`: NAME=VALUE for its environment, or NULL. `input`: what it reads, or -1. */
+int pw_node_run(uid_t uid, gid_t gid, char *const argv[], char *variable, int input,
+                int patience_ms);
 
 /* mkdir -p, mode 0700. 0 or -errno. */
 int pw_node_make_directory(const char *path);
@@ -24,8 +25,5 @@ int64_t pw_node_used_bytes(const char *root, const char *prefix);
 
 /* The first line of a small file, for which no link is followed; 0 or -errno. */
 int pw_node_read_line(const char *path, char *out, size_t size);
-
-/* Adds a line to a file of the user's, for which no link is followed. */
-void pw_node_add_line(const char *path, const char *line);
 
 #endif

@@ -5,6 +5,7 @@
  * profiling can work on this node, and puts into the environment of each task what makes it run
  * under profwrap (task.c), or, for scripts, what makes mpirun start its ranks under profwrap. It
  * never refuses anything: what does not work is said in one line, and the job runs unprofiled. */
+#include <ctype.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <libgen.h>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #include "node.h"
+#include "record.h"
 #include "site.h"
 #include "task.h"
 
@@ -44,7 +46,20 @@ static struct {
     char output[PATH_MAX];      /* as given, then absolute */
     char command[PW_COMMAND_SIZE];
     char library[PATH_MAX]; /* task.c's */
+    char start[PATH_MAX];   /* of the profiles' names, until root's note has it */
 } plugin;
+
+/* What is said goes into slurmd's log, too: nothing in it may begin a line or speak to terminals.
+ */
+static void say(const char *what, const char *note)
+{
+    char text[PW_NOTE_SIZE];
+    snprintf(text, sizeof(text), "%s", note);
+    for (char *c = text; *c; c++)
+        if (iscntrl((unsigned char)*c))
+            *c = '?';
+    slurm_error("profwrap: %s%s", what, text);
+}
 
 /* Slurm takes any failure here for the job's: there is none. */
 static int take_option(int which, const char *value, int remote)
@@ -96,7 +111,7 @@ EXPORTED int slurm_spank_init(spank_t spank, int argc, char **argv)
     pw_site_init(&plugin.site);
     for (int i = 0; i < argc; i++)
         if (pw_site_read(&plugin.site, argv[i], note))
-            slurm_error("profwrap: %s", note);
+            say("", note);
     if (context != S_CTX_LOCAL && context != S_CTX_ALLOCATOR && context != S_CTX_REMOTE)
         return ESPANK_SUCCESS;
     if (context == S_CTX_ALLOCATOR)
@@ -166,21 +181,6 @@ static int is_wanted(spank_t spank)
     return (plugin.is_given || inherited) && strcmp(plugin.options, "off") != 0;
 }
 
-/* The directory of the profiles' directories. */
-static int find_root(spank_t spank, char out[PATH_MAX])
-{
-    char submitted[PATH_MAX], joined[2 * PATH_MAX];
-    struct passwd *entry = getpwuid(geteuid());
-    if (!get(spank, "SLURM_SUBMIT_DIR", submitted, sizeof(submitted)) &&
-        !getcwd(submitted, PATH_MAX))
-        return -ENOENT;
-    const char *wanted = plugin.output[0] ? plugin.output : plugin.site.output;
-    int is_absolute = wanted[0] == '/';
-    snprintf(joined, sizeof(joined), "%s%s%s", is_absolute ? "" : submitted,
-             is_absolute || !wanted[0] ? "" : "/", wanted);
-    return pw_site_expand(joined, entry ? entry->pw_name : "unknown", out, PATH_MAX);
-}
-
 /* Tasks that share what the job may write: of a script, all that fit into its job. */
 static int64_t task_count(spank_t spank)
 {
@@ -196,16 +196,36 @@ static int64_t task_count(spank_t spank)
     return (int64_t)(nodes ? nodes : 1) * (cpus ? cpus : 1);
 }
 
-/* What the names of the job's profiles begin with: in all components of a heterogeneous job the
- * variable is the first one's, as the ranks will see it. */
-static void name_job(spank_t spank, char out[64])
+/* The number that the job has for its user: in all components of a heterogeneous job the first
+ * one's, as the ranks will see it. */
+static void name_job(spank_t spank, char out[16])
 {
     char name[32];
     uint32_t job = 0;
     spank_get_item(spank, S_JOB_ID, &job);
     if (get(spank, "SLURM_JOB_ID", name, sizeof(name)))
         job = (uint32_t)strtoul(name, NULL, 10);
-    snprintf(out, 64, "profwrap-%u", job);
+    snprintf(out, 16, "%u", job);
+}
+
+/* The directory of the profiles' directories. */
+static int find_root(spank_t spank, const char *job, char out[PATH_MAX], char *note)
+{
+    char submitted[PATH_MAX], joined[2 * PATH_MAX];
+    struct passwd *entry = getpwuid(geteuid());
+    if (!get(spank, "SLURM_SUBMIT_DIR", submitted, sizeof(submitted)) &&
+        !getcwd(submitted, PATH_MAX))
+        submitted[0] = '\0';
+    const char *wanted = plugin.output[0] ? plugin.output : plugin.site.output;
+    int is_absolute = wanted[0] == '/';
+    snprintf(joined, sizeof(joined), "%s%s%s", is_absolute ? "" : submitted,
+             is_absolute || !wanted[0] ? "" : "/", wanted);
+    int err = pw_site_expand(joined, entry ? entry->pw_name : "unknown", job, out, PATH_MAX);
+    if (err == -EINVAL)
+        snprintf(note, PW_NOTE_SIZE, "there can be no %%r or %%h in %.150s", joined);
+    else if (err)
+        snprintf(note, PW_NOTE_SIZE, "the name of its directory is too long");
+    return err;
 }
 
 /* -1 and a note when the job has written what it may. */
@@ -223,20 +243,20 @@ static int find_share(spank_t spank, const char *root, const char *job, int64_t 
     return -1;
 }
 
-/* Whether the prolog has found this node unfit, and where it wants to know of directories. */
-static int ask_prolog(spank_t spank, const char *root, const char *name, char *note)
+/* What the prolog keeps of the job on this node: "" its file, ".off" why it found the node unfit.
+ */
+static int find_state(spank_t spank, const char *ending, char out[PATH_MAX])
 {
-    char path[PATH_MAX], start[PATH_MAX];
     uint32_t job = 0;
     spank_get_item(spank, S_JOB_ID, &job);
-    if (snprintf(start, sizeof(start), "%s/%s", root, name) >= (int)sizeof(start))
-        return 0;
-    snprintf(path, sizeof(path), "%s/%u.off", plugin.site.state, job);
-    if (pw_node_read_line(path, note, PW_NOTE_SIZE) == 0)
-        return -1;
-    snprintf(path, sizeof(path), "%s/%u/outputs", plugin.site.state, job);
-    pw_node_add_line(path, start);
-    return 0;
+    return snprintf(out, PATH_MAX, "%s/%u%s", plugin.site.state, job, ending) >= PATH_MAX ? -1 : 0;
+}
+
+/* Whether the prolog has found this node unfit. */
+static int ask_prolog(spank_t spank, char *note)
+{
+    char path[PATH_MAX];
+    return find_state(spank, ".off", path) || pw_node_read_line(path, note, PW_NOTE_SIZE) ? 0 : -1;
 }
 
 static int check_root(const char *root, char *note)
@@ -262,44 +282,48 @@ static int find_profwrap(char profwrap[PATH_MAX], char *note)
         return -1;
     int n = snprintf(plugin.library, sizeof(plugin.library), "%s/libprofwrap_task.so", libraries);
     if (n >= PATH_MAX || access(plugin.library, R_OK) ||
-        pw_node_run(geteuid(), getegid(), version, NULL, START_MS))
+        pw_node_run(geteuid(), getegid(), version, NULL, -1, START_MS))
         return -1;
     note[0] = '\0';
     return 0;
 }
 
+/* What the ranks are told, and root's note: the profiles' directories, and how their names begin.
+ */
+static int name_profiles(spank_t spank, const char *root, const char *start, char *note)
+{
+    char text[16], ending[32] = "";
+    int again = get(spank, "SLURM_RESTART_COUNT", text, sizeof(text)) ? atoi(text) : 0;
+    if (again)
+        snprintf(ending, sizeof(ending), "-r%d", again);
+    if (snprintf(plugin.start, PATH_MAX, "%s/%s", root, start) < PATH_MAX &&
+        snprintf(plugin.output, PATH_MAX, "%s/profwrap-%%j%s", root, ending) < PATH_MAX)
+        return 0;
+    snprintf(note, PW_NOTE_SIZE, "the name of its directory is too long");
+    return -1;
+}
+
 static int prepare(spank_t spank, char *note)
 {
-    char root[PATH_MAX], profwrap[PATH_MAX], text[64], level[16], job[64], ending[32];
+    char root[PATH_MAX], profwrap[PATH_MAX], text[64], level[16], job[16], start[32];
     struct pw_request request = {.profwrap = profwrap, .options = plugin.options};
     name_job(spank, job);
+    snprintf(start, sizeof(start), "profwrap-%s", job);
     if (get(spank, "SLURM_CONTAINER", text, sizeof(text))) {
         snprintf(note, PW_NOTE_SIZE, "it is not in the container");
         return -1;
     }
-    snprintf(note, PW_NOTE_SIZE, "the name of its directory is too long");
-    if (find_root(spank, root))
-        return -1;
-    if (find_profwrap(profwrap, note) || check_root(root, note) ||
-        ask_prolog(spank, root, job, note) ||
-        find_share(spank, root, job, &request.rank_bytes, note))
+    if (find_root(spank, job, root, note) || find_profwrap(profwrap, note) ||
+        check_root(root, note) || ask_prolog(spank, note) ||
+        find_share(spank, root, start, &request.rank_bytes, note))
         return -1;
     if (get(spank, "PROFWRAP_LEVEL", level, sizeof(level)))
         request.level = level;
     if (pw_site_command(&plugin.site, &request, plugin.command, note))
         return -1;
     if (note[0])
-        slurm_error("profwrap: %s", note);
-    int again = get(spank, "SLURM_RESTART_COUNT", text, sizeof(text)) ? atoi(text) : 0;
-    ending[0] = '\0';
-    if (again)
-        snprintf(ending, sizeof(ending), "-r%d", again);
-    if (snprintf(plugin.output, sizeof(plugin.output), "%s/profwrap-%%j%s", root, ending) >=
-        PATH_MAX) {
-        snprintf(note, PW_NOTE_SIZE, "the name of its directory is too long");
-        return -1;
-    }
-    return 0;
+        say("", note);
+    return name_profiles(spank, root, start, note);
 }
 
 /* Once per node and step, with the user's effective ids. */
@@ -311,7 +335,7 @@ EXPORTED int slurm_spank_user_init(spank_t spank, int argc, char **argv)
         return ESPANK_SUCCESS;
     plugin.is_ready = prepare(spank, note) == 0;
     if (!plugin.is_ready)
-        slurm_error("profwrap: running unprofiled: %s", note);
+        say("running unprofiled: ", note);
     return ESPANK_SUCCESS;
 }
 
@@ -351,25 +375,39 @@ EXPORTED int slurm_spank_task_init(spank_t spank, int argc, char **argv)
     return ESPANK_SUCCESS;
 }
 
+/* In slurmstepd, as root, before any task has begun. Without the note the epilog has less to do. */
+EXPORTED int slurm_spank_task_post_fork(spank_t spank, int argc, char **argv)
+{
+    (void)argc, (void)argv;
+    char path[PATH_MAX];
+    if (plugin.is_ready && plugin.start[0] && find_state(spank, "", path) == 0)
+        pw_record_add(path, plugin.start);
+    plugin.start[0] = '\0';
+    return ESPANK_SUCCESS;
+}
+
 /* Has the report's first sentence put into the job's comment: as the user, for root's part is to
  * wait for it. */
 EXPORTED int slurm_spank_task_exit(spank_t spank, int argc, char **argv)
 {
     (void)argc, (void)argv;
-    char script[PATH_MAX], job_text[16], state[PATH_MAX], conf[PATH_MAX];
+    char script[PATH_MAX], job_text[16], record[PATH_MAX], conf[PATH_MAX];
     uint32_t job = 0, task = 1;
     uid_t uid = 0;
     gid_t gid = 0;
     const char *path = getenv("SLURM_CONF"); /* slurmstepd's own */
     if (!plugin.is_ready || spank_get_item(spank, S_TASK_GLOBAL_ID, &task) || task != 0 ||
         spank_get_item(spank, S_JOB_ID, &job) || spank_get_item(spank, S_JOB_UID, &uid) ||
-        spank_get_item(spank, S_JOB_GID, &gid) ||
+        spank_get_item(spank, S_JOB_GID, &gid) || find_state(spank, "", record) ||
         find_beside(PROFWRAP_HOOKS_FROM_PLUGIN "/job-tell", script))
         return ESPANK_SUCCESS;
     snprintf(job_text, sizeof(job_text), "%u", job);
     snprintf(conf, sizeof(conf), "SLURM_CONF=%s", path ? path : "");
-    if (snprintf(state, sizeof(state), "%s/%u", plugin.site.state, job) < (int)sizeof(state))
-        pw_node_run(uid, gid, (char *const[]){script, job_text, state, NULL}, path ? conf : NULL,
-                    TELL_MS);
+    int input = pw_record_open(record);
+    if (input < 0)
+        return ESPANK_SUCCESS;
+    pw_node_run(uid, gid, (char *const[]){script, job_text, NULL}, path ? conf : NULL, input,
+                TELL_MS);
+    close(input);
     return ESPANK_SUCCESS;
 }

@@ -29,17 +29,21 @@ int64_t pw_site_size(const char *text)
     return (int64_t)value << shift;
 }
 
-int pw_site_expand(const char *pattern, const char *user, char *out, size_t size)
+int pw_site_expand(const char *pattern, const char *user, const char *job, char *out, size_t size)
 {
     size_t used = 0;
     for (const char *p = pattern; *p; p++) {
-        int is_user = p[0] == '%' && p[1] == 'u';
-        size_t n = is_user ? strlen(user) : 1;
+        const char *name = p[0] == '%' && p[1] == 'u'   ? user
+                           : p[0] == '%' && p[1] == 'j' ? job
+                                                        : NULL;
+        size_t n = name ? strlen(name) : 1;
+        if (p[0] == '%' && (p[1] == 'r' || p[1] == 'h'))
+            return -EINVAL;
         if (used + n >= size)
             return -ENAMETOOLONG;
-        memcpy(out + used, is_user ? user : p, n);
+        memcpy(out + used, name ? name : p, n);
         used += n;
-        p += is_user;
+        p += name != NULL;
     }
     out[used] = '\0';
     return 0;

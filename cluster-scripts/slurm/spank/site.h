@@ -12,7 +12,7 @@ enum { PW_SITE_PATH = 1024, PW_SITE_TEXT = 1024, PW_COMMAND_SIZE = 8192, PW_NOTE
 enum pw_merger { PW_MERGER_STEP, PW_MERGER_EPILOG, PW_MERGER_NOBODY };
 
 struct pw_site {
-    char output[PW_SITE_PATH];  /* where profiles go; %u is the user's name; "" beside the job */
+    char output[PW_SITE_PATH];  /* where profiles go; %u is the user, %j the job; "" beside it */
     char options[PW_SITE_TEXT]; /* of run, before the user's */
     char state[PW_SITE_PATH];   /* what the prolog keeps of the jobs on this node */
     int64_t job_bytes;          /* a job may write, 0 no limit */
@@ -30,8 +30,9 @@ int pw_site_read(struct pw_site *site, const char *word, char note[PW_NOTE_SIZE]
 /* "12", "4K", "3M", "2G"; -1 for anything else. */
 int64_t pw_site_size(const char *text);
 
-/* `pattern` with %u replaced. 0 or -ENAMETOOLONG. */
-int pw_site_expand(const char *pattern, const char *user, char *out, size_t size);
+/* `pattern` with %u and %j replaced. 0, or -ENAMETOOLONG, or -EINVAL for what profwrap would
+ * replace later, by something else in each rank: %r and %h. */
+int pw_site_expand(const char *pattern, const char *user, const char *job, char *out, size_t size);
 
 struct pw_request {
     const char *profwrap; /* path of the program, without blanks */

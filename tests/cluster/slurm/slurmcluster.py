@@ -47,11 +47,14 @@ SlurmdSpoolDir=/run/slurmd
 SlurmdPidFile=/run/slurmd.pid
 SlurmdLogFile={base}/slurm/slurmd.%n.log
 PlugStackConfig={base}/slurm/plugstack.conf
+GresTypes=gpu
+NodeName=h[1-4] CPUs=8 RealMemory=1000 Gres=gpu:4 State=UNKNOWN
+PartitionName=main Nodes=ALL Default=YES MaxTime=180 State=UP
+"""
+HOOKS = """\
 Prolog={prefix}/share/profwrap/slurm/prolog
 Epilog={prefix}/share/profwrap/slurm/epilog
 TaskProlog={prefix}/share/profwrap/slurm/task-prolog
-NodeName=h[1-4] CPUs=8 RealMemory=1000 State=UNKNOWN
-PartitionName=main Nodes=ALL Default=YES MaxTime=10 State=UP
 """
 
 
@@ -60,8 +63,10 @@ class Skipped(Exception):
 
 
 class Cluster:
-    def __init__(self, vcluster, cmake, build):
+    def __init__(self, vcluster, cmake, build, is_bare=False):
+        """A bare one is without profwrap."""
         self.vcluster, self.cmake, self.build = os.path.abspath(vcluster), cmake, build
+        self.is_bare = is_bare
         self.base = self.prefix = self.plugin = None
 
     # --- up and down ------------------------------------------------------------------------------
@@ -89,7 +94,8 @@ class Cluster:
         shutil.rmtree(self.base, ignore_errors=True)
 
     def start(self):
-        self.install()
+        if not self.is_bare:
+            self.install()
         self.make_directories()
         up = subprocess.run([self.vcluster, "up", str(len(HOSTS)), "--share", str(self.base)],
                             cwd=self.base, capture_output=True, text=True)
@@ -124,14 +130,17 @@ class Cluster:
             lines["group"] += f"{user}:x:{uid}:\n"
         for name, text in lines.items():
             (self.base / name).write_text(text, "latin-1")
-        (self.base / "slurm/slurm.conf").write_text(
-            CONFIGURATION.format(base=self.base, prefix=self.prefix))
+        text = CONFIGURATION if self.is_bare else CONFIGURATION + HOOKS
+        (self.base / "slurm/slurm.conf").write_text(text.format(base=self.base, prefix=self.prefix))
+        for card in range(4):  # no devices: Slurm only counts them
+            (self.base / f"slurm/card{card}").write_text("")
+        (self.base / "slurm/gres.conf").write_text(f"Name=gpu File={self.base}/slurm/card[0-3]\n")
         self.configure_plugin()
 
     def configure_plugin(self, *settings):
         """Takes effect in the next job step."""
-        (self.base / "slurm/plugstack.conf").write_text(
-            f"optional {self.plugin} {' '.join(settings)}\n")
+        line = f"optional {self.plugin} {' '.join(settings)}\n"
+        (self.base / "slurm/plugstack.conf").write_text("" if self.is_bare else line)
 
     def start_daemons(self):
         munge = self.base / "munge"
@@ -262,14 +271,14 @@ def check(condition, what):
         raise AssertionError(what)
 
 
-def run_cases(cases):
+def run_cases(cases, is_bare=False):
     """Runs functions of one argument, a cluster, one after the other; the exit status. The command
     line is VCLUSTER CMAKE BUILD TRAIN [NAME...]."""
     vcluster, cmake, build, train, *names = sys.argv[1:]
     failures = 0
     try:
         start = time.monotonic()
-        with Cluster(vcluster, cmake, build) as cluster:
+        with Cluster(vcluster, cmake, build, is_bare) as cluster:
             print(f"up after {time.monotonic() - start:.1f} s")
             cluster.train = cluster.base / "train"
             shutil.copy(train, cluster.train)

@@ -3,6 +3,7 @@ test_ends.py VCLUSTER CMAKE BUILD TRAIN [NAME...]
 """
 import json
 import os
+import shutil
 import sys
 
 from slurmcluster import HOSTS, MPI, check, read_profile, run_cases
@@ -58,6 +59,32 @@ def over_its_time(cluster):
     cluster.check_clean()
 
 
+def accounting_is_told_of_one_job(cluster):
+    """In place of sacctmgr, which needs a database, stands what notes its arguments. Of an array, one
+    job is cancelled: the last, whose number is the array's."""
+    notes = cluster.base / "sacctmgr.notes"
+    stand_in = cluster.base / "sacctmgr"
+    stand_in.write_text(f"#!/bin/sh\nprintf '[%s]' \"$@\" >>{notes}; echo >>{notes}\n")
+    stand_in.chmod(0o755)
+    for host in HOSTS:
+        cluster.on(host, "mount", "--bind", stand_in, shutil.which("sacctmgr"))
+    directory = cluster.directory("accounting")
+    job = cluster.submit("srun sleep 100\n", "--profwrap", "--array=1-2", cwd=directory)
+    cluster.wait_for(lambda: len(cluster.profiles(directory)) == 2, 20, "both to run")
+    cluster.user("scancel", f"{job}_2")
+    cluster.wait_for(notes.exists, 20, "the accounting to be told")
+    cluster.user("scancel", job)
+    cluster.wait_for(lambda: not cluster.on("login", "squeue", "-h").stdout, 30, "the array")
+    cluster.check_clean()
+    for host in HOSTS:
+        cluster.on(host, "umount", shutil.which("sacctmgr"))
+    told = notes.read_text().splitlines()
+    for line, task in zip(told, (2, 1)):
+        start = f"[-i][modify][job][where][JobId={job}_{task}][set][AdminComment=There is only one rank"
+        check(line.startswith(start), told)
+    check(len(told) == 2, told)
+
+
 def full_file_system(cluster):
     """2 MiB for the profile: the program runs to its end."""
     directory = cluster.directory("full")
@@ -89,4 +116,7 @@ def killed_host(cluster):
 
 
 if __name__ == "__main__":
-    sys.exit(run_cases([cancelled, killed_at_once, over_its_time, full_file_system, killed_host]))
+    sys.exit(run_cases([
+        cancelled, killed_at_once, over_its_time, accounting_is_told_of_one_job, full_file_system,
+        killed_host,
+    ]))

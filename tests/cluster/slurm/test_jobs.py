@@ -124,6 +124,17 @@ def job_array(cluster):
     check(all(read_profile(p) == {0: 1} for p in profiles), "not complete")
 
 
+def each_job_of_an_array_has_its_own_comment(cluster):
+    """The number of the last one is the array's, too: Slurm takes it for all of them."""
+    directory = cluster.directory("comments")
+    job = cluster.submit("srun sleep $SLURM_ARRAY_TASK_ID\n", "--profwrap", "--array=1-3",
+                         cwd=directory)
+    cluster.wait_for(lambda: not cluster.on("login", "squeue", "-h").stdout, 30, "the array")
+    for task in (1, 2, 3):
+        comment = cluster.job(f"{job}_{task}").get("Comment", "")
+        check(f"in a run of {task}." in comment, f"task {task}: {comment}")
+
+
 def multi_prog(cluster):
     directory = cluster.directory("multi")
     (directory / "programs").write_text("0 sleep 0.1\n1-2 echo task %t\n")
@@ -146,5 +157,5 @@ if __name__ == "__main__":
         srun_without_the_option, srun_with_the_option, tasks_get_their_environment,
         sbatch_and_mpirun_on_4_hosts, the_summary_comes_within_5_seconds, steps_of_a_batch_job,
         a_step_without_the_batch_option, a_profiled_job_submits_another, salloc_and_mpirun,
-        job_array, multi_prog, heterogeneous_job,
+        job_array, each_job_of_an_array_has_its_own_comment, multi_prog, heterogeneous_job,
     ]))
