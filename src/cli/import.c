@@ -203,15 +203,21 @@ static int infer(const struct import *import)
     return 0;
 }
 
-/* A worker that was killed leaves the rank that it had, and when all were, those after it. */
+/* A worker that was killed leaves the rank that it had, and when all were, those after it. What it
+ * had written of the rank's file does not stay. */
 static void tell_unfinished(struct import *import)
 {
+    char part[4200];
     for (size_t at = import->part; at < import->plan.nranks; at += import->parts) {
         struct pw_import_result *result = &import->shared->results[at];
         if (result->done)
             continue;
         result->done = 1;
         result->err = -ECANCELED;
+        result->rank = import->plan.files[import->plan.first[at]].head.rank;
+        snprintf(part, sizeof(part), "%s/rank-%05lld.h5.part", import->what.dir,
+                 (long long)result->rank);
+        unlink(part);
         snprintf(result->problem, sizeof(result->problem),
                  "%.200s was not read to its end: the process that read it was killed; with fewer "
                  "at once (--jobs 1) there is more memory for each",

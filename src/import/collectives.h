@@ -17,7 +17,7 @@ struct pw_collective {
     uint32_t group, group_note; /* the process group's name and what it is for */
     uint32_t members;           /* text of the list of world ranks */
     int32_t group_size;         /* -1: not known */
-    int32_t peer;               /* as the trace says: rank in the group; -1 none */
+    int32_t peer;               /* as the trace says: Kineto's is a rank of the job; -1 none */
     int32_t first, stride;      /* of the members, where these are told; -1 */
 };
 

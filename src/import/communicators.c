@@ -229,8 +229,9 @@ int32_t pw_comm_table_find(struct pw_trace *trace, const struct pw_device_record
         return -1;
     if (numbered)
         *seq = c->collectives++;
-    if (collective && c->members && collective->peer >= 0 && collective->peer < c->size)
-        *peer = c->members[collective->peer];
+    for (int32_t i = 0; collective && c->members && i < c->size && collective->peer >= 0; i++)
+        if (c->members[i] == collective->peer)
+            *peer = i;
     return (int32_t)(c - trace->comms->items);
 }
 

@@ -11,8 +11,8 @@ struct pw_comm_table *pw_comm_table_create(void); /* NULL when memory is short *
 void pw_comm_table_destroy(struct pw_comm_table *table);
 
 /* The communicator of an NCCL operation: its row of /comms, or -1 when memory is short. With
- * `numbered`, *seq is the operation's number on it, else -1. *peer is the world rank of the
- * collective's peer, -1 none. */
+ * `numbered`, *seq is the operation's number on it, else -1. *peer is the collective's
+ * peer, which the trace gives as a rank of the job, as a rank of the communicator; -1 none. */
 int32_t pw_comm_table_find(struct pw_trace *trace, const struct pw_device_record *record,
                            int numbered, int64_t *seq, int32_t *peer);
 

@@ -153,7 +153,6 @@ static void take_nccl(struct writing *w, const struct pw_device_record *d)
         .end = d->end + w->base,
         .op = op,
         .source = PW_SOURCE_NCCL,
-        .flags = PW_FLAG_NONBLOCKING,
         .sent_bytes = bytes_of(d->count_in, element),
         .recv_bytes = bytes_of(d->count_out, element),
         .thread = (uint16_t)d->thread,

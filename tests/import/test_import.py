@@ -370,6 +370,163 @@ def strange_events_are_counted_by_reason():
     assert ranks[0].attrs["dropped_events"] == 5
 
 
+def merged(ranks):
+    directory = os.path.dirname(next(iter(ranks.values())).filename)
+    for file in ranks.values():
+        file.close()
+    run("merge", directory)
+    return directory, h5py.File(os.path.join(directory, "cluster.h5"))
+
+
+def data_parallel_on(host, rank, late_us=0):
+    return trace(f"{host}_{100 + rank}.1716423322.pt.trace.json",
+                 data_parallel(rank, late_us=late_us), rank)
+
+
+@case
+def waits_of_ranks_with_one_clock_are_exact():
+    ranks, _ = imported(data_parallel_on("node", 0), data_parallel_on("node", 1, 300))
+    directory, cluster = merged(ranks)
+    with cluster:
+        found = cluster["collectives"][:]
+        assert list(found["wait_ns"]) == [300000, 300000], found
+        assert list(found["transfer_ns"]) == [200000, 200000] and set(found["last_rank"]) == {1}
+        assert all(abs(row["busbw"] / (4000 / 200e-6) - 1) < 1e-6 for row in found), found
+        waits = cluster["step_trace"]["wait_ns"]
+        assert (waits[:, 0] == 300000).all() and (waits[:, 1] == 0).all(), waits
+
+
+@case
+def partners_of_messages_are_ranks_of_their_group():
+    """PyTorch writes them as ranks of the job."""
+    message = {"Group size": 2, "dtype": "Float", "Process Group Name": "3",
+               "Process Group Ranks": "[4, 5]", "In msg nelems": 10, "Out msg nelems": 10}
+    def rank(number, collective, key, other):
+        return trace(f"message.rank-{number}.json", steps(1) + [launch(10, 1), kernel(
+            "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", 20, 300, 1, stream=20,
+            **{**message, "Collective name": collective, key: other})], number, 8)
+    ranks, _ = imported(rank(4, "send", "Dst Rank", 5), rank(5, "recv", "Src Rank", 4))
+    assert [int(ranks[r]["events/comm"][0]["peer"]) for r in (4, 5)] == [1, 0]
+    _, cluster = merged(ranks)
+    with cluster:
+        pairs = cluster["p2p"][:]
+        assert [(int(row["src"]), int(row["dst"])) for row in pairs] == [(4, 5)], pairs
+
+
+def run_at(directory, *arguments):
+    """The import's status and words, without an opinion on them."""
+    done = subprocess.run([profwrap, "import", "-o", directory, *arguments], stderr=subprocess.PIPE,
+                          text=True)
+    return done.returncode, done.stderr
+
+
+@case
+def ranks_whose_reader_is_killed_are_named():
+    """Of two readers one is killed in the middle of a long trace: its rank is named and has no file,
+    the others have theirs."""
+    import signal
+    import time
+    directory, one = os.path.join(where, "killed"), json.dumps(event("aten::mm", "cpu_op", 0, 5))
+    long = trace("long.rank-1.json.gz", None, text='{"distributedInfo": {"backend": "nccl", "rank": '
+                 '1, "world_size": 3}, "traceEvents": [' + (one + ",") * 1000000 + one + "]}")
+    done = subprocess.Popen([profwrap, "import", "-j", "2", "-o", directory,
+                             trace("a.rank-0.json", data_parallel(0), 0, 3), long,
+                             trace("c.rank-2.json", data_parallel(2), 2, 3)],
+                            stderr=subprocess.PIPE, text=True)
+    reader = None
+    while reader is None and done.poll() is None:
+        reader = next((pid for pid in children(done.pid) if reads(pid, long)), None)
+    assert reader, "nobody was seen reading the trace"
+    os.kill(reader, signal.SIGKILL)
+    said = done.communicate(timeout=60)[1]
+    assert done.returncode == 1, (done.returncode, said)
+    assert "long.rank-1.json.gz was not read to its end: the process that read it was killed" in said
+    assert "2 ranks: " in said, said
+    for rank in (0, 2):
+        with h5py.File(os.path.join(directory, f"rank-{rank:05d}.h5")) as file:
+            assert file.attrs["complete"] == 1 and len(file["events/comm"]) == 2
+    assert not [name for name in os.listdir(directory) if "00001" in name], os.listdir(directory)
+    run("merge", directory)
+    assert "2 of 3 ranks are here" in run("report", directory)
+
+
+def children(pid):
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as file:
+            return [int(child) for child in file.read().split()]
+    except OSError:
+        return []
+
+
+def reads(pid, path):
+    try:
+        return any(os.readlink(f"/proc/{pid}/fd/{fd}") == path
+                   for fd in os.listdir(f"/proc/{pid}/fd"))
+    except OSError:
+        return False
+
+
+@case
+def processes_of_mpirun_share_the_ranks():
+    if not shutil.which("mpirun"):
+        skip("mpirun is not installed")
+    directory = os.path.join(where, "shared")
+    files = [trace(f"share.rank-{rank}.json", data_parallel(rank), rank, 5) for rank in range(5)]
+    environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1",
+                   "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    done = subprocess.run(["mpirun", "-np", "2", "--oversubscribe", profwrap, "import", "-o", directory,
+                           *files], stderr=subprocess.PIPE, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    counts = sorted(line.split(" ranks: ")[0].split()[-1] for line in done.stderr.splitlines()
+                    if " ranks: " in line and "taken" in line)
+    assert counts == ["2", "3"], done.stderr
+    alone = os.path.join(where, "alone")
+    run("import", "-o", alone, *files)
+    found = [sorted(name for name in os.listdir(path) if name != ".job")
+             for path in (directory, alone)]
+    assert found[0] == found[1] == [f"rank-{rank:05d}.h5" for rank in range(5)], found
+    for name in found[0]:
+        with h5py.File(os.path.join(directory, name)) as one, \
+                h5py.File(os.path.join(alone, name)) as other:
+            for table in ("range", "kernel", "comm", "nccl"):
+                assert (one["events"][table][()] == other["events"][table][()]).all(), (name, table)
+
+
+@case
+def progress_is_shown_on_terminals_only():
+    import pty
+    path = trace("bar.rank-0.json", data_parallel(0), 0, 1)
+    main_end, terminal = pty.openpty()
+    done = subprocess.Popen([profwrap, "import", "-o", os.path.join(where, "bar"), path],
+                            stderr=terminal)
+    os.close(terminal)
+    shown = b""
+    try:
+        while chunk := os.read(main_end, 4096):
+            shown += chunk
+    except OSError:  # the other end is closed
+        pass
+    os.close(main_end)
+    assert done.wait() == 0, shown
+    assert b"% of 1 ranks" in shown and b"\r[" in shown and b"\r\x1b[K" in shown, shown
+    _, said = run_at(os.path.join(where, "no-bar"), path)
+    assert "% of" not in said and "\r" not in said, said
+
+
+@case
+def damaged_files_of_one_rank_leave_the_others():
+    """A gzip'ed trace whose middle is damaged: its rank is what comes before, the other is whole."""
+    good = trace("good.rank-0.json.gz", data_parallel(0))
+    bad = trace("bad.rank-1.json.gz", data_parallel(1) * 40, 1)
+    with open(bad, "r+b") as file:
+        size = os.path.getsize(bad)
+        file.seek(size // 2)
+        file.write(b"\xff" * 40)
+    ranks, said = imported(good, bad)
+    assert ranks[0].attrs["complete"] == 1 and ranks[1].attrs["complete"] == 0, said
+    assert "rank 1" in said and "at byte" in said and "taken" in said, said
+
+
 CATEGORIES = {"cpu_op": "events/range", "user_annotation": "events/range",
               "kernel": "events/kernel", "gpu_memcpy": "events/memcpy",
               "gpu_memset": "events/memset", "cuda_runtime": "events/cuda_api"}
@@ -474,6 +631,25 @@ def real_traces_break_down_as_hta_says():
 
 
 @case
+def readme_prints_what_comes_out():
+    names = [f"sampled_rank-{rank}.json.gz" for rank in (0, 1)]
+    root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+    for name in names:
+        os.symlink(shared(name), os.path.join(where, name))
+    with open(os.path.join(root, "README.md")) as file:
+        section = file.read().split("## I already have PyTorch traces\n")[1].split("\n## ")[0]
+    shown = [line[4:] for line in section.splitlines() if line.startswith("    ") or not line]
+    text, commands = "\n".join(shown), [line[2:] for line in shown if line.startswith("$ ")]
+    assert [line.split()[1] for line in commands] == ["import", "merge", "report"], commands
+    answers = text.split("$ profwrap ")[1:]
+    for command, answer in zip(commands, answers):
+        done = subprocess.run([profwrap, *command.split()[1:]], cwd=where, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True)
+        assert done.returncode == 0, done.stdout
+        assert done.stdout.split() == answer.split("\n", 1)[1].split(), (command, done.stdout)
+
+
+@case
 def real_operators_are_as_pytorch_counts_them():
     try:
         import torch
@@ -511,12 +687,64 @@ def real_operators_are_as_pytorch_counts_them():
             assert abs(row["self_ns"] - one.self_cpu_time_total * 1000) <= 1000 * inside, name
 
 
+TRAINING = """
+import json, sys, torch
+rank, path = int(sys.argv[1]), sys.argv[2]
+if torch.distributed.is_available():
+    torch.distributed.init_process_group("gloo", init_method="file://" + path + ".store", rank=rank,
+                                         world_size=2)
+model = torch.nn.Sequential(torch.nn.Linear(64, 32), torch.nn.ReLU(), torch.nn.Linear(32, 8))
+with torch.profiler.profile(record_shapes=True) as prof:
+    for _ in range(3 + rank):
+        model(torch.randn(16, 64)).sum().backward()
+    if torch.distributed.is_available():
+        torch.distributed.all_reduce(model[0].weight.grad)
+prof.export_chrome_trace(f"{path}.rank-{rank}.json")
+with open(f"{path}.truth-{rank}", "w") as file:
+    json.dump({one.key: (one.count, one.cpu_time_total * 1000, one.self_cpu_time_total * 1000)
+               for one in prof.key_averages()}, file)
+"""
+
+
+@case
+def real_operators_of_two_ranks_add_up_to_pytorchs():
+    if subprocess.run([sys.executable, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode:
+        skip("PyTorch is not installed (scripts/setup --torch)")
+    path = os.path.join(where, "two")
+    ranks = [subprocess.Popen([sys.executable, "-c", TRAINING, str(rank), path],
+                              stderr=subprocess.DEVNULL) for rank in (0, 1)]
+    assert [one.wait(timeout=120) for one in ranks] == [0, 0]
+    truth = []
+    for rank in (0, 1):
+        with open(f"{path}.truth-{rank}") as file:
+            truth.append(json.load(file))
+    files, _ = imported(*[f"{path}.rank-{rank}.json" for rank in (0, 1)])
+    for rank, file in files.items():
+        names, calls = texts(file), collections.Counter()
+        kinds = h5py.check_enum_dtype(file["events/range"].dtype["kind"])
+        for row in file["events/range"]:
+            if row["kind"] == kinds["operator"]:
+                calls[names[row["name"]]] += 1
+        assert calls == {key: one[0] for key, one in truth[rank].items() if key in calls}, rank
+        assert {key for key in truth[rank] if key.startswith("aten::")} <= set(calls), rank
+    _, cluster = merged(files)
+    with cluster:
+        rows = {row["name"].split(b"\0")[0].decode(): row for row in cluster["operators"]}
+        for name in set(truth[0]) & set(rows):
+            both = [one[name] for one in truth]
+            count = sum(one[0] for one in both)
+            assert rows[name]["calls"] == count, name
+            # PyTorch without Kineto writes whole microseconds.
+            assert abs(rows[name]["total_ns"] - sum(one[1] for one in both)) <= 1000 * count, name
+        assert "aten::addmm" in rows and rows["aten::addmm"]["calls"] == 2 * (3 + 4)
+
+
 def main():
     global profwrap, where, h5py
     if sys.argv[1] == "--list":
         print("\n".join(CASES))
         return
-    profwrap = sys.argv[1]
+    profwrap = os.path.abspath(sys.argv[1])
     try:
         import h5py
     except ImportError:
