@@ -1,9 +1,12 @@
 /* The table of formats; see formats.h. */
 #include "import/formats.h"
 
+#include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "import/jsonfile.h"
 #include "import/kineto.h"
 
 /* In the order in which a file is tried. */
@@ -23,6 +26,28 @@ const struct pw_import_format *pw_import_format_find(const char *name)
         if (strcmp(formats[i]->name, name) == 0)
             return formats[i];
     return NULL;
+}
+
+int pw_import_is_file(const char *name)
+{
+    for (size_t i = 0; i < FORMATS; i++)
+        for (const char *const *file = formats[i]->files; *file; file++)
+            if (fnmatch(*file, name, 0) == 0)
+                return 1;
+    return 0;
+}
+
+int pw_import_read_json(const char *path, struct pw_trace_window *window,
+                        const struct pw_jsonfile_taker *taker, char *problem, size_t size)
+{
+    struct pw_jsonfile_end end = {.cut_at = -1};
+    int err = pw_jsonfile_read(path, taker, &end);
+    window->trace->counts.bytes += end.json_bytes;
+    if (!err && end.cut_at >= 0) {
+        window->trace->counts.cut_files++;
+        snprintf(problem, size, "%s, at byte %lld of the JSON", end.problem, (long long)end.cut_at);
+    }
+    return err;
 }
 
 void pw_import_head_fini(struct pw_import_head *head)

@@ -18,8 +18,10 @@ struct pw_import_head {
 void pw_import_head_fini(struct pw_import_head *head);
 
 struct pw_import_format {
-    const char *name, *what; /* for --format and --help */
-    /* Whether the file is of this format, and what its head says. 0; -EINVAL: it is not; -errno. */
+    const char *name, *what;  /* for --format and --help */
+    const char *const *files; /* patterns of names that are taken from directories; NULL ends */
+    /* Whether the file is of this format, and what its head says. 0; -EINVAL: it is not; -ENOTSUP:
+     * it is, but out->problem says why it cannot be read; -errno. */
     int (*look)(const char *path, struct pw_import_head *out);
     /* Reads the events into `window`. 0, also for files that end early, or -errno. `progress` is
      * told of bytes of the file that were read. */
@@ -27,6 +29,15 @@ struct pw_import_format {
                 void (*progress)(void *context, int64_t file_bytes), void *context, char *problem,
                 size_t size);
 };
+
+/* What all formats in JSON do to read: the counts of bytes, and the remark on a file that ends
+ * early. 0 or -errno. */
+struct pw_jsonfile_taker;
+int pw_import_read_json(const char *path, struct pw_trace_window *window,
+                        const struct pw_jsonfile_taker *taker, char *problem, size_t size);
+
+/* Whether a file of this name is taken from a directory. */
+int pw_import_is_file(const char *name);
 
 /* The format of this name, or NULL; `number` counts them from 0. */
 const struct pw_import_format *pw_import_format_find(const char *name);

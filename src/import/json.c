@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/limits.h"
+
 const struct pw_json_item *pw_json_find(const struct pw_json_object *object, int depth,
                                         const char *key)
 {
@@ -14,6 +16,18 @@ const struct pw_json_item *pw_json_find(const struct pw_json_object *object, int
             memcmp(item->key, key, length) == 0)
             return item;
     }
+    return NULL;
+}
+
+const struct pw_json_item *pw_json_find_in(const struct pw_json_object *object,
+                                           const struct pw_json_item *parent, const char *key)
+{
+    size_t length = strlen(key);
+    const struct pw_json_item *end = object->items + object->n;
+    for (const struct pw_json_item *item = parent ? parent + 1 : end;
+         item < end && item->depth > parent->depth; item++)
+        if (item->key_length == length && memcmp(item->key, key, length) == 0)
+            return item;
     return NULL;
 }
 
@@ -81,4 +95,43 @@ size_t pw_json_to_ints(const struct pw_json_item *item, int64_t *out, size_t max
         at = skip(at, end, " \t\r\n,");
     }
     return at < end ? n : 0;
+}
+
+int64_t pw_json_count_elements(const struct pw_json_item *dims)
+{
+    int64_t sum = 0, product = 1, number = -1;
+    int depth = 0, empty = 1;
+    if (!dims || dims->type != PW_JSON_ARRAY)
+        return -1;
+    for (const char *at = dims->text, *end = at + dims->length; at < end; at++) {
+        if (*at >= '0' && *at <= '9') {
+            number = number < 0 ? 0 : number;
+            if (number > PW_LIMIT / 10)
+                return -1;
+            number = number * 10 + (*at - '0');
+            continue;
+        }
+        if (number >= 0) {
+            if (__builtin_mul_overflow(product, number, &product) || product > PW_LIMIT)
+                return -1;
+            number = -1;
+            empty = 0;
+        }
+        depth += *at == '[' ? 1 : *at == ']' ? -1 : 0;
+        if (*at == ']' && !empty) {
+            sum = pw_sum(sum, product);
+            product = 1;
+            empty = 1;
+        }
+    }
+    return depth == 0 && sum > 0 ? sum : -1;
+}
+
+size_t pw_json_first_text(const struct pw_json_item *types, const char **out)
+{
+    const char *end = types->text + types->length;
+    const char *open = memchr(types->text, '"', types->length);
+    const char *close = open ? memchr(open + 1, '"', (size_t)(end - open - 1)) : NULL;
+    *out = open ? open + 1 : "";
+    return close ? (size_t)(close - open - 1) : 0;
 }

@@ -52,6 +52,11 @@ int pw_json_parse(struct pw_json_parser *parser, const char *text, size_t length
 const struct pw_json_item *pw_json_find(const struct pw_json_object *object, int depth,
                                         const char *key);
 
+/* The first member with this key of an object that is a member itself, or NULL; also when `parent`
+ * is NULL. */
+const struct pw_json_item *pw_json_find_in(const struct pw_json_object *object,
+                                           const struct pw_json_item *parent, const char *key);
+
 /* Its text with a NUL, cut where it does not fit; "" when `item` is NULL. Returns `out`. */
 const char *pw_json_copy(const struct pw_json_item *item, char *out, size_t size);
 
@@ -61,5 +66,11 @@ int pw_json_to_int(const struct pw_json_item *item, int64_t *out);
 /* The integers of an array, at most `max`; how many, 0 when it is no array of integers. Texts that
  * hold one ("[0, 1]") are arrays, too. */
 size_t pw_json_to_ints(const struct pw_json_item *item, int64_t *out, size_t max);
+
+/* Elements of all tensors of "[[8, 3], [5]]"; scalars, "[]", are none. -1 when it is no such. */
+int64_t pw_json_count_elements(const struct pw_json_item *dims);
+
+/* The first quoted word of "["float", "int"]", and its length; 0 when there is none. */
+size_t pw_json_first_text(const struct pw_json_item *texts, const char **out);
 
 #endif

@@ -58,7 +58,6 @@ static int read_trace(const char *path, struct pw_trace_window *window,
                       char *problem, size_t size)
 {
     struct pw_kineto *k = calloc(1, sizeof(*k));
-    struct pw_jsonfile_end end = {.cut_at = -1};
     if (!k)
         return -ENOMEM;
     *k = (struct pw_kineto){
@@ -77,20 +76,18 @@ static int read_trace(const char *path, struct pw_trace_window *window,
         .element = take_element,
         .progress = tell_progress,
     };
-    int err = k->parser ? pw_jsonfile_read(path, &taker, &end) : -ENOMEM;
+    int err = k->parser ? pw_import_read_json(path, window, &taker, problem, size) : -ENOMEM;
     pw_json_parser_destroy(k->parser);
     free(k);
-    window->trace->counts.bytes += end.json_bytes;
-    if (!err && end.cut_at >= 0) {
-        window->trace->counts.cut_files++;
-        snprintf(problem, size, "%s, at byte %lld of the JSON", end.problem, (long long)end.cut_at);
-    }
     return err;
 }
+
+static const char *const files[] = {"*.json", "*.json.gz", NULL};
 
 const struct pw_import_format pw_import_kineto = {
     .name = "kineto",
     .what = "traces of torch.profiler (Chrome trace events, .json or .json.gz)",
+    .files = files,
     .look = pw_kineto_look,
     .read = read_trace,
 };

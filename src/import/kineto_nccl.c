@@ -46,45 +46,6 @@ static uint32_t from_arguments(struct pw_trace *trace, const struct pw_kineto_ev
     return pw_collectives_find(&trace->collectives, &c);
 }
 
-/* Elements of all tensors of "[[8, 3], [5]]"; scalars, "[]", are none. -1 when it is no such. */
-static int64_t count_elements(const struct pw_json_item *dims)
-{
-    int64_t sum = 0, product = 1, number = -1;
-    int depth = 0, empty = 1;
-    for (const char *at = dims->text, *end = at + dims->length; at < end; at++) {
-        if (*at >= '0' && *at <= '9') {
-            number = number < 0 ? 0 : number;
-            if (number > PW_LIMIT / 10)
-                return -1;
-            number = number * 10 + (*at - '0');
-            continue;
-        }
-        if (number >= 0) {
-            if (__builtin_mul_overflow(product, number, &product) || product > PW_LIMIT)
-                return -1;
-            number = -1;
-            empty = 0;
-        }
-        depth += *at == '[' ? 1 : *at == ']' ? -1 : 0;
-        if (*at == ']' && !empty) {
-            sum = pw_sum(sum, product);
-            product = 1;
-            empty = 1;
-        }
-    }
-    return depth == 0 && sum > 0 ? sum : -1;
-}
-
-/* The first quoted word of "["float", "int"]". */
-static size_t first_type(const struct pw_json_item *types, const char **out)
-{
-    const char *end = types->text + types->length;
-    const char *open = memchr(types->text, '"', types->length);
-    const char *close = open ? memchr(open + 1, '"', (size_t)(end - open - 1)) : NULL;
-    *out = open ? open + 1 : "";
-    return close ? (size_t)(close - open - 1) : 0;
-}
-
 /* Older versions: an annotation "nccl:all_reduce" around the launch, with the shapes of what goes
  * in. */
 static uint32_t from_annotation(struct pw_trace *trace, const struct pw_kineto_event *event,
@@ -104,10 +65,10 @@ static uint32_t from_annotation(struct pw_trace *trace, const struct pw_kineto_e
     const char *type;
     if (c.op == PW_OP_None)
         return 0;
-    if (dims && dims->type == PW_JSON_ARRAY)
-        *count_in = count_elements(dims);
+    if (dims)
+        *count_in = pw_json_count_elements(dims);
     if (types) {
-        size_t length = first_type(types, &type);
+        size_t length = pw_json_first_text(types, &type);
         set_type(trace, &c, type, length);
     }
     /* as much comes out as goes in; of gathers and scatters nothing is said */

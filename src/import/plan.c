@@ -74,6 +74,8 @@ static int look(struct pw_import_file *file, const struct pw_import_wish *wish, 
         if (!what[0])
             memcpy(what, file->head.problem, sizeof(what));
     }
+    if (err == -ENOTSUP)
+        return fail(problem, size, err, file->path, file->head.problem);
     return err ? fail(problem, size, err, file->path, err == -EINVAL ? what : "") : 0;
 }
 
@@ -108,15 +110,9 @@ static int add_file(struct pw_import_plan *plan, const char *path,
     return 0;
 }
 
-static int has_ending(const char *name, const char *ending)
-{
-    size_t n = strlen(name), e = strlen(ending);
-    return n >= e && strcmp(name + n - e, ending) == 0;
-}
-
 static int is_trace(const struct dirent *entry)
 {
-    return has_ending(entry->d_name, ".json") || has_ending(entry->d_name, ".json.gz");
+    return pw_import_is_file(entry->d_name);
 }
 
 static int add_directory(struct pw_import_plan *plan, const char *path,
