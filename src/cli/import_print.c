@@ -12,6 +12,7 @@ static void add_counts(struct pw_import_counts *sum, const struct pw_import_coun
     sum->taken += one->taken;
     sum->collectives += one->collectives;
     sum->inferred_groups += one->inferred_groups;
+    sum->lost += one->lost;
     for (int i = 0; i < PW_OMISSIONS; i++)
         sum->omitted[i] += one->omitted[i];
 }
@@ -85,6 +86,10 @@ int pw_import_print(const struct pw_import_plan *plan, const struct pw_import_re
            (long long)sum.events, pw_text_bytes(bytes, sizeof(bytes), sum.bytes),
            (long long)sum.taken, (long long)sum.collectives);
     print_omitted(&sum);
+    if (sum.lost)
+        pw_say("lost: %lld operations, which were overwritten before they were written, as the "
+               "traces tell",
+               (long long)sum.lost);
     if (sum.inferred_groups)
         pw_say("inferred: %lld communicators, whose ranks the traces do not tell (they are taken "
                "to have the ranks that are here, and are named so)",

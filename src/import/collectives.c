@@ -30,6 +30,9 @@ uint32_t pw_collectives_find(struct pw_collectives *all, const struct pw_collect
     key.peer = one->peer;
     key.first = one->first;
     key.stride = one->stride;
+    key.my_rank = one->my_rank;
+    key.algorithm = one->algorithm;
+    key.protocol = one->protocol;
     uint64_t hash = pw_hash_mix((uint64_t)key.op << 32 | key.datatype, key.group);
     hash = pw_hash_mix(hash, (uint64_t)key.members << 32 | (uint32_t)key.peer);
     if (pw_hash_reserve(&all->hash))

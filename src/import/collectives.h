@@ -19,6 +19,8 @@ struct pw_collective {
     int32_t group_size;         /* -1: not known */
     int32_t peer;               /* as the trace says: Kineto's is a rank of the job; -1 none */
     int32_t first, stride;      /* of the members, where these are told; -1 */
+    int32_t my_rank;            /* in the group, where that is told of this rank; -1 */
+    uint32_t algorithm, protocol;
 };
 
 struct pw_collectives {

@@ -16,6 +16,8 @@ struct communicator {
     int32_t size, my_rank;
     int32_t *members; /* [size] world ranks */
     int64_t collectives;
+    int64_t first_seq; /* of those that the trace numbers itself */
+    int64_t last_seq;  /* -1: none came yet */
 };
 
 struct pw_comm_table {
@@ -134,6 +136,12 @@ static void identify(struct communicator *c, uint64_t start, const char *name, i
     c->uid = uid;
 }
 
+/* Nobody need find out who is in it, nor which operation is which. */
+static int is_told(const struct communicator *c)
+{
+    return c->members || c->my_rank >= 0;
+}
+
 static void name_it(struct pw_trace *trace, struct communicator *c,
                     const struct pw_collective *collective)
 {
@@ -141,7 +149,7 @@ static void name_it(struct pw_trace *trace, struct communicator *c,
     const char *group = pw_rankfile_borrow_text(trace->file, collective->group);
     const char *note = pw_rankfile_borrow_text(trace->file, collective->group_note);
     snprintf(name, sizeof(name), "%s%.100s%s%.100s",
-             c->members ? "" : "inferred: ", *note ? note : "process group ", *note ? " " : "",
+             is_told(c) ? "" : "inferred: ", *note ? note : "process group ", *note ? " " : "",
              *group ? group : "?");
     c->name = pw_names_find(&trace->names, name, strlen(name));
 }
@@ -169,7 +177,8 @@ static struct communicator *add(struct pw_comm_table *table)
         table->capacity = capacity;
     }
     struct communicator *c = &table->items[table->n++];
-    *c = (struct communicator){.device = -1, .stream = -1, .group_size = -1};
+    *c = (struct communicator){
+        .device = -1, .stream = -1, .group_size = -1, .my_rank = -1, .last_seq = -1};
     return c;
 }
 
@@ -189,12 +198,15 @@ static struct communicator *find_group(struct pw_trace *trace,
     c->group = collective->group;
     c->members_text = collective->members;
     c->group_size = collective->group_size;
-    if (!members_of_text(trace, collective, c) && !members_of_group(trace, collective, c) &&
-        !members_of_stride(trace, collective, c)) {
+    if (collective->my_rank >= 0) {
+        c->size = collective->group_size;
+    } else if (!members_of_text(trace, collective, c) && !members_of_group(trace, collective, c) &&
+               !members_of_stride(trace, collective, c)) {
         c->size = collective->group_size > 0 ? collective->group_size : trace->world_size;
         table->inferred++;
     }
     identify(c, 1, pw_rankfile_borrow_text(trace->file, collective->group), trace->rank);
+    c->my_rank = collective->my_rank >= 0 ? collective->my_rank : c->my_rank;
     name_it(trace, c, collective);
     return c;
 }
@@ -235,6 +247,20 @@ int32_t pw_comm_table_find(struct pw_trace *trace, const struct pw_device_record
     return (int32_t)(c - trace->comms->items);
 }
 
+int64_t pw_comm_table_number(struct pw_trace *trace, int32_t comm, int64_t seq)
+{
+    if (comm < 0)
+        return -1;
+    struct communicator *c = &trace->comms->items[comm];
+    if (seq <= c->last_seq)
+        return -1;
+    if (c->last_seq < 0)
+        c->first_seq = seq;
+    c->last_seq = seq;
+    c->collectives = seq + 1;
+    return seq;
+}
+
 void pw_comm_table_write(struct pw_trace *trace)
 {
     const struct pw_comm_table *table = trace->comms;
@@ -249,6 +275,7 @@ void pw_comm_table_write(struct pw_trace *trace)
             .name = c->name,
             .first_member = c->members ? first : -1,
             .collectives = c->collectives,
+            .first_collective = c->first_seq,
         };
         pw_rankfile_append(trace->file, PW_TABLE_comms, &row);
         for (int32_t m = 0; c->members && m < c->size; m++) {

@@ -16,6 +16,10 @@ void pw_comm_table_destroy(struct pw_comm_table *table);
 int32_t pw_comm_table_find(struct pw_trace *trace, const struct pw_device_record *record,
                            int numbered, int64_t *seq, int32_t *peer);
 
+/* The number of an operation that the trace numbers itself, from 0: `seq`, or -1 where it does not
+ * rise, for then it is not known which of two is the other ranks' one. */
+int64_t pw_comm_table_number(struct pw_trace *trace, int32_t comm, int64_t seq);
+
 /* Writes /comms and /comm_members; how many were inferred goes to the trace's counts. */
 void pw_comm_table_write(struct pw_trace *trace);
 

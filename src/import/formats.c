@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "import/inspector.h"
 #include "import/jsonfile.h"
 #include "import/kineto.h"
 
-/* In the order in which a file is tried. */
+/* In the order in which a file is tried: Kineto's takes every list of events. */
 static const struct pw_import_format *const formats[] = {
+    &pw_import_inspector,
     &pw_import_kineto,
 };
 enum { FORMATS = sizeof(formats) / sizeof(formats[0]) };

@@ -9,6 +9,7 @@
 struct pw_import_head {
     int64_t rank, world_size; /* -1: it does not say */
     char backend[32], hostname[64];
+    char job[32];     /* the same in all files of one job; "" */
     int64_t first_ns; /* time of its first event; INT64_MAX: it has none */
     struct pw_group *groups;
     size_t ngroups;

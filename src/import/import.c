@@ -100,8 +100,11 @@ static int order_windows(struct ranking *r)
     pw_sort(r->windows, r->nfiles, sizeof(*r->windows), by_start);
     for (size_t i = 0; i + 1 < r->nfiles; i++) {
         const struct pw_trace_window *a = &r->windows[i];
+        const struct pw_trace_window *b = &r->windows[i + 1];
+        int is_same = a->start_ns + a->base_ns == pw_trace_window_start(b) &&
+                      a->end_ns + a->base_ns == b->end_ns + b->base_ns;
         if (a->end_ns < a->start_ns ||
-            a->end_ns + a->base_ns <= pw_trace_window_start(&r->windows[i + 1]))
+            (a->end_ns + a->base_ns <= pw_trace_window_start(b) && !is_same))
             continue;
         snprintf(r->out->problem, sizeof(r->out->problem),
                  "rank %d is in several traces at the same time, of which one is %.300s: give each "
@@ -133,10 +136,10 @@ static void finish_file(struct ranking *r, int64_t start, int64_t end)
 {
     struct pw_import_counts *counts = &r->trace.counts;
     pw_comm_table_write(&r->trace);
-    pw_rankfile_count_dropped(r->trace.file, counts->omitted[PW_OMIT_MALFORMED] +
-                                                 counts->omitted[PW_OMIT_NO_TIME] +
-                                                 counts->omitted[PW_OMIT_DUPLICATE_KEY] +
-                                                 counts->omitted[PW_OMIT_INCOMPLETE]);
+    pw_rankfile_count_dropped(
+        r->trace.file, counts->omitted[PW_OMIT_MALFORMED] + counts->omitted[PW_OMIT_NO_TIME] +
+                           counts->omitted[PW_OMIT_DUPLICATE_KEY] +
+                           counts->omitted[PW_OMIT_INCOMPLETE] + counts->lost);
     pw_rankfile_set_times(r->trace.file, start, end > start ? end : start);
 }
 

@@ -229,11 +229,13 @@ static int read_lines(struct reader *r)
 }
 
 /* Whether the file is objects one after another: the first one ends within what is held, and
- * another follows it. */
+ * another follows it, or may do so. */
 static int has_lines(const struct reader *r)
 {
     const char *end = r->bytes + r->n;
     const char *behind = pw_jsonscan_value(r->bytes + r->at, end);
+    if (behind && r->taker->lines)
+        return 1;
     behind = behind ? pw_jsonscan_space(behind, end) : end;
     return behind < end && *behind == '{';
 }

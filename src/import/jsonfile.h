@@ -12,6 +12,7 @@ struct pw_jsonfile;
  * the parser's padding behind them. Answers: 0 to go on, 1 to read no further, or -errno. */
 struct pw_jsonfile_taker {
     void *context;
+    int lines; /* 1: a file of one object only, of less than 1 MiB, has it as an element, too */
     /* The member of the outermost object that is the long array, if it is one. */
     int (*is_list)(void *context, const char *key, size_t length);
     int (*member)(void *context, const char *key, size_t key_length, const char *value,

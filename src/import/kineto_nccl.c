@@ -34,6 +34,7 @@ static uint32_t from_arguments(struct pw_trace *trace, const struct pw_kineto_ev
         .peer = -1,
         .first = (int32_t)pw_kineto_int(event, PW_KINETO_RANK_START, 0, 1 << 24, -1),
         .stride = (int32_t)pw_kineto_int(event, PW_KINETO_RANK_STRIDE, 0, 1 << 24, -1),
+        .my_rank = -1,
     };
     if (c.op == PW_OP_Send)
         c.peer = (int32_t)pw_kineto_int(event, PW_KINETO_DST_RANK, 0, 1 << 24, -1);
@@ -61,6 +62,7 @@ static uint32_t from_annotation(struct pw_trace *trace, const struct pw_kineto_e
         .peer = -1,
         .first = -1,
         .stride = -1,
+        .my_rank = -1,
     };
     const char *type;
     if (c.op == PW_OP_None)

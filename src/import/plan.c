@@ -101,8 +101,10 @@ static int add_file(struct pw_import_plan *plan, const char *path,
     int err = look(file, wish, problem, size);
     if (err)
         return err;
-    if (wish->rank >= 0)
+    if (wish->rank >= 0) {
         file->head.rank = wish->rank;
+        file->head.job[0] = '\0';
+    }
     if (file->head.rank < 0)
         file->head.rank = pw_import_rank_of_name(path);
     if (!file->head.hostname[0])
@@ -124,7 +126,8 @@ static int add_directory(struct pw_import_plan *plan, const char *path,
     if (n < 0)
         return fail(problem, size, -errno, path, "");
     if (n == 0)
-        err = fail(problem, size, -ENOENT, path, "has no .json and no .json.gz files");
+        err = fail(problem, size, -ENOENT, path,
+                   "has no .json, .json.gz, .jsonl and -pidN.log files");
     for (int i = 0; i < n; i++) {
         snprintf(file, sizeof(file), "%s/%s", path, entries[i]->d_name);
         err = err ? err : add_file(plan, file, wish, problem, size);
@@ -145,7 +148,7 @@ static int by_rank_and_time(const void *a, const void *b)
 /* All files must be of one job, as far as they say. */
 static int check_job(struct pw_import_plan *plan, char *problem, size_t size)
 {
-    const struct pw_import_file *sized = NULL, *backed = NULL;
+    const struct pw_import_file *sized = NULL, *backed = NULL, *named = NULL;
     for (size_t i = 0; i < plan->nfiles; i++) {
         const struct pw_import_file *f = &plan->files[i];
         if (sized && f->head.world_size > 0 && f->head.world_size != sized->head.world_size) {
@@ -163,6 +166,14 @@ static int check_job(struct pw_import_plan *plan, char *problem, size_t size)
                      backed->path, backed->head.backend, f->path, f->head.backend);
             return -EINVAL;
         }
+        if (named && f->head.job[0] && strcmp(f->head.job, named->head.job) != 0) {
+            snprintf(problem, size,
+                     "%s and %s have no communicator of all ranks in common (%s, %s): import one "
+                     "job at a time, or each file alone with --rank N",
+                     named->path, f->path, named->head.job, f->head.job);
+            return -EINVAL;
+        }
+        named = f->head.job[0] ? f : named;
         sized = f->head.world_size > 0 ? f : sized;
         backed = f->head.backend[0] ? f : backed;
     }

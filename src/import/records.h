@@ -24,17 +24,35 @@ struct pw_host_record {
     uint8_t pad;
 };
 
-enum pw_device_type { PW_DEVICE_KERNEL, PW_DEVICE_MEMCPY, PW_DEVICE_MEMSET };
+enum pw_device_type {
+    PW_DEVICE_KERNEL,
+    PW_DEVICE_MEMCPY,
+    PW_DEVICE_MEMSET,
+    PW_DEVICE_OPERATION, /* of NCCL, of which a log tells without its kernel */
+};
 
 struct pw_device_record {
     int64_t key[3]; /* correlation and start until it is joined, start and end then */
     int64_t start, end;
-    uint64_t correlation, external, graph_node;
-    int64_t bytes, count_in, count_out, launch;
+    uint64_t correlation, external;
+    union {
+        uint64_t graph_node;
+        int64_t seq; /* of an operation, its number on the communicator; -1: it has none */
+    };
+    union {
+        int64_t bytes;
+        int64_t ran_ns; /* of an operation; 0: not known */
+    };
+    int64_t count_in, count_out, launch;
     int32_t thread, device;
     uint32_t launched_by, name, collective, context, stream;
     int32_t grid[3], block[3], registers, shared_bytes, src_device, dst_device;
-    uint8_t type, copy, asynchronous;
+    uint8_t type;
+    union {
+        uint8_t copy;
+        uint8_t timed; /* of an operation: enum pw_timed */
+    };
+    uint8_t asynchronous;
     uint8_t is_nccl;
 };
 

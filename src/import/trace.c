@@ -23,6 +23,8 @@ const char *pw_omission_words(enum pw_omission reason)
         [PW_OMIT_NO_TIME] = "events without a possible time and length",
         [PW_OMIT_DUPLICATE_KEY] = "events that say one thing twice",
         [PW_OMIT_INCOMPLETE] = "events without what their category needs",
+        [PW_OMIT_GROUP] = "records of groups of operations (the operations are taken)",
+        [PW_OMIT_PROXY] = "records of NCCL's proxy threads",
     };
     return words[reason];
 }

@@ -23,6 +23,8 @@ enum pw_omission {
     PW_OMIT_NO_TIME,
     PW_OMIT_DUPLICATE_KEY,
     PW_OMIT_INCOMPLETE,
+    PW_OMIT_GROUP,
+    PW_OMIT_PROXY,
     PW_OMISSIONS
 };
 const char *pw_omission_words(enum pw_omission reason);
@@ -35,6 +37,7 @@ struct pw_import_counts {
     int64_t cut_files;                      /* that end early */
     int64_t windows, first_step, last_step; /* steps -1: none */
     int64_t collectives, inferred_groups;
+    int64_t lost; /* operations that the trace says it does not have */
 };
 
 /* A process group as the trace's head tells of it. */

@@ -177,6 +177,44 @@ static void take_nccl(struct writing *w, const struct pw_device_record *d)
     w->trace->counts.collectives++;
 }
 
+/* An operation that a log tells of, not its kernel. */
+static void take_operation(struct writing *w, const struct pw_device_record *d)
+{
+    const struct pw_collective *c = pw_collectives_borrow(&w->trace->collectives, d->collective);
+    int64_t none;
+    struct keyed_nccl out;
+    if (!c)
+        return;
+    memset(&out, 0, sizeof(out));
+    out.key[0] = d->end;
+    out.key[1] = d->start;
+    out.event = (struct pw_row_comm_event){
+        .start = d->start + w->base,
+        .end = d->end + w->base,
+        .op = c->op,
+        .source = PW_SOURCE_NCCL,
+        .flags = d->timed == PW_TIMED_ENQUEUED ? PW_FLAG_ENQUEUED : 0,
+        .sent_bytes = bytes_of(d->count_in, c->element_bytes),
+        .recv_bytes = bytes_of(d->count_out, c->element_bytes),
+    };
+    out.event.comm = pw_comm_table_find(w->trace, d, 0, &none, &out.event.peer);
+    out.event.seq = d->seq >= 0 ? pw_comm_table_number(w->trace, out.event.comm, d->seq) : -1;
+    out.event.peer = c->peer;
+    out.nccl = (struct pw_row_nccl){
+        .enqueue = d->launch < 0 ? -1 : d->launch + w->base,
+        .device = d->device,
+        .count = d->count_in > d->count_out ? d->count_in : d->count_out,
+        .datatype = c->datatype,
+        .algorithm = c->algorithm,
+        .protocol = c->protocol,
+        .channels = d->grid[0],
+        .timed = d->timed,
+        .ran_ns = d->ran_ns,
+    };
+    pw_sorter_add(w->nccl, &out);
+    w->trace->counts.collectives++;
+}
+
 static void write_nccl(const struct writing *w)
 {
     for (const struct keyed_nccl *r; (r = pw_sorter_next(w->nccl));) {
@@ -189,7 +227,9 @@ static void write_nccl(const struct writing *w)
 
 static void write_device(struct writing *w, const struct pw_device_record *d)
 {
-    if (d->type == PW_DEVICE_KERNEL)
+    if (d->type == PW_DEVICE_OPERATION)
+        take_operation(w, d);
+    else if (d->type == PW_DEVICE_KERNEL)
         write_kernel(w, d);
     else if (d->type == PW_DEVICE_MEMCPY)
         write_memcpy(w, d);

@@ -370,6 +370,10 @@ def strange_events_are_counted_by_reason():
     assert ranks[0].attrs["dropped_events"] == 5
 
 
+def lines(name, records):
+    return trace(name, None, text="".join(json.dumps(one) + "\n" for one in records))
+
+
 def merged(ranks):
     directory = os.path.dirname(next(iter(ranks.values())).filename)
     for file in ranks.values():
@@ -525,6 +529,163 @@ def damaged_files_of_one_rank_leave_the_others():
     ranks, said = imported(good, bad)
     assert ranks[0].attrs["complete"] == 1 and ranks[1].attrs["complete"] == 0, said
     assert "rank 1" in said and "at byte" in said and "taken" in said, said
+
+
+# ---- NCCL Inspector ----
+
+COMMUNICATORS = {"world": ("0x7f8c496ae9f661", 4), "half": ("0x1234", 2), "other": ("0x5678", 2),
+                 "elsewhere": ("0x99", 4)}
+
+
+def inspector(rank, communicator="world", coll="AllReduce", sn=1, size=1 << 20, start_us=0,
+              length_us=100, verbose=True, asked_us=5, host=None, **more):
+    """One record as the plugin's README and inspector_json.cc have it."""
+    name, n = COMMUNICATORS[communicator]
+    at = BASE_US + start_us
+    perf = {"coll": coll, "coll_sn": sn, "coll_msg_size_bytes": size,
+            "coll_exec_time_us": length_us - 4, "coll_timing_source": "kernel_gpu",
+            "coll_algobw_gbs": 1.5, "coll_busbw_gbs": 2.25, **more}
+    if verbose:
+        perf["event_trace_ts"] = {
+            "coll_start_ts": at - asked_us, "coll_stop_ts": at - asked_us + 1, "kernel_events": [
+                {"channel_id": i, "kernel_start_ts": at + i, "kernel_stop_ts": at + length_us - i,
+                 "kernel_record_ts": at + length_us} for i in range(2)]}
+    return {"header": {"id": name, "rank": rank % n, "n_ranks": n, "nnodes": 2},
+            "metadata": {"inspector_output_format_version": "v4.0", "git_rev": "",
+                         "rec_mechanism": "nccl_profiler_interface",
+                         "dump_timestamp_us": at + length_us + 50,
+                         "hostname": host or f"node{rank // 2}", "pid": 100 + rank},
+            "coll_perf": perf}
+
+
+def inspector_log(rank, late_us=0, host="node0", skew_us=0):
+    """Three all-reduces of all ranks, to the second of which one may come late, and one all-gather of
+    each half."""
+    records = []
+    for i in range(3):
+        late = late_us if i == 1 else 0
+        records.append(inspector(rank, sn=10 + i, start_us=1000 * i + skew_us + late,
+                                 length_us=500 - late, host=host))
+    records.append(inspector(rank, "half" if rank < 2 else "other", "AllGather", 4, 4096,
+                             2600 + skew_us, 50, host=host))
+    return lines(f"{host}-pid{100 + rank}.log", records)
+
+
+@case
+def inspector_logs_are_matched_by_communicator_and_number():
+    ranks, said = imported(*[inspector_log(rank, late_us=300 if rank == 2 else 0)
+                             for rank in range(4)])
+    assert sorted(ranks) == [0, 1, 2, 3] and "16 of them NCCL operations" in said, said
+    assert "inferred" not in said and "missing" not in said, said
+    file = ranks[3]
+    assert file.attrs["hostname"] == b"node0" and file.attrs["world_size"] == 4
+    assert "kernel" not in file["events"]
+    rows = file["events/comm"][:]
+    assert list(rows["seq"]) == [10, 11, 12, 4], rows
+    assert list(rows["sent_bytes"]) == [1 << 20] * 3 + [4096]
+    assert list(rows["recv_bytes"]) == [1 << 20] * 3 + [8192]
+    assert [int(end - start) for start, end in zip(rows["start"], rows["end"])] == \
+        [500000] * 3 + [50000]
+    nccl = file["events/nccl"][:]
+    assert list(nccl["ran_ns"]) == [496000] * 3 + [46000] and set(nccl["channels"]) == {2}
+    assert list(nccl["enqueue"]) == [start - 5000 for start in rows["start"]]
+    assert list(file["comms"]["size"]) == [4, 2] and list(file["comms"]["my_rank"]) == [3, 1]
+    _, cluster = merged(ranks)
+    with cluster:
+        found = cluster["collectives"][:]
+        assert list(found["nranks"]) == [4, 4, 4, 2, 2] and set(found["complete"]) == {1}, found
+        late = found[1]
+        assert (late["last_rank"], late["wait_ns"]) == (2, 900000), late
+        assert abs(late["transfer_ns"] - 200000) < 1000
+        assert late["bytes"] == 1 << 20
+        assert abs(late["busbw"] / (1.5 * (1 << 20) / 200e-6) - 1) < 0.01, late["busbw"]
+
+
+@case
+def inspector_logs_of_two_hosts_are_aligned():
+    skew_us = 7000
+    ranks, _ = imported(*[inspector_log(rank, host=f"node{rank // 2}", skew_us=skew_us * (rank // 2))
+                          for rank in range(4)])
+    _, cluster = merged(ranks)
+    with cluster:
+        clock = {int(row["rank"]): row for row in cluster["clocks"]}
+        assert clock[1]["error_ns"] == 0 and clock[3]["error_ns"] <= 550000, clock
+        assert abs(clock[3]["offset_ns"] + skew_us * 1000) <= clock[3]["error_ns"], clock
+        assert set(cluster["collectives"]["complete"]) == {1}
+
+
+@case
+def inspector_logs_without_times_have_sizes_and_lengths_only():
+    logs = [lines(f"h-pid{rank}.log", [inspector(rank, sn=sn, verbose=False, start_us=1000 * sn,
+                                                 length_us=100 + 300 * (rank != 1), host="h")
+                                       for sn in range(1, 9)]) for rank in range(4)]
+    ranks, _ = imported(*logs)
+    rows, nccl = ranks[1]["events/comm"][:], ranks[1]["events/nccl"][:]
+    timed = h5py.check_enum_dtype(nccl.dtype["timed"])
+    assert set(nccl["timed"]) == {timed["enqueued"]} and all(rows["flags"] & 32), rows
+    assert list(rows["start"]) == list(rows["end"]) and set(nccl["ran_ns"]) == {96000}
+    directory, cluster = merged(ranks)
+    with cluster:
+        found = cluster["collectives"][:]
+        assert len(found) == 8 and set(found["nranks"]) == {4}, found
+        assert set(found["transfer_ns"]) == {0} and not found["busbw"].any()
+    assert "not" in run("report", directory).splitlines()[0]
+
+
+@case
+def inspector_logs_of_all_versions_are_read():
+    marker = {key: inspector(0)[key] for key in ("header", "metadata")}
+    marker["header"]["comm_name"] = "DP group"
+    records = [
+        {**marker, "dump_stats": {"coll_records": 2, "coll_dropped_since_last_dump": 7,
+                                  "p2p_records": 1, "p2p_dropped_since_last_dump": 2}},
+        {"coll_perf": inspector(0, sn=3, coll_algo="RING", coll_proto="LL")["coll_perf"]},
+        {"coll_perf": inspector(0, sn=4, start_us=500, coll_exec_time_us=61.5)["coll_perf"]},
+        {"p2p_perf": {"p2p": "Send", "p2p_sn": 1, "p2p_peer": 3, "p2p_msg_size_bytes": 9000,
+                      "p2p_exec_time_us": 12, "event_trace_ts": {
+                          "p2p_start_ts": BASE_US + 900, "kernel_events": [
+                              {"kernel_start_ts": BASE_US + 910,
+                               "kernel_stop_ts": BASE_US + 930}]}}},
+        {"proxy_trace": {"record_type": "proxy_op"}}]
+    ranks, said = imported(lines("a-pid1.log.gz", records))
+    file, names = ranks[0], texts(ranks[0])
+    assert "lost: 9 operations" in said and "left out: 1 records of NCCL's proxy" in said, said
+    assert file.attrs["dropped_events"] == 9
+    nccl, rows = file["events/nccl"][:], file["events/comm"][:]
+    assert names[nccl[0]["algorithm"]] == "RING" and names[nccl[0]["protocol"]] == "LL"
+    assert nccl[1]["ran_ns"] == 61500
+    assert (rows[2]["peer"], rows[2]["sent_bytes"], rows[2]["recv_bytes"], rows[2]["seq"]) == \
+        (3, 9000, 0, -1), rows[2]
+    assert "DP group" in names[file["comms"][0]["name"]]
+    single = lines("b-pid1.log", [inspector(0)])  # a log of one record
+    assert len(imported(single)[0][0]["events/comm"]) == 1
+
+
+@case
+def inspector_logs_that_do_not_fit_are_named():
+    said = refused(lines("two-pid1.log", [inspector(0), inspector(1)]))
+    assert "several ranks of one communicator" in said, said
+    one = lines("one-pid1.log", [inspector(0, start_us=i * 1000, sn=i) for i in range(3)])
+    said = refused(one, lines("again-pid2.log", [inspector(0, start_us=i * 1000, sn=i)
+                                                 for i in range(3)]))
+    assert "rank 0 is in several traces" in said, said
+    said = refused(one, lines("else-pid1.log", [inspector(1, "elsewhere")]))
+    assert "no communicator of all ranks" in said and "0x99" in said, said
+    text = json.dumps(inspector(0)) + "\n" + json.dumps(inspector(0, sn=2, start_us=600))
+    ranks, said = imported(trace("cut-pid1.log", None, text=text[:-40]))
+    assert "at byte" in said and ranks[0].attrs["complete"] == 0, said
+    assert len(ranks[0]["events/comm"]) == 1
+    odd = [inspector(0), {"header": 3, "metadata": [], "coll_perf": "x"},
+           {**inspector(0), "coll_perf": {"coll": "AllReduce", "coll_sn": -1,
+                                          "coll_msg_size_bytes": 1 << 62}},
+           {**inspector(0), "coll_perf": {"coll": "Coffee"}}, {"header": {"id": "0x1"}}]
+    ranks, said = imported(lines("odd-pid1.log", odd))
+    assert "5 events" in said and len(ranks[0]["events/comm"]) == 2, said
+    assert ranks[0]["events/comm"][1]["sent_bytes"] == -1
+    directory = tempfile.mkdtemp(dir=where)
+    for name in ("one-pid1.log", "other.log"):
+        shutil.copy(one, os.path.join(directory, name))
+    assert len(imported(directory)[0]) == 1, "logs are known by their names in directories"
 
 
 CATEGORIES = {"cpu_op": "events/range", "user_annotation": "events/range",
