@@ -65,6 +65,9 @@ static int print_rank(const struct pw_import_result *r)
         pw_say("rank %lld: %lld events are no JSON objects, the first at byte %lld",
                (long long)r->rank, (long long)r->counts.omitted[PW_OMIT_MALFORMED],
                (long long)r->counts.first_malformed);
+    if (r->counts.unfinished)
+        pw_say("rank %lld: %lld operations had not ended when it was written, the first of them %s",
+               (long long)r->rank, (long long)r->counts.unfinished, r->counts.first_unfinished);
     return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "import/flight.h"
 #include "import/inspector.h"
 #include "import/jsonfile.h"
 #include "import/kineto.h"
@@ -13,6 +14,7 @@
 /* In the order in which a file is tried: Kineto's takes every list of events. */
 static const struct pw_import_format *const formats[] = {
     &pw_import_inspector,
+    &pw_import_flight,
     &pw_import_kineto,
 };
 enum { FORMATS = sizeof(formats) / sizeof(formats[0]) };

@@ -37,7 +37,9 @@ struct pw_import_counts {
     int64_t cut_files;                      /* that end early */
     int64_t windows, first_step, last_step; /* steps -1: none */
     int64_t collectives, inferred_groups;
-    int64_t lost; /* operations that the trace says it does not have */
+    int64_t lost;       /* operations that the trace says it does not have */
+    int64_t unfinished; /* that had not ended when the trace was written */
+    char first_unfinished[96];
 };
 
 /* A process group as the trace's head tells of it. */

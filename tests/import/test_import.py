@@ -688,6 +688,143 @@ def inspector_logs_that_do_not_fit_are_named():
     assert len(imported(directory)[0]) == 1, "logs are known by their names in directories"
 
 
+# ---- Flight Recorder ----
+
+def entry(record, name, created_us, seq=0, p2p=0, group=("0", "default_pg"), sizes=((1000,),),
+          state="completed", duration_ms=None, **more):
+    """As FlightRecorderDetail.hpp writes one."""
+    return {"record_id": record, "pg_id": int(group[0]), "process_group": list(group),
+            "collective_seq_id": seq, "p2p_seq_id": p2p, "op_id": record,
+            "profiling_name": name, "time_created_ns": (BASE_US + created_us) * 1000 + 7,
+            **({} if duration_ms is None else {"duration_ms": duration_ms}),
+            "input_sizes": [list(one) for one in sizes], "input_dtypes": ["Float"] * len(sizes),
+            "output_sizes": [list(one) for one in sizes], "output_dtypes": ["Float"] * len(sizes),
+            "state": state, "time_discovered_started_ns": 0, "time_discovered_completed_ns": 0,
+            "retired": state == "completed", "timeout_ms": 600000, "is_p2p": bool(p2p), **more}
+
+
+def flight(name, entries, groups=None, **more):
+    groups = groups or {"0": [0, 1, 2], "7": [1, 2]}
+    config = {key: {"name": key, "desc": "some", "ranks": str(ranks)}
+              for key, ranks in groups.items()}
+    return trace(name, None, text=json.dumps({
+        "comm_lib_version": "2.21.5", "entries": entries, "pg_config": config,
+        "pg_status": {"0": {"last_completed_collective": "3"}}, "version": "2.10", **more}))
+
+
+def flight_entries(rank):
+    entries = [entry(i, "nccl:all_reduce", 1000 * i + rank, seq=5 + i, duration_ms=0.25 + rank)
+               for i in range(3)]
+    if rank > 0:
+        entries.append(entry(3, "nccl:_all_gather_base", 4000, seq=1, group=("7", "tp"),
+                             sizes=((2, 3), (4,))))
+    return entries
+
+
+@case
+def flight_recorder_dumps_are_matched_by_group_and_number():
+    hung = entry(9, "nccl:all_reduce", 9000, seq=8, state="started")
+    ranks, said = imported(*[flight(f"nccl_trace_rank_{rank}.json",
+                                    flight_entries(rank) + [hung] * (rank != 1))
+                             for rank in range(3)])
+    assert sorted(ranks) == [0, 1, 2] and "missing" not in said and "inferred" not in said, said
+    assert "rank 2: 1 operations had not ended when it was written, the first of them " \
+        "nccl:all_reduce, number 8" in said and "rank 1: 1 op" not in said, said
+    rows, nccl = ranks[2]["events/comm"][:], ranks[2]["events/nccl"][:]
+    assert list(rows["seq"]) == [5, 6, 7, 1, 8] and all(rows["flags"] & 32)
+    assert list(rows["start"]) == list(rows["end"])
+    assert rows[1]["start"] == (BASE_US + 1002) * 1000 + 7
+    assert list(nccl["ran_ns"]) == [2250000] * 3 + [0, 0]
+    assert rows[3]["sent_bytes"] == 40 and texts(ranks[2])[nccl[0]["datatype"]] == "Float"
+    assert list(ranks[2]["comms"]["size"]) == [3, 2]
+    assert list(ranks[2]["comms"]["my_rank"]) == [2, 1]
+    assert list(ranks[2]["comm_members"]["world_rank"]) == [0, 1, 2, 1, 2]
+    assert ranks[0].attrs["world_size"] == 3
+    directory, cluster = merged(ranks)
+    with cluster:
+        found = {(int(row["seq"]), int(row["nranks"]), int(row["complete"]))
+                 for row in cluster["collectives"]}
+        assert found == {(5, 3, 1), (6, 3, 1), (7, 3, 1), (1, 2, 1), (8, 3, 0)}, found
+    assert "1 of 5 operations were not recorded by all" in run("report", directory)
+
+
+@case
+def flight_recorder_groups_of_operations_are_one_launch():
+    group = dict(seq=6, p2p=0, state="scheduled")
+    entries = [
+        entry(0, "nccl:all_reduce", 0, seq=5),
+        entry(1, "nccl:all_gather", 10, sizes=((8,),), **group),
+        entry(2, "nccl:all_gather", 11, sizes=((9,),), **group),
+        entry(3, "nccl:coalesced", 12, seq=6, sizes=()),
+        entry(4, "nccl:send 0->2", 20, p2p=1, seq=6, state="scheduled"),
+        entry(5, "nccl:recv 0<-1", 21, p2p=1, seq=6, state="scheduled"),
+        entry(6, "nccl:coalesced", 22, p2p=1, seq=6, sizes=(), state="started")]
+    ranks, said = imported(flight("nccl_trace_rank_0.json", entries))
+    rows = ranks[0]["events/comm"][:]
+    assert list(rows["seq"]) == [5, 6, -1, -1, -1] and list(rows["peer"]) == [-1] * 3 + [2, 1], rows
+    assert "left out: 2 records of groups" in said, said
+    assert "rank 0: 2 operations had not ended" in said and "nccl:send 0->2" in said, said
+
+
+@case
+def flight_recorder_dumps_that_do_not_fit_are_named():
+    import pickle
+    one = flight("trace_rank_1.json", flight_entries(1))
+    twice = flight("again_rank_1.json", flight_entries(1))
+    assert "rank 1 is in several traces" in refused(one, twice)
+    assert "does not say which rank" in refused(flight("a.json", flight_entries(1)),
+                                                flight("b.json", flight_entries(2)))
+    other = flight("trace_rank_2.json", flight_entries(2), {"0": [0, 1, 2, 3]})
+    assert "job of 3 ranks" in refused(one, other)
+    dump = pickle.dumps({"entries": [], "version": "2.4"}, 2)
+    said = refused(trace("nccl_trace_rank_0", None, text=dump))
+    assert "is a pickle; python3 -m profwrap.flight" in said, said
+    with open(one) as file:
+        text = file.read()
+    cut = trace("cut_rank_1.json", None, text=text[:text.index('"record_id": 3') + 30])
+    ranks, said = imported(cut)
+    assert "at byte" in said and len(ranks[1]["events/comm"]) == 3, said
+    odd = [entry(0, "nccl:all_reduce", 0, seq=1), 7, {"profiling_name": 3}, {},
+           entry(1, "nccl:tea", 1, seq=2), entry(2, "nccl:all_reduce", 2, group=("0", "x"), seq=1)]
+    odd[5]["time_created_ns"] = float("nan")
+    ranks, said = imported(flight("odd_rank_1.json", odd))
+    assert "6 events" in said and "1 taken" in said, said
+    no_config = {"version": "2.0", "entries": flight_entries(0)}
+    ranks, said = imported(trace("old_rank_0.json", None, text=json.dumps(no_config)))
+    assert set(ranks[0]["events/comm"]["seq"]) == {-1} and "inferred: 1" in said, said
+
+
+@case
+def flight_recorder_pickles_become_json_without_running_them():
+    import pickle
+    python = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python")
+
+    def convert(path, status=0):
+        done = subprocess.run([sys.executable, "-m", "profwrap.flight", path], text=True,
+                              env={**os.environ, "PYTHONPATH": python}, stderr=subprocess.PIPE)
+        assert done.returncode == status, done.stderr
+        return done.stderr
+    document = {"version": "2.4", "pg_config": {"0": {"name": "0", "desc": "default_pg",
+                                                      "ranks": "[0, 1]"}},
+                "entries": [{**one, "process_group": tuple(one["process_group"]),
+                             "time_discovered_started_ns": None} for one in flight_entries(0)]}
+    path = trace("nccl_trace_rank_0", None, text=pickle.dumps(document, 2))
+    convert(path)
+    ranks, _ = imported(path + ".json")
+    assert list(ranks[0]["events/comm"]["seq"]) == [5, 6, 7]
+    assert list(ranks[0]["comms"]["size"]) == [2]
+
+    class Evil:
+        def __reduce__(self):
+            return os.mkdir, (os.path.join(where, "run-by-a-pickle"),)
+    said = convert(trace("evil_rank_0", None, text=pickle.dumps({"entries": [Evil()]}, 2)), 1)
+    assert "evil_rank_0" in said and "mkdir" in said and "Traceback" not in said, said
+    assert not os.path.exists(os.path.join(where, "run-by-a-pickle"))
+    assert not os.path.exists(os.path.join(where, "evil_rank_0.json"))
+    assert "no pickle" in convert(trace("text_rank_0", None, text="hello"), 1)
+    assert "cannot be read" in convert(os.path.join(where, "nowhere"), 1)
+
+
 CATEGORIES = {"cpu_op": "events/range", "user_annotation": "events/range",
               "kernel": "events/kernel", "gpu_memcpy": "events/memcpy",
               "gpu_memset": "events/memset", "cuda_runtime": "events/cuda_api"}
