@@ -44,6 +44,8 @@ const char *pw_text_rate(char *out, size_t size, double bytes_per_s)
 {
     if (!(bytes_per_s > 0))
         snprintf(out, size, "n/a");
+    else if (bytes_per_s < 0.95e6)
+        snprintf(out, size, "%.1f kB/s", bytes_per_s / 1e3);
     else if (bytes_per_s < 0.95e9)
         snprintf(out, size, "%.1f MB/s", bytes_per_s / 1e6);
     else

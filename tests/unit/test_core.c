@@ -221,7 +221,7 @@ static void test_text_bytes_and_rates(void **state)
     assert_string_equal(pw_text_rate(text, sizeof(text), 0), "n/a");
     assert_string_equal(pw_text_rate(text, sizeof(text), -5), "n/a");
     assert_string_equal(pw_text_rate(text, sizeof(text), 0.0 / 0.0 * 1), "n/a");
-    assert_string_equal(pw_text_rate(text, sizeof(text), 0.8e6), "0.8 MB/s");
+    assert_string_equal(pw_text_rate(text, sizeof(text), 0.8e6), "800.0 kB/s");
     assert_string_equal(pw_text_rate(text, sizeof(text), 12.4e9), "12.4 GB/s");
 }
 

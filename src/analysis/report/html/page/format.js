@@ -46,6 +46,8 @@ function formatBytes(bytes) {
 function formatRate(rate) {
     if (!isKnown(rate) || !(rate > 0))
         return "n/a";
+    if (rate < 0.95e6)
+        return `${(rate / 1e3).toFixed(1)} kB/s`;
     return rate < 0.95e9 ? `${(rate / 1e6).toFixed(1)} MB/s` : `${(rate / 1e9).toFixed(1)} GB/s`;
 }
 
