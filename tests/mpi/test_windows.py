@@ -104,6 +104,10 @@ def restricted_to_steps():
             {"Iallreduce": 3, "Allreduce": 3, "Barrier": 6}, "collectives of 3 steps")
     text = h.run(h.profwrap("report", "--steps", "5,10-11", "out")).stdout.decode()
     h.check("steps 5,10-11: " in text, text)
+    titles = {line for line in text.splitlines() if line.endswith(" (of the whole run)")}
+    h.check("Memory (of the whole run)" in titles and not any("Steps" in one for one in titles), titles)
+    said = part["job"]["restriction"]
+    h.check(said.startswith("steps 5,10-11: ") and "queues" in said and "memory" in said, said)
     for bad in ("6-5", "x", "1-", "5,", "-1", "1-2-3", "99999999999999999999"):
         done = h.run(h.profwrap("report", "--steps", bad, "out"), status=2)
         h.equal(len(h.lines(done.stderr)), 1, f"lines of --steps {bad}")

@@ -191,6 +191,8 @@ size_t pw_advice_listed(const struct pw_advice *advice)
 double pw_advice_share(const struct pw_advice_input *input, const struct pw_advice *advice)
 {
     double steps_ns = (double)input->step_mean_ns * (double)input->measured;
+    if (input->cluster->restricted_to[0])
+        return -1; /* savings are of the whole run, the steps are not */
     return advice->saves_ns < 0 || !(steps_ns > 0) ? -1 : (double)advice->saves_ns / steps_ns;
 }
 

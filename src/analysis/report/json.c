@@ -15,6 +15,7 @@
 #include "analysis/report/json_row.h"
 #include "analysis/report/names.h"
 #include "analysis/report/report.h"
+#include "analysis/report/words.h"
 
 /* `object` unless one of the `failed` results of setting its keys is not 0. */
 static json_t *object_or_null(json_t *object, int failed)
@@ -52,6 +53,9 @@ static json_t *make_job(const struct pw_figures *f)
     bad |= json_object_set_new(job, "run_ns", pw_json_int(f->run_ns));
     bad |= json_object_set_new(job, "restricted_to_steps",
                                c->restricted_to[0] ? json_string(c->restricted_to) : json_null());
+    char restriction[600];
+    pw_words_restriction(c, restriction, sizeof(restriction));
+    bad |= json_object_set_new(job, "restriction", pw_json_text(restriction, sizeof(restriction)));
     bad |= json_object_set_new(job, "snapshot", json_boolean(c->snapshot > 0));
     bad |= json_object_set_new(job, "windows",
                                pw_json_rows(PW_TABLE_c_window, c->windows, c->nwindows));

@@ -19,28 +19,30 @@ static const struct section {
     const char *name, *title;
     int (*print)(const struct pw_page *page);
     bool (*is_of)(const struct pw_cluster *cluster); /* NULL: of every job */
+    bool is_whole; /* its figures cannot be of some steps: they are of the whole run always */
 } sections[] = {
-    {"job", "Job", pw_section_job, NULL},
-    {"completeness", "What these figures rest on", pw_section_completeness, NULL},
-    {"clocks", "Clocks", pw_section_clocks, NULL},
-    {"steps", "Steps: where each rank's time goes", pw_section_steps, NULL},
+    {"job", "Job", pw_section_job, NULL, false},
+    {"completeness", "What these figures rest on", pw_section_completeness, NULL, false},
+    {"clocks", "Clocks", pw_section_clocks, NULL, true},
+    {"steps", "Steps: where each rank's time goes", pw_section_steps, NULL, false},
     {"phases", "Phases: each rank's own work, without waiting for other ranks", pw_section_phases,
-     NULL},
+     NULL, false},
     {"operators", "Operators: who computes, and on which rank it takes longer",
-     pw_section_operators, NULL},
-    {"gpu", "GPUs: where their time goes", pw_section_gpu, has_gpus},
-    {"kernels", "Kernels: what the GPUs compute, and who launches it", pw_section_kernels,
-     has_gpus},
+     pw_section_operators, NULL, true},
+    {"gpu", "GPUs: where their time goes", pw_section_gpu, has_gpus, true},
+    {"kernels", "Kernels: what the GPUs compute, and who launches it", pw_section_kernels, has_gpus,
+     true},
     {"collectives", "Collective operations: waiting and transfer apart", pw_section_collectives,
-     NULL},
-    {"p2p", "Point-to-point messages", pw_section_p2p, NULL},
-    {"stragglers", "Stragglers", pw_section_stragglers, NULL},
-    {"whatif", "What if: the run replayed with something changed", pw_section_whatif, NULL},
-    {"efficiency", "Efficiency", pw_section_efficiency, NULL},
-    {"data_pipeline", "Data pipeline: how full its queues are", pw_section_data_pipeline, NULL},
-    {"utilisation", "What each rank's process used", pw_section_utilisation, NULL},
-    {"memory", "Memory", pw_section_memory, NULL},
-    {"advice", "What to do", pw_section_advice, NULL},
+     NULL, false},
+    {"p2p", "Point-to-point messages", pw_section_p2p, NULL, true},
+    {"stragglers", "Stragglers", pw_section_stragglers, NULL, false},
+    {"whatif", "What if: the run replayed with something changed", pw_section_whatif, NULL, true},
+    {"efficiency", "Efficiency", pw_section_efficiency, NULL, true},
+    {"data_pipeline", "Data pipeline: how full its queues are", pw_section_data_pipeline, NULL,
+     true},
+    {"utilisation", "What each rank's process used", pw_section_utilisation, NULL, true},
+    {"memory", "Memory", pw_section_memory, NULL, true},
+    {"advice", "What to do", pw_section_advice, NULL, false},
 };
 enum { SECTIONS = sizeof(sections) / sizeof(sections[0]) };
 
@@ -112,9 +114,11 @@ static int print_top(const struct pw_page *page)
 
 static int print_section(const struct pw_page *page, const struct section *section)
 {
+    bool is_part = page->figures->cluster->restricted_to[0];
     int err = pw_page_print(page, 0, 0, "%s", "");
     if (!err)
-        err = pw_page_print(page, 0, 0, "%s", section->title);
+        err = pw_page_print(page, 0, 0, "%s%s", section->title,
+                            section->is_whole && is_part ? " (of the whole run)" : "");
     return err ? err : section->print(page);
 }
 

@@ -5,6 +5,7 @@
 
 #include "analysis/report/callwords.h"
 #include "analysis/report/sections.h"
+#include "analysis/report/words.h"
 #include "core/limits.h"
 #include "core/sentence.h"
 #include "core/text.h"
@@ -91,15 +92,9 @@ static int print_windows(const struct pw_page *page)
 
 static int print_restriction(const struct pw_page *page)
 {
-    const struct pw_cluster *c = page->figures->cluster;
-    if (!c->restricted_to[0])
-        return 0;
-    return pw_page_property(
-        page, "only",
-        "steps %s: the steps, phases and collectives shown, and the stragglers that "
-        "held one of them back, whose figures are of the whole run; so are messages, what-if, "
-        "efficiency, completeness and the time of the run",
-        c->restricted_to);
+    char text[600];
+    pw_words_restriction(page->figures->cluster, text, sizeof(text));
+    return text[0] ? pw_page_property(page, "only", "%s", text) : 0;
 }
 
 int pw_section_job(const struct pw_page *page)

@@ -72,3 +72,17 @@ const char *pw_words_whatif(const struct pw_row_c_whatif *row, char *out, size_t
         snprintf(out, size, "rank %" PRId32 " at the others' median", row->rank);
     return out;
 }
+
+const char *pw_words_restriction(const struct pw_cluster *cluster, char *out, size_t size)
+{
+    snprintf(out, size, "%s", "");
+    if (cluster->restricted_to[0])
+        snprintf(
+            out, size,
+            "steps %s: the steps, phases, GPU time of steps and collectives shown, and the "
+            "stragglers that held one of them back, whose figures are of the whole run; so are "
+            "operators, GPUs, kernels, messages, what-if, efficiency, queues, processes, memory, "
+            "completeness and the time of the run; advice rests on both",
+            cluster->restricted_to);
+    return out;
+}

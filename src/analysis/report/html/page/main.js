@@ -41,6 +41,9 @@ function renderFrame() {
     const missing = document.getElementById("missing");
     missing.hidden = !job.incomplete;
     missing.textContent = job.incomplete ? `Incomplete: ${job.incomplete}.` : "";
+    const only = document.getElementById("only");
+    only.hidden = !job.restriction;
+    only.textContent = job.restriction ? `Only ${job.restriction}.` : "";
     document.getElementById("pages").append(...pages.map((page) =>
         element("a", { href: `#${page.id}` }, page.title)));
 }

@@ -16,7 +16,7 @@ function tile(parent, label, value, { words, link, isText }) {
 }
 
 function costWords(worst) {
-    const all = report.steps.mean_ns * report.steps.measured;
+    const all = report.job.restriction ? 0 : report.steps.mean_ns * report.steps.measured;
     const ofAll = worst.gain_ns > 0 && all > worst.gain_ns
         ? `${formatShare(worst.gain_ns / all)} of the time of all steps; ` : "";
     const share = isKnown(worst.slowdown) ? ` (${formatShare(worst.slowdown)})` : "";

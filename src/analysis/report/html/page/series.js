@@ -57,7 +57,7 @@ function adviceAbout(parent, rules) {
 function adviceList(advice) {
     return element("ol", { class: "advice" }, ...advice.map((one) => element("li", {}, one.text,
         one.evidence || isKnown(one.saves_ns) ? element("div", { class: "soft small" },
-            (one.saves_ns > 0 ? `Would save up to ${formatNs(one.saves_ns)} ` +
-                `(${formatShare(one.share)}). ` : "") +
+            (one.saves_ns > 0 ? `Would save up to ${formatNs(one.saves_ns)}` +
+                `${isKnown(one.share) ? ` (${formatShare(one.share)})` : ""}. ` : "") +
             (one.evidence ? `Seen: ${one.evidence}. ` : "") + `[${one.rule}]`) : null)));
 }
