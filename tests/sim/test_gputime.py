@@ -3,6 +3,7 @@ finds in real traces.
 
     test_gputime.py PROFWRAP CASE        test_gputime.py --list
 """
+import csv
 import gzip
 import json
 import os
@@ -130,6 +131,29 @@ def the_same_whatever_the_processes():
         with merge(where_to, processes) as file:
             content.append([file[table][()].tobytes() for table in tables])
     assert content[0] == content[1] == content[2]
+
+
+@case
+def the_step_trace_as_csv_is_that_of_the_file():
+    where_to = os.path.join(where, "run")
+    sim(where_to)
+    with merge(where_to) as file:
+        steps, trace, phases = (file[name][()] for name in ("steps", "step_trace", "phase_trace"))
+    text = report(where_to, "--format", "csv", "--section", "steps").split("# step_trace\n")[1]
+    rows = list(csv.DictReader(text.splitlines()))
+    assert len(rows) == trace.size == 160
+    names = {"total": "total_ns", "iteration_interval": "interval_ns", "fp_and_bp": "fp_bp_ns",
+             "tail": "tail_ns"}
+    ours = [name for name in trace.dtype.names if name not in names.values()]
+    for i, row in enumerate(rows):
+        step, rank = divmod(i, 4)
+        assert (int(row["step_num"]), int(row["rank"])) == (steps[step]["step"], rank)
+        assert int(row["start_point"]) == steps[step]["start"]
+        assert int(row["end_point"]) == steps[step]["end"]
+        for name, field in [*names.items(), *zip(ours, ours)]:
+            assert int(row[name] or -1) == trace[step, rank][field], (i, name)
+        for name in phases.dtype.names:
+            assert int(row[name] or -1) == phases[step, rank][name], (i, name)
 
 
 def without_gpu(path):

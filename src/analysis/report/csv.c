@@ -83,6 +83,57 @@ static void put_table(FILE *out, const char *name, int table, const void *rows, 
         }
 }
 
+static void put_names(FILE *out, int table, size_t first)
+{
+    const struct pw_table *info = pw_table_borrow(table);
+    for (size_t i = first; i < info->nfields; i++)
+        fprintf(out, ",%s", info->fields()[i].name);
+}
+
+/* A time, after a comma; nothing where it is not known. */
+static void put_ns(FILE *out, int64_t ns)
+{
+    fputc(',', out);
+    if (ns >= 0)
+        fprintf(out, "%" PRId64, ns);
+}
+
+/* Of a table whose fields are all times. */
+static void put_times(FILE *out, int table, size_t first, const void *row)
+{
+    const struct pw_table *info = pw_table_borrow(table);
+    for (size_t i = first; i < info->nfields; i++) {
+        int64_t ns;
+        memcpy(&ns, (const char *)row + info->fields()[i].offset, sizeof(ns));
+        put_ns(out, ns);
+    }
+}
+
+/* A row for each rank in each step: first what MindSpore's step trace has, under its names, then
+ * what else is known. */
+static void put_step_trace(FILE *out, const struct pw_cluster *c)
+{
+    enum { OURS = 4 }; /* of the fields, those before it are MindSpore's */
+    fputs(
+        "# step_trace\nstep_num,rank,start_point,end_point,total,iteration_interval,fp_and_bp,tail",
+        out);
+    put_names(out, PW_TABLE_c_step_trace, OURS);
+    put_names(out, PW_TABLE_c_phase_trace, 0);
+    fputc('\n', out);
+    for (size_t s = 0; s < c->nstep_rows; s++)
+        for (size_t r = 0; r < c->nrank_rows; r++) {
+            const struct pw_row_c_step_trace *row = &c->step_trace[s * c->nrank_rows + r];
+            fprintf(out, "%" PRId64 ",%" PRId32, c->steps[s].step, c->ranks[r].rank);
+            const int64_t known[] = {c->steps[s].start, c->steps[s].end, row->total_ns,
+                                     row->interval_ns,  row->fp_bp_ns,   row->tail_ns};
+            for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+                put_ns(out, known[i]);
+            put_times(out, PW_TABLE_c_step_trace, OURS, row);
+            put_times(out, PW_TABLE_c_phase_trace, 0, &c->phase_trace[s * c->nrank_rows + r]);
+            fputc('\n', out);
+        }
+}
+
 static void put_operator(FILE *out, const struct pw_cluster *c, const char *group,
                          const struct pw_oprow *row)
 {
@@ -167,6 +218,8 @@ int pw_report_csv(FILE *out, const struct pw_cluster *c, const struct pw_report_
         if (pw_report_is_wanted(options->sections, tables[i].section))
             put_table(out, tables[i].section, tables[i].table, tables[i].rows, tables[i].n);
     int err = 0;
+    if (pw_report_is_wanted(options->sections, "steps"))
+        put_step_trace(out, c);
     if (pw_report_is_wanted(options->sections, "operators"))
         err = put_operators(out, c, options);
     if (!err && pw_report_is_wanted(options->sections, "advice"))
