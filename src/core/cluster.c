@@ -109,6 +109,7 @@ static int load_samples(hid_t file, struct pw_cluster *c)
     err = err ? err
               : load_table(file, PW_TABLE_c_utilisation_series, &c->utilisation_series,
                            &c->nutilisation_series);
+    err = err ? err : load_table(file, PW_TABLE_c_gpu_series, &c->gpu_series, &c->ngpu_series);
     return err ? err : load_table(file, PW_TABLE_c_memory, &c->memory, &c->nmemory);
 }
 
@@ -200,6 +201,7 @@ void pw_cluster_destroy(struct pw_cluster *cluster)
     free(cluster->queue_series);
     free(cluster->utilisation);
     free(cluster->utilisation_series);
+    free(cluster->gpu_series);
     free(cluster->memory);
     free(cluster);
 }

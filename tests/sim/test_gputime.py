@@ -156,6 +156,42 @@ def the_step_trace_as_csv_is_that_of_the_file():
             assert int(row[name] or -1) == phases[step, rank][name], (i, name)
 
 
+@case
+def clocks_over_the_run_are_means_of_samples():
+    where_to = os.path.join(where, "run")
+    sim(where_to, "-f", "slow_gpu:rank=1,percent=15", steps=450)
+    with h5py.File(os.path.join(where_to, "rank-00002.h5"), "a") as file:
+        samples = numpy.repeat(file["samples/gpu"][()], 2)
+        samples["device"][1::2] = 1
+        samples["power_mw"][1::2] = -1
+        samples["sm_clock_mhz"][1::2] = numpy.arange(len(samples) // 2)
+        del file["samples/gpu"]
+        file["samples/gpu"] = samples
+        append(file, "devices", device=1)
+    with merge(where_to, 2) as file:
+        series = file["gpu_series"][()]
+    keys = list(zip(series["rank"], series["device"], series["time"]))
+    assert keys == sorted(keys) and sorted(set(series["rank"])) == [0, 1, 2, 3]
+    for rank in range(4):
+        rows = series[series["rank"] == rank]
+        assert 100 <= len(rows) <= 200, len(rows)
+        with h5py.File(os.path.join(where_to, f"rank-{rank:05d}.h5")) as file:
+            samples = file["samples/gpu"][()]
+        for device in set(samples["device"]):
+            mine, raw = rows[rows["device"] == device], samples[samples["device"] == device]
+            assert mine["samples"].sum() == len(raw)
+            at = 0
+            for row in mine:
+                part = raw[at:at + int(row["samples"])]
+                at += len(part)
+                assert abs(row["sm_clock_mhz"] - part["sm_clock_mhz"].mean()) < 1e-6
+                assert abs(row["temperature_c"] - part["temperature_c"].mean()) < 1e-6
+                assert row["slowed_share"] == (part["clock_reasons"] != 0).mean()
+                assert row["power_w"] == (-1 if device else part["power_mw"].mean() / 1000)
+    assert (series[series["rank"] == 1]["slowed_share"] == 1).all()
+    assert len(json.loads(report(where_to, "--format", "json"))["gpu"]["series"]) == len(series)
+
+
 def without_gpu(path):
     with h5py.File(path, "a") as file:
         for table in ("kernel", "memcpy", "memset"):

@@ -32,9 +32,11 @@ static int read_rank(struct pw_samples *s, const struct pw_input *input, struct 
         ntexts = 0;
     int queues = pw_queues_read(&s->queues, input, types, file, texts, ntexts, points);
     int usage = pw_usage_read(&s->usages, input, types, file, points);
+    int gpus = pw_gpuseries_read(&s->gpus, input, types, file, points);
     free(texts);
     pw_h5_close(file);
-    return queues == -ENOMEM || !usage ? queues : usage;
+    err = queues == -ENOMEM || !usage ? queues : usage;
+    return err == -ENOMEM || !gpus ? err : gpus;
 }
 
 static int read_all(struct pw_samples *s, struct pw_job *job)
@@ -101,6 +103,7 @@ void pw_samples_write(struct pw_clusterfile *file, const struct pw_job *job,
     pw_clusterfile_write_root(file, PW_TABLE_c_utilisation, writes ? s->usages.n : 0,
                               s->usages.rows);
     write_series(file, job, PW_TABLE_c_utilisation_series, s->usages.nseries, s->usages.series);
+    write_series(file, job, PW_TABLE_c_gpu_series, s->gpus.n, s->gpus.rows);
     pw_clusterfile_write_root(file, PW_TABLE_c_memory, writes ? s->usages.nmemory : 0,
                               s->usages.memory);
 }
@@ -109,4 +112,5 @@ void pw_samples_fini(struct pw_samples *s)
 {
     pw_queues_fini(&s->queues);
     pw_usages_fini(&s->usages);
+    pw_gpuseries_fini(&s->gpus);
 }

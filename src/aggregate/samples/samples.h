@@ -4,12 +4,14 @@
 #define PW_AGGREGATE_SAMPLES_SAMPLES_H
 
 #include "aggregate/clusterfile.h"
+#include "aggregate/gpu/gpuseries.h"
 #include "aggregate/samples/queues.h"
 #include "aggregate/samples/usage.h"
 
 struct pw_samples {
     struct pw_queues queues; /* rows: on all processes, by rank and place */
     struct pw_usages usages; /* rows and memory: likewise, by rank */
+    struct pw_gpuseries gpus;
 };
 
 /* Collective. 0 or -ENOMEM, the same on all. Tables that end early are noted. */

@@ -48,17 +48,29 @@ static json_t *make_rank(const struct pw_cluster *c, const struct pw_row_c_gpu_r
     return array_or_null(row, bad);
 }
 
+json_t *pw_json_gpu_ranks(const struct pw_figures *f)
+{
+    const struct pw_cluster *c = f->cluster;
+    json_t *ranks = json_array();
+    bool bad = !ranks;
+    for (size_t i = 0; i < c->ngpu_ranks && !bad; i++)
+        bad |= json_array_append_new(ranks, make_rank(c, &c->gpu_ranks[i])) != 0;
+    return array_or_null(ranks, bad);
+}
+
 json_t *pw_json_gpu(const struct pw_figures *f)
 {
     const struct pw_cluster *c = f->cluster;
     if (!c->ngpu_ranks)
         return json_null();
-    json_t *all = json_object(), *ranks = json_array();
-    bool bad = !all || !ranks;
-    for (size_t i = 0; i < c->ngpu_ranks && !bad; i++)
-        bad |= json_array_append_new(ranks, make_rank(c, &c->gpu_ranks[i])) != 0;
-    bad |= json_object_set_new(all, "ranks", ranks) != 0;
+    json_t *all = json_object();
+    bool bad = !all;
+    bad |= json_object_set_new(all, "ranks", pw_json_gpu_ranks(f)) != 0;
     bad |= json_object_set_new(all, "steps", make_steps(c)) != 0;
+    json_t *series = c->ngpu_series > PW_REPORT_JSON_CELLS
+                         ? json_null()
+                         : pw_json_rows(PW_TABLE_c_gpu_series, c->gpu_series, c->ngpu_series);
+    bad |= json_object_set_new(all, "series", series) != 0;
     return array_or_null(all, bad);
 }
 

@@ -6,6 +6,10 @@
 
 #include "analysis/report/figures.h"
 
+/* An array of what is known of the GPUs of each rank over the whole run. NULL when memory is short.
+ */
+json_t *pw_json_gpu_ranks(const struct pw_figures *figures);
+
 /* null for jobs without GPUs. NULL when memory is short. */
 json_t *pw_json_gpu(const struct pw_figures *figures);
 json_t *pw_json_kernels(const struct pw_figures *figures);
