@@ -116,8 +116,8 @@ function drawMarks(frame, marks) {
 
 function nameMarks(frame, marks) {
     const groups = frame.plot.append("g").selectAll("g").data(marks).join("g");
-    groups.append("text").attr("x", (d) => frame.x(d.from) + 4).attr("y", chartMargin.top + 12)
-        .style("font-weight", 650).text((d) => d.text);
+    groups.append("text").attr("class", "halo").attr("x", (d) => frame.x(d.from) + 4)
+        .attr("y", chartMargin.top + 12).style("font-weight", 650).text((d) => d.text);
 }
 
 /* Where recording began and ended, and which steps were warm-up: a line below the plot's top. */

@@ -78,9 +78,10 @@ function bandwidthDots() {
 }
 
 function bandwidthAxes(svg, x, y, { width, height }) {
-    const { left, bottom } = chartMargin, decades = d3.range(-9, 16).flatMap((power) =>
-        (y.domain()[1] / y.domain()[0] > 30 ? [1] : [1, 2, 5]).map((digit) => digit * 10 ** power))
-        .filter((d) => d >= y.domain()[0] && d <= y.domain()[1]);
+    const { left, bottom } = chartMargin, [least, most] = y.domain();
+    const decades = most / least < 5 ? d3.ticks(least, most, 5)
+        : d3.range(-9, 16).flatMap((power) => (most / least > 30 ? [1] : [1, 2, 5])
+            .map((digit) => digit * 10 ** power)).filter((d) => d >= least && d <= most);
     svg.append("g").attr("class", "axis").attr("transform", `translate(${left},0)`)
         .call(d3.axisLeft(y).tickValues(decades).tickFormat((d) =>
             d3.format("~s")(d).replace(/([a-zA-Z]?)$/, " $1B/s")).tickSizeOuter(0));

@@ -1,6 +1,6 @@
 /* Many numbers as colours on a canvas: ranks by steps, or senders by receivers. Where there are
  * more than pixels, a pixel shows the largest of what it stands for. */
-const unknownColour = [128, 128, 128, 60];
+const unknownColour = [0, 0, 0, 0]; /* the stripes behind it show; grey is a colour of the scale */
 
 function colourTable() {
     return d3.range(256).map((i) => {
@@ -37,11 +37,12 @@ function paint(canvas, { w, h, values }, top, toShare) {
     context.putImageData(image, 0, 0);
 }
 
-function colourScale(parent, low, high, grey) {
+function colourScale(parent, low, high, unknown) {
     const canvas = element("canvas", { width: 256, height: 1, "aria-hidden": "true" });
     paint(canvas, { w: 256, h: 1, values: Float64Array.from(d3.range(256)) }, 255);
     parent.append(element("div", { class: "scale" }, low, canvas, high,
-        element("span", {}, `grey: ${grey}`)));
+        element("span", { class: "unknown", "aria-hidden": "true" }),
+        element("span", {}, unknown)));
 }
 
 /* Names beside the grid: about every `room` pixels, and those that matter. */

@@ -71,7 +71,10 @@ function messageMatrix(parent) {
         describe: (row, column) => `from ${noun} ${names[row]} to ${noun} ${names[column]}\n${words}: ` +
             (Number.isNaN(values[row * side + column]) ? "none" : format(values[row * side + column])),
     });
-    colourScale(parent, format(least), `${format(most)} (logarithmic)`, "none");
+    if (most > least)
+        colourScale(parent, format(least), `${format(most)} (logarithmic)`, "none");
+    else
+        note(parent, `All that there are: ${format(most)}. Striped: none.`);
     note(parent, "Rows send, columns receive." + (frames.length ? " Framed: slow links." : ""));
 }
 

@@ -1,6 +1,7 @@
 /* Tables that can be sorted, searched, and begin with their first rows. A column is
  * {title, kind, value(row), show(row), words(row), help}: `kind` is a key of formats; `show` may make
  * a node; `words` are searched instead of the value. */
+const longestWord = 20; /* characters that are not broken into lines */
 const FIRST_ROWS = 25, MORE_ROWS = 1000;
 
 function compareValues(a, b) {
@@ -105,8 +106,9 @@ class Table {
         }
         this.columns.forEach((column) => {
             const shown = column.show ? column.show(row) : formats[column.kind](column.value(row));
-            made.append(element("td", { class: column.kind === "text" ? "text" : null },
-                shown));
+            const isShort = typeof shown === "string" && shown.length <= longestWord;
+            made.append(element("td", { class: column.kind === "text"
+                ? `text${isShort ? " short" : ""}` : null }, shown));
         });
         return made;
     }
