@@ -23,6 +23,8 @@ RUNS = {
     "data8": ["-p", "data", "-r", "8", "-s", "100", "-f", SLOW],
     "operators8": ["-p", "data", "-r", "8", "-s", "40", "--operators", "5", "-f",
                    "slow_operator:rank=3,name=conv2d,factor=3"],
+    "gpu6": ["-p", "data", "--gpu", "-r", "6", "-s", "60", "-f",
+             "slow_gpu:rank=2,phase=backward,percent=20"],
     "halo16": ["-p", "halo", "-r", "16", "-s", "60", "-f",
                "slow_rank:rank=5,steps=10-40,phase=backward,percent=30;slow_link:from=2,to=3"],
     "readme": ["-p", "halo", "-r", "12", "-s", "120", "-f",

@@ -14,7 +14,7 @@ ATTACK = "\x1b[2J\x9b1m\u202e</script><script>window.hit=1</script><img src=x on
 
 @h.case
 def every_page_is_drawn_without_errors():
-    for name in ("data8", "halo16", "operators8"):
+    for name in ("data8", "halo16", "operators8", "gpu6"):
         path = b.page_of(b.run(name), name)
         with b.chromium() as browser:
             for page in b.PAGES:
@@ -218,7 +218,7 @@ def spoil(path):
         file.attrs["command"] = numpy.bytes_(ATTACK.encode())
         file.attrs["job_id"] = numpy.bytes_(ATTACK.encode()[:60])
         for name in ("ranks", "stragglers", "whatif", "critical_path", "clocks", "completeness",
-                     "operators", "operator_types", "operator_shapes"):
+                     "operators", "operator_types", "operator_shapes", "kernels", "gpu_ranks"):
             if name not in file:
                 continue
             table = file[name][()]
@@ -230,11 +230,16 @@ def spoil(path):
 
 @h.case
 def names_are_never_taken_for_html():
-    shutil.copytree(b.run("operators8"), "run")
-    spoil("run/cluster.h5")
-    path = b.page_of("run", "page")
+    for name in ("operators8", "gpu6"):
+        shutil.copytree(b.run(name), name)
+        spoil(f"{name}/cluster.h5")
+        check_harmless(name)
+
+
+def check_harmless(folder):
+    path = b.page_of(folder, folder)
     with b.chromium() as browser:
-        for page in [*b.PAGES, "stragglers/rank/5", "steps/30"]:
+        for page in [*b.PAGES, "stragglers/rank/5", "steps/30", "operators/gpu/2"]:
             b.visit(browser, path, page)
             b.check_quiet(browser, page)
             h.equal(browser.execute_script("return window.hit"), None, f"a script ran on {page}")
@@ -243,9 +248,9 @@ def names_are_never_taken_for_html():
                 "return document.body.textContent.match(/[\\x00-\\x09\\x0b-\\x1f\\x7f-\\x9f\\u202e]/)")
             h.equal(odd, None, f"characters that rule a terminal, on {page}")
         h.check("<img" in b.text(browser, "#command"), "the command is not shown as it is")
-        b.shoot(browser, "hostile")
+        b.shoot(browser, f"hostile-{folder}")
     for name in ("text", "json", "csv", "folded"):
-        said = h.run(h.profwrap("report", "--format", name, "run")).stdout.decode()
+        said = h.run(h.profwrap("report", "--format", name, folder)).stdout.decode()
         odd = [c for c in said if c in "\x7f\u202e" or (c < " " and c != "\n") or "\x80" <= c < "\xa0"]
         h.equal(odd, [], f"characters that rule a terminal, in {name}")
 

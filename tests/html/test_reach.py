@@ -111,10 +111,10 @@ def every_chart_has_its_numbers_in_a_table():
 
 @h.case
 def a_phone_need_not_scroll_sideways():
-    for name in ("operators8", "halo16"):
+    for name in ("operators8", "halo16", "gpu6"):
         path = b.page_of(b.run(name), name)
         with b.chromium(390, 844) as browser:
-            for page in [*b.PAGES, "stragglers/rank/5", "steps/20"]:
+            for page in [*b.PAGES, "stragglers/rank/5", "steps/20", "operators/gpu/2"]:
                 b.visit(browser, path, page)
                 wide = browser.execute_script("return document.documentElement.scrollWidth")
                 h.check(wide <= 390, page, "of", name, "is", wide, "pixels wide")
@@ -136,8 +136,8 @@ def all_pages_print_as_one():
         h.check(len(done["data"]) > 100000, "the print has", len(done["data"]), "characters")
 
 
-@h.case
-def a_checker_of_accessibility_finds_nothing():
+def check_by_axe(*runs):
+    """runs: (name, whether in the dark)."""
     try:
         import axe_core_python
     except ImportError:
@@ -146,10 +146,10 @@ def a_checker_of_accessibility_finds_nothing():
     with open(os.path.join(folder, "axe.min.js"), encoding="utf-8") as source:
         axe = source.read()
     found = []
-    for name, dark in (("operators8", False), ("halo16", True), ("partial", False)):
+    for name, dark in runs:
         path = b.page_of(b.run(name), name)
         with b.chromium(dark=dark) as browser:
-            for page in [*b.PAGES, "stragglers/rank/5", "steps/20"]:
+            for page in [*b.PAGES, "stragglers/rank/5", "steps/20", "operators/gpu/2"]:
                 b.visit(browser, path, page)
                 browser.execute_script(axe)
                 said = browser.execute_async_script("axe.run().then(arguments[0])")
@@ -158,6 +158,16 @@ def a_checker_of_accessibility_finds_nothing():
                     where = [node["html"][:120] for node in one["nodes"][:3]]
                     found.append(f"{page} of {name}: {one['id']}: {one['help']} {where}")
     h.equal(found, [], "what axe complains about")
+
+
+@h.case
+def a_checker_of_accessibility_finds_nothing():
+    check_by_axe(("operators8", False), ("halo16", True))
+
+
+@h.case
+def nor_in_partial_runs_and_runs_with_gpus():
+    check_by_axe(("partial", False), ("gpu6", True))
 
 
 @h.case

@@ -27,16 +27,23 @@ static size_t column_end(const struct pw_columns *columns, size_t column)
     return end < nsteps ? end : nsteps;
 }
 
+/* A table of [steps x ranks]; NULL when the run has none. */
+static const char *rows_of(const struct pw_cluster *c, int table)
+{
+    return table == PW_TABLE_c_step_trace    ? (const char *)c->step_trace
+           : table == PW_TABLE_c_phase_trace ? (const char *)c->phase_trace
+                                             : (const char *)c->gpu_trace;
+}
+
 void pw_columns_fill(const struct pw_columns *columns, int table, size_t offset, int64_t *cells)
 {
     const struct pw_cluster *c = columns->figures->cluster;
     size_t row_size = pw_table_borrow(table)->row_size, nranks = columns->figures->nranks;
-    const char *rows =
-        table == PW_TABLE_c_step_trace ? (const char *)c->step_trace : (const char *)c->phase_trace;
+    const char *rows = rows_of(c, table);
     for (size_t k = 0; k < columns->count; k++)
         for (size_t r = 0; r < nranks; r++) {
             struct pw_mean mean = {0};
-            for (size_t s = k * columns->block; s < column_end(columns, k); s++) {
+            for (size_t s = k * columns->block; rows && s < column_end(columns, k); s++) {
                 int64_t value;
                 memcpy(&value, rows + (s * nranks + r) * row_size + offset, sizeof(value));
                 pw_mean_add(&mean, value);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/report/html/collectives.h"
+#include "analysis/report/html/gpu.h"
 #include "analysis/report/html/operators.h"
 #include "analysis/report/html/packed.h"
 #include "analysis/report/html/resources.h"
@@ -174,6 +175,9 @@ static const struct key {
  * In the page, `await lateKey(NAME)` (page/packed.js). */
 static const struct key late_keys[] = {
     {"operators", pw_html_operators},
+    {"gpu", pw_html_gpu},
+    {"kernels", pw_html_kernels},
+    {"gpu_series", pw_html_gpu_series},
     {"collective_list", pw_html_collectives},
     {"messages", pw_traffic_messages},
 };

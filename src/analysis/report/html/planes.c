@@ -9,6 +9,7 @@
 enum { MANTISSA = 11, ROUNDED_BITS = 4, LARGEST_CODE = 65534 };
 
 #define TRACE(field) PW_TABLE_c_step_trace, offsetof(struct pw_row_c_step_trace, field)
+#define GPU(field) PW_TABLE_c_gpu_trace, offsetof(struct pw_row_c_gpu_trace, field)
 #define PHASE(field) PW_TABLE_c_phase_trace, offsetof(struct pw_row_c_phase_trace, field)
 
 static const struct plane {
@@ -28,6 +29,14 @@ static const struct plane {
     {"allreduce", PHASE(allreduce_ns)},
     {"optimizer", PHASE(optimizer_ns)},
     {"other", PHASE(other_ns)},
+    {"gpu_span", GPU(span_ns)},
+    {"gpu_busy", GPU(busy_ns)},
+    {"gpu_compute", GPU(compute_ns)},
+    {"gpu_comm", GPU(comm_ns)},
+    {"gpu_comm_exposed", GPU(comm_exposed_ns)},
+    {"gpu_idle_host", GPU(idle_host_ns)},
+    {"gpu_idle_gap", GPU(idle_gap_ns)},
+    {"gpu_idle_other", GPU(idle_other_ns)},
 };
 
 uint16_t pw_planes_encode(int64_t value, int shift, int rounded)

@@ -25,6 +25,8 @@ static int64_t first_time(const struct pw_cluster *c)
         first = c->utilisation_series[i].time < first ? c->utilisation_series[i].time : first;
     for (size_t i = 0; i < c->nqueue_series; i++)
         first = c->queue_series[i].time < first ? c->queue_series[i].time : first;
+    for (size_t i = 0; i < c->ngpu_series; i++)
+        first = c->gpu_series[i].time < first ? c->gpu_series[i].time : first;
     return first;
 }
 
@@ -90,47 +92,83 @@ static json_t *queue_lists(const struct pw_cluster *c, size_t first, size_t end,
     return object;
 }
 
-static size_t usage_end(const struct pw_cluster *c, size_t first)
+static json_t *gpu_lists(const struct pw_cluster *c, size_t first, size_t end, int64_t begin)
 {
-    size_t end = first;
-    while (end < c->nutilisation_series &&
-           c->utilisation_series[end].rank == c->utilisation_series[first].rank)
-        end++;
-    return end;
+    static const char *const keys[] = {"time_s", "clock",  "slowed", "power",
+                                       "heat",   "memory", "busy",   NULL};
+    json_t *object = lists(keys);
+    int bad = json_object_set_new(object, "rank", json_integer(c->gpu_series[first].rank));
+    bad |= json_object_set_new(object, "device", json_integer(c->gpu_series[first].device));
+    for (size_t i = first; i < end && !bad; i++) {
+        const struct pw_row_c_gpu_series *row = &c->gpu_series[i];
+        bad |= json_array_append_new(json_object_get(object, "time_s"),
+                                     json_real((double)(row->time - begin) / 1e9));
+        bad |= put(object, "clock", row->sm_clock_mhz) | put(object, "slowed", row->slowed_share);
+        bad |= put(object, "power", row->power_w) | put(object, "heat", row->temperature_c);
+        bad |= put(object, "memory", (double)row->memory_used_bytes);
+        bad |= put(object, "busy", row->busy_share);
+    }
+    return object;
 }
 
-static size_t queue_end(const struct pw_cluster *c, size_t first)
+static int32_t usage_rank(const struct pw_cluster *c, size_t i, int32_t *part)
 {
-    size_t end = first;
-    while (end < c->nqueue_series && c->queue_series[end].rank == c->queue_series[first].rank &&
-           c->queue_series[end].place == c->queue_series[first].place)
+    *part = 0;
+    return c->utilisation_series[i].rank;
+}
+
+static int32_t queue_rank(const struct pw_cluster *c, size_t i, int32_t *part)
+{
+    *part = c->queue_series[i].place;
+    return c->queue_series[i].rank;
+}
+
+static int32_t gpu_rank(const struct pw_cluster *c, size_t i, int32_t *part)
+{
+    *part = c->gpu_series[i].device;
+    return c->gpu_series[i].rank;
+}
+
+/* A table whose rows are by rank, by what part of it they are of, and by time. */
+struct table {
+    size_t total;
+    int32_t (*rank_of)(const struct pw_cluster *c, size_t i, int32_t *part);
+    json_t *(*lists_of)(const struct pw_cluster *c, size_t first, size_t end, int64_t begin);
+};
+
+/* Where the rows of the rank and part of row `first` end. */
+static size_t find_end(const struct pw_cluster *c, const struct table *t, size_t first)
+{
+    int32_t part, other;
+    int32_t rank = t->rank_of(c, first, &part);
+    size_t end = first + 1;
+    while (end < t->total && t->rank_of(c, end, &other) == rank && other == part)
         end++;
     return end;
 }
 
 /* Stragglers in the first round, all others in the second, until there is no more room. */
-static json_t *series_of(const struct pw_cluster *c, bool queues)
+static json_t *series_of(const struct pw_cluster *c, const struct table *t)
 {
-    size_t total = queues ? c->nqueue_series : c->nutilisation_series, points = 0;
+    size_t points = 0;
     int64_t begin = first_time(c);
     json_t *array = json_array();
     int bad = !array;
     for (int round = 0; round < 2; round++)
-        for (size_t first = 0, end; first < total && !bad; first = end) {
-            int32_t rank = queues ? c->queue_series[first].rank : c->utilisation_series[first].rank;
-            end = queues ? queue_end(c, first) : usage_end(c, first);
+        for (size_t first = 0, end; first < t->total && !bad; first = end) {
+            int32_t part, rank = t->rank_of(c, first, &part);
+            end = find_end(c, t, first);
             if (is_straggler(c, rank) != (round == 0) || points + end - first > MOST_POINTS)
                 continue;
             points += end - first;
-            bad = json_array_append_new(array, queues ? queue_lists(c, first, end, begin)
-                                                      : usage_lists(c, first, end, begin));
+            bad = json_array_append_new(array, t->lists_of(c, first, end, begin));
         }
     return array;
 }
 
-static json_t *with_series(json_t *object, const struct pw_cluster *c, bool queues)
+static json_t *with_series(json_t *object, const struct pw_cluster *c, const struct table *t)
 {
-    if (json_is_object(object) && json_object_set_new(object, "series", series_of(c, queues))) {
+    if (json_is_object(object) && json_object_set_new(object, "series", series_of(c, t))) {
         json_decref(object);
         return NULL;
     }
@@ -139,10 +177,18 @@ static json_t *with_series(json_t *object, const struct pw_cluster *c, bool queu
 
 json_t *pw_html_data_pipeline(const struct pw_figures *f)
 {
-    return with_series(pw_json_data_pipeline(f), f->cluster, true);
+    const struct table queues = {f->cluster->nqueue_series, queue_rank, queue_lists};
+    return with_series(pw_json_data_pipeline(f), f->cluster, &queues);
 }
 
 json_t *pw_html_utilisation(const struct pw_figures *f)
 {
-    return with_series(pw_json_utilisation(f), f->cluster, false);
+    const struct table usage = {f->cluster->nutilisation_series, usage_rank, usage_lists};
+    return with_series(pw_json_utilisation(f), f->cluster, &usage);
+}
+
+json_t *pw_html_gpu_series(const struct pw_figures *f)
+{
+    const struct table gpus = {f->cluster->ngpu_series, gpu_rank, gpu_lists};
+    return series_of(f->cluster, &gpus);
 }

@@ -1,4 +1,4 @@
-/* Queues and what processes used, for the pages Data pipeline and Resources. */
+/* Queues and what processes and GPUs did, for the pages Data pipeline and Resources. */
 #ifndef PW_ANALYSIS_REPORT_HTML_RESOURCES_H
 #define PW_ANALYSIS_REPORT_HTML_RESOURCES_H
 
@@ -11,5 +11,8 @@
  * sampled; NULL when memory is short. */
 json_t *pw_html_data_pipeline(const struct pw_figures *figures);
 json_t *pw_html_utilisation(const struct pw_figures *figures);
+
+/* Such a list of {rank, device, time_s, ...}. */
+json_t *pw_html_gpu_series(const struct pw_figures *figures);
 
 #endif

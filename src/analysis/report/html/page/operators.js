@@ -89,12 +89,12 @@ function operatorColumns(group) {
         { title: "p95", kind: "ns", value: (row) => row.p95_ns },
         { title: "max", kind: "ns", value: (row) => row.max_ns },
         { title: "# of calls", kind: "count", value: (row) => row.calls },
-        hasMemory && { title: "self memory", kind: "bytes", value: (row) => row.self_alloc_bytes,
+        hasMemory && { title: "self mem", kind: "bytes", value: (row) => row.self_alloc_bytes,
                        show: (row) => signed(row.self_alloc_bytes) },
-        hasMemory && { title: "peak memory", kind: "bytes", value: (row) => row.peak_alloc_bytes,
+        hasMemory && { title: "peak mem", kind: "bytes", value: (row) => row.peak_alloc_bytes,
                        help: "most that was allocated and not freed in a call, at any time in it" },
         group === "by_name" && report.operators.ranks > 1 && {
-            title: "max rank / mean", kind: "plain", value: (row) => row.imbalance,
+            title: "max / mean", kind: "plain", value: (row) => row.imbalance,
             help: "own work of the rank that takes longest, over the mean of all ranks",
             show: (row) => (isKnown(row.imbalance)
                 ? element("span", {}, `${row.imbalance.toFixed(2)} (`, rankLink(row.max_rank), ")")
@@ -239,13 +239,7 @@ function flameGraph(parent) {
     });
 }
 
-async function renderOperators(box) {
-    box.append(element("h2", {}, "Operators"));
-    await lateKey("operators");
-    if (!report.operators) {
-        note(box, "No operators were recorded: profwrap.h marks them.");
-        return;
-    }
+function allOperators(box) {
     const { self_ns: self, self_wait_ns: wait, calls, names, ranks } = report.operators;
     note(box, `Self time total: ${formatNs(self)} on ${plural(ranks, "rank")}, ${formatNs(wait)} of ` +
         `it waiting for other ranks; ${plural(calls, "call")} of ${plural(names, "operator")}.`);
@@ -254,4 +248,18 @@ async function renderOperators(box) {
     operatorHeat(box);
     operatorTable(box);
     flameGraph(box);
+}
+
+/* `gpu/3`: the GPU of rank 3; `kernels`: what runs on the GPUs. */
+async function renderOperators(box, [what, number]) {
+    await lateKey("operators");
+    await lateKey("gpu");
+    box.append(element("h2", {}, "Operators"));
+    if (report.operators)
+        allOperators(box);
+    else
+        note(box, "No operators were recorded: profwrap.h marks them.");
+    await renderGpus(box, what === "gpu" && /^\d+$/.test(number || "") ? Number(number) : null);
+    if (report.gpu)
+        await renderKernels(box, what === "kernels");
 }

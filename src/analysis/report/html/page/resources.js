@@ -9,6 +9,22 @@ const resourceCharts = [
     { field: "host", title: "Host busy", format: formatShare },
 ];
 
+const gpuCharts = [
+    { field: "clock", title: "GPU: SM clock", format: (d) => `${formatCount(d)} MHz` },
+    { field: "slowed", title: "GPU: clock slowed by heat or power", format: formatShare, most: 1 },
+    { field: "power", title: "GPU: power", format: (d) => `${formatCount(d)} W` },
+    { field: "heat", title: "GPU: temperature", format: (d) => `${d} \u00b0C` },
+    { field: "busy", title: "GPU: busy", format: formatShare, most: 1 },
+    { field: "memory", title: "GPU: memory used", format: formatBytes },
+];
+
+/* Of ranks with several GPUs each has a line. */
+function gpuLines(series, field) {
+    const several = new Set(series.filter(({ device }) => device > 0).map(({ rank }) => rank));
+    return series.map((one) => ({ times: one.time_s, values: one[field],
+        name: `rank ${one.rank}${several.has(one.rank) ? `, GPU ${one.device}` : ""}` }));
+}
+
 function usageTable(parent, rows) {
     const share = (title, field, help) => ({ title, kind: "share", help,
         value: (row) => row[field] });
@@ -49,23 +65,29 @@ function memoryTable(parent, rows) {
     });
 }
 
-function renderResources(box, [rank]) {
+async function renderResources(box, [rank]) {
     box.append(element("h2", {}, "Resources"));
     const { utilisation, memory } = report;
     adviceAbout(box, ["oversubscribed", "cpu_contention", "throttled", "page_faults", "file_io",
         "memory_growth"]);
-    if (utilisation) {
-        rankChooser(box, "resources", utilisation.series, rank);
-        const ranks = drawnRanks(utilisation.series, rank);
-        const drawn = utilisation.series.filter((one) => ranks.includes(one.rank));
-        for (const { field, title, format } of resourceCharts)
-            timeChart(panel(box, title), { label: `${title} over the run`, format,
-                lines: drawn.map((one) => ({ name: `rank ${one.rank}`, times: one.time_s,
-                    values: one[field] })) });
+    const used = utilisation ? utilisation.series : [], gpus = await lateKey("gpu_series");
+    const all = used.concat(gpus), ranks = drawnRanks(all, rank);
+    if (all.length)
+        rankChooser(box, "resources", all, rank);
+    const draw = ({ title, format, most }, lines) =>
+        timeChart(panel(box, title), { label: `${title} over the run`, format, most, lines });
+    for (const chart of utilisation ? resourceCharts : [])
+        draw(chart, used.filter((one) => ranks.includes(one.rank)).map((one) => ({
+            name: `rank ${one.rank}`, times: one.time_s, values: one[chart.field] })));
+    const drawn = gpus.filter((one) => ranks.includes(one.rank));
+    for (const chart of drawn.length ? gpuCharts : [])
+        draw(chart, gpuLines(drawn, chart.field));
+    if (utilisation)
         usageTable(panel(box, "Processes"), utilisation.ranks);
-    } else {
+    else
         note(box, "Not known: processes were not sampled.");
-    }
+    if (!gpus.length)
+        note(box, "Not known: no GPU was sampled.");
     if (memory)
         memoryTable(panel(box, "Memory"), memory);
 }
