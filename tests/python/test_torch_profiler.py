@@ -99,21 +99,22 @@ class TorchProfilerTest(support.TempDirTest):
     def test_same_calls_and_times(self):
         compared = Compared(self.tmp)
         self.assertGreater(len(compared.ours), 300)
-        self.check_calls(compared)
-        self.check_others(compared)
         # Somebody else may have the processor just between the two clocks' readings.
-        for attempt in range(2, 5):
-            late = self.late(compared)
-            if not late:
-                return
+        for attempt in range(2, 6):
+            wrong = self.uncounted(compared) or self.late(compared)
+            if not wrong:
+                break
             self.tmp = self.path(f"attempt-{attempt}")
             support.os.mkdir(self.tmp)
             compared = Compared(self.tmp)
-        self.fail(late)
+        else:
+            self.fail(wrong)
+        self.check_others(compared)
 
-    def check_calls(self, compared):
-        for name, _, inside in compared.matches:
-            self.assertEqual(len(inside), 1, f"{name} in PyTorch's profiler")
+    def uncounted(self, compared):
+        """Operators of ours that are not one of PyTorch's each."""
+        return [f"{name}: {len(inside)} in PyTorch's profiler"
+                for name, _, inside in compared.matches if len(inside) != 1]
 
     def check_others(self, compared):
         """PyTorch's further operators are inside of ours, are made of ours, or do nothing."""
