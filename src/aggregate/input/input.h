@@ -34,8 +34,7 @@ struct pw_input {
     int64_t rank, world_size, complete, dropped, exit_code, exit_signal;
     int64_t start_unix_ns, end_unix_ns;
     char hostname[64], job[64], clock_domain[128], clock_sync[16], command[512];
-    struct pw_row_clock
-        *knots; /* empty until the merge says how the domain relates to the cluster */
+    struct pw_row_clock *knots; /* empty until the merge relates the domain to the cluster */
     size_t nknots;
     int32_t domain;            /* its clock's, as the job numbers them */
     int aligned;               /* its clock is known relative to the cluster clock */
