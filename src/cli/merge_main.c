@@ -41,7 +41,9 @@ static int understand(int argc, char **argv, int process, const char **dir, char
 }
 
 /* A process that no launcher started has nobody to send to. Open MPI would still start a daemon,
- * for jobs that grow, and try every network: 0.2 s each. */
+ * for jobs that grow, and try every network: 0.2 s each. Without the daemon all processes of a user
+ * on a host have one session directory, which each removes as it ends, also when another begins:
+ * so none is made. What alone would miss it are file pointers that processes share: there are none. */
 static void start_alone_quickly(void)
 {
     static const char *const launched[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
@@ -49,6 +51,8 @@ static void start_alone_quickly(void)
         if (getenv(launched[i]))
             return;
     setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+    setenv("OMPI_MCA_orte_create_session_dirs", "0", 0);
+    setenv("OMPI_MCA_sharedfp", "^sm", 0);
     setenv("OMPI_MCA_pml", "ob1", 0);
 }
 

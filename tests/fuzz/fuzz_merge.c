@@ -21,6 +21,8 @@ __attribute__((weak)) void __lsan_enable(void);
 static void start_mpi(int *argc, char ***argv)
 {
     setenv("OMPI_MCA_ess_singleton_isolated", "1", 1); /* no daemon for one process */
+    setenv("OMPI_MCA_orte_create_session_dirs", "0", 1);
+    setenv("OMPI_MCA_sharedfp", "^sm", 1);
     if (__lsan_disable)
         __lsan_disable();
     MPI_Init(argc, argv);

@@ -193,6 +193,22 @@ def a_damaged_rest_of_a_merge_is_not_used():
 
 
 @case
+def merges_at_once_do_not_meet():
+    """Nor do they say anything: one process makes no files but its own beside its output, so no
+    other merge can remove them."""
+    runs = [os.path.join(where, f"run{i}") for i in range(8)]
+    for run in runs:
+        sim(run, "-r", "2", "-s", "3")
+    environment = {**os.environ, "TMPDIR": os.path.join(where, "is-not-there")}
+    merges = [subprocess.Popen([profwrap, "merge", "-q", run], stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True, env=environment)
+              for run in runs]
+    said = [process.communicate()[0] for process in merges]
+    assert said == [""] * 8 and not any(process.returncode for process in merges), said
+    assert all(os.path.exists(os.path.join(run, "cluster.h5")) for run in runs)
+
+
+@case
 def many_hosts_are_aligned_by_what_they_do():
     """More hosts than are bounded each against each other, and knots that are off by 50 ms: the
     order of events does better, and the truth, which exact knots are, is inside."""
