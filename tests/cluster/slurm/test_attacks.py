@@ -125,8 +125,9 @@ def is_hers(pid):
     try:
         with open(f"/proc/{pid}/cmdline") as file:
             line = file.read().replace("\\0", " ")
-        return os.stat(f"/proc/{pid}").st_uid == os.getuid() and (
-            line.startswith("timeout ") or any(word in line for word in wanted))
+        # Of what has just become hers and has not yet started hers, no files are to be had.
+        return (os.stat(f"/proc/{pid}").st_uid == os.getuid() and not line.startswith("setpriv ")
+                and (line.startswith("timeout ") or any(word in line for word in wanted)))
     except OSError:
         return False
 def hold(pid):
@@ -143,6 +144,8 @@ def hold(pid):
         os.close(process)
     return kept
 held = False
+while not os.path.exists("now"): # before, what reports the step is caught, and no hook comes
+    time.sleep(0.01)
 while not os.path.exists("enough"):
     for pid in filter(str.isdigit, os.listdir("/proc")):
         if is_hers(pid):
@@ -165,7 +168,8 @@ def she_stops_and_holds_the_epilog(cluster):
     cluster.wait_for(lambda: cluster.state(other) == "RUNNING", 10, "her other job")
     profile = cluster.directory("held", "eve")
     # A pipe in the report's place gives her time.
-    job = cluster.submit("srun sleep 0.1\nrm profwrap-*.0/cluster.h5; mkfifo profwrap-*.0/cluster.h5\n",
+    job = cluster.submit("srun sleep 0.1\nrm profwrap-*.0/cluster.h5; mkfifo profwrap-*.0/cluster.h5\n"
+                         f"touch {directory}/now\n",
                          "--profwrap", "-w", "h1", cwd=profile, user="eve")
     try:
         took = cluster.wait_for(lambda: cluster.state(job) not in ("PENDING", "RUNNING",
