@@ -327,7 +327,7 @@ static void take_open_ranges(struct pw_drain *drain, int index)
     struct pw_ring_shared *shared = drain->rings[index].shared;
     if (!shared)
         return;
-    int depth = atomic_exchange(&shared->depth, 0);
+    uint32_t depth = (uint32_t)atomic_exchange(&shared->depth, 0);
     for (depth = depth < PW_MAX_DEPTH ? depth : PW_MAX_DEPTH; depth > 0; depth--)
         take_open_range(drain, index, &shared->ranges[depth - 1]);
     take_open_range(drain, index, &shared->phase);

@@ -33,7 +33,7 @@ def ranges(file, *wanted):
         fields = {f: int(row[f]) for f in ("thread", "depth", "sequence", "flags")}
         fields.update({f: strings[row[f]] for f in ("name", "domain", "category", "shapes")})
         fields.update(kind=kind, payload=payload(strings, type_, row["payload"]), type=type_,
-                      ns=int(row["end"] - row["start"]))
+                      ns=int(row["end"] - row["start"]), end=int(row["end"]))
         found.append(tuple(fields[f] for f in wanted))
     return found
 
@@ -216,6 +216,20 @@ def pauses():
     run("paused")
     h.equal(ranges(h.open_complete("out"), "name", "depth", "flags"),
             [("begun before", 0, 0), ("started before", 1, 2), ("after it", 1, 0)], "ranges")
+
+
+@h.case
+def random_walks_through_pauses():
+    """Whatever is begun and ended in whatever order, in two domains and by profwrap.h, while
+    recording stops and starts: each end finds its begin, and none another's."""
+    for seed in range(1, 9):
+        done = run(str(seed), "4000", program="rangewalk", options=("-o", f"out{seed}"))
+        expected = [line.split() for line in done.stdout.decode().splitlines()]
+        h.check(len(expected) > 300, "ranges expected:", len(expected))
+        found = sorted((row for row in ranges(h.open_rank(f"out{seed}"), "end", "name", "domain", "depth",
+                                              "flags") if row[4] == 0), key=lambda row: row[0])
+        h.equal([[name, domain or "-", str(depth)] for _, name, domain, depth, _ in found],
+                expected, f"ranges of seed {seed}")
 
 
 @h.case

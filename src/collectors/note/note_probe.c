@@ -98,14 +98,14 @@ static inline bool begin_paused(void)
 {
     struct pw_thread *thread = pw_recording_paused_thread();
     if (thread)
-        pw_range_begin_paused(thread, PW_KEY_API, PW_KIND_USER);
+        pw_range_begin_idle(thread, PW_KEY_API);
     return thread != NULL;
 }
 
 static inline bool end_paused(void)
 {
     struct pw_thread *thread = pw_recording_paused_thread();
-    return thread && pw_range_end_paused(thread, PW_KEY_API);
+    return thread && pw_range_end_idle(thread, PW_KEY_API);
 }
 
 /* What is called has no frame, so that while nothing is recorded it costs little. */
@@ -115,7 +115,7 @@ static __attribute__((noinline)) void push_range(const char *name)
     if (!thread)
         return;
     if (__builtin_expect(pw_recording_is_paused(), 0)) {
-        pw_range_begin_paused(thread, PW_KEY_API, PW_KIND_USER);
+        pw_range_begin_idle(thread, PW_KEY_API);
     } else {
         const struct pw_range_about about = {.stack = take_stack(thread)};
         pw_range_begin(thread, PW_KEY_API, PW_REC_RANGE, pw_name_find(thread, name), PW_KIND_USER,
@@ -123,6 +123,8 @@ static __attribute__((noinline)) void push_range(const char *name)
     }
     pw_probe_let_go(thread);
 }
+
+static const uint64_t plain_key = PW_RANGE_PLAIN_KEY(PW_KEY_API, PW_REC_RANGE, 0);
 
 static inline uint64_t user_range(const struct pw_recent_name *known)
 {
@@ -135,8 +137,7 @@ static void note_range_push(const char *name)
     struct pw_open_call *call = pw_range_usual_call(PW_ACTIVITY_NOTE);
     if (__builtin_expect(call != NULL, 1)) {
         const struct pw_recent_name *known = pw_name_find_quickly(&pw_this_thread, name);
-        int level =
-            known ? pw_range_begin_usual(PW_KEY_API, PW_REC_RANGE, user_range(known), 0) : -1;
+        int level = known ? pw_range_begin_usual(plain_key, user_range(known)) : -1;
         pw_range_let_go(call);
         if (__builtin_expect(level >= 0, 1))
             return;
@@ -168,7 +169,7 @@ static void note_op_begin(const char *name, const char *type, const char *shapes
     if (!thread)
         return;
     if (pw_recording_is_paused())
-        pw_range_begin_paused(thread, PW_KEY_API, PW_KIND_USER);
+        pw_range_begin_idle(thread, PW_KEY_API);
     else
         begin_operator(thread, name, type, shapes);
     pw_probe_let_go(thread);
@@ -187,7 +188,7 @@ static void note_range_pop(void)
 {
     struct pw_open_call *call = pw_range_usual_call(PW_ACTIVITY_NOTE);
     if (__builtin_expect(call != NULL, 1)) {
-        int level = pw_range_end_usual(PW_KEY_API, PW_REC_RANGE, 0);
+        int level = pw_range_end_usual(plain_key, PW_REC_RANGE);
         pw_range_let_go(call);
         if (__builtin_expect(level >= 0, 1))
             return;

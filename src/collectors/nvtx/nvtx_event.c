@@ -64,8 +64,7 @@ static inline int push_registered(const struct pw_nvtx_domain *domain,
     const enum pw_kind kind = pw_nvtx_registered_kind(handle);
     if (kind == PW_KIND_STEP || !is_told(entry) || (domain->name && !is_told(domain->name)))
         return -1;
-    return pw_range_begin_usual(domain->key, PW_REC_NVTX, pw_range_name(entry->id, 0, kind),
-                                domain->name ? domain->name->id : 0);
+    return pw_range_begin_usual(domain->plain_key, pw_range_name(entry->id, 0, kind));
 }
 
 static int push_event(nvtxDomainHandle_t handle, const nvtxEventAttributes_t *attributes)
@@ -81,9 +80,8 @@ static int push_event(nvtxDomainHandle_t handle, const nvtxEventAttributes_t *at
     if (is_closed())
         return NVTX_NO_PUSH_POP_TRACKING;
     struct pw_thread *paused = pw_recording_paused_thread();
-    return paused && step_of(attributes) < 0
-               ? pw_range_begin_paused(paused, domain->key, PW_KIND_USER)
-               : push_attributes(domain, attributes);
+    return paused && step_of(attributes) < 0 ? pw_range_begin_idle(paused, domain->key)
+                                             : push_attributes(domain, attributes);
 }
 
 static int push_ex(const nvtxEventAttributes_t *attributes)
@@ -128,14 +126,14 @@ __attribute__((noinline)) static int push_text(const char *text)
     return level;
 }
 
+static const uint64_t default_key = PW_RANGE_PLAIN_KEY(PW_KEY_NVTX_FIRST, PW_REC_NVTX, 0);
+
 static int push_ascii(const char *text)
 {
     struct pw_open_call *call = pw_range_usual_call(PW_ACTIVITY_NVTX);
     if (__builtin_expect(call != NULL, 1)) {
         const struct pw_recent_name *known = pw_name_find_quickly(&pw_this_thread, text);
-        int level = known && known->kind
-                        ? pw_range_begin_usual(PW_KEY_NVTX_FIRST, PW_REC_NVTX, known->name, 0)
-                        : -1;
+        int level = known && known->kind ? pw_range_begin_usual(default_key, known->name) : -1;
         pw_range_let_go(call);
         if (__builtin_expect(level >= 0, 1))
             return level;
@@ -143,9 +141,8 @@ static int push_ascii(const char *text)
     if (is_closed())
         return NVTX_NO_PUSH_POP_TRACKING;
     struct pw_thread *paused = pw_recording_paused_thread();
-    return paused && !may_be_step(text)
-               ? pw_range_begin_paused(paused, PW_KEY_NVTX_FIRST, PW_KIND_USER)
-               : push_text(text);
+    return paused && !may_be_step(text) ? pw_range_begin_idle(paused, PW_KEY_NVTX_FIRST)
+                                        : push_text(text);
 }
 
 static int push_wide(const wchar_t *text)
@@ -160,8 +157,7 @@ static int pop_event(nvtxDomainHandle_t handle)
     const struct pw_nvtx_domain *domain = pw_nvtx_domain_of(handle);
     struct pw_open_call *call = pw_range_usual_call(PW_ACTIVITY_NVTX);
     if (__builtin_expect(call != NULL, 1)) {
-        int level =
-            pw_range_end_usual(domain->key, PW_REC_NVTX, domain->name ? domain->name->id : 0);
+        int level = pw_range_end_usual(domain->plain_key, PW_REC_NVTX);
         pw_range_let_go(call);
         if (__builtin_expect(level >= 0, 1))
             return level;
@@ -173,7 +169,7 @@ static int pop(void)
 {
     struct pw_open_call *call = pw_range_usual_call(PW_ACTIVITY_NVTX);
     if (__builtin_expect(call != NULL, 1)) {
-        int level = pw_range_end_usual(PW_KEY_NVTX_FIRST, PW_REC_NVTX, 0);
+        int level = pw_range_end_usual(default_key, PW_REC_NVTX);
         pw_range_let_go(call);
         if (__builtin_expect(level >= 0, 1))
             return level;

@@ -44,7 +44,7 @@ static void wait_for_lock(nvtx_nvtxSyncUser_t handle)
     if (!thread)
         return;
     if (pw_recording_is_paused()) {
-        pw_range_begin_paused(thread, lock->domain->key, PW_KIND_USER);
+        pw_range_begin_idle(thread, lock->domain->key);
     } else {
         struct pw_nvtx_event event = {.name = {.id = pw_name_use(thread, lock->name)}};
         event.category = pw_probe_intern(thread, "lock");
@@ -79,7 +79,7 @@ static int push_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t *data
     struct pw_nvtx_domain *domain = pw_nvtx_domain_of(handle);
     struct pw_thread *paused = pw_recording_paused_thread();
     if (paused)
-        return pw_range_begin_paused(paused, domain->key, PW_KIND_USER);
+        return pw_range_begin_idle(paused, domain->key);
     struct pw_nvtx_event event;
     struct pw_thread *thread = begin_payload(handle, data, count, &event);
     if (!thread)

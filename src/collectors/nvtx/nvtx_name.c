@@ -17,7 +17,10 @@ struct pw_nvtx_category {
     struct pw_nvtx_category *next;
 };
 
-struct pw_nvtx_domain pw_nvtx_default_domain = {.key = PW_KEY_NVTX_FIRST};
+struct pw_nvtx_domain pw_nvtx_default_domain = {
+    .key = PW_KEY_NVTX_FIRST,
+    .plain_key = PW_RANGE_PLAIN_KEY(PW_KEY_NVTX_FIRST, PW_REC_NVTX, 0),
+};
 
 /* ---- names ---- */
 
@@ -144,6 +147,7 @@ struct pw_nvtx_domain *pw_nvtx_domain_find(const char *name)
             (fresh = pw_arena_take(sizeof(*fresh)))) {
             fresh->name = entry;
             fresh->key = PW_KEY_NVTX_FIRST + 1 + atomic_fetch_add(&ndomains, 1);
+            fresh->plain_key = PW_RANGE_PLAIN_KEY(fresh->key, PW_REC_NVTX, entry->id);
         }
         if (!fresh)
             break;

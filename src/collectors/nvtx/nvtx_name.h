@@ -20,6 +20,7 @@ struct pw_nvtx_schema;
 struct pw_nvtx_domain {
     const struct pw_intern_entry *name; /* NULL for the default domain */
     uint32_t key;                       /* see rank/probe/ranges.h */
+    uint64_t plain_key;                 /* the same of a range with a name only */
     _Atomic uint32_t ncategories, nschemas;
     struct pw_nvtx_category *_Atomic categories; /* newest first */
     struct pw_nvtx_schema *_Atomic schemas;      /* likewise; see nvtx_payload.h */

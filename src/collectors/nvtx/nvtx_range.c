@@ -50,8 +50,8 @@ void pw_nvtx_step(struct pw_thread *thread, int64_t number)
 int pw_nvtx_pop(uint32_t key)
 {
     struct pw_thread *thread = pw_recording_paused_thread();
-    if (thread && pw_range_end_paused(thread, key))
-        return thread->depth;
+    if (thread && pw_range_end_idle(thread, key))
+        return (int)pw_range_depths(thread);
     thread = pw_nvtx_begin_open();
     if (!thread)
         return NVTX_NO_PUSH_POP_TRACKING;
@@ -93,7 +93,7 @@ static struct pw_record *reserve(struct pw_thread *thread, struct pw_nvtx_domain
             .end = now,
             .stack = stack,
             .range = {.name = event->name.id,
-                      .depth = (uint16_t)thread->depth,
+                      .depth = (uint16_t)pw_range_depth(thread),
                       .kind = event->name.kind,
                       .domain = domain_id,
                       .category = event->category,

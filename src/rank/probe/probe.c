@@ -139,9 +139,9 @@ static bool is_left(uint32_t state)
 static void drop_ranges(struct pw_thread *thread)
 {
     struct pw_ring_shared *shared = thread->ring.shared;
-    int depth = atomic_load(&shared->depth);
+    const uint32_t depth = (uint32_t)atomic_load(&shared->depth);
     if (depth > 0)
-        pw_ring_count_loss(&thread->ring, (uint64_t)depth, pw_probe_now(), PW_LOST_RANGE);
+        pw_ring_count_loss(&thread->ring, depth, pw_probe_now(), PW_LOST_RANGE);
     atomic_store(&shared->depth, 0);
     shared->phase.start = 0;
 }
@@ -158,7 +158,6 @@ static void use_ring(struct pw_ring_shared *shared)
     atomic_store(&shared->open.op, PW_CALL_PROBE);
     ring.shared = NULL;
     thread->ring = ring;
-    thread->depth = 0;
     thread->call = &shared->open;
     atomic_signal_fence(memory_order_seq_cst);
     thread->ring.shared = shared;

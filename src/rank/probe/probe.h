@@ -32,7 +32,7 @@ struct pw_thread {
     struct pw_open_call *call; /* in the ring; pw_no_ring_call as long as there is none */
     uint32_t index;
     uint32_t stack;     /* that the current call was made on, 0 when none are taken */
-    int32_t depth;      /* of the open ranges, which are in the ring's control; see ranges.h */
+    uint32_t idle_key;  /* of the ranges that it began while recording was paused; see ranges.h */
     uint64_t allocated; /* bytes, less those freed, that the thread said; modulo 2^64 */
     struct pw_recent_name recent[PW_RECENT_NAMES];
     /* Calls to let pass before it looks for a ring again, after so many failures; and whether it is

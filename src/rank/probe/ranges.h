@@ -13,7 +13,7 @@ enum { PW_KEY_API = 0, PW_KEY_NVTX_FIRST = 1 };
 
 static inline uint32_t pw_range_key(const struct pw_open_range *range)
 {
-    return (uint32_t)range->key & ~(uint32_t)PW_RANGE_PLAIN;
+    return (uint32_t)range->key & ((1 << PW_RANGE_TYPE_SHIFT) - 1);
 }
 
 /* What a range is besides its name and kind; texts as ids of pw_probe_intern(). */
@@ -43,55 +43,76 @@ static inline uint64_t pw_range_name(uint32_t name, int depth, enum pw_kind kind
 }
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "fields of a word are in this order");
 
+/* ---- how deep the thread is ---- */
+
+#define PW_RANGE_IDLE ((uint64_t)1 << 32) /* one range begun while recording was paused */
+
+static inline uint64_t pw_range_depths(const struct pw_thread *thread)
+{
+    return atomic_load_explicit(&thread->ring.shared->depth, memory_order_relaxed);
+}
+
+/* Release: who sees the depth must see the ranges. */
+static inline void pw_range_set_depths(struct pw_thread *thread, uint64_t depths)
+{
+    atomic_store_explicit(&thread->ring.shared->depth, depths, memory_order_release);
+}
+
+/* Makes those begun in a pause ranges like others, which have no start; how many there are now. */
+uint32_t pw_range_settle(struct pw_thread *thread);
+
+static inline uint32_t pw_range_depth(struct pw_thread *thread)
+{
+    const uint64_t depths = pw_range_depths(thread);
+    return __builtin_expect(depths < PW_RANGE_IDLE, 1) ? (uint32_t)depths : pw_range_settle(thread);
+}
+
+/* ---- begin and end ---- */
+
 /* The thread enters a range, now. Its depth: PW_MAX_DEPTH or more are counted when they end. */
 static inline int pw_range_begin(struct pw_thread *thread, uint32_t key, enum pw_record_type type,
                                  uint32_t name, enum pw_kind kind,
                                  const struct pw_range_about *about)
 {
-    struct pw_ring_shared *shared = thread->ring.shared;
-    int depth = thread->depth++;
+    const uint32_t depth = pw_range_depth(thread);
     if (__builtin_expect(depth < PW_MAX_DEPTH, 1)) {
-        struct pw_open_range *range = &shared->ranges[depth];
+        struct pw_open_range *range = &thread->ring.shared->ranges[depth];
         range->key = key;
         range->head = pw_range_head(type, about->payload_type, about->stack);
-        range->name = pw_range_name(name, depth, kind);
+        range->name = pw_range_name(name, (int)depth, kind);
         range->place = pw_range_pair(about->domain, about->category);
         range->extra = pw_range_pair(about->shapes, about->sequence);
         range->allocated = thread->allocated;
         range->payload = (uint64_t)about->payload;
         range->start = pw_probe_now();
     }
-    /* Release: who sees the depth must see the range. */
-    atomic_store_explicit(&shared->depth, depth + 1, memory_order_release);
-    return depth;
+    pw_range_set_depths(thread, depth + 1);
+    return (int)depth;
 }
 
-/* The same while recording is paused: ranges have a depth only, so that each end finds its begin;
- * without a start they are not recorded, wherever they end. And a kind: steps are looked for. */
-static inline int pw_range_begin_paused(struct pw_thread *thread, uint32_t key, enum pw_kind kind)
+/* The same while recording is paused: without a start they are not recorded, wherever they end. And
+ * a kind: steps are looked for. */
+int pw_range_begin_paused(struct pw_thread *thread, uint32_t key, enum pw_kind kind);
+
+/* The same of any other range: it is only counted, so that its end finds a begin. */
+static inline int pw_range_begin_idle(struct pw_thread *thread, uint32_t key)
 {
-    struct pw_ring_shared *shared = thread->ring.shared;
-    int depth = thread->depth++;
-    if (depth < PW_MAX_DEPTH) {
-        shared->ranges[depth].key = key;
-        shared->ranges[depth].name = pw_range_name(0, depth, kind);
-        shared->ranges[depth].start = 0;
-    }
-    atomic_store_explicit(&shared->depth, depth + 1, memory_order_release);
-    return depth;
+    if (__builtin_expect(thread->idle_key != key, 0))
+        return pw_range_begin_paused(thread, key, PW_KIND_USER);
+    const uint64_t depths = pw_range_depths(thread);
+    pw_range_set_depths(thread, depths + PW_RANGE_IDLE);
+    return (int)((uint32_t)depths + (uint32_t)(depths >> 32));
 }
 
-/* Ends such a range; false when what is to be ended is another. */
-static inline bool pw_range_end_paused(struct pw_thread *thread, uint32_t key)
+/* Ends a range of either kind; false when what is to be ended is another. */
+bool pw_range_end_paused(struct pw_thread *thread, uint32_t key);
+
+static inline bool pw_range_end_idle(struct pw_thread *thread, uint32_t key)
 {
-    int depth = thread->depth - 1;
-    struct pw_ring_shared *shared = thread->ring.shared;
-    if (depth < 0)
-        return true;
-    if (depth < PW_MAX_DEPTH && (shared->ranges[depth].start || shared->ranges[depth].key != key))
-        return false;
-    thread->depth = depth;
-    atomic_store_explicit(&shared->depth, depth, memory_order_release);
+    const uint64_t depths = pw_range_depths(thread);
+    if (__builtin_expect(depths < PW_RANGE_IDLE || thread->idle_key != key, 0))
+        return pw_range_end_paused(thread, key);
+    pw_range_set_depths(thread, depths - PW_RANGE_IDLE);
     return true;
 }
 
@@ -130,15 +151,14 @@ int pw_range_end_inner(struct pw_thread *thread, uint32_t key, uint64_t end);
 /* Ends the innermost range of the key; its depth, -1 when there is none. */
 static inline int pw_range_end(struct pw_thread *thread, uint32_t key, uint64_t end)
 {
-    int depth = thread->depth - 1;
-    struct pw_ring_shared *shared = thread->ring.shared;
-    if (__builtin_expect((unsigned)depth >= PW_MAX_DEPTH || shared->ranges[depth].key != key, 0))
+    const uint32_t depth = pw_range_depth(thread) - 1;
+    struct pw_open_range *range = &thread->ring.shared->ranges[depth];
+    if (__builtin_expect(depth >= PW_MAX_DEPTH || range->key != key, 0))
         return pw_range_end_inner(thread, key, end);
-    thread->depth = depth;
     /* First: should we be killed, a range is lost rather than told twice. */
-    atomic_store_explicit(&shared->depth, depth, memory_order_release);
-    pw_range_record(thread, &shared->ranges[depth], end, 0);
-    return depth;
+    pw_range_set_depths(thread, depth);
+    pw_range_record(thread, range, end, 0);
+    return (int)depth;
 }
 
 /* ---- the short way ----
@@ -172,53 +192,48 @@ static inline void pw_range_let_go(struct pw_open_call *call)
     atomic_store_explicit(&call->op, 0, memory_order_relaxed);
 }
 
-/* As pw_range_begin(); -1 when it has to go the long way. `name` is a pw_range_name() of depth 0,
- * `domain` a name's id or 0. */
-static inline int pw_range_begin_usual(uint32_t key, enum pw_record_type type, uint64_t name,
-                                       uint32_t domain)
+/* As pw_range_begin(); -1 when it has to go the long way. `key` is a PW_RANGE_PLAIN_KEY(), `name` a
+ * pw_range_name() of depth 0. */
+static inline int pw_range_begin_usual(uint64_t key, uint64_t name)
 {
     struct pw_thread *thread = &pw_this_thread;
     struct pw_ring_shared *shared = thread->ring.shared;
-    const uint32_t depth = (uint32_t)thread->depth;
+    const uint64_t depth = atomic_load_explicit(&shared->depth, memory_order_relaxed);
     if (__builtin_expect(depth >= PW_MAX_DEPTH, 0))
         return -1;
     struct pw_open_range *range = &shared->ranges[depth];
     __asm__("" : "+r"(range)); /* as in pw_name_find_quickly() */
-    thread->depth = (int32_t)depth + 1;
-    range->key = key | PW_RANGE_PLAIN;
-    range->head = pw_range_head(type, PW_PAYLOAD_NONE, 0);
-    range->name = name | (uint64_t)depth << 32;
-    range->place = pw_range_pair(domain, 0);
+    range->key = key;
+    range->name = name | depth << 32;
     range->allocated = thread->allocated;
     range->start = pw_tick_read(PW_TICK_TSC);
-    atomic_store_explicit(&shared->depth, (int)depth + 1, memory_order_release);
+    atomic_store_explicit(&shared->depth, depth + 1, memory_order_release);
     return (int)depth;
 }
 
-/* As pw_range_end() of a range that was begun so; -1 when it has to go the long way, as it has
- * where the collector is to be woken. */
-static inline int pw_range_end_usual(uint32_t key, enum pw_record_type type, uint32_t domain)
+/* As pw_range_end() of a range that was begun so, of this type; -1 when it has to go the long way,
+ * as it has where the collector is to be woken. */
+static inline int pw_range_end_usual(uint64_t key, enum pw_record_type type)
 {
     struct pw_thread *thread = &pw_this_thread;
     struct pw_ring_shared *shared = thread->ring.shared;
     const uint64_t head = thread->ring.head;
-    const uint32_t depth = (uint32_t)thread->depth - 1;
+    const uint64_t depth = atomic_load_explicit(&shared->depth, memory_order_relaxed) - 1;
     const struct pw_open_range *range = &shared->ranges[depth];
     if (__builtin_expect(depth >= PW_MAX_DEPTH || head + 1 >= thread->ring.limit, 0) ||
-        __builtin_expect(range->key != (key | PW_RANGE_PLAIN), 0))
+        __builtin_expect(range->key != key, 0))
         return -1;
     typedef uint64_t __attribute__((may_alias)) word;
     struct pw_record *record = &thread->ring.records[head & thread->ring.mask];
     word *words = (word *)record;
     const uint64_t end = pw_tick_read(PW_TICK_TSC);
-    thread->depth = (int32_t)depth;
     /* First: should we be killed, a range is lost rather than told twice. */
-    atomic_store_explicit(&shared->depth, (int)depth, memory_order_release);
+    atomic_store_explicit(&shared->depth, depth, memory_order_release);
     words[0] = range->start;
     words[1] = end;
     words[2] = pw_range_head(type, PW_PAYLOAD_NONE, 0);
     words[3] = range->name;
-    words[4] = pw_range_pair(domain, 0);
+    words[4] = key >> PW_RANGE_DOMAIN_SHIFT;
     words[5] = words[7] = 0;
     words[6] = thread->allocated - range->allocated;
     pw_ring_prefetch(record);

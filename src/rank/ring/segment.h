@@ -16,7 +16,7 @@
 #include "rank/ring/testclock.h"
 
 enum {
-    PW_SEGMENT_VERSION = 9,
+    PW_SEGMENT_VERSION = 10,
     PW_SEGMENT_PAGE = 4096,
     PW_RING_CONTROL = 3 * PW_SEGMENT_PAGE, /* before a ring's records */
     PW_MAX_DEPTH = 128,                    /* open ranges of a thread */
@@ -89,8 +89,8 @@ struct pw_control {
 /* A range that was begun and not ended: word by word the record that it will be. It lies here so
  * that it is known of a program that was killed; and in words, since what is stored in one width
  * and loaded in another soon after costs more than all the rest. Most ranges have little more than
- * a name: with the bit PW_RANGE_PLAIN in `key`, `extra` and `payload` are not written and mean 0.
- */
+ * a name: with the bit PW_RANGE_PLAIN in `key`, which then has the record's type and the domain,
+ * too, no other word is written than it, `start`, `name` and `allocated`. */
 struct pw_open_range {
     uint64_t start;     /* 0: it is not recorded */
     uint64_t key;       /* who alone may end it (rank/probe/ranges.h); in the record: its end */
@@ -103,16 +103,27 @@ struct pw_open_range {
 };
 static_assert(sizeof(struct pw_open_range) == sizeof(struct pw_record), "it becomes a record");
 
-enum { PW_RANGE_PLAIN = 1 << 30 };
+enum {
+    PW_RANGE_TYPE_SHIFT = 24, /* what is below is the key */
+    PW_RANGE_PLAIN = 1 << 30,
+    PW_RANGE_DOMAIN_SHIFT = 32,
+};
 
-/* Writes what a plain range left out; the bit last, should the program be killed meanwhile. */
+#define PW_RANGE_PLAIN_KEY(key, type, domain)                                     \
+    ((uint64_t)(key) | (uint64_t)(type) << PW_RANGE_TYPE_SHIFT | PW_RANGE_PLAIN | \
+     (uint64_t)(domain) << PW_RANGE_DOMAIN_SHIFT)
+
+/* Writes what a plain range left out; the key last, should the program be killed meanwhile. */
 static inline void pw_open_range_settle(struct pw_open_range *range)
 {
-    if (!(range->key & PW_RANGE_PLAIN))
+    const uint64_t key = range->key;
+    if (!(key & PW_RANGE_PLAIN))
         return;
+    range->head = (key & (PW_RANGE_PLAIN - 1)) >> PW_RANGE_TYPE_SHIFT;
+    range->place = key >> PW_RANGE_DOMAIN_SHIFT;
     range->extra = range->payload = 0;
     atomic_signal_fence(memory_order_seq_cst);
-    range->key &= ~(uint64_t)PW_RANGE_PLAIN;
+    range->key = key & ((1 << PW_RANGE_TYPE_SHIFT) - 1);
 }
 
 /* The control pages of a ring; the records follow them. Each group has a cache line of its own: the
@@ -130,10 +141,10 @@ struct pw_ring_shared {
     _Alignas(64) _Atomic uint32_t state; /* enum pw_ring_state, and the owner's generation */
     _Atomic int32_t tid;
     /* Written by the producer: ranges that its thread is in, innermost last; those past
-     * PW_MAX_DEPTH are counted only. A phase of profwrap.h is in none of them: its start is 0 when
-     * there is none.
-     */
-    _Alignas(64) _Atomic int32_t depth;
+     * PW_MAX_DEPTH are counted only. Lower half of `depth`: how many. Upper half: inside of those,
+     * ranges begun while recording was paused, of which no more is known than that. A phase of
+     * profwrap.h is in none of them: its start is 0 when there is none. */
+    _Alignas(64) _Atomic uint64_t depth;
     _Alignas(64) struct pw_open_range phase;
     struct pw_open_range ranges[PW_MAX_DEPTH];
 };
