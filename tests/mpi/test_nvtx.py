@@ -219,6 +219,14 @@ def pauses():
 
 
 @h.case
+def popped_by_another_thread():
+    run("elsewhere")
+    h.equal(sorted(ranges(h.open_complete("out"), "thread", "name", "depth", "flags")),
+            [(0, "of main", 1, 0), (0, "outer of main", 0, 0), (1, "of the other thread", 0, 0)],
+            "ranges")
+
+
+@h.case
 def random_walks_through_pauses():
     """Whatever is begun and ended in whatever order, in two domains and by profwrap.h, while
     recording stops and starts: each end finds its begin, and none another's."""

@@ -3,6 +3,7 @@ their edges, and what the merge makes of them."""
 
 import json
 import os
+import shutil
 import sys
 
 import harness as h
@@ -111,6 +112,27 @@ def restricted_to_steps():
     for bad in ("6-5", "x", "1-", "5,", "-1", "1-2-3", "99999999999999999999"):
         done = h.run(h.profwrap("report", "--steps", bad, "out"), status=2)
         h.equal(len(h.lines(done.stderr)), 1, f"lines of --steps {bad}")
+
+
+@h.case
+def steps_that_go_back_and_repeat():
+    """By a schedule, too, all ranks record the same ones, as often as the program went through them;
+    the merge takes the first of each, and says so."""
+    greatest = 2**63 - 1
+    plain = same_output("astray", 10)
+    walked = [*range(10), *range(5, 10), 9, 9, 9, greatest]
+    for options, wanted, used in (((), walked, 11),
+                                  (("--schedule", "wait=2,active=2"), [2, 3, 6, 7, 6, 7, greatest], 5)):
+        done = h.run(h.mpirun(N, *h.profwrap("-o", "out", "--no-merge", *options), h.program("windows"),
+                              "astray", 10))
+        h.equal(done.stdout, plain, "output")
+        for rank in range(N):
+            h.equal(h.open_complete("out", rank)["steps"]["step"].tolist(), wanted,
+                    f"steps of rank {rank}")
+        report = merged("out")
+        h.check("steps_repeated" in problems(report), problems(report))
+        h.equal(report["steps"]["measured"], used, "steps that are used")
+        shutil.rmtree("out")
 
 
 @h.case

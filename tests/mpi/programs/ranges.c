@@ -104,6 +104,28 @@ static void start_and_end(void)
     nvtxRangeEnd(0);
 }
 
+static void *pop_of_others(void *unused)
+{
+    check(nvtxRangePop() < 0, "another thread has nothing to end");
+    profwrap_range_pop();
+    nvtxRangePushA("of the other thread");
+    nvtxRangePop();
+    nvtxRangePop();
+    return unused;
+}
+
+/* A range is its thread's: who ends it elsewhere ends nothing. */
+static void popped_elsewhere(void)
+{
+    pthread_t thread;
+    nvtxRangePushA("outer of main");
+    nvtxRangePushA("of main");
+    pthread_create(&thread, NULL, pop_of_others, NULL);
+    pthread_join(thread, NULL);
+    check(nvtxRangePop() == 1 && nvtxRangePop() == 0, "both are still open");
+    check(nvtxRangePop() < 0, "and no other");
+}
+
 static void *name_itself(void *unused)
 {
     nvtxNameOsThreadA((uint32_t)syscall(SYS_gettid), "worker");
@@ -355,11 +377,19 @@ int main(int argc, char **argv)
         void (*plain)(void);
         void (*counted)(int);
         void (*named)(const char *);
-    } cases[] = {
-        {"all", all, 0, 0},          {"payloads", payloads, 0, 0}, {"strange", strange_names, 0, 0},
-        {"paused", paused, 0, 0},    {"fork", forked, 0, 0},       {"train", 0, train, 0},
-        {"names", 0, many_names, 0}, {"deep", 0, too_deep, 0},     {"many", 0, many_of_all, 0},
-        {"place", same_place, 0, 0}, {"open", 0, 0, open_at_end},  {"library", 0, 0, libraries}};
+    } cases[] = {{"all", all, 0, 0},
+                 {"payloads", payloads, 0, 0},
+                 {"strange", strange_names, 0, 0},
+                 {"paused", paused, 0, 0},
+                 {"fork", forked, 0, 0},
+                 {"train", 0, train, 0},
+                 {"names", 0, many_names, 0},
+                 {"deep", 0, too_deep, 0},
+                 {"many", 0, many_of_all, 0},
+                 {"place", same_place, 0, 0},
+                 {"open", 0, 0, open_at_end},
+                 {"library", 0, 0, libraries},
+                 {"elsewhere", popped_elsewhere, 0, 0}};
     for (size_t i = 0; argc > 1 && i < sizeof(cases) / sizeof(cases[0]); i++)
         if (strcmp(argv[1], cases[i].name) == 0) {
             call(argc > 2 ? argv[2] : "", cases[i].plain, cases[i].counted, cases[i].named);

@@ -1,12 +1,15 @@
-/* Work for windows of recording to cut:
+/* Work for windows of recording to cut, by its first argument:
  *
- *     windows cross STEPS   what begins in one step and ends in the next, and communicators that
- * are made and freed while nothing is recorded windows verbs STEPS   profwrap_stop() and
- * profwrap_start() by turns, with ranges over the edges windows levels STEPS  MPI_Pcontrol(0), (1),
- * (2) by turns windows drift MS [R:MS:FIRST-LAST]  steps without any communication for MS ms, those
- * of rank r 4 + r / 2 ms long; rank R's by MS longer from FIRST to LAST windows plain MS      an
- * Allreduce each ms for MS ms, without marks windows usr1 STEPS    as cross, with a handler for
- * SIGUSR1 that counts
+ *     cross STEPS: what begins in one step and ends in the next, and communicators that are made
+ *         and freed while nothing is recorded
+ *     verbs STEPS: profwrap_stop() and profwrap_start() by turns, with ranges over the edges
+ *     levels STEPS: MPI_Pcontrol(0), (1), (2) by turns
+ *     drift MS [R:MS:FIRST-LAST]: steps without any communication for MS ms, those of rank r
+ *         4 + r / 2 ms long; rank R's by MS longer from FIRST to LAST
+ *     plain MS: an Allreduce each ms for MS ms, without marks
+ *     usr1 STEPS: as cross, with a handler for SIGUSR1 that counts
+ *     astray STEPS: steps 0 .. STEPS-1, again from the middle as after a restart, the last one
+ *         three times, one of a number that is none, and the greatest of all
  *
  * It prints the sum of what it got, by which a test sees that the tool changed nothing. */
 #include <mpi.h>
@@ -154,6 +157,21 @@ static void count_signal(int signal)
     signals++;
 }
 
+static double astray(long steps)
+{
+    const long last = steps - 1, order[] = {last, last, last, -7, INT64_MAX};
+    double in = 1, out = 0, sum = 0;
+    for (long n = 0; n < steps + steps / 2 + 5; n++) {
+        profwrap_step(n < steps               ? n
+                      : n < steps + steps / 2 ? n - steps / 2
+                                              : order[n - steps - steps / 2]);
+        MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        sum += out;
+    }
+    profwrap_step(PROFWRAP_NO_STEP);
+    return sum;
+}
+
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "";
@@ -173,6 +191,8 @@ int main(int argc, char **argv)
         sum = drift(amount, argc > 3 ? argv[3] : NULL);
     else if (strcmp(mode, "plain") == 0)
         sum = plain(amount);
+    else if (strcmp(mode, "astray") == 0)
+        sum = astray((long)amount);
     if (rank == 0)
         printf("sum %g signals %d\n", sum, (int)signals);
     MPI_Finalize();
