@@ -17,7 +17,7 @@ N = 4
 
 
 @contextlib.contextmanager
-def running(*options, mode, argument="30", n=N):
+def running(*options, mode, argument="300", n=N):
     """A job of the program `stuck` in the background; it is ended if it still runs."""
     command = h.mpirun(n, *h.profwrap("-o", "out", "--no-report", *options), h.program("stuck"), mode,
                        argument)
@@ -29,6 +29,15 @@ def running(*options, mode, argument="30", n=N):
         if job.poll() is None:
             job.terminate()
         job.communicate(timeout=h.PATIENCE_S)
+
+
+def let_go(job):
+    """Ends the wait of the rank that is late; what the job has written."""
+    with open("enough", "w"):
+        pass
+    out = job.communicate(timeout=h.PATIENCE_S)
+    os.remove("enough")
+    return out
 
 
 def await_file(path, job, seconds=40):
@@ -72,9 +81,9 @@ def left_over():
 @h.case
 def late_rank():
     """Everybody waits for rank 3 in a collective; it wakes up, and the job ends as it should."""
-    with running("--hang-timeout", "2", "--no-merge", mode="late", argument="8") as job:
+    with running("--hang-timeout", "2", "--no-merge", mode="late") as job:
         text, data = report(job)
-        out, err = job.communicate(timeout=h.PATIENCE_S)
+        out, err = let_go(job)
     h.equal(job.returncode, 0, "exit status")
     h.equal(out, b"sum 4\n", "standard output")
     h.check(data["headline"].startswith("Ranks 0-2 wait in MPI_Allreduce #5 on MPI_COMM_WORLD for rank "
@@ -97,9 +106,9 @@ def late_rank():
 def call_stacks():
     """The stacks of a hang have the functions of the program, of those that wait and of the one that
     they wait for, and the program was stopped for moments only."""
-    with running("--hang-timeout", "2", "--no-merge", mode="late", argument="8") as job:
+    with running("--hang-timeout", "2", "--no-merge", mode="late") as job:
         text, data = report(job)
-        job.communicate(timeout=h.PATIENCE_S)
+        let_go(job)
     h.equal(job.returncode, 0, "exit status")
     problems = [rank["stack_problem"] for rank in data["ranks"] if rank["stack_problem"]]
     if problems:
@@ -129,9 +138,9 @@ def deadlock_of_a_receive():
 def late_message():
     """Through a chain: the barrier waits for rank 1, that for a message of rank 2, which computes."""
     for mode, call in (("receive-late", "MPI_Recv"), ("wait-late", "MPI_Wait (for MPI_Irecv")):
-        with running("--hang-timeout", "2", "--no-merge", mode=mode, argument="6") as job:
+        with running("--hang-timeout", "2", "--no-merge", mode=mode) as job:
             text, data = report(job)
-            job.communicate(timeout=h.PATIENCE_S)
+            let_go(job)
         h.equal(job.returncode, 0, f"exit status of {mode}")
         h.equal((data["kind"], data["roots"], data["held"]), ("held", [2], 3), f"verdict on {mode}")
         h.check(f"{call} from rank 2 (tag 7)" in text, text)
@@ -140,9 +149,9 @@ def late_message():
 
 @h.case
 def late_to_a_nonblocking_collective():
-    with running("--hang-timeout", "2", "--no-merge", mode="reduce-late", argument="6") as job:
+    with running("--hang-timeout", "2", "--no-merge", mode="reduce-late") as job:
         _, data = report(job)
-        job.communicate(timeout=h.PATIENCE_S)
+        let_go(job)
     h.equal(job.returncode, 0, "exit status")
     h.equal((data["kind"], data["roots"]), ("held", [3]), "verdict")
     h.check("Iallreduce #5 on MPI_COMM_WORLD" in data["headline"], data["headline"])
@@ -170,10 +179,10 @@ def no_watchdog():
 
 @h.case
 def status_of_a_running_job():
-    with running("--no-merge", mode="late", argument="15") as job:
+    with running("--no-merge", mode="late") as job:
         data = await_call("Allreduce", [0, 1, 2])
         text = h.run(h.profwrap("ctl", "status", "out")).stdout.decode()
-        out, _ = job.communicate(timeout=h.PATIENCE_S)
+        out, _ = let_go(job)
     h.equal((job.returncode, out), (0, b"sum 4\n"), "how the job ended")
     h.equal([r["rank"] for r in data["ranks"]], list(range(N)), "ranks that answered")
     h.equal(data["silent"], [], "ranks that did not")
@@ -191,7 +200,7 @@ def status_of_a_running_job():
 
 @h.case
 def status_with_stacks():
-    with running("--no-merge", mode="late", argument="15"):
+    with running("--no-merge", mode="late"):
         await_call("Allreduce", [0, 1, 2])
         data = status("--stacks")
     for rank in data["ranks"]:
@@ -203,7 +212,7 @@ def status_with_stacks():
 @h.case
 def status_of_a_stopped_rank():
     """A program stopped by a signal is shown as such; one whose collector is stopped is silent."""
-    with running("--no-merge", mode="late", argument="25"):
+    with running("--no-merge", mode="late"):
         found = await_call("Allreduce", [0, 1, 2])
         pids = {r["rank"]: r["pid"] for r in found["ranks"]}
         os.kill(pids[1], signal.SIGSTOP)
@@ -246,7 +255,7 @@ def another_user():
     if os.geteuid() != 0:
         raise h.Skipped("only root can be another user")
     nobody = 65534
-    with running("--no-merge", mode="late", argument="20") as job:
+    with running("--no-merge", mode="late") as job:
         await_call("Allreduce", [0, 1, 2])
         with open("out/.ctl-request", "w") as file:
             file.write("profwrap-request " + "0" * 32 + " 0 0 0 0 0 0 0\n")
@@ -268,7 +277,7 @@ def another_user():
 @h.case
 def killed_in_a_call():
     """The report names the call in which a rank was killed."""
-    with running(mode="late", argument="30") as job:
+    with running(mode="late") as job:
         found = await_call("Allreduce", [0, 1, 2])
         victim = {r["rank"]: r["pid"] for r in found["ranks"]}[2]
         os.kill(victim, signal.SIGKILL)
@@ -295,7 +304,7 @@ def killed_in_a_call():
 @h.case
 def killed_in_a_call_after_its_collector():
     """What is made from a journal has the open call, too."""
-    with running("--no-merge", mode="late", argument="30") as job:
+    with running("--no-merge", mode="late") as job:
         found = await_call("Allreduce", [0, 1, 2])
         victim = {r["rank"]: r["pid"] for r in found["ranks"]}[2]
         with open(f"/proc/{victim}/stat") as file:

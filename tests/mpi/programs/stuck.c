@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static int rank;
@@ -16,19 +17,21 @@ static double reduce(int times)
     return sum;
 }
 
-__attribute__((noinline)) static void sleep_in_work(unsigned seconds)
+/* For so many seconds, or until there is a file "enough". */
+__attribute__((noinline)) static void sleep_in_work(const char *seconds)
 {
-    while (seconds)
-        seconds = sleep(seconds);
+    const struct timespec tenth = {.tv_nsec = 100000000};
+    for (int left = 10 * atoi(seconds); left > 0 && access("enough", F_OK) != 0; left--)
+        nanosleep(&tenth, NULL);
     __asm__ volatile("" ::: "memory"); /* not a tail call: it is to be seen in call stacks */
 }
 
-/* Rank 3 comes to the sixth reduction `argument` seconds late. */
+/* Rank 3 comes to the sixth reduction late. */
 static void come_late(const char *argument)
 {
     reduce(5);
     if (rank == 3)
-        sleep_in_work((unsigned)atoi(argument));
+        sleep_in_work(argument);
     double sum = reduce(1);
     if (rank == 0)
         printf("sum %g\n", sum);
@@ -53,7 +56,7 @@ static void receive_late(const char *argument)
     if (rank == 1)
         MPI_Recv(&value, 1, MPI_INT, 2, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     if (rank == 2) {
-        sleep_in_work((unsigned)atoi(argument));
+        sleep_in_work(argument);
         MPI_Send(&value, 1, MPI_INT, 1, 7, MPI_COMM_WORLD);
     }
     MPI_Barrier(MPI_COMM_WORLD);
@@ -70,7 +73,7 @@ static void wait_late(const char *argument)
         MPI_Wait(&request, MPI_STATUS_IGNORE);
     }
     if (rank == 2) {
-        sleep_in_work((unsigned)atoi(argument));
+        sleep_in_work(argument);
         MPI_Send(&value, 1, MPI_INT, 1, 7, MPI_COMM_WORLD);
     }
     MPI_Barrier(MPI_COMM_WORLD);
@@ -83,7 +86,7 @@ static void reduce_late(const char *argument)
     MPI_Request requests[2];
     reduce(5);
     if (rank == 3)
-        sleep_in_work((unsigned)atoi(argument));
+        sleep_in_work(argument);
     for (int i = 0; i < 2; i++)
         MPI_Iallreduce(&one, &sums[i], 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &requests[i]);
     for (int i = 0; i < 2; i++)
