@@ -22,8 +22,9 @@
 
 #include "floors.h"
 #include "profwrap.h"
+#include "window.h"
 
-enum { BLOCKS = 21, WINDOW = 32, OVER_NS = 300000 };
+enum { BLOCKS = 21, OVER_NS = 300000 };
 
 /* Each kind of call twice: by MPI_X, which a preloaded tool intercepts, and by PMPI_X, which it
  * does not. Without a tool the two are the same code. */
@@ -41,21 +42,6 @@ enum { BLOCKS = 21, WINDOW = 32, OVER_NS = 300000 };
         int flag;                                                     \
         for (int i = 0; i < n; i++)                                   \
             X##Iprobe(0, 7, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE); \
-    }
-
-/* One call of a window: 32 Irecv, 32 Isend, one Waitall. */
-#define LOOP_WINDOW(NAME, X)                                                                 \
-    static void NAME(int n)                                                                  \
-    {                                                                                        \
-        static char from[WINDOW], to[WINDOW];                                                \
-        MPI_Request requests[2 * WINDOW];                                                    \
-        for (int i = 0; i < n; i += 2 * WINDOW + 1) {                                        \
-            for (int k = 0; k < WINDOW; k++)                                                 \
-                X##Irecv(&to[k], 1, MPI_CHAR, 0, k, MPI_COMM_SELF, &requests[k]);            \
-            for (int k = 0; k < WINDOW; k++)                                                 \
-                X##Isend(&from[k], 1, MPI_CHAR, 0, k, MPI_COMM_SELF, &requests[WINDOW + k]); \
-            X##Waitall(2 * WINDOW, requests, MPI_STATUSES_IGNORE);                           \
-        }                                                                                    \
     }
 
 LOOP_SELF(self_mpi, MPI_)

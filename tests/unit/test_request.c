@@ -90,6 +90,41 @@ static void test_reused_handle_of_one_thread(void **state)
     pw_mpi_request_free(entry);
 }
 
+/* What was begun last is in front; what gave way to it is found as before, and what has been taken
+ * stays where it is. */
+static void test_newest_in_front(void **state)
+{
+    (void)state;
+    const MPI_Request old = handle_of(0x40);
+    const struct pw_mpi_request *front = pw_mpi_request_row(old);
+    uint32_t number = 0x80;
+    while (pw_mpi_request_row(handle_of(number)) != front)
+        number += 16;
+    const MPI_Request other = handle_of(number);
+    struct pw_mpi_request *entry = pw_mpi_request_add(old, PW_CLASS_RECV, 0);
+    entry->record.stack = 1;
+    assert_ptr_equal(entry, front);
+    entry = pw_mpi_request_add(other, PW_CLASS_RECV, 0);
+    entry->record.stack = 2;
+    assert_ptr_equal(entry, front);
+    assert_int_equal(atomic_load(&pw_mpi_request_counts.receives), 2);
+    assert_int_equal(pw_mpi_request_count_open(), 2);
+    struct pw_mpi_request *taken = pw_mpi_request_take(other, UINT64_MAX);
+    assert_ptr_equal(taken, front);
+    struct pw_mpi_request *third = pw_mpi_request_add(other, PW_CLASS_SEND, 0);
+    assert_true(third && third != front);
+    assert_int_equal(taken->record.stack, 2);
+    pw_mpi_request_free(taken);
+    entry = pw_mpi_request_take(old, UINT64_MAX);
+    assert_non_null(entry);
+    assert_int_equal(entry->record.stack, 1);
+    pw_mpi_request_free(entry);
+    assert_ptr_equal(pw_mpi_request_take(other, UINT64_MAX), third);
+    pw_mpi_request_free(third);
+    assert_int_equal(pw_mpi_request_receives(), 0);
+    assert_int_equal(pw_mpi_request_count_open(), 0);
+}
+
 /* The library may give a handle out again before, or without, our having seen its completion. */
 static void test_reused_handle(void **state)
 {
@@ -241,10 +276,15 @@ static void test_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_empty),         cmocka_unit_test(test_receives),
-        cmocka_unit_test(test_reused_handle), cmocka_unit_test(test_reused_handle_of_one_thread),
-        cmocka_unit_test(test_persistent),    cmocka_unit_test(test_many),
-        cmocka_unit_test(test_turnover),      cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_receives),
+        cmocka_unit_test(test_newest_in_front),
+        cmocka_unit_test(test_reused_handle),
+        cmocka_unit_test(test_reused_handle_of_one_thread),
+        cmocka_unit_test(test_persistent),
+        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_turnover),
+        cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -182,6 +182,21 @@ struct pw_mpi_request *pw_mpi_request_add_slow(MPI_Request handle, enum pw_op_cl
     return entry;
 }
 
+int pw_mpi_request_move_back(struct pw_mpi_request *row)
+{
+    int is_open = (row->state & PW_REQUEST_OPEN) != 0;
+    pw_mpi_lock(&table.lock);
+    struct pw_mpi_request *entry = is_open && begin_table() ? take_entry() : NULL;
+    if (entry) {
+        *entry = *row;
+        entry->state &= ~(uint32_t)(PW_REQUEST_OPEN | PW_REQUEST_HELD);
+        enter_hashed(entry);
+        row->state = 0;
+    }
+    pw_mpi_unlock(&table.lock);
+    return entry != NULL;
+}
+
 int pw_mpi_request_count_open(void)
 {
     int open = 0;

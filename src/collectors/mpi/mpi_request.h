@@ -51,8 +51,9 @@ struct pw_mpi_request_counts {
 };
 extern struct pw_mpi_request_counts pw_mpi_request_counts __attribute__((visibility("hidden")));
 
-/* In front of the table, while only one thread uses MPI: a row per hash value. An operation whose
- * row is held by another one goes to the table. */
+/* In front of the table, while only one thread uses MPI: a row per hash value. What has it goes to
+ * the table when another wants it, so that what was begun lately is in front, however much is open.
+ */
 enum { PW_REQUEST_FRONT = 1024 };
 extern struct pw_mpi_request pw_mpi_request_front[PW_REQUEST_FRONT]
     __attribute__((visibility("hidden")));
@@ -103,9 +104,11 @@ static inline void pw_mpi_request_use_row(struct pw_mpi_request *row, MPI_Reques
     row->id = pw_mpi_request_next_id();
 }
 
-/* pw_mpi_request_add(), _take() and _free() where the front does not serve. */
+/* pw_mpi_request_add(), _take() and _free() where the front does not serve; and moves an operation
+ * from a row to the table, unless it has been taken: whether the row is free now. */
 struct pw_mpi_request *pw_mpi_request_add_slow(MPI_Request handle, enum pw_op_class cls,
                                                int persistent);
+int pw_mpi_request_move_back(struct pw_mpi_request *row);
 struct pw_mpi_request *pw_mpi_request_take_slow(MPI_Request handle, uint64_t before);
 void pw_mpi_request_free_slow(struct pw_mpi_request *request);
 
@@ -121,8 +124,11 @@ static inline struct pw_mpi_request *pw_mpi_request_add(MPI_Request handle, enum
     /* The same handle again: the operation that had it ended unseen. */
     int usable =
         !(before & PW_REQUEST_HELD) || ((before & PW_REQUEST_OPEN) && row->handle == handle);
-    if (__builtin_expect(pw_mpi_threads || persistent || !usable, 0))
-        return pw_mpi_request_add_slow(handle, cls, persistent);
+    if (__builtin_expect(pw_mpi_threads || persistent || !usable, 0)) {
+        if (pw_mpi_threads || persistent || !pw_mpi_request_move_back(row))
+            return pw_mpi_request_add_slow(handle, cls, persistent);
+        before = 0;
+    }
     if (__builtin_expect((before & PW_REQUEST_HELD) && pw_mpi_request_needs_status(before), 0))
         pw_mpi_request_count(&pw_mpi_request_counts.receives, -1);
     pw_mpi_request_use_row(row, handle, state);
