@@ -89,23 +89,38 @@
 
 /* The general way. What the thread remembers may only have been found when the gate was another.
  * And the same while nothing is recorded, asked for before anything else: a call is then a look at
- * the gate and a jump, with nothing to put back on the way. */
-#define UNUSUAL(Name, ...)                                                                \
-    static __attribute__((noinline)) int unusual_##Name(EACH(C_DECL, COMMA, __VA_ARGS__)) \
-    {                                                                                     \
-        if (pw_mpi_gate() > 0 && pw_mpi_last.collectives != pw_mpi_usual_now())           \
-            pw_mpi_last_restamp();                                                        \
-        return otherwise_##Name(EACH(PASS, COMMA, __VA_ARGS__));                          \
-    }                                                                                     \
-    static __attribute__((noinline)) int idle_##Name(EACH(C_DECL, COMMA, __VA_ARGS__))    \
-    {                                                                                     \
-        return otherwise_##Name(EACH(PASS, COMMA, __VA_ARGS__));                          \
+ * the gate and a jump, with nothing to put back on the way. Where recording is only paused, which
+ * it is for most of a scheduled run, what has to be done is done first. */
+#define UNUSUAL(Name, CLASS, ...)                                                           \
+    static __attribute__((noinline)) int unusual_##Name(EACH(C_DECL, COMMA, __VA_ARGS__))   \
+    {                                                                                       \
+        if (pw_mpi_gate() > 0 && pw_mpi_last.collectives != pw_mpi_usual_now())             \
+            pw_mpi_last_restamp();                                                          \
+        return otherwise_##Name(EACH(PASS, COMMA, __VA_ARGS__));                            \
+    }                                                                                       \
+    static __attribute__((noinline)) int idle_##Name(EACH(C_DECL, COMMA, __VA_ARGS__))      \
+    {                                                                                       \
+        if (__builtin_expect(pw_mpi_gate() < 0 && is_done_paused(PW_ACT_##CLASS, comm), 1)) \
+            return pw_pmpi.Name(EACH(PASS, COMMA, __VA_ARGS__));                            \
+        return otherwise_##Name(EACH(PASS, COMMA, __VA_ARGS__));                            \
     }
 
-UNUSUAL(Allreduce, SBUF(sendbuf), RBUF(recvbuf), SCNT(count), STYPE(datatype), OPER(op), COMM(comm))
-UNUSUAL(Isend, SBUF(buf), SCNT(count), STYPE(datatype), DEST(dest), STAG(tag), COMM(comm),
+/* Whether recording is paused, and all that a call means then is done. */
+PW_ALWAYS_INLINE bool is_done_paused(enum pw_mpi_act act, MPI_Comm comm)
+{
+    const struct pw_open_call *call = pw_this_thread.call;
+    static_assert(PW_ACT_ISEND == PW_MPI_PASSES && PW_ACT_IRECV == PW_MPI_PASSES &&
+                      PW_ACT_COLL == PW_MPI_COUNTS,
+                  "and nothing else is asked");
+    return !atomic_load_explicit(&call->poked, memory_order_relaxed) &&
+           (act == PW_MPI_PASSES || pw_mpi_count_paused(comm));
+}
+
+UNUSUAL(Allreduce, COLL, SBUF(sendbuf), RBUF(recvbuf), SCNT(count), STYPE(datatype), OPER(op),
+        COMM(comm))
+UNUSUAL(Isend, ISEND, SBUF(buf), SCNT(count), STYPE(datatype), DEST(dest), STAG(tag), COMM(comm),
         REQ_OUT(request))
-UNUSUAL(Irecv, RBUF(buf), RCNT(count), RTYPE(datatype), SRC(source), RTAG(tag), COMM(comm),
+UNUSUAL(Irecv, IRECV, RBUF(buf), RCNT(count), RTYPE(datatype), SRC(source), RTAG(tag), COMM(comm),
         REQ_OUT(request))
 
 /* Whether nothing is recorded now. */
