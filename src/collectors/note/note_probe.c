@@ -135,7 +135,7 @@ static inline uint64_t user_range(const struct pw_recent_name *known)
 static void note_range_push(const char *name)
 {
     struct pw_open_call *call = pw_range_usual_call(PW_ACTIVITY_NOTE);
-    if (__builtin_expect(call != NULL, 1)) {
+    if (call != NULL) {
         const struct pw_recent_name *known = pw_name_find_quickly(&pw_this_thread, name);
         int level = known ? pw_range_begin_usual(plain_key, user_range(known)) : -1;
         pw_range_let_go(call);
@@ -187,7 +187,7 @@ static __attribute__((noinline)) void pop_range(void)
 static void note_range_pop(void)
 {
     struct pw_open_call *call = pw_range_usual_call(PW_ACTIVITY_NOTE);
-    if (__builtin_expect(call != NULL, 1)) {
+    if (call != NULL) {
         int level = pw_range_end_usual(plain_key, PW_REC_RANGE);
         pw_range_let_go(call);
         if (__builtin_expect(level >= 0, 1))

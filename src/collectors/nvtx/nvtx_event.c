@@ -71,7 +71,7 @@ static int push_event(nvtxDomainHandle_t handle, const nvtxEventAttributes_t *at
 {
     struct pw_nvtx_domain *domain = pw_nvtx_domain_of(handle);
     struct pw_open_call *call = pw_range_usual_call(PW_ACTIVITY_NVTX);
-    if (__builtin_expect(call != NULL, 1)) {
+    if (call != NULL) {
         int level = push_registered(domain, attributes);
         pw_range_let_go(call);
         if (__builtin_expect(level >= 0, 1))
@@ -131,7 +131,7 @@ static const uint64_t default_key = PW_RANGE_PLAIN_KEY(PW_KEY_NVTX_FIRST, PW_REC
 static int push_ascii(const char *text)
 {
     struct pw_open_call *call = pw_range_usual_call(PW_ACTIVITY_NVTX);
-    if (__builtin_expect(call != NULL, 1)) {
+    if (call != NULL) {
         const struct pw_recent_name *known = pw_name_find_quickly(&pw_this_thread, text);
         int level = known && known->kind ? pw_range_begin_usual(default_key, known->name) : -1;
         pw_range_let_go(call);
@@ -156,7 +156,7 @@ static int pop_event(nvtxDomainHandle_t handle)
 {
     const struct pw_nvtx_domain *domain = pw_nvtx_domain_of(handle);
     struct pw_open_call *call = pw_range_usual_call(PW_ACTIVITY_NVTX);
-    if (__builtin_expect(call != NULL, 1)) {
+    if (call != NULL) {
         int level = pw_range_end_usual(domain->plain_key, PW_REC_NVTX);
         pw_range_let_go(call);
         if (__builtin_expect(level >= 0, 1))
@@ -168,7 +168,7 @@ static int pop_event(nvtxDomainHandle_t handle)
 static int pop(void)
 {
     struct pw_open_call *call = pw_range_usual_call(PW_ACTIVITY_NVTX);
-    if (__builtin_expect(call != NULL, 1)) {
+    if (call != NULL) {
         int level = pw_range_end_usual(default_key, PW_REC_NVTX);
         pw_range_let_go(call);
         if (__builtin_expect(level >= 0, 1))

@@ -171,8 +171,9 @@ static inline int pw_range_end(struct pw_thread *thread, uint32_t key, uint64_t 
  * given back with pw_range_let_go(). */
 static inline struct pw_open_call *pw_range_usual_call(uint32_t activity)
 {
+    /* A range that is recorded has clocks to wait for, and time for a jump; others have not. */
     if (__builtin_expect(!(atomic_load_explicit(&pw_gate->usual, memory_order_relaxed) & activity),
-                         0))
+                         1))
         return NULL;
     struct pw_open_call *call = pw_this_thread.call;
     uint32_t other = atomic_load_explicit(&call->op, memory_order_relaxed) |
