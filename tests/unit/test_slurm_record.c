@@ -12,16 +12,17 @@
 #include "unit.h"
 
 struct place {
-    char directory[64], path[96], other[96];
+    void *directory;
+    char path[UNIT_PATH], other[UNIT_PATH];
 };
 
 static int make_place(void **state)
 {
     static struct place place;
-    snprintf(place.directory, sizeof(place.directory), "/tmp/pw-record-XXXXXX");
-    assert_non_null(mkdtemp(place.directory));
-    snprintf(place.path, sizeof(place.path), "%s/7", place.directory);
-    snprintf(place.other, sizeof(place.other), "%s/other", place.directory);
+    if (unit_dir_create(&place.directory))
+        return -1;
+    unit_path(place.path, &place.directory, "7");
+    unit_path(place.other, &place.directory, "other");
     *state = &place;
     return 0;
 }
@@ -29,9 +30,7 @@ static int make_place(void **state)
 static int remove_place(void **state)
 {
     struct place *place = *state;
-    unlink(place->path);
-    unlink(place->other);
-    return rmdir(place->directory);
+    return unit_dir_destroy(&place->directory);
 }
 
 static void make_file(const char *path)

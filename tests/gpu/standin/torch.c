@@ -2,12 +2,9 @@
  * libcuda, a profiler that takes CUPTI as Kineto does, and an allreduce by NCCL as ncclhost.c
  * plays it, whose kernel ends when all ranks have come. */
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <nvtx3/nvToolsExt.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "../../mpi/programs/ncclhost.h"
@@ -137,21 +134,6 @@ static void launch(void)
     reduction.start = standin_cuda_ns();
 }
 
-/* Where the kernels of all ranks meet: a file that they map. */
-static void meet(int turn)
-{
-    static _Atomic int *arrived;
-    const char *name = getenv("STANDIN_MEET");
-    int fd = arrived || !name ? -1 : open(name, O_RDWR | O_CREAT, 0600);
-    if (fd >= 0 && ftruncate(fd, 4096) == 0)
-        arrived = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (fd >= 0)
-        close(fd);
-    atomic_fetch_add(&arrived[turn], 1);
-    while (atomic_load(&arrived[turn]) < world.ranks)
-        usleep(100);
-}
-
 EXPORT int torch_nccl_begin(int ranks, int rank)
 {
     const uint64_t hash = 0x1234567890abcdef + (standin_fault("apart") ? (uint64_t)rank : 0);
@@ -178,7 +160,7 @@ EXPORT void torch_synchronize(void)
     cuStreamSynchronize(stream);
     if (!reduction.correlation)
         return;
-    meet(reduction.turn++);
+    host_meet("STANDIN_MEET", reduction.turn++, world.ranks);
     usleep(500);
     standin_cuda_ran(reduction.correlation, NCCL_KERNEL, reduction.start, standin_cuda_ns());
     reduction.correlation = 0;

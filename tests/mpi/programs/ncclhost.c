@@ -2,9 +2,12 @@
 #include "ncclhost.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 union descr {
@@ -357,4 +360,18 @@ int host_all_types(struct host_comm *comm)
         stop(comm, handle); /* once too often */
     }
     return handles;
+}
+
+void host_meet(const char *variable, int turn, int ranks)
+{
+    static _Atomic int *arrived;
+    const char *path = getenv(variable);
+    int fd = arrived || !path ? -1 : open(path, O_RDWR | O_CREAT, 0600);
+    if (fd >= 0 && ftruncate(fd, 4096) == 0)
+        arrived = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (fd >= 0)
+        close(fd);
+    atomic_fetch_add(&arrived[turn], 1);
+    while (atomic_load(&arrived[turn]) < ranks)
+        usleep(100);
 }

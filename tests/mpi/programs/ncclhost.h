@@ -57,6 +57,10 @@ void host_comm_init(struct host_comm *comm, struct host *host, const char *name,
                     int ranks, int rank);
 void host_comm_end(struct host_comm *comm);
 
+/* Where ranks meet, as their kernels would, for the `turn`-th time: in a file that all of them map,
+ * which the environment names. */
+void host_meet(const char *variable, int turn, int ranks);
+
 /* All operations in one group, one plan, one kernel. */
 void host_group(struct host_comm *comm, struct host_op *ops, int n);
 

@@ -1,12 +1,9 @@
 /* A program without MPI whose "NCCL" is ncclhost.c. ncclplay SCENARIO [VERSION]; rank and size are
  * RANK and WORLD_SIZE. What it did is what the tests expect to find in the rank file. */
-#include <fcntl.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -140,21 +137,6 @@ static void alone(void)
     one(HOST_ALLREDUCE, 1, HOST_FLOAT32, 0);
 }
 
-/* Where the ranks meet, as their kernels would: a file that all of them map. */
-static void meet(int turn)
-{
-    static _Atomic int *arrived;
-    const char *path = getenv("NCCLPLAY_MEET");
-    int fd = arrived || !path ? -1 : open(path, O_RDWR | O_CREAT, 0600);
-    if (fd >= 0 && ftruncate(fd, 4096) == 0)
-        arrived = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (fd >= 0)
-        close(fd);
-    atomic_fetch_add(&arrived[turn], 1);
-    while (atomic_load(&arrived[turn]) < world.ranks)
-        usleep(100);
-}
-
 /* Steps of 10 ms, of rank 1 30 ms, each with an allreduce of 2 ms on the GPU that waits for all. */
 static void steps(void)
 {
@@ -164,7 +146,7 @@ static void steps(void)
         struct host_op o = op(HOST_ALLREDUCE, 1 << 20, HOST_FLOAT32, 0);
         host_group(&world, &o, 1);
         uint64_t begin = now_ns();
-        meet(i);
+        host_meet("NCCLPLAY_MEET", i, world.ranks);
         usleep(2000);
         host_channel(&world, &o, 0, begin, now_ns());
     }
