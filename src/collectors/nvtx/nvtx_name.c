@@ -10,6 +10,7 @@
 #include "rank/probe/ranges.h"
 
 enum { MOST_DOMAINS = 1024, MOST_CATEGORIES = 256, MOST_WIDE = 1024 };
+static_assert(MOST_DOMAINS < (1 << PW_RANGE_TYPE_SHIFT) / 2, "a domain's key is below the type");
 
 struct pw_nvtx_category {
     uint32_t number;
