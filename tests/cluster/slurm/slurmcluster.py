@@ -254,6 +254,18 @@ class Cluster:
         except RuntimeError:
             raise AssertionError(f"left: {self.leftovers(hosts)}") from None
 
+    def explain(self, lines=8):
+        """Prints what a failure may come from: nodes, jobs, what runs, and the ends of the logs."""
+        for command in (["sinfo", "-N", "-o", "%N %T %E"], ["squeue", "-o", "%i %T %N %r"]):
+            print(self.on("login", *command, check=False).stdout.rstrip())
+        for host in HOSTS:
+            found = self.on(host, "ps", "-eo", "pid,ppid,stat,user,wchan:20,args", check=False)
+            print(f"{host}:", *[line for line in found.stdout.splitlines()[1:]
+                                if not re.search("vcluster_host boot|slurmd$| ps -eo", line)],
+                  sep="\n  ")
+        for log in sorted((self.base / "slurm").glob("*.log")):
+            print(f"{log.name}:", *log.read_text(errors="replace").splitlines()[-lines:], sep="\n  ")
+
 
 def read_profile(profile):
     """Rank to the value of `complete` of each rank file, which must be readable."""
@@ -301,6 +313,8 @@ def run_case(case, cluster):
         verdict = f"FAILED: {type(problem).__name__}: {problem}"
     print(f"{case.__name__.replace('_', '-')} ({time.monotonic() - start:.1f} s): {verdict}",
           flush=True)
+    if verdict != "ok":
+        cluster.explain()
     return verdict != "ok"
 
 
