@@ -50,14 +50,46 @@ is_roots() {
     done
 }
 
+# Takes what a setting can be; fails for all else.
+set_one() { # NAME VALUE
+    case $1:$2 in
+    output_root: | output_root:/*) output_root=$2 ;;
+    output_least_mib:0) output_least_mib=0 ;;
+    output_least_mib:*) is_number "$2" && output_least_mib=$2 ;;
+    shared_memory_least_mib:0) shared_memory_least_mib=0 ;;
+    shared_memory_least_mib:*) is_number "$2" && shared_memory_least_mib=$2 ;;
+    epilog_seconds:*) is_number "$2" && epilog_seconds=$2 ;;
+    comment:yes | comment:none) comment=$2 ;;
+    state:/*) state=$2 ;;
+    *) return 1 ;;
+    esac
+}
+
+# NAME=VALUE, the value in quotes or without, a remark behind it or none.
+read_line() { # LINE
+    value=${1#*=}
+    value=${value%%[[:space:]]#*}
+    value=${value%"${value##*[![:space:]]}"}
+    case $value in
+    \"*\" | \'*\') value=${value#?} value=${value%?} ;;
+    esac
+    set_one "${1%%=*}" "$value"
+}
+
+# Nothing in the file is executed: what is wrong there would end the shell, and with it the hook, and
+# Slurm would drain the node. It may also go, or change, while it is read.
 read_configuration() {
     [ -e "$configuration" ] || return 0
-    if is_roots "$configuration"; then
-        # shellcheck source=/dev/null
-        . "$configuration"
-    else
+    if ! is_roots "$configuration"; then
         say "$configuration can be changed by others than root: not read"
+        return 0
     fi
+    while read -r line || [ -n "$line" ]; do
+        case $line in
+        '' | '#'*) ;;
+        *) read_line "$line" || say "$configuration: not understood: $line" ;;
+        esac
+    done <"$configuration"
 }
 
 # Sets job, uid, gid and user from what Slurm says of the job.

@@ -6,7 +6,7 @@ import shutil
 import sys
 import time
 
-from slurmcluster import USERS, check, read_profile, run_cases
+from slurmcluster import HOSTS, USERS, check, read_profile, run_cases
 
 
 def runs_unprofiled(cluster, name, *options, said):
@@ -153,9 +153,37 @@ def the_output_root(cluster):
     cluster.check_clean()
 
 
+def no_node_is_drained(cluster, name):
+    cluster.user("srun", "-w", "h1", "--profwrap", "true", cwd=cluster.directory(name))
+    cluster.check_clean()
+    cluster.wait_for(lambda: cluster.idle_hosts() == len(HOSTS), 10, f"h1 to be idle after {name}")
+
+
+def wrong_settings_of_the_hooks(cluster):
+    """What is wrong in hooks.conf drains no node, and what is right there holds."""
+    settings = cluster.prefix / "etc/profwrap/hooks.conf"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.mkdir()  # there, and not to be read: as when it goes in that moment
+    try:
+        no_node_is_drained(cluster, "directory")
+        settings.rmdir()
+        for i, text in enumerate(['output_root="(\n', "exit 3\n", "epilog_seconds=many\n",
+                                  "state=relative\ncomment=$(exit 3)\n", "\0\1=\n;;\n&&", "= =\n=\n"]):
+            settings.write_text(text)
+            no_node_is_drained(cluster, f"wrong-settings{i}")
+        executed = cluster.base / "executed"
+        settings.write_text(f"touch {executed}\noutput_root=$(touch {executed})\n"
+                            "  shared_memory_least_mib='10000000'  # more than there is")
+        runs_unprofiled(cluster, "right", "--profwrap", said="/dev/shm has only")
+        check(not executed.exists(), "executed")
+    finally:
+        shutil.rmtree(settings) if settings.is_dir() else settings.unlink()
+    cluster.check_clean()
+
+
 if __name__ == "__main__":
     sys.exit(run_cases([
         wrong_options, places_that_cannot_be, a_broken_installation, a_wrong_plugstack, limits_hold,
         the_task_prolog_does_without_the_plugin, stale_rings_go_and_those_of_others_stay,
-        the_output_root,
+        the_output_root, wrong_settings_of_the_hooks,
     ]))
