@@ -86,6 +86,39 @@ static enum pw_cause refine_off(const struct pw_usage *ranks, size_t nranks, siz
     return PW_CAUSE_BLOCKED;
 }
 
+/* Takes a part that explains enough, and more than what was found, of the excess; `weight` is what
+ * a ns of the part costs. */
+static void weigh(const struct pw_usage *u, enum part part, int64_t others, double weight,
+                  struct pw_cause_found *found, enum part *best)
+{
+    double more = (double)(part_of(u, part) - others) * weight;
+    double share = more / (double)found->excess_ns;
+    if (share < PW_CAUSE_LEAST_SHARE || share <= found->share)
+        return;
+    *best = part;
+    found->share = share;
+    found->part_ns = part_of(u, part);
+    found->others_part_ns = others;
+}
+
+/* What was counted goes before what follows from it: where many want a CPU, a little more work
+ * would explain any excess by its waiting. */
+static enum part find_part(const struct pw_usage *ranks, size_t nranks, size_t rank,
+                           struct pw_cause_found *found, int64_t *scratch)
+{
+    const struct pw_usage *u = &ranks[rank];
+    double rate = (double)others_rate(ranks, nranks, rank, scratch) / 1024;
+    int64_t on_cpu = others_median(ranks, nranks, rank, ON_CPU, scratch);
+    enum part best = PARTS;
+    weigh(u, ON_CPU, on_cpu, 1, found, &best);
+    weigh(u, READY, (int64_t)(rate * (double)part_of(u, ON_CPU)), 1, found, &best);
+    weigh(u, OFF_CPU, others_median(ranks, nranks, rank, OFF_CPU, scratch), 1, found, &best);
+    if (best == PARTS || best == ON_CPU)
+        weigh(u, ON_CPU, on_cpu, 1 + rate, found, &best);
+    found->share = found->share > 1 ? 1 : found->share;
+    return best;
+}
+
 struct pw_cause_found pw_cause_find(const struct pw_usage *ranks, size_t nranks, size_t rank,
                                     enum pw_phase phase, int64_t *scratch)
 {
@@ -96,21 +129,7 @@ struct pw_cause_found pw_cause_find(const struct pw_usage *ranks, size_t nranks,
     if (!is_known(u) || u->samples < LEAST_SAMPLES || found.excess_ns <= 0)
         return found;
 
-    enum part best = PARTS;
-    double rate = (double)others_rate(ranks, nranks, rank, scratch) / 1024;
-    for (enum part part = ON_CPU; part < PARTS; part++) {
-        int64_t others = part == READY ? (int64_t)(rate * (double)part_of(u, ON_CPU))
-                                       : others_median(ranks, nranks, rank, part, scratch);
-        double more = (double)(part_of(u, part) - others) * (part == ON_CPU ? 1 + rate : 1);
-        double share = more / (double)found.excess_ns;
-        if (share < PW_CAUSE_LEAST_SHARE || share <= found.share)
-            continue;
-        best = part;
-        found.share = share;
-        found.part_ns = part_of(u, part);
-        found.others_part_ns = others;
-    }
-    found.share = found.share > 1 ? 1 : found.share;
+    enum part best = find_part(ranks, nranks, rank, &found, scratch);
     int64_t more = found.part_ns - found.others_part_ns;
     if (best == ON_CPU)
         found.cause = PW_CAUSE_COMPUTE;

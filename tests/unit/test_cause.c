@@ -98,6 +98,26 @@ static void test_more_work_on_a_busy_machine(void **state)
     assert_true(found.share == 1);
 }
 
+/* It sleeps for 350 of its 1000 ms. On the CPU it is 20 ms longer than the others, where each ms
+ * costs them 19 of waiting: that would be 400, the whole excess, but the sleep was counted. */
+static void test_asleep_on_a_busy_machine(void **state)
+{
+    (void)state;
+    struct pw_usage ranks[RANKS];
+    make(ranks);
+    for (int r = 0; r < RANKS; r++) {
+        ranks[r].cpu_ns = 50 * MS; /* of own work: 30 and 570 */
+        ranks[r].runq_ns = 950 * MS;
+    }
+    ranks[SLOW].own_ns = ranks[SLOW].total_ns = 1000 * MS;
+    ranks[SLOW].runq_ns = 600 * MS;
+    struct pw_cause_found found = find(ranks, PW_PHASE_BACKWARD);
+    assert_int_equal(found.cause, PW_CAUSE_BLOCKED);
+    assert_int_equal(found.part_ns, 350 * MS);
+    assert_int_equal(found.others_part_ns, 0);
+    assert_true(found.share == 350.0 / 400);
+}
+
 static void test_nothing_explains_half(void **state)
 {
     (void)state;
@@ -165,6 +185,7 @@ int main(void)
         cmocka_unit_test(test_off_the_cpu),
         cmocka_unit_test(test_without_a_cpu),
         cmocka_unit_test(test_more_work_on_a_busy_machine),
+        cmocka_unit_test(test_asleep_on_a_busy_machine),
         cmocka_unit_test(test_nothing_explains_half),
         cmocka_unit_test(test_what_is_not_known),
         cmocka_unit_test(test_growth),
