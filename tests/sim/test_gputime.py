@@ -35,7 +35,9 @@ def merge(directory, processes=1):
     command = [profwrap, "merge", "--quiet", directory]
     if processes > 1:
         command = ["mpirun", "-np", str(processes), *command]
-    done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
+    environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1",
+                   "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, env=environment)
     assert done.returncode == 0, done.stderr
     return h5py.File(os.path.join(directory, "cluster.h5"))
 
