@@ -220,49 +220,85 @@ static int64_t phase_value(const struct pw_straggler_input *in, size_t step, siz
     return in->phase_ns[(step * in->nranks + rank) * PW_PHASES + (size_t)phase];
 }
 
-/* Median, over the hits, of the rank's work in a phase minus the other ranks' median in it. */
+/* The rank's work in a phase minus the other ranks' median in it. */
+static int64_t phase_excess_at(struct pw_excess *w, size_t step, size_t rank, int phase)
+{
+    const struct pw_straggler_input *in = w->in;
+    int64_t mine = phase_value(in, step, rank, phase);
+    size_t others = 0;
+    for (size_t r = 0; r < in->nranks; r++)
+        if (r != rank && phase_value(in, step, r, phase) >= 0)
+            w->values[others++] = phase_value(in, step, r, phase);
+    return mine < 0 || !others ? PW_EXCESS_UNKNOWN : mine - pw_median_i64(w->values, others);
+}
+
+/* Median of that over the hits. */
 static int64_t phase_excess(struct pw_excess *w, const struct pw_straggler_found *f, int64_t least,
                             int phase)
 {
-    const struct pw_straggler_input *in = w->in;
     int64_t clock = pw_excess_clock_limit(w, f->rank);
     size_t n = 0;
     for (size_t s = f->first; s <= f->last; s++) {
-        int64_t mine = phase_value(in, s, f->rank, phase);
-        size_t others = 0;
-        if (mine < 0 || !pw_excess_is_above(w, s, f->rank, clock, least))
-            continue;
-        for (size_t r = 0; r < in->nranks; r++)
-            if (r != f->rank && phase_value(in, s, r, phase) >= 0)
-                w->values[others++] = phase_value(in, s, r, phase);
-        if (others)
-            w->others[n++] = mine - pw_median_i64(w->values, others);
+        int64_t excess = pw_excess_is_above(w, s, f->rank, clock, least)
+                             ? phase_excess_at(w, s, f->rank, phase)
+                             : PW_EXCESS_UNKNOWN;
+        if (excess != PW_EXCESS_UNKNOWN)
+            w->others[n++] = excess;
     }
     return n ? pw_median_i64(w->others, n) : 0;
 }
 
+static int is_outside(const struct pw_straggler_found *f, size_t step)
+{
+    return step < f->first || step > f->last;
+}
+
+/* Median of that over the steps outside the window: what is usual for the rank. 0 when there are
+ * too few to say. */
+static int64_t usual_phase_excess(struct pw_excess *w, const struct pw_straggler_found *f,
+                                  int phase)
+{
+    size_t n = 0;
+    for (size_t s = 0; s < w->in->nsteps; s++) {
+        int64_t excess =
+            is_outside(f, s) ? phase_excess_at(w, s, f->rank, phase) : PW_EXCESS_UNKNOWN;
+        if (excess != PW_EXCESS_UNKNOWN)
+            w->others[n++] = excess;
+    }
+    return n >= LEAST_HITS ? pw_median_i64(w->others, n) : 0;
+}
+
 /* The phase with most of the excess. Time in the allreduce phase follows from being late before it
  * (the last to arrive sees all of the transfer), so that phase is named only when no other explains
- * a quarter. */
+ * a quarter: by what it is above the others, or by what it has grown to be. */
 static enum pw_phase find_phase(struct pw_excess *w, const struct pw_straggler_found *f,
                                 int64_t least)
 {
     static const enum pw_phase names[PW_PHASES] = {PW_PHASE_DATA,      PW_PHASE_FORWARD,
                                                    PW_PHASE_BACKWARD,  PW_PHASE_ALLREDUCE,
                                                    PW_PHASE_OPTIMIZER, PW_PHASE_OTHER};
-    int64_t best = 0, allreduce = 0;
-    enum pw_phase phase = PW_PHASE_NONE;
+    int64_t most = 0, most_grown = 0, allreduce = 0;
+    enum pw_phase phase = PW_PHASE_NONE, grown = PW_PHASE_NONE;
     for (int p = 0; p < PW_PHASES; p++) {
         int64_t excess = phase_excess(w, f, least, p);
+        int64_t growth = excess - usual_phase_excess(w, f, p);
         if (names[p] == PW_PHASE_ALLREDUCE) {
             allreduce = excess;
-        } else if (excess > best) {
-            best = excess;
+            continue;
+        }
+        if (excess > most) {
+            most = excess;
             phase = names[p];
         }
+        if (growth > most_grown) {
+            most_grown = growth;
+            grown = names[p];
+        }
     }
-    if (4 * best >= f->excess_ns)
+    if (4 * most >= f->excess_ns)
         return phase;
+    if (4 * most_grown >= f->excess_ns)
+        return grown;
     return 2 * allreduce >= f->excess_ns ? PW_PHASE_ALLREDUCE : PW_PHASE_NONE;
 }
 
@@ -308,13 +344,28 @@ static int64_t excess_in_hits(struct pw_excess *w, const struct pw_straggler_fou
     return n ? pw_median_i64(w->others, n) : 0;
 }
 
-/* What is long only in the allreduce phase, with the waiting taken out, is transfer, in which all
- * ranks and the network have a part: a passing disturbance of it is nobody's fault. */
-static int is_own_doing(struct pw_excess *own, const struct pw_straggler_found *f,
-                        const struct pw_excess *useful)
+/* Median of the rank's excess outside the window: what is usual for it. 0 when too little is known.
+ */
+static int64_t usual_excess(struct pw_excess *w, const struct pw_straggler_found *f)
 {
-    if (useful)
-        return 2 * excess_in_hits(own, f, useful) >= f->excess_ns;
+    size_t n = 0;
+    for (size_t s = 0; s < w->in->nsteps; s++)
+        if (is_outside(f, s) && pw_excess_at(w, s, f->rank) != PW_EXCESS_UNKNOWN)
+            w->others[n++] = pw_excess_at(w, s, f->rank);
+    return n >= LEAST_HITS ? pw_median_i64(w->others, n) : 0;
+}
+
+/* What is long only in the allreduce phase, with the waiting taken out, is transfer, in which all
+ * ranks and the network have a part: a passing disturbance of it is nobody's fault. Half of the
+ * excess must be outside communication, or must have come there with the window: a rank that has
+ * less to do than others can be late without having more. */
+static int is_own_doing(struct pw_excess *own, const struct pw_straggler_found *f,
+                        struct pw_excess *useful)
+{
+    if (useful) {
+        int64_t more = excess_in_hits(own, f, useful), usual = usual_excess(useful, f);
+        return 2 * (usual < 0 ? more - usual : more) >= f->excess_ns;
+    }
     return f->phase != PW_PHASE_ALLREDUCE || f->kind == PW_STRAGGLER_PERSISTENT;
 }
 

@@ -1,73 +1,7 @@
 /* Stragglers in matrices made by hand: who is found, where, since when and at what cost. */
-#include "unit.h"
+#include "test_straggler_make.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "analysis/straggler.h"
-
-#define MS INT64_C(1000000)
-
-enum { MOST = 16 };
-
-struct job {
-    struct pw_straggler_input in;
-    int64_t *own, *total, *phase, *error, *useful;
-    void *scratch;
-    struct pw_straggler_found found[MOST];
-    size_t count;
-};
-
-/* Own work of 100 ms (half of it forward, half backward) with noise of `sigma_ns`; steps of 120 ms;
- * clocks within 1 us. */
-static struct job *create(size_t nsteps, size_t nranks, double sigma_ns, uint64_t seed)
-{
-    struct job *j = calloc(1, sizeof(*j));
-    size_t n = nsteps * nranks;
-    j->own = calloc(n, 8);
-    j->total = calloc(n, 8);
-    j->phase = calloc(n * PW_PHASES, 8);
-    j->error = calloc(nranks, 8);
-    j->scratch = malloc(pw_straggler_scratch(nsteps, nranks)); /* no byte more: asan looks */
-    for (size_t i = 0; i < n; i++) {
-        j->own[i] = 100 * MS + (int64_t)(sigma_ns * unit_normal(&seed));
-        j->total[i] = 120 * MS;
-        j->phase[i * PW_PHASES + 1] = j->own[i] / 2;
-        j->phase[i * PW_PHASES + 2] = j->own[i] - j->own[i] / 2;
-    }
-    for (size_t r = 0; r < nranks; r++)
-        j->error[r] = 1000;
-    j->in = (struct pw_straggler_input){nsteps, nranks, j->own, j->total, j->phase, j->error, NULL};
-    return j;
-}
-
-static void destroy(struct job *j)
-{
-    free(j->own);
-    free(j->total);
-    free(j->phase);
-    free(j->error);
-    free(j->useful);
-    free(j->scratch);
-    free(j);
-}
-
-static size_t find(struct job *j)
-{
-    memset(j->scratch, 0xa5, pw_straggler_scratch(j->in.nsteps, j->in.nranks));
-    j->count = pw_straggler_find(&j->in, j->scratch, j->found, MOST);
-    return j->count;
-}
-
-/* Makes `rank` slower in steps first..last, in one phase (index into the phase columns). */
-static void slow(struct job *j, size_t rank, size_t first, size_t last, int64_t ns, int phase)
-{
-    for (size_t s = first; s <= last; s++) {
-        j->own[s * j->in.nranks + rank] += ns;
-        j->phase[(s * j->in.nranks + rank) * PW_PHASES + (size_t)phase] += ns;
-    }
-}
 
 static void test_nothing_wrong(void **state)
 {
@@ -268,53 +202,6 @@ static void test_two_stragglers_by_gain(void **state)
     destroy(j);
 }
 
-/* Says that all own work so far is outside communication. */
-static void know_useful(struct job *j)
-{
-    size_t bytes = j->in.nsteps * j->in.nranks * sizeof(*j->useful);
-    j->useful = malloc(bytes);
-    memcpy(j->useful, j->own, bytes);
-    j->in.useful_ns = j->useful;
-}
-
-/* Rank 1 gets the sum 1 ms late in every step, which is no work; in steps 20 .. 39 it works 2 ms
- * longer. Own work alone would be longer in all of them. */
-static void test_late_transfers_hide_no_edges(void **state)
-{
-    (void)state;
-    struct job *j = create(60, 4, 2e5, 5);
-    slow(j, 1, 20, 39, 2 * MS, 4);
-    know_useful(j);
-    slow(j, 1, 0, 59, 3 * MS / 2, 3);
-    assert_int_equal(find(j), 1);
-    assert_int_equal(j->found[0].rank, 1);
-    assert_in_range(j->found[0].first, 19, 20);
-    assert_in_range(j->found[0].last, 39, 40);
-    assert_int_equal(j->found[0].phase, PW_PHASE_OPTIMIZER);
-    assert_in_range(j->found[0].excess_ns, 17 * MS / 10, 23 * MS / 10);
-    destroy(j);
-}
-
-/* What rank 1 works longer, the others' communication lasts longer: nobody waits for it. */
-static void test_hidden_work_is_none(void **state)
-{
-    (void)state;
-    struct job *j = create(60, 4, 2e5, 6);
-    know_useful(j);
-    for (size_t s = 0; s < 60; s++)
-        j->useful[s * 4 + 1] += 5 * MS;
-    assert_int_equal(find(j), 0);
-    destroy(j);
-    /* Longer transfers alone are nobody's doing. */
-    j = create(60, 4, 2e5, 7);
-    know_useful(j);
-    slow(j, 1, 0, 59, 5 * MS, 3);
-    assert_int_equal(find(j), 0);
-    j->in.useful_ns = NULL; /* where it is not known they are, if they last */
-    assert_int_equal(find(j), 1);
-    destroy(j);
-}
-
 /* The allreduce phase of the last to arrive has all of the transfer: it is not the cause. */
 static void test_phase_is_not_the_allreduce(void **state)
 {
@@ -434,8 +321,6 @@ int main(void)
         cmocka_unit_test(test_clocks),
         cmocka_unit_test(test_below_one_percent),
         cmocka_unit_test(test_two_stragglers_by_gain),
-        cmocka_unit_test(test_late_transfers_hide_no_edges),
-        cmocka_unit_test(test_hidden_work_is_none),
         cmocka_unit_test(test_phase_is_not_the_allreduce),
         cmocka_unit_test(test_phase_unknown),
         cmocka_unit_test(test_gain_by_hand),
