@@ -6,6 +6,7 @@
 #include "analysis/straggler.h"
 
 #define PW_EXCESS_UNKNOWN INT64_MIN
+#define PW_EXCESS_LEAST_STEPS 3 /* fewer say nothing */
 
 struct pw_excess {
     const struct pw_straggler_input *in;

@@ -3,10 +3,10 @@
 
 #include "analysis/excess.h"
 #include "analysis/statistics.h"
+#include "analysis/stragglerphase.h"
 
 #define SIGNIFICANCE 0.01
 #define SERIES 2 /* own work, and that outside communication */
-#define LEAST_HITS 3
 /* A rank is over 3 sigma in this share of steps by chance if nothing is wrong (normal
  * distribution). */
 #define CHANCE_OF_HIT 0.00135
@@ -139,7 +139,7 @@ static struct window look_for(struct pw_excess *w, size_t rank, double height)
     best_window(w, rank, clipped((double)median, most) / 2, most, &found.first, &found.last);
     median = window_median(w, rank, found.first, found.last, &known);
     int64_t clock = pw_excess_clock_limit(w, rank);
-    if (known < LEAST_HITS || (double)median <= LEAST_EFFECT * (double)w->sigma ||
+    if (known < PW_EXCESS_LEAST_STEPS || (double)median <= LEAST_EFFECT * (double)w->sigma ||
         median <= clock || median <= w->percent[found.first])
         return found;
     /* An error of the clocks adds to this rank's excess in every step. */
@@ -208,98 +208,11 @@ static int judge(struct pw_excess *w, size_t rank, struct pw_straggler_found *ou
     }
     double single =
         pw_binomial_tail(steps, hits, chance_of_hit(w, rank)) * SERIES * (double)w->in->nranks;
-    if (hits < LEAST_HITS || single >= SIGNIFICANCE)
+    if (hits < PW_EXCESS_LEAST_STEPS || single >= SIGNIFICANCE)
         return 0;
     out->confidence = 1 - single;
     span_hits(w, rank, pw_excess_clock_limit(w, rank), out);
     return 1;
-}
-
-static int64_t phase_value(const struct pw_straggler_input *in, size_t step, size_t rank, int phase)
-{
-    return in->phase_ns[(step * in->nranks + rank) * PW_PHASES + (size_t)phase];
-}
-
-/* The rank's work in a phase minus the other ranks' median in it. */
-static int64_t phase_excess_at(struct pw_excess *w, size_t step, size_t rank, int phase)
-{
-    const struct pw_straggler_input *in = w->in;
-    int64_t mine = phase_value(in, step, rank, phase);
-    size_t others = 0;
-    for (size_t r = 0; r < in->nranks; r++)
-        if (r != rank && phase_value(in, step, r, phase) >= 0)
-            w->values[others++] = phase_value(in, step, r, phase);
-    return mine < 0 || !others ? PW_EXCESS_UNKNOWN : mine - pw_median_i64(w->values, others);
-}
-
-/* Median of that over the hits. */
-static int64_t phase_excess(struct pw_excess *w, const struct pw_straggler_found *f, int64_t least,
-                            int phase)
-{
-    int64_t clock = pw_excess_clock_limit(w, f->rank);
-    size_t n = 0;
-    for (size_t s = f->first; s <= f->last; s++) {
-        int64_t excess = pw_excess_is_above(w, s, f->rank, clock, least)
-                             ? phase_excess_at(w, s, f->rank, phase)
-                             : PW_EXCESS_UNKNOWN;
-        if (excess != PW_EXCESS_UNKNOWN)
-            w->others[n++] = excess;
-    }
-    return n ? pw_median_i64(w->others, n) : 0;
-}
-
-static int is_outside(const struct pw_straggler_found *f, size_t step)
-{
-    return step < f->first || step > f->last;
-}
-
-/* Median of that over the steps outside the window: what is usual for the rank. 0 when there are
- * too few to say. */
-static int64_t usual_phase_excess(struct pw_excess *w, const struct pw_straggler_found *f,
-                                  int phase)
-{
-    size_t n = 0;
-    for (size_t s = 0; s < w->in->nsteps; s++) {
-        int64_t excess =
-            is_outside(f, s) ? phase_excess_at(w, s, f->rank, phase) : PW_EXCESS_UNKNOWN;
-        if (excess != PW_EXCESS_UNKNOWN)
-            w->others[n++] = excess;
-    }
-    return n >= LEAST_HITS ? pw_median_i64(w->others, n) : 0;
-}
-
-/* The phase with most of the excess. Time in the allreduce phase follows from being late before it
- * (the last to arrive sees all of the transfer), so that phase is named only when no other explains
- * a quarter: by what it is above the others, or by what it has grown to be. */
-static enum pw_phase find_phase(struct pw_excess *w, const struct pw_straggler_found *f,
-                                int64_t least)
-{
-    static const enum pw_phase names[PW_PHASES] = {PW_PHASE_DATA,      PW_PHASE_FORWARD,
-                                                   PW_PHASE_BACKWARD,  PW_PHASE_ALLREDUCE,
-                                                   PW_PHASE_OPTIMIZER, PW_PHASE_OTHER};
-    int64_t most = 0, most_grown = 0, allreduce = 0;
-    enum pw_phase phase = PW_PHASE_NONE, grown = PW_PHASE_NONE;
-    for (int p = 0; p < PW_PHASES; p++) {
-        int64_t excess = phase_excess(w, f, least, p);
-        int64_t growth = excess - usual_phase_excess(w, f, p);
-        if (names[p] == PW_PHASE_ALLREDUCE) {
-            allreduce = excess;
-            continue;
-        }
-        if (excess > most) {
-            most = excess;
-            phase = names[p];
-        }
-        if (growth > most_grown) {
-            most_grown = growth;
-            grown = names[p];
-        }
-    }
-    if (4 * most >= f->excess_ns)
-        return phase;
-    if (4 * most_grown >= f->excess_ns)
-        return grown;
-    return 2 * allreduce >= f->excess_ns ? PW_PHASE_ALLREDUCE : PW_PHASE_NONE;
 }
 
 /* In a window most steps are hits; of scattered hits every one is beyond 3 sigma. */
@@ -328,7 +241,7 @@ static void measure(struct pw_excess *w, struct pw_straggler_found *f)
     f->kind = 2 * n >= in->nsteps ? PW_STRAGGLER_PERSISTENT : PW_STRAGGLER_INTERMITTENT;
     f->excess_ns = n ? pw_median_i64(w->others, n) : 0;
     f->slowdown = n ? slowdown / (double)n : 0;
-    f->phase = find_phase(w, f, least);
+    f->phase = pw_straggler_phase(w, f, least);
 }
 
 /* Median of what `other` says of the steps that are hits in `w`. */
@@ -350,9 +263,9 @@ static int64_t usual_excess(struct pw_excess *w, const struct pw_straggler_found
 {
     size_t n = 0;
     for (size_t s = 0; s < w->in->nsteps; s++)
-        if (is_outside(f, s) && pw_excess_at(w, s, f->rank) != PW_EXCESS_UNKNOWN)
+        if (pw_straggler_is_outside(f, s) && pw_excess_at(w, s, f->rank) != PW_EXCESS_UNKNOWN)
             w->others[n++] = pw_excess_at(w, s, f->rank);
-    return n >= LEAST_HITS ? pw_median_i64(w->others, n) : 0;
+    return n >= PW_EXCESS_LEAST_STEPS ? pw_median_i64(w->others, n) : 0;
 }
 
 /* What is long only in the allreduce phase, with the waiting taken out, is transfer, in which all
@@ -382,7 +295,7 @@ static int find_in(struct pw_excess *w, size_t rank, struct pw_straggler_found *
     if (!judge(w, rank, out))
         return 0;
     measure(w, out);
-    return out->hits >= LEAST_HITS;
+    return out->hits >= PW_EXCESS_LEAST_STEPS;
 }
 
 int64_t pw_straggler_gain(const struct pw_straggler_input *in, size_t rank, int64_t *scratch)
@@ -421,7 +334,7 @@ size_t pw_straggler_find(const struct pw_straggler_input *in, void *scratch,
     struct pw_straggler_input outside = *in;
     struct pw_excess own, useful, *known = in->useful_ns ? &useful : NULL;
     size_t count = 0;
-    if (in->nranks < 2 || in->nsteps < LEAST_HITS)
+    if (in->nranks < 2 || in->nsteps < PW_EXCESS_LEAST_STEPS)
         return 0;
     pw_excess_compute(&own, in, scratch);
     count_hits(&own);
