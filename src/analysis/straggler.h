@@ -19,8 +19,9 @@
  * Where it is known what of a rank's own work is outside communication, that is looked at first: a
  * transfer that ends late on the same rank in every step is no work, but would hide where work
  * begins and ends to be longer. At least half of that excess must show in the rank's own work. What
- * is found in own work alone must be outside communication by half: what is longer in a transfer
- * has several ranks and the network as its doers. */
+ * is found in own work alone must be outside communication by half, or half of it must have come
+ * there with the window: what is longer in a transfer has several ranks and the network as its
+ * doers, but a rank with less to do than the others can be late without having more. */
 #ifndef PW_ANALYSIS_STRAGGLER_H
 #define PW_ANALYSIS_STRAGGLER_H
 
