@@ -117,6 +117,13 @@ static int append(struct pw_kernelread *r, const struct known *k)
     return 0;
 }
 
+/* Numbers of a file: they may be anything, negative too. */
+static uint64_t join(const int32_t size[3])
+{
+    uint32_t x = (uint32_t)size[0], y = (uint32_t)size[1], z = (uint32_t)size[2];
+    return (uint64_t)x << 32 | (y ^ z << 16);
+}
+
 static const struct known *find(struct pw_kernelread *r, const struct pw_row_kernel *kernel)
 {
     struct known key = {kernel->name,
@@ -125,10 +132,7 @@ static const struct known *find(struct pw_kernelread *r, const struct pw_row_ker
                         {kernel->block_x, kernel->block_y, kernel->block_z},
                         NOBODY,
                         NOBODY};
-    uint64_t grid =
-        (uint64_t)(uint32_t)key.grid[0] << 32 | (uint32_t)(key.grid[1] ^ key.grid[2] << 16);
-    uint64_t block =
-        (uint64_t)(uint32_t)key.block[0] << 32 | (uint32_t)(key.block[1] ^ key.block[2] << 16);
+    uint64_t grid = join(key.grid), block = join(key.block);
     uint64_t names = (uint64_t)key.name << 32 | key.launched_by;
     uint32_t hash = (uint32_t)pw_hash_mix(pw_hash_mix(names, grid), block);
     if (r->nknown >= MOST_KNOWN) { /* forgotten, and compared by text again */
