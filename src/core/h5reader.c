@@ -13,6 +13,7 @@
 
 enum {
     BLOCK_BYTES = 1 << 24, /* rows asked of HDF5 at a time: it is back in moments */
+    MOST_CHUNKS = 4096,    /* and chunks: it takes 1 to 2 KB for each, however small they are */
     /* Where HDF5 converts rows. It clears all of it for every read, 1 MiB unless told: for small
      * tables that was the longest part. An element must fit. */
     BUFFER_LEAST = 1 << 16,
@@ -107,7 +108,7 @@ static int open_table(hid_t file, int table, hid_t *out, hsize_t dims[2],
     if (err)
         return err;
     err = dataset_extent(dataset, dims);
-    err = err ? err : pw_h5_vet_rows(file, dataset, dims[0] * dims[1], info->row_size);
+    err = err ? err : pw_h5_vet_rows(file, dataset, storage, dims, info->row_size);
     if (err)
         H5Dclose(dataset);
     else
@@ -142,14 +143,19 @@ static hid_t transfer_of(uint64_t bytes)
     return transfer;
 }
 
-/* `rows` rows of the first dimension from `first` on, each of `width`. */
-static int read_block(hid_t dataset, hid_t type, hid_t transfer, hsize_t first, hsize_t rows,
-                      hsize_t width, void *out)
+/* A part of a dataset that is read at once: some rows, or some columns of one row. */
+struct piece {
+    hsize_t start[2], count[2];
+};
+
+static int read_piece(hid_t dataset, hid_t type, hid_t transfer, const struct piece *piece,
+                      void *out)
 {
-    hsize_t start[2] = {first, 0}, count[2] = {rows, width}, n = rows * width;
+    hsize_t n = piece->count[0] * piece->count[1];
     hid_t file_space = H5Dget_space(dataset), memory_space = H5Screate_simple(1, &n, NULL);
     int ok = file_space >= 0 && memory_space >= 0 &&
-             H5Sselect_hyperslab(file_space, H5S_SELECT_SET, start, NULL, count, NULL) >= 0 &&
+             H5Sselect_hyperslab(file_space, H5S_SELECT_SET, piece->start, NULL, piece->count,
+                                 NULL) >= 0 &&
              H5Dread(dataset, type, memory_space, file_space, transfer, out) >= 0;
     if (memory_space >= 0)
         H5Sclose(memory_space);
@@ -158,20 +164,42 @@ static int read_block(hid_t dataset, hid_t type, hid_t transfer, hsize_t first, 
     return ok ? 0 : -EIO;
 }
 
-static int read_blocks(hid_t file, hid_t dataset, int table, const struct pw_h5_storage *storage,
+static hsize_t least(hsize_t a, hsize_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Rows and columns of the largest pieces of `width` columns: all of them, or one row's. */
+static void size_pieces(const struct pw_h5_storage *storage, size_t row_size, hsize_t width,
+                        hsize_t count[2])
+{
+    count[0] = BLOCK_BYTES / row_size / width + 1;
+    count[1] = width;
+    if (!storage->chunk[0])
+        return;
+    hsize_t across = (width - 1) / storage->chunk[1] + 1, down = MOST_CHUNKS / across;
+    count[0] = least(count[0], down ? down * storage->chunk[0] : 1);
+    if (!down)
+        count[1] = MOST_CHUNKS * storage->chunk[1];
+}
+
+static int read_pieces(hid_t file, hid_t dataset, int table, const struct pw_h5_storage *storage,
                        hsize_t first, const hsize_t dims[2], char *rows)
 {
     const struct pw_table *info = pw_table_borrow(table);
-    hsize_t width = dims[1], block = BLOCK_BYTES / info->row_size / width + 1;
+    hsize_t width = dims[1], count[2], n;
     hid_t type = pw_h5_memory_type(info), transfer = transfer_of(dims[0] * width * info->row_size);
     int err = type < 0 || transfer < 0 ? -EIO : 0;
-    for (hsize_t at = 0; at < dims[0] && !err; at += block) {
-        hsize_t n = dims[0] - at < block ? dims[0] - at : block;
+    size_pieces(storage, info->row_size, width, count);
+    for (hsize_t at = 0; at < dims[0] * width && !err; at += n) {
+        hsize_t row = at / width, column = at % width;
+        const struct piece piece = {
+            {first + row, column},
+            {least(count[0], dims[0] - row), least(count[1], width - column)}};
+        n = piece.count[0] * piece.count[1];
         pw_h5_watch_touch(file);
-        err = pw_h5_vet_chunks(dataset, storage, first + at, n, width);
-        err = err ? err
-                  : read_block(dataset, type, transfer, first + at, n, width,
-                               rows + at * width * info->row_size);
+        err = pw_h5_vet_chunks(dataset, storage, piece.start, piece.count);
+        err = err ? err : read_piece(dataset, type, transfer, &piece, rows + at * info->row_size);
     }
     if (transfer >= 0)
         H5Pclose(transfer);
@@ -193,9 +221,10 @@ int pw_h5_read_rows(hid_t file, int table, hsize_t first, size_t count, void *ro
     err = dataset_extent(dataset, dims);
     if (!err && (dims[1] != 1 || first > dims[0] || count > dims[0] - first))
         err = -ERANGE;
+    err = err ? err : pw_h5_vet_rows(file, dataset, &storage, dims, info->row_size);
     if (!err && count) {
         memset(rows, 0, count * info->row_size);
-        err = read_blocks(file, dataset, table, &storage, first, (hsize_t[2]){count, 1}, rows);
+        err = read_pieces(file, dataset, table, &storage, first, (hsize_t[2]){count, 1}, rows);
     }
     H5Dclose(dataset);
     return err;
@@ -217,7 +246,7 @@ int pw_h5_read_all(hid_t file, int table, void **rows, size_t *count)
         err = -ENOMEM;
     if (!err && n) {
         buffer = calloc(n, info->row_size);
-        err = buffer ? read_blocks(file, dataset, table, &storage, 0, dims, buffer) : -ENOMEM;
+        err = buffer ? read_pieces(file, dataset, table, &storage, 0, dims, buffer) : -ENOMEM;
     }
     H5Dclose(dataset);
     if (err) {
@@ -328,8 +357,8 @@ int pw_h5_read_strings(hid_t file, const char *path, char ***strings, size_t *co
     err = dataset_extent(dataset, dims);
     if (!err && (dims[1] != 1 || dims[0] > 1 << 22 || H5Tis_variable_str(stored) <= 0))
         err = -EINVAL;
-    err = err ? err : pw_h5_vet_rows(file, dataset, dims[0], sizeof(char *));
-    err = err ? err : pw_h5_vet_chunks(dataset, &storage, 0, dims[0], 1);
+    err = err ? err : pw_h5_vet_rows(file, dataset, &storage, dims, sizeof(char *));
+    err = err ? err : pw_h5_vet_chunks(dataset, &storage, (hsize_t[2]){0, 0}, dims);
     err = err ? err : read_packed(file, dataset, (size_t)dims[0], strings);
     if (!err)
         *count = (size_t)dims[0];

@@ -6,13 +6,15 @@
 #include <stdlib.h>
 
 enum {
-    MOST_CHUNK_BYTES = 1 << 26,
+    MOST_CHUNK_BYTES = 1 << 24,
     MOST_ELEMENT_BYTES = 1 << 15, /* h5reader.c converts them in twice that */
     CHECKSUM_BYTES = 4,
     FREE_BYTES = 1 << 20, /* so much may be made up: asking takes longer than reading it */
     /* Deflate makes at most 1032 bytes of one; rows in memory have padding, and fields that an
      * older file lacks. */
     MOST_GROWTH = 2048,
+    LEAST_PLACE_BYTES = 8, /* of what the file has for each chunk: where it is, at least */
+    FREE_CHUNKS = 64,
 };
 
 /* At most one of each: a deflate of a deflate would grow a million times. */
@@ -69,13 +71,26 @@ int pw_h5_vet_storage(hid_t dataset, size_t element, struct pw_h5_storage *out)
     return ok ? 0 : -EINVAL;
 }
 
-int pw_h5_vet_rows(hid_t file, hid_t dataset, uint64_t count, size_t row_size)
+/* Chunks that nobody wrote cost nothing to claim, and each some 20 us to look for. */
+static int are_chunks_few(const struct pw_h5_storage *storage, const hsize_t dims[2], hsize_t whole)
 {
+    if (!storage->chunk[0] || !dims[0] || !dims[1])
+        return 1;
+    hsize_t most = whole / LEAST_PLACE_BYTES + FREE_CHUNKS;
+    hsize_t down = (dims[0] - 1) / storage->chunk[0] + 1;
+    hsize_t across = (dims[1] - 1) / storage->chunk[1] + 1;
+    return down <= most && across <= most / down;
+}
+
+int pw_h5_vet_rows(hid_t file, hid_t dataset, const struct pw_h5_storage *storage,
+                   const hsize_t dims[2], size_t row_size)
+{
+    hsize_t whole = 0, count = dims[0] * dims[1];
+    if (H5Fget_filesize(file, &whole) < 0 || !are_chunks_few(storage, dims, whole))
+        return -EINVAL;
     if (count <= FREE_BYTES / row_size)
         return 0;
-    hsize_t whole = 0, stored = H5Dget_storage_size(dataset);
-    if (H5Fget_filesize(file, &whole) < 0)
-        return -EINVAL;
+    hsize_t stored = H5Dget_storage_size(dataset);
     stored = stored < whole ? stored : whole;
     return count / MOST_GROWTH <= stored / row_size ? 0 : -EINVAL;
 }
@@ -137,8 +152,8 @@ static int vet_chunk(hid_t dataset, const struct pw_h5_storage *storage, const h
     return inflates_to(u, dataset, at, (size_t)bytes, checksum, u->size);
 }
 
-int pw_h5_vet_chunks(hid_t dataset, const struct pw_h5_storage *storage, hsize_t first,
-                     hsize_t rows, hsize_t width)
+int pw_h5_vet_chunks(hid_t dataset, const struct pw_h5_storage *storage, const hsize_t start[2],
+                     const hsize_t count[2])
 {
     const hsize_t *chunk = storage->chunk;
     if (!chunk[0])
@@ -147,8 +162,10 @@ int pw_h5_vet_chunks(hid_t dataset, const struct pw_h5_storage *storage, hsize_t
     u.inflater = libdeflate_alloc_decompressor();
     u.data = malloc(u.size + CHECKSUM_BYTES);
     int err = u.inflater && u.data ? 0 : -ENOMEM;
-    for (hsize_t row = first - first % chunk[0]; !err && row < first + rows; row += chunk[0])
-        for (hsize_t column = 0; !err && column < width; column += chunk[1])
+    hsize_t end[2] = {start[0] + count[0], start[1] + count[1]};
+    for (hsize_t row = start[0] - start[0] % chunk[0]; !err && row < end[0]; row += chunk[0])
+        for (hsize_t column = start[1] - start[1] % chunk[1]; !err && column < end[1];
+             column += chunk[1])
             err = vet_chunk(dataset, storage, (hsize_t[2]){row, column}, &u);
     libdeflate_free_decompressor(u.inflater);
     free(u.stored);

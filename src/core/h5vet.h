@@ -19,13 +19,15 @@ struct pw_h5_storage {
  * profwrap's. */
 int pw_h5_vet_storage(hid_t dataset, size_t element, struct pw_h5_storage *out);
 
-/* 0, or -EINVAL when `count` rows of `row_size` bytes cannot come from the bytes that the file
- * stores for the dataset: rows that nobody wrote, which HDF5 would make up. */
-int pw_h5_vet_rows(hid_t file, hid_t dataset, uint64_t count, size_t row_size);
+/* Of `dims` rows and columns, whose product does not overflow, of `row_size` bytes each in memory.
+ * 0, or -EINVAL when they cannot come from the bytes that the file stores for the dataset: rows
+ * that nobody wrote, which HDF5 would make up, or more chunks than the file has room to place. */
+int pw_h5_vet_rows(hid_t file, hid_t dataset, const struct pw_h5_storage *storage,
+                   const hsize_t dims[2], size_t row_size);
 
-/* The chunks that hold `rows` rows from `first` on, of `width` columns: 0, or -EIO when one is not
- * exactly as long as a chunk is, behind whose end HDF5 would read on; -ENOMEM. */
-int pw_h5_vet_chunks(hid_t dataset, const struct pw_h5_storage *storage, hsize_t first,
-                     hsize_t rows, hsize_t width);
+/* The chunks that hold so many rows and columns from `start` on: 0, or -EIO when one is not exactly
+ * as long as a chunk is, behind whose end HDF5 would read on; -ENOMEM. */
+int pw_h5_vet_chunks(hid_t dataset, const struct pw_h5_storage *storage, const hsize_t start[2],
+                     const hsize_t count[2]);
 
 #endif

@@ -51,7 +51,7 @@ int is_readable(hid_t dataset)
     size_t element = H5Tget_size(type);
     H5Tclose(type);
     return ok && pw_h5_vet_storage(dataset, element, &storage) == 0 &&
-           pw_h5_vet_chunks(dataset, &storage, 0, dims[0], dims[1]) == 0;
+           pw_h5_vet_chunks(dataset, &storage, (hsize_t[2]){0, 0}, dims) == 0;
 }
 
 /* Through a file: only closing one takes back the mark that it is open. */
