@@ -48,6 +48,7 @@ from ._annotate import (
     steps,
     stop,
 )
+from ._files import FileError
 from ._frames import frames
 from ._load import Rank, Run, load
 from ._schedule import Action, Window, profile, schedule
@@ -70,6 +71,7 @@ __all__ = [
     "NO_STEP",
     "OPTIMIZER",
     "Action",
+    "FileError",
     "Rank",
     "Run",
     "Window",

@@ -10,7 +10,7 @@ import json
 import os
 import re
 
-from . import _present, _tables
+from . import _files, _present, _tables
 
 
 class Rank:
@@ -36,21 +36,28 @@ class Rank:
         path = "/" + path.strip("/")
         if clock not in ("local", "cluster"):
             raise ValueError(f"clock is 'local' or 'cluster', not {clock!r}")
+        columns, knots = None, None
         with _tables.open_file(self.path, "rank") as file:
-            if path not in file or not _tables.is_table(file[path]):
-                raise KeyError(f"{self.path} has no table {path}")
-            columns = _tables.read_columns(file[path])
-            _tables.resolve(columns, path, file)
-            if clock == "cluster":
-                _tables.apply_clock(columns, self._knots(file))
+            table = _tables.find_table(file, path)
+            if table is not None:
+                columns = _tables.read_columns(file, table)
+                _tables.resolve(columns, path, file)
+                own = _tables.find_table(file, "/clock") if clock == "cluster" else None
+                knots = None if own is None else _tables.read_rows(file, own)
+        if columns is None:
+            raise KeyError(f"{self.path} has no table {path}")
+        if clock == "cluster":
+            knots = self._choose_knots(knots)
+            with _files.judging(self.path):
+                _tables.apply_clock(columns, knots)
         return columns
 
-    def _knots(self, file):
-        """The rank's clock map; ValueError when there is none."""
+    def _choose_knots(self, own):
+        """The rank's clock map, merged or its own; ValueError when there is none."""
         knots = self._run._merged_knots(self.number)
         if knots is None:
-            knots = file["/clock"][()]
-        if len(knots) == 0 and not self._run._shares_reference_clock(self):
+            knots = own
+        if knots is None or (len(knots) == 0 and not self._run._shares_reference_clock(self)):
             raise ValueError(
                 f"the clock of rank {self.number} was not synchronised with the other hosts':"
                 " its times are known on its local clock only"
@@ -111,7 +118,7 @@ class Rank:
     def strings(self):
         """Names, by id."""
         with _tables.open_file(self.path, "rank") as file:
-            return [str(text) for text in _tables.read_texts(file, "/strings")]
+            return _tables.read_texts(file, "/strings")
 
 
 class Run:
@@ -155,7 +162,7 @@ class Run:
         if not os.path.exists(self._cluster_path()):
             return []
         with self._open_cluster() as file:
-            return [name for name in file if _tables.is_table(file[name])]
+            return [name for name in _files.names_of(file) if _tables.is_table(file[name])]
 
     def _cluster_path(self):
         return os.path.join(self.path, "cluster.h5")
@@ -210,14 +217,22 @@ class Run:
                 f"{self.path} has no report.json: run"
                 f" 'profwrap report --format json -o {path} {self.path}' first"
             )
-        with open(path, encoding="utf-8") as file:
-            return json.load(file)
+        _files.check_regular(path)
+        # Its values take up to 64 bytes for 3 of the text.
+        _files.check_memory(path, "of all", 24 * os.path.getsize(path))
+        with _files.judging(path), open(path, encoding="utf-8") as file:
+            report = json.load(file)
+            if not isinstance(report, dict):
+                raise _files.FileError(f"{path} is no report of profwrap")
+        return report
 
     def summary(self):
         """The report in a few rows: what, value (texts). The headline is the first."""
         import numpy
 
-        pairs = _present.summary(self.report)
+        report = self.report
+        with _files.judging(os.path.join(self.path, "report.json")):
+            pairs = _present.summary(report)
         columns = {
             "what": numpy.array([what for what, _ in pairs], dtype=str),
             "value": numpy.array([value for _, value in pairs], dtype=str),
@@ -236,19 +251,32 @@ class Run:
         import numpy
 
         path = "/" + path.strip("/")
+        columns = None
         with self._open_cluster() as file:
-            if path not in file or not _tables.is_table(file[path]):
-                raise KeyError(f"{self._cluster_path()} has no table {path}")
-            columns = _tables.read_columns(file[path])
-            if len(file[path].shape) == 2:
-                steps, ranks = file["/steps"]["step"], file["/ranks"]["rank"]
-                steps = steps[: file[path].shape[0]]  # a grid of what was not recorded has none
-                places = {
-                    "step": numpy.repeat(steps, len(ranks)),
-                    "rank": numpy.tile(ranks, len(steps)),
-                }
-                columns = {**places, **columns}
+            table = _tables.find_table(file, path)
+            if table is not None:
+                columns = _tables.read_columns(file, table)
+            if table is not None and len(table.shape) == 2:
+                columns = {**self._places(file, table), **columns}
+        if columns is None:
+            raise KeyError(f"{self._cluster_path()} has no table {path}")
         return _tables.make_table(columns, None if pandas is False else self._pandas)
+
+    def _places(self, file, grid):
+        """Step and rank of each row of a grid."""
+        import numpy
+
+        tables = [_tables.find_table(file, path) for path in ("/steps", "/ranks")]
+        if None in tables:
+            raise _files.FileError(f"{file.filename} is damaged: it has a grid without steps or ranks")
+        steps, ranks = (_tables.read_rows(file, table) for table in tables)
+        steps = steps["step"][: grid.shape[0]]  # a grid of what was not recorded has none
+        if len(steps) * len(ranks) != grid.size:
+            raise _files.FileError(f"{file.filename} is damaged: {grid.name} has not a row for each rank")
+        return {
+            "step": numpy.repeat(steps, len(ranks)),
+            "rank": numpy.tile(ranks["rank"], len(steps)),
+        }
 
     @property
     def ranks(self):
@@ -384,7 +412,7 @@ def _read_value(text):
         return text
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 
@@ -403,5 +431,8 @@ def load(path, pandas=None):
 
     `pandas` says what tables are: None for DataFrames when pandas is installed and numpy structured
     arrays otherwise, True or False to have the one or the other.
+
+    A file that is damaged raises FileError, wherever it is read; docs/python.md says how much memory a
+    table may take.
     """
     return Run(os.fspath(path), pandas)

@@ -1,5 +1,9 @@
 """Tables of profwrap's HDF5 files in memory: enumerations as names, ids as texts, clocks as one."""
 
+import contextlib
+
+from . import _files
+
 _FORMAT_VERSION = 1  # the newest that this module reads
 _TIMES = ("start", "end", "time", "wait_start", "seen_until")  # fields that the clock map applies to
 # Fields that hold rows of a dataset of texts: {table: {field: dataset}}.
@@ -38,31 +42,35 @@ def want_pandas(wanted):
     return pandas
 
 
+@contextlib.contextmanager
 def open_file(path, kind):
-    """The HDF5 file at `path`, after a look at what it says it is."""
+    """The HDF5 file at `path`, after a look at what it says it is; what goes wrong with it, or in the
+    block, is a FileError."""
     h5py = h5py_module()
-    file = h5py.File(path, "r")
-    form, version = _attribute(file, "format"), _attribute(file, "format_version")
-    problem = None
-    if form != f"profwrap-{kind}":
-        problem = f"{path} is no {kind} file of profwrap"
-    elif version is None or version > _FORMAT_VERSION:
-        problem = f"{path} has format {version}, but this module reads up to {_FORMAT_VERSION}"
-    if problem:
-        file.close()
-        raise ValueError(problem)
-    return file
+    _files.check_regular(path)
+    with _files.judging(path), h5py.File(path, "r") as file:
+        form, version = _attribute(file, "format"), _attribute(file, "format_version")
+        if form != f"profwrap-{kind}":
+            raise _files.FileError(f"{path} is no {kind} file of profwrap")
+        if not isinstance(version, int) or version > _FORMAT_VERSION:
+            raise _files.FileError(
+                f"{path} has format {version}, but this module reads up to {_FORMAT_VERSION}"
+            )
+        yield file
 
 
 def _attribute(file, name):
-    value = file.attrs.get(name)
+    if name not in file.attrs or not _files.is_attribute_plain(file.attrs.get_id(name)):
+        return None
+    value = file.attrs[name]
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     return value.item() if hasattr(value, "item") else value
 
 
 def attributes(file):
-    return {name: _attribute(file, name) for name in file.attrs}
+    values = {name: _attribute(file, name) for name in file.attrs}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def is_table(node):
@@ -73,43 +81,66 @@ def _decoded(column):
     """An array of UTF-8 bytes as text."""
     import numpy
 
-    if column.dtype.kind == "S":
-        return numpy.char.decode(column, "utf-8", "replace")
-    texts = [t.decode("utf-8", "replace") if isinstance(t, bytes) else str(t) for t in column]
-    return numpy.array(texts, dtype=str)
+    return numpy.char.decode(column, "utf-8", "replace")
 
 
 def _named(column, names):
     """Enumeration values as their names; a value without one is "?"."""
     import numpy
 
-    width = max(max(names.values(), default=0), int(column.max()) if len(column) else 0) + 1
-    by_value = numpy.full(width, "?", dtype=f"U{max(map(len, names), default=1)}")
-    for name, value in names.items():
-        by_value[value] = name
-    return by_value[column]
+    values, places = numpy.unique(column, return_inverse=True)
+    by_value = {value: name for name, value in names.items()}
+    return numpy.array([by_value.get(int(v), "?") for v in values], dtype=str)[places]
 
 
-def read_columns(dataset):
+def _column_bytes(dtype, names):
+    """What a value of a field takes: as text, four bytes a character."""
+    if names is not None:
+        return 4 * max(map(len, names), default=1) + 16  # and while names are looked up
+    return 5 * dtype.itemsize if dtype.kind == "S" else dtype.itemsize
+
+
+def find_table(file, path):
+    """The table at `path`, or None when the file has none."""
+    node = _files.find(file, path)
+    return node if is_table(node) else None
+
+
+def read_columns(file, dataset):
     """The fields of a table as a dict of flat arrays; enumerations and texts are str."""
     h5py = h5py_module()
-    rows = dataset[()].reshape(-1)
+    rows, dtype = _files.check_storage(file, dataset), dataset.dtype
+    enums = {name: h5py.check_enum_dtype(dtype[name]) for name in dtype.names}
+    if any(dtype[name].kind not in "iufS" for name in dtype.names):
+        raise _files.FileError(f"{file.filename} is damaged: {dataset.name} has unknown fields")
+    each = sum(_column_bytes(dtype[name], enums[name]) for name in dtype.names)
+    # As it is stored, its columns, and the table that is made of them.
+    _files.check_memory(file.filename, dataset.name, rows * (dtype.itemsize + 2 * each))
+    read = dataset[()].reshape(-1)
     columns = {}
-    for name in dataset.dtype.names:
-        names = h5py.check_enum_dtype(dataset.dtype[name])
-        column = rows[name]
-        if names is not None:
-            column = _named(column, names)
-        elif column.dtype.kind in "SO":
+    for name in dtype.names:
+        column = read[name]
+        if enums[name] is not None:
+            column = _named(column, enums[name])
+        elif column.dtype.kind == "S":
             column = _decoded(column)
         columns[name] = column
     return columns
 
 
-def read_texts(file, dataset):
-    import numpy
-
-    return _decoded(file[dataset][()]) if dataset in file else numpy.array([""])
+def read_texts(file, path):
+    """The texts of a dataset, as a list."""
+    h5py = h5py_module()
+    dataset = _files.find(file, path)
+    if dataset is None:
+        return [""]
+    if not hasattr(dataset, "dtype") or h5py.check_string_dtype(dataset.dtype) is None:
+        raise _files.FileError(f"{file.filename} is damaged: {path} holds no texts")
+    rows = _files.check_storage(file, dataset)
+    if len(dataset.shape) != 1:
+        raise _files.FileError(f"{file.filename} is damaged: {path} is no list")
+    _files.check_memory(file.filename, path, 128 * rows)
+    return _files.read_some_texts(dataset, rows, file.filename)
 
 
 def resolve(columns, path, file):
@@ -117,9 +148,15 @@ def resolve(columns, path, file):
     import numpy
 
     for name, dataset in _TEXTS.get(path, {}).items():
-        if name in columns:
-            texts = numpy.append(read_texts(file, dataset), "?")
-            columns[name] = texts[numpy.minimum(columns[name], len(texts) - 1)]
+        if name not in columns:
+            continue
+        texts = read_texts(file, dataset)
+        used, places = numpy.unique(columns[name], return_inverse=True)
+        found = [texts[row] if 0 <= row < len(texts) else "?" for row in used.tolist()]
+        # numpy gives every row the room of the longest.
+        width = 4 * max(map(len, found), default=1)
+        _files.check_memory(file.filename, path, 3 * width * (len(places) + len(found)))
+        columns[name] = numpy.array(found, dtype=str)[places]
 
 
 def make_table(columns, pandas):
@@ -149,12 +186,20 @@ def to_cluster(local, knots):
     return local + offset[before] + moved
 
 
+def read_rows(file, dataset):
+    """A small table as it is stored."""
+    rows = _files.check_storage(file, dataset)
+    _files.check_memory(file.filename, dataset.name, 2 * rows * dataset.dtype.itemsize)
+    return dataset[()].reshape(-1)
+
+
 def read_clock_maps(file):
     """World rank to its knots in /clock_knots; only ranks whose domain has some."""
-    if "/clocks" not in file or "/clock_knots" not in file:
+    clocks, domains = find_table(file, "/clocks"), find_table(file, "/clock_knots")
+    if clocks is None or domains is None:
         return {}
-    knots, maps = file["/clock_knots"][()], {}
-    for row in file["/clocks"][()]:
+    knots, maps = read_rows(file, domains), {}
+    for row in read_rows(file, clocks):
         own = knots[knots["domain"] == row["domain"]]
         if row["domain"] >= 0 and len(own):
             maps[int(row["rank"])] = own
