@@ -111,14 +111,12 @@ static int drain_rings(struct pw_journal *journal, const char *path,
     return err;
 }
 
-/* The end of a program that nobody saw end: when its journal did. */
-static void add_unknown_end(struct pw_journal *journal, const char *path)
+/* The end of a program that nobody saw end: when its journal was last written by its collector. */
+static void add_unknown_end(struct pw_journal *journal, const struct timespec *written)
 {
-    struct stat st = {0};
-    stat(path, &st);
     const struct pw_journal_end end = {
         .exit_code = -1,
-        .end_unix_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec,
+        .end_unix_ns = (int64_t)written->tv_sec * 1000000000 + written->tv_nsec,
     };
     pw_journal_add_end(journal, &end);
     pw_journal_commit(journal); /* if it does not fit the file is the same */
@@ -153,7 +151,9 @@ int pw_recover_rank(const char *dir, int rank, const struct pw_collector *collec
     struct paths paths;
     struct pw_journal *journal;
     int has_end;
+    struct stat st = {0};
     find_paths(&paths, dir, rank);
+    stat(paths.journal, &st); /* before the journal is cut to its last whole block */
     int err = pw_journal_resume(dir, rank, &journal, &has_end);
     if (err)
         return err;
@@ -165,7 +165,7 @@ int pw_recover_rank(const char *dir, int rank, const struct pw_collector *collec
     } else if (!err) {
         err = has_end ? 0 : drain_rings(journal, paths.journal, &head, collectors);
         if (!err && !has_end)
-            add_unknown_end(journal, paths.journal);
+            add_unknown_end(journal, &st.st_mtim);
         if (!err && unlink(paths.part) && errno != ENOENT)
             err = -errno;
         err = err ? err
