@@ -55,15 +55,15 @@ static int prepare_file(struct collector *c, struct pw_journal_head *head)
     join_command(run->argv, head->command, sizeof(head->command));
     pw_h5_quiet();
     int err = pw_rankfile_create(run->dir, &run->id, head->command, run->compression, &c->file);
+    const int unprofiled = err && pw_run_goes_on_after(run, err);
     if (err == -EEXIST)
         pw_error("%s already holds rank %d of this job; choose another directory with -o", run->dir,
                  run->id.rank);
     else if (err)
-        pw_error("cannot write the file of rank %d in %s: %s", run->id.rank, run->dir,
-                 strerror(-err));
+        pw_error("cannot write the file of rank %d in %s: %s%s", run->id.rank, run->dir,
+                 strerror(-err), unprofiled ? "; running unprofiled" : "");
     if (err)
-        return pw_option_flag(&run->options, PW_OPT_UNPROFILED_ON_ERROR) ? pw_run_unprofiled(run)
-                                                                         : 1;
+        return unprofiled ? pw_run_unprofiled(run) : 1;
     pw_rankfile_set_text(c->file, "clock_sync", run->options.text[PW_OPT_CLOCK_SYNC]);
     pw_rankfile_borrow_budget(c->file)->limit_bytes =
         pw_option_size(&run->options, PW_OPT_MAX_MEMORY);

@@ -173,6 +173,15 @@ int pw_run_unprofiled(struct pw_run *run)
     return pw_exit_status(&end);
 }
 
+int pw_run_goes_on_after(const struct pw_run *run, int err)
+{
+    static const int shortages[] = {ENOSPC, EDQUOT, EMFILE, ENFILE, ENOMEM, EAGAIN, EIO};
+    for (size_t i = 0; i < sizeof(shortages) / sizeof(shortages[0]); i++)
+        if (err == -shortages[i])
+            return 1;
+    return pw_option_flag(&run->options, PW_OPT_UNPROFILED_ON_ERROR);
+}
+
 /* The directory; -1 to go on, else the exit status. */
 static int prepare_directory(struct pw_run *run)
 {
@@ -183,10 +192,10 @@ static int prepare_directory(struct pw_run *run)
         snprintf(problem, sizeof(problem), "--output is too long");
     else
         err = pw_outdir_prepare(run->dir, run->id.job, problem, sizeof(problem));
-    int unprofiled = pw_option_flag(&run->options, PW_OPT_UNPROFILED_ON_ERROR);
+    int unprofiled = err && pw_run_goes_on_after(run, err);
     if (err && pw_run_is_spokesman(run))
         pw_error("%s%s", problem, unprofiled ? "; running unprofiled" : "");
-    if (err && unprofiled)
+    if (unprofiled)
         return pw_run_unprofiled(run);
     return err ? pw_run_fail_alike(run, err == -EEXIST || err == -ENAMETOOLONG ? 2 : 1) : -1;
 }

@@ -33,6 +33,10 @@ int pw_run_is_spokesman(const struct pw_run *run);
  * those that say nothing let the one that does go first. */
 int pw_run_fail_alike(const struct pw_run *run, int status);
 
+/* Whether the program runs although its profile cannot begin for the reason `err` (-errno): when
+ * something has run out or is broken, which is not its user's fault, or when it was asked for. */
+int pw_run_goes_on_after(const struct pw_run *run, int err);
+
 /* Runs the program without a probe, in any of the processes; its exit status. */
 int pw_run_unprofiled(struct pw_run *run);
 

@@ -67,6 +67,8 @@ int pw_h5_writer_create(const char *path, int level, struct pw_h5_writer **out)
     H5Pclose(access);
     if (writer->file < 0) {
         int err = errno ? -errno : -EIO;
+        if (err != -EEXIST)
+            unlink(path); /* made, and then without room for what HDF5 writes at once */
         free(writer);
         return err;
     }
