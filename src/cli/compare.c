@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "core/h5watch.h"
 #include "core/log.h"
+#include "core/newfile.h"
 #include "core/options.h"
 
 enum { SLOWER = 3 };
@@ -37,13 +38,16 @@ static int write_to(FILE *out, const struct pw_options *options,
 static int write_out(const struct pw_options *options, const struct pw_comparison *comparison)
 {
     const char *path = options->text[PW_OPT_COMPARE_OUTPUT];
-    FILE *out = path[0] ? fopen(path, "we") : stdout;
+    struct pw_newfile file = {.out = stdout};
+    int err = path[0] ? pw_newfile_open_named(path, 0666, &file) : 0;
     errno = 0;
-    int err = out ? write_to(out, options, comparison) : -errno;
-    if (err == -EIO && errno)
-        err = -errno; /* a full disk, by name */
-    if (out && out != stdout && fclose(out) && !err)
-        err = -errno;
+    if (!err) {
+        err = write_to(file.out, options, comparison);
+        if (err == -EIO && errno)
+            err = -errno; /* a full disk, by name */
+        if (path[0])
+            err = pw_newfile_close(&file, err);
+    }
     if (err)
         pw_error("cannot write the comparison to %s: %s", path[0] ? path : "standard output",
                  strerror(-err));
@@ -76,8 +80,8 @@ int pw_cli_compare(int argc, char **argv)
 {
     struct pw_options options;
     int next, help, version;
-    if (pw_options_init(&options) ||
-        pw_options_parse(&options, PW_CMD_COMPARE, argc, argv, &next, &help, &version)) {
+    pw_options_init(&options);
+    if (pw_options_parse(&options, PW_CMD_COMPARE, argc, argv, &next, &help, &version)) {
         pw_error("%s", options.problem);
         return 2;
     }

@@ -89,10 +89,9 @@ int pw_cli_ctl(int argc, char **argv)
 {
     struct pw_options options;
     int next = 1, help = 0, version = 0, named = argc > 1 && is_command(argv[1]);
-    int err = pw_options_init(&options);
-    err = err ? err
-              : pw_options_parse(&options, PW_CMD_CTL, argc - named, argv + named, &next, &help,
-                                 &version);
+    pw_options_init(&options);
+    int err =
+        pw_options_parse(&options, PW_CMD_CTL, argc - named, argv + named, &next, &help, &version);
     if (!err && help) {
         printf("U%s\n\n", usage + 1);
         pw_options_print_help(stdout, PW_CMD_CTL);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/ctl.h"
+#include "core/directory.h"
 #include "core/log.h"
 #include "rank/ring/tick.h"
 
@@ -27,7 +28,7 @@ int pw_ctl_pause(const sigset_t *ends)
 int pw_ctl_check_job(const char *dir)
 {
     struct stat st;
-    char path[4300];
+    char path[4300], problem[4600];
     int32_t *ranks = NULL;
     int running = pw_inquiry_running(dir, &ranks);
     if (running <= 0) {
@@ -42,6 +43,10 @@ int pw_ctl_check_job(const char *dir)
     free(ranks);
     if (lstat(path, &st) == 0 && st.st_uid != geteuid()) {
         pw_error("the job in %s belongs to another user, and answers to that one only", dir);
+        return 1;
+    }
+    if (pw_directory_vet(dir, problem, sizeof(problem))) {
+        pw_error("%s", problem);
         return 1;
     }
     return 0;

@@ -222,7 +222,8 @@ int pw_cli_doctor(int argc, char **argv)
             pw_error("usage: profwrap doctor");
         return help ? 0 : 2;
     }
-    if (pw_options_init(&options)) {
+    pw_options_init(&options);
+    if (pw_options_check_environment(&options, PW_CMD_RUN)) {
         pw_error("%s", options.problem);
         return 2;
     }

@@ -11,6 +11,7 @@
 #include "analysis/report/liveview.h"
 #include "analysis/report/names.h"
 #include "core/log.h"
+#include "core/newfile.h"
 
 /* A job that hangs again and again is not to fill the disk. */
 enum { MAX_REPORTS = 20, PATH = 4300 };
@@ -52,54 +53,28 @@ static int choose_name(const char *dir, char path[PATH])
         if (i > 1)
             snprintf(number, sizeof(number), "-%d", i);
         snprintf(path, PATH, "%s/hang%s.txt", dir, number);
-        if (access(path, F_OK) != 0)
+        if (faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
             return 0;
     }
     return -EEXIST;
 }
 
-static FILE *open_part(const char *path, char part[PATH + 8])
-{
-    snprintf(part, PATH + 8, "%s.part", path);
-    unlink(part);
-    int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
-    if (!out && fd >= 0)
-        close(fd);
-    return out;
-}
-
-/* Gives the finished file its name. */
-static int close_part(FILE *out, const char *part, const char *path, int err)
-{
-    if (ferror(out) && !err)
-        err = -EIO;
-    if (fclose(out) && !err)
-        err = -errno;
-    if (!err && rename(part, path))
-        err = -errno;
-    if (err)
-        unlink(part);
-    return err;
-}
-
 static int write_text(const struct pw_live_view *view, const char *path)
 {
-    char part[PATH + 8];
-    FILE *out = open_part(path, part);
-    return out ? close_part(out, part, path, pw_live_print_hang(view, out)) : -errno;
+    struct pw_newfile file;
+    int err = pw_newfile_open(path, 0600, &file);
+    return err ? err : pw_newfile_close(&file, pw_live_print_hang(view, file.out));
 }
 
 static int write_json(const struct pw_inquiry *inquiry, const struct pw_live_view *view,
                       const char *path)
 {
-    char part[PATH + 8];
+    struct pw_newfile file;
     json_t *verdict = pw_live_hang_json(view);
     json_t *object = verdict ? pw_hangfile_json(inquiry, verdict) : NULL;
-    FILE *out = object ? open_part(path, part) : NULL;
-    int err = object ? out ? 0 : -errno : -ENOMEM;
-    if (out)
-        err = close_part(out, part, path, json_dumpf(object, out, JSON_INDENT(1)) ? -EIO : 0);
+    int err = object ? pw_newfile_open(path, 0600, &file) : -ENOMEM;
+    if (!err)
+        err = pw_newfile_close(&file, json_dumpf(object, file.out, JSON_INDENT(1)) ? -EIO : 0);
     json_decref(object);
     return err;
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "core/newfile.h"
 
 enum { D3_LEAST = 5 };
 
@@ -23,7 +24,7 @@ static int d3_version(const char *head)
 static char *read_text(const char *path)
 {
     enum { MOST = 1 << 23 };
-    FILE *in = fopen(path, "re");
+    FILE *in = pw_fopen_regular(path);
     char *text = in ? calloc(1, MOST + 1) : NULL;
     size_t n = text ? fread(text, 1, MOST, in) : 0;
     if (in)

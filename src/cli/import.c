@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -228,7 +229,9 @@ static void tell_unfinished(struct import *import)
 static int import_plan(struct import *import)
 {
     char problem[512];
-    int err = pw_outdir_prepare(import->what.dir, import->plan.job, problem, sizeof(problem));
+    int err = pw_outdir_prepare(import->what.dir, import->plan.job,
+                                pw_option_flag(&import->options, PW_OPT_TRUST_DIRECTORY), problem,
+                                sizeof(problem));
     if (err) {
         pw_error("%s", problem);
         return 1;
@@ -254,10 +257,9 @@ int pw_import_command(int argc, char **argv)
     char problem[512];
     int next = 1, help = 0, version = 0;
     import = (struct import){0};
-    int err = pw_options_init(&import.options);
-    err =
-        err ? err
-            : pw_options_parse(&import.options, PW_CMD_IMPORT, argc, argv, &next, &help, &version);
+    umask(077); /* rank files are their owner's */
+    pw_options_init(&import.options);
+    int err = pw_options_parse(&import.options, PW_CMD_IMPORT, argc, argv, &next, &help, &version);
     if (!err && help) {
         printf("Usage: profwrap import [OPTIONS] -o DIR FILE|DIR...\n\n");
         pw_options_print_help(stdout, PW_CMD_IMPORT);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "aggregate/aggregate.h"
+#include "core/directory.h"
 #include "core/h5types.h"
 #include "core/h5watch.h"
 #include "core/log.h"
@@ -16,9 +17,10 @@ static int understand(int argc, char **argv, int process, const char **dir, char
                       size_t size, int *quiet)
 {
     static struct pw_options options;
+    char problem[4600];
     int next = 1, help = 0, version = 0;
-    int err = pw_options_init(&options);
-    err = err ? err : pw_options_parse(&options, PW_CMD_MERGE, argc, argv, &next, &help, &version);
+    pw_options_init(&options);
+    int err = pw_options_parse(&options, PW_CMD_MERGE, argc, argv, &next, &help, &version);
     if (!err && help) {
         if (process == 0) {
             printf("Usage: profwrap merge [-q] [-o FILE] DIR, also under mpirun -np P\n\n");
@@ -32,6 +34,11 @@ static int understand(int argc, char **argv, int process, const char **dir, char
         return 2;
     }
     *dir = argv[next];
+    if (pw_directory_vet(*dir, problem, sizeof(problem))) {
+        if (process == 0)
+            pw_error("%s", problem);
+        return 1;
+    }
     *quiet = pw_option_flag(&options, PW_OPT_MERGE_QUIET);
     if (options.text[PW_OPT_MERGE_OUTPUT][0])
         snprintf(output, size, "%s", options.text[PW_OPT_MERGE_OUTPUT]);

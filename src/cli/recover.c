@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/activities.h"
 #include "cli/commands.h"
+#include "core/directory.h"
 #include "core/h5types.h"
 #include "core/h5watch.h"
 #include "core/log.h"
@@ -31,6 +33,8 @@ static void say_failure(const char *dir, int rank, int err)
         why = "the begin of its journal is damaged, or another version of profwrap wrote it";
     if (err == -ESRCH)
         why = "its journal is another rank's";
+    if (err == -EINVAL)
+        why = "its journal is no regular file";
     if (err == -EEXIST)
         why = "it has a rank file that is not complete, too; move one of them away";
     pw_error("rank %d in %s cannot be recovered: %s", rank, dir, why);
@@ -63,6 +67,7 @@ int pw_cli_recover_all(const char *dir, uint64_t clock_domain, struct pw_recover
 int pw_cli_recover(int argc, char **argv)
 {
     struct pw_recovery found;
+    char problem[4600];
     struct pw_identity id = {.clock_domain_hash = 0};
     int here = argc > 1 && strcmp(argv[1], "--here") == 0;
     if (argc != 2 + here || argv[1 + here][0] == '-') {
@@ -75,6 +80,11 @@ int pw_cli_recover(int argc, char **argv)
         else
             pw_error("usage: profwrap recover [--here] DIR");
         return help ? 0 : 2;
+    }
+    umask(077); /* rank files are their owner's */
+    if (pw_directory_vet(argv[1 + here], problem, sizeof(problem))) {
+        pw_error("%s", problem);
+        return 1;
     }
     pw_h5_quiet();
     pw_h5_watch_install();

@@ -2,11 +2,9 @@
 #include "cli/report.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "analysis/report/headline.h"
@@ -19,6 +17,7 @@
 #include "core/cluster.h"
 #include "core/h5watch.h"
 #include "core/log.h"
+#include "core/newfile.h"
 #include "core/options.h"
 
 typedef int report_fn(FILE *out, const struct pw_cluster *cluster,
@@ -38,51 +37,27 @@ static int produce(FILE *out, const struct job *job)
                        : pw_cli_timeline_write(out, job->cluster, job->timeline);
 }
 
-/* Writes to `out` and closes it unless it is standard output. */
 static int write_stream(FILE *out, const struct job *job)
 {
     errno = 0;
     int err = produce(out, job);
     if (fflush(out) && !err)
         err = -EIO;
-    if (err == -EIO && errno)
-        err = -errno; /* a full disk, by name */
-    if (out == stdout)
-        return err;
-    if (fsync(fileno(out)) && !err && errno != EINVAL && errno != EROFS)
-        err = -errno;
-    if (fclose(out) && !err)
-        err = -errno;
-    return err;
+    return err == -EIO && errno ? -errno : err; /* a full disk, by name */
 }
 
-/* Nobody finds half a report under the final name. A pipe or device is written to as it is. */
-static int write_file(const char *path, const struct job *job)
+/* Nobody finds half a report under the final name. */
+static int write_file(struct pw_newfile *file, const struct job *job)
 {
-    char part[PATH_MAX];
-    struct stat status;
-    bool in_place = stat(path, &status) == 0 && !S_ISREG(status.st_mode);
-    if (snprintf(part, sizeof(part), "%s%s", path, in_place ? "" : ".part") >= (int)sizeof(part))
-        return -ENAMETOOLONG;
-    int flags = O_WRONLY | O_CLOEXEC | (in_place ? 0 : O_CREAT | O_EXCL | O_NOFOLLOW);
-    if (!in_place)
-        unlink(part); /* what an earlier report left, or somebody else put there */
-    int fd = open(part, flags, 0666);
-    if (fd < 0)
-        return -errno;
-    FILE *out = fdopen(fd, "w");
-    if (!out) {
-        close(fd);
-        return -ENOMEM;
-    }
-    int err = write_stream(out, job);
-    if (in_place)
-        return err;
-    if (!err && rename(part, path))
-        err = -errno;
-    if (err)
-        unlink(part);
-    return err;
+    return pw_newfile_close(file, write_stream(file->out, job));
+}
+
+/* What its user asked for by name, which has the mode that the umask leaves. */
+static int write_named(const char *path, const struct job *job)
+{
+    struct pw_newfile file;
+    int err = pw_newfile_open_named(path, 0666, &file);
+    return err ? err : write_file(&file, job);
 }
 
 static int usage_error(const char *problem)
@@ -162,7 +137,7 @@ static int report_on(const char *given, const struct pw_options *options)
         pw_say("--section is for text and csv; other reports are always whole");
     const struct pw_cli_timeline timeline = {options, cluster_file, path};
     const struct job job = {report, cluster, &wanted, &timeline};
-    int err = path[0] ? write_file(path, &job) : write_stream(stdout, &job);
+    int err = path[0] ? write_named(path, &job) : write_stream(stdout, &job);
     pw_cluster_destroy(cluster);
     if (err < 0)
         pw_error("cannot write the report to %s: %s", path[0] ? path : "standard output",
@@ -184,8 +159,8 @@ int pw_cli_report(int argc, char **argv)
     struct pw_options options;
     char problem[256];
     int next, help, version;
-    if (pw_options_init(&options) ||
-        pw_options_parse(&options, PW_CMD_REPORT, argc, argv, &next, &help, &version))
+    pw_options_init(&options);
+    if (pw_options_parse(&options, PW_CMD_REPORT, argc, argv, &next, &help, &version))
         return usage_error(options.problem);
     if (help)
         return print_help();
@@ -213,7 +188,9 @@ static int write_into(const char *dir, const char *name, report_fn *report,
     char path[PATH_MAX];
     int n = snprintf(path, sizeof(path), "%s/%s", dir, name);
     const struct job job = {report, cluster, wanted, NULL};
-    int err = n < (int)sizeof(path) ? write_file(path, &job) : -ENAMETOOLONG;
+    struct pw_newfile file;
+    int err = n < (int)sizeof(path) ? pw_newfile_open(path, 0600, &file) : -ENAMETOOLONG;
+    err = err ? err : write_file(&file, &job);
     if (err)
         pw_error("cannot write '%s/%s': %s", dir, name, strerror(-err));
     return err;
@@ -249,18 +226,15 @@ int pw_cli_report_write(const char *dir, FILE *screen, int summary)
     struct pw_options options;
     struct pw_report_options wanted = {.sections = "", .top = PW_REPORT_TOP};
     struct pw_cluster *cluster;
-    const char *d3 = "";
-    if (!pw_options_init(&options)) {
-        wanted.top = (int)pw_option_int(&options, PW_OPT_TOP);
-        d3 = options.text[PW_OPT_D3];
-    }
+    pw_options_init(&options);
+    wanted.top = (int)pw_option_int(&options, PW_OPT_TOP);
     char path[PATH_MAX];
     int err = pw_cli_load_cluster(dir, path, &cluster);
     if (err)
         return err;
     err = write_into(dir, "report.txt", pw_report_text, cluster, &wanted);
     int json = write_into(dir, "report.json", pw_report_json, cluster, &wanted);
-    int html = write_html(dir, d3, cluster, &wanted);
+    int html = write_html(dir, options.text[PW_OPT_D3], cluster, &wanted);
     if (screen) {
         int shown = summary ? print_summary(screen, dir, cluster)
                             : pw_report_text(screen, cluster, &wanted);

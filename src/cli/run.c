@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -41,48 +42,54 @@ static int parse_compression(const char *text)
     return -1;
 }
 
-static int check_options(struct pw_run *run)
+/* Lists, whose parsers say what is wrong. */
+static int check_lists(struct pw_run *run)
 {
-    char *problem = run->options.problem;
-    int64_t ring = pw_option_size(&run->options, PW_OPT_RING_SIZE);
-    int64_t file = pw_option_size(&run->options, PW_OPT_MAX_FILE_SIZE);
-    run->activities = pw_cli_parse_activities(run->options.text[PW_OPT_ACTIVITIES], problem,
-                                              sizeof(run->options.problem));
-    run->compression = parse_compression(run->options.text[PW_OPT_COMPRESS]);
-    if (!run->activities || pw_schedule_parse(run->options.text[PW_OPT_SCHEDULE], &run->schedule,
-                                              problem, sizeof(run->options.problem)))
-        return -EINVAL;
-    if (run->compression < 0)
-        snprintf(problem, sizeof(run->options.problem),
-                 "--compress is '%.64s', but takes none or deflate:1 to deflate:9",
-                 run->options.text[PW_OPT_COMPRESS]);
-    else if (ring < 64 << 10 || ring > 1 << 30)
-        snprintf(problem, sizeof(run->options.problem),
-                 "--ring-size is '%.64s', but takes 64K to 1G",
-                 run->options.text[PW_OPT_RING_SIZE]);
-    else if (file && file < 1 << 20)
-        snprintf(problem, sizeof(run->options.problem),
-                 "--max-file-size is '%.64s', but takes 1M or more, or 0 for no limit",
-                 run->options.text[PW_OPT_MAX_FILE_SIZE]);
-    else if (pw_option_size(&run->options, PW_OPT_MAX_MEMORY) < 1 << 20)
-        snprintf(problem, sizeof(run->options.problem),
-                 "--max-memory is '%.64s', but takes 1M or more",
-                 run->options.text[PW_OPT_MAX_MEMORY]);
-    else if (pw_option_int(&run->options, PW_OPT_SAMPLE_HZ) > 1000)
-        snprintf(problem, sizeof(run->options.problem),
-                 "--sample-hz is '%.64s', but takes 0 to 1000",
-                 run->options.text[PW_OPT_SAMPLE_HZ]);
-    else if (pw_option_int(&run->options, PW_OPT_CALL_STACKS) > PW_MAX_STACK)
-        snprintf(problem, sizeof(run->options.problem),
-                 "--call-stacks is '%.64s', but takes 0 to %d",
-                 run->options.text[PW_OPT_CALL_STACKS], PW_MAX_STACK);
-    return problem[0] ? -EINVAL : 0;
+    struct pw_options *o = &run->options;
+    run->activities =
+        pw_cli_parse_activities(o->text[PW_OPT_ACTIVITIES], o->problem, sizeof(o->problem));
+    if (!run->activities)
+        return pw_option_blame(o, PW_OPT_ACTIVITIES);
+    if (pw_schedule_parse(o->text[PW_OPT_SCHEDULE], &run->schedule, o->problem, sizeof(o->problem)))
+        return pw_option_blame(o, PW_OPT_SCHEDULE);
+    return 0;
 }
 
-/* Whether the program is to run although the options are wrong, of which any may not have been read
- * then. The program is what follows "--". */
+static int check_options(struct pw_run *run)
+{
+    struct pw_options *o = &run->options;
+    int64_t ring = pw_option_size(o, PW_OPT_RING_SIZE);
+    int64_t file = pw_option_size(o, PW_OPT_MAX_FILE_SIZE);
+    char frames[32];
+    int err = check_lists(run);
+    run->compression = parse_compression(o->text[PW_OPT_COMPRESS]);
+    snprintf(frames, sizeof(frames), "0 to %d", PW_MAX_STACK);
+    if (err)
+        return err;
+    if (!o->text[PW_OPT_OUTPUT][0])
+        return pw_option_refuse(o, PW_OPT_OUTPUT, "a directory");
+    if (run->compression < 0)
+        return pw_option_refuse(o, PW_OPT_COMPRESS, "none or deflate:1 to deflate:9");
+    if (ring < 64 << 10 || ring > 1 << 30)
+        return pw_option_refuse(o, PW_OPT_RING_SIZE, "64K to 1G");
+    if (file && file < 1 << 20)
+        return pw_option_refuse(o, PW_OPT_MAX_FILE_SIZE, "1M or more, or 0 for no limit");
+    if (pw_option_size(o, PW_OPT_MAX_MEMORY) < 1 << 20)
+        return pw_option_refuse(o, PW_OPT_MAX_MEMORY, "1M or more");
+    if (pw_option_int(o, PW_OPT_SAMPLE_HZ) > 1000)
+        return pw_option_refuse(o, PW_OPT_SAMPLE_HZ, "0 to 1000");
+    if (pw_option_int(o, PW_OPT_CALL_STACKS) > PW_MAX_STACK)
+        return pw_option_refuse(o, PW_OPT_CALL_STACKS, frames);
+    return 0;
+}
+
+/* Whether the program is to run although the options are wrong: it was not its command line that
+ * was mistyped, or that was asked for. Of the command line any may not have been read then: the
+ * program is what follows "--". */
 static int goes_on(const struct pw_options *options, int argc, char **argv, int *next)
 {
+    if (options->in_environment)
+        return *next < argc;
     int at = 1, asked = pw_option_flag(options, PW_OPT_UNPROFILED_ON_ERROR);
     for (; at < argc && strcmp(argv[at], "--") != 0; at++)
         asked |= strcmp(argv[at], "--unprofiled-on-error") == 0;
@@ -94,12 +101,10 @@ static int goes_on(const struct pw_options *options, int argc, char **argv, int 
 static int understand(struct pw_run *run, int argc, char **argv)
 {
     int next = 1, help = 0, version = 0;
-    int err = pw_options_init(&run->options);
-    pw_identity_find(&run->id,
-                     run->options.text[PW_OPT_FSROOT] ? run->options.text[PW_OPT_FSROOT] : "",
-                     run->options.text[PW_OPT_HOSTNAME] ? run->options.text[PW_OPT_HOSTNAME] : "");
-    err =
-        err ? err : pw_options_parse(&run->options, PW_CMD_RUN, argc, argv, &next, &help, &version);
+    pw_options_init(&run->options);
+    pw_identity_find(&run->id, run->options.text[PW_OPT_FSROOT],
+                     run->options.text[PW_OPT_HOSTNAME]);
+    int err = pw_options_parse(&run->options, PW_CMD_RUN, argc, argv, &next, &help, &version);
     if (!err && help) {
         printf("Usage: profwrap [run] [OPTIONS] [--] PROGRAM [ARGS...]\n\n");
         pw_options_print_help(stdout, PW_CMD_RUN);
@@ -191,10 +196,14 @@ static int prepare_directory(struct pw_run *run)
     if (err)
         snprintf(problem, sizeof(problem), "--output is too long");
     else
-        err = pw_outdir_prepare(run->dir, run->id.job, problem, sizeof(problem));
-    int unprofiled = err && pw_run_goes_on_after(run, err);
+        err = pw_outdir_prepare(run->dir, run->id.job,
+                                pw_option_flag(&run->options, PW_OPT_TRUST_DIRECTORY), problem,
+                                sizeof(problem));
+    int unprofiled = err && (err == PW_OUTDIR_SHARED || pw_run_goes_on_after(run, err) ||
+                             run->options.origin[PW_OPT_OUTPUT] == PW_OPTION_ENVIRONMENT);
     if (err && pw_run_is_spokesman(run))
-        pw_error("%s%s", problem, unprofiled ? "; running unprofiled" : "");
+        pw_error("%s%s%s%s", problem, unprofiled ? "; running " : "",
+                 unprofiled ? run->argv[0] : "", unprofiled ? " unprofiled" : "");
     if (unprofiled)
         return pw_run_unprofiled(run);
     return err ? pw_run_fail_alike(run, err == -EEXIST || err == -ENAMETOOLONG ? 2 : 1) : -1;
@@ -232,7 +241,10 @@ int pw_cli_run(int argc, char **argv)
         status = pw_run_unprofiled(&run); /* the collector was killed before it could begin */
     pw_run_clocks_fini(&run.clocks);
     if (run.id.rank == 0 && !pw_option_flag(&run.options, PW_OPT_NO_MERGE) &&
-        atomic_load(&run.lifeline->is_profiled))
+        atomic_load(&run.lifeline->is_profiled)) {
+        if (pw_option_flag(&run.options, PW_OPT_TRUST_DIRECTORY))
+            setenv("PROFWRAP_TRUST_DIRECTORY", "1", 1); /* the merge writes there, too */
         pw_conclude(run.dir, run.id.size, &run.options);
+    }
     return status;
 }

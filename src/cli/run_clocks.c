@@ -13,20 +13,13 @@ int pw_run_clocks_read(struct pw_run_clocks *c, struct pw_options *options, stru
     const char *text = options->text[PW_OPT_TEST_CLOCK];
     c->is_active = strcmp(options->text[PW_OPT_CLOCK_SYNC], "active") == 0;
     c->interval_ns = pw_option_int(options, PW_OPT_CLOCK_INTERVAL);
-    if (c->interval_ns > 86400) {
-        snprintf(options->problem, sizeof(options->problem),
-                 "--clock-interval is '%.64s', but takes 0 to 86400",
-                 options->text[PW_OPT_CLOCK_INTERVAL]);
-        return -EINVAL;
-    }
+    if (c->interval_ns > 86400)
+        return pw_option_refuse(options, PW_OPT_CLOCK_INTERVAL, "0 to 86400");
     c->interval_ns *= 1000000000;
-    if (!text || !*text)
+    if (!*text)
         return 0;
-    if (pw_testclock_parse(text, &c->test)) {
-        snprintf(options->problem, sizeof(options->problem),
-                 "PROFWRAP_TEST_CLOCK is '%.64s', but takes offset_ns:drift_ppm:wander_ppm", text);
-        return -EINVAL;
-    }
+    if (pw_testclock_parse(text, &c->test))
+        return pw_option_refuse(options, PW_OPT_TEST_CLOCK, "offset_ns:drift_ppm:wander_ppm");
     pw_identity_split_clock(id, text);
     return 0;
 }

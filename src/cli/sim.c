@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/commands.h"
+#include "core/directory.h"
 #include "core/h5types.h"
 #include "core/log.h"
 #include "core/options.h"
@@ -80,11 +82,11 @@ int pw_cli_sim(int argc, char **argv)
 {
     static struct pw_options options;
     static struct pw_sim_params params;
-    char problem[320];
+    char problem[4600];
     int next = 1, help = 0, version = 0;
     int64_t first, last;
-    int err = pw_options_init(&options);
-    err = err ? err : pw_options_parse(&options, PW_CMD_SIM, argc, argv, &next, &help, &version);
+    pw_options_init(&options);
+    int err = pw_options_parse(&options, PW_CMD_SIM, argc, argv, &next, &help, &version);
     if (!err && help) {
         printf("Usage: profwrap sim [OPTIONS] DIR\n\n");
         pw_options_print_help(stdout, PW_CMD_SIM);
@@ -102,6 +104,11 @@ int pw_cli_sim(int argc, char **argv)
         pw_error("--ranks-of is '%s', but takes A-B, ranks of the run",
                  options.text[PW_OPT_SIM_RANKS_OF]);
         return 2;
+    }
+    umask(077); /* rank files are their owner's */
+    if (pw_directory_vet(argv[next], problem, sizeof(problem))) {
+        pw_error("%s", problem);
+        return 1;
     }
     pw_h5_quiet();
     return simulate(argv[next], &params, first, last);

@@ -10,6 +10,7 @@
 
 #include "core/h5chunk.h"
 #include "core/h5reader.h"
+#include "core/newfile.h"
 
 struct pw_h5_table {
     const struct pw_h5_place *place;
@@ -33,8 +34,8 @@ static int open_chunked(struct pw_h5_table *t, const char *path)
     t->data = malloc(place->chunk_rows * t->layout.packed_size);
     if (!t->inflater || !t->stored || !t->data)
         return -ENOMEM;
-    t->fd = open(path, O_RDONLY | O_CLOEXEC);
-    return t->fd < 0 ? -errno : 0;
+    t->fd = pw_open_regular(path, 0);
+    return t->fd < 0 ? t->fd : 0;
 }
 
 int pw_h5_table_open(const char *path, const struct pw_h5_place *place, struct pw_h5_table **out)

@@ -13,12 +13,25 @@ void pw_log_set_quiet(int quiet)
     quiet_requested = quiet;
 }
 
+/* What a sentence quotes (names, values, paths) may hold anything, but not act on a terminal: bytes
+ * of control characters, also of those that UTF-8 has two bytes for, become '?'. */
+static void make_printable(char *line)
+{
+    for (unsigned char *c = (unsigned char *)line; *c; c++) {
+        if (*c < 0x20 || *c == 0x7f)
+            *c = '?';
+        if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)
+            c[0] = c[1] = '?';
+    }
+}
+
 /* One write: lines of several ranks must not mix. */
 static void print_line(const char *prefix, const char *format, va_list args)
 {
     char line[1024];
     int n = snprintf(line, sizeof(line), "profwrap: %s", prefix);
     vsnprintf(line + n, sizeof(line) - (size_t)n, format, args);
+    make_printable(line);
     fprintf(stderr, "%s\n", line);
 }
 

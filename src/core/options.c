@@ -83,26 +83,49 @@ static bool is_count(const char *text)
     return *text && strspn(text, "0123456789") == strlen(text) && strlen(text) < 10;
 }
 
-static int set_option(struct pw_options *options, int id, const char *value, const char *given_as)
+/* What the row takes, when the value is none of it; else NULL. */
+static const char *expected_of(const struct row *row, const char *value)
 {
-    const struct row *row = &rows[id];
-    const char *expected = NULL;
     if (row->kind == COUNT && !is_count(value))
-        expected = "a whole number";
+        return "a whole number";
     if (row->kind == SIZE && parse_size(value) < 0)
-        expected = "a size such as 512K, 8M or 1G";
+        return "a size such as 512K, 8M or 1G";
     if (row->kind == CHOICE && !is_one_of(value, row->words))
-        expected = row->words;
-    if (expected) {
-        snprintf(options->problem, sizeof(options->problem), "%s is '%s', but takes %s", given_as,
-                 value, expected);
-        return -EINVAL;
-    }
+        return row->words;
+    return NULL;
+}
+
+/* A value may be of any length. */
+static int refuse(struct pw_options *options, const char *given_as, const char *value,
+                  const char *takes)
+{
+    snprintf(options->problem, sizeof(options->problem), "%.64s is '%.64s%s', but takes %.96s",
+             given_as, value, strlen(value) > 64 ? "..." : "", takes);
+    return -EINVAL;
+}
+
+/* "--NAME", or the variable where that gave the value. */
+static void given_name(const struct pw_options *options, int id, char name[64])
+{
+    if (options->in_environment)
+        variable_name(&rows[id], name);
+    else
+        snprintf(name, 64, "--%s", option_word(&rows[id]));
+}
+
+static int set_option(struct pw_options *options, int id, const char *value)
+{
+    char name[64];
+    const char *expected = expected_of(&rows[id], value);
+    given_name(options, id, name);
+    if (expected)
+        return refuse(options, name, value, expected);
     options->text[id] = value;
+    options->origin[id] = PW_OPTION_COMMAND_LINE;
     return 0;
 }
 
-int pw_options_init(struct pw_options *options)
+void pw_options_init(struct pw_options *options)
 {
     memset(options, 0, sizeof(*options));
     for (int id = 0; id < PW_OPT_COUNT; id++) {
@@ -110,12 +133,50 @@ int pw_options_init(struct pw_options *options)
         variable_name(&rows[id], name);
         const char *value = getenv(name);
         options->text[id] = rows[id].fallback;
-        if (value && *value && set_option(options, id, value, name))
-            return -EINVAL;
-        if (rows[id].kind == FLAG && strcmp(options->text[id], "0") == 0)
-            options->text[id] = "";
+        if (!value || !*value)
+            continue;
+        options->origin[id] = PW_OPTION_ENVIRONMENT;
+        if (expected_of(&rows[id], value))
+            options->origin[id] = PW_OPTION_ENVIRONMENT_BAD;
+        else if (rows[id].kind != FLAG || strcmp(value, "0") != 0)
+            options->text[id] = value;
+    }
+}
+
+int pw_options_check_environment(struct pw_options *options, enum pw_command command)
+{
+    for (int id = 0; id < PW_OPT_COUNT; id++) {
+        char name[64];
+        if (options->origin[id] != PW_OPTION_ENVIRONMENT_BAD ||
+            (rows[id].command != command && rows[id].command != PW_CMD_ENV))
+            continue;
+        variable_name(&rows[id], name);
+        options->in_environment = 1;
+        return refuse(options, name, getenv(name), expected_of(&rows[id], getenv(name)));
     }
     return 0;
+}
+
+int pw_option_refuse(struct pw_options *options, enum pw_option option, const char *takes)
+{
+    char name[64];
+    options->in_environment = options->origin[option] == PW_OPTION_ENVIRONMENT;
+    given_name(options, option, name);
+    return refuse(options, name, options->text[option], takes);
+}
+
+int pw_option_blame(struct pw_options *options, enum pw_option option)
+{
+    char name[64], rest[sizeof(options->problem)];
+    given_name(options, option, name);
+    size_t length = strlen(name);
+    options->in_environment = options->origin[option] == PW_OPTION_ENVIRONMENT;
+    if (!options->in_environment || strncmp(options->problem, name, length) != 0)
+        return -EINVAL;
+    given_name(options, option, name);
+    snprintf(rest, sizeof(rest), "%s", options->problem + length);
+    snprintf(options->problem, sizeof(options->problem), "%s%.180s", name, rest);
+    return -EINVAL;
 }
 
 static int find_long(enum pw_command command, const char *word, size_t length)
@@ -159,12 +220,12 @@ static int parse_one(struct pw_options *options, enum pw_command command, int ar
         return complain(options, "unknown option '%s'; 'profwrap --help' lists them", word);
     if (rows[id].kind == FLAG)
         return value ? complain(options, "option '%s' takes no value", word)
-                     : set_option(options, id, "1", word) + 1;
+                     : set_option(options, id, "1") + 1;
     if (value)
-        return set_option(options, id, value, word) ? -EINVAL : 1;
+        return set_option(options, id, value) ? -EINVAL : 1;
     if (at + 1 >= argc)
         return complain(options, "option '%s' needs a value", word);
-    return set_option(options, id, argv[at + 1], word) ? -EINVAL : 2;
+    return set_option(options, id, argv[at + 1]) ? -EINVAL : 2;
 }
 
 int pw_options_parse(struct pw_options *options, enum pw_command command, int argc, char **argv,
@@ -189,7 +250,7 @@ int pw_options_parse(struct pw_options *options, enum pw_command command, int ar
         at += took;
     }
     *next = at;
-    return 0;
+    return *help || *version ? 0 : pw_options_check_environment(options, command);
 }
 
 int pw_option_flag(const struct pw_options *options, enum pw_option option)

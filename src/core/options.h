@@ -24,19 +24,42 @@ enum pw_command {
     PW_CMD_ENV
 };
 
-struct pw_options {
-    const char *text[PW_OPT_COUNT]; /* as given, or the default; flags: "1" or "" */
-    char problem[256];              /* one sentence, when parsing failed */
+/* Where the value of a row is from. */
+enum pw_option_origin {
+    PW_OPTION_DEFAULT,
+    PW_OPTION_ENVIRONMENT,
+    PW_OPTION_ENVIRONMENT_BAD, /* the variable has no valid value: the row has its default */
+    PW_OPTION_COMMAND_LINE
 };
 
-/* Sets every row to its environment variable or default. 0, or -EINVAL with `problem` set. */
-int pw_options_init(struct pw_options *options);
+struct pw_options {
+    const char *text[PW_OPT_COUNT]; /* as given, or the default; flags: "1" or "" */
+    enum pw_option_origin origin[PW_OPT_COUNT];
+    char problem[256];  /* one sentence, when a value is refused */
+    int in_environment; /* the refused value is an environment variable's */
+};
+
+/* Sets every row to its environment variable or default. */
+void pw_options_init(struct pw_options *options);
+
+/* 0, or -EINVAL with `problem` set when the environment has a bad value for a row of `command`, or
+ * for one of every command, that the command line does not replace. */
+int pw_options_check_environment(struct pw_options *options, enum pw_command command);
 
 /* Parses argv[1] … for `command`, stopping at the first word that is no option or after "--"; *next
  * is that word's index. 0, or -EINVAL with `problem` set. "-h" and "-V" are the caller's: it sees
- * their index in *help or *version. argv must outlive `options`. */
+ * their index in *help or *version. argv must outlive `options`. Checks the environment last: *next
+ * is known then. */
 int pw_options_parse(struct pw_options *options, enum pw_command command, int argc, char **argv,
                      int *next, int *help, int *version);
+
+/* Refuses the value that the row has: sets `problem` to "--NAME is 'VALUE', but takes TAKES", or
+ * the same of the variable. Returns -EINVAL. */
+int pw_option_refuse(struct pw_options *options, enum pw_option option, const char *takes);
+
+/* For a `problem` that the parser of the row's text has set, which begins with "--NAME": names the
+ * variable instead where the text is from the environment. Returns -EINVAL. */
+int pw_option_blame(struct pw_options *options, enum pw_option option);
 
 /* Values of rows whose kind was checked by the parser. */
 int pw_option_flag(const struct pw_options *options, enum pw_option option);

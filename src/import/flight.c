@@ -12,6 +12,7 @@
 #include <jansson.h>
 
 #include "core/limits.h"
+#include "core/newfile.h"
 #include "core/ops.h"
 #include "core/tables.h"
 #include "import/decimal.h"
@@ -122,7 +123,7 @@ static int look_at_entry(void *context, const char *text, size_t length, int64_t
 static int is_pickle(const char *path)
 {
     unsigned char first[2] = {0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = pw_open_regular(path, 0);
     ssize_t n = fd >= 0 ? read(fd, first, sizeof(first)) : 0;
     if (fd >= 0)
         close(fd);

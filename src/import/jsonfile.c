@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <zlib.h>
 
+#include "core/newfile.h"
 #include "import/json.h"
 #include "import/jsonscan.h"
 
@@ -262,9 +264,14 @@ int pw_jsonfile_read(const char *path, const struct pw_jsonfile_taker *taker,
     struct reader r = {.taker = taker, .end = end, .capacity = FIRST_CAPACITY};
     *end = (struct pw_jsonfile_end){.cut_at = -1};
     errno = 0;
-    r.file = gzopen(path, "rb");
-    if (!r.file)
-        return errno ? -errno : -ENOMEM;
+    int fd = pw_open_regular(path, 0);
+    if (fd < 0)
+        return fd;
+    r.file = gzdopen(fd, "rb");
+    if (!r.file) {
+        close(fd);
+        return -ENOMEM;
+    }
     gzbuffer(r.file, GZ_BUFFER);
     r.bytes = malloc(r.capacity + PW_JSON_PADDING);
     int err = r.bytes ? read_all(&r) : -ENOMEM;

@@ -97,6 +97,8 @@ static int add_file(struct pw_import_plan *plan, const char *path,
         return fail(problem, size, -ENOMEM, path, "");
     if (stat(path, &status))
         return fail(problem, size, -errno, path, "");
+    if (!S_ISREG(status.st_mode))
+        return fail(problem, size, -EINVAL, path, "is no regular file");
     file->bytes = status.st_size;
     int err = look(file, wish, problem, size);
     if (err)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/newfile.h"
 #include "sim/gputruth.h"
 #include "sim/optruth.h"
 #include "sim/play.h"
@@ -92,10 +93,10 @@ int pw_sim_write_truth(const char *dir, const struct pw_sim_params *p, char *pro
 {
     char path[4096];
     snprintf(path, sizeof(path), "%.4000s/truth.json", dir);
-    FILE *out = fopen(path, "w");
-    int err = out ? print_truth(out, p) : -errno;
-    if (out && (ferror(out) || fclose(out)) && !err)
-        err = -EIO;
+    struct pw_newfile file;
+    int err = pw_newfile_open(path, 0600, &file);
+    if (!err)
+        err = pw_newfile_close(&file, print_truth(file.out, p));
     if (err)
         snprintf(problem, size, "cannot write %.200s: %s", path, strerror(-err));
     return err;

@@ -264,7 +264,7 @@ int pw_sim_write(const char *dir, const struct pw_sim_params *p, int64_t first, 
 {
     struct batch *b = calloc(1, sizeof(*b));
     int err = b ? 0 : -ENOMEM;
-    if (!err && mkdir(dir, 0777) && errno != EEXIST)
+    if (!err && mkdir(dir, 0700) && errno != EEXIST)
         err = -errno;
     for (int64_t at = first; at <= last && !err; at += BATCH) {
         *b = (struct batch){.params = p, .first = at};

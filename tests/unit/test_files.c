@@ -25,12 +25,12 @@ static void test_outdir(void **state)
     char dir[UNIT_PATH], problem[512] = "";
     struct stat st;
     unit_path(dir, state, "out");
-    assert_int_equal(pw_outdir_prepare(dir, "job-1", problem, sizeof(problem)), 0);
+    assert_int_equal(pw_outdir_prepare(dir, "job-1", 0, problem, sizeof(problem)), 0);
     assert_int_equal(stat(dir, &st), 0);
     assert_int_equal(st.st_mode & 07777, 0700);
-    assert_int_equal(pw_outdir_prepare(dir, "job-1", problem, sizeof(problem)), 0); /* joins */
+    assert_int_equal(pw_outdir_prepare(dir, "job-1", 0, problem, sizeof(problem)), 0); /* joins */
     assert_string_equal(problem, "");
-    assert_int_equal(pw_outdir_prepare(dir, "job-2", problem, sizeof(problem)), -EEXIST);
+    assert_int_equal(pw_outdir_prepare(dir, "job-2", 0, problem, sizeof(problem)), -EEXIST);
     assert_non_null(strstr(problem, "another job"));
     assert_non_null(strstr(problem, dir));
 }
@@ -40,17 +40,17 @@ static void test_outdir_of_others(void **state)
     char dir[UNIT_PATH], file[UNIT_PATH], problem[512] = "";
     unit_path(dir, state, "mine");
     assert_int_equal(mkdir(dir, 0755), 0);
-    assert_int_equal(pw_outdir_prepare(dir, "job", problem, sizeof(problem)), 0); /* empty */
+    assert_int_equal(pw_outdir_prepare(dir, "job", 0, problem, sizeof(problem)), 0); /* empty */
     assert_int_equal(mkdir(unit_path(dir, state, "foreign"), 0755), 0);
     unit_write(unit_path(file, state, "foreign/thesis.tex"), "x", 1, 0600);
-    assert_int_equal(pw_outdir_prepare(dir, "job", problem, sizeof(problem)), -EEXIST);
+    assert_int_equal(pw_outdir_prepare(dir, "job", 0, problem, sizeof(problem)), -EEXIST);
     assert_non_null(strstr(problem, "not empty"));
     assert_int_equal(unlink(file), 0); /* and nothing of ours was left in it */
     assert_int_equal(rmdir(dir), 0);
     unit_write(unit_path(file, state, "file"), "x", 1, 0600);
-    assert_true(pw_outdir_prepare(file, "job", problem, sizeof(problem)) < 0);
+    assert_true(pw_outdir_prepare(file, "job", 0, problem, sizeof(problem)) < 0);
     assert_int_equal(
-        pw_outdir_prepare(unit_path(dir, state, "no/parent"), "job", problem, sizeof(problem)),
+        pw_outdir_prepare(unit_path(dir, state, "no/parent"), "job", 0, problem, sizeof(problem)),
         -ENOENT);
 }
 
@@ -58,13 +58,13 @@ static void test_outdir_unwritable(void **state)
 {
     char dir[UNIT_PATH], problem[512] = "";
     if (geteuid() == 0) { /* root may write anywhere but there */
-        assert_true(pw_outdir_prepare("/proc/profwrap", "job", problem, sizeof(problem)) < 0);
+        assert_true(pw_outdir_prepare("/proc/profwrap", "job", 0, problem, sizeof(problem)) < 0);
     } else {
         assert_int_equal(mkdir(unit_path(dir, state, "closed"), 0500), 0);
-        assert_int_equal(pw_outdir_prepare(dir, "job", problem, sizeof(problem)), -EACCES);
+        assert_int_equal(pw_outdir_prepare(dir, "job", 0, problem, sizeof(problem)), -EACCES);
         assert_non_null(strstr(problem, dir));
         unit_path(dir, state, "closed/out");
-        assert_int_equal(pw_outdir_prepare(dir, "job", problem, sizeof(problem)), -EACCES);
+        assert_int_equal(pw_outdir_prepare(dir, "job", 0, problem, sizeof(problem)), -EACCES);
     }
     assert_true(problem[0] != '\0');
 }
@@ -81,7 +81,7 @@ static void test_outdir_race(void **state)
             if (fork() == 0) {
                 char problem[512];
                 const char *job = i % jobs ? "other" : "job";
-                _exit(pw_outdir_prepare(dir, job, problem, sizeof(problem)) ? 1 : 0);
+                _exit(pw_outdir_prepare(dir, job, 0, problem, sizeof(problem)) ? 1 : 0);
             }
         for (int i = 0, status; i < 8; i++) {
             wait(&status);

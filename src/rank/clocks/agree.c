@@ -1,6 +1,7 @@
 /* Registration files and one exclusive link; see agree.h. */
 #include "rank/clocks/agree.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,15 +49,22 @@ static enum pw_sync_decision decide(const struct pw_agreement *a, const char *wo
     return found == PW_SYNC_UNDECIDED ? PW_SYNC_NO : found;
 }
 
+static int is_own_file(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid();
+}
+
 static int register_rank(struct pw_agreement *a)
 {
     char path[4200];
     member_path(a, a->rank, path);
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd >= 0)
-        close(fd);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     a->registered_ns = pw_local_ns();
-    return fd >= 0;
+    if (fd < 0)
+        return errno == EEXIST && is_own_file(path); /* an earlier collector's of this rank */
+    close(fd);
+    return 1;
 }
 
 static int all_registered(struct pw_agreement *a)

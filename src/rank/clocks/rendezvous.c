@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/newfile.h"
+
 #define DOMAIN_PREFIX ".clock-domain-"
 enum { PATH = 4200, ADDRESSES = 512 };
 
@@ -177,9 +179,9 @@ int pw_rendezvous_key(const struct pw_rendezvous *r, unsigned char key[PW_KEY_BY
     make_path(r, ".clock-key", path);
     if (access(path, F_OK))
         make_key(r, path);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = pw_open_regular(path, O_NOFOLLOW);
     if (fd < 0)
-        return -errno;
+        return fd;
     int err = fstat(fd, &st) ? -errno : 0;
     if (!err && (st.st_uid != geteuid() || st.st_mode & 077))
         err = -EPERM;

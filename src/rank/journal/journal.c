@@ -204,8 +204,14 @@ static int lock(int fd)
 
 static int open_file(struct pw_journal *j, int flags)
 {
-    j->fd = open(j->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
-    return j->fd < 0 ? -errno : 0;
+    struct stat st;
+    j->fd = open(j->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags, 0600);
+    if (j->fd < 0)
+        return -errno;
+    int err = fstat(j->fd, &st) ? -errno : S_ISREG(st.st_mode) ? 0 : -EINVAL;
+    if (err)
+        close(j->fd);
+    return err;
 }
 
 int pw_journal_create(const char *dir, const struct pw_journal_head *head, struct pw_journal **out)

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/newfile.h"
 #include "rank/journal/journal.h"
 #include "rank/journal/journalform.h"
 
@@ -150,8 +151,8 @@ int pw_journal_open(const char *path, struct pw_journal_reader **out)
         return -ENOMEM;
     struct stat st;
     struct pw_journal_block block;
-    r->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    int err = r->fd < 0 || fstat(r->fd, &st) ? -errno : 0;
+    r->fd = pw_open_regular(path, O_NOFOLLOW);
+    int err = r->fd < 0 ? r->fd : fstat(r->fd, &st) ? -errno : 0;
     if (!err) {
         r->size = st.st_size;
         err = pw_journal_next(r, &block) && block.kind == PW_JOURNAL_HEAD ? 0 : -EBADMSG;

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/directory.h"
+
 /* The mark is a symbolic link to the job's name: made atomically, read in one call, by all ranks.
  */
 static const char mark_name[] = ".job";
@@ -46,7 +48,7 @@ static int is_ours(const char *dir)
     return stat(dir, &status) == 0 && status.st_uid == geteuid();
 }
 
-int pw_outdir_prepare(const char *dir, const char *job, char *problem, int size)
+int pw_outdir_prepare(const char *dir, const char *job, int is_trusted, char *problem, int size)
 {
     char mark[4200], found[128];
     snprintf(mark, sizeof(mark), "%s/%s", dir, mark_name);
@@ -54,6 +56,9 @@ int pw_outdir_prepare(const char *dir, const char *job, char *problem, int size)
         return fail(problem, size, dir, strerror(errno), -errno);
     if (!is_ours(dir)) /* who could put other files in the place of ours */
         return fail(problem, size, dir, "belongs to another user; choose another with -o", -EEXIST);
+    int err = is_trusted ? 0 : pw_directory_check(dir, problem, (size_t)size);
+    if (err)
+        return err == -EPERM ? PW_OUTDIR_SHARED : err;
 
     if (!read_mark(mark, found, sizeof(found))) {
         /* A sibling may mark it between our two looks: then it is not empty, but ours. */

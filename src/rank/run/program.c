@@ -168,9 +168,9 @@ static enum pw_program_kind inspect_image(const struct image *image, char *detai
 enum pw_program_kind pw_program_inspect(const char *path, char *detail, int size)
 {
     detail[0] = '\0';
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat st;
-    if (fd < 0 || fstat(fd, &st) || st.st_size == 0) {
+    if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size == 0) {
         if (fd >= 0)
             close(fd);
         return PW_PROGRAM_OK; /* execve will say what is wrong, if anything */

@@ -14,6 +14,7 @@
 #include "analysis/report/html/data.h"
 #include "analysis/report/html/planes.h"
 #include "analysis/report/report.h"
+#include "core/newfile.h"
 
 struct page {
     FILE *out;
@@ -35,7 +36,7 @@ static int put_file(FILE *out, const char *path)
 {
     char block[16384];
     size_t n;
-    FILE *in = fopen(path, "re");
+    FILE *in = pw_fopen_regular(path);
     if (!in)
         return -errno;
     while ((n = fread(block, 1, sizeof(block), in)) > 0)
@@ -90,7 +91,7 @@ int pw_report_html(FILE *out, const struct pw_cluster *cluster,
     struct pw_figures *figures;
     if (snprintf(path, sizeof(path), "%s/page.html", options->page_dir) >= (int)sizeof(path))
         return -ENAMETOOLONG;
-    FILE *template = fopen(path, "re");
+    FILE *template = pw_fopen_regular(path);
     if (!template)
         return -errno;
     int err = pw_figures_create(cluster, &figures);

@@ -1,0 +1,124 @@
+"""Values that options cannot have, from the command line and from the environment."""
+
+import os
+import re
+import shutil
+import sys
+
+import harness as h
+
+VALUES = ("-1", "", "x\x1b[31m", "9" * 5000)
+PROGRAM = ("--", "sh", "-c", "echo ran")
+
+
+def options(title):
+    """(name, takes a value) of each option that --help lists under a title."""
+    text = h.run(h.profwrap("--help")).stdout.decode()
+    part = re.search(rf"^{title}[^\n]*\n(.*?)\n\n", text, re.M | re.S).group(1)
+    found = re.findall(r"^  (?:-\w,)? +--([\w-]+) (\S*)", part, re.M)
+    h.check(found, "no options under", title)
+    return [(name, bool(meta)) for name, meta in found]
+
+
+def variable(name):
+    return "PROFWRAP_" + name.upper().replace("-", "_")
+
+
+def check_lines(done, most, what):
+    lines = h.lines(done.stderr)
+    h.check(len(lines) <= most, what, "said", done.stderr[-2000:])
+    h.check(b"\x1b" not in done.stderr, what, "let an escape through:", done.stderr)
+    return lines
+
+
+def check_run(name, value, words, env, statuses):
+    what = f"{name} = {value[:20]!r}"
+    done = h.run(h.profwrap("--no-merge", "-o", "out", *words, *PROGRAM), None, env=env)
+    h.check(done.returncode in statuses, what, "ended with", done.returncode, done.stderr[-2000:])
+    h.equal(done.stdout, b"ran\n" if done.returncode == 0 else b"", f"output with {what}")
+    lines = check_lines(done, 1, what)
+    if done.returncode:
+        h.equal(len(lines), 1, f"lines with {what}")
+    shutil.rmtree("out", ignore_errors=True)
+    return lines
+
+
+@h.case
+def on_the_command_line():
+    refused = 0
+    for name, takes_value in options("Options of run"):
+        for value in VALUES if takes_value and name != "output" else ():
+            refused += len(check_run(name, value, [f"--{name}={value}"], {}, (0, 2)))
+    h.check(refused > 30, "only", refused, "values were refused")
+
+
+@h.case
+def in_the_environment():
+    """Also where the program would have ended in a crash: a bad value has no text."""
+    refused = 0
+    for name, takes_value in options("Options of run"):
+        for value in VALUES if name != "output" else ():
+            refused += len(check_run(name, value, [], {variable(name): value}, (0,)))
+    h.check(refused > 25, "only", refused, "values were refused")
+    for name in ("HOSTNAME", "FSROOT", "CUPTI", "TEST_CLOCK", "LOG"):
+        for value in VALUES:
+            check_run(name, value, [], {"PROFWRAP_" + name: value}, (0,))
+
+
+@h.case
+def ranges_in_the_environment():
+    for name, value, takes in (("LEVEL", "9", "0|1|2"), ("RING_SIZE", "1", "64K to 1G"),
+                               ("ON_FULL", "x", "drop|wait"), ("SAMPLE_HZ", "1001", "0 to 1000"),
+                               ("CLOCK_INTERVAL", "86401", "0 to 86400"),
+                               ("TEST_CLOCK", "x", "offset_ns"), ("COMPRESS", "x", "none or"),
+                               ("SCHEDULE", "x", "it takes"), ("ACTIVITIES", "x", "is not one of")):
+        lines = check_run(name, value, [], {"PROFWRAP_" + name: value}, (0,))
+        h.equal(len(lines), 1, f"lines with {name}")
+        h.check(f"PROFWRAP_{name}" in lines[0] and takes in lines[0], name, lines)
+        h.check("running sh unprofiled" in lines[0], lines)
+    h.equal(check_run("LEVEL", "9", ["--level=2"], {"PROFWRAP_LEVEL": "9"}, (0,)), [],
+            "what was said of a variable that the command line replaces")
+
+
+@h.case
+def directories_in_the_environment():
+    """--output is a directory: what cannot be one stops profwrap, and never the program."""
+    os.mkdir("full")
+    open("full/file", "w").close()
+    for value in ("/nonexistent/out", "full", "full/file", "9" * 5000):
+        what = f"output {value[:20]}"
+        done = h.run(h.profwrap("--no-merge", f"--output={value}", *PROGRAM), None)
+        h.check(done.returncode in (1, 2), what, done.returncode)
+        h.equal(len(check_lines(done, 1, what)), 1, f"lines with {what}")
+        done = h.run(h.profwrap("--no-merge", *PROGRAM), env={"PROFWRAP_OUTPUT": value})
+        h.equal(done.stdout, b"ran\n", f"output with {what}")
+        h.check("unprofiled" in check_lines(done, 1, what)[0], done.stderr)
+
+
+@h.case
+def other_commands():
+    """They end with 0, 1 or 2 and at most one line, and look at their own variables only."""
+    h.run(h.profwrap("sim", "--ranks", 2, "--steps", 3, "run"))
+    h.run(h.profwrap("merge", "-q", "run"))
+    for title, prefix, words in (("Options of report", "report", ["run"]),
+                                 ("Options of compare", "compare", ["run", "run"]),
+                                 ("Options of ctl", "ctl", ["status", "run"])):
+        for name, takes_value in options(title):
+            if not takes_value or name == "output":
+                continue
+            own = "" if prefix == "report" else prefix.upper() + "_"
+            for value in VALUES[:3]:
+                for given, env in (([f"--{name}={value}"], {}),
+                                   ([], {"PROFWRAP_" + own + variable(name)[9:]: value})):
+                    command = [prefix, *given, *words]
+                    if prefix == "ctl":
+                        command = [prefix, words[0], *given, *words[1:]]
+                    done = h.run(h.profwrap(*command), None, env=env)
+                    h.check(done.returncode in (0, 1, 2), command, env, done.returncode)
+                    check_lines(done, 2, f"{command} {env}")
+    done = h.run(h.profwrap("report", "--format", "line", "run"), env={"PROFWRAP_LEVEL": "9"})
+    h.equal(done.stderr, b"", "what report said of a variable of run")
+
+
+if __name__ == "__main__":
+    sys.exit(h.main(sys.argv[1:]))
