@@ -4,10 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -271,13 +273,92 @@ static void test_full(void **state)
     assert_int_equal(f.records + f.lost, 100000);
 }
 
+static void add_many(struct pw_journal *j, uint64_t first, uint64_t end)
+{
+    struct pw_record batch[100];
+    for (uint64_t position = first; position < end; position += 100) {
+        for (uint64_t i = 0; i < 100; i++)
+            batch[i] = record_at(position + i);
+        pw_journal_add_records(j, 0, position, batch, 100);
+    }
+}
+
+static void fill_disk(const char *path)
+{
+    static const char zeros[4096];
+    int fd = open(path, O_CREAT | O_WRONLY, 0600);
+    while (write(fd, zeros, sizeof(zeros)) > 0)
+        ;
+    close(fd);
+}
+
+/* Writes a journal that fills its last page, fills the disk, and has a second writer add `more`
+ * records and the end. In a process and mount namespace of its own. */
+static int write_on_full_disk(const char *dir, const char *filler, uint64_t more, uint64_t *all)
+{
+    enum { LEAST_BLOCK = 24 }; /* bytes: no block is shorter */
+    struct pw_journal *j;
+    int has_end;
+    if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+        mount("none", dir, "tmpfs", 0, "size=1m"))
+        return 77;
+    if (pw_journal_create(dir, &head, &j))
+        return 1;
+    uint64_t n = 0;
+    for (; pw_journal_bytes(j) % 4096 < 4096 - LEAST_BLOCK; n++) {
+        const struct pw_record one = record_at(n);
+        pw_journal_add_records(j, 0, n, &one, 1);
+    }
+    fill_disk(filler);
+    pw_journal_close(j);
+    if (pw_journal_resume(dir, head.id.rank, &j, &has_end) || has_end)
+        return 2;
+    add_many(j, n, n + more);
+    *all = n + (more + 99) / 100 * 100;
+    if (pw_journal_commit(j) != -ENOSPC)
+        return 3;
+    pw_journal_add_end(j, &(struct pw_journal_end){.exit_code = 3});
+    pw_journal_close(j);
+    return 0;
+}
+
+/* A disk without room for one more block, which a second writer meets: the end, and how much is
+ * lacking, have a place that was kept for them. */
+static void test_full_disk(void **state)
+{
+    enum { MORE = 100000 };
+    char path[UNIT_PATH], filler[UNIT_PATH];
+    unit_path(path, state, "rank-00002.journal");
+    unit_path(filler, state, "filler");
+    pid_t pid = fork();
+    if (pid == 0) {
+        uint64_t all = 0;
+        int result = write_on_full_disk(*state, filler, MORE, &all);
+        struct found f = {0};
+        if (!result)
+            f = read_journal(path);
+        if (!result && (f.ends != 1 || f.losses != 1))
+            result = 4;
+        if (!result && (f.lost == 0 || (uint64_t)(f.records + f.lost) != all))
+            result = 5;
+        _exit(result);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+        print_message("skipped: no mount namespace of our own\n");
+        skip();
+    }
+    assert_int_equal(status, 0);
+}
+
 #define IN_DIR(test) cmocka_unit_test_setup_teardown(test, unit_dir_create, unit_dir_destroy)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_DIR(test_round_trip), IN_DIR(test_resume), IN_DIR(test_torn),
-        IN_DIR(test_damaged),    IN_DIR(test_full),
+        IN_DIR(test_damaged),    IN_DIR(test_full),   IN_DIR(test_full_disk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

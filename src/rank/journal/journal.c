@@ -18,11 +18,17 @@
 /* Blocks gather here until they are committed. */
 enum { BUFFER = 2 * PW_JOURNAL_MOST };
 
+/* Bytes that the end, and the count of what is lacking, always find allocated, and by how much the
+ * file is allocated at once. */
+enum { END_RESERVE = 4096, STRIDE = 256 << 10 };
+
 struct pw_journal {
     int fd;
     char path[4200];
-    int64_t length; /* bytes of whole blocks in the file */
-    int error;      /* that ended it, 0 */
+    int64_t length;   /* bytes of whole blocks in the file */
+    int64_t reserved; /* bytes of the file that the disk has given, -1: it does not tell */
+    bool is_ending;
+    int error; /* that ended it, 0 */
     uint64_t position[PW_MAX_RINGS];
     struct pw_losstally lacking; /* since `error` */
     /* The last block of records: it gives way to the end when there is no room. */
@@ -44,6 +50,29 @@ static void journal_path(char *out, size_t size, const char *dir, int rank)
     snprintf(out, size, "%s/rank-%05d.journal", dir, rank);
 }
 
+/* Has the disk give what the next `need` bytes take, and END_RESERVE behind them; the end itself
+ * may use that. 0, or -errno: the disk is full for all but the end. */
+static int reserve(struct pw_journal *j, int64_t need)
+{
+    static const int64_t more[] = {STRIDE, 0};
+    int err = 0;
+    if (j->reserved < 0 || j->length + need + END_RESERVE <= j->reserved)
+        return 0;
+    for (int i = 0; i < 2; i++) {
+        const int64_t size = need + END_RESERVE + more[i];
+        if (fallocate(j->fd, FALLOC_FL_KEEP_SIZE, j->length, size) == 0) {
+            j->reserved = j->length + size;
+            return 0;
+        }
+        err = -errno;
+    }
+    if (err == -EOPNOTSUPP || err == -ENOSYS) {
+        j->reserved = -1;
+        return 0;
+    }
+    return j->is_ending && j->length + need <= j->reserved ? 0 : err;
+}
+
 static int write_all(struct pw_journal *j)
 {
     size_t done = 0;
@@ -58,17 +87,25 @@ static int write_all(struct pw_journal *j)
     return 0;
 }
 
+/* Cuts the file behind its last whole block, which gives back what is reserved. 0 or -errno. */
+static int cut(struct pw_journal *j)
+{
+    j->reserved = j->reserved < 0 ? -1 : j->length;
+    return ftruncate(j->fd, j->length) ? -errno : 0;
+}
+
 int pw_journal_commit(struct pw_journal *j)
 {
     if (!j)
         return 0;
     if (!j->error && j->used) {
-        j->error = write_all(j);
+        j->error = reserve(j, (int64_t)j->used);
+        int written = !j->error;
+        j->error = written ? write_all(j) : j->error;
         if (!j->error)
             j->length += (int64_t)j->used;
-        else if (ftruncate(j->fd,
-                           j->length)) /* else its checksum tells what is left of the block */
-            j->error = -errno;
+        else if (written)
+            cut(j); /* else its checksum tells what is left of the block */
     }
     j->used = 0;
     return j->error;
@@ -168,12 +205,13 @@ void pw_journal_add_end(struct pw_journal *j, const struct pw_journal_end *end)
     if (!j)
         return;
     pw_journal_commit(j);
+    j->is_ending = true;
     j->error = 0; /* perhaps there is room again */
     if (write_end(j, end) == 0 || !j->last.n)
         return;
     pw_losstally_add(&j->lacking, &j->last);
     j->length = j->last_at;
-    j->error = ftruncate(j->fd, j->length) ? -errno : 0;
+    j->error = cut(j);
     write_end(j, end);
 }
 
@@ -269,8 +307,12 @@ int pw_journal_resume(const char *dir, int rank, struct pw_journal **out, int *h
     }
     err = lock(j->fd);
     err = err ? err : read_positions(j, has_end);
-    if (!err && ftruncate(j->fd, j->length))
-        err = -errno;
+    /* What its last writer had reserved is kept where nothing has to be cut off. */
+    struct stat st;
+    if (!err && (fstat(j->fd, &st) || st.st_size > j->length))
+        err = cut(j);
+    if (!err && fallocate(j->fd, FALLOC_FL_KEEP_SIZE, j->length, END_RESERVE) == 0)
+        j->reserved = j->length + END_RESERVE;
     if (err)
         pw_journal_close(j);
     else
