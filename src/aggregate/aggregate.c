@@ -14,6 +14,7 @@
 #include "aggregate/input/gaps.h"
 #include "aggregate/input/job.h"
 #include "aggregate/input/ncclranks.h"
+#include "aggregate/input/unrecorded.h"
 #include "aggregate/input/windows.h"
 #include "aggregate/match/collectivestats.h"
 #include "aggregate/match/instances.h"
@@ -248,6 +249,7 @@ static int merge_job(struct pw_job *job, const char *output, int quiet)
     if (!err) {
         pw_instances_share_waits(&m.instances, job);
         note_matches(job, &m.instances, &m.messages);
+        pw_unrecorded_note_silence(job);
     }
     err = err ? err : pw_matrix_gather(&matrix, job, &share);
     err = err ? err
@@ -281,6 +283,7 @@ int pw_aggregate(MPI_Comm comm, const char *dir, const char *output, int quiet)
         pw_infer_steps(&job);
         pw_job_note_steps(&job);
         pw_gaps_note(&job);
+        pw_unrecorded_note(&job);
         err = merge_job(&job, output, quiet);
     }
     pw_job_close(&job);

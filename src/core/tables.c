@@ -82,6 +82,8 @@ const struct pw_enum_item *pw_enum_borrow(enum pw_field_type type)
         return items_sync;
     case PW_F_TIMED:
         return items_timed;
+    case PW_F_UNRECORDED:
+        return items_unrecorded;
     default:
         return NULL;
     }

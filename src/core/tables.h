@@ -4,8 +4,8 @@
  * format_version.
  *
  * Field types: I64 I32 U64 U32 U16 U8 F64, the enumerations OP SOURCE KIND PAYLOAD REASON LOST
- * RECORDED PHASE STRAGGLER CAUSE OPENED COPY SYNC TIMED, and fixed UTF-8 strings S16 S32 S64 S256
- * S512 (NUL-padded).
+ * RECORDED PHASE STRAGGLER CAUSE OPENED COPY SYNC TIMED UNRECORDED, and fixed UTF-8 strings S16 S32
+ * S64 S256 S512 (NUL-padded).
  * Units are in the names; times are int64 ns on the rank's local clock in rank files, on the
  * cluster clock in cluster files; -1 in a _ns, bytes or rank field means "not known". */
 #ifndef PW_CORE_TABLES_H
@@ -76,6 +76,7 @@ typedef char pw_s512[512];
 #define PW_CTYPE_COPY uint8_t
 #define PW_CTYPE_SYNC uint8_t
 #define PW_CTYPE_TIMED uint8_t
+#define PW_CTYPE_UNRECORDED uint8_t
 
 #define PW_ROW_MEMBER(type, name) PW_CTYPE_##type name;
 #define PW_ROW_STRUCT(table, path, fields) \
@@ -123,7 +124,8 @@ enum pw_field_type {
     PW_F_COPY,
     PW_F_SYNC,
     PW_F_TIMED,
-    PW_F_LAST = PW_F_TIMED,
+    PW_F_UNRECORDED,
+    PW_F_LAST = PW_F_UNRECORDED,
 };
 
 struct pw_field {

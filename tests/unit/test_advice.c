@@ -55,6 +55,29 @@ static void ranks_missing(struct world *w, int enough)
     w->c->ranks[2].present = !enough;
 }
 
+static void note(struct world *w, int32_t rank, const char *what)
+{
+    w->c->completeness =
+        realloc(w->c->completeness, (w->c->ncompleteness + 1) * sizeof(*w->c->completeness));
+    struct pw_row_c_completeness *row = &w->c->completeness[w->c->ncompleteness++];
+    *row = (struct pw_row_c_completeness){.rank = rank, .count = 1};
+    snprintf(row->what, sizeof(row->what), "%s", what);
+}
+
+/* Spawned processes are no ranks of the job. */
+static void mpi_not_recorded(struct world *w, int enough)
+{
+    note(w, 1, "unrecorded_spawned");
+    note(w, 1, enough ? "unrecorded_preload_replaced" : "unrecorded_by_nobody_known");
+    note(w, 1, enough ? "unrecorded_environment" : "steps_missing");
+    note(w, 3, enough ? "unrecorded_preload_replaced" : "unrecorded");
+}
+
+static void no_communication(struct world *w, int enough)
+{
+    note(w, -1, enough ? "no_communication" : "no_communications");
+}
+
 static void ranks_unclosed(struct world *w, int enough)
 {
     w->c->ranks[2].complete = enough ? 2 : 1;
@@ -236,6 +259,8 @@ static const struct {
     void (*change)(struct world *w, int enough);
     const char *says; /* in its text or its evidence */
 } cases[] = {
+    {"mpi_not_recorded", mpi_not_recorded, "LD_PRELOAD was replaced"},
+    {"no_communication", no_communication, "4 ranks, and no collective or message"},
     {"ranks_missing", ranks_missing, "3 of 4 ranks"},
     {"ranks_unclosed", ranks_unclosed, "1 files"},
     {"events_dropped", events_dropped, "--ring-size"},

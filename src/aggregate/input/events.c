@@ -77,12 +77,31 @@ void pw_events_close(struct pw_events *e)
     free(e);
 }
 
-/* The earliest start in the block read last. */
-static int64_t look_over(const struct pw_events *e)
+/* Whether a rank can wait for another one in it: collectives, messages and one-sided operations of
+ * more than one rank. */
+static int reaches_others(const struct pw_input *input, const struct pw_row_comm_event *event)
+{
+    const struct pw_row_comms *comm =
+        event->comm >= 0 && (size_t)event->comm < input->ncomms ? &input->comms[event->comm] : NULL;
+    switch (pw_op_info(event->op)->cls) {
+    case PW_CLASS_COLL:
+    case PW_CLASS_SEND:
+    case PW_CLASS_RECV:
+    case PW_CLASS_RMA:
+        return !comm || comm->size != 1 || comm->remote_size > 0;
+    default:
+        return 0;
+    }
+}
+
+/* The earliest start in the block read last; counts what reaches other ranks. */
+static int64_t look_over(const struct pw_events *e, struct pw_input *input)
 {
     int64_t start = INT64_MAX;
-    for (size_t i = 0; i < e->n; i++)
+    for (size_t i = 0; i < e->n; i++) {
         start = e->rows[i].start < start ? e->rows[i].start : start;
+        input->communications += reaches_others(input, &e->rows[i]);
+    }
     return start;
 }
 
@@ -107,7 +126,7 @@ static int read_first(struct pw_input *input, pw_event_visitor *visit, void *con
     int err = pw_events_open(input, &e);
     for (size_t b = 0; b < blocks; b++) {
         err = err ? err : pw_events_visit(e, b, visit, context);
-        starts[b] = err ? INT64_MAX : look_over(e);
+        starts[b] = err ? INT64_MAX : look_over(e, input);
         pw_begins_note(&input->begins, b, err ? NULL : e->rows, err ? 0 : e->n);
     }
     finish_index(starts, blocks);

@@ -215,6 +215,7 @@ static int read_tables(struct pw_input *s, struct pw_h5_types *types, hid_t file
     err = err ? err : pw_h5_place_find(types, file, PW_TABLE_kernel, &s->kernel_rows);
     err = err ? err : pw_h5_place_find(types, file, PW_TABLE_memcpy, &s->memcpy_rows);
     err = err ? err : pw_h5_place_find(types, file, PW_TABLE_memset, &s->memset_rows);
+    err = err ? err : read_table(file, PW_TABLE_unrecorded, &s->unrecorded, &s->nunrecorded);
     err = err ? err : read_names(s, file);
     if (err)
         return fail(problem, size, "has damaged tables", err);
@@ -271,6 +272,7 @@ void pw_input_close(struct pw_input *s)
     free(s->windows);
     free(s->comms);
     free(s->open_calls);
+    free(s->unrecorded);
     free(s->groups);
     free(s->path);
 }

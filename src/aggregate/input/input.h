@@ -25,7 +25,8 @@ struct pw_input {
      * before; how many of its events are sends and receives, and where they begin. */
     int64_t *starts_after;
     int64_t messages;
-    int64_t impossible; /* rows that cannot be true and are left out */
+    int64_t communications; /* of its events, those that reach other ranks */
+    int64_t impossible;     /* rows that cannot be true and are left out */
     struct pw_begins begins;
     struct pw_progress *progress; /* told of what is read */
     uint8_t *phases;              /* [nphases] enum pw_phase of a text of /strings */
@@ -49,6 +50,9 @@ struct pw_input {
     int64_t uncounted; /* of them, those that claim more collectives than can be believed */
     struct pw_row_c_open_call *open_calls; /* their times are still local */
     size_t nopen_calls;
+    struct pw_row_unrecorded
+        *unrecorded; /* MPI calls that are not in the file; in most there are none */
+    size_t nunrecorded;
     int32_t *groups; /* [ncomms] the job's communicator (instances.h), -1: of one rank, or unused */
     /* Local times: where the first operation began (INT64_MAX: there is none) and ended, and where
      * the last one ended. */

@@ -3,12 +3,52 @@
 #include <string.h>
 
 #include "analysis/advice/rules.h"
+#include "analysis/advice/unrecorded.h"
 #include "core/text.h"
 
 enum { STEPS_ENOUGH = 10 };
 
 #define CLOCK_COARSE 0.05 /* of a step */
 #define COSTLY 0.02       /* of the run */
+
+int pw_judge_mpi_not_recorded(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                              struct pw_advice *advice)
+{
+    const struct pw_cluster *c = in->cluster;
+    struct pw_unrecorded_sum sum;
+    struct pw_sentence evidence = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    struct pw_sentence text = pw_sentence_on(advice->text, sizeof(advice->text));
+    int32_t last = -1;
+    (void)rule;
+    pw_unrecorded_sum(c, &sum);
+    pw_sentence_add(&evidence, "MPI calls of %" PRId64 " of %" PRId64 " ranks are not there",
+                    sum.ranks, in->expected);
+    for (size_t i = 0; i < c->ncompleteness; i++) {
+        const enum pw_unrecorded reason = pw_unrecorded_of(&c->completeness[i]);
+        if (reason == PW_UNRECORDED_NONE || reason == PW_UNRECORDED_SPAWNED ||
+            c->completeness[i].rank == last)
+            continue;
+        last = c->completeness[i].rank;
+        pw_advice_add_rank(advice, last);
+    }
+    if (sum.ranks)
+        pw_sentence_add(&text, "MPI calls were not recorded, because %s: %s.",
+                        pw_unrecorded_because(pw_unrecorded_most(&sum)),
+                        pw_unrecorded_remedy(pw_unrecorded_most(&sum)));
+    return sum.ranks > 0;
+}
+
+int pw_judge_no_communication(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                              struct pw_advice *advice)
+{
+    struct pw_unrecorded_sum sum;
+    struct pw_sentence evidence = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    (void)rule;
+    pw_unrecorded_sum(in->cluster, &sum);
+    pw_sentence_add(&evidence, "%" PRId64 " ranks, and no collective or message of theirs",
+                    in->expected);
+    return sum.is_silent && !sum.ranks;
+}
 
 int pw_judge_ranks_missing(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
                            struct pw_advice *advice)

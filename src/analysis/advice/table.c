@@ -67,6 +67,11 @@ static const struct pw_advice_rule rules[] = {
               "is slow for a reason that is not known. To find out, put profwrap_range_push() and "
               "_pop() around parts of the phase, or record more with --level 2 and --sample-hz "
               "100."),
+    JOB("mpi_not_recorded", pw_judge_mpi_not_recorded,
+        "MPI calls of some ranks were not recorded: nothing says who waited for whom."),
+    JOB("no_communication", pw_judge_no_communication,
+        "Nothing between the ranks was recorded. If they communicate by MPI or NCCL, see that "
+        "--activities has them and that recording was not paused all the time."),
     JOB("ranks_missing", pw_judge_ranks_missing,
         "Ranks are missing: check that every host can write to the output directory (a shared file "
         "system) and why those ranks ended; then run 'profwrap merge DIR' again."),

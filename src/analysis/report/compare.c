@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/advice/unrecorded.h"
 #include "analysis/significance.h"
 #include "analysis/statistics.h"
 #include "core/sentence.h"
@@ -265,6 +266,17 @@ static int largest_change_first(const void *x, const void *y)
     return strcmp(a->name, b->name);
 }
 
+static void say_unrecorded(const struct pw_cluster *c, const char *which, struct pw_sentence *said)
+{
+    struct pw_unrecorded_sum sum;
+    pw_unrecorded_sum(c, &sum);
+    if (sum.ranks)
+        pw_sentence_add(said, "MPI calls of %" PRId64 " ranks of the %s run were not recorded; ",
+                        sum.ranks, which);
+    else if (sum.is_silent)
+        pw_sentence_add(said, "no communication of the %s run was recorded; ", which);
+}
+
 static void say_unlike(const struct pw_cluster *a, const struct pw_cluster *b, char *out,
                        size_t size)
 {
@@ -278,6 +290,8 @@ static void say_unlike(const struct pw_cluster *a, const struct pw_cluster *b, c
         pw_sentence_add(&said, "'%.150s', then '%.150s'; ", a->command, b->command);
     if (a->steps_inferred != b->steps_inferred)
         pw_sentence_add(&said, "the steps of one are inferred; ");
+    say_unrecorded(a, "first", &said);
+    say_unrecorded(b, "second", &said);
     if (said.used >= 2)
         out[said.used - 2] = '\0';
 }

@@ -7,12 +7,10 @@
 #include "analysis/report/names.h"
 #include "analysis/report/page.h"
 #include "analysis/report/report.h"
+#include "analysis/report/verdict.h"
 #include "analysis/report/words.h"
 #include "core/sentence.h"
 #include "core/text.h"
-
-/* Fewer measured steps than a straggler must hit: nothing can be said of any rank. */
-enum { STEPS_LEAST = 3 };
 
 static void add_ns(struct pw_sentence *s, const char *before, int64_t ns)
 {
@@ -123,29 +121,102 @@ static void write_unmarked(const struct pw_figures *f, struct pw_sentence *s)
     pw_sentence_add(s, ".");
 }
 
+/* A run whose MPI calls passed by reads as one in which nobody waited: that is to be said first. */
+static void write_unrecorded(const struct pw_figures *f, const struct pw_unrecorded_sum *sum,
+                             struct pw_sentence *s)
+{
+    const enum pw_unrecorded most = pw_unrecorded_most(sum);
+    pw_sentence_add(s,
+                    "Cannot tell whether a rank held the job back: MPI calls of %" PRId64
+                    " of %" PRId64 " ranks were not recorded, because %s",
+                    sum->ranks, f->expected, pw_unrecorded_because(most));
+    if (sum->by_reason[most] < sum->ranks)
+        pw_sentence_add(s, " on %" PRId64 " of them, and for other reasons", sum->by_reason[most]);
+    pw_sentence_add(s, "; %s.", pw_unrecorded_remedy(most));
+}
+
+static void write_silent(const struct pw_figures *f, struct pw_sentence *s)
+{
+    pw_sentence_add(s,
+                    "Cannot tell whether a rank held the job back: no communication between its "
+                    "%" PRId64 " ranks was recorded, so nothing shows who waited for whom",
+                    f->expected);
+    if (f->measured)
+        pw_sentence_add(s, "; %" PRId64 " steps", f->measured);
+    if (f->measured && f->step_mean_ns >= 0)
+        add_ns(s, " of ", f->step_mean_ns);
+    pw_sentence_add(s, ".");
+}
+
+static void write_unknown(const struct pw_figures *f, const struct pw_verdict *v,
+                          struct pw_sentence *s)
+{
+    switch (v->wanting) {
+    case PW_WANTING_RANKS:
+        pw_sentence_add(s, "No rank left a usable file, so there is nothing to report.");
+        break;
+    case PW_WANTING_RECORDED_MPI:
+        write_unrecorded(f, &v->unrecorded, s);
+        break;
+    case PW_WANTING_COMMUNICATION:
+        write_silent(f, s);
+        break;
+    case PW_WANTING_MORE_STEPS:
+        pw_sentence_add(
+            s, "Only %" PRId64 " step%s measured: too few to say whether a rank held the job back.",
+            f->measured, f->measured == 1 ? " was" : "s were");
+        break;
+    case PW_WANTING_NCCL_TIMES:
+        write_untimed(f, v->untimed, s);
+        break;
+    case PW_WANTING_CLOCKS:
+        write_unaligned(f, s);
+        break;
+    default:
+        write_unmarked(f, s);
+        break;
+    }
+}
+
 void pw_headline_write(const struct pw_figures *figures, char *out, size_t size)
 {
     struct pw_sentence s = {out, size, 0};
-    const int64_t untimed = pw_advice_untimed(figures->cluster);
-    if (figures->cluster->nstragglers)
+    struct pw_verdict verdict;
+    pw_verdict_find(figures, &verdict);
+    switch (verdict.kind) {
+    case PW_VERDICT_HELD_BACK:
         write_straggler(figures, &s);
-    else if (figures->present == 0)
-        pw_sentence_add(&s, "No rank left a usable file, so there is nothing to report.");
-    else if (figures->expected == 1)
+        break;
+    case PW_VERDICT_SINGLE_RANK:
         write_one_rank(figures, &s);
-    else if (figures->measured == 0)
-        write_unmarked(figures, &s);
-    else if (figures->measured < STEPS_LEAST)
-        pw_sentence_add(&s,
-                        "Only %" PRId64
-                        " step%s measured: too few to say whether a rank held the job back.",
-                        figures->measured, figures->measured == 1 ? " was" : "s were");
-    else if (untimed)
-        write_untimed(figures, untimed, &s);
-    else if (figures->clock_error_max_ns < 0)
-        write_unaligned(figures, &s);
-    else
+        break;
+    case PW_VERDICT_NONE:
         write_even(figures, &s);
+        break;
+    default:
+        write_unknown(figures, &verdict, &s);
+        break;
+    }
+}
+
+/* Of what is named as missing, what was never there to be lost. */
+static const char *add_unrecorded(const struct pw_figures *f, const char *separator,
+                                  struct pw_sentence *s)
+{
+    struct pw_unrecorded_sum sum;
+    pw_unrecorded_sum(f->cluster, &sum);
+    if (sum.ranks) {
+        pw_sentence_add(s, "%sMPI calls of %" PRId64 " rank%s were not recorded", separator,
+                        sum.ranks, sum.ranks == 1 ? "" : "s");
+        separator = "; ";
+    }
+    if (sum.spawned) {
+        pw_sentence_add(s, "%s%" PRId64 " process%s started by MPI_Comm_spawn %s not recorded",
+                        separator, sum.spawned, sum.spawned == 1 ? "" : "es",
+                        sum.spawned == 1 ? "was" : "were");
+        separator = "; ";
+    }
+    return separator;
 }
 
 void pw_headline_missing(const struct pw_figures *figures, char *out, size_t size)
@@ -166,6 +237,7 @@ void pw_headline_missing(const struct pw_figures *figures, char *out, size_t siz
                         figures->unclosed, figures->unclosed == 1 ? " was" : "s were");
         separator = "; ";
     }
+    separator = add_unrecorded(figures, separator, &s);
     if (figures->dropped_events > 0) {
         pw_sentence_add(&s, "%s%" PRId64 " events were dropped", separator,
                         figures->dropped_events);

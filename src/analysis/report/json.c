@@ -15,6 +15,7 @@
 #include "analysis/report/json_row.h"
 #include "analysis/report/names.h"
 #include "analysis/report/report.h"
+#include "analysis/report/verdict.h"
 #include "analysis/report/words.h"
 
 /* `object` unless one of the `failed` results of setting its keys is not 0. */
@@ -39,8 +40,13 @@ static json_t *make_job(const struct pw_figures *f)
     pw_headline_write(f, headline, sizeof(headline));
     pw_headline_missing(f, missing, sizeof(missing));
     pw_names_printable(shown, sizeof(shown), headline, sizeof(headline));
+    struct pw_verdict verdict;
+    pw_verdict_find(f, &verdict);
+    const char *reason = pw_verdict_reason(verdict.wanting);
     json_t *job = json_object();
-    int bad = json_object_set_new(job, "headline", pw_json_text(shown, sizeof(shown)));
+    int bad = json_object_set_new(job, "verdict", json_string(pw_verdict_name(verdict.kind)));
+    bad |= json_object_set_new(job, "reason", reason ? json_string(reason) : json_null());
+    bad |= json_object_set_new(job, "headline", pw_json_text(shown, sizeof(shown)));
     bad |= json_object_set_new(job, "incomplete", pw_json_text(missing, sizeof(missing)));
     bad |= json_object_set_new(job, "command", pw_json_text(c->command, sizeof(c->command)));
     bad |= json_object_set_new(job, "job_id", pw_json_text(c->job_id, sizeof(c->job_id)));
@@ -67,11 +73,15 @@ static json_t *make_completeness(const struct pw_figures *f)
 {
     const struct pw_cluster *c = f->cluster;
     bool priced = f->overhead_of_ns > 0;
+    struct pw_unrecorded_sum unrecorded;
+    pw_unrecorded_sum(c, &unrecorded);
     json_t *all = json_object();
     int bad = json_object_set_new(all, "ranks_expected", pw_json_int(f->expected));
     bad |= json_object_set_new(all, "ranks_present", pw_json_int(f->present));
     bad |= json_object_set_new(all, "ranks_not_closed", pw_json_int(f->unclosed));
     bad |= json_object_set_new(all, "ranks_failed", pw_json_int(f->failed));
+    bad |= json_object_set_new(all, "ranks_mpi_not_recorded", pw_json_int(unrecorded.ranks));
+    bad |= json_object_set_new(all, "spawned_not_recorded", pw_json_int(unrecorded.spawned));
     bad |= json_object_set_new(all, "events", pw_json_int(f->events));
     bad |= json_object_set_new(all, "dropped_events", pw_json_int(f->dropped_events));
     bad |= json_object_set_new(all, "steps_used", pw_json_int(f->measured));

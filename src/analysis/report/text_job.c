@@ -5,6 +5,7 @@
 
 #include "analysis/report/callwords.h"
 #include "analysis/report/sections.h"
+#include "analysis/report/verdict.h"
 #include "analysis/report/words.h"
 #include "core/limits.h"
 #include "core/sentence.h"
@@ -119,6 +120,26 @@ int pw_section_job(const struct pw_page *page)
     err = err ? err : print_steps(page);
     err = err ? err : print_windows(page);
     return err ? err : print_restriction(page);
+}
+
+/* After the ranks: that a file is whole does not mean that MPI is in it. */
+static int print_unrecorded(const struct pw_page *page)
+{
+    struct pw_unrecorded_sum sum;
+    pw_unrecorded_sum(page->figures->cluster, &sum);
+    int err = 0;
+    for (int reason = 0; reason < PW_UNRECORDED_REASONS && !err; reason++)
+        if (sum.by_reason[reason])
+            err =
+                pw_page_property(page, "MPI", "not recorded on %" PRId64 " rank%s, because %s; %s",
+                                 sum.by_reason[reason], sum.by_reason[reason] == 1 ? "" : "s",
+                                 pw_unrecorded_because((enum pw_unrecorded)reason),
+                                 pw_unrecorded_remedy((enum pw_unrecorded)reason));
+    if (!err && sum.spawned)
+        err = pw_page_property(
+            page, "spawned", "%" PRId64 " process%s started by MPI_Comm_spawn %s not recorded",
+            sum.spawned, sum.spawned == 1 ? "" : "es", sum.spawned == 1 ? "was" : "were");
+    return err;
 }
 
 static int print_ranks(const struct pw_page *page)
@@ -297,6 +318,7 @@ int pw_section_completeness(const struct pw_page *page)
 {
     const struct pw_figures *f = page->figures;
     int err = print_ranks(page);
+    err = err ? err : print_unrecorded(page);
     if (!err)
         err = pw_page_property(page, "events", "%" PRId64 " recorded, %" PRId64 " dropped",
                                f->events, f->dropped_events);

@@ -1,6 +1,8 @@
 /* The first page: who, where, at what cost, and what to do; then the steps and the efficiency. */
-/* Red only when a rank is to blame, green only when there is nothing to do. */
+/* Red only when a rank is to blame, green only when there is nothing to do and that is known. */
 function mood() {
+    if (report.job.verdict === "unknown")
+        return "even";
     if (report.stragglers.length)
         return "bad";
     return report.advice[0].rule === "none" ? "good" : "even";
@@ -41,8 +43,9 @@ function stragglerTiles(parent, worst) {
 
 function evenTiles(parent) {
     const one = report.job.ranks === 1, ranks = isKnown(report.job.ranks) ? report.job.ranks : 0;
-    tile(parent, "WHO", one ? "One rank" : "No rank named", {
-        words: one ? "nothing to compare it with" : `of ${formatCount(ranks)}` });
+    const unknown = report.job.verdict === "unknown";
+    tile(parent, "WHO", unknown ? "Not known" : one ? "One rank" : "No rank named", {
+        words: one && !unknown ? "nothing to compare it with" : `of ${formatCount(ranks)}` });
     tile(parent, "STEPS", formatCount(report.steps.measured), {
         words: `mean ${formatNs(report.steps.mean_ns)}` });
     const { wait_ns: wait, total_ns: total } = report.mean;
@@ -164,7 +167,7 @@ function efficiencyTree(parent) {
 function renderOverview(box) {
     const tiles = element("div", { class: "tiles" });
     box.append(element("h2", { class: "skip" }, "Overview"), tiles);
-    if (report.stragglers.length)
+    if (report.stragglers.length && report.job.verdict !== "unknown")
         stragglerTiles(tiles, report.stragglers[0]);
     else
         evenTiles(tiles);

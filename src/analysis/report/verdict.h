@@ -1,0 +1,41 @@
+/* Whether a rank held the job back, and which evidence is wanting where that cannot be said:
+ * decided here alone, for every kind of report. docs/metrics.md has the same as a table. */
+#ifndef PW_ANALYSIS_REPORT_VERDICT_H
+#define PW_ANALYSIS_REPORT_VERDICT_H
+
+#include "analysis/advice/unrecorded.h"
+#include "analysis/report/figures.h"
+
+enum pw_verdict_kind {
+    PW_VERDICT_HELD_BACK,   /* by the first straggler */
+    PW_VERDICT_NONE,        /* by nobody: there was evidence, and it is against nobody */
+    PW_VERDICT_SINGLE_RANK, /* there is nobody to hold back */
+    PW_VERDICT_UNKNOWN,
+};
+
+/* What is wanting when it is UNKNOWN. */
+enum pw_wanting {
+    PW_WANTING_NOTHING,
+    PW_WANTING_RANKS,         /* no usable file */
+    PW_WANTING_RECORDED_MPI,  /* MPI calls of some rank were not recorded */
+    PW_WANTING_COMMUNICATION, /* nothing between ranks was recorded */
+    PW_WANTING_STEPS,         /* no step is known */
+    PW_WANTING_MORE_STEPS,    /* too few are */
+    PW_WANTING_NCCL_TIMES,    /* when NCCL's operations ran is not known */
+    PW_WANTING_CLOCKS,        /* they are not aligned */
+};
+
+struct pw_verdict {
+    enum pw_verdict_kind kind;
+    enum pw_wanting wanting;
+    struct pw_unrecorded_sum unrecorded;
+    int64_t untimed; /* operations of NCCL */
+};
+
+void pw_verdict_find(const struct pw_figures *figures, struct pw_verdict *verdict);
+
+/* As in JSON: "unknown"; "mpi_not_recorded", NULL when nothing is wanting. */
+const char *pw_verdict_name(enum pw_verdict_kind kind);
+const char *pw_verdict_reason(enum pw_wanting wanting);
+
+#endif
