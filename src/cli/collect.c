@@ -216,8 +216,11 @@ static void follow(struct collector *c)
     int64_t period = hz ? 1000000000 / hz : INT64_MAX / 2, next_sample = pw_local_ns();
     int64_t rest = period < POLL_NS ? period : POLL_NS;
     const pid_t pid = atomic_load(&c->run->lifeline->program_pid);
+    struct pw_unrecorded_watch *unrecorded = c->run->activities & PW_ACTIVITY_MPI
+                                                 ? pw_unrecorded_create(pid, c->segment, c->file)
+                                                 : NULL;
     pw_run_watch_init(&c->watch, &c->run->options, &c->run->id, c->run->dir, c->segment, c->drain,
-                      pid, &c->run->lifeline->signalled);
+                      unrecorded, pid, &c->run->lifeline->signalled);
     for (;;) {
         uint32_t seen = atomic_load(&c->segment->wake);
         if (pw_launch_has_ended(c->run->lifeline, &c->end))

@@ -23,7 +23,8 @@
 
 void pw_run_watch_init(struct pw_run_watch *w, const struct pw_options *options,
                        const struct pw_identity *id, const char *dir,
-                       struct pw_segment_shared *segment, struct pw_drain *drain, pid_t pid,
+                       struct pw_segment_shared *segment, struct pw_drain *drain,
+                       struct pw_unrecorded_watch *unrecorded, pid_t pid,
                        _Atomic int32_t *signalled)
 {
     *w = (struct pw_run_watch){
@@ -31,6 +32,7 @@ void pw_run_watch_init(struct pw_run_watch *w, const struct pw_options *options,
         .id = id,
         .segment = segment,
         .drain = drain,
+        .unrecorded = unrecorded,
         .pid = pid,
         .signalled = signalled,
         .pace_step = -1,
@@ -110,6 +112,7 @@ static void answer(struct pw_run_watch *w, const struct pw_request *request)
         .rank = w->id->rank,
         .world_size = w->id->size,
         .pid = owner ? owner : w->pid,
+        .unrecorded = pw_unrecorded_reason(w->unrecorded),
     };
     snprintf(live.hostname, sizeof(live.hostname), "%s", w->id->hostname);
     int err = pw_drain_live(w->drain, &live);
@@ -185,6 +188,7 @@ void pw_run_watch_poll(struct pw_run_watch *w)
 {
     int64_t now = pw_local_ns();
     obey_signal(w);
+    pw_unrecorded_poll(w->unrecorded);
     if (w->is_gathering && (pw_inquiry_poll(&w->inquiry) == 0 || now > w->gather_until_ns))
         report(w);
     if (now < w->next_look_ns)
@@ -200,4 +204,6 @@ void pw_run_watch_fini(struct pw_run_watch *w)
     if (w->is_gathering)
         report(w);
     pw_inquiry_forget(w->dir, w->id->rank);
+    pw_unrecorded_finish(w->unrecorded);
+    pw_unrecorded_destroy(w->unrecorded);
 }

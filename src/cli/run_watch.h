@@ -7,12 +7,14 @@
 #include "rank/drain.h"
 #include "rank/live/inquiry.h"
 #include "rank/run/identity.h"
+#include "rank/run/unrecorded.h"
 
 struct pw_run_watch {
     const char *dir;
     const struct pw_identity *id;
     struct pw_segment_shared *segment;
     struct pw_drain *drain;
+    struct pw_unrecorded_watch *unrecorded; /* NULL: MPI calls are not to be recorded */
     pid_t pid;
     _Atomic int32_t *signalled; /* set to SIGUSR1 or SIGUSR2: an order for all ranks */
     int64_t hang_ns;            /* 0: no watchdog */
@@ -29,10 +31,12 @@ struct pw_run_watch {
     struct pw_inquiry inquiry;
 };
 
-/* The program was started. All that is pointed to must outlive the watch. */
+/* The program was started. All that is pointed to must outlive the watch. `unrecorded` becomes the
+ * watch's own. */
 void pw_run_watch_init(struct pw_run_watch *watch, const struct pw_options *options,
                        const struct pw_identity *id, const char *dir,
-                       struct pw_segment_shared *segment, struct pw_drain *drain, pid_t pid,
+                       struct pw_segment_shared *segment, struct pw_drain *drain,
+                       struct pw_unrecorded_watch *unrecorded, pid_t pid,
                        _Atomic int32_t *signalled);
 
 /* One look, about once a second in truth. Call after the rings were drained. */

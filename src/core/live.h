@@ -48,9 +48,10 @@ enum pw_order_state {
 struct pw_live {
     int32_t rank, world_size;
     char hostname[PW_LIVE_NAME];
-    int64_t pid;  /* of the process that records */
-    char state;   /* of that, as in /proc: R, S, D, T, Z; '?' not readable */
-    int64_t step; /* that it is in; -1 none */
+    int64_t pid;    /* of the process that records */
+    char state;     /* of that, as in /proc: R, S, D, T, Z; '?' not readable */
+    int unrecorded; /* why its MPI calls are not recorded, enum pw_unrecorded */
+    int64_t step;   /* that it is in; -1 none */
     int64_t events, dropped;
     int32_t recording;       /* 1; 0: recording is paused */
     int32_t ordered;         /* the same, when it will have obeyed all orders */

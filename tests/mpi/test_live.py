@@ -90,6 +90,7 @@ def metrics_agree_with_the_files():
         told = found["profwrap_mpi_seconds_total", rank]
         h.check(0.95 * least <= told <= 1.05 * most, told, "seconds in MPI, not", least, "to", most)
         h.equal(found["profwrap_recording", rank], 1.0, "recording")
+        h.equal(found["profwrap_mpi_unrecorded", rank], 0.0, "MPI that is not recorded")
         h.equal(found["profwrap_dropped_events_total", rank], 0.0, "dropped events")
     share = [found["profwrap_step_mpi_seconds", r] / found["profwrap_step_mean_seconds", r]
              for r in range(N)]
@@ -109,7 +110,7 @@ def metrics_are_openmetrics():
     h.equal(families["profwrap_steps"].type, "counter", "type")
     h.equal([s.labels["rank"] for s in families["profwrap_rank"].samples],
             [str(r) for r in range(N)], "ranks")
-    h.check(len(families) == 13, list(families))
+    h.check(len(families) == 14, list(families))
 
 
 def serve(at):

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/advice/unrecorded.h"
 #include "analysis/report/livewords.h"
 #include "analysis/report/names.h"
 #include "core/ops.h"
@@ -158,10 +159,29 @@ static int64_t excess_of(const struct sheet *sheet, size_t i)
     return (double)excess >= notable * (double)row->rank->step_mean_ns ? excess : 0;
 }
 
+/* Nobody can be named, nor cleared, by what was recorded of some. 1 when that is so. */
+static int print_unrecorded(struct sheet *sheet)
+{
+    size_t ranks = 0;
+    int reason = PW_UNRECORDED_NONE;
+    for (size_t i = 0; i < sheet->view->n; i++) {
+        ranks += sheet->view->ranks[i].unrecorded != PW_UNRECORDED_NONE;
+        reason = reason ? reason : sheet->view->ranks[i].unrecorded;
+    }
+    if (ranks)
+        print(sheet, RED,
+              "worst rank  cannot tell: MPI calls of %zu of %zu ranks are not recorded, because %s",
+              ranks, sheet->view->n + sheet->view->nsilent,
+              pw_unrecorded_because((enum pw_unrecorded)reason));
+    return ranks > 0;
+}
+
 static void print_worst(struct sheet *sheet)
 {
     int64_t excess = excess_of(sheet, 0);
     char own[TIME], more[TIME];
+    if (print_unrecorded(sheet))
+        return;
     if (sheet->known < 2)
         return;
     if (excess)
@@ -181,7 +201,9 @@ static void print_row(struct sheet *sheet, size_t i)
     char call[PW_LIVE_CALL_TEXT] = "-", since[TIME] = "";
     if (thread)
         pw_live_call(rank, thread, call, sizeof(call));
-    if (thread && thread->op != PW_OP_None && thread->since_ns >= 1000000000)
+    if (rank->unrecorded)
+        snprintf(call, sizeof(call), "MPI is not recorded");
+    else if (thread && thread->op != PW_OP_None && thread->since_ns >= 1000000000)
         snprintf(since, sizeof(since), ", for %" PRId64 " s", thread->since_ns / 1000000000);
     if (i < sheet->known)
         snprintf(share, sizeof(share), "%.0f %%", 100 * mpi_share(rank));

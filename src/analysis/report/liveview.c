@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/advice/unrecorded.h"
 #include "analysis/report/callwords.h"
 #include "analysis/report/livewords.h"
 #include "analysis/report/page.h"
@@ -57,6 +58,9 @@ static int print_line(const struct pw_page *page, const struct line *line)
         pw_live_call(rank, line->thread, call, sizeof(call));
         pw_live_time(line->thread->since_ns, time, sizeof(time));
     }
+    if (rank->unrecorded)
+        snprintf(call, sizeof(call), "MPI is not recorded: %s",
+                 pw_unrecorded_because((enum pw_unrecorded)rank->unrecorded));
     if (rank->step >= 0)
         snprintf(step, sizeof(step), "%" PRId64, rank->step);
     if (rank->nthreads > 1 && line->thread)

@@ -15,6 +15,11 @@ static int64_t get_recording(const struct pw_live *live)
     return live->recording != 0;
 }
 
+static int64_t get_unrecorded(const struct pw_live *live)
+{
+    return live->unrecorded != 0;
+}
+
 /* How long in its call; 0 between calls. */
 static int64_t get_call(const struct pw_live *live)
 {
@@ -48,6 +53,8 @@ static const struct metric {
     {"profwrap_events", 1, COUNT, AT(events), NULL, "Records that the collector has taken."},
     {"profwrap_dropped_events", 1, COUNT, AT(dropped), NULL, "Events that were lost, and counted."},
     {"profwrap_recording", 0, FLAG, 0, get_recording, "Whether the rank is being recorded."},
+    {"profwrap_mpi_unrecorded", 0, FLAG, 0, get_unrecorded,
+     "Whether the rank is known to use MPI without its calls being recorded."},
 };
 enum { METRICS = sizeof(metrics) / sizeof(metrics[0]) };
 

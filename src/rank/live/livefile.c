@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/ops.h"
+#include "core/tables.h"
 
 enum { MAX_STACK_TEXT = 1 << 16, MAX_RANK = 1 << 24 };
 
@@ -37,6 +38,11 @@ static json_t *known(int64_t value)
 static json_t *op_text(uint16_t op)
 {
     return op ? text(pw_op_info(op)->name) : json_null();
+}
+
+static json_t *unrecorded_text(int reason)
+{
+    return reason == PW_UNRECORDED_NONE ? json_null() : text(pw_enum_name(PW_F_UNRECORDED, reason));
 }
 
 static json_t *thread_to_json(const struct pw_live *live, const struct pw_live_thread *t)
@@ -100,6 +106,7 @@ json_t *pw_live_to_json(const struct pw_live *live, const char *nonce)
         (json_int_t)live->stopped_ns);
     bad |= json_object_set_new(object, "recording", json_boolean(live->recording));
     bad |= json_object_set_new(object, "recording_ordered", json_boolean(live->ordered));
+    bad |= json_object_set_new(object, "unrecorded", unrecorded_text(live->unrecorded));
     for (size_t i = 0; i < NPACE; i++)
         bad |= json_object_set_new(object, pace_fields[i].name, known(*pace_of(live, i)));
     bad |= json_object_set_new(object, "order", json_integer(live->order));
@@ -158,6 +165,19 @@ static uint16_t read_op(const json_t *object, const char *key, bool *ok)
             return op;
     *ok = false;
     return PW_OP_None;
+}
+
+/* null: nothing is known against its recording. */
+static int read_unrecorded(const json_t *object, bool *ok)
+{
+    if (json_is_null(json_object_get(object, "unrecorded")))
+        return PW_UNRECORDED_NONE;
+    const char *name = string(object, "unrecorded", PW_LIVE_NAME, ok);
+    for (const struct pw_enum_item *i = pw_enum_borrow(PW_F_UNRECORDED); i->name; i++)
+        if (strcmp(i->name, name) == 0)
+            return i->value;
+    *ok = false;
+    return PW_UNRECORDED_NONE;
 }
 
 static bool read_thread(const json_t *object, struct pw_live_thread *out)
@@ -234,6 +254,7 @@ int pw_live_from_json(const json_t *object, const char *nonce, struct pw_live *o
         .world_size = (int32_t)number(object, "world_size", 1, MAX_RANK, &ok),
         .pid = number(object, "pid", 0, INT32_MAX, &ok),
         .state = string(object, "state", 1, &ok)[0],
+        .unrecorded = read_unrecorded(object, &ok),
         .step = number(object, "step", -1, INT64_MAX, &ok),
         .events = number(object, "events", 0, INT64_MAX, &ok),
         .dropped = number(object, "dropped_events", 0, INT64_MAX, &ok),

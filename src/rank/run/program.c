@@ -165,23 +165,80 @@ static enum pw_program_kind inspect_image(const struct image *image, char *detai
     return inspect_needed(image, dynamic, detail, size);
 }
 
+/* Maps the file; 0 when there is nothing to look at. */
+static int map_image(const char *path, struct image *image)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    void *map = MAP_FAILED;
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
+        map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (fd >= 0)
+        close(fd);
+    if (map == MAP_FAILED)
+        return 0;
+    *image = (struct image){map, (size_t)st.st_size};
+    return 1;
+}
+
 enum pw_program_kind pw_program_inspect(const char *path, char *detail, int size)
 {
+    struct image image;
     detail[0] = '\0';
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    struct stat st;
-    if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size == 0) {
-        if (fd >= 0)
-            close(fd);
+    if (!map_image(path, &image))
         return PW_PROGRAM_OK; /* execve will say what is wrong, if anything */
-    }
-    struct image image = {.size = (size_t)st.st_size};
-    void *map = mmap(NULL, image.size, PROT_READ, MAP_PRIVATE, fd, 0);
-    close(fd);
-    if (map == MAP_FAILED)
-        return PW_PROGRAM_OK;
-    image.bytes = map;
     enum pw_program_kind kind = inspect_image(&image, detail, size);
-    munmap(map, image.size);
+    munmap((void *)image.bytes, image.size);
     return kind;
+}
+
+/* Whether the table defines MPI_Init or MPI_Init_thread. */
+static int defines_mpi(const struct image *image, const Elf64_Shdr *symbols,
+                       const Elf64_Shdr *strings)
+{
+    const char *text = at(image, strings->sh_offset, strings->sh_size);
+    for (uint64_t i = 0; text && i < symbols->sh_size / sizeof(Elf64_Sym); i++) {
+        const Elf64_Sym *symbol =
+            aligned_at(image, symbols->sh_offset + i * sizeof(*symbol), sizeof(*symbol));
+        if (!symbol)
+            break;
+        const uint64_t left =
+            symbol->st_name < strings->sh_size ? strings->sh_size - symbol->st_name : 0;
+        const char *name = text + symbol->st_name;
+        if (symbol->st_shndx != SHN_UNDEF && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC &&
+            ((left >= sizeof("MPI_Init") && memcmp(name, "MPI_Init", sizeof("MPI_Init")) == 0) ||
+             (left >= sizeof("MPI_Init_thread") &&
+              memcmp(name, "MPI_Init_thread", sizeof("MPI_Init_thread")) == 0)))
+            return 1;
+    }
+    return 0;
+}
+
+static int find_mpi(const struct image *image)
+{
+    const Elf64_Ehdr *header = at(image, 0, sizeof(*header));
+    const uint64_t step = sizeof(Elf64_Shdr);
+    for (int i = 0; i < header->e_shnum && header->e_shentsize == step; i++) {
+        const Elf64_Shdr *strings = NULL,
+                         *symbols = aligned_at(image, header->e_shoff + (uint64_t)i * step, step);
+        if (symbols && symbols->sh_type == SHT_SYMTAB && symbols->sh_link < header->e_shnum)
+            strings = aligned_at(image, header->e_shoff + symbols->sh_link * step, step);
+        if (strings && defines_mpi(image, symbols, strings))
+            return 1;
+    }
+    return 0;
+}
+
+int pw_program_has_mpi(const char *path, int *is_static)
+{
+    struct image image;
+    *is_static = 0;
+    if (!map_image(path, &image))
+        return 0;
+    const Elf64_Ehdr *header = at(&image, 0, sizeof(*header));
+    int found = header && memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 && is_own_machine(header);
+    *is_static = found && !find_segment(&image, PT_INTERP);
+    found = found && find_mpi(&image);
+    munmap((void *)image.bytes, image.size);
+    return found;
 }

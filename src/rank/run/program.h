@@ -16,4 +16,8 @@ int pw_program_find(const char *name, char *path, int size);
 /* Looks at the file's first bytes and, for ELF, at what it needs. `detail` is "" or a library. */
 enum pw_program_kind pw_program_inspect(const char *path, char *detail, int size);
 
+/* Whether the executable has an MPI library inside: its symbols say so, if they were not stripped.
+ * `is_static`: it is statically linked. */
+int pw_program_has_mpi(const char *path, int *is_static);
+
 #endif

@@ -1,0 +1,19 @@
+/* MPI calls by a library loaded with RTLD_DEEPBIND, which finds MPI's own functions before those
+ * that were preloaded. The program itself is not linked with MPI. blindload GO LIBRARY goes on
+ * until the file GO is there. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+int main(int argc, char **argv)
+{
+    void *handle = argc > 2 ? dlopen(argv[2], RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND) : NULL;
+    void *found = handle ? dlsym(handle, "blind_calls") : NULL;
+    int (*calls)(const char *) = NULL;
+    memcpy(&calls, &found, sizeof(found));
+    if (!calls) {
+        fprintf(stderr, "blindload: %s\n", argc > 2 ? dlerror() : "usage: blindload GO LIBRARY");
+        return 2;
+    }
+    return calls(argv[1]);
+}

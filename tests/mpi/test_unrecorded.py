@@ -1,0 +1,164 @@
+"""MPI that the probe does not see: it is found from outside, named with its reason in every kind of
+report, and never taken for a run in which no rank held the job back."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+
+import harness as h
+
+N = 2
+
+# The library's own functions, by its handle: what ctypes and Julia's MPI.jl do.
+BY_HANDLE = """
+import ctypes, os, sys, time
+mpi = ctypes.CDLL(sys.argv[2])
+mpi.MPI_Init(None, None)
+world = ctypes.byref(ctypes.c_char.in_dll(mpi, "ompi_mpi_comm_world"))
+for i in range(20):
+    mpi.MPI_Barrier(world)
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.02)
+mpi.MPI_Finalize()
+"""
+
+
+def mpi_library():
+    """That which the test programs are linked with."""
+    for line in h.lines(h.run(["ldd", h.program("blind")]).stdout):
+        if line.split()[0].startswith("libmpi.so"):
+            return line.split()[2]
+    raise h.Skipped("the test programs are not linked with a libmpi.so")
+
+
+def await_reason(job, reason, ranks):
+    """Until each of the ranks says that its MPI is not recorded for this reason."""
+    until = time.monotonic() + 60
+    found = None
+    while found != [reason] * ranks:
+        h.check(job.poll() is None and time.monotonic() < until, "found", found, "not", reason)
+        time.sleep(0.1)
+        with contextlib.suppress(AssertionError, ValueError):
+            done = h.run(h.profwrap("ctl", "status", "--format", "json", "out"))
+            found = [rank.get("unrecorded") for rank in json.loads(done.stdout)["ranks"]]
+
+
+def run_blind(*command, wait=None, ranks=N, options=()):
+    """Runs it until `wait` returns, with the file that lets it end; the job's standard error."""
+    go = os.path.abspath("go")
+    command = [word.replace("GO", go) if word == "GO" else word for word in map(str, command)]
+    job = subprocess.Popen(h.mpirun(ranks, *h.profwrap("-o", "out", *options), *command),
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=h.environment())
+    try:
+        wait(job)
+    finally:
+        with open(go, "w"):
+            pass
+        try:
+            out, err = job.communicate(timeout=h.PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            job.kill()
+            raise
+    h.equal((job.returncode, out), (0, b""), "exit status and standard output")
+    return err
+
+
+def report(kind="json"):
+    text = h.run(h.profwrap("report", "--format", kind, "out")).stdout.decode()
+    return json.loads(text) if kind == "json" else text
+
+
+def check_said(reason, words, ranks=N):
+    """Every report begins with it, in the same words, and none calls the run healthy."""
+    data = report()
+    job, complete = data["job"], data["completeness"]
+    h.equal((job["verdict"], job["reason"]), ("unknown", "mpi_not_recorded"), "the verdict")
+    begin = (f"Cannot tell whether a rank held the job back: MPI calls of {ranks} of {ranks} ranks "
+             "were not recorded, because ")
+    h.check(job["headline"].startswith(begin) and words in job["headline"], job["headline"])
+    h.equal(complete["ranks_mpi_not_recorded"], ranks, "ranks")
+    losses = [row["rank"] for row in complete["losses"] if row["what"] == f"unrecorded_{reason}"]
+    h.equal(sorted(set(losses)), list(range(ranks)), "ranks in /completeness")
+    h.equal(report("line"), job["headline"] + "\n", "the one line")
+    text = " ".join(report("text").split())
+    h.check(text.startswith(begin), text[:400])
+    h.check("No rank held" not in text, text)
+    h.check(data["advice"][0]["rule"] == "mpi_not_recorded", data["advice"][0])
+    for rank in range(ranks):
+        rows = h.open_complete("out", rank)["unrecorded"]
+        h.check(reason in h.enum_names(rows, "reason"), h.enum_names(rows, "reason"))
+
+
+def check_blind(reason, words, *command):
+    run_blind(*command, wait=lambda job: await_reason(job, reason, N))
+    check_said(reason, words)
+
+
+@h.case
+def functions_by_the_handle():
+    check_blind("bypassed", "dlsym", sys.executable, "-c", BY_HANDLE, "GO", mpi_library())
+
+
+@h.case
+def deepbind():
+    check_blind("bypassed", "RTLD_DEEPBIND", h.program("blindload"), "GO",
+                h.program("libblindcalls.so"))
+
+
+@h.case
+def environment_cleared():
+    """A script that starts the program by `env -i`, but for what MPI needs."""
+    script = 'exec env -i $(env | grep -E "^(OMPI|PMIX|PATH|HOME)[A-Za-z0-9_]*=[^ ]*$") "$@"'
+    check_blind("environment", "env -i", "bash", "-c", script, "bash", h.program("blind"), "direct",
+                "GO")
+
+
+@h.case
+def preload_replaced():
+    check_blind("preload_replaced", "LD_PRELOAD was replaced", "bash", "-c",
+                'LD_PRELOAD=libdl.so.2 "$@"; exit $?', "bash", h.program("blind"), "direct", "GO")
+
+
+@h.case
+def statically_linked():
+    """Started by a script, for profwrap itself refuses such a program. Nothing shows that its MPI was
+    started, and no other communication was recorded."""
+    check_blind("static", "statically linked", "bash", "-c", '"$@"; exit $?', "bash",
+                h.program("staticmpi"), "GO")
+
+
+@h.case
+def a_library_that_is_not_used():
+    """Linked with MPI and never started: nothing between ranks was recorded, and that is said."""
+    run_blind(h.program("blind"), "linked", "GO", wait=lambda job: None)
+    job = report()["job"]
+    h.equal(job["verdict"], "unknown", "the verdict")
+    h.check(job["headline"].startswith("Cannot tell whether a rank held the job back"), job)
+
+
+@h.case
+def steps_without_communication():
+    """Ranks that mark steps and never communicate: no rank is cleared by that."""
+    h.run(h.mpirun(N, *h.profwrap("-o", "out"), h.program("notes"), "steps"), status=None)
+    job = report()["job"]
+    h.equal((job["verdict"], job["reason"]), ("unknown", "no_communication"), "the verdict")
+    h.check("no communication between its 2 ranks was recorded" in job["headline"], job["headline"])
+    h.check("No rank held" not in report("text"), report("text"))
+
+
+@h.case
+def recorded_after_all():
+    """A run whose MPI is seen has no such rows, and a verdict."""
+    run_blind(h.program("blind"), "direct", "GO", wait=lambda job: None)
+    data = report()
+    h.equal(data["completeness"]["ranks_mpi_not_recorded"], 0, "ranks")
+    h.equal([row for row in data["completeness"]["losses"]
+             if row["what"].startswith(("unrecorded", "no_comm"))], [], "losses")
+    h.check("unrecorded" not in h.open_complete("out", 0), "a table of what is missing")
+
+
+if __name__ == "__main__":
+    sys.exit(h.main(sys.argv[1:]))
