@@ -160,5 +160,19 @@ def recorded_after_all():
     h.check("unrecorded" not in h.open_complete("out", 0), "a table of what is missing")
 
 
+@h.case
+def spawned_processes():
+    """Named as missing and counted once, however many ranks started them together; what they did is
+    in no file."""
+    h.run(h.mpirun(N, *h.profwrap("-o", "out"), h.program("spawn"), "expected"))
+    data = report()
+    h.equal(data["completeness"]["spawned_not_recorded"], 4, "spawned processes")
+    h.check("4 processes started by MPI_Comm_spawn were not recorded" in data["job"]["incomplete"],
+            data["job"]["incomplete"])
+    h.equal(data["completeness"]["ranks_mpi_not_recorded"], 0, "ranks")
+    h.equal(sorted(n for n in os.listdir("out") if n.startswith("rank-")),
+            [os.path.basename(h.rank_path("out", rank)) for rank in range(N)], "rank files")
+
+
 if __name__ == "__main__":
     sys.exit(h.main(sys.argv[1:]))

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectors/mpi/mpi_spawned.h"
 #include "core/log.h"
 #include "core/ops.h"
 
@@ -34,6 +35,7 @@ struct state {
     int64_t kept_members;
     struct wait *waits;
     uint32_t nwaits;
+    int32_t spawning; /* mpi_spawned.h */
     int64_t sync_first_ns, sync_ns, sync_wait_ns, syncs, sync_messages, sync_collectives;
 };
 
@@ -147,6 +149,7 @@ static void record_comm(struct state *s, const struct pw_record *record,
         if (pw_op_info(row.op)->cls == PW_CLASS_COLL)
             count_collective(&comm->row, row.seq);
     }
+    pw_mpi_spawned_call(&s->spawning, &row);
     pw_rankfile_append(s->file, PW_TABLE_comm_event, &row);
 }
 
@@ -164,6 +167,7 @@ static void define_comm(struct state *s, const struct pw_record *record,
     comm->row.source = PW_SOURCE_MPI;
     if (record->def.name)
         comm->row.name = pw_origin_name(origin, record->def.name);
+    pw_mpi_spawned_comm(&s->spawning, s->file, &comm->row, origin);
 }
 
 static void write_members(struct state *s, struct comm *comm)
@@ -220,11 +224,14 @@ static void record_knot(struct state *s, const struct pw_record *record)
     s->syncs++;
 }
 
-static void note_state(struct state *s, const struct pw_record *record)
+static void note_state(struct state *s, const struct pw_record *record,
+                       const struct pw_origin *origin)
 {
-    if (record->mpi.state == PW_MPI_FOREIGN)
+    if (record->mpi.state == PW_MPI_FOREIGN) {
         pw_say("the program uses an MPI that is not Open MPI: it runs, but its MPI calls are not "
                "recorded");
+        pw_mpi_write_unrecorded(s->file, PW_UNRECORDED_OTHER_MPI, origin->start, 1);
+    }
     if (record->mpi.state == PW_MPI_BEGAN)
         s->sync_first_ns = record->mpi.sync_ns;
     s->sync_ns += record->mpi.sync_ns;
@@ -251,7 +258,7 @@ static void record(void *state, const struct pw_record *record, const struct pw_
         record_knot(s, record);
         break;
     default:
-        note_state(s, record);
+        note_state(s, record, origin);
         break;
     }
 }
