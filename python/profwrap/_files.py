@@ -50,8 +50,8 @@ def most_bytes(path):
     """What the tables of one call may take."""
     text = os.environ.get(_VARIABLE, "")
     number, unit = (text[:-1], _UNITS[text[-1]]) if text[-1:] in _UNITS else (text, 1)
-    if number.isascii() and number.isdigit():
-        return int(number) * unit or 1 << 62
+    if number.isascii() and number.isdigit() and int(number):
+        return int(number) * unit
     return os.path.getsize(path) + _MORE_BYTES
 
 
@@ -61,7 +61,7 @@ def check_memory(path, name, size):
         raise FileError(
             f"{path} has a table {name} that takes {-(-size >> 20)} MiB in memory, but no more than"
             f" {most >> 20} MiB are allowed for a file of its size; set {_VARIABLE} to read it"
-            " (such as 8G, 0 for any)"
+            " (such as 8G)"
         )
 
 

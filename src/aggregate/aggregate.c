@@ -22,6 +22,7 @@
 #include "aggregate/steps/infer.h"
 #include "aggregate/steps/matrix.h"
 #include "core/log.h"
+#include "core/readlimit.h"
 
 static void write_attributes(struct pw_clusterfile *file, const struct pw_job *job)
 {
@@ -230,7 +231,7 @@ static int write_file(const char *output, struct pw_job *job, const struct pw_sh
         err = pw_clusterfile_close(&file);
     }
     if (err && job->process == 0)
-        pw_error("cannot write %s: %s", output, strerror(-err));
+        pw_error("cannot write %s: %s", output, pw_readlimit_error(err));
     if (!err)
         pw_checkpoint_remove(output, job);
     return err;

@@ -10,6 +10,7 @@
 
 #include "core/h5types.h"
 #include "core/log.h"
+#include "core/readlimit.h"
 
 static bool is_directory(const char *path)
 {
@@ -45,7 +46,14 @@ static void explain_load(const char *given, const char *path, int err)
     else if (err == -EPROTO)
         pw_error("'%s' was written by a newer profwrap: read it with that version", path);
     else
-        pw_error("cannot read '%s': %s", path, strerror(-err));
+        pw_error("cannot read '%s': %s", path, pw_readlimit_error(err));
+}
+
+uint64_t pw_cli_cluster_size(const char *given)
+{
+    char path[PATH_MAX];
+    int n = snprintf(path, PATH_MAX, "%s%s", given, is_directory(given) ? "/cluster.h5" : "");
+    return n < PATH_MAX ? pw_readlimit_size(path) : 0;
 }
 
 int pw_cli_load_cluster(const char *given, char path[PATH_MAX], struct pw_cluster **out)

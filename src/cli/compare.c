@@ -8,10 +8,12 @@
 #include "analysis/report/compare.h"
 #include "cli/clusterpath.h"
 #include "cli/commands.h"
+#include "cli/confine.h"
 #include "core/h5watch.h"
 #include "core/log.h"
 #include "core/newfile.h"
 #include "core/options.h"
+#include "core/readlimit.h"
 
 enum { SLOWER = 3 };
 
@@ -50,7 +52,7 @@ static int write_out(const struct pw_options *options, const struct pw_compariso
     }
     if (err)
         pw_error("cannot write the comparison to %s: %s", path[0] ? path : "standard output",
-                 strerror(-err));
+                 pw_readlimit_error(err));
     return err;
 }
 
@@ -100,6 +102,8 @@ int pw_cli_compare(int argc, char **argv)
         return 2;
     }
     pw_h5_watch_install();
+    pw_confine(pw_cli_cluster_size(argv[next]) + pw_cli_cluster_size(argv[next + 1]),
+               options.text[PW_OPT_COMPARE_OUTPUT][0] ? PW_CONFINE_WRITES : 0);
     char path[PATH_MAX];
     struct pw_cluster *runs[2] = {NULL, NULL};
     int status = 1;

@@ -24,6 +24,8 @@ enum { PATIENCE_MS = 30000, PATIENCE_UNSEEN_MS = 3000, LOOK_MS = 20 };
 
 enum { MAX_MERGE_PROCESSES = 8 };
 
+static const char ANY_SIZE[] = "1000000G";
+
 /* What mpirun, srun and PMIx gave this process to know its own job by: a new mpirun would take them
  * for its own. The user's settings (OMPI_ALLOW_RUN_AS_ROOT, OMPI_MCA_btl, ...) have none of these
  * names. */
@@ -120,6 +122,7 @@ __attribute__((noreturn)) static void become_merge(const char *dir, int processe
     char self[4096], count[16], host[32];
     dup2(STDERR_FILENO, STDOUT_FILENO);
     remove_launcher_variables();
+    setenv("PROFWRAP_READ_MEMORY", ANY_SIZE, 0); /* the job's own files are no stranger's */
     if (quiet)
         setenv("PROFWRAP_MERGE_QUIET", "1", 1);
     snprintf(count, sizeof(count), "%d", processes);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/confine.h"
 #include "core/log.h"
 #include "core/options.h"
 #include "rank/clocks/tickmap.h"
@@ -211,6 +212,22 @@ static void check_nccl(void)
         dlclose(library);
 }
 
+static void check_confinement(void)
+{
+    int err = pw_confine_probe();
+    if (!err)
+        say(OK, "confinement",
+            "commands that read files can neither run programs nor open sockets");
+    else if (err == -ENOSYS)
+        say(NOTE, "confinement",
+            "built without libseccomp, or the kernel has no seccomp: for commands that read files "
+            "only memory is limited");
+    else
+        say(NOTE, "confinement",
+            "seccomp is refused here (%s): for commands that read files only memory is limited",
+            strerror(-err));
+}
+
 int pw_cli_doctor(int argc, char **argv)
 {
     struct pw_options options;
@@ -238,5 +255,6 @@ int pw_cli_doctor(int argc, char **argv)
     check_nvml();
     check_cupti();
     check_nccl();
+    check_confinement();
     return failures ? 1 : 0;
 }

@@ -7,12 +7,14 @@
 
 #include "analysis/report/names.h"
 #include "cli/commands.h"
+#include "cli/confine.h"
 #include "cli/dump.h"
 #include "core/format.h"
 #include "core/h5reader.h"
 #include "core/h5types.h"
 #include "core/h5watch.h"
 #include "core/log.h"
+#include "core/readlimit.h"
 
 enum { BLOCK_ROWS = 4096 };
 
@@ -20,6 +22,7 @@ enum { BLOCK_ROWS = 4096 };
 struct damage {
     const char *first;
     int parts;
+    int is_short; /* of memory */
 };
 
 static void note(struct damage *damage, const char *part, int err)
@@ -28,6 +31,7 @@ static void note(struct damage *damage, const char *part, int err)
         return;
     damage->first = damage->parts ? damage->first : part;
     damage->parts++;
+    damage->is_short |= err == -ENOMEM;
 }
 
 /* Text from files goes to terminals: control characters do not. */
@@ -190,7 +194,7 @@ int pw_cli_dump_file(const char *path)
     int err = pw_h5_open(path, &file);
     if (err) {
         pw_error("%s cannot be read: %s", path,
-                 err == -EINVAL ? "it is not an HDF5 file" : strerror(-err));
+                 err == -EINVAL ? "it is not an HDF5 file" : pw_readlimit_error(err));
         return 1;
     }
     int first = 0;
@@ -207,6 +211,8 @@ int pw_cli_dump_file(const char *path)
         pw_error("%s %s", path,
                  err == -EPROTO ? "was written by a newer profwrap"
                                 : "is not a file of profwrap's");
+    else if (damage.is_short)
+        pw_error("not all of %s can be read: %s", path, pw_readlimit_error(-ENOMEM));
     else if (damage.parts > 1)
         pw_error("%s is damaged: %s and %d other parts of it cannot be read", path, damage.first,
                  damage.parts - 1);
@@ -223,5 +229,6 @@ int pw_cli_dump(int argc, char **argv)
     }
     pw_h5_quiet();
     pw_h5_watch_install();
+    pw_confine(pw_readlimit_size(argv[1]), 0);
     return pw_cli_dump_file(argv[1]);
 }

@@ -9,10 +9,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/confine.h"
 #include "cli/import.h"
 #include "core/h5types.h"
 #include "core/log.h"
 #include "core/options.h"
+#include "core/readlimit.h"
 #include "import/infer.h"
 #include "rank/run/outdir.h"
 
@@ -193,7 +195,7 @@ static int infer(const struct import *import)
         return 0;
     int err = pw_infer(&import->plan, results, import->what.dir, &found);
     if (err) {
-        pw_error("the communicators cannot be inferred: %s", strerror(-err));
+        pw_error("the communicators cannot be inferred: %s", pw_readlimit_error(err));
         return 1;
     }
     pw_say("inferred: %lld operations are matched with another rank's by step, size and order%s",
@@ -239,7 +241,7 @@ static int import_plan(struct import *import)
     err = share(import);
     err = err ? err : run_workers(import, count_jobs(import));
     if (err) {
-        pw_error("the traces cannot be read: %s", strerror(-err));
+        pw_error("the traces cannot be read: %s", pw_readlimit_error(err));
         return 1;
     }
     tell_unfinished(import);
@@ -276,6 +278,10 @@ int pw_import_command(int argc, char **argv)
     import.part = (size_t)id.rank;
     import.parts = (size_t)id.size;
     pw_h5_quiet();
+    uint64_t bytes = 0;
+    for (int i = next; i < argc; i++)
+        bytes += pw_readlimit_size(argv[i]);
+    pw_confine(bytes, PW_CONFINE_WRITES | PW_CONFINE_PROCESSES);
     err = pw_import_plan_make(argv + next, (size_t)(argc - next), &wish, &import.plan, problem,
                               sizeof(problem));
     if (err) {

@@ -6,11 +6,13 @@
 #include <string.h>
 
 #include "aggregate/aggregate.h"
+#include "cli/confine.h"
 #include "core/directory.h"
 #include "core/h5types.h"
 #include "core/h5watch.h"
 #include "core/log.h"
 #include "core/options.h"
+#include "core/readlimit.h"
 
 /* What to merge where; -1 to go on, else the exit status. Said by process 0 only. */
 static int understand(int argc, char **argv, int process, const char **dir, char *output,
@@ -68,18 +70,22 @@ int main(int argc, char **argv)
 {
     char output[4200];
     const char *dir;
-    int process, quiet = 0;
+    int process, processes, quiet = 0;
     /* Buffers as large as a chunk come and go with every file: the system would clear them anew. */
     mallopt(M_TRIM_THRESHOLD, 1 << 26);
     mallopt(M_MMAP_THRESHOLD, 1 << 25);
     start_alone_quickly();
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &process);
+    MPI_Comm_size(MPI_COMM_WORLD, &processes);
     pw_h5_quiet();
     pw_h5_watch_install();
     int status = understand(argc, argv, process, &dir, output, sizeof(output), &quiet);
-    if (status < 0)
+    if (status < 0) {
+        pw_confine(pw_readlimit_size(dir),
+                   PW_CONFINE_WRITES | (processes > 1 ? PW_CONFINE_MPI : 0));
         status = pw_aggregate(MPI_COMM_WORLD, dir, output, quiet) ? 1 : 0;
+    }
     MPI_Finalize();
     return status;
 }

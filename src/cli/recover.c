@@ -9,10 +9,12 @@
 
 #include "cli/activities.h"
 #include "cli/commands.h"
+#include "cli/confine.h"
 #include "core/directory.h"
 #include "core/h5types.h"
 #include "core/h5watch.h"
 #include "core/log.h"
+#include "core/readlimit.h"
 #include "rank/journal/recover.h"
 #include "rank/run/identity.h"
 
@@ -28,7 +30,7 @@ static int rank_of(const char *name, const char *suffix)
 
 static void say_failure(const char *dir, int rank, int err)
 {
-    const char *why = strerror(-err);
+    const char *why = pw_readlimit_error(err);
     if (err == -EBADMSG)
         why = "the begin of its journal is damaged, or another version of profwrap wrote it";
     if (err == -ESRCH)
@@ -90,6 +92,7 @@ int pw_cli_recover(int argc, char **argv)
     pw_h5_watch_install();
     if (here)
         pw_identity_find(&id, "", "");
+    pw_confine(pw_readlimit_size(argv[1 + here]), PW_CONFINE_WRITES);
     int err = pw_cli_recover_all(argv[1 + here], id.clock_domain_hash, &found);
     if (err) {
         pw_error("cannot read %s: %s", argv[1 + here], strerror(-err));

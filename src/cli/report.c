@@ -11,6 +11,7 @@
 #include "analysis/report/report.h"
 #include "analysis/report/restrict.h"
 #include "cli/clusterpath.h"
+#include "cli/confine.h"
 #include "cli/htmlpage.h"
 #include "cli/timeline.h"
 #include "cli/watch.h"
@@ -19,6 +20,7 @@
 #include "core/log.h"
 #include "core/newfile.h"
 #include "core/options.h"
+#include "core/readlimit.h"
 
 typedef int report_fn(FILE *out, const struct pw_cluster *cluster,
                       const struct pw_report_options *options);
@@ -141,7 +143,7 @@ static int report_on(const char *given, const struct pw_options *options)
     pw_cluster_destroy(cluster);
     if (err < 0)
         pw_error("cannot write the report to %s: %s", path[0] ? path : "standard output",
-                 strerror(-err));
+                 pw_readlimit_error(err));
     return err ? 1 : 0;
 }
 
@@ -152,6 +154,21 @@ static int watch(const char *dir, const struct pw_options *options)
     if (strcmp(options->text[PW_OPT_FORMAT], "text") != 0 || options->text[PW_OPT_REPORT_OUTPUT][0])
         return usage_error("--watch shows text on standard output: no --format or -o with it");
     return pw_cli_watch(dir, top ? (size_t)top : SIZE_MAX);
+}
+
+/* A timeline is made of the rank files beside the cluster file. */
+static void confine(const char *given, const struct pw_options *options)
+{
+    char dir[PATH_MAX];
+    uint64_t bytes = pw_cli_cluster_size(given);
+    if (!find_format(options->text[PW_OPT_FORMAT])) {
+        struct stat about;
+        const char *slash = strrchr(given, '/');
+        int is_dir = stat(given, &about) == 0 && S_ISDIR(about.st_mode);
+        snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - given) : 1, slash ? given : ".");
+        bytes = pw_readlimit_size(is_dir ? given : dir);
+    }
+    pw_confine(bytes, options->text[PW_OPT_REPORT_OUTPUT][0] ? PW_CONFINE_WRITES : 0);
 }
 
 int pw_cli_report(int argc, char **argv)
@@ -178,6 +195,7 @@ int pw_cli_report(int argc, char **argv)
     if (pw_option_flag(&options, PW_OPT_WATCH))
         return watch(argv[next], &options);
     pw_h5_watch_install();
+    confine(argv[next], &options);
     return report_on(argv[next], &options);
 }
 

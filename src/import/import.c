@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/readlimit.h"
 #include "core/sort.h"
 #include "import/communicators.h"
 
@@ -54,7 +55,7 @@ static int create_file(struct ranking *r)
         snprintf(r->out->problem, sizeof(r->out->problem),
                  "rank %d: cannot make its file in %s: %s", id.rank, r->options->dir,
                  err == -EEXIST ? "it is there already; import into an empty directory"
-                                : strerror(-err));
+                                : pw_readlimit_error(err));
         return err;
     }
     pw_rankfile_borrow_budget(r->trace.file)->limit_bytes = MOST_NAMES;
@@ -74,7 +75,7 @@ static int read_files(struct ranking *r)
                                        sizeof(remark));
         if (err || remark[0])
             snprintf(r->out->problem, sizeof(r->out->problem), "%s: %s", file->path,
-                     remark[0] ? remark : strerror(-err));
+                     remark[0] ? remark : pw_readlimit_error(err));
         if (err)
             return err;
         r->trace.described = 1;
@@ -128,7 +129,7 @@ static int write_windows(struct ranking *r)
     }
     if (err && !r->out->problem[0])
         snprintf(r->out->problem, sizeof(r->out->problem), "rank %d: %s", r->trace.rank,
-                 strerror(-err));
+                 pw_readlimit_error(err));
     return err;
 }
 
@@ -155,7 +156,7 @@ static int close_file(struct ranking *r, int failed)
     int err = pw_rankfile_close(r->trace.file, &end);
     if (err && !failed)
         snprintf(r->out->problem, sizeof(r->out->problem), "rank %d: its file: %s", r->trace.rank,
-                 strerror(-err));
+                 pw_readlimit_error(err));
     if (failed || err) { /* nothing half done stays */
         snprintf(part, sizeof(part), "%s/rank-%05d.h5", r->options->dir, r->trace.rank);
         unlink(part);
@@ -207,7 +208,7 @@ void pw_import_rank(const struct pw_import_plan *plan, size_t at,
     out->err = r.windows && r.trace.comms ? make_rank(&r) : -ENOMEM;
     if (out->err && !out->problem[0])
         snprintf(out->problem, sizeof(out->problem), "rank %lld: %s", (long long)out->rank,
-                 strerror(-out->err));
+                 pw_readlimit_error(out->err));
     for (size_t i = 0; r.windows && i < r.nfiles; i++)
         pw_trace_window_destroy(&r.windows[i]);
     free(r.windows);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/readlimit.h"
 #include "core/sort.h"
 
 static const char *base_name(const char *path)
@@ -55,7 +56,7 @@ void pw_import_host_of_name(const char *path, char *out, size_t size)
 
 static int fail(char *problem, size_t size, int err, const char *path, const char *what)
 {
-    snprintf(problem, size, "%s: %s", path, what && *what ? what : strerror(-err));
+    snprintf(problem, size, "%s: %s", path, what && *what ? what : pw_readlimit_error(err));
     return err;
 }
 

@@ -9,6 +9,8 @@ import tempfile
 os.environ["OMPI_MCA_rmaps_base_oversubscribe"] = "1"
 if os.geteuid() == 0:
     os.environ["OMPI_ALLOW_RUN_AS_ROOT"] = os.environ["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
+# What is measured may take more than strangers' files are allowed.
+os.environ["PROFWRAP_READ_MEMORY"] = "16G"
 
 
 def run(command, quiet=False, **environment):

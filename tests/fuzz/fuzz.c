@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/confine.h"
 #include "core/h5types.h"
 
 void __wrap_pw_error(const char *format, ...);
@@ -53,6 +54,12 @@ __attribute__((format(printf, 1, 2))) void __wrap_pw_say(const char *format, ...
 /* A crash is what is looked for. */
 void __wrap_pw_h5_watch_install(void)
 {
+}
+
+/* For ever, and what it keeps away is to be found. */
+void pw_confine(uint64_t input_bytes, unsigned needs)
+{
+    (void)input_bytes, (void)needs;
 }
 
 static void remove_directory(void)

@@ -2,7 +2,11 @@
 time, what cannot be is left out and said, and a file that is beyond use gives one line."""
 
 import os
+import shutil
+import subprocess
 import sys
+import tempfile
+import zlib
 
 import harness as h
 
@@ -171,6 +175,53 @@ def damage_in_one_line():
         file.create_dataset("stacks", (3,), h5py.string_dtype("utf-8", 12))
     done = refused(["rank-00000.h5", "hostname", "3 other parts"], "dump", h.rank_path("out", 0))
     h.check(b"/events/comm start=" in done.stdout, "what is not damaged was not printed")
+
+
+def peak(words, *arguments):
+    """Runs a command that must refuse, in one line with the words; the most memory that it took."""
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(h.profwrap(*arguments), stdout=subprocess.DEVNULL, stderr=said,
+                                   env=h.environment())
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        said.seek(0)
+        text = h.lines(said.read())
+    h.equal((process.returncode, len(text)), (1, 1), f"status and lines: {text}")
+    for word in words:
+        h.check(word in text[0], repr(text[0]), "has no", repr(word))
+    return used.ru_maxrss << 10
+
+
+def inflate(path, bytes_each, names):
+    """Gives tables so many bytes of zeros, which deflate to a thousandth."""
+    with h.h5py().File(path, "r+") as file:
+        for name in names:
+            kind, rows = file[name].dtype, 4096
+            chunk = zlib.compress(bytes(rows * kind.itemsize), 9)
+            chunks = bytes_each // (rows * kind.itemsize)
+            del file[name]
+            table = file.create_dataset(name, (rows * chunks,), kind, chunks=(rows,), shuffle=True,
+                                        compression=9)
+            for i in range(chunks):
+                table.id.write_direct_chunk((i * rows,), chunk)
+
+
+@h.case
+def memory_follows_from_the_size():
+    sim("out")
+    merge("out")
+    shutil.copy("out/cluster.h5", "out/good.h5")
+    inflate("out/cluster.h5", 500 << 20, ["collectives"])
+    size, more = os.path.getsize("out/cluster.h5"), 512 << 20
+    for arguments in (("report", "-o", "report", "out"),
+                      ("compare", "out/good.h5", "out/cluster.h5")):
+        most = peak(["cluster.h5", "PROFWRAP_READ_MEMORY", "MiB"], *arguments)
+        h.check(most < 2 * size + more, arguments, "took", most >> 20, "MiB")
+    inflate(h.rank_path("out", 1), 500 << 20, ["steps"])
+    os.makedirs("one")
+    shutil.copy(h.rank_path("out", 1), "one")
+    most = peak(["rank-00001.h5"], "merge", "-q", "one")
+    h.check(most < os.path.getsize(h.rank_path("one", 1)) + more, "merge took", most >> 20, "MiB")
 
 
 @h.case

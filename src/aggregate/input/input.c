@@ -14,6 +14,7 @@
 #include "core/h5table.h"
 #include "core/h5types.h"
 #include "core/limits.h"
+#include "core/readlimit.h"
 #include "core/sort.h"
 
 static int fail(char *problem, size_t size, const char *text, int err)
@@ -218,12 +219,13 @@ static int read_tables(struct pw_input *s, struct pw_h5_types *types, hid_t file
     err = err ? err : read_table(file, PW_TABLE_unrecorded, &s->unrecorded, &s->nunrecorded);
     err = err ? err : read_names(s, file);
     if (err)
-        return fail(problem, size, "has damaged tables", err);
+        return fail(problem, size, err == -ENOMEM ? pw_readlimit_error(err) : "has damaged tables",
+                    err);
     if (!pw_clock_is_valid(s->knots, s->nknots))
         return fail(problem, size, "has an impossible clock map", -EINVAL);
     s->groups = malloc(sizeof(*s->groups) * (s->ncomms + 1));
     if (!s->groups)
-        return fail(problem, size, strerror(ENOMEM), -ENOMEM);
+        return fail(problem, size, pw_readlimit_error(-ENOMEM), -ENOMEM);
     clean_steps(s);
     read_overhead(s, file);
     s->events = (int64_t)(s->event_rows.rows + s->range_rows.rows);
@@ -239,8 +241,8 @@ int pw_input_open(struct pw_h5_types *types, const char *path, struct pw_input *
     int err = s.path ? pw_h5_open(path, &file) : -ENOMEM;
     if (err) {
         free(s.path);
-        return fail(problem, size, err == -EINVAL ? "is not a readable HDF5 file" : strerror(-err),
-                    err);
+        return fail(problem, size,
+                    err == -EINVAL ? "is not a readable HDF5 file" : pw_readlimit_error(err), err);
     }
     err = read_attributes(&s, file, problem, size);
     err = err ? err : read_tables(&s, types, file, problem, size);

@@ -1,0 +1,66 @@
+/* A limit on the process's data, by the size of what is read; see readlimit.h. */
+#include "core/readlimit.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "core/options.h"
+
+/* What the variable says; 0: nothing. */
+static uint64_t find_wish(void)
+{
+    static struct pw_options options;
+    pw_options_init(&options);
+    int64_t wish = pw_option_size(&options, PW_OPT_READ_MEMORY);
+    return wish > 0 ? (uint64_t)wish : 0;
+}
+
+int pw_readlimit_set(uint64_t input_bytes)
+{
+    struct rlimit limit;
+    uint64_t most = find_wish();
+    most = most ? most : input_bytes + PW_READLIMIT_MORE_BYTES;
+    if (getrlimit(RLIMIT_DATA, &limit))
+        return -errno;
+    limit.rlim_cur = most < limit.rlim_max ? most : limit.rlim_max;
+    return setrlimit(RLIMIT_DATA, &limit) ? -errno : 0;
+}
+
+static uint64_t size_of(int dir, const char *name)
+{
+    struct stat about;
+    return fstatat(dir, name, &about, 0) == 0 && S_ISREG(about.st_mode) && about.st_size > 0
+               ? (uint64_t)about.st_size
+               : 0;
+}
+
+uint64_t pw_readlimit_size(const char *path)
+{
+    DIR *stream = opendir(path);
+    if (!stream)
+        return size_of(AT_FDCWD, path);
+    uint64_t sum = 0;
+    for (struct dirent *entry; (entry = readdir(stream));)
+        sum += size_of(dirfd(stream), entry->d_name);
+    closedir(stream);
+    return sum;
+}
+
+const char *pw_readlimit_error(int err)
+{
+    static char text[160];
+    struct rlimit limit;
+    if (err != -ENOMEM || getrlimit(RLIMIT_DATA, &limit) || limit.rlim_cur == RLIM_INFINITY)
+        return strerror(-err);
+    snprintf(text, sizeof(text),
+             "it takes more than %llu MiB of memory, which are allowed for files of this size "
+             "(PROFWRAP_READ_MEMORY=8G allows more)",
+             (unsigned long long)limit.rlim_cur >> 20);
+    return text;
+}

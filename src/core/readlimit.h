@@ -1,0 +1,23 @@
+/* How much memory the commands that read files of unknown origin may take. */
+#ifndef PW_CORE_READLIMIT_H
+#define PW_CORE_READLIMIT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Above the size of what is read. With the program's own code and tables, which the limit does not
+ * count, a command stays within 512 MiB of that size. */
+enum { PW_READLIMIT_MORE_BYTES = 448 << 20 };
+
+/* For the rest of the process and its children: writable memory of at most `input_bytes` and the
+ * above, or as PROFWRAP_READ_MEMORY says. What asks for more is told that there is none. 0 or
+ * -errno. */
+int pw_readlimit_set(uint64_t input_bytes);
+
+/* Bytes of what is read: of the file `path`, or of all files in the directory. */
+uint64_t pw_readlimit_size(const char *path);
+
+/* strerror() of a negative errno, but of -ENOMEM where the limit is and what to do. */
+const char *pw_readlimit_error(int err);
+
+#endif
