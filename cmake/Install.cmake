@@ -1,7 +1,7 @@
 # `cmake --install build --prefix DIR` leaves a tree that works from wherever it is put.
 install(TARGETS profwrap RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS profwrap-merge profwrap-import RUNTIME DESTINATION ${PROFWRAP_PRIVATE_DIR})
-install(TARGETS profwrap_probe LIBRARY DESTINATION ${PROFWRAP_PRIVATE_DIR})
+install(TARGETS profwrap_probe profwrap_audit LIBRARY DESTINATION ${PROFWRAP_PRIVATE_DIR})
 install(FILES ${PROJECT_SOURCE_DIR}/include/profwrap.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 configure_file(${PROJECT_SOURCE_DIR}/cmake/profwrap.pc.in ${PROJECT_BINARY_DIR}/profwrap.pc @ONLY)

@@ -183,8 +183,10 @@ static int prepare_capture(struct collector *c, struct pw_journal_head *head)
 
 static int start(struct collector *c)
 {
+    char audit[sizeof(c->probe)];
     const struct pw_launch launch = {
         .probe = c->probe,
+        .audit = pw_run_offers_audit(c->run, c->probe, audit, sizeof(audit)),
         .segment = c->run->lifeline->segment,
         .directory = c->run->dir,
         .nvtx = pw_run_offers_nvtx(c->run, c->probe),

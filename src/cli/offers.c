@@ -1,8 +1,10 @@
 /* Whether other libraries get the probe as their tool; see offers.h. */
 #include "cli/offers.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/log.h"
 #include "rank/ring/record.h"
@@ -31,6 +33,20 @@ int pw_run_offers_nvtx(const struct pw_run *run, const char *probe)
 int pw_run_offers_cuda(const struct pw_run *run, const char *probe)
 {
     return injects(run, probe, PW_ACTIVITY_CUDA, PW_CUDA_VARIABLE, "CUDA");
+}
+
+const char *pw_run_offers_audit(const struct pw_run *run, const char *probe, char *out, size_t size)
+{
+    const char *slash = strrchr(probe, '/');
+    if (!pw_option_flag(&run->options, PW_OPT_AUDIT) || !(run->activities & PW_ACTIVITY_MPI))
+        return NULL;
+    snprintf(out, size, "%.*s/libprofwrap_audit.so", slash ? (int)(slash - probe) : 1,
+             slash ? probe : ".");
+    if (access(out, R_OK) == 0)
+        return out;
+    if (pw_run_is_spokesman(run))
+        pw_say("--audit has no effect: %s is not there", out);
+    return NULL;
 }
 
 /* Whether NCCL's profiler plugin is to be the probe, likewise. */

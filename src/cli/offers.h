@@ -9,4 +9,9 @@ int pw_run_offers_nvtx(const struct pw_run *run, const char *probe);
 int pw_run_offers_cuda(const struct pw_run *run, const char *probe);
 int pw_run_offers_nccl(const struct pw_run *run, const char *probe);
 
+/* With --audit, the path in `out` of the library beside the probe that the loader is to ask; else,
+ * and where it is not there, NULL. */
+const char *pw_run_offers_audit(const struct pw_run *run, const char *probe, char *out,
+                                size_t size);
+
 #endif

@@ -108,6 +108,38 @@ def deepbind():
                 h.program("libblindcalls.so"))
 
 
+def check_audited(op, *command):
+    """With --audit the loader gives the probe's functions, and all calls are there."""
+    run_blind(*command, wait=lambda job: None, options=("--audit",))
+    h.equal(report()["completeness"]["ranks_mpi_not_recorded"], 0, "ranks")
+    for rank in range(N):
+        file = h.open_complete("out", rank)
+        h.equal(h.operations(file), ["Init"] + [op] * 20 + ["Finalize"], f"calls of rank {rank}")
+
+
+@h.case
+def audited_functions_by_the_handle():
+    check_audited("Barrier", sys.executable, "-c", BY_HANDLE, "GO", mpi_library())
+
+
+@h.case
+def audited_deepbind():
+    check_audited("Allreduce", h.program("blindload"), "GO", h.program("libblindcalls.so"))
+
+
+@h.case
+def audited_as_ever():
+    """A program that needs none of it, and has an auditor of its own that stays."""
+    os.environ["LD_AUDIT"] = "/not/there.so"
+    try:
+        done = h.run(h.profwrap("--no-merge", "-o", "env", "--audit", "sh", "-c", "echo $LD_AUDIT"))
+    finally:
+        del os.environ["LD_AUDIT"]
+    library, other = done.stdout.decode().strip().split(":")
+    h.check(library.endswith("/libprofwrap_audit.so") and other == "/not/there.so", done.stdout)
+    check_audited("Allreduce", h.program("blind"), "direct", "GO")
+
+
 @h.case
 def environment_cleared():
     """A script that starts the program by `env -i`, but for what MPI needs."""

@@ -10,7 +10,7 @@ static const struct {
     [PW_UNRECORDED_BYPASSED] =
         {"the program took them past preloaded libraries (dlsym on MPI's own handle as Julia and "
          "ctypes do, RTLD_DEEPBIND, or MPI inside the executable)",
-         "let it look them up globally, as ctypes.CDLL(None) does"},
+         "use --audit, or let it look them up globally"},
     [PW_UNRECORDED_ENVIRONMENT] =
         {"the program was started without profwrap's environment (env -i)",
          "keep LD_PRELOAD and PROFWRAP_SEGMENT in what starts it"},

@@ -136,26 +136,37 @@ void pw_launch_outlive_signals(_Atomic uint32_t *wake)
     sigaction(SIGCHLD, &child, NULL);
 }
 
+/* Puts a library before those that the loader's variable names. 0, or -1 and errno. */
+static int put_first(const char *variable, const char *library)
+{
+    const char *before = getenv(variable);
+    char *all;
+    if (asprintf(&all, "%s%s%s", library, before && *before ? ":" : "", before ? before : "") < 0) {
+        errno = ENOMEM;
+        return -1;
+    }
+    int err = setenv(variable, all, 1);
+    free(all);
+    return err;
+}
+
 /* LD_PRELOAD with our probe first, so that its wrappers see the application's calls as they are
  * made. */
 static int prepare_environment(const struct pw_launch *launch)
 {
     if (!launch->probe)
         return 0;
-    const char *before = getenv("LD_PRELOAD");
-    char *preload;
-    if (asprintf(&preload, "%s%s%s", launch->probe, before && *before ? ":" : "",
-                 before ? before : "") < 0)
-        return -ENOMEM;
+    if (put_first("LD_PRELOAD", launch->probe) ||
+        (launch->audit && put_first("LD_AUDIT", launch->audit)))
+        return -errno;
     /* Absolute: the program may change its own directory. */
     char *directory = launch->directory ? realpath(launch->directory, NULL) : NULL;
-    int err = setenv("LD_PRELOAD", preload, 1) || setenv(PW_SEGMENT_VARIABLE, launch->segment, 1) ||
+    int err = setenv(PW_SEGMENT_VARIABLE, launch->segment, 1) ||
               (launch->nvtx && setenv(PW_NVTX_VARIABLE, launch->probe, 1)) ||
               (launch->cuda && setenv(PW_CUDA_VARIABLE, launch->probe, 1)) ||
               (launch->nccl && setenv(PW_NCCL_VARIABLE, launch->probe, 1)) ||
               (directory && setenv("PROFWRAP_DIRECTORY", directory, 1));
     free(directory);
-    free(preload);
     return err ? -errno : 0;
 }
 

@@ -36,6 +36,7 @@ enum { PW_NCCL_LONGEST_PATH = 255 };
 
 struct pw_launch {
     const char *probe;     /* path of the preloaded library, NULL to run unprofiled */
+    const char *audit;     /* path of the library that the loader is to ask, NULL for none */
     const char *segment;   /* its name */
     const char *directory; /* where the run's files go: the program may want to know */
     int nvtx, cuda, nccl;  /* the probe is what they load, too */

@@ -1,0 +1,132 @@
+/* libprofwrap_audit.so, for --audit: the loader asks it about every function that is looked up in
+ * an MPI library, also by dlsym() on the library's handle and with RTLD_DEEPBIND, and is given the
+ * probe's wrapper instead. The loader keeps it in a namespace of its own; it uses no library, not
+ * even the C library, so that nothing else comes with it. It has no la_pltenter: calls go where
+ * they are bound, without the loader between. */
+#include <elf.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* What an object is to us: its cookie. */
+enum { OTHER = 0, MPI_LIBRARY, PROBE };
+
+/* The probe's table of symbols. Written before `is_there`, when the loader has mapped the probe,
+ * long before a program runs. */
+static struct {
+    uintptr_t base;
+    const ElfW(Sym) * symbols;
+    const char *strings;
+    const uint32_t *hash; /* DT_GNU_HASH */
+} probe;
+static _Atomic int is_there;
+
+EXPORT unsigned la_version(unsigned version);
+EXPORT unsigned la_objopen(struct link_map *map, Lmid_t namespace, uintptr_t *cookie);
+EXPORT uintptr_t la_symbind64(Elf64_Sym *symbol, unsigned index, uintptr_t *from, uintptr_t *to,
+                              unsigned *flags, const char *name);
+
+/* The rest of `text` behind `begin`, or NULL. */
+static const char *after(const char *text, const char *begin)
+{
+    while (*begin && *text == *begin) {
+        text++;
+        begin++;
+    }
+    return *begin ? NULL : text;
+}
+
+static int is_same(const char *a, const char *b)
+{
+    const char *rest = after(a, b);
+    return rest && !*rest;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *name = path;
+    for (; *path; path++)
+        if (*path == '/')
+            name = path + 1;
+    return name;
+}
+
+/* Addresses in the dynamic section are the file's or, when the loader has been there, memory's. */
+static uintptr_t address(const struct link_map *map, uintptr_t value)
+{
+    return value < map->l_addr ? value + map->l_addr : value;
+}
+
+static void learn_probe(const struct link_map *map)
+{
+    for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++) {
+        const uintptr_t at = address(map, entry->d_un.d_ptr);
+        if (entry->d_tag == DT_SYMTAB)
+            probe.symbols = (const ElfW(Sym) *)at;
+        else if (entry->d_tag == DT_STRTAB)
+            probe.strings = (const char *)at;
+        else if (entry->d_tag == DT_GNU_HASH)
+            probe.hash = (const uint32_t *)at;
+    }
+    probe.base = map->l_addr;
+    atomic_store(&is_there, probe.symbols && probe.strings && probe.hash);
+}
+
+/* The address of the probe's function; 0: it has none of this name. */
+static uintptr_t find_wrapper(const char *name)
+{
+    const uint32_t nbuckets = probe.hash[0], first = probe.hash[1], words = probe.hash[2];
+    const uint32_t *buckets = probe.hash + 4 + words * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
+    const uint32_t *chains = buckets + nbuckets;
+    uint32_t hash = 5381;
+    for (const char *c = name; *c; c++)
+        hash = hash * 33 + (unsigned char)*c;
+    uint32_t i = nbuckets ? buckets[hash % nbuckets] : 0;
+    for (int is_last = i < first; !is_last; i++) {
+        const ElfW(Sym) *symbol = &probe.symbols[i];
+        if ((chains[i - first] | 1) == (hash | 1) && symbol->st_shndx != SHN_UNDEF &&
+            is_same(probe.strings + symbol->st_name, name))
+            return probe.base + symbol->st_value;
+        is_last = chains[i - first] & 1;
+    }
+    return 0;
+}
+
+unsigned la_version(unsigned version)
+{
+    return version < LAV_CURRENT ? version : LAV_CURRENT;
+}
+
+/* The loader asks about bindings from objects with BINDFROM to such with BINDTO: of MPI libraries
+ * themselves, and of the probe, none; of others only those to MPI libraries. */
+unsigned la_objopen(struct link_map *map, Lmid_t namespace, uintptr_t *cookie)
+{
+    const char *name = base_name(map->l_name);
+    *cookie = OTHER;
+    if (namespace != LM_ID_BASE)
+        return 0;
+    if (is_same(name, "libprofwrap_probe.so")) {
+        *cookie = PROBE;
+        learn_probe(map);
+        return 0;
+    }
+    if (after(name, "libmpi") || after(name, "libpmpi")) {
+        *cookie = MPI_LIBRARY;
+        return LA_FLG_BINDTO;
+    }
+    return LA_FLG_BINDFROM;
+}
+
+uintptr_t la_symbind64(Elf64_Sym *symbol, unsigned index, uintptr_t *from, uintptr_t *to,
+                       unsigned *flags, const char *name)
+{
+    (void)index, (void)flags;
+    uintptr_t wrapper = 0;
+    if (*to == MPI_LIBRARY && *from == OTHER && atomic_load(&is_there) &&
+        (after(name, "MPI_") || after(name, "mpi_")))
+        wrapper = find_wrapper(name);
+    return wrapper ? wrapper : symbol->st_value;
+}
