@@ -15,7 +15,7 @@
 /* Events of the job from which it is worth while. */
 enum { LEAST_EVENTS = 100000 };
 /* Raised when what is kept changes its meaning. */
-enum { CHECKPOINT_VERSION = 1 };
+enum { CHECKPOINT_VERSION = 2 };
 
 struct header {
     char magic[8];
@@ -137,6 +137,7 @@ static void pass_input(struct stream *s, struct pw_input *input)
     PASS(s, input->domain);
     PASS(s, input->aligned);
     PASS(s, input->messages);
+    PASS(s, input->communications);
     PASS_ARRAY(s, input->knots, input->nknots);
     PASS_FIXED(s, input->starts_after, pw_events_blocks(input) + 1);
 }
