@@ -13,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/offers.h"
 #include "cli/run.h"
+#include "cli/run_segment.h"
 #include "cli/run_watch.h"
 #include "core/h5types.h"
 #include "core/log.h"
@@ -89,32 +90,15 @@ static int find_probe(struct collector *c)
     return err;
 }
 
-/* Rings that do not fit are made smaller, down to 64 KiB. */
 static int create_segment(struct collector *c)
 {
-    const struct pw_run *run = c->run;
-    char *name = run->lifeline->segment;
-    int64_t wanted = pw_option_size(&run->options, PW_OPT_RING_SIZE), bytes = wanted;
-    int err;
-    do {
-        err = pw_segment_create(run->id.rank, (uint64_t)bytes, name, &c->segment);
-        if (!err)
-            err = pw_segment_allocate_ring(name, c->segment, 0);
-        if (err && c->segment) {
-            shm_unlink(name);
-            munmap(c->segment, PW_SEGMENT_PAGE);
-            c->segment = NULL;
-        }
-        bytes /= 2;
-    } while ((err == -ENOSPC || err == -EFBIG) && bytes >= 64 << 10);
-    if (err)
-        pw_say(
-            "no shared memory for rank %d (%s): running %s unprofiled; give /dev/shm more room, or "
-            "use a smaller --ring-size",
-            run->id.rank, strerror(-err), run->argv[0]);
-    else if (bytes * 2 < wanted)
-        pw_say("shared memory is short: rank %d records through rings of %lld KiB instead of %lld",
-               run->id.rank, (long long)bytes * 2 >> 10, (long long)wanted >> 10);
+    int err = pw_run_segment_create(c->run, &c->segment);
+    if (err) {
+        const struct pw_row_unrecorded row = {
+            .time = pw_local_ns(), .reason = PW_UNRECORDED_NO_MEMORY, .count = 1};
+        pw_rankfile_append(c->file, PW_TABLE_unrecorded, &row);
+        atomic_store(&c->run->lifeline->is_profiled, 1); /* other ranks may be, and are merged */
+    }
     return err;
 }
 
@@ -232,10 +216,10 @@ static void follow(struct collector *c)
             pw_intake_sample(c->intake, pid);
             next_sample = pw_local_ns() + until_next(period);
         }
-        int64_t drained = pw_drain_run(c->drain);
+        pw_drain_run(c->drain);
         pw_run_watch_poll(&c->watch);
-        if (drained > (int64_t)c->segment->ring_records / 4)
-            continue; /* it is filling fast: look again at once */
+        if (pw_drain_is_filling(c->drain))
+            continue;
         atomic_store(&c->segment->sleeping, 1);
         pw_launch_sleep(&c->segment->wake, seen, waits ? POLL_SYNC_NS : until_next(rest));
         atomic_store(&c->segment->sleeping, 0);
@@ -263,7 +247,7 @@ static void add_end(struct collector *c)
 static void unmap_segment(struct collector *c)
 {
     pw_launch_outlive_signals(NULL); /* the word that the handler changes is about to go */
-    munmap(c->segment, PW_SEGMENT_PAGE);
+    pw_segment_detach(c->segment);
 }
 
 /* What this collector took, and what it refused to take. */
@@ -433,5 +417,5 @@ void pw_collect_stand_in(void *arg)
         pw_segment_attach(run->lifeline->segment, &segment))
         return;
     pw_run_clocks_decide(&run->clocks, segment);
-    munmap(segment, PW_SEGMENT_PAGE);
+    pw_segment_detach(segment);
 }

@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "core/log.h"
@@ -19,6 +18,7 @@ enum { READING_NS = 1000000 };
 
 struct ring {
     struct pw_ring_shared *shared; /* NULL until mapped */
+    uint64_t records;              /* its capacity, as it was mapped */
     uint64_t tail;
     struct pw_losstally unkept; /* when the file was full */
 };
@@ -33,6 +33,7 @@ struct pw_drain {
     struct pw_rankfile *limited_file;
     int64_t limit_bytes; /* 0: none */
     bool is_full;
+    bool is_filling;         /* pw_drain_is_filling() */
     int readied;             /* rings that have memory */
     int64_t last_reading_ns; /* INT64_MIN before the first */
     struct pw_record batch[PW_JOURNAL_BATCH];
@@ -95,7 +96,7 @@ static bool is_full(struct pw_drain *drain)
 static void take_batch(struct pw_drain *drain, int index, uint32_t n)
 {
     struct ring *ring = &drain->rings[index];
-    uint64_t mask = drain->segment->ring_records - 1, from = ring->tail & mask;
+    uint64_t mask = ring->records - 1, from = ring->tail & mask;
     uint64_t straight = mask + 1 - from < n ? mask + 1 - from : n;
     const struct pw_record *records = pw_ring_records(ring->shared);
     /* A copy: what was checked must be what is used, whoever writes this memory. */
@@ -118,9 +119,10 @@ static int64_t empty_ring(struct pw_drain *drain, int index)
     struct ring *ring = &drain->rings[index];
     /* Acquire: pairs with the producer's release of the records before this head. */
     uint64_t head = atomic_load_explicit(&ring->shared->head, memory_order_acquire);
-    if (head - ring->tail > drain->segment->ring_records)
+    if (head - ring->tail > ring->records)
         return 0; /* no producer of ours writes this: leave it alone */
     int64_t count = (int64_t)(head - ring->tail);
+    drain->is_filling |= count > (int64_t)(ring->records / 4);
     if (count)
         update_clocks(drain);
     /* In pieces, so that a full ring's producer can go on early. */
@@ -147,7 +149,8 @@ static int map_ring(struct pw_drain *drain, int index)
     struct ring *ring = &drain->rings[index];
     if (ring->shared)
         return 0;
-    int err = pw_segment_map_ring(drain->segment_name, drain->segment, index, &ring->shared);
+    int err = pw_segment_map_ring(drain->segment_name, drain->segment, index, &ring->shared,
+                                  &ring->records);
     if (err)
         return err;
     /* Where the collector before us was killed: what it wrote to the journal it may not have given
@@ -161,17 +164,34 @@ static int map_ring(struct pw_drain *drain, int index)
     return 0;
 }
 
-int64_t pw_drain_run(struct pw_drain *drain)
+static int count_used(const struct pw_drain *drain)
 {
-    int used = (int)atomic_load(&drain->segment->nrings);
-    used = used < PW_MAX_RINGS ? used : PW_MAX_RINGS;
+    uint32_t used = atomic_load(&drain->segment->nrings);
+    return used < PW_MAX_RINGS ? (int)used : PW_MAX_RINGS;
+}
+
+static int64_t empty_all(struct pw_drain *drain)
+{
+    const int used = count_used(drain);
     int64_t count = 0;
+    drain->is_filling = false;
     for (int i = 0; i < used; i++)
         if (map_ring(drain, i) == 0)
             count += empty_ring(drain, i);
-    ready_next_ring(drain, used);
     pw_journal_commit(drain->journal);
     return count;
+}
+
+int64_t pw_drain_run(struct pw_drain *drain)
+{
+    int64_t count = empty_all(drain);
+    ready_next_ring(drain, count_used(drain));
+    return count;
+}
+
+bool pw_drain_is_filling(const struct pw_drain *drain)
+{
+    return drain->is_filling;
 }
 
 /* A record that is in no ring. */
@@ -255,20 +275,20 @@ static void take_unrecorded(struct pw_drain *drain)
 /* ---- open calls ---- */
 
 /* Whether a thread writes it. */
-static bool is_owned(const struct ring *ring)
+static bool is_owned(const struct pw_drain *drain, int index)
 {
-    return ring->shared &&
-           (atomic_load(&ring->shared->state) & PW_RING_STATE_MASK) == PW_RING_OWNED;
+    uint32_t state = atomic_load(&drain->segment->rings[index].state);
+    return drain->rings[index].shared && (state & PW_RING_STATE_MASK) == PW_RING_OWNED;
 }
 
 /* The call that the ring's thread is in; false when it is in none, or has just left one: the
  * thread changes them as it goes on. */
-static bool read_call(const struct ring *ring, struct pw_shown_call *out)
+static bool read_call(const struct pw_drain *drain, int index, struct pw_shown_call *out)
 {
     enum { TRIES = 4 };
-    if (!is_owned(ring))
+    if (!is_owned(drain, index))
         return false;
-    const struct pw_open_call *open = &ring->shared->open;
+    const struct pw_open_call *open = &drain->rings[index].shared->open;
     for (int i = 0; i < TRIES; i++) {
         *out = (struct pw_shown_call){
             .op = atomic_load(&open->op),
@@ -290,7 +310,7 @@ static bool read_call(const struct ring *ring, struct pw_shown_call *out)
 static void take_open_call(struct pw_drain *drain, int index)
 {
     struct pw_shown_call call;
-    if (!read_call(&drain->rings[index], &call))
+    if (!read_call(drain, index, &call))
         return;
     const struct pw_record record = {
         .type = PW_REC_OPEN,
@@ -339,7 +359,7 @@ int64_t pw_drain_longest_call(const struct pw_drain *drain, uint64_t after, uint
     int64_t longest = 0;
     struct pw_shown_call call;
     for (int i = 0; i < PW_MAX_RINGS && drain->intake; i++) {
-        if (!read_call(&drain->rings[i], &call) || call.start <= after)
+        if (!read_call(drain, i, &call) || call.start <= after)
             continue;
         int64_t ns = pw_intake_since(drain->intake, call.start);
         if (ns > longest) {
@@ -359,7 +379,7 @@ void pw_drain_sync(struct pw_drain *drain)
 void pw_drain_poke(struct pw_drain *drain)
 {
     for (int i = 0; i < PW_MAX_RINGS; i++)
-        if (is_owned(&drain->rings[i]))
+        if (is_owned(drain, i))
             atomic_store(&drain->rings[i].shared->open.poked, 1);
 }
 
@@ -372,10 +392,10 @@ int pw_drain_live(struct pw_drain *drain, struct pw_live *live)
         return -ENOMEM;
     for (int i = 0; i < PW_MAX_RINGS && live->nthreads < PW_LIVE_THREADS; i++) {
         const struct ring *ring = &drain->rings[i];
-        if (!is_owned(ring))
+        if (!is_owned(drain, i))
             continue;
         struct pw_shown_call call;
-        bool is_in = read_call(ring, &call);
+        bool is_in = read_call(drain, i, &call);
         struct pw_live_thread *thread = &live->threads[live->nthreads++];
         *thread = (struct pw_live_thread){
             .tid = atomic_load(&ring->shared->tid),
@@ -395,7 +415,7 @@ int pw_drain_live(struct pw_drain *drain, struct pw_live *live)
 
 void pw_drain_finish(struct pw_drain *drain)
 {
-    while (pw_drain_run(drain) > 0)
+    while (empty_all(drain) > 0)
         ;
     salvage(drain);
     /* The program is gone: what its rings count, no later record will say. */
@@ -419,6 +439,6 @@ void pw_drain_destroy(struct pw_drain *drain)
         return;
     for (int i = 0; i < PW_MAX_RINGS; i++)
         if (drain->rings[i].shared)
-            munmap(drain->rings[i].shared, drain->segment->ring_stride);
+            pw_segment_unmap_ring(drain->rings[i].shared, drain->rings[i].records);
     free(drain);
 }

@@ -2,6 +2,8 @@
 #ifndef PW_RANK_DRAIN_H
 #define PW_RANK_DRAIN_H
 
+#include <stdbool.h>
+
 #include "core/live.h"
 #include "rank/intake.h"
 #include "rank/journal/journal.h"
@@ -25,6 +27,9 @@ void pw_drain_use_salvage(struct pw_drain *drain, const struct pw_collector *col
 
 /* Empties all rings once; the records handled. Also readies a ring for the next thread. */
 int64_t pw_drain_run(struct pw_drain *drain);
+
+/* Whether the last run found a ring that was more than a quarter full: look again at once. */
+bool pw_drain_is_filling(const struct pw_drain *drain);
 
 /* What is known of the running program, as far as the rings tell: its threads, the calls that they
  * are in, and what the intake adds. Rank, host and process are the caller's to fill in. 0 or

@@ -15,10 +15,11 @@ int bench_create(void **state, const struct pw_collector *collectors, uint32_t a
     b->segment->activities = activities;
     for (int i = 0; i < 2; i++) {
         struct pw_ring_shared *shared;
+        uint64_t records;
         if (pw_segment_allocate_ring(b->name, b->segment, i) ||
-            pw_segment_map_ring(b->name, b->segment, i, &shared))
+            pw_segment_map_ring(b->name, b->segment, i, &shared, &records))
             return -1;
-        pw_ring_init(&b->rings[i], shared, b->segment->ring_records);
+        pw_ring_init(&b->rings[i], shared, records);
     }
     atomic_store(&b->segment->nrings, 2);
     if (pw_rankfile_create(b->dir, &id, "prog", 1, &b->file))
@@ -88,8 +89,8 @@ int bench_destroy(void **state)
     if (b->read >= 0)
         H5Fclose(b->read);
     for (int i = 0; i < 2; i++)
-        munmap(b->rings[i].shared, b->segment->ring_stride);
-    munmap(b->segment, PW_SEGMENT_PAGE);
+        pw_segment_unmap_ring(b->rings[i].shared, b->rings[i].mask + 1);
+    pw_segment_detach(b->segment);
     int err = shm_unlink(b->name) || unit_dir_destroy(&b->dir);
     free(b);
     return err;

@@ -17,7 +17,7 @@ static int setup(void **state)
     int err = bench_create(state, table, PW_ACTIVITY_MPI);
     struct bench *b = *state;
     for (int i = 0; i < 2 && !err; i++)
-        atomic_store(&b->rings[i].shared->state, PW_RING_OWNED);
+        atomic_store(&b->segment->rings[i].state, PW_RING_OWNED);
     return err;
 }
 
@@ -220,7 +220,7 @@ static void test_live(void **state)
     assert_int_equal(start, now - 5000000000);
     assert_int_equal(pw_drain_longest_call(b->drain, now, &start), 0); /* it is in a report */
     /* A thread that has ended left no call. */
-    atomic_store(&b->rings[0].shared->state, PW_RING_RELEASED);
+    atomic_store(&b->segment->rings[0].state, PW_RING_RELEASED);
     assert_int_equal(pw_drain_longest_call(b->drain, 0, &start), 0);
 }
 

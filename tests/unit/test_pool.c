@@ -24,7 +24,7 @@ static int create(void **state)
 static int destroy(void **state)
 {
     struct made *m = *state;
-    munmap(m->segment, PW_SEGMENT_PAGE);
+    pw_segment_detach(m->segment);
     return shm_unlink(m->name);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "rank/ring/ring.h"
@@ -28,7 +29,7 @@ static int create(void **state)
 static int destroy(void **state)
 {
     (void)state;
-    munmap(made.segment, PW_SEGMENT_PAGE);
+    pw_segment_detach(made.segment);
     return shm_unlink(made.name);
 }
 
@@ -49,7 +50,7 @@ static void test_create(void **state)
     assert_int_equal(st.st_mode & 07777, 0600);
     assert_int_equal(m->segment->ring_records, 1024); /* 64 KiB of 64-byte records */
     assert_int_equal(m->segment->ring_stride, PW_RING_CONTROL + 65536);
-    assert_int_equal(st.st_size, 4096 + 256 * (PW_RING_CONTROL + 65536) + PW_POOL_BYTES);
+    assert_int_equal(st.st_size, 2 * 4096 + 256 * (PW_RING_CONTROL + 65536) + PW_POOL_BYTES);
     assert_true(st.st_blocks * 512 < 1 << 16); /* memory is given out as rings are used */
     assert_int_equal(m->segment->uid, geteuid());
     assert_int_equal(atomic_load(&m->segment->tool_pid), getpid());
@@ -65,7 +66,7 @@ static void test_sizes_and_names(void **state)
     assert_int_equal(pw_segment_create(7, 100000, other.name, &other.segment), 0);
     assert_int_equal(other.segment->ring_records, 2048); /* 1562, rounded up */
     assert_string_not_equal(other.name, m->name);
-    munmap(other.segment, PW_SEGMENT_PAGE);
+    pw_segment_detach(other.segment);
     assert_int_equal(shm_unlink(other.name), 0);
 }
 
@@ -79,7 +80,7 @@ static void test_attach(void **state)
     assert_int_equal(seen->level, 2);
     atomic_store(&seen->wake, 41);
     assert_int_equal(atomic_load(&m->segment->wake), 41);
-    munmap(seen, PW_SEGMENT_PAGE);
+    pw_segment_detach(seen);
     seen = NULL;
     assert_int_equal(pw_segment_attach("/profwrap-7-nonesuch", &seen), -ENOENT);
     assert_null(seen);
@@ -90,12 +91,14 @@ static void test_attach_refuses_open_modes(void **state)
     struct made *m = *state;
     struct pw_segment_shared *seen = NULL;
     struct pw_ring_shared *ring = NULL;
+    uint64_t records;
     static const mode_t modes[] = {0604, 0640, 0602, 0660, 0666};
+    assert_int_equal(pw_segment_allocate_ring(m->name, m->segment, 0), 0);
     int fd = shm_open(m->name, O_RDWR, 0);
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
         assert_int_equal(fchmod(fd, modes[i]), 0);
         assert_int_equal(pw_segment_attach(m->name, &seen), -EPERM);
-        assert_int_equal(pw_segment_map_ring(m->name, m->segment, 0, &ring), -EPERM);
+        assert_int_equal(pw_segment_map_ring(m->name, m->segment, 0, &ring, &records), -EPERM);
         assert_int_equal(pw_segment_allocate_ring(m->name, m->segment, 0), -EPERM);
     }
     assert_int_equal(fchmod(fd, 0600), 0);
@@ -122,7 +125,7 @@ static void test_attach_refuses_strangers(void **state)
     assert_int_equal(pw_segment_attach(m->name, &seen), -EPROTO);
     m->segment->uid--;
     assert_int_equal(pw_segment_attach(m->name, &seen), 0);
-    munmap(seen, PW_SEGMENT_PAGE);
+    pw_segment_detach(seen);
 }
 
 static void test_attach_refuses_short(void **state)
@@ -134,27 +137,41 @@ static void test_attach_refuses_short(void **state)
     int fd = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
     assert_true(fd >= 0);
     assert_int_equal(pw_segment_attach(name, &seen), -EPROTO); /* mapping it would be SIGBUS */
-    assert_int_equal(ftruncate(fd, PW_SEGMENT_PAGE - 1), 0);
+    assert_int_equal(ftruncate(fd, PW_SEGMENT_HEADER - 1), 0);
     assert_int_equal(pw_segment_attach(name, &seen), -EPROTO);
+    /* Its creator was killed before it had memory: no page is touched, which would be SIGBUS too
+     * where there is none to have. */
+    assert_int_equal(ftruncate(fd, 1 << 20), 0);
+    assert_int_equal(pw_segment_attach(name, &seen), -EPROTO);
+    assert_int_equal(stat_of(name).st_blocks, 0);
     close(fd);
     shm_unlink(name);
     assert_null(seen);
 }
 
+static uint32_t state_of(const struct made *m, int index)
+{
+    return atomic_load(&m->segment->rings[index].state);
+}
+
 static void test_rings(void **state)
 {
     struct made *m = *state;
+    const int end = PW_MAX_RINGS - 1;
     struct pw_ring_shared *first, *last, *again;
+    uint64_t records;
     assert_int_equal(pw_segment_allocate_ring(m->name, m->segment, 0), 0);
-    assert_int_equal(pw_segment_allocate_ring(m->name, m->segment, PW_MAX_RINGS - 1), 0);
+    assert_int_equal(pw_segment_allocate_ring(m->name, m->segment, end), 0);
     assert_true(stat_of(m->name).st_blocks * 512 >= 2 * 65536);
-    assert_int_equal(pw_segment_map_ring(m->name, m->segment, 0, &first), 0);
-    assert_int_equal(pw_segment_map_ring(m->name, m->segment, PW_MAX_RINGS - 1, &last), 0);
-    assert_int_equal(atomic_load(&first->state), PW_RING_READY);
+    assert_int_equal(pw_segment_map_ring(m->name, m->segment, 0, &first, &records), 0);
+    assert_int_equal(records, 1024);
+    assert_int_equal(pw_segment_map_ring(m->name, m->segment, end, &last, &records), 0);
+    assert_int_equal(records, 1024);
+    assert_int_equal(state_of(m, 0), PW_RING_READY);
 
     struct pw_ring ring;
-    pw_ring_init(&ring, last, m->segment->ring_records);
-    for (uint64_t i = 0; i < 1024; i++) { /* to the segment's last byte */
+    pw_ring_init(&ring, last, records);
+    for (uint64_t i = 0; i < 1024; i++) { /* to the last byte before the pool */
         struct pw_record *record = pw_ring_reserve(&ring, i, PW_LOST_OTHER);
         assert_non_null(record);
         memset(record, 0xff, sizeof(*record));
@@ -163,45 +180,138 @@ static void test_rings(void **state)
     assert_null(pw_ring_reserve(&ring, 0, PW_LOST_OTHER));
     assert_int_equal(atomic_load(&first->head), 0); /* rings do not overlap */
 
-    atomic_store(&first->state, PW_RING_OWNED);
+    atomic_store(&m->segment->rings[0].state, PW_RING_OWNED);
     assert_int_equal(pw_segment_allocate_ring(m->name, m->segment, 0), 0);
-    assert_int_equal(atomic_load(&first->state), PW_RING_OWNED); /* not taken from its thread */
-    assert_int_equal(pw_segment_map_ring(m->name, m->segment, 0, &again), 0);
+    assert_int_equal(state_of(m, 0), PW_RING_OWNED); /* not taken from its thread */
+    assert_int_equal(pw_segment_map_ring(m->name, m->segment, 0, &again, &records), 0);
     atomic_store(&again->tail, 5);
     assert_int_equal(atomic_load(&first->tail), 5);
-    munmap(again, m->segment->ring_stride);
-    munmap(first, m->segment->ring_stride);
-    munmap(last, m->segment->ring_stride);
+    pw_segment_unmap_ring(again, 1024);
+    pw_segment_unmap_ring(first, 1024);
+    pw_segment_unmap_ring(last, 1024);
 }
 
-static int no_space;
+/* What the system's answers are changed to (see the linker's --wrap): more than so many bytes at
+ * once cannot be had; some calls are interrupted; so much of the file system is free. */
+static off_t most_bytes = INT64_MAX;
+static int interruptions;
+static struct statfs *file_system;
 
-/* In the place of posix_fallocate (see the linker's --wrap): shared memory is full on demand. */
 int __real_posix_fallocate(int fd, off_t offset, off_t length);
 int __wrap_posix_fallocate(int fd, off_t offset, off_t length);
 int __wrap_posix_fallocate(int fd, off_t offset, off_t length)
 {
-    return no_space ? ENOSPC : __real_posix_fallocate(fd, offset, length);
+    if (interruptions > 0) {
+        interruptions--;
+        return EINTR;
+    }
+    return length > most_bytes ? ENOSPC : __real_posix_fallocate(fd, offset, length);
+}
+
+int __real_fstatfs(int fd, struct statfs *out);
+int __wrap_fstatfs(int fd, struct statfs *out);
+int __wrap_fstatfs(int fd, struct statfs *out)
+{
+    if (!file_system)
+        return __real_fstatfs(fd, out);
+    *out = *file_system;
+    return 0;
 }
 
 /* Memory that cannot be had is refused when it is asked for, not by SIGBUS at a later store. */
 static void test_no_space(void **state)
 {
     struct made *m = *state, other = {.segment = NULL};
-    struct pw_ring_shared *ring;
-    no_space = 1;
+    struct pw_ring_shared *ring = NULL;
+    uint64_t records;
+    void *pool = NULL;
+    most_bytes = 0;
     int allocated = pw_segment_allocate_ring(m->name, m->segment, 0);
+    int pooled = pw_segment_allocate_pool(m->name, m->segment, PW_SEGMENT_PAGE);
     int created = pw_segment_create(0, 1 << 16, other.name, &other.segment);
-    no_space = 0;
+    most_bytes = INT64_MAX;
     assert_int_equal(allocated, -ENOSPC);
+    assert_int_equal(pooled, -ENOSPC);
     assert_int_equal(created, -ENOSPC);
     assert_null(other.segment);
     assert_int_equal(shm_unlink(other.name), -1); /* nothing is left behind */
-    assert_int_equal(pw_segment_map_ring(m->name, m->segment, 0, &ring), 0);
-    assert_int_equal(atomic_load(&ring->state), PW_RING_NONE);
+    assert_int_equal(pw_segment_map_ring(m->name, m->segment, 0, &ring, &records), -ENOENT);
+    assert_int_equal(pw_segment_map_pool(m->name, m->segment, PW_SEGMENT_PAGE, &pool), -ENOENT);
+    assert_null(ring);
+    assert_null(pool);
+    assert_int_equal(state_of(m, 0), PW_RING_NONE);
     assert_int_equal(pw_segment_allocate_ring(m->name, m->segment, 0), 0);
-    assert_int_equal(atomic_load(&ring->state), PW_RING_READY);
-    munmap(ring, m->segment->ring_stride);
+    assert_int_equal(state_of(m, 0), PW_RING_READY);
+}
+
+static uint64_t ring_in(struct made *m, int index)
+{
+    struct pw_ring_shared *ring;
+    uint64_t records = 0;
+    if (pw_segment_allocate_ring(m->name, m->segment, index))
+        return 0;
+    assert_int_equal(pw_segment_map_ring(m->name, m->segment, index, &ring, &records), 0);
+    memset(pw_ring_records(ring), 1, records * sizeof(struct pw_record)); /* it has memory */
+    pw_segment_unmap_ring(ring, records);
+    return records;
+}
+
+/* Where shared memory is short a ring takes a small part of it, and the last of it is left. */
+static void test_rings_shrink(void **state)
+{
+    (void)state;
+    struct made m;
+    struct statfs fs = {.f_bsize = 1 << 20, .f_blocks = 64};
+    assert_int_equal(pw_segment_create(0, 1 << 20, m.name, &m.segment), 0);
+    file_system = &fs;
+    fs.f_bavail = 64; /* MiB, of which 8 are the program's */
+    assert_int_equal(ring_in(&m, 0), 16384);
+    fs.f_bavail = 20;
+    assert_int_equal(ring_in(&m, 1), 8192);
+    fs.f_bavail = 9;
+    assert_int_equal(ring_in(&m, 2), 1024);
+    fs.f_bavail = 8;
+    assert_int_equal(ring_in(&m, 3), 0);
+    fs.f_blocks = fs.f_bavail = 0; /* a file system without a limit */
+    assert_int_equal(ring_in(&m, 3), 16384);
+    file_system = NULL;
+    most_bytes = 300000; /* others are faster */
+    assert_int_equal(ring_in(&m, 4), 4096);
+    most_bytes = INT64_MAX;
+    atomic_store(&m.segment->memory_bytes, 1 << 20);
+    assert_int_equal(ring_in(&m, 5), 2048);
+    atomic_store(&m.segment->memory_bytes, -5);
+    assert_int_equal(ring_in(&m, 6), 1024);
+    assert_int_equal(ring_in(&m, 0), 16384); /* what has memory keeps its size */
+    pw_segment_detach(m.segment);
+    assert_int_equal(shm_unlink(m.name), 0);
+}
+
+/* A signal that is pending makes the system give back what it had given. */
+static void test_interrupted(void **state)
+{
+    struct made *m = *state;
+    interruptions = 3;
+    assert_int_equal(ring_in(m, 0), 1024);
+    assert_int_equal(interruptions, 0);
+    interruptions = 1000;
+    assert_int_equal(pw_segment_allocate_ring(m->name, m->segment, 1), -EINTR);
+    interruptions = 0;
+    assert_int_equal(ring_in(m, 1), 1024);
+}
+
+/* What the header says is not believed as a length. */
+static void test_lying_header(void **state)
+{
+    struct made *m = *state;
+    struct pw_ring_shared *ring = NULL;
+    uint64_t records;
+    static const uint32_t lies[] = {3, 2048, UINT32_MAX, 1u << 31};
+    for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+        atomic_store(&m->segment->rings[0].records, lies[i]);
+        assert_int_equal(pw_segment_map_ring(m->name, m->segment, 0, &ring, &records), -EPROTO);
+    }
+    assert_null(ring);
 }
 
 static void test_selfcost(void **state)
@@ -225,6 +335,9 @@ int main(void)
         WITH(test_attach_refuses_short),
         WITH(test_rings),
         WITH(test_no_space),
+        WITH(test_rings_shrink),
+        WITH(test_interrupted),
+        WITH(test_lying_header),
         WITH(test_selfcost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

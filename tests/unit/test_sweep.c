@@ -42,15 +42,15 @@ static void sweeps_what_nobody_uses(void **state)
     (void)state;
     char stale[PW_SEGMENT_NAME_SIZE], mapped[PW_SEGMENT_NAME_SIZE], lives[PW_SEGMENT_NAME_SIZE];
     pid_t dead = dead_pid();
-    munmap(create(stale, dead), PW_SEGMENT_PAGE);
+    pw_segment_detach(create(stale, dead));
     struct pw_segment_shared *segment = create(mapped, dead);
-    munmap(create(lives, getpid()), PW_SEGMENT_PAGE);
+    pw_segment_detach(create(lives, getpid()));
     int removed = pw_sweep_segments();
     assert_int_equal(removed, 1);
     assert_false(exists(stale));
     assert_true(exists(mapped));
     assert_true(exists(lives));
-    munmap(segment, PW_SEGMENT_PAGE);
+    pw_segment_detach(segment);
     pw_sweep_segments();
     assert_false(exists(mapped));
     shm_unlink(lives);

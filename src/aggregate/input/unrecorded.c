@@ -22,6 +22,8 @@ static void note_row(struct pw_job *job, const struct pw_input *input,
     snprintf(what, sizeof(what), "unrecorded_%s", pw_enum_name(PW_F_UNRECORDED, row->reason));
     if (row->reason == PW_UNRECORDED_SPAWNED)
         pw_sentence_add(&s, "processes that its calls of MPI_Comm_spawn started");
+    else if (row->reason == PW_UNRECORDED_NO_MEMORY && !row->certain)
+        pw_sentence_add(&s, "nothing of it was recorded, for want of shared memory");
     else if (row->certain)
         pw_sentence_add(&s, "MPI was started and its calls were not recorded");
     else

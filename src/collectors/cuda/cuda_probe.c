@@ -268,9 +268,14 @@ static bool begin(void)
         return false;
     pw_cuda.cupti = pw_cupti_open();
     pw_cuda.level = segment->level;
-    if (!pw_cuda.cupti || pw_pool_create(pw_probe_segment_name(), segment, &pw_cuda.pool))
+    if (!pw_cuda.cupti)
         return false;
     pw_cuda.cupti->version(&pw_cuda.version);
+    if (pw_probe_create_pool(&pw_cuda.pool)) {
+        pw_cuda.result = PW_CUPTI_OUT_OF_MEMORY;
+        say_state();
+        return false;
+    }
     atomic_store(&pw_cuda_borrow_notes()->keeps_calls, pw_cuda.level >= 2);
     if (pw_takeover_is_on()) {
         atomic_store(&pw_cuda_borrow_notes()->taken_since, pw_probe_now());

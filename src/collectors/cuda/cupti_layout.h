@@ -24,6 +24,7 @@ enum pw_cupti_kind {
 
 enum {
     PW_CUPTI_SUCCESS = 0,
+    PW_CUPTI_OUT_OF_MEMORY = 8,
     PW_CUPTI_NOT_INITIALIZED = 15,
     PW_CUPTI_THREAD_ID_SYSTEM = 1,
     PW_CUPTI_FLUSH_FORCED = 1,

@@ -17,6 +17,7 @@ static struct {
     atomic_flag lock;
     MPI_Group world_group;
     int world_rank;
+    uint64_t salt; /* 0 unless calls passed before the first was recorded */
 } comms = {.lock = ATOMIC_FLAG_INIT};
 
 /* How often a (parent, members) pair was registered: open addressing, never shrinks. */
@@ -157,7 +158,7 @@ static void record_def(struct pw_thread *thread, const struct pw_mpi_comm *comm,
 
 static uint64_t mix_group(uint64_t key, const int32_t *world, int size)
 {
-    key = mix(key, (uint64_t)size);
+    key = mix(key ^ comms.salt, (uint64_t)size);
     for (int i = 0; i < size; i++)
         key = mix(key, (uint64_t)(uint32_t)world[i]);
     return key;
@@ -351,6 +352,10 @@ void pw_mpi_comm_init(struct pw_thread *thread)
 {
     pw_pmpi.Comm_group(pw_mpi_handles.world, &comms.world_group);
     pw_pmpi.Comm_rank(pw_mpi_handles.world, &comms.world_rank);
+    if (!thread) {
+        comms.salt = (uint64_t)comms.world_rank + 1;
+        return;
+    }
     pw_mpi_comm_add(thread, pw_mpi_handles.world, pw_mpi_handles.comm_null);
     pw_mpi_comm_name(thread, pw_mpi_handles.world, "MPI_COMM_WORLD");
     pw_mpi_comm_add(thread, pw_mpi_handles.self, pw_mpi_handles.comm_null);

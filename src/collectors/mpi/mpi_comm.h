@@ -34,7 +34,9 @@ struct pw_mpi_comm {
 /* This process's rank in MPI_COMM_WORLD. */
 int32_t pw_mpi_comm_world_rank(void);
 
-/* Registers MPI_COMM_WORLD and MPI_COMM_SELF. */
+/* Registers MPI_COMM_WORLD and MPI_COMM_SELF. NULL, when the thread has no ring: communicators
+ * become known as they are used then, and their collectives, of which some were not counted, are
+ * kept from being taken for the other ranks'. */
 void pw_mpi_comm_init(struct pw_thread *thread);
 
 /* Registers a communicator made from `parent` (or MPI_COMM_NULL); NULL handles are ignored. */

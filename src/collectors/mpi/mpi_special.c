@@ -90,6 +90,10 @@ static void show_end(struct pw_thread *thread)
     atomic_store_explicit(&thread->call->op, 0, memory_order_relaxed);
 }
 
+/* The thread that begins MPI found no ring. It takes part in what all ranks do, and calls are
+ * counted from then on, or recorded where a thread finds a ring later. */
+static bool began_without_ring;
+
 /* Before the real MPI_Init: asks the collector to find out whether every rank is in here with a
  * probe. Only then may clocks be synchronised over MPI, where a rank that does not take part would
  * leave the others waiting for ever. */
@@ -98,6 +102,11 @@ static uint64_t request_sync(uint16_t op)
     struct pw_thread *thread = pw_probe_thread();
     uint64_t start = pw_probe_now();
     /* Who is in the probe already does not take part: begin_recording() finds another call. */
+    if (!thread && pw_probe_lacks_ring() &&
+        (pw_probe_borrow_segment()->activities & PW_ACTIVITY_MPI)) {
+        began_without_ring = true;
+        pw_probe_request_sync();
+    }
     if (!thread || atomic_load_explicit(&thread->call->op, memory_order_relaxed) ||
         !(pw_probe_borrow_segment()->activities & PW_ACTIVITY_MPI))
         return start;
@@ -130,9 +139,27 @@ static void record_init(struct pw_thread *thread, uint16_t op, uint64_t start, u
     pw_recording_set_mpi(1);
 }
 
+static void begin_counting(void)
+{
+    int provided = MPI_THREAD_SINGLE;
+    if (!pw_mpi_is_known())
+        return;
+    pw_pmpi.Query_thread(&provided);
+    pw_mpi_threads = provided == MPI_THREAD_MULTIPLE;
+    pw_mpi_comm_init(NULL);
+    if (pw_probe_await_sync())
+        pw_mpi_sync_begin(NULL);
+    pw_recording_set_mpi(1);
+}
+
 /* From here on calls are recorded. */
 static void begin_recording(uint16_t op, uint64_t start, uint64_t end, int rc)
 {
+    if (began_without_ring) {
+        if (rc == MPI_SUCCESS)
+            begin_counting();
+        return;
+    }
     struct pw_thread *thread = pw_probe_thread();
     if (!thread || atomic_load_explicit(&thread->call->op, memory_order_relaxed) != op)
         return;

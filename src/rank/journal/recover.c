@@ -48,7 +48,7 @@ static struct pw_segment_shared *find_segment(const struct pw_journal_head *head
         return NULL;
     if (segment->clock_domain == head->id.clock_domain_hash)
         return segment;
-    munmap(segment, PW_SEGMENT_PAGE);
+    pw_segment_detach(segment);
     return NULL;
 }
 
@@ -107,7 +107,7 @@ static int drain_rings(struct pw_journal *journal, const char *path,
         err = pw_journal_commit(journal);
         pw_drain_destroy(drain);
     }
-    munmap(segment, PW_SEGMENT_PAGE);
+    pw_segment_detach(segment);
     return err;
 }
 
@@ -181,7 +181,7 @@ int pw_recover_rank(const char *dir, int rank, const struct pw_collector *collec
     struct pw_segment_shared *segment = find_segment(&head);
     if (segment) {
         shm_unlink(head.segment);
-        munmap(segment, PW_SEGMENT_PAGE);
+        pw_segment_detach(segment);
     }
     pw_journal_remove(journal);
     return 0;

@@ -62,7 +62,8 @@ static void end_thread(void *thread)
     mine->call = &pw_no_ring_call;
     mine->ring.shared = NULL;
     atomic_signal_fence(memory_order_seq_cst);
-    atomic_store_explicit(&shared->state, PW_RING_RELEASED, memory_order_release);
+    atomic_store_explicit(&probe.segment->rings[mine->ring_index].state, PW_RING_RELEASED,
+                          memory_order_release);
 }
 
 /* Runs before main. Costs three system calls in every process that inherits the environment. */
@@ -116,13 +117,14 @@ static uint32_t own_generation(void)
 static struct pw_ring_shared *map_ring(int index)
 {
     struct pw_ring_shared *fresh, *shared = atomic_load(&probe.mapped[index]);
+    uint64_t records;
     if (shared)
         return shared;
-    if (pw_segment_map_ring(probe.name, probe.segment, index, &fresh))
+    if (pw_segment_map_ring(probe.name, probe.segment, index, &fresh, &records))
         return NULL;
     if (atomic_compare_exchange_strong(&probe.mapped[index], &shared, fresh))
         return fresh;
-    munmap(fresh, probe.segment->ring_stride); /* another thread was faster */
+    pw_segment_unmap_ring(fresh, records); /* another thread was faster */
     return shared;
 }
 
@@ -148,16 +150,17 @@ static void drop_ranges(struct pw_thread *thread)
 
 /* Makes the ring the thread's: its pointer last, for a signal handler may call at any time. The
  * open call says until the thread has begun that it is in the probe. */
-static void use_ring(struct pw_ring_shared *shared)
+static void use_ring(int index, struct pw_ring_shared *shared)
 {
     struct pw_thread *thread = &pw_this_thread;
     struct pw_ring ring;
-    pw_ring_init(&ring, shared, probe.segment->ring_records);
+    pw_ring_init(&ring, shared, atomic_load(&probe.segment->rings[index].records));
     ring.waits_for = probe.segment->waits ? probe.segment : NULL;
     /* Whatever is there, a thread that was cancelled inside a call left. */
     atomic_store(&shared->open.op, PW_CALL_PROBE);
     ring.shared = NULL;
     thread->ring = ring;
+    thread->ring_index = index;
     thread->call = &shared->open;
     atomic_signal_fence(memory_order_seq_cst);
     thread->ring.shared = shared;
@@ -166,14 +169,15 @@ static void use_ring(struct pw_ring_shared *shared)
 
 static bool take_ring(int index, bool fresh)
 {
-    struct pw_ring_shared *shared = map_ring(index);
-    uint32_t state = shared ? atomic_load(&shared->state) : PW_RING_NONE;
+    _Atomic uint32_t *entry = &probe.segment->rings[index].state;
+    uint32_t state = atomic_load(entry);
     uint32_t mine = PW_RING_OWNED | own_generation() << PW_RING_STATE_BITS;
     if (fresh ? state != PW_RING_READY : !is_left(state))
         return false;
-    if (!atomic_compare_exchange_strong(&shared->state, &state, mine))
+    struct pw_ring_shared *shared = map_ring(index);
+    if (!shared || !atomic_compare_exchange_strong(entry, &state, mine))
         return false;
-    use_ring(shared);
+    use_ring(index, shared);
     return true;
 }
 
@@ -272,6 +276,12 @@ struct pw_thread *pw_probe_begin_thread(void)
     return begun;
 }
 
+bool pw_probe_lacks_ring(void)
+{
+    const struct pw_thread *thread = &pw_this_thread;
+    return pw_gate->on && !thread->beginning && !thread->ring.shared && getpid() == probe.pid;
+}
+
 void pw_probe_wake(void)
 {
     pw_segment_wake(probe.segment);
@@ -282,9 +292,9 @@ const struct pw_segment_shared *pw_probe_borrow_segment(void)
     return probe.segment;
 }
 
-const char *pw_probe_segment_name(void)
+int pw_probe_create_pool(struct pw_pool **out)
 {
-    return probe.name;
+    return pw_pool_create(probe.name, probe.segment, out);
 }
 
 _Atomic uint32_t *pw_probe_borrow_counter(uint32_t index)

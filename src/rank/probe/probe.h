@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <stdbool.h>
 
+#include "rank/ring/pool.h"
 #include "rank/ring/ring.h"
 
 struct pw_intern_entry;
@@ -39,6 +40,7 @@ struct pw_thread {
      * just looking: a signal handler may call meanwhile. */
     uint32_t passes, failures;
     int beginning;
+    int ring_index;
 };
 /* A probe that comes when the program's threads are laid out already, as under an auditor or as a
  * tool of CUDA or NVTX, has its share of glibc's 1664 bytes for such libraries, or cannot come. */
@@ -105,6 +107,9 @@ static inline void pw_probe_let_go(struct pw_thread *thread)
     atomic_store_explicit(&thread->call->op, 0, memory_order_relaxed);
 }
 
+/* After a NULL of pw_probe_thread(): whether the calling thread would record if it had a ring. */
+bool pw_probe_lacks_ring(void);
+
 static inline uint64_t pw_probe_now(void)
 {
     return pw_tick_read(pw_tick_source);
@@ -135,8 +140,8 @@ static inline void pw_probe_commit(struct pw_thread *thread)
  */
 const struct pw_segment_shared *pw_probe_borrow_segment(void);
 
-/* The name under which its further parts can be mapped. */
-const char *pw_probe_segment_name(void);
+/* Makes the segment's pool this process's (pw_pool_create). */
+int pw_probe_create_pool(struct pw_pool **out);
 
 /* Where the collectives of the process's communicator `index` are counted; NULL past what the
  * segment has room for. After a non-NULL pw_probe_thread(). */

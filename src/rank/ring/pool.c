@@ -6,11 +6,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-int pw_pool_create(const char *segment_name, const struct pw_segment_shared *segment,
+int pw_pool_create(const char *segment_name, struct pw_segment_shared *segment,
                    struct pw_pool **out)
 {
     void *map;
-    int err = pw_segment_map_pool(segment_name, segment, sizeof(struct pw_pool), 1, &map);
+    int err = pw_segment_allocate_pool(segment_name, segment, sizeof(struct pw_pool));
+    err = err ? err : pw_segment_map_pool(segment_name, segment, sizeof(struct pw_pool), &map);
     if (err)
         return err;
     struct pw_pool *pool = map;
@@ -25,13 +26,7 @@ int pw_pool_attach(const char *segment_name, const struct pw_segment_shared *seg
                    struct pw_pool **out)
 {
     void *map;
-    int err = pw_segment_map_pool(segment_name, segment, PW_SEGMENT_PAGE, 0, &map);
-    if (err)
-        return err;
-    int is_there = atomic_load(&((struct pw_pool *)map)->owner_pid) != 0;
-    munmap(map, PW_SEGMENT_PAGE);
-    err = is_there ? pw_segment_map_pool(segment_name, segment, sizeof(struct pw_pool), 0, &map)
-                   : -ENOENT;
+    int err = pw_segment_map_pool(segment_name, segment, sizeof(struct pw_pool), &map);
     if (!err)
         *out = map;
     return err;

@@ -38,11 +38,11 @@ struct pw_pool {
 static_assert(sizeof(struct pw_pool) <= PW_POOL_BYTES, "the segment has room for it");
 
 /* Gives the pool memory, empties it of what a process before this one left, and maps it. In-app
- * safe. 0 or -errno. */
-int pw_pool_create(const char *segment_name, const struct pw_segment_shared *segment,
+ * safe. 0 or -errno (-ENOSPC: shared memory is short). */
+int pw_pool_create(const char *segment_name, struct pw_segment_shared *segment,
                    struct pw_pool **out);
 
-/* Maps one that was created. -ENOENT when none was. */
+/* Maps one that was given memory. -ENOENT when none was. */
 int pw_pool_attach(const char *segment_name, const struct pw_segment_shared *segment,
                    struct pw_pool **out);
 

@@ -5,13 +5,27 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+/* A ring takes at most this part of the shared memory that is free, and of what its rank may still
+ * take; the pool that of what is free. Of the whole, a part is left to the program. */
+enum {
+    PW_RING_SHARE = 16,
+    PW_RING_MEMORY_SHARE = 4,
+    PW_POOL_SHARE = 4,
+    PW_SEGMENT_KEPT = 8,
+    PW_SEGMENT_MOST_KEPT = 64 << 20, /* bytes */
+    PW_RING_SMALLEST = 1024,         /* records: 64 KiB */
+};
 
 static uint64_t round_up_pow2(uint64_t value)
 {
@@ -19,6 +33,11 @@ static uint64_t round_up_pow2(uint64_t value)
     while (power < value)
         power <<= 1;
     return power;
+}
+
+static uint64_t ring_bytes_of(uint64_t records)
+{
+    return PW_RING_CONTROL + records * sizeof(struct pw_record);
 }
 
 static void *map_shared(int fd, size_t bytes, off_t offset)
@@ -37,10 +56,28 @@ static void fill_header(struct pw_segment_shared *segment, uint64_t records)
     segment->version = PW_SEGMENT_VERSION;
     segment->uid = geteuid();
     segment->ring_records = records;
-    segment->ring_stride = PW_RING_CONTROL + records * sizeof(struct pw_record);
+    segment->ring_stride = ring_bytes_of(records);
+    atomic_store(&segment->memory_bytes, INT64_MAX);
     atomic_store(&segment->tool_pid, getpid());
     atomic_store(&segment->guard_pid, getpid());
+    /* Last: what has it is a whole header. */
+    atomic_signal_fence(memory_order_seq_cst);
     segment->magic = PW_SEGMENT_MAGIC;
+}
+
+/* tmpfs kills who touches a page that it cannot provide: ask for the memory first. A signal that is
+ * pending makes it give back all it had: signals wait. */
+static int give_memory(int fd, off_t offset, uint64_t bytes)
+{
+    enum { TRIES = 8 };
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int err = EINTR;
+    for (int i = 0; i < TRIES && err == EINTR; i++)
+        err = posix_fallocate(fd, offset, (off_t)bytes);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return -err;
 }
 
 int pw_segment_create(int rank, uint64_t ring_bytes, char name[PW_SEGMENT_NAME_SIZE],
@@ -56,13 +93,11 @@ int pw_segment_create(int rank, uint64_t ring_bytes, char name[PW_SEGMENT_NAME_S
     if (fd < 0)
         return -errno;
     uint64_t records = round_up_pow2(ring_bytes / sizeof(struct pw_record));
-    uint64_t stride = PW_RING_CONTROL + records * sizeof(struct pw_record);
-    int err = ftruncate(fd, (off_t)(PW_SEGMENT_PAGE + PW_MAX_RINGS * stride + PW_POOL_BYTES))
-                  ? -errno
-                  : 0;
-    /* tmpfs kills the writer of a page that it cannot provide: ask for the memory first. */
-    err = err ? err : -posix_fallocate(fd, 0, PW_SEGMENT_PAGE);
-    struct pw_segment_shared *segment = err ? NULL : map_shared(fd, PW_SEGMENT_PAGE, 0);
+    off_t bytes =
+        (off_t)(PW_SEGMENT_HEADER + PW_MAX_RINGS * ring_bytes_of(records) + PW_POOL_BYTES);
+    int err = ftruncate(fd, bytes) ? -errno : 0;
+    err = err ? err : give_memory(fd, 0, PW_SEGMENT_HEADER);
+    struct pw_segment_shared *segment = err ? NULL : map_shared(fd, PW_SEGMENT_HEADER, 0);
     if (!err && !segment)
         err = -errno;
     close(fd);
@@ -84,11 +119,24 @@ static int open_own(const char *name)
     int err = fstat(fd, &st) ? -errno : 0;
     if (!err && (st.st_uid != geteuid() || (st.st_mode & 077) != 0 || !S_ISREG(st.st_mode)))
         err = -EPERM;
-    if (!err && st.st_size < PW_SEGMENT_PAGE)
+    if (!err && st.st_size < PW_SEGMENT_HEADER)
         err = -EPROTO;
     if (err)
         close(fd);
     return err ? err : fd;
+}
+
+/* Whether the file begins with a header. Read, not mapped: its creator may have been killed before
+ * the header had memory. */
+static int has_header(int fd)
+{
+    struct {
+        uint64_t magic;
+        uint32_t version, uid;
+    } seen; /* as struct pw_segment_shared begins */
+    return pread(fd, &seen, sizeof(seen), 0) == (ssize_t)sizeof(seen) &&
+           seen.magic == PW_SEGMENT_MAGIC && seen.version == PW_SEGMENT_VERSION &&
+           seen.uid == geteuid();
 }
 
 int pw_segment_attach(const char *name, struct pw_segment_shared **out)
@@ -96,69 +144,144 @@ int pw_segment_attach(const char *name, struct pw_segment_shared **out)
     int fd = open_own(name);
     if (fd < 0)
         return fd;
-    struct pw_segment_shared *segment = map_shared(fd, PW_SEGMENT_PAGE, 0);
-    int err = segment ? 0 : -errno;
+    int err = has_header(fd) ? 0 : -EPROTO;
+    struct pw_segment_shared *segment = err ? NULL : map_shared(fd, PW_SEGMENT_HEADER, 0);
+    if (!err && !segment)
+        err = -errno;
     close(fd);
-    if (err)
-        return err;
-    if (segment->magic != PW_SEGMENT_MAGIC || segment->version != PW_SEGMENT_VERSION ||
-        segment->uid != geteuid()) {
-        munmap(segment, PW_SEGMENT_PAGE);
-        return -EPROTO;
-    }
-    *out = segment;
-    return 0;
+    if (!err)
+        *out = segment;
+    return err;
 }
+
+void pw_segment_detach(struct pw_segment_shared *segment)
+{
+    munmap(segment, PW_SEGMENT_HEADER);
+}
+
+/* ---- rings ---- */
 
 static off_t ring_offset(const struct pw_segment_shared *segment, int index)
 {
-    return (off_t)(PW_SEGMENT_PAGE + (uint64_t)index * segment->ring_stride);
+    return (off_t)(PW_SEGMENT_HEADER + (uint64_t)index * segment->ring_stride);
+}
+
+/* Bytes that may be taken. The program, its MPI and NCCL need shared memory as well, and the ranks
+ * of a node share it: the last of it is left to them. */
+static uint64_t free_bytes(int fd)
+{
+    struct statfs fs;
+    if (fstatfs(fd, &fs) || fs.f_blocks == 0)
+        return UINT64_MAX; /* it has no limit */
+    uint64_t total = (uint64_t)fs.f_blocks * (uint64_t)fs.f_bsize;
+    uint64_t unused = (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize;
+    uint64_t kept = total / PW_SEGMENT_KEPT < PW_SEGMENT_MOST_KEPT ? total / PW_SEGMENT_KEPT
+                                                                   : PW_SEGMENT_MOST_KEPT;
+    return unused > kept ? unused - kept : 0;
+}
+
+/* How many records a ring gets: a small part of what there is, for others will follow. */
+static uint64_t choose_records(int fd, struct pw_segment_shared *segment)
+{
+    const uint64_t unused = free_bytes(fd);
+    const int64_t left = atomic_load(&segment->memory_bytes);
+    uint64_t part = unused / PW_RING_SHARE, records = segment->ring_records;
+    uint64_t most = left < 0 ? 0 : (uint64_t)left / PW_RING_MEMORY_SHARE;
+    most = part < most ? part : most;
+    while (records > PW_RING_SMALLEST && ring_bytes_of(records) > most)
+        records >>= 1;
+    return ring_bytes_of(records) <= unused ? records : 0;
+}
+
+/* Once a ring has memory its entry says so for good, whoever was killed in between. */
+static int give_ring_memory(int fd, struct pw_segment_shared *segment, int index)
+{
+    struct pw_ring_entry *entry = &segment->rings[index];
+    uint64_t records = choose_records(fd, segment);
+    int err = -ENOSPC;
+    while (records) {
+        err = give_memory(fd, ring_offset(segment, index), ring_bytes_of(records));
+        if (records <= PW_RING_SMALLEST || (err != -ENOSPC && err != -ENOMEM))
+            break;
+        records >>= 1; /* others took it meanwhile */
+    }
+    if (err)
+        return err;
+    uint32_t none = 0;
+    /* Another thread may have been faster, with another size: what counts is who says it first. */
+    if (atomic_compare_exchange_strong(&entry->records, &none, (uint32_t)records))
+        atomic_fetch_sub(&segment->memory_bytes, (int64_t)ring_bytes_of(records));
+    return 0;
 }
 
 int pw_segment_allocate_ring(const char *name, struct pw_segment_shared *segment, int index)
 {
+    struct pw_ring_entry *entry = &segment->rings[index];
     int fd = open_own(name);
     if (fd < 0)
         return fd;
-    int err = -posix_fallocate(fd, ring_offset(segment, index), (off_t)segment->ring_stride);
-    struct pw_ring_shared *ring =
-        err ? NULL : map_shared(fd, PW_SEGMENT_PAGE, ring_offset(segment, index));
-    if (!err && !ring)
-        err = -errno;
+    int err = atomic_load(&entry->records) ? 0 : give_ring_memory(fd, segment, index);
     close(fd);
-    if (err)
-        return err;
     uint32_t none = PW_RING_NONE;
-    atomic_compare_exchange_strong(&ring->state, &none, PW_RING_READY);
-    munmap(ring, PW_SEGMENT_PAGE);
-    return 0;
+    if (!err)
+        atomic_compare_exchange_strong(&entry->state, &none, PW_RING_READY);
+    return err;
 }
 
 int pw_segment_map_ring(const char *name, const struct pw_segment_shared *segment, int index,
-                        struct pw_ring_shared **out)
+                        struct pw_ring_shared **out, uint64_t *records)
 {
+    uint64_t n = atomic_load(&segment->rings[index].records);
+    if (n == 0)
+        return -ENOENT;
+    if ((n & (n - 1)) != 0 || n > segment->ring_records)
+        return -EPROTO;
     int fd = open_own(name);
     if (fd < 0)
         return fd;
-    struct pw_ring_shared *ring = map_shared(fd, segment->ring_stride, ring_offset(segment, index));
+    struct pw_ring_shared *ring = map_shared(fd, ring_bytes_of(n), ring_offset(segment, index));
     int err = ring ? 0 : -errno;
     close(fd);
-    if (!err)
+    if (!err) {
         *out = ring;
+        *records = n;
+    }
+    return err;
+}
+
+void pw_segment_unmap_ring(struct pw_ring_shared *ring, uint64_t records)
+{
+    munmap(ring, ring_bytes_of(records));
+}
+
+/* ---- the pool ---- */
+
+int pw_segment_allocate_pool(const char *name, struct pw_segment_shared *segment, size_t bytes)
+{
+    if (atomic_load(&segment->pool_bytes) >= bytes)
+        return 0;
+    int fd = bytes <= PW_POOL_BYTES ? open_own(name) : -EINVAL;
+    if (fd < 0)
+        return fd;
+    int err = bytes <= free_bytes(fd) / PW_POOL_SHARE
+                  ? give_memory(fd, ring_offset(segment, PW_MAX_RINGS), bytes)
+                  : -ENOSPC;
+    close(fd);
+    if (!err)
+        atomic_store(&segment->pool_bytes, (uint32_t)bytes);
     return err;
 }
 
 int pw_segment_map_pool(const char *name, const struct pw_segment_shared *segment, size_t bytes,
-                        int allocate, void **out)
+                        void **out)
 {
-    const off_t offset = ring_offset(segment, PW_MAX_RINGS);
+    if (atomic_load(&segment->pool_bytes) < bytes)
+        return -ENOENT;
     int fd = bytes <= PW_POOL_BYTES ? open_own(name) : -EINVAL;
     if (fd < 0)
         return fd;
-    int err = allocate ? -posix_fallocate(fd, offset, (off_t)bytes) : 0;
-    void *map = err ? NULL : map_shared(fd, bytes, offset);
-    if (!err && !map)
-        err = -errno;
+    void *map = map_shared(fd, bytes, ring_offset(segment, PW_MAX_RINGS));
+    int err = map ? 0 : -errno;
     close(fd);
     if (!err)
         *out = map;

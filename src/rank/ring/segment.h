@@ -1,4 +1,9 @@
-/* The shared-memory segment of one rank: a header page and rings, one per recording thread.
+/* The shared-memory segment of one rank: a header and rings, one per recording thread.
+ *
+ * The file is sparse. tmpfs kills whoever touches a page for which it has no memory (SIGBUS), so
+ * memory is asked for first, and the header says what has been given: the header itself when it has
+ * its magic number, a ring when its entry has a capacity, the pool when `pool_bytes` is not 0. What
+ * the header does not vouch for nobody maps.
  *
  * The collector creates it under an unguessable name with mode 0600; the probe in the application
  * maps it, and a recovery tool can after both are gone. Everything here is read by another process
@@ -16,8 +21,9 @@
 #include "rank/ring/testclock.h"
 
 enum {
-    PW_SEGMENT_VERSION = 10,
+    PW_SEGMENT_VERSION = 11,
     PW_SEGMENT_PAGE = 4096,
+    PW_SEGMENT_HEADER = 2 * PW_SEGMENT_PAGE,
     PW_RING_CONTROL = 3 * PW_SEGMENT_PAGE, /* before a ring's records */
     PW_MAX_DEPTH = 128,                    /* open ranges of a thread */
     PW_MAX_RINGS = 256,
@@ -32,7 +38,7 @@ enum {
 
 enum pw_ring_state {
     PW_RING_NONE = 0, /* no memory behind it yet */
-    PW_RING_READY,    /* allocated by the collector, free */
+    PW_RING_READY,    /* it has memory, and is free */
     PW_RING_OWNED,    /* a thread writes it */
     PW_RING_RELEASED, /* its thread has ended; another may take it over */
 };
@@ -137,9 +143,8 @@ struct pw_ring_shared {
     _Atomic uint64_t lost_marked;          /* the head from which `lost` is marked, 0 unknown yet */
     _Atomic uint64_t wait_start, wait_end; /* waiting for room, not yet marked; 0: none, still */
     _Atomic uint64_t nested; /* calls made inside another and therefore not recorded, ever */
-    _Alignas(64) _Atomic uint64_t tail;  /* records ever consumed: written by the collector */
-    _Alignas(64) _Atomic uint32_t state; /* enum pw_ring_state, and the owner's generation */
-    _Atomic int32_t tid;
+    _Alignas(64) _Atomic uint64_t tail; /* records ever consumed: written by the collector */
+    _Alignas(64) _Atomic int32_t tid;
     /* Written by the producer: ranges that its thread is in, innermost last; those past
      * PW_MAX_DEPTH are counted only. Lower half of `depth`: how many. Upper half: inside of those,
      * ranges begun while recording was paused, of which no more is known than that. A phase of
@@ -149,11 +154,17 @@ struct pw_ring_shared {
     struct pw_open_range ranges[PW_MAX_DEPTH];
 };
 
+/* What the header says of a ring. */
+struct pw_ring_entry {
+    _Atomic uint32_t state;   /* enum pw_ring_state, and the owner's generation */
+    _Atomic uint32_t records; /* capacity, a power of two, for good; 0: it has no memory */
+};
+
 struct pw_segment_shared {
     uint64_t magic;
     uint32_t version;
     uint32_t uid;
-    uint64_t ring_records; /* capacity of a ring, a power of two */
+    uint64_t ring_records; /* capacity of a ring at most, a power of two */
     uint64_t ring_stride;  /* bytes from one ring to the next */
     uint64_t clock_domain; /* hash of boot id and time namespace */
     uint32_t tick_source;
@@ -162,10 +173,12 @@ struct pw_segment_shared {
     uint32_t stack_depth; /* 0 .. PW_MAX_STACK */
     uint32_t waits;       /* 1: who finds a ring full waits for the collector */
     struct pw_testclock test_clock;
-    _Atomic int32_t tool_pid;  /* the collector; another when one was killed */
-    _Atomic int32_t guard_pid; /* who starts another then */
-    _Atomic int32_t owner_pid; /* the application process that records, 0 before the first */
-    _Atomic uint32_t nrings;   /* rings ever used are 0 .. nrings-1 */
+    _Atomic int32_t tool_pid;     /* the collector; another when one was killed */
+    _Atomic int32_t guard_pid;    /* who starts another then */
+    _Atomic int32_t owner_pid;    /* the application process that records, 0 before the first */
+    _Atomic uint32_t nrings;      /* rings ever used are 0 .. nrings-1 */
+    _Atomic uint32_t pool_bytes;  /* of the pool that have memory, 0 none */
+    _Atomic int64_t memory_bytes; /* that rings may still take before they are made small */
     _Atomic uint32_t nthreads;
     _Atomic uint32_t generation; /* processes, one after the other, that have recorded */
     /* Calls that found no ring to record in (no descriptor, no memory, all taken), and when. */
@@ -178,33 +191,44 @@ struct pw_segment_shared {
     /* By index of the communicator: collectives that its owner has left, or begun if nonblocking.
      * Written by the application. */
     _Alignas(64) _Atomic uint32_t collectives[PW_SHARED_COMMS];
+    struct pw_ring_entry rings[PW_MAX_RINGS];
 };
 
-static_assert(sizeof(struct pw_segment_shared) <= PW_SEGMENT_PAGE, "the header is one page");
+static_assert(sizeof(struct pw_segment_shared) <= PW_SEGMENT_HEADER, "the header has its pages");
 static_assert(sizeof(struct pw_ring_shared) <= PW_RING_CONTROL, "a ring's control has its pages");
 
-/* Creates a segment whose rings hold `ring_bytes` (rounded to a power of two of records) and writes
- * its name, with the rank in it for people. The caller unmaps and unlinks it. 0 or -errno. */
+/* Creates a segment whose rings hold at most `ring_bytes` (rounded to a power of two of records)
+ * and writes its name, with the rank in it for people. The caller detaches and unlinks it. 0 or
+ * -errno.
+ */
 int pw_segment_create(int rank, uint64_t ring_bytes, char name[PW_SEGMENT_NAME_SIZE],
                       struct pw_segment_shared **out);
 
 /* Maps an existing segment's header. -EPERM when it is another user's or open to others, -EPROTO
- * when it is none of ours or of another version. In-app safe. */
+ * when it is none of ours, of another version, or was never finished. In-app safe. */
 int pw_segment_attach(const char *name, struct pw_segment_shared **out);
 
+void pw_segment_detach(struct pw_segment_shared *segment);
+
 /* Gives ring `index` memory, so that no later store into it can fail, and makes it READY if it was
- * NONE. 0 or -errno (-ENOSPC: shared memory is full). */
+ * NONE. It is smaller than the segment's rings may be where memory is short. In-app safe. 0 or
+ * -errno (-ENOSPC: shared memory is full, but for what is left to the program). */
 int pw_segment_allocate_ring(const char *name, struct pw_segment_shared *segment, int index);
 
-/* Maps ring `index`. The mapping stays valid until munmap, whatever happens to the name. In-app
- * safe. 0 or -errno. */
+/* Maps ring `index`, of `*records` records. The mapping stays valid until it is unmapped, whatever
+ * happens to the name. In-app safe. 0 or -errno (-ENOENT: it has no memory). */
 int pw_segment_map_ring(const char *name, const struct pw_segment_shared *segment, int index,
-                        struct pw_ring_shared **out);
+                        struct pw_ring_shared **out, uint64_t *records);
 
-/* Maps `bytes` of the place behind all rings, where rank/ring/pool.h lives; `allocate`: gives it
- * memory first. In-app safe. 0 or -errno. */
+void pw_segment_unmap_ring(struct pw_ring_shared *ring, uint64_t records);
+
+/* Gives memory to `bytes` of the place behind all rings, where rank/ring/pool.h lives, unless it
+ * has it. In-app safe. 0 or -errno. */
+int pw_segment_allocate_pool(const char *name, struct pw_segment_shared *segment, size_t bytes);
+
+/* Maps `bytes` of it. In-app safe. 0 or -errno (-ENOENT: so much has no memory). */
 int pw_segment_map_pool(const char *name, const struct pw_segment_shared *segment, size_t bytes,
-                        int allocate, void **out);
+                        void **out);
 
 /* Wakes the collector if it sleeps. In-app safe. */
 void pw_segment_wake(struct pw_segment_shared *segment);

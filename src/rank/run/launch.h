@@ -17,7 +17,7 @@ struct pw_lifeline {
     _Atomic int32_t program_pid; /* 0 before its start */
     _Atomic int32_t has_ended;   /* and `wait_status` says how */
     int32_t wait_status;
-    _Atomic int32_t is_profiled; /* the program was started under the probe */
+    _Atomic int32_t is_profiled; /* the program was started under the probe, or was to be */
     _Atomic int32_t signalled;   /* SIGUSR1 or SIGUSR2 that is for profwrap, 0 none; see launch.c */
     _Atomic int32_t is_recording; /* and there is a journal: another collector can take over */
     char segment[PW_SEGMENT_NAME_SIZE];

@@ -40,7 +40,7 @@ static int looks_stale(const char *name)
     int stale = !is_process(atomic_load(&segment->tool_pid)) &&
                 !is_process(atomic_load(&segment->guard_pid)) &&
                 !is_process(atomic_load(&segment->owner_pid));
-    munmap(segment, PW_SEGMENT_PAGE);
+    pw_segment_detach(segment);
     return stale;
 }
 

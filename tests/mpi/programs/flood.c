@@ -1,6 +1,7 @@
 /* Records as much, of what, and when the lines of its standard input say: "calls N", "ranges N",
  * "steps N", "names N" (ranges, each of a name never used before), "threads T N" (ranges, in T new
- * threads), "dup NAME" (a communicator), "dup-calls N" (on it). Answers each with "done". */
+ * threads), "crowd T N" (MPI calls of each of T new threads, which are there together), "dup NAME"
+ * (a communicator), "dup-calls N" (on it). Answers each with "done". */
 #include <mpi.h>
 #include <profwrap.h>
 #include <pthread.h>
@@ -37,9 +38,46 @@ static void name_ranges(long times)
     }
 }
 
+static pthread_barrier_t crowd;
+
+struct caller {
+    MPI_Comm comm;
+    long times;
+};
+
+static void *call_many(void *arg)
+{
+    const struct caller *caller = arg;
+    reduce(caller->comm, 1);
+    pthread_barrier_wait(&crowd);
+    reduce(caller->comm, caller->times - 1);
+    return NULL;
+}
+
+static void run_crowd(long n, long times)
+{
+    static struct caller callers[THREADS_MAX];
+    pthread_t threads[THREADS_MAX];
+    n = n < THREADS_MAX ? n : THREADS_MAX;
+    pthread_barrier_init(&crowd, NULL, (unsigned)n);
+    for (long i = 0; i < n; i++) {
+        callers[i].times = times;
+        MPI_Comm_dup(MPI_COMM_SELF, &callers[i].comm);
+        if (pthread_create(&threads[i], NULL, call_many, &callers[i]))
+            exit(1);
+    }
+    for (long i = 0; i < n; i++)
+        pthread_join(threads[i], NULL);
+    for (long i = 0; i < n; i++)
+        MPI_Comm_free(&callers[i].comm);
+}
+
+/* In a ring of its own: none has ended before all have begun. */
 static void *mark_many(void *times)
 {
-    mark("of a thread", *(long *)times);
+    mark("of a thread", 1);
+    pthread_barrier_wait(&crowd);
+    mark("of a thread", *(long *)times - 1);
     return NULL;
 }
 
@@ -47,6 +85,7 @@ static void run_threads(long n, long times)
 {
     pthread_t threads[THREADS_MAX];
     n = n < THREADS_MAX ? n : THREADS_MAX;
+    pthread_barrier_init(&crowd, NULL, (unsigned)n);
     for (long i = 0; i < n; i++)
         if (pthread_create(&threads[i], NULL, mark_many, &times))
             exit(1);
@@ -81,6 +120,8 @@ int main(void)
         long threads, times;
         if (sscanf(line, "threads %ld %ld", &threads, &times) == 2)
             run_threads(threads, times);
+        else if (sscanf(line, "crowd %ld %ld", &threads, &times) == 2)
+            run_crowd(threads, times);
         else if (sscanf(line, "%31s %63s", what, name) == 2)
             obey(what, name, atol(name));
         puts("done");

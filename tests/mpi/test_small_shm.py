@@ -1,0 +1,213 @@
+"""What happens where /dev/shm is small, full, or fills up while a program runs: tmpfs kills who
+touches a page that it has no memory for. Each run has a mount namespace with a tmpfs of its own.
+
+The program is programs/flood.c. Whatever there is of shared memory, it ends as without profwrap, and
+its calls are in the file or counted there."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import harness as h
+
+THREADS, CALLS = 6, 300  # of a crowd: at most what the smallest ring takes
+
+
+def in_namespace(size, percent=0):
+    """The begin of a command: a /dev/shm of `size` MiB, of which so much is in use."""
+    flags = "-m" if os.geteuid() == 0 else "-rm"
+    probe = subprocess.run(["unshare", flags, "mount", "-t", "tmpfs", "none", "/dev/shm"],
+                           capture_output=True)
+    if probe.returncode:
+        raise h.Skipped("this user cannot mount a tmpfs")
+    script = (f"mount -t tmpfs -o size={size}m none /dev/shm || exit 99; "
+              f"head -c {percent * size * 1048576 // 100} /dev/zero >/dev/shm/filler; exec \"$@\"")
+    return ["unshare", flags, "sh", "-c", script, "sh"]
+
+
+def gaps(file):
+    table = file["events/gap"]
+    return list(zip(h.enum_names(table, "reason"), map(int, table["lost"])))
+
+
+def calls(file):
+    """Recorded, and lost for want of rings or of room in them."""
+    lost = sum(n for reason, n in gaps(file) if reason in ("no_ring", "ring_full"))
+    h.equal(lost, int(file.attrs["dropped_events"]), "dropped_events")
+    return len(file["events/comm"]), lost
+
+
+def flood(prefix, *lines, options=("--no-merge", "-o", "out")):
+    return subprocess.run([*prefix, *h.profwrap(*options, h.program("flood"))],
+                          input="".join(line + "\n" for line in lines), capture_output=True,
+                          text=True, env=h.environment(), timeout=h.PATIENCE_S)
+
+
+class Flood:
+    """One whose lines are told one by one; fill() fills its /dev/shm."""
+
+    def __init__(self, size):
+        self.process = subprocess.Popen(
+            [*in_namespace(size), *h.profwrap("--no-merge", "-o", "out", h.program("flood"))],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env=h.environment())
+        self.tell("calls 1")
+
+    def tell(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        h.equal(self.process.stdout.readline(), "done\n", f"answer to {line}")
+
+    def shm(self):
+        return f"/proc/{self.process.pid}/root/dev/shm"
+
+    def fill(self):
+        with open(self.shm() + "/filler", "ab", buffering=0) as file:
+            try:
+                while file.write(bytes(4096)):
+                    pass
+            except OSError:
+                pass
+        h.equal(os.statvfs(self.shm()).f_bavail, 0, "free blocks")
+
+    def children(self, pid):
+        with open(f"/proc/{pid}/task/{pid}/children") as file:
+            return [int(child) for child in file.read().split()]
+
+    def collector(self):
+        return self.children(self.process.pid)[0]
+
+    def end(self):
+        _, errors = self.process.communicate(timeout=h.PATIENCE_S)
+        h.equal(self.process.returncode, 0, "exit status " + errors)
+        return errors
+
+
+def whole():
+    """Calls of a crowd where there is room."""
+    done = flood([], f"crowd {THREADS} {CALLS}", options=("--no-merge", "-o", "whole"))
+    h.equal((done.returncode, done.stdout), (0, "done\n"), "the program " + done.stderr)
+    recorded, lost = calls(h.open_complete("whole"))
+    h.equal(lost, 0, "lost calls with room enough")
+    return recorded
+
+
+@h.case
+def full_before_the_run():
+    h.h5py()
+    wanted, kinds = whole(), set()
+    for percent in (0, 20, 40, 60, 80, 87, 88, 90, 95, 99, 100):
+        done = flood(in_namespace(8, percent), f"crowd {THREADS} {CALLS}",
+                     options=("--no-merge", "-o", str(percent)))
+        what = f"{percent} % full: " + done.stderr
+        h.equal((done.returncode, done.stdout), (0, "done\n"), what)
+        h.check("was killed" not in done.stderr, what)
+        file = h.open_rank(str(percent))
+        h.equal(int(file.attrs["complete"]), 1, what)
+        if "unprofiled" in done.stderr:
+            h.equal(h.enum_names(file["unrecorded"], "reason"), ["no_memory"], what)
+            kinds.add("unrecorded")
+            continue
+        recorded, lost = calls(file)
+        h.equal(recorded + lost, wanted, "recorded and lost calls, " + what)
+        h.equal("shared memory is full" in done.stderr, recorded == 0, what)
+        kinds.add("whole" if not lost else "some" if recorded else "none")
+    h.equal(kinds, {"whole", "none", "unrecorded"} | (kinds & {"some"}), "what there was")
+
+
+@h.case
+def full_during_the_run():
+    """Threads that come later have no ring; those that have one go on."""
+    h.h5py()
+    more = 2 * THREADS * (CALLS + 2) + 11  # each thread's communicator is made and freed
+    wanted = whole() + more
+    flooded = Flood(64)
+    flooded.tell(f"crowd {THREADS} {CALLS}")
+    flooded.fill()
+    flooded.tell(f"crowd {2 * THREADS} {CALLS}")
+    flooded.tell("calls 10")
+    errors = flooded.end()
+    h.check("was killed" not in errors, errors)
+    file = h.open_rank("out")
+    recorded, lost = calls(file)
+    h.equal(int(file.attrs["complete"]), 1, "complete")
+    h.equal(recorded + lost, wanted, "recorded and lost calls")
+    h.check({reason for reason, _ in gaps(file)} == {"no_ring"}, gaps(file))
+    h.check(0 < lost <= (THREADS + 1) * CALLS, "lost calls", lost)
+
+
+@h.case
+def collector_killed_when_full():
+    """Another goes on, with rings that are there and without those that are not."""
+    h.h5py()
+    flooded = Flood(64)
+    flooded.tell(f"crowd {THREADS} {CALLS}")
+    flooded.fill()
+    os.kill(flooded.collector(), signal.SIGKILL)
+    flooded.tell(f"crowd {2 * THREADS} {CALLS}")
+    flooded.tell("calls 10")
+    errors = flooded.end()
+    h.equal(errors.count("was killed"), 1, "collectors that were killed: " + errors)
+    file = h.open_rank("out")
+    h.equal(int(file.attrs["complete"]), 2, "complete: made from the journal")
+    h.check({reason for reason, _ in gaps(file)} == {"no_ring"}, gaps(file))
+    h.equal(h.operations(file).count("Allreduce") + calls(file)[1], 3 * THREADS * CALLS + 11,
+            "recorded and lost calls")
+
+
+@h.case
+def recovered_when_full():
+    h.h5py()
+    script = ('"$@" recover out; status=$?; ls /dev/shm; exit $status')
+    flooded = Flood(64)
+    flooded.tell(f"crowd {THREADS} {CALLS}")
+    flooded.tell("calls 9")
+    flooded.fill()
+    collector = flooded.collector()
+    program = flooded.children(collector)[0]
+    space = os.open(f"/proc/{program}/ns/mnt", os.O_RDONLY)
+    for pid in (flooded.process.pid, collector, program):
+        os.kill(pid, signal.SIGKILL)
+    flooded.process.communicate()
+    done = h.run(["nsenter", f"--mount=/proc/self/fd/{space}", f"--wd={os.getcwd()}", "sh", "-c",
+                  script, "sh", *h.profwrap()], pass_fds=[space])
+    os.close(space)
+    h.equal(h.lines(done.stdout), ["1 recovered, 0 still running, 0 failed", "filler"], "what is left in /dev/shm")
+    file = h.open_rank("out")
+    h.equal(int(file.attrs["complete"]), 2, "complete")
+    h.equal(h.operations(file).count("Allreduce"), THREADS * CALLS + 10, "calls")
+
+
+@h.case
+def ranks_and_threads_in_64_mib():
+    """What Docker gives."""
+    h.h5py()
+    line = "crowd 16 200\n"
+    done = subprocess.run(
+        [*in_namespace(64), *h.mpirun(4, "sh", "-c", f"printf '{line}' | exec \"$@\"", "sh",
+                                      *h.profwrap("-o", "out", h.program("flood")))],
+        capture_output=True, text=True, timeout=h.PATIENCE_S,
+        env=h.environment(OMPI_MCA_btl="self,tcp"))
+    h.equal(done.returncode, 0, "exit status " + done.stderr)
+    h.check("was killed" not in done.stderr, done.stderr)
+    for rank in range(4):
+        recorded, lost = calls(h.open_rank("out", rank))
+        h.check(recorded + lost >= 16 * 200, "rank", rank, "has", recorded, "and lost", lost)
+        h.check(recorded > 8 * 200, "only", recorded, "were recorded of rank", rank)
+
+
+@h.case
+def the_report_says_what_is_not_recorded():
+    done = flood(in_namespace(8, 100), "calls 5", options=("-o", "none"))
+    h.equal(done.returncode, 0, "exit status " + done.stderr)
+    text = " ".join(open("none/report.txt").read().split())
+    h.check("for want of shared memory" in text, "the report hides it:", text)
+    done = flood(in_namespace(8, 95), "calls 5", options=("-o", "counted"))
+    h.equal(done.returncode, 0, "exit status " + done.stderr)
+    text = " ".join(open("counted/report.txt").read().split())
+    h.check("calls of threads that got no ring" in text, "the report hides it:", text)
+
+
+if __name__ == "__main__":
+    sys.exit(h.main(sys.argv[1:]))
