@@ -36,6 +36,11 @@ def convert(path):
     return path + ".json"
 
 
+def _in_one_line(error):
+    """Its text, which may have some of the file's."""
+    return "".join(c if c.isprintable() else " " for c in str(error))[:300]
+
+
 def main(paths):
     if not paths or paths[0].startswith("-"):
         print("usage: python3 -m profwrap.flight FILE...", file=sys.stderr)
@@ -48,7 +53,7 @@ def main(paths):
             print(f"{path}: cannot be read or written: {error.strerror}", file=sys.stderr)
             status = 1
         except (ValueError, TypeError, RecursionError) as error:
-            print(f"{path}: {error}", file=sys.stderr)
+            print(f"{path}: {_in_one_line(error)}", file=sys.stderr)
             status = 1
     return status
 

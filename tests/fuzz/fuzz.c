@@ -1,7 +1,9 @@
 /* See fuzz.h. The linker brings what the code under test says here (--wrap). */
 #include "fuzz.h"
 
+#include <errno.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +11,33 @@
 
 #include "cli/confine.h"
 #include "core/h5types.h"
+#include "core/readlimit.h"
 
 void __wrap_pw_error(const char *format, ...);
 void __wrap_pw_say(const char *format, ...);
 void __wrap_pw_h5_watch_install(void);
 
-enum { RENEW = 16 };
+/* The sanitizer's, where there is one. */
+typedef void allocated_fn(const volatile void *, size_t);
+typedef void freed_fn(const volatile void *);
+__attribute__((weak)) int __sanitizer_install_malloc_and_free_hooks(allocated_fn *, freed_fn *);
+__attribute__((weak)) size_t __sanitizer_get_allocated_size(const volatile void *);
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *old, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+
+enum { RENEW = 16, MOST_MORE_BYTES = 512 << 20, NOTED_BYTES = 1 << 20 };
+
+/* Of the heap, in bytes. */
+static struct {
+    _Atomic int64_t live, peak;
+    _Atomic int64_t limit; /* 0: none */
+    int64_t begun, input, noted;
+} heap;
 
 static char directory[FUZZ_PATH];
 static int errors;
@@ -51,6 +74,63 @@ __attribute__((format(printf, 1, 2))) void __wrap_pw_say(const char *format, ...
     va_end(args);
 }
 
+static void on_allocated(const volatile void *bytes, size_t size)
+{
+    (void)bytes;
+    int64_t live = atomic_fetch_add(&heap.live, (int64_t)size) + (int64_t)size;
+    if (live > atomic_load(&heap.peak)) /* of threads, about so much */
+        atomic_store(&heap.peak, live);
+}
+
+static void on_freed(const volatile void *bytes)
+{
+    if (bytes)
+        atomic_fetch_sub(&heap.live, (int64_t)__sanitizer_get_allocated_size(bytes));
+}
+
+/* What core/readlimit.h does for the commands: the sanitizer has no room under a limit of the
+ * system. */
+static int is_too_much(size_t size)
+{
+    int64_t limit = atomic_load(&heap.limit);
+    if (!limit || (size <= INT64_MAX / 2 && atomic_load(&heap.live) + (int64_t)size <= limit))
+        return 0;
+    errno = ENOMEM;
+    return 1;
+}
+
+#ifdef FUZZ_LIMITS_HEAP
+void *__wrap_malloc(size_t size)
+{
+    return is_too_much(size) ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return n && is_too_much(size > SIZE_MAX / n ? SIZE_MAX : n * size) ? NULL
+                                                                       : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+    return is_too_much(size) ? NULL : __real_realloc(old, size);
+}
+#else
+int (*const fuzz_unused)(size_t) = is_too_much;
+#endif
+
+/* For tests/fuzz/run, which takes the most. */
+static void note_peak(int64_t bytes)
+{
+    const char *path = getenv("FUZZ_PEAK");
+    FILE *file = path && bytes > heap.noted + NOTED_BYTES ? fopen(path, "a") : NULL;
+    if (!file)
+        return;
+    fprintf(file, "%lld\n", (long long)bytes);
+    fclose(file);
+    heap.noted = bytes;
+}
+
 /* A crash is what is looked for. */
 void __wrap_pw_h5_watch_install(void)
 {
@@ -79,6 +159,8 @@ const char *fuzz_path(char out[FUZZ_PATH], const char *name)
             fail("cannot make a directory in TMPDIR");
         atexit(remove_directory);
         pw_h5_quiet();
+        if (__sanitizer_install_malloc_and_free_hooks)
+            __sanitizer_install_malloc_and_free_hooks(on_allocated, on_freed);
     }
     if (snprintf(out, FUZZ_PATH, "%.3500s/%s", directory, name) >= FUZZ_PATH)
         fail("a path is too long");
@@ -90,6 +172,7 @@ void fuzz_put(char out[FUZZ_PATH], const char *name, const uint8_t *data, size_t
     FILE *file = fopen(fuzz_path(out, name), "wb");
     if (!file || fwrite(data, 1, size, file) != size || fclose(file))
         fail("cannot write the input");
+    heap.input = (int64_t)size;
 }
 
 void fuzz_begin(void)
@@ -102,10 +185,23 @@ void fuzz_begin(void)
         H5close();
         pw_h5_quiet();
     }
+    heap.begun = atomic_load(&heap.live);
+    atomic_store(&heap.peak, heap.begun);
+    atomic_store(&heap.limit, heap.begun + heap.input + PW_READLIMIT_MORE_BYTES);
+}
+
+void fuzz_end(void)
+{
+    int64_t taken = atomic_load(&heap.peak) - heap.begun;
+    atomic_store(&heap.limit, 0);
+    note_peak(taken);
+    if (taken > heap.input + MOST_MORE_BYTES)
+        fail("more than 512 MiB of memory above the size of the input");
 }
 
 void fuzz_judge(int status)
 {
+    fuzz_end();
     if (status != 0 && status != 1)
         fail("the status is neither 0 nor 1");
     if (errors == status)

@@ -17,9 +17,13 @@ const char *fuzz_path(char out[FUZZ_PATH], const char *name);
 /* Makes the bytes the file `name` there, and its path `out`. */
 void fuzz_put(char out[FUZZ_PATH], const char *name, const uint8_t *data, size_t size);
 
-/* Around what a command does: forgets what was said; judges the status with what was said since. */
+/* Around what a command does: forgets what was said, and limits the heap by the size of what was
+ * put last; judges the status with what was said since, and the memory. */
 void fuzz_begin(void);
 void fuzz_judge(int status);
+
+/* Instead of the judgement, where there is no status: of the memory only. */
+void fuzz_end(void);
 
 /* Aborts when a printed text has anything that a terminal would obey. */
 void fuzz_check_text(const char *path);

@@ -53,6 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     };
     fuzz_begin();
     int err = pw_replay_journal(&job, pw_cli_collectors());
+    fuzz_end();
     if (err > 0 || check_files(dir) != (err == 0)) {
         fprintf(stderr, "fuzz: a replay answered %d\n", err);
         abort();
