@@ -172,6 +172,20 @@ def a_library_that_is_not_used():
 
 
 @h.case
+def in_snapshots():
+    """What is known is in the journal at once: a snapshot, and what is recovered, has it, too."""
+    def take(job):
+        await_reason(job, "bypassed", N)
+        h.run(h.profwrap("ctl", "snapshot", "-o", "taken", "out"))
+    run_blind(h.program("blindload"), "GO", h.program("libblindcalls.so"), wait=take,
+              options=("--no-merge",))
+    h.run(h.profwrap("merge", "taken"))
+    data = json.loads(h.run(h.profwrap("report", "--format", "json", "taken")).stdout)
+    h.equal((data["job"]["verdict"], data["job"]["reason"]), ("unknown", "mpi_not_recorded"),
+            "the verdict")
+
+
+@h.case
 def steps_without_communication():
     """Ranks that mark steps and never communicate: no rank is cleared by that."""
     h.run(h.mpirun(N, *h.profwrap("-o", "out"), h.program("notes"), "steps"), status=None)
@@ -204,6 +218,20 @@ def spawned_processes():
     h.equal(data["completeness"]["ranks_mpi_not_recorded"], 0, "ranks")
     h.equal(sorted(n for n in os.listdir("out") if n.startswith("rank-")),
             [os.path.basename(h.rank_path("out", rank)) for rank in range(N)], "rank files")
+
+
+@h.case
+def spawned_by_a_singleton():
+    """Without mpirun the program starts a launcher of its own, which hands profwrap's environment on:
+    its children's calls do not come into its file."""
+    done = h.run(h.profwrap("--no-merge", "-o", "out", h.program("spawn"), "expected"))
+    h.equal(done.stdout, b"", "output")
+    h.equal([n for n in os.listdir("out") if n.startswith("rank-")], ["rank-00000.h5"], "rank files")
+    file = h.open_complete("out")
+    spawned = file["unrecorded"]
+    h.equal((h.enum_names(spawned, "reason"), [int(n) for n in spawned["count"]]),
+            (["spawned", "spawned"], [2, 2]), "spawned processes")
+    h.equal(h.operations(file).count("Init"), 1, "calls of MPI_Init")
 
 
 if __name__ == "__main__":
