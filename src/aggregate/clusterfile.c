@@ -11,13 +11,13 @@
 #include "core/format.h"
 #include "core/h5types.h"
 
-/* A slab is what is written at a time: whole chunks, so that none is compressed twice. */
+/* A process writes one chunk at a time, from one buffer: given thousands of chunks at once,
+ * HDF5 1.10 and MPI-IO wrote from addresses behind their buffers (Open MPI's "pwritev: Bad
+ * address", a crash in ROMIO). Whole chunks, so that none is compressed twice. */
 enum {
     CHUNK_ROWS = PW_CLUSTERFILE_CHUNK,
-    SLAB_ROWS = 8 * CHUNK_ROWS,
-    GRID_STEPS = 64,
     GRID_RANKS = 64,
-    SLAB_CELLS = 1 << 18,
+    CHUNK_CELLS = 64 * GRID_RANKS,
     DEFLATE = 1,
 };
 
@@ -32,6 +32,13 @@ static void note_error(struct pw_clusterfile *file, int failed)
 {
     if (failed && !file->error)
         file->error = -EIO;
+}
+
+/* True on all processes when one has met an error: nothing more is written then. */
+static int has_failed(struct pw_clusterfile *file)
+{
+    file->error = all_agree(file->comm, file->error);
+    return file->error != 0;
 }
 
 /* HDF5 follows links and takes what is there: so one process makes the file first. */
@@ -140,16 +147,18 @@ void pw_clusterfile_write_made(struct pw_clusterfile *file, enum pw_cluster_tabl
                                size_t total, size_t first, size_t count, pw_clusterfile_maker *make,
                                void *context)
 {
+    if (has_failed(file))
+        return;
     hsize_t dims = total, chunk = total && total < CHUNK_ROWS ? total : CHUNK_ROWS;
     hid_t dataset = pw_h5_create_table(file->file, pw_table_borrow(table), 1, &dims, &chunk,
                                        total == 0, DEFLATE);
     unsigned long most = count;
     MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_UNSIGNED_LONG, MPI_MAX, file->comm);
-    char *rows = malloc(pw_table_borrow(table)->row_size * SLAB_ROWS);
+    char *rows = malloc(pw_table_borrow(table)->row_size * CHUNK_ROWS);
     note_error(file, dataset < 0 || !rows);
-    for (size_t at = 0; at < most && dataset >= 0; at += SLAB_ROWS) {
+    for (size_t at = 0; at < most && !has_failed(file); at += CHUNK_ROWS) {
         size_t left = at < count ? count - at : 0;
-        hsize_t start = first + at, n = !rows ? 0 : left < SLAB_ROWS ? left : SLAB_ROWS;
+        hsize_t start = first + at, n = left < CHUNK_ROWS ? left : CHUNK_ROWS;
         if (n)
             make(context, first + at, (size_t)n, rows);
         write_box(file, dataset, table, 1, &start, &n, rows);
@@ -167,26 +176,140 @@ void pw_clusterfile_write_root(struct pw_clusterfile *file, enum pw_cluster_tabl
     pw_clusterfile_write(file, table, total, 0, file->process == 0 ? count : 0, rows);
 }
 
+/* ---- grids ---- */
+
+/* Processes have columns, but write whole chunks: chunk number i is that of process i modulo their
+ * number, which gets it from all in round i / processes. */
+struct grid {
+    size_t dims[2], chunk[2], per_row, nchunks; /* chunks in a row of chunks, and in all */
+    size_t row_size;
+    int process, processes;
+    size_t *firsts; /* [processes + 1] columns of each process */
+    int *counts;    /* [4 * processes] sent, their places, received, their places */
+    char *send, *receive, *whole;
+    MPI_Datatype cell;
+};
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Rows and columns of a chunk, and, of its columns, those of a process: [first, first + n). */
+struct piece {
+    size_t step, nsteps, first, n, column, ncolumns;
+};
+
+static struct piece piece_of(const struct grid *g, size_t number, int process)
+{
+    struct piece p = {.step = number / g->per_row * g->chunk[0],
+                      .column = number % g->per_row * g->chunk[1]};
+    if (number >= g->nchunks)
+        return (struct piece){0};
+    p.nsteps = smaller(g->chunk[0], g->dims[0] - p.step);
+    p.ncolumns = smaller(g->chunk[1], g->dims[1] - p.column);
+    size_t end = smaller(p.column + p.ncolumns, g->firsts[process + 1]);
+    p.first = p.column > g->firsts[process] ? p.column : g->firsts[process];
+    p.n = end > p.first ? end - p.first : 0;
+    return p;
+}
+
+/* Collective, as is the agreement on what it returns. */
+static int grid_init(struct grid *g, const struct pw_clusterfile *file, size_t row_size,
+                     size_t first)
+{
+    unsigned long mine = first;
+    size_t p = (size_t)g->processes, bytes = g->chunk[0] * g->chunk[1] * row_size;
+    g->row_size = row_size;
+    g->firsts = calloc(p + 1, sizeof(*g->firsts));
+    g->counts = calloc(4 * p, sizeof(*g->counts));
+    g->send = malloc(bytes * p);
+    g->receive = malloc(bytes);
+    g->whole = malloc(bytes);
+    int ok = g->firsts && g->counts && g->send && g->receive && g->whole;
+    if (all_agree(file->comm, ok ? 0 : -ENOMEM))
+        return -ENOMEM;
+    MPI_Allgather(&mine, 1, MPI_UNSIGNED_LONG, g->firsts, 1, MPI_UNSIGNED_LONG, file->comm);
+    g->firsts[p] = g->dims[1];
+    MPI_Type_contiguous((int)row_size, MPI_BYTE, &g->cell);
+    MPI_Type_commit(&g->cell);
+    return 0;
+}
+
+static void grid_fini(struct grid *g)
+{
+    if (g->cell != MPI_DATATYPE_NULL)
+        MPI_Type_free(&g->cell);
+    free(g->firsts);
+    free(g->counts);
+    free(g->send);
+    free(g->receive);
+    free(g->whole);
+}
+
+/* This process's cells of all chunks of a round, in the order of their writers. */
+static void pack_round(struct grid *g, size_t round, const char *rows, size_t columns)
+{
+    int *counts = g->counts, *places = counts + g->processes, at = 0;
+    for (int q = 0; q < g->processes; q++) {
+        struct piece p = piece_of(g, round + (size_t)q, g->process);
+        places[q] = at;
+        counts[q] = (int)(p.nsteps * p.n);
+        for (size_t s = 0; p.n && s < p.nsteps; s++, at += (int)p.n)
+            memcpy(g->send + (size_t)at * g->row_size,
+                   rows + ((p.step + s) * columns + p.first - g->firsts[g->process]) * g->row_size,
+                   p.n * g->row_size);
+    }
+}
+
+/* Gets this process's chunk of a round; what is written of it. */
+static struct piece swap_round(struct grid *g, size_t round, MPI_Comm comm)
+{
+    int *counts = g->counts, *places = counts + g->processes;
+    int *in = places + g->processes, *in_places = in + g->processes, at = 0;
+    size_t number = round + (size_t)g->process;
+    for (int q = 0; q < g->processes; q++) {
+        struct piece p = piece_of(g, number, q);
+        in[q] = (int)(p.nsteps * p.n);
+        in_places[q] = at;
+        at += in[q];
+    }
+    MPI_Alltoallv(g->send, counts, places, g->cell, g->receive, in, in_places, g->cell, comm);
+    struct piece mine = piece_of(g, number, g->process);
+    for (int q = 0; q < g->processes; q++) {
+        struct piece p = piece_of(g, number, q);
+        for (size_t s = 0; p.n && s < p.nsteps; s++)
+            memcpy(g->whole + (s * p.ncolumns + p.first - p.column) * g->row_size,
+                   g->receive + ((size_t)in_places[q] + s * p.n) * g->row_size, p.n * g->row_size);
+    }
+    return mine;
+}
+
 void pw_clusterfile_write_grid(struct pw_clusterfile *file, enum pw_cluster_table_id table,
                                size_t nsteps, size_t nranks, size_t first, size_t count,
                                const void *rows)
 {
-    hsize_t dims[2] = {nsteps, nranks}, slab = GRID_STEPS;
-    hsize_t chunk[2] = {nsteps && nsteps < GRID_STEPS ? nsteps : GRID_STEPS,
-                        nranks < GRID_RANKS ? nranks : GRID_RANKS};
-    hid_t dataset = pw_h5_create_table(file->file, pw_table_borrow(table), 2, dims, chunk,
-                                       nsteps == 0, DEFLATE);
-    note_error(file, dataset < 0);
-    if (dataset < 0)
+    const struct pw_table *info = pw_table_borrow(table);
+    struct grid g = {.dims = {nsteps, nranks}, .process = file->process, .cell = MPI_DATATYPE_NULL};
+    if (has_failed(file))
         return;
-    while (slab * nranks < SLAB_CELLS)
-        slab *= 2;
-    for (hsize_t at = 0; at < nsteps; at += slab) {
-        hsize_t start[2] = {at, first}, n[2] = {nsteps - at < slab ? nsteps - at : slab, count};
-        write_box(file, dataset, table, 2, start, n,
-                  (const char *)rows + at * count * pw_table_borrow(table)->row_size);
+    MPI_Comm_size(file->comm, &g.processes);
+    g.chunk[1] = smaller(nranks, GRID_RANKS);
+    g.chunk[0] = nsteps ? smaller(nsteps, CHUNK_CELLS / g.chunk[1]) : CHUNK_CELLS / g.chunk[1];
+    g.per_row = (nranks + g.chunk[1] - 1) / g.chunk[1];
+    g.nchunks = (nsteps + g.chunk[0] - 1) / g.chunk[0] * g.per_row;
+    const hsize_t dims[2] = {nsteps, nranks}, chunk[2] = {g.chunk[0], g.chunk[1]};
+    hid_t dataset = pw_h5_create_table(file->file, info, 2, dims, chunk, nsteps == 0, DEFLATE);
+    note_error(file, grid_init(&g, file, info->row_size, first) || dataset < 0);
+    for (size_t at = 0; at < g.nchunks && !has_failed(file); at += (size_t)g.processes) {
+        pack_round(&g, at, rows, count);
+        struct piece p = swap_round(&g, at, file->comm);
+        hsize_t start[2] = {p.step, p.column}, n[2] = {p.nsteps, p.ncolumns};
+        write_box(file, dataset, table, 2, start, n, g.whole);
     }
-    H5Dclose(dataset);
+    grid_fini(&g);
+    if (dataset >= 0)
+        H5Dclose(dataset);
 }
 
 void pw_clusterfile_set_int(struct pw_clusterfile *file, const char *name, int64_t value)
