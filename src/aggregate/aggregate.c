@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "aggregate/checkpoint.h"
 #include "aggregate/clusterfile.h"
@@ -19,6 +20,7 @@
 #include "aggregate/match/collectivestats.h"
 #include "aggregate/match/instances.h"
 #include "aggregate/match/messages.h"
+#include "aggregate/mergelock.h"
 #include "aggregate/steps/infer.h"
 #include "aggregate/steps/matrix.h"
 #include "core/log.h"
@@ -276,10 +278,36 @@ static int merge_job(struct pw_job *job, const char *output, int quiet)
     return err;
 }
 
-int pw_aggregate(MPI_Comm comm, const char *dir, const char *output, int quiet)
+/* Process 0 waits for the lock, the others for process 0, without using the processors. */
+static int take_lock(struct pw_mergelock *lock, MPI_Comm comm, const char *output,
+                     const struct pw_merge_options *options)
+{
+    const struct timespec pause = {.tv_nsec = 2000000};
+    int process, err = 0, done = 0;
+    MPI_Request request;
+    MPI_Comm_rank(comm, &process);
+    *lock = (struct pw_mergelock){.fd = -1};
+    if (process == 0) {
+        err = pw_mergelock_take(lock, output, options->wait_s, options->quiet);
+        if (err)
+            pw_error("another merge writes %s; try again when it has ended", output);
+    }
+    MPI_Ibcast(&err, 1, MPI_INT, 0, comm, &request);
+    for (MPI_Test(&request, &done, MPI_STATUS_IGNORE); !done;
+         MPI_Test(&request, &done, MPI_STATUS_IGNORE))
+        nanosleep(&pause, NULL);
+    return err;
+}
+
+int pw_aggregate(MPI_Comm comm, const char *dir, const char *output,
+                 const struct pw_merge_options *options)
 {
     struct pw_job job;
-    int err = pw_job_open(&job, comm, dir, quiet);
+    struct pw_mergelock lock;
+    int quiet = options->quiet, err = take_lock(&lock, comm, output, options);
+    if (err)
+        return err;
+    err = pw_job_open(&job, comm, dir, quiet);
     if (!err) {
         pw_infer_steps(&job);
         pw_job_note_steps(&job);
@@ -288,5 +316,6 @@ int pw_aggregate(MPI_Comm comm, const char *dir, const char *output, int quiet)
         err = merge_job(&job, output, quiet);
     }
     pw_job_close(&job);
+    pw_mergelock_release(&lock);
     return err;
 }

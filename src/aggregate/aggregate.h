@@ -3,9 +3,16 @@
 #define PW_AGGREGATE_AGGREGATE_H
 
 #include <mpi.h>
+#include <stdint.h>
+
+struct pw_merge_options {
+    int quiet;      /* shows no progress */
+    int64_t wait_s; /* for another merge that writes the same file */
+};
 
 /* Merges the rank files in `dir` into `output`. Collective over `comm`. 0, or -errno after process
  * 0 has said why. Damaged and missing files do not stop it; they are written in /completeness. */
-int pw_aggregate(MPI_Comm comm, const char *dir, const char *output, int quiet);
+int pw_aggregate(MPI_Comm comm, const char *dir, const char *output,
+                 const struct pw_merge_options *options);
 
 #endif

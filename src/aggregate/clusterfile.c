@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "core/format.h"
+#include "core/h5reader.h"
 #include "core/h5types.h"
 
 /* A process writes one chunk at a time, from one buffer: given thousands of chunks at once,
@@ -28,10 +30,29 @@ static int all_agree(MPI_Comm comm, int err)
     return worst;
 }
 
+static void note_errno(struct pw_clusterfile *file, int err)
+{
+    file->error = file->error ? file->error : err;
+}
+
 static void note_error(struct pw_clusterfile *file, int failed)
 {
-    if (failed && !file->error)
-        file->error = -EIO;
+    note_errno(file, failed ? -EIO : 0);
+}
+
+/* Takes room for `bytes` more than there are now. */
+static void reserve(struct pw_clusterfile *file, uint64_t bytes)
+{
+    hsize_t now = 0;
+    if (file->room.fd >= 0 && H5Fget_filesize(file->file, &now) >= 0)
+        note_errno(file, pw_diskroom_reserve(&file->room, now + bytes));
+}
+
+/* The same for a table's chunks before they are written: HDF5 fills each with zeros, compressed. */
+static void reserve_chunks(struct pw_clusterfile *file, const struct pw_table *table, uint64_t n,
+                           uint64_t rows)
+{
+    reserve(file, n * (512 + rows * table->row_size / 64));
 }
 
 /* True on all processes when one has met an error: nothing more is written then. */
@@ -41,36 +62,56 @@ static int has_failed(struct pw_clusterfile *file)
     return file->error != 0;
 }
 
-/* HDF5 follows links and takes what is there: so one process makes the file first. */
-static int make_empty(const char *part)
+/* Before every process writes so many rows: true when nothing more can be written. */
+static int has_no_room(struct pw_clusterfile *file, size_t rows, const struct pw_table *table)
 {
-    unlink(part);
+    int processes;
+    MPI_Comm_size(file->comm, &processes);
+    reserve(file, (uint64_t)processes * rows * table->row_size);
+    return has_failed(file);
+}
+
+/* HDF5 follows links and takes what is there: so one process makes the file first, under a name
+ * that no other merge has. */
+static int make_empty(const char *path, char *part, size_t size, struct pw_diskroom *room)
+{
+    uint64_t random;
+    if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+        return -EIO;
+    snprintf(part, size, "%s.part-%016llx", path, (unsigned long long)random);
     int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    return fd < 0 ? -errno : close(fd);
+    *room = (struct pw_diskroom){.fd = fd};
+    return fd < 0 ? -errno : pw_diskroom_reserve(room, 0);
 }
 
 int pw_clusterfile_create(const char *path, MPI_Comm comm, struct pw_clusterfile *out)
 {
-    char part[4400];
-    *out = (struct pw_clusterfile){.comm = comm};
+    *out = (struct pw_clusterfile){.comm = comm, .room = {.fd = -1}, .file = -1};
     MPI_Comm_rank(comm, &out->process);
     snprintf(out->path, sizeof(out->path), "%s", path);
-    snprintf(part, sizeof(part), "%s.part", path);
-
-    int err = all_agree(comm, out->process == 0 ? make_empty(part) : 0);
-    if (err)
+    int err = out->process == 0 ? make_empty(path, out->part, sizeof(out->part), &out->room) : 0;
+    err = all_agree(comm, err);
+    MPI_Bcast(out->part, sizeof(out->part), MPI_CHAR, 0, comm);
+    if (!err) {
+        hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+        H5Pset_fapl_mpio(access, comm, MPI_INFO_NULL);
+        H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_LATEST);
+        out->file = H5Fcreate(out->part, H5F_ACC_TRUNC, H5P_DEFAULT, access);
+        H5Pclose(access);
+        err = all_agree(comm, out->file < 0 ? -EIO : 0);
+    }
+    if (err) {
+        if (out->file >= 0)
+            H5Fclose(out->file);
+        if (out->room.fd >= 0)
+            unlink(out->part);
+        pw_diskroom_fini(&out->room);
         return err;
-    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    H5Pset_fapl_mpio(access, comm, MPI_INFO_NULL);
-    H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_LATEST);
-    out->file = H5Fcreate(part, H5F_ACC_TRUNC, H5P_DEFAULT, access);
-    H5Pclose(access);
-    err = all_agree(comm, out->file < 0 ? -EIO : 0);
-    if (err && out->file >= 0)
-        H5Fclose(out->file);
-    if (!err)
-        note_error(out, pw_format_stamp(out->file, PW_FORMAT_CLUSTER));
-    return err;
+    }
+    out->room.reserved = 0; /* it was cut off */
+    reserve(out, 0);
+    note_error(out, pw_format_stamp(out->file, PW_FORMAT_CLUSTER));
+    return 0;
 }
 
 /* The rows as the file has them, without padding: parallel HDF5 writes through a filter only what
@@ -147,16 +188,19 @@ void pw_clusterfile_write_made(struct pw_clusterfile *file, enum pw_cluster_tabl
                                size_t total, size_t first, size_t count, pw_clusterfile_maker *make,
                                void *context)
 {
+    const struct pw_table *info = pw_table_borrow(table);
+    reserve_chunks(file, info, total / CHUNK_ROWS + 1, CHUNK_ROWS);
     if (has_failed(file))
         return;
     hsize_t dims = total, chunk = total && total < CHUNK_ROWS ? total : CHUNK_ROWS;
-    hid_t dataset = pw_h5_create_table(file->file, pw_table_borrow(table), 1, &dims, &chunk,
-                                       total == 0, DEFLATE);
+    hid_t dataset = pw_h5_create_table(file->file, info, 1, &dims, &chunk, total == 0, DEFLATE);
     unsigned long most = count;
+    file->rows[table] = total;
     MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_UNSIGNED_LONG, MPI_MAX, file->comm);
-    char *rows = malloc(pw_table_borrow(table)->row_size * CHUNK_ROWS);
-    note_error(file, dataset < 0 || !rows);
-    for (size_t at = 0; at < most && !has_failed(file); at += CHUNK_ROWS) {
+    char *rows = malloc(info->row_size * CHUNK_ROWS);
+    note_errno(file, rows ? 0 : -ENOMEM);
+    note_error(file, dataset < 0);
+    for (size_t at = 0; at < most && !has_no_room(file, CHUNK_ROWS, info); at += CHUNK_ROWS) {
         size_t left = at < count ? count - at : 0;
         hsize_t start = first + at, n = left < CHUNK_ROWS ? left : CHUNK_ROWS;
         if (n)
@@ -291,17 +335,21 @@ void pw_clusterfile_write_grid(struct pw_clusterfile *file, enum pw_cluster_tabl
 {
     const struct pw_table *info = pw_table_borrow(table);
     struct grid g = {.dims = {nsteps, nranks}, .process = file->process, .cell = MPI_DATATYPE_NULL};
-    if (has_failed(file))
-        return;
     MPI_Comm_size(file->comm, &g.processes);
     g.chunk[1] = smaller(nranks, GRID_RANKS);
     g.chunk[0] = nsteps ? smaller(nsteps, CHUNK_CELLS / g.chunk[1]) : CHUNK_CELLS / g.chunk[1];
     g.per_row = (nranks + g.chunk[1] - 1) / g.chunk[1];
     g.nchunks = (nsteps + g.chunk[0] - 1) / g.chunk[0] * g.per_row;
+    reserve_chunks(file, info, g.nchunks + 1, CHUNK_CELLS);
+    if (has_failed(file))
+        return;
     const hsize_t dims[2] = {nsteps, nranks}, chunk[2] = {g.chunk[0], g.chunk[1]};
     hid_t dataset = pw_h5_create_table(file->file, info, 2, dims, chunk, nsteps == 0, DEFLATE);
-    note_error(file, grid_init(&g, file, info->row_size, first) || dataset < 0);
-    for (size_t at = 0; at < g.nchunks && !has_failed(file); at += (size_t)g.processes) {
+    file->rows[table] = (uint64_t)nsteps * nranks;
+    note_errno(file, grid_init(&g, file, info->row_size, first));
+    note_error(file, dataset < 0);
+    for (size_t at = 0; at < g.nchunks && !has_no_room(file, g.chunk[0] * g.chunk[1], info);
+         at += (size_t)g.processes) {
         pack_round(&g, at, rows, count);
         struct piece p = swap_round(&g, at, file->comm);
         hsize_t start[2] = {p.step, p.column}, n[2] = {p.nsteps, p.ncolumns};
@@ -325,6 +373,9 @@ void pw_clusterfile_set_text(struct pw_clusterfile *file, const char *name, cons
 void pw_clusterfile_link_ranks(struct pw_clusterfile *file, const struct pw_row_c_rank *ranks,
                                size_t n)
 {
+    reserve(file, n * 256);
+    if (has_failed(file))
+        return;
     hid_t group = H5Gcreate2(file->file, "/rank", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     note_error(file, group < 0);
     for (size_t r = 0; r < n && group >= 0; r++) {
@@ -341,9 +392,24 @@ void pw_clusterfile_link_ranks(struct pw_clusterfile *file, const struct pw_row_
         H5Gclose(group);
 }
 
+/* Reads all of the closed file as a report would: what was written is there, and nothing else was
+ * written over it. */
+static int check_whole(const struct pw_clusterfile *written)
+{
+    hid_t file;
+    int err = pw_h5_open(written->part, &file);
+    if (err)
+        return err;
+    err = pw_format_check(file, PW_FORMAT_CLUSTER);
+    for (int table = PW_RANK_TABLE_COUNT; table < PW_TABLE_COUNT && !err; table++)
+        err = pw_h5_check_table(file, table, written->rows[table]);
+    pw_h5_close(file);
+    return err ? -EIO : 0;
+}
+
 static int sync_and_rename(const char *part, const char *path)
 {
-    int fd = open(part, O_RDONLY | O_CLOEXEC);
+    int fd = open(part, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     int err = fd < 0 || fsync(fd) ? -errno : 0;
     if (fd >= 0)
         close(fd);
@@ -352,11 +418,14 @@ static int sync_and_rename(const char *part, const char *path)
 
 int pw_clusterfile_close(struct pw_clusterfile *file)
 {
-    char part[4400];
-    snprintf(part, sizeof(part), "%s.part", file->path);
     note_error(file, H5Fclose(file->file) < 0);
+    pw_diskroom_fini(&file->room);
     int err = all_agree(file->comm, file->error);
-    if (!err && file->process == 0)
-        err = sync_and_rename(part, file->path);
+    if (file->process == 0) {
+        err = err ? err : check_whole(file);
+        err = err ? err : sync_and_rename(file->part, file->path);
+        if (err)
+            unlink(file->part);
+    }
     return all_agree(file->comm, err);
 }

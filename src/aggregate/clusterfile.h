@@ -7,17 +7,20 @@
 #include <hdf5.h>
 #include <mpi.h>
 
+#include "aggregate/diskroom.h"
 #include "core/tables.h"
 
 struct pw_clusterfile {
     hid_t file;
     MPI_Comm comm;
     int process;
-    int error; /* first error met by this process */
-    char path[4352];
+    int error;                     /* first error met by this process */
+    struct pw_diskroom room;       /* process 0 has it */
+    uint64_t rows[PW_TABLE_COUNT]; /* of each table, as written */
+    char path[4352], part[4400];
 };
 
-/* Creates PATH.part. 0 or -EIO, the same on all processes. */
+/* Creates PATH.part-RANDOM, new and for its owner only. 0 or -errno, the same on all processes. */
 int pw_clusterfile_create(const char *path, MPI_Comm comm, struct pw_clusterfile *out);
 
 /* Writes a 1-D table of `total` rows, of which this process has `count` from row `first`. */
@@ -52,8 +55,8 @@ void pw_clusterfile_set_text(struct pw_clusterfile *file, const char *name, cons
 void pw_clusterfile_link_ranks(struct pw_clusterfile *file, const struct pw_row_c_rank *ranks,
                                size_t n);
 
-/* Closes; when every process succeeded, syncs and renames. 0 or -errno, the same on all processes.
- */
+/* Closes; when every process succeeded, reads all of it back, syncs and renames, else removes it. 0
+ * or -errno, the same on all processes. */
 int pw_clusterfile_close(struct pw_clusterfile *file);
 
 #endif

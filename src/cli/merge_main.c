@@ -16,7 +16,7 @@
 
 /* What to merge where; -1 to go on, else the exit status. Said by process 0 only. */
 static int understand(int argc, char **argv, int process, const char **dir, char *output,
-                      size_t size, int *quiet)
+                      size_t size, struct pw_merge_options *how)
 {
     static struct pw_options options;
     char problem[4600];
@@ -25,7 +25,7 @@ static int understand(int argc, char **argv, int process, const char **dir, char
     int err = pw_options_parse(&options, PW_CMD_MERGE, argc, argv, &next, &help, &version);
     if (!err && help) {
         if (process == 0) {
-            printf("Usage: profwrap merge [-q] [-o FILE] DIR, also under mpirun -np P\n\n");
+            printf("Usage: profwrap merge [OPTIONS] DIR, also under mpirun -np P\n\n");
             pw_options_print_help(stdout, PW_CMD_MERGE);
         }
         return 0;
@@ -41,7 +41,8 @@ static int understand(int argc, char **argv, int process, const char **dir, char
             pw_error("%s", problem);
         return 1;
     }
-    *quiet = pw_option_flag(&options, PW_OPT_MERGE_QUIET);
+    how->quiet = pw_option_flag(&options, PW_OPT_MERGE_QUIET);
+    how->wait_s = pw_option_int(&options, PW_OPT_MERGE_WAIT);
     if (options.text[PW_OPT_MERGE_OUTPUT][0])
         snprintf(output, size, "%s", options.text[PW_OPT_MERGE_OUTPUT]);
     else
@@ -70,7 +71,8 @@ int main(int argc, char **argv)
 {
     char output[4200];
     const char *dir;
-    int process, processes, quiet = 0;
+    struct pw_merge_options how;
+    int process, processes;
     /* Buffers as large as a chunk come and go with every file: the system would clear them anew. */
     mallopt(M_TRIM_THRESHOLD, 1 << 26);
     mallopt(M_MMAP_THRESHOLD, 1 << 25);
@@ -80,11 +82,11 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &processes);
     pw_h5_quiet();
     pw_h5_watch_install();
-    int status = understand(argc, argv, process, &dir, output, sizeof(output), &quiet);
+    int status = understand(argc, argv, process, &dir, output, sizeof(output), &how);
     if (status < 0) {
         pw_confine(pw_readlimit_size(dir),
                    PW_CONFINE_WRITES | (processes > 1 ? PW_CONFINE_MPI : 0));
-        status = pw_aggregate(MPI_COMM_WORLD, dir, output, quiet) ? 1 : 0;
+        status = pw_aggregate(MPI_COMM_WORLD, dir, output, &how) ? 1 : 0;
     }
     MPI_Finalize();
     return status;

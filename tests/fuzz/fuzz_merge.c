@@ -75,7 +75,8 @@ static void merge(const char *dir)
     char output[FUZZ_PATH];
     fuzz_path(output, "cluster.h5");
     fuzz_begin();
-    int status = pw_aggregate(MPI_COMM_WORLD, dir, output, 1) ? 1 : 0;
+    const struct pw_merge_options how = {.quiet = 1, .wait_s = 600};
+    int status = pw_aggregate(MPI_COMM_WORLD, dir, output, &how) ? 1 : 0;
     fuzz_judge(status);
     if (status == 0)
         check_merged(output);

@@ -50,7 +50,7 @@ static int64_t *choose_speakers(const struct pw_job *job)
         const struct pw_input *s = &job->inputs[i];
         best[s->domain] = weight(s) > best[s->domain] ? weight(s) : best[s->domain];
     }
-    if (best)
+    if (pw_job_all_ok(job, best != NULL))
         MPI_Allreduce(MPI_IN_PLACE, best, job->ndomains, MPI_INT64_T, MPI_MAX, job->comm);
     return best;
 }
@@ -70,6 +70,8 @@ static size_t gather_knots(const struct pw_job *job, struct domain_knot **out)
             mine[n++] = (struct domain_knot){s->domain, s->knots[k]};
     }
     void *all;
+    if (!pw_job_all_ok(job, mine && speakers))
+        pw_job_out_of_memory(job);
     n = pw_job_allgather(job, mine, n, sizeof(*mine), &all);
     free(mine);
     free(speakers);
@@ -134,6 +136,8 @@ static int64_t first_time(const struct pw_job *job)
 static void share_clock_errors(struct pw_job *job)
 {
     int64_t *errors = malloc(sizeof(*errors) * (size_t)job->nranks), first = first_time(job);
+    if (!pw_job_all_ok(job, errors != NULL))
+        pw_job_out_of_memory(job);
     for (int64_t r = 0; r < job->nranks; r++)
         errors[r] = -2;
     for (size_t i = 0; i < job->ninputs; i++)

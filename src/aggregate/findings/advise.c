@@ -46,7 +46,7 @@ static struct sums *gather_sums(const struct pw_job *job, const struct pw_share 
     void *all;
     for (size_t i = 0; mine && i < share->count; i++)
         mine[i] = sum_rank(job, share, i);
-    *n = pw_job_allgather(job, mine, mine ? share->count : 0, sizeof(*mine), &all);
+    *n = pw_job_allgather(job, mine, share->count, sizeof(*mine), &all);
     free(mine);
     return all;
 }

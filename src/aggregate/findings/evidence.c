@@ -277,7 +277,7 @@ int pw_evidence_find(struct pw_findings *findings, const struct pw_job *job,
     size_t count;
     void *all;
     struct item *mine = fill_items(job, share, windows, n, &count);
-    size_t total = pw_job_allgather(job, mine, mine ? count : 0, sizeof(*mine), &all);
+    size_t total = pw_job_allgather(job, mine, count, sizeof(*mine), &all);
     int err = job->process == 0 ? enter_all(findings, job, n, all, total) : 0;
     free(mine);
     free(all);

@@ -18,23 +18,6 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-size_t pw_job_allgather(const struct pw_job *job, const void *mine, size_t count, size_t size,
-                        void **all)
-{
-    int bytes = (int)(count * size), *counts = calloc((size_t)job->processes * 2, sizeof(*counts));
-    int *starts = counts + job->processes, total = 0;
-    MPI_Allgather(&bytes, 1, MPI_INT, counts, 1, MPI_INT, job->comm);
-    for (int p = 0; p < job->processes; p++) {
-        starts[p] = total;
-        total += counts[p];
-    }
-    char *items = malloc((size_t)total + 1);
-    MPI_Allgatherv(mine, bytes, MPI_BYTE, items, counts, starts, MPI_BYTE, job->comm);
-    free(counts);
-    *all = items;
-    return (size_t)total / size;
-}
-
 void pw_job_note(struct pw_job *job, int64_t rank, const char *what, int64_t count,
                  const char *detail)
 {
@@ -140,14 +123,15 @@ static void note_missing(struct pw_job *job)
 }
 
 /* Clock domains, numbered by their lowest rank: 0 is the reference's. */
-static void number_domains(struct pw_job *job, const struct pw_summary *all, size_t n)
+static int number_domains(struct pw_job *job, const struct pw_summary *all, size_t n)
 {
     const struct pw_summary **first = malloc(sizeof(*first) * (n + 1)), **by_rank;
     by_rank = calloc((size_t)job->nranks, sizeof(*by_rank));
-    for (size_t i = 0; i < n; i++)
+    int ok = first && by_rank;
+    for (size_t i = 0; ok && i < n; i++)
         if (all[i].keep)
             by_rank[all[i].rank] = &all[i];
-    for (int64_t r = 0; r < job->nranks; r++) {
+    for (int64_t r = 0; ok && r < job->nranks; r++) {
         int32_t d = 0;
         job->domains[r] = -1;
         if (!by_rank[r])
@@ -160,6 +144,7 @@ static void number_domains(struct pw_job *job, const struct pw_summary *all, siz
     }
     free(first);
     free(by_rank);
+    return ok ? 0 : -ENOMEM;
 }
 
 static int by_number(const void *a, const void *b)
@@ -178,23 +163,27 @@ static size_t unique(int64_t *numbers, size_t n)
     return kept;
 }
 
-void pw_job_agree_on_steps(struct pw_job *job)
+int pw_job_agree_on_steps(struct pw_job *job)
 {
     size_t n = 0;
     for (size_t i = 0; i < job->ninputs; i++)
         n += job->inputs[i].nsteps;
     int64_t *mine = malloc(sizeof(*mine) * (n + 1));
     n = 0;
-    for (size_t i = 0; i < job->ninputs; i++)
+    for (size_t i = 0; mine && i < job->ninputs; i++)
         for (size_t s = 0; s < job->inputs[i].nsteps; s++)
             mine[n++] = job->inputs[i].steps[s].step;
-    n = unique(mine, n);
-    void *all;
-    n = pw_job_allgather(job, mine, n, sizeof(*mine), &all);
+    n = mine ? unique(mine, n) : 0;
+    void *all = NULL;
+    if (pw_job_all_ok(job, mine != NULL))
+        n = pw_job_allgather(job, mine, n, sizeof(*mine), &all);
     free(mine);
+    if (!all)
+        return -ENOMEM;
     free(job->step_numbers);
     job->step_numbers = all;
     job->nsteps = unique(job->step_numbers, n);
+    return 0;
 }
 
 void pw_job_note_steps(struct pw_job *job)
@@ -220,10 +209,12 @@ static int by_host(const void *a, const void *b)
     return strncmp(a, b, 64);
 }
 
-static int64_t count_hosts(const struct pw_job *job)
+static int count_hosts(struct pw_job *job)
 {
     char(*names)[64] = calloc((size_t)job->nranks, 64);
     int64_t hosts = 0;
+    if (!names)
+        return -ENOMEM;
     for (int64_t r = 0; r < job->nranks; r++)
         memcpy(names[r], job->ranks[r].hostname, 64);
     pw_sort(names, (size_t)job->nranks, 64, by_host);
@@ -231,29 +222,35 @@ static int64_t count_hosts(const struct pw_job *job)
         if (names[r][0] && (r == 0 || strncmp(names[r], names[r - 1], 64) != 0))
             hosts++;
     free(names);
-    return hosts;
+    job->nhosts = hosts;
+    return 0;
 }
 
-static int agree(struct pw_job *job)
+/* What every process knows of all files, and which are those of the world that is merged; NULL when
+ * there is none, or memory is short (*err). */
+static const struct pw_summary *choose_world(struct pw_job *job, const struct pw_summary *all,
+                                             size_t n, int *err)
 {
-    struct pw_summary *mine = calloc(job->ninputs + 1, sizeof(*mine)), *all;
-    void *gathered;
-    for (size_t i = 0; i < job->ninputs; i++)
-        pw_summary_make(&job->inputs[i], &mine[i]);
-    size_t n = pw_job_allgather(job, mine, job->ninputs, sizeof(*mine), &gathered);
-    all = gathered;
     const struct pw_summary *world = n ? pw_selection_world(all, n) : NULL;
-    int err = n == 0 ? -ENODATA : !world ? -ENOMEM : 0;
-    if (!err && !pw_selection_is_believed(world, n))
-        err = -ERANGE;
+    *err = n == 0 ? -ENODATA : !world ? -ENOMEM : 0;
+    if (!*err && !pw_selection_is_believed(world, n))
+        *err = -ERANGE;
     job->nranks = world ? world->world_size : 0;
-    if (err) {
-        free(mine);
-        free(all);
-        return err;
+    if (!*err && job->nranks > 0) {
+        job->ranks = calloc((size_t)job->nranks + 1, sizeof(*job->ranks));
+        job->domains = malloc((size_t)job->nranks * sizeof(*job->domains));
+        *err = job->ranks && job->domains ? 0 : -ENOMEM;
     }
-    job->ranks = calloc((size_t)job->nranks, sizeof(*job->ranks));
-    job->domains = malloc((size_t)job->nranks * sizeof(*job->domains));
+    MPI_Allreduce(MPI_IN_PLACE, err, 1, MPI_INT, MPI_MIN, job->comm);
+    return *err ? NULL : world;
+}
+
+static int agree_on_files(struct pw_job *job, struct pw_summary *all, size_t n)
+{
+    int err;
+    const struct pw_summary *world = choose_world(job, all, n, &err);
+    if (!world)
+        return err;
     pw_selection_mark(job, all, n, world);
 
     size_t before = 0; /* files of the processes before this one */
@@ -264,13 +261,25 @@ static int agree(struct pw_job *job)
 
     fill_ranks(job, all, n, world);
     note_missing(job);
-    number_domains(job, all, n);
+    err = number_domains(job, all, n);
     job->infer_clocks = strcmp(world->clock_sync, "none") != 0;
-    pw_job_agree_on_steps(job);
-    job->nhosts = count_hosts(job);
+    err = err ? err : count_hosts(job);
+    return pw_job_all_ok(job, err == 0) ? pw_job_agree_on_steps(job) : -ENOMEM;
+}
+
+static int agree(struct pw_job *job)
+{
+    struct pw_summary *mine = calloc(job->ninputs + 1, sizeof(*mine));
+    void *all = NULL;
+    size_t n = 0;
+    for (size_t i = 0; mine && i < job->ninputs; i++)
+        pw_summary_make(&job->inputs[i], &mine[i]);
+    if (pw_job_all_ok(job, mine != NULL))
+        n = pw_job_allgather(job, mine, job->ninputs, sizeof(*mine), &all);
+    int err = agree_on_files(job, all, n);
     free(mine);
     free(all);
-    return 0;
+    return err;
 }
 
 /* What GPUs did is read once, and the events beside it. */
@@ -318,10 +327,13 @@ int pw_job_open(struct pw_job *job, MPI_Comm comm, const char *dir, int quiet)
     }
     if (job->process != 0)
         names = calloc((size_t)found, PW_FILE_NAME);
-    MPI_Bcast(names, (int)(found * PW_FILE_NAME), MPI_CHAR, 0, comm);
-    open_share(job, dir, names, (size_t)found);
+    int err = pw_job_all_ok(job, names != NULL) ? 0 : -ENOMEM;
+    if (!err) {
+        pw_job_broadcast(job, names, (size_t)found * PW_FILE_NAME, 0);
+        open_share(job, dir, names, (size_t)found);
+        err = pw_job_all_ok(job, job->inputs != NULL) ? agree(job) : -ENOMEM;
+    }
     free(names);
-    int err = agree(job);
     if (!err)
         expect_work(job, quiet);
     if (err == -ENODATA)
@@ -330,6 +342,8 @@ int pw_job_open(struct pw_job *job, MPI_Comm comm, const char *dir, int quiet)
         pw_error("the rank files in %s are of %lld ranks, far more than there are files: their "
                  "world_size is not believed",
                  dir, (long long)job->nranks);
+    else if (err == -ENOMEM && job->process == 0)
+        pw_error("the merge ran out of memory");
     else if (err && job->process == 0)
         pw_error("none of the %lld rank files in %s can be read%s%.200s", (long long)found, dir,
                  job->nnotes ? ": " : "", job->nnotes ? job->notes[0].detail : "");

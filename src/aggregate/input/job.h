@@ -49,8 +49,8 @@ void pw_job_note(struct pw_job *job, int64_t rank, const char *what, int64_t cou
  * Collective. */
 void pw_job_gather_notes(struct pw_job *job);
 
-/* Makes the inputs' steps those of the job. Collective. */
-void pw_job_agree_on_steps(struct pw_job *job);
+/* Makes the inputs' steps those of the job. Collective. 0 or -ENOMEM, the same on all processes. */
+int pw_job_agree_on_steps(struct pw_job *job);
 
 /* Notes the inputs whose steps are not those of the job. */
 void pw_job_note_steps(struct pw_job *job);
@@ -59,8 +59,17 @@ void pw_job_note_steps(struct pw_job *job);
 ptrdiff_t pw_job_step_index(const struct pw_job *job, int64_t step);
 
 /* Gathers `count` items of `size` bytes of each process, in process order, into *all (malloc'ed) on
- * every process. Collective. */
+ * every process. Collective. Never NULL: when memory is short, the merge ends. */
 size_t pw_job_allgather(const struct pw_job *job, const void *mine, size_t count, size_t size,
                         void **all);
+
+/* Says that the merge ran out of memory, and ends it with status 1. Collective. */
+_Noreturn void pw_job_out_of_memory(const struct pw_job *job);
+
+/* True when all processes say so. Collective. */
+int pw_job_all_ok(const struct pw_job *job, int ok);
+
+/* Sends bytes of `root`, more than MPI's int counts too, to all. Collective. */
+void pw_job_broadcast(const struct pw_job *job, void *bytes, size_t size, int root);
 
 #endif

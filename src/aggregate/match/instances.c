@@ -56,6 +56,8 @@ void pw_instances_number(struct pw_instances *in, struct pw_job *job)
     for (size_t i = 0; i < job->ninputs; i++)
         n += job->inputs[i].ncomms;
     struct pw_comm_group *mine = calloc(n + 1, sizeof(*mine));
+    if (!pw_job_all_ok(job, mine != NULL))
+        pw_job_out_of_memory(job);
     n = 0;
     for (size_t i = 0; i < job->ninputs; i++)
         for (size_t c = 0; c < job->inputs[i].ncomms; c++) {

@@ -86,8 +86,8 @@ int pw_opcells_gather(const struct pw_job *job, struct pw_optree *tree,
 {
     struct wanted *wanted = calloc(PW_OPCELLS_MOST, sizeof(*wanted));
     unsigned long n = job->process == 0 ? from->n : 0;
-    if (!wanted)
-        MPI_Abort(job->comm, 1);
+    if (!pw_job_all_ok(job, wanted != NULL))
+        pw_job_out_of_memory(job);
     if (job->process == 0)
         name_all(tree, from, wanted);
     MPI_Bcast(&n, 1, MPI_UNSIGNED_LONG, 0, job->comm);

@@ -190,7 +190,8 @@ void pw_infer_steps(struct pw_job *job)
         return;
     for (size_t i = 0; i < job->ninputs; i++)
         cut_input(&job->inputs[i], &pattern);
-    pw_job_agree_on_steps(job);
+    if (pw_job_agree_on_steps(job))
+        pw_job_out_of_memory(job);
     job->steps_inferred = job->nsteps > 0;
     snprintf(detail, sizeof(detail), "a step is a period of %lld collectives; %.1f %% are alike",
              (long long)pattern.length, 100 * pattern.confidence);

@@ -1,0 +1,117 @@
+/* A lock on a file beside the output; see mergelock.h. */
+#include "aggregate/mergelock.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/log.h"
+
+enum { LOOK_MS = 50 };
+
+/* 1 when the open file is the one that has the name now: the merge before may have removed it. */
+static int has_its_name(int fd, const char *path)
+{
+    struct stat open_file, named;
+    return fstat(fd, &open_file) == 0 && lstat(path, &named) == 0 &&
+           open_file.st_dev == named.st_dev && open_file.st_ino == named.st_ino;
+}
+
+/* A descriptor, or -1: there is no file of ours to be locked. */
+static int open_lock(const char *path)
+{
+    struct stat about;
+    int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    if (fd >= 0 && (fstat(fd, &about) || !S_ISREG(about.st_mode) || about.st_uid != geteuid())) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+/* 0 with the lock or with nothing that can be locked, -EAGAIN: somebody else has it. */
+static int try_lock(struct pw_mergelock *lock)
+{
+    int fd = open_lock(lock->path);
+    if (fd < 0)
+        return 0;
+    int err = flock(fd, LOCK_EX | LOCK_NB) ? errno : 0;
+    if (!err && has_its_name(fd, lock->path)) {
+        lock->fd = fd;
+        return 0;
+    }
+    close(fd);
+    return !err || err == EWOULDBLOCK || err == EINTR ? -EAGAIN : 0;
+}
+
+/* "cluster.h5.part-0123456789abcdef", "cluster.h5.part" of older versions, and the parts of
+ * checkpoints. */
+static int is_left_over(const char *name, const char *base)
+{
+    size_t length = strlen(base), all = strlen(name);
+    if (strncmp(name, base, length) != 0)
+        return 0;
+    const char *suffix = name + length;
+    return strcmp(suffix, ".part") == 0 || strncmp(suffix, ".part-", 6) == 0 ||
+           (strncmp(suffix, ".matched-", 9) == 0 && strcmp(name + all - 5, ".part") == 0);
+}
+
+/* Only under the lock: nobody else writes them. */
+static void remove_left_overs(const char *output)
+{
+    char folder[4400];
+    const char *slash = strrchr(output, '/'), *base = slash ? slash + 1 : output;
+    struct stat about;
+    snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - output + 1) : 1,
+             slash ? output : ".");
+    DIR *stream = opendir(folder);
+    for (struct dirent *entry; stream && (entry = readdir(stream));)
+        if (is_left_over(entry->d_name, base) &&
+            fstatat(dirfd(stream), entry->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG(about.st_mode) && about.st_uid == geteuid())
+            unlinkat(dirfd(stream), entry->d_name, 0);
+    if (stream)
+        closedir(stream);
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+int pw_mergelock_take(struct pw_mergelock *lock, const char *output, int64_t wait_s, int quiet)
+{
+    const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000};
+    int64_t begin = now_ms();
+    int said = quiet;
+    lock->fd = -1;
+    snprintf(lock->path, sizeof(lock->path), "%s.lock", output);
+    while (try_lock(lock)) {
+        if ((now_ms() - begin) / 1000 >= wait_s)
+            return -EBUSY;
+        if (!said)
+            pw_say("another merge writes %s: waiting for it to end", output);
+        said = 1;
+        nanosleep(&pause, NULL);
+    }
+    if (lock->fd >= 0)
+        remove_left_overs(output);
+    return 0;
+}
+
+void pw_mergelock_release(struct pw_mergelock *lock)
+{
+    if (lock->fd < 0)
+        return;
+    unlink(lock->path); /* before it is free: who waits for this file sees that it has no name */
+    close(lock->fd);
+    lock->fd = -1;
+}

@@ -1,0 +1,203 @@
+"""`profwrap merge` of one directory, several at once, killed, or short of room: cluster.h5 is whole or
+not there, every status 0 goes with a whole one, and what cannot be done is one line and status 1."""
+
+import fcntl
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+
+import harness as h
+
+RANKS = 4
+
+
+def one_line(done, words):
+    lines = h.lines(done.stderr)
+    h.equal(len(lines), 1, f"lines on standard error: {lines}")
+    h.check(lines[0].startswith("profwrap") and words in lines[0], repr(lines[0]), "has no", words)
+
+
+def as_root():
+    if os.geteuid() != 0:
+        raise h.Skipped("mounting file systems takes root")
+    probe = subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"],
+                           capture_output=True)
+    if probe.returncode != 0:
+        raise h.Skipped("no mount namespaces: " + probe.stderr.decode().strip())
+
+
+def make_run(directory="run", *options):
+    h.run(h.profwrap("sim", "-r", RANKS, "-s", 60, *options, directory))
+    return set(os.listdir(directory))
+
+
+def start(*command):
+    return subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, env=h.environment())
+
+
+def merge(*arguments):
+    return start(*h.profwrap("merge", *arguments, "run"))
+
+
+def is_there_and_whole(path="run/cluster.h5"):
+    import h5py
+    if not os.path.exists(path):
+        return False
+    with h5py.File(path) as file:
+        for name in file:
+            if name != "rank":
+                file[name][()]
+        h.equal(len(file["ranks"]), RANKS, "ranks")
+        h.check(len(file["steps"]) > 0, "no steps")
+        h.equal(len(file["step_trace"]), len(file["steps"]), "rows of the step trace")
+    return True
+
+
+def finished(child, statuses=(0,)):
+    out, err = child.communicate(timeout=h.PATIENCE_S)
+    h.check(child.returncode in statuses, "status", child.returncode, err)
+    return err
+
+
+def left(before):
+    return sorted(set(os.listdir("run")) - before)
+
+
+def report_meanwhile(merges):
+    """Reports for as long as a merge runs: all of them are whole, or there is none yet."""
+    made = 0
+    while True:
+        last = all(child.poll() is not None for child in merges)
+        report = subprocess.run(h.profwrap("report", "--format", "json", "run"),
+                                capture_output=True, env=h.environment())
+        if report.returncode == 0:
+            made += 1
+        else:
+            h.check(made == 0, "a report that was there is not:", report.stderr)
+            one_line(report, "cluster.h5")
+        if last:
+            return made
+
+
+@h.case
+def several_at_once():
+    before = make_run()
+    merges = [merge() for _ in range(6)] + [start(*h.mpirun(2, *h.profwrap("merge", "run")))]
+    h.check(report_meanwhile(merges) > 0, "no report could be made")
+    for child in merges:
+        finished(child)
+    h.check(is_there_and_whole(), "no cluster.h5")
+    h.equal(left(before), ["cluster.h5"], "files")
+
+
+@h.case
+def several_at_once_where_files_cannot_be_locked():
+    before = make_run()
+    os.mkdir("run/cluster.h5.lock")
+    for child in [merge() for _ in range(6)]:
+        finished(child)
+        h.check(is_there_and_whole(), "no cluster.h5")
+    h.equal(left(before), ["cluster.h5", "cluster.h5.lock"], "files")
+
+
+@h.case
+def killed_at_random():
+    before, dice = make_run(), random.Random(11)
+    for _ in range(10):
+        merges = [merge() for _ in range(3)]
+        victim = dice.choice(merges)
+        try:
+            victim.wait(timeout=dice.uniform(0, 0.5))
+        except subprocess.TimeoutExpired:
+            victim.send_signal(signal.SIGKILL)
+        done = [(finished(child, (0, -signal.SIGKILL)), child.returncode) for child in merges]
+        whole = is_there_and_whole()
+        h.check(whole or all(status for _, status in done), "status 0, but no cluster.h5")
+        if whole:
+            os.remove("run/cluster.h5")
+    for name in ("cluster.h5.part", "cluster.h5.part-0123456789abcdef"):
+        with open(os.path.join("run", name), "w") as file:
+            file.write("left by a killed merge")
+    finished(merge())
+    h.check(is_there_and_whole(), "no cluster.h5")
+    h.equal(left(before), ["cluster.h5"], "files")
+
+
+@h.case
+def another_merge_is_waited_for():
+    before = make_run()
+    with open("run/cluster.h5.lock", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        busy = h.run(h.profwrap("merge", "--wait", "0", "run"), 1)
+        one_line(busy, "another merge writes run/cluster.h5")
+        h.check(not os.path.exists("run/cluster.h5"), "it was merged")
+        patient = start(*h.mpirun(2, *h.profwrap("merge", "run")))
+        first = patient.stderr.readline()
+        h.check(b"waiting" in first, first)
+        h.check(not os.path.exists("run/cluster.h5"), "it did not wait")
+        fcntl.flock(file, fcntl.LOCK_UN)
+    finished(patient)
+    h.check(is_there_and_whole(), "no cluster.h5")
+    h.equal(left(before), ["cluster.h5"], "files")
+
+
+@h.case
+def planted_files_are_not_followed():
+    before = make_run()
+    with open("victim", "w") as file:
+        file.write("precious")
+    for name in ("cluster.h5.lock", "cluster.h5.part"):
+        os.symlink("../victim", os.path.join("run", name))
+    finished(merge())
+    h.check(is_there_and_whole(), "no cluster.h5")
+    with open("victim") as file:
+        h.equal(file.read(), "precious", "victim")
+    h.equal(os.stat("run/cluster.h5").st_mode & 0o777, 0o600, "mode")
+    h.check(not os.path.islink("run/cluster.h5"), "a link")
+    h.equal(left(before), ["cluster.h5", "cluster.h5.lock", "cluster.h5.part"], "files")
+
+
+def in_small_file_system(options, *command):
+    """What the command says when its output is in a file system of that size, and what it leaves."""
+    script = (f'mount -t tmpfs -o {options} none out || exit 99; shift; "$@"; status=$?; '
+              'ls out >&2; exit $status')
+    return h.run(["unshare", "-m", "sh", "-c", script, "sh", "", *command], 1)
+
+
+@h.case
+def disk_full():
+    """Whatever was being written when the room ended."""
+    as_root()
+    make_run()
+    os.mkdir("out")
+    finished(merge())
+    size = os.path.getsize("run/cluster.h5")
+    for share in (0.02, 0.3, 0.6, 0.9):
+        for command in (h.profwrap(), h.mpirun(2, *h.profwrap())):
+            room = max(4096, int(size * share) // 4096 * 4096)
+            done = in_small_file_system(f"size={room}", *command, "merge", "-o", "out/cluster.h5",
+                                        "run")
+            lines = [line for line in h.lines(done.stderr) if line.startswith("profwrap")]
+            h.equal(len(lines), 1, h.lines(done.stderr))
+            h.check(re.search("cannot write out/cluster.h5: No space left", lines[0]), lines)
+            if command[0] == h.place("PROFWRAP"):
+                h.equal(h.lines(done.stderr), lines, "standard error")
+            h.check("cluster.h5" not in str(h.lines(done.stderr)[1:]), h.lines(done.stderr))
+
+
+@h.case
+def inodes_exhausted():
+    as_root()
+    make_run()
+    os.mkdir("out")
+    done = in_small_file_system("size=16m,nr_inodes=1", *h.profwrap(), "merge", "-o",
+                                "out/cluster.h5", "run")
+    one_line(done, "cannot write out/cluster.h5: No space left")
+
+
+if __name__ == "__main__":
+    sys.exit(h.main(sys.argv[1:]))
