@@ -2,17 +2,102 @@
 
     python3 -m profwrap.flight FILE...        writes FILE.json
 
-A pickle may name any function for its reader to call; here it may hold plain values only, as PyTorch's
-do, and one that names anything is refused.
+A pickle is a program for its reader: it may name any function to be called, and ask for any amount of
+memory. Here it is looked through before anything of it is executed. It may hold plain values only, as
+PyTorch's do, and nothing in it may ask for more than the file has bytes for. The JSON is written as it
+is made, under a name of its own until it is whole, for its owner only.
 """
+import contextlib
+import io
 import json
 import os
 import pickle
+import pickletools
+import resource
+import secrets
+import stat
 import sys
+
+MOST_BYTES = 1 << 30  # of a dump
+MOST_DIGITS = 16  # bytes of an integer
+# Values that are there once and referred to often are written out each time: of PyTorch's dumps the
+# frames of call stacks, up to some hundred bytes for a reference of two.
+MOST_GROWTH = 1000
+LEAST_LIMIT = 1 << 20
+# What Python takes for a value that costs one byte of a pickle, and for itself.
+MEMORY_PER_BYTE = 256
+MEMORY_BASE = 512 << 20
+
+# (what they need is bounded by what they are made of)
+PLAIN = {
+    "PROTO", "FRAME", "STOP", "MARK", "NONE", "NEWTRUE", "NEWFALSE", "BININT", "BININT1", "BININT2",
+    "LONG1", "BINFLOAT", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "EMPTY_LIST", "APPEND",
+    "APPENDS", "EMPTY_TUPLE", "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "EMPTY_DICT", "SETITEM",
+    "SETITEMS", "BINPUT", "LONG_BINPUT", "MEMOIZE", "BINGET", "LONG_BINGET",
+}
+LENGTHS = {
+    pickletools.TAKEN_FROM_ARGUMENT1: 1,
+    pickletools.TAKEN_FROM_ARGUMENT4: 4,
+    pickletools.TAKEN_FROM_ARGUMENT4U: 4,
+    pickletools.TAKEN_FROM_ARGUMENT8U: 8,
+}
+
+
+def take(data, at, count):
+    """The little-endian number of so many bytes."""
+    if at + count > len(data):
+        raise ValueError("is no pickle of plain values: it is cut off")
+    return int.from_bytes(data[at : at + count], "little")
+
+
+def argument_end(data, at, opcode):
+    """Where the argument ends that begins at `at`."""
+    if opcode.arg is None:
+        return at
+    size = LENGTHS.get(opcode.arg.n)
+    if size is None:
+        end = at + opcode.arg.n
+    else:
+        end = at + size + take(data, at, size)
+    if end > len(data):
+        raise ValueError(f"is no pickle of plain values: its {opcode.name} is longer than the file")
+    return end
+
+
+def vet(data):
+    """Follows the opcodes, executing none; ValueError at the first that a dump does not have."""
+    at, memorised = 0, 0
+    while True:
+        name = pickletools.code2op.get(chr(data[at])) if at < len(data) else None
+        if name is None:
+            raise ValueError("is no pickle of plain values: it is cut off or damaged")
+        opcode, name = name, name.name
+        if name not in PLAIN:
+            raise ValueError(f"is no pickle of plain values: it has {name}{named(data, at, name)},"
+                             " which no dump does")
+        end = argument_end(data, at + 1, opcode)
+        if name == "FRAME" and take(data, at + 1, 8) > len(data) - end:
+            raise ValueError("is no pickle of plain values: its FRAME is longer than the file")
+        if name == "LONG1" and end - at - 2 > MOST_DIGITS:
+            raise ValueError("is no pickle of plain values: it has an integer beyond 128 bits")
+        if name in ("BINPUT", "LONG_BINPUT") and take(data, at + 1, end - at - 1) > memorised:
+            raise ValueError(f"is no pickle of plain values: its {name} skips places")
+        memorised += name in ("BINPUT", "LONG_BINPUT", "MEMOIZE")
+        at = end
+        if name == "STOP":
+            return
+
+
+def named(data, at, name):
+    """What a GLOBAL names, for people."""
+    if name != "GLOBAL":
+        return ""
+    lines = data[at + 1 : at + 200].split(b"\n")[:2]
+    return " " + ".".join(line.decode(errors="replace") for line in lines)
 
 
 class PlainValues(pickle.Unpickler):
-    """Numbers, texts, lists, tuples and dicts: nothing is looked up, so nothing can be called."""
+    """Should the look through have overlooked something: nothing is called here."""
 
     def find_class(self, module, name):
         raise pickle.UnpicklingError(f"it names {module}.{name}, which no dump does")
@@ -21,40 +106,98 @@ class PlainValues(pickle.Unpickler):
         raise pickle.UnpicklingError("it refers to something outside of it, which no dump does")
 
 
+def read(path):
+    """The bytes of a regular file; nothing is waited for."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    with open(fd, "rb") as file:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
+            raise ValueError("is no regular file")
+        if status.st_size > MOST_BYTES:
+            raise ValueError(f"has {status.st_size} bytes, more than {MOST_BYTES}")
+        return file.read(status.st_size)
+
+
+@contextlib.contextmanager
+def new_file(path):
+    """A text file that gets its name when it is whole: in the directory that was opened, over what
+    is there, through no link."""
+    folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    name = os.path.basename(path)
+    part = f"{name}.{secrets.token_hex(8)}.part"
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        fd = os.open(part, flags, 0o600, dir_fd=folder)
+        try:
+            with open(fd, "w", encoding="utf-8") as file:
+                yield file
+            os.replace(part, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            os.unlink(part, dir_fd=folder)
+            raise
+    finally:
+        os.close(folder)
+
+
+def write(dump, file, most):
+    """As JSON, which must not be longer than `most` characters."""
+    written = 0
+    for piece in json.JSONEncoder().iterencode(dump):
+        written += len(piece)
+        if written > most:
+            raise ValueError(f"would be JSON of more than {most} characters")
+        file.write(piece)
+
+
 def convert(path):
     """Writes the JSON beside the dump, and returns its path."""
-    with open(path, "rb") as file:
-        try:
-            dump = PlainValues(file).load()
-        except Exception as error:  # a damaged pickle raises about anything
-            raise ValueError(f"is no pickle of plain values: {error}") from error
-    text = json.dumps(dump)
-    part = path + ".json.part"
-    with open(part, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(part, path + ".json")
+    data = read(path)
+    vet(data)
+    try:
+        dump = PlainValues(io.BytesIO(data)).load()
+    except Exception as error:  # a damaged pickle raises about anything
+        raise ValueError(f"is no pickle of plain values: {error}") from error
+    with new_file(path + ".json") as file:
+        write(dump, file, MOST_GROWTH * len(data) + LEAST_LIMIT)
     return path + ".json"
 
 
-def _in_one_line(error):
-    """Its text, which may have some of the file's."""
-    return "".join(c if c.isprintable() else " " for c in str(error))[:300]
+def limit_memory(paths):
+    """To what values of the largest file can take, as long as the system allows less already."""
+    largest = 0
+    for path in paths:
+        with contextlib.suppress(OSError):
+            largest = max(largest, os.stat(path).st_size)
+    wanted = MEMORY_BASE + MEMORY_PER_BYTE * min(largest, MOST_BYTES)
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    for limit in (soft, hard):
+        wanted = wanted if limit == resource.RLIM_INFINITY else min(wanted, limit)
+    resource.setrlimit(resource.RLIMIT_AS, (wanted, hard))
+
+
+def say(path, what):
+    """To a terminal, on which nothing that a file holds may act."""
+    line = f"{path}: {str(what)[:300]}"
+    print("".join(c if c.isprintable() else "?" for c in line), file=sys.stderr)
 
 
 def main(paths):
     if not paths or paths[0].startswith("-"):
         print("usage: python3 -m profwrap.flight FILE...", file=sys.stderr)
         return 2
+    limit_memory(paths)
     status = 0
     for path in paths:
         try:
             convert(path)
+            continue
         except OSError as error:
-            print(f"{path}: cannot be read or written: {error.strerror}", file=sys.stderr)
-            status = 1
+            say(path, f"cannot be read or written: {error.strerror}")
+        except MemoryError:
+            say(path, "takes more memory than a dump of its size does")
         except (ValueError, TypeError, RecursionError) as error:
-            print(f"{path}: {_in_one_line(error)}", file=sys.stderr)
-            status = 1
+            say(path, error)
+        status = 1
     return status
 
 

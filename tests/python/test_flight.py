@@ -1,0 +1,121 @@
+"""profwrap.flight on dumps that were made to do harm: memory, files and terminals."""
+import json
+import os
+import pickle
+import resource
+import stat
+import subprocess
+import sys
+import tempfile
+
+SOURCE = os.environ["PW_SOURCE"]
+MEMORY = 1 << 28  # of the whole process: Python itself takes a tenth
+
+
+def convert(path, status, **more):
+    done = subprocess.run(
+        [sys.executable, "-B", "-m", "profwrap.flight", path],
+        env={**os.environ, "PYTHONPATH": os.path.join(SOURCE, "python")},
+        stdin=subprocess.DEVNULL, capture_output=True, timeout=100,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY)), **more)
+    assert done.returncode == status, done.stderr
+    assert b"Traceback" not in done.stderr, done.stderr
+    return done.stderr.decode()
+
+
+def write(path, data):
+    with open(path, "wb") as file:
+        file.write(data)
+    return path
+
+
+def refuses(data, word):
+    """One line that has the word, and no file beside the dump."""
+    path = write("bad", data)
+    said = convert(path, 1)
+    assert len(said.splitlines()) == 1 and word in said, said
+    assert os.listdir(".") == ["bad"], os.listdir(".")
+    os.unlink(path)
+
+
+def test_memory_follows_from_the_size():
+    refuses(b"\x80\x02]r\xff\xff\xff\x0f.", "skips places")  # 10 bytes for 2.1 GB
+    refuses(b"\x80\x02X\xff\xff\xff\x7fab.", "longer than the file")
+    refuses(b"\x80\x04\x8d" + b"\xff" * 6 + b"\x00\x00ab.", "longer than the file")
+    refuses(b"\x80\x04\x95" + b"\xff" * 6 + b"\x00\x00N.", "longer than the file")
+    refuses(b"\x80\x04\x8e" + b"\xff" * 8 + b".", "BINBYTES8")
+    refuses(b"\x80\x02\x8b\xff\xff\xff\x7f1.", "LONG4")
+    refuses(b"\x80\x02\x8a\xff" + b"1" * 255 + b".", "128 bits")
+    refuses(b"L" + b"9" * 100000 + b"L\n.", "LONG")
+
+
+def test_shared_values_are_not_multiplied_without_end():
+    """Forty lists, each of ten references to the one before."""
+    data = b"\x80\x02]q\x00"
+    for i in range(40):
+        data += b"](" + b"h" + bytes([i])
+        data += (b"h" + bytes([i])) * 9 + b"eq" + bytes([i + 1])
+    refuses(data + b".", "characters")
+
+
+def test_nothing_is_called():
+    class Evil:
+        def __reduce__(self):
+            return os.mkdir, ("run-by-a-pickle",)
+
+    for protocol, word in ((0, "which no dump does"), (2, "mkdir"), (4, "STACK_GLOBAL"), (5, "STACK_GLOBAL")):
+        refuses(pickle.dumps({"entries": [Evil()]}, protocol), word)
+    for data, word in ((b"", "cut off"), (b"\x80\x02]", "cut off"), (b"\x80\x02X\x05", "cut off"),
+                       (b"\x80\x02]P1\n.", "PERSID"), (b"hello", "no pickle"), (b"\x80\x02.", "no")):
+        refuses(data, word)
+
+
+def test_deep_values_end_in_one_line():
+    refuses(b"\x80\x02" + b"]" * 100000 + b"a" * 99999 + b".", "recursion")
+
+
+def test_planted_links_are_not_followed():
+    dump = {"entries": [{"name": "nccl:all_reduce", "shared": ("a", 1, 2.5, None, True)}]}
+    write("victim", b"precious")
+    for name in ("dump.json", "dump.json.part"):
+        os.symlink("victim", name)
+    for protocol in (2, 3, 4, 5):
+        convert(write("dump", pickle.dumps(dump, protocol)), 0, umask=0)
+        status = os.lstat("dump.json")
+        assert stat.S_ISREG(status.st_mode) and stat.S_IMODE(status.st_mode) == 0o600, status
+        with open("dump.json") as file:
+            assert json.load(file) == json.loads(json.dumps(dump))
+        with open("victim") as file:
+            assert file.read() == "precious"
+    assert sorted(os.listdir(".")) == ["dump", "dump.json", "dump.json.part", "victim"]
+
+
+def test_pipes_are_not_waited_for():
+    os.mkfifo("pipe")
+    assert "no regular file" in convert("pipe", 1)
+    os.mkfifo("good.json")
+    convert(write("good", pickle.dumps({}, 2)), 0)
+    assert os.path.isfile("good.json")
+
+
+def test_terminals_get_no_control_characters():
+    said = convert(write("\x1b]0;name", b"\x80\x02c\x1b[31mred\nblue\x9b1m\x07\n."), 1)
+    assert "red.blue" in said and all(c.isprintable() for c in said.rstrip("\n")), repr(said)
+    assert all(c.isprintable() for c in convert("\x1b[31mmissing", 1).rstrip("\n"))
+
+
+def main():
+    for name, test in list(globals().items()):
+        if not name.startswith("test_"):
+            continue
+        with tempfile.TemporaryDirectory(prefix="profwrap-flight-") as folder:
+            os.chdir(folder)
+            try:
+                test()
+            finally:
+                os.chdir("/")
+        print(name, "passed")
+
+
+if __name__ == "__main__":
+    main()
