@@ -1,6 +1,9 @@
 # `cmake --install build --prefix DIR` leaves a tree that works from wherever it is put.
 install(TARGETS profwrap RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS profwrap-merge profwrap-import RUNTIME DESTINATION ${PROFWRAP_PRIVATE_DIR})
+if(TARGET profwrap-metrics)
+    install(TARGETS profwrap-metrics RUNTIME DESTINATION ${PROFWRAP_PRIVATE_DIR})
+endif()
 install(TARGETS profwrap_probe profwrap_audit LIBRARY DESTINATION ${PROFWRAP_PRIVATE_DIR})
 install(FILES ${PROJECT_SOURCE_DIR}/include/profwrap.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 

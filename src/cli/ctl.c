@@ -13,7 +13,8 @@
 
 static const char usage[] =
     "usage: profwrap ctl status [--format text|json] [--stacks] DIR, or profwrap ctl start|stop "
-    "DIR, or profwrap ctl snapshot [-o DIR] DIR, or profwrap ctl metrics [--listen WHERE] DIR";
+    "DIR, or profwrap ctl snapshot [-o DIR] DIR, or profwrap ctl metrics [--serve] [--listen "
+    "WHERE] DIR";
 
 static int print_json(const struct pw_inquiry *inquiry, const int32_t *silent, size_t nsilent)
 {
@@ -72,7 +73,7 @@ static int run_command(const char *name, const char *dir, const struct pw_option
     if (strcmp(name, "snapshot") == 0)
         return pw_ctl_snapshot(dir, options->text[PW_OPT_CTL_OUTPUT]);
     if (strcmp(name, "metrics") == 0)
-        return pw_ctl_metrics(dir, options->text[PW_OPT_CTL_LISTEN]);
+        return pw_ctl_metrics(dir, options);
     return pw_ctl_order(dir, strcmp(name, "start") == 0, PW_OPENED_CTL);
 }
 

@@ -28,8 +28,8 @@ int pw_ctl_gather(struct pw_inquiry *inquiry, const struct pw_request *request,
 /* Says why nothing was gathered, but of a signal. */
 void pw_ctl_explain(const struct pw_inquiry *inquiry, int err);
 
-/* `ctl metrics`: once on standard output, or to whom asks for it at `listen` until the job ends. */
-int pw_ctl_metrics(const char *dir, const char *listen);
+/* `ctl metrics`: once on standard output, or to who asks for it until the job ends. */
+int pw_ctl_metrics(const char *dir, const struct pw_options *options);
 
 /* `ctl start` and `ctl stop`: the exit status. */
 int pw_ctl_order(const char *dir, int starts, enum pw_opened cause);

@@ -113,23 +113,45 @@ def metrics_are_openmetrics():
     h.check(len(families) == 14, list(families))
 
 
-def serve(at):
+def names(text):
+    return set(values(text.decode()))
+
+
+def need_server():
+    path = os.path.join(os.path.dirname(h.place("PROFWRAP")), "..", "libexec", "profwrap",
+                        "profwrap-metrics")
+    if not os.path.exists(path):
+        raise h.Skipped("built without libmicrohttpd")
+
+
+@contextlib.contextmanager
+def serving(*options):
     """The server, and what it says of where it is."""
-    server = subprocess.Popen(h.profwrap("ctl", "metrics", "--listen", at, "out"),
+    server = subprocess.Popen(h.profwrap("ctl", "metrics", *options, "out"), env=h.environment(),
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    return server, server.stdout.readline().decode().strip()
+    try:
+        where = server.stdout.readline().decode().strip()
+        h.check(where, "the server said nothing:", server.poll())
+        yield server, where
+    finally:
+        if server.poll() is None:
+            server.terminate()
+        server.communicate(timeout=h.PATIENCE_S)
 
 
-def talk(address, request, finish=False):
-    """All that is answered to these bytes."""
+def connect(address):
     family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as client:
-        client.settimeout(30)
-        client.connect(address)
+    client = socket.socket(family, socket.SOCK_STREAM)
+    client.settimeout(60)
+    client.connect(address)
+    return client
+
+
+def talk(address, request):
+    """All that is answered to these bytes."""
+    with connect(address) as client:
         with contextlib.suppress(OSError):
             client.sendall(request)
-            if finish:
-                client.shutdown(socket.SHUT_WR)
         answer = b""
         with contextlib.suppress(ConnectionResetError):
             while piece := client.recv(65536):
@@ -137,39 +159,135 @@ def talk(address, request, finish=False):
         return answer
 
 
+def is_open(client):
+    client.setblocking(False)
+    try:
+        return bool(client.recv(1, socket.MSG_PEEK))
+    except BlockingIOError:
+        return True
+    finally:
+        client.settimeout(60)
+
+
+def request(line="GET /metrics HTTP/1.1", host="localhost", token=None, more=""):
+    lines = [line] + [f"Host: {host}"] * (host is not None)
+    lines += [f"Authorization: Bearer {token}"] * (token is not None)
+    return ("\r\n".join(lines) + "\r\n" + more + "\r\n").encode()
+
+
+def check_status(address, wanted, *arguments, **more):
+    answer = talk(address, request(*arguments, **more))
+    h.equal(answer[9:12].decode(), str(wanted), f"status of {arguments} {more}: {answer[:300]}")
+    return answer
+
+
+def read_token(path="out/metrics.token"):
+    status = os.stat(path)
+    h.equal(status.st_mode & 0o777, 0o600, "mode of the token")
+    with open(path) as file:
+        return file.read().strip()
+
+
 @h.case
-def listen():
-    """To scrapers, good and bad, until the job ends."""
-    with running(steps=500) as job:
-        server, url = serve("0")
+def metrics_by_a_socket():
+    """Of the directory, for its owner only, until the job ends."""
+    need_server()
+    with running(steps=100000) as job, serving("--serve") as (server, where):
+        h.equal(where, "unix:out/metrics.sock", "place")
+        h.equal(os.stat("out/metrics.sock").st_mode & 0o777, 0o600, "mode of the socket")
+        h.equal(names(check_status("out/metrics.sock", 200)), names(metrics().encode()), "metrics")
+        with serving("--listen", "unix:other") as (other, place):
+            h.equal(place, "unix:other", "place")
+            check_status("other", 200)
+            other.send_signal(signal.SIGINT)
+            h.equal((other.wait(20), os.path.exists("other")), (0, False), "after Ctrl-C")
+        if os.geteuid() == 0:
+            os.chmod(".", 0o755)
+            os.chmod("out", 0o755)
+            os.chmod("out/metrics.sock", 0o777)
+            code = ("import socket; s = socket.socket(socket.AF_UNIX); s.connect('out/metrics.sock');"
+                    " s.sendall(b'GET /metrics HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n');"
+                    " print(s.recv(99))")
+            done = h.run([sys.executable, "-c", code], user=65534, group=65534, extra_groups=[])
+            h.check(b" 403 " in done.stdout, "another user", done.stdout)
+        job.terminate()
+        job.communicate(timeout=h.PATIENCE_S)
+        h.equal(server.wait(h.PATIENCE_S), 0, "exit status when the job has ended")
+        h.check(not os.path.exists("out/metrics.sock"), "the socket is still there")
+
+
+@h.case
+def metrics_by_tcp():
+    """For who has the token and asks for this machine by its name or address."""
+    need_server()
+    with running(steps=100000), serving("--listen", "0") as (server, url):
         h.check(url.startswith("http://127.0.0.1:"), url)
         port = int(re.search(r":(\d+)/", url).group(1))
-        with urllib.request.urlopen(url, timeout=30) as answer:
+        h.equal(server.stdout.readline(), b"token in out/metrics.token\n", "where the token is")
+        token, at = read_token(), ("127.0.0.1", port)
+        asked = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"})
+        with urllib.request.urlopen(asked, timeout=30) as answer:
             h.check("openmetrics-text" in answer.headers["Content-Type"], answer.headers)
-            h.equal(len(values(answer.read().decode())) // N, 11, "metrics")
-        for request, wanted in ((b"POST /metrics HTTP/1.1\r\n\r\n", b"405"),
-                                (b"GET / HTTP/1.1\r\n\r\n", b"404"),
-                                (b"GET /metricsx HTTP/1.1\r\n\r\n", b"404"),
-                                (b"nonsense\r\n\r\n", b"400"),
-                                (b"GET /metrics\r\nX: HTTP/1.1\r\n\r\n", b"400"),
-                                (b"GET /\0 HTTP/1.1\r\n\r\n", b"400"),
-                                (b"GET /metrics HTTP/1.1\r\nX: " + b"x" * 20000, b"431"),
-                                (b"GET /metrics HTTP/1.1\r\n", b"408")):  # and then nothing
-            h.equal(talk(("127.0.0.1", port), request)[9:12], wanted, request[:40])
-        talk(("127.0.0.1", port), b"GET /met", finish=True)
-        h.check(b"# EOF\n" in talk(("127.0.0.1", port), b"GET /metrics HTTP/1.0\r\n\r\n"), "gone")
-        other, place = serve("unix:socket")
-        h.equal((place, os.stat("socket").st_mode & 0o777), ("unix:socket", 0o600), "socket")
-        h.check(b"# EOF\n" in talk("socket", b"GET /metrics HTTP/1.1\r\n\r\n"), "not served")
-        other.send_signal(signal.SIGINT)
-        h.equal((other.wait(10), os.path.exists("socket")), (0, False), "after Ctrl-C")
+            h.equal(names(answer.read()), names(metrics().encode()), "metrics")
+        for wrong in (None, "", "x", token[:-1], token + "0", token[::-1], "\x01" + token):
+            answer = check_status(at, 401, token=wrong)
+            h.check(b"profwrap_" not in answer and b"WWW-Authenticate: Bearer" in answer, answer)
+        for host, wanted in (("127.0.0.1", 200), (f"127.0.0.1:{port}", 200), ("LOCALHOST:1", 200),
+                             ("[::1]:80", 200), (socket.gethostname(), 200), ("evil.example", 421),
+                             ("localhost.evil.example", 421), ("[::1", 421), ("127.0.0.1.evil", 421),
+                             ("", 421), (None, 400)):
+            check_status(at, wanted, host=host, token=token)
+        check_status(at, 401, host="localhost")
+        check_status(at, 405, "POST /metrics HTTP/1.1", token=token, more="Content-Length: 0\r\n")
+        check_status(at, 404, "GET / HTTP/1.1", token=token)
+        check_status(at, 404, "GET /metricsx HTTP/1.1", token=token)
+        check_status(at, 200, "GET /metrics?x=1 HTTP/1.1", token=token)
+        for odd in (b"nonsense\r\n\r\n", b"\0" * 100, b"GET /metrics HTTP/1.1\r\nX: " + b"x" * 99999):
+            h.check(b"profwrap_" not in talk(at, odd), odd[:40])
         taken = h.run(h.profwrap("ctl", "metrics", "--listen", port, "out"), status=1)
         h.check(b"Address already in use" in taken.stderr, taken.stderr)
-        for at in ("", ":80", "host:80", "1.2.3.4", "65536", "-1", "::1:80", "unix:", "1.2.3.4:x"):
-            if at:
-                h.run(h.profwrap("ctl", "metrics", "--listen", at, "out"), status=2)
-        job.communicate(timeout=h.PATIENCE_S)
-        h.equal(server.wait(20), 0, "exit status when the job has ended")
+
+
+@h.case
+def metrics_options():
+    need_server()
+    with running(steps=100000):
+        for at in (":80", "host:80", "1.2.3.4", "65536", "-1", "::1:80", "unix:", "1.2.3.4:x"):
+            done = h.run(h.profwrap("ctl", "metrics", "--listen", at, "out"), status=2)
+            h.equal(len(h.lines(done.stderr)), 1, f"lines with {at}: {done.stderr}")
+        with open("token", "w") as file:
+            file.write("a-token-of-mine-1234\n")
+        os.mkfifo("pipe", 0o600)
+        os.chmod("token", 0o644)
+        for name in ("token", "pipe", "nowhere", "/dev/null"):
+            done = h.run(h.profwrap("ctl", "metrics", "--listen", "0", "--token", name, "out"), 1,
+                         timeout=30)
+            h.equal(len(h.lines(done.stderr)), 1, f"lines with {name}: {done.stderr}")
+        os.chmod("token", 0o600)
+        with serving("--listen", "0", "--token", "token") as (_, url):
+            at = ("127.0.0.1", int(re.search(r":(\d+)/", url).group(1)))
+            check_status(at, 200, token="a-token-of-mine-1234")
+
+
+@h.case
+def slow_connections_delay_nobody():
+    """64 that send a byte now and then, or nothing: others are answered while all are open. Those
+    end after some seconds."""
+    need_server()
+    with running(steps=100000), serving("--listen", "0") as (_, url):
+        at = ("127.0.0.1", int(re.search(r":(\d+)/", url).group(1)))
+        token = read_token()
+        slow = [connect(at) for _ in range(64)]
+        for number, client in enumerate(slow[:48]):
+            client.sendall(request(token=token)[: 1 + number])
+        check_status(at, 200, token=token)
+        h.check(any(is_open(client) for client in slow), "it waited for the end of the slow ones")
+        for client in slow:
+            with contextlib.suppress(ConnectionResetError):
+                while client.recv(1000):
+                    pass
+            client.close()
+        check_status(at, 200, token=token)
 
 
 @h.case

@@ -1,0 +1,12 @@
+/* A running job's figures as OpenMetrics text. */
+#ifndef PW_CLI_METRICS_TEXT_H
+#define PW_CLI_METRICS_TEXT_H
+
+#include <stdio.h>
+
+#include "rank/live/inquiry.h"
+
+/* Prints what the ranks have answered. 0 or -errno. */
+int pw_metrics_print(const struct pw_inquiry *inquiry, FILE *out);
+
+#endif
