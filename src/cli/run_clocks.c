@@ -76,6 +76,8 @@ void pw_run_clocks_end(struct pw_run_clocks *c, struct pw_rankfile *file)
     c->probe = NULL;
     pw_rankfile_overhead(file, "clock_probe", (double)cost.cpu_ns, "ns");
     pw_rankfile_overhead(file, "clock_probes", (double)cost.exchanges, "probes");
+    if (cost.refused)
+        pw_rankfile_overhead(file, "clock_probes_refused", (double)cost.refused, "packets");
 }
 
 void pw_run_clocks_fini(struct pw_run_clocks *c)

@@ -163,6 +163,23 @@ def other_commands_refuse_too():
     h.run(h.profwrap("merge", "-q", "run"), env={"PROFWRAP_TRUST_DIRECTORY": "1"})
 
 
+@h.case
+def a_running_job_is_not_asked_there():
+    """ctl puts files into the directory, and takes answers from it."""
+    process = subprocess.Popen(h.profwrap("--no-merge", "-o", "out", h.program("flood")),
+                               env=h.environment(), text=True, stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdin.write("calls 1\n")
+    process.stdin.flush()
+    h.equal(process.stdout.readline(), "done\n", "answer")
+    os.chmod("out", 0o777)
+    for words in (["status"], ["start"], ["snapshot"], ["metrics"], ["metrics", "--serve"]):
+        refused(h.run(h.profwrap("ctl", *words, "out"), 1))
+    os.chmod("out", 0o700)
+    h.run(h.profwrap("ctl", "status", "out"))
+    process.communicate(timeout=h.PATIENCE_S)
+
+
 def plant_and_end(names, plant):
     """A run in a directory that others can write, into which `plant` puts something under every
     name while it goes on; the run ends and has its reports."""

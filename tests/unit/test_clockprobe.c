@@ -14,6 +14,7 @@
 #include "rank/clocks/clockprobe.h"
 #include "rank/clocks/rendezvous.h"
 #include "rank/clocks/siphash.h"
+#include "rank/ring/tick.h"
 
 /* The example of the paper's appendix A: key 00 01 .. 0f, message 00 01 .. 0e. */
 static void test_siphash(void **state)
@@ -84,6 +85,63 @@ static void send_rubbish(const struct pw_rendezvous *r)
     close(fd);
 }
 
+/* Fewer than the budget of any time that this can take are looked at, and none that the kernel
+ * drops; probes are answered in between and afterwards. */
+static void flood(const struct pw_rendezvous *r, uint64_t magic, int n)
+{
+    struct sockaddr_in service;
+    struct forged packet = {magic, 1, 5, 0, 77};
+    for (int i = 0; pw_rendezvous_find_service(r, &service) && i < 5000; i++)
+        usleep(1000);
+    int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    for (int i = 0; i < n; i++) {
+        packet.nonce = (uint64_t)i;
+        sendto(fd, &packet, sizeof(packet), 0, (struct sockaddr *)&service, sizeof(service));
+    }
+    close(fd);
+}
+
+static int await_knots(struct pw_clockprobe *client, int wanted)
+{
+    struct pw_row_clock knot;
+    int knots = 0;
+    for (int i = 0; i < 3000 && knots < wanted; i++) {
+        knots += pw_clockprobe_take(client, &knot);
+        usleep(10000);
+    }
+    return knots;
+}
+
+static void test_flood(void **state)
+{
+    enum { PACKETS = 20000, PER_S = 1000, SPARE = 200 };
+    struct pw_identity reference = {.rank = 0, .size = 2, .clock_domain_hash = 1};
+    struct pw_identity other = {.rank = 1, .size = 2, .clock_domain_hash = 2};
+    struct pw_testclock right = {0};
+    struct pw_clockprobe *server, *client;
+    struct pw_clockprobe_cost cost;
+    struct pw_rendezvous r = {.domain = 3};
+    unsigned char key[PW_KEY_BYTES];
+    snprintf(r.dir, sizeof(r.dir), "%s", (char *)*state);
+    for (int knows = 0; knows < 2; knows++) {
+        const int64_t began = pw_local_ns();
+        assert_int_equal(pw_clockprobe_start(r.dir, &reference, &right, 50000000, &server), 0);
+        assert_int_equal(pw_clockprobe_start(r.dir, &other, &right, 50000000, &client), 0);
+        assert_int_equal(pw_rendezvous_key(&r, key), 0);
+        assert_int_equal(await_knots(client, 1), 1);
+        flood(&r, pw_clockprobe_magic(key) ^ (knows ? 0 : 1), PACKETS);
+        assert_int_equal(await_knots(client, 2), 2);
+        pw_clockprobe_stop(client, &cost);
+        pw_clockprobe_stop(server, &cost);
+        const double seconds = 1e-9 * (double)(pw_local_ns() - began);
+        if (knows)
+            assert_true(cost.refused > 0 && (double)cost.refused < PER_S * seconds + SPARE);
+        else
+            assert_int_equal(cost.refused, 0); /* the kernel has dropped all of them */
+        pw_rendezvous_remove(r.dir);
+    }
+}
+
 /* Two collectors, one whose clock is 5 ms ahead: its knots hold the truth. */
 static void test_probe(void **state)
 {
@@ -133,6 +191,7 @@ int main(void)
         cmocka_unit_test(test_siphash),
         cmocka_unit_test_setup_teardown(test_rendezvous, unit_dir_create, unit_dir_destroy),
         cmocka_unit_test_setup_teardown(test_probe, unit_dir_create, unit_dir_destroy),
+        cmocka_unit_test_setup_teardown(test_flood, unit_dir_create, unit_dir_destroy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

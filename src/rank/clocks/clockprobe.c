@@ -1,7 +1,9 @@
 /* The thread that measures clocks; see clockprobe.h. */
 #include "rank/clocks/clockprobe.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <linux/filter.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -25,6 +27,12 @@ enum {
     LOOK_MS = 250,   /* between looks for other hosts, at first */
     LOSSES_MOST = 5, /* unanswered probes of an exchange before it is given up */
     LEAST = 3,       /* answers that make a knot */
+    /* Of packets that are not the job's so many are looked at in such a time, then none till its
+     * end: a flood of them costs no more than that. */
+    REFUSED_MOST = 100,
+    REFUSED_MS = 100,
+    /* Late answers that are dropped before an exchange. */
+    LATE_MOST = 64,
 };
 #define MAGIC UINT64_C(0x31636f6c63775250) /* of this version of the packet */
 
@@ -41,6 +49,9 @@ struct pw_clockprobe {
     struct pw_testclock clock;
     int64_t interval_ns;
     unsigned char key[PW_KEY_BYTES];
+    uint64_t magic; /* of this job's packets */
+    int64_t refusing_since_ns;
+    int refused;      /* packets since then */
     int stop, socket; /* file descriptors */
     pthread_t thread;
     /* Single producer, single consumer. */
@@ -59,8 +70,61 @@ static uint64_t code_of(const struct pw_clockprobe *p, const struct packet *pack
 static int is_valid(const struct pw_clockprobe *p, const struct packet *packet, ssize_t bytes,
                     enum kind kind)
 {
-    return bytes == (ssize_t)sizeof(*packet) && packet->magic == MAGIC &&
+    return bytes == (ssize_t)sizeof(*packet) && packet->magic == p->magic &&
            packet->kind == (uint64_t)kind && packet->code == code_of(p, packet);
+}
+
+uint64_t pw_clockprobe_magic(const unsigned char key[PW_KEY_BYTES])
+{
+    static const char purpose[] = "magic number";
+    return MAGIC ^ pw_siphash(key, purpose, sizeof(purpose));
+}
+
+/* The word of memory at `at`, as a filter loads it. */
+static uint32_t filter_word(const void *at)
+{
+    uint32_t word;
+    memcpy(&word, at, sizeof(word));
+    return ntohl(word);
+}
+
+/* The kernel drops what does not begin as this job's packets do, before anybody wakes: who does not
+ * know the key, or has seen none of the job's packets, costs the collector nothing. Without the
+ * filter each packet is looked at, as those are that pass it. */
+static void filter_packets(const struct pw_clockprobe *p, int fd, enum kind kind)
+{
+    enum { UDP_HEADER = 8 };
+    const struct packet like = {.magic = p->magic, .kind = kind};
+    struct sock_filter code[12] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, UDP_HEADER + sizeof(like), 0, 8)};
+    enum { WORDS = 4, FIRST = 2, LAST = FIRST + 2 * WORDS };
+    for (int i = 0; i < WORDS; i++) {
+        const uint32_t word = filter_word((const char *)&like + 4 * i);
+        const unsigned char to_drop = (unsigned char)(2 * (WORDS - 1 - i) + 1);
+        code[FIRST + 2 * i] =
+            (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(UDP_HEADER + 4 * i));
+        code[FIRST + 2 * i + 1] =
+            (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, word, 0, to_drop);
+    }
+    code[LAST] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, UINT16_MAX);
+    code[LAST + 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, 0);
+    code[1].jf = LAST + 1 - 2;
+    const struct sock_fprog program = {.len = LAST + 2, .filter = code};
+    if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)))
+        pw_debug("clock", 1, "packets are not filtered: %s", strerror(errno));
+}
+
+/* Counts a packet that is not the job's; how long to look at none, in ms. */
+static int refuse_ms(struct pw_clockprobe *p)
+{
+    int64_t now = pw_local_ns(), end = p->refusing_since_ns + REFUSED_MS * INT64_C(1000000);
+    p->cost.refused++;
+    if (now >= end) {
+        p->refusing_since_ns = now;
+        p->refused = 0;
+    }
+    return ++p->refused < REFUSED_MOST ? 0 : (int)((end - now) / 1000000) + 1;
 }
 
 /* 1 when the thread is to end, 2 when there is something to read, 0 after `ms`. */
@@ -72,23 +136,34 @@ static int wait_ms(const struct pw_clockprobe *p, int ms)
     return fds[0].revents ? 1 : 2;
 }
 
+/* The same, not looking at the socket. */
+static int pause_ms(const struct pw_clockprobe *p, int ms)
+{
+    struct pollfd stop = {.fd = p->stop, .events = POLLIN};
+    return poll(&stop, 1, ms) > 0;
+}
+
 /* ---- the reference's side ---- */
 
-static void answer(struct pw_clockprobe *p)
+/* How long to look at no packet then, in ms. */
+static int answer(struct pw_clockprobe *p)
 {
     struct packet packet;
     struct sockaddr_in from;
     socklen_t size = sizeof(from);
     ssize_t n = recvfrom(p->socket, &packet, sizeof(packet), MSG_DONTWAIT | MSG_TRUNC,
                          (struct sockaddr *)&from, &size);
+    if (n < 0)
+        return 0;
     if (!is_valid(p, &packet, n, PROBE))
-        return;
+        return refuse_ms(p);
     packet.kind = ANSWER;
     packet.time_ns = pw_testclock_now(&p->clock);
     packet.code = code_of(p, &packet);
     if (sendto(p->socket, &packet, sizeof(packet), MSG_DONTWAIT, (struct sockaddr *)&from, size) >
         0)
         p->cost.exchanges++;
+    return 0;
 }
 
 static int listen_on(struct pw_clockprobe *p, struct in_addr own)
@@ -98,6 +173,7 @@ static int listen_on(struct pw_clockprobe *p, struct in_addr own)
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -errno;
+    filter_packets(p, fd, PROBE);
     int err = bind(fd, (struct sockaddr *)&address, sizeof(address)) ||
                       getsockname(fd, (struct sockaddr *)&address, &size)
                   ? -errno
@@ -123,8 +199,9 @@ static void serve(struct pw_clockprobe *p)
         pw_debug("clock", 1, "cannot answer probes: %s", strerror(-err));
     while (!err && event != 1) {
         event = wait_ms(p, -1);
-        if (event == 2)
-            answer(p);
+        int refused_ms = event == 2 ? answer(p) : 0;
+        if (refused_ms > 0)
+            event = pause_ms(p, refused_ms);
     }
 }
 
@@ -133,7 +210,7 @@ static void serve(struct pw_clockprobe *p)
 /* One probe and its answer; 0 when it has not come. */
 static int exchange(struct pw_clockprobe *p, struct pw_envelope *envelope)
 {
-    struct packet packet = {.magic = MAGIC, .kind = PROBE}, reply;
+    struct packet packet = {.magic = p->magic, .kind = PROBE}, reply;
     if (getrandom(&packet.nonce, sizeof(packet.nonce), 0) != (ssize_t)sizeof(packet.nonce))
         return 0;
     packet.code = code_of(p, &packet);
@@ -143,8 +220,11 @@ static int exchange(struct pw_clockprobe *p, struct pw_envelope *envelope)
     while (pw_local_ns() < limit && wait_ms(p, ANSWER_MS) == 2) {
         ssize_t n = recv(p->socket, &reply, sizeof(reply), MSG_DONTWAIT | MSG_TRUNC);
         int64_t t2 = pw_testclock_now(&p->clock);
-        if (!is_valid(p, &reply, n, ANSWER) || reply.nonce != packet.nonce)
+        if (!is_valid(p, &reply, n, ANSWER) || reply.nonce != packet.nonce) {
+            if (n >= 0 && refuse_ms(p))
+                break;
             continue;
+        }
         pw_envelope_add(envelope, t1, reply.time_ns, t2);
         p->cost.exchanges++;
         return 1;
@@ -164,6 +244,15 @@ static void put_knot(struct pw_clockprobe *p, const struct pw_envelope *envelope
     atomic_store_explicit(&p->put, put + 1, memory_order_release);
 }
 
+/* Answers that came after their probe was given up. */
+static void drop_late(const struct pw_clockprobe *p)
+{
+    struct packet late;
+    for (int i = 0; i < LATE_MOST; i++)
+        if (recv(p->socket, &late, sizeof(late), MSG_DONTWAIT) < 0)
+            return;
+}
+
 static void measure(struct pw_clockprobe *p)
 {
     struct pw_envelope envelope = {0};
@@ -179,6 +268,8 @@ static int connect_to_service(struct pw_clockprobe *p)
     if (err)
         return err;
     p->socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (p->socket >= 0)
+        filter_packets(p, p->socket, ANSWER);
     if (p->socket >= 0 && connect(p->socket, (struct sockaddr *)&service, sizeof(service)) == 0)
         return 0;
     return -errno;
@@ -191,18 +282,10 @@ static void probe_service(struct pw_clockprobe *p)
         err = connect_to_service(p);
     if (err)
         return;
-    int event = 0;
-    while (event != 1) {
+    do {
+        drop_late(p);
         measure(p);
-        int64_t next = pw_local_ns() + p->interval_ns, left = p->interval_ns;
-        /* Late answers are read and dropped. */
-        for (event = 0; event != 1 && left > 0; left = next - pw_local_ns()) {
-            struct packet late;
-            event = wait_ms(p, (int)(left / 1000000) + 1);
-            if (event == 2 && recv(p->socket, &late, sizeof(late), MSG_DONTWAIT) < 0)
-                event = wait_ms((&(struct pw_clockprobe){.stop = p->stop, .socket = -1}), 100);
-        }
-    }
+    } while (!pause_ms(p, (int)(p->interval_ns / 1000000)));
 }
 
 /* ---- the thread ---- */
@@ -257,6 +340,7 @@ int pw_clockprobe_start(const char *dir, const struct pw_identity *id,
         return 0;
     }
     err = err ? err : pw_rendezvous_key(&p->meeting, p->key);
+    p->magic = pw_clockprobe_magic(p->key);
     p->stop = eventfd(0, EFD_CLOEXEC);
     err = err ? err : p->stop < 0 ? -errno : begin_thread(p);
     if (err) {

@@ -4,13 +4,16 @@
  * One collector per clock domain has a thread for it. That of rank 0's domain answers probes, once
  * there is another domain: until then nothing listens. The others probe it every few seconds. Each
  * packet carries a code under the job's secret (rendezvous.h), and an answer the random number of
- * its probe; what does not fit is dropped without an answer. */
+ * its probe; what does not fit is dropped without an answer, most of it by the kernel: packets
+ * begin with a number that follows from the secret. Of what passes that, 1000 a second are looked
+ * at. */
 #ifndef PW_RANK_CLOCKS_CLOCKPROBE_H
 #define PW_RANK_CLOCKS_CLOCKPROBE_H
 
 #include <stdint.h>
 
 #include "core/tables.h"
+#include "rank/clocks/rendezvous.h"
 #include "rank/ring/testclock.h"
 #include "rank/run/identity.h"
 
@@ -19,7 +22,11 @@ struct pw_clockprobe;
 struct pw_clockprobe_cost {
     int64_t cpu_ns;    /* of the thread */
     int64_t exchanges; /* answered probes, on either side */
+    int64_t refused;   /* packets looked at that were not the job's, or too late */
 };
+
+/* What the packets of a job begin with. */
+uint64_t pw_clockprobe_magic(const unsigned char key[PW_KEY_BYTES]);
 
 /* Begins, if this rank is to lead its domain; *out is NULL when it is not. After the program was
  * started: a thread must not be there at a fork. 0 or -errno. */
