@@ -25,7 +25,8 @@ int pw_readlimit_set(uint64_t input_bytes)
 {
     struct rlimit limit;
     uint64_t most = find_wish();
-    most = most ? most : input_bytes + PW_READLIMIT_MORE_BYTES;
+    uint64_t more = input_bytes + PW_READLIMIT_MORE_BYTES, times = input_bytes * PW_READLIMIT_TIMES;
+    most = most ? most : more > times ? more : times;
     if (getrlimit(RLIMIT_DATA, &limit))
         return -errno;
     limit.rlim_cur = most < limit.rlim_max ? most : limit.rlim_max;

@@ -5,13 +5,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Above the size of what is read. With the program's own code and tables, which the limit does not
- * count, a command stays within 512 MiB of that size. */
-enum { PW_READLIMIT_MORE_BYTES = 448 << 20 };
+/* Above the size of what is read, or so many times that size where this is more: the files are
+ * compressed, and a long run's merge and report take up to 9 times as much. With the program's own
+ * code and tables, which the limit does not count, a command stays within 512 MiB of the size of
+ * small files. */
+enum { PW_READLIMIT_MORE_BYTES = 448 << 20, PW_READLIMIT_TIMES = 16 };
 
-/* For the rest of the process and its children: writable memory of at most `input_bytes` and the
- * above, or as PROFWRAP_READ_MEMORY says. What asks for more is told that there is none. 0 or
- * -errno. */
+/* For the rest of the process and its children: writable memory of at most what the above says for
+ * `input_bytes`, or as PROFWRAP_READ_MEMORY says. What asks for more is told that there is none. 0
+ * or -errno. */
 int pw_readlimit_set(uint64_t input_bytes);
 
 /* Bytes of what is read: of the file `path`, or of all files in the directory. */
