@@ -76,7 +76,7 @@ const struct pw_row_c_queue *pw_pipeline_of_rank(const struct pw_row_c_queue *qu
     }
     for (*n = 0; low + *n < total && queues[low + *n].rank == rank;)
         ++*n;
-    return queues + low;
+    return total ? queues + low : queues; /* NULL where there are none */
 }
 
 const struct pw_pipeline_operator *pw_pipeline_culprit(const struct pw_pipeline *p)
