@@ -240,8 +240,20 @@ static void add_end(struct collector *c)
         .end_unix_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
     };
     pw_journal_add_end(c->journal, &end);
-    pw_journal_commit(c->journal);
-    shm_unlink(c->run->lifeline->segment);
+    /* Where that cannot be written the rings stay: they tell how much is lacking. */
+    if (pw_journal_commit(c->journal) == 0)
+        shm_unlink(c->run->lifeline->segment);
+}
+
+/* `lacking`: records that are not in the journal either. */
+static void say_unfinished(const struct pw_run *run, int err, uint64_t lacking)
+{
+    char lost[96] = "";
+    if (lacking)
+        snprintf(lost, sizeof(lost), ", which lacks %llu records", (unsigned long long)lacking);
+    pw_error("the file of rank %d in %s could not be completed: %s; mend that, then 'profwrap "
+             "recover %s' makes it from its journal%s",
+             run->id.rank, run->dir, strerror(-err), run->dir, lost);
 }
 
 static void unmap_segment(struct collector *c)
@@ -286,12 +298,12 @@ static void close_file(struct collector *c)
     int err = pw_rankfile_close(c->file, &end);
     pw_intake_destroy(c->intake);
     if (err && c->journal)
-        pw_error("the file of rank %d in %s could not be completed: %s; mend that, then 'profwrap "
-                 "recover %s' makes it from its journal",
-                 run->id.rank, run->dir, strerror(-err), run->dir);
+        say_unfinished(run, err, pw_journal_lacking(c->journal));
     else if (err)
         pw_error("the file of rank %d in %s is incomplete: %s", run->id.rank, run->dir,
                  strerror(-err));
+    if (!err)
+        shm_unlink(run->lifeline->segment);
     if (err)
         pw_journal_close(c->journal);
     else
@@ -396,14 +408,13 @@ int pw_collect_on(void *arg, int attempt)
         pw_intake_destroy(c.intake);
         unmap_segment(&c);
     }
+    const uint64_t lacking = pw_journal_lacking(c.journal);
     pw_journal_close(c.journal);
     while (!pw_launch_has_ended(run->lifeline, &c.end))
         pw_launch_sleep(&never, 0, POLL_NS);
     err = pw_recover_rank(run->dir, run->id.rank, pw_cli_collectors());
     if (err && err != -ENOENT)
-        pw_error("the file of rank %d in %s could not be completed: %s; mend that, then 'profwrap "
-                 "recover %s' makes it from its journal",
-                 run->id.rank, run->dir, strerror(-err), run->dir);
+        say_unfinished(run, err, lacking);
     if (!err || err == -ENOENT)
         shm_unlink(run->lifeline->segment);
     return pw_exit_status(&c.end);

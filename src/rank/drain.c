@@ -3,7 +3,6 @@
 #include "rank/drain.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,7 +19,8 @@ struct ring {
     struct pw_ring_shared *shared; /* NULL until mapped */
     uint64_t records;              /* its capacity, as it was mapped */
     uint64_t tail;
-    struct pw_losstally unkept; /* when the file was full */
+    struct pw_losstally unkept;    /* when the file was full */
+    struct pw_losstally unwritten; /* by the collector before this one */
 };
 
 struct pw_drain {
@@ -158,6 +158,9 @@ static int map_ring(struct pw_drain *drain, int index)
     uint64_t written = pw_journal_position(drain->journal, index);
     uint64_t given = atomic_load_explicit(&ring->shared->tail, memory_order_relaxed);
     ring->tail = written > given ? written : given;
+    if (drain->journal && given > written)
+        ring->unwritten = pw_losstally_unknown(
+            given - written, &pw_ring_records(ring->shared)[(given - 1) & (ring->records - 1)]);
     /* Now: if that is all there is, nothing that is still to be taken would do it, and a producer
      * whose ring is full would never find room. */
     atomic_store_explicit(&ring->shared->tail, ring->tail, memory_order_release);
@@ -237,10 +240,13 @@ static void take_unmarked_loss(struct pw_drain *drain, int index)
 
 static void take_unkept(struct pw_drain *drain, int index)
 {
-    const struct pw_losstally *unkept = &drain->rings[index].unkept;
-    const struct pw_record record = pw_losstally_record(unkept, PW_REASON_LIMIT);
-    if (unkept->n)
-        take_apart(drain, index, &record);
+    const struct ring *ring = &drain->rings[index];
+    const struct pw_record limit = pw_losstally_record(&ring->unkept, PW_REASON_LIMIT);
+    const struct pw_record disk = pw_losstally_record(&ring->unwritten, PW_REASON_DISK);
+    if (ring->unkept.n)
+        take_apart(drain, index, &limit);
+    if (ring->unwritten.n)
+        take_apart(drain, index, &disk);
 }
 
 static void take_unmarked_wait(struct pw_drain *drain, int index)

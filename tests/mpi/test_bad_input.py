@@ -174,6 +174,24 @@ def disk_fails():
 
 
 @h.case
+def disk_fails_for_good():
+    """Neither file nor journal can be written, not to the end: how many records are lost is said, and
+    is in the file that recover makes of what there is."""
+    problems = with_failing_writes(errno.EIO, 60000, "rank-")
+    h.equal(len(problems), 1, f"lines {problems}")
+    lacking = int(re.search(r"which lacks (\d+) records", problems[0]).group(1))
+    h.run(h.profwrap("recover", "out"))
+    with h.open_rank("out") as file:
+        reasons = h.enum_names(file["events/gap"], "reason")
+        lost = sum(int(row["lost"]) for row, why in zip(file["events/gap"][:], reasons)
+                   if why == "disk")
+        h.equal(lost, lacking, "lost, by the file and by the line")
+        h.check(0 <= len(file["events/range"]) + lost - 40000 < 100, lost, "and",
+                len(file["events/range"]))
+        h.equal(int(file.attrs["dropped_events"]), lost, "dropped")
+
+
+@h.case
 def journal_fails():
     """The rank file is not touched by that."""
     h.equal(with_failing_writes(errno.EIO, 30000, ".journal"), [], "said")

@@ -220,6 +220,11 @@ uint64_t pw_journal_position(const struct pw_journal *j, int ring)
     return j ? j->position[ring] : 0;
 }
 
+uint64_t pw_journal_lacking(const struct pw_journal *j)
+{
+    return j ? j->lacking.n : 0;
+}
+
 int64_t pw_journal_bytes(const struct pw_journal *j)
 {
     return j ? j->length + (int64_t)j->used : 0;

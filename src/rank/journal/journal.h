@@ -71,6 +71,9 @@ void pw_journal_sync(struct pw_journal *journal);
 /* Records of ring `ring` that are in the journal, from its first. */
 uint64_t pw_journal_position(const struct pw_journal *journal, int ring);
 
+/* Records that were added after it had ended. */
+uint64_t pw_journal_lacking(const struct pw_journal *journal);
+
 /* Bytes of the file. */
 int64_t pw_journal_bytes(const struct pw_journal *journal);
 

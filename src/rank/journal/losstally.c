@@ -22,6 +22,13 @@ struct pw_losstally pw_losstally_of(const struct pw_record *records, uint32_t n)
     return t;
 }
 
+struct pw_losstally pw_losstally_unknown(uint64_t n, const struct pw_record *last)
+{
+    struct pw_losstally t = {.n = n, .start = last->end, .end = last->end};
+    t.by_kind[PW_LOST_OTHER] = n;
+    return t;
+}
+
 struct pw_record pw_losstally_record(const struct pw_losstally *tally, enum pw_reason reason)
 {
     struct pw_record record = {

@@ -18,6 +18,9 @@ void pw_losstally_add(struct pw_losstally *tally, const struct pw_losstally *mor
 /* Of `n` records, at least one. */
 struct pw_losstally pw_losstally_of(const struct pw_record *records, uint32_t n);
 
+/* Of `n` of which only the last is known: kinds and begin are not. */
+struct pw_losstally pw_losstally_unknown(uint64_t n, const struct pw_record *last);
+
 /* The record that says it; `reason` is what /events/gap will have. */
 struct pw_record pw_losstally_record(const struct pw_losstally *tally, enum pw_reason reason);
 
