@@ -2,7 +2,7 @@
 
     call_cost.py PROFWRAP MPICALLS PASSTHROUGH
 
-Each process compares a call by its PMPI name with the same call by its MPI name in alternating blocks
+Each process compares a call of the MPI library's own function with the same call of MPI_X in alternating blocks
 (see mpicalls.c), so that a machine that changes its speed changes it for both. Processes without a
 tool, with a pass-through tool, profiled, and traced by EZTrace where that is installed, take turns.
 The application is bound to one core, as the peers were measured; the collector has another where

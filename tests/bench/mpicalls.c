@@ -3,14 +3,14 @@
  *
  *     mpicalls self|iprobe|window|range|worst CALLS PAUSE_MS
  *
- * alternates blocks of CALLS and prints medians over them: "plain_ns X" a call by its PMPI name,
- * that no tool sees; "added_ns X" what the call by its MPI name costs more, block by block;
- * "rdtsc_floor_ns X" two TSC reads and a 64-byte store into a ring of 8 MiB; "clock_floor_ns X" the
- * same with clock_gettime(CLOCK_MONOTONIC_RAW), both without the loop's own cost. Before each round
- * of blocks it pauses, so that a collector has time to drain, as between the bursts of a real
- * program; without a pause the cost is the sustained one, with a collector at work beside it.
- * `worst` makes CALLS calls by each of the two names in turn and prints "worst_ns X", the longest
- * by the MPI name, "over X", how many were longer than 0.3 ms, and "spent_ns X", all others
+ * alternates blocks of CALLS and prints medians over them: "plain_ns X" a call of the
+ * library's own function, that no tool sees; "added_ns X" what the call of MPI_X costs more, block
+ * by block; "rdtsc_floor_ns X" two TSC reads and a 64-byte store into a ring of 8 MiB;
+ * "clock_floor_ns X" the same with clock_gettime(CLOCK_MONOTONIC_RAW), both without the loop's own
+ * cost. Before each round of blocks it pauses, so that a collector has time to drain, as between
+ * the bursts of a real program; without a pause the cost is the sustained one, with a collector at
+ * work beside it. `worst` makes CALLS calls by each of the two in turn and prints "worst_ns X", the
+ * longest of MPI_X, "over X", how many were longer than 0.3 ms, and "spent_ns X", all others
  * together; and "plain_worst_ns X", "plain_over X", "plain_spent_ns X" of the others, which the
  * machine alone stalls. */
 #include <mpi.h>
@@ -21,13 +21,14 @@
 #include <time.h>
 
 #include "floors.h"
+#include "plain.h"
 #include "profwrap.h"
 #include "window.h"
 
 enum { BLOCKS = 21, OVER_NS = 300000 };
 
-/* Each kind of call twice: by MPI_X, which a preloaded tool intercepts, and by PMPI_X, which it
- * does not. Without a tool the two are the same code. */
+/* Each kind of call twice: of MPI_X, which a preloaded tool intercepts, and of the library's
+ * function, which it does not. Without a tool the two are the same code. */
 #define LOOP_SELF(NAME, X)                                                  \
     static void NAME(int n)                                                 \
     {                                                                       \
@@ -45,11 +46,11 @@ enum { BLOCKS = 21, OVER_NS = 300000 };
     }
 
 LOOP_SELF(self_mpi, MPI_)
-LOOP_SELF(self_pmpi, PMPI_)
+LOOP_SELF(self_plain, plain_)
 LOOP_IPROBE(iprobe_mpi, MPI_)
-LOOP_IPROBE(iprobe_pmpi, PMPI_)
+LOOP_IPROBE(iprobe_plain, plain_)
 LOOP_WINDOW(window_mpi, MPI_)
-LOOP_WINDOW(window_pmpi, PMPI_)
+LOOP_WINDOW(window_plain, plain_)
 
 /* A pair of calls, against nothing at all: an application has no other name for them. */
 static void range_pairs(int n)
@@ -89,7 +90,7 @@ static void worst_calls(int calls)
         int64_t start = pw_local_ns();
         MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_SELF);
         int64_t middle = pw_local_ns();
-        PMPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_SELF);
+        plain_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_SELF);
         tail_add(&without, pw_local_ns() - middle);
         tail_add(&with, middle - start);
     }
@@ -123,18 +124,19 @@ int main(int argc, char **argv)
     int n = argc > 2 ? atoi(argv[2]) : 30000;
     int pause_ms = argc > 3 ? atoi(argv[3]) : 0;
     const char *what = argc > 1 ? argv[1] : "self";
+    plain_find();
     MPI_Init(&argc, &argv);
     floor_init();
     if (strcmp(what, "worst") == 0)
         worst_calls(n);
     else if (strcmp(what, "iprobe") == 0)
-        measure(iprobe_mpi, iprobe_pmpi, n, pause_ms);
+        measure(iprobe_mpi, iprobe_plain, n, pause_ms);
     else if (strcmp(what, "range") == 0)
         measure(range_pairs, floor_empty, n, pause_ms);
     else if (strcmp(what, "window") == 0)
-        measure(window_mpi, window_pmpi, n, pause_ms);
+        measure(window_mpi, window_plain, n, pause_ms);
     else
-        measure(self_mpi, self_pmpi, n, pause_ms);
+        measure(self_mpi, self_plain, n, pause_ms);
     free(floor_ring);
     MPI_Finalize();
     return 0;

@@ -2,7 +2,7 @@
 
     pause_cost.py PROFWRAP MPICALLS PASSTHROUGH
 
-As call_cost.py measures: by its MPI name and by its PMPI name in alternating blocks of one process.
+As call_cost.py measures: of MPI_X and of the library's own function in alternating blocks of one process.
 A range has no other name: above what it costs without any tool. Runs with and without profwrap take
 turns.
 """

@@ -1,9 +1,10 @@
-"""Every function that the installed libmpi exports is wrapped or deliberately skipped, not both; and
-every Fortran spelling of a wrapped one that the libraries beside it export is wrapped too.
+"""Every function that the installed libmpi exports is wrapped or deliberately skipped, not both; the
+probe takes no name that libmpi does not have, and none of Fortran's, whose libraries call C's PMPI_X.
 
     table_coverage.py SOURCE_DIR PROBE LIBMPI
 """
 import fnmatch
+import functools
 import os
 import re
 import subprocess
@@ -13,35 +14,34 @@ source, probe, libmpi = sys.argv[1:4]
 folder = os.path.join(source, "src", "collectors", "mpi")
 
 
-def symbols(library):
-    out = subprocess.run(["nm", "-D", "--defined-only", library], stdout=subprocess.PIPE, check=True,
+@functools.cache
+def symbols(library, which="--defined-only"):
+    out = subprocess.run(["nm", "-D", which, library], stdout=subprocess.PIPE, check=True,
                          text=True).stdout
-    return {m.group(1) for m in re.finditer(r" [A-Za-z] (mpi_\w+)$", out, re.M | re.I)}
+    return {m.group(1) for m in re.finditer(r" [A-Za-z] (p?mpi_\w+)$", out, re.M | re.I)}
 
 
 def exported(library):
-    """The C functions, without "MPI_"; Fortran's spellings are in capitals or end in _f, _f08."""
-    names = {s[4:] for s in symbols(library) if s.startswith("MPI_")}
-    capitals = {n for n in names if n.isupper() and n.capitalize() in names}
-    return {n for n in names - capitals if not n.endswith(("_f", "_f08"))}
+    """The C functions, without "MPI_"."""
+    return {s[4:] for s in symbols(library) if s.startswith("MPI_")}
 
 
-def fortran_name(symbol):
-    """mpi_comm_dup of each of its spellings."""
-    return re.sub(r"(_f08ts_|_f08_|__|_f08|_f|_)$", "", symbol.lower())
+def taken_from_others():
+    yield from sorted(symbols(probe) - symbols(libmpi))
 
 
-def unwrapped_spellings():
-    ours = symbols(probe)
-    names = {"mpi_" + name.lower() for name in exported(probe)}
-    for library in ("libmpi_mpifh.so", "libmpi_usempif08.so"):
-        path = os.path.join(os.path.dirname(libmpi), library)
-        if not os.path.exists(path):
-            print(f"no {path}: its spellings are not compared")
-            continue
-        theirs = {s for s in symbols(path) if fortran_name(s) in names}
-        print(f"{len(theirs)} Fortran spellings of wrapped functions in {library}")
-        yield from sorted(theirs - ours)
+def fortran_problems():
+    """The Fortran binding of a wrapped function is recorded where it calls that of C."""
+    path = os.path.join(os.path.dirname(libmpi), "libmpi_mpifh.so")
+    if not os.path.exists(path):
+        print(f"no {path}: Fortran is not looked at")
+        return
+    theirs, called = symbols(path), symbols(path, "--undefined-only")
+    bound = {name for name in exported(probe) if f"mpi_{name.lower()}_" in theirs}
+    print(f"{len(bound)} of the wrapped functions in libmpi_mpifh.so")
+    for name in sorted(bound):
+        if f"PMPI_{name}" not in called:
+            yield f"mpi_{name.lower()}_ does not call PMPI_{name}"
 
 
 def skips():
@@ -62,7 +62,11 @@ for pattern, reason in patterns:
         problems.append(f"{pattern} is skipped without a reason")
     if not any(fnmatch.fnmatchcase(name, pattern) for name in real - wrapped):
         problems.append(f"{pattern} skips nothing")
-problems += [f"{symbol} is not wrapped" for symbol in unwrapped_spellings()]
+for name in sorted(wrapped):
+    if f"PMPI_{name}" not in symbols(probe):
+        problems.append(f"PMPI_{name} is not wrapped as MPI_{name} is")
+problems += [f"{symbol} is taken from another library: libmpi has none" for symbol in taken_from_others()]
+problems += fortran_problems()
 print(f"{len(real)} functions in libmpi: {len(wrapped & real)} wrapped, "
       f"{len(real - wrapped)} skipped by {len(patterns)} patterns")
 print("\n".join(problems))

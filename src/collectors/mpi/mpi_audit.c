@@ -12,7 +12,7 @@
 #define EXPORT __attribute__((visibility("default")))
 
 /* What an object is to us: its cookie. */
-enum { OTHER = 0, MPI_LIBRARY, PROBE };
+enum { OTHER = 0, MPI_LIBRARY, FORTRAN_LAYER, PROBE };
 
 /* The probe's table of symbols. Written before `is_there`, when the loader has mapped the probe,
  * long before a program runs. */
@@ -101,7 +101,8 @@ unsigned la_version(unsigned version)
 }
 
 /* The loader asks about bindings from objects with BINDFROM to such with BINDTO: of MPI libraries
- * themselves, and of the probe, none; of others only those to MPI libraries. */
+ * themselves, and of the probe, none; of others, Fortran's among them, only those to MPI libraries.
+ */
 unsigned la_objopen(struct link_map *map, Lmid_t namespace, uintptr_t *cookie)
 {
     const char *name = base_name(map->l_name);
@@ -112,6 +113,10 @@ unsigned la_objopen(struct link_map *map, Lmid_t namespace, uintptr_t *cookie)
         *cookie = PROBE;
         learn_probe(map);
         return 0;
+    }
+    if (after(name, "libmpi_mpifh") || after(name, "libmpi_usempi")) {
+        *cookie = FORTRAN_LAYER;
+        return LA_FLG_BINDFROM;
     }
     if (after(name, "libmpi") || after(name, "libpmpi")) {
         *cookie = MPI_LIBRARY;
@@ -125,8 +130,9 @@ uintptr_t la_symbind64(Elf64_Sym *symbol, unsigned index, uintptr_t *from, uintp
 {
     (void)index, (void)flags;
     uintptr_t wrapper = 0;
-    if (*to == MPI_LIBRARY && *from == OTHER && atomic_load(&is_there) &&
-        (after(name, "MPI_") || after(name, "mpi_")))
+    const char *seen = *from == OTHER ? "MPI_" : "PMPI_"; /* see mpi_next.h */
+    if (*to == MPI_LIBRARY && (*from == OTHER || *from == FORTRAN_LAYER) &&
+        atomic_load(&is_there) && after(name, seen))
         wrapper = find_wrapper(name);
     return wrapper ? wrapper : symbol->st_value;
 }

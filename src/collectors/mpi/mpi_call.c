@@ -5,13 +5,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "collectors/mpi/mpi_next.h"
 #include "collectors/mpi/mpi_request.h"
 #include "rank/probe/recording.h"
 #include "rank/probe/stack.h"
 
 int pw_mpi_threads;
-
-enum { F_STATUS_INTS = sizeof(MPI_Status) / sizeof(MPI_Fint) };
 
 /* One growing buffer per use and thread; what grows is replaced, never returned to the application.
  */
@@ -39,6 +38,11 @@ static void *scratch_take(struct scratch *scratch, size_t bytes)
 }
 
 struct pw_thread *pw_mpi_enter(void)
+{
+    return pw_mpi_by_caller ? NULL : pw_mpi_enter_located();
+}
+
+struct pw_thread *pw_mpi_enter_located(void)
 {
     struct pw_thread *thread = pw_probe_thread();
     if (!thread || !pw_probe_hold(thread))
@@ -106,13 +110,13 @@ static int64_t sum_present(const struct shape *s, const int *counts, int n, uint
 }
 
 static int64_t weighted_sum(const struct shape *s, const int *counts, const MPI_Datatype *types,
-                            const MPI_Fint *types_f, int n, uint64_t absent)
+                            int n, uint64_t absent)
 {
     int64_t total = 0;
     for (int i = 0; i < n; i++) {
         int64_t count = is_absent(absent, i) ? 0 : count_at(s, counts, i);
         if (count)
-            total += count * pw_mpi_type_size(types ? types[i] : pw_pmpi.Type_f2c(types_f[i]));
+            total += count * pw_mpi_type_size(types[i]);
     }
     return total;
 }
@@ -251,9 +255,8 @@ static void bytes_of_exchange(const struct shape *s, int64_t *sent, int64_t *rec
         *sent = is_in_place(s) ? *received : sum(s, c->scounts, s->n) * pw_mpi_type_size(c->stype);
         break;
     default: /* Alltoallw */
-        *received = weighted_sum(s, c->rcounts, c->rtypes, c->rtypes_f, s->n, 0);
-        *sent = is_in_place(s) ? *received
-                               : weighted_sum(s, c->scounts, c->stypes, c->stypes_f, s->n, 0);
+        *received = weighted_sum(s, c->rcounts, c->rtypes, s->n, 0);
+        *sent = is_in_place(s) ? *received : weighted_sum(s, c->scounts, c->stypes, s->n, 0);
         break;
     }
 }
@@ -278,8 +281,8 @@ static void bytes_of_neighbours(const struct shape *s, const struct pw_mpi_comm 
         break;
     case PW_OP_Neighbor_alltoallw:
     case PW_OP_Ineighbor_alltoallw:
-        *sent = weighted_sum(s, c->scounts, c->stypes, c->stypes_f, out, absent);
-        *received = weighted_sum(s, c->rcounts, c->rtypes, c->rtypes_f, in, absent);
+        *sent = weighted_sum(s, c->scounts, c->stypes, out, absent);
+        *received = weighted_sum(s, c->rcounts, c->rtypes, in, absent);
         break;
     default: /* allgather, alltoall */
         *sent = (out - edge) * send_bytes(s);
@@ -395,51 +398,10 @@ void pw_mpi_save_requests(struct pw_mpi_call *c, int count, const MPI_Request *r
     show_awaited(c);
 }
 
-void pw_mpi_save_requests_f(struct pw_mpi_call *c, int count, const MPI_Fint *requests)
-{
-    c->nrequests = count;
-    c->requests = NULL;
-    c->requests_f = requests;
-    c->saved =
-        count > 0 && requests ? scratch_take(&handles, sizeof(*c->saved) * (size_t)count) : NULL;
-    if (!c->saved)
-        c->nrequests = 0;
-    for (int i = 0; i < c->nrequests; i++)
-        c->saved[i] = pw_pmpi.Request_f2c(requests[i]);
-    show_awaited(c);
-}
-
 MPI_Status *pw_mpi_statuses(struct pw_mpi_call *c, MPI_Status *given)
 {
     if (given != MPI_STATUSES_IGNORE || c->nrequests <= 0 || !pw_mpi_request_receives())
         return given;
     MPI_Status *own = scratch_take(&statuses, sizeof(*own) * (size_t)c->nrequests);
     return own ? own : given;
-}
-
-MPI_Fint *pw_mpi_statuses_f(struct pw_mpi_call *c, MPI_Fint *given)
-{
-    if (given != pw_mpi_handles.f_statuses_ignore || c->nrequests <= 0 ||
-        !pw_mpi_request_receives())
-        return given;
-    MPI_Fint *own = scratch_take(&statuses, sizeof(MPI_Status) * 2 * (size_t)c->nrequests);
-    return own ? own : given;
-}
-
-void pw_mpi_read_status_f(struct pw_mpi_call *c, MPI_Status *own)
-{
-    c->status = pw_pmpi.Status_f2c(c->status_f, own) == MPI_SUCCESS ? own : NULL;
-}
-
-/* Converted in scratch memory behind any statuses of ours that are there. */
-void pw_mpi_read_statuses_f(struct pw_mpi_call *c)
-{
-    size_t bytes = sizeof(MPI_Status) * (size_t)c->nrequests;
-    MPI_Status *space = c->nrequests > 0 ? scratch_take(&statuses, 2 * bytes) : NULL;
-    c->status = NULL;
-    if (!space || !c->status_f || c->status_f == pw_mpi_handles.f_statuses_ignore)
-        return;
-    c->status = space + c->nrequests;
-    for (int i = 0; i < c->nrequests; i++)
-        pw_pmpi.Status_f2c(c->status_f + (size_t)i * F_STATUS_INTS, &c->status[i]);
 }

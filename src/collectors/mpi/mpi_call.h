@@ -30,20 +30,15 @@ struct pw_mpi_call {
     const int *scounts, *rcounts;
     MPI_Datatype stype, rtype;
     const MPI_Datatype *stypes, *rtypes;
-    const MPI_Fint *stypes_f, *rtypes_f;
     int dest, src, root, stag, rtag;
     int partitions;
     MPI_Comm comm; /* or a window or file, which have entries among the communicators */
     MPI_Comm *newcomm_at;
-    MPI_Fint *newcomm_f;
     MPI_Request request;
     int nrequests;
     MPI_Request *saved;          /* [nrequests] handles before the call, in the thread's scratch */
-    const MPI_Request *requests; /* the application's array (C), NULL for Fortran's */
-    const MPI_Fint *requests_f;  /* or Fortran's */
+    const MPI_Request *requests; /* the application's array */
     MPI_Status *status; /* what is passed to MPI: the application's, or ours when ignored */
-    MPI_Fint *status_f;
-    MPI_Status *statuses_read; /* Fortran: converted copies */
     int outcount, index, flag;
     int64_t freed; /* index of the communicator, window or file that the call frees, -1 unknown */
     MPI_Message message;
@@ -53,7 +48,6 @@ struct pw_mpi_call {
     } made;
     const int *indices;
     const char *text;
-    int text_size; /* Fortran: blank-padded length, 0 for a C string */
 };
 
 /* The level that the run records, or -1 outside MPI_Init .. MPI_Finalize: operations whose own
@@ -72,22 +66,28 @@ static inline int pw_mpi_level(void)
  * a call already, or its call stack is to be taken. NULL when the call is not to be recorded. */
 struct pw_thread *pw_mpi_enter(void);
 
+/* The same where whose call it is has been looked at; see pw_mpi_by_caller. */
+struct pw_thread *pw_mpi_enter_located(void);
+
 /* The calling thread of a call that is above the gate, for an operation of `op_level` whose class
  * does `act` while recording is paused: NULL when the call is to go through as it is. */
 struct pw_thread *pw_mpi_enter_paused(int op_level, enum pw_mpi_act act);
+struct pw_thread *pw_mpi_enter_paused_located(int op_level, enum pw_mpi_act act);
 
-/* Notes that the thread is inside a call; false when it is not to be recorded. Every test here is
- * paid by every call of the application: the gate's level answers for the process (it is 0 in
- * forked children, and raised only when MPI is resolved), the open call for the thread and for
- * nesting. */
+/* Notes that the thread is inside a call; false when it is not to be recorded, or not yet known to
+ * be one of MPI (`is_located` is a constant). Every test here is paid by every call of the
+ * application: the gate's level answers for the process (it is 0 in forked children, and raised
+ * only when MPI is resolved), the open call for the thread and for nesting. */
 PW_ALWAYS_INLINE bool pw_mpi_begin(struct pw_mpi_call *c, uint16_t op, uint8_t flags, int op_level,
-                                   enum pw_mpi_act act)
+                                   enum pw_mpi_act act, bool is_located)
 {
     const int gate = pw_mpi_gate();
     struct pw_thread *thread = &pw_this_thread;
     c->quiet = false;
     if (op_level >= gate) {
-        thread = gate < 0 ? pw_mpi_enter_paused(op_level, act) : NULL;
+        thread = gate >= 0    ? NULL
+                 : is_located ? pw_mpi_enter_paused_located(op_level, act)
+                              : pw_mpi_enter_paused(op_level, act);
         if (!thread)
             return false;
         if (act == PW_MPI_KEEPS || act == PW_MPI_ENDS)
@@ -96,8 +96,8 @@ PW_ALWAYS_INLINE bool pw_mpi_begin(struct pw_mpi_call *c, uint16_t op, uint8_t f
         const struct pw_open_call *call = thread->call;
         uint32_t open = atomic_load_explicit(&call->op, memory_order_relaxed);
         uint32_t poked = atomic_load_explicit(&call->poked, memory_order_relaxed);
-        if (__builtin_expect((open | poked | pw_gate->stack_depth) != 0, 0)) {
-            thread = pw_mpi_enter();
+        if (__builtin_expect((open | poked | pw_gate->mpi_slow) != 0, 0)) {
+            thread = is_located ? pw_mpi_enter_located() : pw_mpi_enter();
             if (!thread)
                 return false;
         }
@@ -157,33 +157,15 @@ PW_ALWAYS_INLINE int64_t pw_mpi_type_size(MPI_Datatype type)
 void pw_mpi_collective_bytes(const struct pw_mpi_call *c, bool large, struct pw_mpi_comm *comm,
                              int64_t *sent, int64_t *received);
 
-/* ---- Fortran arguments ---- */
-
-static inline void *pw_mpi_f_buffer(void *buffer)
-{
-    return buffer == pw_mpi_handles.f_in_place && buffer ? MPI_IN_PLACE : buffer;
-}
-
 /* ---- requests and statuses ---- */
 
 void pw_mpi_save_requests(struct pw_mpi_call *c, int count, const MPI_Request *requests);
-void pw_mpi_save_requests_f(struct pw_mpi_call *c, int count, const MPI_Fint *requests);
 
 static inline MPI_Status *pw_mpi_status(MPI_Status *given, MPI_Status *own)
 {
     return given == MPI_STATUS_IGNORE ? own : given;
 }
 
-static inline MPI_Fint *pw_mpi_status_f(MPI_Fint *given, MPI_Fint *own)
-{
-    return given == pw_mpi_handles.f_status_ignore ? own : given;
-}
-
 MPI_Status *pw_mpi_statuses(struct pw_mpi_call *c, MPI_Status *given);
-MPI_Fint *pw_mpi_statuses_f(struct pw_mpi_call *c, MPI_Fint *given);
-
-/* After a Fortran call: the status as C, in `own` or in scratch. */
-void pw_mpi_read_status_f(struct pw_mpi_call *c, MPI_Status *own);
-void pw_mpi_read_statuses_f(struct pw_mpi_call *c);
 
 #endif

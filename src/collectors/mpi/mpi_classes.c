@@ -55,8 +55,10 @@ struct pw_record *pw_mpi_open_record(const struct pw_mpi_call *c, int rc,
         request->comm = comm;
         if (c->op == PW_OP_Comm_idup) {
             request->state |= PW_REQUEST_MAKES_COMM;
-            request->newcomm = c->newcomm_at;
-            request->newcomm_f = c->newcomm_f;
+            /* The Fortran layer has the handle already, in a variable that is gone with the call.
+             */
+            request->newcomm = c->flags & PW_FLAG_FORTRAN ? NULL : c->newcomm_at;
+            request->made = c->flags & PW_FLAG_FORTRAN ? *c->newcomm_at : pw_mpi_handles.comm_null;
             if (c->quiet)
                 pw_mpi_request_is_quiet(request);
         }
@@ -313,8 +315,7 @@ void pw_mpi_after_IMRECV(struct pw_mpi_call *c, int rc)
 
 static void add_made(struct pw_mpi_call *c)
 {
-    MPI_Comm made = c->newcomm_at ? *c->newcomm_at : pw_pmpi.Comm_f2c(*c->newcomm_f);
-    pw_mpi_comm_add_new(c->thread, made, c->comm);
+    pw_mpi_comm_add_new(c->thread, *c->newcomm_at, c->comm);
 }
 
 void pw_mpi_after_NEWCOMM(struct pw_mpi_call *c, int rc)
@@ -351,10 +352,7 @@ void pw_mpi_after_FREEGROUP(struct pw_mpi_call *c, int rc)
 
 void pw_mpi_copy_text(const struct pw_mpi_call *c, char *text, size_t size)
 {
-    size_t length = c->text_size ? (size_t)c->text_size : strlen(c->text);
-    length = length < size ? length : size - 1;
-    while (c->text_size && length && c->text[length - 1] == ' ')
-        length--;
+    size_t length = strnlen(c->text, size - 1);
     memcpy(text, c->text, length);
     text[length] = '\0';
 }

@@ -143,7 +143,7 @@ void pw_mpi_close_record(const struct pw_mpi_call *c, const struct pw_record *re
 /* Enters the bytes of a file operation as read or written. */
 void pw_mpi_io_bytes(struct pw_record *record, int64_t bytes);
 
-/* The call's text argument as a C string, without Fortran's padding. */
+/* The call's text argument, cut to `size` bytes. */
 void pw_mpi_copy_text(const struct pw_mpi_call *c, char *text, size_t size);
 
 /* Bytes that a status tells, 0 for none. Open MPI's own fields, here and below: asking by

@@ -137,9 +137,8 @@ static void complete(struct pw_mpi_call *c, struct pw_mpi_request *request,
         return;
     }
     if (state & PW_REQUEST_MAKES_COMM)
-        pw_mpi_comm_add_new(
-            c->thread, request->newcomm ? *request->newcomm : pw_pmpi.Comm_f2c(*request->newcomm_f),
-            request->comm);
+        pw_mpi_comm_add_new(c->thread, request->newcomm ? *request->newcomm : request->made,
+                            request->comm);
     pw_mpi_request_free(request);
 }
 
@@ -165,7 +164,7 @@ static bool says_done(const struct pw_mpi_call *c, int rc, int i)
 
 static inline MPI_Request request_now(const struct pw_mpi_call *c, int i)
 {
-    return c->requests ? c->requests[i] : pw_pmpi.Request_f2c(c->requests_f[i]);
+    return c->requests[i];
 }
 
 /* The operation ended with the call that began it, and was recorded there; see pw_mpi_is_complete()
@@ -221,7 +220,7 @@ PW_ALWAYS_INLINE uint32_t take_at(const struct pw_mpi_call *c, int rc, int i)
 {
     MPI_Request before = c->saved[i];
     struct pw_mpi_request *row = pw_mpi_request_row(before);
-    if (__builtin_expect(!c->requests || c->requests[i] != pw_mpi_handles.request_null, 0))
+    if (__builtin_expect(c->requests[i] != pw_mpi_handles.request_null, 0))
         return take_unusual(c, rc, i);
     if (before == pw_mpi_handles.request_empty) {
         c->saved[i] = NULL;
@@ -251,7 +250,7 @@ static void complete_at(struct pw_mpi_call *c, int i, const MPI_Status *status)
 static bool can_be_usual(const struct pw_mpi_call *c)
 {
     const struct pw_ring *ring = &c->thread->ring;
-    return c->requests && !c->quiet && pw_mpi_level() > 0 && ring->head < ring->limit &&
+    return !c->quiet && pw_mpi_level() > 0 && ring->head < ring->limit &&
            ring->limit - ring->head > (uint64_t)c->nrequests + 1 &&
            !atomic_load_explicit(&pw_gate->left_open, memory_order_relaxed);
 }
@@ -360,16 +359,15 @@ void pw_mpi_after_WAIT_ALL(struct pw_mpi_call *c, int rc)
 /* Statuses are in the order of `indices`, which are the only requests that can be done. */
 void pw_mpi_after_WAIT_SOME(struct pw_mpi_call *c, int rc)
 {
-    int base = c->requests ? 0 : 1; /* Fortran counts from 1 */
     int count = c->outcount < c->nrequests ? c->outcount : c->nrequests;
     uint32_t completed = 0;
     for (int k = 0; k < count; k++)
-        if (c->indices[k] >= base && c->indices[k] - base < c->nrequests)
-            completed += take_at(c, rc, c->indices[k] - base);
+        if (c->indices[k] >= 0 && c->indices[k] < c->nrequests)
+            completed += take_at(c, rc, c->indices[k]);
     record_wait(c, rc, completed);
     for (int k = 0; k < count; k++)
-        if (c->indices[k] >= base && c->indices[k] - base < c->nrequests)
-            complete_at(c, c->indices[k] - base, c->status ? &c->status[k] : NULL);
+        if (c->indices[k] >= 0 && c->indices[k] < c->nrequests)
+            complete_at(c, c->indices[k], c->status ? &c->status[k] : NULL);
 }
 
 void pw_mpi_after_REQUEST_FREE(struct pw_mpi_call *c, int rc)

@@ -1,48 +1,30 @@
 /* What one parameter of an MPI function means. One row per kind:
  *
- *   K_KIND(n) (name, C declaration, Fortran declaration,
- *              record before the C call, before the Fortran call,
- *              record after the C call, after the Fortran call,
- *              argument of the C call, argument of the Fortran call,
- *              (hidden Fortran length: declaration), (argument))
+ *   K_KIND(n) (name, declaration, record before the call, record after the call, argument of the
+ * call)
  *
- * `c` is the struct pw_mpi_call being filled. Fortran arguments are passed through untouched but
- * for an ignored status whose contents we need; handles are converted only for what is recorded. */
+ * `c` is the struct pw_mpi_call being filled. Arguments are passed on untouched but for an ignored
+ * status whose contents are needed. */
 #ifndef PW_MPI_KINDS_H
 #define PW_MPI_KINDS_H
-
-#define IN_INT const MPI_Fint
-#define SAME(n) n, n, (), ()
 
 #include "collectors/mpi/mpi_kinds.def"
 
 /* Column selectors: C_DECL(SCNT(count)) is "int count"; PASS is the argument as the application
  * gave it. */
-#define PICK_0(z, a, b, c, d, e, f, g, h, i, j) z
-#define PICK_1(z, a, b, c, d, e, f, g, h, i, j) a
-#define PICK_2(z, a, b, c, d, e, f, g, h, i, j) b
-#define PICK_3(z, a, b, c, d, e, f, g, h, i, j) c
-#define PICK_4(z, a, b, c, d, e, f, g, h, i, j) d
-#define PICK_5(z, a, b, c, d, e, f, g, h, i, j) e
-#define PICK_6(z, a, b, c, d, e, f, g, h, i, j) f
-#define PICK_7(z, a, b, c, d, e, f, g, h, i, j) g
-#define PICK_8(z, a, b, c, d, e, f, g, h, i, j) h
-#define PICK_9(z, a, b, c, d, e, f, g, h, i, j) UNPAREN i
-#define PICK_10(z, a, b, c, d, e, f, g, h, i, j) UNPAREN j
+#define PICK_0(z, a, b, c, d) z
+#define PICK_1(z, a, b, c, d) a
+#define PICK_2(z, a, b, c, d) b
+#define PICK_3(z, a, b, c, d) c
+#define PICK_4(z, a, b, c, d) d
 #define UNPAREN(...) __VA_ARGS__
 #define APPLY(M, row) APPLY_ROW(M, UNPAREN row)
 #define APPLY_ROW(M, ...) M(__VA_ARGS__)
 #define PASS(p) APPLY(PICK_0, K_##p)
 #define C_DECL(p) APPLY(PICK_1, K_##p)
-#define F_DECL(p) APPLY(PICK_2, K_##p)
-#define C_PRE(p) APPLY(PICK_3, K_##p)
-#define F_PRE(p) APPLY(PICK_4, K_##p)
-#define C_POST(p) APPLY(PICK_5, K_##p)
-#define F_POST(p) APPLY(PICK_6, K_##p)
-#define C_USE(p) APPLY(PICK_7, K_##p)
-#define F_USE(p) APPLY(PICK_8, K_##p)
-#define LEN_DECL(p) APPLY(PICK_9, K_##p)
-#define LEN_USE(p) APPLY(PICK_10, K_##p)
+#define C_PRE(p) APPLY(PICK_2, K_##p)
+#define C_POST(p) APPLY(PICK_3, K_##p)
+#define C_USE(p) APPLY(PICK_4, K_##p)
 
 /* EACH(M, SEP, a, b, c) is M(a) SEP() M(b) SEP() M(c); no MPI function takes more than 13
  * parameters. */

@@ -2,6 +2,7 @@
 #include "collectors/mpi/mpi_paused.h"
 
 #include "collectors/mpi/mpi_call.h"
+#include "collectors/mpi/mpi_next.h"
 #include "collectors/mpi/mpi_request.h"
 #include "rank/probe/recording.h"
 #include "rank/probe/stack.h"
@@ -45,6 +46,11 @@ void pw_mpi_count_paused_slow(MPI_Comm handle, int is_window, int rc)
 }
 
 struct pw_thread *pw_mpi_enter_paused(int op_level, enum pw_mpi_act act)
+{
+    return pw_mpi_by_caller ? NULL : pw_mpi_enter_paused_located(op_level, act);
+}
+
+struct pw_thread *pw_mpi_enter_paused_located(int op_level, enum pw_mpi_act act)
 {
     struct pw_thread *thread = pw_probe_thread();
     if (!thread || !pw_probe_hold(thread))

@@ -6,6 +6,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "collectors/mpi/mpi_next.h"
+
 struct pw_pmpi pw_pmpi;
 struct pw_mpi_handles pw_mpi_handles;
 
@@ -22,8 +24,10 @@ static int note_mpi_library(struct dl_phdr_info *info, size_t size, void *unused
     base = base ? base + 1 : info->dlpi_name;
     if (strncmp(base, "libmpi", 6) == 0 && nprivate < 4) {
         void *library = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
-        if (library)
+        if (library && dlsym(library, "PMPI_Init"))
             private_libraries[nprivate++] = library;
+        else if (library)
+            dlclose(library);
     }
     return 0;
 }
@@ -64,24 +68,19 @@ static void find_handles(void)
     h->request_empty = variable("ompi_request_empty");
     h->message_null = variable("ompi_message_null");
     h->message_no_proc = variable("ompi_message_no_proc");
-    MPI_Fint **ignore = variable("MPI_F_STATUS_IGNORE");
-    MPI_Fint **ignore_all = variable("MPI_F_STATUSES_IGNORE");
-    h->f_status_ignore = ignore ? *ignore : NULL;
-    h->f_statuses_ignore = ignore_all ? *ignore_all : NULL;
-    h->f_in_place = variable("mpi_fortran_in_place_");
 }
 
 void pw_mpi_resolve(void)
 {
     if (atomic_load(&resolved))
         return;
-    if (!dlsym(RTLD_NEXT, "PMPI_Init"))
+    if (!dlsym(RTLD_NEXT, "PMPI_Init") && nprivate == 0)
         dl_iterate_phdr(note_mpi_library, NULL);
 #define PW_HELPER(type, Name, parameters) find_function(&pw_pmpi.Name, "PMPI_" #Name);
     PW_MPI_HELPERS(PW_HELPER)
 #undef PW_HELPER
-#define MPI_FN(Name, name, CLASS, ...) find_function(&pw_pmpi.Name, "PMPI_" #Name);
-#define MPI_FN_C(Name, name, CLASS, ...) find_function(&pw_pmpi.Name##_c, "PMPI_" #Name "_c");
+#define MPI_FN(Name, CLASS, ...) find_function(&pw_pmpi.Name, "PMPI_" #Name);
+#define MPI_FN_C(Name, CLASS, ...) find_function(&pw_pmpi.Name##_c, "PMPI_" #Name "_c");
 #include "collectors/mpi/mpi_api.def"
 #undef MPI_FN
 #undef MPI_FN_C
@@ -91,7 +90,8 @@ void pw_mpi_resolve(void)
 #define PW_HELPER(type, Name, parameters) known = known && pw_pmpi.Name;
     PW_MPI_HELPERS(PW_HELPER)
 #undef PW_HELPER
-    atomic_store(&resolved, 1);
+    pw_mpi_next_resolve();
+    atomic_store(&resolved, pw_pmpi.Init != NULL);
 }
 
 int pw_mpi_is_known(void)

@@ -14,10 +14,7 @@
 /* Functions that are called but not wrapped: PW_HELPER(return type, name, parameters). */
 #define PW_MPI_HELPERS(H)                                                          \
     H(int, Init, (int *, char ***))                                                \
-    H(int, Init_thread, (int *, char ***, int, int *))                             \
-    H(int, Finalize, (void))                                                       \
     H(int, Initialized, (int *))                                                   \
-    H(int, Pcontrol, (const int, ...))                                             \
     H(int, Query_thread, (int *))                                                  \
     H(int, Comm_remote_size, (MPI_Comm, int *))                                    \
     H(int, Comm_test_inter, (MPI_Comm, int *))                                     \
@@ -26,14 +23,6 @@
     H(int, Group_free, (MPI_Group *))                                              \
     H(int, Group_translate_ranks, (MPI_Group, int, const int *, MPI_Group, int *)) \
     H(int, Type_size_x, (MPI_Datatype, MPI_Count *))                               \
-    H(int, Status_f2c, (const MPI_Fint *, MPI_Status *))                           \
-    H(MPI_Comm, Comm_f2c, (MPI_Fint))                                              \
-    H(MPI_Datatype, Type_f2c, (MPI_Fint))                                          \
-    H(MPI_Request, Request_f2c, (MPI_Fint))                                        \
-    H(MPI_Op, Op_f2c, (MPI_Fint))                                                  \
-    H(MPI_Win, Win_f2c, (MPI_Fint))                                                \
-    H(MPI_File, File_f2c, (MPI_Fint))                                              \
-    H(MPI_Message, Message_f2c, (MPI_Fint))                                        \
     H(int, Group_rank, (MPI_Group, int *))                                         \
     H(int, Group_size, (MPI_Group, int *))                                         \
     H(int, Win_get_group, (MPI_Win, MPI_Group *))                                  \
@@ -48,8 +37,8 @@ struct pw_pmpi {
 #define PW_HELPER(type, Name, parameters) type(*Name) parameters;
     PW_MPI_HELPERS(PW_HELPER)
 #undef PW_HELPER
-#define MPI_FN(Name, name, CLASS, ...) int (*Name)(EACH(C_DECL, COMMA, __VA_ARGS__));
-#define MPI_FN_C(Name, name, CLASS, ...) int (*Name##_c)(EACH(C_DECL, COMMA, __VA_ARGS__));
+#define MPI_FN(Name, CLASS, ...) int (*Name)(EACH(C_DECL, COMMA, __VA_ARGS__));
+#define MPI_FN_C(Name, CLASS, ...) int (*Name##_c)(EACH(C_DECL, COMMA, __VA_ARGS__));
 #include "collectors/mpi/mpi_api.def"
 #undef MPI_FN
 #undef MPI_FN_C
@@ -63,15 +52,13 @@ struct pw_mpi_handles {
     MPI_Request request_null;
     MPI_Request request_empty; /* shared by all operations that are complete when begun */
     MPI_Message message_null, message_no_proc;
-    MPI_Fint *f_status_ignore, *f_statuses_ignore;
-    void *f_in_place; /* address of the Fortran common block behind MPI_IN_PLACE */
 };
 
 extern struct pw_pmpi pw_pmpi __attribute__((visibility("hidden")));
 extern struct pw_mpi_handles pw_mpi_handles __attribute__((visibility("hidden")));
 
-/* Looks everything up; does nothing the second time. A function that the library lacks stays NULL.
- */
+/* Looks everything up; does nothing once it has found a library. A function that the library lacks
+ * stays NULL. */
 void pw_mpi_resolve(void);
 
 /* 1 when the library is Open MPI and everything that recording needs was found. */

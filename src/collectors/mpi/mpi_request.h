@@ -30,9 +30,9 @@ struct pw_mpi_request {
     MPI_Comm comm; /* where a received message's source is to be looked up */
     struct pw_mpi_request *next;
     union {
-        struct { /* of MPI_Comm_idup: where the new handle will be */
+        struct { /* of MPI_Comm_idup: where the new handle will be, or when NULL, it */
             MPI_Comm *newcomm;
-            MPI_Fint *newcomm_f; /* when newcomm is NULL */
+            MPI_Comm made;
         };
         struct { /* of MPI_Isendrecv: the half that `record` is not */
             int64_t sent_bytes;

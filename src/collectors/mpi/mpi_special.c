@@ -1,6 +1,7 @@
 /* The MPI functions that rows cannot express: the beginning and the end of MPI. */
 #include "collectors/mpi/mpi_classes.h"
 #include "collectors/mpi/mpi_lock.h"
+#include "collectors/mpi/mpi_next.h"
 #include "collectors/mpi/mpi_sync.h"
 #include "rank/probe/recording.h"
 #include "rank/probe/stack.h"
@@ -123,6 +124,8 @@ static void record_init(struct pw_thread *thread, uint16_t op, uint64_t start, u
         return;
     }
     int provided = MPI_THREAD_SINGLE;
+    if (pw_mpi_by_caller)
+        pw_gate->general = pw_gate->mpi_slow = 1;
     pw_pmpi.Query_thread(&provided);
     pw_mpi_threads = provided == MPI_THREAD_MULTIPLE;
     record_call(thread, op, start, end);
@@ -168,6 +171,14 @@ static void begin_recording(uint16_t op, uint64_t start, uint64_t end, int rc)
     show_end(thread);
 }
 
+/* It was not MPI that began. */
+static void cancel_begin(uint16_t op)
+{
+    struct pw_thread *thread = pw_probe_thread();
+    if (thread && atomic_load_explicit(&thread->call->op, memory_order_relaxed) == op)
+        show_end(thread);
+}
+
 /* Returns the thread to record Finalize with, which is inside that call from now on, or NULL. */
 static struct pw_thread *end_recording(void)
 {
@@ -195,113 +206,79 @@ static void end_finalize(struct pw_thread *thread, uint64_t start)
     show_end(thread);
 }
 
-EXPORT int MPI_Init(int *argc, char ***argv)
+/* A tool's MPI_Init calls PMPI_Init: the outermost call alone counts. */
+static _Thread_local bool is_inside __attribute__((tls_model("initial-exec")));
+
+/* What the call of `symbol` goes on to, `given` unless that is NULL. 0 where there is none.
+ * *is_mpi: whether it can be MPI at all. */
+#define FIND_NEXT(Name, symbol, table)                       \
+    bool is_mpi;                                             \
+    pw_mpi_resolve();                                        \
+    __typeof__(table.Name) next = table.Name;                \
+    is_mpi = next && pw_pmpi.Init;                           \
+    if (!next) {                                             \
+        pw_mpi_set_way(symbol, __builtin_return_address(0)); \
+        void *found = pw_mpi_locate(&is_mpi);                \
+        __builtin_memcpy(&next, &found, sizeof(next));       \
+    }                                                        \
+    if (!next)                                               \
+        return MPI_ERR_OTHER;
+
+/* Whether it was the known MPI library, where there is one, that began: not a serial replacement
+ * for it in front of one that is there unused. */
+static bool has_begun(void)
 {
-    pw_mpi_resolve();
-    uint64_t start = request_sync(PW_OP_Init);
-    int rc = pw_pmpi.Init(argc, argv);
-    begin_recording(PW_OP_Init, start, pw_probe_now(), rc);
+    int flag = 0;
+    return !pw_mpi_is_known() || (pw_pmpi.Initialized(&flag) == MPI_SUCCESS && flag);
+}
+
+#define BEGIN_MPI(op, call)                             \
+    if (is_inside || !is_mpi)                           \
+        return call;                                    \
+    is_inside = true;                                   \
+    uint64_t start = request_sync(op);                  \
+    int rc = call;                                      \
+    if (has_begun())                                    \
+        begin_recording(op, start, pw_probe_now(), rc); \
+    else                                                \
+        cancel_begin(op);                               \
+    is_inside = false;                                  \
     return rc;
-}
 
-EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
-{
-    pw_mpi_resolve();
-    uint64_t start = request_sync(PW_OP_Init_thread);
-    int rc = pw_pmpi.Init_thread(argc, argv, required, provided);
-    begin_recording(PW_OP_Init_thread, start, pw_probe_now(), rc);
-    return rc;
-}
-
-EXPORT int MPI_Finalize(void)
-{
-    pw_mpi_resolve();
-    struct pw_thread *thread = end_recording();
-    uint64_t start = pw_probe_now();
-    int rc = pw_pmpi.Finalize();
-    end_finalize(thread, start);
-    return rc;
-}
-
-/* The standard gives the further arguments to profilers only; no MPI library reads them. */
-EXPORT int MPI_Pcontrol(const int level, ...)
-{
-    pw_mpi_resolve();
-    obey_pcontrol(level);
-    return pw_pmpi.Pcontrol ? pw_pmpi.Pcontrol(level) : MPI_SUCCESS;
-}
-
-EXPORT void mpi_pcontrol_(const MPI_Fint *level);
-EXPORT void mpi_pcontrol_(const MPI_Fint *level)
-{
-    MPI_Pcontrol(*level);
-}
-
-EXPORT void mpi_pcontrol_f08_(const MPI_Fint *level);
-EXPORT void mpi_pcontrol_f08_(const MPI_Fint *level)
-{
-    MPI_Pcontrol(*level);
-}
-
-/* What Open MPI calls these functions besides; see mpi_wrap_fortran.c. */
-#define SPELL(symbol, parameters, target) \
-    EXPORT void symbol parameters;        \
-    EXPORT void symbol parameters __attribute__((alias(#target)));
-#define SPELLINGS(NAME, Name, name, parameters)      \
-    SPELL(mpi_##name, parameters, mpi_##name##_)     \
-    SPELL(mpi_##name##__, parameters, mpi_##name##_) \
-    SPELL(MPI_##NAME, parameters, mpi_##name##_)     \
-    SPELL(MPI_##Name##_f, parameters, mpi_##name##_) \
-    SPELL(MPI_##Name##_f08, parameters, mpi_##name##_)
-SPELLINGS(PCONTROL, Pcontrol, pcontrol, (const MPI_Fint *level))
-
-/* Fortran passes nothing but the thread levels and ierror; the real Fortran entry does the rest. */
-#define FORTRAN_INIT(symbol)                                                                \
-    EXPORT void symbol(MPI_Fint *ierror);                                                   \
-    EXPORT void symbol(MPI_Fint *ierror)                                                    \
-    {                                                                                       \
-        pw_mpi_resolve();                                                                   \
-        void (*real)(MPI_Fint *);                                                           \
-        void *found = pw_mpi_symbol("p" #symbol);                                           \
-        __builtin_memcpy(&real, &found, sizeof(found));                                     \
-        uint64_t start = request_sync(PW_OP_Init);                                          \
-        real(ierror);                                                                       \
-        begin_recording(PW_OP_Init, start, pw_probe_now(), ierror ? *ierror : MPI_SUCCESS); \
+#define SPECIALS(P, table)                                                                       \
+    EXPORT int P##MPI_Init(int *argc, char ***argv){FIND_NEXT(Init, #P "MPI_Init", table)        \
+                                                        BEGIN_MPI(PW_OP_Init, next(argc, argv))} \
+                                                                                                 \
+    EXPORT int P##MPI_Init_thread(int *argc, char ***argv, int required, int *provided){         \
+        FIND_NEXT(Init_thread, #P "MPI_Init_thread", table)                                      \
+            BEGIN_MPI(PW_OP_Init_thread, next(argc, argv, required, provided))}                  \
+                                                                                                 \
+    EXPORT int P##MPI_Finalize(void)                                                             \
+    {                                                                                            \
+        FIND_NEXT(Finalize, #P "MPI_Finalize", table)                                            \
+        if (is_inside || !is_mpi)                                                                \
+            return next();                                                                       \
+        is_inside = true;                                                                        \
+        struct pw_thread *thread = end_recording();                                              \
+        uint64_t start = pw_probe_now();                                                         \
+        int rc = next();                                                                         \
+        end_finalize(thread, start);                                                             \
+        is_inside = false;                                                                       \
+        return rc;                                                                               \
+    }                                                                                            \
+                                                                                                 \
+    /* The standard gives the further arguments to profilers only; no MPI library reads them. */ \
+    EXPORT int P##MPI_Pcontrol(const int level, ...)                                             \
+    {                                                                                            \
+        FIND_NEXT(Pcontrol, #P "MPI_Pcontrol", table)                                            \
+        if (is_inside || !is_mpi)                                                                \
+            return next(level);                                                                  \
+        is_inside = true;                                                                        \
+        obey_pcontrol(level);                                                                    \
+        int rc = next(level);                                                                    \
+        is_inside = false;                                                                       \
+        return rc;                                                                               \
     }
-FORTRAN_INIT(mpi_init_)
-FORTRAN_INIT(mpi_init_f08_)
-SPELLINGS(INIT, Init, init, (MPI_Fint * ierror))
 
-#define FORTRAN_INIT_THREAD(symbol)                                                                \
-    EXPORT void symbol(const MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierror);            \
-    EXPORT void symbol(const MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierror)             \
-    {                                                                                              \
-        pw_mpi_resolve();                                                                          \
-        void (*real)(const MPI_Fint *, MPI_Fint *, MPI_Fint *);                                    \
-        void *found = pw_mpi_symbol("p" #symbol);                                                  \
-        __builtin_memcpy(&real, &found, sizeof(found));                                            \
-        uint64_t start = request_sync(PW_OP_Init_thread);                                          \
-        real(required, provided, ierror);                                                          \
-        begin_recording(PW_OP_Init_thread, start, pw_probe_now(), ierror ? *ierror : MPI_SUCCESS); \
-    }
-FORTRAN_INIT_THREAD(mpi_init_thread_)
-FORTRAN_INIT_THREAD(mpi_init_thread_f08_)
-SPELLINGS(INIT_THREAD, Init_thread, init_thread,
-          (const MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierror))
-
-#define FORTRAN_FINALIZE(symbol)                        \
-    EXPORT void symbol(MPI_Fint *ierror);               \
-    EXPORT void symbol(MPI_Fint *ierror)                \
-    {                                                   \
-        pw_mpi_resolve();                               \
-        void (*real)(MPI_Fint *);                       \
-        void *found = pw_mpi_symbol("p" #symbol);       \
-        __builtin_memcpy(&real, &found, sizeof(found)); \
-        struct pw_thread *thread = end_recording();     \
-        uint64_t start = pw_probe_now();                \
-        real(ierror);                                   \
-        end_finalize(thread, start);                    \
-    }
-FORTRAN_FINALIZE(mpi_finalize_)
-FORTRAN_FINALIZE(mpi_finalize_f08_)
-SPELLINGS(FINALIZE, Finalize, finalize, (MPI_Fint * ierror))
+SPECIALS(, pw_next)
+SPECIALS(P, pw_pnext)

@@ -1,51 +1,110 @@
-/* The C binding of every function in mpi_api.def. `cmake --build build --target show-mpi` prints
+/* MPI_X and PMPI_X of every function in mpi_api.def. `cmake --build build --target show-mpi` prints
  * the expansion. The compiler checks each row against mpi.h, whose prototypes are in scope. */
 #include "collectors/mpi/mpi_classes.h"
+#include "collectors/mpi/mpi_next.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Some functions each. What is called has no frame, so that a call above the recorded level costs a
- * look at the gate and a jump; some calls have a usual way, below; all have this one. Collectives
- * are counted while recording is paused. */
-#define RECORDED(Name, Op, CLASS, ...)                                                            \
-    static __attribute__((noinline, unused)) int counted_##Name(EACH(C_DECL, COMMA, __VA_ARGS__)) \
-    {                                                                                             \
-        struct pw_mpi_call c;                                                                     \
-        MPI_Status own;                                                                           \
-        (void)own;                                                                                \
-        c.thread = NULL;                                                                          \
-        EACH(C_PRE, NONE, __VA_ARGS__)                                                            \
-        int rc = pw_pmpi.Name(EACH(PASS, COMMA, __VA_ARGS__));                                    \
-        pw_mpi_count_paused_slow(c.comm, PW_OP_##Op == PW_OP_Win_fence, rc);                      \
-        return rc;                                                                                \
-    }                                                                                             \
-    static __attribute__((noinline)) int recorded_##Name(EACH(C_DECL, COMMA, __VA_ARGS__))        \
-    {                                                                                             \
-        struct pw_mpi_call c;                                                                     \
-        MPI_Status own;                                                                           \
-        (void)own;                                                                                \
-        if (!pw_mpi_begin(&c, PW_OP_##Op, 0, PW_OP_LEVEL_##Op, PW_ACT_##CLASS)) {                 \
-            if (__builtin_expect(!pw_pmpi.Name, 0))                                               \
-                pw_mpi_resolve(); /* calls are recorded only once it is */                        \
-            if (pw_mpi_gives_back(PW_OP_##Op)) {                                                  \
-                c.thread = NULL;                                                                  \
-                EACH(C_PRE, NONE, __VA_ARGS__)                                                    \
-            }                                                                                     \
-            if (PW_ACT_##CLASS == PW_MPI_COUNTS && pw_mpi_gate() < 0)                             \
-                return counted_##Name(EACH(PASS, COMMA, __VA_ARGS__));                            \
-            return pw_pmpi.Name(EACH(PASS, COMMA, __VA_ARGS__));                                  \
-        }                                                                                         \
-        EACH(C_PRE, NONE, __VA_ARGS__)                                                            \
-        int rc = pw_pmpi.Name(EACH(C_USE, COMMA, __VA_ARGS__));                                   \
-        c.end = pw_probe_now();                                                                   \
-        EACH(C_POST, NONE, __VA_ARGS__)                                                           \
-        pw_mpi_after_##CLASS(&c, rc);                                                             \
-        pw_mpi_end(&c);                                                                           \
-        return rc;                                                                                \
+/* A call that is recorded goes on to `next`; see mpi_next.h. One that is not: `otherwise`. */
+#define RECORD(begin, otherwise, next, CLASS, ...)  \
+    struct pw_mpi_call c;                           \
+    MPI_Status own;                                 \
+    (void)own;                                      \
+    if (!(begin)) {                                 \
+        otherwise                                   \
+    }                                               \
+    EACH(C_PRE, NONE, __VA_ARGS__)                  \
+    int rc = next(EACH(C_USE, COMMA, __VA_ARGS__)); \
+    c.end = pw_probe_now();                         \
+    EACH(C_POST, NONE, __VA_ARGS__)                 \
+    pw_mpi_after_##CLASS(&c, rc);                   \
+    pw_mpi_end(&c);                                 \
+    return rc;
+
+/* Handles are forgotten, and collectives counted, also where the call is not recorded. */
+#define FORGET(Op, ...)                  \
+    if (pw_mpi_gives_back(PW_OP_##Op)) { \
+        c.thread = NULL;                 \
+        EACH(C_PRE, NONE, __VA_ARGS__)   \
     }
 
-#define MPI_FN(Name, name, CLASS, ...) RECORDED(Name, Name, CLASS, __VA_ARGS__)
-#define MPI_FN_C(Name, name, CLASS, ...) RECORDED(Name##_c, Name, CLASS, __VA_ARGS__)
+#define COUNT_CALL(next, Op, ...)                                             \
+    c.thread = NULL;                                                          \
+    EACH(C_PRE, NONE, __VA_ARGS__)                                            \
+    int counted = next(EACH(PASS, COMMA, __VA_ARGS__));                       \
+    pw_mpi_count_paused_slow(c.comm, PW_OP_##Op == PW_OP_Win_fence, counted); \
+    return counted;
+
+/* A call that is known to be one of MPI, and of the program. */
+#define PASS_ON(next, Op, CLASS, ...)                           \
+    FORGET(Op, __VA_ARGS__)                                     \
+    if (PW_ACT_##CLASS == PW_MPI_COUNTS && pw_mpi_gate() < 0) { \
+        COUNT_CALL(next, Op, __VA_ARGS__)                       \
+    }                                                           \
+    return next(EACH(PASS, COMMA, __VA_ARGS__));
+
+/* Some functions each. What is called has no frame, so that a call above the recorded level costs a
+ * look at the gate and a jump; some calls have a usual way, below; all have this one. Collectives
+ * are counted while recording is paused.
+ *
+ * located_X is for calls whose function is not in the global scope, of MPI_X and PMPI_X, and
+ * profiled_X is PMPI_X. */
+#define RECORDED(Name, Op, CLASS, ...)                                                             \
+    static __attribute__((noinline)) int located_##Name(EACH(C_DECL, COMMA, __VA_ARGS__))          \
+    {                                                                                              \
+        bool is_mpi;                                                                               \
+        int (*next)(EACH(C_DECL, COMMA, __VA_ARGS__));                                             \
+        void *found = pw_mpi_locate(&is_mpi);                                                      \
+        __builtin_memcpy(&next, &found, sizeof(next));                                             \
+        if (!next)                                                                                 \
+            return MPI_ERR_OTHER; /* without the probe the loader would not have begun */          \
+        if (!is_mpi || !pw_mpi_way.is_recorded)                                                    \
+            return next(EACH(PASS, COMMA, __VA_ARGS__));                                           \
+        RECORD(pw_mpi_begin(&c, PW_OP_##Op, pw_mpi_way.flags, PW_OP_LEVEL_##Op, PW_ACT_##CLASS,    \
+                            true),                                                                 \
+               PASS_ON(next, Op, CLASS, __VA_ARGS__), next, CLASS, __VA_ARGS__)                    \
+    }                                                                                              \
+    static __attribute__((noinline, unused)) int counted_##Name(EACH(C_DECL, COMMA, __VA_ARGS__))  \
+    {                                                                                              \
+        struct pw_mpi_call c;                                                                      \
+        MPI_Status own;                                                                            \
+        (void)own;                                                                                 \
+        COUNT_CALL(pw_next.Name, Op, __VA_ARGS__)                                                  \
+    }                                                                                              \
+    static __attribute__((noinline)) int recorded_##Name(EACH(C_DECL, COMMA, __VA_ARGS__))         \
+    {                                                                                              \
+        RECORD(                                                                                    \
+            pw_mpi_begin(&c, PW_OP_##Op, 0, PW_OP_LEVEL_##Op, PW_ACT_##CLASS, false),              \
+            if (__builtin_expect(!pw_next.Name, 0))                                                \
+                pw_mpi_resolve(); /* calls are recorded only once it is */                         \
+            if (__builtin_expect(!pw_next.Name, 0)) {                                              \
+                pw_mpi_set_way("MPI_" #Name, __builtin_return_address(0));                         \
+                return located_##Name(EACH(PASS, COMMA, __VA_ARGS__));                             \
+            } FORGET(Op,                                                                           \
+                     __VA_ARGS__) if (PW_ACT_##CLASS == PW_MPI_COUNTS &&                           \
+                                      pw_mpi_gate() < 0) return counted_##Name(EACH(PASS, COMMA,   \
+                                                                                    __VA_ARGS__)); \
+            return pw_next.Name(EACH(PASS, COMMA, __VA_ARGS__));                                   \
+            , pw_next.Name, CLASS, __VA_ARGS__)                                                    \
+    }                                                                                              \
+    static __attribute__((noinline)) int profiled_##Name(EACH(C_DECL, COMMA, __VA_ARGS__))         \
+    {                                                                                              \
+        if (__builtin_expect(!pw_pnext.Name, 0))                                                   \
+            pw_mpi_resolve();                                                                      \
+        const bool is_programs = pw_mpi_is_programs(PW_OP_##Op);                                   \
+        if (__builtin_expect(!pw_pnext.Name, 0)) {                                                 \
+            pw_mpi_way.is_recorded = is_programs;                                                  \
+            return located_##Name(EACH(PASS, COMMA, __VA_ARGS__));                                 \
+        }                                                                                          \
+        if (!is_programs)                                                                          \
+            return pw_pnext.Name(EACH(PASS, COMMA, __VA_ARGS__));                                  \
+        RECORD(pw_mpi_begin(&c, PW_OP_##Op, pw_mpi_way.flags, PW_OP_LEVEL_##Op, PW_ACT_##CLASS,    \
+                            true),                                                                 \
+               PASS_ON(pw_pnext.Name, Op, CLASS, __VA_ARGS__), pw_pnext.Name, CLASS, __VA_ARGS__)  \
+    }
+
+#define MPI_FN(Name, CLASS, ...) RECORDED(Name, Name, CLASS, __VA_ARGS__)
+#define MPI_FN_C(Name, CLASS, ...) RECORDED(Name##_c, Name, CLASS, __VA_ARGS__)
 #include "collectors/mpi/mpi_api.def"
 #undef MPI_FN
 #undef MPI_FN_C
@@ -57,7 +116,7 @@
         const int gate = pw_mpi_gate();                                     \
         if (PW_OP_LEVEL_##Op < gate)                                        \
             return recorded_##Name(EACH(PASS, COMMA, __VA_ARGS__));         \
-        if (!pw_pmpi.Name || pw_mpi_gives_back(PW_OP_##Op) ||               \
+        if (!pw_next.Name || pw_mpi_gives_back(PW_OP_##Op) ||               \
             (gate < 0 && pw_mpi_is_busy_paused(PW_ACT_##CLASS)))            \
             return recorded_##Name(EACH(PASS, COMMA, __VA_ARGS__));         \
         if (PW_ACT_##CLASS == PW_MPI_COUNTS && gate < 0) {                  \
@@ -69,11 +128,11 @@
             if (!pw_mpi_count_paused(c.comm))                               \
                 return counted_##Name(EACH(PASS, COMMA, __VA_ARGS__));      \
         }                                                                   \
-        return pw_pmpi.Name(EACH(PASS, COMMA, __VA_ARGS__));                \
+        return pw_next.Name(EACH(PASS, COMMA, __VA_ARGS__));                \
     }
 
-#define MPI_FN(Name, name, CLASS, ...) OTHERWISE(Name, Name, CLASS, __VA_ARGS__)
-#define MPI_FN_C(Name, name, CLASS, ...) OTHERWISE(Name##_c, Name, CLASS, __VA_ARGS__)
+#define MPI_FN(Name, CLASS, ...) OTHERWISE(Name, Name, CLASS, __VA_ARGS__)
+#define MPI_FN_C(Name, CLASS, ...) OTHERWISE(Name##_c, Name, CLASS, __VA_ARGS__)
 #include "collectors/mpi/mpi_api.def"
 #undef MPI_FN
 #undef MPI_FN_C
@@ -91,18 +150,19 @@
  * And the same while nothing is recorded, asked for before anything else: a call is then a look at
  * the gate and a jump, with nothing to put back on the way. Where recording is only paused, which
  * it is for most of a scheduled run, what has to be done is done first. */
-#define UNUSUAL(Name, CLASS, ...)                                                           \
-    static __attribute__((noinline)) int unusual_##Name(EACH(C_DECL, COMMA, __VA_ARGS__))   \
-    {                                                                                       \
-        if (pw_mpi_gate() > 0 && pw_mpi_last.collectives != pw_mpi_usual_now())             \
-            pw_mpi_last_restamp();                                                          \
-        return otherwise_##Name(EACH(PASS, COMMA, __VA_ARGS__));                            \
-    }                                                                                       \
-    static __attribute__((noinline)) int idle_##Name(EACH(C_DECL, COMMA, __VA_ARGS__))      \
-    {                                                                                       \
-        if (__builtin_expect(pw_mpi_gate() < 0 && is_done_paused(PW_ACT_##CLASS, comm), 1)) \
-            return pw_pmpi.Name(EACH(PASS, COMMA, __VA_ARGS__));                            \
-        return otherwise_##Name(EACH(PASS, COMMA, __VA_ARGS__));                            \
+#define UNUSUAL(Name, CLASS, ...)                                                              \
+    static __attribute__((noinline)) int unusual_##Name(EACH(C_DECL, COMMA, __VA_ARGS__))      \
+    {                                                                                          \
+        if (pw_mpi_gate() > 0 && pw_mpi_last.collectives != pw_mpi_usual_now())                \
+            pw_mpi_last_restamp();                                                             \
+        return otherwise_##Name(EACH(PASS, COMMA, __VA_ARGS__));                               \
+    }                                                                                          \
+    static __attribute__((noinline)) int idle_##Name(EACH(C_DECL, COMMA, __VA_ARGS__))         \
+    {                                                                                          \
+        if (__builtin_expect(                                                                  \
+                pw_next.Name && pw_mpi_gate() < 0 && is_done_paused(PW_ACT_##CLASS, comm), 1)) \
+            return pw_next.Name(EACH(PASS, COMMA, __VA_ARGS__));                               \
+        return otherwise_##Name(EACH(PASS, COMMA, __VA_ARGS__));                               \
     }
 
 /* Whether recording is paused, and all that a call means then is done. */
@@ -229,7 +289,7 @@ PW_ALWAYS_INLINE int usual_Allreduce(const void *sendbuf, void *recvbuf, int cou
     struct pw_mpi_comm *entry = pw_mpi_last.comm;
     const int64_t bytes = count * pw_mpi_last.type_size;
     usual_fill(record, start, PW_OP_Allreduce, 0, entry, -1, 0, bytes, bytes);
-    int rc = pw_pmpi.Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
+    int rc = pw_next.Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
     record->end = pw_tick_read(PW_TICK_TSC);
     if (__builtin_expect(rc != MPI_SUCCESS, 0))
         return failed_collective(record, rc, entry);
@@ -300,7 +360,7 @@ PW_ALWAYS_INLINE int usual_Isend(const void *buf, int count, MPI_Datatype dataty
     usual_show(dest, tag);
     usual_fill(record, start, PW_OP_Isend, PW_FLAG_NONBLOCKING, entry,
                pw_mpi_world_rank(entry, dest), tag, count * pw_mpi_last.type_size, 0);
-    int rc = pw_pmpi.Isend(buf, count, datatype, dest, tag, comm, request);
+    int rc = pw_next.Isend(buf, count, datatype, dest, tag, comm, request);
     uint64_t end = pw_tick_read(PW_TICK_TSC), inside = units(record->start, end);
     if (__builtin_expect(rc != MPI_SUCCESS || *request != pw_mpi_handles.request_empty ||
                              inside > UINT32_MAX,
@@ -322,7 +382,7 @@ PW_ALWAYS_INLINE int usual_Irecv(void *buf, int count, MPI_Datatype datatype, in
     if (!usual_begin(pw_mpi_last.messages, PW_OP_Irecv, comm))
         return unusual_Irecv(buf, count, datatype, source, tag, comm, request);
     usual_show(source, tag);
-    int rc = pw_pmpi.Irecv(buf, count, datatype, source, tag, comm, request);
+    int rc = pw_next.Irecv(buf, count, datatype, source, tag, comm, request);
     uint64_t end = pw_tick_read(PW_TICK_TSC);
     const struct pw_open_call *open = pw_this_thread.call;
     const MPI_Request handle = *request;
@@ -360,14 +420,22 @@ PW_ALWAYS_INLINE int usual_Irecv(void *buf, int count, MPI_Datatype datatype, in
 /* usual_X where there is one. */
 #define ENTRY(Name) FIRST_GIVEN(ENTRY_##Name, otherwise_##Name)
 
-#define EXPORTED(Name, ...)                                 \
-    EXPORT int MPI_##Name(EACH(C_DECL, COMMA, __VA_ARGS__)) \
-    {                                                       \
-        return ENTRY(Name)(EACH(PASS, COMMA, __VA_ARGS__)); \
+#define EXPORTED(Name, Op, ...)                                    \
+    EXPORT int MPI_##Name(EACH(C_DECL, COMMA, __VA_ARGS__))        \
+    {                                                              \
+        return ENTRY(Name)(EACH(PASS, COMMA, __VA_ARGS__));        \
+    }                                                              \
+    EXPORT int PMPI_##Name(EACH(C_DECL, COMMA, __VA_ARGS__))       \
+    {                                                              \
+        const void *caller = __builtin_return_address(0);          \
+        if (pw_pnext.Name && pw_mpi_is_hidden(caller, PW_OP_##Op)) \
+            return pw_pnext.Name(EACH(PASS, COMMA, __VA_ARGS__));  \
+        pw_mpi_set_way("PMPI_" #Name, caller);                     \
+        return profiled_##Name(EACH(PASS, COMMA, __VA_ARGS__));    \
     }
 
-#define MPI_FN(Name, name, CLASS, ...) EXPORTED(Name, __VA_ARGS__)
-#define MPI_FN_C(Name, name, CLASS, ...) EXPORTED(Name##_c, __VA_ARGS__)
+#define MPI_FN(Name, CLASS, ...) EXPORTED(Name, Name, __VA_ARGS__)
+#define MPI_FN_C(Name, CLASS, ...) EXPORTED(Name##_c, Name, __VA_ARGS__)
 #include "collectors/mpi/mpi_api.def"
 #undef MPI_FN
 #undef MPI_FN_C

@@ -81,6 +81,7 @@ __attribute__((constructor)) static void attach_process(void)
             pw_gate = gate;
             probe.pid = getpid();
             gate->stack_depth = probe.segment->stack_depth;
+            gate->mpi_slow = gate->stack_depth;
             gate->general = gate->stack_depth != 0 || pw_tick_source != PW_TICK_TSC;
             gate->activities = probe.segment->activities;
             pw_recording_init(probe.segment);

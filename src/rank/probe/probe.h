@@ -57,6 +57,7 @@ struct pw_gate {
     _Atomic int left_open;
     uint32_t stack_depth; /* frames to take of a call stack; 0: take none */
     uint32_t general;     /* not 0: call stacks are taken, or the clock is not the TSC */
+    uint32_t mpi_slow;    /* not 0: more than a look at the thread is due when an MPI call begins */
     uint32_t activities;  /* the segment's */
     /* Those whose calls can go the short way: none while recording is paused, or with `general`. */
     _Atomic uint32_t usual;

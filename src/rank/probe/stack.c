@@ -18,6 +18,31 @@ struct walk {
     int n, depth;
 };
 
+/* Only added to. */
+static struct {
+    _Atomic uintptr_t begin, end;
+} skipped[4];
+
+void pw_stack_skip(uintptr_t begin, uintptr_t end)
+{
+    for (size_t i = 0; i < sizeof(skipped) / sizeof(skipped[0]); i++) {
+        uintptr_t found = 0;
+        if (atomic_compare_exchange_strong(&skipped[i].begin, &found, begin))
+            atomic_store(&skipped[i].end, end);
+        if (found == 0 || found == begin)
+            return;
+    }
+}
+
+static bool is_skipped(uintptr_t ip)
+{
+    for (size_t i = 0; i < sizeof(skipped) / sizeof(skipped[0]); i++)
+        if (ip >= atomic_load_explicit(&skipped[i].begin, memory_order_relaxed) &&
+            ip < atomic_load_explicit(&skipped[i].end, memory_order_relaxed))
+            return true;
+    return false;
+}
+
 static _Unwind_Reason_Code visit(struct _Unwind_Context *context, void *data)
 {
     struct walk *walk = data;
@@ -25,6 +50,8 @@ static _Unwind_Reason_Code visit(struct _Unwind_Context *context, void *data)
     if (ip == 0)
         return _URC_END_OF_STACK;
     if (ip >= (uintptr_t)__ehdr_start && ip < (uintptr_t)etext)
+        return _URC_NO_REASON;
+    if (walk->n == 0 && is_skipped(ip))
         return _URC_NO_REASON;
     walk->frames[walk->n++] = ip - 1; /* it is where the call returns to */
     return walk->n < walk->depth ? _URC_NO_REASON : _URC_END_OF_STACK;
@@ -92,4 +119,20 @@ uint32_t pw_stack_take(struct pw_thread *thread, int depth)
     _Unwind_Backtrace(visit, &walk);
     return walk.n ? pw_intern(&stacks, thread, walk.frames, sizeof(*walk.frames) * (size_t)walk.n)
                   : 0;
+}
+
+static _Unwind_Reason_Code visit_caller(struct _Unwind_Context *context, void *data)
+{
+    const uintptr_t ip = _Unwind_GetIP(context);
+    if (ip >= (uintptr_t)__ehdr_start && ip < (uintptr_t)etext)
+        return _URC_NO_REASON;
+    *(uintptr_t *)data = ip;
+    return _URC_END_OF_STACK;
+}
+
+const void *pw_stack_caller(void)
+{
+    uintptr_t caller = 0;
+    _Unwind_Backtrace(visit_caller, &caller);
+    return (const void *)caller;
 }

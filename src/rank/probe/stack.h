@@ -13,4 +13,11 @@
  * probe, 1 .. PW_MAX_STACK. 0 when there are none, or the table is full. */
 uint32_t pw_stack_take(struct pw_thread *thread, int depth);
 
+/* Code at begin .. end is left out of stacks where it is innermost: a layer between the program and
+ * the function that is recorded. A few such ranges are kept. */
+void pw_stack_skip(uintptr_t begin, uintptr_t end);
+
+/* Where the innermost function outside the probe goes on, or NULL. */
+const void *pw_stack_caller(void);
+
 #endif

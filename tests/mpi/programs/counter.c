@@ -17,7 +17,7 @@ static void find(const char *name, void *real)
     memcpy(real, &found, sizeof(found));
 }
 
-#define MPI_FN(Name, name, CLASS, ...)                        \
+#define MPI_FN(Name, CLASS, ...)                              \
     static int call_##Name(EACH(C_DECL, COMMA, __VA_ARGS__))  \
     {                                                         \
         static int (*real)(EACH(C_DECL, COMMA, __VA_ARGS__)); \
@@ -34,7 +34,7 @@ static void find(const char *name, void *real)
     {                                                         \
         return call_##Name(EACH(PASS, COMMA, __VA_ARGS__));   \
     }
-#define MPI_FN_C(Name, name, CLASS, ...) /* not used by the programs */
+#define MPI_FN_C(Name, CLASS, ...) /* not used by the programs */
 #include "collectors/mpi/mpi_api.def"
 #undef MPI_FN
 

@@ -3,7 +3,7 @@
 #include <mpi.h>
 
 #define HOLLOW(name, declaration, work) \
-    int PMPI_##name declaration         \
+    int MPI_##name declaration          \
     {                                   \
         work;                           \
         return MPI_SUCCESS;             \

@@ -1,0 +1,324 @@
+/* Whose definition a call goes on to; see mpi_next.h. */
+#include "collectors/mpi/mpi_next.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "collectors/mpi/mpi_call.h"
+#include "rank/probe/stack.h"
+
+struct pw_mpi_next pw_next, pw_pnext;
+bool pw_mpi_by_caller = true;
+_Thread_local struct pw_mpi_way pw_mpi_way;
+
+bool pw_mpi_interposed[PW_OP_COUNT];
+struct pw_mpi_range pw_mpi_fortran, pw_mpi_program;
+
+/* ---- the global scope ---- */
+
+static const struct link_map *object_of(const void *address)
+{
+    struct dl_find_object object;
+    return _dl_find_object((void *)(uintptr_t)address, &object) == 0 ? object.dlfo_link_map : NULL;
+}
+
+/* Function pointers and object pointers differ for ISO C, not for dlsym. */
+static void *find_next(void *slot, const char *symbol)
+{
+    void *found = dlsym(RTLD_NEXT, symbol);
+    found = found && object_of(found) == object_of(slot) ? NULL : found; /* under --audit */
+    memcpy(slot, &found, sizeof(found));
+    return found;
+}
+
+/* Not RTLD_DEFAULT: the probe, linked with -Bsymbolic, would find its own. */
+static void *find_first(const char *symbol)
+{
+    static void *program;
+    if (!program)
+        program = dlopen(NULL, RTLD_LAZY);
+    return program ? dlsym(program, symbol) : NULL;
+}
+
+/* Both, and whether the program's own MPI_X comes before the probe's. 0 where the MPI library has a
+ * function that one of them is not there for. */
+static int find_both(void *slot, void *pslot, const char *symbol, bool *is_interposed)
+{
+    const void *next = find_next(slot, symbol + 1), *pnext = find_next(pslot, symbol);
+    const void *first = find_first(symbol + 1);
+    *is_interposed = *is_interposed || (first && object_of(first) != object_of(&pw_next));
+    return (next && pnext) || !pw_mpi_symbol(symbol);
+}
+
+void pw_mpi_next_resolve(void)
+{
+    bool unused, has_all = true;
+#define PW_SPECIAL(type, Name, parameters) \
+    has_all &= find_both(&pw_next.Name, &pw_pnext.Name, "PMPI_" #Name, &unused);
+    PW_MPI_SPECIALS(PW_SPECIAL)
+#undef PW_SPECIAL
+#define MPI_FN(Name, CLASS, ...) \
+    has_all &=                   \
+        find_both(&pw_next.Name, &pw_pnext.Name, "PMPI_" #Name, &pw_mpi_interposed[PW_OP_##Name]);
+#define MPI_FN_C(Name, CLASS, ...)                                                  \
+    has_all &= find_both(&pw_next.Name##_c, &pw_pnext.Name##_c, "PMPI_" #Name "_c", \
+                         &pw_mpi_interposed[PW_OP_##Name]);
+#include "collectors/mpi/mpi_api.def"
+#undef MPI_FN
+#undef MPI_FN_C
+    pw_mpi_by_caller = !has_all;
+}
+
+/* ---- by caller ---- */
+
+/* An object as it was when it was looked at: another may be loaded where it was. */
+struct object {
+    const struct link_map *map;
+    const void *dynamic;
+};
+
+static struct object object_at(const void *address)
+{
+    const struct link_map *map = object_of(address);
+    return (struct object){.map = map, .dynamic = map ? map->l_ld : NULL};
+}
+
+static bool is_same(struct object a, struct object b)
+{
+    return a.map && a.map == b.map && a.dynamic == b.dynamic;
+}
+
+/* What was found. Entries are only added, and there is room for the functions of some libraries;
+ * what finds none is looked up each time. */
+struct located {
+    _Atomic bool is_filled;
+    const char *symbol; /* the string's address tells */
+    struct object caller, owner;
+    void *target;
+    bool is_mpi;
+};
+enum { LOCATED = 256 };
+static struct located located[LOCATED];
+static _Atomic unsigned nlocated;
+
+static const struct located *find_located(const char *symbol, struct object caller)
+{
+    unsigned n = atomic_load_explicit(&nlocated, memory_order_relaxed);
+    for (unsigned i = 0; i < n && i < LOCATED; i++) {
+        const struct located *entry = &located[i];
+        if (atomic_load_explicit(&entry->is_filled, memory_order_acquire) &&
+            entry->symbol == symbol && is_same(entry->caller, caller) &&
+            is_same(entry->owner, object_at(entry->target)))
+            return entry;
+    }
+    return NULL;
+}
+
+static void keep_located(const struct located *found)
+{
+    unsigned i = atomic_load(&nlocated);
+    if (!found->caller.map || !found->owner.map || i >= LOCATED)
+        return;
+    i = atomic_fetch_add(&nlocated, 1);
+    if (i >= LOCATED)
+        return;
+    located[i].symbol = found->symbol;
+    located[i].caller = found->caller;
+    located[i].owner = found->owner;
+    located[i].target = found->target;
+    located[i].is_mpi = found->is_mpi;
+    atomic_store_explicit(&located[i].is_filled, true, memory_order_release);
+}
+
+/* Under --audit the loader answers with the probe's own function. */
+static bool is_ours(const void *found)
+{
+    return found && object_of(found) == object_of(&pw_next);
+}
+
+/* The library's function by its name of PMPI. */
+static void *find_profiled(const char *symbol)
+{
+    char name[64] = "P";
+    if (symbol[0] == 'P' || strlen(symbol) + 2 > sizeof(name))
+        return pw_mpi_symbol(symbol);
+    strcpy(name + 1, symbol);
+    return pw_mpi_symbol(name);
+}
+
+/* `symbol` in an object and what it was loaded with. */
+static void *find_in(const char *name, const char *symbol)
+{
+    void *object = name && name[0] ? dlopen(name, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    void *found = object ? dlsym(object, symbol) : NULL;
+    if (object)
+        dlclose(object);
+    return is_ours(found) ? NULL : found;
+}
+
+static void *find_for(const char *symbol, const struct link_map *caller)
+{
+    void *found = dlsym(RTLD_NEXT, symbol);
+    found = is_ours(found) ? NULL : found;
+    if (!found && caller)
+        found = find_in(caller->l_name, symbol);
+    /* Objects are listed as they were loaded, and what is loaded with a library comes after it. Not
+     * by dl_iterate_phdr(), which holds a lock that a dlopen() of another thread waits for. */
+    for (const struct link_map *map = caller ? caller->l_prev : NULL; map && !found;
+         map = map->l_prev)
+        found = find_in(map->l_name, symbol);
+    return found;
+}
+
+/* The caller as the wrapper saw it; a build without optimisation may have gone through another
+ * function of the probe. */
+static const void *outer_caller(void)
+{
+    const void *caller = pw_mpi_way.caller;
+    return object_of(caller) == object_of(&pw_next) ? pw_stack_caller() : caller;
+}
+
+/* The known library's own, or a definition that has that library in front of it. */
+static bool leads_to_mpi(const struct object *owner)
+{
+    void *init;
+    memcpy(&init, &pw_pmpi.Init, sizeof(init));
+    return pw_mpi_is_known() && owner->map &&
+           (is_same(*owner, object_at(init)) || find_in(owner->map->l_name, "PMPI_Init") == init);
+}
+
+void *pw_mpi_locate(bool *is_mpi)
+{
+    const struct object caller = object_at(outer_caller());
+    const struct located *kept = find_located(pw_mpi_way.symbol, caller);
+    if (kept) {
+        *is_mpi = kept->is_mpi;
+        return kept->target;
+    }
+    pw_mpi_resolve();
+    struct located found = {.symbol = pw_mpi_way.symbol, .caller = caller};
+    found.target = find_for(pw_mpi_way.symbol, caller.map);
+    if (!found.target) /* called by its address, which --audit gave for that of the library */
+        found.target = find_profiled(pw_mpi_way.symbol);
+    if (found.target)
+        found.owner = object_at(found.target);
+    *is_mpi = found.is_mpi = leads_to_mpi(&found.owner);
+    if (pw_mpi_is_known())
+        keep_located(&found);
+    return found.target;
+}
+
+/* ---- who calls PMPI_X ---- */
+
+static _Atomic uintptr_t comm_size_begin, comm_size_size; /* of Fortran's MPI_Comm_size */
+
+static struct {
+    const struct link_map *_Atomic map;
+    const void *_Atomic dynamic;
+} programs; /* the last caller that was part of no MPI library */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static bool begins_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+static bool is_fortran_layer(const char *path)
+{
+    return begins_with(base_name(path), "libmpi_mpifh") ||
+           begins_with(base_name(path), "libmpi_usempi");
+}
+
+/* The Fortran bindings of some functions ask for the size of the communicator first. */
+static void note_comm_size(const struct link_map *map)
+{
+    Dl_info info;
+    void *symbol = NULL, *found = find_in(map->l_name, "ompi_comm_size_f");
+    if (found && dladdr1(found, &info, &symbol, RTLD_DL_SYMENT) && symbol) {
+        atomic_store(&comm_size_begin, (uintptr_t)found);
+        atomic_store(&comm_size_size, ((const ElfW(Sym) *)symbol)->st_size);
+    }
+}
+
+static int skip_fortran_layer(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    (void)size;
+    (void)unused;
+    if (!is_fortran_layer(info->dlpi_name))
+        return 0;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        const uintptr_t begin = info->dlpi_addr + segment->p_vaddr;
+        if (segment->p_type == PT_LOAD && (segment->p_flags & PF_X))
+            pw_stack_skip(begin, begin + segment->p_memsz);
+    }
+    return 0;
+}
+
+static void note_range(struct pw_mpi_range *range, const struct dl_find_object *object)
+{
+    const uintptr_t begin = (uintptr_t)object->dlfo_map_start;
+    atomic_store(&range->size, 0);
+    atomic_store(&range->begin, begin);
+    atomic_store(&range->size, (uintptr_t)object->dlfo_map_end - begin);
+}
+
+static void note_fortran(const struct dl_find_object *object)
+{
+    note_comm_size(object->dlfo_link_map);
+    note_range(&pw_mpi_fortran, object);
+    dl_iterate_phdr(skip_fortran_layer, NULL);
+}
+
+/* Open MPI's components, MPI-IO's above all, call functions of MPI for themselves. */
+static bool is_component(const char *path)
+{
+    const char *base = base_name(path);
+    return begins_with(base, "libmpi.so") || begins_with(base, "mca_") ||
+           begins_with(base, "libmca_");
+}
+
+/* 0 for a component of MPI, 1 for others; notes the Fortran layer. */
+static bool look_at_caller(const void *caller)
+{
+    struct dl_find_object object;
+    if (_dl_find_object((void *)(uintptr_t)caller, &object))
+        return true;
+    const struct link_map *map = object.dlfo_link_map;
+    if (map == atomic_load_explicit(&programs.map, memory_order_relaxed) &&
+        map->l_ld == atomic_load_explicit(&programs.dynamic, memory_order_relaxed))
+        return true;
+    if (is_component(map->l_name))
+        return false;
+    if (is_fortran_layer(map->l_name)) {
+        note_fortran(&object);
+        return true;
+    }
+    if (!map->l_name[0])
+        note_range(&pw_mpi_program, &object);
+    atomic_store_explicit(&programs.dynamic, map->l_ld, memory_order_relaxed);
+    atomic_store_explicit(&programs.map, map, memory_order_relaxed);
+    return true;
+}
+
+bool pw_mpi_is_programs(uint16_t op)
+{
+    const void *caller = pw_mpi_way.caller;
+    if (!pw_mpi_is_from_fortran(caller)) {
+        caller = outer_caller();
+        if (!look_at_caller(caller))
+            return false;
+        if (!pw_mpi_is_from_fortran(caller))
+            return pw_mpi_interposed[op] && !pw_mpi_is_inside();
+    }
+    pw_mpi_way.flags = PW_FLAG_FORTRAN;
+    return op != PW_OP_Comm_size || !atomic_load(&comm_size_size) ||
+           (uintptr_t)caller - atomic_load(&comm_size_begin) < atomic_load(&comm_size_size);
+}

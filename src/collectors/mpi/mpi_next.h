@@ -1,0 +1,119 @@
+/* What a call of MPI_X or PMPI_X goes on to: the definition that its caller would have without the
+ * probe. In nearly every program that is the next one in the loader's global scope, the same for
+ * all callers: the MPI library's, or that of a PMPI tool or of the program's own libraries, whose
+ * PMPI_X then comes here again and is known to be inside the recorded call.
+ *
+ * Where the global scope has none, as under an interpreter that loads everything with RTLD_LOCAL,
+ * each caller has its own: one library's MPI_Comm_size is Open MPI's, another's that of a serial
+ * replacement for MPI, whose calls are not MPI's and are neither recorded nor changed.
+ *
+ * Fortran has no wrappers: each function of Open MPI's Fortran libraries calls PMPI_X of C, which
+ * is where it is recorded. The Fortran names belong to whoever defines them. */
+#ifndef PW_MPI_NEXT_H
+#define PW_MPI_NEXT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collectors/mpi/mpi_real.h"
+#include "core/ops.h"
+#include "rank/probe/probe.h"
+
+/* The functions of mpi_special.c. */
+#define PW_MPI_SPECIALS(H)                             \
+    H(int, Init, (int *, char ***))                    \
+    H(int, Init_thread, (int *, char ***, int, int *)) \
+    H(int, Finalize, (void))                           \
+    H(int, Pcontrol, (const int, ...))
+
+/* The next definition of each function in the global scope, NULL where there is none. */
+struct pw_mpi_next {
+#define PW_SPECIAL(type, Name, parameters) type(*Name) parameters;
+    PW_MPI_SPECIALS(PW_SPECIAL)
+#undef PW_SPECIAL
+#define MPI_FN(Name, CLASS, ...) int (*Name)(EACH(C_DECL, COMMA, __VA_ARGS__));
+#define MPI_FN_C(Name, CLASS, ...) int (*Name##_c)(EACH(C_DECL, COMMA, __VA_ARGS__));
+#include "collectors/mpi/mpi_api.def"
+#undef MPI_FN
+#undef MPI_FN_C
+};
+
+extern struct pw_mpi_next pw_next __attribute__((visibility("hidden")));  /* of MPI_X */
+extern struct pw_mpi_next pw_pnext __attribute__((visibility("hidden"))); /* of PMPI_X */
+
+/* Whether some function of the MPI library is not in the global scope: every call has to ask whose
+ * it is. */
+extern bool pw_mpi_by_caller __attribute__((visibility("hidden")));
+
+/* Looks both tables up, after pw_pmpi. */
+void pw_mpi_next_resolve(void);
+
+/* The call that a thread is about to pass on. */
+struct pw_mpi_way {
+    const char *symbol;
+    const void *caller; /* where the call returns to */
+    uint8_t flags;      /* PW_FLAG_FORTRAN or 0 */
+    bool is_recorded;   /* unless it turns out to be none of MPI */
+};
+extern _Thread_local struct pw_mpi_way pw_mpi_way
+    __attribute__((visibility("hidden"), tls_model("initial-exec")));
+
+static inline void pw_mpi_set_way(const char *symbol, const void *caller)
+{
+    pw_mpi_way.symbol = symbol;
+    pw_mpi_way.caller = caller;
+    pw_mpi_way.flags = 0;
+    pw_mpi_way.is_recorded = true;
+}
+
+/* The definition of pw_mpi_way.symbol that pw_mpi_way.caller would have, NULL where there is none.
+ * *is_mpi is whether it is the known MPI library's, or that of a tool in front of it. */
+void *pw_mpi_locate(bool *is_mpi);
+
+/* By operation, whether the program has an MPI_X that comes before the probe's, so that its calls
+ * are seen in PMPI_X alone. What else calls PMPI_X does so in order not to be seen. */
+extern bool pw_mpi_interposed[PW_OP_COUNT] __attribute__((visibility("hidden")));
+
+/* Open MPI's Fortran library and the program itself, once they have called PMPI_X. */
+struct pw_mpi_range {
+    _Atomic uintptr_t begin, size;
+};
+extern struct pw_mpi_range pw_mpi_fortran __attribute__((visibility("hidden")));
+extern struct pw_mpi_range pw_mpi_program __attribute__((visibility("hidden")));
+
+static inline bool pw_mpi_is_in(const struct pw_mpi_range *range, const void *caller)
+{
+    return (uintptr_t)caller - atomic_load_explicit(&range->begin, memory_order_relaxed) <
+           atomic_load_explicit(&range->size, memory_order_relaxed);
+}
+
+static inline bool pw_mpi_is_from_fortran(const void *caller)
+{
+    return pw_mpi_is_in(&pw_mpi_fortran, caller);
+}
+
+/* Whether the calling thread is in a recorded call: a tool's PMPI_X, or one of several that the
+ * program's wrapper calls in one of its own. */
+static inline bool pw_mpi_is_inside(void)
+{
+    return pw_this_thread.ring.shared &&
+           atomic_load_explicit(&pw_this_thread.call->op, memory_order_relaxed);
+}
+
+/* Whether a call of PMPI_X is known not to be one to record. */
+static inline bool pw_mpi_is_hidden(const void *caller, uint16_t op)
+{
+    if (pw_mpi_is_from_fortran(caller))
+        return false;
+    return pw_mpi_is_inside() ||
+           (!pw_mpi_interposed[op] &&
+            (atomic_load_explicit(&pw_mpi_fortran.size, memory_order_relaxed) != 0 ||
+             pw_mpi_is_in(&pw_mpi_program, caller)));
+}
+
+/* Whether a call of PMPI_X by pw_mpi_way.caller is one of the program's: by way of Fortran, or of
+ * its own MPI_X. Finds pw_mpi_way.flags. */
+bool pw_mpi_is_programs(uint16_t op);
+
+#endif
