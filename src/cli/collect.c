@@ -184,7 +184,7 @@ static int start(struct collector *c)
     atomic_store(&c->run->lifeline->is_profiled, 1);
     atomic_store(&c->run->lifeline->is_recording, c->journal != NULL);
     pid_t pid = pw_launch_start(&launch, c->run->path);
-    if (pid < 0)
+    if (pid < 0 && pid != -ESRCH)
         pw_error("cannot run %s: %s", c->run->path, strerror(-pid));
     return pid > 0 ? 0 : (int)pid;
 }
@@ -217,6 +217,7 @@ static void follow(struct collector *c)
             next_sample = pw_local_ns() + until_next(period);
         }
         pw_drain_run(c->drain);
+        atomic_store(&c->run->lifeline->is_at_work, 1);
         pw_run_watch_poll(&c->watch);
         if (pw_drain_is_filling(c->drain))
             continue;
@@ -352,6 +353,10 @@ int pw_collect(void *arg, int attempt)
         return close_without_capture(&c);
     pw_launch_outlive_signals(&c.segment->wake);
     int err = start(&c);
+    if (err == -ESRCH) {
+        remove_remains(run);
+        return 1;
+    }
     if (err) {
         c.end = (struct pw_exit){.code = err == -ENOENT ? 127 : 126};
         close_file(&c);
@@ -386,6 +391,20 @@ static int take_up(struct collector *c, int *has_end)
     return 0;
 }
 
+/* Whoever else has the journal soon gives it back: `profwrap recover`, which leaves a rank that
+ * runs alone, or the program's process before it executes. */
+static int take_up_when_free(struct collector *c, int *has_end)
+{
+    static _Atomic uint32_t never;
+    enum { LOOK_NS = 10000000 };
+    int err = take_up(c, has_end);
+    while (err == -EBUSY && !pw_launch_has_ended(c->run->lifeline, &c->end)) {
+        pw_launch_sleep(&never, 0, LOOK_NS);
+        err = take_up(c, has_end);
+    }
+    return err;
+}
+
 int pw_collect_on(void *arg, int attempt)
 {
     static _Atomic uint32_t never;
@@ -394,9 +413,10 @@ int pw_collect_on(void *arg, int attempt)
     int has_end = 0;
     pw_launch_outlive_signals(NULL);
     pw_h5_quiet();
-    pw_say("the collector of rank %d was killed; another goes on for it", run->id.rank);
+    if (!atomic_exchange(&run->lifeline->has_said, 1))
+        pw_say("the collector of rank %d was killed; another goes on for it", run->id.rank);
     pw_debug("launch", 1, "collector %d of rank %d", attempt, run->id.rank);
-    int err = take_up(&c, &has_end);
+    int err = take_up_when_free(&c, &has_end);
     if (!err) {
         pw_launch_outlive_signals(&c.segment->wake);
         follow(&c);
@@ -412,21 +432,8 @@ int pw_collect_on(void *arg, int attempt)
     pw_journal_close(c.journal);
     while (!pw_launch_has_ended(run->lifeline, &c.end))
         pw_launch_sleep(&never, 0, POLL_NS);
-    err = pw_recover_rank(run->dir, run->id.rank, pw_cli_collectors());
-    if (err && err != -ENOENT)
+    err = pw_run_recover(run);
+    if (err)
         say_unfinished(run, err, lacking);
-    if (!err || err == -ENOENT)
-        shm_unlink(run->lifeline->segment);
     return pw_exit_status(&c.end);
-}
-
-void pw_collect_stand_in(void *arg)
-{
-    struct pw_run *run = arg;
-    struct pw_segment_shared *segment;
-    if (!atomic_load(&run->lifeline->is_recording) ||
-        pw_segment_attach(run->lifeline->segment, &segment))
-        return;
-    pw_run_clocks_decide(&run->clocks, segment);
-    pw_segment_detach(segment);
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "cli/commands.h"
 #include "cli/conclude.h"
 #include "core/log.h"
+#include "rank/journal/recover.h"
 #include "rank/run/guard.h"
 #include "rank/run/outdir.h"
 #include "rank/run/program.h"
@@ -169,6 +171,9 @@ int pw_run_unprofiled(struct pw_run *run)
     struct pw_exit end;
     pw_agree_refuse(&run->clocks.agreement);
     pid_t pid = pw_launch_start(&launch, run->path);
+    /* No more processes may be had: the program needs none but this. */
+    if ((pid == -EAGAIN || pid == -ENOMEM) && getpid() == run->lifeline->guard_pid)
+        pid = pw_launch_become(&launch, run->path);
     if (pid < 0) {
         pw_error("cannot run %s: %s", run->path, strerror(-pid));
         return 126;
@@ -209,6 +214,75 @@ static int prepare_directory(struct pw_run *run)
     return err ? pw_run_fail_alike(run, err == -EEXIST || err == -ENAMETOOLONG ? 2 : 1) : -1;
 }
 
+int pw_run_recover(const struct pw_run *run)
+{
+    enum { LOOK_US = 20000, MOST_LOOKS = 500 };
+    int err = pw_recover_rank(run->dir, run->id.rank, pw_cli_collectors());
+    /* `profwrap recover` may be about it already. */
+    for (int look = 0; err == -EBUSY && look < MOST_LOOKS; look++) {
+        usleep(LOOK_US);
+        err = pw_recover_rank(run->dir, run->id.rank, pw_cli_collectors());
+    }
+    if (err && err != -ENOENT)
+        return err;
+    shm_unlink(run->lifeline->segment);
+    return 0;
+}
+
+/* Called while no collector runs. */
+static void stand_in(void *arg)
+{
+    struct pw_run *run = arg;
+    struct pw_segment_shared *segment;
+    if (!atomic_load(&run->lifeline->is_recording) ||
+        pw_segment_attach(run->lifeline->segment, &segment))
+        return;
+    pw_run_clocks_decide(&run->clocks, segment);
+    pw_segment_detach(segment);
+}
+
+static void give_up(void *arg)
+{
+    const struct pw_run *run = arg;
+    pw_error("the collectors of rank %d end at once, one after the other: %s goes on without; "
+             "'profwrap recover %s' makes its file later",
+             run->id.rank, run->argv[0], run->dir);
+}
+
+/* As the program ended, so does what the launcher takes for it: by the same signal. */
+static int end_alike(const struct pw_run *run, int status)
+{
+    struct pw_lifeline *line = run->lifeline;
+    if (atomic_load(&line->has_ended) == PW_ENDED) {
+        const struct pw_exit end = pw_exit_of(line->wait_status);
+        fflush(NULL);
+        if (end.signal)
+            pw_launch_die_of(end.signal);
+        return pw_exit_status(&end);
+    }
+    return status;
+}
+
+/* Guard of a collector, to the end. */
+static int be_guard(struct pw_run *run)
+{
+    const struct pw_guard guard = {
+        .lifeline = run->lifeline,
+        .arg = run,
+        .collect = pw_collect,
+        .take_over = pw_collect_on,
+        .stand_in = stand_in,
+        .give_up = give_up,
+    };
+    int status = pw_guard_run(&guard);
+    if (status < 0) {
+        pw_error("no collector of rank %d could begin: running %s unprofiled", run->id.rank,
+                 run->argv[0]);
+        status = pw_run_unprofiled(run);
+    }
+    return status;
+}
+
 int pw_cli_run(int argc, char **argv)
 {
     static struct pw_run run;
@@ -224,21 +298,12 @@ int pw_cli_run(int argc, char **argv)
     }
     pw_launch_relay_signals(run.lifeline);
     if (run.refused || !can_profile(&run))
-        return pw_run_unprofiled(&run);
+        return end_alike(&run, pw_run_unprofiled(&run));
     status = prepare_directory(&run);
     if (status >= 0)
-        return status;
+        return end_alike(&run, status);
     pw_run_clocks_init(&run.clocks, &run.id, run.dir);
-    const struct pw_guard guard = {
-        .lifeline = run.lifeline,
-        .arg = &run,
-        .collect = pw_collect,
-        .take_over = pw_collect_on,
-        .stand_in = pw_collect_stand_in,
-    };
-    status = pw_guard_run(&guard);
-    if (status < 0)
-        status = pw_run_unprofiled(&run); /* the collector was killed before it could begin */
+    status = be_guard(&run);
     pw_run_clocks_fini(&run.clocks);
     if (run.id.rank == 0 && !pw_option_flag(&run.options, PW_OPT_NO_MERGE) &&
         atomic_load(&run.lifeline->is_profiled)) {
@@ -246,5 +311,5 @@ int pw_cli_run(int argc, char **argv)
             setenv("PROFWRAP_TRUST_DIRECTORY", "1", 1); /* the merge writes there, too */
         pw_conclude(run.dir, run.id.size, &run.options);
     }
-    return status;
+    return end_alike(&run, status);
 }

@@ -40,11 +40,11 @@ int pw_run_goes_on_after(const struct pw_run *run, int err);
 /* Runs the program without a probe, in any of the processes; its exit status. */
 int pw_run_unprofiled(struct pw_run *run);
 
+/* Makes the rank's file from its journal, after the program's end. 0 or -errno. */
+int pw_run_recover(const struct pw_run *run);
+
 /* The lives of collectors: see rank/run/guard.h. */
 int pw_collect(void *run, int attempt);
 int pw_collect_on(void *run, int attempt);
-
-/* While the collector is stopped: answers the program if it waits for one. */
-void pw_collect_stand_in(void *run);
 
 #endif

@@ -8,88 +8,160 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Collectors of a rank. Whatever kills so many will kill the next. */
-enum { MOST_COLLECTORS = 100, LOOK_MS = 20 };
+/* A collector that is killed is replaced at once; those that live shortly, after a growing pause.
+ * Whatever ends so many will end the next. */
+enum {
+    MOST_COLLECTORS = 100,
+    LOOK_MS = 20,
+    FIRST_PAUSE_MS = 20,
+    LONGEST_PAUSE_MS = 1000,
+    SHORT_LIFE_MS = 1000,
+    LONG_LIFE_MS = 60000, /* what ends such a one is not what ended those before */
+};
 
-static pid_t start(const struct pw_guard *guard, int (*life)(void *, int), int attempt)
+struct watch {
+    const struct pw_guard *guard;
+    pid_t collector; /* 0: none now */
+    int started;
+    int failures;       /* collectors in a row that did no work, or crashed */
+    bool is_stopped;    /* the collector is */
+    int64_t started_ms; /* when it began */
+    int64_t pause_ms;   /* before the last one was started */
+    int64_t restart_ms; /* when to start another; 0: not */
+};
+
+static int64_t now_ms(void)
 {
-    pid_t pid = fork();
-    if (pid != 0)
-        return pid;
-    /* Launchers that end a job kill process groups, and not always as late as they mean to:
-     * mpirun's second between SIGTERM and SIGKILL is over as soon as any other rank ends. In a
-     * group of its own the collector sees the program's end and closes the file. */
-    setpgid(0, 0);
-    _exit(life(guard->arg, attempt));
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* The program of a collector that was killed has become our child, whether or not its pid is known
- * yet. */
-static bool has_program(const struct pw_lifeline *line)
+/* There is no collector, because a signal ended it or none could be started (0): another later, or
+ * none when none can be of use. */
+static void plan_next(struct watch *w, int signal)
 {
-    const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000};
-    siginfo_t info;
-    while (atomic_load(&line->program_pid) == 0 &&
-           waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0)
-        nanosleep(&pause, NULL);
-    return atomic_load(&line->program_pid) != 0;
-}
-
-static void note_end(struct pw_lifeline *line, int status)
-{
-    line->wait_status = status;
-    atomic_store(&line->has_ended, 1);
-}
-
-/* waitpid() for any child; meanwhile stands in for a collector that is stopped. */
-static pid_t wait_for_any(const struct pw_guard *guard, bool collector_stopped, int *status)
-{
-    const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000};
-    const int what = WUNTRACED | WCONTINUED;
-    pid_t pid = waitpid(-1, status, collector_stopped ? what | WNOHANG : what);
-    while (pid == 0) {
-        guard->stand_in(guard->arg);
-        nanosleep(&pause, NULL);
-        pid = waitpid(-1, status, what | WNOHANG);
+    struct pw_lifeline *line = w->guard->lifeline;
+    const bool has_program = atomic_load(&line->program_pid) != 0;
+    const bool was_killed = signal == SIGKILL && atomic_load(&line->is_at_work);
+    const int64_t now = now_ms(), life_ms = now - w->started_ms;
+    const int64_t longer_ms = w->pause_ms ? 2 * w->pause_ms : FIRST_PAUSE_MS;
+    w->collector = 0;
+    atomic_store(&line->collector_pid, 0);
+    w->failures = was_killed || life_ms >= LONG_LIFE_MS ? 0 : w->failures + 1;
+    if (has_program && !atomic_load(&line->is_recording))
+        return;
+    if (w->failures >= PW_MOST_FAILURES || w->started >= MOST_COLLECTORS) {
+        if (has_program)
+            w->guard->give_up(w->guard->arg);
+        return;
     }
-    return pid;
+    if (w->started == 1 || life_ms >= SHORT_LIFE_MS)
+        w->pause_ms = 0;
+    else
+        w->pause_ms = longer_ms < LONGEST_PAUSE_MS ? longer_ms : LONGEST_PAUSE_MS;
+    w->restart_ms = now + w->pause_ms;
 }
 
-/* After the death of collector number `started`: another one, or 0 when none can be of use. */
-static pid_t replace(const struct pw_guard *guard, int started)
+/* A collector for a program that does not run yet, or for one that does. */
+static void start(struct watch *w)
 {
-    if (started >= MOST_COLLECTORS)
+    const struct pw_guard *guard = w->guard;
+    struct pw_lifeline *line = guard->lifeline;
+    const bool has_program = atomic_load(&line->program_pid) != 0;
+    atomic_store(&line->is_at_work, 0);
+    if (has_program && line->program.pid == 0) /* our child, whom nobody else can wait for */
+        pw_process_open(atomic_load(&line->program_pid), &line->program);
+    w->started_ms = now_ms();
+    w->restart_ms = 0;
+    w->is_stopped = false;
+    pid_t pid = fork();
+    if (pid == 0) {
+        /* Launchers that end a job kill process groups, and not always as late as they mean to:
+         * mpirun's second between SIGTERM and SIGKILL is over as soon as any other rank ends. In a
+         * group of its own the collector sees the program's end and closes the file. */
+        setpgid(0, 0);
+        atomic_store(&line->collector_pid, getpid());
+        _exit((has_program ? guard->take_over : guard->collect)(guard->arg, w->started));
+    }
+    w->started++;
+    w->collector = pid > 0 ? pid : 0;
+    atomic_store(&line->collector_pid, w->collector);
+    if (pid < 0)
+        plan_next(w, 0);
+}
+
+/* What a child did last, as of waitpid(); 0 when it did nothing (WNOHANG). The program's end is
+ * noted before its zombie goes: a collector never waits for what nobody saw. */
+static pid_t take_event(struct pw_lifeline *line, int flags, int *status)
+{
+    siginfo_t info = {.si_pid = 0};
+    if (waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WCONTINUED | WNOWAIT | flags))
+        return -errno;
+    if (info.si_pid == 0)
         return 0;
-    if (!has_program(guard->lifeline))
-        return start(guard, guard->collect, started);
-    return atomic_load(&guard->lifeline->is_recording) ? start(guard, guard->take_over, started)
-                                                       : 0;
+    const bool has_ended = info.si_code != CLD_STOPPED && info.si_code != CLD_CONTINUED;
+    if (has_ended && info.si_pid == atomic_load(&line->program_pid))
+        pw_launch_note_end(line, &info);
+    return waitpid(info.si_pid, status, WUNTRACED | WCONTINUED | WNOHANG);
+}
+
+/* The next event, or 0 when another collector is due. */
+static pid_t next_event(struct watch *w, int *status)
+{
+    const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000};
+    for (;;) {
+        const bool waits = w->restart_ms != 0;
+        pid_t pid = take_event(w->guard->lifeline, waits || w->is_stopped ? WNOHANG : 0, status);
+        if (pid > 0 || (pid < 0 && !(waits && pid == -ECHILD)))
+            return pid;
+        if (waits && now_ms() >= w->restart_ms)
+            return 0;
+        if (waits || w->is_stopped) {
+            w->guard->stand_in(w->guard->arg);
+            nanosleep(&pause, NULL);
+        }
+    }
+}
+
+static void note_stop(struct watch *w, pid_t pid, int status)
+{
+    struct pw_lifeline *line = w->guard->lifeline;
+    if (pid == w->collector)
+        w->is_stopped = WIFSTOPPED(status);
+    else if (pid == atomic_load(&line->program_pid))
+        pw_launch_follow_stop(line, WIFSTOPPED(status) ? WSTOPSIG(status) : SIGCONT);
+}
+
+/* Whether there is nothing to wait for any more. */
+static bool is_done(const struct watch *w)
+{
+    const struct pw_lifeline *line = w->guard->lifeline;
+    return w->collector == 0 && w->restart_ms == 0 &&
+           (atomic_load(&line->program_pid) == 0 || atomic_load(&line->has_ended));
 }
 
 int pw_guard_run(const struct pw_guard *guard)
 {
     struct pw_lifeline *line = guard->lifeline;
+    struct watch w = {.guard = guard};
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    int started = 0;
-    pid_t collector = start(guard, guard->collect, started++);
-    bool stopped = false;
-    while (collector > 0 || atomic_load(&line->program_pid)) {
-        int status;
-        pid_t pid = wait_for_any(guard, stopped, &status);
-        if (pid < 0 && errno != EINTR)
-            break;
-        if (pid == collector && pid > 0)
-            stopped = WIFSTOPPED(status);
-        if (pid <= 0 || WIFSTOPPED(status) || WIFCONTINUED(status))
+    start(&w);
+    while (!is_done(&w)) {
+        int status = 0;
+        pid_t pid = next_event(&w, &status);
+        if (pid == -EINTR)
             continue;
-        if (pid == collector && WIFEXITED(status))
-            return WEXITSTATUS(status);
-        if (pid == atomic_load(&line->program_pid))
-            note_end(line, status);
-        if (pid == collector)
-            collector = replace(guard, started++);
-        if (collector <= 0 && atomic_load(&line->has_ended))
+        if (pid < 0)
             break;
+        if (pid == 0)
+            start(&w);
+        else if (WIFSTOPPED(status) || WIFCONTINUED(status))
+            note_stop(&w, pid, status);
+        else if (pid == w.collector && WIFEXITED(status))
+            return WEXITSTATUS(status);
+        else if (pid == w.collector)
+            plan_next(&w, WTERMSIG(status));
     }
     if (!atomic_load(&line->has_ended))
         return -1;

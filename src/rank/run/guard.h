@@ -5,6 +5,9 @@
 
 #include "rank/run/launch.h"
 
+/* Collectors that fail in a row: another would fail as well. */
+enum { PW_MOST_FAILURES = 5 };
+
 struct pw_guard {
     struct pw_lifeline *lifeline;
     void *arg; /* of the functions */
@@ -13,8 +16,10 @@ struct pw_guard {
     int (*collect)(void *arg, int attempt);
     /* The same for one that takes over from one that had. */
     int (*take_over)(void *arg, int attempt);
-    /* Called now and then while the collector is stopped. */
+    /* Called now and then while there is no collector that runs. */
     void (*stand_in)(void *arg);
+    /* Called when the program runs and no further collector will be started. */
+    void (*give_up)(void *arg);
 };
 
 /* The rank's exit status, or -1 when no collector could start the program. */

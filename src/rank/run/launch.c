@@ -1,9 +1,10 @@
-/* Forks, executes, relays signals; see launch.h. */
+/* Forks, executes, follows; see launch.h. */
 #include "rank/run/launch.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,125 +16,13 @@
 #include <time.h>
 #include <unistd.h>
 
-static const int relayed[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGUSR1,
-                              SIGUSR2, SIGCONT, SIGTSTP, SIGALRM, SIGWINCH};
-
-/* What a signal handler can reach. */
-static struct pw_lifeline *relay_line;
-static volatile sig_atomic_t end_signal;
-static volatile sig_atomic_t group_sender; /* who signals our whole process group, or 0 */
-static _Atomic uint32_t *wake_word;
+#include "rank/run/signals.h"
 
 struct pw_lifeline *pw_lifeline_create(void)
 {
     void *page = mmap(NULL, sizeof(struct pw_lifeline), PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     return page == MAP_FAILED ? NULL : page;
-}
-
-/* Whether the line "NAME:\thexadecimal mask" of /proc/PID/status has the signal. */
-static int has_signal(const char *status, const char *name, int signal)
-{
-    const char *at = strstr(status, name);
-    return at && (strtoull(at + strlen(name), NULL, 16) >> (signal - 1) & 1);
-}
-
-/* SIGUSR1 and SIGUSR2 are the program's if it catches or ignores them. They would only kill it
- * otherwise: then they are for profwrap, to begin and end recording. Called by a signal handler:
- * nothing here is unsafe there. */
-static int is_for_profwrap(int signal, pid_t program)
-{
-    char path[32] = "/proc/", status[4096], digits[12];
-    int n = 0, at = 6;
-    if (signal != SIGUSR1 && signal != SIGUSR2)
-        return 0;
-    for (pid_t pid = program; pid > 0; pid /= 10)
-        digits[n++] = (char)('0' + pid % 10);
-    while (n > 0)
-        path[at++] = digits[--n];
-    memcpy(path + at, "/status", 8);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t size = fd < 0 ? -1 : read(fd, status, sizeof(status) - 1);
-    if (fd >= 0)
-        close(fd);
-    if (size <= 0)
-        return 0;
-    status[size] = '\0';
-    return !has_signal(status, "SigIgn:", signal) && !has_signal(status, "SigCgt:", signal);
-}
-
-static void relay(int signal, siginfo_t *info, void *context)
-{
-    (void)context;
-    int saved = errno;
-    pid_t program = atomic_load(&relay_line->program_pid);
-    /* A terminal sends to the whole foreground group: the program has it already. */
-    if (program > 0 && !atomic_load(&relay_line->has_ended) && info->si_code != SI_KERNEL &&
-        info->si_pid != program && !(group_sender && info->si_pid == group_sender)) {
-        if (is_for_profwrap(signal, program))
-            atomic_store(&relay_line->signalled, signal);
-        else
-            kill(program, signal);
-    }
-    if (signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT)
-        end_signal = signal;
-    errno = saved;
-}
-
-static void do_nothing(int signal)
-{
-    (void)signal;
-}
-
-static void note_child(int signal)
-{
-    (void)signal;
-    int saved = errno;
-    if (wake_word) {
-        atomic_fetch_add(wake_word, 1);
-        syscall(SYS_futex, wake_word, FUTEX_WAKE, 1, NULL, NULL, 0);
-    }
-    errno = saved;
-}
-
-/* What our parent ignores (nohup), the program is to ignore too. */
-static void handle_one(int signal, const struct sigaction *action)
-{
-    struct sigaction old;
-    if (sigaction(signal, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-        sigaction(signal, action, NULL);
-}
-
-static void handle_relayed(const struct sigaction *action)
-{
-    for (size_t i = 0; i < sizeof(relayed) / sizeof(relayed[0]); i++)
-        handle_one(relayed[i], action);
-}
-
-void pw_launch_relay_signals(struct pw_lifeline *lifeline)
-{
-    relay_line = lifeline;
-    /* Open MPI and Slurm make each rank a process group, and signal that. */
-    int launched = getenv("OMPI_COMM_WORLD_RANK") || getenv("SLURM_PROCID");
-    group_sender = launched && getpgrp() == getpid() ? getppid() : 0;
-    struct sigaction action = {.sa_flags = SA_SIGINFO | SA_RESTART};
-    action.sa_sigaction = relay;
-    sigemptyset(&action.sa_mask);
-    handle_relayed(&action);
-}
-
-void pw_launch_outlive_signals(_Atomic uint32_t *wake)
-{
-    /* Not ignored: the program would inherit that. */
-    struct sigaction action = {.sa_handler = do_nothing, .sa_flags = SA_RESTART};
-    sigemptyset(&action.sa_mask);
-    handle_relayed(&action);
-    /* A limit on the size of files (ulimit -f) is met as an error of what was to be written. */
-    handle_one(SIGXFSZ, &action);
-    wake_word = wake;
-    struct sigaction child = {.sa_handler = note_child, .sa_flags = SA_RESTART | SA_NOCLDSTOP};
-    sigemptyset(&child.sa_mask);
-    sigaction(SIGCHLD, &child, NULL);
 }
 
 /* Puts a library before those that the loader's variable names. 0, or -1 and errno. */
@@ -170,33 +59,61 @@ static int prepare_environment(const struct pw_launch *launch)
     return err ? -errno : 0;
 }
 
-__attribute__((noreturn)) static void become_program(const struct pw_launch *launch,
-                                                     const char *path, int report)
+/* A script without #!: what execvp and every shell do. */
+static void execute_by_shell(char **argv, const char *path)
 {
-    /* First of all, so that the guard knows whom it may find as its child. */
-    atomic_store(&launch->lifeline->program_pid, getpid());
+    size_t n = 0;
+    while (argv[n])
+        n++;
+    char **shell = calloc(n + 2, sizeof(*shell));
+    if (!shell)
+        return;
+    shell[0] = "/bin/sh";
+    shell[1] = (char *)path;
+    memcpy(shell + 2, argv + 1, n * sizeof(*shell));
+    execv(shell[0], shell);
+    free(shell);
+}
+
+int pw_launch_become(const struct pw_launch *launch, const char *path)
+{
+    pw_launch_restore_signals(launch->lifeline);
     setpgid(0, launch->group); /* fails when the guard is gone, and the group with it */
-    /* exec resets caught signals to their defaults and keeps ignored ones ignored. */
     int err = prepare_environment(launch);
     umask(launch->umask);
-    if (!err) {
-        execv(path, launch->argv);
-        err = -errno;
-        if (errno == ENOEXEC) {
-            /* A script without #!: what execvp and every shell do. */
-            char **argv = launch->argv;
-            size_t n = 0;
-            while (argv[n])
-                n++;
-            char **shell = calloc(n + 2, sizeof(*shell));
-            if (shell) {
-                shell[0] = "/bin/sh";
-                shell[1] = (char *)path;
-                memcpy(shell + 2, argv + 1, n * sizeof(*shell));
-                execv(shell[0], shell);
-            }
-        }
-    }
+    if (err)
+        return err;
+    execv(path, launch->argv);
+    err = -errno;
+    if (err == -ENOEXEC)
+        execute_by_shell(launch->argv, path);
+    return err;
+}
+
+/* fork(), with the child's pid in *pid before the child runs and before a signal can kill us: who
+ * takes our place always knows whether there is a program. Only for processes of one thread. */
+static pid_t fork_noted(_Atomic int32_t *pid)
+{
+#if defined(__x86_64__) || defined(__aarch64__) || defined(__powerpc64__)
+    return (pid_t)syscall(SYS_clone, (long)(CLONE_PARENT_SETTID | SIGCHLD), 0L, pid, 0L, 0L);
+#else
+    pid_t child = fork();
+    if (child >= 0)
+        atomic_store(pid, child ? child : getpid());
+    return child;
+#endif
+}
+
+static int is_guard_gone(const struct pw_lifeline *lifeline)
+{
+    return lifeline->guard_pid && getpid() != lifeline->guard_pid &&
+           getppid() != lifeline->guard_pid;
+}
+
+__attribute__((noreturn)) static void be_program(const struct pw_launch *launch, const char *path,
+                                                 int report)
+{
+    int err = pw_launch_become(launch, path);
     if (write(report, &err, sizeof(err)) < 0)
         _exit(126);
     _exit(127);
@@ -204,28 +121,22 @@ __attribute__((noreturn)) static void become_program(const struct pw_launch *lau
 
 pid_t pw_launch_start(const struct pw_launch *launch, const char *path)
 {
+    struct pw_lifeline *lifeline = launch->lifeline;
     int report[2];
+    if (is_guard_gone(lifeline))
+        return -ESRCH;
     if (pipe2(report, O_CLOEXEC))
         return -errno;
-    /* The program's own process says its pid, too: it may be there when its parent is killed. */
-    atomic_store(&launch->lifeline->program_pid, 0);
-    atomic_store(&launch->lifeline->has_ended, 0);
+    atomic_store(&lifeline->program_pid, 0);
+    atomic_store(&lifeline->has_ended, PW_NOT_ENDED);
     sigset_t all, before;
     sigfillset(&all);
     /* No handler of ours may run in the program's process. */
     sigprocmask(SIG_BLOCK, &all, &before);
-    pid_t pid = fork();
-    if (pid == 0) {
-        const struct sigaction standard = {.sa_handler = SIG_DFL};
-        handle_relayed(&standard);
-        handle_one(SIGXFSZ, &standard);
-        sigaction(SIGCHLD, &standard, NULL);
-        sigprocmask(SIG_SETMASK, &before, NULL);
-        become_program(launch, path, report[1]);
-    }
+    pid_t pid = fork_noted(&lifeline->program_pid);
+    if (pid == 0)
+        be_program(launch, path, report[1]);
     int err = pid < 0 ? -errno : 0;
-    if (pid > 0) /* it may have been killed before it could say so itself */
-        atomic_store(&launch->lifeline->program_pid, pid);
     sigprocmask(SIG_SETMASK, &before, NULL);
     close(report[1]);
     int failure = 0;
@@ -233,9 +144,10 @@ pid_t pw_launch_start(const struct pw_launch *launch, const char *path)
         ;
     close(report[0]);
     if (failure) {
-        atomic_store(&launch->lifeline->program_pid, 0);
+        atomic_store(&lifeline->program_pid, 0);
         waitpid(pid, NULL, 0);
     }
+    atomic_store(&lifeline->is_at_work, 1);
     return err ? err : failure ? failure : pid;
 }
 
@@ -245,23 +157,87 @@ struct pw_exit pw_exit_of(int status)
                             .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0};
 }
 
-int pw_launch_has_ended(struct pw_lifeline *lifeline, struct pw_exit *out)
+void pw_launch_note_end(struct pw_lifeline *lifeline, const siginfo_t *info)
 {
-    int status;
-    pid_t pid = atomic_load(&lifeline->program_pid);
-    if (!atomic_load(&lifeline->has_ended)) {
-        if (waitpid(pid, &status, WNOHANG) != pid)
-            return 0;
-        lifeline->wait_status = status;
-        atomic_store(&lifeline->has_ended, 1);
+    enum { DUMPED = 0x80 }; /* WCOREDUMP() */
+    int status = info->si_status;
+    lifeline->wait_status = info->si_code == CLD_EXITED   ? (status & 0xff) << 8
+                            : info->si_code == CLD_DUMPED ? status | DUMPED
+                                                          : status;
+    atomic_store(&lifeline->has_ended, PW_ENDED);
+}
+
+void pw_launch_follow_stop(struct pw_lifeline *lifeline, int signal)
+{
+    /* SIGSTOP comes from somebody who knows whom he stops, and whom to continue. */
+    if (signal != SIGTSTP && signal != SIGTTIN && signal != SIGTTOU && signal != SIGCONT)
+        return;
+    if (getpid() != lifeline->guard_pid) {
+        if (!is_guard_gone(lifeline))
+            kill(lifeline->guard_pid, signal);
+    } else if (signal != SIGCONT) {
+        pw_launch_stop_self(signal);
     }
-    *out = pw_exit_of(lifeline->wait_status);
+}
+
+/* Of our own child: 1 when it has ended, 0 when not; -1 when it is not our child. */
+static int look_at_child(struct pw_lifeline *lifeline, pid_t pid)
+{
+    siginfo_t info = {.si_pid = 0};
+    if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT))
+        return -1;
+    if (info.si_pid == pid) {
+        pw_launch_note_end(lifeline, &info);
+        waitpid(pid, NULL, WNOHANG);
+        return 1;
+    }
+    if (waitid(P_PID, (id_t)pid, &info, WSTOPPED | WCONTINUED | WNOHANG) == 0 && info.si_pid == pid)
+        pw_launch_follow_stop(lifeline, info.si_code == CLD_CONTINUED ? SIGCONT : info.si_status);
+    return 0;
+}
+
+/* Of the guard's child, or an orphan. The guard sees better how it ended, as long as there is one
+ * that can look. */
+static int look_at_other(struct pw_lifeline *lifeline)
+{
+    int status = -1;
+    if (!pw_process_has_ended(&lifeline->program, &status))
+        return 0;
+    if (status < 0 && !is_guard_gone(lifeline))
+        return 0;
+    int32_t unknown = PW_NOT_ENDED;
+    if (atomic_load(&lifeline->has_ended) != PW_NOT_ENDED)
+        return 1;
+    if (status >= 0)
+        lifeline->wait_status = status;
+    atomic_compare_exchange_strong(&lifeline->has_ended, &unknown,
+                                   status >= 0 ? PW_ENDED : PW_ENDED_UNSEEN);
     return 1;
 }
 
-int pw_launch_end_requested(void)
+/* Who started the guard may want it, and what it runs, to end with him. */
+static void deliver_parent_death(struct pw_lifeline *lifeline, pid_t pid)
 {
-    return end_signal;
+    if (lifeline->parent_death_signal && is_guard_gone(lifeline)) {
+        kill(pid, lifeline->parent_death_signal);
+        lifeline->parent_death_signal = 0;
+    }
+}
+
+int pw_launch_has_ended(struct pw_lifeline *lifeline, struct pw_exit *out)
+{
+    pid_t pid = atomic_load(&lifeline->program_pid);
+    if (atomic_load(&lifeline->has_ended) == PW_NOT_ENDED) {
+        int ended = look_at_child(lifeline, pid);
+        ended = ended < 0 ? look_at_other(lifeline) : ended;
+        if (!ended) {
+            deliver_parent_death(lifeline, pid);
+            return 0;
+        }
+    }
+    *out = atomic_load(&lifeline->has_ended) == PW_ENDED ? pw_exit_of(lifeline->wait_status)
+                                                         : (struct pw_exit){.code = -1};
+    return 1;
 }
 
 void pw_launch_sleep(_Atomic uint32_t *wake, uint32_t seen, int64_t ns)
@@ -272,5 +248,5 @@ void pw_launch_sleep(_Atomic uint32_t *wake, uint32_t seen, int64_t ns)
 
 int pw_exit_status(const struct pw_exit *end)
 {
-    return end->signal ? 128 + end->signal : end->code;
+    return end->signal ? 128 + end->signal : end->code < 0 ? 1 : end->code;
 }

@@ -5,22 +5,36 @@
 #ifndef PW_RANK_RUN_LAUNCH_H
 #define PW_RANK_RUN_LAUNCH_H
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "rank/ring/segment.h"
+#include "rank/run/process.h"
+
+/* What is known of the program's end. */
+enum pw_ending { PW_NOT_ENDED = 0, PW_ENDED, PW_ENDED_UNSEEN };
 
 /* Memory that guard and collectors share from the guard's start: what one of them must know when
  * another has been killed. */
 struct pw_lifeline {
+    pid_t guard_pid;
+    _Atomic int32_t collector_pid;
     _Atomic int32_t program_pid; /* 0 before its start */
-    _Atomic int32_t has_ended;   /* and `wait_status` says how */
-    int32_t wait_status;
+    _Atomic int32_t has_ended;   /* enum pw_ending */
+    int32_t wait_status;         /* when it was seen to end */
+    struct pw_process program;   /* for a collector that is not its parent; the guard's handle */
+    _Atomic int32_t is_at_work;  /* this collector has started the program or emptied its rings */
+    _Atomic int32_t has_said;    /* that another collector goes on */
     _Atomic int32_t is_profiled; /* the program was started under the probe, or was to be */
     _Atomic int32_t signalled;   /* SIGUSR1 or SIGUSR2 that is for profwrap, 0 none; see launch.c */
     _Atomic int32_t is_recording; /* and there is a journal: another collector can take over */
     char segment[PW_SEGMENT_NAME_SIZE];
+    /* As the guard was started, and the program is to be. */
+    sigset_t blocked;
+    int ignores_children;    /* SIGCHLD is ignored */
+    int parent_death_signal; /* prctl(2) PR_SET_PDEATHSIG; 0: none */
 };
 
 /* NULL when memory is short. Never unmapped. */
@@ -48,24 +62,41 @@ struct pw_launch {
 
 /* How it ended. */
 struct pw_exit {
-    int code;   /* -1 when a signal ended it */
+    int code;   /* -1 when a signal ended it, or nobody saw how it did */
     int signal; /* 0 when it exited */
 };
 
-/* In the guard: from now on signals that ask a process to end or stop are passed on to the program.
- */
+/* In the guard, first of all: notes what it was started with. From now on signals that ask a
+ * process to end or stop are passed on to the program. */
 void pw_launch_relay_signals(struct pw_lifeline *lifeline);
 
 /* In the collector: such signals have no effect on it any more, for it ends when the program does;
  * `wake` (a futex word) is changed when a child ends. NULL for no word. */
 void pw_launch_outlive_signals(_Atomic uint32_t *wake);
 
-/* Starts `path`. The pid, or -errno of what kept it from being executed. */
+/* Starts `path`. The pid, or -errno of what kept it from being executed: -ESRCH when the guard was
+ * killed, whom the launcher takes for the program. */
 pid_t pw_launch_start(const struct pw_launch *launch, const char *path);
 
-/* 1 once the program has ended, with *out set; else 0. Of the program's parent, or of a collector
- * that took over: then it is the guard that sees it. */
+/* In the guard, when not even a process can be had: executes the program in its own place. Returns
+ * -errno only. */
+int pw_launch_become(const struct pw_launch *launch, const char *path);
+
+/* 1 once the program has ended, with *out set; else 0. For the program's parent and for a collector
+ * that took over. */
 int pw_launch_has_ended(struct pw_lifeline *lifeline, struct pw_exit *out);
+
+/* The program has ended so. Written before anybody waits for the zombie: who is killed in between
+ * leaves it to another parent. */
+void pw_launch_note_end(struct pw_lifeline *lifeline, const siginfo_t *info);
+
+/* The program was stopped by `signal` or continued (SIGCONT): a launcher or shell that watches the
+ * guard is to see the same. */
+void pw_launch_follow_stop(struct pw_lifeline *lifeline, int signal);
+
+/* In the guard: ends by the signal, without a core file of its own. Returns where that is not
+ * possible. */
+void pw_launch_die_of(int signal);
 
 /* In the guard: the signal that last asked profwrap itself to end, or 0. */
 int pw_launch_end_requested(void);

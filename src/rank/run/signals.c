@@ -1,0 +1,223 @@
+/* Signals of guard and collector; see launch.h and signals.h. */
+#include "rank/run/signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static const int relayed[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGUSR1,
+                              SIGUSR2, SIGCONT, SIGTSTP, SIGALRM, SIGWINCH};
+
+/* Met as an error of what was to be written, or, of processor time, not at all: the program's
+ * limits are the program's. */
+static const int survived[] = {SIGXFSZ, SIGPIPE, SIGXCPU};
+
+/* What a signal handler can reach. */
+static struct pw_lifeline *relay_line;
+static volatile sig_atomic_t end_signal;
+static volatile sig_atomic_t group_sender; /* who signals our whole process group, or 0 */
+static _Atomic uint32_t *wake_word;
+
+/* Whether the line "NAME:\thexadecimal mask" of /proc/PID/status has the signal. */
+static int has_signal(const char *status, const char *name, int signal)
+{
+    const char *at = strstr(status, name);
+    return at && (strtoull(at + strlen(name), NULL, 16) >> (signal - 1) & 1);
+}
+
+/* SIGUSR1 and SIGUSR2 are the program's if it catches or ignores them. They would only kill it
+ * otherwise: then they are for profwrap, to begin and end recording. Called by a signal handler:
+ * nothing here is unsafe there. */
+static int is_for_profwrap(int signal, pid_t program)
+{
+    char path[32] = "/proc/", status[4096], digits[12];
+    int n = 0, at = 6;
+    if (signal != SIGUSR1 && signal != SIGUSR2)
+        return 0;
+    for (pid_t pid = program; pid > 0; pid /= 10)
+        digits[n++] = (char)('0' + pid % 10);
+    while (n > 0)
+        path[at++] = digits[--n];
+    memcpy(path + at, "/status", 8);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t size = fd < 0 ? -1 : read(fd, status, sizeof(status) - 1);
+    if (fd >= 0)
+        close(fd);
+    if (size <= 0)
+        return 0;
+    status[size] = '\0';
+    return !has_signal(status, "SigIgn:", signal) && !has_signal(status, "SigCgt:", signal);
+}
+
+void pw_launch_stop_self(int signal)
+{
+    const struct sigaction standard = {.sa_handler = SIG_DFL};
+    struct sigaction handled;
+    sigset_t only, before;
+    sigemptyset(&only);
+    sigaddset(&only, signal);
+    sigaction(signal, &standard, &handled);
+    kill(getpid(), signal);
+    sigprocmask(SIG_UNBLOCK, &only, &before);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    sigaction(signal, &handled, NULL);
+}
+
+/* The collector tells of the program's stops by the signal that stopped it. */
+static int is_from_collector(const siginfo_t *info)
+{
+    pid_t collector = atomic_load(&relay_line->collector_pid);
+    return info->si_code <= 0 && collector > 0 && info->si_pid == collector;
+}
+
+static void relay(int signal, siginfo_t *info, void *context)
+{
+    (void)context;
+    int saved = errno;
+    pid_t program = atomic_load(&relay_line->program_pid);
+    if (is_from_collector(info)) {
+        if (signal == SIGTSTP)
+            pw_launch_stop_self(signal);
+        errno = saved;
+        return;
+    }
+    /* A terminal sends to the whole foreground group: the program has it already. */
+    if (program > 0 && !atomic_load(&relay_line->has_ended) && info->si_code != SI_KERNEL &&
+        info->si_pid != program && !(group_sender && info->si_pid == group_sender)) {
+        if (is_for_profwrap(signal, program))
+            atomic_store(&relay_line->signalled, signal);
+        else
+            kill(program, signal);
+    }
+    if (signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT)
+        end_signal = signal;
+    errno = saved;
+}
+
+static void do_nothing(int signal)
+{
+    (void)signal;
+}
+
+static void note_child(int signal)
+{
+    (void)signal;
+    int saved = errno;
+    if (wake_word) {
+        atomic_fetch_add(wake_word, 1);
+        syscall(SYS_futex, wake_word, FUTEX_WAKE, 1, NULL, NULL, 0);
+    }
+    errno = saved;
+}
+
+/* What our parent ignores (nohup), the program is to ignore too. */
+static void handle_one(int signal, const struct sigaction *action)
+{
+    struct sigaction old;
+    if (sigaction(signal, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+        sigaction(signal, action, NULL);
+}
+
+static void handle_relayed(const struct sigaction *action)
+{
+    for (size_t i = 0; i < sizeof(relayed) / sizeof(relayed[0]); i++)
+        handle_one(relayed[i], action);
+}
+
+static void handle_survived(const struct sigaction *action)
+{
+    for (size_t i = 0; i < sizeof(survived) / sizeof(survived[0]); i++)
+        handle_one(survived[i], action);
+}
+
+/* Not ignored: the program would inherit that. */
+static void survive_limits(void)
+{
+    struct sigaction action = {.sa_handler = do_nothing, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    handle_survived(&action);
+}
+
+static void note_inherited(struct pw_lifeline *lifeline)
+{
+    const struct sigaction standard = {.sa_handler = SIG_DFL};
+    struct sigaction children = {.sa_handler = SIG_DFL};
+    lifeline->guard_pid = getpid();
+    prctl(PR_GET_PDEATHSIG, &lifeline->parent_death_signal);
+    sigaction(SIGCHLD, NULL, &children);
+    lifeline->ignores_children = children.sa_handler == SIG_IGN;
+    if (lifeline->ignores_children) /* that would make ends unknown */
+        sigaction(SIGCHLD, &standard, NULL);
+    /* What our parent blocks, the program is to block; but we want to hear of it. */
+    sigset_t heard;
+    sigemptyset(&heard);
+    sigaddset(&heard, SIGCHLD);
+    for (size_t i = 0; i < sizeof(relayed) / sizeof(relayed[0]); i++)
+        sigaddset(&heard, relayed[i]);
+    sigprocmask(SIG_UNBLOCK, &heard, &lifeline->blocked);
+}
+
+void pw_launch_relay_signals(struct pw_lifeline *lifeline)
+{
+    relay_line = lifeline;
+    note_inherited(lifeline);
+    /* Open MPI and Slurm make each rank a process group, and signal that. */
+    int launched = getenv("OMPI_COMM_WORLD_RANK") || getenv("SLURM_PROCID");
+    group_sender = launched && getpgrp() == getpid() ? getppid() : 0;
+    struct sigaction action = {.sa_flags = SA_SIGINFO | SA_RESTART};
+    action.sa_sigaction = relay;
+    sigemptyset(&action.sa_mask);
+    handle_relayed(&action);
+    survive_limits();
+}
+
+void pw_launch_outlive_signals(_Atomic uint32_t *wake)
+{
+    /* Not ignored: the program would inherit that. */
+    struct sigaction action = {.sa_handler = do_nothing, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    handle_relayed(&action);
+    survive_limits();
+    /* A terminal stops who writes to it in the background (stty tostop), where a group of our own
+     * always is. */
+    sigset_t writing;
+    sigemptyset(&writing);
+    sigaddset(&writing, SIGTTOU);
+    sigprocmask(SIG_BLOCK, &writing, NULL);
+    wake_word = wake;
+    struct sigaction child = {.sa_handler = note_child, .sa_flags = SA_RESTART};
+    sigemptyset(&child.sa_mask);
+    sigaction(SIGCHLD, &child, NULL);
+}
+
+/* exec resets caught signals to their defaults and keeps ignored ones ignored. */
+void pw_launch_restore_signals(const struct pw_lifeline *lifeline)
+{
+    const struct sigaction standard = {.sa_handler = SIG_DFL}, ignored = {.sa_handler = SIG_IGN};
+    handle_relayed(&standard);
+    handle_survived(&standard);
+    sigaction(SIGCHLD, lifeline->ignores_children ? &ignored : &standard, NULL);
+    sigprocmask(SIG_SETMASK, &lifeline->blocked, NULL);
+}
+
+void pw_launch_die_of(int signal)
+{
+    const struct sigaction standard = {.sa_handler = SIG_DFL};
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, signal);
+    prctl(PR_SET_DUMPABLE, 0); /* a limit on core files does not hold for those that a pipe takes */
+    sigaction(signal, &standard, NULL);
+    sigprocmask(SIG_UNBLOCK, &only, NULL);
+    kill(getpid(), signal);
+}
+
+int pw_launch_end_requested(void)
+{
+    return end_signal;
+}

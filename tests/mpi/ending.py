@@ -1,0 +1,58 @@
+"""What tests of ends share: a rank's processes, and the calls that `tally` has counted and profwrap has
+recorded."""
+
+import os
+import struct
+import time
+
+import harness as h
+
+
+def count(path="count"):
+    with open(path, "rb") as file:
+        return struct.unpack("=q", file.read(8))[0]
+
+
+def children(pid):
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as file:
+            return [int(word) for word in file.read().split()]
+    except FileNotFoundError:
+        return []
+
+
+def state_of(pid):
+    """R, S, T, Z, ...; None when there is no such process."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return None
+
+
+def is_collector(pid):
+    """Profwrap's processes whose parent is profwrap's guard."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            parent = file.read().rsplit(")", 1)[1].split()[1]
+        images = [os.readlink(f"/proc/{p}/exe") for p in (pid, parent)]
+    except OSError:
+        return False
+    return images == [os.path.realpath(h.place("PROFWRAP"))] * 2
+
+
+def wait_for(condition, what, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition():
+        h.check(time.monotonic() < end, "no", what, "after", seconds, "s")
+        time.sleep(0.002)
+
+
+def recorded(out="out", rank=0):
+    """Calls in the rank's file, by how many ranges and how many operations there are."""
+    with h.open_rank(out, rank) as file:
+        calls = h.operations(file).count("Allreduce") if len(file["events/comm"]) else 0
+        names, kinds = h.texts(file), h.enum_names(file["events/range"], "kind")
+        ranges = sum(names[int(name)] == "call" and kind == "user"
+                     for name, kind in zip(file["events/range"]["name"], kinds))
+        return min(calls, ranges), max(calls, ranges), dict(file.attrs)
