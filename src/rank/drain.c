@@ -31,11 +31,10 @@ struct pw_drain {
     struct ring rings[PW_MAX_RINGS];
     const struct pw_collector *collectors; /* whose salvage is used; NULL: nobody's */
     struct pw_rankfile *limited_file;
-    int64_t limit_bytes; /* 0: none */
-    bool is_full;
-    bool is_filling;         /* pw_drain_is_filling() */
-    int readied;             /* rings that have memory */
-    int64_t last_reading_ns; /* INT64_MIN before the first */
+    int64_t limit_bytes;      /* 0: none */
+    bool is_full, is_filling; /* pw_drain_is_filling() */
+    int readied;              /* rings that have memory */
+    int64_t last_reading_ns;  /* INT64_MIN before the first */
     struct pw_record batch[PW_JOURNAL_BATCH];
 };
 
@@ -233,7 +232,7 @@ static void take_unmarked_loss(struct pw_drain *drain, int index)
         .end = atomic_load(&shared->lost_end),
     };
     for (int kind = 0; kind < PW_LOST_KINDS; kind++)
-        lost |= record.lost.lost[kind] = atomic_exchange(&shared->lost[kind], 0);
+        lost |= record.lost.lost[kind] = atomic_load(&shared->lost[kind]);
     if (lost && !is_marked)
         take_apart(drain, index, &record);
 }
@@ -255,7 +254,7 @@ static void take_unmarked_wait(struct pw_drain *drain, int index)
     const struct pw_record record = {
         .type = PW_REC_WAIT,
         .op = PW_LOST_OTHER,
-        .start = atomic_exchange(&shared->wait_start, 0),
+        .start = atomic_load(&shared->wait_start),
         .end = atomic_load(&shared->wait_end),
     };
     if (record.start && record.end > record.start)
@@ -269,11 +268,11 @@ static void take_unrecorded(struct pw_drain *drain)
         .type = PW_REC_UNRECORDED,
         .start = atomic_load(&segment->no_ring_start),
         .end = atomic_load(&segment->no_ring_end),
-        .unrecorded.no_ring = atomic_exchange(&segment->no_ring, 0),
+        .unrecorded.no_ring = atomic_load(&segment->no_ring),
     };
     for (int i = 0; i < PW_MAX_RINGS; i++)
         if (drain->rings[i].shared)
-            record.unrecorded.nested += atomic_exchange(&drain->rings[i].shared->nested, 0);
+            record.unrecorded.nested += atomic_load(&drain->rings[i].shared->nested);
     if (record.unrecorded.no_ring || record.unrecorded.nested)
         take_apart(drain, 0, &record);
 }
@@ -353,11 +352,10 @@ static void take_open_ranges(struct pw_drain *drain, int index)
     struct pw_ring_shared *shared = drain->rings[index].shared;
     if (!shared)
         return;
-    uint32_t depth = (uint32_t)atomic_exchange(&shared->depth, 0);
+    uint32_t depth = (uint32_t)atomic_load(&shared->depth);
     for (depth = depth < PW_MAX_DEPTH ? depth : PW_MAX_DEPTH; depth > 0; depth--)
         take_open_range(drain, index, &shared->ranges[depth - 1]);
     take_open_range(drain, index, &shared->phase);
-    shared->phase.start = 0;
 }
 
 int64_t pw_drain_longest_call(const struct pw_drain *drain, uint64_t after, uint64_t *start)
@@ -419,6 +417,8 @@ int pw_drain_live(struct pw_drain *drain, struct pw_live *live)
     return 0;
 }
 
+/* What is counted in the rings stays there: it becomes part of the journal together with the end,
+ * and until then another may have to count it again. */
 void pw_drain_finish(struct pw_drain *drain)
 {
     while (empty_all(drain) > 0)

@@ -204,7 +204,8 @@ void pw_journal_add_end(struct pw_journal *j, const struct pw_journal_end *end)
 {
     if (!j)
         return;
-    pw_journal_commit(j);
+    if (j->error)
+        pw_journal_commit(j); /* what it could not take is not to be tried again */
     j->is_ending = true;
     j->error = 0; /* perhaps there is room again */
     if (write_end(j, end) == 0 || !j->last.n)
