@@ -161,7 +161,9 @@ class Cluster:
     def on(self, host, *command, check=True, **options):
         """Runs a command as root on a host."""
         environment = {**os.environ, "SLURM_CONF": str(self.base / "slurm/slurm.conf")}
-        for name in [n for n in environment if n.startswith(("OMPI_", "PROFWRAP_"))]:
+        # Nor the directory that the tests were started in: it may be named after profwrap.
+        for name in [n for n in environment if n.startswith(("OMPI_", "PROFWRAP_"))
+                     or n in ("OLDPWD", "PWD")]:
             del environment[name]
         environment.update(options.pop("env", {}))
         done = subprocess.run([self.vcluster, "exec", host, *map(str, command)], text=True,
