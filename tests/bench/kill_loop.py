@@ -1,193 +1,325 @@
-"""SIGKILL at random moments: is every file readable, is every call there that had returned?
+"""SIGKILL at random moments to guard, collector and program, in any order: is anything harmed, left or
+missing?
 
-    kill_loop.py PROFWRAP TALLY WORK_DIR [APPLICATIONS COLLECTORS] [--jobs N]
+    kill_loop.py PROFWRAP TALLY WORK_DIR [--kills N] [--seed S] [--jobs J] [--shm BYTES [--fill]]
 
-APPLICATIONS (2000) runs whose application is killed at a random moment, from before its start to
-long after; COLLECTORS (1000) whose collector is, the guard with it in every fourth, so that `profwrap
-recover` has to make the file. The application counts the calls that have returned in a file of its
-own: what the rank file lacks of these, and of nothing else, is missing. Every eighth run is an MPI
-program, the others record ranges, which takes less time. After each kill the run is merged and
-reported. Prints the counts beside their budgets, and a line for every run that is not right.
+Each run kills one to four times, any of its three processes, after random pauses: from before the
+program's start to long after, the same collector's successors too. The program calls in one thread or
+in several at full rate, or is an MPI program; it counts the calls that have returned in a file of its
+own. In every third run the program ends by itself, and neither it nor its status may suffer. After
+each run, and `profwrap recover`:
+  harmed      the program did not end as without profwrap, or not at all
+  processes   something of the run still runs
+  segments    shared memory is left
+  unreadable  a rank file cannot be read, or there is none
+  missing     calls that had returned are neither recorded nor counted as lost
+  crashed     `merge` or `report` of it crashed
+A line for every run that is not right, whose directory stays in WORK_DIR. The plan follows from the
+seed; when what happens does not. Each job has a /dev/shm of its own where it may (unshare -m), of
+--shm bytes; --fill takes a random part of it away from each run.
 """
 import argparse
-import concurrent.futures
+import json
 import os
+import queue
 import random
 import shutil
 import signal
 import struct
 import subprocess
 import sys
+import threading
 import time
 
 import h5py
 
 from measure import report
 
-CALLS = 4000
+FAULTS = ["harmed", "processes", "segments", "unreadable", "missing", "crashed"]
+PATIENCE_S = 120
+GUARD, COLLECTOR, PROGRAM = "guard", "collector", "program"
+STATUS = 7
+
 parser = argparse.ArgumentParser()
 parser.add_argument("profwrap")
 parser.add_argument("tally")
 parser.add_argument("work")
-parser.add_argument("applications", nargs="?", type=int, default=2000)
-parser.add_argument("collectors", nargs="?", type=int, default=1000)
-parser.add_argument("--jobs", type=int, default=os.cpu_count())
+parser.add_argument("--kills", type=int, default=3000)
+parser.add_argument("--seed", type=int, default=1)
+parser.add_argument("--jobs", type=int, default=2)
+parser.add_argument("--shm", type=int, default=512 << 20)
+parser.add_argument("--fill", action="store_true")
+parser.add_argument("--job", type=int, default=-1, help=argparse.SUPPRESS)
 options = parser.parse_args()
 
 
-def environment(with_mpi):
+def environment(**more):
     env = {k: v for k, v in os.environ.items() if not k.startswith("PROFWRAP_")}
     env["OMPI_MCA_rmaps_base_oversubscribe"] = "1"
     if os.geteuid() == 0:
         env["OMPI_ALLOW_RUN_AS_ROOT"] = env["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
-    if not with_mpi:
-        env["TALLY_WITHOUT_MPI"] = "1"
-    return env
+    return {**env, **more}
 
 
-def child_of(pid):
+def stat_of(pid):
+    """State and parent; None when there is no such process."""
     try:
-        with open(f"/proc/{pid}/task/{pid}/children") as file:
-            words = file.read().split()
+        with open(f"/proc/{pid}/stat") as file:
+            words = file.read().rsplit(")", 1)[1].split()
+        return words[0], int(words[1])
     except OSError:
         return None
-    return int(words[0]) if words else None
 
 
-def descendant(pid, generations, process):
-    """The child's child's ..., as soon as there is one; None when the run has ended first."""
-    while True:
-        found = pid
-        for _ in range(generations):
-            found = child_of(found) if found else None
-        if found:
-            return found
-        if process.poll() is not None:
-            return None
-        time.sleep(0.0005)
+def is_over(pid):
+    found = stat_of(pid)
+    return found is None or found[0] in "ZX"
 
 
-def kill(pid):
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except (OSError, TypeError):
-        pass
+class Run:
+    def __init__(self, number, draw):
+        self.number, self.draw, self.kills, self.killed = number, draw, 0, set()
+        self.folder = os.path.join(options.work, f"run-{options.seed}-{number}")
+        self.out, self.counts = os.path.join(self.folder, "out"), os.path.join(self.folder, "count")
+        shutil.rmtree(self.folder, ignore_errors=True)
+        os.makedirs(self.folder)
+        self.with_mpi = number % 8 == 0
+        self.threads = 1 if self.with_mpi else draw.choice([1, 2, 3])
+        self.ends_itself = number % 3 == 0
+        victims = [GUARD, COLLECTOR] if self.ends_itself else [GUARD, COLLECTOR, PROGRAM]
+        longest = 0.5 if self.with_mpi else 0.15
+        self.plan = [(draw.random() ** 2 * longest, draw.choice(victims))
+                     for _ in range(draw.randint(1, 4))]
 
+    # --- processes --------------------------------------------------------------------------------
 
-def wait_until_gone(pid):
-    while pid:
+    def processes(self):
+        """Pid and program of all that run: theirs is the run's directory."""
+        found = {}
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                path = os.readlink(f"/proc/{name}/exe")
+                if path in (options.profwrap, options.tally) and \
+                        os.readlink(f"/proc/{name}/cwd") == self.folder and not is_over(int(name)):
+                    found[int(name)] = path
+            except OSError:
+                pass
+        return found
+
+    def find(self, who):
+        if who == GUARD:
+            return self.process.pid
+        path = options.tally if who == PROGRAM else options.profwrap
+        return next((pid for pid, found in self.processes().items()
+                     if found == path and pid != self.process.pid), None)
+
+    def kill(self, who):
+        pid = self.find(who)
+        if pid is None or is_over(pid):
+            return
         try:
-            with open(f"/proc/{pid}/stat") as file:
-                if file.read().rsplit(")", 1)[1].split()[0] in "ZX":
-                    return
+            os.kill(pid, signal.SIGKILL)
         except OSError:
             return
+        self.kills += 1
+        self.killed.add(who)
+
+    # --- the run ----------------------------------------------------------------------------------
+
+    def start(self):
+        draw = self.draw
+        size = draw.choice(["64K", "1M", "8M"])
+        on_full = "drop" if self.threads > 1 else draw.choice(["drop", "wait"])
+        self.calls = draw.randrange(1, 40) * (1000 if self.with_mpi or self.threads == 1 else 20000)
+        how = [str(self.calls), "return", str(STATUS)] if self.ends_itself else ["0", "stay"]
+        env = {} if self.with_mpi else {"TALLY_WITHOUT_MPI": "1"}
+        if self.threads > 1:
+            env["TALLY_THREADS"] = str(self.threads)
+        with open(os.path.join(self.folder, "stderr"), "wb") as errors:
+            self.process = subprocess.Popen(
+                [options.profwrap, "-q", "-o", self.out, "--no-merge", "--ring-size", size, "--on-full",
+                 on_full, options.tally, self.counts, *how], env=environment(**env),
+                cwd=self.folder, stdout=subprocess.DEVNULL, stderr=errors)
+
+    def go(self):
+        self.start()
+        for pause, who in self.plan:
+            time.sleep(pause)
+            self.kill(who)
+        if not self.ends_itself:  # or it would stay
+            time.sleep(self.draw.random() * 0.1)
+            end = time.monotonic() + PATIENCE_S
+            while self.find(PROGRAM) is not None or not self.is_quiet(end):
+                self.kill(PROGRAM)
+
+    def is_quiet(self, end):
+        """Whether no collector is about to start the program any more."""
+        running = self.processes()
         time.sleep(0.002)
+        return not running or time.monotonic() > end
+
+    def fault(self):
+        """None when all is right, else (kind, words)."""
+        end = time.monotonic() + PATIENCE_S
+        while self.processes() and time.monotonic() < end:
+            time.sleep(0.005)
+        left = self.processes()
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+        status = self.process.wait()
+        return (("processes", str(left)) if left else None) or self.harm(status) or \
+            self.recover() or self.lost() or self.merge_fault()
+
+    def harm(self, status):
+        words = f"status {status}, killed {sorted(self.killed)}"
+        if self.ends_itself and GUARD not in self.killed:
+            if status != STATUS:
+                return "harmed", words
+        elif GUARD not in self.killed and PROGRAM in self.killed and status != -signal.SIGKILL:
+            return "harmed", words
+        has_begun = os.path.exists(self.counts)
+        if self.ends_itself and has_begun and self.returned() != self.calls * self.threads:
+            return "harmed", f"{self.returned()} of {self.calls * self.threads} calls; {words}"
+        return None
+
+    def returned(self):
+        try:
+            with open(self.counts, "rb") as file:
+                data = file.read()
+        except FileNotFoundError:
+            return 0
+        return sum(struct.unpack_from("=q", data, at)[0] for at in range(0, len(data) - 7, 64))
+
+    def recover(self):
+        if os.path.isdir(self.out):
+            subprocess.run([options.profwrap, "recover", self.out], env=environment(),
+                           capture_output=True, timeout=PATIENCE_S)
+        if options.shm:
+            left = [name for name in os.listdir("/dev/shm") if name.startswith("profwrap-")]
+            for name in left:
+                os.unlink(os.path.join("/dev/shm", name))
+            if left:
+                return "segments", f"{left}, killed {sorted(self.killed)}, {os.listdir(self.out)}"
+        return None
+
+    def lost(self):
+        path, calls = os.path.join(self.out, "rank-00000.h5"), self.returned()
+        try:
+            with h5py.File(path, "r") as file:
+                found, lost = recorded(file)
+        except (OSError, KeyError) as problem:
+            with open(os.path.join(self.folder, "stderr")) as errors:
+                said = errors.read()
+            if calls == 0 or "unprofiled" in said:
+                return None  # killed before anything was there, or five collectors were
+            return "unreadable", f"{calls} calls, {problem}, {said}"
+        if not calls <= found + lost <= calls + self.threads:
+            return "missing", f"{calls} calls returned, {found} in the file, {lost} counted as lost"
+        return None
+
+    def merge_fault(self):
+        if self.number % 10 or not os.path.exists(os.path.join(self.out, "rank-00000.h5")):
+            return None
+        for command in (["merge", self.out], ["report", self.out]):
+            done = subprocess.run([options.profwrap, *command], env=environment(),
+                                  capture_output=True)
+            if done.returncode < 0 or done.returncode > 1:
+                return "crashed", f"{command[0]} ended with {done.returncode}"
+        return None
 
 
-def returned(folder):
-    try:
-        with open(os.path.join(folder, "count"), "rb") as file:
-            return struct.unpack("=q", file.read(8).ljust(8, b"\0"))[0]
-    except FileNotFoundError:
-        return 0
+def recorded(file):
+    """Calls, and what is counted of those that are not recorded."""
+    names = [bytes(text) for text in file["strings"][:]]
+    wanted = [i for i, name in enumerate(names) if name == b"call"]
+    found = int(sum((file["events/range"]["name"] == i).sum() for i in wanted))
+    gaps = file["events/gap"][:]
+    kinds = h5py.check_enum_dtype(file["events/gap"].dtype["kind"])
+    reasons = h5py.check_enum_dtype(file["events/gap"].dtype["reason"])
+    counted = (gaps["kind"] == kinds["range"]) | (gaps["reason"] == reasons["no_ring"])
+    return found, int(gaps["lost"][counted].sum())
 
 
-def recorded(path):
-    """Calls, counted as ranges, and dropped events. OSError when the file cannot be read."""
-    with h5py.File(path, "r") as file:
-        table, names = file["events/range"], [bytes(text) for text in file["strings"][:]]
-        rows = table["name"][:]
-        calls = sum(1 for row in rows if names[row] == b"call")
-        return calls, int(file.attrs["dropped_events"])
+def be_job():
+    """One line of JSON a run, until this job's share of the kills is done."""
+    if options.shm:
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={options.shm}", "tmpfs", "/dev/shm"],
+                       check=True)
+    share = -(-options.kills // options.jobs)
+    number = options.job
+    while share > 0:
+        draw = random.Random(options.seed * 1000003 + number)
+        filler = "/dev/shm/filler"
+        if options.fill:
+            with open(filler, "wb") as file:
+                os.posix_fallocate(file.fileno(), 0, int(options.shm * draw.random() ** 0.3) or 1)
+        run = Run(number, draw)
+        run.go()
+        fault, calls = run.fault(), run.returned()
+        if fault is None:
+            shutil.rmtree(run.folder)
+        share -= run.kills
+        print(json.dumps({"run": number, "kills": run.kills, "fault": fault,
+                          "killed": sorted(run.killed), "calls": calls}), flush=True)
+        number += options.jobs
 
 
-def merged_and_reported(out, env):
-    for command in (["merge", out], ["report", out]):
-        done = subprocess.run([options.profwrap, *command], env=env, capture_output=True)
-        if done.returncode < 0 or done.returncode > 1 or b"Traceback" in done.stderr:
-            return f"{command[0]} ended with {done.returncode}"
-    return None
+def may_unshare():
+    return subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "tmpfs", "/dev/shm"],
+                          capture_output=True).returncode == 0
 
 
-def judge(folder, out, env):
-    """None when all is right, else ("unreadable" | "missing" | "crashed", words)."""
-    path = os.path.join(out, "rank-00000.h5")
-    calls = returned(folder)
-    try:
-        found, dropped = recorded(path)
-    except (OSError, KeyError) as problem:
-        if calls == 0 and not os.path.exists(path):
-            return None  # killed before anything was there
-        return "unreadable", f"{calls} calls, {problem}, files {sorted(os.listdir(out))}"
-    if not calls <= found + dropped <= calls + 1 or dropped:
-        return "missing", f"{calls} calls returned, {found} in the file, {dropped} dropped"
-    problem = merged_and_reported(out, env)
-    return ("crashed", problem) if problem else None
+def start_job(index):
+    command = [sys.executable, *sys.argv, "--job", str(index), "--jobs", str(options.jobs), "--shm",
+               str(options.shm)]
+    return subprocess.Popen((["unshare", "-m"] if options.shm else []) + command,
+                            stdout=subprocess.PIPE, text=True)
 
 
-def recover(out, env):
-    """Until no program runs any more: one that was just starting may have been overlooked."""
-    for _ in range(100):
-        done = subprocess.run([options.profwrap, "recover", out], env=env, capture_output=True)
-        if b" 0 still running" in done.stdout or done.returncode:
-            return
-        time.sleep(0.1)
+def results_of(jobs):
+    lines = queue.SimpleQueue()
 
+    def read(job):
+        for line in job.stdout:
+            lines.put(line)
+        lines.put(None)
 
-def one_run(number, of_application):
-    draw = random.Random(number + 1000000 * of_application)
-    with_mpi = number % 8 == 0
-    folder = os.path.join(options.work, f"kill-{of_application:d}-{number}")
-    out, env = os.path.join(folder, "out"), environment(with_mpi)
-    shutil.rmtree(folder, ignore_errors=True)
-    os.makedirs(folder)
-    how = ["0", "stay"] if of_application else [str(CALLS * draw.randrange(1, 20)), "return", "0"]
-    process = subprocess.Popen([options.profwrap, "-q", "-o", out, "--no-merge", "--ring-size", "64M",
-                                options.tally,
-                                os.path.join(folder, "count"), *how], env=env,
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    victim = descendant(process.pid, 1 + of_application, process)
-    time.sleep(draw.random() ** 2 * (0.5 if with_mpi else 0.12))
-    if of_application:
-        kill(victim)
-    else:
-        program = child_of(victim) if victim else None
-        with_guard = number % 4 == 3
-        if with_guard:
-            kill(process.pid)
-        kill(victim)
-        if with_guard:
-            process.wait()
-            wait_until_gone(program)
-    process.wait()
-    if not of_application:
-        recover(out, env)
-    verdict = judge(folder, out, env)
-    if verdict is None:
-        shutil.rmtree(folder)
-    return verdict
+    for job in jobs:
+        threading.Thread(target=read, args=(job,)).start()
+    left = len(jobs)
+    while left:
+        line = lines.get()
+        left -= line is None
+        if line:
+            yield json.loads(line)
 
 
 def main():
-    os.makedirs(options.work, exist_ok=True)
-    runs = ([(i, True) for i in range(options.applications)]
-            + [(i, False) for i in range(options.collectors)])
-    wrong = {"unreadable": 0, "missing": 0, "crashed": 0}
     start = time.monotonic()
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for (number, of_application), verdict in zip(runs, pool.map(lambda r: one_run(*r), runs)):
-            if verdict:
-                wrong[verdict[0]] += 1
-                print(f"{'application' if of_application else 'collector'} {number}: {verdict[0]}: "
-                      f"{verdict[1]}", flush=True)
-    print(f"{options.applications} applications and {options.collectors} collectors killed in "
+    os.makedirs(options.work, exist_ok=True)
+    if not may_unshare():
+        print("no /dev/shm of its own: one job, and shared memory that is left is not looked for")
+        options.shm, options.jobs = 0, 1
+    jobs = [start_job(index) for index in range(options.jobs)]
+    faults, kills, runs, orders, calls = dict.fromkeys(FAULTS, 0), 0, 0, 0, 0
+    for result in results_of(jobs):
+        runs, kills = runs + 1, kills + result["kills"]
+        calls += result["calls"]
+        orders += len(result["killed"]) == 3
+        if result["fault"]:
+            kind, words = result["fault"]
+            faults[kind] += 1
+            print(f"run {result['run']}: {kind}: {words}", flush=True)
+    if any(job.wait() for job in jobs):
+        print("a job failed")
+        return 1
+    print(f"{kills} kills in {runs} runs with {calls} calls, all three processes in {orders}, seed {options.seed}, "
           f"{time.monotonic() - start:.0f} s")
-    ok = report("files that cannot be read", wrong["unreadable"], 0)
-    ok &= report("runs that lack calls which had returned", wrong["missing"], 0)
-    ok &= report("merges or reports that crashed", wrong["crashed"], 0)
-    return 0 if ok else 1
+    results = [report(f"runs at fault: {name}", count, 0) for name, count in faults.items()]
+    return 0 if all(results) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    options.profwrap, options.tally, options.work = map(
+        os.path.realpath, (options.profwrap, options.tally, options.work))
+    sys.exit(be_job() if options.job >= 0 else main())

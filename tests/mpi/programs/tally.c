@@ -5,9 +5,11 @@
  *
  * CALLS calls of MPI_Allreduce, each inside a range; `stay` goes on until somebody ends it; with
  * TALLY_WITHOUT_MPI in the environment only the ranges. FILE is one 64-bit count in the machine's
- * order; "-" for none. */
+ * order; "-" for none. With TALLY_THREADS=N so many threads do it at once and never pause, without
+ * MPI; each has a count of its own, 64 bytes after that of the one before. */
 #include <fcntl.h>
 #include <mpi.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -20,19 +22,23 @@
 
 #include "profwrap.h"
 
+enum { MOST_THREADS = 64, SLOT = 64 };
+
 static _Atomic uint64_t *count;
-static int with_mpi;
+static int with_mpi, threads;
+static long most_calls; /* of a thread; 0: no end */
 
 static int open_count(const char *path)
 {
-    static _Atomic uint64_t none;
-    count = &none;
+    static _Atomic uint64_t none[MOST_THREADS * SLOT / sizeof(uint64_t)];
+    const size_t size = threads > 1 ? (size_t)threads * SLOT : sizeof(*count);
+    count = none;
     if (strcmp(path, "-") == 0)
         return 0;
     int fd = open(path, O_RDWR | O_CREAT, 0600);
-    if (fd < 0 || ftruncate(fd, sizeof(*count)))
+    if (fd < 0 || ftruncate(fd, (off_t)size))
         return -1;
-    void *page = mmap(NULL, sizeof(*count), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     if (page == MAP_FAILED)
         return -1;
@@ -62,6 +68,28 @@ static void take_all_memory(void)
     }
 }
 
+static void *call_without_pause(void *slot)
+{
+    _Atomic uint64_t *mine = slot;
+    for (long i = 0; most_calls == 0 || i < most_calls; i++) {
+        profwrap_range_push("call");
+        profwrap_range_pop();
+        atomic_fetch_add(mine, 1);
+    }
+    return NULL;
+}
+
+static void call_in_threads(void)
+{
+    pthread_t ids[MOST_THREADS];
+    for (int i = 1; i < threads; i++)
+        if (pthread_create(&ids[i], NULL, call_without_pause, (char *)count + i * SLOT))
+            abort();
+    call_without_pause(count);
+    for (int i = 1; i < threads; i++)
+        pthread_join(ids[i], NULL);
+}
+
 static void stay(void)
 {
     const struct timespec pause = {.tv_nsec = 500000};
@@ -74,13 +102,20 @@ static void stay(void)
 
 int main(int argc, char **argv)
 {
-    if (argc < 4 || open_count(argv[1]))
+    const char *wanted = getenv("TALLY_THREADS");
+    threads = wanted ? atoi(wanted) : 0;
+    if (argc < 4 || threads < 0 || threads > MOST_THREADS || open_count(argv[1]))
         return 99;
     const char *how = argv[3];
     const int status = argc > 4 ? atoi(argv[4]) : 0;
-    with_mpi = getenv("TALLY_WITHOUT_MPI") == NULL;
+    with_mpi = getenv("TALLY_WITHOUT_MPI") == NULL && !threads;
     if (with_mpi)
         MPI_Init(&argc, &argv);
+    if (threads) {
+        most_calls = strcmp(how, "stay") == 0 ? 0 : atol(argv[2]);
+        call_in_threads();
+        return status;
+    }
     for (long i = atol(argv[2]); i > 0; i--)
         call_once();
     if (strcmp(how, "exit") == 0)
