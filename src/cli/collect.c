@@ -177,7 +177,6 @@ static int start(struct collector *c)
         .cuda = pw_run_offers_cuda(c->run, c->probe),
         .nccl = pw_run_offers_nccl(c->run, c->probe),
         .argv = c->run->argv,
-        .group = c->run->group,
         .lifeline = c->run->lifeline,
         .umask = c->run->umask,
     };

@@ -167,7 +167,7 @@ int pw_run_unprofiled(struct pw_run *run)
     enum { LOOK_NS = 50000000 };
     static _Atomic uint32_t wake;
     const struct pw_launch launch = {
-        .argv = run->argv, .group = run->group, .lifeline = run->lifeline, .umask = run->umask};
+        .argv = run->argv, .lifeline = run->lifeline, .umask = run->umask};
     struct pw_exit end;
     pw_agree_refuse(&run->clocks.agreement);
     pid_t pid = pw_launch_start(&launch, run->path);
@@ -290,7 +290,6 @@ int pw_cli_run(int argc, char **argv)
     int status = understand(&run, argc, argv);
     if (status >= 0)
         return status;
-    run.group = getpgrp();
     run.lifeline = pw_lifeline_create();
     if (!run.lifeline) {
         pw_error("cannot run %s: %s", run.path, strerror(ENOMEM));

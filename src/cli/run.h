@@ -21,7 +21,6 @@ struct pw_run {
     char **argv;
     char path[4096]; /* of the program */
     char dir[4096];  /* output */
-    pid_t group;     /* that the program is to be in */
     mode_t umask;    /* that we were started with */
     struct pw_lifeline *lifeline;
 };

@@ -16,12 +16,13 @@ GUARD, COLLECTOR, PROGRAM = "guard", "collector", "program"
 class Run:
     """profwrap with `tally stay` and no MPI, once calls have been made."""
 
-    def __init__(self, out="out", where=(), env=None, how=(0, "stay")):
+    def __init__(self, out="out", where=(), env=None, how=(0, "stay"), session=False):
         self.out, self.counts, self.collectors = out, out + ".count", []
         command = [*where, *h.profwrap("-o", out, "--no-merge", "--on-full", "wait"),
                    h.program("tally"), self.counts, *map(str, how)]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                                        env=h.environment(TALLY_WITHOUT_MPI="1", **(env or {})))
+                                        env=h.environment(TALLY_WITHOUT_MPI="1", **(env or {})),
+                                        start_new_session=session)
         self.guard = self.process.pid
 
     def await_calls(self):
@@ -133,11 +134,13 @@ def the_second_collector_outlives_the_guard():
 
 @h.case
 def a_program_that_is_stopped():
-    """The second collector, and after it nobody, follows a program that does not run meanwhile."""
-    run = Run().await_calls()
+    """The second collector follows a program that does not run meanwhile. With nobody outside of its
+    group in its session, as here, the end of a parent there would send it SIGHUP (setpgid(2))."""
+    run = Run(session=True).await_calls()
     os.kill(run.program, signal.SIGSTOP)
     run.kill(COLLECTOR)
     run.collector()
+    h.equal(state_of(run.program), "T", "state of the program")
     run.kill(GUARD)
     h.equal(state_of(run.program), "T", "state of the program")
     os.kill(run.program, signal.SIGCONT)

@@ -277,7 +277,7 @@ static struct pw_lifeline *line;
 /* Runs a command to its end; the status that a shell would see. */
 static int run(const char *path, char **argv)
 {
-    const struct pw_launch launch = {.argv = argv, .group = getpgrp(), .lifeline = line};
+    const struct pw_launch launch = {.argv = argv, .lifeline = line};
     struct pw_exit end;
     pid_t pid = pw_launch_start(&launch, path);
     if (pid < 0)
@@ -316,8 +316,7 @@ static void test_launch(void **state)
 static void test_launch_environment(void **state)
 {
     (void)state;
-    struct pw_launch launch = {
-        .probe = "/nonexistent-a.so", .segment = "/seg", .group = getpgrp(), .lifeline = line};
+    struct pw_launch launch = {.probe = "/nonexistent-a.so", .segment = "/seg", .lifeline = line};
     struct pw_exit end;
     setenv("LD_PRELOAD", "/nonexistent-b.so", 1);
     launch.argv = (char *[]){"sh", "-c",
@@ -341,7 +340,6 @@ static void test_signals_are_relayed(void **state)
     _Atomic uint32_t wake = 0;
     const struct pw_launch launch = {
         .argv = (char *[]){"sh", "-c", "trap 'exit 9' USR1; while :; do sleep 0.05; done", NULL},
-        .group = getpgrp(),
         .lifeline = line};
     struct pw_exit end;
     pw_launch_outlive_signals(&wake); /* both processes in one: the later one decides */

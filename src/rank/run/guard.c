@@ -77,10 +77,8 @@ static void start(struct watch *w)
     w->is_stopped = false;
     pid_t pid = fork();
     if (pid == 0) {
-        /* Launchers that end a job kill process groups, and not always as late as they mean to:
-         * mpirun's second between SIGTERM and SIGKILL is over as soon as any other rank ends. In a
-         * group of its own the collector sees the program's end and closes the file. */
-        setpgid(0, 0);
+        if (has_program)
+            pw_launch_leave_session();
         atomic_store(&line->collector_pid, getpid());
         _exit((has_program ? guard->take_over : guard->collect)(guard->arg, w->started));
     }

@@ -11,7 +11,7 @@ enum { PW_MOST_FAILURES = 5 };
 struct pw_guard {
     struct pw_lifeline *lifeline;
     void *arg; /* of the functions */
-    /* A collector's whole life, in a process and a process group of its own; the exit status of the
+    /* A collector's whole life, in a process of its own; the exit status of the
      * rank. `attempt` counts those that were killed before they had started the program. */
     int (*collect)(void *arg, int attempt);
     /* The same for one that takes over from one that had. */

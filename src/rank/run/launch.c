@@ -78,7 +78,6 @@ static void execute_by_shell(char **argv, const char *path)
 int pw_launch_become(const struct pw_launch *launch, const char *path)
 {
     pw_launch_restore_signals(launch->lifeline);
-    setpgid(0, launch->group); /* fails when the guard is gone, and the group with it */
     int err = prepare_environment(launch);
     umask(launch->umask);
     if (err)
@@ -102,6 +101,11 @@ static pid_t fork_noted(_Atomic int32_t *pid)
         atomic_store(pid, child ? child : getpid());
     return child;
 #endif
+}
+
+void pw_launch_leave_session(void)
+{
+    setsid();
 }
 
 static int is_guard_gone(const struct pw_lifeline *lifeline)
@@ -140,6 +144,8 @@ pid_t pw_launch_start(const struct pw_launch *launch, const char *path)
     sigprocmask(SIG_SETMASK, &before, NULL);
     close(report[1]);
     int failure = 0;
+    if (lifeline->guard_pid && getpid() != lifeline->guard_pid)
+        pw_launch_leave_session();
     while (!err && read(report[0], &failure, sizeof(failure)) < 0 && errno == EINTR)
         ;
     close(report[0]);

@@ -55,7 +55,6 @@ struct pw_launch {
     const char *directory; /* where the run's files go: the program may want to know */
     int nvtx, cuda, nccl;  /* the probe is what they load, too */
     char **argv;           /* program and arguments, NULL-terminated */
-    pid_t group;           /* process group that the program is to be in */
     struct pw_lifeline *lifeline;
     mode_t umask; /* the program's: ours lets nobody else read what we write */
 };
@@ -73,6 +72,13 @@ void pw_launch_relay_signals(struct pw_lifeline *lifeline);
 /* In the collector: such signals have no effect on it any more, for it ends when the program does;
  * `wake` (a futex word) is changed when a child ends. NULL for no word. */
 void pw_launch_outlive_signals(_Atomic uint32_t *wake);
+
+/* In a collector, once there is a program: into a session of its own. Launchers that end a job kill
+ * process groups, and not always as late as they mean to: mpirun's second between SIGTERM and
+ * SIGKILL is over as soon as any other rank ends. Beyond that the collector sees the program's end
+ * and closes the file. And in the same session, its end would send SIGHUP to a group that is
+ * stopped and has no other parent outside (setpgid(2)). */
+void pw_launch_leave_session(void);
 
 /* Starts `path`. The pid, or -errno of what kept it from being executed: -ESRCH when the guard was
  * killed, whom the launcher takes for the program. */
