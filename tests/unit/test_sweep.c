@@ -56,6 +56,19 @@ static void sweeps_what_nobody_uses(void **state)
     shm_unlink(lives);
 }
 
+/* Its creator was killed before it had written the header. */
+static void sweeps_what_was_never_finished(void **state)
+{
+    (void)state;
+    static const char name[] = "/profwrap-0-0123456789abcdef0123456789abcdef";
+    int fd = shm_open(name, O_CREAT | O_RDWR, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, 1 << 20), 0);
+    close(fd);
+    assert_int_equal(pw_sweep_segments(), 1);
+    assert_false(exists(name));
+}
+
 static void leaves_other_files(void **state)
 {
     (void)state;
@@ -83,6 +96,7 @@ int main(void)
         return 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sweeps_what_nobody_uses),
+        cmocka_unit_test(sweeps_what_was_never_finished),
         cmocka_unit_test(leaves_other_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

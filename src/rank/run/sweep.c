@@ -31,12 +31,23 @@ static int is_process(int32_t pid)
     return pid > 0 && (kill(pid, 0) == 0 || errno == EPERM);
 }
 
-/* Ours, and without its processes as far as its header tells. */
+/* "/profwrap-RANK-" and 32 hexadecimal digits. */
+static int is_segment_name(const char *name)
+{
+    enum { DIGITS = 32 };
+    int at = 0;
+    return sscanf(name, "/profwrap-%*d-%n", &at) == 0 && at > 0 && strlen(name + at) == DIGITS &&
+           strspn(name + at, "0123456789abcdef") == DIGITS;
+}
+
+/* Ours, and without its processes as far as its header tells. It may have none: its creator was
+ * killed before that. */
 static int looks_stale(const char *name)
 {
     struct pw_segment_shared *segment;
-    if (pw_segment_attach(name, &segment))
-        return 0;
+    int err = pw_segment_attach(name, &segment);
+    if (err)
+        return err == -EPROTO && is_segment_name(name);
     int stale = !is_process(atomic_load(&segment->tool_pid)) &&
                 !is_process(atomic_load(&segment->guard_pid)) &&
                 !is_process(atomic_load(&segment->owner_pid));
