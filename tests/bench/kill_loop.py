@@ -7,7 +7,7 @@ Each run kills one to four times, any of its three processes, after random pause
 program's start to long after, the same collector's successors too. The program calls in one thread or
 in several at full rate, or is an MPI program; it counts the calls that have returned in a file of its
 own. In every third run the program ends by itself, and neither it nor its status may suffer. After
-each run, and `profwrap recover`:
+each run, `profwrap recover` and `profwrap sweep`:
   harmed      the program did not end as without profwrap, or not at all
   processes   something of the run still runs
   segments    shared memory is left
@@ -194,7 +194,9 @@ class Run:
         if os.path.isdir(self.out):
             subprocess.run([options.profwrap, "recover", self.out], env=environment(),
                            capture_output=True, timeout=PATIENCE_S)
+        # What was killed before the program's start has recorded nothing that could be recovered.
         if options.shm:
+            subprocess.run([options.profwrap, "sweep"], env=environment(), capture_output=True)
             left = [name for name in os.listdir("/dev/shm") if name.startswith("profwrap-")]
             for name in left:
                 os.unlink(os.path.join("/dev/shm", name))
