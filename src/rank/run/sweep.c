@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "rank/ring/segment.h"
+#include "rank/run/process.h"
 
 static const char shared_memory[] = "/dev/shm";
 
@@ -28,6 +29,9 @@ struct candidates {
 
 static int is_process(int32_t pid)
 {
+    struct pw_process_stat stat;
+    if (pid > 0 && pw_process_stat(pid, &stat) == 0)
+        return !pw_process_is_over(&stat); /* a zombie holds nothing */
     return pid > 0 && (kill(pid, 0) == 0 || errno == EPERM);
 }
 
