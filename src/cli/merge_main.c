@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "aggregate/aggregate.h"
 #include "cli/confine.h"
@@ -67,6 +68,26 @@ static void start_alone_quickly(void)
     setenv("OMPI_MCA_pml", "ob1", 0);
 }
 
+/* What Open MPI maps as it starts, with room for the merge of a small job. With less MPI_Init does
+ * not fail but crashes. */
+#define LEAST_ADDRESS_SPACE ((rlim_t)256 << 20)
+
+/* Whether MPI can start under the limit on address space; says so when it cannot. */
+static int has_address_space(void)
+{
+    struct rlimit limit;
+    const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+    if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur >= LEAST_ADDRESS_SPACE)
+        return 1;
+    if (!rank || strcmp(rank, "0") == 0)
+        pw_error(
+            "a merge takes %llu MiB of address space at least, and the limit here is %llu MiB: "
+            "raise it (ulimit -v)",
+            (unsigned long long)LEAST_ADDRESS_SPACE >> 20,
+            (unsigned long long)limit.rlim_cur >> 20);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     char output[4200];
@@ -76,6 +97,8 @@ int main(int argc, char **argv)
     /* Buffers as large as a chunk come and go with every file: the system would clear them anew. */
     mallopt(M_TRIM_THRESHOLD, 1 << 26);
     mallopt(M_MMAP_THRESHOLD, 1 << 25);
+    if (!has_address_space())
+        return 1;
     start_alone_quickly();
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &process);
