@@ -1,0 +1,588 @@
+"""Each resource, taken away from each part of profwrap: {shared memory, disk space, inodes, file
+descriptors, memory, processes, CPU quota, time} x {absent from the start, runs out in the middle,
+comes back} x {probe, collector, guard, merge, report, recover}. One case per part and resource.
+
+While the program runs (probe, collector, guard): its output and exit status are those that it has
+without profwrap, and each of its calls and ranges is a row of the rank file or counted as lost.
+Afterwards (merge, report, recover): a command under a shortage either gives the result that it
+gives without, or ends with status 1 and says why; no half-made file stays, and the same command
+gives that result once the resource is back.
+
+"Time" is taken away by SIGSTOP, as a debugger or a frozen container does. Everything that is filled
+up is a tmpfs of this process's own mount namespace, which takes root. Processes and CPU quota are
+taken away by control groups.
+"""
+
+import math
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import harness as h
+
+CALLS, THREADS, RANGES = 300, 3, 200  # of each phase
+PHASE = (f"calls {CALLS}", f"threads {THREADS} {RANGES}")
+PHASES = 3
+WHEN = ("absent", "runs_out", "comes_back")
+UNPROFILED = re.compile(rb"profwrap: .*(running|runs) (.* )?unprofiled")
+DISK_BYTES, SHM_BYTES = 24 << 20, 96 << 20
+
+
+# --- the resources
+
+class Filler:
+    """A file system that is full: by one file that takes all its space, or by files that take all
+    its inodes."""
+
+    def __init__(self, where, inodes=False):
+        self.folder, self.inodes = os.path.join(where, ".filler"), inodes
+
+    def take(self, _pids=()):
+        os.makedirs(self.folder, exist_ok=True)
+        if self.inodes:
+            return self.take_inodes()
+        with open(os.path.join(self.folder, "space"), "ab", buffering=0) as file:
+            size = 1 << 20
+            while size >= 4096:
+                try:
+                    if file.write(bytes(size)) < size:
+                        size //= 2
+                except OSError:
+                    size //= 2
+
+    def take_inodes(self):
+        try:
+            for number in range(1 << 20):
+                os.close(os.open(os.path.join(self.folder, str(number)), os.O_CREAT, 0o600))
+        except OSError:
+            pass
+
+    def give_back(self, _pids=()):
+        shutil.rmtree(self.folder)
+
+
+class Limit:
+    """A resource limit of running processes: as much as they have now, and no more."""
+
+    def __init__(self, which, used):
+        self.which, self.used, self.before = which, used, {}
+
+    def take(self, pids):
+        for pid in pids:
+            soft, hard = resource.prlimit(pid, self.which)
+            self.before[pid] = (soft, hard)
+            resource.prlimit(pid, self.which, (self.used(pid), hard))
+
+    def give_back(self, _pids=()):
+        for pid, limits in self.before.items():
+            try:
+                resource.prlimit(pid, self.which, limits)
+            except ProcessLookupError:
+                pass
+
+
+def open_descriptors(pid):
+    """One above the highest: the limit is on numbers."""
+    return 1 + max(map(int, os.listdir(f"/proc/{pid}/fd")), default=0)
+
+
+def address_space(pid):
+    with open(f"/proc/{pid}/statm") as file:
+        return int(file.read().split()[0]) * os.sysconf("SC_PAGESIZE")
+
+
+def room_for_stacks(pid):
+    """The stacks of the threads that the program begins, and nothing besides."""
+    stack = resource.prlimit(pid, resource.RLIMIT_STACK)[0]
+    return address_space(pid) + THREADS * (stack + 8192)
+
+
+class ControlGroup:
+    """Puts processes under a limit of a control group of version 1."""
+
+    def __init__(self, controller, file, value):
+        self.root = f"/sys/fs/cgroup/{controller}"
+        self.path = f"{self.root}/profwrap-test-{os.getpid()}"
+        self.file, self.value = file, value
+
+    def is_there(self):
+        return os.path.exists(os.path.join(self.root, "tasks"))
+
+    def create(self):
+        os.makedirs(self.path, exist_ok=True)
+        value = self.value() if callable(self.value) else self.value
+        with open(os.path.join(self.path, self.file), "w") as file:
+            file.write(str(value))
+
+    def take(self, pids):
+        os.makedirs(self.path, exist_ok=True)
+        for pid in pids:
+            self.move(pid, self.path)
+        self.create()
+
+    @staticmethod
+    def move(pid, where):
+        try:
+            with open(os.path.join(where, "cgroup.procs"), "w") as file:
+                file.write(str(pid))
+        except ProcessLookupError:
+            pass
+
+    def members(self):
+        try:
+            with open(os.path.join(self.path, "cgroup.procs")) as file:
+                return file.read().split()
+        except FileNotFoundError:
+            return []
+
+    def give_back(self, _pids=()):
+        for pid in self.members():
+            self.move(pid, self.root)
+
+    def remove(self):
+        self.give_back()
+        if os.path.isdir(self.path):
+            os.rmdir(self.path)
+
+
+def processes():
+    group = ControlGroup("pids", "pids.max", None)
+
+    def as_many_as_now():
+        with open(os.path.join(group.path, "pids.current")) as file:
+            return file.read().strip()
+
+    group.value = as_many_as_now
+    return group
+
+
+def cpu_quota():
+    """A hundredth of a core."""
+    return ControlGroup("cpu", "cpu.cfs_quota_us", 1000)
+
+
+class Stopped:
+    def take(self, pids):
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+
+    def give_back(self, pids):
+        for pid in pids:
+            try:
+                os.kill(pid, signal.SIGCONT)
+            except ProcessLookupError:
+                pass
+
+
+RESOURCES = {
+    "shm": lambda: Filler("/dev/shm"),
+    "disk": lambda: Filler("disk"),
+    "inodes": lambda: Filler("disk", inodes=True),
+    "descriptors": lambda: Limit(resource.RLIMIT_NOFILE, open_descriptors),
+    "memory": lambda: Limit(resource.RLIMIT_AS, room_for_stacks),
+    "processes": processes,
+    "cpu": cpu_quota,
+    "time": Stopped,
+}
+
+
+def set_up(resource_name):
+    """File systems of our own; the resource."""
+    if os.geteuid() != 0:
+        raise h.Skipped("mounting file systems takes root")
+    h.h5py()
+    os.mkdir("disk")
+    for where, size in (("disk", DISK_BYTES), ("/dev/shm", SHM_BYTES)):
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},nr_inodes=4096", "none",
+                               where], capture_output=True)
+        if done.returncode != 0:
+            raise h.Skipped("no file system of our own: " + done.stderr.decode().strip())
+    taken = RESOURCES[resource_name]()
+    if isinstance(taken, ControlGroup) and not taken.is_there():
+        raise h.Skipped(f"{taken.root} is not a control group hierarchy of version 1")
+    return taken
+
+
+def tear_down(taken):
+    if isinstance(taken, ControlGroup):
+        taken.remove()
+    for where in ("disk", "/dev/shm"):
+        subprocess.run(["umount", "-l", where], capture_output=True)
+
+
+# --- while the program runs
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children") as file:
+        return list(map(int, file.read().split()))
+
+
+class Run:
+    """programs/flood.c, told what to record line by line, under profwrap or alone."""
+
+    def __init__(self, out=None, below=()):
+        command = [h.program("flood")]
+        if out:
+            command = h.profwrap("-o", out, "--no-merge", "--ring-size", "256K", *command)
+        env = h.environment(OMPI_MCA_btl="self", OMPI_MCA_osc="^sm")
+        self.out = out
+        self.process = subprocess.Popen([*below, *command], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
+        self.answers, self.counts, self.parts = [], [], {}
+
+    def tell(self, *lines):
+        for line in lines:
+            try:
+                self.process.stdin.write(line.encode() + b"\n")
+                self.process.stdin.flush()
+            except BrokenPipeError:
+                pass
+            self.answers.append(self.process.stdout.readline())
+            if self.answers[-1] == b"done\n":
+                verb, *numbers = line.split()
+                self.counts.append(math.prod(map(int, numbers)))
+
+    def done(self):
+        """Calls and ranges that the program has said to have made."""
+        return sum(self.counts)
+
+    def stumbled(self):
+        return len(self.counts) < len(self.answers)
+
+    def find_parts(self):
+        """Process ids once the program has answered, so that all are there."""
+        self.parts = {"guard": self.process.pid, "collector": None, "probe": None}
+        below = children(self.process.pid)
+        while below and not self.parts["probe"]:
+            pid = below.pop()
+            with open(f"/proc/{pid}/comm") as file:
+                name = file.read().strip()
+            if name == "flood":
+                self.parts["probe"] = pid
+            elif name == "profwrap":
+                self.parts["collector"] = pid
+            below += children(pid)
+
+    def pids(self, part):
+        pid = self.parts.get(part)
+        return [pid] if pid else []
+
+    def end(self):
+        """Exit status, standard output."""
+        output, self.errors = self.process.communicate(timeout=h.PATIENCE_S)
+        return self.process.returncode, b"".join(self.answers) + output
+
+
+def play(run, part, when, taken):
+    """Three phases of the program, with the resource missing in all, in the last two, or in the
+    second; returns exit status and output. What the guard is for is to start another collector: its
+    collector is killed while the resource is missing."""
+    run.tell("calls 1")
+    if run.out:
+        run.find_parts()
+    victims = run.pids(part) if run.out else [run.process.pid]
+    applies = run.out or part == "probe"
+    for phase in range(PHASES):
+        starts = {"absent": 0, "runs_out": 1, "comes_back": 1}[when]
+        if applies and phase == starts and not (isinstance(taken, Stopped) and part == "probe"):
+            taken.take(victims)
+        if applies and isinstance(taken, Stopped) and part == "probe" and phase == starts:
+            taken.take(victims)  # the program itself stands still, and goes on
+            taken.give_back(victims)
+        if run.out and part == "guard" and phase == starts and run.parts["collector"]:
+            os.kill(run.parts["collector"], signal.SIGKILL)
+        if phase == 2 and when == "comes_back" and applies:
+            taken.give_back(victims)
+        run.tell(*PHASE)
+    if isinstance(taken, Stopped) and applies:
+        taken.give_back(victims)  # nothing can end while it stands still
+    result = run.end()
+    if applies and when != "comes_back":
+        taken.give_back(victims)
+    return result
+
+
+def loss_of(file, kinds):
+    rows = file["events/gap"][:]
+    named = zip(h.enum_names(file["events/gap"], "reason"),
+                h.enum_names(file["events/gap"], "kind"), (int(row["lost"]) for row in rows))
+    return sum(lost for reason, kind, lost in named
+               if kind in kinds and reason not in ("paused", "ring_wait"))
+
+
+def check_accounts(out, run):
+    """Each call and each range is a row, or counted as lost. When there is not even a file, it was
+    said at the start."""
+    h.run(h.profwrap("recover", out), None)
+    path = h.rank_path(out, 0)
+    if UNPROFILED.search(run.errors) and not os.path.exists(path):
+        return
+    h.check(os.path.exists(path), "no rank file after recover among", os.listdir(out), "; said:",
+            run.errors.decode(errors="replace")[-2000:])
+    with h.open_rank(out) as file:
+        calls = h.operations(file).count("Allreduce")
+        ranges = len(file["events/range"])
+        lost = loss_of(file, ("comm", "range", "other", "communication"))
+        wanted = run.done()  # the program itself may have ended early, without what it lacked
+        most = max(wanted, 1 + PHASES * (CALLS + THREADS * RANGES) if run.stumbled() else 0)
+        if calls + ranges + lost < wanted:
+            # A rank of which nothing could be recorded says that, instead of a number.
+            reasons = (h.enum_names(file["unrecorded"], "reason") if "unrecorded" in file else [])
+            h.check("no_memory" in reasons and calls + ranges == 0,
+                    calls, "calls,", ranges, "ranges,", lost, "lost of", wanted, "complete",
+                    int(file.attrs["complete"]), "gaps", file["events/gap"][:], reasons)
+        h.check(calls + ranges <= most, calls, "calls,", ranges, "ranges of", most)
+
+
+def nothing_is_left(run):
+    """No segment, no process of the run."""
+    left = [name for name in os.listdir("/dev/shm") if name.startswith("profwrap")]
+    h.equal(left, [], "segments left in /dev/shm")
+    deadline = time.monotonic() + h.PATIENCE_S
+    for part, pid in run.parts.items():
+        while pid and os.path.exists(f"/proc/{pid}"):
+            h.check(time.monotonic() < deadline, part, "still runs")
+            time.sleep(0.01)
+
+
+def program_is_undisturbed(part, resource_name):
+    taken = set_up(resource_name)
+    try:
+        for when in WHEN:
+            alone = play(Run(), part, when, RESOURCES[resource_name]())
+            print(f"{part}, {resource_name}, {when}", flush=True)
+            if when == "absent" and isinstance(taken, Filler):
+                taken.take()  # before anything is there
+            run = Run(os.path.join("disk", when))
+            found = play(run, part, when, taken)
+            h.equal(found, alone, f"{when}: exit status and output; said {run.errors[-2000:]}")
+            if os.path.isdir(run.out):
+                check_accounts(run.out, run)
+            else:
+                h.check(UNPROFILED.search(run.errors), "said of a run without a directory:",
+                        run.errors)
+            nothing_is_left(run)
+    finally:
+        tear_down(taken)
+
+
+# --- afterwards
+
+def make_run(out):
+    run = Run(out)
+    run.tell(*PHASE)
+    run.find_parts()
+    return run
+
+
+def tool_commands(tool):
+    """What makes the input, the command, its results."""
+    commands = {
+        "merge": (["merge", "disk/run"], ["disk/run/cluster.h5"]),
+        "report": (["report", "--format", "html", "-o", "disk/run/made.html", "disk/run"],
+                   ["disk/run/made.html"]),
+        "recover": (["recover", "disk/run"], ["disk/run/rank-00000.h5"]),
+    }
+    return commands[tool]
+
+
+def make_input(tool):
+    """disk/run, as the tool finds it; kept in `input`, to begin anew from."""
+    run = make_run("input")
+    if tool == "recover":
+        for part in ("guard", "collector", "probe"):
+            os.kill(run.parts[part], signal.SIGKILL)
+        run.end()
+        # What shared memory holds goes into the journal's file with the first recovery: the input
+        # is the journal alone, as on another machine.
+        for name in os.listdir("/dev/shm"):
+            if name.startswith("profwrap"):
+                os.unlink(os.path.join("/dev/shm", name))
+    else:
+        h.equal(run.end()[0], 0, "exit status")
+    if tool == "report":
+        h.run(h.profwrap("merge", "input"))
+
+
+def fresh_input():
+    shutil.rmtree("disk/run", ignore_errors=True)
+    shutil.copytree("input", "disk/run", symlinks=True)
+
+
+def listing():
+    return sorted(name for name in os.listdir("disk/run") if name != ".filler")
+
+
+INTERRUPTIONS = {"for a moment": (signal.SIGSTOP, signal.SIGCONT), "to its end": (signal.SIGTERM,)}
+
+
+def shortages(tool, resource_name):
+    """Amounts of a resource, from next to none to nearly enough; None where there is one only."""
+    if resource_name == "descriptors":
+        return [4, 6, 8, 12, 16, 24, 40]
+    if resource_name == "memory":
+        sizes = [size << 20 for size in (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 384)]
+        return [size for size in sizes if loads(size)]
+    if resource_name == "processes":
+        return [1, 2, 3, 6]
+    if resource_name in ("disk", "shm"):
+        return [0, 8 << 10, 64 << 10, 256 << 10]
+    if resource_name == "time":
+        return ["for a moment", "to its end"]
+    return [None]
+
+
+def loads(memory):
+    """Whether the loader, which is not ours, has enough."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+
+    return subprocess.run(h.profwrap("--version"), capture_output=True,
+                          preexec_fn=limit).returncode == 0
+
+
+def start_limited(command, resource_name, amount, taken):
+    """Starts the command with so much of the resource, and no more."""
+
+    def limit():
+        if resource_name == "descriptors":
+            resource.setrlimit(resource.RLIMIT_NOFILE, (amount, amount))
+        elif resource_name == "memory":
+            resource.setrlimit(resource.RLIMIT_AS, (amount, amount))
+        elif isinstance(taken, ControlGroup):
+            ControlGroup.move(os.getpid(), taken.path)
+
+    if resource_name == "processes":
+        os.makedirs(taken.path, exist_ok=True)
+        taken.value = amount
+        taken.create()
+    elif resource_name == "cpu":
+        taken.value = 20000  # a fifth of a core: slow, and comes to its end
+        taken.create()
+    elif isinstance(taken, Filler):
+        taken.take()
+        if amount:
+            space = os.path.join(taken.folder, "space")
+            os.truncate(space, max(0, os.path.getsize(space) - amount))
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            preexec_fn=limit, env=h.environment(), start_new_session=True)
+
+
+def has_opened(session, path):
+    """Whether a process of the session has a file open whose name has `path`."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.getsid(int(pid)) == session and any(
+                    path in os.readlink(f"/proc/{pid}/fd/{fd}")
+                    for fd in os.listdir(f"/proc/{pid}/fd")):
+                return True
+        except OSError:
+            pass
+    return False
+
+
+def interrupt_in_the_middle(process, signals):
+    """Sends the signals as soon as the command reads or writes; False if it had ended before."""
+    while process.poll() is None and not has_opened(process.pid, "disk/run/"):
+        pass
+    for number in signals:
+        if process.poll() is not None:
+            return False
+        os.killpg(process.pid, number)
+    return True
+
+
+def judge(command, results, reference, before, process, words):
+    output, errors = process.communicate(timeout=h.PATIENCE_S)
+    status = process.returncode
+    said = errors.decode(errors="replace")
+    if status == -signal.SIGTERM:
+        return False  # it was told to end at once, whatever it leaves
+    from_loader = status == 127 and "error while loading shared libraries" in said
+    h.check(status in (0, 1) or from_loader, words, "ended with", status, "saying", said[-2000:])
+    if status == 0:
+        for result in results:
+            h.check(same(result, reference[result]), words, "ended with 0 and another", result)
+        return True
+    h.check(said, words, "ended with 1 and said nothing")
+    for result in results:
+        h.check(not os.path.exists(result), words, "failed and left", result)
+    new = [name for name in listing() if name not in before]
+    h.equal(new, [], f"files after a failed {words}; said {said[-2000:]}")
+    return False
+
+
+def same(path, reference):
+    return contents(path) == contents(reference)
+
+
+def contents(path):
+    """HDF5 files as what dump prints; pages without their nonce, which is random."""
+    if path.endswith(".h5"):
+        text = h.run(h.profwrap("dump", path)).stdout.decode()
+        return [line for line in text.splitlines() if path not in line]
+    with open(path) as file:
+        return re.sub(r"nonce[-=]\"?[0-9a-f]{32}", "", file.read())
+
+
+def tool_is_right_or_says_why(tool, resource_name):
+    taken = set_up(resource_name)
+    try:
+        arguments, results = tool_commands(tool)
+        command = h.profwrap(*arguments)
+        make_input(tool)
+        fresh_input()
+        before = listing()
+        h.run(command)
+        after = listing()
+        reference = {result: "reference-" + os.path.basename(result) for result in results}
+        for result, kept in reference.items():
+            shutil.copy(result, kept)
+        for amount in shortages(tool, resource_name):
+            fresh_input()
+            words = f"{tool} with {resource_name} {'' if amount is None else amount}"
+            print(words, flush=True)
+            process = start_limited(command, resource_name, amount, taken)
+            if resource_name == "time":
+                interrupt_in_the_middle(process, INTERRUPTIONS[amount])
+            judge(command, results, reference, before, process, words)
+            if resource_name != "time":
+                taken.give_back()
+            # It is back: the same command, on what the failed one has left.
+            if tool != "recover" or not os.path.exists(results[0]):
+                h.run(command)
+            h.equal(listing(), after, f"files after {words}, and again with enough")
+            for result, kept in reference.items():
+                h.check(same(result, kept), words, "left what a second one makes another", result)
+    finally:
+        tear_down(taken)
+
+
+def add_cases():
+    for name in RESOURCES:
+        for part in ("probe", "collector", "guard"):
+            add(part, name, program_is_undisturbed)
+        for tool in ("merge", "report", "recover"):
+            add(tool, name, tool_is_right_or_says_why)
+
+
+def add(part, name, function):
+    def cell():
+        function(part, name)
+
+    cell.__name__ = f"{part}_{name}"
+    h.case(cell)
+
+
+add_cases()
+
+if __name__ == "__main__":
+    if sys.argv[1:] != ["--list"] and os.geteuid() == 0 and "FAULT_MATRIX_IS_IN" not in os.environ:
+        os.environ["FAULT_MATRIX_IS_IN"] = "a mount namespace of its own"
+        os.execvp("unshare", ["unshare", "-m", sys.executable, "-B", *sys.argv])
+    sys.exit(h.main(sys.argv[1:]))
