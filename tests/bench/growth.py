@@ -1,0 +1,385 @@
+"""How the merge and the reports grow along each axis by itself: steps, ranks, events, communicators,
+names of ranges, threads, windows, hosts and run time.
+
+    growth.py PROFWRAP [--axis NAME,...] [--size small|full] [--most N] [--processes N]
+
+For every size of an axis a run is written, by `profwrap sim` or as rank files of docs/schema.md, then
+merged, by one process if not told otherwise, and reported as text, JSON and HTML. Printed are seconds,
+the peak memory of the largest process (at least this script's own, 45 MiB), and sizes of files; then
+the exponents of processor time and memory over the two largest sizes. Merge and report must end with
+status 0, cluster.h5 must have what was written, and nothing may grow worse than by the exponents of
+AXES. A status other than 0 without one sentence is told apart from one with it.
+
+The small sizes are a test: they have columns of many chunks, more threads than there are rings, and a
+year of timestamps. Of them only exponents near 2 and more are a failure: little time is measured.
+"""
+import argparse
+import dataclasses
+import json
+import math
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from typing import Callable
+
+import h5py
+import numpy
+
+from measure import report
+
+YEAR_NS = 31_556_952 * 10**9
+START_NS = 10**9
+ROWS_A_WRITE = 1 << 20
+OPERATORS_MOST = 100_001  # rows, the last of which is of all others
+# Of what is shorter or smaller no exponent is told: it is of starting and ending.
+LEAST_S, LEAST_BYTES = 0.5, 64 << 20
+
+
+# ---- runs ----
+
+def sim(where, *options):
+    subprocess.run([profwrap, "sim", *map(str, options), where], check=True)
+
+
+def replace(file, path, rows):
+    """A table with other rows, stored as rank files store tables."""
+    dtype = file[path].dtype
+    del file[path]
+    dataset = file.create_dataset(path, (len(rows),), dtype, maxshape=(None,), shuffle=True,
+                                  chunks=(max(1, min(8192, len(rows))),), compression="gzip",
+                                  compression_opts=1)
+    for begin in range(0, len(rows), ROWS_A_WRITE):
+        dataset[begin:begin + ROWS_A_WRITE] = rows[begin:begin + ROWS_A_WRITE]
+
+
+def table(file, path, count, **fields):
+    """So many rows like the first of the table that is there, but for these fields."""
+    old = file[path]
+    rows = numpy.zeros(count, old.dtype)
+    if len(old):
+        rows[:] = old[0]
+    for field, values in fields.items():
+        rows[field] = values
+    replace(file, path, rows)
+
+
+def sim_files(where, ranks=2, **options):
+    """A small run of one step, whose files are to be written on."""
+    sim(where, "-r", ranks, "-s", 1, "-c", 1, *(
+        part for name, value in options.items() for part in ("--" + name.replace("_", "-"), value)))
+    for rank in range(ranks):
+        with h5py.File(os.path.join(where, f"rank-{rank:05d}.h5"), "r+") as file:
+            yield rank, file
+
+
+def one_step(file, end):
+    table(file, "steps", 1, step=0, start=START_NS, end=end)
+
+
+def slots(count, apart=1000):
+    """Times that so many things begin at, one after the other."""
+    return START_NS + apart * numpy.arange(count, dtype="i8")
+
+
+def write_steps(where, size):
+    sim(where, "-r", 2, "-s", size, "-c", 1)
+    return {"steps": size}
+
+
+def write_ranks(where, size):
+    sim(where, "-r", size, "-s", 2, "-c", 1, "--ranks-per-host", 16)
+    return {"ranks": size}
+
+
+def write_hosts(where, size):
+    sim(where, "-r", size, "-s", 4, "-c", 1, "--ranks-per-host", 1)
+    return {"ranks": size, "hosts": size}
+
+
+def write_events(where, size):
+    """Half of them ranges, half of them collectives, of 32 ranks, in ten steps."""
+    ranks = 32
+    count = size // (2 * ranks)
+    names = numpy.arange(count) % 5 + 1
+    for rank, file in sim_files(where, ranks, ranks_per_host=16):
+        times = slots(count)
+        table(file, "events/comm", count, start=times + 500, end=times + 900 + rank,
+              seq=numpy.arange(count), inside_ns=400 + rank)
+        table(file, "events/range", count, start=times, end=times + 490, name=names)
+        table(file, "comms", 1, collectives=count)
+        bounds = START_NS + 1000 * (count * numpy.arange(11) // 10)
+        table(file, "steps", 10, step=numpy.arange(10), start=bounds[:-1], end=bounds[1:])
+    return {"events": 2 * ranks * count, "steps": 10}
+
+
+def write_communicators(where, size):
+    """One collective on each."""
+    for rank, file in sim_files(where):
+        times = slots(size)
+        table(file, "comms", size, uid=1 + numpy.arange(size, dtype="u8") * 0x9E3779B97F4A7C15,
+              collectives=1, first_member=2 * numpy.arange(size))
+        table(file, "comm_members", 2 * size, world_rank=numpy.arange(2 * size) % 2)
+        table(file, "events/comm", size, start=times + 100 * rank, end=times + 500 + rank,
+              comm=numpy.arange(size), seq=0, inside_ns=400)
+        table(file, "events/range", 0)
+        one_step(file, START_NS + 1000 * size)
+    return {"ranks": 2, "communicators": size}
+
+
+def write_names(where, size):
+    """Ranges of a name each."""
+    for _, file in sim_files(where):
+        times = slots(size)
+        old = list(file["strings"][:])
+        del file["strings"]
+        names = numpy.array(old + [b"range %d" % k for k in range(size)], dtype=object)
+        file.create_dataset("strings", data=names, dtype=h5py.string_dtype())
+        table(file, "events/range", size, start=times, end=times + 900,
+              name=len(old) + numpy.arange(size), kind=enum(file, "events/range", "kind", "operator"))
+        one_step(file, START_NS + 1000 * size)
+    return {"ranks": 2, "operators": min(size, OPERATORS_MOST)}
+
+
+def write_threads(where, size):
+    """Ten ranges and ten calls of each; up to 256 run at a time, those after them follow."""
+    each = 10
+    for rank, file in sim_files(where):
+        turn = numpy.repeat(numpy.arange(size) // 256, each)
+        times = START_NS + 1000 * (turn * each + numpy.tile(numpy.arange(each), size))
+        lanes = numpy.repeat(numpy.arange(size), each)
+        order = numpy.argsort(times, kind="stable")
+        times, lanes = times[order], lanes[order]
+        table(file, "events/comm", len(times), start=times + 500, end=times + 900 + rank,
+              seq=numpy.arange(len(times)), thread=lanes, inside_ns=400)
+        table(file, "events/range", len(times), start=times, end=times + 490, thread=lanes,
+              kind=enum(file, "events/range", "kind", "operator"))
+        table(file, "comms", 1, collectives=len(times))
+        one_step(file, int(times[-1]) + 1000)
+    return {"ranks": 2, "events": 4 * each * size}
+
+
+def write_windows(where, size):
+    """Steps that are recorded and pauses, by turns."""
+    for _, file in sim_files(where):
+        times, steps = slots(size, 2_000_000), 2 * numpy.arange(size)
+        windows = dict(first_step=steps, last_step=steps, warmup_first_step=-1, warmup_last_step=-1,
+                       start=times, end=times + 1_000_000)
+        table(file, "windows", size, window=numpy.arange(size), cause=1, **windows)
+        table(file, "events/gap", size - 1, start=times[:-1] + 1_000_000, end=times[1:], lost=0,
+              reason=enum(file, "events/gap", "reason", "paused"), thread=65535)
+        table(file, "steps", size, step=steps, start=times, end=times + 1_000_000)
+        table(file, "events/comm", size, start=times + 1000, end=times + 900_000,
+              seq=2 * numpy.arange(size), inside_ns=899_000)
+        table(file, "events/range", size, start=times, end=times + 999_000)
+        table(file, "comms", 1, collectives=2 * size)
+    return {"ranks": 2, "steps": size}
+
+
+def enum(file, name, field, value):
+    return h5py.check_enum_dtype(file[name].dtype[field])[value]
+
+
+def write_run_time(where, size):
+    """So many seconds on two hosts: steps all over them, and clocks measured every 5 s, as collectors
+    do. The second host's clock is 50 ppm fast."""
+    span, count = int(size) * 10**9, 10_000
+    knots = max(2, int(size) // 5)
+    for rank, file in sim_files(where, ranks_per_host=1):
+        def clock(true):
+            return START_NS + (true + true // 20_000 if rank else true)
+        bounds = span // count * numpy.arange(count + 1, dtype="i8")
+        starts, ends = clock(bounds[:-1]), clock(bounds[1:])
+        busy = (ends - starts) // 2
+        table(file, "steps", count, step=numpy.arange(count), start=starts, end=ends)
+        table(file, "events/comm", count, start=starts + busy, end=starts + busy + 1000,
+              seq=numpy.arange(count), inside_ns=1000)
+        table(file, "events/range", count, start=starts, end=starts + busy)
+        table(file, "comms", 1, collectives=count)
+        true = numpy.linspace(0, span, knots).astype("i8")
+        table(file, "clock", knots, local_ns=clock(true), offset_ns=true - clock(true) + START_NS,
+              error_ns=1000 * rank)
+        began = int(file.attrs["start_unix_ns"])
+        file.attrs.modify("end_unix_ns", numpy.int64(began + span))
+    return {"ranks": 2, "steps": count}
+
+
+@dataclasses.dataclass
+class Axis:
+    write: Callable
+    small: tuple
+    full: tuple
+    time: float = 1.15  # largest exponents of processor time and memory over the size
+    memory: float = 1.1
+
+
+AXES = {
+    "steps": Axis(write_steps, (1000, 20_000), (100_000, 1_000_000, 10_000_000)),
+    "ranks": Axis(write_ranks, (16, 64), (1000, 3000, 10_000)),
+    "events": Axis(write_events, (50_000, 500_000), (1_000_000, 10_000_000, 100_000_000)),
+    "communicators": Axis(write_communicators, (1000, 10_000), (10_000, 30_000, 100_000, 300_000)),
+    "names": Axis(write_names, (1000, 30_000), (10_000, 100_000, 1_000_000)),
+    "threads": Axis(write_threads, (16, 2000), (250, 1000, 10_000, 60_000)),
+    "windows": Axis(write_windows, (10, 1000), (100, 1000, 10_000, 100_000)),
+    "hosts": Axis(write_hosts, (4, 16), (100, 300, 1000)),
+    "run-time": Axis(write_run_time, (60, YEAR_NS // 10**9), (3600, 86_400, YEAR_NS // 10**9)),
+}
+
+
+# ---- what is done with them ----
+
+@dataclasses.dataclass
+class Cost:
+    processor_s: float
+    elapsed_s: float
+    peak_bytes: int
+
+
+def measured(command):
+    """Runs it; a status other than 0 needs one sentence, and ends this benchmark all the same."""
+    start = time.monotonic()
+    with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile() as answer:
+        child = subprocess.Popen(command, stdout=answer, stderr=said)
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        said.seek(0)
+        text = said.read()
+    if child.returncode != 0:
+        print(f"{' '.join(command)}: status {child.returncode}")
+        print(text[-3000:])
+        explained = child.returncode > 0 and text.startswith("profwrap: ") and text.count("\n") == 1
+        raise Failed("it says why" if explained else "it does not say why in one sentence")
+    return Cost(usage.ru_utime + usage.ru_stime, time.monotonic() - start, usage.ru_maxrss * 1024)
+
+
+class Failed(Exception):
+    pass
+
+
+def see(cluster, wanted):
+    """How much the cluster file has of what was written."""
+    with h5py.File(cluster) as file:
+        found = {"steps": len(file["steps"]), "ranks": int(file["ranks"]["present"].sum()),
+                 "events": int(file["ranks"]["events"].sum()), "hosts": int(file.attrs["nhosts"])}
+        if "communicators" in wanted:
+            found["communicators"] = len(set(file["collectives"]["comm_uid"].tolist()))
+        if "operators" in wanted:
+            found["operators"] = len(file["operators"])
+    return found
+
+
+def parse(page):
+    with open(page) as file:
+        json.load(file)
+
+
+def compare(found, wanted):
+    for name, count in wanted.items():
+        if found[name] != count:
+            raise Failed(f"cluster.h5 has {found[name]} {name}, but {count} were written")
+
+
+def size_text(count):
+    return f"{count / 1e6:.2f} MB" if count < 1e9 else f"{count / 1e9:.2f} GB"
+
+
+def total_size(folder):
+    return sum(entry.stat().st_size for entry in os.scandir(folder))
+
+
+def merge_and_report(folder, wanted):
+    """Costs by what was done."""
+    cluster = os.path.join(folder, "cluster.h5")
+    written = total_size(folder)
+    start = ["mpirun", "-np", str(options.processes)] if options.processes > 1 else []
+    costs = {"merge": measured([*start, profwrap, "merge", "-q", folder])}
+    compare(aside(see, cluster, wanted), wanted)
+    page = os.path.join(folder, "page")
+    sizes = {"rank files": written, "cluster.h5": os.path.getsize(cluster)}
+    for form in ("text", "json", "html"):
+        costs[form] = measured([profwrap, "report", "--format", form, "-o", page, cluster])
+        if form == "json":
+            aside(parse, page)
+        sizes[form] = os.path.getsize(page)
+    return costs, sizes
+
+
+def aside(function, *arguments):
+    """In a process of its own: the peak memory of a child begins with what its parent has."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(writer, json.dumps(function(*arguments)).encode())
+            os._exit(0)
+        finally:
+            os._exit(traceback.print_exc() or 1)
+    os.close(writer)
+    with open(reader) as answer:
+        text = answer.read()
+    assert os.waitpid(child, 0)[1] == 0, "the run was not written"
+    return json.loads(text)
+
+
+def exponent(smaller, larger, ratio):
+    return math.log(larger / smaller) / math.log(ratio)
+
+
+def judge(what, costs, sizes, axis):
+    """Of the two largest sizes, and only where the larger is more than starting and ending."""
+    (few, small), (many, large) = costs[-2:]
+    ratio, good = many / few, True
+    for form in small:
+        a, b = small[form], large[form]
+        if b.processor_s >= LEAST_S:
+            grown = exponent(max(a.processor_s, LEAST_S / 5), b.processor_s, ratio)
+            most = axis.time if options.size == "full" else max(axis.time, 1.7)
+            good &= report(f"{what}, {form}: exponent of processor time", grown, most)
+        if b.peak_bytes >= LEAST_BYTES:
+            grown = exponent(max(a.peak_bytes, LEAST_BYTES / 2), b.peak_bytes, ratio)
+            good &= report(f"{what}, {form}: exponent of memory", grown, axis.memory)
+    return good
+
+
+def grow(what, axis, sizes):
+    costs = []
+    for size in sizes:
+        folder = os.path.join(where, f"{what}-{size}")
+        start = time.monotonic()
+        wanted = aside(axis.write, folder, size)
+        print(f"{what} {size}: written in {time.monotonic() - start:.1f} s", flush=True)
+        try:
+            done, files = merge_and_report(folder, wanted)
+        except Failed as failure:
+            print(f"{what} {size}: FAILED, {failure}")
+            return False
+        costs.append((size, done))
+        print(f"{what} {size}: " + "; ".join(
+            f"{form} {cost.processor_s:.2f} s of processor, {cost.elapsed_s:.2f} s elapsed, "
+            f"{cost.peak_bytes / 2**20:.0f} MiB" for form, cost in done.items()))
+        print(f"{what} {size}: " + ", ".join(f"{name} {size_text(n)}" for name, n in files.items()),
+              flush=True)
+        shutil.rmtree(folder)
+    return len(costs) < 2 or judge(what, costs, sizes, axis)
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("profwrap")
+parser.add_argument("--axis", default=",".join(AXES))
+parser.add_argument("--size", choices=("small", "full"), default="full")
+parser.add_argument("--processes", type=int, default=1, help="that merge")
+parser.add_argument("--most", type=int, help="leave out sizes beyond this")
+options = parser.parse_args()
+profwrap = os.path.abspath(options.profwrap)
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+good = True
+with tempfile.TemporaryDirectory(prefix="profwrap-growth-") as where:
+    for name in options.axis.split(","):
+        chosen = getattr(AXES[name], options.size)
+        good &= grow(name, AXES[name],
+                     [size for size in chosen if not options.most or size <= options.most])
+sys.exit(0 if good else 1)
