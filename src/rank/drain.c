@@ -11,6 +11,7 @@
 #include "core/ops.h"
 #include "rank/clocks/tickmap.h"
 #include "rank/journal/losstally.h"
+#include "rank/ringpage.h"
 
 /* The clocks are read together at most this often. */
 enum { READING_NS = 1000000 };
@@ -223,17 +224,8 @@ static void salvage(struct pw_drain *drain)
 
 static void take_unmarked_loss(struct pw_drain *drain, int index)
 {
-    struct pw_ring_shared *shared = drain->rings[index].shared;
-    int is_marked = pw_ring_loss_is_marked(shared);
-    uint64_t lost = 0;
-    struct pw_record record = {
-        .type = PW_REC_LOST,
-        .start = atomic_load(&shared->lost_start),
-        .end = atomic_load(&shared->lost_end),
-    };
-    for (int kind = 0; kind < PW_LOST_KINDS; kind++)
-        lost |= record.lost.lost[kind] = atomic_load(&shared->lost[kind]);
-    if (lost && !is_marked)
+    struct pw_record record;
+    if (pw_ringpage_read_loss(drain->rings[index].shared, &record))
         take_apart(drain, index, &record);
 }
 
@@ -250,14 +242,8 @@ static void take_unkept(struct pw_drain *drain, int index)
 
 static void take_unmarked_wait(struct pw_drain *drain, int index)
 {
-    struct pw_ring_shared *shared = drain->rings[index].shared;
-    const struct pw_record record = {
-        .type = PW_REC_WAIT,
-        .op = PW_LOST_OTHER,
-        .start = atomic_load(&shared->wait_start),
-        .end = atomic_load(&shared->wait_end),
-    };
-    if (record.start && record.end > record.start)
+    struct pw_record record;
+    if (pw_ringpage_read_wait(drain->rings[index].shared, &record))
         take_apart(drain, index, &record);
 }
 
@@ -277,38 +263,21 @@ static void take_unrecorded(struct pw_drain *drain)
         take_apart(drain, 0, &record);
 }
 
-/* ---- open calls ---- */
+/* ---- open calls and ranges ---- */
 
-/* Whether a thread writes it. */
-static bool is_owned(const struct pw_drain *drain, int index)
+static uint64_t ticks_now(const struct pw_drain *drain)
 {
-    uint32_t state = atomic_load(&drain->segment->rings[index].state);
-    return drain->rings[index].shared && (state & PW_RING_STATE_MASK) == PW_RING_OWNED;
+    return pw_tick_read((enum pw_tick_source)drain->segment->tick_source);
 }
 
-/* The call that the ring's thread is in; false when it is in none, or has just left one: the
- * thread changes them as it goes on. */
+static bool is_owned(const struct pw_drain *drain, int index)
+{
+    return drain->rings[index].shared && pw_ringpage_is_owned(drain->segment, index);
+}
+
 static bool read_call(const struct pw_drain *drain, int index, struct pw_shown_call *out)
 {
-    enum { TRIES = 4 };
-    if (!is_owned(drain, index))
-        return false;
-    const struct pw_open_call *open = &drain->rings[index].shared->open;
-    for (int i = 0; i < TRIES; i++) {
-        *out = (struct pw_shown_call){
-            .op = atomic_load(&open->op),
-            .start = atomic_load(&open->start),
-            .peer = atomic_load(&open->peer),
-            .tag = atomic_load(&open->tag),
-            .handle = atomic_load(&open->handle),
-            .awaited = atomic_load(&open->awaited),
-        };
-        if (out->op == 0 || out->op >= PW_OP_COUNT)
-            return false;
-        if (out->start == atomic_load(&open->start) && out->op == atomic_load(&open->op))
-            return true;
-    }
-    return false;
+    return is_owned(drain, index) && pw_ringpage_read_call(drain->rings[index].shared, out);
 }
 
 /* The call that the program died in. */
@@ -317,36 +286,18 @@ static void take_open_call(struct pw_drain *drain, int index)
     struct pw_shown_call call;
     if (!read_call(drain, index, &call))
         return;
-    const struct pw_record record = {
-        .type = PW_REC_OPEN,
-        .op = (uint16_t)call.op,
-        .start = call.start,
-        .end = pw_tick_read((enum pw_tick_source)drain->segment->tick_source),
-        .open = {.handle = call.handle,
-                 .peer = call.peer,
-                 .tag = call.tag,
-                 .awaited = call.awaited},
-    };
+    const struct pw_record record = pw_ringpage_call_record(&call, ticks_now(drain));
     take_apart(drain, index, &record);
 }
 
-/* ---- open ranges ---- */
-
 static void take_open_range(struct pw_drain *drain, int index, const struct pw_open_range *range)
 {
-    struct pw_open_range open = *range; /* a copy: see take_batch() */
     struct pw_record record;
-    pw_open_range_settle(&open);
-    memcpy(&record, &open, sizeof(record));
-    record.end = pw_tick_read((enum pw_tick_source)drain->segment->tick_source);
-    record.flags = PW_RANGE_UNENDED;
-    record.range.alloc_bytes = 0; /* the thread's count is gone with it */
-    if (record.start && (record.type == PW_REC_RANGE || record.type == PW_REC_NVTX))
+    if (pw_ringpage_range_record(range, ticks_now(drain), &record))
         take_apart(drain, index, &record);
 }
 
-/* The ranges that a thread was in when the program ended, innermost first as if it had ended them.
- */
+/* What a thread was in when the program ended, innermost first as if it had ended them. */
 static void take_open_ranges(struct pw_drain *drain, int index)
 {
     struct pw_ring_shared *shared = drain->rings[index].shared;

@@ -1,0 +1,84 @@
+/* Reads what another process changes meanwhile; see ringpage.h. */
+#include "rank/ringpage.h"
+
+#include <string.h>
+
+#include "core/ops.h"
+
+bool pw_ringpage_is_owned(const struct pw_segment_shared *segment, int index)
+{
+    uint32_t state = atomic_load(&segment->rings[index].state);
+    return (state & PW_RING_STATE_MASK) == PW_RING_OWNED;
+}
+
+bool pw_ringpage_read_call(const struct pw_ring_shared *ring, struct pw_shown_call *out)
+{
+    enum { TRIES = 4 };
+    const struct pw_open_call *open = &ring->open;
+    for (int i = 0; i < TRIES; i++) {
+        *out = (struct pw_shown_call){
+            .op = atomic_load(&open->op),
+            .start = atomic_load(&open->start),
+            .peer = atomic_load(&open->peer),
+            .tag = atomic_load(&open->tag),
+            .handle = atomic_load(&open->handle),
+            .awaited = atomic_load(&open->awaited),
+        };
+        if (out->op == 0 || out->op >= PW_OP_COUNT)
+            return false;
+        if (out->start == atomic_load(&open->start) && out->op == atomic_load(&open->op))
+            return true;
+    }
+    return false;
+}
+
+struct pw_record pw_ringpage_call_record(const struct pw_shown_call *call, uint64_t now)
+{
+    return (struct pw_record){
+        .type = PW_REC_OPEN,
+        .op = (uint16_t)call->op,
+        .start = call->start,
+        .end = now,
+        .open = {.handle = call->handle,
+                 .peer = call->peer,
+                 .tag = call->tag,
+                 .awaited = call->awaited},
+    };
+}
+
+bool pw_ringpage_range_record(const struct pw_open_range *range, uint64_t now,
+                              struct pw_record *out)
+{
+    struct pw_open_range open = *range; /* a copy: what is checked must be what is used */
+    pw_open_range_settle(&open);
+    memcpy(out, &open, sizeof(*out));
+    out->end = now;
+    out->flags = PW_RANGE_UNENDED;
+    out->range.alloc_bytes = 0; /* the thread's count is gone with it */
+    return out->start && (out->type == PW_REC_RANGE || out->type == PW_REC_NVTX);
+}
+
+bool pw_ringpage_read_loss(const struct pw_ring_shared *ring, struct pw_record *out)
+{
+    int is_marked = pw_ring_loss_is_marked(ring);
+    uint64_t lost = 0;
+    *out = (struct pw_record){
+        .type = PW_REC_LOST,
+        .start = atomic_load(&ring->lost_start),
+        .end = atomic_load(&ring->lost_end),
+    };
+    for (int kind = 0; kind < PW_LOST_KINDS; kind++)
+        lost |= out->lost.lost[kind] = atomic_load(&ring->lost[kind]);
+    return lost && !is_marked;
+}
+
+bool pw_ringpage_read_wait(const struct pw_ring_shared *ring, struct pw_record *out)
+{
+    *out = (struct pw_record){
+        .type = PW_REC_WAIT,
+        .op = PW_LOST_OTHER,
+        .start = atomic_load(&ring->wait_start),
+        .end = atomic_load(&ring->wait_end),
+    };
+    return out->start && out->end > out->start;
+}
