@@ -161,6 +161,7 @@ static int prepare_capture(struct collector *c, struct pw_journal_head *head)
     if (!c->drain)
         return -ENOMEM;
     pw_drain_use_salvage(c->drain, pw_cli_collectors());
+    pw_drain_delay(c->drain, pw_run_backlog_bytes(c->run));
     pw_drain_limit(c->drain, c->file, pw_option_size(&c->run->options, PW_OPT_MAX_FILE_SIZE));
     return 0;
 }

@@ -51,3 +51,10 @@ int pw_run_segment_create(const struct pw_run *run, struct pw_segment_shared **o
     ready_first_ring(run, *out);
     return 0;
 }
+
+int64_t pw_run_backlog_bytes(const struct pw_run *run)
+{
+    const int64_t most = (int64_t)64 << 20;
+    const int64_t share = pw_memory_limit(run->options.text[PW_OPT_FSROOT]) / MEMORY_SHARE;
+    return share < most ? share : most;
+}

@@ -10,4 +10,8 @@
  * for a ring again. 0 or -errno. */
 int pw_run_segment_create(const struct pw_run *run, struct pw_segment_shared **out);
 
+/* How much memory records may take that are in the journal and wait to be put into tables: 64 MiB,
+ * or the share that the rank's rings may have of what it may take, where that is less. */
+int64_t pw_run_backlog_bytes(const struct pw_run *run);
+
 #endif

@@ -9,12 +9,15 @@
 
 #include "core/log.h"
 #include "core/ops.h"
+#include "rank/backlog.h"
 #include "rank/clocks/tickmap.h"
 #include "rank/journal/losstally.h"
 #include "rank/ringpage.h"
 
-/* The clocks are read together at most this often. */
-enum { READING_NS = 1000000 };
+enum {
+    READING_NS = 1000000, /* the clocks are read together at most this often */
+    LOOKS = 16,           /* at the rings in one run, at most */
+};
 
 struct ring {
     struct pw_ring_shared *shared; /* NULL until mapped */
@@ -29,6 +32,7 @@ struct pw_drain {
     struct pw_segment_shared *segment;
     struct pw_journal *journal;
     struct pw_intake *intake;
+    struct pw_backlog *backlog; /* before the intake; NULL: none */
     struct ring rings[PW_MAX_RINGS];
     const struct pw_collector *collectors; /* whose salvage is used; NULL: nobody's */
     struct pw_rankfile *limited_file;
@@ -49,7 +53,7 @@ static void read_clocks(struct pw_drain *drain)
     pw_tickmap_read(source, &ticks, &ns);
     drain->last_reading_ns = ns;
     pw_journal_add_reading(drain->journal, ticks, ns);
-    if (drain->intake)
+    if (drain->intake && !pw_backlog_add_reading(drain->backlog, ticks, ns))
         pw_intake_reading(drain->intake, ticks, ns);
 }
 
@@ -82,33 +86,59 @@ void pw_drain_limit(struct pw_drain *drain, struct pw_rankfile *file, int64_t by
     drain->limited_file = file;
 }
 
+void pw_drain_delay(struct pw_drain *drain, int64_t most_bytes)
+{
+    if (drain->intake && !drain->backlog && most_bytes > 0)
+        drain->backlog = pw_backlog_create(drain->intake, (size_t)most_bytes);
+}
+
+/* What waits will be in the file, too: near the limit nothing waits. */
+static bool is_file_full(struct pw_drain *drain)
+{
+    if (!drain->limited_file)
+        return false;
+    if (pw_rankfile_bytes(drain->limited_file) + pw_backlog_bytes(drain->backlog) >=
+        drain->limit_bytes)
+        pw_backlog_hand_over_all(drain->backlog);
+    return pw_rankfile_bytes(drain->limited_file) >= drain->limit_bytes;
+}
+
 /* Once it is it stays so: later records without those between would make little sense. */
 static bool is_full(struct pw_drain *drain)
 {
     if (drain->limit_bytes && !drain->is_full)
         drain->is_full =
-            pw_journal_bytes(drain->journal) >= drain->limit_bytes ||
-            (drain->limited_file && pw_rankfile_bytes(drain->limited_file) >= drain->limit_bytes);
+            pw_journal_bytes(drain->journal) >= drain->limit_bytes || is_file_full(drain);
     return drain->is_full;
 }
 
-/* Takes `n` records from `tail` on, which lie in one piece or two. */
-static void take_batch(struct pw_drain *drain, int index, uint32_t n)
+/* Copies `n` records from `tail` on, which lie in one piece or two. What was checked must be what
+ * is used, whoever writes this memory. */
+static void copy_batch(const struct ring *ring, struct pw_record *to, uint32_t n)
 {
-    struct ring *ring = &drain->rings[index];
     uint64_t mask = ring->records - 1, from = ring->tail & mask;
     uint64_t straight = mask + 1 - from < n ? mask + 1 - from : n;
     const struct pw_record *records = pw_ring_records(ring->shared);
-    /* A copy: what was checked must be what is used, whoever writes this memory. */
-    memcpy(drain->batch, records + from, straight * sizeof(*records));
-    memcpy(drain->batch + straight, records, (n - straight) * sizeof(*records));
-    if (is_full(drain)) {
-        const struct pw_losstally lost = pw_losstally_of(drain->batch, n);
-        pw_losstally_add(&ring->unkept, &lost);
+    memcpy(to, records + from, straight * sizeof(*records));
+    memcpy(to + straight, records, (n - straight) * sizeof(*records));
+}
+
+/* Takes `n` records: from now on the journal has them, and what the intake is to get waits, or it
+ * has got it. */
+static void take_batch(struct pw_drain *drain, int index, uint32_t n)
+{
+    struct ring *ring = &drain->rings[index];
+    const bool keeps = !is_full(drain);
+    struct pw_record *waiting = keeps ? pw_backlog_add_records(drain->backlog, index, n) : NULL;
+    struct pw_record *batch = waiting ? waiting : drain->batch;
+    copy_batch(ring, batch, n);
+    if (keeps) {
+        pw_journal_add_records(drain->journal, index, ring->tail, batch, n);
+        if (drain->intake && !waiting)
+            pw_intake_records(drain->intake, index, batch, n);
     } else {
-        pw_journal_add_records(drain->journal, index, ring->tail, drain->batch, n);
-        if (drain->intake)
-            pw_intake_records(drain->intake, index, drain->batch, n);
+        const struct pw_losstally lost = pw_losstally_of(batch, n);
+        pw_losstally_add(&ring->unkept, &lost);
     }
     ring->tail += n;
     atomic_store_explicit(&ring->shared->tail, ring->tail, memory_order_release);
@@ -189,15 +219,30 @@ int64_t pw_drain_run(struct pw_drain *drain)
 {
     int64_t count = empty_all(drain);
     ready_next_ring(drain, count_used(drain));
+    /* Rings that fill come first: the intake has time, until the backlog has its size. */
+    for (int i = 1; i < LOOKS && pw_backlog_waiting(drain->backlog); i++) {
+        if (!drain->is_filling)
+            pw_backlog_hand_over(drain->backlog);
+        count += empty_all(drain);
+    }
+    pw_backlog_trim(drain->backlog);
     return count;
+}
+
+/* Has the intake take all that waits now, but not what comes meanwhile: that may never end. */
+static void catch_up(struct pw_drain *drain)
+{
+    uint64_t left = pw_backlog_waiting(drain->backlog), done;
+    for (; left && (done = pw_backlog_hand_over(drain->backlog)); left -= done < left ? done : left)
+        empty_all(drain);
 }
 
 bool pw_drain_is_filling(const struct pw_drain *drain)
 {
-    return drain->is_filling;
+    return drain->is_filling || pw_backlog_waiting(drain->backlog) > 0;
 }
 
-/* A record that is in no ring. */
+/* A record that is in no ring. Nothing waits for the intake any more. */
 static void take_apart(struct pw_drain *drain, int index, const struct pw_record *record)
 {
     pw_journal_add_apart(drain->journal, index, record);
@@ -327,7 +372,7 @@ int64_t pw_drain_longest_call(const struct pw_drain *drain, uint64_t after, uint
 
 void pw_drain_sync(struct pw_drain *drain)
 {
-    pw_drain_run(drain);
+    empty_all(drain);
     pw_journal_sync(drain->journal);
 }
 
@@ -342,6 +387,7 @@ int pw_drain_live(struct pw_drain *drain, struct pw_live *live)
 {
     live->step = live->steps = live->steps_ns = live->mpi_ns = -1;
     live->step_last_ns = live->step_mean_ns = live->step_mpi_ns = -1;
+    catch_up(drain);
     live->threads = calloc(PW_LIVE_THREADS, sizeof(*live->threads));
     if (!live->threads)
         return -ENOMEM;
@@ -374,6 +420,7 @@ void pw_drain_finish(struct pw_drain *drain)
 {
     while (empty_all(drain) > 0)
         ;
+    pw_backlog_hand_over_all(drain->backlog);
     salvage(drain);
     /* The program is gone: what its rings count, no later record will say. */
     for (int i = 0; i < PW_MAX_RINGS; i++)
@@ -397,5 +444,6 @@ void pw_drain_destroy(struct pw_drain *drain)
     for (int i = 0; i < PW_MAX_RINGS; i++)
         if (drain->rings[i].shared)
             pw_segment_unmap_ring(drain->rings[i].shared, drain->rings[i].records);
+    pw_backlog_destroy(drain->backlog);
     free(drain);
 }

@@ -11,10 +11,10 @@
 
 struct pw_drain;
 
-/* What is in a ring goes first into `journal` (may be NULL), then to `intake`; only then is its
- * place given back. `intake` is NULL for a collector that took over from one that was killed: the
- * file will be made from the journal. The caller keeps all of them alive. NULL when memory is
- * short. */
+/* What is in a ring goes first into `journal` (may be NULL), then to `intake`, unless it waits for
+ * that; only then is its place given back. `intake` is NULL for a collector that took over from one
+ * that was killed: the file will be made from the journal. The caller keeps all of them alive. NULL
+ * when memory is short. */
 struct pw_drain *pw_drain_create(const char *segment_name, struct pw_segment_shared *segment,
                                  struct pw_journal *journal, struct pw_intake *intake);
 
@@ -22,13 +22,19 @@ struct pw_drain *pw_drain_create(const char *segment_name, struct pw_segment_sha
  * `bytes`. */
 void pw_drain_limit(struct pw_drain *drain, struct pw_rankfile *file, int64_t bytes);
 
+/* From now on a ring's place is given back once the journal has what was there: as records, at most
+ * `most_bytes` of them wait for the intake. Without memory for that, none do. */
+void pw_drain_delay(struct pw_drain *drain, int64_t most_bytes);
+
 /* At the end, what these collectors find besides rings is taken like records. */
 void pw_drain_use_salvage(struct pw_drain *drain, const struct pw_collector *collectors);
 
-/* Empties all rings once; the records handled. Also readies a ring for the next thread. */
+/* Empties all rings, and again between one slice and the next of what waits for the intake; the
+ * records taken. Also readies a ring for the next thread. */
 int64_t pw_drain_run(struct pw_drain *drain);
 
-/* Whether the last run found a ring that was more than a quarter full: look again at once. */
+/* Whether the last run found a ring that was more than a quarter full, or left records waiting for
+ * the intake: run again at once. */
 bool pw_drain_is_filling(const struct pw_drain *drain);
 
 /* What is known of the running program, as far as the rings tell: its threads, the calls that they

@@ -6,20 +6,27 @@
 
 int bench_create(void **state, const struct pw_collector *collectors, uint32_t activities)
 {
+    return bench_create_of(state, collectors, activities, 1024);
+}
+
+int bench_create_of(void **state, const struct pw_collector *collectors, uint32_t activities,
+                    uint64_t records)
+{
     struct bench *b = calloc(1, sizeof(*b));
     const struct pw_identity id = {.size = 1, .job = "job", .hostname = "host"};
     pw_h5_quiet();
-    if (unit_dir_create(&b->dir) || pw_segment_create(0, 1 << 16, b->name, &b->segment))
+    if (unit_dir_create(&b->dir) ||
+        pw_segment_create(0, records * sizeof(struct pw_record), b->name, &b->segment))
         return -1;
     b->segment->tick_source = PW_TICK_RAW;
     b->segment->activities = activities;
     for (int i = 0; i < 2; i++) {
         struct pw_ring_shared *shared;
-        uint64_t records;
+        uint64_t capacity;
         if (pw_segment_allocate_ring(b->name, b->segment, i) ||
-            pw_segment_map_ring(b->name, b->segment, i, &shared, &records))
+            pw_segment_map_ring(b->name, b->segment, i, &shared, &capacity))
             return -1;
-        pw_ring_init(&b->rings[i], shared, records);
+        pw_ring_init(&b->rings[i], shared, capacity);
     }
     atomic_store(&b->segment->nrings, 2);
     if (pw_rankfile_create(b->dir, &id, "prog", 1, &b->file))

@@ -26,6 +26,10 @@ struct bench {
 /* For set-ups: *state becomes the bench. */
 int bench_create(void **state, const struct pw_collector *collectors, uint32_t activities);
 
+/* The same with rings of so many records. */
+int bench_create_of(void **state, const struct pw_collector *collectors, uint32_t activities,
+                    uint64_t records);
+
 /* Tear-down. */
 int bench_destroy(void **state);
 
