@@ -2,6 +2,7 @@
 ends badly."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -325,6 +326,23 @@ def privately_loaded_mpi():
     for rank in range(2):
         ops = h.operations(h.open_complete("out", rank))
         h.equal(ops, ["Init"] + ["Allreduce"] * 7 + ["Finalize"], f"operations of rank {rank}")
+
+
+def without_pids(output):
+    return [re.sub(r"pid\.[0-9]+", "pid", line) for line in h.lines(output)]
+
+
+@h.case
+def what_mpi_says_of_the_start():
+    """MPI_INFO_ENV has the program's name and arguments, not profwrap's."""
+    program = h.program("infoenv")
+    for arguments in ((), ("--steps", "3", "a b")):
+        alone = h.run(h.mpirun(2, program, *arguments))
+        done = h.run(h.mpirun(2, *h.profwrap("-q", "--no-merge", "-o", f"out{len(arguments)}"),
+                              program, *arguments))
+        h.check(b"0 command=infoenv\n" in alone.stdout, "keys:", alone.stdout)
+        h.equal(sorted(without_pids(done.stdout)), sorted(without_pids(alone.stdout)),
+                f"MPI_INFO_ENV with arguments {arguments}")
 
 
 @h.case

@@ -39,10 +39,35 @@ static int put_first(const char *variable, const char *library)
     return err;
 }
 
+/* Open MPI's launcher tells a process by the environment what it has started, and MPI_INFO_ENV
+ * tells the program: the file's name, and the arguments joined by spaces. That was us. 0, or -1 and
+ * errno. */
+static int describe_start(char **argv)
+{
+    if (!getenv("OMPI_COMMAND") || !argv[0])
+        return 0;
+    const char *slash = strrchr(argv[0], '/');
+    size_t size = 1, used = 0;
+    for (size_t i = 1; argv[i]; i++)
+        size += strlen(argv[i]) + 1;
+    char *joined = malloc(size);
+    if (!joined)
+        return -1;
+    joined[0] = '\0';
+    for (size_t i = 1; argv[i]; i++)
+        used += (size_t)snprintf(joined + used, size - used, "%s%s", i > 1 ? " " : "", argv[i]);
+    int err = setenv("OMPI_COMMAND", slash ? slash + 1 : argv[0], 1) ||
+              (argv[1] ? setenv("OMPI_ARGV", joined, 1) : unsetenv("OMPI_ARGV"));
+    free(joined);
+    return err ? -1 : 0;
+}
+
 /* LD_PRELOAD with our probe first, so that its wrappers see the application's calls as they are
  * made. */
 static int prepare_environment(const struct pw_launch *launch)
 {
+    if (describe_start(launch->argv))
+        return -errno;
     if (!launch->probe)
         return 0;
     if (put_first("LD_PRELOAD", launch->probe) ||
