@@ -249,10 +249,13 @@ def little_shared_memory():
 @h.case
 def no_shared_memory():
     as_root()
-    command = h.profwrap("-o", "out", "--no-merge", h.program("plain"), "exit", "3")
-    done = mounted("/dev/shm", "16k", *command, status=3)
-    one_line(done, "shared memory", "unprofiled")
-    h.equal(len(h.open_rank("out")["events/comm"]), 0, "records")
+    command = h.profwrap("-o", "out", "--no-merge", h.program("plain"), "ranges", "40")
+    done = mounted("/dev/shm", "16k", *command, status=5)
+    one_line(done, "shared memory is full", "not recorded")
+    file = h.open_rank("out")
+    h.equal(len(file["events/range"]), 0, "ranges")
+    h.equal(h.enum_names(file["events/gap"], "reason"), ["no_ring"], "reasons for gaps")
+    h.equal(int(file["events/gap"][0]["lost"]), 80, "begins and ends of ranges, lost")
 
 
 @h.case

@@ -2,6 +2,7 @@
 which serve CUPTI's records as CUDA 11.8 and 13.0 lay them out."""
 
 import os
+import signal
 import sys
 import time
 
@@ -234,7 +235,7 @@ def a_flush_that_never_returns():
 
 @h.case
 def killed():
-    run("die", status=137)
+    run("die", status=-signal.SIGKILL)
     file = h.open_rank("out")
     h.equal(int(file.attrs["complete"]), 1, "complete")
     found = rows(file, "events/kernel", "name", "stream")

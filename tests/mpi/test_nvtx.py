@@ -3,6 +3,7 @@
 import ctypes.util
 import os
 import struct
+import signal
 import sys
 
 import harness as h
@@ -195,7 +196,7 @@ def many_of_everything():
 def open_at_the_end():
     wanted = {("open when its thread ended", 0, 1), ("outermost open", 0, 1),
               ("open of profwrap.h", 1, 1), ("backward", 0, 1), ("open of the process", 0, 3)}
-    for how, status in (("", 0), ("kill", 137)):
+    for how, status in (("", 0), ("kill", -signal.SIGKILL)):
         h.run(["rm", "-rf", "out"])
         run("open", how, status=status)
         file = h.open_complete("out")

@@ -4,6 +4,7 @@ names that others rely on, and the merge is the same however it is run and whate
 import json
 import os
 import shutil
+import signal
 import sys
 
 import contract
@@ -201,7 +202,7 @@ def merge_of_nothing():
 @h.case
 def killed_rank():
     """Rank files of ranks that a signal ended are merged, and it is said."""
-    h.run(h.profwrap("-o", "out", h.program("plain"), "raise", "9"), 137)
+    h.run(h.profwrap("-o", "out", h.program("plain"), "raise", "9"), -signal.SIGKILL)
     rows, present = completeness()
     h.equal((rows, present), ([(0, "killed")], [1]), "completeness")
 

@@ -139,9 +139,9 @@ def rmpi():
     with open("rmpi.R", "w") as file:
         file.write('library(Rmpi)\nr <- mpi.comm.rank(0)\n'
                    's <- mpi.allreduce(as.integer(r + 1), type = 1, op = "sum", comm = 0)\n'
-                   'cat("rank", r, "of", mpi.comm.size(0), "sum", s, "\\n")\nmpi.quit()\n')
+                   'cat(sprintf("rank %d of %d sum %d\\n", r, mpi.comm.size(0), s))\nmpi.quit()\n')
     said = same(2, "Rscript", "rmpi.R")
-    h.equal(sorted(said.splitlines()), [f"rank {r} of 2 sum 3 " for r in range(2)], "what R says")
+    h.equal(sorted(said.splitlines()), [f"rank {r} of 2 sum 3" for r in range(2)], "what R says")
     for rank in range(2):
         h.equal(recorded(rank).count("Allreduce"), 1, "Allreduce")
 
