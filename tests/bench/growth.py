@@ -226,7 +226,8 @@ AXES = {
     "threads": Axis(write_threads, (16, 2000), (250, 1000, 10_000, 60_000)),
     "windows": Axis(write_windows, (10, 1000), (100, 1000, 10_000, 100_000)),
     "hosts": Axis(write_hosts, (4, 16), (100, 300, 1000)),
-    "run-time": Axis(write_run_time, (60, YEAR_NS // 10**9), (3600, 86_400, YEAR_NS // 10**9)),
+    "run-time": Axis(write_run_time, (86_400, YEAR_NS // 10**9),
+                     (3600, 86_400, YEAR_NS // 10**9), time=0.7, memory=0.3),
 }
 
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "aggregate/input/events.h"
+#include "aggregate/input/knots.h"
 #include "aggregate/steps/phases.h"
 #include "core/clockmap.h"
 #include "core/format.h"
@@ -205,7 +206,9 @@ static void limit_collectives(struct pw_input *s)
 static int read_tables(struct pw_input *s, struct pw_h5_types *types, hid_t file, char *problem,
                        size_t size)
 {
-    int err = read_table(file, PW_TABLE_clock, &s->knots, &s->nknots);
+    int err = pw_knots_read(file, &s->knots, &s->nknots);
+    if (err == -EDOM)
+        return fail(problem, size, "has an impossible clock map", -EINVAL);
     err = err ? err : read_table(file, PW_TABLE_step, &s->steps, &s->nsteps);
     err = err ? err : read_table(file, PW_TABLE_window, &s->windows, &s->nwindows);
     err = err ? err : read_table(file, PW_TABLE_comms, &s->comms, &s->ncomms);
@@ -221,8 +224,6 @@ static int read_tables(struct pw_input *s, struct pw_h5_types *types, hid_t file
     if (err)
         return fail(problem, size, err == -ENOMEM ? pw_readlimit_error(err) : "has damaged tables",
                     err);
-    if (!pw_clock_is_valid(s->knots, s->nknots))
-        return fail(problem, size, "has an impossible clock map", -EINVAL);
     s->groups = malloc(sizeof(*s->groups) * (s->ncomms + 1));
     if (!s->groups)
         return fail(problem, size, pw_readlimit_error(-ENOMEM), -ENOMEM);
