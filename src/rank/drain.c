@@ -414,8 +414,7 @@ int pw_drain_live(struct pw_drain *drain, struct pw_live *live)
     return 0;
 }
 
-/* What is counted in the rings stays there: it becomes part of the journal together with the end,
- * and until then another may have to count it again. */
+/* What the rings count stays there: until the journal has its end, another may need it. */
 void pw_drain_finish(struct pw_drain *drain)
 {
     while (empty_all(drain) > 0)
