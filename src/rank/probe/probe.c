@@ -2,8 +2,10 @@
 #include "rank/probe/probe.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -330,6 +332,24 @@ void pw_probe_request_sync(void)
     pw_probe_wake();
 }
 
+/* A zombie does not: who started it may never wait for it. */
+static bool does_run(pid_t pid)
+{
+    char path[32], text[512];
+    if (kill(pid, 0) != 0)
+        return false;
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    if (fd >= 0)
+        close(fd);
+    if (n <= 0)
+        return true; /* /proc does not tell */
+    text[n] = '\0';
+    const char *name_end = strrchr(text, ')');
+    return !name_end || (name_end[2] != 'Z' && name_end[2] != 'X');
+}
+
 int pw_probe_await_sync(void)
 {
     const struct timespec pause = {.tv_nsec = 200000};
@@ -338,7 +358,7 @@ int pw_probe_await_sync(void)
     /* The collector, or the one that takes its place, decides, in seconds at most; if nobody is
      * left to replace it the job is about to be killed. */
     const pid_t guard = atomic_load(&probe.segment->guard_pid);
-    while (decision == PW_SYNC_UNDECIDED && kill(guard, 0) == 0) {
+    while (decision == PW_SYNC_UNDECIDED && does_run(guard)) {
         nanosleep(&pause, NULL);
         decision = atomic_load(&probe.segment->sync_decision);
     }
