@@ -130,7 +130,7 @@ static void set_up_segment(struct collector *c, const struct pw_journal_head *he
     c->segment->control.starts_paused =
         (uint32_t)pw_option_flag(&c->run->options, PW_OPT_START_PAUSED);
     atomic_store(&c->segment->control.step, -1);
-    atomic_store(&c->segment->guard_pid, getppid());
+    atomic_store(&c->segment->guard_pid, c->run->lifeline->guard_pid);
 }
 
 /* Shared memory, the journal, and what reads and writes them. */
