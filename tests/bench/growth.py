@@ -38,6 +38,7 @@ ROWS_A_WRITE = 1 << 20
 OPERATORS_MOST = 100_001  # rows, the last of which is of all others
 # Of what is shorter or smaller no exponent is told: it is of starting and ending.
 LEAST_S, LEAST_BYTES = 0.5, 64 << 20
+PAGE_MOST_BYTES = 24 << 20  # that a browser shall read
 
 
 # ---- runs ----
@@ -306,6 +307,8 @@ def merge_and_report(folder, wanted):
         if form == "json":
             aside(parse, page)
         sizes[form] = os.path.getsize(page)
+    if sizes["html"] > PAGE_MOST_BYTES:
+        raise Failed(f"the page has {size_text(sizes['html'])}")
     return costs, sizes
 
 

@@ -153,6 +153,34 @@ static void test_hostile_names(void **state)
     pw_cluster_destroy(c);
 }
 
+/* A communicator each: no more of them than a browser can show, and how many there are. */
+static void test_many_communicators(void **state)
+{
+    struct pw_cluster *c = make_cluster(2, 12);
+    size_t n = PW_HTML_COLLECTIVE_STATS + 5;
+    free(c->collective_stats);
+    c->collective_stats = calloc(n, sizeof(*c->collective_stats));
+    c->ncollective_stats = n;
+    for (size_t i = 0; i < n; i++)
+        c->collective_stats[i] = (struct pw_row_c_collective_stat){.comm_uid = i,
+                                                                   .op = PW_OP_Allreduce,
+                                                                   .nranks = 2,
+                                                                   .count = 1,
+                                                                   .wait_mean_ns = (int64_t)i,
+                                                                   .busbw_max = i == 0 ? 7e9 : 1e9};
+    char *html = html_of(state, c);
+    json_t *data = data_of(html), *rows = json_object_get(data, "collectives");
+    json_t *totals = json_object_get(data, "collective_totals");
+    assert_int_equal(json_array_size(rows), PW_HTML_COLLECTIVE_STATS);
+    json_t *most = json_object_get(json_array_get(rows, 0), "wait_mean_ns");
+    assert_int_equal(json_integer_value(most), n - 1);
+    assert_int_equal(json_integer_value(json_object_get(totals, "rows")), n);
+    assert_true(json_number_value(json_object_get(totals, "busbw_max")) == 7e9);
+    json_decref(data);
+    free(html);
+    pw_cluster_destroy(c);
+}
+
 static void test_packed_keys(void **state)
 {
     struct pw_cluster *c = make_cluster(2, 12);
@@ -307,6 +335,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_parts, unit_dir_create, unit_dir_destroy),
         cmocka_unit_test_setup_teardown(test_hostile_names, unit_dir_create, unit_dir_destroy),
         cmocka_unit_test_setup_teardown(test_packed_keys, unit_dir_create, unit_dir_destroy),
+        cmocka_unit_test_setup_teardown(test_many_communicators, unit_dir_create, unit_dir_destroy),
         cmocka_unit_test(test_encode),
         cmocka_unit_test(test_many_steps),
         cmocka_unit_test(test_many_ranks),

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -184,13 +185,13 @@ static json_t *make_step_trace(const struct pw_figures *f)
     return object_or_null(trace, bad);
 }
 
-static json_t *make_collectives(const struct pw_figures *f)
+json_t *pw_json_collectives_most(const struct pw_figures *f, size_t most)
 {
     const struct pw_cluster *c = f->cluster;
-    size_t *order = NULL;
+    size_t *order = NULL, n = c->ncollective_stats < most ? c->ncollective_stats : most;
     json_t *array = json_array();
     int bad = pw_figures_order_collectives(f, &order);
-    for (size_t i = 0; i < c->ncollective_stats && !bad; i++) {
+    for (size_t i = 0; i < n && !bad; i++) {
         const struct pw_row_c_collective_stat *stat = &c->collective_stats[order[i]];
         json_t *row = pw_json_row(PW_TABLE_c_collective_stat, stat);
         int64_t mean = stat->count > 0 ? stat->bytes / stat->count : -1;
@@ -201,6 +202,11 @@ static json_t *make_collectives(const struct pw_figures *f)
     }
     free(order);
     return object_or_null(array, bad);
+}
+
+static json_t *make_collectives(const struct pw_figures *f)
+{
+    return pw_json_collectives_most(f, SIZE_MAX);
 }
 
 static json_t *make_stragglers(const struct pw_figures *f)

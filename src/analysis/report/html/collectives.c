@@ -1,10 +1,11 @@
-/* Collectives one by one; see collectives.h. */
+/* Collectives for the HTML report; see collectives.h. */
 #include "analysis/report/html/collectives.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analysis/report/json.h"
 #include "analysis/report/json_row.h"
 
 /* Most waiting first; equal ones in file order. */
@@ -113,4 +114,20 @@ json_t *pw_html_collectives(const struct pw_figures *figures)
         return object;
     json_decref(object);
     return NULL;
+}
+
+json_t *pw_html_collective_stats(const struct pw_figures *figures)
+{
+    return pw_json_collectives_most(figures, PW_HTML_COLLECTIVE_STATS);
+}
+
+json_t *pw_html_collective_totals(const struct pw_figures *figures)
+{
+    const struct pw_cluster *c = figures->cluster;
+    double best = 0;
+    for (size_t i = 0; i < c->ncollective_stats; i++)
+        if (c->collective_stats[i].busbw_max > best)
+            best = c->collective_stats[i].busbw_max;
+    return json_pack("{s:I, s:o}", "rows", (json_int_t)c->ncollective_stats, "busbw_max",
+                     pw_json_real(best));
 }

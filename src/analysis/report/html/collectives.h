@@ -1,4 +1,5 @@
-/* Collectives one by one, as the HTML report lists and draws them. */
+/* Collectives by communicator, operation and size, and one by one, as the HTML report lists and
+ * draws them. */
 #ifndef PW_ANALYSIS_REPORT_HTML_COLLECTIVES_H
 #define PW_ANALYSIS_REPORT_HTML_COLLECTIVES_H
 
@@ -6,8 +7,14 @@
 
 #include "analysis/report/figures.h"
 
-/* Of more instances, those with most waiting. */
-enum { PW_HTML_COLLECTIVES = 100000 };
+/* Of more instances, those with most waiting; of more communicators, operations and sizes, those
+ * that took most time. */
+enum { PW_HTML_COLLECTIVES = 100000, PW_HTML_COLLECTIVE_STATS = 10000 };
+
+/* "collectives" of the JSON report, and {"rows": n, "busbw_max": x} of all that there are. NULL
+ * when memory is short. */
+json_t *pw_html_collective_stats(const struct pw_figures *figures);
+json_t *pw_html_collective_totals(const struct pw_figures *figures);
 
 /* {"total": n, "op": [...], "comm": [...], ...}: arrays with a value for each instance, most
  * waiting first, and how many there are. NULL when memory is short. */

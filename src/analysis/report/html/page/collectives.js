@@ -102,7 +102,7 @@ function bandwidthChart(parent) {
         note(box, "Not known: no collective that moves data was matched.");
         return;
     }
-    const best = Math.max(d3.max(report.collectives, (row) => row.busbw_max_bytes_per_s) || 0,
+    const best = Math.max(report.collective_totals.busbw_max || 0,
         d3.max(dots, (dot) => dot.busbw));
     const [least, most] = d3.extent(dots, (dot) => dot.bytes);
     const width = Math.max(box.clientWidth - 30, 260), height = 280, { left, bottom } = chartMargin;
@@ -132,8 +132,11 @@ function bandwidthChart(parent) {
 
 function collectiveTable(parent) {
     const bound = (row, rate) => (row.bandwidth_is_lower_bound && rate ? ">" : "") + formatRate(rate);
+    const n = report.collectives.length, all = report.collective_totals.rows;
     new Table(panel(parent, "By operation and size"), {
-        caption: "Most time first", rows: report.collectives, search: "Find an operation",
+        caption: n < all ? `The ${formatCount(n)} with most time, of ${formatCount(all)}`
+            : "Most time first",
+        rows: report.collectives, search: "Find an operation",
         columns: [
             { title: "operation", kind: "text", value: (row) => row.op },
             { title: "communicator", kind: "text", value: (row) => row.comm_uid },
