@@ -7,7 +7,7 @@ import sys
 
 import harness as h
 
-LIMIT_S = 30
+LIMIT_S = 90
 
 
 def bounded(command):
