@@ -307,6 +307,23 @@ def all_killed_and_recovered():
 
 
 @h.case
+def not_recovered_while_other_threads_run():
+    """A program whose main thread has ended looks like one that has, and goes on."""
+    process = start(0, "leave")
+    collector, program = collector_and_program(process.pid)
+    for pid in (process.pid, collector):
+        os.kill(pid, signal.SIGKILL)
+    process.wait()
+    done = h.run(h.profwrap("recover", "out"))
+    h.check(b"0 recovered, 1 still running" in done.stdout, done.stdout)
+    os.kill(program, signal.SIGKILL)
+    wait_for(lambda: not os.path.exists(f"/proc/{program}"), "end of the program")
+    done = h.run(h.profwrap("recover", "out"))
+    h.check(b"1 recovered, 0 still running" in done.stdout, done.stdout)
+    check_file(-1, 0, complete=2)
+
+
+@h.case
 def recovered_from_a_copy():
     """Another machine has no shared memory of the run: the journal alone makes the file."""
     process = start(0, "stay")

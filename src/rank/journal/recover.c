@@ -14,6 +14,7 @@
 #include "core/h5types.h"
 #include "rank/drain.h"
 #include "rank/journal/replay.h"
+#include "rank/run/process.h"
 
 struct paths {
     char journal[4200], file[4200], part[4210];
@@ -64,30 +65,13 @@ static double uptime_s(void)
  * another one that has got its pid, which would have started after the journal's last block. */
 static int is_alive(int32_t pid, const char *journal)
 {
-    char path[64], text[1024] = "";
+    struct pw_process_stat process;
     struct stat st;
-    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-    FILE *file = pid > 0 ? fopen(path, "re") : NULL;
-    if (!file || stat(journal, &st)) {
-        if (file)
-            fclose(file);
+    if (pid <= 0 || pw_process_stat(pid, &process) || stat(journal, &st))
         return 0;
-    }
-    size_t n = fread(text, 1, sizeof(text) - 1, file);
-    fclose(file);
-    text[n] = '\0';
-    /* proc(5): after the parenthesised name, field 3 is the state, 22 the start in clock ticks. */
-    const char *at = strrchr(text, ')');
-    char state = 'X';
-    long long start = 0;
-    if (!at || sscanf(at + 1,
-                      " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-                      "%*s %*s %lld",
-                      &state, &start) != 2)
-        return 0;
-    double age_s = uptime_s() - (double)start / (double)sysconf(_SC_CLK_TCK);
+    double age_s = uptime_s() - (double)process.start / (double)sysconf(_SC_CLK_TCK);
     double quiet_s = difftime(time(NULL), st.st_mtime);
-    return state != 'Z' && state != 'X' && age_s + 1 >= quiet_s;
+    return !pw_process_is_over(&process) && age_s + 1 >= quiet_s;
 }
 
 /* Adds what is left in the rings, to be committed with the end: 1 when there are some, else 0.

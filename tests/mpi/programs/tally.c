@@ -1,9 +1,11 @@
 /* Calls MPI over and over, keeps the number of calls that have returned in a file that outlives it,
  * and ends as it is told: what is in the profile can be compared with what was done.
  *
- *   tally FILE CALLS return|exit|_exit STATUS, abort, segv, kill, memory, mpi_abort STATUS, or stay
+ *   tally FILE CALLS return|exit|_exit STATUS, abort, segv, kill, memory, mpi_abort STATUS, stay or
+ * leave
  *
- * CALLS calls of MPI_Allreduce, each inside a range; `stay` goes on until somebody ends it; with
+ * CALLS calls of MPI_Allreduce, each inside a range; `stay` goes on until somebody ends it, and so
+ * does `leave`, in another thread than the main one, which ends; with
  * TALLY_WITHOUT_MPI in the environment only the ranges. FILE is one 64-bit count in the machine's
  * order; "-" for none. With TALLY_THREADS=N so many threads do it at once and never pause, without
  * MPI; each has a count of its own, 64 bytes after that of the one before. */
@@ -90,14 +92,24 @@ static void call_in_threads(void)
         pthread_join(ids[i], NULL);
 }
 
-static void stay(void)
+static void *stay(void *unused)
 {
+    (void)unused;
     const struct timespec pause = {.tv_nsec = 500000};
     for (int i = 1;; i++) {
         call_once();
         if (i % 64 == 0)
             nanosleep(&pause, NULL);
     }
+    return NULL;
+}
+
+static void leave_to_another_thread(void)
+{
+    pthread_t other;
+    if (pthread_create(&other, NULL, stay, NULL))
+        abort();
+    pthread_exit(NULL);
 }
 
 int main(int argc, char **argv)
@@ -133,7 +145,9 @@ int main(int argc, char **argv)
     if (strcmp(how, "mpi_abort") == 0)
         MPI_Abort(MPI_COMM_WORLD, status);
     if (strcmp(how, "stay") == 0)
-        stay();
+        stay(NULL);
+    if (strcmp(how, "leave") == 0)
+        leave_to_another_thread();
     if (with_mpi)
         MPI_Finalize();
     return status;
