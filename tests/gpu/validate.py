@@ -7,6 +7,7 @@ Each check prints a line and adds it to the record; see validate_run.py.
 import json
 import os
 import shutil
+import signal
 import statistics
 import sys
 import tempfile
@@ -145,9 +146,9 @@ def a_copies_and_memsets():
 
 def a_kill_recovery():
     need_gpu()
-    late = rows(profiled("killed", KERNELS, "die", 2000, 20000, "later", status=137),
+    late = rows(profiled("killed", KERNELS, "die", 2000, 20000, "later", status=-signal.SIGKILL),
                 "events/kernel")
-    at_once = rows(profiled("killed-at-once", KERNELS, "die", 2000, 20000, status=137),
+    at_once = rows(profiled("killed-at-once", KERNELS, "die", 2000, 20000, status=-signal.SIGKILL),
                    "events/kernel")
     check(len(late) == 2000, len(late), "of 2000 kernels, killed a second later")
     return f"2000 of 2000 when killed a second later, {len(at_once)} when killed at once"

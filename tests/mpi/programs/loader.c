@@ -42,16 +42,18 @@ int main(int argc, char **argv)
 #ifdef WITH_MPI
     MPI_Init(&argc, &argv);
 #endif
-    for (int i = 1; i < argc; i++) {
+    int i = 1;
+    while (i < argc) {
 #ifdef WITH_MPI
         if (strcmp(argv[i], "mpi") == 0) {
             rc += use_own();
+            i++;
             continue;
         }
 #endif
         if (i + 1 < argc)
             rc += use_library(argv[i], argv[i + 1]);
-        i++;
+        i += 2;
     }
 #ifdef WITH_MPI
     MPI_Finalize();
