@@ -190,10 +190,18 @@ class Run:
             return 0
         return sum(struct.unpack_from("=q", data, at)[0] for at in range(0, len(data) - 7, 64))
 
+    def recovered(self):
+        """What recover says; nothing still runs when it fails."""
+        done = subprocess.run([options.profwrap, "recover", self.out], env=environment(),
+                              capture_output=True, timeout=PATIENCE_S)
+        return done.stdout if done.returncode == 0 else b" 0 still running"
+
     def recover(self):
         if os.path.isdir(self.out):
-            subprocess.run([options.profwrap, "recover", self.out], env=environment(),
-                           capture_output=True, timeout=PATIENCE_S)
+            # A killed program's main thread may be gone while the others are still about to go.
+            end = time.monotonic() + PATIENCE_S
+            while b" 0 still running" not in self.recovered() and time.monotonic() < end:
+                time.sleep(0.01)
         # What was killed before the program's start has recorded nothing that could be recovered.
         if options.shm:
             subprocess.run([options.profwrap, "sweep"], env=environment(), capture_output=True)
