@@ -54,7 +54,7 @@ static int find_both(void *slot, void *pslot, const char *symbol, bool *is_inter
 
 void pw_mpi_next_resolve(void)
 {
-    bool unused, has_all = true;
+    bool unused = false, has_all = true;
 #define PW_SPECIAL(type, Name, parameters) \
     has_all &= find_both(&pw_next.Name, &pw_pnext.Name, "PMPI_" #Name, &unused);
     PW_MPI_SPECIALS(PW_SPECIAL)
