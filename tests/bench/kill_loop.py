@@ -217,6 +217,8 @@ class Run:
         try:
             with h5py.File(path, "r") as file:
                 found, lost, without_ring = recorded(file)
+                if found == 0 and says_no_memory(file):
+                    return None  # not a page of shared memory in which calls could be counted
         except (OSError, KeyError) as problem:
             with open(os.path.join(self.folder, "stderr")) as errors:
                 said = errors.read()
@@ -251,6 +253,14 @@ def recorded(file):
     without_ring = gaps["reason"] == reasons["no_ring"]
     counted = (gaps["kind"] == kinds["range"]) | without_ring
     return found, int(gaps["lost"][counted].sum()), int(gaps["lost"][without_ring].sum())
+
+
+def says_no_memory(file):
+    """Whether the file says that there was no shared memory to record calls in."""
+    if "unrecorded" not in file:
+        return False
+    reasons = h5py.check_enum_dtype(file["unrecorded"].dtype["reason"])
+    return bool((file["unrecorded"]["reason"] == reasons["no_memory"]).any())
 
 
 def be_job():
