@@ -146,12 +146,21 @@ void pw_mpi_io_bytes(struct pw_record *record, int64_t bytes);
 /* The call's text argument, cut to `size` bytes. */
 void pw_mpi_copy_text(const struct pw_mpi_call *c, char *text, size_t size);
 
+/* A status as it was written. Open MPI's Fortran layer passes arrays of Fortran integers for
+ * statuses, which are aligned as integers are. */
+static inline MPI_Status pw_mpi_status_at(const MPI_Status *status)
+{
+    MPI_Status copy;
+    __builtin_memcpy(&copy, (const char *)status, sizeof(copy));
+    return copy;
+}
+
 /* Bytes that a status tells, 0 for none. Open MPI's own fields, here and below: asking by
  * MPI_Get_elements and MPI_Test_cancelled costs as much as all else that is recorded of a message.
  * Other MPI libraries never get here (pw_mpi_is_known()). */
 static inline int64_t pw_mpi_status_bytes(const MPI_Status *status)
 {
-    return status ? (int64_t)status->_ucount : 0;
+    return status ? (int64_t)pw_mpi_status_at(status)._ucount : 0;
 }
 
 /* What a completed receive's status tells: the sender, the tag and the bytes that really came. */
@@ -160,13 +169,14 @@ static inline void pw_mpi_read_status(struct pw_record *record, const struct pw_
 {
     if (!status)
         return;
-    if (__builtin_expect(status->_cancelled, 0)) {
+    const MPI_Status told = pw_mpi_status_at(status);
+    if (__builtin_expect(told._cancelled, 0)) {
         record->flags |= PW_FLAG_CANCELLED;
         return;
     }
-    record->comm.recv_bytes = pw_mpi_status_bytes(status);
-    record->comm.peer = comm ? pw_mpi_world_rank(comm, status->MPI_SOURCE) : -1;
-    record->comm.tag = status->MPI_TAG;
+    record->comm.recv_bytes = (int64_t)told._ucount;
+    record->comm.peer = comm ? pw_mpi_world_rank(comm, told.MPI_SOURCE) : -1;
+    record->comm.tag = told.MPI_TAG;
 }
 
 /* A message that was begun on `comm` and failed, or is under way still, or has no request of its

@@ -275,12 +275,13 @@ static __attribute__((noinline)) void read_unusual_status(struct pw_record *slot
 PW_ALWAYS_INLINE void read_usual_status(struct pw_record *slot, const struct pw_mpi_request *row,
                                         const MPI_Status *status)
 {
-    if (__builtin_expect(status->_cancelled || row->record.comm.peer < 0, 0)) {
+    const MPI_Status told = pw_mpi_status_at(status);
+    if (__builtin_expect(told._cancelled || row->record.comm.peer < 0, 0)) {
         read_unusual_status(slot, row, status);
         return;
     }
-    slot->comm.recv_bytes = pw_mpi_status_bytes(status);
-    slot->comm.tag = status->MPI_TAG;
+    slot->comm.recv_bytes = (int64_t)told._ucount;
+    slot->comm.tag = told.MPI_TAG;
 }
 
 /* The requests from the first on, as long as they are usual ones: how many they are. `*completed`
