@@ -4,6 +4,7 @@
 #include <mpi.h>
 #include <profwrap.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -114,12 +115,13 @@ static int crowd(char **argv)
 /* ---- signal handlers ---- */
 
 /* While the main thread is in its handler, the next signal goes to one of MPI's own threads. */
-static atomic_int handled;
+static atomic_int entered, handled;
 
 static void call_from_handler(int signal)
 {
     int flag, zero = 0;
     (void)signal;
+    atomic_fetch_add(&entered, 1);
     MPI_Wtime();
     MPI_Iprobe(0, HANDLER_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
     MPI_Send(&zero, 1, MPI_INT, 0, HANDLER_TAG, MPI_COMM_SELF);
@@ -130,6 +132,7 @@ static void call_from_handler(int signal)
 static void mark_from_handler(int signal)
 {
     (void)signal;
+    atomic_fetch_add(&entered, 1);
     mark("in a handler", 1);
     atomic_fetch_add(&handled, 1);
 }
@@ -148,6 +151,9 @@ static void stop_handling(void)
 {
     struct itimerval never = {{0, 0}, {0, 0}};
     setitimer(ITIMER_REAL, &never, NULL);
+    signal(SIGALRM, SIG_IGN); /* also one that is pending */
+    while (atomic_load(&entered) != atomic_load(&handled))
+        sched_yield(); /* another thread is in its handler */
 }
 
 /* Calls and ranges, with names that were never used before among them, until `least` signals have
