@@ -16,20 +16,35 @@ static int nprivate;
 static _Atomic int resolved;
 static int known;
 
-static int note_mpi_library(struct dl_phdr_info *info, size_t size, void *unused)
+struct names {
+    const char *found[16];
+    int n;
+};
+
+static int note_mpi_library(struct dl_phdr_info *info, size_t size, void *names)
 {
     (void)size;
-    (void)unused;
+    struct names *out = names;
     const char *base = strrchr(info->dlpi_name, '/');
     base = base ? base + 1 : info->dlpi_name;
-    if (strncmp(base, "libmpi", 6) == 0 && nprivate < 4) {
-        void *library = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
+    if (strncmp(base, "libmpi", 6) == 0 && out->n < 16)
+        out->found[out->n++] = info->dlpi_name;
+    return 0;
+}
+
+/* They are opened once the loader's lock on its list is free: a dlopen() of another thread, which
+ * has the lock that ours would wait for, may wait for that one. */
+static void find_private_libraries(void)
+{
+    struct names names = {.n = 0};
+    dl_iterate_phdr(note_mpi_library, &names);
+    for (int i = 0; i < names.n && nprivate < 4; i++) {
+        void *library = dlopen(names.found[i], RTLD_LAZY | RTLD_NOLOAD);
         if (library && dlsym(library, "PMPI_Init"))
             private_libraries[nprivate++] = library;
         else if (library)
             dlclose(library);
     }
-    return 0;
 }
 
 void *pw_mpi_symbol(const char *symbol)
@@ -75,7 +90,7 @@ void pw_mpi_resolve(void)
     if (atomic_load(&resolved))
         return;
     if (!dlsym(RTLD_NEXT, "PMPI_Init") && nprivate == 0)
-        dl_iterate_phdr(note_mpi_library, NULL);
+        find_private_libraries();
 #define PW_HELPER(type, Name, parameters) find_function(&pw_pmpi.Name, "PMPI_" #Name);
     PW_MPI_HELPERS(PW_HELPER)
 #undef PW_HELPER
