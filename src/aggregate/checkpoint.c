@@ -137,7 +137,7 @@ static void pass_input(struct stream *s, struct pw_input *input)
     PASS(s, input->domain);
     PASS(s, input->aligned);
     PASS(s, input->messages);
-    PASS(s, input->communications);
+    PASS(s, input->communicates);
     PASS_ARRAY(s, input->knots, input->nknots);
     PASS_FIXED(s, input->starts_after, pw_events_blocks(input) + 1);
 }

@@ -94,13 +94,14 @@ static int reaches_others(const struct pw_input *input, const struct pw_row_comm
     }
 }
 
-/* The earliest start in the block read last; counts what reaches other ranks. */
+/* The earliest start in the block read last; looks for an event that reaches other ranks. */
 static int64_t look_over(const struct pw_events *e, struct pw_input *input)
 {
     int64_t start = INT64_MAX;
     for (size_t i = 0; i < e->n; i++) {
         start = e->rows[i].start < start ? e->rows[i].start : start;
-        input->communications += reaches_others(input, &e->rows[i]);
+        if (!input->communicates)
+            input->communicates = reaches_others(input, &e->rows[i]);
     }
     return start;
 }

@@ -25,8 +25,8 @@ struct pw_input {
      * before; how many of its events are sends and receives, and where they begin. */
     int64_t *starts_after;
     int64_t messages;
-    int64_t communications; /* of its events, those that reach other ranks */
-    int64_t impossible;     /* rows that cannot be true and are left out */
+    int communicates;   /* an event of it reaches other ranks */
+    int64_t impossible; /* rows that cannot be true and are left out */
     struct pw_begins begins;
     struct pw_progress *progress; /* told of what is read */
     uint8_t *phases;              /* [nphases] enum pw_phase of a text of /strings */

@@ -60,11 +60,11 @@ void pw_unrecorded_note(struct pw_job *job)
 
 void pw_unrecorded_note_silence(struct pw_job *job)
 {
-    int64_t mine = 0, all = 0;
+    int mine = 0, any = 0;
     for (size_t i = 0; i < job->ninputs; i++)
-        mine += job->inputs[i].communications;
-    MPI_Allreduce(&mine, &all, 1, MPI_INT64_T, MPI_SUM, job->comm);
-    if (job->process == 0 && job->nranks > 1 && all == 0)
+        mine |= job->inputs[i].communicates;
+    MPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_LOR, job->comm);
+    if (job->process == 0 && job->nranks > 1 && !any)
         pw_job_note(job, -1, "no_communication", job->nranks,
                     "no collective and no message between its ranks was recorded");
 }
