@@ -166,6 +166,24 @@ def a_guard_that_is_stopped():
 
 
 @h.case
+def killed_just_after_it_was_stopped():
+    """The guard has seen the stop, and takes it when the program has ended: the end is not taken with
+    it, unseen."""
+    run = Run(env={"LD_PRELOAD": h.program("libholding.so")}).await_calls()
+    run.kill(COLLECTOR)
+    run.collector()
+    h.check(run.program in children(run.guard), "the program is not the guard's child")
+    open("hold-stop", "w").close()
+    os.kill(run.program, signal.SIGSTOP)
+    wait_for(lambda: os.path.exists("held-stop"), "stop that the guard saw")
+    run.kill(PROGRAM)
+    os.remove("hold-stop")
+    h.equal(run.process.wait(30), -signal.SIGKILL, "status")
+    attributes = run.check_ended()
+    h.equal(int(attributes["exit_signal"]), signal.SIGKILL, "exit_signal")
+
+
+@h.case
 def recovery_while_a_collector_takes_over():
     """`profwrap recover` looks at a rank that runs just when its second collector wants the journal."""
     run = Run().await_calls()

@@ -89,6 +89,19 @@ static void start(struct watch *w)
         plan_next(w, 0);
 }
 
+/* Takes a stop or a continuation, and only that: a child that has ended meanwhile stays to be
+ * noted. Its pid and status as of waitpid(), or -EINTR when there is none any more. */
+static pid_t take_stop(pid_t pid, int *status)
+{
+    enum { STOPPED = 0x7f, CONTINUED = 0xffff }; /* WIFSTOPPED(), WIFCONTINUED() */
+    siginfo_t info = {.si_pid = 0};
+    /* Of one that has ended it says ECHILD. */
+    if (waitid(P_PID, (id_t)pid, &info, WSTOPPED | WCONTINUED | WNOHANG) || info.si_pid == 0)
+        return -EINTR;
+    *status = info.si_code == CLD_CONTINUED ? CONTINUED : info.si_status << 8 | STOPPED;
+    return pid;
+}
+
 /* What a child did last, as of waitpid(); 0 when it did nothing (WNOHANG). The program's end is
  * noted before its zombie goes: a collector never waits for what nobody saw. */
 static pid_t take_event(struct pw_lifeline *line, int flags, int *status)
@@ -98,10 +111,11 @@ static pid_t take_event(struct pw_lifeline *line, int flags, int *status)
         return -errno;
     if (info.si_pid == 0)
         return 0;
-    const bool has_ended = info.si_code != CLD_STOPPED && info.si_code != CLD_CONTINUED;
-    if (has_ended && info.si_pid == atomic_load(&line->program_pid))
+    if (info.si_code == CLD_STOPPED || info.si_code == CLD_CONTINUED)
+        return take_stop(info.si_pid, status);
+    if (info.si_pid == atomic_load(&line->program_pid))
         pw_launch_note_end(line, &info);
-    return waitpid(info.si_pid, status, WUNTRACED | WCONTINUED | WNOHANG);
+    return waitpid(info.si_pid, status, WNOHANG);
 }
 
 /* The next event, or 0 when another collector is due. */
