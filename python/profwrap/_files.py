@@ -2,6 +2,7 @@
 one exception of those that are not."""
 
 import contextlib
+import errno
 import os
 import stat
 
@@ -14,6 +15,11 @@ _FREE_BYTES = 1 << 20  # so many may be rows that nobody wrote
 _MOST_GROWTH = 2048  # deflate makes at most 1032 bytes of one
 _LEAST_PLACE_BYTES, _FREE_CHUNKS = 8, 64
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+# What the system may lack or refuse while a good file is read.
+_NOT_THE_FILES = {
+    *(errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.EWOULDBLOCK, errno.EINTR),
+    *(errno.EACCES, errno.EPERM, errno.ENOENT, errno.EIO, errno.ESTALE, errno.ETIMEDOUT),
+}
 
 
 class FileError(OSError, ValueError):
@@ -30,11 +36,15 @@ def check_regular(path):
 
 @contextlib.contextmanager
 def judging(path):
-    """Whatever else goes wrong in the block is the file's doing."""
+    """Whatever else goes wrong in the block is the file's doing, but for what the system says."""
     try:
         yield
     except (FileError, ImportError):
         raise
+    except OSError as problem:
+        if problem.errno in _NOT_THE_FILES:
+            raise type(problem)(problem.errno, os.strerror(problem.errno), path) from problem
+        raise FileError(f"{path} is damaged: {_in_one_line(problem)}") from problem
     except MemoryError as problem:
         raise FileError(f"{path} is damaged, or too large: memory is short") from problem
     except Exception as problem:
@@ -47,12 +57,15 @@ def _in_one_line(problem):
 
 
 def most_bytes(path):
-    """What the tables of one call may take."""
+    """What the tables of one call may take; ValueError for a variable that is no size."""
     text = os.environ.get(_VARIABLE, "")
-    number, unit = (text[:-1], _UNITS[text[-1]]) if text[-1:] in _UNITS else (text, 1)
-    if number.isascii() and number.isdigit() and int(number):
-        return int(number) * unit
-    return os.path.getsize(path) + _MORE_BYTES
+    if not text:
+        return os.path.getsize(path) + _MORE_BYTES
+    unit = _UNITS.get(text[-1].upper(), 1)
+    number = text[:-1] if unit > 1 else text
+    if not (number.isascii() and number.isdigit() and int(number)):
+        raise ValueError(f"{_VARIABLE} is {text!r}, but must be a size such as 8G")
+    return int(number) * unit
 
 
 def check_memory(path, name, size):

@@ -84,9 +84,12 @@ class Rank:
 
     def timeline(self, clock="local"):
         """Steps, ranges, communication and losses in one table, in the order of their begin."""
-        tables = []
-        for path in ("/steps", "/events/range", "/events/comm", "/events/gap"):
-            tables.append(_tables.make_table(self._columns(path, clock), None))
+        with _tables.open_file(self.path, "rank") as file:
+            more = _present.TIMELINE_ROW_BYTES
+            sizes = [_tables.count_bytes(file, path, more) for path in _present.TIMELINE]
+            _files.check_memory(self.path, "of steps and events", sum(sizes))
+        columns = [self._columns(path, clock) for path in _present.TIMELINE]
+        tables = [_tables.make_table(each, None) for each in columns]
         return _tables.make_table(_present.timeline(*tables), self._run._pandas)
 
     @property

@@ -87,12 +87,22 @@ def rank_html(rank):
     return _html_table(f"Rank {rank.number}", ("what", "value"), rows)
 
 
+TIMELINE = ("/steps", "/events/range", "/events/comm", "/events/gap")
+TIMELINE_ROW_BYTES = 128  # of timeline(), while the rows are ordered
+
+
 def timeline(steps, ranges, comm, gaps):
-    """Steps, ranges, communication and losses of a rank as columns, in the order of their begin."""
+    """Steps, ranges, communication and losses of a rank, TIMELINE, as columns, in the order of their
+    begin."""
     import numpy
 
+    def texts(values, rows):
+        column = numpy.empty(rows, dtype=object)
+        column[:] = values
+        return column
+
     parts = (
-        (steps, "step", numpy.char.add("step ", steps["step"].astype(str))),
+        (steps, "step", [f"step {number}" for number in steps["step"].tolist()]),
         (ranges, ranges["kind"], ranges["name"]),
         (comm, "comm", comm["op"]),
         (gaps, "gap", gaps["reason"]),
@@ -101,12 +111,11 @@ def timeline(steps, ranges, comm, gaps):
     def column(name, default):
         return [t[name] if name in t.dtype.names else numpy.full(len(t), default) for t, *_ in parts]
 
-    kinds = [numpy.broadcast_to(numpy.asarray(kind, dtype=str), len(t)) for t, kind, _ in parts]
     columns = {
         "start": numpy.concatenate([table["start"] for table, *_ in parts]),
         "end": numpy.concatenate([table["end"] for table, *_ in parts]),
-        "kind": numpy.concatenate(kinds),
-        "name": numpy.concatenate([numpy.asarray(names, dtype=str) for *_, names in parts]),
+        "kind": numpy.concatenate([texts(kind, len(table)) for table, kind, _ in parts]),
+        "name": numpy.concatenate([texts(names, len(table)) for table, _, names in parts]),
         "thread": numpy.concatenate(column("thread", -1)).astype("int32"),
         "depth": numpy.concatenate(column("depth", -1)).astype("int32"),
     }

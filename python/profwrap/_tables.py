@@ -48,6 +48,7 @@ def open_file(path, kind):
     block, is a FileError."""
     h5py = h5py_module()
     _files.check_regular(path)
+    _files.most_bytes(path)  # what is wrong with its variable is no fault of the file
     with _files.judging(path), h5py.File(path, "r") as file:
         form, version = _attribute(file, "format"), _attribute(file, "format_version")
         if form != f"profwrap-{kind}":
@@ -84,20 +85,63 @@ def _decoded(column):
     return numpy.char.decode(column, "utf-8", "replace")
 
 
+def _shared(texts, places):
+    """The text of each place: rows share the texts, so that a long one takes its memory once."""
+    import numpy
+
+    found = numpy.empty(len(texts), dtype=object)
+    found[:] = texts
+    return found[places]
+
+
 def _named(column, names):
     """Enumeration values as their names; a value without one is "?"."""
     import numpy
 
-    values, places = numpy.unique(column, return_inverse=True)
     by_value = {value: name for name, value in names.items()}
-    return numpy.array([by_value.get(int(v), "?") for v in values], dtype=str)[places]
+    if column.dtype.itemsize <= 2:  # a name for each value that there can be
+        bits = 8 * column.dtype.itemsize
+        values = numpy.arange(1 << bits).astype(f"u{bits // 8}").view(column.dtype.newbyteorder("="))
+        places = column.astype(column.dtype.newbyteorder("=")).view(f"u{bits // 8}")
+    else:
+        values, places = numpy.unique(column, return_inverse=True)
+    return _shared([by_value.get(int(v), "?") for v in values], places)
 
 
-def _column_bytes(dtype, names):
-    """What a value of a field takes: as text, four bytes a character."""
-    if names is not None:
-        return 4 * max(map(len, names), default=1) + 16  # and while names are looked up
-    return 5 * dtype.itemsize if dtype.kind == "S" else dtype.itemsize
+_REFERENCE_BYTES = 8  # what a row takes for a text that it shares
+_UNIQUE_BYTES = 32  # and for a while, where the texts that are used are looked for
+
+
+def _row_bytes(dtype, enums, path):
+    """The most that a row takes at once: as it is stored, in columns, and in the table made of them."""
+    texts = _TEXTS.get(path, {})
+    columns, most = 0, 0
+    for name in dtype.names:
+        if enums[name] is not None or name in texts:
+            columns, most = columns + _REFERENCE_BYTES, _UNIQUE_BYTES
+        elif dtype[name].kind == "S":
+            columns += 4 * dtype[name].itemsize  # a character takes four bytes
+        elif name in _TIMES:
+            columns, most = columns + dtype[name].itemsize, _UNIQUE_BYTES
+        else:
+            columns += dtype[name].itemsize
+    return dtype.itemsize + 2 * columns + most
+
+
+def _enums_of(dtype):
+    """What the fields of a table are enumerations of: {field: {name: value}, or None}."""
+    h5py = h5py_module()
+    return {name: h5py.check_enum_dtype(dtype[name]) for name in dtype.names}
+
+
+def count_bytes(file, path, more=0):
+    """What read_columns() and resolve() of a table may take, and `more` for each row; 0 when the file
+    has no such table."""
+    dataset = find_table(file, path)
+    if dataset is None:
+        return 0
+    rows = _files.check_storage(file, dataset)
+    return rows * (_row_bytes(dataset.dtype, _enums_of(dataset.dtype), path) + more)
 
 
 def find_table(file, path):
@@ -107,15 +151,13 @@ def find_table(file, path):
 
 
 def read_columns(file, dataset):
-    """The fields of a table as a dict of flat arrays; enumerations and texts are str."""
-    h5py = h5py_module()
+    """The fields of a table as a dict of flat arrays. Enumerations and texts are str."""
     rows, dtype = _files.check_storage(file, dataset), dataset.dtype
-    enums = {name: h5py.check_enum_dtype(dtype[name]) for name in dtype.names}
+    enums = _enums_of(dtype)
     if any(dtype[name].kind not in "iufS" for name in dtype.names):
         raise _files.FileError(f"{file.filename} is damaged: {dataset.name} has unknown fields")
-    each = sum(_column_bytes(dtype[name], enums[name]) for name in dtype.names)
-    # As it is stored, its columns, and the table that is made of them.
-    _files.check_memory(file.filename, dataset.name, rows * (dtype.itemsize + 2 * each))
+    size = rows * _row_bytes(dtype, enums, dataset.name)
+    _files.check_memory(file.filename, dataset.name, size)
     read = dataset[()].reshape(-1)
     columns = {}
     for name in dtype.names:
@@ -147,16 +189,13 @@ def resolve(columns, path, file):
     """Rows of texts by the text; a row past their end is "?"."""
     import numpy
 
-    for name, dataset in _TEXTS.get(path, {}).items():
-        if name not in columns:
-            continue
-        texts = read_texts(file, dataset)
+    wanted = {name: texts for name, texts in _TEXTS.get(path, {}).items() if name in columns}
+    read = {dataset: read_texts(file, dataset) for dataset in dict.fromkeys(wanted.values())}
+    for name, dataset in wanted.items():
+        texts = read[dataset]
         used, places = numpy.unique(columns[name], return_inverse=True)
         found = [texts[row] if 0 <= row < len(texts) else "?" for row in used.tolist()]
-        # numpy gives every row the room of the longest.
-        width = 4 * max(map(len, found), default=1)
-        _files.check_memory(file.filename, path, 3 * width * (len(places) + len(found)))
-        columns[name] = numpy.array(found, dtype=str)[places]
+        columns[name] = _shared(found, places)
 
 
 def make_table(columns, pandas):
