@@ -50,16 +50,34 @@ static int try_lock(struct pw_mergelock *lock)
     return !err || err == EWOULDBLOCK || err == EINTR ? -EAGAIN : 0;
 }
 
-/* "cluster.h5.part-0123456789abcdef", "cluster.h5.part" of older versions, and the parts of
- * checkpoints. */
+/* The text behind its leading characters of `set`, when there are exactly `count` of them, or,
+ * where `count` is 0, at least one; else NULL. */
+static const char *skip(const char *text, const char *set, size_t count)
+{
+    size_t length = strspn(text, set);
+    return length && (!count || length == count) ? text + length : NULL;
+}
+
+/* "cluster.h5.part-0123456789abcdef", and "cluster.h5.matched-0-of-8.part" of a checkpoint: exactly
+ * the names that merges make, for others may be a user's. */
 static int is_left_over(const char *name, const char *base)
 {
-    size_t length = strlen(base), all = strlen(name);
+    static const char part[] = ".part-", matched[] = ".matched-", of[] = "-of-";
+    size_t length = strlen(base);
     if (strncmp(name, base, length) != 0)
         return 0;
-    const char *suffix = name + length;
-    return strcmp(suffix, ".part") == 0 || strncmp(suffix, ".part-", 6) == 0 ||
-           (strncmp(suffix, ".matched-", 9) == 0 && strcmp(name + all - 5, ".part") == 0);
+    name += length;
+    if (strncmp(name, part, sizeof(part) - 1) == 0) {
+        name = skip(name + sizeof(part) - 1, "0123456789abcdef", 16);
+        return name && !*name;
+    }
+    if (strncmp(name, matched, sizeof(matched) - 1) != 0)
+        return 0;
+    name = skip(name + sizeof(matched) - 1, "0123456789", 0);
+    if (!name || strncmp(name, of, sizeof(of) - 1) != 0)
+        return 0;
+    name = skip(name + sizeof(of) - 1, "0123456789", 0);
+    return name && strcmp(name, ".part") == 0;
 }
 
 /* Only under the lock: nobody else writes them. */

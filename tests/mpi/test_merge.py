@@ -119,12 +119,29 @@ def killed_at_random():
         h.check(whole or all(status for _, status in done), "status 0, but no cluster.h5")
         if whole:
             os.remove("run/cluster.h5")
-    for name in ("cluster.h5.part", "cluster.h5.part-0123456789abcdef"):
+    for name in ("cluster.h5.part-0123456789abcdef", "cluster.h5.matched-1-of-16.part"):
         with open(os.path.join("run", name), "w") as file:
             file.write("left by a killed merge")
     finished(merge())
     h.check(is_there_and_whole(), "no cluster.h5")
     h.equal(left(before), ["cluster.h5"], "files")
+
+
+@h.case
+def files_of_similar_names_stay():
+    """Only exact names of a merge's own files are left over; the rest is the user's."""
+    make_run()
+    names = [f"copy{end}" for end in (
+        ".part", ".part-", ".part-2", ".part-0123456789abcde", ".part-0123456789abcdef0",
+        ".part-0123456789ABCDEF", ".part-0123456789abcdef.h5", ".matched-.part", ".matched-a.part",
+        ".matched-0-of-.part", ".matched-0-of-2.part.gz", ".matched-0-of-2-of-3.part")]
+    ours = ["copy.part-00000000000000ff", "copy.matched-0-of-2.part"]
+    for name in names + ours:
+        with open(name, "w") as file:
+            file.write("mine")
+    h.run(h.profwrap("merge", "-o", "copy", "run"))
+    h.equal(sorted(name for name in os.listdir() if name.startswith("copy")),
+            sorted(names + ["copy"]), "files")
 
 
 @h.case
