@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -56,32 +57,68 @@ int pw_newfile_open(const char *path, mode_t mode, struct pw_newfile *file)
     return err;
 }
 
-/* 1 when the path is of a pipe or device that may be written to, 0 when it is to be a file, or
- * -errno. */
-static int is_stream(const char *path)
+/* The number of the open descriptor that a path stands for, or -1. */
+static int descriptor_of(const char *path)
 {
-    struct stat status;
-    if (stat(path, &status) || S_ISREG(status.st_mode))
+    static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
+    if (strcmp(path, "/dev/stdout") == 0)
+        return STDOUT_FILENO;
+    if (strcmp(path, "/dev/stderr") == 0)
+        return STDERR_FILENO;
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+        size_t length = strlen(folders[i]), digits;
+        if (strncmp(path, folders[i], length) != 0)
+            continue;
+        digits = strspn(path + length, "0123456789");
+        if (digits && digits < 8 && !path[length + digits])
+            return atoi(path + length);
+    }
+    return -1;
+}
+
+static int is_trusted(const struct stat *status)
+{
+    return status->st_uid == geteuid() || status->st_uid == 0;
+}
+
+/* 1 when the path is to be written in place: of a pipe or device, or a link to a file, that may be
+ * written to; 0 when a new file is to take the path's name, or -errno. */
+static int is_in_place(const char *path)
+{
+    struct stat status, link;
+    if (lstat(path, &link) || stat(path, &status))
         return 0;
+    if (S_ISREG(status.st_mode))
+        return S_ISLNK(link.st_mode) && is_trusted(&link);
     if (S_ISDIR(status.st_mode))
         return -EISDIR;
-    return status.st_uid == geteuid() || status.st_uid == 0 ? 1 : -EPERM;
+    return is_trusted(&status) ? 1 : -EPERM;
+}
+
+/* A descriptor to write to what is there, or -errno. An own one keeps its place in the file, behind
+ * what a shell's other commands wrote. */
+static int open_in_place(const char *path)
+{
+    int own = descriptor_of(path);
+    int fd = own >= 0 ? fcntl(own, F_DUPFD_CLOEXEC, 0)
+                      : open(path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY);
+    return fd < 0 ? -errno : fd;
 }
 
 int pw_newfile_open_named(const char *path, mode_t mode, struct pw_newfile *file)
 {
-    int in_place = is_stream(path);
+    int in_place = descriptor_of(path) >= 0 ? 1 : is_in_place(path);
     if (in_place == 0)
         return pw_newfile_open(path, mode, file);
     *file = (struct pw_newfile){.dir = -1};
-    int fd = in_place < 0 ? -1 : open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    int fd = in_place < 0 ? in_place : open_in_place(path);
     if (fd < 0)
-        return in_place < 0 ? in_place : -errno;
+        return fd;
     file->out = fdopen(fd, "w");
-    if (file->out)
-        return 0;
-    close(fd);
-    return -ENOMEM;
+    int err = file->out ? 0 : -errno;
+    if (err)
+        close(fd);
+    return err;
 }
 
 int pw_newfile_close(struct pw_newfile *file, int err)

@@ -18,8 +18,9 @@ struct pw_newfile {
 /* Makes a file beside `path` under a unique name, which ends in ".part". 0 or -errno. */
 int pw_newfile_open(const char *path, mode_t mode, struct pw_newfile *file);
 
-/* The same of a path that a person has given: a pipe or device there is written to as it is, unless
- * another user has put it there (-EPERM). */
+/* The same of a path that a person has given. "/dev/stdout" and the like are the open descriptor. A
+ * pipe or device there is written to as it is, unless it is another user's (-EPERM), and so is the
+ * file behind a link that is root's or the user's own. Another user's link is replaced. */
 int pw_newfile_open_named(const char *path, mode_t mode, struct pw_newfile *file);
 
 /* Closes it. After `err` 0 it is on the disk and gets its final name, over a file that has it; else

@@ -261,20 +261,45 @@ def a_report_goes_to_pipes_of_ones_own_only():
         h.equal(len(lines(done)), 1, f"lines: {done.stderr}")
 
 
+def report_and_comparison(path):
+    return ["report", "-o", path, "run"], ["compare", "-o", path, "run", "run"]
+
+
+@h.case
+def reports_to_the_standard_output_of_a_file():
+    """The file gets them, behind what is there already, and the link in /dev stays."""
+    merged()
+    before = os.readlink("/dev/stdout")
+    for name in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"):
+        for command in report_and_comparison(name):
+            h.run(["sh", "-c", '{ echo first; "$@"; echo last; } > out', "sh",
+                   *h.profwrap(*command)])
+            with open("out") as file:
+                text = file.read()
+            if not os.path.islink("/dev/stdout"):
+                os.unlink("/dev/stdout")
+                os.symlink(before, "/dev/stdout")
+                raise AssertionError("/dev/stdout was replaced")
+            h.check(text.startswith("first\n") and text.endswith("last\n") and len(text) > 200,
+                    f"{name}: {text[:80]!r}")
+
+
 @h.case
 def links_in_the_place_of_reports():
+    """One's own are followed, as the shell's > does; others' are replaced."""
     merged()
-    with open("victim", "w") as file:
-        file.write("precious")
-    for command in (["report"], ["compare", "-o", "{}", "run"]):
-        os.symlink("victim", "link")
-        words = [word.format("link") for word in command]
-        if command == ["report"]:
-            words += ["-o", "link"]
-        h.run(h.profwrap(*words, "run"))
-        h.check(not os.path.islink("link"), "the link stays")
-        h.equal(open("victim").read(), "precious", "what the link pointed to")
-        os.unlink("link")
+    for owner in (os.geteuid(), NOBODY)[:1 + (os.geteuid() == 0)]:
+        for command in report_and_comparison("link"):
+            with open("victim", "w") as file:
+                file.write("precious" * 10000)
+            os.symlink("victim", "link")
+            os.lchown("link", owner, -1)
+            h.run(h.profwrap(*command))
+            own = owner == os.geteuid()
+            h.equal(os.path.islink("link"), own, f"the link of user {owner} stays")
+            h.equal("precious" in open("victim").read(), not own, "what the link points to")
+            h.check(os.path.getsize("link") > 100, "no report")
+            os.unlink("link")
 
 
 def private(folder):
