@@ -300,6 +300,56 @@ static void test_interrupted(void **state)
     assert_int_equal(ring_in(m, 1), 1024);
 }
 
+/* No part of the segment can be mapped or given memory, though ring 0 has it. */
+static void assert_layout_is_refused(struct made *m)
+{
+    struct pw_ring_shared *ring = NULL;
+    uint64_t records;
+    void *pool = NULL;
+    assert_int_equal(pw_segment_map_ring(m->name, m->segment, 0, &ring, &records), -EPROTO);
+    assert_int_equal(pw_segment_allocate_ring(m->name, m->segment, 1), -EPROTO);
+    assert_int_equal(pw_segment_map_pool(m->name, m->segment, PW_SEGMENT_PAGE, &pool), -EPROTO);
+    assert_int_equal(pw_segment_allocate_pool(m->name, m->segment, PW_POOL_BYTES), -EPROTO);
+    assert_null(ring);
+    assert_null(pool);
+}
+
+/* Where rings are is not believed either: what is mapped behind the file's end is SIGBUS. */
+static void test_lying_layout(void **state)
+{
+    struct made *m = *state;
+    static const struct {
+        uint64_t records, stride;
+    } lies[] = {
+        {1024, 0},
+        {1024, 4096},
+        {1024, PW_RING_CONTROL + 65536 + 4096},
+        {1024, UINT64_MAX - 4095},
+        {1024, UINT64_C(1) << 40},
+        {2048, PW_RING_CONTROL + 65536},
+        {2048, PW_RING_CONTROL + 131072}, /* fit each other, not the file */
+        {UINT64_C(1) << 30, PW_RING_CONTROL + (UINT64_C(1) << 36)},
+        {UINT64_C(1) << 58, PW_RING_CONTROL}, /* the product overflows */
+        {3000, PW_RING_CONTROL + 192000},
+        {0, PW_RING_CONTROL},
+    };
+    assert_int_equal(pw_segment_allocate_pool(m->name, m->segment, PW_SEGMENT_PAGE), 0);
+    assert_int_equal(pw_segment_allocate_ring(m->name, m->segment, 0), 0);
+    for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+        m->segment->ring_records = lies[i].records;
+        m->segment->ring_stride = lies[i].stride;
+        assert_layout_is_refused(m);
+    }
+    m->segment->ring_records = 1024;
+    m->segment->ring_stride = PW_RING_CONTROL + 65536;
+    assert_int_equal(ring_in(m, 0), 1024);
+    const off_t size = stat_of(m->name).st_size;
+    int fd = shm_open(m->name, O_RDWR, 0);
+    assert_int_equal(ftruncate(fd, size - 1), 0);
+    close(fd);
+    assert_layout_is_refused(m);
+}
+
 /* What the header says is not believed as a length. */
 static void test_lying_header(void **state)
 {
@@ -338,6 +388,7 @@ int main(void)
         WITH(test_rings_shrink),
         WITH(test_interrupted),
         WITH(test_lying_header),
+        WITH(test_lying_layout),
         WITH(test_selfcost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

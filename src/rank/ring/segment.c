@@ -161,9 +161,43 @@ void pw_segment_detach(struct pw_segment_shared *segment)
 
 /* ---- rings ---- */
 
-static off_t ring_offset(const struct pw_segment_shared *segment, int index)
+/* Where the parts of a segment are. */
+struct layout {
+    uint64_t records; /* capacity of a ring at most */
+    uint64_t stride;  /* bytes from one ring to the next */
+};
+
+/* Reads it from the header, which the application can write: each number is read once, and the file
+ * must be as long as they say, since a page behind its end is SIGBUS. 0, -EPROTO or -errno. */
+static int read_layout(int fd, const struct pw_segment_shared *segment, struct layout *out)
 {
-    return (off_t)(PW_SEGMENT_HEADER + (uint64_t)index * segment->ring_stride);
+    const uint64_t records = *(const volatile uint64_t *)&segment->ring_records;
+    const uint64_t stride = *(const volatile uint64_t *)&segment->ring_stride;
+    struct stat st;
+    if (fstat(fd, &st))
+        return -errno;
+    if (records == 0 || (records & (records - 1)) != 0 || records > UINT32_MAX ||
+        stride != ring_bytes_of(records) || st.st_size < 0 ||
+        (uint64_t)st.st_size < PW_SEGMENT_HEADER + PW_MAX_RINGS * stride + PW_POOL_BYTES)
+        return -EPROTO;
+    *out = (struct layout){records, stride};
+    return 0;
+}
+
+static off_t ring_offset(const struct layout *layout, int index)
+{
+    return (off_t)(PW_SEGMENT_HEADER + (uint64_t)index * layout->stride);
+}
+
+/* Opens the segment's file and reads its layout. The descriptor, or as read_layout(). */
+static int open_layout(const char *name, const struct pw_segment_shared *segment,
+                       struct layout *out)
+{
+    const int fd = open_own(name);
+    const int err = fd < 0 ? 0 : read_layout(fd, segment, out);
+    if (err)
+        close(fd);
+    return err ? err : fd;
 }
 
 /* Bytes that may be taken. The program, its MPI and NCCL need shared memory as well, and the ranks
@@ -181,11 +215,11 @@ static uint64_t free_bytes(int fd)
 }
 
 /* How many records a ring gets: a small part of what there is, for others will follow. */
-static uint64_t choose_records(int fd, struct pw_segment_shared *segment)
+static uint64_t choose_records(int fd, const struct pw_segment_shared *segment, uint64_t largest)
 {
     const uint64_t unused = free_bytes(fd);
     const int64_t left = atomic_load(&segment->memory_bytes);
-    uint64_t part = unused / PW_RING_SHARE, records = segment->ring_records;
+    uint64_t part = unused / PW_RING_SHARE, records = largest;
     uint64_t most = left < 0 ? 0 : (uint64_t)left / PW_RING_MEMORY_SHARE;
     most = part < most ? part : most;
     while (records > PW_RING_SMALLEST && ring_bytes_of(records) > most)
@@ -194,13 +228,14 @@ static uint64_t choose_records(int fd, struct pw_segment_shared *segment)
 }
 
 /* Once a ring has memory its entry says so for good, whoever was killed in between. */
-static int give_ring_memory(int fd, struct pw_segment_shared *segment, int index)
+static int give_ring_memory(int fd, struct pw_segment_shared *segment, const struct layout *layout,
+                            int index)
 {
     struct pw_ring_entry *entry = &segment->rings[index];
-    uint64_t records = choose_records(fd, segment);
+    uint64_t records = choose_records(fd, segment, layout->records);
     int err = -ENOSPC;
     while (records) {
-        err = give_memory(fd, ring_offset(segment, index), ring_bytes_of(records));
+        err = give_memory(fd, ring_offset(layout, index), ring_bytes_of(records));
         if (records <= PW_RING_SMALLEST || (err != -ENOSPC && err != -ENOMEM))
             break;
         records >>= 1; /* others took it meanwhile */
@@ -217,10 +252,11 @@ static int give_ring_memory(int fd, struct pw_segment_shared *segment, int index
 int pw_segment_allocate_ring(const char *name, struct pw_segment_shared *segment, int index)
 {
     struct pw_ring_entry *entry = &segment->rings[index];
-    int fd = open_own(name);
+    struct layout layout;
+    int fd = open_layout(name, segment, &layout);
     if (fd < 0)
         return fd;
-    int err = atomic_load(&entry->records) ? 0 : give_ring_memory(fd, segment, index);
+    int err = atomic_load(&entry->records) ? 0 : give_ring_memory(fd, segment, &layout, index);
     close(fd);
     uint32_t none = PW_RING_NONE;
     if (!err)
@@ -234,13 +270,15 @@ int pw_segment_map_ring(const char *name, const struct pw_segment_shared *segmen
     uint64_t n = atomic_load(&segment->rings[index].records);
     if (n == 0)
         return -ENOENT;
-    if ((n & (n - 1)) != 0 || n > segment->ring_records)
-        return -EPROTO;
-    int fd = open_own(name);
+    struct layout layout;
+    int fd = open_layout(name, segment, &layout);
     if (fd < 0)
         return fd;
-    struct pw_ring_shared *ring = map_shared(fd, ring_bytes_of(n), ring_offset(segment, index));
-    int err = ring ? 0 : -errno;
+    int err = (n & (n - 1)) != 0 || n > layout.records ? -EPROTO : 0;
+    struct pw_ring_shared *ring =
+        err ? NULL : map_shared(fd, ring_bytes_of(n), ring_offset(&layout, index));
+    if (!err && !ring)
+        err = -errno;
     close(fd);
     if (!err) {
         *out = ring;
@@ -260,11 +298,12 @@ int pw_segment_allocate_pool(const char *name, struct pw_segment_shared *segment
 {
     if (atomic_load(&segment->pool_bytes) >= bytes)
         return 0;
-    int fd = bytes <= PW_POOL_BYTES ? open_own(name) : -EINVAL;
+    struct layout layout;
+    int fd = bytes <= PW_POOL_BYTES ? open_layout(name, segment, &layout) : -EINVAL;
     if (fd < 0)
         return fd;
     int err = bytes <= free_bytes(fd) / PW_POOL_SHARE
-                  ? give_memory(fd, ring_offset(segment, PW_MAX_RINGS), bytes)
+                  ? give_memory(fd, ring_offset(&layout, PW_MAX_RINGS), bytes)
                   : -ENOSPC;
     close(fd);
     if (!err)
@@ -277,10 +316,11 @@ int pw_segment_map_pool(const char *name, const struct pw_segment_shared *segmen
 {
     if (atomic_load(&segment->pool_bytes) < bytes)
         return -ENOENT;
-    int fd = bytes <= PW_POOL_BYTES ? open_own(name) : -EINVAL;
+    struct layout layout;
+    int fd = bytes <= PW_POOL_BYTES ? open_layout(name, segment, &layout) : -EINVAL;
     if (fd < 0)
         return fd;
-    void *map = map_shared(fd, bytes, ring_offset(segment, PW_MAX_RINGS));
+    void *map = map_shared(fd, bytes, ring_offset(&layout, PW_MAX_RINGS));
     int err = map ? 0 : -errno;
     close(fd);
     if (!err)

@@ -216,7 +216,8 @@ void pw_segment_detach(struct pw_segment_shared *segment);
 int pw_segment_allocate_ring(const char *name, struct pw_segment_shared *segment, int index);
 
 /* Maps ring `index`, of `*records` records. The mapping stays valid until it is unmapped, whatever
- * happens to the name. In-app safe. 0 or -errno (-ENOENT: it has no memory). */
+ * happens to the name. In-app safe. 0 or -errno (-ENOENT: it has no memory; -EPROTO: the header's
+ * numbers do not fit each other or the file). */
 int pw_segment_map_ring(const char *name, const struct pw_segment_shared *segment, int index,
                         struct pw_ring_shared **out, uint64_t *records);
 
