@@ -31,8 +31,10 @@ static struct {
     pid_t pid;                   /* a child that shares our memory has another */
     _Atomic uint32_t generation; /* of the segment's, once the process records */
     _Atomic int began;           /* this process has written its first THREAD record */
-    /* Mapped once a process: threads that come and go must not map some megabytes each. */
+    /* Mapped once a process: threads that come and go must not map some megabytes each. And the
+     * capacity that a ring was mapped with, written first and once. */
     struct pw_ring_shared *_Atomic mapped[PW_MAX_RINGS];
+    _Atomic uint64_t records[PW_MAX_RINGS];
     _Atomic uint64_t lanes[MOST_LANES]; /* 1 + its thread, and the lane; 0: free */
 } probe;
 
@@ -120,12 +122,14 @@ static uint32_t own_generation(void)
 static struct pw_ring_shared *map_ring(int index)
 {
     struct pw_ring_shared *fresh, *shared = atomic_load(&probe.mapped[index]);
-    uint64_t records;
+    uint64_t records, known = 0;
     if (shared)
         return shared;
     if (pw_segment_map_ring(probe.name, probe.segment, index, &fresh, &records))
         return NULL;
-    if (atomic_compare_exchange_strong(&probe.mapped[index], &shared, fresh))
+    const bool is_as_known =
+        atomic_compare_exchange_strong(&probe.records[index], &known, records) || known == records;
+    if (is_as_known && atomic_compare_exchange_strong(&probe.mapped[index], &shared, fresh))
         return fresh;
     pw_segment_unmap_ring(fresh, records); /* another thread was faster */
     return shared;
@@ -157,7 +161,7 @@ static void use_ring(int index, struct pw_ring_shared *shared)
 {
     struct pw_thread *thread = &pw_this_thread;
     struct pw_ring ring;
-    pw_ring_init(&ring, shared, atomic_load(&probe.segment->rings[index].records));
+    pw_ring_init(&ring, shared, atomic_load(&probe.records[index]));
     ring.waits_for = probe.segment->waits ? probe.segment : NULL;
     /* Whatever is there, a thread that was cancelled inside a call left. */
     atomic_store(&shared->open.op, PW_CALL_PROBE);
