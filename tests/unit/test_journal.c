@@ -352,13 +352,94 @@ static void test_full_disk(void **state)
     assert_int_equal(status, 0);
 }
 
+/* Fills the disk beside a journal whose last block has its place and no more than the end's behind
+ * it, and adds `aparts` records apart, of which each tenth is the loss of 5, and the end. In a
+ * process and mount namespace of its own. */
+static int write_aparts_on_full_disk(const char *dir, const char *filler, int aparts)
+{
+    char path[UNIT_PATH];
+    struct pw_journal *j;
+    int has_end;
+    if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+        mount("none", dir, "tmpfs", 0, "size=1m"))
+        return 77;
+    if (pw_journal_create(dir, &head, &j))
+        return 1;
+    add_many(j, 0, 500);
+    const off_t length = pw_journal_bytes(j);
+    pw_journal_close(j);
+    snprintf(path, sizeof(path), "%s/rank-00002.journal", dir);
+    if (truncate(path, length)) /* without what was allocated ahead */
+        return 2;
+    fill_disk(filler);
+    struct stat st;
+    if (stat(filler, &st) || truncate(filler, st.st_size - 12288) ||
+        pw_journal_resume(dir, head.id.rank, &j, &has_end))
+        return 3;
+    add_many(j, 500, 600);
+    if (pw_journal_commit(j))
+        return 4;
+    fill_disk(filler);
+    for (int i = 0; i < aparts; i++) {
+        const struct pw_record range = record_at((uint64_t)i);
+        const struct pw_record loss = {.type = PW_REC_LOST, .end = 9, .lost = {{2, 3}}};
+        pw_journal_add_apart(j, 0, i % 10 ? &range : &loss);
+    }
+    pw_journal_add_end(j, &(struct pw_journal_end){.exit_code = 3});
+    const int err = pw_journal_commit(j);
+    pw_journal_close(j);
+    return err ? 5 : 0;
+}
+
+/* What must be in the journal then: all records, and each one apart or its number. */
+static int check_aparts(const char *path, int aparts)
+{
+    const struct found f = read_journal(path);
+    const uint64_t told = (uint64_t)(aparts / 10 * 5 + aparts - aparts / 10);
+    const uint64_t kept = (uint64_t)(f.apart - f.losses);
+    if (f.ends != 1)
+        return 6;
+    if (f.records != 600)
+        return 7;
+    return kept + f.lost == told ? 0 : 8;
+}
+
+/* Records that are in no ring when the disk is full: as many as the place that is kept for the end
+ * can take are written, of more the end tells how many they are; and no record gives way to it. */
+static void test_full_disk_with_aparts(void **state)
+{
+    static const int counts[] = {20, 100, 10000};
+    char path[UNIT_PATH], filler[UNIT_PATH];
+    unit_path(path, state, "rank-00002.journal");
+    unit_path(filler, state, "filler");
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            int result = write_aparts_on_full_disk(*state, filler, counts[i]);
+            _exit(result ? result : check_aparts(path, counts[i]));
+        }
+        int status;
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+            print_message("skipped: no mount namespace of our own\n");
+            skip();
+        }
+        assert_int_equal(status, 0);
+    }
+}
+
 #define IN_DIR(test) cmocka_unit_test_setup_teardown(test, unit_dir_create, unit_dir_destroy)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_DIR(test_round_trip), IN_DIR(test_resume), IN_DIR(test_torn),
-        IN_DIR(test_damaged),    IN_DIR(test_full),   IN_DIR(test_full_disk),
+        IN_DIR(test_round_trip),
+        IN_DIR(test_resume),
+        IN_DIR(test_torn),
+        IN_DIR(test_damaged),
+        IN_DIR(test_full),
+        IN_DIR(test_full_disk),
+        IN_DIR(test_full_disk_with_aparts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

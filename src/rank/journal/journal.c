@@ -31,7 +31,11 @@ struct pw_journal {
     int error; /* that ended it, 0 */
     uint64_t position[PW_MAX_RINGS];
     struct pw_losstally lacking; /* since `error` */
-    /* The last block of records: it gives way to the end when there is no room. */
+    /* Records that are in no ring: in the buffer, and those that it could not take. As long as it
+     * has no end they are where they came from. */
+    struct pw_losstally waiting_apart, lacking_apart;
+    /* The last block of records, and what is behind it: they give way to the end when there is no
+     * room. */
     int64_t last_at;
     struct pw_losstally last;
     size_t used;
@@ -50,16 +54,17 @@ static void journal_path(char *out, size_t size, const char *dir, int rank)
     snprintf(out, size, "%s/rank-%05d.journal", dir, rank);
 }
 
-/* Has the disk give what the next `need` bytes take, and END_RESERVE behind them; the end itself
- * may use that. 0, or -errno: the disk is full for all but the end. */
+/* Has the disk give what the next `need` bytes take, and END_RESERVE behind them; what is written
+ * with the end may use that. 0, or -errno: the disk is full for all but the end. */
 static int reserve(struct pw_journal *j, int64_t need)
 {
     static const int64_t more[] = {STRIDE, 0};
+    const int64_t least = need + (j->is_ending ? 0 : END_RESERVE);
     int err = 0;
-    if (j->reserved < 0 || j->length + need + END_RESERVE <= j->reserved)
+    if (j->reserved < 0 || j->length + least <= j->reserved)
         return 0;
     for (int i = 0; i < 2; i++) {
-        const int64_t size = need + END_RESERVE + more[i];
+        const int64_t size = least + more[i];
         if (fallocate(j->fd, FALLOC_FL_KEEP_SIZE, j->length, size) == 0) {
             j->reserved = j->length + size;
             return 0;
@@ -70,7 +75,7 @@ static int reserve(struct pw_journal *j, int64_t need)
         j->reserved = -1;
         return 0;
     }
-    return j->is_ending && j->length + need <= j->reserved ? 0 : err;
+    return err;
 }
 
 static int write_all(struct pw_journal *j)
@@ -107,6 +112,11 @@ int pw_journal_commit(struct pw_journal *j)
         else if (written)
             cut(j); /* else its checksum tells what is left of the block */
     }
+    if (j->error)
+        pw_losstally_add(&j->lacking_apart, &j->waiting_apart);
+    else if (j->last.n)
+        pw_losstally_add(&j->last, &j->waiting_apart);
+    j->waiting_apart = (struct pw_losstally){.n = 0};
     j->used = 0;
     return j->error;
 }
@@ -174,8 +184,11 @@ void pw_journal_add_records(struct pw_journal *j, int ring, uint64_t first,
 
 void pw_journal_add_apart(struct pw_journal *j, int ring, const struct pw_record *record)
 {
-    uint32_t index = (uint32_t)ring;
+    const uint32_t index = (uint32_t)ring;
+    const struct pw_losstally tally = pw_losstally_of_apart(record);
     add_block(j, PW_JOURNAL_APART, &index, sizeof(index), record, sizeof(*record));
+    if (j)
+        pw_losstally_add(j->error ? &j->lacking_apart : &j->waiting_apart, &tally);
 }
 
 void pw_journal_add_reading(struct pw_journal *j, uint64_t ticks, int64_t ns)
@@ -190,16 +203,26 @@ void pw_journal_add_row(struct pw_journal *j, enum pw_table_id table, const void
     add_block(j, PW_JOURNAL_ROW_OF, &header, sizeof(header), row, header.size);
 }
 
+/* With what is in the buffer, and what the journal lacks. */
 static int write_end(struct pw_journal *j, const struct pw_journal_end *end)
 {
-    if (j->lacking.n) {
-        const struct pw_record loss = pw_losstally_record(&j->lacking, PW_REASON_DISK);
-        pw_journal_add_apart(j, 0, &loss);
+    struct pw_losstally lacking = j->lacking;
+    pw_losstally_add(&lacking, &j->lacking_apart);
+    if (lacking.n) {
+        const uint32_t ring = 0;
+        const struct pw_record loss = pw_losstally_record(&lacking, PW_REASON_DISK);
+        add_block(j, PW_JOURNAL_APART, &ring, sizeof(ring), &loss, sizeof(loss));
     }
     add_block(j, PW_JOURNAL_END, end, sizeof(*end), NULL, 0);
-    return pw_journal_commit(j);
+    if (pw_journal_commit(j))
+        return j->error;
+    j->lacking = lacking;
+    j->lacking_apart = (struct pw_losstally){.n = 0};
+    return 0;
 }
 
+/* First with all that was added before it, then without that, and only then instead of the last
+ * records. */
 void pw_journal_add_end(struct pw_journal *j, const struct pw_journal_end *end)
 {
     if (!j)
@@ -208,6 +231,9 @@ void pw_journal_add_end(struct pw_journal *j, const struct pw_journal_end *end)
         pw_journal_commit(j); /* what it could not take is not to be tried again */
     j->is_ending = true;
     j->error = 0; /* perhaps there is room again */
+    if (write_end(j, end) == 0)
+        return;
+    j->error = 0;
     if (write_end(j, end) == 0 || !j->last.n)
         return;
     pw_losstally_add(&j->lacking, &j->last);

@@ -5,6 +5,8 @@
 
 void pw_losstally_add(struct pw_losstally *to, const struct pw_losstally *more)
 {
+    if (!more->n)
+        return;
     if (!to->n || more->start < to->start)
         to->start = more->start;
     if (!to->n || more->end > to->end)
@@ -26,6 +28,20 @@ struct pw_losstally pw_losstally_unknown(uint64_t n, const struct pw_record *las
 {
     struct pw_losstally t = {.n = n, .start = last->end, .end = last->end};
     t.by_kind[PW_LOST_OTHER] = n;
+    return t;
+}
+
+struct pw_losstally pw_losstally_of_apart(const struct pw_record *record)
+{
+    struct pw_losstally t = {.start = record->start, .end = record->end};
+    if (record->type == PW_REC_LOST)
+        memcpy(t.by_kind, record->lost.lost, sizeof(t.by_kind));
+    else if (record->type == PW_REC_UNRECORDED)
+        t.by_kind[PW_LOST_OTHER] = record->unrecorded.no_ring;
+    else
+        return pw_losstally_of(record, 1);
+    for (int kind = 0; kind < PW_LOST_KINDS; kind++)
+        t.n += t.by_kind[kind];
     return t;
 }
 

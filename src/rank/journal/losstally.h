@@ -21,6 +21,9 @@ struct pw_losstally pw_losstally_of(const struct pw_record *records, uint32_t n)
 /* Of `n` of which only the last is known: kinds and begin are not. */
 struct pw_losstally pw_losstally_unknown(uint64_t n, const struct pw_record *last);
 
+/* What is lost with a record that is in no ring: a loss that it tells of, or itself. */
+struct pw_losstally pw_losstally_of_apart(const struct pw_record *record);
+
 /* The record that says it; `reason` is what /events/gap will have. */
 struct pw_record pw_losstally_record(const struct pw_losstally *tally, enum pw_reason reason);
 
