@@ -1,5 +1,5 @@
 """The commands themselves on hostile files, as they are installed: each ends by itself, with 0 and no
-complaint, or with 1 and one line.
+complaint, or with 1 and one line (`import` with lines of its own on what it took).
 
     commands.py PROFWRAP        tries all of corpus/
 
@@ -11,9 +11,10 @@ import subprocess
 import sys
 import tempfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-PATIENCE_S = 300  # 10 s of processor time, on a busy machine
+import seeds
+
+ROOT = os.path.dirname(os.path.dirname(seeds.HERE))
+PATIENCE_S = 300  # 15 s of processor time, on a busy machine
 
 
 def environment():
@@ -31,9 +32,10 @@ def complaint(command):
         return f"{command[1]} is still running after {PATIENCE_S} s"
     said = done.stderr.decode(errors="replace").splitlines()
     mine = [line for line in said if line.startswith("profwrap: ")]
-    if done.returncode == 0 and not said:
+    tells = command[1] == "import" and len(said) == len(mine)  # what it took and what not
+    if done.returncode == 0 and (tells or not said):
         return None
-    if done.returncode == 1 and len(said) == len(mine) == 1:
+    if done.returncode == 1 and mine and (tells or len(said) == len(mine) == 1):
         return None
     return f"{command[1]} ended with {done.returncode} and said {said}"
 
@@ -42,28 +44,49 @@ def complaints(path, kinds, profwrap=None):
     """All that is wrong with how the commands that read files of these kinds take this one."""
     profwrap = profwrap or os.path.join(ROOT, "build", "bin", "profwrap")
     if not os.path.exists(profwrap):
-        return []
-    commands = [] if "journal" in kinds else [[profwrap, "dump", path]]
-    if "cluster" in kinds:
-        commands += [[profwrap, "report", path], [profwrap, "report", "--format", "json", path]]
+        return [f"there is no {profwrap}: nothing was tried"]
     with tempfile.TemporaryDirectory(prefix="pwfuzz-") as scratch:
-        if "rank" in kinds:
-            shutil.copy(path, os.path.join(scratch, "rank-00003.h5"))
-            commands.append([profwrap, "merge", "-q", scratch])
-        if "journal" in kinds:
-            shutil.copy(path, os.path.join(scratch, "rank-00000.journal"))
-            commands.append([profwrap, "recover", scratch])
-        return [found for found in map(complaint, commands) if found]
+        return [found for kind in kinds
+                for found in map(complaint, READING[kind](profwrap, path, scratch)) if found]
+
+
+def read_rank(profwrap, path, scratch):
+    """The commands, each started when those before have ended."""
+    shutil.copy(path, os.path.join(scratch, "rank-00003.h5"))
+    yield [profwrap, "dump", path]
+    yield [profwrap, "merge", "-q", scratch]
+    yield [profwrap, "report", "--format", "chrome", "-o", os.path.join(scratch, "trace"), scratch]
+
+
+def read_cluster(profwrap, path, _):
+    yield [profwrap, "dump", path]
+    yield [profwrap, "report", path]
+    yield [profwrap, "report", "--format", "json", path]
+    yield [profwrap, "compare", path, path]
+
+
+def read_journal(profwrap, path, scratch):
+    shutil.copy(path, os.path.join(scratch, "rank-00000.journal"))
+    yield [profwrap, "recover", scratch]
+
+
+def read_import(profwrap, path, scratch):
+    yield [profwrap, "import", "-j1", "-o", os.path.join(scratch, "ranks"), path]
+
+
+READING = {"rank": read_rank, "cluster": read_cluster, "journal": read_journal, "import": read_import}
 
 
 def main(profwrap):
     tried, wrong = 0, []
-    for kind in ("rank", "cluster", "journal", "library"):
-        folder = os.path.join(HERE, "corpus", kind)
-        for name in sorted(os.listdir(folder)):
+    for kind in (*READING, "library"):
+        paths = seeds.files_of(kind)
+        if not paths:
+            wrong.append(f"there is no corpus {kind}")
+        for path in paths:
             kinds = ["rank", "cluster"] if kind == "library" else [kind]
-            found = complaints(os.path.join(folder, name), kinds, profwrap)
-            wrong += [f"{kind}/{name}: {text}" for text in found]
+            found = complaints(path, kinds, profwrap)
+            wrong += [f"{kind}/{os.path.basename(path)}: {text}" for text in found]
             tried += 1
     print(*wrong, sep="\n")
     print(f"{tried} files tried, {len(wrong)} complaints")

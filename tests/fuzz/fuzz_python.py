@@ -5,8 +5,9 @@
 
 runs inputs that the program MUTATE makes of the corpus, in child processes with the memory that an
 input may take, and saves in FOUND/new what ended in anything but FileError, and in FOUND/library what
-made libhdf5 crash, which runs in the same process. The last line is JSON: executions, findings and the
-most memory above what the process had.
+made load() crash: it is plain Python, and calls libhdf5 in the same process. Pickles are read without
+that library, so that their crashes are new, too. The last line is JSON: executions, findings and the
+most memory above what the process had. The status is 1 when there are new findings, or no executions.
 """
 import io
 import json
@@ -23,16 +24,14 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(HERE)), "python"))
-CORPUS = os.path.join(HERE, "corpus")
+sys.path.insert(0, HERE)
+import seeds  # noqa: E402
+
 BATCH, PATIENCE_S, MORE_BYTES, MOST_BYTES = 32, 20, 512 << 20, 1 << 18
+CRASHES = (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS, -signal.SIGFPE)
+CALLS_HDF5 = ("load",)
 OPCODES = [bytes([code]) for code in b"()]}lt0120NabdeghijpqrsuFGIJKLMPQRSTUVX"]
 OPCODES += [bytes([code]) for code in range(0x80, 0x99)]
-
-
-def seeds_of(reader):
-    kinds = {"load": ("rank", "cluster"), "pickle": ("import",)}[reader]
-    return [os.path.join(CORPUS, kind, name) for kind in kinds
-            for name in sorted(os.listdir(os.path.join(CORPUS, kind)))]
 
 
 def mutate_pickle(data, random):
@@ -72,7 +71,7 @@ def read_run(path, folder, kind):
     good = {"rank": "halo-1", "cluster": "halo"}
     names = {"rank": "rank-00001.h5", "cluster": "cluster.h5"}
     for each, name in names.items():
-        source = path if each == kind else os.path.join(CORPUS, each, good[each])
+        source = path if each == kind else os.path.join(seeds.CORPUS, each, good[each])
         shutil.copy(source, os.path.join(folder, name))
     return reading.read_everything(folder)
 
@@ -151,8 +150,8 @@ def run_child(reader, paths, folder, kind):
 
 
 class Sums:
-    def __init__(self, found):
-        self.found, self.executions, self.peak = found, 0, 0
+    def __init__(self, reader, found):
+        self.reader, self.found, self.executions, self.peak = reader, found, 0, 0
         self.counts = {"new": 0, "library": 0}
 
     def save(self, kind, path, why):
@@ -163,18 +162,26 @@ class Sums:
         shutil.copy(path, os.path.join(folder, name))
         print(f"  {kind}: {name}: {why}", flush=True)
 
-    def count(self, lines, status):
+    def count(self, lines, status, first):
+        """What a child told that was to begin with the input `first`, and how it ended."""
         ended = {line["path"]: line for line in lines if "wrong" in line}
         self.executions += len({line["path"] for line in lines})
         for line in ended.values():
             self.peak = max(self.peak, line["bytes"])
             if line["wrong"]:
                 self.save("new", line["path"], "; ".join(line["wrong"])[:300])
-        if lines and lines[-1]["path"] not in ended:
-            code = os.waitstatus_to_exitcode(status)
-            crash = code in (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS, -signal.SIGFPE)
-            why = "more than 20 s" if code == -signal.SIGALRM else f"ended with {code}"
-            self.save("library" if crash else "new", lines[-1]["path"], why)
+        code = os.waitstatus_to_exitcode(status)
+        if not lines:
+            self.save("new", first, f"ended with {code} before it was read")
+        elif lines[-1]["path"] not in ended:
+            self.save(self.kind_of(code), lines[-1]["path"],
+                      "more than 20 s" if code == -signal.SIGALRM else f"ended with {code}")
+
+    def kind_of(self, code):
+        return "library" if self.reader in CALLS_HDF5 and code in CRASHES else "new"
+
+    def status(self):
+        return 1 if self.counts["new"] or not self.executions else 0
 
 
 def main(reader, seconds, mutate, found):
@@ -182,23 +189,23 @@ def main(reader, seconds, mutate, found):
 
     if reader == "load":
         profwrap._tables.h5py_module()
-    sys.path.insert(0, HERE)
-    sums, until, dice = Sums(found), time.monotonic() + seconds, random.Random()
+    corpus = [path for kind in seeds.KINDS[reader] for path in seeds.files_of(kind)]
+    sums, until, dice = Sums(reader, found), time.monotonic() + seconds, random.Random()
     while time.monotonic() < until:
-        seed = dice.choice(seeds_of(reader))
+        seed = dice.choice(corpus)
         with tempfile.TemporaryDirectory() as inputs, tempfile.TemporaryDirectory() as folder:
             paths = make_inputs(reader, mutate, seed, dice, inputs)
             kind = os.path.basename(os.path.dirname(seed))
             while paths and time.monotonic() < until:
                 lines, status = run_child(reader, paths, folder, kind)
-                sums.count(lines, status)
+                sums.count(lines, status, paths[0])
                 last = lines[-1]["path"] if lines else paths[0]
                 paths = paths[paths.index(last) + 1 :]
     print(json.dumps({"executions": sums.executions, "peak": sums.peak, **sums.counts}))
-    return 1 if sums.counts["new"] else 0
+    return sums.status()
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 5 or sys.argv[1] not in ("load", "pickle"):
+    if len(sys.argv) != 5 or sys.argv[1] not in seeds.IN_PYTHON:
         sys.exit(__doc__)
     sys.exit(main(sys.argv[1], float(sys.argv[2]), *sys.argv[3:]))
