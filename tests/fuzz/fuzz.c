@@ -88,8 +88,8 @@ static void on_freed(const volatile void *bytes)
         atomic_fetch_sub(&heap.live, (int64_t)__sanitizer_get_allocated_size(bytes));
 }
 
-/* What core/readlimit.h does for the commands: the sanitizer has no room under a limit of the
- * system. */
+/* Stands for the limit that core/readlimit.h sets for the commands: under one of the system the
+ * sanitizer has no room. It is the smaller of that file's two, for the memory of small files. */
 static int is_too_much(size_t size)
 {
     int64_t limit = atomic_load(&heap.limit);
@@ -136,7 +136,7 @@ void __wrap_pw_h5_watch_install(void)
 {
 }
 
-/* For ever, and what it keeps away is to be found. */
+/* Nothing: its limits hold for the rest of the process, and would hide what is to be found. */
 void pw_confine(uint64_t input_bytes, unsigned needs)
 {
     (void)input_bytes, (void)needs;
