@@ -14,10 +14,11 @@ import sys
 import tempfile
 import zlib
 
-import h5py
-import numpy
-
+import measure
 from measure import report
+
+h5py = measure.h5py()
+import numpy  # noqa: E402
 
 TABLES = ("events/comm", "events/range")
 profwrap, mpicalls, train = sys.argv[1:4]

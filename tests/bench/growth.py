@@ -27,10 +27,11 @@ import time
 import traceback
 from typing import Callable
 
-import h5py
-import numpy
-
+import measure
 from measure import report
+
+h5py = measure.h5py()
+import numpy  # noqa: E402
 
 YEAR_NS = 31_556_952 * 10**9
 START_NS = 10**9

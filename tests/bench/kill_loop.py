@@ -13,7 +13,8 @@ each run, `profwrap recover` and `profwrap sweep`:
   segments    shared memory is left
   unreadable  a rank file cannot be read, or there is none
   missing     calls that had returned are neither recorded nor counted as lost
-  crashed     `merge` or `report` of it crashed
+  crashed     `recover` or `sweep`, or in every tenth run `merge` or `report`, ended with another status
+              than 0 and 1, or HDF5 crashed in it
 A line for every run that is not right, whose directory stays in WORK_DIR. The plan follows from the
 seed; when what happens does not. Each job has a /dev/shm of its own where it may (unshare -m), of
 --shm bytes; --fill takes a random part of it away from each run.
@@ -31,10 +32,10 @@ import sys
 import threading
 import time
 
-import h5py
-
+import measure
 from measure import report
 
+h5py = measure.h5py()
 FAULTS = ["harmed", "processes", "segments", "unreadable", "missing", "crashed"]
 PATIENCE_S = 120
 GUARD, COLLECTOR, PROGRAM = "guard", "collector", "program"
@@ -191,20 +192,25 @@ class Run:
         return sum(struct.unpack_from("=q", data, at)[0] for at in range(0, len(data) - 7, 64))
 
     def recovered(self):
-        """What recover says; nothing still runs when it fails."""
-        done = subprocess.run([options.profwrap, "recover", self.out], env=environment(),
-                              capture_output=True, timeout=PATIENCE_S)
-        return done.stdout if done.returncode == 0 else b" 0 still running"
+        """What recover says, and its fault; nothing still runs when it fails."""
+        done, fault = command("recover", self.out)
+        return done.stdout if done.returncode == 0 else b" 0 still running", fault
 
     def recover(self):
         if os.path.isdir(self.out):
             # A killed program's main thread may be gone while the others are still about to go.
             end = time.monotonic() + PATIENCE_S
-            while b" 0 still running" not in self.recovered() and time.monotonic() < end:
+            said, fault = self.recovered()
+            while not fault and b" 0 still running" not in said and time.monotonic() < end:
                 time.sleep(0.01)
+                said, fault = self.recovered()
+            if fault:
+                return fault
         # What was killed before the program's start has recorded nothing that could be recovered.
         if options.shm:
-            subprocess.run([options.profwrap, "sweep"], env=environment(), capture_output=True)
+            fault = command("sweep")[1]
+            if fault:
+                return fault
             left = [name for name in os.listdir("/dev/shm") if name.startswith("profwrap-")]
             for name in left:
                 os.unlink(os.path.join("/dev/shm", name))
@@ -234,12 +240,17 @@ class Run:
     def merge_fault(self):
         if self.number % 10 or not os.path.exists(os.path.join(self.out, "rank-00000.h5")):
             return None
-        for command in (["merge", self.out], ["report", self.out]):
-            done = subprocess.run([options.profwrap, *command], env=environment(),
-                                  capture_output=True)
-            if done.returncode < 0 or done.returncode > 1:
-                return "crashed", f"{command[0]} ended with {done.returncode}"
-        return None
+        return command("merge", self.out)[1] or command("report", self.out)[1]
+
+
+def command(*words):
+    """Runs profwrap: the result, and its fault or None."""
+    done = subprocess.run([options.profwrap, *words], env=environment(), capture_output=True,
+                          timeout=PATIENCE_S)
+    if done.returncode in (0, 1) and b"the HDF5 library" not in done.stderr:
+        return done, None
+    return done, ("crashed", f"{words[0]} ended with {done.returncode}: "
+                  f"{done.stderr.decode(errors='replace')[-1000:]}")
 
 
 def recorded(file):

@@ -3,6 +3,7 @@ import os
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 
 # What Open MPI wants of root, and of machines with fewer cores than ranks; as scripts/env.sh has it.
@@ -11,6 +12,19 @@ if os.geteuid() == 0:
     os.environ["OMPI_ALLOW_RUN_AS_ROOT"] = os.environ["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
 # What is measured may take more than strangers' files are allowed.
 os.environ["PROFWRAP_READ_MEMORY"] = "16G"
+
+
+SKIP = 77
+
+
+def h5py():
+    """The module; without it the program ends as a test that is skipped."""
+    try:
+        import h5py as module
+    except ImportError as problem:
+        print(f"skipped: this Python has no {problem.name}")
+        sys.exit(SKIP)
+    return module
 
 
 def run(command, quiet=False, **environment):

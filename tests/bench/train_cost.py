@@ -19,9 +19,10 @@ import sys
 import tempfile
 import time
 
-import h5py
-
+import measure
 from measure import report, spread
+
+h5py = measure.h5py()
 
 RANKS, TURNS, TURN_SECONDS, SHORT_RUNS, STEPS = "2", 400, 0.25, 15, "600"
 profwrap, train = sys.argv[1:3]
