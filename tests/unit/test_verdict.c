@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/report/figures.h"
 #include "analysis/report/report.h"
-#include "analysis/report/verdict.h"
 #include "test_report_make.h"
 
 static void add_note(struct pw_cluster *c, int32_t rank, const char *what, int64_t count)
@@ -29,9 +29,8 @@ static void assert_verdict(const struct pw_cluster *c, enum pw_verdict_kind kind
                            enum pw_wanting wanting)
 {
     struct pw_figures *figures;
-    struct pw_verdict verdict;
     assert_int_equal(pw_figures_create(c, &figures), 0);
-    pw_verdict_find(figures, &verdict);
+    const struct pw_verdict verdict = pw_figures_advice(figures).verdict;
     assert_int_equal(verdict.kind, kind);
     assert_int_equal(verdict.wanting, wanting);
     pw_figures_destroy(figures);
@@ -106,6 +105,47 @@ static void test_silence_is_no_health(void **state)
     pw_cluster_destroy(c);
 }
 
+static void remove_rank(struct pw_cluster *c, size_t rank)
+{
+    c->ranks[rank].present = 0;
+    c->ranks[rank].clock_error_ns = -1;
+    c->ranks[rank].hostname[0] = '\0';
+    for (size_t s = 0; s < c->nstep_rows; s++)
+        memset(&c->step_trace[s * c->nrank_rows + rank], 0xff, sizeof(*c->step_trace));
+}
+
+/* The straggler's own file may be the one that is missing. */
+static void test_missing_ranks_are_no_health(void **state)
+{
+    (void)state;
+    struct pw_cluster *c = make_cluster(8, 52);
+    for (size_t i = 0; i < 8 * 52; i++)
+        c->step_trace[i].wait_ns = 30 * MS;
+    remove_rank(c, 3);
+    assert_verdict(c, PW_VERDICT_UNKNOWN, PW_WANTING_ALL_RANKS);
+    char *text = text_of(c, "", 12), *json = json_of(c);
+    assert_begins(text, "Cannot tell whether a rank held the job back: 1 of 8 ranks left no usable "
+                        "file, and");
+    assert_has(text, "not known: rank 3;");
+    assert_has(text, "Not known: 1 of 8 ranks left no usable file");
+    assert_has_not(text, "No rank held");
+    assert_has_not(text, "wait_roams");
+    assert_has(json, "\"verdict\": \"unknown\"");
+    assert_has(json, "\"reason\": \"ranks_missing\"");
+    free(text);
+    free(json);
+    for (size_t r = 1; r < 8; r++)
+        remove_rank(c, r);
+    text = text_of(c, "", 12);
+    assert_begins(text, "Cannot tell whether a rank held the job back: 7 of 8 ranks left no usable "
+                        "file, and");
+    assert_has_not(text, "wait_roams");
+    free(text);
+    remove_rank(c, 0);
+    assert_verdict(c, PW_VERDICT_UNKNOWN, PW_WANTING_RANKS);
+    pw_cluster_destroy(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -113,6 +153,7 @@ int main(void)
         cmocka_unit_test(test_one_rank),
         cmocka_unit_test(test_unrecorded_mpi_is_said_first),
         cmocka_unit_test(test_silence_is_no_health),
+        cmocka_unit_test(test_missing_ranks_are_no_health),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,11 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/advice/verdict.h"
 #include "core/cluster.h"
 
 enum { PW_ADVICE_MAX = 48, PW_ADVICE_RANKS = 8 };
 
-/* The caller sets the first three; pw_advice_prepare() counts the others. */
+/* The caller sets the first three; pw_advice_prepare() finds the others. */
 struct pw_advice_input {
     const struct pw_cluster *cluster;
     /* Means over the measured steps: of each row of /ranks, and over ranks too; -1: not known. */
@@ -22,6 +23,7 @@ struct pw_advice_input {
     int64_t measured, step_mean_ns; /* steps */
     int64_t clock_error_max_ns;     /* -1: some rank's is not known */
     int64_t overhead_ns, overhead_of_ns;
+    struct pw_verdict verdict;
 };
 
 struct pw_advice {

@@ -143,7 +143,7 @@ int pw_judge_wait_roams(const struct pw_advice_input *in, const struct pw_advice
     (void)rule;
     pw_sentence_add(&s, "ranks wait for others in %.0f %% of a step", 100 * wait);
     advice->saves_ns = pw_advice_whatif_gain(in, "job");
-    return in->cluster->nstragglers == 0 && in->expected > 1 && wait > ROAMING &&
+    return in->verdict.kind == PW_VERDICT_NONE && wait > ROAMING &&
            (balance < 0 || balance >= BALANCED);
 }
 

@@ -51,6 +51,7 @@ void pw_advice_prepare(struct pw_advice_input *in)
             pw_mean_add(&duration, c->steps[s].duration_ns);
         }
     in->step_mean_ns = pw_mean_value(&duration);
+    pw_verdict_find(in, &in->verdict);
 }
 
 void pw_advice_add_rank(struct pw_advice *advice, int32_t rank)

@@ -7,7 +7,6 @@
 #include "analysis/report/names.h"
 #include "analysis/report/page.h"
 #include "analysis/report/report.h"
-#include "analysis/report/verdict.h"
 #include "analysis/report/words.h"
 #include "core/sentence.h"
 #include "core/text.h"
@@ -148,6 +147,21 @@ static void write_silent(const struct pw_figures *f, struct pw_sentence *s)
     pw_sentence_add(s, ".");
 }
 
+/* The slowest rank may be one of which there is nothing. */
+static void write_absent(const struct pw_figures *f, struct pw_sentence *s)
+{
+    const int64_t missing = f->expected - f->present;
+    pw_sentence_add(s,
+                    "Cannot tell whether a rank held the job back: %" PRId64 " of %" PRId64
+                    " ranks left no usable file, and the slowest may be %s",
+                    missing, f->expected, missing == 1 ? "that one" : "one of them");
+    if (f->measured)
+        pw_sentence_add(s, "; %" PRId64 " step%s", f->measured, f->measured == 1 ? "" : "s");
+    if (f->measured && f->step_mean_ns >= 0)
+        add_ns(s, " of ", f->step_mean_ns);
+    pw_sentence_add(s, ".");
+}
+
 static void write_unknown(const struct pw_figures *f, const struct pw_verdict *v,
                           struct pw_sentence *s)
 {
@@ -160,6 +174,9 @@ static void write_unknown(const struct pw_figures *f, const struct pw_verdict *v
         break;
     case PW_WANTING_COMMUNICATION:
         write_silent(f, s);
+        break;
+    case PW_WANTING_ALL_RANKS:
+        write_absent(f, s);
         break;
     case PW_WANTING_MORE_STEPS:
         pw_sentence_add(
@@ -181,8 +198,7 @@ static void write_unknown(const struct pw_figures *f, const struct pw_verdict *v
 void pw_headline_write(const struct pw_figures *figures, char *out, size_t size)
 {
     struct pw_sentence s = {out, size, 0};
-    struct pw_verdict verdict;
-    pw_verdict_find(figures, &verdict);
+    const struct pw_verdict verdict = pw_figures_advice(figures).verdict;
     switch (verdict.kind) {
     case PW_VERDICT_HELD_BACK:
         write_straggler(figures, &s);

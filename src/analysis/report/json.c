@@ -16,7 +16,6 @@
 #include "analysis/report/json_row.h"
 #include "analysis/report/names.h"
 #include "analysis/report/report.h"
-#include "analysis/report/verdict.h"
 #include "analysis/report/words.h"
 
 /* `object` unless one of the `failed` results of setting its keys is not 0. */
@@ -41,8 +40,7 @@ static json_t *make_job(const struct pw_figures *f)
     pw_headline_write(f, headline, sizeof(headline));
     pw_headline_missing(f, missing, sizeof(missing));
     pw_names_printable(shown, sizeof(shown), headline, sizeof(headline));
-    struct pw_verdict verdict;
-    pw_verdict_find(f, &verdict);
+    const struct pw_verdict verdict = pw_figures_advice(f).verdict;
     const char *reason = pw_verdict_reason(verdict.wanting);
     json_t *job = json_object();
     int bad = json_object_set_new(job, "verdict", json_string(pw_verdict_name(verdict.kind)));

@@ -5,7 +5,6 @@
 
 #include "analysis/report/callwords.h"
 #include "analysis/report/sections.h"
-#include "analysis/report/verdict.h"
 #include "analysis/report/words.h"
 #include "core/limits.h"
 #include "core/sentence.h"
@@ -13,7 +12,8 @@
 
 enum { HOSTS_SHOWN = 4, WINDOWS_SHOWN = 8 };
 
-/* "ranks 0-3 on node-a, 4-7 on node-b": runs of rows with the same host. */
+/* "node-a: ranks 0-3; node-b: ranks 4-7": runs of rows with the same host, which is not known of
+ * ranks that left no file. */
 static int print_hosts(const struct pw_page *page)
 {
     const struct pw_row_c_rank *ranks = page->figures->cluster->ranks;
@@ -24,6 +24,7 @@ static int print_hosts(const struct pw_page *page)
                                                    sizeof(pw_s64)) == 0;)
             last++;
         char span[64];
+        const char *host = ranks[first].hostname[0] ? ranks[first].hostname : "not known";
         if (first == last)
             snprintf(span, sizeof(span), "rank %" PRId32, ranks[first].rank);
         else
@@ -31,7 +32,7 @@ static int print_hosts(const struct pw_page *page)
                      ranks[last].rank);
         int bytes = shown == HOSTS_SHOWN ? snprintf(text + used, sizeof(text) - used, "; …")
                                          : snprintf(text + used, sizeof(text) - used, "%s%.64s: %s",
-                                                    shown ? "; " : "", ranks[first].hostname, span);
+                                                    shown ? "; " : "", host, span);
         used += bytes > 0 ? (size_t)bytes : 0;
     }
     return shown ? pw_page_property(page, "hosts", "%s", text) : 0;

@@ -6,7 +6,6 @@
 #include "analysis/report/grid.h"
 #include "analysis/report/operators.h"
 #include "analysis/report/sections.h"
-#include "analysis/report/verdict.h"
 #include "analysis/report/words.h"
 #include "core/text.h"
 
@@ -107,9 +106,8 @@ static int print_stragglers(const struct pw_page *page, size_t count)
 static int print_none(const struct pw_page *page)
 {
     const struct pw_figures *f = page->figures;
-    struct pw_verdict verdict;
+    const struct pw_verdict verdict = pw_figures_advice(f).verdict;
     char clock[32];
-    pw_verdict_find(f, &verdict);
     if (verdict.wanting == PW_WANTING_RECORDED_MPI)
         return pw_page_print(page, 2, 2,
                              "Not known: MPI calls were not recorded, so that nothing says who "
@@ -118,6 +116,11 @@ static int print_none(const struct pw_page *page)
         return pw_page_print(page, 2, 2,
                              "Not known: no communication between ranks was recorded, so that "
                              "nothing says who waited for whom.");
+    if (verdict.wanting == PW_WANTING_ALL_RANKS)
+        return pw_page_print(page, 2, 2,
+                             "Not known: %" PRId64 " of %" PRId64
+                             " ranks left no usable file, and the slowest may be among them.",
+                             f->expected - f->present, f->expected);
     if (f->expected < 2)
         return pw_page_print(page, 2, 2, "None: there is only one rank.");
     if (!f->measured)

@@ -1,10 +1,10 @@
 /* Whether a rank held the job back, and which evidence is wanting where that cannot be said:
- * decided here alone, for every kind of report. docs/metrics.md has the same as a table. */
-#ifndef PW_ANALYSIS_REPORT_VERDICT_H
-#define PW_ANALYSIS_REPORT_VERDICT_H
+ * decided here alone, for every kind of report and for advice. docs/metrics.md has the same as a
+ * table. */
+#ifndef PW_ANALYSIS_ADVICE_VERDICT_H
+#define PW_ANALYSIS_ADVICE_VERDICT_H
 
 #include "analysis/advice/unrecorded.h"
-#include "analysis/report/figures.h"
 
 enum pw_verdict_kind {
     PW_VERDICT_HELD_BACK,   /* by the first straggler */
@@ -19,6 +19,7 @@ enum pw_wanting {
     PW_WANTING_RANKS,         /* no usable file */
     PW_WANTING_RECORDED_MPI,  /* MPI calls of some rank were not recorded */
     PW_WANTING_COMMUNICATION, /* nothing between ranks was recorded */
+    PW_WANTING_ALL_RANKS,     /* some left no usable file */
     PW_WANTING_STEPS,         /* no step is known */
     PW_WANTING_MORE_STEPS,    /* too few are */
     PW_WANTING_NCCL_TIMES,    /* when NCCL's operations ran is not known */
@@ -32,7 +33,10 @@ struct pw_verdict {
     int64_t untimed; /* operations of NCCL */
 };
 
-void pw_verdict_find(const struct pw_figures *figures, struct pw_verdict *verdict);
+struct pw_advice_input;
+
+/* Of an input that pw_advice_prepare() fills; by it alone, others have input->verdict. */
+void pw_verdict_find(const struct pw_advice_input *input, struct pw_verdict *verdict);
 
 /* As in JSON: "unknown"; "mpi_not_recorded", NULL when nothing is wanting. */
 const char *pw_verdict_name(enum pw_verdict_kind kind);

@@ -1,39 +1,43 @@
 /* Weighs the evidence; see verdict.h. */
-#include "analysis/report/verdict.h"
+#include "analysis/advice/verdict.h"
+
+#include "analysis/advice/advice.h"
 
 /* Fewer measured steps than a straggler must hit: nothing can be said of any rank. */
 enum { STEPS_LEAST = 3 };
 
 /* In this order: what comes first would make the rest mean nothing. */
-static enum pw_wanting find_wanting(const struct pw_figures *f, const struct pw_verdict *v)
+static enum pw_wanting find_wanting(const struct pw_advice_input *in, const struct pw_verdict *v)
 {
-    if (f->present == 0)
+    if (in->present == 0)
         return PW_WANTING_RANKS;
     if (v->unrecorded.ranks > 0)
         return PW_WANTING_RECORDED_MPI;
-    if (f->expected == 1)
+    if (in->expected == 1)
         return PW_WANTING_NOTHING;
     if (v->unrecorded.is_silent)
         return PW_WANTING_COMMUNICATION;
-    if (f->cluster->nstragglers)
+    if (in->cluster->nstragglers)
         return PW_WANTING_NOTHING;
-    if (f->measured == 0)
+    if (in->present < in->expected)
+        return PW_WANTING_ALL_RANKS;
+    if (in->measured == 0)
         return PW_WANTING_STEPS;
-    if (f->measured < STEPS_LEAST)
+    if (in->measured < STEPS_LEAST)
         return PW_WANTING_MORE_STEPS;
     if (v->untimed)
         return PW_WANTING_NCCL_TIMES;
-    return f->clock_error_max_ns < 0 ? PW_WANTING_CLOCKS : PW_WANTING_NOTHING;
+    return in->clock_error_max_ns < 0 ? PW_WANTING_CLOCKS : PW_WANTING_NOTHING;
 }
 
-void pw_verdict_find(const struct pw_figures *figures, struct pw_verdict *verdict)
+void pw_verdict_find(const struct pw_advice_input *in, struct pw_verdict *verdict)
 {
-    *verdict = (struct pw_verdict){.untimed = pw_advice_untimed(figures->cluster)};
-    pw_unrecorded_sum(figures->cluster, &verdict->unrecorded);
-    verdict->wanting = find_wanting(figures, verdict);
+    *verdict = (struct pw_verdict){.untimed = pw_advice_untimed(in->cluster)};
+    pw_unrecorded_sum(in->cluster, &verdict->unrecorded);
+    verdict->wanting = find_wanting(in, verdict);
     verdict->kind = verdict->wanting != PW_WANTING_NOTHING ? PW_VERDICT_UNKNOWN
-                    : figures->cluster->nstragglers        ? PW_VERDICT_HELD_BACK
-                    : figures->expected == 1               ? PW_VERDICT_SINGLE_RANK
+                    : in->cluster->nstragglers             ? PW_VERDICT_HELD_BACK
+                    : in->expected == 1                    ? PW_VERDICT_SINGLE_RANK
                                                            : PW_VERDICT_NONE;
 }
 
@@ -55,6 +59,7 @@ const char *pw_verdict_reason(enum pw_wanting wanting)
         [PW_WANTING_RANKS] = "no_ranks",
         [PW_WANTING_RECORDED_MPI] = "mpi_not_recorded",
         [PW_WANTING_COMMUNICATION] = "no_communication",
+        [PW_WANTING_ALL_RANKS] = "ranks_missing",
         [PW_WANTING_STEPS] = "no_steps",
         [PW_WANTING_MORE_STEPS] = "few_steps",
         [PW_WANTING_NCCL_TIMES] = "nccl_untimed",
