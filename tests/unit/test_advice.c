@@ -131,6 +131,11 @@ static void clock_coarse(struct world *w, int enough)
     w->c->clock_error_max_ns = 7500000 + enough;
 }
 
+static void clocks_not_aligned(struct world *w, int enough)
+{
+    w->c->ranks[2].clock_error_ns = enough ? -1 : 0;
+}
+
 static void slow_host(struct world *w, int enough)
 {
     w->c->hosts_slow = calloc(1, sizeof(*w->c->hosts_slow));
@@ -270,6 +275,7 @@ static const struct {
     {"steps_inferred", steps_inferred, "50 steps were found"},
     {"few_steps", few_steps, "9 steps were measured"},
     {"clock_coarse", clock_coarse, "clock error up to 7.5 ms, steps of 150 ms"},
+    {"clocks_not_aligned", clocks_not_aligned, "of 1 of 4 ranks is not known"},
     {"slow_host", slow_host, "2 of 2 ranks of node-b"},
     {"slow_link", slow_link, "from rank 1 to 2: 3.0 ms a message, others 1.0 ms"},
     {"late_senders", late_senders, "most is caused by rank 2 (1.00 s)"},

@@ -52,6 +52,8 @@ static void test_order_of_evidence(void **state)
     assert_verdict(c, PW_VERDICT_UNKNOWN, PW_WANTING_COMMUNICATION);
     add_note(c, 2, "unrecorded_bypassed", 1);
     assert_verdict(c, PW_VERDICT_UNKNOWN, PW_WANTING_RECORDED_MPI);
+    c->nstragglers = 0;
+    assert_verdict(c, PW_VERDICT_UNKNOWN, PW_WANTING_RECORDED_MPI);
     pw_cluster_destroy(c);
 }
 
@@ -63,12 +65,12 @@ static void test_one_rank(void **state)
     pw_cluster_destroy(c);
 }
 
-/* Not even a straggler is named where some rank's calls are missing. */
+/* A straggler whose own calls are missing is none: what it waited reads as its own work. */
 static void test_unrecorded_mpi_is_said_first(void **state)
 {
     (void)state;
     struct pw_cluster *c = make_cluster(8, 52);
-    add_straggler(c, straggler(3));
+    add_straggler(c, straggler(5));
     add_note(c, 0, "unrecorded_bypassed", 1);
     add_note(c, 1, "unrecorded_bypassed", 1);
     add_note(c, 1, "unrecorded_spawned", 3);
@@ -82,6 +84,8 @@ static void test_unrecorded_mpi_is_said_first(void **state)
     assert_begins(text, "Cannot tell whether a rank held the job back: MPI calls of 3 of 8 ranks");
     assert_has(text, "not recorded on 1 rank, because the program was started without");
     assert_has(text, "3 processes started by MPI_Comm_spawn were not recorded");
+    assert_has(text, "Not known: MPI calls of 3 of 8 ranks were not recorded");
+    assert_has_not(text, "[blocked]");
     assert_has(json, "\"verdict\": \"unknown\"");
     assert_has(json, "\"reason\": \"mpi_not_recorded\"");
     assert_has(json, "\"ranks_mpi_not_recorded\": 3");
@@ -89,6 +93,94 @@ static void test_unrecorded_mpi_is_said_first(void **state)
     free(text);
     free(json);
     pw_cluster_destroy(c);
+}
+
+static void remove_rank(struct pw_cluster *c, size_t rank)
+{
+    c->ranks[rank].present = 0;
+    c->ranks[rank].clock_error_ns = -1;
+    c->ranks[rank].hostname[0] = '\0';
+    for (size_t s = 0; s < c->nstep_rows; s++)
+        memset(&c->step_trace[s * c->nrank_rows + rank], 0xff, sizeof(*c->step_trace));
+}
+
+/* What is not known of other ranks changes nothing about it, and is said right behind. */
+static void test_a_straggler_leads(void **state)
+{
+    (void)state;
+    static const char leads[] = "Rank 3 on node-b held back 41 of 50 steps by 18.0 ms (12 %) in "
+                                "backward (blocked off the CPU), which cost the job 731 ms. ";
+    char line[1024];
+    struct pw_cluster *c = make_cluster(8, 52);
+    add_straggler(c, straggler(3));
+    remove_rank(c, 6);
+    assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
+    assert_begins(line, leads);
+    assert_has(line, "Others may have, too: 1 of 8 ranks left no usable file.");
+    add_note(c, 0, "unrecorded_bypassed", 1);
+    add_note(c, 1, "unrecorded_bypassed", 1);
+    assert_verdict(c, PW_VERDICT_HELD_BACK, PW_WANTING_NOTHING);
+    char *text = text_of(c, "", 12), *json = json_of(c);
+    assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
+    assert_begins(line, leads);
+    assert_has(line,
+               "Others may have, too: MPI calls of 2 of 8 ranks were not recorded, and 1 left "
+               "no usable file.");
+    assert_has(json, "\"verdict\": \"held_back\"");
+    assert_has(json, "Others may have, too: MPI calls of 2 of 8 ranks");
+    assert_has(text, "[blocked]");
+    assert_has(text, "[mpi_not_recorded]");
+    assert_has_not(text, "Not known: MPI calls");
+    free(text);
+    free(json);
+    pw_cluster_destroy(c);
+}
+
+/* No section says that there is nobody, and the advice about what is wanting comes first. */
+static void assert_unknown(struct pw_cluster *c, const char *reason, const char *section)
+{
+    char text[64], *stragglers = text_of(c, "stragglers", 12), *json = json_of(c);
+    struct pw_figures *figures;
+    struct pw_advice advice[PW_ADVICE_MAX];
+    assert_has(stragglers, section);
+    assert_has_not(stragglers, "None in");
+    snprintf(text, sizeof(text), "\"reason\": \"%s\"", reason);
+    assert_has(json, text);
+    assert_int_equal(pw_figures_create(c, &figures), 0);
+    struct pw_advice_input input = pw_figures_advice(figures);
+    pw_advice_collect(&input, advice);
+    assert_string_equal(advice[0].rule, reason);
+    pw_figures_destroy(figures);
+    free(stragglers);
+    free(json);
+    pw_cluster_destroy(c);
+}
+
+static struct pw_cluster *make_noted(size_t nsteps, const char *what)
+{
+    struct pw_cluster *c = make_cluster(8, nsteps);
+    for (size_t i = 0; i < 8 * nsteps; i++)
+        c->step_trace[i].comm_exposed_ns = 60 * MS; /* there is something that would save time */
+    if (what)
+        add_note(c, 1, what, 20);
+    return c;
+}
+
+static void test_sections_agree(void **state)
+{
+    (void)state;
+    struct pw_cluster *c = make_noted(52, NULL);
+    c->clock_error_max_ns = c->ranks[7].clock_error_ns = -1;
+    assert_unknown(c, "clocks_not_aligned", "Not resolvable: the ranks' clocks");
+    assert_unknown(make_noted(4, NULL), "few_steps", "Not known: only 2 steps were measured");
+    assert_unknown(make_noted(3, NULL), "few_steps", "Not known: only 1 step was measured");
+    assert_unknown(make_noted(0, NULL), "no_steps", "Not known: without steps");
+    assert_unknown(make_noted(52, "nccl_untimed"), "nccl_untimed", "Not known: of 20 operations");
+    assert_unknown(make_noted(52, "no_communication"), "no_communication", "Not known: no commun");
+    assert_unknown(make_noted(52, "unrecorded_static"), "mpi_not_recorded", "Not known: MPI calls");
+    c = make_noted(52, NULL);
+    remove_rank(c, 2);
+    assert_unknown(c, "ranks_missing", "Not known: 1 of 8 ranks left no usable file");
 }
 
 static void test_silence_is_no_health(void **state)
@@ -103,15 +195,6 @@ static void test_silence_is_no_health(void **state)
     free(text);
     free(json);
     pw_cluster_destroy(c);
-}
-
-static void remove_rank(struct pw_cluster *c, size_t rank)
-{
-    c->ranks[rank].present = 0;
-    c->ranks[rank].clock_error_ns = -1;
-    c->ranks[rank].hostname[0] = '\0';
-    for (size_t s = 0; s < c->nstep_rows; s++)
-        memset(&c->step_trace[s * c->nrank_rows + rank], 0xff, sizeof(*c->step_trace));
 }
 
 /* The straggler's own file may be the one that is missing. */
@@ -152,6 +235,8 @@ int main(void)
         cmocka_unit_test(test_order_of_evidence),
         cmocka_unit_test(test_one_rank),
         cmocka_unit_test(test_unrecorded_mpi_is_said_first),
+        cmocka_unit_test(test_a_straggler_leads),
+        cmocka_unit_test(test_sections_agree),
         cmocka_unit_test(test_silence_is_no_health),
         cmocka_unit_test(test_missing_ranks_are_no_health),
     };

@@ -127,11 +127,16 @@ static double load_balance(const struct pw_cluster *c)
 int pw_judge_load_imbalance(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
                             struct pw_advice *advice)
 {
+    struct pw_sentence text = pw_sentence_on(advice->text, sizeof(advice->text));
     struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
     double balance = load_balance(in->cluster);
     (void)rule;
     pw_sentence_add(&s, "the mean rank works %.0f %% of the busiest one's time", 100 * balance);
     advice->saves_ns = pw_advice_whatif_gain(in, "job");
+    if (in->verdict.kind == PW_VERDICT_UNKNOWN) /* a rank may be late enough */
+        pw_sentence_add(&text,
+                        "The work is uneven: balance it (equal batches, sequence lengths and "
+                        "domains; sort or bucket what varies).");
     return in->cluster->nstragglers == 0 && in->expected > 1 && balance >= 0 && balance < BALANCED;
 }
 

@@ -148,6 +148,20 @@ int pw_judge_clock_coarse(const struct pw_advice_input *in, const struct pw_advi
            (double)in->clock_error_max_ns > CLOCK_COARSE * (double)in->step_mean_ns;
 }
 
+int pw_judge_clocks_not_aligned(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                                struct pw_advice *advice)
+{
+    const struct pw_cluster *c = in->cluster;
+    struct pw_sentence evidence = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    (void)rule;
+    for (size_t r = 0; r < c->nrank_rows; r++)
+        if (c->ranks[r].present && c->ranks[r].clock_error_ns < 0)
+            pw_advice_add_rank(advice, c->ranks[r].rank);
+    pw_sentence_add(&evidence, "the clock error of %zu of %" PRId64 " ranks is not known",
+                    advice->nranks, in->present);
+    return in->present > 1 && in->clock_error_max_ns < 0;
+}
+
 int pw_judge_profiling_costly(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
                               struct pw_advice *advice)
 {

@@ -53,7 +53,8 @@ int pw_judge_straggler(const struct pw_advice_input *in, const struct pw_advice_
     int phase = PW_PHASE_NONE;
     for (size_t i = 0; i < in->cluster->nstragglers; i++) {
         const struct pw_row_c_straggler *row = &in->cluster->stragglers[i];
-        if (pw_advice_rule_of(row) != rule || is_taken(in, row))
+        if (pw_advice_rule_of(row) != rule || is_taken(in, row) ||
+            (in->verdict.unrecorded.ranks && pw_unrecorded_has(in->cluster, row->rank)))
             continue;
         if (!advice->nranks)
             write_evidence(row, &evidence);
@@ -62,7 +63,7 @@ int pw_judge_straggler(const struct pw_advice_input *in, const struct pw_advice_
         if (row->gain_ns >= 0)
             advice->saves_ns = pw_sum(advice->saves_ns < 0 ? 0 : advice->saves_ns, row->gain_ns);
     }
-    if (!advice->nranks)
+    if (!advice->nranks || in->verdict.kind != PW_VERDICT_HELD_BACK)
         return 0;
     write_subject(advice, phase, &text);
     pw_sentence_add(&text, "%s", rule->text);

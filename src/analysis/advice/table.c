@@ -97,6 +97,10 @@ static const struct pw_advice_rule rules[] = {
     JOB("few_steps", pw_judge_few_steps,
         "Few steps were measured: profile more of them (20 or more) before you trust the "
         "comparison."),
+    JOB("clocks_not_aligned", pw_judge_clocks_not_aligned,
+        "The ranks' clocks are not aligned, so nothing says who waited for whom. Run with "
+        "--clock-sync active, and let the hosts reach each other by UDP (--clock-interval); else "
+        "only ranks that communicate in both directions can be aligned."),
     JOB("clock_coarse", pw_judge_clock_coarse,
         "The clock error is above 5 % of a step: smaller differences between hosts cannot be seen. "
         "A longer run on a quieter network narrows it."),
@@ -158,11 +162,21 @@ const struct pw_advice_rule *pw_advice_rule_of(const struct pw_row_c_straggler *
     return NULL;
 }
 
-/* What saves more comes first; equal ones, and what is not known, in the order of the table. */
-static void insert(struct pw_advice *advice, size_t n, const struct pw_advice *one)
+/* The rules about evidence that a verdict needs have the names of its reasons. */
+static int is_wanted(const struct pw_advice_input *in, const struct pw_advice *advice)
+{
+    const char *reason = pw_verdict_reason(in->verdict.wanting);
+    return reason && strcmp(reason, advice->rule) == 0;
+}
+
+/* While there is no verdict, what it needs comes first; then what saves more. Equal ones, and what
+ * is not known, in the order of the table. */
+static void insert(const struct pw_advice_input *in, struct pw_advice *advice, size_t n,
+                   const struct pw_advice *one)
 {
     size_t at = n;
-    while (at > 0 && advice[at - 1].saves_ns < one->saves_ns)
+    while (at > 0 && !is_wanted(in, &advice[at - 1]) &&
+           (is_wanted(in, one) || advice[at - 1].saves_ns < one->saves_ns))
         at--;
     memmove(&advice[at + 1], &advice[at], (n - at) * sizeof(*advice));
     advice[at] = *one;
@@ -178,7 +192,7 @@ size_t pw_advice_collect(const struct pw_advice_input *input,
             continue;
         if (!one.text[0])
             set_text(one.text, sizeof(one.text), rules[i].text);
-        insert(advice, n++, &one);
+        insert(input, advice, n++, &one);
     }
     if (n == 0) {
         advice[n] = (struct pw_advice){.rule = "none", .saves_ns = -1};

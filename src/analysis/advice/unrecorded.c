@@ -81,6 +81,17 @@ void pw_unrecorded_sum(const struct pw_cluster *cluster, struct pw_unrecorded_su
     }
 }
 
+int pw_unrecorded_has(const struct pw_cluster *cluster, int32_t rank)
+{
+    for (size_t i = 0; i < cluster->ncompleteness; i++) {
+        const enum pw_unrecorded reason = pw_unrecorded_of(&cluster->completeness[i]);
+        if (cluster->completeness[i].rank == rank && reason != PW_UNRECORDED_NONE &&
+            reason != PW_UNRECORDED_SPAWNED)
+            return 1;
+    }
+    return 0;
+}
+
 enum pw_unrecorded pw_unrecorded_most(const struct pw_unrecorded_sum *sum)
 {
     int most = PW_UNRECORDED_NONE;

@@ -23,6 +23,11 @@ void pw_unrecorded_sum(const struct pw_cluster *cluster, struct pw_unrecorded_su
 /* The reason of a row's `what`; NONE when it is no such row. */
 enum pw_unrecorded pw_unrecorded_of(const struct pw_row_c_completeness *row);
 
+/* True for a rank some of whose MPI calls are missing: what it waited in them reads as its own
+ * work.
+ */
+int pw_unrecorded_has(const struct pw_cluster *cluster, int32_t rank);
+
 /* The reason of most ranks; NONE when there is none. */
 enum pw_unrecorded pw_unrecorded_most(const struct pw_unrecorded_sum *sum);
 

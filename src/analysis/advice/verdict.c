@@ -6,19 +6,28 @@
 /* Fewer measured steps than a straggler must hit: nothing can be said of any rank. */
 enum { STEPS_LEAST = 3 };
 
+/* What was recorded of the first straggler shows that it was late; what is not known of others does
+ * not change that. */
+static int has_straggler(const struct pw_advice_input *in, const struct pw_verdict *v)
+{
+    const struct pw_cluster *c = in->cluster;
+    return c->nstragglers && !v->unrecorded.is_silent &&
+           !(v->unrecorded.ranks && pw_unrecorded_has(c, c->stragglers[0].rank));
+}
+
 /* In this order: what comes first would make the rest mean nothing. */
 static enum pw_wanting find_wanting(const struct pw_advice_input *in, const struct pw_verdict *v)
 {
     if (in->present == 0)
         return PW_WANTING_RANKS;
+    if (has_straggler(in, v))
+        return PW_WANTING_NOTHING;
     if (v->unrecorded.ranks > 0)
         return PW_WANTING_RECORDED_MPI;
     if (in->expected == 1)
         return PW_WANTING_NOTHING;
     if (v->unrecorded.is_silent)
         return PW_WANTING_COMMUNICATION;
-    if (in->cluster->nstragglers)
-        return PW_WANTING_NOTHING;
     if (in->present < in->expected)
         return PW_WANTING_ALL_RANKS;
     if (in->measured == 0)

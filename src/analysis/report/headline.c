@@ -23,7 +23,27 @@ static void add_percent(struct pw_sentence *s, const char *before, double share,
     pw_sentence_add(s, "%s%s%s", before, pw_page_percent(percent, sizeof(percent), share), after);
 }
 
-static void write_straggler(const struct pw_figures *f, struct pw_sentence *s)
+/* Right behind the straggler: of whom it is not known whether they held the job back, too. */
+static void write_beside(const struct pw_figures *f, const struct pw_verdict *v,
+                         struct pw_sentence *s)
+{
+    const int64_t missing = f->expected - f->present, unrecorded = v->unrecorded.ranks;
+    if (missing <= 0 && !unrecorded)
+        return;
+    pw_sentence_add(s, " Others may have, too: ");
+    if (unrecorded)
+        pw_sentence_add(s, "MPI calls of %" PRId64 " of %" PRId64 " ranks were not recorded",
+                        unrecorded, f->expected);
+    if (missing > 0 && unrecorded)
+        pw_sentence_add(s, ", and %" PRId64 " left no usable file", missing);
+    else if (missing > 0)
+        pw_sentence_add(s, "%" PRId64 " of %" PRId64 " ranks left no usable file", missing,
+                        f->expected);
+    pw_sentence_add(s, ".");
+}
+
+static void write_straggler(const struct pw_figures *f, const struct pw_verdict *v,
+                            struct pw_sentence *s)
 {
     const struct pw_row_c_straggler *worst = &f->cluster->stragglers[0];
     const char *phase = pw_words_phase(worst->phase), *cause = pw_words_cause(worst->cause);
@@ -48,6 +68,7 @@ static void write_straggler(const struct pw_figures *f, struct pw_sentence *s)
         pw_sentence_add(s, ", so this is not resolvable");
     }
     pw_sentence_add(s, ".");
+    write_beside(f, v, s);
 }
 
 /* Waits are differences of two ranks' clocks; without them own work is not known either. */
@@ -201,7 +222,7 @@ void pw_headline_write(const struct pw_figures *figures, char *out, size_t size)
     const struct pw_verdict verdict = pw_figures_advice(figures).verdict;
     switch (verdict.kind) {
     case PW_VERDICT_HELD_BACK:
-        write_straggler(figures, &s);
+        write_straggler(figures, &verdict, &s);
         break;
     case PW_VERDICT_SINGLE_RANK:
         write_one_rank(figures, &s);

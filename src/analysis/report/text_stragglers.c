@@ -7,6 +7,7 @@
 #include "analysis/report/operators.h"
 #include "analysis/report/sections.h"
 #include "analysis/report/words.h"
+#include "core/sentence.h"
 #include "core/text.h"
 
 static void time_cell(struct pw_grid *grid, int64_t ns)
@@ -102,33 +103,67 @@ static int print_stragglers(const struct pw_page *page, size_t count)
     return err;
 }
 
-/* Why there are none: an empty table must not read as a clean bill of health. */
+/* Which evidence is wanting: an empty table must not read as a clean bill of health, and one that
+ * proves nothing not as a finding. */
+static void write_unknown(const struct pw_figures *f, const struct pw_verdict *v,
+                          struct pw_sentence *s)
+{
+    switch (v->wanting) {
+    case PW_WANTING_RANKS:
+        pw_sentence_add(s, "Not known: no rank left a usable file.");
+        break;
+    case PW_WANTING_RECORDED_MPI:
+        pw_sentence_add(s,
+                        "Not known: MPI calls of %" PRId64 " of %" PRId64
+                        " ranks were not recorded, so that nothing says who waited for whom.",
+                        v->unrecorded.ranks, f->expected);
+        break;
+    case PW_WANTING_COMMUNICATION:
+        pw_sentence_add(s, "Not known: no communication between ranks was recorded, so that "
+                           "nothing says who waited for whom.");
+        break;
+    case PW_WANTING_ALL_RANKS:
+        pw_sentence_add(s,
+                        "Not known: %" PRId64 " of %" PRId64
+                        " ranks left no usable file, and the slowest may be among them.",
+                        f->expected - f->present, f->expected);
+        break;
+    case PW_WANTING_STEPS:
+        pw_sentence_add(s, "Not known: without steps, ranks cannot be compared.");
+        break;
+    case PW_WANTING_MORE_STEPS:
+        pw_sentence_add(s, "Not known: only %" PRId64 " step%s measured.", f->measured,
+                        f->measured == 1 ? " was" : "s were");
+        break;
+    case PW_WANTING_NCCL_TIMES:
+        pw_sentence_add(s,
+                        "Not known: of %" PRId64 " operations of NCCL only the enqueueing was "
+                        "seen, so that nothing says who waited for whom.",
+                        v->untimed);
+        break;
+    case PW_WANTING_CLOCKS:
+        pw_sentence_add(s, "Not resolvable: the ranks' clocks are not aligned, so that nothing "
+                           "says who waited for whom.");
+        break;
+    case PW_WANTING_NOTHING:
+        break;
+    }
+}
+
+static int print_unknown(const struct pw_page *page, const struct pw_verdict *verdict)
+{
+    char text[256];
+    struct pw_sentence s = pw_sentence_on(text, sizeof(text));
+    write_unknown(page->figures, verdict, &s);
+    return pw_page_print(page, 2, 2, "%s", text);
+}
+
 static int print_none(const struct pw_page *page)
 {
     const struct pw_figures *f = page->figures;
-    const struct pw_verdict verdict = pw_figures_advice(f).verdict;
     char clock[32];
-    if (verdict.wanting == PW_WANTING_RECORDED_MPI)
-        return pw_page_print(page, 2, 2,
-                             "Not known: MPI calls were not recorded, so that nothing says who "
-                             "waited for whom.");
-    if (verdict.wanting == PW_WANTING_COMMUNICATION)
-        return pw_page_print(page, 2, 2,
-                             "Not known: no communication between ranks was recorded, so that "
-                             "nothing says who waited for whom.");
-    if (verdict.wanting == PW_WANTING_ALL_RANKS)
-        return pw_page_print(page, 2, 2,
-                             "Not known: %" PRId64 " of %" PRId64
-                             " ranks left no usable file, and the slowest may be among them.",
-                             f->expected - f->present, f->expected);
     if (f->expected < 2)
         return pw_page_print(page, 2, 2, "None: there is only one rank.");
-    if (!f->measured)
-        return pw_page_print(page, 2, 2, "Not known: without steps, ranks cannot be compared.");
-    if (f->clock_error_max_ns < 0)
-        return pw_page_print(page, 2, 2,
-                             "Not resolvable: the ranks' clocks are not aligned, so that nothing "
-                             "says who waited for whom.");
     return pw_page_print(
         page, 2, 2,
         "None in %" PRId64 " measured steps of %" PRId64 " ranks; clock error at most %s.",
@@ -139,9 +174,13 @@ int pw_section_stragglers(const struct pw_page *page)
 {
     size_t n = page->figures->cluster->nstragglers;
     size_t count = n < page->top ? n : page->top;
+    const struct pw_verdict verdict = pw_figures_advice(page->figures).verdict;
+    int err = 0, is_unknown = verdict.kind == PW_VERDICT_UNKNOWN;
     if (n == 0)
-        return print_none(page);
-    int err = print_stragglers(page, count);
+        return is_unknown ? print_unknown(page, &verdict) : print_none(page);
+    if (is_unknown)
+        err = print_unknown(page, &verdict);
+    err = err ? err : print_stragglers(page, count);
     if (!err && count < n)
         err = pw_page_print(page, 2, 2, "%zu more are not shown (--top 0).", n - count);
     if (!err && has_lossy(page->figures, count))

@@ -172,10 +172,12 @@ function rankTable(parent, chosen) {
 async function renderStragglers(box, [what, number]) {
     const chosen = what === "rank" && /^\d+$/.test(number || "") ? Number(number) : null;
     box.append(element("h2", {}, "Stragglers"));
-    if (report.stragglers.length)
-        stragglerTable(panel(box, "Ranks that hold the job back"), chosen);
-    else
+    const unknown = report.job.verdict === "unknown";
+    if (!report.stragglers.length || unknown)
         box.append(element("p", {}, report.job.headline));
+    if (report.stragglers.length)
+        stragglerTable(panel(box, unknown ? "Ranks with more own time than others"
+            : "Ranks that hold the job back"), chosen);
     const map = panel(box, "Every rank in every step", element("div", { class: "tools" },
         chooser("Colour:", heatViews, heatView, (view) => {
             heatView = view;
