@@ -1,6 +1,6 @@
 /* Reads rings that another process writes; see drain.h. Nothing read from them is trusted as an
  * index or a length. */
-#include "rank/drain.h"
+#include "rank/drainstate.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,41 +9,14 @@
 
 #include "core/log.h"
 #include "core/ops.h"
-#include "rank/backlog.h"
 #include "rank/clocks/tickmap.h"
-#include "rank/journal/losstally.h"
-#include "rank/ringpage.h"
 
 enum {
     READING_NS = 1000000, /* the clocks are read together at most this often */
     LOOKS = 16,           /* at the rings in one run, at most */
 };
 
-struct ring {
-    struct pw_ring_shared *shared; /* NULL until mapped */
-    uint64_t records;              /* its capacity, as it was mapped */
-    uint64_t tail;
-    struct pw_losstally unkept;    /* when the file was full */
-    struct pw_losstally unwritten; /* by the collector before this one */
-};
-
-struct pw_drain {
-    const char *segment_name;
-    struct pw_segment_shared *segment;
-    struct pw_journal *journal;
-    struct pw_intake *intake;
-    struct pw_backlog *backlog; /* before the intake; NULL: none */
-    struct ring rings[PW_MAX_RINGS];
-    const struct pw_collector *collectors; /* whose salvage is used; NULL: nobody's */
-    struct pw_rankfile *limited_file;
-    int64_t limit_bytes;      /* 0: none */
-    bool is_full, is_filling; /* pw_drain_is_filling() */
-    int readied;              /* rings that have memory */
-    int64_t last_reading_ns;  /* INT64_MIN before the first */
-    struct pw_record batch[PW_JOURNAL_BATCH];
-};
-
-static void read_clocks(struct pw_drain *drain)
+void pw_drain_read_clocks(struct pw_drain *drain)
 {
     uint64_t ticks;
     int64_t ns;
@@ -60,7 +33,7 @@ static void read_clocks(struct pw_drain *drain)
 static void update_clocks(struct pw_drain *drain)
 {
     if (pw_local_ns() - drain->last_reading_ns >= READING_NS)
-        read_clocks(drain);
+        pw_drain_read_clocks(drain);
 }
 
 struct pw_drain *pw_drain_create(const char *segment_name, struct pw_segment_shared *segment,
@@ -74,9 +47,9 @@ struct pw_drain *pw_drain_create(const char *segment_name, struct pw_segment_sha
     drain->journal = journal;
     drain->intake = intake;
     drain->readied = 1;
-    read_clocks(drain);
+    pw_drain_read_clocks(drain);
     usleep(READING_NS / 1000); /* a rate needs two readings */
-    read_clocks(drain);
+    pw_drain_read_clocks(drain);
     return drain;
 }
 
@@ -114,7 +87,7 @@ static bool is_full(struct pw_drain *drain)
 
 /* Copies `n` records from `tail` on, which lie in one piece or two. What was checked must be what
  * is used, whoever writes this memory. */
-static void copy_batch(const struct ring *ring, struct pw_record *to, uint32_t n)
+static void copy_batch(const struct pw_drained_ring *ring, struct pw_record *to, uint32_t n)
 {
     uint64_t mask = ring->records - 1, from = ring->tail & mask;
     uint64_t straight = mask + 1 - from < n ? mask + 1 - from : n;
@@ -127,7 +100,7 @@ static void copy_batch(const struct ring *ring, struct pw_record *to, uint32_t n
  * has got it. */
 static void take_batch(struct pw_drain *drain, int index, uint32_t n)
 {
-    struct ring *ring = &drain->rings[index];
+    struct pw_drained_ring *ring = &drain->rings[index];
     const bool keeps = !is_full(drain);
     struct pw_record *waiting = keeps ? pw_backlog_add_records(drain->backlog, index, n) : NULL;
     struct pw_record *batch = waiting ? waiting : drain->batch;
@@ -146,7 +119,7 @@ static void take_batch(struct pw_drain *drain, int index, uint32_t n)
 
 static int64_t empty_ring(struct pw_drain *drain, int index)
 {
-    struct ring *ring = &drain->rings[index];
+    struct pw_drained_ring *ring = &drain->rings[index];
     /* Acquire: pairs with the producer's release of the records before this head. */
     uint64_t head = atomic_load_explicit(&ring->shared->head, memory_order_acquire);
     if (head - ring->tail > ring->records)
@@ -176,7 +149,7 @@ static void ready_next_ring(struct pw_drain *drain, int used)
 
 static int map_ring(struct pw_drain *drain, int index)
 {
-    struct ring *ring = &drain->rings[index];
+    struct pw_drained_ring *ring = &drain->rings[index];
     if (ring->shared)
         return 0;
     int err = pw_segment_map_ring(drain->segment_name, drain->segment, index, &ring->shared,
@@ -203,7 +176,7 @@ static int count_used(const struct pw_drain *drain)
     return used < PW_MAX_RINGS ? (int)used : PW_MAX_RINGS;
 }
 
-static int64_t empty_all(struct pw_drain *drain)
+int64_t pw_drain_empty_all(struct pw_drain *drain)
 {
     const int used = count_used(drain);
     int64_t count = 0;
@@ -217,13 +190,13 @@ static int64_t empty_all(struct pw_drain *drain)
 
 int64_t pw_drain_run(struct pw_drain *drain)
 {
-    int64_t count = empty_all(drain);
+    int64_t count = pw_drain_empty_all(drain);
     ready_next_ring(drain, count_used(drain));
     /* Rings that fill come first: the intake has time, until the backlog has its size. */
     for (int i = 1; i < LOOKS && pw_backlog_waiting(drain->backlog); i++) {
         if (!drain->is_filling)
             pw_backlog_hand_over(drain->backlog);
-        count += empty_all(drain);
+        count += pw_drain_empty_all(drain);
     }
     pw_backlog_trim(drain->backlog);
     return count;
@@ -234,7 +207,7 @@ static void catch_up(struct pw_drain *drain)
 {
     uint64_t left = pw_backlog_waiting(drain->backlog), done;
     for (; left && (done = pw_backlog_hand_over(drain->backlog)); left -= done < left ? done : left)
-        empty_all(drain);
+        pw_drain_empty_all(drain);
 }
 
 bool pw_drain_is_filling(const struct pw_drain *drain)
@@ -242,116 +215,14 @@ bool pw_drain_is_filling(const struct pw_drain *drain)
     return drain->is_filling || pw_backlog_waiting(drain->backlog) > 0;
 }
 
-/* A record that is in no ring. Nothing waits for the intake any more. */
-static void take_apart(struct pw_drain *drain, int index, const struct pw_record *record)
-{
-    pw_journal_add_apart(drain->journal, index, record);
-    if (drain->intake)
-        pw_intake_records(drain->intake, index, record, 1);
-}
-
-static void take_salvaged(void *arg, const struct pw_record *record)
-{
-    take_apart(arg, 0, record);
-}
-
-void pw_drain_use_salvage(struct pw_drain *drain, const struct pw_collector *collectors)
-{
-    drain->collectors = collectors;
-}
-
-static void salvage(struct pw_drain *drain)
-{
-    for (const struct pw_collector *c = drain->collectors; c && c->name; c++)
-        if (c->salvage && (c->activity & drain->segment->activities))
-            c->salvage(drain->segment_name, drain->segment, take_salvaged, drain);
-}
-
-static void take_unmarked_loss(struct pw_drain *drain, int index)
-{
-    struct pw_record record;
-    if (pw_ringpage_read_loss(drain->rings[index].shared, &record))
-        take_apart(drain, index, &record);
-}
-
-static void take_unkept(struct pw_drain *drain, int index)
-{
-    const struct ring *ring = &drain->rings[index];
-    const struct pw_record limit = pw_losstally_record(&ring->unkept, PW_REASON_LIMIT);
-    const struct pw_record disk = pw_losstally_record(&ring->unwritten, PW_REASON_DISK);
-    if (ring->unkept.n)
-        take_apart(drain, index, &limit);
-    if (ring->unwritten.n)
-        take_apart(drain, index, &disk);
-}
-
-static void take_unmarked_wait(struct pw_drain *drain, int index)
-{
-    struct pw_record record;
-    if (pw_ringpage_read_wait(drain->rings[index].shared, &record))
-        take_apart(drain, index, &record);
-}
-
-static void take_unrecorded(struct pw_drain *drain)
-{
-    struct pw_segment_shared *segment = drain->segment;
-    struct pw_record record = {
-        .type = PW_REC_UNRECORDED,
-        .start = atomic_load(&segment->no_ring_start),
-        .end = atomic_load(&segment->no_ring_end),
-        .unrecorded.no_ring = atomic_load(&segment->no_ring),
-    };
-    for (int i = 0; i < PW_MAX_RINGS; i++)
-        if (drain->rings[i].shared)
-            record.unrecorded.nested += atomic_load(&drain->rings[i].shared->nested);
-    if (record.unrecorded.no_ring || record.unrecorded.nested)
-        take_apart(drain, 0, &record);
-}
-
-/* ---- open calls and ranges ---- */
-
-static uint64_t ticks_now(const struct pw_drain *drain)
-{
-    return pw_tick_read((enum pw_tick_source)drain->segment->tick_source);
-}
-
 static bool is_owned(const struct pw_drain *drain, int index)
 {
     return drain->rings[index].shared && pw_ringpage_is_owned(drain->segment, index);
 }
 
-static bool read_call(const struct pw_drain *drain, int index, struct pw_shown_call *out)
+bool pw_drain_read_call(const struct pw_drain *drain, int index, struct pw_shown_call *out)
 {
     return is_owned(drain, index) && pw_ringpage_read_call(drain->rings[index].shared, out);
-}
-
-/* The call that the program died in. */
-static void take_open_call(struct pw_drain *drain, int index)
-{
-    struct pw_shown_call call;
-    if (!read_call(drain, index, &call))
-        return;
-    const struct pw_record record = pw_ringpage_call_record(&call, ticks_now(drain));
-    take_apart(drain, index, &record);
-}
-
-static void take_open_range(struct pw_drain *drain, int index, const struct pw_open_range *range)
-{
-    struct pw_record record;
-    if (pw_ringpage_range_record(range, ticks_now(drain), &record))
-        take_apart(drain, index, &record);
-}
-
-/* What a thread was in when the program ended, innermost first as if it had ended them. */
-static void take_open_ranges(struct pw_drain *drain, int index)
-{
-    struct pw_ring_shared *shared = drain->rings[index].shared;
-    if (!shared)
-        return;
-    uint32_t depth = (uint32_t)atomic_load(&shared->depth);
-    for (depth = depth < PW_MAX_DEPTH ? depth : PW_MAX_DEPTH; depth > 0; depth--)
-        take_open_range(drain, index, &shared->ranges[depth - 1]);
-    take_open_range(drain, index, &shared->phase);
 }
 
 int64_t pw_drain_longest_call(const struct pw_drain *drain, uint64_t after, uint64_t *start)
@@ -359,7 +230,7 @@ int64_t pw_drain_longest_call(const struct pw_drain *drain, uint64_t after, uint
     int64_t longest = 0;
     struct pw_shown_call call;
     for (int i = 0; i < PW_MAX_RINGS && drain->intake; i++) {
-        if (!read_call(drain, i, &call) || call.start <= after)
+        if (!pw_drain_read_call(drain, i, &call) || call.start <= after)
             continue;
         int64_t ns = pw_intake_since(drain->intake, call.start);
         if (ns > longest) {
@@ -372,7 +243,7 @@ int64_t pw_drain_longest_call(const struct pw_drain *drain, uint64_t after, uint
 
 void pw_drain_sync(struct pw_drain *drain)
 {
-    empty_all(drain);
+    pw_drain_empty_all(drain);
     pw_journal_sync(drain->journal);
 }
 
@@ -392,11 +263,11 @@ int pw_drain_live(struct pw_drain *drain, struct pw_live *live)
     if (!live->threads)
         return -ENOMEM;
     for (int i = 0; i < PW_MAX_RINGS && live->nthreads < PW_LIVE_THREADS; i++) {
-        const struct ring *ring = &drain->rings[i];
+        const struct pw_drained_ring *ring = &drain->rings[i];
         if (!is_owned(drain, i))
             continue;
         struct pw_shown_call call;
-        bool is_in = read_call(drain, i, &call);
+        bool is_in = pw_drain_read_call(drain, i, &call);
         struct pw_live_thread *thread = &live->threads[live->nthreads++];
         *thread = (struct pw_live_thread){
             .tid = atomic_load(&ring->shared->tid),
@@ -412,28 +283,6 @@ int pw_drain_live(struct pw_drain *drain, struct pw_live *live)
     if (drain->intake)
         pw_intake_live(drain->intake, live);
     return 0;
-}
-
-/* What the rings count stays there: until the journal has its end, another may need it. */
-void pw_drain_finish(struct pw_drain *drain)
-{
-    while (empty_all(drain) > 0)
-        ;
-    pw_backlog_hand_over_all(drain->backlog);
-    salvage(drain);
-    /* The program is gone: what its rings count, no later record will say. */
-    for (int i = 0; i < PW_MAX_RINGS; i++)
-        if (drain->rings[i].shared) {
-            take_unkept(drain, i);
-            take_unmarked_loss(drain, i);
-            take_unmarked_wait(drain, i);
-        }
-    take_unrecorded(drain);
-    read_clocks(drain);
-    for (int i = 0; i < PW_MAX_RINGS; i++) {
-        take_open_ranges(drain, i);
-        take_open_call(drain, i);
-    }
 }
 
 void pw_drain_destroy(struct pw_drain *drain)

@@ -1,0 +1,127 @@
+/* What is left when the program has ended: what no ring holds, and what its threads were in. See
+ * drain.h. */
+#include "rank/drainstate.h"
+
+/* A record that is in no ring. Nothing waits for the intake any more. */
+static void take_apart(struct pw_drain *drain, int index, const struct pw_record *record)
+{
+    pw_journal_add_apart(drain->journal, index, record);
+    if (drain->intake)
+        pw_intake_records(drain->intake, index, record, 1);
+}
+
+static void take_salvaged(void *arg, const struct pw_record *record)
+{
+    take_apart(arg, 0, record);
+}
+
+void pw_drain_use_salvage(struct pw_drain *drain, const struct pw_collector *collectors)
+{
+    drain->collectors = collectors;
+}
+
+static void salvage(struct pw_drain *drain)
+{
+    for (const struct pw_collector *c = drain->collectors; c && c->name; c++)
+        if (c->salvage && (c->activity & drain->segment->activities))
+            c->salvage(drain->segment_name, drain->segment, take_salvaged, drain);
+}
+
+static void take_unmarked_loss(struct pw_drain *drain, int index)
+{
+    struct pw_record record;
+    if (pw_ringpage_read_loss(drain->rings[index].shared, &record))
+        take_apart(drain, index, &record);
+}
+
+static void take_unkept(struct pw_drain *drain, int index)
+{
+    const struct pw_drained_ring *ring = &drain->rings[index];
+    const struct pw_record limit = pw_losstally_record(&ring->unkept, PW_REASON_LIMIT);
+    const struct pw_record disk = pw_losstally_record(&ring->unwritten, PW_REASON_DISK);
+    if (ring->unkept.n)
+        take_apart(drain, index, &limit);
+    if (ring->unwritten.n)
+        take_apart(drain, index, &disk);
+}
+
+static void take_unmarked_wait(struct pw_drain *drain, int index)
+{
+    struct pw_record record;
+    if (pw_ringpage_read_wait(drain->rings[index].shared, &record))
+        take_apart(drain, index, &record);
+}
+
+static void take_unrecorded(struct pw_drain *drain)
+{
+    struct pw_segment_shared *segment = drain->segment;
+    struct pw_record record = {
+        .type = PW_REC_UNRECORDED,
+        .start = atomic_load(&segment->no_ring_start),
+        .end = atomic_load(&segment->no_ring_end),
+        .unrecorded.no_ring = atomic_load(&segment->no_ring),
+    };
+    for (int i = 0; i < PW_MAX_RINGS; i++)
+        if (drain->rings[i].shared)
+            record.unrecorded.nested += atomic_load(&drain->rings[i].shared->nested);
+    if (record.unrecorded.no_ring || record.unrecorded.nested)
+        take_apart(drain, 0, &record);
+}
+
+/* ---- open calls and ranges ---- */
+
+static uint64_t ticks_now(const struct pw_drain *drain)
+{
+    return pw_tick_read((enum pw_tick_source)drain->segment->tick_source);
+}
+
+/* The call that the program died in. */
+static void take_open_call(struct pw_drain *drain, int index)
+{
+    struct pw_shown_call call;
+    if (!pw_drain_read_call(drain, index, &call))
+        return;
+    const struct pw_record record = pw_ringpage_call_record(&call, ticks_now(drain));
+    take_apart(drain, index, &record);
+}
+
+static void take_open_range(struct pw_drain *drain, int index, const struct pw_open_range *range)
+{
+    struct pw_record record;
+    if (pw_ringpage_range_record(range, ticks_now(drain), &record))
+        take_apart(drain, index, &record);
+}
+
+/* What a thread was in when the program ended, innermost first as if it had ended them. */
+static void take_open_ranges(struct pw_drain *drain, int index)
+{
+    struct pw_ring_shared *shared = drain->rings[index].shared;
+    if (!shared)
+        return;
+    uint32_t depth = (uint32_t)atomic_load(&shared->depth);
+    for (depth = depth < PW_MAX_DEPTH ? depth : PW_MAX_DEPTH; depth > 0; depth--)
+        take_open_range(drain, index, &shared->ranges[depth - 1]);
+    take_open_range(drain, index, &shared->phase);
+}
+
+/* What the rings count stays there: until the journal has its end, another may need it. */
+void pw_drain_finish(struct pw_drain *drain)
+{
+    while (pw_drain_empty_all(drain) > 0)
+        ;
+    pw_backlog_hand_over_all(drain->backlog);
+    salvage(drain);
+    /* The program is gone: what its rings count, no later record will say. */
+    for (int i = 0; i < PW_MAX_RINGS; i++)
+        if (drain->rings[i].shared) {
+            take_unkept(drain, i);
+            take_unmarked_loss(drain, i);
+            take_unmarked_wait(drain, i);
+        }
+    take_unrecorded(drain);
+    pw_drain_read_clocks(drain);
+    for (int i = 0; i < PW_MAX_RINGS; i++) {
+        take_open_ranges(drain, i);
+        take_open_call(drain, i);
+    }
+}
