@@ -97,8 +97,8 @@ static void copy_batch(const struct pw_drained_ring *ring, struct pw_record *to,
 }
 
 /* Takes `n` records: from now on the journal has them, and what the intake is to get waits, or it
- * has got it. */
-static void take_batch(struct pw_drain *drain, int index, uint32_t n)
+ * has got it. Returns false where they have to stay. */
+static bool take_batch(struct pw_drain *drain, int index, uint32_t n)
 {
     struct pw_drained_ring *ring = &drain->rings[index];
     const bool keeps = !is_full(drain);
@@ -106,7 +106,11 @@ static void take_batch(struct pw_drain *drain, int index, uint32_t n)
     struct pw_record *batch = waiting ? waiting : drain->batch;
     copy_batch(ring, batch, n);
     if (keeps) {
-        pw_journal_add_records(drain->journal, index, ring->tail, batch, n);
+        const int err = pw_journal_add_records(drain->journal, index, ring->tail, batch, n);
+        if (err && drain->keeps_unwritten) {
+            drain->error = err;
+            return false;
+        }
         if (drain->intake && !waiting)
             pw_intake_records(drain->intake, index, batch, n);
     } else {
@@ -115,6 +119,7 @@ static void take_batch(struct pw_drain *drain, int index, uint32_t n)
     }
     ring->tail += n;
     atomic_store_explicit(&ring->shared->tail, ring->tail, memory_order_release);
+    return true;
 }
 
 static int64_t empty_ring(struct pw_drain *drain, int index)
@@ -131,7 +136,8 @@ static int64_t empty_ring(struct pw_drain *drain, int index)
     /* In pieces, so that a full ring's producer can go on early. */
     while (ring->tail != head) {
         uint64_t left = head - ring->tail;
-        take_batch(drain, index, left < PW_JOURNAL_BATCH ? (uint32_t)left : PW_JOURNAL_BATCH);
+        if (!take_batch(drain, index, left < PW_JOURNAL_BATCH ? (uint32_t)left : PW_JOURNAL_BATCH))
+            break;
     }
     return count;
 }

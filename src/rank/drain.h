@@ -56,6 +56,10 @@ void pw_drain_poke(struct pw_drain *drain);
  * it did not come back from. */
 void pw_drain_finish(struct pw_drain *drain);
 
+/* The same where nobody waits for room in the rings any more: what the journal cannot take stays in
+ * its ring. 0; or the journal's -errno, and then nothing but records of rings was added. */
+int pw_drain_finish_whole(struct pw_drain *drain);
+
 void pw_drain_destroy(struct pw_drain *drain);
 
 #endif

@@ -105,10 +105,8 @@ static void take_open_ranges(struct pw_drain *drain, int index)
 }
 
 /* What the rings count stays there: until the journal has its end, another may need it. */
-void pw_drain_finish(struct pw_drain *drain)
+static void take_rest(struct pw_drain *drain)
 {
-    while (pw_drain_empty_all(drain) > 0)
-        ;
     pw_backlog_hand_over_all(drain->backlog);
     salvage(drain);
     /* The program is gone: what its rings count, no later record will say. */
@@ -124,4 +122,25 @@ void pw_drain_finish(struct pw_drain *drain)
         take_open_ranges(drain, i);
         take_open_call(drain, i);
     }
+}
+
+static void empty_to_end(struct pw_drain *drain)
+{
+    while (!drain->error && pw_drain_empty_all(drain) > 0)
+        ;
+}
+
+void pw_drain_finish(struct pw_drain *drain)
+{
+    empty_to_end(drain);
+    take_rest(drain);
+}
+
+int pw_drain_finish_whole(struct pw_drain *drain)
+{
+    drain->keeps_unwritten = true;
+    empty_to_end(drain);
+    if (!drain->error)
+        take_rest(drain);
+    return drain->error;
 }

@@ -26,6 +26,8 @@ struct pw_drain {
     struct pw_rankfile *limited_file;
     int64_t limit_bytes;      /* 0: none */
     bool is_full, is_filling; /* pw_drain_is_filling() */
+    bool keeps_unwritten;     /* what the journal cannot take stays in its ring */
+    int error;                /* the journal's, since when that is so */
     int readied;              /* rings that have memory */
     int64_t last_reading_ns;  /* INT64_MIN before the first */
     struct pw_record batch[PW_JOURNAL_BATCH];

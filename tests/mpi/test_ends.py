@@ -1,6 +1,7 @@
 """Every way in which a program, its collector and its guard can end: all calls that had returned are
 in the rank's file, and the file says how the program ended."""
 
+import errno
 import os
 import random
 import signal
@@ -303,6 +304,29 @@ def all_killed_and_recovered():
         with open(h.rank_path(f"out{i}", 0), "rb") as file:
             h.check(file.read() == before, "a good file was changed")
         h.run(h.profwrap("merge", f"out{i}"))
+        os.unlink("count")
+
+
+@h.case
+def recovered_once_the_disk_has_room():
+    """What the journal cannot take stays in the rings for a later recovery."""
+    for name, after in (("journal", 0), ("journal", 20000), ("rank-", 0)):
+        process = start(0, "stay", out=f"out{after}{name}")
+        collector, program = collector_and_program(process.pid)
+        os.kill(collector, signal.SIGSTOP)
+        unread = count() + 2000
+        wait_for(lambda: count() > unread, "calls beside a collector that stands still")
+        for pid in (process.pid, collector, program):
+            os.kill(pid, signal.SIGKILL)
+        process.wait()
+        wait_for(lambda: not os.path.exists(f"/proc/{program}"), "end of the program")
+        full = {"LD_PRELOAD": h.program("libfailwrite.so"),
+                "FAILWRITE": f"{errno.ENOSPC}:{after}:{name}"}
+        for _ in range(2):
+            done = h.run(h.profwrap("recover", f"out{after}{name}"), 1, env=full)
+            h.check(b"No space" in done.stderr, done.stderr)
+        h.run(h.profwrap("recover", f"out{after}{name}"))
+        check_file(-1, 0, complete=2, out=f"out{after}{name}")
         os.unlink("count")
 
 

@@ -34,6 +34,7 @@ struct pw_journal {
     /* Records that are in no ring: in the buffer, and those that it could not take. As long as it
      * has no end they are where they came from. */
     struct pw_losstally waiting_apart, lacking_apart;
+    int64_t aparts_at; /* where the first ones are that were written, 0 none */
     /* The last block of records, and what is behind it: they give way to the end when there is no
      * room. */
     int64_t last_at;
@@ -107,6 +108,8 @@ int pw_journal_commit(struct pw_journal *j)
         j->error = reserve(j, (int64_t)j->used);
         int written = !j->error;
         j->error = written ? write_all(j) : j->error;
+        if (!j->error && j->waiting_apart.n && !j->aparts_at)
+            j->aparts_at = j->length;
         if (!j->error)
             j->length += (int64_t)j->used;
         else if (written)
@@ -157,17 +160,17 @@ static void add_block(struct pw_journal *j, enum pw_journal_kind kind, const voi
     end_block(j, kind, a_size + b_size);
 }
 
-void pw_journal_add_records(struct pw_journal *j, int ring, uint64_t first,
-                            const struct pw_record *records, uint32_t n)
+int pw_journal_add_records(struct pw_journal *j, int ring, uint64_t first,
+                           const struct pw_record *records, uint32_t n)
 {
     if (!j || !n)
-        return;
+        return 0;
     j->position[ring] = first + n;
     const struct pw_losstally tally = pw_losstally_of(records, n);
     unsigned char *payload = begin_block(j, PW_JOURNAL_MOST_RECORDS);
     if (!payload) {
         pw_losstally_add(&j->lacking, &tally);
-        return;
+        return j->error;
     }
     struct pw_block_records header = {.first = first, .ring = (uint32_t)ring, .n = n};
     memcpy(payload, &header, sizeof(header));
@@ -176,10 +179,11 @@ void pw_journal_add_records(struct pw_journal *j, int ring, uint64_t first,
     end_block(j, PW_JOURNAL_RECORDS, sizeof(header) + size);
     if (pw_journal_commit(j)) {
         pw_losstally_add(&j->lacking, &tally);
-        return;
+        return j->error;
     }
     j->last_at = at;
     j->last = tally;
+    return 0;
 }
 
 void pw_journal_add_apart(struct pw_journal *j, int ring, const struct pw_record *record)
@@ -240,6 +244,20 @@ void pw_journal_add_end(struct pw_journal *j, const struct pw_journal_end *end)
     j->length = j->last_at;
     j->error = cut(j);
     write_end(j, end);
+}
+
+int pw_journal_add_whole_end(struct pw_journal *j, const struct pw_journal_end *end)
+{
+    int err = j->error;
+    if (!err) {
+        j->is_ending = true;
+        err = write_end(j, end);
+    }
+    if (err && j->aparts_at) {
+        j->length = j->aparts_at;
+        cut(j);
+    }
+    return err;
 }
 
 uint64_t pw_journal_position(const struct pw_journal *j, int ring)

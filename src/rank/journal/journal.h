@@ -53,13 +53,17 @@ int pw_journal_resume(const char *dir, int rank, struct pw_journal **out, int *h
 
 /* Each adds a block. What is added is safe from a kill of this process once pw_journal_commit() has
  * returned. All of them take NULL for no journal. */
-void pw_journal_add_records(struct pw_journal *journal, int ring, uint64_t first,
-                            const struct pw_record *records, uint32_t n);
+/* 0, or the -errno for which it lacks these records. */
+int pw_journal_add_records(struct pw_journal *journal, int ring, uint64_t first,
+                           const struct pw_record *records, uint32_t n);
 /* A record that is in no ring: a loss, a wait, or a call that was open at the end. */
 void pw_journal_add_apart(struct pw_journal *journal, int ring, const struct pw_record *record);
 void pw_journal_add_reading(struct pw_journal *journal, uint64_t ticks, int64_t ns);
 void pw_journal_add_row(struct pw_journal *journal, enum pw_table_id table, const void *row);
 void pw_journal_add_end(struct pw_journal *journal, const struct pw_journal_end *end);
+/* Adds and commits an end to a journal that lacks nothing since it was created or resumed. 0, or
+ * -errno: it has neither the end nor any record apart then, so that all can be done again. */
+int pw_journal_add_whole_end(struct pw_journal *journal, const struct pw_journal_end *end);
 
 /* 0, or the -errno that ended the journal: from then on it holds what it held, and how many records
  * it lacks is written when there is room again, at the latest with the end. */

@@ -75,7 +75,7 @@ static int is_alive(int32_t pid, const char *journal)
 }
 
 /* Adds what is left in the rings, to be committed with the end: 1 when there are some, else 0.
- * -EBUSY while the program still writes them. */
+ * -EBUSY while the program still writes them; the journal's -errno when it cannot take them. */
 static int drain_rings(struct pw_journal *journal, const char *path,
                        const struct pw_journal_head *head, const struct pw_collector *collectors)
 {
@@ -88,23 +88,26 @@ static int drain_rings(struct pw_journal *journal, const char *path,
         err = -ENOMEM;
     if (!err) {
         pw_drain_use_salvage(drain, collectors);
-        pw_drain_finish(drain);
+        err = pw_drain_finish_whole(drain);
         pw_drain_destroy(drain);
-        err = 1;
+        err = err ? err : 1;
     }
     pw_segment_detach(segment);
     return err;
 }
 
 /* The end of a program that nobody saw end: when its journal was last written by its collector. */
-static int add_unknown_end(struct pw_journal *journal, const struct timespec *written)
+static int add_unknown_end(struct pw_journal *journal, const struct timespec *written,
+                           int has_rings)
 {
     const struct pw_journal_end end = {
         .exit_code = -1,
         .end_unix_ns = (int64_t)written->tv_sec * 1000000000 + written->tv_nsec,
     };
+    if (has_rings)
+        return pw_journal_add_whole_end(journal, &end);
     pw_journal_add_end(journal, &end);
-    return pw_journal_commit(journal);
+    return 0; /* without rings the file is the same */
 }
 
 /* Killed between the file's renaming and the journal's removal. */
@@ -151,8 +154,8 @@ int pw_recover_rank(const char *dir, int rank, const struct pw_collector *collec
         err = has_end ? 0 : drain_rings(journal, paths.journal, &head, collectors);
         const int has_rings = err == 1;
         err = has_rings ? 0 : err;
-        if (!err && !has_end && add_unknown_end(journal, &st.st_mtim) && has_rings)
-            err = -ENOSPC; /* without rings the file is the same */
+        if (!err && !has_end)
+            err = add_unknown_end(journal, &st.st_mtim, has_rings);
         if (!err && unlink(paths.part) && errno != ENOENT)
             err = -errno;
         err = err ? err

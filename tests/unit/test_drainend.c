@@ -1,0 +1,101 @@
+/* The end of a rank's recording: what is left in its rings where there is no room for it. */
+#include "unit.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include "test_drain_bench.h"
+
+static const struct pw_collector none[] = {{.name = NULL}};
+
+static int setup(void **state)
+{
+    return bench_create(state, none, PW_ACTIVITY_NOTE);
+}
+
+/* Lets files grow by so many bytes more than the journal has; NO_LIMIT: as they like. */
+enum { NO_LIMIT = INT32_MAX };
+
+static void limit_files(const struct bench *b, int more)
+{
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur =
+        more == NO_LIMIT ? limit.rlim_max : (rlim_t)(pw_journal_bytes(b->journal) + more);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* As a recovery does: another one goes on with the journal and the rings. */
+static void begin_again(struct bench *b)
+{
+    int has_end;
+    limit_files(b, NO_LIMIT);
+    pw_drain_destroy(b->drain);
+    pw_journal_close(b->journal);
+    assert_int_equal(pw_journal_resume(b->dir, 0, &b->journal, &has_end), 0);
+    assert_false(has_end);
+    b->drain = pw_drain_create(b->name, b->segment, b->journal, NULL);
+    assert_non_null(b->drain);
+}
+
+static void assert_in_journal(const struct bench *b, uint32_t records, int apart, int ends)
+{
+    char path[UNIT_PATH];
+    struct pw_journal_reader *reader;
+    struct pw_journal_block block;
+    uint32_t n = 0;
+    void *dir = b->dir;
+    assert_int_equal(pw_journal_open(unit_path(path, &dir, "rank-00000.journal"), &reader), 0);
+    while (pw_journal_next(reader, &block)) {
+        n += block.kind == PW_JOURNAL_RECORDS ? block.records.n : 0;
+        apart -= block.kind == PW_JOURNAL_APART;
+        ends -= block.kind == PW_JOURNAL_END;
+    }
+    pw_journal_reader_close(reader);
+    assert_int_equal(n, records);
+    assert_int_equal(apart, 0);
+    assert_int_equal(ends, 0);
+}
+
+/* A recovery that finds no room leaves the rings to the next one, and nothing is there twice. */
+static void test_what_cannot_be_written_stays(void **state)
+{
+    enum { RECORDS = 300, HALF = 150 };
+    struct bench *b = *state;
+    struct pw_ring_shared *shared = b->rings[0].shared;
+    const struct pw_journal_end end = {.exit_code = -1};
+    signal(SIGXFSZ, SIG_IGN);
+    begin_again(b);
+    for (uint64_t i = 1; i <= RECORDS; i++) {
+        const struct pw_record r = {.type = PW_REC_RANGE, .start = i, .end = i};
+        bench_put(b, (int)(i % 2), &r);
+    }
+    pw_ring_count_loss(&b->rings[0], 8, 2000, PW_LOST_STEP);
+    for (int i = 0; i < 2; i++) { /* no record fits, and then those of one ring */
+        limit_files(b, i ? 600 : 10);
+        assert_int_equal(pw_drain_finish_whole(b->drain), -EFBIG);
+        assert_int_equal(atomic_load(&shared->tail), i ? HALF : 0);
+        assert_int_equal(atomic_load(&b->rings[1].shared->tail), 0);
+        begin_again(b);
+        assert_in_journal(b, i ? HALF : 0, 0, 0);
+    }
+    assert_int_equal(pw_drain_finish_whole(b->drain), 0);
+    limit_files(b, -60); /* of the last block */
+    assert_int_equal(pw_journal_add_whole_end(b->journal, &end), -EFBIG);
+    begin_again(b);
+    assert_int_equal(pw_drain_finish_whole(b->drain), 0);
+    assert_int_equal(pw_journal_add_whole_end(b->journal, &end), 0);
+    assert_int_equal(atomic_load(&shared->tail), HALF);
+    assert_in_journal(b, RECORDS, 1, 1);
+}
+
+#define WITH(test) cmocka_unit_test_setup_teardown(test, setup, bench_destroy)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH(test_what_cannot_be_written_stays),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
