@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import unicodedata
 
 import seeds
 
@@ -30,7 +31,10 @@ def complaint(command):
                               timeout=PATIENCE_S, env=environment())
     except subprocess.TimeoutExpired:
         return f"{command[1]} is still running after {PATIENCE_S} s"
-    said = done.stderr.decode(errors="replace").splitlines()
+    text = done.stderr.decode(errors="replace")
+    if any(unicodedata.category(c) == "Cc" and c != "\n" for c in text):
+        return f"{command[1]} prints control characters: {text!r}"
+    said = text.splitlines()
     mine = [line for line in said if line.startswith("profwrap: ")]
     tells = command[1] == "import" and len(said) == len(mine)  # what it took and what not
     if done.returncode == 0 and (tells or not said):

@@ -49,10 +49,11 @@ static void fail(const char *what)
     abort();
 }
 
+/* What a message quotes may hold anything: pw_say() and pw_error() make it printable. */
 static void hear(const char *format, va_list args)
 {
     vsnprintf(last, sizeof(last), format, args);
-    for (const char *at = last; *at; at++)
+    for (const char *at = format; *at; at++)
         if ((unsigned char)*at < ' ' || *at == 127)
             fail("a message is not one plain line");
 }
