@@ -198,6 +198,22 @@ def ranks_and_threads_in_64_mib():
 
 
 @h.case
+def full_when_a_private_mpi_begins():
+    """An MPI that the program loaded for itself, and room for rings only once it is up: each call has
+    to ask for its caller all the same."""
+    h.h5py()
+    done = subprocess.run(
+        [*in_namespace(8, 95), "env", "MPITEST_FILLER=/dev/shm/filler",
+         *h.profwrap("--no-merge", "-o", "out"), h.program("dlmain"), h.program("libdlmpi.so")],
+        capture_output=True, text=True, timeout=h.PATIENCE_S,
+        env=h.environment(OMPI_MCA_btl="self,tcp"))
+    h.equal(done.returncode, 0, "exit status " + done.stderr)
+    h.check("calls of rank 0 are counted" in done.stderr, done.stderr)
+    recorded, lost = calls(h.open_rank("out"))
+    h.check(recorded + lost >= 8, "recorded", recorded, "and lost", lost, "of 7 Allreduce and the end")
+
+
+@h.case
 def the_report_says_what_is_not_recorded():
     done = flood(in_namespace(8, 100), "calls 5", options=("-o", "none"))
     h.equal(done.returncode, 0, "exit status " + done.stderr)

@@ -116,6 +116,18 @@ static uint64_t request_sync(uint16_t op)
     return pw_probe_now();
 }
 
+/* What calls have to know from the beginning of MPI on, with a ring or without: whether each has to
+ * ask for its caller, and whether several threads may be in MPI. Returns the level of threads. */
+static int note_beginning(void)
+{
+    int provided = MPI_THREAD_SINGLE;
+    if (pw_mpi_by_caller)
+        pw_gate->general = pw_gate->mpi_slow = 1;
+    pw_pmpi.Query_thread(&provided);
+    pw_mpi_threads = provided == MPI_THREAD_MULTIPLE;
+    return provided;
+}
+
 /* MPI is up. The thread is inside the call as request_sync() showed it. */
 static void record_init(struct pw_thread *thread, uint16_t op, uint64_t start, uint64_t end)
 {
@@ -123,11 +135,7 @@ static void record_init(struct pw_thread *thread, uint16_t op, uint64_t start, u
         record_state(thread, PW_MPI_FOREIGN, 0, (struct pw_mpi_sync_cost){0});
         return;
     }
-    int provided = MPI_THREAD_SINGLE;
-    if (pw_mpi_by_caller)
-        pw_gate->general = pw_gate->mpi_slow = 1;
-    pw_pmpi.Query_thread(&provided);
-    pw_mpi_threads = provided == MPI_THREAD_MULTIPLE;
+    const int provided = note_beginning();
     record_call(thread, op, start, end);
     pw_mpi_comm_init(thread);
 
@@ -144,11 +152,9 @@ static void record_init(struct pw_thread *thread, uint16_t op, uint64_t start, u
 
 static void begin_counting(void)
 {
-    int provided = MPI_THREAD_SINGLE;
     if (!pw_mpi_is_known())
         return;
-    pw_pmpi.Query_thread(&provided);
-    pw_mpi_threads = provided == MPI_THREAD_MULTIPLE;
+    note_beginning();
     pw_mpi_comm_init(NULL);
     if (pw_probe_await_sync())
         pw_mpi_sync_begin(NULL);
