@@ -84,6 +84,21 @@ def own_functions_in_a_program_of_mpi():
         h.equal(recorded(rank).count("Allreduce"), 10, f"Allreduce of rank {rank}")
 
 
+@h.case
+def own_functions_called_often_and_by_handlers():
+    """Alone, and before an MPI that is private, too."""
+    for more in ((), ("local", h.program("libdlmpi.so"))):
+        said = same(1, h.program("loader"), "local", h.program("libowncalls.so"), *more)
+        h.equal(said.splitlines()[0], "cheap, right", f"what the library says before {more}")
+
+
+@h.case
+def own_functions_in_a_constructor():
+    """The loader's lock is held by the thread that waits for the one that calls."""
+    said = same(1, h.program("loader"), "local", h.program("libowncreated.so"))
+    h.equal(said, "in the constructor: 42\ncheap, right\n", "what the library says")
+
+
 def check_wrapped(said):
     h.equal(said.splitlines()[-1], "counted 6 2 2 2", "what the tool counted")
     for rank in range(2):

@@ -7,28 +7,23 @@
 #include <string.h>
 
 #include "collectors/mpi/mpi_call.h"
+#include "rank/probe/scope.h"
 #include "rank/probe/stack.h"
 
 struct pw_mpi_next pw_next, pw_pnext;
 bool pw_mpi_by_caller = true;
-_Thread_local struct pw_mpi_way pw_mpi_way;
 
 bool pw_mpi_interposed[PW_OP_COUNT];
 struct pw_mpi_range pw_mpi_fortran, pw_mpi_program;
 
 /* ---- the global scope ---- */
 
-static const struct link_map *object_of(const void *address)
-{
-    struct dl_find_object object;
-    return _dl_find_object((void *)(uintptr_t)address, &object) == 0 ? object.dlfo_link_map : NULL;
-}
-
 /* Function pointers and object pointers differ for ISO C, not for dlsym. */
 static void *find_next(void *slot, const char *symbol)
 {
     void *found = dlsym(RTLD_NEXT, symbol);
-    found = found && object_of(found) == object_of(slot) ? NULL : found; /* under --audit */
+    found =
+        found && pw_scope_object(found) == pw_scope_object(slot) ? NULL : found; /* under --audit */
     memcpy(slot, &found, sizeof(found));
     return found;
 }
@@ -48,7 +43,8 @@ static int find_both(void *slot, void *pslot, const char *symbol, bool *is_inter
 {
     const void *next = find_next(slot, symbol + 1), *pnext = find_next(pslot, symbol);
     const void *first = find_first(symbol + 1);
-    *is_interposed = *is_interposed || (first && object_of(first) != object_of(&pw_next));
+    *is_interposed =
+        *is_interposed || (first && pw_scope_object(first) != pw_scope_object(&pw_next));
     return (next && pnext) || !pw_mpi_symbol(symbol);
 }
 
@@ -73,71 +69,6 @@ void pw_mpi_next_resolve(void)
 
 /* ---- by caller ---- */
 
-/* An object as it was when it was looked at: another may be loaded where it was. */
-struct object {
-    const struct link_map *map;
-    const void *dynamic;
-};
-
-static struct object object_at(const void *address)
-{
-    const struct link_map *map = object_of(address);
-    return (struct object){.map = map, .dynamic = map ? map->l_ld : NULL};
-}
-
-static bool is_same(struct object a, struct object b)
-{
-    return a.map && a.map == b.map && a.dynamic == b.dynamic;
-}
-
-/* What was found. Entries are only added, and there is room for the functions of some libraries;
- * what finds none is looked up each time. */
-struct located {
-    _Atomic bool is_filled;
-    const char *symbol; /* the string's address tells */
-    struct object caller, owner;
-    void *target;
-    bool is_mpi;
-};
-enum { LOCATED = 256 };
-static struct located located[LOCATED];
-static _Atomic unsigned nlocated;
-
-static const struct located *find_located(const char *symbol, struct object caller)
-{
-    unsigned n = atomic_load_explicit(&nlocated, memory_order_relaxed);
-    for (unsigned i = 0; i < n && i < LOCATED; i++) {
-        const struct located *entry = &located[i];
-        if (atomic_load_explicit(&entry->is_filled, memory_order_acquire) &&
-            entry->symbol == symbol && is_same(entry->caller, caller) &&
-            is_same(entry->owner, object_at(entry->target)))
-            return entry;
-    }
-    return NULL;
-}
-
-static void keep_located(const struct located *found)
-{
-    unsigned i = atomic_load(&nlocated);
-    if (!found->caller.map || !found->owner.map || i >= LOCATED)
-        return;
-    i = atomic_fetch_add(&nlocated, 1);
-    if (i >= LOCATED)
-        return;
-    located[i].symbol = found->symbol;
-    located[i].caller = found->caller;
-    located[i].owner = found->owner;
-    located[i].target = found->target;
-    located[i].is_mpi = found->is_mpi;
-    atomic_store_explicit(&located[i].is_filled, true, memory_order_release);
-}
-
-/* Under --audit the loader answers with the probe's own function. */
-static bool is_ours(const void *found)
-{
-    return found && object_of(found) == object_of(&pw_next);
-}
-
 /* The library's function by its name of PMPI. */
 static void *find_profiled(const char *symbol)
 {
@@ -148,66 +79,44 @@ static void *find_profiled(const char *symbol)
     return pw_mpi_symbol(name);
 }
 
-/* `symbol` in an object and what it was loaded with. */
-static void *find_in(const char *name, const char *symbol)
-{
-    void *object = name && name[0] ? dlopen(name, RTLD_LAZY | RTLD_NOLOAD) : NULL;
-    void *found = object ? dlsym(object, symbol) : NULL;
-    if (object)
-        dlclose(object);
-    return is_ours(found) ? NULL : found;
-}
-
-static void *find_for(const char *symbol, const struct link_map *caller)
-{
-    void *found = dlsym(RTLD_NEXT, symbol);
-    found = is_ours(found) ? NULL : found;
-    if (!found && caller)
-        found = find_in(caller->l_name, symbol);
-    /* Objects are listed as they were loaded, and what is loaded with a library comes after it. Not
-     * by dl_iterate_phdr(), which holds a lock that a dlopen() of another thread waits for. */
-    for (const struct link_map *map = caller ? caller->l_prev : NULL; map && !found;
-         map = map->l_prev)
-        found = find_in(map->l_name, symbol);
-    return found;
-}
+/* The linker's, of the probe. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char _end[] __attribute__((visibility("hidden")));
 
 /* The caller as the wrapper saw it; a build without optimisation may have gone through another
  * function of the probe. */
-static const void *outer_caller(void)
+static const void *outer_caller(const void *caller)
 {
-    const void *caller = pw_mpi_way.caller;
-    return object_of(caller) == object_of(&pw_next) ? pw_stack_caller() : caller;
+    const uintptr_t at = (uintptr_t)caller, begin = (uintptr_t)__ehdr_start;
+    return at - begin < (uintptr_t)_end - begin ? pw_stack_caller() : caller;
 }
 
 /* The known library's own, or a definition that has that library in front of it. */
-static bool leads_to_mpi(const struct object *owner)
+static uint8_t leads_to_mpi(const void *target)
 {
+    const struct link_map *owner = pw_scope_object(target);
     void *init;
     memcpy(&init, &pw_pmpi.Init, sizeof(init));
-    return pw_mpi_is_known() && owner->map &&
-           (is_same(*owner, object_at(init)) || find_in(owner->map->l_name, "PMPI_Init") == init);
+    return pw_mpi_is_known() && owner &&
+           (owner == pw_scope_object(init) || pw_scope_needed(owner, "PMPI_Init", NULL) == init);
 }
 
-void *pw_mpi_locate(bool *is_mpi)
+/* What no scope has was called by its address, which --audit gave for that of the library. */
+void *pw_mpi_locate(const char *symbol, const void *caller, bool *is_mpi)
 {
-    const struct object caller = object_at(outer_caller());
-    const struct located *kept = find_located(pw_mpi_way.symbol, caller);
-    if (kept) {
-        *is_mpi = kept->is_mpi;
-        return kept->target;
+    struct pw_scope_query query = {.symbol = symbol,
+                                   .caller = outer_caller(caller),
+                                   .state = pw_mpi_is_known(),
+                                   .otherwise = find_profiled,
+                                   .classify = leads_to_mpi};
+    struct pw_scope_answer answer;
+    if (!pw_scope_recall(&query, &answer)) {
+        pw_mpi_resolve();
+        query.state = pw_mpi_is_known();
+        answer = pw_scope_find(&query);
     }
-    pw_mpi_resolve();
-    struct located found = {.symbol = pw_mpi_way.symbol, .caller = caller};
-    found.target = find_for(pw_mpi_way.symbol, caller.map);
-    if (!found.target) /* called by its address, which --audit gave for that of the library */
-        found.target = find_profiled(pw_mpi_way.symbol);
-    if (found.target)
-        found.owner = object_at(found.target);
-    *is_mpi = found.is_mpi = leads_to_mpi(&found.owner);
-    if (pw_mpi_is_known())
-        keep_located(&found);
-    return found.target;
+    *is_mpi = answer.kind;
+    return answer.target;
 }
 
 /* ---- who calls PMPI_X ---- */
@@ -239,11 +148,11 @@ static bool is_fortran_layer(const char *path)
 /* The Fortran bindings of some functions ask for the size of the communicator first. */
 static void note_comm_size(const struct link_map *map)
 {
-    Dl_info info;
-    void *symbol = NULL, *found = find_in(map->l_name, "ompi_comm_size_f");
-    if (found && dladdr1(found, &info, &symbol, RTLD_DL_SYMENT) && symbol) {
+    size_t size = 0;
+    const void *found = pw_scope_needed(map, "ompi_comm_size_f", &size);
+    if (found) {
         atomic_store(&comm_size_begin, (uintptr_t)found);
-        atomic_store(&comm_size_size, ((const ElfW(Sym) *)symbol)->st_size);
+        atomic_store(&comm_size_size, size);
     }
 }
 
@@ -308,17 +217,17 @@ static bool look_at_caller(const void *caller)
     return true;
 }
 
-bool pw_mpi_is_programs(uint16_t op)
+bool pw_mpi_is_programs(uint16_t op, const void *caller, uint8_t *flags)
 {
-    const void *caller = pw_mpi_way.caller;
+    *flags = 0;
     if (!pw_mpi_is_from_fortran(caller)) {
-        caller = outer_caller();
+        caller = outer_caller(caller);
         if (!look_at_caller(caller))
             return false;
         if (!pw_mpi_is_from_fortran(caller))
             return pw_mpi_interposed[op] && !pw_mpi_is_inside();
     }
-    pw_mpi_way.flags = PW_FLAG_FORTRAN;
+    *flags = PW_FLAG_FORTRAN;
     return op != PW_OP_Comm_size || !atomic_load(&comm_size_size) ||
            (uintptr_t)caller - atomic_load(&comm_size_begin) < atomic_load(&comm_size_size);
 }

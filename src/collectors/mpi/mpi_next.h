@@ -49,27 +49,17 @@ extern bool pw_mpi_by_caller __attribute__((visibility("hidden")));
 /* Looks both tables up, after pw_pmpi. */
 void pw_mpi_next_resolve(void);
 
-/* The call that a thread is about to pass on. */
+/* A call that is about to be passed on by its caller. */
 struct pw_mpi_way {
-    const char *symbol;
+    const char *symbol; /* a literal */
     const void *caller; /* where the call returns to */
     uint8_t flags;      /* PW_FLAG_FORTRAN or 0 */
     bool is_recorded;   /* unless it turns out to be none of MPI */
 };
-extern _Thread_local struct pw_mpi_way pw_mpi_way
-    __attribute__((visibility("hidden"), tls_model("initial-exec")));
 
-static inline void pw_mpi_set_way(const char *symbol, const void *caller)
-{
-    pw_mpi_way.symbol = symbol;
-    pw_mpi_way.caller = caller;
-    pw_mpi_way.flags = 0;
-    pw_mpi_way.is_recorded = true;
-}
-
-/* The definition of pw_mpi_way.symbol that pw_mpi_way.caller would have, NULL where there is none.
+/* The definition of `symbol`, a literal, that `caller` would have, NULL where there is none.
  * *is_mpi is whether it is the known MPI library's, or that of a tool in front of it. */
-void *pw_mpi_locate(bool *is_mpi);
+void *pw_mpi_locate(const char *symbol, const void *caller, bool *is_mpi);
 
 /* By operation, whether the program has an MPI_X that comes before the probe's, so that its calls
  * are seen in PMPI_X alone. What else calls PMPI_X does so in order not to be seen. */
@@ -112,8 +102,8 @@ static inline bool pw_mpi_is_hidden(const void *caller, uint16_t op)
              pw_mpi_is_in(&pw_mpi_program, caller)));
 }
 
-/* Whether a call of PMPI_X by pw_mpi_way.caller is one of the program's: by way of Fortran, or of
- * its own MPI_X. Finds pw_mpi_way.flags. */
-bool pw_mpi_is_programs(uint16_t op);
+/* Whether a call of PMPI_X by `caller` is one of the program's: by way of Fortran, or of its own
+ * MPI_X. Finds its flags. */
+bool pw_mpi_is_programs(uint16_t op, const void *caller, uint8_t *flags);
 
 #endif

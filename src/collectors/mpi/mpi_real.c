@@ -2,47 +2,42 @@
 #include "collectors/mpi/mpi_real.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "collectors/mpi/mpi_next.h"
+#include "rank/probe/scope.h"
 
 struct pw_pmpi pw_pmpi;
 struct pw_mpi_handles pw_mpi_handles;
 
-static void *private_libraries[4]; /* loaded with RTLD_LOCAL: not in the global search */
-static int nprivate;
-static _Atomic int resolved;
-static int known;
+static void *_Atomic private_libraries[4]; /* loaded with RTLD_LOCAL: not in the global search */
+static _Atomic bool resolved, known;
+static _Atomic unsigned long long failed_at; /* pw_scope_loads() when there was no MPI library */
 
-struct names {
-    const char *found[16];
-    int n;
-};
-
-static int note_mpi_library(struct dl_phdr_info *info, size_t size, void *names)
+/* Threads that do this at once find the same, and keep each library once. */
+static bool keep_library(void *library)
 {
-    (void)size;
-    struct names *out = names;
-    const char *base = strrchr(info->dlpi_name, '/');
-    base = base ? base + 1 : info->dlpi_name;
-    if (strncmp(base, "libmpi", 6) == 0 && out->n < 16)
-        out->found[out->n++] = info->dlpi_name;
-    return 0;
+    for (int i = 0; i < 4; i++) {
+        void *there = NULL;
+        if (atomic_compare_exchange_strong(&private_libraries[i], &there, library))
+            return true;
+        if (there == library)
+            return false;
+    }
+    return false;
 }
 
-/* They are opened once the loader's lock on its list is free: a dlopen() of another thread, which
- * has the lock that ours would wait for, may wait for that one. */
-static void find_private_libraries(void)
+/* Libraries that define `symbol` and PMPI_Init. They are opened once the loader's lock on its list
+ * is free: a dlopen() of another thread, which has the lock that ours would wait for, may wait for
+ * that one. Their paths are copied, since another thread may unload them meanwhile. */
+static void find_private_libraries(const char *symbol)
 {
-    struct names names = {.n = 0};
-    dl_iterate_phdr(note_mpi_library, &names);
-    for (int i = 0; i < names.n && nprivate < 4; i++) {
-        void *library = dlopen(names.found[i], RTLD_LAZY | RTLD_NOLOAD);
-        if (library && dlsym(library, "PMPI_Init"))
-            private_libraries[nprivate++] = library;
-        else if (library)
+    char path[PATH_MAX];
+    for (size_t i = 0; pw_scope_path(pw_scope_is_defining, symbol, i, path); i++) {
+        void *library = path[0] ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+        if (library && !(dlsym(library, "PMPI_Init") && keep_library(library)))
             dlclose(library);
     }
 }
@@ -50,8 +45,12 @@ static void find_private_libraries(void)
 void *pw_mpi_symbol(const char *symbol)
 {
     void *found = dlsym(RTLD_NEXT, symbol);
-    for (int i = 0; !found && i < nprivate; i++)
-        found = dlsym(private_libraries[i], symbol);
+    for (int i = 0; !found && i < 4; i++) {
+        void *library = atomic_load_explicit(&private_libraries[i], memory_order_relaxed);
+        if (!library)
+            break;
+        found = dlsym(library, symbol);
+    }
     return found;
 }
 
@@ -85,12 +84,29 @@ static void find_handles(void)
     h->message_no_proc = variable("ompi_message_no_proc");
 }
 
+/* Whether to look for an MPI library now. The loader, whose lock another thread may hold for long,
+ * is not asked as long as no object can be one. */
+static bool is_worth_looking(void)
+{
+    char path[PATH_MAX];
+    const unsigned long long loads = pw_scope_loads();
+    if (loads && atomic_load_explicit(&failed_at, memory_order_relaxed) == loads)
+        return false;
+    if (pw_scope_path(pw_scope_is_defining, "PMPI_Init", 0, path))
+        return true;
+    atomic_store_explicit(&failed_at, loads, memory_order_relaxed);
+    return false;
+}
+
 void pw_mpi_resolve(void)
 {
-    if (atomic_load(&resolved))
+    if (atomic_load(&resolved) || !is_worth_looking())
         return;
-    if (!dlsym(RTLD_NEXT, "PMPI_Init") && nprivate == 0)
-        find_private_libraries();
+    if (!dlsym(RTLD_NEXT, "PMPI_Init") && !atomic_load(&private_libraries[0])) {
+        find_private_libraries("ompi_mpi_comm_world");
+        if (!atomic_load(&private_libraries[0]))
+            find_private_libraries("PMPI_Init");
+    }
 #define PW_HELPER(type, Name, parameters) find_function(&pw_pmpi.Name, "PMPI_" #Name);
     PW_MPI_HELPERS(PW_HELPER)
 #undef PW_HELPER
@@ -101,15 +117,16 @@ void pw_mpi_resolve(void)
 #undef MPI_FN_C
     find_handles();
 
-    known = pw_mpi_handles.world && pw_mpi_handles.request_null && pw_mpi_handles.byte;
-#define PW_HELPER(type, Name, parameters) known = known && pw_pmpi.Name;
+    bool has_all = pw_mpi_handles.world && pw_mpi_handles.request_null && pw_mpi_handles.byte;
+#define PW_HELPER(type, Name, parameters) has_all = has_all && pw_pmpi.Name;
     PW_MPI_HELPERS(PW_HELPER)
 #undef PW_HELPER
+    atomic_store(&known, has_all);
     pw_mpi_next_resolve();
     atomic_store(&resolved, pw_pmpi.Init != NULL);
 }
 
 int pw_mpi_is_known(void)
 {
-    return known;
+    return atomic_load_explicit(&known, memory_order_relaxed);
 }

@@ -217,17 +217,16 @@ static _Thread_local bool is_inside __attribute__((tls_model("initial-exec")));
 
 /* What the call of `symbol` goes on to, `given` unless that is NULL. 0 where there is none.
  * *is_mpi: whether it can be MPI at all. */
-#define FIND_NEXT(Name, symbol, table)                       \
-    bool is_mpi;                                             \
-    pw_mpi_resolve();                                        \
-    __typeof__(table.Name) next = table.Name;                \
-    is_mpi = next && pw_pmpi.Init;                           \
-    if (!next) {                                             \
-        pw_mpi_set_way(symbol, __builtin_return_address(0)); \
-        void *found = pw_mpi_locate(&is_mpi);                \
-        __builtin_memcpy(&next, &found, sizeof(next));       \
-    }                                                        \
-    if (!next)                                               \
+#define FIND_NEXT(Name, symbol, table)                                             \
+    bool is_mpi;                                                                   \
+    pw_mpi_resolve();                                                              \
+    __typeof__(table.Name) next = table.Name;                                      \
+    is_mpi = next && pw_pmpi.Init;                                                 \
+    if (!next) {                                                                   \
+        void *found = pw_mpi_locate(symbol, __builtin_return_address(0), &is_mpi); \
+        __builtin_memcpy(&next, &found, sizeof(next));                             \
+    }                                                                              \
+    if (!next)                                                                     \
         return MPI_ERR_OTHER;
 
 /* Whether it was the known MPI library, where there is one, that began: not a serial replacement

@@ -50,18 +50,18 @@
  * located_X is for calls whose function is not in the global scope, of MPI_X and PMPI_X, and
  * profiled_X is PMPI_X. */
 #define RECORDED(Name, Op, CLASS, ...)                                                            \
-    static __attribute__((noinline)) int located_##Name(EACH(C_DECL, COMMA, __VA_ARGS__))         \
+    static __attribute__((noinline)) int located_##Name(EACH(C_DECL, COMMA, __VA_ARGS__),         \
+                                                        const struct pw_mpi_way *way)             \
     {                                                                                             \
         bool is_mpi;                                                                              \
         int (*next)(EACH(C_DECL, COMMA, __VA_ARGS__));                                            \
-        void *found = pw_mpi_locate(&is_mpi);                                                     \
+        void *found = pw_mpi_locate(way->symbol, way->caller, &is_mpi);                           \
         __builtin_memcpy(&next, &found, sizeof(next));                                            \
         if (!next)                                                                                \
             return MPI_ERR_OTHER; /* without the probe the loader would not have begun */         \
-        if (!is_mpi || !pw_mpi_way.is_recorded)                                                   \
+        if (!is_mpi || !way->is_recorded)                                                         \
             return next(EACH(PASS, COMMA, __VA_ARGS__));                                          \
-        RECORD(pw_mpi_begin(&c, PW_OP_##Op, pw_mpi_way.flags, PW_OP_LEVEL_##Op, PW_ACT_##CLASS,   \
-                            true),                                                                \
+        RECORD(pw_mpi_begin(&c, PW_OP_##Op, way->flags, PW_OP_LEVEL_##Op, PW_ACT_##CLASS, true),  \
                PASS_ON(next, Op, CLASS, __VA_ARGS__), next, CLASS, __VA_ARGS__)                   \
     }                                                                                             \
     static __attribute__((noinline, unused)) int counted_##Name(EACH(C_DECL, COMMA, __VA_ARGS__)) \
@@ -74,11 +74,8 @@
     static __attribute__((noinline)) int recorded_##Name(EACH(C_DECL, COMMA, __VA_ARGS__))        \
     {                                                                                             \
         if (__builtin_expect(!pw_next.Name, 0)) {                                                 \
-            pw_mpi_resolve(); /* calls are recorded only once it is */                            \
-            if (!pw_next.Name) {                                                                  \
-                pw_mpi_set_way("MPI_" #Name, __builtin_return_address(0));                        \
-                return located_##Name(EACH(PASS, COMMA, __VA_ARGS__));                            \
-            }                                                                                     \
+            const struct pw_mpi_way way = {"MPI_" #Name, __builtin_return_address(0), 0, true};   \
+            return located_##Name(EACH(PASS, COMMA, __VA_ARGS__), &way);                          \
         }                                                                                         \
         RECORD(pw_mpi_begin(&c, PW_OP_##Op, 0, PW_OP_LEVEL_##Op, PW_ACT_##CLASS, false),          \
                FORGET(Op, __VA_ARGS__) if (PW_ACT_##CLASS == PW_MPI_COUNTS &&                     \
@@ -90,17 +87,16 @@
     }                                                                                             \
     static __attribute__((noinline)) int profiled_##Name(EACH(C_DECL, COMMA, __VA_ARGS__))        \
     {                                                                                             \
-        if (__builtin_expect(!pw_pnext.Name, 0))                                                  \
-            pw_mpi_resolve();                                                                     \
-        const bool is_programs = pw_mpi_is_programs(PW_OP_##Op);                                  \
+        const void *caller = __builtin_return_address(0); /* also that of PMPI_X */               \
+        uint8_t flags;                                                                            \
+        const bool is_programs = pw_mpi_is_programs(PW_OP_##Op, caller, &flags);                  \
         if (__builtin_expect(!pw_pnext.Name, 0)) {                                                \
-            pw_mpi_way.is_recorded = is_programs;                                                 \
-            return located_##Name(EACH(PASS, COMMA, __VA_ARGS__));                                \
+            const struct pw_mpi_way way = {"PMPI_" #Name, caller, flags, is_programs};            \
+            return located_##Name(EACH(PASS, COMMA, __VA_ARGS__), &way);                          \
         }                                                                                         \
         if (!is_programs)                                                                         \
             return pw_pnext.Name(EACH(PASS, COMMA, __VA_ARGS__));                                 \
-        RECORD(pw_mpi_begin(&c, PW_OP_##Op, pw_mpi_way.flags, PW_OP_LEVEL_##Op, PW_ACT_##CLASS,   \
-                            true),                                                                \
+        RECORD(pw_mpi_begin(&c, PW_OP_##Op, flags, PW_OP_LEVEL_##Op, PW_ACT_##CLASS, true),       \
                PASS_ON(pw_pnext.Name, Op, CLASS, __VA_ARGS__), pw_pnext.Name, CLASS, __VA_ARGS__) \
     }
 
@@ -431,7 +427,6 @@ PW_ALWAYS_INLINE int usual_Irecv(void *buf, int count, MPI_Datatype datatype, in
         const void *caller = __builtin_return_address(0);          \
         if (pw_pnext.Name && pw_mpi_is_hidden(caller, PW_OP_##Op)) \
             return pw_pnext.Name(EACH(PASS, COMMA, __VA_ARGS__));  \
-        pw_mpi_set_way("PMPI_" #Name, caller);                     \
         return profiled_##Name(EACH(PASS, COMMA, __VA_ARGS__));    \
     }
 

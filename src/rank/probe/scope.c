@@ -1,0 +1,308 @@
+/* Searches the objects of the process as the loader would; see scope.h. */
+#include "rank/probe/scope.h"
+
+#include <dlfcn.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "rank/probe/elfobject.h"
+#include "rank/probe/scopecache.h"
+
+const struct link_map *pw_scope_object(const void *address)
+{
+    struct dl_find_object object;
+    return _dl_find_object((void *)(uintptr_t)address, &object) == 0 ? object.dlfo_link_map : NULL;
+}
+
+static const struct link_map *probe_object(void)
+{
+    static const char anchor;
+    return pw_scope_object(&anchor);
+}
+
+/* ---- the list of objects, while it is locked ---- */
+
+struct listed {
+    struct pw_elf elf;
+    const char *name; /* that others need it by */
+    uint32_t hash;    /* of the name */
+    uint32_t first_edge, nedges;
+    uint32_t mark; /* 1 + the object whose scope it was last seen in */
+};
+
+/* All in one mapping. The loader searches what an object was loaded with breadth first. */
+struct graph {
+    struct listed *objects;
+    uint32_t *edges, *queue, *names; /* names: 1 + index by hash, 0 free; a power of two */
+    uint32_t n, nedges, most, most_edges, nnames;
+    void *memory;
+    size_t bytes;
+};
+
+struct search {
+    const char *symbol;
+    uint32_t hash;
+    const ElfW(Dyn) * start, *ours; /* sections of the caller's object and of the probe's */
+    bool is_of_object;              /* what `start` needs, not what it was loaded with */
+    struct graph graph;
+    unsigned definitions; /* in the process */
+    void *found;
+    size_t size;
+};
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static int count_object(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct search *s = arg;
+    struct pw_elf elf;
+    (void)size;
+    pw_elf_read(&elf, info->dlpi_addr, pw_elf_dynamic(info));
+    s->graph.most++;
+    for (const ElfW(Dyn) *entry = elf.dynamic; entry && entry->d_tag != DT_NULL; entry++)
+        s->graph.most_edges += entry->d_tag == DT_NEEDED;
+    if (elf.dynamic != s->ours && pw_elf_find(&elf, s->symbol, s->hash))
+        s->definitions++;
+    return 0;
+}
+
+static int list_object(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct graph *g = &((struct search *)arg)->graph;
+    struct listed *object = &g->objects[g->n];
+    (void)size;
+    if (g->n >= g->most)
+        return 1;
+    pw_elf_read(&object->elf, info->dlpi_addr, pw_elf_dynamic(info));
+    const char *path = info->dlpi_name ? info->dlpi_name : "";
+    object->name = object->elf.soname ? object->elf.soname : base_name(path);
+    object->hash = pw_elf_hash(object->name);
+    g->n++;
+    return 0;
+}
+
+/* The object of this name, or, where `index` is not 0, a place for it: 1 + index. The first that
+ * was loaded has a name. */
+static uint32_t by_name(struct graph *g, const char *name, uint32_t hash, uint32_t index)
+{
+    uint32_t at = hash & (g->nnames - 1);
+    for (; g->names[at]; at = (at + 1) & (g->nnames - 1)) {
+        const struct listed *object = &g->objects[g->names[at] - 1];
+        if (object->hash == hash && strcmp(object->name, name) == 0)
+            return g->names[at];
+    }
+    g->names[at] = index;
+    return index;
+}
+
+static void link_objects(struct graph *g)
+{
+    for (uint32_t i = 0; i < g->n; i++)
+        by_name(g, g->objects[i].name, g->objects[i].hash, i + 1);
+    for (uint32_t i = 0; i < g->n; i++) {
+        struct listed *object = &g->objects[i];
+        object->first_edge = g->nedges;
+        const ElfW(Dyn) *entry = object->elf.strings ? object->elf.dynamic : NULL;
+        for (; entry && entry->d_tag != DT_NULL; entry++) {
+            if (entry->d_tag != DT_NEEDED || g->nedges >= g->most_edges)
+                continue;
+            const char *needed = base_name(object->elf.strings + entry->d_un.d_val);
+            const uint32_t found = by_name(g, needed, pw_elf_hash(needed), 0);
+            if (found)
+                g->edges[g->nedges++] = found - 1;
+        }
+        object->nedges = g->nedges - object->first_edge;
+    }
+}
+
+static bool make_graph(struct search *s)
+{
+    struct graph *g = &s->graph;
+    for (g->nnames = 64; g->nnames < 2 * g->most; g->nnames *= 2)
+        ;
+    g->bytes = g->most * (sizeof(struct listed) + sizeof(uint32_t)) +
+               (g->most_edges + g->nnames) * sizeof(uint32_t);
+    g->memory = mmap(NULL, g->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (g->memory == MAP_FAILED)
+        return false;
+    g->objects = g->memory;
+    g->queue = (uint32_t *)(void *)(g->objects + g->most);
+    g->edges = g->queue + g->most;
+    g->names = g->edges + g->most_edges;
+    dl_iterate_phdr(list_object, s);
+    link_objects(g);
+    return true;
+}
+
+/* The first definition in the scope of an object, and whether `start` is in that scope. */
+static bool search_scope(struct search *s, uint32_t root, void **found, size_t *size)
+{
+    struct graph *g = &s->graph;
+    uint32_t end = 0;
+    bool has_start = false;
+    *found = NULL;
+    g->objects[root].mark = root + 1;
+    g->queue[end++] = root;
+    for (uint32_t next = 0; next < end; next++) {
+        const struct listed *object = &g->objects[g->queue[next]];
+        has_start |= object->elf.dynamic == s->start;
+        const ElfW(Sym) *symbol = !*found && object->elf.dynamic != s->ours
+                                      ? pw_elf_find(&object->elf, s->symbol, s->hash)
+                                      : NULL;
+        if (symbol) {
+            *found = (void *)(object->elf.base + symbol->st_value);
+            *size = symbol->st_size;
+        }
+        for (uint32_t e = 0; e < object->nedges; e++) {
+            const uint32_t needed = g->edges[object->first_edge + e];
+            if (g->objects[needed].mark != root + 1) {
+                g->objects[needed].mark = root + 1;
+                g->queue[end++] = needed;
+            }
+        }
+    }
+    return has_start;
+}
+
+/* Objects are listed as they were loaded, and what is loaded with one comes after it: the first in
+ * whose scope the caller is has loaded it. Later ones that need it have added their scopes. */
+static void search_scopes(struct search *s)
+{
+    void *found = NULL;
+    size_t size = 0;
+    for (uint32_t i = 0; i < s->graph.n && !s->found; i++) {
+        if (s->is_of_object && s->graph.objects[i].elf.dynamic != s->start)
+            continue;
+        if (search_scope(s, i, &found, &size) && found) {
+            s->found = found;
+            s->size = size;
+        }
+    }
+}
+
+/* For the first object: the list stays locked until this returns. */
+static int search_list(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct search *s = arg;
+    (void)info, (void)size;
+    dl_iterate_phdr(count_object, s);
+    if (s->definitions && s->start && make_graph(s)) {
+        search_scopes(s);
+        munmap(s->graph.memory, s->graph.bytes);
+    }
+    return 1;
+}
+
+static void search(struct search *s, const struct link_map *start)
+{
+    const struct link_map *ours = probe_object();
+    s->hash = pw_elf_hash(s->symbol);
+    s->start = start ? start->l_ld : NULL;
+    s->ours = ours ? ours->l_ld : NULL;
+    dl_iterate_phdr(search_list, s);
+}
+
+/* ---- answers ---- */
+
+static void *find_definition(const char *symbol, const struct link_map *caller)
+{
+    struct search s = {.symbol = symbol};
+    search(&s, caller);
+    if (s.definitions == 0 || (s.definitions == 1 && s.found))
+        return s.found;
+    void *next = dlsym(RTLD_NEXT, symbol);
+    return next && pw_scope_object(next) != probe_object() ? next : s.found;
+}
+
+struct pw_scope_answer pw_scope_find(const struct pw_scope_query *query)
+{
+    struct pw_scope_answer answer = {0};
+    const unsigned long long loads = pw_scope_loads();
+    answer.target = find_definition(query->symbol, pw_scope_object(query->caller));
+    if (!answer.target && query->otherwise)
+        answer.target = query->otherwise(query->symbol);
+    if (answer.target && query->classify)
+        answer.kind = query->classify(answer.target);
+    pw_scope_keep(query, &answer, loads);
+    return answer;
+}
+
+void *pw_scope_needed(const struct link_map *object, const char *symbol, size_t *size)
+{
+    struct search s = {.symbol = symbol, .is_of_object = true};
+    search(&s, object);
+    if (size)
+        *size = s.size;
+    return s.found;
+}
+
+bool pw_scope_defines(const struct link_map *object, const char *symbol)
+{
+    struct pw_elf elf;
+    pw_elf_read(&elf, object->l_addr, object->l_ld);
+    return pw_elf_find(&elf, symbol, pw_elf_hash(symbol)) != NULL;
+}
+
+/* ---- objects by what they are ---- */
+
+bool pw_scope_is_named(const struct dl_phdr_info *info, const void *prefix)
+{
+    return info->dlpi_name &&
+           strncmp(base_name(info->dlpi_name), prefix, strlen((const char *)prefix)) == 0;
+}
+
+bool pw_scope_is_defining(const struct dl_phdr_info *info, const void *symbol)
+{
+    const struct link_map *ours = probe_object();
+    struct pw_elf elf;
+    pw_elf_read(&elf, info->dlpi_addr, pw_elf_dynamic(info));
+    return !(ours && elf.dynamic == ours->l_ld) &&
+           pw_elf_find(&elf, symbol, pw_elf_hash(symbol)) != NULL;
+}
+
+struct nth {
+    pw_scope_test *is_wanted;
+    const void *what;
+    size_t left;
+    char *path;
+    bool is_found;
+};
+
+static int copy_nth(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct nth *nth = arg;
+    (void)size;
+    if (!nth->is_wanted(info, nth->what) || nth->left-- > 0)
+        return 0;
+    const char *path = info->dlpi_name ? info->dlpi_name : "";
+    const size_t length = strnlen(path, PATH_MAX - 1); /* a longer one is no object's */
+    memcpy(nth->path, path, length);
+    nth->path[length] = '\0';
+    nth->is_found = true;
+    return 1;
+}
+
+bool pw_scope_path(pw_scope_test *is_wanted, const void *what, size_t n, char path[PATH_MAX])
+{
+    struct nth nth = {.is_wanted = is_wanted, .what = what, .left = n, .path = path};
+    dl_iterate_phdr(copy_nth, &nth);
+    return nth.is_found;
+}
+
+static int copy_loads(struct dl_phdr_info *info, size_t size, void *loads)
+{
+    if (size >= offsetof(struct dl_phdr_info, dlpi_adds) + sizeof(info->dlpi_adds))
+        *(unsigned long long *)loads = info->dlpi_adds;
+    return 1;
+}
+
+unsigned long long pw_scope_loads(void)
+{
+    unsigned long long loads = 0;
+    dl_iterate_phdr(copy_loads, &loads);
+    return loads;
+}

@@ -1,0 +1,21 @@
+/* One of several libraries with functions of the same names. */
+#include <stdlib.h>
+
+int scoped(void);
+int scoped(void)
+{
+    return VALUE;
+}
+
+/* Code of this library. */
+void scope_caller(void);
+void scope_caller(void)
+{
+}
+
+/* What is in a library that it needs. */
+long scope_number(const char *text);
+long scope_number(const char *text)
+{
+    return strtol(text, NULL, 10);
+}
