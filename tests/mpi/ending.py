@@ -2,6 +2,7 @@
 recorded."""
 
 import os
+import signal
 import struct
 import time
 
@@ -46,6 +47,18 @@ def wait_for(condition, what, seconds=20):
     while not condition():
         h.check(time.monotonic() < end, "no", what, "after", seconds, "s")
         time.sleep(0.002)
+
+
+def stop(pid):
+    """Stops a process, and returns when it is: a SIGCONT that came before would take the SIGSTOP
+    back, and the process never be stopped. False if it has ended instead."""
+    os.kill(pid, signal.SIGSTOP)
+    return wait_until_stopped(pid)
+
+
+def wait_until_stopped(pid):
+    wait_for(lambda: state_of(pid) in ("T", "t", "Z", "X", None), "stop of a process")
+    return state_of(pid) in ("T", "t")
 
 
 def recorded(out="out", rank=0):

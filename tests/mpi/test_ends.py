@@ -10,7 +10,7 @@ import sys
 import time
 
 import harness as h
-from ending import children, count, is_collector, recorded, state_of, wait_for
+from ending import children, count, is_collector, recorded, state_of, stop, wait_for
 
 CALLS = 3000
 
@@ -227,7 +227,7 @@ def collector_stopped():
     """The program goes on; what does not fit into the rings meanwhile is counted."""
     process = start(0, "stay", options=["--ring-size", "1M"])
     collector, program = collector_and_program(process.pid)
-    os.kill(collector, signal.SIGSTOP)
+    stop(collector)
     before = count()
     wait_for(lambda: count() > before + 20000, "calls while the collector stands still")
     os.kill(collector, signal.SIGCONT)

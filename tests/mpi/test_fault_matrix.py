@@ -1,6 +1,7 @@
 """Each resource, taken away from each part of profwrap: {shared memory, disk space, inodes, file
 descriptors, memory, processes, CPU quota, time} x {absent from the start, runs out in the middle,
-comes back} x {probe, collector, guard, merge, report, recover}. One case per part and resource.
+comes back} x {probe, collector, guard, merge, report, recover}. One case per part and resource; what
+the whole system lacks is taken from probe and collector in one case, the probe's.
 
 While the program runs (probe, collector, guard): its output and exit status are those that it has
 without profwrap, and each of its calls and ranges is a row of the rank file or counted as lost.
@@ -10,7 +11,7 @@ gives that result once the resource is back.
 
 "Time" is taken away by SIGSTOP, as a debugger or a frozen container does. Everything that is filled
 up is a tmpfs of this process's own mount namespace, which takes root. Processes and CPU quota are
-taken away by control groups.
+taken away by control groups, of version 1 or 2.
 """
 
 import math
@@ -24,177 +25,28 @@ import sys
 import time
 
 import harness as h
+import shortage
+from ending import children, wait_until_stopped
+from shortage import ControlGroup, Filler, Stopped
 
-CALLS, THREADS, RANGES = 300, 3, 200  # of each phase
+CALLS, THREADS, RANGES = 300, shortage.STACKS, 200  # of each phase
 PHASE = (f"calls {CALLS}", f"threads {THREADS} {RANGES}")
 PHASES = 3
+RUNNING = ("probe", "collector", "guard")
 WHEN = ("absent", "runs_out", "comes_back")
 UNPROFILED = re.compile(rb"profwrap: .*(running|runs) (.* )?unprofiled")
 DISK_BYTES, SHM_BYTES = 24 << 20, 96 << 20
+OWN_MOUNTS = "FAULT_MATRIX_HAS_OWN_MOUNTS"  # set in the environment inside of the namespace
 
 
 # --- the resources
 
-class Filler:
-    """A file system that is full: by one file that takes all its space, or by files that take all
-    its inodes."""
-
-    def __init__(self, where, inodes=False):
-        self.folder, self.inodes = os.path.join(where, ".filler"), inodes
-
-    def take(self, _pids=()):
-        os.makedirs(self.folder, exist_ok=True)
-        if self.inodes:
-            return self.take_inodes()
-        with open(os.path.join(self.folder, "space"), "ab", buffering=0) as file:
-            size = 1 << 20
-            while size >= 4096:
-                try:
-                    if file.write(bytes(size)) < size:
-                        size //= 2
-                except OSError:
-                    size //= 2
-
-    def take_inodes(self):
-        try:
-            for number in range(1 << 20):
-                os.close(os.open(os.path.join(self.folder, str(number)), os.O_CREAT, 0o600))
-        except OSError:
-            pass
-
-    def give_back(self, _pids=()):
-        shutil.rmtree(self.folder)
-
-
-class Limit:
-    """A resource limit of running processes: as much as they have now, and no more."""
-
-    def __init__(self, which, used):
-        self.which, self.used, self.before = which, used, {}
-
-    def take(self, pids):
-        for pid in pids:
-            soft, hard = resource.prlimit(pid, self.which)
-            self.before[pid] = (soft, hard)
-            resource.prlimit(pid, self.which, (self.used(pid), hard))
-
-    def give_back(self, _pids=()):
-        for pid, limits in self.before.items():
-            try:
-                resource.prlimit(pid, self.which, limits)
-            except ProcessLookupError:
-                pass
-
-
-def open_descriptors(pid):
-    """One above the highest: the limit is on numbers."""
-    return 1 + max(map(int, os.listdir(f"/proc/{pid}/fd")), default=0)
-
-
-def address_space(pid):
-    with open(f"/proc/{pid}/statm") as file:
-        return int(file.read().split()[0]) * os.sysconf("SC_PAGESIZE")
-
-
-def room_for_stacks(pid):
-    """The stacks of the threads that the program begins, and nothing besides."""
-    stack = resource.prlimit(pid, resource.RLIMIT_STACK)[0]
-    return address_space(pid) + THREADS * (stack + 8192)
-
-
-class ControlGroup:
-    """Puts processes under a limit of a control group of version 1."""
-
-    def __init__(self, controller, file, value):
-        self.root = f"/sys/fs/cgroup/{controller}"
-        self.path = f"{self.root}/profwrap-test-{os.getpid()}"
-        self.file, self.value = file, value
-
-    def is_there(self):
-        return os.path.exists(os.path.join(self.root, "tasks"))
-
-    def create(self):
-        os.makedirs(self.path, exist_ok=True)
-        value = self.value() if callable(self.value) else self.value
-        with open(os.path.join(self.path, self.file), "w") as file:
-            file.write(str(value))
-
-    def take(self, pids):
-        os.makedirs(self.path, exist_ok=True)
-        for pid in pids:
-            self.move(pid, self.path)
-        self.create()
-
-    @staticmethod
-    def move(pid, where):
-        try:
-            with open(os.path.join(where, "cgroup.procs"), "w") as file:
-                file.write(str(pid))
-        except ProcessLookupError:
-            pass
-
-    def members(self):
-        try:
-            with open(os.path.join(self.path, "cgroup.procs")) as file:
-                return file.read().split()
-        except FileNotFoundError:
-            return []
-
-    def give_back(self, _pids=()):
-        for pid in self.members():
-            self.move(pid, self.root)
-
-    def remove(self):
-        self.give_back()
-        if os.path.isdir(self.path):
-            os.rmdir(self.path)
-
-
-def processes():
-    group = ControlGroup("pids", "pids.max", None)
-
-    def as_many_as_now():
-        with open(os.path.join(group.path, "pids.current")) as file:
-            return file.read().strip()
-
-    group.value = as_many_as_now
-    return group
-
-
-def cpu_quota():
-    """A hundredth of a core."""
-    return ControlGroup("cpu", "cpu.cfs_quota_us", 1000)
-
-
-class Stopped:
-    def take(self, pids):
-        for pid in pids:
-            os.kill(pid, signal.SIGSTOP)
-
-    def give_back(self, pids):
-        for pid in pids:
-            try:
-                os.kill(pid, signal.SIGCONT)
-            except ProcessLookupError:
-                pass
-
-
-RESOURCES = {
-    "shm": lambda: Filler("/dev/shm"),
-    "disk": lambda: Filler("disk"),
-    "inodes": lambda: Filler("disk", inodes=True),
-    "descriptors": lambda: Limit(resource.RLIMIT_NOFILE, open_descriptors),
-    "memory": lambda: Limit(resource.RLIMIT_AS, room_for_stacks),
-    "processes": processes,
-    "cpu": cpu_quota,
-    "time": Stopped,
-}
-
-
-def set_up(resource_name):
+def set_up(resource_name, part):
     """File systems of our own; the resource."""
     if os.geteuid() != 0:
         raise h.Skipped("mounting file systems takes root")
+    if OWN_MOUNTS not in os.environ:
+        raise h.Skipped("there is no mount namespace of its own: unshare -m fails")
     h.h5py()
     os.mkdir("disk")
     for where, size in (("disk", DISK_BYTES), ("/dev/shm", SHM_BYTES)):
@@ -202,9 +54,10 @@ def set_up(resource_name):
                                where], capture_output=True)
         if done.returncode != 0:
             raise h.Skipped("no file system of our own: " + done.stderr.decode().strip())
-    taken = RESOURCES[resource_name]()
-    if isinstance(taken, ControlGroup) and not taken.is_there():
-        raise h.Skipped(f"{taken.root} is not a control group hierarchy of version 1")
+    taken = shortage.find(resource_name, part)
+    if isinstance(taken, ControlGroup) and taken.lacking():
+        tear_down(taken)
+        raise h.Skipped(taken.lacking())
     return taken
 
 
@@ -216,11 +69,6 @@ def tear_down(taken):
 
 
 # --- while the program runs
-
-def children(pid):
-    with open(f"/proc/{pid}/task/{pid}/children") as file:
-        return list(map(int, file.read().split()))
-
 
 class Run:
     """programs/flood.c, told what to record line by line, under profwrap or alone."""
@@ -351,10 +199,10 @@ def nothing_is_left(run):
 
 
 def program_is_undisturbed(part, resource_name):
-    taken = set_up(resource_name)
+    taken = set_up(resource_name, part)
     try:
         for when in WHEN:
-            alone = play(Run(), part, when, RESOURCES[resource_name]())
+            alone = play(Run(), part, when, shortage.find(resource_name, part))
             print(f"{part}, {resource_name}, {when}", flush=True)
             if when == "absent" and isinstance(taken, Filler):
                 taken.take()  # before anything is there
@@ -418,6 +266,7 @@ def listing():
     return sorted(name for name in os.listdir("disk/run") if name != ".filler")
 
 
+INTERRUPTED_AT_LAST = 20  # times
 INTERRUPTIONS = {"for a moment": (signal.SIGSTOP, signal.SIGCONT), "to its end": (signal.SIGTERM,)}
 
 
@@ -494,7 +343,21 @@ def interrupt_in_the_middle(process, signals):
         if process.poll() is not None:
             return False
         os.killpg(process.pid, number)
+        if number == signal.SIGSTOP and not wait_until_stopped(process.pid):
+            return False
     return True
+
+
+def start_and_interrupt(command, resource_name, amount, taken):
+    """What was interrupted: it may take a few to meet one in the middle."""
+    for _ in range(INTERRUPTED_AT_LAST):
+        process = start_limited(command, resource_name, amount, taken)
+        if interrupt_in_the_middle(process, INTERRUPTIONS[amount]):
+            return process
+        process.communicate(timeout=h.PATIENCE_S)
+        fresh_input()
+    return h.check(False, command, f"had ended each of {INTERRUPTED_AT_LAST} times before it was",
+                   "interrupted", amount)
 
 
 def judge(command, results, reference, before, process, words):
@@ -531,7 +394,7 @@ def contents(path):
 
 
 def tool_is_right_or_says_why(tool, resource_name):
-    taken = set_up(resource_name)
+    taken = set_up(resource_name, tool)
     try:
         arguments, results = tool_commands(tool)
         command = h.profwrap(*arguments)
@@ -547,9 +410,8 @@ def tool_is_right_or_says_why(tool, resource_name):
             fresh_input()
             words = f"{tool} with {resource_name} {'' if amount is None else amount}"
             print(words, flush=True)
-            process = start_limited(command, resource_name, amount, taken)
-            if resource_name == "time":
-                interrupt_in_the_middle(process, INTERRUPTIONS[amount])
+            start = start_and_interrupt if resource_name == "time" else start_limited
+            process = start(command, resource_name, amount, taken)
             judge(command, results, reference, before, process, words)
             if resource_name != "time":
                 taken.give_back()
@@ -564,8 +426,9 @@ def tool_is_right_or_says_why(tool, resource_name):
 
 
 def add_cases():
-    for name in RESOURCES:
-        for part in ("probe", "collector", "guard"):
+    for name in shortage.NAMES:
+        # What all processes lack, the collector lacks in the probe's case.
+        for part in ("probe", "guard") if name in shortage.OF_THE_SYSTEM else RUNNING:
             add(part, name, program_is_undisturbed)
         for tool in ("merge", "report", "recover"):
             add(tool, name, tool_is_right_or_says_why)
@@ -581,8 +444,18 @@ def add(part, name, function):
 
 add_cases()
 
-if __name__ == "__main__":
-    if sys.argv[1:] != ["--list"] and os.geteuid() == 0 and "FAULT_MATRIX_IS_IN" not in os.environ:
-        os.environ["FAULT_MATRIX_IS_IN"] = "a mount namespace of its own"
+def enter_own_mounts():
+    """Runs this script anew in a mount namespace of its own, where one can be had."""
+    try:
+        done = subprocess.run(["unshare", "-m", "true"], capture_output=True)
+    except FileNotFoundError:
+        return
+    if done.returncode == 0:
+        os.environ[OWN_MOUNTS] = "1"
         os.execvp("unshare", ["unshare", "-m", sys.executable, "-B", *sys.argv])
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] != ["--list"] and os.geteuid() == 0 and OWN_MOUNTS not in os.environ:
+        enter_own_mounts()
     sys.exit(h.main(sys.argv[1:]))

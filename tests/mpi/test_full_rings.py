@@ -9,6 +9,7 @@ import sys
 import time
 
 import harness as h
+from ending import stop
 
 SMALLEST = 1024  # records in a ring of 64K, of which a 64th is for definitions
 
@@ -54,7 +55,7 @@ class Flood:
 
     def stop_collector(self):
         time.sleep(0.3)  # until it has taken what there is
-        os.kill(self.collector(), signal.SIGSTOP)
+        stop(self.collector())
 
     def continue_collector(self):
         os.kill(self.collector(), signal.SIGCONT)

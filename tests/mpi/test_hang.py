@@ -12,6 +12,7 @@ import sys
 import time
 
 import harness as h
+from ending import stop
 
 N = 4
 
@@ -215,12 +216,12 @@ def status_of_a_stopped_rank():
     with running("--no-merge", mode="late"):
         found = await_call("Allreduce", [0, 1, 2])
         pids = {r["rank"]: r["pid"] for r in found["ranks"]}
-        os.kill(pids[1], signal.SIGSTOP)
+        stop(pids[1])
         h.equal({r["rank"]: r["state"] for r in status()["ranks"]}[1], "T", "state of the stopped rank")
         os.kill(pids[1], signal.SIGCONT)
         with open(f"/proc/{pids[2]}/stat") as file:
             collector = int(file.read().rpartition(")")[2].split()[1])
-        os.kill(collector, signal.SIGSTOP)
+        stop(collector)
         data = status()
         os.kill(collector, signal.SIGCONT)
     h.equal(data["silent"], [2], "ranks that did not answer")
