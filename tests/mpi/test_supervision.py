@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import harness as h
-from ending import children, count, recorded, state_of, wait_for
+from ending import children, count, recorded, state_of, stop, wait_for
 
 GUARD, COLLECTOR, PROGRAM = "guard", "collector", "program"
 
@@ -88,12 +88,15 @@ class Run:
 
 
 def check_orders(where=(), name="out"):
-    """Collectors are replaced while the guard lives: killing one first leaves another."""
+    """A collector whose program has ended would end, too, before it is killed: it is stopped first.
+    While the guard lives collectors are replaced: killing one leaves another."""
     for number, order in enumerate(itertools.permutations((GUARD, COLLECTOR, PROGRAM))):
         run = Run(f"{name}{number}", where).await_calls()
-        for who in order:
-            if who != COLLECTOR or order.index(PROGRAM) > order.index(COLLECTOR):
-                run.kill(who)
+        for position, who in enumerate(order):
+            if who == PROGRAM and COLLECTOR in order[position:]:
+                stop(run.collector())
+            run.kill(who)
+        h.equal(len(run.collectors), 1, f"collectors killed in the order {order}")
         run.check_ended()
 
 
@@ -137,7 +140,7 @@ def a_program_that_is_stopped():
     """The second collector follows a program that does not run meanwhile. With nobody outside of its
     group in its session, as here, the end of a parent there would send it SIGHUP (setpgid(2))."""
     run = Run(session=True).await_calls()
-    os.kill(run.program, signal.SIGSTOP)
+    stop(run.program)
     run.kill(COLLECTOR)
     run.collector()
     h.equal(state_of(run.program), "T", "state of the program")
@@ -156,7 +159,7 @@ def a_guard_that_is_stopped():
     run = Run().await_calls()
     run.kill(COLLECTOR)
     run.collector()
-    os.kill(run.guard, signal.SIGSTOP)
+    stop(run.guard)
     os.kill(run.program, signal.SIGTERM)
     wait_for(lambda: os.path.exists(h.rank_path(run.out, 0)), "rank file")
     h.equal(int(recorded(run.out)[2]["exit_signal"]), signal.SIGTERM, "exit_signal")
