@@ -284,9 +284,10 @@ static void state_memory(const struct collector *c)
 static void close_file(struct collector *c)
 {
     const struct pw_run *run = c->run;
-    pw_drain_finish(c->drain);
+    const int unread = pw_drain_finish(c->drain);
     pw_drain_destroy(c->drain);
-    add_end(c);
+    if (!unread)
+        add_end(c);
     pw_intake_finish(c->intake, pw_testclock_now(&run->clocks.test));
     pw_rankfile_overhead(c->file, "event_cost", pw_selfcost_event_ns(c->segment), "ns");
     state_memory(c);
@@ -296,7 +297,9 @@ static void close_file(struct collector *c)
         .complete = 1,
         .pid = atomic_load(&run->lifeline->program_pid),
     };
-    int err = pw_rankfile_close(c->file, &end);
+    int err = unread ? unread : pw_rankfile_close(c->file, &end);
+    if (unread)
+        pw_rankfile_discard(c->file);
     pw_intake_destroy(c->intake);
     if (err && c->journal)
         say_unfinished(run, err, pw_journal_lacking(c->journal));
@@ -420,10 +423,8 @@ int pw_collect_on(void *arg, int attempt)
     if (!err) {
         pw_launch_outlive_signals(&c.segment->wake);
         follow(&c);
-        if (!has_end) {
-            pw_drain_finish(c.drain);
+        if (!has_end && pw_drain_finish(c.drain) == 0)
             add_end(&c);
-        }
         pw_drain_destroy(c.drain);
         pw_intake_destroy(c.intake);
         unmap_segment(&c);

@@ -153,7 +153,7 @@ static void ready_next_ring(struct pw_drain *drain, int used)
     drain->readied = used + 1;
 }
 
-static int map_ring(struct pw_drain *drain, int index)
+int pw_drain_map_ring(struct pw_drain *drain, int index)
 {
     struct pw_drained_ring *ring = &drain->rings[index];
     if (ring->shared)
@@ -176,7 +176,7 @@ static int map_ring(struct pw_drain *drain, int index)
     return 0;
 }
 
-static int count_used(const struct pw_drain *drain)
+int pw_drain_count_used(const struct pw_drain *drain)
 {
     uint32_t used = atomic_load(&drain->segment->nrings);
     return used < PW_MAX_RINGS ? (int)used : PW_MAX_RINGS;
@@ -184,11 +184,11 @@ static int count_used(const struct pw_drain *drain)
 
 int64_t pw_drain_empty_all(struct pw_drain *drain)
 {
-    const int used = count_used(drain);
+    const int used = pw_drain_count_used(drain);
     int64_t count = 0;
     drain->is_filling = false;
     for (int i = 0; i < used; i++)
-        if (map_ring(drain, i) == 0)
+        if (pw_drain_map_ring(drain, i) == 0)
             count += empty_ring(drain, i);
     pw_journal_commit(drain->journal);
     return count;
@@ -197,7 +197,7 @@ int64_t pw_drain_empty_all(struct pw_drain *drain)
 int64_t pw_drain_run(struct pw_drain *drain)
 {
     int64_t count = pw_drain_empty_all(drain);
-    ready_next_ring(drain, count_used(drain));
+    ready_next_ring(drain, pw_drain_count_used(drain));
     /* Rings that fill come first: the intake has time, until the backlog has its size. */
     for (int i = 1; i < LOOKS && pw_backlog_waiting(drain->backlog); i++) {
         if (!drain->is_filling)

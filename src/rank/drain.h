@@ -53,11 +53,13 @@ void pw_drain_sync(struct pw_drain *drain);
 void pw_drain_poke(struct pw_drain *drain);
 
 /* After the program's end: everything that is left, losses that no marker told, and the calls that
- * it did not come back from. */
-void pw_drain_finish(struct pw_drain *drain);
+ * it did not come back from. 0; or -errno when a ring cannot be mapped for want of memory or
+ * descriptors, and there is a journal: nothing but records of the other rings was added then, and a
+ * recovery can take the rest. A ring that nobody can map is counted. */
+int pw_drain_finish(struct pw_drain *drain);
 
 /* The same where nobody waits for room in the rings any more: what the journal cannot take stays in
- * its ring. 0; or the journal's -errno, and then nothing but records of rings was added. */
+ * its ring. 0; or -errno, also the journal's, and then nothing but records of rings was added. */
 int pw_drain_finish_whole(struct pw_drain *drain);
 
 void pw_drain_destroy(struct pw_drain *drain);

@@ -2,6 +2,9 @@
  * drain.h. */
 #include "rank/drainstate.h"
 
+#include <errno.h>
+#include <unistd.h>
+
 /* A record that is in no ring. Nothing waits for the intake any more. */
 static void take_apart(struct pw_drain *drain, int index, const struct pw_record *record)
 {
@@ -52,6 +55,27 @@ static void take_unmarked_wait(struct pw_drain *drain, int index)
         take_apart(drain, index, &record);
 }
 
+static uint64_t ticks_now(const struct pw_drain *drain)
+{
+    return pw_tick_read((enum pw_tick_source)drain->segment->tick_source);
+}
+
+/* Whether it has memory, and was used, but is not mapped. */
+static bool is_missing(const struct pw_drain *drain, int index)
+{
+    return atomic_load(&drain->segment->rings[index].records) && !drain->rings[index].shared;
+}
+
+/* Of a ring that nobody can map it is not known how many records it has: it counts as a call that
+ * found no ring. */
+static void count_missing(const struct pw_drain *drain, struct pw_record *record)
+{
+    for (int i = 0; i < pw_drain_count_used(drain); i++)
+        record->unrecorded.no_ring += is_missing(drain, i);
+    if (record->unrecorded.no_ring && !record->end)
+        record->start = record->end = ticks_now(drain);
+}
+
 static void take_unrecorded(struct pw_drain *drain)
 {
     struct pw_segment_shared *segment = drain->segment;
@@ -64,16 +88,12 @@ static void take_unrecorded(struct pw_drain *drain)
     for (int i = 0; i < PW_MAX_RINGS; i++)
         if (drain->rings[i].shared)
             record.unrecorded.nested += atomic_load(&drain->rings[i].shared->nested);
+    count_missing(drain, &record);
     if (record.unrecorded.no_ring || record.unrecorded.nested)
         take_apart(drain, 0, &record);
 }
 
 /* ---- open calls and ranges ---- */
-
-static uint64_t ticks_now(const struct pw_drain *drain)
-{
-    return pw_tick_read((enum pw_tick_source)drain->segment->tick_source);
-}
 
 /* The call that the program died in. */
 static void take_open_call(struct pw_drain *drain, int index)
@@ -130,17 +150,50 @@ static void empty_to_end(struct pw_drain *drain)
         ;
 }
 
-void pw_drain_finish(struct pw_drain *drain)
+static bool is_shortage(int err)
 {
+    return err == -ENOMEM || err == -EMFILE || err == -ENFILE || err == -EAGAIN;
+}
+
+/* Maps the rings that are used and could not be mapped before: 0, or -errno when one cannot be
+ * mapped now. */
+static int map_missing(struct pw_drain *drain)
+{
+    int short_of = 0;
+    for (int i = 0; i < pw_drain_count_used(drain); i++) {
+        const int err = is_missing(drain, i) ? pw_drain_map_ring(drain, i) : 0;
+        if (is_shortage(err))
+            short_of = err;
+    }
+    return short_of;
+}
+
+/* What the program took may be free in a moment. */
+static int map_all(struct pw_drain *drain)
+{
+    enum { TRIES = 25, PAUSE_US = 20000 };
+    int err = map_missing(drain);
+    for (int i = 1; err && i < TRIES; i++) {
+        usleep(PAUSE_US);
+        err = map_missing(drain);
+    }
+    return drain->journal ? err : 0;
+}
+
+int pw_drain_finish(struct pw_drain *drain)
+{
+    const int err = map_all(drain);
     empty_to_end(drain);
+    if (err || drain->error) {
+        pw_backlog_hand_over_all(drain->backlog);
+        return err ? err : drain->error;
+    }
     take_rest(drain);
+    return 0;
 }
 
 int pw_drain_finish_whole(struct pw_drain *drain)
 {
     drain->keeps_unwritten = true;
-    empty_to_end(drain);
-    if (!drain->error)
-        take_rest(drain);
-    return drain->error;
+    return pw_drain_finish(drain);
 }

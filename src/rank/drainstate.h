@@ -36,6 +36,12 @@ struct pw_drain {
 /* Empties all rings once, and commits the journal; the records taken. */
 int64_t pw_drain_empty_all(struct pw_drain *drain);
 
+/* Rings that are or were used. */
+int pw_drain_count_used(const struct pw_drain *drain);
+
+/* Maps a ring unless it is mapped. 0 or -errno, as pw_segment_map_ring(). */
+int pw_drain_map_ring(struct pw_drain *drain, int index);
+
 /* Puts a reading of both clocks into journal and intake. */
 void pw_drain_read_clocks(struct pw_drain *drain);
 

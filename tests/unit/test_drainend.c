@@ -1,17 +1,43 @@
-/* The end of a rank's recording: what is left in its rings where there is no room for it. */
+/* The end of a rank's recording: what is left in its rings where there is no room for it, and where
+ * they cannot be mapped. */
 #include "unit.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 
 #include "test_drain_bench.h"
 
-static const struct pw_collector none[] = {{.name = NULL}};
+static uint64_t taken;
+
+static void count_record(void *state, const struct pw_record *record,
+                         const struct pw_origin *origin)
+{
+    (void)state, (void)record, (void)origin;
+    taken++;
+}
+
+static void *create(struct pw_rankfile *file)
+{
+    (void)file;
+    return &taken;
+}
+
+static const struct pw_collector counter[] = {
+    {.name = "counter",
+     .activity = PW_ACTIVITY_NOTE,
+     .first_type = PW_REC_RANGE,
+     .last_type = PW_REC_STEP,
+     .create = create,
+     .record = count_record},
+    {.name = NULL},
+};
 
 static int setup(void **state)
 {
-    return bench_create(state, none, PW_ACTIVITY_NOTE);
+    taken = 0;
+    return bench_create(state, counter, PW_ACTIVITY_NOTE);
 }
 
 /* Lets files grow by so many bytes more than the journal has; NO_LIMIT: as they like. */
@@ -90,12 +116,81 @@ static void test_what_cannot_be_written_stays(void **state)
     assert_in_journal(b, RECORDS, 1, 1);
 }
 
+/* A third ring with so many records, which the drain has not seen yet. */
+static void use_third_ring(struct bench *b, uint64_t records)
+{
+    struct pw_ring_shared *shared;
+    struct pw_ring ring;
+    uint64_t capacity;
+    assert_int_equal(pw_segment_allocate_ring(b->name, b->segment, 2), 0);
+    assert_int_equal(pw_segment_map_ring(b->name, b->segment, 2, &shared, &capacity), 0);
+    pw_ring_init(&ring, shared, capacity);
+    for (uint64_t i = 1; i <= records; i++) {
+        struct pw_record *r = pw_ring_reserve(&ring, i, PW_LOST_RANGE);
+        assert_non_null(r);
+        *r = (struct pw_record){.type = PW_REC_RANGE, .start = i, .end = i};
+        pw_ring_commit(&ring);
+    }
+    pw_segment_unmap_ring(shared, capacity);
+    atomic_store(&b->segment->nrings, 3);
+}
+
+static void limit_descriptors(int more)
+{
+    static struct rlimit before;
+    struct rlimit none = {0, 0};
+    if (more) {
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+        return;
+    }
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none.rlim_max = before.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+}
+
+/* A collector that cannot map a ring for want of something leaves it to a recovery. */
+static void test_ring_that_cannot_be_mapped_yet(void **state)
+{
+    enum { RECORDS = 5 };
+    struct bench *b = *state;
+    use_third_ring(b, RECORDS);
+    limit_descriptors(0);
+    pw_drain_run(b->drain);
+    const int err = pw_drain_finish(b->drain);
+    limit_descriptors(1);
+    assert_int_equal(err, -EMFILE);
+    assert_int_equal(taken, 0);
+    assert_in_journal(b, 0, 0, 0);
+    assert_int_equal(pw_drain_finish(b->drain), 0); /* now it can */
+    assert_int_equal(taken, RECORDS);
+    assert_in_journal(b, RECORDS, 0, 0);
+}
+
+/* One that nobody will ever be able to map is counted: how many records it has is not known. */
+static void test_ring_that_can_never_be_mapped(void **state)
+{
+    struct bench *b = *state;
+    size_t n;
+    use_third_ring(b, 1);
+    atomic_store(&b->segment->rings[2].records, 3);
+    bench_close(b);
+    struct pw_row_gap *gaps = bench_rows(b, PW_TABLE_gap, &n);
+    assert_int_equal(n, 1);
+    assert_int_equal(gaps[0].reason, PW_REASON_NO_RING);
+    assert_int_equal(gaps[0].kind, PW_LOST_OTHER);
+    assert_int_equal(gaps[0].lost, 1);
+    assert_true(gaps[0].start > 0);
+    free(gaps);
+}
+
 #define WITH(test) cmocka_unit_test_setup_teardown(test, setup, bench_destroy)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH(test_what_cannot_be_written_stays),
+        WITH(test_ring_that_cannot_be_mapped_yet),
+        WITH(test_ring_that_can_never_be_mapped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

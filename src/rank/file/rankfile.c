@@ -319,12 +319,28 @@ static int close_file(struct pw_rankfile *file, const struct pw_rankfile_end *en
     return err;
 }
 
-int pw_rankfile_close(struct pw_rankfile *file, const struct pw_rankfile_end *end)
+static void free_file(struct pw_rankfile *file)
 {
-    int err = file->writer ? close_file(file, end) : 0;
     pw_texts_fini(&file->strings);
     pw_texts_fini(&file->stacks);
     free(file->comms);
     free(file);
+}
+
+int pw_rankfile_close(struct pw_rankfile *file, const struct pw_rankfile_end *end)
+{
+    int err = file->writer ? close_file(file, end) : 0;
+    free_file(file);
     return err;
+}
+
+void pw_rankfile_discard(struct pw_rankfile *file)
+{
+    char part[4112];
+    snprintf(part, sizeof(part), "%s.part", file->path);
+    if (file->writer) {
+        pw_h5_writer_close(file->writer);
+        unlink(part);
+    }
+    free_file(file);
 }

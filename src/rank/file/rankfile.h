@@ -107,4 +107,7 @@ void pw_rankfile_set_times(struct pw_rankfile *file, int64_t start_unix_ns, int6
  * to make it from. */
 int pw_rankfile_close(struct pw_rankfile *file, const struct pw_rankfile_end *end);
 
+/* Closes and removes the unfinished file, which is to be made from the journal. */
+void pw_rankfile_discard(struct pw_rankfile *file);
+
 #endif
