@@ -151,6 +151,48 @@ def terminated_by_a_time_limit():
     check_file(-1, signal.SIGTERM)
 
 
+def start_and_stop_collector(out):
+    """A run whose collector was stopped before it had started the program; None when it was too late."""
+    process = start(0, "stay", out=out)
+    wait_for(lambda: children(process.pid), "collector")
+    collector = children(process.pid)[0]
+    os.kill(collector, signal.SIGSTOP)
+    wait_for(lambda: state_of(collector) == "T", "stop of the collector")
+    if not children(collector):
+        return process, collector
+    os.kill(collector, signal.SIGCONT)
+    process.kill()
+    finish(process)
+    return None
+
+
+@h.case
+def terminated_before_the_program_starts():
+    """As without profwrap, where the signal would meet the program: it ends by it."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGALRM):
+        for attempt in range(100):
+            found = start_and_stop_collector(f"out{number:d}-{attempt}")
+            if found:
+                break
+        else:
+            raise h.Skipped("no collector was stopped early enough")
+        process, collector = found
+        os.kill(process.pid, number)
+        time.sleep(0.05)
+        os.kill(collector, signal.SIGCONT)
+        wait_for(lambda: state_of(collector) is None or children(collector), "the program's start")
+        program = (children(collector) or [None])[0]
+        try:
+            wait_for(lambda: process.poll() is not None, "end of a program that was to end")
+        finally:
+            if process.poll() is None:
+                os.kill(program, signal.SIGKILL)
+        finish(process)
+        h.equal(process.returncode, -number, "status")
+        with h.open_rank(f"out{number:d}-{attempt}") as file:
+            h.equal(int(file.attrs["exit_signal"]), number, "exit_signal")
+
+
 @h.case
 def whole_group_killed():
     """What a launcher does at last: SIGKILL to the rank's process group, which the collector is not

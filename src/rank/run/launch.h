@@ -28,6 +28,7 @@ struct pw_lifeline {
     _Atomic int32_t is_at_work;  /* this collector has started the program or emptied its rings */
     _Atomic int32_t has_said;    /* that another collector goes on */
     _Atomic int32_t is_profiled; /* the program was started under the probe, or was to be */
+    _Atomic uint64_t early;      /* signals that are the program's, before its start: 1 << number */
     _Atomic int32_t signalled;   /* SIGUSR1 or SIGUSR2 that is for profwrap, 0 none; see launch.c */
     _Atomic int32_t is_recording; /* and there is a journal: another collector can take over */
     char segment[PW_SEGMENT_NAME_SIZE];
@@ -66,7 +67,8 @@ struct pw_exit {
 };
 
 /* In the guard, first of all: notes what it was started with. From now on signals that ask a
- * process to end or stop are passed on to the program. */
+ * process to end or stop are passed on to the program; those that ask it to end, also before its
+ * start. */
 void pw_launch_relay_signals(struct pw_lifeline *lifeline);
 
 /* In the collector: such signals have no effect on it any more, for it ends when the program does;

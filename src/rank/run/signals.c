@@ -75,6 +75,29 @@ static int is_from_collector(const siginfo_t *info)
     return info->si_code <= 0 && collector > 0 && info->si_pid == collector;
 }
 
+/* Sends the program what came before its start. Whoever takes a signal from there sends it: the
+ * program's own process when it begins, or who notes it in that moment. */
+static void send_early(struct pw_lifeline *lifeline, pid_t program)
+{
+    const uint64_t early = atomic_exchange(&lifeline->early, 0);
+    for (size_t i = 0; i < sizeof(relayed) / sizeof(relayed[0]); i++)
+        if (early >> relayed[i] & 1)
+            kill(program, relayed[i]);
+}
+
+/* There is no program yet, and nobody else to end. Who sent it to the whole group did not reach the
+ * program either. */
+static void keep_early(int signal)
+{
+    if (signal != SIGTERM && signal != SIGINT && signal != SIGHUP && signal != SIGQUIT &&
+        signal != SIGALRM)
+        return;
+    atomic_fetch_or(&relay_line->early, UINT64_C(1) << signal);
+    const pid_t program = atomic_load(&relay_line->program_pid);
+    if (program > 0)
+        send_early(relay_line, program);
+}
+
 static void relay(int signal, siginfo_t *info, void *context)
 {
     (void)context;
@@ -86,6 +109,8 @@ static void relay(int signal, siginfo_t *info, void *context)
         errno = saved;
         return;
     }
+    if (program == 0)
+        keep_early(signal);
     /* A terminal sends to the whole foreground group: the program has it already. */
     if (program > 0 && !atomic_load(&relay_line->has_ended) && info->si_code != SI_KERNEL &&
         info->si_pid != program && !(group_sender && info->si_pid == group_sender)) {
@@ -196,12 +221,13 @@ void pw_launch_outlive_signals(_Atomic uint32_t *wake)
 }
 
 /* exec resets caught signals to their defaults and keeps ignored ones ignored. */
-void pw_launch_restore_signals(const struct pw_lifeline *lifeline)
+void pw_launch_restore_signals(struct pw_lifeline *lifeline)
 {
     const struct sigaction standard = {.sa_handler = SIG_DFL}, ignored = {.sa_handler = SIG_IGN};
     handle_relayed(&standard);
     handle_survived(&standard);
     sigaction(SIGCHLD, lifeline->ignores_children ? &ignored : &standard, NULL);
+    send_early(lifeline, getpid());
     sigprocmask(SIG_SETMASK, &lifeline->blocked, NULL);
 }
 

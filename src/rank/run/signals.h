@@ -4,8 +4,9 @@
 
 #include "rank/run/launch.h"
 
-/* In the program's process, before it executes: as its launcher wanted them. */
-void pw_launch_restore_signals(const struct pw_lifeline *lifeline);
+/* In the program's process, before it executes: as its launcher wanted them. What came before it
+ * was there now ends it. */
+void pw_launch_restore_signals(struct pw_lifeline *lifeline);
 
 /* Stops this process by `signal`, whatever it is handled by, until it is continued. */
 void pw_launch_stop_self(int signal);
