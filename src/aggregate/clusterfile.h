@@ -55,8 +55,8 @@ void pw_clusterfile_set_text(struct pw_clusterfile *file, const char *name, cons
 void pw_clusterfile_link_ranks(struct pw_clusterfile *file, const struct pw_row_c_rank *ranks,
                                size_t n);
 
-/* Closes; when every process succeeded, reads all of it back, syncs and renames, else removes it. 0
- * or -errno, the same on all processes. */
+/* Closes; when every process succeeded, each unpacks a share of the chunks; then it is synced and
+ * renamed, else removed. 0 or -errno, the same on all processes. */
 int pw_clusterfile_close(struct pw_clusterfile *file);
 
 #endif

@@ -258,24 +258,7 @@ int pw_h5_read_all(hid_t file, int table, void **rows, size_t *count)
     return 0;
 }
 
-static int check_blocks(hid_t file, hid_t dataset, int table, const struct pw_h5_storage *storage,
-                        const hsize_t dims[2])
-{
-    size_t width = (size_t)dims[1] * pw_table_borrow(table)->row_size;
-    hsize_t block = storage->chunk[0] ? storage->chunk[0] : dims[0];
-    while (block * width < BLOCK_BYTES / 4)
-        block *= 2;
-    char *rows = malloc((size_t)block * width);
-    int err = rows ? 0 : -ENOMEM;
-    for (hsize_t at = 0; at < dims[0] && !err; at += block) {
-        hsize_t n = dims[0] - at < block ? dims[0] - at : block;
-        err = read_pieces(file, dataset, table, storage, at, (hsize_t[2]){n, dims[1]}, rows);
-    }
-    free(rows);
-    return err;
-}
-
-int pw_h5_check_table(hid_t file, int table, uint64_t rows)
+int pw_h5_check_table(hid_t file, int table, uint64_t rows, size_t share, size_t shares)
 {
     struct pw_h5_storage storage;
     hsize_t dims[2];
@@ -283,10 +266,8 @@ int pw_h5_check_table(hid_t file, int table, uint64_t rows)
     int err = open_table(file, table, &dataset, dims, &storage);
     if (err)
         return err == -ENOENT && !rows ? 0 : err;
-    if (dims[0] * dims[1] != rows)
-        err = -EINVAL;
-    else if (rows)
-        err = check_blocks(file, dataset, table, &storage, dims);
+    err = dims[0] * dims[1] != rows ? -EINVAL
+                                    : pw_h5_vet_written(dataset, &storage, dims, share, shares);
     H5Dclose(dataset);
     return err;
 }

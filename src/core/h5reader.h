@@ -28,9 +28,10 @@ int pw_h5_read_rows(hid_t file, int table, hsize_t first, size_t count, void *ro
  * in rows. -ENOENT when there is none, -ENOMEM above 2^31 rows or when memory is short. */
 int pw_h5_read_all(hid_t file, int table, void **rows, size_t *count);
 
-/* Reads every row of a table once and keeps none. 0, or -errno when it has another number of rows
- * or cannot be read; a table that is not there has none. */
-int pw_h5_check_table(hid_t file, int table, uint64_t rows);
+/* Unpacks each `shares`-th chunk of a table, from number `share` on, and keeps nothing. 0, or
+ * -errno when the table has another number of rows, or a chunk was not written, is damaged or not
+ * as long as a chunk is; a table that is not there has no rows. */
+int pw_h5_check_table(hid_t file, int table, uint64_t rows, size_t share, size_t shares);
 
 /* The variable-length strings of dataset `path`, at most 2^22 of them, as one malloc'ed array whose
  * elements point into it. */

@@ -100,7 +100,24 @@ struct unpacking {
     struct libdeflate_decompressor *inflater;
     char *stored, *data;
     size_t stored_capacity, size; /* size: of a chunk */
+    int must_be_written;
 };
+
+static int unpacking_init(struct unpacking *u, const struct pw_h5_storage *storage)
+{
+    *u = (struct unpacking){.size =
+                                (size_t)(storage->chunk[0] * storage->chunk[1]) * storage->element};
+    u->inflater = libdeflate_alloc_decompressor();
+    u->data = malloc(u->size + CHECKSUM_BYTES);
+    return u->inflater && u->data ? 0 : -ENOMEM;
+}
+
+static void unpacking_fini(struct unpacking *u)
+{
+    libdeflate_free_decompressor(u->inflater);
+    free(u->stored);
+    free(u->data);
+}
 
 static int make_room(struct unpacking *u, size_t bytes)
 {
@@ -140,8 +157,8 @@ static int vet_chunk(hid_t dataset, const struct pw_h5_storage *storage, const h
     haddr_t address = HADDR_UNDEF;
     if (H5Dget_chunk_info_by_coord(dataset, at, &skipped, &address, &bytes) < 0)
         return -EIO;
-    if (address == HADDR_UNDEF)
-        return 0; /* never written: rows of zeros, as many as pw_h5_vet_rows() lets pass */
+    if (address == HADDR_UNDEF) /* never written: zeros, as many as pw_h5_vet_rows() lets pass */
+        return u->must_be_written ? -EIO : 0;
     size_t checksum = is_applied(storage->checksum, skipped) ? CHECKSUM_BYTES : 0;
     if (bytes <= checksum)
         return -EIO;
@@ -156,19 +173,34 @@ int pw_h5_vet_chunks(hid_t dataset, const struct pw_h5_storage *storage, const h
                      const hsize_t count[2])
 {
     const hsize_t *chunk = storage->chunk;
+    struct unpacking u;
     if (!chunk[0])
         return 0;
-    struct unpacking u = {.size = (size_t)(chunk[0] * chunk[1]) * storage->element};
-    u.inflater = libdeflate_alloc_decompressor();
-    u.data = malloc(u.size + CHECKSUM_BYTES);
-    int err = u.inflater && u.data ? 0 : -ENOMEM;
+    int err = unpacking_init(&u, storage);
     hsize_t end[2] = {start[0] + count[0], start[1] + count[1]};
     for (hsize_t row = start[0] - start[0] % chunk[0]; !err && row < end[0]; row += chunk[0])
         for (hsize_t column = start[1] - start[1] % chunk[1]; !err && column < end[1];
              column += chunk[1])
             err = vet_chunk(dataset, storage, (hsize_t[2]){row, column}, &u);
-    libdeflate_free_decompressor(u.inflater);
-    free(u.stored);
-    free(u.data);
+    unpacking_fini(&u);
+    return err;
+}
+
+int pw_h5_vet_written(hid_t dataset, const struct pw_h5_storage *storage, const hsize_t dims[2],
+                      hsize_t first, hsize_t stride)
+{
+    const hsize_t *chunk = storage->chunk;
+    struct unpacking u;
+    if (!dims[0] || !dims[1])
+        return 0;
+    if (!chunk[0])
+        return -EIO;
+    hsize_t down = (dims[0] - 1) / chunk[0] + 1, across = (dims[1] - 1) / chunk[1] + 1;
+    int err = unpacking_init(&u, storage);
+    u.must_be_written = 1;
+    for (hsize_t i = first; !err && i < down * across; i += stride)
+        err = vet_chunk(dataset, storage,
+                        (hsize_t[2]){i / across * chunk[0], i % across * chunk[1]}, &u);
+    unpacking_fini(&u);
     return err;
 }

@@ -30,4 +30,9 @@ int pw_h5_vet_rows(hid_t file, hid_t dataset, const struct pw_h5_storage *storag
 int pw_h5_vet_chunks(hid_t dataset, const struct pw_h5_storage *storage, const hsize_t start[2],
                      const hsize_t count[2]);
 
+/* Of all chunks of a dataset of so many rows and columns, numbered along rows, each `stride`-th
+ * from number `first` on. The same, and -EIO when one was never written. */
+int pw_h5_vet_written(hid_t dataset, const struct pw_h5_storage *storage, const hsize_t dims[2],
+                      hsize_t first, hsize_t stride);
+
 #endif

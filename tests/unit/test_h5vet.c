@@ -207,6 +207,54 @@ static void test_short_chunks(void **state)
     }
 }
 
+static int check_share(const char *path, uint64_t rows, size_t share, size_t shares)
+{
+    hid_t file;
+    assert_int_equal(pw_h5_open(path, &file), 0);
+    int err = pw_h5_check_table(file, PW_TABLE_step, rows, share, shares);
+    pw_h5_close(file);
+    return err;
+}
+
+/* A written file is checked without keeping rows, by several processes a share of chunks each:
+ * every chunk is there and as long as a chunk is. */
+static void test_written_chunks(void **state)
+{
+    enum { ROWS = 200, CHUNK = 64 }; /* 4 chunks, the last one cut */
+    static struct pw_row_step rows[ROWS];
+    char path[UNIT_PATH];
+    hid_t properties = chunks(CHUNK);
+    H5Pset_deflate(properties, 1);
+    create_steps(create_file(path, state, "file"), ROWS, properties);
+    assert_int_equal(check_share(path, ROWS, 0, 1), -EIO); /* none was written */
+    hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    hid_t set = H5Dopen2(file, "/steps", H5P_DEFAULT);
+    hid_t type = pw_h5_memory_type(pw_table_borrow(PW_TABLE_step)), space = H5Dget_space(set);
+    hsize_t first = 0, third = 2 * CHUNK, n = 2 * CHUNK;
+    H5Sselect_hyperslab(space, H5S_SELECT_SET, &first, NULL, &n, NULL);
+    hid_t memory = H5Screate_simple(1, &n, NULL);
+    assert_true(H5Dwrite(set, type, memory, space, H5P_DEFAULT, rows) >= 0);
+    H5Fflush(file, H5F_SCOPE_GLOBAL);
+    assert_int_equal(check_share(path, ROWS, 0, 1), -EIO); /* the last two were not */
+    assert_int_equal(check_share(path, ROWS, 0, 4), 0);
+    assert_int_equal(check_share(path, ROWS, 1, 4), 0);
+    assert_int_equal(check_share(path, ROWS, 2, 4), -EIO);
+    assert_int_equal(check_share(path, ROWS, 7, 8), 0); /* more processes than chunks */
+    assert_true(H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, rows) >= 0);
+    H5Fflush(file, H5F_SCOPE_GLOBAL);
+    assert_int_equal(check_share(path, ROWS, 0, 1), 0);
+    assert_int_equal(check_share(path, ROWS - 1, 0, 1), -EINVAL);
+    assert_true(H5Dwrite_chunk(set, H5P_DEFAULT, 0, &third, 4, "torn") >= 0);
+    H5Sclose(memory);
+    H5Sclose(space);
+    H5Tclose(type);
+    H5Dclose(set);
+    H5Fclose(file);
+    assert_int_equal(check_share(path, ROWS, 0, 1), -EIO);
+    assert_int_equal(check_share(path, ROWS, 0, 2), -EIO);
+    assert_int_equal(check_share(path, ROWS, 1, 2), 0);
+}
+
 /* Rows that would come from another file. */
 static void test_storage_elsewhere(void **state)
 {
@@ -298,6 +346,7 @@ int main(void)
         IN_DIR(test_filters),
         IN_DIR(test_checksums),
         IN_DIR(test_short_chunks),
+        IN_DIR(test_written_chunks),
         IN_DIR(test_storage_elsewhere),
         IN_DIR(test_no_regular_file),
         IN_DIR(test_strings_that_multiply),
