@@ -186,7 +186,7 @@ class Stopped:
 def find(name, part):
     """The resource `name`, as it is taken from that part of profwrap. A program starts threads, whose
     stacks are its own; no other part gets more memory than it has."""
-    memory = room_for_stacks
+    memory = room_for_stacks if part == "probe" else address_space
     return {
         "shm": lambda: Filler("/dev/shm"),
         "disk": lambda: Filler("disk"),
