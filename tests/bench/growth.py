@@ -5,13 +5,17 @@ names of ranges, threads, windows, hosts and run time.
 
 For every size of an axis a run is written, by `profwrap sim` or as rank files of docs/schema.md, then
 merged, by one process if not told otherwise, and reported as text, JSON and HTML. Printed are seconds,
-the peak memory of the largest process (at least this script's own, 45 MiB), and sizes of files; then
+the peak memory of the largest process, and sizes of files; then
 the exponents of processor time and memory over the two largest sizes. Merge and report must end with
 status 0, cluster.h5 must have what was written, and nothing may grow worse than by the exponents of
 AXES. A status other than 0 without one sentence is told apart from one with it.
 
 The small sizes are a test: they have columns of many chunks, more threads than there are rings, and a
-year of timestamps. Of them only exponents near 2 and more are a failure: little time is measured.
+year of timestamps. They take too little for exponents. Instead, what the largest takes above a run of
+one step is compared with what it took when this was written (SMALL): processor time in units of that
+run's merge, which is as fast as the machine, and memory. Three times as much, or twice the memory, is a
+failure: the larger size is at least ten times the smaller, and what takes quadratic time for it takes
+more. The steps' figures are of two processes, the others' of one.
 """
 import argparse
 import dataclasses
@@ -221,16 +225,33 @@ class Axis:
 
 AXES = {
     "steps": Axis(write_steps, (1000, 20_000), (100_000, 1_000_000, 10_000_000)),
-    "ranks": Axis(write_ranks, (16, 64), (1000, 3000, 10_000)),
+    "ranks": Axis(write_ranks, (16, 256), (1000, 3000, 10_000)),
     "events": Axis(write_events, (50_000, 500_000), (1_000_000, 10_000_000, 100_000_000)),
-    "communicators": Axis(write_communicators, (1000, 10_000), (10_000, 30_000, 100_000)),
+    "communicators": Axis(write_communicators, (1000, 20_000), (10_000, 30_000, 100_000)),
     "names": Axis(write_names, (1000, 30_000), (10_000, 100_000, 1_000_000)),
     "threads": Axis(write_threads, (16, 2000), (250, 1000, 10_000, 60_000)),
-    "windows": Axis(write_windows, (10, 1000), (100, 1000, 10_000, 100_000)),
-    "hosts": Axis(write_hosts, (4, 16), (100, 300, 1000)),
+    "windows": Axis(write_windows, (10, 10_000), (100, 1000, 10_000, 100_000)),
+    "hosts": Axis(write_hosts, (4, 64), (100, 300, 1000)),
     "run-time": Axis(write_run_time, (86_400, YEAR_NS // 10**9),
                      (3600, 86_400, YEAR_NS // 10**9), time=0.7, memory=0.3),
 }
+
+
+FORMS = ("merge", "text", "json", "html")
+# Of the largest small size: processor time above that of the least run, in its merges, and MiB above its.
+SMALL = {
+    "steps": ((2.8, 34), (0.2, 11), (1.4, 67), (0.8, 20)),
+    "ranks": ((5.0, 2), (0.1, 0), (0.2, 1), (0.2, 0)),
+    "events": ((9.5, 107), (0.2, 3), (0.2, 3), (0.5, 4)),
+    "communicators": ((2.0, 20), (0.5, 8), (6.8, 69), (5.0, 37)),
+    "names": ((3.1, 36), (1.3, 22), (6.0, 75), (7.0, 89)),
+    "threads": ((1.0, 12), (0.3, 4), (0.3, 4), (1.1, 14)),
+    "windows": ((1.4, 18), (0.4, 7), (3.2, 46), (2.0, 21)),
+    "hosts": ((1.3, 0), (0.1, 0), (0.1, 0), (0.1, 0)),
+    "run-time": ((12.8, 17), (0.4, 7), (2.4, 32), (1.2, 9)),
+}
+SMALL_TIME, SMALL_MEMORY = 3, 2  # times as much is a failure
+NOISE_MERGES, NOISE_BYTES = 1, 12 << 20
 
 
 # ---- what is done with them ----
@@ -242,21 +263,33 @@ class Cost:
     peak_bytes: int
 
 
+# A child's peak memory begins with what its parent has: this one has little.
+STARTER = """
+import json, os, sys
+pid = os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ)
+_, status, usage = os.wait4(pid, 0)
+with open(sys.argv[1], "w") as file:
+    json.dump([os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime, usage.ru_maxrss], file)
+"""
+
+
 def measured(command):
     """Runs it; a status other than 0 needs one sentence, and ends this benchmark all the same."""
     start = time.monotonic()
+    usage = os.path.join(where, "usage")
     with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile() as answer:
-        child = subprocess.Popen(command, stdout=answer, stderr=said)
-        _, status, usage = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
+        subprocess.run([sys.executable, "-I", "-S", "-c", STARTER, usage, shutil.which(command[0]),
+                        *command[1:]], stdout=answer, stderr=said, check=True)
         said.seek(0)
         text = said.read()
-    if child.returncode != 0:
-        print(f"{' '.join(command)}: status {child.returncode}")
+    with open(usage) as file:
+        status, processor_s, peak = json.load(file)
+    if status != 0:
+        print(f"{' '.join(command)}: status {status}")
         print(text[-3000:])
-        explained = child.returncode > 0 and text.startswith("profwrap: ") and text.count("\n") == 1
+        explained = status > 0 and text.startswith("profwrap: ") and text.count("\n") == 1
         raise Failed("it says why" if explained else "it does not say why in one sentence")
-    return Cost(usage.ru_utime + usage.ru_stime, time.monotonic() - start, usage.ru_maxrss * 1024)
+    return Cost(processor_s, time.monotonic() - start, peak * 1024)
 
 
 class Failed(Exception):
@@ -342,16 +375,40 @@ def judge(what, costs, sizes, axis):
         a, b = small[form], large[form]
         if b.processor_s >= LEAST_S:
             grown = exponent(max(a.processor_s, LEAST_S / 5), b.processor_s, ratio)
-            most = axis.time if options.size == "full" else max(axis.time, 1.7)
-            good &= report(f"{what}, {form}: exponent of processor time", grown, most)
+            good &= report(f"{what}, {form}: exponent of processor time", grown, axis.time)
         if b.peak_bytes >= LEAST_BYTES:
             grown = exponent(max(a.peak_bytes, LEAST_BYTES / 2), b.peak_bytes, ratio)
             good &= report(f"{what}, {form}: exponent of memory", grown, axis.memory)
     return good
 
 
+def judge_small(what, least, largest):
+    good, merge_s = True, least["merge"].processor_s
+    for form, (times, mebibytes) in zip(FORMS, SMALL[what]):
+        taken = (largest[form].processor_s - least[form].processor_s) / merge_s
+        good &= report(f"{what}, {form}: processor time in merges of the least run", taken,
+                       SMALL_TIME * times + NOISE_MERGES)
+        more = (largest[form].peak_bytes - least[form].peak_bytes) / 2**20
+        good &= report(f"{what}, {form}: memory above the least run's", more,
+                       SMALL_MEMORY * mebibytes + NOISE_BYTES / 2**20, " MiB")
+    return good
+
+
+def least_run():
+    """Costs of a run of one step: the smallest of three."""
+    runs = []
+    for number in range(3):
+        folder = os.path.join(where, f"least-{number}")
+        sim(folder, "-r", 2, "-s", 1, "-c", 1)
+        runs.append(merge_and_report(folder, {"ranks": 2})[0])
+        shutil.rmtree(folder)
+    return {form: Cost(*(min(values) for values in zip(*(dataclasses.astuple(run[form])
+                                                        for run in runs)))) for form in FORMS}
+
+
 def grow(what, axis, sizes):
     costs = []
+    least = least_run() if options.size == "small" else None
     for size in sizes:
         folder = os.path.join(where, f"{what}-{size}")
         start = time.monotonic()
@@ -369,6 +426,8 @@ def grow(what, axis, sizes):
         print(f"{what} {size}: " + ", ".join(f"{name} {size_text(n)}" for name, n in files.items()),
               flush=True)
         shutil.rmtree(folder)
+    if least:
+        return judge_small(what, least, costs[-1][1])
     return len(costs) < 2 or judge(what, costs, sizes, axis)
 
 
