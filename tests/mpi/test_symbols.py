@@ -99,6 +99,15 @@ def own_functions_in_a_constructor():
     h.equal(said, "in the constructor: 42\ncheap, right\n", "what the library says")
 
 
+@h.case
+def own_functions_of_nccls_names():
+    """Of two libraries, together and one after the other where it may be loaded in the same place."""
+    first, second = h.program("libownnccl71.so"), h.program("libownnccl72.so")
+    for scope in ("local", "closed"):
+        said = same(1, h.program("loader"), scope, first, scope, second, scope, first, scope, second)
+        h.equal(said, "71 gave 71\n72 gave 72\n" * 2, f"what the libraries say, {scope}")
+
+
 def check_wrapped(said):
     h.equal(said.splitlines()[-1], "counted 6 2 2 2", "what the tool counted")
     for rank in range(2):

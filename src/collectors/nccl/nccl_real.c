@@ -1,40 +1,29 @@
 /* Finds NCCL; see nccl_real.h. A program may have it in the global scope, in that of an object that
- * it loaded at run time (as Python does), or under another name (RCCL). */
+ * it loaded at run time (as Python does), or under another name (RCCL). Libraries may have
+ * functions of NCCL's names of their own: each caller gets what it would have without the probe. */
 #include "collectors/nccl/nccl_real.h"
 
 #include <dlfcn.h>
-#include <stdatomic.h>
 #include <stddef.h>
-#include <stdint.h>
 
-/* In what this object, already loaded, or one that it needs, defines. */
-static void *find_in(const char *object, const char *name)
+#include "rank/probe/scope.h"
+
+/* For who called by an address that no object has. */
+static void *find_by_name(const char *symbol)
 {
-    void *handle = object ? dlopen(object, RTLD_LAZY | RTLD_NOLOAD) : NULL;
-    void *found = handle ? dlsym(handle, name) : NULL;
-    if (handle)
-        dlclose(handle); /* it is loaded for others' sake */
+    void *library = dlopen("libnccl.so.2", RTLD_LAZY | RTLD_NOLOAD);
+    void *found = library ? dlsym(library, symbol) : NULL;
+    if (library)
+        dlclose(library); /* it is loaded for others' sake */
     return found;
 }
 
-static int is_ours(const void *function)
+void *pw_nccl_real(const char *name, const void *caller)
 {
-    Dl_info theirs, ours;
-    return function && dladdr(function, &theirs) && dladdr((void *)(uintptr_t)is_ours, &ours) &&
-           theirs.dli_fbase == ours.dli_fbase;
-}
-
-void *pw_nccl_real(const char *name, const void *caller, void *_Atomic *known)
-{
-    void *found = atomic_load_explicit(known, memory_order_relaxed);
-    if (__builtin_expect(found != NULL, 1))
-        return found;
-    Dl_info info;
-    found = dlsym(RTLD_NEXT, name);
-    if (!found && dladdr(caller, &info))
-        found = find_in(info.dli_fname, name);
-    found = found && !is_ours(found) ? found : find_in("libnccl.so.2", name);
-    if (found && !is_ours(found))
-        atomic_store_explicit(known, found, memory_order_relaxed);
-    return atomic_load_explicit(known, memory_order_relaxed);
+    const struct pw_scope_query query = {
+        .symbol = name, .caller = caller, .otherwise = find_by_name};
+    struct pw_scope_answer answer;
+    if (!pw_scope_recall(&query, &answer))
+        answer = pw_scope_find(&query);
+    return answer.target;
 }

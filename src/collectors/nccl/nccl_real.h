@@ -2,8 +2,8 @@
 #ifndef PW_NCCL_REAL_H
 #define PW_NCCL_REAL_H
 
-/* The function `name` that the object with the address `caller` would have called without us; kept
- * in *known, which begins as NULL. NULL when there is none. */
-void *pw_nccl_real(const char *name, const void *caller, void *_Atomic *known);
+/* The function `name`, a literal, that the object with the address `caller` would have called
+ * without us. NULL when there is none. */
+void *pw_nccl_real(const char *name, const void *caller);
 
 #endif

@@ -116,9 +116,7 @@ static void leave(const struct wrapped *w, int func, size_t count, int datatype,
 }
 
 /* NCCL's function of the wrapper that this is in, as a pointer of the type. */
-#define REAL(type, name)        \
-    static void *_Atomic known; \
-    type real = (type)(uintptr_t)pw_nccl_real(name, CALLER, &known)
+#define REAL(type, name) type real = (type)(uintptr_t)pw_nccl_real(name, CALLER)
 
 #define SEND_RECV const void *send, void *recv, size_t count, int type
 #define ON_STREAM void *comm, void *stream
@@ -205,10 +203,9 @@ int ncclCommInitRankConfig(void **comm, int ranks, struct nccl_id id, int rank, 
 /* Ranks that made it alike agree: their common parent, how many it had before, and the colour. */
 static void keep_split(struct pw_nccl_comm *parent, int color, void *made, const void *caller)
 {
-    static void *_Atomic known_count, *_Atomic known_rank;
     typedef int ask(const void *, int *);
-    ask *count = (ask *)(uintptr_t)pw_nccl_real("ncclCommCount", caller, &known_count);
-    ask *user_rank = (ask *)(uintptr_t)pw_nccl_real("ncclCommUserRank", caller, &known_rank);
+    ask *count = (ask *)(uintptr_t)pw_nccl_real("ncclCommCount", caller);
+    ask *user_rank = (ask *)(uintptr_t)pw_nccl_real("ncclCommUserRank", caller);
     const uint64_t nth = atomic_fetch_add(&parent->next[PW_NCCL_SENDRECV], 1);
     const uint64_t which[3] = {atomic_load(&parent->uid), nth, (uint64_t)(uint32_t)color};
     struct pw_nccl_comm_about about = {.uid = hash(1, which, sizeof(which)), .rank = -1};

@@ -1,0 +1,18 @@
+/* A library with functions of NCCL's names that are its own; built twice, with another OWN_RESULT.
+ */
+#include <stddef.h>
+#include <stdio.h>
+
+int ncclAllReduce(const void *from, void *to, size_t n, int type, int op, void *comm, void *stream);
+int ncclAllReduce(const void *from, void *to, size_t n, int type, int op, void *comm, void *stream)
+{
+    (void)from, (void)to, (void)n, (void)type, (void)op, (void)comm, (void)stream;
+    return OWN_RESULT;
+}
+
+int use_mpi(void);
+int use_mpi(void)
+{
+    printf("%d gave %d\n", OWN_RESULT, ncclAllReduce(NULL, NULL, 0, 0, 0, NULL, NULL));
+    return 0;
+}
