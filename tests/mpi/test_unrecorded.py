@@ -4,6 +4,7 @@ report, and never taken for a run in which no rank held the job back."""
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -125,6 +126,16 @@ def audited_functions_by_the_handle():
 @h.case
 def audited_deepbind():
     check_audited("Allreduce", h.program("blindload"), "GO", h.program("libblindcalls.so"))
+
+
+@h.case
+def audited_library_that_is_no_mpi():
+    """Named as MPI's library is, as libmpiseq of MUMPS; its functions are its own, by its handle, too."""
+    shutil.copy(h.program("libownmpi.so"), "libmpiseq.so")
+    script = ("import ctypes; mpi = ctypes.CDLL('./libmpiseq.so'); n = ctypes.c_int(); "
+              "print(mpi.MPI_Comm_size(2, ctypes.byref(n)), n.value)")
+    done = h.run(h.profwrap("--no-merge", "-o", "out", "--audit", sys.executable, "-c", script))
+    h.equal(done.stdout, b"0 42\n", "what its function gives")
 
 
 @h.case

@@ -14,14 +14,17 @@
 /* What an object is to us: its cookie. */
 enum { OTHER = 0, MPI_LIBRARY, FORTRAN_LAYER, PROBE };
 
-/* The probe's table of symbols. Written before `is_there`, when the loader has mapped the probe,
- * long before a program runs. */
-static struct {
+/* An object's table of symbols. */
+struct symbols {
     uintptr_t base;
     const ElfW(Sym) * symbols;
     const char *strings;
     const uint32_t *hash; /* DT_GNU_HASH */
-} probe;
+};
+
+/* The probe's. Written before `is_there`, when the loader has mapped the probe, long before a
+ * program runs. */
+static struct symbols probe;
 static _Atomic int is_there;
 
 EXPORT unsigned la_version(unsigned version);
@@ -60,39 +63,54 @@ static uintptr_t address(const struct link_map *map, uintptr_t value)
     return value < map->l_addr ? value + map->l_addr : value;
 }
 
-static void learn_probe(const struct link_map *map)
+/* 0: it has no such table. */
+static int read_symbols(struct symbols *table, const struct link_map *map)
 {
-    for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++) {
+    *table = (struct symbols){.base = map->l_addr};
+    for (const ElfW(Dyn) *entry = map->l_ld; entry && entry->d_tag != DT_NULL; entry++) {
         const uintptr_t at = address(map, entry->d_un.d_ptr);
         if (entry->d_tag == DT_SYMTAB)
-            probe.symbols = (const ElfW(Sym) *)at;
+            table->symbols = (const ElfW(Sym) *)at;
         else if (entry->d_tag == DT_STRTAB)
-            probe.strings = (const char *)at;
+            table->strings = (const char *)at;
         else if (entry->d_tag == DT_GNU_HASH)
-            probe.hash = (const uint32_t *)at;
+            table->hash = (const uint32_t *)at;
     }
-    probe.base = map->l_addr;
-    atomic_store(&is_there, probe.symbols && probe.strings && probe.hash);
+    return table->symbols && table->strings && table->hash;
 }
 
-/* The address of the probe's function; 0: it has none of this name. */
-static uintptr_t find_wrapper(const char *name)
+/* The address of the object's own function or variable; 0: it has none of this name. */
+static uintptr_t find(const struct symbols *table, const char *name)
 {
-    const uint32_t nbuckets = probe.hash[0], first = probe.hash[1], words = probe.hash[2];
-    const uint32_t *buckets = probe.hash + 4 + words * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
+    const uint32_t nbuckets = table->hash[0], first = table->hash[1], words = table->hash[2];
+    const uint32_t *buckets = table->hash + 4 + words * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
     const uint32_t *chains = buckets + nbuckets;
     uint32_t hash = 5381;
     for (const char *c = name; *c; c++)
         hash = hash * 33 + (unsigned char)*c;
     uint32_t i = nbuckets ? buckets[hash % nbuckets] : 0;
     for (int is_last = i < first; !is_last; i++) {
-        const ElfW(Sym) *symbol = &probe.symbols[i];
+        const ElfW(Sym) *symbol = &table->symbols[i];
         if ((chains[i - first] | 1) == (hash | 1) && symbol->st_shndx != SHN_UNDEF &&
-            is_same(probe.strings + symbol->st_name, name))
-            return probe.base + symbol->st_value;
+            is_same(table->strings + symbol->st_name, name))
+            return table->base + symbol->st_value;
         is_last = chains[i - first] & 1;
     }
     return 0;
+}
+
+/* What it defines tells, not its name: libmpiseq of MUMPS is no MPI. */
+static int kind_of(const struct link_map *map)
+{
+    struct symbols own;
+    const char *name = base_name(map->l_name);
+    if (after(name, "libmpi_mpifh") || after(name, "libmpi_usempi"))
+        return FORTRAN_LAYER;
+    if (!read_symbols(&own, map))
+        return OTHER;
+    if (find(&own, "ompi_comm_size_f"))
+        return FORTRAN_LAYER;
+    return find(&own, "PMPI_Init") && find(&own, "ompi_mpi_comm_world") ? MPI_LIBRARY : OTHER;
 }
 
 unsigned la_version(unsigned version)
@@ -100,8 +118,9 @@ unsigned la_version(unsigned version)
     return version < LAV_CURRENT ? version : LAV_CURRENT;
 }
 
-/* The loader asks about bindings from objects with BINDFROM to such with BINDTO: of MPI libraries
- * themselves, and of the probe, none; of others, Fortran's among them, only those to MPI libraries.
+/* The loader asks about bindings from objects with BINDFROM to such with BINDTO: of Open MPI's
+ * library itself, and of the probe, none; of others, Fortran's among them, only those to MPI
+ * libraries.
  */
 unsigned la_objopen(struct link_map *map, Lmid_t namespace, uintptr_t *cookie)
 {
@@ -111,18 +130,11 @@ unsigned la_objopen(struct link_map *map, Lmid_t namespace, uintptr_t *cookie)
         return 0;
     if (is_same(name, "libprofwrap_probe.so")) {
         *cookie = PROBE;
-        learn_probe(map);
+        atomic_store(&is_there, read_symbols(&probe, map));
         return 0;
     }
-    if (after(name, "libmpi_mpifh") || after(name, "libmpi_usempi")) {
-        *cookie = FORTRAN_LAYER;
-        return LA_FLG_BINDFROM;
-    }
-    if (after(name, "libmpi") || after(name, "libpmpi")) {
-        *cookie = MPI_LIBRARY;
-        return LA_FLG_BINDTO;
-    }
-    return LA_FLG_BINDFROM;
+    *cookie = kind_of(map);
+    return *cookie == MPI_LIBRARY ? LA_FLG_BINDTO : LA_FLG_BINDFROM;
 }
 
 uintptr_t la_symbind64(Elf64_Sym *symbol, unsigned index, uintptr_t *from, uintptr_t *to,
@@ -133,6 +145,6 @@ uintptr_t la_symbind64(Elf64_Sym *symbol, unsigned index, uintptr_t *from, uintp
     const char *seen = *from == OTHER ? "MPI_" : "PMPI_"; /* see mpi_next.h */
     if (*to == MPI_LIBRARY && (*from == OTHER || *from == FORTRAN_LAYER) &&
         atomic_load(&is_there) && after(name, seen))
-        wrapper = find_wrapper(name);
+        wrapper = find(&probe, name);
     return wrapper ? wrapper : symbol->st_value;
 }
