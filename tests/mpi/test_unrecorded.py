@@ -232,6 +232,16 @@ def spawned_processes():
 
 
 @h.case
+def spawned_while_recording_is_paused():
+    """The operation is not recorded, and its processes are missing all the same."""
+    h.run(h.mpirun(N, *h.profwrap("--no-merge", "--start-paused", "-o", "out"), h.program("spawn"),
+                   "expected"))
+    spawned = h.open_complete("out", 0)["unrecorded"]
+    h.equal((h.enum_names(spawned, "reason"), [int(n) for n in spawned["count"]]),
+            (["spawned", "spawned"], [2, 2]), "spawned processes")
+
+
+@h.case
 def spawned_by_a_singleton():
     """Without mpirun the program starts a launcher of its own, which hands profwrap's environment on:
     its children's calls do not come into its file."""

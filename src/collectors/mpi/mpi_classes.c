@@ -315,7 +315,7 @@ void pw_mpi_after_IMRECV(struct pw_mpi_call *c, int rc)
 
 static void add_made(struct pw_mpi_call *c)
 {
-    pw_mpi_comm_add_new(c->thread, *c->newcomm_at, c->comm);
+    pw_mpi_comm_add_new(c->thread, *c->newcomm_at, c->comm, c->op);
 }
 
 void pw_mpi_after_NEWCOMM(struct pw_mpi_call *c, int rc)

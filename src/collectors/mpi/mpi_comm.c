@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "collectors/mpi/mpi_lock.h"
+#include "core/ops.h"
 #include "rank/probe/arena.h"
 
 enum { BUCKETS = 1024 };
@@ -135,7 +136,9 @@ static void record_members(struct pw_thread *thread, uint32_t index, const int32
     }
 }
 
-static void record_def(struct pw_thread *thread, const struct pw_mpi_comm *comm, uint32_t name)
+/* `op`: the operation that made it, or PW_OP_None. */
+static void record_def(struct pw_thread *thread, const struct pw_mpi_comm *comm, uint16_t op,
+                       uint32_t name)
 {
     uint64_t now = pw_probe_now();
     struct pw_record *record = pw_ring_reserve(&thread->ring, now, PW_LOST_OTHER);
@@ -143,6 +146,7 @@ static void record_def(struct pw_thread *thread, const struct pw_mpi_comm *comm,
         return;
     *record = (struct pw_record){
         .type = PW_REC_COMM_DEF,
+        .op = op,
         .start = now,
         .end = now,
         .def = {.uid = comm->uid,
@@ -242,7 +246,7 @@ static void give_back(struct pw_mpi_comm *comm)
     comms.unused = comm;
 }
 
-void pw_mpi_comm_add(struct pw_thread *thread, MPI_Comm handle, MPI_Comm parent)
+static void add(struct pw_thread *thread, MPI_Comm handle, MPI_Comm parent, uint16_t op)
 {
     if (handle == pw_mpi_handles.comm_null)
         return;
@@ -258,17 +262,22 @@ void pw_mpi_comm_add(struct pw_thread *thread, MPI_Comm handle, MPI_Comm parent)
     }
     pw_mpi_unlock(&comms.lock);
     if (comm) {
-        record_def(thread, comm, 0);
+        record_def(thread, comm, op, 0);
         record_members(thread, comm->index, local, comm->size);
         if (comm->inter)
             record_members(thread, comm->index, comm->world, comm->remote_size);
     }
 }
 
-void pw_mpi_comm_add_new(struct pw_thread *thread, MPI_Comm handle, MPI_Comm parent)
+void pw_mpi_comm_add(struct pw_thread *thread, MPI_Comm handle, MPI_Comm parent)
+{
+    add(thread, handle, parent, PW_OP_None);
+}
+
+void pw_mpi_comm_add_new(struct pw_thread *thread, MPI_Comm handle, MPI_Comm parent, uint16_t op)
 {
     pw_mpi_comm_forget(handle);
-    pw_mpi_comm_add(thread, handle, parent);
+    add(thread, handle, parent, op);
 }
 
 /* What a group alone tells. A salt keeps the uids of windows and files apart from communicators'.
@@ -306,7 +315,7 @@ void pw_mpi_group_add(struct pw_thread *thread, void *handle, MPI_Group group, c
     pw_mpi_unlock(&comms.lock);
     pw_pmpi.Group_free(&group);
     if (comm) {
-        record_def(thread, comm, pw_probe_intern(thread, name));
+        record_def(thread, comm, PW_OP_None, pw_probe_intern(thread, name));
         record_members(thread, comm->index, world, comm->size);
     }
 }
@@ -391,7 +400,7 @@ void pw_mpi_comm_name(struct pw_thread *thread, MPI_Comm handle, const char *tex
 {
     struct pw_mpi_comm *comm = lookup(handle);
     if (comm)
-        record_def(thread, comm, pw_probe_intern(thread, text));
+        record_def(thread, comm, PW_OP_None, pw_probe_intern(thread, text));
 }
 
 void pw_mpi_last_refresh(void)

@@ -43,8 +43,8 @@ void pw_mpi_comm_init(struct pw_thread *thread);
 void pw_mpi_comm_add(struct pw_thread *thread, MPI_Comm handle, MPI_Comm parent);
 
 /* The same for a communicator that MPI has just made: an entry of that handle is of one that was
- * freed where it could not be seen, and MPI gives handles again. */
-void pw_mpi_comm_add_new(struct pw_thread *thread, MPI_Comm handle, MPI_Comm parent);
+ * freed where it could not be seen, and MPI gives handles again. `op` is what made it. */
+void pw_mpi_comm_add_new(struct pw_thread *thread, MPI_Comm handle, MPI_Comm parent, uint16_t op);
 
 /* Registers a new window or file under its handle; the entry takes `group` and frees it. `name` may
  * be NULL. */

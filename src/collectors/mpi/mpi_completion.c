@@ -138,7 +138,7 @@ static void complete(struct pw_mpi_call *c, struct pw_mpi_request *request,
     }
     if (state & PW_REQUEST_MAKES_COMM)
         pw_mpi_comm_add_new(c->thread, request->newcomm ? *request->newcomm : request->made,
-                            request->comm);
+                            request->comm, PW_OP_None);
     pw_mpi_request_free(request);
 }
 

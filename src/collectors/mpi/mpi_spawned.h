@@ -8,10 +8,8 @@
 void pw_mpi_write_unrecorded(struct pw_rankfile *file, enum pw_unrecorded reason, int64_t time,
                              int64_t count);
 
-/* Which thread has spawned processes and is about to tell of the communicator with them: 1 + its
- * index, 0 none. Call with every operation, then with every communicator that is defined. */
-void pw_mpi_spawned_call(int32_t *spawning, const struct pw_row_comm_event *event);
-void pw_mpi_spawned_comm(int32_t *spawning, struct pw_rankfile *file,
-                         const struct pw_row_comms *comm, const struct pw_origin *origin);
+/* Call with every communicator that is defined, and the operation that made it. */
+void pw_mpi_note_spawned(struct pw_rankfile *file, const struct pw_row_comms *comm, uint16_t op,
+                         int64_t time);
 
 #endif

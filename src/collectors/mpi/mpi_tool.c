@@ -35,7 +35,6 @@ struct state {
     int64_t kept_members;
     struct wait *waits;
     uint32_t nwaits;
-    int32_t spawning; /* mpi_spawned.h */
     int64_t sync_first_ns, sync_ns, sync_wait_ns, syncs, sync_messages, sync_collectives;
 };
 
@@ -149,7 +148,6 @@ static void record_comm(struct state *s, const struct pw_record *record,
         if (pw_op_info(row.op)->cls == PW_CLASS_COLL)
             count_collective(&comm->row, row.seq);
     }
-    pw_mpi_spawned_call(&s->spawning, &row);
     pw_rankfile_append(s->file, PW_TABLE_comm_event, &row);
 }
 
@@ -167,7 +165,7 @@ static void define_comm(struct state *s, const struct pw_record *record,
     comm->row.source = PW_SOURCE_MPI;
     if (record->def.name)
         comm->row.name = pw_origin_name(origin, record->def.name);
-    pw_mpi_spawned_comm(&s->spawning, s->file, &comm->row, origin);
+    pw_mpi_note_spawned(s->file, &comm->row, record->op, origin->start);
 }
 
 static void write_members(struct state *s, struct comm *comm)

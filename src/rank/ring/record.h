@@ -26,7 +26,7 @@ enum pw_record_type {
     PW_REC_OPEN,       /* a call that was open when the program ended: made by the drain */
     /* Collector mpi. */
     PW_REC_COMM,         /* one communication operation */
-    PW_REC_COMM_DEF,     /* a communicator */
+    PW_REC_COMM_DEF,     /* a communicator; `op` is the operation that made it, where known */
     PW_REC_COMM_MEMBERS, /* its members, as runs of world ranks */
     PW_REC_CLOCK,        /* a knot of the clock map */
     PW_REC_MPI_STATE,    /* MPI began, ended, or is another MPI than ours */
