@@ -90,7 +90,9 @@ class Rank:
             _files.check_memory(self.path, "of steps and events", sum(sizes))
         columns = [self._columns(path, clock) for path in _present.TIMELINE]
         tables = [_tables.make_table(each, None) for each in columns]
-        return _tables.make_table(_present.timeline(*tables), self._run._pandas)
+        with _files.judging(self.path):  # a table may lack fields
+            ordered = _present.timeline(*tables)
+        return _tables.make_table(ordered, self._run._pandas)
 
     @property
     def metadata(self):

@@ -54,8 +54,9 @@ def open_file(path, kind):
         if form != f"profwrap-{kind}":
             raise _files.FileError(f"{path} is no {kind} file of profwrap")
         if not isinstance(version, int) or version > _FORMAT_VERSION:
+            shown = "".join(c if c.isprintable() else "?" for c in str(version))[:40]
             raise _files.FileError(
-                f"{path} has format {version}, but this module reads up to {_FORMAT_VERSION}"
+                f"{path} has format {shown}, but this module reads up to {_FORMAT_VERSION}"
             )
         yield file
 

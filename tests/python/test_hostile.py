@@ -112,6 +112,18 @@ class HostileTest(support.TempDirTest):
         os.remove(self.cluster)
         self.refused("damaged", lambda: self.read("/events/comm", "cluster"))
 
+    def test_fields_that_are_not_there(self):
+        for name in ("steps", "events/range", "events/comm", "events/gap"):
+            rows = self.rows(name)
+            self.replace(name, numpy.zeros(3, dtype=[("other", "i8")]))
+            self.refused("damaged", lambda: profwrap.load(self.tmp).timeline(1, clock="local"))
+            self.replace(name, rows)
+
+    def test_a_format_that_is_a_text(self):
+        with h5py.File(self.rank, "r+") as file:
+            file.attrs["format_version"] = numpy.bytes_(b"\x1b[2J\n1")
+        self.refused(r"has format \?\[2J\?1, but", lambda: profwrap.load(self.tmp).rank(1))
+
     def test_links_to_elsewhere(self):
         shutil.copy(self.rank, self.path("other"))
         for link in (h5py.ExternalLink("other", "/steps"), h5py.SoftLink("/clock")):
