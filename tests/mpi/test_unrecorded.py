@@ -217,6 +217,33 @@ def recorded_after_all():
     h.check("unrecorded" not in h.open_complete("out", 0), "a table of what is missing")
 
 
+# Loads the library where nothing is recorded, as a script does that looks which MPI there is.
+LOOK = """
+import ctypes, os, sys, time
+ctypes.CDLL(sys.argv[2])
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.02)
+"""
+
+
+@h.case
+def recorded_after_another_program():
+    """What was said of a program before is not said of the one whose MPI is recorded."""
+    looked = os.path.abspath("looked")
+
+    def wait(job):
+        await_reason(job, "environment", N)
+        with open(looked, "w"):
+            pass
+        await_reason(job, None, N)
+
+    script = 'env -i "$1" -c "$2" "$3" "$4"; exec "$5" direct "$6"'
+    run_blind("sh", "-c", script, "sh", sys.executable, LOOK, looked, mpi_library(),
+              h.program("blind"), "GO", wait=wait)
+    h.equal(report()["completeness"]["ranks_mpi_not_recorded"], 0, "ranks")
+    h.check("unrecorded" not in h.open_complete("out", 0), "a table of what is missing")
+
+
 @h.case
 def spawned_processes():
     """Named as missing and counted once, however many ranks started them together; what they did is

@@ -301,7 +301,8 @@ void pw_unrecorded_poll(struct pw_unrecorded_watch *u)
 
 int pw_unrecorded_reason(const struct pw_unrecorded_watch *u)
 {
-    return u ? u->reason : PW_UNRECORDED_NONE;
+    /* What was found before belongs to another program then, which this one followed. */
+    return u && !atomic_load(&u->segment->sync_requested) ? u->reason : PW_UNRECORDED_NONE;
 }
 
 /* A library that was loaded and perhaps not used: told only where nothing better is known. */

@@ -21,7 +21,7 @@ pw_unrecorded_create(pid_t root, const struct pw_segment_shared *segment, struct
 void pw_unrecorded_poll(struct pw_unrecorded_watch *unrecorded);
 
 /* Why MPI calls of the running rank are not recorded, nor will be, enum pw_unrecorded; NONE:
- * nothing is known against it. */
+ * nothing is known against it, or an MPI_Init was recorded since. */
 int pw_unrecorded_reason(const struct pw_unrecorded_watch *unrecorded);
 
 /* After the program's end: writes what is likely only, too. */
