@@ -5,11 +5,13 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
 
 import harness as h
+from ending import is_collector
 
 N = 2
 
@@ -194,6 +196,30 @@ def in_snapshots():
     data = json.loads(h.run(h.profwrap("report", "--format", "json", "taken")).stdout)
     h.equal((data["job"]["verdict"], data["job"]["reason"]), ("unknown", "mpi_not_recorded"),
             "the verdict")
+
+
+def collectors():
+    """Those of this test's runs."""
+    pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    return [pid for pid in pids if is_collector(pid)
+            and os.readlink(f"/proc/{pid}/cwd") == os.getcwd()]
+
+
+@h.case
+def said_once_after_a_collector_was_killed():
+    """The one that takes its place finds the same process."""
+    def replace(job):
+        await_reason(job, "bypassed", N)
+        for pid in collectors():
+            os.kill(pid, signal.SIGKILL)
+        time.sleep(0.5)
+        await_reason(job, "bypassed", N)
+    run_blind(h.program("blindload"), "GO", h.program("libblindcalls.so"), wait=replace)
+    rows = [len(h.open_rank("out", rank)["unrecorded"]) for rank in range(N)]
+    h.equal(rows, [2] * N, "rows in the rank files")
+    losses = report()["completeness"]["losses"]
+    h.equal([row["rank"] for row in losses if row["what"] == "unrecorded_bypassed"], list(range(N)),
+            "ranks in /completeness")
 
 
 @h.case

@@ -35,6 +35,19 @@ static void note_row(struct pw_job *job, const struct pw_input *input,
     pw_job_note(job, input->rank, what, row->count, detail);
 }
 
+/* Whether one of the rows before says the same of the process: a collector that took over from one
+ * that was killed finds it again. */
+static int is_repeated(const struct pw_input *input, size_t row)
+{
+    const struct pw_row_unrecorded *rows = input->unrecorded;
+    for (size_t i = 0; i < row; i++)
+        if (rows[i].pid == rows[row].pid && rows[i].reason == rows[row].reason &&
+            strncmp(rows[i].program, rows[row].program, sizeof(rows[i].program)) == 0 &&
+            is_believed(input, &rows[i]))
+            return 1;
+    return 0;
+}
+
 /* Spawned processes are summed up: a program may spawn often. */
 static void note_input(struct pw_job *job, const struct pw_input *input)
 {
@@ -42,7 +55,7 @@ static void note_input(struct pw_job *job, const struct pw_input *input)
     struct pw_row_unrecorded spawned = {.reason = PW_UNRECORDED_SPAWNED, .certain = 1};
     for (size_t i = 0; i < input->nunrecorded && i < MOST_ROWS; i++)
         if (input->unrecorded[i].reason != PW_UNRECORDED_SPAWNED &&
-            is_believed(input, &input->unrecorded[i]))
+            is_believed(input, &input->unrecorded[i]) && !is_repeated(input, i))
             note_row(job, input, &input->unrecorded[i]);
     for (size_t i = 0; i < input->nunrecorded; i++)
         if (input->unrecorded[i].reason == PW_UNRECORDED_SPAWNED &&
