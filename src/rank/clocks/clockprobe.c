@@ -95,10 +95,11 @@ static void filter_packets(const struct pw_clockprobe *p, int fd, enum kind kind
 {
     enum { UDP_HEADER = 8 };
     const struct packet like = {.magic = p->magic, .kind = kind};
-    struct sock_filter code[12] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, UDP_HEADER + sizeof(like), 0, 8)};
+    /* A jump counts from the instruction behind it; the last one of all drops the packet. */
     enum { WORDS = 4, FIRST = 2, LAST = FIRST + 2 * WORDS };
+    struct sock_filter code[LAST + 2] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, UDP_HEADER + sizeof(like), 0, LAST + 1 - 2)};
     for (int i = 0; i < WORDS; i++) {
         const uint32_t word = filter_word((const char *)&like + 4 * i);
         const unsigned char to_drop = (unsigned char)(2 * (WORDS - 1 - i) + 1);
@@ -109,7 +110,6 @@ static void filter_packets(const struct pw_clockprobe *p, int fd, enum kind kind
     }
     code[LAST] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, UINT16_MAX);
     code[LAST + 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, 0);
-    code[1].jf = LAST + 1 - 2;
     const struct sock_fprog program = {.len = LAST + 2, .filter = code};
     if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)))
         pw_debug("clock", 1, "packets are not filtered: %s", strerror(errno));
