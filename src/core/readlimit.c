@@ -12,6 +12,14 @@
 
 #include "core/options.h"
 
+/* Whether the limit is one that was there before. */
+static int is_inherited;
+
+static rlim_t least(rlim_t a, rlim_t b)
+{
+    return a < b ? a : b;
+}
+
 /* What the variable says; 0: nothing. */
 static uint64_t find_wish(void)
 {
@@ -29,7 +37,10 @@ int pw_readlimit_set(uint64_t input_bytes)
     most = most ? most : more > times ? more : times;
     if (getrlimit(RLIMIT_DATA, &limit))
         return -errno;
-    limit.rlim_cur = most < limit.rlim_max ? most : limit.rlim_max;
+    /* RLIM_INFINITY is more than any other. */
+    const rlim_t before = least(limit.rlim_cur, limit.rlim_max);
+    is_inherited = before < most;
+    limit.rlim_cur = least(most, before);
     return setrlimit(RLIMIT_DATA, &limit) ? -errno : 0;
 }
 
@@ -59,9 +70,10 @@ const char *pw_readlimit_error(int err)
     struct rlimit limit;
     if (err != -ENOMEM || getrlimit(RLIMIT_DATA, &limit) || limit.rlim_cur == RLIM_INFINITY)
         return strerror(-err);
-    snprintf(text, sizeof(text),
-             "it takes more than %llu MiB of memory, which are allowed for files of this size "
-             "(PROFWRAP_READ_MEMORY=8G allows more)",
-             (unsigned long long)limit.rlim_cur >> 20);
+    snprintf(text, sizeof(text), "it takes more than %llu MiB of memory, %s",
+             (unsigned long long)limit.rlim_cur >> 20,
+             is_inherited ? "which is the limit of this shell or job (ulimit -d)"
+                          : "which are allowed for files of this size (PROFWRAP_READ_MEMORY=8G "
+                            "allows more)");
     return text;
 }

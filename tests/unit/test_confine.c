@@ -197,6 +197,36 @@ static void test_memory(void **state)
     unsetenv("PROFWRAP_READ_MEMORY");
 }
 
+static int take_what_the_user_allows(const char *path)
+{
+    (void)path;
+    HOLD(!malloc((size_t)200 << 20));
+    HOLD(strstr(pw_readlimit_error(-ENOMEM), "more than 100 MiB"));
+    HOLD(strstr(pw_readlimit_error(-ENOMEM), "ulimit -d"));
+    return 0;
+}
+
+/* A limit that was there before and is lower stays, whatever is wished. */
+static void test_lower_limit(void **state)
+{
+    struct rlimit before, lower;
+    (void)state;
+#ifdef __SANITIZE_ADDRESS__
+    print_message("skipped: nothing is confined in this build\n");
+    skip();
+#endif
+    assert_int_equal(getrlimit(RLIMIT_DATA, &before), 0);
+    lower = (struct rlimit){(rlim_t)100 << 20, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_DATA, &lower), 0);
+    const int limited = in_child(take_what_the_user_allows, NULL, 0);
+    setenv("PROFWRAP_READ_MEMORY", "2G", 1);
+    const int wished = in_child(take_what_the_user_allows, NULL, 0);
+    unsetenv("PROFWRAP_READ_MEMORY");
+    assert_int_equal(setrlimit(RLIMIT_DATA, &before), 0);
+    assert_int_equal(limited, 0);
+    assert_int_equal(wished, 0);
+}
+
 static void test_sizes(void **state)
 {
     char path[UNIT_PATH];
@@ -219,6 +249,7 @@ int main(void)
         IN_DIR(test_needs),
         cmocka_unit_test(test_aborting),
         cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_lower_limit),
         IN_DIR(test_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
