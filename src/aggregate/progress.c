@@ -31,9 +31,16 @@ static FILE *open_launchers_terminal(void)
     return NULL;
 }
 
+static FILE *terminal;
+
+void pw_progress_find_terminal(void)
+{
+    terminal = isatty(STDERR_FILENO) ? stderr : open_launchers_terminal();
+}
+
 void pw_progress_begin(struct pw_progress *p)
 {
-    p->to = isatty(STDERR_FILENO) ? stderr : open_launchers_terminal();
+    p->to = terminal;
     p->begun_ns = p->shown_ns = now_ns();
 }
 

@@ -13,8 +13,11 @@ struct pw_progress {
     int64_t begun_ns, shown_ns;
 };
 
-/* Standard error, where it is a terminal; under mpirun, which puts a pipe before it, that of
- * mpirun. Only for one process. */
+/* Looks for a terminal: standard error, or, under mpirun, which puts a pipe before it, that of
+ * mpirun. Only for one process, and before it gives up access to others (cli/confine.h). */
+void pw_progress_find_terminal(void);
+
+/* Where there is none, nothing is shown. */
 void pw_progress_begin(struct pw_progress *progress);
 
 /* Shows it, at most 5 times a second. `rows` have been read. */

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
+#include <linux/sockios.h>
 #include <sched.h>
 #include <stddef.h>
 #include <sys/ioctl.h>
@@ -18,9 +20,23 @@
 #include "core/log.h"
 #include "core/readlimit.h"
 
+/* Newer than some headers that name them, and the same on all architectures. */
+enum {
+    CALL_OPEN_TREE = 428,
+    CALL_MOVE_MOUNT,
+    CALL_FSOPEN,
+    CALL_FSCONFIG,
+    CALL_FSMOUNT,
+    CALL_FSPICK,
+    CALL_MOUNT_SETATTR = 442,
+    CALL_LANDLOCK_CREATE_RULESET = 444,
+    CALL_LANDLOCK_RESTRICT_SELF = 446,
+    CALL_FCHMODAT2 = 452,
+};
+
 #if PROFWRAP_HAVE_SECCOMP
 /* A call that is refused unless the command needs `unless`. Those with an argument are refused
- * where it has all the bits of `bits` under `mask`. */
+ * where it has all the bits of `bits` under `mask`; with mask 0, where it is not `bits`. */
 struct rule {
     int call, error;
     unsigned unless;
@@ -39,6 +55,16 @@ struct rule {
 #define BITS(needs, name, n, mask, bits)             \
     {                                                \
         SCMP_SYS(name), EACCES, needs, n, mask, bits \
+    }
+
+#define NEWER(needs, number)           \
+    {                                  \
+        number, EPERM, needs, -1, 0, 0 \
+    }
+/* Of another process than itself, which is 0. */
+#define OTHERS(name)                      \
+    {                                     \
+        SCMP_SYS(name), EPERM, 0, 0, 0, 0 \
     }
 
 enum { W = PW_CONFINE_WRITES, P = PW_CONFINE_PROCESSES, M = PW_CONFINE_MPI };
@@ -67,7 +93,40 @@ static const struct rule rules[] = {
     ALWAYS(io_uring_setup), /* opens files and sockets past the filter */
     ALWAYS(process_madvise),
     ALWAYS(pidfd_getfd),
-    BITS(0, ioctl, 1, UINT32_MAX, TIOCSTI), /* types into the terminal */
+    NEWER(0, CALL_OPEN_TREE),
+    NEWER(0, CALL_MOVE_MOUNT),
+    NEWER(0, CALL_FSOPEN),
+    NEWER(0, CALL_FSCONFIG),
+    NEWER(0, CALL_FSMOUNT),
+    NEWER(0, CALL_FSPICK),
+    NEWER(0, CALL_MOUNT_SETATTR),
+    ALWAYS(kexec_file_load),
+    ALWAYS(reboot),
+    ALWAYS(swapon),
+    ALWAYS(swapoff),
+    ALWAYS(acct),
+    ALWAYS(sethostname),
+    ALWAYS(setdomainname),
+    ALWAYS(settimeofday),
+    ALWAYS(clock_settime),
+    ALWAYS(mq_open),
+    ALWAYS(mq_unlink),
+    ALWAYS(setpriority), /* of a group, or all of the user's, too */
+    ALWAYS(ioprio_set),
+    OTHERS(prlimit64),
+    OTHERS(migrate_pages),
+    OTHERS(move_pages),
+    OTHERS(sched_setaffinity),
+    OTHERS(sched_setscheduler),
+    OTHERS(sched_setparam),
+    OTHERS(sched_setattr),
+    BITS(0, fcntl, 1, UINT32_MAX, F_SETOWN), /* lets the kernel send signals */
+    BITS(0, fcntl, 1, UINT32_MAX, F_SETOWN_EX),
+    BITS(0, ioctl, 1, UINT32_MAX, FIOSETOWN),
+    BITS(0, ioctl, 1, UINT32_MAX, SIOCSPGRP),
+    BITS(0, ioctl, 1, UINT32_MAX, TIOCSTI), /* types into the terminal, as does the next */
+    BITS(0, ioctl, 1, UINT32_MAX, TIOCLINUX),
+    BITS(0, ioctl, 1, UINT32_MAX, TIOCSIG),
     UNLESS(M, process_vm_readv),
     UNLESS(M, process_vm_writev),
     UNLESS(M, socket),
@@ -108,16 +167,24 @@ static const struct rule rules[] = {
     UNLESS(W, mknod),
     UNLESS(W, mknodat),
     UNLESS(W, chmod),
+    UNLESS(W, fchmod),
     UNLESS(W, fchmodat),
+    NEWER(W, CALL_FCHMODAT2),
     UNLESS(W, chown),
     UNLESS(W, lchown),
+    UNLESS(W, fchown),
     UNLESS(W, fchownat),
     UNLESS(W, setxattr),
     UNLESS(W, lsetxattr),
+    UNLESS(W, fsetxattr),
     UNLESS(W, removexattr),
     UNLESS(W, lremovexattr),
+    UNLESS(W, fremovexattr),
+    BITS(W, ioctl, 1, UINT32_MAX, FS_IOC_SETFLAGS),
+    BITS(W, ioctl, 1, UINT32_MAX, FS_IOC_FSSETXATTR),
     UNLESS(W, utime),
     UNLESS(W, utimes),
+    UNLESS(W, futimesat),
     UNLESS(W, utimensat),
 };
 
@@ -126,8 +193,10 @@ static int add_rule(scmp_filter_ctx filter, const struct rule *rule)
     uint32_t action = SCMP_ACT_ERRNO((uint32_t)rule->error);
     if (rule->argument < 0)
         return seccomp_rule_add(filter, action, rule->call, 0);
-    const struct scmp_arg_cmp where = {(unsigned)rule->argument, SCMP_CMP_MASKED_EQ, rule->mask,
-                                       rule->bits};
+    const struct scmp_arg_cmp where =
+        rule->mask ? (struct scmp_arg_cmp){(unsigned)rule->argument, SCMP_CMP_MASKED_EQ, rule->mask,
+                                           rule->bits}
+                   : (struct scmp_arg_cmp){(unsigned)rule->argument, SCMP_CMP_NE, rule->bits, 0};
     return seccomp_rule_add_array(filter, action, rule->call, 1, &where);
 }
 
@@ -170,6 +239,32 @@ static int filter_calls(unsigned needs)
 }
 #endif
 
+/* Landlock lets no process look into one outside its domain: neither by /proc/PID/mem, which the
+ * filter cannot tell from other files, nor by calls. One that has a domain of any kind will do:
+ * this forbids to execute, which the filter does as well, and, where the kernel can, to signal. A
+ * merge of several processes has none, for their MPI reads from each other's memory. 0 or -errno.
+ */
+static int enter_domain(unsigned needs)
+{
+    struct {
+        uint64_t fs, net, scoped;
+    } rights = {.fs = 1 /* LANDLOCK_ACCESS_FS_EXECUTE */};
+    enum { VERSION = 1, SIGNALS_SINCE = 6, SCOPE_SIGNAL = 2 };
+    if (needs & PW_CONFINE_MPI)
+        return -EBUSY;
+    long version = syscall(CALL_LANDLOCK_CREATE_RULESET, NULL, 0, VERSION);
+    if (version < 1)
+        return version < 0 ? -errno : -ENOSYS;
+    rights.scoped = version >= SIGNALS_SINCE ? SCOPE_SIGNAL : 0;
+    size_t size = version >= SIGNALS_SINCE ? sizeof(rights) : sizeof(rights.fs);
+    int rules_fd = (int)syscall(CALL_LANDLOCK_CREATE_RULESET, &rights, size, 0);
+    if (rules_fd < 0)
+        return -errno;
+    int err = syscall(CALL_LANDLOCK_RESTRICT_SELF, rules_fd, 0) ? -errno : 0;
+    close(rules_fd);
+    return err;
+}
+
 void pw_confine(uint64_t input_bytes, unsigned needs)
 {
 #ifndef __SANITIZE_ADDRESS__ /* takes terabytes of addresses, and looks into its own process */
@@ -178,23 +273,33 @@ void pw_confine(uint64_t input_bytes, unsigned needs)
         setrlimit(RLIMIT_CORE, &none);
     int limited = pw_readlimit_set(input_bytes);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    int filtered = filter_calls(needs);
-    pw_debug("confine", 1, "memory limit: %d, filter: %d", limited, filtered);
+    int domain = enter_domain(needs), filtered = filter_calls(needs);
+    pw_debug("confine", 1, "memory limit: %d, filter: %d, domain: %d", limited, filtered, domain);
 #else
-    (void)input_bytes, (void)needs, (void)filter_calls;
+    (void)input_bytes, (void)needs, (void)filter_calls, (void)enter_domain;
 #endif
 }
 
-/* In a child, for a filter is for ever. */
-int pw_confine_probe(void)
+/* In a child, for neither can be left again. */
+static int probe(int (*enter)(unsigned needs))
 {
     int status = 0;
     pid_t pid = fork();
     if (pid == 0) {
         prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-        _exit(-filter_calls(0) & 127);
+        _exit(-enter(0) & 127);
     }
     if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
         return -ECHILD;
     return -WEXITSTATUS(status);
+}
+
+int pw_confine_probe(void)
+{
+    return probe(filter_calls);
+}
+
+int pw_confine_probe_domain(void)
+{
+    return probe(enter_domain);
 }

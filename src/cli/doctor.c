@@ -215,9 +215,14 @@ static void check_nccl(void)
 static void check_confinement(void)
 {
     int err = pw_confine_probe();
-    if (!err)
+    if (!err && pw_confine_probe_domain() == 0)
         say(OK, "confinement",
-            "commands that read files can neither run programs nor open sockets");
+            "commands that read files can run no programs, open no sockets and reach no other "
+            "process' memory (a merge of several processes can do the last two)");
+    else if (!err)
+        say(NOTE, "confinement",
+            "commands that read files can run no programs and open no sockets; without Landlock "
+            "they can reach other processes' memory through /proc");
     else if (err == -ENOSYS)
         say(NOTE, "confinement",
             "built without libseccomp, or the kernel has no seccomp: for commands that read files "

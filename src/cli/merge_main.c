@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "aggregate/aggregate.h"
+#include "aggregate/progress.h"
 #include "cli/confine.h"
 #include "core/directory.h"
 #include "core/h5types.h"
@@ -107,6 +108,8 @@ int main(int argc, char **argv)
     pw_h5_watch_install();
     int status = understand(argc, argv, process, &dir, output, sizeof(output), &how);
     if (status < 0) {
+        if (process == 0)
+            pw_progress_find_terminal();
         pw_confine(pw_readlimit_size(dir),
                    PW_CONFINE_WRITES | (processes > 1 ? PW_CONFINE_MPI : 0));
         status = pw_aggregate(MPI_COMM_WORLD, dir, output, &how) ? 1 : 0;

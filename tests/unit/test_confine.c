@@ -3,16 +3,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,6 +25,8 @@
 #include "core/readlimit.h"
 
 enum { INPUT_BYTES = 1 << 20 };
+/* Calls that headers may not name yet. */
+enum { OPEN_TREE = 428, FSOPEN = 430, LANDLOCK_CREATE_RULESET = 444, FCHMODAT2 = 452 };
 
 /* The exit status of `act` in a child that has confined itself: 0, or the line that did not hold.
  */
@@ -82,6 +89,60 @@ static int disturb_others(const char *path)
     return 0;
 }
 
+/* Whatever a command needs. */
+static int disturb_by_other_ways(const char *path)
+{
+    const struct rlimit none = {0, 0};
+    struct rlimit own;
+    cpu_set_t cpus;
+    const pid_t other = getppid();
+    int fd = open(path, O_RDONLY);
+    CPU_ZERO(&cpus);
+    CPU_SET(0, &cpus);
+    HOLD(fd >= 0);
+    HOLD(prlimit(other, RLIMIT_CPU, &none, NULL) == -1 && errno == EPERM);
+    HOLD(prlimit(0, RLIMIT_CPU, NULL, &own) == 0 && getrlimit(RLIMIT_CPU, &own) == 0);
+    HOLD(setpriority(PRIO_PROCESS, (id_t)other, 19) == -1 && errno == EPERM);
+    HOLD(setpriority(PRIO_PGRP, 0, 19) == -1 && errno == EPERM);
+    HOLD(sched_setaffinity(other, sizeof(cpus), &cpus) == -1 && errno == EPERM);
+    HOLD(fcntl(fd, F_SETOWN, other) == -1 && errno == EACCES);
+    HOLD(ioctl(fd, FIOSETOWN, &other) == -1 && errno == EACCES);
+    HOLD(ioctl(fd, TIOCLINUX, "") == -1 && errno == EACCES);
+    HOLD(syscall(SYS_mq_open, "profwrap-unit", O_CREAT | O_RDWR, 0600, NULL) == -1 &&
+         errno == EPERM);
+    HOLD(sethostname("other", 5) == -1 && errno == EPERM);
+    HOLD(syscall(FSOPEN, "tmpfs", 0) == -1 && errno == EPERM);
+    HOLD(syscall(OPEN_TREE, AT_FDCWD, path, 1) == -1 && errno == EPERM);
+    HOLD(syscall(SYS_kexec_file_load, -1, -1, 0, NULL, 0) == -1 && errno == EPERM);
+    return 0;
+}
+
+/* The parent's memory, as any file. */
+static int reach_memory(const char *path)
+{
+    char name[64];
+    (void)path;
+    for (int i = 0; i < 2; i++) {
+        snprintf(name, sizeof(name), "/proc/%d/%s", (int)getppid(), i ? "mem" : "exe");
+        HOLD(open(name, O_RDONLY) == -1 && errno == EACCES);
+    }
+    HOLD(open(name, O_RDWR) == -1 && errno == EACCES);
+    HOLD(open("/proc/self/mem", O_RDONLY) >= 0);
+    return 0;
+}
+
+static int signal_own_children(const char *path)
+{
+    int status;
+    pid_t pid = fork();
+    (void)path;
+    if (pid == 0)
+        pause();
+    HOLD(pid > 0 && kill(pid, SIGKILL) == 0 && waitpid(pid, &status, 0) == pid);
+    HOLD(kill(getppid(), 0) == -1 && errno == EPERM);
+    return 0;
+}
+
 static int write_files(const char *path)
 {
     char other[UNIT_PATH];
@@ -94,6 +155,9 @@ static int write_files(const char *path)
     HOLD(!fopen(other, "w") && errno == EACCES);
     HOLD(rename(path, other) == -1 && unlink(path) == -1 && truncate(path, 0) == -1);
     HOLD(mkdir(other, 0700) == -1 && symlink(path, other) == -1 && link(path, other) == -1);
+    HOLD(chmod(path, 0644) == -1 && fchmod(open(path, O_RDONLY), 0644) == -1);
+    HOLD(syscall(FCHMODAT2, AT_FDCWD, path, 0644, 0) == -1 && errno == EPERM);
+    HOLD(futimesat(AT_FDCWD, path, NULL) == -1 && errno == EPERM);
     return 0;
 }
 
@@ -148,6 +212,31 @@ static void test_needs(void **state)
     assert_int_equal(in_child(still_write, path, PW_CONFINE_WRITES), 0);
     assert_int_equal(in_child(still_fork, path, PW_CONFINE_PROCESSES), 0);
     assert_int_equal(in_child(still_talk, path, PW_CONFINE_MPI | PW_CONFINE_WRITES), 0);
+}
+
+static void test_other_ways(void **state)
+{
+    char path[UNIT_PATH];
+    need_filter();
+    unit_write(unit_path(path, state, "file"), "kept", 4, 0600);
+    for (unsigned needs = 0; needs < 8; needs++)
+        assert_int_equal(in_child(disturb_by_other_ways, path, needs), 0);
+}
+
+static void test_memory_of_others(void **state)
+{
+    (void)state;
+    need_filter();
+    int err = pw_confine_probe_domain();
+    if (err) {
+        print_message("skipped: no Landlock here: %s\n", strerror(-err));
+        skip();
+    }
+    assert_int_equal(in_child(reach_memory, "", 0), 0);
+    assert_int_equal(in_child(reach_memory, "", PW_CONFINE_WRITES), 0);
+    assert_int_equal(in_child(reach_memory, "", PW_CONFINE_WRITES | PW_CONFINE_PROCESSES), 0);
+    if (syscall(LANDLOCK_CREATE_RULESET, NULL, 0, 1) >= 6) /* its version */
+        assert_int_equal(in_child(signal_own_children, "", PW_CONFINE_PROCESSES), 0);
 }
 
 static void test_aborting(void **state)
@@ -247,6 +336,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_DIR(test_calls),
         IN_DIR(test_needs),
+        IN_DIR(test_other_ways),
+        cmocka_unit_test(test_memory_of_others),
         cmocka_unit_test(test_aborting),
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_lower_limit),
