@@ -156,6 +156,15 @@ def a_tool_while_recording_is_paused():
 
 
 @h.case
+def a_fortran_layer_of_another_name():
+    """Known by a function that it has, not by its file's name."""
+    h.equal(same(2, h.program("useotherlayer")), "size 2\n" * 2, "output")
+    for rank in range(2):
+        h.equal(recorded(rank), ["Init", "Comm_size", "Barrier", "Barrier", "Barrier", "Finalize"],
+                f"calls of rank {rank}")
+
+
+@h.case
 def rmpi():
     """R's Rmpi has a function mpi_comm_size of its own."""
     if not shutil.which("Rscript") or h.run(["Rscript", "-e", "library(Rmpi)"], status=None).returncode:

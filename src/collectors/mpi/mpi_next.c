@@ -139,7 +139,10 @@ static bool begins_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-static bool is_fortran_layer(const char *path)
+/* The library that has the functions of mpif.h, whatever its name, and those above it. */
+#define FORTRAN_FUNCTION "ompi_comm_size_f"
+
+static bool is_named_fortran(const char *path)
 {
     return begins_with(base_name(path), "libmpi_mpifh") ||
            begins_with(base_name(path), "libmpi_usempi");
@@ -149,7 +152,7 @@ static bool is_fortran_layer(const char *path)
 static void note_comm_size(const struct link_map *map)
 {
     size_t size = 0;
-    const void *found = pw_scope_needed(map, "ompi_comm_size_f", &size);
+    const void *found = pw_scope_needed(map, FORTRAN_FUNCTION, &size);
     if (found) {
         atomic_store(&comm_size_begin, (uintptr_t)found);
         atomic_store(&comm_size_size, size);
@@ -160,7 +163,7 @@ static int skip_fortran_layer(struct dl_phdr_info *info, size_t size, void *unus
 {
     (void)size;
     (void)unused;
-    if (!is_fortran_layer(info->dlpi_name))
+    if (!is_named_fortran(info->dlpi_name) && !pw_scope_is_defining(info, FORTRAN_FUNCTION))
         return 0;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
@@ -186,12 +189,13 @@ static void note_fortran(const struct dl_find_object *object)
     dl_iterate_phdr(skip_fortran_layer, NULL);
 }
 
-/* Open MPI's components, MPI-IO's above all, call functions of MPI for themselves. */
-static bool is_component(const char *path)
+/* Open MPI's library and components, MPI-IO's above all, call functions of MPI for themselves. */
+static bool is_component(const struct link_map *map)
 {
-    const char *base = base_name(path);
+    const char *base = base_name(map->l_name);
     return begins_with(base, "libmpi.so") || begins_with(base, "mca_") ||
-           begins_with(base, "libmca_");
+           begins_with(base, "libmca_") ||
+           (pw_scope_defines(map, "PMPI_Init") && pw_scope_defines(map, "ompi_mpi_comm_world"));
 }
 
 /* 0 for a component of MPI, 1 for others; notes the Fortran layer. */
@@ -204,9 +208,9 @@ static bool look_at_caller(const void *caller)
     if (map == atomic_load_explicit(&programs.map, memory_order_relaxed) &&
         map->l_ld == atomic_load_explicit(&programs.dynamic, memory_order_relaxed))
         return true;
-    if (is_component(map->l_name))
+    if (is_component(map))
         return false;
-    if (is_fortran_layer(map->l_name)) {
+    if (is_named_fortran(map->l_name) || pw_scope_defines(map, FORTRAN_FUNCTION)) {
         note_fortran(&object);
         return true;
     }
