@@ -3,14 +3,15 @@
 
 #include <dlfcn.h>
 #include <limits.h>
-#include <link.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "rank/probe/scope.h"
+
 /* 11.8 is the first whose records and clocks are as they are read here. */
-enum { OLDEST = 18, MOST_FOUND = 4 };
+enum { OLDEST = 18 };
 
 static const struct {
     const char *name;
@@ -33,30 +34,10 @@ static const struct {
 };
 
 static struct {
-    void *handle, *other_handle;
-    struct pw_cupti cupti, other;
+    void *handle;
+    struct pw_cupti cupti;
     bool is_usable;
 } ours;
-
-/* The objects of the process whose file's name begins so. */
-struct search {
-    const char *prefix;
-    size_t n;
-    char paths[MOST_FOUND][PATH_MAX];
-};
-
-static int note_object(struct dl_phdr_info *info, size_t size, void *arg)
-{
-    struct search *search = arg;
-    (void)size;
-    const char *path = info->dlpi_name ? info->dlpi_name : "";
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
-    if (strncmp(name, search->prefix, strlen(search->prefix)) == 0 && search->n < MOST_FOUND &&
-        strlen(path) < PATH_MAX)
-        strcpy(search->paths[search->n++], path);
-    return 0;
-}
 
 static void *open_loaded(const char *path)
 {
@@ -71,11 +52,10 @@ static void *open_file(const char *path)
 /* A libcupti in the process that is not `but`. */
 static void *find_loaded(const void *but)
 {
-    struct search search = {.prefix = "libcupti.so"};
+    char path[PATH_MAX];
     void *found = NULL;
-    dl_iterate_phdr(note_object, &search);
-    for (size_t i = 0; i < search.n && !found; i++) {
-        found = open_loaded(search.paths[i]);
+    for (size_t i = 0; !found && pw_scope_path(pw_scope_is_named, "libcupti.so", i, path); i++) {
+        found = open_loaded(path);
         if (found)
             dlclose(found); /* whoever has loaded it keeps it */
         found = found == but ? NULL : found;
@@ -89,18 +69,17 @@ static void *find_beside_runtime(void)
     static const char *const places[] = {"", "../extras/CUPTI/lib64/", "../../cuda_cupti/lib/"};
     static const char *const names[] = {"libcupti.so", "libcupti.so.13", "libcupti.so.12",
                                         "libcupti.so.11.8"};
-    struct search search = {.prefix = "libcudart.so"};
-    dl_iterate_phdr(note_object, &search);
+    char runtime[PATH_MAX], path[PATH_MAX + 64];
     void *found = NULL;
-    for (size_t i = 0; i < search.n; i++) {
-        char *slash = strrchr(search.paths[i], '/');
+    for (size_t i = 0; !found && pw_scope_path(pw_scope_is_named, "libcudart.so", i, runtime);
+         i++) {
+        char *slash = strrchr(runtime, '/');
         if (!slash)
             continue;
         slash[1] = '\0';
         for (size_t p = 0; p < 3 && !found; p++)
             for (size_t n = 0; n < 4 && !found; n++) {
-                char path[PATH_MAX + 64];
-                snprintf(path, sizeof(path), "%s%s%s", search.paths[i], places[p], names[n]);
+                snprintf(path, sizeof(path), "%s%s%s", runtime, places[p], names[n]);
                 found = open_file(path);
             }
     }
@@ -149,13 +128,20 @@ const struct pw_cupti *pw_cupti_open(void)
     return ours.is_usable ? &ours.cupti : NULL;
 }
 
-const struct pw_cupti *pw_cupti_called(int *is_ours)
+/* For who has it in no scope: the application's where there are two, else ours. */
+static void *find_any(const char *symbol)
 {
     void *other = find_loaded(ours.handle);
-    *is_ours = !other && ours.is_usable;
-    if (!other)
-        return ours.is_usable ? &ours.cupti : NULL;
-    if (other != ours.other_handle && bind(other, &ours.other))
-        ours.other_handle = other;
-    return other == ours.other_handle ? &ours.other : NULL;
+    return other || ours.is_usable ? dlsym(other ? other : ours.handle, symbol) : NULL;
+}
+
+void *pw_cupti_called(const char *symbol, const void *caller, int *is_ours)
+{
+    const struct pw_scope_query query = {.symbol = symbol, .caller = caller, .otherwise = find_any};
+    struct pw_scope_answer answer;
+    if (!pw_scope_recall(&query, &answer))
+        answer = pw_scope_find(&query);
+    const void *owner = answer.target ? pw_scope_object(answer.target) : NULL;
+    *is_ours = owner && ours.is_usable && owner == ours.handle; /* a handle is a link_map */
+    return answer.target;
 }

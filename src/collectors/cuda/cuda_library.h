@@ -32,8 +32,9 @@ struct pw_cupti {
  * CUDA runtime in the process, else what the loader finds. NULL: there is none that can be used. */
 const struct pw_cupti *pw_cupti_open(void);
 
-/* The one that a call by name means: the application's own where there are two, else ours.
- * *is_ours: whether it is the one that pw_cupti_open() answered. NULL when there is none. */
-const struct pw_cupti *pw_cupti_called(int *is_ours);
+/* The function `symbol`, a literal, that `caller` would have called without us: of its own CUPTI,
+ * and where it has none, of the application's where there are two, else of ours. *is_ours: whether
+ * it is of the one that pw_cupti_open() answered. NULL when there is none. */
+void *pw_cupti_called(const char *symbol, const void *caller, int *is_ours);
 
 #endif

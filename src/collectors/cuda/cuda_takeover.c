@@ -70,42 +70,40 @@ static void yield(void)
     pw_cuda_disarm();
 }
 
-/* The library that is meant; yields first where that, or the GPU, is ours. */
-static const struct pw_cupti *begin(int *is_ours)
-{
-    const struct pw_cupti *cupti = pw_cupti_called(is_ours);
-    if (cupti)
-        yield();
-    return cupti;
-}
+/* The caller's own function of the wrapper that this is in, as `real`. */
+#define REAL(type, symbol)                                                        \
+    int is_ours;                                                                  \
+    void *found = pw_cupti_called(symbol, __builtin_return_address(0), &is_ours); \
+    type *real = (type *)(uintptr_t)found;                                        \
+    if (!real)                                                                    \
+        return PW_CUPTI_NOT_INITIALIZED;
 
 int cuptiActivityRegisterCallbacks(pw_cupti_request *request, pw_cupti_complete *complete)
 {
-    int is_ours;
-    const struct pw_cupti *cupti = begin(&is_ours);
-    if (!cupti)
-        return PW_CUPTI_NOT_INITIALIZED;
+    typedef int set(pw_cupti_request *, pw_cupti_complete *);
+    REAL(set, "cuptiActivityRegisterCallbacks")
+    yield();
     atomic_store(&theirs.request, request);
     atomic_store(&theirs.complete, complete);
     /* Ours stay: they give to each what is its own. */
     const bool stays = is_ours && pw_gate->on && atomic_load(&pw_cuda.mode) == PW_CUDA_YIELDED;
-    return stays ? PW_CUPTI_SUCCESS : cupti->set_callbacks(request, complete);
+    return stays ? PW_CUPTI_SUCCESS : real(request, complete);
 }
 
 int cuptiActivityRegisterTimestampCallback(pw_cupti_clock *clock)
 {
-    int is_ours;
-    const struct pw_cupti *cupti = begin(&is_ours);
-    return cupti ? cupti->set_clock(clock) : PW_CUPTI_NOT_INITIALIZED;
+    typedef int set(pw_cupti_clock *);
+    REAL(set, "cuptiActivityRegisterTimestampCallback")
+    yield();
+    return real(clock);
 }
 
 int cuptiActivityEnable(int kind)
 {
-    int is_ours;
-    const struct pw_cupti *cupti = begin(&is_ours);
-    if (!cupti)
-        return PW_CUPTI_NOT_INITIALIZED;
-    int result = cupti->enable(kind);
+    typedef int enable(int);
+    REAL(enable, "cuptiActivityEnable")
+    yield();
+    int result = real(kind);
     if (result == PW_CUPTI_SUCCESS)
         atomic_fetch_or(&theirs.kinds, bit_of(kind));
     return result;
@@ -113,22 +111,19 @@ int cuptiActivityEnable(int kind)
 
 int cuptiActivityDisable(int kind)
 {
-    int is_ours;
-    const struct pw_cupti *cupti = pw_cupti_called(&is_ours);
-    if (!cupti)
-        return PW_CUPTI_NOT_INITIALIZED;
+    typedef int disable(int);
+    REAL(disable, "cuptiActivityDisable")
     atomic_store(&theirs.last_ns, pw_local_ns());
     atomic_fetch_and(&theirs.kinds, ~bit_of(kind));
-    return cupti->disable(kind);
+    return real(kind);
 }
 
 int cuptiFinalize(void)
 {
-    int is_ours;
-    const struct pw_cupti *cupti = begin(&is_ours);
-    if (!cupti || !cupti->finalize)
-        return PW_CUPTI_NOT_INITIALIZED;
-    int result = cupti->finalize();
+    typedef int end(void);
+    REAL(end, "cuptiFinalize")
+    yield();
+    int result = real();
     atomic_store(&theirs.kinds, 0);
     return result;
 }

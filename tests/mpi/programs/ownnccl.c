@@ -1,5 +1,5 @@
-/* A library with functions of NCCL's names that are its own; built twice, with another OWN_RESULT.
- */
+/* A library with functions of NCCL's and CUPTI's names that are its own; built twice, with another
+ * OWN_RESULT. */
 #include <stddef.h>
 #include <stdio.h>
 
@@ -10,9 +10,16 @@ int ncclAllReduce(const void *from, void *to, size_t n, int type, int op, void *
     return OWN_RESULT;
 }
 
+int cuptiActivityEnable(int kind);
+int cuptiActivityEnable(int kind)
+{
+    return OWN_RESULT + kind;
+}
+
 int use_mpi(void);
 int use_mpi(void)
 {
-    printf("%d gave %d\n", OWN_RESULT, ncclAllReduce(NULL, NULL, 0, 0, 0, NULL, NULL));
+    printf("%d gave %d, %d\n", OWN_RESULT, ncclAllReduce(NULL, NULL, 0, 0, 0, NULL, NULL),
+           cuptiActivityEnable(10));
     return 0;
 }
