@@ -176,10 +176,10 @@ static int skip_fortran_layer(struct dl_phdr_info *info, size_t size, void *unus
 
 static void note_range(struct pw_mpi_range *range, const struct dl_find_object *object)
 {
-    const uintptr_t begin = (uintptr_t)object->dlfo_map_start;
-    atomic_store(&range->size, 0);
-    atomic_store(&range->begin, begin);
-    atomic_store(&range->size, (uintptr_t)object->dlfo_map_end - begin);
+    const uint64_t begin = (uintptr_t)object->dlfo_map_start >> PW_MPI_PAGE_SHIFT;
+    const uint64_t pages = (((uintptr_t)object->dlfo_map_end - 1) >> PW_MPI_PAGE_SHIFT) + 1 - begin;
+    atomic_store(&range->pages,
+                 begin << PW_MPI_PAGES_BITS | (pages < PW_MPI_PAGES ? pages : PW_MPI_PAGES));
 }
 
 static void note_fortran(const struct dl_find_object *object)

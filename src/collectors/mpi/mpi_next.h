@@ -65,17 +65,22 @@ void *pw_mpi_locate(const char *symbol, const void *caller, bool *is_mpi);
  * are seen in PMPI_X alone. What else calls PMPI_X does so in order not to be seen. */
 extern bool pw_mpi_interposed[PW_OP_COUNT] __attribute__((visibility("hidden")));
 
-/* Open MPI's Fortran library and the program itself, once they have called PMPI_X. */
+/* Open MPI's Fortran library and the program itself, once they have called PMPI_X. One word, so
+ * that nobody sees the begin of one object with the size of another: from bit 20 on the number of
+ * the first page of 4 KiB, below it how many there are. */
+enum { PW_MPI_PAGE_SHIFT = 12, PW_MPI_PAGES_BITS = 20 };
+#define PW_MPI_PAGES ((UINT64_C(1) << PW_MPI_PAGES_BITS) - 1)
 struct pw_mpi_range {
-    _Atomic uintptr_t begin, size;
+    _Atomic uint64_t pages;
 };
 extern struct pw_mpi_range pw_mpi_fortran __attribute__((visibility("hidden")));
 extern struct pw_mpi_range pw_mpi_program __attribute__((visibility("hidden")));
 
 static inline bool pw_mpi_is_in(const struct pw_mpi_range *range, const void *caller)
 {
-    return (uintptr_t)caller - atomic_load_explicit(&range->begin, memory_order_relaxed) <
-           atomic_load_explicit(&range->size, memory_order_relaxed);
+    const uint64_t pages = atomic_load_explicit(&range->pages, memory_order_relaxed);
+    return ((uintptr_t)caller >> PW_MPI_PAGE_SHIFT) - (pages >> PW_MPI_PAGES_BITS) <
+           (pages & PW_MPI_PAGES);
 }
 
 static inline bool pw_mpi_is_from_fortran(const void *caller)
@@ -98,7 +103,7 @@ static inline bool pw_mpi_is_hidden(const void *caller, uint16_t op)
         return false;
     return pw_mpi_is_inside() ||
            (!pw_mpi_interposed[op] &&
-            (atomic_load_explicit(&pw_mpi_fortran.size, memory_order_relaxed) != 0 ||
+            (atomic_load_explicit(&pw_mpi_fortran.pages, memory_order_relaxed) != 0 ||
              pw_mpi_is_in(&pw_mpi_program, caller)));
 }
 
