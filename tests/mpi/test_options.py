@@ -95,27 +95,42 @@ def directories_in_the_environment():
         h.check("unprofiled" in check_lines(done, 1, what)[0], done.stderr)
 
 
+# Options of other commands that take any text, and those that take none of it as all.
+TEXTS, ALL_IF_EMPTY = ("d3", "ranks", "search", "listen", "token"), ("section", "steps")
+
+
+def check_other(command, name, value, env, without):
+    """Refused with status 2 and one line that names the option, or as without it."""
+    what = f"{command} {env}"[:200]
+    done = h.run(h.profwrap(*command), None, env=env)
+    lines = check_lines(done, 1, what)
+    if name in TEXTS or not value and (env or name in ALL_IF_EMPTY):
+        h.equal((done.returncode, done.stderr), (without.returncode, without.stderr), what)
+        return False
+    h.equal((done.returncode, len(lines)), (2, 1), f"status and lines of {what}")
+    h.check(name in lines[0] or variable(name) in lines[0] or any(v in lines[0] for v in env), what,
+            "does not name", name, lines)
+    h.equal(done.stdout, b"", f"output of {what}")
+    return True
+
+
 @h.case
 def other_commands():
-    """They end with 0, 1 or 2 and at most one line, and look at their own variables only."""
+    """They refuse what run does, and look at their own variables only."""
     h.run(h.profwrap("sim", "--ranks", 2, "--steps", 3, "run"))
     h.run(h.profwrap("merge", "-q", "run"))
-    for title, prefix, words in (("Options of report", "report", ["run"]),
-                                 ("Options of compare", "compare", ["run", "run"]),
-                                 ("Options of ctl", "ctl", ["status", "run"])):
+    for title, command, arguments in (("Options of report", ["report"], ["run"]),
+                                      ("Options of compare", ["compare"], ["run", "run"]),
+                                      ("Options of ctl", ["ctl", "status"], ["run"])):
+        own = "" if command == ["report"] else command[0].upper() + "_"
+        without, refused = h.run(h.profwrap(*command, *arguments), None), 0
         for name, takes_value in options(title):
-            if not takes_value or name == "output":
-                continue
-            own = "" if prefix == "report" else prefix.upper() + "_"
-            for value in VALUES[:3]:
-                for given, env in (([f"--{name}={value}"], {}),
-                                   ([], {"PROFWRAP_" + own + variable(name)[9:]: value})):
-                    command = [prefix, *given, *words]
-                    if prefix == "ctl":
-                        command = [prefix, words[0], *given, *words[1:]]
-                    done = h.run(h.profwrap(*command), None, env=env)
-                    h.check(done.returncode in (0, 1, 2), command, env, done.returncode)
-                    check_lines(done, 2, f"{command} {env}")
+            for value in VALUES if takes_value and name != "output" else ():
+                environment = {"PROFWRAP_" + own + variable(name)[len("PROFWRAP_"):]: value}
+                refused += check_other([*command, f"--{name}={value}", *arguments], name, value, {},
+                                       without)
+                refused += check_other([*command, *arguments], name, value, environment, without)
+        h.check(refused >= 7, "only", refused, "values were refused by", command)
     done = h.run(h.profwrap("report", "--format", "line", "run"), env={"PROFWRAP_LEVEL": "9"})
     h.equal(done.stderr, b"", "what report said of a variable of run")
 
