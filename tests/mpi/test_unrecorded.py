@@ -225,7 +225,7 @@ def said_once_after_a_collector_was_killed():
 @h.case
 def steps_without_communication():
     """Ranks that mark steps and never communicate: no rank is cleared by that."""
-    h.run(h.mpirun(N, *h.profwrap("-o", "out"), h.program("notes"), "steps"), status=None)
+    h.run(h.mpirun(N, *h.profwrap("-o", "out"), h.program("notes"), "steps"))
     job = report()["job"]
     h.equal((job["verdict"], job["reason"]), ("unknown", "no_communication"), "the verdict")
     h.check("no communication between its 2 ranks was recorded" in job["headline"], job["headline"])
