@@ -7,17 +7,17 @@ import sys
 
 import harness as h
 
-# Open MPI leaks, which is not what these cases are about.
+# Open MPI leaks and races, which is not what these cases are about.
 QUIET = {"ASAN_OPTIONS": "detect_leaks=0", "TSAN_OPTIONS": "report_bugs=0"}
 
 
-def findings(done):
-    """What the sanitizer has summed up, without addresses and process ids."""
+def findings(done, within=""):
+    """What the sanitizer has summed up, without addresses and process ids; of what has these words."""
     return sorted(re.sub(r"0x[0-9a-f]+|\(.*\)", "", line) for line in h.lines(done.stderr)
-                  if line.startswith("SUMMARY:"))
+                  if line.startswith("SUMMARY:") and within in line)
 
 
-def like_alone(name, mode, *below, calls, env=None):
+def like_alone(name, mode, *below, calls, env=None, within=""):
     program = h.program(name)
     command = [*below, f"{program} {mode}"] if below else [program, mode]
     env = QUIET if env is None else env
@@ -26,16 +26,16 @@ def like_alone(name, mode, *below, calls, env=None):
         raise h.Skipped("this kernel's memory layout is not one that the sanitizer can run in")
     shutil.rmtree("out", ignore_errors=True)
     done = h.run(h.profwrap("-q", "--no-merge", "-o", "out", *command), None, env=env)
-    h.equal((done.returncode, done.stdout, findings(done)),
-            (alone.returncode, alone.stdout, findings(alone)),
+    h.equal((done.returncode, done.stdout, findings(done, within)),
+            (alone.returncode, alone.stdout, findings(alone, within)),
             f"{name} {mode}: status, output and findings; said {done.stderr[-2000:]}")
     with h.open_rank("out") as file:
         h.equal(h.operations(file).count("Allreduce"), calls, f"calls of {name} {mode}")
     return done
 
 
-def finds(name, mode, words, *below):
-    done = like_alone(name, mode, *below, calls=100)
+def finds(name, mode, words, *below, env=None, within=""):
+    done = like_alone(name, mode, *below, calls=100, env=env, within=within)
     h.check(done.returncode != 0 and words in done.stderr, name, mode, "ended with",
             done.returncode, "saying", done.stderr[-2000:])
 
@@ -50,7 +50,10 @@ def address():
 
 @h.case
 def leaks_are_found_as_ever():
-    like_alone("sanitized_address", "right", calls=100, env={"ASAN_OPTIONS": "detect_leaks=1"})
+    """Open MPI's, as many as without profwrap, and one of the program's own."""
+    env = {"ASAN_OPTIONS": "detect_leaks=1"}
+    like_alone("sanitized_address", "right", calls=100, env=env)
+    finds("sanitized_address", "leak", b"leak of 12345 byte(s)", env=env)
 
 
 @h.case
@@ -75,11 +78,15 @@ def the_users_own_order():
 def thread():
     like_alone("sanitized_thread", "right", calls=100)
     like_alone("sanitized_thread", "right", "sh", "-c", calls=100)
+    finds("sanitized_thread", "race", b"in write_number", env={"TSAN_OPTIONS": "report_bugs=1"},
+          within="sanitized.c")
 
 
 @h.case
 def undefined():
-    like_alone("sanitized_undefined", "right", calls=100)
+    env = {"UBSAN_OPTIONS": "halt_on_error=1"}
+    like_alone("sanitized_undefined", "right", calls=100, env=env)
+    finds("sanitized_undefined", "overflow", b"signed integer overflow", env=env)
 
 
 if __name__ == "__main__":
