@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import harness as h
+from ending import children
 
 THREADS, CALLS = 6, 300  # of a crowd: at most what the smallest ring takes
 
@@ -71,12 +72,8 @@ class Flood:
                 pass
         h.equal(os.statvfs(self.shm()).f_bavail, 0, "free blocks")
 
-    def children(self, pid):
-        with open(f"/proc/{pid}/task/{pid}/children") as file:
-            return [int(child) for child in file.read().split()]
-
     def collector(self):
-        return self.children(self.process.pid)[0]
+        return children(self.process.pid)[0]
 
     def end(self):
         _, errors = self.process.communicate(timeout=h.PATIENCE_S)
@@ -156,6 +153,12 @@ def collector_killed_when_full():
             "recorded and lost calls")
 
 
+def namespaces(pid):
+    """Those that in_namespace() made, open: of mounts, and of users where only that lets mount."""
+    made = {"mount": "mnt"} if os.geteuid() == 0 else {"user": "user", "mount": "mnt"}
+    return {name: os.open(f"/proc/{pid}/ns/{file}", os.O_RDONLY) for name, file in made.items()}
+
+
 @h.case
 def recovered_when_full():
     h.h5py()
@@ -165,14 +168,16 @@ def recovered_when_full():
     flooded.tell("calls 9")
     flooded.fill()
     collector = flooded.collector()
-    program = flooded.children(collector)[0]
-    space = os.open(f"/proc/{program}/ns/mnt", os.O_RDONLY)
+    program = children(collector)[0]
+    spaces = namespaces(program)
     for pid in (flooded.process.pid, collector, program):
         os.kill(pid, signal.SIGKILL)
     flooded.process.communicate()
-    done = h.run(["nsenter", f"--mount=/proc/self/fd/{space}", f"--wd={os.getcwd()}", "sh", "-c",
-                  script, "sh", *h.profwrap()], pass_fds=[space])
-    os.close(space)
+    entered = [f"--{name}=/proc/self/fd/{fd}" for name, fd in spaces.items()]
+    done = h.run(["nsenter", *entered, "--preserve-credentials", f"--wd={os.getcwd()}", "sh", "-c",
+                  script, "sh", *h.profwrap()], pass_fds=spaces.values())
+    for fd in spaces.values():
+        os.close(fd)
     h.equal(h.lines(done.stdout), ["1 recovered, 0 still running, 0 failed", "filler"], "what is left in /dev/shm")
     file = h.open_rank("out")
     h.equal(int(file.attrs["complete"]), 2, "complete")
