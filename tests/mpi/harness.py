@@ -6,6 +6,7 @@ from the environment: MPITEST_PROFWRAP, MPITEST_TRAIN, MPITEST_PROGRAMS, MPITEST
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -33,6 +34,27 @@ def check(truth, *what):
 
 def equal(found, wanted, what):
     check(found == wanted, what, "is\n ", repr(found), "\nbut should be\n ", repr(wanted))
+
+
+def is_root(what):
+    """Whether this is root; else says which part of the case is left out."""
+    if os.geteuid() == 0:
+        return True
+    print(f"partly skipped: only root can be {what}")
+    return False
+
+
+def own_mounts():
+    """Skips the case where file systems cannot be mounted in a namespace of its own."""
+    if os.geteuid() != 0:
+        raise Skipped("mounting file systems takes root")
+    try:
+        probe = subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"],
+                               capture_output=True)
+    except FileNotFoundError:
+        raise Skipped("there is no unshare") from None
+    if probe.returncode != 0:
+        raise Skipped("no mount namespaces: " + probe.stderr.decode().strip())
 
 
 def place(name):
@@ -86,6 +108,15 @@ def run(command, status=0, timeout=PATIENCE_S, env=None, **more):
 
 def lines(output):
     return output.decode(errors="replace").splitlines()
+
+
+def one_line(done, *patterns):
+    """Of profwrap, and nothing else on standard error, with all of these."""
+    found = lines(done.stderr)
+    equal(len(found), 1, f"lines on standard error: {found}")
+    check(found[0].startswith("profwrap"), repr(found[0]), "is not profwrap's")
+    for pattern in patterns:
+        check(re.search(pattern, found[0]), repr(found[0]), "has no", repr(pattern))
 
 
 def h5py():

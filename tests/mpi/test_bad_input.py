@@ -15,17 +15,9 @@ def said(done):
     return [line for line in h.lines(done.stderr) if line.startswith("profwrap")]
 
 
-def one_line(done, *words):
-    found = said(done)
-    h.equal(len(found), 1, f"lines said: {h.lines(done.stderr)}")
-    for word in words:
-        h.check(re.search(word, found[0]), repr(found[0]), "has no", repr(word))
-    h.equal(len(h.lines(done.stderr)), 1, f"lines on standard error: {h.lines(done.stderr)}")
-
-
 def refused(status, words, *arguments, **more):
     done = h.run(h.profwrap(*arguments), status, **more)
-    one_line(done, *words)
+    h.one_line(done, *words)
     h.equal(done.stdout, b"", "standard output")
 
 
@@ -85,15 +77,6 @@ def output_directories():
     refused(2, ["-o|output"], "-o", "x" * 5000, "true")
 
 
-def as_root():
-    if os.geteuid() != 0:
-        raise h.Skipped("mounting file systems takes root")
-    probe = subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"],
-                           capture_output=True)
-    if probe.returncode != 0:
-        raise h.Skipped("no mount namespaces: " + probe.stderr.decode().strip())
-
-
 def mounted(where, size, *command, status=0):
     """Runs in a mount namespace of its own, with a small tmpfs."""
     script = f'mount -t tmpfs -o size={size} none "{where}" && exec "$@"'
@@ -104,19 +87,19 @@ def mounted(where, size, *command, status=0):
 def read_only_output_directory():
     os.mkdir("locked")
     if os.geteuid() == 0:
-        as_root()
+        h.own_mounts()
         script = 'mount -t tmpfs none locked && mount -o remount,ro locked && exec "$@"'
         command = ["unshare", "-m", "sh", "-c", script, "sh"]
     else:
         os.chmod("locked", 0o500)
         command = []
     done = h.run(command + h.profwrap("-o", "locked/out", "true"), 1)
-    one_line(done, "locked/out", "ead-only|ermission")
+    h.one_line(done, "locked/out", "ead-only|ermission")
 
 
 @h.case
 def full_output_directory():
-    as_root()
+    h.own_mounts()
     os.mkdir("full")
     script = "mount -t tmpfs -o size=64k none full && dd if=/dev/zero of=full/fill 2>/dev/null;"
     command = ["unshare", "-m", "sh", "-c", script + ' exec "$@"', "sh"]
@@ -131,7 +114,7 @@ def full_output_directory():
 def output_directory_fills_up():
     """The program goes on to its end; what is there then can be recovered once there is room again,
     and what is lost is counted."""
-    as_root()
+    h.own_mounts()
     os.mkdir("small")
     script = ('mount -t tmpfs -o size=160k none small; profwrap=$1; shift; "$profwrap" "$@"; '
               'status=$?; ls small/out >&2; mount -o remount,size=64m small; '
@@ -239,19 +222,19 @@ def output_directory_vanishes():
 
 @h.case
 def little_shared_memory():
-    as_root()
+    h.own_mounts()
     plain = h.program("plain")
     done = mounted("/dev/shm", "400k", *h.profwrap("-o", "out", "--no-merge", plain, "annotate"))
-    one_line(done, "shared memory is short", "KiB")
+    h.one_line(done, "shared memory is short", "KiB")
     h.equal(h.range_names(h.open_complete("out")).count("marked"), 3, "ranges")
 
 
 @h.case
 def no_shared_memory():
-    as_root()
+    h.own_mounts()
     command = h.profwrap("-o", "out", "--no-merge", h.program("plain"), "ranges", "40")
     done = mounted("/dev/shm", "16k", *command, status=5)
-    one_line(done, "shared memory is full", "not recorded")
+    h.one_line(done, "shared memory is full", "not recorded")
     file = h.open_rank("out")
     h.equal(len(file["events/range"]), 0, "ranges")
     h.equal(h.enum_names(file["events/gap"], "reason"), ["no_ring"], "reasons for gaps")
@@ -261,7 +244,7 @@ def no_shared_memory():
 @h.case
 def shared_memory_runs_out_in_an_mpi_program():
     """Rank by rank: some are profiled, some are not, none waits for another."""
-    as_root()
+    h.own_mounts()
     command = h.mpirun(4, *h.profwrap("-o", "out", "--no-merge", "--ring-size", "1M"),
                        h.program("actor"), "exit", "0")
     env = {"OMPI_MCA_btl": "self,tcp", "OMPI_MCA_osc": "^sm"}
@@ -275,7 +258,7 @@ def shared_memory_runs_out_in_an_mpi_program():
 def static_programs():
     done = h.run(h.profwrap("-o", "out", h.program("hello_static")), 3)
     h.equal(done.stdout, b"hello\n", "output")
-    one_line(done, "statically linked")
+    h.one_line(done, "statically linked")
 
 
 @h.case
@@ -285,7 +268,7 @@ def another_mpi():
     done = h.run(h.profwrap("-o", "out", other))
     h.equal(done.stdout, alone.stdout, "output")
     h.check(b"the other MPI began" in done.stdout, "output", done.stdout)
-    one_line(done, "libmpich")
+    h.one_line(done, "libmpich")
 
 
 @h.case
@@ -294,7 +277,7 @@ def another_mpi_behind_a_script():
     other = h.program("useother")
     done = h.run(h.profwrap("-o", "out", "--no-merge", "sh", "-c", f"{other}; exit 5"), 5)
     h.equal(done.stdout, h.run([other]).stdout, "output")
-    one_line(done, "not Open MPI")
+    h.one_line(done, "not Open MPI")
 
 
 @h.case

@@ -11,6 +11,7 @@ import time
 
 import harness as h
 from ending import children, count, is_collector, recorded, state_of, stop, wait_for
+from shortage import ControlGroup
 
 CALLS = 3000
 
@@ -108,26 +109,18 @@ def mpi_abort():
 @h.case
 def out_of_memory():
     """The kernel kills the program at the limit of its cgroup; all three processes are in it."""
-    folder = "/sys/fs/cgroup/memory/profwrap-test-%d" % os.getpid()
-    limit = "memory.limit_in_bytes"
-    if not os.path.isdir("/sys/fs/cgroup/memory"):
-        folder, limit = "/sys/fs/cgroup/profwrap-test-%d" % os.getpid(), "memory.max"
+    group = ControlGroup("memory", ("memory.limit_in_bytes", "memory.max"), 256 << 20)
+    if group.lacking():
+        raise h.Skipped(group.lacking())
+    group.create()
     try:
-        os.mkdir(folder)
-        with open(os.path.join(folder, limit), "w") as file:
-            file.write(str(256 << 20))
-    except OSError as problem:
-        if os.path.isdir(folder):
-            os.rmdir(folder)
-        raise h.Skipped(f"no cgroup with a memory limit can be made: {problem}") from None
-    try:
-        join = ["sh", "-c", f'echo $$ > {folder}/cgroup.procs && exec "$@"', "sh"]
+        join = ["sh", "-c", f'echo $$ > {group.path}/cgroup.procs && exec "$@"', "sh"]
         process = start(CALLS, "memory", where=join)
         finish(process)
         h.equal(process.returncode, -signal.SIGKILL, "status")
         check_file(-1, signal.SIGKILL)
     finally:
-        os.rmdir(folder)
+        group.remove()
 
 
 @h.case
@@ -156,8 +149,7 @@ def start_and_stop_collector(out):
     process = start(0, "stay", out=out)
     wait_for(lambda: children(process.pid), "collector")
     collector = children(process.pid)[0]
-    os.kill(collector, signal.SIGSTOP)
-    wait_for(lambda: state_of(collector) == "T", "stop of the collector")
+    stop(collector)
     if not children(collector):
         return process, collector
     os.kill(collector, signal.SIGCONT)

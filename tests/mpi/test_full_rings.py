@@ -9,16 +9,15 @@ import sys
 import time
 
 import harness as h
-from ending import stop
+from ending import children, stop
 
 SMALLEST = 1024  # records in a ring of 64K, of which a 64th is for definitions
 
 
 def only_child(pid):
-    with open(f"/proc/{pid}/task/{pid}/children") as file:
-        children = file.read().split()
-    h.equal(len(children), 1, f"children of {pid}")
-    return int(children[0])
+    found = children(pid)
+    h.equal(len(found), 1, f"children of {pid}")
+    return found[0]
 
 
 class Flood:

@@ -14,21 +14,6 @@ import harness as h
 RANKS = 4
 
 
-def one_line(done, words):
-    lines = h.lines(done.stderr)
-    h.equal(len(lines), 1, f"lines on standard error: {lines}")
-    h.check(lines[0].startswith("profwrap") and words in lines[0], repr(lines[0]), "has no", words)
-
-
-def as_root():
-    if os.geteuid() != 0:
-        raise h.Skipped("mounting file systems takes root")
-    probe = subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"],
-                           capture_output=True)
-    if probe.returncode != 0:
-        raise h.Skipped("no mount namespaces: " + probe.stderr.decode().strip())
-
-
 def make_run(directory="run", *options):
     h.run(h.profwrap("sim", "-r", RANKS, "-s", 60, *options, directory))
     return set(os.listdir(directory))
@@ -44,10 +29,9 @@ def merge(*arguments):
 
 
 def is_there_and_whole(path="run/cluster.h5"):
-    import h5py
     if not os.path.exists(path):
         return False
-    with h5py.File(path) as file:
+    with h.h5py().File(path) as file:
         for name in file:
             if name != "rank":
                 file[name][()]
@@ -78,13 +62,14 @@ def report_meanwhile(merges):
             made += 1
         else:
             h.check(made == 0, "a report that was there is not:", report.stderr)
-            one_line(report, "cluster.h5")
+            h.one_line(report, "cluster.h5")
         if last:
             return made
 
 
 @h.case
 def several_at_once():
+    h.h5py()
     before = make_run()
     merges = [merge() for _ in range(6)] + [start(*h.mpirun(2, *h.profwrap("merge", "run")))]
     h.check(report_meanwhile(merges) > 0, "no report could be made")
@@ -96,6 +81,7 @@ def several_at_once():
 
 @h.case
 def several_at_once_where_files_cannot_be_locked():
+    h.h5py()
     before = make_run()
     os.mkdir("run/cluster.h5.lock")
     for child in [merge() for _ in range(6)]:
@@ -106,6 +92,7 @@ def several_at_once_where_files_cannot_be_locked():
 
 @h.case
 def killed_at_random():
+    h.h5py()
     before, dice = make_run(), random.Random(11)
     for _ in range(10):
         merges = [merge() for _ in range(3)]
@@ -146,11 +133,12 @@ def files_of_similar_names_stay():
 
 @h.case
 def another_merge_is_waited_for():
+    h.h5py()
     before = make_run()
     with open("run/cluster.h5.lock", "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         busy = h.run(h.profwrap("merge", "--wait", "0", "run"), 1)
-        one_line(busy, "another merge writes run/cluster.h5")
+        h.one_line(busy, "another merge writes run/cluster.h5")
         h.check(not os.path.exists("run/cluster.h5"), "it was merged")
         patient = start(*h.mpirun(2, *h.profwrap("merge", "run")))
         first = patient.stderr.readline()
@@ -164,6 +152,7 @@ def another_merge_is_waited_for():
 
 @h.case
 def planted_files_are_not_followed():
+    h.h5py()
     before = make_run()
     with open("victim", "w") as file:
         file.write("precious")
@@ -188,7 +177,7 @@ def in_small_file_system(options, *command):
 @h.case
 def disk_full():
     """Whatever was being written when the room ended."""
-    as_root()
+    h.own_mounts()
     make_run()
     os.mkdir("out")
     finished(merge())
@@ -208,12 +197,12 @@ def disk_full():
 
 @h.case
 def inodes_exhausted():
-    as_root()
+    h.own_mounts()
     make_run()
     os.mkdir("out")
     done = in_small_file_system("size=16m,nr_inodes=1", *h.profwrap(), "merge", "-o",
                                 "out/cluster.h5", "run")
-    one_line(done, "cannot write out/cluster.h5: No space left")
+    h.one_line(done, "cannot write out/cluster.h5: No space left")
 
 
 if __name__ == "__main__":
