@@ -266,7 +266,7 @@ static int merge_job(struct pw_job *job, const char *output, int quiet)
     if (err == -EIO && job->process == 0)
         pw_error("cannot go on with the merge that was stopped; remove %s.matched-*", output);
     else if (err && job->process == 0)
-        pw_error("the merge ran out of memory");
+        pw_error("cannot merge: %s", pw_readlimit_error(-ENOMEM));
     err = err ? err : write_file(output, job, &share, &m, &findings);
     pw_graph_parts_fini(&m.parts);
     pw_findings_fini(&findings);

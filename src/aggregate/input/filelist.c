@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,18 @@ static void leave_out(struct pw_job *job, const char *name, const char *finished
     pw_job_note(job, -1, "left_out", 1, detail);
 }
 
+/* Room for one name more; NULL, with all of them freed, when memory is short. */
+static char (*grow(char (*names)[PW_FILE_NAME], size_t n, size_t *capacity))[PW_FILE_NAME]
+{
+    if (n < *capacity)
+        return names;
+    *capacity = *capacity ? *capacity * 2 : 64;
+    char(*more)[PW_FILE_NAME] = realloc(names, *capacity * PW_FILE_NAME);
+    if (!more)
+        free(names);
+    return more;
+}
+
 char (*pw_filelist_read(struct pw_job *job, const char *dir, size_t *count))[PW_FILE_NAME]
 {
     DIR *stream = opendir(dir);
@@ -48,14 +61,17 @@ char (*pw_filelist_read(struct pw_job *job, const char *dir, size_t *count))[PW_
         unfinished += strcmp(suffix_of(entry->d_name), ".journal") == 0;
         if (!is_rank_file(entry->d_name))
             continue;
-        if (n == capacity) {
-            capacity = capacity ? capacity * 2 : 64;
-            names = realloc(names, capacity * PW_FILE_NAME);
-        }
+        names = grow(names, n, &capacity);
+        if (!names)
+            break;
         memset(names[n], 0, PW_FILE_NAME);
         snprintf(names[n++], PW_FILE_NAME, "%s", entry->d_name);
     }
     closedir(stream);
+    if (!names && capacity) {
+        errno = ENOMEM;
+        return NULL;
+    }
     if (unfinished)
         pw_say("%zu rank%s in %s not finished; 'profwrap recover %s' completes what killed "
                "collectors left",

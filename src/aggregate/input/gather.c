@@ -1,9 +1,11 @@
 /* What the processes of a merge tell each other, of any size; see job.h. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "aggregate/input/job.h"
 #include "core/log.h"
+#include "core/readlimit.h"
 
 int pw_job_all_ok(const struct pw_job *job, int ok)
 {
@@ -22,7 +24,7 @@ void pw_job_broadcast(const struct pw_job *job, void *bytes, size_t size, int ro
 void pw_job_out_of_memory(const struct pw_job *job)
 {
     if (job->process == 0)
-        pw_error("the merge ran out of memory");
+        pw_error("cannot merge: %s", pw_readlimit_error(-ENOMEM));
     MPI_Finalize();
     exit(1);
 }

@@ -11,6 +11,7 @@
 #include "aggregate/input/selection.h"
 #include "core/limits.h"
 #include "core/log.h"
+#include "core/readlimit.h"
 #include "core/sort.h"
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -314,14 +315,18 @@ int pw_job_open(struct pw_job *job, MPI_Comm comm, const char *dir, int quiet)
     char(*names)[PW_FILE_NAME] = NULL;
     size_t n = 0;
     int64_t found = -1;
+    int error = 0;
     if (job->process == 0) {
         names = pw_filelist_read(job, dir, &n);
         found = names ? (int64_t)n : -1;
+        error = names ? 0 : errno;
     }
     MPI_Bcast(&found, 1, MPI_INT64_T, 0, comm);
     if (found <= 0) {
-        if (job->process == 0)
-            pw_error(found < 0 ? "cannot read the directory %s" : "no rank files in %s", dir);
+        if (job->process == 0 && found < 0)
+            pw_error("cannot read the directory %s: %s", dir, pw_readlimit_error(-error));
+        else if (job->process == 0)
+            pw_error("no rank files in %s", dir);
         free(names);
         return -ENOENT;
     }
@@ -343,7 +348,7 @@ int pw_job_open(struct pw_job *job, MPI_Comm comm, const char *dir, int quiet)
                  "world_size is not believed",
                  dir, (long long)job->nranks);
     else if (err == -ENOMEM && job->process == 0)
-        pw_error("the merge ran out of memory");
+        pw_error("cannot merge %s: %s", dir, pw_readlimit_error(-ENOMEM));
     else if (err && job->process == 0)
         pw_error("none of the %lld rank files in %s can be read%s%.200s", (long long)found, dir,
                  job->nnotes ? ": " : "", job->nnotes ? job->notes[0].detail : "");
