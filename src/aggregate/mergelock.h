@@ -11,8 +11,8 @@ struct pw_mergelock {
     int fd; /* -1: nothing is locked */
 };
 
-/* Takes the lock for the cluster file `output`, waiting at most `wait_s` for another merge, which
- * it says unless `quiet`; then removes what killed merges left. 0, also where nothing can be
+/* Takes the lock for the cluster file `output`, waiting at most `wait_s` for another merge, and
+ * says so unless `quiet`; then removes what killed merges left. 0, also where nothing can be
  * locked, or -EBUSY. By process 0 alone. */
 int pw_mergelock_take(struct pw_mergelock *lock, const char *output, int64_t wait_s, int quiet);
 

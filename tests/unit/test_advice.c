@@ -267,7 +267,7 @@ static const struct {
     {"mpi_not_recorded", mpi_not_recorded, "LD_PRELOAD was replaced"},
     {"no_communication", no_communication, "4 ranks, and no collective or message"},
     {"ranks_missing", ranks_missing, "3 of 4 ranks"},
-    {"ranks_unclosed", ranks_unclosed, "1 files"},
+    {"ranks_unclosed", ranks_unclosed, "1 file was not closed"},
     {"events_dropped", events_dropped, "--ring-size"},
     {"ring_waits", ring_waits, "rank 2 waited 1.2 s"},
     {"nccl_untimed", nccl_untimed, "200 operations of NCCL"},

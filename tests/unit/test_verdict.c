@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/report/compare.h"
 #include "analysis/report/figures.h"
 #include "analysis/report/report.h"
 #include "test_report_make.h"
@@ -229,6 +230,21 @@ static void test_missing_ranks_are_no_health(void **state)
     pw_cluster_destroy(c);
 }
 
+static void test_comparison_with_one_rank(void **state)
+{
+    (void)state;
+    struct pw_cluster *a = make_cluster(1, 52), *b = make_cluster(8, 52);
+    struct pw_comparison *made;
+    char problem[128];
+    add_note(a, 0, "unrecorded_static", 1);
+    assert_int_equal(pw_compare(a, b, 0.05, &made, problem, sizeof(problem)), 0);
+    assert_has(made->unlike, "1 rank, then 8; 1 host, then 2; ");
+    assert_has(made->unlike, "MPI calls of 1 rank of the first run were not recorded");
+    pw_comparison_destroy(made);
+    pw_cluster_destroy(a);
+    pw_cluster_destroy(b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +254,7 @@ int main(void)
         cmocka_unit_test(test_a_straggler_leads),
         cmocka_unit_test(test_sections_agree),
         cmocka_unit_test(test_silence_is_no_health),
+        cmocka_unit_test(test_comparison_with_one_rank),
         cmocka_unit_test(test_missing_ranks_are_no_health),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,7 +21,7 @@ int pw_judge_mpi_not_recorded(const struct pw_advice_input *in, const struct pw_
     int32_t last = -1;
     (void)rule;
     pw_unrecorded_sum(c, &sum);
-    pw_sentence_add(&evidence, "MPI calls of %" PRId64 " of %" PRId64 " ranks are not there",
+    pw_sentence_add(&evidence, "MPI calls of %" PRId64 " of %" PRId64 " ranks were not recorded",
                     sum.ranks, in->expected);
     for (size_t i = 0; i < c->ncompleteness; i++) {
         const enum pw_unrecorded reason = pw_unrecorded_of(&c->completeness[i]);
@@ -70,7 +70,8 @@ int pw_judge_ranks_unclosed(const struct pw_advice_input *in, const struct pw_ad
     const struct pw_cluster *c = in->cluster;
     struct pw_sentence evidence = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
     (void)rule;
-    pw_sentence_add(&evidence, "%" PRId64 " files were not closed in order", in->unclosed);
+    pw_sentence_add(&evidence, "%" PRId64 " file%s not closed in order", in->unclosed,
+                    in->unclosed == 1 ? " was" : "s were");
     for (size_t r = 0; r < c->nrank_rows; r++)
         if (c->ranks[r].present && c->ranks[r].complete != 1)
             pw_advice_add_rank(advice, c->ranks[r].rank);
@@ -131,7 +132,8 @@ int pw_judge_few_steps(const struct pw_advice_input *in, const struct pw_advice_
 {
     struct pw_sentence evidence = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
     (void)rule;
-    pw_sentence_add(&evidence, "%" PRId64 " steps were measured", in->measured);
+    pw_sentence_add(&evidence, "%" PRId64 " step%s measured", in->measured,
+                    in->measured == 1 ? " was" : "s were");
     return in->measured > 0 && in->measured < STEPS_ENOUGH;
 }
 

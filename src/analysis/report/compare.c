@@ -271,8 +271,8 @@ static void say_unrecorded(const struct pw_cluster *c, const char *which, struct
     struct pw_unrecorded_sum sum;
     pw_unrecorded_sum(c, &sum);
     if (sum.ranks)
-        pw_sentence_add(said, "MPI calls of %" PRId64 " ranks of the %s run were not recorded; ",
-                        sum.ranks, which);
+        pw_sentence_add(said, "MPI calls of %" PRId64 " rank%s of the %s run were not recorded; ",
+                        sum.ranks, sum.ranks == 1 ? "" : "s", which);
     else if (sum.is_silent)
         pw_sentence_add(said, "no communication of the %s run was recorded; ", which);
 }
@@ -283,9 +283,11 @@ static void say_unlike(const struct pw_cluster *a, const struct pw_cluster *b, c
     struct pw_sentence said = {out, size, 0};
     out[0] = '\0';
     if (a->nranks != b->nranks)
-        pw_sentence_add(&said, "%" PRId64 " ranks, then %" PRId64 "; ", a->nranks, b->nranks);
+        pw_sentence_add(&said, "%" PRId64 " rank%s, then %" PRId64 "; ", a->nranks,
+                        a->nranks == 1 ? "" : "s", b->nranks);
     if (a->nhosts != b->nhosts)
-        pw_sentence_add(&said, "%" PRId64 " hosts, then %" PRId64 "; ", a->nhosts, b->nhosts);
+        pw_sentence_add(&said, "%" PRId64 " host%s, then %" PRId64 "; ", a->nhosts,
+                        a->nhosts == 1 ? "" : "s", b->nhosts);
     if (strcmp(a->command, b->command) != 0)
         pw_sentence_add(&said, "'%.150s', then '%.150s'; ", a->command, b->command);
     if (a->steps_inferred != b->steps_inferred)
