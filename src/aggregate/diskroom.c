@@ -30,7 +30,8 @@ void pw_diskroom_fini(struct pw_diskroom *room)
     struct stat about;
     if (room->fd < 0)
         return;
-    int cut = fstat(room->fd, &about) == 0 && ftruncate(room->fd, about.st_size) == 0;
+    int cut =
+        room->reserved && fstat(room->fd, &about) == 0 && ftruncate(room->fd, about.st_size) == 0;
     (void)cut; /* what is not given back goes with the file */
     close(room->fd);
     room->fd = -1;
