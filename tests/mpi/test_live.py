@@ -196,6 +196,7 @@ def metrics_by_a_socket():
         h.equal(where, "unix:out/metrics.sock", "place")
         h.equal(os.stat("out/metrics.sock").st_mode & 0o777, 0o600, "mode of the socket")
         h.equal(names(check_status("out/metrics.sock", 200)), names(metrics().encode()), "metrics")
+        check_status("out/metrics.sock", 200, host="any.name")  # no browser gets here
         with serving("--listen", "unix:other") as (other, place):
             h.equal(place, "unix:other", "place")
             check_status("other", 200)
