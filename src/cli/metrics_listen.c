@@ -135,7 +135,6 @@ void pw_metrics_unlisten(struct pw_metrics_place *place)
 {
     if (place->path[0])
         unlink(place->path);
-    close(place->fd);
 }
 
 /* ---- the token ---- */

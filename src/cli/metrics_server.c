@@ -282,10 +282,10 @@ int pw_metrics_server_poll(struct pw_metrics_server *server)
 
 void pw_metrics_server_publish(struct pw_metrics_server *server, char *text, size_t length)
 {
-    static struct MHD_Connection *waiting[MOST_CLIENTS];
+    struct MHD_Connection *waiting[MOST_CLIENTS];
     pthread_mutex_lock(&server->lock);
     int n = server->nwaiting;
-    memcpy(waiting, server->waiting, sizeof(waiting));
+    memcpy(waiting, server->waiting, (size_t)n * sizeof(waiting[0]));
     server->nwaiting = 0;
     free(server->text);
     server->text = text;
