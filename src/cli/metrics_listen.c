@@ -16,7 +16,7 @@
 
 #include "core/newfile.h"
 
-enum { BACKLOG = 128, LEAST_TOKEN = 16 };
+enum { BACKLOG = 128, LEAST_TOKEN = 16, MOST_NAME = 80 };
 
 /* "PORT", "ADDR:PORT" or "[ADDR]:PORT", both as numbers: no name is looked up. */
 static int resolve(const char *at, struct addrinfo **out)
@@ -95,17 +95,42 @@ static int is_dead(const struct sockaddr_un *address)
     return refused;
 }
 
+/* An address holds 107 bytes: of a longer path, its directory is opened, *dir, and named by that.
+ */
+static int name_address(const char *path, struct sockaddr_un *address, int *dir)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    size_t length = slash ? (size_t)(slash - path) : 0;
+    *dir = -1;
+    if (path[0] && strlen(path) < sizeof(address->sun_path)) {
+        memcpy(address->sun_path, path, strlen(path));
+        return 0;
+    }
+    if (!slash || !slash[1] || strlen(slash + 1) > MOST_NAME || length >= sizeof(folder))
+        return -EINVAL;
+    snprintf(folder, sizeof(folder), "%.*s", (int)length, path);
+    *dir = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (*dir < 0)
+        return -errno;
+    snprintf(address->sun_path, sizeof(address->sun_path), "/proc/self/fd/%d/%.*s", *dir, MOST_NAME,
+             slash + 1);
+    return 0;
+}
+
 static int listen_unix(struct pw_metrics_place *place, const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (!path[0] || strlen(path) >= sizeof(address.sun_path))
-        return -EINVAL;
-    memcpy(address.sun_path, path, strlen(path));
+    int dir, err = name_address(path, &address, &dir);
+    if (err)
+        return err;
     if (is_dead(&address))
         unlink(path);
     mode_t before = umask(0177); /* the owner's, as the rank files are */
-    int err = listen_at(place, (struct sockaddr *)&address, sizeof(address));
+    err = listen_at(place, (struct sockaddr *)&address, sizeof(address));
     umask(before);
+    if (dir >= 0)
+        close(dir);
     if (err)
         return err;
     snprintf(place->path, sizeof(place->path), "%s", path);
@@ -118,10 +143,9 @@ int pw_metrics_listen(const char *at, struct pw_metrics_place *out, char *proble
     struct pw_metrics_place place = {.fd = -1, .is_tcp = strncmp(at, "unix:", 5) != 0};
     int err = place.is_tcp ? listen_inet(&place, at) : listen_unix(&place, at + 5);
     if (err == -EINVAL)
-        snprintf(
-            problem, size,
-            "--listen takes unix:PATH of at most 107 bytes, PORT (of 127.0.0.1), ADDR:PORT with "
-            "an address in numbers, or [ADDR]:PORT");
+        snprintf(problem, size,
+                 "--listen takes unix:PATH with a name of at most 80 bytes, PORT (of 127.0.0.1), "
+                 "ADDR:PORT with an address in numbers, or [ADDR]:PORT");
     else if (err)
         snprintf(problem, size, "cannot listen at %s: %s", at, strerror(-err));
     if (err && place.fd >= 0)

@@ -218,6 +218,29 @@ def metrics_by_a_socket():
 
 
 @h.case
+def metrics_of_a_directory_with_a_long_path():
+    """Longer than an address of a socket can be."""
+    need_server()
+    folder = os.path.abspath("/".join(["d" * 60] * 3))
+    os.makedirs(folder)
+    with running(steps=100000):
+        long = os.path.join(folder, "job")
+        os.symlink(os.path.abspath("out"), long)
+        server = subprocess.Popen(h.profwrap("ctl", "metrics", "--serve", long),
+                                  env=h.environment(), stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE)
+        where = server.stdout.readline().decode().strip()
+        h.equal(where, f"unix:{long}/metrics.sock", server.poll())
+        check_status("out/metrics.sock", 200)
+        server.send_signal(signal.SIGINT)
+        server.communicate(timeout=20)
+        h.equal((server.returncode, os.path.exists("out/metrics.sock")), (0, False), "Ctrl-C")
+        name = "x" * 100
+        done = h.run(h.profwrap("ctl", "metrics", "--listen", f"unix:{folder}/{name}", "out"), 2)
+        h.check(b"name of at most 80 bytes" in done.stderr, done.stderr)
+
+
+@h.case
 def metrics_by_tcp():
     """For who has the token and asks for this machine by its name or address."""
     need_server()
