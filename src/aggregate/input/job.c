@@ -115,7 +115,7 @@ static void note_missing(struct pw_job *job)
     for (int64_t r = 0; r < job->nranks && job->process == 0; r++) {
         const struct pw_row_c_rank *row = &job->ranks[r];
         if (!row->present)
-            pw_job_note(job, r, "missing", 1, "no rank file");
+            pw_job_note(job, r, "missing", 1, "no usable rank file");
         else if (row->complete == 0 && !job->is_snapshot)
             pw_job_note(job, r, "incomplete", 1, "its collector did not close the file");
         if (row->present && row->exit_signal)

@@ -56,7 +56,7 @@ int pw_judge_ranks_missing(const struct pw_advice_input *in, const struct pw_adv
     const struct pw_cluster *c = in->cluster;
     struct pw_sentence evidence = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
     (void)rule;
-    pw_sentence_add(&evidence, "%" PRId64 " of %" PRId64 " ranks left a file", in->present,
+    pw_sentence_add(&evidence, "%" PRId64 " of %" PRId64 " ranks left a usable file", in->present,
                     in->expected);
     for (size_t r = 0; r < c->nrank_rows; r++)
         if (!c->ranks[r].present)

@@ -110,8 +110,8 @@ int pw_section_job(const struct pw_page *page)
     if (!err && c->job_id[0])
         err = pw_page_property(page, "job", "%.*s", (int)sizeof(c->job_id), c->job_id);
     if (f->nhosts > 0)
-        snprintf(hosts, sizeof(hosts), " on %" PRId64 " host%s", f->nhosts,
-                 f->nhosts == 1 ? "" : "s");
+        snprintf(hosts, sizeof(hosts), " on %" PRId64 "%s host%s", f->nhosts,
+                 f->present < f->expected ? " known" : "", f->nhosts == 1 ? "" : "s");
     if (!err)
         err = pw_page_property(page, "ran", "%" PRId64 " rank%s%s for %s", f->expected,
                                f->expected == 1 ? "" : "s", hosts,

@@ -34,7 +34,8 @@ function renderFrame() {
     document.getElementById("command").title = job.command || "";
     const extent = [plural(job.ranks, "rank")];
     if (isKnown(job.hosts))
-        extent.push(plural(job.hosts, "host"));
+        extent.push(plural(job.hosts,
+            report.completeness.ranks_present < job.ranks ? "known host" : "host"));
     if (isKnown(job.run_ns))
         extent.push(formatNs(job.run_ns));
     document.getElementById("extent").textContent = extent.join(", ");
