@@ -1,6 +1,7 @@
 /* See fuzz.h. The linker brings what the code under test says here (--wrap). */
 #include "fuzz.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -30,7 +31,12 @@ void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_realloc(void *old, size_t size);
 
-enum { RENEW = 16, MOST_MORE_BYTES = 512 << 20, NOTED_BYTES = 1 << 20 };
+enum {
+    RENEW = 16,
+    MOST_MORE_BYTES = 512 << 20,
+    NOTED_BYTES = 1 << 20,
+    MOST_CORPUS_BYTES = 1 << 20
+};
 
 /* Of the heap, in bytes. */
 static struct {
@@ -174,6 +180,33 @@ void fuzz_put(char out[FUZZ_PATH], const char *name, const uint8_t *data, size_t
     if (!file || fwrite(data, 1, size, file) != size || fclose(file))
         fail("cannot write the input");
     heap.input = (int64_t)size;
+}
+
+const uint8_t *fuzz_put_corpus(const char *name, const char *from, size_t *size)
+{
+    static uint8_t bytes[MOST_CORPUS_BYTES];
+    char path[FUZZ_PATH];
+    snprintf(path, sizeof(path), "%s/%s", FUZZ_CORPUS, from);
+    FILE *file = fopen(path, "rb");
+    *size = file ? fread(bytes, 1, sizeof(bytes), file) : 0;
+    if (!*size || *size == sizeof(bytes))
+        fail("cannot read the corpus");
+    fclose(file);
+    fuzz_put(path, name, bytes, *size);
+    return bytes;
+}
+
+void fuzz_empty(const char *path)
+{
+    DIR *dir = opendir(path);
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        if (strstr(entry->d_name, ".part"))
+            fail("an unfinished file is left");
+        if (entry->d_type != DT_DIR)
+            unlinkat(dirfd(dir), entry->d_name, 0);
+    }
+    if (dir)
+        closedir(dir);
 }
 
 void fuzz_begin(void)

@@ -17,6 +17,13 @@ const char *fuzz_path(char out[FUZZ_PATH], const char *name);
 /* Makes the bytes the file `name` there, and its path `out`. */
 void fuzz_put(char out[FUZZ_PATH], const char *name, const uint8_t *data, size_t size);
 
+/* Makes a file of the corpus, "rank/halo-0", the file `name` there; it must be small. Returns its
+ * bytes, which stay until the next call. */
+const uint8_t *fuzz_put_corpus(const char *name, const char *from, size_t *size);
+
+/* Removes all files of a directory. Aborts at one that is unfinished. */
+void fuzz_empty(const char *dir);
+
 /* Around what a command does: forgets what was said, and limits the heap by the size of what was
  * put last; judges the status with what was said since, and the memory. */
 void fuzz_begin(void);
@@ -27,5 +34,8 @@ void fuzz_end(void);
 
 /* Aborts when a printed text has anything that a terminal would obey. */
 void fuzz_check_text(const char *path);
+
+/* Aborts when a file is no JSON; of targets with json.c. */
+void fuzz_check_json(const char *path);
 
 #endif

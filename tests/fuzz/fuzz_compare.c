@@ -1,39 +1,21 @@
 /* `profwrap compare` of a good cluster file and the input, either way round, as text and as JSON.
  */
-#include <jansson.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
 #include "fuzz.h"
 
-enum { MOST_BYTES = 1 << 20, SLOWER = 3 };
+enum { SLOWER = 3 };
 
 static char good[FUZZ_PATH];
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-    static uint8_t bytes[MOST_BYTES];
+    size_t size;
     (void)argc, (void)argv;
-    FILE *file = fopen(FUZZ_RANK_FILES "/../cluster/halo", "rb");
-    size_t size = file ? fread(bytes, 1, sizeof(bytes), file) : 0;
-    if (!size)
-        abort();
-    fclose(file);
-    fuzz_put(good, "good.h5", bytes, size);
+    fuzz_put_corpus("good.h5", "cluster/halo", &size);
+    fuzz_path(good, "good.h5");
     return 0;
-}
-
-static void check_json(const char *path)
-{
-    json_error_t error;
-    json_t *whole = json_load_file(path, 0, &error);
-    if (!whole) {
-        fprintf(stderr, "fuzz: the comparison, line %d: %s\n", error.line, error.text);
-        abort();
-    }
-    json_decref(whole);
 }
 
 static void compare(char *before, char *after, int as_json)
@@ -48,7 +30,7 @@ static void compare(char *before, char *after, int as_json)
     if (status == 1)
         return;
     if (as_json)
-        check_json(output);
+        fuzz_check_json(output);
     else
         fuzz_check_text(output);
 }

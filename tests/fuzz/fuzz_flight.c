@@ -1,8 +1,4 @@
 /* `profwrap import` of a dump of PyTorch's Flight Recorder, as JSON, whatever it looks like. */
-#include <dirent.h>
-#include <stdio.h>
-#include <unistd.h>
-
 #include "cli/import.h"
 #include "fuzz.h"
 
@@ -10,17 +6,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     (void)argc, (void)argv;
     return 0;
-}
-
-/* Each input is imported into an empty directory. */
-static void empty(const char *path)
-{
-    DIR *directory = opendir(path);
-    for (struct dirent *entry; directory && (entry = readdir(directory));)
-        if (entry->d_type != DT_DIR)
-            unlinkat(dirfd(directory), entry->d_name, 0);
-    if (directory)
-        closedir(directory);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -31,6 +16,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_path(out, "ranks");
     fuzz_begin();
     fuzz_judge(pw_import_command(9, words));
-    empty(out);
+    fuzz_empty(out);
     return 0;
 }

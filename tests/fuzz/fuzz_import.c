@@ -1,8 +1,4 @@
-/* `profwrap import` of a trace, plain or gzip'ed. */
-#include <dirent.h>
-#include <stdio.h>
-#include <unistd.h>
-
+/* `profwrap import` of a trace, plain or gzip'ed, into an empty directory. */
 #include "cli/import.h"
 #include "fuzz.h"
 
@@ -10,17 +6,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     (void)argc, (void)argv;
     return 0;
-}
-
-/* Each input is imported into an empty directory; nothing unfinished may stay in it. */
-static void empty(const char *path)
-{
-    DIR *directory = opendir(path);
-    for (struct dirent *entry; directory && (entry = readdir(directory));)
-        if (entry->d_type != DT_DIR)
-            unlinkat(dirfd(directory), entry->d_name, 0);
-    if (directory)
-        closedir(directory);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -31,6 +16,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_path(out, "ranks");
     fuzz_begin();
     fuzz_judge(pw_import_command(6, (char *[]){name, jobs, calls, output, out, path, NULL}));
-    empty(out);
+    fuzz_empty(out);
     return 0;
 }

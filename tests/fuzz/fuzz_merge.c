@@ -12,7 +12,7 @@
 #include "core/cluster.h"
 #include "fuzz.h"
 
-enum { GOOD = 3, MOST_BYTES = 1 << 20 };
+enum { GOOD = 3 };
 
 /* LeakSanitizer's, where it is linked: MPI keeps much of what it allocates when it starts. */
 __attribute__((weak)) void __lsan_disable(void);
@@ -30,28 +30,18 @@ static void start_mpi(int *argc, char ***argv)
         __lsan_enable();
 }
 
-static void copy_good(int rank)
-{
-    static uint8_t bytes[MOST_BYTES];
-    char name[64], path[FUZZ_PATH];
-    snprintf(path, sizeof(path), "%s/halo-%d", FUZZ_RANK_FILES, rank);
-    FILE *file = fopen(path, "rb");
-    size_t size = file ? fread(bytes, 1, sizeof(bytes), file) : 0;
-    if (!size)
-        abort();
-    fclose(file);
-    snprintf(name, sizeof(name), "many/rank-%05d.h5", rank);
-    fuzz_put(path, name, bytes, size);
-}
-
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-    char path[FUZZ_PATH];
+    char path[FUZZ_PATH], name[64], from[64];
+    size_t size;
     start_mpi(argc, argv);
     mkdir(fuzz_path(path, "alone"), 0700);
     mkdir(fuzz_path(path, "many"), 0700);
-    for (int rank = 0; rank < GOOD; rank++)
-        copy_good(rank);
+    for (int rank = 0; rank < GOOD; rank++) {
+        snprintf(name, sizeof(name), "many/rank-%05d.h5", rank);
+        snprintf(from, sizeof(from), "rank/halo-%d", rank);
+        fuzz_put_corpus(name, from, &size);
+    }
     return 0;
 }
 

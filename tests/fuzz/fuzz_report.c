@@ -40,17 +40,6 @@ static int report(const char *format, const char *path, const char *output)
     return status;
 }
 
-static void check_json(const char *path)
-{
-    json_error_t error;
-    json_t *whole = json_load_file(path, 0, &error);
-    if (!whole) {
-        fprintf(stderr, "fuzz: the JSON report, line %d: %s\n", error.line, error.text);
-        abort();
-    }
-    json_decref(whole);
-}
-
 /* The data in the page is JSON, and nothing in it ends its element. */
 static void check_html(const char *path)
 {
@@ -78,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (report("text", path, output) == 0)
         fuzz_check_text(output);
     if (report("json", path, output) == 0)
-        check_json(output);
+        fuzz_check_json(output);
     if (has_html && report("html", path, output) == 0)
         check_html(output);
     report("csv", path, output);
