@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import harness as h
+from flood import Flood
 
 NOBODY = 65534
 RUN = "/bin/true"
@@ -166,34 +167,23 @@ def other_commands_refuse_too():
 @h.case
 def a_running_job_is_not_asked_there():
     """ctl puts files into the directory, and takes answers from it."""
-    process = subprocess.Popen(h.profwrap("--no-merge", "-o", "out", h.program("flood")),
-                               env=h.environment(), text=True, stdin=subprocess.PIPE,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    process.stdin.write("calls 1\n")
-    process.stdin.flush()
-    h.equal(process.stdout.readline(), "done\n", "answer")
+    flood = Flood("--no-merge")
     os.chmod("out", 0o777)
     for words in (["status"], ["start"], ["snapshot"], ["metrics"], ["metrics", "--serve"]):
         refused(h.run(h.profwrap("ctl", *words, "out"), 1))
     os.chmod("out", 0o700)
     h.run(h.profwrap("ctl", "status", "out"))
-    process.communicate(timeout=h.PATIENCE_S)
+    flood.end()
 
 
 def plant_and_end(names, plant):
     """A run in a directory that others can write, into which `plant` puts something under every
     name while it goes on; the run ends and has its reports."""
     make("out", 0o777)
-    process = subprocess.Popen(h.profwrap("--trust-directory", "-o", "out", h.program("flood")),
-                               env=h.environment(), text=True, stdin=subprocess.PIPE,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    process.stdin.write("calls 100\n")
-    process.stdin.flush()
-    h.equal(process.stdout.readline(), "done\n", "answer")
+    flood = Flood("--trust-directory", calls=100)
     for name in names:
         plant(os.path.join("out", name))
-    _, errors = process.communicate(timeout=h.PATIENCE_S)
-    h.equal(process.returncode, 0, "status: " + errors)
+    flood.end()
 
 
 @h.case
@@ -327,15 +317,9 @@ def sim_and_import_write_private_files():
 
 @h.case
 def recover_writes_private_files():
-    process = subprocess.Popen(h.profwrap("--no-merge", "-o", "out", h.program("flood")),
-                               env=h.environment(), text=True, stdin=subprocess.PIPE,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               start_new_session=True)
-    process.stdin.write("calls 100\n")
-    process.stdin.flush()
-    h.equal(process.stdout.readline(), "done\n", "answer")
+    flood = Flood("--no-merge", calls=100, start_new_session=True)
     shutil.copytree("out", "copy", symlinks=True)
-    process.communicate(timeout=h.PATIENCE_S)
+    flood.end()
     os.chmod("copy", 0o700)
     os.unlink("copy/rank-00000.h5.part")
     h.run(h.profwrap("recover", "copy"), umask=0)

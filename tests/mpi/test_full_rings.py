@@ -4,65 +4,25 @@ is stopped by SIGSTOP, so that what fits and what does not is no matter of luck.
 
 import os
 import signal
-import subprocess
 import sys
 import time
 
+import flood
 import harness as h
-from ending import children, stop
 
 SMALLEST = 1024  # records in a ring of 64K, of which a 64th is for definitions
 
 
-def only_child(pid):
-    found = children(pid)
-    h.equal(len(found), 1, f"children of {pid}")
-    return found[0]
-
-
-class Flood:
-    """programs/flood.c under profwrap: tell() has it record, and returns when it has."""
-
-    def __init__(self, *options):
-        self.collector_pid = 0
-        self.process = subprocess.Popen(
-            h.profwrap("-o", "out", *options, h.program("flood")),
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env=h.environment())
-
-    def __enter__(self):
-        self.tell("calls 1")  # MPI is up
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:  # something failed: the program ends with its input
-            os.kill(self.collector(), signal.SIGCONT)
-        self.process.communicate()
-
-    def tell(self, *lines):
-        for line in lines:
-            self.process.stdin.write(line + "\n")
-            self.process.stdin.flush()
-            h.equal(self.process.stdout.readline(), "done\n", f"answer to {line}")
-
-    def collector(self):
-        """A child of the guard, which is what was started; once the program is dead, what it had
-        started is the guard's child, too."""
-        if not self.collector_pid:
-            self.collector_pid = only_child(self.process.pid)
-        return self.collector_pid
+class Flood(flood.Flood):
+    """One whose collector has time to take what there is, before it is stopped and after."""
 
     def stop_collector(self):
-        time.sleep(0.3)  # until it has taken what there is
-        stop(self.collector())
+        time.sleep(0.3)
+        super().stop_collector()
 
     def continue_collector(self):
-        os.kill(self.collector(), signal.SIGCONT)
+        super().continue_collector()
         time.sleep(0.3)
-
-    def end(self):
-        _, errors = self.process.communicate(timeout=h.PATIENCE_S)
-        h.equal(self.process.returncode, 0, "exit status " + errors)
 
 
 def gaps(file):
@@ -97,11 +57,11 @@ def check_gaps(file):
 @h.case
 def a_burst_of_100000_events_per_thread():
     h.h5py()
-    with Flood() as flood:
-        flood.stop_collector()
-        flood.tell("calls 100000", "threads 3 100000")
-        flood.continue_collector()
-        flood.end()
+    with Flood() as run:
+        run.stop_collector()
+        run.tell("calls 100000", "threads 3 100000")
+        run.continue_collector()
+        run.end()
     file = h.open_complete("out")
     h.equal(h.operations(file).count("Allreduce"), 100001, "calls")
     h.equal(len(file["events/range"]), 300000, "ranges")
@@ -112,12 +72,12 @@ def a_burst_of_100000_events_per_thread():
 @h.case
 def losses_are_counted_by_kind():
     h.h5py()
-    with Flood("--ring-size", "64K") as flood:
-        flood.stop_collector()
-        flood.tell("calls 2000", "ranges 300", "steps 40", "names 50")
-        flood.continue_collector()
-        flood.tell("calls 10", "steps 1")
-        flood.end()
+    with Flood("--ring-size", "64K") as run:
+        run.stop_collector()
+        run.tell("calls 2000", "ranges 300", "steps 40", "names 50")
+        run.continue_collector()
+        run.tell("calls 10", "steps 1")
+        run.end()
     file = h.open_rank("out")
     check_gaps(file)
     calls, ranges = h.operations(file).count("Allreduce"), len(file["events/range"])
@@ -136,12 +96,12 @@ def losses_are_counted_by_kind():
 @h.case
 def definitions_survive_a_flood():
     h.h5py()
-    with Flood("--ring-size", "64K") as flood:
-        flood.stop_collector()
-        flood.tell("calls 5000", "dup kept", "names 3", "calls 5000")
-        flood.continue_collector()
-        flood.tell("dup-calls 7")
-        flood.end()
+    with Flood("--ring-size", "64K") as run:
+        run.stop_collector()
+        run.tell("calls 5000", "dup kept", "names 3", "calls 5000")
+        run.continue_collector()
+        run.tell("dup-calls 7")
+        run.end()
     file = h.open_rank("out")
     check_gaps(file)
     h.equal(lost(file, "name", "other"), 0, "lost definitions")
@@ -158,9 +118,9 @@ def definitions_survive_a_flood():
 @h.case
 def waiting_loses_nothing():
     h.h5py()
-    with Flood("--ring-size", "64K", "--on-full", "wait") as flood:
-        flood.tell("calls 200000", "threads 2 100000", "names 3000")
-        flood.end()
+    with Flood("--ring-size", "64K", "--on-full", "wait") as run:
+        run.tell("calls 200000", "threads 2 100000", "names 3000")
+        run.end()
     file = h.open_complete("out")
     h.equal(h.operations(file).count("Allreduce"), 200001, "calls")
     h.equal(len(file["events/range"]), 203000, "ranges")
@@ -178,14 +138,14 @@ def waiting_loses_nothing():
 @h.case
 def waiting_for_a_stopped_collector_ends():
     h.h5py()
-    with Flood("--ring-size", "64K", "--on-full", "wait") as flood:
-        flood.stop_collector()
+    with Flood("--ring-size", "64K", "--on-full", "wait") as run:
+        run.stop_collector()
         begin = time.monotonic()
-        flood.tell("calls 100000")
+        run.tell("calls 100000")
         took = time.monotonic() - begin
-        flood.continue_collector()
-        flood.tell("calls 100000")
-        flood.end()
+        run.continue_collector()
+        run.tell("calls 100000")
+        run.end()
     h.check(1.5 < took < 20, "the program waited", took, "s for a stopped collector")
     file = h.open_rank("out")
     check_gaps(file)
@@ -199,13 +159,13 @@ def waiting_for_a_stopped_collector_ends():
 def waiting_for_a_killed_collector():
     """Another takes its place, and nothing is lost."""
     h.h5py()
-    with Flood("--no-merge", "--ring-size", "64K", "--on-full", "wait") as flood:
-        flood.process.stdin.write("calls 300000\n")
-        flood.process.stdin.flush()
+    with Flood("--no-merge", "--ring-size", "64K", "--on-full", "wait") as run:
+        run.process.stdin.write("calls 300000\n")
+        run.process.stdin.flush()
         time.sleep(0.1)
-        os.kill(flood.collector(), signal.SIGKILL)
-        h.equal(flood.process.stdout.readline(), "done\n", "answer")
-        flood.end()
+        os.kill(run.collector(), signal.SIGKILL)
+        h.equal(run.process.stdout.readline(), "done\n", "answer")
+        run.end()
     file = h.open_rank("out")
     h.equal(int(file.attrs["complete"]), 2, "complete: made from the journal")
     h.equal(int(file.attrs["dropped_events"]), 0, "drops")
@@ -216,12 +176,12 @@ def waiting_for_a_killed_collector():
 def killed_in_a_full_ring():
     """Nobody marks the last losses: they are read from where they were counted."""
     h.h5py()
-    with Flood("--ring-size", "64K", "--no-merge") as flood:
-        flood.stop_collector()
-        flood.tell("calls 3000", "ranges 100")
-        os.kill(only_child(flood.collector()), signal.SIGKILL)
-        flood.continue_collector()
-        flood.process.communicate(timeout=h.PATIENCE_S)
+    with Flood("--ring-size", "64K", "--no-merge") as run:
+        run.stop_collector()
+        run.tell("calls 3000", "ranges 100")
+        os.kill(flood.only_child(run.collector()), signal.SIGKILL)
+        run.continue_collector()
+        run.process.communicate(timeout=h.PATIENCE_S)
     file = h.open_rank("out")
     h.equal(int(file.attrs["exit_signal"]), signal.SIGKILL, "how it ended")
     check_gaps(file)

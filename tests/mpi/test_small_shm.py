@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 
+import flood as driver
 import harness as h
 from ending import children
 
@@ -45,20 +46,11 @@ def flood(prefix, *lines, options=("--no-merge", "-o", "out")):
                           text=True, env=h.environment(), timeout=h.PATIENCE_S)
 
 
-class Flood:
-    """One whose lines are told one by one; fill() fills its /dev/shm."""
+class Flood(driver.Flood):
+    """One with a /dev/shm of its own, which fill() fills."""
 
     def __init__(self, size):
-        self.process = subprocess.Popen(
-            [*in_namespace(size), *h.profwrap("--no-merge", "-o", "out", h.program("flood"))],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env=h.environment())
-        self.tell("calls 1")
-
-    def tell(self, line):
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-        h.equal(self.process.stdout.readline(), "done\n", f"answer to {line}")
+        super().__init__("--no-merge", below=in_namespace(size))
 
     def shm(self):
         return f"/proc/{self.process.pid}/root/dev/shm"
@@ -71,14 +63,6 @@ class Flood:
             except OSError:
                 pass
         h.equal(os.statvfs(self.shm()).f_bavail, 0, "free blocks")
-
-    def collector(self):
-        return children(self.process.pid)[0]
-
-    def end(self):
-        _, errors = self.process.communicate(timeout=h.PATIENCE_S)
-        h.equal(self.process.returncode, 0, "exit status " + errors)
-        return errors
 
 
 def whole():
