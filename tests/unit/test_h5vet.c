@@ -67,6 +67,35 @@ static void test_rows_that_nobody_wrote(void **state)
     check_steps(path, -EINVAL);
 }
 
+/* Fills the steps 0, 7, 14, ... into /steps; both are closed. */
+static void write_steps(hid_t set, hid_t file, int n)
+{
+    struct pw_row_step *rows = calloc((size_t)n, sizeof(*rows));
+    assert_non_null(rows);
+    for (int i = 0; i < n; i++)
+        rows[i].step = 7 * i;
+    hid_t type = pw_h5_memory_type(pw_table_borrow(PW_TABLE_step));
+    assert_true(H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, rows) >= 0);
+    H5Tclose(type);
+    H5Dclose(set);
+    H5Fclose(file);
+    free(rows);
+}
+
+static void check_written(const char *path, int n)
+{
+    struct pw_row_step *back;
+    hid_t file;
+    size_t found;
+    assert_int_equal(pw_h5_open(path, &file), 0);
+    assert_int_equal(pw_h5_read_all(file, PW_TABLE_step, (void **)&back, &found), 0);
+    assert_int_equal(found, n);
+    for (int i = 0; i < n; i++)
+        assert_int_equal(back[i].step, 7 * i);
+    free(back);
+    pw_h5_close(file);
+}
+
 /* Each costs HDF5 time and 1 to 2 KB: there are not more of them than the file can place. */
 static void test_chunks_that_nobody_wrote(void **state)
 {
@@ -81,31 +110,15 @@ static void test_chunks_that_nobody_wrote(void **state)
 static void test_more_chunks_than_are_read_at_once(void **state)
 {
     enum { CELLS = 10000 };
-    static struct pw_row_step rows[CELLS];
     const hsize_t shapes[2][2] = {{CELLS, 1}, {2, CELLS / 2}};
-    for (int i = 0; i < CELLS; i++)
-        rows[i].step = 7 * i;
     for (int shape = 0; shape < 2; shape++) {
         char path[UNIT_PATH];
         hid_t file = create_file(path, state, shape ? "wide" : "tall");
         const hsize_t chunk[2] = {1, 1};
         hid_t set = pw_h5_create_table(file, pw_table_borrow(PW_TABLE_step), shape ? 2 : 1,
                                        shapes[shape], chunk, 0, 0);
-        hid_t type = pw_h5_memory_type(pw_table_borrow(PW_TABLE_step));
-        assert_true(H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, rows) >= 0);
-        H5Tclose(type);
-        H5Dclose(set);
-        H5Fclose(file);
-
-        struct pw_row_step *back;
-        size_t n;
-        assert_int_equal(pw_h5_open(path, &file), 0);
-        assert_int_equal(pw_h5_read_all(file, PW_TABLE_step, (void **)&back, &n), 0);
-        assert_int_equal(n, CELLS);
-        for (int i = 0; i < CELLS; i++)
-            assert_int_equal(back[i].step, rows[i].step);
-        free(back);
-        pw_h5_close(file);
+        write_steps(set, file, CELLS);
+        check_written(path, CELLS);
     }
 }
 
@@ -140,9 +153,6 @@ static void test_filters(void **state)
 static void test_checksums(void **state)
 {
     enum { ROWS = 100, ORDERS = 5 };
-    static struct pw_row_step rows[ROWS];
-    for (int i = 0; i < ROWS; i++)
-        rows[i].step = 7 * i;
     for (int order = 0; order < ORDERS; order++) {
         char path[UNIT_PATH];
         hid_t properties = chunks(64), file = create_file(path, state, "checked");
@@ -156,21 +166,8 @@ static void test_checksums(void **state)
             H5Pset_fletcher32(properties);
         create_steps(file, ROWS, properties);
         file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
-        hid_t set = H5Dopen2(file, "/steps", H5P_DEFAULT);
-        hid_t type = pw_h5_memory_type(pw_table_borrow(PW_TABLE_step));
-        assert_true(H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, rows) >= 0);
-        H5Tclose(type);
-        H5Dclose(set);
-        H5Fclose(file);
-
-        struct pw_row_step *back;
-        size_t n;
-        assert_int_equal(pw_h5_open(path, &file), 0);
-        assert_int_equal(pw_h5_read_all(file, PW_TABLE_step, (void **)&back, &n), 0);
-        assert_int_equal(n, ROWS);
-        assert_int_equal(back[ROWS - 1].step, 7 * (ROWS - 1));
-        free(back);
-        pw_h5_close(file);
+        write_steps(H5Dopen2(file, "/steps", H5P_DEFAULT), file, ROWS);
+        check_written(path, ROWS);
     }
 }
 
