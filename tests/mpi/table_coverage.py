@@ -30,6 +30,13 @@ def taken_from_others():
     yield from sorted(symbols(probe) - symbols(libmpi))
 
 
+def fortran_names():
+    for name in sorted(symbols(probe)):
+        if not name.startswith(("MPI_", "PMPI_")) or name.split("_", 1)[1].isupper() or \
+                name.endswith(("_", "_f", "_f08")):
+            yield name
+
+
 def fortran_problems():
     """The Fortran binding of a wrapped function is recorded where it calls that of C."""
     path = os.path.join(os.path.dirname(libmpi), "libmpi_mpifh.so")
@@ -66,6 +73,7 @@ for name in sorted(wrapped):
     if f"PMPI_{name}" not in symbols(probe):
         problems.append(f"PMPI_{name} is not wrapped as MPI_{name} is")
 problems += [f"{symbol} is taken from another library: libmpi has none" for symbol in taken_from_others()]
+problems += [f"{name} is Fortran's" for name in fortran_names()]
 problems += fortran_problems()
 print(f"{len(real)} functions in libmpi: {len(wrapped & real)} wrapped, "
       f"{len(real - wrapped)} skipped by {len(patterns)} patterns")

@@ -2,7 +2,6 @@
 its own, tools between a program and MPI stay in between, and what is recorded is the program's calls,
 each once."""
 
-import os
 import shutil
 import subprocess
 import sys
@@ -24,19 +23,6 @@ def same(n, *command, env=None):
 
 def recorded(rank=0):
     return h.operations(h.open_complete("out", rank))
-
-
-@h.case
-def exported_names():
-    """No name is exported that is MPI's for C and not a C function of MPI; none that is Fortran's."""
-    probe = os.path.join(h.place("BUILD"), "libexec", "profwrap", "libprofwrap_probe.so")
-    done = h.run(["nm", "-D", "--defined-only", probe])
-    names = [line.split()[-1] for line in h.lines(done.stdout)]
-    mine = [name for name in names if name.lower().startswith(("mpi_", "pmpi_"))]
-    h.check(len(mine) > 300, "the probe exports no MPI functions:", mine)
-    fortran = [name for name in mine if not name.startswith(("MPI_", "PMPI_"))
-               or name.split("_", 1)[1].isupper() or name.endswith(("_", "_f", "_f08"))]
-    h.equal(fortran, [], "Fortran's names among what the probe exports")
 
 
 @h.case
