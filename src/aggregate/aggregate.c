@@ -212,9 +212,16 @@ static int match(struct pw_matched *m, struct pw_job *job, const char *output, i
     if (there) {
         if (there > 0 && job->process == 0 && !quiet)
             pw_say("going on with a merge that was stopped");
+        if (there > 0)
+            pw_infer_steps(job);
         return there < 0 ? there : 0;
     }
     int err = pw_alignment_make(&m->clocks, job, &m->instances);
+    if (!err) {
+        pw_infer_steps(job);
+        pw_infer_note(job);
+        pw_job_note_steps(job);
+    }
     pw_graph_begin(&m->parts, job); /* again: times are on the cluster clock now */
     err = err ? err : pw_instances_build(&m->instances, job);
     err = err ? err : pw_messages_match(&m->messages, job, &m->parts);
@@ -309,8 +316,6 @@ int pw_aggregate(MPI_Comm comm, const char *dir, const char *output,
         return err;
     err = pw_job_open(&job, comm, dir, quiet);
     if (!err) {
-        pw_infer_steps(&job);
-        pw_job_note_steps(&job);
         pw_gaps_note(&job);
         pw_unrecorded_note(&job);
         err = merge_job(&job, output, quiet);

@@ -249,6 +249,50 @@ def unmarked_steps_are_inferred():
         assert found["rank"].tolist() == [5], found
 
 
+def keep_events(path, wanted):
+    """Leaves only the rows of /events/comm that are wanted."""
+    with h5py.File(path, "r+") as file:
+        rows, kind = file["events/comm"][:], file["events/comm"].dtype
+        names = {value: name for name, value in h5py.check_enum_dtype(kind["op"]).items()}
+        keep = [wanted(names[row["op"]], row) for row in rows]
+        del file["events/comm"]
+        file.create_dataset("events/comm", data=rows[keep], dtype=kind, chunks=(1024,),
+                            maxshape=(None,))
+
+
+@case
+def steps_are_found_from_messages_alone():
+    sim(where, "-p", "halo", "-r", "8", "-s", "40", "-n", "1", "--unmarked")
+    for rank in range(8):
+        keep_events(os.path.join(where, f"rank-{rank:05d}.h5"), lambda op, row: op != "Allreduce")
+    merge(where)
+    with h5py.File(os.path.join(where, "cluster.h5")) as file:
+        assert file.attrs["steps_inferred"] == 1
+        steps = file["steps"][()]
+    # Four exchanges in a step are alike: each begins what is taken for one.
+    assert 156 <= len(steps) <= 160, len(steps)
+
+
+@case
+def runs_without_iterations_are_cut_into_slices():
+    sim(where, "-r", "8", "-s", "40", "-n", "1", "--unmarked",
+        "-f", "slow_rank:rank=5,steps=0-39,phase=backward,percent=30")
+    for rank in range(8):
+        keep_events(os.path.join(where, f"rank-{rank:05d}.h5"),
+                    lambda op, row: op == "Init" or row["seq"] in (0, 30, 79))
+    merge(where)
+    with h5py.File(os.path.join(where, "cluster.h5")) as file:
+        assert file.attrs["steps_inferred"] == 2
+        assert b"steps_sliced" in file["completeness"]["what"]
+        steps = file["steps"][()]
+    lengths = steps["duration_ns"]
+    assert 40 < len(steps) <= 100, len(steps)
+    assert lengths.max() - lengths.min() <= 0.01 * lengths.min(), lengths
+    said = subprocess.run([profwrap, "report", where], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
+    assert "slices of" in said.splitlines()[0], said.splitlines()[0]
+
+
 def pause_unmarked(path, first, end):
     """Takes what begins from one collective of /comms' row 1 to another out of a file, as a pause."""
     with h5py.File(path, "r+") as file:

@@ -20,7 +20,8 @@ struct pw_job {
     int has_pauses;             /* some rank did not record all the time */
     int is_snapshot;            /* some file was taken while the job ran */
     int infer_clocks;           /* 0: only what was measured during the run counts */
-    int steps_inferred;         /* 1: nobody marked them */
+    int steps_inferred;         /* nobody marked them; 1: found, 2: slices of equal length */
+    char steps_found[160];      /* how, where they are not marked */
     int64_t epoch_ns;           /* cluster time of the first thing known, to keep sums small */
     int64_t clock_error_max_ns; /* -1: some rank is not aligned */
     char job_id[64], command[512];

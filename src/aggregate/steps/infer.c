@@ -1,109 +1,210 @@
-/* Steps of a job that marks none, from the period of its collectives; see infer.h. */
+/* Steps of a job that marks none; see infer.h. */
 #include "aggregate/steps/infer.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "aggregate/input/events.h"
 #include "analysis/bandwidth.h"
-#include "analysis/period.h"
+#include "analysis/iteration.h"
+#include "core/hash.h"
 #include "core/ops.h"
+#include "core/sort.h"
 
-/* Operations that are looked at: the time it takes grows with their square. */
-enum { MOST_KEYS = 4096 };
-
-/* The period as all processes know it; length 0: none. */
-struct pattern {
-    uint64_t uid;
-    int64_t first_seq, length;
-    double confidence;
+enum {
+    MOST_CALLS = 1 << 17, /* that iterations are looked for in */
+    MOST_ANCHORS = 4096,
+    SLICES = 100,
+    LEAST_SLICE_NS = 5000000,
 };
 
-/* Collectives that follow each other. */
-struct run {
-    uint64_t keys[MOST_KEYS];
-    int64_t first_seq;
+/* How much of a call makes its kind: sizes of messages, and whom they are for, may change from one
+ * iteration to the next; a call may tell iterations apart only together with the one before it. */
+struct detail {
+    int sizes, peers, pairs;
+};
+
+enum { DETAILS = 5 };
+
+static const struct detail details[DETAILS] = {
+    {1, 1, 0}, {0, 1, 0}, {0, 0, 0}, {0, 1, 1}, {0, 0, 1}};
+
+/* Where steps begin, as all processes know it. */
+struct boundaries {
+    uint64_t uid; /* of the communicator whose collectives they are, 0: times */
     size_t n;
+    int64_t *at;   /* [n] ascending: numbers of collectives, or cluster times */
+    double alike;  /* share of usual iterations; 0: slices */
+    char what[64]; /* the call that an iteration begins with, or "" */
+};
+
+/* ---- calls of the lowest rank ---- */
+
+/* A call as kinds are made of it. */
+struct sample {
+    int64_t start, end, bytes, seq;
+    int32_t comm, peer;
+    uint32_t op;
 };
 
 struct listing {
-    int32_t comm; /* row of the input's /comms */
-    struct run first, others[2];
-    struct run *now, *longest; /* `longest` of those that came between the first and now */
+    struct sample *samples; /* in the order of the file */
+    size_t n, capacity, most;
+    const struct detail *detail; /* of the anchor; NULL: all calls are listed */
+    uint64_t anchor, before;
+    int failed;
 };
 
-/* The communicator with most members; of several the one with most collectives. */
-static int32_t largest_comm(const struct pw_input *input)
+/* Collectives come before messages, of which the same program may do others on each rank. */
+static uint64_t key_of(const struct sample *call, const struct detail *detail)
 {
-    int32_t best = -1;
-    for (size_t c = 0; c < input->ncomms; c++) {
-        const struct pw_row_comms *row = &input->comms[c];
-        const struct pw_row_comms *most = best >= 0 ? &input->comms[best] : NULL;
-        if (row->collectives > 0 && row->size > 1 &&
-            (!most || row->size > most->size ||
-             (row->size == most->size && row->collectives > most->collectives)))
-            best = (int32_t)c;
-    }
-    return best;
+    const int is_message = pw_op_info(call->op)->cls == PW_CLASS_SEND;
+    uint64_t key = (uint64_t)is_message << 62 | (uint64_t)(call->op + 1) << 52 |
+                   (uint64_t)(call->comm & 0xffff) << 36;
+    if (!is_message || detail->sizes)
+        key |= (uint64_t)__builtin_popcountll((uint64_t)pw_size_class(call->bytes)) << 28;
+    if (is_message && detail->peers)
+        key |= (uint64_t)(call->peer + 1) & 0xfffffff;
+    return key;
 }
 
-/* What was not recorded, as while recording was paused, ends a run. */
-static void begin_run(struct listing *l)
+/* The kind of a call whose predecessor's was `before`, which becomes its own. */
+static uint64_t next_key(const struct sample *call, const struct detail *detail, uint64_t *before)
 {
-    struct run *before = l->now;
-    if (before == &l->first) {
-        l->now = &l->others[0];
-        l->longest = &l->others[1];
-    } else if (before->n > l->longest->n) {
-        l->now = l->longest;
-        l->longest = before;
-    }
-    l->now->n = 0;
+    const uint64_t key = key_of(call, detail), pair = pw_hash_mix(*before, key) | UINT64_C(1) << 63;
+    *before = key;
+    return detail->pairs ? pair : key;
 }
 
-static void list_key(void *context, const struct pw_input *input,
-                     const struct pw_row_comm_event *event)
+static int grow(struct listing *l)
+{
+    size_t capacity = l->capacity ? 2 * l->capacity : 4096;
+    struct sample *samples = realloc(l->samples, capacity * sizeof(*samples));
+    if (!samples)
+        return -1;
+    l->samples = samples;
+    l->capacity = capacity;
+    return 0;
+}
+
+static void list_call(void *context, const struct pw_input *input,
+                      const struct pw_row_comm_event *event)
 {
     struct listing *l = context;
-    (void)input;
-    if (event->comm != l->comm || pw_op_info(event->op)->cls != PW_CLASS_COLL ||
-        l->now->n == MOST_KEYS)
+    enum pw_op_class cls = pw_op_info(event->op)->cls;
+    int is_shared = event->comm >= 0 && (size_t)event->comm < input->ncomms &&
+                    input->comms[event->comm].size > 1;
+    if (!is_shared || (cls != PW_CLASS_COLL && cls != PW_CLASS_SEND) || l->n == l->most)
         return;
-    int64_t expected = l->now->first_seq + (int64_t)l->now->n;
-    if (l->now->n && event->seq < expected)
+    const struct sample call = {event->start, event->end,  event->sent_bytes, event->seq,
+                                event->comm,  event->peer, event->op};
+    if (l->detail && next_key(&call, l->detail, &l->before) != l->anchor)
         return;
-    if (l->now->n && event->seq > expected)
-        begin_run(l);
-    struct run *run = l->now;
-    run->first_seq = run->n ? run->first_seq : event->seq;
-    run->keys[run->n++] = (uint64_t)event->op << 48 | (uint64_t)pw_size_class(event->sent_bytes);
+    if (l->n == l->capacity && grow(l))
+        l->failed = 1;
+    else
+        l->samples[l->n++] = call;
 }
 
-static int has_period(const struct run *run, struct pw_period *period)
+/* The first calls of the rank. */
+static int list_first(const struct pw_input *input, struct listing *l)
 {
-    return pw_period_find(run->keys, run->n, period);
+    struct pw_events *events;
+    int err = pw_events_open(input, &events);
+    if (err)
+        return err;
+    for (size_t b = 0; !err && b < pw_events_blocks(input) && l->n < l->most; b++)
+        err = pw_events_visit(events, b, list_call, l);
+    pw_events_close(events);
+    return l->failed ? -ENOMEM : 0; /* of a file that ends early, what is there */
 }
 
-/* By the first run if it is long enough, for then all steps are known. */
-static struct pattern find_pattern(struct pw_input *input)
+static int by_start(const void *a, const void *b)
 {
-    struct pattern none = {0, 0, 0, 0};
-    struct listing *l = calloc(1, sizeof(*l));
-    struct pw_period period;
-    if (!l)
-        return none;
-    l->comm = largest_comm(input);
-    l->now = &l->first;
-    int ok = l->comm >= 0 && pw_events_read(input, list_key, l) == 0;
-    begin_run(l);
-    const struct run *run = has_period(&l->first, &period) ? &l->first : l->longest;
-    if (ok && has_period(run, &period))
-        none = (struct pattern){input->comms[l->comm].uid, run->first_seq + (int64_t)period.first,
-                                (int64_t)period.length, period.confidence};
-    free(l);
-    return none;
+    const struct pw_call *x = a, *y = b;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    return (x->key > y->key) - (x->key < y->key);
 }
+
+/* The best anchor at any detail. NULL: none. */
+static const struct detail *find_anchor(const struct listing *l, struct pw_iterations *best)
+{
+    size_t n = 0, first[DETAILS + 1] = {0};
+    struct pw_call *calls = malloc(sizeof(*calls) * (l->n + 1));
+    void *scratch = malloc(pw_iterations_scratch(l->n));
+    struct pw_iterations *all = malloc(sizeof(*all) * MOST_ANCHORS);
+    for (size_t d = 0; d < DETAILS && calls && scratch && all; d++) {
+        uint64_t before = 0;
+        for (size_t i = 0; i < l->n; i++)
+            calls[i] = (struct pw_call){next_key(&l->samples[i], &details[d], &before),
+                                        l->samples[i].start, l->samples[i].end};
+        pw_sort(calls, l->n, sizeof(*calls), by_start);
+        n += pw_iterations_list(calls, l->n, scratch, all + n, MOST_ANCHORS - n);
+        first[d + 1] = n;
+    }
+    const size_t chosen = n ? pw_iterations_choose(all, n) : 0;
+    if (n)
+        *best = all[chosen];
+    free(calls);
+    free(scratch);
+    free(all);
+    for (size_t d = 0; n && d < DETAILS; d++)
+        if (chosen < first[d + 1])
+            return &details[d];
+    return NULL;
+}
+
+static int compare_i64(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Boundaries by the calls of the anchor's kind: the numbers of a collective of all ranks, else the
+ * times at which they begin. */
+static void take_anchors(const struct pw_job *job, const struct pw_input *input,
+                         const struct listing *l, struct boundaries *b)
+{
+    const struct sample *call = &l->samples[0];
+    const struct pw_row_comms *comm = &input->comms[call->comm];
+    const int is_everybodys = !l->detail->pairs && comm->size == job->nranks &&
+                              pw_op_info(call->op)->cls == PW_CLASS_COLL;
+    b->at = malloc(sizeof(*b->at) * l->n);
+    for (size_t i = 0; i < l->n && b->at; i++)
+        b->at[b->n++] =
+            is_everybodys ? l->samples[i].seq : pw_input_time(input, l->samples[i].start);
+    b->uid = is_everybodys ? comm->uid : 0;
+    pw_sort(b->at, b->n, sizeof(*b->at), compare_i64);
+    snprintf(b->what, sizeof(b->what), "%s of rank %lld", pw_op_info(call->op)->name,
+             (long long)input->rank);
+}
+
+static struct boundaries find_iterations(const struct pw_job *job, struct pw_input *input)
+{
+    struct boundaries b = {0};
+    struct pw_iterations found = {0};
+    struct listing l = {.most = MOST_CALLS};
+    const struct detail *detail = list_first(input, &l) ? NULL : find_anchor(&l, &found);
+    if (detail) {
+        l.n = 0;
+        l.most = SIZE_MAX;
+        l.detail = detail;
+        l.anchor = found.key;
+        pw_events_read(input, list_call, &l); /* damage is noted by the first pass */
+        if (l.n && !l.failed) {
+            take_anchors(job, input, &l, &b);
+            b.alike = found.alike;
+        }
+    }
+    free(l.samples);
+    return b;
+}
+
+/* ---- steps of each rank ---- */
 
 /* The window of recording that a time lies in, -1 none; 0 where the file has none. */
 static ptrdiff_t window_at(const struct pw_input *input, int64_t time)
@@ -115,7 +216,7 @@ static ptrdiff_t window_at(const struct pw_input *input, int64_t time)
 }
 
 struct cutting {
-    const struct pattern *pattern;
+    const struct boundaries *boundaries;
     struct pw_row_step *steps;
     size_t n, capacity;
     ptrdiff_t window; /* that the last of them began in */
@@ -130,16 +231,8 @@ static void end_last(struct cutting *c, int64_t number, ptrdiff_t window, int64_
         c->n--;
 }
 
-/* A step ends with the last collective of a period, and the next begins there. */
-static void cut(void *context, const struct pw_input *input, const struct pw_row_comm_event *event)
+static void cut_at(struct cutting *c, const struct pw_input *input, int64_t number, int64_t time)
 {
-    struct cutting *c = context;
-    if (pw_op_info(event->op)->cls != PW_CLASS_COLL || event->comm < 0 ||
-        (size_t)event->comm >= input->ncomms || input->comms[event->comm].uid != c->pattern->uid)
-        return;
-    int64_t since = event->seq + 1 - c->pattern->first_seq;
-    if (since < 0 || since % c->pattern->length)
-        return;
     if (c->n == c->capacity) {
         size_t capacity = c->capacity ? 2 * c->capacity : 256;
         struct pw_row_step *steps = realloc(c->steps, capacity * sizeof(*steps));
@@ -148,53 +241,160 @@ static void cut(void *context, const struct pw_input *input, const struct pw_row
         c->steps = steps;
         c->capacity = capacity;
     }
-    ptrdiff_t window = window_at(input, event->end);
-    end_last(c, since / c->pattern->length, window, event->end);
+    ptrdiff_t window = window_at(input, time);
+    end_last(c, number, window, time);
     c->window = window;
-    c->steps[c->n++] = (struct pw_row_step){.step = since / c->pattern->length,
-                                            .start = event->end,
-                                            .end = event->end,
-                                            .recorded = PW_RECORDED_ACTIVE};
+    c->steps[c->n++] = (struct pw_row_step){
+        .step = number, .start = time, .end = time, .recorded = PW_RECORDED_ACTIVE};
 }
 
-static void cut_input(struct pw_input *input, const struct pattern *pattern)
+/* A step begins where the collective ended on this rank. */
+static void cut_by_collective(void *context, const struct pw_input *input,
+                              const struct pw_row_comm_event *event)
 {
-    struct cutting c = {.pattern = pattern};
-    pw_events_read(input, cut, &c); /* damage is noted by the first pass */
+    struct cutting *c = context;
+    const struct boundaries *b = c->boundaries;
+    if (pw_op_info(event->op)->cls != PW_CLASS_COLL || event->comm < 0 ||
+        (size_t)event->comm >= input->ncomms || input->comms[event->comm].uid != b->uid)
+        return;
+    const int64_t *at = bsearch(&event->seq, b->at, b->n, sizeof(*b->at), compare_i64);
+    if (at)
+        cut_at(c, input, at - b->at, event->end);
+}
+
+/* Local time of a cluster time: clocks run so nearly alike that a few rounds end. */
+static int64_t local_time(const struct pw_input *input, int64_t time)
+{
+    int64_t local = time;
+    for (int i = 0; i < 4; i++)
+        local += time - pw_input_time(input, local);
+    return local;
+}
+
+static void cut_by_time(struct cutting *c, const struct pw_input *input)
+{
+    const struct boundaries *b = c->boundaries;
+    for (size_t i = 0; i < b->n && input->begin_ns != INT64_MAX; i++) {
+        int64_t local = local_time(input, b->at[i]);
+        if (local >= input->begin_ns && local <= input->last_ns)
+            cut_at(c, input, (int64_t)i, local);
+    }
+}
+
+static void cut_input(struct pw_input *input, const struct boundaries *boundaries)
+{
+    struct cutting c = {.boundaries = boundaries};
+    if (boundaries->uid)
+        pw_events_read(input, cut_by_collective, &c); /* damage is noted by the first pass */
+    else
+        cut_by_time(&c, input);
     free(input->steps);
     input->steps = c.steps;
     input->nsteps = c.n ? c.n - 1 : 0; /* what comes after the last boundary is no whole step */
 }
 
-void pw_infer_steps(struct pw_job *job)
+/* ---- the job ---- */
+
+/* Slices of the time in which every rank was between MPI_Init and its last call. Collective. */
+static void slice(const struct pw_job *job, struct boundaries *b)
+{
+    int64_t span[2] = {INT64_MIN, INT64_MIN}; /* the latest begin, and less the earliest end */
+    for (size_t i = 0; i < job->ninputs; i++) {
+        const struct pw_input *input = &job->inputs[i];
+        if (input->begin_ns == INT64_MAX)
+            continue;
+        int64_t begin = pw_input_time(input, input->first_ns);
+        int64_t end = -pw_input_time(input, input->last_ns);
+        span[0] = begin > span[0] ? begin : span[0];
+        span[1] = end > span[1] ? end : span[1];
+    }
+    MPI_Allreduce(MPI_IN_PLACE, span, 2, MPI_INT64_T, MPI_MAX, job->comm);
+    int64_t length = span[0] == INT64_MIN ? 0 : -span[1] - span[0];
+    int64_t n = length / LEAST_SLICE_NS < SLICES ? length / LEAST_SLICE_NS : SLICES;
+    *b = (struct boundaries){0};
+    b->at = n > 0 ? malloc(sizeof(*b->at) * ((size_t)n + 1)) : NULL;
+    for (int64_t i = 0; b->at && i <= n; i++)
+        b->at[b->n++] = span[0] + length / n * i;
+}
+
+static int are_clocks_aligned(const struct pw_job *job)
+{
+    int mine = 1, all;
+    for (size_t i = 0; i < job->ninputs; i++)
+        mine &= job->inputs[i].aligned;
+    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, job->comm);
+    return all;
+}
+
+/* The lowest rank's file: 1 when this process has it. Collective. */
+static int find_lowest(const struct pw_job *job, struct pw_input **input, int *process)
 {
     struct {
         long rank;
         int process;
     } lowest = {LONG_MAX, job->process}, first;
-    struct pw_input *input = NULL;
-    struct pattern pattern = {0, 0, 0, 0};
-    char detail[160];
-    if (job->nsteps)
-        return;
     for (size_t i = 0; i < job->ninputs; i++)
         if (job->inputs[i].rank < lowest.rank) {
             lowest.rank = (long)job->inputs[i].rank;
-            input = &job->inputs[i];
+            *input = &job->inputs[i];
         }
     MPI_Allreduce(&lowest, &first, 1, MPI_LONG_INT, MPI_MINLOC, job->comm);
-    if (first.process == job->process && input)
-        pattern = find_pattern(input);
-    MPI_Bcast(&pattern, sizeof(pattern), MPI_BYTE, first.process, job->comm);
-    if (!pattern.length)
-        return;
-    for (size_t i = 0; i < job->ninputs; i++)
-        cut_input(&job->inputs[i], &pattern);
-    if (pw_job_agree_on_steps(job))
+    *process = first.process;
+    return first.process == job->process && *input;
+}
+
+/* Sends what one process found to all; without memory for it nothing was found. Collective. */
+static void share(const struct pw_job *job, struct boundaries *b, int process)
+{
+    int64_t *at = b->at;
+    pw_job_broadcast(job, b, sizeof(*b), process);
+    b->at = job->process == process ? at : malloc(sizeof(*b->at) * (b->n + 1));
+    if (!pw_job_all_ok(job, b->at || !b->n))
         pw_job_out_of_memory(job);
-    job->steps_inferred = job->nsteps > 0;
-    snprintf(detail, sizeof(detail), "a step is a period of %lld collectives; %.1f %% are alike",
-             (long long)pattern.length, 100 * pattern.confidence);
+    if (b->n)
+        pw_job_broadcast(job, b->at, sizeof(*b->at) * b->n, process);
+}
+
+static void describe(struct pw_job *job, const struct boundaries *b)
+{
+    job->steps_inferred = b->alike > 0 ? 1 : 2;
+    if (b->alike > 0)
+        snprintf(job->steps_found, sizeof(job->steps_found),
+                 "a step begins with each %s; %.1f %% are alike", b->what, 100 * b->alike);
+    else
+        snprintf(job->steps_found, sizeof(job->steps_found),
+                 "no call comes again and again: steps are slices of equal length");
+}
+
+void pw_infer_note(struct pw_job *job)
+{
     if (job->process == 0 && job->steps_inferred)
-        pw_job_note(job, -1, "steps_inferred", pattern.length, detail);
+        pw_job_note(job, -1, job->steps_inferred == 1 ? "steps_inferred" : "steps_sliced",
+                    (int64_t)job->nsteps, job->steps_found);
+}
+
+void pw_infer_steps(struct pw_job *job)
+{
+    struct pw_input *input = NULL;
+    struct boundaries b = {0};
+    int process;
+    if (job->nsteps)
+        return;
+    if (find_lowest(job, &input, &process))
+        b = find_iterations(job, input);
+    share(job, &b, process);
+    const int aligned = are_clocks_aligned(job);
+    if (!b.uid && b.n && !aligned)
+        b.n = 0;
+    if (!b.n && aligned) {
+        free(b.at);
+        slice(job, &b);
+    }
+    for (size_t i = 0; i < job->ninputs && b.n; i++)
+        cut_input(&job->inputs[i], &b);
+    if (b.n && pw_job_agree_on_steps(job))
+        pw_job_out_of_memory(job);
+    if (job->nsteps)
+        describe(job, &b);
+    free(b.at);
 }

@@ -92,7 +92,7 @@ static const struct pw_advice_rule rules[] = {
         "Mark the steps, so that ranks can be compared step by step: call profwrap_step(n) of "
         "profwrap.h, or MPI_Pcontrol(10), at the start of each iteration."),
     JOB("steps_inferred", pw_judge_steps_inferred,
-        "The steps are inferred from the period of the collectives. To be sure, mark them: "
+        "The program marks no steps; they are found from its calls. To be sure, mark them: "
         "profwrap_step(n) of profwrap.h, or MPI_Pcontrol(10), at the start of each iteration."),
     JOB("few_steps", pw_judge_few_steps,
         "Few steps were measured: profile more of them (20 or more) before you trust the "

@@ -79,7 +79,7 @@ static void write_unaligned(const struct pw_figures *f, struct pw_sentence *s)
         pw_sentence_add(s, " %" PRId64 " hosts", f->nhosts);
     else
         pw_sentence_add(s, " the ranks");
-    pw_sentence_add(s, " are not aligned; %" PRId64 " steps", f->measured);
+    pw_sentence_add(s, " are not aligned; %" PRId64 " %ss", f->measured, pw_words_step(f->cluster));
     if (f->step_mean_ns >= 0)
         add_ns(s, " of ", f->step_mean_ns);
     pw_sentence_add(s, ".");
@@ -92,8 +92,8 @@ static void write_untimed(const struct pw_figures *f, int64_t untimed, struct pw
         s,
         "Whether a rank held the job back is not known, nor are waits and bandwidth: of "
         "%" PRId64 " operations of NCCL only the enqueueing was seen; record GPU kernels "
-        "(activity cuda) or use --level 2; %" PRId64 " steps",
-        untimed, f->measured);
+        "(activity cuda) or use --level 2; %" PRId64 " %ss",
+        untimed, f->measured, pw_words_step(f->cluster));
     if (f->step_mean_ns >= 0)
         add_ns(s, " of ", f->step_mean_ns);
     pw_sentence_add(s, ".");
@@ -101,7 +101,8 @@ static void write_untimed(const struct pw_figures *f, int64_t untimed, struct pw
 
 static void write_even(const struct pw_figures *f, struct pw_sentence *s)
 {
-    pw_sentence_add(s, "No rank held the job back: %" PRId64 " steps", f->measured);
+    pw_sentence_add(s, "No rank held the job back: %" PRId64 " %ss", f->measured,
+                    pw_words_step(f->cluster));
     if (f->step_mean_ns >= 0)
         add_ns(s, " of ", f->step_mean_ns);
     if (f->wait_share >= 0)
@@ -162,7 +163,7 @@ static void write_silent(const struct pw_figures *f, struct pw_sentence *s)
                     "%" PRId64 " ranks was recorded, so nothing shows who waited for whom",
                     f->expected);
     if (f->measured)
-        pw_sentence_add(s, "; %" PRId64 " steps", f->measured);
+        pw_sentence_add(s, "; %" PRId64 " %ss", f->measured, pw_words_step(f->cluster));
     if (f->measured && f->step_mean_ns >= 0)
         add_ns(s, " of ", f->step_mean_ns);
     pw_sentence_add(s, ".");
@@ -177,7 +178,8 @@ static void write_absent(const struct pw_figures *f, struct pw_sentence *s)
                     " ranks left no usable file, and the slowest may be %s",
                     missing, f->expected, missing == 1 ? "that one" : "one of them");
     if (f->measured)
-        pw_sentence_add(s, "; %" PRId64 " step%s", f->measured, f->measured == 1 ? "" : "s");
+        pw_sentence_add(s, "; %" PRId64 " %s%s", f->measured, pw_words_step(f->cluster),
+                        f->measured == 1 ? "" : "s");
     if (f->measured && f->step_mean_ns >= 0)
         add_ns(s, " of ", f->step_mean_ns);
     pw_sentence_add(s, ".");

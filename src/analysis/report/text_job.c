@@ -177,14 +177,15 @@ static int print_clock(const struct pw_page *page)
 
 static int print_step_source(const struct pw_page *page)
 {
+    static const char *const how[] = {
+        "marked by the program", "found from calls that come again and again; none was marked",
+        "slices of equal length: none was marked, and no call comes again and again"};
     const struct pw_figures *f = page->figures;
+    const int64_t inferred = f->cluster->steps_inferred;
     if (!f->measured)
         return pw_page_property(page, "steps", "none used");
     return pw_page_property(page, "steps", "%" PRId64 " used; %s", f->measured,
-                            f->cluster->steps_inferred > 0
-                                ? "inferred from the period of the collectives, not marked by the "
-                                  "program"
-                                : "marked by the program");
+                            how[inferred > 1 ? 2 : inferred > 0]);
 }
 
 static int print_overhead(const struct pw_page *page)

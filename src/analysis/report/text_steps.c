@@ -112,7 +112,9 @@ static int print_trace_caption(const struct pw_page *page)
         snprintf(warmup, sizeof(warmup), " (%" PRId64 " warm-up steps left out)", f->warmup);
     return pw_page_print(page, 2, 2, "Means of %" PRId64 " measured steps per rank%s%s.",
                          f->measured, warmup,
-                         f->cluster->steps_inferred > 0 ? "; the steps are inferred" : "");
+                         f->cluster->steps_inferred > 1   ? "; the steps are slices of equal length"
+                         : f->cluster->steps_inferred > 0 ? "; the steps are inferred"
+                                                          : "");
 }
 
 int pw_section_steps(const struct pw_page *page)

@@ -45,13 +45,24 @@ const char *pw_words_steps(const struct pw_figures *figures,
     int64_t hit = straggler->steps_hit, first = straggler->first_step, last = straggler->last_step;
     int whole = straggler->kind == PW_STRAGGLER_PERSISTENT ||
                 (first == figures->first_step && last == figures->last_step);
+    const char *step = pw_words_step(figures->cluster);
     if (hit == 1 && first == last)
-        snprintf(out, size, "step %" PRId64, first);
+        snprintf(out, size, "%s %" PRId64, step, first);
     else if (whole && figures->measured >= hit)
-        snprintf(out, size, "%" PRId64 " of %" PRId64 " steps", hit, figures->measured);
+        snprintf(out, size, "%" PRId64 " of %" PRId64 " %ss", hit, figures->measured, step);
     else
-        snprintf(out, size, "%" PRId64 " of steps %" PRId64 "-%" PRId64, hit, first, last);
+        snprintf(out, size, "%" PRId64 " of %ss %" PRId64 "-%" PRId64, hit, step, first, last);
     return out;
+}
+
+const char *pw_words_step(const struct pw_cluster *cluster)
+{
+    return cluster->steps_inferred > 1 ? "slice" : "step";
+}
+
+const char *pw_words_found_by(const struct pw_cluster *cluster)
+{
+    return cluster->steps_inferred > 1 ? "slices" : cluster->steps_inferred > 0 ? "calls" : "marks";
 }
 
 const char *pw_words_whatif(const struct pw_row_c_whatif *row, char *out, size_t size)

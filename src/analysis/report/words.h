@@ -16,6 +16,13 @@ const char *pw_words_cause(int cause);
 const char *pw_words_steps(const struct pw_figures *figures,
                            const struct pw_row_c_straggler *straggler, char *out, size_t size);
 
+/* "step", or "slice" where the run was cut into slices of equal length. */
+const char *pw_words_step(const struct pw_cluster *cluster);
+
+/* What says where steps begin: "marks" of the program, "calls" that come again and again, or, for
+ * want of both, "slices" of equal length. */
+const char *pw_words_found_by(const struct pw_cluster *cluster);
+
 /* "rank 3 at the others' median in steps 20-40": what a replay changed. Returns `out`. */
 const char *pw_words_whatif(const struct pw_row_c_whatif *row, char *out, size_t size);
 

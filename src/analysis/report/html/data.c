@@ -42,6 +42,7 @@ static json_t *make_steps(const struct pw_figures *f)
     int bad = json_object_set_new(steps, "measured", pw_json_int(f->measured));
     bad |= json_object_set_new(steps, "warmup", pw_json_int(f->warmup));
     bad |= json_object_set_new(steps, "inferred", json_boolean(c->steps_inferred > 0));
+    bad |= json_object_set_new(steps, "found_by", json_string(pw_words_found_by(c)));
     bad |= json_object_set_new(steps, "mean_ns", pw_json_int(f->step_mean_ns));
     bad |= json_object_set_new(steps, "min_ns", pw_json_int(f->step_min_ns));
     bad |= json_object_set_new(steps, "max_ns", pw_json_int(f->step_max_ns));

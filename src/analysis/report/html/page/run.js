@@ -15,7 +15,8 @@ function jobList(parent) {
     property(list, "events", `${formatCount(completeness.events)} recorded, ` +
         `${formatCount(completeness.dropped_events)} dropped`);
     property(list, "steps", `${formatCount(steps.measured)} measured` +
-        (steps.inferred ? "; inferred from the period of the collectives" : ""));
+        ({ calls: "; found from calls that come again and again",
+           slices: "; slices of equal length" }[steps.found_by] || ""));
     if (recordingWindows().shown.length)
         property(list, "recorded", recordingWindows().shown.map(({ from, to }) =>
             `steps ${columnSteps[from]}-${report.columns.last[to]}`).join(", "));
