@@ -58,8 +58,16 @@ static const char *skip(const char *text, const char *set, size_t count)
     return length && (!count || length == count) ? text + length : NULL;
 }
 
-/* "cluster.h5.part-0123456789abcdef", and "cluster.h5.matched-0-of-8.part" of a checkpoint: exactly
- * the names that merges make, for others may be a user's. */
+/* "-1-518.lock" */
+static int is_lock(const char *name)
+{
+    name = skip(name, "-0123456789", 0);
+    return name && strcmp(name, ".lock") == 0;
+}
+
+/* "cluster.h5.part-0123456789abcdef", the lock "cluster.h5.part-0123456789abcdef-1-518.lock" that
+ * an MPI has beside a file that it writes, and "cluster.h5.matched-0-of-8.part" of a checkpoint:
+ * exactly the names that merges make, for others may be a user's. */
 static int is_left_over(const char *name, const char *base)
 {
     static const char part[] = ".part-", matched[] = ".matched-", of[] = "-of-";
@@ -69,7 +77,7 @@ static int is_left_over(const char *name, const char *base)
     name += length;
     if (strncmp(name, part, sizeof(part) - 1) == 0) {
         name = skip(name + sizeof(part) - 1, "0123456789abcdef", 16);
-        return name && !*name;
+        return name && (!*name || is_lock(name));
     }
     if (strncmp(name, matched, sizeof(matched) - 1) != 0)
         return 0;

@@ -120,9 +120,10 @@ def files_of_similar_names_stay():
     make_run()
     names = [f"copy{end}" for end in (
         ".part", ".part-", ".part-2", ".part-0123456789abcde", ".part-0123456789abcdef0",
-        ".part-0123456789ABCDEF", ".part-0123456789abcdef.h5", ".matched-.part", ".matched-a.part",
+        ".part-0123456789ABCDEF", ".part-0123456789abcdef-.lock2", ".part-0123456789abcdef.h5", ".matched-.part", ".matched-a.part",
         ".matched-0-of-.part", ".matched-0-of-2.part.gz", ".matched-0-of-2-of-3.part")]
-    ours = ["copy.part-00000000000000ff", "copy.matched-0-of-2.part"]
+    ours = ["copy.part-00000000000000ff", "copy.part-00000000000000ff-1-518.lock",
+            "copy.matched-0-of-2.part"]
     for name in names + ours:
         with open(name, "w") as file:
             file.write("mine")
