@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/limits.h"
 #include "core/readlimit.h"
 #include "core/sort.h"
 #include "import/communicators.h"
@@ -102,10 +103,10 @@ static int order_windows(struct ranking *r)
     for (size_t i = 0; i + 1 < r->nfiles; i++) {
         const struct pw_trace_window *a = &r->windows[i];
         const struct pw_trace_window *b = &r->windows[i + 1];
-        int is_same = a->start_ns + a->base_ns == pw_trace_window_start(b) &&
-                      a->end_ns + a->base_ns == b->end_ns + b->base_ns;
+        int is_same = pw_trace_window_start(a) == pw_trace_window_start(b) &&
+                      pw_sum(a->end_ns, a->base_ns) == pw_sum(b->end_ns, b->base_ns);
         if (a->end_ns < a->start_ns ||
-            (a->end_ns + a->base_ns <= pw_trace_window_start(b) && !is_same))
+            (pw_sum(a->end_ns, a->base_ns) <= pw_trace_window_start(b) && !is_same))
             continue;
         snprintf(r->out->problem, sizeof(r->out->problem),
                  "rank %d is in several traces at the same time, of which one is %.300s: give each "

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/limits.h"
 #include "core/ops.h"
 #include "import/communicators.h"
 #include "import/join.h"
@@ -289,8 +290,8 @@ static int write_window(struct writing *w)
         .last_step = -1,
         .warmup_first_step = -1,
         .warmup_last_step = -1,
-        .start = w->window->start_ns + w->base,
-        .end = w->window->end_ns + w->base,
+        .start = pw_sum(w->window->start_ns, w->base),
+        .end = pw_sum(w->window->end_ns, w->base),
         .cause = PW_OPENED_PROGRAM,
     };
     int err = write_steps(w, &row);
