@@ -3,9 +3,12 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "test_drain_bench.h"
 
@@ -56,10 +59,11 @@ static void limit_files(const struct bench *b, int more)
 static void begin_again(struct bench *b)
 {
     int has_end;
+    int64_t written_ns;
     limit_files(b, NO_LIMIT);
     pw_drain_destroy(b->drain);
     pw_journal_close(b->journal);
-    assert_int_equal(pw_journal_resume(b->dir, 0, &b->journal, &has_end), 0);
+    assert_int_equal(pw_journal_resume_ended(b->dir, 0, &b->journal, &has_end, &written_ns), 0);
     assert_false(has_end);
     b->drain = pw_drain_create(b->name, b->segment, b->journal, NULL);
     assert_non_null(b->drain);
@@ -183,6 +187,30 @@ static void test_ring_that_can_never_be_mapped(void **state)
     free(gaps);
 }
 
+/* When the collector last wrote is known to a second recovery, too, though the first one wrote. */
+static void test_time_of_last_writing(void **state)
+{
+    const struct timespec then[] = {{1700000000, 5}, {1700000000, 5}};
+    struct bench *b = *state;
+    void *dir = b->dir;
+    char path[UNIT_PATH];
+    int has_end;
+    int64_t written_ns;
+    unit_path(path, &dir, "rank-00000.journal");
+    int fd = open(path, O_WRONLY | O_APPEND);
+    assert_int_equal(write(fd, "half of a block", 15), 15);
+    close(fd);
+    assert_int_equal(utimensat(AT_FDCWD, path, then, 0), 0);
+    for (uint64_t i = 0; i < 3; i++) {
+        const struct pw_record more = {.type = PW_REC_RANGE, .start = 1, .end = 1};
+        pw_journal_close(b->journal);
+        assert_int_equal(pw_journal_resume_ended(b->dir, 0, &b->journal, &has_end, &written_ns), 0);
+        assert_int_equal(written_ns, INT64_C(1700000000000000005));
+        assert_int_equal(pw_journal_position(b->journal, 0), i);
+        pw_journal_add_records(b->journal, 0, i, &more, 1);
+    }
+}
+
 #define WITH(test) cmocka_unit_test_setup_teardown(test, setup, bench_destroy)
 
 int main(void)
@@ -191,6 +219,7 @@ int main(void)
         WITH(test_what_cannot_be_written_stays),
         WITH(test_ring_that_cannot_be_mapped_yet),
         WITH(test_ring_that_can_never_be_mapped),
+        WITH(test_time_of_last_writing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -326,7 +326,7 @@ int pw_journal_create(const char *dir, const struct pw_journal_head *head, struc
 }
 
 /* Reads what is there: where the last whole block ends, and how far each ring's records go. */
-static int read_positions(struct pw_journal *j, int *has_end)
+static int read_positions(struct pw_journal *j, int *has_end, int64_t *written_ns)
 {
     struct pw_journal_reader *reader;
     struct pw_journal_block block;
@@ -338,14 +338,32 @@ static int read_positions(struct pw_journal *j, int *has_end)
         if (block.kind == PW_JOURNAL_RECORDS)
             j->position[block.records.ring] = block.records.first + block.records.n;
         *has_end |= block.kind == PW_JOURNAL_END;
+        if (block.kind == PW_JOURNAL_WRITTEN)
+            *written_ns = block.written_ns;
     }
     j->length = pw_journal_read_bytes(reader);
     pw_journal_reader_close(reader);
     return 0;
 }
 
-int pw_journal_resume(const char *dir, int rank, struct pw_journal **out, int *has_end)
+/* Behind the last whole block, at once: the file's own time is another from now on. Without room
+ * the time is not kept. */
+static int64_t keep_written(struct pw_journal *j)
 {
+    struct stat st = {0};
+    fstat(j->fd, &st);
+    const int64_t ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+    add_block(j, PW_JOURNAL_WRITTEN, &ns, sizeof(ns), NULL, 0);
+    if (write_all(j) == 0)
+        j->length += (int64_t)j->used;
+    j->used = 0;
+    return ns;
+}
+
+static int resume(const char *dir, int rank, struct pw_journal **out, int *has_end,
+                  int64_t *written_ns)
+{
+    int64_t kept = -1;
     struct pw_journal *j = calloc(1, sizeof(*j));
     if (!j)
         return -ENOMEM;
@@ -356,7 +374,9 @@ int pw_journal_resume(const char *dir, int rank, struct pw_journal **out, int *h
         return err;
     }
     err = lock(j->fd);
-    err = err ? err : read_positions(j, has_end);
+    err = err ? err : read_positions(j, has_end, &kept);
+    if (!err && written_ns)
+        *written_ns = kept >= 0 || *has_end ? kept : keep_written(j);
     /* What its last writer had reserved is kept where nothing has to be cut off. */
     struct stat st;
     if (!err && (fstat(j->fd, &st) || st.st_size > j->length))
@@ -368,6 +388,17 @@ int pw_journal_resume(const char *dir, int rank, struct pw_journal **out, int *h
     else
         *out = j;
     return err;
+}
+
+int pw_journal_resume(const char *dir, int rank, struct pw_journal **out, int *has_end)
+{
+    return resume(dir, rank, out, has_end, NULL);
+}
+
+int pw_journal_resume_ended(const char *dir, int rank, struct pw_journal **out, int *has_end,
+                            int64_t *written_ns)
+{
+    return resume(dir, rank, out, has_end, written_ns);
 }
 
 void pw_journal_close(struct pw_journal *j)

@@ -51,6 +51,11 @@ int pw_journal_create(const char *dir, const struct pw_journal_head *head, struc
  * is in it. */
 int pw_journal_resume(const char *dir, int rank, struct pw_journal **out, int *has_end);
 
+/* The same of a program that has ended, though nobody saw it: `written_ns` is when its collector
+ * last wrote (time of day, ns), which the journal keeps before anything else is written to it. */
+int pw_journal_resume_ended(const char *dir, int rank, struct pw_journal **out, int *has_end,
+                            int64_t *written_ns);
+
 /* Each adds a block. What is added is safe from a kill of this process once pw_journal_commit() has
  * returned. All of them take NULL for no journal. */
 /* 0, or the -errno for which it lacks these records. */
@@ -93,6 +98,7 @@ enum pw_journal_kind {
     PW_JOURNAL_READING,
     PW_JOURNAL_ROW_OF,
     PW_JOURNAL_END,
+    PW_JOURNAL_WRITTEN, /* when the collector last wrote, of a program that nobody saw end */
 };
 
 struct pw_journal_block {
@@ -114,6 +120,7 @@ struct pw_journal_block {
             const void *row;
         } row;
         struct pw_journal_end end;
+        int64_t written_ns;
     };
 };
 

@@ -124,6 +124,9 @@ static int read_payload(struct pw_journal_reader *r, const struct pw_block_heade
     case PW_JOURNAL_END:
         memcpy(&out->end, r->payload, sizeof(out->end));
         return length == sizeof(out->end) ? 0 : -EBADMSG;
+    case PW_JOURNAL_WRITTEN:
+        memcpy(&out->written_ns, r->payload, sizeof(out->written_ns));
+        return length == sizeof(out->written_ns) ? 0 : -EBADMSG;
     default:
         return -EBADMSG;
     }

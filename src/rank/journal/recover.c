@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/h5reader.h"
@@ -97,13 +96,9 @@ static int drain_rings(struct pw_journal *journal, const char *path,
 }
 
 /* The end of a program that nobody saw end: when its journal was last written by its collector. */
-static int add_unknown_end(struct pw_journal *journal, const struct timespec *written,
-                           int has_rings)
+static int add_unknown_end(struct pw_journal *journal, int64_t written_ns, int has_rings)
 {
-    const struct pw_journal_end end = {
-        .exit_code = -1,
-        .end_unix_ns = (int64_t)written->tv_sec * 1000000000 + written->tv_nsec,
-    };
+    const struct pw_journal_end end = {.exit_code = -1, .end_unix_ns = written_ns};
     if (has_rings)
         return pw_journal_add_whole_end(journal, &end);
     pw_journal_add_end(journal, &end);
@@ -139,10 +134,9 @@ int pw_recover_rank(const char *dir, int rank, const struct pw_collector *collec
     struct paths paths;
     struct pw_journal *journal;
     int has_end;
-    struct stat st = {0};
+    int64_t written_ns;
     find_paths(&paths, dir, rank);
-    stat(paths.journal, &st); /* before the journal is cut to its last whole block */
-    int err = pw_journal_resume(dir, rank, &journal, &has_end);
+    int err = pw_journal_resume_ended(dir, rank, &journal, &has_end, &written_ns);
     if (err)
         return err;
     err = read_head(paths.journal, &head);
@@ -155,7 +149,7 @@ int pw_recover_rank(const char *dir, int rank, const struct pw_collector *collec
         const int has_rings = err == 1;
         err = has_rings ? 0 : err;
         if (!err && !has_end)
-            err = add_unknown_end(journal, &st.st_mtim, has_rings);
+            err = add_unknown_end(journal, written_ns, has_rings);
         if (!err && unlink(paths.part) && errno != ENOENT)
             err = -errno;
         err = err ? err

@@ -73,6 +73,7 @@ static void replay_block(struct replay *r, const struct pw_journal_block *block)
         r->end = block->end;
         break;
     case PW_JOURNAL_HEAD:
+    case PW_JOURNAL_WRITTEN:
         break;
     }
 }
