@@ -130,6 +130,12 @@ class Crashes(Case):
         self.assertEqual(self.status(), 1)
         self.assertIn("pw_cli_dump (does not happen again)", self.said)
 
+    def test_crash_of_the_mutator_passes(self):
+        self.crash(ITS_LIBRARY + "\n    #1 0x55d2 in LLVMFuzzerCustomMutator /mutate_hdf5.c:97:2",
+                   again=False)
+        self.assertEqual(self.status(), 0, self.said)
+        self.assertIn("passing: the mutator crashed, in H5HG_read", self.said)
+
     def test_slowness_that_does_not_happen_again_passes(self):
         self.crash(OURS, again=False, name="timeout-1")
         self.assertEqual(self.status(), 0, self.said)
