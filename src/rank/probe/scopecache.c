@@ -71,8 +71,7 @@ static bool read_place(struct place *place, struct kept *kept)
     uint64_t words[WORDS];
     const uint32_t version = atomic_load_explicit(&place->version, memory_order_acquire);
     for (int i = 0; i < WORDS; i++)
-        words[i] = atomic_load_explicit(&place->words[i], memory_order_relaxed);
-    atomic_thread_fence(memory_order_acquire);
+        words[i] = atomic_load_explicit(&place->words[i], memory_order_acquire);
     memcpy(kept, words, sizeof(words));
     return !(version & 1) && atomic_load_explicit(&place->version, memory_order_relaxed) == version;
 }
@@ -84,9 +83,8 @@ static void write_place(struct place *place, const struct kept *kept)
     memcpy(words, kept, sizeof(words));
     if ((version & 1) || !atomic_compare_exchange_strong(&place->version, &version, version + 1))
         return;
-    atomic_thread_fence(memory_order_release);
-    for (int i = 0; i < WORDS; i++)
-        atomic_store_explicit(&place->words[i], words[i], memory_order_relaxed);
+    for (int i = 0; i < WORDS; i++) /* each after the odd version */
+        atomic_store_explicit(&place->words[i], words[i], memory_order_release);
     atomic_store_explicit(&place->version, version + 2, memory_order_release);
 }
 
