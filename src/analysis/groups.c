@@ -32,7 +32,7 @@ static int describe(const struct pw_straggler_found *found, size_t nfound, const
     int64_t latest_first = INT64_MIN, earliest_last = INT64_MAX;
     out->confidence = 1;
     for (size_t i = 0; i < nfound; i++) {
-        if ((size_t)host_of[found[i].rank] != out->host)
+        if ((size_t)host_of[found[i].rank] != out->host || found[i].is_inside)
             continue;
         first[k] = (int64_t)found[i].first;
         last[k] = (int64_t)found[i].last;
@@ -59,7 +59,7 @@ size_t pw_hosts_find(const struct pw_straggler_found *found, size_t nfound, cons
     for (size_t r = 0; r < nranks; r++)
         t.ranks[host_of[r]]++;
     for (size_t i = 0; i < nfound; i++)
-        t.slow[host_of[found[i].rank]]++;
+        t.slow[host_of[found[i].rank]] += !found[i].is_inside;
     for (size_t h = 0; h < nhosts; h++)
         slow += (size_t)is_slow(&t, h);
     for (size_t h = 0; h < nhosts && 2 * slow < nhosts && count < max; h++) {

@@ -2,6 +2,7 @@
 #include "analysis/straggler.h"
 
 #include "analysis/excess.h"
+#include "analysis/oneoff.h"
 #include "analysis/statistics.h"
 #include "analysis/stragglerphase.h"
 
@@ -333,11 +334,13 @@ size_t pw_straggler_find(const struct pw_straggler_input *in, void *scratch,
 {
     struct pw_straggler_input outside = *in;
     struct pw_excess own, useful, *known = in->useful_ns ? &useful : NULL;
+    struct pw_oneoff_tops tops;
     size_t count = 0;
     if (in->nranks < 2 || in->nsteps < PW_EXCESS_LEAST_STEPS)
         return 0;
     pw_excess_compute(&own, in, scratch);
     count_hits(&own);
+    pw_oneoff_tops(&own, &tops);
     if (known) {
         outside.own_ns = in->useful_ns;
         pw_excess_compute(&useful, &outside,
@@ -347,10 +350,14 @@ size_t pw_straggler_find(const struct pw_straggler_input *in, void *scratch,
     for (size_t r = 0; r < in->nranks; r++) {
         struct pw_straggler_found found;
         int is_one = known && find_in(&useful, r, &found) && shows_in_own(&useful, &found, &own);
-        is_one = is_one || (find_in(&own, r, &found) && is_own_doing(&own, &found, known));
-        if (!is_one)
+        if (!is_one && find_in(&own, r, &found)) {
+            is_one = 1;
+            found.is_inside = !is_own_doing(&own, &found, known);
+        }
+        if (is_one)
+            found.gain_ns = pw_straggler_gain(in, r, own.values);
+        else if (!pw_oneoff_find(&own, &tops, r, &found))
             continue;
-        found.gain_ns = pw_straggler_gain(in, r, own.values);
         insert_sorted(out, &count, max, &found);
     }
     return count;

@@ -12,6 +12,7 @@
  *     median step), with more steps above half that median, plus the clock errors, than chance
  *     explains, given how often the other ranks are above half that median (binomial test: no
  *     distribution is assumed);
+ *   - at most 2 steps far above all that other ranks have (oneoff.h);
  *   - at least 3 single steps above max(3 sigma, clock errors, 1 % of the step), more than chance
  *     explains given how often the other ranks have such steps (binomial test).
  * The first finds what noise hides in every single step, the second what comes and goes.
@@ -21,7 +22,9 @@
  * begins and ends to be longer. At least half of that excess must show in the rank's own work. What
  * is found in own work alone must be outside communication by half, or half of it must have come
  * there with the window: what is longer in a transfer has several ranks and the network as its
- * doers, but a rank with less to do than the others can be late without having more. */
+ * doers, but a rank with less to do than the others can be late without having more. Where neither
+ * is so the rank is answered with `is_inside`: it may have stood still in a call, without a
+ * processor or stopped, which only the system's counters tell. */
 #ifndef PW_ANALYSIS_STRAGGLER_H
 #define PW_ANALYSIS_STRAGGLER_H
 
@@ -51,6 +54,7 @@ struct pw_straggler_found {
     int64_t gain_ns;   /* what the job would have saved with this rank at the others' median */
     enum pw_phase phase;
     double confidence; /* 1 - the chance of as many hits, corrected; 0..1 */
+    int is_inside; /* most of the excess is in communication: nothing here says whose doing it is */
 };
 
 /* Bytes of scratch that pw_straggler_find() needs. */

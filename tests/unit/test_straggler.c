@@ -114,12 +114,32 @@ static void test_scattered_hits_only(void **state)
     }
 }
 
-static void test_one_long_step_is_none(void **state)
+/* One or two steps that nothing else in the run is like, if they are 3 % of it. */
+static void test_long_steps_once_or_twice(void **state)
 {
     (void)state;
     struct job *j = create(60, 8, 1e6, 6);
     slow(j, 6, 30, 30, 5000 * MS, 1);
-    assert_int_equal(find(j), 0);
+    assert_int_equal(find(j), 1);
+    assert_int_equal(j->found[0].rank, 6);
+    assert_int_equal(j->found[0].kind, PW_STRAGGLER_ONE_OFF);
+    assert_int_equal(j->found[0].hits, 1);
+    assert_int_equal(j->found[0].first, 30);
+    assert_int_equal(j->found[0].last, 30);
+    assert_in_range(j->found[0].excess_ns, 4990 * MS, 5010 * MS);
+    assert_in_range(j->found[0].gain_ns, 4980 * MS, 5010 * MS);
+    assert_true(j->found[0].confidence > 0.99);
+    slow(j, 6, 50, 50, 3000 * MS, 1);
+    slow(j, 2, 7, 7, 4000 * MS, 1); /* another rank's do not hide them */
+    assert_int_equal(find(j), 2);
+    assert_int_equal(j->found[0].rank, 6);
+    assert_int_equal(j->found[0].hits, 2);
+    assert_in_range(j->found[0].excess_ns, 3990 * MS, 4010 * MS);
+    assert_int_equal(j->found[1].rank, 2);
+    destroy(j);
+    j = create(60, 8, 1e6, 6);
+    slow(j, 6, 30, 30, 60 * MS, 1);
+    assert_int_equal(find(j), 0); /* 1 % of the run */
     destroy(j);
 }
 
@@ -315,7 +335,7 @@ int main(void)
         cmocka_unit_test(test_window),
         cmocka_unit_test(test_comes_and_goes),
         cmocka_unit_test(test_scattered_hits_only),
-        cmocka_unit_test(test_one_long_step_is_none),
+        cmocka_unit_test(test_long_steps_once_or_twice),
         cmocka_unit_test(test_two_and_three_ranks),
         cmocka_unit_test(test_missing_values),
         cmocka_unit_test(test_clocks),

@@ -259,6 +259,33 @@ static int enter_all(struct pw_findings *f, const struct pw_job *job, size_t win
     return err;
 }
 
+/* Off the processor, against its will or not, and not at work. */
+static int has_stood_still(const struct pw_row_c_straggler *row)
+{
+    return row->cause == PW_CAUSE_CPU_CONTENTION || row->cause == PW_CAUSE_THROTTLED ||
+           row->cause == PW_CAUSE_BLOCKED || row->cause == PW_CAUSE_MEMORY ||
+           row->cause == PW_CAUSE_IO;
+}
+
+/* A rank whose excess is inside communication is one only when it stood still there; others go, and
+ * their replays. */
+static void drop_unexplained(struct pw_findings *f)
+{
+    struct pw_whatif *w = &f->whatif;
+    size_t kept = 0, rows = 0;
+    for (size_t i = 0; i < f->nstragglers; i++) {
+        const int is_one = !f->inside[f->stragglers[i].rank] || has_stood_still(&f->stragglers[i]);
+        f->inside[f->stragglers[i].rank] = !is_one;
+        if (is_one)
+            f->stragglers[kept++] = f->stragglers[i];
+    }
+    for (size_t i = 0; i < w->nrows; i++)
+        if (strcmp(w->rows[i].scope, "straggler") != 0 || !f->inside[w->rows[i].rank])
+            w->rows[rows++] = w->rows[i];
+    f->nstragglers = kept;
+    w->nrows = rows;
+}
+
 int pw_evidence_find(struct pw_findings *findings, const struct pw_job *job,
                      const struct pw_share *share)
 {
@@ -279,6 +306,8 @@ int pw_evidence_find(struct pw_findings *findings, const struct pw_job *job,
     struct item *mine = fill_items(job, share, windows, n, &count);
     size_t total = pw_job_allgather(job, mine, count, sizeof(*mine), &all);
     int err = job->process == 0 ? enter_all(findings, job, n, all, total) : 0;
+    if (job->process == 0)
+        drop_unexplained(findings);
     free(mine);
     free(all);
     return err;

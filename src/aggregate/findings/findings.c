@@ -128,6 +128,19 @@ static int replay(struct pw_findings *f, const struct pw_job *job, const size_t 
     return err;
 }
 
+/* Those that lost a hundredth of the measured steps or more; how many are left. */
+static size_t keep_relevant(const struct pw_matrix *m, struct pw_straggler_found *found, size_t n)
+{
+    int64_t elapsed = 0;
+    size_t kept = 0;
+    for (size_t s = 0; s < m->nsteps; s++)
+        elapsed += longest_total(m, s) > 0 ? longest_total(m, s) : 0;
+    for (size_t i = 0; i < n; i++)
+        if ((double)found[i].excess_ns * (double)found[i].hits >= (double)elapsed / 100)
+            found[kept++] = found[i];
+    return kept;
+}
+
 static int find_stragglers(struct pw_findings *f, const struct pw_job *job,
                            const struct pw_matrix *m, const size_t *rows,
                            const struct pw_instances *in, struct pw_graph_parts *parts)
@@ -136,16 +149,20 @@ static int find_stragglers(struct pw_findings *f, const struct pw_job *job,
     void *scratch = malloc(pw_straggler_scratch(m->nsteps, m->nranks) + 1);
     struct pw_straggler_found *found = malloc(sizeof(*found) * MAX_STRAGGLERS);
     f->stragglers = calloc(MAX_STRAGGLERS, sizeof(*f->stragglers));
-    int err = errors && scratch && found && f->stragglers ? 0 : -ENOMEM;
+    f->inside = calloc(m->nranks + 1, sizeof(*f->inside));
+    int err = errors && scratch && found && f->stragglers && f->inside ? 0 : -ENOMEM;
     if (!err) {
         /* A rank without a file has no work in the matrix, and no clock that could be wrong. */
         for (size_t r = 0; r < m->nranks; r++)
             errors[r] = job->ranks[r].present ? job->ranks[r].clock_error_ns : 0;
         struct pw_straggler_input input = {m->nsteps,   m->nranks, m->own_ns,   m->total_ns,
                                            m->phase_ns, errors,    m->useful_ns};
-        f->nstragglers = pw_straggler_find(&input, scratch, found, MAX_STRAGGLERS);
-        for (size_t i = 0; i < f->nstragglers; i++)
+        f->nstragglers =
+            keep_relevant(m, found, pw_straggler_find(&input, scratch, found, MAX_STRAGGLERS));
+        for (size_t i = 0; i < f->nstragglers; i++) {
             f->stragglers[i] = straggler_row(job, f, rows, in, &found[i]);
+            f->inside[found[i].rank] = found[i].is_inside != 0;
+        }
         err = replay(f, job, rows, in, found, parts);
     }
     free(errors);
@@ -247,6 +264,7 @@ void pw_findings_fini(struct pw_findings *f)
 {
     free(f->steps);
     free(f->stragglers);
+    free(f->inside);
     free(f->stats);
     pw_whatif_fini(&f->whatif);
     pw_operators_fini(&f->operators);

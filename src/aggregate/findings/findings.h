@@ -14,6 +14,7 @@ struct pw_findings {
     size_t nsteps;
     struct pw_row_c_straggler *stragglers;
     size_t nstragglers;
+    uint8_t *inside; /* [ranks] 1: a straggler inside communication only (analysis/straggler.h) */
     struct pw_row_c_efficiency efficiency;
     size_t nefficiency;
     struct pw_row_c_collective_stat *stats;
