@@ -14,7 +14,7 @@
 static const char usage[] =
     "usage: profwrap ctl status [--format text|json] [--stacks] DIR, or profwrap ctl start|stop "
     "DIR, or profwrap ctl snapshot [-o DIR] DIR, or profwrap ctl metrics [--serve] [--listen "
-    "WHERE] DIR";
+    "WHERE] [--token FILE] DIR";
 
 static int print_json(const struct pw_inquiry *inquiry, const int32_t *silent, size_t nsilent)
 {

@@ -19,17 +19,16 @@ static const struct {
     {"report", pw_cli_report, "report [OPTIONS] DIR|cluster.h5",
      "print what a merged run shows; --watch: a running job"},
     {"compare", pw_cli_compare, "compare [OPTIONS] A B",
-     "what takes longer in run B than in run A; status 3 when its steps do"},
+     "show what takes longer in run B than in run A; status 3 when B's steps do"},
     {"dump", pw_cli_dump, "dump FILE", "print a rank or cluster file, one record a line"},
     {"recover", pw_cli_recover, "recover [--here] DIR",
      "complete rank files after their collectors were killed"},
-    {"sweep", pw_cli_sweep, "sweep", "remove shared memory that killed runs of yours left"},
+    {"sweep", pw_cli_sweep, "sweep", "remove your shared memory that killed runs left"},
     {"doctor", pw_cli_doctor, "doctor", "check what a run on this machine needs"},
     {"ctl", pw_cli_ctl, "ctl status|start|stop|snapshot|metrics DIR",
-     "control a running job: what its ranks do, when they record; what they have, how fast they "
-     "go"},
+     "inspect or control a running job: current calls, recording, snapshots, metrics"},
     {"import", pw_cli_import, "import [OPTIONS] -o DIR FILE|DIR...",
-     "make rank files of traces of other profilers (PyTorch's)"},
+     "make rank files from traces of other profilers (PyTorch's)"},
     {"sim", pw_cli_sim, "sim [OPTIONS] DIR", "write a synthetic run with declared faults"},
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };

@@ -77,8 +77,8 @@ int pw_cli_recover(int argc, char **argv)
         if (help)
             printf(
                 "Usage: profwrap recover [--here] DIR\n\nCompletes the rank files of a run whose "
-                "collectors were killed.\nDone twice it is as if done once.\n"
-                "  --here   only of ranks that ran on this machine\n");
+                "collectors were killed.\nTo run it twice does no harm.\n"
+                "  --here   only those of ranks that ran on this machine\n");
         else
             pw_error("usage: profwrap recover [--here] DIR");
         return help ? 0 : 2;
