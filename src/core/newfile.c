@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -28,6 +29,46 @@ static int open_directory(const char *path, struct pw_newfile *file)
     return file->dir < 0 ? -errno : 0;
 }
 
+/* ---- the file that a signal that ends the program must not leave ---- */
+
+static const int endings[] = {SIGHUP, SIGINT, SIGTERM};
+enum { ENDINGS = sizeof(endings) / sizeof(endings[0]) };
+
+static struct pw_newfile *volatile making; /* the last that was opened */
+static volatile pid_t maker;               /* not a child, which has all of this, too */
+
+static void remove_part(int number)
+{
+    struct pw_newfile *file = making;
+    if (file && maker == getpid())
+        unlinkat(file->dir, file->part, 0);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+/* Where nobody else cares for the signal. */
+static void watch_endings(struct pw_newfile *file)
+{
+    const struct sigaction action = {.sa_handler = remove_part};
+    struct sigaction now;
+    maker = getpid();
+    making = file;
+    for (int i = 0; i < ENDINGS; i++)
+        if (sigaction(endings[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL)
+            sigaction(endings[i], &action, NULL);
+}
+
+static void unwatch_endings(const struct pw_newfile *file)
+{
+    struct sigaction now;
+    if (making != file)
+        return;
+    making = NULL;
+    for (int i = 0; i < ENDINGS; i++)
+        if (sigaction(endings[i], NULL, &now) == 0 && now.sa_handler == remove_part)
+            signal(endings[i], SIG_DFL);
+}
+
 static int create_part(struct pw_newfile *file, mode_t mode)
 {
     uint64_t random;
@@ -35,16 +76,19 @@ static int create_part(struct pw_newfile *file, mode_t mode)
         return -EIO;
     snprintf(file->part, sizeof(file->part), "%.*s.%016" PRIx64 ".part",
              (int)(sizeof(file->part) - RANDOM_NAME), file->name, random);
+    watch_endings(file);
     int fd =
         openat(file->dir, file->part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-    if (fd < 0)
-        return -errno;
-    file->out = fdopen(fd, "w");
+    int err = fd < 0 ? -errno : 0;
+    file->out = err ? NULL : fdopen(fd, "w");
     if (file->out)
         return 0;
-    close(fd);
-    unlinkat(file->dir, file->part, 0);
-    return -ENOMEM;
+    if (!err) {
+        close(fd);
+        unlinkat(file->dir, file->part, 0);
+    }
+    unwatch_endings(file);
+    return err ? err : -ENOMEM;
 }
 
 int pw_newfile_open(const char *path, mode_t mode, struct pw_newfile *file)
@@ -136,6 +180,7 @@ int pw_newfile_close(struct pw_newfile *file, int err)
         err = -errno;
     if (err)
         unlinkat(file->dir, file->part, 0);
+    unwatch_endings(file);
     close(file->dir);
     return err;
 }

@@ -15,7 +15,9 @@ struct pw_newfile {
     char name[NAME_MAX + 1], part[NAME_MAX + 1];
 };
 
-/* Makes a file beside `path` under a unique name, which ends in ".part". 0 or -errno. */
+/* Makes a file beside `path` under a unique name, which ends in ".part". 0 or -errno. SIGHUP,
+ * SIGINT and SIGTERM, where they would end the program, remove it first. `file` must stay where it
+ * is until it is closed. */
 int pw_newfile_open(const char *path, mode_t mode, struct pw_newfile *file);
 
 /* The same of a path that a person has given. "/dev/stdout" and the like are the open descriptor. A
