@@ -267,16 +267,51 @@ static int has_stood_still(const struct pw_row_c_straggler *row)
            row->cause == PW_CAUSE_IO;
 }
 
-/* A rank whose excess is inside communication is one only when it stood still there; others go, and
- * their replays. */
-static void drop_unexplained(struct pw_findings *f)
+static int64_t measured_ns(const struct pw_findings *f)
+{
+    int64_t sum = 0;
+    for (size_t s = 0; s < f->nsteps; s++)
+        if (f->steps[s].recorded == PW_RECORDED_ACTIVE && f->steps[s].duration_ns > 0)
+            sum += f->steps[s].duration_ns;
+    return sum;
+}
+
+/* Whether another straggler had steps of this one's: then neither alone may cost the job anything.
+ */
+static int has_company(const struct pw_findings *f, size_t mine)
+{
+    const struct pw_row_c_straggler *a = &f->stragglers[mine];
+    for (size_t i = 0; i < f->nstragglers; i++)
+        if (i != mine && f->stragglers[i].first_step <= a->last_step &&
+            f->stragglers[i].last_step >= a->first_step)
+            return 1;
+    return 0;
+}
+
+/* A rank whose excess is inside communication is one only when it stood still there; what of that
+ * the replay does not see is not in its gain. Others cost the job a hundredth of the steps' time or
+ * more. */
+static int is_straggler(const struct pw_findings *f, size_t i, int64_t elapsed_ns)
+{
+    const struct pw_row_c_straggler *row = &f->stragglers[i];
+    if (f->inside[row->rank])
+        return has_stood_still(row);
+    return row->kind == PW_STRAGGLER_ONE_OFF || 100 * (double)row->gain_ns >= (double)elapsed_ns ||
+           has_company(f, i);
+}
+
+/* Drops those that are none, and their replays. */
+static void drop_others(struct pw_findings *f)
 {
     struct pw_whatif *w = &f->whatif;
+    const int64_t elapsed_ns = measured_ns(f);
     size_t kept = 0, rows = 0;
+    uint8_t keep[PW_MOST_STRAGGLERS];
+    for (size_t i = 0; i < f->nstragglers; i++)
+        keep[i] = is_straggler(f, i, elapsed_ns) != 0;
     for (size_t i = 0; i < f->nstragglers; i++) {
-        const int is_one = !f->inside[f->stragglers[i].rank] || has_stood_still(&f->stragglers[i]);
-        f->inside[f->stragglers[i].rank] = !is_one;
-        if (is_one)
+        f->inside[f->stragglers[i].rank] = !keep[i];
+        if (keep[i])
             f->stragglers[kept++] = f->stragglers[i];
     }
     for (size_t i = 0; i < w->nrows; i++)
@@ -307,7 +342,7 @@ int pw_evidence_find(struct pw_findings *findings, const struct pw_job *job,
     size_t total = pw_job_allgather(job, mine, count, sizeof(*mine), &all);
     int err = job->process == 0 ? enter_all(findings, job, n, all, total) : 0;
     if (job->process == 0)
-        drop_unexplained(findings);
+        drop_others(findings);
     free(mine);
     free(all);
     return err;

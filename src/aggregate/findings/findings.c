@@ -9,8 +9,6 @@
 #include "aggregate/match/collectivestats.h"
 #include "core/sort.h"
 
-enum { MAX_STRAGGLERS = 1024 };
-
 static size_t slowest_rank(const struct pw_matrix *m, size_t step)
 {
     size_t slowest = 0;
@@ -147,8 +145,8 @@ static int find_stragglers(struct pw_findings *f, const struct pw_job *job,
 {
     int64_t *errors = malloc(sizeof(*errors) * (m->nranks + 1));
     void *scratch = malloc(pw_straggler_scratch(m->nsteps, m->nranks) + 1);
-    struct pw_straggler_found *found = malloc(sizeof(*found) * MAX_STRAGGLERS);
-    f->stragglers = calloc(MAX_STRAGGLERS, sizeof(*f->stragglers));
+    struct pw_straggler_found *found = malloc(sizeof(*found) * PW_MOST_STRAGGLERS);
+    f->stragglers = calloc(PW_MOST_STRAGGLERS, sizeof(*f->stragglers));
     f->inside = calloc(m->nranks + 1, sizeof(*f->inside));
     int err = errors && scratch && found && f->stragglers && f->inside ? 0 : -ENOMEM;
     if (!err) {
@@ -158,7 +156,7 @@ static int find_stragglers(struct pw_findings *f, const struct pw_job *job,
         struct pw_straggler_input input = {m->nsteps,   m->nranks, m->own_ns,   m->total_ns,
                                            m->phase_ns, errors,    m->useful_ns};
         f->nstragglers =
-            keep_relevant(m, found, pw_straggler_find(&input, scratch, found, MAX_STRAGGLERS));
+            keep_relevant(m, found, pw_straggler_find(&input, scratch, found, PW_MOST_STRAGGLERS));
         for (size_t i = 0; i < f->nstragglers; i++) {
             f->stragglers[i] = straggler_row(job, f, rows, in, &found[i]);
             f->inside[found[i].rank] = found[i].is_inside != 0;

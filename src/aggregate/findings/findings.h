@@ -9,6 +9,8 @@
 #include "aggregate/samples/samples.h"
 #include "aggregate/steps/matrix.h"
 
+enum { PW_MOST_STRAGGLERS = 1024 };
+
 struct pw_findings {
     struct pw_row_c_step *steps;
     size_t nsteps;
