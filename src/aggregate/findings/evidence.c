@@ -276,26 +276,31 @@ static int64_t measured_ns(const struct pw_findings *f)
     return sum;
 }
 
+/* A rank whose excess is inside communication is one only when it stood still there. */
+static int is_explained(const struct pw_findings *f, size_t i)
+{
+    return !f->inside[f->stragglers[i].rank] || has_stood_still(&f->stragglers[i]);
+}
+
 /* Whether another straggler had steps of this one's: then neither alone may cost the job anything.
  */
 static int has_company(const struct pw_findings *f, size_t mine)
 {
     const struct pw_row_c_straggler *a = &f->stragglers[mine];
     for (size_t i = 0; i < f->nstragglers; i++)
-        if (i != mine && f->stragglers[i].first_step <= a->last_step &&
+        if (i != mine && is_explained(f, i) && f->stragglers[i].first_step <= a->last_step &&
             f->stragglers[i].last_step >= a->first_step)
             return 1;
     return 0;
 }
 
-/* A rank whose excess is inside communication is one only when it stood still there; what of that
- * the replay does not see is not in its gain. Others cost the job a hundredth of the steps' time or
- * more. */
+/* Of excess inside communication and of one-off losses the replay does not see all. Other
+ * stragglers must cost the job a hundredth of the steps' time or more. */
 static int is_straggler(const struct pw_findings *f, size_t i, int64_t elapsed_ns)
 {
     const struct pw_row_c_straggler *row = &f->stragglers[i];
     if (f->inside[row->rank])
-        return has_stood_still(row);
+        return is_explained(f, i);
     return row->kind == PW_STRAGGLER_ONE_OFF || 100 * (double)row->gain_ns >= (double)elapsed_ns ||
            has_company(f, i);
 }
@@ -334,8 +339,11 @@ int pw_evidence_find(struct pw_findings *findings, const struct pw_job *job,
             (struct window){findings->stragglers[w].first_step, findings->stragglers[w].last_step};
     MPI_Bcast(&n, 1, MPI_UNSIGNED_LONG, 0, job->comm);
     MPI_Bcast(windows, sizeof(windows), MPI_BYTE, 0, job->comm);
-    if (!n)
+    if (!n) {
+        if (job->process == 0 && findings->nstragglers)
+            drop_others(findings); /* too many ranks to look into any */
         return 0;
+    }
     size_t count;
     void *all;
     struct item *mine = fill_items(job, share, windows, n, &count);
