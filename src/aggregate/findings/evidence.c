@@ -305,6 +305,14 @@ static int is_straggler(const struct pw_findings *f, size_t i, int64_t elapsed_n
            has_company(f, i);
 }
 
+/* A gain that the replay does not see half of is not known. */
+static void forget_gain(struct pw_row_c_straggler *row, int inside)
+{
+    if ((inside || row->kind == PW_STRAGGLER_ONE_OFF) &&
+        2 * (double)row->gain_ns < (double)row->excess_ns * (double)row->steps_hit)
+        row->gain_ns = -1;
+}
+
 /* Drops those that are none, and their replays. */
 static void drop_others(struct pw_findings *f)
 {
@@ -315,9 +323,12 @@ static void drop_others(struct pw_findings *f)
     for (size_t i = 0; i < f->nstragglers; i++)
         keep[i] = is_straggler(f, i, elapsed_ns) != 0;
     for (size_t i = 0; i < f->nstragglers; i++) {
+        const int inside = f->inside[f->stragglers[i].rank];
         f->inside[f->stragglers[i].rank] = !keep[i];
-        if (keep[i])
-            f->stragglers[kept++] = f->stragglers[i];
+        if (!keep[i])
+            continue;
+        f->stragglers[kept] = f->stragglers[i];
+        forget_gain(&f->stragglers[kept++], inside);
     }
     for (size_t i = 0; i < w->nrows; i++)
         if (strcmp(w->rows[i].scope, "straggler") != 0 || !f->inside[w->rows[i].rank])
