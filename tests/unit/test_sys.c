@@ -28,8 +28,10 @@ static void put(void **state, const char *name, const char *text)
     unit_write(unit_path(path, state, name), text, size, 0600);
 }
 
-/* Two samples by `collector` under the directory as root; the rows of `table`. */
-static void *sample(void **state, const struct pw_collector *collector, enum pw_table_id table)
+/* Two samples by `collector` under the directory as root, and a third after `change`; the rows of
+ * `table`. */
+static void *sample_changing(void **state, const struct pw_collector *collector,
+                             enum pw_table_id table, void (*change)(void **state))
 {
     const struct pw_identity id = {.size = 1, .job = "job", .hostname = "host"};
     const struct pw_rankfile_end end = {.complete = 1, .pid = 1};
@@ -42,6 +44,10 @@ static void *sample(void **state, const struct pw_collector *collector, enum pw_
     assert_non_null(collected);
     collector->sample(collected, PID, 1000);
     collector->sample(collected, PID, 2000);
+    if (change) {
+        change(state);
+        collector->sample(collected, PID, 3000);
+    }
     collector->destroy(collected);
     assert_int_equal(pw_rankfile_close(file, &end), 0);
     unsetenv("PROFWRAP_FSROOT");
@@ -51,9 +57,14 @@ static void *sample(void **state, const struct pw_collector *collector, enum pw_
     size_t count;
     assert_int_equal(pw_h5_open(unit_path(path, state, "rank-00000.h5"), &read), 0);
     assert_int_equal(pw_h5_read_all(read, table, &rows, &count), 0);
-    assert_int_equal(count, 2);
+    assert_int_equal(count, change ? 3 : 2);
     H5Fclose(read);
     return rows;
+}
+
+static void *sample(void **state, const struct pw_collector *collector, enum pw_table_id table)
+{
+    return sample_changing(state, collector, table, NULL);
 }
 
 static const char *const version_1[] = {"proc",
@@ -68,6 +79,11 @@ static const char *const version_1[] = {"proc",
 static const char *const version_2[] = {"proc",          "proc/77",           "sys", "sys/fs",
                                         "sys/fs/cgroup", "sys/fs/cgroup/job", NULL};
 
+static void throttle_more(void **state)
+{
+    put(state, "sys/fs/cgroup/job/cpu.stat", "usage_usec 9\nthrottled_usec 2000\n");
+}
+
 static void test_host(void **state)
 {
     int64_t tick = 1000000000 / sysconf(_SC_CLK_TCK);
@@ -75,13 +91,20 @@ static void test_host(void **state)
     put(state, "proc/stat", "cpu  10 20 30 400 5 6 7 8 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\n");
     put(state, "proc/77/cgroup", "0::/job\n");
     put(state, "sys/fs/cgroup/job/cpu.stat", "usage_usec 9\nthrottled_usec 1234\n");
-    struct pw_row_host *rows = sample(state, &pw_collector_host, PW_TABLE_host);
+    struct pw_row_host *rows =
+        sample_changing(state, &pw_collector_host, PW_TABLE_host, throttle_more);
     assert_int_equal(rows[1].time, 2000);
     assert_int_equal(rows[1].busy_ns, (10 + 20 + 30 + 6 + 7) * tick);
     assert_int_equal(rows[1].idle_ns, (400 + 5) * tick);
     assert_int_equal(rows[1].steal_ns, 8 * tick);
-    assert_int_equal(rows[1].throttled_ns, 1234000);
+    assert_int_equal(rows[1].throttled_ns, 0);
+    assert_int_equal(rows[2].throttled_ns, 766000);
     free(rows);
+}
+
+static void throttle_above(void **state)
+{
+    put(state, "sys/fs/cgroup/cpu/job/cpu.stat", "nr_throttled 4\nthrottled_time 1000\n");
 }
 
 /* The quota is on the cgroup above the process's own. */
@@ -92,9 +115,31 @@ static void test_quota_above(void **state)
     put(state, "proc/77/cgroup", "5:memory:/job/step\n4:cpu,cpuacct:/job/step\n0::/\n");
     put(state, "sys/fs/cgroup/cpu/job/step/cpu.stat", "nr_throttled 0\nthrottled_time 0\n");
     put(state, "sys/fs/cgroup/cpu/job/cpu.stat", "nr_throttled 3\nthrottled_time 777\n");
-    struct pw_row_host *rows = sample(state, &pw_collector_host, PW_TABLE_host);
-    assert_int_equal(rows[0].throttled_ns, 777);
+    struct pw_row_host *rows =
+        sample_changing(state, &pw_collector_host, PW_TABLE_host, throttle_above);
+    assert_int_equal(rows[1].throttled_ns, 0);
+    assert_int_equal(rows[2].throttled_ns, 223);
     assert_int_equal(rows[0].busy_ns, -1); /* no line "cpu" */
+    free(rows);
+}
+
+static void move(void **state)
+{
+    put(state, "proc/77/cgroup", "0::/job/slow\n");
+    put(state, "sys/fs/cgroup/job/cpu.stat", "throttled_usec 5\n");
+    put(state, "sys/fs/cgroup/job/slow/cpu.stat", "throttled_usec 3\n");
+}
+
+/* What the cgroup that it was moved to had counted before is not the process's. */
+static void test_process_that_is_moved(void **state)
+{
+    make_dirs(state, version_2);
+    make_dirs(state, (const char *const[]){"sys/fs/cgroup/job/slow", NULL});
+    put(state, "proc/77/cgroup", "0::/job\n");
+    put(state, "sys/fs/cgroup/job/cpu.stat", "throttled_usec 1\n");
+    struct pw_row_host *rows = sample_changing(state, &pw_collector_host, PW_TABLE_host, move);
+    assert_int_equal(rows[1].throttled_ns, 0);
+    assert_int_equal(rows[2].throttled_ns, 0);
     free(rows);
 }
 
@@ -124,6 +169,7 @@ static void test_process(void **state)
     assert_int_equal(rows[1].cpu_sys_ns, 15 * tick);
     assert_int_equal(rows[1].threads, 3);
     assert_int_equal(rows[1].rss_bytes, 25 * sysconf(_SC_PAGESIZE));
+    assert_int_equal(rows[1].state, 'R');
     assert_int_equal(rows[1].main_cpu_ns, 5000);
     assert_int_equal(rows[1].runq_wait_ns, 600);
     assert_int_equal(rows[1].voluntary_cs, 8);
@@ -138,6 +184,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_host, unit_dir_create, unit_dir_destroy),
         cmocka_unit_test_setup_teardown(test_quota_above, unit_dir_create, unit_dir_destroy),
+        cmocka_unit_test_setup_teardown(test_process_that_is_moved, unit_dir_create,
+                                        unit_dir_destroy),
         cmocka_unit_test_setup_teardown(test_host_that_says_nothing, unit_dir_create,
                                         unit_dir_destroy),
         cmocka_unit_test_setup_teardown(test_process, unit_dir_create, unit_dir_destroy),

@@ -1,5 +1,5 @@
 /* Reads /proc/stat and the cpu.stat of the process's cgroups into /samples/host; files stay open
- * between samples. See sys_host.h. */
+ * between samples. The process may be moved to other cgroups meanwhile. See sys_host.h. */
 #include "collectors/sys/sys_host.h"
 
 #include <fcntl.h>
@@ -11,15 +11,23 @@
 #include <unistd.h>
 
 /* A quota anywhere between the process's cgroup and the root stops it. */
-enum { MAX_CGROUPS = 16 };
+enum { MAX_CGROUPS = 16, LIST_BYTES = 4096 };
+
+struct cgroup {
+    int fd;
+    int64_t first_ns; /* throttled so long when the process was first seen in it; -1: not known */
+};
 
 struct state {
     struct pw_rankfile *file;
     pid_t pid;
-    int stat;
-    int cgroups[MAX_CGROUPS];
+    int stat, list; /* of /proc/stat and /proc/PID/cgroup */
+    struct cgroup cgroups[MAX_CGROUPS];
     int ncgroups;
     int64_t tick_ns;
+    int64_t left_ns;    /* throttled in the cgroups that it has left; -1: none said */
+    int64_t current_ns; /* in these; -1: none says */
+    char listed[LIST_BYTES];
 };
 
 static void *create(struct pw_rankfile *file)
@@ -28,7 +36,8 @@ static void *create(struct pw_rankfile *file)
     if (!s)
         return NULL;
     s->file = file;
-    s->stat = -1;
+    s->stat = s->list = -1;
+    s->left_ns = s->current_ns = -1;
     s->tick_ns = 1000000000 / sysconf(_SC_CLK_TCK);
     return s;
 }
@@ -39,13 +48,31 @@ static const char *root(void)
     return root ? root : "";
 }
 
-static void close_files(struct state *s)
+/* The file as text from its begin; "" when it cannot be read. */
+static bool read_text(int fd, char *text, size_t size)
 {
-    if (s->stat >= 0)
-        close(s->stat);
+    ssize_t n = fd >= 0 ? pread(fd, text, size - 1, 0) : 0;
+    text[n > 0 ? n : 0] = '\0';
+    return n > 0;
+}
+
+/* Version 2 says throttled_usec, version 1 throttled_time in ns. -1: neither. */
+static int64_t throttled(int fd)
+{
+    char text[1024];
+    read_text(fd, text, sizeof(text));
+    const char *micro = strstr(text, "throttled_usec "), *nano = strstr(text, "throttled_time ");
+    if (micro)
+        return strtoll(micro + strlen("throttled_usec "), NULL, 10) * 1000;
+    return nano ? strtoll(nano + strlen("throttled_time "), NULL, 10) : -1;
+}
+
+/* ---- cgroups ---- */
+
+static void close_cgroups(struct state *s)
+{
     for (int i = 0; i < s->ncgroups; i++)
-        close(s->cgroups[i]);
-    s->stat = -1;
+        close(s->cgroups[i].fd);
     s->ncgroups = 0;
 }
 
@@ -60,7 +87,7 @@ static void open_cgroups(struct state *s, const char *mount, const char *path)
         snprintf(file, sizeof(file), "%s/cpu.stat", at);
         int fd = open(file, O_RDONLY | O_CLOEXEC);
         if (fd >= 0)
-            s->cgroups[s->ncgroups++] = fd;
+            s->cgroups[s->ncgroups++] = (struct cgroup){fd, throttled(fd)};
         char *slash = strrchr(at, '/');
         if (!slash || (size_t)(slash - at) < shortest)
             return;
@@ -76,33 +103,68 @@ static void open_line(struct state *s, char *line)
     if (!path)
         return;
     *path++ = '\0';
-    path[strcspn(path, "\n")] = '\0';
     controllers++;
     if (!controllers[0]) {
         open_cgroups(s, "/sys/fs/cgroup", path);
         open_cgroups(s, "/sys/fs/cgroup/unified", path);
         return;
     }
-    char save[256], *rest = save;
-    snprintf(save, sizeof(save), "%s", controllers);
-    for (char *name = strsep(&rest, ","); name; name = strsep(&rest, ","))
+    for (char *name = strsep(&controllers, ","); name; name = strsep(&controllers, ","))
         if (strcmp(name, "cpu") == 0)
             open_cgroups(s, "/sys/fs/cgroup/cpu", path);
 }
 
+/* Goes on counting where the process was moved to. */
+static void follow_cgroups(struct state *s)
+{
+    char text[LIST_BYTES], *rest = text;
+    if (!read_text(s->list, text, sizeof(text)) || strcmp(text, s->listed) == 0)
+        return;
+    memcpy(s->listed, text, sizeof(text));
+    if (s->current_ns >= 0)
+        s->left_ns = (s->left_ns > 0 ? s->left_ns : 0) + s->current_ns;
+    s->current_ns = -1;
+    close_cgroups(s);
+    for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n"))
+        open_line(s, line);
+}
+
+/* Since the first sample; -1: no cgroup says. A quota above the process's own stops it too, and
+ * both may at once: the largest counts. */
+static int64_t throttled_so_far(struct state *s)
+{
+    for (int i = 0; i < s->ncgroups; i++) {
+        int64_t now = throttled(s->cgroups[i].fd), first = s->cgroups[i].first_ns;
+        if (now >= 0 && first >= 0 && now - first > s->current_ns)
+            s->current_ns = now - first;
+    }
+    if (s->left_ns < 0 || s->current_ns < 0)
+        return s->left_ns < 0 ? s->current_ns : s->left_ns;
+    return s->left_ns + s->current_ns;
+}
+
+/* ---- samples ---- */
+
+static void close_files(struct state *s)
+{
+    if (s->stat >= 0)
+        close(s->stat);
+    if (s->list >= 0)
+        close(s->list);
+    s->stat = s->list = -1;
+    close_cgroups(s);
+}
+
 static void open_files(struct state *s, pid_t pid)
 {
-    char path[PATH_MAX], line[PATH_MAX];
+    char path[PATH_MAX];
     close_files(s);
     s->pid = pid;
+    s->listed[0] = '\0';
     snprintf(path, sizeof(path), "%s/proc/stat", root());
     s->stat = open(path, O_RDONLY | O_CLOEXEC);
     snprintf(path, sizeof(path), "%s/proc/%d/cgroup", root(), (int)pid);
-    FILE *list = fopen(path, "re");
-    while (list && fgets(line, sizeof(line), list))
-        open_line(s, line);
-    if (list)
-        fclose(list);
+    s->list = open(path, O_RDONLY | O_CLOEXEC);
 }
 
 /* proc(5): "cpu" user nice system idle iowait irq softirq steal, in ticks. */
@@ -119,34 +181,17 @@ static void parse_stat(const struct state *s, const char *text, struct pw_row_ho
     row->steal_ns = t[7] * s->tick_ns;
 }
 
-/* Version 2 says throttled_usec, version 1 throttled_time in ns. -1: neither. */
-static int64_t throttled(const char *text)
-{
-    const char *micro = strstr(text, "throttled_usec "), *nano = strstr(text, "throttled_time ");
-    if (micro)
-        return strtoll(micro + strlen("throttled_usec "), NULL, 10) * 1000;
-    return nano ? strtoll(nano + strlen("throttled_time "), NULL, 10) : -1;
-}
-
-static bool read_text(int fd, char *text, size_t size)
-{
-    ssize_t n = fd >= 0 ? pread(fd, text, size - 1, 0) : 0;
-    text[n > 0 ? n : 0] = '\0';
-    return n > 0;
-}
-
 static void sample(void *state, pid_t pid, int64_t now_ns)
 {
     struct state *s = state;
     char text[1024];
     if (s->pid != pid)
         open_files(s, pid);
-    struct pw_row_host row = {.time = now_ns, .throttled_ns = -1};
+    struct pw_row_host row = {.time = now_ns};
     read_text(s->stat, text, sizeof(text));
     parse_stat(s, text, &row);
-    for (int i = 0; i < s->ncgroups; i++)
-        if (read_text(s->cgroups[i], text, sizeof(text)) && throttled(text) > row.throttled_ns)
-            row.throttled_ns = throttled(text);
+    follow_cgroups(s);
+    row.throttled_ns = throttled_so_far(s);
     pw_rankfile_append_measured(s->file, PW_TABLE_host, &row);
 }
 

@@ -70,8 +70,9 @@ static void parse_stat(const struct state *s, const char *text, struct pw_row_pr
 {
     const char *at = strrchr(text, ')');
     int64_t values[25] = {0};
-    if (!at)
+    if (!at || at[1] != ' ' || !at[2])
         return;
+    row->state = (uint8_t)at[2];
     at += 3; /* over ") S" */
     for (int i = 4; i <= 24 && at; i++)
         values[i] = strtoll(at, (char **)&at, 10);
