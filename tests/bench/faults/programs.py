@@ -24,7 +24,7 @@ class Program:
 
 
 _LULESH = ("mpicxx -O2 -DUSE_MPI=1 -I. lulesh*.cc -o {out}",)
-_COMD = ("cd src-mpi; sh generate_info_header mpicc -O2 >/dev/null 2>&1; :",
+_COMD = ('cd src-mpi; bash generate_info_header CoMD mpicc -O2 ""',
          "cd src-mpi; mpicc -O2 -std=c99 -DDOUBLE -DDO_MPI *.c -o {out} -lm")
 _MINIFE = ("cd ref/src; make -s CFLAGS=-O2 && cp miniFE.x {out}",)
 _HPCG = ("mpicxx -O2 -Isrc -DHPCG_NO_OPENMP src/*.cpp -o {out}",)
