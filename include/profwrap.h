@@ -60,6 +60,7 @@ struct profwrap_api {
     void (*metadata)(const char *key, const char *value);
     void (*op_past)(const char *name, const char *type, const char *shapes, int64_t start_ns,
                     int64_t end_ns, int lane, int64_t alloc_bytes);
+    void (*work)(int64_t amount);
 };
 
 static const struct profwrap_api *profwrap_api_;
@@ -186,6 +187,23 @@ __attribute__((unused)) static inline void profwrap_metadata(const char *key, co
 {
     if (PROFWRAP_HAS_(metadata))
         profwrap_api_->metadata(key, value);
+}
+
+/* This rank's part in the job, where ranks have different work by design: "stage 2", "expert",
+ * "reader". A rank is compared with those of its own role. The last call counts. It is metadata
+ * with the key "role". */
+__attribute__((unused)) static inline void profwrap_role(const char *name)
+{
+    profwrap_metadata("role", name);
+}
+
+/* How much work the current step has on this rank, in a unit that is the same on all ranks: tokens,
+ * samples, cells. Work that takes longer because there is more of it is then told from a rank that
+ * is slow. Several calls in one step add up; negative amounts do nothing. */
+__attribute__((unused)) static inline void profwrap_work(int64_t amount)
+{
+    if (PROFWRAP_HAS_(work))
+        profwrap_api_->work(amount);
 }
 
 #ifdef __cplusplus

@@ -43,10 +43,12 @@ from ._annotate import (
     range,
     range_pop,
     range_push,
+    role,
     start,
     step,
     steps,
     stop,
+    work,
 )
 from ._files import FileError
 from ._frames import frames
@@ -89,10 +91,12 @@ __all__ = [
     "queue",
     "range_pop",
     "range_push",
+    "role",
     "schedule",
     "start",
     "step",
     "steps",
     "stop",
     "watch",
+    "work",
 ]

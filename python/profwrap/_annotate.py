@@ -277,3 +277,21 @@ def metadata(key, value):
                 " give its parts keys of their own"
             )
     _probe.calls.metadata(name, text)
+
+
+def role(name):
+    """This rank's part in the job, where ranks have different work by design: "stage 2", "expert".
+
+    A rank is compared with those of its own role. The last call counts. It is metadata with the key
+    "role".
+    """
+    _probe.calls.metadata(b"role", _bytes(name, "a role"))
+
+
+def work(amount):
+    """How much work the current step has on this rank: tokens, samples, cells.
+
+    The unit must be the same on all ranks. Work that takes longer because there is more of it is then
+    told from a rank that is slow. Several calls in one step add up.
+    """
+    _probe.calls.work(_within(amount, 0, _INT64, "an amount of work"))

@@ -79,7 +79,7 @@ class Rank:
 
     def samples(self, kind="process", clock="local"):
         """Samples: "process" of /proc (cumulative CPU time in ns, faults, I/O and memory in bytes),
-        "host", and what the program said: "queue", "memory". KeyError when there are none."""
+        "host", and what the program said: "queue", "memory", "work". KeyError when there are none."""
         return self.table(f"/samples/{kind}", clock)
 
     def timeline(self, clock="local"):

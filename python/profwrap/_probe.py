@@ -29,6 +29,7 @@ _MEMBERS = (
             *(_TEXT, _TEXT, _TEXT, ctypes.c_int64, ctypes.c_int64, ctypes.c_int, ctypes.c_int64),
         ),
     ),
+    ("work", ctypes.PYFUNCTYPE(None, ctypes.c_int64)),
 )
 
 

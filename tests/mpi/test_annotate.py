@@ -46,14 +46,16 @@ def queues_and_metadata():
     h.equal(rows(file, strings, "samples/queue", "queue", "size", "capacity"),
             [("batches", i, 4) for i in range(3)], "samples of the queue")
     h.equal(rows(file, strings, "metadata", "key", "value"),
-            [("model", "first"), ("model", '{"layers": 2}')], "metadata")
+            [("model", "first"), ("model", '{"layers": 2}'), ("role", "stage 2")], "metadata")
+    h.equal(rows(file, strings, "samples/work", "amount"), [(4096,), (0,), (2**63 - 1,)],
+            "amounts of work")
 
 
 @h.case
 def not_there_unless_said():
     h.run([*h.profwrap("--no-merge", "-o", "out"), "true"])
     file = h.open_rank("out")
-    for path in ("samples/queue", "samples/memory", "metadata"):
+    for path in ("samples/queue", "samples/memory", "samples/work", "metadata"):
         h.check(path not in file, path, "is there")
 
 

@@ -40,6 +40,9 @@ with profwrap.profile(on_trace_ready=windows.append, mark_steps=False):
     os.chdir("/")
 assert os.path.samefile(windows[0].directory, os.environ["WANTED"]), windows[0].directory
 profwrap.queue("batches", 3, 8)
+profwrap.role("stage 2")
+profwrap.work(512)
+profwrap.work(0)
 profwrap.metadata("model", "resnet50")
 profwrap.metadata("config", {"lr": 0.1})
 
@@ -65,6 +68,7 @@ class AnnotateTest(support.TempDirTest):
             self.strings = [text.decode() for text in file["/strings"][()]]
             self.ranges = ranges[()]
             self.queues, self.memory = file["/samples/queue"][()], file["/samples/memory"][()]
+            self.work = file["/samples/work"][()]
             self.metadata = file["/metadata"][()]
 
     def named(self, name):
@@ -120,8 +124,9 @@ class AnnotateTest(support.TempDirTest):
         )
         self.assertEqual(
             [(self.strings[r["key"]], self.strings[r["value"]]) for r in self.metadata],
-            [("model", "resnet50"), ("config", '{"lr": 0.1}')],
+            [("role", "stage 2"), ("model", "resnet50"), ("config", '{"lr": 0.1}')],
         )
+        self.assertEqual([int(r["amount"]) for r in self.work], [512, 0])
 
 
 unittest.main()

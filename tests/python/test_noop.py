@@ -26,6 +26,8 @@ class NoopTest(unittest.TestCase):
         profwrap.queue("q", 1, 2)
         profwrap.memory(-1)
         profwrap.metadata("key", {"a": [1]})
+        profwrap.role("stage 2")
+        profwrap.work(3)
         profwrap.start()
         profwrap.stop()
         self.assertEqual(list(profwrap.steps("ab")), [(0, "a"), (1, "b")])
@@ -89,6 +91,8 @@ class NoopTest(unittest.TestCase):
             lambda: profwrap.queue("q", 1, -1),
             lambda: profwrap.queue("q", 2**63),
             lambda: profwrap.memory(1, -2),
+            lambda: profwrap.work(-1),
+            lambda: profwrap.work(2**63),
             lambda: profwrap.memory(2**70),
             lambda: profwrap.steps([], first=-1),
             lambda: profwrap.frames(depth=0),
@@ -100,6 +104,7 @@ class NoopTest(unittest.TestCase):
 
     def test_wrong_metadata(self):
         self.assertRaises(TypeError, profwrap.metadata, 1, "value")
+        self.assertRaises(TypeError, profwrap.role, 2)
         self.assertRaises(TypeError, profwrap.metadata, "key", object())
         self.assertRaises(ValueError, profwrap.metadata, "key", float("nan"))
         with self.assertRaisesRegex(ValueError, "at most 8191"):

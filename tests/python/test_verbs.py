@@ -66,6 +66,11 @@ class VerbsTest(unittest.TestCase):
             ],
         )
 
+    def test_role_and_work(self):
+        profwrap.role("stage 2")
+        profwrap.work(4096)
+        self.assertEqual(self.probe.take(), [("metadata", "role", "stage 2"), ("work", 4096)])
+
     def test_metadata(self):
         profwrap.metadata("model", "resnet50")
         profwrap.metadata("config", {"lr": 0.1, "layers": [1, 2]})
@@ -115,6 +120,7 @@ class OlderProbeTest(unittest.TestCase):
         with profwrap.op("a"):
             profwrap.queue("q", 1)
         profwrap.metadata("k", "v")
+        profwrap.work(1)
         profwrap.stop()
         called = {name for name, *_ in probe.take()}
         self.assertEqual(called & missing, set())
@@ -123,6 +129,7 @@ class OlderProbeTest(unittest.TestCase):
 
     def test_what_lies_behind_a_shorter_struct_is_not_called(self):
         later = {"op_begin", "op_end", "queue", "memory", "start", "stop", "metadata", "op_past"}
+        later |= {"work"}
         self.check(FakeProbe(size=_probe._Struct.op_begin.offset), later)
 
     def test_null_members_are_not_called(self):

@@ -265,6 +265,23 @@ static void note_memory(int64_t bytes_delta, int device)
     pw_probe_let_go(thread);
 }
 
+static void note_work(int64_t amount)
+{
+    if (amount < 0 || pw_recording_paused_thread())
+        return;
+    struct pw_thread *thread = note_begin();
+    if (!thread)
+        return;
+    struct pw_record *record = pw_recording_is_paused()
+                                   ? NULL
+                                   : reserve(thread, pw_probe_now(), PW_REC_WORK, PW_LOST_RANGE);
+    if (record) {
+        record->work.amount = amount;
+        pw_probe_commit(thread);
+    }
+    pw_probe_let_go(thread);
+}
+
 static void note_metadata(const char *key, const char *value)
 {
     struct pw_thread *thread = note_begin();
@@ -315,4 +332,5 @@ __attribute__((visibility("default"))) const struct profwrap_api profwrap_api_v1
     .stop = note_stop,
     .metadata = note_metadata,
     .op_past = note_op_past,
+    .work = note_work,
 };

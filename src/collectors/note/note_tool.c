@@ -70,6 +70,17 @@ static void append_memory(struct state *s, const struct pw_record *record,
     pw_rankfile_append(s->file, PW_TABLE_memory, &row);
 }
 
+static void append_work(struct state *s, const struct pw_record *record,
+                        const struct pw_origin *origin)
+{
+    const struct pw_row_work row = {
+        .time = origin->start,
+        .thread = origin->thread,
+        .amount = record->work.amount,
+    };
+    pw_rankfile_append(s->file, PW_TABLE_work, &row);
+}
+
 static void append_metadata(struct state *s, const struct pw_record *record,
                             const struct pw_origin *origin)
 {
@@ -92,6 +103,9 @@ static void record(void *state, const struct pw_record *record, const struct pw_
         break;
     case PW_REC_MEMORY:
         append_memory(state, record, origin);
+        break;
+    case PW_REC_WORK:
+        append_work(state, record, origin);
         break;
     case PW_REC_METADATA:
         append_metadata(state, record, origin);

@@ -66,6 +66,7 @@ static int is_optional(int table)
     case PW_TABLE_host:
     case PW_TABLE_queue:
     case PW_TABLE_memory:
+    case PW_TABLE_work:
     case PW_TABLE_metadata:
     case PW_TABLE_open:
     case PW_TABLE_kernel:

@@ -5,7 +5,7 @@
 #include "rank/journal/journal.h"
 #include "rank/journal/recordcode.h"
 
-enum { PW_JOURNAL_VERSION = 5 };
+enum { PW_JOURNAL_VERSION = 6 };
 #define PW_JOURNAL_MAGIC 0x4a575031u /* "1PWJ" */
 
 struct pw_block_header {

@@ -35,6 +35,7 @@ enum pw_record_type {
     PW_REC_STEP,
     PW_REC_QUEUE,
     PW_REC_MEMORY,
+    PW_REC_WORK,
     PW_REC_METADATA,
     /* Collector nvtx. */
     PW_REC_NVTX,         /* a range or mark, as PW_REC_RANGE */
@@ -209,6 +210,9 @@ struct pw_record {
             int32_t device; /* -1 the host */
         } memory;
         struct {
+            int64_t amount;
+        } work;
+        struct {
             uint32_t key, value;
         } metadata;
         struct {
@@ -356,6 +360,7 @@ static inline enum pw_lost pw_record_kind(const struct pw_record *record)
     case PW_REC_RANGE:
     case PW_REC_QUEUE:
     case PW_REC_MEMORY:
+    case PW_REC_WORK:
     case PW_REC_NVTX:
     case PW_REC_NVTX_START:
     case PW_REC_NVTX_END:

@@ -21,7 +21,7 @@
 #include "rank/ring/testclock.h"
 
 enum {
-    PW_SEGMENT_VERSION = 11,
+    PW_SEGMENT_VERSION = 12,
     PW_SEGMENT_PAGE = 4096,
     PW_SEGMENT_HEADER = 2 * PW_SEGMENT_PAGE,
     PW_RING_CONTROL = 3 * PW_SEGMENT_PAGE, /* before a ring's records */

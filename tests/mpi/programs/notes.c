@@ -72,6 +72,14 @@ int main(int argc, char **argv)
     profwrap_phase(PROFWRAP_NO_PHASE);
     for (int i = 0; i < 3; i++)
         profwrap_queue("batches", i, 4);
+    profwrap_role("stage 2");
+    profwrap_work(4096);
+    profwrap_work(-1); /* no amount: it does nothing */
+    profwrap_work(0);
+    profwrap_work(INT64_MAX);
+    profwrap_stop();
+    profwrap_work(7);
+    profwrap_start();
     for (long i = argc > 1 ? atol(argv[1]) : 0; i > 0; i--) {
         profwrap_range_push("round");
         profwrap_memory(64, 1);
