@@ -56,6 +56,8 @@ static int fill(const struct pw_options *o, struct pw_sim_params *p, char *probl
         .operators = pw_option_int(o, PW_OPT_SIM_OPERATORS),
         .gpu = pw_option_flag(o, PW_OPT_SIM_GPU),
         .queues = pw_option_flag(o, PW_OPT_SIM_QUEUES),
+        .os_samples = pw_option_flag(o, PW_OPT_SIM_OS_SAMPLES),
+        .ends_ns = 1000000 * pw_option_int(o, PW_OPT_SIM_ENDS_MS),
         .steps_marked = !pw_option_flag(o, PW_OPT_SIM_UNMARKED),
     };
     if (*end || !(p->noise >= 0 && p->noise <= 10)) {

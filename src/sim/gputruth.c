@@ -119,7 +119,8 @@ static void print_rank(FILE *out, const struct rank *r, int64_t rank)
 int pw_sim_gputruth_print(FILE *out, const struct pw_sim_params *p)
 {
     struct truth t = {p, calloc((size_t)p->ranks, sizeof(*t.ranks)), 0};
-    struct pw_sim_sink sink = {&t, 0, p->ranks - 1, take_event, take_phase, take_work, take_step};
+    struct pw_sim_sink sink = {&t,         0,         p->ranks - 1, take_event,
+                               take_phase, take_work, take_step,    NULL};
     struct pw_sim_params marked = *p;
     struct pw_sim_result result;
     marked.steps_marked = 1; /* so that the ends of steps are told */

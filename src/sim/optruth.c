@@ -85,7 +85,7 @@ int pw_sim_optruth_print(FILE *out, const struct pw_sim_params *p)
     struct sums *sums = calloc(1, sizeof(*sums));
     int64_t *self_ns = calloc((size_t)p->ranks * MOST_TEXTS, sizeof(*self_ns));
     struct pw_sim_sink sink = {sums,         0,         p->ranks - 1, ignore_event,
-                               ignore_phase, take_work, ignore_step};
+                               ignore_phase, take_work, ignore_step,  NULL};
     struct pw_sim_result result;
     const char *comma = "";
     int err = sums && self_ns ? 0 : -ENOMEM;

@@ -6,30 +6,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/kinds.h"
 #include "sim/operators.h"
 
-static const char *const patterns[PW_SIM_PATTERNS] = {"data", "halo", "hybrid"};
+/* Of cgroups and of the kernel's scheduler: the usual values of both. */
+enum { SLICE_NS = 4000000, QUOTA_NS = 100000000, SIGSTOPS_NS = 200000000, ENDS_NS = 200000000 };
 
-static const char *const kinds[PW_SIM_FAULT_KINDS] = {
-    "slow_rank",     "slow_host", "slow_link",  "starved_loader", "slow_transfer", "jitter",
-    "slow_operator", "slow_gpu",  "host_bound", "skew",           "missing",       "truncated",
-};
+static const char *const patterns[PW_SIM_PATTERNS] = {"data", "halo", "hybrid"};
 
 const char *pw_sim_pattern_name(enum pw_sim_pattern pattern)
 {
     return patterns[pattern];
 }
 
-const char *pw_sim_fault_name(enum pw_sim_fault_kind kind)
+static int find_kind(const char *word)
 {
-    return kinds[kind];
-}
-
-static int find_word(const char *const *words, int n, const char *word)
-{
-    for (int i = 0; i < n; i++)
-        if (strcmp(words[i], word) == 0)
-            return i;
+    for (int kind = 0; kind < PW_SIM_FAULT_KINDS; kind++)
+        if (strcmp(pw_sim_kind_of((enum pw_sim_fault_kind)kind)->name, word) == 0)
+            return kind;
     return -1;
 }
 
@@ -76,6 +70,16 @@ static int parse_number(const char *text, double *value)
     return end == text || *end || !(*value >= 0 && *value <= 1e6) ? -EINVAL : 0;
 }
 
+/* Milliseconds, as ns. */
+static int parse_ms(const char *text, int64_t *ns)
+{
+    double ms;
+    int err = parse_number(text, &ms);
+    if (!err)
+        *ns = (int64_t)(1e6 * ms);
+    return err;
+}
+
 static int set_key(struct pw_sim_fault *fault, const char *key, const char *value)
 {
     const struct {
@@ -85,8 +89,19 @@ static int set_key(struct pw_sim_fault *fault, const char *key, const char *valu
         {"rank", &fault->rank},         {"from", &fault->rank},
         {"to", &fault->peer},           {"host", &fault->host},
         {"period", &fault->period},     {"offset_ns", &fault->offset_ns},
-        {"error_ns", &fault->error_ns},
+        {"error_ns", &fault->error_ns}, {"share", &fault->share},
+        {"burners", &fault->burners},
     };
+    const struct {
+        const char *name;
+        int64_t *to;
+    } times[] = {
+        {"ms", &fault->ns},         {"every_ms", &fault->every_ns}, {"at_ms", &fault->delay_ns},
+        {"for_ms", &fault->for_ns}, {"slice_ms", &fault->slice_ns},
+    };
+    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+        if (strcmp(key, times[i].name) == 0)
+            return parse_ms(value, times[i].to);
     for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++)
         if (strcmp(key, whole[i].name) == 0)
             return parse_whole(value, whole[i].to);
@@ -111,11 +126,76 @@ static int set_key(struct pw_sim_fault *fault, const char *key, const char *valu
 static int check_fault(const struct pw_sim_fault *f, const struct pw_sim_params *p)
 {
     int64_t hosts = (p->ranks + p->ranks_per_host - 1) / p->ranks_per_host;
-    return f->rank < 0 || f->rank >= p->ranks || f->peer < 0 || f->peer >= p->ranks ||
+    int64_t least = pw_sim_kind_of(f->kind)->scope == PW_SIM_ON_ALL ? -1 : 0;
+    return f->rank < least || f->rank >= p->ranks || f->peer < 0 || f->peer >= p->ranks ||
                    f->host < 0 || f->host >= hosts || f->first < 0 || f->last >= p->steps ||
                    f->first > f->last || f->period < 1 || f->error_ns < 0
                ? -EINVAL
                : 0;
+}
+
+static struct pw_sim_fault usual(enum pw_sim_fault_kind kind, const struct pw_sim_params *p)
+{
+    const struct pw_sim_kind *row = pw_sim_kind_of(kind);
+    return (struct pw_sim_fault){
+        .kind = kind,
+        .rank = row->scope == PW_SIM_ON_ALL ? -1 : 0,
+        .last = p->steps - 1,
+        .period = 10,
+        .phase = row->phase,
+        .percent = row->percent,
+        .offset_ns = 20000000,
+        .error_ns = 1000,
+        .name = "conv2d",
+        .factor = 2,
+        .ns = (int64_t)(1e6 * row->ms),
+        .every_ns = SIGSTOPS_NS,
+        .slice_ns = SLICE_NS,
+        .share = 50,
+        .burners = 1,
+    };
+}
+
+/* How long it runs, and is stopped then, again and again. */
+static int check_stops(struct pw_sim_fault *f)
+{
+    if (f->kind == PW_SIM_CPU_QUOTA) {
+        f->every_ns = QUOTA_NS;
+        f->ns = QUOTA_NS / 100 * (100 - f->share);
+    } else if (f->kind == PW_SIM_BURNERS) {
+        f->every_ns = f->slice_ns * (f->burners + 1);
+        f->ns = f->slice_ns * f->burners;
+    }
+    return f->share < 1 || f->share > 99 || f->burners < 1 || f->burners > 1000 ||
+                   f->slice_ns < 1000 || f->ns < 1000 || f->ns >= f->every_ns
+               ? -EINVAL
+               : 0;
+}
+
+static int complete_fault(struct pw_sim_fault *f, struct pw_sim_params *p, char *problem,
+                          size_t size)
+{
+    const struct pw_sim_kind *row = pw_sim_kind_of(f->kind);
+    int stops = row->how == PW_SIM_STOPS || row->how == PW_SIM_STOPS_ONCE;
+    if (check_fault(f, p))
+        return fail(problem, size, "the ranks, hosts or steps do not exist of the fault",
+                    row->name);
+    if (f->kind == PW_SIM_SLOW_OPERATOR && !p->operators)
+        return fail(problem, size, "without --operators there are none for the fault", row->name);
+    if ((f->kind == PW_SIM_SLOW_GPU || f->kind == PW_SIM_HOST_BOUND) && !p->gpu)
+        return fail(problem, size, "without --gpu there are none for the fault", row->name);
+    if (stops && p->gpu)
+        return fail(problem, size, "with --gpu a process's CPU is not simulated for the fault",
+                    row->name);
+    if (row->how == PW_SIM_STOPS && check_stops(f))
+        return fail(problem, size, "between stops a process runs, for some of the time, in",
+                    row->name);
+    if (row->how == PW_SIM_STOPS_ONCE || row->how == PW_SIM_ADDS_NS)
+        f->last = f->first;
+    if (row->how == PW_SIM_AT_ENDS && !p->ends_ns)
+        p->ends_ns = ENDS_NS;
+    p->os_samples |= row->has_evidence;
+    return 0;
 }
 
 static int parse_fault(char *text, struct pw_sim_params *p, char *problem, size_t size)
@@ -123,23 +203,10 @@ static int parse_fault(char *text, struct pw_sim_params *p, char *problem, size_
     char *keys = strchr(text, ':'), *rest;
     if (keys)
         *keys++ = '\0';
-    int kind = find_word(kinds, PW_SIM_FAULT_KINDS, text);
+    int kind = find_kind(text);
     if (kind < 0)
         return fail(problem, size, "there is no kind of fault", text);
-    struct pw_sim_fault fault = {
-        .kind = (enum pw_sim_fault_kind)kind,
-        .last = p->steps - 1,
-        .period = 10,
-        .phase = kind == PW_SIM_STARVED_LOADER || kind == PW_SIM_SLOW_TRANSFER ? PW_PHASE_DATA
-                                                                               : PW_PHASE_FORWARD,
-        .percent = kind == PW_SIM_SLOW_LINK       ? 400
-                   : kind == PW_SIM_SLOW_OPERATOR ? 0
-                                                  : 20,
-        .offset_ns = 20000000,
-        .error_ns = 1000,
-        .name = "conv2d",
-        .factor = 2,
-    };
+    struct pw_sim_fault fault = usual((enum pw_sim_fault_kind)kind, p);
     for (char *word = keys ? strtok_r(keys, ",", &rest) : NULL; word;
          word = strtok_r(NULL, ",", &rest)) {
         char *value = strchr(word, '=');
@@ -148,14 +215,10 @@ static int parse_fault(char *text, struct pw_sim_params *p, char *problem, size_
         if (!value || set_key(&fault, word, value))
             return fail(problem, size, "a fault has an unknown key or a wrong value:", word);
     }
-    if (check_fault(&fault, p))
-        return fail(problem, size, "the ranks, hosts or steps do not exist of the fault", text);
-    if (kind == PW_SIM_SLOW_OPERATOR && !p->operators)
-        return fail(problem, size, "without --operators there are none for the fault", text);
-    if ((kind == PW_SIM_SLOW_GPU || kind == PW_SIM_HOST_BOUND) && !p->gpu)
-        return fail(problem, size, "without --gpu there are none for the fault", text);
-    p->faults[p->nfaults++] = fault;
-    return 0;
+    int err = complete_fault(&fault, p, problem, size);
+    if (!err)
+        p->faults[p->nfaults++] = fault;
+    return err;
 }
 
 int pw_sim_parse_faults(const char *text, struct pw_sim_params *p, char *problem, size_t size)

@@ -30,20 +30,39 @@ enum pw_sim_fault_kind {
     PW_SIM_CLOCK_SKEW,
     PW_SIM_MISSING,
     PW_SIM_TRUNCATED,
+    PW_SIM_CPU_QUOTA,   /* of a cgroup: runs for `share` % of every 100 ms */
+    PW_SIM_BURNERS,     /* `burners` other processes on the rank's CPU */
+    PW_SIM_SIGSTOP,     /* for `ns`, once */
+    PW_SIM_SIGSTOPS,    /* for `ns` in every `every_ns` */
+    PW_SIM_FREEZE,      /* a host stands still for `ns`, with its samplers */
+    PW_SIM_DISK_READS,  /* work waits for a disk */
+    PW_SIM_PAGE_FAULTS, /* major ones */
+    PW_SIM_BLOCKED,     /* work waits for a lock */
+    PW_SIM_STALL,       /* one step is longer by `ns` */
+    PW_SIM_LATE_START,  /* MPI_Init is entered late */
+    PW_SIM_LATE_SETUP,  /* what comes before the first step takes longer */
+    PW_SIM_LATE_END,    /* what comes after the last step takes longer */
+    PW_SIM_CHECKPOINT,  /* a pause of `ns` at the end of every `period`-th step */
+    PW_SIM_DRIFT,       /* steps grow, in the last one by `percent` */
+    PW_SIM_SLOW_ALL,
     PW_SIM_FAULT_KINDS
 };
 
 struct pw_sim_fault {
     enum pw_sim_fault_kind kind;
-    int64_t rank, peer; /* peer: of a slow link */
+    int64_t rank, peer; /* peer: of a slow link; rank -1: all */
     int64_t host;
     int64_t first, last; /* steps */
-    int64_t period;      /* of jitter, steps */
+    int64_t period;      /* of jitter and checkpoints, steps */
     enum pw_phase phase;
     double percent;              /* of the step's mean work; of the transfer for a slow link */
     int64_t offset_ns, error_ns; /* of a clock */
     char name[32];               /* of a slow operator, which takes `factor` times as long */
     double factor;
+    /* Of what stops a process: from delay_ns after the first step's begin; for_ns 0: in its steps.
+     */
+    int64_t ns, every_ns, delay_ns, for_ns, slice_ns;
+    int64_t share, burners;
 };
 
 struct pw_sim_params {
@@ -59,12 +78,14 @@ struct pw_sim_params {
     int gpu;                                /* work is kernels, collectives are NCCL's */
     int queues;                             /* 1: a data pipeline, looked at in each step */
     int steps_marked;
+    int os_samples;  /* of /proc, 10 in a second */
+    int64_t ends_ns; /* from MPI_Init to the first step, and from the last to MPI_Finalize; 0: the
+                        run is its steps */
     size_t nfaults;
     struct pw_sim_fault faults[PW_SIM_FAULTS];
 };
 
 const char *pw_sim_pattern_name(enum pw_sim_pattern pattern);
-const char *pw_sim_fault_name(enum pw_sim_fault_kind kind);
 
 /* "KIND:key=value,key=value;KIND:..." into params->faults; ranks and steps must be set before. 0,
  * or -EINVAL with one sentence in `problem`. */

@@ -5,8 +5,12 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "sim/ends.h"
+#include "sim/extra.h"
+#include "sim/kinds.h"
 #include "sim/random.h"
 #include "sim/stage.h"
+#include "sim/stops.h"
 
 struct pw_sim_group pw_sim_group_of(const struct pw_sim_params *p, enum pw_sim_comm comm,
                                     int64_t rank)
@@ -22,26 +26,31 @@ struct pw_sim_group pw_sim_group_of(const struct pw_sim_params *p, enum pw_sim_c
     }
 }
 
-int pw_sim_fault_hits(const struct pw_sim_params *p, const struct pw_sim_fault *f, int64_t rank,
-                      int64_t step)
+int pw_sim_fault_on_rank(const struct pw_sim_params *p, const struct pw_sim_fault *f, int64_t rank)
 {
-    if (step < f->first || step > f->last)
+    if (pw_sim_kind_of(f->kind)->how == PW_SIM_ELSE)
         return 0;
-    switch (f->kind) {
-    case PW_SIM_SLOW_RANK:
-    case PW_SIM_STARVED_LOADER:
-    case PW_SIM_SLOW_TRANSFER:
-    case PW_SIM_SLOW_OPERATOR:
-    case PW_SIM_SLOW_GPU:
-    case PW_SIM_HOST_BOUND:
+    switch (pw_sim_scope_of(f)) {
+    case PW_SIM_ON_RANK:
         return rank == f->rank;
-    case PW_SIM_SLOW_HOST:
+    case PW_SIM_ON_HOST:
         return pw_sim_host(p, rank) == f->host;
-    case PW_SIM_JITTER:
-        return rank == f->rank && (step - f->first) % f->period == 0;
+    case PW_SIM_ON_ALL:
+        return 1;
     default:
         return 0;
     }
+}
+
+int pw_sim_fault_hits(const struct pw_sim_params *p, const struct pw_sim_fault *f, int64_t rank,
+                      int64_t step)
+{
+    if (step < f->first || step > f->last || !pw_sim_fault_on_rank(p, f, rank) ||
+        pw_sim_kind_of(f->kind)->how == PW_SIM_AT_ENDS)
+        return 0;
+    if (f->kind == PW_SIM_CHECKPOINT)
+        return (step - f->first) % f->period == f->period - 1;
+    return f->kind != PW_SIM_JITTER || (step - f->first) % f->period == 0;
 }
 
 static int start(struct pw_sim_play *play)
@@ -52,11 +61,13 @@ static int start(struct pw_sim_play *play)
     play->phase_start = malloc(n * sizeof(*play->phase_start));
     play->scratch = malloc(2 * n * sizeof(*play->scratch));
     play->reduced = calloc(n, sizeof(*play->reduced));
-    if (!play->now || !play->phase_start || !play->scratch || !play->reduced)
+    play->told = malloc(n * sizeof(*play->told));
+    if (!play->now || !play->phase_start || !play->scratch || !play->reduced || !play->told)
         return -ENOMEM;
     for (size_t r = 0; r < n; r++) {
         play->now[r] = PW_SIM_START_NS;
         play->now[r] += (int64_t)(pw_sim_bits(p->seed, r, 1, 1) % 50000);
+        play->told[r] = play->now[r];
     }
     /* The stages' noises add up to that of the step. */
     play->sigma = p->noise / sqrt(pw_sim_sum_of_squares(p));
@@ -86,15 +97,22 @@ int pw_sim_play(const struct pw_sim_params *p, uint32_t without, const struct pw
     struct pw_sim_play play = {.params = p, .without = without, .sink = sink};
     int64_t *began = malloc((size_t)p->ranks * sizeof(*began));
     int err = began ? start(&play) : -ENOMEM;
+    if (!err)
+        pw_sim_ends_start(&play);
     for (int64_t s = 0; s < p->steps && !err; s++) {
         play.step = s;
         play.draw = 0;
         for (int64_t r = 0; r < p->ranks; r++)
             began[r] = play.now[r];
+        pw_sim_stops_step(&play);
         pw_sim_pattern_step(&play);
+        pw_sim_extra_pauses(&play);
+        for (int64_t r = 0; r < p->ranks; r++)
+            pw_sim_tell_stops(&play, r, play.now[r]);
         tell_steps(&play, began);
     }
     if (!err) {
+        pw_sim_ends_finish(&play);
         result->end_ns = latest(&play);
         result->elapsed_ns = result->end_ns - PW_SIM_START_NS;
         for (int c = 0; c < PW_SIM_COMMS; c++)
@@ -105,5 +123,6 @@ int pw_sim_play(const struct pw_sim_params *p, uint32_t without, const struct pw
     free(play.phase_start);
     free(play.scratch);
     free(play.reduced);
+    free(play.told);
     return err;
 }

@@ -26,6 +26,11 @@ struct pw_sim_sink {
     void (*work)(void *context, int64_t rank, int64_t step, enum pw_phase phase, int64_t start,
                  int64_t end);
     void (*step)(void *context, int64_t rank, int64_t step, int64_t start, int64_t end);
+    /* May be NULL. A fault held the rank up in [start, end): in its own work, or wherever it was.
+     * `step` is -1 before the first step, and the number of steps after the last. Off
+     * the CPU no two are at once, and they are told in order of time. */
+    void (*fault)(void *context, int64_t rank, size_t fault, int64_t step, int64_t start,
+                  int64_t end);
 };
 
 struct pw_sim_result {
@@ -41,6 +46,10 @@ enum { PW_SIM_START_NS = 1000000000 };
  * -ENOMEM. */
 int pw_sim_play(const struct pw_sim_params *params, uint32_t without,
                 const struct pw_sim_sink *sink, struct pw_sim_result *result);
+
+/* 1 when the fault makes this rank slower in some steps, or stops it. */
+int pw_sim_fault_on_rank(const struct pw_sim_params *params, const struct pw_sim_fault *fault,
+                         int64_t rank);
 
 /* 1 when the fault makes this rank slower in this step. */
 int pw_sim_fault_hits(const struct pw_sim_params *params, const struct pw_sim_fault *fault,

@@ -3,9 +3,11 @@
 
 #include <stdlib.h>
 
+#include "sim/extra.h"
 #include "sim/gpu.h"
 #include "sim/operators.h"
 #include "sim/random.h"
+#include "sim/stops.h"
 
 /* Latency and bandwidth of collectives and of messages; what a call costs that waits for nobody. */
 enum { COLL_LATENCY_NS = 20000, P2P_LATENCY_NS = 4000, CALL_NS = 800, EAGER_BYTES = 1 << 20 };
@@ -38,27 +40,13 @@ void pw_sim_phase_end(struct pw_sim_play *play, enum pw_phase phase)
         sink->phase(sink->context, r, phase, play->phase_start[r], play->now[r]);
 }
 
-/* What the faults that are on add to this rank's work. */
-static double extra_work(const struct pw_sim_play *play, int64_t rank, enum pw_phase phase,
-                         double share)
-{
-    const struct pw_sim_params *p = play->params;
-    double extra = 0;
-    for (size_t i = 0; i < p->nfaults; i++)
-        if (!(play->without >> i & 1) && p->faults[i].phase == phase &&
-            p->faults[i].kind != PW_SIM_SLOW_GPU &&
-            pw_sim_fault_hits(p, &p->faults[i], rank, play->step))
-            extra += p->faults[i].percent / 100 * (double)p->step_ns * share;
-    return extra;
-}
-
 static int64_t work_of(struct pw_sim_play *play, int64_t rank, enum pw_phase phase, double mean_ns,
                        double share)
 {
     double own = mean_ns * pw_sim_lognormal(draw(play, rank), play->sigma);
     own *= pw_sim_gpu_growth(play->params, play->without, rank, play->step, phase);
     own *= pw_sim_operators_growth(play->params, play->without, rank, play->step, phase);
-    return (int64_t)(own + extra_work(play, rank, phase, share));
+    return (int64_t)(own + pw_sim_extra(play, rank, phase, share));
 }
 
 /* Moves the rank's clock on. */
@@ -67,7 +55,8 @@ static void work(struct pw_sim_play *play, int64_t rank, enum pw_phase phase, do
 {
     const struct pw_sim_sink *sink = play->sink;
     int64_t start = play->now[rank];
-    play->now[rank] += work_of(play, rank, phase, mean_ns, share);
+    int64_t own_ns = work_of(play, rank, phase, mean_ns, share);
+    play->now[rank] = pw_sim_extra_work(play, rank, phase, share, start, own_ns);
     if (is_told(play, rank))
         sink->work(sink->context, rank, play->step, phase, start, play->now[rank]);
 }
@@ -138,6 +127,19 @@ static void tell_collective(struct pw_sim_play *play, enum pw_sim_comm comm, enu
         sink->event(sink->context, rank, &event);
 }
 
+/* By how much members that are stopped lengthen a collective that all have entered by `last`: each
+ * must be on a CPU for as long as it takes. */
+static int64_t stopped_ns(const struct pw_sim_play *play, const struct pw_sim_group *g,
+                          int64_t last, int64_t transfer)
+{
+    int64_t most = last + transfer;
+    for (int64_t i = 0; i < g->size && play->stopping; i++) {
+        int64_t end = pw_sim_advance(play, g->leader + i * g->stride, last, transfer);
+        most = end > most ? end : most;
+    }
+    return most - last - transfer;
+}
+
 void pw_sim_collective(struct pw_sim_play *play, enum pw_sim_comm comm, enum pw_op op,
                        int64_t bytes)
 {
@@ -155,11 +157,13 @@ void pw_sim_collective(struct pw_sim_play *play, enum pw_sim_comm comm, enum pw_
         double spread = pw_sim_lognormal(draw(play, leader), p->noise);
         double volume = (double)bytes / bytes_per_ns * 2 * (double)(g.size - 1) / (double)g.size;
         double transfer = (COLL_LATENCY_NS + volume) * spread * link_factor(play, &g);
+        int64_t late = stopped_ns(play, &g, last, (int64_t)transfer);
         for (int64_t i = 0; i < g.size; i++) {
             int64_t rank = leader + i * g.stride;
             /* Not all leave at once: the last rounds of the algorithm differ a little. */
             int64_t end =
                 last + (int64_t)(transfer * (0.98 + 0.02 * pw_sim_uniform(draw(play, rank))));
+            end = pw_sim_advance(play, rank, end + late, 0);
             tell_collective(play, comm, op, bytes, rank, end);
             *clock_of(play, rank) = end;
         }
@@ -248,14 +252,16 @@ void pw_sim_exchange(struct pw_sim_play *play, int64_t width, int64_t bytes)
     play->draw++;
     for (int64_t r = 0; r < p->ranks; r++) {
         int n = neighbours(p, width, r, peers);
-        ends[r] = play->now[r] + (2 * n + 1) * CALL_NS;
+        ends[r] = pw_sim_advance(play, r, play->now[r], (2 * n + 1) * CALL_NS);
         for (int i = 0; i < n; i++) {
             /* A message is under way from when its sender has begun it, but not before this rank
              * is there to receive. */
             int64_t sent = play->now[peers[i]] > play->now[r] ? play->now[peers[i]] : play->now[r];
-            int64_t came = sent + 2 * 4 * CALL_NS + message_ns(play, peers[i], r, bytes);
+            int64_t ns = 2 * 4 * CALL_NS + message_ns(play, peers[i], r, bytes);
+            int64_t came = pw_sim_advance_both(play, r, peers[i], sent, ns);
             ends[r] = came > ends[r] ? came : ends[r];
         }
+        ends[r] = pw_sim_advance(play, r, ends[r], 0);
     }
     for (int64_t r = 0; r < p->ranks; r++) {
         int n = neighbours(p, width, r, peers);
@@ -279,13 +285,14 @@ void pw_sim_pipeline(struct pw_sim_play *play, enum pw_phase phase, int forward,
             if (i > 0) {
                 int64_t from = r - hop, here = play->now[r];
                 int64_t both = sent[from] > here ? sent[from] : here;
-                play->now[r] = both + message_ns(play, from, r, bytes);
+                play->now[r] = pw_sim_advance(play, r, both, message_ns(play, from, r, bytes));
                 tell_message(play, PW_OP_Recv, r, from, bytes, here, play->now[r], 0);
             }
             work(play, r, phase, mean_ns, share);
             sent[r] = play->now[r];
             if (i + 1 < stages) {
-                play->now[r] += CALL_NS; /* buffered: the sender goes on */
+                /* Buffered: the sender goes on. */
+                play->now[r] = pw_sim_advance(play, r, sent[r], CALL_NS);
                 tell_message(play, PW_OP_Send, r, r + hop, bytes, sent[r], play->now[r], 0);
             }
         }

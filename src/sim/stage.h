@@ -16,8 +16,11 @@ struct pw_sim_play {
     int64_t *reduced;     /* [ranks] GPUs: when the communication stream is free */
     int64_t collectives[PW_SIM_COMMS];
     int64_t step;
-    uint64_t draw; /* of this step: tells the stages' random numbers apart */
-    double sigma;  /* of one work stage */
+    uint64_t draw;                 /* of this step: tells the stages' random numbers apart */
+    double sigma;                  /* of one work stage */
+    int64_t *told;                 /* [ranks] up to when the sink knows of faults */
+    int64_t anchor[PW_SIM_FAULTS]; /* when a fault that stops processes began */
+    uint32_t stopping;             /* bit i: fault i has begun to */
 };
 
 void pw_sim_phase_begin(struct pw_sim_play *play);

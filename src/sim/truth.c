@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "core/newfile.h"
+#include "sim/effects.h"
 #include "sim/gputruth.h"
+#include "sim/kinds.h"
 #include "sim/optruth.h"
 #include "sim/play.h"
 #include "sim/queues.h"
@@ -16,51 +18,83 @@ static void print_hit_ranks(FILE *out, const struct pw_sim_params *p, const stru
     const char *comma = "";
     fprintf(out, "\"ranks\": [");
     for (int64_t r = 0; r < p->ranks; r++)
-        if (pw_sim_fault_hits(p, f, r, f->first)) {
+        if (pw_sim_fault_on_rank(p, f, r)) {
             fprintf(out, "%s%" PRId64, comma, r);
             comma = ", ";
         }
     fprintf(out, "]");
 }
 
-static void print_hit_steps(FILE *out, const struct pw_sim_params *p, const struct pw_sim_fault *f)
+static int is_stop(const struct pw_sim_fault *f)
+{
+    enum pw_sim_how how = pw_sim_kind_of(f->kind)->how;
+    return how == PW_SIM_STOPS || how == PW_SIM_STOPS_ONCE;
+}
+
+/* Where they are not declared but come of times: the steps that were hit. */
+static void print_hit_steps(FILE *out, const struct pw_sim_params *p, const struct pw_sim_fault *f,
+                            const struct pw_sim_effect *effect)
 {
     int64_t rank = f->kind == PW_SIM_SLOW_HOST ? f->host * p->ranks_per_host : f->rank;
     const char *comma = "";
     fprintf(out, "\"steps\": [");
-    for (int64_t s = f->first; s <= f->last; s++)
-        if (pw_sim_fault_hits(p, f, rank, s)) {
+    for (int64_t s = 0; s < p->steps; s++)
+        if (is_stop(f) ? effect->steps[s] : pw_sim_fault_hits(p, f, rank < 0 ? 0 : rank, s)) {
             fprintf(out, "%s%" PRId64, comma, s);
             comma = ", ";
         }
     fprintf(out, "]");
 }
 
-static int print_fault(FILE *out, const struct pw_sim_params *p, size_t i, int64_t elapsed)
+static void print_advice(FILE *out, const struct pw_sim_params *p, const struct pw_sim_fault *f)
 {
-    const struct pw_sim_fault *f = &p->faults[i];
-    struct pw_sim_result without;
-    int err = pw_sim_play(p, (uint32_t)1 << i, NULL, &without);
-    if (err)
-        return err;
-    fprintf(out, "%s    {\"kind\": \"%s\", ", i ? ",\n" : "\n", pw_sim_fault_name(f->kind));
-    print_hit_ranks(out, p, f);
-    fprintf(out, ", \"rank\": %" PRId64 ", \"peer\": %" PRId64 ", \"host\": %" PRId64, f->rank,
-            f->peer, f->host);
-    fprintf(out, ", \"first_step\": %" PRId64 ", \"last_step\": %" PRId64 ",\n     ", f->first,
-            f->last);
-    print_hit_steps(out, p, f);
-    fprintf(out, ",\n     \"phase\": \"%s\", \"percent\": %.6g, \"extra_ns\": %.0f",
-            pw_enum_name(PW_F_PHASE, f->phase), f->percent, f->percent / 100 * (double)p->step_ns);
-    if (f->kind == PW_SIM_SLOW_OPERATOR)
-        fprintf(out, ", \"operator\": \"%s\", \"factor\": %.6g", f->name, f->factor);
     const char *slowest = p->queues ? pw_sim_queue_slowest(f->kind) : NULL;
     if (slowest)
         fprintf(out, ", \"advice\": \"%s\", \"slowest\": \"%s\"",
                 f->kind == PW_SIM_SLOW_TRANSFER ? "data_transfer_slow" : "data_processing_slow",
                 slowest);
-    fprintf(out, ", \"gain_ns\": %" PRId64 "}", elapsed - without.elapsed_ns);
+}
+
+static int print_fault(FILE *out, const struct pw_sim_params *p, size_t i, int64_t elapsed,
+                       const struct pw_sim_effect *effect)
+{
+    const struct pw_sim_fault *f = &p->faults[i];
+    const struct pw_sim_kind *kind = pw_sim_kind_of(f->kind);
+    struct pw_sim_result without;
+    int err = pw_sim_play(p, (uint32_t)1 << i, NULL, &without);
+    if (err)
+        return err;
+    fprintf(out, "%s    {\"kind\": \"%s\", ", i ? ",\n" : "\n", kind->name);
+    print_hit_ranks(out, p, f);
+    fprintf(out, ", \"rank\": %" PRId64 ", \"peer\": %" PRId64 ", \"host\": %" PRId64, f->rank,
+            f->peer, f->host);
+    fprintf(out, ", \"first_step\": %" PRId64 ", \"last_step\": %" PRId64 ",\n     ", f->first,
+            f->last);
+    print_hit_steps(out, p, f, effect);
+    fprintf(out, ",\n     \"phase\": \"%s\", \"percent\": %.6g, \"extra_ns\": %.0f",
+            pw_enum_name(PW_F_PHASE, f->phase), f->percent, f->percent / 100 * (double)p->step_ns);
+    if (f->kind == PW_SIM_SLOW_OPERATOR)
+        fprintf(out, ", \"operator\": \"%s\", \"factor\": %.6g", f->name, f->factor);
+    print_advice(out, p, f);
+    fprintf(out, ", \"gain_ns\": %" PRId64 ",\n     ", elapsed - without.elapsed_ns);
+    fprintf(out, "\"scope\": \"%s\", \"part\": \"%s\", \"cause\": \"%s\", \"lost_ns\": %" PRId64,
+            pw_sim_scope_name(pw_sim_scope_of(f)), pw_sim_part_of(f), kind->cause,
+            elapsed - without.elapsed_ns);
+    fprintf(out, ", \"start_ns\": %" PRId64 ", \"end_ns\": %" PRId64 ", \"held_ns\": %" PRId64 "}",
+            effect->start_ns, effect->end_ns, effect->held_ns);
     return 0;
+}
+
+static int print_faults(FILE *out, const struct pw_sim_params *p, int64_t elapsed)
+{
+    struct pw_sim_effect effects[PW_SIM_FAULTS];
+    int err = pw_sim_effects_play(p, effects);
+    fprintf(out, "  \"faults\": [");
+    for (size_t i = 0; i < p->nfaults && !err; i++)
+        err = print_fault(out, p, i, elapsed, &effects[i]);
+    fprintf(out, "%s],\n", p->nfaults ? "\n  " : "");
+    pw_sim_effects_free(p, effects);
+    return err;
 }
 
 static int print_truth(FILE *out, const struct pw_sim_params *p)
@@ -78,10 +112,8 @@ static int print_truth(FILE *out, const struct pw_sim_params *p)
     fprintf(out, "  \"noise\": %.6g,\n  \"step_work_ns\": %" PRId64 ",\n", p->noise, p->step_ns);
     fprintf(out, "  \"elapsed_ns\": %" PRId64 ",\n  \"elapsed_without_faults_ns\": %" PRId64 ",\n",
             with.elapsed_ns, without.elapsed_ns);
-    fprintf(out, "  \"faults\": [");
-    for (size_t i = 0; i < p->nfaults && !err; i++)
-        err = print_fault(out, p, i, with.elapsed_ns);
-    fprintf(out, "%s],\n  \"operators\": ", p->nfaults ? "\n  " : "");
+    err = print_faults(out, p, with.elapsed_ns);
+    fprintf(out, "  \"operators\": ");
     err = err ? err : pw_sim_optruth_print(out, p);
     fprintf(out, ",\n  \"gpu\": ");
     err = err ? err : pw_sim_gputruth_print(out, p);

@@ -12,6 +12,7 @@
 #include "sim/clock.h"
 #include "sim/gpuwrite.h"
 #include "sim/operators.h"
+#include "sim/osfile.h"
 #include "sim/play.h"
 #include "sim/queues.h"
 #include "sim/random.h"
@@ -30,6 +31,7 @@ struct batch {
     struct pw_sim_clock clocks[BATCH];
     int64_t allocated[BATCH]; /* since the last phase */
     struct pw_sim_gpufile gpus[BATCH];
+    struct pw_sim_osfile samples[BATCH];
     int64_t step; /* that is played */
 };
 
@@ -163,6 +165,16 @@ static void take_step(void *context, int64_t rank, int64_t step, int64_t start, 
     }
 }
 
+static void take_fault(void *context, int64_t rank, size_t fault, int64_t step, int64_t start,
+                       int64_t end)
+{
+    struct batch *b = context;
+    (void)step;
+    if (b->params->os_samples)
+        pw_sim_osfile_fault(&b->samples[rank - b->first], b->params->faults[fault].kind, start,
+                            end);
+}
+
 static int is_missing(const struct pw_sim_params *p, int64_t rank, enum pw_sim_fault_kind kind)
 {
     for (size_t i = 0; i < p->nfaults; i++)
@@ -192,6 +204,7 @@ static int open_file(struct batch *b, const char *dir, int64_t i)
         pw_rankfile_text(b->files[i], t, (uint32_t)strlen(pw_sim_text(t)), 0, pw_sim_text(t),
                          (uint32_t)strlen(pw_sim_text(t)));
     b->clocks[i] = pw_sim_clock_of(p, rank);
+    pw_sim_osfile_open(&b->samples[i], b->files[i], p, &b->clocks[i], rank);
     b->gpus[i] = (struct pw_sim_gpufile){b->files[i], p, &b->clocks[i], 0, 0};
     if (!err && p->gpu)
         pw_sim_gpufile_device(&b->gpus[i], rank);
@@ -237,8 +250,9 @@ static void drop_missing(const struct batch *b, const char *dir, int64_t i)
 
 static int write_batch(struct batch *b, const char *dir, int64_t count)
 {
-    struct pw_sim_sink sink = {b,         b->first, b->first + count - 1, take_event, take_phase,
-                               take_work, take_step};
+    struct pw_sim_sink sink = {b,          b->first,   b->first + count - 1,
+                               take_event, take_phase, take_work,
+                               take_step,  take_fault};
     struct pw_sim_result result = {0};
     int err = pw_sim_play(b->params, 0, NULL, &result);
     int64_t opened = 0;
@@ -252,6 +266,8 @@ static int write_batch(struct batch *b, const char *dir, int64_t count)
     }
     err = err ? err : pw_sim_play(b->params, 0, &sink, &result);
     for (int64_t i = 0; i < opened; i++) {
+        if (b->params->os_samples && !err)
+            pw_sim_osfile_close(&b->samples[i], result.end_ns);
         int closed = close_file(b, dir, i, &result);
         err = err ? err : closed;
         drop_missing(b, dir, i);

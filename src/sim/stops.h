@@ -1,0 +1,27 @@
+/* When processes stand still, in work and in calls alike: a quota, other processes on their CPU,
+ * SIGSTOP, a frozen host. As in LogGOPSim, noise is time that is taken away from a process whatever
+ * it does (Hoefler, Schneider, Lumsdaine, "Characterizing the Influence of System Noise on
+ * Large-Scale Applications by Simulation", SC 2010). */
+#ifndef PW_SIM_STOPS_H
+#define PW_SIM_STOPS_H
+
+#include "sim/stage.h"
+
+/* Where the faults of this step begin to count from; after the clocks of its begin are known. */
+void pw_sim_stops_step(struct pw_sim_play *play);
+
+/* When `rank` has run for `ns` from `at` on. With 0: when it runs again. */
+int64_t pw_sim_advance(const struct pw_sim_play *play, int64_t rank, int64_t at, int64_t ns);
+
+/* The same for what two ranks must both be there for. */
+int64_t pw_sim_advance_both(const struct pw_sim_play *play, int64_t a, int64_t b, int64_t at,
+                            int64_t ns);
+
+/* Tells the sink of the stops up to `until`, where the rank is now. */
+void pw_sim_tell_stops(struct pw_sim_play *play, int64_t rank, int64_t until);
+
+/* Tells it that the rank was in the fault's state from start to end, and of the stops before. */
+void pw_sim_tell_fault(struct pw_sim_play *play, int64_t rank, size_t fault, int64_t start,
+                       int64_t end);
+
+#endif

@@ -1,0 +1,282 @@
+"""What `profwrap sim` declares is what it plays: losses worked by hand, samples of /proc that show
+them, and seeds that keep their runs.
+
+    test_generator.py PROFWRAP CASE        test_generator.py --list
+"""
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+CASES = {}
+MS = 1000000
+# No noise, and transfers that take 20 us: a step is 10 ms of work and little else.
+PLAIN = ("-n", "0", "-c", "1", "--bytes", "1K", "--ranks-per-host", "2")
+
+
+def case(function):
+    CASES[function.__name__] = function
+    return function
+
+
+def sim(name, *options, status=0):
+    directory = os.path.join(tempfile.mkdtemp(dir=where), name)
+    done = subprocess.run([profwrap, "sim", *options, directory], stderr=subprocess.PIPE, text=True)
+    assert done.returncode == status, done.stderr
+    return directory if status == 0 else done.stderr
+
+
+def truth(directory):
+    with open(os.path.join(directory, "truth.json")) as file:
+        return json.load(file)
+
+
+def table(directory, rank, name):
+    with h5py.File(os.path.join(directory, f"rank-{rank:05d}.h5")) as file:
+        return file[name][()]
+
+
+def ops(directory, rank):
+    with h5py.File(os.path.join(directory, f"rank-{rank:05d}.h5")) as file:
+        events = file["events/comm"]
+        names = {v: k for k, v in h5py.check_enum_dtype(events.dtype["op"]).items()}
+        return [names[op] for op in events["op"]]
+
+
+def wall_ns(directory, rank=0):
+    """From the first step's start to the last one's end, as the rank's file has it."""
+    steps = table(directory, rank, "steps")
+    return int(steps["end"][-1] - steps["start"][0])
+
+
+def fault_of(*options):
+    """The only fault of a run, which is as much longer as the truth says."""
+    with_fault, clean = sim("fault", *options), sim("clean", *options[:-2])
+    fault, = truth(with_fault)["faults"]
+    assert fault["lost_ns"] == truth(with_fault)["elapsed_ns"] - truth(clean)["elapsed_ns"]
+    return with_fault, clean, fault
+
+
+def near(value, expected, most):
+    assert abs(value - expected) <= most, (value, expected)
+
+
+@case
+def a_stall_of_2_s_costs_2_s():
+    stalled, clean, fault = fault_of("-r", "2", "-s", "20", *PLAIN, "-f",
+                                     "stall:rank=1,steps=10,ms=2000,phase=backward")
+    near(fault["lost_ns"], 2000 * MS, 0.1 * MS)
+    near(wall_ns(stalled) - wall_ns(clean), 2000 * MS, 0.1 * MS)
+    assert fault["ranks"] == [1] and fault["steps"] == [10] and fault["scope"] == "rank"
+    assert fault["phase"] == "backward" and fault["cause"] == "blocked_off_cpu"
+    steps = table(stalled, 0, "steps")
+    near(fault["start_ns"], 1000 * MS + 10 * 10 * MS + 3.5 * MS, 7 * MS)
+    near(fault["end_ns"] - fault["start_ns"], 2000 * MS, 1)
+    near(int(steps["end"][10] - steps["start"][10]), 2010 * MS, 0.2 * MS)
+
+
+@case
+def a_rank_that_is_stopped_has_state_t_and_uses_no_cpu():
+    stopped, clean, fault = fault_of("-r", "2", "-s", "400", *PLAIN, "-f",
+                                     "sigstop:rank=1,steps=100,ms=3000")
+    near(fault["lost_ns"], 3000 * MS, 0.1 * MS)
+    near(wall_ns(stopped) - wall_ns(clean), 3000 * MS, 0.1 * MS)
+    assert fault["steps"] == [100] and fault["held_ns"] == 3000 * MS
+    rows = table(stopped, 1, "samples/process")
+    halted = rows[rows["state"] == ord("T")]
+    assert 29 <= len(halted) <= 31 and len(rows) >= 69, (len(halted), len(rows))
+    near(halted["time"][0], fault["start_ns"], 103 * MS)
+    assert int(halted["main_cpu_ns"][-1] - halted["main_cpu_ns"][0]) == 0
+    assert int(halted["runq_wait_ns"][-1] - halted["runq_wait_ns"][0]) == 0
+    assert (table(stopped, 0, "samples/process")["state"] == ord("R")).all()
+
+
+@case
+def a_quota_stops_a_rank_for_the_rest_of_every_100_ms():
+    # 500 ms of work (and 1 ms of transfers) at 40 ms in 100 ms: 12 stops of 60 ms.
+    slowed, _, fault = fault_of("-r", "2", "-s", "100", *PLAIN, "-f",
+                                "quota:rank=0,steps=20-69,share=40")
+    near(fault["lost_ns"], 12 * 60 * MS, 0.1 * MS)
+    assert fault["cause"] == "cgroup_throttling" and fault["held_ns"] == 12 * 60 * MS
+    assert fault["steps"][0] == 23 and fault["steps"][-1] == 67 and len(fault["steps"]) == 12
+    host, process = table(slowed, 0, "samples/host"), table(slowed, 0, "samples/process")
+    near(int(host["throttled_ns"][-1]), 12 * 60 * MS, 0)
+    near(int(process["runq_wait_ns"][-1]), 12 * 60 * MS, 6 * MS)
+    assert table(slowed, 1, "samples/host")["throttled_ns"][-1] == 0
+
+
+@case
+def another_process_on_the_cpu_takes_half_of_it():
+    # 10 steps of 10 ms and 20 us: a stop of 4 ms after every 4 ms of 100.2 ms, that is 25.
+    slowed, _, fault = fault_of("-r", "2", "-s", "40", *PLAIN, "-f",
+                                "burners:rank=1,steps=10-19,burners=1")
+    near(fault["lost_ns"], 25 * 4 * MS, 0.1 * MS)
+    rows = table(slowed, 1, "samples/process")
+    near(int(rows["runq_wait_ns"][-1]), 100 * MS, 3 * MS)
+    assert rows["involuntary_cs"][-1] >= 25
+
+
+@case
+def a_fault_lengthens_time_in_calls_of_programs_that_are_in_calls():
+    # A step is 0.2 ms of work and 20 Allreduces of 0.1 ms: a stop is mostly inside them.
+    shape = ("-r", "4", "-s", "300", "-n", "0", "-c", "20", "--bytes", "10M", "--step-us", "200")
+    stopped, clean, fault = fault_of(*shape, "-f", "sigstops:rank=2,every_ms=100,ms=40")
+    assert fault["cause"] == "stopped" and fault["lost_ns"] >= 0.9 * fault["held_ns"]
+    inside = [int((rows["end"] - rows["start"]).sum()) for rows in
+              (table(d, 2, "events/comm") for d in (stopped, clean))]
+    assert inside[0] - inside[1] > 0.8 * fault["lost_ns"], (inside, fault["lost_ns"])
+    near(wall_ns(stopped, 2) - wall_ns(clean, 2), fault["lost_ns"], 1 * MS)
+
+
+@case
+def a_window_of_time_ends_when_it_says():
+    # From 50 ms after step 10 on, for 300 ms: 50 ms in each 100 ms.
+    _, _, fault = fault_of("-r", "2", "-s", "100", *PLAIN, "-f",
+                           "quota:rank=1,steps=10,at_ms=50,for_ms=300,share=50")
+    assert fault["held_ns"] == 150 * MS
+    near(fault["lost_ns"], 150 * MS, 0.1 * MS)
+    near(fault["start_ns"], 1000 * MS + 100 * MS + 50 * MS + 50 * MS, 2 * MS)
+    near(fault["end_ns"] - fault["start_ns"], 250 * MS, 0)
+
+
+@case
+def a_frozen_host_stops_its_ranks_and_its_samplers():
+    frozen, clean, fault = fault_of("-r", "4", "-s", "200", *PLAIN, "-f",
+                                    "freeze:host=1,steps=50,ms=3000")
+    near(fault["lost_ns"], 3000 * MS, 0.1 * MS)
+    assert fault["ranks"] == [2, 3] and fault["scope"] == "host"
+    for rank in (2, 3):
+        times = table(frozen, rank, "samples/process")["time"]
+        assert (times[1:] - times[:-1]).max() >= 2990 * MS
+        assert table(frozen, rank, "samples/host")["steal_ns"][-1] == 2 * 3000 * MS
+    times = table(frozen, 0, "samples/process")["time"]
+    assert (times[1:] - times[:-1]).max() < 110 * MS
+
+
+@case
+def waiting_for_a_disk_is_state_d_and_bytes():
+    slowed, _, fault = fault_of("-r", "2", "-s", "100", *PLAIN, "-f",
+                                "disk:rank=1,phase=data,percent=100")
+    near(fault["lost_ns"], 1000 * MS, 0.1 * MS)
+    rows = table(slowed, 1, "samples/process")
+    assert set(rows["state"]) == {ord("R"), ord("D")}
+    # 1 s of a disk of 100 MB/s.
+    near(int(rows["read_bytes"][-1] - rows["read_bytes"][0]), 100e6, 6e6)
+    near(int(rows["main_cpu_ns"][-1]), 1000 * MS, 70 * MS)
+    slowed, _, fault = fault_of("-r", "2", "-s", "50", *PLAIN, "-f", "page_faults:rank=1,percent=50")
+    near(int(table(slowed, 1, "samples/process")["major_faults"][-1]), 125, 15)
+
+
+@case
+def start_up_and_tail_are_parts_of_the_run():
+    for kind, part in (("late_start", "start_up"), ("late_setup", "start_up"),
+                       ("late_end", "tail")):
+        late, clean, fault = fault_of("-r", "4", "-s", "50", *PLAIN, "--ends-ms", "200", "-f",
+                                      f"{kind}:rank=3,ms=1500")
+        near(fault["lost_ns"], 1500 * MS, 0.1 * MS)
+        assert fault["part"] == part and fault["steps"] == [] and fault["ranks"] == [3]
+        events = table(late, 0, "events/comm")
+        names = ops(late, 0)
+        assert names[0] == "Init" and names[-1] == "Finalize" and names.count("Init") == 1
+        if kind == "late_start":
+            near(int(events["end"][0] - events["start"][0]), 1520 * MS, 0.1 * MS)
+        near(int(events["end"][-1] - events["start"][0]) -
+             int(table(clean, 0, "events/comm")["end"][-1] -
+                 table(clean, 0, "events/comm")["start"][0]), 1500 * MS, 0.1 * MS)
+
+
+@case
+def pauses_and_slow_stretches_of_all_ranks_add_up():
+    # Pauses of 100 ms after steps 9, 19 and 29.
+    _, _, fault = fault_of("-r", "4", "-s", "30", *PLAIN, "-f", "checkpoint:period=10,ms=100")
+    near(fault["lost_ns"], 300 * MS, 10)
+    assert fault["scope"] == "all" and fault["steps"] == [9, 19, 29]
+    assert fault["part"] == "checkpoint" and fault["held_ns"] == 4 * 300 * MS
+    # 0, 10, ... 100 % of 2 ms.
+    _, _, fault = fault_of("-r", "4", "-s", "11", *PLAIN, "-f", "drift:percent=20")
+    near(fault["lost_ns"], 5.5 * 2 * MS, 20)
+    assert fault["ranks"] == [0, 1, 2, 3] and fault["rank"] == -1
+    _, _, fault = fault_of("-r", "4", "-s", "30", *PLAIN, "-f", "slow_all:steps=5-9,percent=50")
+    near(fault["lost_ns"], 25 * MS, 20)
+    _, _, fault = fault_of("-r", "4", "-s", "30", *PLAIN, "-f", "checkpoint:rank=2,ms=100")
+    near(fault["lost_ns"], 300 * MS, 0.1 * MS)
+    assert fault["scope"] == "rank" and fault["ranks"] == [2]
+
+
+@case
+def two_faults_are_priced_each_by_itself():
+    both = truth(sim("both", "-r", "2", "-s", "60", *PLAIN, "-f",
+                     "stall:rank=0,steps=10,ms=2000;stall:rank=1,steps=40,ms=3000"))
+    near(both["faults"][0]["lost_ns"], 2000 * MS, 0.1 * MS)
+    near(both["faults"][1]["lost_ns"], 3000 * MS, 0.1 * MS)
+    near(both["elapsed_ns"] - both["elapsed_without_faults_ns"], 5000 * MS, 0.2 * MS)
+
+
+@case
+def what_cannot_be_simulated_is_refused():
+    for text, said in (("quota:rank=0,share=0", "between stops a process runs"),
+                       ("sigstops:rank=0,ms=100,every_ms=100", "between stops a process runs"),
+                       ("burners:burners=0", "between stops a process runs"),
+                       ("stall:rank=-1", "do not exist"), ("sigstop:ms=-3", "wrong value")):
+        assert said in sim("none", "-r", "2", "-f", text, status=2), text
+    assert "--gpu" in sim("none", "-r", "2", "--gpu", "-f", "quota:rank=0", status=2)
+
+
+# Made by the program as it was before it knew the faults above.
+KEPT = [
+    ("-r 8 -s 30", "8c35165ba41ba303"),
+    ("-p halo -r 12 -s 30 -n 5 -f slow_link:from=0,to=1;slow_host:host=1,percent=30",
+     "a2978529af3825b5"),
+    ("-p hybrid -r 16 -s 20 --operators 4 --seed 9 "
+     "-f slow_operator:rank=3;jitter:rank=4,period=3", "d1abd9d123aad8a5"),
+    ("-r 4 -s 20 --gpu -f slow_gpu:rank=1;host_bound:rank=2", "e85c199999e3e414"),
+    ("-r 8 -s 20 --queues -f starved_loader:rank=1;slow_transfer:rank=2;skew:host=1",
+     "137ad66e8e894f1c"),
+    ("-p data -r 8 -s 40 -n 1 --unmarked -f slow_rank:rank=5,steps=10-29,phase=backward",
+     "4f65686b1a1d9b94"),
+]
+
+
+def has(directory, rank, name):
+    with h5py.File(os.path.join(directory, f"rank-{rank:05d}.h5")) as file:
+        return name in file
+
+
+def digest(directory, ranks):
+    """Of all events and steps; fields are named, so that a new one changes nothing."""
+    sums = hashlib.sha256()
+    fields = {"events/comm": "start end op comm seq sent_bytes recv_bytes peer tag wait_start",
+              "events/range": "start end name kind depth alloc_bytes", "steps": "step start end",
+              "events/kernel": "start end name stream launch", "clock": "local_ns offset_ns error_ns",
+              "samples/queue": "time queue size", "samples/process": "time", "comm_members":
+              "world_rank"}
+    for rank in range(ranks):
+        for name, columns in fields.items():
+            rows = table(directory, rank, name) if has(directory, rank, name) else None
+            for column in columns.split() if rows is not None else ():
+                sums.update(rows[column].astype("<i8").tobytes())
+    return sums.hexdigest()[:16]
+
+
+@case
+def seeds_keep_their_runs():
+    for number, (options, expected) in enumerate(KEPT):
+        options = options.split()
+        made = digest(sim(f"kept-{number}", *options), int(options[options.index("-r") + 1]))
+        assert made == expected, (options, made, expected)
+
+
+if sys.argv[1:] == ["--list"]:
+    print("\n".join(CASES))
+    sys.exit(0)
+try:
+    import h5py
+except ImportError:
+    print("skipped: this Python has no h5py")
+    sys.exit(77)
+profwrap = os.path.abspath(sys.argv[1])
+for wanted in sys.argv[2:]:
+    with tempfile.TemporaryDirectory(prefix="profwrap-sim-") as where:
+        CASES[wanted]()
