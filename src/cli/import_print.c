@@ -85,9 +85,10 @@ int pw_import_print(const struct pw_import_plan *plan, const struct pw_import_re
         ranks += !results[i].err;
         add_counts(&sum, &results[i].counts);
     }
-    pw_say("%lld ranks: %lld events (%s of JSON), %lld taken, %lld of them NCCL operations", ranks,
-           (long long)sum.events, pw_text_bytes(bytes, sizeof(bytes), sum.bytes),
-           (long long)sum.taken, (long long)sum.collectives);
+    pw_say("%lld rank%s: %lld events (%s of JSON), %lld taken, %lld of them NCCL operations", ranks,
+           ranks == 1 ? "" : "s", (long long)sum.events,
+           pw_text_bytes(bytes, sizeof(bytes), sum.bytes), (long long)sum.taken,
+           (long long)sum.collectives);
     print_omitted(&sum);
     if (sum.lost)
         pw_say("lost: %lld operations, which were overwritten before they were written, as the "

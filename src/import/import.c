@@ -43,8 +43,7 @@ static int create_file(struct ranking *r)
         .rank = (int)head->rank, .size = (int)r->plan->world_size, .launched = 1};
     char command[300];
     snprintf(id.job, sizeof(id.job), "%s", r->plan->job);
-    snprintf(id.hostname, sizeof(id.hostname), "%s",
-             head->hostname[0] ? head->hostname : "unknown");
+    snprintf(id.hostname, sizeof(id.hostname), "%s", head->hostname);
     if (head->hostname[0])
         snprintf(id.clock_domain, sizeof(id.clock_domain), "import %s", head->hostname);
     else

@@ -1,6 +1,7 @@
 /* The head of a Kineto trace; see kineto_head.h. */
 #include "import/kineto_head.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,11 +20,63 @@ static int is_key(const char *key, size_t length, const char *wanted)
 
 /* ---- whose trace it is ---- */
 
+/* Events that are looked at for the process that they are of: it is in the first in general. */
+enum { MOST_LOOKED_AT = 100000 };
+
 struct look {
     struct pw_import_head *head;
     struct pw_json_parser *parser;
     int has_events;
+    struct {
+        const char *host;
+        int host_length;
+        int64_t process; /* -1: the name is of another form */
+    } named;             /* HOST_PROCESS in the file's name */
+    int64_t looked_at;
 };
+
+/* HOST_PROCESS.TIME.pt.trace.json, as torch's tensorboard handler names files. */
+static void read_name(struct look *look, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *end = strstr(name, ".pt.trace.json"), *dot = end;
+    look->named.process = -1;
+    if (!end)
+        return;
+    while (dot > name && isdigit((unsigned char)dot[-1]))
+        dot--;
+    dot = dot < end && dot > name && dot[-1] == '.' ? dot - 1 : end; /* the time may be missing */
+    const char *digits = dot;
+    while (digits > name && isdigit((unsigned char)digits[-1]))
+        digits--;
+    if (digits == dot || dot - digits > 18 || digits <= name + 1 || digits[-1] != '_')
+        return;
+    look->named.host = name;
+    look->named.host_length = (int)(digits - 1 - name);
+    look->named.process = strtoll(digits, NULL, 10);
+}
+
+/* "worker0_step_12" is named like a host and a process, too: what stands there is the host only
+ * where the events are of that process. */
+static void compare_process(struct look *look, const struct pw_json_object *object)
+{
+    static const char *const of_hosts[] = {"cpu_op",   "user_annotation", "python_function",
+                                           "Operator", "cuda_runtime",    "Runtime"};
+    const struct pw_json_item *category = pw_json_find(object, 0, "cat");
+    int64_t process;
+    look->looked_at++;
+    for (size_t i = 0; category && i < sizeof(of_hosts) / sizeof(of_hosts[0]); i++)
+        if (is_key(category->text, category->length, of_hosts[i]) &&
+            pw_json_to_int(pw_json_find(object, 0, "pid"), &process) == 0) {
+            if (process == look->named.process && !look->head->hostname[0])
+                snprintf(look->head->hostname, sizeof(look->head->hostname), "%.*s",
+                         look->named.host_length, look->named.host);
+            look->named.process = -1;
+            return;
+        }
+    if (look->looked_at == MOST_LOOKED_AT)
+        look->named.process = -1;
+}
 
 static int is_events(void *context, const char *key, size_t length)
 {
@@ -91,6 +144,10 @@ static int look_at_member(void *context, const char *key, size_t key_length, con
     json_t *info = NULL;
     if (is_key(key, key_length, "distributedInfo") && look->head->rank < 0)
         info = json_loadb(value, length, 0, NULL);
+    if ((is_key(key, key_length, "host_name") || is_key(key, key_length, "hostname")) &&
+        length > 2 && value[0] == '"' && !memchr(value, '\\', length))
+        snprintf(look->head->hostname, sizeof(look->head->hostname), "%.*s", (int)length - 2,
+                 value + 1);
     if (info)
         read_distributed(look->head, info);
     json_decref(info);
@@ -105,15 +162,18 @@ static int look_at_event(void *context, const char *text, size_t length, int64_t
     struct pw_json_object object;
     (void)offset;
     look->has_events = 1;
-    if (look->head->first_ns != INT64_MAX)
+    const int needs_time = look->head->first_ns == INT64_MAX, needs_host = look->named.process >= 0;
+    if (!needs_time && !needs_host)
         return look->head->rank >= 0;
     if (!look->parser || pw_json_parse(look->parser, text, length, &object))
         return 0;
-    const struct pw_json_item *ts = pw_json_find(&object, 0, "ts");
+    const struct pw_json_item *ts = needs_time ? pw_json_find(&object, 0, "ts") : NULL;
     int64_t time;
     if (ts && pw_decimal_scale(ts->text, ts->length, 3, &time) == 0)
         look->head->first_ns = time;
-    return look->head->first_ns != INT64_MAX && look->head->rank >= 0;
+    if (needs_host)
+        compare_process(look, &object);
+    return look->head->first_ns != INT64_MAX && look->head->rank >= 0 && look->named.process < 0;
 }
 
 int pw_kineto_look(const char *path, struct pw_import_head *out)
@@ -127,6 +187,7 @@ int pw_kineto_look(const char *path, struct pw_import_head *out)
     };
     struct pw_jsonfile_end end;
     *out = (struct pw_import_head){.rank = -1, .world_size = -1, .first_ns = INT64_MAX};
+    read_name(&look, path);
     int err = look.parser ? pw_jsonfile_read(path, &taker, &end) : -ENOMEM;
     pw_json_parser_destroy(look.parser);
     if (!err && !look.has_events) {

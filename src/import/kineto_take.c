@@ -114,24 +114,32 @@ static int take_function(struct pw_kineto *k)
 
 static int take_annotation(struct pw_kineto *k)
 {
-    static const char step[] = "ProfilerStep#";
-    const struct pw_json_item *name = k->event.of[PW_KINETO_NAME];
-    int64_t number;
-    if (name && name->length > sizeof(step) - 1 &&
-        memcmp(name->text, step, sizeof(step) - 1) == 0) {
-        struct pw_json_item digits = *name;
-        digits.text += sizeof(step) - 1;
-        digits.length -= (uint32_t)sizeof(step) - 1;
-        if (!pw_json_to_int(&digits, &number) && number >= 0) {
-            struct pw_host_record record = host_record(k, PW_HOST_RANGE);
-            record.kind = PW_KIND_STEP;
-            record.sequence = number;
-            pw_trace_add_host(k->window, &record);
-            pw_trace_add_step(k->window, number, k->start, k->end);
-            return 0;
-        }
-    }
     return take_range(k, PW_KIND_USER);
+}
+
+/* The number of "ProfilerStep#N", -1 of other names. torch.profiler's marks of steps are operators
+ * in older traces, and annotations in newer ones. */
+static int64_t step_of(const struct pw_json_item *name)
+{
+    static const char step[] = "ProfilerStep#";
+    int64_t number;
+    if (!name || name->length <= sizeof(step) - 1 ||
+        memcmp(name->text, step, sizeof(step) - 1) != 0)
+        return -1;
+    struct pw_json_item digits = *name;
+    digits.text += sizeof(step) - 1;
+    digits.length -= (uint32_t)sizeof(step) - 1;
+    return pw_json_to_int(&digits, &number) == 0 ? number : -1;
+}
+
+static int take_step(struct pw_kineto *k, int64_t number)
+{
+    struct pw_host_record record = host_record(k, PW_HOST_RANGE);
+    record.kind = PW_KIND_STEP;
+    record.sequence = number;
+    pw_trace_add_host(k->window, &record);
+    pw_trace_add_step(k->window, number, k->start, k->end);
+    return 0;
 }
 
 /* The calls in which the program waits for a device. */
@@ -364,6 +372,10 @@ static const struct {
 static int take_complete(struct pw_kineto *k)
 {
     const struct pw_json_item *category = k->event.of[PW_KINETO_CAT];
+    const int64_t step = step_of(k->event.of[PW_KINETO_NAME]);
+    /* On a GPU's track is when the GPU worked on the step. */
+    if (step >= 0 && !pw_kineto_is(category, "gpu_user_annotation"))
+        return read_span(k, 1) ? take_step(k, step) : 0;
     for (size_t i = 0; category && i < sizeof(categories) / sizeof(categories[0]); i++)
         if (pw_kineto_is(category, categories[i].category))
             return read_span(k, 1) ? categories[i].take(k) : 0;

@@ -34,26 +34,6 @@ int64_t pw_import_rank_of_name(const char *path)
     return -1;
 }
 
-void pw_import_host_of_name(const char *path, char *out, size_t size)
-{
-    const char *name = base_name(path), *end = strstr(name, ".pt.trace.json");
-    out[0] = '\0';
-    if (!end)
-        return;
-    const char *dot = memchr(name, '.', (size_t)(end - name + 1));
-    for (const char *at = dot; at; at = memchr(at + 1, '.', (size_t)(end - at))) {
-        dot = at; /* the last one before a number of nanoseconds, or that of ".pt" */
-        if (at == end || isdigit((unsigned char)at[1]))
-            break;
-    }
-    const char *underscore = dot;
-    while (underscore > name && isdigit((unsigned char)underscore[-1]))
-        underscore--;
-    if (underscore == dot || underscore <= name + 1 || underscore[-1] != '_')
-        return;
-    snprintf(out, size, "%.*s", (int)(underscore - 1 - name), name);
-}
-
 static int fail(char *problem, size_t size, int err, const char *path, const char *what)
 {
     snprintf(problem, size, "%s: %s", path, what && *what ? what : pw_readlimit_error(err));
@@ -110,8 +90,6 @@ static int add_file(struct pw_import_plan *plan, const char *path,
     }
     if (file->head.rank < 0)
         file->head.rank = pw_import_rank_of_name(path);
-    if (!file->head.hostname[0])
-        pw_import_host_of_name(path, file->head.hostname, sizeof(file->head.hostname));
     return 0;
 }
 
@@ -181,8 +159,15 @@ static int check_job(struct pw_import_plan *plan, char *problem, size_t size)
         backed = f->head.backend[0] ? f : backed;
     }
     plan->world_size = sized ? sized->head.world_size : -1;
-    snprintf(plan->job, sizeof(plan->job), "import of %lld ranks, %s", (long long)plan->world_size,
-             backed ? backed->head.backend : "no backend");
+    /* Traces that are imported one at a time must come to the same name, so it has no guess in it.
+     */
+    if (sized)
+        snprintf(plan->job, sizeof(plan->job), "import of %lld rank%s, %s",
+                 (long long)plan->world_size, plan->world_size == 1 ? "" : "s",
+                 backed ? backed->head.backend : "no backend");
+    else
+        snprintf(plan->job, sizeof(plan->job), "import, number of ranks not told, %.24s",
+                 backed ? backed->head.backend : "no backend");
     return 0;
 }
 

@@ -33,10 +33,6 @@ void pw_import_plan_fini(struct pw_import_plan *plan);
 /* The rank in a file's name ("rank-3.json", "trace_rank3.json.gz"), or -1. */
 int64_t pw_import_rank_of_name(const char *path);
 
-/* The host in the name that torch's tensorboard handler gives: HOST_PID.TIME.pt.trace.json; "" when
- * it is another. */
-void pw_import_host_of_name(const char *path, char *out, size_t size);
-
 /* "2-5, 7" of the ranks that are missing, cut with "…" where it does not fit; how many are. */
 int64_t pw_import_plan_missing(const struct pw_import_plan *plan, char *out, size_t size);
 

@@ -297,8 +297,77 @@ def ranks_are_told_by_name_and_option():
     assert sorted(ranks) == [7]
     said = refused(trace("p.json", events, None), trace("q.json", events, None))
     assert "does not say which rank" in said, said
-    ranks, _ = imported(trace("node7_4711.1716423322.pt.trace.json", events, 0, 1))
-    assert ranks[0].attrs["hostname"] == b"node7", ranks[0].attrs["hostname"]
+
+
+def host_of(name, process, head=None):
+    ranks, _ = imported(trace(name, [event("aten::mm", "cpu_op", 0, 10, process=process)], 0, 1, head))
+    return bytes(ranks[0].attrs["hostname"])
+
+
+@case
+def hosts_are_told_by_the_trace():
+    """A file's name has a host in it where the number behind it is the process of the events; a step
+    that is named alike is none."""
+    assert host_of("node7_4711.1716423322.pt.trace.json", 4711) == b"node7"
+    assert host_of("node_8_4711.1716423322.pt.trace.json", 4711) == b"node_8"
+    assert host_of("node7_4711.pt.trace.json", 4711) == b"node7"
+    assert host_of("worker0_step_12.1694128201545.pt.trace.json", 59811) == b""
+    assert host_of("node7_4711.1716423322.pt.trace.json", 4712) == b""
+    assert host_of("node7.1716423322.pt.trace.json", 7) == b""
+    assert host_of("rank-3.json", 3) == b""
+    named = {"host_name": "c12.cluster.example"}
+    assert host_of("worker0_step_12.1694128201545.pt.trace.json", 12, named) == b"c12.cluster.example"
+
+
+@case
+def hosts_that_are_not_known_are_not_counted_or_named():
+    """Eight traces named worker0_step_12 ... are not eight hosts, nor one that is called unknown."""
+    files = [trace(f"worker{rank}_step_12.1694128201545.pt.trace.json", data_parallel(rank), rank)
+             for rank in (0, 1)]
+    directory, cluster = merged(imported(*files)[0])
+    with cluster:
+        assert cluster.attrs["nhosts"] == 0, cluster.attrs["nhosts"]
+    shown = run("report", directory)
+    assert "worker" not in shown.split("\n  job ")[1], shown
+    assert "hosts       not known: ranks 0-1" in shown and "ran         2 ranks for" in shown, shown
+    assert "unknown host" not in shown and "host unknown" not in shown
+
+
+@case
+def jobs_of_unknown_size_are_called_so():
+    events = [event("aten::mm", "cpu_op", 0, 10)]
+    ranks, said = imported(trace("alone.json", events, None))
+    assert bytes(ranks[0].attrs["job_id"]) == b"import, number of ranks not told, no backend"
+    assert "1 rank: 1 events" in said, said
+    both = tempfile.mkdtemp(dir=where)
+    for rank in "01":  # one at a time: still of one job
+        run("import", "-o", both, "--rank", rank, trace(f"r{rank}.json", events, None))
+    assert sorted(os.listdir(both))[-2:] == ["rank-00000.h5", "rank-00001.h5"]
+
+
+@case
+def directories_above_the_output_are_made():
+    one = trace("one.json", [event("aten::mm", "cpu_op", 0, 10)], 0, 1)
+    above = tempfile.mkdtemp(dir=where)
+    run("import", "-o", f"{above}/a//b/c/", one)
+    assert os.path.exists(f"{above}/a/b/c/rank-00000.h5")
+    assert os.stat(f"{above}/a").st_mode & 0o777 == 0o700
+    said = run("import", "-o", f"{one}/b", one, status=1)
+    assert f"output directory {one}/b cannot be made: Not a directory" in said, said
+
+
+@case
+def steps_are_told_by_their_name_in_every_category():
+    """Of the host; that on a GPU's track is when the GPU worked on the step."""
+    def marks(category, at):
+        return [event(f"ProfilerStep#{5 + i}", category, at + 1000 * i, 900) for i in range(3)]
+    for category in ("user_annotation", "cpu_op", "Operator", "python_function", "of_2030"):
+        ranks, _ = imported(trace("steps.json", marks(category, 0) +
+                                  marks("gpu_user_annotation", 300), 0, 1))
+        rows = ranks[0]["steps"][:]
+        assert list(rows["step"]) == [5, 6, 7], (category, rows)
+        assert list(rows["start"]) == [(BASE_US + 1000 * i) * 1000 for i in range(3)], category
+        assert list(rows["end"] - rows["start"]) == [900000] * 3
 
 
 @case
@@ -383,8 +452,10 @@ def merged(ranks):
 
 
 def data_parallel_on(host, rank, late_us=0):
-    return trace(f"{host}_{100 + rank}.1716423322.pt.trace.json",
-                 data_parallel(rank, late_us=late_us), rank)
+    events = data_parallel(rank, late_us=late_us)
+    for one in events:
+        one["pid"] = 100 + rank if one["cat"] != "kernel" else 0
+    return trace(f"{host}_{100 + rank}.1716423322.pt.trace.json", events, rank)
 
 
 @case

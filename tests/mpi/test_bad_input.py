@@ -73,7 +73,8 @@ def output_directories():
     with open("file", "w") as file:
         file.write("")
     refused(1, ["file"], "-o", "file/out", "true")
-    refused(1, ["absent"], "-o", "absent/out", "true")
+    done = h.run(h.profwrap("--no-merge", "-o", "absent/a/out", "true"))
+    h.check(os.path.exists("absent/a/out/rank-00000.h5"), "directories above are made")
     refused(2, ["-o|output"], "-o", "x" * 5000, "true")
 
 

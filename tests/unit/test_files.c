@@ -50,8 +50,19 @@ static void test_outdir_of_others(void **state)
     unit_write(unit_path(file, state, "file"), "x", 1, 0600);
     assert_true(pw_outdir_prepare(file, "job", 0, problem, sizeof(problem)) < 0);
     assert_int_equal(
-        pw_outdir_prepare(unit_path(dir, state, "no/parent"), "job", 0, problem, sizeof(problem)),
-        -ENOENT);
+        pw_outdir_prepare(unit_path(dir, state, "file/dir"), "job", 0, problem, sizeof(problem)),
+        -ENOTDIR);
+}
+
+static void test_outdir_above(void **state)
+{
+    char dir[UNIT_PATH], mark[UNIT_PATH], problem[512] = "";
+    struct stat status;
+    unit_path(dir, state, "above/it//dir/");
+    assert_int_equal(pw_outdir_prepare(dir, "job", 0, problem, sizeof(problem)), 0);
+    assert_int_equal(lstat(unit_path(mark, state, "above/it/dir/.job"), &status), 0);
+    assert_int_equal(stat(unit_path(dir, state, "above"), &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0700);
 }
 
 static void test_outdir_unwritable(void **state)
@@ -382,6 +393,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_DIR(test_outdir),
         IN_DIR(test_outdir_of_others),
+        IN_DIR(test_outdir_above),
         IN_DIR(test_outdir_unwritable),
         IN_DIR(test_outdir_race),
         IN_DIR(test_agree_yes),

@@ -210,7 +210,7 @@ static void test_missing_ranks_are_no_health(void **state)
     char *text = text_of(c, "", 12), *json = json_of(c);
     assert_begins(text, "Cannot tell whether a rank held the job back: 1 of 8 ranks left no usable "
                         "file, and");
-    assert_has(text, "8 ranks on 2 known hosts for");
+    assert_has(text, "8 ranks (7 recorded) on 2 known hosts for");
     assert_has(text, "not known: rank 3;");
     assert_has(text, "Not known: 1 of 8 ranks left no usable file");
     assert_has_not(text, "No rank held");

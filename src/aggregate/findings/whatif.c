@@ -252,7 +252,8 @@ static int by_name(const void *a, const void *b)
     return strncmp(a, b, 64);
 }
 
-/* Numbers the hosts in the order of their names. */
+/* Numbers the hosts in the order of their names; a rank whose host is not known is on one of its
+ * own. */
 static int number_hosts(struct replaying *r)
 {
     size_t n = (size_t)r->job->nranks, kept = 0;
@@ -268,6 +269,8 @@ static int number_hosts(struct replaying *r)
     for (size_t i = 0; i < n; i++) {
         const char *at = bsearch(r->job->ranks[i].hostname, names, kept, 64, by_name);
         r->host_of[i] = at ? (int64_t)((at - names[0]) / 64) : 0;
+        if (!r->job->ranks[i].hostname[0])
+            r->host_of[i] = (int64_t)kept++;
     }
     r->nhosts = kept;
     free(names);

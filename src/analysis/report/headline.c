@@ -163,7 +163,8 @@ static void write_silent(const struct pw_figures *f, struct pw_sentence *s)
                     "%" PRId64 " ranks was recorded, so nothing shows who waited for whom",
                     f->expected);
     if (f->measured)
-        pw_sentence_add(s, "; %" PRId64 " %ss", f->measured, pw_words_step(f->cluster));
+        pw_sentence_add(s, "; %" PRId64 " %s%s", f->measured, pw_words_step(f->cluster),
+                        f->measured == 1 ? "" : "s");
     if (f->measured && f->step_mean_ns >= 0)
         add_ns(s, " of ", f->step_mean_ns);
     pw_sentence_add(s, ".");

@@ -27,7 +27,10 @@ static void domain_cells(struct pw_grid *grid, const struct pw_row_c_clock *row,
 {
     char error[32];
     int is_reference = row->domain == 0, is_known = row->error_ns >= 0;
-    pw_grid_cell(grid, "%.64s", row->hostname);
+    if (row->hostname[0])
+        pw_grid_cell(grid, "%.64s", row->hostname);
+    else
+        pw_grid_cell(grid, "not known (rank %" PRId32 ")", row->rank);
     pw_grid_cell(grid, "%zu", ranks);
     if (is_reference || !is_known) {
         pw_grid_cell(grid, is_reference ? "0" : "n/a");

@@ -103,7 +103,7 @@ int pw_section_job(const struct pw_page *page)
 {
     const struct pw_figures *f = page->figures;
     const struct pw_cluster *c = f->cluster;
-    char run[32], hosts[48] = "";
+    char run[32], hosts[48] = "", recorded[48] = "";
     int err = 0;
     if (c->command[0])
         err = pw_page_property(page, "command", "%.*s", (int)sizeof(c->command), c->command);
@@ -112,9 +112,11 @@ int pw_section_job(const struct pw_page *page)
     if (f->nhosts > 0)
         snprintf(hosts, sizeof(hosts), " on %" PRId64 "%s host%s", f->nhosts,
                  f->present < f->expected ? " known" : "", f->nhosts == 1 ? "" : "s");
+    if (f->present < f->expected)
+        snprintf(recorded, sizeof(recorded), " (%" PRId64 " recorded)", f->present);
     if (!err)
-        err = pw_page_property(page, "ran", "%" PRId64 " rank%s%s for %s", f->expected,
-                               f->expected == 1 ? "" : "s", hosts,
+        err = pw_page_property(page, "ran", "%" PRId64 " rank%s%s%s for %s", f->expected,
+                               f->expected == 1 ? "" : "s", recorded, hosts,
                                pw_text_ns(run, sizeof(run), f->run_ns));
     if (!err)
         err = print_hosts(page);

@@ -42,21 +42,47 @@ static int fail(char *problem, int size, const char *dir, const char *what, int 
     return err;
 }
 
+static int fail_with(char *problem, int size, const char *dir, const char *what, int err)
+{
+    snprintf(problem, (size_t)size, "output directory %s %s %s", dir, what, strerror(-err));
+    return err;
+}
+
 static int is_ours(const char *dir)
 {
     struct stat status;
     return stat(dir, &status) == 0 && status.st_uid == geteuid();
 }
 
+/* The directories above `dir`, for their owner alone where they are made here. */
+static int make_parents(const char *dir)
+{
+    char path[4096];
+    if (snprintf(path, sizeof(path), "%s", dir) >= (int)sizeof(path))
+        return -ENAMETOOLONG;
+    for (char *slash = path; (slash = strchr(slash + 1, '/'));) {
+        *slash = '\0';
+        if (mkdir(path, 0700) && errno != EEXIST)
+            return -errno;
+        *slash = '/';
+    }
+    return 0;
+}
+
 int pw_outdir_prepare(const char *dir, const char *job, int is_trusted, char *problem, int size)
 {
     char mark[4200], found[128];
     snprintf(mark, sizeof(mark), "%s/%s", dir, mark_name);
-    if (mkdir(dir, 0700) && errno != EEXIST)
-        return fail(problem, size, dir, strerror(errno), -errno);
+    int err = mkdir(dir, 0700) && errno != EEXIST ? -errno : 0;
+    if (err == -ENOENT) {
+        err = make_parents(dir);
+        err = !err && mkdir(dir, 0700) && errno != EEXIST ? -errno : err;
+    }
+    if (err)
+        return fail_with(problem, size, dir, "cannot be made:", err);
     if (!is_ours(dir)) /* who could put other files in the place of ours */
         return fail(problem, size, dir, "belongs to another user; choose another with -o", -EEXIST);
-    int err = is_trusted ? 0 : pw_directory_check(dir, problem, (size_t)size);
+    err = is_trusted ? 0 : pw_directory_check(dir, problem, (size_t)size);
     if (err)
         return err == -EPERM ? PW_OUTDIR_SHARED : err;
 

@@ -5,7 +5,7 @@
 /* Others can write to the directory. */
 enum { PW_OUTDIR_SHARED = 1 };
 
-/* Makes `dir` (one level; its parent must exist) for the job, mode 0700, or joins the ranks of the
+/* Makes `dir` and what is missing above it for the job, mode 0700, or joins the ranks of the
  * same job that made it. `problem` gets one sentence on failure: -EEXIST when it holds something
  * that is not this job's, PW_OUTDIR_SHARED when others could put something in the place of what is
  * written there, unless it `is_trusted`; else what the system said. */
