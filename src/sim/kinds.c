@@ -47,6 +47,7 @@ static const struct pw_sim_kind kinds[PW_SIM_FAULT_KINDS] = {
     {"checkpoint", PW_SIM_ON_ALL, PW_SIM_PAUSES, PW_SIM_DISK, PW_PHASE_NONE, 0, 100, 1, "file_io"},
     {"drift", PW_SIM_ON_ALL, PW_SIM_ADDS, PW_SIM_RUNNING, PW_PHASE_FORWARD, 20, 0, 0, ""},
     {"slow_all", PW_SIM_ON_ALL, PW_SIM_ADDS, PW_SIM_RUNNING, PW_PHASE_FORWARD, 20, 0, 0, ""},
+    {"congestion", PW_SIM_ON_NETWORK, PW_SIM_ELSE, PW_SIM_RUNNING, PW_PHASE_NONE, 300, 0, 0, ""},
 };
 
 const struct pw_sim_kind *pw_sim_kind_of(enum pw_sim_fault_kind kind)
@@ -56,7 +57,7 @@ const struct pw_sim_kind *pw_sim_kind_of(enum pw_sim_fault_kind kind)
 
 const char *pw_sim_scope_name(enum pw_sim_scope scope)
 {
-    static const char *const names[] = {"rank", "host", "link", "all", "file"};
+    static const char *const names[] = {"rank", "host", "link", "all", "file", "network"};
     return names[scope];
 }
 

@@ -4,7 +4,14 @@
 
 #include "sim/params.h"
 
-enum pw_sim_scope { PW_SIM_ON_RANK, PW_SIM_ON_HOST, PW_SIM_ON_LINK, PW_SIM_ON_ALL, PW_SIM_ON_FILE };
+enum pw_sim_scope {
+    PW_SIM_ON_RANK,
+    PW_SIM_ON_HOST,
+    PW_SIM_ON_LINK,
+    PW_SIM_ON_ALL,
+    PW_SIM_ON_FILE,
+    PW_SIM_ON_NETWORK
+};
 
 enum pw_sim_how {
     PW_SIM_ADDS,    /* to a phase's work, a share of the step's */

@@ -12,7 +12,8 @@
 /* Of cgroups and of the kernel's scheduler: the usual values of both. */
 enum { SLICE_NS = 4000000, QUOTA_NS = 100000000, SIGSTOPS_NS = 200000000, ENDS_NS = 200000000 };
 
-static const char *const patterns[PW_SIM_PATTERNS] = {"data", "halo", "hybrid"};
+static const char *const patterns[PW_SIM_PATTERNS] = {"data", "halo",   "hybrid",
+                                                      "ring", "nested", "periods"};
 
 const char *pw_sim_pattern_name(enum pw_sim_pattern pattern)
 {
@@ -128,8 +129,9 @@ static int check_fault(const struct pw_sim_fault *f, const struct pw_sim_params 
     int64_t hosts = (p->ranks + p->ranks_per_host - 1) / p->ranks_per_host;
     int64_t least = pw_sim_kind_of(f->kind)->scope == PW_SIM_ON_ALL ? -1 : 0;
     return f->rank < least || f->rank >= p->ranks || f->peer < 0 || f->peer >= p->ranks ||
-                   f->host < 0 || f->host >= hosts || f->first < 0 || f->last >= p->steps ||
-                   f->first > f->last || f->period < 1 || f->error_ns < 0
+                   f->host < (f->kind == PW_SIM_CONGESTION ? -1 : 0) || f->host >= hosts ||
+                   f->first < 0 || f->last >= p->steps || f->first > f->last || f->period < 1 ||
+                   f->error_ns < 0
                ? -EINVAL
                : 0;
 }
@@ -140,6 +142,7 @@ static struct pw_sim_fault usual(enum pw_sim_fault_kind kind, const struct pw_si
     return (struct pw_sim_fault){
         .kind = kind,
         .rank = row->scope == PW_SIM_ON_ALL ? -1 : 0,
+        .host = kind == PW_SIM_CONGESTION ? -1 : 0,
         .last = p->steps - 1,
         .period = 10,
         .phase = row->phase,
@@ -241,6 +244,10 @@ int pw_sim_complete(struct pw_sim_params *p, char *problem, size_t size)
         return fail(problem, size, "a piece of work has no more operators than", "1000");
     if (p->gpu && (p->pattern != PW_SIM_DATA || p->operators))
         return fail(problem, size, "--gpu is for --pattern data, without", "--operators");
+    if (p->pattern == PW_SIM_RING && p->ranks < 2)
+        return fail(problem, size, "a ring has no fewer ranks than", "2");
+    if (p->pattern == PW_SIM_NESTED && (p->inner < 1 || p->inner > PW_SIM_MAX_INNER))
+        return fail(problem, size, "--inner is from 1 to", "1000");
     if (p->pattern != PW_SIM_HYBRID)
         return 0;
     p->pipeline = p->pipeline ? p->pipeline : 2;

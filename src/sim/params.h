@@ -8,12 +8,20 @@
 
 #include "core/tables.h"
 
-enum { PW_SIM_FAULTS = 16, PW_SIM_MAX_RANKS = 1 << 20, PW_SIM_MAX_OPERATORS = 1000 };
+enum {
+    PW_SIM_FAULTS = 16,
+    PW_SIM_MAX_RANKS = 1 << 20,
+    PW_SIM_MAX_OPERATORS = 1000,
+    PW_SIM_MAX_INNER = 1000
+};
 
 enum pw_sim_pattern {
-    PW_SIM_DATA,   /* data-parallel training: backward in pieces, an Allreduce after each */
-    PW_SIM_HALO,   /* 2-D domain decomposition: exchange with 4 neighbours, then Allreduces */
-    PW_SIM_HYBRID, /* pipeline x tensor x data parallel, each with communicators of its own */
+    PW_SIM_DATA,    /* data-parallel training: backward in pieces, an Allreduce after each */
+    PW_SIM_HALO,    /* 2-D domain decomposition: exchange with 4 neighbours, then Allreduces */
+    PW_SIM_HYBRID,  /* pipeline x tensor x data parallel, each with communicators of its own */
+    PW_SIM_RING,    /* messages to the right and to the left, and no collectives at all */
+    PW_SIM_NESTED,  /* inner iterations, each with an Allreduce, in outer ones */
+    PW_SIM_PERIODS, /* some of the work in every step, some in every 4th, some in every 10th */
     PW_SIM_PATTERNS
 };
 
@@ -45,13 +53,14 @@ enum pw_sim_fault_kind {
     PW_SIM_CHECKPOINT,  /* a pause of `ns` at the end of every `period`-th step */
     PW_SIM_DRIFT,       /* steps grow, in the last one by `percent` */
     PW_SIM_SLOW_ALL,
+    PW_SIM_CONGESTION, /* transfers between hosts, or to and from one of them */
     PW_SIM_FAULT_KINDS
 };
 
 struct pw_sim_fault {
     enum pw_sim_fault_kind kind;
-    int64_t rank, peer; /* peer: of a slow link; rank -1: all */
-    int64_t host;
+    int64_t rank, peer;  /* peer: of a slow link; rank -1: all */
+    int64_t host;        /* of congestion -1: all */
     int64_t first, last; /* steps */
     int64_t period;      /* of jitter and checkpoints, steps */
     enum pw_phase phase;
@@ -77,7 +86,10 @@ struct pw_sim_params {
     int64_t operators;                      /* in each piece of work, 0 for none */
     int gpu;                                /* work is kernels, collectives are NCCL's */
     int queues;                             /* 1: a data pipeline, looked at in each step */
+    int64_t inner;                          /* nested: inner iterations of an outer one */
+    int64_t message, eager;                 /* ring: bytes; larger than this, a send waits */
     int steps_marked;
+    int bare;        /* neither steps nor phases are recorded */
     int os_samples;  /* of /proc, 10 in a second */
     int64_t ends_ns; /* from MPI_Init to the first step, and from the last to MPI_Finalize; 0: the
                         run is its steps */

@@ -1,4 +1,5 @@
-/* The three programs that can be simulated, as sequences of stages; see stage.h. */
+/* The programs that can be simulated, as sequences of stages; see stage.h. */
+#include "sim/script.h"
 #include "sim/stage.h"
 
 enum { HALO_BYTES = 1 << 16, NORM_BYTES = 8 };
@@ -97,16 +98,99 @@ static void hybrid_step(struct pw_sim_play *play)
     reduce_phase(play, PW_SIM_WORLD, NORM_BYTES);
 }
 
+/* Messages with neighbours in a ring of ranks, to one side and to the other. Ranks with even
+ * numbers send first, so that sends that wait are received. */
+static void add_shift(struct pw_sim_script *script, const struct pw_sim_params *p, int64_t rank,
+                      int64_t by)
+{
+    int64_t to = (rank + by + p->ranks) % p->ranks, from = (rank - by + p->ranks) % p->ranks;
+    struct pw_sim_op send = {.kind = PW_SIM_SENDS, .peer = to, .bytes = p->message, .tag = 1 + by};
+    struct pw_sim_op recv = {
+        .kind = PW_SIM_RECVS, .peer = from, .bytes = p->message, .tag = 1 + by};
+    pw_sim_script_add(script, rank, rank % 2 ? &recv : &send);
+    pw_sim_script_add(script, rank, rank % 2 ? &send : &recv);
+}
+
+static struct pw_sim_script *make_ring(const struct pw_sim_params *p)
+{
+    static const struct {
+        enum pw_phase phase;
+        double share;
+        int64_t shift;
+    } parts[] = {{PW_PHASE_DATA, DATA_SHARE, 0},
+                 {PW_PHASE_FORWARD, FORWARD_SHARE, 1},
+                 {PW_PHASE_BACKWARD, BACKWARD_SHARE, -1},
+                 {PW_PHASE_OPTIMIZER, OPTIMIZER_SHARE, 0}};
+    struct pw_sim_script *script = pw_sim_script_create(p, 8);
+    for (int64_t r = 0; r < p->ranks && script; r++)
+        for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+            struct pw_sim_op work = {.kind = PW_SIM_WORKS,
+                                     .phase = parts[i].phase,
+                                     .mean_ns = parts[i].share * (double)p->step_ns,
+                                     .share = 1};
+            pw_sim_script_add(script, r, &work);
+            if (parts[i].shift)
+                add_shift(script, p, r, parts[i].shift);
+        }
+    return script;
+}
+
+static void ring_step(struct pw_sim_play *play)
+{
+    if (!play->script)
+        play->script = make_ring(play->params);
+    pw_sim_script_step(play);
+}
+
+static void nested_step(struct pw_sim_play *play)
+{
+    double n = (double)play->params->inner;
+    work_phase(play, PW_PHASE_DATA, DATA_SHARE);
+    for (int64_t i = 0; i < play->params->inner; i++) {
+        pw_sim_phase_begin(play);
+        pw_sim_work(play, PW_PHASE_FORWARD, part(play, FORWARD_SHARE) / n, 1 / n);
+        pw_sim_phase_end(play, PW_PHASE_FORWARD);
+        pw_sim_phase_begin(play);
+        pw_sim_work(play, PW_PHASE_BACKWARD, part(play, BACKWARD_SHARE) / n, 1 / n);
+        pw_sim_phase_end(play, PW_PHASE_BACKWARD);
+        pw_sim_collective(play, PW_SIM_WORLD, PW_OP_Allreduce, NORM_BYTES);
+    }
+    work_phase(play, PW_PHASE_OPTIMIZER, OPTIMIZER_SHARE);
+    reduce_phase(play, PW_SIM_WORLD, play->params->bytes);
+}
+
+/* As a simulation that balances its load in every 4th step, and writes a summary in every 10th. */
+static void periods_step(struct pw_sim_play *play)
+{
+    const struct pw_sim_params *p = play->params;
+    work_phase(play, PW_PHASE_DATA, DATA_SHARE);
+    work_phase(play, PW_PHASE_FORWARD, FORWARD_SHARE);
+    pw_sim_exchange(play, grid_width(p->ranks), HALO_BYTES);
+    work_phase(play, PW_PHASE_BACKWARD, BACKWARD_SHARE);
+    if (play->step % 4 == 3) {
+        pw_sim_phase_begin(play);
+        pw_sim_work(play, PW_PHASE_OTHER, part(play, FORWARD_SHARE), 1);
+        pw_sim_phase_end(play, PW_PHASE_OTHER);
+        pw_sim_collective(play, PW_SIM_WORLD, PW_OP_Alltoall, p->bytes);
+    }
+    work_phase(play, PW_PHASE_OPTIMIZER, OPTIMIZER_SHARE);
+    reduce_phase(play, PW_SIM_WORLD, NORM_BYTES);
+    if (play->step % 10 == 9)
+        pw_sim_collective(play, PW_SIM_WORLD, PW_OP_Allgather, p->bytes / 16);
+}
+
 void pw_sim_pattern_step(struct pw_sim_play *play)
 {
-    static void (*const steps[PW_SIM_PATTERNS])(struct pw_sim_play *) = {data_step, halo_step,
-                                                                         hybrid_step};
+    static void (*const steps[PW_SIM_PATTERNS])(struct pw_sim_play *) = {
+        data_step, halo_step, hybrid_step, ring_step, nested_step, periods_step};
     steps[play->params->pattern](play);
 }
 
 double pw_sim_sum_of_squares(const struct pw_sim_params *p)
 {
-    int64_t forward = p->pattern == PW_SIM_HYBRID ? p->microbatches : 1;
+    int64_t forward = p->pattern == PW_SIM_HYBRID   ? p->microbatches
+                      : p->pattern == PW_SIM_NESTED ? p->inner
+                                                    : 1;
     int64_t backward = p->pattern == PW_SIM_DATA ? pieces(p) : forward;
     return DATA_SHARE * DATA_SHARE + OPTIMIZER_SHARE * OPTIMIZER_SHARE +
            FORWARD_SHARE * FORWARD_SHARE / (double)forward +

@@ -9,6 +9,7 @@
 #include "sim/extra.h"
 #include "sim/kinds.h"
 #include "sim/random.h"
+#include "sim/script.h"
 #include "sim/stage.h"
 #include "sim/stops.h"
 
@@ -77,7 +78,7 @@ static int start(struct pw_sim_play *play)
 static void tell_steps(struct pw_sim_play *play, const int64_t *began)
 {
     const struct pw_sim_sink *sink = play->sink;
-    if (!sink || !play->params->steps_marked)
+    if (!sink || !play->params->steps_marked || play->params->bare)
         return;
     for (int64_t r = sink->first; r <= sink->last; r++)
         sink->step(sink->context, r, play->step, began[r], play->now[r]);
@@ -110,6 +111,7 @@ int pw_sim_play(const struct pw_sim_params *p, uint32_t without, const struct pw
         for (int64_t r = 0; r < p->ranks; r++)
             pw_sim_tell_stops(&play, r, play.now[r]);
         tell_steps(&play, began);
+        err = play.failed;
     }
     if (!err) {
         pw_sim_ends_finish(&play);
@@ -124,5 +126,6 @@ int pw_sim_play(const struct pw_sim_params *p, uint32_t without, const struct pw
     free(play.scratch);
     free(play.reduced);
     free(play.told);
+    pw_sim_script_destroy(play.script);
     return err;
 }

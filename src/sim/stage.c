@@ -10,7 +10,12 @@
 #include "sim/stops.h"
 
 /* Latency and bandwidth of collectives and of messages; what a call costs that waits for nobody. */
-enum { COLL_LATENCY_NS = 20000, P2P_LATENCY_NS = 4000, CALL_NS = 800, EAGER_BYTES = 1 << 20 };
+enum {
+    COLL_LATENCY_NS = 20000,
+    P2P_LATENCY_NS = 4000,
+    CALL_NS = PW_SIM_CALL_NS,
+    EAGER_BYTES = 1 << 20
+};
 static const double bytes_per_ns = 10;
 
 /* Values of PW_EVENT_ flags in /events/comm, as rank/ring/record.h has them. */
@@ -36,7 +41,7 @@ void pw_sim_phase_begin(struct pw_sim_play *play)
 void pw_sim_phase_end(struct pw_sim_play *play, enum pw_phase phase)
 {
     const struct pw_sim_sink *sink = play->sink;
-    for (int64_t r = sink ? sink->first : 0; sink && r <= sink->last; r++)
+    for (int64_t r = sink ? sink->first : 0; sink && r <= sink->last && !play->params->bare; r++)
         sink->phase(sink->context, r, phase, play->phase_start[r], play->now[r]);
 }
 
@@ -50,8 +55,8 @@ static int64_t work_of(struct pw_sim_play *play, int64_t rank, enum pw_phase pha
 }
 
 /* Moves the rank's clock on. */
-static void work(struct pw_sim_play *play, int64_t rank, enum pw_phase phase, double mean_ns,
-                 double share)
+void pw_sim_work_one(struct pw_sim_play *play, int64_t rank, enum pw_phase phase, double mean_ns,
+                     double share)
 {
     const struct pw_sim_sink *sink = play->sink;
     int64_t start = play->now[rank];
@@ -65,13 +70,36 @@ void pw_sim_work(struct pw_sim_play *play, enum pw_phase phase, double mean_ns, 
 {
     play->draw++;
     for (int64_t r = 0; r < play->params->ranks; r++)
-        work(play, r, phase, mean_ns, share);
+        pw_sim_work_one(play, r, phase, mean_ns, share);
 }
 
 static int64_t inside(const struct pw_sim_group *g, int64_t rank)
 {
     int64_t at = rank - g->leader;
     return at >= 0 && at % g->stride == 0 && at / g->stride < g->size;
+}
+
+/* Other traffic on the links of a host, or of all: those of a group on one host are not concerned.
+ */
+static int is_congested(const struct pw_sim_params *p, const struct pw_sim_fault *f,
+                        const struct pw_sim_group *g)
+{
+    int64_t hosts = 0, before = -1, has = f->host < 0;
+    for (int64_t i = 0; i < g->size; i++) {
+        int64_t host = pw_sim_host(p, g->leader + i * g->stride);
+        hosts += host != before;
+        has |= host == f->host;
+        before = host;
+    }
+    return hosts > 1 && has;
+}
+
+/* How busy the link is with other traffic: from not at all to twice as much as usual. */
+static double burst(const struct pw_sim_play *play, size_t fault, const struct pw_sim_group *g)
+{
+    uint64_t when = (uint64_t)play->step << 20 | (play->draw & 0xfffff);
+    return 2 * pw_sim_uniform(pw_sim_bits(play->params->seed ^ 0x636f6e67, fault, when,
+                                          (uint64_t)g->leader << 32 | (uint64_t)g->stride));
 }
 
 /* By how much slow links lengthen a transfer in which `from` and `to` both take part; a collective
@@ -85,6 +113,9 @@ static double link_factor(const struct pw_sim_play *play, const struct pw_sim_gr
         if (f->kind == PW_SIM_SLOW_LINK && !(play->without >> i & 1) && play->step >= f->first &&
             play->step <= f->last && inside(g, f->rank) && inside(g, f->peer))
             factor += f->percent / 100;
+        if (f->kind == PW_SIM_CONGESTION && !(play->without >> i & 1) && play->step >= f->first &&
+            play->step <= f->last && is_congested(p, f, g))
+            factor += f->percent / 100 * burst(play, i, g);
     }
     return factor;
 }
@@ -171,7 +202,7 @@ void pw_sim_collective(struct pw_sim_play *play, enum pw_sim_comm comm, enum pw_
     play->collectives[comm]++;
 }
 
-static int64_t message_ns(struct pw_sim_play *play, int64_t from, int64_t to, int64_t bytes)
+int64_t pw_sim_message_ns(struct pw_sim_play *play, int64_t from, int64_t to, int64_t bytes)
 {
     int64_t low = from < to ? from : to, apart = from < to ? to - from : from - to;
     struct pw_sim_group pair = {low, apart, 2};
@@ -181,28 +212,38 @@ static int64_t message_ns(struct pw_sim_play *play, int64_t from, int64_t to, in
                      link_factor(play, &pair));
 }
 
+void pw_sim_tell_message(struct pw_sim_play *play, const struct pw_sim_side *side)
+{
+    const struct pw_sim_sink *sink = play->sink;
+    int receives = side->op == PW_OP_Recv || side->op == PW_OP_Irecv;
+    struct pw_row_comm_event event = {
+        .start = side->start,
+        .end = side->end,
+        .op = (uint16_t)side->op,
+        .source = PW_SOURCE_MPI,
+        .flags = side->wait_start ? NONBLOCKING : 0,
+        .comm = PW_SIM_WORLD,
+        .seq = -1,
+        .sent_bytes = receives ? -1 : side->bytes,
+        .recv_bytes = receives ? side->bytes : -1,
+        .peer = (int32_t)side->peer,
+        .tag = (int32_t)side->tag,
+        .inside_ns =
+            side->wait_start ? CALL_NS + side->end - side->wait_start : side->end - side->start,
+        .wait_start = side->wait_start,
+    };
+    if (is_told(play, side->rank))
+        sink->event(sink->context, side->rank, &event);
+}
+
+/* Tagged by where it goes to: up the ranks or down. */
 static void tell_message(struct pw_sim_play *play, enum pw_op op, int64_t rank, int64_t peer,
                          int64_t bytes, int64_t start, int64_t end, int64_t wait_start)
 {
-    const struct pw_sim_sink *sink = play->sink;
     int receives = op == PW_OP_Recv || op == PW_OP_Irecv;
-    struct pw_row_comm_event event = {
-        .start = start,
-        .end = end,
-        .op = (uint16_t)op,
-        .source = PW_SOURCE_MPI,
-        .flags = wait_start ? NONBLOCKING : 0,
-        .comm = PW_SIM_WORLD,
-        .seq = -1,
-        .sent_bytes = receives ? -1 : bytes,
-        .recv_bytes = receives ? bytes : -1,
-        .peer = (int32_t)peer,
-        .tag = (int32_t)(receives ? peer < rank : rank < peer),
-        .inside_ns = wait_start ? CALL_NS + end - wait_start : end - start,
-        .wait_start = wait_start,
-    };
-    if (is_told(play, rank))
-        sink->event(sink->context, rank, &event);
+    struct pw_sim_side side = {op,    rank,  peer, receives ? peer < rank : rank < peer,
+                               bytes, start, end,  wait_start};
+    pw_sim_tell_message(play, &side);
 }
 
 /* The neighbours of a rank in the grid; a border has fewer. */
@@ -257,7 +298,7 @@ void pw_sim_exchange(struct pw_sim_play *play, int64_t width, int64_t bytes)
             /* A message is under way from when its sender has begun it, but not before this rank
              * is there to receive. */
             int64_t sent = play->now[peers[i]] > play->now[r] ? play->now[peers[i]] : play->now[r];
-            int64_t ns = 2 * 4 * CALL_NS + message_ns(play, peers[i], r, bytes);
+            int64_t ns = 2 * 4 * CALL_NS + pw_sim_message_ns(play, peers[i], r, bytes);
             int64_t came = pw_sim_advance_both(play, r, peers[i], sent, ns);
             ends[r] = came > ends[r] ? came : ends[r];
         }
@@ -285,10 +326,11 @@ void pw_sim_pipeline(struct pw_sim_play *play, enum pw_phase phase, int forward,
             if (i > 0) {
                 int64_t from = r - hop, here = play->now[r];
                 int64_t both = sent[from] > here ? sent[from] : here;
-                play->now[r] = pw_sim_advance(play, r, both, message_ns(play, from, r, bytes));
+                play->now[r] =
+                    pw_sim_advance(play, r, both, pw_sim_message_ns(play, from, r, bytes));
                 tell_message(play, PW_OP_Recv, r, from, bytes, here, play->now[r], 0);
             }
-            work(play, r, phase, mean_ns, share);
+            pw_sim_work_one(play, r, phase, mean_ns, share);
             sent[r] = play->now[r];
             if (i + 1 < stages) {
                 /* Buffered: the sender goes on. */

@@ -21,6 +21,8 @@ struct pw_sim_play {
     int64_t *told;                 /* [ranks] up to when the sink knows of faults */
     int64_t anchor[PW_SIM_FAULTS]; /* when a fault that stops processes began */
     uint32_t stopping;             /* bit i: fault i has begun to */
+    struct pw_sim_script *script;  /* of patterns that have one */
+    int failed;                    /* 0 or -errno */
 };
 
 void pw_sim_phase_begin(struct pw_sim_play *play);
@@ -43,6 +45,23 @@ void pw_sim_exchange(struct pw_sim_play *play, int64_t width, int64_t bytes);
  * as in pw_sim_work(). */
 void pw_sim_pipeline(struct pw_sim_play *play, enum pw_phase phase, int forward, double mean_ns,
                      double share);
+
+/* One rank's work alone. */
+void pw_sim_work_one(struct pw_sim_play *play, int64_t rank, enum pw_phase phase, double mean_ns,
+                     double share);
+
+/* How long a message is under way, once both sides are there. */
+int64_t pw_sim_message_ns(struct pw_sim_play *play, int64_t from, int64_t to, int64_t bytes);
+
+/* One side of a message; wait_start as in /events/comm. */
+struct pw_sim_side {
+    enum pw_op op;
+    int64_t rank, peer, tag, bytes, start, end, wait_start;
+};
+void pw_sim_tell_message(struct pw_sim_play *play, const struct pw_sim_side *side);
+
+/* What a call costs that waits for nobody. */
+enum { PW_SIM_CALL_NS = 800 };
 
 /* One step of the pattern. */
 void pw_sim_pattern_step(struct pw_sim_play *play);

@@ -1,9 +1,12 @@
 """How often the merge's verdicts are right, over a seeded battery of synthetic runs.
 
     accuracy.py PROFWRAP [--runs N] [--keep DIR] [--jobs N] [--table]
+    accuracy.py PROFWRAP --classes all|CLASS,... --seeds A-B [--held-out] [--jobs N] [--table]
 
 Each run has one declared fault or none; DIR keeps the runs, so that only the merge is repeated.
-Prints the confusion matrix per kind of fault, then every figure beside its budget.
+Prints the confusion matrix per kind of fault, then every figure beside its budget. With --classes, the
+cases of cases.py instead, scored by casescore.py, in a table with a line for each class; --table prints
+the cases that were not right. Seeds from 1000000 on are held out: nobody looks at them while they mend.
 """
 import argparse
 import json
@@ -17,6 +20,8 @@ import subprocess
 import sys
 import tempfile
 
+import cases
+import casescore
 import measure
 from measure import at_least, report
 
@@ -119,6 +124,61 @@ def judge(run):
     if not keep:
         shutil.rmtree(directory)
     return result
+
+
+def judge_case(case):
+    """Makes, merges and scores one case of cases.py."""
+    directory = os.path.join(where, f"{case['class']}-{case['seed']}")
+    os.makedirs(directory, exist_ok=True)
+    try:
+        for command in ([profwrap, "sim", *case["options"], directory],
+                        [profwrap, "merge", "-q", directory]):
+            subprocess.run(command, check=True, env=ENVIRONMENT, stderr=subprocess.PIPE)
+        said = subprocess.run([profwrap, "report", "--format", "json", directory], check=True,
+                              stdout=subprocess.PIPE)
+        with open(os.path.join(directory, "truth.json")) as file:
+            return {**case, **casescore.score(json.load(file), json.loads(said.stdout),
+                                               "--bare" in case["options"])}
+    except subprocess.CalledProcessError as problem:
+        sys.exit(f"{case['class']} {case['seed']}: {problem} {problem.stderr}")
+    finally:
+        if not keep:
+            shutil.rmtree(directory)
+
+
+def planned():
+    """The cases that were asked for."""
+    first, _, last = options.seeds.partition("-")
+    first, last = int(first), int(last or first)
+    if last >= cases.HELD_OUT and not options.held_out:
+        sys.exit(f"seeds from {cases.HELD_OUT} on are held out: --held-out, for the nightly bench only")
+    names = list(cases.CLASSES) if options.classes == "all" else options.classes.split(",")
+    unknown = [name for name in names if name not in cases.CLASSES]
+    if unknown:
+        sys.exit(f"there is no class '{unknown[0]}', but there are {', '.join(cases.CLASSES)}")
+    return [cases.plan(name, seed) for name in names for seed in range(first, last + 1)]
+
+
+def is_bad(result):
+    asked = [result[key] for key in ("kind", "phase", "cause", "cost") if key in result]
+    return result["wrong"] or result["also"] or (result["must"] and not result.get("first")) or (
+        result["must"] and not all(asked))
+
+
+def score_cases(pool):
+    results = pool.map(judge_case, planned(), chunksize=1)
+    for result in results if options.table else []:
+        if is_bad(result):
+            told = {k: v for k, v in result.items() if k not in ("options", "headline", "class", "seed")}
+            print(result["class"], result["seed"], told, "\n   ", result["headline"])
+    if options.json:
+        with open(options.json, "w") as file:
+            json.dump(results, file, indent=1)
+    casescore.print_table(results, "class")
+    print()
+    casescore.print_table(results, "program")
+    for name, right, count in casescore.figures(results):
+        print(f"{name}: {right / count if count else 0:.3f} of {count}")
 
 
 def slowing(result):
@@ -276,10 +336,20 @@ parser.add_argument("--runs", type=int, default=300)
 parser.add_argument("--keep")
 parser.add_argument("--jobs", type=int, default=2)
 parser.add_argument("--table", action="store_true")
+parser.add_argument("--classes")
+parser.add_argument("--seeds", default="0-9", help="A-B, both included")
+parser.add_argument("--held-out", action="store_true")
+parser.add_argument("--json", help="file for the cases with their scores")
 options = parser.parse_args()
 profwrap, keep = os.path.abspath(options.profwrap), options.keep
 where = keep or tempfile.mkdtemp(prefix="profwrap-accuracy-")
 os.makedirs(where, exist_ok=True)
+if options.classes:
+    with multiprocessing.Pool(options.jobs) as workers:
+        score_cases(workers)
+    if not keep:
+        shutil.rmtree(where)
+    sys.exit(0)
 with multiprocessing.Pool(options.jobs) as pool:
     outcome = pool.map(judge, [plan(number) for number in range(options.runs)], chunksize=1)
 if not keep:

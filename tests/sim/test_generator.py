@@ -224,6 +224,68 @@ def what_cannot_be_simulated_is_refused():
     assert "--gpu" in sim("none", "-r", "2", "--gpu", "-f", "quota:rank=0", status=2)
 
 
+def lasting(directory, rank, op):
+    """How long each call of this kind took, ns."""
+    events = table(directory, rank, "events/comm")
+    chosen = [name == op for name in ops(directory, rank)]
+    return (events["end"] - events["start"])[chosen]
+
+
+@case
+def a_large_send_waits_for_its_receiver_and_a_small_one_does_not():
+    # Rank 0 sends first, rank 1 receives first: it is 500 ms late in step 5.
+    shape = ("-p", "ring", "-r", "2", "-s", "10", "-n", "0", "--message", "64K")
+    late = ("-f", "stall:rank=1,steps=5,ms=500,phase=forward")
+    large, _, fault = fault_of(*shape, "--eager", "64000", *late)
+    near(fault["lost_ns"], 500 * MS, 0.1 * MS)
+    sends = lasting(large, 0, "Send")
+    assert len(sends) == 20 and (sends > 499 * MS).sum() == 1, sends
+    # 4 us to ask, 4 us of latency and 64 KiB at 10 GB/s.
+    near(int(sorted(lasting(large, 1, "Recv"))[0]), 4000 + 4000 + 6554, 2)
+    small, _, fault = fault_of(*shape, "--eager", "64K", *late)
+    near(fault["lost_ns"], 500 * MS, 0.1 * MS)
+    assert (lasting(small, 0, "Send") == 800).all()
+    assert (lasting(small, 0, "Recv") > 499 * MS).sum() == 1
+
+
+@case
+def a_ring_has_messages_only():
+    for ranks in (2, 5, 8):
+        run = sim("ring", "-p", "ring", "-r", str(ranks), "-s", "10", "--bare")
+        for rank in range(ranks):
+            assert set(ops(run, rank)) == {"Send", "Recv"} and len(ops(run, rank)) == 40
+            assert len(table(run, rank, "steps")) == len(table(run, rank, "events/range")) == 0
+    # A delay reaches all: rank 3 of 6 lets all end 300 ms later.
+    _, _, fault = fault_of("-p", "ring", "-r", "6", "-s", "20", "-n", "0", "-f",
+                           "sigstop:rank=3,steps=4,ms=300")
+    near(fault["lost_ns"], 300 * MS, 0.1 * MS)
+
+
+@case
+def loops_are_nested_and_periods_differ():
+    nested, _, fault = fault_of("-p", "nested", "--inner", "7", "-r", "4", "-s", "12", "-n", "0",
+                                "-f", "slow_rank:rank=1,steps=2-5,phase=backward,percent=50")
+    assert ops(nested, 0).count("Allreduce") == 12 * 8
+    # 5 ms in each of 4 steps, less the microseconds by which it came first anyway.
+    near(fault["lost_ns"], 4 * 5 * MS, 0.1 * MS)
+    run = sim("periods", "-p", "periods", "-r", "4", "-s", "40")
+    assert [ops(run, 2).count(op) for op in ("Allreduce", "Alltoall", "Allgather")] == [40, 10, 4]
+
+
+@case
+def congestion_lengthens_what_leaves_a_host():
+    shape = ("-r", "8", "-s", "200", "-n", "0", "-c", "1", "--ranks-per-host", "4")
+    slow, clean, fault = fault_of(*shape, "-f", "congestion:percent=300")
+    ratio = lasting(slow, 0, "Allreduce").sum() / lasting(clean, 0, "Allreduce").sum()
+    assert 3.5 < ratio < 4.5 and fault["scope"] == "network" and fault["host"] == -1, ratio
+    near(fault["lost_ns"], int((ratio - 1) * lasting(clean, 0, "Allreduce").sum()), 3 * MS)
+    one_host = ("-p", "ring", "-r", "8", "-s", "50", "-n", "0", "--ranks-per-host", "4")
+    slow, clean, fault = fault_of(*one_host, "-f", "congestion:host=0,percent=900")
+    # Rank 2's neighbours are on its own host, rank 3 sends to rank 4.
+    assert sorted(lasting(slow, 3, "Send"))[-5] > 1.5 * sorted(lasting(clean, 3, "Send"))[-5]
+    assert min(lasting(slow, 2, "Send")) == min(lasting(clean, 2, "Send"))
+
+
 # Made by the program as it was before it knew the faults above.
 KEPT = [
     ("-r 8 -s 30", "8c35165ba41ba303"),

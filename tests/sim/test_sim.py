@@ -858,7 +858,7 @@ def data_pipeline_of_which_nothing_is_said():
 @case
 def wrong_options_are_refused_in_one_sentence():
     for options in (["-f", "slow:rank=1"], ["-f", "slow_rank:rank=99"], ["-f", "slow_rank:speed=1"],
-                    ["-n", "lots"], ["-p", "ring"], ["--ranks-of", "7-3"], ["-r", "0"],
+                    ["-n", "lots"], ["-p", "torus"], ["--ranks-of", "7-3"], ["-r", "0"],
                     ["-p", "hybrid", "-r", "6"], ["-f", "slow_rank:steps=90-100"],
                     ["-f", "slow_operator:rank=1"], ["--operators", "1001"],
                     ["--operators", "3", "-f", "slow_operator:name=sort"]):

@@ -1,0 +1,199 @@
+"""Scores a report against truth.json: whom it names first, as what, where, why, and for how much.
+
+Only what a user reads is scored: the report's first sentence, and the rows of its tables in JSON."""
+import re
+import sys
+
+FLOOR = 0.01  # of the run: less need not be found
+SIGMAS = 3
+# The truth's cause, and names that say it; "stopped" is 'blocked_off_cpu' where there is no such name.
+CAUSES = {"stopped": ("stopped", "blocked_off_cpu"),
+          "host_stolen": ("host_stolen", "host_steal", "steal", "host_frozen")}
+# What a data loader waits for is a starved loader's.
+OFF_CPU = ("file_io", "page_faults", "blocked_off_cpu")
+ALL = re.compile(r"\b(all|every|each|the) ranks?\b.*\b(slow|long|grew|grow|drift|paus|checkpoint)", re.I)
+NETWORK = re.compile(r"\b(network|congest\w*|transfers? (are|were|between)|links? of)", re.I)
+START = re.compile(r"\b(late start|MPI_Init|start-?up|before (the|its) first|started|entered)\b", re.I)
+TAIL = re.compile(r"\b(after (the|its) last|tail|at the end|MPI_Finalize|ended late)\b", re.I)
+
+
+def answer(report):
+    """The subject of the first sentence: its scope and who; of a rank, its row of the table, too."""
+    text = " ".join(report["job"]["headline"].split())
+    said = {"text": text, "scope": "none", "who": None, "row": None,
+            "rows": report["stragglers"], "verdict": report["job"]["verdict"]}
+    for scope, pattern in (("host", r"^(?:Host )(node\d+)"), ("host", r"\bhost (node\d+) (?:held|was)"),
+                           ("link", r"^(?:The )?[Ll]ink\D*(\d+)\D+(\d+)"),
+                           ("role", r"^(?:The )?(?:role|[Ss]tage|[Ee]xpert)\w* (\S+)"),
+                           ("rank", r"^Ranks? (\d+)")):
+        found = re.search(pattern, text)
+        if found and not text.startswith("No rank"):
+            said["scope"], said["who"] = scope, found.groups()
+            break
+    else:
+        if NETWORK.search(text) and not text.startswith("No rank"):
+            said["scope"] = "network"
+        elif ALL.search(text) and not text.startswith("No rank"):
+            said["scope"] = "all"
+    if said["scope"] == "rank":
+        said["who"] = int(said["who"][0])
+        said["row"] = next((r for r in report["stragglers"] if r["rank"] == said["who"]), None)
+    elif said["scope"] == "host":
+        said["who"] = said["who"][0]
+        said["row"] = next((h for h in report["hosts"] if h["hostname"] == said["who"]), None)
+    elif said["scope"] == "link":
+        said["who"] = {int(end) for end in said["who"]}
+    return said
+
+
+def is_right(said, fault):
+    """The fault's own subject; of a host, one of its ranks will do, but its kind is wrong."""
+    if fault["scope"] == "rank":
+        return said["scope"] == "rank" and said["who"] == fault["rank"]
+    if fault["scope"] == "host":
+        return (said["scope"] == "host" and said["who"] == f"node{fault['host']:04d}") or (
+            said["scope"] == "rank" and said["who"] in fault["ranks"])
+    if fault["scope"] == "link":
+        return said["scope"] == "link" and said["who"] == {fault["rank"], fault["peer"]}
+    if fault["scope"] == "network":
+        hosts = {f"node{fault['host']:04d}"}
+        return said["scope"] == "network" or (
+            fault["host"] >= 0 and said["scope"] == "host" and said["who"] in hosts)
+    if fault["scope"] == "role":
+        return said["scope"] == "role" or (said["scope"] == "rank" and said["who"] in fault["ranks"])
+    return said["scope"] == fault["scope"]
+
+
+def when(fault, steps):
+    hit = len(fault["steps"])
+    return "one_off" if hit <= 2 else "persistent" if 2 * hit >= steps else "intermittent"
+
+
+def overlaps(row, fault):
+    """A stretch of the run: the same, by its share of both."""
+    if row.get("start_ns") is None or fault["start_ns"] < 0:
+        return False
+    both = min(row["end_ns"], fault["end_ns"]) - max(row["start_ns"], fault["start_ns"])
+    either = max(row["end_ns"], fault["end_ns"]) - min(row["start_ns"], fault["start_ns"])
+    return 2 * both >= either
+
+
+def is_kind(said, fault, truth, bare=False):
+    """Rank or host, start-up, steps or tail, once or again and again."""
+    if said["scope"] != fault["scope"]:
+        return False
+    if fault["part"] == "start_up":
+        return bool(START.search(said["text"]))
+    if fault["part"] == "tail":
+        return bool(TAIL.search(said["text"]))
+    if fault["scope"] != "rank" or not said["row"]:
+        return True
+    kind = said["row"]["kind"]
+    if bare and when(fault, truth["steps"]) == "one_off" and kind == "intermittent":
+        return True
+    return kind == when(fault, truth["steps"]) or (kind == "stretch" and overlaps(said["row"], fault))
+
+
+def cost_of(said):
+    row = said["row"] or {}
+    for name in ("gain_ns", "lost_ns"):
+        if row.get(name) is not None and row[name] >= 0:
+            return row[name]
+    return row["excess_ns"] * row["steps_hit"] if "excess_ns" in row else None
+
+
+def costs(truth):
+    """Same rank and cause, more than once: what all of them cost."""
+    worst = max(truth["faults"], key=lambda f: f["lost_ns"])
+    return sum(f["lost_ns"] for f in truth["faults"]
+               if (f["kind"], f["scope"], f["rank"], f["host"]) ==
+               (worst["kind"], worst["scope"], worst["rank"], worst["host"]))
+
+
+def must_be_found(fault, truth):
+    """3 sigma of the steps' noise, and a hundredth of the run."""
+    sigma = truth["noise"] * truth["step_work_ns"] * max(1, len(fault["steps"])) ** 0.5
+    return (fault["lost_ns"] >= FLOOR * truth["elapsed_ns"] and
+            (fault["scope"] in ("link", "network") or fault["lost_ns"] >= SIGMAS * sigma))
+
+
+def is_cause(said, fault):
+    accepted = CAUSES.get(fault["cause"], (fault["cause"],))
+    if fault["phase"] == "data" and fault["cause"] in OFF_CPU:
+        accepted += ("data_starvation",)
+    return said in accepted
+
+
+def is_guilty(row, truth):
+    return any(row["rank"] in f["ranks"] for f in truth["faults"])
+
+
+def score(truth, report, bare=False):
+    """One case: what was asked for, and what was given. Where only MPI calls were recorded (`bare`)
+    no phase is known, and a step of the program may be several of the report."""
+    said, faults = answer(report), [f for f in truth["faults"] if f["lost_ns"] > 0]
+    result = {"must": False, "headline": said["text"], "named": said["scope"] not in ("none", "all", "network"),
+              "also": sum(not is_guilty(row, truth) for row in said["rows"])}
+    worst = max(faults, key=lambda f: f["lost_ns"], default=None)
+    result["right"] = any(is_right(said, f) for f in faults)
+    result["wrong"] = result["named"] and not result["right"]
+    if worst is None:
+        return result
+    result["must"] = must_be_found(worst, truth)
+    result["lost_share"] = worst["lost_ns"] / truth["elapsed_ns"]
+    if not is_right(said, worst):
+        return result
+    result["first"] = True
+    result["kind"] = is_kind(said, worst, truth, bare)
+    row = said["row"] or {}
+    if worst["phase"] != "none" and not bare and worst["scope"] in ("rank", "host"):
+        result["phase"] = row.get("phase") == worst["phase"]
+    if worst["cause"] and worst["scope"] in ("rank", "host"):
+        result["cause"] = is_cause(row.get("cause"), worst)
+        result["said_cause"] = row.get("cause")
+    cost, lost = cost_of(said), costs(truth)
+    one = worst["lost_ns"]
+    result["said_cost"], result["true_cost"] = cost, lost
+    result["cost"] = cost is not None and min(abs(cost - lost), abs(cost - one)) <= max(
+        0.1 * one, truth["elapsed_ns"] / 1000)
+    return result
+
+
+def share(rows, key):
+    """"7/9": of those of which it is asked."""
+    asked = [row[key] for row in rows if key in row]
+    return f"{sum(asked)}/{len(asked)}" if asked else "-"
+
+
+def line_of(name, rows, runs):
+    must = [row for row in rows if row["must"]]
+    first = [row for row in must if row.get("first")]
+    nobody = sum(not row["named"] and not row.get("first") for row in must)
+    return (f"| {name} | {runs} | {len(must)} | {len(first)} | {nobody} | "
+            f"{sum(row['wrong'] for row in rows)} | {sum(row['also'] > 0 for row in rows)} | "
+            f"{share(first, 'kind')} | {share(first, 'phase')} | {share(first, 'cause')} | "
+            f"{share(first, 'cost')} |")
+
+
+def print_table(results, key, out=sys.stdout):
+    """One line for each value of results[...][key], and one for all."""
+    print("| class | runs | must be found | right first | nobody named | wrong first | wrong rows | "
+          "kind | phase | cause | cost |\n|---|---|---|---|---|---|---|---|---|---|---|", file=out)
+    for value in dict.fromkeys(result[key] for result in results):
+        rows = [r for r in results if r[key] == value]
+        print(line_of(value, rows, len(rows)), file=out)
+    print(line_of("all", results, len(results)), file=out)
+
+
+def figures(results):
+    """Name, share, of how many."""
+    must = [r for r in results if r["must"]]
+    first = [r for r in must if r.get("first")]
+    named = [r for r in results if r["named"]]
+    quiet = [r for r in results if "lost_share" not in r]
+    asked = {key: [r[key] for r in first if key in r] for key in ("kind", "phase", "cause", "cost")}
+    rows = [("recall: right first, of those that must be found", len(first), len(must)),
+            ("precision: named first and at fault", sum(r["right"] for r in named), len(named)),
+            ("fault-free runs that name nobody", sum(not r["named"] for r in quiet), len(quiet))]
+    rows += [(f"right {key}", sum(values), len(values)) for key, values in asked.items()]
+    return rows

@@ -1,0 +1,138 @@
+"""The scorer of the accuracy benchmark, on reports and truths written by hand.
+
+    test_casescore.py PROFWRAP CASE        test_casescore.py --list
+"""
+import os
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "bench"))
+import cases  # noqa: E402
+import casescore  # noqa: E402
+
+CASES = {}
+S = 1000000000
+
+
+def case(function):
+    CASES[function.__name__] = function
+    return function
+
+
+def fault(**changes):
+    """Rank 3 of 8, 2 s in step 10 of a run of 20 s."""
+    return {"kind": "stall", "scope": "rank", "part": "steps", "rank": 3, "host": 0, "peer": 0,
+            "ranks": [3], "steps": [10], "phase": "forward", "cause": "blocked_off_cpu",
+            "lost_ns": 2 * S, "start_ns": 5 * S, "end_ns": 7 * S, **changes}
+
+
+def truth(*faults):
+    return {"elapsed_ns": 20 * S, "steps": 100, "noise": 0.01, "step_work_ns": S // 10,
+            "faults": list(faults)}
+
+
+def straggler(**changes):
+    return {"rank": 3, "kind": "one_off", "first_step": 10, "last_step": 10, "steps_hit": 1,
+            "excess_ns": 2 * S, "gain_ns": 2 * S, "phase": "forward", "cause": "blocked_off_cpu",
+            **changes}
+
+
+def report(headline, *rows, hosts=()):
+    return {"job": {"headline": headline, "verdict": "held_back" if rows else "none"},
+            "stragglers": list(rows), "hosts": list(hosts)}
+
+
+def scored(said, *faults):
+    return casescore.score(truth(*faults), said)
+
+
+@case
+def a_right_verdict_is_right_in_all():
+    result = scored(report("Rank 3 on node0000 held back step 10 by 2 s.", straggler()), fault())
+    assert result["must"] and result["first"] and not result["wrong"] and not result["also"]
+    assert all(result[key] for key in ("kind", "phase", "cause", "cost")), result
+
+
+@case
+def each_figure_is_wrong_by_itself():
+    text = "Rank 3 on node0000 held back step 10."
+    for key, row in (("kind", straggler(kind="persistent")), ("phase", straggler(phase="data")),
+                     ("cause", straggler(cause="page_faults")),
+                     ("cost", straggler(gain_ns=int(2.21 * S)))):
+        result = scored(report(text, row), fault())
+        assert [k for k in ("kind", "phase", "cause", "cost") if not result[k]] == [key], result
+    assert scored(report(text, straggler(gain_ns=int(2.19 * S))), fault())["cost"]
+    # No gain: what the rank lost, and without that its excess in the steps that were hit.
+    assert scored(report(text, straggler(gain_ns=None)), fault())["cost"]
+    assert not scored(report(text, straggler(gain_ns=None, lost_ns=S)), fault())["cost"]
+
+
+@case
+def nobody_and_somebody_else_are_told_apart():
+    nobody = scored(report("No rank held the job back: 100 steps of 1 ms."), fault())
+    assert nobody["must"] and not nobody["named"] and not nobody.get("first") and not nobody["wrong"]
+    other = scored(report("Rank 5 on node0001 held back 9 steps.", straggler(rank=5)), fault())
+    assert other["wrong"] and other["also"] == 1 and not other.get("first")
+    both = scored(report("Rank 3 held back step 10; and 1 more.", straggler(), straggler(rank=5)),
+                  fault())
+    assert both["first"] and not both["wrong"] and both["also"] == 1
+    quiet = scored(report("Rank 3 held back step 10.", straggler()))
+    assert quiet["wrong"] and not quiet["must"] and "lost_share" not in quiet
+
+
+@case
+def small_losses_need_not_be_found():
+    assert not scored(report("No rank held the job back."), fault(lost_ns=S // 10))["must"]
+    # 3 sigma of one step: 3 ms of a run of 0.2 s.
+    small = {**truth(fault(lost_ns=S // 400)), "elapsed_ns": S // 5}
+    assert not casescore.score(small, report("No rank held the job back."))["must"]
+    small["faults"][0]["lost_ns"] = S // 250
+    assert casescore.score(small, report("No rank held the job back."))["must"]
+
+
+@case
+def a_host_is_named_as_one_or_by_a_rank_of_it():
+    froze = fault(kind="freeze", scope="host", host=1, ranks=[4, 5], rank=0, phase="none",
+                  cause="host_stolen")
+    by_rank = scored(report("Rank 4 on node0001 held back step 10.", straggler(rank=4)), froze)
+    assert by_rank["first"] and not by_rank["kind"] and not by_rank["cause"]
+    by_name = scored(report("Host node0001 held the job back.", straggler(rank=4),
+                            hosts=[{"hostname": "node0001", "gain_ns": 2 * S}]), froze)
+    assert by_name["first"] and by_name["kind"] and by_name["cost"] and "phase" not in by_name
+    other = scored(report("Host node0002 held the job back."), froze)
+    assert other["wrong"]
+
+
+@case
+def parts_of_the_run_are_kinds():
+    late = fault(kind="late_start", part="start_up", steps=[], phase="none")
+    row = straggler(kind="stretch", cause="blocked_off_cpu")
+    assert scored(report("Rank 3 entered MPI_Init 2 s late.", row), late)["kind"]
+    assert not scored(report("Rank 3 held back step 0 by 2 s.", row), late)["kind"]
+    slow = fault(kind="drift", scope="all", rank=-1, ranks=list(range(8)), cause="")
+    told = scored(report("All ranks grew slower, by 20 %."), slow)
+    assert told["first"] and not told["named"] and told["kind"]
+    assert not scored(report("No rank held the job back: 100 steps."), slow).get("first")
+
+
+@case
+def two_losses_of_one_rank_may_be_told_as_one():
+    twice = [fault(), fault(steps=[50], lost_ns=S)]
+    for gain, good in ((3 * S, True), (2 * S, True), (int(2.5 * S), False)):
+        result = scored(report("Rank 3 held back step 10.", straggler(gain_ns=gain)), *twice)
+        assert result["cost"] == good, (gain, result)
+
+
+@case
+def a_case_is_a_function_of_its_class_and_seed():
+    for name in cases.CLASSES:
+        assert cases.plan(name, 5) == cases.plan(name, 5)
+    texts = {str(cases.plan(name, seed)["options"]) for name in cases.CLASSES for seed in range(20)}
+    assert len(texts) == 20 * len(cases.CLASSES)
+
+
+if sys.argv[1:] == ["--list"]:
+    print("\n".join(CASES))
+    sys.exit(0)
+for wanted in sys.argv[2:]:
+    CASES[wanted]()
