@@ -1,0 +1,57 @@
+/* The steps of two runs: means, medians and tails, and what of the difference is more than the
+ * steps' own spread. Pure functions. */
+#ifndef PW_ANALYSIS_STEPPAIR_H
+#define PW_ANALYSIS_STEPPAIR_H
+
+#include <stddef.h>
+
+/* One run's steps. */
+struct pw_steps_summary {
+    size_t n;
+    double mean, median, p90, p99, slowest;
+    size_t few;      /* steps so much longer that nothing else in either run is like them */
+    double few_ns;   /* what they are above the median, in all */
+    double few_from; /* the shortest of them */
+    double rest;     /* mean, with these steps at the median */
+    size_t
+        beyond; /* other steps that are longer than the slowest of the other run, without these */
+};
+
+struct pw_steppair {
+    struct pw_steps_summary runs[2];
+    double p_median; /* Mann-Whitney */
+    double p_mean;   /* permutation of successive steps, without the few */
+    double p_tail;   /* the same of how many steps are above the slowest tenth of both runs */
+    double p_few;    /* 1 where there are none */
+    size_t block;   /* successive steps that stood together in the tests: 1 where they are unlike */
+    double tail_ns; /* time above that tenth's beginning: second run's less first's, at as many
+                       steps */
+    double noise_ns; /* the third largest of what steps are above their run's median, without the
+                        few */
+};
+
+/* How many times `noise_ns` a single loss must be for a chance below 0.01: see pw_steppair_chance.
+ */
+#define PW_STEPPAIR_TIMES 17.33
+
+/* The chance that one of a run's steps is `excess_ns` above the median, or more, where the third
+ * largest is noise_ns and large excesses are spread as heavily as a Pareto distribution of index 2:
+ * 3 (noise / excess)^2, at most 1. */
+double pw_steppair_chance(double excess_ns, double noise_ns);
+
+/* Doubles that pw_steppair() needs. */
+size_t pw_steppair_scratch(size_t na, size_t nb);
+
+/* na >= 2 and nb >= 2 durations each, in order; they are not changed.
+ *
+ * The few: at most 2 steps or a twentieth of one run, each PW_STEPPAIR_TIMES as far above what the
+ * third largest of its other steps and the largest of the other run are above their medians, or a
+ * thousandth of the median. They are judged by that alone, and stand at the median in the tests.
+ *
+ * How alike successive steps are is taken from the run in which they are less so, and without the
+ * steps that are further from the median than 5 times 1.4826 x the MAD: a change in one run is what
+ * is looked for, and no noise. */
+void pw_steppair(const double *a, size_t na, const double *b, size_t nb, double *scratch,
+                 struct pw_steppair *out);
+
+#endif
