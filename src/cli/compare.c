@@ -1,4 +1,5 @@
-/* `profwrap compare A B`: two merged runs side by side; status 3 when the second is slower. */
+/* `profwrap compare A B`: two merged runs side by side; status 3 when the second is slower, 4
+ * when that cannot be told. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -15,14 +16,17 @@
 #include "core/options.h"
 #include "core/readlimit.h"
 
-enum { SLOWER = 3 };
+enum { SLOWER = 3, UNKNOWN = 4 };
 
 static int print_help(void)
 {
-    printf("usage: profwrap compare [OPTIONS] A B\n\n"
-           "Compares two merged runs (directories or cluster files): what takes longer in B, and\n"
-           "whether by more than the steps' spread. The status is 3 when B's steps are slower by\n"
-           "more than the threshold, 0 when they are not, 1 when that could not be told.\n\n");
+    printf(
+        "usage: profwrap compare [OPTIONS] A B\n\n"
+        "Compares two merged runs (directories or cluster files): whether B took longer than A by\n"
+        "more than noise, where (steps, start-up, end), and in which phase and on which ranks. "
+        "The\n"
+        "status is 3 when B or its steps are slower by more than the threshold, 0 when they are\n"
+        "not, and 4 when that cannot be told.\n\n");
     pw_options_print_help(stdout, PW_CMD_COMPARE);
     return fflush(stdout) ? 1 : 0;
 }
@@ -60,12 +64,14 @@ static int compare(struct pw_cluster *const runs[2], char *const names[2], doubl
                    const struct pw_options *options)
 {
     struct pw_comparison *comparison;
-    char problem[128] = "out of memory";
-    if (pw_compare(runs[0], runs[1], threshold, &comparison, problem, sizeof(problem))) {
-        pw_error("cannot compare '%s' with '%s': %s", names[0], names[1], problem);
+    if (pw_compare(runs[0], runs[1], threshold, &comparison)) {
+        pw_error("cannot compare '%s' with '%s': out of memory", names[0], names[1]);
         return 1;
     }
-    int status = write_out(options, comparison) ? 1 : pw_compare_is_slower(comparison) ? SLOWER : 0;
+    int status = comparison->kind == PW_COMPARE_UNKNOWN ? UNKNOWN
+                 : pw_compare_is_slower(comparison)     ? SLOWER
+                                                        : 0;
+    status = write_out(options, comparison) ? 1 : status;
     pw_comparison_destroy(comparison);
     return status;
 }

@@ -37,7 +37,8 @@ def complaint(command):
     said = text.splitlines()
     mine = [line for line in said if line.startswith("profwrap: ")]
     tells = command[1] == "import" and len(said) == len(mine)  # what it took and what not
-    if done.returncode == 0 and (tells or not said):
+    cannot_tell = command[1] == "compare" and done.returncode == 4
+    if (done.returncode == 0 or cannot_tell) and (tells or not said):
         return None
     if done.returncode == 1 and mine and (tells or len(said) == len(mine) == 1):
         return None

@@ -916,7 +916,8 @@ def comparison_finds_the_slower_run_and_why():
     assert "slower" in text and "backward" in text and "rank 3" in text, text
     data = json.loads(compared(a, b, "--format", "json", status=3))
     step = data["steps"][0]
-    assert 0.10 < step["change"] < 0.18 and step["p"] < 1e-4 and data["slower"] is True, data
+    assert 0.10 < step["change"] < 0.18 and step["p"] <= 1e-4 and data["slower"] is True, data
+    assert data["verdict"] == "slower" and data["differences"][0]["where"] == "steps", data
     ranks = {row["what"].split(" (")[0]: row for row in data["ranks"]}
     grown = data["ranks"][0]["second_ns"] - data["ranks"][0]["first_ns"]
     # A fifth of a step's 10 ms of work more.
@@ -933,7 +934,28 @@ def comparison_of_like_runs_finds_nothing():
     for seed in range(1, 11, 2):
         a, b = two_runs(["--seed", str(seed)], ["--seed", str(seed + 1)])
         text = compared(a, b, "--threshold", "0")
-        assert text.startswith("The second run's steps are neither slower nor faster"), text
+        assert text.startswith("The second run is neither slower nor faster beyond noise"), text
+
+
+@case
+def comparison_finds_what_medians_do_not_see():
+    # A fifth of the steps by a whole step of 10 ms: 0.2 s of 100 steps, and nearly no step in the middle.
+    a, b = two_runs(["--seed", "1", "-s", "100"], ["--seed", "2", "-s", "100", "-f",
+                    "slow_rank:rank=3,steps=40-59,phase=backward,percent=100"])
+    text = " ".join(compared(a, b, status=3).split("\n\n")[0].split())
+    assert re.match(r"The second run is (19\d|20\d) ms \(9\.\d %\) slower, in its steps, which took "
+                    r"11\.\d ms, then 13\.\d ms on average", text), text
+    assert "most in backward and on rank 3 (node0000) by 2.0 ms a step" in text, text
+    steps = {row["what"]: row for row in json.loads(compared(a, b, "--format", "json", status=3))["steps"]}
+    assert not steps["median"]["significant"] and steps["90 % are shorter than"]["significant"], steps
+    # One step of 5 s: what medians, p90 and p99 do not see.
+    a, b = two_runs(["--seed", "1"], ["--seed", "2", "-f",
+                    "slow_rank:rank=3,steps=37-37,phase=backward,percent=50000"])
+    text = " ".join(compared(a, b, status=3).split("\n\n")[0].split())
+    assert re.match(r"The second run is (4\.99|5\.0\d) s \(\d+.\d %\) slower, in step 37 of the second "
+                    r"run, of 5\.0\d s \(most work on rank 3\), where the median is 11", text), text
+    difference = json.loads(compared(a, b, "--format", "json", status=3))["differences"][0]
+    assert difference["where"] == "few_steps" and abs(difference["difference_ns"] - 5e9) < 1e8
 
 
 @case

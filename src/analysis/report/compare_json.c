@@ -6,7 +6,7 @@
 #include "analysis/report/json_row.h"
 
 static const char *const keys[PW_COMPARE_GROUPS] = {
-    "steps", "times", "phases", "ranks", "collectives", "operators",
+    "run", "steps", "times", "phases", "ranks", "collectives", "operators",
 };
 
 /* NULL when memory is short, which json_array_append_new() answers to. */
@@ -34,14 +34,46 @@ static int fill(json_t *root, const struct pw_comparison *c)
     return err;
 }
 
+static const char *place_name(enum pw_compare_place place)
+{
+    static const char *const names[PW_COMPARE_PLACES] = {
+        "steps",         "few_steps",   "slow_steps",   "before_steps",
+        "between_steps", "after_steps", "outside_steps"};
+    return names[place];
+}
+
+static const char *kind_name(enum pw_compare_kind kind)
+{
+    static const char *const names[] = {"unknown", "same", "slower", "faster"};
+    return names[kind];
+}
+
+static json_t *differences_json(const struct pw_comparison *c)
+{
+    json_t *all = json_array();
+    for (size_t i = 0; i < c->ndifferences; i++) {
+        const struct pw_compare_difference *d = &c->differences[i];
+        json_t *one = json_pack("{s:s, s:f, s:f, s:b}", "where", place_name(d->place),
+                                "difference_ns", d->ns, "p", d->p, "sure", d->is_sure);
+        if (json_array_append_new(all, one)) {
+            json_decref(all);
+            return NULL;
+        }
+    }
+    return all;
+}
+
 int pw_compare_json(FILE *out, const struct pw_comparison *comparison)
 {
     char headline[1024];
     pw_compare_headline(comparison, headline, sizeof(headline));
-    json_t *root =
-        json_pack("{s:o, s:b, s:f, s:o}", "headline", pw_json_text(headline, sizeof(headline)),
-                  "slower", pw_compare_is_slower(comparison), "threshold", comparison->threshold,
-                  "unlike", pw_json_text(comparison->unlike, sizeof(comparison->unlike)));
+    json_t *root = json_pack(
+        "{s:o, s:s, s:o, s:f, s:f, s:o, s:b, s:f, s:o}", "headline",
+        pw_json_text(headline, sizeof(headline)), "verdict", kind_name(comparison->kind), "reason",
+        pw_json_text(comparison->why, sizeof(comparison->why)), "difference_ns", comparison->ns,
+        "share", comparison->share, "differences", differences_json(comparison), "slower",
+        pw_compare_is_slower(comparison), "threshold", comparison->threshold, "unlike",
+        pw_json_text(comparison->unlike, sizeof(comparison->unlike)));
     int err = !root || fill(root, comparison) ? -ENOMEM : 0;
     if (!err && (json_dumpf(root, out, JSON_INDENT(1)) || fputc('\n', out) == EOF))
         err = -EIO;

@@ -1,4 +1,4 @@
-/* A comparison as text; see compare.h. */
+/* A comparison as tables; see compare.h. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -10,10 +10,11 @@
 #include "core/text.h"
 
 static const char *const titles[PW_COMPARE_GROUPS] = {
+    "The run",
     "Step time",
-    "Where a step's time goes, mean of the ranks",
-    "Phases: own work, mean of the ranks",
-    "Ranks: own work in a step",
+    "Where a step's time goes, mean of the steps and ranks",
+    "Phases: own work in a step, mean of the steps and ranks",
+    "Ranks: own work in a step, mean",
     "Collective operations: mean transfer of a call",
     "Operators: self time in a step, mean of the ranks",
 };
@@ -37,7 +38,7 @@ static const char *change_of(char *out, size_t size, const struct pw_compare_row
 static const char *chance_of(char *out, size_t size, double p)
 {
     if (p < 0)
-        snprintf(out, size, "not known");
+        snprintf(out, size, "n/a");
     else
         snprintf(out, size, p < 0.0001 ? "< 0.0001" : p < 0.01 ? "%.4f" : "%.2f", p);
     return out;
@@ -50,53 +51,6 @@ static const char *verdict_of(const struct pw_compare_row *row)
     if (!pw_compare_is_significant(row))
         return "as before";
     return row->b > row->a ? "slower" : "faster";
-}
-
-/* The row of a group that grew most, significantly; NULL when none did. */
-static const struct pw_compare_row *most_grown(const struct pw_comparison *c,
-                                               enum pw_compare_group group)
-{
-    for (size_t i = 0; i < c->nrows; i++)
-        if (c->rows[i].group == group && pw_compare_is_significant(&c->rows[i]) &&
-            (c->rows[i].b > c->rows[i].a) == (c->rows[0].b > c->rows[0].a))
-            return &c->rows[i];
-    return NULL;
-}
-
-static void add_part(struct pw_sentence *said, const struct pw_compare_row *row, const char *what,
-                     int is_first)
-{
-    char time[32];
-    pw_sentence_add(said, "%s%s%s by %s", is_first ? "; most in " : ", and on ", what, row->name,
-                    time_of(time, sizeof(time), fabs(row->b - row->a)));
-}
-
-void pw_compare_headline(const struct pw_comparison *comparison, char *out, size_t size)
-{
-    const struct pw_compare_row *step = &comparison->rows[0];
-    struct pw_sentence said = {out, size, 0};
-    char a[32], b[32], chance[32];
-    time_of(a, sizeof(a), step->a);
-    time_of(b, sizeof(b), step->b);
-    chance_of(chance, sizeof(chance), step->p);
-    if (!pw_compare_is_significant(step)) {
-        pw_sentence_add(&said,
-                        "The second run's steps are neither slower nor faster beyond their spread: "
-                        "%s, then %s (p %s; %zu and %zu steps)",
-                        a, b, chance, step->a_steps, step->b_steps);
-    } else {
-        pw_sentence_add(
-            &said, "The second run's steps are %.1f %% %s: %s, then %s (p %s; %zu and %zu steps)",
-            100 * fabs(pw_compare_change(step)), step->b > step->a ? "slower" : "faster", a, b,
-            chance, step->a_steps, step->b_steps);
-        const struct pw_compare_row *phase = most_grown(comparison, PW_COMPARE_PHASE);
-        const struct pw_compare_row *rank = most_grown(comparison, PW_COMPARE_RANK);
-        if (phase)
-            add_part(&said, phase, "", 1);
-        if (rank)
-            add_part(&said, rank, "", !phase);
-    }
-    pw_sentence_add(&said, ".");
 }
 
 static void add_cells(struct pw_grid *grid, const struct pw_compare_row *row)
@@ -146,9 +100,10 @@ int pw_compare_text(FILE *out, const struct pw_comparison *comparison, int top)
         err = print_group(&page, comparison, (enum pw_compare_group)group);
     err = err ? err : pw_page_print(&page, 0, 0, "%s", "");
     if (!err)
-        err = pw_page_print(&page, 0, 2,
-                            "p: how likely the steps' spread alone makes such a difference "
-                            "(Mann-Whitney). It knows nothing of what differs from run to run: "
-                            "another placement, another neighbour.");
+        err = pw_page_print(
+            &page, 0, 2,
+            "p: how likely the steps' spread alone makes such a difference "
+            "(permutation test of means, Mann-Whitney of medians). It knows nothing of what "
+            "differs from run to run: another placement, another neighbour.");
     return err ? err : ferror(out) ? -EIO : 0;
 }

@@ -1,0 +1,24 @@
+/* The rows of a comparison, from two loaded cluster files. */
+#ifndef PW_ANALYSIS_REPORT_COMPARE_ROWS_H
+#define PW_ANALYSIS_REPORT_COMPARE_ROWS_H
+
+#include "analysis/report/compare.h"
+
+/* A comparison under way: what is of both runs has the first run's at 0. */
+struct pw_compare_building {
+    const struct pw_cluster *runs[2];
+    struct pw_comparison *out; /* parts and steps are known */
+    double *walls[2];          /* per measured step, as from pw_runparts_find() */
+    size_t *rows[2];
+    double *values[2]; /* room for a value per measured step */
+    size_t nvalues[2], capacity;
+    int error;
+};
+
+/* By group; then the largest change first. For qsort(). */
+int pw_compare_largest_first(const void *x, const void *y);
+
+/* Adds all rows to b->out. 0 or -ENOMEM. */
+int pw_compare_rows(struct pw_compare_building *b);
+
+#endif

@@ -1,0 +1,32 @@
+/* The wall time of a run in parts that add up to it. */
+#ifndef PW_ANALYSIS_REPORT_RUNPARTS_H
+#define PW_ANALYSIS_REPORT_RUNPARTS_H
+
+#include <stddef.h>
+
+#include "core/cluster.h"
+
+/* Times are ns, -1 where they are not known. run = before + measured + unmeasured + between +
+ * after, where before and after are known, else outside is their sum. */
+struct pw_runparts {
+    double run;        /* longest time of a rank */
+    double before;     /* until the first rank began the first step */
+    double measured;   /* in measured steps */
+    double unmeasured; /* in steps that warm up or were recorded in part */
+    double between;    /* between steps */
+    double after;      /* since the last rank ended the last step */
+    double outside;    /* before and after */
+    size_t nsteps;     /* measured ones */
+};
+
+/* A run that was recorded without a pause has a window that ends with the program: what is behind
+ * the last step is known from that, and the rest of what is outside steps is before them. The
+ * window does not begin with the run, but with the first process that has the probe.
+ *
+ * `walls` and `rows` have room for every row of /steps: of each measured step, how much longer than
+ * the one before the last rank took to end it, and its row. Where clocks are not aligned that is
+ * the step's longest total, and only the sum of what is not in steps is known, as `outside`. */
+void pw_runparts_find(const struct pw_cluster *cluster, double *walls, size_t *rows,
+                      struct pw_runparts *out);
+
+#endif

@@ -1,0 +1,66 @@
+"""Real runs side by side: one that begins late, one some of whose steps are longer."""
+
+import json
+import sys
+
+import harness as h
+
+STATUS = {"slower": 3, "same": 0, "faster": 0, "unknown": 4}
+SURE = {"steps": 0.001, "before_steps": 0.01}
+
+
+def train(out, *options, before=""):
+    """40 steps of 2 ranks, some 10 ms each."""
+    program = [h.place("TRAIN"), "--pace", 3, "--steps", 40, *options]
+    if before:
+        program = ["sh", "-c", before + '; exec "$@"', "sh", *program]
+    h.run(h.mpirun(2, *h.profwrap("--quiet", "-o", out), *program))
+    return out
+
+
+def compared(a, b, where):
+    """What differs there. How sure that is depends on what else the machine does: but verdict, first
+    sentence and status agree with it."""
+    done = h.run(h.profwrap("compare", "--format", "json", a, b), status=None)
+    result = json.loads(done.stdout)
+    headline = result["headline"]
+    h.equal(done.returncode, STATUS[result["verdict"]], headline)
+    h.equal(result["slower"], done.returncode == STATUS["slower"], headline)
+    parts = {row["what"]: row for row in result["run"]}
+    run = parts.pop("the run")
+    for key in ("first_ns", "second_ns"):
+        total = sum(row[key] or 0 for row in parts.values())
+        h.check(abs(total - run[key]) < 0.001 * run[key], "parts", parts, "of", run)
+    found = {row["where"]: row for row in result["differences"]}[where]
+    h.equal(found["sure"], found["p"] < SURE[where], found)
+    if found["sure"]:
+        h.equal(result["verdict"], "slower", headline)
+    return found, headline
+
+
+@h.case
+def late_start():
+    """What is before MPI_Init counts."""
+    found, headline = compared(train("a"), train("b", before="sleep 6"), "before_steps")
+    h.check(found["difference_ns"] > 5e9, found, headline)
+    h.check(not found["sure"] or "before the first step: " in headline, headline)
+
+
+@h.case
+def some_steps_are_longer():
+    """16 of 40 by 300 ms on rank 1: 4.8 s, which the medians do not show."""
+    found, headline = compared(
+        train("a"), train("b", "--inject", "rank=1,phase=backward,ms=300,steps=10-25"), "steps")
+    h.check(found["difference_ns"] > 3e9, found, headline)
+    h.check(not found["sure"] or "in its steps, which took " in headline, headline)
+
+
+@h.case
+def without_steps():
+    for name in "ab":
+        h.run(h.mpirun(2, *h.profwrap("--quiet", "-o", name), "true"))
+    done = h.run(h.profwrap("compare", "a", "b"), status=STATUS["unknown"])
+    h.check(b"Cannot tell whether the second run is slower or faster: " in done.stdout, done.stdout)
+
+
+sys.exit(h.main(sys.argv[1:]))

@@ -1,0 +1,302 @@
+/* Two runs side by side, against values worked by hand. The clusters are those of the report tests:
+ * 50 measured steps of 150 ms on 8 ranks, made to begin 0.5 s after the run and to end 0.2 s before
+ * its end. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/report/compare.h"
+#include "test_report_make.h"
+
+enum { RANKS = 8, STEPS = 52 };
+
+/* Begins the steps `before` after the run, and ends it `after` the last: 7.8 s between. */
+static void frame(struct pw_cluster *c, int64_t before, int64_t after)
+{
+    const int64_t end = c->steps[c->nstep_rows - 1].end;
+    c->windows = calloc(1, sizeof(*c->windows));
+    c->nwindows = 1;
+    *c->windows = (struct pw_row_c_window){
+        .start = -before, .end = end + after, .cause = PW_OPENED_RUN, .nranks = RANKS};
+    for (size_t r = 0; r < c->nrank_rows; r++)
+        c->ranks[r].run_ns = before + end + after;
+}
+
+static struct pw_cluster *make_run(int64_t before, int64_t after)
+{
+    struct pw_cluster *c = make_cluster(RANKS, STEPS);
+    frame(c, before, after);
+    return c;
+}
+
+/* One step takes more, the rank all of it in backward; those behind it begin later. */
+static void lengthen(struct pw_cluster *c, size_t step, size_t rank, int64_t more)
+{
+    for (size_t s = step; s < c->nstep_rows; s++) {
+        c->steps[s].start += s > step ? more : 0;
+        c->steps[s].end += more;
+    }
+    c->steps[step].duration_ns += more;
+    c->steps[step].slowest_rank = (int32_t)rank;
+    c->step_trace[step * RANKS + rank].own_ns += more;
+    c->phase_trace[step * RANKS + rank].backward_ns += more;
+    for (size_t r = 0; r < RANKS; r++) {
+        c->ranks[r].run_ns += more;
+        c->step_trace[step * RANKS + r].total_ns += more;
+        c->step_trace[step * RANKS + r].wait_ns += r == rank ? 0 : more;
+    }
+    c->windows[0].end += more;
+}
+
+/* The comparison and its first sentence; both runs are destroyed. */
+static struct pw_comparison *compare(struct pw_cluster *a, struct pw_cluster *b, char line[1024])
+{
+    struct pw_comparison *made;
+    assert_int_equal(pw_compare(a, b, 0.05, &made), 0);
+    pw_compare_headline(made, line, 1024);
+    pw_cluster_destroy(a);
+    pw_cluster_destroy(b);
+    return made;
+}
+
+static void assert_near(double value, double expected)
+{
+    if (!(fabs(value - expected) <= 1e-9 * fabs(expected) + 1e-12))
+        fail_msg("%.12g is not %.12g", value, expected);
+}
+
+static char *json_text(const struct pw_comparison *made)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    assert_int_equal(pw_compare_json(out, made), 0);
+    fclose(out);
+    return text;
+}
+
+/* 0.5 s + 2 warm-up steps + 50 steps + 0.2 s = 8.5 s; a gap of 1 s is between steps. */
+static void test_parts_add_up(void **state)
+{
+    (void)state;
+    struct pw_cluster *c = make_run(500 * MS, 200 * MS);
+    struct pw_runparts parts;
+    double walls[STEPS];
+    size_t rows[STEPS];
+    for (size_t s = 20; s < STEPS; s++) {
+        c->steps[s].start += 1000 * MS;
+        c->steps[s].end += 1000 * MS;
+    }
+    for (size_t r = 0; r < RANKS; r++)
+        c->ranks[r].run_ns += 1000 * MS;
+    c->windows[0].end += 1000 * MS;
+    c->steps[30].start -= 10 * MS; /* a rank began while another was in the step before */
+    pw_runparts_find(c, walls, rows, &parts);
+    assert_near(parts.before, 0.5e9);
+    assert_near(parts.unmeasured, 0.3e9);
+    assert_near(parts.measured, 7.5e9);
+    assert_near(parts.between, 1e9);
+    assert_near(parts.after, 0.2e9);
+    assert_near(parts.run, 9.5e9);
+    assert_int_equal(parts.nsteps, 50);
+    assert_near(walls[28], 150e6);
+    assert_int_equal(rows[0], 2);
+    c->nwindows = 0; /* then nothing says when the run began */
+    pw_runparts_find(c, walls, rows, &parts);
+    assert_near(parts.before, -1);
+    assert_near(parts.outside, 0.7e9);
+    c->clock_error_max_ns = -1;
+    pw_runparts_find(c, walls, rows, &parts);
+    assert_near(parts.between, 0);
+    assert_near(parts.outside, 1.7e9);
+    pw_cluster_destroy(c);
+}
+
+/* 5.4 s more of 8.5 s, all before the first step; nothing else in the runs varies at all, so noise
+ * is taken as a thousandth of 150 ms: 3 (0.15 / 5400)^2. */
+static void test_late_start(void **state)
+{
+    (void)state;
+    char line[1024];
+    struct pw_comparison *made =
+        compare(make_run(500 * MS, 200 * MS), make_run(5900 * MS, 200 * MS), line);
+    assert_string_equal(line, "The second run is 5.40 s (63.5 %) slower, before the first step: "
+                              "500 ms, then 5.90 s; the runs took 8.50 s, then 13.9 s (+63.5 %).");
+    assert_int_equal(made->kind, PW_COMPARE_SLOWER);
+    assert_true(pw_compare_is_slower(made));
+    assert_near(made->ns, 5.4e9);
+    assert_near(made->differences[0].p, 3 * (0.15 / 5400) * (0.15 / 5400));
+    char *json = json_text(made);
+    assert_has(json, "\"verdict\": \"slower\"");
+    assert_has(json, "\"slower\": true");
+    assert_has(json, "\"where\": \"before_steps\"");
+    assert_has(json, "\"difference_ns\": 5400000000.0");
+    free(json);
+    pw_comparison_destroy(made);
+}
+
+/* A fifth more before the first step is less than a quarter of it: once per run, that says little.
+ */
+static void test_start_that_varies(void **state)
+{
+    (void)state;
+    char line[1024];
+    struct pw_comparison *made =
+        compare(make_run(500 * MS, 200 * MS), make_run(600 * MS, 200 * MS), line);
+    assert_int_equal(made->kind, PW_COMPARE_SAME);
+    assert_false(pw_compare_is_slower(made));
+    assert_has(line,
+               "neither slower nor faster beyond noise: its steps took 150 ms, then 150 ms on "
+               "average (+0.0 %, p 1.00, 50 and 50 steps); the runs took 8.50 s, then 8.60 s "
+               "(+1.2 %).");
+    pw_comparison_destroy(made);
+}
+
+/* 16 of 50 steps doubled on rank 3: 2.4 s of 8.5 s, 48 ms a step on average, where medians see
+ * nothing. Backwards it is a gain of 2.4 s of 10.9 s. */
+static void test_a_third_of_the_steps_doubled(void **state)
+{
+    (void)state;
+    char line[1024];
+    for (int turn = 0; turn < 2; turn++) {
+        struct pw_cluster *a = make_run(500 * MS, 200 * MS), *b = make_run(500 * MS, 200 * MS);
+        for (size_t s = 22; s < 38; s++)
+            lengthen(b, s, 3, 150 * MS);
+        struct pw_comparison *made = turn ? compare(b, a, line) : compare(a, b, line);
+        assert_int_equal(made->kind, turn ? PW_COMPARE_FASTER : PW_COMPARE_SLOWER);
+        assert_int_equal(pw_compare_is_slower(made), !turn);
+        assert_near(made->ns, turn ? -2.4e9 : 2.4e9);
+        assert_near(made->share, turn ? -2.4 / 10.9 : 2.4 / 8.5);
+        assert_near(made->steps_share, turn ? 150.0 / 198 - 1 : 0.32);
+        assert_has(line, turn
+                             ? "The second run is 2.40 s (22.0 %) faster, in its steps, which took "
+                               "198 ms, then 150 ms on average (-24.2 %, p 0.000"
+                             : "The second run is 2.40 s (28.2 %) slower, in its steps, which took "
+                               "150 ms, then 198 ms on average (+32.0 %, p 0.000");
+        assert_has(line, turn ? "50 and 50 steps), 16 of the first run's 50 are longer than the "
+                                "slowest of the other (medians 150 ms, then 150 ms), most in "
+                                "backward and on rank 3 (node-a) by 48.0 ms a step; the runs took "
+                                "10.9 s, then 8.50 s (-22.0 %)."
+                              : "50 and 50 steps), 16 of the second run's 50 are longer than the "
+                                "slowest of the other (medians 150 ms, then 150 ms), most in "
+                                "backward and on rank 3 (node-a) by 48.0 ms a step; the runs took "
+                                "8.50 s, then 10.9 s (+28.2 %).");
+        pw_comparison_destroy(made);
+    }
+}
+
+/* One step of 2.15 s on rank 5, and 1 s more after the last: the larger leads, both are named. */
+static void test_one_step_and_the_end(void **state)
+{
+    (void)state;
+    char line[1024];
+    struct pw_cluster *b = make_run(500 * MS, 1200 * MS);
+    lengthen(b, 39, 5, 2000 * MS);
+    struct pw_comparison *made = compare(make_run(500 * MS, 200 * MS), b, line);
+    assert_string_equal(
+        line, "The second run is 3.00 s (35.3 %) slower, 2.00 s of it in step 39 of the "
+              "second run, of 2.15 s (most work on rank 5), where the median is 150 ms; "
+              "1.00 s more after the last step: 200 ms, then 1.20 s; the runs took 8.50 s, "
+              "then 11.5 s (+35.3 %).");
+    assert_int_equal(made->differences[0].place, PW_COMPARE_IN_FEW_STEPS);
+    assert_near(made->steps_share, 0);
+    pw_comparison_destroy(made);
+}
+
+/* As many steps again, as long as before: not slower, though the run is. */
+static void test_more_steps(void **state)
+{
+    (void)state;
+    char line[1024];
+    struct pw_cluster *b = make_cluster(RANKS, 102);
+    frame(b, 500 * MS, 200 * MS);
+    struct pw_comparison *made = compare(make_run(500 * MS, 200 * MS), b, line);
+    assert_int_equal(made->kind, PW_COMPARE_SAME);
+    assert_has(line,
+               "50 and 100 steps); the runs took 8.50 s, then 16.0 s (+88.2 %) for 50 and 100 "
+               "steps.");
+    assert_has(made->unlike, "52 steps, then 102");
+    pw_comparison_destroy(made);
+}
+
+static void assert_cannot_tell(struct pw_cluster *b, const char *why)
+{
+    char line[1024], begin[512];
+    struct pw_comparison *made = compare(make_run(500 * MS, 200 * MS), b, line);
+    assert_int_equal(made->kind, PW_COMPARE_UNKNOWN);
+    assert_false(pw_compare_is_slower(made));
+    snprintf(begin, sizeof(begin), "Cannot tell whether the second run is slower or faster: %s",
+             why);
+    assert_has(line, begin);
+    for (size_t i = 0; i < made->nrows; i++)
+        assert_false(pw_compare_is_significant(&made->rows[i]));
+    char *json = json_text(made);
+    assert_has(json, "\"verdict\": \"unknown\"");
+    assert_has(json, why);
+    free(json);
+    pw_comparison_destroy(made);
+}
+
+static void test_what_cannot_be_compared(void **state)
+{
+    (void)state;
+    struct pw_cluster *b = make_run(500 * MS, 200 * MS);
+    b->steps_inferred = 2;
+    assert_cannot_tell(b,
+                       "no steps were found in the second run, only slices, which are as long as "
+                       "the run makes them");
+    b = make_run(500 * MS, 200 * MS);
+    b->steps_inferred = 1;
+    assert_cannot_tell(b, "the steps of one run are marked, those of the other found in calls");
+    b = make_cluster(RANKS, 5);
+    frame(b, 500 * MS, 200 * MS);
+    assert_cannot_tell(b, "the second run has only 3 measured steps");
+    b = make_cluster(RANKS, 0);
+    assert_cannot_tell(b, "the second run has no measured steps");
+    b = make_run(500 * MS, 200 * MS);
+    for (size_t r = 1; r < RANKS; r++)
+        b->ranks[r].present = 0;
+    assert_cannot_tell(b, "7 of 8 ranks of the second run left no usable file");
+    b = make_run(500 * MS, 200 * MS);
+    b->snapshot = 1;
+    assert_cannot_tell(b, "the second run was still going on");
+}
+
+/* 30 % longer by 5 of 50 steps: all 5 are in one run by chance in 2 x 1 / 36 of the ways, and the
+ * largest are no more than twice the third: that is no proof, and no green either. */
+static void test_large_and_unsure(void **state)
+{
+    (void)state;
+    char line[1024];
+    struct pw_cluster *b = make_run(500 * MS, 200 * MS);
+    for (size_t i = 0; i < 5; i++)
+        lengthen(b, 5 + 9 * i, 3, (i + 2) * 130 * MS); /* 2.6 s */
+    struct pw_comparison *made = compare(make_run(500 * MS, 200 * MS), b, line);
+    assert_int_equal(made->kind, PW_COMPARE_UNKNOWN);
+    assert_has(line,
+               "Cannot tell whether the second run is slower or faster: what differs may be "
+               "noise, most of it (2.60 s more) in its steps, which took 150 ms, then 202 ms");
+    assert_true(made->steps.p_mean > 0.02 && made->steps.p_mean < 0.12);
+    pw_comparison_destroy(made);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_parts_add_up),
+        cmocka_unit_test(test_late_start),
+        cmocka_unit_test(test_start_that_varies),
+        cmocka_unit_test(test_a_third_of_the_steps_doubled),
+        cmocka_unit_test(test_one_step_and_the_end),
+        cmocka_unit_test(test_more_steps),
+        cmocka_unit_test(test_what_cannot_be_compared),
+        cmocka_unit_test(test_large_and_unsure),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
