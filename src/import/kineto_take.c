@@ -102,9 +102,17 @@ static int take_range(struct pw_kineto *k, enum pw_kind kind)
     return 0;
 }
 
+/* Getting a batch: an operator in older traces, an annotation in newer ones. */
+static int is_loader(const struct pw_json_item *name)
+{
+    static const char loader[] = "enumerate(DataLoader)#";
+    return name && name->length >= sizeof(loader) - 1 &&
+           memcmp(name->text, loader, sizeof(loader) - 1) == 0;
+}
+
 static int take_operator(struct pw_kineto *k)
 {
-    return take_range(k, PW_KIND_OPERATOR);
+    return take_range(k, is_loader(k->event.of[PW_KINETO_NAME]) ? PW_KIND_DATA : PW_KIND_OPERATOR);
 }
 
 static int take_function(struct pw_kineto *k)
@@ -114,7 +122,7 @@ static int take_function(struct pw_kineto *k)
 
 static int take_annotation(struct pw_kineto *k)
 {
-    return take_range(k, PW_KIND_USER);
+    return take_range(k, is_loader(k->event.of[PW_KINETO_NAME]) ? PW_KIND_DATA : PW_KIND_USER);
 }
 
 /* The number of "ProfilerStep#N", -1 of other names. torch.profiler's marks of steps are operators

@@ -458,6 +458,31 @@ def data_parallel_on(host, rank, late_us=0):
     return trace(f"{host}_{100 + rank}.1716423322.pt.trace.json", events, rank)
 
 
+LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+
+
+@case
+def getting_a_batch_is_waiting_for_data():
+    """400 of 1000 us in each step, in the categories of older and newer traces; where the program marks
+    data phases (here 450 us), the loader is inside them."""
+    for category, marked, wait_us in (("user_annotation", 0, 400), ("Operator", 0, 400),
+                                      ("user_annotation", 1, 450)):
+        events = steps(3)
+        for i in range(3):
+            events += [event(LOADER, category, 1000 * i + 20, 400)]
+            events += [event("data", "user_annotation", 1000 * i + 10, 450)] * marked
+        files, _ = imported(trace("loader.json", events, 0, 1))
+        kinds = h5py.check_enum_dtype(files[0]["events/range"].dtype["kind"])
+        names = texts(files[0])
+        assert {row["kind"] for row in files[0]["events/range"]
+                if names[row["name"]] == LOADER} == {kinds["data"]}
+        _, cluster = merged(files)
+        with cluster:
+            assert (cluster["step_trace"]["data_wait_ns"] == wait_us * 1000).all(), category
+            assert (cluster["phase_trace"]["data_ns"] == wait_us * 1000).all(), category
+            assert (cluster["phase_trace"]["other_ns"] == (1000 - wait_us) * 1000).all()
+
+
 @case
 def waits_of_ranks_with_one_clock_are_exact():
     ranks, _ = imported(data_parallel_on("node", 0), data_parallel_on("node", 1, 300))

@@ -166,6 +166,12 @@ static int read_open_calls(struct pw_input *s, hid_t file, char **names, size_t 
     return err;
 }
 
+/* A program that marks its data phases has the loader inside them: it is not counted twice. */
+static int phase_of(const char *name, int has_data_phase)
+{
+    return !has_data_phase && pw_phase_is_loader(name) ? PW_PHASE_DATA : pw_phase_of_name(name);
+}
+
 /* Which texts name phases; all texts are read, what is kept ends with the last of those. */
 static int read_names(struct pw_input *s, hid_t file)
 {
@@ -174,12 +180,15 @@ static int read_names(struct pw_input *s, hid_t file)
     int err = pw_h5_read_strings(file, "/strings", &names, &n);
     if (err && err != -ENOENT)
         return err;
+    int has_data_phase = 0;
     for (size_t i = 0; i < n; i++)
-        if (pw_phase_of_name(names[i]) != PW_PHASE_NONE)
+        has_data_phase |= pw_phase_of_name(names[i]) == PW_PHASE_DATA;
+    for (size_t i = 0; i < n; i++)
+        if (phase_of(names[i], has_data_phase) != PW_PHASE_NONE)
             s->nphases = i + 1;
     s->phases = malloc(s->nphases + 1);
     for (size_t i = 0; s->phases && i < s->nphases; i++)
-        s->phases[i] = (uint8_t)pw_phase_of_name(names[i]);
+        s->phases[i] = (uint8_t)phase_of(names[i], has_data_phase);
     err = read_open_calls(s, file, names, n);
     free(names);
     return s->phases ? err : -ENOMEM;

@@ -30,6 +30,12 @@ int pw_phase_of_name(const char *name)
     return PW_PHASE_NONE;
 }
 
+int pw_phase_is_loader(const char *name)
+{
+    static const char loader[] = "enumerate(DataLoader)#";
+    return strncmp(name, loader, sizeof(loader) - 1) == 0;
+}
+
 /* Boundaries of forward and backward from their phases (metrics.md, source 2). */
 void pw_phase_mark(struct pw_row_c_step_trace *row, int phase, int64_t step_start,
                    struct pw_interval window, int64_t *backward_end)

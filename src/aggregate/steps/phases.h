@@ -12,6 +12,9 @@ int64_t *pw_phase_member(struct pw_row_c_phase_trace *row, int phase);
 /* The phase with that name, or PW_PHASE_NONE. */
 int pw_phase_of_name(const char *name);
 
+/* True for the range in which PyTorch's DataLoader gets a batch. */
+int pw_phase_is_loader(const char *name);
+
 /* Notes one range of a step that began at step_start; *backward_end is the caller's, per step, and
  * begins as INT64_MIN. */
 void pw_phase_mark(struct pw_row_c_step_trace *row, int phase, int64_t step_start,
