@@ -48,6 +48,8 @@ def the_first_screen_says_who_where_at_what_cost_and_what_next():
     with b.chromium() as browser:
         b.visit(browser, b.page_of(folder, "page"))
         h.equal(b.text(browser, "#headline"), report["job"]["headline"], "the headline")
+        h.equal([one.text for one in b.find(browser, "#highlights li")],
+                [one["text"] for one in report["job"]["highlights"]], "the highlights")
         tiles = b.find(browser, ".tile")
         for tile, wanted in zip(tiles, ["Rank 5", "in forward", " ms", report["advice"][0]["text"]],
                                 strict=True):

@@ -458,6 +458,59 @@ def data_parallel_on(host, rank, late_us=0):
     return trace(f"{host}_{100 + rank}.1716423322.pt.trace.json", events, rank)
 
 
+@case
+def losses_that_no_rank_is_to_blame_for_are_on_the_first_screen():
+    """Two steps of 1000 us on 2 ranks. Rank 1 comes 300 us late: 600 of 4000 us. Between the steps both
+    GPUs have nothing to do from 840 to 1130 us: 290 of the 1710 us from the first kernel to the last.
+    Each step gets a batch for 120 us."""
+    files = []
+    for rank in (0, 1):
+        events = data_parallel(rank, late_us=300 * rank)
+        for i in range(2):
+            events += [event(LOADER, "user_annotation", 1000 * i + 700, 120)]
+        for one in events:
+            one["pid"] = 100 + rank if one["cat"] != "kernel" else 0
+        files += [trace(f"node_{100 + rank}.1716423322.pt.trace.json", events, rank)]
+    directory, cluster = merged(imported(*files)[0])
+    cluster.close()
+    lines = [
+        "GPUs had nothing to do for 17 % of the time, because the host launched their next kernel late.",
+        "In collectives ranks waited 15 % of the time for each other, 100 % of it for rank 1.",
+        "Waiting for data takes 12 % of a step (120 us of 1.0 ms in the mean)."]
+    shown = " ".join(run("report", directory).split())
+    assert shown.startswith("Only 2 steps were measured: too few to say whether a rank held the job "
+                            "back. " + " ".join(lines) + " Job"), shown
+    job = json.loads(run("report", "--format", "json", directory))["job"]
+    assert (job["verdict"], job["reason"]) == ("unknown", "few_steps"), job
+    found = {one["kind"]: one for one in job["highlights"]}
+    assert [one["text"] for one in job["highlights"]] == lines, job["highlights"]
+    assert found["late_rank"]["rank"] == 1 and found["late_rank"]["of_rank"] == 1, found
+    assert found["late_rank"]["lost_ns"] == 600000 and found["host_late"]["lost_ns"] == 580000
+    assert found["data_wait"]["lost_ns"] == 480000 and found["data_wait"]["rank"] is None
+    page = os.path.join(directory, "page.html")
+    run("report", "--format", "html", "-o", page, directory)
+    with open(page) as file:
+        assert lines[0] in file.read()
+
+
+@case
+def one_of_eight_ranks_is_no_evidence():
+    """Neither "No rank held the job back" nor "no rank is late regularly" may be said of the others."""
+    files, said = imported(trace("rank-3.json", data_parallel(3), 3, 8))
+    assert "missing: the traces of 7 of 8 ranks (0-2, 4-7)" in said, said
+    directory, cluster = merged(files)
+    cluster.close()
+    shown = " ".join(run("report", directory).split())
+    assert shown.startswith("Cannot tell whether a rank held the job back: 7 of 8 ranks left no usable "
+                            "file, and the slowest may be one of them; 2 steps of 1.0 ms."), shown
+    assert "ran 8 ranks (1 recorded) for" in shown, shown
+    for wrong in ("No rank held", "late regularly", "Nothing: no rank"):
+        assert wrong not in shown, wrong
+    job = json.loads(run("report", "--format", "json", directory))["job"]
+    assert (job["verdict"], job["reason"]) == ("unknown", "ranks_missing"), job
+    assert "late_rank" not in {one["kind"] for one in job["highlights"]}
+
+
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 
 

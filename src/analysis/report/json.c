@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/report/headline.h"
+#include "analysis/report/highlights.h"
 #include "analysis/report/json.h"
 #include "analysis/report/json_clocks.h"
 #include "analysis/report/json_gpu.h"
@@ -33,6 +34,26 @@ static json_t *inferred(const struct pw_figures *f)
     return value < 0 || !f->measured ? json_null() : json_boolean(value > 0);
 }
 
+static json_t *make_highlights(const struct pw_figures *f)
+{
+    struct pw_highlight found[PW_HIGHLIGHTS];
+    size_t n = pw_highlights_find(f, found);
+    json_t *all = json_array();
+    int bad = !all;
+    for (size_t i = 0; i < n && !bad; i++) {
+        const struct pw_highlight *one = &found[i];
+        json_t *row = json_object();
+        bad |= json_object_set_new(row, "kind", json_string(one->kind));
+        bad |= json_object_set_new(row, "share", pw_json_real(one->share));
+        bad |= json_object_set_new(row, "lost_ns", pw_json_int(one->ns));
+        bad |= json_object_set_new(row, "rank", pw_json_int(one->rank));
+        bad |= json_object_set_new(row, "of_rank", pw_json_real(one->of_rank));
+        bad |= json_object_set_new(row, "text", json_string(one->text));
+        bad |= json_array_append_new(all, row);
+    }
+    return object_or_null(all, bad);
+}
+
 static json_t *make_job(const struct pw_figures *f)
 {
     const struct pw_cluster *c = f->cluster;
@@ -46,6 +67,7 @@ static json_t *make_job(const struct pw_figures *f)
     int bad = json_object_set_new(job, "verdict", json_string(pw_verdict_name(verdict.kind)));
     bad |= json_object_set_new(job, "reason", reason ? json_string(reason) : json_null());
     bad |= json_object_set_new(job, "headline", pw_json_text(shown, sizeof(shown)));
+    bad |= json_object_set_new(job, "highlights", make_highlights(f));
     bad |= json_object_set_new(job, "incomplete", pw_json_text(missing, sizeof(missing)));
     bad |= json_object_set_new(job, "command", pw_json_text(c->command, sizeof(c->command)));
     bad |= json_object_set_new(job, "job_id", pw_json_text(c->job_id, sizeof(c->job_id)));

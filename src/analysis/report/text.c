@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/report/headline.h"
+#include "analysis/report/highlights.h"
 #include "analysis/report/page.h"
 #include "analysis/report/report.h"
 #include "analysis/report/sections.h"
@@ -109,6 +110,9 @@ static int print_top(const struct pw_page *page)
     pw_headline_missing(page->figures, text, sizeof(text));
     if (!err && text[0])
         err = pw_page_print(page, 0, 2, "Incomplete: %s. Figures are of what was recorded.", text);
+    struct pw_highlight highlights[PW_HIGHLIGHTS];
+    for (size_t i = 0, n = pw_highlights_find(page->figures, highlights); i < n && !err; i++)
+        err = pw_page_print(page, 0, 2, "%s", highlights[i].text);
     return err;
 }
 

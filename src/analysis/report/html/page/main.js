@@ -30,6 +30,8 @@ function renderFrame() {
     const job = report.job;
     document.title = `profwrap: ${job.headline}`;
     document.getElementById("headline").textContent = job.headline;
+    document.getElementById("highlights").append(...job.highlights.map((one) =>
+        element("li", {}, one.text)));
     document.getElementById("command").textContent = job.command || "";
     document.getElementById("command").title = job.command || "";
     const extent = [plural(job.ranks, "rank")];

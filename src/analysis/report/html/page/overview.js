@@ -5,7 +5,7 @@ function mood() {
         return "even";
     if (report.stragglers.length)
         return "bad";
-    return report.advice[0].rule === "none" ? "good" : "even";
+    return report.advice[0].rule === "none" && !report.job.highlights.length ? "good" : "even";
 }
 
 function tile(parent, label, value, { words, link, isText }) {

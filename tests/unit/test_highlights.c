@@ -1,0 +1,181 @@
+/* What stands beside the headline, over clusters whose values are chosen by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/report/figures.h"
+#include "analysis/report/highlights.h"
+#include "core/ops.h"
+#include "test_report_make.h"
+
+static size_t find(const struct pw_cluster *c, struct pw_highlight found[PW_HIGHLIGHTS])
+{
+    struct pw_figures *f;
+    assert_int_equal(pw_figures_create(c, &f), 0);
+    size_t n = pw_highlights_find(f, found);
+    pw_figures_destroy(f);
+    return n;
+}
+
+static void add_wait(struct pw_cluster *c, int32_t last, int64_t wait_ms, int64_t late_ms)
+{
+    c->collectives =
+        realloc(c->collectives, (c->ncollectives + 1) * sizeof(*c->collectives)); /* few */
+    assert_non_null(c->collectives);
+    c->collectives[c->ncollectives++] = (struct pw_row_c_collective){
+        .op = PW_OP_Allreduce,
+        .source = PW_SOURCE_NCCL,
+        .last_rank = last,
+        .wait_ns = wait_ms * MS,
+        .critical_ns = late_ms * MS,
+        .error_ns = MS,
+        .complete = 1,
+    };
+}
+
+/* One measured step of 150 ms on 4 ranks: 600 ms of rank time. */
+static struct pw_cluster *one_step(size_t nranks)
+{
+    struct pw_cluster *c = make_cluster(nranks, 3);
+    for (size_t i = 0; i < nranks * 3; i++)
+        c->step_trace[i].data_wait_ns = 14 * MS; /* below 10 % */
+    return c;
+}
+
+/* Ranks waited 45 + 15 of 600 ms: 10 %, 75 % of it for rank 3. */
+static void test_late_rank(void **state)
+{
+    struct pw_highlight found[PW_HIGHLIGHTS];
+    struct pw_cluster *c = one_step(4);
+    (void)state;
+    assert_int_equal(find(c, found), 0);
+    add_wait(c, 3, 45, 20);
+    add_wait(c, 1, 15, 5);
+    assert_int_equal(find(c, found), 1);
+    assert_string_equal(found[0].kind, "late_rank");
+    assert_int_equal(found[0].rank, 3);
+    assert_int_equal(found[0].ns, 60 * MS);
+    assert_true(found[0].share > 0.0999 && found[0].share < 0.1001);
+    assert_true(found[0].of_rank > 0.7499 && found[0].of_rank < 0.7501);
+    assert_string_equal(found[0].text,
+                        "In collectives ranks waited 10 % of the time for each other, "
+                        "75 % of it for rank 3.");
+    add_wait(c, 3, 40, 1); /* no later than the clocks may be wrong: 85 of 100, 45 beyond */
+    assert_int_equal(find(c, found), 1);
+    assert_string_equal(found[0].text,
+                        "In collectives ranks waited 17 % of the time for each other, "
+                        "85 % of it for rank 3 (45 % where it came later than the "
+                        "clocks may be wrong).");
+    char *text = text_of(c, "memory", 12), *json = json_of(c);
+    assert_has(text, "say whether a rank held the job back.\nIn collectives ranks waited 17 % of");
+    assert_has(json, "\"highlights\": [");
+    assert_has(json, "\"kind\": \"late_rank\"");
+    assert_has(json, "\"verdict\": \"unknown\"");
+    free(text);
+    free(json);
+    c->collectives[0].critical_ns = MS; /* not one is sure */
+    assert_int_equal(find(c, found), 0);
+    pw_cluster_destroy(c);
+}
+
+static void test_nobody_late(void **state)
+{
+    struct pw_highlight found[PW_HIGHLIGHTS];
+    struct pw_cluster *c = one_step(4);
+    (void)state;
+    add_wait(c, 3, 30, 20);
+    add_wait(c, 1, 31, 20);
+    add_wait(c, 2, 19, 20);
+    assert_int_equal(find(c, found), 0); /* 39 % for the first */
+    pw_cluster_destroy(c);
+    c = one_step(4);
+    add_wait(c, 3, 29, 20);
+    assert_int_equal(find(c, found), 0); /* below 5 % of 600 ms */
+    c->collectives[0].wait_ns = 31 * MS;
+    assert_int_equal(find(c, found), 1);
+    c->ranks[2].clock_error_ns = -1;
+    assert_int_equal(find(c, found), 0);
+    pw_cluster_destroy(c);
+    c = one_step(2); /* one of two is always last: 70 % is no more than chance may give */
+    add_wait(c, 1, 70, 20);
+    add_wait(c, 0, 30, 20);
+    assert_int_equal(find(c, found), 0);
+    c->collectives[0].wait_ns = 91 * MS;
+    assert_int_equal(find(c, found), 1);
+    assert_int_equal(found[0].rank, 1);
+    pw_cluster_destroy(c);
+    c = make_cluster(4, 52); /* steps enough for a verdict: it has weighed the same waits */
+    add_wait(c, 3, 4000, 20);
+    assert_int_equal(find(c, found), 0);
+    pw_cluster_destroy(c);
+}
+
+static void test_gpus_run_dry(void **state)
+{
+    struct pw_highlight found[PW_HIGHLIGHTS];
+    struct pw_cluster *c = make_cluster(2, 52);
+    (void)state;
+    c->gpu_ranks = calloc(2, sizeof(*c->gpu_ranks));
+    c->ngpu_ranks = 2;
+    for (int32_t r = 0; r < 2; r++)
+        c->gpu_ranks[r] = (struct pw_row_c_gpu_rank){
+            .rank = r, .span_ns = 1000 * MS, .idle_host_ns = (r ? 400 : 100) * MS};
+    assert_int_equal(find(c, found), 1);
+    assert_string_equal(found[0].kind, "host_late");
+    assert_string_equal(found[0].text, "GPUs had nothing to do for 25 % of the time, because the "
+                                       "host launched their next kernel late (rank 1: 40 %).");
+    assert_int_equal(found[0].ns, 500 * MS);
+    add_wait(c, 1, 200, 20); /* of NCCL: the GPU is busy waiting */
+    assert_int_equal(find(c, found), 1);
+    assert_int_equal(found[0].ns, 500 * MS);
+    c->collectives[0].source = PW_SOURCE_MPI; /* the host waited for others meanwhile */
+    assert_int_equal(find(c, found), 1);
+    assert_string_equal(found[0].text,
+                        "GPUs had nothing to do for at least 15 % of the time, because "
+                        "the host launched their next kernel late.");
+    assert_int_equal(found[0].rank, -1);
+    c->collectives[0].wait_ns = 301 * MS;
+    assert_int_equal(find(c, found), 0);
+    pw_cluster_destroy(c);
+}
+
+/* 60 of 150 ms, more on rank 2; beside GPUs that ran dry for 20 %. */
+static void test_data_wait(void **state)
+{
+    struct pw_highlight found[PW_HIGHLIGHTS];
+    struct pw_cluster *c = make_cluster(4, 52);
+    (void)state;
+    for (size_t i = 0; i < 4 * (size_t)52; i++)
+        c->step_trace[i].data_wait_ns = (i % 4 == 2 ? 90 : 50) * MS;
+    c->gpu_ranks = calloc(1, sizeof(*c->gpu_ranks));
+    c->ngpu_ranks = 1;
+    c->gpu_ranks[0] = (struct pw_row_c_gpu_rank){.span_ns = 1000 * MS, .idle_host_ns = 200 * MS};
+    assert_int_equal(find(c, found), 2);
+    assert_string_equal(found[0].kind, "data_wait");
+    assert_string_equal(found[0].text,
+                        "Waiting for data takes 40 % of a step (60.0 ms of 150 ms in the mean; "
+                        "rank 2: 60 %).");
+    assert_int_equal(found[0].ns, 50 * (90 + 3 * 50) * MS); /* warm-up is left out */
+    assert_string_equal(found[1].kind, "host_late");
+    struct pw_row_c_straggler late = straggler(2);
+    late.phase = PW_PHASE_DATA;
+    add_straggler(c, late); /* then the headline says it */
+    assert_int_equal(find(c, found), 1);
+    assert_string_equal(found[0].kind, "host_late");
+    pw_cluster_destroy(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_late_rank),
+        cmocka_unit_test(test_nobody_late),
+        cmocka_unit_test(test_gpus_run_dry),
+        cmocka_unit_test(test_data_wait),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
