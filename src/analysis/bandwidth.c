@@ -23,6 +23,11 @@ double pw_algbw(int64_t bytes, int64_t transfer_ns)
     return bytes > 0 && transfer_ns > 0 ? (double)bytes * 1e9 / (double)transfer_ns : 0;
 }
 
+double pw_algbw_resolved(int64_t bytes, int64_t transfer_ns, int64_t error_ns)
+{
+    return transfer_ns < error_ns ? 0 : pw_algbw(bytes, transfer_ns);
+}
+
 int64_t pw_size_class(int64_t bytes)
 {
     int64_t top = 0;

@@ -13,6 +13,10 @@ double pw_busbw_factor(enum pw_op_factor factor, int64_t nranks);
 /* Bytes per second of `bytes` in `transfer_ns`; 0 when either is not positive. */
 double pw_algbw(int64_t bytes, int64_t transfer_ns);
 
+/* The same of a time between clocks that may be wrong by `error_ns`: 0, too, when the time is
+ * shorter, for then it may be any shorter one. */
+double pw_algbw_resolved(int64_t bytes, int64_t transfer_ns, int64_t error_ns);
+
 /* Size class of a message: the smallest 2^k - 1 >= bytes, 0 for 0. */
 int64_t pw_size_class(int64_t bytes);
 

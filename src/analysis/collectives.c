@@ -1,6 +1,8 @@
 /* Sums over collectives; see collectives.h. */
 #include "analysis/collectives.h"
 
+#include <math.h>
+
 #include "analysis/bandwidth.h"
 #include "analysis/statistics.h"
 #include "core/limits.h"
@@ -41,29 +43,42 @@ static void fill_transfers(struct pw_row_c_collective_stat *row,
     row->transfer_max_ns = values[n - 1];
 }
 
+/* Of values that are not known (0), because their time cannot be told from none, the others are
+ * slower: a quantile that falls on one of them is not known. */
+static double quantile_known(double *values, size_t n, double q)
+{
+    for (size_t i = 0; i < n; i++)
+        values[i] = values[i] > 0 ? values[i] : INFINITY;
+    pw_sort_f64(values, n);
+    double value = pw_quantile_f64(values, n, q);
+    return isfinite(value) ? value : 0;
+}
+
 static void fill_bandwidths(struct pw_row_c_collective_stat *row,
                             const struct pw_collective_group *g)
 {
     const size_t n = g->n;
     double k = pw_busbw_factor(pw_op_info(row->op)->factor, row->nranks), sum = 0;
     double *values = g->values;
+    size_t known = 0;
     for (size_t i = 0; i < n; i++)
         values[i] = g->row(g->context, i).algbw;
-    pw_sort_f64(values, n);
-    row->algbw_p50 = pw_quantile_f64(values, n, 0.5);
-    for (size_t i = 0; i < n; i++)
-        sum += values[i] * k;
-    row->busbw_mean = sum / (double)n;
+    row->algbw_p50 = quantile_known(values, n, 0.5);
     row->busbw_p50 = row->algbw_p50 * k;
-    row->busbw_p95 = pw_quantile_f64(values, n, 0.95) * k;
-    row->busbw_max = values[n - 1] * k;
+    row->busbw_p95 = quantile_known(values, n, 0.95) * k;
+    while (known < n && isfinite(values[known]))
+        sum += values[known++] * k;
+    /* Of the slowest ones alone a mean would be too low. */
+    row->busbw_mean = row->busbw_p50 > 0 ? sum / (double)known : 0;
+    row->busbw_max = row->busbw_p50 > 0 ? values[known - 1] * k : 0;
     for (size_t i = 0; i < n; i++) {
         struct pw_row_c_collective v = g->row(g->context, i);
         /* Without a transfer it is not known when it was done: bandwidth is not either. */
-        values[i] = v.transfer_ns > 0 ? pw_algbw(v.bytes, v.last_exit - v.first_enter) * k : 0;
+        values[i] = v.transfer_ns > 0
+                        ? pw_algbw_resolved(v.bytes, v.last_exit - v.first_enter, v.error_ns) * k
+                        : 0;
     }
-    pw_sort_f64(values, n);
-    row->busbw_with_wait_p50 = pw_quantile_f64(values, n, 0.5);
+    row->busbw_with_wait_p50 = quantile_known(values, n, 0.5);
 }
 
 struct pw_row_c_collective_stat pw_collectives_sum_up(const struct pw_collective_group *g)

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 
 #include "analysis/bandwidth.h"
+#include "analysis/collectives.h"
 #include "analysis/intervals.h"
 #include "analysis/statistics.h"
+#include "core/ops.h"
 
 static void assert_near(double value, double expected, double relative)
 {
@@ -182,6 +184,47 @@ static void test_bandwidth(void **state)
     assert_true(pw_algbw(0, 2000) == 0);
     assert_true(pw_algbw(1000, 0) == 0);
     assert_true(pw_algbw(-1, 5) == 0);
+    assert_true(pw_algbw_resolved(1000, 2000, 0) == 5e8);
+    assert_true(pw_algbw_resolved(1000, 2000, 2000) == 5e8);
+    assert_true(pw_algbw_resolved(1000, 2000, 2001) == 0);
+    assert_true(pw_algbw_resolved(1000, 2000, -1) == 5e8);
+}
+
+static struct pw_row_c_collective row_of(const void *rows, size_t i)
+{
+    return ((const struct pw_row_c_collective *)rows)[i];
+}
+
+/* Broadcasts of 1000 B in 10, 5, 4, 2 and 1 us: 0.1 to 1 GB/s. Those of 2 and 1 us are below their
+ * clock error, so they are faster than the others, and no more is known of them. */
+static void test_bandwidth_of_groups(void **state)
+{
+    static const int64_t transfers[] = {4000, 1000, 10000, 2000, 5000};
+    struct pw_row_c_collective rows[5];
+    double room[5];
+    (void)state;
+    for (int i = 0; i < 5; i++)
+        rows[i] = (struct pw_row_c_collective){
+            .op = PW_OP_Bcast,
+            .nranks = 4,
+            .bytes = 1000,
+            .last_exit = 20000, /* 50 MB/s with the wait */
+            .transfer_ns = transfers[i],
+            .error_ns = transfers[i] < 3000 ? 3000 : 0,
+            .algbw = transfers[i] < 3000 ? 0 : 1000 * 1e9 / (double)transfers[i],
+        };
+    struct pw_collective_group group = {row_of, rows, 5, room};
+    struct pw_row_c_collective_stat stat = pw_collectives_sum_up(&group);
+    assert_true(stat.busbw_p50 == 250e6); /* the third of five */
+    assert_true(stat.busbw_p95 == 0);     /* the fifth, which is not known */
+    assert_true(stat.busbw_max == 250e6);
+    assert_true(stat.busbw_mean > 183.3e6 && stat.busbw_mean < 183.4e6); /* of 100, 200 and 250 */
+    assert_true(stat.busbw_with_wait_p50 == 50e6);
+    assert_int_equal(stat.transfer_p50_ns, 4000);
+    rows[0].algbw = 0; /* three of five are not known: nothing is */
+    stat = pw_collectives_sum_up(&group);
+    assert_true(stat.busbw_p50 == 0 && stat.busbw_p95 == 0 && stat.busbw_max == 0);
+    assert_true(stat.busbw_mean == 0 && stat.algbw_p50 == 0);
 }
 
 static void test_size_class(void **state)
@@ -211,6 +254,7 @@ int main(void)
         cmocka_unit_test(test_within),
         cmocka_unit_test(test_intervals_by_counting),
         cmocka_unit_test(test_bandwidth),
+        cmocka_unit_test(test_bandwidth_of_groups),
         cmocka_unit_test(test_size_class),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

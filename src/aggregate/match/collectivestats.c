@@ -47,7 +47,7 @@ struct pw_row_c_collective pw_collective_row(const struct pw_job *job,
     row.critical_ns = pw_collective_critical(in, i);
     if (row.transfer_ns < 0)
         row.transfer_ns = 0;
-    row.algbw = pw_algbw(row.bytes, row.transfer_ns);
+    row.algbw = pw_algbw_resolved(row.bytes, row.transfer_ns, row.error_ns);
     row.busbw = row.algbw * pw_busbw_factor(pw_op_info(item->op)->factor, comm->size);
     return row;
 }
