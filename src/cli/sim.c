@@ -36,6 +36,22 @@ static int parse_share(const char *text, int64_t ranks, int64_t *first, int64_t 
     return *end || *first < 0 || *last >= ranks || *first > *last ? -EINVAL : 0;
 }
 
+static enum pw_sim_routing find_routing(const char *name)
+{
+    static const char *const names[] = {"uniform", "hot", "rotating", "burst"};
+    int routing = 0;
+    while (routing < PW_SIM_ROUTING_BURST && strcmp(names[routing], name) != 0)
+        routing++;
+    return (enum pw_sim_routing)routing;
+}
+
+/* A percentage, 100 % at most for an overlap; larger ones of anything else are cut at 1000 %. */
+static double share(const struct pw_options *o, enum pw_option id)
+{
+    int64_t percent = pw_option_int(o, id), most = id == PW_OPT_SIM_OVERLAP ? 100 : 1000;
+    return (double)(percent < most ? percent : most) / 100;
+}
+
 static int fill(const struct pw_options *o, struct pw_sim_params *p, char *problem, size_t size)
 {
     char *end;
@@ -60,6 +76,17 @@ static int fill(const struct pw_options *o, struct pw_sim_params *p, char *probl
         .message = pw_option_size(o, PW_OPT_SIM_MESSAGE),
         .eager = pw_option_size(o, PW_OPT_SIM_EAGER),
         .bare = pw_option_flag(o, PW_OPT_SIM_BARE),
+        .chunks = pw_option_int(o, PW_OPT_SIM_CHUNKS),
+        .routing = find_routing(o->text[PW_OPT_SIM_ROUTING]),
+        .hot = share(o, PW_OPT_SIM_HOT),
+        .lengths = share(o, PW_OPT_SIM_LENGTHS),
+        .stage_skew = share(o, PW_OPT_SIM_STAGE_SKEW),
+        .overlap = share(o, PW_OPT_SIM_OVERLAP),
+        .host_noise = share(o, PW_OPT_SIM_HOST_NOISE),
+        .rack_noise = share(o, PW_OPT_SIM_RACK_NOISE),
+        .burst_ns = 1000000 * pw_option_int(o, PW_OPT_SIM_BURSTS_MS),
+        .gc_ns = 1000000 * pw_option_int(o, PW_OPT_SIM_GC_MS),
+        .tell_roles = pw_option_flag(o, PW_OPT_SIM_TELL_ROLES),
         .os_samples = pw_option_flag(o, PW_OPT_SIM_OS_SAMPLES),
         .ends_ns = 1000000 * pw_option_int(o, PW_OPT_SIM_ENDS_MS),
         .steps_marked = !pw_option_flag(o, PW_OPT_SIM_UNMARKED),

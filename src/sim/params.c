@@ -12,8 +12,8 @@
 /* Of cgroups and of the kernel's scheduler: the usual values of both. */
 enum { SLICE_NS = 4000000, QUOTA_NS = 100000000, SIGSTOPS_NS = 200000000, ENDS_NS = 200000000 };
 
-static const char *const patterns[PW_SIM_PATTERNS] = {"data", "halo",   "hybrid",
-                                                      "ring", "nested", "periods"};
+static const char *const patterns[PW_SIM_PATTERNS] = {"data",   "halo",    "hybrid",   "ring",
+                                                      "nested", "periods", "pipeline", "moe"};
 
 const char *pw_sim_pattern_name(enum pw_sim_pattern pattern)
 {
@@ -248,11 +248,22 @@ int pw_sim_complete(struct pw_sim_params *p, char *problem, size_t size)
         return fail(problem, size, "a ring has no fewer ranks than", "2");
     if (p->pattern == PW_SIM_NESTED && (p->inner < 1 || p->inner > PW_SIM_MAX_INNER))
         return fail(problem, size, "--inner is from 1 to", "1000");
-    if (p->pattern != PW_SIM_HYBRID)
+    if (p->overlap > 0 && (p->pattern != PW_SIM_DATA || p->gpu))
+        return fail(problem, size, "without --gpu, --overlap is for --pattern", "data");
+    if (p->pattern == PW_SIM_MOE)
+        p->microbatches = p->microbatches ? p->microbatches : 4;
+    if (p->pattern != PW_SIM_HYBRID && p->pattern != PW_SIM_PIPELINE)
         return 0;
+    p->chunks = p->chunks ? p->chunks : 1;
+    if (p->pattern == PW_SIM_PIPELINE)
+        p->tensor = 1;
     p->pipeline = p->pipeline ? p->pipeline : 2;
     p->tensor = p->tensor ? p->tensor : 2;
     p->microbatches = p->microbatches ? p->microbatches : 4;
+    if (p->pattern == PW_SIM_PIPELINE && (p->chunks > 64 || p->microbatches > 4096 ||
+                                          (p->chunks > 1 && p->microbatches % p->pipeline)))
+        return fail(problem, size,
+                    "with --chunks, of at most 64, microbatches are a multiple of the", "pipeline");
     if (p->ranks % (p->pipeline * p->tensor))
         return fail(problem, size, "the number of ranks must be a multiple of",
                     "pipeline x tensor");

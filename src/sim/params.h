@@ -16,12 +16,15 @@ enum {
 };
 
 enum pw_sim_pattern {
-    PW_SIM_DATA,    /* data-parallel training: backward in pieces, an Allreduce after each */
-    PW_SIM_HALO,    /* 2-D domain decomposition: exchange with 4 neighbours, then Allreduces */
-    PW_SIM_HYBRID,  /* pipeline x tensor x data parallel, each with communicators of its own */
-    PW_SIM_RING,    /* messages to the right and to the left, and no collectives at all */
-    PW_SIM_NESTED,  /* inner iterations, each with an Allreduce, in outer ones */
-    PW_SIM_PERIODS, /* some of the work in every step, some in every 4th, some in every 10th */
+    PW_SIM_DATA,     /* data-parallel training: backward in pieces, an Allreduce after each */
+    PW_SIM_HALO,     /* 2-D domain decomposition: exchange with 4 neighbours, then Allreduces */
+    PW_SIM_HYBRID,   /* pipeline x tensor x data parallel, each with communicators of its own */
+    PW_SIM_RING,     /* messages to the right and to the left, and no collectives at all */
+    PW_SIM_NESTED,   /* inner iterations, each with an Allreduce, in outer ones */
+    PW_SIM_PERIODS,  /* some of the work in every step, some in every 4th, some in every 10th */
+    PW_SIM_PIPELINE, /* pipeline x data parallel, 1F1B, interleaved where ranks have several chunks
+                      */
+    PW_SIM_MOE,      /* mixture of experts, a share of them on every rank */
     PW_SIM_PATTERNS
 };
 
@@ -57,6 +60,13 @@ enum pw_sim_fault_kind {
     PW_SIM_FAULT_KINDS
 };
 
+enum pw_sim_routing {
+    PW_SIM_ROUTING_UNIFORM,
+    PW_SIM_ROUTING_HOT,      /* one expert has more tokens all the time */
+    PW_SIM_ROUTING_ROTATING, /* another one after every 10 steps */
+    PW_SIM_ROUTING_BURST     /* one of them in some steps */
+};
+
 struct pw_sim_fault {
     enum pw_sim_fault_kind kind;
     int64_t rank, peer;  /* peer: of a slow link; rank -1: all */
@@ -88,6 +98,15 @@ struct pw_sim_params {
     int queues;                             /* 1: a data pipeline, looked at in each step */
     int64_t inner;                          /* nested: inner iterations of an outer one */
     int64_t message, eager;                 /* ring: bytes; larger than this, a send waits */
+    int64_t chunks;                         /* pipeline: parts of the model on every rank */
+    enum pw_sim_routing routing;            /* experts */
+    double hot;                             /* how many times the mean a hot expert has more */
+    double lengths;                         /* sigma of sequences' log-normal lengths */
+    double stage_skew; /* by how much the last stage has more work than a middle one */
+    double overlap;    /* data: share of Allreduces that backward hides */
+    double host_noise, rack_noise;
+    int64_t burst_ns, gc_ns; /* mean; 0: none */
+    int tell_roles;          /* as profwrap_role() and profwrap_work() would */
     int steps_marked;
     int bare;        /* neither steps nor phases are recorded */
     int os_samples;  /* of /proc, 10 in a second */

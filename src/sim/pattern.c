@@ -1,28 +1,19 @@
 /* The programs that can be simulated, as sequences of stages; see stage.h. */
+#include "sim/pattern.h"
+
+#include "sim/overlap.h"
 #include "sim/script.h"
-#include "sim/stage.h"
 
-enum { HALO_BYTES = 1 << 16, NORM_BYTES = 8 };
+enum { HALO_BYTES = 1 << 16 };
 
-/* Shares of a step's work, alike in all patterns. */
-#define DATA_SHARE 0.05
-#define FORWARD_SHARE 0.30
-#define BACKWARD_SHARE 0.60
-#define OPTIMIZER_SHARE 0.05
-
-static double part(const struct pw_sim_play *play, double share)
-{
-    return share * (double)play->params->step_ns;
-}
-
-static void work_phase(struct pw_sim_play *play, enum pw_phase phase, double share)
+void pw_sim_work_phase(struct pw_sim_play *play, enum pw_phase phase, double share)
 {
     pw_sim_phase_begin(play);
-    pw_sim_work(play, phase, part(play, share), 1);
+    pw_sim_work(play, phase, pw_sim_part(play, share), 1);
     pw_sim_phase_end(play, phase);
 }
 
-static void reduce_phase(struct pw_sim_play *play, enum pw_sim_comm comm, int64_t bytes)
+void pw_sim_reduce_phase(struct pw_sim_play *play, enum pw_sim_comm comm, int64_t bytes)
 {
     pw_sim_phase_begin(play);
     pw_sim_collective(play, comm, PW_OP_Allreduce, bytes);
@@ -37,20 +28,25 @@ static int64_t pieces(const struct pw_sim_params *p)
 static void data_step(struct pw_sim_play *play)
 {
     int64_t n = pieces(play->params);
-    work_phase(play, PW_PHASE_DATA, DATA_SHARE);
-    work_phase(play, PW_PHASE_FORWARD, FORWARD_SHARE);
+    pw_sim_work_phase(play, PW_PHASE_DATA, DATA_SHARE);
+    pw_sim_work_phase(play, PW_PHASE_FORWARD, FORWARD_SHARE);
     for (int64_t i = 0; i < n; i++) {
         pw_sim_phase_begin(play);
-        pw_sim_work(play, PW_PHASE_BACKWARD, part(play, BACKWARD_SHARE) / (double)n, 1 / (double)n);
+        pw_sim_work(play, PW_PHASE_BACKWARD, pw_sim_part(play, BACKWARD_SHARE) / (double)n,
+                    1 / (double)n);
         pw_sim_phase_end(play, PW_PHASE_BACKWARD);
-        if (play->params->collectives && play->params->gpu)
+        if (play->params->collectives && play->params->overlap > 0)
+            pw_sim_overlap_begin(play, play->params->bytes / n);
+        else if (play->params->collectives && play->params->gpu)
             pw_sim_collective(play, PW_SIM_WORLD, PW_OP_Allreduce, play->params->bytes / n);
         else if (play->params->collectives)
-            reduce_phase(play, PW_SIM_WORLD, play->params->bytes / n);
+            pw_sim_reduce_phase(play, PW_SIM_WORLD, play->params->bytes / n);
     }
+    if (play->params->overlap > 0)
+        pw_sim_overlap_end(play);
     if (play->params->gpu)
         pw_sim_join(play);
-    work_phase(play, PW_PHASE_OPTIMIZER, OPTIMIZER_SHARE);
+    pw_sim_work_phase(play, PW_PHASE_OPTIMIZER, OPTIMIZER_SHARE);
 }
 
 /* Columns of the grid: the largest divisor of the ranks that is at most their square root. */
@@ -64,14 +60,14 @@ static int64_t grid_width(int64_t ranks)
 
 static void halo_step(struct pw_sim_play *play)
 {
-    work_phase(play, PW_PHASE_DATA, DATA_SHARE);
+    pw_sim_work_phase(play, PW_PHASE_DATA, DATA_SHARE);
     pw_sim_exchange(play, grid_width(play->params->ranks), HALO_BYTES);
-    work_phase(play, PW_PHASE_FORWARD, FORWARD_SHARE);
+    pw_sim_work_phase(play, PW_PHASE_FORWARD, FORWARD_SHARE);
     pw_sim_exchange(play, grid_width(play->params->ranks), HALO_BYTES);
-    work_phase(play, PW_PHASE_BACKWARD, BACKWARD_SHARE);
-    work_phase(play, PW_PHASE_OPTIMIZER, OPTIMIZER_SHARE);
+    pw_sim_work_phase(play, PW_PHASE_BACKWARD, BACKWARD_SHARE);
+    pw_sim_work_phase(play, PW_PHASE_OPTIMIZER, OPTIMIZER_SHARE);
     for (int64_t i = 0; i < play->params->collectives; i++)
-        pw_sim_collective(play, PW_SIM_WORLD, PW_OP_Allreduce, NORM_BYTES);
+        pw_sim_collective(play, PW_SIM_WORLD, PW_OP_Allreduce, PW_SIM_NORM_BYTES);
 }
 
 static void pipeline_phase(struct pw_sim_play *play, enum pw_phase phase, double share)
@@ -80,8 +76,8 @@ static void pipeline_phase(struct pw_sim_play *play, enum pw_phase phase, double
     double part_of_phase = 1 / (double)p->microbatches;
     for (int64_t m = 0; m < p->microbatches; m++) {
         pw_sim_phase_begin(play);
-        pw_sim_pipeline(play, phase, phase == PW_PHASE_FORWARD, part(play, share) * part_of_phase,
-                        part_of_phase);
+        pw_sim_pipeline(play, phase, phase == PW_PHASE_FORWARD,
+                        pw_sim_part(play, share) * part_of_phase, part_of_phase);
         pw_sim_collective(play, PW_SIM_TENSOR, PW_OP_Allreduce, p->bytes / 64);
         pw_sim_phase_end(play, phase);
     }
@@ -89,13 +85,13 @@ static void pipeline_phase(struct pw_sim_play *play, enum pw_phase phase, double
 
 static void hybrid_step(struct pw_sim_play *play)
 {
-    work_phase(play, PW_PHASE_DATA, DATA_SHARE);
+    pw_sim_work_phase(play, PW_PHASE_DATA, DATA_SHARE);
     pipeline_phase(play, PW_PHASE_FORWARD, FORWARD_SHARE);
     pipeline_phase(play, PW_PHASE_BACKWARD, BACKWARD_SHARE);
     for (int64_t i = 0; i < play->params->collectives; i++)
-        reduce_phase(play, PW_SIM_REPLICAS, play->params->bytes / play->params->collectives);
-    work_phase(play, PW_PHASE_OPTIMIZER, OPTIMIZER_SHARE);
-    reduce_phase(play, PW_SIM_WORLD, NORM_BYTES);
+        pw_sim_reduce_phase(play, PW_SIM_REPLICAS, play->params->bytes / play->params->collectives);
+    pw_sim_work_phase(play, PW_PHASE_OPTIMIZER, OPTIMIZER_SHARE);
+    pw_sim_reduce_phase(play, PW_SIM_WORLD, PW_SIM_NORM_BYTES);
 }
 
 /* Messages with neighbours in a ring of ranks, to one side and to the other. Ranks with even
@@ -145,36 +141,36 @@ static void ring_step(struct pw_sim_play *play)
 static void nested_step(struct pw_sim_play *play)
 {
     double n = (double)play->params->inner;
-    work_phase(play, PW_PHASE_DATA, DATA_SHARE);
+    pw_sim_work_phase(play, PW_PHASE_DATA, DATA_SHARE);
     for (int64_t i = 0; i < play->params->inner; i++) {
         pw_sim_phase_begin(play);
-        pw_sim_work(play, PW_PHASE_FORWARD, part(play, FORWARD_SHARE) / n, 1 / n);
+        pw_sim_work(play, PW_PHASE_FORWARD, pw_sim_part(play, FORWARD_SHARE) / n, 1 / n);
         pw_sim_phase_end(play, PW_PHASE_FORWARD);
         pw_sim_phase_begin(play);
-        pw_sim_work(play, PW_PHASE_BACKWARD, part(play, BACKWARD_SHARE) / n, 1 / n);
+        pw_sim_work(play, PW_PHASE_BACKWARD, pw_sim_part(play, BACKWARD_SHARE) / n, 1 / n);
         pw_sim_phase_end(play, PW_PHASE_BACKWARD);
-        pw_sim_collective(play, PW_SIM_WORLD, PW_OP_Allreduce, NORM_BYTES);
+        pw_sim_collective(play, PW_SIM_WORLD, PW_OP_Allreduce, PW_SIM_NORM_BYTES);
     }
-    work_phase(play, PW_PHASE_OPTIMIZER, OPTIMIZER_SHARE);
-    reduce_phase(play, PW_SIM_WORLD, play->params->bytes);
+    pw_sim_work_phase(play, PW_PHASE_OPTIMIZER, OPTIMIZER_SHARE);
+    pw_sim_reduce_phase(play, PW_SIM_WORLD, play->params->bytes);
 }
 
 /* As a simulation that balances its load in every 4th step, and writes a summary in every 10th. */
 static void periods_step(struct pw_sim_play *play)
 {
     const struct pw_sim_params *p = play->params;
-    work_phase(play, PW_PHASE_DATA, DATA_SHARE);
-    work_phase(play, PW_PHASE_FORWARD, FORWARD_SHARE);
+    pw_sim_work_phase(play, PW_PHASE_DATA, DATA_SHARE);
+    pw_sim_work_phase(play, PW_PHASE_FORWARD, FORWARD_SHARE);
     pw_sim_exchange(play, grid_width(p->ranks), HALO_BYTES);
-    work_phase(play, PW_PHASE_BACKWARD, BACKWARD_SHARE);
+    pw_sim_work_phase(play, PW_PHASE_BACKWARD, BACKWARD_SHARE);
     if (play->step % 4 == 3) {
         pw_sim_phase_begin(play);
-        pw_sim_work(play, PW_PHASE_OTHER, part(play, FORWARD_SHARE), 1);
+        pw_sim_work(play, PW_PHASE_OTHER, pw_sim_part(play, FORWARD_SHARE), 1);
         pw_sim_phase_end(play, PW_PHASE_OTHER);
         pw_sim_collective(play, PW_SIM_WORLD, PW_OP_Alltoall, p->bytes);
     }
-    work_phase(play, PW_PHASE_OPTIMIZER, OPTIMIZER_SHARE);
-    reduce_phase(play, PW_SIM_WORLD, NORM_BYTES);
+    pw_sim_work_phase(play, PW_PHASE_OPTIMIZER, OPTIMIZER_SHARE);
+    pw_sim_reduce_phase(play, PW_SIM_WORLD, PW_SIM_NORM_BYTES);
     if (play->step % 10 == 9)
         pw_sim_collective(play, PW_SIM_WORLD, PW_OP_Allgather, p->bytes / 16);
 }
@@ -182,15 +178,18 @@ static void periods_step(struct pw_sim_play *play)
 void pw_sim_pattern_step(struct pw_sim_play *play)
 {
     static void (*const steps[PW_SIM_PATTERNS])(struct pw_sim_play *) = {
-        data_step, halo_step, hybrid_step, ring_step, nested_step, periods_step};
+        data_step,   halo_step,    hybrid_step,          ring_step,
+        nested_step, periods_step, pw_sim_pipeline_step, pw_sim_moe_step};
     steps[play->params->pattern](play);
 }
 
 double pw_sim_sum_of_squares(const struct pw_sim_params *p)
 {
-    int64_t forward = p->pattern == PW_SIM_HYBRID   ? p->microbatches
-                      : p->pattern == PW_SIM_NESTED ? p->inner
-                                                    : 1;
+    int64_t forward = p->pattern == PW_SIM_HYBRID     ? p->microbatches
+                      : p->pattern == PW_SIM_NESTED   ? p->inner
+                      : p->pattern == PW_SIM_PIPELINE ? p->microbatches * p->chunks
+                      : p->pattern == PW_SIM_MOE      ? 2 * p->microbatches
+                                                      : 1;
     int64_t backward = p->pattern == PW_SIM_DATA ? pieces(p) : forward;
     return DATA_SHARE * DATA_SHARE + OPTIMIZER_SHARE * OPTIMIZER_SHARE +
            FORWARD_SHARE * FORWARD_SHARE / (double)forward +

@@ -127,5 +127,7 @@ int pw_sim_play(const struct pw_sim_params *p, uint32_t without, const struct pw
     free(play.reduced);
     free(play.told);
     pw_sim_script_destroy(play.script);
+    free(play.weights);
+    free(play.overlap);
     return err;
 }

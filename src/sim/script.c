@@ -20,6 +20,7 @@ struct pw_sim_script {
     int64_t *count, *position; /* [ranks] */
     struct entry *entries;     /* [ranks * most] */
     int is_matched;
+    uint64_t first_draw; /* of the step: what comes before and after draws other numbers */
 };
 
 struct pw_sim_script *pw_sim_script_create(const struct pw_sim_params *p, int64_t most)
@@ -70,8 +71,9 @@ static struct entry *partner_of(const struct pw_sim_script *script, const struct
     return NULL;
 }
 
-static void begin(struct pw_sim_script *script)
+static void begin(struct pw_sim_script *script, uint64_t draw)
 {
+    script->first_draw = draw;
     for (int64_t r = 0; r < script->ranks; r++) {
         script->position[r] = 0;
         for (int64_t i = 0; i < script->count[r]; i++) {
@@ -113,7 +115,8 @@ static void finish(struct pw_sim_play *play, const struct entry *entry, int64_t 
 /* Random numbers go by the place of the send in its rank's script, whoever comes first. */
 static int64_t transfer_ns(struct pw_sim_play *play, const struct entry *send)
 {
-    play->draw = (uint64_t)(send - entry_of(play->script, send->rank, 0)) + 1;
+    play->draw =
+        play->script->first_draw + (uint64_t)(send - entry_of(play->script, send->rank, 0)) + 1;
     return pw_sim_message_ns(play, send->rank, send->op.peer, send->op.bytes);
 }
 
@@ -145,7 +148,7 @@ static int go_on(struct pw_sim_play *play, struct entry *entry)
 {
     int64_t rank = entry->rank, i = play->script->position[rank];
     if (entry->op.kind == PW_SIM_WORKS) {
-        play->draw = (uint64_t)i + 1;
+        play->draw = play->script->first_draw + (uint64_t)i + 1;
         work(play, entry);
         play->script->position[rank]++;
         return 1;
@@ -153,7 +156,7 @@ static int go_on(struct pw_sim_play *play, struct entry *entry)
     if (!entry->partner)
         return 0;
     entry->at = entry->at == NOT_YET ? play->now[rank] : entry->at;
-    if (entry->op.bytes > play->params->eager)
+    if (!entry->op.is_buffered && entry->op.bytes > play->params->eager)
         return entry->op.kind == PW_SIM_SENDS ? meet(play, entry, entry->partner)
                                               : meet(play, entry->partner, entry);
     if (entry->op.kind == PW_SIM_RECVS)
@@ -169,7 +172,7 @@ void pw_sim_script_step(struct pw_sim_play *play)
     if (!script)
         play->failed = -ENOMEM;
     else
-        begin(script);
+        begin(script, play->draw);
     while (waits && went_on) {
         went_on = waits = 0;
         for (int64_t r = 0; r < script->ranks; r++) {
@@ -181,4 +184,6 @@ void pw_sim_script_step(struct pw_sim_play *play)
     }
     if (waits)
         play->failed = -EDEADLK;
+    if (script)
+        play->draw = script->first_draw + (uint64_t)script->most;
 }

@@ -15,6 +15,7 @@ struct pw_sim_op {
     enum pw_phase phase; /* work */
     double mean_ns, share;
     int64_t peer, bytes, tag; /* messages: no two of a step between two ranks have the same tag */
+    int is_buffered;          /* whatever its size */
 };
 
 struct pw_sim_script;

@@ -5,9 +5,11 @@
 
 #include "sim/extra.h"
 #include "sim/gpu.h"
+#include "sim/noise.h"
 #include "sim/operators.h"
 #include "sim/random.h"
 #include "sim/stops.h"
+#include "sim/unequal.h"
 
 /* Latency and bandwidth of collectives and of messages; what a call costs that waits for nobody. */
 enum {
@@ -51,6 +53,10 @@ static int64_t work_of(struct pw_sim_play *play, int64_t rank, enum pw_phase pha
     double own = mean_ns * pw_sim_lognormal(draw(play, rank), play->sigma);
     own *= pw_sim_gpu_growth(play->params, play->without, rank, play->step, phase);
     own *= pw_sim_operators_growth(play->params, play->without, rank, play->step, phase);
+    own *= pw_sim_noise_growth(play->params, rank, play->step);
+    if (phase == PW_PHASE_FORWARD || phase == PW_PHASE_BACKWARD)
+        own *= pw_sim_length(play->params, rank, play->step);
+    own += pw_sim_noise_ns(play->params, rank, play->step, phase) * share;
     return (int64_t)(own + pw_sim_extra(play, rank, phase, share));
 }
 
@@ -136,6 +142,11 @@ void pw_sim_join(struct pw_sim_play *play)
         play->now[r] = *clock_of(play, r);
 }
 
+static int64_t weighted(int64_t bytes, const double *weights, int64_t rank)
+{
+    return weights ? (int64_t)((double)bytes * weights[rank]) : bytes;
+}
+
 static void tell_collective(struct pw_sim_play *play, enum pw_sim_comm comm, enum pw_op op,
                             int64_t bytes, int64_t rank, int64_t end)
 {
@@ -148,8 +159,8 @@ static void tell_collective(struct pw_sim_play *play, enum pw_sim_comm comm, enu
         .source = play->params->gpu ? PW_SOURCE_NCCL : PW_SOURCE_MPI,
         .comm = (int32_t)comm,
         .seq = play->collectives[comm],
-        .sent_bytes = op == PW_OP_Barrier ? 0 : bytes,
-        .recv_bytes = op == PW_OP_Barrier ? 0 : bytes,
+        .sent_bytes = op == PW_OP_Barrier ? 0 : weighted(bytes, play->sent, rank),
+        .recv_bytes = op == PW_OP_Barrier ? 0 : weighted(bytes, play->received, rank),
         .peer = -1,
         .tag = -1,
         .inside_ns = play->params->gpu ? 0 : end - start,
@@ -171,6 +182,26 @@ static int64_t stopped_ns(const struct pw_sim_play *play, const struct pw_sim_gr
     return most - last - transfer;
 }
 
+double pw_sim_transfer_ns(struct pw_sim_play *play, const struct pw_sim_group *g, int64_t bytes)
+{
+    double spread = pw_sim_lognormal(draw(play, g->leader), play->params->noise);
+    double volume = (double)bytes / bytes_per_ns * 2 * (double)(g->size - 1) / (double)g->size;
+    return (COLL_LATENCY_NS + volume) * spread * link_factor(play, g);
+}
+
+void pw_sim_collective_weighted(struct pw_sim_play *play, enum pw_op op, int64_t bytes, int sends,
+                                const double *weights)
+{
+    double most = 0;
+    for (int64_t r = 0; r < play->params->ranks; r++)
+        most = weights[r] > most ? weights[r] : most;
+    play->received = sends ? NULL : weights;
+    play->sent = sends ? weights : NULL;
+    play->heaviest = most;
+    pw_sim_collective(play, PW_SIM_WORLD, op, bytes);
+    play->received = play->sent = NULL;
+}
+
 void pw_sim_collective(struct pw_sim_play *play, enum pw_sim_comm comm, enum pw_op op,
                        int64_t bytes)
 {
@@ -185,9 +216,9 @@ void pw_sim_collective(struct pw_sim_play *play, enum pw_sim_comm comm, enum pw_
             int64_t enter = *clock_of(play, leader + i * g.stride);
             last = enter > last ? enter : last;
         }
-        double spread = pw_sim_lognormal(draw(play, leader), p->noise);
-        double volume = (double)bytes / bytes_per_ns * 2 * (double)(g.size - 1) / (double)g.size;
-        double transfer = (COLL_LATENCY_NS + volume) * spread * link_factor(play, &g);
+        int64_t most =
+            play->received || play->sent ? (int64_t)((double)bytes * play->heaviest) : bytes;
+        double transfer = pw_sim_transfer_ns(play, &g, most);
         int64_t late = stopped_ns(play, &g, last, (int64_t)transfer);
         for (int64_t i = 0; i < g.size; i++) {
             int64_t rank = leader + i * g.stride;

@@ -23,6 +23,10 @@ struct pw_sim_play {
     uint32_t stopping;             /* bit i: fault i has begun to */
     struct pw_sim_script *script;  /* of patterns that have one */
     int failed;                    /* 0 or -errno */
+    double *weights;               /* [ranks] experts' tokens; NULL elsewhere */
+    const double *received, *sent; /* in a weighted collective, and the most of it */
+    double heaviest;
+    struct pw_sim_overlap *overlap; /* of patterns that have it */
 };
 
 void pw_sim_phase_begin(struct pw_sim_play *play);
@@ -34,6 +38,15 @@ void pw_sim_work(struct pw_sim_play *play, enum pw_phase phase, double mean_ns, 
 /* Every communicator of the kind does one collective. */
 void pw_sim_collective(struct pw_sim_play *play, enum pw_sim_comm comm, enum pw_op op,
                        int64_t bytes);
+
+/* One on all ranks in which what a rank receives (or, `sends`, what it sends) is `weights` times as
+ * much: it takes as long as the most of it does. */
+void pw_sim_collective_weighted(struct pw_sim_play *play, enum pw_op op, int64_t bytes, int sends,
+                                const double *weights);
+
+/* How long a collective is under way once all have come; by how much slow links lengthen it. */
+double pw_sim_transfer_ns(struct pw_sim_play *play, const struct pw_sim_group *group,
+                          int64_t bytes);
 
 /* GPUs: every rank's work waits for what its communication stream has begun. */
 void pw_sim_join(struct pw_sim_play *play);

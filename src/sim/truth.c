@@ -8,9 +8,11 @@
 #include "sim/effects.h"
 #include "sim/gputruth.h"
 #include "sim/kinds.h"
+#include "sim/noise.h"
 #include "sim/optruth.h"
 #include "sim/play.h"
 #include "sim/queues.h"
+#include "sim/unequal.h"
 #include "sim/write.h"
 
 static void print_hit_ranks(FILE *out, const struct pw_sim_params *p, const struct pw_sim_fault *f)
@@ -109,11 +111,14 @@ static int print_truth(FILE *out, const struct pw_sim_params *p)
     fprintf(out, "  \"ranks\": %" PRId64 ",\n  \"steps\": %" PRId64 ",\n", p->ranks, p->steps);
     fprintf(out, "  \"collectives\": %" PRId64 ",\n  \"ranks_per_host\": %" PRId64 ",\n",
             p->collectives, p->ranks_per_host);
+    fprintf(out, "  \"noise_all\": %.6g,\n", pw_sim_noise_all(p));
     fprintf(out, "  \"noise\": %.6g,\n  \"step_work_ns\": %" PRId64 ",\n", p->noise, p->step_ns);
     fprintf(out, "  \"elapsed_ns\": %" PRId64 ",\n  \"elapsed_without_faults_ns\": %" PRId64 ",\n",
             with.elapsed_ns, without.elapsed_ns);
     err = print_faults(out, p, with.elapsed_ns);
-    fprintf(out, "  \"operators\": ");
+    fprintf(out, "  \"design\": ");
+    err = err ? err : pw_sim_unequal_print(out, p, with.elapsed_ns);
+    fprintf(out, ",\n  \"operators\": ");
     err = err ? err : pw_sim_optruth_print(out, p);
     fprintf(out, ",\n  \"gpu\": ");
     err = err ? err : pw_sim_gputruth_print(out, p);

@@ -16,6 +16,8 @@
 #include "sim/play.h"
 #include "sim/queues.h"
 #include "sim/random.h"
+#include "sim/texts.h"
+#include "sim/unequal.h"
 
 /* Files open at a time: each buffers a chunk of every table. The run is played once per batch. */
 enum { BATCH = 128, DEFLATE = 1 };
@@ -61,7 +63,8 @@ static void append_clock(struct batch *b, int64_t i, int64_t end_ns)
 static void append_comms(struct batch *b, int64_t i, const struct pw_sim_result *result)
 {
     int64_t first_member = 0;
-    int kinds = b->params->pattern == PW_SIM_HYBRID ? PW_SIM_COMMS : 1;
+    int is_split = b->params->pattern == PW_SIM_HYBRID || b->params->pattern == PW_SIM_PIPELINE;
+    int kinds = is_split ? PW_SIM_COMMS : 1;
     for (int kind = 0; kind < kinds; kind++) {
         struct pw_sim_group g = pw_sim_group_of(b->params, (enum pw_sim_comm)kind, b->first + i);
         struct pw_row_comms row = {
@@ -159,10 +162,32 @@ static void take_step(void *context, int64_t rank, int64_t step, int64_t start, 
     if (b->params->gpu)
         pw_sim_gpufile_sample(&b->gpus[rank - b->first], rank, step, start + (end - start) / 2);
     pw_rankfile_append(b->files[rank - b->first], PW_TABLE_step, &row);
+    const struct pw_row_work work = {.time = row.start + 1,
+                                     .amount = pw_sim_amount(b->params, rank, step)};
+    if (b->params->tell_roles)
+        pw_rankfile_append(b->files[rank - b->first], PW_TABLE_work, &work);
     for (int q = 0; q < PW_SIM_QUEUES && b->params->queues; q++) {
         const struct pw_row_queue look = pw_sim_queue_look(b->params, rank, step, q, row.start);
         pw_rankfile_append(b->files[rank - b->first], PW_TABLE_queue, &look);
     }
+}
+
+/* What profwrap_role() would have said; its texts come after all others. */
+static void tell_role(struct batch *b, int64_t i)
+{
+    char role[64];
+    pw_sim_role(b->params, b->first + i, role, sizeof(role));
+    const char *const texts[] = {"role", role};
+    for (uint32_t t = 0; t < 2 && role[0]; t++)
+        pw_rankfile_text(b->files[i], TEXT_COUNT + t, (uint32_t)strlen(texts[t]), 0, texts[t],
+                         (uint32_t)strlen(texts[t]));
+    const struct pw_row_metadata row = {
+        .time = pw_sim_local_time(&b->clocks[i], PW_SIM_START_NS),
+        .key = TEXT_COUNT,
+        .value = TEXT_COUNT + 1,
+    };
+    if (role[0])
+        pw_rankfile_append(b->files[i], PW_TABLE_metadata, &row);
 }
 
 static void take_fault(void *context, int64_t rank, size_t fault, int64_t step, int64_t start,
@@ -215,6 +240,8 @@ static int open_file(struct batch *b, const char *dir, int64_t i)
     };
     if (!err && p->queues)
         pw_rankfile_append(b->files[i], PW_TABLE_metadata, &pipeline);
+    if (!err && p->tell_roles)
+        tell_role(b, i);
     return err;
 }
 

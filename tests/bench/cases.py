@@ -111,6 +111,11 @@ def congestion(draw, run):
     return f"congestion:{where}percent={draw.choice([300, 1000, 3000])},{window(draw, run['steps'])}"
 
 
+def or_slow(draw, run):
+    """Nothing; or a rank that is slow beside what is drawn into its options."""
+    return added("slow_rank", (20, 50, 100))(draw, run) if run["class"].endswith(" slow") else ""
+
+
 def none(draw, run):
     return ""
 
@@ -122,6 +127,8 @@ CLASSES = {
     "late_start": late("late_start"), "late_setup": late("late_setup"),
     "late_end": late("late_end"), "checkpoint": checkpoint, "drift": drift, "slow_all": slow_all,
     "slow_link": slow_link, "congestion": congestion,
+    **{name + slow: or_slow for slow in ("", " slow")
+       for name in ("stages", "experts", "lengths", "overlap", "shared noise")},
 }
 
 # What a program does between two synchronisations: mostly work, or mostly communication.
@@ -142,6 +149,39 @@ PROGRAMS = {
 }
 
 
+
+
+def stages(draw):
+    pipeline, chunks = draw.choice([2, 4]), draw.choice([1, 1, 2])
+    return ["-p", "pipeline", "--pipeline", str(pipeline), "--chunks", str(chunks), "--microbatches",
+            str(pipeline * draw.choice([1, 2, 4])), "--stage-skew", str(draw.choice([10, 20, 40]))]
+
+
+def experts(draw):
+    return ["-p", "moe", "--routing", draw.choice(["hot", "rotating", "burst"]), "--hot",
+            str(draw.choice([30, 100, 300]))]
+
+
+def lengths(draw):
+    return [*draw.choice([["-p", "data"], ["-p", "hybrid"], ["-p", "pipeline"]]), "--lengths",
+            str(draw.choice([10, 20, 40]))]
+
+
+def overlap(draw):
+    return ["-p", "data", "-c", str(draw.choice([2, 4, 8])), "--bytes", draw.choice(["4M", "32M"]),
+            "--overlap", str(draw.choice([30, 60, 90]))]
+
+
+def shared_noise(draw):
+    return [*draw.choice([["-p", "data"], ["-p", "halo"], ["-p", "hybrid"]]), *draw.choice([
+        ["--host-noise", "5"], ["--rack-noise", "5"], ["--host-noise", "3", "--rack-noise", "3"],
+        ["--bursts-ms", "10"], ["--gc-ms", "10"], ["--bursts-ms", "5", "--gc-ms", "5"]])]
+
+
+# Programs whose options are drawn, too; in half of the cases they tell their roles and amounts.
+DRAWN = {"stages": stages, "experts": experts, "lengths": lengths, "overlap": overlap,
+         "shared noise": shared_noise}
+
 # Elsewhere a slow link is hidden in collectives, which use all links.
 PROGRAMS_OF = {"slow_link": [name for name in PROGRAMS if name.startswith("ring")]}
 
@@ -149,15 +189,18 @@ PROGRAMS_OF = {"slow_link": [name for name in PROGRAMS if name.startswith("ring"
 def plan(name, seed):
     """Case `seed` of class `name`: the options of `profwrap sim`, and what they were drawn as."""
     draw = random.Random(f"{name} {seed}")
-    run = {"class": name, "seed": seed,
-           "program": draw.choice(PROGRAMS_OF.get(name) or list(PROGRAMS)),
+    drawn = name.removesuffix(" slow")
+    run = {"class": name, "seed": seed, "program":
+           drawn if drawn in DRAWN else draw.choice(PROGRAMS_OF.get(name) or list(PROGRAMS)),
            "ranks": draw.choice([4, 8, 8, 16, 16, 32, 64]), "noise": draw.choice(NOISES),
            "steps": draw.choice([60, 100, 200]), "step_ms": draw.choice(STEP_MS)}
     run["per_host"] = 2 if run["ranks"] == 4 else draw.choice([2, 4]) if run["ranks"] <= 16 else 8
     run["rank"] = draw.randrange(run["ranks"])
+    program = PROGRAMS[run["program"]] if drawn not in DRAWN else [
+        *DRAWN[drawn](draw), *draw.choice([[], ["--tell-roles"]])]
     run["faults"] = CLASSES[name](draw, run)
     run["options"] = [
-        *PROGRAMS[run["program"]], "-r", str(run["ranks"]), "-s", str(run["steps"]), "-n",
+        *program, "-r", str(run["ranks"]), "-s", str(run["steps"]), "-n",
         str(run["noise"]), "--step-us", str(1000 * run["step_ms"]), "--ranks-per-host",
         str(run["per_host"]), "--seed", str(seed), "--os-samples", "--ends-ms", "200", "-f",
         run["faults"]]

@@ -112,7 +112,10 @@ def parts_of_the_run_are_kinds():
     slow = fault(kind="drift", scope="all", rank=-1, ranks=list(range(8)), cause="")
     told = scored(report("All ranks grew slower, by 20 %."), slow)
     assert told["first"] and not told["named"] and told["kind"]
-    assert not scored(report("No rank held the job back: 100 steps."), slow).get("first")
+    quiet = report("No rank held the job back: 100 steps.")
+    assert not scored(quiet, slow).get("first")
+    quiet["job"]["highlights"] = [{"text": "All ranks grew slower, by 20 %."}]
+    assert scored(quiet, slow)["first"]
 
 
 @case
@@ -121,6 +124,24 @@ def two_losses_of_one_rank_may_be_told_as_one():
     for gain, good in ((3 * S, True), (2 * S, True), (int(2.5 * S), False)):
         result = scored(report("Rank 3 held back step 10.", straggler(gain_ns=gain)), *twice)
         assert result["cost"] == good, (gain, result)
+
+
+@case
+def unequal_work_is_told_as_such_and_never_as_a_straggler():
+    design = {**truth(), "design": [{"kind": "stages", "rank": -1, "lost_ns": 3 * S}]}
+    told = casescore.score(design, report("Stages have unequal work: the last one has 40 % more."))
+    assert told["must"] and told["first"] and not told["named"]
+    for text, wrong in (("Rank 3 on node0000 held back 100 steps.", True),
+                        ("No rank held the job back: 100 steps.", False)):
+        result = casescore.score(design, report(text, *[straggler()] * wrong))
+        assert result["must"] and not result.get("first") and result["wrong"] == wrong, result
+    # A rank that is slow beside it may be named, though it costs less.
+    both = {**design, "faults": [fault()]}
+    assert casescore.score(both, report("Rank 3 held back step 10.", straggler()))["first"]
+    assert casescore.score(both, report("Work is uneven between stages."))["first"]
+    # Lengths are noise: 90 % of a step, in one step.
+    noisy = {**truth(fault(lost_ns=S // 4)), "noise_all": 0.9}
+    assert not casescore.score(noisy, report("No rank held the job back."))["must"]
 
 
 @case

@@ -1,0 +1,108 @@
+/* Draws unequal work, from streams of its own; see unequal.h. */
+#include "sim/unequal.h"
+
+#include <inttypes.h>
+
+#include "sim/play.h"
+#include "sim/random.h"
+
+enum { TOKENS = 4096, ROTATES_AFTER = 10, BURSTS_PER_100 = 5, BURST_TIMES = 4 };
+enum { EXPERT_STREAM = 0x65787074, LENGTH_STREAM = 0x6c656e67 };
+static const double token_noise = 0.03;
+
+/* The rank whose expert most tokens are sent to, or -1; `more` is by how many times the mean. */
+static int64_t hot_rank(const struct pw_sim_params *p, int64_t step, double *more)
+{
+    uint64_t first = pw_sim_bits(p->seed, EXPERT_STREAM, 0, 0) % (uint64_t)p->ranks;
+    uint64_t bits = pw_sim_bits(p->seed, EXPERT_STREAM, (uint64_t)step, 1);
+    *more = p->hot;
+    switch (p->routing) {
+    case PW_SIM_ROUTING_HOT:
+        return (int64_t)first;
+    case PW_SIM_ROUTING_ROTATING:
+        return ((int64_t)first + step / ROTATES_AFTER) % p->ranks;
+    case PW_SIM_ROUTING_BURST:
+        *more = BURST_TIMES * p->hot;
+        return bits % 100 < BURSTS_PER_100 ? (int64_t)(pw_sim_mix(bits) % (uint64_t)p->ranks) : -1;
+    default:
+        return -1;
+    }
+}
+
+double pw_sim_tokens(const struct pw_sim_params *p, int64_t rank, int64_t step)
+{
+    double more, n = (double)p->ranks;
+    int64_t hot = hot_rank(p, step, &more);
+    double share = hot < 0 ? 1 : (rank == hot ? 1 + more : 1) * n / (n + more);
+    uint64_t bits = pw_sim_bits(p->seed, EXPERT_STREAM + 1, (uint64_t)rank, (uint64_t)step);
+    return share * pw_sim_lognormal(bits, token_noise);
+}
+
+double pw_sim_length(const struct pw_sim_params *p, int64_t rank, int64_t step)
+{
+    int is_split = p->pattern == PW_SIM_HYBRID || p->pattern == PW_SIM_PIPELINE;
+    int64_t replica = is_split ? rank / (p->pipeline * p->tensor) : rank;
+    uint64_t bits = pw_sim_bits(p->seed, LENGTH_STREAM, (uint64_t)replica, (uint64_t)step);
+    return pw_sim_lognormal(bits, p->lengths);
+}
+
+double pw_sim_stage_growth(const struct pw_sim_params *p, int64_t stage)
+{
+    return stage == p->pipeline - 1 ? 1 + p->stage_skew : stage == 0 ? 1 + p->stage_skew / 2 : 1;
+}
+
+void pw_sim_role(const struct pw_sim_params *p, int64_t rank, char *out, size_t size)
+{
+    int is_split = p->pattern == PW_SIM_HYBRID || p->pattern == PW_SIM_PIPELINE;
+    if (is_split)
+        snprintf(out, size, "stage %" PRId64, rank / p->tensor % p->pipeline);
+    else
+        snprintf(out, size, "%s", p->pattern == PW_SIM_MOE ? "expert" : "");
+}
+
+int64_t pw_sim_amount(const struct pw_sim_params *p, int64_t rank, int64_t step)
+{
+    double tokens = p->pattern == PW_SIM_MOE ? (1 + pw_sim_tokens(p, rank, step)) / 2 : 1;
+    return (int64_t)(TOKENS * tokens * pw_sim_length(p, rank, step));
+}
+
+/* The run without one of these. */
+static int print_one(FILE *out, const struct pw_sim_params *even, const char *kind, int64_t rank,
+                     int64_t elapsed, const char **comma)
+{
+    struct pw_sim_result result;
+    int err = pw_sim_play(even, 0, NULL, &result);
+    if (!err)
+        fprintf(out, "%s\n    {\"kind\": \"%s\", \"rank\": %" PRId64 ", \"lost_ns\": %" PRId64 "}",
+                *comma, kind, rank, elapsed - result.elapsed_ns);
+    *comma = ",";
+    return err;
+}
+
+int pw_sim_unequal_print(FILE *out, const struct pw_sim_params *p, int64_t elapsed)
+{
+    static const char *const routings[] = {"", "experts_hot", "experts_rotating", "experts_burst"};
+    struct pw_sim_params even = *p;
+    const char *comma = "";
+    double more;
+    int err = 0;
+    fprintf(out, "[");
+    if (p->stage_skew > 0) {
+        even.stage_skew = 0;
+        err = print_one(out, &even, "stages", -1, elapsed, &comma);
+        even.stage_skew = p->stage_skew;
+    }
+    if (p->pattern == PW_SIM_MOE && p->routing && !err) {
+        even.routing = PW_SIM_ROUTING_UNIFORM;
+        err = print_one(out, &even, routings[p->routing],
+                        p->routing == PW_SIM_ROUTING_HOT ? hot_rank(p, 0, &more) : -1, elapsed,
+                        &comma);
+        even.routing = p->routing;
+    }
+    if (p->lengths > 0 && !err) {
+        even.lengths = 0;
+        err = print_one(out, &even, "lengths", -1, elapsed, &comma);
+    }
+    fprintf(out, "%s]", *comma ? "\n  " : "");
+    return err;
+}
