@@ -126,7 +126,7 @@ static void write_gpus(struct pw_clusterfile *file, const struct pw_job *job,
 
 static void write_all(struct pw_clusterfile *file, struct pw_job *job, const struct pw_share *share,
                       const struct pw_instances *in, const struct pw_findings *f,
-                      const struct pw_alignment *clocks)
+                      const struct pw_findings_known *known, const struct pw_alignment *clocks)
 {
     write_attributes(file, job);
     pw_clusterfile_write_root(file, PW_TABLE_c_rank, (size_t)job->nranks, job->ranks);
@@ -144,6 +144,8 @@ static void write_all(struct pw_clusterfile *file, struct pw_job *job, const str
     pw_clusterfile_write_root(file, PW_TABLE_c_whatif, f->whatif.nrows, f->whatif.rows);
     pw_clusterfile_write_root(file, PW_TABLE_c_path, f->whatif.npath, f->whatif.path);
     pw_clusterfile_write_root(file, PW_TABLE_c_host, f->whatif.nhosts, f->whatif.hosts);
+    pw_clusterfile_write_root(file, PW_TABLE_c_role, known->roles.n, known->roles.rows);
+    pw_clusterfile_write_root(file, PW_TABLE_c_imbalance, f->imbalance.n, f->imbalance.rows);
     write_operators(file, &f->operators);
     write_gpus(file, job, share, &f->kernels);
     pw_samples_write(file, job, &f->samples);
@@ -159,14 +161,22 @@ static void write_all(struct pw_clusterfile *file, struct pw_job *job, const str
 }
 
 static int conclude(struct pw_findings *f, struct pw_job *job, const struct pw_share *share,
-                    const struct pw_matrix *matrix, const struct pw_instances *in,
+                    const struct pw_matrix *matrix, const struct pw_matched *m,
                     struct pw_graph_parts *parts, struct pw_optree *operators,
-                    struct pw_optree *kernels)
+                    struct pw_optree *kernels, struct pw_findings_known *known)
 {
+    struct pw_pairs pairs;
     int err = pw_graph_gather(parts, job), worst;
+    int gathered = pw_pairs_make(&pairs, job, &m->messages);
+    gathered = gathered ? gathered : pw_roles_gather(&known->roles, job);
+    gathered = gathered ? gathered : pw_amounts_gather(&known->amounts, job, &pairs);
+    err = err ? err : gathered;
     memset(f, 0, sizeof(*f));
     if (job->process == 0 && !err)
-        err = pw_findings_make(f, job, share, matrix, in, parts);
+        err = pw_roles_find(&known->roles, job, &pairs, parts);
+    if (job->process == 0 && !err)
+        err = pw_findings_make(f, job, share, matrix, &m->instances, parts, known);
+    f->pairs = pairs;
     MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
     if (worst)
         return worst;
@@ -231,12 +241,13 @@ static int match(struct pw_matched *m, struct pw_job *job, const char *output, i
 }
 
 static int write_file(const char *output, struct pw_job *job, const struct pw_share *share,
-                      const struct pw_matched *m, const struct pw_findings *findings)
+                      const struct pw_matched *m, const struct pw_findings *findings,
+                      const struct pw_findings_known *known)
 {
     struct pw_clusterfile file;
     int err = pw_clusterfile_create(output, job->comm, &file);
     if (!err) {
-        write_all(&file, job, share, &m->instances, findings, &m->clocks);
+        write_all(&file, job, share, &m->instances, findings, known, &m->clocks);
         err = pw_clusterfile_close(&file);
     }
     if (err && job->process == 0)
@@ -253,6 +264,7 @@ static int merge_job(struct pw_job *job, const char *output, int quiet)
     struct pw_matrix matrix = {0};
     struct pw_findings findings = {0};
     struct pw_optree operators = {0}, kernels = {0};
+    struct pw_findings_known known = {0};
     const struct pw_share_parts parts = {&m.instances, &m.messages, &m.parts, &operators, &kernels};
     int err = match(&m, job, output, quiet);
     err = err ? err : pw_share_build(&share, job, &parts);
@@ -262,11 +274,10 @@ static int merge_job(struct pw_job *job, const char *output, int quiet)
         pw_unrecorded_note_silence(job);
     }
     err = err ? err : pw_matrix_gather(&matrix, job, &share);
-    err = err ? err
-              : conclude(&findings, job, &share, &matrix, &m.instances, &m.parts, &operators,
-                         &kernels);
+    err =
+        err ? err
+            : conclude(&findings, job, &share, &matrix, &m, &m.parts, &operators, &kernels, &known);
     err = err ? err : pw_operators_make(&findings.operators, job, &operators, 0);
-    err = err ? err : pw_pairs_make(&findings.pairs, job, &m.messages);
     err = err ? err : pw_samples_make(&findings.samples, job);
     pw_optree_fini(&operators);
     pw_optree_fini(&kernels);
@@ -274,9 +285,11 @@ static int merge_job(struct pw_job *job, const char *output, int quiet)
         pw_error("cannot go on with the merge that was stopped; remove %s.matched-*", output);
     else if (err && job->process == 0)
         pw_error("cannot merge: %s", pw_readlimit_error(-ENOMEM));
-    err = err ? err : write_file(output, job, &share, &m, &findings);
+    err = err ? err : write_file(output, job, &share, &m, &findings, &known);
     pw_graph_parts_fini(&m.parts);
     pw_findings_fini(&findings);
+    pw_roles_fini(&known.roles);
+    pw_amounts_fini(&known.amounts);
     pw_matrix_fini(&matrix);
     pw_share_fini(&share);
     pw_messages_fini(&m.messages);

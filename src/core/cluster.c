@@ -131,6 +131,8 @@ static int load_tables(hid_t file, struct pw_cluster *c)
     err = err ? err : load_table(file, PW_TABLE_c_path, &c->path, &c->npath);
     err = err ? err : load_table(file, PW_TABLE_c_host, &c->hosts_slow, &c->nhosts_slow);
     err = err ? err : load_table(file, PW_TABLE_c_link, &c->links_slow, &c->nlinks_slow);
+    err = err ? err : load_table(file, PW_TABLE_c_role, &c->roles, &c->nroles);
+    err = err ? err : load_table(file, PW_TABLE_c_imbalance, &c->imbalances, &c->nimbalances);
     err =
         err ? err : load_table(file, PW_TABLE_c_completeness, &c->completeness, &c->ncompleteness);
     err = err ? err : load_table(file, PW_TABLE_c_window, &c->windows, &c->nwindows);
@@ -184,6 +186,8 @@ void pw_cluster_destroy(struct pw_cluster *cluster)
     free(cluster->path);
     free(cluster->hosts_slow);
     free(cluster->links_slow);
+    free(cluster->roles);
+    free(cluster->imbalances);
     free(cluster->completeness);
     free(cluster->windows);
     free(cluster->open_calls);

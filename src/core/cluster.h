@@ -41,6 +41,11 @@ struct pw_cluster {
     size_t nhosts_slow;
     struct pw_row_c_link *links_slow;
     size_t nlinks_slow;
+    /* Roles and imbalances: none in older files, and where all ranks have the same part. */
+    struct pw_row_c_role *roles;
+    size_t nroles;
+    struct pw_row_c_imbalance *imbalances; /* largest gain first */
+    size_t nimbalances;
     struct pw_row_c_completeness *completeness;
     size_t ncompleteness;
     struct pw_row_c_window *windows; /* none in older files */

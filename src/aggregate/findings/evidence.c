@@ -282,8 +282,8 @@ static int is_explained(const struct pw_findings *f, size_t i)
     return !f->inside[f->stragglers[i].rank] || has_stood_still(&f->stragglers[i]);
 }
 
-/* Whether another straggler had steps of this one's: then neither alone may cost the job anything.
- */
+/* Whether another straggler had steps of this one's, or work that differs by design is at least
+ * half of its excess: then neither alone may cost the job anything. */
 static int has_company(const struct pw_findings *f, size_t mine)
 {
     const struct pw_row_c_straggler *a = &f->stragglers[mine];
@@ -291,6 +291,11 @@ static int has_company(const struct pw_findings *f, size_t mine)
         if (i != mine && is_explained(f, i) && f->stragglers[i].first_step <= a->last_step &&
             f->stragglers[i].last_step >= a->first_step)
             return 1;
+    for (size_t i = 0; i < f->imbalance.n; i++) {
+        const struct pw_row_c_imbalance *b = &f->imbalance.rows[i];
+        if (b->others_ns >= 0 && 2 * (b->work_ns - b->others_ns) >= a->excess_ns)
+            return 1;
+    }
     return 0;
 }
 

@@ -118,9 +118,10 @@ static int replay(struct pw_findings *f, const struct pw_job *job, const size_t 
     struct pw_graph graph;
     int none = pw_graph_build(&graph, parts, job, in);
     pw_graph_parts_fini(parts);
-    int err = none == -ENOMEM ? none
-                              : pw_whatif_make(&f->whatif, none ? NULL : &graph, job, found, rows,
-                                               f->stragglers, f->nstragglers);
+    int err = none == -ENOMEM
+                  ? none
+                  : pw_whatif_make(&f->whatif, none ? NULL : &graph, job, found, rows,
+                                   f->stragglers, f->nstragglers, &f->imbalance.changes);
     pw_graph_fini(&graph);
     pw_sort(f->stragglers, f->nstragglers, sizeof(*f->stragglers), by_gain);
     return err;
@@ -139,32 +140,47 @@ static size_t keep_relevant(const struct pw_matrix *m, struct pw_straggler_found
     return kept;
 }
 
+/* With the work that differs by design taken out, where there is some. */
+static int find_in(struct pw_findings *f, const struct pw_matrix *m, const int64_t *errors,
+                   struct pw_straggler_found *found)
+{
+    const struct pw_matrix *from = f->imbalance.adjusted.nsteps ? &f->imbalance.adjusted : m;
+    void *scratch = malloc(pw_straggler_scratch(m->nsteps, m->nranks) + 1);
+    struct pw_straggler_input input = {m->nsteps,      m->nranks, from->own_ns,   m->total_ns,
+                                       from->phase_ns, errors,    from->useful_ns};
+    if (!scratch)
+        return -ENOMEM;
+    f->nstragglers =
+        keep_relevant(m, found, pw_straggler_find(&input, scratch, found, PW_MOST_STRAGGLERS));
+    free(scratch);
+    return 0;
+}
+
 static int find_stragglers(struct pw_findings *f, const struct pw_job *job,
                            const struct pw_matrix *m, const size_t *rows,
-                           const struct pw_instances *in, struct pw_graph_parts *parts)
+                           const struct pw_instances *in, struct pw_graph_parts *parts,
+                           const struct pw_findings_known *known)
 {
     int64_t *errors = malloc(sizeof(*errors) * (m->nranks + 1));
-    void *scratch = malloc(pw_straggler_scratch(m->nsteps, m->nranks) + 1);
     struct pw_straggler_found *found = malloc(sizeof(*found) * PW_MOST_STRAGGLERS);
     f->stragglers = calloc(PW_MOST_STRAGGLERS, sizeof(*f->stragglers));
     f->inside = calloc(m->nranks + 1, sizeof(*f->inside));
-    int err = errors && scratch && found && f->stragglers && f->inside ? 0 : -ENOMEM;
-    if (!err) {
-        /* A rank without a file has no work in the matrix, and no clock that could be wrong. */
-        for (size_t r = 0; r < m->nranks; r++)
-            errors[r] = job->ranks[r].present ? job->ranks[r].clock_error_ns : 0;
-        struct pw_straggler_input input = {m->nsteps,   m->nranks, m->own_ns,   m->total_ns,
-                                           m->phase_ns, errors,    m->useful_ns};
-        f->nstragglers =
-            keep_relevant(m, found, pw_straggler_find(&input, scratch, found, PW_MOST_STRAGGLERS));
-        for (size_t i = 0; i < f->nstragglers; i++) {
-            f->stragglers[i] = straggler_row(job, f, rows, in, &found[i]);
-            f->inside[found[i].rank] = found[i].is_inside != 0;
-        }
-        err = replay(f, job, rows, in, found, parts);
+    int err = errors && found && f->stragglers && f->inside ? 0 : -ENOMEM;
+    /* A rank without a file has no work in the matrix, and no clock that could be wrong. */
+    for (size_t r = 0; errors && r < m->nranks; r++)
+        errors[r] = job->ranks[r].present ? job->ranks[r].clock_error_ns : 0;
+    err = err ? err
+              : pw_imbalance_find(&f->imbalance, job, m, rows, &known->roles, &known->amounts,
+                                  errors);
+    err = err ? err : find_in(f, m, errors, found);
+    for (size_t i = 0; !err && i < f->nstragglers; i++) {
+        f->stragglers[i] = straggler_row(job, f, rows, in, &found[i]);
+        f->inside[found[i].rank] = found[i].is_inside != 0;
     }
+    err = err ? err : replay(f, job, rows, in, found, parts);
+    if (!err)
+        pw_imbalance_price(&f->imbalance, &f->whatif);
     free(errors);
-    free(scratch);
     free(found);
     return err;
 }
@@ -226,7 +242,7 @@ static int has_unmeasured(const struct pw_findings *f)
 
 static int analyse_measured(struct pw_findings *f, const struct pw_job *job,
                             const struct pw_matrix *m, const struct pw_instances *in,
-                            struct pw_graph_parts *parts)
+                            struct pw_graph_parts *parts, const struct pw_findings_known *known)
 {
     struct pw_matrix copy = {.nranks = m->nranks};
     const struct pw_matrix *measured = m; /* all of it, if all was recorded as it is */
@@ -240,7 +256,7 @@ static int analyse_measured(struct pw_findings *f, const struct pw_job *job,
         measured = &copy;
     }
     if (!err) {
-        err = find_stragglers(f, job, measured, rows, in, parts);
+        err = find_stragglers(f, job, measured, rows, in, parts, known);
         make_efficiency(f, measured);
     }
     pw_matrix_fini(&copy);
@@ -250,11 +266,11 @@ static int analyse_measured(struct pw_findings *f, const struct pw_job *job,
 
 int pw_findings_make(struct pw_findings *f, const struct pw_job *job, const struct pw_share *share,
                      const struct pw_matrix *m, const struct pw_instances *in,
-                     struct pw_graph_parts *parts)
+                     struct pw_graph_parts *parts, const struct pw_findings_known *known)
 {
     *f = (struct pw_findings){.efficiency = {-1, -1, -1, -1, -1, -1, -1}};
     int err = make_steps(f, job, share, m);
-    err = err ? err : analyse_measured(f, job, m, in, parts);
+    err = err ? err : analyse_measured(f, job, m, in, parts, known);
     return err ? err : pw_collectivestats_make(job, in, &f->stats, &f->nstats);
 }
 
@@ -265,6 +281,7 @@ void pw_findings_fini(struct pw_findings *f)
     free(f->inside);
     free(f->stats);
     pw_whatif_fini(&f->whatif);
+    pw_imbalance_fini(&f->imbalance);
     pw_operators_fini(&f->operators);
     pw_kernels_fini(&f->kernels);
     pw_pairs_fini(&f->pairs);

@@ -2,6 +2,7 @@
 #ifndef PW_AGGREGATE_FINDINGS_FINDINGS_H
 #define PW_AGGREGATE_FINDINGS_FINDINGS_H
 
+#include "aggregate/findings/imbalance.h"
 #include "aggregate/findings/whatif.h"
 #include "aggregate/gpu/kernelrows.h"
 #include "aggregate/match/pairs.h"
@@ -22,16 +23,24 @@ struct pw_findings {
     struct pw_row_c_collective_stat *stats;
     size_t nstats;
     struct pw_whatif whatif;
+    struct pw_imbalance imbalance;
     struct pw_operators operators;
     struct pw_kernels kernels;
     struct pw_pairs pairs;
     struct pw_samples samples;
 };
 
+/* What tells work that differs by design from slow ranks. */
+struct pw_findings_known {
+    struct pw_roles roles;
+    struct pw_amounts amounts;
+};
+
 /* `parts` are all processes' and are used up. 0 or -ENOMEM. Not collective: for process 0. */
 int pw_findings_make(struct pw_findings *findings, const struct pw_job *job,
                      const struct pw_share *share, const struct pw_matrix *matrix,
-                     const struct pw_instances *instances, struct pw_graph_parts *parts);
+                     const struct pw_instances *instances, struct pw_graph_parts *parts,
+                     const struct pw_findings_known *known);
 
 void pw_findings_fini(struct pw_findings *findings);
 

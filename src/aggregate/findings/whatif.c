@@ -16,6 +16,7 @@ struct replaying {
     struct pw_whatif *out;
     const struct pw_graph *graph;
     const struct pw_job *job;
+    const struct pw_whatif_changes *changes;
     int64_t *works;   /* [steps * ranks * PW_PHASES] */
     float *scale;     /* likewise */
     int64_t *scratch; /* for a replay */
@@ -201,6 +202,35 @@ static void replay_hosts(struct replaying *r, struct ranked *order)
     }
 }
 
+/* Multiplies the work of members in some steps. */
+static void multiply(struct replaying *r, const float *factor, size_t first, size_t last)
+{
+    const struct pw_replay_graph *g = &r->graph->replay;
+    clear_scale(r);
+    for (size_t s = first; s <= last && s < g->nsteps; s++)
+        for (size_t i = 0; i < g->nranks; i++)
+            for (size_t p = 0; p < PW_PHASES && r->member[i]; p++)
+                r->scale[(s * g->nranks + i) * PW_PHASES + p] = factor[s * g->nranks + i];
+}
+
+static void replay_changes(struct replaying *r)
+{
+    memset(r->member, 1, (size_t)r->job->nranks);
+    for (size_t i = 0; i < r->changes->n; i++) {
+        multiply(r, r->changes->of[i].factor, 0, r->graph->replay.nsteps - 1);
+        add_row(r, r->changes->of[i].scope, run(r, 1));
+    }
+}
+
+/* The end of the job with the members like the others, in the steps first .. last. */
+static int64_t restore_peers(struct replaying *r, size_t first, size_t last)
+{
+    if (!r->changes->peers)
+        return restore_members(r, first, last);
+    multiply(r, r->changes->peers, first, last);
+    return run(r, 1);
+}
+
 static void replay_stragglers(struct replaying *r, const struct pw_straggler_found *found,
                               const size_t *rows_of, struct pw_row_c_straggler *rows, size_t n)
 {
@@ -210,7 +240,7 @@ static void replay_stragglers(struct replaying *r, const struct pw_straggler_fou
             continue;
         memset(r->member, 0, (size_t)r->job->nranks);
         r->member[found[i].rank] = 1;
-        struct pw_row_c_whatif *row = add_row(r, "straggler", restore_members(r, first, last));
+        struct pw_row_c_whatif *row = add_row(r, "straggler", restore_peers(r, first, last));
         if (!row)
             return;
         row->rank = rows[i].rank;
@@ -327,6 +357,7 @@ static int replay_all(struct replaying *r, const struct pw_straggler_found *foun
         replay_hosts(r, order);
         replay_ranks(r, order);
         replay_stragglers(r, found, rows_of, stragglers, n);
+        replay_changes(r);
     }
     free(order);
     return err;
@@ -334,9 +365,10 @@ static int replay_all(struct replaying *r, const struct pw_straggler_found *foun
 
 int pw_whatif_make(struct pw_whatif *out, const struct pw_graph *graph, const struct pw_job *job,
                    const struct pw_straggler_found *found, const size_t *rows_of,
-                   struct pw_row_c_straggler *stragglers, size_t n)
+                   struct pw_row_c_straggler *stragglers, size_t n,
+                   const struct pw_whatif_changes *changes)
 {
-    struct replaying r = {.out = out, .graph = graph, .job = job};
+    struct replaying r = {.out = out, .graph = graph, .job = job, .changes = changes};
     *out = (struct pw_whatif){.ideal_network_ns = -1, .elapsed_ns = -1};
     r.host_of = malloc(sizeof(*r.host_of) * ((size_t)job->nranks + 1));
     r.member = malloc((size_t)job->nranks + 1);

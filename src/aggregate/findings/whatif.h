@@ -17,12 +17,26 @@ struct pw_whatif {
     int64_t most_work_ns;                 /* the busiest rank's own work in what was replayed */
 };
 
+/* Work multiplied by factors, [nsteps * nranks] of the job. */
+struct pw_whatif_change {
+    const char *scope;
+    const float *factor;
+};
+
+struct pw_whatif_changes {
+    struct pw_whatif_change of[2];
+    size_t n;
+    const float *peers; /* what brings a rank to its peers; NULL: the others' median work does */
+};
+
 /* Replays `graph` (NULL: there is none). `stragglers` are `n` rows about `found`, whose steps are
  * indices into `rows_of`, indices of the job's steps: their gain becomes the replayed one where
- * their steps were replayed. 0 or -ENOMEM. */
+ * their steps were replayed. `changes` are replayed, too. 0 or
+ * -ENOMEM. */
 int pw_whatif_make(struct pw_whatif *out, const struct pw_graph *graph, const struct pw_job *job,
                    const struct pw_straggler_found *found, const size_t *rows_of,
-                   struct pw_row_c_straggler *stragglers, size_t n);
+                   struct pw_row_c_straggler *stragglers, size_t n,
+                   const struct pw_whatif_changes *changes);
 
 void pw_whatif_fini(struct pw_whatif *whatif);
 

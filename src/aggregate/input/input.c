@@ -8,6 +8,7 @@
 
 #include "aggregate/input/events.h"
 #include "aggregate/input/knots.h"
+#include "aggregate/input/role.h"
 #include "aggregate/steps/phases.h"
 #include "core/clockmap.h"
 #include "core/format.h"
@@ -190,6 +191,7 @@ static int read_names(struct pw_input *s, hid_t file)
     for (size_t i = 0; s->phases && i < s->nphases; i++)
         s->phases[i] = (uint8_t)phase_of(names[i], has_data_phase);
     err = read_open_calls(s, file, names, n);
+    err = err ? err : pw_role_read(file, names, n, s->role);
     free(names);
     return s->phases ? err : -ENOMEM;
 }
@@ -225,6 +227,7 @@ static int read_tables(struct pw_input *s, struct pw_h5_types *types, hid_t file
     err = err ? err : pw_h5_place_find(types, file, PW_TABLE_range, &s->range_rows);
     err = err ? err : pw_h5_place_find(types, file, PW_TABLE_gap, &s->gap_rows);
     err = err ? err : pw_h5_place_find(types, file, PW_TABLE_memory, &s->memory_rows);
+    err = err ? err : pw_h5_place_find(types, file, PW_TABLE_work, &s->work_rows);
     err = err ? err : pw_h5_place_find(types, file, PW_TABLE_kernel, &s->kernel_rows);
     err = err ? err : pw_h5_place_find(types, file, PW_TABLE_memcpy, &s->memcpy_rows);
     err = err ? err : pw_h5_place_find(types, file, PW_TABLE_memset, &s->memset_rows);
@@ -273,6 +276,7 @@ void pw_input_close(struct pw_input *s)
     pw_h5_place_fini(&s->range_rows);
     pw_h5_place_fini(&s->gap_rows);
     pw_h5_place_fini(&s->memory_rows);
+    pw_h5_place_fini(&s->work_rows);
     pw_h5_place_fini(&s->kernel_rows);
     pw_h5_place_fini(&s->memcpy_rows);
     pw_h5_place_fini(&s->memset_rows);

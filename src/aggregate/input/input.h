@@ -19,7 +19,7 @@ struct pw_comm_rank {
 
 struct pw_input {
     char *path;
-    struct pw_h5_place event_rows, range_rows, gap_rows, memory_rows;
+    struct pw_h5_place event_rows, range_rows, gap_rows, memory_rows, work_rows;
     struct pw_h5_place kernel_rows, memcpy_rows, memset_rows;
     /* What the first pass finds (events.h). Earliest start of an event in block b or after it, NULL
      * before; how many of its events are sends and receives, and where they begin. */
@@ -34,6 +34,7 @@ struct pw_input {
     int64_t snapshot; /* 1: taken while the job ran */
     int64_t rank, world_size, complete, dropped, exit_code, exit_signal;
     int64_t start_unix_ns, end_unix_ns;
+    char role[64]; /* as the program said, "" it did not */
     char hostname[64], job[64], clock_domain[128], clock_sync[16], command[512];
     struct pw_row_clock *knots; /* empty until the merge relates the domain to the cluster */
     size_t nknots;

@@ -74,6 +74,10 @@ const char *pw_words_whatif(const struct pw_row_c_whatif *row, char *out, size_t
         snprintf(out, size, "no time for transfers");
     else if (strncmp(row->scope, "phase", sizeof(row->scope)) == 0)
         snprintf(out, size, "all ranks at the mean in phase %s", phase);
+    else if (strncmp(row->scope, "roles", sizeof(row->scope)) == 0)
+        snprintf(out, size, "the same work in all roles");
+    else if (strncmp(row->scope, "amounts", sizeof(row->scope)) == 0)
+        snprintf(out, size, "each step's amount of work shared out evenly");
     else if (strncmp(row->scope, "host", sizeof(row->scope)) == 0)
         snprintf(out, size, "host %.64s at the others' median", row->hostname);
     else if (strncmp(row->scope, "straggler", sizeof(row->scope)) == 0)

@@ -1,0 +1,159 @@
+/* Sums up /samples/work by step, and gathers it; see amounts.h. */
+#include "aggregate/findings/amounts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/h5table.h"
+#include "core/limits.h"
+
+enum { BLOCK = 1024 };
+
+/* One rank's amounts into a column of `mine`, [nsteps * ninputs]. */
+static int read_rank(const struct pw_job *job, const struct pw_input *input, size_t column,
+                     int64_t *mine)
+{
+    const struct pw_h5_place *place = &input->work_rows;
+    struct pw_row_work *rows = malloc(sizeof(*rows) * BLOCK);
+    struct pw_h5_table *table;
+    ptrdiff_t near = -1;
+    int err = rows ? pw_h5_table_open(input->path, place, &table) : -ENOMEM;
+    if (err) {
+        free(rows);
+        return err;
+    }
+    for (uint64_t at = 0; !err && at < place->rows; at += BLOCK) {
+        size_t n = place->rows - at < BLOCK ? (size_t)(place->rows - at) : BLOCK;
+        err = pw_h5_table_read(table, at, n, rows);
+        for (size_t i = 0; !err && i < n; i++) {
+            ptrdiff_t step = pw_input_step_near(input, rows[i].time, &near);
+            ptrdiff_t s = step < 0 ? -1 : pw_job_step_index(job, input->steps[step].step);
+            if (s < 0 || rows[i].amount < 0)
+                continue;
+            int64_t *sum = &mine[(size_t)s * job->ninputs + column];
+            *sum = pw_sum(*sum < 0 ? 0 : *sum, rows[i].amount);
+        }
+    }
+    pw_h5_table_close(table);
+    free(rows);
+    return err;
+}
+
+static int read_all(struct pw_job *job, int64_t *mine)
+{
+    for (size_t i = 0; i < job->ninputs; i++) {
+        const struct pw_input *input = &job->inputs[i];
+        int err = input->work_rows.rows ? read_rank(job, input, i, mine) : 0;
+        if (err == -ENOMEM)
+            return err;
+        if (err)
+            pw_job_note(job, input->rank, "damaged", 1, "its amounts of work end early");
+    }
+    return 0;
+}
+
+struct cell {
+    int64_t rank, amount;
+};
+
+/* A step at a time, as the step trace is gathered. */
+static void gather_steps(struct pw_amounts *out, const struct pw_job *job, const int64_t *mine,
+                         struct cell *send, struct cell *receive, const int *counts,
+                         const int *starts)
+{
+    size_t all = 0;
+    for (int p = 0; p < job->processes; p++)
+        all += (size_t)counts[p] / 2;
+    for (size_t s = 0; s < job->nsteps; s++) {
+        for (size_t i = 0; i < job->ninputs; i++)
+            send[i] = (struct cell){job->inputs[i].rank, mine[s * job->ninputs + i]};
+        MPI_Gatherv(send, (int)job->ninputs * 2, MPI_INT64_T, receive, counts, starts, MPI_INT64_T,
+                    0, job->comm);
+        for (size_t i = 0; job->process == 0 && i < all; i++)
+            if (receive[i].rank >= 0 && receive[i].rank < job->nranks)
+                out->amount[s * (size_t)job->nranks + (size_t)receive[i].rank] = receive[i].amount;
+    }
+}
+
+static void fill(int64_t *values, size_t n, int64_t value)
+{
+    for (size_t i = 0; values && i < n; i++)
+        values[i] = value;
+}
+
+static int gather_given(struct pw_amounts *out, struct pw_job *job)
+{
+    const size_t mine_n = job->nsteps * job->ninputs;
+    const size_t all_n = job->process == 0 ? job->nsteps * (size_t)job->nranks : 0;
+    int64_t *mine = malloc(sizeof(*mine) * (mine_n + 1));
+    struct cell *send = malloc(sizeof(*send) * (job->ninputs + 1));
+    struct cell *receive = malloc(sizeof(*receive) * ((size_t)job->nranks + 1));
+    int *counts = calloc(2 * (size_t)job->processes, sizeof(*counts));
+    int count = 2 * (int)job->ninputs, ok;
+    out->amount = malloc(sizeof(*out->amount) * (all_n + 1));
+    out->is_given = 1;
+    fill(mine, mine_n, -1);
+    fill(out->amount, all_n, -1);
+    ok = mine && send && receive && counts && out->amount && !read_all(job, mine);
+    ok = pw_job_all_ok(job, ok);
+    if (ok) {
+        MPI_Allgather(&count, 1, MPI_INT, counts, 1, MPI_INT, job->comm);
+        int *starts = counts + job->processes;
+        for (int p = 1; p < job->processes; p++)
+            starts[p] = starts[p - 1] + counts[p - 1];
+        gather_steps(out, job, mine, send, receive, counts, starts);
+    }
+    free(mine);
+    free(send);
+    free(receive);
+    free(counts);
+    return ok ? 0 : -ENOMEM;
+}
+
+/* The mean size of the messages that each rank sent, over all steps: of one step alone it is not
+ * known. Larger parts of the data have larger edges; how many messages there are says only where in
+ * the domain a rank is. */
+static int use_messages(struct pw_amounts *out, const struct pw_job *job,
+                        const struct pw_pairs *pairs)
+{
+    const size_t nranks = (size_t)job->nranks;
+    int64_t *bytes = calloc(2 * nranks + 1, sizeof(*bytes)), *messages = NULL;
+    out->amount = malloc(sizeof(*out->amount) * (nranks * job->nsteps + 1));
+    if (!bytes || !out->amount) {
+        free(bytes);
+        return -ENOMEM;
+    }
+    messages = bytes + nranks;
+    for (size_t i = 0; i < pairs->n; i++) {
+        const struct pw_row_c_p2p *pair = &pairs->rows[i];
+        if (pair->src < 0 || pair->src >= job->nranks || pair->bytes < 0 || pair->messages <= 0)
+            continue;
+        bytes[pair->src] = pw_sum(bytes[pair->src], pair->bytes);
+        messages[pair->src] = pw_sum(messages[pair->src], pair->messages);
+    }
+    for (size_t s = 0; s < job->nsteps; s++)
+        for (size_t r = 0; r < nranks; r++)
+            out->amount[s * nranks + r] = messages[r] ? bytes[r] / messages[r] : -1;
+    free(bytes);
+    return 0;
+}
+
+int pw_amounts_gather(struct pw_amounts *out, struct pw_job *job, const struct pw_pairs *pairs)
+{
+    int said = 0, any, err = 0;
+    *out = (struct pw_amounts){0};
+    for (size_t i = 0; i < job->ninputs; i++)
+        said |= job->inputs[i].work_rows.rows > 0;
+    MPI_Allreduce(&said, &any, 1, MPI_INT, MPI_MAX, job->comm);
+    if (any)
+        return gather_given(out, job);
+    if (job->process == 0 && pairs->n && job->nsteps)
+        err = use_messages(out, job, pairs);
+    return pw_job_all_ok(job, !err) ? 0 : -ENOMEM;
+}
+
+void pw_amounts_fini(struct pw_amounts *amounts)
+{
+    free(amounts->amount);
+    *amounts = (struct pw_amounts){0};
+}

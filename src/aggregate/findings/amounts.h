@@ -1,0 +1,20 @@
+/* How much work each rank had in each step: what profwrap_work() said, else the mean size of
+ * its messages. */
+#ifndef PW_AGGREGATE_FINDINGS_AMOUNTS_H
+#define PW_AGGREGATE_FINDINGS_AMOUNTS_H
+
+#include "aggregate/input/job.h"
+#include "aggregate/match/pairs.h"
+
+/* On process 0; the others have none. */
+struct pw_amounts {
+    int64_t *amount; /* [nsteps * nranks] of the job, -1: not known; NULL: nothing is known */
+    int is_given;    /* by profwrap_work() */
+};
+
+/* Collective. 0 or -ENOMEM, the same on all. */
+int pw_amounts_gather(struct pw_amounts *amounts, struct pw_job *job, const struct pw_pairs *pairs);
+
+void pw_amounts_fini(struct pw_amounts *amounts);
+
+#endif

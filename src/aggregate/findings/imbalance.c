@@ -1,0 +1,253 @@
+/* Finds work that differs by design, and takes it out; see imbalance.h. */
+#include "aggregate/findings/imbalance.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregate/findings/imbalancework.h"
+#include "analysis/excess.h"
+#include "core/sort.h"
+
+static size_t cells_of(const struct pw_imbalance_work *f)
+{
+    return f->m->nsteps * f->m->nranks;
+}
+
+/* ---- memory ---- */
+
+static int64_t *copy_of(const int64_t *values, size_t n)
+{
+    int64_t *copy = malloc(sizeof(*copy) * (n + 1));
+    if (copy)
+        memcpy(copy, values, sizeof(*copy) * n);
+    return copy;
+}
+
+static float *ones(size_t n)
+{
+    float *values = malloc(sizeof(*values) * (n + 1));
+    for (size_t i = 0; values && i < n; i++)
+        values[i] = 1;
+    return values;
+}
+
+static int allocate(struct pw_imbalance_work *f, const struct pw_amounts *amounts)
+{
+    const size_t cells = cells_of(f), all = f->job->nsteps * f->m->nranks;
+    const size_t nroles = f->roles->nroles + 1;
+    struct pw_imbalance *out = f->out;
+    f->balance.nroles = f->roles->nroles;
+    size_t scratch = pw_amount_scratch(f->m->nsteps, f->m->nranks);
+    size_t more = pw_balance_scratch(&f->balance);
+    f->scratch = malloc(sizeof(*f->scratch) * ((scratch > more ? scratch : more) + 1));
+    f->series = malloc(sizeof(*f->series) * (cells + 1));
+    f->amounts = malloc(sizeof(*f->amounts) * (cells + 1));
+    f->host_of = calloc(f->m->nranks + 1, sizeof(*f->host_of));
+    f->found = calloc(nroles, sizeof(*f->found));
+    f->other = calloc(nroles, sizeof(*f->other));
+    out->adjusted.own_ns = copy_of(f->m->own_ns, cells);
+    out->adjusted.useful_ns = copy_of(f->m->useful_ns, cells);
+    out->adjusted.phase_ns = copy_of(f->m->phase_ns, cells * PW_PHASES);
+    out->rows = calloc(nroles + 1, sizeof(*out->rows));
+    out->roles = ones(all);
+    out->amounts = ones(all);
+    out->peers = ones(all);
+    for (size_t s = 0; f->amounts && s < f->m->nsteps; s++)
+        for (size_t r = 0; r < f->m->nranks; r++)
+            f->amounts[s * f->m->nranks + r] =
+                amounts->amount ? amounts->amount[f->rows[s] * f->m->nranks + r] : -1;
+    return f->scratch && f->series && f->amounts && f->host_of && f->found && f->other &&
+                   out->adjusted.own_ns && out->adjusted.useful_ns && out->adjusted.phase_ns &&
+                   out->rows && out->roles && out->amounts && out->peers
+               ? 0
+               : -ENOMEM;
+}
+
+struct placed {
+    const char *hostname;
+    int32_t rank;
+};
+
+static int by_host(const void *a, const void *b)
+{
+    const struct placed *x = a, *y = b;
+    int order = strncmp(x->hostname, y->hostname, 64);
+    return order ? order : x->rank - y->rank;
+}
+
+static int number_hosts(struct pw_imbalance_work *f)
+{
+    size_t n = f->m->nranks;
+    struct placed *placed = malloc(sizeof(*placed) * (n + 1));
+    int32_t host = 0;
+    if (!placed)
+        return -ENOMEM;
+    for (size_t r = 0; r < n; r++)
+        placed[r] = (struct placed){f->job->ranks[r].hostname, (int32_t)r};
+    pw_sort(placed, n, sizeof(*placed), by_host);
+    for (size_t i = 0; i < n; i++) {
+        host += i && strncmp(placed[i].hostname, placed[i - 1].hostname, 64) != 0;
+        f->host_of[placed[i].rank] = host;
+    }
+    free(placed);
+    return 0;
+}
+
+/* ---- amounts ---- */
+
+static void gather_phase(struct pw_imbalance_work *f, size_t phase)
+{
+    for (size_t i = 0; i < cells_of(f); i++)
+        f->series[i] = f->out->adjusted.phase_ns[i * PW_PHASES + phase];
+}
+
+/* The cost of a unit is fitted for each series: a phase whose work does not depend on the amount
+ * stays as it is. */
+static void take_amounts_out(struct pw_imbalance_work *f)
+{
+    struct pw_matrix *a = &f->out->adjusted;
+    struct pw_amount_input in = f->amount;
+    in.own_ns = f->m->useful_ns;
+    f->cost = pw_amount_cost(&in, f->scratch);
+    if (f->cost <= 0)
+        return;
+    pw_amount_take_out(&in, f->cost, a->useful_ns, f->scratch);
+    in.is_guessed = 0;
+    in.own_ns = f->m->own_ns;
+    pw_amount_take_out(&in, pw_amount_cost(&in, f->scratch), a->own_ns, f->scratch);
+    in.own_ns = f->series;
+    for (size_t p = 0; p < PW_PHASES; p++) {
+        gather_phase(f, p);
+        double cost = pw_amount_cost(&in, f->scratch);
+        for (size_t s = 0; cost > 0 && s < f->m->nsteps; s++) {
+            int64_t median = pw_amount_of_step(&in, s, f->scratch);
+            for (size_t r = 0; r < f->m->nranks; r++) {
+                int64_t *value = &a->phase_ns[(s * f->m->nranks + r) * PW_PHASES + p];
+                int64_t amount = f->amounts[s * f->m->nranks + r];
+                if (*value < 0 || amount < 0)
+                    continue;
+                *value -= (int64_t)(cost * (double)(amount - median));
+                *value = *value < 0 ? 0 : *value;
+            }
+        }
+    }
+}
+
+/* ---- roles ---- */
+
+static void keep_unequal(struct pw_imbalance_work *f)
+{
+    for (size_t k = 0; k < f->roles->nroles; k++)
+        if (f->found[k].state == PW_BALANCE_EVEN)
+            f->other[k].offset_ns = 0;
+        else
+            f->other[k].state = f->found[k].state;
+}
+
+static void take_roles_out(struct pw_imbalance_work *f)
+{
+    struct pw_matrix *a = &f->out->adjusted;
+    pw_balance_judge(&f->balance, a->useful_ns, 1, f->found, f->scratch);
+    pw_balance_take_out(&f->balance, f->found, a->useful_ns, 1);
+    pw_balance_judge(&f->balance, a->own_ns, 1, f->other, f->scratch);
+    keep_unequal(f);
+    pw_balance_take_out(&f->balance, f->other, a->own_ns, 1);
+    for (size_t p = 0; p < PW_PHASES; p++) {
+        pw_balance_judge(&f->balance, a->phase_ns + p, PW_PHASES, f->other, f->scratch);
+        keep_unequal(f);
+        pw_balance_take_out(&f->balance, f->other, a->phase_ns + p, PW_PHASES);
+    }
+}
+
+static int64_t largest_difference(const int64_t *error_ns, size_t n)
+{
+    int64_t most = 0, second = 0;
+    for (size_t r = 0; r < n; r++) {
+        if (error_ns[r] < 0)
+            return INT64_MAX;
+        if (error_ns[r] > most) {
+            second = most;
+            most = error_ns[r];
+        } else if (error_ns[r] > second) {
+            second = error_ns[r];
+        }
+    }
+    return most + second;
+}
+
+int pw_imbalance_find(struct pw_imbalance *out, const struct pw_job *job,
+                      const struct pw_matrix *measured, const size_t *rows,
+                      const struct pw_roles *roles, const struct pw_amounts *amounts,
+                      const int64_t *error_ns)
+{
+    struct pw_imbalance_work f = {
+        .out = out, .job = job, .m = measured, .rows = rows, .roles = roles};
+    *out = (struct pw_imbalance){0};
+    if ((!roles->nroles && !amounts->amount) || measured->nsteps < PW_EXCESS_LEAST_STEPS ||
+        measured->nranks < 2)
+        return 0;
+    f.balance = (struct pw_balance_input){
+        .nsteps = measured->nsteps,
+        .nranks = measured->nranks,
+        .role_of = roles->role_of,
+        .total_ns = measured->total_ns,
+        .clock_ns = largest_difference(error_ns, measured->nranks),
+        .is_given = roles->is_given,
+    };
+    int err = allocate(&f, amounts);
+    err = err ? err : number_hosts(&f);
+    f.balance.host_of = f.host_of;
+    f.amount = (struct pw_amount_input){
+        .nsteps = measured->nsteps,
+        .nranks = measured->nranks,
+        .amount = f.amounts,
+        .is_guessed = !amounts->is_given,
+    };
+    if (!err) {
+        if (amounts->amount)
+            take_amounts_out(&f);
+        if (roles->nroles)
+            take_roles_out(&f);
+        err = pw_imbalance_describe(&f);
+    }
+    free(f.host_of);
+    free(f.found);
+    free(f.other);
+    free(f.amounts);
+    free(f.series);
+    free(f.scratch);
+    return err;
+}
+
+static int by_gain(const void *a, const void *b)
+{
+    const struct pw_row_c_imbalance *x = a, *y = b;
+    if (x->gain_ns != y->gain_ns)
+        return x->gain_ns > y->gain_ns ? -1 : 1;
+    if (x->ratio > y->ratio || x->ratio < y->ratio)
+        return x->ratio > y->ratio ? -1 : 1;
+    return (x->first_rank > y->first_rank) - (x->first_rank < y->first_rank);
+}
+
+void pw_imbalance_price(struct pw_imbalance *imbalance, const struct pw_whatif *whatif)
+{
+    for (size_t i = 0; i < imbalance->n; i++) {
+        struct pw_row_c_imbalance *row = &imbalance->rows[i];
+        const char *scope = strcmp(row->kind, "role") == 0 ? "roles" : "amounts";
+        for (size_t k = 0; k < whatif->nrows; k++)
+            if (strcmp(whatif->rows[k].scope, scope) == 0)
+                row->gain_ns = whatif->rows[k].gain_ns > 0 ? whatif->rows[k].gain_ns : 0;
+    }
+    pw_sort(imbalance->rows, imbalance->n, sizeof(*imbalance->rows), by_gain);
+}
+
+void pw_imbalance_fini(struct pw_imbalance *imbalance)
+{
+    pw_matrix_fini(&imbalance->adjusted);
+    free(imbalance->rows);
+    free(imbalance->roles);
+    free(imbalance->amounts);
+    free(imbalance->peers);
+    *imbalance = (struct pw_imbalance){0};
+}

@@ -1,0 +1,30 @@
+/* Work that differs by design: taken out of the step trace before stragglers are looked for, and
+ * told as what it is (rows of /imbalances). */
+#ifndef PW_AGGREGATE_FINDINGS_IMBALANCE_H
+#define PW_AGGREGATE_FINDINGS_IMBALANCE_H
+
+#include "aggregate/findings/amounts.h"
+#include "aggregate/findings/roles.h"
+#include "aggregate/findings/whatif.h"
+#include "aggregate/steps/matrix.h"
+
+struct pw_imbalance {
+    struct pw_matrix adjusted; /* of the measured steps; empty: nothing differs by design */
+    struct pw_row_c_imbalance *rows;
+    size_t n;
+    struct pw_whatif_changes changes; /* for the replay */
+    float *roles, *amounts, *peers;   /* behind `changes`; [nsteps * nranks] of the job */
+};
+
+/* `measured` has the job's steps `rows`; `error_ns` are the clocks' of its ranks. 0 or -ENOMEM. */
+int pw_imbalance_find(struct pw_imbalance *out, const struct pw_job *job,
+                      const struct pw_matrix *measured, const size_t *rows,
+                      const struct pw_roles *roles, const struct pw_amounts *amounts,
+                      const int64_t *error_ns);
+
+/* Takes the gains from the replay, and puts the largest first. */
+void pw_imbalance_price(struct pw_imbalance *imbalance, const struct pw_whatif *whatif);
+
+void pw_imbalance_fini(struct pw_imbalance *imbalance);
+
+#endif

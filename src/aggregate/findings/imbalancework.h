@@ -1,0 +1,27 @@
+/* What the two files that find imbalances share; see imbalance.h. */
+#ifndef PW_AGGREGATE_FINDINGS_IMBALANCEWORK_H
+#define PW_AGGREGATE_FINDINGS_IMBALANCEWORK_H
+
+#include "aggregate/findings/imbalance.h"
+#include "analysis/amount.h"
+#include "analysis/balance.h"
+
+struct pw_imbalance_work {
+    struct pw_imbalance *out;
+    const struct pw_job *job;
+    const struct pw_matrix *m;
+    const size_t *rows;
+    const struct pw_roles *roles;
+    struct pw_balance_input balance;
+    struct pw_amount_input amount;
+    struct pw_balance_role *found; /* [nroles] by work outside communication */
+    struct pw_balance_role *other; /* [nroles] by another series */
+    int32_t *host_of;
+    int64_t *amounts, *series, *scratch;
+    double cost;
+};
+
+/* Once amounts and roles are taken out: the rows, and what to replay. 0 or -ENOMEM. */
+int pw_imbalance_describe(struct pw_imbalance_work *work);
+
+#endif

@@ -1,0 +1,105 @@
+"""Ranks with unequal work by design: told as an imbalance, while slow ranks are still found."""
+
+import sys
+
+import harness as h
+
+STEPS = 24
+
+
+def merged(ranks, *arguments, says=""):
+    out = f"out{says}"
+    h.run(h.mpirun(ranks, *h.profwrap("--no-report", "-o", out), h.program("unequal"),
+                   arguments[0], STEPS, *arguments[1:]),
+          env={"PROFWRAP_TEST_SAYS": says, "OMPI_MCA_mpi_yield_when_idle": "1"})
+    return h.h5py().File(out + "/cluster.h5", "r")
+
+
+def imbalances(file):
+    return [(r["kind"].decode(), r["name"].decode(), r["how"].decode(), r["verdict"].decode(),
+             r["ranks"].decode()) for r in file["imbalances"][:]]
+
+
+def persistent(file):
+    """Named in most steps: on a busy machine ranks are slow in a few for real."""
+    return {int(r["rank"]) for r in file["stragglers"][:] if 2 * r["steps_hit"] >= STEPS}
+
+
+def near(value, wanted, share, what):
+    h.check(abs(value - wanted) <= share * wanted, what, "is", value, "instead of", wanted)
+
+
+@h.case
+def a_heavy_stage():
+    file = merged(8, "pipeline", 4, 2, 200)
+    h.equal([r["role"].decode() for r in file["roles"][:]],
+            [f"stage {r // 2 + 1} of 4" for r in range(8)], "roles")
+    h.equal(imbalances(file), [("role", "stage 3 of 4", "messages", "imbalance", "4-5")],
+            "imbalances")
+    near(file["imbalances"][0]["ratio"], 2, 0.25, "the stage's work over the others'")
+    h.check(not persistent(file) & {4, 5}, "ranks of the stage are named:", persistent(file))
+    h.check(file["imbalances"][0]["gain_ns"] > 0, "balancing gains nothing")
+
+
+@h.case
+def a_slow_rank_of_a_stage():
+    file = merged(8, "pipeline", 4, 2, 200, 1)
+    h.equal(imbalances(file), [("role", "stage 3 of 4", "messages", "imbalance", "4-5")],
+            "imbalances")
+    h.check(1 in persistent(file), "rank 1 is not named:", persistent(file))
+    h.check(not persistent(file) & {4, 5}, "ranks of the stage are named:", persistent(file))
+
+
+@h.case
+def a_slow_rank_of_the_heavy_stage():
+    file = merged(8, "pipeline", 4, 2, 200, 5)
+    h.equal(imbalances(file), [("role", "stage 3 of 4", "messages", "imbalance", "4-5")],
+            "imbalances")
+    h.equal(persistent(file) & {4, 5}, {5}, "named of the stage")
+
+
+@h.case
+def a_stage_of_one_rank():
+    file = merged(4, "pipeline", 4, 2, 200)
+    h.equal(imbalances(file), [("role", "stage 3 of 4", "messages", "cannot_tell", "2")],
+            "imbalances")
+    h.check(b"rank 2 is the only one of its role" in file["imbalances"][0]["reason"],
+            file["imbalances"][0]["reason"])
+    h.check(2 not in persistent(file), "rank 2 is named")
+
+
+@h.case
+def roles_that_are_said():
+    file = merged(8, "pipeline", 4, 2, 200, says="roles")
+    h.equal([r["role"].decode() for r in file["roles"][:]],
+            ["light"] * 4 + ["heavy"] * 2 + ["light"] * 2, "roles")
+    h.equal(imbalances(file), [("role", "heavy", "given", "imbalance", "4-5")], "imbalances")
+
+
+@h.case
+def more_cells():
+    for says, how in ("work", "given"), ("", "messages"):
+        file = merged(4, "cells", 2, 200, says=says)
+        h.equal(imbalances(file), [("amount", "", how, "imbalance", "2")], "imbalances")
+        near(file["imbalances"][0]["amount_ratio"], 2, 0.01, "the amount over the others'")
+        near(file["imbalances"][0]["ratio"], 2, 0.25, "the work over the others'")
+        h.check(2 not in persistent(file), "rank 2 is named")
+        h.check(file["imbalances"][0]["gain_ns"] > 0, "sharing cells out gains nothing")
+
+
+@h.case
+def more_cells_and_a_slow_rank():
+    file = merged(4, "cells", 2, 200, 1, says="work")
+    h.equal(imbalances(file), [("amount", "", "given", "imbalance", "2")], "imbalances")
+    h.equal(persistent(file) & {1, 2}, {1}, "named")
+
+
+@h.case
+def equal_ranks_have_no_imbalance():
+    file = merged(8, "pipeline", 4, 2, 100, 6)
+    h.equal(imbalances(file), [], "imbalances")
+    h.check(6 in persistent(file), "rank 6 is not named:", persistent(file))
+
+
+if __name__ == "__main__":
+    sys.exit(h.main(sys.argv[1:]))
