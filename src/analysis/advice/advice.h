@@ -24,6 +24,7 @@ struct pw_advice_input {
     int64_t clock_error_max_ns;     /* -1: some rank's is not known */
     int64_t overhead_ns, overhead_of_ns;
     struct pw_verdict verdict;
+    int is_training; /* phases, loaders or NCCL were seen: only then words are of training */
 };
 
 struct pw_advice {

@@ -134,9 +134,10 @@ int pw_judge_load_imbalance(const struct pw_advice_input *in, const struct pw_ad
     pw_sentence_add(&s, "the mean rank works %.0f %% of the busiest one's time", 100 * balance);
     advice->saves_ns = pw_advice_whatif_gain(in, "job");
     if (in->verdict.kind == PW_VERDICT_UNKNOWN) /* a rank may be late enough */
-        pw_sentence_add(&text,
-                        "The work is uneven: balance it (equal batches, sequence lengths and "
-                        "domains; sort or bucket what varies).");
+        pw_sentence_add(&text, "The work is uneven: balance it %s.",
+                        in->is_training ? "(equal batches, sequence lengths and domains; sort or "
+                                          "bucket what varies)"
+                                        : "(parts of the problem of equal cost)");
     return in->cluster->nstragglers == 0 && in->expected > 1 && balance >= 0 && balance < BALANCED;
 }
 
@@ -196,7 +197,8 @@ int pw_judge_small_collectives(const struct pw_advice_input *in, const struct pw
 {
     struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
     const struct pw_cluster *c = in->cluster;
-    double ns = 0, at_best_ns = 0, count = 0, bytes = 0, seen = 0, best = best_bandwidth(c);
+    double ns = 0, known_ns = 0, at_best_ns = 0, count = 0, bytes = 0, seen = 0;
+    const double best = best_bandwidth(c);
     (void)rule;
     for (size_t i = 0; i < c->ncollective_stats; i++) {
         const struct pw_row_c_collective_stat *stat = &c->collective_stats[i];
@@ -204,20 +206,25 @@ int pw_judge_small_collectives(const struct pw_advice_input *in, const struct pw
             continue;
         double all = (double)stat->count * (double)stat->transfer_mean_ns;
         ns += all;
-        at_best_ns += stat->busbw_p50 > 0 ? all * stat->busbw_p50 / best : 0;
-        seen += stat->busbw_p50 > 0 ? all * stat->busbw_p50 : 0;
+        if (stat->busbw_p50 > 0) { /* of the others nothing can be said */
+            known_ns += all;
+            at_best_ns += all * stat->busbw_p50 / best;
+            seen += all * stat->busbw_p50;
+        }
         count += (double)stat->count;
         bytes += (double)stat->bytes;
     }
     if (!(steps_ns(in) > 0) || !(ns > SMALL * steps_ns(in)))
         return 0;
     char mean[32], time[32], busbw[32], most[32];
-    pw_sentence_add(&s, "%.0f of %s in the mean take %s; at %s, where the best seen is %s", count,
+    pw_sentence_add(&s, "%.0f of %s in the mean take %s", count,
                     pw_text_bytes(mean, sizeof(mean), pw_whole(bytes / count)),
-                    pw_text_ns(time, sizeof(time), pw_whole(ns)),
-                    pw_text_rate(busbw, sizeof(busbw), seen / ns),
-                    pw_text_rate(most, sizeof(most), best));
-    if (best > 0)
-        advice->saves_ns = pw_whole(ns - at_best_ns);
+                    pw_text_ns(time, sizeof(time), pw_whole(ns)));
+    if (known_ns > 0)
+        pw_sentence_add(&s, "; at %s, where the best seen is %s",
+                        pw_text_rate(busbw, sizeof(busbw), seen / known_ns),
+                        pw_text_rate(most, sizeof(most), best));
+    if (known_ns > 0)
+        advice->saves_ns = pw_whole(known_ns - at_best_ns);
     return 1;
 }

@@ -38,6 +38,29 @@ static void count_ranks(struct pw_advice_input *in)
         in->clock_error_max_ns = -1;
 }
 
+/* The rules' words follow from what the program has shown. Ranges of operators are no sign: others
+ * have them, too. */
+static int is_training(const struct pw_advice_input *in)
+{
+    const struct pw_cluster *c = in->cluster;
+    int seen = c->nqueues > 0 || in->mean.interval_ns >= 0 || in->mean.fp_bp_ns >= 0 ||
+               in->mean.tail_ns >= 0 || in->mean.data_wait_ns >= 0;
+    for (size_t i = 0; i < c->nstragglers && !seen; i++)
+        seen =
+            c->stragglers[i].phase >= PW_PHASE_DATA && c->stragglers[i].phase <= PW_PHASE_OPTIMIZER;
+    for (size_t i = 0; i < c->nwhatif && !seen; i++)
+        seen = strncmp(c->whatif[i].scope, "phase", sizeof(c->whatif[i].scope)) == 0 &&
+               c->whatif[i].phase >= PW_PHASE_DATA && c->whatif[i].phase <= PW_PHASE_OPTIMIZER;
+    for (size_t i = 0; i < c->ncollective_stats && !seen; i++)
+        seen = c->collective_stats[i].source == PW_SOURCE_NCCL;
+    return seen;
+}
+
+const char *pw_advice_text_of(const struct pw_advice_input *in, const struct pw_advice_rule *rule)
+{
+    return rule->plain && !in->is_training ? rule->plain : rule->text;
+}
+
 void pw_advice_prepare(struct pw_advice_input *in)
 {
     const struct pw_cluster *c = in->cluster;
@@ -51,6 +74,7 @@ void pw_advice_prepare(struct pw_advice_input *in)
             pw_mean_add(&duration, c->steps[s].duration_ns);
         }
     in->step_mean_ns = pw_mean_value(&duration);
+    in->is_training = is_training(in);
     pw_verdict_find(in, &in->verdict);
 }
 

@@ -14,7 +14,8 @@ struct pw_advice_rule {
     int (*judge)(const struct pw_advice_input *input, const struct pw_advice_rule *rule,
                  struct pw_advice *advice);
     const char *text;
-    int cause, phase; /* of stragglers */
+    int cause, phase;  /* of stragglers */
+    const char *plain; /* for programs that train nothing; NULL: the text is for all */
 };
 
 typedef int pw_advice_judge(const struct pw_advice_input *input, const struct pw_advice_rule *rule,
@@ -41,6 +42,10 @@ const struct pw_advice_rule *pw_advice_rule_of(const struct pw_row_c_straggler *
 
 /* True when the rank's queues say why it waits for data, and it does: said of it elsewhere. */
 int pw_advice_is_starved(const struct pw_advice_input *input, int32_t rank);
+
+/* What the rule says to a program of this kind. */
+const char *pw_advice_text_of(const struct pw_advice_input *input,
+                              const struct pw_advice_rule *rule);
 
 void pw_advice_add_rank(struct pw_advice *advice, int32_t rank);
 

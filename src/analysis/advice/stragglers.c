@@ -65,7 +65,8 @@ int pw_judge_straggler(const struct pw_advice_input *in, const struct pw_advice_
     }
     if (!advice->nranks || in->verdict.kind != PW_VERDICT_HELD_BACK)
         return 0;
-    write_subject(advice, phase, &text);
-    pw_sentence_add(&text, "%s", rule->text);
+    write_subject(advice, phase == PW_PHASE_OTHER && !in->is_training ? PW_PHASE_NONE : phase,
+                  &text);
+    pw_sentence_add(&text, "%s", pw_advice_text_of(in, rule));
     return 1;
 }

@@ -4,14 +4,16 @@
 #include "analysis/advice/rules.h"
 #include "core/limits.h"
 
-#define STRAGGLER(name, cause, phase, text)          \
-    {                                                \
-        name, pw_judge_straggler, text, cause, phase \
+#define STRAGGLER_OF(name, cause, phase, text, plain)       \
+    {                                                       \
+        name, pw_judge_straggler, text, cause, phase, plain \
     }
-#define JOB(name, judge, text)  \
-    {                           \
-        name, judge, text, 0, 0 \
+#define JOB_OF(name, judge, text, plain) \
+    {                                    \
+        name, judge, text, 0, 0, plain   \
     }
+#define STRAGGLER(name, cause, phase, text) STRAGGLER_OF(name, cause, phase, text, NULL)
+#define JOB(name, judge, text) JOB_OF(name, judge, text, NULL)
 
 /* A rule for stragglers applies to those of its cause and phase that no earlier rule took. Of rules
  * that do not know what they would save, the first is the most urgent. */
@@ -19,9 +21,13 @@ static const struct pw_advice_rule rules[] = {
     STRAGGLER("data_starvation", PW_CAUSE_DATA, PW_ADVICE_ANY,
               "waits for its data. Give the loader more workers or a deeper prefetch queue, and "
               "check whether this rank's shard is larger or on slower storage than the others'."),
-    STRAGGLER("file_io", PW_CAUSE_IO, PW_ADVICE_ANY,
-              "is held up by file I/O. Find the file (checkpoint, log, data shard) that this rank "
-              "alone reads or writes, and move it to a thread, to local disk or out of the step."),
+    STRAGGLER_OF(
+        "file_io", PW_CAUSE_IO, PW_ADVICE_ANY,
+        "is held up by file I/O. Find the file (checkpoint, log, data shard) that this rank "
+        "alone reads or writes, and move it to a thread, to local disk or out of the step.",
+        "is held up by file I/O. Find the file (checkpoint, log, input, output) that this "
+        "rank alone reads or writes, and move it to a thread, to local disk or out of the "
+        "iteration."),
     STRAGGLER("page_faults", PW_CAUSE_MEMORY, PW_ADVICE_ANY,
               "is held up by page faults. Check for swapping and memory limits on its host, and "
               "touch or preallocate buffers before the first step."),
@@ -43,9 +49,11 @@ static const struct pw_advice_rule rules[] = {
     STRAGGLER("slower_kernels", PW_CAUSE_KERNELS, PW_ADVICE_ANY,
               "has a GPU that takes longer for the same kernels. Compare its clocks, its memory "
               "errors and other users of the GPU with the other ranks' (nvidia-smi)."),
-    STRAGGLER("more_gpu_work", PW_CAUSE_GPU_WORK, PW_ADVICE_ANY,
-              "has more for its GPU to do. Compare its batch size, sequence lengths and shapes "
-              "with the other ranks'."),
+    STRAGGLER_OF("more_gpu_work", PW_CAUSE_GPU_WORK, PW_ADVICE_ANY,
+                 "has more for its GPU to do. Compare its batch size, sequence lengths and shapes "
+                 "with the other ranks'.",
+                 "has more for its GPU to do. Compare the size of its part of the problem with the "
+                 "other ranks'."),
     STRAGGLER("blocked_data", PW_CAUSE_BLOCKED, PW_PHASE_DATA,
               "sleeps while it gets data. Its loader is slower than the others': check its "
               "storage, its number of workers and its prefetch queue."),
@@ -55,18 +63,24 @@ static const struct pw_advice_rule rules[] = {
     STRAGGLER("slow_data", PW_ADVICE_ANY, PW_PHASE_DATA,
               "takes longer to get its data. Compare its shard and preprocessing with the others', "
               "and give the loader more workers or prefetch."),
-    STRAGGLER("uneven_work", PW_CAUSE_COMPUTE, PW_ADVICE_ANY,
-              "computes longer than the others. Compare its work: batch size, sequence lengths and "
-              "shapes, extra work that only this rank does (logging, evaluation); then the clock "
-              "speed of its host."),
+    STRAGGLER_OF(
+        "uneven_work", PW_CAUSE_COMPUTE, PW_ADVICE_ANY,
+        "computes longer than the others. Compare its work: batch size, sequence lengths and "
+        "shapes, extra work that only this rank does (logging, evaluation); then the clock "
+        "speed of its host.",
+        "computes longer than the others. Compare its part of the problem (cells, particles, "
+        "nonzeros and their cost), extra work that only this rank does (logging, output); "
+        "then the clock speed of its host."),
     STRAGGLER("unknown_optimizer", PW_ADVICE_ANY, PW_PHASE_OPTIMIZER,
               "is slow in the optimizer, for a reason that is not known. Check what only this rank "
               "does there (checkpoints, logging), or put profwrap_range_push() and _pop() around "
               "parts of it."),
-    STRAGGLER("unknown", PW_ADVICE_ANY, PW_ADVICE_ANY,
-              "is slow for a reason that is not known. To find out, put profwrap_range_push() and "
-              "_pop() around parts of the phase, or record more with --level 2 and --sample-hz "
-              "100."),
+    STRAGGLER_OF(
+        "unknown", PW_ADVICE_ANY, PW_ADVICE_ANY,
+        "is slow for a reason that is not known. To find out, put profwrap_range_push() and "
+        "_pop() around parts of the phase, or record more with --level 2 and --sample-hz 100.",
+        "is slow for a reason that is not known. To find out, put profwrap_range_push() and "
+        "_pop() around parts of the iteration, or record more with --level 2 and --sample-hz 100."),
     JOB("mpi_not_recorded", pw_judge_mpi_not_recorded,
         "MPI calls of some ranks were not recorded: nothing says who waited for whom."),
     JOB("no_communication", pw_judge_no_communication,
@@ -113,30 +127,49 @@ static const struct pw_advice_rule rules[] = {
     JOB("late_senders", pw_judge_late_senders,
         "Receivers wait for messages that are sent late: post the sends earlier (MPI_Isend as soon "
         "as the data are there), or give the sender less to do before them."),
-    JOB("load_imbalance", pw_judge_load_imbalance,
+    JOB_OF(
+        "load_imbalance", pw_judge_load_imbalance,
         "The work is uneven, though no rank is late enough to be named: balance it (equal batches, "
-        "sequence lengths and domains; sort or bucket what varies)."),
-    JOB("wait_roams", pw_judge_wait_roams,
+        "sequence lengths and domains; sort or bucket what varies).",
+        "The work is uneven, though no rank is late enough to be named: balance it (parts of "
+        "the problem of equal cost, by a weighted partition, or anew where the cost changes)."),
+    JOB_OF(
+        "wait_roams", pw_judge_wait_roams,
         "Ranks wait for each other, yet no rank is late regularly: the delay moves from rank to "
         "rank. Look for noise (other jobs, more threads than cores, unpinned ranks) and for work "
-        "that varies per step, such as sequence lengths."),
+        "that varies per step, such as sequence lengths.",
+        "Ranks wait for each other, yet no rank is late regularly: the delay moves from rank "
+        "to rank. Look for noise (other jobs, more threads than cores, unpinned ranks) and "
+        "for work that varies from step to step."),
     JOB("data_processing_slow", pw_judge_data_processing, ""),
     JOB("data_transfer_slow", pw_judge_data_transfer, ""),
     JOB("data_wait", pw_judge_data_wait,
         "Ranks wait for data in each step: give the loader more workers or a deeper prefetch "
         "queue. profwrap_queue() shows which part of it is slow."),
-    JOB("transfer_exposed", pw_judge_transfer_exposed,
-        "Much of the step is communication that no computation hides: start it earlier "
-        "(nonblocking collectives during backward), send less, or use a faster network path."),
-    JOB("small_collectives", pw_judge_small_collectives,
+    JOB_OF("transfer_exposed", pw_judge_transfer_exposed,
+           "Much of the step is communication that no computation hides: start it earlier "
+           "(nonblocking collectives during backward), send less, or use a faster network path.",
+           "Much of the step is communication that no computation hides: start it earlier "
+           "(nonblocking operations during computation that does not need their data), send "
+           "less, or use a faster network path."),
+    JOB_OF(
+        "small_collectives", pw_judge_small_collectives,
         "Many small collectives cost more in latency than in bytes: combine them into buckets of "
-        "some MiB."),
-    JOB("oversubscribed", pw_judge_oversubscribed,
+        "some MiB.",
+        "Many small collectives cost more in latency than in bytes: combine several into one, "
+        "or do them less often."),
+    JOB_OF(
+        "oversubscribed", pw_judge_oversubscribed,
         "Hosts have more to run than cores: start fewer ranks or threads (OMP_NUM_THREADS, loader "
-        "workers), and bind ranks to cores (mpirun --bind-to core)."),
-    JOB("memory_growth", pw_judge_memory_growth,
+        "workers), and bind ranks to cores (mpirun --bind-to core).",
+        "Hosts have more to run than cores: start fewer ranks or threads (OMP_NUM_THREADS), "
+        "and bind ranks to cores (mpirun --bind-to core)."),
+    JOB_OF(
+        "memory_growth", pw_judge_memory_growth,
         "Memory grows with every step: look for what is kept, such as a graph or a loss with its "
-        "history, lists that are appended to, caches without a limit."),
+        "history, lists that are appended to, caches without a limit.",
+        "Memory grows with every step: look for what is kept, such as lists that are appended "
+        "to, requests and buffers that are not freed, caches without a limit."),
     JOB("profiling_costly", pw_judge_profiling_costly,
         "Profiling itself cost more than 2 % of the run: record less with --level 0 or a lower "
         "--sample-hz before you compare run times."),
@@ -191,7 +224,7 @@ size_t pw_advice_collect(const struct pw_advice_input *input,
         if (!rules[i].judge(input, &rules[i], &one))
             continue;
         if (!one.text[0])
-            set_text(one.text, sizeof(one.text), rules[i].text);
+            set_text(one.text, sizeof(one.text), pw_advice_text_of(input, &rules[i]));
         insert(input, advice, n++, &one);
     }
     if (n == 0) {

@@ -55,8 +55,9 @@ static void write_straggler(const struct pw_figures *f, const struct pw_verdict 
     add_ns(s, "", worst->excess_ns);
     if (worst->slowdown >= 0)
         add_percent(s, " (", worst->slowdown, ")");
-    if (phase[0])
-        pw_sentence_add(s, " %s", phase);
+    if (phase[0] && (worst->phase != PW_PHASE_OTHER || pw_figures_advice(f).is_training))
+        pw_sentence_add(s, " %s",
+                        phase); /* "outside any phase" says something where there are some */
     if (cause[0])
         pw_sentence_add(s, " (%s)", cause);
     if (worst->gain_ns > 0)

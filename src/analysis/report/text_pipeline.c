@@ -128,7 +128,10 @@ int pw_section_data_pipeline(const struct pw_page *page)
     if (!c->nqueues)
         return pw_page_print(page, 2, 2,
                              "Not known: no queue was sampled. profwrap_queue() says how full one "
-                             "is; of PyTorch's DataLoader profwrap.watch() does.");
+                             "is%s.",
+                             pw_figures_advice(page->figures).is_training
+                                 ? "; of PyTorch's DataLoader profwrap.watch() does"
+                                 : "");
     struct pw_grid grid;
     pw_grid_init(&grid, columns, sizeof(columns) / sizeof(columns[0]));
     size_t left = add_rows(&grid, c, page->top);

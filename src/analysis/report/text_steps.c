@@ -132,9 +132,11 @@ int pw_section_steps(const struct pw_page *page)
     if (!err)
         err = pw_page_print(page, 2, 2,
                             "own = total - wait: what the rank itself took; a straggler stands out "
-                            "here. interval: before forward begins; tail: after backward ends; "
-                            "exposed: communication that no computation hides; wait: for other "
-                            "ranks; n/a: not known.");
+                            "here. %sexposed: communication that no computation hides; wait: for "
+                            "other ranks; n/a: not known.",
+                            pw_figures_advice(page->figures).is_training
+                                ? "interval: before forward begins; tail: after backward ends; "
+                                : "");
     free(rows);
     return err;
 }
@@ -217,8 +219,11 @@ int pw_section_phases(const struct pw_page *page)
     size_t *rows = NULL, count = 0;
     if (!page->figures->measured || !has_phases(page->figures))
         return pw_page_print(page, 2, 2,
-                             "No phases are marked; profwrap_phase() of profwrap.h marks data, "
-                             "forward, backward, allreduce and optimizer.");
+                             pw_figures_advice(page->figures).is_training
+                                 ? "No phases are marked; profwrap_phase() of profwrap.h marks "
+                                   "data, forward, backward, allreduce and optimizer."
+                                 : "No phases are marked; profwrap_range_push() and _pop() of "
+                                   "profwrap.h name parts of a step.");
     int err = pick_ranks(page, &rows, &count);
     if (!err)
         err = pw_page_print(page, 2, 2, "Means of %" PRId64 " measured steps per rank.",

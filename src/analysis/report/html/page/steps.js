@@ -51,8 +51,11 @@ function stepTable(parent, { layers, lists }, slow) {
             ...layers.map((layer) => ({ title: layer.name, kind: "ns", value: value(layer.values) })),
         ],
     });
-    note(parent, "own = total - waiting: what the rank itself took. interval: before forward begins; " +
-        "fp+bp: to the end of backward; tail: after it. n/a: not known. Marked: stragglers.");
+    const { interval_ns: interval, tail_ns: tail } = report.mean;
+    note(parent, "own = total - waiting: what the rank itself took. " +
+        (isKnown(interval) || isKnown(tail)
+            ? "interval: before forward begins; fp+bp: to the end of backward; tail: after it. " : "") +
+        "n/a: not known. Marked: stragglers.");
 }
 
 /* Of every rank, or of one: what each step was made of as curves. */
