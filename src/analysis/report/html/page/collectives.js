@@ -130,6 +130,12 @@ function bandwidthChart(parent) {
     keys.append("span").text((d) => d);
 }
 
+/* "~" before a time between ranks that is within the error of their clocks. */
+function crossNs(ns) {
+    const error = report.clock.error_max_ns;
+    return (isKnown(ns) && ns > 0 && isKnown(error) && ns < error ? "~" : "") + formatNs(ns);
+}
+
 function collectiveTable(parent) {
     const bound = (row, rate) => (row.bandwidth_is_lower_bound && rate ? ">" : "") + formatRate(rate);
     const n = report.collectives.length, all = report.collective_totals.rows;
@@ -143,10 +149,14 @@ function collectiveTable(parent) {
             { title: "ranks", kind: "count", value: (row) => row.nranks },
             { title: "mean size", kind: "bytes", value: (row) => row.mean_bytes },
             { title: "count", kind: "count", value: (row) => row.count },
-            { title: "wait mean", kind: "ns", value: (row) => row.wait_mean_ns },
-            { title: "wait p95", kind: "ns", value: (row) => row.wait_p95_ns },
-            { title: "transfer p50", kind: "ns", value: (row) => row.transfer_p50_ns },
-            { title: "transfer p95", kind: "ns", value: (row) => row.transfer_p95_ns },
+            { title: "wait mean", kind: "ns", value: (row) => row.wait_mean_ns,
+              show: (row) => crossNs(row.wait_mean_ns) },
+            { title: "wait p95", kind: "ns", value: (row) => row.wait_p95_ns,
+              show: (row) => crossNs(row.wait_p95_ns) },
+            { title: "transfer p50", kind: "ns", value: (row) => row.transfer_p50_ns,
+              show: (row) => crossNs(row.transfer_p50_ns) },
+            { title: "transfer p95", kind: "ns", value: (row) => row.transfer_p95_ns,
+              show: (row) => crossNs(row.transfer_p95_ns) },
             { title: "bus bw p50", kind: "rate", value: (row) => row.busbw_p50_bytes_per_s,
               show: (row) => bound(row, row.busbw_p50_bytes_per_s) },
             { title: "bus bw max", kind: "rate", value: (row) => row.busbw_max_bytes_per_s,
@@ -154,7 +164,8 @@ function collectiveTable(parent) {
         ],
     });
     note(parent, "> at least: a nonblocking operation's transfer includes what ran beside it. " +
-        "Bandwidth is of the transfer alone, without the waiting.");
+        "Bandwidth is of the transfer alone, without the waiting. ~ within the clock error: such a " +
+        "transfer has no bandwidth.");
 }
 
 function eachCollective(parent) {
@@ -176,7 +187,8 @@ function eachCollective(parent) {
             { title: "last to enter", kind: "plain", value: of("last_rank"),
               words: (i) => `rank ${list.last_rank[i]}`, show: (i) => rankLink(list.last_rank[i]) },
             { title: "waiting, all ranks", kind: "ns", value: of("wait_ns") },
-            { title: "transfer", kind: "ns", value: of("transfer_ns") },
+            { title: "transfer", kind: "ns", value: of("transfer_ns"),
+              show: (i) => crossNs(list.transfer_ns[i]) },
             { title: "bus bw", kind: "rate", value: of("busbw") },
         ],
     });
