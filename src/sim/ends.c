@@ -47,11 +47,7 @@ static void meet(struct pw_sim_play *play, enum pw_op op, int64_t ns)
             .op = (uint16_t)op,
             .source = PW_SOURCE_MPI,
             .comm = -1,
-            .seq = -1,
-            .sent_bytes = -1,
-            .recv_bytes = -1,
             .peer = -1,
-            .tag = -1,
         };
         event.inside_ns = event.end - event.start;
         play->now[r] = event.end;

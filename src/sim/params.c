@@ -250,6 +250,10 @@ int pw_sim_complete(struct pw_sim_params *p, char *problem, size_t size)
         return fail(problem, size, "--inner is from 1 to", "1000");
     if (p->overlap > 0 && (p->pattern != PW_SIM_DATA || p->gpu))
         return fail(problem, size, "without --gpu, --overlap is for --pattern", "data");
+    if (p->stage_skew > 0 && p->pattern != PW_SIM_PIPELINE)
+        return fail(problem, size, "--stage-skew is for --pattern", "pipeline");
+    if (p->routing && p->pattern != PW_SIM_MOE)
+        return fail(problem, size, "--routing is for --pattern", "moe");
     if (p->pattern == PW_SIM_MOE)
         p->microbatches = p->microbatches ? p->microbatches : 4;
     if (p->pattern != PW_SIM_HYBRID && p->pattern != PW_SIM_PIPELINE)

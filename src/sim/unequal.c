@@ -66,42 +66,62 @@ int64_t pw_sim_amount(const struct pw_sim_params *p, int64_t rank, int64_t step)
     return (int64_t)(TOKENS * tokens * pw_sim_length(p, rank, step));
 }
 
+/* Ranks that always have more: [], where it is now these and now those. */
+static void print_ranks(FILE *out, const struct pw_sim_params *p, int has_stages, int64_t hot)
+{
+    const char *comma = "";
+    fprintf(out, "[");
+    for (int64_t r = 0; r < p->ranks; r++) {
+        int64_t stage = has_stages ? r % p->pipeline : 0;
+        if (r != hot && (!has_stages || pw_sim_stage_growth(p, stage) <= 1))
+            continue;
+        fprintf(out, "%s%" PRId64, comma, r);
+        comma = ", ";
+    }
+    fprintf(out, "]");
+}
+
 /* The run without one of these. */
-static int print_one(FILE *out, const struct pw_sim_params *even, const char *kind, int64_t rank,
-                     int64_t elapsed, const char **comma)
+static int print_one(FILE *out, const struct pw_sim_params *p, const struct pw_sim_params *even,
+                     const char *kind, int64_t hot, int64_t elapsed)
 {
     struct pw_sim_result result;
     int err = pw_sim_play(even, 0, NULL, &result);
-    if (!err)
-        fprintf(out, "%s\n    {\"kind\": \"%s\", \"rank\": %" PRId64 ", \"lost_ns\": %" PRId64 "}",
-                *comma, kind, rank, elapsed - result.elapsed_ns);
-    *comma = ",";
-    return err;
+    if (err)
+        return err;
+    fprintf(out, "\n    {\"kind\": \"%s\", \"scope\": \"role\", \"ranks\": ", kind);
+    print_ranks(out, p, p->stage_skew > even->stage_skew, hot);
+    fprintf(out, ", \"lost_ns\": %" PRId64 "}", elapsed - result.elapsed_ns);
+    return 0;
 }
 
 int pw_sim_unequal_print(FILE *out, const struct pw_sim_params *p, int64_t elapsed)
 {
     static const char *const routings[] = {"", "experts_hot", "experts_rotating", "experts_burst"};
-    struct pw_sim_params even = *p;
     const char *comma = "";
     double more;
     int err = 0;
     fprintf(out, "[");
     if (p->stage_skew > 0) {
+        struct pw_sim_params even = *p;
         even.stage_skew = 0;
-        err = print_one(out, &even, "stages", -1, elapsed, &comma);
-        even.stage_skew = p->stage_skew;
+        err = print_one(out, p, &even, "stages", -1, elapsed);
+        comma = ",";
     }
     if (p->pattern == PW_SIM_MOE && p->routing && !err) {
+        struct pw_sim_params even = *p;
         even.routing = PW_SIM_ROUTING_UNIFORM;
-        err = print_one(out, &even, routings[p->routing],
-                        p->routing == PW_SIM_ROUTING_HOT ? hot_rank(p, 0, &more) : -1, elapsed,
-                        &comma);
-        even.routing = p->routing;
+        int64_t hot = p->routing == PW_SIM_ROUTING_HOT ? hot_rank(p, 0, &more) : -1;
+        fprintf(out, "%s", comma);
+        err = print_one(out, p, &even, routings[p->routing], hot, elapsed);
+        comma = ",";
     }
     if (p->lengths > 0 && !err) {
+        struct pw_sim_params even = *p;
         even.lengths = 0;
-        err = print_one(out, &even, "lengths", -1, elapsed, &comma);
+        fprintf(out, "%s", comma);
+        err = print_one(out, p, &even, "lengths", -1, elapsed);
+        comma = ",";
     }
     fprintf(out, "%s]", *comma ? "\n  " : "");
     return err;
