@@ -351,6 +351,11 @@ class Run:
         return self.table("/links")
 
     @property
+    def trends(self):
+        """Steps in which all ranks were slower together: kind, first_step, excess_ns, cost_ns, ..."""
+        return self.table("/trends")
+
+    @property
     def completeness(self):
         """What is missing or strange: rank, what, count, detail. No row when all is there."""
         return self.table("/completeness")

@@ -97,6 +97,15 @@ static uint64_t next_random(uint64_t *state)
     return z ^ (z >> 31);
 }
 
+void pw_permutation_shuffle(size_t *order, size_t n, size_t chosen, uint64_t *state)
+{
+    for (size_t i = 0; i < chosen; i++) {
+        const size_t other = i + (size_t)(next_random(state) % (n - i)), held = order[i];
+        order[i] = order[other];
+        order[other] = held;
+    }
+}
+
 static double p_of_draws(const struct blocks *b)
 {
     uint64_t state = 1;
@@ -105,10 +114,8 @@ static double p_of_draws(const struct blocks *b)
         order[i] = i;
     while (drawn < DRAWS && extreme < ENOUGH) {
         double sum = 0, count = 0;
+        pw_permutation_shuffle(order, b->n, b->in_a, &state);
         for (size_t i = 0; i < b->in_a; i++) {
-            size_t other = i + (size_t)(next_random(&state) % (b->n - i)), held = order[i];
-            order[i] = order[other];
-            order[other] = held;
             sum += b->sum[order[i]];
             count += b->count[order[i]];
         }

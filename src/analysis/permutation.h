@@ -4,6 +4,7 @@
 #define PW_ANALYSIS_PERMUTATION_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* Fewer values than these of either series can give no p below 0.001: of 2 x 6 values the most
  * extreme parting comes 2 times in 924. */
@@ -23,5 +24,9 @@ double pw_correlation_length(const double *values, size_t n);
  * is (extreme + 1) / (drawn + 1) (Phipson & Smyth, SAGMB 9, 2010). 1 when either series has fewer
  * than 2 values or none differ. */
 double pw_permutation_test(const double *a, size_t na, const double *b, size_t nb, size_t block);
+
+/* Draws the first `chosen` of `n` in `order` at random; the rest are behind them. *state is any
+ * number at first, and the same gives the same. */
+void pw_permutation_shuffle(size_t *order, size_t n, size_t chosen, uint64_t *state);
 
 #endif

@@ -908,6 +908,44 @@ def two_runs(first, second):
     return runs
 
 
+def report(directory):
+    done = subprocess.run([profwrap, "report", "--format", "json", directory],
+                          stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+@case
+def slower_on_all_ranks_is_a_verdict_of_no_rank():
+    for pattern, fault in (("data", "slow_all:percent=40,steps=40-59,phase=forward"),
+                           ("periods", "slow_all:percent=100,steps=28-46"),
+                           ("ring", "drift:percent=30")):
+        run = os.path.join(where, pattern)
+        sim(run, "-p", pattern, "-s", "100", "-f", fault)
+        merge(run)
+        found, told = report(run), truth(run)["faults"][0]
+        (trend,) = found["trends"]
+        assert found["job"]["verdict"] == "all_slower" and not found["stragglers"], found["job"]
+        assert found["job"]["headline"].startswith("All ranks "), found["job"]["headline"]
+        assert abs(trend["cost_ns"] / told["lost_ns"] - 1) < 0.1, (trend, told["lost_ns"])
+        assert [trend["first_step"], trend["last_step"]] == [told["steps"][0], told["steps"][-1]]
+        assert trend["kind"] == ("steady" if fault.startswith("drift") else "stretch"), trend
+    assert trend["steps"] == 100
+
+
+@case
+def what_not_all_ranks_or_the_program_does_is_no_trend():
+    for seed, options in enumerate(([], ["-p", "halo", "-n", "5"], ["-p", "periods"], ["-p", "nested"],
+                                    ["-f", "checkpoint:period=10,ms=50"],
+                                    ["-f", "slow_host:host=1,percent=50,steps=40-59"],
+                                    ["-f", "slow_rank:rank=3,percent=50,steps=40-59"],
+                                    ["-f", "stall:rank=3,ms=500"])):
+        run = os.path.join(where, str(seed))
+        sim(run, "-s", "100", "--seed", str(seed + 1), *options)
+        merge(run)
+        found = report(run)
+        assert found["trends"] == [] and found["job"]["verdict"] != "all_slower", (options, found["trends"])
+
+
 @case
 def comparison_finds_the_slower_run_and_why():
     a, b = two_runs(["--seed", "1"],

@@ -144,6 +144,20 @@ static void slow_host(struct world *w, int enough)
         .hostname = "node-b", .nranks = 2, .slow_ranks = 2, .excess_ns = MS, .gain_ns = 40 * MS};
 }
 
+static void all_slower(struct world *w, int enough)
+{
+    w->c->trends = calloc(1, sizeof(*w->c->trends));
+    w->c->ntrends = 1;
+    w->c->trends[0] =
+        (struct pw_row_c_trend){.kind = enough ? PW_SLOWING_STRETCH : PW_SLOWING_WARM_UP,
+                                .first_step = 4,
+                                .last_step = 9,
+                                .steps = 6,
+                                .excess_ns = 20 * MS,
+                                .cost_ns = 120 * MS,
+                                .share = 0.016};
+}
+
 static void slow_link(struct world *w, int enough)
 {
     w->c->links_slow = calloc(1, sizeof(*w->c->links_slow));
@@ -276,6 +290,7 @@ static const struct {
     {"few_steps", few_steps, "9 steps were measured"},
     {"clock_coarse", clock_coarse, "clock error up to 7.5 ms, steps of 150 ms"},
     {"clocks_not_aligned", clocks_not_aligned, "of 1 of 4 ranks is not known"},
+    {"all_slower", all_slower, "All ranks were slower in steps 4-9: by 20.0 ms in each of 6 steps"},
     {"slow_host", slow_host, "2 of 2 ranks of node-b"},
     {"slow_link", slow_link, "from rank 1 to 2: 3.0 ms a message, others 1.0 ms"},
     {"late_senders", late_senders, "most is caused by rank 2 (1.00 s)"},

@@ -231,6 +231,59 @@ static void test_missing_ranks_are_no_health(void **state)
     pw_cluster_destroy(c);
 }
 
+/* 24 ms in each of 20 steps are 480 ms, 6.3 % of 7.6 s. */
+static void test_all_ranks_slower(void **state)
+{
+    (void)state;
+    char line[1024];
+    struct pw_cluster *c = make_cluster(8, 52);
+    c->ntrends = 1;
+    c->trends = calloc(1, sizeof(*c->trends));
+    c->trends[0] = (struct pw_row_c_trend){.kind = PW_SLOWING_STRETCH,
+                                           .first_step = 22,
+                                           .last_step = 41,
+                                           .steps = 20,
+                                           .excess_ns = 24 * MS,
+                                           .cost_ns = 480 * MS,
+                                           .share = 480.0 / 7600,
+                                           .phase = PW_PHASE_FORWARD,
+                                           .confidence = 0.99};
+    assert_verdict(c, PW_VERDICT_ALL_SLOWER, PW_WANTING_NOTHING);
+    assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
+    assert_string_equal(line,
+                        "All ranks were slower in steps 22-41: by 24.0 ms in each of 20 steps, "
+                        "480 ms in all (6.3 % of the run), most in forward; no rank held the "
+                        "job back.");
+    char *json = json_of(c), *text = text_of(c, "", 12);
+    assert_has(json, "\"verdict\": \"all_slower\"");
+    assert_has(json, "\"cost_ns\": 480000000");
+    assert_has(text, "[all_slower]");
+    assert_has_not(text, "No rank held the job back");
+    free(json);
+    free(text);
+    add_straggler(c, straggler(3)); /* 731 ms */
+    assert_verdict(c, PW_VERDICT_HELD_BACK, PW_WANTING_NOTHING);
+    json = json_of(c);
+    assert_has(json, "\"kind\": \"all_slower\""); /* of the highlights */
+    free(json);
+    c->stragglers[0].gain_ns = 479 * MS;
+    assert_verdict(c, PW_VERDICT_ALL_SLOWER, PW_WANTING_NOTHING);
+    assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
+    assert_has(line, "most in forward; 1 rank held the job back by less.");
+    c->trends[0].kind = PW_SLOWING_WARM_UP;
+    assert_verdict(c, PW_VERDICT_HELD_BACK, PW_WANTING_NOTHING);
+    c->nstragglers = 0;
+    assert_verdict(c, PW_VERDICT_NONE, PW_WANTING_NOTHING);
+    c->trends[0].kind = PW_SLOWING_STEADY;
+    assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
+    assert_begins(line,
+                  "All ranks became slower steadily from step 22 to 41: the last of 20 steps took "
+                  "24.0 ms more than the first, 480 ms in all");
+    add_note(c, -1, "no_communication", 8);
+    assert_verdict(c, PW_VERDICT_UNKNOWN, PW_WANTING_COMMUNICATION);
+    pw_cluster_destroy(c);
+}
+
 static void test_comparison_with_one_rank(void **state)
 {
     (void)state;
@@ -254,6 +307,7 @@ int main(void)
         cmocka_unit_test(test_a_straggler_leads),
         cmocka_unit_test(test_sections_agree),
         cmocka_unit_test(test_silence_is_no_health),
+        cmocka_unit_test(test_all_ranks_slower),
         cmocka_unit_test(test_comparison_with_one_rank),
         cmocka_unit_test(test_missing_ranks_are_no_health),
     };

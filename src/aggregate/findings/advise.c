@@ -77,6 +77,8 @@ static struct pw_cluster view(const struct pw_job *job, const struct pw_findings
         .nhosts_slow = f->whatif.nhosts,
         .links_slow = f->pairs.links,
         .nlinks_slow = f->pairs.nlinks,
+        .trends = (struct pw_row_c_trend *)&f->trend,
+        .ntrends = f->ntrends,
         .completeness = job->notes,
         .ncompleteness = job->nnotes,
         .queues = f->samples.queues.rows,

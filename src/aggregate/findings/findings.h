@@ -20,6 +20,8 @@ struct pw_findings {
     uint8_t *inside; /* [ranks] 1: a straggler inside communication only (analysis/straggler.h) */
     struct pw_row_c_efficiency efficiency;
     size_t nefficiency;
+    struct pw_row_c_trend trend;
+    size_t ntrends; /* 0 or 1 */
     struct pw_row_c_collective_stat *stats;
     size_t nstats;
     struct pw_whatif whatif;

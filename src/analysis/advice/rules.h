@@ -30,6 +30,8 @@ pw_advice_judge pw_judge_small_collectives;
 /* resources.c */
 pw_advice_judge pw_judge_data_processing, pw_judge_data_transfer, pw_judge_data_wait;
 pw_advice_judge pw_judge_oversubscribed, pw_judge_memory_growth;
+/* trends.c */
+pw_advice_judge pw_judge_all_slower;
 /* recording.c */
 pw_advice_judge pw_judge_ranks_missing, pw_judge_ranks_unclosed, pw_judge_events_dropped;
 pw_advice_judge pw_judge_ring_waits, pw_judge_no_steps, pw_judge_steps_inferred;

@@ -81,6 +81,11 @@ static const struct pw_advice_rule rules[] = {
         "_pop() around parts of the phase, or record more with --level 2 and --sample-hz 100.",
         "is slow for a reason that is not known. To find out, put profwrap_range_push() and "
         "_pop() around parts of the iteration, or record more with --level 2 and --sample-hz 100."),
+    JOB("all_slower", pw_judge_all_slower,
+        "Find what all ranks had in common in those steps: clock speeds (heat, power limits), "
+        "other "
+        "jobs on the hosts, network or file system, or more work in the steps themselves (larger "
+        "input, growing lists, memory that is not freed). Section utilisation has the hosts."),
     JOB("mpi_not_recorded", pw_judge_mpi_not_recorded,
         "MPI calls of some ranks were not recorded: nothing says who waited for whom."),
     JOB("no_communication", pw_judge_no_communication,

@@ -2,6 +2,7 @@
 #include "analysis/advice/verdict.h"
 
 #include "analysis/advice/advice.h"
+#include "analysis/advice/trends.h"
 
 /* Fewer measured steps than a straggler must hit: nothing can be said of any rank. */
 enum { STEPS_LEAST = 3 };
@@ -45,6 +46,7 @@ void pw_verdict_find(const struct pw_advice_input *in, struct pw_verdict *verdic
     pw_unrecorded_sum(in->cluster, &verdict->unrecorded);
     verdict->wanting = find_wanting(in, verdict);
     verdict->kind = verdict->wanting != PW_WANTING_NOTHING ? PW_VERDICT_UNKNOWN
+                    : pw_trends_leading(in->cluster)       ? PW_VERDICT_ALL_SLOWER
                     : in->cluster->nstragglers             ? PW_VERDICT_HELD_BACK
                     : in->expected == 1                    ? PW_VERDICT_SINGLE_RANK
                                                            : PW_VERDICT_NONE;
@@ -53,9 +55,8 @@ void pw_verdict_find(const struct pw_advice_input *in, struct pw_verdict *verdic
 const char *pw_verdict_name(enum pw_verdict_kind kind)
 {
     static const char *const names[] = {
-        [PW_VERDICT_HELD_BACK] = "held_back",
-        [PW_VERDICT_NONE] = "none",
-        [PW_VERDICT_SINGLE_RANK] = "single_rank",
+        [PW_VERDICT_HELD_BACK] = "held_back", [PW_VERDICT_ALL_SLOWER] = "all_slower",
+        [PW_VERDICT_NONE] = "none",           [PW_VERDICT_SINGLE_RANK] = "single_rank",
         [PW_VERDICT_UNKNOWN] = "unknown",
     };
     return names[kind];

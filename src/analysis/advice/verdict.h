@@ -8,6 +8,7 @@
 
 enum pw_verdict_kind {
     PW_VERDICT_HELD_BACK,   /* by the first straggler */
+    PW_VERDICT_ALL_SLOWER,  /* by none as much as by steps in which all ranks were slower */
     PW_VERDICT_NONE,        /* by nobody: there was evidence, and it is against nobody */
     PW_VERDICT_SINGLE_RANK, /* there is nobody to hold back */
     PW_VERDICT_UNKNOWN,

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "analysis/advice/trends.h"
 #include "analysis/report/names.h"
 #include "analysis/report/page.h"
 #include "analysis/report/report.h"
@@ -113,6 +114,19 @@ static void write_even(const struct pw_figures *f, struct pw_sentence *s)
         pw_sentence_add(s, " cannot be seen");
     }
     pw_sentence_add(s, ".");
+}
+
+static void write_all_slower(const struct pw_figures *f, const struct pw_verdict *v,
+                             struct pw_sentence *s)
+{
+    pw_trends_say(f->cluster, pw_trends_leading(f->cluster), s);
+    if (f->cluster->nstragglers)
+        pw_sentence_add(s, "; %zu rank%s held the job back by less", f->cluster->nstragglers,
+                        f->cluster->nstragglers == 1 ? "" : "s");
+    else if (f->expected > 1)
+        pw_sentence_add(s, "; no rank held the job back");
+    pw_sentence_add(s, ".");
+    write_beside(f, v, s);
 }
 
 static void write_one_rank(const struct pw_figures *f, struct pw_sentence *s)
@@ -227,6 +241,9 @@ void pw_headline_write(const struct pw_figures *figures, char *out, size_t size)
     switch (verdict.kind) {
     case PW_VERDICT_HELD_BACK:
         write_straggler(figures, &verdict, &s);
+        break;
+    case PW_VERDICT_ALL_SLOWER:
+        write_all_slower(figures, &verdict, &s);
         break;
     case PW_VERDICT_SINGLE_RANK:
         write_one_rank(figures, &s);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "analysis/advice/trends.h"
 #include "analysis/report/page.h"
 #include "core/limits.h"
 #include "core/sentence.h"
@@ -201,10 +202,28 @@ static int find_data_wait(const struct pw_figures *f, struct pw_highlight *out)
     return 1;
 }
 
+/* ---- steps in which all ranks were slower ---- */
+
+/* Unless the headline is about it; a run that warms up goes to the list of trends only. */
+static int find_all_slower(const struct pw_figures *f, struct pw_highlight *out)
+{
+    const struct pw_cluster *c = f->cluster;
+    *out = (struct pw_highlight){.kind = "all_slower", .rank = -1, .of_rank = -1};
+    if (!c->ntrends || c->trends[0].kind == PW_SLOWING_WARM_UP ||
+        pw_figures_advice(f).verdict.kind == PW_VERDICT_ALL_SLOWER)
+        return 0;
+    out->ns = c->trends[0].cost_ns;
+    out->share = c->trends[0].share;
+    struct pw_sentence s = pw_sentence_on(out->text, sizeof(out->text));
+    pw_trends_say(c, &c->trends[0], &s);
+    pw_sentence_add(&s, ".");
+    return 1;
+}
+
 size_t pw_highlights_find(const struct pw_figures *figures, struct pw_highlight out[PW_HIGHLIGHTS])
 {
     static int (*const find[PW_HIGHLIGHTS])(const struct pw_figures *, struct pw_highlight *) = {
-        find_late_rank, find_host_late, find_data_wait};
+        find_late_rank, find_host_late, find_data_wait, find_all_slower};
     size_t n = 0;
     for (size_t i = 0; i < PW_HIGHLIGHTS; i++) {
         struct pw_highlight one;

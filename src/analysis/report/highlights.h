@@ -9,10 +9,10 @@
 
 #include "analysis/report/figures.h"
 
-enum { PW_HIGHLIGHTS = 3 };
+enum { PW_HIGHLIGHTS = 4 };
 
 struct pw_highlight {
-    const char *kind; /* "late_rank", "host_late", "data_wait" */
+    const char *kind; /* "late_rank", "host_late", "data_wait", "all_slower" */
     int32_t rank;     /* the worst one; -1: none stands out */
     int64_t ns;       /* lost, of all ranks together */
     double share;     /* of their time */

@@ -273,6 +273,11 @@ static json_t *make_hosts(const struct pw_figures *f)
     return pw_json_rows(PW_TABLE_c_host, f->cluster->hosts_slow, f->cluster->nhosts_slow);
 }
 
+static json_t *make_trends(const struct pw_figures *f)
+{
+    return pw_json_rows(PW_TABLE_c_trend, f->cluster->trends, f->cluster->ntrends);
+}
+
 static json_t *make_whatif(const struct pw_figures *f)
 {
     const struct pw_cluster *c = f->cluster;
@@ -305,6 +310,7 @@ static const struct key {
     {"stragglers", make_stragglers},
     {"hosts", make_hosts},
     {"links", make_links},
+    {"trends", make_trends},
     {"whatif", make_whatif},
     {"efficiency", make_efficiency},
     {"operators", pw_json_operators},

@@ -104,6 +104,15 @@ static void keep_stragglers(struct pw_cluster *c, const struct spans *spans)
     c->nstragglers = kept;
 }
 
+static void keep_trends(struct pw_cluster *c, const struct spans *spans)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < c->ntrends; i++)
+        if (meets(spans, c->trends[i].first_step, c->trends[i].last_step))
+            c->trends[kept++] = c->trends[i];
+    c->ntrends = kept;
+}
+
 /* ---- sums over collectives ---- */
 
 static int by_group(const void *a, const void *b)
@@ -171,6 +180,7 @@ int pw_cluster_restrict(struct pw_cluster *c, const char *steps, char *problem, 
     keep_steps(c, &spans);
     keep_collectives(c, &spans);
     keep_stragglers(c, &spans);
+    keep_trends(c, &spans);
     snprintf(c->restricted_to, sizeof(c->restricted_to), "%s", steps);
     return sum_up_collectives(c);
 }

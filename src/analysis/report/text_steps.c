@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "analysis/advice/trends.h"
 #include "analysis/report/grid.h"
 #include "analysis/report/sections.h"
 #include "core/text.h"
@@ -117,6 +118,19 @@ static int print_trace_caption(const struct pw_page *page)
                                                           : "");
 }
 
+static int print_trends(const struct pw_page *page)
+{
+    const struct pw_cluster *c = page->figures->cluster;
+    char text[256];
+    int err = 0;
+    for (size_t i = 0; i < c->ntrends && !err; i++) {
+        struct pw_sentence s = pw_sentence_on(text, sizeof(text));
+        pw_trends_say(c, &c->trends[i], &s);
+        err = pw_page_print(page, 2, 4, "%s.", text);
+    }
+    return err;
+}
+
 int pw_section_steps(const struct pw_page *page)
 {
     size_t *rows = NULL, count = 0;
@@ -127,6 +141,8 @@ int pw_section_steps(const struct pw_page *page)
         err = print_trace_caption(page);
     if (!err)
         err = print_trace(page, rows, count);
+    if (!err)
+        err = print_trends(page);
     if (!err)
         err = explain_rows(page, count, rows);
     if (!err)

@@ -1,0 +1,71 @@
+/* Which trend leads, and how it reads; see trends.h. */
+#include "analysis/advice/trends.h"
+
+#include <inttypes.h>
+
+#include "analysis/advice/rules.h"
+#include "core/text.h"
+
+const struct pw_row_c_trend *pw_trends_leading(const struct pw_cluster *c)
+{
+    const struct pw_row_c_trend *worst = NULL;
+    for (size_t i = 0; i < c->ntrends; i++)
+        if (c->trends[i].kind != PW_SLOWING_WARM_UP &&
+            (!worst || c->trends[i].cost_ns > worst->cost_ns))
+            worst = &c->trends[i];
+    for (size_t i = 0; worst && i < c->nstragglers; i++) {
+        const struct pw_row_c_straggler *row = &c->stragglers[i];
+        const double held = (double)row->steps_hit * (double)row->excess_ns;
+        const double cost = row->gain_ns > 0 ? (double)row->gain_ns : held;
+        if (cost >= (double)worst->cost_ns)
+            worst = NULL;
+    }
+    return worst;
+}
+
+static void say_percent(struct pw_sentence *s, double share)
+{
+    pw_sentence_add(s, share < 0.1 ? " (%.1f %% of the run)" : " (%.0f %% of the run)",
+                    100 * share);
+}
+
+void pw_trends_say(const struct pw_cluster *c, const struct pw_row_c_trend *t,
+                   struct pw_sentence *s)
+{
+    char excess[32], cost[32];
+    const char *who = c->nranks == 1 ? "The only rank" : "All ranks";
+    pw_text_ns(excess, sizeof(excess), t->excess_ns);
+    pw_text_ns(cost, sizeof(cost), t->cost_ns);
+    if (t->kind == PW_SLOWING_STEADY)
+        pw_sentence_add(s,
+                        "%s became slower steadily from step %" PRId64 " to %" PRId64
+                        ": the last of %" PRId64 " steps took %s more than the first, %s in all",
+                        who, t->first_step, t->last_step, t->steps, excess, cost);
+    else
+        pw_sentence_add(s,
+                        "%s %s slower in steps %" PRId64 "-%" PRId64 ": by %s in each of %" PRId64
+                        " steps, %s in all",
+                        who, c->nranks == 1 ? "was" : "were", t->first_step, t->last_step, excess,
+                        t->steps, cost);
+    if (t->share >= 0)
+        say_percent(s, t->share);
+    if (t->phase == PW_PHASE_OTHER)
+        pw_sentence_add(s, ", most outside any phase");
+    else if (t->phase > PW_PHASE_NONE && t->phase < PW_PHASE_OTHER)
+        pw_sentence_add(s, ", most in %s", pw_enum_name(PW_F_PHASE, t->phase));
+    if (t->kind == PW_SLOWING_WARM_UP)
+        pw_sentence_add(s, "; runs often begin so");
+}
+
+int pw_judge_all_slower(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                        struct pw_advice *advice)
+{
+    struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    const struct pw_row_c_trend *trend = pw_trends_leading(in->cluster);
+    (void)rule;
+    if (!trend)
+        return 0;
+    pw_trends_say(in->cluster, trend, &s);
+    advice->saves_ns = trend->cost_ns;
+    return 1;
+}
