@@ -1,5 +1,6 @@
 """Ranks with unequal work by design: told as an imbalance, while slow ranks are still found."""
 
+import json
 import sys
 
 import harness as h
@@ -39,6 +40,11 @@ def a_heavy_stage():
     near(file["imbalances"][0]["ratio"], 2, 0.25, "the stage's work over the others'")
     h.check(not persistent(file) & {4, 5}, "ranks of the stage are named:", persistent(file))
     h.check(file["imbalances"][0]["gain_ns"] > 0, "balancing gains nothing")
+    text = " ".join(h.run(h.profwrap("report", "out")).stdout.decode().split())
+    h.check('Ranks 4-5 (role "stage 3 of 4") have' in text, text)
+    kept = json.loads(h.run(h.profwrap("report", "--format", "json", "out")).stdout)
+    h.equal([row["ranks"] for row in kept["imbalances"]], ["4-5"], "imbalances of report.json")
+    h.equal(len(kept["roles"]), 8, "roles of report.json")
 
 
 @h.case

@@ -188,6 +188,16 @@ static void load_imbalance(struct world *w, int enough)
     set_balance(w, enough ? 0.89 : 0.9);
 }
 
+static void unequal_work(struct world *w, int enough)
+{
+    world_set_imbalance(w, "imbalance", 75 * MS - 1 + enough);
+}
+
+static void no_peers(struct world *w, int enough)
+{
+    world_set_imbalance(w, "cannot_tell", 75 * MS - 1 + enough);
+}
+
 static void wait_roams(struct world *w, int enough)
 {
     w->mean.wait_ns = 15 * MS + enough;
@@ -295,6 +305,8 @@ static const struct {
     {"slow_link", slow_link, "from rank 1 to 2: 3.0 ms a message, others 1.0 ms"},
     {"late_senders", late_senders, "most is caused by rank 2 (1.00 s)"},
     {"load_imbalance", load_imbalance, "89 %"},
+    {"unequal_work", unequal_work, "1.50 times the work of the others"},
+    {"no_peers", no_peers, "it is the only one of its role (heavy)"},
     {"wait_roams", wait_roams, "the delay moves"},
     {"transfer_exposed", transfer_exposed, "20 % of a step"},
     {"small_collectives", small_collectives, "at 1.0 MB/s, where the best seen is 1.0 GB/s"},

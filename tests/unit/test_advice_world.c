@@ -58,3 +58,19 @@ void world_add_queues(struct world *w, double host_empty, int64_t device_empty)
             q->steps_empty = is_hit && place ? device_empty : 0;
         }
 }
+
+void world_set_imbalance(struct world *w, const char *verdict, int64_t gain_ns)
+{
+    w->c->imbalances = calloc(1, sizeof(*w->c->imbalances));
+    w->c->nimbalances = 1;
+    *w->c->imbalances = (struct pw_row_c_imbalance){.kind = "role",
+                                                    .name = "heavy",
+                                                    .ranks = "2",
+                                                    .nranks = 1,
+                                                    .first_rank = 2,
+                                                    .work_ns = 60 * MS,
+                                                    .others_ns = 40 * MS,
+                                                    .ratio = 1.5,
+                                                    .gain_ns = gain_ns};
+    snprintf(w->c->imbalances->verdict, sizeof(w->c->imbalances->verdict), "%s", verdict);
+}

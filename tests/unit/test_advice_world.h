@@ -28,4 +28,7 @@ void world_add_straggler(struct world *w, int cause, int phase);
 /* A host's queue and a device's, of all ranks and of each; rank 2's are as given. */
 void world_add_queues(struct world *w, double host_empty, int64_t device_empty);
 
+/* A role of one rank, 2, with half as much work again as the others. */
+void world_set_imbalance(struct world *w, const char *verdict, int64_t gain_ns);
+
 #endif

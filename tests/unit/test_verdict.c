@@ -137,6 +137,115 @@ static void test_a_straggler_leads(void **state)
     pw_cluster_destroy(c);
 }
 
+/* Of 50 steps of 150 ms, 75 ms are a hundredth. */
+static struct pw_row_c_imbalance *add_imbalance(struct pw_cluster *c, const char *verdict,
+                                                int32_t nranks, int64_t gain_ns)
+{
+    c->imbalances = realloc(c->imbalances, (c->nimbalances + 1) * sizeof(*c->imbalances));
+    struct pw_row_c_imbalance *row = &c->imbalances[c->nimbalances++];
+    *row = (struct pw_row_c_imbalance){.kind = "role",
+                                       .name = "stage 3 of 4",
+                                       .how = "messages",
+                                       .nranks = nranks,
+                                       .first_rank = 4,
+                                       .ranks = "4-5",
+                                       .work_ns = 56 * MS,
+                                       .others_ns = 40 * MS,
+                                       .ratio = 1.4,
+                                       .amount_ratio = -1,
+                                       .gain_ns = gain_ns};
+    snprintf(row->verdict, sizeof(row->verdict), "%s", verdict);
+    return row;
+}
+
+static void assert_headline(const struct pw_cluster *c, const char *wanted)
+{
+    char line[1024];
+    assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
+    assert_string_equal(line, wanted);
+}
+
+/* The larger of the losses leads. */
+static void test_imbalance(void **state)
+{
+    (void)state;
+    static const char even[] = "Ranks 4-5 (role \"stage 3 of 4\") have 1.40 times the work of the "
+                               "others in a step (56.0 ms, others 40.0 ms): an imbalance between "
+                               "roles, not a slow rank; sharing it out evenly would save 600 ms "
+                               "(8.0 %).";
+    struct pw_cluster *c = make_cluster(8, 52);
+    struct pw_row_c_imbalance *row = add_imbalance(c, "imbalance", 2, 74 * MS);
+    assert_verdict(c, PW_VERDICT_NONE, PW_WANTING_NOTHING);
+    row->gain_ns = 600 * MS;
+    assert_verdict(c, PW_VERDICT_IMBALANCE, PW_WANTING_NOTHING);
+    assert_headline(c, even);
+    char *text = text_of(c, "", 12), *json = json_of(c);
+    assert_has(text, "gain 600 ms");
+    assert_has(text, "[unequal_work]");
+    assert_has_not(text, "[load_imbalance]");
+    assert_has_not(text, "No rank held the job back");
+    assert_has(json, "\"verdict\": \"imbalance\"");
+    assert_has(json, "\"name\": \"stage 3 of 4\"");
+    free(text);
+    free(json);
+    add_straggler(c, straggler(3)); /* of 731 ms */
+    assert_verdict(c, PW_VERDICT_HELD_BACK, PW_WANTING_NOTHING);
+    row->gain_ns = 732 * MS;
+    assert_verdict(c, PW_VERDICT_IMBALANCE, PW_WANTING_NOTHING);
+    char line[1024];
+    assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
+    assert_has(line, "would save 732 ms (9.8 %). Beside that, rank 3 is slow by 18.0 ms.");
+    text = text_of(c, "", 12);
+    assert_has(text, "[blocked]");
+    free(text);
+    pw_cluster_destroy(c);
+}
+
+static void test_uneven_amounts(void **state)
+{
+    (void)state;
+    struct pw_cluster *c = make_cluster(8, 52);
+    struct pw_row_c_imbalance *row = add_imbalance(c, "imbalance", 1, 750 * MS);
+    *row->name = '\0';
+    snprintf(row->kind, sizeof(row->kind), "amount");
+    snprintf(row->how, sizeof(row->how), "given");
+    snprintf(row->ranks, sizeof(row->ranks), "4");
+    row->amount_ratio = 1.5;
+    assert_headline(c,
+                    "Rank 4 has 1.50 times the amount of work of the others, and takes 1.40 times "
+                    "as long: an imbalance, not a slow rank; sharing it out evenly would save "
+                    "750 ms (10 %).");
+    snprintf(row->how, sizeof(row->how), "messages");
+    assert_headline(c, "Rank 4 sends messages 1.50 times as large as the others', and works 1.40 "
+                       "times as long, as with more of the data: an imbalance, not a slow rank; "
+                       "sharing it out evenly would save 750 ms (10 %).");
+    row->nranks = 0;
+    row->first_rank = -1;
+    assert_headline(c, "The amounts of work differ from step to step: the most of a step is 1.50 "
+                       "times its mean: an imbalance, not a slow rank; sharing it out evenly would "
+                       "save 750 ms (10 %).");
+    pw_cluster_destroy(c);
+}
+
+/* 16 ms more in each of 50 steps. */
+static void test_a_role_of_one_rank(void **state)
+{
+    (void)state;
+    struct pw_cluster *c = make_cluster(8, 52);
+    add_imbalance(c, "cannot_tell", 1, -1);
+    assert_verdict(c, PW_VERDICT_UNKNOWN, PW_WANTING_PEERS);
+    assert_headline(c, "Cannot tell whether rank 4 is slow or has more to do by design: it is the "
+                       "only one of its role (stage 3 of 4), and has 1.40 times the work of the "
+                       "others in a step (56.0 ms, others 40.0 ms) throughout the run.");
+    add_straggler(c, straggler(3));
+    assert_verdict(c, PW_VERDICT_HELD_BACK, PW_WANTING_NOTHING);
+    pw_cluster_destroy(c);
+    c = make_cluster(8, 52);
+    add_imbalance(c, "cannot_tell", 2, 700 * MS); /* all on one host */
+    assert_verdict(c, PW_VERDICT_NONE, PW_WANTING_NOTHING);
+    pw_cluster_destroy(c);
+}
+
 /* No section says that there is nobody, and the advice about what is wanting comes first. */
 static void assert_unknown(struct pw_cluster *c, const char *reason, const char *section)
 {
@@ -171,6 +280,9 @@ static void test_sections_agree(void **state)
 {
     (void)state;
     struct pw_cluster *c = make_noted(52, NULL);
+    add_imbalance(c, "cannot_tell", 1, -1);
+    assert_unknown(c, "no_peers", "None that is sure: rank 4 has no other of its role.");
+    c = make_noted(52, NULL);
     c->clock_error_max_ns = c->ranks[7].clock_error_ns = -1;
     assert_unknown(c, "clocks_not_aligned", "Not resolvable: the ranks' clocks");
     assert_unknown(make_noted(4, NULL), "few_steps", "Not known: only 2 steps were measured");
@@ -305,6 +417,9 @@ int main(void)
         cmocka_unit_test(test_one_rank),
         cmocka_unit_test(test_unrecorded_mpi_is_said_first),
         cmocka_unit_test(test_a_straggler_leads),
+        cmocka_unit_test(test_imbalance),
+        cmocka_unit_test(test_uneven_amounts),
+        cmocka_unit_test(test_a_role_of_one_rank),
         cmocka_unit_test(test_sections_agree),
         cmocka_unit_test(test_silence_is_no_health),
         cmocka_unit_test(test_all_ranks_slower),

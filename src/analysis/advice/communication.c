@@ -138,7 +138,8 @@ int pw_judge_load_imbalance(const struct pw_advice_input *in, const struct pw_ad
                         in->is_training ? "(equal batches, sequence lengths and domains; sort or "
                                           "bucket what varies)"
                                         : "(parts of the problem of equal cost)");
-    return in->cluster->nstragglers == 0 && in->expected > 1 && balance >= 0 && balance < BALANCED;
+    return in->cluster->nstragglers == 0 && !in->verdict.imbalance && in->expected > 1 &&
+           balance >= 0 && balance < BALANCED;
 }
 
 int pw_judge_wait_roams(const struct pw_advice_input *in, const struct pw_advice_rule *rule,

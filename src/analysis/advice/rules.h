@@ -23,6 +23,8 @@ typedef int pw_advice_judge(const struct pw_advice_input *input, const struct pw
 
 /* stragglers.c */
 pw_advice_judge pw_judge_straggler;
+/* imbalance.c */
+pw_advice_judge pw_judge_unequal_work, pw_judge_no_peers;
 /* communication.c */
 pw_advice_judge pw_judge_slow_host, pw_judge_slow_link, pw_judge_late_senders;
 pw_advice_judge pw_judge_load_imbalance, pw_judge_wait_roams, pw_judge_transfer_exposed;

@@ -64,7 +64,8 @@ int pw_judge_straggler(const struct pw_advice_input *in, const struct pw_advice_
             advice->saves_ns = pw_sum(advice->saves_ns < 0 ? 0 : advice->saves_ns, row->gain_ns);
     }
     if (!advice->nranks ||
-        (in->verdict.kind != PW_VERDICT_HELD_BACK && in->verdict.kind != PW_VERDICT_ALL_SLOWER))
+        (in->verdict.kind != PW_VERDICT_HELD_BACK && in->verdict.kind != PW_VERDICT_ALL_SLOWER &&
+         in->verdict.kind != PW_VERDICT_IMBALANCE))
         return 0;
     write_subject(advice, phase == PW_PHASE_OTHER && !in->is_training ? PW_PHASE_NONE : phase,
                   &text);

@@ -120,6 +120,10 @@ static const struct pw_advice_rule rules[] = {
         "The ranks' clocks are not aligned, so nothing says who waited for whom. Run with "
         "--clock-sync active, and let the hosts reach each other by UDP (--clock-interval); else "
         "only ranks that communicate in both directions can be aligned."),
+    JOB("no_peers", pw_judge_no_peers,
+        "Compare the rank with one of the same role: run with more ranks of it (data parallel "
+        "replicas), give its amount of work with profwrap_work(), or move it to another host and "
+        "compare the runs."),
     JOB("clock_coarse", pw_judge_clock_coarse,
         "The clock error is above 5 % of a step: smaller differences between hosts cannot be seen. "
         "A longer run on a quieter network narrows it."),
@@ -132,6 +136,10 @@ static const struct pw_advice_rule rules[] = {
     JOB("late_senders", pw_judge_late_senders,
         "Receivers wait for messages that are sent late: post the sends earlier (MPI_Isend as soon "
         "as the data are there), or give the sender less to do before them."),
+    JOB_OF("unequal_work", pw_judge_unequal_work,
+           "Move work between the roles: layers from the heavy pipeline stages to the others, "
+           "experts' capacity to where the tokens go, or more ranks for the heavy role.",
+           "Move work between the roles, or give the heavy role more ranks."),
     JOB_OF(
         "load_imbalance", pw_judge_load_imbalance,
         "The work is uneven, though no rank is late enough to be named: balance it (equal batches, "

@@ -2,6 +2,7 @@
 #include "analysis/advice/verdict.h"
 
 #include "analysis/advice/advice.h"
+#include "analysis/advice/imbalance.h"
 #include "analysis/advice/trends.h"
 
 /* Fewer measured steps than a straggler must hit: nothing can be said of any rank. */
@@ -40,24 +41,62 @@ static enum pw_wanting find_wanting(const struct pw_advice_input *in, const stru
     return in->clock_error_max_ns < 0 ? PW_WANTING_CLOCKS : PW_WANTING_NOTHING;
 }
 
+/* Imbalances are in the order of what they cost. */
+static const struct pw_row_c_imbalance *
+first_imbalance(const struct pw_advice_input *in, int (*has)(const struct pw_row_c_imbalance *))
+{
+    const double least = (double)in->step_mean_ns * (double)in->measured / 100;
+    for (size_t i = 0; i < in->cluster->nimbalances; i++) {
+        const struct pw_row_c_imbalance *row = &in->cluster->imbalances[i];
+        if (has(row) && (double)pw_imbalance_cost(row, in->measured) >= least)
+            return row;
+    }
+    return NULL;
+}
+
+static double straggler_cost(const struct pw_cluster *c)
+{
+    if (!c->nstragglers)
+        return 0;
+    const struct pw_row_c_straggler *worst = &c->stragglers[0];
+    return worst->gain_ns >= 0 ? (double)worst->gain_ns
+                               : (double)worst->excess_ns * (double)worst->steps_hit;
+}
+
+static enum pw_verdict_kind find_kind(const struct pw_advice_input *in, struct pw_verdict *v)
+{
+    if (v->wanting != PW_WANTING_NOTHING)
+        return PW_VERDICT_UNKNOWN;
+    if (in->expected == 1)
+        return PW_VERDICT_SINGLE_RANK;
+    const struct pw_row_c_trend *trend = pw_trends_leading(in->cluster);
+    const double others = trend ? (double)trend->cost_ns : straggler_cost(in->cluster);
+    if (v->imbalance && (double)pw_imbalance_cost(v->imbalance, in->measured) > others)
+        return PW_VERDICT_IMBALANCE;
+    if (trend)
+        return PW_VERDICT_ALL_SLOWER;
+    if (in->cluster->nstragglers)
+        return PW_VERDICT_HELD_BACK;
+    v->wanting = v->alone ? PW_WANTING_PEERS : PW_WANTING_NOTHING;
+    return v->alone ? PW_VERDICT_UNKNOWN : PW_VERDICT_NONE;
+}
+
 void pw_verdict_find(const struct pw_advice_input *in, struct pw_verdict *verdict)
 {
     *verdict = (struct pw_verdict){.untimed = pw_advice_untimed(in->cluster)};
     pw_unrecorded_sum(in->cluster, &verdict->unrecorded);
     verdict->wanting = find_wanting(in, verdict);
-    verdict->kind = verdict->wanting != PW_WANTING_NOTHING ? PW_VERDICT_UNKNOWN
-                    : pw_trends_leading(in->cluster)       ? PW_VERDICT_ALL_SLOWER
-                    : in->cluster->nstragglers             ? PW_VERDICT_HELD_BACK
-                    : in->expected == 1                    ? PW_VERDICT_SINGLE_RANK
-                                                           : PW_VERDICT_NONE;
+    verdict->imbalance = first_imbalance(in, pw_imbalance_is_sure);
+    verdict->alone = first_imbalance(in, pw_imbalance_is_alone);
+    verdict->kind = find_kind(in, verdict);
 }
 
 const char *pw_verdict_name(enum pw_verdict_kind kind)
 {
     static const char *const names[] = {
-        [PW_VERDICT_HELD_BACK] = "held_back", [PW_VERDICT_ALL_SLOWER] = "all_slower",
-        [PW_VERDICT_NONE] = "none",           [PW_VERDICT_SINGLE_RANK] = "single_rank",
-        [PW_VERDICT_UNKNOWN] = "unknown",
+        [PW_VERDICT_HELD_BACK] = "held_back",     [PW_VERDICT_ALL_SLOWER] = "all_slower",
+        [PW_VERDICT_IMBALANCE] = "imbalance",     [PW_VERDICT_NONE] = "none",
+        [PW_VERDICT_SINGLE_RANK] = "single_rank", [PW_VERDICT_UNKNOWN] = "unknown",
     };
     return names[kind];
 }
@@ -74,6 +113,7 @@ const char *pw_verdict_reason(enum pw_wanting wanting)
         [PW_WANTING_MORE_STEPS] = "few_steps",
         [PW_WANTING_NCCL_TIMES] = "nccl_untimed",
         [PW_WANTING_CLOCKS] = "clocks_not_aligned",
+        [PW_WANTING_PEERS] = "no_peers",
     };
     return names[wanting];
 }

@@ -9,6 +9,7 @@
 enum pw_verdict_kind {
     PW_VERDICT_HELD_BACK,   /* by the first straggler */
     PW_VERDICT_ALL_SLOWER,  /* by none as much as by steps in which all ranks were slower */
+    PW_VERDICT_IMBALANCE,   /* by work that differs by design: the largest loss */
     PW_VERDICT_NONE,        /* by nobody: there was evidence, and it is against nobody */
     PW_VERDICT_SINGLE_RANK, /* there is nobody to hold back */
     PW_VERDICT_UNKNOWN,
@@ -25,6 +26,7 @@ enum pw_wanting {
     PW_WANTING_MORE_STEPS,    /* too few are */
     PW_WANTING_NCCL_TIMES,    /* when NCCL's operations ran is not known */
     PW_WANTING_CLOCKS,        /* they are not aligned */
+    PW_WANTING_PEERS,         /* a rank with more work is the only one of its role */
 };
 
 struct pw_verdict {
@@ -32,6 +34,9 @@ struct pw_verdict {
     enum pw_wanting wanting;
     struct pw_unrecorded_sum unrecorded;
     int64_t untimed; /* operations of NCCL */
+    /* The largest that costs a hundredth of the measured steps or more; NULL: there is none. */
+    const struct pw_row_c_imbalance *imbalance;
+    const struct pw_row_c_imbalance *alone; /* the same of roles of one rank */
 };
 
 struct pw_advice_input;

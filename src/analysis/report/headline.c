@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "analysis/advice/imbalance.h"
 #include "analysis/advice/trends.h"
 #include "analysis/report/names.h"
 #include "analysis/report/page.h"
@@ -71,6 +72,27 @@ static void write_straggler(const struct pw_figures *f, const struct pw_verdict 
     }
     pw_sentence_add(s, ".");
     write_beside(f, v, s);
+}
+
+static void write_imbalance(const struct pw_figures *f, const struct pw_verdict *v,
+                            struct pw_sentence *s)
+{
+    const struct pw_row_c_imbalance *row = v->imbalance;
+    const double all = (double)f->step_mean_ns * (double)f->measured;
+    pw_imbalance_write(row, s);
+    if (row->gain_ns > 0) {
+        add_ns(s, "; sharing it out evenly would save ", row->gain_ns);
+        add_percent(s, " (", (double)row->gain_ns / all, ")");
+    }
+    pw_sentence_add(s, ".");
+    if (!f->cluster->nstragglers)
+        return;
+    const struct pw_row_c_straggler *worst = &f->cluster->stragglers[0];
+    pw_sentence_add(s, " Beside that, rank %" PRId32 " is slow", worst->rank);
+    add_ns(s, " by ", worst->excess_ns);
+    if (f->cluster->nstragglers > 1)
+        pw_sentence_add(s, ", and %zu more", f->cluster->nstragglers - 1);
+    pw_sentence_add(s, ".");
 }
 
 /* Waits are differences of two ranks' clocks; without them own work is not known either. */
@@ -228,6 +250,10 @@ static void write_unknown(const struct pw_figures *f, const struct pw_verdict *v
     case PW_WANTING_CLOCKS:
         write_unaligned(f, s);
         break;
+    case PW_WANTING_PEERS:
+        pw_imbalance_write(v->alone, s);
+        pw_sentence_add(s, ".");
+        break;
     default:
         write_unmarked(f, s);
         break;
@@ -244,6 +270,9 @@ void pw_headline_write(const struct pw_figures *figures, char *out, size_t size)
         break;
     case PW_VERDICT_ALL_SLOWER:
         write_all_slower(figures, &verdict, &s);
+        break;
+    case PW_VERDICT_IMBALANCE:
+        write_imbalance(figures, &verdict, &s);
         break;
     case PW_VERDICT_SINGLE_RANK:
         write_one_rank(figures, &s);

@@ -278,6 +278,16 @@ static json_t *make_trends(const struct pw_figures *f)
     return pw_json_rows(PW_TABLE_c_trend, f->cluster->trends, f->cluster->ntrends);
 }
 
+static json_t *make_roles(const struct pw_figures *f)
+{
+    return pw_json_rows(PW_TABLE_c_role, f->cluster->roles, f->cluster->nroles);
+}
+
+static json_t *make_imbalances(const struct pw_figures *f)
+{
+    return pw_json_rows(PW_TABLE_c_imbalance, f->cluster->imbalances, f->cluster->nimbalances);
+}
+
 static json_t *make_whatif(const struct pw_figures *f)
 {
     const struct pw_cluster *c = f->cluster;
@@ -308,6 +318,8 @@ static const struct key {
     {"step_trace", make_step_trace},
     {"collectives", make_collectives},
     {"stragglers", make_stragglers},
+    {"imbalances", make_imbalances},
+    {"roles", make_roles},
     {"hosts", make_hosts},
     {"links", make_links},
     {"trends", make_trends},

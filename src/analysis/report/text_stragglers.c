@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "analysis/advice/imbalance.h"
 #include "analysis/report/grid.h"
 #include "analysis/report/operators.h"
 #include "analysis/report/sections.h"
@@ -145,6 +146,10 @@ static void write_unknown(const struct pw_figures *f, const struct pw_verdict *v
         pw_sentence_add(s, "Not resolvable: the ranks' clocks are not aligned, so that nothing "
                            "says who waited for whom.");
         break;
+    case PW_WANTING_PEERS:
+        pw_sentence_add(s, "None that is sure: rank %" PRId32 " has no other of its role.",
+                        v->alone->first_rank);
+        break;
     case PW_WANTING_NOTHING:
         break;
     }
@@ -170,7 +175,24 @@ static int print_none(const struct pw_page *page)
         f->measured, f->present, pw_text_ns(clock, sizeof(clock), f->clock_error_max_ns));
 }
 
-int pw_section_stragglers(const struct pw_page *page)
+static int print_imbalances(const struct pw_page *page)
+{
+    const struct pw_cluster *c = page->figures->cluster;
+    int err = 0;
+    for (size_t i = 0; i < c->nimbalances && i < page->top && !err; i++) {
+        const struct pw_row_c_imbalance *row = &c->imbalances[i];
+        char text[768], gain[32];
+        struct pw_sentence s = pw_sentence_on(text, sizeof(text));
+        pw_imbalance_write(row, &s);
+        if (row->gain_ns >= 0)
+            pw_sentence_add(&s, "; sharing it out evenly: gain %s",
+                            pw_text_ns(gain, sizeof(gain), row->gain_ns));
+        err = pw_page_print(page, 2, 4, "%s.", text);
+    }
+    return err;
+}
+
+static int print_all(const struct pw_page *page)
 {
     size_t n = page->figures->cluster->nstragglers;
     size_t count = n < page->top ? n : page->top;
@@ -194,6 +216,12 @@ int pw_section_stragglers(const struct pw_page *page)
                          "back; blame: time that all other ranks together waited for it; critical: "
                          "time by which it was the last alone; gain: what the job would save if it "
                          "were as fast as the others.");
+}
+
+int pw_section_stragglers(const struct pw_page *page)
+{
+    int err = print_all(page);
+    return err ? err : print_imbalances(page);
 }
 
 int pw_section_efficiency(const struct pw_page *page)

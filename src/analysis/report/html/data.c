@@ -161,6 +161,7 @@ static const struct key {
     {"mean", make_mean},
     {"ranks", make_ranks},
     {"stragglers", make_stragglers},
+    {"imbalances", NULL},
     {"hosts", NULL},
     {"collectives", pw_html_collective_stats},
     {"collective_totals", pw_html_collective_totals},

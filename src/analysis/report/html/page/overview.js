@@ -3,7 +3,7 @@
 function mood() {
     if (report.job.verdict === "unknown")
         return "even";
-    if (report.stragglers.length)
+    if (report.job.verdict === "held_back")
         return "bad";
     return report.advice[0].rule === "none" && !report.job.highlights.length ? "good" : "even";
 }
@@ -44,8 +44,12 @@ function stragglerTiles(parent, worst) {
 function evenTiles(parent) {
     const one = report.job.ranks === 1, ranks = isKnown(report.job.ranks) ? report.job.ranks : 0;
     const unknown = report.job.verdict === "unknown";
-    tile(parent, "WHO", unknown ? "Not known" : one ? "One rank" : "No rank named", {
-        words: one && !unknown ? "nothing to compare it with" : `of ${formatCount(ranks)}` });
+    const uneven = report.job.verdict === "imbalance" && report.imbalances[0];
+    const who = unknown ? "Not known" : one ? "One rank" : uneven ? "Uneven work" : "No rank named";
+    tile(parent, "WHO", who, {
+        words: one && !unknown ? "nothing to compare it with"
+            : uneven && uneven.ranks ? `more on ${uneven.nranks > 1 ? "ranks" : "rank"} ${uneven.ranks}`
+                : `of ${formatCount(ranks)}` });
     tile(parent, "STEPS", formatCount(report.steps.measured), {
         words: `mean ${formatNs(report.steps.mean_ns)}` });
     const { wait_ns: wait, total_ns: total } = report.mean;
@@ -167,7 +171,7 @@ function efficiencyTree(parent) {
 function renderOverview(box) {
     const tiles = element("div", { class: "tiles" });
     box.append(element("h2", { class: "skip" }, "Overview"), tiles);
-    if (report.stragglers.length && report.job.verdict !== "unknown")
+    if (report.stragglers.length && report.job.verdict === "held_back")
         stragglerTiles(tiles, report.stragglers[0]);
     else
         evenTiles(tiles);

@@ -169,6 +169,23 @@ function rankTable(parent, chosen) {
     });
 }
 
+/* Work that differs by design: no rank is slow for it. */
+function imbalanceTable(parent) {
+    new Table(panel(parent, "Work that differs by design"), {
+        caption: "Roles and ranks with more work than the others", rows: report.imbalances,
+        columns: [
+            { title: "role", kind: "text", value: (row) => row.name || "amount of work" },
+            { title: "ranks", kind: "text", value: (row) => row.ranks || "" },
+            { title: "known by", kind: "text", value: (row) => row.how },
+            { title: "work in a step", kind: "ns", value: (row) => row.work_ns },
+            { title: "others", kind: "ns", value: (row) => row.others_ns },
+            { title: "gain", kind: "ns", value: (row) => row.gain_ns },
+            { title: "verdict", kind: "text",
+              value: (row) => (row.verdict === "imbalance" ? "imbalance" : `cannot tell: ${row.reason}`) },
+        ],
+    });
+}
+
 async function renderStragglers(box, [what, number]) {
     const chosen = what === "rank" && /^\d+$/.test(number || "") ? Number(number) : null;
     box.append(element("h2", {}, "Stragglers"));
@@ -178,6 +195,8 @@ async function renderStragglers(box, [what, number]) {
     if (report.stragglers.length)
         stragglerTable(panel(box, unknown ? "Ranks with more own time than others"
             : "Ranks that hold the job back"), chosen);
+    if (report.imbalances.length)
+        imbalanceTable(box);
     const map = panel(box, "Every rank in every step", element("div", { class: "tools" },
         chooser("Colour:", heatViews, heatView, (view) => {
             heatView = view;
