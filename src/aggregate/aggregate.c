@@ -170,7 +170,7 @@ static int conclude(struct pw_findings *f, struct pw_job *job, const struct pw_s
     int err = pw_graph_gather(parts, job), worst;
     int gathered = pw_pairs_make(&pairs, job, &m->messages);
     gathered = gathered ? gathered : pw_roles_gather(&known->roles, job);
-    gathered = gathered ? gathered : pw_amounts_gather(&known->amounts, job, &pairs);
+    gathered = gathered ? gathered : pw_amounts_gather(&known->amounts, job, &pairs, parts);
     err = err ? err : gathered;
     memset(f, 0, sizeof(*f));
     if (job->process == 0 && !err)

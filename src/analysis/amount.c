@@ -41,12 +41,14 @@ static size_t slope(double work, double amount, double unit, int64_t *out)
     return 1;
 }
 
-static size_t slopes_in_time(const struct pw_amount_input *in, double unit, int64_t *slopes)
+/* Of the same rank in steps that are `lag` apart. */
+static size_t slopes_in_time(const struct pw_amount_input *in, size_t lag, double unit,
+                             int64_t *slopes)
 {
     size_t n = 0;
-    for (size_t s = 1; s < in->nsteps; s++)
+    for (size_t s = lag; s < in->nsteps; s++)
         for (size_t r = 0; r < in->nranks; r++) {
-            size_t now = s * in->nranks + r, before = now - in->nranks;
+            size_t now = s * in->nranks + r, before = now - lag * in->nranks;
             if (is_known(in, now) && is_known(in, before))
                 n += slope((double)(in->own_ns[now] - in->own_ns[before]),
                            (double)(in->amount[now] - in->amount[before]), unit, &slopes[n]);
@@ -92,7 +94,9 @@ double pw_amount_cost(const struct pw_amount_input *in, int64_t *scratch)
     int64_t median = median_of(in, in->amount, slopes), own = median_of(in, in->own_ns, slopes);
     if (median <= 0 || own <= 0)
         return 0;
-    size_t n = slopes_in_time(in, (double)median, slopes);
+    size_t n = 0;
+    for (size_t lag = 1; n < LEAST_PAIRS && lag < in->nsteps; lag *= 2)
+        n = slopes_in_time(in, lag, (double)median, slopes);
     if (n < LEAST_PAIRS)
         n = slopes_of_ranks(in, (double)median, work, amount, values, slopes);
     int64_t cost = n ? pw_median_i64(slopes, n) : 0;

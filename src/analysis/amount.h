@@ -2,11 +2,11 @@
  * rank that is given more is not taken for a slow one.
  *
  * The slope is a median of slopes (Theil and Sen) over pairs of values whose amounts differ by 5 %
- * of the median amount or more: of the same rank in consecutive steps where 30 or more such pairs
- * are there, since a rank that is always slow does not change those; else of pairs of ranks, each
- * with its medians. It is at most median work / median amount, as no work would else take less
- * than no time: of a single rank with other amounts than the rest, that alone tells how much of its
- * excess the amount explains. */
+ * of the median amount or more: of the same rank in steps that are 1, 2, 4, 8 ... apart, the first
+ * distance with 30 or more such pairs, since a rank that is always slow does not change those; else
+ * of pairs of ranks, each with its medians. It is at most median work / median amount, as no work
+ * would else take less than no time: of a single rank with other amounts than the rest, that alone
+ * tells how much of its excess the amount explains. */
 #ifndef PW_ANALYSIS_AMOUNT_H
 #define PW_ANALYSIS_AMOUNT_H
 

@@ -284,6 +284,25 @@ static void test_cost_in_time(void **state)
         assert_int_equal(a.own[s * RANKS + 2] - a.own[s * RANKS], 500);
 }
 
+/* Each of the four ranks has twice the amount for 6 of 24 steps: 6 pairs of neighbouring steps
+ * differ, 12 that are 2 apart, 24 that are 4 apart, and of those 8 apart 6 + 10 + 10 + 6 = 32. Rank
+ * 1 is always slow. */
+static void test_cost_of_what_moves(void **state)
+{
+    (void)state;
+    enum { TWICE = 2 * STEPS };
+    int64_t own[TWICE * RANKS], amount[TWICE * RANKS];
+    static int64_t scratch[16384];
+    for (int s = 0; s < TWICE; s++)
+        for (int r = 0; r < RANKS; r++) {
+            amount[s * RANKS + r] = s / 6 == r ? 200 : 100;
+            own[s * RANKS + r] = 100 + 3 * amount[s * RANKS + r] + (r == 1 ? 500 : 0);
+        }
+    const struct pw_amount_input in = {TWICE, RANKS, own, amount, 0};
+    assert_true(pw_amount_scratch(TWICE, RANKS) <= sizeof(scratch) / sizeof(*scratch));
+    assert_true(fabs(pw_amount_cost(&in, scratch) - 3) < 1e-9);
+}
+
 /* One rank always has twice the amount. Others have 100 + 3 x 200 = 700 ns, so that at most 700 of
  * its excess are the amount's, however slow it is. */
 static void test_cost_of_one_rank(void **state)
@@ -347,6 +366,7 @@ int main(void)
         cmocka_unit_test(test_small_differences),
         cmocka_unit_test(test_who_cannot_be_told),
         cmocka_unit_test(test_cost_in_time),
+        cmocka_unit_test(test_cost_of_what_moves),
         cmocka_unit_test(test_cost_of_one_rank),
         cmocka_unit_test(test_no_cost),
         cmocka_unit_test(test_guessed),

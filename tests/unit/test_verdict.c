@@ -216,7 +216,7 @@ static void test_uneven_amounts(void **state)
                     "as long: an imbalance, not a slow rank; sharing it out evenly would save "
                     "750 ms (10 %).");
     snprintf(row->how, sizeof(row->how), "messages");
-    assert_headline(c, "Rank 4 sends messages 1.50 times as large as the others', and works 1.40 "
+    assert_headline(c, "Rank 4 has messages 1.50 times as large as the others', and works 1.40 "
                        "times as long, as with more of the data: an imbalance, not a slow rank; "
                        "sharing it out evenly would save 750 ms (10 %).");
     row->nranks = 0;

@@ -91,7 +91,7 @@ static int gather_given(struct pw_amounts *out, struct pw_job *job)
     int *counts = calloc(2 * (size_t)job->processes, sizeof(*counts));
     int count = 2 * (int)job->ninputs, ok;
     out->amount = malloc(sizeof(*out->amount) * (all_n + 1));
-    out->is_given = 1;
+    out->how = "given";
     fill(mine, mine_n, -1);
     fill(out->amount, all_n, -1);
     ok = mine && send && receive && counts && out->amount && !read_all(job, mine);
@@ -138,7 +138,79 @@ static int use_messages(struct pw_amounts *out, const struct pw_job *job,
     return 0;
 }
 
-int pw_amounts_gather(struct pw_amounts *out, struct pw_job *job, const struct pw_pairs *pairs)
+/* Where each rank's steps begin, [nranks * nsteps], from the windows of the graph; a step that a
+ * rank lacks begins with the next. */
+static void fill_starts(int64_t *starts, const struct pw_job *job,
+                        const struct pw_graph_parts *parts)
+{
+    const struct pw_graph_window *windows = (const void *)parts->windows.v;
+    const size_t nranks = (size_t)job->nranks, nsteps = job->nsteps;
+    fill(starts, nranks * nsteps, INT64_MAX);
+    for (size_t i = 0; i < parts->windows.n; i++)
+        if (windows[i].phase < 0)
+            starts[(size_t)windows[i].rank * nsteps + (size_t)windows[i].step] = windows[i].start;
+    for (size_t i = nranks * nsteps; i-- > 1;)
+        if (starts[i - 1] == INT64_MAX && i % nsteps)
+            starts[i - 1] = starts[i];
+}
+
+/* The last of rising starts that is not behind `time`; -1: none. */
+static ptrdiff_t step_at(const int64_t *starts, size_t nsteps, int64_t time)
+{
+    size_t low = 0, high = nsteps;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (starts[middle] <= time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return (ptrdiff_t)low - 1;
+}
+
+/* Bytes by rank and step. 1; 0 when there are none, or not all steps are in the graph; -ENOMEM. */
+static int use_collectives(struct pw_amounts *out, const struct pw_job *job,
+                           const struct pw_graph_parts *parts)
+{
+    const struct pw_graph_op *ops = (const void *)parts->ops.v;
+    const size_t nranks = (size_t)job->nranks, nsteps = job->nsteps;
+    size_t n = 0;
+    for (size_t i = 0; i < parts->ops.n; i++)
+        n += ops[i].bytes > 0;
+    if (!n || parts->nsteps < nsteps)
+        return 0;
+    int64_t *starts = malloc(sizeof(*starts) * (nranks * nsteps + 1));
+    out->amount = malloc(sizeof(*out->amount) * (nranks * nsteps + 1));
+    if (!starts || !out->amount) {
+        free(starts);
+        return -ENOMEM;
+    }
+    fill_starts(starts, job, parts);
+    fill(out->amount, nranks * nsteps, -1);
+    for (size_t i = 0; i < parts->ops.n; i++) {
+        const size_t rank = (size_t)ops[i].rank;
+        ptrdiff_t s = ops[i].bytes > 0 ? step_at(starts + rank * nsteps, nsteps, ops[i].enter) : -1;
+        int64_t *sum = s < 0 ? NULL : &out->amount[(size_t)s * nranks + rank];
+        if (sum)
+            *sum = pw_sum(*sum < 0 ? 0 : *sum, ops[i].bytes);
+    }
+    free(starts);
+    out->how = "collectives";
+    return 1;
+}
+
+static int use_communication(struct pw_amounts *out, const struct pw_job *job,
+                             const struct pw_pairs *pairs, const struct pw_graph_parts *parts)
+{
+    int found = job->nsteps ? use_collectives(out, job, parts) : 0;
+    if (found || !pairs->n || !job->nsteps)
+        return found < 0 ? found : 0;
+    out->how = "messages";
+    return use_messages(out, job, pairs);
+}
+
+int pw_amounts_gather(struct pw_amounts *out, struct pw_job *job, const struct pw_pairs *pairs,
+                      const struct pw_graph_parts *parts)
 {
     int said = 0, any, err = 0;
     *out = (struct pw_amounts){0};
@@ -147,8 +219,8 @@ int pw_amounts_gather(struct pw_amounts *out, struct pw_job *job, const struct p
     MPI_Allreduce(&said, &any, 1, MPI_INT, MPI_MAX, job->comm);
     if (any)
         return gather_given(out, job);
-    if (job->process == 0 && pairs->n && job->nsteps)
-        err = use_messages(out, job, pairs);
+    if (job->process == 0)
+        err = use_communication(out, job, pairs, parts);
     return pw_job_all_ok(job, !err) ? 0 : -ENOMEM;
 }
 

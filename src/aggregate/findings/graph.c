@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/limits.h"
+#include "core/ops.h"
 #include "core/tables.h"
 
 /* Communication events that are replayed at most: some 130 bytes of process 0 each. */
@@ -47,6 +49,22 @@ static void append(struct pw_graph_parts *parts, struct pw_graph_items *items, c
         items->capacity = capacity;
     }
     memcpy(items->v + items->n++ * items->size, item, items->size);
+}
+
+int64_t pw_graph_bytes(const struct pw_row_comm_event *event)
+{
+    switch (event->op) {
+    case PW_OP_Alltoallv:
+    case PW_OP_Alltoallw:
+    case PW_OP_Ialltoallv:
+    case PW_OP_Ialltoallw:
+    case PW_OP_Neighbor_alltoallv:
+    case PW_OP_Ineighbor_alltoallv:
+        return pw_sum(event->sent_bytes > 0 ? event->sent_bytes : 0,
+                      event->recv_bytes > 0 ? event->recv_bytes : 0);
+    default:
+        return 0;
+    }
 }
 
 void pw_graph_add_op(struct pw_graph_parts *parts, const struct pw_graph_op *op)

@@ -14,6 +14,7 @@ struct pw_graph_op {
     int64_t enter;
     int64_t stands, leave; /* stood still for it from .. to; stands INT64_MAX: did not */
     int64_t instance;      /* -1: no collective */
+    int64_t bytes;         /* of an Alltoallv or its like: sent and received; else 0 */
     int32_t rank;
     uint8_t adds, waits; /* to or at the instance */
     uint8_t receives, pad;
@@ -58,6 +59,9 @@ struct pw_graph {
 
 /* Chooses how many steps fit. Collective. */
 void pw_graph_begin(struct pw_graph_parts *parts, const struct pw_job *job);
+
+/* Of an operation in which each rank may move other amounts, by its own; else 0. */
+int64_t pw_graph_bytes(const struct pw_row_comm_event *event);
 
 void pw_graph_add_op(struct pw_graph_parts *parts, const struct pw_graph_op *op);
 void pw_graph_add_window(struct pw_graph_parts *parts, const struct pw_graph_window *window);

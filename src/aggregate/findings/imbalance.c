@@ -102,8 +102,8 @@ static void gather_phase(struct pw_imbalance_work *f, size_t phase)
         f->series[i] = f->out->adjusted.phase_ns[i * PW_PHASES + phase];
 }
 
-/* The cost of a unit is fitted for each series: a phase whose work does not depend on the amount
- * stays as it is. */
+/* The cost of a unit is fitted to work outside communication, and for each phase: one whose work
+ * does not depend on the amount stays as it is. */
 static void take_amounts_out(struct pw_imbalance_work *f)
 {
     struct pw_matrix *a = &f->out->adjusted;
@@ -115,7 +115,7 @@ static void take_amounts_out(struct pw_imbalance_work *f)
     pw_amount_take_out(&in, f->cost, a->useful_ns, f->scratch);
     in.is_guessed = 0;
     in.own_ns = f->m->own_ns;
-    pw_amount_take_out(&in, pw_amount_cost(&in, f->scratch), a->own_ns, f->scratch);
+    pw_amount_take_out(&in, f->cost, a->own_ns, f->scratch);
     in.own_ns = f->series;
     for (size_t p = 0; p < PW_PHASES; p++) {
         gather_phase(f, p);
@@ -195,6 +195,7 @@ int pw_imbalance_find(struct pw_imbalance *out, const struct pw_job *job,
         .clock_ns = largest_difference(error_ns, measured->nranks),
         .is_given = roles->is_given,
     };
+    f.how = amounts->how;
     int err = allocate(&f, amounts);
     err = err ? err : number_hosts(&f);
     f.balance.host_of = f.host_of;
@@ -202,7 +203,7 @@ int pw_imbalance_find(struct pw_imbalance *out, const struct pw_job *job,
         .nsteps = measured->nsteps,
         .nranks = measured->nranks,
         .amount = f.amounts,
-        .is_guessed = !amounts->is_given,
+        .is_guessed = amounts->how && strcmp(amounts->how, "messages") == 0,
     };
     if (!err) {
         if (amounts->amount)

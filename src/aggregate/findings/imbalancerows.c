@@ -186,8 +186,7 @@ static int describe_amounts(struct pw_imbalance_work *f, uint8_t *marked, int64_
     const int64_t work = median_of_ranks(f, work_of, marked);
     if (!n && peak < LEAST_MORE)
         return 0;
-    struct pw_row_c_imbalance *row =
-        add_row(f, "amount", f->amount.is_guessed ? "messages" : "given");
+    struct pw_row_c_imbalance *row = add_row(f, "amount", f->how);
     row->nranks = (int32_t)n;
     row->first_rank = n ? (int32_t)worst : -1;
     list_ranks(marked, nranks, row->ranks);

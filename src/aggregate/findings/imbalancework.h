@@ -18,7 +18,8 @@ struct pw_imbalance_work {
     struct pw_balance_role *other; /* [nroles] by another series */
     int32_t *host_of;
     int64_t *amounts, *series, *scratch;
-    double cost;
+    double cost;     /* of a unit of amount, ns */
+    const char *how; /* amounts are known */
 };
 
 /* Once amounts and roles are taken out: the rows, and what to replay. 0 or -ENOMEM. */

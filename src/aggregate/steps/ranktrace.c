@@ -189,6 +189,7 @@ static void add_to_graph(struct pass *p, const struct pw_input *input,
         .stands = stands ? pw_input_time(input, stands) - p->job->epoch_ns : INT64_MAX,
         .leave = pw_input_time(input, event->end) - p->job->epoch_ns,
         .instance = pw_instances_find(p->instances, input, event),
+        .bytes = pw_graph_bytes(event),
         .rank = (int32_t)input->rank,
         .receives = cls == PW_CLASS_RECV || (event->flags & PW_FLAG_RECV_PART),
     };

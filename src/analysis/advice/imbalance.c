@@ -64,7 +64,8 @@ static void write_role(const struct pw_row_c_imbalance *row, struct pw_sentence 
 
 static void write_amount(const struct pw_row_c_imbalance *row, struct pw_sentence *s)
 {
-    const int one = row->nranks == 1, is_guess = is(row->how, "messages");
+    const int one = row->nranks == 1;
+    const int is_guess = is(row->how, "messages") || is(row->how, "collectives");
     const char *most = one ? "" : "up to ";
     if (row->nranks <= 0) {
         pw_sentence_add(s,
@@ -73,10 +74,11 @@ static void write_amount(const struct pw_row_c_imbalance *row, struct pw_sentenc
                         row->amount_ratio);
     } else if (is_guess) {
         pw_sentence_add(s,
-                        "Rank%s %.64s send%s messages %s%.2f times as large as the others', and "
-                        "work%s %s%.2f times as long, as with more of the data",
-                        one ? "" : "s", row->ranks, one ? "s" : "", most, row->amount_ratio,
-                        one ? "s" : "", most, row->ratio);
+                        "Rank%s %.64s %s%s %s%.2f times as large as the others', and work%s %s%.2f "
+                        "times as long, as with more of the data",
+                        one ? "" : "s", row->ranks, one ? "has" : "have",
+                        is(row->how, "messages") ? " messages" : " parts of collectives", most,
+                        row->amount_ratio, one ? "s" : "", most, row->ratio);
     } else {
         pw_sentence_add(s,
                         "Rank%s %.64s %s %s%.2f times the amount of work of the others, and "
