@@ -169,10 +169,11 @@ static void assert_headline(const struct pw_cluster *c, const char *wanted)
 static void test_imbalance(void **state)
 {
     (void)state;
-    static const char even[] = "Ranks 4-5 (role \"stage 3 of 4\") have 1.40 times the work of the "
-                               "others in a step (56.0 ms, others 40.0 ms): an imbalance between "
-                               "roles, not a slow rank; sharing it out evenly would save 600 ms "
-                               "(8.0 %).";
+    static const char even[] =
+        "Uneven work: role \"stage 3 of 4\" (ranks 4-5) has 1.40 times the work of the "
+        "others in a step (56.0 ms, others 40.0 ms): an imbalance between "
+        "roles, not a slow rank; sharing it out evenly would save 600 ms "
+        "(8.0 %).";
     struct pw_cluster *c = make_cluster(8, 52);
     struct pw_row_c_imbalance *row = add_imbalance(c, "imbalance", 2, 74 * MS);
     assert_verdict(c, PW_VERDICT_NONE, PW_WANTING_NOTHING);
@@ -211,19 +212,22 @@ static void test_uneven_amounts(void **state)
     snprintf(row->how, sizeof(row->how), "given");
     snprintf(row->ranks, sizeof(row->ranks), "4");
     row->amount_ratio = 1.5;
-    assert_headline(c,
-                    "Rank 4 has 1.50 times the amount of work of the others, and takes 1.40 times "
-                    "as long: an imbalance, not a slow rank; sharing it out evenly would save "
-                    "750 ms (10 %).");
+    assert_headline(
+        c,
+        "Uneven work: rank 4 has 1.50 times the amount of work of the others, and takes 1.40 times "
+        "as long: an imbalance, not a slow rank; sharing it out evenly would save "
+        "750 ms (10 %).");
     snprintf(row->how, sizeof(row->how), "messages");
-    assert_headline(c, "Rank 4 has messages 1.50 times as large as the others', and works 1.40 "
-                       "times as long, as with more of the data: an imbalance, not a slow rank; "
-                       "sharing it out evenly would save 750 ms (10 %).");
+    assert_headline(
+        c, "Uneven work: rank 4 has messages 1.50 times as large as the others', and works 1.40 "
+           "times as long, as with more of the data: an imbalance, not a slow rank; "
+           "sharing it out evenly would save 750 ms (10 %).");
     row->nranks = 0;
     row->first_rank = -1;
-    assert_headline(c, "The amounts of work differ from step to step: the most of a step is 1.50 "
-                       "times its mean: an imbalance, not a slow rank; sharing it out evenly would "
-                       "save 750 ms (10 %).");
+    assert_headline(
+        c, "Uneven work: the amounts differ from step to step, the most of a step is "
+           "1.50 times its mean: an imbalance, not a slow rank; sharing it out evenly would "
+           "save 750 ms (10 %).");
     pw_cluster_destroy(c);
 }
 

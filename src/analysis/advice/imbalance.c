@@ -53,8 +53,8 @@ static void write_role(const struct pw_row_c_imbalance *row, struct pw_sentence 
         pw_sentence_add(s, " throughout the run");
         return;
     }
-    pw_sentence_add(s, "Rank%s %.64s (role \"%.64s\") %s ", one ? "" : "s", row->ranks, row->name,
-                    one ? "has" : "have");
+    pw_sentence_add(s, "Uneven work: role \"%.64s\" (rank%s %.64s) has ", row->name, one ? "" : "s",
+                    row->ranks);
     write_times(row, s);
     if (pw_imbalance_is_sure(row))
         pw_sentence_add(s, ": an imbalance between roles, not a slow rank");
@@ -69,22 +69,24 @@ static void write_amount(const struct pw_row_c_imbalance *row, struct pw_sentenc
     const char *most = one ? "" : "up to ";
     if (row->nranks <= 0) {
         pw_sentence_add(s,
-                        "The amounts of work differ from step to step: the most of a step is %.2f "
-                        "times its mean",
+                        "Uneven work: the amounts differ from step to step, the most of a step is "
+                        "%.2f times its mean",
                         row->amount_ratio);
     } else if (is_guess) {
         pw_sentence_add(s,
-                        "Rank%s %.64s %s%s %s%.2f times as large as the others', and work%s %s%.2f "
+                        "Uneven work: rank%s %.64s %s%s %s%.2f times as large as the others', and "
+                        "work%s %s%.2f "
                         "times as long, as with more of the data",
                         one ? "" : "s", row->ranks, one ? "has" : "have",
                         is(row->how, "messages") ? " messages" : " parts of collectives", most,
                         row->amount_ratio, one ? "s" : "", most, row->ratio);
     } else {
-        pw_sentence_add(s,
-                        "Rank%s %.64s %s %s%.2f times the amount of work of the others, and "
-                        "take%s %s%.2f times as long",
-                        one ? "" : "s", row->ranks, one ? "has" : "have", most, row->amount_ratio,
-                        one ? "s" : "", most, row->ratio);
+        pw_sentence_add(
+            s,
+            "Uneven work: rank%s %.64s %s %s%.2f times the amount of work of the others, and "
+            "take%s %s%.2f times as long",
+            one ? "" : "s", row->ranks, one ? "has" : "have", most, row->amount_ratio,
+            one ? "s" : "", most, row->ratio);
     }
     pw_sentence_add(s, ": an imbalance, not a slow rank");
 }
@@ -110,10 +112,11 @@ int pw_judge_unequal_work(const struct pw_advice_input *in, const struct pw_advi
         pw_advice_add_rank(advice, row->first_rank);
     advice->saves_ns = row->gain_ns;
     if (is(row->kind, "role"))
-        pw_sentence_add(&text, "%s", rule->text);
+        pw_sentence_add(&text, "%s", pw_advice_text_of(in, rule));
     else
-        pw_sentence_add(&text, "Share the work out evenly: domains of equal cost, batches of equal "
-                               "tokens (sort or bucket what varies).");
+        pw_sentence_add(&text, "Share the work out evenly: %s.",
+                        in->is_training ? "batches of equal tokens (sort or bucket what varies)"
+                                        : "parts of the problem of equal cost");
     return 1;
 }
 

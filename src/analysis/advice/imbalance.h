@@ -14,9 +14,9 @@ int pw_imbalance_is_alone(const struct pw_row_c_imbalance *row);
 /* What it costs in `steps` steps: by the replay, else by how much more work there is. */
 int64_t pw_imbalance_cost(const struct pw_row_c_imbalance *row, int64_t steps);
 
-/* "Ranks 4-5 (role "stage 3 of 4") have 1.40 times the work of the others in a step (56.0 ms,
- * others 40.0 ms): an imbalance between roles, not a slow rank", or why that cannot be told;
- * without an end. */
+/* "Uneven work: role "stage 3 of 4" (ranks 4-5) has 1.40 times the work of the others in a step
+ * (56.0 ms, others 40.0 ms): an imbalance between roles, not a slow rank", or why that cannot be
+ * told; without an end. It does not begin with a rank: none is to blame. */
 void pw_imbalance_write(const struct pw_row_c_imbalance *row, struct pw_sentence *sentence);
 
 #endif
