@@ -303,7 +303,7 @@ static const struct {
     {"all_slower", all_slower, "All ranks were slower in steps 4-9: by 20.0 ms in each of 6 steps"},
     {"slow_host", slow_host, "2 of 2 ranks of node-b"},
     {"slow_link", slow_link, "from rank 1 to 2: 3.0 ms a message, others 1.0 ms"},
-    {"late_senders", late_senders, "most is caused by rank 2 (1.00 s)"},
+    {"late_senders", late_senders, "most waits are for rank 2 (1.00 s)"},
     {"load_imbalance", load_imbalance, "89 %"},
     {"unequal_work", unequal_work, "1.50 times the work of the others"},
     {"no_peers", no_peers, "it is the only one of its role (heavy)"},

@@ -12,6 +12,7 @@ enum { SMALL_BYTES = 32768 };
 
 /* Shares of the mean step, or of all measured steps. */
 #define LATE 0.05
+#define ROOT 0.01
 #define ROAMING 0.1
 #define EXPOSED 0.2
 #define SMALL 0.1
@@ -49,9 +50,25 @@ int pw_judge_slow_host(const struct pw_advice_input *in, const struct pw_advice_
     return 1;
 }
 
+static const struct pw_row_c_rank *find_rank(const struct pw_cluster *c, int32_t rank)
+{
+    for (size_t r = 0; r < c->nrank_rows; r++)
+        if (c->ranks[r].rank == rank)
+            return &c->ranks[r];
+    return NULL;
+}
+
+/* No cable is between ranks of one host. */
+static int is_inside_host(const struct pw_cluster *c, const struct pw_row_c_link *link)
+{
+    const struct pw_row_c_rank *a = find_rank(c, link->src), *b = find_rank(c, link->dst);
+    return a && b && a->hostname[0] && strncmp(a->hostname, b->hostname, sizeof(a->hostname)) == 0;
+}
+
 int pw_judge_slow_link(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
                        struct pw_advice *advice)
 {
+    struct pw_sentence text = pw_sentence_on(advice->text, sizeof(advice->text));
     struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
     const struct pw_row_c_link *worst = NULL;
     double most = 0;
@@ -74,6 +91,11 @@ int pw_judge_slow_link(const struct pw_advice_input *in, const struct pw_advice_
         pw_text_ns(others, sizeof(others), worst->others_ns), worst->messages);
     pw_advice_add_rank(advice, worst->src);
     pw_advice_add_rank(advice, worst->dst);
+    if (is_inside_host(in->cluster, worst))
+        pw_sentence_add(&text,
+                        "Messages between two ranks of one host take longer than others of their "
+                        "size, whoever waits: check where both are bound (cores, NUMA domain), "
+                        "and how they share memory.");
     advice->saves_ns = most > 0 ? pw_whole(most) : -1;
     return 1;
 }
@@ -86,37 +108,85 @@ static int is_straggler(const struct pw_cluster *c, int32_t rank)
     return 0;
 }
 
-/* The waits that one rank's late sends caused, summed over its receivers: rows of /p2p are sorted
- * by sender. What a straggler causes is advice about it. */
+/* What receivers waited for late sends, and which rank's sends caused most of it. */
+struct late {
+    double all_ns, worst_ns;
+    int32_t worst;
+};
+
+/* Rows of /p2p are sorted by sender. */
+static struct late sum_late(const struct pw_cluster *c)
+{
+    struct late late = {.worst = -1};
+    double sum = 0;
+    for (size_t i = 0; i < c->np2p; i++) {
+        sum = i > 0 && c->p2p[i - 1].src == c->p2p[i].src ? sum : 0;
+        if (c->p2p[i].late_sender_ns <= 0)
+            continue;
+        late.all_ns += (double)c->p2p[i].late_sender_ns;
+        sum += (double)c->p2p[i].late_sender_ns;
+        if (sum > late.worst_ns) {
+            late.worst_ns = sum;
+            late.worst = c->p2p[i].src;
+        }
+    }
+    return late;
+}
+
+/* The rank of those replayed like the others with which the run is shortest: where the waits begin.
+ * In a chain every sender is late, and only this one is so by its own work. */
+static const struct pw_row_c_whatif *find_root(const struct pw_cluster *c)
+{
+    const struct pw_row_c_whatif *root = NULL;
+    for (size_t i = 0; i < c->nwhatif; i++)
+        if (strncmp(c->whatif[i].scope, "rank", sizeof(c->whatif[i].scope)) == 0 &&
+            (!root || c->whatif[i].gain_ns > root->gain_ns))
+            root = &c->whatif[i];
+    return root;
+}
+
+/* The evidence, and what it saves: never more than the replay says. 0 when other advice says it. */
+static int judge_root(const struct pw_advice_input *in, const struct late *late, double per_rank,
+                      struct pw_advice *advice)
+{
+    struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    const struct pw_row_c_whatif *root = find_root(in->cluster);
+    const int is_named = root && (double)root->gain_ns >= ROOT * steps_ns(in);
+    const int32_t rank = is_named ? root->rank : root ? -1 : late->worst;
+    char waited[32], by[32];
+    if (rank >= 0 && is_straggler(in->cluster, rank))
+        return 0;
+    pw_sentence_add(&s, "a rank waits %s in the mean",
+                    pw_text_ns(waited, sizeof(waited), pw_whole(per_rank)));
+    if (is_named) {
+        pw_sentence_add(&s,
+                        "; most begins with rank %" PRId32
+                        ": with its work as the others' the replay is %s shorter",
+                        rank, pw_text_ns(by, sizeof(by), root->gain_ns));
+        advice->saves_ns = root->gain_ns;
+    } else if (root) {
+        int64_t job = pw_advice_whatif_gain(in, "job");
+        pw_sentence_add(&s, "; no single rank's work explains it");
+        advice->saves_ns = job < pw_whole(per_rank) ? job : pw_whole(per_rank);
+    } else {
+        pw_sentence_add(&s, "; most waits are for rank %" PRId32 " (%s), which may wait in turn",
+                        rank, pw_text_ns(by, sizeof(by), pw_whole(late->worst_ns)));
+    }
+    if (rank >= 0)
+        pw_advice_add_rank(advice, rank);
+    return 1;
+}
+
+/* What a straggler causes is advice about it. */
 int pw_judge_late_senders(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
                           struct pw_advice *advice)
 {
-    struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
-    const struct pw_cluster *c = in->cluster;
-    double all = 0, worst_ns = 0, sum = 0;
-    int32_t worst = -1;
+    const struct late late = sum_late(in->cluster);
+    double per_rank = in->present > 0 ? late.all_ns / (double)in->present : 0;
     (void)rule;
-    for (size_t i = 0; i < c->np2p; i++) {
-        sum = i > 0 && c->p2p[i].src == c->p2p[i - 1].src ? sum : 0;
-        if (c->p2p[i].late_sender_ns <= 0)
-            continue;
-        all += (double)c->p2p[i].late_sender_ns;
-        sum += (double)c->p2p[i].late_sender_ns;
-        if (sum > worst_ns) {
-            worst_ns = sum;
-            worst = c->p2p[i].src;
-        }
-    }
-    double per_rank = in->present > 0 ? all / (double)in->present : 0;
-    if (worst < 0 || is_straggler(c, worst) || !(per_rank > LATE * steps_ns(in)))
+    if (late.worst < 0 || !(steps_ns(in) > 0) || !(per_rank > LATE * steps_ns(in)))
         return 0;
-    char waited[32], caused[32];
-    pw_sentence_add(&s, "a rank waits %s in the mean; most is caused by rank %" PRId32 " (%s)",
-                    pw_text_ns(waited, sizeof(waited), pw_whole(per_rank)), worst,
-                    pw_text_ns(caused, sizeof(caused), pw_whole(worst_ns)));
-    pw_advice_add_rank(advice, worst);
-    advice->saves_ns = pw_whole(per_rank);
-    return steps_ns(in) > 0;
+    return judge_root(in, &late, per_rank, advice);
 }
 
 static double load_balance(const struct pw_cluster *c)

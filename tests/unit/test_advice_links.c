@@ -1,0 +1,85 @@
+/* Advice about links, and about chains of senders. */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "test_advice_world.h"
+
+static const struct pw_advice *collect_late(struct world *w, const int64_t *gains, size_t n,
+                                            struct pw_advice advice[PW_ADVICE_MAX])
+{
+    /* 5 % of 7.5 s are 375 ms a rank, 1.5 s in all. */
+    w->c->p2p = calloc(2, sizeof(*w->c->p2p));
+    w->c->np2p = 2;
+    w->c->p2p[0] = (struct pw_row_c_p2p){.src = 0, .dst = 1, .late_sender_ns = 500 * MS};
+    w->c->p2p[1] = (struct pw_row_c_p2p){.src = 2, .dst = 1, .late_sender_ns = 1001 * MS};
+    w->c->whatif = calloc(n + 1, sizeof(*w->c->whatif));
+    w->c->nwhatif = n + 1;
+    for (size_t i = 0; i < n; i++) {
+        strcpy(w->c->whatif[i].scope, "rank");
+        w->c->whatif[i].rank = (int32_t)i;
+        w->c->whatif[i].gain_ns = gains[i];
+    }
+    strcpy(w->c->whatif[n].scope, "job");
+    w->c->whatif[n].gain_ns = 100 * MS;
+    return world_find(advice, world_collect(w, advice), "late_senders");
+}
+
+/* Rank 2 is waited for most, but as it waits for rank 0 itself, only rank 0's work counts: 200 ms.
+ * Each rank waits 375 ms in the mean. Where no rank gains 1 % of 7.5 s, balanced work gains 100 ms.
+ */
+static void test_late_senders_begin_with_a_rank(void **state)
+{
+    (void)state;
+    const int64_t gains[] = {200 * MS, 0, 20 * MS}, little[] = {74 * MS, 0, 20 * MS};
+    struct pw_advice advice[PW_ADVICE_MAX];
+    struct world w;
+    world_make(&w);
+    const struct pw_advice *found = collect_late(&w, gains, 3, advice);
+    assert_non_null(found);
+    assert_int_equal(found->saves_ns, 200 * MS);
+    assert_int_equal(found->nranks, 1);
+    assert_int_equal(found->ranks[0], 0);
+    assert_non_null(strstr(found->evidence, "most begins with rank 0"));
+    pw_cluster_destroy(w.c);
+
+    world_make(&w);
+    found = collect_late(&w, little, 3, advice);
+    assert_non_null(found);
+    assert_int_equal(found->saves_ns, 100 * MS);
+    assert_int_equal(found->nranks, 0);
+    assert_non_null(strstr(found->evidence, "no single rank's work explains it"));
+    pw_cluster_destroy(w.c);
+}
+
+/* The second time both ranks are on one host, where there is no cable. */
+static void test_cables_are_between_hosts(void **state)
+{
+    (void)state;
+    for (int is_inside = 0; is_inside < 2; is_inside++) {
+        struct pw_advice advice[PW_ADVICE_MAX];
+        struct world w;
+        world_make(&w);
+        w.c->links_slow = calloc(1, sizeof(*w.c->links_slow));
+        w.c->nlinks_slow = 1;
+        w.c->links_slow[0] = (struct pw_row_c_link){
+            .src = 1, .dst = 2, .messages = 100, .transfer_ns = 3 * MS, .others_ns = MS};
+        strcpy(w.c->ranks[1].hostname, "node-a");
+        strcpy(w.c->ranks[2].hostname, is_inside ? "node-a" : "node-b");
+        const struct pw_advice *found = world_find(advice, world_collect(&w, advice), "slow_link");
+        assert_non_null(found);
+        assert_int_equal(strstr(found->text, "cable") != NULL, !is_inside);
+        assert_int_equal(strstr(found->text, "NUMA") != NULL, is_inside);
+        pw_cluster_destroy(w.c);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_late_senders_begin_with_a_rank),
+        cmocka_unit_test(test_cables_are_between_hosts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
