@@ -20,10 +20,11 @@ import subprocess
 import sys
 import tempfile
 
-import cases
-import casescore
-import measure
-from measure import at_least, report
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "bench"))
+import cases  # noqa: E402
+import casescore  # noqa: E402
+import measure  # noqa: E402
+from measure import at_least, report  # noqa: E402
 
 h5py = measure.h5py()
 import numpy as np  # noqa: E402
