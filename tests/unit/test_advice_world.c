@@ -1,6 +1,7 @@
 /* See test_advice_world.h. */
 #include "test_advice_world.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
