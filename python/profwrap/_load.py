@@ -304,6 +304,12 @@ class Run:
         return self.table("/phase_trace")
 
     @property
+    def bin_trace(self):
+        """One row per bin (an equal part of the run) and rank: wait_ns, inside_ns, cpu_ns, ... They
+        begin at the attribute bins_start_ns; each is bin_ns long (docs/metrics.md)."""
+        return self.table("/bin_trace")
+
+    @property
     def collectives(self):
         """One row per matched collective: enter and exit times, wait_ns, transfer_ns, busbw
         (bytes/s)."""

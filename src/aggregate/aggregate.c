@@ -12,6 +12,7 @@
 #include "aggregate/findings/evidence.h"
 #include "aggregate/findings/findings.h"
 #include "aggregate/findings/opgrowth.h"
+#include "aggregate/findings/stretches.h"
 #include "aggregate/input/gaps.h"
 #include "aggregate/input/job.h"
 #include "aggregate/input/ncclranks.h"
@@ -21,6 +22,7 @@
 #include "aggregate/match/instances.h"
 #include "aggregate/match/messages.h"
 #include "aggregate/mergelock.h"
+#include "aggregate/steps/bins.h"
 #include "aggregate/steps/infer.h"
 #include "aggregate/steps/matrix.h"
 #include "core/log.h"
@@ -37,6 +39,8 @@ static void write_attributes(struct pw_clusterfile *file, const struct pw_job *j
     pw_clusterfile_set_int(file, "start_unix_ns", job->start_unix_ns);
     pw_clusterfile_set_int(file, "end_unix_ns", job->end_unix_ns);
     pw_clusterfile_set_int(file, "snapshot", job->is_snapshot);
+    pw_clusterfile_set_int(file, "bins_start_ns", job->bins.n ? job->bins.start_ns : -1);
+    pw_clusterfile_set_int(file, "bin_ns", job->bins.n ? job->bins.bin_ns : -1);
     pw_clusterfile_set_text(file, "job_id", job->job_id);
     pw_clusterfile_set_text(file, "command", job->command);
 }
@@ -135,6 +139,8 @@ static void write_all(struct pw_clusterfile *file, struct pw_job *job, const str
                               share->first, share->count, share->steps);
     pw_clusterfile_write_grid(file, PW_TABLE_c_phase_trace, job->nsteps, (size_t)job->nranks,
                               share->first, share->count, share->phases);
+    pw_clusterfile_write_grid(file, PW_TABLE_c_bin_trace, job->bins.n, (size_t)job->nranks,
+                              share->first, share->count, share->bins);
     write_collectives(file, job, in);
     pw_clusterfile_write_root(file, PW_TABLE_c_collective_stat, f->nstats, f->stats);
     pw_clusterfile_write_root(file, PW_TABLE_c_p2p, f->pairs.n, f->pairs.rows);
@@ -183,6 +189,8 @@ static int conclude(struct pw_findings *f, struct pw_job *job, const struct pw_s
         return worst;
     err = pw_kernels_make(&f->kernels, job, kernels, share->gpu_ranks, share->ngpu_ranks);
     err = err ? err : pw_evidence_find(f, job, share);
+    if (job->process == 0 && !err)
+        err = pw_stretches_find(f, job, matrix, &m->instances);
     MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
     return worst ? worst : pw_opgrowth_find(f, job, share, operators);
 }
@@ -268,6 +276,8 @@ static int merge_job(struct pw_job *job, const char *output, int quiet)
     struct pw_findings_known known = {0};
     const struct pw_share_parts parts = {&m.instances, &m.messages, &m.parts, &operators, &kernels};
     int err = match(&m, job, output, quiet);
+    if (!err)
+        pw_bins_choose(job);
     err = err ? err : pw_share_build(&share, job, &parts);
     if (!err) {
         pw_instances_share_waits(&m.instances, job);

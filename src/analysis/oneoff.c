@@ -83,6 +83,7 @@ int pw_oneoff_find(struct pw_excess *w, const struct pw_oneoff_tops *tops, size_
     const double times = (double)least / (double)third, ranks = (double)in->nranks;
     out->hits = (int64_t)hits;
     out->excess_ns = sum / (int64_t)hits;
+    out->lost_ns = sum;
     out->slowdown /= (double)hits;
     out->confidence = 1 - OTHERS_ABOVE * ranks / (ranks - 1) / (times * times);
     out->phase = pw_straggler_phase(w, out, least - 1);

@@ -3,6 +3,7 @@
 
 #include "analysis/excess.h"
 #include "analysis/oneoff.h"
+#include "analysis/standout.h"
 #include "analysis/statistics.h"
 #include "analysis/stragglerphase.h"
 
@@ -236,6 +237,7 @@ static void measure(struct pw_excess *w, struct pw_straggler_found *f)
             int64_t excess = pw_excess_at(w, s, f->rank);
             int64_t total = in->total_ns[s * in->nranks + f->rank];
             slowdown += total > 0 ? (double)excess / (double)total : 0;
+            f->lost_ns += excess;
             w->others[n++] = excess;
         }
     f->hits = (int64_t)n;
@@ -354,10 +356,13 @@ size_t pw_straggler_find(const struct pw_straggler_input *in, void *scratch,
             is_one = 1;
             found.is_inside = !is_own_doing(&own, &found, known);
         }
-        if (is_one)
-            found.gain_ns = pw_straggler_gain(in, r, own.values);
-        else if (!pw_oneoff_find(&own, &tops, r, &found))
+        if (!is_one && !pw_oneoff_find(&own, &tops, r, &found))
             continue;
+        if (found.kind != PW_STRAGGLER_ONE_OFF)
+            found.gain_ns = pw_straggler_gain(in, r, own.values);
+        if (!pw_standout(&own, &found, in->host_of))
+            continue;
+        found.excess_ns = found.lost_ns / found.hits;
         insert_sorted(out, &count, max, &found);
     }
     return count;

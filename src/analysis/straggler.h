@@ -15,7 +15,8 @@
  *   - at most 2 steps far above all that other ranks have (oneoff.h);
  *   - at least 3 single steps above max(3 sigma, clock errors, 1 % of the step), more than chance
  *     explains given how often the other ranks have such steps (binomial test).
- * The first finds what noise hides in every single step, the second what comes and goes.
+ * The first finds what noise hides in every single step, the second what comes and goes. Either
+ * must stand out from the other ranks (standout.h).
  *
  * Where it is known what of a rank's own work is outside communication, that is looked at first: a
  * transfer that ends late on the same rank in every step is no work, but would hide where work
@@ -42,6 +43,8 @@ struct pw_straggler_input {
     const int64_t *phase_ns;  /* [nsteps * nranks * PW_PHASES] own work per phase, -1: not known */
     const int64_t *error_ns;  /* [nranks] clock error bound, -1: not aligned */
     const int64_t *useful_ns; /* like own_ns, outside communication; NULL: not known */
+    const int64_t *host_of;   /* [nranks] hosts, numbered; NULL: not known */
+    int is_marked;            /* the program marked the steps, which were not inferred */
 };
 
 struct pw_straggler_found {
@@ -49,7 +52,8 @@ struct pw_straggler_found {
     enum pw_straggler kind;
     size_t first, last; /* steps: rows of the input */
     int64_t hits; /* steps held back: excess above half its median, and all limits but sigma's */
-    int64_t excess_ns; /* median over the hits */
+    int64_t excess_ns; /* mean over the hits */
+    int64_t lost_ns;   /* sum over the hits */
     double slowdown;   /* mean of excess / the rank's step, over the hits */
     int64_t gain_ns;   /* what the job would have saved with this rank at the others' median */
     enum pw_phase phase;

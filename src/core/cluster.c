@@ -42,6 +42,8 @@ static void load_attributes(hid_t file, struct pw_cluster *c)
     load_int(file, "start_unix_ns", &c->start_unix_ns);
     load_int(file, "end_unix_ns", &c->end_unix_ns);
     load_int(file, "snapshot", &c->snapshot);
+    load_int(file, "bins_start_ns", &c->bins_start_ns);
+    load_int(file, "bin_ns", &c->bin_ns);
 }
 
 /* 0 when every row that another names is there. */

@@ -14,8 +14,9 @@ struct pw_cluster {
     char command[512];
     int64_t nranks, nhosts, nsteps, steps_inferred, clock_error_max_ns, merge_processes;
     int64_t start_unix_ns, end_unix_ns;
-    int64_t snapshot;        /* 1: the job was still running */
-    char restricted_to[128]; /* the steps that a report is to be of, "" for all */
+    int64_t snapshot;              /* 1: the job was still running */
+    int64_t bins_start_ns, bin_ns; /* of bin_trace, cluster time; -1: there are none */
+    char restricted_to[128];       /* the steps that a report is to be of, "" for all */
 
     struct pw_row_c_rank *ranks;
     size_t nrank_rows;

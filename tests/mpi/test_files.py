@@ -285,7 +285,8 @@ def links_in_the_place_of_reports():
                 file.write("precious" * 10000)
             os.symlink("victim", "link")
             os.lchown("link", owner, -1)
-            h.run(h.profwrap(*command))
+            # A run of few steps compared with itself: "cannot tell".
+            h.run(h.profwrap(*command), status=4 if "compare" in command else 0)
             own = owner == os.geteuid()
             h.equal(os.path.islink("link"), own, f"the link of user {owner} stays")
             h.equal("precious" in open("victim").read(), not own, "what the link points to")

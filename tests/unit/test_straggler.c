@@ -149,7 +149,7 @@ static void test_two_and_three_ranks(void **state)
     for (size_t nranks = 2; nranks <= 3; nranks++) {
         struct job *j = create(50, nranks, 1e6, 7 + nranks);
         assert_int_equal(find(j), 0);
-        slow(j, 1, 0, 49, 20 * MS, 1);
+        slow(j, 1, 0, 49, nranks == 2 ? 80 * MS : 20 * MS, 1);
         assert_int_equal(find(j), 1);
         assert_int_equal(j->found[0].rank, 1);
         assert_int_equal(j->found[0].hits, 50);

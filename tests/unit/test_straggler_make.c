@@ -21,7 +21,8 @@ struct job *create(size_t nsteps, size_t nranks, double sigma_ns, uint64_t seed)
     }
     for (size_t r = 0; r < nranks; r++)
         j->error[r] = 1000;
-    j->in = (struct pw_straggler_input){nsteps, nranks, j->own, j->total, j->phase, j->error, NULL};
+    j->in = (struct pw_straggler_input){nsteps,   nranks, j->own, j->total, j->phase,
+                                        j->error, NULL,   NULL,   0};
     return j;
 }
 

@@ -313,8 +313,7 @@ static int is_straggler(const struct pw_findings *f, size_t i, int64_t elapsed_n
 /* A gain that the replay does not see half of is not known. */
 static void forget_gain(struct pw_row_c_straggler *row, int inside)
 {
-    if ((inside || row->kind == PW_STRAGGLER_ONE_OFF) &&
-        2 * (double)row->gain_ns < (double)row->excess_ns * (double)row->steps_hit)
+    if ((inside || row->kind == PW_STRAGGLER_ONE_OFF) && 2 * row->gain_ns < row->lost_ns)
         row->gain_ns = -1;
 }
 

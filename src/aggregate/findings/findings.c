@@ -97,6 +97,9 @@ static struct pw_row_c_straggler straggler_row(const struct pw_job *job,
         .phase = (uint8_t)found->phase,
         .cause = PW_CAUSE_UNKNOWN,
         .confidence = found->confidence,
+        .start = f->steps[rows[found->first]].start,
+        .end = f->steps[rows[found->last]].end,
+        .lost_ns = found->lost_ns,
     };
     memcpy(row.hostname, job->ranks[found->rank].hostname, sizeof(row.hostname));
     sum_blame(in, row.rank, &row);
@@ -128,7 +131,8 @@ static int replay(struct pw_findings *f, const struct pw_job *job, const size_t 
     return err;
 }
 
-/* Those that lost a hundredth of the measured steps or more; how many are left. */
+/* Those that lost a hundredth of the measured steps or more, of two ranks a tenth; how many are
+ * left. */
 static size_t keep_relevant(const struct pw_matrix *m, struct pw_straggler_found *found, size_t n)
 {
     int64_t elapsed = 0;
@@ -136,25 +140,29 @@ static size_t keep_relevant(const struct pw_matrix *m, struct pw_straggler_found
     for (size_t s = 0; s < m->nsteps; s++)
         elapsed += longest_total(m, s) > 0 ? longest_total(m, s) : 0;
     for (size_t i = 0; i < n; i++)
-        if ((double)found[i].excess_ns * (double)found[i].hits >= (double)elapsed / 100)
+        if ((double)found[i].lost_ns >= (double)elapsed / (m->nranks == 2 ? 10 : 100))
             found[kept++] = found[i];
     return kept;
 }
 
 /* With the work that differs by design taken out, where there is some. */
-static int find_in(struct pw_findings *f, const struct pw_matrix *m, const int64_t *errors,
-                   struct pw_straggler_found *found)
+static int find_in(struct pw_findings *f, const struct pw_job *job, const struct pw_matrix *m,
+                   const int64_t *errors, struct pw_straggler_found *found)
 {
     const struct pw_matrix *from = f->imbalance.adjusted.nsteps ? &f->imbalance.adjusted : m;
     void *scratch = malloc(pw_straggler_scratch(m->nsteps, m->nranks) + 1);
-    struct pw_straggler_input input = {m->nsteps,      m->nranks, from->own_ns,   m->total_ns,
-                                       from->phase_ns, errors,    from->useful_ns};
-    if (!scratch)
-        return -ENOMEM;
-    f->nstragglers =
-        keep_relevant(m, found, pw_straggler_find(&input, scratch, found, PW_MOST_STRAGGLERS));
+    int64_t *host_of = malloc(sizeof(*host_of) * (m->nranks + 1));
+    size_t nhosts;
+    struct pw_straggler_input input = {m->nsteps,       m->nranks,      from->own_ns,
+                                       m->total_ns,     from->phase_ns, errors,
+                                       from->useful_ns, host_of,        !job->steps_inferred};
+    int err = scratch && host_of ? pw_job_number_hosts(job, host_of, &nhosts) : -ENOMEM;
+    if (!err)
+        f->nstragglers =
+            keep_relevant(m, found, pw_straggler_find(&input, scratch, found, PW_MOST_STRAGGLERS));
     free(scratch);
-    return 0;
+    free(host_of);
+    return err;
 }
 
 static int find_stragglers(struct pw_findings *f, const struct pw_job *job,
@@ -173,7 +181,7 @@ static int find_stragglers(struct pw_findings *f, const struct pw_job *job,
     err = err ? err
               : pw_imbalance_find(&f->imbalance, job, m, rows, &known->roles, &known->amounts,
                                   errors);
-    err = err ? err : find_in(f, m, errors, found);
+    err = err ? err : find_in(f, job, m, errors, found);
     for (size_t i = 0; !err && i < f->nstragglers; i++) {
         f->stragglers[i] = straggler_row(job, f, rows, in, &found[i]);
         f->inside[found[i].rank] = found[i].is_inside != 0;

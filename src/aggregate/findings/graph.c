@@ -51,7 +51,8 @@ static void append(struct pw_graph_parts *parts, struct pw_graph_items *items, c
     memcpy(items->v + items->n++ * items->size, item, items->size);
 }
 
-int64_t pw_graph_bytes(const struct pw_row_comm_event *event)
+/* Of an operation in which each rank may move other amounts, by its own; else 0. */
+static int64_t bytes_of(const struct pw_row_comm_event *event)
 {
     switch (event->op) {
     case PW_OP_Alltoallv:
@@ -67,9 +68,33 @@ int64_t pw_graph_bytes(const struct pw_row_comm_event *event)
     }
 }
 
-void pw_graph_add_op(struct pw_graph_parts *parts, const struct pw_graph_op *op)
+void pw_graph_add_event(struct pw_graph_parts *parts, const struct pw_job *job,
+                        const struct pw_input *input, const struct pw_row_comm_event *event,
+                        const struct pw_instances *instances)
 {
-    append(parts, &parts->ops, op);
+    int64_t enter = pw_input_time(input, event->start) - job->epoch_ns;
+    if (enter >= parts->until_ns)
+        return;
+    parts->asynchronous |= event->source == PW_SOURCE_NCCL;
+    const enum pw_op_shape shape = pw_op_info(event->op)->shape;
+    int is_root = (event->flags & PW_FLAG_ROOT) != 0;
+    int64_t stands = event->flags & PW_FLAG_NONBLOCKING ? event->wait_start : event->start;
+    struct pw_graph_op op = {
+        .local_enter = event->start,
+        .enter = enter,
+        .stands = stands ? pw_input_time(input, stands) - job->epoch_ns : INT64_MAX,
+        .leave = pw_input_time(input, event->end) - job->epoch_ns,
+        .instance = pw_instances_find(instances, input, event),
+        .bytes = bytes_of(event),
+        .rank = (int32_t)input->rank,
+        .receives =
+            pw_op_info(event->op)->cls == PW_CLASS_RECV || (event->flags & PW_FLAG_RECV_PART),
+    };
+    op.adds = shape == PW_SHAPE_ALL || shape == PW_SHAPE_TO_ROOT ||
+              (shape == PW_SHAPE_FROM_ROOT && is_root);
+    op.waits = shape == PW_SHAPE_ALL || (shape == PW_SHAPE_TO_ROOT && is_root) ||
+               (shape == PW_SHAPE_FROM_ROOT && !is_root);
+    append(parts, &parts->ops, &op);
 }
 
 void pw_graph_add_window(struct pw_graph_parts *parts, const struct pw_graph_window *window)

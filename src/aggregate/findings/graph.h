@@ -60,10 +60,11 @@ struct pw_graph {
 /* Chooses how many steps fit. Collective. */
 void pw_graph_begin(struct pw_graph_parts *parts, const struct pw_job *job);
 
-/* Of an operation in which each rank may move other amounts, by its own; else 0. */
-int64_t pw_graph_bytes(const struct pw_row_comm_event *event);
-
-void pw_graph_add_op(struct pw_graph_parts *parts, const struct pw_graph_op *op);
+/* The event for the replay, when it is in time: whom it holds up, and where the rank stood still
+ * for it. */
+void pw_graph_add_event(struct pw_graph_parts *parts, const struct pw_job *job,
+                        const struct pw_input *input, const struct pw_row_comm_event *event,
+                        const struct pw_instances *instances);
 void pw_graph_add_window(struct pw_graph_parts *parts, const struct pw_graph_window *window);
 void pw_graph_add_link(struct pw_graph_parts *parts, const struct pw_graph_link *link);
 void pw_graph_parts_fini(struct pw_graph_parts *parts);

@@ -277,36 +277,6 @@ static int make_path(struct replaying *r)
 
 /* ---- hosts ---- */
 
-static int by_name(const void *a, const void *b)
-{
-    return strncmp(a, b, 64);
-}
-
-/* Numbers the hosts in the order of their names; a rank whose host is not known is on one of its
- * own. */
-static int number_hosts(struct replaying *r)
-{
-    size_t n = (size_t)r->job->nranks, kept = 0;
-    char(*names)[64] = malloc(64 * (n + 1));
-    if (!names)
-        return -ENOMEM;
-    for (size_t i = 0; i < n; i++)
-        memcpy(names[i], r->job->ranks[i].hostname, 64);
-    pw_sort(names, n, 64, by_name);
-    for (size_t i = 0; i < n; i++)
-        if (!kept || memcmp(names[kept - 1], names[i], 64) != 0)
-            memmove(names[kept++], names[i], 64);
-    for (size_t i = 0; i < n; i++) {
-        const char *at = bsearch(r->job->ranks[i].hostname, names, kept, 64, by_name);
-        r->host_of[i] = at ? (int64_t)((at - names[0]) / 64) : 0;
-        if (!r->job->ranks[i].hostname[0])
-            r->host_of[i] = (int64_t)kept++;
-    }
-    r->nhosts = kept;
-    free(names);
-    return 0;
-}
-
 static int find_hosts(struct replaying *r, const struct pw_straggler_found *found,
                       const size_t *rows_of, size_t n)
 {
@@ -372,7 +342,7 @@ int pw_whatif_make(struct pw_whatif *out, const struct pw_graph *graph, const st
     *out = (struct pw_whatif){.ideal_network_ns = -1, .elapsed_ns = -1};
     r.host_of = malloc(sizeof(*r.host_of) * ((size_t)job->nranks + 1));
     r.member = malloc((size_t)job->nranks + 1);
-    int err = r.host_of && r.member ? number_hosts(&r) : -ENOMEM;
+    int err = r.host_of && r.member ? pw_job_number_hosts(job, r.host_of, &r.nhosts) : -ENOMEM;
     if (!err && graph)
         err = replay_all(&r, found, rows_of, stragglers, n);
     err = err ? err : find_hosts(&r, found, rows_of, n);

@@ -19,10 +19,21 @@ int pw_cursor_open(struct pw_cursor *c, struct pw_h5_types *types, hid_t file, c
     return c->rows ? pw_h5_table_open(path, &c->place, &c->table) : -ENOMEM;
 }
 
+int pw_cursor_at(struct pw_cursor *c, const char *path, const struct pw_h5_place *place, int table)
+{
+    *c = (struct pw_cursor){
+        .row_size = pw_table_borrow(table)->row_size, .place = *place, .is_borrowed = 1};
+    if (!place->rows)
+        return 0;
+    c->rows = malloc(BLOCK * c->row_size);
+    return c->rows ? pw_h5_table_open(path, &c->place, &c->table) : -ENOMEM;
+}
+
 void pw_cursor_close(struct pw_cursor *c)
 {
     pw_h5_table_close(c->table);
-    pw_h5_place_fini(&c->place);
+    if (!c->is_borrowed)
+        pw_h5_place_fini(&c->place);
     free(c->rows);
     *c = (struct pw_cursor){0};
 }

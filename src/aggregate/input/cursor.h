@@ -7,6 +7,7 @@
 
 struct pw_cursor {
     struct pw_h5_place place;
+    int is_borrowed; /* `place` is the caller's */
     struct pw_h5_table *table;
     char *rows;
     size_t row_size, n, next; /* of the block */
@@ -18,6 +19,11 @@ struct pw_cursor {
  * rows. 0 or -errno; to be closed in either case. */
 int pw_cursor_open(struct pw_cursor *cursor, struct pw_h5_types *types, hid_t file,
                    const char *path, int table);
+
+/* The same of a table whose place is known; `place` outlives the cursor. */
+int pw_cursor_at(struct pw_cursor *cursor, const char *path, const struct pw_h5_place *place,
+                 int table);
+
 void pw_cursor_close(struct pw_cursor *cursor);
 
 /* The next row, which stays until the next call; NULL behind the last. */

@@ -16,6 +16,7 @@
 #include "core/h5table.h"
 #include "core/h5types.h"
 #include "core/limits.h"
+#include "core/ops.h"
 #include "core/readlimit.h"
 #include "core/sort.h"
 
@@ -109,6 +110,26 @@ static void read_overhead(struct pw_input *s, hid_t file)
     free(rows);
 }
 
+/* The times of the first and the last sample of the process. */
+static int read_sampled(struct pw_input *s)
+{
+    struct pw_row_process first, last;
+    struct pw_h5_table *table;
+    if (!s->process_rows.rows)
+        return 0;
+    int err = pw_h5_table_open(s->path, &s->process_rows, &table);
+    if (err)
+        return err;
+    if (pw_h5_table_read(table, 0, 1, &first) == 0 &&
+        pw_h5_table_read(table, s->process_rows.rows - 1, 1, &last) == 0 &&
+        pw_is_possible(first.time) && pw_is_possible(last.time)) {
+        s->sampled_from = first.time;
+        s->sampled_until = last.time;
+    }
+    pw_h5_table_close(table);
+    return 0;
+}
+
 /* From the end of the first operation, which is MPI_Init, to the end of the last. */
 static int read_span(struct pw_input *s)
 {
@@ -122,10 +143,17 @@ static int read_span(struct pw_input *s)
     if (pw_h5_table_read(table, 0, 1, &event) == 0 && pw_events_are_possible(&event)) {
         s->begin_ns = event.start;
         s->first_ns = event.end;
+        if (event.op == PW_OP_Init || event.op == PW_OP_Init_thread)
+            s->init_ns = event.start;
     }
     if (pw_h5_table_read(table, s->event_rows.rows - 1, 1, &event) == 0 &&
-        pw_events_are_possible(&event))
+        pw_events_are_possible(&event)) {
         s->last_ns = event.end;
+        if (event.op == PW_OP_Finalize) {
+            s->finalize_ns = event.start;
+            s->finalized_ns = event.end;
+        }
+    }
     pw_h5_table_close(table);
     return 0;
 }
@@ -231,6 +259,8 @@ static int read_tables(struct pw_input *s, struct pw_h5_types *types, hid_t file
     err = err ? err : pw_h5_place_find(types, file, PW_TABLE_kernel, &s->kernel_rows);
     err = err ? err : pw_h5_place_find(types, file, PW_TABLE_memcpy, &s->memcpy_rows);
     err = err ? err : pw_h5_place_find(types, file, PW_TABLE_memset, &s->memset_rows);
+    err = err ? err : pw_h5_place_find(types, file, PW_TABLE_process, &s->process_rows);
+    err = err ? err : pw_h5_place_find(types, file, PW_TABLE_host, &s->host_rows);
     err = err ? err : read_table(file, PW_TABLE_unrecorded, &s->unrecorded, &s->nunrecorded);
     err = err ? err : read_names(s, file);
     if (err)
@@ -249,7 +279,13 @@ static int read_tables(struct pw_input *s, struct pw_h5_types *types, hid_t file
 int pw_input_open(struct pw_h5_types *types, const char *path, struct pw_input *out, char *problem,
                   size_t size)
 {
-    struct pw_input s = {.path = strdup(path), .begin_ns = INT64_MAX};
+    struct pw_input s = {.path = strdup(path),
+                         .begin_ns = INT64_MAX,
+                         .init_ns = INT64_MAX,
+                         .finalize_ns = INT64_MAX,
+                         .finalized_ns = INT64_MAX,
+                         .sampled_from = INT64_MAX,
+                         .sampled_until = INT64_MAX};
     hid_t file;
     int err = s.path ? pw_h5_open(path, &file) : -ENOMEM;
     if (err) {
@@ -260,7 +296,7 @@ int pw_input_open(struct pw_h5_types *types, const char *path, struct pw_input *
     err = read_attributes(&s, file, problem, size);
     err = err ? err : read_tables(&s, types, file, problem, size);
     pw_h5_close(file);
-    if (!err && read_span(&s))
+    if (!err && (read_span(&s) || read_sampled(&s)))
         err = fail(problem, size, "has damaged tables", -EIO);
     if (err) {
         pw_input_close(&s);
@@ -280,6 +316,8 @@ void pw_input_close(struct pw_input *s)
     pw_h5_place_fini(&s->kernel_rows);
     pw_h5_place_fini(&s->memcpy_rows);
     pw_h5_place_fini(&s->memset_rows);
+    pw_h5_place_fini(&s->process_rows);
+    pw_h5_place_fini(&s->host_rows);
     free(s->starts_after);
     pw_begins_fini(&s->begins);
     free(s->phases);

@@ -21,6 +21,7 @@ struct pw_input {
     char *path;
     struct pw_h5_place event_rows, range_rows, gap_rows, memory_rows, work_rows;
     struct pw_h5_place kernel_rows, memcpy_rows, memset_rows;
+    struct pw_h5_place process_rows, host_rows; /* of samples */
     /* What the first pass finds (events.h). Earliest start of an event in block b or after it, NULL
      * before; how many of its events are sends and receives, and where they begin. */
     int64_t *starts_after;
@@ -58,6 +59,9 @@ struct pw_input {
     /* Local times: where the first operation began (INT64_MAX: there is none) and ended, and where
      * the last one ended. */
     int64_t begin_ns, first_ns, last_ns;
+    /* Local times, INT64_MAX where there are none: when it entered MPI_Init and left
+     * MPI_Finalize, as the first and last event of its file; its first and last sample. */
+    int64_t init_ns, finalize_ns, finalized_ns, sampled_from, sampled_until;
     int64_t events; /* rows of /events/comm and /events/range */
     double event_cost_ns, sync_ns;
 };

@@ -375,3 +375,31 @@ ptrdiff_t pw_job_step_index(const struct pw_job *job, int64_t step)
                     : NULL;
     return found ? found - job->step_numbers : -1;
 }
+
+static int by_name(const void *a, const void *b)
+{
+    return strncmp(a, b, 64);
+}
+
+int pw_job_number_hosts(const struct pw_job *job, int64_t *host_of, size_t *nhosts)
+{
+    size_t n = (size_t)job->nranks, kept = 0;
+    char(*names)[64] = malloc(64 * (n + 1));
+    if (!names)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++)
+        memcpy(names[i], job->ranks[i].hostname, 64);
+    pw_sort(names, n, 64, by_name);
+    for (size_t i = 0; i < n; i++)
+        if (!kept || memcmp(names[kept - 1], names[i], 64) != 0)
+            memmove(names[kept++], names[i], 64);
+    size_t known = kept;
+    for (size_t i = 0; i < n; i++) {
+        const char *at = bsearch(job->ranks[i].hostname, names, known, 64, by_name);
+        host_of[i] =
+            job->ranks[i].hostname[0] && at ? (int64_t)((at - names[0]) / 64) : (int64_t)kept++;
+    }
+    *nhosts = kept;
+    free(names);
+    return 0;
+}

@@ -7,6 +7,14 @@
 
 #include "aggregate/input/input.h"
 
+/* The run in bins of equal length; see steps/bins.h. */
+struct pw_binning {
+    int64_t start_ns, bin_ns;               /* cluster time */
+    size_t n;                               /* 0: there are none */
+    int64_t last_init_ns, last_finalize_ns; /* when the last rank entered MPI_Init (MPI_Finalize),
+                                               cluster time; INT64_MIN: not known */
+};
+
 struct pw_job {
     MPI_Comm comm;
     int process, processes;
@@ -17,11 +25,12 @@ struct pw_job {
     size_t nsteps;
     int32_t *domains; /* [nranks] clock domain of each rank, -1: no file; 0 has rank 0 */
     int32_t ndomains;
-    int has_pauses;             /* some rank did not record all the time */
-    int is_snapshot;            /* some file was taken while the job ran */
-    int infer_clocks;           /* 0: only what was measured during the run counts */
-    int steps_inferred;         /* nobody marked them; 1: found, 2: slices of equal length */
-    char steps_found[160];      /* how, where they are not marked */
+    int has_pauses;        /* some rank did not record all the time */
+    int is_snapshot;       /* some file was taken while the job ran */
+    int infer_clocks;      /* 0: only what was measured during the run counts */
+    int steps_inferred;    /* nobody marked them; 1: found, 2: slices of equal length */
+    char steps_found[160]; /* how, where they are not marked */
+    struct pw_binning bins;
     int64_t epoch_ns;           /* cluster time of the first thing known, to keep sums small */
     int64_t clock_error_max_ns; /* -1: some rank is not aligned */
     char job_id[64], command[512];
@@ -55,6 +64,10 @@ int pw_job_agree_on_steps(struct pw_job *job);
 
 /* Notes the inputs whose steps are not those of the job. */
 void pw_job_note_steps(struct pw_job *job);
+
+/* Numbers the hosts in the order of their names: host_of[nranks]. A rank whose host is not known is
+ * on one of its own; *nhosts may exceed nranks by 1 then. 0 or -ENOMEM. */
+int pw_job_number_hosts(const struct pw_job *job, int64_t *host_of, size_t *nhosts);
 
 /* Index of a step number, or -1. */
 ptrdiff_t pw_job_step_index(const struct pw_job *job, int64_t step);

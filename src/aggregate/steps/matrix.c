@@ -45,19 +45,22 @@ static int allocate_gpu(struct pw_share *share, const struct pw_job *job)
     return 0;
 }
 
-static int allocate(struct pw_share *share, size_t nsteps)
+static int allocate(struct pw_share *share, const struct pw_job *job)
 {
+    const size_t nsteps = job->nsteps, bins = job->bins.n * share->count;
     size_t cells = nsteps * share->count;
+    share->bins = malloc(sizeof(*share->bins) * (bins + 1));
     share->steps = malloc(sizeof(*share->steps) * (cells + 1));
     share->phases = malloc(sizeof(*share->phases) * (cells + 1));
     share->step_start = malloc(sizeof(int64_t) * (nsteps + 1));
     share->step_end = malloc(sizeof(int64_t) * (nsteps + 1));
     share->step_recorded = malloc(sizeof(int64_t) * (nsteps + 1));
-    if (!share->steps || !share->phases || !share->step_start || !share->step_end ||
+    if (!share->bins || !share->steps || !share->phases || !share->step_start || !share->step_end ||
         !share->step_recorded)
         return -ENOMEM;
     memset(share->steps, 0xff, sizeof(*share->steps) * cells); /* -1: not known */
     memset(share->phases, 0xff, sizeof(*share->phases) * cells);
+    memset(share->bins, 0xff, sizeof(*share->bins) * bins);
     for (size_t s = 0; s < nsteps; s++) {
         share->step_start[s] = INT64_MAX;
         share->step_end[s] = INT64_MIN;
@@ -69,6 +72,8 @@ static int allocate(struct pw_share *share, size_t nsteps)
 static void take_trace(struct pw_share *share, const struct pw_job *job, size_t column,
                        const struct pw_ranktrace *trace)
 {
+    for (size_t i = 0; i < job->bins.n; i++)
+        share->bins[i * share->count + column] = trace->bins[i];
     for (size_t s = 0; s < job->nsteps; s++) {
         share->steps[s * share->count + column] = trace->steps[s];
         share->phases[s * share->count + column] = trace->phases[s];
@@ -139,7 +144,7 @@ int pw_share_build(struct pw_share *share, struct pw_job *job, const struct pw_s
 {
     *share = (struct pw_share){0};
     choose_columns(share, job);
-    int err = allocate(share, job->nsteps), gpu = allocate_gpu(share, job);
+    int err = allocate(share, job), gpu = allocate_gpu(share, job);
     err = err ? err : gpu;
     for (size_t i = 0; i < job->ninputs && !err; i++)
         err = build_rank(share, job, &job->inputs[i], parts);
@@ -157,6 +162,7 @@ int pw_share_build(struct pw_share *share, struct pw_job *job, const struct pw_s
 
 void pw_share_fini(struct pw_share *share)
 {
+    free(share->bins);
     free(share->steps);
     free(share->phases);
     free(share->gpu);
@@ -193,11 +199,12 @@ static void unpack_cell(struct pw_matrix *m, size_t at, const int64_t cell[CELL]
 static int allocate_matrix(struct pw_matrix *m)
 {
     size_t cells = m->nsteps * m->nranks + 1;
+    m->bins = malloc(sizeof(*m->bins) * (m->nbins * m->nranks + 1));
     m->own_ns = malloc(sizeof(int64_t) * cells);
     m->total_ns = malloc(sizeof(int64_t) * cells);
     m->useful_ns = malloc(sizeof(int64_t) * cells);
     m->phase_ns = malloc(sizeof(int64_t) * cells * PW_PHASES);
-    return m->own_ns && m->total_ns && m->useful_ns && m->phase_ns ? 0 : -ENOMEM;
+    return m->bins && m->own_ns && m->total_ns && m->useful_ns && m->phase_ns ? 0 : -ENOMEM;
 }
 
 /* One step at a time: neither a message nor a buffer grows with the number of steps. */
@@ -216,9 +223,23 @@ static void gather_steps(struct pw_matrix *m, const struct pw_job *job,
     }
 }
 
+/* One bin at a time, too; counts and starts are in ranks times CELL. */
+static void gather_bins(struct pw_matrix *m, const struct pw_job *job, const struct pw_share *share,
+                        int *counts, int *starts)
+{
+    const int row = sizeof(*m->bins) / sizeof(int64_t), width = (int)job->bins.n;
+    for (int p = 0; p < job->processes; p++) {
+        counts[p] = counts[p] / CELL * row;
+        starts[p] = starts[p] / CELL * row;
+    }
+    for (int i = 0; i < width; i++)
+        MPI_Gatherv(share->bins + (size_t)i * share->count, (int)share->count * row, MPI_INT64_T,
+                    m->bins + (size_t)i * m->nranks, counts, starts, MPI_INT64_T, 0, job->comm);
+}
+
 int pw_matrix_gather(struct pw_matrix *m, const struct pw_job *job, const struct pw_share *share)
 {
-    *m = (struct pw_matrix){.nsteps = job->nsteps};
+    *m = (struct pw_matrix){.nsteps = job->nsteps, .nbins = job->bins.n};
     m->nranks = job->process == 0 ? (size_t)job->nranks : 0;
     int *counts = calloc(2 * (size_t)job->processes, sizeof(*counts));
     int *starts = counts + job->processes, mine = (int)(share->count * CELL);
@@ -231,6 +252,7 @@ int pw_matrix_gather(struct pw_matrix *m, const struct pw_job *job, const struct
         for (int p = 1; p < job->processes; p++)
             starts[p] = starts[p - 1] + counts[p - 1];
         gather_steps(m, job, share, send, receive, counts, starts);
+        gather_bins(m, job, share, counts, starts);
     }
     free(counts);
     free(send);
@@ -240,6 +262,7 @@ int pw_matrix_gather(struct pw_matrix *m, const struct pw_job *job, const struct
 
 void pw_matrix_fini(struct pw_matrix *m)
 {
+    free(m->bins);
     free(m->own_ns);
     free(m->total_ns);
     free(m->useful_ns);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "aggregate/input/events.h"
+#include "aggregate/steps/bins.h"
 #include "aggregate/steps/phases.h"
 #include "aggregate/steps/spans.h"
 #include "core/h5table.h"
@@ -30,6 +31,7 @@ struct pass {
     struct pw_graph_parts *graph;
     struct pw_spans comm;    /* operations under way, since the last settled step */
     struct pw_spans exposed; /* this rank inside a call, likewise */
+    struct pw_bins bins;
     struct pw_ranktrace *out;
     size_t settled;   /* steps of the input whose communication is known */
     size_t settle_at; /* spans */
@@ -173,32 +175,23 @@ static void add_unknown_wait(struct pass *p, const struct pw_row_comm_event *eve
         pw_spans_add(&p->out->wait, stands, event->end);
 }
 
-/* The event for the replay: whom it holds up, and where the rank stood still for it. */
-static void add_to_graph(struct pass *p, const struct pw_input *input,
-                         const struct pw_row_comm_event *event, enum pw_op_class cls)
+/* MPI_Init and MPI_Finalize are left after the last rank has entered them. */
+static void visit_begin_or_end(struct pass *p, const struct pw_input *input,
+                               const struct pw_row_comm_event *event)
 {
-    int64_t enter = pw_input_time(input, event->start) - p->job->epoch_ns;
-    if (enter >= p->graph->until_ns || cls == PW_CLASS_WAIT)
-        return;
-    p->graph->asynchronous |= event->source == PW_SOURCE_NCCL;
-    int is_root = (event->flags & PW_FLAG_ROOT) != 0;
-    int64_t stands = event->flags & PW_FLAG_NONBLOCKING ? event->wait_start : event->start;
-    struct pw_graph_op op = {
-        .local_enter = event->start,
-        .enter = enter,
-        .stands = stands ? pw_input_time(input, stands) - p->job->epoch_ns : INT64_MAX,
-        .leave = pw_input_time(input, event->end) - p->job->epoch_ns,
-        .instance = pw_instances_find(p->instances, input, event),
-        .bytes = pw_graph_bytes(event),
-        .rank = (int32_t)input->rank,
-        .receives = cls == PW_CLASS_RECV || (event->flags & PW_FLAG_RECV_PART),
-    };
-    enum pw_op_shape shape = pw_op_info(event->op)->shape;
-    op.adds = shape == PW_SHAPE_ALL || shape == PW_SHAPE_TO_ROOT ||
-              (shape == PW_SHAPE_FROM_ROOT && is_root);
-    op.waits = shape == PW_SHAPE_ALL || (shape == PW_SHAPE_TO_ROOT && is_root) ||
-               (shape == PW_SHAPE_FROM_ROOT && !is_root);
-    pw_graph_add_op(p->graph, &op);
+    int64_t last = INT64_MIN;
+    if (event->op == PW_OP_Init || event->op == PW_OP_Init_thread)
+        last = pw_bins_last_init(p->job, input);
+    else if (event->op == PW_OP_Finalize)
+        last = pw_bins_last_finalize(p->job, input);
+    pw_spans_add(&p->out->wait, event->start, last < event->end ? last : event->end);
+    pw_bins_add_inside(&p->bins, event->start, event->end);
+}
+
+static void add_exposed(struct pass *p, int64_t start, int64_t end)
+{
+    pw_spans_add(&p->exposed, start, end);
+    pw_bins_add_inside(&p->bins, start, end);
 }
 
 static void visit(void *context, const struct pw_input *input,
@@ -206,20 +199,23 @@ static void visit(void *context, const struct pw_input *input,
 {
     struct pass *p = context;
     enum pw_op_class cls = pw_op_info(event->op)->cls;
+    if (cls == PW_CLASS_SYNC)
+        visit_begin_or_end(p, input, event);
     if (cls == PW_CLASS_SYNC || cls == PW_CLASS_LOCAL)
         return;
     if (pw_events_is_enqueued(event)) {
-        pw_spans_add(&p->exposed, event->start, event->end);
+        add_exposed(p, event->start, event->end);
         return;
     }
-    add_to_graph(p, input, event, cls);
-    if (cls != PW_CLASS_WAIT)
+    if (cls != PW_CLASS_WAIT) {
+        pw_graph_add_event(p->graph, p->job, input, event, p->instances);
         pw_spans_add(&p->comm, event->start, event->end);
+    }
     if (!(event->flags & PW_FLAG_NONBLOCKING)) {
-        pw_spans_add(&p->exposed, event->start, event->end);
+        add_exposed(p, event->start, event->end);
     } else {
         int64_t waited = event->wait_start ? event->end - event->wait_start : 0;
-        pw_spans_add(&p->exposed, event->start, event->start + event->inside_ns - waited);
+        add_exposed(p, event->start, event->start + event->inside_ns - waited);
     }
     if (cls == PW_CLASS_COLL)
         visit_collective(p, input, event);
@@ -416,8 +412,10 @@ int pw_ranktrace_build(const struct pw_job *job, struct pw_instances *instances,
         .steps = malloc(sizeof(*out->steps) * (job->nsteps + 1)),
         .phases = malloc(sizeof(*out->phases) * (job->nsteps + 1)),
         .recorded = malloc(sizeof(*out->recorded) * 3 * (job->nsteps + 1)),
+        .bins = malloc(sizeof(*out->bins) * (job->bins.n + 1)),
     };
-    int err = out->steps && out->phases && out->recorded ? 0 : -ENOMEM;
+    int err = out->steps && out->phases && out->recorded && out->bins ? 0 : -ENOMEM;
+    err = err ? err : pw_bins_begin(&p.bins, job, input, out->bins);
     if (!err) {
         clear_rows(out, job->nsteps);
         err = read_events(&p, input);
@@ -427,9 +425,11 @@ int pw_ranktrace_build(const struct pw_job *job, struct pw_instances *instances,
         pw_spans_join(&out->wait);
         fill_steps(&p, input, out);
         int phases = fill_phases(&p, input, out);
+        int bins = pw_bins_finish(&p.bins, input, &out->wait);
         p.failed |= p.comm.failed || p.exposed.failed || out->wait.failed;
-        err = p.failed ? -ENOMEM : err ? err : phases;
+        err = p.failed ? -ENOMEM : err ? err : phases ? phases : bins;
     }
+    pw_bins_fini(&p.bins);
     pw_spans_fini(&p.comm);
     pw_spans_fini(&p.exposed);
     free(p.group);
@@ -441,6 +441,7 @@ void pw_ranktrace_fini(struct pw_ranktrace *trace)
     free(trace->steps);
     free(trace->phases);
     free(trace->recorded);
+    free(trace->bins);
     pw_spans_fini(&trace->wait);
     for (int phase = 0; phase <= PW_PHASE_OPTIMIZER; phase++)
         pw_spans_fini(&trace->phase_spans[phase]);

@@ -29,6 +29,11 @@ static void write_subject(const struct pw_advice *advice, int phase, struct pw_s
 static void write_evidence(const struct pw_row_c_straggler *row, struct pw_sentence *s)
 {
     char excess[32];
+    if (row->kind == PW_STRAGGLER_STRETCH) {
+        pw_sentence_add(s, "rank %" PRId32 ": %.*s", row->rank, (int)sizeof(row->evidence),
+                        row->evidence);
+        return;
+    }
     pw_sentence_add(s,
                     "rank %" PRId32 ": %s more than the others in %" PRId64 " steps (%" PRId64
                     "-%" PRId64 ")",

@@ -38,6 +38,13 @@ static const struct pw_advice_rule rules[] = {
     STRAGGLER("throttled", PW_CAUSE_THROTTLED, PW_ADVICE_ANY,
               "is stopped by its cgroup's CPU quota. Raise the quota (cpu.max, or the CPU limit of "
               "its container or job), or start no more threads than it pays for."),
+    STRAGGLER("stopped", PW_CAUSE_STOPPED, PW_ADVICE_ANY,
+              "was stopped (SIGSTOP, a debugger, a job that the batch system suspended). Find out "
+              "who stops processes on its host."),
+    STRAGGLER("late_start", PW_CAUSE_LATE_START, PW_ADVICE_ANY,
+              "entered MPI_Init later than the others, who waited for it. Look at what it does "
+              "before: how its host starts processes, loads libraries and Python modules, and "
+              "reads its input."),
     STRAGGLER("gpu_clocks", PW_CAUSE_GPU_CLOCKS, PW_ADVICE_ANY,
               "has a GPU whose clocks are held down. Check its cooling and power supply "
               "(nvidia-smi -q -d PERFORMANCE), and its host for others that heat it; leave the "

@@ -44,22 +44,42 @@ static void write_beside(const struct pw_figures *f, const struct pw_verdict *v,
     pw_sentence_add(s, ".");
 }
 
+/* "held the job back for 1.2 s, in 0.8 to 2.7 s of the run". */
+static void write_stretch(const struct pw_figures *f, const struct pw_row_c_straggler *row,
+                          struct pw_sentence *s)
+{
+    char stretch[96];
+    add_ns(s, " held the job back for ", row->lost_ns);
+    pw_sentence_add(s, ", in %s of the run", pw_words_stretch(f, row, stretch, sizeof(stretch)));
+}
+
+/* "held back 8 of 20 steps by 5 ms (20 %) in data". */
+static void write_steps(const struct pw_figures *f, const struct pw_row_c_straggler *row,
+                        struct pw_sentence *s)
+{
+    const char *phase = pw_words_phase(row->phase);
+    char steps[96];
+    pw_sentence_add(s, " held back %s by ", pw_words_steps(f, row, steps, sizeof(steps)));
+    add_ns(s, "", row->excess_ns);
+    if (row->slowdown >= 0)
+        add_percent(s, " (", row->slowdown, ")");
+    /* "outside any phase" says something only where there are some. */
+    if (phase[0] && (row->phase != PW_PHASE_OTHER || pw_figures_advice(f).is_training))
+        pw_sentence_add(s, " %s", phase);
+}
+
 static void write_straggler(const struct pw_figures *f, const struct pw_verdict *v,
                             struct pw_sentence *s)
 {
     const struct pw_row_c_straggler *worst = &f->cluster->stragglers[0];
-    const char *phase = pw_words_phase(worst->phase), *cause = pw_words_cause(worst->cause);
-    char steps[96];
+    const char *cause = pw_words_cause(worst->cause);
     pw_sentence_add(s, "Rank %" PRId32, worst->rank);
     if (worst->hostname[0])
         pw_sentence_add(s, " on %.64s", worst->hostname);
-    pw_sentence_add(s, " held back %s by ", pw_words_steps(f, worst, steps, sizeof(steps)));
-    add_ns(s, "", worst->excess_ns);
-    if (worst->slowdown >= 0)
-        add_percent(s, " (", worst->slowdown, ")");
-    if (phase[0] && (worst->phase != PW_PHASE_OTHER || pw_figures_advice(f).is_training))
-        pw_sentence_add(s, " %s",
-                        phase); /* "outside any phase" says something where there are some */
+    if (worst->kind == PW_STRAGGLER_STRETCH)
+        write_stretch(f, worst, s);
+    else
+        write_steps(f, worst, s);
     if (cause[0])
         pw_sentence_add(s, " (%s)", cause);
     if (worst->gain_ns > 0)

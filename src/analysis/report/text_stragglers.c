@@ -79,6 +79,7 @@ static void straggler_cells(struct pw_grid *grid, const struct pw_page *page,
     pw_grid_cell(grid, "%s", pw_words_steps(page->figures, row, text, sizeof(text)));
     pw_grid_cell(grid, "%s", pw_page_cross_ns(page, text, sizeof(text), row->excess_ns));
     pw_grid_cell(grid, "%s", pw_page_percent(text, sizeof(text), row->slowdown));
+    time_cell(grid, row->lost_ns);
     time_cell(grid, row->blame_ns);
     time_cell(grid, row->critical_ns);
     time_cell(grid, row->gain_ns);
@@ -89,8 +90,8 @@ static void straggler_cells(struct pw_grid *grid, const struct pw_page *page,
 static int print_stragglers(const struct pw_page *page, size_t count)
 {
     static const struct pw_grid_column columns[] = {
-        {"rank", 0},    {"host", 1},  {"kind", 1},     {"held back", 1}, {"excess", 0},
-        {"of step", 0}, {"blame", 0}, {"critical", 0}, {"gain", 0},
+        {"rank", 0},  {"host", 1}, {"kind", 1},  {"held back", 1}, {"excess", 0},
+        {"of it", 0}, {"lost", 0}, {"blame", 0}, {"critical", 0},  {"gain", 0},
     };
     struct pw_grid grid;
     struct slow_list slow = {0};
@@ -212,8 +213,10 @@ static int print_all(const struct pw_page *page)
     if (err)
         return err;
     return pw_page_print(page, 2, 2,
-                         "excess: own time above the other ranks' median, median of the steps held "
-                         "back; blame: time that all other ranks together waited for it; critical: "
+                         "excess: own time above the other ranks' median, mean of the steps held "
+                         "back, or in the whole stretch; of it: of the step, or of the stretch; "
+                         "lost: excess of all steps; blame: time that all other ranks together "
+                         "waited for it; critical: "
                          "time by which it was the last alone; gain: what the job would save if it "
                          "were as fast as the others.");
 }

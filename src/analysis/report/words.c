@@ -35,8 +35,10 @@ const char *pw_words_cause(int cause)
         [PW_CAUSE_HOST_BOUND] = "host late to launch",
         [PW_CAUSE_KERNELS] = "slower kernels",
         [PW_CAUSE_GPU_WORK] = "more GPU work",
+        [PW_CAUSE_STOPPED] = "stopped by a signal or a debugger",
+        [PW_CAUSE_LATE_START] = "it began late",
     };
-    return cause >= 0 && cause <= PW_CAUSE_GPU_WORK ? words[cause] : "";
+    return cause >= 0 && cause <= PW_CAUSE_LATE_START ? words[cause] : "";
 }
 
 const char *pw_words_steps(const struct pw_figures *figures,
@@ -46,12 +48,23 @@ const char *pw_words_steps(const struct pw_figures *figures,
     int whole = straggler->kind == PW_STRAGGLER_PERSISTENT ||
                 (first == figures->first_step && last == figures->last_step);
     const char *step = pw_words_step(figures->cluster);
+    if (straggler->kind == PW_STRAGGLER_STRETCH)
+        return pw_words_stretch(figures, straggler, out, size);
     if (hit == 1 && first == last)
         snprintf(out, size, "%s %" PRId64, step, first);
     else if (whole && figures->measured >= hit)
         snprintf(out, size, "%" PRId64 " of %" PRId64 " %ss", hit, figures->measured, step);
     else
         snprintf(out, size, "%" PRId64 " of %ss %" PRId64 "-%" PRId64, hit, step, first, last);
+    return out;
+}
+
+const char *pw_words_stretch(const struct pw_figures *figures,
+                             const struct pw_row_c_straggler *straggler, char *out, size_t size)
+{
+    const int64_t origin = figures->cluster->bins_start_ns;
+    snprintf(out, size, "%.1f to %.1f s", (double)(straggler->start - origin) / 1e9,
+             (double)(straggler->end - origin) / 1e9);
     return out;
 }
 

@@ -22,6 +22,8 @@ function costWords(worst) {
     const ofAll = worst.gain_ns > 0 && all > worst.gain_ns
         ? `${formatShare(worst.gain_ns / all)} of the time of all steps; ` : "";
     const share = isKnown(worst.slowdown) ? ` (${formatShare(worst.slowdown)})` : "";
+    if (worst.kind === "stretch")
+        return `lost${share} in ${worst.steps_words} of the run`;
     return `${ofAll}${formatNs(worst.excess_ns)}${share} longer in ${worst.steps_words}`;
 }
 
@@ -36,9 +38,9 @@ function stragglerTiles(parent, worst) {
     tile(parent, "WHERE", worst.phase_words || "phase not known", {
         words: `cause: ${worst.cause_words || "not known"}`,
     });
-    tile(parent, "COST TO THE JOB",
-        isKnown(worst.gain_ns) && worst.gain_ns > 0 ? formatNs(worst.gain_ns) : "n/a",
-        { words: costWords(worst) });
+    const isGainKnown = isKnown(worst.gain_ns) && worst.gain_ns > 0;
+    tile(parent, isGainKnown ? "COST TO THE JOB" : "LOST BY IT",
+        formatNs(isGainKnown ? worst.gain_ns : worst.lost_ns), { words: costWords(worst) });
 }
 
 function evenTiles(parent) {

@@ -10,9 +10,9 @@ function stragglerTable(parent, chosen) {
     const rows = report.stragglers;
     const lossy = (rank) => rowOfRank.has(rank) && report.ranks.lossy[rowOfRank.get(rank)];
     const table = new Table(parent, {
-        caption: "By what the job would save; a row shows that rank's steps",
+        caption: "By what they lost; a row shows that rank's steps",
         rows, isHit: (row) => row === rows[0], isChosen: (row) => row.rank === chosen,
-        onPick: (row) => { location.hash = `stragglers/rank/${row.rank}`; }, sort: "gain",
+        onPick: (row) => { location.hash = `stragglers/rank/${row.rank}`; }, sort: "lost",
         columns: [
             { title: "rank", kind: "count", value: (row) => row.rank,
               show: (row) => element("span", {}, rankLink(row.rank), lossy(row.rank) ? "!" : "") },
@@ -22,8 +22,12 @@ function stragglerTable(parent, chosen) {
             { title: "where", kind: "text", value: (row) => row.phase_words },
             { title: "excess", kind: "ns", value: (row) => row.excess_ns,
               show: (row) => (row.resolvable === false ? "~" : "") + formatNs(row.excess_ns),
-              help: "own time above the other ranks' median; median of the steps held back" },
-            { title: "of step", kind: "share", value: (row) => row.slowdown },
+              help: "own time above the other ranks' median; mean of the steps held back, or in the " +
+                  "whole stretch" },
+            { title: "of it", kind: "share", value: (row) => row.slowdown,
+              help: "the excess as a share of the step, or of the stretch" },
+            { title: "lost", kind: "ns", value: (row) => row.lost_ns,
+              help: "the excess of all steps held back" },
             { title: "blame", kind: "ns", value: (row) => row.blame_ns,
               help: "time that all other ranks together waited for it" },
             { title: "critical", kind: "ns", value: (row) => row.critical_ns,
@@ -37,7 +41,8 @@ function stragglerTable(parent, chosen) {
                   row.evidence ? `: ${row.evidence}` : "") },
         ],
     });
-    note(parent, "Excess: own time above the other ranks' median. Blame: time that all other ranks " +
+    note(parent, "Excess: own time above the other ranks' median, mean of the steps held back, or " +
+        "in the whole stretch of the run. Lost: its sum. Blame: time that all other ranks " +
         "together waited for it. Critical: time by which it was the last alone. Gain: what the job " +
         "would save if it were as fast as the others. ! part of what it did is missing; ~ within " +
         "the clock error.");
@@ -50,12 +55,13 @@ function heatTop(values, view) {
     const most = known.length ? known[Math.floor((known.length - 1) * 0.995)] : 1;
     if (view !== "excess")
         return most;
-    const worst = report.stragglers[0];
+    const worst = report.stragglers.find((row) => row.kind !== "stretch");
     return Math.max(most, worst ? worst.excess_ns : 0, 0.05 * (report.steps.mean_ns || 0));
 }
 
 function heatFrames() {
-    return report.stragglers.filter((row) => rowOfRank.has(row.rank)).map((row) => ({
+    return report.stragglers.filter((row) => rowOfRank.has(row.rank) && row.last_step >= 0)
+        .map((row) => ({
         row: rowOfRank.get(row.rank),
         from: Math.max(columnOfStep(row.first_step), 0),
         to: columnOfStep(row.last_step) < 0 ? columnSteps.length - 1 : columnOfStep(row.last_step),

@@ -1,0 +1,248 @@
+/* Stretches as rows of /stragglers; see stretches.h. */
+#include "aggregate/findings/stretches.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregate/match/collectivestats.h"
+#include "analysis/stretch.h"
+#include "core/sort.h"
+#include "core/text.h"
+
+/* A straggler by its steps that explains so much of a stretch says more: in which steps it was. */
+#define ENOUGH 0.5
+
+static int by_loss(const void *a, const void *b)
+{
+    const struct pw_row_c_straggler *x = a, *y = b;
+    if (x->lost_ns != y->lost_ns)
+        return x->lost_ns > y->lost_ns ? -1 : 1;
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+static const char *what_of(enum pw_cause cause)
+{
+    switch (cause) {
+    case PW_CAUSE_LATE_START:
+        return "before it entered MPI";
+    case PW_CAUSE_STOPPED:
+        return "stopped";
+    case PW_CAUSE_THROTTLED:
+        return "without a CPU because its cgroup's quota was used up";
+    case PW_CAUSE_IO:
+        return "waiting for files or a disk";
+    case PW_CAUSE_BLOCKED:
+        return "asleep outside communication";
+    case PW_CAUSE_CPU_CONTENTION:
+        return "ready to run but without a CPU";
+    case PW_CAUSE_COMPUTE:
+        return "on the CPU outside communication";
+    default:
+        return "outside communication";
+    }
+}
+
+static void describe(const struct pw_stretch *f, char *out, size_t size)
+{
+    char mine[32], others[32], next[32];
+    pw_text_ns(mine, sizeof(mine), f->lost_ns + f->usual_ns);
+    pw_text_ns(others, sizeof(others), f->usual_ns);
+    pw_text_ns(next, sizeof(next), f->next_ns);
+    snprintf(out, size, "%s %s, the other ranks' median %s; no other %s lost more than %s", mine,
+             what_of(f->cause), others, f->is_host ? "host's rank" : "rank", next);
+}
+
+/* What the gap to the next rank leaves: the rank is not like the others. */
+static double confidence_of(const struct pw_stretch *f)
+{
+    double next = (double)f->next_ns / (double)f->lost_ns;
+    return 1 - next * next;
+}
+
+static void sum_blame(const struct pw_instances *in, struct pw_row_c_straggler *row,
+                      int64_t epoch_ns)
+{
+    for (size_t i = 0; i < in->n; i++) {
+        const struct pw_instance *item = &in->items[i];
+        int64_t at = item->last_enter + epoch_ns;
+        if (item->nranks < 2 || item->mixed || at < row->start || at >= row->end ||
+            pw_instance_blamed(item) != row->rank)
+            continue;
+        row->blame_ns += in->waits[i].sum_ns;
+        row->critical_ns += pw_collective_critical(in, i);
+    }
+}
+
+static void enter_steps(const struct pw_findings *f, struct pw_row_c_straggler *row)
+{
+    row->first_step = row->last_step = -1;
+    for (size_t s = 0; s < f->nsteps; s++) {
+        if (f->steps[s].end <= row->start || f->steps[s].start >= row->end)
+            continue;
+        row->first_step = row->first_step < 0 ? f->steps[s].step : row->first_step;
+        row->last_step = f->steps[s].step;
+        row->steps_hit++;
+    }
+}
+
+static struct pw_row_c_straggler row_of(const struct pw_findings *f, const struct pw_job *job,
+                                        const struct pw_instances *in,
+                                        const struct pw_stretch *found)
+{
+    const struct pw_binning *bins = &job->bins;
+    struct pw_row_c_straggler row = {
+        .rank = (int32_t)found->rank,
+        .kind = PW_STRAGGLER_STRETCH,
+        .excess_ns = found->lost_ns,
+        .gain_ns = -1,
+        .phase = PW_PHASE_NONE,
+        .cause = (uint8_t)found->cause,
+        .confidence = confidence_of(found),
+        .start = bins->start_ns + (int64_t)found->first * bins->bin_ns,
+        .end = bins->start_ns + (int64_t)(found->last + 1) * bins->bin_ns,
+        .lost_ns = found->lost_ns,
+    };
+    row.slowdown = (double)row.lost_ns / (double)(row.end - row.start);
+    memcpy(row.hostname, job->ranks[found->rank].hostname, sizeof(row.hostname));
+    describe(found, row.evidence, sizeof(row.evidence));
+    enter_steps(f, &row);
+    sum_blame(in, &row, job->epoch_ns);
+    return row;
+}
+
+/* Of what only a fault does, the system says that it was so; what else a rank differs in may follow
+ * from another rank's fault. */
+static int is_sure(const struct pw_row_c_straggler *row)
+{
+    return row->cause == PW_CAUSE_STOPPED || row->cause == PW_CAUSE_THROTTLED ||
+           row->cause == PW_CAUSE_LATE_START;
+}
+
+/* What the counters say of the stretch holds for its steps, too. */
+static void lend_cause(struct pw_row_c_straggler *row, const struct pw_row_c_straggler *stretch)
+{
+    if (!is_sure(stretch) || (row->cause != PW_CAUSE_UNKNOWN && row->cause != PW_CAUSE_BLOCKED &&
+                              row->cause != PW_CAUSE_CPU_CONTENTION))
+        return;
+    row->cause = stretch->cause;
+    memcpy(row->evidence, stretch->evidence, sizeof(row->evidence));
+}
+
+/* Either the stretch or the rank's rows by steps. */
+static void take(struct pw_findings *f, const struct pw_row_c_straggler *stretch)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < f->nstragglers; i++) {
+        struct pw_row_c_straggler *row = &f->stragglers[i];
+        if (row->rank == stretch->rank &&
+            (double)row->lost_ns >= ENOUGH * (double)stretch->lost_ns) {
+            lend_cause(row, stretch);
+            return;
+        }
+    }
+    for (size_t i = 0; i < f->nstragglers; i++)
+        if (f->stragglers[i].rank != stretch->rank)
+            f->stragglers[kept++] = f->stragglers[i];
+    if (kept < PW_MOST_STRAGGLERS)
+        f->stragglers[kept++] = *stretch;
+    f->nstragglers = kept;
+}
+
+static int64_t shared_ns(const struct pw_row_c_straggler *a, const struct pw_row_c_straggler *b)
+{
+    int64_t start = a->start > b->start ? a->start : b->start;
+    int64_t end = a->end < b->end ? a->end : b->end;
+    return end > start ? end - start : 0;
+}
+
+/* Drops what another rank lost, for no reason of which the system is sure, for the most part while
+ * a rank had such a reason to lose at least half as much. */
+static void drop_followers(struct pw_findings *f)
+{
+    size_t kept = 0;
+    uint8_t follows[PW_MOST_STRAGGLERS];
+    for (size_t i = 0; i < f->nstragglers; i++) {
+        const struct pw_row_c_straggler *row = &f->stragglers[i];
+        follows[i] = 0;
+        for (size_t k = 0; k < f->nstragglers && !is_sure(row) && !follows[i]; k++)
+            follows[i] = is_sure(&f->stragglers[k]) && f->stragglers[k].rank != row->rank &&
+                         2 * f->stragglers[k].lost_ns >= row->lost_ns &&
+                         2 * shared_ns(&f->stragglers[k], row) >= row->end - row->start;
+    }
+    for (size_t i = 0; i < f->nstragglers; i++)
+        if (!follows[i])
+            f->stragglers[kept++] = f->stragglers[i];
+    f->nstragglers = kept;
+}
+
+/* Drops who waited for a processor no more than twice as long as another rank did at some time. */
+static void drop_contended(struct pw_findings *f, const int64_t *contention, size_t nranks)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < f->nstragglers; i++) {
+        const struct pw_row_c_straggler *row = &f->stragglers[i];
+        int64_t worst = 0;
+        for (size_t r = 0; r < nranks; r++)
+            if ((int32_t)r != row->rank && contention[r] > worst)
+                worst = contention[r];
+        if (row->cause != PW_CAUSE_CPU_CONTENTION || 2 * worst <= row->lost_ns)
+            f->stragglers[kept++] = *row;
+    }
+    f->nstragglers = kept;
+}
+
+static int has_steps_row(const struct pw_findings *f, int32_t rank)
+{
+    for (size_t i = 0; i < f->nstragglers; i++)
+        if (f->stragglers[i].rank == rank && f->stragglers[i].kind != PW_STRAGGLER_STRETCH)
+            return 1;
+    return 0;
+}
+
+/* Drops the replays of those that are no stragglers by their steps any more. */
+static void drop_replays(struct pw_findings *f)
+{
+    struct pw_whatif *w = &f->whatif;
+    size_t kept = 0;
+    for (size_t i = 0; i < w->nrows; i++)
+        if (strcmp(w->rows[i].scope, "straggler") != 0 || has_steps_row(f, w->rows[i].rank))
+            w->rows[kept++] = w->rows[i];
+    w->nrows = kept;
+}
+
+int pw_stretches_find(struct pw_findings *f, const struct pw_job *job, const struct pw_matrix *m,
+                      const struct pw_instances *in)
+{
+    struct pw_stretch_input input = {.nbins = m->nbins,
+                                     .nranks = m->nranks,
+                                     .bin_ns = job->bins.bin_ns,
+                                     .rows = m->bins,
+                                     .is_unequal = f->imbalance.adjusted.nsteps > 0};
+    int64_t *host_of = malloc(sizeof(*host_of) * (m->nranks + 1));
+    int64_t *contention = malloc(sizeof(*contention) * (m->nranks + 1));
+    void *scratch = malloc(pw_stretch_scratch(&input) + 1);
+    struct pw_stretch *found = malloc(sizeof(*found) * PW_MOST_STRAGGLERS);
+    size_t nhosts;
+    int err = host_of && contention && scratch && found ? pw_job_number_hosts(job, host_of, &nhosts)
+                                                        : -ENOMEM;
+    if (!err) {
+        input.host_of = host_of;
+        size_t n = pw_stretch_find(&input, scratch, found, PW_MOST_STRAGGLERS);
+        for (size_t i = 0; i < n; i++) {
+            struct pw_row_c_straggler row = row_of(f, job, in, &found[i]);
+            take(f, &row);
+        }
+        pw_stretch_contention(&input, scratch, contention);
+        drop_contended(f, contention, m->nranks);
+        drop_followers(f);
+        drop_replays(f);
+        pw_sort(f->stragglers, f->nstragglers, sizeof(*f->stragglers), by_loss);
+    }
+    free(host_of);
+    free(contention);
+    free(scratch);
+    free(found);
+    return err;
+}

@@ -1,0 +1,321 @@
+/* Bins of the run, from events and samples; see bins.h. */
+#include "aggregate/steps/bins.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "aggregate/input/cursor.h"
+#include "core/limits.h"
+
+/* Shorter bins have no sample of their own (--sample-hz is 10). All ranks' rows are in the memory
+ * of one process: some 80 bytes each. */
+enum { LEAST_BIN_NS = 100000000, MOST_BINS = 512, LEAST_BINS = 3, MOST_CELLS = 1 << 19 };
+
+/* How long a state that was seen is taken for that of later pauses between two samples. */
+enum { STATE_LASTS_NS = 2000000000 };
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The rank's first and last known moment, local; INT64_MAX where there is none. */
+static int64_t known_from(const struct pw_input *input)
+{
+    return earlier(input->sampled_from, input->begin_ns);
+}
+
+static int64_t known_until(const struct pw_input *input)
+{
+    int64_t sampled = input->sampled_until, last = input->event_rows.rows ? input->last_ns : 0;
+    return sampled == INT64_MAX ? input->event_rows.rows ? last : INT64_MAX : later(sampled, last);
+}
+
+struct extent {
+    int64_t before_start; /* negated, so that all are maxima */
+    int64_t end, last_init, last_finalize, unaligned;
+};
+
+static struct extent extent_of(const struct pw_input *input)
+{
+    struct extent e = {INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, !input->aligned};
+    if (known_from(input) != INT64_MAX)
+        e.before_start = -pw_input_time(input, known_from(input));
+    if (known_until(input) != INT64_MAX)
+        e.end = pw_input_time(input, known_until(input));
+    if (input->init_ns != INT64_MAX)
+        e.last_init = pw_input_time(input, input->init_ns);
+    if (input->finalize_ns != INT64_MAX)
+        e.last_finalize = pw_input_time(input, input->finalize_ns);
+    return e;
+}
+
+void pw_bins_choose(struct pw_job *job)
+{
+    struct extent all = {INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, 0};
+    for (size_t i = 0; i < job->ninputs; i++) {
+        struct extent e = extent_of(&job->inputs[i]);
+        all.before_start = later(all.before_start, e.before_start);
+        all.end = later(all.end, e.end);
+        all.last_init = later(all.last_init, e.last_init);
+        all.last_finalize = later(all.last_finalize, e.last_finalize);
+        all.unaligned |= e.unaligned;
+    }
+    MPI_Allreduce(MPI_IN_PLACE, &all, sizeof(all) / sizeof(int64_t), MPI_INT64_T, MPI_MAX,
+                  job->comm);
+    job->bins = (struct pw_binning){.last_init_ns = INT64_MIN, .last_finalize_ns = INT64_MIN};
+    if (all.unaligned || all.before_start == INT64_MIN || all.end <= -all.before_start)
+        return;
+    const int64_t span = all.end + all.before_start, cells = MOST_CELLS / job->nranks;
+    int64_t n = earlier(earlier(span / LEAST_BIN_NS, MOST_BINS), cells);
+    job->bins.last_init_ns = all.last_init;
+    job->bins.last_finalize_ns = all.last_finalize;
+    job->bins.start_ns = -all.before_start;
+    if (n < LEAST_BINS)
+        return;
+    job->bins.n = (size_t)n;
+    job->bins.bin_ns = (span + n - 1) / n;
+}
+
+/* Where the rank's clock shows a cluster time, searched from `near`; the clocks' rates differ by so
+ * little that two rounds do. */
+static int64_t local_time(const struct pw_input *input, int64_t cluster_ns, int64_t near)
+{
+    for (int round = 0; round < 2; round++)
+        near += cluster_ns - pw_input_time(input, near);
+    return near;
+}
+
+static int64_t wait_until(const struct pw_input *input, int64_t last, int64_t entered)
+{
+    if (last == INT64_MIN || entered == INT64_MAX || !input->aligned)
+        return INT64_MIN;
+    return local_time(input, last, entered);
+}
+
+int64_t pw_bins_last_init(const struct pw_job *job, const struct pw_input *input)
+{
+    return wait_until(input, job->bins.last_init_ns, input->init_ns);
+}
+
+int64_t pw_bins_last_finalize(const struct pw_job *job, const struct pw_input *input)
+{
+    return wait_until(input, job->bins.last_finalize_ns, input->finalize_ns);
+}
+
+int pw_bins_begin(struct pw_bins *s, const struct pw_job *job, const struct pw_input *input,
+                  struct pw_row_c_bin_trace *rows)
+{
+    *s = (struct pw_bins){.job = job, .rows = rows, .n = job->bins.n};
+    if (!s->n)
+        return 0;
+    s->edges = malloc(sizeof(*s->edges) * (s->n + 1));
+    if (!s->edges)
+        return -ENOMEM;
+    int64_t near = known_from(input);
+    near = near == INT64_MAX ? job->bins.start_ns : near;
+    for (size_t i = 0; i <= s->n; i++) {
+        near = local_time(input, job->bins.start_ns + (int64_t)i * job->bins.bin_ns, near);
+        s->edges[i] = i && near < s->edges[i - 1] ? s->edges[i - 1] : near;
+    }
+    for (size_t i = 0; i < s->n; i++)
+        rows[i] = (struct pw_row_c_bin_trace){0, 0, 0, -1, -1, -1, -1, -1, -1, -1};
+    return 0;
+}
+
+void pw_bins_fini(struct pw_bins *s)
+{
+    free(s->edges);
+    *s = (struct pw_bins){0};
+}
+
+/* The bin that `time` is in, or the nearest. */
+static size_t find(struct pw_bins *s, int64_t time)
+{
+    size_t i = s->near;
+    while (i + 1 < s->n && s->edges[i + 1] <= time)
+        i++;
+    while (i > 0 && s->edges[i] > time)
+        i--;
+    return s->near = i;
+}
+
+/* Adds `amount`, spread evenly over start..end, to a member of the rows. */
+static void spread(struct pw_bins *s, int64_t start, int64_t end, int64_t amount, size_t offset)
+{
+    if (end <= start || amount <= 0)
+        return;
+    for (size_t i = find(s, start); i < s->n && s->edges[i] < end; i++) {
+        int64_t part = earlier(end, s->edges[i + 1]) - later(start, s->edges[i]);
+        int64_t *value = (int64_t *)((char *)&s->rows[i] + offset);
+        if (part > 0)
+            *value = pw_sum(later(*value, 0),
+                            (int64_t)((double)amount * ((double)part / (double)(end - start))));
+    }
+}
+
+#define MEMBER(name) offsetof(struct pw_row_c_bin_trace, name)
+
+void pw_bins_add_inside(struct pw_bins *s, int64_t start, int64_t end)
+{
+    if (s->n)
+        spread(s, start, end, end - start, MEMBER(inside_ns));
+}
+
+/* How much a counter grew; -1: not known. */
+static int64_t grown(int64_t before, int64_t after)
+{
+    return before < 0 || after < before ? -1 : after - before;
+}
+
+/* What /proc says of a thread that is not on a processor nor ready for one. */
+static size_t member_of_state(uint8_t state)
+{
+    return state == 'T' || state == 't' ? MEMBER(stopped_ns)
+           : state == 'D'               ? MEMBER(disk_ns)
+                                        : MEMBER(asleep_ns);
+}
+
+static int is_off(uint8_t state)
+{
+    return state == 'T' || state == 't' || state == 'D' || state == 'S';
+}
+
+struct seen {
+    uint8_t state; /* off the processor, as seen last */
+    int64_t at;
+};
+
+/* The pause of a thread between two samples, by the states that were seen at them: of those that
+ * are none of a pause the last that was. A thread that was ready all the time has its wait counted
+ * only when it runs again. */
+static size_t pause_member(const struct pw_row_process *from, const struct pw_row_process *to,
+                           int is_standing, struct seen *seen)
+{
+    uint8_t state = is_off(to->state) && to->state != 'S' ? to->state : from->state;
+    state = is_off(state) ? state : to->state;
+    if (is_off(state)) {
+        *seen = (struct seen){state, to->time};
+        return member_of_state(state);
+    }
+    if (is_standing && to->state == 'R')
+        return MEMBER(ready_ns);
+    return to->time - seen->at <= STATE_LASTS_NS ? member_of_state(seen->state) : MEMBER(asleep_ns);
+}
+
+static void take_process(struct pw_bins *s, const struct pw_row_process *from,
+                         const struct pw_row_process *to, struct seen *seen)
+{
+    int64_t span = to->time - from->time, cpu = grown(from->main_cpu_ns, to->main_cpu_ns);
+    int64_t ready = grown(from->runq_wait_ns, to->runq_wait_ns);
+    int64_t read = grown(from->read_bytes, to->read_bytes);
+    int64_t written = grown(from->write_bytes, to->write_bytes);
+    if (read >= 0 && written >= 0)
+        spread(s, from->time, to->time, pw_sum(read, written), MEMBER(io_bytes));
+    if (cpu < 0 || ready < 0 || span <= 0)
+        return;
+    cpu = earlier(cpu, span);
+    ready = earlier(ready, span - cpu);
+    int64_t pause = span - cpu - ready;
+    spread(s, from->time, to->time, cpu, MEMBER(cpu_ns));
+    spread(s, from->time, to->time, ready, MEMBER(ready_ns));
+    spread(s, from->time, to->time, pause, pause_member(from, to, pause >= span - span / 20, seen));
+}
+
+static int read_process(struct pw_bins *s, const struct pw_input *input)
+{
+    struct pw_cursor cursor;
+    struct pw_row_process before = {0};
+    struct seen seen = {'S', INT64_MIN / 2};
+    int has_before = 0, err;
+    err = pw_cursor_at(&cursor, input->path, &input->process_rows, PW_TABLE_process);
+    for (const struct pw_row_process *row; !err && (row = pw_cursor_next(&cursor));) {
+        /* A process that has ended has no memory any more. */
+        if (!pw_is_possible(row->time) || row->rss_bytes <= 0 ||
+            (has_before && row->time <= before.time))
+            continue;
+        if (has_before)
+            take_process(s, &before, row, &seen);
+        before = *row;
+        has_before = 1;
+    }
+    err = err ? err : cursor.err;
+    pw_cursor_close(&cursor);
+    return err;
+}
+
+static int read_host(struct pw_bins *s, const struct pw_input *input)
+{
+    struct pw_cursor cursor;
+    struct pw_row_host before = {0};
+    int has_before = 0, err;
+    err = pw_cursor_at(&cursor, input->path, &input->host_rows, PW_TABLE_host);
+    for (const struct pw_row_host *row; !err && (row = pw_cursor_next(&cursor));) {
+        if (!pw_is_possible(row->time) || (has_before && row->time <= before.time))
+            continue;
+        if (has_before)
+            spread(s, before.time, row->time, grown(before.throttled_ns, row->throttled_ns),
+                   MEMBER(throttled_ns));
+        before = *row;
+        has_before = 1;
+    }
+    err = err ? err : cursor.err;
+    pw_cursor_close(&cursor);
+    return err;
+}
+
+/* What was sampled and not seen is 0, not unknown. */
+static void fill_gaps(struct pw_bins *s)
+{
+    int has_process = 0, has_io = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        const struct pw_row_c_bin_trace *row = &s->rows[i];
+        has_process |= row->cpu_ns >= 0 || row->ready_ns >= 0;
+        has_io |= row->io_bytes >= 0;
+    }
+    for (size_t i = 0; i < s->n; i++) {
+        struct pw_row_c_bin_trace *row = &s->rows[i];
+        int64_t *counted[] = {&row->cpu_ns,     &row->ready_ns, &row->throttled_ns,
+                              &row->stopped_ns, &row->disk_ns,  &row->asleep_ns};
+        for (size_t k = 0; has_process && k < sizeof(counted) / sizeof(counted[0]); k++)
+            *counted[k] = later(*counted[k], 0);
+        if (has_io)
+            row->io_bytes = later(row->io_bytes, 0);
+    }
+}
+
+/* From MPI_Init to MPI_Finalize; of a rank without them as far as it is known. */
+static struct pw_interval inside_mpi(const struct pw_input *input)
+{
+    struct pw_interval span = {known_from(input), known_until(input)};
+    if (input->init_ns != INT64_MAX)
+        span.start = input->init_ns;
+    if (input->finalized_ns != INT64_MAX)
+        span.end = input->finalized_ns;
+    return span;
+}
+
+int pw_bins_finish(struct pw_bins *s, const struct pw_input *input, struct pw_spans *wait)
+{
+    if (!s->n)
+        return 0;
+    const struct pw_interval mpi = inside_mpi(input);
+    for (size_t i = 0; i < s->n; i++) {
+        struct pw_row_c_bin_trace *row = &s->rows[i];
+        const struct pw_interval window = {s->edges[i], s->edges[i + 1]};
+        const int64_t length = window.end - window.start;
+        int64_t part = earlier(window.end, mpi.end) - later(window.start, mpi.start);
+        row->outside_ns = length - later(part, 0);
+        row->wait_ns = pw_spans_within(wait, window);
+        row->inside_ns = later(
+            0, earlier(row->inside_ns - row->wait_ns, length - row->outside_ns - row->wait_ns));
+    }
+    int process = read_process(s, input), host = read_host(s, input);
+    fill_gaps(s);
+    return process ? process : host;
+}

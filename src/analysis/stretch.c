@@ -1,0 +1,334 @@
+/* Stretches in which one rank holds the job back; see stretch.h. */
+#include "analysis/stretch.h"
+
+#include "analysis/statistics.h"
+
+#define UNKNOWN INT64_MIN
+#define EDGE 0.05         /* of a bin: a stretch is where the excess is above it */
+#define LEAST_WAITED 0.5  /* of what was lost, by the other ranks' median */
+#define LEAST_OF_HOST 0.5 /* of what the rank lost, by each rank of its host */
+#define MOSTLY 0.5        /* of a loss of no kind of its own: then it is of this kind */
+
+enum kind { LATE, STOPPED, STOPPED_INSIDE, QUOTA, DISK, SLEEP, CONTENTION, WORK, ANY, KINDS };
+
+/* Floors are shares of the run. What only a fault does is believed at a hundredth of it; of what
+ * ranks on a busy machine differ in anyway, more must be lost, and with less by others: in the same
+ * stretch, and in whichever is the worst of theirs, which tells how much chance does. */
+static const struct rule {
+    enum pw_cause cause;
+    double floor;      /* of the run */
+    double floor_of_2; /* the same where there are two ranks, and none says which is usual */
+    double most_next;  /* of the loss, by the rank with most but this one */
+    double most_ever;  /* the same anywhere in the run; 0: whatever it is */
+    double density;    /* least loss, of the stretch's length */
+} rules[KINDS] = {
+    [LATE] = {PW_CAUSE_LATE_START, 0.03, 0.03, 0.5, 0, 0},
+    [STOPPED] = {PW_CAUSE_STOPPED, 0.01, 0.01, 0.5, 0, 0},
+    [STOPPED_INSIDE] = {PW_CAUSE_STOPPED, 0.01, 0.01, 0.5, 0, 0},
+    [QUOTA] = {PW_CAUSE_THROTTLED, 0.01, 0.01, 0.5, 0, 0},
+    [DISK] = {PW_CAUSE_IO, 0.02, 0.02, 0.34, 0.5, 0},
+    [SLEEP] = {PW_CAUSE_BLOCKED, 0.02, 0.02, 0.34, 0.5, 0},
+    [CONTENTION] = {PW_CAUSE_CPU_CONTENTION, 0.04, 0.10, 0.34, 0.5, 0.3},
+    [WORK] = {PW_CAUSE_COMPUTE, 0.05, 0.20, 0.34, 0.5, 0},
+    [ANY] = {PW_CAUSE_UNKNOWN, 0.08, 0.20, 0.25, 0.5, 0.3},
+};
+
+struct search {
+    const struct pw_stretch_input *in;
+    int64_t *amount, *excess; /* [nbins * nranks] of one kind */
+    int64_t *values, *sorted; /* [nranks] */
+    int64_t *ever;            /* [nranks] */
+};
+
+size_t pw_stretch_scratch(const struct pw_stretch_input *in)
+{
+    return sizeof(int64_t) * (2 * in->nbins + 3) * in->nranks;
+}
+
+static int64_t limited(int64_t value, int64_t most)
+{
+    return value < 0 ? 0 : value < most ? value : most;
+}
+
+static const struct pw_row_c_bin_trace *row_at(const struct pw_stretch_input *in, size_t bin,
+                                               size_t rank)
+{
+    return &in->rows[bin * in->nranks + rank];
+}
+
+static int is_sampled(const struct pw_row_c_bin_trace *row)
+{
+    return row->cpu_ns >= 0;
+}
+
+/* What the rank has of `kind` in a bin, of its own time there: that in which it did not wait. Its
+ * pauses while it waits, or before and after MPI, are not counted; nor does it sleep of its own
+ * account inside a call. */
+static int64_t amount_of(const struct pw_row_c_bin_trace *row, enum kind kind, int64_t bin_ns)
+{
+    if (row->wait_ns < 0)
+        return UNKNOWN;
+    const int64_t own = limited(bin_ns - row->wait_ns - row->outside_ns, bin_ns);
+    const int64_t not_own = bin_ns - own;
+    int64_t left = own, parts[KINDS] = {[LATE] = row->outside_ns, [ANY] = own};
+    if (is_sampled(row)) {
+        parts[STOPPED] = limited(row->stopped_ns, left);
+        parts[STOPPED_INSIDE] = limited(row->stopped_ns, bin_ns - row->outside_ns);
+        left -= parts[STOPPED];
+        parts[QUOTA] = limited(row->throttled_ns, left);
+        left -= parts[QUOTA];
+        parts[DISK] = limited(row->disk_ns, left);
+        left -= parts[DISK];
+        parts[SLEEP] = limited(row->asleep_ns - not_own - row->inside_ns, left);
+        left -= parts[SLEEP];
+        parts[CONTENTION] = limited(row->ready_ns - limited(row->throttled_ns, bin_ns), left);
+        left -= parts[CONTENTION];
+    } else if (kind > LATE && kind < WORK) {
+        return UNKNOWN;
+    }
+    parts[WORK] = limited(left - row->inside_ns, left);
+    return parts[kind];
+}
+
+static int64_t median_of_others(struct search *s, size_t bin, size_t rank)
+{
+    size_t n = 0;
+    for (size_t r = 0; r < s->in->nranks; r++)
+        if (r != rank && s->amount[bin * s->in->nranks + r] != UNKNOWN)
+            s->values[n++] = s->amount[bin * s->in->nranks + r];
+    return n ? pw_median_i64(s->values, n) : UNKNOWN;
+}
+
+/* Of the sorted amounts of a bin, `n` of them. */
+static int64_t median_without(const struct search *s, size_t n, int64_t amount)
+{
+    return pw_median_without_i64(s->sorted, n, pw_place_i64(s->sorted, n, amount));
+}
+
+static void measure(struct search *s, enum kind kind)
+{
+    const size_t nranks = s->in->nranks;
+    for (size_t i = 0; i < s->in->nbins; i++) {
+        size_t n = 0;
+        for (size_t r = 0; r < nranks; r++) {
+            int64_t amount = amount_of(row_at(s->in, i, r), kind, s->in->bin_ns);
+            s->amount[i * nranks + r] = amount;
+            if (amount != UNKNOWN)
+                s->sorted[n++] = amount;
+        }
+        pw_sort_i64(s->sorted, n);
+        for (size_t r = 0; r < nranks; r++) {
+            int64_t amount = s->amount[i * nranks + r];
+            s->excess[i * nranks + r] =
+                amount == UNKNOWN || n < 2 ? UNKNOWN : amount - median_without(s, n, amount);
+        }
+    }
+}
+
+/* How many bins are looked at. */
+static size_t horizon(const struct search *s, enum kind kind, size_t rank)
+{
+    size_t n = 0;
+    if (kind != LATE)
+        return s->in->nbins;
+    while (n < s->in->nbins && row_at(s->in, n, rank)->outside_ns > 0)
+        n++;
+    return n;
+}
+
+static int64_t sum_of(const struct search *s, const struct pw_stretch *f, size_t rank)
+{
+    int64_t sum = 0;
+    for (size_t i = f->first; i <= f->last; i++)
+        if (s->excess[i * s->in->nranks + rank] != UNKNOWN)
+            sum += s->excess[i * s->in->nranks + rank];
+    return sum;
+}
+
+static int find_stretch(const struct search *s, enum kind kind, size_t rank, struct pw_stretch *f)
+{
+    const double edge = EDGE * (double)s->in->bin_ns;
+    const size_t n = horizon(s, kind, rank);
+    double best = 0, sum = 0;
+    size_t start = 0;
+    *f = (struct pw_stretch){.rank = rank, .cause = rules[kind].cause};
+    for (size_t i = 0; i < n; i++) {
+        int64_t excess = s->excess[i * s->in->nranks + rank];
+        if (sum <= 0) {
+            sum = 0;
+            start = i;
+        }
+        sum += excess == UNKNOWN ? -edge : (double)excess - edge;
+        if (sum > best) {
+            best = sum;
+            f->first = start;
+            f->last = i;
+        }
+    }
+    f->lost_ns = best > 0 ? sum_of(s, f, rank) : 0;
+    return f->lost_ns > 0;
+}
+
+/* What the worst stretch of each rank lost, into s->ever. */
+static void find_worst(struct search *s, enum kind kind)
+{
+    for (size_t r = 0; r < s->in->nranks; r++) {
+        struct pw_stretch found;
+        s->ever[r] = find_stretch(s, kind, r, &found) ? found.lost_ns : 0;
+    }
+}
+
+/* The most that another rank lost in a stretch of its own; of a host, a rank elsewhere. */
+static int64_t worst_of_others(const struct search *s, const struct pw_stretch *f)
+{
+    const int64_t *host = s->in->host_of;
+    int64_t most = 0;
+    for (size_t r = 0; r < s->in->nranks; r++)
+        if (r != f->rank && !(f->is_host && host[r] == host[f->rank]) && s->ever[r] > most)
+            most = s->ever[r];
+    return most;
+}
+
+/* Fills next_ns and is_host. */
+static void compare_with_others(const struct search *s, struct pw_stretch *f)
+{
+    const int64_t *host = s->in->host_of;
+    int64_t next = 0, elsewhere = 0, least_here = INT64_MAX;
+    size_t here = 0;
+    for (size_t r = 0; r < s->in->nranks; r++) {
+        if (r == f->rank)
+            continue;
+        int64_t sum = sum_of(s, f, r);
+        next = sum > next ? sum : next;
+        if (host[r] != host[f->rank]) {
+            elsewhere = sum > elsewhere ? sum : elsewhere;
+            continue;
+        }
+        here++;
+        least_here = sum < least_here ? sum : least_here;
+    }
+    /* The others' median is that of all ranks: of half of them on one host it says nothing. */
+    f->is_host = here && 2 * (here + 1) <= s->in->nranks &&
+                 (double)least_here >= LEAST_OF_HOST * (double)f->lost_ns;
+    f->next_ns = f->is_host ? elsewhere : next;
+}
+
+/* A rank that is stopped while it waits holds up the messages that are under way: it is waited for
+ * when nobody else has anything to do. */
+static int is_waited_for(struct search *s, enum kind kind, const struct pw_stretch *f)
+{
+    size_t n = 0;
+    for (size_t r = 0; r < s->in->nranks; r++) {
+        int64_t sum = 0;
+        for (size_t i = f->first; i <= f->last && r != f->rank; i++) {
+            const struct pw_row_c_bin_trace *row = row_at(s->in, i, r);
+            sum += row->wait_ns < 0 ? 0 : row->wait_ns + row->inside_ns;
+        }
+        if (r != f->rank && row_at(s->in, f->first, r)->wait_ns >= 0)
+            s->values[n++] = sum;
+    }
+    if (!n)
+        return 0;
+    int64_t median = pw_median_i64(s->values, n); /* sorts */
+    return (double)(kind == STOPPED_INSIDE ? s->values[0] : median) >=
+           LEAST_WAITED * (double)f->lost_ns;
+}
+
+static int judge(struct search *s, enum kind kind, struct pw_stretch *f)
+{
+    const struct rule *rule = &rules[kind];
+    const double run = (double)s->in->nbins * (double)s->in->bin_ns;
+    const double floor = s->in->nranks == 2 ? rule->floor_of_2 : rule->floor;
+    const double length = (double)(f->last - f->first + 1) * (double)s->in->bin_ns;
+    if ((double)f->lost_ns < floor * run || (double)f->lost_ns < rule->density * length)
+        return 0;
+    compare_with_others(s, f);
+    if ((double)f->next_ns > rule->most_next * (double)f->lost_ns || !is_waited_for(s, kind, f))
+        return 0;
+    if (rule->most_ever > 0 && (double)worst_of_others(s, f) > rule->most_ever * (double)f->lost_ns)
+        return 0;
+    for (size_t i = f->first; i <= f->last; i++) {
+        int64_t usual = median_of_others(s, i, f->rank);
+        f->usual_ns += usual == UNKNOWN ? 0 : usual;
+    }
+    return 1;
+}
+
+/* Of two stretches of a rank: the larger loss, unless it is of no kind of its own and the other
+ * explains most of it. */
+static int is_better(const struct pw_stretch *a, const struct pw_stretch *b)
+{
+    if (a->cause == PW_CAUSE_UNKNOWN)
+        return (double)b->lost_ns < MOSTLY * (double)a->lost_ns;
+    if (b->cause == PW_CAUSE_UNKNOWN)
+        return (double)a->lost_ns >= MOSTLY * (double)b->lost_ns;
+    return a->lost_ns > b->lost_ns;
+}
+
+/* Who sleeps and reads or writes files in most of the bins waits for them. */
+static void refine_cause(const struct search *s, struct pw_stretch *f)
+{
+    size_t with_io = 0, n = f->last - f->first + 1;
+    for (size_t i = f->first; i <= f->last; i++)
+        with_io += row_at(s->in, i, f->rank)->io_bytes > 0;
+    if (f->cause == PW_CAUSE_BLOCKED && 2 * with_io > n)
+        f->cause = PW_CAUSE_IO;
+}
+
+/* Without samples nothing says what the rank did outside communication. */
+static void forget_cause(const struct search *s, struct pw_stretch *f)
+{
+    if (f->cause == PW_CAUSE_COMPUTE && !is_sampled(row_at(s->in, f->first, f->rank)))
+        f->cause = PW_CAUSE_UNKNOWN;
+}
+
+static size_t keep_best(struct pw_stretch *out, size_t n, size_t max, const struct pw_stretch *f)
+{
+    for (size_t i = 0; i < n; i++)
+        if (out[i].rank == f->rank) {
+            if (is_better(f, &out[i]))
+                out[i] = *f;
+            return n;
+        }
+    if (n < max)
+        out[n++] = *f;
+    return n;
+}
+
+static struct search begin(const struct pw_stretch_input *in, void *scratch)
+{
+    const size_t cells = in->nbins * in->nranks;
+    int64_t *room = scratch, *rest = room + 2 * cells;
+    return (struct search){in, room, room + cells, rest, rest + in->nranks, rest + 2 * in->nranks};
+}
+
+void pw_stretch_contention(const struct pw_stretch_input *in, void *scratch, int64_t *lost_ns)
+{
+    struct search s = begin(in, scratch);
+    measure(&s, CONTENTION);
+    find_worst(&s, CONTENTION);
+    for (size_t r = 0; r < in->nranks; r++)
+        lost_ns[r] = s.ever[r];
+}
+
+size_t pw_stretch_find(const struct pw_stretch_input *in, void *scratch, struct pw_stretch *out,
+                       size_t max)
+{
+    struct search s = begin(in, scratch);
+    size_t n = 0;
+    for (enum kind kind = 0; kind < KINDS && in->nranks > 1; kind++) {
+        if (in->is_unequal && (kind == WORK || kind == ANY))
+            continue;
+        measure(&s, kind);
+        find_worst(&s, kind);
+        for (size_t r = 0; r < in->nranks; r++) {
+            struct pw_stretch found;
+            if (!find_stretch(&s, kind, r, &found) || !judge(&s, kind, &found))
+                continue;
+            forget_cause(&s, &found);
+            refine_cause(&s, &found);
+            n = keep_best(out, n, max, &found);
+        }
+    }
+    return n;
+}

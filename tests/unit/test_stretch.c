@@ -1,0 +1,280 @@
+/* Stretches of the run that one rank loses: values worked by hand, in bins of 100 ms. */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/stretch.h"
+
+#define MS INT64_C(1000000)
+
+enum { BINS = 50, MOST = 16 };
+
+struct run {
+    struct pw_stretch_input in;
+    struct pw_row_c_bin_trace *rows;
+    int64_t *host;
+    void *scratch;
+    struct pw_stretch found[MOST];
+    size_t n;
+};
+
+/* Every rank waits 40 ms of a bin and computes 60 ms. */
+static struct run *create(size_t nranks)
+{
+    struct run *r = calloc(1, sizeof(*r));
+    r->rows = calloc(BINS * nranks, sizeof(*r->rows));
+    r->host = calloc(nranks, sizeof(*r->host));
+    for (size_t i = 0; i < BINS * nranks; i++)
+        r->rows[i] =
+            (struct pw_row_c_bin_trace){.wait_ns = 40 * MS, .cpu_ns = 100 * MS, .io_bytes = 0};
+    r->in = (struct pw_stretch_input){BINS, nranks, 100 * MS, r->rows, 0, r->host};
+    r->scratch = malloc(pw_stretch_scratch(&r->in)); /* no byte more: asan looks */
+    return r;
+}
+
+static void destroy(struct run *r)
+{
+    free(r->rows);
+    free(r->host);
+    free(r->scratch);
+    free(r);
+}
+
+static struct pw_row_c_bin_trace *at(struct run *r, size_t bin, size_t rank)
+{
+    return &r->rows[bin * r->in.nranks + rank];
+}
+
+static size_t find(struct run *r)
+{
+    memset(r->scratch, 0xa5, pw_stretch_scratch(&r->in));
+    r->n = pw_stretch_find(&r->in, r->scratch, r->found, MOST);
+    return r->n;
+}
+
+/* The rank does not wait in bins first..last, and all others do nothing else. */
+static void hold(struct run *r, size_t rank, size_t first, size_t last)
+{
+    for (size_t i = first; i <= last; i++)
+        for (size_t k = 0; k < r->in.nranks; k++)
+            at(r, i, k)->wait_ns = k == rank ? 0 : 100 * MS;
+}
+
+static void test_nothing(void **state)
+{
+    (void)state;
+    struct run *r = create(4);
+    assert_int_equal(find(r), 0);
+    for (size_t i = 0; i < BINS; i++)
+        at(r, i, i % 4)->wait_ns = 0; /* each in turn */
+    assert_int_equal(find(r), 0);
+    destroy(r);
+    r = create(1);
+    hold(r, 0, 10, 20);
+    assert_int_equal(find(r), 0);
+    destroy(r);
+}
+
+/* Two of three bins of 5 s stopped: 200 ms, 4 % of the run; a call that it is in does not hide
+ * it. */
+static void test_stopped(void **state)
+{
+    (void)state;
+    struct run *r = create(4);
+    hold(r, 2, 10, 11);
+    for (size_t i = 10; i <= 11; i++) {
+        at(r, i, 2)->inside_ns = 100 * MS;
+        at(r, i, 2)->stopped_ns = 100 * MS;
+        at(r, i, 2)->cpu_ns = 0;
+    }
+    assert_int_equal(find(r), 1);
+    assert_int_equal(r->found[0].rank, 2);
+    assert_int_equal(r->found[0].cause, PW_CAUSE_STOPPED);
+    assert_int_equal(r->found[0].first, 10);
+    assert_int_equal(r->found[0].last, 11);
+    assert_int_equal(r->found[0].lost_ns, 200 * MS);
+    assert_int_equal(r->found[0].next_ns, 0);
+    assert_int_equal(r->found[0].usual_ns, 0);
+    destroy(r);
+}
+
+/* Stopped while it would have waited: nobody was held back. */
+static void test_stopped_in_vain(void **state)
+{
+    (void)state;
+    struct run *r = create(4);
+    for (size_t i = 10; i <= 15; i++) {
+        at(r, i, 2)->wait_ns = 100 * MS;
+        at(r, i, 2)->stopped_ns = 100 * MS;
+    }
+    assert_int_equal(find(r), 0);
+    for (size_t i = 10; i <= 15; i++) /* all others are inside calls: it holds up messages */
+        for (size_t k = 0; k < 4; k++)
+            at(r, i, k)->inside_ns = 60 * MS;
+    assert_int_equal(find(r), 1);
+    assert_int_equal(r->found[0].cause, PW_CAUSE_STOPPED);
+    assert_int_equal(r->found[0].lost_ns, 600 * MS);
+    destroy(r);
+}
+
+/* The others do not communicate meanwhile. */
+static void test_not_waited_for(void **state)
+{
+    (void)state;
+    struct run *r = create(4);
+    hold(r, 2, 10, 15);
+    for (size_t i = 10; i <= 15; i++)
+        for (size_t k = 0; k < 4; k++) {
+            at(r, i, k)->wait_ns = 0;
+            at(r, i, k)->stopped_ns = k == 2 ? 100 * MS : 0;
+        }
+    assert_int_equal(find(r), 0);
+    destroy(r);
+}
+
+/* It enters MPI 1 s after the others, who wait in MPI_Init; the end, outside too, is no start. */
+static void test_late_start(void **state)
+{
+    (void)state;
+    struct run *r = create(4);
+    hold(r, 3, 0, 9);
+    for (size_t i = 0; i <= 9; i++)
+        at(r, i, 3)->outside_ns = 100 * MS;
+    for (size_t k = 0; k < 4; k++) {
+        at(r, BINS - 1, k)->outside_ns = k == 3 ? 100 * MS : 0;
+        at(r, BINS - 1, k)->wait_ns = 0;
+    }
+    assert_int_equal(find(r), 1);
+    assert_int_equal(r->found[0].rank, 3);
+    assert_int_equal(r->found[0].cause, PW_CAUSE_LATE_START);
+    assert_int_equal(r->found[0].first, 0);
+    assert_int_equal(r->found[0].last, 9);
+    assert_int_equal(r->found[0].lost_ns, 1000 * MS);
+    destroy(r);
+}
+
+/* 70 of 100 ms in each of 20 bins: 1.4 s; ready_ns has the throttled time, too. */
+static void test_quota(void **state)
+{
+    (void)state;
+    struct run *r = create(4);
+    hold(r, 1, 20, 39);
+    for (size_t i = 20; i <= 39; i++) {
+        at(r, i, 1)->throttled_ns = at(r, i, 1)->ready_ns = 70 * MS;
+        at(r, i, 1)->cpu_ns = 30 * MS;
+    }
+    assert_int_equal(find(r), 1);
+    assert_int_equal(r->found[0].cause, PW_CAUSE_THROTTLED);
+    assert_int_equal(r->found[0].lost_ns, 1400 * MS);
+    destroy(r);
+}
+
+/* Asleep for 60 ms in each of 10 bins outside calls: blocked; with bytes read meanwhile: files.
+ */
+static void test_asleep(void **state)
+{
+    (void)state;
+    for (int reads = 0; reads < 2; reads++) {
+        struct run *r = create(4);
+        hold(r, 0, 5, 14);
+        for (size_t i = 5; i <= 14; i++) {
+            at(r, i, 0)->asleep_ns = 60 * MS;
+            at(r, i, 0)->io_bytes = reads ? 4096 : 0;
+        }
+        assert_int_equal(find(r), 1);
+        assert_int_equal(r->found[0].cause, reads ? PW_CAUSE_IO : PW_CAUSE_BLOCKED);
+        assert_int_equal(r->found[0].lost_ns, 600 * MS);
+        destroy(r);
+    }
+}
+
+/* Of waiting for a processor a tenth of 3 s is what busy machines do; half of it is not. Nor is
+ * a rank named when another has more than half of that at another time. */
+static void test_contention(void **state)
+{
+    (void)state;
+    for (int64_t share = 10; share <= 50; share += 40) {
+        struct run *r = create(4);
+        hold(r, 0, 10, 39);
+        for (size_t i = 10; i <= 39; i++) {
+            at(r, i, 0)->inside_ns = 60 * MS;
+            at(r, i, 0)->ready_ns = share * MS;
+            at(r, i, 0)->wait_ns = at(r, i, 1)->wait_ns = at(r, i, 2)->wait_ns =
+                at(r, i, 3)->wait_ns = 30 * MS;
+        }
+        assert_int_equal(find(r), share == 50);
+        if (share == 50) {
+            assert_int_equal(r->found[0].cause, PW_CAUSE_CPU_CONTENTION);
+            assert_int_equal(r->found[0].lost_ns, 1500 * MS);
+        }
+        for (size_t i = 0; i < 10; i++) {
+            at(r, i, 1)->wait_ns = 20 * MS;
+            at(r, i, 1)->ready_ns = 80 * MS;
+        }
+        assert_int_equal(find(r), share == 10);
+        assert_true(share == 50 || r->found[0].rank == 1);
+        destroy(r);
+    }
+}
+
+/* 2 of 8 ranks are the two of a host: they lost it together, and are named both. Of four on two
+ * hosts one rank is like its neighbour: none stands out. */
+static void test_host(void **state)
+{
+    (void)state;
+    struct run *r = create(8);
+    for (size_t k = 0; k < 8; k++)
+        r->host[k] = (int64_t)k / 2;
+    for (size_t k = 2; k <= 3; k++)
+        for (size_t i = 10; i <= 19; i++) {
+            at(r, i, k)->wait_ns = 0;
+            at(r, i, k)->stopped_ns = 100 * MS;
+        }
+    assert_int_equal(find(r), 2);
+    assert_true(r->found[0].is_host && r->found[1].is_host);
+    assert_int_equal(r->found[0].next_ns, 0);
+    r->host[3] = 2; /* elsewhere */
+    assert_int_equal(find(r), 0);
+    destroy(r);
+}
+
+/* Without samples it is only known that the rank did not wait: of two ranks a fifth of the run is
+ * asked for. */
+static void test_without_samples(void **state)
+{
+    (void)state;
+    for (size_t nranks = 2; nranks <= 3; nranks++) {
+        struct run *r = create(nranks);
+        for (size_t i = 0; i < BINS * nranks; i++)
+            r->rows[i].cpu_ns = r->rows[i].ready_ns = -1;
+        hold(r, 1, 20, 26); /* 700 ms of 5 s */
+        assert_int_equal(find(r), nranks == 3);
+        hold(r, 1, 20, 31); /* 1200 ms */
+        assert_int_equal(find(r), 1);
+        assert_int_equal(r->found[0].rank, 1);
+        assert_int_equal(r->found[0].cause, PW_CAUSE_UNKNOWN);
+        assert_int_equal(r->found[0].lost_ns, 1200 * MS);
+        for (size_t i = 0; i < BINS; i++) /* a rank without a file */
+            memset(at(r, i, 1), 0xff, sizeof(*r->rows));
+        assert_int_equal(find(r), 0);
+        destroy(r);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_stopped),
+        cmocka_unit_test(test_stopped_in_vain),
+        cmocka_unit_test(test_not_waited_for),
+        cmocka_unit_test(test_late_start),
+        cmocka_unit_test(test_quota),
+        cmocka_unit_test(test_asleep),
+        cmocka_unit_test(test_contention),
+        cmocka_unit_test(test_host),
+        cmocka_unit_test(test_without_samples),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
