@@ -135,7 +135,7 @@ def files_of_similar_names_stay():
 @h.case
 def what_a_merge_needs_more_memory_than():
     """The line names the limit, and how to raise it."""
-    make_run("run", "-c", 20)
+    make_run("run", "-c", 60)
     for command in (h.profwrap("merge", "run"), h.mpirun(2, *h.profwrap("merge", "run"))):
         done = h.run(command, None, env={"PROFWRAP_READ_MEMORY": "20M"})
         h.equal(done.returncode, 1, "status")

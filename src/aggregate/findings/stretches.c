@@ -193,6 +193,34 @@ static void drop_contended(struct pw_findings *f, const int64_t *contention, siz
     f->nstragglers = kept;
 }
 
+/* Whether another row has time of this one's: then neither alone may cost the job anything. */
+static int has_company(const struct pw_findings *f, size_t mine)
+{
+    for (size_t i = 0; i < f->nstragglers; i++)
+        if (i != mine && shared_ns(&f->stragglers[i], &f->stragglers[mine]) > 0)
+            return 1;
+    return 0;
+}
+
+/* Drops those by their steps that cost the job less than a hundredth of them, now that those are
+ * gone for whose company they stayed. */
+static void drop_cheap(struct pw_findings *f)
+{
+    const int64_t steps_ns = f->nsteps ? f->steps[f->nsteps - 1].end - f->steps[0].start : 0;
+    size_t kept = 0;
+    uint8_t keep[PW_MOST_STRAGGLERS];
+    for (size_t i = 0; i < f->nstragglers; i++) {
+        const struct pw_row_c_straggler *row = &f->stragglers[i];
+        keep[i] = row->kind == PW_STRAGGLER_STRETCH || row->kind == PW_STRAGGLER_ONE_OFF ||
+                  row->gain_ns < 0 || 100 * (double)row->gain_ns >= (double)steps_ns ||
+                  is_sure(row) || has_company(f, i);
+    }
+    for (size_t i = 0; i < f->nstragglers; i++)
+        if (keep[i])
+            f->stragglers[kept++] = f->stragglers[i];
+    f->nstragglers = kept;
+}
+
 static int has_steps_row(const struct pw_findings *f, int32_t rank)
 {
     for (size_t i = 0; i < f->nstragglers; i++)
@@ -237,6 +265,7 @@ int pw_stretches_find(struct pw_findings *f, const struct pw_job *job, const str
         pw_stretch_contention(&input, scratch, contention);
         drop_contended(f, contention, m->nranks);
         drop_followers(f);
+        drop_cheap(f);
         drop_replays(f);
         pw_sort(f->stragglers, f->nstragglers, sizeof(*f->stragglers), by_loss);
     }
