@@ -2,11 +2,13 @@
 
     accuracy.py PROFWRAP [--runs N] [--keep DIR] [--jobs N] [--table]
     accuracy.py PROFWRAP --classes all|CLASS,... --seeds A-B [--held-out] [--jobs N] [--table]
+                [--keep DIR] [--peers] [--json FILE]
 
 Each run has one declared fault or none; DIR keeps the runs, so that only the merge is repeated.
 Prints the confusion matrix per kind of fault, then every figure beside its budget. With --classes, the
 cases of cases.py instead, scored by casescore.py, in a table with a line for each class; --table prints
-the cases that were not right. Seeds from 1000000 on are held out: nobody looks at them while they mend.
+the cases that were not right; --peers scores the rules of other tools (peers.py) on the same files, too,
+in one table. Seeds from 1000000 on are held out: nobody looks at them while they mend.
 """
 import argparse
 import json
@@ -21,9 +23,12 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "bench"))
+import answers  # noqa: E402
 import cases  # noqa: E402
 import casescore  # noqa: E402
 import measure  # noqa: E402
+import peers  # noqa: E402
+import seen  # noqa: E402
 from measure import at_least, report  # noqa: E402
 
 h5py = measure.h5py()
@@ -138,8 +143,13 @@ def judge_case(case):
         said = subprocess.run([profwrap, "report", "--format", "json", directory], check=True,
                               stdout=subprocess.PIPE)
         with open(os.path.join(directory, "truth.json")) as file:
-            return {**case, **casescore.score(json.load(file), json.loads(said.stdout),
-                                               "--bare" in case["options"])}
+            truth, bare = json.load(file), "--bare" in case["options"]
+        result = {**case, "bare": bare, **casescore.score(truth, json.loads(said.stdout), bare)}
+        if options.peers:
+            run = seen.read(directory)
+            result["peers"] = {name: answers.score(truth, rule(run), bare)
+                               for name, rule in peers.TOOLS.items()}
+        return result
     except subprocess.CalledProcessError as problem:
         sys.exit(f"{case['class']} {case['seed']}: {problem} {problem.stderr}")
     finally:
@@ -175,6 +185,8 @@ def score_cases(pool):
     if options.json:
         with open(options.json, "w") as file:
             json.dump(results, file, indent=1)
+    if options.peers:
+        return answers.print_peers(results)
     casescore.print_table(results, "class")
     print()
     casescore.print_table(results, "program")
@@ -340,6 +352,7 @@ parser.add_argument("--table", action="store_true")
 parser.add_argument("--classes")
 parser.add_argument("--seeds", default="0-9", help="A-B, both included")
 parser.add_argument("--held-out", action="store_true")
+parser.add_argument("--peers", action="store_true")
 parser.add_argument("--json", help="file for the cases with their scores")
 options = parser.parse_args()
 profwrap, keep = os.path.abspath(options.profwrap), options.keep

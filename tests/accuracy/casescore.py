@@ -148,12 +148,23 @@ def losses(truth):
 
 
 def score(truth, report, bare=False):
-    """One case: what was asked for, and what was given. Where only MPI calls were recorded (`bare`)
-    no phase is known, and a step of the program may be several of the report."""
-    said, lost = answer(report), losses(truth)
+    """One case: what was asked for, and what profwrap's report gave. Where only MPI calls were recorded
+    (`bare`) no phase is known, and a step of the program may be several of the report."""
+    said = answer(report)
+    result = score_said(truth, said, is_right, bare)
+    result["also"] = sum(not is_guilty(row, truth) for row in said["rows"])
+    if said["row"] and "confidence" in said["row"]:
+        result["confidence"] = said["row"]["confidence"]
+    result["rows"] = [[row["confidence"], is_guilty(row, truth)] for row in said["rows"]
+                      if "confidence" in row]
+    return result
+
+
+def score_said(truth, said, is_right, bare=False):
+    """The same of any answer; `is_right` says whether it is about a fault."""
+    lost = losses(truth)
     result = {"headline": said["text"],
               "named": said["scope"] not in ("none", "all", "network", "role"),
-              "also": sum(not is_guilty(row, truth) for row in said["rows"]),
               "right": any(is_right(said, f) for f in lost)}
     result["wrong"] = result["named"] and not result["right"]
     wanted = [f for f in lost if must_be_found(f, truth)]
