@@ -8,6 +8,7 @@
 
 #include "aggregate/match/collectivestats.h"
 #include "analysis/drift.h"
+#include "analysis/stepwall.h"
 #include "core/sort.h"
 
 static size_t slowest_rank(const struct pw_matrix *m, size_t step)
@@ -28,23 +29,46 @@ static int64_t longest_total(const struct pw_matrix *m, size_t step)
     return longest;
 }
 
+/* How long each step took, of its ranks' times. NULL: no memory. */
+static struct pw_stepwall *find_walls(const struct pw_job *job, const struct pw_share *share,
+                                      const struct pw_matrix *m)
+{
+    struct pw_stepwall *walls = malloc(sizeof(*walls) * (job->nsteps + 1));
+    struct pw_stepwall **order = malloc(sizeof(struct pw_stepwall *) * (job->nsteps + 1));
+    for (size_t s = 0; s < job->nsteps && walls; s++)
+        walls[s] =
+            (struct pw_stepwall){share->step_start[s], share->step_end[s], longest_total(m, s), -1};
+    if (walls && order)
+        pw_stepwall_find(walls, job->nsteps, order);
+    else
+        free(walls);
+    walls = order ? walls : NULL;
+    free(order);
+    return walls;
+}
+
 static int make_steps(struct pw_findings *f, const struct pw_job *job, const struct pw_share *share,
                       const struct pw_matrix *m)
 {
+    const int is_aligned = job->clock_error_max_ns >= 0;
     f->steps = calloc(job->nsteps + 1, sizeof(*f->steps));
-    if (!f->steps)
+    struct pw_stepwall *walls = find_walls(job, share, m);
+    if (!f->steps || !walls) {
+        free(walls);
         return -ENOMEM;
+    }
     for (size_t s = 0; s < job->nsteps; s++)
         f->steps[s] = (struct pw_row_c_step){
             .step = job->step_numbers[s],
             .start = share->step_start[s] + job->epoch_ns,
             .end = share->step_end[s] + job->epoch_ns,
-            .duration_ns = longest_total(m, s),
+            .duration_ns = is_aligned ? walls[s].wall : walls[s].longest,
             .slowest_rank = (int32_t)slowest_rank(m, s),
             .recorded =
                 share->step_recorded[s] > 0 ? (uint8_t)share->step_recorded[s] : PW_RECORDED_ACTIVE,
         };
     f->nsteps = job->nsteps;
+    free(walls);
     return 0;
 }
 

@@ -25,9 +25,11 @@ static double walk(const struct pw_cluster *c, double *walls, size_t *rows, stru
     double cursor = (double)c->steps[0].start;
     for (size_t s = 0; s < c->nstep_rows; s++) {
         const double start = (double)c->steps[s].start, end = (double)c->steps[s].end;
-        const double gap = at_least_0(start - cursor), wall = at_least_0(end - (cursor + gap));
-        cursor += gap + wall;
-        out->between += gap;
+        const double gap = at_least_0(start - cursor), passed = at_least_0(end - (cursor + gap));
+        const double total = at_least_0((double)c->steps[s].duration_ns);
+        const double wall = passed < total ? passed : total;
+        cursor += gap + passed;
+        out->between += gap + (s ? passed - wall : 0); /* of the first step: before it */
         if (c->steps[s].recorded != PW_RECORDED_ACTIVE) {
             out->unmeasured += wall;
             continue;

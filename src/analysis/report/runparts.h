@@ -10,7 +10,7 @@
  * after, where before and after are known, else outside is their sum. */
 struct pw_runparts {
     double run;        /* longest time of a rank */
-    double before;     /* until the first rank began the first step */
+    double before;     /* until the first step */
     double measured;   /* in measured steps */
     double unmeasured; /* in steps that warm up or were recorded in part */
     double between;    /* between steps */
@@ -23,9 +23,9 @@ struct pw_runparts {
  * the last step is known from that, and the rest of what is outside steps is before them. The
  * window does not begin with the run, but with the first process that has the probe.
  *
- * `walls` and `rows` have room for every row of /steps: of each measured step, how much longer than
- * the one before the last rank took to end it, and its row. Where clocks are not aligned that is
- * the step's longest total, and only the sum of what is not in steps is known, as `outside`. */
+ * `walls` and `rows` have room for every row of /steps: of each measured step its duration (how
+ * much longer than the one before the last rank took to end it), and its row. Where clocks are not
+ * aligned only the sum of what is not in steps is known, as `outside`. */
 void pw_runparts_find(const struct pw_cluster *cluster, double *walls, size_t *rows,
                       struct pw_runparts *out);
 
