@@ -1,6 +1,8 @@
 /* Iterations in a sequence of calls; see iteration.h. */
 #include "analysis/iteration.h"
 
+#include <math.h>
+
 #include "core/sort.h"
 
 #define MOSTLY_ALIKE 0.85
@@ -9,6 +11,7 @@
 #define LEAST_COVERAGE 0.25
 #define NEARLY 0.6    /* of the best coverage: as good */
 #define MOST_UNEVEN 4 /* mean over median length: several calls of one iteration are far apart */
+#define MOSTLY_TOGETHER 0.8
 #define LEAST_ITERATIONS 3
 
 /* Odd, so that its powers never vanish modulo 2^64. */
@@ -33,12 +36,15 @@ struct search {
     uint64_t *hash, *power;   /* [n + 1] of the calls before, and BASE to that number */
     struct place *places;     /* [n] by key, then in order */
     struct content *contents; /* [n] */
+    int64_t *lengths;         /* [n] */
     int64_t all_ns;
+    double interrupted;
 };
 
 size_t pw_iterations_scratch(size_t n)
 {
-    return (n + 1) * (2 * sizeof(uint64_t) + sizeof(struct place) + sizeof(struct content));
+    return (n + 1) *
+           (2 * sizeof(uint64_t) + sizeof(struct place) + sizeof(struct content) + sizeof(int64_t));
 }
 
 static int by_key(const void *a, const void *b)
@@ -70,6 +76,7 @@ static void prepare(struct search *s, void *scratch)
     s->power = s->hash + s->n + 1;
     s->places = (struct place *)(void *)(s->power + s->n + 1);
     s->contents = (struct content *)(void *)(s->places + s->n + 1);
+    s->lengths = (int64_t *)(void *)(s->contents + s->n + 1);
     s->hash[0] = 0;
     s->power[0] = 1;
     for (size_t i = 0; i < s->n; i++) {
@@ -93,14 +100,33 @@ static int by_length(const void *a, const void *b)
     return (x->ns > y->ns) - (x->ns < y->ns);
 }
 
-/* Iterations of one loop take about as long. */
-static int are_even(struct content *contents, size_t n)
+/* Whether the iterations of above `limit` follow each other: all was slower for a time. */
+static int are_together(const int64_t *lengths, size_t n, double limit)
+{
+    size_t last = n, distances = 0, next = 0;
+    for (size_t i = 0; i < n; i++) {
+        if ((double)lengths[i] <= limit)
+            continue;
+        distances += last < n;
+        next += last + 1 == i;
+        last = i;
+    }
+    return distances > 1 && (double)next >= MOSTLY_TOGETHER * (double)distances;
+}
+
+/* Iterations of one loop take about as long, without the share of the longest that may have been
+ * interrupted. */
+static int are_even(struct content *contents, size_t n, double interrupted, int64_t *lengths)
 {
     double sum = 0;
-    pw_sort(contents, n, sizeof(*contents), by_length);
     for (size_t i = 0; i < n; i++)
+        lengths[i] = contents[i].ns;
+    pw_sort(contents, n, sizeof(*contents), by_length);
+    const size_t kept = n - (size_t)ceil(interrupted * (double)n);
+    const double limit = MOST_UNEVEN * (double)contents[n / 2].ns;
+    for (size_t i = 0; i < kept; i++)
         sum += (double)contents[i].ns;
-    return sum <= MOST_UNEVEN * (double)n * (double)contents[n / 2].ns;
+    return sum <= (double)kept * limit || are_together(lengths, n, limit);
 }
 
 /* The iterations whose anchors are places[first .. end); alike 0 when they are none. */
@@ -114,7 +140,7 @@ static struct pw_iterations judge(const struct search *s, size_t first, size_t e
         s->contents[n++] = (struct content){hash_of(s, from, to),
                                             s->calls[to].start - s->calls[from].start, to - from};
     }
-    if (!are_even(s->contents, n))
+    if (!are_even(s->contents, n, s->interrupted, s->lengths))
         return found;
     pw_sort(s->contents, n, sizeof(*s->contents), by_content);
     for (size_t i = 0, next; i < n; i = next) {
@@ -132,10 +158,10 @@ static struct pw_iterations judge(const struct search *s, size_t first, size_t e
     return found;
 }
 
-size_t pw_iterations_list(const struct pw_call *calls, size_t n, void *scratch,
+size_t pw_iterations_list(const struct pw_call *calls, size_t n, double interrupted, void *scratch,
                           struct pw_iterations *out, size_t max)
 {
-    struct search s = {.calls = calls, .n = n};
+    struct search s = {.calls = calls, .n = n, .interrupted = interrupted};
     size_t listed = 0;
     prepare(&s, scratch);
     for (size_t first = 0, end; first < n && listed < max; first = end) {

@@ -8,7 +8,7 @@
  * that with most iterations: the inner of nested loops. Calls that come only now and then, as
  * output every tenth iteration, make single iterations differ, and move nothing. Iterations whose
  * mean length is above 4 times the median are none: their anchor comes several times in what is
- * one. */
+ * one; unless four fifths of those above 4 times the median follow each other. */
 #ifndef PW_ANALYSIS_ITERATION_H
 #define PW_ANALYSIS_ITERATION_H
 
@@ -32,8 +32,9 @@ struct pw_iterations {
 size_t pw_iterations_scratch(size_t n);
 
 /* Lists the kinds of calls that begin iterations, by key, at most `max`; returns how many. Calls
- * are in the order of their start. */
-size_t pw_iterations_list(const struct pw_call *calls, size_t n, void *scratch,
+ * are in the order of their start. The share `interrupted` of the longest iterations does not count
+ * where it is judged whether their lengths are even. */
+size_t pw_iterations_list(const struct pw_call *calls, size_t n, double interrupted, void *scratch,
                           struct pw_iterations *out, size_t max);
 
 /* The best of n, the first where several are as good; n when n is 0. */

@@ -1,5 +1,5 @@
 /* Iterations of sequences written out by hand: a letter a call, which takes 1 ns, begun every 10 ns
- * unless a space, 100 ns, is before it. */
+ * unless a space, 100 ns, or an exclamation mark, 100 us, is before it. */
 #include "unit.h"
 
 #include <math.h>
@@ -8,24 +8,29 @@
 
 #include "analysis/iteration.h"
 
-static int find(const char *text, struct pw_iterations *out)
+static int find_with(const char *text, double interrupted, struct pw_iterations *out)
 {
     static struct pw_call calls[4096];
     struct pw_iterations all[64];
     size_t n = 0;
     int64_t time = 0;
     for (const char *c = text; *c; c++) {
-        time += *c == ' ' ? 100 : 10;
-        if (*c != ' ')
+        time += *c == ' ' ? 100 : *c == '!' ? 100000 : 10;
+        if (*c != ' ' && *c != '!')
             calls[n++] = (struct pw_call){(uint64_t)*c, time, time + 1};
     }
     void *scratch = malloc(pw_iterations_scratch(n));
     assert_non_null(scratch);
-    size_t listed = pw_iterations_list(calls, n, scratch, all, 64);
+    size_t listed = pw_iterations_list(calls, n, interrupted, scratch, all, 64);
     free(scratch);
     if (listed)
         *out = all[pw_iterations_choose(all, listed)];
     return listed > 0;
+}
+
+static int find(const char *text, struct pw_iterations *out)
+{
+    return find_with(text, 0, out);
 }
 
 static void test_one_loop(void **state)
@@ -77,6 +82,22 @@ static void test_calls_that_come_several_times(void **state)
     assert_true(it.key == 'g' || it.key == 'h');
 }
 
+/* One iteration in nine stands still, and four of eleven in a row: the mean is far above the
+ * median, and they are iterations all the same. Where every third call has the pause before it, all
+ * three are one. */
+static void test_what_a_machine_does_to_some(void **state)
+{
+    (void)state;
+    struct pw_iterations it;
+    const char *one = "abc abc abc!abc abc abc abc abc abc abc";
+    assert_int_equal(find(one, &it), 0);
+    assert_int_equal(find_with(one, 0.05, &it), 1);
+    assert_int_equal(it.count, 9);
+    assert_int_equal(find("abc abc abc abc abc!abc!abc!abc!abc abc abc abc", &it), 1);
+    assert_int_equal(it.count, 11);
+    assert_int_equal(find_with("aaa!aaa!aaa!aaa!aaa!aaa", 0.05, &it), 0);
+}
+
 static void test_none(void **state)
 {
     (void)state;
@@ -92,8 +113,11 @@ static void test_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_loop),     cmocka_unit_test(test_exceptions),
-        cmocka_unit_test(test_nested_loops), cmocka_unit_test(test_calls_that_come_several_times),
+        cmocka_unit_test(test_one_loop),
+        cmocka_unit_test(test_exceptions),
+        cmocka_unit_test(test_nested_loops),
+        cmocka_unit_test(test_calls_that_come_several_times),
+        cmocka_unit_test(test_what_a_machine_does_to_some),
         cmocka_unit_test(test_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

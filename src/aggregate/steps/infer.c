@@ -8,201 +8,13 @@
 #include <string.h>
 
 #include "aggregate/input/events.h"
-#include "analysis/bandwidth.h"
-#include "analysis/iteration.h"
-#include "core/hash.h"
+#include "aggregate/steps/boundaries.h"
 #include "core/ops.h"
-#include "core/sort.h"
 
 enum {
-    MOST_CALLS = 1 << 17, /* that iterations are looked for in */
-    MOST_ANCHORS = 4096,
     SLICES = 100,
     LEAST_SLICE_NS = 5000000,
 };
-
-/* How much of a call makes its kind: sizes of messages, and whom they are for, may change from one
- * iteration to the next; a call may tell iterations apart only together with the one before it. */
-struct detail {
-    int sizes, peers, pairs;
-};
-
-enum { DETAILS = 5 };
-
-static const struct detail details[DETAILS] = {
-    {1, 1, 0}, {0, 1, 0}, {0, 0, 0}, {0, 1, 1}, {0, 0, 1}};
-
-/* Where steps begin, as all processes know it. */
-struct boundaries {
-    uint64_t uid; /* of the communicator whose collectives they are, 0: times */
-    size_t n;
-    int64_t *at;   /* [n] ascending: numbers of collectives, or cluster times */
-    double alike;  /* share of usual iterations; 0: slices */
-    char what[64]; /* the call that an iteration begins with, or "" */
-};
-
-/* ---- calls of the lowest rank ---- */
-
-/* A call as kinds are made of it. */
-struct sample {
-    int64_t start, end, bytes, seq;
-    int32_t comm, peer;
-    uint32_t op;
-};
-
-struct listing {
-    struct sample *samples; /* in the order of the file */
-    size_t n, capacity, most;
-    const struct detail *detail; /* of the anchor; NULL: all calls are listed */
-    uint64_t anchor, before;
-    int failed;
-};
-
-/* Collectives come before messages, of which the same program may do others on each rank. */
-static uint64_t key_of(const struct sample *call, const struct detail *detail)
-{
-    const int is_message = pw_op_info(call->op)->cls == PW_CLASS_SEND;
-    uint64_t key = (uint64_t)is_message << 62 | (uint64_t)(call->op + 1) << 52 |
-                   (uint64_t)(call->comm & 0xffff) << 36;
-    if (!is_message || detail->sizes)
-        key |= (uint64_t)__builtin_popcountll((uint64_t)pw_size_class(call->bytes)) << 28;
-    if (is_message && detail->peers)
-        key |= (uint64_t)(call->peer + 1) & 0xfffffff;
-    return key;
-}
-
-/* The kind of a call whose predecessor's was `before`, which becomes its own. */
-static uint64_t next_key(const struct sample *call, const struct detail *detail, uint64_t *before)
-{
-    const uint64_t key = key_of(call, detail), pair = pw_hash_mix(*before, key) | UINT64_C(1) << 63;
-    *before = key;
-    return detail->pairs ? pair : key;
-}
-
-static int grow(struct listing *l)
-{
-    size_t capacity = l->capacity ? 2 * l->capacity : 4096;
-    struct sample *samples = realloc(l->samples, capacity * sizeof(*samples));
-    if (!samples)
-        return -1;
-    l->samples = samples;
-    l->capacity = capacity;
-    return 0;
-}
-
-static void list_call(void *context, const struct pw_input *input,
-                      const struct pw_row_comm_event *event)
-{
-    struct listing *l = context;
-    enum pw_op_class cls = pw_op_info(event->op)->cls;
-    int is_shared = event->comm >= 0 && (size_t)event->comm < input->ncomms &&
-                    input->comms[event->comm].size > 1;
-    if (!is_shared || (cls != PW_CLASS_COLL && cls != PW_CLASS_SEND) || l->n == l->most)
-        return;
-    const struct sample call = {event->start, event->end,  event->sent_bytes, event->seq,
-                                event->comm,  event->peer, event->op};
-    if (l->detail && next_key(&call, l->detail, &l->before) != l->anchor)
-        return;
-    if (l->n == l->capacity && grow(l))
-        l->failed = 1;
-    else
-        l->samples[l->n++] = call;
-}
-
-/* The first calls of the rank. */
-static int list_first(const struct pw_input *input, struct listing *l)
-{
-    struct pw_events *events;
-    int err = pw_events_open(input, &events);
-    if (err)
-        return err;
-    for (size_t b = 0; !err && b < pw_events_blocks(input) && l->n < l->most; b++)
-        err = pw_events_visit(events, b, list_call, l);
-    pw_events_close(events);
-    return l->failed ? -ENOMEM : 0; /* of a file that ends early, what is there */
-}
-
-static int by_start(const void *a, const void *b)
-{
-    const struct pw_call *x = a, *y = b;
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    return (x->key > y->key) - (x->key < y->key);
-}
-
-/* The best anchor at any detail. NULL: none. */
-static const struct detail *find_anchor(const struct listing *l, struct pw_iterations *best)
-{
-    size_t n = 0, first[DETAILS + 1] = {0};
-    struct pw_call *calls = malloc(sizeof(*calls) * (l->n + 1));
-    void *scratch = malloc(pw_iterations_scratch(l->n));
-    struct pw_iterations *all = malloc(sizeof(*all) * MOST_ANCHORS);
-    for (size_t d = 0; d < DETAILS && calls && scratch && all; d++) {
-        uint64_t before = 0;
-        for (size_t i = 0; i < l->n; i++)
-            calls[i] = (struct pw_call){next_key(&l->samples[i], &details[d], &before),
-                                        l->samples[i].start, l->samples[i].end};
-        pw_sort(calls, l->n, sizeof(*calls), by_start);
-        n += pw_iterations_list(calls, l->n, scratch, all + n, MOST_ANCHORS - n);
-        first[d + 1] = n;
-    }
-    const size_t chosen = n ? pw_iterations_choose(all, n) : 0;
-    if (n)
-        *best = all[chosen];
-    free(calls);
-    free(scratch);
-    free(all);
-    for (size_t d = 0; n && d < DETAILS; d++)
-        if (chosen < first[d + 1])
-            return &details[d];
-    return NULL;
-}
-
-static int compare_i64(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* Boundaries by the calls of the anchor's kind: the numbers of a collective of all ranks, else the
- * times at which they begin. */
-static void take_anchors(const struct pw_job *job, const struct pw_input *input,
-                         const struct listing *l, struct boundaries *b)
-{
-    const struct sample *call = &l->samples[0];
-    const struct pw_row_comms *comm = &input->comms[call->comm];
-    const int is_everybodys = !l->detail->pairs && comm->size == job->nranks &&
-                              pw_op_info(call->op)->cls == PW_CLASS_COLL;
-    b->at = malloc(sizeof(*b->at) * l->n);
-    for (size_t i = 0; i < l->n && b->at; i++)
-        b->at[b->n++] =
-            is_everybodys ? l->samples[i].seq : pw_input_time(input, l->samples[i].start);
-    b->uid = is_everybodys ? comm->uid : 0;
-    pw_sort(b->at, b->n, sizeof(*b->at), compare_i64);
-    snprintf(b->what, sizeof(b->what), "%s of rank %lld", pw_op_info(call->op)->name,
-             (long long)input->rank);
-}
-
-static struct boundaries find_iterations(const struct pw_job *job, struct pw_input *input)
-{
-    struct boundaries b = {0};
-    struct pw_iterations found = {0};
-    struct listing l = {.most = MOST_CALLS};
-    const struct detail *detail = list_first(input, &l) ? NULL : find_anchor(&l, &found);
-    if (detail) {
-        l.n = 0;
-        l.most = SIZE_MAX;
-        l.detail = detail;
-        l.anchor = found.key;
-        pw_events_read(input, list_call, &l); /* damage is noted by the first pass */
-        if (l.n && !l.failed) {
-            take_anchors(job, input, &l, &b);
-            b.alike = found.alike;
-        }
-    }
-    free(l.samples);
-    return b;
-}
 
 /* ---- steps of each rank ---- */
 
@@ -216,7 +28,7 @@ static ptrdiff_t window_at(const struct pw_input *input, int64_t time)
 }
 
 struct cutting {
-    const struct boundaries *boundaries;
+    const struct pw_boundaries *boundaries;
     struct pw_row_step *steps;
     size_t n, capacity;
     ptrdiff_t window; /* that the last of them began in */
@@ -248,12 +60,18 @@ static void cut_at(struct cutting *c, const struct pw_input *input, int64_t numb
         .step = number, .start = time, .end = time, .recorded = PW_RECORDED_ACTIVE};
 }
 
+static int compare_i64(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
 /* A step begins where the collective ended on this rank. */
 static void cut_by_collective(void *context, const struct pw_input *input,
                               const struct pw_row_comm_event *event)
 {
     struct cutting *c = context;
-    const struct boundaries *b = c->boundaries;
+    const struct pw_boundaries *b = c->boundaries;
     if (pw_op_info(event->op)->cls != PW_CLASS_COLL || event->comm < 0 ||
         (size_t)event->comm >= input->ncomms || input->comms[event->comm].uid != b->uid)
         return;
@@ -273,7 +91,7 @@ static int64_t local_time(const struct pw_input *input, int64_t time)
 
 static void cut_by_time(struct cutting *c, const struct pw_input *input)
 {
-    const struct boundaries *b = c->boundaries;
+    const struct pw_boundaries *b = c->boundaries;
     for (size_t i = 0; i < b->n && input->begin_ns != INT64_MAX; i++) {
         int64_t local = local_time(input, b->at[i]);
         if (local >= input->begin_ns && local <= input->last_ns)
@@ -281,7 +99,7 @@ static void cut_by_time(struct cutting *c, const struct pw_input *input)
     }
 }
 
-static void cut_input(struct pw_input *input, const struct boundaries *boundaries)
+static void cut_input(struct pw_input *input, const struct pw_boundaries *boundaries)
 {
     struct cutting c = {.boundaries = boundaries};
     if (boundaries->uid)
@@ -296,7 +114,7 @@ static void cut_input(struct pw_input *input, const struct boundaries *boundarie
 /* ---- the job ---- */
 
 /* Slices of the time in which every rank was between MPI_Init and its last call. Collective. */
-static void slice(const struct pw_job *job, struct boundaries *b)
+static void slice(const struct pw_job *job, struct pw_boundaries *b)
 {
     int64_t span[2] = {INT64_MIN, INT64_MIN}; /* the latest begin, and less the earliest end */
     for (size_t i = 0; i < job->ninputs; i++) {
@@ -311,7 +129,7 @@ static void slice(const struct pw_job *job, struct boundaries *b)
     MPI_Allreduce(MPI_IN_PLACE, span, 2, MPI_INT64_T, MPI_MAX, job->comm);
     int64_t length = span[0] == INT64_MIN ? 0 : -span[1] - span[0];
     int64_t n = length / LEAST_SLICE_NS < SLICES ? length / LEAST_SLICE_NS : SLICES;
-    *b = (struct boundaries){0};
+    *b = (struct pw_boundaries){0};
     b->at = n > 0 ? malloc(sizeof(*b->at) * ((size_t)n + 1)) : NULL;
     for (int64_t i = 0; b->at && i <= n; i++)
         b->at[b->n++] = span[0] + length / n * i;
@@ -344,7 +162,7 @@ static int find_lowest(const struct pw_job *job, struct pw_input **input, int *p
 }
 
 /* Sends what one process found to all; without memory for it nothing was found. Collective. */
-static void share(const struct pw_job *job, struct boundaries *b, int process)
+static void share(const struct pw_job *job, struct pw_boundaries *b, int process)
 {
     int64_t *at = b->at;
     pw_job_broadcast(job, b, sizeof(*b), process);
@@ -355,12 +173,12 @@ static void share(const struct pw_job *job, struct boundaries *b, int process)
         pw_job_broadcast(job, b->at, sizeof(*b->at) * b->n, process);
 }
 
-static void describe(struct pw_job *job, const struct boundaries *b)
+static void describe(struct pw_job *job, const struct pw_boundaries *b)
 {
     job->steps_inferred = b->alike > 0 ? 1 : 2;
     if (b->alike > 0)
         snprintf(job->steps_found, sizeof(job->steps_found),
-                 "a step begins with each %s; %.1f %% are alike", b->what, 100 * b->alike);
+                 "%.1f %% are alike; a step begins with %s", 100 * b->alike, b->what);
     else
         snprintf(job->steps_found, sizeof(job->steps_found),
                  "no call comes again and again: steps are slices of equal length");
@@ -376,12 +194,12 @@ void pw_infer_note(struct pw_job *job)
 void pw_infer_steps(struct pw_job *job)
 {
     struct pw_input *input = NULL;
-    struct boundaries b = {0};
+    struct pw_boundaries b = {0};
     int process;
     if (job->nsteps)
         return;
     if (find_lowest(job, &input, &process))
-        b = find_iterations(job, input);
+        b = pw_boundaries_find(job, input);
     share(job, &b, process);
     const int aligned = are_clocks_aligned(job);
     if (!b.uid && b.n && !aligned)
