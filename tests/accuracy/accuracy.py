@@ -151,7 +151,8 @@ def judge_case(case):
                                for name, rule in peers.TOOLS.items()}
         return result
     except subprocess.CalledProcessError as problem:
-        sys.exit(f"{case['class']} {case['seed']}: {problem} {problem.stderr}")
+        # Not sys.exit: it would end a worker, for whose results the pool would wait for ever.
+        raise RuntimeError(f"{case['class']} {case['seed']}: {problem} {problem.stderr}") from problem
     finally:
         if not keep:
             shutil.rmtree(directory)
@@ -359,10 +360,14 @@ profwrap, keep = os.path.abspath(options.profwrap), options.keep
 where = keep or tempfile.mkdtemp(prefix="profwrap-accuracy-")
 os.makedirs(where, exist_ok=True)
 if options.classes:
-    with multiprocessing.Pool(options.jobs) as workers:
-        score_cases(workers)
-    if not keep:
-        shutil.rmtree(where)
+    try:
+        with multiprocessing.Pool(options.jobs) as workers:
+            score_cases(workers)
+    except RuntimeError as problem:
+        sys.exit(str(problem))
+    finally:
+        if not keep:
+            shutil.rmtree(where)
     sys.exit(0)
 with multiprocessing.Pool(options.jobs) as pool:
     outcome = pool.map(judge, [plan(number) for number in range(options.runs)], chunksize=1)
