@@ -291,6 +291,28 @@ def runs_without_iterations_are_cut_into_slices():
     assert "slices of" in said.splitlines()[0], said.splitlines()[0]
 
 
+@case
+def steps_of_rings_loops_and_phases_are_found():
+    """A ring has no collective; an outer loop and phases have calls that only some steps have."""
+    for pattern, options, steps, beside in (
+            ("ring", [], (59, 60), []),
+            ("halo", ["-c", "0"], (59, 60), []),
+            ("nested", ["--inner", "12"], (719, 720), [b"every 12th has Allreduce"]),
+            ("periods", [], (59, 60), [b"every 4th has Alltoall", b"every 10th has Allgather"])):
+        directory = os.path.join(where, pattern)
+        sim(directory, "-p", pattern, *options, "-r", "8", "-s", "60", "--bare")
+        merge(directory)
+        with h5py.File(os.path.join(directory, "cluster.h5")) as file:
+            assert file.attrs["steps_inferred"] == 1
+            found, notes = file["steps"][()], file["completeness"][()]
+        assert len(found) in steps, (pattern, len(found))
+        detail = notes["detail"][notes["what"] == b"steps_inferred"][0]
+        assert all(what in detail for what in beside), detail
+        # They follow each other without a gap and add up to the time from the first to the last.
+        extent = found["end"].max() - found["start"].min()
+        assert 0.99 * extent <= found["duration_ns"].sum() <= extent, (pattern, extent, found)
+
+
 def pause_unmarked(path, first, end):
     """Takes what begins from one collective of /comms' row 1 to another out of a file, as a pause."""
     with h5py.File(path, "r+") as file:

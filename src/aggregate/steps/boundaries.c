@@ -105,6 +105,8 @@ static void list_call(void *context, const struct pw_input *input,
     int is_shared = event->comm >= 0 && (size_t)event->comm < input->ncomms &&
                     input->comms[event->comm].size > 1;
     const int64_t inside = l->inside;
+    if (event->flags & PW_FLAG_RECV_PART)
+        return; /* the half of a call that sends, too: that has come */
     l->inside = pw_sum(l->inside, inside_of(event));
     if (!is_shared || (cls != PW_CLASS_COLL && cls != PW_CLASS_SEND) || l->n == l->most)
         return;
