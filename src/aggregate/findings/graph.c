@@ -76,6 +76,7 @@ void pw_graph_add_event(struct pw_graph_parts *parts, const struct pw_job *job,
     if (enter >= parts->until_ns)
         return;
     parts->asynchronous |= event->source == PW_SOURCE_NCCL;
+    const enum pw_op_class cls = pw_op_info(event->op)->cls;
     const enum pw_op_shape shape = pw_op_info(event->op)->shape;
     int is_root = (event->flags & PW_FLAG_ROOT) != 0;
     int64_t stands = event->flags & PW_FLAG_NONBLOCKING ? event->wait_start : event->start;
@@ -87,9 +88,11 @@ void pw_graph_add_event(struct pw_graph_parts *parts, const struct pw_job *job,
         .instance = pw_instances_find(instances, input, event),
         .bytes = bytes_of(event),
         .rank = (int32_t)input->rank,
-        .receives =
-            pw_op_info(event->op)->cls == PW_CLASS_RECV || (event->flags & PW_FLAG_RECV_PART),
+        .peer = cls == PW_CLASS_SEND || cls == PW_CLASS_RECV ? event->peer : -1,
+        .receives = cls == PW_CLASS_RECV || (event->flags & PW_FLAG_RECV_PART),
+        .op = event->op,
     };
+    op.size = op.receives ? event->recv_bytes : event->sent_bytes;
     op.adds = shape == PW_SHAPE_ALL || shape == PW_SHAPE_TO_ROOT ||
               (shape == PW_SHAPE_FROM_ROOT && is_root);
     op.waits = shape == PW_SHAPE_ALL || (shape == PW_SHAPE_TO_ROOT && is_root) ||
@@ -154,6 +157,7 @@ int pw_graph_gather(struct pw_graph_parts *parts, const struct pw_job *job)
 void pw_graph_fini(struct pw_graph *graph)
 {
     free(graph->nodes);
+    free(graph->transfers);
     free(graph->starts);
     free(graph->order);
     free(graph->replay.waits);

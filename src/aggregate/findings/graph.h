@@ -15,9 +15,12 @@ struct pw_graph_op {
     int64_t stands, leave; /* stood still for it from .. to; stands INT64_MAX: did not */
     int64_t instance;      /* -1: no collective */
     int64_t bytes;         /* of an Alltoallv or its like: sent and received; else 0 */
-    int32_t rank;
-    uint8_t adds, waits; /* to or at the instance */
+    int64_t size;          /* sent, or of a receive received */
+    int32_t rank, peer;    /* peer: of a message, world rank; else -1 */
+    uint8_t adds, waits;   /* to or at the instance */
     uint8_t receives, pad;
+    uint16_t op;
+    uint16_t pad2;
 };
 
 /* A step (phase < 0) or phase of a rank. */
@@ -46,8 +49,18 @@ struct pw_graph_parts {
     int failed;
 };
 
+/* What a node's cost is of: a message, or a rank's part in a collective. */
+struct pw_graph_transfer {
+    int64_t instance, size; /* instance -1: a message */
+    int32_t node, peer;     /* peer: world rank of a message; -1: not known */
+    uint16_t op;
+    uint8_t receives, waited; /* waited: the rank was there before its partner */
+};
+
 struct pw_graph {
     struct pw_replay_graph replay;
+    struct pw_graph_transfer *transfers; /* in the order of nodes; costs above 0 only */
+    size_t ntransfers;
     int32_t *order;
     size_t given_up;
     int64_t measured_ns; /* first start to last end of the steps replayed */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "aggregate/findings/graph.h"
+#include "aggregate/findings/sendmode.h"
 #include "analysis/message.h"
 #include "core/sort.h"
 #include "core/tables.h"
@@ -14,7 +15,7 @@ struct builder {
     const struct pw_job *job;
     const struct pw_graph_op *ops;
     const struct pw_graph_window *windows;
-    size_t nops, nwindows, node_capacity, nwaits, wait_capacity;
+    size_t nops, nwindows, node_capacity, nwaits, wait_capacity, transfer_capacity;
     int64_t *opened;   /* [gates] measured time of the last to add */
     int32_t *gate_of;  /* [ops] gate that an op adds to, or -1 */
     int64_t *adds_at;  /* [ops] and when */
@@ -106,13 +107,26 @@ static void add_instances(struct builder *b, const struct pw_instances *in)
     free(gates);
 }
 
-/* The receiver waits for the send; a sender that stood still waits for the receive. */
+/* The ends of a link; 0 when one of them is not here. */
+static int find_ends(const struct builder *b, const struct pw_graph_link *link,
+                     const struct pw_graph_op **send, const struct pw_graph_op **receive)
+{
+    *send = find_op(b, link->src, link->sent, 0);
+    *receive = find_op(b, link->dst, link->received, 1);
+    return *send && *receive;
+}
+
+/* The receiver waits for the send. A sender that waited for the receive waits, and so does one that
+ * came later but would have waited: in the replay it may come first. */
 static void add_links(struct builder *b, const struct pw_graph_link *links, size_t n)
 {
+    struct pw_sendmode mode = {{0}, {0}};
+    const struct pw_graph_op *send, *receive;
+    for (size_t i = 0; i < n; i++)
+        if (find_ends(b, &links[i], &send, &receive))
+            pw_sendmode_see(&mode, send, receive);
     for (size_t i = 0; i < n; i++) {
-        const struct pw_graph_op *send = find_op(b, links[i].src, links[i].sent, 0);
-        const struct pw_graph_op *receive = find_op(b, links[i].dst, links[i].received, 1);
-        if (!send || !receive)
+        if (!find_ends(b, &links[i], &send, &receive))
             continue;
         size_t s = (size_t)(send - b->ops), r = (size_t)(receive - b->ops);
         const struct pw_message_end sent = end_of(send), received = end_of(receive);
@@ -121,7 +135,7 @@ static void add_links(struct builder *b, const struct pw_graph_link *links, size
             add_at(b, s, b->waits_at[r], pw_message_came(&sent, &received));
         }
         if (send->stands != INT64_MAX && b->gate_of[r] < 0 && receive->enter <= send->leave &&
-            pw_message_waited(&sent, &received) > 0) {
+            (pw_message_waited(&sent, &received) > 0 || pw_sendmode_waits(&mode, send))) {
             b->waits_at[s] = (int32_t)b->ngates++;
             add_at(b, r, b->waits_at[s], pw_message_came(&received, &sent));
         }
@@ -240,6 +254,31 @@ static size_t list_moments(const struct builder *b, size_t first, size_t end, st
     return n;
 }
 
+/* What the last node's cost is of. */
+static void note_transfer(struct builder *b, const struct pw_graph_op *op, int waited)
+{
+    struct pw_graph *out = b->out;
+    if (out->ntransfers == b->transfer_capacity) {
+        size_t capacity = b->transfer_capacity ? 2 * b->transfer_capacity : 4096;
+        struct pw_graph_transfer *v = realloc(out->transfers, capacity * sizeof(*v));
+        if (!v) {
+            b->failed = 1;
+            return;
+        }
+        out->transfers = v;
+        b->transfer_capacity = capacity;
+    }
+    out->transfers[out->ntransfers++] = (struct pw_graph_transfer){
+        .instance = op->instance,
+        .size = op->size,
+        .node = (int32_t)(out->replay.nnodes - 1),
+        .peer = op->peer,
+        .op = op->op,
+        .receives = op->receives,
+        .waited = (uint8_t)waited,
+    };
+}
+
 /* All that was completed by the same call: one node, which costs what came after the last was
  * there. Returns the moment after them. */
 static size_t stand_still(struct builder *b, int32_t rank, const struct place *at,
@@ -247,16 +286,21 @@ static size_t stand_still(struct builder *b, int32_t rank, const struct place *a
 {
     struct pw_replay_node *node = add_node(b, rank, at);
     int64_t there = now, leave = m[i].leave;
+    const struct pw_graph_op *last = &b->ops[m[i].op]; /* to be there */
     if (!node)
         return n;
     node->first_wait = (int32_t)b->nwaits;
     for (; i < n && m[i].stands && m[i].leave == leave && m[i].time <= now; i++) {
         int32_t gate = b->waits_at[m[i].op];
         add_wait(b, node, gate);
-        if (gate >= 0 && b->opened[gate] > there)
+        if (gate >= 0 && b->opened[gate] > there) {
             there = b->opened[gate];
+            last = &b->ops[m[i].op];
+        }
     }
     node->cost_ns = leave - there;
+    if (node->cost_ns > 0 && (last->peer >= 0 || last->instance >= 0))
+        note_transfer(b, last, there > now);
     return i;
 }
 
