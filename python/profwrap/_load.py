@@ -362,6 +362,11 @@ class Run:
         return self.table("/trends")
 
     @property
+    def network(self):
+        """Links, hosts and stretches of the run whose transfers took longer: scope, gain_ns, ..."""
+        return self.table("/network")
+
+    @property
     def completeness(self):
         """What is missing or strange: rank, what, count, detail. No row when all is there."""
         return self.table("/completeness")

@@ -136,6 +136,7 @@ static int load_tables(hid_t file, struct pw_cluster *c)
     err = err ? err : load_table(file, PW_TABLE_c_role, &c->roles, &c->nroles);
     err = err ? err : load_table(file, PW_TABLE_c_imbalance, &c->imbalances, &c->nimbalances);
     err = err ? err : load_table(file, PW_TABLE_c_trend, &c->trends, &c->ntrends);
+    err = err ? err : load_table(file, PW_TABLE_c_network, &c->network, &c->nnetwork);
     err =
         err ? err : load_table(file, PW_TABLE_c_completeness, &c->completeness, &c->ncompleteness);
     err = err ? err : load_table(file, PW_TABLE_c_window, &c->windows, &c->nwindows);
@@ -192,6 +193,7 @@ void pw_cluster_destroy(struct pw_cluster *cluster)
     free(cluster->roles);
     free(cluster->imbalances);
     free(cluster->trends);
+    free(cluster->network);
     free(cluster->completeness);
     free(cluster->windows);
     free(cluster->open_calls);

@@ -49,6 +49,8 @@ struct pw_cluster {
     size_t nimbalances;
     struct pw_row_c_trend *trends; /* none in older files */
     size_t ntrends;
+    struct pw_row_c_network *network; /* most gain first; none in older files */
+    size_t nnetwork;
     struct pw_row_c_completeness *completeness;
     size_t ncompleteness;
     struct pw_row_c_window *windows; /* none in older files */

@@ -51,6 +51,8 @@ def answer(report):
         said["row"] = next((h for h in report["hosts"] if h["hostname"] == said["who"]), None)
     elif said["scope"] == "link":
         said["who"] = {int(end) for end in said["who"]}
+    if said["scope"] in ("link", "network") and said["verdict"] == "network":
+        said["row"] = report["network"][0]
     return said
 
 

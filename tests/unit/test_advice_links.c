@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/report/report.h"
+
 #include "test_advice_world.h"
 
 static const struct pw_advice *collect_late(struct world *w, const int64_t *gains, size_t n,
@@ -75,11 +77,98 @@ static void test_cables_are_between_hosts(void **state)
     }
 }
 
+/* A link that was slow in steps 10-29, at 2 % of 7.5 s. */
+static void add_network(struct pw_cluster *c)
+{
+    c->network = calloc(1, sizeof(*c->network));
+    c->nnetwork = 1;
+    c->network[0] = (struct pw_row_c_network){.scope = "link",
+                                              .src = 1,
+                                              .dst = 2,
+                                              .hostname = "node-a",
+                                              .peer_hostname = "node-b",
+                                              .first_step = 10,
+                                              .last_step = 29,
+                                              .steps = 20,
+                                              .transfers = 80,
+                                              .mean_ns = 3 * MS,
+                                              .usual_ns = MS,
+                                              .gain_ns = 150 * MS,
+                                              .share = 0.02,
+                                              .confidence = 0.999};
+}
+
+static void assert_headline(const struct pw_cluster *c, const char *begins)
+{
+    char line[1024];
+    assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
+    if (strncmp(line, begins, strlen(begins)) != 0)
+        fail_msg("'%s' does not begin with '%s'", line, begins);
+}
+
+/* A straggler that costs more leads, and the network is a highlight; a rank that is ready without a
+ * CPU for 6 % more of its time than another may be what made the messages long. */
+static void test_network_leads(void **state)
+{
+    (void)state;
+    static const char link[] =
+        "The link between ranks 1 and 2 (node-a, node-b) was slow in steps 10-29: 80 transfers "
+        "took 3.0 ms in the mean, usual is 1.0 ms; by the replay that cost the job 150 ms (2.0 %)";
+    struct pw_advice advice[PW_ADVICE_MAX];
+    struct world w;
+    world_make(&w);
+    add_network(w.c);
+    assert_headline(w.c, link);
+    const struct pw_advice *found = world_find(advice, world_collect(&w, advice), "slow_network");
+    assert_non_null(found);
+    assert_int_equal(found->saves_ns, 150 * MS);
+    assert_non_null(strstr(found->text, "cable"));
+
+    w.c->utilisation = calloc(2, sizeof(*w.c->utilisation));
+    w.c->nutilisation = 2;
+    w.c->utilisation[1].runq_share = 0.04;
+    assert_headline(w.c, link);
+    w.c->utilisation[1].runq_share = 0.06;
+    assert_headline(w.c, "No rank held the job back");
+    w.c->nutilisation = 0;
+
+    world_add_straggler(&w, PW_CAUSE_BLOCKED, PW_PHASE_FORWARD); /* 731 ms */
+    assert_headline(w.c, "Rank 3");
+    w.c->stragglers[0].gain_ns = 149 * MS;
+    assert_headline(w.c, link);
+    pw_cluster_destroy(w.c);
+}
+
+/* The slow link of the same ranks is not told twice, and none saves more than all transfers. */
+static void test_links_agree_with_the_replay(void **state)
+{
+    (void)state;
+    struct pw_advice advice[PW_ADVICE_MAX];
+    struct world w;
+    world_make(&w);
+    w.c->links_slow = calloc(1, sizeof(*w.c->links_slow));
+    w.c->nlinks_slow = 1;
+    w.c->links_slow[0] = (struct pw_row_c_link){
+        .src = 2, .dst = 1, .messages = 100, .transfer_ns = 3 * MS, .others_ns = MS};
+    w.c->whatif = calloc(1, sizeof(*w.c->whatif));
+    w.c->nwhatif = 1;
+    strcpy(w.c->whatif[0].scope, "network");
+    w.c->whatif[0].gain_ns = 90 * MS;
+    const struct pw_advice *found = world_find(advice, world_collect(&w, advice), "slow_link");
+    assert_non_null(found);
+    assert_int_equal(found->saves_ns, 90 * MS); /* not 100 x 2 ms */
+    add_network(w.c);
+    assert_null(world_find(advice, world_collect(&w, advice), "slow_link"));
+    pw_cluster_destroy(w.c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_late_senders_begin_with_a_rank),
         cmocka_unit_test(test_cables_are_between_hosts),
+        cmocka_unit_test(test_network_leads),
+        cmocka_unit_test(test_links_agree_with_the_replay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,6 +79,8 @@ static struct pw_cluster view(const struct pw_job *job, const struct pw_findings
         .nlinks_slow = f->pairs.nlinks,
         .trends = (struct pw_row_c_trend *)&f->trend,
         .ntrends = f->ntrends,
+        .network = (struct pw_row_c_network *)f->network.rows,
+        .nnetwork = f->network.n,
         .imbalances = f->imbalance.rows,
         .nimbalances = f->imbalance.n,
         .completeness = job->notes,

@@ -150,6 +150,7 @@ static int replay(struct pw_findings *f, const struct pw_job *job, const size_t 
                   ? none
                   : pw_whatif_make(&f->whatif, none ? NULL : &graph, job, found, rows,
                                    f->stragglers, f->nstragglers, &f->imbalance.changes);
+    err = err || none ? err : pw_network_find(&f->network, &graph, job, in);
     pw_graph_fini(&graph);
     pw_sort(f->stragglers, f->nstragglers, sizeof(*f->stragglers), by_gain);
     return err;

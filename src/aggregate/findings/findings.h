@@ -3,6 +3,7 @@
 #define PW_AGGREGATE_FINDINGS_FINDINGS_H
 
 #include "aggregate/findings/imbalance.h"
+#include "aggregate/findings/network.h"
 #include "aggregate/findings/whatif.h"
 #include "aggregate/gpu/kernelrows.h"
 #include "aggregate/match/pairs.h"
@@ -22,6 +23,7 @@ struct pw_findings {
     size_t nefficiency;
     struct pw_row_c_trend trend;
     size_t ntrends; /* 0 or 1 */
+    struct pw_network network;
     struct pw_row_c_collective_stat *stats;
     size_t nstats;
     struct pw_whatif whatif;

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analysis/advice/network.h"
 #include "analysis/advice/rules.h"
 #include "core/limits.h"
 #include "core/ops.h"
@@ -27,6 +28,13 @@ static double steps_ns(const struct pw_advice_input *in)
 static double share_of_step(const struct pw_advice_input *in, int64_t ns)
 {
     return ns < 0 || in->mean.total_ns <= 0 ? -1 : (double)ns / (double)in->mean.total_ns;
+}
+
+/* No transfer saves more than all of them do in the replay. */
+static int64_t at_most_network(const struct pw_advice_input *in, int64_t saves)
+{
+    const int64_t all = pw_advice_whatif_gain(in, "network");
+    return all >= 0 && all < saves ? all : saves;
 }
 
 int pw_judge_slow_host(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
@@ -75,6 +83,8 @@ int pw_judge_slow_link(const struct pw_advice_input *in, const struct pw_advice_
     (void)rule;
     for (size_t i = 0; i < in->cluster->nlinks_slow; i++) {
         const struct pw_row_c_link *link = &in->cluster->links_slow[i];
+        if (pw_network_covers(in->cluster, link->src, link->dst))
+            continue; /* said by slow_network, with what the replay says */
         double lost =
             (double)link->messages * ((double)link->transfer_ns - (double)link->others_ns);
         if (!worst || lost > most) {
@@ -96,7 +106,7 @@ int pw_judge_slow_link(const struct pw_advice_input *in, const struct pw_advice_
                         "Messages between two ranks of one host take longer than others of their "
                         "size, whoever waits: check where both are bound (cores, NUMA domain), "
                         "and how they share memory.");
-    advice->saves_ns = most > 0 ? pw_whole(most) : -1;
+    advice->saves_ns = at_most_network(in, most > 0 ? pw_whole(most) : -1);
     return 1;
 }
 
@@ -296,6 +306,6 @@ int pw_judge_small_collectives(const struct pw_advice_input *in, const struct pw
                         pw_text_rate(busbw, sizeof(busbw), seen / known_ns),
                         pw_text_rate(most, sizeof(most), best));
     if (known_ns > 0)
-        advice->saves_ns = pw_whole(known_ns - at_best_ns);
+        advice->saves_ns = at_most_network(in, pw_whole(known_ns - at_best_ns));
     return 1;
 }

@@ -32,6 +32,8 @@ pw_advice_judge pw_judge_small_collectives;
 /* resources.c */
 pw_advice_judge pw_judge_data_processing, pw_judge_data_transfer, pw_judge_data_wait;
 pw_advice_judge pw_judge_oversubscribed, pw_judge_memory_growth;
+/* network.c */
+pw_advice_judge pw_judge_slow_network;
 /* trends.c */
 pw_advice_judge pw_judge_all_slower;
 /* recording.c */

@@ -70,7 +70,7 @@ int pw_judge_straggler(const struct pw_advice_input *in, const struct pw_advice_
     }
     if (!advice->nranks ||
         (in->verdict.kind != PW_VERDICT_HELD_BACK && in->verdict.kind != PW_VERDICT_ALL_SLOWER &&
-         in->verdict.kind != PW_VERDICT_IMBALANCE))
+         in->verdict.kind != PW_VERDICT_IMBALANCE && in->verdict.kind != PW_VERDICT_NETWORK))
         return 0;
     write_subject(advice, phase == PW_PHASE_OTHER && !in->is_training ? PW_PHASE_NONE : phase,
                   &text);

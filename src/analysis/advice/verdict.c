@@ -3,6 +3,7 @@
 
 #include "analysis/advice/advice.h"
 #include "analysis/advice/imbalance.h"
+#include "analysis/advice/network.h"
 #include "analysis/advice/trends.h"
 
 /* Fewer measured steps than a straggler must hit: nothing can be said of any rank. */
@@ -63,6 +64,18 @@ static double straggler_cost(const struct pw_cluster *c)
                                : (double)worst->excess_ns * (double)worst->steps_hit;
 }
 
+/* Slow transfers cost more than any rank, imbalance, or slow stretch of all ranks but their own. */
+static int is_network(const struct pw_cluster *c, const struct pw_verdict *v,
+                      const struct pw_row_c_trend *trend, int64_t steps)
+{
+    const struct pw_row_c_network *row = v->network;
+    if (!row || (double)row->gain_ns <= straggler_cost(c))
+        return 0;
+    if (v->imbalance && pw_imbalance_cost(v->imbalance, steps) >= row->gain_ns)
+        return 0;
+    return !trend || row->gain_ns > trend->cost_ns || pw_network_explains(row, trend);
+}
+
 static enum pw_verdict_kind find_kind(const struct pw_advice_input *in, struct pw_verdict *v)
 {
     if (v->wanting != PW_WANTING_NOTHING)
@@ -70,6 +83,8 @@ static enum pw_verdict_kind find_kind(const struct pw_advice_input *in, struct p
     if (in->expected == 1)
         return PW_VERDICT_SINGLE_RANK;
     const struct pw_row_c_trend *trend = pw_trends_leading(in->cluster);
+    if (is_network(in->cluster, v, trend, in->measured))
+        return PW_VERDICT_NETWORK;
     const double others = trend ? (double)trend->cost_ns : straggler_cost(in->cluster);
     if (v->imbalance && (double)pw_imbalance_cost(v->imbalance, in->measured) > others)
         return PW_VERDICT_IMBALANCE;
@@ -88,15 +103,17 @@ void pw_verdict_find(const struct pw_advice_input *in, struct pw_verdict *verdic
     verdict->wanting = find_wanting(in, verdict);
     verdict->imbalance = first_imbalance(in, pw_imbalance_is_sure);
     verdict->alone = first_imbalance(in, pw_imbalance_is_alone);
+    verdict->network = pw_network_worst(in->cluster);
     verdict->kind = find_kind(in, verdict);
 }
 
 const char *pw_verdict_name(enum pw_verdict_kind kind)
 {
     static const char *const names[] = {
-        [PW_VERDICT_HELD_BACK] = "held_back",     [PW_VERDICT_ALL_SLOWER] = "all_slower",
-        [PW_VERDICT_IMBALANCE] = "imbalance",     [PW_VERDICT_NONE] = "none",
-        [PW_VERDICT_SINGLE_RANK] = "single_rank", [PW_VERDICT_UNKNOWN] = "unknown",
+        [PW_VERDICT_HELD_BACK] = "held_back", [PW_VERDICT_ALL_SLOWER] = "all_slower",
+        [PW_VERDICT_IMBALANCE] = "imbalance", [PW_VERDICT_NETWORK] = "network",
+        [PW_VERDICT_NONE] = "none",           [PW_VERDICT_SINGLE_RANK] = "single_rank",
+        [PW_VERDICT_UNKNOWN] = "unknown",
     };
     return names[kind];
 }

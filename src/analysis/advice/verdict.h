@@ -10,6 +10,7 @@ enum pw_verdict_kind {
     PW_VERDICT_HELD_BACK,   /* by the first straggler */
     PW_VERDICT_ALL_SLOWER,  /* by none as much as by steps in which all ranks were slower */
     PW_VERDICT_IMBALANCE,   /* by work that differs by design: the largest loss */
+    PW_VERDICT_NETWORK,     /* by slow transfers between hosts: the largest loss */
     PW_VERDICT_NONE,        /* by nobody: there was evidence, and it is against nobody */
     PW_VERDICT_SINGLE_RANK, /* there is nobody to hold back */
     PW_VERDICT_UNKNOWN,
@@ -37,6 +38,7 @@ struct pw_verdict {
     /* The largest that costs a hundredth of the measured steps or more; NULL: there is none. */
     const struct pw_row_c_imbalance *imbalance;
     const struct pw_row_c_imbalance *alone; /* the same of roles of one rank */
+    const struct pw_row_c_network *network; /* the one that costs most; NULL: there is none */
 };
 
 struct pw_advice_input;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "analysis/advice/imbalance.h"
+#include "analysis/advice/network.h"
 #include "analysis/advice/trends.h"
 #include "analysis/report/names.h"
 #include "analysis/report/page.h"
@@ -171,6 +172,17 @@ static void write_all_slower(const struct pw_figures *f, const struct pw_verdict
     write_beside(f, v, s);
 }
 
+static void write_network(const struct pw_figures *f, const struct pw_verdict *v,
+                          struct pw_sentence *s)
+{
+    pw_network_say(v->network, s);
+    if (f->cluster->nstragglers)
+        pw_sentence_add(s, "; %zu rank%s held the job back by less", f->cluster->nstragglers,
+                        f->cluster->nstragglers == 1 ? "" : "s");
+    pw_sentence_add(s, ".");
+    write_beside(f, v, s);
+}
+
 static void write_one_rank(const struct pw_figures *f, struct pw_sentence *s)
 {
     pw_sentence_add(s, "There is only one rank, so no rank can hold another back: ");
@@ -293,6 +305,9 @@ void pw_headline_write(const struct pw_figures *figures, char *out, size_t size)
         break;
     case PW_VERDICT_IMBALANCE:
         write_imbalance(figures, &verdict, &s);
+        break;
+    case PW_VERDICT_NETWORK:
+        write_network(figures, &verdict, &s);
         break;
     case PW_VERDICT_SINGLE_RANK:
         write_one_rank(figures, &s);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "analysis/advice/network.h"
 #include "analysis/advice/trends.h"
 #include "analysis/report/page.h"
 #include "core/limits.h"
@@ -220,10 +221,27 @@ static int find_all_slower(const struct pw_figures *f, struct pw_highlight *out)
     return 1;
 }
 
+/* ---- the network ---- */
+
+/* Unless the headline is about it. */
+static int find_network(const struct pw_figures *f, struct pw_highlight *out)
+{
+    const struct pw_verdict verdict = pw_figures_advice(f).verdict;
+    *out = (struct pw_highlight){.kind = "slow_network", .rank = -1, .of_rank = -1};
+    if (!verdict.network || verdict.kind == PW_VERDICT_NETWORK)
+        return 0;
+    out->ns = verdict.network->gain_ns;
+    out->share = verdict.network->share;
+    struct pw_sentence s = pw_sentence_on(out->text, sizeof(out->text));
+    pw_network_say(verdict.network, &s);
+    pw_sentence_add(&s, ".");
+    return 1;
+}
+
 size_t pw_highlights_find(const struct pw_figures *figures, struct pw_highlight out[PW_HIGHLIGHTS])
 {
     static int (*const find[PW_HIGHLIGHTS])(const struct pw_figures *, struct pw_highlight *) = {
-        find_late_rank, find_host_late, find_data_wait, find_all_slower};
+        find_late_rank, find_host_late, find_data_wait, find_all_slower, find_network};
     size_t n = 0;
     for (size_t i = 0; i < PW_HIGHLIGHTS; i++) {
         struct pw_highlight one;

@@ -278,6 +278,11 @@ static json_t *make_trends(const struct pw_figures *f)
     return pw_json_rows(PW_TABLE_c_trend, f->cluster->trends, f->cluster->ntrends);
 }
 
+static json_t *make_network(const struct pw_figures *f)
+{
+    return pw_json_rows(PW_TABLE_c_network, f->cluster->network, f->cluster->nnetwork);
+}
+
 static json_t *make_roles(const struct pw_figures *f)
 {
     return pw_json_rows(PW_TABLE_c_role, f->cluster->roles, f->cluster->nroles);
@@ -323,6 +328,7 @@ static const struct key {
     {"hosts", make_hosts},
     {"links", make_links},
     {"trends", make_trends},
+    {"network", make_network},
     {"whatif", make_whatif},
     {"efficiency", make_efficiency},
     {"operators", pw_json_operators},

@@ -5,9 +5,9 @@
  * data_pipeline, utilisation, memory, advice.
  *
  * The JSON report is one object with the keys job, completeness, clock, steps, step_trace,
- * collectives, stragglers, imbalances, roles, hosts, links, whatif, efficiency, operators,
- * data_pipeline, utilisation, memory, advice. It is always whole: `sections` and `top` are the
- * text's. null means "not known". operators has, most self time first, at most
+ * collectives, stragglers, imbalances, roles, hosts, links, trends, network, whatif, efficiency,
+ * operators, data_pipeline, utilisation, memory, advice. It is always whole: `sections` and `top`
+ * are the text's. null means "not known". operators has, most self time first, at most
  * PW_REPORT_JSON_OPERATORS rows of each grouping; data_pipeline, utilisation and memory are null
  * where nothing was sampled, and their series where they have more than PW_REPORT_JSON_CELLS
  * points; hosts are the slow ones; links are the pairs of ranks that exchanged messages, most bytes

@@ -113,6 +113,15 @@ static void keep_trends(struct pw_cluster *c, const struct spans *spans)
     c->ntrends = kept;
 }
 
+static void keep_network(struct pw_cluster *c, const struct spans *spans)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < c->nnetwork; i++)
+        if (meets(spans, c->network[i].first_step, c->network[i].last_step))
+            c->network[kept++] = c->network[i];
+    c->nnetwork = kept;
+}
+
 /* ---- sums over collectives ---- */
 
 static int by_group(const void *a, const void *b)
@@ -181,6 +190,7 @@ int pw_cluster_restrict(struct pw_cluster *c, const char *steps, char *problem, 
     keep_collectives(c, &spans);
     keep_stragglers(c, &spans);
     keep_trends(c, &spans);
+    keep_network(c, &spans);
     snprintf(c->restricted_to, sizeof(c->restricted_to), "%s", steps);
     return sum_up_collectives(c);
 }

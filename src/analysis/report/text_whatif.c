@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "analysis/advice/network.h"
 #include "analysis/report/grid.h"
 #include "analysis/report/sections.h"
 #include "analysis/report/words.h"
@@ -73,6 +74,12 @@ static int print_groups(const struct pw_page *page)
             c->hosts_slow[i].hostname, c->hosts_slow[i].slow_ranks, c->hosts_slow[i].nranks,
             pw_text_ns(a, sizeof(a), c->hosts_slow[i].excess_ns), c->hosts_slow[i].first_step,
             c->hosts_slow[i].last_step, pw_text_ns(b, sizeof(b), c->hosts_slow[i].gain_ns));
+    for (size_t i = 0; i < c->nnetwork && i < page->top && !err; i++) {
+        char text[320];
+        struct pw_sentence s = pw_sentence_on(text, sizeof(text));
+        pw_network_say(&c->network[i], &s);
+        err = pw_page_print(page, 2, 4, "%s.", text);
+    }
     for (size_t i = 0; i < c->nlinks_slow && i < page->top && !err; i++)
         err = pw_page_print(page, 2, 4,
                             "Messages from rank %" PRId32 " to %" PRId32

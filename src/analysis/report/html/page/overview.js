@@ -47,7 +47,8 @@ function evenTiles(parent) {
     const one = report.job.ranks === 1, ranks = isKnown(report.job.ranks) ? report.job.ranks : 0;
     const unknown = report.job.verdict === "unknown";
     const uneven = report.job.verdict === "imbalance" && report.imbalances[0];
-    const who = unknown ? "Not known" : one ? "One rank" : uneven ? "Uneven work" : "No rank named";
+    const network = report.job.verdict === "network";
+    const who = unknown ? "Not known" : one ? "One rank" : network ? "Slow network" : uneven ? "Uneven work" : "No rank named";
     tile(parent, "WHO", who, {
         words: one && !unknown ? "nothing to compare it with"
             : uneven && uneven.ranks ? `more on ${uneven.nranks > 1 ? "ranks" : "rank"} ${uneven.ranks}`

@@ -1,0 +1,38 @@
+/* Transfers between hosts as the search for slow ones needs them. */
+#ifndef PW_AGGREGATE_FINDINGS_NETWORKLIST_H
+#define PW_AGGREGATE_FINDINGS_NETWORKLIST_H
+
+#include "aggregate/findings/graph.h"
+
+/* What one node's cost is: a message of a link, or a rank's part in a collective. */
+struct pw_net_transfer {
+    int64_t ns;
+    int32_t node, step;
+    int32_t kind;     /* number of those that are alike: operation, size, communicator's size */
+    int32_t link;     /* number of the pair of ranks, or of the communicator */
+    int32_t hosts[2]; /* of a message; -1: of a collective */
+    uint8_t waited;   /* nothing hid it */
+};
+
+/* A pair of ranks, or a communicator. */
+struct pw_net_link {
+    int32_t ranks[2]; /* -1: a communicator */
+    int32_t hosts[2];
+    double excess_ns; /* of its transfers, over what is usual */
+};
+
+struct pw_net_list {
+    struct pw_net_transfer *transfers;
+    struct pw_net_link *links;
+    double *usual_ns; /* [nkinds] */
+    size_t n, nlinks, nkinds, nhosts;
+    int64_t *host_of; /* [ranks] */
+};
+
+/* Those of measured steps that are between hosts. 0 or -ENOMEM; pw_net_list_fini() after either. */
+int pw_net_list_make(struct pw_net_list *out, const struct pw_graph *graph,
+                     const struct pw_job *job, const struct pw_instances *instances);
+
+void pw_net_list_fini(struct pw_net_list *list);
+
+#endif

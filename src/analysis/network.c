@@ -1,0 +1,211 @@
+/* Slow links, hosts and stretches of the run; see network.h. */
+#include "analysis/network.h"
+
+#include <string.h>
+
+#include "analysis/drift.h"
+#include "analysis/statistics.h"
+#include "analysis/straggler.h"
+
+#define LEAST_RATIO 1.5
+#define LEAST_RATIO_FEW 2.0 /* with fewer than FEW others to compare with */
+#define ABOVE 1.25
+#define SIGNIFICANCE 0.01
+#define UNITS 1000.0    /* levels as whole numbers */
+#define SLOWEST 1e6     /* more than any level that counts: sums stay small */
+#define STEEPEST 1000.0 /* at most so many times the others' level */
+
+enum { FEW = 4, LEAST_STEPS = 10 };
+
+struct scratch {
+    double *values;  /* [larger of steps and columns] */
+    double *ratios;  /* [nsteps] */
+    int64_t *cells;  /* [nsteps * ncolumns] */
+    int64_t *phases; /* [nsteps * ncolumns * PW_PHASES] */
+    void *rest;      /* the drift's */
+};
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+size_t pw_network_scratch(size_t nsteps, size_t ncolumns)
+{
+    return (larger(nsteps, ncolumns) + nsteps) * sizeof(double) +
+           nsteps * ncolumns * (1 + PW_PHASES) * sizeof(int64_t) +
+           pw_drift_scratch(nsteps, ncolumns) + sizeof(int64_t);
+}
+
+static struct scratch place(const struct pw_network_input *in, void *memory)
+{
+    struct scratch s = {.values = memory};
+    s.ratios = s.values + larger(in->nsteps, in->ncolumns);
+    s.cells = (int64_t *)(s.ratios + in->nsteps);
+    s.phases = s.cells + in->nsteps * in->ncolumns;
+    s.rest = s.phases + in->nsteps * in->ncolumns * PW_PHASES;
+    return s;
+}
+
+static double median(double *values, size_t n)
+{
+    pw_sort_f64(values, n);
+    return (values[(n - 1) / 2] + values[n / 2]) / 2;
+}
+
+static int64_t whole(double level)
+{
+    return (int64_t)(UNITS * (level < SLOWEST ? level : SLOWEST) + 0.5);
+}
+
+/* Median level of the others in the step; -1: there are none. What they are faster than usual,
+ * their transfers were hidden. */
+static double others_level(const struct pw_network_input *in, size_t step, size_t column,
+                           double *values)
+{
+    size_t n = 0;
+    for (size_t c = 0; c < in->ncolumns; c++) {
+        const double level = in->level[step * in->ncolumns + c];
+        if (c != column && level >= 0)
+            values[n++] = level;
+    }
+    if (!n)
+        return -1;
+    const double level = median(values, n);
+    return level > 1 ? level : 1;
+}
+
+/* The column's level over the others', by step, -1 where not known; how many are. */
+static size_t find_ratios(const struct pw_network_input *in, size_t column, struct scratch *s)
+{
+    size_t known = 0;
+    for (size_t i = 0; i < in->nsteps; i++) {
+        const double level = in->level[i * in->ncolumns + column];
+        const double others = level < 0 ? -1 : others_level(in, i, column, s->values);
+        const double ratio = others > 0 ? level / others : -1;
+        s->ratios[i] = ratio < STEEPEST ? ratio : STEEPEST;
+        known += s->ratios[i] >= 0;
+    }
+    return known;
+}
+
+/* Median of the ratios of the steps first .. last, or of the other ones. */
+static double median_ratio(const struct pw_network_input *in, struct scratch *s, size_t first,
+                           size_t last, int is_outside)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < in->nsteps; i++)
+        if (s->ratios[i] >= 0 && (i >= first && i <= last) != is_outside)
+            s->values[n++] = s->ratios[i];
+    return n ? median(s->values, n) : -1;
+}
+
+/* Steps in which a column is ABOVE the others, as a share of the steps `column` is known in. */
+static double rate_of(const struct pw_network_input *in, size_t mine, size_t column,
+                      struct scratch *s)
+{
+    double above = 0, known = 0;
+    for (size_t i = 0; i < in->nsteps; i++) {
+        const double level = in->level[i * in->ncolumns + column];
+        const double others = level < 0 ? -1 : others_level(in, i, mine, s->values);
+        known += others > 0;
+        above += others > 0 && level > ABOVE * others;
+    }
+    return known > 0 ? above / known : -1;
+}
+
+/* The median over the other columns of how often they are above. */
+static double others_rate(const struct pw_network_input *in, size_t column, struct scratch *s,
+                          size_t *nothers)
+{
+    enum { MOST = 32 }; /* looked at, evenly spread */
+    double rates[MOST];
+    const size_t stride = (in->ncolumns + MOST - 1) / MOST;
+    size_t n = 0;
+    for (size_t c = 0; c < in->ncolumns; c += stride) {
+        const double rate = c == column ? -1 : rate_of(in, column, c, s);
+        if (rate >= 0)
+            rates[n++] = rate;
+    }
+    *nothers = n * stride;
+    return n ? median(rates, n) : -1;
+}
+
+static int is_always_slow(const struct pw_network_input *in, size_t column, size_t known,
+                          struct scratch *s, struct pw_network_found *out)
+{
+    size_t nothers, above = 0;
+    const double ratio = median_ratio(in, s, 0, in->nsteps, 0);
+    if (known < LEAST_STEPS || ratio < LEAST_RATIO)
+        return 0;
+    const double rate = others_rate(in, column, s, &nothers);
+    for (size_t i = 0; i < in->nsteps; i++)
+        above += s->ratios[i] > ABOVE;
+    if (rate < 0 || (nothers < FEW && ratio < LEAST_RATIO_FEW))
+        return 0;
+    const double n = (double)known, chance = (rate * n + 3) / (n + 3);
+    const double p =
+        pw_binomial_tail((int64_t)known, (int64_t)above, chance) * (double)in->ncolumns;
+    *out = (struct pw_network_found){0, in->nsteps - 1, ratio, 1 - p};
+    return p < SIGNIFICANCE;
+}
+
+static int find_drift(const struct pw_network_input *in, size_t ncolumns, struct scratch *s,
+                      struct pw_drift *found)
+{
+    memset(s->phases, 0, in->nsteps * ncolumns * PW_PHASES * sizeof(*s->phases));
+    const struct pw_drift_input input = {in->nsteps, ncolumns, s->cells, s->phases, 1};
+    return pw_drift_find(&input, s->rest, found) && found->kind != PW_SLOWING_STEADY;
+}
+
+int pw_network_column(const struct pw_network_input *in, size_t column, void *memory,
+                      struct pw_network_found *out)
+{
+    struct scratch s = place(in, memory);
+    struct pw_drift found;
+    const size_t known = find_ratios(in, column, &s);
+    if (!known)
+        return 0;
+    if (is_always_slow(in, column, known, &s, out))
+        return 1;
+    for (size_t i = 0; i < in->nsteps; i++)
+        s.cells[i] = s.ratios[i] < 0 ? -1 : whole(s.ratios[i]);
+    if (!find_drift(in, 1, &s, &found))
+        return 0;
+    const double inside = median_ratio(in, &s, found.first, found.last, 0);
+    const double outside = median_ratio(in, &s, found.first, found.last, 1);
+    *out = (struct pw_network_found){found.first, found.last, inside, found.confidence};
+    return inside >= LEAST_RATIO && inside >= LEAST_RATIO * outside;
+}
+
+/* Median over the columns of their median levels inside, or outside. */
+static double level_of(const struct pw_network_input *in, const struct pw_drift *found,
+                       int is_outside, struct scratch *s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < in->nsteps; i++) {
+        size_t known = 0;
+        for (size_t c = 0; c < in->ncolumns; c++)
+            if (in->level[i * in->ncolumns + c] >= 0)
+                s->values[known++] = in->level[i * in->ncolumns + c];
+        if (known && (i >= found->first && i <= found->last) != is_outside)
+            s->ratios[n++] = median(s->values, known);
+    }
+    return n ? median(s->ratios, n) : -1;
+}
+
+int pw_network_stretch(const struct pw_network_input *in, void *memory,
+                       struct pw_network_found *out)
+{
+    struct scratch s = place(in, memory);
+    struct pw_drift found;
+    for (size_t i = 0; i < in->nsteps * in->ncolumns; i++)
+        s.cells[i] = in->level[i] < 0 ? -1 : whole(in->level[i]);
+    if (!find_drift(in, in->ncolumns, &s, &found))
+        return 0;
+    const double inside = level_of(in, &found, 0, &s), outside = level_of(in, &found, 1, &s);
+    if (!(outside > 0))
+        return 0;
+    *out = (struct pw_network_found){found.first, found.last, inside / outside, found.confidence};
+    return out->ratio >= LEAST_RATIO;
+}

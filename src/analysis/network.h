@@ -1,0 +1,38 @@
+/* Whether transfers took longer than usual: of some column (a link, a host) in all or some steps,
+ * or of all columns in some steps. Pure functions. */
+#ifndef PW_ANALYSIS_NETWORK_H
+#define PW_ANALYSIS_NETWORK_H
+
+#include <stddef.h>
+
+/* level: [nsteps * ncolumns] time of the transfers of a column in a step over what is usual for
+ * such transfers, step-major; below 0: there were none. */
+struct pw_network_input {
+    size_t nsteps, ncolumns;
+    const double *level;
+};
+
+struct pw_network_found {
+    size_t first, last; /* steps */
+    double ratio;       /* median level inside over that of the others, or of the other steps */
+    double confidence;
+};
+
+/* Bytes of scratch that the functions need. */
+size_t pw_network_scratch(size_t nsteps, size_t ncolumns);
+
+/* 1 when the column is slow. In all steps: its level is 1.5 times (with fewer than 4 others, 2
+ * times) the median of the others' in the same step, in the median of 10 steps or more, and at most
+ * what is usual counts for others that are faster than that; and more steps are above 1.25 times
+ * than chance explains, given how often that is so of the others (binomial test, corrected for the
+ * number of columns, 1 %). In a stretch: as pw_drift_find() finds it in the difference to the
+ * others, and 1.5 times. */
+int pw_network_column(const struct pw_network_input *in, size_t column, void *scratch,
+                      struct pw_network_found *out);
+
+/* 1 when there is a stretch of steps in which all columns were slower than in the others, as
+ * pw_drift_find() finds it, 1.5 times or more. */
+int pw_network_stretch(const struct pw_network_input *in, void *scratch,
+                       struct pw_network_found *out);
+
+#endif

@@ -1,0 +1,155 @@
+/* Slow columns and stretches among levels of transfers, by hand. */
+#include "unit.h"
+
+#include <stdlib.h>
+
+#include "analysis/network.h"
+
+enum { MOST = 60 * 8 };
+
+/* All at `level`, a little more in every other step. */
+static void fill(double *levels, size_t nsteps, size_t ncolumns, double level)
+{
+    for (size_t s = 0; s < nsteps; s++)
+        for (size_t c = 0; c < ncolumns; c++)
+            levels[s * ncolumns + c] = level * (s % 2 ? 1 : 1.01);
+}
+
+static int find_column(const double *levels, size_t nsteps, size_t ncolumns, size_t column,
+                       struct pw_network_found *out)
+{
+    const struct pw_network_input in = {nsteps, ncolumns, levels};
+    void *scratch = malloc(pw_network_scratch(nsteps, ncolumns));
+    assert_non_null(scratch);
+    const int found = pw_network_column(&in, column, scratch, out);
+    free(scratch);
+    return found;
+}
+
+static int find_stretch(const double *levels, size_t nsteps, size_t ncolumns,
+                        struct pw_network_found *out)
+{
+    const struct pw_network_input in = {nsteps, ncolumns, levels};
+    void *scratch = malloc(pw_network_scratch(nsteps, ncolumns));
+    assert_non_null(scratch);
+    const int found = pw_network_stretch(&in, scratch, out);
+    free(scratch);
+    return found;
+}
+
+/* Five columns, the third at `level` in all of 12 steps; the others are usual. The chance of one
+ * step above 1.25 is at most (0 + 3) / (12 + 3) = 0.2, of 12 of them 0.2^12 x 5 columns. */
+static void test_always_slow(void **state)
+{
+    (void)state;
+    struct pw_network_found found;
+    double levels[MOST];
+    fill(levels, 12, 5, 1);
+    for (size_t s = 0; s < 12; s++)
+        levels[s * 5 + 2] = 3 * levels[s * 5 + 1];
+    assert_true(find_column(levels, 12, 5, 2, &found));
+    assert_int_equal(found.first, 0);
+    assert_int_equal(found.last, 11);
+    assert_true(found.ratio > 2.999 && found.ratio < 3.001);
+    assert_true(found.confidence > 1 - 5 * 4.2e-9 && found.confidence < 1);
+    assert_false(find_column(levels, 12, 5, 1, &found));
+
+    for (size_t s = 0; s < 12; s++)
+        levels[s * 5 + 2] = 1.4 * levels[s * 5 + 1];
+    assert_false(find_column(levels, 12, 5, 2, &found));
+    for (size_t s = 0; s < 12; s++)
+        levels[s * 5 + 2] = 3;
+    assert_false(find_column(levels, 9, 5, 2, &found)); /* of 9 steps nothing is said */
+}
+
+/* One other to compare with: 2 times are asked for. */
+static void test_of_two(void **state)
+{
+    (void)state;
+    struct pw_network_found found;
+    double levels[MOST];
+    fill(levels, 20, 2, 1);
+    for (size_t s = 0; s < 20; s++)
+        levels[2 * s] = 2.1 * levels[2 * s + 1];
+    assert_true(find_column(levels, 20, 2, 0, &found));
+    for (size_t s = 0; s < 20; s++)
+        levels[2 * s] = 1.9 * levels[2 * s + 1];
+    assert_false(find_column(levels, 20, 2, 0, &found));
+}
+
+/* The others' transfers were hidden, a tenth of what is usual: 1.4 times the usual is not slow. */
+static void test_hidden_others(void **state)
+{
+    (void)state;
+    struct pw_network_found found;
+    double levels[MOST];
+    fill(levels, 20, 6, 0.1);
+    for (size_t s = 0; s < 20; s++)
+        levels[6 * s] = 1.4;
+    assert_false(find_column(levels, 20, 6, 0, &found));
+    for (size_t s = 0; s < 20; s++)
+        levels[6 * s] = 1.6;
+    assert_true(find_column(levels, 20, 6, 0, &found));
+    assert_true(found.ratio > 1.599 && found.ratio < 1.601);
+}
+
+/* Slow only in steps 20 to 39 of 60. */
+static void test_column_in_a_stretch(void **state)
+{
+    (void)state;
+    struct pw_network_found found;
+    double levels[MOST];
+    fill(levels, 60, 5, 1);
+    for (size_t s = 20; s < 40; s++)
+        levels[s * 5 + 4] *= 4;
+    assert_true(find_column(levels, 60, 5, 4, &found));
+    assert_int_equal(found.first, 20);
+    assert_int_equal(found.last, 39);
+    assert_true(found.ratio > 3.99 && found.ratio < 4.01);
+    assert_false(find_column(levels, 60, 5, 3, &found));
+}
+
+static void test_stretch(void **state)
+{
+    (void)state;
+    struct pw_network_found found;
+    double levels[MOST];
+    fill(levels, 60, 4, 1);
+    assert_false(find_stretch(levels, 60, 4, &found));
+    for (size_t i = 20 * 4; i < 40 * 4; i++)
+        levels[i] *= 3;
+    assert_true(find_stretch(levels, 60, 4, &found));
+    assert_int_equal(found.first, 20);
+    assert_int_equal(found.last, 39);
+    assert_true(found.ratio > 2.98 && found.ratio < 3.02);
+
+    fill(levels, 60, 4, 1);
+    for (size_t i = 20 * 4; i < 40 * 4; i++)
+        levels[i] *= 1.4;
+    assert_false(find_stretch(levels, 60, 4, &found));
+}
+
+/* Of a step without transfers nothing is known; of a column without any, too. */
+static void test_unknown(void **state)
+{
+    (void)state;
+    struct pw_network_found found;
+    double levels[MOST];
+    fill(levels, 20, 5, 1);
+    for (size_t s = 0; s < 20; s++) {
+        levels[s * 5] = -1;
+        levels[s * 5 + 1] = s % 3 ? 3 : -1;
+    }
+    assert_false(find_column(levels, 20, 5, 0, &found));
+    assert_true(find_column(levels, 20, 5, 1, &found)); /* 13 steps are known */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_always_slow),   cmocka_unit_test(test_of_two),
+        cmocka_unit_test(test_hidden_others), cmocka_unit_test(test_column_in_a_stretch),
+        cmocka_unit_test(test_stretch),       cmocka_unit_test(test_unknown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
