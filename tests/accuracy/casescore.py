@@ -15,7 +15,8 @@ OFF_CPU = ("file_io", "page_faults", "blocked_off_cpu")
 ALL = re.compile(r"\b(all|every|each|the) ranks?\b.*\b(slow|long|grew|grow|drift|paus|checkpoint)", re.I)
 UNEVEN = re.compile(r"\b(uneven|unequal|imbalanced?|not (evenly|equally)|more work by design)\b", re.I)
 NETWORK = re.compile(r"\b(network|congest\w*|transfers? (are|were|between)|links? of)", re.I)
-START = re.compile(r"\b(late start|MPI_Init|start-?up|before (the|its) first|started|entered)\b", re.I)
+START = re.compile(r"\b(late start|beg[ai]ns? late|MPI_Init|start-?up|before (the|its) first|started|entered)\b",
+                   re.I)
 TAIL = re.compile(r"\b(after (the|its) last|tail|at the end|MPI_Finalize|ended late)\b", re.I)
 
 

@@ -54,6 +54,14 @@ def a_right_verdict_is_right_in_all():
 
 
 @case
+def a_start_up_delay_is_told_as_one():
+    late = fault(part="start_up", steps=[])
+    for words, right in (("(it began late)", True), ("in 0.2 to 0.4 s of the run", False)):
+        said = report(f"Rank 3 on node0000 held the job back for 2 s {words}.", straggler())
+        assert scored(said, late)["kind"] == right
+
+
+@case
 def each_figure_is_wrong_by_itself():
     text = "Rank 3 on node0000 held back step 10."
     for key, row in (("kind", straggler(kind="persistent")), ("phase", straggler(phase="data")),
