@@ -310,6 +310,12 @@ class Run:
         return self.table("/bin_trace")
 
     @property
+    def part_trace(self):
+        """One row per part of the run (start, init, setup, steps, tail, finalize, end) and rank, with
+        total_ns and the columns of bin_trace."""
+        return self.table("/part_trace")
+
+    @property
     def collectives(self):
         """One row per matched collective: enter and exit times, wait_ns, transfer_ns, busbw
         (bytes/s)."""

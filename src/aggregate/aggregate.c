@@ -39,7 +39,8 @@ static void write_attributes(struct pw_clusterfile *file, const struct pw_job *j
     pw_clusterfile_set_int(file, "start_unix_ns", job->start_unix_ns);
     pw_clusterfile_set_int(file, "end_unix_ns", job->end_unix_ns);
     pw_clusterfile_set_int(file, "snapshot", job->is_snapshot);
-    pw_clusterfile_set_int(file, "bins_start_ns", job->bins.n ? job->bins.start_ns : -1);
+    pw_clusterfile_set_int(file, "bins_start_ns",
+                           job->bins.end_ns > job->bins.start_ns ? job->bins.start_ns : -1);
     pw_clusterfile_set_int(file, "bin_ns", job->bins.n ? job->bins.bin_ns : -1);
     pw_clusterfile_set_text(file, "job_id", job->job_id);
     pw_clusterfile_set_text(file, "command", job->command);
@@ -141,6 +142,8 @@ static void write_all(struct pw_clusterfile *file, struct pw_job *job, const str
                               share->first, share->count, share->phases);
     pw_clusterfile_write_grid(file, PW_TABLE_c_bin_trace, job->bins.n, (size_t)job->nranks,
                               share->first, share->count, share->bins);
+    pw_clusterfile_write_grid(file, PW_TABLE_c_part_trace, PW_PART_END, (size_t)job->nranks,
+                              share->first, share->count, share->parts);
     write_collectives(file, job, in);
     pw_clusterfile_write_root(file, PW_TABLE_c_collective_stat, f->nstats, f->stats);
     pw_clusterfile_write_root(file, PW_TABLE_c_p2p, f->pairs.n, f->pairs.rows);

@@ -9,7 +9,7 @@
 #define LEAST_OF_HOST 0.5 /* of what the rank lost, by each rank of its host */
 #define MOSTLY 0.5        /* of a loss of no kind of its own: then it is of this kind */
 
-enum kind { LATE, STOPPED, STOPPED_INSIDE, QUOTA, DISK, SLEEP, CONTENTION, WORK, ANY, KINDS };
+enum kind { STOPPED, STOPPED_INSIDE, QUOTA, DISK, SLEEP, CONTENTION, WORK, ANY, KINDS };
 
 /* Floors are shares of the run. What only a fault does is believed at a hundredth of it; of what
  * ranks on a busy machine differ in anyway, more must be lost, and with less by others: in the same
@@ -22,7 +22,6 @@ static const struct rule {
     double most_ever;  /* the same anywhere in the run; 0: whatever it is */
     double density;    /* least loss, of the stretch's length */
 } rules[KINDS] = {
-    [LATE] = {PW_CAUSE_LATE_START, 0.03, 0.03, 0.5, 0, 0},
     [STOPPED] = {PW_CAUSE_STOPPED, 0.01, 0.01, 0.5, 0, 0},
     [STOPPED_INSIDE] = {PW_CAUSE_STOPPED, 0.01, 0.01, 0.5, 0, 0},
     [QUOTA] = {PW_CAUSE_THROTTLED, 0.01, 0.01, 0.5, 0, 0},
@@ -70,7 +69,7 @@ static int64_t amount_of(const struct pw_row_c_bin_trace *row, enum kind kind, i
         return UNKNOWN;
     const int64_t own = limited(bin_ns - row->wait_ns - row->outside_ns, bin_ns);
     const int64_t not_own = bin_ns - own;
-    int64_t left = own, parts[KINDS] = {[LATE] = row->outside_ns, [ANY] = own};
+    int64_t left = own, parts[KINDS] = {[ANY] = own};
     if (is_sampled(row)) {
         parts[STOPPED] = limited(row->stopped_ns, left);
         parts[STOPPED_INSIDE] = limited(row->stopped_ns, bin_ns - row->outside_ns);
@@ -83,7 +82,7 @@ static int64_t amount_of(const struct pw_row_c_bin_trace *row, enum kind kind, i
         left -= parts[SLEEP];
         parts[CONTENTION] = limited(row->ready_ns - limited(row->throttled_ns, bin_ns), left);
         left -= parts[CONTENTION];
-    } else if (kind > LATE && kind < WORK) {
+    } else if (kind < WORK) {
         return UNKNOWN;
     }
     parts[WORK] = limited(left - row->inside_ns, left);
@@ -125,17 +124,6 @@ static void measure(struct search *s, enum kind kind)
     }
 }
 
-/* How many bins are looked at. */
-static size_t horizon(const struct search *s, enum kind kind, size_t rank)
-{
-    size_t n = 0;
-    if (kind != LATE)
-        return s->in->nbins;
-    while (n < s->in->nbins && row_at(s->in, n, rank)->outside_ns > 0)
-        n++;
-    return n;
-}
-
 static int64_t sum_of(const struct search *s, const struct pw_stretch *f, size_t rank)
 {
     int64_t sum = 0;
@@ -148,11 +136,10 @@ static int64_t sum_of(const struct search *s, const struct pw_stretch *f, size_t
 static int find_stretch(const struct search *s, enum kind kind, size_t rank, struct pw_stretch *f)
 {
     const double edge = EDGE * (double)s->in->bin_ns;
-    const size_t n = horizon(s, kind, rank);
     double best = 0, sum = 0;
     size_t start = 0;
     *f = (struct pw_stretch){.rank = rank, .cause = rules[kind].cause};
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < s->in->nbins; i++) {
         int64_t excess = s->excess[i * s->in->nranks + rank];
         if (sum <= 0) {
             sum = 0;

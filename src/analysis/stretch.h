@@ -2,7 +2,7 @@
  * (aggregate/steps/bins.h): also before the first step, after the last, inside a call, and in
  * runs without steps.
  *
- * What may hold a rank back is looked at one by one: it came late, was stopped, was kept from a
+ * What may hold a rank back is looked at one by one: it was stopped, was kept from a
  * processor by a quota, by other processes or by a disk, slept, or had more to do; and all of it
  * together. Of each a rank's amount in a bin, of the time that it did not wait for others, is
  * compared with the median of the other ranks'. The stretch is that with the largest sum of excess

@@ -74,6 +74,8 @@ const struct pw_enum_item *pw_enum_borrow(enum pw_field_type type)
         return items_straggler;
     case PW_F_SLOWING:
         return items_slowing;
+    case PW_F_PART:
+        return items_part;
     case PW_F_CAUSE:
         return items_cause;
     case PW_F_OPENED:

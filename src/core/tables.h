@@ -4,8 +4,8 @@
  * format_version.
  *
  * Field types: I64 I32 U64 U32 U16 U8 F64, the enumerations OP SOURCE KIND PAYLOAD REASON LOST
- * RECORDED PHASE STRAGGLER SLOWING CAUSE OPENED COPY SYNC TIMED UNRECORDED, and fixed UTF-8 strings
- * S16 S32 S64 S256 S512 (NUL-padded).
+ * RECORDED PHASE STRAGGLER SLOWING PART CAUSE OPENED COPY SYNC TIMED UNRECORDED, and fixed UTF-8
+ * strings S16 S32 S64 S256 S512 (NUL-padded).
  * Units are in the names; times are int64 ns on the rank's local clock in rank files, on the
  * cluster clock in cluster files; -1 in a _ns, bytes or rank field means "not known". */
 #ifndef PW_CORE_TABLES_H
@@ -72,6 +72,7 @@ typedef char pw_s512[512];
 #define PW_CTYPE_PHASE uint8_t
 #define PW_CTYPE_STRAGGLER uint8_t
 #define PW_CTYPE_SLOWING uint8_t
+#define PW_CTYPE_PART uint8_t
 #define PW_CTYPE_CAUSE uint8_t
 #define PW_CTYPE_OPENED uint8_t
 #define PW_CTYPE_COPY uint8_t
@@ -121,6 +122,7 @@ enum pw_field_type {
     PW_F_PHASE,
     PW_F_STRAGGLER,
     PW_F_SLOWING,
+    PW_F_PART,
     PW_F_CAUSE,
     PW_F_OPENED,
     PW_F_COPY,

@@ -170,6 +170,27 @@ def waiting_for_a_disk_is_state_d_and_bytes():
 
 
 @case
+def the_parts_of_a_merged_run_add_up():
+    """Each rank's add up to the run; what a rank lost outside its steps is told as such."""
+    for kind, part in (("late_start", "start"), ("late_setup", "setup"), ("late_end", "tail")):
+        run = sim("run", "-r", "4", "-s", "50", *PLAIN, "--ends-ms", "200", "--os-samples", "-f",
+                  f"{kind}:rank=2,ms=1500")
+        subprocess.run([profwrap, "merge", "-q", run], check=True)
+        with h5py.File(os.path.join(run, "cluster.h5")) as file:
+            parts, stragglers = file["part_trace"][()], file["stragglers"][()]
+            names = {v: k for k, v in h5py.check_enum_dtype(stragglers.dtype["part"]).items()}
+        sums = {int(sum(int(row["total_ns"]) for row in parts[:, rank])) for rank in range(4)}
+        assert max(sums) - min(sums) <= max(sums) // 1000, sums  # clocks differ in rate
+        near(max(sums), 50 * 10 * MS + 2 * 200 * MS + 1500 * MS, 100 * MS)
+        for row in parts.flatten():
+            own = row["total_ns"] - row["outside_ns"] - row["wait_ns"] - row["inside_ns"]
+            assert own >= 0 and all(row[name] >= 0 for name in ("wait_ns", "inside_ns")), row
+        first = stragglers[0]
+        assert first["rank"] == 2 and names[first["part"]] == part, (kind, first)
+        near(int(first["lost_ns"]), 1500 * MS, 20 * MS)
+
+
+@case
 def start_up_and_tail_are_parts_of_the_run():
     for kind, part in (("late_start", "start_up"), ("late_setup", "start_up"),
                        ("late_end", "tail")):

@@ -133,27 +133,6 @@ static void test_not_waited_for(void **state)
     destroy(r);
 }
 
-/* It enters MPI 1 s after the others, who wait in MPI_Init; the end, outside too, is no start. */
-static void test_late_start(void **state)
-{
-    (void)state;
-    struct run *r = create(4);
-    hold(r, 3, 0, 9);
-    for (size_t i = 0; i <= 9; i++)
-        at(r, i, 3)->outside_ns = 100 * MS;
-    for (size_t k = 0; k < 4; k++) {
-        at(r, BINS - 1, k)->outside_ns = k == 3 ? 100 * MS : 0;
-        at(r, BINS - 1, k)->wait_ns = 0;
-    }
-    assert_int_equal(find(r), 1);
-    assert_int_equal(r->found[0].rank, 3);
-    assert_int_equal(r->found[0].cause, PW_CAUSE_LATE_START);
-    assert_int_equal(r->found[0].first, 0);
-    assert_int_equal(r->found[0].last, 9);
-    assert_int_equal(r->found[0].lost_ns, 1000 * MS);
-    destroy(r);
-}
-
 /* 70 of 100 ms in each of 20 bins: 1.4 s; ready_ns has the throttled time, too. */
 static void test_quota(void **state)
 {
@@ -265,15 +244,10 @@ static void test_without_samples(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing),
-        cmocka_unit_test(test_stopped),
-        cmocka_unit_test(test_stopped_in_vain),
-        cmocka_unit_test(test_not_waited_for),
-        cmocka_unit_test(test_late_start),
-        cmocka_unit_test(test_quota),
-        cmocka_unit_test(test_asleep),
-        cmocka_unit_test(test_contention),
-        cmocka_unit_test(test_host),
+        cmocka_unit_test(test_nothing),         cmocka_unit_test(test_stopped),
+        cmocka_unit_test(test_stopped_in_vain), cmocka_unit_test(test_not_waited_for),
+        cmocka_unit_test(test_quota),           cmocka_unit_test(test_asleep),
+        cmocka_unit_test(test_contention),      cmocka_unit_test(test_host),
         cmocka_unit_test(test_without_samples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

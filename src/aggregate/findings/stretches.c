@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "aggregate/match/collectivestats.h"
+#include "analysis/partloss.h"
 #include "analysis/stretch.h"
 #include "core/sort.h"
 #include "core/text.h"
@@ -118,6 +119,46 @@ static int is_sure(const struct pw_row_c_straggler *row)
 {
     return row->cause == PW_CAUSE_STOPPED || row->cause == PW_CAUSE_THROTTLED ||
            row->cause == PW_CAUSE_LATE_START;
+}
+
+/* Of a part of the run outside its steps: from its begin on the rank to its end. */
+static struct pw_row_c_straggler row_of_part(const struct pw_job *job, const struct pw_matrix *m,
+                                             const struct pw_partloss *found)
+{
+    static const char *const where[] = {
+        [PW_PART_START] = "before it entered MPI_Init",
+        [PW_PART_SETUP] = "from MPI_Init to its first step, not waiting",
+        [PW_PART_TAIL] = "from its last step to MPI_Finalize, not waiting",
+        [PW_PART_END] = "after it left MPI_Finalize"};
+    const double next = (double)found->next_ns / (double)found->lost_ns;
+    char mine[32], others[32], most[32];
+    struct pw_row_c_straggler row = {
+        .rank = (int32_t)found->rank,
+        .kind = PW_STRAGGLER_STRETCH,
+        .first_step = -1,
+        .last_step = -1,
+        .excess_ns = found->lost_ns,
+        .gain_ns = -1,
+        .phase = PW_PHASE_NONE,
+        .cause = (uint8_t)found->cause,
+        .confidence = 1 - next * next,
+        .start = job->bins.start_ns,
+        .lost_ns = found->lost_ns,
+        .part = (uint8_t)found->part,
+    };
+    for (int part = PW_PART_START; part <= (int)found->part; part++) {
+        row.start = part == PW_PART_START ? row.start : row.end;
+        row.end =
+            row.start + m->parts[(size_t)(part - PW_PART_START) * m->nranks + found->rank].total_ns;
+    }
+    row.slowdown = row.end > row.start ? (double)row.lost_ns / (double)(row.end - row.start) : -1;
+    memcpy(row.hostname, job->ranks[found->rank].hostname, sizeof(row.hostname));
+    snprintf(row.evidence, sizeof(row.evidence),
+             "%s %s, the other ranks' median %s; no other rank lost more than %s",
+             pw_text_ns(mine, sizeof(mine), found->lost_ns + found->usual_ns), where[found->part],
+             pw_text_ns(others, sizeof(others), found->usual_ns),
+             pw_text_ns(most, sizeof(most), found->next_ns));
+    return row;
 }
 
 /* What the counters say of the stretch holds for its steps, too. */
@@ -240,6 +281,28 @@ static void drop_replays(struct pw_findings *f)
     w->nrows = kept;
 }
 
+/* Adds what ranks lost outside their steps, in place of stretches that are mostly there. */
+static void take_parts(struct pw_findings *f, const struct pw_job *job, const struct pw_matrix *m,
+                       int64_t *scratch)
+{
+    struct pw_partloss found[PW_PARTLOSSES];
+    const int64_t run_ns = job->bins.end_ns - job->bins.start_ns;
+    size_t n = pw_partloss_find(m->parts, m->nranks, run_ns, scratch, found);
+    for (size_t i = 0; i < n; i++) {
+        struct pw_row_c_straggler row = row_of_part(job, m, &found[i]);
+        size_t kept = 0;
+        for (size_t k = 0; k < f->nstragglers; k++) {
+            const struct pw_row_c_straggler *old = &f->stragglers[k];
+            if (old->kind != PW_STRAGGLER_STRETCH || old->rank != row.rank ||
+                2 * shared_ns(old, &row) < old->end - old->start)
+                f->stragglers[kept++] = *old;
+        }
+        if (kept < PW_MOST_STRAGGLERS)
+            f->stragglers[kept++] = row;
+        f->nstragglers = kept;
+    }
+}
+
 int pw_stretches_find(struct pw_findings *f, const struct pw_job *job, const struct pw_matrix *m,
                       const struct pw_instances *in)
 {
@@ -262,6 +325,7 @@ int pw_stretches_find(struct pw_findings *f, const struct pw_job *job, const str
             struct pw_row_c_straggler row = row_of(f, job, in, &found[i]);
             take(f, &row);
         }
+        take_parts(f, job, m, scratch);
         pw_stretch_contention(&input, scratch, contention);
         drop_contended(f, contention, m->nranks);
         drop_followers(f);

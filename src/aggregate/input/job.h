@@ -9,7 +9,8 @@
 
 /* The run in bins of equal length; see steps/bins.h. */
 struct pw_binning {
-    int64_t start_ns, bin_ns;               /* cluster time */
+    int64_t start_ns, end_ns; /* of the run, cluster time; equal: not known */
+    int64_t bin_ns;
     size_t n;                               /* 0: there are none */
     int64_t last_init_ns, last_finalize_ns; /* when the last rank entered MPI_Init (MPI_Finalize),
                                                cluster time; INT64_MIN: not known */

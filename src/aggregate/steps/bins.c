@@ -76,6 +76,7 @@ void pw_bins_choose(struct pw_job *job)
     job->bins.last_init_ns = all.last_init;
     job->bins.last_finalize_ns = all.last_finalize;
     job->bins.start_ns = -all.before_start;
+    job->bins.end_ns = all.end;
     if (n < LEAST_BINS)
         return;
     job->bins.n = (size_t)n;
@@ -108,34 +109,79 @@ int64_t pw_bins_last_finalize(const struct pw_job *job, const struct pw_input *i
     return wait_until(input, job->bins.last_finalize_ns, input->finalize_ns);
 }
 
+/* From MPI_Init to MPI_Finalize; of a rank without them as far as it is known. */
+static struct pw_interval inside_mpi(const struct pw_input *input)
+{
+    struct pw_interval span = {known_from(input), known_until(input)};
+    if (input->init_ns != INT64_MAX)
+        span.start = input->init_ns;
+    if (input->finalized_ns != INT64_MAX)
+        span.end = input->finalized_ns;
+    return span;
+}
+
+static void clear(struct pw_cut *cut)
+{
+    for (size_t i = 0; i < cut->n; i++)
+        cut->rows[i] = (struct pw_row_c_bin_trace){0, 0, 0, -1, -1, -1, -1, -1, -1, -1};
+}
+
+static int64_t near_start(const struct pw_job *job, const struct pw_input *input)
+{
+    int64_t near = known_from(input);
+    return near == INT64_MAX ? job->bins.start_ns : near;
+}
+
+/* Without steps, those are all between MPI_Init and MPI_Finalize. */
+static void begin_parts(struct pw_bins *s, const struct pw_input *input)
+{
+    const struct pw_job *job = s->job;
+    if (job->bins.end_ns <= job->bins.start_ns)
+        return;
+    const struct pw_interval mpi = inside_mpi(input);
+    int64_t *e = s->part_edges,
+            start = local_time(input, job->bins.start_ns, near_start(job, input));
+    e[0] = start;
+    e[1] = mpi.start == INT64_MAX ? start : mpi.start;
+    e[2] = input->init_ns != INT64_MAX ? input->first_ns : e[1];
+    e[7] = local_time(input, job->bins.end_ns, start);
+    e[6] = mpi.end == INT64_MAX ? e[7] : mpi.end;
+    e[5] = input->finalize_ns != INT64_MAX ? input->finalize_ns : e[6];
+    e[3] = input->nsteps ? input->steps[0].start : e[2];
+    e[4] = input->nsteps ? input->steps[input->nsteps - 1].end : e[5];
+    for (size_t i = 1; i <= PW_RUN_PARTS; i++)
+        e[i] = earlier(later(e[i], e[i - 1]), later(e[7], start));
+    s->parts = (struct pw_cut){e, s->part_rows, PW_RUN_PARTS, 0};
+    clear(&s->parts);
+}
+
 int pw_bins_begin(struct pw_bins *s, const struct pw_job *job, const struct pw_input *input,
                   struct pw_row_c_bin_trace *rows)
 {
-    *s = (struct pw_bins){.job = job, .rows = rows, .n = job->bins.n};
-    if (!s->n)
+    *s = (struct pw_bins){.job = job, .bins = {.rows = rows, .n = job->bins.n}};
+    begin_parts(s, input);
+    if (!s->bins.n)
         return 0;
-    s->edges = malloc(sizeof(*s->edges) * (s->n + 1));
-    if (!s->edges)
+    s->bins.edges = malloc(sizeof(*s->bins.edges) * (s->bins.n + 1));
+    if (!s->bins.edges)
         return -ENOMEM;
-    int64_t near = known_from(input);
-    near = near == INT64_MAX ? job->bins.start_ns : near;
-    for (size_t i = 0; i <= s->n; i++) {
+    int64_t near = near_start(job, input);
+    for (size_t i = 0; i <= s->bins.n; i++) {
         near = local_time(input, job->bins.start_ns + (int64_t)i * job->bins.bin_ns, near);
-        s->edges[i] = i && near < s->edges[i - 1] ? s->edges[i - 1] : near;
+        s->bins.edges[i] = i ? later(near, s->bins.edges[i - 1]) : near;
     }
-    for (size_t i = 0; i < s->n; i++)
-        rows[i] = (struct pw_row_c_bin_trace){0, 0, 0, -1, -1, -1, -1, -1, -1, -1};
+    clear(&s->bins);
     return 0;
 }
 
 void pw_bins_fini(struct pw_bins *s)
 {
-    free(s->edges);
+    free(s->bins.edges);
     *s = (struct pw_bins){0};
 }
 
-/* The bin that `time` is in, or the nearest. */
-static size_t find(struct pw_bins *s, int64_t time)
+/* The span that `time` is in, or the nearest. */
+static size_t find(struct pw_cut *s, int64_t time)
 {
     size_t i = s->near;
     while (i + 1 < s->n && s->edges[i + 1] <= time)
@@ -146,7 +192,7 @@ static size_t find(struct pw_bins *s, int64_t time)
 }
 
 /* Adds `amount`, spread evenly over start..end, to a member of the rows. */
-static void spread(struct pw_bins *s, int64_t start, int64_t end, int64_t amount, size_t offset)
+static void spread_in(struct pw_cut *s, int64_t start, int64_t end, int64_t amount, size_t offset)
 {
     if (end <= start || amount <= 0)
         return;
@@ -159,12 +205,17 @@ static void spread(struct pw_bins *s, int64_t start, int64_t end, int64_t amount
     }
 }
 
+static void spread(struct pw_bins *s, int64_t start, int64_t end, int64_t amount, size_t offset)
+{
+    spread_in(&s->bins, start, end, amount, offset);
+    spread_in(&s->parts, start, end, amount, offset);
+}
+
 #define MEMBER(name) offsetof(struct pw_row_c_bin_trace, name)
 
 void pw_bins_add_inside(struct pw_bins *s, int64_t start, int64_t end)
 {
-    if (s->n)
-        spread(s, start, end, end - start, MEMBER(inside_ns));
+    spread(s, start, end, end - start, MEMBER(inside_ns));
 }
 
 /* How much a counter grew; -1: not known. */
@@ -270,7 +321,7 @@ static int read_host(struct pw_bins *s, const struct pw_input *input)
 }
 
 /* What was sampled and not seen is 0, not unknown. */
-static void fill_gaps(struct pw_bins *s)
+static void fill_gaps(struct pw_cut *s)
 {
     int has_process = 0, has_io = 0;
     for (size_t i = 0; i < s->n; i++) {
@@ -289,33 +340,48 @@ static void fill_gaps(struct pw_bins *s)
     }
 }
 
-/* From MPI_Init to MPI_Finalize; of a rank without them as far as it is known. */
-static struct pw_interval inside_mpi(const struct pw_input *input)
+static void fill(struct pw_cut *s, struct pw_interval mpi, struct pw_spans *wait)
 {
-    struct pw_interval span = {known_from(input), known_until(input)};
-    if (input->init_ns != INT64_MAX)
-        span.start = input->init_ns;
-    if (input->finalized_ns != INT64_MAX)
-        span.end = input->finalized_ns;
-    return span;
-}
-
-int pw_bins_finish(struct pw_bins *s, const struct pw_input *input, struct pw_spans *wait)
-{
-    if (!s->n)
-        return 0;
-    const struct pw_interval mpi = inside_mpi(input);
     for (size_t i = 0; i < s->n; i++) {
         struct pw_row_c_bin_trace *row = &s->rows[i];
         const struct pw_interval window = {s->edges[i], s->edges[i + 1]};
         const int64_t length = window.end - window.start;
         int64_t part = earlier(window.end, mpi.end) - later(window.start, mpi.start);
         row->outside_ns = length - later(part, 0);
-        row->wait_ns = pw_spans_within(wait, window);
+        row->wait_ns = earlier(pw_spans_within(wait, window), length - row->outside_ns);
         row->inside_ns = later(
             0, earlier(row->inside_ns - row->wait_ns, length - row->outside_ns - row->wait_ns));
     }
+}
+
+static void copy_parts(const struct pw_cut *from, struct pw_row_c_part_trace *to)
+{
+    for (size_t i = 0; i < from->n; i++) {
+        const struct pw_row_c_bin_trace *row = &from->rows[i];
+        to[i] = (struct pw_row_c_part_trace){from->edges[i + 1] - from->edges[i],
+                                             row->outside_ns,
+                                             row->wait_ns,
+                                             row->inside_ns,
+                                             row->cpu_ns,
+                                             row->ready_ns,
+                                             row->throttled_ns,
+                                             row->stopped_ns,
+                                             row->disk_ns,
+                                             row->asleep_ns,
+                                             row->io_bytes};
+    }
+}
+
+int pw_bins_finish(struct pw_bins *s, const struct pw_input *input, struct pw_spans *wait,
+                   struct pw_row_c_part_trace *parts)
+{
+    if (!s->parts.n)
+        return 0;
+    fill(&s->bins, inside_mpi(input), wait);
+    fill(&s->parts, inside_mpi(input), wait);
     int process = read_process(s, input), host = read_host(s, input);
-    fill_gaps(s);
+    fill_gaps(&s->bins);
+    fill_gaps(&s->parts);
+    copy_parts(&s->parts, parts);
     return process ? process : host;
 }

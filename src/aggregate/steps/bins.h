@@ -13,12 +13,21 @@
  * to the cluster's. Collective. */
 void pw_bins_choose(struct pw_job *job);
 
-/* One rank's row of each bin while its events are read. */
-struct pw_bins {
-    const struct pw_job *job;
+enum { PW_RUN_PARTS = PW_PART_END };
+
+/* Spans of time that follow each other, and a row of each. */
+struct pw_cut {
     int64_t *edges; /* [n + 1] local times of the rank */
     struct pw_row_c_bin_trace *rows;
     size_t n, near;
+};
+
+/* One rank's time in each bin, and in each part of the run, while its events are read. */
+struct pw_bins {
+    const struct pw_job *job;
+    struct pw_cut bins, parts; /* no parts when the run's extent is not known */
+    int64_t part_edges[PW_RUN_PARTS + 1];
+    struct pw_row_c_bin_trace part_rows[PW_RUN_PARTS];
 };
 
 /* `rows` has room for the job's bins. 0 or -ENOMEM. */
@@ -28,9 +37,10 @@ int pw_bins_begin(struct pw_bins *bins, const struct pw_job *job, const struct p
 /* The rank was inside a call of a communication library from `start` to `end`, local. */
 void pw_bins_add_inside(struct pw_bins *bins, int64_t start, int64_t end);
 
-/* Completes the rows: `wait`, joined, says when the rank waited for others; its file, what its
- * process did. 0, or -errno when its samples break off. */
-int pw_bins_finish(struct pw_bins *bins, const struct pw_input *input, struct pw_spans *wait);
+/* Completes the rows, and `parts` [PW_RUN_PARTS]: `wait`, joined, says when the rank waited for
+ * others; its file, what its process did. 0, or -errno when its samples break off. */
+int pw_bins_finish(struct pw_bins *bins, const struct pw_input *input, struct pw_spans *wait,
+                   struct pw_row_c_part_trace *parts);
 
 void pw_bins_fini(struct pw_bins *bins);
 

@@ -55,12 +55,14 @@ static int allocate(struct pw_share *share, const struct pw_job *job)
     share->step_start = malloc(sizeof(int64_t) * (nsteps + 1));
     share->step_end = malloc(sizeof(int64_t) * (nsteps + 1));
     share->step_recorded = malloc(sizeof(int64_t) * (nsteps + 1));
-    if (!share->bins || !share->steps || !share->phases || !share->step_start || !share->step_end ||
-        !share->step_recorded)
+    share->parts = malloc(sizeof(*share->parts) * (PW_PART_END * share->count + 1));
+    if (!share->bins || !share->parts || !share->steps || !share->phases || !share->step_start ||
+        !share->step_end || !share->step_recorded)
         return -ENOMEM;
     memset(share->steps, 0xff, sizeof(*share->steps) * cells); /* -1: not known */
     memset(share->phases, 0xff, sizeof(*share->phases) * cells);
     memset(share->bins, 0xff, sizeof(*share->bins) * bins);
+    memset(share->parts, 0xff, sizeof(*share->parts) * PW_PART_END * share->count);
     for (size_t s = 0; s < nsteps; s++) {
         share->step_start[s] = INT64_MAX;
         share->step_end[s] = INT64_MIN;
@@ -74,6 +76,8 @@ static void take_trace(struct pw_share *share, const struct pw_job *job, size_t 
 {
     for (size_t i = 0; i < job->bins.n; i++)
         share->bins[i * share->count + column] = trace->bins[i];
+    for (size_t i = 0; i < PW_PART_END; i++)
+        share->parts[i * share->count + column] = trace->parts[i];
     for (size_t s = 0; s < job->nsteps; s++) {
         share->steps[s * share->count + column] = trace->steps[s];
         share->phases[s * share->count + column] = trace->phases[s];
@@ -163,6 +167,7 @@ int pw_share_build(struct pw_share *share, struct pw_job *job, const struct pw_s
 void pw_share_fini(struct pw_share *share)
 {
     free(share->bins);
+    free(share->parts);
     free(share->steps);
     free(share->phases);
     free(share->gpu);
@@ -204,7 +209,9 @@ static int allocate_matrix(struct pw_matrix *m)
     m->total_ns = malloc(sizeof(int64_t) * cells);
     m->useful_ns = malloc(sizeof(int64_t) * cells);
     m->phase_ns = malloc(sizeof(int64_t) * cells * PW_PHASES);
-    return m->bins && m->own_ns && m->total_ns && m->useful_ns && m->phase_ns ? 0 : -ENOMEM;
+    m->parts = malloc(sizeof(*m->parts) * (PW_PART_END * m->nranks + 1));
+    return m->bins && m->parts && m->own_ns && m->total_ns && m->useful_ns && m->phase_ns ? 0
+                                                                                          : -ENOMEM;
 }
 
 /* One step at a time: neither a message nor a buffer grows with the number of steps. */
@@ -223,18 +230,28 @@ static void gather_steps(struct pw_matrix *m, const struct pw_job *job,
     }
 }
 
-/* One bin at a time, too; counts and starts are in ranks times CELL. */
-static void gather_bins(struct pw_matrix *m, const struct pw_job *job, const struct pw_share *share,
-                        int *counts, int *starts)
+/* Rows of `size` bytes of int64, of each rank, one bin or part at a time; counts and starts are in
+ * ranks times CELL. */
+static void gather_rows(const struct pw_job *job, const struct pw_share *share, size_t n,
+                        size_t size, const void *mine, void *all, const int *counts,
+                        const int *starts)
 {
-    const int row = sizeof(*m->bins) / sizeof(int64_t), width = (int)job->bins.n;
+    MPI_Datatype type;
+    int *ranks = malloc(sizeof(*ranks) * 2 * (size_t)job->processes);
+    if (!ranks)
+        pw_job_out_of_memory(job);
     for (int p = 0; p < job->processes; p++) {
-        counts[p] = counts[p] / CELL * row;
-        starts[p] = starts[p] / CELL * row;
+        ranks[p] = counts[p] / CELL;
+        ranks[job->processes + p] = starts[p] / CELL;
     }
-    for (int i = 0; i < width; i++)
-        MPI_Gatherv(share->bins + (size_t)i * share->count, (int)share->count * row, MPI_INT64_T,
-                    m->bins + (size_t)i * m->nranks, counts, starts, MPI_INT64_T, 0, job->comm);
+    MPI_Type_contiguous((int)size, MPI_BYTE, &type);
+    MPI_Type_commit(&type);
+    for (size_t i = 0; i < n; i++)
+        MPI_Gatherv((const char *)mine + i * share->count * size, (int)share->count, type,
+                    (char *)all + i * (job->process == 0 ? (size_t)job->nranks : 0) * size, ranks,
+                    ranks + job->processes, type, 0, job->comm);
+    MPI_Type_free(&type);
+    free(ranks);
 }
 
 int pw_matrix_gather(struct pw_matrix *m, const struct pw_job *job, const struct pw_share *share)
@@ -252,7 +269,9 @@ int pw_matrix_gather(struct pw_matrix *m, const struct pw_job *job, const struct
         for (int p = 1; p < job->processes; p++)
             starts[p] = starts[p - 1] + counts[p - 1];
         gather_steps(m, job, share, send, receive, counts, starts);
-        gather_bins(m, job, share, counts, starts);
+        gather_rows(job, share, m->nbins, sizeof(*m->bins), share->bins, m->bins, counts, starts);
+        gather_rows(job, share, PW_PART_END, sizeof(*m->parts), share->parts, m->parts, counts,
+                    starts);
     }
     free(counts);
     free(send);
@@ -263,6 +282,7 @@ int pw_matrix_gather(struct pw_matrix *m, const struct pw_job *job, const struct
 void pw_matrix_fini(struct pw_matrix *m)
 {
     free(m->bins);
+    free(m->parts);
     free(m->own_ns);
     free(m->total_ns);
     free(m->useful_ns);

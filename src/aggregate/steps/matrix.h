@@ -13,7 +13,8 @@ struct pw_matrix {
     int64_t *own_ns, *total_ns, *useful_ns; /* [nsteps * nranks], -1: not known */
     int64_t *phase_ns;                      /* [nsteps * nranks * PW_PHASES] */
     size_t nbins;
-    struct pw_row_c_bin_trace *bins; /* [nbins * nranks] */
+    struct pw_row_c_bin_trace *bins;   /* [nbins * nranks] */
+    struct pw_row_c_part_trace *parts; /* [PW_PART_END * nranks] */
 };
 
 /* This process's columns of the grids, and what they say of each step. */
@@ -22,6 +23,7 @@ struct pw_share {
     struct pw_row_c_step_trace *steps;   /* [nsteps * count], step-major */
     struct pw_row_c_phase_trace *phases; /* likewise */
     struct pw_row_c_bin_trace *bins;     /* [job->bins.n * count], bin-major */
+    struct pw_row_c_part_trace *parts;   /* [PW_PART_END * count], by part */
     struct pw_row_c_gpu_trace *gpu;      /* likewise; NULL when no rank of the job has GPU rows */
     struct pw_row_c_gpu_rank *gpu_ranks; /* [ngpu_ranks] those of this process that have any */
     size_t ngpu_ranks;

@@ -415,6 +415,7 @@ int pw_ranktrace_build(const struct pw_job *job, struct pw_instances *instances,
         .bins = malloc(sizeof(*out->bins) * (job->bins.n + 1)),
     };
     int err = out->steps && out->phases && out->recorded && out->bins ? 0 : -ENOMEM;
+    memset(out->parts, 0xff, sizeof(out->parts));
     err = err ? err : pw_bins_begin(&p.bins, job, input, out->bins);
     if (!err) {
         clear_rows(out, job->nsteps);
@@ -425,7 +426,7 @@ int pw_ranktrace_build(const struct pw_job *job, struct pw_instances *instances,
         pw_spans_join(&out->wait);
         fill_steps(&p, input, out);
         int phases = fill_phases(&p, input, out);
-        int bins = pw_bins_finish(&p.bins, input, &out->wait);
+        int bins = pw_bins_finish(&p.bins, input, &out->wait, out->parts);
         p.failed |= p.comm.failed || p.exposed.failed || out->wait.failed;
         err = p.failed ? -ENOMEM : err ? err : phases ? phases : bins;
     }

@@ -12,7 +12,8 @@ struct pw_ranktrace {
     struct pw_row_c_phase_trace *phases; /* likewise */
     int64_t *recorded;                   /* [job->nsteps] start, end (epoch) and enum pw_recorded */
     struct pw_row_c_bin_trace *bins;     /* [job->bins.n] */
-    struct pw_spans wait;                /* joined: the rank waited for others */
+    struct pw_row_c_part_trace parts[PW_PART_END];       /* of the run; -1 when it is not known */
+    struct pw_spans wait;                                /* joined: the rank waited for others */
     struct pw_spans phase_spans[PW_PHASE_OPTIMIZER + 1]; /* as recorded; of ranks with GPUs only */
 };
 

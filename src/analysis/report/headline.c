@@ -51,7 +51,11 @@ static void write_stretch(const struct pw_figures *f, const struct pw_row_c_stra
 {
     char stretch[96];
     add_ns(s, " held the job back for ", row->lost_ns);
-    pw_sentence_add(s, ", in %s of the run", pw_words_stretch(f, row, stretch, sizeof(stretch)));
+    if (row->part != PW_PART_ANY)
+        pw_sentence_add(s, ", %s", pw_words_stretch(f, row, stretch, sizeof(stretch)));
+    else
+        pw_sentence_add(s, ", in %s of the run",
+                        pw_words_stretch(f, row, stretch, sizeof(stretch)));
 }
 
 /* "held back 8 of 20 steps by 5 ms (20 %) in data". */

@@ -16,7 +16,7 @@ const char *pw_words_cause(int cause);
 const char *pw_words_steps(const struct pw_figures *figures,
                            const struct pw_row_c_straggler *straggler, char *out, size_t size);
 
-/* "0.8 to 2.7 s": when a stretch was, since the run's begin. */
+/* "0.8 to 2.7 s": when a stretch was, since the run's begin; or "before its first step". */
 const char *pw_words_stretch(const struct pw_figures *figures,
                              const struct pw_row_c_straggler *straggler, char *out, size_t size);
 

@@ -1,0 +1,117 @@
+/* Losses before the first step and after the last; see partloss.h. */
+#include "analysis/partloss.h"
+
+#include "analysis/statistics.h"
+
+#define SURE_SHARE 0.03 /* of the run ... */
+#define SURE_NEXT 0.34  /* ... with the next at that of it */
+#define CLEAR_SHARE 0.015
+#define CLEAR_NEXT 0.05
+#define SHARE_OF_TWO 0.10
+#define MOSTLY 0.5 /* of the loss: then that is its cause */
+
+static const enum pw_part parts[PW_PARTLOSSES] = {PW_PART_START, PW_PART_SETUP, PW_PART_TAIL,
+                                                  PW_PART_END};
+
+static int is_outside_mpi(enum pw_part part)
+{
+    return part == PW_PART_START || part == PW_PART_END;
+}
+
+static int64_t own_of(const struct pw_row_c_part_trace *row, enum pw_part part)
+{
+    return row->total_ns < 0 || is_outside_mpi(part) ? row->total_ns : row->total_ns - row->wait_ns;
+}
+
+/* Of the known values of the others; -1 when there are none. */
+static int64_t median_of_others(const int64_t *values, size_t n, size_t rank, int64_t *sorted)
+{
+    size_t k = 0;
+    for (size_t r = 0; r < n; r++)
+        if (r != rank && values[r] >= 0)
+            sorted[k++] = values[r];
+    return k ? pw_median_i64(sorted, k) : -1;
+}
+
+/* How much more one member of a rank's row is than the median of the others'. */
+static int64_t more(const struct pw_row_c_part_trace *rows, size_t nranks, size_t rank,
+                    size_t offset, int64_t *values, int64_t *sorted)
+{
+    for (size_t r = 0; r < nranks; r++)
+        values[r] = *(const int64_t *)((const char *)&rows[r] + offset);
+    int64_t usual = median_of_others(values, nranks, rank, sorted);
+    return values[rank] < 0 || usual < 0 ? -1 : values[rank] - usual;
+}
+
+/* What the samples say of most of the loss. */
+static enum pw_cause cause_of(const struct pw_row_c_part_trace *rows, size_t nranks,
+                              const struct pw_partloss *f, int64_t *scratch)
+{
+    static const struct {
+        size_t offset;
+        enum pw_cause cause;
+    } kinds[] = {
+        {offsetof(struct pw_row_c_part_trace, stopped_ns), PW_CAUSE_STOPPED},
+        {offsetof(struct pw_row_c_part_trace, throttled_ns), PW_CAUSE_THROTTLED},
+        {offsetof(struct pw_row_c_part_trace, disk_ns), PW_CAUSE_IO},
+        {offsetof(struct pw_row_c_part_trace, ready_ns), PW_CAUSE_CPU_CONTENTION},
+        {offsetof(struct pw_row_c_part_trace, asleep_ns), PW_CAUSE_BLOCKED},
+        {offsetof(struct pw_row_c_part_trace, cpu_ns), PW_CAUSE_COMPUTE},
+    };
+    if (f->part == PW_PART_START)
+        return PW_CAUSE_LATE_START;
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
+        if ((double)more(rows, nranks, f->rank, kinds[k].offset, scratch, scratch + nranks) >=
+            MOSTLY * (double)f->lost_ns) {
+            int64_t io = more(rows, nranks, f->rank, offsetof(struct pw_row_c_part_trace, io_bytes),
+                              scratch, scratch + nranks);
+            return kinds[k].cause == PW_CAUSE_BLOCKED && io > 0 ? PW_CAUSE_IO : kinds[k].cause;
+        }
+    return PW_CAUSE_UNKNOWN;
+}
+
+static int is_enough(const struct pw_partloss *f, size_t nranks, int64_t run_ns)
+{
+    const double lost = (double)f->lost_ns / (double)run_ns;
+    const double next = (double)f->next_ns / (double)f->lost_ns;
+    if (nranks == 2)
+        return lost >= (f->part == PW_PART_START ? SURE_SHARE : SHARE_OF_TWO);
+    return (lost >= SURE_SHARE && next <= SURE_NEXT) || (lost >= CLEAR_SHARE && next <= CLEAR_NEXT);
+}
+
+/* The rank with most own time in the part. */
+static int find(const struct pw_row_c_part_trace *rows, size_t nranks, enum pw_part part,
+                int64_t *scratch, struct pw_partloss *f)
+{
+    int64_t *own = scratch, *sorted = scratch + nranks;
+    size_t most = 0, second = nranks;
+    for (size_t r = 0; r < nranks; r++)
+        own[r] = own_of(&rows[r], part);
+    for (size_t r = 1; r < nranks; r++)
+        most = own[r] > own[most] ? r : most;
+    for (size_t r = 0; r < nranks; r++)
+        if (r != most && (second == nranks || own[r] > own[second]))
+            second = r;
+    *f = (struct pw_partloss){.rank = most, .part = part};
+    f->usual_ns = median_of_others(own, nranks, most, sorted);
+    if (f->usual_ns < 0)
+        return 0;
+    f->lost_ns = own[most] - f->usual_ns;
+    f->next_ns = own[second] > f->usual_ns ? own[second] - f->usual_ns : 0;
+    return f->lost_ns > 0;
+}
+
+size_t pw_partloss_find(const struct pw_row_c_part_trace *rows, size_t nranks, int64_t run_ns,
+                        int64_t *scratch, struct pw_partloss out[PW_PARTLOSSES])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < PW_PARTLOSSES && nranks > 1 && run_ns > 0; i++) {
+        const struct pw_row_c_part_trace *of = rows + (size_t)(parts[i] - PW_PART_START) * nranks;
+        struct pw_partloss *f = &out[n];
+        if (!find(of, nranks, parts[i], scratch, f) || !is_enough(f, nranks, run_ns))
+            continue;
+        f->cause = cause_of(of, nranks, f, scratch);
+        n++;
+    }
+    return n;
+}

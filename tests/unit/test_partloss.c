@@ -1,0 +1,129 @@
+/* Losses outside steps: a run of 10 s of four ranks, each 1 s in every part but the steps. */
+#include "unit.h"
+
+#include <string.h>
+
+#include "analysis/partloss.h"
+
+#define MS INT64_C(1000000)
+#define RUN (10000 * MS)
+
+enum { MOST = 8 };
+
+static struct pw_row_c_part_trace rows[PW_PART_END * MOST];
+static struct pw_partloss found[PW_PARTLOSSES];
+static size_t nranks;
+
+static struct pw_row_c_part_trace *at(enum pw_part part, size_t rank)
+{
+    return &rows[(size_t)(part - PW_PART_START) * nranks + rank];
+}
+
+static void clear(size_t n)
+{
+    nranks = n;
+    memset(rows, 0, sizeof(rows));
+    for (int part = PW_PART_START; part <= PW_PART_END; part++)
+        for (size_t r = 0; r < n; r++)
+            at((enum pw_part)part, r)->total_ns = part == PW_PART_STEPS ? 4000 * MS : 1000 * MS;
+}
+
+static size_t find(void)
+{
+    int64_t scratch[2 * MOST];
+    memset(scratch, 0xa5, sizeof(scratch));
+    return pw_partloss_find(rows, nranks, RUN, scratch, found);
+}
+
+static void test_nothing(void **state)
+{
+    (void)state;
+    clear(4);
+    assert_int_equal(find(), 0);
+    at(PW_PART_STEPS, 2)->total_ns += 3000 * MS; /* not looked at here */
+    assert_int_equal(find(), 0);
+    clear(1);
+    assert_int_equal(find(), 0);
+}
+
+/* 400 ms, 4 % of the run; not when another has more than a third of it, nor of 140 ms. */
+static void test_late_start(void **state)
+{
+    (void)state;
+    clear(4);
+    at(PW_PART_START, 1)->total_ns += 400 * MS;
+    assert_int_equal(find(), 1);
+    assert_int_equal(found[0].rank, 1);
+    assert_int_equal(found[0].part, PW_PART_START);
+    assert_int_equal(found[0].cause, PW_CAUSE_LATE_START);
+    assert_int_equal(found[0].lost_ns, 400 * MS);
+    assert_int_equal(found[0].usual_ns, 1000 * MS);
+    at(PW_PART_START, 2)->total_ns += 150 * MS;
+    assert_int_equal(find(), 0);
+    clear(4);
+    at(PW_PART_START, 1)->total_ns += 140 * MS;
+    assert_int_equal(find(), 0);
+    at(PW_PART_START, 1)->total_ns += 20 * MS; /* 1.6 %, and no other at all */
+    assert_int_equal(find(), 1);
+    at(PW_PART_START, 2)->total_ns += 10 * MS; /* a sixteenth */
+    assert_int_equal(find(), 0);
+}
+
+/* Who waits in the part has not lost it. */
+static void test_waiting(void **state)
+{
+    (void)state;
+    clear(4);
+    at(PW_PART_TAIL, 3)->total_ns += 2000 * MS;
+    at(PW_PART_TAIL, 3)->wait_ns = 2000 * MS;
+    assert_int_equal(find(), 0);
+    at(PW_PART_TAIL, 3)->wait_ns = 1500 * MS;
+    at(PW_PART_TAIL, 3)->asleep_ns = 500 * MS;
+    assert_int_equal(find(), 1);
+    assert_int_equal(found[0].part, PW_PART_TAIL);
+    assert_int_equal(found[0].lost_ns, 500 * MS);
+    assert_int_equal(found[0].cause, PW_CAUSE_BLOCKED);
+    at(PW_PART_TAIL, 3)->io_bytes = 4096;
+    assert_int_equal(find(), 1);
+    assert_int_equal(found[0].cause, PW_CAUSE_IO);
+}
+
+/* Of two ranks a tenth of the run is asked for before the first step. */
+static void test_two_ranks(void **state)
+{
+    (void)state;
+    clear(2);
+    at(PW_PART_SETUP, 0)->total_ns += 900 * MS;
+    assert_int_equal(find(), 0);
+    at(PW_PART_SETUP, 0)->total_ns += 100 * MS;
+    at(PW_PART_SETUP, 0)->cpu_ns = 1000 * MS;
+    assert_int_equal(find(), 1);
+    assert_int_equal(found[0].cause, PW_CAUSE_COMPUTE);
+}
+
+/* A rank without a file is no peer; two parts may both be lost, by different ranks. */
+static void test_unknown_and_several(void **state)
+{
+    (void)state;
+    clear(4);
+    at(PW_PART_START, 0)->total_ns += 1000 * MS;
+    at(PW_PART_END, 2)->total_ns += 1000 * MS;
+    for (int part = PW_PART_START; part <= PW_PART_END; part++)
+        memset(at((enum pw_part)part, 3), 0xff, sizeof(rows[0]));
+    assert_int_equal(find(), 2);
+    assert_int_equal(found[0].rank, 0);
+    assert_int_equal(found[1].rank, 2);
+    assert_int_equal(found[1].part, PW_PART_END);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_late_start),
+        cmocka_unit_test(test_waiting),
+        cmocka_unit_test(test_two_ranks),
+        cmocka_unit_test(test_unknown_and_several),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
