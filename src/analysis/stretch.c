@@ -304,7 +304,7 @@ size_t pw_stretch_find(const struct pw_stretch_input *in, void *scratch, struct 
     struct search s = begin(in, scratch);
     size_t n = 0;
     for (enum kind kind = 0; kind < KINDS && in->nranks > 1; kind++) {
-        if (in->is_unequal && (kind == WORK || kind == ANY))
+        if (in->is_unequal && kind > QUOTA)
             continue;
         measure(&s, kind);
         find_worst(&s, kind);

@@ -25,8 +25,8 @@ struct pw_stretch_input {
     size_t nbins, nranks;
     int64_t bin_ns;
     const struct pw_row_c_bin_trace *rows; /* [nbins * nranks]; -1: not known */
-    int is_unequal;                        /* ranks have unequal work by design: it is no loss */
-    const int64_t *host_of;                /* [nranks] hosts, numbered */
+    int is_unequal;         /* ranks have unequal work by design: only stops and quotas count */
+    const int64_t *host_of; /* [nranks] hosts, numbered */
 };
 
 struct pw_stretch {

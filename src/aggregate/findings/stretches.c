@@ -310,7 +310,7 @@ int pw_stretches_find(struct pw_findings *f, const struct pw_job *job, const str
                                      .nranks = m->nranks,
                                      .bin_ns = job->bins.bin_ns,
                                      .rows = m->bins,
-                                     .is_unequal = f->imbalance.adjusted.nsteps > 0};
+                                     .is_unequal = f->imbalance.n > 0};
     int64_t *host_of = malloc(sizeof(*host_of) * (m->nranks + 1));
     int64_t *contention = malloc(sizeof(*contention) * (m->nranks + 1));
     void *scratch = malloc(pw_stretch_scratch(&input) + 1);
@@ -329,7 +329,8 @@ int pw_stretches_find(struct pw_findings *f, const struct pw_job *job, const str
         pw_stretch_contention(&input, scratch, contention);
         drop_contended(f, contention, m->nranks);
         drop_followers(f);
-        drop_cheap(f);
+        if (!f->imbalance.n) /* else a straggler may gain nothing alone */
+            drop_cheap(f);
         drop_replays(f);
         pw_sort(f->stragglers, f->nstragglers, sizeof(*f->stragglers), by_loss);
     }

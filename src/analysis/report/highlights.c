@@ -102,7 +102,8 @@ static int find_late_rank(const struct pw_figures *f, struct pw_highlight *out)
                                  .share = (double)w.total_ns / all_ns,
                                  .of_rank = part};
     /* Of two ranks one always has half of it. */
-    if (out->share < WAITS_LEAST || part < 0.5 || part < even || 2 * w.beyond_ns < w.for_ns)
+    if (out->share < WAITS_LEAST || part < 0.5 || part < even ||
+        2 * (double)w.beyond_ns < (double)w.for_ns)
         return 0;
     struct pw_sentence s = pw_sentence_on(out->text, sizeof(out->text));
     add_share(&s, "In collectives ranks waited ", out->share, " of the time for each other");
@@ -183,7 +184,8 @@ static int find_data_wait(const struct pw_figures *f, struct pw_highlight *out)
         const struct pw_row_c_step_trace *trace = &f->trace[r];
         const double share = pw_figures_share(trace->data_wait_ns, trace->total_ns);
         if (share >= 0)
-            out->ns = pw_sum(out->ns, trace->data_wait_ns * f->samples[r]);
+            out->ns =
+                pw_sum(out->ns, pw_whole((double)trace->data_wait_ns * (double)f->samples[r]));
         out->rank = share > out->of_rank ? c->ranks[r].rank : out->rank;
         out->of_rank = share > out->of_rank ? share : out->of_rank;
     }
