@@ -76,7 +76,8 @@ static int is_enough(const struct pw_partloss *f, size_t nranks, int64_t run_ns)
     const double next = (double)f->next_ns / (double)f->lost_ns;
     if (nranks == 2)
         return lost >= (f->part == PW_PART_START ? SURE_SHARE : SHARE_OF_TWO);
-    return (lost >= SURE_SHARE && next <= SURE_NEXT) || (lost >= CLEAR_SHARE && next <= CLEAR_NEXT);
+    return (lost >= SURE_SHARE && next <= SURE_NEXT) ||
+           (f->part == PW_PART_START && lost >= CLEAR_SHARE && next <= CLEAR_NEXT);
 }
 
 /* The rank with most own time in the part. */

@@ -2,8 +2,9 @@
  * first step, after the last, after MPI_Finalize. Its own time there, in which it did not wait for
  * others, is compared with the median of the other ranks'. How long programs take to start differs
  * on every machine: a rank is named when it lost 3 % of the run and no other rank more than a third
- * of that, or 1.5 % and no other more than a twentieth; of two ranks, where nobody says which is
- * usual, 3 % before MPI_Init and a tenth of the run elsewhere. */
+ * of that; before MPI_Init also when it lost 1.5 % and no other more than a twentieth of that
+ * (later it may be the rank that reads the input for all). Of two ranks, where nobody says which is
+ * usual, it is 3 % before MPI_Init and a tenth of the run elsewhere. */
 #ifndef PW_ANALYSIS_PARTLOSS_H
 #define PW_ANALYSIS_PARTLOSS_H
 

@@ -88,6 +88,17 @@ static void test_waiting(void **state)
     assert_int_equal(found[0].cause, PW_CAUSE_IO);
 }
 
+/* 2 % before the first step, as who reads the input for all, is no loss; 4 % is. */
+static void test_set_up(void **state)
+{
+    (void)state;
+    clear(4);
+    at(PW_PART_SETUP, 0)->total_ns += 200 * MS;
+    assert_int_equal(find(), 0);
+    at(PW_PART_SETUP, 0)->total_ns += 200 * MS;
+    assert_int_equal(find(), 1);
+}
+
 /* Of two ranks a tenth of the run is asked for before the first step. */
 static void test_two_ranks(void **state)
 {
@@ -119,11 +130,9 @@ static void test_unknown_and_several(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing),
-        cmocka_unit_test(test_late_start),
-        cmocka_unit_test(test_waiting),
-        cmocka_unit_test(test_two_ranks),
-        cmocka_unit_test(test_unknown_and_several),
+        cmocka_unit_test(test_nothing),   cmocka_unit_test(test_late_start),
+        cmocka_unit_test(test_waiting),   cmocka_unit_test(test_set_up),
+        cmocka_unit_test(test_two_ranks), cmocka_unit_test(test_unknown_and_several),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

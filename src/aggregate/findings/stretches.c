@@ -281,6 +281,14 @@ static void drop_replays(struct pw_findings *f)
     w->nrows = kept;
 }
 
+static int is_comparable(const struct pw_binning *run, enum pw_part part)
+{
+    return part == PW_PART_START   ? run->is_start_known
+           : part == PW_PART_SETUP ? run->is_setup_known
+           : part == PW_PART_TAIL  ? run->is_tail_known
+                                   : run->is_end_known;
+}
+
 /* Adds what ranks lost outside their steps, in place of stretches that are mostly there. */
 static void take_parts(struct pw_findings *f, const struct pw_job *job, const struct pw_matrix *m,
                        int64_t *scratch)
@@ -289,6 +297,8 @@ static void take_parts(struct pw_findings *f, const struct pw_job *job, const st
     const int64_t run_ns = job->bins.end_ns - job->bins.start_ns;
     size_t n = pw_partloss_find(m->parts, m->nranks, run_ns, scratch, found);
     for (size_t i = 0; i < n; i++) {
+        if (!is_comparable(&job->bins, found[i].part))
+            continue;
         struct pw_row_c_straggler row = row_of_part(job, m, &found[i]);
         size_t kept = 0;
         for (size_t k = 0; k < f->nstragglers; k++) {

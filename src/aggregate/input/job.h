@@ -11,6 +11,9 @@
 struct pw_binning {
     int64_t start_ns, end_ns; /* of the run, cluster time; equal: not known */
     int64_t bin_ns;
+    /* Whether all ranks' files have MPI_Init (MPI_Finalize), and the same first (last) step: then
+     * what they did before it (after it) can be compared. */
+    int is_start_known, is_setup_known, is_tail_known, is_end_known;
     size_t n;                               /* 0: there are none */
     int64_t last_init_ns, last_finalize_ns; /* when the last rank entered MPI_Init (MPI_Finalize),
                                                cluster time; INT64_MIN: not known */

@@ -39,11 +39,46 @@ static int64_t known_until(const struct pw_input *input)
 struct extent {
     int64_t before_start; /* negated, so that all are maxima */
     int64_t end, last_init, last_finalize, unaligned;
+    int64_t lacks_init, lacks_finalize;
+    int64_t first_step, before_first_step, last_step, before_last_step; /* largest, least negated */
 };
+
+static const struct extent no_extent = {
+    .before_start = INT64_MIN,
+    .end = INT64_MIN,
+    .last_init = INT64_MIN,
+    .last_finalize = INT64_MIN,
+    .first_step = INT64_MIN,
+    .before_first_step = INT64_MIN,
+    .last_step = INT64_MIN,
+    .before_last_step = INT64_MIN,
+};
+
+static void join(struct extent *all, const struct extent *e)
+{
+    all->before_start = later(all->before_start, e->before_start);
+    all->end = later(all->end, e->end);
+    all->last_init = later(all->last_init, e->last_init);
+    all->last_finalize = later(all->last_finalize, e->last_finalize);
+    all->unaligned |= e->unaligned;
+    all->lacks_init |= e->lacks_init;
+    all->lacks_finalize |= e->lacks_finalize;
+    all->first_step = later(all->first_step, e->first_step);
+    all->before_first_step = later(all->before_first_step, e->before_first_step);
+    all->last_step = later(all->last_step, e->last_step);
+    all->before_last_step = later(all->before_last_step, e->before_last_step);
+}
 
 static struct extent extent_of(const struct pw_input *input)
 {
-    struct extent e = {INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, !input->aligned};
+    struct extent e = no_extent;
+    e.unaligned = !input->aligned;
+    e.lacks_init = input->init_ns == INT64_MAX;
+    e.lacks_finalize = input->finalize_ns == INT64_MAX;
+    e.first_step = input->nsteps ? input->steps[0].step : -1;
+    e.last_step = input->nsteps ? input->steps[input->nsteps - 1].step : -1;
+    e.before_first_step = -e.first_step;
+    e.before_last_step = -e.last_step;
     if (known_from(input) != INT64_MAX)
         e.before_start = -pw_input_time(input, known_from(input));
     if (known_until(input) != INT64_MAX)
@@ -57,14 +92,10 @@ static struct extent extent_of(const struct pw_input *input)
 
 void pw_bins_choose(struct pw_job *job)
 {
-    struct extent all = {INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, 0};
+    struct extent all = no_extent;
     for (size_t i = 0; i < job->ninputs; i++) {
         struct extent e = extent_of(&job->inputs[i]);
-        all.before_start = later(all.before_start, e.before_start);
-        all.end = later(all.end, e.end);
-        all.last_init = later(all.last_init, e.last_init);
-        all.last_finalize = later(all.last_finalize, e.last_finalize);
-        all.unaligned |= e.unaligned;
+        join(&all, &e);
     }
     MPI_Allreduce(MPI_IN_PLACE, &all, sizeof(all) / sizeof(int64_t), MPI_INT64_T, MPI_MAX,
                   job->comm);
@@ -77,6 +108,10 @@ void pw_bins_choose(struct pw_job *job)
     job->bins.last_finalize_ns = all.last_finalize;
     job->bins.start_ns = -all.before_start;
     job->bins.end_ns = all.end;
+    job->bins.is_start_known = !all.lacks_init;
+    job->bins.is_end_known = !all.lacks_finalize;
+    job->bins.is_setup_known = !all.lacks_init && all.first_step == -all.before_first_step;
+    job->bins.is_tail_known = !all.lacks_finalize && all.last_step == -all.before_last_step;
     if (n < LEAST_BINS)
         return;
     job->bins.n = (size_t)n;
