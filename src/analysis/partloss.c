@@ -70,11 +70,12 @@ static enum pw_cause cause_of(const struct pw_row_c_part_trace *rows, size_t nra
     return PW_CAUSE_UNKNOWN;
 }
 
-static int is_enough(const struct pw_partloss *f, size_t nranks, int64_t run_ns)
+/* Of `known` ranks; of two nobody says which is usual. */
+static int is_enough(const struct pw_partloss *f, size_t known, int64_t run_ns)
 {
     const double lost = (double)f->lost_ns / (double)run_ns;
     const double next = (double)f->next_ns / (double)f->lost_ns;
-    if (nranks == 2)
+    if (known == 2)
         return lost >= (f->part == PW_PART_START ? SURE_SHARE : SHARE_OF_TWO);
     return (lost >= SURE_SHARE && next <= SURE_NEXT) ||
            (f->part == PW_PART_START && lost >= CLEAR_SHARE && next <= CLEAR_NEXT);
@@ -102,6 +103,14 @@ static int find(const struct pw_row_c_part_trace *rows, size_t nranks, enum pw_p
     return f->lost_ns > 0;
 }
 
+static size_t count_known(const struct pw_row_c_part_trace *rows, size_t nranks)
+{
+    size_t n = 0;
+    for (size_t r = 0; r < nranks; r++)
+        n += rows[r].total_ns >= 0;
+    return n;
+}
+
 size_t pw_partloss_find(const struct pw_row_c_part_trace *rows, size_t nranks, int64_t run_ns,
                         int64_t *scratch, struct pw_partloss out[PW_PARTLOSSES])
 {
@@ -109,7 +118,8 @@ size_t pw_partloss_find(const struct pw_row_c_part_trace *rows, size_t nranks, i
     for (size_t i = 0; i < PW_PARTLOSSES && nranks > 1 && run_ns > 0; i++) {
         const struct pw_row_c_part_trace *of = rows + (size_t)(parts[i] - PW_PART_START) * nranks;
         struct pw_partloss *f = &out[n];
-        if (!find(of, nranks, parts[i], scratch, f) || !is_enough(f, nranks, run_ns))
+        if (!find(of, nranks, parts[i], scratch, f) ||
+            !is_enough(f, count_known(of, nranks), run_ns))
             continue;
         f->cause = cause_of(of, nranks, f, scratch);
         n++;

@@ -39,11 +39,20 @@ static double worst_ever(const struct pw_excess *w, const struct pw_straggler_fo
     return most;
 }
 
+/* Ranks that ran the first step held back: of two nobody says which is usual. */
+static size_t known_ranks(const struct pw_excess *w, const struct pw_straggler_found *f)
+{
+    size_t n = 0;
+    for (size_t r = 0; r < w->in->nranks; r++)
+        n += w->in->own_ns[f->first * w->in->nranks + r] >= 0;
+    return n;
+}
+
 int pw_standout(const struct pw_excess *w, const struct pw_straggler_found *f,
                 const int64_t *host_of)
 {
     const size_t nranks = w->in->nranks;
-    if (nranks == 2)
+    if (known_ranks(w, f) == 2)
         return f->slowdown >= (w->in->is_marked ? LEAST_MARKED : LEAST_OF_TWO);
     const double mine = sum_in_hits(w, f, f->rank);
     size_t company = 1, elsewhere = 0;
@@ -53,6 +62,8 @@ int pw_standout(const struct pw_excess *w, const struct pw_straggler_found *f,
             continue;
         company++;
         elsewhere += !host_of || host_of[r] != host_of[f->rank];
+        if (2 * company > nranks || (elsewhere && MOST_COMPANY * company > nranks))
+            return 0;
     }
     return company == 1 || MOST_COMPANY * company <= nranks ||
            (!elsewhere && 2 * company <= nranks);

@@ -37,6 +37,7 @@ struct search {
     int64_t *amount, *excess; /* [nbins * nranks] of one kind */
     int64_t *values, *sorted; /* [nranks] */
     int64_t *ever;            /* [nranks] */
+    size_t known;             /* ranks that are */
 };
 
 size_t pw_stretch_scratch(const struct pw_stretch_input *in)
@@ -225,7 +226,7 @@ static int judge(struct search *s, enum kind kind, struct pw_stretch *f)
 {
     const struct rule *rule = &rules[kind];
     const double run = (double)s->in->nbins * (double)s->in->bin_ns;
-    const double floor = s->in->nranks == 2 ? rule->floor_of_2 : rule->floor;
+    const double floor = s->known == 2 ? rule->floor_of_2 : rule->floor;
     const double length = (double)(f->last - f->first + 1) * (double)s->in->bin_ns;
     if ((double)f->lost_ns < floor * run || (double)f->lost_ns < rule->density * length)
         return 0;
@@ -286,7 +287,10 @@ static struct search begin(const struct pw_stretch_input *in, void *scratch)
 {
     const size_t cells = in->nbins * in->nranks;
     int64_t *room = scratch, *rest = room + 2 * cells;
-    return (struct search){in, room, room + cells, rest, rest + in->nranks, rest + 2 * in->nranks};
+    struct search s = {in, room, room + cells, rest, rest + in->nranks, rest + 2 * in->nranks, 0};
+    for (size_t r = 0; r < in->nranks && in->nbins; r++)
+        s.known += row_at(in, 0, r)->wait_ns >= 0;
+    return s;
 }
 
 void pw_stretch_contention(const struct pw_stretch_input *in, void *scratch, int64_t *lost_ns)

@@ -241,6 +241,28 @@ static void test_without_samples(void **state)
     }
 }
 
+/* Two known ranks of three are asked for as much as two. */
+static void test_two_known(void **state)
+{
+    (void)state;
+    struct run *r = create(3);
+    for (size_t i = 0; i < BINS * 3; i++)
+        r->rows[i].cpu_ns = r->rows[i].ready_ns = -1;
+    for (size_t i = 0; i < BINS; i++)
+        memset(at(r, i, 2), 0xff, sizeof(*r->rows));
+    for (size_t i = 20; i <= 26; i++) { /* 700 ms of 5 s */
+        at(r, i, 0)->wait_ns = 100 * MS;
+        at(r, i, 1)->wait_ns = 0;
+    }
+    assert_int_equal(find(r), 0);
+    for (size_t i = 27; i <= 31; i++) {
+        at(r, i, 0)->wait_ns = 100 * MS;
+        at(r, i, 1)->wait_ns = 0;
+    }
+    assert_int_equal(find(r), 1);
+    destroy(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -248,7 +270,7 @@ int main(void)
         cmocka_unit_test(test_stopped_in_vain), cmocka_unit_test(test_not_waited_for),
         cmocka_unit_test(test_quota),           cmocka_unit_test(test_asleep),
         cmocka_unit_test(test_contention),      cmocka_unit_test(test_host),
-        cmocka_unit_test(test_without_samples),
+        cmocka_unit_test(test_without_samples), cmocka_unit_test(test_two_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

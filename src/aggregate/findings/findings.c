@@ -156,6 +156,14 @@ static int replay(struct pw_findings *f, const struct pw_job *job, const size_t 
     return err;
 }
 
+static size_t known_in_step(const struct pw_matrix *m, size_t step)
+{
+    size_t n = 0;
+    for (size_t r = 0; r < m->nranks; r++)
+        n += m->own_ns[step * m->nranks + r] >= 0;
+    return n;
+}
+
 /* Those that lost a hundredth of the measured steps or more, of two ranks a tenth; how many are
  * left. */
 static size_t keep_relevant(const struct pw_matrix *m, struct pw_straggler_found *found, size_t n)
@@ -165,7 +173,8 @@ static size_t keep_relevant(const struct pw_matrix *m, struct pw_straggler_found
     for (size_t s = 0; s < m->nsteps; s++)
         elapsed += longest_total(m, s) > 0 ? longest_total(m, s) : 0;
     for (size_t i = 0; i < n; i++)
-        if ((double)found[i].lost_ns >= (double)elapsed / (m->nranks == 2 ? 10 : 100))
+        if ((double)found[i].lost_ns >=
+            (double)elapsed / (known_in_step(m, found[i].first) == 2 ? 10 : 100))
             found[kept++] = found[i];
     return kept;
 }

@@ -317,7 +317,7 @@ static int read_process(struct pw_bins *s, const struct pw_input *input)
 {
     struct pw_cursor cursor;
     struct pw_row_process before = {0};
-    struct seen seen = {'S', INT64_MIN / 2};
+    struct seen seen = {'S', -PW_LIMIT};
     int has_before = 0, err;
     err = pw_cursor_at(&cursor, input->path, &input->process_rows, PW_TABLE_process);
     for (const struct pw_row_process *row; !err && (row = pw_cursor_next(&cursor));) {

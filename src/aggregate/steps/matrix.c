@@ -230,28 +230,19 @@ static void gather_steps(struct pw_matrix *m, const struct pw_job *job,
     }
 }
 
-/* Rows of `size` bytes of int64, of each rank, one bin or part at a time; counts and starts are in
- * ranks times CELL. */
+/* Rows of `size` bytes of each rank, one bin or part at a time; counts and starts are in ranks. */
 static void gather_rows(const struct pw_job *job, const struct pw_share *share, size_t n,
                         size_t size, const void *mine, void *all, const int *counts,
                         const int *starts)
 {
     MPI_Datatype type;
-    int *ranks = malloc(sizeof(*ranks) * 2 * (size_t)job->processes);
-    if (!ranks)
-        pw_job_out_of_memory(job);
-    for (int p = 0; p < job->processes; p++) {
-        ranks[p] = counts[p] / CELL;
-        ranks[job->processes + p] = starts[p] / CELL;
-    }
     MPI_Type_contiguous((int)size, MPI_BYTE, &type);
     MPI_Type_commit(&type);
     for (size_t i = 0; i < n; i++)
         MPI_Gatherv((const char *)mine + i * share->count * size, (int)share->count, type,
-                    (char *)all + i * (job->process == 0 ? (size_t)job->nranks : 0) * size, ranks,
-                    ranks + job->processes, type, 0, job->comm);
+                    (char *)all + i * (job->process == 0 ? (size_t)job->nranks : 0) * size, counts,
+                    starts, type, 0, job->comm);
     MPI_Type_free(&type);
-    free(ranks);
 }
 
 int pw_matrix_gather(struct pw_matrix *m, const struct pw_job *job, const struct pw_share *share)
@@ -269,6 +260,10 @@ int pw_matrix_gather(struct pw_matrix *m, const struct pw_job *job, const struct
         for (int p = 1; p < job->processes; p++)
             starts[p] = starts[p - 1] + counts[p - 1];
         gather_steps(m, job, share, send, receive, counts, starts);
+        for (int p = 0; p < job->processes; p++) {
+            counts[p] /= CELL;
+            starts[p] /= CELL;
+        }
         gather_rows(job, share, m->nbins, sizeof(*m->bins), share->bins, m->bins, counts, starts);
         gather_rows(job, share, PW_PART_END, sizeof(*m->parts), share->parts, m->parts, counts,
                     starts);

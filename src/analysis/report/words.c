@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/limits.h"
+
 const char *pw_words_phase(int phase)
 {
     static const char *const words[] = {
@@ -71,8 +73,8 @@ const char *pw_words_stretch(const struct pw_figures *figures,
         snprintf(out, size, "%s", parts[straggler->part]);
         return out;
     }
-    snprintf(out, size, "%.1f to %.1f s", (double)(straggler->start - origin) / 1e9,
-             (double)(straggler->end - origin) / 1e9);
+    snprintf(out, size, "%.1f to %.1f s", (double)pw_difference(straggler->start, origin) / 1e9,
+             (double)pw_difference(straggler->end, origin) / 1e9);
     return out;
 }
 
