@@ -155,7 +155,7 @@ static void write_all(struct pw_clusterfile *file, struct pw_job *job, const str
     pw_clusterfile_write_root(file, PW_TABLE_c_host, f->whatif.nhosts, f->whatif.hosts);
     pw_clusterfile_write_root(file, PW_TABLE_c_role, known->roles.n, known->roles.rows);
     pw_clusterfile_write_root(file, PW_TABLE_c_imbalance, f->imbalance.n, f->imbalance.rows);
-    pw_clusterfile_write_root(file, PW_TABLE_c_trend, f->ntrends, &f->trend);
+    pw_clusterfile_write_root(file, PW_TABLE_c_trend, f->trends.n, f->trends.rows);
     pw_clusterfile_write_root(file, PW_TABLE_c_network, f->network.n, f->network.rows);
     write_operators(file, &f->operators);
     write_gpus(file, job, share, &f->kernels);

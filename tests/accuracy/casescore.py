@@ -52,6 +52,8 @@ def answer(report):
         said["row"] = next((h for h in report["hosts"] if h["hostname"] == said["who"]), None)
     elif said["scope"] == "link":
         said["who"] = {int(end) for end in said["who"]}
+    if said["scope"] == "all" and said["verdict"] == "all_slower":
+        said["row"] = max(report["trends"], key=lambda row: row["cost_ns"])
     if said["scope"] in ("link", "network") and said["verdict"] == "network":
         said["row"] = report["network"][0]
     return said
@@ -109,7 +111,7 @@ def is_kind(said, fault, truth, bare=False):
 
 def cost_of(said):
     row = said["row"] or {}
-    for name in ("gain_ns", "lost_ns"):
+    for name in ("gain_ns", "lost_ns", "cost_ns"):
         if row.get(name) is not None and row[name] >= 0:
             return row[name]
     return row["excess_ns"] * row["steps_hit"] if "excess_ns" in row else None

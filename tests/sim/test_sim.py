@@ -953,9 +953,25 @@ def slower_on_all_ranks_is_a_verdict_of_no_rank():
 
 
 @case
+def pauses_of_all_ranks_are_a_verdict_of_no_rank():
+    for pattern, bare in (("data", []), ("halo", ["--bare"])):
+        run = os.path.join(where, pattern)
+        sim(run, "-p", pattern, *bare, "-s", "100", "--os-samples", "-f", "checkpoint:period=25,ms=50")
+        merge(run)
+        found, told = report(run), truth(run)["faults"][0]
+        (trend,) = found["trends"]
+        assert found["job"]["verdict"] == "all_slower" and not found["stragglers"], found["job"]
+        assert found["job"]["headline"].startswith("All ranks paused "), found["job"]["headline"]
+        assert trend["kind"] == "pauses" and trend["every"] == 25 and trend["cause"] == "file_io", trend
+        # Without marks the last pause is after the last step.
+        assert trend["steps"] == (3 if bare else 4) and abs(trend["excess_ns"] / 50e6 - 1) < 0.1, trend
+        assert bare or abs(trend["cost_ns"] / told["lost_ns"] - 1) < 0.1, (trend, told["lost_ns"])
+
+
+@case
 def what_not_all_ranks_or_the_program_does_is_no_trend():
     for seed, options in enumerate(([], ["-p", "halo", "-n", "5"], ["-p", "periods"], ["-p", "nested"],
-                                    ["-f", "checkpoint:period=10,ms=50"],
+                                    ["-p", "nested", "--bare"],
                                     ["-f", "slow_host:host=1,percent=50,steps=40-59"],
                                     ["-f", "slow_rank:rank=3,percent=50,steps=40-59"],
                                     ["-f", "stall:rank=3,ms=500"])):

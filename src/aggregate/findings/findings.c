@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "aggregate/match/collectivestats.h"
-#include "analysis/drift.h"
 #include "analysis/stepwall.h"
 #include "core/sort.h"
 
@@ -264,44 +263,6 @@ static void make_efficiency(struct pw_findings *f, const struct pw_matrix *m)
     f->nefficiency = 1;
 }
 
-static int64_t longest_run(const struct pw_job *job)
-{
-    int64_t longest = -1;
-    for (int64_t r = 0; r < job->nranks; r++)
-        longest = job->ranks[r].run_ns > longest ? job->ranks[r].run_ns : longest;
-    return longest;
-}
-
-/* Slices are as long as the run makes them, and clocks that are not aligned make waits of any
- * length: neither says how much work a step had. */
-static int find_trend(struct pw_findings *f, const struct pw_job *job, const struct pw_matrix *m,
-                      const size_t *rows)
-{
-    const struct pw_drift_input in = {m->nsteps, m->nranks, m->own_ns, m->phase_ns,
-                                      longest_run(job)};
-    struct pw_drift found;
-    if (job->steps_inferred > 1 || job->clock_error_max_ns < 0 || in.run_ns <= 0)
-        return 0;
-    void *scratch = malloc(pw_drift_scratch(m->nsteps, m->nranks) + 1);
-    if (!scratch)
-        return -ENOMEM;
-    f->ntrends = pw_drift_find(&in, scratch, &found) != 0;
-    if (f->ntrends)
-        f->trend = (struct pw_row_c_trend){
-            .kind = (uint8_t)found.kind,
-            .first_step = f->steps[rows[found.first]].step,
-            .last_step = f->steps[rows[found.last]].step,
-            .steps = found.steps,
-            .excess_ns = found.excess_ns,
-            .cost_ns = found.cost_ns,
-            .share = (double)found.cost_ns / (double)in.run_ns,
-            .phase = (uint8_t)found.phase,
-            .confidence = found.confidence,
-        };
-    free(scratch);
-    return 0;
-}
-
 static int allocate_measured(struct pw_matrix *measured, size_t cells)
 {
     measured->own_ns = malloc(sizeof(int64_t) * cells);
@@ -338,7 +299,7 @@ static int analyse_measured(struct pw_findings *f, const struct pw_job *job,
     }
     if (!err) {
         err = find_stragglers(f, job, measured, rows, in, parts, known);
-        err = err ? err : find_trend(f, job, measured, rows);
+        err = err ? err : pw_trends_find(&f->trends, job, measured, m, f->steps, rows);
         make_efficiency(f, measured);
     }
     pw_matrix_fini(&copy);

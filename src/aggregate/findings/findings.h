@@ -4,6 +4,7 @@
 
 #include "aggregate/findings/imbalance.h"
 #include "aggregate/findings/network.h"
+#include "aggregate/findings/trends.h"
 #include "aggregate/findings/whatif.h"
 #include "aggregate/gpu/kernelrows.h"
 #include "aggregate/match/pairs.h"
@@ -21,8 +22,7 @@ struct pw_findings {
     uint8_t *inside; /* [ranks] 1: a straggler inside communication only (analysis/straggler.h) */
     struct pw_row_c_efficiency efficiency;
     size_t nefficiency;
-    struct pw_row_c_trend trend;
-    size_t ntrends; /* 0 or 1 */
+    struct pw_trends trends;
     struct pw_network network;
     struct pw_row_c_collective_stat *stats;
     size_t nstats;

@@ -29,11 +29,49 @@ static void say_percent(struct pw_sentence *s, double share)
                     100 * share);
 }
 
-void pw_trends_say(const struct pw_cluster *c, const struct pw_row_c_trend *t,
-                   struct pw_sentence *s)
+static const char *doing(int cause)
+{
+    switch (cause) {
+    case PW_CAUSE_IO:
+        return ", waiting for files or a disk";
+    case PW_CAUSE_STOPPED:
+        return ", stopped";
+    case PW_CAUSE_THROTTLED:
+        return ", without a CPU because their cgroup's quota was used up";
+    case PW_CAUSE_CPU_CONTENTION:
+        return ", ready to run but without a CPU";
+    case PW_CAUSE_BLOCKED:
+        return ", asleep";
+    default:
+        return "";
+    }
+}
+
+/* "All ranks paused 4 times in steps 24-99, every 25 steps: for 200 ms each, 800 ms in all". */
+static void say_pauses(struct pw_sentence *s, const struct pw_row_c_trend *t, const char *who)
 {
     char excess[32], cost[32];
-    const char *who = c->nranks == 1 ? "The only rank" : "All ranks";
+    pw_text_ns(excess, sizeof(excess), t->excess_ns);
+    if (t->steps == 1) {
+        pw_sentence_add(s, "%s paused once, in step %" PRId64 " or just before it: for %s", who,
+                        t->first_step, excess);
+    } else {
+        pw_sentence_add(s, "%s paused %" PRId64 " times in steps %" PRId64 "-%" PRId64, who,
+                        t->steps, t->first_step, t->last_step);
+        if (t->every > 0)
+            pw_sentence_add(s, ", every %" PRId64 " steps", t->every);
+        pw_sentence_add(s, ": for %s each, %s in all", excess,
+                        pw_text_ns(cost, sizeof(cost), t->cost_ns));
+    }
+    if (t->share >= 0)
+        say_percent(s, t->share);
+    pw_sentence_add(s, "%s", doing(t->cause));
+}
+
+static void say_slower(struct pw_sentence *s, const struct pw_row_c_trend *t, const char *who,
+                       const char *was)
+{
+    char excess[32], cost[32];
     pw_text_ns(excess, sizeof(excess), t->excess_ns);
     pw_text_ns(cost, sizeof(cost), t->cost_ns);
     if (t->kind == PW_SLOWING_STEADY)
@@ -45,8 +83,7 @@ void pw_trends_say(const struct pw_cluster *c, const struct pw_row_c_trend *t,
         pw_sentence_add(s,
                         "%s %s slower in steps %" PRId64 "-%" PRId64 ": by %s in each of %" PRId64
                         " steps, %s in all",
-                        who, c->nranks == 1 ? "was" : "were", t->first_step, t->last_step, excess,
-                        t->steps, cost);
+                        who, was, t->first_step, t->last_step, excess, t->steps, cost);
     if (t->share >= 0)
         say_percent(s, t->share);
     if (t->phase == PW_PHASE_OTHER)
@@ -55,6 +92,16 @@ void pw_trends_say(const struct pw_cluster *c, const struct pw_row_c_trend *t,
         pw_sentence_add(s, ", most in %s", pw_enum_name(PW_F_PHASE, t->phase));
     if (t->kind == PW_SLOWING_WARM_UP)
         pw_sentence_add(s, "; runs often begin so");
+}
+
+void pw_trends_say(const struct pw_cluster *c, const struct pw_row_c_trend *t,
+                   struct pw_sentence *s)
+{
+    const char *who = c->nranks == 1 ? "The only rank" : "All ranks";
+    if (t->kind == PW_SLOWING_PAUSES)
+        say_pauses(s, t, who);
+    else
+        say_slower(s, t, who, c->nranks == 1 ? "was" : "were");
 }
 
 int pw_judge_all_slower(const struct pw_advice_input *in, const struct pw_advice_rule *rule,

@@ -1,0 +1,20 @@
+/* When all ranks were slower or stood still, as rows of /trends (analysis/drift.h, pauses.h). */
+#ifndef PW_AGGREGATE_FINDINGS_TRENDS_H
+#define PW_AGGREGATE_FINDINGS_TRENDS_H
+
+#include "aggregate/steps/matrix.h"
+
+enum { PW_MOST_TRENDS = 2 };
+
+struct pw_trends {
+    struct pw_row_c_trend rows[PW_MOST_TRENDS]; /* in the order of their cost */
+    size_t n;
+};
+
+/* `measured` has the measured steps only, of which rows[] says where they stand in `steps`; of
+ * `all` the bins are looked at. 0 or -ENOMEM. */
+int pw_trends_find(struct pw_trends *trends, const struct pw_job *job,
+                   const struct pw_matrix *measured, const struct pw_matrix *all,
+                   const struct pw_row_c_step *steps, const size_t *rows);
+
+#endif

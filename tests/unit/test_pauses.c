@@ -1,0 +1,134 @@
+/* Tests of pauses of all ranks, on own work whose truth is known: 10 ms a step, and what a test
+ * adds. */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/pauses.h"
+
+enum { RANKS = 4, STEPS = 100, MS = 1000000 };
+
+static int64_t own[STEPS * RANKS], gaps[STEPS];
+static uint8_t is_pause[STEPS];
+
+static void make(void)
+{
+    for (size_t i = 0; i < STEPS * RANKS; i++)
+        own[i] = 10 * MS + (int64_t)(i * 7919 % 101) * MS / 1000; /* up to 0.1 ms more */
+    memset(gaps, 0, sizeof(gaps));
+}
+
+static void add_to_all(size_t step, int64_t ns)
+{
+    for (size_t r = 0; r < RANKS; r++)
+        own[step * RANKS + r] += ns;
+}
+
+static int find(struct pw_pauses *out, int is_inferred)
+{
+    const struct pw_pauses_input in = {STEPS,      RANKS, own, gaps, 10 * MS, 2000 * (int64_t)MS,
+                                       is_inferred};
+    void *scratch = malloc(pw_pauses_scratch(STEPS, RANKS));
+    const int found = pw_pauses_find(&in, scratch, is_pause, out);
+    free(scratch);
+    return found;
+}
+
+/* 3 pauses of 100 ms in steps 24, 49 and 74: 300 ms of a run of 2 s. */
+static void test_regular_pauses(void **state)
+{
+    (void)state;
+    struct pw_pauses p;
+    make();
+    for (size_t s = 24; s < 90; s += 25)
+        add_to_all(s, 100 * MS);
+    assert_int_equal(find(&p, 0), 1);
+    assert_int_equal(p.count, 3);
+    assert_int_equal(p.every, 25);
+    assert_int_equal(p.first, 24);
+    assert_int_equal(p.last, 74);
+    assert_true(llabs(p.excess_ns - 100 * MS) < MS / 5);
+    assert_int_equal(p.cost_ns, p.count * p.excess_ns);
+    assert_true(is_pause[24] && is_pause[49] && is_pause[74] && !is_pause[25]);
+    assert_true(p.confidence > 0.99);
+}
+
+/* Between two steps nobody's work has it. Half of the first: irregular, and of different length. */
+static void test_between_steps(void **state)
+{
+    (void)state;
+    struct pw_pauses p;
+    make();
+    gaps[10] = 60 * MS;
+    gaps[17] = 40 * MS;
+    gaps[80] = 50 * MS;
+    assert_int_equal(find(&p, 0), 1);
+    assert_int_equal(p.count, 3);
+    assert_int_equal(p.every, 0);
+    assert_true(llabs(p.cost_ns - 150 * MS) < MS);
+}
+
+static void test_one_pause(void **state)
+{
+    (void)state;
+    struct pw_pauses p;
+    make();
+    add_to_all(33, 200 * MS);
+    assert_int_equal(find(&p, 0), 1);
+    assert_int_equal(p.count, 1);
+    assert_int_equal(p.every, 0);
+    assert_int_equal(p.first, 33);
+}
+
+/* What only some ranks have, what follows upon each other, the first step, every fifth step, less
+ * than a hundredth of the run, and the work of an outer loop. */
+static void test_what_is_no_pause(void **state)
+{
+    (void)state;
+    struct pw_pauses p;
+    make();
+    for (size_t r = 1; r < 3; r++)
+        own[40 * RANKS + r] += 500 * MS;
+    assert_int_equal(find(&p, 0), 0);
+    make();
+    for (size_t s = 40; s < 50; s++)
+        add_to_all(s, 50 * MS);
+    assert_int_equal(find(&p, 0), 0);
+    make();
+    add_to_all(0, 500 * MS);
+    assert_int_equal(find(&p, 0), 0);
+    make();
+    for (size_t s = 4; s < STEPS; s += 5)
+        add_to_all(s, 50 * MS);
+    assert_int_equal(find(&p, 0), 0);
+    make();
+    add_to_all(33, 19 * MS);
+    assert_int_equal(find(&p, 0), 0);
+    add_to_all(33, 2 * MS); /* the same, just above */
+    assert_int_equal(find(&p, 0), 1);
+    assert_int_equal(find(&p, 1), 0);
+}
+
+/* As long as a third of the largest, which they follow: which is a pause is not clear. */
+static void test_no_clear_limit(void **state)
+{
+    (void)state;
+    struct pw_pauses p;
+    make();
+    for (size_t s = 20; s < 90; s += 20)
+        add_to_all(s, 6 * MS);
+    for (size_t s = 30; s < 90; s += 20)
+        add_to_all(s, 4 * MS);
+    assert_int_equal(find(&p, 0), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_regular_pauses), cmocka_unit_test(test_between_steps),
+        cmocka_unit_test(test_one_pause),      cmocka_unit_test(test_what_is_no_pause),
+        cmocka_unit_test(test_no_clear_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
