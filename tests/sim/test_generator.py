@@ -191,6 +191,24 @@ def the_parts_of_a_merged_run_add_up():
 
 
 @case
+def parts_that_nothing_divides_are_one():
+    """Without MPI_Init and MPI_Finalize; without steps, of which slices are none."""
+    for options, known in ((["-s", "50"], ["setup", "steps", "tail"]),
+                           (["-s", "1", "--unmarked", "--ends-ms", "200"],
+                            ["start", "init", "steps", "finalize", "end"])):
+        run = sim("run", "-r", "4", *PLAIN, *options, "--step-us", "10000", "--os-samples")
+        subprocess.run([profwrap, "merge", "-q", run], check=True)
+        with h5py.File(os.path.join(run, "cluster.h5")) as file:
+            parts, bins = file["part_trace"][()], file["bin_trace"][()]
+            bin_ns = int(file.attrs["bin_ns"])
+        names = ["start", "init", "setup", "steps", "tail", "finalize", "end"]
+        for rank in range(4):
+            totals = dict(zip(names, map(int, parts["total_ns"][:, rank]), strict=True))
+            assert [name for name in names if totals[name] >= 0] == known, (options, totals)
+            near(sum(totals[name] for name in known), len(bins) * bin_ns, bin_ns)
+
+
+@case
 def start_up_and_tail_are_parts_of_the_run():
     for kind, part in (("late_start", "start_up"), ("late_setup", "start_up"),
                        ("late_end", "tail")):

@@ -147,9 +147,10 @@ static struct pw_row_c_straggler row_of_part(const struct pw_job *job, const str
         .part = (uint8_t)found->part,
     };
     for (int part = PW_PART_START; part <= (int)found->part; part++) {
+        const int64_t total_ns =
+            m->parts[(size_t)(part - PW_PART_START) * m->nranks + found->rank].total_ns;
         row.start = part == PW_PART_START ? row.start : row.end;
-        row.end =
-            row.start + m->parts[(size_t)(part - PW_PART_START) * m->nranks + found->rank].total_ns;
+        row.end = row.start + (total_ns > 0 ? total_ns : 0);
     }
     row.slowdown = row.end > row.start ? (double)row.lost_ns / (double)(row.end - row.start) : -1;
     memcpy(row.hostname, job->ranks[found->rank].hostname, sizeof(row.hostname));

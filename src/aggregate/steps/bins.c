@@ -4,15 +4,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "aggregate/input/cursor.h"
+#include "aggregate/steps/binsamples.h"
 #include "core/limits.h"
 
 /* Shorter bins have no sample of their own (--sample-hz is 10). All ranks' rows are in the memory
  * of one process: some 80 bytes each. */
 enum { LEAST_BIN_NS = 100000000, MOST_BINS = 512, LEAST_BINS = 3, MOST_CELLS = 1 << 19 };
-
-/* How long a state that was seen is taken for that of later pauses between two samples. */
-enum { STATE_LASTS_NS = 2000000000 };
 
 static int64_t earlier(int64_t a, int64_t b)
 {
@@ -167,23 +164,28 @@ static int64_t near_start(const struct pw_job *job, const struct pw_input *input
     return near == INT64_MAX ? job->bins.start_ns : near;
 }
 
-/* Without steps, those are all between MPI_Init and MPI_Finalize. */
+static int has_steps(const struct pw_job *job, const struct pw_input *input)
+{
+    return input->nsteps > 0 && job->steps_inferred <= 1; /* slices are none */
+}
+
+/* Where an event that divides two parts is not known they are one; see is_part_known(). */
 static void begin_parts(struct pw_bins *s, const struct pw_input *input)
 {
     const struct pw_job *job = s->job;
     if (job->bins.end_ns <= job->bins.start_ns)
         return;
-    const struct pw_interval mpi = inside_mpi(input);
+    const int has_init = input->init_ns != INT64_MAX, has_end = input->finalize_ns != INT64_MAX;
     int64_t *e = s->part_edges,
             start = local_time(input, job->bins.start_ns, near_start(job, input));
     e[0] = start;
-    e[1] = mpi.start == INT64_MAX ? start : mpi.start;
-    e[2] = input->init_ns != INT64_MAX ? input->first_ns : e[1];
+    e[1] = has_init ? input->init_ns : start;
+    e[2] = has_init ? input->first_ns : start;
     e[7] = local_time(input, job->bins.end_ns, start);
-    e[6] = mpi.end == INT64_MAX ? e[7] : mpi.end;
-    e[5] = input->finalize_ns != INT64_MAX ? input->finalize_ns : e[6];
-    e[3] = input->nsteps ? input->steps[0].start : e[2];
-    e[4] = input->nsteps ? input->steps[input->nsteps - 1].end : e[5];
+    e[6] = has_end ? inside_mpi(input).end : e[7];
+    e[5] = has_end ? input->finalize_ns : e[7];
+    e[3] = has_steps(job, input) ? input->steps[0].start : e[2];
+    e[4] = has_steps(job, input) ? input->steps[input->nsteps - 1].end : e[5];
     for (size_t i = 1; i <= PW_RUN_PARTS; i++)
         e[i] = earlier(later(e[i], e[i - 1]), later(e[7], start));
     s->parts = (struct pw_cut){e, s->part_rows, PW_RUN_PARTS, 0};
@@ -240,139 +242,15 @@ static void spread_in(struct pw_cut *s, int64_t start, int64_t end, int64_t amou
     }
 }
 
-static void spread(struct pw_bins *s, int64_t start, int64_t end, int64_t amount, size_t offset)
+void pw_bins_spread(struct pw_bins *s, int64_t start, int64_t end, int64_t amount, size_t offset)
 {
     spread_in(&s->bins, start, end, amount, offset);
     spread_in(&s->parts, start, end, amount, offset);
 }
 
-#define MEMBER(name) offsetof(struct pw_row_c_bin_trace, name)
-
 void pw_bins_add_inside(struct pw_bins *s, int64_t start, int64_t end)
 {
-    spread(s, start, end, end - start, MEMBER(inside_ns));
-}
-
-/* How much a counter grew; -1: not known. */
-static int64_t grown(int64_t before, int64_t after)
-{
-    return before < 0 || after < before ? -1 : after - before;
-}
-
-/* What /proc says of a thread that is not on a processor nor ready for one. */
-static size_t member_of_state(uint8_t state)
-{
-    return state == 'T' || state == 't' ? MEMBER(stopped_ns)
-           : state == 'D'               ? MEMBER(disk_ns)
-                                        : MEMBER(asleep_ns);
-}
-
-static int is_off(uint8_t state)
-{
-    return state == 'T' || state == 't' || state == 'D' || state == 'S';
-}
-
-struct seen {
-    uint8_t state; /* off the processor, as seen last */
-    int64_t at;
-};
-
-/* The pause of a thread between two samples, by the states that were seen at them: of those that
- * are none of a pause the last that was. A thread that was ready all the time has its wait counted
- * only when it runs again. */
-static size_t pause_member(const struct pw_row_process *from, const struct pw_row_process *to,
-                           int is_standing, struct seen *seen)
-{
-    uint8_t state = is_off(to->state) && to->state != 'S' ? to->state : from->state;
-    state = is_off(state) ? state : to->state;
-    if (is_off(state)) {
-        *seen = (struct seen){state, to->time};
-        return member_of_state(state);
-    }
-    if (is_standing && to->state == 'R')
-        return MEMBER(ready_ns);
-    return to->time - seen->at <= STATE_LASTS_NS ? member_of_state(seen->state) : MEMBER(asleep_ns);
-}
-
-static void take_process(struct pw_bins *s, const struct pw_row_process *from,
-                         const struct pw_row_process *to, struct seen *seen)
-{
-    int64_t span = to->time - from->time, cpu = grown(from->main_cpu_ns, to->main_cpu_ns);
-    int64_t ready = grown(from->runq_wait_ns, to->runq_wait_ns);
-    int64_t read = grown(from->read_bytes, to->read_bytes);
-    int64_t written = grown(from->write_bytes, to->write_bytes);
-    if (read >= 0 && written >= 0)
-        spread(s, from->time, to->time, pw_sum(read, written), MEMBER(io_bytes));
-    if (cpu < 0 || ready < 0 || span <= 0)
-        return;
-    cpu = earlier(cpu, span);
-    ready = earlier(ready, span - cpu);
-    int64_t pause = span - cpu - ready;
-    spread(s, from->time, to->time, cpu, MEMBER(cpu_ns));
-    spread(s, from->time, to->time, ready, MEMBER(ready_ns));
-    spread(s, from->time, to->time, pause, pause_member(from, to, pause >= span - span / 20, seen));
-}
-
-static int read_process(struct pw_bins *s, const struct pw_input *input)
-{
-    struct pw_cursor cursor;
-    struct pw_row_process before = {0};
-    struct seen seen = {'S', -PW_LIMIT};
-    int has_before = 0, err;
-    err = pw_cursor_at(&cursor, input->path, &input->process_rows, PW_TABLE_process);
-    for (const struct pw_row_process *row; !err && (row = pw_cursor_next(&cursor));) {
-        /* A process that has ended has no memory any more. */
-        if (!pw_is_possible(row->time) || row->rss_bytes <= 0 ||
-            (has_before && row->time <= before.time))
-            continue;
-        if (has_before)
-            take_process(s, &before, row, &seen);
-        before = *row;
-        has_before = 1;
-    }
-    err = err ? err : cursor.err;
-    pw_cursor_close(&cursor);
-    return err;
-}
-
-static int read_host(struct pw_bins *s, const struct pw_input *input)
-{
-    struct pw_cursor cursor;
-    struct pw_row_host before = {0};
-    int has_before = 0, err;
-    err = pw_cursor_at(&cursor, input->path, &input->host_rows, PW_TABLE_host);
-    for (const struct pw_row_host *row; !err && (row = pw_cursor_next(&cursor));) {
-        if (!pw_is_possible(row->time) || (has_before && row->time <= before.time))
-            continue;
-        if (has_before)
-            spread(s, before.time, row->time, grown(before.throttled_ns, row->throttled_ns),
-                   MEMBER(throttled_ns));
-        before = *row;
-        has_before = 1;
-    }
-    err = err ? err : cursor.err;
-    pw_cursor_close(&cursor);
-    return err;
-}
-
-/* What was sampled and not seen is 0, not unknown. */
-static void fill_gaps(struct pw_cut *s)
-{
-    int has_process = 0, has_io = 0;
-    for (size_t i = 0; i < s->n; i++) {
-        const struct pw_row_c_bin_trace *row = &s->rows[i];
-        has_process |= row->cpu_ns >= 0 || row->ready_ns >= 0;
-        has_io |= row->io_bytes >= 0;
-    }
-    for (size_t i = 0; i < s->n; i++) {
-        struct pw_row_c_bin_trace *row = &s->rows[i];
-        int64_t *counted[] = {&row->cpu_ns,     &row->ready_ns, &row->throttled_ns,
-                              &row->stopped_ns, &row->disk_ns,  &row->asleep_ns};
-        for (size_t k = 0; has_process && k < sizeof(counted) / sizeof(counted[0]); k++)
-            *counted[k] = later(*counted[k], 0);
-        if (has_io)
-            row->io_bytes = later(row->io_bytes, 0);
-    }
+    pw_bins_spread(s, start, end, end - start, offsetof(struct pw_row_c_bin_trace, inside_ns));
 }
 
 static void fill(struct pw_cut *s, struct pw_interval mpi, struct pw_spans *wait)
@@ -389,10 +267,33 @@ static void fill(struct pw_cut *s, struct pw_interval mpi, struct pw_spans *wait
     }
 }
 
-static void copy_parts(const struct pw_cut *from, struct pw_row_c_part_trace *to)
+/* Without MPI_Init all before the first step is its setup, without MPI_Finalize all after the last
+ * is its tail; without steps, setup and tail are in the steps. */
+static int is_part_known(const struct pw_job *job, const struct pw_input *input, enum pw_part part)
 {
+    switch (part) {
+    case PW_PART_START:
+    case PW_PART_INIT:
+        return input->init_ns != INT64_MAX;
+    case PW_PART_SETUP:
+    case PW_PART_TAIL:
+        return has_steps(job, input);
+    case PW_PART_FINALIZE:
+    case PW_PART_END:
+        return input->finalize_ns != INT64_MAX;
+    default:
+        return 1;
+    }
+}
+
+static void copy_parts(const struct pw_bins *s, const struct pw_input *input,
+                       struct pw_row_c_part_trace *to)
+{
+    const struct pw_cut *from = &s->parts;
     for (size_t i = 0; i < from->n; i++) {
         const struct pw_row_c_bin_trace *row = &from->rows[i];
+        if (!is_part_known(s->job, input, (enum pw_part)(PW_PART_START + i)))
+            continue;
         to[i] = (struct pw_row_c_part_trace){from->edges[i + 1] - from->edges[i],
                                              row->outside_ns,
                                              row->wait_ns,
@@ -414,9 +315,7 @@ int pw_bins_finish(struct pw_bins *s, const struct pw_input *input, struct pw_sp
         return 0;
     fill(&s->bins, inside_mpi(input), wait);
     fill(&s->parts, inside_mpi(input), wait);
-    int process = read_process(s, input), host = read_host(s, input);
-    fill_gaps(&s->bins);
-    fill_gaps(&s->parts);
-    copy_parts(&s->parts, parts);
-    return process ? process : host;
+    int err = pw_bins_read_samples(s, input);
+    copy_parts(s, input, parts);
+    return err;
 }

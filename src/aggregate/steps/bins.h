@@ -37,8 +37,13 @@ int pw_bins_begin(struct pw_bins *bins, const struct pw_job *job, const struct p
 /* The rank was inside a call of a communication library from `start` to `end`, local. */
 void pw_bins_add_inside(struct pw_bins *bins, int64_t start, int64_t end);
 
-/* Completes the rows, and `parts` [PW_RUN_PARTS]: `wait`, joined, says when the rank waited for
- * others; its file, what its process did. 0, or -errno when its samples break off. */
+/* Adds `amount`, spread evenly over start..end, to a member of the rows. */
+void pw_bins_spread(struct pw_bins *bins, int64_t start, int64_t end, int64_t amount,
+                    size_t offset);
+
+/* Completes the rows, and of `parts` [PW_RUN_PARTS] those that are known: `wait`, joined, says when
+ * the rank waited for others; its file, what its process did. 0, or -errno when its samples break
+ * off. */
 int pw_bins_finish(struct pw_bins *bins, const struct pw_input *input, struct pw_spans *wait,
                    struct pw_row_c_part_trace *parts);
 
