@@ -10,8 +10,8 @@
 #define SHARE_OF_TWO 0.10
 #define MOSTLY 0.5 /* of the loss: then that is its cause */
 
-static const enum pw_part parts[PW_PARTLOSSES] = {PW_PART_START, PW_PART_SETUP, PW_PART_TAIL,
-                                                  PW_PART_END};
+static const enum pw_part parts[PW_PARTLOSSES] = {PW_PART_START, PW_PART_INIT, PW_PART_SETUP,
+                                                  PW_PART_TAIL, PW_PART_END};
 
 static int is_outside_mpi(enum pw_part part)
 {
@@ -20,7 +20,12 @@ static int is_outside_mpi(enum pw_part part)
 
 static int64_t own_of(const struct pw_row_c_part_trace *row, enum pw_part part)
 {
-    return row->total_ns < 0 || is_outside_mpi(part) ? row->total_ns : row->total_ns - row->wait_ns;
+    if (row->total_ns < 0 || is_outside_mpi(part))
+        return row->total_ns;
+    /* In MPI_Init who is early sleeps, or looks again and again. */
+    if (part == PW_PART_INIT)
+        return row->cpu_ns < 0 ? -1 : row->cpu_ns + row->ready_ns + row->stopped_ns;
+    return row->total_ns - row->wait_ns;
 }
 
 /* Of the known values of the others; -1 when there are none. */
@@ -76,7 +81,8 @@ static int is_enough(const struct pw_partloss *f, size_t known, int64_t run_ns)
     const double lost = (double)f->lost_ns / (double)run_ns;
     const double next = (double)f->next_ns / (double)f->lost_ns;
     if (known == 2)
-        return lost >= (f->part == PW_PART_START ? SURE_SHARE : SHARE_OF_TWO);
+        return f->part != PW_PART_INIT &&
+               lost >= (f->part == PW_PART_START ? SURE_SHARE : SHARE_OF_TWO);
     return (lost >= SURE_SHARE && next <= SURE_NEXT) ||
            (f->part == PW_PART_START && lost >= CLEAR_SHARE && next <= CLEAR_NEXT);
 }

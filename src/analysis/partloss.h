@@ -1,10 +1,12 @@
-/* Which rank held the job back in a part of the run outside its steps: before MPI_Init, before the
- * first step, after the last, after MPI_Finalize. Its own time there, in which it did not wait for
- * others, is compared with the median of the other ranks'. How long programs take to start differs
- * on every machine: a rank is named when it lost 3 % of the run and no other rank more than a third
- * of that; before MPI_Init also when it lost 1.5 % and no other more than a twentieth of that
- * (later it may be the rank that reads the input for all). Of two ranks, where nobody says which is
- * usual, it is 3 % before MPI_Init and a tenth of the run elsewhere. */
+/* Which rank held the job back in a part of the run outside its steps: before MPI_Init, in it,
+ * before the first step, after the last, after MPI_Finalize. Its own time there, in which it did
+ * not wait for others, is compared with the median of the other ranks'; in MPI_Init, whose waits
+ * nothing shows, that in which it did not sleep. How long programs take to start differs on every
+ * machine: a rank is named when it lost 3 % of the run and no other rank more than a third of that;
+ * before MPI_Init also when it lost 1.5 % and no other more than a twentieth of that (later it may
+ * be the rank that reads the input for all). Of two ranks, where nobody says which is usual, it is
+ * 3 % before MPI_Init and a tenth of the run elsewhere; in MPI_Init, where one may sleep and the
+ * other look again and again, nothing. */
 #ifndef PW_ANALYSIS_PARTLOSS_H
 #define PW_ANALYSIS_PARTLOSS_H
 
@@ -22,7 +24,7 @@ struct pw_partloss {
     int64_t usual_ns; /* the other ranks' median */
 };
 
-enum { PW_PARTLOSSES = 4 }; /* at most: one for each part */
+enum { PW_PARTLOSSES = 5 }; /* at most: one for each part */
 
 /* `rows` [PW_PART_END * nranks], by part from start to end, -1: not known. `scratch` has room for
  * 2 * nranks values. How many are found. */

@@ -48,6 +48,15 @@ static size_t known_ranks(const struct pw_excess *w, const struct pw_straggler_f
     return n;
 }
 
+/* A slow host is known by others that are not. */
+static int is_one_host(const int64_t *host_of, size_t nranks)
+{
+    for (size_t r = 1; host_of && r < nranks; r++)
+        if (host_of[r] != host_of[0])
+            return 0;
+    return 1;
+}
+
 int pw_standout(const struct pw_excess *w, const struct pw_straggler_found *f,
                 const int64_t *host_of)
 {
@@ -55,13 +64,14 @@ int pw_standout(const struct pw_excess *w, const struct pw_straggler_found *f,
     if (known_ranks(w, f) == 2)
         return f->slowdown >= (w->in->is_marked ? LEAST_MARKED : LEAST_OF_TWO);
     const double mine = sum_in_hits(w, f, f->rank);
+    const int one_host = is_one_host(host_of, nranks);
     size_t company = 1, elsewhere = 0;
     for (size_t r = 0; r < nranks; r++) {
         if (r == f->rank ||
             (sum_in_hits(w, f, r) <= COMPANY * mine && worst_ever(w, f, r) <= RIVAL * mine))
             continue;
         company++;
-        elsewhere += !host_of || host_of[r] != host_of[f->rank];
+        elsewhere += one_host || host_of[r] != host_of[f->rank];
         if (2 * company > nranks || (elsewhere && MOST_COMPANY * company > nranks))
             return 0;
     }

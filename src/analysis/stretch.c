@@ -7,6 +7,7 @@
 #define EDGE 0.05         /* of a bin: a stretch is where the excess is above it */
 #define LEAST_WAITED 0.5  /* of what was lost, by the other ranks' median */
 #define LEAST_OF_HOST 0.5 /* of what the rank lost, by each rank of its host */
+#define LARGE 0.15        /* of the run: then a loss may be as thin as noise is */
 #define MOSTLY 0.5        /* of a loss of no kind of its own: then it is of this kind */
 
 enum kind { STOPPED, STOPPED_INSIDE, QUOTA, DISK, SLEEP, CONTENTION, WORK, ANY, KINDS };
@@ -63,7 +64,10 @@ static int is_sampled(const struct pw_row_c_bin_trace *row)
 
 /* What the rank has of `kind` in a bin, of its own time there: that in which it did not wait. Its
  * pauses while it waits, or before and after MPI, are not counted; nor does it sleep of its own
- * account inside a call. */
+ * account inside a call, nor does the system's word that it waits for a disk there count for more
+ * than the sleep of others. Where it is ready without a processor, it is so in all that it does: in
+ * its work as in calls that spin. All of that may hold it back, and the same share of its work is
+ * none. */
 static int64_t amount_of(const struct pw_row_c_bin_trace *row, enum kind kind, int64_t bin_ns)
 {
     if (row->wait_ns < 0)
@@ -81,12 +85,16 @@ static int64_t amount_of(const struct pw_row_c_bin_trace *row, enum kind kind, i
         left -= parts[DISK];
         parts[SLEEP] = limited(row->asleep_ns - not_own - row->inside_ns, left);
         left -= parts[SLEEP];
-        parts[CONTENTION] = limited(row->ready_ns - limited(row->throttled_ns, bin_ns), left);
-        left -= parts[CONTENTION];
+        const int64_t ready = row->ready_ns - limited(row->throttled_ns, bin_ns);
+        const int64_t awake = row->cpu_ns + ready > left ? row->cpu_ns + ready : left;
+        const double share = awake > 0 ? (double)limited(ready, awake) / (double)awake : 0;
+        parts[CONTENTION] = limited(ready, left);
+        parts[WORK] = (int64_t)((1 - share) * (double)limited(left - row->inside_ns, left));
     } else if (kind < WORK) {
         return UNKNOWN;
+    } else {
+        parts[WORK] = limited(left - row->inside_ns, left);
     }
-    parts[WORK] = limited(left - row->inside_ns, left);
     return parts[kind];
 }
 
@@ -222,16 +230,41 @@ static int is_waited_for(struct search *s, enum kind kind, const struct pw_stret
            LEAST_WAITED * (double)f->lost_ns;
 }
 
+static int64_t off_in(const struct search *s, const struct pw_stretch *f, size_t rank)
+{
+    int64_t sum = 0;
+    for (size_t i = f->first; i <= f->last; i++) {
+        const struct pw_row_c_bin_trace *row = row_at(s->in, i, rank);
+        sum += is_sampled(row) ? row->disk_ns + row->asleep_ns : 0;
+    }
+    return sum;
+}
+
+/* The system names a pause by what the rank did when it looked. Where the others paused as long and
+ * it saw them asleep, as in MPI_Init, the pause is not the disk's. */
+static int is_longer_off(struct search *s, const struct pw_stretch *f)
+{
+    size_t n = 0;
+    for (size_t r = 0; r < s->in->nranks; r++)
+        if (r != f->rank && is_sampled(row_at(s->in, f->first, r)))
+            s->values[n++] = off_in(s, f, r);
+    return !n || (double)(off_in(s, f, f->rank) - pw_median_i64(s->values, n)) >=
+                     MOSTLY * (double)f->lost_ns;
+}
+
 static int judge(struct search *s, enum kind kind, struct pw_stretch *f)
 {
     const struct rule *rule = &rules[kind];
     const double run = (double)s->in->nbins * (double)s->in->bin_ns;
     const double floor = s->known == 2 ? rule->floor_of_2 : rule->floor;
     const double length = (double)(f->last - f->first + 1) * (double)s->in->bin_ns;
-    if ((double)f->lost_ns < floor * run || (double)f->lost_ns < rule->density * length)
+    if ((double)f->lost_ns < floor * run ||
+        ((double)f->lost_ns < rule->density * length && (double)f->lost_ns < LARGE * run))
         return 0;
     compare_with_others(s, f);
     if ((double)f->next_ns > rule->most_next * (double)f->lost_ns || !is_waited_for(s, kind, f))
+        return 0;
+    if (kind == DISK && !is_longer_off(s, f))
         return 0;
     if (rule->most_ever > 0 && (double)worst_of_others(s, f) > rule->most_ever * (double)f->lost_ns)
         return 0;

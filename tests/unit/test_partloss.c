@@ -134,12 +134,35 @@ static void test_unknown_and_several(void **state)
     assert_int_equal(found[1].part, PW_PART_END);
 }
 
+/* In MPI_Init three ranks sleep for 900 of 1000 ms, and the fourth computes for 500 of them: 400 ms
+ * more. Asleep as long as it, nobody is late; nor is the one of two that spins. */
+static void test_init(void **state)
+{
+    (void)state;
+    clear(4);
+    for (size_t r = 0; r < 4; r++) {
+        at(PW_PART_INIT, r)->asleep_ns = r == 2 ? 500 * MS : 900 * MS;
+        at(PW_PART_INIT, r)->cpu_ns = r == 2 ? 500 * MS : 100 * MS;
+    }
+    assert_int_equal(find(), 1);
+    assert_int_equal(found[0].rank, 2);
+    assert_int_equal(found[0].part, PW_PART_INIT);
+    assert_int_equal(found[0].cause, PW_CAUSE_COMPUTE);
+    assert_int_equal(found[0].lost_ns, 400 * MS);
+    at(PW_PART_INIT, 2)->cpu_ns = -1; /* not known */
+    assert_int_equal(find(), 0);
+    clear(2);
+    at(PW_PART_INIT, 1)->cpu_ns = 1000 * MS;
+    assert_int_equal(find(), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing),   cmocka_unit_test(test_late_start),
         cmocka_unit_test(test_waiting),   cmocka_unit_test(test_set_up),
         cmocka_unit_test(test_two_ranks), cmocka_unit_test(test_unknown_and_several),
+        cmocka_unit_test(test_init),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -222,6 +222,22 @@ static void test_two_stragglers_by_gain(void **state)
     destroy(j);
 }
 
+/* Two of four ranks, one after the other: on one host chance may do that; of two hosts, one may be
+ * slow. */
+static void test_two_of_four(void **state)
+{
+    (void)state;
+    static const int64_t one_host[4] = {0, 0, 0, 0}, two_hosts[4] = {0, 0, 1, 1};
+    struct job *j = create(100, 4, 1e6, 16);
+    slow(j, 2, 10, 29, 30 * MS, 1);
+    slow(j, 3, 60, 79, 30 * MS, 1);
+    j->in.host_of = one_host;
+    assert_int_equal(find(j), 0);
+    j->in.host_of = two_hosts;
+    assert_int_equal(find(j), 2);
+    destroy(j);
+}
+
 /* The allreduce phase of the last to arrive has all of the transfer: it is not the cause. */
 static void test_phase_is_not_the_allreduce(void **state)
 {
@@ -341,6 +357,7 @@ int main(void)
         cmocka_unit_test(test_clocks),
         cmocka_unit_test(test_below_one_percent),
         cmocka_unit_test(test_two_stragglers_by_gain),
+        cmocka_unit_test(test_two_of_four),
         cmocka_unit_test(test_phase_is_not_the_allreduce),
         cmocka_unit_test(test_phase_unknown),
         cmocka_unit_test(test_gain_by_hand),

@@ -263,14 +263,87 @@ static void test_two_known(void **state)
     destroy(r);
 }
 
+/* The system saw rank 1 in state D while all were asleep in a call of 400 ms, 8 % of the run; then
+ * rank 1 alone. */
+static void test_disk(void **state)
+{
+    (void)state;
+    struct run *r = create(4);
+    for (size_t i = 10; i <= 13; i++)
+        for (size_t k = 0; k < 4; k++)
+            *at(r, i, k) = (struct pw_row_c_bin_trace){.inside_ns = 100 * MS,
+                                                       .disk_ns = k == 1 ? 100 * MS : 0,
+                                                       .asleep_ns = k == 1 ? 0 : 100 * MS};
+    assert_int_equal(find(r), 0);
+    hold(r, 1, 10, 13);
+    for (size_t i = 10; i <= 13; i++)
+        for (size_t k = 0; k < 4; k++)
+            if (k != 1)
+                *at(r, i, k) = (struct pw_row_c_bin_trace){.wait_ns = 100 * MS, .cpu_ns = 100 * MS};
+    assert_int_equal(find(r), 1);
+    assert_int_equal(r->found[0].rank, 1);
+    assert_int_equal(r->found[0].cause, PW_CAUSE_IO);
+    assert_int_equal(r->found[0].lost_ns, 400 * MS);
+    destroy(r);
+}
+
+/* All ranks are on a CPU for half of the time. Rank 3 is outside calls for 75 ms of a bin, the
+ * others for 58: of work it has 8.5 ms a bin more, in 20 bins 170 ms, 3.4 % of the run: not enough.
+ * With 88 ms it is 15 ms, and 300 ms are 6 %. */
+static void test_work_on_a_shared_cpu(void **state)
+{
+    (void)state;
+    struct run *r = create(4);
+    for (size_t i = 10; i < 30; i++)
+        for (size_t k = 0; k < 4; k++)
+            *at(r, i, k) = (struct pw_row_c_bin_trace){
+                .inside_ns = k == 3 ? 25 * MS : 42 * MS, .cpu_ns = 50 * MS, .ready_ns = 50 * MS};
+    assert_int_equal(find(r), 0);
+    for (size_t i = 10; i < 30; i++)
+        at(r, i, 3)->inside_ns = 12 * MS;
+    assert_int_equal(find(r), 1);
+    assert_int_equal(r->found[0].rank, 3);
+    assert_int_equal(r->found[0].cause, PW_CAUSE_COMPUTE);
+    assert_int_equal(r->found[0].lost_ns, 300 * MS);
+    destroy(r);
+}
+
+/* Ready for 60 ms of a bin, the others for 35: less than 30 % of the stretch; but all of the run is
+ * 25 % of it. */
+static void test_thin_contention(void **state)
+{
+    (void)state;
+    struct run *r = create(4);
+    for (size_t last = 20; last <= BINS; last += 30) {
+        for (size_t i = 0; i < last; i++)
+            for (size_t k = 0; k < 4; k++)
+                *at(r, i, k) = (struct pw_row_c_bin_trace){.wait_ns = k ? 65 * MS : 40 * MS,
+                                                           .ready_ns = k ? 80 * MS : 90 * MS,
+                                                           .cpu_ns = k ? 20 * MS : 10 * MS};
+        assert_int_equal(find(r), last == BINS);
+    }
+    assert_int_equal(r->found[0].rank, 0);
+    assert_int_equal(r->found[0].cause, PW_CAUSE_CPU_CONTENTION);
+    assert_int_equal(r->found[0].lost_ns, BINS * 25 * MS);
+    destroy(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing),         cmocka_unit_test(test_stopped),
-        cmocka_unit_test(test_stopped_in_vain), cmocka_unit_test(test_not_waited_for),
-        cmocka_unit_test(test_quota),           cmocka_unit_test(test_asleep),
-        cmocka_unit_test(test_contention),      cmocka_unit_test(test_host),
-        cmocka_unit_test(test_without_samples), cmocka_unit_test(test_two_known),
+        cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_stopped),
+        cmocka_unit_test(test_stopped_in_vain),
+        cmocka_unit_test(test_not_waited_for),
+        cmocka_unit_test(test_quota),
+        cmocka_unit_test(test_asleep),
+        cmocka_unit_test(test_contention),
+        cmocka_unit_test(test_host),
+        cmocka_unit_test(test_without_samples),
+        cmocka_unit_test(test_two_known),
+        cmocka_unit_test(test_disk),
+        cmocka_unit_test(test_work_on_a_shared_cpu),
+        cmocka_unit_test(test_thin_contention),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

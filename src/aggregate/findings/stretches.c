@@ -127,6 +127,7 @@ static struct pw_row_c_straggler row_of_part(const struct pw_job *job, const str
 {
     static const char *const where[] = {
         [PW_PART_START] = "before it entered MPI_Init",
+        [PW_PART_INIT] = "in MPI_Init, not asleep",
         [PW_PART_SETUP] = "from MPI_Init to its first step, not waiting",
         [PW_PART_TAIL] = "from its last step to MPI_Finalize, not waiting",
         [PW_PART_END] = "after it left MPI_Finalize"};
@@ -285,6 +286,7 @@ static void drop_replays(struct pw_findings *f)
 static int is_comparable(const struct pw_binning *run, enum pw_part part)
 {
     return part == PW_PART_START   ? run->is_start_known
+           : part == PW_PART_INIT  ? run->is_start_known && run->is_setup_known
            : part == PW_PART_SETUP ? run->is_setup_known
            : part == PW_PART_TAIL  ? run->is_tail_known
                                    : run->is_end_known;

@@ -34,8 +34,6 @@ static int64_t longest_run(const struct pw_job *job)
     return longest;
 }
 
-/* ---- slower for a time ---- */
-
 static void add(struct pw_trends *out, const struct looking *w, struct pw_row_c_trend row)
 {
     row.share = (double)row.cost_ns / (double)w->run_ns;
@@ -44,25 +42,6 @@ static void add(struct pw_trends *out, const struct looking *w, struct pw_row_c_
         out->rows[at] = out->rows[at - 1];
     out->rows[at] = row;
 }
-
-static void find_drift(struct pw_trends *out, const struct looking *w)
-{
-    const struct pw_drift_input in = {w->m->nsteps, w->m->nranks, w->m->own_ns, w->m->phase_ns,
-                                      w->run_ns};
-    struct pw_drift found;
-    if (pw_drift_find(&in, w->scratch, &found))
-        add(out, w,
-            (struct pw_row_c_trend){.kind = (uint8_t)found.kind,
-                                    .first_step = w->steps[w->rows[found.first]].step,
-                                    .last_step = w->steps[w->rows[found.last]].step,
-                                    .steps = found.steps,
-                                    .excess_ns = found.excess_ns,
-                                    .cost_ns = found.cost_ns,
-                                    .phase = (uint8_t)found.phase,
-                                    .confidence = found.confidence});
-}
-
-/* ---- pauses ---- */
 
 /* Of what all ranks' medians have in the time from..to, in epoch ns: the bins' shares of it. */
 static double sum_bins(const struct looking *w, size_t offset, int64_t from, int64_t to)
@@ -126,10 +105,10 @@ static int64_t median_step(const struct looking *w)
     return n ? pw_median_i64(w->values, n) : 0;
 }
 
-/* A bin near a pause: counters are read that far apart. */
+/* A bin near a step that is hit, or the gap before it: counters are read that far apart. */
 static int is_near(const struct looking *w, int64_t from, int64_t to)
 {
-    for (size_t s = 1; s < w->m->nsteps; s++) {
+    for (size_t s = 0; s < w->m->nsteps; s++) {
         const struct pw_row_c_step *step = &w->steps[w->rows[s]];
         if (w->hit[s] && from < step->end + SAMPLES_NS &&
             to > step->start - w->gap_ns[s] - SAMPLES_NS)
@@ -138,21 +117,21 @@ static int is_near(const struct looking *w, int64_t from, int64_t to)
     return 0;
 }
 
-/* How much more of it the ranks' median has near pauses than elsewhere. */
-static double more_near(const struct looking *w, const uint8_t *near, size_t offset)
+/* How much more of it the ranks' median has near those steps than elsewhere. */
+static double more_near(const struct looking *w, size_t offset)
 {
     const struct pw_binning *b = &w->job->bins;
     double sum[2] = {0, 0}, bins[2] = {0, 0};
     for (size_t i = 0; i < b->n; i++) {
         const int64_t start = b->start_ns + (int64_t)i * b->bin_ns;
-        sum[near[i]] += sum_bins(w, offset, start, start + b->bin_ns);
-        bins[near[i]]++;
+        sum[w->near[i]] += sum_bins(w, offset, start, start + b->bin_ns);
+        bins[w->near[i]]++;
     }
     return sum[1] - (bins[0] > 0 ? sum[0] / bins[0] * bins[1] : 0);
 }
 
-/* What most of the pauses was, of all ranks. */
-static enum pw_cause cause_of(const struct looking *w, uint8_t *near, int64_t cost_ns)
+/* What most of the cost in the steps that are hit was, of all ranks. */
+static enum pw_cause cause_of(const struct looking *w, int64_t cost_ns)
 {
     static const struct {
         size_t offset;
@@ -167,15 +146,38 @@ static enum pw_cause cause_of(const struct looking *w, uint8_t *near, int64_t co
     const struct pw_binning *b = &w->job->bins;
     for (size_t i = 0; i < b->n; i++) {
         const int64_t start = b->start_ns + (int64_t)i * b->bin_ns;
-        near[i] = (uint8_t)is_near(w, start, start + b->bin_ns);
+        w->near[i] = (uint8_t)is_near(w, start, start + b->bin_ns);
     }
     for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
-        if (more_near(w, near, kinds[k].offset) >= MOSTLY * (double)cost_ns) {
+        if (more_near(w, kinds[k].offset) >= MOSTLY * (double)cost_ns) {
             const int is_io = kinds[k].cause == PW_CAUSE_BLOCKED &&
-                              more_near(w, near, offsetof(struct pw_row_c_bin_trace, io_bytes)) > 0;
+                              more_near(w, offsetof(struct pw_row_c_bin_trace, io_bytes)) > 0;
             return is_io ? PW_CAUSE_IO : kinds[k].cause;
         }
     return PW_CAUSE_UNKNOWN;
+}
+
+static void find_drift(struct pw_trends *out, const struct looking *w)
+{
+    const struct pw_drift_input in = {w->m->nsteps, w->m->nranks, w->m->own_ns, w->m->phase_ns,
+                                      w->run_ns};
+    struct pw_drift found;
+    if (!pw_drift_find(&in, w->scratch, &found))
+        return;
+    for (size_t s = 0; s < w->m->nsteps; s++)
+        w->hit[s] = s >= found.first && s <= found.last;
+    const int is_all = found.kind == PW_SLOWING_STEADY; /* then nothing is elsewhere */
+    add(out, w,
+        (struct pw_row_c_trend){.kind = (uint8_t)found.kind,
+                                .first_step = w->steps[w->rows[found.first]].step,
+                                .last_step = w->steps[w->rows[found.last]].step,
+                                .steps = found.steps,
+                                .excess_ns = found.excess_ns,
+                                .cost_ns = found.cost_ns,
+                                .phase = (uint8_t)found.phase,
+                                .confidence = found.confidence,
+                                .cause = is_all ? PW_CAUSE_UNKNOWN
+                                                : (uint8_t)cause_of(w, found.cost_ns)});
 }
 
 static void find_pauses(struct pw_trends *out, const struct looking *w)
@@ -188,7 +190,6 @@ static void find_pauses(struct pw_trends *out, const struct looking *w)
                                        w->run_ns,
                                        w->job->steps_inferred != 0};
     struct pw_pauses found;
-    find_gaps(w);
     take_waits(w, in.step_ns / 4);
     if (!pw_pauses_find(&in, w->scratch, w->hit, &found))
         return;
@@ -202,7 +203,7 @@ static void find_pauses(struct pw_trends *out, const struct looking *w)
                                 .phase = PW_PHASE_NONE,
                                 .confidence = found.confidence,
                                 .every = found.every,
-                                .cause = (uint8_t)cause_of(w, w->near, found.cost_ns)});
+                                .cause = (uint8_t)cause_of(w, found.cost_ns)});
 }
 
 /* Slices are as long as the run makes them, and clocks that are not aligned make waits of any
@@ -225,6 +226,7 @@ int pw_trends_find(struct pw_trends *trends, const struct pw_job *job,
     w.scratch = malloc((drift > pauses ? drift : pauses) + 1);
     const int err = w.gap_ns && w.values && w.hit && w.near && w.scratch ? 0 : -ENOMEM;
     if (!err) {
+        find_gaps(&w);
         find_drift(trends, &w);
         find_pauses(trends, &w);
     }

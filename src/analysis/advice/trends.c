@@ -90,6 +90,7 @@ static void say_slower(struct pw_sentence *s, const struct pw_row_c_trend *t, co
         pw_sentence_add(s, ", most outside any phase");
     else if (t->phase > PW_PHASE_NONE && t->phase < PW_PHASE_OTHER)
         pw_sentence_add(s, ", most in %s", pw_enum_name(PW_F_PHASE, t->phase));
+    pw_sentence_add(s, "%s", doing(t->cause));
     if (t->kind == PW_SLOWING_WARM_UP)
         pw_sentence_add(s, "; runs often begin so");
 }
