@@ -79,6 +79,19 @@ static int load_operators(hid_t file, struct pw_cluster *c)
     return err ? err : check_operators(c);
 }
 
+static int load_parts(hid_t file, struct pw_cluster *c)
+{
+    size_t n = 0;
+    int err = load_table(file, PW_TABLE_c_part_trace, &c->part_trace, &n);
+    if (err || (n && n != PW_PART_END * c->nrank_rows))
+        return err ? err : -EINVAL;
+    if (!n) {
+        free(c->part_trace);
+        c->part_trace = NULL;
+    }
+    return 0;
+}
+
 /* `cells`: of a grid of all steps and ranks. */
 static int load_gpus(hid_t file, struct pw_cluster *c, size_t cells)
 {
@@ -144,6 +157,7 @@ static int load_tables(hid_t file, struct pw_cluster *c)
     err = err ? err : load_table(file, PW_TABLE_c_clock, &c->clocks, &c->nclocks);
     err = err ? err : load_operators(file, c);
     err = err ? err : load_samples(file, c);
+    err = err ? err : load_parts(file, c);
     if (err)
         return err;
     size_t want = c->nrank_rows * c->nstep_rows;
@@ -181,6 +195,7 @@ void pw_cluster_destroy(struct pw_cluster *cluster)
     free(cluster->steps);
     free(cluster->step_trace);
     free(cluster->phase_trace);
+    free(cluster->part_trace);
     free(cluster->collectives);
     free(cluster->collective_stats);
     free(cluster->p2p);

@@ -10,15 +10,16 @@
 #include "core/h5types.h"
 #include "core/h5writer.h"
 
-/* A cluster file of `ranks` rows and `steps` rows whose traces are trace_steps x trace_ranks. */
+/* A cluster file of `ranks` rows and `steps` rows whose traces are trace_steps x trace_ranks, and
+ * the parts of the run parts x part_ranks; 0: it has none. */
 struct shape {
-    size_t ranks, steps, trace_steps, trace_ranks;
+    size_t ranks, steps, trace_steps, trace_ranks, part_ranks;
 };
 
-static void put_plane(hid_t file, int table, const struct shape *shape)
+static void put_plane(hid_t file, int table, size_t rows_of_it, size_t columns)
 {
-    hsize_t dims[2] = {shape->trace_steps, shape->trace_ranks};
-    size_t n = shape->trace_steps * shape->trace_ranks;
+    hsize_t dims[2] = {rows_of_it, columns};
+    size_t n = rows_of_it * columns;
     const struct pw_table *info = pw_table_borrow(table);
     hid_t set = pw_h5_create_table(file, info, 2, dims, dims, 0, 1);
     assert_true(set >= 0);
@@ -51,9 +52,11 @@ static void write_cluster(const char *path, const struct shape *shape, const cha
         assert_int_equal(pw_h5_writer_append(writer, PW_TABLE_c_step, &row), 0);
     }
     if (shape->trace_steps) {
-        put_plane(file, PW_TABLE_c_step_trace, shape);
-        put_plane(file, PW_TABLE_c_phase_trace, shape);
+        put_plane(file, PW_TABLE_c_step_trace, shape->trace_steps, shape->trace_ranks);
+        put_plane(file, PW_TABLE_c_phase_trace, shape->trace_steps, shape->trace_ranks);
     }
+    if (shape->part_ranks)
+        put_plane(file, PW_TABLE_c_part_trace, PW_PART_END, shape->part_ranks);
     assert_int_equal(pw_h5_writer_close(writer), 0);
 }
 
@@ -70,7 +73,7 @@ static int load(void **state, const struct shape *shape, const char *format, int
 static void test_load(void **state)
 {
     struct pw_cluster *c;
-    const struct shape shape = {3, 5, 5, 3};
+    const struct shape shape = {3, 5, 5, 3, 0};
     assert_int_equal(load(state, &shape, PW_FORMAT_CLUSTER, PW_FORMAT_VERSION, &c), 0);
     assert_int_equal(c->nrank_rows, 3);
     assert_int_equal(c->nstep_rows, 5);
@@ -83,14 +86,24 @@ static void test_load(void **state)
     assert_string_equal(c->job_id, "");
     assert_int_equal(c->np2p, 0); /* tables that the file has not */
     assert_null(c->p2p);
+    assert_null(c->part_trace);
     pw_cluster_destroy(c);
     pw_cluster_destroy(NULL);
+}
+
+static void test_load_parts(void **state)
+{
+    struct pw_cluster *c;
+    const struct shape shape = {3, 0, 0, 0, 3};
+    assert_int_equal(load(state, &shape, PW_FORMAT_CLUSTER, PW_FORMAT_VERSION, &c), 0);
+    assert_int_equal(c->part_trace[(PW_PART_END - 1) * 3 + 2].total_ns, 20); /* by part */
+    pw_cluster_destroy(c);
 }
 
 static void test_load_without_steps(void **state)
 {
     struct pw_cluster *c;
-    const struct shape shape = {2, 0, 0, 0};
+    const struct shape shape = {2, 0, 0, 0, 0};
     assert_int_equal(load(state, &shape, PW_FORMAT_CLUSTER, PW_FORMAT_VERSION, &c), 0);
     assert_int_equal(c->nrank_rows, 2);
     pw_cluster_destroy(c);
@@ -99,7 +112,8 @@ static void test_load_without_steps(void **state)
 static void test_tables_that_disagree(void **state)
 {
     struct pw_cluster *c = NULL;
-    const struct shape bad[] = {{3, 5, 5, 2}, {3, 5, 4, 3}, {3, 5, 0, 0}, {3, 0, 5, 3}};
+    const struct shape bad[] = {{3, 5, 5, 2, 0}, {3, 5, 4, 3, 0}, {3, 5, 0, 0, 0},
+                                {3, 0, 5, 3, 0}, {3, 5, 5, 3, 2}, {3, 5, 5, 3, 4}};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         assert_int_equal(load(state, &bad[i], PW_FORMAT_CLUSTER, PW_FORMAT_VERSION, &c), -EINVAL);
     assert_null(c);
@@ -108,7 +122,7 @@ static void test_tables_that_disagree(void **state)
 static void test_formats(void **state)
 {
     struct pw_cluster *c = NULL;
-    const struct shape shape = {2, 1, 1, 2};
+    const struct shape shape = {2, 1, 1, 2, 0};
     assert_int_equal(load(state, &shape, PW_FORMAT_RANK, PW_FORMAT_VERSION, &c), -EINVAL);
     assert_int_equal(load(state, &shape, "profwrap-clusters", PW_FORMAT_VERSION, &c), -EINVAL);
     assert_int_equal(load(state, &shape, PW_FORMAT_CLUSTER, PW_FORMAT_VERSION + 1, &c), -EPROTO);
@@ -149,6 +163,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_DIR(test_load),
+        IN_DIR(test_load_parts),
         IN_DIR(test_load_without_steps),
         IN_DIR(test_tables_that_disagree),
         IN_DIR(test_formats),

@@ -159,6 +159,15 @@ void add_tables(struct pw_cluster *c)
     *c->efficiency = (struct pw_row_c_efficiency){0.84, 0.93, -1, -1, -1, -1, -1};
 }
 
+void add_parts(struct pw_cluster *c)
+{
+    const int64_t ms[PW_PART_END] = {300, 50, 150, 150 * (int64_t)c->nstep_rows, 100, 20, 80};
+    const size_t n = c->nrank_rows;
+    c->part_trace = calloc(PW_PART_END * n + 1, sizeof(*c->part_trace));
+    for (size_t i = 0; i < PW_PART_END * n; i++)
+        c->part_trace[i].total_ns = ms[i / n] * MS;
+}
+
 char *text_of(const struct pw_cluster *c, const char *sections, int top)
 {
     char *text = NULL;

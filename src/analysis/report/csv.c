@@ -134,6 +134,21 @@ static void put_step_trace(FILE *out, const struct pw_cluster *c)
         }
 }
 
+/* A row for each rank in each part of the run. */
+static void put_parts(FILE *out, const struct pw_cluster *c)
+{
+    fputs("# parts\nrank,part", out);
+    put_names(out, PW_TABLE_c_part_trace, 0);
+    fputc('\n', out);
+    for (size_t i = 0; c->part_trace && i < PW_PART_END * c->nrank_rows; i++) {
+        const int part = PW_PART_START + (int)(i / c->nrank_rows);
+        fprintf(out, "%" PRId32 ",%s", c->ranks[i % c->nrank_rows].rank,
+                pw_enum_name(PW_F_PART, part));
+        put_times(out, PW_TABLE_c_part_trace, 0, &c->part_trace[i]);
+        fputc('\n', out);
+    }
+}
+
 static void put_operator(FILE *out, const struct pw_cluster *c, const char *group,
                          const struct pw_oprow *row)
 {
@@ -218,6 +233,8 @@ int pw_report_csv(FILE *out, const struct pw_cluster *c, const struct pw_report_
         if (pw_report_is_wanted(options->sections, tables[i].section))
             put_table(out, tables[i].section, tables[i].table, tables[i].rows, tables[i].n);
     int err = 0;
+    if (pw_report_is_wanted(options->sections, "parts"))
+        put_parts(out, c);
     if (pw_report_is_wanted(options->sections, "steps"))
         put_step_trace(out, c);
     if (pw_report_is_wanted(options->sections, "operators"))

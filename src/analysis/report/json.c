@@ -13,6 +13,7 @@
 #include "analysis/report/json_clocks.h"
 #include "analysis/report/json_gpu.h"
 #include "analysis/report/json_operators.h"
+#include "analysis/report/json_parts.h"
 #include "analysis/report/json_resources.h"
 #include "analysis/report/json_row.h"
 #include "analysis/report/names.h"
@@ -319,6 +320,7 @@ static const struct key {
     {"job", make_job},
     {"completeness", make_completeness},
     {"clock", pw_json_clocks},
+    {"parts", pw_json_parts},
     {"steps", make_steps},
     {"step_trace", make_step_trace},
     {"collectives", make_collectives},

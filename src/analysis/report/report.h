@@ -1,15 +1,15 @@
 /* Reports over a loaded cluster file. Called by `profwrap report` and at the end of `profwrap run`.
  *
  * The text report begins with the one sentence that matters, then has these sections: job,
- * completeness, clocks, steps, phases, operators, collectives, p2p, stragglers, whatif, efficiency,
- * data_pipeline, utilisation, memory, advice.
+ * completeness, clocks, parts, steps, phases, operators, gpu, kernels, collectives, p2p,
+ * stragglers, whatif, efficiency, data_pipeline, utilisation, memory, advice.
  *
- * The JSON report is one object with the keys job, completeness, clock, steps, step_trace,
+ * The JSON report is one object with the keys job, completeness, clock, parts, steps, step_trace,
  * collectives, stragglers, imbalances, roles, hosts, links, trends, network, whatif, efficiency,
- * operators, data_pipeline, utilisation, memory, advice. It is always whole: `sections` and `top`
- * are the text's. null means "not known". operators has, most self time first, at most
- * PW_REPORT_JSON_OPERATORS rows of each grouping; data_pipeline, utilisation and memory are null
- * where nothing was sampled, and their series where they have more than PW_REPORT_JSON_CELLS
+ * operators, gpu, kernels, data_pipeline, utilisation, memory, advice. It is always whole:
+ * `sections` and `top` are the text's. null means "not known". operators has, most self time first,
+ * at most PW_REPORT_JSON_OPERATORS rows of each grouping; data_pipeline, utilisation and memory are
+ * null where nothing was sampled, and their series where they have more than PW_REPORT_JSON_CELLS
  * points; hosts are the slow ones; links are the pairs of ranks that exchanged messages, most bytes
  * first and at most PW_REPORT_JSON_LINKS of them, whose score is null unless they are slow. both
  * per_step arrays are null above PW_REPORT_JSON_STEPS steps, and step_trace.per_step[].ranks when

@@ -8,6 +8,7 @@
 int pw_section_job(const struct pw_page *page);
 int pw_section_completeness(const struct pw_page *page);
 int pw_section_clocks(const struct pw_page *page);
+int pw_section_parts(const struct pw_page *page);
 int pw_section_steps(const struct pw_page *page);
 int pw_section_phases(const struct pw_page *page);
 int pw_section_operators(const struct pw_page *page);

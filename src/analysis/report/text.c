@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "analysis/partmean.h"
 #include "analysis/report/headline.h"
 #include "analysis/report/highlights.h"
 #include "analysis/report/page.h"
@@ -16,6 +17,11 @@ static bool has_gpus(const struct pw_cluster *c)
     return c->ngpu_ranks > 0;
 }
 
+static bool has_parts(const struct pw_cluster *c)
+{
+    return pw_parts_known(c->part_trace, c->nrank_rows).nranks > 0;
+}
+
 static const struct section {
     const char *name, *title;
     int (*print)(const struct pw_page *page);
@@ -25,6 +31,8 @@ static const struct section {
     {"job", "Job", pw_section_job, NULL, false},
     {"completeness", "What these figures rest on", pw_section_completeness, NULL, false},
     {"clocks", "Clocks", pw_section_clocks, NULL, true},
+    {"parts", "Parts of the run: the whole wall time of the ranks", pw_section_parts, has_parts,
+     true},
     {"steps", "Steps: where each rank's time goes", pw_section_steps, NULL, false},
     {"phases", "Phases: each rank's own work, without waiting for other ranks", pw_section_phases,
      NULL, false},

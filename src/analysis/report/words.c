@@ -79,6 +79,24 @@ const char *pw_words_stretch(const struct pw_figures *figures,
     return out;
 }
 
+const char *pw_words_part(int part, const struct pw_parts_known *known)
+{
+    static const char *const words[] = {
+        [PW_PART_START] = "before MPI_Init",
+        [PW_PART_INIT] = "in MPI_Init",
+        [PW_PART_SETUP] = "from MPI_Init to the first step",
+        [PW_PART_STEPS] = "from the first to the last step",
+        [PW_PART_TAIL] = "from the last step to MPI_Finalize",
+        [PW_PART_FINALIZE] = "in MPI_Finalize",
+        [PW_PART_END] = "after MPI_Finalize",
+    };
+    if (part == PW_PART_SETUP && !known->has_init)
+        return "before the first step";
+    if (part == PW_PART_TAIL && !known->has_finalize)
+        return "after the last step";
+    return part >= PW_PART_START && part <= PW_PART_END ? words[part] : "";
+}
+
 const char *pw_words_step(const struct pw_cluster *cluster)
 {
     return cluster->steps_inferred > 1 ? "slice" : "step";
@@ -120,7 +138,8 @@ const char *pw_words_restriction(const struct pw_cluster *cluster, char *out, si
             out, size,
             "steps %s: the steps, phases, GPU time of steps and collectives shown, and the "
             "stragglers that held one of them back, whose figures are of the whole run; so are "
-            "operators, GPUs, kernels, messages, what-if, efficiency, queues, processes, memory, "
+            "the parts of the run, operators, GPUs, kernels, messages, what-if, efficiency, "
+            "queues, processes, memory, "
             "completeness and the time of the run; advice rests on both",
             cluster->restricted_to);
     return out;

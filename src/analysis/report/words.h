@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "analysis/partmean.h"
 #include "analysis/report/figures.h"
 
 /* "in backward", "outside any phase"; "" when not known. */
@@ -19,6 +20,10 @@ const char *pw_words_steps(const struct pw_figures *figures,
 /* "0.8 to 2.7 s": when a stretch was, since the run's begin; or "before its first step". */
 const char *pw_words_stretch(const struct pw_figures *figures,
                              const struct pw_row_c_straggler *straggler, char *out, size_t size);
+
+/* "in MPI_Init", "from MPI_Init to the first step": what a part of the run is, where `known` says
+ * which events divide it. */
+const char *pw_words_part(int part, const struct pw_parts_known *known);
 
 /* "step", or "slice" where the run was cut into slices of equal length. */
 const char *pw_words_step(const struct pw_cluster *cluster);
