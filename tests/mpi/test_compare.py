@@ -6,7 +6,7 @@ import sys
 import harness as h
 
 STATUS = {"slower": 3, "same": 0, "faster": 0, "unknown": 4}
-SURE = {"steps": 0.001, "before_steps": 0.01}
+SURE = {"steps": 0.001, "before_steps": 0.01, "after_steps": 0.01}
 
 
 def train(out, *options, before=""):
@@ -44,6 +44,35 @@ def late_start():
     found, headline = compared(train("a"), train("b", before="sleep 6"), "before_steps")
     h.check(found["difference_ns"] > 5e9, found, headline)
     h.check(not found["sure"] or "before the first step: " in headline, headline)
+
+
+def stand(out, *late):
+    """4 ranks, 30 steps of 10 ms; late: RANK BEFORE SETUP END, in ms."""
+    h.run(h.mpirun(4, *h.profwrap("--quiet", "-o", out), h.program("latecomer"), *map(str, late)))
+    return out
+
+
+def named(a, b, where, part, rank):
+    """A rank that is 3 s later there, while all others wait for it."""
+    found, headline = compared(a, b, where)
+    h.equal((found["part"], found["rank"]), (part, rank), headline)
+    h.check(2.5e9 < found["difference_ns"] < 10e9, found, headline)
+
+
+@h.case
+def one_rank_is_late_before_mpi():
+    named(stand("a", 2, 0, 0, 0), stand("b", 2, 3000, 0, 0), "before_steps", "start", 2)
+
+
+@h.case
+def one_rank_is_late_before_its_first_step():
+    """The others begin it, and wait for that rank in it."""
+    named(stand("a", 2, 0, 0, 0), stand("b", 2, 0, 3000, 0), "before_steps", "setup", 2)
+
+
+@h.case
+def one_rank_is_late_after_its_last_step():
+    named(stand("a", 1, 0, 0, 0), stand("b", 1, 0, 0, 3000), "after_steps", "tail", 1)
 
 
 @h.case

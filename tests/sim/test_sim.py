@@ -1033,6 +1033,27 @@ def comparison_finds_what_medians_do_not_see():
 
 
 @case
+def comparison_names_who_is_late_outside_the_steps():
+    """1.5 s of rank 5 before MPI_Init, before its first step, in which the others wait for it, or after
+    its last."""
+    for pattern in ("data", "halo"):
+        shape = ["-p", pattern, "--ends-ms", "200"]
+        for kind, part, place in (("late_start", "start", "before the first step: "),
+                                  ("late_setup", "setup", "before the first step: "),
+                                  ("late_end", "tail", "after the last step: ")):
+            a, b = two_runs([*shape, "--seed", "1"],
+                            [*shape, "--seed", "2", "-f", f"{kind}:rank=5,ms=1500"])
+            result = json.loads(compared(a, b, "--format", "json", status=3))
+            first = result["differences"][0]
+            assert (first["rank"], first["part"]) == (5, part), (kind, result)
+            assert abs(first["difference_ns"] - 1.5e9) < 5e7 and place in result["headline"], result
+            assert "on rank 5 (node0001) by 1.5" in result["headline"], result["headline"]
+            row = max(result["parts"], key=lambda row: row["second_ns"] - row["first_ns"])
+            assert "rank 5 " in row["what"] and abs(row["second_ns"] - row["first_ns"] - 1.5e9) < 5e7, row
+            assert compared(b, a).startswith("The second run is 1.5"), result["headline"]
+
+
+@case
 def comparison_says_what_it_cannot_compare():
     a, b = two_runs([], ["-r", "4"])
     text = compared(a, b)

@@ -97,7 +97,7 @@ static void test_parts_add_up(void **state)
         c->ranks[r].run_ns += 1000 * MS;
     c->windows[0].end += 1000 * MS;
     c->steps[30].start -= 10 * MS; /* a rank began while another was in the step before */
-    pw_runparts_find(c, walls, rows, &parts);
+    pw_runparts_find(c, 1, walls, rows, &parts);
     assert_near(parts.before, 0.5e9);
     assert_near(parts.unmeasured, 0.3e9);
     assert_near(parts.measured, 7.5e9);
@@ -108,11 +108,11 @@ static void test_parts_add_up(void **state)
     assert_near(walls[28], 150e6);
     assert_int_equal(rows[0], 2);
     c->nwindows = 0; /* then nothing says when the run began */
-    pw_runparts_find(c, walls, rows, &parts);
+    pw_runparts_find(c, 1, walls, rows, &parts);
     assert_near(parts.before, -1);
     assert_near(parts.outside, 0.7e9);
     c->clock_error_max_ns = -1;
-    pw_runparts_find(c, walls, rows, &parts);
+    pw_runparts_find(c, 1, walls, rows, &parts);
     assert_near(parts.between, 0);
     assert_near(parts.outside, 1.7e9);
     pw_cluster_destroy(c);
@@ -138,6 +138,119 @@ static void test_late_start(void **state)
     assert_has(json, "\"where\": \"before_steps\"");
     assert_has(json, "\"difference_ns\": 5400000000.0");
     free(json);
+    pw_comparison_destroy(made);
+}
+
+static struct pw_row_c_part_trace *part_of(struct pw_cluster *c, enum pw_part part, size_t rank)
+{
+    return &c->part_trace[(size_t)(part - PW_PART_START) * RANKS + rank];
+}
+
+/* All steps are measured, and the parts of the run are known. */
+static struct pw_cluster *make_with_parts(int64_t before, int64_t after)
+{
+    struct pw_cluster *c = make_run(before, after);
+    for (size_t s = 0; s < STEPS; s++)
+        c->steps[s].recorded = PW_RECORDED_ACTIVE;
+    add_parts(c);
+    return c;
+}
+
+/* The rank begins the first step later, in which the others wait for it. */
+static void begin_late(struct pw_cluster *c, size_t rank, int64_t late)
+{
+    for (size_t s = 0; s < STEPS; s++) {
+        c->steps[s].start += s ? late : 0;
+        c->steps[s].end += late;
+    }
+    c->steps[0].duration_ns += late;
+    c->windows[0].end += late;
+    part_of(c, PW_PART_SETUP, rank)->total_ns += late;
+    for (size_t r = 0; r < RANKS; r++) {
+        c->ranks[r].run_ns += late;
+        if (r == rank)
+            continue;
+        c->step_trace[r].total_ns += late;
+        c->step_trace[r].wait_ns += late;
+        part_of(c, PW_PART_STEPS, r)->total_ns += late;
+        part_of(c, PW_PART_STEPS, r)->wait_ns += late;
+    }
+}
+
+/* 1.5 s of 8.5 s: of the rank's setup, though its clock shows a long first step on all others. In a
+ * file without parts that step is all that is known, and nobody's work. */
+static void test_late_in_the_first_step(void **state)
+{
+    (void)state;
+    char line[1024];
+    struct pw_cluster *a = make_with_parts(500 * MS, 200 * MS);
+    struct pw_cluster *b = make_with_parts(500 * MS, 200 * MS);
+    begin_late(b, 3, 1500 * MS);
+    struct pw_comparison *made = compare(a, b, line);
+    assert_string_equal(
+        line, "The second run is 1.50 s (17.6 %) slower, before the first step: 500 ms, then 2.00 "
+              "s, most from MPI_Init to the first step, on rank 3 (node-a) by 1.50 s; the runs "
+              "took 8.50 s, then 10.0 s (+17.6 %).");
+    assert_near(made->parts[1].measured, 7.8e9);
+    assert_near(made->parts[1].after, 0.2e9);
+    char *json = json_text(made);
+    assert_has(json, "\"part\": \"setup\"");
+    assert_has(json, "\"rank\": 3");
+    assert_has(json, "\"what\": \"from MPI_Init to the first step: rank 3 (node-a)\"");
+    free(json);
+    pw_comparison_destroy(made);
+    a = make_with_parts(500 * MS, 200 * MS);
+    b = make_with_parts(500 * MS, 200 * MS);
+    begin_late(b, 3, 1500 * MS);
+    free(a->part_trace);
+    a->part_trace = NULL;
+    made = compare(a, b, line);
+    assert_has(line, "slower, in step 0 of the second run, of 1.65 s, where the median is 150 ms;");
+    assert_int_equal(made->few_rank, -1);
+    pw_comparison_destroy(made);
+}
+
+/* Of rank 5 after the last step; then of all ranks in MPI_Init, and backwards. */
+static void test_parts_before_and_after(void **state)
+{
+    (void)state;
+    char line[1024];
+    struct pw_cluster *b = make_with_parts(500 * MS, 1700 * MS);
+    for (size_t r = 0; r < RANKS; r++)
+        part_of(b, r == 5 ? PW_PART_TAIL : PW_PART_FINALIZE, r)->total_ns += 1500 * MS;
+    for (size_t r = 0; r < RANKS; r++)
+        part_of(b, PW_PART_FINALIZE, r)->wait_ns = r == 5 ? 0 : 1500 * MS;
+    struct pw_comparison *made = compare(make_with_parts(500 * MS, 200 * MS), b, line);
+    assert_has(line, "1.50 s (17.6 %) slower, after the last step: 200 ms, then 1.70 s, most from "
+                     "the last step to MPI_Finalize, on rank 5 (node-b) by 1.50 s; the runs");
+    pw_comparison_destroy(made);
+    for (int turn = 0; turn < 2; turn++) {
+        struct pw_cluster *a = make_with_parts(500 * MS, 200 * MS);
+        b = make_with_parts(2500 * MS, 200 * MS);
+        for (size_t r = 0; r < RANKS; r++) {
+            part_of(b, PW_PART_INIT, r)->total_ns += 2000 * MS;
+            part_of(b, PW_PART_INIT, r)->wait_ns = (r == 2 ? 0 : 200) * MS;
+        }
+        made = turn ? compare(b, a, line) : compare(a, b, line);
+        assert_has(line, turn ? "faster, before the first step: 2.50 s, then 500 ms, most in "
+                                "MPI_Init, on all 8 ranks alike by up to 2.00 s; the runs"
+                              : "slower, before the first step: 500 ms, then 2.50 s, most in "
+                                "MPI_Init, on all 8 ranks alike by up to 2.00 s; the runs");
+        assert_int_equal(made->outside[1].alike, 8);
+        pw_comparison_destroy(made);
+    }
+}
+
+/* The launch took longer, and rank 4's setup by less than half of that: nobody is named. */
+static void test_parts_that_do_not_explain_it(void **state)
+{
+    (void)state;
+    char line[1024];
+    struct pw_cluster *b = make_with_parts(2000 * MS, 200 * MS);
+    begin_late(b, 4, 700 * MS);
+    struct pw_comparison *made = compare(make_with_parts(500 * MS, 200 * MS), b, line);
+    assert_has(line, "slower, before the first step: 500 ms, then 2.70 s; the runs took 8.50 s, "
+                     "then 10.7 s (+25.9 %).");
     pw_comparison_destroy(made);
 }
 
@@ -291,6 +404,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parts_add_up),
         cmocka_unit_test(test_late_start),
+        cmocka_unit_test(test_late_in_the_first_step),
+        cmocka_unit_test(test_parts_before_and_after),
+        cmocka_unit_test(test_parts_that_do_not_explain_it),
         cmocka_unit_test(test_start_that_varies),
         cmocka_unit_test(test_a_third_of_the_steps_doubled),
         cmocka_unit_test(test_one_step_and_the_end),

@@ -113,7 +113,26 @@ static void say_unable(const struct pw_compare_building *b, char *out, size_t si
                         parts[0].nsteps, parts[1].nsteps);
 }
 
-/* The slowest of the few steps, and whose work it was. */
+/* The rank with most own work in a step, where it has that much more of it than the others have in
+ * the mean; else -1: who has most is then one of many. */
+static int32_t whose_work(const struct pw_cluster *run, size_t step, double more_ns)
+{
+    double most = -1, sum = 0;
+    size_t row = 0, known = 0;
+    for (size_t r = 0; run->step_trace && r < run->nrank_rows; r++) {
+        const double own = (double)run->step_trace[step * run->nrank_rows + r].own_ns;
+        if (own < 0)
+            continue;
+        known++;
+        sum += own;
+        row = own > most ? r : row;
+        most = own > most ? own : most;
+    }
+    return known > 1 && most - (sum - most) / (double)(known - 1) >= more_ns ? run->ranks[row].rank
+                                                                             : -1;
+}
+
+/* The slowest of the few steps, and whose work it was: half of what it is above the median. */
 static void find_few(const struct pw_compare_building *b)
 {
     struct pw_comparison *c = b->out;
@@ -122,8 +141,9 @@ static void find_few(const struct pw_compare_building *b)
     for (size_t k = 1; k < c->parts[i].nsteps; k++)
         if (b->walls[i][k] > b->walls[i][slowest])
             slowest = k;
-    c->few_step = b->runs[i]->steps[b->rows[i][slowest]].step;
-    c->few_rank = b->runs[i]->steps[b->rows[i][slowest]].slowest_rank;
+    const size_t row = b->rows[i][slowest];
+    c->few_step = b->runs[i]->steps[row].step;
+    c->few_rank = whose_work(b->runs[i], row, (b->walls[i][slowest] - c->steps.runs[i].median) / 2);
 }
 
 static int allocate(struct pw_compare_building *b, double **scratch)
@@ -141,6 +161,16 @@ static int allocate(struct pw_compare_building *b, double **scratch)
     return *scratch ? 0 : -ENOMEM;
 }
 
+/* Whether the parts of the ranks' runs are known in both. */
+static int find_parts_known(struct pw_compare_building *b)
+{
+    struct pw_parts_known known[2];
+    for (int i = 0; i < 2; i++)
+        known[i] = pw_parts_known(b->runs[i]->part_trace, b->runs[i]->nrank_rows);
+    b->out->parts_known = pw_parts_known_of_both(known[0], known[1]);
+    return b->out->parts_known.nranks > 0;
+}
+
 static int build(struct pw_compare_building *b)
 {
     struct pw_comparison *c = b->out;
@@ -148,8 +178,9 @@ static int build(struct pw_compare_building *b)
     double *scratch = NULL;
     int err = allocate(b, &scratch);
     if (!err) {
+        const int with_parts = find_parts_known(b);
         for (int i = 0; i < 2; i++)
-            pw_runparts_find(b->runs[i], b->walls[i], b->rows[i], &c->parts[i]);
+            pw_runparts_find(b->runs[i], with_parts, b->walls[i], b->rows[i], &c->parts[i]);
         say_unable(b, unable, sizeof(unable));
         c->has_steps = !unable[0];
         if (c->has_steps) {

@@ -6,12 +6,14 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "analysis/partmean.h"
 #include "analysis/report/runparts.h"
 #include "analysis/steppair.h"
 #include "core/cluster.h"
 
 enum pw_compare_group {
     PW_COMPARE_RUN,        /* parts of the wall time */
+    PW_COMPARE_PART,       /* own time in a part of the run of the rank that changed most */
     PW_COMPARE_STEP,       /* step time: mean, median, tail */
     PW_COMPARE_TIME,       /* means over ranks of own work, waiting, … */
     PW_COMPARE_PHASE,      /* means over ranks of own work */
@@ -57,9 +59,19 @@ struct pw_compare_difference {
     int is_sure;
 };
 
+/* Of a part of the run outside steps: the rank whose own time in it (not waiting for others)
+ * changed most, in ns, and how many ranks' did by half as much or more. */
+struct pw_compare_outside {
+    enum pw_part part;
+    int32_t rank;
+    char name[128]; /* the rank and its host */
+    double a, b;
+    size_t alike, known;
+};
+
 struct pw_comparison {
-    struct pw_compare_row *rows; /* by group; the run and its steps in order, in the other groups
-                                    the largest change of time first */
+    struct pw_compare_row *rows; /* by group; the run, its parts and its steps in order, in the
+                                    other groups the largest change of time first */
     size_t nrows;
     double threshold; /* share by which B may be slower */
     char unlike[512]; /* what else differs between the runs; "" for nothing */
@@ -72,10 +84,13 @@ struct pw_comparison {
     double ns, share;   /* all sure differences, and their share of the first run; 0 for none */
     double steps_share; /* of the steps alone, where that is sure, else 0 */
     struct pw_runparts parts[2];
+    struct pw_parts_known parts_known;           /* in both runs */
+    struct pw_compare_outside outside[PW_PARTS]; /* of the parts that are known in both */
+    size_t noutside;
     struct pw_steppair steps; /* where has_steps */
     int has_steps;
-    int64_t few_step; /* number of the slowest of the few steps, and the rank with most own work in
-                         it */
+    int64_t few_step; /* number of the slowest of the few steps, and the rank whose own work makes
+                         it so long; -1: none */
     int32_t few_rank;
     size_t ranks_alike,
         ranks_known; /* rows of ranks that changed half as much as the first or more */
@@ -90,6 +105,12 @@ void pw_comparison_destroy(struct pw_comparison *comparison);
  * ways to find steps, and the like: `unable` says why the runs cannot be compared, "" when they
  * can. */
 void pw_compare_judge(struct pw_comparison *comparison, const char *unable);
+
+/* Whose time explains half of a difference before or after the steps; NULL: nobody's is known to.
+ */
+const struct pw_compare_outside *
+pw_compare_outside_of(const struct pw_comparison *comparison,
+                      const struct pw_compare_difference *difference);
 
 /* b / a - 1; NaN when either is not there. */
 double pw_compare_change(const struct pw_compare_row *row);

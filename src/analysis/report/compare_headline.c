@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "analysis/report/compare.h"
+#include "analysis/report/words.h"
 #include "core/sentence.h"
 #include "core/text.h"
 
@@ -54,6 +55,19 @@ static const struct pw_compare_row *most_changed(const struct pw_comparison *c,
     return NULL;
 }
 
+/* "on rank 3 (node-a) by 10 ms", "on all 8 ranks alike by up to 10 ms" */
+static void add_who(struct pw_sentence *said, const char *name, size_t alike, size_t known,
+                    double ns)
+{
+    if (alike == known)
+        pw_sentence_add(said, "on all %zu ranks alike", known);
+    else if (alike > 1)
+        pw_sentence_add(said, "on %zu of %zu ranks, %s", alike, known, name);
+    else
+        pw_sentence_add(said, "on %s", name);
+    add_ns(said, alike > 1 ? " by up to " : " by ", ns, "");
+}
+
 static void add_ranks(struct pw_sentence *said, const struct pw_comparison *c, int is_slower,
                       const char *before)
 {
@@ -61,14 +75,22 @@ static void add_ranks(struct pw_sentence *said, const struct pw_comparison *c, i
     if (!rank || c->ranks_known < 2)
         return;
     pw_sentence_add(said, "%s", before);
-    if (c->ranks_alike == c->ranks_known)
-        pw_sentence_add(said, "on all %zu ranks alike", c->ranks_known);
-    else if (c->ranks_alike > 1)
-        pw_sentence_add(said, "on %zu of %zu ranks, %s", c->ranks_alike, c->ranks_known,
-                        rank->name);
-    else
-        pw_sentence_add(said, "on %s", rank->name);
-    add_ns(said, c->ranks_alike > 1 ? " by up to " : " by ", rank->b - rank->a, " a step");
+    add_who(said, rank->name, c->ranks_alike, c->ranks_known, rank->b - rank->a);
+    pw_sentence_add(said, " a step");
+}
+
+/* ", most in MPI_Init, on rank 3 (node-a) by 1.50 s" */
+static void add_outside(struct pw_sentence *said, const struct pw_comparison *c,
+                        const struct pw_compare_difference *d)
+{
+    const struct pw_compare_outside *out = pw_compare_outside_of(c, d);
+    if (!out)
+        return;
+    pw_sentence_add(said, ", most %s", pw_words_part((int)out->part, &c->parts_known));
+    if (out->known < 2)
+        return;
+    pw_sentence_add(said, ", ");
+    add_who(said, out->name, out->alike, out->known, out->b - out->a);
 }
 
 /* Where in the steps: steps of one run that are beyond the other's, the phase, the ranks. */
@@ -104,7 +126,8 @@ static void add_few(struct pw_sentence *said, const struct pw_comparison *c)
         pw_sentence_add(said, "in step %" PRId64 " of the %s run", c->few_step,
                         i ? "second" : "first");
         add_ns(said, ", of ", s->slowest, "");
-        pw_sentence_add(said, " (most work on rank %" PRId32 ")", c->few_rank);
+        if (c->few_rank >= 0)
+            pw_sentence_add(said, " (most work on rank %" PRId32 ")", c->few_rank);
     }
     add_ns(said, ", where the median is ", s->median, "");
 }
@@ -132,15 +155,18 @@ static void add_place(struct pw_sentence *said, const struct pw_comparison *c,
         break;
     case PW_COMPARE_BEFORE:
         add_pair(said, "before the first step: ", a->before, b->before);
+        add_outside(said, c, d);
         break;
     case PW_COMPARE_BETWEEN:
         add_pair(said, "between steps: ", a->between, b->between);
         break;
     case PW_COMPARE_AFTER:
         add_pair(said, "after the last step: ", a->after, b->after);
+        add_outside(said, c, d);
         break;
     default:
         add_pair(said, "before and after the steps: ", a->outside, b->outside);
+        add_outside(said, c, d);
         break;
     }
 }

@@ -6,7 +6,7 @@
 #include "analysis/report/json_row.h"
 
 static const char *const keys[PW_COMPARE_GROUPS] = {
-    "run", "steps", "times", "phases", "ranks", "collectives", "operators",
+    "run", "parts", "steps", "times", "phases", "ranks", "collectives", "operators",
 };
 
 /* NULL when memory is short, which json_array_append_new() answers to. */
@@ -48,13 +48,26 @@ static const char *kind_name(enum pw_compare_kind kind)
     return names[kind];
 }
 
+/* Whose it is, of one rank alone; else -1. */
+static int64_t rank_of(const struct pw_comparison *c, const struct pw_compare_difference *d,
+                       const struct pw_compare_outside *out)
+{
+    if (d->place == PW_COMPARE_IN_FEW_STEPS)
+        return c->few_rank;
+    return out && out->alike == 1 ? out->rank : -1;
+}
+
 static json_t *differences_json(const struct pw_comparison *c)
 {
     json_t *all = json_array();
     for (size_t i = 0; i < c->ndifferences; i++) {
         const struct pw_compare_difference *d = &c->differences[i];
-        json_t *one = json_pack("{s:s, s:f, s:f, s:b}", "where", place_name(d->place),
-                                "difference_ns", d->ns, "p", d->p, "sure", d->is_sure);
+        const struct pw_compare_outside *out = pw_compare_outside_of(c, d);
+        json_t *one =
+            json_pack("{s:s, s:f, s:f, s:b, s:o, s:o}", "where", place_name(d->place),
+                      "difference_ns", d->ns, "p", d->p, "sure", d->is_sure, "part",
+                      out ? json_string(pw_enum_name(PW_F_PART, (int)out->part)) : json_null(),
+                      "rank", pw_json_int(rank_of(c, d, out)));
         if (json_array_append_new(all, one)) {
             json_decref(all);
             return NULL;

@@ -8,7 +8,10 @@
 #include <string.h>
 
 #include "analysis/permutation.h"
+#include "analysis/report/words.h"
 #include "core/text.h"
+
+#define LEAST_OF_RUN 0.001 /* of the first run: less outside steps is not shown */
 
 enum { RANKS_TESTED = 256 }; /* those with the largest change: a test takes milliseconds */
 
@@ -64,6 +67,20 @@ static void add_run(struct pw_compare_building *b)
         add_pair(b, PW_COMPARE_RUN, "after the last step", x->after, y->after, -1);
     else
         add_pair(b, PW_COMPARE_RUN, "before and after the steps", x->outside, y->outside, -1);
+}
+
+static void add_outside(struct pw_compare_building *b)
+{
+    pw_compare_find_outside(b);
+    for (size_t i = 0; i < b->out->noutside; i++) {
+        const struct pw_compare_outside *out = &b->out->outside[i];
+        char name[256];
+        if (fabs(out->b - out->a) < LEAST_OF_RUN * b->out->parts[0].run)
+            continue;
+        snprintf(name, sizeof(name), "%s: %s", pw_words_part(out->part, &b->out->parts_known),
+                 out->name);
+        add_pair(b, PW_COMPARE_PART, name, out->a, out->b, -1);
+    }
 }
 
 static void add_steps(struct pw_compare_building *b)
@@ -181,6 +198,15 @@ static void add_means(struct pw_compare_building *b)
     }
 }
 
+void pw_compare_rank_name(const struct pw_compare_building *b, size_t first, size_t second,
+                          char *out, size_t size)
+{
+    const struct pw_row_c_rank *x = &b->runs[0]->ranks[first], *y = &b->runs[1]->ranks[second];
+    const int has_moved = strcmp(x->hostname, y->hostname) != 0;
+    snprintf(out, size, "rank %" PRId32 " (%.48s%s%.48s)", x->rank, x->hostname,
+             has_moved ? ", then " : "", has_moved ? y->hostname : "");
+}
+
 /* Ranks are in order of their numbers in both. */
 static void add_ranks(struct pw_compare_building *b)
 {
@@ -190,11 +216,7 @@ static void add_ranks(struct pw_compare_building *b)
             const struct subject in_a = {TRACE(own_ns), 0, (int64_t)i};
             const struct subject in_b = {TRACE(own_ns), 0, (int64_t)k};
             char name[128];
-            snprintf(name, sizeof(name), "rank %" PRId32 " (%.48s%s%.48s)", x->ranks[i].rank,
-                     x->ranks[i].hostname,
-                     strcmp(x->ranks[i].hostname, y->ranks[k].hostname) ? ", then " : "",
-                     strcmp(x->ranks[i].hostname, y->ranks[k].hostname) ? y->ranks[k].hostname
-                                                                        : "");
+            pw_compare_rank_name(b, i, k, name, sizeof(name));
             struct pw_compare_row *row = add_samples(b, PW_COMPARE_RANK, &in_a, &in_b, name);
             if (row)
                 row->rank = x->ranks[i].rank;
@@ -328,6 +350,7 @@ int pw_compare_largest_first(const void *x, const void *y)
 int pw_compare_rows(struct pw_compare_building *b)
 {
     add_run(b);
+    add_outside(b);
     add_steps(b);
     const size_t fixed = b->out->nrows;
     add_means(b);

@@ -15,6 +15,13 @@ struct pw_compare_building {
     int error;
 };
 
+/* "rank 3 (node-a)", "rank 3 (node-a, then node-b)": of rows of /ranks of the two runs. */
+void pw_compare_rank_name(const struct pw_compare_building *b, size_t first, size_t second,
+                          char *out, size_t size);
+
+/* Fills b->out->outside. */
+void pw_compare_find_outside(struct pw_compare_building *b);
+
 /* By group; then the largest change first. For qsort(). */
 int pw_compare_largest_first(const void *x, const void *y);
 

@@ -11,6 +11,7 @@
 
 static const char *const titles[PW_COMPARE_GROUPS] = {
     "The run",
+    "Outside the steps: own time of the rank that changed most",
     "Step time",
     "Where a step's time goes, mean of the steps and ranks",
     "Phases: own work in a step, mean of the steps and ranks",
@@ -30,6 +31,8 @@ static const char *change_of(char *out, size_t size, const struct pw_compare_row
     double change = pw_compare_change(row);
     if (isnan(change))
         snprintf(out, size, "n/a");
+    else if (change >= 100)
+        snprintf(out, size, "> 9999 %%");
     else
         snprintf(out, size, fabs(change) < 10 ? "%+.1f %%" : "%+.0f %%", 100 * change);
     return out;
