@@ -10,6 +10,10 @@
 #define SHARE_OF_TWO 0.10
 #define MOSTLY 0.5 /* of the loss: then that is its cause */
 
+/* A page in every 0.1 s, as processes are sampled: what less was read while a rank slept it did not
+ * sleep for. What is known of bytes is between two samples, which may be of the part before. */
+#define LEAST_IO_PER_NS (4096 / 1e8)
+
 static const enum pw_part parts[PW_PARTLOSSES] = {PW_PART_START, PW_PART_INIT, PW_PART_SETUP,
                                                   PW_PART_TAIL, PW_PART_END};
 
@@ -68,9 +72,11 @@ static enum pw_cause cause_of(const struct pw_row_c_part_trace *rows, size_t nra
     for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
         if ((double)more(rows, nranks, f->rank, kinds[k].offset, scratch, scratch + nranks) >=
             MOSTLY * (double)f->lost_ns) {
-            int64_t io = more(rows, nranks, f->rank, offsetof(struct pw_row_c_part_trace, io_bytes),
-                              scratch, scratch + nranks);
-            return kinds[k].cause == PW_CAUSE_BLOCKED && io > 0 ? PW_CAUSE_IO : kinds[k].cause;
+            const int64_t io =
+                more(rows, nranks, f->rank, offsetof(struct pw_row_c_part_trace, io_bytes), scratch,
+                     scratch + nranks);
+            const int is_io = (double)io >= LEAST_IO_PER_NS * (double)f->lost_ns;
+            return kinds[k].cause == PW_CAUSE_BLOCKED && is_io ? PW_CAUSE_IO : kinds[k].cause;
         }
     return PW_CAUSE_UNKNOWN;
 }

@@ -83,7 +83,10 @@ static void test_waiting(void **state)
     assert_int_equal(found[0].part, PW_PART_TAIL);
     assert_int_equal(found[0].lost_ns, 500 * MS);
     assert_int_equal(found[0].cause, PW_CAUSE_BLOCKED);
-    at(PW_PART_TAIL, 3)->io_bytes = 4096;
+    at(PW_PART_TAIL, 3)->io_bytes = 5 * 4096 - 1; /* less than a page in each 0.1 s */
+    assert_int_equal(find(), 1);
+    assert_int_equal(found[0].cause, PW_CAUSE_BLOCKED);
+    at(PW_PART_TAIL, 3)->io_bytes = 5 * 4096;
     assert_int_equal(find(), 1);
     assert_int_equal(found[0].cause, PW_CAUSE_IO);
 }
