@@ -89,6 +89,8 @@ static int64_t amount_of(const struct pw_row_c_bin_trace *row, enum kind kind, i
         const int64_t awake = row->cpu_ns + ready > left ? row->cpu_ns + ready : left;
         const double share = awake > 0 ? (double)limited(ready, awake) / (double)awake : 0;
         parts[CONTENTION] = limited(ready, left);
+        /* It may have slept outside calls and spun inside: what ran then is no work. */
+        left -= limited(row->asleep_ns - parts[SLEEP], left);
         parts[WORK] = (int64_t)((1 - share) * (double)limited(left - row->inside_ns, left));
     } else if (kind < WORK) {
         return UNKNOWN;
@@ -209,25 +211,42 @@ static void compare_with_others(const struct search *s, struct pw_stretch *f)
     f->next_ns = f->is_host ? elsewhere : next;
 }
 
-/* A rank that is stopped while it waits holds up the messages that are under way: it is waited for
- * when nobody else has anything to do. */
+/* Time that a rank stood in calls. */
+static int64_t called_in(const struct search *s, const struct pw_stretch *f, size_t rank)
+{
+    int64_t sum = 0;
+    for (size_t i = f->first; i <= f->last; i++) {
+        const struct pw_row_c_bin_trace *row = row_at(s->in, i, rank);
+        sum += row->wait_ns < 0 ? 0 : row->wait_ns + row->inside_ns;
+    }
+    return sum;
+}
+
+static int64_t waited_in(const struct search *s, const struct pw_stretch *f)
+{
+    int64_t sum = 0;
+    for (size_t i = f->first; i <= f->last; i++)
+        sum += row_at(s->in, i, f->rank)->wait_ns;
+    return sum;
+}
+
+/* Nobody waits for a rank that itself waits as long as the others do. A rank that is stopped while
+ * it waits holds up the messages that are under way: it is waited for when nobody else has anything
+ * to do. */
 static int is_waited_for(struct search *s, enum kind kind, const struct pw_stretch *f)
 {
     size_t n = 0;
-    for (size_t r = 0; r < s->in->nranks; r++) {
-        int64_t sum = 0;
-        for (size_t i = f->first; i <= f->last && r != f->rank; i++) {
-            const struct pw_row_c_bin_trace *row = row_at(s->in, i, r);
-            sum += row->wait_ns < 0 ? 0 : row->wait_ns + row->inside_ns;
-        }
+    for (size_t r = 0; r < s->in->nranks; r++)
         if (r != f->rank && row_at(s->in, f->first, r)->wait_ns >= 0)
-            s->values[n++] = sum;
-    }
+            s->values[n++] = called_in(s, f, r);
     if (!n)
         return 0;
-    int64_t median = pw_median_i64(s->values, n); /* sorts */
-    return (double)(kind == STOPPED_INSIDE ? s->values[0] : median) >=
-           LEAST_WAITED * (double)f->lost_ns;
+    int64_t waited = pw_median_i64(s->values, n); /* sorts */
+    if (kind == STOPPED_INSIDE)
+        waited = s->values[0];
+    else if (kind > QUOTA)
+        waited -= waited_in(s, f);
+    return (double)waited >= LEAST_WAITED * (double)f->lost_ns;
 }
 
 static int64_t off_in(const struct search *s, const struct pw_stretch *f, size_t rank)

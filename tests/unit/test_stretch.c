@@ -179,8 +179,11 @@ static void test_contention(void **state)
         for (size_t i = 10; i <= 39; i++) {
             at(r, i, 0)->inside_ns = 60 * MS;
             at(r, i, 0)->ready_ns = share * MS;
-            at(r, i, 0)->wait_ns = at(r, i, 1)->wait_ns = at(r, i, 2)->wait_ns =
-                at(r, i, 3)->wait_ns = 30 * MS;
+            at(r, i, 0)->wait_ns = 5 * MS;
+            for (size_t k = 1; k < 4; k++) {
+                at(r, i, k)->wait_ns = 29 * MS;
+                at(r, i, k)->inside_ns = 5 * MS;
+            }
         }
         assert_int_equal(find(r), share == 50);
         if (share == 50) {
@@ -188,13 +191,46 @@ static void test_contention(void **state)
             assert_int_equal(r->found[0].lost_ns, 1500 * MS);
         }
         for (size_t i = 0; i < 10; i++) {
-            at(r, i, 1)->wait_ns = 20 * MS;
+            at(r, i, 1)->wait_ns = 0;
             at(r, i, 1)->ready_ns = 80 * MS;
         }
         assert_int_equal(find(r), share == 10);
         assert_true(share == 50 || r->found[0].rank == 1);
         destroy(r);
     }
+}
+
+/* All sleep in their work and spin while they wait, rank 3 longer than the others: of the samples
+ * alone it may as well have slept while it waited, and worked 40 ms on the CPU, the others 20. */
+static void test_who_waits_itself_is_not_waited_for(void **state)
+{
+    (void)state;
+    struct run *r = create(4);
+    for (size_t i = 0; i < BINS; i++)
+        for (size_t k = 0; k < 4; k++) {
+            const int64_t waited = k == 3 ? 40 : 20;
+            *at(r, i, k) = (struct pw_row_c_bin_trace){
+                .wait_ns = waited * MS, .cpu_ns = waited * MS, .asleep_ns = (100 - waited) * MS};
+        }
+    assert_int_equal(find(r), 0);
+    destroy(r);
+}
+
+/* At the end of a chain the first two ranks have no more to do. The last sleeps in its work, and
+ * spins while it waits for the one before it: nothing says that it worked on the CPU. */
+static void test_spinning_is_not_work(void **state)
+{
+    (void)state;
+    static const int64_t waited[] = {100 * MS, 100 * MS, 0, 50 * MS};
+    struct run *r = create(4);
+    for (size_t i = 0; i < BINS; i++)
+        for (size_t k = 0; k < 4; k++)
+            *at(r, i, k) = (struct pw_row_c_bin_trace){
+                .wait_ns = waited[k], .cpu_ns = waited[k], .asleep_ns = 100 * MS - waited[k]};
+    assert_int_equal(find(r), 1);
+    assert_int_equal(r->found[0].rank, 2);
+    assert_int_equal(r->found[0].cause, PW_CAUSE_BLOCKED);
+    destroy(r);
 }
 
 /* 2 of 8 ranks are the two of a host: they lost it together, and are named both. Of four on two
@@ -339,6 +375,8 @@ int main(void)
         cmocka_unit_test(test_asleep),
         cmocka_unit_test(test_contention),
         cmocka_unit_test(test_host),
+        cmocka_unit_test(test_who_waits_itself_is_not_waited_for),
+        cmocka_unit_test(test_spinning_is_not_work),
         cmocka_unit_test(test_without_samples),
         cmocka_unit_test(test_two_known),
         cmocka_unit_test(test_disk),
