@@ -15,7 +15,7 @@
 /* Events of the job from which it is worth while. */
 enum { LEAST_EVENTS = 100000 };
 /* Raised when what is kept changes its meaning. */
-enum { CHECKPOINT_VERSION = 2 };
+enum { CHECKPOINT_VERSION = 3 };
 
 struct header {
     char magic[8];
@@ -52,6 +52,7 @@ static uint64_t fingerprint(const struct pw_job *job)
                                sizeof(struct pw_pair),
                                sizeof(struct pw_message_wait),
                                sizeof(struct pw_graph_link),
+                               sizeof(struct pw_graph_flow),
                                sizeof(struct pw_row_c_rank),
                                sizeof(struct pw_row_c_clock),
                                sizeof(struct pw_row_clock),
@@ -142,6 +143,14 @@ static void pass_input(struct stream *s, struct pw_input *input)
     PASS_FIXED(s, input->starts_after, pw_events_blocks(input) + 1);
 }
 
+static void pass_items(struct stream *s, struct pw_graph_items *items)
+{
+    void *v = items->v;
+    pass_array(s, &v, &items->n, items->size);
+    items->v = v;
+    items->capacity = items->n;
+}
+
 static void pass_all(struct stream *s, struct pw_job *job, struct pw_matched *m)
 {
     const size_t ranks = (size_t)job->nranks;
@@ -159,10 +168,8 @@ static void pass_all(struct stream *s, struct pw_job *job, struct pw_matched *m)
     PASS(s, m->messages.unmatched);
     PASS(s, m->parts.nsteps);
     PASS(s, m->parts.until_ns);
-    void *links = m->parts.links.v;
-    pass_array(s, &links, &m->parts.links.n, sizeof(struct pw_graph_link));
-    m->parts.links.v = links;
-    m->parts.links.capacity = m->parts.links.n;
+    pass_items(s, &m->parts.links);
+    pass_items(s, &m->parts.flows);
 }
 
 /* ---- keeping it ---- */

@@ -190,7 +190,7 @@ struct sums {
 static struct pw_tally *begin(struct sums *s)
 {
     *s = (struct sums){.graph = {.until_ns = INT64_MIN}};
-    s->tally = pw_tally_make(&s->out, &s->graph);
+    s->tally = pw_tally_make(&s->out, &s->graph, (struct pw_flows){.least_ns = INT64_MAX});
     return &s->tally;
 }
 

@@ -18,6 +18,7 @@ void pw_graph_begin(struct pw_graph_parts *parts, const struct pw_job *job)
         .ops.size = sizeof(struct pw_graph_op),
         .windows.size = sizeof(struct pw_graph_window),
         .links.size = sizeof(struct pw_graph_link),
+        .flows.size = sizeof(struct pw_graph_flow),
     };
     int64_t events = 0;
     for (int64_t r = 0; r < job->nranks; r++)
@@ -110,11 +111,17 @@ void pw_graph_add_link(struct pw_graph_parts *parts, const struct pw_graph_link 
     append(parts, &parts->links, link);
 }
 
+void pw_graph_add_flow(struct pw_graph_parts *parts, const struct pw_graph_flow *flow)
+{
+    append(parts, &parts->flows, flow);
+}
+
 void pw_graph_parts_fini(struct pw_graph_parts *parts)
 {
     free(parts->ops.v);
     free(parts->windows.v);
     free(parts->links.v);
+    free(parts->flows.v);
     *parts = (struct pw_graph_parts){0};
 }
 
@@ -151,7 +158,8 @@ int pw_graph_gather(struct pw_graph_parts *parts, const struct pw_job *job)
     MPI_Allreduce(MPI_IN_PLACE, &parts->asynchronous, 1, MPI_INT, MPI_MAX, job->comm);
     err = err ? err : gather_items(&parts->ops, job);
     err = err ? err : gather_items(&parts->windows, job);
-    return err ? err : gather_items(&parts->links, job);
+    err = err ? err : gather_items(&parts->links, job);
+    return err ? err : gather_items(&parts->flows, job);
 }
 
 void pw_graph_fini(struct pw_graph *graph)

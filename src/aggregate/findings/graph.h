@@ -35,6 +35,13 @@ struct pw_graph_link {
     int32_t src, dst;
 };
 
+/* A send that waited until its receiver came back into MPI, ns since the job's epoch. */
+struct pw_graph_flow {
+    int64_t sent; /* local_enter of the send */
+    int64_t came;
+    int32_t src, dst;
+};
+
 struct pw_graph_items {
     char *v;
     size_t n, capacity, size;
@@ -42,7 +49,7 @@ struct pw_graph_items {
 
 /* What one process has collected. */
 struct pw_graph_parts {
-    struct pw_graph_items ops, windows, links;
+    struct pw_graph_items ops, windows, links, flows;
     size_t nsteps;    /* steps replayed: the first of the job */
     int64_t until_ns; /* when the last of them ends, on any rank */
     int asynchronous; /* collectives went on beside work, on GPUs: a rank is no single sequence */
@@ -80,6 +87,7 @@ void pw_graph_add_event(struct pw_graph_parts *parts, const struct pw_job *job,
                         const struct pw_instances *instances);
 void pw_graph_add_window(struct pw_graph_parts *parts, const struct pw_graph_window *window);
 void pw_graph_add_link(struct pw_graph_parts *parts, const struct pw_graph_link *link);
+void pw_graph_add_flow(struct pw_graph_parts *parts, const struct pw_graph_flow *flow);
 void pw_graph_parts_fini(struct pw_graph_parts *parts);
 
 /* Gathers the parts on process 0. Collective. 0 or -ENOMEM. */

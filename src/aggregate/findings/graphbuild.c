@@ -4,23 +4,17 @@
 #include <string.h>
 
 #include "aggregate/findings/graph.h"
-#include "aggregate/findings/sendmode.h"
-#include "analysis/message.h"
+#include "aggregate/findings/graphgates.h"
 #include "core/sort.h"
 #include "core/tables.h"
 
-/* A gate is a collective instance or one direction of a matched message. */
 struct builder {
     struct pw_graph *out;
     const struct pw_job *job;
     const struct pw_graph_op *ops;
     const struct pw_graph_window *windows;
+    struct pw_gates gates;
     size_t nops, nwindows, node_capacity, nwaits, wait_capacity, transfer_capacity;
-    int64_t *opened;   /* [gates] measured time of the last to add */
-    int32_t *gate_of;  /* [ops] gate that an op adds to, or -1 */
-    int64_t *adds_at;  /* [ops] and when */
-    int32_t *waits_at; /* [ops] gate that it waits at, or -1 */
-    size_t ngates;
     int failed;
 };
 
@@ -39,15 +33,6 @@ struct place {
             return (a) < (b) ? -1 : 1; \
     } while (0)
 
-static int by_rank_and_enter(const void *a, const void *b)
-{
-    const struct pw_graph_op *x = a, *y = b;
-    COMPARE(x->rank, y->rank);
-    COMPARE(x->local_enter, y->local_enter);
-    COMPARE(x->receives, y->receives);
-    return 0;
-}
-
 static int by_rank_and_start(const void *a, const void *b)
 {
     const struct pw_graph_window *x = a, *y = b;
@@ -56,90 +41,6 @@ static int by_rank_and_start(const void *a, const void *b)
     COMPARE(x->phase, y->phase); /* a step before the phase that begins with it */
     COMPARE(y->end, x->end);
     return 0;
-}
-
-static const struct pw_graph_op *find_op(const struct builder *b, int32_t rank, int64_t enter,
-                                         uint8_t receives)
-{
-    struct pw_graph_op key = {.rank = rank, .local_enter = enter, .receives = receives};
-    return bsearch(&key, b->ops, b->nops, sizeof(key), by_rank_and_enter);
-}
-
-/* ---- gates ---- */
-
-static void open_at(struct builder *b, int32_t gate, int64_t time)
-{
-    b->out->replay.needs[gate]++;
-    b->opened[gate] = time > b->opened[gate] ? time : b->opened[gate];
-}
-
-static void add_at(struct builder *b, size_t op, int32_t gate, int64_t time)
-{
-    b->gate_of[op] = gate;
-    b->adds_at[op] = time;
-    open_at(b, gate, time);
-}
-
-static struct pw_message_end end_of(const struct pw_graph_op *op)
-{
-    return (struct pw_message_end){op->enter, op->leave, op->stands};
-}
-
-/* Of a collective that not all members recorded, the others wait for each other; what they waited
- * for the rest is a cost that does not change. */
-static void add_instances(struct builder *b, const struct pw_instances *in)
-{
-    int32_t *gates = malloc(sizeof(*gates) * (in->n + 1));
-    b->failed |= !gates;
-    for (size_t i = 0; i < in->n && gates; i++)
-        gates[i] = -1;
-    for (size_t i = 0; i < b->nops && gates; i++) {
-        int64_t at = b->ops[i].instance;
-        if (at < 0 || in->items[at].mixed || in->items[at].nranks < 2)
-            continue;
-        if (gates[at] < 0)
-            gates[at] = (int32_t)b->ngates++;
-        if (b->ops[i].adds) {
-            add_at(b, i, gates[at], b->ops[i].enter);
-        }
-        b->waits_at[i] = b->ops[i].waits ? gates[at] : -1;
-    }
-    free(gates);
-}
-
-/* The ends of a link; 0 when one of them is not here. */
-static int find_ends(const struct builder *b, const struct pw_graph_link *link,
-                     const struct pw_graph_op **send, const struct pw_graph_op **receive)
-{
-    *send = find_op(b, link->src, link->sent, 0);
-    *receive = find_op(b, link->dst, link->received, 1);
-    return *send && *receive;
-}
-
-/* The receiver waits for the send. A sender that waited for the receive waits, and so does one that
- * came later but would have waited: in the replay it may come first. */
-static void add_links(struct builder *b, const struct pw_graph_link *links, size_t n)
-{
-    struct pw_sendmode mode = {{0}, {0}};
-    const struct pw_graph_op *send, *receive;
-    for (size_t i = 0; i < n; i++)
-        if (find_ends(b, &links[i], &send, &receive))
-            pw_sendmode_see(&mode, send, receive);
-    for (size_t i = 0; i < n; i++) {
-        if (!find_ends(b, &links[i], &send, &receive))
-            continue;
-        size_t s = (size_t)(send - b->ops), r = (size_t)(receive - b->ops);
-        const struct pw_message_end sent = end_of(send), received = end_of(receive);
-        if (receive->stands != INT64_MAX && b->gate_of[s] < 0 && send->enter <= receive->leave) {
-            b->waits_at[r] = (int32_t)b->ngates++;
-            add_at(b, s, b->waits_at[r], pw_message_came(&sent, &received));
-        }
-        if (send->stands != INT64_MAX && b->gate_of[r] < 0 && receive->enter <= send->leave &&
-            (pw_message_waited(&sent, &received) > 0 || pw_sendmode_waits(&mode, send))) {
-            b->waits_at[s] = (int32_t)b->ngates++;
-            add_at(b, r, b->waits_at[s], pw_message_came(&received, &sent));
-        }
-    }
 }
 
 /* ---- nodes of one rank ---- */
@@ -226,7 +127,8 @@ static void add_wait(struct builder *b, struct pw_replay_node *node, int32_t gat
 /* Something that a rank does at a time: enters an event, or stands still for one. */
 struct moment {
     int64_t time, leave;
-    int64_t op;
+    int64_t op;   /* that it stands still for */
+    int32_t gate; /* that it adds to */
     int stands;
 };
 
@@ -237,19 +139,30 @@ static int by_time(const void *a, const void *b)
     COMPARE(x->stands, y->stands);
     COMPARE(x->leave, y->leave);
     COMPARE(x->op, y->op);
+    COMPARE(x->gate, y->gate);
     return 0;
 }
 
-static size_t list_moments(const struct builder *b, size_t first, size_t end, struct moment *out)
+/* Of one rank, whose operations and flows these are. */
+struct span {
+    size_t first_op, end_op, first_flow, end_flow;
+};
+
+static size_t list_moments(const struct builder *b, const struct span *span, struct moment *out)
 {
     size_t n = 0;
-    for (size_t i = first; i < end; i++) {
+    for (size_t i = span->first_op; i < span->end_op; i++) {
         const struct pw_graph_op *op = &b->ops[i];
-        if (b->gate_of[i] >= 0)
-            out[n++] = (struct moment){b->adds_at[i], b->adds_at[i], (int64_t)i, 0};
+        if (b->gates.gate_of[i] >= 0)
+            out[n++] = (struct moment){b->gates.adds_at[i], b->gates.adds_at[i], (int64_t)i,
+                                       b->gates.gate_of[i], 0};
         if (op->stands != INT64_MAX)
-            out[n++] = (struct moment){op->stands, op->leave, (int64_t)i, 1};
+            out[n++] = (struct moment){op->stands, op->leave, (int64_t)i, -1, 1};
     }
+    for (size_t i = span->first_flow; i < span->end_flow; i++)
+        if (b->gates.flow_gates[i] >= 0)
+            out[n++] = (struct moment){b->gates.flows[i].came, b->gates.flows[i].came, -1,
+                                       b->gates.flow_gates[i], 0};
     pw_sort(out, n, sizeof(*out), by_time);
     return n;
 }
@@ -291,10 +204,10 @@ static size_t stand_still(struct builder *b, int32_t rank, const struct place *a
         return n;
     node->first_wait = (int32_t)b->nwaits;
     for (; i < n && m[i].stands && m[i].leave == leave && m[i].time <= now; i++) {
-        int32_t gate = b->waits_at[m[i].op];
+        int32_t gate = b->gates.waits_at[m[i].op];
         add_wait(b, node, gate);
-        if (gate >= 0 && b->opened[gate] > there) {
-            there = b->opened[gate];
+        if (gate >= 0 && b->gates.opened[gate] > there) {
+            there = b->gates.opened[gate];
             last = &b->ops[m[i].op];
         }
     }
@@ -312,7 +225,7 @@ static void build_rank(struct builder *b, int32_t rank, struct place *at, const 
         if (m[i].leave < now || m[i].time >= end) { /* of another thread, or after the last step */
             struct pw_replay_node *node = m[i].stands ? NULL : add_node(b, rank, at);
             if (node)
-                node->adds = b->gate_of[m[i].op];
+                node->adds = m[i].gate;
             i++;
             continue;
         }
@@ -327,7 +240,7 @@ static void build_rank(struct builder *b, int32_t rank, struct place *at, const 
         } else {
             struct pw_replay_node *node = add_node(b, rank, at);
             if (node)
-                node->adds = b->gate_of[m[i].op];
+                node->adds = m[i].gate;
             i++;
         }
     }
@@ -349,14 +262,18 @@ static int find_span(const struct place *at, int64_t *start, int64_t *end)
 
 static void build_all(struct builder *b)
 {
-    struct moment *moments = malloc(sizeof(*moments) * (2 * b->nops + 1));
-    size_t op = 0, window = 0;
+    struct moment *moments = malloc(sizeof(*moments) * (2 * b->nops + b->gates.nflows + 1));
+    struct span span = {0};
+    size_t window = 0;
     int64_t first = INT64_MAX, last = INT64_MIN;
     b->failed |= !moments;
     for (int32_t r = 0; r < b->job->nranks && !b->failed; r++) {
-        size_t from = op, begin = window;
-        while (op < b->nops && b->ops[op].rank == r)
-            op++;
+        const size_t begin = window;
+        span = (struct span){span.end_op, span.end_op, span.end_flow, span.end_flow};
+        while (span.end_op < b->nops && b->ops[span.end_op].rank == r)
+            span.end_op++;
+        while (span.end_flow < b->gates.nflows && b->gates.flows[span.end_flow].dst == r)
+            span.end_flow++;
         while (window < b->nwindows && b->windows[window].rank == r)
             window++;
         struct place at = {.windows = b->windows + begin, .n = window - begin, .step = -1};
@@ -364,7 +281,7 @@ static void build_all(struct builder *b)
         b->out->starts[r] = INT64_MIN / 4;
         if (!find_span(&at, &start, &end))
             continue;
-        size_t n = list_moments(b, from, op, moments);
+        size_t n = list_moments(b, &span, moments);
         b->out->starts[r] = start;
         build_rank(b, r, &at, moments, n, start, end);
         first = start < first ? start : first;
@@ -373,25 +290,6 @@ static void build_all(struct builder *b)
     b->out->first_ns = first;
     b->out->measured_ns = last - first;
     free(moments);
-}
-
-static int allocate(struct builder *b, size_t ngates)
-{
-    struct pw_graph *out = b->out;
-    out->replay.needs = calloc(ngates + 1, sizeof(*out->replay.needs));
-    b->opened = malloc(sizeof(*b->opened) * (ngates + 1));
-    b->gate_of = malloc(sizeof(*b->gate_of) * (b->nops + 1));
-    b->adds_at = malloc(sizeof(*b->adds_at) * (b->nops + 1));
-    b->waits_at = malloc(sizeof(*b->waits_at) * (b->nops + 1));
-    out->starts = malloc(sizeof(*out->starts) * (size_t)b->job->nranks);
-    if (!out->replay.needs || !b->opened || !b->gate_of || !b->adds_at || !b->waits_at ||
-        !out->starts)
-        return -ENOMEM;
-    for (size_t i = 0; i < ngates; i++)
-        b->opened[i] = INT64_MIN;
-    for (size_t i = 0; i < b->nops; i++)
-        b->gate_of[i] = b->waits_at[i] = -1;
-    return 0;
 }
 
 static int put_in_order(struct pw_graph *out)
@@ -418,23 +316,20 @@ int pw_graph_build(struct pw_graph *out, struct pw_graph_parts *parts, const str
     *out = (struct pw_graph){0};
     if (!b.nwindows || !parts->nsteps || parts->asynchronous)
         return -ENODATA;
-    pw_sort(parts->ops.v, b.nops, sizeof(struct pw_graph_op), by_rank_and_enter);
     pw_sort(parts->windows.v, b.nwindows, sizeof(struct pw_graph_window), by_rank_and_start);
-    int err = allocate(&b, b.nops + 2 * parts->links.n);
+    int err = pw_gates_make(&b.gates, parts, in);
+    out->starts = malloc(sizeof(*out->starts) * (size_t)job->nranks);
+    err = out->starts ? err : -ENOMEM;
+    out->replay.needs = b.gates.needs;
     if (!err) {
-        add_instances(&b, in);
-        add_links(&b, (struct pw_graph_link *)(void *)parts->links.v, parts->links.n);
         build_all(&b);
         out->replay.nodes = out->nodes;
-        out->replay.ngates = b.ngates;
+        out->replay.ngates = b.gates.n;
         out->replay.nranks = (size_t)job->nranks;
         out->replay.nsteps = parts->nsteps;
         out->replay.start_ns = out->starts;
         err = b.failed ? -ENOMEM : put_in_order(out);
     }
-    free(b.opened);
-    free(b.gate_of);
-    free(b.adds_at);
-    free(b.waits_at);
+    pw_gates_fini(&b.gates);
     return err;
 }

@@ -11,6 +11,15 @@ static inline int pw_events_is_enqueued(const struct pw_row_comm_event *event)
     return event->source == PW_SOURCE_NCCL && (event->flags & PW_FLAG_ENQUEUED);
 }
 
+/* When the call that began it returned: what is begun only goes on beside the rank. */
+static inline int64_t pw_events_returned(const struct pw_row_comm_event *event)
+{
+    if (!(event->flags & PW_FLAG_NONBLOCKING))
+        return event->end;
+    int64_t waited = event->wait_start ? event->end - event->wait_start : 0;
+    return event->start + event->inside_ns - waited;
+}
+
 /* Rows of a block: a whole number of them are in a chunk as this program writes it. */
 enum { PW_EVENT_BLOCK = 1024 };
 

@@ -336,6 +336,14 @@ int64_t pw_input_time(const struct pw_input *s, int64_t local_ns)
     return pw_clock_to_cluster(s->knots, s->nknots, local_ns);
 }
 
+/* The clocks' rates differ by so little that two rounds do. */
+int64_t pw_input_local(const struct pw_input *s, int64_t cluster_ns, int64_t near)
+{
+    for (int round = 0; round < 2; round++)
+        near += cluster_ns - pw_input_time(s, near);
+    return near;
+}
+
 int64_t pw_input_clock_error(const struct pw_input *s)
 {
     if (!s->aligned)

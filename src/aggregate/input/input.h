@@ -76,6 +76,9 @@ void pw_input_close(struct pw_input *input);
 /* Cluster time of a local time of this rank. */
 int64_t pw_input_time(const struct pw_input *input, int64_t local_ns);
 
+/* Where the rank's clock shows a cluster time, searched from `near`. */
+int64_t pw_input_local(const struct pw_input *input, int64_t cluster_ns, int64_t near);
+
 /* Error bound over the whole run, ns; -1 when the clock is not aligned. */
 int64_t pw_input_clock_error(const struct pw_input *input);
 

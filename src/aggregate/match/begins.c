@@ -68,6 +68,15 @@ void pw_begins_find(const struct pw_begins *b, int64_t from, int64_t to, size_t 
     *end = pw_place_i64(b->earliest, b->blocks, to);
 }
 
+void pw_begins_around(const struct pw_begins *b, int64_t from, int64_t to, size_t *first,
+                      size_t *end)
+{
+    pw_begins_find(b, from, to, first, end);
+    if (*first > 0)
+        *first = pw_place_i64(b->latest, b->blocks, b->latest[*first - 1]);
+    *end += *end < b->blocks;
+}
+
 double pw_begins_count(const struct pw_begins *b, int64_t time)
 {
     size_t at = pw_place_i64(b->latest, b->blocks, time);

@@ -36,6 +36,10 @@ int64_t pw_begins_floor(const struct pw_begins *begins, size_t block);
 void pw_begins_find(const struct pw_begins *begins, int64_t from, int64_t to, size_t *first,
                     size_t *end);
 
+/* The same, with the block of what was begun last before that, and the one after. */
+void pw_begins_around(const struct pw_begins *begins, int64_t from, int64_t to, size_t *first,
+                      size_t *end);
+
 /* About how many count as begun before a time: in each block they are taken to be spread evenly. */
 double pw_begins_count(const struct pw_begins *begins, int64_t time);
 

@@ -137,6 +137,17 @@ static int return_waits(struct matching *m)
     return 0;
 }
 
+/* Sends that waited for room, once all are matched. */
+static int match_flows(struct matching *m)
+{
+    struct pw_flows *flows = &m->tally.flows;
+    int err = agree(m, pw_flows_find(flows, m->job));
+    for (size_t i = 0; i < flows->n && !err; i++)
+        pw_tally_add_flow(&m->tally, &flows->v[i]);
+    err = err ? err : agree(m, 0);
+    return err ? err : return_waits(m);
+}
+
 static int match_round(struct matching *m)
 {
     struct pw_side *sends = NULL;
@@ -185,6 +196,8 @@ static int match_all(struct matching *m, struct pw_job *job)
     int err = m->readers ? pw_rounds_begin(&m->rounds, job) : -ENOMEM;
     while (!err && pw_rounds_next(&m->rounds, job, most_new_sides(m)))
         err = match_round(m);
+    if (!err && !m->visit)
+        err = match_flows(m);
     free(m->sends.v);
     free(m->receives.v);
     free(m->readers);
@@ -196,7 +209,7 @@ static int match_all(struct matching *m, struct pw_job *job)
 
 int pw_messages_match(struct pw_messages *out, struct pw_job *job, struct pw_graph_parts *graph)
 {
-    struct matching m = {.tally = pw_tally_make(out, graph)};
+    struct matching m = {.tally = pw_tally_make(out, graph, pw_flows_make(job))};
     *out = (struct pw_messages){0};
     int err = match_all(&m, job);
     if (!err) {

@@ -23,9 +23,10 @@ struct pw_completion {
     int32_t unmatched;       /* 1: one will not be. Of what is free, the next that is */
 };
 
-struct pw_tally pw_tally_make(struct pw_messages *out, struct pw_graph_parts *graph)
+struct pw_tally pw_tally_make(struct pw_messages *out, struct pw_graph_parts *graph,
+                              struct pw_flows flows)
 {
-    return (struct pw_tally){.out = out, .graph = graph, .first_free = NONE};
+    return (struct pw_tally){.out = out, .graph = graph, .flows = flows, .first_free = NONE};
 }
 
 /* Room for `more` items after n. */
@@ -227,6 +228,21 @@ void pw_tally_match(struct pw_tally *t, const struct pw_side *send, const struct
     }
     if (late_receiver > 0)
         add_back(t, wait_of(send, send->src, late_receiver));
+    else
+        pw_flows_note(&t->flows, send, receive);
+}
+
+void pw_tally_add_flow(struct pw_tally *t, const struct pw_flow_send *send)
+{
+    struct pw_pair *pair = pair_of(t, send->src, send->dst);
+    const int64_t waited = send->found.waited_ns;
+    if (!pair)
+        return;
+    pair->late_receiver_ns = pw_sum(pair->late_receiver_ns, waited);
+    add_back(t, (struct pw_message_wait){send->src, send->local_stood, send->local_stood + waited});
+    struct pw_graph_flow flow = {send->local_enter, send->found.came_ns, send->src, send->dst};
+    if (send->stood.start < t->graph->until_ns)
+        pw_graph_add_flow(t->graph, &flow);
 }
 
 void pw_tally_alone(struct pw_tally *t, const struct pw_side *side, int receives)
@@ -316,6 +332,7 @@ void pw_tally_fini(struct pw_tally *t)
 {
     pw_hash_fini(&t->by_pair);
     pw_hash_fini(&t->by_call);
+    pw_flows_fini(&t->flows);
     free(t->calls);
     free(t->back);
 }

@@ -2,6 +2,7 @@
 #ifndef PW_AGGREGATE_MATCH_TALLY_H
 #define PW_AGGREGATE_MATCH_TALLY_H
 
+#include "aggregate/match/flow.h"
 #include "aggregate/match/messages.h"
 #include "aggregate/match/sides.h"
 #include "core/hash.h"
@@ -9,6 +10,7 @@
 struct pw_tally {
     struct pw_messages *out;
     struct pw_graph_parts *graph;
+    struct pw_flows flows;
     size_t pairs_capacity, waits_capacity, waits_joined;
     struct pw_message_wait *back; /* what senders waited, for the processes that read their files */
     size_t nback, back_capacity;
@@ -18,7 +20,8 @@ struct pw_tally {
     int failed;
 };
 
-struct pw_tally pw_tally_make(struct pw_messages *out, struct pw_graph_parts *graph);
+struct pw_tally pw_tally_make(struct pw_messages *out, struct pw_graph_parts *graph,
+                              struct pw_flows flows);
 
 /* The call of rank `dst` that completed a receive, and ended at `end` of the rank's own clock; for
  * side.completion. `until` is when all receives that it
@@ -29,6 +32,9 @@ int32_t pw_tally_call(struct pw_tally *tally, int32_t dst, int64_t end, int64_t 
 void pw_tally_match(struct pw_tally *tally, const struct pw_side *send,
                     const struct pw_side *receive);
 void pw_tally_alone(struct pw_tally *tally, const struct pw_side *side, int receives);
+
+/* A send that waited for room; one of tally.flows. */
+void pw_tally_add_flow(struct pw_tally *tally, const struct pw_flow_send *send);
 
 /* All receives that were begun before `time` are known: sums up the calls that are complete. */
 void pw_tally_calls_until(struct pw_tally *tally, int64_t time);

@@ -115,20 +115,11 @@ void pw_bins_choose(struct pw_job *job)
     job->bins.bin_ns = (span + n - 1) / n;
 }
 
-/* Where the rank's clock shows a cluster time, searched from `near`; the clocks' rates differ by so
- * little that two rounds do. */
-static int64_t local_time(const struct pw_input *input, int64_t cluster_ns, int64_t near)
-{
-    for (int round = 0; round < 2; round++)
-        near += cluster_ns - pw_input_time(input, near);
-    return near;
-}
-
 static int64_t wait_until(const struct pw_input *input, int64_t last, int64_t entered)
 {
     if (last == INT64_MIN || entered == INT64_MAX || !input->aligned)
         return INT64_MIN;
-    return local_time(input, last, entered);
+    return pw_input_local(input, last, entered);
 }
 
 int64_t pw_bins_last_init(const struct pw_job *job, const struct pw_input *input)
@@ -177,11 +168,11 @@ static void begin_parts(struct pw_bins *s, const struct pw_input *input)
         return;
     const int has_init = input->init_ns != INT64_MAX, has_end = input->finalize_ns != INT64_MAX;
     int64_t *e = s->part_edges,
-            start = local_time(input, job->bins.start_ns, near_start(job, input));
+            start = pw_input_local(input, job->bins.start_ns, near_start(job, input));
     e[0] = start;
     e[1] = has_init ? input->init_ns : start;
     e[2] = has_init ? input->first_ns : start;
-    e[7] = local_time(input, job->bins.end_ns, start);
+    e[7] = pw_input_local(input, job->bins.end_ns, start);
     e[6] = has_end ? inside_mpi(input).end : e[7];
     e[5] = has_end ? input->finalize_ns : e[7];
     e[3] = has_steps(job, input) ? input->steps[0].start : e[2];
@@ -204,7 +195,7 @@ int pw_bins_begin(struct pw_bins *s, const struct pw_job *job, const struct pw_i
         return -ENOMEM;
     int64_t near = near_start(job, input);
     for (size_t i = 0; i <= s->bins.n; i++) {
-        near = local_time(input, job->bins.start_ns + (int64_t)i * job->bins.bin_ns, near);
+        near = pw_input_local(input, job->bins.start_ns + (int64_t)i * job->bins.bin_ns, near);
         s->bins.edges[i] = i ? later(near, s->bins.edges[i - 1]) : near;
     }
     clear(&s->bins);

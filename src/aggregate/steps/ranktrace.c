@@ -211,12 +211,7 @@ static void visit(void *context, const struct pw_input *input,
         pw_graph_add_event(p->graph, p->job, input, event, p->instances);
         pw_spans_add(&p->comm, event->start, event->end);
     }
-    if (!(event->flags & PW_FLAG_NONBLOCKING)) {
-        add_exposed(p, event->start, event->end);
-    } else {
-        int64_t waited = event->wait_start ? event->end - event->wait_start : 0;
-        add_exposed(p, event->start, event->start + event->inside_ns - waited);
-    }
+    add_exposed(p, event->start, pw_events_returned(event));
     if (cls == PW_CLASS_COLL)
         visit_collective(p, input, event);
     if (cls == PW_CLASS_SEND || cls == PW_CLASS_RECV)
