@@ -28,7 +28,8 @@ static int64_t own_of(const struct pw_row_c_part_trace *row, enum pw_part part)
         return row->total_ns;
     /* In MPI_Init who is early sleeps, or looks again and again. */
     if (part == PW_PART_INIT)
-        return row->cpu_ns < 0 ? -1 : row->cpu_ns + row->ready_ns + row->stopped_ns;
+        return row->cpu_ns < 0 ? -1
+                               : row->cpu_ns + row->ready_ns + row->stopped_ns + row->frozen_ns;
     return row->total_ns - row->wait_ns;
 }
 
@@ -60,6 +61,7 @@ static enum pw_cause cause_of(const struct pw_row_c_part_trace *rows, size_t nra
         size_t offset;
         enum pw_cause cause;
     } kinds[] = {
+        {offsetof(struct pw_row_c_part_trace, frozen_ns), PW_CAUSE_FROZEN},
         {offsetof(struct pw_row_c_part_trace, stopped_ns), PW_CAUSE_STOPPED},
         {offsetof(struct pw_row_c_part_trace, throttled_ns), PW_CAUSE_THROTTLED},
         {offsetof(struct pw_row_c_part_trace, disk_ns), PW_CAUSE_IO},

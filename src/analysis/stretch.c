@@ -10,7 +10,7 @@
 #define LARGE 0.15        /* of the run: then a loss may be as thin as noise is */
 #define MOSTLY 0.5        /* of a loss of no kind of its own: then it is of this kind */
 
-enum kind { STOPPED, STOPPED_INSIDE, QUOTA, DISK, SLEEP, CONTENTION, WORK, ANY, KINDS };
+enum kind { FROZEN, STOPPED, STOPPED_INSIDE, QUOTA, DISK, SLEEP, CONTENTION, WORK, ANY, KINDS };
 
 /* Floors are shares of the run. What only a fault does is believed at a hundredth of it; of what
  * ranks on a busy machine differ in anyway, more must be lost, and with less by others: in the same
@@ -23,6 +23,7 @@ static const struct rule {
     double most_ever;  /* the same anywhere in the run; 0: whatever it is */
     double density;    /* least loss, of the stretch's length */
 } rules[KINDS] = {
+    [FROZEN] = {PW_CAUSE_FROZEN, 0.01, 0.01, 0.5, 0, 0},
     [STOPPED] = {PW_CAUSE_STOPPED, 0.01, 0.01, 0.5, 0, 0},
     [STOPPED_INSIDE] = {PW_CAUSE_STOPPED, 0.01, 0.01, 0.5, 0, 0},
     [QUOTA] = {PW_CAUSE_THROTTLED, 0.01, 0.01, 0.5, 0, 0},
@@ -76,6 +77,8 @@ static int64_t amount_of(const struct pw_row_c_bin_trace *row, enum kind kind, i
     const int64_t not_own = bin_ns - own;
     int64_t left = own, parts[KINDS] = {[ANY] = own};
     if (is_sampled(row)) {
+        parts[FROZEN] = limited(row->frozen_ns, bin_ns - row->outside_ns);
+        left -= limited(row->frozen_ns, left);
         parts[STOPPED] = limited(row->stopped_ns, left);
         parts[STOPPED_INSIDE] = limited(row->stopped_ns, bin_ns - row->outside_ns);
         left -= parts[STOPPED];
@@ -235,14 +238,16 @@ static int64_t waited_in(const struct search *s, const struct pw_stretch *f)
  * to do. */
 static int is_waited_for(struct search *s, enum kind kind, const struct pw_stretch *f)
 {
+    const int64_t *host = s->in->host_of;
     size_t n = 0;
     for (size_t r = 0; r < s->in->nranks; r++)
-        if (r != f->rank && row_at(s->in, f->first, r)->wait_ns >= 0)
+        if (r != f->rank && !(f->is_host && host[r] == host[f->rank]) &&
+            row_at(s->in, f->first, r)->wait_ns >= 0)
             s->values[n++] = called_in(s, f, r);
     if (!n)
         return 0;
     int64_t waited = pw_median_i64(s->values, n); /* sorts */
-    if (kind == STOPPED_INSIDE)
+    if (kind == STOPPED_INSIDE || kind == FROZEN)
         waited = s->values[0];
     else if (kind > QUOTA)
         waited -= waited_in(s, f);

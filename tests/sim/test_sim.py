@@ -953,6 +953,22 @@ def slower_on_all_ranks_is_a_verdict_of_no_rank():
 
 
 @case
+def a_host_that_stood_still_is_named_as_a_host():
+    for pattern in ("data", "ring"):
+        run = os.path.join(where, pattern)
+        sim(run, "-p", pattern, "-r", "12", "-s", "60", "--ranks-per-host", "4", "--os-samples", "-f",
+            "freeze:host=1,ms=1000,steps=20,at_ms=3")
+        merge(run)
+        found = report(run)
+        assert found["job"]["headline"].startswith("Host node0001 with 4 of its 4 ranks held "), found["job"]
+        assert "more" not in found["job"]["headline"], found["job"]["headline"]
+        assert {row["rank"] for row in found["stragglers"]} == {4, 5, 6, 7}, found["stragglers"]
+        (host,) = found["hosts"]
+        assert host["hostname"] == "node0001" and host["cause"] == "host_frozen", host
+        assert host["slow_ranks"] == 4 and abs(host["lost_ns"] / 1e9 - 1) < 0.05, host
+
+
+@case
 def pauses_of_all_ranks_are_a_verdict_of_no_rank():
     for pattern, bare in (("data", []), ("halo", ["--bare"])):
         run = os.path.join(where, pattern)

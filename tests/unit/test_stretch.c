@@ -299,6 +299,34 @@ static void test_two_known(void **state)
     destroy(r);
 }
 
+/* Ranks 2 and 3 of six, all of their host: nothing was seen of 500 ms, a tenth of the run. Not when
+ * a rank elsewhere works on: then that one is waited for. */
+static void test_frozen_host(void **state)
+{
+    (void)state;
+    struct run *r = create(6);
+    for (size_t k = 0; k < 6; k++)
+        r->host[k] = (int64_t)k / 2;
+    for (size_t i = 10; i < 15; i++)
+        for (size_t k = 0; k < 6; k++)
+            *at(r, i, k) =
+                k / 2 == 1 ? (struct pw_row_c_bin_trace){.inside_ns = k == 2 ? 100 * MS : 0,
+                                                         .frozen_ns = 100 * MS}
+                           : (struct pw_row_c_bin_trace){.wait_ns = 100 * MS, .cpu_ns = 100 * MS};
+    assert_int_equal(find(r), 2);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(r->found[i].rank, 2 + i);
+        assert_int_equal(r->found[i].cause, PW_CAUSE_FROZEN);
+        assert_int_equal(r->found[i].lost_ns, 500 * MS);
+        assert_true(r->found[i].is_host);
+    }
+    for (size_t i = 10; i < 15; i++)
+        at(r, i, 5)->wait_ns = 0;
+    assert_int_equal(find(r), 1);
+    assert_int_equal(r->found[0].rank, 5);
+    destroy(r);
+}
+
 /* The system saw rank 1 in state D while all were asleep in a call of 400 ms, 8 % of the run; then
  * rank 1 alone. */
 static void test_disk(void **state)
@@ -379,6 +407,7 @@ int main(void)
         cmocka_unit_test(test_spinning_is_not_work),
         cmocka_unit_test(test_without_samples),
         cmocka_unit_test(test_two_known),
+        cmocka_unit_test(test_frozen_host),
         cmocka_unit_test(test_disk),
         cmocka_unit_test(test_work_on_a_shared_cpu),
         cmocka_unit_test(test_thin_contention),

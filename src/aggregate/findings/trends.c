@@ -137,6 +137,7 @@ static enum pw_cause cause_of(const struct looking *w, int64_t cost_ns)
         size_t offset;
         enum pw_cause cause;
     } kinds[] = {
+        {offsetof(struct pw_row_c_bin_trace, frozen_ns), PW_CAUSE_FROZEN},
         {offsetof(struct pw_row_c_bin_trace, stopped_ns), PW_CAUSE_STOPPED},
         {offsetof(struct pw_row_c_bin_trace, throttled_ns), PW_CAUSE_THROTTLED},
         {offsetof(struct pw_row_c_bin_trace, disk_ns), PW_CAUSE_IO},

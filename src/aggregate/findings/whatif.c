@@ -298,6 +298,7 @@ static int find_hosts(struct replaying *r, const struct pw_straggler_found *foun
             .excess_ns = hosts[i].excess_ns,
             .gain_ns = -1,
             .confidence = hosts[i].confidence,
+            .lost_ns = -1,
         };
         set_hostname(r, select_host(r, hosts[i].host), row->hostname);
         if (r->graph && last < r->graph->replay.nsteps)

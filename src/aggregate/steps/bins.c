@@ -146,7 +146,7 @@ static struct pw_interval inside_mpi(const struct pw_input *input)
 static void clear(struct pw_cut *cut)
 {
     for (size_t i = 0; i < cut->n; i++)
-        cut->rows[i] = (struct pw_row_c_bin_trace){0, 0, 0, -1, -1, -1, -1, -1, -1, -1};
+        cut->rows[i] = (struct pw_row_c_bin_trace){0, 0, 0, -1, -1, -1, -1, -1, -1, -1, -1};
 }
 
 static int64_t near_start(const struct pw_job *job, const struct pw_input *input)
@@ -295,7 +295,8 @@ static void copy_parts(const struct pw_bins *s, const struct pw_input *input,
                                              row->stopped_ns,
                                              row->disk_ns,
                                              row->asleep_ns,
-                                             row->io_bytes};
+                                             row->io_bytes,
+                                             row->frozen_ns};
     }
 }
 

@@ -7,6 +7,10 @@
 /* How long a state that was seen is taken for that of later pauses between two samples. */
 enum { STATE_LASTS_NS = 2000000000 };
 
+/* Samples that are so much further apart than others were not taken because the host, or the
+ * container of the rank and its collector, stood still. */
+enum { FROZEN_TIMES = 4, FROZEN_LEAST_NS = 300000000 };
+
 #define MEMBER(name) offsetof(struct pw_row_c_bin_trace, name)
 
 static int64_t earlier(int64_t a, int64_t b)
@@ -41,6 +45,7 @@ static int is_off(uint8_t state)
 struct seen {
     uint8_t state; /* off the processor, as seen last */
     int64_t at;
+    int64_t shortest; /* time between two samples */
 };
 
 /* The pause of a thread between two samples, by the states that were seen at them: of those that
@@ -52,12 +57,22 @@ static size_t pause_member(const struct pw_row_process *from, const struct pw_ro
     uint8_t state = is_off(to->state) && to->state != 'S' ? to->state : from->state;
     state = is_off(state) ? state : to->state;
     if (is_off(state)) {
-        *seen = (struct seen){state, to->time};
+        seen->state = state;
+        seen->at = to->time;
         return member_of_state(state);
     }
     if (is_standing && to->state == 'R')
         return MEMBER(ready_ns);
     return to->time - seen->at <= STATE_LASTS_NS ? member_of_state(seen->state) : MEMBER(asleep_ns);
+}
+
+/* Ready or running before and after, and neither in between, nor was a sample taken. */
+static int is_frozen(const struct pw_row_process *from, const struct pw_row_process *to,
+                     int64_t pause, const struct seen *seen)
+{
+    const int64_t span = to->time - from->time;
+    return from->state == 'R' && to->state == 'R' && span >= FROZEN_LEAST_NS &&
+           span / FROZEN_TIMES >= seen->shortest && pause >= span / 2;
 }
 
 static void take_process(struct pw_bins *s, const struct pw_row_process *from,
@@ -76,15 +91,18 @@ static void take_process(struct pw_bins *s, const struct pw_row_process *from,
     int64_t pause = span - cpu - ready;
     pw_bins_spread(s, from->time, to->time, cpu, MEMBER(cpu_ns));
     pw_bins_spread(s, from->time, to->time, ready, MEMBER(ready_ns));
-    pw_bins_spread(s, from->time, to->time, pause,
-                   pause_member(from, to, pause >= span - span / 20, seen));
+    const size_t member = is_frozen(from, to, pause, seen)
+                              ? MEMBER(frozen_ns)
+                              : pause_member(from, to, pause >= span - span / 20, seen);
+    pw_bins_spread(s, from->time, to->time, pause, member);
+    seen->shortest = earlier(seen->shortest, span);
 }
 
 static int read_process(struct pw_bins *s, const struct pw_input *input)
 {
     struct pw_cursor cursor;
     struct pw_row_process before = {0};
-    struct seen seen = {'S', -PW_LIMIT};
+    struct seen seen = {'S', -PW_LIMIT, PW_LIMIT};
     int has_before = 0, err;
     err = pw_cursor_at(&cursor, input->path, &input->process_rows, PW_TABLE_process);
     for (const struct pw_row_process *row; !err && (row = pw_cursor_next(&cursor));) {
@@ -133,8 +151,8 @@ static void fill_gaps(struct pw_cut *s)
     }
     for (size_t i = 0; i < s->n; i++) {
         struct pw_row_c_bin_trace *row = &s->rows[i];
-        int64_t *counted[] = {&row->cpu_ns,     &row->ready_ns, &row->throttled_ns,
-                              &row->stopped_ns, &row->disk_ns,  &row->asleep_ns};
+        int64_t *counted[] = {&row->cpu_ns,  &row->ready_ns,  &row->throttled_ns, &row->stopped_ns,
+                              &row->disk_ns, &row->asleep_ns, &row->frozen_ns};
         for (size_t k = 0; has_process && k < sizeof(counted) / sizeof(counted[0]); k++)
             *counted[k] = later(*counted[k], 0);
         if (has_io)

@@ -41,6 +41,11 @@ static const struct pw_advice_rule rules[] = {
     STRAGGLER("stopped", PW_CAUSE_STOPPED, PW_ADVICE_ANY,
               "was stopped (SIGSTOP, a debugger, a job that the batch system suspended). Find out "
               "who stops processes on its host."),
+    STRAGGLER(
+        "host_frozen", PW_CAUSE_FROZEN, PW_ADVICE_ANY,
+        "stood still with its host or container: nothing ran there, nor was anything sampled. "
+        "Look for virtual machines that are moved or suspended, containers that are paused, "
+        "and firmware that halts the host."),
     STRAGGLER("late_start", PW_CAUSE_LATE_START, PW_ADVICE_ANY,
               "entered MPI_Init later than the others, who waited for it. Look at what it does "
               "before: how its host starts processes, loads libraries and Python modules, and "

@@ -17,7 +17,11 @@ const struct pw_row_c_trend *pw_trends_leading(const struct pw_cluster *c)
         const struct pw_row_c_straggler *row = &c->stragglers[i];
         const double held = (double)row->steps_hit * (double)row->excess_ns;
         const double cost = row->gain_ns > 0 ? (double)row->gain_ns : held;
-        if (cost >= (double)worst->cost_ns)
+        const int is_same = worst->kind == PW_SLOWING_PAUSES && row->first_step >= 0 &&
+                            row->first_step <= worst->last_step &&
+                            row->last_step >= worst->first_step;
+        /* All ranks stand still in a call that one of them does not finish. */
+        if (cost >= (double)worst->cost_ns * (is_same ? 0.5 : 1))
             worst = NULL;
     }
     return worst;
@@ -36,6 +40,8 @@ static const char *doing(int cause)
         return ", waiting for files or a disk";
     case PW_CAUSE_STOPPED:
         return ", stopped";
+    case PW_CAUSE_FROZEN:
+        return ", with their hosts";
     case PW_CAUSE_THROTTLED:
         return ", without a CPU because their cgroup's quota was used up";
     case PW_CAUSE_CPU_CONTENTION:

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "analysis/advice/imbalance.h"
 #include "analysis/advice/network.h"
@@ -73,13 +74,38 @@ static void write_steps(const struct pw_figures *f, const struct pw_row_c_stragg
         pw_sentence_add(s, " %s", phase);
 }
 
+/* The host that lost as a whole what its rank did. */
+static const struct pw_row_c_host *host_of(const struct pw_cluster *c,
+                                           const struct pw_row_c_straggler *row)
+{
+    for (size_t i = 0; i < c->nhosts_slow; i++)
+        if (strncmp(c->hosts_slow[i].hostname, row->hostname, sizeof(row->hostname)) == 0 &&
+            2 * (double)c->hosts_slow[i].lost_ns >= (double)row->lost_ns)
+            return &c->hosts_slow[i];
+    return NULL;
+}
+
+static size_t count_elsewhere(const struct pw_cluster *c, const struct pw_row_c_host *host)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < c->nstragglers; i++)
+        n += strncmp(c->stragglers[i].hostname, host->hostname, sizeof(host->hostname)) != 0;
+    return n;
+}
+
 static void write_straggler(const struct pw_figures *f, const struct pw_verdict *v,
                             struct pw_sentence *s)
 {
     const struct pw_row_c_straggler *worst = &f->cluster->stragglers[0];
+    const struct pw_row_c_host *host = host_of(f->cluster, worst);
     const char *cause = pw_words_cause(worst->cause);
-    pw_sentence_add(s, "Rank %" PRId32, worst->rank);
-    if (worst->hostname[0])
+    size_t more = host ? count_elsewhere(f->cluster, host) : f->cluster->nstragglers - 1;
+    if (host)
+        pw_sentence_add(s, "Host %.64s with %" PRId32 " of its %" PRId32 " ranks", host->hostname,
+                        host->slow_ranks, host->nranks);
+    else
+        pw_sentence_add(s, "Rank %" PRId32, worst->rank);
+    if (worst->hostname[0] && !host)
         pw_sentence_add(s, " on %.64s", worst->hostname);
     if (worst->kind == PW_STRAGGLER_STRETCH)
         write_stretch(f, worst, s);
@@ -89,8 +115,8 @@ static void write_straggler(const struct pw_figures *f, const struct pw_verdict 
         pw_sentence_add(s, " (%s)", cause);
     if (worst->gain_ns > 0)
         add_ns(s, ", which cost the job ", worst->gain_ns);
-    if (f->cluster->nstragglers > 1)
-        pw_sentence_add(s, "; and %zu more", f->cluster->nstragglers - 1);
+    if (more)
+        pw_sentence_add(s, host ? "; and %zu more elsewhere" : "; and %zu more", more);
     if (pw_figures_is_unresolved(f, worst->excess_ns)) {
         add_ns(s, "; but the clock error is up to ", f->clock_error_max_ns);
         pw_sentence_add(s, ", so this is not resolvable");

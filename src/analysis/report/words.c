@@ -39,8 +39,9 @@ const char *pw_words_cause(int cause)
         [PW_CAUSE_GPU_WORK] = "more GPU work",
         [PW_CAUSE_STOPPED] = "stopped by a signal or a debugger",
         [PW_CAUSE_LATE_START] = "it began late",
+        [PW_CAUSE_FROZEN] = "its host or container stood still",
     };
-    return cause >= 0 && cause <= PW_CAUSE_LATE_START ? words[cause] : "";
+    return cause >= 0 && cause <= PW_CAUSE_FROZEN ? words[cause] : "";
 }
 
 const char *pw_words_steps(const struct pw_figures *figures,

@@ -15,7 +15,7 @@ import time
 CGROUP1, CGROUP2 = "/sys/fs/cgroup/cpu", "/sys/fs/cgroup"
 # kind: (what the report should call the cause, needs a library in the rank)
 KINDS = {"quota": ("quota", False), "burners": ("contention", False), "stop": ("stopped", False),
-         "stops": ("stopped", False), "malloc": ("cpu", True), "read": ("file_io", True),
+         "stops": ("stopped", False), "freeze": ("host_frozen", False), "malloc": ("cpu", True), "read": ("file_io", True),
          "late_start": ("start", True)}
 
 
@@ -104,24 +104,39 @@ class Burners:
             os.sched_setaffinity(self.pid, self.before)
 
 
+def with_collector(pid):
+    """A rank and the processes of profwrap above it: what a container of its own would have."""
+    found = [pid]
+    for parent in ancestors(pid):
+        with open(f"/proc/{parent}/comm") as file:
+            if not file.read().startswith("profwrap"):
+                break
+        found.append(parent)
+    return found
+
+
 class Stops:
     """SIGSTOP for `off` seconds, then SIGCONT for `on` seconds, again and again; once without `on`."""
 
-    def __init__(self, pid, off, on=None):
-        self.pid, self.off, self.on = pid, off, on
+    def __init__(self, pids, off, on=None):
+        self.pids, self.off, self.on = pids, off, on
         self.over = threading.Event()
         self.thread = threading.Thread(target=self._run)
         self.thread.start()
 
     def _run(self):
         while not self.over.is_set():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGSTOP)
-                self.over.wait(self.off)
-                os.kill(self.pid, signal.SIGCONT)
+            self._send(signal.SIGSTOP)
+            self.over.wait(self.off)
+            self._send(signal.SIGCONT)
             if self.on is None:
                 return
             self.over.wait(self.on)
+
+    def _send(self, number):
+        for pid in self.pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
 
     def end(self):
         self.over.set()
@@ -135,9 +150,11 @@ def begin(fault, pid):
     if fault["kind"] == "burners":
         return Burners(pid, fault["count"])
     if fault["kind"] == "stop":
-        return Stops(pid, fault["seconds"])
+        return Stops([pid], fault["seconds"])
+    if fault["kind"] == "freeze":
+        return Stops(with_collector(pid), fault["seconds"])
     if fault["kind"] == "stops":
-        return Stops(pid, fault["off"], fault["on"])
+        return Stops([pid], fault["off"], fault["on"])
     return None
 
 
