@@ -188,6 +188,7 @@ def the_parts_of_a_merged_run_add_up():
         first = stragglers[0]
         assert first["rank"] == 2 and names[first["part"]] == part, (kind, first)
         near(int(first["lost_ns"]), 1500 * MS, 20 * MS)
+        assert first["blame_ns"] == -1 and first["critical_ns"] == -1, first  # others waited elsewhere
 
 
 @case

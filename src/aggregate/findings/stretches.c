@@ -141,6 +141,8 @@ static struct pw_row_c_straggler row_of_part(const struct pw_job *job, const str
         .first_step = -1,
         .last_step = -1,
         .excess_ns = found->lost_ns,
+        .blame_ns = -1,
+        .critical_ns = -1,
         .gain_ns = -1,
         .phase = PW_PHASE_NONE,
         .cause = (uint8_t)found->cause,
