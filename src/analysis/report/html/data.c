@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/advice/trends.h"
 #include "analysis/report/html/collectives.h"
 #include "analysis/report/html/gpu.h"
 #include "analysis/report/html/operators.h"
@@ -145,6 +146,21 @@ static json_t *make_whatif(const struct pw_figures *f)
     return object_or_null(whatif, bad);
 }
 
+/* With the sentence of the text report. */
+static json_t *make_trends(const struct pw_figures *f)
+{
+    const struct pw_cluster *c = f->cluster;
+    json_t *array = pw_json_key(f, "trends");
+    int bad = !array;
+    for (size_t i = 0; i < c->ntrends && !bad; i++) {
+        char text[320];
+        struct pw_sentence s = pw_sentence_on(text, sizeof(text));
+        pw_trends_say(c, &c->trends[i], &s);
+        bad = json_object_set_new(json_array_get(array, i), "words", json_string(text));
+    }
+    return object_or_null(array, bad);
+}
+
 static json_t *make_slow_links(const struct pw_figures *f)
 {
     return pw_json_rows(PW_TABLE_c_link, f->cluster->links_slow, f->cluster->nlinks_slow);
@@ -157,12 +173,15 @@ static const struct key {
     {"job", NULL},
     {"completeness", NULL},
     {"clock", NULL},
+    {"parts", NULL},
     {"steps", make_steps},
     {"mean", make_mean},
     {"ranks", make_ranks},
     {"stragglers", make_stragglers},
     {"imbalances", NULL},
     {"hosts", NULL},
+    {"trends", make_trends},
+    {"network", NULL},
     {"collectives", pw_html_collective_stats},
     {"collective_totals", pw_html_collective_totals},
     {"slow_links", make_slow_links},

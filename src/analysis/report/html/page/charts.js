@@ -116,7 +116,10 @@ function drawMarks(frame, marks) {
 
 function nameMarks(frame, marks) {
     const groups = frame.plot.append("g").selectAll("g").data(marks).join("g");
-    groups.append("text").attr("class", "halo").attr("x", (d) => frame.x(d.from) + 4)
+    const isRight = (d) => frame.x(d.from) > 0.8 * frame.width; /* no room behind its begin */
+    groups.append("text").attr("class", "halo")
+        .attr("x", (d) => (isRight(d) ? frame.x(d.from) - 4 : frame.x(d.from) + 4))
+        .attr("text-anchor", (d) => (isRight(d) ? "end" : "start"))
         .attr("y", chartMargin.top + 12).style("font-weight", 650).text((d) => d.text);
 }
 

@@ -58,6 +58,11 @@ function formatShare(share) {
     return `${percent.toFixed(percent < 9.95 ? 1 : 0)} %`;
 }
 
+/* A sentence whose numbers stay on one line with their units. */
+function keepUnits(text) {
+    return text.replace(/(\d) (?=(%|ns|us|ms|s|min|h|[KMGTP]iB|[kMG]B\/s)(?![\w/]))/g, "$1\u00a0");
+}
+
 const groupDigits = d3.format(",d");
 
 function formatCount(count) {

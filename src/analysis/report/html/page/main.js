@@ -29,9 +29,9 @@ let turn = 0;
 function renderFrame() {
     const job = report.job;
     document.title = `profwrap: ${job.headline}`;
-    document.getElementById("headline").textContent = job.headline;
+    document.getElementById("headline").textContent = keepUnits(job.headline);
     document.getElementById("highlights").append(...job.highlights.map((one) =>
-        element("li", {}, one.text)));
+        element("li", {}, keepUnits(one.text))));
     document.getElementById("command").textContent = job.command || "";
     document.getElementById("command").title = job.command || "";
     const extent = [plural(job.ranks, "rank")];

@@ -23,8 +23,16 @@ function costWords(worst) {
         ? `${formatShare(worst.gain_ns / all)} of the time of all steps; ` : "";
     const share = isKnown(worst.slowdown) ? ` (${formatShare(worst.slowdown)})` : "";
     if (worst.kind === "stretch")
-        return `lost${share} in ${worst.steps_words} of the run`;
+        return worst.part === "any" ? `lost${share} in ${worst.steps_words} of the run`
+            : `lost${share} ${worst.steps_words}`;
     return `${ofAll}${formatNs(worst.excess_ns)}${share} longer in ${worst.steps_words}`;
+}
+
+/* "in backward"; of what is outside steps the part, or the time, of the run. */
+function whereWords(worst) {
+    if (worst.phase_words || worst.kind !== "stretch")
+        return worst.phase_words || "phase not known";
+    return worst.part === "any" ? `${worst.steps_words} of the run` : worst.steps_words;
 }
 
 function stragglerTiles(parent, worst) {
@@ -35,7 +43,7 @@ function stragglerTiles(parent, worst) {
         link: element("a", { class: "small", href: `#stragglers/rank/${worst.rank}` },
             "Show its steps"),
     });
-    tile(parent, "WHERE", worst.phase_words || "phase not known", {
+    tile(parent, "WHERE", whereWords(worst), {
         words: `cause: ${worst.cause_words || "not known"}`,
     });
     const isGainKnown = isKnown(worst.gain_ns) && worst.gain_ns > 0;
@@ -47,10 +55,12 @@ function evenTiles(parent) {
     const one = report.job.ranks === 1, ranks = isKnown(report.job.ranks) ? report.job.ranks : 0;
     const unknown = report.job.verdict === "unknown";
     const uneven = report.job.verdict === "imbalance" && report.imbalances[0];
-    const network = report.job.verdict === "network";
-    const who = unknown ? "Not known" : one ? "One rank" : network ? "Slow network" : uneven ? "Uneven work" : "No rank named";
+    const who = unknown ? "Not known" : one ? "One rank" : {
+        network: "Slow network", imbalance: "Uneven work", all_slower: "All ranks",
+    }[report.job.verdict] || "No rank named";
     tile(parent, "WHO", who, {
         words: one && !unknown ? "nothing to compare it with"
+            : report.job.verdict === "all_slower" ? `${formatCount(ranks)} together`
             : uneven && uneven.ranks ? `more on ${uneven.nranks > 1 ? "ranks" : "rank"} ${uneven.ranks}`
                 : `of ${formatCount(ranks)}` });
     tile(parent, "STEPS", formatCount(report.steps.measured), {
@@ -67,13 +77,15 @@ function nextTile(parent) {
         words: rest.length ? `then ${plural(rest.length, "more thing")}, below` : "" });
 }
 
-/* Where the worst ranks were slow, for charts over steps. */
+/* Where the worst ranks, or all, were slow, for charts over steps. */
 function stragglerMarks() {
-    const worst = report.stragglers[0];
-    if (!worst)
+    const isOfAll = report.job.verdict === "all_slower";
+    const worst = isOfAll ? d3.greatest(report.trends.filter((row) => row.kind !== "warm_up"),
+        (row) => row.cost_ns) : report.stragglers[0];
+    if (!worst || worst.kind === "pauses") /* all steps are between the first and the last */
         return [];
     const from = columnOfStep(worst.first_step), to = columnOfStep(worst.last_step);
-    return from < 0 || to < 0 ? [] : [{ from, to, text: `rank ${worst.rank}` }];
+    return from < 0 || to < 0 ? [] : [{ from, to, text: isOfAll ? "all ranks" : `rank ${worst.rank}` }];
 }
 
 function stepSeries(parent) {
@@ -163,12 +175,38 @@ function efficiencyTree(parent) {
         .attr("fill", "var(--page)").attr("stroke", "var(--line)");
     nodes.append("rect").attr("y", 49).attr("height", 5).attr("rx", 2).attr("fill", "var(--accent)")
         .attr("width", (d) => w * Math.min(1, report.efficiency[d.data.field] || 0));
-    nodes.append("text").attr("class", "soft").attr("x", 8).attr("y", 17).text((d) => d.data.name);
+    nodes.append("text").attr("class", "soft").attr("x", 8).attr("y", 17)
+        .style("font-size", w < 125 ? "10px" : null).text((d) => d.data.name);
     nodes.append("text").attr("x", 8).attr("y", 39).style("font-size", "18px")
         .style("font-weight", 700).text((d) => formatShare(report.efficiency[d.data.field]));
     nodes.append("title").text((d) => d.data.words);
     note(box, "Of the ranks' time, the share outside communication; each is about the product of " +
         "the two it leads to.");
+}
+
+/* The last row is their sum. */
+function partTable(parent) {
+    const { rows, run_ns: run, wait_ns: wait, ranks } = report.parts;
+    new Table(parent, {
+        caption: `The whole wall time: means of ${plural(ranks, "rank")}`,
+        rows: [...rows, { part: "the run", words: "", mean_ns: run, share: 1, wait_ns: wait }],
+        columns: [
+            { title: "part", kind: "text", value: (row) => row.part },
+            { title: "what it is", kind: "text", value: (row) => row.words },
+            { title: "mean of ranks", kind: "ns", value: (row) => row.mean_ns },
+            { title: "of the run", kind: "share", value: (row) => row.share },
+            { title: "waiting", kind: "ns", value: (row) => row.wait_ns,
+              help: "for other ranks, mean" },
+            { title: "longest own", kind: "ns", value: (row) => row.longest_own_ns,
+              show: (row) => (row.part === "the run" ? "" : formatNs(row.longest_own_ns)),
+              help: "the most that a rank took without waiting for others" },
+            { title: "on rank", kind: "plain", value: (row) => row.longest_rank,
+              show: (row) => (row.part === "the run" ? "" : rankLink(row.longest_rank)) },
+        ],
+    });
+    note(parent, "From the first event or sample on any rank to the last: the run's time at the top " +
+        "has the launch before and the closing of files after it, too. n/a: its end is not known " +
+        "on all ranks; its time is in the part next to it.");
 }
 
 function renderOverview(box) {
@@ -187,4 +225,6 @@ function renderOverview(box) {
         note(panel(pair, "Time of each step"), "No steps are known: see 'What to do'.");
     efficiencyTree(pair);
     panel(box, "What to do", adviceList(report.advice));
+    if (report.parts)
+        partTable(panel(box, "Parts of the run"));
 }

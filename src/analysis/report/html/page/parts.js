@@ -71,6 +71,8 @@ const columnSteps = report.columns.step || [];
 
 /* The column of a step number, or -1. */
 function columnOfStep(step) {
+    if (!isKnown(step))
+        return -1;
     const column = d3.bisector((d) => d).right(columnSteps, step) - 1;
     return column >= 0 && step <= report.columns.last[column] ? column : -1;
 }

@@ -111,8 +111,15 @@ function drawCurves(box, column, rank, series) {
 /* The rows of the stragglers that were slow around this step; -1: in the mean. */
 function slowRows(column) {
     const step = columnSteps[column], rows = report.stragglers.filter((row) => column < 0 ||
-        (row.first_step <= step && step <= row.last_step));
+        (isKnown(row.first_step) && row.first_step <= step && step <= row.last_step));
     return new Set(rows.map((row) => rowOfRank.get(row.rank)).filter((row) => row !== undefined));
+}
+
+/* What all ranks did in some steps, in the words of the text report. */
+function allSlower(parent) {
+    if (report.trends.length)
+        panel(parent, "All ranks in some steps", element("ul", {},
+            ...report.trends.map((row) => element("li", {}, `${keepUnits(row.words)}.`))));
 }
 
 async function renderSteps(box, [number, noun, of]) {
@@ -143,5 +150,6 @@ async function renderSteps(box, [number, noun, of]) {
         onPick: (i) => { location.hash = `stragglers/rank/${names[i]}`; },
     });
     await stepCurves(box, column, rank);
+    allSlower(box);
     stepTable(panel(box, what), figures, slow);
 }

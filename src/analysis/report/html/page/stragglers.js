@@ -6,6 +6,12 @@ const heatViews = [
 ];
 let heatView = "excess";
 
+/* "41 of 50 steps, persistent"; a part of the run says by itself what it is. */
+function heldBackWords(row) {
+    return row.kind === "stretch" && row.part !== "any" ? row.steps_words
+        : `${row.steps_words}, ${row.kind.replace("_", "-")}`;
+}
+
 function stragglerTable(parent, chosen) {
     const rows = report.stragglers;
     const lossy = (rank) => rowOfRank.has(rank) && report.ranks.lossy[rowOfRank.get(rank)];
@@ -18,7 +24,7 @@ function stragglerTable(parent, chosen) {
               show: (row) => element("span", {}, rankLink(row.rank), lossy(row.rank) ? "!" : "") },
             { title: "host", kind: "text", value: (row) => row.hostname },
             { title: "held back", kind: "text", value: (row) => row.steps_words,
-              show: (row) => `${row.steps_words}, ${row.kind}` },
+              show: (row) => heldBackWords(row) },
             { title: "where", kind: "text", value: (row) => row.phase_words },
             { title: "excess", kind: "ns", value: (row) => row.excess_ns,
               show: (row) => (row.resolvable === false ? "~" : "") + formatNs(row.excess_ns),
@@ -60,12 +66,13 @@ function heatTop(values, view) {
 }
 
 function heatFrames() {
-    return report.stragglers.filter((row) => rowOfRank.has(row.rank) && row.last_step >= 0)
+    return report.stragglers.filter((row) => rowOfRank.has(row.rank) && isKnown(row.last_step))
         .map((row) => ({
-        row: rowOfRank.get(row.rank),
-        from: Math.max(columnOfStep(row.first_step), 0),
-        to: columnOfStep(row.last_step) < 0 ? columnSteps.length - 1 : columnOfStep(row.last_step),
-    }));
+            row: rowOfRank.get(row.rank),
+            from: Math.max(columnOfStep(row.first_step), 0),
+            to: columnOfStep(row.last_step) < 0 ? columnSteps.length - 1
+                : columnOfStep(row.last_step),
+        }));
 }
 
 async function heatmap(parent) {

@@ -65,6 +65,31 @@ function slowHosts(parent) {
     });
 }
 
+/* Transfers between hosts, of one link, one host, or all. */
+function slowNetwork(parent) {
+    if (!report.network.length)
+        return;
+    const hosts = (row) => [row.hostname, row.peer_hostname].filter(Boolean).join(" - ");
+    const ranks = (row) => (isKnown(row.src) ? `${row.src} - ${row.dst}` : "");
+    new Table(panel(parent, "Slow network"), {
+        caption: "Transfers between hosts that took more than others of their size; most gain first",
+        rows: report.network, isHit: (row) => row === report.network[0],
+        columns: [
+            { title: "of", kind: "text", value: (row) => row.scope },
+            { title: "hosts", kind: "text", value: (row) => hosts(row) || "all" },
+            { title: "ranks", kind: "text", value: ranks },
+            { title: "from step", kind: "plain", value: (row) => row.first_step },
+            { title: "to step", kind: "plain", value: (row) => row.last_step },
+            { title: "transfers", kind: "count", value: (row) => row.transfers },
+            { title: "mean", kind: "ns", value: (row) => row.mean_ns },
+            { title: "usual", kind: "ns", value: (row) => row.usual_ns },
+            { title: "gain", kind: "ns", value: (row) => row.gain_ns },
+            { title: "of the steps", kind: "share", value: (row) => row.share },
+            { title: "sure", kind: "share", value: (row) => row.confidence },
+        ],
+    });
+}
+
 function renderWhatif(box) {
     box.append(element("h2", {}, "What if"));
     if (report.whatif) {
@@ -77,4 +102,5 @@ function renderWhatif(box) {
         note(box, "Not replayed: it needs steps.");
     }
     slowHosts(box);
+    slowNetwork(box);
 }

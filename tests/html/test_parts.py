@@ -1,0 +1,88 @@
+"""What is beside the steps in a real browser: parts of the run, all ranks slower, a slow network.
+test_parts.py CASE...   test_parts.py --list"""
+import sys
+
+import browser as b
+import harness as h
+
+
+def text_cells(folder, section, begin):
+    """The cells of the first line of a section of the text report that begins so."""
+    words = h.lines(h.run(h.profwrap("report", "--section", section, folder)).stdout)
+    line = next(one.strip() for one in words if one.strip().startswith(begin))
+    return [cell.strip() for cell in line.split("  ") if cell.strip()]
+
+
+@h.case
+def parts_of_the_run_are_those_of_the_text_report():
+    folder = b.run("late8")
+    with b.chromium() as browser:
+        b.visit(browser, b.page_of(folder, "page"))
+        rows = b.rows(browser, "Parts of the run")
+        h.equal([row[0] for row in rows], ["start", "init", "setup", "steps", "tail", "finalize", "end",
+                                           "the run"], "parts")
+        for row in rows:
+            wanted = text_cells(folder, "parts", f"{row[0]}  ")
+            shown = ["0.00 %" if cell == "0.0 %" else cell for cell in row if cell]
+            h.equal(shown, wanted, row[0])
+        h.equal(rows[2][6], "2", "the rank with the longest setup")
+        b.check_quiet(browser, "overview")
+        b.visit(browser, b.page_of(b.run("even"), "even"))
+        h.equal([row[2] for row in b.rows(browser, "Parts of the run")][:2], ["n/a", "n/a"],
+                "without MPI_Init")
+
+
+@h.case
+def a_loss_outside_steps_marks_no_step():
+    with b.chromium() as browser:
+        b.visit(browser, b.page_of(b.run("late8"), "page"))
+        tiles = [tile.text for tile in b.find(browser, ".tile")]
+        h.check("Rank 2" in tiles[0] and "before its first step" in tiles[1], tiles)
+        h.check(" %) before its first step" in tiles[2], tiles[2])
+        h.equal(len(b.find(browser, "rect[fill='var(--mark)']")), 0, "marks over steps")
+        b.go(browser, "stragglers")
+        h.equal(len(b.find(browser, ".heat .frame")), 0, "frames in the heatmap")
+        row = b.rows(browser, "Ranks that hold the job back")[0]
+        h.equal((row[0], row[2], row[7], row[8]), ("2", "before its first step", "n/a", "n/a"), row)
+        b.go(browser, "steps/0")
+        h.equal(len(b.find(browser, "svg .pointer")), 0, "stragglers pointed at in step 0")
+        b.check_quiet(browser, "steps/0")
+
+
+@h.case
+def all_ranks_slower_are_shown_over_their_steps():
+    folder = b.run("slower8")
+    (trend,) = b.report_of(folder)["trends"]
+    with b.chromium() as browser:
+        b.visit(browser, b.page_of(folder, "page"))
+        h.check("All ranks" in b.find(browser, ".tile")[0].text, "the first tile")
+        mark = b.find(browser, "rect[fill='var(--mark)']")[0].rect
+        axis = browser.execute_script("""
+            const box = document.querySelector(".columns svg .gridline").getBoundingClientRect();
+            return [box.left, box.width];""")
+        begin = (mark["x"] - axis[0]) / axis[1] * 100
+        h.check(abs(begin - trend["first_step"]) < 1.5, "the mark begins at step", begin, trend)
+        b.go(browser, "steps")
+        said = [one.text for one in b.find(browser, "#page-steps li")]
+        h.check(len(said) == 1 and said[0].startswith("All ranks were slower in steps "
+                f"{trend['first_step']}-{trend['last_step']}"), said)
+        b.check_quiet(browser, "steps")
+
+
+@h.case
+def a_slow_link_is_a_row():
+    folder = b.run("link16")
+    wanted = b.report_of(folder)["network"]
+    with b.chromium() as browser:
+        b.visit(browser, b.page_of(folder, "page"), "whatif")
+        rows = b.rows(browser, "Slow network")
+        h.equal(len(rows), len(wanted), "rows")
+        h.equal(rows[0][:6], ["link", "node0001 - node0002", "7 - 8", str(wanted[0]["first_step"]),
+                              str(wanted[0]["last_step"]), str(wanted[0]["transfers"])], "the link")
+        b.check_quiet(browser, "whatif")
+        b.visit(browser, b.page_of(b.run("even"), "even"), "whatif")
+        h.check("Slow network" not in b.text(browser, "main"), "a table without rows")
+
+
+if __name__ == "__main__":
+    sys.exit(h.main(sys.argv[1:]))
