@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/report/headline.h"
 #include "analysis/report/report.h"
 #include "analysis/report/restrict.h"
 #include "cli/clusterpath.h"
@@ -232,8 +231,8 @@ static int write_html(const char *dir, const char *d3, const struct pw_cluster *
 /* One line for the output of a job that has had its own to say. */
 static int print_summary(FILE *out, const char *dir, const struct pw_cluster *cluster)
 {
-    char line[PW_HEADLINE_BYTES];
-    int err = pw_report_headline(cluster, line, sizeof(line));
+    char line[PW_REPORT_LINE];
+    int err = pw_report_summary(cluster, line, sizeof(line));
     if (!err)
         fprintf(out, "profwrap: %s See %s/report.txt\n", line, dir);
     return err;

@@ -9,6 +9,7 @@
 
 #include "analysis/report/figures.h"
 #include "analysis/report/highlights.h"
+#include "analysis/report/report.h"
 #include "core/ops.h"
 #include "test_report_make.h"
 
@@ -77,6 +78,15 @@ static void test_late_rank(void **state)
     assert_has(json, "\"verdict\": \"unknown\"");
     free(text);
     free(json);
+    char line[PW_REPORT_LINE];
+    assert_int_equal(pw_report_summary(c, line, sizeof(line)), 0);
+    assert_string_equal(line,
+                        "Only 1 step was measured: too few to say whether a rank held the job "
+                        "back. In collectives ranks waited 17 % of the time for each other, "
+                        "85 % of it for rank 3 (45 % where it came later than the clocks may "
+                        "be wrong).");
+    assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
+    assert_has_not(line, "In collectives");
     c->collectives[0].critical_ns = MS; /* not one is sure */
     assert_int_equal(find(c, found), 0);
     pw_cluster_destroy(c);

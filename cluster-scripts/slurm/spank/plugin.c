@@ -386,7 +386,7 @@ EXPORTED int slurm_spank_task_post_fork(spank_t spank, int argc, char **argv)
     return ESPANK_SUCCESS;
 }
 
-/* Has the report's first sentence put into the job's comment: as the user, for root's part is to
+/* Has the report's one line put into the job's comment: as the user, for root's part is to
  * wait for it. */
 EXPORTED int slurm_spank_task_exit(spank_t spank, int argc, char **argv)
 {

@@ -8,6 +8,7 @@
 #include "analysis/advice/imbalance.h"
 #include "analysis/advice/network.h"
 #include "analysis/advice/trends.h"
+#include "analysis/report/highlights.h"
 #include "analysis/report/names.h"
 #include "analysis/report/page.h"
 #include "analysis/report/report.h"
@@ -400,26 +401,42 @@ void pw_headline_missing(const struct pw_figures *figures, char *out, size_t siz
     }
 }
 
-int pw_report_line(FILE *out, const struct pw_cluster *cluster,
-                   const struct pw_report_options *options)
+/* The headline and, where `with_more`, the first highlight. */
+static int write_line(const struct pw_cluster *cluster, int with_more, char *out, size_t size)
 {
-    (void)options;
-    char line[PW_HEADLINE_BYTES];
-    int err = pw_report_headline(cluster, line, sizeof(line));
-    if (!err)
-        fprintf(out, "%s\n", line);
-    return err;
+    char raw[PW_REPORT_LINE];
+    struct pw_figures *figures;
+    struct pw_highlight found[PW_HIGHLIGHTS];
+    int err = pw_figures_create(cluster, &figures);
+    if (err)
+        return err;
+    pw_headline_write(figures, raw, PW_HEADLINE_BYTES);
+    if (with_more && pw_highlights_find(figures, found)) {
+        struct pw_sentence s = {raw, sizeof(raw), strlen(raw)};
+        pw_sentence_add(&s, " %s", found[0].text);
+    }
+    pw_names_printable(out, size, raw, sizeof(raw));
+    pw_figures_destroy(figures);
+    return 0;
 }
 
 int pw_report_headline(const struct pw_cluster *cluster, char *out, size_t size)
 {
-    char raw[PW_HEADLINE_BYTES];
-    struct pw_figures *figures;
-    int err = pw_figures_create(cluster, &figures);
-    if (err)
-        return err;
-    pw_headline_write(figures, raw, sizeof(raw));
-    pw_names_printable(out, size, raw, sizeof(raw));
-    pw_figures_destroy(figures);
-    return 0;
+    return write_line(cluster, 0, out, size);
+}
+
+int pw_report_summary(const struct pw_cluster *cluster, char *out, size_t size)
+{
+    return write_line(cluster, 1, out, size);
+}
+
+int pw_report_line(FILE *out, const struct pw_cluster *cluster,
+                   const struct pw_report_options *options)
+{
+    (void)options;
+    char line[PW_REPORT_LINE];
+    int err = pw_report_summary(cluster, line, sizeof(line));
+    if (!err)
+        fprintf(out, "%s\n", line);
+    return err;
 }

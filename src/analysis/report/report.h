@@ -26,6 +26,8 @@ enum { PW_REPORT_WIDTH = 100, PW_REPORT_TOP = 12 };
 enum { PW_REPORT_JSON_OPERATORS = 10000 }; /* rows of each of its lists */
 enum { PW_REPORT_JSON_LINKS = 10000, PW_REPORT_JSON_STEPS = 20000, PW_REPORT_JSON_CELLS = 16384 };
 
+enum { PW_REPORT_LINE = 1024 }; /* room for the line of pw_report_summary() */
+
 struct pw_report_options {
     const char *sections; /* names separated by commas; NULL or "" for all */
     int top;              /* rows of each table; 0 for all */
@@ -68,7 +70,11 @@ int pw_report_sections_check(const char *sections, char *problem, size_t size);
  * -ENOMEM. */
 int pw_report_headline(const struct pw_cluster *cluster, char *out, size_t size);
 
-/* That sentence and nothing else. */
+/* That sentence and, where there are highlights, the one of the largest loss behind it, on one
+ * line: for the end of a job's output, or its comment. 0 or -ENOMEM. */
+int pw_report_summary(const struct pw_cluster *cluster, char *out, size_t size);
+
+/* That line and nothing else. */
 int pw_report_line(FILE *out, const struct pw_cluster *cluster,
                    const struct pw_report_options *options);
 
