@@ -103,7 +103,9 @@ struct pw_sim_params {
     double hot;                             /* how many times the mean a hot expert has more */
     double lengths;                         /* sigma of sequences' log-normal lengths */
     double stage_skew; /* by how much the last stage has more work than a middle one */
-    double overlap;    /* data: share of Allreduces that backward hides */
+    /* 1: the same work, but shared out evenly; for the truth. */
+    int even_stages, even_lengths, even_tokens;
+    double overlap; /* data: share of Allreduces that backward hides */
     double host_noise, rack_noise;
     int64_t burst_ns, gc_ns; /* mean; 0: none */
     int tell_roles;          /* as profwrap_role() and profwrap_work() would */

@@ -12,6 +12,7 @@
 #include "sim/script.h"
 #include "sim/stage.h"
 #include "sim/stops.h"
+#include "sim/unequal.h"
 
 struct pw_sim_group pw_sim_group_of(const struct pw_sim_params *p, enum pw_sim_comm comm,
                                     int64_t rank)
@@ -103,6 +104,7 @@ int pw_sim_play(const struct pw_sim_params *p, uint32_t without, const struct pw
     for (int64_t s = 0; s < p->steps && !err; s++) {
         play.step = s;
         play.draw = 0;
+        play.mean_length = p->even_lengths ? pw_sim_mean_length(p, s) : 1;
         for (int64_t r = 0; r < p->ranks; r++)
             began[r] = play.now[r];
         pw_sim_stops_step(&play);

@@ -55,7 +55,8 @@ static int64_t work_of(struct pw_sim_play *play, int64_t rank, enum pw_phase pha
     own *= pw_sim_operators_growth(play->params, play->without, rank, play->step, phase);
     own *= pw_sim_noise_growth(play->params, rank, play->step);
     if (phase == PW_PHASE_FORWARD || phase == PW_PHASE_BACKWARD)
-        own *= pw_sim_length(play->params, rank, play->step);
+        own *= play->params->even_lengths ? play->mean_length
+                                          : pw_sim_length(play->params, rank, play->step);
     own += pw_sim_noise_ns(play->params, rank, play->step, phase) * share;
     return (int64_t)(own + pw_sim_extra(play, rank, phase, share));
 }

@@ -18,6 +18,7 @@ struct pw_sim_play {
     int64_t step;
     uint64_t draw;                 /* of this step: tells the stages' random numbers apart */
     double sigma;                  /* of one work stage */
+    double mean_length;            /* of this step's sequences; with even_lengths */
     int64_t *told;                 /* [ranks] up to when the sink knows of faults */
     int64_t anchor[PW_SIM_FAULTS]; /* when a fault that stops processes began */
     uint32_t stopping;             /* bit i: fault i has begun to */

@@ -15,6 +15,16 @@ struct pipeline {
     int64_t stages, chunks, microbatches, rank, stage;
 };
 
+/* How much more work than another part of the model has this one of the rank's: what the first and
+ * the last stage have more is in their first and last part. */
+static double more_work(const struct pipeline *l, int64_t part)
+{
+    const double more = pw_sim_stage_growth(l->params, l->stage) - 1;
+    if (l->params->even_stages)
+        return more;
+    return part == 0 || part == l->stages * l->chunks - 1 ? more * (double)l->chunks : 0;
+}
+
 /* Of the pass of one microbatch through one part, from the model's part before it, or (backward)
  * after it: what it waits for, its work, and whom it goes to. */
 static void add_pass(const struct pipeline *l, int64_t microbatch, int64_t chunk, int forward)
@@ -24,15 +34,12 @@ static void add_pass(const struct pipeline *l, int64_t microbatch, int64_t chunk
     int64_t before = forward ? part - 1 : part + 1, after = forward ? part + 1 : part - 1;
     int64_t first = l->rank - l->stage, pass = 2 * microbatch * parts + !forward;
     double n = (double)(l->microbatches * l->chunks);
-    /* What the first and the last stage have more is in their first and last part. */
-    double more = part == 0 || part == parts - 1
-                      ? (pw_sim_stage_growth(p, l->stage) - 1) * (double)l->chunks
-                      : 0;
     struct pw_sim_op message = {.bytes = p->message, .is_buffered = 1};
     struct pw_sim_op work = {
         .kind = PW_SIM_WORKS,
         .phase = forward ? PW_PHASE_FORWARD : PW_PHASE_BACKWARD,
-        .mean_ns = (forward ? FORWARD_SHARE : BACKWARD_SHARE) * (double)p->step_ns / n * (1 + more),
+        .mean_ns = (forward ? FORWARD_SHARE : BACKWARD_SHARE) * (double)p->step_ns / n *
+                   (1 + more_work(l, part)),
         .share = 1 / n,
     };
     if (before >= 0 && before < parts && l->stages > 1) {
@@ -121,6 +128,19 @@ static void moe_layer(struct pw_sim_play *play, enum pw_phase phase, double shar
     pw_sim_phase_end(play, phase);
 }
 
+/* Tokens of each rank's experts, by the mean. */
+static void fill_weights(struct pw_sim_play *play)
+{
+    const struct pw_sim_params *p = play->params;
+    double sum = 0;
+    for (int64_t r = 0; r < p->ranks; r++) {
+        play->weights[r] = pw_sim_tokens(p, r, play->step);
+        sum += play->weights[r];
+    }
+    for (int64_t r = 0; r < p->ranks && p->even_tokens; r++)
+        play->weights[r] = sum / (double)p->ranks;
+}
+
 void pw_sim_moe_step(struct pw_sim_play *play)
 {
     const struct pw_sim_params *p = play->params;
@@ -131,8 +151,7 @@ void pw_sim_moe_step(struct pw_sim_play *play)
         play->failed = -ENOMEM;
         return;
     }
-    for (int64_t r = 0; r < p->ranks; r++)
-        play->weights[r] = pw_sim_tokens(p, r, play->step);
+    fill_weights(play);
     pw_sim_work_phase(play, PW_PHASE_DATA, DATA_SHARE);
     for (int64_t i = 0; i < p->microbatches; i++)
         moe_layer(play, PW_PHASE_FORWARD, FORWARD_SHARE / layers);

@@ -38,17 +38,34 @@ double pw_sim_tokens(const struct pw_sim_params *p, int64_t rank, int64_t step)
     return share * pw_sim_lognormal(bits, token_noise);
 }
 
-double pw_sim_length(const struct pw_sim_params *p, int64_t rank, int64_t step)
+/* Ranks of one replica of the model. */
+static int64_t replica_size(const struct pw_sim_params *p)
 {
     int is_split = p->pattern == PW_SIM_HYBRID || p->pattern == PW_SIM_PIPELINE;
-    int64_t replica = is_split ? rank / (p->pipeline * p->tensor) : rank;
-    uint64_t bits = pw_sim_bits(p->seed, LENGTH_STREAM, (uint64_t)replica, (uint64_t)step);
+    return is_split ? p->pipeline * p->tensor : 1;
+}
+
+double pw_sim_length(const struct pw_sim_params *p, int64_t rank, int64_t step)
+{
+    uint64_t replica = (uint64_t)(rank / replica_size(p));
+    uint64_t bits = pw_sim_bits(p->seed, LENGTH_STREAM, replica, (uint64_t)step);
     return pw_sim_lognormal(bits, p->lengths);
+}
+
+double pw_sim_mean_length(const struct pw_sim_params *p, int64_t step)
+{
+    double sum = 0;
+    for (int64_t r = 0; r < p->ranks; r += replica_size(p))
+        sum += pw_sim_length(p, r, step);
+    return sum / (double)(p->ranks / replica_size(p));
 }
 
 double pw_sim_stage_growth(const struct pw_sim_params *p, int64_t stage)
 {
-    return stage == p->pipeline - 1 ? 1 + p->stage_skew : stage == 0 ? 1 + p->stage_skew / 2 : 1;
+    const double last = p->stage_skew, first = p->pipeline > 1 ? p->stage_skew / 2 : 0;
+    if (p->even_stages)
+        return 1 + (first + last) / (double)p->pipeline;
+    return stage == p->pipeline - 1 ? 1 + last : stage == 0 ? 1 + first : 1;
 }
 
 void pw_sim_role(const struct pw_sim_params *p, int64_t rank, char *out, size_t size)
@@ -81,7 +98,14 @@ static void print_ranks(FILE *out, const struct pw_sim_params *p, int has_stages
     fprintf(out, "]");
 }
 
-/* The run without one of these. */
+/* 1 when every rank has a stage of its own: which of them is slow and which has more to do cannot
+ * be known. */
+static int is_alone(const struct pw_sim_params *p, const struct pw_sim_params *even)
+{
+    return even->even_stages && p->ranks == p->pipeline * p->tensor;
+}
+
+/* The run with one of these shared out evenly. */
 static int print_one(FILE *out, const struct pw_sim_params *p, const struct pw_sim_params *even,
                      const char *kind, int64_t hot, int64_t elapsed)
 {
@@ -90,8 +114,9 @@ static int print_one(FILE *out, const struct pw_sim_params *p, const struct pw_s
     if (err)
         return err;
     fprintf(out, "\n    {\"kind\": \"%s\", \"scope\": \"role\", \"ranks\": ", kind);
-    print_ranks(out, p, p->stage_skew > even->stage_skew, hot);
-    fprintf(out, ", \"lost_ns\": %" PRId64 "}", elapsed - result.elapsed_ns);
+    print_ranks(out, p, even->even_stages, hot);
+    fprintf(out, ", \"alone\": %s, \"lost_ns\": %" PRId64 "}", is_alone(p, even) ? "true" : "false",
+            elapsed - result.elapsed_ns);
     return 0;
 }
 
@@ -104,13 +129,13 @@ int pw_sim_unequal_print(FILE *out, const struct pw_sim_params *p, int64_t elaps
     fprintf(out, "[");
     if (p->stage_skew > 0) {
         struct pw_sim_params even = *p;
-        even.stage_skew = 0;
+        even.even_stages = 1;
         err = print_one(out, p, &even, "stages", -1, elapsed);
         comma = ",";
     }
     if (p->pattern == PW_SIM_MOE && p->routing && !err) {
         struct pw_sim_params even = *p;
-        even.routing = PW_SIM_ROUTING_UNIFORM;
+        even.even_tokens = 1;
         int64_t hot = p->routing == PW_SIM_ROUTING_HOT ? hot_rank(p, 0, &more) : -1;
         fprintf(out, "%s", comma);
         err = print_one(out, p, &even, routings[p->routing], hot, elapsed);
@@ -118,7 +143,7 @@ int pw_sim_unequal_print(FILE *out, const struct pw_sim_params *p, int64_t elaps
     }
     if (p->lengths > 0 && !err) {
         struct pw_sim_params even = *p;
-        even.lengths = 0;
+        even.even_lengths = 1;
         fprintf(out, "%s", comma);
         err = print_one(out, p, &even, "lengths", -1, elapsed);
         comma = ",";

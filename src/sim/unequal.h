@@ -17,8 +17,11 @@ double pw_sim_tokens(const struct pw_sim_params *params, int64_t rank, int64_t s
  * the model have the same ones. */
 double pw_sim_length(const struct pw_sim_params *params, int64_t rank, int64_t step);
 
-/* How many times as much work as the others the pipeline's stage has: the first by half of what the
- * last has more. */
+/* The mean of that over the ranks. */
+double pw_sim_mean_length(const struct pw_sim_params *params, int64_t step);
+
+/* How many times as much work as a middle one the pipeline's stage has: the first by half of what
+ * the last has more. With even_stages all have the mean of these. */
 double pw_sim_stage_growth(const struct pw_sim_params *params, int64_t stage);
 
 /* The rank's part in the job, in words; "" where all have the same. */
@@ -27,8 +30,8 @@ void pw_sim_role(const struct pw_sim_params *params, int64_t rank, char *out, si
 /* What it would have done per step, as profwrap_work() would say it. */
 int64_t pw_sim_amount(const struct pw_sim_params *params, int64_t rank, int64_t step);
 
-/* Prints a JSON array: what of this is in the run, and by how much it would be shorter were all
- * alike. 0 or -errno. */
+/* Prints a JSON array: what of this is in the run, and by how much it would be shorter if the same
+ * work were shared out evenly. 0 or -errno. */
 int pw_sim_unequal_print(FILE *out, const struct pw_sim_params *params, int64_t elapsed_ns);
 
 #endif

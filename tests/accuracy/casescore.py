@@ -5,6 +5,7 @@ Only what a user reads is scored: the report's first sentence, what stands below
 import re
 import sys
 
+NOBODY = ("none", "all", "network", "role", "cannot_tell")  # scopes that name no rank, host or link
 FLOOR = 0.01  # of the run: less need not be found
 SIGMAS = 3
 # The truth's cause, and names that say it; "stopped" is 'blocked_off_cpu' where there is no such name.
@@ -13,6 +14,7 @@ CAUSES = {"stopped": ("stopped", "blocked_off_cpu"),
 # What a data loader waits for is a starved loader's.
 OFF_CPU = ("file_io", "page_faults", "blocked_off_cpu")
 ALL = re.compile(r"\b(all|every|each|the) ranks?\b.*\b(slow|long|grew|grow|drift|paus|checkpoint)", re.I)
+CANNOT_TELL = re.compile(r"^Cannot tell whether rank \d+ is slow or has more to do", re.I)
 UNEVEN = re.compile(r"\b(uneven|unequal|imbalanced?|not (evenly|equally)|more work by design)\b", re.I)
 NETWORK = re.compile(r"\b(network|congest\w*|transfers? (are|were|between)|links? of)", re.I)
 START = re.compile(r"\b(late start|beg[ai]ns? late|MPI_Init|start-?up|before (the|its) first|started|entered)\b",
@@ -22,6 +24,8 @@ TAIL = re.compile(r"\b(after (the|its) last|tail|at the end|MPI_Finalize|ended l
 
 def scope_of(job):
     """Of a first screen that names no rank, host or link: what it says of many of them."""
+    if CANNOT_TELL.search(job["headline"]):
+        return "cannot_tell"
     told = [job["headline"], *(one["text"] for one in job.get("highlights") or ())]
     for scope, pattern in (("role", UNEVEN), ("network", NETWORK), ("all", ALL)):
         if any(pattern.search(text) for text in told if not text.startswith("No rank")):
@@ -56,6 +60,8 @@ def answer(report):
         said["row"] = max(report["trends"], key=lambda row: row["cost_ns"])
     if said["scope"] in ("link", "network") and said["verdict"] == "network":
         said["row"] = report["network"][0]
+    if said["scope"] == "role":
+        said["row"] = next((r for r in report["imbalances"] if r["verdict"] == "imbalance"), None)
     return said
 
 
@@ -73,7 +79,8 @@ def is_right(said, fault):
         return said["scope"] == "network" or (
             fault["host"] >= 0 and said["scope"] == "host" and said["who"] in hosts)
     if fault["scope"] == "role":
-        return said["scope"] == "role"
+        # Where each role is one rank's, it may as well be that rank which is slow.
+        return said["scope"] == "role" or (fault["alone"] and said["scope"] == "cannot_tell")
     return said["scope"] == fault["scope"]
 
 
@@ -147,7 +154,7 @@ def losses(truth):
     found = [f for f in truth["faults"] if f["lost_ns"] > 0]
     found += [{"kind": d["kind"], "scope": "role", "part": "steps", "rank": -1, "host": -1, "peer": -1,
                "ranks": [], "steps": list(range(truth["steps"])), "phase": "none", "cause": "",
-               "lost_ns": d["lost_ns"], "start_ns": -1} for d in truth.get("design", [])
+               "lost_ns": d["lost_ns"], "start_ns": -1, "alone": d.get("alone", False)} for d in truth.get("design", [])
               if d["lost_ns"] > 0]
     return sorted(found, key=lambda f: f["lost_ns"], reverse=True)
 
@@ -169,9 +176,11 @@ def score_said(truth, said, is_right, bare=False):
     """The same of any answer; `is_right` says whether it is about a fault."""
     lost = losses(truth)
     result = {"headline": said["text"],
-              "named": said["scope"] not in ("none", "all", "network", "role"),
+              "named": said["scope"] not in NOBODY,
               "right": any(is_right(said, f) for f in lost)}
     result["wrong"] = result["named"] and not result["right"]
+    if said["scope"] in ("all", "network", "role"):
+        result["shared"] = result["right"]
     wanted = [f for f in lost if must_be_found(f, truth)]
     result["must"] = bool(wanted)
     if lost:
@@ -183,6 +192,8 @@ def score_said(truth, said, is_right, bare=False):
     if not worst:
         return result
     result["first"] = True
+    if said["scope"] == "cannot_tell":
+        return result
     result["kind"] = is_kind(said, worst, truth, bare)
     row = said["row"] or {}
     if worst["phase"] != "none" and not bare and worst["scope"] in ("rank", "host"):
@@ -228,10 +239,12 @@ def figures(results):
     must = [r for r in results if r["must"]]
     first = [r for r in must if r.get("first")]
     named = [r for r in results if r["named"]]
+    shared = [r["shared"] for r in results if "shared" in r]
     quiet = [r for r in results if "lost_share" not in r]
     asked = {key: [r[key] for r in first if key in r] for key in ("kind", "phase", "cause", "cost")}
     rows = [("recall: right first, of those that must be found", len(first), len(must)),
             ("precision: named first and at fault", sum(r["right"] for r in named), len(named)),
+            ("told of all ranks, the network or unequal work, and so", sum(shared), len(shared)),
             ("fault-free runs that name nobody", sum(not r["named"] for r in quiet), len(quiet))]
     rows += [(f"right {key}", sum(values), len(values)) for key, values in asked.items()]
     return rows

@@ -37,9 +37,9 @@ def straggler(**changes):
             **changes}
 
 
-def report(headline, *rows, hosts=()):
+def report(headline, *rows, hosts=(), imbalances=()):
     return {"job": {"headline": headline, "verdict": "held_back" if rows else "none"},
-            "stragglers": list(rows), "hosts": list(hosts)}
+            "stragglers": list(rows), "hosts": list(hosts), "imbalances": list(imbalances)}
 
 
 def scored(said, *faults):
@@ -136,9 +136,15 @@ def two_losses_of_one_rank_may_be_told_as_one():
 
 @case
 def unequal_work_is_told_as_such_and_never_as_a_straggler():
-    design = {**truth(), "design": [{"kind": "stages", "rank": -1, "lost_ns": 3 * S}]}
+    design = {**truth(), "design": [{"kind": "stages", "rank": -1, "alone": False, "lost_ns": 3 * S}]}
     told = casescore.score(design, report("Stages have unequal work: the last one has 40 % more."))
-    assert told["must"] and told["first"] and not told["named"]
+    assert told["must"] and told["first"] and not told["named"] and told["shared"]
+    assert not told["cost"]
+    # What it costs is the gain of the first that is one.
+    for gain, right in ((int(3.2 * S), True), (int(3.4 * S), False)):
+        rows = ({"verdict": "cannot_tell", "gain_ns": 3 * S}, {"verdict": "imbalance", "gain_ns": gain})
+        said = report("Uneven work: role 4 has 40 % more.", imbalances=rows)
+        assert casescore.score(design, said)["cost"] == right
     for text, wrong in (("Rank 3 on node0000 held back 100 steps.", True),
                         ("No rank held the job back: 100 steps.", False)):
         result = casescore.score(design, report(text, *[straggler()] * wrong))
@@ -147,9 +153,24 @@ def unequal_work_is_told_as_such_and_never_as_a_straggler():
     both = {**design, "faults": [fault()]}
     assert casescore.score(both, report("Rank 3 held back step 10.", straggler()))["first"]
     assert casescore.score(both, report("Work is uneven between stages."))["first"]
+    # Said where there is none.
+    quiet = casescore.score(truth(), report("Work is uneven between stages."))
+    assert not quiet["shared"] and not quiet["named"]
     # Lengths are noise: 90 % of a step, in one step.
     noisy = {**truth(fault(lost_ns=S // 4)), "noise_all": 0.9}
     assert not casescore.score(noisy, report("No rank held the job back."))["must"]
+
+
+@case
+def that_it_cannot_be_told_is_right_where_it_cannot():
+    text = ("Cannot tell whether rank 3 is slow or has more to do by design: it is the only one of its "
+            "role (stage 4 of 4), and has 1.40 times the work of the others in a step.")
+    for alone in (True, False):
+        design = {**truth(), "design": [{"kind": "stages", "alone": alone, "lost_ns": 3 * S}]}
+        result = casescore.score(design, report(text))
+        assert result["must"] and bool(result.get("first")) == alone and not result["named"]
+        assert "cost" not in result and "kind" not in result
+    assert not scored(report(text), fault()).get("first")
 
 
 @case
