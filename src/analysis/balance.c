@@ -154,7 +154,8 @@ static int64_t work_of_others(struct work *w, size_t role)
     return n ? pw_median_i64(w->values, n) : -1;
 }
 
-static void judge_run(struct work *w, struct pw_balance_role *roles)
+/* Returns the center. */
+static int64_t judge_run(struct work *w, struct pw_balance_role *roles)
 {
     const int64_t least = share_of_step(w);
     const double noise = noise_limit(w);
@@ -168,20 +169,27 @@ static void judge_run(struct work *w, struct pw_balance_role *roles)
             (double)size_of(level) > noise && w->in->nsteps >= FEWEST_STEPS && w->in->nroles > 1)
             roles[k].offset_ns = level;
     }
+    return center;
 }
 
-/* Keeps the offsets that are there, by half at least, in every quarter of the run. */
-static void judge_parts(struct work *w, struct pw_balance_role *roles)
+/* 1 when the value is at least half of the offset, on its side. */
+static int is_half(int64_t value, int64_t offset)
+{
+    return offset > 0 ? 2 * value >= offset : 2 * value <= offset;
+}
+
+/* Keeps the offsets that are there, by half at least, in every quarter of the run: above the
+ * quarter's center, or above the run's, since of few ranks a slow one moves the quarter's. */
+static void judge_parts(struct work *w, struct pw_balance_role *roles, int64_t center)
 {
     const size_t nsteps = w->in->nsteps, most = nsteps / FEWEST_STEPS;
     const size_t parts = most < PARTS ? most : PARTS;
     for (size_t i = 0; i < parts; i++) {
-        int64_t center = find_medians(w, nsteps * i / parts, nsteps * (i + 1) / parts);
-        for (size_t k = 0; k < w->in->nroles; k++) {
-            int64_t offset = roles[k].offset_ns, level = level_of(w, k, center);
-            if (offset > 0 ? 2 * level < offset : 2 * level > offset)
+        int64_t now = find_medians(w, nsteps * i / parts, nsteps * (i + 1) / parts);
+        for (size_t k = 0; k < w->in->nroles; k++)
+            if (!is_half(level_of(w, k, now), roles[k].offset_ns) &&
+                !is_half(level_of(w, k, center), roles[k].offset_ns))
                 roles[k].offset_ns = 0;
-        }
     }
 }
 
@@ -190,8 +198,7 @@ void pw_balance_judge(const struct pw_balance_input *in, const int64_t *series, 
 {
     struct work w = {.series = series, .stride = stride};
     lay_out(&w, in, scratch);
-    judge_run(&w, roles);
-    judge_parts(&w, roles);
+    judge_parts(&w, roles, judge_run(&w, roles));
     for (size_t k = 0; k < in->nroles; k++)
         if (roles[k].offset_ns)
             roles[k].state = roles[k].nranks == 1                  ? PW_BALANCE_ALONE

@@ -204,6 +204,21 @@ static void test_what_goes_is_no_role(void **state)
     assert_int_equal(w.roles[1].state, PW_BALANCE_EVEN);
 }
 
+/* Two of four ranks are slow in the last quarter: then the median of all is 170, and role 1 is
+ * below it, but as far above the 100 of the whole run as before. */
+static void test_a_slow_rank_takes_no_role_away(void **state)
+{
+    (void)state;
+    static const int32_t alone[] = {0, 1, 2, 2, 2, 2};
+    struct world w;
+    make_world(&w, (const int64_t[]){100, 140, 100, 100, -1, -1});
+    for (int s = MOST_STEPS * 3 / 4; s < MOST_STEPS; s++)
+        w.own[s * 6] = w.own[s * 6 + 2] = 200;
+    w.in.role_of = alone;
+    judge(&w);
+    assert_int_equal(w.roles[1].state, PW_BALANCE_ALONE);
+}
+
 /* 1 % of the step is 10 ns; so much is no imbalance, and no more than the clocks may make either.
  */
 static void test_small_differences(void **state)
@@ -363,6 +378,7 @@ int main(void)
         cmocka_unit_test(test_two_roles),
         cmocka_unit_test(test_a_slow_rank_is_no_role),
         cmocka_unit_test(test_what_goes_is_no_role),
+        cmocka_unit_test(test_a_slow_rank_takes_no_role_away),
         cmocka_unit_test(test_small_differences),
         cmocka_unit_test(test_who_cannot_be_told),
         cmocka_unit_test(test_cost_in_time),
