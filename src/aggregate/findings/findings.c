@@ -140,15 +140,18 @@ static int by_gain(const void *a, const void *b)
 /* Replays the run, where it has a graph, and sorts the stragglers by what it says. */
 static int replay(struct pw_findings *f, const struct pw_job *job, const size_t *rows,
                   const struct pw_instances *in, const struct pw_straggler_found *found,
-                  struct pw_graph_parts *parts)
+                  struct pw_graph_parts *parts, const struct pw_findings_known *known)
 {
     struct pw_graph graph;
     int none = pw_graph_build(&graph, parts, job, in);
     pw_graph_parts_fini(parts);
-    int err = none == -ENOMEM
-                  ? none
-                  : pw_whatif_make(&f->whatif, none ? NULL : &graph, job, found, rows,
-                                   f->stragglers, f->nstragglers, &f->imbalance.changes);
+    int err = none == -ENOMEM ? none : 0;
+    if (!none)
+        err = pw_imbalance_share_steps(&f->imbalance, &graph, &known->roles, rows, found,
+                                       f->nstragglers);
+    err = err ? err
+              : pw_whatif_make(&f->whatif, none ? NULL : &graph, job, in, found, rows,
+                               f->stragglers, f->nstragglers, &f->imbalance.changes);
     err = err || none ? err : pw_network_find(&f->network, &graph, job, in);
     pw_graph_fini(&graph);
     pw_sort(f->stragglers, f->nstragglers, sizeof(*f->stragglers), by_gain);
@@ -219,9 +222,10 @@ static int find_stragglers(struct pw_findings *f, const struct pw_job *job,
         f->stragglers[i] = straggler_row(job, f, rows, in, &found[i]);
         f->inside[found[i].rank] = found[i].is_inside != 0;
     }
-    err = err ? err : replay(f, job, rows, in, found, parts);
+    err = err ? err : pw_imbalance_find_peers(&f->imbalance, job, m, rows, found, f->nstragglers);
+    err = err ? err : replay(f, job, rows, in, found, parts, known);
     if (!err)
-        pw_imbalance_price(&f->imbalance, &f->whatif);
+        pw_imbalance_price(&f->imbalance, &f->whatif, job);
     free(errors);
     free(found);
     return err;

@@ -7,6 +7,7 @@
 
 #include "aggregate/findings/imbalancework.h"
 #include "analysis/excess.h"
+#include "core/limits.h"
 #include "core/sort.h"
 
 static size_t cells_of(const struct pw_imbalance_work *f)
@@ -22,14 +23,6 @@ static int64_t *copy_of(const int64_t *values, size_t n)
     if (copy)
         memcpy(copy, values, sizeof(*copy) * n);
     return copy;
-}
-
-static float *ones(size_t n)
-{
-    float *values = malloc(sizeof(*values) * (n + 1));
-    for (size_t i = 0; values && i < n; i++)
-        values[i] = 1;
-    return values;
 }
 
 static int allocate(struct pw_imbalance_work *f, const struct pw_amounts *amounts)
@@ -50,16 +43,14 @@ static int allocate(struct pw_imbalance_work *f, const struct pw_amounts *amount
     out->adjusted.useful_ns = copy_of(f->m->useful_ns, cells);
     out->adjusted.phase_ns = copy_of(f->m->phase_ns, cells * PW_PHASES);
     out->rows = calloc(nroles + 1, sizeof(*out->rows));
-    out->roles = ones(all);
-    out->amounts = ones(all);
-    out->peers = ones(all);
+    out->amounts = calloc(all + 1, sizeof(*out->amounts));
     for (size_t s = 0; f->amounts && s < f->m->nsteps; s++)
         for (size_t r = 0; r < f->m->nranks; r++)
             f->amounts[s * f->m->nranks + r] =
                 amounts->amount ? amounts->amount[f->rows[s] * f->m->nranks + r] : -1;
     return f->scratch && f->series && f->amounts && f->host_of && f->found && f->other &&
                    out->adjusted.own_ns && out->adjusted.useful_ns && out->adjusted.phase_ns &&
-                   out->rows && out->roles && out->amounts && out->peers
+                   out->rows && out->amounts
                ? 0
                : -ENOMEM;
 }
@@ -184,9 +175,11 @@ int pw_imbalance_find(struct pw_imbalance *out, const struct pw_job *job,
     struct pw_imbalance_work f = {
         .out = out, .job = job, .m = measured, .rows = rows, .roles = roles};
     *out = (struct pw_imbalance){0};
-    if ((!roles->nroles && !amounts->amount) || measured->nsteps < PW_EXCESS_LEAST_STEPS ||
-        measured->nranks < 2)
+    if (measured->nsteps < PW_EXCESS_LEAST_STEPS || measured->nranks < 2)
         return 0;
+    int err = pw_imbalance_find_varying(&f);
+    if (err || (!roles->nroles && !amounts->amount && !out->is_varying))
+        return err;
     f.balance = (struct pw_balance_input){
         .nsteps = measured->nsteps,
         .nranks = measured->nranks,
@@ -196,7 +189,7 @@ int pw_imbalance_find(struct pw_imbalance *out, const struct pw_job *job,
         .is_given = roles->is_given,
     };
     f.how = amounts->how;
-    int err = allocate(&f, amounts);
+    err = allocate(&f, amounts);
     err = err ? err : number_hosts(&f);
     f.balance.host_of = f.host_of;
     f.amount = (struct pw_amount_input){
@@ -211,6 +204,7 @@ int pw_imbalance_find(struct pw_imbalance *out, const struct pw_job *job,
         if (roles->nroles)
             take_roles_out(&f);
         err = pw_imbalance_describe(&f);
+        pw_imbalance_describe_varying(&f);
     }
     free(f.host_of);
     free(f.found);
@@ -231,14 +225,22 @@ static int by_gain(const void *a, const void *b)
     return (x->first_rank > y->first_rank) - (x->first_rank < y->first_rank);
 }
 
-void pw_imbalance_price(struct pw_imbalance *imbalance, const struct pw_whatif *whatif)
+static int64_t extrapolated(int64_t gain_ns, double times)
 {
+    const double gain = times * (double)gain_ns;
+    return gain <= 0 ? 0 : gain < (double)PW_LIMIT ? (int64_t)gain : PW_LIMIT;
+}
+
+void pw_imbalance_price(struct pw_imbalance *imbalance, const struct pw_whatif *whatif,
+                        const struct pw_job *job)
+{
+    const double steps = whatif->nsteps ? (double)job->nsteps / (double)whatif->nsteps : 1;
     for (size_t i = 0; i < imbalance->n; i++) {
         struct pw_row_c_imbalance *row = &imbalance->rows[i];
         const char *scope = strcmp(row->kind, "role") == 0 ? "roles" : "amounts";
         for (size_t k = 0; k < whatif->nrows; k++)
             if (strcmp(whatif->rows[k].scope, scope) == 0)
-                row->gain_ns = whatif->rows[k].gain_ns > 0 ? whatif->rows[k].gain_ns : 0;
+                row->gain_ns = extrapolated(whatif->rows[k].gain_ns, steps);
     }
     pw_sort(imbalance->rows, imbalance->n, sizeof(*imbalance->rows), by_gain);
 }
@@ -247,8 +249,8 @@ void pw_imbalance_fini(struct pw_imbalance *imbalance)
 {
     pw_matrix_fini(&imbalance->adjusted);
     free(imbalance->rows);
-    free(imbalance->roles);
     free(imbalance->amounts);
+    free(imbalance->more);
     free(imbalance->peers);
     *imbalance = (struct pw_imbalance){0};
 }

@@ -7,13 +7,19 @@
 #include "aggregate/findings/roles.h"
 #include "aggregate/findings/whatif.h"
 #include "aggregate/steps/matrix.h"
+#include "analysis/varying.h"
 
 struct pw_imbalance {
     struct pw_matrix adjusted; /* of the measured steps; empty: nothing differs by design */
     struct pw_row_c_imbalance *rows;
     size_t n;
     struct pw_whatif_changes changes; /* for the replay */
-    float *roles, *amounts, *peers;   /* behind `changes`; [nsteps * nranks] of the job */
+    /* Behind `changes`: */
+    float *amounts; /* [nsteps * nranks] of the job */
+    float *more;    /* of `peers` */
+    struct pw_whatif_peer *peers;
+    int is_varying; /* work varies from step to step */
+    struct pw_varying varying;
 };
 
 /* `measured` has the job's steps `rows`; `error_ns` are the clocks' of its ranks. 0 or -ENOMEM. */
@@ -22,8 +28,22 @@ int pw_imbalance_find(struct pw_imbalance *out, const struct pw_job *job,
                       const struct pw_roles *roles, const struct pw_amounts *amounts,
                       const int64_t *error_ns);
 
-/* Takes the gains from the replay, and puts the largest first. */
-void pw_imbalance_price(struct pw_imbalance *imbalance, const struct pw_whatif *whatif);
+/* What each of `n` stragglers has more than its peers, where work differs by design. 0 or -ENOMEM.
+ */
+int pw_imbalance_find_peers(struct pw_imbalance *imbalance, const struct pw_job *job,
+                            const struct pw_matrix *measured, const size_t *rows,
+                            const struct pw_straggler_found *found, size_t n);
+
+/* Where work varies: what sharing each step's out evenly would be, once it is known which ranks are
+ * slow, `n` of them. 0 or -ENOMEM. */
+int pw_imbalance_share_steps(struct pw_imbalance *imbalance, const struct pw_graph *graph,
+                             const struct pw_roles *roles, const size_t *rows,
+                             const struct pw_straggler_found *found, size_t n);
+
+/* Takes the gains from the replay, as if the steps that it has not were like those that it has, and
+ * puts the largest first. */
+void pw_imbalance_price(struct pw_imbalance *imbalance, const struct pw_whatif *whatif,
+                        const struct pw_job *job);
 
 void pw_imbalance_fini(struct pw_imbalance *imbalance);
 

@@ -7,18 +7,13 @@
 #include <string.h>
 
 #include "aggregate/findings/imbalancework.h"
-#include "analysis/excess.h"
 #include "analysis/statistics.h"
 #include "core/sentence.h"
 
 #define LEAST_MORE 1.05 /* times the usual amount */
+#define LEAST_PEAK 1.01 /* times the mean of the step, of what is no guess */
 
-static float limited(double factor)
-{
-    return (float)(factor < 0.05 ? 0.05 : factor > 20 ? 20 : factor);
-}
-
-/* Work as if each step's amounts were shared out evenly. */
+/* What a rank has more than the mean of the step's amounts. */
 static void share_amounts(struct pw_imbalance_work *f)
 {
     for (size_t s = 0; s < f->m->nsteps; s++) {
@@ -31,30 +26,11 @@ static void share_amounts(struct pw_imbalance_work *f)
         }
         for (size_t r = 0; r < f->m->nranks; r++) {
             size_t at = s * f->m->nranks + r;
-            double work = (double)f->m->useful_ns[at];
-            double more = (double)f->amounts[at] - sum / (double)n;
-            if (f->amounts[at] >= 0 && work > 0)
+            if (f->amounts[at] >= 0)
                 f->out->amounts[f->rows[s] * f->m->nranks + r] =
-                    limited((work - f->cost * more) / work);
+                    (float)(f->cost * ((double)f->amounts[at] - sum / (double)n));
         }
     }
-}
-
-/* Work as if all roles had the mean of the ranks'. */
-static void share_roles(struct pw_imbalance_work *f)
-{
-    double sum = 0, n = 0;
-    for (size_t k = 0; k < f->roles->nroles; k++)
-        if (f->found[k].work_ns > 0) {
-            sum += (double)f->found[k].work_ns * (double)f->found[k].nranks;
-            n += (double)f->found[k].nranks;
-        }
-    for (size_t s = 0; s < f->job->nsteps; s++)
-        for (size_t r = 0; r < f->m->nranks; r++) {
-            const struct pw_balance_role *role = &f->found[f->roles->role_of[r]];
-            if (role->work_ns > 0)
-                f->out->roles[s * f->m->nranks + r] = limited(sum / n / (double)role->work_ns);
-        }
 }
 
 /* ---- what is told ---- */
@@ -184,7 +160,7 @@ static int describe_amounts(struct pw_imbalance_work *f, uint8_t *marked, int64_
     }
     const double peak = usual_peak(f);
     const int64_t work = median_of_ranks(f, work_of, marked);
-    if (!n && peak < LEAST_MORE)
+    if (!n && peak < (f->amount.is_guessed ? LEAST_MORE : LEAST_PEAK))
         return 0;
     struct pw_row_c_imbalance *row = add_row(f, "amount", f->how);
     row->nranks = (int32_t)n;
@@ -197,24 +173,6 @@ static int describe_amounts(struct pw_imbalance_work *f, uint8_t *marked, int64_
     return 1;
 }
 
-/* What brings each rank to the median of the others, of what is left. */
-static void find_peers(struct pw_imbalance_work *f)
-{
-    struct pw_straggler_input in = {
-        .nsteps = f->m->nsteps, .nranks = f->m->nranks, .own_ns = f->out->adjusted.useful_ns};
-    for (size_t s = 0; s < in.nsteps; s++) {
-        size_t n = pw_excess_sort_step(&in, s, f->scratch);
-        for (size_t r = 0; r < in.nranks; r++) {
-            size_t at = s * in.nranks + r;
-            int64_t median = pw_excess_others_median(&in, s, r, f->scratch, n);
-            double work = (double)f->m->useful_ns[at];
-            if (median >= 0 && work > 0)
-                f->out->peers[f->rows[s] * in.nranks + r] =
-                    limited((work - (double)(in.own_ns[at] - median)) / work);
-        }
-    }
-}
-
 int pw_imbalance_describe(struct pw_imbalance_work *f)
 {
     const size_t nranks = f->m->nranks;
@@ -224,20 +182,18 @@ int pw_imbalance_describe(struct pw_imbalance_work *f)
     int ok = marked && usual_of, unequal = 0;
     if (ok && f->cost > 0 && describe_amounts(f, marked, usual_of, usual_of + nranks)) {
         share_amounts(f);
-        changes->of[changes->n++] = (struct pw_whatif_change){"amounts", f->out->amounts};
+        changes->of[changes->n++] =
+            (struct pw_whatif_change){.scope = "amounts", .more_ns = f->out->amounts, .parts = 1};
     }
     for (size_t k = 0; ok && k < f->roles->nroles; k++) {
         unequal |= f->found[k].state != PW_BALANCE_EVEN;
         if (f->found[k].offset_ns > 0)
             describe_role(f, k, marked);
     }
-    if (unequal) {
-        share_roles(f);
-        changes->of[changes->n++] = (struct pw_whatif_change){"roles", f->out->roles};
-    }
+    if (unequal)
+        changes->of[changes->n++] = (struct pw_whatif_change){
+            .scope = "roles", .role_of = f->roles->role_of, .nroles = f->roles->nroles};
     if (unequal || f->cost > 0) {
-        find_peers(f);
-        changes->peers = f->out->peers;
         f->out->adjusted.nsteps = f->m->nsteps;
         f->out->adjusted.nranks = nranks;
     }

@@ -25,4 +25,10 @@ struct pw_imbalance_work {
 /* Once amounts and roles are taken out: the rows, and what to replay. 0 or -ENOMEM. */
 int pw_imbalance_describe(struct pw_imbalance_work *work);
 
+/* Whether work varies from step to step; needs `out`, `job` and `m` only. Likewise. */
+int pw_imbalance_find_varying(struct pw_imbalance_work *work);
+
+/* Adds a row about it, where no amounts explain it. */
+void pw_imbalance_describe_varying(struct pw_imbalance_work *work);
+
 #endif

@@ -16,6 +16,7 @@ struct replaying {
     struct pw_whatif *out;
     const struct pw_graph *graph;
     const struct pw_job *job;
+    const struct pw_instances *in;
     const struct pw_whatif_changes *changes;
     int64_t *works;   /* [steps * ranks * PW_PHASES] */
     float *scale;     /* likewise */
@@ -95,6 +96,7 @@ static void replay_job(struct replaying *r)
     clear_scale(r);
     r->out->ideal_network_ns = run(r, 0);
     r->out->elapsed_ns = r->baseline_ns;
+    r->out->nsteps = r->graph->replay.nsteps;
     r->out->most_work_ns = most_work(r);
     add_row(r, "network", r->out->ideal_network_ns);
 }
@@ -202,33 +204,48 @@ static void replay_hosts(struct replaying *r, struct ranked *order)
     }
 }
 
-/* Multiplies the work of members in some steps. */
-static void multiply(struct replaying *r, const float *factor, size_t first, size_t last)
-{
-    const struct pw_replay_graph *g = &r->graph->replay;
-    clear_scale(r);
-    for (size_t s = first; s <= last && s < g->nsteps; s++)
-        for (size_t i = 0; i < g->nranks; i++)
-            for (size_t p = 0; p < PW_PHASES && r->member[i]; p++)
-                r->scale[(s * g->nranks + i) * PW_PHASES + p] = factor[s * g->nranks + i];
-}
-
 static void replay_changes(struct replaying *r)
 {
-    memset(r->member, 1, (size_t)r->job->nranks);
     for (size_t i = 0; i < r->changes->n; i++) {
-        multiply(r, r->changes->of[i].factor, 0, r->graph->replay.nsteps - 1);
-        add_row(r, r->changes->of[i].scope, run(r, 1));
+        int64_t end = pw_whatif_share(r->graph, r->in, r->works, &r->changes->of[i]);
+        r->failed |= end < 0;
+        if (end >= 0)
+            add_row(r, r->changes->of[i].scope, end);
     }
 }
 
-/* The end of the job with the members like the others, in the steps first .. last. */
-static int64_t restore_peers(struct replaying *r, size_t first, size_t last)
+/* Takes what a rank has more than its peers out of its work. */
+static void set_peer(struct replaying *r, size_t rank, const struct pw_whatif_peer *peer)
 {
-    if (!r->changes->peers)
-        return restore_members(r, first, last);
-    multiply(r, r->changes->peers, first, last);
-    return run(r, 1);
+    const struct pw_replay_graph *g = &r->graph->replay;
+    double known = 0;
+    for (size_t p = 0; p < PW_PHASES; p++)
+        known += peer->phases[p];
+    clear_scale(r);
+    for (size_t s = 0; s < g->nsteps; s++) {
+        const size_t cell = (s * g->nranks + rank) * PW_PHASES;
+        double all = 0;
+        for (size_t p = 0; p < PW_PHASES; p++)
+            all += (double)r->works[cell + p];
+        for (size_t p = 0; p < PW_PHASES; p++) {
+            const double work = (double)r->works[cell + p];
+            const double share = known > 0 ? peer->phases[p] : work / all;
+            const double left = work > 0 ? 1 - share * (double)peer->more_ns[s] / work : 1;
+            r->scale[cell + p] = (float)(left < 0.05 ? 0.05 : left);
+        }
+    }
+}
+
+/* The end of the job with straggler i like the others, in the steps first .. last. */
+static int64_t restore_peer(struct replaying *r, size_t i, size_t rank, size_t first, size_t last)
+{
+    if (i < r->changes->npeers) {
+        set_peer(r, rank, &r->changes->peers[i]);
+        return run(r, 1);
+    }
+    memset(r->member, 0, (size_t)r->job->nranks);
+    r->member[rank] = 1;
+    return restore_members(r, first, last);
 }
 
 static void replay_stragglers(struct replaying *r, const struct pw_straggler_found *found,
@@ -238,9 +255,8 @@ static void replay_stragglers(struct replaying *r, const struct pw_straggler_fou
         size_t first = rows_of[found[i].first], last = rows_of[found[i].last];
         if (last >= r->graph->replay.nsteps)
             continue;
-        memset(r->member, 0, (size_t)r->job->nranks);
-        r->member[found[i].rank] = 1;
-        struct pw_row_c_whatif *row = add_row(r, "straggler", restore_peers(r, first, last));
+        struct pw_row_c_whatif *row =
+            add_row(r, "straggler", restore_peer(r, i, found[i].rank, first, last));
         if (!row)
             return;
         row->rank = rows[i].rank;
@@ -335,11 +351,11 @@ static int replay_all(struct replaying *r, const struct pw_straggler_found *foun
 }
 
 int pw_whatif_make(struct pw_whatif *out, const struct pw_graph *graph, const struct pw_job *job,
-                   const struct pw_straggler_found *found, const size_t *rows_of,
-                   struct pw_row_c_straggler *stragglers, size_t n,
+                   const struct pw_instances *in, const struct pw_straggler_found *found,
+                   const size_t *rows_of, struct pw_row_c_straggler *stragglers, size_t n,
                    const struct pw_whatif_changes *changes)
 {
-    struct replaying r = {.out = out, .graph = graph, .job = job, .changes = changes};
+    struct replaying r = {.out = out, .graph = graph, .job = job, .in = in, .changes = changes};
     *out = (struct pw_whatif){.ideal_network_ns = -1, .elapsed_ns = -1};
     r.host_of = malloc(sizeof(*r.host_of) * ((size_t)job->nranks + 1));
     r.member = malloc((size_t)job->nranks + 1);

@@ -12,30 +12,51 @@ struct pw_whatif {
     struct pw_row_c_path *path;
     size_t npath;
     struct pw_row_c_host *hosts;
-    size_t nhosts;
+    size_t nhosts, nsteps;                /* nsteps: replayed */
     int64_t ideal_network_ns, elapsed_ns; /* -1: not replayed */
     int64_t most_work_ns;                 /* the busiest rank's own work in what was replayed */
 };
 
-/* Work multiplied by factors, [nsteps * nranks] of the job. */
+/* Work that is shared out evenly: between roles, or what each rank has more of in a step. */
 struct pw_whatif_change {
     const char *scope;
-    const float *factor;
+    const int32_t *role_of; /* [nranks] of `nroles`; NULL: see more_ns */
+    size_t nroles;
+    const float *more_ns; /* [nsteps * nranks] of the job */
+    uint32_t phases;      /* in which it is, a bit each; 0: where there is more with it */
+    int parts;            /* 1: the parts of collectives like Alltoallv become equal, too */
+};
+
+/* What a straggler has more than its peers, in which phases. */
+struct pw_whatif_peer {
+    float *more_ns;           /* [nsteps] of the job */
+    double phases[PW_PHASES]; /* shares of it; all 0: in all phases alike */
 };
 
 struct pw_whatif_changes {
     struct pw_whatif_change of[2];
     size_t n;
-    const float *peers; /* what brings a rank to its peers; NULL: the others' median work does */
+    const struct pw_whatif_peer *peers; /* [npeers] of the first stragglers; NULL: what they have
+                                           more than the others' median in each step and phase */
+    size_t npeers;
 };
+
+/* The end of the job with the change, from the first start; -ENOMEM. `works` are the replay's. */
+int64_t pw_whatif_share(const struct pw_graph *graph, const struct pw_instances *in,
+                        const int64_t *works, const struct pw_whatif_change *change);
+
+/* Makes the costs of collectives in `nodes`, a copy of the graph's, those of parts that are equal:
+ * a transfer takes as long as its largest part. 0 or -ENOMEM. */
+int pw_whatif_share_parts(const struct pw_graph *graph, const struct pw_instances *in,
+                          struct pw_replay_node *nodes);
 
 /* Replays `graph` (NULL: there is none). `stragglers` are `n` rows about `found`, whose steps are
  * indices into `rows_of`, indices of the job's steps: their gain becomes the replayed one where
  * their steps were replayed. `changes` are replayed, too. 0 or
  * -ENOMEM. */
 int pw_whatif_make(struct pw_whatif *out, const struct pw_graph *graph, const struct pw_job *job,
-                   const struct pw_straggler_found *found, const size_t *rows_of,
-                   struct pw_row_c_straggler *stragglers, size_t n,
+                   const struct pw_instances *in, const struct pw_straggler_found *found,
+                   const size_t *rows_of, struct pw_row_c_straggler *stragglers, size_t n,
                    const struct pw_whatif_changes *changes);
 
 void pw_whatif_fini(struct pw_whatif *whatif);

@@ -67,7 +67,12 @@ static void write_amount(const struct pw_row_c_imbalance *row, struct pw_sentenc
     const int one = row->nranks == 1;
     const int is_guess = is(row->how, "messages") || is(row->how, "collectives");
     const char *most = one ? "" : "up to ";
-    if (row->nranks <= 0) {
+    if (is(row->how, "phases")) {
+        pw_sentence_add(s,
+                        "Uneven work: from step to step another rank has more to do, and the most "
+                        "of a step is %.2f times its mean",
+                        row->amount_ratio);
+    } else if (row->nranks <= 0) {
         pw_sentence_add(s,
                         "Uneven work: the amounts differ from step to step, the most of a step is "
                         "%.2f times its mean",

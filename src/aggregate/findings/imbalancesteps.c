@@ -1,0 +1,218 @@
+/* Work that varies from step to step without anything that tells its amounts: a row of
+ * /imbalances, and what sharing each step's work out evenly would be; see imbalance.h. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "aggregate/findings/imbalancework.h"
+#include "analysis/statistics.h"
+
+/* Most of a step's work over their mean, as a mean over the steps; each by what is usual for its
+ * rank. */
+static double usual_peak(struct pw_imbalance_work *f)
+{
+    const size_t nranks = f->m->nranks, nsteps = f->m->nsteps;
+    double sum = 0, steps = 0;
+    for (size_t r = 0; r < nranks; r++) {
+        size_t n = 0;
+        for (size_t s = 0; s < nsteps; s++)
+            if (f->m->useful_ns[s * nranks + r] > 0)
+                f->scratch[n++] = f->m->useful_ns[s * nranks + r];
+        f->series[r] = n ? pw_median_i64(f->scratch, n) : -1;
+    }
+    for (size_t s = 0; s < nsteps; s++) {
+        double all = 0, most = 0, n = 0;
+        for (size_t r = 0; r < nranks; r++) {
+            const double work = (double)f->m->useful_ns[s * nranks + r] / (double)f->series[r];
+            if (f->series[r] <= 0 || work <= 0)
+                continue;
+            all += work;
+            most = work > most ? work : most;
+            n++;
+        }
+        sum += all > 0 ? most / (all / n) : 0;
+        steps += all > 0;
+    }
+    return steps > 0 ? sum / steps : -1;
+}
+
+static void add_row(struct pw_imbalance *out, double peak)
+{
+    struct pw_row_c_imbalance *row = &out->rows[out->n++];
+    *row = (struct pw_row_c_imbalance){.first_rank = -1,
+                                       .work_ns = -1,
+                                       .others_ns = -1,
+                                       .ratio = -1,
+                                       .amount_ratio = peak,
+                                       .gain_ns = -1};
+    snprintf(row->kind, sizeof(row->kind), "amount");
+    snprintf(row->how, sizeof(row->how), "phases");
+    snprintf(row->verdict, sizeof(row->verdict), "imbalance");
+}
+
+static int find(const struct pw_varying_input *in, struct pw_varying *out, int *is_varying)
+{
+    double *scratch = malloc(sizeof(*scratch) * (pw_varying_scratch(in->nsteps, in->nranks) + 1));
+    *is_varying = scratch && pw_varying_find(in, out, scratch);
+    free(scratch);
+    return scratch ? 0 : -ENOMEM;
+}
+
+int pw_imbalance_find_varying(struct pw_imbalance_work *f)
+{
+    const struct pw_varying_input in = {f->m->nsteps, f->m->nranks, f->m->phase_ns};
+    return find(&in, &f->out->varying, &f->out->is_varying);
+}
+
+void pw_imbalance_describe_varying(struct pw_imbalance_work *f)
+{
+    f->out->is_varying &= f->cost <= 0; /* else amounts explain it */
+    if (f->out->is_varying)
+        add_row(f->out, usual_peak(f));
+}
+
+/* ---- shared out ---- */
+
+struct sharing {
+    const struct pw_replay_graph *graph;
+    const size_t *rows;
+    const int32_t *role_of; /* NULL: all have the same */
+    size_t nroles;
+    const int64_t *works; /* of the graph */
+    struct pw_varying varying;
+    const struct pw_straggler_found *found; /* of the rank; NULL: no straggler */
+};
+
+/* The work that varies. */
+static int64_t work_of(const struct sharing *h, size_t step, size_t rank)
+{
+    int64_t sum = 0;
+    for (size_t p = 0; p < PW_PHASES; p++)
+        if (h->varying.phases >> p & 1)
+            sum += h->works[(step * h->graph->nranks + rank) * PW_PHASES + p];
+    return sum;
+}
+
+static int is_in(const struct sharing *h, size_t step)
+{
+    return h->found && step >= h->rows[h->found->first] && step <= h->rows[h->found->last];
+}
+
+/* Logarithms, less the step's mean; NAN: not known. */
+static void fill_logs(const struct sharing *h, double *logs)
+{
+    const size_t nranks = h->graph->nranks;
+    for (size_t s = 0; s < h->graph->nsteps; s++) {
+        double sum = 0, n = 0;
+        for (size_t r = 0; r < nranks; r++) {
+            const int64_t work = work_of(h, s, r);
+            logs[s * nranks + r] = work > 0 ? log((double)work) : NAN;
+            sum += work > 0 ? logs[s * nranks + r] : 0;
+            n += work > 0;
+        }
+        for (size_t r = 0; r < nranks; r++)
+            logs[s * nranks + r] -= sum / n;
+    }
+}
+
+static struct pw_varying_level level_of(const struct sharing *h, const double *logs, size_t rank,
+                                        int inside)
+{
+    struct pw_varying_level level = {0};
+    for (size_t s = 0; s < h->graph->nsteps; s++) {
+        const double value = logs[s * h->graph->nranks + rank];
+        if (is_in(h, s) != inside || isnan(value))
+            continue;
+        level.n++;
+        level.sum += value;
+        level.squares += value * value;
+    }
+    return level;
+}
+
+/* What a rank has more in the steps that it held back, by more than chance, is not shared out.
+ * Returns its level. */
+static struct pw_varying_level take_excess_out(const struct sharing *h, double *logs, size_t rank)
+{
+    struct pw_varying_level usual = level_of(h, logs, rank, 0);
+    const struct pw_varying_level in = level_of(h, logs, rank, 1);
+    const double more = pw_varying_difference(&in, &usual);
+    for (size_t s = 0; s < h->graph->nsteps; s++)
+        if (is_in(h, s))
+            logs[s * h->graph->nranks + rank] -= more;
+    return usual;
+}
+
+/* Each rank's work by what is usual for it. */
+static int fill_works(struct sharing *h, const struct pw_straggler_found *found, size_t n,
+                      double *works)
+{
+    const size_t nranks = h->graph->nranks;
+    struct pw_varying_level *levels = calloc(nranks + 1, sizeof(*levels));
+    double *usual = malloc(sizeof(*usual) * (nranks + 1));
+    double *scratch = malloc(sizeof(*scratch) * (PW_VARYING_SUMS * h->nroles + 1));
+    const int ok = levels && usual && scratch;
+    if (ok)
+        fill_logs(h, works);
+    for (size_t r = 0; r < nranks && ok; r++) {
+        h->found = NULL;
+        for (size_t i = 0; i < n && !h->found; i++)
+            h->found = found[i].rank == r ? &found[i] : NULL;
+        levels[r] = take_excess_out(h, works, r);
+    }
+    if (ok)
+        pw_varying_usual(levels, nranks, h->role_of, h->nroles, usual, scratch);
+    for (size_t i = 0; i < h->graph->nsteps * nranks && ok; i++)
+        works[i] = isnan(works[i]) ? -1 : exp(works[i] - usual[i % nranks]);
+    free(levels);
+    free(usual);
+    free(scratch);
+    return ok ? 0 : -ENOMEM;
+}
+
+static void share(struct sharing *h, const double *works, double *factors, float *more_ns)
+{
+    const size_t nranks = h->graph->nranks;
+    for (size_t s = 0; s < h->graph->nsteps; s++) {
+        pw_varying_share(&h->varying, works + s * nranks, nranks, factors);
+        for (size_t r = 0; r < nranks; r++)
+            more_ns[s * nranks + r] = (float)((1 - factors[r]) * (double)work_of(h, s, r));
+    }
+}
+
+int pw_imbalance_share_steps(struct pw_imbalance *out, const struct pw_graph *graph,
+                             const struct pw_roles *roles, const size_t *rows,
+                             const struct pw_straggler_found *found, size_t n)
+{
+    const struct pw_replay_graph *g = &graph->replay;
+    const size_t cells = g->nsteps * g->nranks;
+    if (!out->is_varying)
+        return 0;
+    int64_t *all = malloc(sizeof(*all) * (cells * PW_PHASES + 1));
+    double *works = malloc(sizeof(*works) * (cells + 1));
+    double *factors = malloc(sizeof(*factors) * (g->nranks + 1));
+    struct sharing h = {.graph = g, .rows = rows, .works = all, .varying = out->varying};
+    h.role_of = roles->nroles ? roles->role_of : NULL;
+    h.nroles = roles->nroles ? roles->nroles : 1;
+    int err = all && works && factors ? 0 : -ENOMEM, is_varying = 0;
+    if (!err) {
+        /* Without transfers noise is known better. */
+        const struct pw_varying_input in = {g->nsteps, g->nranks, all};
+        struct pw_varying better;
+        pw_replay_sum_works(g, all);
+        err = find(&in, &better, &is_varying);
+        if (is_varying && better.phases == out->varying.phases)
+            h.varying = better;
+    }
+    err = err ? err : fill_works(&h, found, n, works);
+    if (!err) {
+        share(&h, works, factors, out->amounts);
+        out->changes.of[out->changes.n++] = (struct pw_whatif_change){
+            .scope = "amounts", .more_ns = out->amounts, .phases = h.varying.phases, .parts = 1};
+    }
+    free(all);
+    free(works);
+    free(factors);
+    return err;
+}

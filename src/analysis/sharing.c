@@ -1,0 +1,237 @@
+/* Shares work out evenly; see sharing.h. */
+#include "analysis/sharing.h"
+
+#include "analysis/pieces.h"
+#include "analysis/statistics.h"
+
+#define LEAST_PHASE 0.01  /* of all work: less is left as it is */
+#define LEAST_OF_MEAN 0.2 /* of a phase that every role has */
+#define LEAST_WEIGHT 0.1  /* of the piece that depends most on amounts */
+
+enum { MOST_WEIGHED = 256 }; /* more pieces are taken as one */
+
+struct sharing {
+    struct pw_pieces pieces;
+    struct pw_replay_node *changed; /* [nnodes] */
+    /* roles */
+    const int32_t *role_of;
+    size_t nroles;
+    int64_t *first;  /* [nroles + 1] of a role in `values`, of one piece */
+    int64_t *usual;  /* [nroles * pieces] -1: not known */
+    int64_t *values; /* [nnodes + cells] */
+    int64_t mean;    /* over the ranks, of their roles' usual work in all pieces */
+    /* amounts */
+    const float *more_ns;
+    double *weights; /* [MOST_WEIGHED] of the phase's pieces */
+};
+
+static double limited(double factor)
+{
+    return factor < 0.05 ? 0.05 : factor > 20 ? 20 : factor;
+}
+
+static size_t cells_of(const struct pw_replay_graph *g)
+{
+    return g->nsteps * g->nranks;
+}
+
+size_t pw_share_scratch(const struct pw_replay_graph *g, size_t nroles)
+{
+    return 3 * cells_of(g) + g->nnodes + nroles * (PW_PIECES_MOST + 1) + 1;
+}
+
+static struct sharing begin(const struct pw_replay_graph *g, const int64_t *works,
+                            struct pw_replay_node *nodes, int64_t *scratch)
+{
+    return (struct sharing){
+        .pieces = {.graph = g, .works = works, .nodes = scratch, .longs = scratch + cells_of(g)},
+        .changed = nodes};
+}
+
+void pw_share_cells(const struct pw_replay_graph *g, const int64_t *works, const float *more_ns,
+                    uint32_t phases, struct pw_replay_node *nodes)
+{
+    for (size_t i = 0; i < g->nnodes; i++) {
+        if (nodes[i].step < 0 || !(phases >> nodes[i].phase & 1))
+            continue;
+        const size_t cell = pw_pieces_cell(g, &nodes[i]);
+        double work = 0;
+        for (size_t p = 0; p < PW_PHASES; p++)
+            work += phases >> p & 1 ? (double)works[cell * PW_PHASES + p] : 0;
+        if (work > 0)
+            nodes[i].work_ns =
+                (int64_t)((double)nodes[i].work_ns * limited(1 - (double)more_ns[cell] / work));
+    }
+}
+
+/* ---- amounts ---- */
+
+/* The work's covariance with `more`, which has the mean 0 in each step. */
+static void add_product(void *context, size_t i, size_t piece)
+{
+    struct sharing *h = context;
+    const struct pw_replay_node *node = &h->pieces.graph->nodes[i];
+    const size_t cell = pw_pieces_cell(h->pieces.graph, node);
+    h->weights[piece] += (double)node->work_ns * (double)h->more_ns[cell];
+}
+
+static void look_at_weighed(struct sharing *h, int phase, double weights[MOST_WEIGHED])
+{
+    pw_pieces_look(&h->pieces, phase);
+    h->pieces.n = h->pieces.n > MOST_WEIGHED ? 1 : h->pieces.n;
+    h->weights = weights;
+}
+
+static void take_more_out(void *context, size_t i, size_t piece)
+{
+    struct sharing *h = context;
+    struct pw_replay_node *node = &h->changed[i];
+    const size_t cell = pw_pieces_cell(h->pieces.graph, node);
+    double more = h->weights[piece] * (double)h->more_ns[cell];
+    if (h->pieces.n == 1) /* of all nodes of the phase */
+        more *= (double)node->work_ns / (double)pw_pieces_work(&h->pieces, cell);
+    if (node->work_ns > 0)
+        node->work_ns =
+            (int64_t)((double)node->work_ns * limited(1 - more / (double)node->work_ns));
+}
+
+void pw_share_amounts(const struct pw_replay_graph *g, const int64_t *works, const float *more_ns,
+                      struct pw_replay_node *nodes, int64_t *scratch)
+{
+    struct sharing h = begin(g, works, nodes, scratch);
+    double weights[PW_PHASES][MOST_WEIGHED] = {{0}}, most = 0, sum = 0;
+    h.more_ns = more_ns;
+    for (int p = 0; p < PW_PHASES; p++) {
+        look_at_weighed(&h, p, weights[p]);
+        pw_pieces_visit(&h.pieces, add_product, &h);
+        for (size_t i = 0; i < MOST_WEIGHED; i++)
+            most = weights[p][i] > most ? weights[p][i] : most;
+    }
+    for (int p = 0; p < PW_PHASES; p++)
+        for (size_t i = 0; i < MOST_WEIGHED; i++) {
+            weights[p][i] = weights[p][i] < LEAST_WEIGHT * most ? 0 : weights[p][i];
+            sum += weights[p][i];
+        }
+    for (int p = 0; p < PW_PHASES && sum > 0; p++) {
+        look_at_weighed(&h, p, weights[p]);
+        for (size_t i = 0; i < MOST_WEIGHED; i++)
+            weights[p][i] /= sum;
+        pw_pieces_visit(&h.pieces, take_more_out, &h);
+    }
+}
+
+/* ---- roles ---- */
+
+/* Where the values of each role's pieces begin: its cells, piece by piece. */
+static void place_values(struct sharing *h)
+{
+    const struct pw_replay_graph *g = h->pieces.graph;
+    for (size_t k = 0; k <= h->nroles; k++)
+        h->first[k] = 0;
+    for (size_t c = 0; c < cells_of(g); c++)
+        h->first[h->role_of[c % g->nranks] + 1] += pw_pieces_is_alike(&h->pieces, c);
+    for (size_t k = 0; k < h->nroles; k++)
+        h->first[k + 1] += h->first[k];
+}
+
+static void add_value(struct sharing *h, size_t role, size_t piece, int64_t value)
+{
+    /* Until it is known, `usual` counts how many values there are. */
+    const size_t n = (size_t)h->usual[role * h->pieces.n + piece]++;
+    h->values[(size_t)h->first[h->nroles] * piece + (size_t)h->first[role] + n] = value;
+}
+
+static void collect(void *context, size_t i, size_t piece)
+{
+    struct sharing *h = context;
+    const struct pw_replay_node *node = &h->pieces.graph->nodes[i];
+    add_value(h, (size_t)h->role_of[node->rank], piece, node->work_ns);
+}
+
+static void find_mean(struct sharing *h)
+{
+    const size_t pieces = h->pieces.n;
+    double sum = 0, ranks = 0;
+    for (size_t r = 0; r < h->pieces.graph->nranks; r++)
+        for (size_t i = 0; i < pieces; i++) {
+            const int64_t usual = h->usual[(size_t)h->role_of[r] * pieces + i];
+            sum += usual > 0 ? (double)usual : 0;
+            ranks += usual >= 0 && i == 0;
+        }
+    h->mean = ranks > 0 ? (int64_t)(sum / ranks) : 0;
+}
+
+/* Usual work of a role's piece: of one piece, of all the phase. */
+static void find_usual(struct sharing *h)
+{
+    const struct pw_replay_graph *g = h->pieces.graph;
+    const size_t pieces = h->pieces.n, all = (size_t)h->first[h->nroles];
+    for (size_t i = 0; i < h->nroles * pieces; i++)
+        h->usual[i] = 0;
+    if (pieces > 1)
+        pw_pieces_visit(&h->pieces, collect, h);
+    for (size_t c = 0; c < cells_of(g) && pieces == 1; c++)
+        if (pw_pieces_is_alike(&h->pieces, c))
+            add_value(h, (size_t)h->role_of[c % g->nranks], 0, pw_pieces_work(&h->pieces, c));
+    for (size_t k = 0; k < h->nroles; k++) {
+        const size_t n = (size_t)(h->first[k + 1] - h->first[k]);
+        for (size_t i = 0; i < pieces; i++)
+            h->usual[k * pieces + i] =
+                n ? pw_median_i64(h->values + all * i + (size_t)h->first[k], n) : -1;
+    }
+}
+
+static void look_at(struct sharing *h, int phase)
+{
+    pw_pieces_look(&h->pieces, phase);
+    place_values(h);
+    find_usual(h);
+    find_mean(h);
+}
+
+static void change(void *context, size_t i, size_t piece)
+{
+    struct sharing *h = context;
+    struct pw_replay_node *node = &h->changed[i];
+    const int64_t usual = h->usual[(size_t)h->role_of[node->rank] * h->pieces.n + piece];
+    if (usual > 0)
+        node->work_ns = (int64_t)((double)node->work_ns *
+                                  limited((double)h->mean / (double)h->pieces.n / (double)usual));
+}
+
+/* Whether a role has next to no work in the phase. */
+static int is_missing(const struct sharing *h)
+{
+    for (size_t k = 0; k < h->nroles; k++) {
+        double sum = 0;
+        for (size_t i = 0; i < h->pieces.n; i++)
+            sum += (double)h->usual[k * h->pieces.n + i];
+        if (sum < LEAST_OF_MEAN * (double)h->mean)
+            return 1;
+    }
+    return 0;
+}
+
+void pw_share_roles(const struct pw_replay_graph *g, const int64_t *works, const int32_t *role_of,
+                    size_t nroles, struct pw_replay_node *nodes, int64_t *scratch)
+{
+    struct sharing h = begin(g, works, nodes, scratch);
+    int missing = 0;
+    h.role_of = role_of;
+    h.nroles = nroles;
+    h.first = scratch + 2 * cells_of(g);
+    h.usual = h.first + nroles + 1;
+    h.values = h.usual + nroles * PW_PIECES_MOST;
+    look_at(&h, PW_PIECES_ALL);
+    const double all = (double)h.mean;
+    for (int p = 0; p < PW_PHASES && !missing; p++) {
+        look_at(&h, p);
+        missing = (double)h.mean >= LEAST_PHASE * all && is_missing(&h);
+    }
+    const int last = missing ? PW_PIECES_ALL : PW_PHASES - 1;
+    for (int p = missing ? PW_PIECES_ALL : 0; p <= last; p++) {
+        look_at(&h, p);
+        if ((double)h.mean >= LEAST_PHASE * all)
+            pw_pieces_visit(&h.pieces, change, &h);
+    }
+}
