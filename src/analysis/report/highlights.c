@@ -169,6 +169,33 @@ static int find_host_late(const struct pw_figures *f, struct pw_highlight *out)
 
 /* ---- data ---- */
 
+/* Of a rank's step that a straggler's row is of, the verdict speaks. */
+static int is_straggling(const struct pw_cluster *c, int32_t rank, int64_t step)
+{
+    for (size_t i = 0; i < c->nstragglers; i++)
+        if (c->stragglers[i].rank == rank && c->stragglers[i].first_step >= 0 &&
+            c->stragglers[i].first_step <= step && step <= c->stragglers[i].last_step)
+            return 1;
+    return 0;
+}
+
+/* The share of data waits in what is not of stragglers. */
+static double data_wait_beside(const struct pw_figures *f)
+{
+    const struct pw_cluster *c = f->cluster;
+    double wait = 0, total = 0;
+    for (size_t s = 0; c->nstragglers && s < c->nstep_rows; s++)
+        for (size_t r = 0; r < f->nranks && c->steps[s].recorded == PW_RECORDED_ACTIVE; r++) {
+            const struct pw_row_c_step_trace *cell = &c->step_trace[s * f->nranks + r];
+            if (cell->data_wait_ns < 0 || cell->total_ns < 0 ||
+                is_straggling(c, c->ranks[r].rank, c->steps[s].step))
+                continue;
+            wait += (double)cell->data_wait_ns;
+            total += (double)cell->total_ns;
+        }
+    return !c->nstragglers ? f->data_wait_share : total > 0 ? wait / total : 0;
+}
+
 static int find_data_wait(const struct pw_figures *f, struct pw_highlight *out)
 {
     const struct pw_cluster *c = f->cluster;
@@ -178,7 +205,7 @@ static int find_data_wait(const struct pw_figures *f, struct pw_highlight *out)
         (c->stragglers[0].phase == PW_PHASE_DATA || c->stragglers[0].cause == PW_CAUSE_DATA))
         return 0; /* the headline is about it */
     out->share = f->data_wait_share;
-    if (out->share < DATA_WAIT_LEAST)
+    if (out->share < DATA_WAIT_LEAST || data_wait_beside(f) < DATA_WAIT_LEAST)
         return 0;
     for (size_t r = 0; r < f->nranks; r++) {
         const struct pw_row_c_step_trace *trace = &f->trace[r];
