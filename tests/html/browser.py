@@ -31,6 +31,8 @@ RUNS = {
                "slow_rank:rank=7,steps=40-80,phase=backward,percent=35"],
     "partial": ["-p", "data", "-r", "8", "-s", "60", "-f", "missing:rank=2;truncated:rank=6"],
     "late8": ["-p", "data", "-r", "8", "-s", "60", "--os-samples", "-f", "late_setup:rank=2,ms=1500"],
+    "frozen16": ["-p", "data", "-r", "16", "-s", "100", "--ranks-per-host", "4", "--os-samples",
+                 "-f", "freeze:host=1,ms=2000,steps=50"],
     "slower8": ["-p", "data", "-r", "8", "-s", "100", "-f",
                 "slow_all:steps=40-69,phase=forward,percent=80"],
     "link16": ["-p", "ring", "--message", "1M", "--eager", "64K", "-r", "16", "-s", "60",

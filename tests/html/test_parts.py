@@ -50,6 +50,19 @@ def a_loss_outside_steps_marks_no_step():
 
 
 @h.case
+def a_host_that_stood_still_is_named_as_in_the_headline():
+    folder = b.run("frozen16")
+    h.check(b.report_of(folder)["job"]["headline"].startswith("Host node0001 with 4 of its 4 ranks"),
+            "the headline")
+    with b.chromium() as browser:
+        b.visit(browser, b.page_of(folder, "page"))
+        who, where = (tile.text for tile in b.find(browser, ".tile")[:2])
+        h.check("node0001" in who and "4 of its 4 ranks" in who and "Rank" not in who, who)
+        h.check(" s of the run" in where, where)
+        b.check_quiet(browser, "overview")
+
+
+@h.case
 def all_ranks_slower_are_shown_over_their_steps():
     folder = b.run("slower8")
     (trend,) = b.report_of(folder)["trends"]

@@ -75,9 +75,8 @@ static void write_steps(const struct pw_figures *f, const struct pw_row_c_stragg
         pw_sentence_add(s, " %s", phase);
 }
 
-/* The host that lost as a whole what its rank did. */
-static const struct pw_row_c_host *host_of(const struct pw_cluster *c,
-                                           const struct pw_row_c_straggler *row)
+const struct pw_row_c_host *pw_headline_host(const struct pw_cluster *c,
+                                             const struct pw_row_c_straggler *row)
 {
     for (size_t i = 0; i < c->nhosts_slow; i++)
         if (strncmp(c->hosts_slow[i].hostname, row->hostname, sizeof(row->hostname)) == 0 &&
@@ -98,7 +97,7 @@ static void write_straggler(const struct pw_figures *f, const struct pw_verdict 
                             struct pw_sentence *s)
 {
     const struct pw_row_c_straggler *worst = &f->cluster->stragglers[0];
-    const struct pw_row_c_host *host = host_of(f->cluster, worst);
+    const struct pw_row_c_host *host = pw_headline_host(f->cluster, worst);
     const char *cause = pw_words_cause(worst->cause);
     size_t more = host ? count_elsewhere(f->cluster, host) : f->cluster->nstragglers - 1;
     if (host)

@@ -36,10 +36,14 @@ function whereWords(worst) {
 }
 
 function stragglerTiles(parent, worst) {
+    const host = worst.of_host && report.hosts.find((row) => row.hostname === worst.hostname);
+    const elsewhere = report.stragglers.filter((row) => row.hostname !== worst.hostname).length;
     const more = report.stragglers.length - 1;
-    tile(parent, "WHO", `Rank ${worst.rank}`, {
-        words: [worst.hostname && `on ${worst.hostname}`, more && `${more} more`].filter(Boolean)
-            .join("; "),
+    tile(parent, "WHO", host ? host.hostname : `Rank ${worst.rank}`, {
+        words: (host ? [`${host.slow_ranks} of its ${plural(host.nranks, "rank")}`,
+            elsewhere && `${elsewhere} more elsewhere`]
+            : [worst.hostname && `on ${worst.hostname}`, more && `${more} more`])
+            .filter(Boolean).join("; "),
         link: element("a", { class: "small", href: `#stragglers/rank/${worst.rank}` },
             "Show its steps"),
     });
