@@ -194,7 +194,7 @@ static int64_t walk_back(const struct walk *w, int64_t *path)
             whole = 0;
             continue;
         }
-        mine[node->phase] += node->work_ns;
+        mine[w->g->is_placed ? PW_PHASES - 1 : node->phase] += node->work_ns;
         length += node->work_ns;
         int is_first = at == 0 || w->g->nodes[at - 1].rank != node->rank;
         at = is_first ? -1 : at - 1;
@@ -218,6 +218,20 @@ int64_t pw_replay_path(const struct pw_replay_graph *g, const int32_t *order, in
 }
 
 /* ---- what is changed ---- */
+
+void pw_replay_place(struct pw_replay_node *nodes, size_t n)
+{
+    for (size_t first = 0, end; first < n; first = end) {
+        int64_t pieces = 0, at = 0;
+        for (end = first; end < n && nodes[end].rank == nodes[first].rank &&
+                          nodes[end].step == nodes[first].step;
+             end++)
+            pieces += nodes[end].work_ns > 0;
+        for (size_t i = first; i < end; i++)
+            if (nodes[i].work_ns > 0)
+                nodes[i].phase = (int32_t)(at++ * PW_PHASES / pieces);
+    }
+}
 
 void pw_replay_sum_works(const struct pw_replay_graph *g, int64_t *works)
 {

@@ -20,7 +20,7 @@ struct pw_replay_node {
     int32_t rank, step;         /* step -1: outside */
     int32_t adds;               /* gate, or -1 */
     int32_t first_wait, nwaits; /* in the graph's waits */
-    int32_t phase;              /* 0 .. PW_PHASES - 1; PW_PHASES - 1 is other */
+    int32_t phase;              /* 0 .. PW_PHASES - 1; PW_PHASES - 1 is other; or a place */
 };
 
 struct pw_replay_graph {
@@ -30,7 +30,14 @@ struct pw_replay_graph {
     int32_t *needs; /* [ngates] nodes that add to it */
     size_t ngates, nranks, nsteps;
     const int64_t *start_ns; /* [nranks] */
+    int is_placed;           /* no phases are known: `phase` is the place in the step */
 };
+
+/* Numbers work by its place in its step, where no phases are known: of n pieces between calls the
+ * i-th gets i * PW_PHASES / n. So a rank's work is compared with what others do in the same place,
+ * not spread over all of a step whose pieces each wait for other ranks. A rank's nodes in its
+ * order, ranks in theirs, as in the graph. */
+void pw_replay_place(struct pw_replay_node *nodes, size_t n);
 
 /* Puts the nodes' indices into `order` so that whatever opens a gate comes before who waits at it.
  * Scratch: ngates + 2 * (nranks + 1) values. Returns how many waits had to be given up, because

@@ -292,6 +292,14 @@ static void build_all(struct builder *b)
     free(moments);
 }
 
+static int has_phases(const struct builder *b)
+{
+    for (size_t i = 0; i < b->nwindows; i++)
+        if (b->windows[i].phase >= 0)
+            return 1;
+    return 0;
+}
+
 static int put_in_order(struct pw_graph *out)
 {
     struct pw_replay_graph *g = &out->replay;
@@ -323,6 +331,9 @@ int pw_graph_build(struct pw_graph *out, struct pw_graph_parts *parts, const str
     out->replay.needs = b.gates.needs;
     if (!err) {
         build_all(&b);
+        out->replay.is_placed = !has_phases(&b);
+        if (out->replay.is_placed)
+            pw_replay_place(out->nodes, out->replay.nnodes);
         out->replay.nodes = out->nodes;
         out->replay.ngates = b.gates.n;
         out->replay.nranks = (size_t)job->nranks;

@@ -104,7 +104,7 @@ static void replay_job(struct replaying *r)
 /* Each phase with every rank at the mean of all. */
 static void replay_phases(struct replaying *r)
 {
-    for (int p = 0; p < PW_PHASES; p++) {
+    for (int p = 0; p < PW_PHASES && !r->graph->replay.is_placed; p++) {
         int64_t sum = 0;
         clear_scale(r);
         pw_replay_balance(&r->graph->replay, r->works, r->scale);
