@@ -40,7 +40,7 @@ static const struct pw_sim_kind kinds[PW_SIM_FAULT_KINDS] = {
     {"stall", PW_SIM_ON_RANK, PW_SIM_ADDS_NS, PW_SIM_SLEEPING, PW_PHASE_FORWARD, 0, 2000, 1,
      "blocked_off_cpu"},
     {"late_start", PW_SIM_ON_RANK, PW_SIM_AT_ENDS, PW_SIM_SLEEPING, PW_PHASE_NONE, 0, 1000, 1,
-     "blocked_off_cpu"},
+     "late_start"},
     {"late_setup", PW_SIM_ON_RANK, PW_SIM_AT_ENDS, PW_SIM_DISK, PW_PHASE_NONE, 0, 1000, 1,
      "file_io"},
     {"late_end", PW_SIM_ON_RANK, PW_SIM_AT_ENDS, PW_SIM_DISK, PW_PHASE_NONE, 0, 1000, 1, "file_io"},

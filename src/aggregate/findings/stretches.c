@@ -6,14 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregate/findings/frozenhosts.h"
 #include "aggregate/match/collectivestats.h"
 #include "analysis/partloss.h"
+#include "analysis/statistics.h"
 #include "analysis/stretch.h"
 #include "core/sort.h"
 #include "core/text.h"
 
 /* A straggler by its steps that explains so much of a stretch says more: in which steps it was. */
 #define ENOUGH 0.5
+#define ENOUGH_OF_SURE 0.9 /* of what the system counted: steps miss what was lost inside calls */
+
+enum { SAMPLES_NS = 100000000, MOST_ASKED = 32 };
 
 static int by_loss(const void *a, const void *b)
 {
@@ -180,11 +185,12 @@ static void lend_cause(struct pw_row_c_straggler *row, const struct pw_row_c_str
 /* Either the stretch or the rank's rows by steps. */
 static void take(struct pw_findings *f, const struct pw_row_c_straggler *stretch)
 {
+    const double enough = is_sure(stretch) ? ENOUGH_OF_SURE : ENOUGH;
     size_t kept = 0;
     for (size_t i = 0; i < f->nstragglers; i++) {
         struct pw_row_c_straggler *row = &f->stragglers[i];
         if (row->rank == stretch->rank &&
-            (double)row->lost_ns >= ENOUGH * (double)stretch->lost_ns) {
+            (double)row->lost_ns >= enough * (double)stretch->lost_ns) {
             lend_cause(row, stretch);
             return;
         }
@@ -320,63 +326,73 @@ static void take_parts(struct pw_findings *f, const struct pw_job *job, const st
     }
 }
 
-/* ---- hosts that stood still ---- */
+/* ---- causes that steps have too few samples for ---- */
 
-static int is_frozen_on(const struct pw_row_c_straggler *row, const char *hostname)
+/* What a rank has of a member of its bins near the row's steps, each as far as it overlaps. */
+static double near_row(const struct pw_job *job, const struct pw_matrix *m,
+                       const struct pw_row_c_straggler *row, size_t rank, size_t offset)
 {
-    return row->cause == PW_CAUSE_FROZEN &&
-           strncmp(row->hostname, hostname, sizeof(row->hostname)) == 0;
+    const struct pw_binning *b = &job->bins;
+    const int64_t from = row->start - SAMPLES_NS, to = row->end + SAMPLES_NS;
+    double sum = 0;
+    for (size_t i = 0; i < b->n; i++) {
+        const int64_t start = b->start_ns + (int64_t)i * b->bin_ns, end = start + b->bin_ns;
+        const int64_t overlap = (to < end ? to : end) - (from > start ? from : start);
+        const char *cell = (const char *)&m->bins[i * m->nranks + rank];
+        const int64_t value = *(const int64_t *)(cell + offset);
+        if (overlap > 0 && value > 0)
+            sum += (double)value * ((double)overlap / (double)b->bin_ns);
+    }
+    return sum;
 }
 
-static struct pw_row_c_host *host_row(struct pw_findings *f, const char *hostname)
+static double more_than_others(const struct pw_job *job, const struct pw_matrix *m,
+                               const struct pw_row_c_straggler *row, size_t offset,
+                               int64_t *scratch)
 {
-    for (size_t i = 0; i < f->whatif.nhosts; i++)
-        if (strncmp(f->whatif.hosts[i].hostname, hostname, sizeof(f->whatif.hosts[i].hostname)) ==
-            0)
-            return &f->whatif.hosts[i];
-    return &f->whatif.hosts[f->whatif.nhosts++];
+    size_t n = 0;
+    for (size_t r = 0; r < m->nranks; r++)
+        if ((int32_t)r != row->rank && m->bins[r].wait_ns >= 0)
+            scratch[n++] = (int64_t)near_row(job, m, row, r, offset);
+    return near_row(job, m, row, (size_t)row->rank, offset) -
+           (n ? (double)pw_median_i64(scratch, n) : 0);
 }
 
-/* What the least of its ranks lost, all lost together. */
-static struct pw_row_c_host sum_frozen(const struct pw_findings *f, const char *hostname)
+/* The cause of a row by its steps that is unknown, when half of its loss is of one kind in the bins
+ * within a sample of them. */
+static void ask_bins(struct pw_row_c_straggler *row, const struct pw_job *job,
+                     const struct pw_matrix *m, int64_t *scratch)
 {
-    struct pw_row_c_host row = {.lost_ns = INT64_MAX, .gain_ns = -1, .confidence = 1};
-    memcpy(row.hostname, hostname, sizeof(row.hostname));
-    row.cause = PW_CAUSE_FROZEN;
-    row.first_step = row.last_step = -1;
-    for (size_t i = 0; i < f->nstragglers; i++) {
-        const struct pw_row_c_straggler *of = &f->stragglers[i];
-        if (!is_frozen_on(of, hostname))
+    static const struct {
+        size_t offset;
+        enum pw_cause cause;
+    } kinds[] = {
+        {offsetof(struct pw_row_c_bin_trace, stopped_ns), PW_CAUSE_STOPPED},
+        {offsetof(struct pw_row_c_bin_trace, throttled_ns), PW_CAUSE_THROTTLED},
+        {offsetof(struct pw_row_c_bin_trace, ready_ns), PW_CAUSE_CPU_CONTENTION},
+        {offsetof(struct pw_row_c_bin_trace, disk_ns), PW_CAUSE_IO},
+        {offsetof(struct pw_row_c_bin_trace, asleep_ns), PW_CAUSE_BLOCKED},
+    };
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+        const double more = more_than_others(job, m, row, kinds[k].offset, scratch);
+        char text[32];
+        if (more < ENOUGH * (double)row->lost_ns)
             continue;
-        row.slow_ranks++;
-        row.lost_ns = of->lost_ns < row.lost_ns ? of->lost_ns : row.lost_ns;
-        row.confidence = of->confidence < row.confidence ? of->confidence : row.confidence;
-        if (row.first_step < 0 || (of->first_step >= 0 && of->first_step < row.first_step))
-            row.first_step = of->first_step;
-        row.last_step = of->last_step > row.last_step ? of->last_step : row.last_step;
+        row->cause = (uint8_t)kinds[k].cause;
+        snprintf(row->evidence, sizeof(row->evidence),
+                 "within 0.1 s of these steps %s more than the other ranks' median %s",
+                 pw_text_ns(text, sizeof(text), (int64_t)more), what_of(kinds[k].cause));
+        return;
     }
-    row.excess_ns = row.lost_ns;
-    return row;
 }
 
-/* Adds hosts with two thirds of their ranks, and more than one, at a standstill. `numbers` are the
- * hosts', of which whatif.hosts has room for each. */
-static void take_hosts(struct pw_findings *f, const struct pw_job *job, const int64_t *numbers,
-                       size_t nhosts)
+static void ask_bins_of_all(struct pw_findings *f, const struct pw_job *job,
+                            const struct pw_matrix *m, int64_t *scratch)
 {
-    for (size_t h = 0; h < nhosts && nhosts > 1; h++) {
-        const char *hostname = NULL;
-        int32_t nranks = 0;
-        for (int64_t r = 0; r < job->nranks; r++)
-            if ((size_t)numbers[r] == h) {
-                hostname = job->ranks[r].hostname;
-                nranks++;
-            }
-        struct pw_row_c_host row = hostname ? sum_frozen(f, hostname) : (struct pw_row_c_host){0};
-        row.nranks = nranks;
-        if (row.slow_ranks > 1 && 3 * row.slow_ranks >= 2 * row.nranks)
-            *host_row(f, hostname) = row;
-    }
+    for (size_t i = 0; i < f->nstragglers && i < MOST_ASKED; i++)
+        if (f->stragglers[i].cause == PW_CAUSE_UNKNOWN &&
+            f->stragglers[i].kind != PW_STRAGGLER_STRETCH)
+            ask_bins(&f->stragglers[i], job, m, scratch);
 }
 
 int pw_stretches_find(struct pw_findings *f, const struct pw_job *job, const struct pw_matrix *m,
@@ -402,6 +418,7 @@ int pw_stretches_find(struct pw_findings *f, const struct pw_job *job, const str
             take(f, &row);
         }
         take_parts(f, job, m, scratch);
+        ask_bins_of_all(f, job, m, scratch);
         pw_stretch_contention(&input, scratch, contention);
         drop_contended(f, contention, m->nranks);
         drop_followers(f);
@@ -409,7 +426,7 @@ int pw_stretches_find(struct pw_findings *f, const struct pw_job *job, const str
             drop_cheap(f);
         drop_replays(f);
         pw_sort(f->stragglers, f->nstragglers, sizeof(*f->stragglers), by_loss);
-        take_hosts(f, job, host_of, nhosts);
+        pw_frozenhosts_find(f, job, host_of, nhosts);
     }
     free(host_of);
     free(contention);
