@@ -14,6 +14,8 @@ enum { SMALL_BYTES = 32768 };
 /* Shares of the mean step, or of all measured steps. */
 #define LATE 0.05
 #define ROOT 0.01
+/* Of the mean rank's waits: a root without which less is saved is not where most begin. */
+#define MOST 0.5
 #define ROAMING 0.1
 #define EXPOSED 0.2
 #define SMALL 0.1
@@ -155,13 +157,22 @@ static const struct pw_row_c_whatif *find_root(const struct pw_cluster *c)
     return root;
 }
 
+/* Whether most waits begin with the root, as far as the replay goes. */
+static int explains(const struct pw_advice_input *in, const struct pw_row_c_whatif *root,
+                    double per_rank)
+{
+    const double run = root->elapsed_ns > 0 ? (double)root->elapsed_ns : steps_ns(in);
+    return (double)root->gain_ns >= ROOT * steps_ns(in) &&
+           (double)root->gain_ns / run >= MOST * per_rank / steps_ns(in);
+}
+
 /* The evidence, and what it saves: never more than the replay says. 0 when other advice says it. */
 static int judge_root(const struct pw_advice_input *in, const struct late *late, double per_rank,
                       struct pw_advice *advice)
 {
     struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
     const struct pw_row_c_whatif *root = find_root(in->cluster);
-    const int is_named = root && (double)root->gain_ns >= ROOT * steps_ns(in);
+    const int is_named = root && explains(in, root, per_rank);
     const int32_t rank = is_named ? root->rank : root ? -1 : late->worst;
     char waited[32], by[32];
     if (rank >= 0 && is_straggler(in->cluster, rank))
