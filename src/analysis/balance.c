@@ -8,6 +8,7 @@
 #define MAD_TO_SIGMA 1.4826 /* of a normal distribution */
 #define MEDIAN_ERROR 1.2533 /* of a median, in those of a mean */
 #define LEAST_ERRORS 3.0    /* standard errors of a difference of two medians */
+#define PART_ERRORS 2.0     /* of those, one of a quarter's */
 
 enum { FEWEST_STEPS = 3, PARTS = 4 };
 
@@ -172,23 +173,25 @@ static int64_t judge_run(struct work *w, struct pw_balance_role *roles)
     return center;
 }
 
-/* 1 when the value is at least half of the offset, on its side. */
-static int is_half(int64_t value, int64_t offset)
+/* 1 when the value is at least half of the offset, on its side, but for chance. */
+static int is_half(int64_t value, int64_t offset, int64_t chance)
 {
-    return offset > 0 ? 2 * value >= offset : 2 * value <= offset;
+    return offset > 0 ? 2 * (value + chance) >= offset : 2 * (value - chance) <= offset;
 }
 
 /* Keeps the offsets that are there, by half at least, in every quarter of the run: above the
  * quarter's center, or above the run's, since of few ranks a slow one moves the quarter's. */
 static void judge_parts(struct work *w, struct pw_balance_role *roles, int64_t center)
 {
+    /* A standard error of a quarter's median is twice that of the run's. */
+    const int64_t chance = (int64_t)(PART_ERRORS * noise_limit(w) / LEAST_ERRORS);
     const size_t nsteps = w->in->nsteps, most = nsteps / FEWEST_STEPS;
     const size_t parts = most < PARTS ? most : PARTS;
     for (size_t i = 0; i < parts; i++) {
         int64_t now = find_medians(w, nsteps * i / parts, nsteps * (i + 1) / parts);
         for (size_t k = 0; k < w->in->nroles; k++)
-            if (!is_half(level_of(w, k, now), roles[k].offset_ns) &&
-                !is_half(level_of(w, k, center), roles[k].offset_ns))
+            if (!is_half(level_of(w, k, now), roles[k].offset_ns, chance) &&
+                !is_half(level_of(w, k, center), roles[k].offset_ns, chance))
                 roles[k].offset_ns = 0;
     }
 }

@@ -15,6 +15,7 @@ struct sharing {
     struct pw_replay_node *changed; /* [nnodes] */
     /* roles */
     const int32_t *role_of;
+    const uint8_t *is_slow;
     size_t nroles;
     int64_t *first;  /* [nroles + 1] of a role in `values`, of one piece */
     int64_t *usual;  /* [nroles * pieces] -1: not known */
@@ -122,6 +123,12 @@ void pw_share_amounts(const struct pw_replay_graph *g, const int64_t *works, con
 
 /* ---- roles ---- */
 
+/* 1 when the rank's cell says what is usual. */
+static int counts(const struct sharing *h, size_t rank, size_t cell)
+{
+    return pw_pieces_is_alike(&h->pieces, cell) && !(h->is_slow && h->is_slow[rank]);
+}
+
 /* Where the values of each role's pieces begin: its cells, piece by piece. */
 static void place_values(struct sharing *h)
 {
@@ -129,7 +136,7 @@ static void place_values(struct sharing *h)
     for (size_t k = 0; k <= h->nroles; k++)
         h->first[k] = 0;
     for (size_t c = 0; c < cells_of(g); c++)
-        h->first[h->role_of[c % g->nranks] + 1] += pw_pieces_is_alike(&h->pieces, c);
+        h->first[h->role_of[c % g->nranks] + 1] += counts(h, c % g->nranks, c);
     for (size_t k = 0; k < h->nroles; k++)
         h->first[k + 1] += h->first[k];
 }
@@ -145,7 +152,8 @@ static void collect(void *context, size_t i, size_t piece)
 {
     struct sharing *h = context;
     const struct pw_replay_node *node = &h->pieces.graph->nodes[i];
-    add_value(h, (size_t)h->role_of[node->rank], piece, node->work_ns);
+    if (!h->is_slow || !h->is_slow[node->rank])
+        add_value(h, (size_t)h->role_of[node->rank], piece, node->work_ns);
 }
 
 static void find_mean(struct sharing *h)
@@ -171,7 +179,7 @@ static void find_usual(struct sharing *h)
     if (pieces > 1)
         pw_pieces_visit(&h->pieces, collect, h);
     for (size_t c = 0; c < cells_of(g) && pieces == 1; c++)
-        if (pw_pieces_is_alike(&h->pieces, c))
+        if (counts(h, c % g->nranks, c))
             add_value(h, (size_t)h->role_of[c % g->nranks], 0, pw_pieces_work(&h->pieces, c));
     for (size_t k = 0; k < h->nroles; k++) {
         const size_t n = (size_t)(h->first[k + 1] - h->first[k]);
@@ -213,12 +221,14 @@ static int is_missing(const struct sharing *h)
 }
 
 void pw_share_roles(const struct pw_replay_graph *g, const int64_t *works, const int32_t *role_of,
-                    size_t nroles, struct pw_replay_node *nodes, int64_t *scratch)
+                    size_t nroles, const uint8_t *is_slow, struct pw_replay_node *nodes,
+                    int64_t *scratch)
 {
     struct sharing h = begin(g, works, nodes, scratch);
     int missing = 0;
     h.role_of = role_of;
     h.nroles = nroles;
+    h.is_slow = is_slow;
     h.first = scratch + 2 * cells_of(g);
     h.usual = h.first + nroles + 1;
     h.values = h.usual + nroles * PW_PIECES_MOST;

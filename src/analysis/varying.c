@@ -19,7 +19,7 @@
  * differences have a correlation of at most 1/4. */
 #define OF_DIFFERENCES 1.5
 
-enum { FEWEST_STEPS = 20, MOST_RANKS = 1024, X = 0, Y, Z, SERIES };
+enum { FEWEST_STEPS = 20, FEWEST_OTHERS = 10, MOST_RANKS = 1024, X = 0, Y, Z, SERIES };
 
 struct varying {
     const struct pw_varying_input *in;
@@ -269,8 +269,9 @@ double pw_varying_difference(const struct pw_varying_level *some,
 {
     if (some->n <= 0)
         return 0;
-    const double more = mean_of(some) - (others->n > 0 ? mean_of(others) : 0);
-    const double chance = chance_of(some) + (others->n > 0 ? chance_of(others) : 0);
+    const int has_others = others->n >= FEWEST_OTHERS;
+    const double more = mean_of(some) - (has_others ? mean_of(others) : 0);
+    const double chance = chance_of(some) + (has_others ? chance_of(others) : 0);
     return more * more > LEVEL_ERRORS * LEVEL_ERRORS * chance ? more : 0;
 }
 

@@ -37,15 +37,14 @@ size_t pw_varying_scratch(size_t nsteps, size_t nranks);
 /* 1 when work varies so; fills `out`. */
 int pw_varying_find(const struct pw_varying_input *in, struct pw_varying *out, double *scratch);
 
-/* Logarithms of a rank's work, each less the step's mean: how many, their sum, and of their
- * squares.
- */
+/* A rank's work in steps, or its logarithm, less that of the step's ranks: how many, their sum, and
+ * of their squares. */
 struct pw_varying_level {
     double n, sum, squares;
 };
 
-/* Mean of some steps less that of others (0 where there are none), or 0 where that is within three
- * standard errors. */
+/* Mean of some steps less that of others (0 where there are fewer than 10), or 0 where that is
+ * within three standard errors. */
 double pw_varying_difference(const struct pw_varying_level *some,
                              const struct pw_varying_level *others);
 

@@ -92,9 +92,25 @@ static void test_roles_with_pieces(void **state)
         add(&w, 1, s, A, s == 1 ? 600 : 300);
     }
     sum_up(&w);
-    pw_share_roles(&w.graph, w.works, (const int32_t[]){0, 1}, 2, w.changed, w.scratch);
+    pw_share_roles(&w.graph, w.works, (const int32_t[]){0, 1}, 2, NULL, w.changed, w.scratch);
     assert_works(
         &w, (const int64_t[]){150, 3, 150, 150, 3, 150, 150, 3, 150, 150, 150, 150, 300, 150, 150});
+}
+
+/* Ranks 0 and 1 of one role, of which 1 is slow: 100 and not 400 is usual for both. */
+static void test_slow_ranks_are_not_usual(void **state)
+{
+    (void)state;
+    static struct world w;
+    begin(&w, 1);
+    w.graph.nranks = 3;
+    add(&w, 0, 0, A, 100);
+    add(&w, 1, 0, A, 400);
+    add(&w, 2, 0, A, 400);
+    sum_up(&w);
+    pw_share_roles(&w.graph, w.works, (const int32_t[]){0, 0, 1}, 2, (const uint8_t[]){0, 1, 0},
+                   w.changed, w.scratch);
+    assert_works(&w, (const int64_t[]){200, 800, 200});
 }
 
 /* Phase by phase, where the numbers of pieces differ: 100 and 300 are 200. */
@@ -109,7 +125,7 @@ static void test_roles_with_phases(void **state)
     add(&w, 1, 0, A, 150);
     add(&w, 1, 0, B, 50);
     sum_up(&w);
-    pw_share_roles(&w.graph, w.works, (const int32_t[]){0, 1}, 2, w.changed, w.scratch);
+    pw_share_roles(&w.graph, w.works, (const int32_t[]){0, 1}, 2, NULL, w.changed, w.scratch);
     assert_works(&w, (const int64_t[]){200, 50, 100, 100, 50});
 }
 
@@ -123,7 +139,7 @@ static void test_roles_with_other_phases(void **state)
     add(&w, 0, 0, B, 100);
     add(&w, 1, 0, A, 400);
     sum_up(&w);
-    pw_share_roles(&w.graph, w.works, (const int32_t[]){0, 1}, 2, w.changed, w.scratch);
+    pw_share_roles(&w.graph, w.works, (const int32_t[]){0, 1}, 2, NULL, w.changed, w.scratch);
     assert_works(&w, (const int64_t[]){150, 150, 300});
 }
 
@@ -133,6 +149,7 @@ int main(void)
         cmocka_unit_test(test_cells),
         cmocka_unit_test(test_amounts),
         cmocka_unit_test(test_roles_with_pieces),
+        cmocka_unit_test(test_slow_ranks_are_not_usual),
         cmocka_unit_test(test_roles_with_phases),
         cmocka_unit_test(test_roles_with_other_phases),
     };

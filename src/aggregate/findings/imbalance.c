@@ -251,6 +251,7 @@ void pw_imbalance_fini(struct pw_imbalance *imbalance)
     free(imbalance->rows);
     free(imbalance->amounts);
     free(imbalance->more);
+    free(imbalance->is_slow);
     free(imbalance->peers);
     *imbalance = (struct pw_imbalance){0};
 }

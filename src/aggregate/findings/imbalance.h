@@ -17,6 +17,7 @@ struct pw_imbalance {
     /* Behind `changes`: */
     float *amounts; /* [nsteps * nranks] of the job */
     float *more;    /* of `peers` */
+    uint8_t *is_slow;
     struct pw_whatif_peer *peers;
     int is_varying; /* work varies from step to step */
     struct pw_varying varying;

@@ -101,6 +101,33 @@ static void find_peer(struct peers *w, const size_t *rows, struct pw_whatif_peer
     find_phases(w, out->phases);
 }
 
+/* Stragglers of roles that have other ranks. */
+static int mark_slow(struct pw_imbalance *out, size_t nranks,
+                     const struct pw_straggler_found *found, size_t n)
+{
+    for (size_t i = 0; i < out->changes.n; i++) {
+        struct pw_whatif_change *change = &out->changes.of[i];
+        if (!change->role_of || out->is_slow)
+            continue;
+        size_t *left = calloc(change->nroles + 1, sizeof(*left));
+        out->is_slow = calloc(nranks + 1, 1);
+        if (!left || !out->is_slow) {
+            free(left);
+            return -ENOMEM;
+        }
+        for (size_t r = 0; r < nranks; r++)
+            left[change->role_of[r]]++;
+        for (size_t k = 0; k < n; k++)
+            if (left[change->role_of[found[k].rank]] > 1) {
+                left[change->role_of[found[k].rank]]--;
+                out->is_slow[found[k].rank] = 1;
+            }
+        change->is_slow = out->is_slow;
+        free(left);
+    }
+    return 0;
+}
+
 int pw_imbalance_find_peers(struct pw_imbalance *out, const struct pw_job *job,
                             const struct pw_matrix *measured, const size_t *rows,
                             const struct pw_straggler_found *found, size_t n)
@@ -128,5 +155,5 @@ int pw_imbalance_find_peers(struct pw_imbalance *out, const struct pw_job *job,
     free(w.excess);
     free(w.values);
     free(w.series);
-    return ok ? 0 : -ENOMEM;
+    return ok ? mark_slow(out, m->nranks, found, n) : -ENOMEM;
 }

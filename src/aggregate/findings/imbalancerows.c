@@ -179,7 +179,7 @@ int pw_imbalance_describe(struct pw_imbalance_work *f)
     uint8_t *marked = calloc(nranks + 1, 1);
     int64_t *usual_of = calloc(2 * nranks + 1, sizeof(*usual_of));
     struct pw_whatif_changes *changes = &f->out->changes;
-    int ok = marked && usual_of, unequal = 0;
+    int ok = marked && usual_of, unequal = 0, has_more = 0;
     if (ok && f->cost > 0 && describe_amounts(f, marked, usual_of, usual_of + nranks)) {
         share_amounts(f);
         changes->of[changes->n++] =
@@ -187,9 +187,12 @@ int pw_imbalance_describe(struct pw_imbalance_work *f)
     }
     for (size_t k = 0; ok && k < f->roles->nroles; k++) {
         unequal |= f->found[k].state != PW_BALANCE_EVEN;
-        if (f->found[k].offset_ns > 0)
-            describe_role(f, k, marked);
+        has_more |= f->found[k].offset_ns > 0;
     }
+    /* A role with less is told where none has more than the median rank. */
+    for (size_t k = 0; ok && k < f->roles->nroles; k++)
+        if (f->found[k].offset_ns > 0 || (f->found[k].offset_ns < 0 && !has_more))
+            describe_role(f, k, marked);
     if (unequal)
         changes->of[changes->n++] = (struct pw_whatif_change){
             .scope = "roles", .role_of = f->roles->role_of, .nroles = f->roles->nroles};

@@ -74,29 +74,65 @@ void pw_imbalance_describe_varying(struct pw_imbalance_work *f)
 
 /* ---- shared out ---- */
 
+enum { MOST_STRAGGLERS = 32 };
+
 struct sharing {
     const struct pw_replay_graph *graph;
     const size_t *rows;
     const int32_t *role_of; /* NULL: all have the same */
     size_t nroles;
-    const int64_t *works; /* of the graph */
     struct pw_varying varying;
-    const struct pw_straggler_found *found; /* of the rank; NULL: no straggler */
+    double *work; /* [nsteps * nranks] ns, that varies; 0: not known */
 };
 
-/* The work that varies. */
-static int64_t work_of(const struct sharing *h, size_t step, size_t rank)
+static void fill_work(const struct sharing *h, const int64_t *works)
 {
-    int64_t sum = 0;
-    for (size_t p = 0; p < PW_PHASES; p++)
-        if (h->varying.phases >> p & 1)
-            sum += h->works[(step * h->graph->nranks + rank) * PW_PHASES + p];
-    return sum;
+    for (size_t i = 0; i < h->graph->nsteps * h->graph->nranks; i++) {
+        h->work[i] = 0;
+        for (size_t p = 0; p < PW_PHASES; p++)
+            if (h->varying.phases >> p & 1)
+                h->work[i] += (double)works[i * PW_PHASES + p];
+    }
 }
 
-static int is_in(const struct sharing *h, size_t step)
+static int is_in(const struct sharing *h, const struct pw_straggler_found *found, size_t step)
 {
-    return h->found && step >= h->rows[h->found->first] && step <= h->rows[h->found->last];
+    return step >= h->rows[found->first] && step <= h->rows[found->last];
+}
+
+/* Mean work of the other ranks in the step; -1: not known. */
+static double others_mean(const struct sharing *h, size_t step, size_t rank)
+{
+    double sum = 0, n = 0;
+    for (size_t r = 0; r < h->graph->nranks; r++) {
+        const double work = h->work[step * h->graph->nranks + r];
+        sum += r == rank ? 0 : work;
+        n += r != rank && work > 0;
+    }
+    return n > 0 ? sum / n : -1;
+}
+
+/* What a straggler has more in the steps that it held back, by more than chance, is not shared out.
+ */
+static void take_excess_out(const struct sharing *h, const struct pw_straggler_found *found)
+{
+    struct pw_varying_level in = {0}, out = {0};
+    for (size_t s = 0; s < h->graph->nsteps; s++) {
+        const double work = h->work[s * h->graph->nranks + found->rank];
+        const double others = others_mean(h, s, found->rank);
+        struct pw_varying_level *level = is_in(h, found, s) ? &in : &out;
+        if (work <= 0 || others <= 0)
+            continue;
+        level->n++;
+        level->sum += work - others;
+        level->squares += (work - others) * (work - others);
+    }
+    const double more = pw_varying_difference(&in, &out);
+    for (size_t s = 0; s < h->graph->nsteps && more > 0; s++) {
+        double *work = &h->work[s * h->graph->nranks + found->rank];
+        if (is_in(h, found, s))
+            *work = *work > more ? *work - more : 0;
+    }
 }
 
 /* Logarithms, less the step's mean; NAN: not known. */
@@ -106,8 +142,8 @@ static void fill_logs(const struct sharing *h, double *logs)
     for (size_t s = 0; s < h->graph->nsteps; s++) {
         double sum = 0, n = 0;
         for (size_t r = 0; r < nranks; r++) {
-            const int64_t work = work_of(h, s, r);
-            logs[s * nranks + r] = work > 0 ? log((double)work) : NAN;
+            const double work = h->work[s * nranks + r];
+            logs[s * nranks + r] = work > 0 ? log(work) : NAN;
             sum += work > 0 ? logs[s * nranks + r] : 0;
             n += work > 0;
         }
@@ -116,13 +152,12 @@ static void fill_logs(const struct sharing *h, double *logs)
     }
 }
 
-static struct pw_varying_level level_of(const struct sharing *h, const double *logs, size_t rank,
-                                        int inside)
+static struct pw_varying_level level_of(const struct sharing *h, const double *logs, size_t rank)
 {
     struct pw_varying_level level = {0};
     for (size_t s = 0; s < h->graph->nsteps; s++) {
         const double value = logs[s * h->graph->nranks + rank];
-        if (is_in(h, s) != inside || isnan(value))
+        if (isnan(value))
             continue;
         level.n++;
         level.sum += value;
@@ -131,53 +166,35 @@ static struct pw_varying_level level_of(const struct sharing *h, const double *l
     return level;
 }
 
-/* What a rank has more in the steps that it held back, by more than chance, is not shared out.
- * Returns its level. */
-static struct pw_varying_level take_excess_out(const struct sharing *h, double *logs, size_t rank)
-{
-    struct pw_varying_level usual = level_of(h, logs, rank, 0);
-    const struct pw_varying_level in = level_of(h, logs, rank, 1);
-    const double more = pw_varying_difference(&in, &usual);
-    for (size_t s = 0; s < h->graph->nsteps; s++)
-        if (is_in(h, s))
-            logs[s * h->graph->nranks + rank] -= more;
-    return usual;
-}
-
 /* Each rank's work by what is usual for it. */
-static int fill_works(struct sharing *h, const struct pw_straggler_found *found, size_t n,
-                      double *works)
+static int fill_shares(const struct sharing *h, double *shares)
 {
     const size_t nranks = h->graph->nranks;
     struct pw_varying_level *levels = calloc(nranks + 1, sizeof(*levels));
     double *usual = malloc(sizeof(*usual) * (nranks + 1));
     double *scratch = malloc(sizeof(*scratch) * (PW_VARYING_SUMS * h->nroles + 1));
     const int ok = levels && usual && scratch;
-    if (ok)
-        fill_logs(h, works);
-    for (size_t r = 0; r < nranks && ok; r++) {
-        h->found = NULL;
-        for (size_t i = 0; i < n && !h->found; i++)
-            h->found = found[i].rank == r ? &found[i] : NULL;
-        levels[r] = take_excess_out(h, works, r);
-    }
-    if (ok)
+    if (ok) {
+        fill_logs(h, shares);
+        for (size_t r = 0; r < nranks; r++)
+            levels[r] = level_of(h, shares, r);
         pw_varying_usual(levels, nranks, h->role_of, h->nroles, usual, scratch);
+    }
     for (size_t i = 0; i < h->graph->nsteps * nranks && ok; i++)
-        works[i] = isnan(works[i]) ? -1 : exp(works[i] - usual[i % nranks]);
+        shares[i] = isnan(shares[i]) ? -1 : exp(shares[i] - usual[i % nranks]);
     free(levels);
     free(usual);
     free(scratch);
     return ok ? 0 : -ENOMEM;
 }
 
-static void share(struct sharing *h, const double *works, double *factors, float *more_ns)
+static void share(const struct sharing *h, const double *shares, double *factors, float *more_ns)
 {
     const size_t nranks = h->graph->nranks;
     for (size_t s = 0; s < h->graph->nsteps; s++) {
-        pw_varying_share(&h->varying, works + s * nranks, nranks, factors);
+        pw_varying_share(&h->varying, shares + s * nranks, nranks, factors);
         for (size_t r = 0; r < nranks; r++)
-            more_ns[s * nranks + r] = (float)((1 - factors[r]) * (double)work_of(h, s, r));
+            more_ns[s * nranks + r] = (float)((1 - factors[r]) * h->work[s * nranks + r]);
     }
 }
 
@@ -190,12 +207,13 @@ int pw_imbalance_share_steps(struct pw_imbalance *out, const struct pw_graph *gr
     if (!out->is_varying)
         return 0;
     int64_t *all = malloc(sizeof(*all) * (cells * PW_PHASES + 1));
-    double *works = malloc(sizeof(*works) * (cells + 1));
+    double *shares = malloc(sizeof(*shares) * (cells + 1));
     double *factors = malloc(sizeof(*factors) * (g->nranks + 1));
-    struct sharing h = {.graph = g, .rows = rows, .works = all, .varying = out->varying};
+    struct sharing h = {.graph = g, .rows = rows, .varying = out->varying};
+    h.work = malloc(sizeof(*h.work) * (cells + 1));
     h.role_of = roles->nroles ? roles->role_of : NULL;
     h.nroles = roles->nroles ? roles->nroles : 1;
-    int err = all && works && factors ? 0 : -ENOMEM, is_varying = 0;
+    int err = all && shares && factors && h.work ? 0 : -ENOMEM, is_varying = 0;
     if (!err) {
         /* Without transfers noise is known better. */
         const struct pw_varying_input in = {g->nsteps, g->nranks, all};
@@ -205,14 +223,20 @@ int pw_imbalance_share_steps(struct pw_imbalance *out, const struct pw_graph *gr
         if (is_varying && better.phases == out->varying.phases)
             h.varying = better;
     }
-    err = err ? err : fill_works(&h, found, n, works);
     if (!err) {
-        share(&h, works, factors, out->amounts);
+        fill_work(&h, all);
+        for (size_t i = 0; i < n && i < MOST_STRAGGLERS; i++)
+            take_excess_out(&h, &found[i]);
+        err = fill_shares(&h, shares);
+    }
+    if (!err) {
+        share(&h, shares, factors, out->amounts);
         out->changes.of[out->changes.n++] = (struct pw_whatif_change){
             .scope = "amounts", .more_ns = out->amounts, .phases = h.varying.phases, .parts = 1};
     }
     free(all);
-    free(works);
+    free(shares);
     free(factors);
+    free(h.work);
     return err;
 }

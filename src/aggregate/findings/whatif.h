@@ -22,6 +22,8 @@ struct pw_whatif_change {
     const char *scope;
     const int32_t *role_of; /* [nranks] of `nroles`; NULL: see more_ns */
     size_t nroles;
+    const uint8_t
+        *is_slow;         /* [nranks] 1: of its role another rank says what is usual; NULL: none */
     const float *more_ns; /* [nsteps * nranks] of the job */
     uint32_t phases;      /* in which it is, a bit each; 0: where there is more with it */
     int parts;            /* 1: the parts of collectives like Alltoallv become equal, too */

@@ -15,7 +15,8 @@ static int change_nodes(const struct pw_replay_graph *graph, const int64_t *work
     }
     int64_t *scratch = malloc(sizeof(*scratch) * (pw_share_scratch(graph, change->nroles) + 1));
     if (scratch && change->role_of)
-        pw_share_roles(graph, works, change->role_of, change->nroles, nodes, scratch);
+        pw_share_roles(graph, works, change->role_of, change->nroles, change->is_slow, nodes,
+                       scratch);
     else if (scratch)
         pw_share_amounts(graph, works, change->more_ns, nodes, scratch);
     free(scratch);
