@@ -1,11 +1,17 @@
 /* Regresses own work on its amount; see amount.h. */
 #include "analysis/amount.h"
 
+#include <math.h>
+
 #include "analysis/statistics.h"
 
 #define LEAST_DIFFERENCE 0.05 /* of the median amount */
 #define LEAST_GUESSED 0.5     /* of what work in proportion to the amount would cost */
-#define LOWER_QUARTER 0.25    /* of the slopes are below it, where the amount is guessed */
+#define MOST_ERROR 0.05       /* of the cost: less is known well enough from steps alone */
+#define NEAR_ERRORS 3.0
+#define MEDIAN_ERROR 1.2533 /* of a median, in those of a mean */
+#define MAD_TO_SIGMA 1.4826
+#define LOWER_QUARTER 0.25 /* of the slopes are below it, where the amount is guessed */
 enum {
     LEAST_PAIRS = 30,
     ALL_PAIRS_RANKS = 128, /* up to so many ranks all pairs are looked at */
@@ -87,6 +93,19 @@ static size_t slopes_of_ranks(const struct pw_amount_input *in, double unit, int
     return n;
 }
 
+static int is_near(int64_t a, int64_t b, double error)
+{
+    return fabs((double)a - (double)b) <= NEAR_ERRORS * error;
+}
+
+/* Standard error of the median of sorted slopes, of which two share a step. Changes them. */
+static double error_of(int64_t *slopes, size_t n, int64_t median)
+{
+    for (size_t i = 0; i < n; i++)
+        slopes[i] = slopes[i] < median ? median - slopes[i] : slopes[i] - median;
+    return sqrt(2.0 / (double)n) * MEDIAN_ERROR * MAD_TO_SIGMA * (double)pw_median_i64(slopes, n);
+}
+
 double pw_amount_cost(const struct pw_amount_input *in, int64_t *scratch)
 {
     int64_t *work = scratch, *amount = work + in->nranks, *values = amount + in->nranks;
@@ -97,11 +116,22 @@ double pw_amount_cost(const struct pw_amount_input *in, int64_t *scratch)
     size_t n = 0;
     for (size_t lag = 1; n < LEAST_PAIRS && lag < in->nsteps; lag *= 2)
         n = slopes_in_time(in, lag, (double)median, slopes);
-    if (n < LEAST_PAIRS)
+    int64_t cost = n >= LEAST_PAIRS ? pw_median_i64(slopes, n) : 0, least = 0;
+    double error = 0;
+    const int in_time = n >= LEAST_PAIRS;
+    if (in_time) {
+        least = pw_quantile_i64(slopes, n, LOWER_QUARTER);
+        error = error_of(slopes, n, cost);
+    }
+    if (!in_time || error > MOST_ERROR * (double)cost) {
         n = slopes_of_ranks(in, (double)median, work, amount, values, slopes);
-    int64_t cost = n ? pw_median_i64(slopes, n) : 0;
-    if (cost <= 0 || (in->is_guessed && (double)pw_quantile_i64(slopes, n, LOWER_QUARTER) <
-                                            LEAST_GUESSED * (double)own))
+        const int64_t of_ranks = n ? pw_median_i64(slopes, n) : 0;
+        if (!in_time || (n && is_near(of_ranks, cost, error))) {
+            cost = of_ranks;
+            least = n ? pw_quantile_i64(slopes, n, LOWER_QUARTER) : 0;
+        }
+    }
+    if (cost <= 0 || (in->is_guessed && (double)least < LEAST_GUESSED * (double)own))
         return 0;
     return (double)(cost < own ? cost : own) / (double)median;
 }

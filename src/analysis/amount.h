@@ -4,9 +4,10 @@
  * The slope is a median of slopes (Theil and Sen) over pairs of values whose amounts differ by 5 %
  * of the median amount or more: of the same rank in steps that are 1, 2, 4, 8 ... apart, the first
  * distance with 30 or more such pairs, since a rank that is always slow does not change those; else
- * of pairs of ranks, each with its medians. It is at most median work / median amount, as no work
- * would else take less than no time: of a single rank with other amounts than the rest, that alone
- * tells how much of its excess the amount explains. */
+ * of pairs of ranks, each with its medians. Where the standard error of the former is above 5 % and
+ * the latter is within three of it, the latter is taken, which is the better known. It is at most
+ * median work / median amount, as no work would else take less than no time: of a single rank with
+ * other amounts than the rest, that alone tells how much of its excess the amount explains. */
 #ifndef PW_ANALYSIS_AMOUNT_H
 #define PW_ANALYSIS_AMOUNT_H
 
