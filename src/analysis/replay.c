@@ -1,8 +1,6 @@
 /* The dependency graph's order, its replay and its critical path; see replay.h. */
 #include "analysis/replay.h"
 
-#include "analysis/statistics.h"
-
 static int64_t larger(int64_t a, int64_t b)
 {
     return a > b ? a : b;
@@ -89,13 +87,10 @@ size_t pw_replay_order(struct pw_replay_graph *g, int32_t *order, int64_t *scrat
 
 /* ---- replay ---- */
 
-static int64_t scaled(const struct pw_replay_graph *g, const struct pw_replay_node *node,
-                      const float *scale)
+static int64_t scaled(const struct pw_replay_graph *g, int32_t at, const float *scale)
 {
-    if (!scale || node->step < 0)
-        return node->work_ns;
-    size_t at = ((size_t)node->step * g->nranks + (size_t)node->rank) * PW_PHASES;
-    return (int64_t)((double)node->work_ns * (double)scale[at + (size_t)node->phase]);
+    const int64_t work = g->nodes[at].work_ns;
+    return scale ? (int64_t)((double)work * (double)scale[at]) : work;
 }
 
 /* When the last of what the node waits for is there; `here` when it is before. */
@@ -125,7 +120,7 @@ int64_t pw_replay_run(const struct pw_replay_graph *g, const int32_t *order, con
     begin(g, now, gates);
     for (size_t i = 0; i < g->nnodes; i++) {
         const struct pw_replay_node *node = &g->nodes[order[i]];
-        int64_t entered = now[node->rank] + scaled(g, node, scale);
+        int64_t entered = now[node->rank] + scaled(g, order[i], scale);
         if (node->adds >= 0)
             gates[node->adds] = larger(gates[node->adds], entered);
         int64_t left = ready(g, node, gates, entered) + (network ? node->cost_ns : 0);
@@ -217,7 +212,7 @@ int64_t pw_replay_path(const struct pw_replay_graph *g, const int32_t *order, in
     return g->nnodes ? walk_back(&w, path) : 0;
 }
 
-/* ---- what is changed ---- */
+/* ---- places ---- */
 
 void pw_replay_place(struct pw_replay_node *nodes, size_t n)
 {
@@ -233,60 +228,24 @@ void pw_replay_place(struct pw_replay_node *nodes, size_t n)
     }
 }
 
-void pw_replay_sum_works(const struct pw_replay_graph *g, int64_t *works)
+/* ---- delays ---- */
+
+void pw_replay_delays(const struct pw_replay_graph *g, const int32_t *order, int64_t *delays,
+                      int64_t *scratch)
 {
-    for (size_t i = 0; i < g->nsteps * g->nranks * PW_PHASES; i++)
-        works[i] = 0;
+    struct walk w = {.g = g, .now = scratch, .gates = scratch + g->nranks};
+    w.opener = w.gates + g->ngates;
+    w.held = w.opener + g->ngates;
+    begin(g, w.now, w.gates);
+    for (size_t i = 0; i < g->nnodes; i++)
+        delays[i] = 0;
     for (size_t i = 0; i < g->nnodes; i++) {
-        const struct pw_replay_node *node = &g->nodes[i];
-        size_t at = ((size_t)node->step * g->nranks + (size_t)node->rank) * PW_PHASES;
-        if (node->step >= 0)
-            works[at + (size_t)node->phase] += node->work_ns;
+        const int32_t at = order[i];
+        const int64_t entered = w.now[g->nodes[at].rank] + g->nodes[at].work_ns;
+        note(&w, at);
+        if (w.held[at] < 0)
+            continue;
+        int64_t *delay = &delays[w.opener[w.held[at]]];
+        *delay = larger(*delay, w.gates[w.held[at]] - entered);
     }
-}
-
-/* Median work of those that are not members; -1 when all are. */
-static int64_t others_median(const struct pw_replay_graph *g, const int64_t *works,
-                             const uint8_t *member, size_t step, size_t phase, int64_t *scratch)
-{
-    size_t n = 0;
-    for (size_t r = 0; r < g->nranks; r++)
-        if (!member[r])
-            scratch[n++] = works[(step * g->nranks + r) * PW_PHASES + phase];
-    return n ? pw_median_i64(scratch, n) : -1;
-}
-
-void pw_replay_restore(const struct pw_replay_graph *g, const int64_t *works, const uint8_t *member,
-                       size_t first, size_t last, int phase, float *scale, int64_t *scratch)
-{
-    for (size_t s = first; s <= last && s < g->nsteps; s++)
-        for (size_t p = 0; p < PW_PHASES; p++) {
-            int64_t median = phase < 0 || p == (size_t)phase
-                                 ? others_median(g, works, member, s, p, scratch)
-                                 : -1;
-            for (size_t r = 0; r < g->nranks && median >= 0; r++) {
-                size_t at = (s * g->nranks + r) * PW_PHASES + p;
-                if (member[r] && works[at] > 0)
-                    scale[at] = (float)((double)median / (double)works[at]);
-            }
-        }
-}
-
-void pw_replay_balance(const struct pw_replay_graph *g, const int64_t *works, float *scale)
-{
-    for (size_t s = 0; s < g->nsteps; s++)
-        for (size_t p = 0; p < PW_PHASES; p++) {
-            const size_t base = s * g->nranks * PW_PHASES + p;
-            double sum = 0;
-            size_t n = 0;
-            for (size_t r = 0; r < g->nranks; r++) {
-                sum += (double)works[base + r * PW_PHASES];
-                n += works[base + r * PW_PHASES] > 0;
-            }
-            for (size_t r = 0; r < g->nranks; r++) {
-                int64_t work = works[base + r * PW_PHASES];
-                if (work > 0)
-                    scale[base + r * PW_PHASES] = (float)(sum / (double)n / (double)work);
-            }
-        }
 }

@@ -44,10 +44,9 @@ void pw_replay_place(struct pw_replay_node *nodes, size_t n);
  * they wait for each other (damaged or mismatched input). */
 size_t pw_replay_order(struct pw_replay_graph *graph, int32_t *order, int64_t *scratch);
 
-/* The end of the last rank. work_ns of node i counts times scale[(step * nranks + rank) *
- * PW_PHASES + phase] when it lies in a step; `scale` NULL: as measured. With `network` 0 no
- * transfer costs anything. Scratch: nranks + ngates values; on return the first nranks are the
- * ranks' ends. */
+/* The end of the last rank. work_ns of node i counts times scale[i]; `scale` NULL: as measured.
+ * With `network` 0 no transfer costs anything. Scratch: nranks + ngates values; on return the first
+ * nranks are the ranks' ends. */
 int64_t pw_replay_run(const struct pw_replay_graph *graph, const int32_t *order, const float *scale,
                       int network, int64_t *scratch);
 
@@ -60,13 +59,22 @@ int64_t pw_replay_path(const struct pw_replay_graph *graph, const int32_t *order
 /* Sums the nodes' work into works[(step * nranks + rank) * PW_PHASES + phase]. */
 void pw_replay_sum_works(const struct pw_replay_graph *graph, int64_t *works);
 
-/* Sets `scale` in steps first .. last, and of the one phase unless phase < 0, to what makes the
- * work of each rank r with member[r] the median of those without. Scratch: nranks values. */
-void pw_replay_restore(const struct pw_replay_graph *graph, const int64_t *works,
-                       const uint8_t *member, size_t first, size_t last, int phase, float *scale,
-                       int64_t *scratch);
+/* Into delays[nnodes], what others waited at most for what a node adds to, ns. Scratch: nranks + 2
+ * * ngates + nnodes values. */
+void pw_replay_delays(const struct pw_replay_graph *graph, const int32_t *order, int64_t *delays,
+                      int64_t *scratch);
 
-/* Sets `scale` to what gives every rank the mean work of all in each step and phase. */
-void pw_replay_balance(const struct pw_replay_graph *graph, const int64_t *works, float *scale);
+/* Sets `scale` of the nodes in steps first .. last, and of the one phase unless phase < 0, of each
+ * rank r with member[r], to what makes its work in each step and phase the median of those without.
+ * What it works more is taken first from where others wait for it. Scratch: nranks + 2 * nsteps *
+ * PW_PHASES values. */
+void pw_replay_restore(const struct pw_replay_graph *graph, const int64_t *works,
+                       const int64_t *delays, const uint8_t *member, size_t first, size_t last,
+                       int phase, float *scale, int64_t *scratch);
+
+/* Sets `scale` to what gives every rank the mean work of all in each step and phase. Scratch:
+ * nsteps * PW_PHASES values. */
+void pw_replay_balance(const struct pw_replay_graph *graph, const int64_t *works, float *scale,
+                       int64_t *scratch);
 
 #endif

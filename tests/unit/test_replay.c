@@ -26,7 +26,7 @@ enum { NODES = sizeof(allreduces) / sizeof(allreduces[0]) };
 struct bench {
     struct pw_replay_graph graph;
     int32_t waits[4], needs[4], order[16];
-    int64_t starts[4], scratch[128], works[64], path[64];
+    int64_t starts[4], scratch[128], works[64], path[64], delays[64];
     float scale[64];
 };
 
@@ -49,6 +49,7 @@ static void make(struct bench *b)
         b->scale[i] = 1;
     assert_int_equal(pw_replay_order(&b->graph, b->order, b->scratch), 0);
     pw_replay_sum_works(&b->graph, b->works);
+    pw_replay_delays(&b->graph, b->order, b->delays, b->scratch);
 }
 
 static int64_t run(struct bench *b, int network)
@@ -84,20 +85,86 @@ static void test_restored_rank(void **state)
     const uint8_t second[2] = {0, 1};
     make(&b);
     /* Of two ranks the other is the median: rank 1 works 100 and 100; 110, 220. */
-    pw_replay_restore(&b.graph, b.works, second, 0, 1, -1, b.scale, b.scratch);
+    pw_replay_restore(&b.graph, b.works, b.delays, second, 0, 1, -1, b.scale, b.scratch);
     assert_int_equal(run(&b, 1), 220);
     /* In step 0 only: 110, then max(210, 190) + 10. */
     make(&b);
-    pw_replay_restore(&b.graph, b.works, second, 0, 0, -1, b.scale, b.scratch);
+    pw_replay_restore(&b.graph, b.works, b.delays, second, 0, 0, -1, b.scale, b.scratch);
     assert_int_equal(run(&b, 1), 220);
     /* In step 1 only: 170, then max(270, 270) + 10: nothing gained. */
     make(&b);
-    pw_replay_restore(&b.graph, b.works, second, 1, 1, -1, b.scale, b.scratch);
+    pw_replay_restore(&b.graph, b.works, b.delays, second, 1, 1, -1, b.scale, b.scratch);
     assert_int_equal(run(&b, 1), 280);
     /* In a phase in which it did nothing. */
     make(&b);
-    pw_replay_restore(&b.graph, b.works, second, 0, 1, B, b.scale, b.scratch);
+    pw_replay_restore(&b.graph, b.works, b.delays, second, 0, 1, B, b.scale, b.scratch);
     assert_int_equal(run(&b, 1), 280);
+}
+
+static void use(struct bench *b, const struct pw_replay_node *nodes, size_t n)
+{
+    make(b);
+    b->needs[0] = b->needs[1] = 0;
+    for (size_t i = 0; i < n; i++)
+        if (nodes[i].adds >= 0)
+            b->needs[nodes[i].adds]++;
+    b->graph.nodes = nodes;
+    b->graph.nnodes = n;
+    b->graph.nsteps = 1;
+    assert_int_equal(pw_replay_order(&b->graph, b->order, b->scratch), 0);
+    pw_replay_sum_works(&b->graph, b->works);
+    pw_replay_delays(&b->graph, b->order, b->delays, b->scratch);
+    const uint8_t second[2] = {0, 1};
+    pw_replay_restore(&b->graph, b->works, b->delays, second, 0, 0, -1, b->scale, b->scratch);
+}
+
+/* A step with two Allreduces. Rank 0 works 10 before each, rank 1 30 and 10, or 30 and 40. Rank 0
+ * waits 20 at the first, and 0 or 30 at the second: that is what rank 1 works too much, and where.
+ */
+static void test_restored_where_others_wait(void **state)
+{
+    (void)state;
+    for (int64_t more = 0; more <= 30; more += 30) {
+        const struct pw_replay_node nodes[] = {
+            {.work_ns = 10, .rank = 0, .adds = 0},
+            {.rank = 0, .adds = -1, .first_wait = 0, .nwaits = 1},
+            {.work_ns = 10, .rank = 0, .adds = 1},
+            {.rank = 0, .adds = -1, .first_wait = 1, .nwaits = 1},
+            {.work_ns = 30, .rank = 1, .adds = 0},
+            {.rank = 1, .adds = -1, .first_wait = 0, .nwaits = 1},
+            {.work_ns = 10 + more, .rank = 1, .adds = 1},
+            {.rank = 1, .adds = -1, .first_wait = 1, .nwaits = 1},
+        };
+        struct bench b;
+        use(&b, nodes, 8);
+        assert_int_equal(b.delays[4], 20);
+        assert_int_equal(b.delays[6], more);
+        assert_int_equal(pw_replay_run(&b.graph, b.order, NULL, 1, b.scratch), 40 + more);
+        assert_int_equal(run(&b, 1), 20);
+    }
+}
+
+/* Rank 1 works 30, sends, which rank 0 waits for from 10 on, and works 30 until it is sent
+ * something in turn. Of 40 too many the 20 before the send go first, then 5 of the 10 that are
+ * left there and 15 of the 30 behind it. */
+static void test_the_rest_is_taken_everywhere(void **state)
+{
+    (void)state;
+    const struct pw_replay_node nodes[] = {
+        {.work_ns = 10, .rank = 0, .adds = -1},
+        {.rank = 0, .adds = -1, .first_wait = 0, .nwaits = 1},
+        {.work_ns = 10, .rank = 0, .adds = 1},
+        {.work_ns = 30, .rank = 1, .adds = 0},
+        {.work_ns = 30, .rank = 1, .adds = -1},
+        {.rank = 1, .adds = -1, .first_wait = 1, .nwaits = 1},
+    };
+    struct bench b;
+    use(&b, nodes, 6);
+    assert_int_equal(b.delays[3], 20);
+    assert_int_equal(b.delays[4], 0);
+    assert_float_equal(b.scale[3] * 30, 5, 0.001);
+    assert_float_equal(b.scale[4] * 30, 15, 0.001);
+    assert_int_equal(run(&b, 1), 20);
 }
 
 static void test_balanced(void **state)
@@ -106,7 +173,7 @@ static void test_balanced(void **state)
     struct bench b;
     make(&b);
     /* 130 and 90 on both: 140, 240. */
-    pw_replay_balance(&b.graph, b.works, b.scale);
+    pw_replay_balance(&b.graph, b.works, b.scale, b.scratch);
     assert_int_equal(run(&b, 1), 240);
 }
 
@@ -175,6 +242,8 @@ int main(void)
         cmocka_unit_test(test_gives_the_measured_times_back),
         cmocka_unit_test(test_starts_count),
         cmocka_unit_test(test_restored_rank),
+        cmocka_unit_test(test_restored_where_others_wait),
+        cmocka_unit_test(test_the_rest_is_taken_everywhere),
         cmocka_unit_test(test_balanced),
         cmocka_unit_test(test_critical_path),
         cmocka_unit_test(test_message),

@@ -19,6 +19,7 @@ struct replaying {
     const struct pw_instances *in;
     const struct pw_whatif_changes *changes;
     int64_t *works;   /* [steps * ranks * PW_PHASES] */
+    int64_t *delays;  /* [nodes] */
     float *scale;     /* likewise */
     int64_t *scratch; /* for a replay */
     int64_t *path;    /* [ranks * (PW_PHASES + 1)] */
@@ -31,7 +32,7 @@ struct replaying {
 
 static void clear_scale(struct replaying *r)
 {
-    for (size_t i = 0; i < r->cells; i++)
+    for (size_t i = 0; i < r->graph->replay.nnodes; i++)
         r->scale[i] = 1;
 }
 
@@ -91,7 +92,7 @@ static void replay_job(struct replaying *r)
 {
     clear_scale(r);
     r->baseline_ns = run(r, 1);
-    pw_replay_balance(&r->graph->replay, r->works, r->scale);
+    pw_replay_balance(&r->graph->replay, r->works, r->scale, r->scratch);
     add_row(r, "job", run(r, 1));
     clear_scale(r);
     r->out->ideal_network_ns = run(r, 0);
@@ -107,13 +108,12 @@ static void replay_phases(struct replaying *r)
     for (int p = 0; p < PW_PHASES && !r->graph->replay.is_placed; p++) {
         int64_t sum = 0;
         clear_scale(r);
-        pw_replay_balance(&r->graph->replay, r->works, r->scale);
-        for (size_t i = 0; i < r->cells; i++) {
-            if (i % PW_PHASES == (size_t)p)
-                sum += r->works[i];
-            else
+        pw_replay_balance(&r->graph->replay, r->works, r->scale, r->scratch);
+        for (size_t i = (size_t)p; i < r->cells; i += PW_PHASES)
+            sum += r->works[i];
+        for (size_t i = 0; i < r->graph->replay.nnodes; i++)
+            if (r->graph->replay.nodes[i].phase != p)
                 r->scale[i] = 1;
-        }
         struct pw_row_c_whatif *row = sum ? add_row(r, "phase", run(r, 1)) : NULL;
         if (row)
             row->phase = (uint8_t)(PW_PHASE_DATA + p);
@@ -125,7 +125,7 @@ static void replay_phases(struct replaying *r)
 static int64_t restore_members(struct replaying *r, size_t first, size_t last)
 {
     clear_scale(r);
-    pw_replay_restore(&r->graph->replay, r->works, r->member, first, last, -1, r->scale,
+    pw_replay_restore(&r->graph->replay, r->works, r->delays, r->member, first, last, -1, r->scale,
                       r->scratch);
     return run(r, 1);
 }
@@ -214,7 +214,22 @@ static void replay_changes(struct replaying *r)
     }
 }
 
-/* Takes what a rank has more than its peers out of its work. */
+/* What is left of a rank's work in a step and phase without what it has more than its peers. */
+static float peer_scale(const struct replaying *r, const struct pw_replay_node *node,
+                        const struct pw_whatif_peer *peer, double known)
+{
+    const size_t s = (size_t)node->step, p = (size_t)node->phase;
+    const int64_t *works =
+        &r->works[(s * r->graph->replay.nranks + (size_t)node->rank) * PW_PHASES];
+    double all = 0;
+    for (size_t i = 0; i < PW_PHASES; i++)
+        all += (double)works[i];
+    const double work = (double)works[p];
+    const double share = known > 0 ? peer->phases[p] : work / all;
+    const double left = work > 0 ? 1 - share * (double)peer->more_ns[s] / work : 1;
+    return (float)(left < 0.05 ? 0.05 : left);
+}
+
 static void set_peer(struct replaying *r, size_t rank, const struct pw_whatif_peer *peer)
 {
     const struct pw_replay_graph *g = &r->graph->replay;
@@ -222,18 +237,9 @@ static void set_peer(struct replaying *r, size_t rank, const struct pw_whatif_pe
     for (size_t p = 0; p < PW_PHASES; p++)
         known += peer->phases[p];
     clear_scale(r);
-    for (size_t s = 0; s < g->nsteps; s++) {
-        const size_t cell = (s * g->nranks + rank) * PW_PHASES;
-        double all = 0;
-        for (size_t p = 0; p < PW_PHASES; p++)
-            all += (double)r->works[cell + p];
-        for (size_t p = 0; p < PW_PHASES; p++) {
-            const double work = (double)r->works[cell + p];
-            const double share = known > 0 ? peer->phases[p] : work / all;
-            const double left = work > 0 ? 1 - share * (double)peer->more_ns[s] / work : 1;
-            r->scale[cell + p] = (float)(left < 0.05 ? 0.05 : left);
-        }
-    }
+    for (size_t i = 0; i < g->nnodes; i++)
+        if ((size_t)g->nodes[i].rank == rank && g->nodes[i].step >= 0)
+            r->scale[i] = peer_scale(r, &g->nodes[i], peer, known);
 }
 
 /* The end of the job with straggler i like the others, in the steps first .. last. */
@@ -331,14 +337,17 @@ static int replay_all(struct replaying *r, const struct pw_straggler_found *foun
     const struct pw_replay_graph *g = &r->graph->replay;
     r->cells = g->nsteps * g->nranks * PW_PHASES;
     r->works = malloc(sizeof(*r->works) * (r->cells + 1));
-    r->scale = malloc(sizeof(*r->scale) * (r->cells + 1));
-    r->scratch = malloc(sizeof(*r->scratch) * (g->nranks + 2 * g->ngates + g->nnodes + 1));
+    r->scale = malloc(sizeof(*r->scale) * (g->nnodes + 1));
+    r->delays = malloc(sizeof(*r->delays) * (g->nnodes + 1));
+    r->scratch = malloc(sizeof(*r->scratch) *
+                        (g->nranks + 2 * g->ngates + g->nnodes + 2 * g->nsteps * PW_PHASES + 1));
     r->path = malloc(sizeof(*r->path) * (g->nranks * (PW_PHASES + 1) + 1));
     struct ranked *order = malloc(sizeof(*order) * (g->nranks + 1));
-    int err = r->works && r->scale && r->scratch && r->path && order ? 0 : -ENOMEM;
+    int err = r->works && r->scale && r->delays && r->scratch && r->path && order ? 0 : -ENOMEM;
     err = err ? err : make_path(r);
     if (!err) {
         pw_replay_sum_works(g, r->works);
+        pw_replay_delays(g, r->graph->order, r->delays, r->scratch);
         replay_job(r);
         replay_phases(r);
         replay_hosts(r, order);
@@ -365,6 +374,7 @@ int pw_whatif_make(struct pw_whatif *out, const struct pw_graph *graph, const st
     err = err ? err : find_hosts(&r, found, rows_of, n);
     free(r.works);
     free(r.scale);
+    free(r.delays);
     free(r.scratch);
     free(r.path);
     free(r.host_of);
