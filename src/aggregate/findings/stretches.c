@@ -6,19 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregate/findings/bincauses.h"
 #include "aggregate/findings/frozenhosts.h"
 #include "aggregate/match/collectivestats.h"
 #include "analysis/partloss.h"
-#include "analysis/statistics.h"
 #include "analysis/stretch.h"
 #include "core/sort.h"
 #include "core/text.h"
 
 /* A straggler by its steps that explains so much of a stretch says more: in which steps it was. */
 #define ENOUGH 0.5
+/* Of verdicts on real programs with known faults, the share that was right (docs/accuracy.md). */
+#define RIGHT_ON_REAL_RUNS 0.98
+#define RIGHT_ON_CONTENTION 0.85
 #define ENOUGH_OF_SURE 0.9 /* of what the system counted: steps miss what was lost inside calls */
-
-enum { SAMPLES_NS = 100000000, MOST_ASKED = 32 };
 
 static int by_loss(const void *a, const void *b)
 {
@@ -28,30 +29,6 @@ static int by_loss(const void *a, const void *b)
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-static const char *what_of(enum pw_cause cause)
-{
-    switch (cause) {
-    case PW_CAUSE_LATE_START:
-        return "before it entered MPI";
-    case PW_CAUSE_STOPPED:
-        return "stopped";
-    case PW_CAUSE_FROZEN:
-        return "with its host or container at a standstill";
-    case PW_CAUSE_THROTTLED:
-        return "without a CPU because its cgroup's quota was used up";
-    case PW_CAUSE_IO:
-        return "waiting for files or a disk";
-    case PW_CAUSE_BLOCKED:
-        return "asleep outside communication";
-    case PW_CAUSE_CPU_CONTENTION:
-        return "ready to run but without a CPU";
-    case PW_CAUSE_COMPUTE:
-        return "on the CPU outside communication";
-    default:
-        return "outside communication";
-    }
-}
-
 static void describe(const struct pw_stretch *f, char *out, size_t size)
 {
     char mine[32], others[32], next[32];
@@ -59,7 +36,7 @@ static void describe(const struct pw_stretch *f, char *out, size_t size)
     pw_text_ns(others, sizeof(others), f->usual_ns);
     pw_text_ns(next, sizeof(next), f->next_ns);
     snprintf(out, size, "%s %s, the other ranks' median %s; no other %s lost more than %s", mine,
-             what_of(f->cause), others, f->is_host ? "host's rank" : "rank", next);
+             pw_bincauses_words(f->cause), others, f->is_host ? "host's rank" : "rank", next);
 }
 
 /* What the gap to the next rank leaves: the rank is not like the others. */
@@ -274,6 +251,18 @@ static void drop_cheap(struct pw_findings *f)
     f->nstragglers = kept;
 }
 
+/* Chance against noise is not all that a verdict may fail by: on real machines no row is surer than
+ * verdicts like it were right. */
+static void limit_confidence(struct pw_findings *f)
+{
+    for (size_t i = 0; i < f->nstragglers; i++) {
+        struct pw_row_c_straggler *row = &f->stragglers[i];
+        const double most =
+            row->cause == PW_CAUSE_CPU_CONTENTION ? RIGHT_ON_CONTENTION : RIGHT_ON_REAL_RUNS;
+        row->confidence = row->confidence < most ? row->confidence : most;
+    }
+}
+
 static int has_steps_row(const struct pw_findings *f, int32_t rank)
 {
     for (size_t i = 0; i < f->nstragglers; i++)
@@ -326,75 +315,6 @@ static void take_parts(struct pw_findings *f, const struct pw_job *job, const st
     }
 }
 
-/* ---- causes that steps have too few samples for ---- */
-
-/* What a rank has of a member of its bins near the row's steps, each as far as it overlaps. */
-static double near_row(const struct pw_job *job, const struct pw_matrix *m,
-                       const struct pw_row_c_straggler *row, size_t rank, size_t offset)
-{
-    const struct pw_binning *b = &job->bins;
-    const int64_t from = row->start - SAMPLES_NS, to = row->end + SAMPLES_NS;
-    double sum = 0;
-    for (size_t i = 0; i < b->n; i++) {
-        const int64_t start = b->start_ns + (int64_t)i * b->bin_ns, end = start + b->bin_ns;
-        const int64_t overlap = (to < end ? to : end) - (from > start ? from : start);
-        const char *cell = (const char *)&m->bins[i * m->nranks + rank];
-        const int64_t value = *(const int64_t *)(cell + offset);
-        if (overlap > 0 && value > 0)
-            sum += (double)value * ((double)overlap / (double)b->bin_ns);
-    }
-    return sum;
-}
-
-static double more_than_others(const struct pw_job *job, const struct pw_matrix *m,
-                               const struct pw_row_c_straggler *row, size_t offset,
-                               int64_t *scratch)
-{
-    size_t n = 0;
-    for (size_t r = 0; r < m->nranks; r++)
-        if ((int32_t)r != row->rank && m->bins[r].wait_ns >= 0)
-            scratch[n++] = (int64_t)near_row(job, m, row, r, offset);
-    return near_row(job, m, row, (size_t)row->rank, offset) -
-           (n ? (double)pw_median_i64(scratch, n) : 0);
-}
-
-/* The cause of a row by its steps that is unknown, when half of its loss is of one kind in the bins
- * within a sample of them. */
-static void ask_bins(struct pw_row_c_straggler *row, const struct pw_job *job,
-                     const struct pw_matrix *m, int64_t *scratch)
-{
-    static const struct {
-        size_t offset;
-        enum pw_cause cause;
-    } kinds[] = {
-        {offsetof(struct pw_row_c_bin_trace, stopped_ns), PW_CAUSE_STOPPED},
-        {offsetof(struct pw_row_c_bin_trace, throttled_ns), PW_CAUSE_THROTTLED},
-        {offsetof(struct pw_row_c_bin_trace, ready_ns), PW_CAUSE_CPU_CONTENTION},
-        {offsetof(struct pw_row_c_bin_trace, disk_ns), PW_CAUSE_IO},
-        {offsetof(struct pw_row_c_bin_trace, asleep_ns), PW_CAUSE_BLOCKED},
-    };
-    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
-        const double more = more_than_others(job, m, row, kinds[k].offset, scratch);
-        char text[32];
-        if (more < ENOUGH * (double)row->lost_ns)
-            continue;
-        row->cause = (uint8_t)kinds[k].cause;
-        snprintf(row->evidence, sizeof(row->evidence),
-                 "within 0.1 s of these steps %s more than the other ranks' median %s",
-                 pw_text_ns(text, sizeof(text), (int64_t)more), what_of(kinds[k].cause));
-        return;
-    }
-}
-
-static void ask_bins_of_all(struct pw_findings *f, const struct pw_job *job,
-                            const struct pw_matrix *m, int64_t *scratch)
-{
-    for (size_t i = 0; i < f->nstragglers && i < MOST_ASKED; i++)
-        if (f->stragglers[i].cause == PW_CAUSE_UNKNOWN &&
-            f->stragglers[i].kind != PW_STRAGGLER_STRETCH)
-            ask_bins(&f->stragglers[i], job, m, scratch);
-}
-
 int pw_stretches_find(struct pw_findings *f, const struct pw_job *job, const struct pw_matrix *m,
                       const struct pw_instances *in)
 {
@@ -418,13 +338,14 @@ int pw_stretches_find(struct pw_findings *f, const struct pw_job *job, const str
             take(f, &row);
         }
         take_parts(f, job, m, scratch);
-        ask_bins_of_all(f, job, m, scratch);
+        pw_bincauses_find(f, job, m, scratch);
         pw_stretch_contention(&input, scratch, contention);
         drop_contended(f, contention, m->nranks);
         drop_followers(f);
         if (!f->imbalance.n) /* else a straggler may gain nothing alone */
             drop_cheap(f);
         drop_replays(f);
+        limit_confidence(f);
         pw_sort(f->stragglers, f->nstragglers, sizeof(*f->stragglers), by_loss);
         pw_frozenhosts_find(f, job, host_of, nhosts);
     }
