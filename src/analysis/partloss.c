@@ -5,8 +5,8 @@
 
 #define SURE_SHARE 0.03 /* of the run ... */
 #define SURE_NEXT 0.34  /* ... with the next at that of it */
-#define CLEAR_SHARE 0.015
-#define CLEAR_NEXT 0.05
+#define CLEAR_SHARE 0.01
+#define CLEAR_NEXT 0.15
 #define SHARE_OF_TWO 0.10
 #define MOSTLY 0.5 /* of the loss: then that is its cause */
 
@@ -92,7 +92,7 @@ static int is_enough(const struct pw_partloss *f, size_t known, int64_t run_ns)
         return f->part != PW_PART_INIT &&
                lost >= (f->part == PW_PART_START ? SURE_SHARE : SHARE_OF_TWO);
     return (lost >= SURE_SHARE && next <= SURE_NEXT) ||
-           (f->part == PW_PART_START && lost >= CLEAR_SHARE && next <= CLEAR_NEXT);
+           (f->part != PW_PART_INIT && lost >= CLEAR_SHARE && next <= CLEAR_NEXT);
 }
 
 /* The rank with most own time in the part. */
