@@ -4,7 +4,7 @@
 #include "analysis/statistics.h"
 
 #define SURE_SHARE 0.03 /* of the run ... */
-#define SURE_NEXT 0.34  /* ... with the next at that of it */
+#define SURE_NEXT 0.2   /* ... with the next at that of it */
 #define CLEAR_SHARE 0.01
 #define CLEAR_NEXT 0.15
 #define SHARE_OF_TWO 0.10

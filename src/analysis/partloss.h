@@ -2,7 +2,7 @@
  * before the first step, after the last, after MPI_Finalize. Its own time there, in which it did
  * not wait for others, is compared with the median of the other ranks'; in MPI_Init, whose waits
  * nothing shows, that in which it did not sleep. How long programs take to start differs on every
- * machine: a rank is named when it lost 3 % of the run and no other rank more than a third of that;
+ * machine: a rank is named when it lost 3 % of the run and no other rank more than a fifth of that;
  * but in MPI_Init also when it lost 1 % and no other more than 15 % of that. Of two ranks, where
  * nobody says which is usual, it is 3 % before MPI_Init and a tenth of the run elsewhere; in
  * MPI_Init, where one may sleep and the other look again and again, nothing. */

@@ -233,10 +233,10 @@ static int64_t waited_in(const struct search *s, const struct pw_stretch *f)
     return sum;
 }
 
-/* Nobody waits for a rank that itself waits as long as the others do. A rank that is stopped while
- * it waits holds up the messages that are under way: it is waited for when nobody else has anything
- * to do. */
-static int is_waited_for(struct search *s, enum kind kind, const struct pw_stretch *f)
+/* How long the others waited for it. Nobody waits for a rank that itself waits as long as they do.
+ * A rank that is stopped while it waits holds up the messages that are under way: it is waited for
+ * when nobody else has anything to do. */
+static int64_t waited_for(struct search *s, enum kind kind, const struct pw_stretch *f)
 {
     const int64_t *host = s->in->host_of;
     size_t n = 0;
@@ -251,7 +251,7 @@ static int is_waited_for(struct search *s, enum kind kind, const struct pw_stret
         waited = s->values[0];
     else if (kind > QUOTA)
         waited -= waited_in(s, f);
-    return (double)waited >= LEAST_WAITED * (double)f->lost_ns;
+    return waited;
 }
 
 static int64_t off_in(const struct search *s, const struct pw_stretch *f, size_t rank)
@@ -286,7 +286,9 @@ static int judge(struct search *s, enum kind kind, struct pw_stretch *f)
         ((double)f->lost_ns < rule->density * length && (double)f->lost_ns < LARGE * run))
         return 0;
     compare_with_others(s, f);
-    if ((double)f->next_ns > rule->most_next * (double)f->lost_ns || !is_waited_for(s, kind, f))
+    const int64_t waited = waited_for(s, kind, f);
+    if ((double)f->next_ns > rule->most_next * (double)f->lost_ns ||
+        (double)waited < LEAST_WAITED * (double)f->lost_ns)
         return 0;
     if (kind == DISK && !is_longer_off(s, f))
         return 0;
@@ -295,6 +297,11 @@ static int judge(struct search *s, enum kind kind, struct pw_stretch *f)
     for (size_t i = f->first; i <= f->last; i++) {
         int64_t usual = median_of_others(s, i, f->rank);
         f->usual_ns += usual == UNKNOWN ? 0 : usual;
+    }
+    /* Where the others spun in calls and it slept, more than that differs. */
+    if (kind > QUOTA && waited < f->lost_ns) {
+        f->usual_ns += f->lost_ns - waited;
+        f->lost_ns = waited;
     }
     return 1;
 }

@@ -166,17 +166,26 @@ static size_t known_in_step(const struct pw_matrix *m, size_t step)
     return n;
 }
 
-/* Those that lost a hundredth of the measured steps or more, of two ranks a tenth; how many are
- * left. */
-static size_t keep_relevant(const struct pw_matrix *m, struct pw_straggler_found *found, size_t n)
+/* Which share of the measured steps a straggler lost at least. Of two ranks a tenth; before the
+ * first call of a program that marks nothing, which ends its set-up, a twentieth. */
+static int64_t least_part(const struct pw_job *job, const struct pw_matrix *m,
+                          const struct pw_straggler_found *found)
+{
+    if (known_in_step(m, found->first) == 2)
+        return 10;
+    return job->steps_inferred && found->last == 0 ? 20 : 100;
+}
+
+/* Those that lost enough; how many are left. */
+static size_t keep_relevant(const struct pw_job *job, const struct pw_matrix *m,
+                            struct pw_straggler_found *found, size_t n)
 {
     int64_t elapsed = 0;
     size_t kept = 0;
     for (size_t s = 0; s < m->nsteps; s++)
         elapsed += longest_total(m, s) > 0 ? longest_total(m, s) : 0;
     for (size_t i = 0; i < n; i++)
-        if ((double)found[i].lost_ns >=
-            (double)elapsed / (known_in_step(m, found[i].first) == 2 ? 10 : 100))
+        if ((double)found[i].lost_ns >= (double)elapsed / (double)least_part(job, m, &found[i]))
             found[kept++] = found[i];
     return kept;
 }
@@ -194,8 +203,8 @@ static int find_in(struct pw_findings *f, const struct pw_job *job, const struct
                                        from->useful_ns, host_of,        !job->steps_inferred};
     int err = scratch && host_of ? pw_job_number_hosts(job, host_of, &nhosts) : -ENOMEM;
     if (!err)
-        f->nstragglers =
-            keep_relevant(m, found, pw_straggler_find(&input, scratch, found, PW_MOST_STRAGGLERS));
+        f->nstragglers = keep_relevant(
+            job, m, found, pw_straggler_find(&input, scratch, found, PW_MOST_STRAGGLERS));
     free(scratch);
     free(host_of);
     return err;
