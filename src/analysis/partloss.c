@@ -8,6 +8,7 @@
 #define CLEAR_SHARE 0.01
 #define CLEAR_NEXT 0.15
 #define SHARE_OF_TWO 0.10
+#define ASLEEP 0.1 /* of MPI_Init */
 #define MOSTLY 0.5 /* of the loss: then that is its cause */
 
 /* A page in every 0.1 s, as processes are sampled: what less was read while a rank slept it did not
@@ -83,13 +84,17 @@ static enum pw_cause cause_of(const struct pw_row_c_part_trace *rows, size_t nra
     return PW_CAUSE_UNKNOWN;
 }
 
-/* Of `known` ranks; of two nobody says which is usual. */
-static int is_enough(const struct pw_partloss *f, size_t known, int64_t run_ns)
+/* Of `known` ranks; of two nobody says which is usual, nor that who waits in MPI_Init sleeps,
+ * unless the rank did so, too. */
+static int is_enough(const struct pw_row_c_part_trace *rows, const struct pw_partloss *f,
+                     size_t known, int64_t run_ns)
 {
+    const struct pw_row_c_part_trace *mine = &rows[f->rank];
     const double lost = (double)f->lost_ns / (double)run_ns;
     const double next = (double)f->next_ns / (double)f->lost_ns;
     if (known == 2)
-        return f->part != PW_PART_INIT &&
+        return (f->part != PW_PART_INIT ||
+                (double)mine->asleep_ns >= ASLEEP * (double)mine->total_ns) &&
                lost >= (f->part == PW_PART_START ? SURE_SHARE : SHARE_OF_TWO);
     return (lost >= SURE_SHARE && next <= SURE_NEXT) ||
            (f->part != PW_PART_INIT && lost >= CLEAR_SHARE && next <= CLEAR_NEXT);
@@ -133,7 +138,7 @@ size_t pw_partloss_find(const struct pw_row_c_part_trace *rows, size_t nranks, i
         const struct pw_row_c_part_trace *of = rows + (size_t)(parts[i] - PW_PART_START) * nranks;
         struct pw_partloss *f = &out[n];
         if (!find(of, nranks, parts[i], scratch, f) ||
-            !is_enough(f, count_known(of, nranks), run_ns))
+            !is_enough(of, f, count_known(of, nranks), run_ns))
             continue;
         f->cause = cause_of(of, nranks, f, scratch);
         n++;

@@ -5,7 +5,8 @@
  * machine: a rank is named when it lost 3 % of the run and no other rank more than a fifth of that;
  * but in MPI_Init also when it lost 1 % and no other more than 15 % of that. Of two ranks, where
  * nobody says which is usual, it is 3 % before MPI_Init and a tenth of the run elsewhere; in
- * MPI_Init, where one may sleep and the other look again and again, nothing. */
+ * MPI_Init, where one may sleep and the other look again and again, only when it slept for a tenth
+ * of it, too. */
 #ifndef PW_ANALYSIS_PARTLOSS_H
 #define PW_ANALYSIS_PARTLOSS_H
 

@@ -30,7 +30,7 @@ static const struct rule {
     [DISK] = {PW_CAUSE_IO, 0.04, 0.04, 0.34, 0.5, 0},
     [SLEEP] = {PW_CAUSE_BLOCKED, 0.04, 0.04, 0.34, 0.5, 0},
     [CONTENTION] = {PW_CAUSE_CPU_CONTENTION, 0.04, 0.10, 0.34, 0.5, 0.3},
-    [WORK] = {PW_CAUSE_COMPUTE, 0.05, 0.20, 0.34, 0.5, 0},
+    [WORK] = {PW_CAUSE_COMPUTE, 0.05, 0.20, 0.34, 0.5, 0.15},
     [ANY] = {PW_CAUSE_UNKNOWN, 0.08, 0.20, 0.25, 0.5, 0.3},
 };
 

@@ -140,7 +140,8 @@ static void test_unknown_and_several(void **state)
 }
 
 /* In MPI_Init three ranks sleep for 900 of 1000 ms, and the fourth computes for 500 of them: 400 ms
- * more. Asleep as long as it, nobody is late; nor is the one of two that spins. */
+ * more. Asleep as long as it, nobody is late; nor is the one of two that spins, when it
+ * never sleeps. */
 static void test_init(void **state)
 {
     (void)state;
@@ -159,6 +160,12 @@ static void test_init(void **state)
     clear(2);
     at(PW_PART_INIT, 1)->cpu_ns = 1000 * MS;
     assert_int_equal(find(), 0);
+    at(PW_PART_INIT, 0)->asleep_ns = 1000 * MS; /* it spins, or computes ... */
+    assert_int_equal(find(), 0);
+    at(PW_PART_INIT, 1)->cpu_ns = 1100 * MS;
+    at(PW_PART_INIT, 1)->asleep_ns = 100 * MS; /* ... and who waits there sleeps */
+    assert_int_equal(find(), 1);
+    assert_int_equal(found[0].rank, 1);
 }
 
 int main(void)
