@@ -5,15 +5,20 @@
 
 #define SURE_SHARE 0.03 /* of the run ... */
 #define SURE_NEXT 0.2   /* ... with the next at that of it */
+#define START_SHARE 0.015
+#define START_NEXT 0.05
 #define CLEAR_SHARE 0.01
 #define CLEAR_NEXT 0.15
 #define SHARE_OF_TWO 0.10
-#define ASLEEP 0.1 /* of MPI_Init */
-#define MOSTLY 0.5 /* of the loss: then that is its cause */
+#define TIMES_SPREAD 5 /* of few ranks' times: their next may be near by chance */
+#define ASLEEP 0.1     /* of MPI_Init */
+#define MOSTLY 0.5     /* of the loss: then that is its cause */
 
 /* A page in every 0.1 s, as processes are sampled: what less was read while a rank slept it did not
  * sleep for. What is known of bytes is between two samples, which may be of the part before. */
 #define LEAST_IO_PER_NS (4096 / 1e8)
+
+enum { MANY = 8 }; /* ranks */
 
 static const enum pw_part parts[PW_PARTLOSSES] = {PW_PART_START, PW_PART_INIT, PW_PART_SETUP,
                                                   PW_PART_TAIL, PW_PART_END};
@@ -96,8 +101,12 @@ static int is_enough(const struct pw_row_c_part_trace *rows, const struct pw_par
         return (f->part != PW_PART_INIT ||
                 (double)mine->asleep_ns >= ASLEEP * (double)mine->total_ns) &&
                lost >= (f->part == PW_PART_START ? SURE_SHARE : SHARE_OF_TWO);
-    return (lost >= SURE_SHARE && next <= SURE_NEXT) ||
-           (f->part != PW_PART_INIT && lost >= CLEAR_SHARE && next <= CLEAR_NEXT);
+    if (f->part == PW_PART_START || f->part == PW_PART_INIT)
+        return (lost >= SURE_SHARE && next <= SURE_NEXT) ||
+               (f->part == PW_PART_START && lost >= START_SHARE && next <= START_NEXT);
+    if (known < MANY)
+        return lost >= SURE_SHARE && (double)f->lost_ns >= TIMES_SPREAD * (double)f->spread_ns;
+    return (lost >= SURE_SHARE && next <= SURE_NEXT) || (lost >= CLEAR_SHARE && next <= CLEAR_NEXT);
 }
 
 /* The rank with most own time in the part. */
@@ -118,6 +127,10 @@ static int find(const struct pw_row_c_part_trace *rows, size_t nranks, enum pw_p
     if (f->usual_ns < 0)
         return 0;
     f->lost_ns = own[most] - f->usual_ns;
+    int64_t least = own[second];
+    for (size_t r = 0; r < nranks; r++)
+        least = r != most && own[r] >= 0 && own[r] < least ? own[r] : least;
+    f->spread_ns = own[second] - least;
     f->next_ns = own[second] > f->usual_ns ? own[second] - f->usual_ns : 0;
     return f->lost_ns > 0;
 }

@@ -2,11 +2,13 @@
  * before the first step, after the last, after MPI_Finalize. Its own time there, in which it did
  * not wait for others, is compared with the median of the other ranks'; in MPI_Init, whose waits
  * nothing shows, that in which it did not sleep. How long programs take to start differs on every
- * machine: a rank is named when it lost 3 % of the run and no other rank more than a fifth of that;
- * but in MPI_Init also when it lost 1 % and no other more than 15 % of that. Of two ranks, where
- * nobody says which is usual, it is 3 % before MPI_Init and a tenth of the run elsewhere; in
- * MPI_Init, where one may sleep and the other look again and again, only when it slept for a tenth
- * of it, too. */
+ * machine. Before and in MPI_Init a rank is named when it lost 3 % of the run and no other rank
+ * more than a fifth of that; before it also when it lost 1.5 % and no other more than a twentieth.
+ * Later on, of 8 ranks or more, when it lost 3 % and no other more than a fifth, or 1 % and no
+ * other more than 15 %; of fewer, when it lost 3 % and five times as much as the others differ. Of
+ * two ranks, where nobody says which is usual, it is 3 % before MPI_Init and a tenth of the run
+ * elsewhere; in MPI_Init, where one may sleep and the other look again and again, only when it
+ * slept for a tenth of it, too. */
 #ifndef PW_ANALYSIS_PARTLOSS_H
 #define PW_ANALYSIS_PARTLOSS_H
 
@@ -19,9 +21,10 @@ struct pw_partloss {
     size_t rank;
     enum pw_part part;
     enum pw_cause cause;
-    int64_t lost_ns;  /* own time more than the other ranks' median */
-    int64_t next_ns;  /* the same of the rank with most but this one */
-    int64_t usual_ns; /* the other ranks' median */
+    int64_t lost_ns;   /* own time more than the other ranks' median */
+    int64_t next_ns;   /* the same of the rank with most but this one */
+    int64_t usual_ns;  /* the other ranks' median */
+    int64_t spread_ns; /* the other ranks' largest less their least */
 };
 
 enum { PW_PARTLOSSES = 5 }; /* at most: one for each part */

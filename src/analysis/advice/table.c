@@ -94,9 +94,9 @@ static const struct pw_advice_rule rules[] = {
         "is slow for a reason that is not known. To find out, put profwrap_range_push() and "
         "_pop() around parts of the iteration, or record more with --level 2 and --sample-hz 100."),
     JOB("all_slower", pw_judge_all_slower,
-        "Find what all ranks had in common in those steps: clock speeds (heat, power limits), "
-        "other "
-        "jobs on the hosts, network or file system, or more work in the steps themselves (larger "
+        "Find what all ranks had in common in those steps: checkpoints or validation (make them "
+        "more seldom, or in the background), clock speeds (heat, power limits), other jobs on the "
+        "hosts, network or file system, or more work in the steps themselves (larger "
         "input, growing lists, memory that is not freed). Section utilisation has the hosts."),
     JOB("mpi_not_recorded", pw_judge_mpi_not_recorded,
         "MPI calls of some ranks were not recorded: nothing says who waited for whom."),
