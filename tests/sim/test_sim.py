@@ -966,6 +966,8 @@ def a_host_that_stood_still_is_named_as_a_host():
         (host,) = found["hosts"]
         assert host["hostname"] == "node0001" and host["cause"] == "host_frozen", host
         assert host["slow_ranks"] == 4 and abs(host["lost_ns"] / 1e9 - 1) < 0.05, host
+        assert abs(host["gain_ns"] / 1e9 - 1) < 0.05, host
+        assert "which cost the job " in found["job"]["headline"], found["job"]["headline"]
 
 
 @case

@@ -18,6 +18,16 @@ static struct pw_row_c_host *host_row(struct pw_findings *f, const char *hostnam
     return &f->whatif.hosts[f->whatif.nhosts++];
 }
 
+/* What the replay says of the host; -1: it was not asked. */
+static int64_t gain_of(const struct pw_whatif *whatif, const char *hostname)
+{
+    for (size_t i = 0; i < whatif->nrows; i++)
+        if (strcmp(whatif->rows[i].scope, "host") == 0 &&
+            strncmp(whatif->rows[i].hostname, hostname, sizeof(whatif->rows[i].hostname)) == 0)
+            return whatif->rows[i].gain_ns;
+    return -1;
+}
+
 /* What the least of its ranks lost, all lost together. */
 static struct pw_row_c_host sum_frozen(const struct pw_findings *f, const char *hostname)
 {
@@ -37,6 +47,7 @@ static struct pw_row_c_host sum_frozen(const struct pw_findings *f, const char *
         row.last_step = of->last_step > row.last_step ? of->last_step : row.last_step;
     }
     row.excess_ns = row.lost_ns;
+    row.gain_ns = gain_of(&f->whatif, hostname);
     return row;
 }
 

@@ -99,6 +99,7 @@ static void write_straggler(const struct pw_figures *f, const struct pw_verdict 
     const struct pw_row_c_straggler *worst = &f->cluster->stragglers[0];
     const struct pw_row_c_host *host = pw_headline_host(f->cluster, worst);
     const char *cause = pw_words_cause(worst->cause);
+    const int64_t gain_ns = host && host->gain_ns > 0 ? host->gain_ns : worst->gain_ns;
     size_t more = host ? count_elsewhere(f->cluster, host) : f->cluster->nstragglers - 1;
     if (host)
         pw_sentence_add(s, "Host %.64s with %" PRId32 " of its %" PRId32 " ranks", host->hostname,
@@ -113,8 +114,8 @@ static void write_straggler(const struct pw_figures *f, const struct pw_verdict 
         write_steps(f, worst, s);
     if (cause[0])
         pw_sentence_add(s, " (%s)", cause);
-    if (worst->gain_ns > 0)
-        add_ns(s, ", which cost the job ", worst->gain_ns);
+    if (gain_ns > 0)
+        add_ns(s, ", which cost the job ", gain_ns);
     if (more)
         pw_sentence_add(s, host ? "; and %zu more elsewhere" : "; and %zu more", more);
     if (pw_figures_is_unresolved(f, worst->excess_ns)) {
