@@ -16,6 +16,11 @@
 
 #include "core/tables.h"
 
+/* A page in every 0.1 s, as processes are sampled: what less was read or written while a rank slept
+ * it did not sleep for. What is known of bytes is between two samples, which may be of a time
+ * before. */
+#define PW_CAUSE_LEAST_IO_PER_NS (4096 / 1e8)
+
 /* What one rank used over the steps looked at. */
 struct pw_usage {
     int64_t own_ns, total_ns; /* sums of the step trace; -1: not known */

@@ -1,6 +1,7 @@
 /* Losses before the first step and after the last; see partloss.h. */
 #include "analysis/partloss.h"
 
+#include "analysis/cause.h"
 #include "analysis/statistics.h"
 
 #define SURE_SHARE 0.03 /* of the run ... */
@@ -13,10 +14,6 @@
 #define TIMES_SPREAD 5 /* of few ranks' times: their next may be near by chance */
 #define ASLEEP 0.1     /* of MPI_Init */
 #define MOSTLY 0.5     /* of the loss: then that is its cause */
-
-/* A page in every 0.1 s, as processes are sampled: what less was read while a rank slept it did not
- * sleep for. What is known of bytes is between two samples, which may be of the part before. */
-#define LEAST_IO_PER_NS (4096 / 1e8)
 
 enum { MANY = 8 }; /* ranks */
 
@@ -83,7 +80,7 @@ static enum pw_cause cause_of(const struct pw_row_c_part_trace *rows, size_t nra
             const int64_t io =
                 more(rows, nranks, f->rank, offsetof(struct pw_row_c_part_trace, io_bytes), scratch,
                      scratch + nranks);
-            const int is_io = (double)io >= LEAST_IO_PER_NS * (double)f->lost_ns;
+            const int is_io = (double)io >= PW_CAUSE_LEAST_IO_PER_NS * (double)f->lost_ns;
             return kinds[k].cause == PW_CAUSE_BLOCKED && is_io ? PW_CAUSE_IO : kinds[k].cause;
         }
     return PW_CAUSE_UNKNOWN;

@@ -1,6 +1,7 @@
 /* Stretches in which one rank holds the job back; see stretch.h. */
 #include "analysis/stretch.h"
 
+#include "analysis/cause.h"
 #include "analysis/statistics.h"
 
 #define UNKNOWN INT64_MIN
@@ -320,9 +321,10 @@ static int is_better(const struct pw_stretch *a, const struct pw_stretch *b)
 /* Who sleeps and reads or writes files in most of the bins waits for them. */
 static void refine_cause(const struct search *s, struct pw_stretch *f)
 {
+    const double least = PW_CAUSE_LEAST_IO_PER_NS * (double)s->in->bin_ns;
     size_t with_io = 0, n = f->last - f->first + 1;
     for (size_t i = f->first; i <= f->last; i++)
-        with_io += row_at(s->in, i, f->rank)->io_bytes > 0;
+        with_io += (double)row_at(s->in, i, f->rank)->io_bytes >= least;
     if (f->cause == PW_CAUSE_BLOCKED && 2 * with_io > n)
         f->cause = PW_CAUSE_IO;
 }

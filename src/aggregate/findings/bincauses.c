@@ -41,9 +41,12 @@ static double near_row(const struct pw_job *job, const struct pw_matrix *m,
 {
     const struct pw_binning *b = &job->bins;
     const int64_t from = row->start - SAMPLES_NS, to = row->end + SAMPLES_NS;
+    const int64_t first = from > b->start_ns ? (from - b->start_ns) / b->bin_ns : 0;
     double sum = 0;
-    for (size_t i = 0; i < b->n; i++) {
+    for (size_t i = (size_t)first; i < b->n; i++) {
         const int64_t start = b->start_ns + (int64_t)i * b->bin_ns, end = start + b->bin_ns;
+        if (start >= to)
+            break;
         const int64_t overlap = (to < end ? to : end) - (from > start ? from : start);
         const char *cell = (const char *)&m->bins[i * m->nranks + rank];
         const int64_t value = *(const int64_t *)(cell + offset);
@@ -96,7 +99,8 @@ static void ask_bins(struct pw_row_c_straggler *row, const struct pw_job *job,
 void pw_bincauses_find(struct pw_findings *f, const struct pw_job *job, const struct pw_matrix *m,
                        int64_t *scratch)
 {
-    for (size_t i = 0; i < f->nstragglers && i < MOST_ASKED; i++)
+    /* A run of some tenths of a second has no bins. */
+    for (size_t i = 0; job->bins.n && i < f->nstragglers && i < MOST_ASKED; i++)
         if (f->stragglers[i].cause == PW_CAUSE_UNKNOWN &&
             f->stragglers[i].kind != PW_STRAGGLER_STRETCH)
             ask_bins(&f->stragglers[i], job, m, scratch);

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "analysis/cause.h"
 #include "analysis/drift.h"
 #include "analysis/pauses.h"
 #include "analysis/statistics.h"
@@ -152,7 +153,8 @@ static enum pw_cause cause_of(const struct looking *w, int64_t cost_ns)
     for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
         if (more_near(w, kinds[k].offset) >= MOSTLY * (double)cost_ns) {
             const int is_io = kinds[k].cause == PW_CAUSE_BLOCKED &&
-                              more_near(w, offsetof(struct pw_row_c_bin_trace, io_bytes)) > 0;
+                              more_near(w, offsetof(struct pw_row_c_bin_trace, io_bytes)) >=
+                                  PW_CAUSE_LEAST_IO_PER_NS * (double)cost_ns;
             return is_io ? PW_CAUSE_IO : kinds[k].cause;
         }
     return PW_CAUSE_UNKNOWN;

@@ -41,7 +41,7 @@ static const char *doing(int cause)
     case PW_CAUSE_STOPPED:
         return ", stopped";
     case PW_CAUSE_FROZEN:
-        return ", with their hosts";
+        return ", as their hosts stood still";
     case PW_CAUSE_THROTTLED:
         return ", without a CPU because their cgroup's quota was used up";
     case PW_CAUSE_CPU_CONTENTION:
