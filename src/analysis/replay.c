@@ -141,6 +141,15 @@ struct walk {
     int64_t *held;   /* [nnodes] gate that decided when the node went on, or -1 */
 };
 
+static struct walk begin_walk(const struct pw_replay_graph *g, int64_t *scratch)
+{
+    struct walk w = {.g = g, .now = scratch, .gates = scratch + g->nranks};
+    w.opener = w.gates + g->ngates;
+    w.held = w.opener + g->ngates;
+    begin(g, w.now, w.gates);
+    return w;
+}
+
 static void note(struct walk *w, int32_t at)
 {
     const struct pw_replay_node *node = &w->g->nodes[at];
@@ -201,10 +210,7 @@ static int64_t walk_back(const struct walk *w, int64_t *path)
 int64_t pw_replay_path(const struct pw_replay_graph *g, const int32_t *order, int64_t *path,
                        int64_t *scratch)
 {
-    struct walk w = {.g = g, .now = scratch, .gates = scratch + g->nranks};
-    w.opener = w.gates + g->ngates;
-    w.held = w.opener + g->ngates;
-    begin(g, w.now, w.gates);
+    struct walk w = begin_walk(g, scratch);
     for (size_t i = 0; i < g->nnodes; i++)
         note(&w, order[i]);
     for (size_t i = 0; i < g->nranks * (PW_PHASES + 1); i++)
@@ -233,10 +239,7 @@ void pw_replay_place(struct pw_replay_node *nodes, size_t n)
 void pw_replay_delays(const struct pw_replay_graph *g, const int32_t *order, int64_t *delays,
                       int64_t *scratch)
 {
-    struct walk w = {.g = g, .now = scratch, .gates = scratch + g->nranks};
-    w.opener = w.gates + g->ngates;
-    w.held = w.opener + g->ngates;
-    begin(g, w.now, w.gates);
+    struct walk w = begin_walk(g, scratch);
     for (size_t i = 0; i < g->nnodes; i++)
         delays[i] = 0;
     for (size_t i = 0; i < g->nnodes; i++) {
