@@ -139,16 +139,8 @@ struct walk {
     int64_t *gates;
     int64_t *opener; /* [ngates] node that added last */
     int64_t *held;   /* [nnodes] gate that decided when the node went on, or -1 */
+    int64_t *delays; /* [nnodes] what others waited at most for what it adds to */
 };
-
-static struct walk begin_walk(const struct pw_replay_graph *g, int64_t *scratch)
-{
-    struct walk w = {.g = g, .now = scratch, .gates = scratch + g->nranks};
-    w.opener = w.gates + g->ngates;
-    w.held = w.opener + g->ngates;
-    begin(g, w.now, w.gates);
-    return w;
-}
 
 static void note(struct walk *w, int32_t at)
 {
@@ -167,6 +159,10 @@ static void note(struct walk *w, int32_t at)
         }
     }
     w->now[node->rank] = larger(left + node->cost_ns, entered);
+    if (w->held[at] >= 0) {
+        int64_t *delay = &w->delays[w->opener[w->held[at]]];
+        *delay = larger(*delay, left - entered);
+    }
 }
 
 static int64_t last_node(const struct walk *w)
@@ -208,9 +204,14 @@ static int64_t walk_back(const struct walk *w, int64_t *path)
 }
 
 int64_t pw_replay_path(const struct pw_replay_graph *g, const int32_t *order, int64_t *path,
-                       int64_t *scratch)
+                       int64_t *delays, int64_t *scratch)
 {
-    struct walk w = begin_walk(g, scratch);
+    struct walk w = {.g = g, .now = scratch, .gates = scratch + g->nranks, .delays = delays};
+    w.opener = w.gates + g->ngates;
+    w.held = w.opener + g->ngates;
+    begin(g, w.now, w.gates);
+    for (size_t i = 0; i < g->nnodes; i++)
+        delays[i] = 0;
     for (size_t i = 0; i < g->nnodes; i++)
         note(&w, order[i]);
     for (size_t i = 0; i < g->nranks * (PW_PHASES + 1); i++)
@@ -231,24 +232,5 @@ void pw_replay_place(struct pw_replay_node *nodes, size_t n)
         for (size_t i = first; i < end; i++)
             if (nodes[i].work_ns > 0)
                 nodes[i].phase = (int32_t)(at++ * PW_PHASES / pieces);
-    }
-}
-
-/* ---- delays ---- */
-
-void pw_replay_delays(const struct pw_replay_graph *g, const int32_t *order, int64_t *delays,
-                      int64_t *scratch)
-{
-    struct walk w = begin_walk(g, scratch);
-    for (size_t i = 0; i < g->nnodes; i++)
-        delays[i] = 0;
-    for (size_t i = 0; i < g->nnodes; i++) {
-        const int32_t at = order[i];
-        const int64_t entered = w.now[g->nodes[at].rank] + g->nodes[at].work_ns;
-        note(&w, at);
-        if (w.held[at] < 0)
-            continue;
-        int64_t *delay = &delays[w.opener[w.held[at]]];
-        *delay = larger(*delay, w.gates[w.held[at]] - entered);
     }
 }

@@ -51,18 +51,14 @@ int64_t pw_replay_run(const struct pw_replay_graph *graph, const int32_t *order,
                       int network, int64_t *scratch);
 
 /* The path from the job's last end back to its start: time on it per rank and phase, ns, into
- * path[rank * (PW_PHASES + 1) + phase], where phase PW_PHASES is transfer. Scratch: nranks +
- * 2 * ngates + nnodes values. Returns its length. */
+ * path[rank * (PW_PHASES + 1) + phase], where phase PW_PHASES is transfer. Into delays[nnodes],
+ * what others waited at most for what a node adds to, ns. Scratch: nranks + 2 * ngates + nnodes
+ * values. Returns the path's length. */
 int64_t pw_replay_path(const struct pw_replay_graph *graph, const int32_t *order, int64_t *path,
-                       int64_t *scratch);
+                       int64_t *delays, int64_t *scratch);
 
 /* Sums the nodes' work into works[(step * nranks + rank) * PW_PHASES + phase]. */
 void pw_replay_sum_works(const struct pw_replay_graph *graph, int64_t *works);
-
-/* Into delays[nnodes], what others waited at most for what a node adds to, ns. Scratch: nranks + 2
- * * ngates + nnodes values. */
-void pw_replay_delays(const struct pw_replay_graph *graph, const int32_t *order, int64_t *delays,
-                      int64_t *scratch);
 
 /* Sets `scale` of the nodes in steps first .. last, and of the one phase unless phase < 0, of each
  * rank r with member[r], to what makes its work in each step and phase the median of those without.
@@ -72,9 +68,9 @@ void pw_replay_restore(const struct pw_replay_graph *graph, const int64_t *works
                        const int64_t *delays, const uint8_t *member, size_t first, size_t last,
                        int phase, float *scale, int64_t *scratch);
 
-/* Sets `scale` to what gives every rank the mean work of all in each step and phase. Scratch:
- * nsteps * PW_PHASES values. */
-void pw_replay_balance(const struct pw_replay_graph *graph, const int64_t *works, float *scale,
-                       int64_t *scratch);
+/* Sets `scale` of the nodes in a phase, of all where it is < 0, to what gives every rank the mean
+ * work of all in each step and phase. Scratch: nsteps * PW_PHASES values. */
+void pw_replay_balance(const struct pw_replay_graph *graph, const int64_t *works, int phase,
+                       float *scale, int64_t *scratch);
 
 #endif

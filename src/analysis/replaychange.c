@@ -109,6 +109,25 @@ static void visit(const struct restoring *r, size_t first, size_t end,
     }
 }
 
+/* The nodes of a rank, first .. *end - 1. */
+static size_t nodes_of(const struct pw_replay_graph *g, int32_t rank, size_t *end)
+{
+    size_t of[2];
+    for (int32_t i = 0; i < 2; i++) {
+        size_t low = 0, high = g->nnodes;
+        while (low < high) {
+            const size_t middle = low + (high - low) / 2;
+            if (g->nodes[middle].rank < rank + i)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        of[i] = low;
+    }
+    *end = of[1];
+    return of[0];
+}
+
 void pw_replay_restore(const struct pw_replay_graph *g, const int64_t *works, const int64_t *delays,
                        const uint8_t *member, size_t first, size_t last, int phase, float *scale,
                        int64_t *scratch)
@@ -122,20 +141,20 @@ void pw_replay_restore(const struct pw_replay_graph *g, const int64_t *works, co
                               (!g->is_placed || p == 0);
         wanted[i] = is_wanted ? others_median(g, works, member, s, p, scratch) : -1;
     }
-    for (size_t i = 0, end; i < g->nnodes; i = end) {
-        for (end = i; end < g->nnodes && g->nodes[end].rank == g->nodes[i].rank;)
-            end++;
-        if (!member[g->nodes[i].rank])
+    for (size_t i = 0; i < g->nranks; i++) {
+        size_t end;
+        if (!member[i])
             continue;
+        const size_t begin = nodes_of(g, (int32_t)i, &end);
         for (size_t k = 0; k < cells; k++)
             r.delaying[k] = 0;
-        visit(&r, i, end, sum_delaying);
-        visit(&r, i, end, scale_node);
+        visit(&r, begin, end, sum_delaying);
+        visit(&r, begin, end, scale_node);
     }
 }
 
-void pw_replay_balance(const struct pw_replay_graph *g, const int64_t *works, float *scale,
-                       int64_t *scratch)
+void pw_replay_balance(const struct pw_replay_graph *g, const int64_t *works, int phase,
+                       float *scale, int64_t *scratch)
 {
     for (size_t s = 0; s < g->nsteps; s++)
         for (size_t p = 0; p < PW_PHASES; p++) {
@@ -149,7 +168,8 @@ void pw_replay_balance(const struct pw_replay_graph *g, const int64_t *works, fl
         }
     for (size_t i = 0; i < g->nnodes; i++) {
         const struct pw_replay_node *node = &g->nodes[i];
-        const int64_t work = node->step < 0 ? 0 : works[cell_of(g, node)];
+        const int is_meant = node->step >= 0 && (phase < 0 || node->phase == phase);
+        const int64_t work = is_meant && node->work_ns > 0 ? works[cell_of(g, node)] : 0;
         if (work > 0)
             scale[i] =
                 (float)((double)scratch[(size_t)node->step * PW_PHASES + (size_t)node->phase] /

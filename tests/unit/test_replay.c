@@ -49,7 +49,7 @@ static void make(struct bench *b)
         b->scale[i] = 1;
     assert_int_equal(pw_replay_order(&b->graph, b->order, b->scratch), 0);
     pw_replay_sum_works(&b->graph, b->works);
-    pw_replay_delays(&b->graph, b->order, b->delays, b->scratch);
+    pw_replay_path(&b->graph, b->order, b->path, b->delays, b->scratch);
 }
 
 static int64_t run(struct bench *b, int network)
@@ -113,7 +113,7 @@ static void use(struct bench *b, const struct pw_replay_node *nodes, size_t n)
     b->graph.nsteps = 1;
     assert_int_equal(pw_replay_order(&b->graph, b->order, b->scratch), 0);
     pw_replay_sum_works(&b->graph, b->works);
-    pw_replay_delays(&b->graph, b->order, b->delays, b->scratch);
+    pw_replay_path(&b->graph, b->order, b->path, b->delays, b->scratch);
     const uint8_t second[2] = {0, 1};
     pw_replay_restore(&b->graph, b->works, b->delays, second, 0, 0, -1, b->scale, b->scratch);
 }
@@ -173,7 +173,7 @@ static void test_balanced(void **state)
     struct bench b;
     make(&b);
     /* 130 and 90 on both: 140, 240. */
-    pw_replay_balance(&b.graph, b.works, b.scale, b.scratch);
+    pw_replay_balance(&b.graph, b.works, -1, b.scale, b.scratch);
     assert_int_equal(run(&b, 1), 240);
 }
 
@@ -184,7 +184,7 @@ static void test_critical_path(void **state)
     make(&b);
     /* Rank 1's 160, the transfer, rank 0's 100, the transfer. Both end at once: the path is walked
      * from rank 0, whose waits the transfers are. */
-    assert_int_equal(pw_replay_path(&b.graph, b.order, b.path, b.scratch), 280);
+    assert_int_equal(pw_replay_path(&b.graph, b.order, b.path, b.delays, b.scratch), 280);
     assert_int_equal(b.path[0 * (PW_PHASES + 1) + A], 100);
     assert_int_equal(b.path[1 * (PW_PHASES + 1) + A], 160);
     assert_int_equal(b.path[0 * (PW_PHASES + 1) + PW_PHASES], 20);

@@ -36,9 +36,9 @@ static void clear_scale(struct replaying *r)
         r->scale[i] = 1;
 }
 
-static int64_t run(struct replaying *r, int network)
+static int64_t run(struct replaying *r, const float *scale, int network)
 {
-    return pw_replay_run(&r->graph->replay, r->graph->order, r->scale, network, r->scratch) -
+    return pw_replay_run(&r->graph->replay, r->graph->order, scale, network, r->scratch) -
            r->graph->first_ns;
 }
 
@@ -90,12 +90,11 @@ static int64_t most_work(const struct replaying *r)
 
 static void replay_job(struct replaying *r)
 {
+    r->baseline_ns = run(r, NULL, 1);
     clear_scale(r);
-    r->baseline_ns = run(r, 1);
-    pw_replay_balance(&r->graph->replay, r->works, r->scale, r->scratch);
-    add_row(r, "job", run(r, 1));
-    clear_scale(r);
-    r->out->ideal_network_ns = run(r, 0);
+    pw_replay_balance(&r->graph->replay, r->works, -1, r->scale, r->scratch);
+    add_row(r, "job", run(r, r->scale, 1));
+    r->out->ideal_network_ns = run(r, NULL, 0);
     r->out->elapsed_ns = r->baseline_ns;
     r->out->nsteps = r->graph->replay.nsteps;
     r->out->most_work_ns = most_work(r);
@@ -107,14 +106,13 @@ static void replay_phases(struct replaying *r)
 {
     for (int p = 0; p < PW_PHASES && !r->graph->replay.is_placed; p++) {
         int64_t sum = 0;
-        clear_scale(r);
-        pw_replay_balance(&r->graph->replay, r->works, r->scale, r->scratch);
         for (size_t i = (size_t)p; i < r->cells; i += PW_PHASES)
             sum += r->works[i];
-        for (size_t i = 0; i < r->graph->replay.nnodes; i++)
-            if (r->graph->replay.nodes[i].phase != p)
-                r->scale[i] = 1;
-        struct pw_row_c_whatif *row = sum ? add_row(r, "phase", run(r, 1)) : NULL;
+        if (!sum)
+            continue;
+        clear_scale(r);
+        pw_replay_balance(&r->graph->replay, r->works, p, r->scale, r->scratch);
+        struct pw_row_c_whatif *row = add_row(r, "phase", run(r, r->scale, 1));
         if (row)
             row->phase = (uint8_t)(PW_PHASE_DATA + p);
     }
@@ -127,7 +125,7 @@ static int64_t restore_members(struct replaying *r, size_t first, size_t last)
     clear_scale(r);
     pw_replay_restore(&r->graph->replay, r->works, r->delays, r->member, first, last, -1, r->scale,
                       r->scratch);
-    return run(r, 1);
+    return run(r, r->scale, 1);
 }
 
 static void set_hostname(const struct replaying *r, size_t rank, char hostname[64])
@@ -247,7 +245,7 @@ static int64_t restore_peer(struct replaying *r, size_t i, size_t rank, size_t f
 {
     if (i < r->changes->npeers) {
         set_peer(r, rank, &r->changes->peers[i]);
-        return run(r, 1);
+        return run(r, r->scale, 1);
     }
     memset(r->member, 0, (size_t)r->job->nranks);
     r->member[rank] = 1;
@@ -279,7 +277,8 @@ static void replay_stragglers(struct replaying *r, const struct pw_straggler_fou
 static int make_path(struct replaying *r)
 {
     size_t cells = (size_t)r->job->nranks * (PW_PHASES + 1);
-    int64_t length = pw_replay_path(&r->graph->replay, r->graph->order, r->path, r->scratch);
+    int64_t length =
+        pw_replay_path(&r->graph->replay, r->graph->order, r->path, r->delays, r->scratch);
     r->out->path = calloc(cells + 1, sizeof(*r->out->path));
     for (size_t i = 0; i < cells && r->out->path; i++) {
         size_t rank = i / (PW_PHASES + 1), what = i % (PW_PHASES + 1);
@@ -347,7 +346,6 @@ static int replay_all(struct replaying *r, const struct pw_straggler_found *foun
     err = err ? err : make_path(r);
     if (!err) {
         pw_replay_sum_works(g, r->works);
-        pw_replay_delays(g, r->graph->order, r->delays, r->scratch);
         replay_job(r);
         replay_phases(r);
         replay_hosts(r, order);
