@@ -98,7 +98,7 @@ static int is_near(int64_t a, int64_t b, double error)
     return fabs((double)a - (double)b) <= NEAR_ERRORS * error;
 }
 
-/* Standard error of the median of sorted slopes, of which two share a step. Changes them. */
+/* Standard error of the median of slopes, of which two share a step. Changes them. */
 static double error_of(int64_t *slopes, size_t n, int64_t median)
 {
     for (size_t i = 0; i < n; i++)
@@ -120,6 +120,7 @@ double pw_amount_cost(const struct pw_amount_input *in, int64_t *scratch)
     double error = 0;
     const int in_time = n >= LEAST_PAIRS;
     if (in_time) {
+        pw_sort_i64(slopes, n);
         least = pw_quantile_i64(slopes, n, LOWER_QUARTER);
         error = error_of(slopes, n, cost);
     }
@@ -128,6 +129,7 @@ double pw_amount_cost(const struct pw_amount_input *in, int64_t *scratch)
         const int64_t of_ranks = n ? pw_median_i64(slopes, n) : 0;
         if (!in_time || (n && is_near(of_ranks, cost, error))) {
             cost = of_ranks;
+            pw_sort_i64(slopes, n);
             least = n ? pw_quantile_i64(slopes, n, LOWER_QUARTER) : 0;
         }
     }

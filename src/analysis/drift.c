@@ -133,12 +133,6 @@ static void find_places(struct work *w)
     }
 }
 
-static double median(double *values, size_t n)
-{
-    pw_sort_f64(values, n);
-    return (values[(n - 1) / 2] + values[n / 2]) / 2;
-}
-
 /* ---- what is tested ---- */
 
 static void fill_bins(const struct work *w, size_t size, struct bins *out)
@@ -208,10 +202,10 @@ static void measure(struct work *w, struct window *win)
     for (size_t i = 0; i < w->n; i++)
         if (i < win->first || i > win->last)
             w->room[n++] = w->common[i];
-    win->base = n ? median(w->room, n) : 0;
+    win->base = n ? pw_median_f64(w->room, n) : 0;
     n = win->last - win->first + 1;
     memcpy(w->room, w->common + win->first, n * sizeof(double));
-    win->excess = median(w->room, n) - win->base;
+    win->excess = pw_median_f64(w->room, n) - win->base;
 }
 
 /* Its ends are where the excess is above half of it. */
@@ -273,10 +267,10 @@ static double find_line(struct work *w, double *at_first)
     const size_t half = w->n / 2;
     for (size_t i = 0; i + half < w->n; i++)
         w->room[i] = (w->common[i + half] - w->common[i]) / (double)half;
-    const double slope = median(w->room, w->n - half);
+    const double slope = pw_median_f64(w->room, w->n - half);
     for (size_t i = 0; i < w->n; i++)
         w->room[i] = w->common[i] - slope * (double)i;
-    *at_first = median(w->room, w->n);
+    *at_first = pw_median_f64(w->room, w->n);
     return slope;
 }
 
@@ -302,7 +296,7 @@ static size_t block_of(struct work *w, double *sigma)
     size_t n = 0;
     for (size_t i = 0; i < w->n; i++)
         sizes[i] = fabs(w->room[i]);
-    *sigma = 1.4826 * median(sizes, w->n);
+    *sigma = 1.4826 * pw_median_f64(sizes, w->n);
     for (size_t i = 0; i < w->n; i++)
         if (fabs(w->room[i]) <= FAR * *sigma)
             w->room[n++] = w->room[i];

@@ -47,12 +47,6 @@ static struct scratch place(const struct pw_network_input *in, void *memory)
     return s;
 }
 
-static double median(double *values, size_t n)
-{
-    pw_sort_f64(values, n);
-    return (values[(n - 1) / 2] + values[n / 2]) / 2;
-}
-
 static int64_t whole(double level)
 {
     return (int64_t)(UNITS * (level < SLOWEST ? level : SLOWEST) + 0.5);
@@ -71,7 +65,7 @@ static double others_level(const struct pw_network_input *in, size_t step, size_
     }
     if (!n)
         return -1;
-    const double level = median(values, n);
+    const double level = pw_median_f64(values, n);
     return level > 1 ? level : 1;
 }
 
@@ -97,7 +91,7 @@ static double median_ratio(const struct pw_network_input *in, struct scratch *s,
     for (size_t i = 0; i < in->nsteps; i++)
         if (s->ratios[i] >= 0 && (i >= first && i <= last) != is_outside)
             s->values[n++] = s->ratios[i];
-    return n ? median(s->values, n) : -1;
+    return n ? pw_median_f64(s->values, n) : -1;
 }
 
 /* Steps in which a column is ABOVE the others, as a share of the steps `column` is known in. */
@@ -128,7 +122,7 @@ static double others_rate(const struct pw_network_input *in, size_t column, stru
             rates[n++] = rate;
     }
     *nothers = n * stride;
-    return n ? median(rates, n) : -1;
+    return n ? pw_median_f64(rates, n) : -1;
 }
 
 static int is_always_slow(const struct pw_network_input *in, size_t column, size_t known,
@@ -189,9 +183,9 @@ static double level_of(const struct pw_network_input *in, const struct pw_drift 
             if (in->level[i * in->ncolumns + c] >= 0)
                 s->values[known++] = in->level[i * in->ncolumns + c];
         if (known && (i >= found->first && i <= found->last) != is_outside)
-            s->ratios[n++] = median(s->values, known);
+            s->ratios[n++] = pw_median_f64(s->values, known);
     }
-    return n ? median(s->ratios, n) : -1;
+    return n ? pw_median_f64(s->ratios, n) : -1;
 }
 
 int pw_network_stretch(const struct pw_network_input *in, void *memory,

@@ -1,7 +1,11 @@
-/* See statistics.h. Heap sort: no recursion, no allocation, the same result everywhere. */
+/* See statistics.h. Heap sort: no recursion, no allocation, the same result everywhere. Selection
+ * is quickselect, which sorts what is left where pivots are bad: no order of values makes it slow.
+ */
 #include "analysis/statistics.h"
 
 #include <math.h>
+
+enum { FEW = 16, MOST_ROUNDS = 64 };
 
 #define DEFINE_SORT(name, type)                                              \
     static void name##_sift(type *v, size_t root, size_t n)                  \
@@ -32,14 +36,67 @@
 DEFINE_SORT(pw_sort_i64, int64_t)
 DEFINE_SORT(pw_sort_f64, double)
 
+/* Puts the value of place k of the order there, none larger before it, none smaller behind it. */
+#define DEFINE_SELECT(name, sort, type)                                                           \
+    static type name##_pivot(const type *v, size_t n)                                             \
+    {                                                                                             \
+        const type a = v[0], b = v[n / 2], c = v[n - 1];                                          \
+        return a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);                 \
+    }                                                                                             \
+    static void name(type *v, size_t n, size_t k)                                                 \
+    {                                                                                             \
+        for (int round = 0; n > FEW && round < MOST_ROUNDS; round++) {                            \
+            const type pivot = name##_pivot(v, n);                                                \
+            size_t first = 0, end = n; /* below first none is larger, from end on none smaller */ \
+            while (first < end) {                                                                 \
+                while (v[first] < pivot)                                                          \
+                    first++;                                                                      \
+                while (pivot < v[end - 1])                                                        \
+                    end--;                                                                        \
+                if (first < end) {                                                                \
+                    type held = v[first];                                                         \
+                    v[first++] = v[end - 1];                                                      \
+                    v[--end] = held;                                                              \
+                }                                                                                 \
+            }                                                                                     \
+            if (k >= end && k < first)                                                            \
+                return;                                                                           \
+            if (k < end) {                                                                        \
+                n = end;                                                                          \
+            } else {                                                                              \
+                v += first;                                                                       \
+                n -= first;                                                                       \
+                k -= first;                                                                       \
+            }                                                                                     \
+        }                                                                                         \
+        sort(v, n);                                                                               \
+    }
+
+DEFINE_SELECT(select_i64, pw_sort_i64, int64_t)
+DEFINE_SELECT(select_f64, pw_sort_f64, double)
+
 int64_t pw_median_i64(int64_t *values, size_t n)
 {
-    pw_sort_i64(values, n);
-    int64_t high = values[n / 2];
+    select_i64(values, n, n / 2);
+    const int64_t high = values[n / 2];
     if (n % 2)
         return high;
-    int64_t low = values[n / 2 - 1];
+    int64_t low = values[0];
+    for (size_t i = 1; i < n / 2; i++)
+        low = values[i] > low ? values[i] : low;
     return low + (high - low) / 2;
+}
+
+double pw_median_f64(double *values, size_t n)
+{
+    select_f64(values, n, n / 2);
+    const double high = values[n / 2];
+    if (n % 2)
+        return high;
+    double low = values[0];
+    for (size_t i = 1; i < n / 2; i++)
+        low = values[i] > low ? values[i] : low;
+    return (low + high) / 2;
 }
 
 static size_t quantile_index(size_t n, double q)

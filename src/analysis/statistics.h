@@ -9,8 +9,9 @@
 void pw_sort_i64(int64_t *values, size_t n);
 void pw_sort_f64(double *values, size_t n);
 
-/* Median of n >= 1 values: the middle one, or the mean of the two. Sorts. */
+/* Median of n >= 1 values: the middle one, or the mean of the two. */
 int64_t pw_median_i64(int64_t *values, size_t n);
+double pw_median_f64(double *values, size_t n);
 
 /* The q-quantile (0..1) of sorted values: the smallest value that at least q of them do not exceed.
  */

@@ -234,6 +234,14 @@ static int64_t waited_in(const struct search *s, const struct pw_stretch *f)
     return sum;
 }
 
+static int64_t least_of(const int64_t *values, size_t n)
+{
+    int64_t least = values[0];
+    for (size_t i = 1; i < n; i++)
+        least = values[i] < least ? values[i] : least;
+    return least;
+}
+
 /* How long the others waited for it. Nobody waits for a rank that itself waits as long as they do.
  * A rank that is stopped while it waits holds up the messages that are under way: it is waited for
  * when nobody else has anything to do. */
@@ -247,9 +255,9 @@ static int64_t waited_for(struct search *s, enum kind kind, const struct pw_stre
             s->values[n++] = called_in(s, f, r);
     if (!n)
         return 0;
-    int64_t waited = pw_median_i64(s->values, n); /* sorts */
+    int64_t waited = pw_median_i64(s->values, n);
     if (kind == STOPPED_INSIDE || kind == FROZEN)
-        waited = s->values[0];
+        waited = least_of(s->values, n);
     else if (kind > QUOTA)
         waited -= waited_in(s, f);
     return waited;

@@ -96,12 +96,6 @@ static double work_of(const struct varying *v, size_t cell, int series)
     return sum;
 }
 
-static double median(double *values, size_t n)
-{
-    pw_sort_f64(values, n);
-    return n ? (values[(n - 1) / 2] + values[n / 2]) / 2 : NAN;
-}
-
 /* Logarithms, less the step's median. */
 static void fill(struct varying *v, int series)
 {
@@ -115,7 +109,7 @@ static void fill(struct varying *v, int series)
             if (work > 0)
                 v->values[n++] = of[s * nranks + r];
         }
-        double middle = median(v->values, n);
+        double middle = n ? pw_median_f64(v->values, n) : NAN;
         for (size_t r = 0; r < nranks; r++)
             of[s * nranks + r] -= middle;
     }
@@ -132,7 +126,7 @@ static void difference(struct varying *v, int series)
         if (!isnan(of[i]))
             v->values[n++] = fabs(of[i]);
     }
-    double most = n ? CLIP * MAD_TO_SIGMA * median(v->values, n) : 0;
+    double most = n ? CLIP * MAD_TO_SIGMA * pw_median_f64(v->values, n) : 0;
     for (size_t i = 0; i < cells; i++)
         of[i] = of[i] > most ? most : of[i] < -most ? -most : of[i];
 }
@@ -196,7 +190,7 @@ static double usual_covariance(struct varying *v)
         if (n)
             v->values[ranks++] = sum / (double)n;
     }
-    return ranks ? median(v->values, ranks) : 0;
+    return ranks ? pw_median_f64(v->values, ranks) : 0;
 }
 
 /* How much of a deviation of the two phases' work is noise: the part of x that y does not share,

@@ -54,6 +54,31 @@ static void test_median(void **state)
     assert_true(pw_median_i64(large, 2) == INT64_MAX - 1);
 }
 
+/* Against the middle of the sorted values: drawn, few different ones, rising, falling, and rising
+ * to the middle and falling from there. */
+static void test_median_of_many(void **state)
+{
+    (void)state;
+    uint64_t seed = 7;
+    int64_t values[1000], sorted[1000];
+    double real[1000];
+    for (int order = 0; order < 5; order++)
+        for (size_t n = 1; n <= 1000; n += n < 70 ? 1 : 37) {
+            for (size_t i = 0; i < n; i++) {
+                const int64_t drawn = (int64_t)(unit_random(&seed) >> 2);
+                const int64_t of[] = {drawn, drawn & 3, (int64_t)i, -(int64_t)i,
+                                      (int64_t)(i < n / 2 ? i : 2 * n - i) ^ 1};
+                values[i] = sorted[i] = of[order];
+                real[i] = (double)(of[order] >> 12); /* exact */
+            }
+            pw_sort_i64(sorted, n);
+            const int64_t low = sorted[(n - 1) / 2];
+            assert_true(pw_median_i64(values, n) == low + (sorted[n / 2] - low) / 2);
+            const double middle = ((double)(low >> 12) + (double)(sorted[n / 2] >> 12)) / 2;
+            assert_true(pw_median_f64(real, n) == middle);
+        }
+}
+
 static void test_place(void **state)
 {
     (void)state;
@@ -244,17 +269,12 @@ static void test_size_class(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sort),
-        cmocka_unit_test(test_median),
-        cmocka_unit_test(test_place),
-        cmocka_unit_test(test_median_without),
-        cmocka_unit_test(test_quantile),
-        cmocka_unit_test(test_binomial_tail),
-        cmocka_unit_test(test_union),
-        cmocka_unit_test(test_within),
-        cmocka_unit_test(test_intervals_by_counting),
-        cmocka_unit_test(test_bandwidth),
-        cmocka_unit_test(test_bandwidth_of_groups),
+        cmocka_unit_test(test_sort),           cmocka_unit_test(test_median),
+        cmocka_unit_test(test_median_of_many), cmocka_unit_test(test_place),
+        cmocka_unit_test(test_median_without), cmocka_unit_test(test_quantile),
+        cmocka_unit_test(test_binomial_tail),  cmocka_unit_test(test_union),
+        cmocka_unit_test(test_within),         cmocka_unit_test(test_intervals_by_counting),
+        cmocka_unit_test(test_bandwidth),      cmocka_unit_test(test_bandwidth_of_groups),
         cmocka_unit_test(test_size_class),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
