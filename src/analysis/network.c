@@ -1,6 +1,7 @@
 /* Slow links, hosts and stretches of the run; see network.h. */
 #include "analysis/network.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "analysis/drift.h"
@@ -47,9 +48,13 @@ static struct scratch place(const struct pw_network_input *in, void *memory)
     return s;
 }
 
-static int64_t whole(double level)
+/* A level or its logarithm as a whole number. Bursts of other traffic make one transfer twice as
+ * long, and the next thirty times: of these half the excess of the median is too much to ask for.
+ */
+static int64_t whole(double level, int is_log)
 {
-    return (int64_t)(UNITS * (level < SLOWEST ? level : SLOWEST) + 0.5);
+    const double bounded = level < SLOWEST ? level : SLOWEST;
+    return (int64_t)(UNITS * (is_log ? log2(1 + bounded) : bounded) + 0.5);
 }
 
 /* Median level of the others in the step; -1: there are none. What they are faster than usual,
@@ -144,12 +149,19 @@ static int is_always_slow(const struct pw_network_input *in, size_t column, size
     return p < SIGNIFICANCE;
 }
 
-static int find_drift(const struct pw_network_input *in, size_t ncolumns, struct scratch *s,
-                      struct pw_drift *found)
+/* A stretch of steps in which these levels (below 0: not known) are higher, or their logarithms. */
+static int find_drift(const struct pw_network_input *in, const double *levels, size_t ncolumns,
+                      struct scratch *s, struct pw_drift *found)
 {
-    memset(s->phases, 0, in->nsteps * ncolumns * PW_PHASES * sizeof(*s->phases));
     const struct pw_drift_input input = {in->nsteps, ncolumns, s->cells, s->phases, 1};
-    return pw_drift_find(&input, s->rest, found) && found->kind != PW_SLOWING_STEADY;
+    memset(s->phases, 0, in->nsteps * ncolumns * PW_PHASES * sizeof(*s->phases));
+    for (int is_log = 0; is_log < 2; is_log++) {
+        for (size_t i = 0; i < in->nsteps * ncolumns; i++)
+            s->cells[i] = levels[i] < 0 ? -1 : whole(levels[i], is_log);
+        if (pw_drift_find(&input, s->rest, found) && found->kind != PW_SLOWING_STEADY)
+            return 1;
+    }
+    return 0;
 }
 
 int pw_network_column(const struct pw_network_input *in, size_t column, void *memory,
@@ -162,9 +174,7 @@ int pw_network_column(const struct pw_network_input *in, size_t column, void *me
         return 0;
     if (is_always_slow(in, column, known, &s, out))
         return 1;
-    for (size_t i = 0; i < in->nsteps; i++)
-        s.cells[i] = s.ratios[i] < 0 ? -1 : whole(s.ratios[i]);
-    if (!find_drift(in, 1, &s, &found))
+    if (!find_drift(in, s.ratios, 1, &s, &found))
         return 0;
     const double inside = median_ratio(in, &s, found.first, found.last, 0);
     const double outside = median_ratio(in, &s, found.first, found.last, 1);
@@ -193,13 +203,28 @@ int pw_network_stretch(const struct pw_network_input *in, void *memory,
 {
     struct scratch s = place(in, memory);
     struct pw_drift found;
-    for (size_t i = 0; i < in->nsteps * in->ncolumns; i++)
-        s.cells[i] = in->level[i] < 0 ? -1 : whole(in->level[i]);
-    if (!find_drift(in, in->ncolumns, &s, &found))
+    if (!find_drift(in, in->level, in->ncolumns, &s, &found))
         return 0;
     const double inside = level_of(in, &found, 0, &s), outside = level_of(in, &found, 1, &s);
     if (!(outside > 0))
         return 0;
     *out = (struct pw_network_found){found.first, found.last, inside / outside, found.confidence};
     return out->ratio >= LEAST_RATIO;
+}
+
+int pw_network_unsteady(const struct pw_network_input *in, void *memory,
+                        struct pw_network_found *out)
+{
+    struct scratch s = place(in, memory);
+    size_t known = 0, above = 0;
+    for (size_t i = 0; i < in->nsteps; i++)
+        if (in->level[i] >= 0) {
+            above += in->level[i] >= LEAST_RATIO_FEW;
+            s.values[known++] = in->level[i];
+        }
+    if (known < LEAST_STEPS)
+        return 0;
+    const double p = pw_binomial_tail((int64_t)known, (int64_t)above, 0.5);
+    *out = (struct pw_network_found){0, in->nsteps - 1, pw_median_f64(s.values, known), 1 - p};
+    return p < SIGNIFICANCE;
 }

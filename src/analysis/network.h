@@ -35,4 +35,10 @@ int pw_network_column(const struct pw_network_input *in, size_t column, void *sc
 int pw_network_stretch(const struct pw_network_input *in, void *scratch,
                        struct pw_network_found *out);
 
+/* 1 when most steps have a level of 2 or more, beyond chance (sign test, 1 %). Of one column, whose
+ * levels are over the fastest transfers of the run: for a network that was slow now and then
+ * throughout it. out->ratio is the median level. */
+int pw_network_unsteady(const struct pw_network_input *in, void *scratch,
+                        struct pw_network_found *out);
+
 #endif

@@ -73,6 +73,27 @@ def congestion_of_collectives_is_the_networks_in_its_steps():
 
 
 @case
+def bursts_of_other_traffic_in_a_stretch_are_found_on_both_kinds_of_calls():
+    found, truth = told("bursts", "-p", "halo", "-c", "1", "-r", "8", "--ranks-per-host", "4", "-s", "100",
+                        "--step-us", "40000", "-n", "1", "--seed", "35", "-f",
+                        "congestion:percent=3000,steps=20-69")
+    assert found["job"]["headline"].startswith("The network between all hosts was slow in steps 20-69: ")
+    assert_cost(found, truth, 0.1)
+
+
+@case
+def congestion_of_the_whole_run_is_told_by_its_fastest_transfers():
+    found, truth = told("always", "-p", "data", "-r", "8", "--ranks-per-host", "2", "-s", "100", "-f",
+                        "congestion:percent=1000")
+    assert found["job"]["verdict"] == "network", found["job"]
+    assert found["job"]["headline"].startswith("The network between all hosts was unsteady: "), found["job"]
+    (row,) = found["network"]
+    assert (row["scope"], row["src"], row["hostname"], row["steps"]) == ("unsteady", None, None, 100), row
+    assert_cost(found, truth, 0.2)
+    assert row["gain_ns"] < truth["faults"][0]["lost_ns"], "the fastest were slow, too"
+
+
+@case
 def nothing_is_said_of_other_networks():
     for name, options in (("clean", ["-p", "ring"]), ("halo", ["-p", "halo", "-n", "5"]),
                           ("hybrid", ["-p", "hybrid", "-n", "3"]), ("pipeline", ["-p", "pipeline"]),

@@ -1,6 +1,7 @@
 /* Slow columns and stretches among levels of transfers, by hand. */
 #include "unit.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "analysis/network.h"
@@ -129,6 +130,61 @@ static void test_stretch(void **state)
     assert_false(find_stretch(levels, 60, 4, &found));
 }
 
+/* Bursts of 2 to 42 in steps 20 to 59 of 100, median 12: two thirds of them are above half of its
+ * excess (6.5), too few on the scale of the levels; on that of their logarithms, 4.1, 77 %. */
+static void test_stretch_of_bursts(void **state)
+{
+    (void)state;
+    struct pw_network_found found;
+    double levels[100];
+    fill(levels, 100, 1, 1);
+    for (size_t s = 20; s < 60; s++) {
+        const double even = fmod((double)s * 0.6180339887, 1); /* fills 0 to 1 evenly */
+        levels[s] = 2 + 40 * even * even;
+    }
+    assert_true(find_stretch(levels, 100, 1, &found));
+    assert_true(found.first >= 20 && found.first <= 22);
+    assert_true(found.last >= 57 && found.last <= 59);
+    assert_true(found.ratio > 10 && found.ratio < 14);
+}
+
+static int find_unsteady(const double *levels, size_t nsteps, struct pw_network_found *out)
+{
+    const struct pw_network_input in = {nsteps, 1, levels};
+    void *scratch = malloc(pw_network_scratch(nsteps, 1));
+    assert_non_null(scratch);
+    const int found = pw_network_unsteady(&in, scratch, out);
+    free(scratch);
+    return found;
+}
+
+/* 18 of 20 steps at 3 times the fastest: by chance at most 211 of 2^20 (1 + 20 + 190). Of 10 steps
+ * all ten are needed, 1 of 1024; 9 may be chance, 11 of 1024. */
+static void test_unsteady(void **state)
+{
+    (void)state;
+    struct pw_network_found found;
+    double levels[MOST];
+    fill(levels, 20, 1, 3);
+    levels[4] = levels[7] = 1;
+    assert_true(find_unsteady(levels, 20, &found));
+    assert_int_equal(found.first, 0);
+    assert_int_equal(found.last, 19);
+    assert_true(found.ratio > 2.99 && found.ratio < 3.04);
+    assert_true(fabs(found.confidence - (1 - 211.0 / (1 << 20))) < 1e-9);
+
+    assert_false(find_unsteady(levels, 10, &found)); /* 8 of 10 */
+    levels[4] = 3;
+    assert_false(find_unsteady(levels, 10, &found));
+    levels[7] = 3;
+    assert_true(find_unsteady(levels, 10, &found));
+    assert_false(find_unsteady(levels, 9, &found));
+    fill(levels, 20, 1, 1.9);
+    assert_false(find_unsteady(levels, 20, &found));
+    levels[3] = levels[9] = 100; /* two stalls are no state of the network */
+    assert_false(find_unsteady(levels, 20, &found));
+}
+
 /* Of a step without transfers nothing is known; of a column without any, too. */
 static void test_unknown(void **state)
 {
@@ -149,7 +205,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_always_slow),   cmocka_unit_test(test_of_two),
         cmocka_unit_test(test_hidden_others), cmocka_unit_test(test_column_in_a_stretch),
-        cmocka_unit_test(test_stretch),       cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_stretch),       cmocka_unit_test(test_stretch_of_bursts),
+        cmocka_unit_test(test_unsteady),      cmocka_unit_test(test_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,12 +56,14 @@ struct pw_graph_parts {
     int failed;
 };
 
-/* What a node's cost is of: a message, or a rank's part in a collective. */
+/* What a node's cost is of: a rank's part in a collective, or, of the messages that one call
+ * completed, the last to be begun, or the last between hosts. */
 struct pw_graph_transfer {
     int64_t instance, size; /* instance -1: a message */
     int32_t node, peer;     /* peer: world rank of a message; -1: not known */
     uint16_t op;
     uint8_t receives, waited; /* waited: the rank was there before its partner */
+    uint8_t is_tail;          /* a message within the host, of the same call, was begun after it */
 };
 
 struct pw_graph {

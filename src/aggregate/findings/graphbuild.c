@@ -14,6 +14,7 @@ struct builder {
     const struct pw_graph_op *ops;
     const struct pw_graph_window *windows;
     struct pw_gates gates;
+    int64_t *host_of; /* [ranks] */
     size_t nops, nwindows, node_capacity, nwaits, wait_capacity, transfer_capacity;
     int failed;
 };
@@ -168,7 +169,7 @@ static size_t list_moments(const struct builder *b, const struct span *span, str
 }
 
 /* What the last node's cost is of. */
-static void note_transfer(struct builder *b, const struct pw_graph_op *op, int waited)
+static void note_transfer(struct builder *b, const struct pw_graph_op *op, int waited, int is_tail)
 {
     struct pw_graph *out = b->out;
     if (out->ntransfers == b->transfer_capacity) {
@@ -189,7 +190,13 @@ static void note_transfer(struct builder *b, const struct pw_graph_op *op, int w
         .op = op->op,
         .receives = op->receives,
         .waited = (uint8_t)waited,
+        .is_tail = (uint8_t)is_tail,
     };
+}
+
+static int is_between_hosts(const struct builder *b, int32_t rank, const struct pw_graph_op *op)
+{
+    return op->peer >= 0 && op->peer < b->job->nranks && b->host_of[op->peer] != b->host_of[rank];
 }
 
 /* All that was completed by the same call: one node, which costs what came after the last was
@@ -199,21 +206,30 @@ static size_t stand_still(struct builder *b, int32_t rank, const struct place *a
 {
     struct pw_replay_node *node = add_node(b, rank, at);
     int64_t there = now, leave = m[i].leave;
-    const struct pw_graph_op *last = &b->ops[m[i].op]; /* to be there */
+    const struct pw_graph_op *last = &b->ops[m[i].op], *outer = NULL; /* to be there */
+    int64_t outer_there = INT64_MIN;
     if (!node)
         return n;
     node->first_wait = (int32_t)b->nwaits;
     for (; i < n && m[i].stands && m[i].leave == leave && m[i].time <= now; i++) {
         int32_t gate = b->gates.waits_at[m[i].op];
         add_wait(b, node, gate);
-        if (gate >= 0 && b->gates.opened[gate] > there) {
-            there = b->gates.opened[gate];
-            last = &b->ops[m[i].op];
+        const struct pw_graph_op *op = &b->ops[m[i].op];
+        const int64_t opened = gate >= 0 ? b->gates.opened[gate] : INT64_MIN;
+        if (opened > there) {
+            there = opened;
+            last = op;
+        }
+        if (opened > outer_there && is_between_hosts(b, rank, op)) {
+            outer_there = opened;
+            outer = op;
         }
     }
     node->cost_ns = leave - there;
+    const int is_tail = outer && outer != last && last->instance < 0;
+    last = is_tail ? outer : last;
     if (node->cost_ns > 0 && (last->peer >= 0 || last->instance >= 0))
-        note_transfer(b, last, there > now);
+        note_transfer(b, last, there > now, is_tail);
     return i;
 }
 
@@ -326,8 +342,11 @@ int pw_graph_build(struct pw_graph *out, struct pw_graph_parts *parts, const str
         return -ENODATA;
     pw_sort(parts->windows.v, b.nwindows, sizeof(struct pw_graph_window), by_rank_and_start);
     int err = pw_gates_make(&b.gates, parts, in);
+    size_t nhosts;
     out->starts = malloc(sizeof(*out->starts) * (size_t)job->nranks);
-    err = out->starts ? err : -ENOMEM;
+    b.host_of = malloc(sizeof(*b.host_of) * ((size_t)job->nranks + 1));
+    err = out->starts && b.host_of ? err : -ENOMEM;
+    err = err ? err : pw_job_number_hosts(job, b.host_of, &nhosts);
     out->replay.needs = b.gates.needs;
     if (!err) {
         build_all(&b);
@@ -342,5 +361,6 @@ int pw_graph_build(struct pw_graph *out, struct pw_graph_parts *parts, const str
         err = b.failed ? -ENOMEM : put_in_order(out);
     }
     pw_gates_fini(&b.gates);
+    free(b.host_of);
     return err;
 }

@@ -23,11 +23,20 @@ struct search {
     const struct pw_job *job;
     struct pw_net_list list;
     size_t bin, nbins;
+    int is_to_fast;               /* levels are over the fastest, not over what is usual */
     double *sums, *usual, *level; /* cells of a matrix */
     void *scratch;
 };
 
 /* ---- levels by step ---- */
+
+/* What a transfer is compared with, ns; -1: left out. */
+static double base_of(const struct search *f, const struct pw_net_transfer *t)
+{
+    if (!f->is_to_fast)
+        return f->list.usual_ns[t->kind];
+    return t->waited && !t->is_tail ? f->list.fast_ns[t->kind] : -1;
+}
 
 /* One column for each link that `column_of` gives one; -1: left out. */
 static struct pw_network_input make_levels(struct search *f, const int32_t *column_of,
@@ -38,11 +47,12 @@ static struct pw_network_input make_levels(struct search *f, const int32_t *colu
     memset(f->usual, 0, sizeof(double) * cells);
     for (size_t i = 0; i < f->list.n; i++) {
         const struct pw_net_transfer *t = &f->list.transfers[i];
-        if (column_of[t->link] < 0)
+        const double base = base_of(f, t);
+        if (column_of[t->link] < 0 || base < 0)
             continue;
         const size_t at = (size_t)t->step / f->bin * ncolumns + (size_t)column_of[t->link];
         f->sums[at] += (double)t->ns;
-        f->usual[at] += f->list.usual_ns[t->kind];
+        f->usual[at] += base;
     }
     for (size_t i = 0; i < cells; i++)
         f->level[i] = f->usual[i] > 0 ? f->sums[i] / f->usual[i] : -1;
@@ -140,7 +150,7 @@ static int find_stretch(struct search *f, int32_t *column_of)
 {
     struct pw_network_found of[2];
     const int has[2] = {judge_all(f, 0, column_of, &of[0]), judge_all(f, 1, column_of, &of[1])};
-    struct pw_net_choice choice = {-1, -1, -1, 0, 0};
+    struct pw_net_choice choice = {-1, -1, -1, 0, 0, 0};
     int err = 0;
     if (has[0] && has[1] && of[0].first <= of[1].last && of[1].first <= of[0].last) {
         of[0].first = of[0].first < of[1].first ? of[0].first : of[1].first;
@@ -155,6 +165,39 @@ static int find_stretch(struct search *f, int32_t *column_of)
         err = has[k] ? add_row(f, "network", choice, &of[k]) : 0;
     }
     return err;
+}
+
+/* Messages or collectives between hosts, all links in one column: how far they were above
+ * the fastest of the run. */
+static int judge_unsteady(struct search *f, int is_collective, int32_t *column_of,
+                          struct pw_network_found *found)
+{
+    int is_any = 0;
+    for (size_t i = 0; i < f->list.nlinks; i++) {
+        const struct pw_net_link *l = &f->list.links[i];
+        const int is_used = (l->ranks[0] < 0) == is_collective && l->hosts[1] >= 0;
+        column_of[i] = is_used ? 0 : -1;
+        is_any |= is_used;
+    }
+    if (!is_any)
+        return 0;
+    f->is_to_fast = 1;
+    const struct pw_network_input in = make_levels(f, column_of, 1);
+    f->is_to_fast = 0;
+    return pw_network_unsteady(&in, f->scratch, found);
+}
+
+/* Where no stretch of the run is slow there is nothing to compare with but its fastest transfers.
+ */
+static int find_unsteady(struct search *f, int32_t *column_of)
+{
+    struct pw_network_found of[2];
+    const int has[2] = {judge_unsteady(f, 0, column_of, &of[0]),
+                        judge_unsteady(f, 1, column_of, &of[1])};
+    if (f->out->n || (!has[0] && !has[1]))
+        return 0;
+    const struct pw_net_choice choice = {-1, -1, has[0] && has[1] ? -1 : has[1], 0, 0, 1};
+    return add_row(f, "unsteady", choice, has[1] ? &of[1] : &of[0]);
 }
 
 /* The first column is the subject: a link, or all of a host; the others are links elsewhere. */
@@ -228,7 +271,7 @@ static int find_parts(struct search *f, int32_t *column_of, double *excess)
         if (at < 0 || !judge(f, -1, at, column_of, &found) || !is_whole_host(f, at, &found))
             continue;
         slow_host = at;
-        err = add_row(f, "host", (struct pw_net_choice){-1, at, 0, 0, 0}, &found);
+        err = add_row(f, "host", (struct pw_net_choice){-1, at, 0, 0, 0, 0}, &found);
     }
     for (size_t i = 0; i < f->list.nlinks; i++)
         excess[i] = f->list.links[i].ranks[0] < 0 ? 0 : f->list.links[i].excess_ns;
@@ -237,7 +280,7 @@ static int find_parts(struct search *f, int32_t *column_of, double *excess)
         if (at < 0 || f->list.links[at].hosts[0] == slow_host ||
             f->list.links[at].hosts[1] == slow_host || !judge(f, at, -1, column_of, &found))
             continue;
-        err = add_row(f, "link", (struct pw_net_choice){at, -1, 0, 0, 0}, &found);
+        err = add_row(f, "link", (struct pw_net_choice){at, -1, 0, 0, 0, 0}, &found);
     }
     return err;
 }
@@ -259,6 +302,7 @@ int pw_network_find(struct pw_network *out, const struct pw_graph *graph, const 
         err = err || !column_of || !excess ? -ENOMEM : 0;
         err = err ? err : find_stretch(&f, column_of);
         err = err ? err : find_parts(&f, column_of, excess);
+        err = err ? err : find_unsteady(&f, column_of);
     }
     pw_net_list_fini(&f.list);
     free(f.sums);

@@ -12,6 +12,7 @@ struct pw_net_transfer {
     int32_t link;     /* number of the pair of ranks, or of the communicator */
     int32_t hosts[2]; /* of a message; -1: of a collective */
     uint8_t waited;   /* nothing hid it */
+    uint8_t is_tail;  /* of pw_graph_transfer */
 };
 
 /* A pair of ranks, or a communicator. */
@@ -25,6 +26,7 @@ struct pw_net_list {
     struct pw_net_transfer *transfers;
     struct pw_net_link *links;
     double *usual_ns; /* [nkinds] */
+    double *fast_ns;  /* [nkinds] the fastest 2 % took at most this; -1: not known */
     size_t n, nlinks, nkinds, nhosts;
     int64_t *host_of; /* [ranks] */
 };

@@ -49,6 +49,16 @@ static double factor_of(const struct sums *s, double ratio)
     return factor < 1 ? factor : 1;
 }
 
+/* What a chosen transfer takes usually. */
+static double usual_of(const struct pw_net_list *list, const struct pw_net_choice *choice,
+                       const struct sums *sums, const struct pw_net_transfer *t, double ratio)
+{
+    const double fast = list->fast_ns[t->kind];
+    if (choice->is_to_fast)
+        return fast >= 0 && fast < (double)t->ns ? fast : (double)t->ns;
+    return (double)t->ns * factor_of(&sums[t->kind], ratio);
+}
+
 int pw_net_price(const struct pw_graph *graph, const struct pw_net_list *list,
                  const struct pw_net_choice *choice, double ratio, struct pw_net_price *out)
 {
@@ -65,7 +75,7 @@ int pw_net_price(const struct pw_graph *graph, const struct pw_net_list *list,
             const struct pw_net_transfer *t = &list->transfers[i];
             if (!pw_net_is_chosen(choice, t))
                 continue;
-            const double usual = (double)t->ns * factor_of(&sums[t->kind], ratio);
+            const double usual = usual_of(list, choice, sums, t, ratio);
             nodes[t->node].cost_ns = (int64_t)usual;
             out->mean_ns += (double)t->ns;
             out->usual_ns += usual;

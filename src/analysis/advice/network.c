@@ -61,9 +61,27 @@ int pw_network_covers(const struct pw_cluster *c, int32_t src, int32_t dst)
     return 0;
 }
 
+static void say_unsteady(const struct pw_row_c_network *row, struct pw_sentence *s)
+{
+    char mean[32], fast[32], gain[32];
+    pw_sentence_add(s,
+                    "The network between all hosts was unsteady: %" PRId64
+                    " transfers took %s in the mean; if all were as fast as the fastest 2 %% of "
+                    "their kind, %s in the mean, the job would save %s",
+                    row->transfers, pw_text_ns(mean, sizeof(mean), row->mean_ns),
+                    pw_text_ns(fast, sizeof(fast), row->usual_ns),
+                    pw_text_ns(gain, sizeof(gain), row->gain_ns));
+    pw_sentence_add(s, row->share < 0.1 ? " (%.1f %%)" : " (%.0f %%)", 100 * row->share);
+    pw_sentence_add(s, " by the replay");
+}
+
 void pw_network_say(const struct pw_row_c_network *row, struct pw_sentence *s)
 {
     char mean[32], usual[32], cost[32];
+    if (is(row, "unsteady")) {
+        say_unsteady(row, s);
+        return;
+    }
     if (is(row, "link"))
         pw_sentence_add(s, "The link between ranks %" PRId32 " and %" PRId32 " (%.64s, %.64s) was",
                         row->src, row->dst, row->hostname, row->peer_hostname);

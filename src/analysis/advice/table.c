@@ -146,7 +146,7 @@ static const struct pw_advice_rule rules[] = {
         "Messages between two ranks take longer than others of their size, whoever waits: check "
         "the cable, port and switch between their hosts, and the binding to the network card."),
     JOB("slow_network", pw_judge_slow_network,
-        "Transfers between hosts took longer for a time: look for what else used the network then "
+        "Transfers between hosts took longer at times: look for what else used the network then "
         "(other jobs, checkpoints, backups), and for errors that the switches counted."),
     JOB("late_senders", pw_judge_late_senders,
         "Receivers wait for messages that are sent late: post the sends earlier (MPI_Isend as soon "
