@@ -1,7 +1,10 @@
-/* Counts as the kernel would; see osfile.h. Host samples count the rank's own CPU as it was, and
- * those of the host's other ranks as busy: the faults of those are not seen in them. */
+/* Counts as the kernel would; see osfile.h. Each rank of a host is bound to a CPU of its own, on
+ * which something else runs while the rank is ready and no quota keeps it off. Host samples count
+ * the rank's own CPU as it was, and those of the host's other ranks as busy: the faults of those
+ * are not seen in them. */
 #include "sim/osfile.h"
 
+#include "core/cpuset.h"
 #include "sim/play.h"
 #include "sim/random.h"
 
@@ -61,6 +64,7 @@ static void append_process(const struct pw_sim_osfile *os, enum pw_sim_state sta
         .threads = 2,
         .main_cpu_ns = ran,
         .state = (uint8_t)letter_of(state),
+        .processor = (int32_t)(os->rank % os->params->ranks_per_host),
     };
     pw_rankfile_append(os->file, PW_TABLE_process, &row);
 }
@@ -76,6 +80,20 @@ static void append_host(const struct pw_sim_osfile *os, int64_t time)
         .throttled_ns = os->throttled_ns,
     };
     pw_rankfile_append(os->file, PW_TABLE_host, &row);
+}
+
+static void append_cpus(const struct pw_sim_osfile *os, int64_t time)
+{
+    const int32_t cpu = (int32_t)(os->rank % os->params->ranks_per_host);
+    struct pw_row_cpus row = {
+        .time = time,
+        .busy_ns = os->run_ns + os->ready_ns - os->throttled_ns,
+        .cpu_set = pw_cpuset_with(PW_CPUSET_NONE, cpu),
+        .allowed = 1,
+        .lowest = cpu,
+        .highest = cpu,
+    };
+    pw_rankfile_append(os->file, PW_TABLE_cpus, &row);
 }
 
 static void count(struct pw_sim_osfile *os, enum pw_sim_state state, int64_t until)
@@ -108,6 +126,7 @@ static void move(struct pw_sim_osfile *os, enum pw_sim_state state, int64_t unti
         int64_t time = pw_sim_local_time(os->clock, os->next);
         append_process(os, state, time);
         append_host(os, time);
+        append_cpus(os, time);
         os->samples++;
         os->next = PW_SIM_START_NS + os->samples * SAMPLE_NS + jitter(os, LATE_NS, 2);
     }

@@ -104,6 +104,8 @@ def a_quota_stops_a_rank_for_the_rest_of_every_100_ms():
     host, process = table(slowed, 0, "samples/host"), table(slowed, 0, "samples/process")
     near(int(host["throttled_ns"][-1]), 12 * 60 * MS, 0)
     near(int(process["runq_wait_ns"][-1]), 12 * 60 * MS, 6 * MS)
+    cpus = table(slowed, 0, "samples/cpus")  # which nothing else used meanwhile
+    near(int(cpus["busy_ns"][-1]), int(process["main_cpu_ns"][-1]), 3 * MS)
     assert table(slowed, 1, "samples/host")["throttled_ns"][-1] == 0
 
 
@@ -116,6 +118,10 @@ def another_process_on_the_cpu_takes_half_of_it():
     rows = table(slowed, 1, "samples/process")
     near(int(rows["runq_wait_ns"][-1]), 100 * MS, 3 * MS)
     assert rows["involuntary_cs"][-1] >= 25
+    cpus, others = table(slowed, 1, "samples/cpus"), table(slowed, 0, "samples/cpus")
+    assert (cpus["allowed"] == 1).all() and (rows["processor"] == cpus["lowest"]).all()
+    assert cpus["cpu_set"][0] != others["cpu_set"][0]  # each has one of its own
+    near(int(cpus["busy_ns"][-1] - rows["main_cpu_ns"][-1]), 100 * MS, 3 * MS)
 
 
 @case

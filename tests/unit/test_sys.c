@@ -156,7 +156,8 @@ static void test_process(void **state)
     int64_t tick = 1000000000 / sysconf(_SC_CLK_TCK);
     make_dirs(state, version_2);
     put(state, "proc/77/stat",
-        "77 (a ) b) R 1 2 3 4 5 6 11 0 12 0 14 15 0 0 20 0 3 0 100 9999 25 0 0\n");
+        "77 (a ) b) R 1 2 3 4 5 6 11 0 12 0 14 15 0 0 20 0 3 0 100 9999 25 26 27 28 29 30 31 32 33 "
+        "34 35 36 37 38 39 5 0\n");
     put(state, "proc/77/schedstat", "5000 600 7\n");
     put(state, "proc/77/status",
         "Name:\tx\nvoluntary_ctxt_switches:\t8\n"
@@ -170,12 +171,61 @@ static void test_process(void **state)
     assert_int_equal(rows[1].threads, 3);
     assert_int_equal(rows[1].rss_bytes, 25 * sysconf(_SC_PAGESIZE));
     assert_int_equal(rows[1].state, 'R');
+    assert_int_equal(rows[1].processor, 5);
     assert_int_equal(rows[1].main_cpu_ns, 5000);
     assert_int_equal(rows[1].runq_wait_ns, 600);
     assert_int_equal(rows[1].voluntary_cs, 8);
     assert_int_equal(rows[1].involuntary_cs, 9);
     assert_int_equal(rows[1].read_bytes, 21);
     assert_int_equal(rows[1].write_bytes, 22);
+    free(rows);
+}
+
+static void bind(void **state)
+{
+    put(state, "proc/77/status", "Name:\tx\nCpus_allowed_list:\t2\n");
+    put(state, "proc/stat",
+        "cpu  9 0 0 0 0 0 0 0\ncpu0 9 0 0 0 0 0 0 0\ncpu2 70 0 0 0 0 0 0 0\nintr 1\n");
+}
+
+/* Bound to one of the CPUs that it could use before: what that one did until then is not counted.
+ */
+static void test_cpus(void **state)
+{
+    make_dirs(state, version_2);
+    put(state, "proc/77/status", "Name:\tx\nCpus_allowed:\tf\nCpus_allowed_list:\t0,2-63\n");
+    put(state, "proc/stat",
+        "cpu  9 0 0 0 0 0 0 0\ncpu0 9 0 0 0 0 0 0 0\ncpu1 9 9 9 9 9 9 9 9\n"
+        "cpu2 1 2 3 400 5 6 7 8 0 0\nintr 1\n");
+    struct pw_row_cpus *rows = sample_changing(state, &pw_collector_host, PW_TABLE_cpus, bind);
+    assert_int_equal(rows[1].allowed, 2); /* online are only 0 to 2 */
+    assert_int_equal(rows[1].lowest, 0);
+    assert_int_equal(rows[1].highest, 2);
+    assert_int_equal(rows[1].busy_ns, 0);
+    assert_true(rows[0].cpu_set == rows[1].cpu_set);
+    assert_int_equal(rows[2].allowed, 1);
+    assert_int_equal(rows[2].lowest, 2);
+    assert_int_equal(rows[2].busy_ns, 0);
+    assert_true(rows[2].cpu_set != rows[1].cpu_set);
+    free(rows);
+}
+
+static void work_more(void **state)
+{
+    put(state, "proc/stat",
+        "cpu  9 0 0 0 0 0 0 0\ncpu0 900 0 0 0 0 0 0 0\ncpu2 4 2 3 500 5 6 8 8 0 0\nintr 1\n");
+}
+
+static void test_busy_cpu(void **state)
+{
+    int64_t tick = 1000000000 / sysconf(_SC_CLK_TCK);
+    make_dirs(state, version_2);
+    put(state, "proc/77/status", "Name:\tx\nCpus_allowed_list:\t2\n");
+    put(state, "proc/stat",
+        "cpu  9 0 0 0 0 0 0 0\ncpu0 9 0 0 0 0 0 0 0\ncpu2 1 2 3 400 5 6 7 8 0 0\nintr 1\n");
+    struct pw_row_cpus *rows = sample_changing(state, &pw_collector_host, PW_TABLE_cpus, work_more);
+    assert_int_equal(rows[1].busy_ns, 0);
+    assert_int_equal(rows[2].busy_ns, 4 * tick); /* 3 of user, 1 of softirq time */
     free(rows);
 }
 
@@ -188,6 +238,8 @@ int main(void)
                                         unit_dir_destroy),
         cmocka_unit_test_setup_teardown(test_host_that_says_nothing, unit_dir_create,
                                         unit_dir_destroy),
+        cmocka_unit_test_setup_teardown(test_cpus, unit_dir_create, unit_dir_destroy),
+        cmocka_unit_test_setup_teardown(test_busy_cpu, unit_dir_create, unit_dir_destroy),
         cmocka_unit_test_setup_teardown(test_process, unit_dir_create, unit_dir_destroy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

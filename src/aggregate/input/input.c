@@ -261,6 +261,7 @@ static int read_tables(struct pw_input *s, struct pw_h5_types *types, hid_t file
     err = err ? err : pw_h5_place_find(types, file, PW_TABLE_memset, &s->memset_rows);
     err = err ? err : pw_h5_place_find(types, file, PW_TABLE_process, &s->process_rows);
     err = err ? err : pw_h5_place_find(types, file, PW_TABLE_host, &s->host_rows);
+    err = err ? err : pw_h5_place_find(types, file, PW_TABLE_cpus, &s->cpus_rows);
     err = err ? err : read_table(file, PW_TABLE_unrecorded, &s->unrecorded, &s->nunrecorded);
     err = err ? err : read_names(s, file);
     if (err)
@@ -318,6 +319,7 @@ void pw_input_close(struct pw_input *s)
     pw_h5_place_fini(&s->memset_rows);
     pw_h5_place_fini(&s->process_rows);
     pw_h5_place_fini(&s->host_rows);
+    pw_h5_place_fini(&s->cpus_rows);
     free(s->starts_after);
     pw_begins_fini(&s->begins);
     free(s->phases);

@@ -8,7 +8,7 @@
 #include "core/limits.h"
 
 /* Shorter bins have no sample of their own (--sample-hz is 10). All ranks' rows are in the memory
- * of one process: some 80 bytes each. */
+ * of one process: some 140 bytes each. */
 enum { LEAST_BIN_NS = 100000000, MOST_BINS = 512, LEAST_BINS = 3, MOST_CELLS = 1 << 19 };
 
 static int64_t earlier(int64_t a, int64_t b)
@@ -146,7 +146,17 @@ static struct pw_interval inside_mpi(const struct pw_input *input)
 static void clear(struct pw_cut *cut)
 {
     for (size_t i = 0; i < cut->n; i++)
-        cut->rows[i] = (struct pw_row_c_bin_trace){0, 0, 0, -1, -1, -1, -1, -1, -1, -1, -1};
+        cut->rows[i] = (struct pw_row_c_bin_trace){.cpu_ns = -1,
+                                                   .ready_ns = -1,
+                                                   .throttled_ns = -1,
+                                                   .stopped_ns = -1,
+                                                   .disk_ns = -1,
+                                                   .asleep_ns = -1,
+                                                   .io_bytes = -1,
+                                                   .frozen_ns = -1,
+                                                   .process_ns = -1,
+                                                   .cpus_busy_ns = -1,
+                                                   .processor = -1};
 }
 
 static int64_t near_start(const struct pw_job *job, const struct pw_input *input)
@@ -217,6 +227,13 @@ static size_t find(struct pw_cut *s, int64_t time)
     while (i > 0 && s->edges[i] > time)
         i--;
     return s->near = i;
+}
+
+struct pw_row_c_bin_trace *pw_bins_at(struct pw_bins *s, int64_t time)
+{
+    if (!s->bins.n || time < s->bins.edges[0] || time >= s->bins.edges[s->bins.n])
+        return NULL;
+    return &s->bins.rows[find(&s->bins, time)];
 }
 
 /* Adds `amount`, spread evenly over start..end, to a member of the rows. */

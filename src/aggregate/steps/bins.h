@@ -41,6 +41,9 @@ void pw_bins_add_inside(struct pw_bins *bins, int64_t start, int64_t end);
 void pw_bins_spread(struct pw_bins *bins, int64_t start, int64_t end, int64_t amount,
                     size_t offset);
 
+/* The row of the bin that a local time is in; NULL outside the run. */
+struct pw_row_c_bin_trace *pw_bins_at(struct pw_bins *bins, int64_t time);
+
 /* Completes the rows, and of `parts` [PW_RUN_PARTS] those that are known: `wait`, joined, says when
  * the rank waited for others; its file, what its process did. 0, or -errno when its samples break
  * off. */

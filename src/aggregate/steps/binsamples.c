@@ -84,6 +84,14 @@ static void take_process(struct pw_bins *s, const struct pw_row_process *from,
     int64_t written = grown(from->write_bytes, to->write_bytes);
     if (read >= 0 && written >= 0)
         pw_bins_spread(s, from->time, to->time, pw_sum(read, written), MEMBER(io_bytes));
+    if (from->cpu_user_ns <= to->cpu_user_ns && from->cpu_sys_ns <= to->cpu_sys_ns)
+        pw_bins_spread(
+            s, from->time, to->time,
+            pw_sum(to->cpu_user_ns - from->cpu_user_ns, to->cpu_sys_ns - from->cpu_sys_ns),
+            MEMBER(process_ns));
+    struct pw_row_c_bin_trace *bin = pw_bins_at(s, to->time);
+    if (bin)
+        bin->processor = to->processor;
     if (cpu < 0 || ready < 0 || span <= 0)
         return;
     cpu = earlier(cpu, span);
@@ -140,14 +148,59 @@ static int read_host(struct pw_bins *s, const struct pw_input *input)
     return err;
 }
 
+static int read_cpus(struct pw_bins *s, const struct pw_input *input)
+{
+    struct pw_cursor cursor;
+    struct pw_row_cpus before = {0};
+    int has_before = 0, err;
+    err = pw_cursor_at(&cursor, input->path, &input->cpus_rows, PW_TABLE_cpus);
+    for (const struct pw_row_cpus *row; !err && (row = pw_cursor_next(&cursor));) {
+        if (!pw_is_possible(row->time) || row->allowed <= 0 || row->highest < row->lowest ||
+            (has_before && row->time <= before.time))
+            continue;
+        if (has_before)
+            pw_bins_spread(s, before.time, row->time, grown(before.busy_ns, row->busy_ns),
+                           MEMBER(cpus_busy_ns));
+        struct pw_row_c_bin_trace *bin = pw_bins_at(s, row->time);
+        if (bin) {
+            bin->cpu_set = row->cpu_set;
+            bin->cpus = row->allowed;
+            bin->cpu_lowest = row->lowest;
+            bin->cpu_highest = row->highest;
+        }
+        before = *row;
+        has_before = 1;
+    }
+    err = err ? err : cursor.err;
+    pw_cursor_close(&cursor);
+    return err;
+}
+
+/* A bin without a sample has the CPUs of the bin before it. */
+static void fill_cpus(struct pw_cut *s)
+{
+    for (size_t i = 1; i < s->n; i++) {
+        const struct pw_row_c_bin_trace *before = &s->rows[i - 1];
+        struct pw_row_c_bin_trace *row = &s->rows[i];
+        row->processor = row->processor < 0 ? before->processor : row->processor;
+        if (row->cpus)
+            continue;
+        row->cpu_set = before->cpu_set;
+        row->cpus = before->cpus;
+        row->cpu_lowest = before->cpu_lowest;
+        row->cpu_highest = before->cpu_highest;
+    }
+}
+
 /* What was sampled and not seen is 0, not unknown. */
 static void fill_gaps(struct pw_cut *s)
 {
-    int has_process = 0, has_io = 0;
+    int has_process = 0, has_io = 0, has_cpus = 0;
     for (size_t i = 0; i < s->n; i++) {
         const struct pw_row_c_bin_trace *row = &s->rows[i];
         has_process |= row->cpu_ns >= 0 || row->ready_ns >= 0;
         has_io |= row->io_bytes >= 0;
+        has_cpus |= row->cpus > 0;
     }
     for (size_t i = 0; i < s->n; i++) {
         struct pw_row_c_bin_trace *row = &s->rows[i];
@@ -155,6 +208,10 @@ static void fill_gaps(struct pw_cut *s)
                               &row->disk_ns, &row->asleep_ns, &row->frozen_ns};
         for (size_t k = 0; has_process && k < sizeof(counted) / sizeof(counted[0]); k++)
             *counted[k] = later(*counted[k], 0);
+        if (has_process)
+            row->process_ns = later(row->process_ns, 0);
+        if (has_cpus)
+            row->cpus_busy_ns = later(row->cpus_busy_ns, 0);
         if (has_io)
             row->io_bytes = later(row->io_bytes, 0);
     }
@@ -163,7 +220,9 @@ static void fill_gaps(struct pw_cut *s)
 int pw_bins_read_samples(struct pw_bins *s, const struct pw_input *input)
 {
     int process = read_process(s, input), host = read_host(s, input);
+    int cpus = read_cpus(s, input);
+    fill_cpus(&s->bins);
     fill_gaps(&s->bins);
     fill_gaps(&s->parts);
-    return process ? process : host;
+    return process ? process : host ? host : cpus;
 }

@@ -1,5 +1,6 @@
-/* Reads /proc/stat and the cpu.stat of the process's cgroups into /samples/host; files stay open
- * between samples. The process may be moved to other cgroups meanwhile. See sys_host.h. */
+/* Reads /proc/stat and the cpu.stat of the process's cgroups into /samples/host and /samples/cpus;
+ * files stay open between samples. The process may be moved to other cgroups meanwhile. See
+ * sys_host.h. */
 #include "collectors/sys/sys_host.h"
 
 #include <fcntl.h>
@@ -10,8 +11,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collectors/sys/sys_cpus.h"
+#include "collectors/sys/sys_stat.h"
+
 /* A quota anywhere between the process's cgroup and the root stops it. */
 enum { MAX_CGROUPS = 16, LIST_BYTES = 4096 };
+
+/* The lines of some 1000 CPUs, which come first. */
+enum { STAT_BYTES = 1 << 16 };
 
 struct cgroup {
     int fd;
@@ -28,6 +35,8 @@ struct state {
     int64_t left_ns;    /* throttled in the cgroups that it has left; -1: none said */
     int64_t current_ns; /* in these; -1: none says */
     char listed[LIST_BYTES];
+    struct pw_cpus cpus;
+    char text[STAT_BYTES];
 };
 
 static void *create(struct pw_rankfile *file)
@@ -36,7 +45,7 @@ static void *create(struct pw_rankfile *file)
     if (!s)
         return NULL;
     s->file = file;
-    s->stat = s->list = -1;
+    s->stat = s->list = s->cpus.status = -1;
     s->left_ns = s->current_ns = -1;
     s->tick_ns = 1000000000 / sysconf(_SC_CLK_TCK);
     return s;
@@ -153,6 +162,7 @@ static void close_files(struct state *s)
         close(s->list);
     s->stat = s->list = -1;
     close_cgroups(s);
+    pw_cpus_close(&s->cpus);
 }
 
 static void open_files(struct state *s, pid_t pid)
@@ -165,34 +175,32 @@ static void open_files(struct state *s, pid_t pid)
     s->stat = open(path, O_RDONLY | O_CLOEXEC);
     snprintf(path, sizeof(path), "%s/proc/%d/cgroup", root(), (int)pid);
     s->list = open(path, O_RDONLY | O_CLOEXEC);
+    pw_cpus_open(&s->cpus, root(), pid);
 }
 
-/* proc(5): "cpu" user nice system idle iowait irq softirq steal, in ticks. */
-static void parse_stat(const struct state *s, const char *text, struct pw_row_host *row)
+/* The first line is of all CPUs. */
+static void parse_stat(const struct state *s, struct pw_row_host *row)
 {
-    long long t[8];
-    if (sscanf(text, "cpu %lld %lld %lld %lld %lld %lld %lld %lld", &t[0], &t[1], &t[2], &t[3],
-               &t[4], &t[5], &t[6], &t[7]) != 8) {
-        row->busy_ns = row->idle_ns = row->steal_ns = -1;
-        return;
-    }
-    row->busy_ns = (t[0] + t[1] + t[2] + t[5] + t[6]) * s->tick_ns;
-    row->idle_ns = (t[3] + t[4]) * s->tick_ns;
-    row->steal_ns = t[7] * s->tick_ns;
+    struct pw_stat_times times = {-1, -1, -1};
+    if (strncmp(s->text, "cpu ", 4) == 0)
+        pw_stat_times(s->text + 4, s->tick_ns, &times);
+    row->busy_ns = times.busy_ns;
+    row->idle_ns = times.idle_ns;
+    row->steal_ns = times.steal_ns;
 }
 
 static void sample(void *state, pid_t pid, int64_t now_ns)
 {
     struct state *s = state;
-    char text[1024];
     if (s->pid != pid)
         open_files(s, pid);
     struct pw_row_host row = {.time = now_ns};
-    read_text(s->stat, text, sizeof(text));
-    parse_stat(s, text, &row);
+    read_text(s->stat, s->text, sizeof(s->text));
+    parse_stat(s, &row);
     follow_cgroups(s);
     row.throttled_ns = throttled_so_far(s);
     pw_rankfile_append_measured(s->file, PW_TABLE_host, &row);
+    pw_cpus_sample(&s->cpus, s->file, s->text, s->tick_ns, now_ns);
 }
 
 static void destroy(void *state)

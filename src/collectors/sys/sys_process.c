@@ -65,23 +65,30 @@ static int64_t field(const char *text, const char *key)
 }
 
 /* proc(5): after the parenthesised name, field 3 is the state; 10 minflt, 12 majflt, 14 utime, 15
- * stime, 20 num_threads, 24 rss. */
+ * stime, 20 num_threads, 24 rss, 39 processor. */
 static void parse_stat(const struct state *s, const char *text, struct pw_row_process *row)
 {
     const char *at = strrchr(text, ')');
-    int64_t values[25] = {0};
+    int64_t values[40] = {[39] = -1};
     if (!at || at[1] != ' ' || !at[2])
         return;
     row->state = (uint8_t)at[2];
     at += 3; /* over ") S" */
-    for (int i = 4; i <= 24 && at; i++)
-        values[i] = strtoll(at, (char **)&at, 10);
+    for (int i = 4; i <= 39; i++) {
+        char *end;
+        long long value = strtoll(at, &end, 10);
+        if (end == at)
+            break;
+        values[i] = value;
+        at = end;
+    }
     row->minor_faults = values[10];
     row->major_faults = values[12];
     row->cpu_user_ns = values[14] * s->tick_ns;
     row->cpu_sys_ns = values[15] * s->tick_ns;
     row->threads = (int32_t)values[20];
     row->rss_bytes = values[24] * sysconf(_SC_PAGESIZE);
+    row->processor = (int32_t)values[39];
 }
 
 static void parse_schedstat(const char *text, struct pw_row_process *row)

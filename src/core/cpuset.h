@@ -1,0 +1,16 @@
+/* A number for a set of CPUs, to tell whether two sets are the same. */
+#ifndef PW_CORE_CPUSET_H
+#define PW_CORE_CPUSET_H
+
+#include <stdint.h>
+
+#define PW_CPUSET_NONE UINT64_C(0xcbf29ce484222325)
+
+/* The set with one more CPU, a larger one than those in it: FNV-1a (Fowler, Noll, Vo) of their
+ * numbers. */
+static inline uint64_t pw_cpuset_with(uint64_t set, int64_t cpu)
+{
+    return (set ^ (uint64_t)cpu) * UINT64_C(0x100000001b3);
+}
+
+#endif
