@@ -87,21 +87,38 @@ class Quota:
 
 
 class Burners:
-    """Processes that compute on the processor that the rank is bound to meanwhile."""
+    """Processes that compute on the processor that the rank is bound to meanwhile.
+
+    MPI_Init looks at the host's topology by binding the process to each processor in turn, and then
+    back to what it was before: so the rank is bound again and again.
+    """
 
     def __init__(self, pid, count):
-        core = max(os.sched_getaffinity(pid))
-        self.pid, self.before = pid, os.sched_getaffinity(pid)
-        os.sched_setaffinity(pid, {core})
-        burn = f"import os\nos.sched_setaffinity(0, {{{core}}})\nwhile True: pass"
+        self.pid, self.before = pid, os.sched_getaffinity(0)
+        self.core = max(self.before)
+        burn = f"import os\nos.sched_setaffinity(0, {{{self.core}}})\nwhile True: pass"
         self.processes = [subprocess.Popen([sys.executable, "-c", burn]) for _ in range(count)]
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self._keep_bound)
+        self.thread.start()
+
+    def _bind(self, cores):
+        with contextlib.suppress(OSError):
+            if os.sched_getaffinity(self.pid) != cores:
+                os.sched_setaffinity(self.pid, cores)
+
+    def _keep_bound(self):
+        while not self.over.is_set():
+            self._bind({self.core})
+            self.over.wait(0.02)
 
     def end(self):
+        self.over.set()
+        self.thread.join()
         for process in self.processes:
             process.kill()
             process.wait()
-        with contextlib.suppress(OSError):
-            os.sched_setaffinity(self.pid, self.before)
+        self._bind(self.before)
 
 
 def with_collector(pid):
