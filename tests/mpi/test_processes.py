@@ -1,6 +1,7 @@
 """Whatever a program does with its process, it behaves as without profwrap, and the file of its rank
 is whole and has what the recording process did, no more."""
 
+import collections
 import os
 import re
 import signal
@@ -34,8 +35,7 @@ def same(*mode, out="out", options=(), env=None):
 
 
 def ranges(file):
-    names = h.range_names(file)
-    return {name: names.count(name) for name in set(names)}
+    return dict(collections.Counter(h.range_names(file)))
 
 
 def lost(file, reason):
