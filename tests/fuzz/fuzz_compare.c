@@ -1,5 +1,5 @@
-/* `profwrap compare` of a good cluster file and the input, either way round, as text and as JSON.
- */
+/* `profwrap compare` of a good cluster file, a plain one or one with a frozen host, and the input,
+ * either way round, as text and as JSON. */
 #include <unistd.h>
 
 #include "cli/commands.h"
@@ -7,14 +7,16 @@
 
 enum { SLOWER = 3, UNKNOWN = 4 };
 
-static char good[FUZZ_PATH];
+static char good[2][FUZZ_PATH];
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     size_t size;
     (void)argc, (void)argv;
-    fuzz_put_corpus("good.h5", "cluster/halo", &size);
-    fuzz_path(good, "good.h5");
+    fuzz_put_corpus("plain.h5", "cluster/halo", &size);
+    fuzz_put_corpus("frozen.h5", "cluster/frozen", &size);
+    fuzz_path(good[0], "plain.h5");
+    fuzz_path(good[1], "frozen.h5");
     return 0;
 }
 
@@ -39,7 +41,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char path[FUZZ_PATH];
     fuzz_put(path, "cluster.h5", data, size);
-    compare(good, path, size % 2 != 0);
-    compare(path, good, size % 2 == 0);
+    char *other = good[size / 2 % 2];
+    compare(other, path, size % 2 != 0);
+    compare(path, other, size % 2 == 0);
     return 0;
 }

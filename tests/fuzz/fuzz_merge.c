@@ -1,6 +1,5 @@
 /* `profwrap merge` of a directory with the input as one of the rank files: alone, or beside three
- * good ones of the run that it was made of. What comes out must be a file that can be reported on.
- */
+ * good ones of a run. What comes out must be a file that can be reported on. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +11,11 @@
 #include "core/cluster.h"
 #include "fuzz.h"
 
-enum { GOOD = 3 };
+enum { GOOD = 3, RUNS = 2 };
+
+/* Plain messages; and unequal roles and amounts of work, samples of /proc, and a host that froze.
+ */
+static const char *const runs[RUNS] = {"halo", "frozen"};
 
 /* LeakSanitizer's, where it is linked: MPI keeps much of what it allocates when it starts. */
 __attribute__((weak)) void __lsan_disable(void);
@@ -30,18 +33,25 @@ static void start_mpi(int *argc, char ***argv)
         __lsan_enable();
 }
 
-int LLVMFuzzerInitialize(int *argc, char ***argv)
+static void put_run(const char *run)
 {
     char path[FUZZ_PATH], name[64], from[64];
     size_t size;
-    start_mpi(argc, argv);
-    mkdir(fuzz_path(path, "alone"), 0700);
-    mkdir(fuzz_path(path, "many"), 0700);
+    mkdir(fuzz_path(path, run), 0700);
     for (int rank = 0; rank < GOOD; rank++) {
-        snprintf(name, sizeof(name), "many/rank-%05d.h5", rank);
-        snprintf(from, sizeof(from), "rank/halo-%d", rank);
+        snprintf(name, sizeof(name), "%s/rank-%05d.h5", run, rank);
+        snprintf(from, sizeof(from), "rank/%s-%d", run, rank);
         fuzz_put_corpus(name, from, &size);
     }
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    char path[FUZZ_PATH];
+    start_mpi(argc, argv);
+    mkdir(fuzz_path(path, "alone"), 0700);
+    for (int i = 0; i < RUNS; i++)
+        put_run(runs[i]);
     return 0;
 }
 
@@ -75,9 +85,11 @@ static void merge(const char *dir)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char path[FUZZ_PATH], dir[FUZZ_PATH];
-    int alone = size % 2 != 0;
-    fuzz_put(path, alone ? "alone/rank-00003.h5" : "many/rank-00003.h5", data, size);
-    merge(fuzz_path(dir, alone ? "alone" : "many"));
+    const size_t which = size % (RUNS + 1);
+    const char *run = which < RUNS ? runs[which] : "alone";
+    char path[FUZZ_PATH], dir[FUZZ_PATH], name[64];
+    snprintf(name, sizeof(name), "%s/rank-00003.h5", run);
+    fuzz_put(path, name, data, size);
+    merge(fuzz_path(dir, run));
     return 0;
 }
