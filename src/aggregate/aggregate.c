@@ -294,6 +294,8 @@ static int merge_job(struct pw_job *job, const char *output, int quiet)
             : conclude(&findings, job, &share, &matrix, &m, &m.parts, &operators, &kernels, &known);
     err = err ? err : pw_operators_make(&findings.operators, job, &operators, 0);
     err = err ? err : pw_samples_make(&findings.samples, job);
+    pw_network_drop_contended(&findings.network, (size_t)job->nranks, findings.samples.usages.rows,
+                              findings.samples.usages.n);
     pw_optree_fini(&operators);
     pw_optree_fini(&kernels);
     if (err == -EIO && job->process == 0)

@@ -83,14 +83,16 @@ def bursts_of_other_traffic_in_a_stretch_are_found_on_both_kinds_of_calls():
 
 @case
 def congestion_of_the_whole_run_is_told_by_its_fastest_transfers():
-    found, truth = told("always", "-p", "data", "-r", "8", "--ranks-per-host", "2", "-s", "100", "-f",
-                        "congestion:percent=1000")
+    options = ["-p", "data", "-r", "8", "--ranks-per-host", "2", "-s", "100", "-f", "congestion:percent=1000"]
+    found, truth = told("always", "--os-samples", *options)
     assert found["job"]["verdict"] == "network", found["job"]
     assert found["job"]["headline"].startswith("The network between all hosts was unsteady: "), found["job"]
     (row,) = found["network"]
     assert (row["scope"], row["src"], row["hostname"], row["steps"]) == ("unsteady", None, None, 100), row
     assert_cost(found, truth, 0.2)
     assert row["gain_ns"] < truth["faults"][0]["lost_ns"], "the fastest were slow, too"
+    found, _ = told("no samples", *options)
+    assert found["network"] == [], "nothing shows that the ranks had their CPUs"
 
 
 @case

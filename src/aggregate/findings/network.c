@@ -13,6 +13,8 @@
  * matrix of steps and links: where there would be more, successive steps are one. */
 enum { CANDIDATES = 4, MOST_CELLS = 1 << 20 };
 
+#define UNSTEADY "unsteady"
+#define MOST_READY 0.05    /* of a rank's time */
 #define RELEVANT 0.01      /* of the replayed steps */
 #define LINK_IS_SLOW 1.5   /* times the links elsewhere */
 #define MOST_LINKS 2.0 / 3 /* of a host's are slow when the host is */
@@ -197,7 +199,7 @@ static int find_unsteady(struct search *f, int32_t *column_of)
     if (f->out->n || (!has[0] && !has[1]))
         return 0;
     const struct pw_net_choice choice = {-1, -1, has[0] && has[1] ? -1 : has[1], 0, 0, 1};
-    return add_row(f, "unsteady", choice, has[1] ? &of[1] : &of[0]);
+    return add_row(f, UNSTEADY, choice, has[1] ? &of[1] : &of[0]);
 }
 
 /* The first column is the subject: a link, or all of a host; the others are links elsewhere. */
@@ -312,4 +314,16 @@ int pw_network_find(struct pw_network *out, const struct pw_graph *graph, const 
     free(column_of);
     free(excess);
     return err;
+}
+
+void pw_network_drop_contended(struct pw_network *network, size_t nranks,
+                               const struct pw_row_c_utilisation *rows, size_t n)
+{
+    size_t calm = 0, kept = 0;
+    for (size_t i = 0; i < n; i++)
+        calm += rows[i].runq_share >= 0 && rows[i].runq_share <= MOST_READY;
+    for (size_t i = 0; i < network->n; i++)
+        if (calm == nranks || strcmp(network->rows[i].scope, UNSTEADY) != 0)
+            network->rows[kept++] = network->rows[i];
+    network->n = kept;
 }

@@ -16,4 +16,9 @@ struct pw_network {
 int pw_network_find(struct pw_network *out, const struct pw_graph *graph, const struct pw_job *job,
                     const struct pw_instances *instances);
 
+/* Ranks that wait for CPUs are unsteady in MPI, too. Drops what is `unsteady`, unless each of the
+ * `nranks` ranks was seen to wait for a CPU for at most 5 % of its time. */
+void pw_network_drop_contended(struct pw_network *network, size_t nranks,
+                               const struct pw_row_c_utilisation *rows, size_t n);
+
 #endif
