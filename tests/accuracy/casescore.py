@@ -58,6 +58,8 @@ def answer(report):
         said["who"] = {int(end) for end in said["who"]}
     if said["scope"] == "all" and said["verdict"] == "all_slower":
         said["row"] = max(report["trends"], key=lambda row: row["cost_ns"])
+    if said["scope"] == "host" and said["verdict"] == "network":
+        said["scope"] = "network"  # not the host's ranks: what is between it and others
     if said["scope"] in ("link", "network") and said["verdict"] == "network":
         said["row"] = report["network"][0]
     if said["scope"] == "role":
@@ -75,9 +77,8 @@ def is_right(said, fault):
     if fault["scope"] == "link":
         return said["scope"] == "link" and said["who"] == {fault["rank"], fault["peer"]}
     if fault["scope"] == "network":
-        hosts = {f"node{fault['host']:04d}"}
-        return said["scope"] == "network" or (
-            fault["host"] >= 0 and said["scope"] == "host" and said["who"] in hosts)
+        return said["scope"] == "network" and (
+            said["who"] is None or said["who"] == f"node{fault['host']:04d}")
     if fault["scope"] == "role":
         # Where each role is one rank's, it may as well be that rank which is slow.
         return said["scope"] == "role" or (fault["alone"] and said["scope"] == "cannot_tell")

@@ -112,6 +112,19 @@ def a_host_is_named_as_one_or_by_a_rank_of_it():
 
 
 @case
+def the_network_of_a_host_is_no_host():
+    busy = fault(kind="congestion", scope="network", host=1, rank=0, ranks=[], phase="none", cause="")
+    for node, is_right in ((1, True), (2, False)):
+        said = report(f"The network at host node000{node} was slow in steps 0-99: it cost 2.00 s.")
+        said["job"]["verdict"], said["network"] = "network", [{"gain_ns": 2 * S}]
+        result = scored(said, busy)
+        assert bool(result.get("first")) == is_right and not result["named"], result
+        assert not is_right or (result["kind"] and result["cost"] and result["shared"]), result
+        slow = fault(kind="slow_host", scope="host", host=1, ranks=[4, 5], rank=0)
+        assert not scored(said, slow).get("first")
+
+
+@case
 def parts_of_the_run_are_kinds():
     late = fault(kind="late_start", part="start_up", steps=[], phase="none")
     row = straggler(kind="stretch", cause="blocked_off_cpu")
