@@ -125,6 +125,27 @@ static void test_trainers_are(void **state)
     pw_cluster_destroy(w.c);
 }
 
+/* What is read before the first step cannot be moved out of the step. */
+static void test_file_io_outside_the_steps(void **state)
+{
+    (void)state;
+    for (int part = PW_PART_ANY; part <= PW_PART_END; part++) {
+        const int is_outside = part != PW_PART_ANY && part != PW_PART_STEPS;
+        struct pw_advice advice[PW_ADVICE_MAX];
+        struct world w;
+        world_make(&w);
+        world_add_straggler(&w, PW_CAUSE_IO, PW_PHASE_NONE);
+        w.c->stragglers[w.c->nstragglers - 1].part = (uint8_t)part;
+        const size_t n = world_collect(&w, advice);
+        const struct pw_advice *outside = world_find(advice, n, "file_io_outside_steps");
+        const struct pw_advice *inside = world_find(advice, n, "file_io");
+        assert_true(is_outside ? outside && !inside : inside && !outside);
+        assert_has((is_outside ? outside : inside)->text,
+                   is_outside ? "before its first step" : "out of the step.");
+        pw_cluster_destroy(w.c);
+    }
+}
+
 /* 751 ms of 7.5 s in collectives; of some the clocks cannot tell how long their transfer took. */
 static void test_bandwidth_that_is_not_known_saves_nothing(void **state)
 {
@@ -150,6 +171,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_solvers_are_not_told_of_training),
         cmocka_unit_test(test_trainers_are),
+        cmocka_unit_test(test_file_io_outside_the_steps),
         cmocka_unit_test(test_bandwidth_that_is_not_known_saves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

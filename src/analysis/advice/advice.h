@@ -10,7 +10,7 @@
 #include "analysis/advice/verdict.h"
 #include "core/cluster.h"
 
-enum { PW_ADVICE_MAX = 48, PW_ADVICE_RANKS = 8 };
+enum { PW_ADVICE_MAX = 49, PW_ADVICE_RANKS = 8 };
 
 /* The caller sets the first three; pw_advice_prepare() finds the others. */
 struct pw_advice_input {

@@ -7,7 +7,8 @@
 #include "analysis/advice/advice.h"
 #include "core/sentence.h"
 
-enum { PW_ADVICE_ANY = -1 };
+/* Of phases; outside the steps: of a part of the run before the first or after the last. */
+enum { PW_ADVICE_ANY = -1, PW_ADVICE_OUTSIDE_STEPS = -2 };
 
 struct pw_advice_rule {
     const char *name;

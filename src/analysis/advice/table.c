@@ -21,6 +21,10 @@ static const struct pw_advice_rule rules[] = {
     STRAGGLER("data_starvation", PW_CAUSE_DATA, PW_ADVICE_ANY,
               "waits for its data. Give the loader more workers or a deeper prefetch queue, and "
               "check whether this rank's shard is larger or on slower storage than the others'."),
+    STRAGGLER("file_io_outside_steps", PW_CAUSE_IO, PW_ADVICE_OUTSIDE_STEPS,
+              "is held up by file I/O outside the steps. Find the file that this rank alone reads "
+              "before its first step, or writes after its last one, and let all ranks share that "
+              "work, or keep the file on local disk."),
     STRAGGLER_OF(
         "file_io", PW_CAUSE_IO, PW_ADVICE_ANY,
         "is held up by file I/O. Find the file (checkpoint, log, data shard) that this rank "
@@ -213,12 +217,19 @@ static void set_text(char *out, size_t size, const char *text)
     pw_sentence_add(&s, "%s", text);
 }
 
+static int is_phase(const struct pw_row_c_straggler *row, int phase)
+{
+    if (phase == PW_ADVICE_OUTSIDE_STEPS)
+        return row->part != PW_PART_ANY && row->part != PW_PART_STEPS;
+    return phase == PW_ADVICE_ANY || phase == row->phase;
+}
+
 const struct pw_advice_rule *pw_advice_rule_of(const struct pw_row_c_straggler *row)
 {
     for (size_t i = 0; i < RULES; i++)
         if (rules[i].judge == pw_judge_straggler &&
             (rules[i].cause == PW_ADVICE_ANY || rules[i].cause == row->cause) &&
-            (rules[i].phase == PW_ADVICE_ANY || rules[i].phase == row->phase))
+            is_phase(row, rules[i].phase))
             return &rules[i];
     return NULL;
 }
