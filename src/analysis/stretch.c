@@ -11,7 +11,19 @@
 #define LARGE 0.15        /* of the run: then a loss may be as thin as noise is */
 #define MOSTLY 0.5        /* of a loss of no kind of its own: then it is of this kind */
 
-enum kind { FROZEN, STOPPED, STOPPED_INSIDE, QUOTA, DISK, SLEEP, CONTENTION, WORK, ANY, KINDS };
+enum kind {
+    FROZEN,
+    STOPPED,
+    STOPPED_INSIDE,
+    QUOTA,
+    DISK,
+    SLEEP,
+    BOUND,
+    CONTENTION,
+    WORK,
+    ANY,
+    KINDS
+};
 
 /* Floors are shares of the run. What only a fault does is believed at a hundredth of it; of what
  * ranks on a busy machine differ in anyway, more must be lost, and with less by others: in the same
@@ -30,6 +42,7 @@ static const struct rule {
     [QUOTA] = {PW_CAUSE_THROTTLED, 0.01, 0.01, 0.5, 0, 0},
     [DISK] = {PW_CAUSE_IO, 0.04, 0.04, 0.34, 0.5, 0},
     [SLEEP] = {PW_CAUSE_BLOCKED, 0.04, 0.04, 0.34, 0.5, 0},
+    [BOUND] = {PW_CAUSE_CPU_CONTENTION, 0.04, 0.04, 0.5, 0.5, 0.15},
     [CONTENTION] = {PW_CAUSE_CPU_CONTENTION, 0.04, 0.10, 0.34, 0.5, 0.3},
     [WORK] = {PW_CAUSE_COMPUTE, 0.05, 0.20, 0.34, 0.5, 0.15},
     [ANY] = {PW_CAUSE_UNKNOWN, 0.08, 0.20, 0.25, 0.5, 0.3},
@@ -104,6 +117,15 @@ static int64_t amount_of(const struct pw_row_c_bin_trace *row, enum kind kind, i
     return parts[kind];
 }
 
+/* What the rank has of `kind` in a cell; of what others' processes kept it from, that was measured
+ * with all ranks in view. */
+static int64_t amount_at(const struct search *s, enum kind kind, size_t cell)
+{
+    if (kind != BOUND)
+        return amount_of(&s->in->rows[cell], kind, s->in->bin_ns);
+    return s->in->bound && s->in->bound->kept_ns[cell] >= 0 ? s->in->bound->kept_ns[cell] : UNKNOWN;
+}
+
 static int64_t median_of_others(struct search *s, size_t bin, size_t rank)
 {
     size_t n = 0;
@@ -125,7 +147,7 @@ static void measure(struct search *s, enum kind kind)
     for (size_t i = 0; i < s->in->nbins; i++) {
         size_t n = 0;
         for (size_t r = 0; r < nranks; r++) {
-            int64_t amount = amount_of(row_at(s->in, i, r), kind, s->in->bin_ns);
+            int64_t amount = amount_at(s, kind, i * nranks + r);
             s->amount[i * nranks + r] = amount;
             if (amount != UNKNOWN)
                 s->sorted[n++] = amount;
@@ -135,6 +157,8 @@ static void measure(struct search *s, enum kind kind)
             int64_t amount = s->amount[i * nranks + r];
             s->excess[i * nranks + r] =
                 amount == UNKNOWN || n < 2 ? UNKNOWN : amount - median_without(s, n, amount);
+            if (kind == BOUND && amount != UNKNOWN && !s->in->bound->is_beside[i * nranks + r])
+                s->excess[i * nranks + r] = 0; /* it visits these CPUs, or all have them */
         }
     }
 }
@@ -153,7 +177,7 @@ static int find_stretch(const struct search *s, enum kind kind, size_t rank, str
     const double edge = EDGE * (double)s->in->bin_ns;
     double best = 0, sum = 0;
     size_t start = 0;
-    *f = (struct pw_stretch){.rank = rank, .cause = rules[kind].cause};
+    *f = (struct pw_stretch){.rank = rank, .cause = rules[kind].cause, .is_bound = kind == BOUND};
     for (size_t i = 0; i < s->in->nbins; i++) {
         int64_t excess = s->excess[i * s->in->nranks + rank];
         if (sum <= 0) {

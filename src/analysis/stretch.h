@@ -12,13 +12,16 @@
  *   - it stands out: no other rank lost a certain part of that in the same stretch; or none on
  *     another host, when each rank of its host lost half of it: then it is the host;
  *   - it was waited for: the other ranks' median was inside calls for half of it at least; all of
- *     them, when it was stopped while it waited itself: then messages under way wait for it. */
+ *     them, when it was stopped while it waited itself: then messages under way wait for it.
+ * Of what other processes kept it from only the bins count in which it is bound beside them
+ * (bound.h). */
 #ifndef PW_ANALYSIS_STRETCH_H
 #define PW_ANALYSIS_STRETCH_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/bound.h"
 #include "core/tables.h"
 
 struct pw_stretch_input {
@@ -27,6 +30,7 @@ struct pw_stretch_input {
     const struct pw_row_c_bin_trace *rows; /* [nbins * nranks]; -1: not known */
     int is_unequal;         /* ranks have unequal work by design: only stops and quotas count */
     const int64_t *host_of; /* [nranks] hosts, numbered */
+    const struct pw_bound *bound; /* NULL: not known */
 };
 
 struct pw_stretch {
@@ -37,6 +41,7 @@ struct pw_stretch {
     int64_t next_ns;     /* the same of the rank with most but this one, or its host's */
     int64_t usual_ns;    /* the other ranks' median of what was compared */
     int is_host;         /* all ranks of its host lost it together */
+    int is_bound;        /* of what processes that are no ranks kept it from */
 };
 
 /* Bytes of scratch that pw_stretch_find() needs. */

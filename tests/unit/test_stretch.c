@@ -28,7 +28,7 @@ static struct run *create(size_t nranks)
     for (size_t i = 0; i < BINS * nranks; i++)
         r->rows[i] =
             (struct pw_row_c_bin_trace){.wait_ns = 40 * MS, .cpu_ns = 100 * MS, .io_bytes = 0};
-    r->in = (struct pw_stretch_input){BINS, nranks, 100 * MS, r->rows, 0, r->host};
+    r->in = (struct pw_stretch_input){BINS, nranks, 100 * MS, r->rows, 0, r->host, NULL};
     r->scratch = malloc(pw_stretch_scratch(&r->in)); /* no byte more: asan looks */
     return r;
 }
@@ -375,6 +375,38 @@ static void test_work_on_a_shared_cpu(void **state)
 
 /* Ready for 60 ms of a bin, the others for 35: less than 30 % of the stretch; but all of the run is
  * 25 % of it. */
+/* Rank 0 is kept from its CPU for 60 ms of bins 10 to 19, the others for 20 ms as they visit it;
+ * all are ready as long. Bound to it rank 0 stands out, but not when all are kept as long, or two
+ * so. */
+static void test_bound(void **state)
+{
+    (void)state;
+    int64_t kept[BINS * 4] = {0}, others[BINS * 4];
+    uint8_t beside[BINS * 4] = {0};
+    const struct pw_bound bound = {others, kept, beside};
+    struct run *r = create(4);
+    for (size_t i = 10 * 4; i < 20 * 4; i++) {
+        kept[i] = (i % 4 ? 20 : 60) * MS;
+        beside[i] = i % 4 == 0;
+        r->rows[i].ready_ns = 70 * MS;
+        r->rows[i].wait_ns = (i % 4 ? 20 : 5) * MS;
+        r->rows[i].inside_ns = 50 * MS;
+    }
+    assert_int_equal(find(r), 0);
+    r->in.bound = &bound;
+    assert_int_equal(find(r), 1);
+    assert_int_equal(r->found[0].rank, 0);
+    assert_true(r->found[0].is_bound && r->found[0].cause == PW_CAUSE_CPU_CONTENTION);
+    assert_int_equal(r->found[0].lost_ns, 400 * MS); /* 10 bins, 60 - 20 ms; waited for 65 */
+    for (size_t i = 0; i < BINS * 4; i++)
+        kept[i] = kept[i] ? 60 * MS : 0;
+    assert_int_equal(find(r), 0);
+    for (size_t i = 0; i < BINS * 4; i++)
+        kept[i] = i % 4 > 1 ? 0 : kept[i], beside[i] = kept[i] > 0;
+    assert_int_equal(find(r), 0);
+    destroy(r);
+}
+
 static void test_thin_contention(void **state)
 {
     (void)state;
@@ -411,6 +443,7 @@ int main(void)
         cmocka_unit_test(test_frozen_host),
         cmocka_unit_test(test_disk),
         cmocka_unit_test(test_work_on_a_shared_cpu),
+        cmocka_unit_test(test_bound),
         cmocka_unit_test(test_thin_contention),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

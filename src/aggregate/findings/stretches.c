@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "aggregate/findings/bincauses.h"
+#include "aggregate/findings/boundrows.h"
 #include "aggregate/findings/frozenhosts.h"
 #include "aggregate/match/collectivestats.h"
 #include "analysis/partloss.h"
@@ -35,8 +36,13 @@ static void describe(const struct pw_stretch *f, char *out, size_t size)
     pw_text_ns(mine, sizeof(mine), f->lost_ns + f->usual_ns);
     pw_text_ns(others, sizeof(others), f->usual_ns);
     pw_text_ns(next, sizeof(next), f->next_ns);
-    snprintf(out, size, "%s %s, the other ranks' median %s; no other %s lost more than %s", mine,
-             pw_bincauses_words(f->cause), others, f->is_host ? "host's rank" : "rank", next);
+    const char *what =
+        f->is_bound ? "kept from its CPUs by other processes" : pw_bincauses_words(f->cause);
+    size_t used =
+        (size_t)snprintf(out, size, "%s %s, the other ranks' median %s", mine, what, others);
+    if ((!f->is_bound || f->next_ns > 0) && used < size) /* else no other rank is bound so */
+        snprintf(out + used, size - used, "; no other %s lost more than %s",
+                 f->is_host ? "host's rank" : "rank", next);
 }
 
 /* What the gap to the next rank leaves: the rank is not like the others. */
@@ -187,6 +193,16 @@ static int64_t shared_ns(const struct pw_row_c_straggler *a, const struct pw_row
     return end > start ? end - start : 0;
 }
 
+/* A rank that is bound to a CPU beside other processes makes the scheduler move others there. */
+static int explains(const struct pw_row_c_straggler *row, const struct pw_row_c_straggler *other)
+{
+    if (row->rank == other->rank)
+        return 0;
+    return is_sure(row) || (pw_boundrows_is_beside(row) && !pw_boundrows_is_beside(other) &&
+                            other->cause == PW_CAUSE_CPU_CONTENTION &&
+                            memcmp(row->hostname, other->hostname, sizeof(row->hostname)) == 0);
+}
+
 /* Drops what another rank lost, for no reason of which the system is sure, for the most part while
  * a rank had such a reason to lose at least half as much. */
 static void drop_followers(struct pw_findings *f)
@@ -197,7 +213,7 @@ static void drop_followers(struct pw_findings *f)
         const struct pw_row_c_straggler *row = &f->stragglers[i];
         follows[i] = 0;
         for (size_t k = 0; k < f->nstragglers && !is_sure(row) && !follows[i]; k++)
-            follows[i] = is_sure(&f->stragglers[k]) && f->stragglers[k].rank != row->rank &&
+            follows[i] = explains(&f->stragglers[k], row) &&
                          2 * f->stragglers[k].lost_ns >= row->lost_ns &&
                          2 * shared_ns(&f->stragglers[k], row) >= row->end - row->start;
     }
@@ -217,7 +233,8 @@ static void drop_contended(struct pw_findings *f, const int64_t *contention, siz
         for (size_t r = 0; r < nranks; r++)
             if ((int32_t)r != row->rank && contention[r] > worst)
                 worst = contention[r];
-        if (row->cause != PW_CAUSE_CPU_CONTENTION || 2 * worst <= row->lost_ns)
+        if (row->cause != PW_CAUSE_CPU_CONTENTION || 2 * worst <= row->lost_ns ||
+            pw_boundrows_is_beside(row))
             f->stragglers[kept++] = *row;
     }
     f->nstragglers = kept;
@@ -327,11 +344,15 @@ int pw_stretches_find(struct pw_findings *f, const struct pw_job *job, const str
     int64_t *contention = malloc(sizeof(*contention) * (m->nranks + 1));
     void *scratch = malloc(pw_stretch_scratch(&input) + 1);
     struct pw_stretch *found = malloc(sizeof(*found) * PW_MOST_STRAGGLERS);
+    struct pw_bound_input cpus = {m->nbins, m->nranks, job->bins.bin_ns, m->bins, host_of};
+    struct pw_bound bound = {0};
     size_t nhosts;
     int err = host_of && contention && scratch && found ? pw_job_number_hosts(job, host_of, &nhosts)
                                                         : -ENOMEM;
+    err = err ? err : pw_boundrows_measure(&cpus, &bound);
     if (!err) {
         input.host_of = host_of;
+        input.bound = &bound;
         size_t n = pw_stretch_find(&input, scratch, found, PW_MOST_STRAGGLERS);
         for (size_t i = 0; i < n; i++) {
             struct pw_row_c_straggler row = row_of(f, job, in, &found[i]);
@@ -339,6 +360,7 @@ int pw_stretches_find(struct pw_findings *f, const struct pw_job *job, const str
         }
         take_parts(f, job, m, scratch);
         pw_bincauses_find(f, job, m, scratch);
+        pw_boundrows_enter(f, job, &cpus, &bound, scratch);
         pw_stretch_contention(&input, scratch, contention);
         drop_contended(f, contention, m->nranks);
         drop_followers(f);
@@ -349,6 +371,7 @@ int pw_stretches_find(struct pw_findings *f, const struct pw_job *job, const str
         pw_sort(f->stragglers, f->nstragglers, sizeof(*f->stragglers), by_loss);
         pw_frozenhosts_find(f, job, host_of, nhosts);
     }
+    pw_boundrows_free(&bound);
     free(host_of);
     free(contention);
     free(scratch);

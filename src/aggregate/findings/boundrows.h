@@ -1,0 +1,21 @@
+/* What the CPUs that a straggler may use say of why it had none. */
+#ifndef PW_AGGREGATE_FINDINGS_BOUNDROWS_H
+#define PW_AGGREGATE_FINDINGS_BOUNDROWS_H
+
+#include "aggregate/findings/findings.h"
+#include "analysis/bound.h"
+
+/* Measures, in *bound, which boundrows_free() frees. 0 or -ENOMEM. */
+int pw_boundrows_measure(const struct pw_bound_input *in, struct pw_bound *bound);
+void pw_boundrows_free(struct pw_bound *bound);
+
+/* Enters cpus, others_share and bound_ns of all rows, and says so in the evidence of those whose
+ * cause is contention for a CPU. */
+void pw_boundrows_enter(struct pw_findings *f, const struct pw_job *job,
+                        const struct pw_bound_input *in, const struct pw_bound *bound,
+                        int64_t *scratch);
+
+/* The rank lacked a CPU, and was bound beside processes that are no ranks. */
+int pw_boundrows_is_beside(const struct pw_row_c_straggler *row);
+
+#endif
