@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "collectors/cuda/cuda_convert.h"
+#include "collectors/cuda/cuda_scrap.h"
 #include "collectors/cuda/cuda_takeover.h"
 #include "rank/probe/intern.h"
 #include "rank/probe/recording.h"
@@ -22,25 +23,38 @@ void pw_cuda_request(uint8_t **buffer, size_t *size, size_t *most_records)
     if (pw_takeover_request(buffer, size, most_records))
         return;
     int slot = pw_gate->on && pw_cuda.pool ? pw_pool_take(pw_cuda.pool) : -1;
-    if (slot < 0)
-        return; /* CUPTI drops what it has, and counts it */
+    if (slot < 0) {
+        pw_scrap_take(buffer, size, most_records);
+        return;
+    }
     *buffer = pw_cuda.pool->bytes[slot];
     *size = PW_POOL_SLOT;
+}
+
+static void add_drops(size_t dropped)
+{
+    uint64_t none = 0;
+    if (!dropped)
+        return;
+    atomic_compare_exchange_strong(&pw_cuda.drop_start, &none, pw_probe_now());
+    atomic_fetch_add(&pw_cuda.dropped, dropped);
 }
 
 static void count_drops(void *context, uint32_t stream)
 {
     size_t dropped = 0;
-    if (pw_cuda.cupti->drops(context, stream, &dropped) || !dropped)
-        return;
-    uint64_t none = 0;
-    atomic_compare_exchange_strong(&pw_cuda.drop_start, &none, pw_probe_now());
-    atomic_fetch_add(&pw_cuda.dropped, dropped);
+    if (pw_cuda.cupti->drops(context, stream, &dropped) == PW_CUPTI_SUCCESS)
+        add_drops(dropped);
 }
 
 void pw_cuda_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t used)
 {
     int slot = pw_gate->on && pw_cuda.pool ? pw_pool_find(pw_cuda.pool, buffer) : -1;
+    size_t lost = 0;
+    if (pw_scrap_complete(buffer, used, &lost)) {
+        add_drops(pw_gate->on ? lost : 0);
+        return;
+    }
     if (slot < 0) {
         pw_takeover_complete(context, stream, buffer, size, used);
         return;

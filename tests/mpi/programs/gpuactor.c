@@ -155,10 +155,10 @@ static void flood(long n)
 }
 
 /* More streams than there are buffers: CUPTI has no room, and counts. */
-static void drop(void)
+static void drop(uint32_t n)
 {
     struct standin_work w = {.device = 0};
-    for (w.stream = 0; w.stream < 60; w.stream++) {
+    for (w.stream = 0; w.stream < n; w.stream++) {
         w.start = gpu.now();
         w.end = gpu.now();
         gpu.kernel(&w, "many_streams", grid, block);
@@ -292,7 +292,7 @@ int main(int argc, char **argv)
     else if (strcmp(what, "flood") == 0)
         flood(argc > 2 ? atol(argv[2]) : 1000);
     else if (strcmp(what, "drop") == 0)
-        drop();
+        drop(argc > 2 ? (uint32_t)atol(argv[2]) : 60);
     else if (strcmp(what, "takeover") == 0)
         take_over();
     else if (strcmp(what, "second") == 0)

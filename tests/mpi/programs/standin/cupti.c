@@ -5,6 +5,7 @@
 #include "standin.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,8 +40,9 @@ enum {
     SET = 88,
     API = 40,
     KINDS = 64,
-    QUEUES = 64,
+    QUEUES = 128,
     MAX_LIMIT_REACHED = 12,
+    TAKES_NO_BUFFER = 27,
     INVALID = 1
 };
 
@@ -59,7 +61,7 @@ static struct {
     size_t dropped;
     struct {
         uint8_t *buffer;
-        size_t size, used;
+        size_t size, used, most, n; /* records: at most, and now */
     } queues[QUEUES];
 } cupti = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -218,19 +220,25 @@ static void add(int queue, const uint8_t *record)
     uint8_t *full = NULL;
     size_t full_size = 0, full_used = 0, most = 0;
     if (cupti.queues[queue].buffer &&
-        cupti.queues[queue].used + sizes[kind] > cupti.queues[queue].size) {
+        (cupti.queues[queue].used + sizes[kind] > cupti.queues[queue].size ||
+         cupti.queues[queue].n == cupti.queues[queue].most)) {
         full = cupti.queues[queue].buffer;
         full_size = cupti.queues[queue].size;
         full_used = cupti.queues[queue].used;
         cupti.queues[queue].buffer = NULL;
     }
     if (!cupti.queues[queue].buffer && cupti.request) {
-        cupti.queues[queue].used = 0;
+        cupti.queues[queue].used = cupti.queues[queue].n = 0;
         cupti.request(&cupti.queues[queue].buffer, &cupti.queues[queue].size, &most);
+        cupti.queues[queue].most = most ? most : SIZE_MAX;
+        /* Release notes of CUDA 12.9: a request that got no buffer crashed until then. */
+        if (!cupti.queues[queue].buffer && VERSION < TAKES_NO_BUFFER)
+            raise(SIGSEGV);
     }
     if (cupti.queues[queue].buffer) {
         memcpy(cupti.queues[queue].buffer + cupti.queues[queue].used, record, sizes[kind]);
         cupti.queues[queue].used += sizes[kind];
+        cupti.queues[queue].n++;
     } else {
         cupti.dropped++;
     }

@@ -1,0 +1,55 @@
+/* Buffers whose content is lost; see cuda_scrap.h. */
+#include "collectors/cuda/cuda_scrap.h"
+
+#include <stdatomic.h>
+
+#include "collectors/cuda/cuda_state.h"
+
+/* Small: records go on to be lost until the buffer is full, though the pool has room again. CUPTI
+ * fills one or two at a time, and one more for each thread where its buffers are per thread. */
+enum { SCRAPS = 64, SCRAP_BYTES = 16 << 10 };
+
+static struct {
+    _Atomic int is_taken[SCRAPS];
+    _Alignas(64) uint8_t bytes[SCRAPS][SCRAP_BYTES];
+    /* When all are taken: for any number of takers at once, because nobody reads it. */
+    _Alignas(64) uint8_t shared[SCRAP_BYTES];
+} scrap;
+
+void pw_scrap_take(uint8_t **buffer, size_t *size, size_t *most_records)
+{
+    *size = SCRAP_BYTES;
+    *most_records = 0;
+    for (int i = 0; i < SCRAPS; i++) {
+        int no = 0;
+        if (!atomic_compare_exchange_strong(&scrap.is_taken[i], &no, 1))
+            continue;
+        *buffer = scrap.bytes[i];
+        return;
+    }
+    *buffer = scrap.shared;
+    *most_records = 1; /* which says how many are lost */
+}
+
+static size_t count_records(uint8_t *bytes, size_t used)
+{
+    void *at = NULL;
+    size_t n = 0;
+    while (pw_cuda.cupti->next(bytes, used, &at) == PW_CUPTI_SUCCESS && at)
+        n++;
+    return n;
+}
+
+bool pw_scrap_complete(uint8_t *buffer, size_t used, size_t *lost)
+{
+    const uintptr_t offset = (uintptr_t)buffer - (uintptr_t)scrap.bytes;
+    if (buffer == scrap.shared) {
+        *lost = used != 0;
+        return true;
+    }
+    if (offset >= sizeof(scrap.bytes))
+        return false;
+    *lost = used ? count_records(buffer, used < SCRAP_BYTES ? used : SCRAP_BYTES) : 0;
+    atomic_store(&scrap.is_taken[offset / SCRAP_BYTES], 0);
+    return true;
+}
