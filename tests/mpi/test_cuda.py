@@ -225,6 +225,17 @@ def another_profiler():
 
 
 @h.case
+def a_profiler_that_stops_twice():
+    """What is recorded again after the first stop is not switched off by the second."""
+    done = run("disable-twice")
+    no_faults(done)
+    h.check("failed 0" in h.lines(done.stdout), done.stdout)
+    file = h.open_complete("out")
+    h.equal(names(file), ["after", "later"], "kernels")
+    h.equal(gaps(file), [("cupti_taken", "device", 0)], "gaps")
+
+
+@h.case
 def a_second_library():
     """By name the program reaches its own; ours makes room all the same, and comes back."""
     done = run("second", layout="11.8", env={"STANDIN_SECOND": standin(LAYOUTS["13.0"])})

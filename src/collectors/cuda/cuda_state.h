@@ -37,6 +37,9 @@ static inline struct pw_cuda_notes *pw_cuda_borrow_notes(void)
  * starts CUDA. */
 bool pw_cuda_arm(void);
 
+/* Whether records of this kind are asked for while it is armed. */
+bool pw_cuda_uses(int kind);
+
 /* No more of our kinds; what CUPTI still has for us is handed over first. Waits for no one who may
  * hold CUPTI's locks. */
 void pw_cuda_disarm(void);

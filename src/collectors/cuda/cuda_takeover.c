@@ -70,6 +70,13 @@ static void yield(void)
     pw_cuda_disarm();
 }
 
+/* Whether we record the kind now. */
+static bool is_in_use(int kind)
+{
+    const int mode = pw_gate->on ? atomic_load(&pw_cuda.mode) : PW_CUDA_INERT;
+    return (mode == PW_CUDA_ARMED || mode == PW_CUDA_ARMING) && pw_cuda_uses(kind);
+}
+
 /* The caller's own function of the wrapper that this is in, as `real`. */
 #define REAL(type, symbol)                                                        \
     int is_ours;                                                                  \
@@ -113,9 +120,14 @@ int cuptiActivityDisable(int kind)
 {
     typedef int disable(int);
     REAL(disable, "cuptiActivityDisable")
+    if (is_ours && is_in_use(kind))
+        return PW_CUPTI_SUCCESS; /* what it has switched off already is on for us */
     atomic_store(&theirs.last_ns, pw_local_ns());
     atomic_fetch_and(&theirs.kinds, ~bit_of(kind));
-    return real(kind);
+    int result = real(kind);
+    if (is_ours && is_in_use(kind))
+        pw_cuda.cupti->enable(kind); /* the worker came in between */
+    return result;
 }
 
 int cuptiFinalize(void)

@@ -218,6 +218,23 @@ static void take_over(void)
     launch(0, 1, "after");
 }
 
+/* Kineto: toggleCollectionDynamic(false) switches the kinds off, and stop does so again. */
+static void disable_twice(void)
+{
+    int (*set_callbacks)(standin_request *, standin_complete *), (*enable)(int), (*disable)(int);
+    by_name("cuptiActivityRegisterCallbacks", &set_callbacks);
+    by_name("cuptiActivityEnable", &enable);
+    by_name("cuptiActivityDisable", &disable);
+    int failed = set_callbacks(their_request, their_complete) || enable(10) || disable(10);
+    for (int i = 0; i < 50 && !gpu.enabled(); i++)
+        nap(100);
+    failed |= disable(10);
+    launch(0, 1, "after");
+    nap(1500); /* longer than it takes to begin again, were it thought to be over */
+    launch(0, 1, "later");
+    printf("failed %d\n", failed);
+}
+
 /* The program comes with a libcupti of its own, beside the one that records. */
 static void second_library(void)
 {
@@ -295,6 +312,8 @@ int main(int argc, char **argv)
         drop(argc > 2 ? (uint32_t)atol(argv[2]) : 60);
     else if (strcmp(what, "takeover") == 0)
         take_over();
+    else if (strcmp(what, "disable-twice") == 0)
+        disable_twice();
     else if (strcmp(what, "second") == 0)
         second_library();
     else if (strcmp(what, "die") == 0)

@@ -1,0 +1,93 @@
+/* What CUPTI is asked to record, and with which settings; see cuda_state.h. */
+#include "collectors/cuda/cuda_buffers.h"
+#include "collectors/cuda/cuda_takeover.h"
+
+static uint64_t read_clock(void)
+{
+    return pw_probe_now();
+}
+
+/* ---- kinds ---- */
+
+static const struct {
+    int kind;
+    uint32_t level; /* from which on */
+} kinds[] = {
+    {PW_CUPTI_DEVICE, 0},          {PW_CUPTI_CONCURRENT_KERNEL, 0},
+    {PW_CUPTI_MEMCPY, 0},          {PW_CUPTI_MEMCPY2, 0},
+    {PW_CUPTI_MEMSET, 0},          {PW_CUPTI_MEMORY2, 1},
+    {PW_CUPTI_SYNCHRONIZATION, 1}, {PW_CUPTI_OVERHEAD, 1},
+    {PW_CUPTI_RUNTIME, 2},         {PW_CUPTI_DRIVER, 2},
+};
+enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
+
+bool pw_cuda_uses(int kind)
+{
+    for (int i = 0; i < KINDS; i++)
+        if (kinds[i].kind == kind && kinds[i].level <= pw_cuda.level)
+            return true;
+    /* Where single calls cannot be chosen, level 1 has all of the runtime. */
+    return kind == PW_CUPTI_RUNTIME && pw_cuda.level == 1;
+}
+
+/* Switches those functions on or off that launch something; false where CUPTI cannot choose. */
+static bool choose_calls(int domain, int (*enable)(uint32_t, uint8_t), uint8_t is_on)
+{
+    const struct pw_cupti *cupti = pw_cuda.cupti;
+    bool any = false;
+    if (!enable || !cupti->callback_name)
+        return false;
+    for (uint32_t callback = 1; callback < PW_CUDA_FUNCTIONS; callback++) {
+        const char *name = NULL;
+        if (cupti->callback_name(domain, callback, &name) == 0 && name && pw_cuda_launches(name))
+            any |= enable(callback, is_on) == 0;
+    }
+    return any;
+}
+
+/* At level 1 calls are recorded to know who launched what, and when. */
+static void watch_launches(uint8_t is_on)
+{
+    const struct pw_cupti *cupti = pw_cuda.cupti;
+    if (pw_cuda.level != 1)
+        return;
+    bool chosen = choose_calls(PW_CUPTI_DOMAIN_RUNTIME, cupti->enable_runtime, is_on);
+    if (chosen)
+        choose_calls(PW_CUPTI_DOMAIN_DRIVER, cupti->enable_driver, is_on);
+    else if (is_on)
+        cupti->enable(PW_CUPTI_RUNTIME);
+    else if (!pw_takeover_has(PW_CUPTI_RUNTIME))
+        cupti->disable(PW_CUPTI_RUNTIME);
+}
+
+bool pw_cuda_arm(void)
+{
+    const struct pw_cupti *cupti = pw_cuda.cupti;
+    /* The clock first: it holds for what is switched on later. */
+    pw_cuda.result = cupti->set_clock(read_clock);
+    if (!pw_cuda.result)
+        pw_cuda.result = cupti->set_callbacks(pw_cuda_request, pw_cuda_complete);
+    if (pw_cuda.result)
+        return false;
+    if (cupti->set_thread_ids)
+        cupti->set_thread_ids(PW_CUPTI_THREAD_ID_SYSTEM);
+    for (int i = 0; i < KINDS; i++)
+        if (kinds[i].level <= pw_cuda.level) {
+            int result = cupti->enable(kinds[i].kind);
+            pw_cuda.result = pw_cuda.result ? pw_cuda.result : result;
+        }
+    watch_launches(1);
+    int arming = PW_CUDA_ARMING;
+    if (!atomic_compare_exchange_strong(&pw_cuda.mode, &arming, PW_CUDA_ARMED))
+        pw_cuda_disarm(); /* the application came meanwhile */
+    return true;
+}
+
+void pw_cuda_disarm(void)
+{
+    for (int i = 0; i < KINDS; i++)
+        if (kinds[i].level <= pw_cuda.level && !pw_takeover_has(kinds[i].kind))
+            pw_cuda.cupti->disable(kinds[i].kind);
+    watch_launches(0);
+    pw_cuda.cupti->flush_all(PW_CUPTI_FLUSH_FORCED);
+}
