@@ -259,7 +259,8 @@ static int close_file(struct batch *b, const char *dir, int64_t i,
 {
     int64_t rank = b->first + i;
     struct pw_rankfile_end end = {.exit_code = 0, .complete = 1, .pid = 1000 + rank};
-    pw_rankfile_set_times(b->files[i], UNIX_START_NS, UNIX_START_NS + result->end_ns);
+    pw_rankfile_set_times(b->files[i], UNIX_START_NS + PW_SIM_START_NS,
+                          UNIX_START_NS + result->end_ns);
     int err = pw_rankfile_close(b->files[i], &end);
     b->files[i] = NULL;
     if (!err && is_missing(b->params, rank, PW_SIM_TRUNCATED))
