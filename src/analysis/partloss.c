@@ -2,14 +2,17 @@
 #include "analysis/partloss.h"
 
 #include "analysis/cause.h"
+#include "analysis/outlier.h"
 #include "analysis/statistics.h"
 
 #define SURE_SHARE 0.03 /* of the run ... */
 #define SURE_NEXT 0.2   /* ... with the next at that of it */
 #define START_SHARE 0.015
 #define START_NEXT 0.05
+#define SURE_CHANCE 0.01 /* of being that far above the others in any part */
 #define CLEAR_SHARE 0.01
-#define CLEAR_NEXT 0.15
+#define CLEAR_CHANCE 0.001
+#define CLEAR_NEXT 0.5
 #define SHARE_OF_TWO 0.10
 #define TIMES_SPREAD 5 /* of few ranks' times: their next may be near by chance */
 #define ASLEEP 0.1     /* of MPI_Init */
@@ -86,10 +89,17 @@ static enum pw_cause cause_of(const struct pw_row_c_part_trace *rows, size_t nra
     return PW_CAUSE_UNKNOWN;
 }
 
+/* Too far above the others to be one of them; the more so the less it costs. */
+static int is_outlier(double lost, double next, double chance)
+{
+    return next <= CLEAR_NEXT && ((lost >= CLEAR_SHARE && PW_PARTLOSSES * chance < CLEAR_CHANCE) ||
+                                  (lost >= SURE_SHARE && PW_PARTLOSSES * chance < SURE_CHANCE));
+}
+
 /* Of `known` ranks; of two nobody says which is usual, nor that who waits in MPI_Init sleeps,
  * unless the rank did so, too. */
 static int is_enough(const struct pw_row_c_part_trace *rows, const struct pw_partloss *f,
-                     size_t known, int64_t run_ns)
+                     double chance, size_t known, int64_t run_ns)
 {
     const struct pw_row_c_part_trace *mine = &rows[f->rank];
     const double lost = (double)f->lost_ns / (double)run_ns;
@@ -98,12 +108,13 @@ static int is_enough(const struct pw_row_c_part_trace *rows, const struct pw_par
         return (f->part != PW_PART_INIT ||
                 (double)mine->asleep_ns >= ASLEEP * (double)mine->total_ns) &&
                lost >= (f->part == PW_PART_START ? SURE_SHARE : SHARE_OF_TWO);
+    if (f->part != PW_PART_INIT && is_outlier(lost, next, chance))
+        return 1;
     if (f->part == PW_PART_START || f->part == PW_PART_INIT)
         return (lost >= SURE_SHARE && next <= SURE_NEXT) ||
                (f->part == PW_PART_START && lost >= START_SHARE && next <= START_NEXT);
-    if (known < MANY)
-        return lost >= SURE_SHARE && (double)f->lost_ns >= TIMES_SPREAD * (double)f->spread_ns;
-    return (lost >= SURE_SHARE && next <= SURE_NEXT) || (lost >= CLEAR_SHARE && next <= CLEAR_NEXT);
+    return known < MANY && lost >= SURE_SHARE &&
+           (double)f->lost_ns >= TIMES_SPREAD * (double)f->spread_ns;
 }
 
 /* The rank with most own time in the part. */
@@ -147,8 +158,10 @@ size_t pw_partloss_find(const struct pw_row_c_part_trace *rows, size_t nranks, i
     for (size_t i = 0; i < PW_PARTLOSSES && nranks > 1 && run_ns > 0; i++) {
         const struct pw_row_c_part_trace *of = rows + (size_t)(parts[i] - PW_PART_START) * nranks;
         struct pw_partloss *f = &out[n];
-        if (!find(of, nranks, parts[i], scratch, f) ||
-            !is_enough(of, f, count_known(of, nranks), run_ns))
+        if (!find(of, nranks, parts[i], scratch, f))
+            continue;
+        const double chance = pw_outlier_chance(scratch, nranks, f->rank);
+        if (!is_enough(of, f, chance, count_known(of, nranks), run_ns))
             continue;
         f->cause = cause_of(of, nranks, f, scratch);
         n++;

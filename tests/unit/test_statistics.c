@@ -7,6 +7,7 @@
 #include "analysis/bandwidth.h"
 #include "analysis/collectives.h"
 #include "analysis/intervals.h"
+#include "analysis/outlier.h"
 #include "analysis/statistics.h"
 #include "core/ops.h"
 
@@ -77,6 +78,33 @@ static void test_median_of_many(void **state)
             const double middle = ((double)(low >> 12) + (double)(sorted[n / 2] >> 12)) / 2;
             assert_true(pw_median_f64(real, n) == middle);
         }
+}
+
+/* Against tables of Student's t: one degree has P(T >= 1) = 1 / 4; 0.025, 0.005 and 0.0005. */
+static void test_student(void **state)
+{
+    (void)state;
+    assert_near(pw_student_tail(1, 1), 0.25, 1e-12);
+    assert_near(pw_student_tail(4.303, 2), 0.025, 1e-3);
+    assert_near(pw_student_tail(2.571, 5), 0.025, 1e-3);
+    assert_near(pw_student_tail(3.169, 10), 0.005, 1e-3);
+    assert_near(pw_student_tail(3.646, 30), 0.0005, 1e-3);
+    assert_near(pw_student_tail(0, 7), 0.5, 1e-12);
+    assert_true(pw_student_tail(INFINITY, 4) < 1e-15);
+}
+
+/* The others are 0, 1, 2, 3 and 4: mean 2, s^2 = 2.5, so t = 10 is at 2 + 10 sqrt(3) = 19.32, and
+ * six ranks have the chance 6 x P(T >= 10) of 4 degrees: 6 x 0.000281. */
+static void test_outlier(void **state)
+{
+    (void)state;
+    const int64_t values[] = {0, 1000000, 2000000, 19320508, 3000000, 4000000, -1};
+    assert_near(pw_outlier_chance(values, 7, 3), 6 * 0.000281, 2e-3);
+    assert_true(pw_outlier_chance(values, 7, 0) == 1);                     /* below the mean */
+    assert_true(pw_outlier_chance((int64_t[]){5, 9}, 2, 1) == 1);          /* of two */
+    assert_true(pw_outlier_chance((int64_t[]){5, -1, 9}, 3, 2) == 1);      /* that are known */
+    assert_true(pw_outlier_chance((int64_t[]){5, 5, 5, 6}, 4, 3) < 1e-12); /* all alike */
+    assert_true(pw_outlier_chance((int64_t[]){5, 5, 5, 5}, 4, 3) == 1);    /* it, too */
 }
 
 static void test_place(void **state)
@@ -270,7 +298,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sort),           cmocka_unit_test(test_median),
-        cmocka_unit_test(test_median_of_many), cmocka_unit_test(test_place),
+        cmocka_unit_test(test_median_of_many), cmocka_unit_test(test_student),
+        cmocka_unit_test(test_outlier),        cmocka_unit_test(test_place),
         cmocka_unit_test(test_median_without), cmocka_unit_test(test_quantile),
         cmocka_unit_test(test_binomial_tail),  cmocka_unit_test(test_union),
         cmocka_unit_test(test_within),         cmocka_unit_test(test_intervals_by_counting),

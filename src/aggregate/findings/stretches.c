@@ -131,7 +131,8 @@ static struct pw_row_c_straggler row_of_part(const struct pw_job *job, const str
         .excess_ns = found->lost_ns,
         .blame_ns = -1,
         .critical_ns = -1,
-        .gain_ns = -1,
+        /* Without it all go on when the next is there; in MPI_Init nothing shows until when. */
+        .gain_ns = found->part == PW_PART_INIT ? -1 : found->lost_ns - found->next_ns,
         .phase = PW_PHASE_NONE,
         .cause = (uint8_t)found->cause,
         .confidence = 1 - next * next,
@@ -308,7 +309,7 @@ static int is_comparable(const struct pw_binning *run, enum pw_part part)
                                    : run->is_end_known;
 }
 
-/* Adds what ranks lost outside their steps, in place of stretches that are mostly there. */
+/* Adds what ranks lost outside their steps, in place of rows that are mostly there. */
 static void take_parts(struct pw_findings *f, const struct pw_job *job, const struct pw_matrix *m,
                        int64_t *scratch)
 {
@@ -322,8 +323,7 @@ static void take_parts(struct pw_findings *f, const struct pw_job *job, const st
         size_t kept = 0;
         for (size_t k = 0; k < f->nstragglers; k++) {
             const struct pw_row_c_straggler *old = &f->stragglers[k];
-            if (old->kind != PW_STRAGGLER_STRETCH || old->rank != row.rank ||
-                2 * shared_ns(old, &row) < old->end - old->start)
+            if (old->rank != row.rank || 2 * shared_ns(old, &row) < old->end - old->start)
                 f->stragglers[kept++] = *old;
         }
         if (kept < PW_MOST_STRAGGLERS)

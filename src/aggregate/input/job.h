@@ -33,6 +33,7 @@ struct pw_job {
     int is_snapshot;       /* some file was taken while the job ran */
     int infer_clocks;      /* 0: only what was measured during the run counts */
     int steps_inferred;    /* nobody marked them; 1: found, 2: slices of equal length */
+    int steps_cut;         /* found, and cut at one rank's times on all ranks */
     char steps_found[256]; /* how, where they are not marked */
     struct pw_binning bins;
     int64_t epoch_ns;           /* cluster time of the first thing known, to keep sums small */

@@ -170,6 +170,13 @@ static int has_steps(const struct pw_job *job, const struct pw_input *input)
     return input->nsteps > 0 && job->steps_inferred <= 1; /* slices are none */
 }
 
+/* Where all ranks are cut at one rank's times, others' set-up reaches into the first step. */
+static int64_t setup_end(const struct pw_job *job, const struct pw_input *input)
+{
+    const struct pw_row_step *first = &input->steps[0];
+    return job->steps_cut && input->nsteps > 1 ? first->end : first->start;
+}
+
 /* Where an event that divides two parts is not known they are one; see is_part_known(). */
 static void begin_parts(struct pw_bins *s, const struct pw_input *input)
 {
@@ -185,7 +192,7 @@ static void begin_parts(struct pw_bins *s, const struct pw_input *input)
     e[7] = pw_input_local(input, job->bins.end_ns, start);
     e[6] = has_end ? inside_mpi(input).end : e[7];
     e[5] = has_end ? input->finalize_ns : e[7];
-    e[3] = has_steps(job, input) ? input->steps[0].start : e[2];
+    e[3] = has_steps(job, input) ? setup_end(job, input) : e[2];
     e[4] = has_steps(job, input) ? input->steps[input->nsteps - 1].end : e[5];
     for (size_t i = 1; i <= PW_RUN_PARTS; i++)
         e[i] = earlier(later(e[i], e[i - 1]), later(e[7], start));

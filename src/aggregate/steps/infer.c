@@ -176,6 +176,7 @@ static void share(const struct pw_job *job, struct pw_boundaries *b, int process
 static void describe(struct pw_job *job, const struct pw_boundaries *b)
 {
     job->steps_inferred = b->alike > 0 ? 1 : 2;
+    job->steps_cut = b->alike > 0 && !b->uid;
     if (b->alike > 0)
         snprintf(job->steps_found, sizeof(job->steps_found),
                  "%.1f %% are alike; a step begins with %s", 100 * b->alike, b->what);
