@@ -5,35 +5,36 @@
 #include <string.h>
 
 #include "analysis/permutation.h"
+#include "analysis/scan.h"
+#include "analysis/season.h"
 #include "analysis/statistics.h"
 #include "analysis/straggler.h"
 
 enum {
-    MOST_BINS = 256,
     LEAST_BINS = 8,
-    LEAST_STEPS = 5,
-    DRAWS = 1999,
-    ENOUGH = 20,
+    LEAST_STEPS = PW_SCAN_LEAST,
     WARM_UP = 10,
     MOST_RANKS = 1024 /* are looked at, evenly spread: enough to speak of all */
 };
 
 #define SURE 0.005           /* a window and a slope are looked for */
+#define VERY_SURE 0.001      /* where single steps differ as much */
 #define LEAST_SHARE 0.01     /* of the run */
 #define LEAST_INSIDE 0.75    /* of the steps inside are above half of the excess */
-#define LEAST_RANKS 0.9      /* are slower by half of the excess */
+#define LEAST_RANKS 0.9      /* are slower by half of the excess, as far as is known */
 #define LEAST_EXPLAINED 0.25 /* of the excess is in the phase that is named */
-#define LEAST_SIGMAS 4       /* of what is left */
+#define LARGE_SIGMAS 4       /* of what is left: single steps do not differ as much */
 #define FAR 5                /* robust standard deviations */
 
 struct work {
     const struct pw_drift_input *in;
-    double *common, *place, *room; /* [nsteps]: excess, its place among all, scratch */
-    size_t *step;                  /* [nsteps] of each that is known */
-    int64_t *values;               /* [larger of both] scratch */
-    int64_t *base;                 /* [nranks] median own work */
-    size_t n;                      /* steps that are known */
-    size_t stride;                 /* of the ranks that are looked at */
+    double *common, *place; /* [nsteps]: excess, its place among all */
+    double *room, *sorted;  /* [nsteps] each, scratch in a row */
+    size_t *step;           /* [nsteps] of each that is known */
+    int64_t *values;        /* [larger of both] scratch */
+    int64_t *base;          /* [nranks] median own work */
+    size_t n;               /* steps that are known */
+    size_t stride;          /* of the ranks that are looked at */
 };
 
 /* A window of `common`, both ends in it. */
@@ -42,10 +43,11 @@ struct window {
     double base, excess; /* median outside; median inside, less that */
 };
 
-/* Sums of places in bins of successive steps, less what is expected. */
-struct bins {
-    double sum[MOST_BINS + 1], steps[MOST_BINS + 1];
-    size_t n, size;
+/* What is found: a window, or a line over all steps, whose rise is the window's excess. */
+struct fit {
+    struct window window;
+    double at_first, slope;
+    int is_line;
 };
 
 static size_t larger(size_t a, size_t b)
@@ -55,7 +57,7 @@ static size_t larger(size_t a, size_t b)
 
 size_t pw_drift_scratch(size_t nsteps, size_t nranks)
 {
-    return nsteps * (3 * sizeof(double) + sizeof(size_t)) +
+    return nsteps * (4 * sizeof(double) + sizeof(size_t)) +
            (larger(nsteps, nranks) + nranks + 1) * sizeof(int64_t);
 }
 
@@ -65,7 +67,8 @@ static void place_scratch(struct work *w, void *scratch)
     w->common = scratch;
     w->place = w->common + n;
     w->room = w->place + n;
-    w->base = (int64_t *)(w->room + n);
+    w->sorted = w->room + n;
+    w->base = (int64_t *)(w->sorted + n);
     w->values = w->base + w->in->nranks;
     w->step = (size_t *)(w->values + larger(n, w->in->nranks));
 }
@@ -106,94 +109,6 @@ static void find_common(struct work *w)
     }
 }
 
-/* Each excess' place in order, equal ones the mean of theirs, less the mean of all. */
-static void find_places(struct work *w)
-{
-    memcpy(w->room, w->common, w->n * sizeof(double));
-    pw_sort_f64(w->room, w->n);
-    for (size_t i = 0; i < w->n; i++) {
-        size_t below = 0, upto = w->n, low = 0, high = w->n;
-        while (low < high) {
-            const size_t middle = low + (high - low) / 2;
-            if (w->room[middle] < w->common[i])
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        below = low;
-        for (high = upto; low < high;) {
-            const size_t middle = low + (high - low) / 2;
-            if (w->room[middle] <= w->common[i])
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        upto = low;
-        w->place[i] = ((double)below + (double)upto - (double)w->n) / 2;
-    }
-}
-
-/* ---- what is tested ---- */
-
-static void fill_bins(const struct work *w, size_t size, struct bins *out)
-{
-    *out = (struct bins){.size = size};
-    for (size_t i = 0; i < w->n; i++) {
-        const size_t at = i / size;
-        out->n = at + 1;
-        out->sum[at] += w->place[i];
-        out->steps[at] += 1;
-    }
-}
-
-/* The best window of bins in the given order, of LEAST_STEPS or more, and as many outside. */
-static double scan(const struct bins *b, const size_t *order, size_t *first, size_t *last)
-{
-    double best = 0, all = 0;
-    for (size_t i = 0; i < b->n; i++)
-        all += b->steps[i];
-    for (size_t i = 0; i < b->n; i++) {
-        double sum = 0, steps = 0;
-        for (size_t k = i; k < b->n; k++) {
-            sum += b->sum[order[k]];
-            steps += b->steps[order[k]];
-            if (sum <= 0 || steps < LEAST_STEPS || all - steps < LEAST_STEPS)
-                continue;
-            const double score = sum * sum / (steps * (1 - steps / all));
-            if (score <= best)
-                continue;
-            best = score;
-            *first = i;
-            *last = k;
-        }
-    }
-    return best;
-}
-
-static double slope_of(const struct bins *b, const size_t *order)
-{
-    double sum = 0;
-    for (size_t i = 0; i < b->n; i++)
-        sum += b->sum[order[i]] * ((double)i - (double)(b->n - 1) / 2);
-    return sum;
-}
-
-static double p_of(const struct bins *b, int is_slope)
-{
-    size_t order[MOST_BINS + 1], first, last, extreme = 0, drawn = 0;
-    uint64_t state = 1;
-    for (size_t i = 0; i < b->n; i++)
-        order[i] = i;
-    const double observed = is_slope ? slope_of(b, order) : scan(b, order, &first, &last);
-    while (drawn < DRAWS && extreme < ENOUGH) {
-        pw_permutation_shuffle(order, b->n, b->n, &state);
-        const double score = is_slope ? slope_of(b, order) : scan(b, order, &first, &last);
-        extreme += score >= observed * (1 - 1e-9);
-        drawn++;
-    }
-    return (double)(extreme + 1) / (double)(drawn + 1);
-}
-
 /* ---- what is found ---- */
 
 static void measure(struct work *w, struct window *win)
@@ -211,12 +126,11 @@ static void measure(struct work *w, struct window *win)
 /* Its ends are where the excess is above half of it. */
 static void find_window(struct work *w, struct window *win)
 {
-    struct bins bins;
-    size_t order[MOST_BINS + 1], first = 0, last = 0;
-    fill_bins(w, (w->n + MOST_BINS - 1) / MOST_BINS, &bins);
-    for (size_t i = 0; i < bins.n; i++)
-        order[i] = i;
-    scan(&bins, order, &first, &last);
+    struct pw_scan bins;
+    size_t first = 0, last = 0;
+    pw_scan_places(w->common, w->n, w->room, w->place);
+    pw_scan_fill(&bins, w->place, w->n, 1);
+    pw_scan_window(&bins, &first, &last);
     *win = (struct window){.first = first * bins.size, .last = (last + 1) * bins.size - 1};
     win->last = win->last < w->n ? win->last : w->n - 1;
     measure(w, win);
@@ -274,26 +188,32 @@ static double find_line(struct work *w, double *at_first)
     return slope;
 }
 
+static double fit_at(const struct fit *fit, size_t i)
+{
+    const struct window *win = &fit->window;
+    if (fit->is_line)
+        return fit->at_first + fit->slope * (double)i;
+    return i >= win->first && i <= win->last ? win->base + win->excess : win->base;
+}
+
 /* What the window or the line leaves, in w->room; the sum of its absolute values. */
-static double leave(struct work *w, const struct window *win, double at_first, double slope)
+static double leave(struct work *w, const struct fit *fit)
 {
     double sum = 0;
     for (size_t i = 0; i < w->n; i++) {
-        double fit = at_first + slope * (double)i;
-        if (win)
-            fit = i >= win->first && i <= win->last ? win->base + win->excess : win->base;
-        w->room[i] = w->common[i] - fit;
+        w->room[i] = w->common[i] - fit_at(fit, i);
         sum += fabs(w->room[i]);
     }
     return sum;
 }
 
-/* Blocks in which successive steps are alike, from what is in w->room, less what is far off; and
- * its robust standard deviation. */
-static size_t block_of(struct work *w, double *sigma)
+/* Blocks in which successive steps are alike, from what is left, less what is far off; and its
+ * robust standard deviation. */
+static size_t block_of(struct work *w, const struct fit *fit, double *sigma)
 {
-    double *sizes = w->place; /* made anew afterwards */
+    double *sizes = w->place;
     size_t n = 0;
+    leave(w, fit);
     for (size_t i = 0; i < w->n; i++)
         sizes[i] = fabs(w->room[i]);
     *sigma = 1.4826 * pw_median_f64(sizes, w->n);
@@ -301,17 +221,25 @@ static size_t block_of(struct work *w, double *sigma)
         if (fabs(w->room[i]) <= FAR * *sigma)
             w->room[n++] = w->room[i];
     const double length = pw_correlation_length(w->room, n);
-    find_places(w);
     return length < 1.5 ? 1 : (size_t)ceil(2 * length);
 }
 
-static double test(struct work *w, double excess, int is_slope)
+/* The chance of it, when it is small enough; else 1. */
+static double test(struct work *w, const struct fit *fit)
 {
-    struct bins bins;
+    struct pw_scan seen, left;
     double sigma;
-    const size_t block = block_of(w, &sigma);
-    fill_bins(w, larger(block, (w->n + MOST_BINS - 1) / MOST_BINS), &bins);
-    return bins.n < LEAST_BINS || excess < LEAST_SIGMAS * sigma ? 1 : p_of(&bins, is_slope);
+    const size_t block = block_of(w, fit, &sigma);
+    pw_scan_places(w->common, w->n, w->room, w->place);
+    pw_scan_fill(&seen, w->place, w->n, block);
+    leave(w, fit);
+    pw_scan_places(w->room, w->n, w->sorted, w->place);
+    pw_scan_fill(&left, w->place, w->n, block);
+    if (seen.n < LEAST_BINS)
+        return 1;
+    const double p = pw_scan_chance(&seen, &left, fit->is_line);
+    const int is_large = fit->window.excess >= LARGE_SIGMAS * sigma;
+    return p < SURE && (is_large || (block == 1 && p < VERY_SURE)) ? p : 1;
 }
 
 /* ---- the ranks and the phase of it ---- */
@@ -330,6 +258,25 @@ static double change_of(struct work *w, const struct pw_drift *found, const int6
     return (double)(inside - outside) * (is_steady ? 2 : 1);
 }
 
+/* How far that may be off by chance: the standard error of a difference of two medians, whose steps
+ * differ as successive ones do. */
+static double error_of(struct work *w, const struct pw_drift *found, size_t rank,
+                       const struct window *win)
+{
+    const int is_steady = found->kind == PW_SLOWING_STEADY;
+    const double inside = is_steady ? (double)w->n / 2 : (double)(win->last - win->first + 1);
+    size_t n = 0;
+    int64_t before = -1;
+    for (size_t i = 0; i < w->n; i++) {
+        const int64_t own = w->in->own_ns[w->step[i] * w->in->nranks + rank];
+        if (own >= 0 && before >= 0)
+            w->values[n++] = own > before ? own - before : before - own;
+        before = own >= 0 ? own : before;
+    }
+    const double sigma = n ? 1.4826 / sqrt(2) * (double)pw_median_i64(w->values, n) : 0;
+    return 1.2533 * sigma * sqrt(1 / inside + 1 / ((double)w->n - inside)) * (is_steady ? 2 : 1);
+}
+
 static int64_t count_ranks(struct work *w, const struct pw_drift *found, const struct window *win,
                            int64_t *known)
 {
@@ -337,7 +284,8 @@ static int64_t count_ranks(struct work *w, const struct pw_drift *found, const s
     *known = 0;
     for (size_t r = 0; r < w->in->nranks; r += w->stride) {
         *known += w->base[r] >= 0;
-        slower += change_of(w, found, w->in->own_ns, 1, r, win) >= (double)found->excess_ns / 2;
+        slower += change_of(w, found, w->in->own_ns, 1, r, win) + error_of(w, found, r, win) >=
+                  (double)found->excess_ns / 2;
     }
     return slower;
 }
@@ -378,32 +326,41 @@ static int describe(struct work *w, const struct window *win, struct pw_drift *o
     return 1;
 }
 
+/* Of a window and a line the one that leaves less, by Schwarz' criterion (Ann. Stat. 6, 1978) for
+ * errors of Laplace's distribution, since a window has two figures more: its ends. */
+static int choose(struct work *w, struct fit *fit)
+{
+    struct fit line = {.is_line = 1};
+    const double n = (double)w->n;
+    find_window(w, &fit->window);
+    line.slope = find_line(w, &line.at_first);
+    line.window = (struct window){0, w->n - 1, line.at_first, line.slope * (n - 1)};
+    if (line.slope > 0 && n * log(leave(w, &line)) < n * log(leave(w, fit)) + log(n))
+        *fit = line;
+    else if (!is_distinct(w, &fit->window))
+        return 0;
+    return 1;
+}
+
 int pw_drift_find(const struct pw_drift_input *in, void *scratch, struct pw_drift *out)
 {
     struct work w = {.in = in};
-    struct window win;
+    struct fit fit = {.is_line = 0};
     struct pw_drift found = {.kind = PW_SLOWING_STRETCH};
-    double at_first;
     w.stride = (in->nranks + MOST_RANKS - 1) / MOST_RANKS;
     place_scratch(&w, scratch);
     find_common(&w);
     if (w.n < LEAST_BINS + LEAST_STEPS)
         return 0;
-    find_places(&w);
-    find_window(&w, &win);
-    const double slope = find_line(&w, &at_first);
-    const double left = leave(&w, NULL, at_first, slope);
-    if (leave(&w, &win, 0, 0) > left && slope > 0) {
-        leave(&w, NULL, at_first, slope);
-        found.kind = PW_SLOWING_STEADY;
-        win = (struct window){0, w.n - 1, at_first, slope * (double)(w.n - 1)};
-    } else if (!is_distinct(&w, &win)) {
+    pw_season_remove(w.common, w.step, w.n, w.room);
+    if (!choose(&w, &fit))
         return 0;
-    } else if (win.first == 0 && win.last < larger(WARM_UP, w.n / 10)) {
+    if (fit.is_line)
+        found.kind = PW_SLOWING_STEADY;
+    else if (fit.window.first == 0 && fit.window.last < larger(WARM_UP, w.n / 10))
         found.kind = PW_SLOWING_WARM_UP;
-    }
-    const double p = test(&w, win.excess, found.kind == PW_SLOWING_STEADY);
-    if (p >= SURE || !describe(&w, &win, &found))
+    const double p = test(&w, &fit);
+    if (p >= SURE || !describe(&w, &fit.window, &found))
         return 0;
     found.confidence = 1 - 2 * p;
     *out = found;

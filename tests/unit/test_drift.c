@@ -144,6 +144,43 @@ static void test_by_design(void **state)
     assert_int_equal(find(&d), 0);
 }
 
+/* 12 of 100 steps, in which every fourth has 40 ms more by design: what comes every fourth step is
+ * taken out, and then they are clear. */
+static void test_beside_a_period(void **state)
+{
+    (void)state;
+    struct pw_drift d;
+    make(10);
+    for (size_t s = 0; s < STEPS; s += 4)
+        add_to_all(s, s, 40 * MS);
+    assert_int_equal(find(&d), 0);
+    add_to_all(44, 55, 20 * MS);
+    assert_int_equal(find(&d), 1);
+    assert_int_equal(d.kind, PW_SLOWING_STRETCH);
+    assert_int_equal(d.first, 44);
+    assert_int_equal(d.last, 55);
+    assert_in_range(d.excess_ns, 19 * MS, 21 * MS);
+}
+
+/* 12 ms from the first step to the last, in noise of 10 ms a rank: the lower quartile of 8 ranks
+ * differs by 4 ms from step to step, so it is 3 sigma of a step, but 12 / 4 x sqrt(100 / 12) = 8.7
+ * standard errors of a slope. */
+static void test_below_what_steps_differ(void **state)
+{
+    (void)state;
+    struct pw_drift d;
+    uint64_t seed = 11;
+    make(11);
+    for (size_t i = 0; i < STEPS * RANKS; i++)
+        add(i / RANKS, i % RANKS, (int64_t)(unit_normal(&seed) * 10 * MS));
+    assert_int_equal(find(&d), 0);
+    for (size_t s = 0; s < STEPS; s++)
+        add_to_all(s, s, (int64_t)s * 12 * MS / (STEPS - 1));
+    assert_int_equal(find(&d), 1);
+    assert_int_equal(d.kind, PW_SLOWING_STEADY);
+    assert_in_range(d.excess_ns, 8 * MS, 16 * MS);
+}
+
 /* Below 1 % of the run: 0.5 ms in 20 steps is 10 ms of 12 s. */
 static void test_trifle(void **state)
 {
@@ -198,6 +235,7 @@ int main(void)
         cmocka_unit_test(test_a_stretch),       cmocka_unit_test(test_until_the_end),
         cmocka_unit_test(test_steadily),        cmocka_unit_test(test_warming_up),
         cmocka_unit_test(test_not_all_ranks),   cmocka_unit_test(test_by_design),
+        cmocka_unit_test(test_beside_a_period), cmocka_unit_test(test_below_what_steps_differ),
         cmocka_unit_test(test_trifle),          cmocka_unit_test(test_noise),
         cmocka_unit_test(test_little_to_go_on),
     };
