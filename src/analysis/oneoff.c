@@ -3,11 +3,11 @@
 
 #include "analysis/stragglerphase.h"
 
-#define TIMES 5          /* as much as any but two of the others' */
-#define LEAST_SHARE 0.03 /* of the run */
-#define LEAST_OTHERS 10  /* excesses of others that it is compared with */
-#define OTHERS_ABOVE 3   /* so many of the others' are at least the third largest */
-#define MOST_STEPS 2
+#define TIMES 5           /* as much as any but two of the others' */
+#define LEAST_SHARE 0.03  /* of the run, in at most PW_ONEOFF_STEPS; or else the chance of it is */
+#define LEAST_CHANCE 0.01 /* below this */
+#define LEAST_OTHERS 10   /* excesses of others that it is compared with */
+#define OTHERS_ABOVE 3    /* so many of the others' are at least the third largest */
 
 enum { TOPS = 64 };
 
@@ -57,6 +57,18 @@ static int64_t gain_of_step(struct pw_excess *w, size_t step, size_t rank)
     return n < 2 || own < w->values[n - 1] ? 0 : own - w->values[n - 2];
 }
 
+/* That some rank has so many excesses so many times the third largest of the others: what heavy
+ * tails do, so many ranks are looked at. */
+static double chance_of(const struct pw_excess *w, size_t hits, double times)
+{
+    const double ranks = (double)w->in->nranks;
+    const double expected = OTHERS_ABOVE / (ranks - 1) / (times * times);
+    double chance = ranks;
+    for (size_t i = 1; i <= hits; i++)
+        chance *= expected / (double)i;
+    return chance < 1 ? chance : 1;
+}
+
 int pw_oneoff_find(struct pw_excess *w, const struct pw_oneoff_tops *tops, size_t rank,
                    struct pw_straggler_found *out)
 {
@@ -77,15 +89,17 @@ int pw_oneoff_find(struct pw_excess *w, const struct pw_oneoff_tops *tops, size_
         least = excess < least ? excess : least;
         hits++;
     }
-    if (!hits || hits > MOST_STEPS || (double)sum < LEAST_SHARE * (double)tops->run_ns ||
-        tops->known - (int64_t)in->nsteps < LEAST_OTHERS)
+    if (!hits || tops->known - (int64_t)in->nsteps < LEAST_OTHERS)
         return 0;
-    const double times = (double)least / (double)third, ranks = (double)in->nranks;
+    const double chance = chance_of(w, hits, (double)least / (double)third);
+    if (chance >= LEAST_CHANCE &&
+        (hits > PW_ONEOFF_STEPS || (double)sum < LEAST_SHARE * (double)tops->run_ns))
+        return 0;
     out->hits = (int64_t)hits;
     out->excess_ns = sum / (int64_t)hits;
     out->lost_ns = sum;
     out->slowdown /= (double)hits;
-    out->confidence = 1 - OTHERS_ABOVE * ranks / (ranks - 1) / (times * times);
+    out->confidence = 1 - chance;
     out->phase = pw_straggler_phase(w, out, least - 1);
     return 1;
 }

@@ -138,8 +138,29 @@ static void test_long_steps_once_or_twice(void **state)
     assert_int_equal(j->found[1].rank, 2);
     destroy(j);
     j = create(60, 8, 1e6, 6);
-    slow(j, 6, 30, 30, 60 * MS, 1);
-    assert_int_equal(find(j), 0); /* 1 % of the run */
+    slow(j, 6, 30, 30, 40 * MS, 1);
+    assert_int_equal(find(j), 0); /* less than 1 % of the run, 14 times the others' third */
+    slow(j, 6, 30, 30, 20 * MS, 1);
+    assert_int_equal(find(j), 1); /* 1 %, and 20 times: 8 x 3 / 7 / 20^2 = 0.0086 */
+    assert_in_range((int)(1e4 * (1 - j->found[0].confidence)), 70, 99);
+    destroy(j);
+}
+
+/* Three of 200 steps, 8 times the third largest of seven others': once in 8 x (3 / 7 / 8^2)^3 / 6
+ * = 4e-7 runs; so many above 3 sigma are no rarity. */
+static void test_long_steps_three_times(void **state)
+{
+    (void)state;
+    struct job *j = create(200, 8, 1e6, 6);
+    for (size_t s = 20; s < 200; s += 80)
+        slow(j, 6, s, s, 25 * MS, 1);
+    assert_int_equal(find(j), 1);
+    assert_int_equal(j->found[0].rank, 6);
+    assert_int_equal(j->found[0].hits, 3);
+    assert_int_equal(j->found[0].first, 20);
+    assert_int_equal(j->found[0].last, 180);
+    assert_in_range(j->found[0].excess_ns, 23 * MS, 27 * MS);
+    assert_true(j->found[0].confidence > 0.9999);
     destroy(j);
 }
 
@@ -352,6 +373,7 @@ int main(void)
         cmocka_unit_test(test_comes_and_goes),
         cmocka_unit_test(test_scattered_hits_only),
         cmocka_unit_test(test_long_steps_once_or_twice),
+        cmocka_unit_test(test_long_steps_three_times),
         cmocka_unit_test(test_two_and_three_ranks),
         cmocka_unit_test(test_missing_values),
         cmocka_unit_test(test_clocks),

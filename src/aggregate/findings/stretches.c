@@ -10,6 +10,7 @@
 #include "aggregate/findings/boundrows.h"
 #include "aggregate/findings/frozenhosts.h"
 #include "aggregate/match/collectivestats.h"
+#include "analysis/oneoff.h"
 #include "analysis/partloss.h"
 #include "analysis/stretch.h"
 #include "core/sort.h"
@@ -281,6 +282,17 @@ static void limit_confidence(struct pw_findings *f)
     }
 }
 
+/* Losses in single steps are looked at alike, however many they are; then they are called so. */
+static void name_kinds(struct pw_findings *f, size_t nsteps)
+{
+    for (size_t i = 0; i < f->nstragglers; i++) {
+        struct pw_row_c_straggler *row = &f->stragglers[i];
+        if (row->kind == PW_STRAGGLER_ONE_OFF && row->steps_hit > PW_ONEOFF_STEPS)
+            row->kind = 2 * (size_t)row->steps_hit >= nsteps ? PW_STRAGGLER_PERSISTENT
+                                                             : PW_STRAGGLER_INTERMITTENT;
+    }
+}
+
 static int has_steps_row(const struct pw_findings *f, int32_t rank)
 {
     for (size_t i = 0; i < f->nstragglers; i++)
@@ -368,6 +380,7 @@ int pw_stretches_find(struct pw_findings *f, const struct pw_job *job, const str
             drop_cheap(f);
         drop_replays(f);
         limit_confidence(f);
+        name_kinds(f, f->nsteps);
         pw_sort(f->stragglers, f->nstragglers, sizeof(*f->stragglers), by_loss);
         pw_frozenhosts_find(f, job, host_of, nhosts);
     }
