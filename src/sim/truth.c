@@ -113,6 +113,7 @@ static int print_truth(FILE *out, const struct pw_sim_params *p)
             p->collectives, p->ranks_per_host);
     fprintf(out, "  \"noise_all\": %.6g,\n", pw_sim_noise_all(p));
     fprintf(out, "  \"noise\": %.6g,\n  \"step_work_ns\": %" PRId64 ",\n", p->noise, p->step_ns);
+    fprintf(out, "  \"ends_work_ns\": %" PRId64 ",\n", p->ends_ns);
     fprintf(out, "  \"elapsed_ns\": %" PRId64 ",\n  \"elapsed_without_faults_ns\": %" PRId64 ",\n",
             with.elapsed_ns, without.elapsed_ns);
     err = print_faults(out, p, with.elapsed_ns);

@@ -131,9 +131,16 @@ def costs(truth, fault):
     return sum(f["lost_ns"] for f in losses(truth) if all(f[key] == fault[key] for key in same))
 
 
+def noise_around(fault, truth):
+    """One sigma: of the steps that were hit, or of the work before the first or after the last."""
+    if fault["kind"] in ("late_setup", "late_end"):
+        return truth["noise"] * truth.get("ends_work_ns", 0)
+    return truth.get("noise_all", truth["noise"]) * truth["step_work_ns"] * max(1, len(fault["steps"])) ** 0.5
+
+
 def must_be_found(fault, truth):
-    """3 sigma of the steps' noise, and a hundredth of the run."""
-    sigma = truth.get("noise_all", truth["noise"]) * truth["step_work_ns"] * max(1, len(fault["steps"])) ** 0.5
+    """3 sigma of the noise around it, and a hundredth of the run."""
+    sigma = noise_around(fault, truth)
     return (fault["lost_ns"] >= FLOOR * truth["elapsed_ns"] and
             (fault["scope"] in ("link", "network", "role") or fault["lost_ns"] >= SIGMAS * sigma))
 

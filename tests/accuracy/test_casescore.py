@@ -54,6 +54,17 @@ def a_right_verdict_is_right_in_all():
 
 
 @case
+def late_set_up_must_be_found_above_the_noise_of_the_set_up():
+    """1 % of 40 s of work before the first step is 0.4 s; three times that is 1.2 s."""
+    nobody = report("No rank held the job back: 100 steps of 100 ms.")
+    for kind, lost, must in (("late_setup", 1.1, False), ("late_end", 1.1, False), ("late_setup", 1.3, True),
+                             ("late_end", 1.3, True), ("late_start", 0.3, True)):
+        late = fault(kind=kind, part="tail" if kind == "late_end" else "start_up", steps=[],
+                     lost_ns=round(lost * S))
+        assert casescore.score({**truth(late), "ends_work_ns": 40 * S}, nobody)["must"] == must, kind
+
+
+@case
 def a_start_up_delay_is_told_as_one():
     late = fault(part="start_up", steps=[])
     for words, right in (("(it began late)", True), ("in 0.2 to 0.4 s of the run", False)):
