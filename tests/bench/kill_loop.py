@@ -5,14 +5,14 @@ missing?
 
 Each run kills one to four times, any of its three processes, after random pauses: from before the
 program's start to long after, the same collector's successors too. The program calls in one thread or
-in several at full rate, or is an MPI program; it counts the calls that have returned in a file of its
-own. In every third run the program ends by itself, and neither it nor its status may suffer. After
+in several at full rate, or is an MPI program; in half of the runs each call says an amount of work, too.
+It counts the calls that have returned in a file of its own. In every third run the program ends by itself, and neither it nor its status may suffer. After
 each run, `profwrap recover` and `profwrap sweep`:
   harmed      the program did not end as without profwrap, or not at all
   processes   something of the run still runs
   segments    shared memory is left
   unreadable  a rank file cannot be read, or there is none
-  missing     calls that had returned are neither recorded nor counted as lost
+  missing     calls that had returned, or their amounts, are neither recorded nor counted as lost
   crashed     `recover` or `sweep`, or in every tenth run `merge` or `report`, ended with another status
               than 0 and 1, or HDF5 crashed in it
 A line for every run that is not right, whose directory stays in WORK_DIR. The plan follows from the
@@ -85,6 +85,7 @@ class Run:
         shutil.rmtree(self.folder, ignore_errors=True)
         os.makedirs(self.folder)
         self.with_mpi = number % 8 == 0
+        self.with_work = number // 8 % 2 == 0
         self.threads = 1 if self.with_mpi else draw.choice([1, 2, 3])
         self.ends_itself = number % 3 == 0
         victims = [GUARD, COLLECTOR] if self.ends_itself else [GUARD, COLLECTOR, PROGRAM]
@@ -136,6 +137,8 @@ class Run:
         env = {} if self.with_mpi else {"TALLY_WITHOUT_MPI": "1"}
         if self.threads > 1:
             env["TALLY_THREADS"] = str(self.threads)
+        if self.with_work:
+            env["TALLY_WORK"] = "1"
         with open(os.path.join(self.folder, "stderr"), "wb") as errors:
             self.process = subprocess.Popen(
                 [options.profwrap, "-q", "-o", self.out, "--no-merge", "--ring-size", size, "--on-full",
@@ -174,7 +177,10 @@ class Run:
     def harm(self, status):
         words = f"status {status}, killed {sorted(self.killed)}"
         if self.ends_itself and GUARD not in self.killed:
-            if status != STATUS:
+            # What was killed as a collector may have been the program, which looks like one until
+            # it is executed.
+            is_unbegun = status == -signal.SIGKILL and not os.path.exists(self.counts)
+            if status != STATUS and not is_unbegun:
                 return "harmed", words
         elif GUARD not in self.killed and PROGRAM in self.killed and status != -signal.SIGKILL:
             return "harmed", words
@@ -232,9 +238,11 @@ class Run:
                 return None  # killed before anything was there, or five collectors were
             return "unreadable", f"{calls} calls, {problem}, {said}"
         # Without a ring, beginning and ending a range are counted each, and so is giving its name.
-        most = calls + self.threads + 2 * without_ring
-        if not calls <= found + lost <= most:
-            return "missing", f"{calls} calls returned, {found} in the file, {lost} counted as lost"
+        rows = 2 if self.with_work else 1  # of a call
+        most = rows * (calls + self.threads) + 2 * without_ring
+        if not rows * calls <= found + lost <= most:
+            return "missing", (f"{calls} calls of {rows} rows returned, {found} in the file, "
+                               f"{lost} counted as lost")
         return None
 
     def merge_fault(self):
@@ -254,10 +262,12 @@ def command(*words):
 
 
 def recorded(file):
-    """Calls, and what is counted of those that are not recorded."""
+    """Rows of calls and their amounts, and what is counted of those that are not recorded."""
     names = [bytes(text) for text in file["strings"][:]]
     wanted = [i for i, name in enumerate(names) if name == b"call"]
     found = int(sum((file["events/range"]["name"] == i).sum() for i in wanted))
+    if "samples/work" in file:
+        found += int((file["samples/work"]["amount"] == 1).sum())
     gaps = file["events/gap"][:]
     kinds = h5py.check_enum_dtype(file["events/gap"].dtype["kind"])
     reasons = h5py.check_enum_dtype(file["events/gap"].dtype["reason"])

@@ -8,7 +8,8 @@
  * does `leave`, in another thread than the main one, which ends; with
  * TALLY_WITHOUT_MPI in the environment only the ranges. FILE is one 64-bit count in the machine's
  * order; "-" for none. With TALLY_THREADS=N so many threads do it at once and never pause, without
- * MPI; each has a count of its own, 64 bytes after that of the one before. */
+ * MPI; each has a count of its own, 64 bytes after that of the one before. With TALLY_WORK in the
+ * environment each call also says an amount of work. */
 #include <fcntl.h>
 #include <mpi.h>
 #include <pthread.h>
@@ -27,7 +28,7 @@
 enum { MOST_THREADS = 64, SLOT = 64 };
 
 static _Atomic uint64_t *count;
-static int with_mpi, threads;
+static int with_mpi, with_work, threads;
 static long most_calls; /* of a thread; 0: no end */
 
 static int open_count(const char *path)
@@ -54,6 +55,8 @@ static void call_once(void)
     profwrap_range_push("call");
     if (with_mpi)
         MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_SELF);
+    if (with_work)
+        profwrap_work(1);
     profwrap_range_pop();
     atomic_fetch_add(count, 1);
 }
@@ -75,6 +78,8 @@ static void *call_without_pause(void *slot)
     _Atomic uint64_t *mine = slot;
     for (long i = 0; most_calls == 0 || i < most_calls; i++) {
         profwrap_range_push("call");
+        if (with_work)
+            profwrap_work(1);
         profwrap_range_pop();
         atomic_fetch_add(mine, 1);
     }
@@ -120,6 +125,7 @@ int main(int argc, char **argv)
         return 99;
     const char *how = argv[3];
     const int status = argc > 4 ? atoi(argv[4]) : 0;
+    with_work = getenv("TALLY_WORK") != NULL;
     with_mpi = getenv("TALLY_WITHOUT_MPI") == NULL && !threads;
     if (with_mpi)
         MPI_Init(&argc, &argv);
