@@ -10,15 +10,11 @@ import subprocess
 import sys
 import tempfile
 
-CASES = {}
+from simulated import CASES, case
+
 MS = 1000000
 # No noise, and transfers that take 20 us: a step is 10 ms of work and little else.
 PLAIN = ("-n", "0", "-c", "1", "--bytes", "1K", "--ranks-per-host", "2")
-
-
-def case(function):
-    CASES[function.__name__] = function
-    return function
 
 
 def sim(name, *options, status=0):

@@ -12,16 +12,12 @@ import subprocess
 import sys
 import tempfile
 
+from simulated import CASES, ENVIRONMENT, case
+
 SHARED = os.path.join(os.path.dirname(os.path.abspath(__file__)), *[".."] * 3, "shared", "traces")
 ENQUEUED = 32  # PW_FLAG_ENQUEUED
-CASES = {}
 TIMES = ("span_ns", "busy_ns", "compute_ns", "comm_ns", "comm_exposed_ns", "copy_ns", "idle_host_ns",
          "idle_gap_ns")
-
-
-def case(function):
-    CASES[function.__name__] = function
-    return function
 
 
 def sim(directory, *options, ranks=4, steps=40):
@@ -35,9 +31,7 @@ def merge(directory, processes=1):
     command = [profwrap, "merge", "--quiet", directory]
     if processes > 1:
         command = ["mpirun", "-np", str(processes), *command]
-    environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1",
-                   "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
-    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, env=environment)
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
     assert done.returncode == 0, done.stderr
     return h5py.File(os.path.join(directory, "cluster.h5"))
 

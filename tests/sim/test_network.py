@@ -2,33 +2,10 @@
 
     test_network.py PROFWRAP CASE        test_network.py --list
 """
-import json
-import os
-import subprocess
-import sys
-import tempfile
+import simulated
+from simulated import case, told
 
-
-CASES = {}
 RENDEZVOUS = ["-p", "ring", "--message", "1M", "--eager", "64K"]
-
-
-def case(function):
-    CASES[function.__name__] = function
-    return function
-
-
-def told(name, *options):
-    """The run's report and truth."""
-    run = os.path.join(where, name)
-    subprocess.run([profwrap, "sim", *options, run], check=True)
-    environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1",
-                   "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
-    subprocess.run([profwrap, "merge", "-q", run], check=True, env=environment)
-    said = subprocess.run([profwrap, "report", "--format", "json", run], stdout=subprocess.PIPE,
-                          text=True, check=True)
-    with open(os.path.join(run, "truth.json")) as file:
-        return json.loads(said.stdout), json.load(file)
 
 
 def assert_cost(found, truth, within):
@@ -106,10 +83,4 @@ def nothing_is_said_of_other_networks():
         assert found["network"] == [] and found["job"]["verdict"] != "network", (name, found["job"])
 
 
-if sys.argv[1:] == ["--list"]:
-    print("\n".join(CASES))
-    sys.exit(0)
-profwrap = os.path.abspath(sys.argv[1])
-for wanted in sys.argv[2:]:
-    with tempfile.TemporaryDirectory(prefix="profwrap-network-") as where:
-        CASES[wanted]()
+simulated.main()

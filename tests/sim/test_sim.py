@@ -11,15 +11,10 @@ import sys
 import tempfile
 import time
 
+from simulated import CASES, ENVIRONMENT, case
+
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "mpi"))
 import contract  # noqa: E402
-
-CASES = {}
-
-
-def case(function):
-    CASES[function.__name__] = function
-    return function
 
 
 def sim(directory, *options, status=0):
@@ -201,7 +196,7 @@ def merges_at_once_do_not_meet():
         sim(run, "-r", "2", "-s", "3")
     environment = {**os.environ, "TMPDIR": os.path.join(where, "is-not-there")}
     merges = [subprocess.Popen([profwrap, "merge", "-q", run], stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, text=True, env=environment)
+                               stderr=subprocess.STDOUT, text=True, env=ENVIRONMENT)
               for run in runs]
     said = [process.communicate()[0] for process in merges]
     assert said == [""] * 8 and not any(process.returncode for process in merges), said
@@ -889,11 +884,9 @@ def wrong_options_are_refused_in_one_sentence():
 
 
 def merge(directory, *options, status=0, processes=1):
-    environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1",
-                   "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
     launch = ["mpirun", "-np", str(processes)] if processes > 1 else []
     done = subprocess.run(launch + [profwrap, "merge", *options, directory], stderr=subprocess.PIPE,
-                          text=True, env=environment)
+                          text=True, env=ENVIRONMENT)
     assert done.returncode == status, done.stderr
     return done.stderr
 

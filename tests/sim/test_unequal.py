@@ -3,31 +3,14 @@ evenly gains what the truth says.
 
     test_unequal.py PROFWRAP CASE        test_unequal.py --list
 """
-import json
-import os
-import subprocess
-import sys
-import tempfile
+import simulated
+from simulated import case
 
-CASES = {}
-
-
-def case(function):
-    CASES[function.__name__] = function
-    return function
+SIZE = ("-r", "8", "-s", "60", "--step-us", "10000")
 
 
 def told(name, *options):
-    """The run's report and truth."""
-    run = os.path.join(where, name)
-    subprocess.run([profwrap, "sim", "-r", "8", "-s", "60", "--step-us", "10000", *options, run], check=True)
-    environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1",
-                   "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
-    subprocess.run([profwrap, "merge", "-q", run], check=True, env=environment)
-    said = subprocess.run([profwrap, "report", "--format", "json", run], stdout=subprocess.PIPE,
-                          text=True, check=True)
-    with open(os.path.join(run, "truth.json")) as file:
-        return json.loads(said.stdout), json.load(file)
+    return simulated.told(name, *SIZE, *options)
 
 
 def assert_costs(found, truth):
@@ -89,10 +72,4 @@ def slow_rank_beside_unequal_work_has_its_own_price():
         assert_costs(*told(name, *program, "-n", "1", "--seed", "2", *fault))
 
 
-if sys.argv[1:] == ["--list"]:
-    print("\n".join(CASES))
-    sys.exit(0)
-profwrap = os.path.abspath(sys.argv[1])
-for wanted in sys.argv[2:]:
-    with tempfile.TemporaryDirectory(prefix="profwrap-unequal-") as where:
-        CASES[wanted]()
+simulated.main()

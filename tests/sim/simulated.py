@@ -1,0 +1,56 @@
+"""What tests of synthetic runs share: their cases, and what a run is told to be."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+CASES = {}
+ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+               "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+
+
+def case(function):
+    CASES[function.__name__] = function
+    return function
+
+
+def profwrap(*words):
+    """Runs it, and returns what it printed."""
+    done = subprocess.run([sys.argv[1], *words], stdout=subprocess.PIPE, text=True, check=True,
+                          env=ENVIRONMENT)
+    return done.stdout
+
+
+def make(name, *options):
+    """A run's directory, in the case's own, which is the working directory."""
+    profwrap("sim", *options, name)
+    return name
+
+
+def report(run):
+    """Merges it: its report and truth."""
+    profwrap("merge", "-q", run)
+    with open(os.path.join(run, "truth.json")) as file:
+        return json.loads(profwrap("report", "--format", "json", run)), json.load(file)
+
+
+def told(name, *options):
+    return report(make(name, *options))
+
+
+def main():
+    """TEST.py PROFWRAP CASE..., or --list."""
+    if sys.argv[1:] == ["--list"]:
+        print("\n".join(CASES))
+        return
+    sys.argv[1] = os.path.abspath(sys.argv[1])
+    for wanted in sys.argv[2:]:
+        where = tempfile.mkdtemp(prefix="profwrap-sim-")
+        os.chdir(where)
+        try:
+            CASES[wanted]()
+        finally:
+            os.chdir("/")
+            shutil.rmtree(where, ignore_errors=True)
