@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "aggregate/steps/lost.h"
+#include "analysis/statistics.h"
 #include "core/h5table.h"
 #include "core/limits.h"
 
@@ -39,13 +41,45 @@ static int read_rank(const struct pw_job *job, const struct pw_input *input, siz
     return err;
 }
 
+static int64_t *cell_of(const struct pw_job *job, const struct pw_row_step *step, size_t column,
+                        int64_t *mine)
+{
+    const ptrdiff_t s = pw_job_step_index(job, step->step);
+    return s < 0 ? NULL : &mine[(size_t)s * job->ninputs + column];
+}
+
+/* In steps in which some of the amounts may have been lost, a rank has what is usual for it. */
+static int complete_rank(const struct pw_job *job, const struct pw_input *input, size_t column,
+                         int64_t *mine)
+{
+    struct pw_spans lost = {0};
+    size_t n = 0;
+    pw_lost_find(input, 1U << PW_LOST_RANGE | 1U << PW_LOST_STEP, &lost);
+    int64_t *known = malloc(sizeof(*known) * (input->nsteps + 1));
+    const int ok = known && !lost.failed;
+    for (size_t i = 0; ok && i < input->nsteps && lost.n; i++) {
+        const int64_t *cell = cell_of(job, &input->steps[i], column, mine);
+        if (cell && *cell >= 0 && !pw_lost_in(&lost, &input->steps[i]))
+            known[n++] = *cell;
+    }
+    const int64_t usual = n ? pw_median_i64(known, n) : -1;
+    for (size_t i = 0; ok && i < input->nsteps && lost.n; i++) {
+        int64_t *cell = cell_of(job, &input->steps[i], column, mine);
+        if (cell && pw_lost_in(&lost, &input->steps[i]))
+            *cell = usual;
+    }
+    free(known);
+    pw_spans_fini(&lost);
+    return ok ? 0 : -ENOMEM;
+}
+
 static int read_all(struct pw_job *job, int64_t *mine)
 {
     for (size_t i = 0; i < job->ninputs; i++) {
         const struct pw_input *input = &job->inputs[i];
         int err = input->work_rows.rows ? read_rank(job, input, i, mine) : 0;
-        if (err == -ENOMEM)
-            return err;
+        if (err == -ENOMEM || complete_rank(job, input, i, mine))
+            return -ENOMEM;
         if (err)
             pw_job_note(job, input->rank, "damaged", 1, "its amounts of work end early");
     }

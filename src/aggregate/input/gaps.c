@@ -17,8 +17,9 @@ struct sums {
     int64_t taken, taken_ns; /* stretches in which the program used CUPTI itself */
 };
 
-static void add_row(struct sums *sums, const struct pw_row_gap *row)
+static void add_row(void *context, const struct pw_row_gap *row)
 {
+    struct sums *sums = context;
     if (row->reason == PW_REASON_RING_WAIT) {
         sums->waits++;
         sums->waited_ns += row->end > row->start ? row->end - row->start : 0;
@@ -34,8 +35,7 @@ static void add_row(struct sums *sums, const struct pw_row_gap *row)
     }
 }
 
-/* What can be read of the table; the rest of a damaged one counts as nothing. */
-static void sum_up(const struct pw_input *input, struct sums *sums)
+void pw_gaps_visit(const struct pw_input *input, pw_gap_visitor *visit, void *context)
 {
     struct pw_h5_table *table;
     struct pw_row_gap *rows = malloc(sizeof(*rows) * BLOCK_ROWS);
@@ -46,7 +46,7 @@ static void sum_up(const struct pw_input *input, struct sums *sums)
             if (pw_h5_table_read(table, at, (size_t)n, rows))
                 break;
             for (uint64_t i = 0; i < n; i++)
-                add_row(sums, &rows[i]);
+                visit(context, &rows[i]);
         }
         pw_h5_table_close(table);
     }
@@ -109,7 +109,7 @@ void pw_gaps_note(struct pw_job *job)
     for (size_t i = 0; i < job->ninputs; i++) {
         const struct pw_input *input = &job->inputs[i];
         struct sums sums = {.waits = 0};
-        sum_up(input, &sums);
+        pw_gaps_visit(input, add_row, &sums);
         if (input->dropped)
             note_losses(job, input, &sums);
         note_waits(job, input, &sums);

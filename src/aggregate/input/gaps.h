@@ -4,6 +4,11 @@
 
 #include "aggregate/input/job.h"
 
+typedef void pw_gap_visitor(void *context, const struct pw_row_gap *row);
+
+/* Visits what can be read of the table; the rest of a damaged one counts as nothing. */
+void pw_gaps_visit(const struct pw_input *input, pw_gap_visitor *visit, void *context);
+
 /* Notes for every input of this process how many records of which kinds it lost, and how long its
  * program waited for room in its rings where that was more than a thousandth of its run. */
 void pw_gaps_note(struct pw_job *job);

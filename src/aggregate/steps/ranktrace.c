@@ -7,6 +7,7 @@
 
 #include "aggregate/input/events.h"
 #include "aggregate/steps/bins.h"
+#include "aggregate/steps/lost.h"
 #include "aggregate/steps/phases.h"
 #include "aggregate/steps/spans.h"
 #include "core/h5table.h"
@@ -31,6 +32,7 @@ struct pass {
     struct pw_graph_parts *graph;
     struct pw_spans comm;    /* operations under way, since the last settled step */
     struct pw_spans exposed; /* this rank inside a call, likewise */
+    struct pw_spans lost;    /* when its communication or steps were not recorded */
     struct pw_bins bins;
     struct pw_ranktrace *out;
     size_t settled;   /* steps of the input whose communication is known */
@@ -232,7 +234,7 @@ static void settle(struct pass *p, const struct pw_input *input, int64_t until)
     for (; p->settled < input->nsteps && input->steps[p->settled].end <= until; p->settled++) {
         const struct pw_row_step *step = &input->steps[p->settled];
         ptrdiff_t s = pw_job_step_index(p->job, step->step);
-        if (s < 0 || p->out->steps[s].comm_ns >= 0)
+        if (s < 0 || p->out->steps[s].comm_ns >= 0 || pw_lost_in(&p->lost, step))
             continue; /* a number that came twice: the first counts */
         p->out->steps[s].comm_ns = pw_spans_within(&p->comm, window_of(step));
         p->out->steps[s].comm_exposed_ns = pw_spans_within(&p->exposed, window_of(step));
@@ -281,7 +283,7 @@ static void fill_steps(struct pass *p, const struct pw_input *input, struct pw_r
     for (size_t i = 0; i < input->nsteps; i++) {
         const struct pw_row_step *step = &input->steps[i];
         ptrdiff_t s = pw_job_step_index(p->job, step->step);
-        if (s < 0 || out->steps[s].total_ns >= 0)
+        if (s < 0 || out->steps[s].total_ns >= 0 || pw_lost_in(&p->lost, step))
             continue; /* a number that came twice: the first counts */
         fill_step(p, window_of(step), &out->steps[s]);
         out->recorded[3 * s] = pw_input_time(input, step->start) - p->job->epoch_ns;
@@ -314,7 +316,7 @@ static void visit_phase(struct phase_pass *q, const struct pw_row_range *range, 
         q->at = at;
     }
     ptrdiff_t s = at < 0 ? -1 : q->index;
-    if (s < 0)
+    if (s < 0 || q->out->steps[s].total_ns < 0)
         return;
     struct pw_interval window = {range->start, range->end};
     if (pw_input_has_gpu(q->input))
@@ -368,7 +370,7 @@ static void close_steps(struct phase_pass *q)
     for (size_t i = 0; i < q->input->nsteps; i++) {
         const struct pw_row_step *step = &q->input->steps[i];
         ptrdiff_t s = pw_job_step_index(q->p->job, step->step);
-        if (s < 0)
+        if (s < 0 || q->out->steps[s].total_ns < 0)
             continue;
         struct pw_row_c_phase_trace *phases = &q->out->phases[s];
         int64_t known = 0;
@@ -414,6 +416,7 @@ int pw_ranktrace_build(const struct pw_job *job, struct pw_instances *instances,
     err = err ? err : pw_bins_begin(&p.bins, job, input, out->bins);
     if (!err) {
         clear_rows(out, job->nsteps);
+        pw_lost_find_work(input, &p.lost);
         err = read_events(&p, input);
         close_group(&p);
         settle(&p, input, INT64_MAX);
@@ -422,10 +425,12 @@ int pw_ranktrace_build(const struct pw_job *job, struct pw_instances *instances,
         fill_steps(&p, input, out);
         int phases = fill_phases(&p, input, out);
         int bins = pw_bins_finish(&p.bins, input, &out->wait, out->parts);
-        p.failed |= p.comm.failed || p.exposed.failed || out->wait.failed;
+        pw_lost_clear_bins(&p.lost, input, job, out->bins);
+        p.failed |= p.lost.failed || p.comm.failed || p.exposed.failed || out->wait.failed;
         err = p.failed ? -ENOMEM : err ? err : phases ? phases : bins;
     }
     pw_bins_fini(&p.bins);
+    pw_spans_fini(&p.lost);
     pw_spans_fini(&p.comm);
     pw_spans_fini(&p.exposed);
     free(p.group);

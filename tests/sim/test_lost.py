@@ -1,0 +1,120 @@
+"""What cannot be known makes no verdict: records that were lost, and runs that are very short.
+
+    test_lost.py PROFWRAP CASE        test_lost.py --list
+"""
+import os
+import sys
+
+import simulated
+from simulated import case, make, report, told
+
+RUN = ("-r", "6", "-s", "40", "-p", "moe", "--routing", "hot", "--hot", "100", "--tell-roles",
+       "--os-samples")
+
+
+def replace(file, table, rows):
+    kind = file[table].dtype
+    del file[table]
+    file.create_dataset(table, data=rows, dtype=kind)
+
+
+def lose(run, rank, steps, tables, every=1):
+    """The rank's rows in these steps, as if its ring had been full; in so manieth of them only."""
+    with h5py.File(os.path.join(run, f"rank-{rank:05d}.h5"), "r+") as file:
+        kinds = h5py.check_enum_dtype(file["events/gap"].dtype["kind"])
+        marks = [mark for mark in file["steps"][()] if mark["step"] in steps]
+        gaps = []
+        for table, time, kind in tables:
+            rows = file[table][()]
+            gone = numpy.zeros(len(rows), bool)
+            for mark in marks:
+                lost = (rows[time] >= mark["start"]) & (rows[time] < mark["end"])
+                gap = numpy.zeros(1, file["events/gap"].dtype)
+                gap["start"], gap["end"] = mark["start"] + 1, mark["end"] - 1
+                gap["kind"], gap["lost"] = kinds[kind], max(lost.sum(), 1)
+                gaps.append(gap)
+                gone |= lost & (mark["step"] % every == 0)
+            replace(file, table, rows[~gone])
+        replace(file, "events/gap", numpy.concatenate(gaps))
+        file.attrs["dropped_events"] = sum(int(gap["lost"][0]) for gap in gaps)
+
+
+def known(run, table, member):
+    with h5py.File(os.path.join(run, "cluster.h5")) as file:
+        return file[table][member][()] >= 0
+
+
+@case
+def waits_that_were_lost_are_no_work():
+    run = make("run", "-r", "6", "-s", "40", "-n", "1", "--os-samples")
+    lose(run, 2, range(10, 20), [("events/comm", "start", "communication")])
+    found, _ = report(run)
+    assert found["stragglers"] == [] and found["job"]["verdict"] == "none", found["job"]
+    steps = known(run, "step_trace", "own_ns")
+    assert steps[:, [0, 1, 3, 4, 5]].all() and not steps[10:20, 2].any(), steps
+    assert steps[:10, 2].all() and steps[20:, 2].all(), steps
+    bins = known(run, "bin_trace", "wait_ns")
+    assert bins[:, 3].all() and bins[:, 2].any() and not bins[:, 2].all(), bins
+
+
+@case
+def amounts_that_were_lost_are_as_usual():
+    whole, _ = told("whole", *RUN)
+    (row,) = [row for row in whole["imbalances"] if row["kind"] == "amount"]
+    for name, rank in (("heavy", row["first_rank"]), ("other", (row["first_rank"] + 1) % 6)):
+        run = make(name, *RUN)
+        lose(run, rank, range(10, 20), [("samples/work", "time", "range")])
+        found, _ = report(run)
+        assert found["stragglers"] == [] and found["job"]["verdict"] == "imbalance", found["job"]
+        (again,) = [row for row in found["imbalances"] if row["kind"] == "amount"]
+        assert again["first_rank"] == row["first_rank"], (again, row)
+        assert abs(again["amount_ratio"] / row["amount_ratio"] - 1) < 0.05, (again, row)
+
+
+@case
+def of_a_rank_whose_amounts_are_never_known_nothing_is_said():
+    whole, _ = told("whole", *RUN)
+    (row,) = [row for row in whole["imbalances"] if row["kind"] == "amount"]
+    run = make("run", *RUN)
+    lose(run, row["first_rank"], range(40), [("samples/work", "time", "range")], every=2)
+    found, _ = report(run)
+    assert found["stragglers"] == [], found["stragglers"]
+    assert not known(run, "step_trace", "own_ns")[:, row["first_rank"]].any()
+
+
+# Less than 0.3 s, of which there are no bins: what looks at them must not.
+SHORT = {
+    "slow": ("-r", "4", "-s", "20", "-f", "slow_rank:rank=1,percent=80"),
+    "stopped": ("-r", "4", "-s", "20", "-f", "sigstop:rank=1,at_ms=50,ms=60"),
+    "frozen": ("-r", "4", "-s", "12", "--ranks-per-host", "2", "-f", "freeze:host=1,at_ms=50,ms=60"),
+    "paused": ("-r", "4", "-s", "16", "-f", "checkpoint:period=4,ms=10"),
+    "slower": ("-r", "4", "-s", "24", "-f", "slow_all:percent=60,steps=10-20"),
+    "unequal": ("-r", "8", "-s", "10", "-p", "moe", "--routing", "hot", "--hot", "200", "--tell-roles"),
+    "late": ("-r", "4", "-s", "12", "-f", "late_setup:rank=1,ms=60", "--ends-ms", "10"),
+    "stalled": ("-r", "4", "-s", "20", "--unmarked", "-f", "stall:rank=2,ms=40"),
+    "congested": ("-r", "9", "-s", "10", "-p", "halo", "--ranks-per-host", "1", "-f",
+                  "congestion:percent=3000,steps=4-6"),
+    "one": ("-r", "1", "-s", "3"),
+}
+
+
+@case
+def short_runs_have_no_bins():
+    for name, options in SHORT.items():
+        run = make(name, *options, "--os-samples", "--step-us", "4000")
+        found, _ = report(run)
+        assert found["job"]["headline"], name
+        with h5py.File(os.path.join(run, "cluster.h5")) as file:
+            assert file["bin_trace"].shape[0] == 0 and file.attrs["bin_ns"] == -1, name
+        for format in ("text", "html", "csv"):
+            simulated.profwrap("report", "--format", format, "-o", f"{name}.{format}", run)
+
+
+if sys.argv[1:] != ["--list"]:
+    try:
+        import h5py
+        import numpy
+    except ImportError:
+        print("skipped: this Python has no h5py")
+        sys.exit(77)
+simulated.main()
