@@ -1,5 +1,6 @@
 /* `profwrap merge` of a directory with the input as one of the rank files: alone, or beside three
- * good ones of a run. What comes out must be a file that can be reported on. */
+ * good ones of a run. What comes out must be a file that can be reported on. Runs of good files
+ * come first. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,11 +12,11 @@
 #include "core/cluster.h"
 #include "fuzz.h"
 
-enum { GOOD = 3, RUNS = 2 };
+enum { GOOD = 4, RUNS = 3 };
 
-/* Plain messages; and unequal roles and amounts of work, samples of /proc, and a host that froze.
- */
-static const char *const runs[RUNS] = {"halo", "frozen"};
+/* Plain messages; unequal roles and amounts of work, samples of /proc, and a host that froze; and a
+ * slow rank in a run that is too short for bins. */
+static const char *const runs[RUNS] = {"halo", "frozen", "short"};
 
 /* LeakSanitizer's, where it is linked: MPI keeps much of what it allocates when it starts. */
 __attribute__((weak)) void __lsan_disable(void);
@@ -45,16 +46,6 @@ static void put_run(const char *run)
     }
 }
 
-int LLVMFuzzerInitialize(int *argc, char ***argv)
-{
-    char path[FUZZ_PATH];
-    start_mpi(argc, argv);
-    mkdir(fuzz_path(path, "alone"), 0700);
-    for (int i = 0; i < RUNS; i++)
-        put_run(runs[i]);
-    return 0;
-}
-
 static void check_merged(const char *path)
 {
     const struct pw_report_options all = {0};
@@ -81,6 +72,18 @@ static void merge(const char *dir)
     if (status == 0)
         check_merged(output);
     unlink(output);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    char path[FUZZ_PATH];
+    start_mpi(argc, argv);
+    mkdir(fuzz_path(path, "alone"), 0700);
+    for (int i = 0; i < RUNS; i++) {
+        put_run(runs[i]);
+        merge(fuzz_path(path, runs[i]));
+    }
+    return 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
