@@ -391,7 +391,7 @@ int pw_job_number_hosts(const struct pw_job *job, int64_t *host_of, size_t *nhos
         memcpy(names[i], job->ranks[i].hostname, 64);
     pw_sort(names, n, 64, by_name);
     for (size_t i = 0; i < n; i++)
-        if (!kept || memcmp(names[kept - 1], names[i], 64) != 0)
+        if (names[i][0] && (!kept || memcmp(names[kept - 1], names[i], 64) != 0))
             memmove(names[kept++], names[i], 64);
     size_t known = kept;
     for (size_t i = 0; i < n; i++) {

@@ -71,7 +71,7 @@ int pw_job_agree_on_steps(struct pw_job *job);
 void pw_job_note_steps(struct pw_job *job);
 
 /* Numbers the hosts in the order of their names: host_of[nranks]. A rank whose host is not known is
- * on one of its own; *nhosts may exceed nranks by 1 then. 0 or -ENOMEM. */
+ * on one of its own; *nhosts is at most nranks. 0 or -ENOMEM. */
 int pw_job_number_hosts(const struct pw_job *job, int64_t *host_of, size_t *nhosts);
 
 /* Index of a step number, or -1. */
