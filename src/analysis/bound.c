@@ -125,8 +125,9 @@ static void compare(struct measuring *m, size_t bin, size_t host)
         const int64_t cpus = in->rows[cell].cpus, share = m->out->others_ns[cell] / cpus;
         const double usual = (double)median_without(m->share, n, share);
         const int is_narrow = 2 * cpus <= median_without(m->cpus, n, cpus);
-        m->out->is_beside[cell] = (double)share >= LEAST_SHARE * (double)in->bin_ns &&
-                                  (double)share >= (is_narrow ? NEARLY : MORE) * usual;
+        if ((double)share >= LEAST_SHARE * (double)in->bin_ns &&
+            (double)share >= (is_narrow ? NEARLY : MORE) * usual)
+            m->out->beside[cell] = is_narrow ? PW_BESIDE_NARROW : PW_BESIDE;
     }
 }
 
@@ -158,7 +159,7 @@ void pw_bound_measure(const struct pw_bound_input *in, void *scratch, const stru
     int all = 1;
     for (size_t i = 0; i < in->nbins * n; i++) {
         out->others_ns[i] = out->kept_ns[i] = -1;
-        out->is_beside[i] = 0;
+        out->beside[i] = PW_BESIDE_NOT;
     }
     for (size_t r = 0; in->nbins && r < n; r++)
         all &= row_at(in, 0, r)->wait_ns >= 0;
@@ -190,7 +191,7 @@ int pw_bound_look(const struct pw_bound_input *in, const struct pw_bound *bound,
     size_t bins = 0, middle = first;
     double others = 0, time = 0;
     for (size_t i = first; i <= last && i < in->nbins; i++) {
-        if (!bound->is_beside[i * in->nranks + rank])
+        if (!bound->beside[i * in->nranks + rank])
             continue;
         others += (double)bound->others_ns[i * in->nranks + rank];
         time += (double)row_at(in, i, rank)->cpus * (double)in->bin_ns;

@@ -13,9 +13,10 @@
  *
  *   kept = ready x others / (busy - its own CPU time)
  *
- * A rank is bound beside others in a bin when they use a fifth of its CPUs' time or more, and
- *   - three halves of what they use of the other ranks' CPUs (median, for each CPU); or
- *   - four fifths of that, and the rank may use at most half as many CPUs as the others. */
+ * A rank is bound beside others in a bin when they use a fifth of its CPUs' time or more, and three
+ * halves of what they use of the other ranks' CPUs (median, for each CPU). Where the rank is
+ * narrow, that is may use at most half as many CPUs as the others (median), four fifths of that are
+ * enough. */
 #ifndef PW_ANALYSIS_BOUND_H
 #define PW_ANALYSIS_BOUND_H
 
@@ -31,11 +32,13 @@ struct pw_bound_input {
     const int64_t *host_of;                /* [nranks] hosts, numbered from 0 */
 };
 
+enum pw_beside { PW_BESIDE_NOT, PW_BESIDE, PW_BESIDE_NARROW };
+
 /* [nbins * nranks]; others_ns and kept_ns are -1 where they are not known: where not all of the
  * host's ranks are, or a rank of the job is not at all. */
 struct pw_bound {
     int64_t *others_ns, *kept_ns;
-    uint8_t *is_beside;
+    uint8_t *beside; /* enum pw_beside */
 };
 
 /* Bytes of scratch that pw_bound_measure() needs. */

@@ -141,6 +141,24 @@ static int64_t median_without(const struct search *s, size_t n, int64_t amount)
     return pw_median_without_i64(s->sorted, n, pw_place_i64(s->sorted, n, amount));
 }
 
+/* Where a rank is not bound beside others it only visits their CPUs, or may use as many as the
+ * other ranks, of which no rule of its own is needed. What it lost less than the others there
+ * counts: else chance would, where others' processes are now here and now there. */
+static void limit_to_beside(struct search *s, size_t cell)
+{
+    if (s->excess[cell] != UNKNOWN && s->excess[cell] > 0 &&
+        s->in->bound->beside[cell] != PW_BESIDE_NARROW)
+        s->excess[cell] = 0;
+}
+
+static int is_mostly_beside(const struct search *s, const struct pw_stretch *f)
+{
+    size_t n = 0;
+    for (size_t i = f->first; i <= f->last; i++)
+        n += s->in->bound->beside[i * s->in->nranks + f->rank] == PW_BESIDE_NARROW;
+    return 2 * n > f->last - f->first;
+}
+
 static void measure(struct search *s, enum kind kind)
 {
     const size_t nranks = s->in->nranks;
@@ -157,8 +175,8 @@ static void measure(struct search *s, enum kind kind)
             int64_t amount = s->amount[i * nranks + r];
             s->excess[i * nranks + r] =
                 amount == UNKNOWN || n < 2 ? UNKNOWN : amount - median_without(s, n, amount);
-            if (kind == BOUND && amount != UNKNOWN && !s->in->bound->is_beside[i * nranks + r])
-                s->excess[i * nranks + r] = 0; /* it visits these CPUs, or all have them */
+            if (kind == BOUND)
+                limit_to_beside(s, i * nranks + r);
         }
     }
 }
@@ -317,6 +335,8 @@ static int judge(struct search *s, enum kind kind, struct pw_stretch *f)
     const double length = (double)(f->last - f->first + 1) * (double)s->in->bin_ns;
     if ((double)f->lost_ns < floor * run ||
         ((double)f->lost_ns < rule->density * length && (double)f->lost_ns < LARGE * run))
+        return 0;
+    if (kind == BOUND && !is_mostly_beside(s, f))
         return 0;
     compare_with_others(s, f);
     const int64_t waited = waited_for(s, kind, f);

@@ -47,7 +47,7 @@ static size_t beside(const struct run *r)
 {
     size_t n = 0;
     for (size_t i = 0; i < BINS * RANKS; i++)
-        n += r->beside[i];
+        n += r->beside[i] != PW_BESIDE_NOT;
     return n;
 }
 
@@ -86,7 +86,8 @@ static void test_bound_beside_others(void **state)
     assert_int_equal(r->kept[3], 60 * MS);   /* 80 x 60 / 80 */
     assert_int_equal(r->kept[0], 20 * MS);   /* 50 x 60 / 150 */
     assert_int_equal(beside(r), BINS);
-    assert_true(r->beside[3] && r->beside[9 * RANKS + 3]);
+    assert_int_equal(r->beside[3], PW_BESIDE_NARROW);
+    assert_int_equal(r->beside[9 * RANKS + 3], PW_BESIDE_NARROW);
     free(r);
 }
 
@@ -151,6 +152,25 @@ static void test_alike(void **state)
     }
 }
 
+/* Each has a CPU of its own, and something else is on one of them. */
+static void test_as_many_cpus(void **state)
+{
+    (void)state;
+    struct run *r = create();
+    for (int k = 0; k < RANKS; k++)
+        set(r, (size_t)k,
+            (struct pw_row_c_bin_trace){.process_ns = (k == 2 ? 70 : 90) * MS,
+                                        .cpus_busy_ns = 100 * MS,
+                                        .cpus = 1,
+                                        .cpu_lowest = k,
+                                        .cpu_highest = k,
+                                        .processor = k});
+    measure(r);
+    assert_int_equal(beside(r), BINS);
+    assert_int_equal(r->beside[2], PW_BESIDE);
+    free(r);
+}
+
 /* Different numbers of CPUs, of all of which something else uses half: each is kept as long. */
 static void test_uneven(void **state)
 {
@@ -199,6 +219,7 @@ int main(void)
         cmocka_unit_test(test_no_more_than_of_all_cpus),
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_alike),
+        cmocka_unit_test(test_as_many_cpus),
         cmocka_unit_test(test_uneven),
         cmocka_unit_test(test_not_known),
     };

@@ -387,7 +387,7 @@ static void test_bound(void **state)
     struct run *r = create(4);
     for (size_t i = 10 * 4; i < 20 * 4; i++) {
         kept[i] = (i % 4 ? 20 : 60) * MS;
-        beside[i] = i % 4 == 0;
+        beside[i] = i % 4 ? PW_BESIDE_NOT : PW_BESIDE_NARROW;
         r->rows[i].ready_ns = 70 * MS;
         r->rows[i].wait_ns = (i % 4 ? 20 : 5) * MS;
         r->rows[i].inside_ns = 50 * MS;
@@ -402,7 +402,7 @@ static void test_bound(void **state)
         kept[i] = kept[i] ? 60 * MS : 0;
     assert_int_equal(find(r), 0);
     for (size_t i = 0; i < BINS * 4; i++)
-        kept[i] = i % 4 > 1 ? 0 : kept[i], beside[i] = kept[i] > 0;
+        kept[i] = i % 4 > 1 ? 0 : kept[i], beside[i] = kept[i] ? PW_BESIDE_NARROW : 0;
     assert_int_equal(find(r), 0);
     destroy(r);
 }

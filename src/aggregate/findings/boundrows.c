@@ -13,8 +13,8 @@ int pw_boundrows_measure(const struct pw_bound_input *in, struct pw_bound *bound
     void *scratch = malloc(pw_bound_scratch(in));
     *bound = (struct pw_bound){.others_ns = malloc(sizeof(int64_t) * (cells + 1)),
                                .kept_ns = malloc(sizeof(int64_t) * (cells + 1)),
-                               .is_beside = malloc(cells + 1)};
-    int err = scratch && bound->others_ns && bound->kept_ns && bound->is_beside ? 0 : -ENOMEM;
+                               .beside = malloc(cells + 1)};
+    int err = scratch && bound->others_ns && bound->kept_ns && bound->beside ? 0 : -ENOMEM;
     if (!err)
         pw_bound_measure(in, scratch, bound);
     free(scratch);
@@ -25,13 +25,14 @@ void pw_boundrows_free(struct pw_bound *bound)
 {
     free(bound->others_ns);
     free(bound->kept_ns);
-    free(bound->is_beside);
+    free(bound->beside);
     *bound = (struct pw_bound){0};
 }
 
-int pw_boundrows_is_beside(const struct pw_row_c_straggler *row)
+int pw_boundrows_is_narrow(const struct pw_row_c_straggler *row)
 {
-    return row->cause == PW_CAUSE_CPU_CONTENTION && row->others_share >= 0;
+    return row->cause == PW_CAUSE_CPU_CONTENTION && row->cpus > 0 &&
+           2 * row->cpus <= row->others_cpus;
 }
 
 /* " since step 37", or the time where no step began before it. */
@@ -80,7 +81,7 @@ void pw_boundrows_enter(struct pw_findings *f, const struct pw_job *job,
         struct pw_row_c_straggler *row = &f->stragglers[i];
         struct pw_bound_found found;
         char since[48];
-        row->cpus = 0;
+        row->cpus = row->others_cpus = 0;
         row->others_share = -1;
         row->bound_ns = -1;
         if (!in->nbins || row->end <= row->start)
@@ -89,6 +90,7 @@ void pw_boundrows_enter(struct pw_findings *f, const struct pw_job *job,
         if (!pw_bound_look(in, bound, (size_t)row->rank, first, last, scratch, &found))
             continue;
         row->cpus = found.cpus;
+        row->others_cpus = found.others_cpus;
         row->others_share = found.share;
         if (found.since >= 0)
             row->bound_ns = job->bins.start_ns + found.since * job->bins.bin_ns;

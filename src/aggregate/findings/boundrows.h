@@ -15,7 +15,8 @@ void pw_boundrows_enter(struct pw_findings *f, const struct pw_job *job,
                         const struct pw_bound_input *in, const struct pw_bound *bound,
                         int64_t *scratch);
 
-/* The rank lacked a CPU, and was bound beside processes that are no ranks. */
-int pw_boundrows_is_beside(const struct pw_row_c_straggler *row);
+/* The rank lacked a CPU, was bound beside processes that are no ranks, and the others of its host
+ * may use twice as many CPUs or more: they go to its CPUs and leave them again. */
+int pw_boundrows_is_narrow(const struct pw_row_c_straggler *row);
 
 #endif

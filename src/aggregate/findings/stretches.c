@@ -200,7 +200,7 @@ static int explains(const struct pw_row_c_straggler *row, const struct pw_row_c_
 {
     if (row->rank == other->rank)
         return 0;
-    return is_sure(row) || (pw_boundrows_is_beside(row) && !pw_boundrows_is_beside(other) &&
+    return is_sure(row) || (pw_boundrows_is_narrow(row) && !pw_boundrows_is_narrow(other) &&
                             other->cause == PW_CAUSE_CPU_CONTENTION &&
                             memcmp(row->hostname, other->hostname, sizeof(row->hostname)) == 0);
 }
@@ -236,7 +236,7 @@ static void drop_contended(struct pw_findings *f, const int64_t *contention, siz
             if ((int32_t)r != row->rank && contention[r] > worst)
                 worst = contention[r];
         if (row->cause != PW_CAUSE_CPU_CONTENTION || 2 * worst <= row->lost_ns ||
-            pw_boundrows_is_beside(row))
+            pw_boundrows_is_narrow(row))
             f->stragglers[kept++] = *row;
     }
     f->nstragglers = kept;

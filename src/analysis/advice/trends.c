@@ -18,7 +18,7 @@ const struct pw_row_c_trend *pw_trends_leading(const struct pw_cluster *c)
         const double held = (double)row->steps_hit * (double)row->excess_ns;
         const double cost = row->gain_ns > 0 ? (double)row->gain_ns : held;
         /* Beside other processes on one CPU all ranks are slower that may run there. */
-        const int is_bound = row->cause == PW_CAUSE_CPU_CONTENTION && row->others_share > 0;
+        const int is_bound = row->cause == PW_CAUSE_CPU_CONTENTION && row->cpus > 0;
         const int is_same = (worst->kind == PW_SLOWING_PAUSES || is_bound) &&
                             row->first_step >= 0 && row->first_step <= worst->last_step &&
                             row->last_step >= worst->first_step;
