@@ -20,6 +20,8 @@
 #include "core/readlimit.h"
 #include "core/sort.h"
 
+enum { FIRST_EVENTS = 8 };
+
 static int fail(char *problem, size_t size, const char *text, int err)
 {
     snprintf(problem, size, "%s", text);
@@ -130,6 +132,20 @@ static int read_sampled(struct pw_input *s)
     return 0;
 }
 
+/* The earliest begin of operations after MPI_Init. Rows are in the order in which these ended. */
+static int64_t first_begin(struct pw_h5_table *table, size_t nrows)
+{
+    struct pw_row_comm_event events[FIRST_EVENTS];
+    const size_t n = nrows - 1 < FIRST_EVENTS ? nrows - 1 : FIRST_EVENTS;
+    int64_t first = INT64_MAX;
+    if (n && pw_h5_table_read(table, 1, n, events))
+        return first;
+    for (size_t i = 0; i < n; i++)
+        if (pw_events_are_possible(&events[i]) && events[i].start < first)
+            first = events[i].start;
+    return first;
+}
+
 /* From the end of the first operation, which is MPI_Init, to the end of the last. */
 static int read_span(struct pw_input *s)
 {
@@ -145,6 +161,7 @@ static int read_span(struct pw_input *s)
         s->first_ns = event.end;
         if (event.op == PW_OP_Init || event.op == PW_OP_Init_thread)
             s->init_ns = event.start;
+        s->begun_ns = first_begin(table, s->event_rows.rows);
     }
     if (pw_h5_table_read(table, s->event_rows.rows - 1, 1, &event) == 0 &&
         pw_events_are_possible(&event)) {
@@ -283,6 +300,7 @@ int pw_input_open(struct pw_h5_types *types, const char *path, struct pw_input *
     struct pw_input s = {.path = strdup(path),
                          .begin_ns = INT64_MAX,
                          .init_ns = INT64_MAX,
+                         .begun_ns = INT64_MAX,
                          .finalize_ns = INT64_MAX,
                          .finalized_ns = INT64_MAX,
                          .sampled_from = INT64_MAX,

@@ -62,7 +62,8 @@ struct pw_input {
     /* Local times, INT64_MAX where there are none: when it entered MPI_Init and left
      * MPI_Finalize, as the first and last event of its file; its first and last sample. */
     int64_t init_ns, finalize_ns, finalized_ns, sampled_from, sampled_until;
-    int64_t events; /* rows of /events/comm and /events/range */
+    int64_t begun_ns; /* where an operation after MPI_Init began first; INT64_MAX: none did */
+    int64_t events;   /* rows of /events/comm and /events/range */
     double event_cost_ns, sync_ns;
 };
 

@@ -19,6 +19,10 @@ struct pw_binning {
                                                cluster time; INT64_MIN: not known */
 };
 
+/* Whether steps that were found are cut at one rank's times on all ranks; and, then, whether that
+ * one had communicated before. */
+enum pw_cut_by { PW_CUT_NOT, PW_CUT_LATER, PW_CUT_FIRST };
+
 struct pw_job {
     MPI_Comm comm;
     int process, processes;
@@ -29,11 +33,11 @@ struct pw_job {
     size_t nsteps;
     int32_t *domains; /* [nranks] clock domain of each rank, -1: no file; 0 has rank 0 */
     int32_t ndomains;
-    int has_pauses;        /* some rank did not record all the time */
-    int is_snapshot;       /* some file was taken while the job ran */
-    int infer_clocks;      /* 0: only what was measured during the run counts */
-    int steps_inferred;    /* nobody marked them; 1: found, 2: slices of equal length */
-    int steps_cut;         /* found, and cut at one rank's times on all ranks */
+    int has_pauses;     /* some rank did not record all the time */
+    int is_snapshot;    /* some file was taken while the job ran */
+    int infer_clocks;   /* 0: only what was measured during the run counts */
+    int steps_inferred; /* nobody marked them; 1: found, 2: slices of equal length */
+    enum pw_cut_by steps_cut;
     char steps_found[256]; /* how, where they are not marked */
     struct pw_binning bins;
     int64_t epoch_ns;           /* cluster time of the first thing known, to keep sums small */

@@ -170,10 +170,13 @@ static int has_steps(const struct pw_job *job, const struct pw_input *input)
     return input->nsteps > 0 && job->steps_inferred <= 1; /* slices are none */
 }
 
-/* Where all ranks are cut at one rank's times, others' set-up reaches into the first step. */
+/* Where all ranks are cut at one rank's times, others' set-up reaches into the first step. Where
+ * nothing was communicated before, it ends with a rank's first operation. */
 static int64_t setup_end(const struct pw_job *job, const struct pw_input *input)
 {
     const struct pw_row_step *first = &input->steps[0];
+    if (job->steps_cut == PW_CUT_FIRST && input->begun_ns != INT64_MAX)
+        return input->begun_ns;
     return job->steps_cut && input->nsteps > 1 ? first->end : first->start;
 }
 

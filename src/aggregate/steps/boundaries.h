@@ -9,6 +9,7 @@ struct pw_boundaries {
     uint64_t uid; /* of the communicator whose collectives they are, 0: times */
     size_t n;
     int64_t *at;    /* [n] ascending: numbers of collectives, or cluster times */
+    int is_first;   /* times: the rank had communicated in the iteration before at most */
     double alike;   /* share of usual iterations; 0: slices */
     char what[144]; /* the call that an iteration begins with, and what only some have; or "" */
 };

@@ -176,7 +176,9 @@ static void share(const struct pw_job *job, struct pw_boundaries *b, int process
 static void describe(struct pw_job *job, const struct pw_boundaries *b)
 {
     job->steps_inferred = b->alike > 0 ? 1 : 2;
-    job->steps_cut = b->alike > 0 && !b->uid;
+    job->steps_cut = b->alike <= 0 || b->uid ? PW_CUT_NOT
+                     : b->is_first           ? PW_CUT_FIRST
+                                             : PW_CUT_LATER;
     if (b->alike > 0)
         snprintf(job->steps_found, sizeof(job->steps_found),
                  "%.1f %% are alike; a step begins with %s", 100 * b->alike, b->what);
@@ -192,6 +194,14 @@ void pw_infer_note(struct pw_job *job)
                     (int64_t)job->nsteps, job->steps_found);
 }
 
+static struct pw_boundaries find_boundaries(const struct pw_job *job, struct pw_input *input)
+{
+    struct pw_boundaries b = pw_boundaries_find(job, input);
+    b.is_first = !b.uid && b.n > 1 && input->begun_ns != INT64_MAX &&
+                 b.at[0] - pw_input_time(input, input->begun_ns) < b.at[1] - b.at[0];
+    return b;
+}
+
 void pw_infer_steps(struct pw_job *job)
 {
     struct pw_input *input = NULL;
@@ -200,7 +210,7 @@ void pw_infer_steps(struct pw_job *job)
     if (job->nsteps)
         return;
     if (find_lowest(job, &input, &process))
-        b = pw_boundaries_find(job, input);
+        b = find_boundaries(job, input);
     share(job, &b, process);
     const int aligned = are_clocks_aligned(job);
     if (!b.uid && b.n && !aligned)
