@@ -194,6 +194,27 @@ def the_parts_of_a_merged_run_add_up():
 
 
 @case
+def the_set_up_of_a_distant_rank_is_not_cut_short():
+    """In a ring without marks rank 0 goes on for steps until it hears that rank 10 of 16 was long in its
+    set-up. Setup ends with each rank's own first operation: 10 has 60 ms more there, the others alike; 60 of
+    60 steps of 10 ms with 0.2 s around them, 5 % of the run."""
+    run = sim("run", "-p", "ring", "--message", "64K", "--bare", "-r", "16", "-s", "60", "--step-us", "10000",
+              "-n", "1", "--ends-ms", "200", "--os-samples", "-f", "late_setup:rank=10,ms=60")
+    subprocess.run([profwrap, "merge", "-q", run], check=True)
+    with h5py.File(os.path.join(run, "cluster.h5")) as file:
+        setup, stragglers = file["part_trace"][2], file["stragglers"][()]
+        names = {v: k for k, v in h5py.check_enum_dtype(stragglers.dtype["part"]).items()}
+    own = [int(row["total_ns"] - row["wait_ns"]) for row in setup]
+    near(own[10], 260 * MS, 10 * MS)
+    for rank in set(range(16)) - {10}:
+        near(own[rank], 200 * MS, 10 * MS)
+    first = stragglers[0]
+    assert first["rank"] == 10 and names[first["part"]] == "setup", first
+    near(int(first["lost_ns"]), 60 * MS, 10 * MS)
+    assert 40 * MS < first["gain_ns"] <= first["lost_ns"], first  # to the next rank
+
+
+@case
 def parts_that_nothing_divides_are_one():
     """Without MPI_Init and MPI_Finalize; without steps, of which slices are none."""
     for options, known in ((["-s", "50"], ["setup", "steps", "tail"]),
