@@ -32,7 +32,7 @@ void pw_boundrows_free(struct pw_bound *bound)
 int pw_boundrows_is_narrow(const struct pw_row_c_straggler *row)
 {
     return row->cause == PW_CAUSE_CPU_CONTENTION && row->cpus > 0 &&
-           2 * row->cpus <= row->others_cpus;
+           2 * (int64_t)row->cpus <= row->others_cpus;
 }
 
 /* " since step 37", or the time where no step began before it. */
