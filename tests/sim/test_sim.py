@@ -62,8 +62,36 @@ def same_seed_same_run_whatever_the_parallelism():
         assert truth(other)["elapsed_ns"] != truth(whole)["elapsed_ns"]
 
 
+def assert_listed(path, lists):
+    """Every table has the fields that the contract lists, no others, and so have enumerations."""
+    known = {items for items in contract.ENUMERATIONS.values()}
+    def look(name, item):
+        if not isinstance(item, h5py.Dataset) or name in ("strings", "stacks"):
+            return
+        assert " ".join(item.dtype.names) == lists[name], f"{name}: {item.dtype.names}"
+        for field in item.dtype.names:
+            items = h5py.check_enum_dtype(item.dtype[field]) or {}
+            items = " ".join(sorted(items, key=items.get))
+            wanted = name == "stragglers" or name == "trends" or field in ("recorded", "reason")
+            assert not (items and wanted) or items in known, (name, field, items)
+    with h5py.File(path) as file:
+        file.visititems(look)
+
+
 @case
 def files_keep_the_contract_of_real_ones():
+    slow = ("--os-samples", "--tell-roles", "--ends-ms", "200", "-f", "late_setup:rank=1,ms=500")
+    for name, options in (("slow", slow), ("loaded", ("--queues", "--operators", "4")), ("gpu", ("--gpu",))):
+        directory = os.path.join(where, name)
+        sim(directory, "-r", "4", "-s", "20", *options)
+        merge(directory)
+        assert_listed(rank_path(directory, 1),
+                      {**contract.RANK_DATASETS, **contract.RANK_DATASETS_AT_TIMES})
+        assert_listed(os.path.join(directory, "cluster.h5"), contract.CLUSTER_DATASETS)
+        told = json.loads(subprocess.run([profwrap, "report", "--format", "json", directory],
+                                         stdout=subprocess.PIPE, check=True).stdout)
+        assert list(told) == contract.REPORT_KEYS, list(told)
+        assert name != "slow" or list(told["stragglers"][0]) == contract.STRAGGLER_KEYS, told["stragglers"]
     for pattern in ("data", "halo", "hybrid"):
         directory = os.path.join(where, pattern)
         sim(directory, "-p", pattern, "-r", "8", "-s", "5")
