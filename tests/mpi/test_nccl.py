@@ -139,6 +139,16 @@ def unrequested_types():
 
 
 @h.case
+def one_mask_for_all_communicators():
+    """NCCL has one activation mask, which threads read that start collectives: a communicator that is
+    made meanwhile must not change it, not even for a moment."""
+    for version in range(1, 7):
+        play("second", version, rank=0, options=("--no-merge", "-o", f"o{version}"))
+        h.equal(overview(events(h.open_rank(f"o{version}")), "op", "seq"), [("Allreduce", 0)],
+                "operations")
+
+
+@h.case
 def one_rank_is_not_seen():
     play("alone", rank=0)
     h.check("events/nccl" not in h.open_rank("out"), "an operation of one rank")

@@ -42,18 +42,27 @@ static int mask_of(int types)
     return mask & types;
 }
 
+/* NCCL has one mask for all communicators, 0 at first, and its threads read it at every call: none
+ * may find there, not even for a moment, that nothing is wanted. A collective that one rank does
+ * not report would shift its numbers for good. */
+static void set_mask(int *mask, int types)
+{
+    const int wanted = mask_of(types);
+    if (__atomic_load_n(mask, __ATOMIC_RELAXED) != wanted)
+        __atomic_store_n(mask, wanted, __ATOMIC_RELAXED);
+}
+
 static pw_nccl_result open_comm(void **context, int *mask, int types,
                                 const struct pw_nccl_comm_about *about)
 {
     *context = NULL;
-    *mask = 0;
     if (!pw_nccl_is_wanted())
         return 0;
     stay_loaded();
     struct pw_nccl_comm *comm = pw_nccl_comm_open(about);
     pw_nccl_way_take(PW_NCCL_BY_PLUGIN); /* the mask holds for all communicators */
     pw_nccl_record_plugin();
-    *mask = mask_of(types);
+    set_mask(mask, types);
     if (comm)
         *context = pw_nccl_comm_handle(comm);
     return 0;

@@ -24,7 +24,7 @@ static const char *const funcs[] = {"Broadcast",     "Reduce",    "AllGather",
 static const char *const types[] = {"ncclInt8",    "Unknown",     "ncclInt32",   "ncclUint32",
                                     "ncclInt64",   "ncclUint64",  "ncclFloat16", "ncclFloat32",
                                     "ncclFloat64", "ncclBfloat16"};
-enum { RING = 1, SIMPLE = 2 };
+enum { RING = 1, SIMPLE = 2, MASK_BYTES = 4096 };
 
 bool host_load(struct host *host, int version)
 {
@@ -47,7 +47,13 @@ bool host_load(struct host *host, int version)
     host->stop = plugin->stop;
     host->state = plugin->state;
     host->finalize = plugin->finalize;
-    return true;
+    host->mask = mmap(NULL, MASK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return host->mask != MAP_FAILED;
+}
+
+void host_protect_mask(struct host *host)
+{
+    mprotect(host->mask, MASK_BYTES, PROT_READ);
 }
 
 void host_comm_init(struct host_comm *comm, struct host *host, const char *name, uint64_t hash,
@@ -55,13 +61,13 @@ void host_comm_init(struct host_comm *comm, struct host *host, const char *name,
 {
     *comm = (struct host_comm){host, NULL, name, hash, {0}, ranks, rank};
     if (host->version <= 3)
-        ((const struct pw_nccl_plugin_v1 *)host->table)->init(&comm->context, &host->mask);
+        ((const struct pw_nccl_plugin_v1 *)host->table)->init(&comm->context, host->mask);
     else if (host->version == 4)
         ((const struct pw_nccl_plugin_v4 *)host->table)
-            ->init(&comm->context, &host->mask, name, hash, 1, ranks, rank, NULL);
+            ->init(&comm->context, host->mask, name, hash, 1, ranks, rank, NULL);
     else
         ((const struct pw_nccl_plugin_v5 *)host->table)
-            ->init(&comm->context, hash, &host->mask, name, 1, ranks, rank, NULL);
+            ->init(&comm->context, hash, host->mask, name, 1, ranks, rank, NULL);
 }
 
 void host_comm_end(struct host_comm *comm)
@@ -248,7 +254,7 @@ static void calls(struct host_comm *comm, struct host_op *ops, int n)
         call(comm, &ops[i], group);
     if (group)
         comm->host->state(group, 24, NULL);
-    if (comm->host->mask & PW_NCCL_KERNEL_LAUNCH) {
+    if (*comm->host->mask & PW_NCCL_KERNEL_LAUNCH) {
         head(comm, &d, PW_NCCL_KERNEL_LAUNCH, group);
         d.v6.kernel_launch.stream = comm;
         void *launch = start(comm, &d);
@@ -281,7 +287,7 @@ void host_channel(struct host_comm *comm, const struct host_op *op, int channel,
 {
     union descr d;
     union pw_nccl_state_args args = {.kernel_channel.timer = end};
-    if (!(comm->host->mask & PW_NCCL_KERNEL_CH))
+    if (!(*comm->host->mask & PW_NCCL_KERNEL_CH))
         return;
     head(comm, &d, PW_NCCL_KERNEL_CH, op->task);
     if (comm->host->version == 3) {
@@ -306,7 +312,7 @@ void host_proxy(struct host_comm *comm, const struct host_op *op, int pid, int p
 {
     union descr d;
     union pw_nccl_state_args args = {0};
-    if (!(comm->host->mask & PW_NCCL_PROXY_OP))
+    if (!(*comm->host->mask & PW_NCCL_PROXY_OP))
         return;
     head(comm, &d, PW_NCCL_PROXY_OP, op->task);
     struct pw_nccl_proxy_op *proxy = comm->host->version >= 5 ? &d.v6.proxy_op : &d.v1.proxy_op;
@@ -333,7 +339,7 @@ void host_ce(struct host_comm *comm, struct host_op *op)
 {
     union descr d;
     calls(comm, op, 1);
-    if (!(comm->host->mask & PW_NCCL_CE_COLL))
+    if (!(*comm->host->mask & PW_NCCL_CE_COLL))
         return;
     head(comm, &d, PW_NCCL_CE_COLL, op->call);
     d.v6.ce_coll.func = funcs[op->func];

@@ -8,7 +8,7 @@
 
 struct host {
     int version;
-    int mask;
+    int *mask; /* one for all communicators, as in NCCL: threads read it while others write */
     unsigned launch_us;   /* how long the launch of a kernel takes */
     void (*launch)(void); /* or what is done for it; NULL: nothing */
     pw_nccl_start *start;
@@ -56,6 +56,9 @@ bool host_load(struct host *host, int version);
 void host_comm_init(struct host_comm *comm, struct host *host, const char *name, uint64_t hash,
                     int ranks, int rank);
 void host_comm_end(struct host_comm *comm);
+
+/* Who writes the mask from now on crashes. */
+void host_protect_mask(struct host *host);
 
 /* Where ranks meet, as their kernels would, for the `turn`-th time: in a file that all of them map,
  * which the environment names. */

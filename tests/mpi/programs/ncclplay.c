@@ -158,14 +158,24 @@ static void many(void)
         one(HOST_ALLREDUCE, (size_t)i, HOST_FLOAT32, 0);
 }
 
+/* Another communicator of the process, while other threads read the mask. */
+static void second(void)
+{
+    struct host_comm other;
+    host_protect_mask(&host);
+    host_comm_init(&other, &host, "other", HASH + 1, 2, world.rank);
+    host_comm_end(&other);
+    one(HOST_ALLREDUCE, 1, HOST_FLOAT32, 0);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         void (*play)(void);
-    } scenarios[] = {{"all", all},       {"proxies", proxies}, {"graph", graph},
-                     {"copies", copies}, {"forks", forks},     {"early", early},
-                     {"alone", alone},   {"steps", steps},     {"many", many}};
+    } scenarios[] = {{"all", all},     {"proxies", proxies}, {"graph", graph}, {"copies", copies},
+                     {"forks", forks}, {"early", early},     {"alone", alone}, {"steps", steps},
+                     {"many", many},   {"second", second}};
     const char *name = argc > 1 ? argv[1] : "";
     if (!host_load(&host, argc > 2 ? atoi(argv[2]) : 0)) {
         printf("no plugin\n");
@@ -173,7 +183,7 @@ int main(int argc, char **argv)
     }
     host.launch_us = strcmp(name, "many") == 0 ? 0 : 100;
     host_comm_init(&world, &host, "world", HASH, number("WORLD_SIZE", 2), number("RANK", 0));
-    printf("version %d mask %d\n", host.version, host.mask);
+    printf("version %d mask %d\n", host.version, *host.mask);
     if (strcmp(name, "types") == 0)
         printf("handles %d\n", host_all_types(&world));
     for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
