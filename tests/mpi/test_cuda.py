@@ -206,6 +206,16 @@ def more_than_all_buffers():
 
 
 @h.case
+def more_threads_than_buffers():
+    """CUDA 13's CUPTI would take a buffer for each thread that launches."""
+    done = run("threads")
+    no_faults(done)
+    file = h.open_complete("out")
+    h.equal(len(names(file)), 40, "kernels")
+    h.equal(gaps(file), [], "gaps")
+
+
+@h.case
 def another_profiler():
     done = run("takeover")
     no_faults(done)

@@ -60,9 +60,22 @@ static void watch_launches(uint8_t is_on)
         cupti->disable(PW_CUPTI_RUNTIME);
 }
 
+/* Before callbacks and kinds: later, what the settings do is undefined. */
+static void choose_settings(void)
+{
+    const struct pw_cupti *cupti = pw_cuda.cupti;
+    /* Else each thread that launches keeps one of our buffers. */
+    uint8_t per_thread = 0;
+    size_t size = sizeof(per_thread);
+    if (!cupti->set_attribute || !atomic_exchange(&pw_cuda.is_default, 0))
+        return;
+    cupti->set_attribute(PW_CUPTI_PER_THREAD_BUFFER, &size, &per_thread);
+}
+
 bool pw_cuda_arm(void)
 {
     const struct pw_cupti *cupti = pw_cuda.cupti;
+    choose_settings();
     /* The clock first: it holds for what is switched on later. */
     pw_cuda.result = cupti->set_clock(read_clock);
     if (!pw_cuda.result)

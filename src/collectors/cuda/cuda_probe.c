@@ -201,6 +201,7 @@ static bool begin(void)
         atomic_store(&pw_cuda.mode, PW_CUDA_YIELDED);
         return true;
     }
+    atomic_store(&pw_cuda.is_default, 1);
     atomic_store(&pw_cuda.mode, PW_CUDA_ARMING);
     if (!pw_cuda_arm())
         atomic_store(&pw_cuda.mode, PW_CUDA_INERT);

@@ -14,7 +14,8 @@ enum pw_cuda_mode {
 };
 
 struct pw_cuda {
-    _Atomic int mode; /* enum pw_cuda_mode */
+    _Atomic int mode;       /* enum pw_cuda_mode */
+    _Atomic int is_default; /* CUPTI has its own settings, not ours, and nobody uses it */
     const struct pw_cupti *cupti;
     struct pw_pool *pool;
     uint32_t level, version;

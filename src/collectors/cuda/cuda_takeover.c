@@ -137,5 +137,6 @@ int cuptiFinalize(void)
     yield();
     int result = real();
     atomic_store(&theirs.kinds, 0);
+    atomic_store(&pw_cuda.is_default, is_ours);
     return result;
 }

@@ -37,6 +37,11 @@ enum {
     PW_CUPTI_NO_TIME = 0, /* CUPTI could not read a time */
 };
 
+/* CUpti_ActivityAttribute */
+enum {
+    PW_CUPTI_PER_THREAD_BUFFER = 9, /* uint8_t; since 12.3, and on from 13.0 */
+};
+
 struct pw_cupti_kernel {
     uint32_t kind;
     uint8_t cache[2];

@@ -2,6 +2,7 @@
  * CUDA_INJECTION64_PATH names and calls it; what "ran" on its GPUs it declares to the stand-in for
  * libcupti (standin/), which STANDIN_CUPTI names. */
 #include <dlfcn.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -165,6 +166,32 @@ static void drop(uint32_t n)
     }
 }
 
+static pthread_barrier_t all_launched;
+
+static void *launch_and_wait(void *arg)
+{
+    struct standin_work w = {.stream = 1, .correlation = *(uint32_t *)arg};
+    w.start = gpu.now();
+    w.end = gpu.now();
+    gpu.kernel(&w, "by_a_thread", grid, block);
+    pthread_barrier_wait(&all_launched);
+    return NULL;
+}
+
+static void threads(void)
+{
+    enum { THREADS = 40 };
+    pthread_t all[THREADS];
+    uint32_t numbers[THREADS];
+    pthread_barrier_init(&all_launched, NULL, THREADS);
+    for (uint32_t i = 0; i < THREADS; i++) {
+        numbers[i] = i + 1;
+        pthread_create(&all[i], NULL, launch_and_wait, &numbers[i]);
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(all[i], NULL);
+}
+
 static void by_name(const char *name, void *pointer)
 {
     find(RTLD_DEFAULT, name, pointer);
@@ -310,6 +337,8 @@ int main(int argc, char **argv)
         flood(argc > 2 ? atol(argv[2]) : 1000);
     else if (strcmp(what, "drop") == 0)
         drop(argc > 2 ? (uint32_t)atol(argv[2]) : 60);
+    else if (strcmp(what, "threads") == 0)
+        threads();
     else if (strcmp(what, "takeover") == 0)
         take_over();
     else if (strcmp(what, "disable-twice") == 0)

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,13 +58,15 @@ static struct {
     uint64_t (*clock)(void);
     uint64_t enabled;             /* kinds */
     unsigned char calls[2][1024]; /* driver, runtime: single functions */
+    uint8_t per_thread;           /* a queue of buffers for each thread */
+    _Atomic int threads;
     int any_enabled, faults, thread_ids;
     size_t dropped;
     struct {
         uint8_t *buffer;
         size_t size, used, most, n; /* records: at most, and now */
     } queues[QUEUES];
-} cupti = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} cupti = {.lock = PTHREAD_MUTEX_INITIALIZER, .per_thread = STANDIN_CUDA >= 13};
 
 /* ---- what the probe calls ---- */
 
@@ -116,6 +119,18 @@ EXPORT int cuptiActivityEnableDriverApi(uint32_t callback, uint8_t is_on)
     return 0;
 }
 #endif
+
+enum { PER_THREAD = 9 };
+
+/* Which attributes there are, and from which CUDA on, is in the comments of cupti_activity.h. */
+EXPORT int cuptiActivitySetAttribute(int attribute, size_t *size, void *value)
+{
+    if (STANDIN_CUDA < 13 || attribute != PER_THREAD || *size != sizeof(cupti.per_thread))
+        return INVALID;
+    cupti.faults += cupti.complete || cupti.enabled; /* "undefined behavior" */
+    memcpy(&cupti.per_thread, value, *size);
+    return 0;
+}
 
 EXPORT int cuptiSetThreadIdType(int type)
 {
@@ -212,10 +227,18 @@ static int is_enabled(uint32_t kind)
     return (int)(cupti.enabled >> kind & 1);
 }
 
+static int queue_of_thread(void)
+{
+    static _Thread_local int mine;
+    mine = mine ? mine : 1 + atomic_fetch_add(&cupti.threads, 1);
+    return mine % QUEUES;
+}
+
 static void add(int queue, const uint8_t *record)
 {
     uint32_t kind;
     memcpy(&kind, record, sizeof(kind));
+    queue = cupti.per_thread ? queue_of_thread() : queue;
     pthread_mutex_lock(&cupti.lock);
     uint8_t *full = NULL;
     size_t full_size = 0, full_used = 0, most = 0;
