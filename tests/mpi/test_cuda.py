@@ -206,6 +206,22 @@ def more_than_all_buffers():
 
 
 @h.case
+def kernels_without_times():
+    """CUPTI had no memory on the device: counted; and how much it may take is limited, and said."""
+    for layout in LAYOUTS:
+        done = run("without-times", layout=layout, options=("-o", layout))
+        no_faults(done)
+        file = h.open_rank(layout)
+        h.equal(names(file), ["timed", "timed_again"], "kernels of " + layout)
+        h.equal(sum(lost for reason, _, lost in gaps(file) if reason == "cupti_untimed"), 3,
+                f"records without times, of {gaps(file)}")
+        h.equal(int(file.attrs["dropped_events"]), 3, "dropped_events")
+        most = int(overhead(file)["cupti_device_memory"])
+        h.check(f"device memory {most}" in h.lines(done.stdout), most, done.stdout)
+        h.check(64 << 20 <= most <= 256 << 20, most, "bytes")
+
+
+@h.case
 def more_threads_than_buffers():
     """CUDA 13's CUPTI would take a buffer for each thread that launches."""
     done = run("threads")

@@ -13,6 +13,7 @@ enum { BLOCK_ROWS = 4096, KINDS = PW_LOST_OTHER + 1 };
 struct sums {
     int64_t lost[KINDS], without_ring;
     int64_t without_room; /* in CUPTI's buffers */
+    int64_t untimed;      /* CUPTI had no times for them */
     int64_t waits, waited_ns;
     int64_t taken, taken_ns; /* stretches in which the program used CUPTI itself */
 };
@@ -30,6 +31,8 @@ static void add_row(void *context, const struct pw_row_gap *row)
         sums->without_ring += row->lost;
     } else if (row->lost > 0 && row->reason == PW_REASON_CUPTI_FULL) {
         sums->without_room += row->lost;
+    } else if (row->lost > 0 && row->reason == PW_REASON_CUPTI_UNTIMED) {
+        sums->untimed += row->lost;
     } else if (row->lost > 0) {
         sums->lost[row->kind < KINDS ? row->kind : PW_LOST_OTHER] += row->lost;
     }
@@ -57,7 +60,7 @@ static void note_losses(struct pw_job *job, const struct pw_input *input, const 
 {
     char detail[400] = "";
     size_t used = 0;
-    int64_t unexplained = input->dropped - sums->without_ring - sums->without_room;
+    int64_t unexplained = input->dropped - sums->without_ring - sums->without_room - sums->untimed;
     for (int kind = 0; kind < KINDS; kind++) {
         unexplained -= sums->lost[kind];
         if (sums->lost[kind])
@@ -74,6 +77,10 @@ static void note_losses(struct pw_job *job, const struct pw_input *input, const 
         used += (size_t)snprintf(detail + used, sizeof(detail) - used,
                                  "%s%lld records of GPUs that CUPTI had no room for",
                                  used ? "; " : "", (long long)sums->without_room);
+    if (sums->untimed)
+        used += (size_t)snprintf(detail + used, sizeof(detail) - used,
+                                 "%s%lld records of GPUs for which CUPTI had no times",
+                                 used ? "; " : "", (long long)sums->untimed);
     if (unexplained > 0)
         snprintf(detail + used, sizeof(detail) - used, "%s%lld could not be written to the file",
                  used ? "; " : "", (long long)unexplained);

@@ -60,6 +60,24 @@ static void watch_launches(uint8_t is_on)
         cupti->disable(PW_CUPTI_RUNTIME);
 }
 
+/* On the device CUPTI keeps times of what runs there until the host has read them, 32 bytes each,
+ * in as many buffers as it has use for, up to about 1 GiB. In 256 MiB are those of 8 million
+ * kernels. */
+static void limit_device_memory(void)
+{
+    enum { FEWEST = 8, MOST_BYTES = 256 << 20 };
+    const struct pw_cupti *cupti = pw_cuda.cupti;
+    size_t bytes = 0, most = 0, size = sizeof(bytes);
+    if (!cupti->get_attribute || !cupti->set_attribute ||
+        cupti->get_attribute(PW_CUPTI_DEVICE_BUFFER_BYTES, &size, &bytes) || !bytes ||
+        cupti->get_attribute(PW_CUPTI_DEVICE_BUFFERS, &size, &most))
+        return;
+    size_t wanted = MOST_BYTES / bytes > FEWEST ? MOST_BYTES / bytes : FEWEST;
+    if (wanted < most && cupti->set_attribute(PW_CUPTI_DEVICE_BUFFERS, &size, &wanted) == 0)
+        most = wanted;
+    pw_cuda.device_bytes = bytes * most;
+}
+
 /* Before callbacks and kinds: later, what the settings do is undefined. */
 static void choose_settings(void)
 {
@@ -70,6 +88,7 @@ static void choose_settings(void)
     if (!cupti->set_attribute || !atomic_exchange(&pw_cuda.is_default, 0))
         return;
     cupti->set_attribute(PW_CUPTI_PER_THREAD_BUFFER, &size, &per_thread);
+    limit_device_memory();
 }
 
 bool pw_cuda_arm(void)

@@ -31,20 +31,20 @@ void pw_cuda_request(uint8_t **buffer, size_t *size, size_t *most_records)
     *size = PW_POOL_SLOT;
 }
 
-static void add_drops(size_t dropped)
+static void add_loss(struct pw_cuda_loss *loss, size_t n)
 {
     uint64_t none = 0;
-    if (!dropped)
+    if (!n)
         return;
-    atomic_compare_exchange_strong(&pw_cuda.drop_start, &none, pw_probe_now());
-    atomic_fetch_add(&pw_cuda.dropped, dropped);
+    atomic_compare_exchange_strong(&loss->start, &none, pw_probe_now());
+    atomic_fetch_add(&loss->n, n);
 }
 
 static void count_drops(void *context, uint32_t stream)
 {
     size_t dropped = 0;
     if (pw_cuda.cupti->drops(context, stream, &dropped) == PW_CUPTI_SUCCESS)
-        add_drops(dropped);
+        add_loss(&pw_cuda.dropped, dropped);
 }
 
 void pw_cuda_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t used)
@@ -52,7 +52,7 @@ void pw_cuda_complete(void *context, uint32_t stream, uint8_t *buffer, size_t si
     int slot = pw_gate->on && pw_cuda.pool ? pw_pool_find(pw_cuda.pool, buffer) : -1;
     size_t lost = 0;
     if (pw_scrap_complete(buffer, used, &lost)) {
-        add_drops(pw_gate->on ? lost : 0);
+        add_loss(&pw_cuda.dropped, pw_gate->on ? lost : 0);
         return;
     }
     if (slot < 0) {
@@ -177,7 +177,10 @@ static void convert_buffer(struct pw_thread *thread, int slot)
         if (before)
             learn_stride(notes, before, at);
         before = at;
-        if (!pw_cuda_convert(at, used - offset, &names, &record))
+        const enum pw_cuda_converted what = pw_cuda_convert(at, used - offset, &names, &record);
+        if (what == PW_CUDA_UNTIMED)
+            add_loss(&pw_cuda.untimed, 1);
+        if (what != PW_CUDA_RECORDED)
             continue;
         if (record.type == PW_REC_CUDA_DEVICE)
             record.start = record.end = pw_probe_now();
@@ -191,18 +194,18 @@ static void convert_buffer(struct pw_thread *thread, int slot)
     atomic_fetch_add(&pw_cuda.converted, 1);
 }
 
-static void put_drops(struct pw_thread *thread)
+static void put_loss(struct pw_thread *thread, struct pw_cuda_loss *loss, uint16_t reason)
 {
-    uint64_t dropped = atomic_exchange(&pw_cuda.dropped, 0);
-    uint64_t start = atomic_exchange(&pw_cuda.drop_start, 0);
-    if (!dropped)
+    uint64_t n = atomic_exchange(&loss->n, 0);
+    uint64_t start = atomic_exchange(&loss->start, 0);
+    if (!n)
         return;
     const struct pw_record record = {
         .type = PW_REC_CUDA_GAP,
-        .op = PW_REASON_CUPTI_FULL,
+        .op = reason,
         .start = start ? start : pw_probe_now(),
         .end = pw_probe_now(),
-        .device_gap.lost = dropped,
+        .device_gap.lost = n,
     };
     pw_cuda_put(thread, &record);
 }
@@ -212,5 +215,6 @@ void pw_cuda_convert_all(struct pw_thread *thread)
     int slot;
     while ((slot = pw_pool_oldest(pw_cuda.pool)) >= 0)
         convert_buffer(thread, slot);
-    put_drops(thread);
+    put_loss(thread, &pw_cuda.dropped, PW_REASON_CUPTI_FULL);
+    put_loss(thread, &pw_cuda.untimed, PW_REASON_CUPTI_UNTIMED);
 }

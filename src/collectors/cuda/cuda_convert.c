@@ -194,17 +194,19 @@ static const struct {
     [PW_CUPTI_MEMORY2] = {convert_memory, sizeof(struct pw_cupti_memory)},
 };
 
-bool pw_cuda_convert(const void *bytes, size_t room, const struct pw_cuda_names *names,
-                     struct pw_record *out)
+enum pw_cuda_converted pw_cuda_convert(const void *bytes, size_t room,
+                                       const struct pw_cuda_names *names, struct pw_record *out)
 {
     uint32_t kind;
     if (room < sizeof(kind))
-        return false;
+        return PW_CUDA_NOT_RECORDED;
     memcpy(&kind, bytes, sizeof(kind));
     if (kind >= PW_CUPTI_KINDS || !kinds[kind].convert || room < kinds[kind].size)
-        return false;
+        return PW_CUDA_NOT_RECORDED;
     kinds[kind].convert(bytes, names, out);
     const bool has_time = out->type == PW_REC_CUDA_DEVICE ||
                           (out->start != PW_CUPTI_NO_TIME && out->end >= out->start);
-    return out->type != PW_REC_NONE && has_time;
+    if (out->type == PW_REC_NONE)
+        return PW_CUDA_NOT_RECORDED;
+    return has_time ? PW_CUDA_RECORDED : PW_CUDA_UNTIMED;
 }

@@ -20,9 +20,14 @@ struct pw_cuda_names {
     bool keeps_calls; /* each call is to have a row of its own */
 };
 
-/* Whether these `room` bytes are a whole record of a kind that is recorded; what there is of it is
- * then in *out. One without a time is none. */
-bool pw_cuda_convert(const void *bytes, size_t room, const struct pw_cuda_names *names,
-                     struct pw_record *out);
+enum pw_cuda_converted {
+    PW_CUDA_NOT_RECORDED = 0, /* of another kind, or not whole */
+    PW_CUDA_RECORDED,         /* what there is of it is in *out */
+    PW_CUDA_UNTIMED,          /* it ran, and CUPTI does not know when */
+};
+
+/* What these `room` bytes are. */
+enum pw_cuda_converted pw_cuda_convert(const void *bytes, size_t room,
+                                       const struct pw_cuda_names *names, struct pw_record *out);
 
 #endif

@@ -30,6 +30,7 @@ static const struct {
     {"cuptiSetThreadIdType", offsetof(struct pw_cupti, set_thread_ids), false},
     {"cuptiActivityEnableRuntimeApi", offsetof(struct pw_cupti, enable_runtime), false},
     {"cuptiActivityEnableDriverApi", offsetof(struct pw_cupti, enable_driver), false},
+    {"cuptiActivityGetAttribute", offsetof(struct pw_cupti, get_attribute), false},
     {"cuptiActivitySetAttribute", offsetof(struct pw_cupti, set_attribute), false},
     {"cuptiFinalize", offsetof(struct pw_cupti, finalize), false},
 };

@@ -25,6 +25,7 @@ struct pw_cupti {
     int (*set_thread_ids)(int type);
     int (*enable_runtime)(uint32_t callback, uint8_t is_on);
     int (*enable_driver)(uint32_t callback, uint8_t is_on);
+    int (*get_attribute)(int attribute, size_t *size, void *value);
     int (*set_attribute)(int attribute, size_t *size, void *value);
     int (*finalize)(void);
 };

@@ -46,7 +46,8 @@ static void put_state(struct pw_thread *thread)
         .end = now,
         .cuda_state = {.version = pw_cuda.version,
                        .level = pw_cuda.level,
-                       .result = pw_cuda.result},
+                       .result = pw_cuda.result,
+                       .device_bytes = pw_cuda.device_bytes},
     };
     pw_cuda_put(thread, &record);
 }

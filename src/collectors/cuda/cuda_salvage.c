@@ -59,7 +59,7 @@ static void read_slot(struct salvage *s, int slot)
         stride = stride_of(s, bytes + at);
         if (!stride || at + stride > size)
             return;
-        if (at < done || !pw_cuda_convert(bytes + at, stride, &names, &record) ||
+        if (at < done || pw_cuda_convert(bytes + at, stride, &names, &record) != PW_CUDA_RECORDED ||
             record.type == PW_REC_CUDA_DEVICE)
             continue;
         s->emit(s->arg, &record);

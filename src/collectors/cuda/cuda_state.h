@@ -13,16 +13,21 @@ enum pw_cuda_mode {
     PW_CUDA_YIELDED, /* the application uses CUPTI itself */
 };
 
+struct pw_cuda_loss {
+    _Atomic uint64_t n;
+    _Atomic uint64_t start; /* ticks: about when the first of these */
+};
+
 struct pw_cuda {
     _Atomic int mode;       /* enum pw_cuda_mode */
     _Atomic int is_default; /* CUPTI has its own settings, not ours, and nobody uses it */
     const struct pw_cupti *cupti;
     struct pw_pool *pool;
     uint32_t level, version;
-    int result; /* of what kept it from being armed */
-    _Atomic uint64_t dropped;
-    _Atomic uint64_t drop_start; /* ticks: about when the first of these */
-    _Atomic uint32_t wake;       /* futex: the worker sleeps on it */
+    int result;            /* of what kept it from being armed */
+    uint64_t device_bytes; /* that CUPTI may take on each device; 0: it does not say */
+    struct pw_cuda_loss dropped, untimed;
+    _Atomic uint32_t wake; /* futex: the worker sleeps on it */
     _Atomic int stopping, has_ended;
     _Atomic uint32_t converted; /* buffers, by the worker */
 };

@@ -22,6 +22,7 @@ struct state {
     int64_t records, overhead_ns;
     uint32_t version;
     int32_t result;
+    uint64_t device_bytes;
     int64_t allocated[DEVICES];
     bool says_itself[DEVICES]; /* the program tells of the device's memory, and knows better */
 };
@@ -108,6 +109,7 @@ static void note_state(struct state *s, const struct pw_record *record)
     s->is_used = true;
     s->version = record->cuda_state.version;
     s->result = record->cuda_state.result;
+    s->device_bytes = record->cuda_state.device_bytes;
     pw_cuda_held_expect(s->held, record->cuda_state.level > 0);
 }
 
@@ -193,6 +195,8 @@ static void finish(void *state, int64_t end_ns)
     pw_rankfile_overhead(s->file, "cupti_version", (double)s->version, "1");
     pw_rankfile_overhead(s->file, "cupti_result", (double)s->result, "1");
     pw_rankfile_overhead(s->file, "cupti_overhead", (double)s->overhead_ns, "ns");
+    if (s->device_bytes)
+        pw_rankfile_overhead(s->file, "cupti_device_memory", (double)s->device_bytes, "bytes");
     pw_rankfile_overhead(s->file, "cuda_records", (double)s->records, "records");
 }
 

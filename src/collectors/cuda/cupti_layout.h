@@ -39,7 +39,9 @@ enum {
 
 /* CUpti_ActivityAttribute */
 enum {
-    PW_CUPTI_PER_THREAD_BUFFER = 9, /* uint8_t; since 12.3, and on from 13.0 */
+    PW_CUPTI_DEVICE_BUFFER_BYTES = 0, /* size_t */
+    PW_CUPTI_DEVICE_BUFFERS = 2,      /* size_t: at most, of each context */
+    PW_CUPTI_PER_THREAD_BUFFER = 9,   /* uint8_t; since 12.3, and on from 13.0 */
 };
 
 struct pw_cupti_kernel {

@@ -266,6 +266,7 @@ struct pw_record {
         struct {
             uint32_t version, level;
             int32_t result; /* CUPTI's; 0: it records */
+            uint64_t device_bytes;
         } cuda_state;
         struct {
             uint64_t uid;

@@ -166,6 +166,20 @@ static void drop(uint32_t n)
     }
 }
 
+/* As CUPTI says it when it had no memory on the device for times (parcagpu's issue 23). */
+static void without_times(void)
+{
+    struct standin_work none = {.stream = 1, .correlation = ++correlation}, reversed = none;
+    launch(0, 1, "timed");
+    gpu.kernel(&none, "without_times", grid, block);
+    reversed.start = gpu.now();
+    reversed.end = reversed.start - 1;
+    gpu.kernel(&reversed, "reversed", grid, block);
+    gpu.copy(&none, 1, 4096, 1);
+    launch(0, 1, "timed_again");
+    printf("device memory %llu\n", (unsigned long long)gpu.device_memory());
+}
+
 static pthread_barrier_t all_launched;
 
 static void *launch_and_wait(void *arg)
@@ -337,6 +351,8 @@ int main(int argc, char **argv)
         flood(argc > 2 ? atol(argv[2]) : 1000);
     else if (strcmp(what, "drop") == 0)
         drop(argc > 2 ? (uint32_t)atol(argv[2]) : 60);
+    else if (strcmp(what, "without-times") == 0)
+        without_times();
     else if (strcmp(what, "threads") == 0)
         threads();
     else if (strcmp(what, "takeover") == 0)
