@@ -2,6 +2,7 @@
 which serve CUPTI's records as CUDA 11.8 and 13.0 lay them out."""
 
 import os
+import shutil
 import signal
 import sys
 import time
@@ -338,6 +339,54 @@ def the_real_library_without_a_driver():
     file = h.open_complete("real")
     h.equal(overhead(file).get("cupti_result"), 999, "CUPTI's answer")
     h.check(overhead(file).get("cupti_version", 0) >= 18, "version")
+
+
+@h.case
+def the_next_cupti_is_tried():
+    """The first is newer than the driver."""
+    found, folder = standin(LAYOUTS["11.8"]), os.path.dirname(standin(LAYOUTS["11.8"]))
+    done = h.run([*h.profwrap("--no-merge", "-o", "out"), h.program("gpuactor"), "all"],
+                 env={"LD_LIBRARY_PATH": folder, "STANDIN_REFUSES": "13:15", "STANDIN_LATE": "1",
+                      "STANDIN_CUPTI": found})
+    no_faults(done)
+    file = h.open_complete("out")
+    h.equal(len(names(file)), 7, "kernels")
+    h.equal((overhead(file)["cupti_version"], overhead(file)["cupti_result"]), (18, 0), "CUPTI")
+    h.check("gpu_unrecorded" not in file.attrs, dict(file.attrs))
+
+
+def check_finds(out, library, env):
+    h.run([*h.profwrap("--no-merge", "-o", out), h.program("gpuactor"), "all"],
+          env={**env, "STANDIN_LATE": "1", "STANDIN_CUPTI": library})
+    h.equal(len(names(h.open_complete(out))), 7, "kernels of " + out)
+
+
+@h.case
+def where_the_toolkit_is():
+    """By the variables of modules and of users."""
+    for variable, place in {"CUDA_HOME": "extras/CUPTI/lib64", "CUDA_PATH": "lib64",
+                            "CONDA_PREFIX": "lib"}.items():
+        root = os.path.abspath(variable)
+        os.makedirs(os.path.join(root, place))
+        library = shutil.copy(standin(LAYOUTS["11.8"]),
+                              os.path.join(root, place, "libcupti.so.11.8"))
+        check_finds("by-" + variable, library, {variable: root})
+
+
+@h.case
+def among_python_packages():
+    """Beside what the program has loaded of CUDA, which need not be the runtime."""
+    for loaded, place in {"nvidia/cuda_runtime/lib/libcudart.so.12": "nvidia/cuda_cupti/lib",
+                          "nvidia/cu13/lib/libcublas.so.13": "nvidia/cu13/lib",
+                          "torch/lib/libtorch_cuda.so": "nvidia/cuda_cupti/lib"}.items():
+        name = os.path.basename(loaded)
+        site = os.path.abspath("site-" + name)
+        for folder in (os.path.dirname(loaded), place):
+            os.makedirs(os.path.join(site, folder), exist_ok=True)
+        beside = shutil.copy(standin("libnvidia-ml.so.1"), os.path.join(site, loaded))
+        library = shutil.copy(standin(LAYOUTS["11.8"]),
+                              os.path.join(site, place, "libcupti.so.11.8"))
+        check_finds("beside-" + name, library, {"STANDIN_LOADED": beside})
 
 
 @h.case

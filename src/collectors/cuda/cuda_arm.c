@@ -103,12 +103,17 @@ bool pw_cuda_arm(void)
         return false;
     if (cupti->set_thread_ids)
         cupti->set_thread_ids(PW_CUPTI_THREAD_ID_SYSTEM);
+    /* Kernels first: without them the rest is of no use. */
+    pw_cuda.result = cupti->enable(PW_CUPTI_CONCURRENT_KERNEL);
+    if (pw_cuda.result)
+        return false;
     for (int i = 0; i < KINDS; i++)
         if (kinds[i].level <= pw_cuda.level) {
             int result = cupti->enable(kinds[i].kind);
             pw_cuda.result = pw_cuda.result ? pw_cuda.result : result;
         }
     watch_launches(1);
+    pw_cuda.is_recording = true;
     int arming = PW_CUDA_ARMING;
     if (!atomic_compare_exchange_strong(&pw_cuda.mode, &arming, PW_CUDA_ARMED))
         pw_cuda_disarm(); /* the application came meanwhile */

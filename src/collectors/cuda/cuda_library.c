@@ -11,7 +11,7 @@
 #include "rank/probe/scope.h"
 
 /* 11.8 is the first whose records and clocks are as they are read here. */
-enum { OLDEST = 18 };
+enum { OLDEST = 18, MOST_TRIED = 16 };
 
 static const struct {
     const char *name;
@@ -39,67 +39,16 @@ static struct {
     void *handle;
     struct pw_cupti cupti;
     bool is_usable;
+    size_t ntried;
+    void *tried[MOST_TRIED]; /* ours too, and others, which cannot be used */
 } ours;
 
-static void *open_loaded(const char *path)
+static bool was_tried(const void *handle)
 {
-    return dlopen(path, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
-}
-
-static void *open_file(const char *path)
-{
-    return dlopen(path, RTLD_LAZY | RTLD_LOCAL);
-}
-
-/* A libcupti in the process that is not `but`. */
-static void *find_loaded(const void *but)
-{
-    char path[PATH_MAX];
-    void *found = NULL;
-    for (size_t i = 0; !found && pw_scope_path(pw_scope_is_named, "libcupti.so", i, path); i++) {
-        found = open_loaded(path);
-        if (found)
-            dlclose(found); /* whoever has loaded it keeps it */
-        found = found == but ? NULL : found;
-    }
-    return found;
-}
-
-/* Beside the CUDA runtime that is in the process: in a toolkit, and among Python's packages. */
-static void *find_beside_runtime(void)
-{
-    static const char *const places[] = {"", "../extras/CUPTI/lib64/", "../../cuda_cupti/lib/"};
-    static const char *const names[] = {"libcupti.so", "libcupti.so.13", "libcupti.so.12",
-                                        "libcupti.so.11.8"};
-    char runtime[PATH_MAX], path[PATH_MAX + 64];
-    void *found = NULL;
-    for (size_t i = 0; !found && pw_scope_path(pw_scope_is_named, "libcudart.so", i, runtime);
-         i++) {
-        char *slash = strrchr(runtime, '/');
-        if (!slash)
-            continue;
-        slash[1] = '\0';
-        for (size_t p = 0; p < 3 && !found; p++)
-            for (size_t n = 0; n < 4 && !found; n++) {
-                snprintf(path, sizeof(path), "%s%s%s", runtime, places[p], names[n]);
-                found = open_file(path);
-            }
-    }
-    return found;
-}
-
-static void *find_by_name(void)
-{
-    static const char *const names[] = {"libcupti.so.13",
-                                        "libcupti.so.12",
-                                        "libcupti.so.11.8",
-                                        "libcupti.so",
-                                        "/usr/local/cuda/lib64/libcupti.so",
-                                        "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so"};
-    void *found = NULL;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !found; i++)
-        found = open_file(names[i]);
-    return found;
+    for (size_t i = 0; i < ours.ntried; i++)
+        if (ours.tried[i] == handle)
+            return true;
+    return false;
 }
 
 static bool bind(void *handle, struct pw_cupti *out)
@@ -113,27 +62,125 @@ static bool bind(void *handle, struct pw_cupti *out)
     return true;
 }
 
+/* Whether this is one that was not tried, and has what is needed. */
+static bool take(void *handle)
+{
+    uint32_t version = 0;
+    if (!handle || was_tried(handle) || ours.ntried == MOST_TRIED)
+        return false;
+    ours.tried[ours.ntried++] = handle;
+    ours.handle = handle;
+    ours.is_usable =
+        bind(handle, &ours.cupti) && ours.cupti.version(&version) == 0 && version >= OLDEST;
+    return ours.is_usable;
+}
+
+static bool take_file(const char *path)
+{
+    return take(dlopen(path, RTLD_LAZY | RTLD_LOCAL));
+}
+
+/* A libcupti in the process that is not of those tried. */
+static void *find_loaded(void)
+{
+    char path[PATH_MAX];
+    void *found = NULL;
+    for (size_t i = 0; !found && pw_scope_path(pw_scope_is_named, "libcupti.so", i, path); i++) {
+        found = dlopen(path, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+        if (found)
+            dlclose(found); /* whoever has loaded it keeps it */
+        found = was_tried(found) ? NULL : found;
+    }
+    return found;
+}
+
+static bool take_loaded(void)
+{
+    void *found;
+    while ((found = find_loaded()))
+        if (take(found))
+            return true;
+    return false;
+}
+
+static bool take_of_folder(const char *folder, const char *inside)
+{
+    static const char *const names[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8",
+                                        "libcupti.so"};
+    char path[PATH_MAX + 64];
+    for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++) {
+        snprintf(path, sizeof(path), "%s%s%s", folder, inside, names[n]);
+        if (take_file(path))
+            return true;
+    }
+    return false;
+}
+
+/* Beside what the process has of CUDA: in a toolkit, and among Python's packages, where CUDA 12 has
+ * a folder for each library (nvidia/cublas/lib) and CUDA 13 has one (nvidia/cu13/lib). */
+static bool take_beside(const char *library)
+{
+    static const char *const places[] = {"", "../extras/CUPTI/lib64/", "../../cuda_cupti/lib/",
+                                         "../../nvidia/cuda_cupti/lib/", "../../nvidia/cu13/lib/"};
+    char path[PATH_MAX];
+    for (size_t i = 0; pw_scope_path(pw_scope_is_named, library, i, path); i++) {
+        char *slash = strrchr(path, '/');
+        if (slash)
+            slash[1] = '\0';
+        for (size_t p = 0; slash && p < sizeof(places) / sizeof(places[0]); p++)
+            if (take_of_folder(path, places[p]))
+                return true;
+    }
+    return false;
+}
+
+static bool take_beside_cuda(void)
+{
+    static const char *const libraries[] = {"libcudart.so",     "libcublas.so",
+                                            "libnvrtc.so",      "libcudnn.so",
+                                            "libtorch_cuda.so", "xla_cuda_plugin.so"};
+    for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++)
+        if (take_beside(libraries[i]))
+            return true;
+    return false;
+}
+
+/* What the user, a module or a package manager has said of where CUDA is. */
+static bool take_of_toolkit(void)
+{
+    static const char *const variables[] = {"CUDA_HOME", "CUDA_PATH",  "CUDA_ROOT",
+                                            "CUDADIR",   "EBROOTCUDA", "CONDA_PREFIX"};
+    static const char *const places[] = {"/extras/CUPTI/lib64/", "/lib64/", "/lib/",
+                                         "/targets/x86_64-linux/lib/", "/targets/sbsa-linux/lib/"};
+    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+        const char *root = getenv(variables[i]);
+        for (size_t p = 0; root && *root && p < sizeof(places) / sizeof(places[0]); p++)
+            if (take_of_folder(root, places[p]))
+                return true;
+    }
+    return false;
+}
+
 const struct pw_cupti *pw_cupti_open(void)
 {
     const char *named = getenv("PROFWRAP_CUPTI");
-    uint32_t version = 0;
-    if (ours.handle)
-        return ours.is_usable ? &ours.cupti : NULL;
-    void *handle = find_loaded(NULL);
-    if (!handle && named && *named)
-        handle = open_file(named);
-    handle = handle ? handle : find_beside_runtime();
-    handle = handle ? handle : find_by_name();
-    ours.handle = handle;
-    ours.is_usable = handle && bind(handle, &ours.cupti) && ours.cupti.version(&version) == 0 &&
-                     version >= OLDEST;
-    return ours.is_usable ? &ours.cupti : NULL;
+    ours.is_usable = false;
+    bool found = take_loaded() || (named && *named && take_file(named)) || take_beside_cuda() ||
+                 take_of_toolkit() || take_of_folder("", "") ||
+                 take_of_folder("/usr/local/cuda", "/lib64/") ||
+                 take_of_folder("/usr/local/cuda", "/extras/CUPTI/lib64/");
+    return found ? &ours.cupti : NULL;
+}
+
+bool pw_cupti_was_found(void)
+{
+    return ours.ntried != 0;
 }
 
 /* For who has it in no scope: the application's where there are two, else ours. */
 static void *find_any(const char *symbol)
 {
-    void *other = find_loaded(ours.handle);
+    void *other = find_loaded();
     return other || ours.is_usable ? dlsym(other ? other : ours.handle, symbol) : NULL;
 }
 

@@ -3,6 +3,7 @@
 #ifndef PW_CUDA_LIBRARY_H
 #define PW_CUDA_LIBRARY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,9 +31,13 @@ struct pw_cupti {
     int (*finalize)(void);
 };
 
-/* The one that is in the process already, else PROFWRAP_CUPTI's, else the one that belongs to the
- * CUDA runtime in the process, else what the loader finds. NULL: there is none that can be used. */
+/* The one that is in the process already, else PROFWRAP_CUPTI's, else one beside what the process
+ * has of CUDA, else of the toolkit that the environment names, else what the loader finds. Called
+ * again, the next of them, in place of the one before. NULL: there is none that can be used. */
 const struct pw_cupti *pw_cupti_open(void);
+
+/* Whether there is any, usable or not. */
+bool pw_cupti_was_found(void);
 
 /* The function `symbol`, a literal, that `caller` would have called without us: of its own CUPTI,
  * and where it has none, of the application's where there are two, else of ours. *is_ours: whether

@@ -16,6 +16,12 @@ enum {
     PW_CUDA_LAUNCHER = 1 << 29,
 };
 
+/* Why there is nothing of GPUs; other values are CUPTI's own results, which are smaller. */
+enum pw_cuda_refusal {
+    PW_CUDA_NO_LIBRARY = 1000,
+    PW_CUDA_OLD_LIBRARY,
+};
+
 struct pw_cuda_name {
     _Atomic uint64_t address; /* of the text, in the application; 0 none */
     _Atomic uint32_t id;

@@ -47,6 +47,7 @@ static void put_state(struct pw_thread *thread)
         .cuda_state = {.version = pw_cuda.version,
                        .level = pw_cuda.level,
                        .result = pw_cuda.result,
+                       .is_recording = pw_cuda.is_recording,
                        .device_bytes = pw_cuda.device_bytes},
     };
     pw_cuda_put(thread, &record);
@@ -180,20 +181,37 @@ static void say_state(void)
     pw_probe_let_go(thread);
 }
 
+/* The first that does not refuse: one may be newer than the driver. */
+static bool arm_any(void)
+{
+    int first_result = 0;
+    do {
+        int arming = PW_CUDA_ARMING;
+        pw_cuda.cupti->version(&pw_cuda.version);
+        atomic_store(&pw_cuda.is_default, 1);
+        atomic_store(&pw_cuda.mode, PW_CUDA_ARMING);
+        if (pw_cuda_arm())
+            return true;
+        if (!atomic_compare_exchange_strong(&pw_cuda.mode, &arming, PW_CUDA_INERT))
+            return true; /* the application came meanwhile: the worker tries later */
+        first_result = first_result ? first_result : pw_cuda.result;
+    } while (pw_cupti_open());
+    pw_cuda.result = first_result;
+    return false;
+}
+
 static bool begin(void)
 {
     const struct pw_segment_shared *segment = pw_probe_borrow_segment();
-    /* The rank's recording process alone: others that it starts may use the GPU, too. */
-    if (!pw_probe_thread())
-        return false;
     pw_cuda.cupti = pw_cupti_open();
     pw_cuda.level = segment->level;
-    if (!pw_cuda.cupti)
+    if (!pw_cuda.cupti) {
+        pw_cuda.result = pw_cupti_was_found() ? PW_CUDA_OLD_LIBRARY : PW_CUDA_NO_LIBRARY;
         return false;
+    }
     pw_cuda.cupti->version(&pw_cuda.version);
     if (pw_probe_create_pool(&pw_cuda.pool)) {
         pw_cuda.result = PW_CUPTI_OUT_OF_MEMORY;
-        say_state();
         return false;
     }
     atomic_store(&pw_cuda_borrow_notes()->keeps_calls, pw_cuda.level >= 2);
@@ -202,20 +220,18 @@ static bool begin(void)
         atomic_store(&pw_cuda.mode, PW_CUDA_YIELDED);
         return true;
     }
-    atomic_store(&pw_cuda.is_default, 1);
-    atomic_store(&pw_cuda.mode, PW_CUDA_ARMING);
-    if (!pw_cuda_arm())
-        atomic_store(&pw_cuda.mode, PW_CUDA_INERT);
-    return true;
+    return arm_any();
 }
 
 int InitializeInjection(void)
 {
     static _Atomic int has_begun;
     int saved = errno;
-    if (is_wanted() && !atomic_exchange(&has_begun, 1) && begin()) {
+    /* The rank's recording process alone: others that it starts may use the GPU, too. */
+    if (is_wanted() && !atomic_exchange(&has_begun, 1) && pw_probe_thread()) {
+        const bool is_working = begin();
         say_state();
-        if (start_worker() == 0)
+        if (is_working && start_worker() == 0)
             atexit(finish);
     }
     errno = saved;

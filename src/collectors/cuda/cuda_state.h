@@ -24,7 +24,8 @@ struct pw_cuda {
     const struct pw_cupti *cupti;
     struct pw_pool *pool;
     uint32_t level, version;
-    int result;            /* of what kept it from being armed */
+    int result;            /* of what kept it from being armed, or a kind from being on */
+    bool is_recording;     /* it was armed, at least once */
     uint64_t device_bytes; /* that CUPTI may take on each device; 0: it does not say */
     struct pw_cuda_loss dropped, untimed;
     _Atomic uint32_t wake; /* futex: the worker sleeps on it */
@@ -39,7 +40,7 @@ static inline struct pw_cuda_notes *pw_cuda_borrow_notes(void)
     return (struct pw_cuda_notes *)pw_cuda.pool->notes;
 }
 
-/* Makes CUPTI write for us; false when it will not. By the worker, and at first by the thread that
+/* Makes CUPTI write for us; false when it refuses. By the worker, and at first by the thread that
  * starts CUDA. */
 bool pw_cuda_arm(void);
 

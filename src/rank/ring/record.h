@@ -265,7 +265,8 @@ struct pw_record {
         } device_gap;
         struct {
             uint32_t version, level;
-            int32_t result; /* CUPTI's; 0: it records */
+            int32_t result; /* CUPTI's, or enum pw_cuda_refusal; 0: no complaint */
+            uint32_t is_recording;
             uint64_t device_bytes;
         } cuda_state;
         struct {

@@ -342,9 +342,14 @@ int main(int argc, char **argv)
         printf("injection %s\n", path ? path : "none");
         return 0;
     }
-    if (getenv("STANDIN_CUPTI"))
+    if (getenv("STANDIN_LOADED"))
+        dlopen(getenv("STANDIN_LOADED"), RTLD_NOW);
+    const int is_late = getenv("STANDIN_LATE") != NULL; /* CUDA brings it, not the program */
+    if (getenv("STANDIN_CUPTI") && !is_late)
         find_standin();
     start_cuda();
+    if (getenv("STANDIN_CUPTI") && is_late)
+        find_standin();
     if (strcmp(what, "all") == 0)
         everything();
     else if (strcmp(what, "flood") == 0)
