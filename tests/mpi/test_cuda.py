@@ -1,6 +1,7 @@
 """What runs on GPUs is in the rank file: with stand-ins for CUDA's libraries (programs/standin),
 which serve CUPTI's records as CUDA 11.8 and 13.0 lay them out."""
 
+import json
 import os
 import shutil
 import signal
@@ -339,6 +340,61 @@ def the_real_library_without_a_driver():
     file = h.open_complete("real")
     h.equal(overhead(file).get("cupti_result"), 999, "CUPTI's answer")
     h.check(overhead(file).get("cupti_version", 0) >= 18, "version")
+
+
+def bring_gpu(folder="root"):
+    """A tree of devices with a GPU in it, for PROFWRAP_FSROOT."""
+    os.makedirs(os.path.join(folder, "dev"))
+    open(os.path.join(folder, "dev", "nvidia0"), "w").close()
+    return {"PROFWRAP_FSROOT": os.path.abspath(folder)}
+
+
+def run_without_cupti(env, *arguments):
+    h.run([*h.profwrap("--no-merge", "-o", "out"), h.program("gpuactor"), *arguments], env=env)
+    h.run(h.profwrap("merge", "out"))
+
+
+def reported():
+    text = h.run(h.profwrap("report", "out")).stdout.decode()
+    data = json.loads(h.run(h.profwrap("report", "--format", "json", "out")).stdout)
+    html = h.run(h.profwrap("report", "--format", "html", "out")).stdout.decode()
+    return " ".join(text.split()), data, html
+
+
+def check_not_recorded(words):
+    """In the first lines of each report, with why."""
+    text, data, html = reported()
+    said = data["job"]["incomplete"]
+    h.check(said.startswith("GPU activity of 1 rank was not recorded: ") and words in said, said)
+    h.equal(data["completeness"]["ranks_gpu_not_recorded"], 1, "ranks")
+    h.check(0 <= text.find("Incomplete: GPU activity of 1 rank was not recorded") < 400, text)
+    h.check(said in html, "the page does not say it")
+
+
+@h.case
+def a_cupti_that_refuses_is_said():
+    library = standin(LAYOUTS["13.0"])
+    root = bring_gpu()
+    run_without_cupti({**root, "PROFWRAP_CUPTI": library, "STANDIN_REFUSES": "0:15",
+                       "STANDIN_CUPTI": library}, "only-start")
+    check_not_recorded("newer than the driver")
+    shutil.rmtree("out")
+    run_without_cupti({**root, "PROFWRAP_CUPTI": library, "STANDIN_REFUSES": "0:35",
+                       "STANDIN_CUPTI": library}, "only-start")
+    check_not_recorded("privileges")
+
+
+@h.case
+def no_cupti_is_said():
+    """Whatever the machine has: its own libcupti refuses, too, where there is no driver."""
+    if os.path.exists("/dev/nvidiactl"):
+        raise h.Skipped("there is a GPU")
+    run_without_cupti({**bring_gpu(), "PROFWRAP_CUPTI": "/nonexistent/libcupti.so"}, "only-start")
+    check_not_recorded("")
+    shutil.rmtree("out")
+    run_without_cupti({"PROFWRAP_CUPTI": "/nonexistent/libcupti.so",
+                       "PROFWRAP_FSROOT": os.path.abspath("none")}, "only-start")
+    h.equal(reported()[1]["job"]["incomplete"], None, "what is missing where there is no GPU")
 
 
 @h.case

@@ -63,6 +63,8 @@ static void note_input(struct pw_job *job, const struct pw_input *input)
             spawned.count += input->unrecorded[i].count;
     if (spawned.count)
         note_row(job, input, &spawned);
+    if (input->gpu_unrecorded[0])
+        pw_job_note(job, input->rank, "gpu_unrecorded", 1, input->gpu_unrecorded);
 }
 
 void pw_unrecorded_note(struct pw_job *job)

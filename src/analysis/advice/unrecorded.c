@@ -1,7 +1,10 @@
 /* Reads and words what was not recorded; see unrecorded.h. */
 #include "analysis/advice/unrecorded.h"
 
+#include <inttypes.h>
 #include <string.h>
+
+#include "core/sentence.h"
 
 static const struct {
     const char *because, *remedy;
@@ -69,6 +72,10 @@ void pw_unrecorded_sum(const struct pw_cluster *cluster, struct pw_unrecorded_su
     for (size_t i = 0; i < cluster->ncompleteness; i++) {
         const struct pw_row_c_completeness *row = &cluster->completeness[i];
         const enum pw_unrecorded reason = pw_unrecorded_of(row);
+        if (is_text(row->what, sizeof(row->what), "gpu_unrecorded")) {
+            sum->gpu = sum->gpu ? sum->gpu : row;
+            sum->gpu_ranks++;
+        }
         sum->is_silent |= is_text(row->what, sizeof(row->what), "no_communication");
         if (reason == PW_UNRECORDED_SPAWNED && row->count > 0 &&
             row->count < INT64_MAX - sum->spawned)
@@ -99,4 +106,14 @@ enum pw_unrecorded pw_unrecorded_most(const struct pw_unrecorded_sum *sum)
         if (sum->by_reason[reason] > sum->by_reason[most])
             most = reason;
     return (enum pw_unrecorded)most;
+}
+
+void pw_unrecorded_gpus(const struct pw_unrecorded_sum *sum, char *out, size_t size)
+{
+    struct pw_sentence s = {out, size, 0};
+    out[0] = '\0';
+    if (sum->gpu)
+        pw_sentence_add(&s, "GPU activity of %" PRId64 " rank%s was not recorded: %.*s",
+                        sum->gpu_ranks, sum->gpu_ranks == 1 ? "" : "s",
+                        (int)sizeof(sum->gpu->detail), sum->gpu->detail);
 }

@@ -15,6 +15,8 @@ struct pw_unrecorded_sum {
     int64_t ranks;                            /* of which MPI calls are missing */
     int64_t by_reason[PW_UNRECORDED_REASONS]; /* ranks; one may have several reasons */
     int64_t spawned;                          /* processes that MPI_Comm_spawn started */
+    int64_t gpu_ranks;                        /* whose GPUs were not recorded */
+    const struct pw_row_c_completeness *gpu;  /* the first of these; NULL */
     int is_silent; /* nothing that several ranks took part in was recorded */
 };
 
@@ -30,6 +32,9 @@ int pw_unrecorded_has(const struct pw_cluster *cluster, int32_t rank);
 
 /* The reason of most ranks; NONE when there is none. */
 enum pw_unrecorded pw_unrecorded_most(const struct pw_unrecorded_sum *sum);
+
+/* "GPU activity of 2 ranks was not recorded: REASON", into `out`; "" when it was. */
+void pw_unrecorded_gpus(const struct pw_unrecorded_sum *sum, char *out, size_t size);
 
 /* Goes after "because", and what to do then; both without a full stop. "" for NONE. */
 const char *pw_unrecorded_because(enum pw_unrecorded reason);

@@ -369,7 +369,10 @@ static const char *add_unrecorded(const struct pw_figures *f, const char *separa
                         sum.spawned == 1 ? "was" : "were");
         separator = "; ";
     }
-    return separator;
+    char gpus[256];
+    pw_unrecorded_gpus(&sum, gpus, sizeof(gpus));
+    pw_sentence_add(s, "%s%s", gpus[0] ? separator : "", gpus);
+    return gpus[0] ? "; " : separator;
 }
 
 void pw_headline_missing(const struct pw_figures *figures, char *out, size_t size)

@@ -103,6 +103,7 @@ static json_t *make_completeness(const struct pw_figures *f)
     bad |= json_object_set_new(all, "ranks_not_closed", pw_json_int(f->unclosed));
     bad |= json_object_set_new(all, "ranks_failed", pw_json_int(f->failed));
     bad |= json_object_set_new(all, "ranks_mpi_not_recorded", pw_json_int(unrecorded.ranks));
+    bad |= json_object_set_new(all, "ranks_gpu_not_recorded", pw_json_int(unrecorded.gpu_ranks));
     bad |= json_object_set_new(all, "spawned_not_recorded", pw_json_int(unrecorded.spawned));
     bad |= json_object_set_new(all, "events", pw_json_int(f->events));
     bad |= json_object_set_new(all, "dropped_events", pw_json_int(f->dropped_events));

@@ -138,6 +138,10 @@ static int print_unrecorded(const struct pw_page *page)
                                  sum.by_reason[reason], sum.by_reason[reason] == 1 ? "" : "s",
                                  pw_unrecorded_because((enum pw_unrecorded)reason),
                                  pw_unrecorded_remedy((enum pw_unrecorded)reason));
+    if (!err && sum.gpu)
+        err = pw_page_property(page, "GPUs", "not recorded on %" PRId64 " rank%s: %.*s",
+                               sum.gpu_ranks, sum.gpu_ranks == 1 ? "" : "s",
+                               (int)sizeof(sum.gpu->detail), sum.gpu->detail);
     if (!err && sum.spawned)
         err = pw_page_property(
             page, "spawned", "%" PRId64 " process%s started by MPI_Comm_spawn %s not recorded",

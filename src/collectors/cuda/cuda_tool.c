@@ -8,6 +8,7 @@
 #include "collectors/cuda/cuda_device.h"
 #include "collectors/cuda/cuda_held.h"
 #include "collectors/cuda/cuda_launches.h"
+#include "collectors/cuda/cuda_refusal.h"
 #include "collectors/cuda/cuda_salvage.h"
 #include "rank/probe/ranges.h"
 
@@ -23,6 +24,7 @@ struct state {
     uint32_t version;
     int32_t result;
     uint64_t device_bytes;
+    bool has_state, is_recording;
     int64_t allocated[DEVICES];
     bool says_itself[DEVICES]; /* the program tells of the device's memory, and knows better */
 };
@@ -109,6 +111,8 @@ static void note_state(struct state *s, const struct pw_record *record)
     s->is_used = true;
     s->version = record->cuda_state.version;
     s->result = record->cuda_state.result;
+    s->is_recording = record->cuda_state.is_recording != 0;
+    s->has_state = true;
     s->device_bytes = record->cuda_state.device_bytes;
     pw_cuda_held_expect(s->held, record->cuda_state.level > 0);
 }
@@ -184,6 +188,15 @@ static void sample(void *state, pid_t pid, int64_t now_ns)
     pw_cuda_devices_sample(s->devices, now_ns);
 }
 
+static void note_refusal(const struct state *s)
+{
+    char reason[192];
+    if (!s->has_state || s->is_recording || !pw_cuda_has_gpu())
+        return;
+    pw_cuda_refusal_write(s->result, s->version, reason, sizeof(reason));
+    pw_rankfile_set_text(s->file, "gpu_unrecorded", reason);
+}
+
 static void finish(void *state, int64_t end_ns)
 {
     struct state *s = state;
@@ -192,6 +205,7 @@ static void finish(void *state, int64_t end_ns)
     pw_cuda_devices_finish(s->devices);
     if (!s->is_used)
         return;
+    note_refusal(s);
     pw_rankfile_overhead(s->file, "cupti_version", (double)s->version, "1");
     pw_rankfile_overhead(s->file, "cupti_result", (double)s->result, "1");
     pw_rankfile_overhead(s->file, "cupti_overhead", (double)s->overhead_ns, "ns");
