@@ -90,19 +90,6 @@ static size_t select_measured(const struct pw_findings *f, const struct pw_matri
     return n;
 }
 
-/* Blame and criticality over all instances (docs/metrics.md): what the others waited when this rank
- * was last, and by how much it was later than the last but one. */
-static void sum_blame(const struct pw_instances *in, int32_t rank, struct pw_row_c_straggler *row)
-{
-    for (size_t i = 0; i < in->n; i++) {
-        const struct pw_instance *item = &in->items[i];
-        if (item->nranks < 2 || item->mixed || pw_instance_blamed(item) != rank)
-            continue;
-        row->blame_ns += in->waits[i].sum_ns;
-        row->critical_ns += pw_collective_critical(in, i);
-    }
-}
-
 static struct pw_row_c_straggler straggler_row(const struct pw_job *job,
                                                const struct pw_findings *f, const size_t *rows,
                                                const struct pw_instances *in,
@@ -125,7 +112,7 @@ static struct pw_row_c_straggler straggler_row(const struct pw_job *job,
         .lost_ns = found->lost_ns,
     };
     memcpy(row.hostname, job->ranks[found->rank].hostname, sizeof(row.hostname));
-    sum_blame(in, row.rank, &row);
+    pw_collective_sum_blame(in, row.rank, INT64_MIN, INT64_MAX, &row.blame_ns, &row.critical_ns);
     return row;
 }
 

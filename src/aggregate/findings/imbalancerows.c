@@ -124,21 +124,16 @@ static int64_t median_of_ranks(struct pw_imbalance_work *f, const int64_t *of_ra
 /* Most of a step's amount over their mean, as a mean over the steps. */
 static double usual_peak(const struct pw_imbalance_work *f)
 {
-    double sum = 0, steps = 0;
+    struct pw_peak peak = {0};
     for (size_t s = 0; s < f->m->nsteps; s++) {
-        double all = 0, most = 0, n = 0;
         for (size_t r = 0; r < f->m->nranks; r++) {
-            double amount = (double)f->amounts[s * f->m->nranks + r];
-            if (amount < 0)
-                continue;
-            all += amount;
-            most = amount > most ? amount : most;
-            n++;
+            const int64_t amount = f->amounts[s * f->m->nranks + r];
+            if (amount >= 0)
+                pw_peak_add(&peak, (double)amount);
         }
-        sum += all > 0 ? most / (all / n) : 0;
-        steps += all > 0;
+        pw_peak_next(&peak);
     }
-    return steps > 0 ? sum / steps : -1;
+    return pw_peak_value(&peak);
 }
 
 /* The ranks that always have more than the others; where the most is another rank's in each step,

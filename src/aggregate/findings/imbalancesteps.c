@@ -13,7 +13,7 @@
 static double usual_peak(struct pw_imbalance_work *f)
 {
     const size_t nranks = f->m->nranks, nsteps = f->m->nsteps;
-    double sum = 0, steps = 0;
+    struct pw_peak peak = {0};
     for (size_t r = 0; r < nranks; r++) {
         size_t n = 0;
         for (size_t s = 0; s < nsteps; s++)
@@ -22,19 +22,14 @@ static double usual_peak(struct pw_imbalance_work *f)
         f->series[r] = n ? pw_median_i64(f->scratch, n) : -1;
     }
     for (size_t s = 0; s < nsteps; s++) {
-        double all = 0, most = 0, n = 0;
         for (size_t r = 0; r < nranks; r++) {
             const double work = (double)f->m->useful_ns[s * nranks + r] / (double)f->series[r];
-            if (f->series[r] <= 0 || work <= 0)
-                continue;
-            all += work;
-            most = work > most ? work : most;
-            n++;
+            if (f->series[r] > 0 && work > 0)
+                pw_peak_add(&peak, work);
         }
-        sum += all > 0 ? most / (all / n) : 0;
-        steps += all > 0;
+        pw_peak_next(&peak);
     }
-    return steps > 0 ? sum / steps : -1;
+    return pw_peak_value(&peak);
 }
 
 static void add_row(struct pw_imbalance *out, double peak)

@@ -53,20 +53,6 @@ static double confidence_of(const struct pw_stretch *f)
     return 1 - next * next;
 }
 
-static void sum_blame(const struct pw_instances *in, struct pw_row_c_straggler *row,
-                      int64_t epoch_ns)
-{
-    for (size_t i = 0; i < in->n; i++) {
-        const struct pw_instance *item = &in->items[i];
-        int64_t at = item->last_enter + epoch_ns;
-        if (item->nranks < 2 || item->mixed || at < row->start || at >= row->end ||
-            pw_instance_blamed(item) != row->rank)
-            continue;
-        row->blame_ns += in->waits[i].sum_ns;
-        row->critical_ns += pw_collective_critical(in, i);
-    }
-}
-
 static void enter_steps(const struct pw_findings *f, struct pw_row_c_straggler *row)
 {
     row->first_step = row->last_step = -1;
@@ -100,7 +86,8 @@ static struct pw_row_c_straggler row_of(const struct pw_findings *f, const struc
     memcpy(row.hostname, job->ranks[found->rank].hostname, sizeof(row.hostname));
     describe(found, row.evidence, sizeof(row.evidence));
     enter_steps(f, &row);
-    sum_blame(in, &row, job->epoch_ns);
+    pw_collective_sum_blame(in, row.rank, row.start - job->epoch_ns, row.end - job->epoch_ns,
+                            &row.blame_ns, &row.critical_ns);
     return row;
 }
 

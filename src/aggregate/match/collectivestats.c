@@ -17,6 +17,19 @@ int64_t pw_collective_critical(const struct pw_instances *in, size_t i)
     return margin < in->waits[i].max_ns ? margin : in->waits[i].max_ns;
 }
 
+void pw_collective_sum_blame(const struct pw_instances *in, int32_t rank, int64_t from,
+                             int64_t until, int64_t *blame_ns, int64_t *critical_ns)
+{
+    for (size_t i = 0; i < in->n; i++) {
+        const struct pw_instance *item = &in->items[i];
+        if (item->nranks < 2 || item->mixed || item->last_enter < from ||
+            item->last_enter >= until || pw_instance_blamed(item) != rank)
+            continue;
+        *blame_ns += in->waits[i].sum_ns;
+        *critical_ns += pw_collective_critical(in, i);
+    }
+}
+
 struct pw_row_c_collective pw_collective_row(const struct pw_job *job,
                                              const struct pw_instances *in, size_t i)
 {

@@ -13,6 +13,12 @@ struct pw_row_c_collective pw_collective_row(const struct pw_job *job,
  * ns, and no more than anybody waited. */
 int64_t pw_collective_critical(const struct pw_instances *instances, size_t i);
 
+/* Adds up, of the instances whose waiting is the doing of `rank` and whose last member entered at
+ * `from` or later and before `until` (ns since the epoch): what all ranks waited, and
+ * pw_collective_critical(). */
+void pw_collective_sum_blame(const struct pw_instances *instances, int32_t rank, int64_t from,
+                             int64_t until, int64_t *blame_ns, int64_t *critical_ns);
+
 /* Complete instances only; rows sorted by total wait, longest first. *rows is malloc'ed. 0 or
  * -ENOMEM. */
 int pw_collectivestats_make(const struct pw_job *job, const struct pw_instances *instances,
