@@ -992,6 +992,20 @@ def a_host_that_stood_still_is_named_as_a_host():
 
 
 @case
+def what_a_host_lost_inside_calls_has_no_gain():
+    """To the replay it is a transfer, which goes on for as long without the host."""
+    run = os.path.join(where, "run")
+    sim(run, "-p", "data", "-r", "12", "-s", "60", "--ranks-per-host", "4", "--os-samples", "-f",
+        "freeze:host=1,ms=1000,steps=20,at_ms=10.3")
+    merge(run)
+    found = report(run)
+    (host,) = found["hosts"]
+    assert abs(host["lost_ns"] / 1e9 - 1) < 0.05 and host["gain_ns"] in (None, -1), host
+    assert "for 1.00 s" in found["job"]["headline"], found["job"]["headline"]
+    assert "which cost" not in found["job"]["headline"], found["job"]["headline"]
+
+
+@case
 def pauses_of_all_ranks_are_a_verdict_of_no_rank():
     for pattern, bare in (("data", []), ("halo", ["--bare"])):
         run = os.path.join(where, pattern)

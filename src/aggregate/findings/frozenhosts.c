@@ -47,7 +47,9 @@ static struct pw_row_c_host sum_frozen(const struct pw_findings *f, const char *
         row.last_step = of->last_step > row.last_step ? of->last_step : row.last_step;
     }
     row.excess_ns = row.lost_ns;
+    /* What is lost inside calls stays a transfer in the replay. */
     row.gain_ns = gain_of(&f->whatif, hostname);
+    row.gain_ns = row.gain_ns < row.lost_ns / 2 ? -1 : row.gain_ns;
     return row;
 }
 
