@@ -164,6 +164,46 @@ def two_devices_sampled():
     h.check("nvml_sample" in overhead(file), "what a sample costs is not said")
 
 
+def sampled(name, nap_ms="1500", **env):
+    folder = os.path.dirname(standin("libnvidia-ml.so.1"))
+    run("sampled", nap_ms, options=("--sample-hz", "10", "-o", name),
+        env={"LD_LIBRARY_PATH": folder, **env})
+    return h.open_rank(name)
+
+
+@h.case
+def nvml_that_never_answers():
+    """A GPU that is lost, or an nvmlInit that hangs: all else is recorded, the run ends, and what is
+    missing is said."""
+    for hangs_in, known in (("init", 0), ("3", 2)):
+        file = sampled(hangs_in, STANDIN_NVML_HANG=hangs_in)
+        h.equal(int(file.attrs["complete"]), 1, "complete")
+        h.equal(names(file), ["sampled"], "kernels")
+        h.check(len(file["samples/process"]) >= 10, "other samples", len(file["samples/process"]))
+        h.equal(len(file["samples/gpu"]) if "samples/gpu" in file else 0, known, "samples")
+        ((reason, kind, lost),) = gaps(file)
+        h.equal((reason, kind), ("nvml_late", "device"), "gap")
+        h.equal(overhead(file)["nvml_missed"], lost, "missed")
+        h.check(lost >= 8, lost, "missed samples")
+        h.equal(int(file.attrs["dropped_events"]), 0, "records dropped")
+        h.run(h.profwrap("merge", hangs_in))
+        with h.h5py().File(hangs_in + "/cluster.h5") as cluster:
+            said = {row["what"].decode(): int(row["count"]) for row in cluster["completeness"][:]}
+        h.equal(said["nvml_late"], lost, "what the merge says")
+        h.check("dropped_events" not in said, said)
+
+
+@h.case
+def nvml_that_answers_late():
+    file = sampled("slow", "3000", STANDIN_NVML_SLOW="3")
+    (gap,) = file["events/gap"][:]
+    h.equal(h.enum_names(file["events/gap"], "reason"), ["nvml_late"], "gap")
+    times = file["samples/gpu"]["time"][:]
+    h.equal(sum(times < gap["start"]), 2, "samples before")
+    h.equal(sum((times >= gap["start"]) & (times <= gap["end"])), 1, "the one that took so long")
+    h.check(sum(times > gap["end"]) >= 3, "samples afterwards", times, gap)
+
+
 @h.case
 def many_records():
     done = run("flood", "200000")

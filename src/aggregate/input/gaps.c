@@ -16,6 +16,7 @@ struct sums {
     int64_t untimed;      /* CUPTI had no times for them */
     int64_t waits, waited_ns;
     int64_t taken, taken_ns; /* stretches in which the program used CUPTI itself */
+    int64_t late, late_ns;   /* samples that NVML did not give, and how long it took */
 };
 
 static void add_row(void *context, const struct pw_row_gap *row)
@@ -27,6 +28,9 @@ static void add_row(void *context, const struct pw_row_gap *row)
     } else if (row->reason == PW_REASON_CUPTI_TAKEN) {
         sums->taken++;
         sums->taken_ns += row->end > row->start ? row->end - row->start : 0;
+    } else if (row->reason == PW_REASON_NVML_LATE) {
+        sums->late += row->lost > 0 ? row->lost : 0;
+        sums->late_ns += row->end > row->start ? row->end - row->start : 0;
     } else if (row->lost > 0 && row->reason == PW_REASON_NO_RING) {
         sums->without_ring += row->lost;
     } else if (row->lost > 0 && row->reason == PW_REASON_CUPTI_FULL) {
@@ -111,6 +115,18 @@ static void note_taken(struct pw_job *job, const struct pw_input *input, const s
     pw_job_note(job, input->rank, "cupti_taken", sums->taken, detail);
 }
 
+static void note_late(struct pw_job *job, const struct pw_input *input, const struct sums *sums)
+{
+    char detail[256];
+    if (!sums->late)
+        return;
+    snprintf(detail, sizeof(detail),
+             "NVML did not answer: for %.3f s nothing is known of the clocks, power, temperature "
+             "and errors of GPUs",
+             (double)sums->late_ns / 1e9);
+    pw_job_note(job, input->rank, "nvml_late", sums->late, detail);
+}
+
 void pw_gaps_note(struct pw_job *job)
 {
     for (size_t i = 0; i < job->ninputs; i++) {
@@ -121,5 +137,6 @@ void pw_gaps_note(struct pw_job *job)
             note_losses(job, input, &sums);
         note_waits(job, input, &sums);
         note_taken(job, input, &sums);
+        note_late(job, input, &sums);
     }
 }

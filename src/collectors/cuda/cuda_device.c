@@ -6,25 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectors/cuda/nvml.h"
+#include "collectors/cuda/nvml_sampler.h"
 
-/* Counters that move slowly, and cost more to read, are read at each SLOW-th sample. */
-enum { DEVICES = 64, SLOW = 10 };
+enum { DEVICES = 64 };
 
 struct device {
-    bool is_known, is_used, is_open;
+    bool is_known, is_used, is_sampled;
     struct pw_row_device row;
     uint32_t name; /* row of /strings: the text may still come */
-    struct pw_nvml_device *nvml;
-    struct pw_row_gpu last;
-    int samples;
 };
 
 struct pw_cuda_devices {
     struct pw_rankfile *file;
-    struct pw_nvml *nvml;
-    bool has_looked; /* for NVML */
-    int64_t cost_ns, nsamples;
+    struct pw_nvml_sampler *sampler; /* NULL before the first sample of a device */
     struct device all[DEVICES];
 };
 
@@ -64,59 +58,76 @@ void pw_cuda_devices_use(struct pw_cuda_devices *devices, unsigned number)
         devices->all[number].is_used = true;
 }
 
-/* The device as NVML has it, which CUDA may number otherwise. */
-static bool open_device(struct pw_cuda_devices *devices, struct device *d)
+/* What the sampler has finished since. `append` also puts it into the journal, while that goes on.
+ */
+static void append_samples(struct pw_cuda_devices *devices,
+                           void (*append)(struct pw_rankfile *, enum pw_table_id, const void *))
 {
-    if (!devices->has_looked) {
-        devices->has_looked = true;
-        devices->nvml = pw_nvml_open();
+    struct pw_row_gpu sample;
+    struct pw_nvml_gap gap;
+    while (pw_nvml_sampler_take(devices->sampler, &sample))
+        append(devices->file, PW_TABLE_gpu, &sample);
+    while (pw_nvml_sampler_gap(devices->sampler, &gap)) {
+        const struct pw_row_gap row = {.start = gap.start,
+                                       .end = gap.end,
+                                       .reason = PW_REASON_NVML_LATE,
+                                       .kind = PW_LOST_DEVICE,
+                                       .thread = UINT16_MAX,
+                                       .lost = gap.lost};
+        append(devices->file, PW_TABLE_gap, &row);
     }
-    if (!d->is_open && devices->nvml) {
-        d->is_open = true;
-        d->nvml = pw_nvml_find(devices->nvml, d->row.uuid);
-        if (d->nvml)
-            pw_nvml_bus(devices->nvml, d->nvml, d->row.bus_id, sizeof(d->row.bus_id));
-    }
-    return d->nvml != NULL;
 }
 
 void pw_cuda_devices_sample(struct pw_cuda_devices *devices, int64_t now_ns)
 {
     for (int i = 0; i < DEVICES; i++) {
         struct device *d = &devices->all[i];
-        if (!d->is_known || !d->is_used || !open_device(devices, d))
+        if (!d->is_known || !d->is_used || d->is_sampled)
             continue;
-        const int64_t begin_ns = pw_local_ns();
-        pw_nvml_read(devices->nvml, d->nvml, d->samples++ % SLOW == 0, &d->last);
-        devices->cost_ns += pw_local_ns() - begin_ns;
-        devices->nsamples++;
-        d->last.time = now_ns;
-        d->last.device = i;
-        pw_rankfile_append_measured(devices->file, PW_TABLE_gpu, &d->last);
+        if (!devices->sampler)
+            devices->sampler = pw_nvml_sampler_create();
+        d->is_sampled = devices->sampler != NULL;
+        if (d->is_sampled)
+            pw_nvml_sampler_add(devices->sampler, i, d->row.uuid);
     }
+    if (!devices->sampler)
+        return;
+    append_samples(devices, pw_rankfile_append_measured);
+    pw_nvml_sampler_ask(devices->sampler, now_ns);
 }
 
-void pw_cuda_devices_finish(struct pw_cuda_devices *devices)
+static void finish_samples(struct pw_cuda_devices *devices, int64_t end_ns)
 {
+    pw_nvml_sampler_stop(devices->sampler, end_ns);
+    append_samples(devices, pw_rankfile_append);
+    struct pw_nvml_costs costs;
+    pw_nvml_sampler_costs(devices->sampler, &costs);
+    if (costs.sample_ns > 0)
+        pw_rankfile_overhead(devices->file, "nvml_sample", costs.sample_ns, "ns");
+    if (costs.missed)
+        pw_rankfile_overhead(devices->file, "nvml_missed", (double)costs.missed, "samples");
+}
+
+void pw_cuda_devices_finish(struct pw_cuda_devices *devices, int64_t end_ns)
+{
+    if (devices->sampler)
+        finish_samples(devices, end_ns);
     for (int i = 0; i < DEVICES; i++) {
         struct device *d = &devices->all[i];
         if (!d->is_known)
             continue;
         snprintf(d->row.name, sizeof(d->row.name), "%s",
                  pw_rankfile_borrow_text(devices->file, d->name));
-        if (d->is_used)
-            open_device(devices, d);
+        if (d->is_sampled)
+            pw_nvml_sampler_bus(devices->sampler, i, d->row.bus_id, sizeof(d->row.bus_id));
         pw_rankfile_append(devices->file, PW_TABLE_device, &d->row);
     }
-    if (devices->nsamples)
-        pw_rankfile_overhead(devices->file, "nvml_sample",
-                             (double)devices->cost_ns / (double)devices->nsamples, "ns");
 }
 
 void pw_cuda_devices_destroy(struct pw_cuda_devices *devices)
 {
     if (!devices)
         return;
-    pw_nvml_close(devices->nvml);
+    pw_nvml_sampler_destroy(devices->sampler);
     free(devices);
 }

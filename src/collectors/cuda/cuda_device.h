@@ -16,11 +16,12 @@ void pw_cuda_devices_add(struct pw_cuda_devices *devices, const struct pw_record
 /* Something ran on the device with this number. */
 void pw_cuda_devices_use(struct pw_cuda_devices *devices, unsigned number);
 
-/* A row of /samples/gpu for each device in use. */
+/* Asks for a row of /samples/gpu for each device in use, and appends those that are there. Never
+ * waits for NVML. */
 void pw_cuda_devices_sample(struct pw_cuda_devices *devices, int64_t now_ns);
 
-/* Rows of /devices. */
-void pw_cuda_devices_finish(struct pw_cuda_devices *devices);
+/* Rows of /devices, and the last samples. */
+void pw_cuda_devices_finish(struct pw_cuda_devices *devices, int64_t end_ns);
 
 void pw_cuda_devices_destroy(struct pw_cuda_devices *devices);
 

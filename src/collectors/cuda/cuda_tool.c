@@ -200,9 +200,8 @@ static void note_refusal(const struct state *s)
 static void finish(void *state, int64_t end_ns)
 {
     struct state *s = state;
-    (void)end_ns;
     pw_cuda_held_finish(s->held);
-    pw_cuda_devices_finish(s->devices);
+    pw_cuda_devices_finish(s->devices, end_ns);
     if (!s->is_used)
         return;
     note_refusal(s);

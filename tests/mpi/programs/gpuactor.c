@@ -374,7 +374,7 @@ int main(int argc, char **argv)
         pause_and_go_on();
     else if (strcmp(what, "sampled") == 0) {
         launch(0, 1, "sampled");
-        nap(1500);
+        nap(argc > 2 ? atoi(argv[2]) : 1500);
     }
     if (gpu.faults)
         printf("faults %d\n", gpu.faults());

@@ -1,7 +1,13 @@
 /* A stand-in for libnvidia-ml that plays declared values: of the GPU whose UUID begins with
- * GPU-00010203, and of no other. Counters rise from call to call. */
+ * GPU-00010203, and of no other. Counters rise from call to call.
+ *
+ * STANDIN_NVML_HANG: "init", or the number of the reading of power that never comes back, as when a
+ * GPU is lost. STANDIN_NVML_SLOW: the number of the one that takes 1.5 s. */
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -32,8 +38,22 @@ struct field {
     uint64_t value;
 };
 
+static int says(const char *variable, const char *text)
+{
+    const char *value = getenv(variable);
+    return value && strcmp(value, text) == 0;
+}
+
+static void hang(void)
+{
+    for (;;)
+        pause();
+}
+
 EXPORT int nvmlInit_v2(void)
 {
+    if (says("STANDIN_NVML_HANG", "init"))
+        hang();
     return 0;
 }
 
@@ -74,7 +94,13 @@ EXPORT int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long
 
 EXPORT int nvmlDeviceGetPowerUsage(void *device, unsigned *mw)
 {
+    static int readings;
+    char number[16] = {(char)('0' + ++readings % 10), '\0'};
     (void)device;
+    if (readings < 10 && says("STANDIN_NVML_HANG", number))
+        hang();
+    if (readings < 10 && says("STANDIN_NVML_SLOW", number))
+        nanosleep(&(struct timespec){1, 500000000}, NULL);
     *mw = 651234;
     return 0;
 }

@@ -1,0 +1,272 @@
+/* The thread that reads NVML; see nvml_sampler.h. The lock is held for copying only, never over a
+ * call of NVML's. */
+#include "collectors/cuda/nvml_sampler.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "collectors/cuda/nvml.h"
+#include "rank/ring/tick.h"
+
+/* Counters that move slowly, and cost more to read, are read at each SLOW-th sample. */
+enum { DEVICES = 64, SLOW = 10, GAPS = 16 };
+
+struct device {
+    int number;
+    char uuid[64], bus_id[32];
+    struct pw_row_gpu row;
+    bool is_ready; /* row is one that was not taken yet */
+    /* The thread's own. */
+    struct pw_nvml_device *nvml;
+    bool is_open;
+    int samples;
+};
+
+struct pw_nvml_sampler {
+    pthread_mutex_t lock;
+    pthread_cond_t asked, answered;
+    pthread_t thread;
+    bool is_running, is_asked, is_reading, stops, has_ended;
+    bool is_left;               /* the thread has this struct for ever */
+    int64_t row_time, asked_at; /* of the sample that was asked for, by the rank's clock and ours */
+    int64_t answered_at;        /* when it was finished, by the rank's clock */
+    struct device devices[DEVICES];
+    int ndevices;
+    struct pw_nvml_gap open, gaps[GAPS]; /* open.lost 0: none */
+    int ngaps;
+    int64_t missed, nread, cost_ns;
+};
+
+struct pw_nvml_sampler *pw_nvml_sampler_create(void)
+{
+    struct pw_nvml_sampler *s = calloc(1, sizeof(*s));
+    pthread_condattr_t monotonic;
+    if (!s)
+        return NULL;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->asked, NULL);
+    pthread_cond_init(&s->answered, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    return s;
+}
+
+/* ---- the thread ---- */
+
+/* The device as NVML has it, which CUDA may number otherwise. */
+static void open_device(struct pw_nvml_sampler *s, struct device *d, const struct pw_nvml *nvml)
+{
+    char bus_id[sizeof(d->bus_id)] = "";
+    if (d->is_open)
+        return;
+    d->is_open = true;
+    d->nvml = pw_nvml_find(nvml, d->uuid);
+    if (d->nvml)
+        pw_nvml_bus(nvml, d->nvml, bus_id, sizeof(bus_id));
+    pthread_mutex_lock(&s->lock);
+    memcpy(d->bus_id, bus_id, sizeof(bus_id));
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void read_device(struct pw_nvml_sampler *s, struct device *d, const struct pw_nvml *nvml)
+{
+    struct pw_row_gpu row = d->row;
+    open_device(s, d, nvml);
+    if (!d->nvml)
+        return;
+    const int64_t begin = pw_local_ns();
+    pw_nvml_read(nvml, d->nvml, d->samples++ % SLOW == 0, &row);
+    const int64_t end = pw_local_ns();
+    pthread_mutex_lock(&s->lock);
+    row.time = s->row_time + (end - s->asked_at);
+    row.device = d->number;
+    d->row = row;
+    d->is_ready = true;
+    s->cost_ns += end - begin;
+    s->nread++;
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* How many devices there are to be read; -1: the thread is to end. */
+static int wait_for_request(struct pw_nvml_sampler *s)
+{
+    pthread_mutex_lock(&s->lock);
+    while (!s->is_asked && !s->stops)
+        pthread_cond_wait(&s->asked, &s->lock);
+    const int n = s->is_asked ? s->ndevices : -1;
+    s->is_asked = false;
+    s->is_reading = n >= 0;
+    pthread_mutex_unlock(&s->lock);
+    return n;
+}
+
+static void answer(struct pw_nvml_sampler *s, bool ends)
+{
+    pthread_mutex_lock(&s->lock);
+    if (s->is_reading)
+        s->answered_at = s->row_time + (pw_local_ns() - s->asked_at);
+    s->is_reading = false;
+    s->has_ended = ends;
+    pthread_cond_signal(&s->answered);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void *run(void *sampler)
+{
+    struct pw_nvml_sampler *s = sampler;
+    struct pw_nvml *nvml = NULL;
+    bool has_looked = false;
+    for (int n; (n = wait_for_request(s)) >= 0; answer(s, false)) {
+        if (!has_looked)
+            nvml = pw_nvml_open();
+        has_looked = true;
+        for (int i = 0; i < n && nvml; i++)
+            read_device(s, &s->devices[i], nvml);
+    }
+    pw_nvml_close(nvml);
+    answer(s, true);
+    return NULL;
+}
+
+static void begin_thread(struct pw_nvml_sampler *s)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    /* Signals are the main thread's. */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    s->is_running = pthread_create(&s->thread, NULL, run, s) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void pw_nvml_sampler_add(struct pw_nvml_sampler *s, int device, const char *uuid)
+{
+    pthread_mutex_lock(&s->lock);
+    if (s->ndevices < DEVICES) {
+        struct device *d = &s->devices[s->ndevices++];
+        d->number = device;
+        snprintf(d->uuid, sizeof(d->uuid), "%s", uuid);
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (!s->is_running)
+        begin_thread(s);
+}
+
+/* ---- what is asked for ---- */
+
+static void end_gap(struct pw_nvml_sampler *s, int64_t end_ns)
+{
+    if (s->open.lost && end_ns - s->open.start >= PW_NVML_LATE_NS && s->ngaps < GAPS) {
+        s->open.end = end_ns;
+        s->gaps[s->ngaps++] = s->open;
+    }
+    s->open = (struct pw_nvml_gap){0};
+}
+
+void pw_nvml_sampler_ask(struct pw_nvml_sampler *s, int64_t now_ns)
+{
+    if (!s->is_running)
+        return;
+    pthread_mutex_lock(&s->lock);
+    if (s->is_asked || s->is_reading) {
+        if (!s->open.lost)
+            s->open.start = now_ns;
+        s->open.lost += s->ndevices;
+        s->missed += s->ndevices;
+    } else {
+        end_gap(s, s->answered_at);
+        s->is_asked = true;
+        s->row_time = now_ns;
+        s->asked_at = pw_local_ns();
+        pthread_cond_signal(&s->asked);
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+bool pw_nvml_sampler_take(struct pw_nvml_sampler *s, struct pw_row_gpu *row)
+{
+    bool is_there = false;
+    pthread_mutex_lock(&s->lock);
+    for (int i = 0; i < s->ndevices && !is_there; i++) {
+        struct device *d = &s->devices[i];
+        is_there = d->is_ready;
+        d->is_ready = false;
+        *row = is_there ? d->row : *row;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return is_there;
+}
+
+bool pw_nvml_sampler_gap(struct pw_nvml_sampler *s, struct pw_nvml_gap *gap)
+{
+    const bool is_there = s->ngaps > 0;
+    if (is_there)
+        *gap = s->gaps[--s->ngaps];
+    return is_there;
+}
+
+void pw_nvml_sampler_bus(struct pw_nvml_sampler *s, int device, char *out, size_t size)
+{
+    out[0] = '\0';
+    pthread_mutex_lock(&s->lock);
+    for (int i = 0; i < s->ndevices; i++)
+        if (s->devices[i].number == device)
+            snprintf(out, size, "%s", s->devices[i].bus_id);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- the end ---- */
+
+static bool wait_for_end(struct pw_nvml_sampler *s)
+{
+    struct timespec until;
+    int err = 0;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += PW_NVML_LATE_NS / 1000000000;
+    while (!s->has_ended && !err)
+        err = pthread_cond_timedwait(&s->answered, &s->lock, &until);
+    return s->has_ended;
+}
+
+void pw_nvml_sampler_stop(struct pw_nvml_sampler *s, int64_t now_ns)
+{
+    if (!s->is_running || s->stops)
+        return;
+    pthread_mutex_lock(&s->lock);
+    s->stops = true;
+    pthread_cond_signal(&s->asked);
+    const int64_t begin = pw_local_ns();
+    const bool has_ended = wait_for_end(s);
+    end_gap(s, has_ended ? s->answered_at : now_ns + (pw_local_ns() - begin));
+    s->is_left = !has_ended;
+    pthread_mutex_unlock(&s->lock);
+    if (has_ended)
+        pthread_join(s->thread, NULL);
+    else
+        pthread_detach(s->thread);
+}
+
+void pw_nvml_sampler_costs(struct pw_nvml_sampler *s, struct pw_nvml_costs *out)
+{
+    pthread_mutex_lock(&s->lock);
+    *out = (struct pw_nvml_costs){
+        .missed = s->missed, .sample_ns = s->nread ? (double)s->cost_ns / (double)s->nread : 0};
+    pthread_mutex_unlock(&s->lock);
+}
+
+void pw_nvml_sampler_destroy(struct pw_nvml_sampler *s)
+{
+    if (!s)
+        return;
+    pw_nvml_sampler_stop(s, 0);
+    if (s->is_left)
+        return;
+    pthread_mutex_destroy(&s->lock);
+    pthread_cond_destroy(&s->asked);
+    pthread_cond_destroy(&s->answered);
+    free(s);
+}
