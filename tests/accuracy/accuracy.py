@@ -186,13 +186,24 @@ def score_cases(pool):
     if options.json:
         with open(options.json, "w") as file:
             json.dump(results, file, indent=1)
-    if options.peers:
-        return answers.print_peers(results)
     casescore.print_table(results, "class")
     print()
     casescore.print_table(results, "program")
+    if options.peers:
+        answers.print_peers(results)
+    return conclude_cases(results)
+
+
+def conclude_cases(results):
+    """Whether every figure is within its budget; one of which there is no case is."""
+    within = True
     for name, right, count in casescore.figures(results):
-        print(f"{name}: {right / count if count else 0:.3f} of {count}")
+        budget = casescore.budget(name, count)
+        if budget is None or not count:
+            print(f"{name}: {right / count if count else 0:.3f} of {count}, no budget")
+        else:
+            within &= at_least(name, right / count, budget, count)
+    return within
 
 
 def slowing(result):
@@ -362,13 +373,13 @@ os.makedirs(where, exist_ok=True)
 if options.classes:
     try:
         with multiprocessing.Pool(options.jobs) as workers:
-            score_cases(workers)
+            good = score_cases(workers)
     except RuntimeError as problem:
         sys.exit(str(problem))
     finally:
         if not keep:
             shutil.rmtree(where)
-    sys.exit(0)
+    sys.exit(0 if good else 1)
 with multiprocessing.Pool(options.jobs) as pool:
     outcome = pool.map(judge, [plan(number) for number in range(options.runs)], chunksize=1)
 if not keep:

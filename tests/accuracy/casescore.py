@@ -256,3 +256,13 @@ def figures(results):
             ("fault-free runs that name nobody", sum(not r["named"] for r in quiet), len(quiet))]
     rows += [(f"right {key}", sum(values), len(values)) for key, values in asked.items()]
     return rows
+
+
+BUDGETS = {"recall": 0.97, "precision": 0.99, "right kind": 0.95, "right phase": 0.95, "right cost": 0.90}
+
+
+def budget(name, count):
+    """The least share that figures() may have of `count` cases; None: there is none."""
+    if name.startswith("fault-free"):
+        return 1 - max(1, count // 1000) / max(1, count)
+    return BUDGETS.get(name.split(":")[0])

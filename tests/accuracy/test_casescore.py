@@ -198,6 +198,18 @@ def that_it_cannot_be_told_is_right_where_it_cannot():
 
 
 @case
+def of_a_thousand_runs_without_a_fault_one_may_name_somebody():
+    def is_within(named, runs):
+        quiet = [{"must": False, "named": i < named, "right": False} for i in range(runs)]
+        (share,) = [right / count for name, right, count in casescore.figures(quiet)
+                    if name.startswith("fault-free")]
+        return share >= casescore.budget("fault-free runs that name nobody", runs)
+    assert is_within(0, 10) and is_within(1, 10) and not is_within(2, 10)
+    assert is_within(1, 1999) and not is_within(2, 1999) and is_within(2, 2000)
+    assert casescore.budget("recall: right first, of those that must be found", 9) == 0.97
+
+
+@case
 def a_case_is_a_function_of_its_class_and_seed():
     for name in cases.CLASSES:
         assert cases.plan(name, 5) == cases.plan(name, 5)

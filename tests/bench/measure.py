@@ -63,5 +63,5 @@ def report(what, value, budget, unit=""):
 def at_least(what, value, budget, count):
     """The same for a share that must not be lower; of how many is printed too."""
     within = value >= budget
-    print(f"{what}: {value:.3f} of {count}, at least {budget:.2f}: {'within' if within else 'UNDER'}")
+    print(f"{what}: {value:.3f} of {count}, at least {budget:.4g}: {'within' if within else 'UNDER'}")
     return within
