@@ -1006,6 +1006,17 @@ def what_a_host_lost_inside_calls_has_no_gain():
 
 
 @case
+def a_stop_while_data_are_read_is_no_lack_of_data():
+    for fault, cause in (("sigstop:rank=2,ms=1000,steps=20,at_ms=0.1", "stopped"),
+                         ("blocked:rank=2,phase=data,percent=2000,steps=20-24", "data_starvation")):
+        run = os.path.join(where, cause)
+        sim(run, "-p", "data", "-r", "8", "-s", "60", "--os-samples", "-f", fault)
+        merge(run)
+        first = report(run)["stragglers"][0]
+        assert [first["rank"], first["phase"], first["cause"]] == [2, "data", cause], first
+
+
+@case
 def pauses_of_all_ranks_are_a_verdict_of_no_rank():
     for pattern, bare in (("data", []), ("halo", ["--bare"])):
         run = os.path.join(where, pattern)

@@ -144,11 +144,17 @@ static struct pw_row_c_straggler row_of_part(const struct pw_job *job, const str
     return row;
 }
 
-/* What the counters say of the stretch holds for its steps, too. */
+/* Causes that are concluded from a rank's not being on a CPU, and from what it did before. */
+static int is_concluded(const struct pw_row_c_straggler *row)
+{
+    return row->cause == PW_CAUSE_UNKNOWN || row->cause == PW_CAUSE_BLOCKED ||
+           row->cause == PW_CAUSE_CPU_CONTENTION || row->cause == PW_CAUSE_DATA;
+}
+
+/* What the counters say of the stretch holds for its steps, too, when it is half of their loss. */
 static void lend_cause(struct pw_row_c_straggler *row, const struct pw_row_c_straggler *stretch)
 {
-    if (!is_sure(stretch) || (row->cause != PW_CAUSE_UNKNOWN && row->cause != PW_CAUSE_BLOCKED &&
-                              row->cause != PW_CAUSE_CPU_CONTENTION))
+    if (!is_sure(stretch) || !is_concluded(row) || 2 * stretch->lost_ns < row->lost_ns)
         return;
     row->cause = stretch->cause;
     memcpy(row->evidence, stretch->evidence, sizeof(row->evidence));
