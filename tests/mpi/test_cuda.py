@@ -304,6 +304,15 @@ def a_profiler_that_stops_twice():
 
 
 @h.case
+def finalized_while_it_is_asked():
+    """cuptiFinalize() waits for our thread to be out of CUPTI, and what comes later is recorded."""
+    done = run("finalize", env={"STANDIN_SLOW_FLUSH": "200"})
+    no_faults(done)
+    h.check("flushing 1 failed 0" in h.lines(done.stdout), done.stdout)
+    h.equal(names(h.open_complete("out")), ["before", "after"], "kernels")
+
+
+@h.case
 def a_second_library():
     """By name the program reaches its own; ours makes room all the same, and comes back."""
     done = run("second", layout="11.8", env={"STANDIN_SECOND": standin(LAYOUTS["13.0"])})

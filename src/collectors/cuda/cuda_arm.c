@@ -1,4 +1,8 @@
 /* What CUPTI is asked to record, and with which settings; see cuda_state.h. */
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
 #include "collectors/cuda/cuda_buffers.h"
 #include "collectors/cuda/cuda_takeover.h"
 
@@ -118,6 +122,37 @@ bool pw_cuda_arm(void)
     if (!atomic_compare_exchange_strong(&pw_cuda.mode, &arming, PW_CUDA_ARMED))
         pw_cuda_disarm(); /* the application came meanwhile */
     return true;
+}
+
+/* ---- one at a time ---- */
+
+bool pw_cuda_enter(void)
+{
+    atomic_store(&pw_cuda.caller, (int)syscall(SYS_gettid));
+    const int mode = atomic_load(&pw_cuda.mode);
+    if (mode == PW_CUDA_ARMED || mode == PW_CUDA_ARMING)
+        return true;
+    pw_cuda_leave();
+    return false;
+}
+
+void pw_cuda_leave(void)
+{
+    atomic_store(&pw_cuda.caller, 0);
+}
+
+bool pw_cuda_await_calls(void)
+{
+    enum { PATIENCE_MS = 1000 };
+    const struct timespec pause = {.tv_nsec = 1000000};
+    const int self = (int)syscall(SYS_gettid);
+    for (int ms = 0; ms < PATIENCE_MS; ms++) {
+        int caller = atomic_load(&pw_cuda.caller);
+        if (!caller || caller == self)
+            return true;
+        syscall(SYS_nanosleep, &pause, NULL);
+    }
+    return false;
 }
 
 void pw_cuda_disarm(void)

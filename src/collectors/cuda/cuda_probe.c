@@ -75,7 +75,9 @@ static void come_back(struct pw_thread *thread)
     if (pw_takeover_is_on() ||
         !atomic_compare_exchange_strong(&pw_cuda.mode, &yielded, PW_CUDA_ARMING))
         return;
-    if (pw_cuda_arm()) {
+    const bool is_armed = pw_cuda_enter() && pw_cuda_arm();
+    pw_cuda_leave();
+    if (is_armed) {
         put_gap(thread);
         put_state(thread);
     } else {
@@ -93,6 +95,14 @@ static void convert(struct pw_thread *thread)
     pw_probe_let_go(thread);
 }
 
+static void flush(uint32_t flags)
+{
+    if (!pw_cuda_enter())
+        return;
+    pw_cuda.cupti->flush_all(flags);
+    pw_cuda_leave();
+}
+
 static void *work(void *arg)
 {
     struct pw_thread *thread = pw_probe_thread();
@@ -101,15 +111,13 @@ static void *work(void *arg)
     while (thread && !atomic_load(&pw_cuda.stopping)) {
         uint32_t seen = atomic_load(&pw_cuda.wake);
         if (pw_local_ns() - flushed_ns >= FLUSH_NS) {
-            if (atomic_load(&pw_cuda.mode) == PW_CUDA_ARMED)
-                pw_cuda.cupti->flush_all(0);
+            flush(0);
             flushed_ns = pw_local_ns();
         }
         convert(thread);
         sleep_until_woken(seen);
     }
-    if (atomic_load(&pw_cuda.mode) == PW_CUDA_ARMED)
-        pw_cuda.cupti->flush_all(PW_CUPTI_FLUSH_FORCED);
+    flush(PW_CUPTI_FLUSH_FORCED);
     if (thread && pw_probe_hold(thread)) {
         pw_cuda_convert_all(thread);
         put_gap(thread);

@@ -28,6 +28,7 @@ struct pw_cuda {
     bool is_recording;     /* it was armed, at least once */
     uint64_t device_bytes; /* that CUPTI may take on each device; 0: it does not say */
     struct pw_cuda_loss dropped, untimed;
+    _Atomic int caller;    /* the thread of ours that is in CUPTI; 0 none */
     _Atomic uint32_t wake; /* futex: the worker sleeps on it */
     _Atomic int stopping, has_ended;
     _Atomic uint32_t converted; /* buffers, by the worker */
@@ -46,6 +47,15 @@ bool pw_cuda_arm(void);
 
 /* Whether records of this kind are asked for while it is armed. */
 bool pw_cuda_uses(int kind);
+
+/* For calls that must not meet another one: of those around which pw_cuda_enter() and
+ * pw_cuda_leave() are. False: there is no need to, for it is the application's turn. */
+bool pw_cuda_enter(void);
+void pw_cuda_leave(void);
+
+/* Once it is the application's turn: until no thread of ours is in CUPTI. False: one still is,
+ * after a second. */
+bool pw_cuda_await_calls(void);
 
 /* No more of our kinds; what CUPTI still has for us is handed over first. Waits for no one who may
  * hold CUPTI's locks. */

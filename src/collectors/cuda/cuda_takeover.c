@@ -16,6 +16,7 @@ static struct {
     pw_cupti_complete *_Atomic complete;
     _Atomic uint64_t kinds; /* that it has switched on */
     _Atomic int64_t last_ns;
+    _Atomic int ending; /* threads in cuptiFinalize() */
 } theirs;
 
 EXPORT int cuptiActivityRegisterCallbacks(pw_cupti_request *request, pw_cupti_complete *complete);
@@ -37,7 +38,8 @@ bool pw_takeover_has(int kind)
 bool pw_takeover_is_on(void)
 {
     int64_t last = atomic_load(&theirs.last_ns);
-    return atomic_load(&theirs.kinds) != 0 || (last && pw_local_ns() - last < REST_NS);
+    return atomic_load(&theirs.kinds) != 0 || atomic_load(&theirs.ending) != 0 ||
+           (last && pw_local_ns() - last < REST_NS);
 }
 
 bool pw_takeover_request(uint8_t **buffer, size_t *size, size_t *most_records)
@@ -135,7 +137,12 @@ int cuptiFinalize(void)
     typedef int end(void);
     REAL(end, "cuptiFinalize")
     yield();
+    if (is_ours && !pw_cuda_await_calls())
+        return PW_CUPTI_NOT_READY; /* on a GPU that hangs; it would crash */
+    atomic_fetch_add(&theirs.ending, 1);
     int result = real();
+    atomic_fetch_sub(&theirs.ending, 1);
+    atomic_store(&theirs.last_ns, pw_local_ns());
     atomic_store(&theirs.kinds, 0);
     atomic_store(&pw_cuda.is_default, is_ours);
     return result;

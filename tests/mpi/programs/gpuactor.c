@@ -276,6 +276,22 @@ static void disable_twice(void)
     printf("failed %d\n", failed);
 }
 
+/* Kineto's TEARDOWN_CUPTI, while our thread asks for what there is. */
+static void finalize(void)
+{
+    int (*end)(void);
+    by_name("cuptiFinalize", &end);
+    launch(0, 1, "before");
+    for (int i = 0; i < 5000 && !gpu.flushing(); i++)
+        nap(1);
+    printf("flushing %d", gpu.flushing());
+    int failed = end();
+    printf(" failed %d\n", failed);
+    for (int i = 0; i < 50 && !gpu.enabled(); i++)
+        nap(100);
+    launch(0, 1, "after");
+}
+
 /* The program comes with a libcupti of its own, beside the one that records. */
 static void second_library(void)
 {
@@ -364,6 +380,8 @@ int main(int argc, char **argv)
         take_over();
     else if (strcmp(what, "disable-twice") == 0)
         disable_twice();
+    else if (strcmp(what, "finalize") == 0)
+        finalize();
     else if (strcmp(what, "second") == 0)
         second_library();
     else if (strcmp(what, "die") == 0)

@@ -28,7 +28,7 @@ static struct {
     unsigned char calls[2][1024]; /* driver, runtime: single functions */
     uint8_t per_thread;           /* a queue of buffers for each thread */
     size_t device_buffer_size, device_buffers;
-    _Atomic int threads;
+    _Atomic int threads, flushing;
     int any_enabled, faults, thread_ids;
     size_t dropped;
     struct {
@@ -146,8 +146,10 @@ EXPORT int cuptiSetThreadIdType(int type)
     return 0;
 }
 
+/* It destroys what a flush of another thread reads. */
 EXPORT int cuptiFinalize(void)
 {
+    cupti.faults += atomic_load(&cupti.flushing) != 0;
     cupti.enabled = 0;
     cupti.request = NULL;
     cupti.complete = NULL;
@@ -207,6 +209,9 @@ EXPORT int cuptiActivityFlushAll(uint32_t flags)
     const char *stuck = getenv("STANDIN_STUCK_FLUSH"); /* the flags, with which it never returns */
     while (stuck && (uint32_t)atoi(stuck) == flags)
         pause();
+    const char *slow = flags ? NULL : getenv("STANDIN_SLOW_FLUSH"); /* ms */
+    atomic_fetch_add(&cupti.flushing, 1);
+    usleep(slow ? (useconds_t)atoi(slow) * 1000 : 0);
     for (int i = 0; i < QUEUES; i++) {
         pthread_mutex_lock(&cupti.lock);
         uint8_t *buffer = cupti.queues[i].buffer;
@@ -215,6 +220,7 @@ EXPORT int cuptiActivityFlushAll(uint32_t flags)
         pthread_mutex_unlock(&cupti.lock);
         hand_over(i, buffer, size, used);
     }
+    atomic_fetch_sub(&cupti.flushing, 1);
     return 0;
 }
 
@@ -285,6 +291,11 @@ EXPORT int standin_faults(void)
 EXPORT uint64_t standin_device_memory(void)
 {
     return cupti.device_buffer_size * cupti.device_buffers;
+}
+
+EXPORT int standin_flushing(void)
+{
+    return atomic_load(&cupti.flushing);
 }
 
 EXPORT uint64_t standin_enabled(void)

@@ -23,6 +23,7 @@ struct standin_work {
     S(uint64_t, now, (void))                                                           \
     S(int, faults, (void))                                                             \
     S(uint64_t, enabled, (void))                                                       \
+    S(int, flushing, (void))                                                           \
     S(uint64_t, device_memory, (void))                                                 \
     S(void, devices, (void))                                                           \
     S(void, kernel,                                                                    \
