@@ -1,5 +1,5 @@
 """What runs on GPUs is in the rank file: with stand-ins for CUDA's libraries (programs/standin),
-which serve CUPTI's records as CUDA 11.8 and 13.0 lay them out."""
+which serve CUPTI's records as CUDA 11.8, 13.0 and 13.5 lay them out."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import time
 
 import harness as h
 
-LAYOUTS = {"13.0": "libcupti.so.13", "11.8": "libcupti.so.11.8"}
+LAYOUTS = {"13.5": "libcupti.so.13.5", "13.0": "libcupti.so.13", "11.8": "libcupti.so.11.8"}
 
 
 def standin(name):
@@ -26,7 +26,7 @@ def run(*arguments, layout="13.0", options=(), status=0, env=None, **more):
 
 def rows(file, table, *fields):
     """Of each row in order of start: the fields, texts readable."""
-    strings, dataset = h.texts(file), file[table]
+    strings, dataset = h.texts(file), file[table] if table in file else []
     found = []
     for row in sorted(dataset[:], key=lambda r: tuple(int(r[f]) for f in ("start", "end"))):
         found.append(tuple(strings[row[f]] if f in ("name", "launched_by") else int(row[f])
@@ -62,7 +62,7 @@ def everything(layout, level=1):
         ("in_graph", 0, 3, 1001, "outer"),
         ("in_graph", 0, 3, 1002, "outer"),
         ("in_graph", 0, 3, 1003, "outer"),
-        ("by_driver", 0, 4, 0, "outer" if layout == "13.0" or level == 2 else ""),
+        ("by_driver", 0, 4, 0, "" if layout == "11.8" and level == 1 else "outer"),
         ("outside", 0, 7, 0, ""),
     ], "kernels")
     shape = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "registers",
@@ -88,6 +88,12 @@ def layout_of_13():
             "calls at level 1")
     h.equal(overhead(file)["cupti_version"], 130001, "version")
     h.check(2e6 <= overhead(file)["cupti_overhead"] < 1e9, "CUPTI's own time")
+
+
+@h.case
+def layout_of_13_5():
+    file = everything("13.5")
+    h.equal(overhead(file)["cupti_version"], 130500, "version")
 
 
 @h.case
@@ -275,21 +281,93 @@ def more_threads_than_buffers():
 
 @h.case
 def another_profiler():
-    done = run("takeover")
+    """With one set of callbacks in a process, or linked with the functions for that: it has it."""
+    for layout in LAYOUTS:
+        done = run("takeover", layout=layout, options=("-o", layout))
+        no_faults(done)
+        h.check(any(line.startswith("theirs 1 failed 0 ") for line in h.lines(done.stdout)),
+                done.stdout)
+        file = h.open_complete(layout)
+        h.equal(names(file), ["before", "after"], "kernels of " + layout)
+        table = file["events/gap"][:]
+        h.equal(gaps(file), [("cupti_taken", "device", 0)], "gaps")
+        h.equal(text(file, "cupti_taken_by"), "gpuactor", "who")
+        before, after = rows(file, "events/kernel", "start", "end")
+        h.check(before[1] <= table[0]["start"] < table[0]["end"] <= after[0] + 10**6,
+                "the gap is not between them")
+    h.run(h.profwrap("merge", layout))
+    said = [row for row in h.h5py().File(layout + "/cluster.h5")["completeness"][:]
+            if row["what"] == b"cupti_taken"]
+    h.equal([int(row["count"]) for row in said], [1], "stretches")
+    h.check(b"(gpuactor)" in said[0]["detail"], said)
+
+
+@h.case
+def a_profiler_beside_us():
+    """From 13.4 on both record: nobody gives way, and what is read is in our clock."""
+    done = run("share", layout="13.5")
     no_faults(done)
-    h.check(any(line.startswith("theirs 1 failed 0 ") for line in h.lines(done.stdout)),
-            done.stdout)
+    h.check("theirs 1 failed 0" in h.lines(done.stdout), done.stdout)
     file = h.open_complete("out")
-    h.equal(names(file), ["before", "after"], "kernels")
-    table = file["events/gap"][:]
-    h.equal(gaps(file), [("cupti_taken", "device", 0)], "gaps")
-    h.run(h.profwrap("merge", "out"))
-    said = [(row["what"].decode(), int(row["count"])) for row in
-            h.h5py().File("out/cluster.h5")["completeness"][:]]
-    h.check(("cupti_taken", 1) in said, said)
-    before, after = rows(file, "events/kernel", "start", "end")
-    h.check(before[1] <= table[0]["start"] < table[0]["end"] <= after[0] + 10**6,
-            "the gap is not between them")
+    h.equal(names(file), ["before", "during", "after"], "kernels")
+    h.equal(gaps(file), [], "gaps")
+    h.equal(overhead(file)["cupti_version"], 130500, "version")
+
+
+@h.case
+def a_profiler_that_cannot_be_beside_us():
+    """It is linked with the older functions, and would be refused: we use them, too."""
+    done = run("share", layout="13.5", env={"STANDIN_LOADED": standin("libprofiler.so")})
+    no_faults(done)
+    h.check("theirs 0 failed 39" in h.lines(done.stdout), done.stdout)
+    h.equal(names(h.open_complete("out")), ["before", "during", "after"], "kernels")
+
+
+@h.case
+def who_has_cupti_already():
+    """Said, with its name where CUPTI tells it."""
+    root = bring_gpu()
+    for layout, by in {"13.5": "CUPTI for nsys", "13.0": "CUPTI for nsys",
+                       "11.8": "another tool"}.items():
+        done = run("only-start", layout=layout, options=("-o", layout),
+                   env={**root, "STANDIN_HELD": "nsys"})
+        no_faults(done)
+        file = h.open_complete(layout)
+        h.equal(gaps(file), [("cupti_taken", "device", 0)], "gaps of " + layout)
+        h.equal(text(file, "cupti_taken_by"), by, "who")
+        h.equal(text(file, "gpu_unrecorded"), "another tool has CUPTI: " + by, "why nothing is there")
+
+
+def text(file, name):
+    value = file.attrs[name]
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+@h.case
+def a_profiler_that_is_not_seen():
+    """It finds CUPTI by dlsym(): CUPTI refuses it, rather than give it our buffers to free."""
+    for layout in LAYOUTS:
+        done = run("hold", layout=layout, options=("-o", layout))
+        no_faults(done)
+        h.check("failed 39" in h.lines(done.stdout), done.stdout)
+        file = h.open_complete(layout)
+        h.equal((names(file), gaps(file)), (["before", "after"], []), layout)
+
+
+@h.case
+def a_profiler_that_is_known_by_its_file():
+    """Triton's, which is loaded by who wants it: what GPUs do is left to it."""
+    proton = shutil.copy(standin("libprofiler.so"), "libproton.so")
+    for layout in LAYOUTS:
+        for variable, kernels in {"STANDIN_LOADED": [], "STANDIN_COMES": ["before"]}.items():
+            out = variable + layout
+            done = run("hold", layout=layout, options=("-o", out),
+                       env={variable: os.path.abspath(proton)})
+            no_faults(done)
+            h.check("failed 0" in h.lines(done.stdout), done.stdout)
+            file = h.open_complete(out)
+            h.equal((names(file), gaps(file)), (kernels, [("cupti_taken", "device", 0)]), out)
+            h.equal(text(file, "cupti_taken_by"), "libproton.so", "who")
 
 
 @h.case

@@ -19,3 +19,12 @@ long scope_number(const char *text)
 {
     return strtol(text, NULL, 10);
 }
+
+/* A function of another library that nobody else wants. */
+const char *gnu_get_libc_release(void);
+const char *scope_importer(void);
+
+const char *scope_importer(void)
+{
+    return gnu_get_libc_release();
+}

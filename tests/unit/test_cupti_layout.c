@@ -7,6 +7,7 @@
 #include <cupti_activity_deprecated.h>
 #include <stddef.h>
 
+#include "collectors/cuda/cuda_state.h"
 #include "collectors/cuda/cupti_layout.h"
 #include "core/tables.h"
 
@@ -142,11 +143,22 @@ static void numbers(void **state)
     assert_int_equal(PW_CUPTI_DEVICE_BUFFERS, CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_POOL_LIMIT);
 #if CUPTI_API_VERSION >= 130000
     assert_int_equal(PW_CUPTI_PER_THREAD_BUFFER, CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER);
+    SAME(pw_cupti_subscription, name, CUpti_SubscriberParams, subscriberName);
+    SAME(pw_cupti_subscription, holder, CUpti_SubscriberParams, oldSubscriberName);
+    SAME(pw_cupti_subscription, holder_size, CUpti_SubscriberParams, oldSubscriberSize);
+    assert_true(sizeof(((struct pw_cuda *)0)->holder) >= CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN);
+#endif
+#if CUPTI_API_VERSION >= 130200
+    SAME(pw_cupti_subscription, shares, CUpti_SubscriberParams, allowMultipleSubscribers);
+    assert_int_equal(PW_CUPTI_THREAD_IDS, CUPTI_ACTIVITY_ATTR_THREAD_ID_TYPE);
+    assert_int_equal(PW_CUPTI_CLOCK, CUPTI_ACTIVITY_ATTR_TIMESTAMP_CALLBACK);
 #endif
     assert_int_equal(PW_CUPTI_DRIVER, CUPTI_ACTIVITY_KIND_DRIVER);
     assert_int_equal(PW_CUPTI_DEVICE, CUPTI_ACTIVITY_KIND_DEVICE);
     assert_int_equal(PW_CUPTI_NOT_INITIALIZED, CUPTI_ERROR_NOT_INITIALIZED);
     assert_int_equal(PW_CUPTI_NOT_READY, CUPTI_ERROR_NOT_READY);
+    assert_int_equal(PW_CUPTI_LIMIT_REACHED, CUPTI_ERROR_MAX_LIMIT_REACHED);
+    assert_int_equal(PW_CUPTI_NOT_SUPPORTED, CUPTI_ERROR_NOT_SUPPORTED);
     assert_int_equal(PW_CUPTI_NO_PRIVILEGES, CUPTI_ERROR_INSUFFICIENT_PRIVILEGES);
     assert_int_equal(PW_CUPTI_OTHER_SUBSCRIBER, CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
     assert_int_equal(PW_CUPTI_NO_PRIVILEGES_VIRTUAL,

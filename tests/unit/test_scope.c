@@ -139,12 +139,27 @@ static void objects_by_what_they_are(void **state)
     assert_false(pw_scope_path(pw_scope_is_named, "libscopelib", 0, path));
 }
 
+/* The first library wants one of the C library's, and none wants its own. */
+static void who_imports(void **state)
+{
+    char path[PATH_MAX];
+    (void)state;
+    void *library = open_library(0);
+    assert_true(pw_scope_path(pw_scope_is_importing, "gnu_get_libc_release", 0, path));
+    assert_non_null(strstr(path, "scopelib0"));
+    assert_false(pw_scope_path(pw_scope_is_importing, "gnu_get_libc_release", 1, path));
+    assert_false(pw_scope_path(pw_scope_is_importing, "scoped", 0, path));
+    dlclose(library);
+    assert_false(pw_scope_path(pw_scope_is_importing, "gnu_get_libc_release", 0, path));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_has_its_own),     cmocka_unit_test(the_table_is_full),
         cmocka_unit_test(another_where_it_was), cmocka_unit_test(what_nobody_has),
         cmocka_unit_test(what_an_object_needs), cmocka_unit_test(objects_by_what_they_are),
+        cmocka_unit_test(who_imports),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -106,12 +106,13 @@ static void note_waits(struct pw_job *job, const struct pw_input *input, const s
 
 static void note_taken(struct pw_job *job, const struct pw_input *input, const struct sums *sums)
 {
-    char detail[256];
+    char detail[400];
+    const char *by = input->cupti_taken_by;
     if (!sums->taken)
         return;
     snprintf(detail, sizeof(detail),
-             "the program used CUPTI itself: for %.3f s what GPUs did was not recorded",
-             (double)sums->taken_ns / 1e9);
+             "the program used CUPTI itself%s%s%s: for %.3f s what GPUs did was not recorded",
+             *by ? " (" : "", by, *by ? ")" : "", (double)sums->taken_ns / 1e9);
     pw_job_note(job, input->rank, "cupti_taken", sums->taken, detail);
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "collectors/cuda/cuda_buffers.h"
+#include "collectors/cuda/cuda_subscriber.h"
 #include "collectors/cuda/cuda_takeover.h"
 
 static uint64_t read_clock(void)
@@ -35,33 +36,39 @@ bool pw_cuda_uses(int kind)
 }
 
 /* Switches those functions on or off that launch something; false where CUPTI cannot choose. */
-static bool choose_calls(int domain, int (*enable)(uint32_t, uint8_t), uint8_t is_on)
+static bool choose_calls(int domain, bool is_on)
 {
     const struct pw_cupti *cupti = pw_cuda.cupti;
     bool any = false;
-    if (!enable || !cupti->callback_name)
+    if (!cupti->callback_name)
         return false;
     for (uint32_t callback = 1; callback < PW_CUDA_FUNCTIONS; callback++) {
         const char *name = NULL;
         if (cupti->callback_name(domain, callback, &name) == 0 && name && pw_cuda_launches(name))
-            any |= enable(callback, is_on) == 0;
+            any |= pw_subscriber_switch_call(domain, callback, is_on) == 0;
     }
     return any;
 }
 
-/* At level 1 calls are recorded to know who launched what, and when. */
-static void watch_launches(uint8_t is_on)
+/* Others may have switched it on for the process, too. */
+static void switch_off(int kind)
 {
-    const struct pw_cupti *cupti = pw_cuda.cupti;
+    if (atomic_load(&pw_cuda.is_shared) || !pw_takeover_has(kind))
+        pw_subscriber_switch_kind(kind, false);
+}
+
+/* At level 1 calls are recorded to know who launched what, and when. */
+static void watch_launches(bool is_on)
+{
     if (pw_cuda.level != 1)
         return;
-    bool chosen = choose_calls(PW_CUPTI_DOMAIN_RUNTIME, cupti->enable_runtime, is_on);
+    bool chosen = choose_calls(PW_CUPTI_DOMAIN_RUNTIME, is_on);
     if (chosen)
-        choose_calls(PW_CUPTI_DOMAIN_DRIVER, cupti->enable_driver, is_on);
+        choose_calls(PW_CUPTI_DOMAIN_DRIVER, is_on);
     else if (is_on)
-        cupti->enable(PW_CUPTI_RUNTIME);
-    else if (!pw_takeover_has(PW_CUPTI_RUNTIME))
-        cupti->disable(PW_CUPTI_RUNTIME);
+        pw_subscriber_switch_kind(PW_CUPTI_RUNTIME, true);
+    else
+        switch_off(PW_CUPTI_RUNTIME);
 }
 
 /* On the device CUPTI keeps times of what runs there until the host has read them, 32 bytes each,
@@ -70,14 +77,13 @@ static void watch_launches(uint8_t is_on)
 static void limit_device_memory(void)
 {
     enum { FEWEST = 8, MOST_BYTES = 256 << 20 };
-    const struct pw_cupti *cupti = pw_cuda.cupti;
     size_t bytes = 0, most = 0, size = sizeof(bytes);
-    if (!cupti->get_attribute || !cupti->set_attribute ||
-        cupti->get_attribute(PW_CUPTI_DEVICE_BUFFER_BYTES, &size, &bytes) || !bytes ||
-        cupti->get_attribute(PW_CUPTI_DEVICE_BUFFERS, &size, &most))
+    if (pw_subscriber_get_attribute(PW_CUPTI_DEVICE_BUFFER_BYTES, &size, &bytes) || !bytes ||
+        pw_subscriber_get_attribute(PW_CUPTI_DEVICE_BUFFERS, &size, &most))
         return;
     size_t wanted = MOST_BYTES / bytes > FEWEST ? MOST_BYTES / bytes : FEWEST;
-    if (wanted < most && cupti->set_attribute(PW_CUPTI_DEVICE_BUFFERS, &size, &wanted) == 0)
+    if (wanted < most &&
+        pw_subscriber_set_attribute(PW_CUPTI_DEVICE_BUFFERS, &size, &wanted) == PW_CUPTI_SUCCESS)
         most = wanted;
     pw_cuda.device_bytes = bytes * most;
 }
@@ -85,42 +91,60 @@ static void limit_device_memory(void)
 /* Before callbacks and kinds: later, what the settings do is undefined. */
 static void choose_settings(void)
 {
-    const struct pw_cupti *cupti = pw_cuda.cupti;
     /* Else each thread that launches keeps one of our buffers. */
     uint8_t per_thread = 0;
     size_t size = sizeof(per_thread);
-    if (!cupti->set_attribute || !atomic_exchange(&pw_cuda.is_default, 0))
+    /* A subscriber begins without any. */
+    if (!atomic_exchange(&pw_cuda.is_default, 0) && !atomic_load(&pw_cuda.is_shared))
         return;
-    cupti->set_attribute(PW_CUPTI_PER_THREAD_BUFFER, &size, &per_thread);
+    pw_subscriber_set_attribute(PW_CUPTI_PER_THREAD_BUFFER, &size, &per_thread);
     limit_device_memory();
+}
+
+static int switch_on(void)
+{
+    choose_settings();
+    pw_cuda.result = pw_subscriber_set_callbacks();
+    if (pw_cuda.result)
+        return pw_cuda.result;
+    pw_subscriber_set_thread_ids();
+    /* Kernels first: without them the rest is of no use. */
+    pw_cuda.result = pw_subscriber_switch_kind(PW_CUPTI_CONCURRENT_KERNEL, true);
+    if (pw_cuda.result)
+        return pw_cuda.result;
+    for (int i = 0; i < KINDS; i++)
+        if (kinds[i].level <= pw_cuda.level) {
+            int result = pw_subscriber_switch_kind(kinds[i].kind, true);
+            pw_cuda.result = pw_cuda.result ? pw_cuda.result : result;
+        }
+    watch_launches(true);
+    return PW_CUPTI_SUCCESS;
+}
+
+static void switch_all_off(void)
+{
+    for (int i = 0; i < KINDS; i++)
+        if (kinds[i].level <= pw_cuda.level)
+            switch_off(kinds[i].kind);
+    watch_launches(false);
+    pw_cuda.cupti->flush_all(PW_CUPTI_FLUSH_FORCED);
 }
 
 bool pw_cuda_arm(void)
 {
-    const struct pw_cupti *cupti = pw_cuda.cupti;
-    choose_settings();
-    /* The clock first: it holds for what is switched on later. */
-    pw_cuda.result = cupti->set_clock(read_clock);
-    if (!pw_cuda.result)
-        pw_cuda.result = cupti->set_callbacks(pw_cuda_request, pw_cuda_complete);
+    pw_cuda.result = pw_subscriber_begin(read_clock);
     if (pw_cuda.result)
         return false;
-    if (cupti->set_thread_ids)
-        cupti->set_thread_ids(PW_CUPTI_THREAD_ID_SYSTEM);
-    /* Kernels first: without them the rest is of no use. */
-    pw_cuda.result = cupti->enable(PW_CUPTI_CONCURRENT_KERNEL);
-    if (pw_cuda.result)
+    if (switch_on()) {
+        pw_subscriber_end();
         return false;
-    for (int i = 0; i < KINDS; i++)
-        if (kinds[i].level <= pw_cuda.level) {
-            int result = cupti->enable(kinds[i].kind);
-            pw_cuda.result = pw_cuda.result ? pw_cuda.result : result;
-        }
-    watch_launches(1);
+    }
     pw_cuda.is_recording = true;
     int arming = PW_CUDA_ARMING;
-    if (!atomic_compare_exchange_strong(&pw_cuda.mode, &arming, PW_CUDA_ARMED))
-        pw_cuda_disarm(); /* the application came meanwhile */
+    if (!atomic_compare_exchange_strong(&pw_cuda.mode, &arming, PW_CUDA_ARMED)) {
+        switch_all_off(); /* the application came meanwhile */
+        pw_subscriber_end();
+    }
     return true;
 }
 
@@ -155,11 +179,11 @@ bool pw_cuda_await_calls(void)
     return false;
 }
 
+/* A subscription that a flush reads stays, and keeps the application out, rather than to crash. */
 void pw_cuda_disarm(void)
 {
-    for (int i = 0; i < KINDS; i++)
-        if (kinds[i].level <= pw_cuda.level && !pw_takeover_has(kinds[i].kind))
-            pw_cuda.cupti->disable(kinds[i].kind);
-    watch_launches(0);
-    pw_cuda.cupti->flush_all(PW_CUPTI_FLUSH_FORCED);
+    const bool is_alone = pw_cuda_await_calls();
+    switch_all_off();
+    if (is_alone)
+        pw_subscriber_end();
 }

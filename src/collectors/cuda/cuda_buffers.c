@@ -9,6 +9,7 @@
 
 #include "collectors/cuda/cuda_convert.h"
 #include "collectors/cuda/cuda_scrap.h"
+#include "collectors/cuda/cuda_subscriber.h"
 #include "collectors/cuda/cuda_takeover.h"
 #include "rank/probe/intern.h"
 #include "rank/probe/recording.h"
@@ -43,7 +44,7 @@ static void add_loss(struct pw_cuda_loss *loss, size_t n)
 static void count_drops(void *context, uint32_t stream)
 {
     size_t dropped = 0;
-    if (pw_cuda.cupti->drops(context, stream, &dropped) == PW_CUPTI_SUCCESS)
+    if (pw_subscriber_drops(context, stream, &dropped) == PW_CUPTI_SUCCESS)
         add_loss(&pw_cuda.dropped, dropped);
 }
 
@@ -171,7 +172,7 @@ static void convert_buffer(struct pw_thread *thread, int slot)
     struct pw_recording_turns turns;
     void *at = NULL, *before = NULL;
     pw_recording_read_turns(&turns);
-    while (pw_cuda.cupti->next(bytes, used, &at) == PW_CUPTI_SUCCESS && at) {
+    while (pw_subscriber_next(bytes, used, &at) == PW_CUPTI_SUCCESS && at) {
         struct pw_record record;
         const uint32_t offset = (uint32_t)((uint8_t *)at - bytes);
         if (before)

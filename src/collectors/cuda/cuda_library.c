@@ -33,6 +33,24 @@ static const struct {
     {"cuptiActivityGetAttribute", offsetof(struct pw_cupti, get_attribute), false},
     {"cuptiActivitySetAttribute", offsetof(struct pw_cupti, set_attribute), false},
     {"cuptiFinalize", offsetof(struct pw_cupti, finalize), false},
+    {"cuptiSubscribe", offsetof(struct pw_cupti, subscribe), false},
+    {"cuptiUnsubscribe", offsetof(struct pw_cupti, unsubscribe), false},
+    {"cuptiSubscribe_v2", offsetof(struct pw_cupti, subscribe_v2), false},
+};
+
+static const struct {
+    const char *name;
+    size_t place;
+} functions_v2[] = {
+    {"cuptiActivityRegisterCallbacks_v2", offsetof(struct pw_cupti, set_callbacks_v2)},
+    {"cuptiActivityEnable_v2", offsetof(struct pw_cupti, enable_v2)},
+    {"cuptiActivityDisable_v2", offsetof(struct pw_cupti, disable_v2)},
+    {"cuptiActivityGetNumDroppedRecords_v2", offsetof(struct pw_cupti, drops_v2)},
+    {"cuptiActivityEnableRuntimeApi_v2", offsetof(struct pw_cupti, enable_runtime_v2)},
+    {"cuptiActivityEnableDriverApi_v2", offsetof(struct pw_cupti, enable_driver_v2)},
+    {"cuptiActivityGetAttribute_v2", offsetof(struct pw_cupti, get_attribute_v2)},
+    {"cuptiActivitySetAttribute_v2", offsetof(struct pw_cupti, set_attribute_v2)},
+    {"cuptiActivityGetStructSize", offsetof(struct pw_cupti, record_size)},
 };
 
 static struct {
@@ -58,6 +76,12 @@ static bool bind(void *handle, struct pw_cupti *out)
         if (!found && functions[i].is_needed)
             return false;
         memcpy((char *)out + functions[i].place, &found, sizeof(found));
+    }
+    out->has_v2 = out->subscribe_v2 && out->unsubscribe;
+    for (size_t i = 0; i < sizeof(functions_v2) / sizeof(functions_v2[0]); i++) {
+        void *found = dlsym(handle, functions_v2[i].name);
+        out->has_v2 = out->has_v2 && found;
+        memcpy((char *)out + functions_v2[i].place, &found, sizeof(found));
     }
     return true;
 }

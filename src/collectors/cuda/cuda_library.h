@@ -11,6 +11,18 @@ typedef void pw_cupti_request(uint8_t **buffer, size_t *size, size_t *most_recor
 typedef void pw_cupti_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
                                size_t used);
 typedef uint64_t pw_cupti_clock(void);
+typedef void pw_cupti_request_v2(uint8_t **buffer, size_t *size, size_t *most_records, void *info);
+typedef void pw_cupti_complete_v2(uint8_t *buffer, size_t size, size_t used, void *info);
+typedef void pw_cupti_callback(void *arg, int domain, uint32_t callback, const void *data);
+
+/* CUpti_SubscriberParams. In 13.0 and 13.1 it ends before `shares`. */
+struct pw_cupti_subscription {
+    size_t size;
+    const char *name;
+    char *holder; /* who has it already; 64 bytes at least */
+    size_t holder_size;
+    uint8_t shares, pad[7]; /* others may subscribe, too: the first says so for all */
+};
 
 /* What is called of it; those after `drops` may be NULL. Each answers a CUptiResult. */
 struct pw_cupti {
@@ -29,6 +41,22 @@ struct pw_cupti {
     int (*get_attribute)(int attribute, size_t *size, void *value);
     int (*set_attribute)(int attribute, size_t *size, void *value);
     int (*finalize)(void);
+    int (*subscribe)(void **subscriber, pw_cupti_callback *callback, void *arg);
+    int (*unsubscribe)(void *subscriber);
+    /* From 13.2 on, of each subscriber for itself. */
+    int (*subscribe_v2)(void **subscriber, pw_cupti_callback *callback, void *arg,
+                        struct pw_cupti_subscription *params);
+    int (*set_callbacks_v2)(void *subscriber, pw_cupti_request_v2 *request,
+                            pw_cupti_complete_v2 *complete);
+    int (*enable_v2)(void *subscriber, int kind, void *config);
+    int (*disable_v2)(void *subscriber, int kind, void *config);
+    int (*drops_v2)(void *subscriber, void *context, uint32_t stream, size_t *count);
+    int (*enable_runtime_v2)(void *subscriber, uint32_t callback, uint8_t is_on);
+    int (*enable_driver_v2)(void *subscriber, uint32_t callback, uint8_t is_on);
+    int (*get_attribute_v2)(void *subscriber, int attribute, size_t *size, void *value);
+    int (*set_attribute_v2)(void *subscriber, int attribute, size_t *size, void *value);
+    int (*record_size)(int kind, uint32_t version, size_t *size);
+    bool has_v2; /* all of these are there */
 };
 
 /* The one that is in the process already, else PROFWRAP_CUPTI's, else one beside what the process

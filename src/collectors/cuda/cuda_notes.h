@@ -31,6 +31,7 @@ struct pw_cuda_notes {
     /* Bytes from one record of a kind to the next, as seen; 0 not yet. */
     _Atomic uint32_t stride[PW_CUPTI_KINDS];
     _Atomic uint64_t taken_since; /* ticks: another has CUPTI; 0: nobody has */
+    _Atomic uint32_t taken_by;    /* its name */
     _Atomic uint32_t keeps_calls;
     _Atomic uint32_t functions[2][PW_CUDA_FUNCTIONS]; /* driver, runtime */
     struct pw_cuda_name names[PW_CUDA_NAMES];

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 
 /* CUPTI hands over full buffers by itself; what is in others, when it is asked. */
 #define FLUSH_NS ((int64_t)250000000)
+#define RETRY_NS ((int64_t)1000000000)
 enum { NAP_NS = 50000000, STACK_BYTES = 256 << 10, IDLE_MS = 2000, END_MS = 10000 };
 
 EXPORT int InitializeInjection(void);
@@ -40,8 +42,10 @@ static void sleep_until_woken(uint32_t seen)
 static void put_state(struct pw_thread *thread)
 {
     const uint64_t now = pw_probe_now();
+    const bool is_held = pw_cuda.result == PW_CUPTI_OTHER_SUBSCRIBER;
     const struct pw_record record = {
         .type = PW_REC_CUDA_STATE,
+        .stack = is_held ? pw_probe_intern(thread, pw_cuda.other) : 0,
         .start = now,
         .end = now,
         .cuda_state = {.version = pw_cuda.version,
@@ -53,34 +57,51 @@ static void put_state(struct pw_thread *thread)
     pw_cuda_put(thread, &record);
 }
 
-/* The stretch in which the application had CUPTI is over, or the program is. */
+static void note_holder(struct pw_thread *thread)
+{
+    struct pw_cuda_notes *notes = pw_cuda_borrow_notes();
+    if (atomic_load(&notes->taken_since) && !atomic_load(&notes->taken_by))
+        atomic_store(&notes->taken_by, pw_probe_intern(thread, pw_cuda.holder));
+}
+
+/* The stretch in which another had CUPTI is over, or the program is. */
 static void put_gap(struct pw_thread *thread)
 {
+    note_holder(thread);
+    const uint32_t holder = atomic_exchange(&pw_cuda_borrow_notes()->taken_by, 0);
     const uint64_t since = atomic_exchange(&pw_cuda_borrow_notes()->taken_since, 0);
     if (!since)
         return;
     const struct pw_record record = {
         .type = PW_REC_CUDA_GAP,
         .op = PW_REASON_CUPTI_TAKEN,
+        .stack = holder,
         .start = since,
         .end = pw_probe_now(),
     };
     pw_cuda_put(thread, &record);
 }
 
-/* Begins again once the application has no more use for CUPTI. */
-static void come_back(struct pw_thread *thread)
+static bool arm(void)
 {
-    int yielded = PW_CUDA_YIELDED;
-    if (pw_takeover_is_on() ||
-        !atomic_compare_exchange_strong(&pw_cuda.mode, &yielded, PW_CUDA_ARMING))
-        return;
     const bool is_armed = pw_cuda_enter() && pw_cuda_arm();
     pw_cuda_leave();
-    if (is_armed) {
+    return is_armed;
+}
+
+/* Begins again once others have no more use for CUPTI. */
+static void come_back(struct pw_thread *thread)
+{
+    static int64_t refused_ns;
+    int yielded = PW_CUDA_YIELDED;
+    if (pw_takeover_is_on() || (refused_ns && pw_local_ns() - refused_ns < RETRY_NS) ||
+        !atomic_compare_exchange_strong(&pw_cuda.mode, &yielded, PW_CUDA_ARMING))
+        return;
+    if (arm()) {
         put_gap(thread);
         put_state(thread);
     } else {
+        refused_ns = pw_local_ns();
         atomic_store(&pw_cuda.mode, PW_CUDA_YIELDED);
     }
 }
@@ -90,8 +111,10 @@ static void convert(struct pw_thread *thread)
     if (!pw_probe_hold(thread))
         return;
     pw_cuda_convert_all(thread);
-    if (atomic_load(&pw_cuda.mode) == PW_CUDA_YIELDED)
+    if (atomic_load(&pw_cuda.mode) == PW_CUDA_YIELDED) {
+        note_holder(thread);
         come_back(thread);
+    }
     pw_probe_let_go(thread);
 }
 
@@ -111,6 +134,7 @@ static void *work(void *arg)
     while (thread && !atomic_load(&pw_cuda.stopping)) {
         uint32_t seen = atomic_load(&pw_cuda.wake);
         if (pw_local_ns() - flushed_ns >= FLUSH_NS) {
+            pw_takeover_look();
             flush(0);
             flushed_ns = pw_local_ns();
         }
@@ -189,6 +213,16 @@ static void say_state(void)
     pw_probe_let_go(thread);
 }
 
+/* Until it is free, which the worker looks after. */
+static bool wait_for_cupti(const char *holder)
+{
+    if (holder != pw_cuda.holder)
+        memcpy(pw_cuda.holder, holder, sizeof(pw_cuda.holder));
+    atomic_store(&pw_cuda_borrow_notes()->taken_since, pw_probe_now());
+    atomic_store(&pw_cuda.mode, PW_CUDA_YIELDED);
+    return true;
+}
+
 /* The first that does not refuse: one may be newer than the driver. */
 static bool arm_any(void)
 {
@@ -198,8 +232,10 @@ static bool arm_any(void)
         pw_cuda.cupti->version(&pw_cuda.version);
         atomic_store(&pw_cuda.is_default, 1);
         atomic_store(&pw_cuda.mode, PW_CUDA_ARMING);
-        if (pw_cuda_arm())
+        if (arm())
             return true;
+        if (pw_cuda.result == PW_CUPTI_OTHER_SUBSCRIBER)
+            return wait_for_cupti(pw_cuda.other);
         if (!atomic_compare_exchange_strong(&pw_cuda.mode, &arming, PW_CUDA_INERT))
             return true; /* the application came meanwhile: the worker tries later */
         first_result = first_result ? first_result : pw_cuda.result;
@@ -223,12 +259,8 @@ static bool begin(void)
         return false;
     }
     atomic_store(&pw_cuda_borrow_notes()->keeps_calls, pw_cuda.level >= 2);
-    if (pw_takeover_is_on()) {
-        atomic_store(&pw_cuda_borrow_notes()->taken_since, pw_probe_now());
-        atomic_store(&pw_cuda.mode, PW_CUDA_YIELDED);
-        return true;
-    }
-    return arm_any();
+    pw_takeover_look();
+    return pw_takeover_is_on() ? wait_for_cupti(pw_cuda.holder) : arm_any();
 }
 
 int InitializeInjection(void)

@@ -71,7 +71,12 @@ static void emit_gap(const struct salvage *s)
 {
     const uint64_t since = atomic_load(&s->notes->taken_since);
     const struct pw_record record = {
-        .type = PW_REC_CUDA_GAP, .op = PW_REASON_CUPTI_TAKEN, .start = since, .end = since};
+        .type = PW_REC_CUDA_GAP,
+        .op = PW_REASON_CUPTI_TAKEN,
+        .stack = atomic_load(&s->notes->taken_by),
+        .start = since,
+        .end = since,
+    };
     if (since)
         s->emit(s->arg, &record);
 }

@@ -3,7 +3,7 @@
 
 #include <stdatomic.h>
 
-#include "collectors/cuda/cuda_state.h"
+#include "collectors/cuda/cuda_subscriber.h"
 
 /* Small: records go on to be lost until the buffer is full, though the pool has room again. CUPTI
  * fills one or two at a time, and one more for each thread where its buffers are per thread. */
@@ -35,7 +35,7 @@ static size_t count_records(uint8_t *bytes, size_t used)
 {
     void *at = NULL;
     size_t n = 0;
-    while (pw_cuda.cupti->next(bytes, used, &at) == PW_CUPTI_SUCCESS && at)
+    while (pw_subscriber_next(bytes, used, &at) == PW_CUPTI_SUCCESS && at)
         n++;
     return n;
 }

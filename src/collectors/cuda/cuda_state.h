@@ -22,6 +22,12 @@ struct pw_cuda {
     _Atomic int mode;       /* enum pw_cuda_mode */
     _Atomic int is_default; /* CUPTI has its own settings, not ours, and nobody uses it */
     const struct pw_cupti *cupti;
+    void *_Atomic subscriber; /* that we are; NULL: none */
+    _Atomic int is_shared;    /* the functions that end in _v2 are ours, others may have theirs */
+    _Atomic int has_process;  /* CUPTI has our callbacks as the process's */
+    bool knows_sizes;         /* of records, without asking for each */
+    char holder[64];          /* to whom we gave way; written before `taken_since` */
+    char other[64];           /* who had CUPTI when it refused us */
     struct pw_pool *pool;
     uint32_t level, version;
     int result;            /* of what kept it from being armed, or a kind from being on */
@@ -57,8 +63,8 @@ void pw_cuda_leave(void);
  * after a second. */
 bool pw_cuda_await_calls(void);
 
-/* No more of our kinds; what CUPTI still has for us is handed over first. Waits for no one who may
- * hold CUPTI's locks. */
+/* No more of our kinds; what CUPTI still has for us is handed over first. Waits for our own
+ * threads, as pw_cuda_await_calls() does. */
 void pw_cuda_disarm(void);
 
 void pw_cuda_wake_worker(void);

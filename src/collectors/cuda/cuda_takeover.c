@@ -2,8 +2,13 @@
  * are found first, under CUPTI's names; what dlsym() finds in a handle of CUPTI goes past them. */
 #include "collectors/cuda/cuda_takeover.h"
 
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "collectors/cuda/cuda_buffers.h"
 #include "collectors/cuda/cupti_layout.h"
+#include "rank/probe/scope.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -17,6 +22,7 @@ static struct {
     _Atomic uint64_t kinds; /* that it has switched on */
     _Atomic int64_t last_ns;
     _Atomic int ending; /* threads in cuptiFinalize() */
+    void *_Atomic subscriber;
 } theirs;
 
 EXPORT int cuptiActivityRegisterCallbacks(pw_cupti_request *request, pw_cupti_complete *complete);
@@ -24,6 +30,10 @@ EXPORT int cuptiActivityRegisterTimestampCallback(pw_cupti_clock *clock);
 EXPORT int cuptiActivityEnable(int kind);
 EXPORT int cuptiActivityDisable(int kind);
 EXPORT int cuptiFinalize(void);
+EXPORT int cuptiSubscribe(void **subscriber, pw_cupti_callback *callback, void *arg);
+EXPORT int cuptiSubscribe_v2(void **subscriber, pw_cupti_callback *callback, void *arg,
+                             struct pw_cupti_subscription *params);
+EXPORT int cuptiUnsubscribe(void *subscriber);
 
 static uint64_t bit_of(int kind)
 {
@@ -35,11 +45,33 @@ bool pw_takeover_has(int kind)
     return (atomic_load(&theirs.kinds) & bit_of(kind)) != 0;
 }
 
+/* Triton's profiler is to have CUPTI though its calls do not come by here: it finds them by
+ * dlsym(). It is loaded when a program asks for it, and ends the program where CUPTI is held. */
+static const char dlsym_user[] = "libproton.so";
+
+static bool find_dlsym_user(void)
+{
+    static _Atomic unsigned long long seen;
+    static _Atomic int is_there;
+    char path[PATH_MAX];
+    const unsigned long long loads = pw_scope_loads();
+    if (atomic_load(&seen) != loads || !loads) {
+        atomic_store(&is_there, pw_scope_path(pw_scope_is_named, dlsym_user, 0, path));
+        atomic_store(&seen, loads);
+    }
+    return atomic_load(&is_there);
+}
+
+bool pw_takeover_is_subscribed(void)
+{
+    return atomic_load(&theirs.subscriber) != NULL;
+}
+
 bool pw_takeover_is_on(void)
 {
     int64_t last = atomic_load(&theirs.last_ns);
     return atomic_load(&theirs.kinds) != 0 || atomic_load(&theirs.ending) != 0 ||
-           (last && pw_local_ns() - last < REST_NS);
+           (last && pw_local_ns() - last < REST_NS) || find_dlsym_user();
 }
 
 bool pw_takeover_request(uint8_t **buffer, size_t *size, size_t *most_records)
@@ -58,25 +90,51 @@ void pw_takeover_complete(void *context, uint32_t stream, uint8_t *buffer, size_
         complete(context, stream, buffer, size, used);
 }
 
+/* NULL: who is found by pw_takeover_look(). */
+static void name_holder(const void *caller)
+{
+    const struct link_map *object = caller ? pw_scope_object(caller) : NULL;
+    const char *path = object && object->l_name ? object->l_name : "";
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : *path ? path : program_invocation_short_name;
+    snprintf(pw_cuda.holder, sizeof(pw_cuda.holder), "%s", caller ? name : dlsym_user);
+}
+
 /* From now on it is the application's turn. */
-static void yield(void)
+static void yield(const void *caller)
 {
     atomic_store(&theirs.last_ns, pw_local_ns());
     if (!pw_gate->on)
         return;
     int armed = PW_CUDA_ARMED, arming = PW_CUDA_ARMING;
-    if (!atomic_compare_exchange_strong(&pw_cuda.mode, &armed, PW_CUDA_YIELDED) &&
-        !atomic_compare_exchange_strong(&pw_cuda.mode, &arming, PW_CUDA_YIELDED))
+    if (atomic_load(&pw_cuda.mode) == PW_CUDA_INERT)
+        name_holder(caller); /* for who begins after this */
+    const bool is_on = atomic_compare_exchange_strong(&pw_cuda.mode, &armed, PW_CUDA_YIELDED);
+    if (!is_on && !atomic_compare_exchange_strong(&pw_cuda.mode, &arming, PW_CUDA_YIELDED))
         return;
-    atomic_store(&pw_cuda_borrow_notes()->taken_since, pw_probe_now());
-    pw_cuda_disarm();
+    if (!atomic_load(&pw_cuda_borrow_notes()->taken_since)) {
+        name_holder(caller);
+        atomic_store(&pw_cuda_borrow_notes()->taken_since, pw_probe_now());
+    }
+    if (is_on)
+        pw_cuda_disarm();
+    else
+        pw_cuda_await_calls(); /* who switches it on switches it off again */
+}
+
+void pw_takeover_look(void)
+{
+    const int mode = atomic_load(&pw_cuda.mode);
+    if ((mode == PW_CUDA_ARMED || mode == PW_CUDA_INERT) && find_dlsym_user())
+        yield(NULL);
 }
 
 /* Whether we record the kind now. */
 static bool is_in_use(int kind)
 {
     const int mode = pw_gate->on ? atomic_load(&pw_cuda.mode) : PW_CUDA_INERT;
-    return (mode == PW_CUDA_ARMED || mode == PW_CUDA_ARMING) && pw_cuda_uses(kind);
+    return (mode == PW_CUDA_ARMED || mode == PW_CUDA_ARMING) && !atomic_load(&pw_cuda.is_shared) &&
+           pw_cuda_uses(kind);
 }
 
 /* The caller's own function of the wrapper that this is in, as `real`. */
@@ -85,17 +143,18 @@ static bool is_in_use(int kind)
     void *found = pw_cupti_called(symbol, __builtin_return_address(0), &is_ours); \
     type *real = (type *)(uintptr_t)found;                                        \
     if (!real)                                                                    \
-        return PW_CUPTI_NOT_INITIALIZED;
+        return PW_CUPTI_NOT_SUPPORTED;
 
 int cuptiActivityRegisterCallbacks(pw_cupti_request *request, pw_cupti_complete *complete)
 {
     typedef int set(pw_cupti_request *, pw_cupti_complete *);
     REAL(set, "cuptiActivityRegisterCallbacks")
-    yield();
+    yield(__builtin_return_address(0));
     atomic_store(&theirs.request, request);
     atomic_store(&theirs.complete, complete);
     /* Ours stay: they give to each what is its own. */
-    const bool stays = is_ours && pw_gate->on && atomic_load(&pw_cuda.mode) == PW_CUDA_YIELDED;
+    const bool stays = is_ours && pw_gate->on && atomic_load(&pw_cuda.has_process) &&
+                       atomic_load(&pw_cuda.mode) == PW_CUDA_YIELDED;
     return stays ? PW_CUPTI_SUCCESS : real(request, complete);
 }
 
@@ -103,7 +162,7 @@ int cuptiActivityRegisterTimestampCallback(pw_cupti_clock *clock)
 {
     typedef int set(pw_cupti_clock *);
     REAL(set, "cuptiActivityRegisterTimestampCallback")
-    yield();
+    yield(__builtin_return_address(0));
     return real(clock);
 }
 
@@ -111,7 +170,7 @@ int cuptiActivityEnable(int kind)
 {
     typedef int enable(int);
     REAL(enable, "cuptiActivityEnable")
-    yield();
+    yield(__builtin_return_address(0));
     int result = real(kind);
     if (result == PW_CUPTI_SUCCESS)
         atomic_fetch_or(&theirs.kinds, bit_of(kind));
@@ -136,7 +195,7 @@ int cuptiFinalize(void)
 {
     typedef int end(void);
     REAL(end, "cuptiFinalize")
-    yield();
+    yield(__builtin_return_address(0));
     if (is_ours && !pw_cuda_await_calls())
         return PW_CUPTI_NOT_READY; /* on a GPU that hangs; it would crash */
     atomic_fetch_add(&theirs.ending, 1);
@@ -144,6 +203,49 @@ int cuptiFinalize(void)
     atomic_fetch_sub(&theirs.ending, 1);
     atomic_store(&theirs.last_ns, pw_local_ns());
     atomic_store(&theirs.kinds, 0);
+    atomic_store(&theirs.subscriber, NULL);
     atomic_store(&pw_cuda.is_default, is_ours);
+    if (is_ours)
+        atomic_store(&pw_cuda.has_process, 0);
     return result;
+}
+
+/* ---- subscriptions ---- */
+
+int cuptiSubscribe(void **subscriber, pw_cupti_callback *callback, void *arg)
+{
+    typedef int subscribe(void **, pw_cupti_callback *, void *);
+    REAL(subscribe, "cuptiSubscribe")
+    yield(__builtin_return_address(0));
+    int result = real(subscriber, callback, arg);
+    if (result == PW_CUPTI_SUCCESS && is_ours && subscriber)
+        atomic_store(&theirs.subscriber, *subscriber);
+    return result;
+}
+
+/* Beside us, or alone. */
+int cuptiSubscribe_v2(void **subscriber, pw_cupti_callback *callback, void *arg,
+                      struct pw_cupti_subscription *params)
+{
+    typedef int subscribe(void **, pw_cupti_callback *, void *, struct pw_cupti_subscription *);
+    REAL(subscribe, "cuptiSubscribe_v2")
+    const bool shares = params && params->size > offsetof(struct pw_cupti_subscription, shares) &&
+                        params->shares && atomic_load(&pw_cuda.is_shared);
+    if (!shares || !is_ours)
+        yield(__builtin_return_address(0));
+    int result = real(subscriber, callback, arg, params);
+    if (result == PW_CUPTI_SUCCESS && is_ours && subscriber &&
+        pw_cuda.version < PW_CUPTI_SEVERAL_SUBSCRIBERS)
+        atomic_store(&theirs.subscriber, *subscriber);
+    return result;
+}
+
+int cuptiUnsubscribe(void *subscriber)
+{
+    typedef int unsubscribe(void *);
+    REAL(unsubscribe, "cuptiUnsubscribe")
+    void *held = subscriber;
+    if (atomic_compare_exchange_strong(&theirs.subscriber, &held, NULL))
+        atomic_store(&theirs.last_ns, pw_local_ns());
+    return real(subscriber);
 }

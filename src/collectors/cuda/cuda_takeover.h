@@ -18,7 +18,13 @@ void pw_takeover_complete(void *context, uint32_t stream, uint8_t *buffer, size_
 /* Whether the application has a kind switched on. */
 bool pw_takeover_has(int kind);
 
-/* Whether the application uses CUPTI now, or did so a moment ago. */
+/* Whether the application uses CUPTI now, or did so a moment ago, or is about to. */
 bool pw_takeover_is_on(void);
+
+/* Whether it has a subscription of those of which there is one. */
+bool pw_takeover_is_subscribed(void);
+
+/* Gives way to who is about to use CUPTI in a way that cannot be seen. By the worker. */
+void pw_takeover_look(void);
 
 #endif

@@ -2,6 +2,7 @@
  * who launched it, but not for ever. */
 #include "collectors/cuda/cuda_tool.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@
 #include "collectors/cuda/cuda_salvage.h"
 #include "rank/probe/ranges.h"
 
-enum { DEVICES = 64 };
+enum { DEVICES = 64, HOLDERS = 8 };
 
 struct state {
     struct pw_rankfile *file;
@@ -25,6 +26,9 @@ struct state {
     int32_t result;
     uint64_t device_bytes;
     bool has_state, is_recording;
+    uint32_t holder; /* of CUPTI, which refused; row of /strings */
+    size_t nholders;
+    uint32_t holders[HOLDERS]; /* to whom it was left */
     int64_t allocated[DEVICES];
     bool says_itself[DEVICES]; /* the program tells of the device's memory, and knows better */
 };
@@ -90,6 +94,15 @@ static void append_memory(struct state *s, const struct pw_record *record,
     pw_rankfile_append(s->file, PW_TABLE_memory, &row);
 }
 
+static void note_holder(struct state *s, uint32_t holder)
+{
+    for (size_t i = 0; i < s->nholders; i++)
+        if (s->holders[i] == holder)
+            return;
+    if (holder && s->nholders < HOLDERS)
+        s->holders[s->nholders++] = holder;
+}
+
 static void append_gap(struct state *s, const struct pw_record *record,
                        const struct pw_origin *origin)
 {
@@ -102,17 +115,21 @@ static void append_gap(struct state *s, const struct pw_record *record,
         .thread = UINT16_MAX,
         .lost = lost > INT64_MAX ? INT64_MAX : (int64_t)lost,
     };
+    if (record->op == PW_REASON_CUPTI_TAKEN)
+        note_holder(s, pw_origin_name(origin, record->stack));
     pw_rankfile_append(s->file, PW_TABLE_gap, &row);
     pw_rankfile_count_dropped(s->file, row.lost);
 }
 
-static void note_state(struct state *s, const struct pw_record *record)
+static void note_state(struct state *s, const struct pw_record *record,
+                       const struct pw_origin *origin)
 {
     s->is_used = true;
     s->version = record->cuda_state.version;
     s->result = record->cuda_state.result;
     s->is_recording = record->cuda_state.is_recording != 0;
     s->has_state = true;
+    s->holder = pw_origin_name(origin, record->stack);
     s->device_bytes = record->cuda_state.device_bytes;
     pw_cuda_held_expect(s->held, record->cuda_state.level > 0);
 }
@@ -145,7 +162,7 @@ static void record(void *state, const struct pw_record *record, const struct pw_
         append_gap(s, record, origin);
         break;
     case PW_REC_CUDA_STATE:
-        note_state(s, record);
+        note_state(s, record, origin);
         break;
     default:
         s->is_used = true; /* the record that says so may have been lost */
@@ -194,7 +211,23 @@ static void note_refusal(const struct state *s)
     if (!s->has_state || s->is_recording || !pw_cuda_has_gpu())
         return;
     pw_cuda_refusal_write(s->result, s->version, reason, sizeof(reason));
+    const size_t length = strlen(reason);
+    if (s->holder)
+        snprintf(reason + length, sizeof(reason) - length, ": %s",
+                 pw_rankfile_borrow_text(s->file, s->holder));
     pw_rankfile_set_text(s->file, "gpu_unrecorded", reason);
+}
+
+/* The file has no texts in rows of gaps. */
+static void note_holders(const struct state *s)
+{
+    char names[192] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < s->nholders && used < sizeof(names); i++)
+        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "",
+                                 pw_rankfile_borrow_text(s->file, s->holders[i]));
+    if (names[0])
+        pw_rankfile_set_text(s->file, "cupti_taken_by", names);
 }
 
 static void finish(void *state, int64_t end_ns)
@@ -205,6 +238,7 @@ static void finish(void *state, int64_t end_ns)
     if (!s->is_used)
         return;
     note_refusal(s);
+    note_holders(s);
     pw_rankfile_overhead(s->file, "cupti_version", (double)s->version, "1");
     pw_rankfile_overhead(s->file, "cupti_result", (double)s->result, "1");
     pw_rankfile_overhead(s->file, "cupti_overhead", (double)s->overhead_ns, "ns");

@@ -25,8 +25,10 @@ enum pw_cupti_kind {
 enum {
     PW_CUPTI_SUCCESS = 0,
     PW_CUPTI_OUT_OF_MEMORY = 8,
+    PW_CUPTI_LIMIT_REACHED = 12,
     PW_CUPTI_NOT_READY = 13,
     PW_CUPTI_NOT_INITIALIZED = 15,
+    PW_CUPTI_NOT_SUPPORTED = 27,
     PW_CUPTI_NO_PRIVILEGES = 35,
     PW_CUPTI_OTHER_SUBSCRIBER = 39,
     PW_CUPTI_NO_PRIVILEGES_VIRTUAL = 40,
@@ -41,11 +43,20 @@ enum {
     PW_CUPTI_NO_TIME = 0, /* CUPTI could not read a time */
 };
 
+/* Versions of the API, and what they brought. */
+enum {
+    PW_CUPTI_SUBSCRIBERS_NAMES = 130000,
+    PW_CUPTI_SEVERAL_SUBSCRIBERS = 130200,
+    PW_CUPTI_SUBSCRIBERS_CLOCKS = 130400,
+};
+
 /* CUpti_ActivityAttribute */
 enum {
     PW_CUPTI_DEVICE_BUFFER_BYTES = 0, /* size_t */
     PW_CUPTI_DEVICE_BUFFERS = 2,      /* size_t: at most, of each context */
     PW_CUPTI_PER_THREAD_BUFFER = 9,   /* uint8_t; since 12.3, and on from 13.0 */
+    PW_CUPTI_THREAD_IDS = 21,         /* int; of a subscriber */
+    PW_CUPTI_CLOCK = 22,              /* pw_cupti_clock *; of a subscriber */
 };
 
 struct pw_cupti_kernel {

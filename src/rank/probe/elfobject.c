@@ -108,3 +108,31 @@ const ElfW(Sym) * pw_elf_find(const struct pw_elf *elf, const char *name, uint32
         return find_by_gnu_hash(elf, name, hash);
     return elf->hash ? find_by_hash(elf, name) : NULL;
 }
+
+static size_t string_bytes(const struct pw_elf *elf)
+{
+    for (const ElfW(Dyn) *entry = elf->dynamic; entry && entry->d_tag != DT_NULL; entry++)
+        if (entry->d_tag == DT_STRSZ)
+            return entry->d_un.d_val;
+    return 0;
+}
+
+/* What is not defined is in no table of hashes, and nothing says how many symbols there are: they
+ * end where another table begins. */
+bool pw_elf_imports(const struct pw_elf *elf, const char *name)
+{
+    const void *const others[] = {elf->strings, elf->versions, elf->gnu_hash, elf->hash};
+    const uintptr_t first = (uintptr_t)elf->symbols;
+    const size_t bytes = string_bytes(elf);
+    uintptr_t end = 0;
+    if (!elf->symbols || !elf->strings)
+        return false;
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if ((uintptr_t)others[i] > first && (!end || (uintptr_t)others[i] < end))
+            end = (uintptr_t)others[i];
+    for (const ElfW(Sym) *symbol = elf->symbols; (uintptr_t)(symbol + 1) <= end; symbol++)
+        if (symbol->st_shndx == SHN_UNDEF && symbol->st_name && symbol->st_name < bytes &&
+            strcmp(elf->strings + symbol->st_name, name) == 0)
+            return true;
+    return false;
+}

@@ -5,6 +5,7 @@
 #define PW_RANK_PROBE_ELFOBJECT_H
 
 #include <link.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct pw_elf {
@@ -27,5 +28,8 @@ uint32_t pw_elf_hash(const char *name);
 
 /* The object's definition of a function or variable, or NULL: its address is `base` + st_value. */
 const ElfW(Sym) * pw_elf_find(const struct pw_elf *elf, const char *name, uint32_t hash);
+
+/* Whether the object wants it of others. */
+bool pw_elf_imports(const struct pw_elf *elf, const char *name);
 
 #endif

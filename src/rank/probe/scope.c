@@ -264,6 +264,14 @@ bool pw_scope_is_defining(const struct dl_phdr_info *info, const void *symbol)
            pw_elf_find(&elf, symbol, pw_elf_hash(symbol)) != NULL;
 }
 
+bool pw_scope_is_importing(const struct dl_phdr_info *info, const void *symbol)
+{
+    const struct link_map *ours = probe_object();
+    struct pw_elf elf;
+    pw_elf_read(&elf, info->dlpi_addr, pw_elf_dynamic(info));
+    return !(ours && elf.dynamic == ours->l_ld) && pw_elf_imports(&elf, symbol);
+}
+
 struct nth {
     pw_scope_test *is_wanted;
     const void *what;

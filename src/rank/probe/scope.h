@@ -52,8 +52,9 @@ void *pw_scope_needed(const struct link_map *object, const char *symbol, size_t 
 typedef bool pw_scope_test(const struct dl_phdr_info *info, const void *what);
 bool pw_scope_path(pw_scope_test *is_wanted, const void *what, size_t n, char path[PATH_MAX]);
 
-/* Tests: that the file's name begins so, and that the object defines the function. */
-pw_scope_test pw_scope_is_named, pw_scope_is_defining;
+/* Tests: that the file's name begins so; that the object defines the function, or takes it from
+ * another one. The probe is none of these. */
+pw_scope_test pw_scope_is_named, pw_scope_is_defining, pw_scope_is_importing;
 
 /* Changes whenever objects are loaded; 0 unknown. */
 unsigned long long pw_scope_loads(void);

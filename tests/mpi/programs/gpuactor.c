@@ -11,20 +11,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gpuactor.h"
 #include "profwrap.h"
-#include "standin/standin.h"
 
 enum { RUNTIME = 2, DRIVER = 1 };
 
-#define STANDIN_POINTER(answer, name, parameters) answer(*name) parameters;
-static struct {
-    STANDIN_FUNCTIONS(STANDIN_POINTER)
-} gpu;
+struct gpu gpu;
 
 static const int32_t grid[3] = {7, 5, 3}, block[3] = {256, 2, 1};
 static uint32_t correlation;
 
-static void find(void *library, const char *name, void *pointer)
+void find(void *library, const char *name, void *pointer)
 {
     void *found = dlsym(library, name);
     if (!found) {
@@ -55,14 +52,13 @@ static void start_cuda(void)
     dlclose(library); /* as nobody should, and CUDA may */
 }
 
-static void nap(int ms)
+void nap(int ms)
 {
     const struct timespec pause = {ms / 1000, ms % 1000 * 1000000L};
     nanosleep(&pause, NULL);
 }
 
-/* A kernel launched now, whose "run" is now, too. */
-static void launch(uint32_t device, uint32_t stream, const char *name)
+void launch(uint32_t device, uint32_t stream, const char *name)
 {
     struct standin_work w = {.device = device, .stream = stream, .correlation = ++correlation};
     uint64_t entered = gpu.now();
@@ -206,113 +202,6 @@ static void threads(void)
         pthread_join(all[i], NULL);
 }
 
-static void by_name(const char *name, void *pointer)
-{
-    find(RTLD_DEFAULT, name, pointer);
-}
-
-static int theirs;
-
-static void their_request(uint8_t **buffer, size_t *size, size_t *most)
-{
-    *size = 1 << 16;
-    *buffer = calloc(1, *size);
-    *most = 0;
-}
-
-static void their_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
-                           size_t used)
-{
-    void *record = NULL;
-    int (*next)(uint8_t *, size_t, void **);
-    (void)context, (void)stream, (void)size;
-    find(dlopen(getenv("STANDIN_CUPTI"), RTLD_NOW), "cuptiActivityGetNextRecord", &next);
-    while (next(buffer, used, &record) == 0)
-        theirs++;
-    free(buffer);
-}
-
-static uint64_t their_clock(void)
-{
-    return 12345;
-}
-
-/* What a profiler of the application does, through names that the loader resolves. */
-static void take_over(void)
-{
-    int (*set_callbacks)(standin_request *, standin_complete *), (*set_clock)(uint64_t(*)(void));
-    int (*enable)(int), (*disable)(int), (*flush)(uint32_t);
-    by_name("cuptiActivityRegisterCallbacks", &set_callbacks);
-    by_name("cuptiActivityRegisterTimestampCallback", &set_clock);
-    by_name("cuptiActivityEnable", &enable);
-    by_name("cuptiActivityDisable", &disable);
-    find(dlopen(getenv("STANDIN_CUPTI"), RTLD_NOW), "cuptiActivityFlushAll", &flush);
-    launch(0, 1, "before");
-    int failed =
-        set_clock(their_clock) || set_callbacks(their_request, their_complete) || enable(10);
-    launch(0, 1, "during");
-    flush(1);
-    failed |= disable(10);
-    printf("theirs %d failed %d enabled %llx\n", theirs, failed, (unsigned long long)gpu.enabled());
-    for (int i = 0; i < 50 && !gpu.enabled(); i++)
-        nap(100);
-    launch(0, 1, "after");
-}
-
-/* Kineto: toggleCollectionDynamic(false) switches the kinds off, and stop does so again. */
-static void disable_twice(void)
-{
-    int (*set_callbacks)(standin_request *, standin_complete *), (*enable)(int), (*disable)(int);
-    by_name("cuptiActivityRegisterCallbacks", &set_callbacks);
-    by_name("cuptiActivityEnable", &enable);
-    by_name("cuptiActivityDisable", &disable);
-    int failed = set_callbacks(their_request, their_complete) || enable(10) || disable(10);
-    for (int i = 0; i < 50 && !gpu.enabled(); i++)
-        nap(100);
-    failed |= disable(10);
-    launch(0, 1, "after");
-    nap(1500); /* longer than it takes to begin again, were it thought to be over */
-    launch(0, 1, "later");
-    printf("failed %d\n", failed);
-}
-
-/* Kineto's TEARDOWN_CUPTI, while our thread asks for what there is. */
-static void finalize(void)
-{
-    int (*end)(void);
-    by_name("cuptiFinalize", &end);
-    launch(0, 1, "before");
-    for (int i = 0; i < 5000 && !gpu.flushing(); i++)
-        nap(1);
-    printf("flushing %d", gpu.flushing());
-    int failed = end();
-    printf(" failed %d\n", failed);
-    for (int i = 0; i < 50 && !gpu.enabled(); i++)
-        nap(100);
-    launch(0, 1, "after");
-}
-
-/* The program comes with a libcupti of its own, beside the one that records. */
-static void second_library(void)
-{
-    int (*set_callbacks)(standin_request *, standin_complete *), (*enable)(int), (*disable)(int);
-    uint64_t (*their_kinds)(void);
-    void *second = dlopen(getenv("STANDIN_SECOND"), RTLD_NOW | RTLD_LOCAL);
-    launch(0, 1, "before");
-    find(second, "standin_enabled", &their_kinds);
-    by_name("cuptiActivityRegisterCallbacks", &set_callbacks);
-    by_name("cuptiActivityEnable", &enable);
-    by_name("cuptiActivityDisable", &disable);
-    int failed = set_callbacks(their_request, their_complete) || enable(10);
-    printf("ours %llx theirs %llx", (unsigned long long)gpu.enabled(),
-           (unsigned long long)their_kinds());
-    failed |= disable(10);
-    printf(" then %llx failed %d\n", (unsigned long long)their_kinds(), failed);
-    for (int i = 0; i < 50 && !gpu.enabled(); i++)
-        nap(100);
-    launch(0, 1, "after");
-}
-
 static void die(void)
 {
     flood(5000);
@@ -376,14 +265,8 @@ int main(int argc, char **argv)
         without_times();
     else if (strcmp(what, "threads") == 0)
         threads();
-    else if (strcmp(what, "takeover") == 0)
-        take_over();
-    else if (strcmp(what, "disable-twice") == 0)
-        disable_twice();
-    else if (strcmp(what, "finalize") == 0)
-        finalize();
-    else if (strcmp(what, "second") == 0)
-        second_library();
+    else if (be_profiler(what))
+        ;
     else if (strcmp(what, "die") == 0)
         die();
     else if (strcmp(what, "fork") == 0)

@@ -1,7 +1,7 @@
 /* A stand-in for libcupti: the functions that the probe calls, serving records in the layouts of
- * CUDA 11.8 or 13.0 (STANDIN_CUDA), of "kernels" that a program declares by standin_*(). Sizes and
- * offsets are those of NVIDIA's header cupti_activity.h. What CUPTI forbids or CUDA would suffer
- * from is counted in standin_faults(). */
+ * CUDA 11.8, 13.0 or 13.5 (STANDIN_CUDA), of "kernels" that a program declares by standin_*().
+ * Sizes and offsets are those of NVIDIA's header cupti_activity.h. What CUPTI forbids or CUDA would
+ * suffer from is counted in standin_faults(). */
 #include "inside.h"
 
 #include <pthread.h>
@@ -13,44 +13,26 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { KINDS = 64, MAX_LIMIT_REACHED = 12, TAKES_NO_BUFFER = 27, INVALID = 1 };
-
-static const uint32_t sizes[KINDS] = {
+const uint32_t standin_sizes[KINDS] = {
     [1] = COPY,    [2] = SET,       [4] = API,   [5] = API,   [8] = DEVICE,
     [10] = KERNEL, [17] = OVERHEAD, [22] = PEER, [38] = SYNC, [49] = MEMORY};
 
-static struct {
-    pthread_mutex_t lock;
-    standin_request *request;
-    standin_complete *complete;
-    uint64_t (*clock)(void);
-    uint64_t enabled;             /* kinds */
-    unsigned char calls[2][1024]; /* driver, runtime: single functions */
-    uint8_t per_thread;           /* a queue of buffers for each thread */
-    size_t device_buffer_size, device_buffers;
-    _Atomic int threads, flushing;
-    int any_enabled, faults, thread_ids;
-    size_t dropped;
-    struct {
-        uint8_t *buffer;
-        size_t size, used, most, n; /* records: at most, and now */
-    } queues[QUEUES];
-} cupti = {.lock = PTHREAD_MUTEX_INITIALIZER,
-           .per_thread = STANDIN_CUDA >= 13,
-           .device_buffer_size = 3200000,
-           .device_buffers = 250};
+struct standin_state standin = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                                .clients[0].per_thread = STANDIN_CUDA >= 13,
+                                .device_buffer_size = 3200000,
+                                .device_buffers = 250};
 
-/* ---- what the probe calls ---- */
-
-EXPORT int cuptiGetVersion(uint32_t *version)
+int standin_has_subscribers(void)
 {
-    *version = VERSION;
-    return 0;
+    int n = 0;
+    for (int i = 1; i < CLIENTS; i++)
+        n += standin.clients[i].is_subscribed;
+    return n;
 }
 
 /* CUPTI's guide, 2.1: calls with a driver that is too old for it end so. STANDIN_REFUSES: the CUDA
  * version whose CUPTI is to, and the answer. */
-static int refusal(void)
+int standin_refusal(void)
 {
     const char *refuses = getenv("STANDIN_REFUSES");
     int version = 0, answer = 0;
@@ -60,123 +42,208 @@ static int refusal(void)
                : 0;
 }
 
-EXPORT int cuptiActivityRegisterTimestampCallback(uint64_t (*clock)(void))
+/* 2.4.8: "V1 APIs and V2 APIs cannot be used together." */
+static int refuse_process(void)
 {
-    if (refusal())
-        return refusal();
-    cupti.faults += cupti.enabled != 0; /* records before it would have another clock */
-    cupti.clock = clock;
+    return standin_refusal() ? standin_refusal() : standin_has_subscribers() ? OTHER_SUBSCRIBER : 0;
+}
+
+/* ---- what both have ---- */
+
+static int set_clock(struct client *client, uint64_t (*clock)(void))
+{
+    standin.faults += client->enabled != 0; /* records before it would have another clock */
+    client->clock = clock;
     return 0;
 }
 
-EXPORT int cuptiActivityRegisterCallbacks(standin_request *request, standin_complete *complete)
-{
-    cupti.request = request;
-    cupti.complete = complete;
-    return 0;
-}
-
-EXPORT int cuptiActivityEnable(int kind)
+int standin_enable(struct client *client, int kind)
 {
     enum { SERIALISING_KERNEL = 3 };
-    cupti.faults += kind == SERIALISING_KERNEL || !cupti.complete;
-    cupti.enabled |= UINT64_C(1) << kind;
+    standin.faults += kind == SERIALISING_KERNEL || !client->request;
+    client->enabled |= UINT64_C(1) << kind;
     if (kind == 8)
         standin_devices();
     return 0;
 }
 
-EXPORT int cuptiActivityDisable(int kind)
+int standin_disable(struct client *client, int kind)
 {
-    cupti.enabled &= ~(UINT64_C(1) << kind);
+    client->enabled &= ~(UINT64_C(1) << kind);
     return 0;
 }
 
-#if STANDIN_CUDA >= 13
-EXPORT int cuptiActivityEnableRuntimeApi(uint32_t callback, uint8_t is_on)
+int standin_count_dropped(struct client *client, size_t *count)
 {
-    cupti.calls[1][callback] = is_on;
+    pthread_mutex_lock(&standin.lock);
+    *count = client->dropped;
+    client->dropped = 0;
+    pthread_mutex_unlock(&standin.lock);
     return 0;
 }
 
-EXPORT int cuptiActivityEnableDriverApi(uint32_t callback, uint8_t is_on)
-{
-    cupti.calls[0][callback] = is_on;
-    return 0;
-}
-#endif
-
-enum { DEVICE_BUFFER_SIZE = 0, DEVICE_BUFFER_POOL_LIMIT = 2, PER_THREAD = 9 };
+enum {
+    DEVICE_BUFFER_SIZE = 0,
+    DEVICE_BUFFER_POOL_LIMIT = 2,
+    PER_THREAD = 9,
+    THREAD_ID_TYPE = 21,
+    TIMESTAMP_CALLBACK = 22
+};
 
 /* Which attributes there are, their types, and from which CUDA on, is in the comments of
  * cupti_activity.h. */
-static void *attribute(int number, size_t size)
+static void *attribute(struct client *client, int number, size_t size)
 {
     if (number == DEVICE_BUFFER_SIZE && size == sizeof(size_t))
-        return &cupti.device_buffer_size;
+        return &standin.device_buffer_size;
     if (number == DEVICE_BUFFER_POOL_LIMIT && size == sizeof(size_t))
-        return &cupti.device_buffers;
+        return &standin.device_buffers;
     if (STANDIN_CUDA >= 13 && number == PER_THREAD && size == sizeof(uint8_t))
-        return &cupti.per_thread;
+        return &client->per_thread;
+    if (client != STANDIN_PROCESS && number == THREAD_ID_TYPE && size == sizeof(int))
+        return &client->thread_ids;
+    if (client != STANDIN_PROCESS && number == TIMESTAMP_CALLBACK && size == sizeof(client->clock))
+        return &client->clock;
     return NULL;
 }
 
-EXPORT int cuptiActivityGetAttribute(int number, size_t *size, void *value)
+int standin_get_attribute(struct client *client, int number, size_t *size, void *value)
 {
-    void *found = attribute(number, *size);
+    void *found = attribute(client, number, *size);
     if (!found)
         return INVALID;
     memcpy(value, found, *size);
     return 0;
 }
 
-EXPORT int cuptiActivitySetAttribute(int number, size_t *size, void *value)
+int standin_set_attribute(struct client *client, int number, size_t *size, void *value)
 {
-    void *found = attribute(number, *size);
+    void *found = attribute(client, number, *size);
     if (!found)
         return INVALID;
-    cupti.faults += cupti.complete || cupti.enabled; /* "undefined behavior" */
+    standin.faults += client->enabled || (client->request && number == PER_THREAD);
     memcpy(found, value, *size);
     return 0;
 }
 
-EXPORT int cuptiSetThreadIdType(int type)
+/* ---- of the process ---- */
+
+EXPORT int cuptiGetVersion(uint32_t *version)
 {
-    cupti.thread_ids = type;
+    *version = VERSION;
     return 0;
 }
 
-/* It destroys what a flush of another thread reads. */
-EXPORT int cuptiFinalize(void)
+/* One alone, of whatever kind. */
+int standin_subscribe_process(void **subscriber)
 {
-    cupti.faults += atomic_load(&cupti.flushing) != 0;
-    cupti.enabled = 0;
-    cupti.request = NULL;
-    cupti.complete = NULL;
+    if (standin_refusal())
+        return standin_refusal();
+    if (STANDIN_PROCESS->is_subscribed || standin_has_subscribers() || getenv("STANDIN_HELD"))
+        return OTHER_SUBSCRIBER;
+    STANDIN_PROCESS->is_subscribed = 1;
+    *subscriber = STANDIN_PROCESS;
     return 0;
+}
+
+EXPORT int cuptiSubscribe(void **subscriber, void *callback, void *arg)
+{
+    (void)callback, (void)arg;
+    return standin_subscribe_process(subscriber);
+}
+
+EXPORT int cuptiActivityRegisterTimestampCallback(uint64_t (*clock)(void))
+{
+    return refuse_process() ? refuse_process() : set_clock(STANDIN_PROCESS, clock);
+}
+
+EXPORT int cuptiActivityRegisterCallbacks(standin_request *request, standin_complete *complete)
+{
+    if (refuse_process())
+        return refuse_process();
+    STANDIN_PROCESS->request = request;
+    STANDIN_PROCESS->complete = complete;
+    return 0;
+}
+
+EXPORT int cuptiActivityEnable(int kind)
+{
+    return refuse_process() ? refuse_process() : standin_enable(STANDIN_PROCESS, kind);
+}
+
+EXPORT int cuptiActivityDisable(int kind)
+{
+    return refuse_process() ? refuse_process() : standin_disable(STANDIN_PROCESS, kind);
+}
+
+#if STANDIN_CUDA >= 13
+EXPORT int cuptiActivityEnableRuntimeApi(uint32_t callback, uint8_t is_on)
+{
+    STANDIN_PROCESS->calls[1][callback] = is_on;
+    return refuse_process();
+}
+
+EXPORT int cuptiActivityEnableDriverApi(uint32_t callback, uint8_t is_on)
+{
+    STANDIN_PROCESS->calls[0][callback] = is_on;
+    return refuse_process();
+}
+#endif
+
+EXPORT int cuptiActivityGetAttribute(int number, size_t *size, void *value)
+{
+    return refuse_process() ? refuse_process()
+                            : standin_get_attribute(STANDIN_PROCESS, number, size, value);
+}
+
+EXPORT int cuptiActivitySetAttribute(int number, size_t *size, void *value)
+{
+    return refuse_process() ? refuse_process()
+                            : standin_set_attribute(STANDIN_PROCESS, number, size, value);
+}
+
+EXPORT int cuptiSetThreadIdType(int type)
+{
+    STANDIN_PROCESS->thread_ids = type;
+    return refuse_process();
 }
 
 EXPORT int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *count)
 {
     (void)context, (void)stream;
-    pthread_mutex_lock(&cupti.lock);
-    *count = cupti.dropped;
-    cupti.dropped = 0;
-    pthread_mutex_unlock(&cupti.lock);
-    return 0;
+    return refuse_process() ? refuse_process() : standin_count_dropped(STANDIN_PROCESS, count);
 }
 
 EXPORT int cuptiActivityGetNextRecord(uint8_t *buffer, size_t used, void **record)
 {
     uint32_t kind;
     uint8_t *at = buffer;
+    if (standin_has_subscribers())
+        return NOT_COMPATIBLE;
     if (*record) {
         memcpy(&kind, *record, sizeof(kind));
-        at = (uint8_t *)*record + sizes[kind];
+        at = (uint8_t *)*record + standin_sizes[kind];
     }
     if (at >= buffer + used)
         return MAX_LIMIT_REACHED;
     *record = at;
+    return 0;
+}
+
+/* ---- the rest ---- */
+
+/* It destroys what a flush of another thread reads. */
+EXPORT int cuptiFinalize(void)
+{
+    standin.faults += atomic_load(&standin.flushing) != 0;
+    if (standin_has_subscribers() > 1)
+        return 0;
+    for (int i = 0; i < CLIENTS; i++) {
+        standin.clients[i].enabled = 0;
+        standin.clients[i].is_subscribed = 0;
+        standin.clients[i].request = NULL;
+        standin.clients[i].complete = NULL;
+    }
     return 0;
 }
 
@@ -198,107 +265,138 @@ EXPORT int cuptiGetCallbackName(int domain, uint32_t callback, const char **name
     return 0;
 }
 
-static void hand_over(int queue, uint8_t *buffer, size_t size, size_t used)
+static void hand_over(struct client *client, int queue, uint8_t *buffer, size_t size, size_t used)
 {
-    if (buffer && cupti.complete)
-        cupti.complete(NULL, (uint32_t)queue, buffer, size, used);
+    if (buffer && client->complete_v2)
+        client->complete_v2(buffer, size, used, NULL);
+    else if (buffer && client->complete)
+        client->complete(NULL, (uint32_t)queue, buffer, size, used);
 }
 
+static void flush(struct client *client)
+{
+    for (int i = 0; i < QUEUES; i++) {
+        pthread_mutex_lock(&standin.lock);
+        uint8_t *buffer = client->queues[i].buffer;
+        size_t size = client->queues[i].size, used = client->queues[i].used;
+        client->queues[i].buffer = NULL;
+        pthread_mutex_unlock(&standin.lock);
+        hand_over(client, i, buffer, size, used);
+    }
+}
+
+/* Of all: "It is not possible to flush the buffers of only a specific subscriber." */
 EXPORT int cuptiActivityFlushAll(uint32_t flags)
 {
     const char *stuck = getenv("STANDIN_STUCK_FLUSH"); /* the flags, with which it never returns */
     while (stuck && (uint32_t)atoi(stuck) == flags)
         pause();
     const char *slow = flags ? NULL : getenv("STANDIN_SLOW_FLUSH"); /* ms */
-    atomic_fetch_add(&cupti.flushing, 1);
+    atomic_fetch_add(&standin.flushing, 1);
     usleep(slow ? (useconds_t)atoi(slow) * 1000 : 0);
-    for (int i = 0; i < QUEUES; i++) {
-        pthread_mutex_lock(&cupti.lock);
-        uint8_t *buffer = cupti.queues[i].buffer;
-        size_t size = cupti.queues[i].size, used = cupti.queues[i].used;
-        cupti.queues[i].buffer = NULL;
-        pthread_mutex_unlock(&cupti.lock);
-        hand_over(i, buffer, size, used);
-    }
-    atomic_fetch_sub(&cupti.flushing, 1);
+    for (int i = 0; i < CLIENTS; i++)
+        flush(&standin.clients[i]);
+    atomic_fetch_sub(&standin.flushing, 1);
     return 0;
 }
 
 /* ---- records ---- */
 
-int standin_is_call_enabled(int domain, uint32_t callback)
+static int wants(const struct client *client, const uint8_t *record)
 {
-    return cupti.calls[domain == 2][callback];
+    uint32_t kind, callback;
+    memcpy(&kind, record, sizeof(kind));
+    memcpy(&callback, record + sizeof(kind), sizeof(callback));
+    return (client->enabled >> kind & 1) ||
+           ((kind == 4 || kind == 5) && client->calls[kind == 5][callback]);
 }
 
 int standin_is_enabled(uint32_t kind)
 {
-    return (int)(cupti.enabled >> kind & 1);
+    return (int)(standin_enabled() >> kind & 1);
 }
 
 static int queue_of_thread(void)
 {
     static _Thread_local int mine;
-    mine = mine ? mine : 1 + atomic_fetch_add(&cupti.threads, 1);
+    mine = mine ? mine : 1 + atomic_fetch_add(&standin.threads, 1);
     return mine % QUEUES;
+}
+
+static void add(struct client *client, int queue, const uint8_t *record)
+{
+    uint32_t kind;
+    memcpy(&kind, record, sizeof(kind));
+    queue = client->per_thread ? queue_of_thread() : queue;
+    pthread_mutex_lock(&standin.lock);
+    uint8_t *full = NULL;
+    size_t full_size = 0, full_used = 0, most = 0;
+    if (client->queues[queue].buffer &&
+        (client->queues[queue].used + standin_sizes[kind] > client->queues[queue].size ||
+         client->queues[queue].n == client->queues[queue].most)) {
+        full = client->queues[queue].buffer;
+        full_size = client->queues[queue].size;
+        full_used = client->queues[queue].used;
+        client->queues[queue].buffer = NULL;
+    }
+    if (!client->queues[queue].buffer && client->request) {
+        client->queues[queue].used = client->queues[queue].n = 0;
+        client->request(&client->queues[queue].buffer, &client->queues[queue].size, &most);
+        client->queues[queue].most = most ? most : SIZE_MAX;
+        /* Release notes of CUDA 12.9: a request that got no buffer crashed until then. */
+        if (!client->queues[queue].buffer && (int)VERSION < TAKES_NO_BUFFER)
+            raise(SIGSEGV);
+    }
+    if (client->queues[queue].buffer) {
+        memcpy(client->queues[queue].buffer + client->queues[queue].used, record,
+               standin_sizes[kind]);
+        client->queues[queue].used += standin_sizes[kind];
+        client->queues[queue].n++;
+    } else {
+        client->dropped++;
+    }
+    pthread_mutex_unlock(&standin.lock);
+    hand_over(client, queue, full, full_size, full_used);
 }
 
 void standin_add(int queue, const uint8_t *record)
 {
-    uint32_t kind;
-    memcpy(&kind, record, sizeof(kind));
-    queue = cupti.per_thread ? queue_of_thread() : queue;
-    pthread_mutex_lock(&cupti.lock);
-    uint8_t *full = NULL;
-    size_t full_size = 0, full_used = 0, most = 0;
-    if (cupti.queues[queue].buffer &&
-        (cupti.queues[queue].used + sizes[kind] > cupti.queues[queue].size ||
-         cupti.queues[queue].n == cupti.queues[queue].most)) {
-        full = cupti.queues[queue].buffer;
-        full_size = cupti.queues[queue].size;
-        full_used = cupti.queues[queue].used;
-        cupti.queues[queue].buffer = NULL;
-    }
-    if (!cupti.queues[queue].buffer && cupti.request) {
-        cupti.queues[queue].used = cupti.queues[queue].n = 0;
-        cupti.request(&cupti.queues[queue].buffer, &cupti.queues[queue].size, &most);
-        cupti.queues[queue].most = most ? most : SIZE_MAX;
-        /* Release notes of CUDA 12.9: a request that got no buffer crashed until then. */
-        if (!cupti.queues[queue].buffer && VERSION < TAKES_NO_BUFFER)
-            raise(SIGSEGV);
-    }
-    if (cupti.queues[queue].buffer) {
-        memcpy(cupti.queues[queue].buffer + cupti.queues[queue].used, record, sizes[kind]);
-        cupti.queues[queue].used += sizes[kind];
-        cupti.queues[queue].n++;
-    } else {
-        cupti.dropped++;
-    }
-    pthread_mutex_unlock(&cupti.lock);
-    hand_over(queue, full, full_size, full_used);
+    for (int i = 0; i < CLIENTS; i++)
+        if (wants(&standin.clients[i], record))
+            add(&standin.clients[i], queue, record);
 }
 
+/* Of the first that is served. */
 EXPORT uint64_t standin_now(void)
 {
-    return cupti.clock ? cupti.clock() : 0;
+    for (int i = CLIENTS; i-- > 0;)
+        if (standin.clients[i].clock && (standin.clients[i].enabled || !i))
+            return standin.clients[i].clock();
+    return 0;
 }
 
 EXPORT int standin_faults(void)
 {
-    return cupti.faults + (cupti.enabled && cupti.thread_ids != 1);
+    int n = standin.faults;
+    for (int i = 0; i < CLIENTS; i++)
+        n += standin.clients[i].enabled && standin.clients[i].thread_ids != 1;
+    return n;
 }
 
 EXPORT uint64_t standin_device_memory(void)
 {
-    return cupti.device_buffer_size * cupti.device_buffers;
+    return standin.device_buffer_size * standin.device_buffers;
 }
 
 EXPORT int standin_flushing(void)
 {
-    return atomic_load(&cupti.flushing);
+    return atomic_load(&standin.flushing);
 }
 
 EXPORT uint64_t standin_enabled(void)
 {
-    return cupti.enabled;
+    uint64_t all = 0;
+    for (int i = 0; i < CLIENTS; i++)
+        all |= standin.clients[i].enabled;
+    return all;
 }

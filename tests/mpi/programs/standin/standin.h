@@ -9,6 +9,8 @@ typedef void standin_request(uint8_t **buffer, size_t *size, size_t *most_record
 typedef void standin_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
                               size_t used);
 
+typedef void standin_complete_v2(uint8_t *buffer, size_t size, size_t used, void *info);
+
 /* Functions of the runtime; the driver has the first three. */
 enum { STANDIN_LAUNCH = 1, STANDIN_GRAPH, STANDIN_COPY, STANDIN_MALLOC, STANDIN_HOST };
 

@@ -1,0 +1,217 @@
+/* See cuda_subscriber.h. */
+#include "collectors/cuda/cuda_subscriber.h"
+
+#include <string.h>
+
+#include "collectors/cuda/cuda_buffers.h"
+#include "collectors/cuda/cuda_takeover.h"
+#include "rank/probe/scope.h"
+
+static void ignore(void *arg, int domain, uint32_t callback, const void *data)
+{
+    (void)arg, (void)domain, (void)callback, (void)data;
+}
+
+static void request_v2(uint8_t **buffer, size_t *size, size_t *most_records, void *info)
+{
+    (void)info;
+    pw_cuda_request(buffer, size, most_records);
+}
+
+static void complete_v2(uint8_t *buffer, size_t size, size_t used, void *info)
+{
+    (void)info;
+    pw_cuda_complete(NULL, 0, buffer, size, used);
+}
+
+/* Of records: buffers are read when the subscriber may be gone. */
+static bool read_sizes(void)
+{
+    for (int kind = 1; kind < PW_CUPTI_KINDS; kind++) {
+        size_t size = 0;
+        int result = pw_cuda.cupti->record_size(kind, 0, &size);
+        if (!result && size <= PW_POOL_SLOT)
+            atomic_store(&pw_cuda_borrow_notes()->stride[kind], (uint32_t)size);
+        else if (pw_cuda_uses(kind))
+            return false;
+    }
+    pw_cuda.knows_sizes = true;
+    return true;
+}
+
+/* A profiler that is linked with the older functions would be refused for good: Kineto asks once.
+ */
+static bool may_share(void)
+{
+    char path[PATH_MAX];
+    return pw_cuda.version >= PW_CUPTI_SUBSCRIBERS_CLOCKS && pw_cuda.cupti->has_v2 &&
+           read_sizes() &&
+           !pw_scope_path(pw_scope_is_importing, "cuptiActivityRegisterCallbacks", 0, path);
+}
+
+static int subscribe(size_t size, bool shares)
+{
+    void *subscriber = NULL;
+    char holder[sizeof(pw_cuda.other)] = "";
+    struct pw_cupti_subscription params = {.size = size,
+                                           .name = "profwrap",
+                                           .holder = holder,
+                                           .holder_size = sizeof(holder),
+                                           .shares = shares};
+    int result = pw_cuda.cupti->subscribe_v2(&subscriber, ignore, NULL, &params);
+    holder[sizeof(holder) - 1] = '\0';
+    if (!result)
+        atomic_store(&pw_cuda.subscriber, subscriber);
+    else if (holder[0])
+        memcpy(pw_cuda.other, holder, sizeof(holder));
+    return result;
+}
+
+static int share(pw_cupti_clock *clock)
+{
+    size_t size = sizeof(clock);
+    int result = may_share() ? subscribe(sizeof(struct pw_cupti_subscription), true)
+                             : PW_CUPTI_NOT_SUPPORTED;
+    if (result)
+        return result;
+    atomic_store(&pw_cuda.is_shared, 1);
+    result = pw_subscriber_set_attribute(PW_CUPTI_CLOCK, &size, &clock);
+    if (result)
+        pw_subscriber_end();
+    return result;
+}
+
+/* Alone. The application may have a subscription that it does not use now. */
+static int hold(void)
+{
+    const struct pw_cupti *cupti = pw_cuda.cupti;
+    void *subscriber = NULL;
+    int result = 0;
+    if (!cupti->unsubscribe)
+        return 0;
+    if (cupti->subscribe_v2 && pw_cuda.version >= PW_CUPTI_SUBSCRIBERS_NAMES &&
+        pw_cuda.version < PW_CUPTI_SEVERAL_SUBSCRIBERS) {
+        result = subscribe(offsetof(struct pw_cupti_subscription, shares), false);
+    } else if (cupti->subscribe) {
+        result = cupti->subscribe(&subscriber, ignore, NULL);
+        atomic_store(&pw_cuda.subscriber, result ? NULL : subscriber);
+    }
+    return result == PW_CUPTI_OTHER_SUBSCRIBER && !pw_takeover_is_subscribed() ? result : 0;
+}
+
+int pw_subscriber_begin(pw_cupti_clock *clock)
+{
+    static const char unknown[] = "another tool";
+    memcpy(pw_cuda.other, unknown, sizeof(unknown));
+    atomic_store(&pw_cuda.is_shared, 0);
+    if (!share(clock))
+        return 0;
+    int result = hold();
+    /* The clock first: it holds for what is switched on later. */
+    result = result ? result : pw_cuda.cupti->set_clock(clock);
+    if (result)
+        pw_subscriber_end();
+    return result;
+}
+
+void pw_subscriber_end(void)
+{
+    void *subscriber = atomic_exchange(&pw_cuda.subscriber, NULL);
+    if (subscriber)
+        pw_cuda.cupti->unsubscribe(subscriber);
+    atomic_store(&pw_cuda.is_shared, 0);
+}
+
+/* ---- by the one or the other ---- */
+
+static void *shared(void)
+{
+    return atomic_load(&pw_cuda.is_shared) ? atomic_load(&pw_cuda.subscriber) : NULL;
+}
+
+int pw_subscriber_set_callbacks(void)
+{
+    void *subscriber = shared();
+    if (subscriber)
+        return pw_cuda.cupti->set_callbacks_v2(subscriber, request_v2, complete_v2);
+    int result = pw_cuda.cupti->set_callbacks(pw_cuda_request, pw_cuda_complete);
+    atomic_store(&pw_cuda.has_process, result == PW_CUPTI_SUCCESS);
+    return result;
+}
+
+void pw_subscriber_set_thread_ids(void)
+{
+    int type = PW_CUPTI_THREAD_ID_SYSTEM;
+    size_t size = sizeof(type);
+    if (shared())
+        pw_subscriber_set_attribute(PW_CUPTI_THREAD_IDS, &size, &type);
+    else if (pw_cuda.cupti->set_thread_ids)
+        pw_cuda.cupti->set_thread_ids(type);
+}
+
+int pw_subscriber_get_attribute(int attribute, size_t *size, void *value)
+{
+    const struct pw_cupti *cupti = pw_cuda.cupti;
+    void *subscriber = shared();
+    if (subscriber)
+        return cupti->get_attribute_v2(subscriber, attribute, size, value);
+    return cupti->get_attribute ? cupti->get_attribute(attribute, size, value)
+                                : PW_CUPTI_NOT_SUPPORTED;
+}
+
+int pw_subscriber_set_attribute(int attribute, size_t *size, void *value)
+{
+    const struct pw_cupti *cupti = pw_cuda.cupti;
+    void *subscriber = shared();
+    if (subscriber)
+        return cupti->set_attribute_v2(subscriber, attribute, size, value);
+    return cupti->set_attribute ? cupti->set_attribute(attribute, size, value)
+                                : PW_CUPTI_NOT_SUPPORTED;
+}
+
+int pw_subscriber_switch_kind(int kind, bool is_on)
+{
+    const struct pw_cupti *cupti = pw_cuda.cupti;
+    void *subscriber = shared();
+    if (subscriber)
+        return is_on ? cupti->enable_v2(subscriber, kind, NULL)
+                     : cupti->disable_v2(subscriber, kind, NULL);
+    return is_on ? cupti->enable(kind) : cupti->disable(kind);
+}
+
+int pw_subscriber_switch_call(int domain, uint32_t callback, bool is_on)
+{
+    const struct pw_cupti *cupti = pw_cuda.cupti;
+    const bool is_runtime = domain == PW_CUPTI_DOMAIN_RUNTIME;
+    void *subscriber = shared();
+    if (subscriber)
+        return (is_runtime ? cupti->enable_runtime_v2 : cupti->enable_driver_v2)(subscriber,
+                                                                                 callback, is_on);
+    int (*enable)(uint32_t, uint8_t) = is_runtime ? cupti->enable_runtime : cupti->enable_driver;
+    return enable ? enable(callback, is_on) : PW_CUPTI_NOT_SUPPORTED;
+}
+
+int pw_subscriber_drops(void *context, uint32_t stream, size_t *count)
+{
+    void *subscriber = shared();
+    return subscriber ? pw_cuda.cupti->drops_v2(subscriber, context, stream, count)
+                      : pw_cuda.cupti->drops(context, stream, count);
+}
+
+/* By the sizes that CUPTI has told: its own function wants the subscriber. */
+int pw_subscriber_next(uint8_t *bytes, size_t used, void **record)
+{
+    uint8_t *at = bytes;
+    uint32_t kind, size = 0;
+    if (!pw_cuda.knows_sizes)
+        return pw_cuda.cupti->next(bytes, used, record);
+    if (*record) {
+        memcpy(&kind, *record, sizeof(kind));
+        size = kind < PW_CUPTI_KINDS ? atomic_load(&pw_cuda_borrow_notes()->stride[kind]) : 0;
+        at = (uint8_t *)*record + size;
+    }
+    if ((*record && !size) || at + sizeof(kind) > bytes + used)
+        return PW_CUPTI_LIMIT_REACHED;
+    *record = at;
+    return PW_CUPTI_SUCCESS;
+}
