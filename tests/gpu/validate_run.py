@@ -1,19 +1,23 @@
-"""What the checks of validate.py share: running programs within their time, reading rank files, and
-the record of a run.
+"""What the checks of validate.py share: running programs within their time, reading what they
+recorded, and the record of a run.
 
-The environment comes from validate.sh: PROFWRAP_VALIDATE_BUILD, _RECORD, _LIMIT_S (the part's),
-_PATIENCE_S (a program's)."""
+The environment comes from validate.sh: PROFWRAP_VALIDATE_BUILD, _RECORD, _KEEP, _ONLY,
+_LIMIT_S (the part's), _PATIENCE_S (a program's)."""
 import ctypes
 import datetime
+import functools
 import os
 import platform
+import re
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 
-import h5py
+import libraries
+from kept import Kept
+from rankfile import RankFile, count_rows
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SKIP, REFUSED = 77, 2
@@ -27,11 +31,19 @@ def setting(name, fallback):
     return os.environ.get("PROFWRAP_VALIDATE_" + name) or fallback
 
 
-BUILD = os.path.abspath(setting("BUILD", os.path.join(HERE, "..", "..", "build")))
-RECORD = os.path.abspath(setting("RECORD", "")) if setting("RECORD", "") else ""
+def path_setting(name, fallback=""):
+    path = setting(name, fallback)
+    return os.path.abspath(path) if path else ""
+
+
+BUILD = path_setting("BUILD", os.path.join(HERE, "..", "..", "build"))
+RECORD, KEEP = path_setting("RECORD"), path_setting("KEEP")
 PATIENCE_S = float(setting("PATIENCE_S", 120))
 DEADLINE = time.monotonic() + float(setting("LIMIT_S", 480)) - RESERVE_S
 PROFWRAP = os.path.join(BUILD, "bin", "profwrap")
+KERNELS = os.path.join(BUILD, "tests", "gpu", "gpukernels")
+# Of the check that is being made: what its programs said, and the rank files that it read.
+SAID, READ = [], []
 
 
 class Skipped(Exception):
@@ -76,8 +88,11 @@ def await_end(process, what):
     """(stdout, stderr); fails when it takes too long, or the part's time is up."""
     patience = min(PATIENCE_S, DEADLINE - time.monotonic())
     try:
-        return process.communicate(timeout=max(patience, 0.1))
+        out, err = process.communicate(timeout=max(patience, 0.1))
+        SAID.append(f"{what}: status {process.returncode}\n{out[-20000:]}{err[-20000:]}")
+        return out, err
     except subprocess.TimeoutExpired:
+        SAID.append(f"{what}: did not end")
         raise Failed(what, f"did not end within {max(patience, 0.1):.0f} s") from None
     finally:
         end(process)
@@ -85,7 +100,11 @@ def await_end(process, what):
 
 def run(command, status=0, env=None, cwd=None):
     process = start(command, env, cwd)
+    SAID.append("$ " + " ".join(map(str, command)))
     out, err = await_end(process, command[0])
+    missing = libraries.missing_library(err)
+    if process.returncode not in (0, status) and missing:
+        raise Skipped(f"{command[0]} has no {missing} here")
     if process.returncode == SKIP and status != SKIP:
         raise Skipped(err.strip() or "the program says that there is no GPU")
     check(process.returncode == status, command[0], "ended with", process.returncode, "instead of",
@@ -93,31 +112,54 @@ def run(command, status=0, env=None, cwd=None):
     return out
 
 
-def profiled(folder, *program, level=1, status=0, env=None, options=()):
-    run([PROFWRAP, "--quiet", "--no-merge", "--level", level, "-o", folder, *options, *program],
-        status=status, env=env)
-    return h5py.File(os.path.join(folder, "rank-00000.h5"), "r")
+def record(folder, *program, level=1, status=0, env=None, options=()):
+    """What the program printed; the rank file is then in the folder."""
+    return run([PROFWRAP, "--quiet", "--no-merge", "--level", level, "-o", folder, *options,
+                *program], status=status, env=env)
 
 
-# ---- rank files ----
-
-def rows(file, table):
-    return file[table][:] if table in file else []
-
-
-def texts(file):
-    return [t.decode() if isinstance(t, bytes) else t for t in file["strings"][:]]
+def opened(folder, rank=0):
+    path = os.path.join(folder, f"rank-{rank:05d}.h5")
+    check(os.path.exists(path), "there is no", path)
+    READ.append(path)
+    return RankFile(PROFWRAP, path)
 
 
-def overhead(file):
-    return {row["name"].decode(): float(row["value"]) for row in file["overhead"][:]}
+def profiled(folder, *program, **more):
+    record(folder, *program, **more)
+    return opened(folder)
 
 
-def enum_names(file, table, field):
-    if table not in file:
-        return []
-    names = {v: k for k, v in h5py.check_enum_dtype(file[table].dtype[field]).items()}
-    return [names[int(value)] for value in file[table][field]]
+def counted(folder):
+    """count_rows() of a file that is too large to be opened."""
+    path = os.path.join(folder, "rank-00000.h5")
+    READ.append(path)
+    return count_rows(PROFWRAP, path)
+
+
+def percentile(values, percent):
+    return sorted(values)[int(len(values) * percent / 100)]
+
+
+# ---- what there must be ----
+
+@functools.cache
+def need_gpu():
+    """Skips with the program's own reason where there is none, or nothing to record it by."""
+    if not os.access(KERNELS, os.X_OK):
+        raise Skipped(f"{KERNELS} was not built")
+    run([KERNELS, "kernels", 1])
+    Record.gpu_was_met = True
+    if not libraries.cupti():
+        raise Skipped("no libcupti.so, of a toolkit or of PyTorch; PROFWRAP_CUPTI names one")
+
+
+def need_torch():
+    """A Python whose PyTorch has CUDA."""
+    python, why = libraries.torch()
+    if not python:
+        raise Skipped(f"no Python with a PyTorch that has CUDA: {why}")
+    return python
 
 
 # ---- the record ----
@@ -138,16 +180,29 @@ def output_of(*command):
         return ""
 
 
+def commit_of_pack():
+    """What `pack` was made from."""
+    try:
+        with open(os.path.join(HERE, "..", "..", "commit"), encoding="utf-8") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
 def refuse(why):
     print(f"validate.sh: {why}", file=sys.stderr)
     sys.exit(REFUSED)
 
 
 class Record:
-    """RECORD, where there is one: each row is in it as soon as it is known."""
+    """RECORD, where there is one: each row is in it as soon as it is known. Of a machine on which no
+    GPU was met, and where nothing failed, nothing is written."""
+
+    gpu_was_met = False
 
     def __init__(self, part):
         self.path = RECORD
+        self.waiting = ""
         if not self.path:
             return
         title = TITLES[is_standin()]
@@ -159,30 +214,30 @@ class Record:
                 if old.readline() != title:
                     refuse(f"{self.path} is not a record of such a run; name another file")
             title = ""
-        self.write(title + self.about(part))
+        self.waiting = title + self.about(part)
 
     def about(self, part):
         gpu = "a stand-in" if is_standin() else output_of(
             "nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
         now = datetime.datetime.now(datetime.timezone.utc)
-        commit = output_of("git", "-C", HERE, "describe", "--always", "--dirty")
+        commit = commit_of_pack() or output_of("git", "-C", HERE, "describe", "--always", "--dirty")
         return (f"\n## Part {part}\n\n"
                 f"- date: {now:%Y-%m-%d %H:%M} UTC\n"
                 f"- GPU and driver: {gpu or 'none that nvidia-smi knows'}\n"
                 f"- profwrap: {output_of(PROFWRAP, '--version') or 'does not run'}, "
                 f"commit {commit or 'unknown'}\n"
-                f"- kernel: {platform.release()}, Python {platform.python_version()}, "
-                f"h5py {h5py.__version__}\n\n"
+                f"- CUPTI: {libraries.cupti() or 'none was found'}\n"
+                f"- kernel: {platform.release()}, {os.cpu_count()} CPUs, "
+                f"Python {platform.python_version()}\n\n"
                 "| check | result | figure or reason |\n|---|---|---|\n")
 
     def row(self, name, verdict, text):
         print(f"{verdict:8} {name}: {text}", flush=True)
-        self.write(f"| {name} | {verdict} | {text.replace('|', '/')} |\n")
-
-    def write(self, text):
-        if self.path:
+        self.waiting += f"| {name} | {verdict} | {text.replace('|', '/')} |\n"
+        if self.path and (Record.gpu_was_met or verdict == "FAILED"):
             with open(self.path, "a", encoding="utf-8") as out:
-                out.write(text)
+                out.write(self.waiting)
+            self.waiting = ""
 
 
 def verdict_of(function):
@@ -201,15 +256,23 @@ def run_checks(part, functions, counts):
     """Exit status 0 when checks passed and none failed, 1 when one failed, 77 when all were skipped;
     counts(name): whether that check alone makes it a validation."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    record = Record(part)
-    verdicts, counted = set(), False
+    libraries.cupti()
+    record_of_part, kept = Record(part), Kept(KEEP, part)
+    verdicts, counted_as = set(), False
     with tempfile.TemporaryDirectory(prefix="pwgpu-", ignore_cleanup_errors=True) as folder:
         os.chdir(folder)
-        for function in functions:
+        named = {part + " " + f.__name__[2:].replace("_", " "): f for f in functions}
+        for name, function in named.items():
+            if not re.search(setting("ONLY", ""), name):
+                continue
+            SAID.clear()
+            READ.clear()
+            kept.begin()
             verdict, text = verdict_of(function)
-            record.row(part + " " + function.__name__[2:].replace("_", " "), verdict,
-                       " ".join(text.split()))
+            record_of_part.row(name, verdict, " ".join(text.split()))
+            if verdict == "FAILED":
+                kept.failed(name, [*SAID, text], READ)
             verdicts.add(verdict)
-            counted |= verdict == "passed" and counts(function)
+            counted_as |= verdict == "passed" and counts(function)
         os.chdir(HERE)
-    return 1 if "FAILED" in verdicts else 0 if counted else SKIP
+    return 1 if "FAILED" in verdicts else 0 if counted_as else SKIP

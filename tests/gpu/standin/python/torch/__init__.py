@@ -21,8 +21,9 @@ _begin.done = False
 
 
 class Tensor:
-    def __init__(self, elements):
+    def __init__(self, elements, of=None):
         self.elements = elements
+        self.of = of  # the model that it came from
 
     def __matmul__(self, other):
         _C.torch_kernel(b"gemm", 100000)
@@ -31,6 +32,13 @@ class Tensor:
     def clamp(self, max):
         _C.torch_kernel(b"clamp", 5000)
         return self
+
+    def sum(self):
+        _C.torch_kernel(b"reduce", 5000)
+        return self
+
+    def backward(self):
+        self.of.backward()
 
 
 def ones(*shape, device):
@@ -66,9 +74,78 @@ class _Profile:
     def __exit__(self, *error):
         self.seen = _C.torch_profiler_end()
 
+    def toggle_collection_dynamic(self, enable, activities):
+        assert not enable
+        _C.torch_profiler_pause()
+
     def events(self):
         return [types.SimpleNamespace(device_type="cuda")] * self.seen
 
 
 profiler = types.SimpleNamespace(profile=_Profile,
                                  ProfilerActivity=types.SimpleNamespace(CUDA="cuda"))
+
+
+# ---- as much of torch.nn and torch.optim as a small model takes ----
+
+class _Linear:
+    def __init__(self, inputs, outputs):
+        self.elements = inputs * outputs
+
+    def __call__(self, data):
+        _C.torch_kernel(b"gemm", 20000)
+        return Tensor(data.elements, self)
+
+    def backward(self):
+        _C.torch_kernel(b"gemm", 20000)
+
+
+class _Sequential:
+    def __init__(self, *layers):
+        self.layers = layers
+
+    def cuda(self):
+        return self
+
+    def __call__(self, data):
+        for layer in self.layers:
+            data = layer(data)
+        return Tensor(data.elements, self)
+
+    def backward(self):
+        for layer in reversed(self.layers):
+            layer.backward()
+
+
+class _Parallel:
+    """One bucket: its allreduce begins as the last gradient is there."""
+
+    def __init__(self, model):
+        self.model = model
+
+    def parameters(self):
+        return self.model.layers
+
+    def __call__(self, data):
+        return Tensor(self.model(data).elements, self)
+
+    def backward(self):
+        self.model.backward()
+        _C.torch_nccl_allreduce(sum(layer.elements for layer in self.model.layers))
+
+
+class _SGD:
+    def __init__(self, layers, lr):
+        self.layers = layers
+
+    def step(self):
+        for _ in self.layers:
+            _C.torch_kernel(b"axpy", 5000)
+
+    def zero_grad(self):
+        pass
+
+
+nn = types.SimpleNamespace(Linear=_Linear, Sequential=_Sequential,
+                           parallel=types.SimpleNamespace(DistributedDataParallel=_Parallel))
+optim = types.SimpleNamespace(SGD=_SGD)

@@ -1,0 +1,59 @@
+"""What is kept of checks that failed, for who looks at it on another machine: the log of a part's
+failed checks, and their rank files. At most 8 files in the folder, the record among them, and 16 MiB
+each: so much can be brought back."""
+import glob
+import os
+import re
+import shutil
+
+FILES, BYTES = 8, 16 << 20
+
+
+def name_of(*parts):
+    """Of letters, digits, dots, - and _ alone."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(parts))
+
+
+class Kept:
+    def __init__(self, folder, part):
+        self.folder, self.part = folder, part
+        self.before = set()
+
+    def begin(self):
+        """A check begins: the rank files that are there already are not its own."""
+        self.before = set(self.rank_files())
+
+    @staticmethod
+    def rank_files():
+        return [(path, os.stat(path).st_mtime_ns) for path in sorted(glob.glob("*/rank-*.h5"))]
+
+    def failed(self, check, log, used):
+        """Of the check: what its programs said, the rank files it made and those it read (used)."""
+        if not self.folder:
+            return
+        os.makedirs(self.folder, exist_ok=True)
+        made = [path for path, when in self.rank_files() if (path, when) not in self.before]
+        notes = [self.keep(check, path) for path in dict.fromkeys([*made, *used])
+                 if os.path.exists(path)]
+        self.write("\n".join([f"==== {check}", *log, *filter(None, notes), ""]))
+
+    def keep(self, check, path):
+        """Why the file is not kept, None when it is."""
+        size = os.path.getsize(path)
+        # One place is left for the log, which is written last.
+        log_is_there = os.path.exists(self.log_path())
+        if len(os.listdir(self.folder)) + (not log_is_there) >= FILES:
+            return f"{path} is not kept: there are {FILES} files"
+        if size > BYTES:
+            return f"{path} is not kept: {size} bytes"
+        shutil.copy(path, os.path.join(self.folder, name_of(check, *path.split(os.sep))))
+        return None
+
+    def log_path(self):
+        return os.path.join(self.folder, f"{self.part}.log")
+
+    def write(self, text):
+        path = self.log_path()
+        left = BYTES - (os.path.getsize(path) if os.path.exists(path) else 0)
+        with open(path, "ab") as out:
+            out.write(text.encode(errors="replace")[:left])

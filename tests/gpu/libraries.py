@@ -1,0 +1,87 @@
+"""Which of NVIDIA's libraries and which PyTorch the checks use: what is not there is skipped by its
+name."""
+import functools
+import glob
+import os
+import re
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+# The loader's words, and Python's when a module's library cannot be loaded.
+MISSING = re.compile(r"(?:loading shared libraries|ImportError|OSError): (lib\S+?\.so[.\d]*): "
+                     r"cannot open shared object file: No such file")
+TOOLKITS = ("/usr/local/cuda/lib64", "/usr/local/cuda/extras/CUPTI/lib64",
+            "/usr/local/cuda-*/lib64", "/usr/local/cuda-*/extras/CUPTI/lib64",
+            "/usr/local/cuda-*/targets/*/lib")
+# Below site-packages: CUDA 13's packages share one folder, CUDA 12's have one each.
+WHEELS = ("nvidia/cu13/lib", "nvidia/cuda_cupti/lib")
+SITES = "import site, sys; print(*site.getsitepackages(), *sys.path, sep='\\n')"
+TORCH = "import torch; assert torch.cuda.is_available(), 'torch.cuda.is_available() is False'"
+
+
+def pythons():
+    return dict.fromkeys([sys.executable, "python3"])
+
+
+def ask(python, program):
+    """(stdout, "") or (None, why not)."""
+    try:
+        done = subprocess.run([python, "-c", program], capture_output=True, text=True, timeout=100,
+                              check=False)
+    except (OSError, subprocess.SubprocessError) as error:
+        return None, str(error)
+    if done.returncode == 0:
+        return done.stdout, ""
+    return None, missing_library(done.stderr) or (done.stderr.strip().splitlines() or ["?"])[-1]
+
+
+def missing_library(text):
+    """The name of the library that a program did not find, None when that was not its trouble."""
+    found = MISSING.search(text)
+    return found.group(1) if found else None
+
+
+def wheel_folders():
+    for python in pythons():
+        sites = (ask(python, SITES)[0] or "").split("\n")
+        yield from (os.path.join(site, wheel) for site in sites if site for wheel in WHEELS)
+
+
+def first_of(folders, name):
+    for folder in folders:
+        found = sorted(glob.glob(os.path.join(folder, name)))
+        if found:
+            return found[0]
+    return None
+
+
+@functools.cache
+def cupti():
+    """The libcupti to be used: PROFWRAP_CUPTI's, the toolkit's, which profwrap finds by itself, else
+    the one that came with PyTorch, to which PROFWRAP_CUPTI is then set."""
+    found = os.environ.get("PROFWRAP_CUPTI") or first_of(TOOLKITS[:2], "libcupti.so.*")
+    if not found:
+        found = first_of(wheel_folders(), "libcupti.so.*")
+        if found:
+            os.environ["PROFWRAP_CUPTI"] = found
+    return found
+
+
+def cupti_12():
+    """One of CUDA 12; of stand-ins the one of the layouts that CUDA 12 has."""
+    if os.environ.get("STANDIN_LIBRARIES"):
+        return first_of([os.environ["STANDIN_LIBRARIES"]], "libcupti.so.11.8")
+    carried = os.path.join(HERE, "..", "..", "with")
+    return first_of([carried, *TOOLKITS, *wheel_folders()], "libcupti.so.12*")
+
+
+@functools.cache
+def torch():
+    """(a Python whose PyTorch has CUDA and a GPU for it, "") or (None, why not)."""
+    why = ""
+    for python in pythons():
+        said, why = ask(python, TORCH)
+        if said is not None:
+            return python, ""
+    return None, why

@@ -1,0 +1,46 @@
+"""Part B of validate.sh: beside PyTorch's profiler, which uses CUPTI too."""
+import os
+
+from validate_run import HERE, Skipped, check, need_gpu, need_torch, opened, record
+
+
+def profiled_with_torch(folder, mode):
+    """(what the program printed, the rank file)."""
+    need_gpu()
+    said = record(folder, need_torch(), os.path.join(HERE, "with_torch.py"), mode).split()
+    if "without" in said:
+        raise Skipped("this PyTorch has no " + said[said.index("without") + 1])
+    return said, opened(folder)
+
+
+def launched_in(file):
+    """How many kernels were launched in each range."""
+    found = {}
+    for kernel in file.rows("events/kernel"):
+        name = file.texts[kernel["launched_by"]]
+        found[name] = found.get(name, 0) + 1
+    return found
+
+
+def b_yields_and_comes_back():
+    said, file = profiled_with_torch("torch", "profiled")
+    theirs = int(said[said.index("theirs") + 1])
+    gaps, kernels = file.rows("events/gap"), file.rows("events/kernel")
+    taken = [gap for gap in gaps if gap["reason"] == "cupti_taken"]
+    check(theirs >= 50, "PyTorch's profiler saw", theirs, "kernels")
+    check(len(taken) == 1, "gaps:", [gap["reason"] for gap in gaps])
+    before = sum(k["end"] <= taken[0]["start"] for k in kernels)
+    after = sum(k["start"] >= taken[0]["end"] for k in kernels)
+    check(before >= 50 and after >= 50 and before + after == len(kernels),
+          before, "before,", after, "after, of", len(kernels))
+    return f"theirs {theirs}; ours {before} before and {after} after the gap, none in it"
+
+
+def b_toggled_and_stopped_twice():
+    """PyTorch's profiler switches its kinds off, ours come back, and then it switches them off once
+    more as it stops: that must not switch off ours."""
+    _, file = profiled_with_torch("toggled", "toggled")
+    found = launched_in(file)
+    for name in ("before", "between", "after"):
+        check(found.get(name, 0) >= 50, found.get(name, 0), "kernels", name, "in", found)
+    return ", ".join(f"{found[name]} {name}" for name in ("before", "between", "after"))

@@ -1,0 +1,88 @@
+"""Part C of validate.sh: two NCCL ranks on one GPU."""
+import json
+import os
+
+from validate_run import (HERE, PROFWRAP, await_end, check, end, need_gpu, need_torch, opened, run,
+                          start)
+
+# NCCL refuses that unless they seem to be on different hosts, or from 2.30 on is told.
+TWO_ON_ONE = {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1", "NCCL_NET": "Socket",
+              "NCCL_SOCKET_IFNAME": "lo", "NCCL_NVLS_ENABLE": "0", "NCCL_MAX_CTAS": "2",
+              "NCCL_MULTI_RANK_GPU_ENABLE": "1"}
+DDP_STEPS = 30
+
+
+def two_ranks(mode, level=1):
+    """Their files are then in the folder of the mode's name."""
+    need_gpu()
+    python, script, ranks = need_torch(), os.path.join(HERE, "with_torch.py"), []
+    try:
+        for rank in range(2):
+            env = {**TWO_ON_ONE, "NCCL_HOSTID": f"h{rank}", "RANK": str(rank), "WORLD_SIZE": "2",
+                   "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1",
+                   "MASTER_PORT": "29511", "TORCHELASTIC_RUN_ID": "validate-" + mode,
+                   "STANDIN_MEET": os.path.abspath("meet-" + mode)}
+            ranks.append(start([PROFWRAP, "--quiet", "--no-merge", "--level", level, "-o", mode,
+                                python, script, mode], env))
+        for number, process in enumerate(ranks):
+            errors = await_end(process, f"rank {number}")[1]
+            check(process.returncode == 0, "rank", number, "ended with", process.returncode,
+                  errors[-400:])
+    finally:
+        for process in ranks:
+            end(process)
+
+
+def allreduces(file):
+    """(communicator, number) of each that NCCL told of."""
+    comms = file.rows("comms")
+    return [(comms[event["comm"]]["uid"], event["seq"]) for event in file.rows("events/comm")
+            if event["source"] == "nccl" and "llreduce" in event["op"].lower()]
+
+
+def check_same(seen, least):
+    check(len(seen[0]) >= least, len(seen[0]), "collectives of rank 0")
+    check(set(seen[0]) == set(seen[1]), "communicators and numbers of the two ranks differ")
+
+
+def c_collectives_match():
+    two_ranks("ranks")
+    seen = []
+    for rank in range(2):
+        file = opened("ranks", rank)
+        seen.append(allreduces(file))
+        check(file.rows("events/nccl"), "rank", rank, "has no rows in /events/nccl")
+    check_same(seen, 100)
+    return f"{len(seen[0])} collectives with the same communicator and number on both ranks"
+
+
+def c_late_rank_is_named():
+    need_gpu()
+    if not os.path.exists("ranks/rank-00001.h5"):
+        two_ranks("ranks")
+    run([PROFWRAP, "merge", "ranks"])
+    report = json.loads(run([PROFWRAP, "report", "--format", "json", "ranks"]))
+    found = report["stragglers"]
+    check(found and found[0]["rank"] == 1, "stragglers:", found[:1])
+    excess = found[0]["excess_ns"]
+    check(30e6 <= excess <= 70e6, "rank 1 is named with", excess, "ns instead of 50 ms")
+    return f"rank 1, {excess / 1e6:.1f} ms a step"
+
+
+def c_ddp_at_level_2():
+    """Training by DistributedDataParallel, with each call of CUDA recorded."""
+    two_ranks("ddp", level=2)
+    seen, calls, kernels = [], [], []
+    for rank in range(2):
+        file = opened("ddp", rank)
+        seen.append(allreduces(file))
+        calls.append(len(file.rows("events/cuda_api")))
+        kernels.append(len(file.rows("events/kernel")))
+        check(file.lost() == 0, "rank", rank, "lost", file.lost(), "records")
+    check_same(seen, DDP_STEPS)
+    check(min(calls) >= min(kernels) > DDP_STEPS, "calls", calls, "kernels", kernels)
+    run([PROFWRAP, "merge", "ddp"])
+    report = json.loads(run([PROFWRAP, "report", "--format", "json", "ddp"]))
+    steps = report["steps"]["measured"] + report["steps"]["warmup"]
+    check(steps == DDP_STEPS, steps, "steps instead of", DDP_STEPS)
+    return f"{steps} steps, {len(seen[0])} allreduces, {kernels} kernels and {calls} calls"
