@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Validates the recording of GPUs on a machine with one NVIDIA GPU; no network is needed.
 #   tests/gpu/validate.sh [OPTION]... [A] [B] [C] [D]
-#     --build DIR      where profwrap was built (../../build), or is carried (../..)
+#     --build DIR      where profwrap was built (../../build), or the folder that `pack` made (../..)
 #     --record FILE    gets the date, the versions and each check's figure, as they become known;
 #                      a folder: gpu-DATE.md in it
 #     --keep DIR       gets the logs and rank files of checks that failed, 8 files of 16 MiB at most

@@ -1,0 +1,58 @@
+"""What `pack` makes runs where there is nothing but a C library and Python, and fits."""
+import os
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "mpi")]
+import harness as h  # noqa: E402  pylint: disable=wrong-import-position
+
+
+def pack(*arguments):
+    command = [sys.executable, "-B", os.path.join(HERE, "pack"), "--build", h.place("BUILD"),
+               *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=280,
+                          env=h.environment())
+
+
+@h.case
+def validates_in_a_chroot():
+    """All parts, with stand-ins, by the two commands that a machine with a GPU is to be given."""
+    done = pack("--check", "packed")
+    print(done.stdout, done.stderr)
+    if done.returncode == h.SKIP:
+        raise h.Skipped(done.stdout.strip().splitlines()[-1])
+    h.equal(done.returncode, 0, "status")
+    passed = [line[9:10] for line in done.stdout.splitlines() if line.startswith("passed")]
+    h.equal("".join(sorted(set(passed))), "ABCD", "parts")
+    for part, least in (("A", 11), ("B", 2), ("C", 3), ("D", 2)):
+        h.check(passed.count(part) >= least, passed.count(part), "checks of part", part)
+
+
+@h.case
+def what_is_not_carried_is_found():
+    """The machine here has all of it, that one would not."""
+    import importlib.machinery  # pylint: disable=import-outside-toplevel
+    done = pack("--limit", "1", "packed")
+    h.equal(done.returncode, 1, "status of what is too large")
+    h.check("are more than 1" in done.stderr, done.stderr)
+    os.remove("packed/lib/libjansson.so.4")
+    script = importlib.machinery.SourceFileLoader("pack", os.path.join(HERE, "pack")).load_module()
+    try:
+        script.check_closed("packed")
+    except script.Unfit as error:
+        h.check("packed/bin/profwrap would load libjansson.so.4 from /" in str(error), error)
+    else:
+        h.check(False, "it was not found")
+
+
+@h.case
+def what_was_not_built_is_said():
+    os.mkdir("build")
+    done = pack("--build", "build", "packed")
+    h.equal(done.returncode, 1, "status")
+    h.check("bin/profwrap was not built in" in done.stderr, done.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(h.main(sys.argv[1:]))
