@@ -124,6 +124,24 @@ def copies_and_memory():
 
 
 @h.case
+def names_of_c_stay():
+    run("names")
+    h.equal(names(h.open_complete("out")),
+            ["f", "Kc", "_kernel", "scal(float*, int)", "ns::gemm()"], "kernels")
+
+
+@h.case
+def waits_for_no_stream():
+    """No stream, no context: 0 from 13.2 on, and all bits set before."""
+    run("waits")
+    waits = h.open_complete("out")["events/cuda_sync"][:]
+    found = list(zip(h.enum_names(h.open_complete("out")["events/cuda_sync"], "kind"),
+                     *(waits[f].tolist() for f in ("device", "stream", "event"))))
+    h.equal(sorted(found), sorted([("context", 0, -1, -1)] + [("context", -1, -1, -1)] * 2 +
+                                  [("stream", 0, -1, -1), ("stream", 0, 7, -1)]), "waits")
+
+
+@h.case
 def calls_at_level_2():
     file = everything("11.8", level=2)
     h.equal([row[0] for row in rows(file, "events/cuda_api", "name")],

@@ -144,10 +144,23 @@ static void append_set(struct pw_cuda_held *h, const struct event *e,
     pw_rankfile_append(h->file, PW_TABLE_memset, &row);
 }
 
-/* All streams, no event: -1. */
-static int64_t number_or_none(uint32_t number)
+/* What CUPTI says of a context or stream that there is none of: until 13.1, and from 13.2 on. */
+static bool is_none(uint32_t number)
 {
-    return number == UINT32_MAX ? -1 : (int64_t)number;
+    return number == UINT32_MAX || number == 0;
+}
+
+/* -1: what was waited for is no stream. */
+static int64_t stream_of(const struct pw_record *r)
+{
+    const bool has = r->op == PW_SYNC_STREAM || r->op == PW_SYNC_STREAM_WAITS;
+    return !has || is_none(r->sync.stream) ? -1 : (int64_t)r->sync.stream;
+}
+
+static int64_t event_of(const struct pw_record *r)
+{
+    const bool has = r->op == PW_SYNC_EVENT || r->op == PW_SYNC_STREAM_WAITS;
+    return !has || r->sync.event == UINT32_MAX ? -1 : (int64_t)r->sync.event;
 }
 
 static void append_sync(struct pw_cuda_held *h, const struct event *e)
@@ -158,8 +171,8 @@ static void append_sync(struct pw_cuda_held *h, const struct event *e)
         .end = e->end,
         .kind = (uint8_t)r->op,
         .device = device_of(h, r->sync.context),
-        .stream = number_or_none(r->sync.stream),
-        .event = number_or_none(r->sync.event),
+        .stream = stream_of(r),
+        .event = event_of(r),
         .correlation = r->sync.correlation,
     };
     pw_rankfile_append(h->file, PW_TABLE_cuda_sync, &row);
@@ -185,7 +198,7 @@ static bool is_known(struct pw_cuda_held *h, const struct pw_record *record,
                      struct pw_cuda_launch *launch)
 {
     if (record->type == PW_REC_CUDA_SYNC)
-        return device_of(h, record->sync.context) >= 0;
+        return is_none(record->sync.context) || device_of(h, record->sync.context) >= 0;
     const uint32_t correlation =
         record->type == PW_REC_CUDA_KERNEL ? record->kernel.correlation : record->copy.correlation;
     return pw_cuda_launches_find(h->launches, correlation, launch) || h->has_no_calls;
@@ -249,7 +262,9 @@ static void make_readable(struct pw_cuda_held *h)
     for (uint32_t row = 1; demangle && row < n && row < MOST_NAMES; row++) {
         if (!(h->names[row / 64] >> (row % 64) & 1))
             continue;
-        char *readable = demangle(pw_rankfile_borrow_text(h->file, row), NULL, NULL, NULL);
+        const char *name = pw_rankfile_borrow_text(h->file, row);
+        /* Others it takes for types: a kernel `f`, of C, for a float. */
+        char *readable = strncmp(name, "_Z", 2) == 0 ? demangle(name, NULL, NULL, NULL) : NULL;
         if (readable)
             pw_rankfile_retext(h->file, row, readable);
         free(readable);

@@ -137,6 +137,26 @@ static void everything(void)
     gpu.call(RUNTIME, STANDIN_MALLOC, ++correlation, entered, gpu.now());
 }
 
+/* Of C, and of C++; only the last are the linker's. */
+static void plain_names(void)
+{
+    static const char *const all[] = {"f", "Kc", "_kernel", "_Z4scalPfi", "_ZN2ns4gemmEv"};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        launch(0, 1, all[i]);
+}
+
+/* With no context, and no stream or event, as CUPTI says from 13.2 on and before it. */
+static void wait_for_nothing(void)
+{
+    uint64_t entered = gpu.now();
+    launch(0, 1, "kernel");
+    gpu.sync(4, entered, gpu.now(), 1, 0);
+    gpu.sync(4, entered, gpu.now(), 0, 0);
+    gpu.sync(4, entered, gpu.now(), UINT32_MAX, UINT32_MAX);
+    gpu.sync(3, entered, gpu.now(), 1, 0);
+    gpu.sync(3, entered, gpu.now(), 1, 7);
+}
+
 static void flood(long n)
 {
     struct standin_work w = {.stream = 1};
@@ -257,6 +277,10 @@ int main(int argc, char **argv)
         find_standin();
     if (strcmp(what, "all") == 0)
         everything();
+    else if (strcmp(what, "names") == 0)
+        plain_names();
+    else if (strcmp(what, "waits") == 0)
+        wait_for_nothing();
     else if (strcmp(what, "flood") == 0)
         flood(argc > 2 ? atol(argv[2]) : 1000);
     else if (strcmp(what, "drop") == 0)
