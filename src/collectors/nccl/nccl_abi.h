@@ -1,7 +1,7 @@
-/* NCCL's profiler plugin interface, versions 1 to 6, as binaries see it: own declarations, after
- * the public headers src/include/plugin/profiler/profiler_v1.h to _v6.h and nccl_profiler.h of
- * NCCL 2.30. Which versions a library looks for, and takes the highest of: 2.23 v1; 2.24 and 2.25
- * to v2; 2.26 to v3; 2.27 to v4; 2.28 to v5; 2.29 and 2.30 to v6.
+/* NCCL's profiler plugin interface, versions 1 to 7, as binaries see it: own declarations, after
+ * the public headers src/include/plugin/profiler/profiler_v1.h to _v7.h and nccl_profiler.h of
+ * NCCL 2.31. Which versions a library looks for, and takes the highest of: 2.23 v1; 2.24 and 2.25
+ * to v2; 2.26 to v3; 2.27 to v4; 2.28 to v5; 2.29 and 2.30 to v6; 2.31 and 2.32 to v7.
  *
  * Texts and pointers in a description are good during the call only. Names of functions and
  * data types are numbers in v1, texts from v2 on. */
@@ -206,7 +206,9 @@ struct pw_nccl_descr_v4 {
 };
 
 /* v5, and v6, which adds the last three members and is the same before them: the union has the same
- * place, and nothing behind it. Parents of coll and p2p are the calls; plans are beside. */
+ * place, and nothing behind it. v7 adds to the ends of members (a tag that the program gives a
+ * call, which kernel it is) and one more, of the phases of a kernel: what is here it has alike.
+ * Parents of coll and p2p are the calls; plans are beside. */
 struct pw_nccl_descr_v6 {
     uint64_t type;
     void *parent;
@@ -329,6 +331,12 @@ struct pw_nccl_plugin_v5 {
     pw_nccl_stop *stop;
     pw_nccl_state *state;
     pw_nccl_finalize *finalize;
+};
+
+/* Derivatives of NCCL have functions behind v7's that may be NULL. */
+struct pw_nccl_plugin_v7 {
+    struct pw_nccl_plugin_v5 functions;
+    void *none[4];
 };
 
 #endif

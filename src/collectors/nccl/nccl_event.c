@@ -147,8 +147,10 @@ static bool is_collective(int func)
 /* Collectives are counted whether they are recorded or not: other ranks may record them. */
 void *pw_nccl_call_begin(struct pw_nccl_comm *comm, const struct pw_nccl_request *request)
 {
-    uint32_t seq = is_collective(request->func) ? pw_nccl_comm_count(comm) : 0;
-    struct pw_thread *thread = request->func < 0 ? NULL : hold();
+    const bool is_coll = is_collective(request->func);
+    uint32_t seq = is_coll ? pw_nccl_comm_count(comm) : 0;
+    const bool is_wanted = request->func >= 0 && (is_coll || pw_recording_level() >= 1);
+    struct pw_thread *thread = is_wanted ? hold() : NULL;
     if (!thread)
         return NULL;
     struct pw_nccl_slot *slot = pw_nccl_slot_take(PW_NCCL_IS_CALL);
@@ -164,22 +166,51 @@ void *pw_nccl_call_begin(struct pw_nccl_comm *comm, const struct pw_nccl_request
     return handle;
 }
 
+void *pw_nccl_whole_begin(struct pw_nccl_comm *comm, const struct pw_nccl_request *request)
+{
+    void *handle = pw_nccl_call_begin(comm, request);
+    struct pw_nccl_slot *slot = pw_nccl_slot_find(handle);
+    if (slot)
+        slot->is_whole = 1;
+    return handle;
+}
+
 static void follow_call(struct pw_nccl_slot *slot, const struct pw_nccl_slot *call)
 {
     slot->id = call ? call->id : 0;
     slot->has_call = 1;
     /* A call that is not there any more was made long ago: into a graph. */
-    slot->is_replay = call ? (call->flags & PW_NCCL_CALL_CAPTURED) != 0
-                           : pw_op_info(slot->op)->cls == PW_CLASS_COLL;
+    slot->is_replay = !call || call->flags & PW_NCCL_CALL_CAPTURED;
+    if (call && call->is_whole)
+        slot->peer = -1; /* the message's, not the collective's */
+}
+
+/* The task of the messages of a collective, once there is one: all of a plan are in it. */
+static void *find_part(const struct pw_nccl_slot *call)
+{
+    void *handle = call && call->part ? pw_nccl_handle(PW_NCCL_IS_TASK, call->part) : NULL;
+    const struct pw_nccl_slot *slot = pw_nccl_slot_find(handle);
+    return slot && !slot->is_done ? handle : NULL;
+}
+
+/* What was not asked for: messages come at level 0, too, for what collectives they are parts of. */
+static bool is_left_out(const struct pw_nccl_request *request, const struct pw_nccl_slot *call)
+{
+    return request->func < 0 ||
+           (!is_collective(request->func) && !call && pw_recording_level() < 1);
 }
 
 void *pw_nccl_task_begin(struct pw_nccl_comm *comm, const struct pw_nccl_request *request,
                          const void *call, const void *plan, bool has_calls)
 {
     uint32_t seq = 0;
+    struct pw_nccl_slot *above = has_calls ? pw_nccl_slot_find(call) : NULL;
+    void *part = find_part(above);
+    if (part)
+        return part;
     if (!has_calls && is_collective(request->func))
         seq = pw_nccl_comm_count_func(comm, request->func, request->seq);
-    struct pw_thread *thread = request->func < 0 ? NULL : hold();
+    struct pw_thread *thread = is_left_out(request, above) ? NULL : hold();
     if (!thread)
         return NULL;
     struct pw_nccl_slot *slot = pw_nccl_slot_take(PW_NCCL_IS_TASK);
@@ -190,7 +221,9 @@ void *pw_nccl_task_begin(struct pw_nccl_comm *comm, const struct pw_nccl_request
         slot->launch_start = atomic_load_explicit(&comm->plan_start, memory_order_relaxed);
         slot->launch_end = atomic_load_explicit(&comm->plan_end, memory_order_relaxed);
         if (has_calls) {
-            follow_call(slot, pw_nccl_slot_find(call));
+            follow_call(slot, above);
+            if (above && above->is_whole)
+                above->part = atomic_load(&slot->number);
         } else {
             slot->id = next_id();
             slot->seq = seq;
@@ -262,16 +295,8 @@ static void end_launch(const void *handle)
         atomic_store_explicit(&comm->launch_end, pw_probe_now(), memory_order_relaxed);
 }
 
-void pw_nccl_event_end(void *handle)
+static void end_slot(enum pw_nccl_kind kind, struct pw_nccl_slot *slot)
 {
-    const enum pw_nccl_kind kind = pw_nccl_handle_kind(handle);
-    if (kind == PW_NCCL_IS_LAUNCH) {
-        end_launch(handle);
-        return;
-    }
-    struct pw_nccl_slot *slot = pw_nccl_slot_find(handle);
-    if (!slot || slot->is_done)
-        return;
     const uint64_t now = pw_probe_now();
     struct pw_thread *thread = kind == PW_NCCL_IS_STEP ? NULL : hold();
     if (kind == PW_NCCL_IS_STEP)
@@ -281,6 +306,25 @@ void pw_nccl_event_end(void *handle)
         pw_probe_let_go(thread);
     }
     pw_nccl_slot_end(kind, slot);
+}
+
+void pw_nccl_event_end(void *handle)
+{
+    const enum pw_nccl_kind kind = pw_nccl_handle_kind(handle);
+    if (kind == PW_NCCL_IS_LAUNCH) {
+        end_launch(handle);
+        return;
+    }
+    struct pw_nccl_slot *slot = pw_nccl_slot_find(handle);
+    if (slot && !slot->is_done && !slot->is_whole)
+        end_slot(kind, slot);
+}
+
+void pw_nccl_whole_end(void *handle)
+{
+    struct pw_nccl_slot *slot = pw_nccl_slot_find(handle);
+    if (slot && !slot->is_done)
+        end_slot(PW_NCCL_IS_CALL, slot);
 }
 
 void pw_nccl_record_call(struct pw_nccl_comm *comm, const struct pw_nccl_request *request,

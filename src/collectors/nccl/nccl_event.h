@@ -30,6 +30,11 @@ void pw_nccl_record_plugin(void);
 /* The program calls a function (versions 5 and 6). */
 void *pw_nccl_call_begin(struct pw_nccl_comm *comm, const struct pw_nccl_request *request);
 
+/* A collective is called that NCCL reports as messages, all of which get this handle. Their ends
+ * are not its: that is told by pw_nccl_whole_end(). */
+void *pw_nccl_whole_begin(struct pw_nccl_comm *comm, const struct pw_nccl_request *request);
+void pw_nccl_whole_end(void *handle);
+
 /* A task is enqueued; `call` is the handle of its call, `has_calls` whether NCCL reports calls. */
 void *pw_nccl_task_begin(struct pw_nccl_comm *comm, const struct pw_nccl_request *request,
                          const void *call, const void *plan, bool has_calls);

@@ -191,21 +191,6 @@ struct pw_nccl_op *pw_nccl_ops_at(struct pw_nccl_ops *ops, uint64_t id)
     return op;
 }
 
-static bool is_of_messages(uint16_t op)
-{
-    return op == PW_OP_Alltoall || op == PW_OP_Gather || op == PW_OP_Scatter;
-}
-
-struct pw_nccl_op *pw_nccl_ops_of_parts(struct pw_nccl_ops *ops, uint32_t comm)
-{
-    for (uint64_t id = ops->next; id > ops->first && ops->next - id < LOOKS; id--) {
-        struct pw_nccl_op *op = pw_nccl_ops_find(ops, id - 1);
-        if (op && op->comm == comm && is_of_messages(op->op))
-            return op;
-    }
-    return NULL;
-}
-
 /* In the order of their numbers, which is that of the calls. */
 void pw_nccl_ops_flush(struct pw_nccl_ops *ops)
 {

@@ -49,10 +49,6 @@ struct pw_nccl_op *pw_nccl_ops_at(struct pw_nccl_ops *ops, uint64_t id);
 /* The same, without making it. */
 struct pw_nccl_op *pw_nccl_ops_find(struct pw_nccl_ops *ops, uint64_t id);
 
-/* The latest on the communicator that is made of messages and has no task: what enqueues it does
- * not say what for. NULL when there is none. */
-struct pw_nccl_op *pw_nccl_ops_of_parts(struct pw_nccl_ops *ops, uint32_t comm);
-
 /* The task of the operation is known now. */
 void pw_nccl_ops_join(struct pw_nccl_ops *ops, struct pw_nccl_op *op);
 

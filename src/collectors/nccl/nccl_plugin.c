@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "collectors/nccl/nccl_abi.h"
+#include "collectors/nccl/nccl_asked.h"
 #include "collectors/nccl/nccl_event.h"
 #include "collectors/nccl/nccl_slot.h"
 #include "collectors/nccl/nccl_way.h"
@@ -32,10 +33,11 @@ static void stay_loaded(void)
 
 static int mask_of(int types)
 {
-    int level = pw_recording_level();
+    const int level = pw_recording_level();
     int mask = PW_NCCL_GROUP | PW_NCCL_COLL | PW_NCCL_GROUP_API | PW_NCCL_COLL_API |
                PW_NCCL_KERNEL_LAUNCH | PW_NCCL_CE_COLL;
-    if (level >= 1)
+    /* At level 0, too, where collectives may be made of messages. */
+    if (level >= 1 || types & PW_NCCL_P2P_API)
         mask |= PW_NCCL_P2P | PW_NCCL_P2P_API;
     if (level >= 2)
         mask |= PW_NCCL_PROXY_OP | PW_NCCL_PROXY_STEP | PW_NCCL_KERNEL_CH;
@@ -63,8 +65,10 @@ static pw_nccl_result open_comm(void **context, int *mask, int types,
     pw_nccl_way_take(PW_NCCL_BY_PLUGIN); /* the mask holds for all communicators */
     pw_nccl_record_plugin();
     set_mask(mask, types);
-    if (comm)
+    if (comm) {
+        pw_nccl_asked_see(comm, false);
         *context = pw_nccl_comm_handle(comm);
+    }
     return 0;
 }
 
@@ -110,6 +114,14 @@ static pw_nccl_result init_v6(void **context, uint64_t comm_hash, int *mask, con
 {
     (void)log;
     const struct pw_nccl_comm_about about = {comm_hash, ranks, rank, nodes, 6, comm_name};
+    return open_comm(context, mask, V6_TYPES, &about);
+}
+
+static pw_nccl_result init_v7(void **context, uint64_t comm_hash, int *mask, const char *comm_name,
+                              int nodes, int ranks, int rank, pw_nccl_logger log)
+{
+    (void)log;
+    const struct pw_nccl_comm_about about = {comm_hash, ranks, rank, nodes, 7, comm_name};
     return open_comm(context, mask, V6_TYPES, &about);
 }
 
@@ -274,27 +286,32 @@ static void *start_ce_v6(struct pw_nccl_comm *comm, const struct pw_nccl_descr_v
     return pw_nccl_task_begin(comm, &request, d->parent, NULL, true);
 }
 
+static void *start_message_v6(struct pw_nccl_comm *comm, const struct pw_nccl_descr_v6 *d)
+{
+    const struct pw_nccl_request request = {.func = pw_nccl_func_find(d->p2p_api.func),
+                                            .count = (int64_t)d->p2p_api.count,
+                                            .datatype = d->p2p_api.datatype,
+                                            .peer = -1,
+                                            .is_captured = d->p2p_api.graph_captured,
+                                            .stream = d->p2p_api.stream};
+    bool is_part;
+    void *whole = pw_nccl_asked_whole(comm, request.is_captured, &is_part);
+    return is_part ? whole : pw_nccl_call_begin(comm, &request);
+}
+
 static void *start_call_v6(struct pw_nccl_comm *comm, const struct pw_nccl_descr_v6 *d)
 {
-    if (d->type == PW_NCCL_P2P_API) {
-        const struct pw_nccl_request request = {.func = pw_nccl_func_find(d->p2p_api.func),
-                                                .count = (int64_t)d->p2p_api.count,
-                                                .datatype = d->p2p_api.datatype,
-                                                .peer = -1,
-                                                .is_captured = d->p2p_api.graph_captured,
-                                                .stream = d->p2p_api.stream};
-        return pw_nccl_call_begin(comm, &request);
-    }
     const struct pw_nccl_request request = {.func = pw_nccl_func_find(d->coll_api.func),
                                             .count = (int64_t)d->coll_api.count,
                                             .datatype = d->coll_api.datatype,
                                             .peer = d->coll_api.root,
                                             .is_captured = d->coll_api.graph_captured,
                                             .stream = d->coll_api.stream};
+    pw_nccl_asked_see(comm, true);
     return pw_nccl_call_begin(comm, &request);
 }
 
-/* v5 and v6. */
+/* v5 to v7. */
 static pw_nccl_result start_v6(void *context, void **handle, void *description)
 {
     const struct pw_nccl_descr_v6 *d = description;
@@ -305,8 +322,10 @@ static pw_nccl_result start_v6(void *context, void **handle, void *description)
         return 0;
     switch (d->type) {
     case PW_NCCL_COLL_API:
-    case PW_NCCL_P2P_API:
         *handle = start_call_v6(comm, d);
+        break;
+    case PW_NCCL_P2P_API:
+        *handle = start_message_v6(comm, d);
         break;
     case PW_NCCL_KERNEL_LAUNCH:
         *handle = pw_nccl_launch_begin(comm);
@@ -358,6 +377,7 @@ static pw_nccl_result state_new(void *handle, int state, void *args)
 EXPORT extern const struct pw_nccl_plugin_v1 ncclProfiler_v1, ncclProfiler_v2, ncclProfiler_v3;
 EXPORT extern const struct pw_nccl_plugin_v4 ncclProfiler_v4;
 EXPORT extern const struct pw_nccl_plugin_v5 ncclProfiler_v5, ncclProfiler_v6;
+EXPORT extern const struct pw_nccl_plugin_v7 ncclProfiler_v7;
 
 const struct pw_nccl_plugin_v1 ncclProfiler_v1 = {NAME, init_v1,   start_v1,
                                                   stop, state_old, finalize};
@@ -371,3 +391,5 @@ const struct pw_nccl_plugin_v5 ncclProfiler_v5 = {NAME, init_v5,   start_v6,
                                                   stop, state_new, finalize};
 const struct pw_nccl_plugin_v5 ncclProfiler_v6 = {NAME, init_v6,   start_v6,
                                                   stop, state_new, finalize};
+const struct pw_nccl_plugin_v7 ncclProfiler_v7 = {
+    {NAME, init_v7, start_v6, stop, state_new, finalize}, {0}};

@@ -43,6 +43,7 @@ struct pw_nccl_slot {
     uint16_t op, channels;
     uint8_t flags; /* PW_NCCL_CALL_* */
     uint8_t is_done, has_call, is_replay, state, is_send;
+    uint8_t is_whole; /* a call that NCCL reports by its messages */
     uint32_t element_bytes;
     uint32_t datatype, algorithm, protocol; /* names */
     uint32_t stream;
@@ -51,6 +52,7 @@ struct pw_nccl_slot {
     uint64_t timer, timer_end;
     uint64_t since, wait[PW_NCCL_WAITS]; /* ticks */
     uint64_t bytes, above;               /* above: number of the proxy's event */
+    uint64_t part;                       /* of a whole: number of the task of its messages */
 };
 
 static inline void *pw_nccl_handle(enum pw_nccl_kind kind, uint64_t number)

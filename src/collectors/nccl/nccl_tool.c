@@ -197,9 +197,7 @@ static void add_task(struct state *s, const struct pw_record *record,
         s->replayed++;
         return;
     }
-    const bool is_part = record->nccl_task.id == 0;
-    struct pw_nccl_op *op = is_part ? pw_nccl_ops_of_parts(s->ops, record->nccl_task.comm)
-                                    : pw_nccl_ops_at(s->ops, record->nccl_task.id);
+    struct pw_nccl_op *op = pw_nccl_ops_at(s->ops, record->nccl_task.id);
     if (!op || op->has_task)
         return;
     op->has_task = true;
@@ -210,7 +208,7 @@ static void add_task(struct state *s, const struct pw_record *record,
     op->algorithm = pw_origin_name(origin, record->nccl_task.algorithm);
     op->protocol = pw_origin_name(origin, record->nccl_task.protocol);
     op->channels = (int32_t)record->nccl_task.channels;
-    if (!is_part && record->nccl_task.peer >= 0)
+    if (record->nccl_task.peer >= 0)
         op->peer = record->nccl_task.peer;
     if (op->has_call)
         pw_nccl_ops_join(s->ops, op);

@@ -1,12 +1,15 @@
 /* Wrappers of NCCL's functions, for libraries that have no profiler plugin (before 2.23) and
- * programs that have another. They record nothing while a better way is there (nccl_way.h). In-app
- * code, reached because the probe is preloaded; who gets NCCL's functions by dlsym passes it by.
+ * programs that have another. While a better way is there (nccl_way.h) they record only what that
+ * is not told of, and say to it which function its events are of (nccl_asked.h). In-app code,
+ * reached because the probe is preloaded; who gets NCCL's functions by dlsym passes it by.
  *
  * A call says what was asked for, not when it was done. */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "collectors/nccl/nccl_asked.h"
 #include "collectors/nccl/nccl_event.h"
 #include "collectors/nccl/nccl_real.h"
 #include "collectors/nccl/nccl_way.h"
@@ -25,7 +28,7 @@ struct nccl_id {
 
 static struct {
     const void *_Atomic comm; /* NULL: free */
-    struct pw_nccl_comm *_Atomic ours;
+    void *_Atomic ours;       /* handle of ours; NULL, or of one that has ended: none */
 } comms[COMMS];
 
 static struct pw_nccl_comm *find(const void *comm)
@@ -35,7 +38,7 @@ static struct pw_nccl_comm *find(const void *comm)
         const void *there =
             atomic_load_explicit(&comms[(at + i) % COMMS].comm, memory_order_acquire);
         if (there == comm)
-            return atomic_load(&comms[(at + i) % COMMS].ours);
+            return pw_nccl_comm_find(atomic_load(&comms[(at + i) % COMMS].ours));
         if (!there)
             break;
     }
@@ -43,34 +46,37 @@ static struct pw_nccl_comm *find(const void *comm)
 }
 
 /* Places are kept when a communicator goes: another often has the same address. */
-static void keep(const void *comm, const struct pw_nccl_comm_about *about)
+static bool keep(const void *comm, void *ours)
 {
     const uintptr_t at = (uintptr_t)comm >> 4;
-    struct pw_nccl_comm *ours = comm && pw_nccl_is_wanted() ? pw_nccl_comm_open(about) : NULL;
-    for (uintptr_t i = 0; ours && i < COMMS; i++) {
+    for (uintptr_t i = 0; comm && i < COMMS; i++) {
         const void *there = NULL;
         const size_t place = (at + i) % COMMS;
         if (!atomic_compare_exchange_strong(&comms[place].comm, &there, comm) && there != comm)
             continue;
         atomic_store(&comms[place].ours, ours);
-        return;
+        return true;
     }
-    if (ours)
+    return false;
+}
+
+/* One that no plugin tells of. */
+static void open_own(const void *comm, const struct pw_nccl_comm_about *about)
+{
+    struct pw_nccl_comm *ours = comm && pw_nccl_is_wanted() ? pw_nccl_comm_open(about) : NULL;
+    if (ours && !keep(comm, pw_nccl_comm_handle(ours)))
         pw_nccl_comm_close(ours);
 }
 
+/* The plugin's ends with what NCCL tells the plugin. */
 static void forget(const void *comm)
 {
-    const uintptr_t at = (uintptr_t)comm >> 4;
-    for (uintptr_t i = 0; comm && i < COMMS; i++) {
-        const size_t place = (at + i) % COMMS;
-        if (atomic_load(&comms[place].comm) != comm)
-            continue;
-        struct pw_nccl_comm *ours = atomic_exchange(&comms[place].ours, NULL);
-        if (ours)
-            pw_nccl_comm_close(ours);
+    struct pw_nccl_comm *ours = find(comm);
+    if (!ours)
         return;
-    }
+    keep(comm, NULL);
+    if (!ours->version)
+        pw_nccl_comm_close(ours);
 }
 
 static uint64_t hash(uint64_t seed, const void *bytes, size_t size)
@@ -87,32 +93,56 @@ static uint64_t hash(uint64_t seed, const void *bytes, size_t size)
 static _Thread_local int depth __attribute__((tls_model("initial-exec")));
 
 struct wrapped {
-    struct pw_nccl_comm *comm; /* NULL: nothing is recorded */
+    struct pw_nccl_comm *comm; /* NULL: nothing is recorded by calls */
+    const void *key;           /* NCCL's */
+    bool is_outermost;
     uint64_t start;
+    struct pw_nccl_asked asked;
 };
 
-static struct wrapped enter(const void *comm)
+static void enter(struct wrapped *w, const void *comm, const struct pw_nccl_request *request)
 {
-    struct wrapped w = {0};
-    if (depth++ == 0 && pw_gate->on && pw_nccl_way_is(PW_NCCL_BY_CALLS))
-        w.comm = find(comm);
-    if (w.comm)
-        w.start = pw_probe_now();
-    return w;
+    *w = (struct wrapped){.is_outermost = depth++ == 0 && pw_gate->on, .key = comm};
+    if (!w->is_outermost)
+        return;
+    if (pw_nccl_way_is(PW_NCCL_BY_CALLS))
+        w->comm = find(comm);
+    w->start = pw_probe_now();
+    w->asked.request = *request;
+    pw_nccl_asked = &w->asked;
 }
 
-static void leave(const struct wrapped *w, int func, size_t count, int datatype, int peer,
-                  const void *stream)
+/* A collective that the plugin was not told of, though it is told of calls: by copy engines, in
+ * NCCL 2.28. Those of nothing, and of one rank, it is told of never. */
+static void record_untold(struct wrapped *w, int result, uint64_t now)
+{
+    struct pw_nccl_comm *comm = find(w->key);
+    const struct pw_nccl_request *request = &w->asked.request;
+    const bool is_untold = !w->asked.has_events && result == 0 && request->count > 0;
+    if (is_untold && comm && comm->version >= 5 && comm->size > 1 &&
+        request->func != PW_NCCL_SEND && request->func != PW_NCCL_RECV)
+        pw_nccl_record_call(comm, request, w->start, now);
+}
+
+static void leave_plugin(struct wrapped *w, int result)
+{
+    if (w->asked.whole)
+        pw_nccl_whole_end(w->asked.whole);
+    if (w->asked.comm && find(w->key) != pw_nccl_comm_find(w->asked.comm))
+        keep(w->key, w->asked.comm);
+    record_untold(w, result, pw_probe_now());
+}
+
+static void leave(struct wrapped *w, int result)
 {
     depth--;
-    if (!w->comm || w->comm->size < 2 || !pw_nccl_way_is(PW_NCCL_BY_CALLS))
-        return; /* one rank alone copies */
-    const struct pw_nccl_request request = {.func = func,
-                                            .count = (int64_t)count,
-                                            .datatype = pw_nccl_type_name((uint32_t)datatype),
-                                            .peer = peer,
-                                            .stream = stream};
-    pw_nccl_record_call(w->comm, &request, w->start, pw_probe_now());
+    if (!w->is_outermost)
+        return;
+    pw_nccl_asked = NULL;
+    if (pw_nccl_way_is(PW_NCCL_BY_PLUGIN))
+        leave_plugin(w, result);
+    else if (w->comm && w->comm->size > 1) /* one rank alone copies */
+        pw_nccl_record_call(w->comm, &w->asked.request, w->start, pw_probe_now());
 }
 
 /* NCCL's function of the wrapper that this is in, as a pointer of the type. */
@@ -147,28 +177,55 @@ static void leave(const struct wrapped *w, int func, size_t count, int datatype,
     OPERATION(Bcast, BROADCAST, root, (void *buffer, size_t count, int type, int root, ON_STREAM), \
               (buffer, count, type, root, comm, stream))
 
-#define WRAPPER(name, func, peer, parameters, arguments)      \
-    EXPORT int nccl##name parameters;                         \
-    int nccl##name parameters                                 \
-    {                                                         \
-        typedef int operation parameters;                     \
-        REAL(operation *, "nccl" #name);                      \
-        struct wrapped w = enter(comm);                       \
-        int result = real ? real arguments : NO_NCCL;         \
-        leave(&w, PW_NCCL_##func, count, type, peer, stream); \
-        return result;                                        \
+#define WRAPPER(name, which, which_peer, parameters, arguments) \
+    EXPORT int nccl##name parameters;                           \
+    int nccl##name parameters                                   \
+    {                                                           \
+        typedef int operation parameters;                       \
+        REAL(operation *, "nccl" #name);                        \
+        const struct pw_nccl_request request = {                \
+            .func = PW_NCCL_##which,                            \
+            .count = (int64_t)count,                            \
+            .datatype = pw_nccl_type_name((uint32_t)type),      \
+            .peer = (which_peer),                               \
+            .stream = stream,                                   \
+        };                                                      \
+        struct wrapped w;                                       \
+        enter(&w, comm, &request);                              \
+        int result = real ? real arguments : NO_NCCL;           \
+        leave(&w, result);                                      \
+        return result;                                          \
     }
 OPERATIONS(WRAPPER)
 
 /* ---- communicators ---- */
 
-static void keep_new(int result, void *const *comm, int ranks, const struct nccl_id *id, int rank)
+/* While one is made, the plugin may be told of it, on this thread or on another. */
+struct making {
+    struct pw_nccl_asked asked;
+    bool is_outermost;
+};
+
+static void begin_making(struct making *m)
+{
+    *m = (struct making){.asked.request.func = -1, .is_outermost = depth++ == 0};
+    if (m->is_outermost)
+        pw_nccl_asked = &m->asked;
+}
+
+static void end_making(struct making *m, int result, void *const *comm,
+                       const struct pw_nccl_comm_about *about)
 {
     enum { IN_PROGRESS = 7 };
-    const struct pw_nccl_comm_about about = {
-        .uid = hash(0, id->bytes, ID_BYTES), .size = ranks, .rank = rank};
-    if ((result == 0 || result == IN_PROGRESS) && pw_nccl_way_is(PW_NCCL_BY_CALLS))
-        keep(*comm, &about);
+    depth--;
+    if (m->is_outermost)
+        pw_nccl_asked = NULL;
+    if (result != 0 && result != IN_PROGRESS)
+        return;
+    if (m->asked.comm)
+        keep(*comm, m->asked.comm);
+    else if (pw_nccl_way_is(PW_NCCL_BY_CALLS))
+        open_own(*comm, about);
 }
 
 EXPORT int ncclCommInitRank(void **comm, int ranks, struct nccl_id id, int rank);
@@ -182,10 +239,12 @@ int ncclCommInitRank(void **comm, int ranks, struct nccl_id id, int rank)
 {
     typedef int init(void **, int, struct nccl_id, int);
     REAL(init *, "ncclCommInitRank");
-    depth++;
+    const struct pw_nccl_comm_about about = {
+        .uid = hash(0, id.bytes, ID_BYTES), .size = ranks, .rank = rank};
+    struct making making;
+    begin_making(&making);
     int result = real ? real(comm, ranks, id, rank) : NO_NCCL;
-    depth--;
-    keep_new(result, comm, ranks, &id, rank);
+    end_making(&making, result, comm, &about);
     return result;
 }
 
@@ -193,10 +252,12 @@ int ncclCommInitRankConfig(void **comm, int ranks, struct nccl_id id, int rank, 
 {
     typedef int init(void **, int, struct nccl_id, int, void *);
     REAL(init *, "ncclCommInitRankConfig");
-    depth++;
+    const struct pw_nccl_comm_about about = {
+        .uid = hash(0, id.bytes, ID_BYTES), .size = ranks, .rank = rank};
+    struct making making;
+    begin_making(&making);
     int result = real ? real(comm, ranks, id, rank, config) : NO_NCCL;
-    depth--;
-    keep_new(result, comm, ranks, &id, rank);
+    end_making(&making, result, comm, &about);
     return result;
 }
 
@@ -211,7 +272,7 @@ static void keep_split(struct pw_nccl_comm *parent, int color, void *made, const
     struct pw_nccl_comm_about about = {.uid = hash(1, which, sizeof(which)), .rank = -1};
     if (made && count && user_rank && count(made, &about.size) == 0 &&
         user_rank(made, &about.rank) == 0)
-        keep(made, &about);
+        open_own(made, &about);
 }
 
 int ncclCommSplit(void *comm, int color, int key, void **made, void *config)

@@ -284,7 +284,7 @@ struct pw_record {
             uint32_t element_bytes; /* 0 not known */
         } nccl_call;
         struct {         /* `op` is enum pw_op */
-            uint64_t id; /* 0: part of a call that NCCL does not name */
+            uint64_t id; /* 0: of a call that is not known any more */
             uint64_t plan;
             uint32_t comm;
             int32_t peer;

@@ -1,26 +1,16 @@
 /* The sequences of NCCL; see ncclhost.h. */
-#include "ncclhost.h"
+#include "ncclinside.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-union descr {
-    struct pw_nccl_descr_v1 v1;
-    struct pw_nccl_descr_v2 v2;
-    struct pw_nccl_descr_v3 v3;
-    struct pw_nccl_descr_v4 v4;
-    struct pw_nccl_descr_v6 v6;
-};
-
-static const char *const funcs[] = {"Broadcast",     "Reduce",    "AllGather",
-                                    "ReduceScatter", "AllReduce", "SendRecv",
-                                    "Send",          "Recv",      "AlltoAll"};
+static const char *const funcs[] = {"Broadcast", "Reduce",   "AllGather", "ReduceScatter",
+                                    "AllReduce", "SendRecv", "Send",      "Recv",
+                                    "AlltoAll",  "Scatter",  "Gather"};
 static const char *const types[] = {"ncclInt8",    "Unknown",     "ncclInt32",   "ncclUint32",
                                     "ncclInt64",   "ncclUint64",  "ncclFloat16", "ncclFloat32",
                                     "ncclFloat64", "ncclBfloat16"};
@@ -31,7 +21,7 @@ bool host_load(struct host *host, int version)
     const char *path = getenv("NCCL_PROFILER_PLUGIN");
     void *library = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
     *host = (struct host){.version = version};
-    for (int v = version ? version : 6; library && v >= (version ? version : 1); v--) {
+    for (int v = version ? version : 7; library && v >= (version ? version : 1); v--) {
         char name[32];
         snprintf(name, sizeof(name), "ncclProfiler_v%d", v);
         host->table = dlsym(library, name);
@@ -78,20 +68,20 @@ void host_comm_end(struct host_comm *comm)
 }
 
 /* *handle keeps what it was when the plugin does not set it. */
-static void *start(struct host_comm *comm, void *description)
+void *host_start(struct host_comm *comm, void *description)
 {
     void *handle = (void *)(intptr_t)-16;
     comm->host->start(comm->context, &handle, description);
     return handle;
 }
 
-static void stop(struct host_comm *comm, void *handle)
+void host_stop(struct host_comm *comm, void *handle)
 {
     if (handle)
         comm->host->stop(handle);
 }
 
-static void head(const struct host_comm *comm, union descr *d, uint64_t type, void *parent)
+void host_head(const struct host_comm *comm, union descr *d, uint64_t type, void *parent)
 {
     memset(d, 0, sizeof(*d));
     if (comm->host->version >= 5)
@@ -106,6 +96,11 @@ static void head(const struct host_comm *comm, union descr *d, uint64_t type, vo
 static bool is_p2p(int func)
 {
     return func == HOST_SEND || func == HOST_RECV;
+}
+
+static bool is_of_messages(int func)
+{
+    return func == HOST_ALLTOALL || func == HOST_SCATTER || func == HOST_GATHER;
 }
 
 /* What Coll says of these two is in bytes. */
@@ -177,77 +172,155 @@ static void fill_new(const struct host_comm *comm, const struct host_op *op, uni
     }
 }
 
+/* Whether what the plugin has asked for needs events of this kind. */
+static bool wants(const struct host_comm *comm, int kinds)
+{
+    return *comm->host->mask &
+           (kinds | PW_NCCL_PROXY_OP | PW_NCCL_PROXY_STEP | PW_NCCL_KERNEL_CH | PW_NCCL_NET_PLUGIN);
+}
+
 static void start_task(struct host_comm *comm, struct host_op *op, void *plan)
 {
     union descr d;
+    if (is_p2p(op->func) && !wants(comm, PW_NCCL_P2P))
+        return;
     const uint64_t type = is_p2p(op->func) ? PW_NCCL_P2P : PW_NCCL_COLL;
-    head(comm, &d, type, comm->host->version >= 5 ? op->call : plan);
+    host_head(comm, &d, type, comm->host->version >= 5 ? op->call : plan);
     if (comm->host->version <= 3)
         fill_old(comm, op, &d);
     else
         fill_new(comm, op, &d, plan);
-    op->task = start(comm, &d);
+    op->task = host_start(comm, &d);
     if (!op->captured)
         comm->seq[op->func]++;
 }
 
-/* AlltoAll is done by messages, which have no call of their own. */
-static void parts(struct host_comm *comm, const struct host_op *whole, void *plan)
+/* The task of each message has its message's call as its parent. */
+static void start_parts(struct host_comm *comm, struct host_op *whole, void *plan)
 {
-    for (int func = HOST_SEND; func <= HOST_RECV; func++) {
-        struct host_op part = {
-            .func = func, .count = whole->count, .datatype = whole->datatype, .peer = !comm->rank};
+    for (int i = 0; i < whole->nparts; i++) {
+        struct host_op part = {.func = whole->parts[i].func,
+                               .count = whole->count,
+                               .datatype = whole->datatype,
+                               .peer = whole->parts[i].peer,
+                               .call = whole->parts[i].call};
         start_task(comm, &part, plan);
-        stop(comm, part.task);
+        whole->parts[i].task = whole->task = part.task;
     }
+}
+
+static void stop_parts(struct host_comm *comm, const struct host_op *whole)
+{
+    for (int i = 0; i < whole->nparts; i++)
+        host_stop(comm, whole->parts[i].task);
 }
 
 static void tasks(struct host_comm *comm, struct host_op *ops, int n)
 {
     union descr d;
-    head(comm, &d, PW_NCCL_GROUP, NULL);
-    void *plan = start(comm, &d);
+    host_head(comm, &d, PW_NCCL_GROUP, NULL);
+    void *plan = host_start(comm, &d);
     /* Versions before 2.25 have no tasks without a plan. */
     for (int i = 0; i < n && (plan || comm->host->version > 2); i++)
-        if (ops[i].func == HOST_ALLTOALL)
-            parts(comm, &ops[i], plan);
+        if (is_of_messages(ops[i].func))
+            start_parts(comm, &ops[i], plan);
         else
             start_task(comm, &ops[i], plan);
     for (int i = 0; i < n; i++)
-        if (comm->host->version == 1)
+        if (is_of_messages(ops[i].func))
+            stop_parts(comm, &ops[i]);
+        else if (comm->host->version == 1)
             comm->host->stop(ops[i].task); /* whatever it is */
         else
-            stop(comm, ops[i].task);
-    stop(comm, plan);
+            host_stop(comm, ops[i].task);
+    host_stop(comm, plan);
+}
+
+/* From v7 on a tag of the program's, behind what v6 has. */
+static void tag(const struct host_comm *comm, void *members, size_t size)
+{
+    const uint64_t of_the_program = UINT64_MAX;
+    if (comm->host->version >= 7)
+        memcpy((char *)members + size, &of_the_program, sizeof(of_the_program));
+}
+
+static void *call_p2p(struct host_comm *comm, const struct host_op *op, int func, void *group)
+{
+    union descr d;
+    if (!wants(comm, PW_NCCL_P2P | PW_NCCL_P2P_API))
+        return NULL;
+    host_head(comm, &d, PW_NCCL_P2P_API, group);
+    d.v6.p2p_api.func = funcs[func];
+    d.v6.p2p_api.count = op->count;
+    d.v6.p2p_api.datatype = types[op->datatype];
+    d.v6.p2p_api.stream = comm;
+    d.v6.p2p_api.graph_captured = op->captured;
+    tag(comm, &d.v6.p2p_api, sizeof(d.v6.p2p_api));
+    void *handle = host_start(comm, &d);
+    host_stop(comm, handle);
+    return handle;
+}
+
+static void *call_coll(struct host_comm *comm, const struct host_op *op, void *group)
+{
+    union descr d;
+    if (!wants(comm, PW_NCCL_COLL | PW_NCCL_COLL_API | PW_NCCL_CE_COLL))
+        return NULL;
+    host_head(comm, &d, PW_NCCL_COLL_API, group);
+    d.v6.coll_api.func = funcs[op->func];
+    d.v6.coll_api.count = op->count;
+    d.v6.coll_api.datatype = types[op->datatype];
+    d.v6.coll_api.root = op->peer;
+    d.v6.coll_api.stream = comm;
+    d.v6.coll_api.graph_captured = op->captured;
+    tag(comm, &d.v6.coll_api, sizeof(d.v6.coll_api));
+    void *handle = host_start(comm, &d);
+    host_stop(comm, handle);
+    return handle;
+}
+
+static void call_part(struct host_comm *comm, struct host_op *op, int func, int peer, void *group)
+{
+    if (op->nparts == HOST_MOST_PARTS)
+        return;
+    op->parts[op->nparts].func = func;
+    op->parts[op->nparts].peer = peer;
+    op->parts[op->nparts++].call = call_p2p(comm, op, func, group);
+}
+
+/* From 2.28.3 on (taskAppend in src/enqueue.cc), up to 2.30.7 at least: no call of the collective,
+ * but one of each of its messages, those to itself, too. */
+static void call_parts(struct host_comm *comm, struct host_op *op, void *group)
+{
+    const bool is_root = comm->rank == op->peer;
+    op->nparts = 0;
+    if (op->func == HOST_GATHER)
+        call_part(comm, op, HOST_SEND, op->peer, group);
+    for (int r = 0; r < comm->ranks; r++) {
+        if (op->func == HOST_ALLTOALL || (op->func == HOST_SCATTER && is_root))
+            call_part(comm, op, HOST_SEND, r, group);
+        if (op->func == HOST_ALLTOALL || (op->func == HOST_GATHER && is_root))
+            call_part(comm, op, HOST_RECV, r, group);
+    }
+    if (op->func == HOST_SCATTER)
+        call_part(comm, op, HOST_RECV, op->peer, group);
 }
 
 static void call(struct host_comm *comm, struct host_op *op, void *group)
 {
-    union descr d;
-    head(comm, &d, is_p2p(op->func) ? PW_NCCL_P2P_API : PW_NCCL_COLL_API, group);
-    if (is_p2p(op->func)) {
-        d.v6.p2p_api.func = funcs[op->func];
-        d.v6.p2p_api.count = op->count;
-        d.v6.p2p_api.datatype = types[op->datatype];
-        d.v6.p2p_api.stream = comm;
-        d.v6.p2p_api.graph_captured = op->captured;
-    } else {
-        d.v6.coll_api.func = funcs[op->func];
-        d.v6.coll_api.count = op->count;
-        d.v6.coll_api.datatype = types[op->datatype];
-        d.v6.coll_api.root = op->peer;
-        d.v6.coll_api.stream = comm;
-        d.v6.coll_api.graph_captured = op->captured;
-    }
-    op->call = start(comm, &d);
-    stop(comm, op->call);
+    if (is_of_messages(op->func))
+        call_parts(comm, op, group);
+    else if (is_p2p(op->func))
+        op->call = call_p2p(comm, op, op->func, group);
+    else
+        op->call = call_coll(comm, op, group);
 }
 
 static void calls(struct host_comm *comm, struct host_op *ops, int n)
 {
     union descr d;
-    head(comm, &d, PW_NCCL_GROUP_API, NULL);
-    void *group = start(comm, &d);
+    host_head(comm, &d, PW_NCCL_GROUP_API, NULL);
+    void *group = host_start(comm, &d);
     if (group)
         comm->host->state(group, 23, NULL);
     for (int i = 0; i < n; i++)
@@ -255,16 +328,16 @@ static void calls(struct host_comm *comm, struct host_op *ops, int n)
     if (group)
         comm->host->state(group, 24, NULL);
     if (*comm->host->mask & PW_NCCL_KERNEL_LAUNCH) {
-        head(comm, &d, PW_NCCL_KERNEL_LAUNCH, group);
+        host_head(comm, &d, PW_NCCL_KERNEL_LAUNCH, group);
         d.v6.kernel_launch.stream = comm;
-        void *launch = start(comm, &d);
+        void *launch = host_start(comm, &d);
         if (comm->host->launch_us)
             usleep(comm->host->launch_us);
         if (comm->host->launch)
             comm->host->launch();
-        stop(comm, launch);
+        host_stop(comm, launch);
     }
-    stop(comm, group);
+    host_stop(comm, group);
 }
 
 void host_group(struct host_comm *comm, struct host_op *ops, int n)
@@ -277,107 +350,31 @@ void host_group(struct host_comm *comm, struct host_op *ops, int n)
         tasks(comm, ops, n);
 }
 
+void host_symmetric(struct host_comm *comm, struct host_op *op)
+{
+    calls(comm, op, 1);
+}
+
 void host_replay(struct host_comm *comm, struct host_op *ops, int n)
 {
     tasks(comm, ops, n);
 }
 
-void host_channel(struct host_comm *comm, const struct host_op *op, int channel, uint64_t begin,
-                  uint64_t end)
-{
-    union descr d;
-    union pw_nccl_state_args args = {.kernel_channel.timer = end};
-    if (!(*comm->host->mask & PW_NCCL_KERNEL_CH))
-        return;
-    head(comm, &d, PW_NCCL_KERNEL_CH, op->task);
-    if (comm->host->version == 3) {
-        d.v3.kernel_channel.channel = (uint8_t)channel;
-    } else if (comm->host->version == 4) {
-        d.v4.kernel_channel.channel = (uint8_t)channel;
-        d.v4.kernel_channel.timer = begin;
-    } else {
-        d.v6.kernel_channel.channel = (uint8_t)channel;
-        d.v6.kernel_channel.timer = begin;
-    }
-    void *handle = start(comm, &d);
-    if (!handle)
-        return;
-    if (comm->host->version > 3)
-        comm->host->state(handle, PW_NCCL_KERNEL_CH_STOP, &args);
-    stop(comm, handle);
-}
-
-void host_proxy(struct host_comm *comm, const struct host_op *op, int pid, int peer, bool sends,
-                int steps)
-{
-    union descr d;
-    union pw_nccl_state_args args = {0};
-    if (!(*comm->host->mask & PW_NCCL_PROXY_OP))
-        return;
-    head(comm, &d, PW_NCCL_PROXY_OP, op->task);
-    struct pw_nccl_proxy_op *proxy = comm->host->version >= 5 ? &d.v6.proxy_op : &d.v1.proxy_op;
-    *proxy = (struct pw_nccl_proxy_op){pid, 1, peer, steps, 1 << 16, sends};
-    void *handle = start(comm, &d);
-    for (int i = 0; i < steps && handle; i++) {
-        head(comm, &d, PW_NCCL_PROXY_STEP, handle);
-        if (comm->host->version >= 5)
-            d.v6.proxy_step.step = i;
-        else
-            d.v1.proxy_step.step = i;
-        void *step = start(comm, &d);
-        usleep(2000); /* for the GPU, or the network */
-        args.proxy_step.transferred_bytes = 1000;
-        comm->host->state(step, sends ? PW_NCCL_STEP_SEND_WAIT : PW_NCCL_STEP_RECV_FLUSH_WAIT,
-                          &args);
-        usleep(1000);
-        stop(comm, step);
-    }
-    stop(comm, handle);
-}
-
 void host_ce(struct host_comm *comm, struct host_op *op)
 {
     union descr d;
+    if (comm->host->version < 6)
+        return;
     calls(comm, op, 1);
     if (!(*comm->host->mask & PW_NCCL_CE_COLL))
         return;
-    head(comm, &d, PW_NCCL_CE_COLL, op->call);
+    host_head(comm, &d, PW_NCCL_CE_COLL, op->call);
     d.v6.ce_coll.func = funcs[op->func];
     d.v6.ce_coll.count = op->count;
     d.v6.ce_coll.datatype = types[op->datatype];
     d.v6.ce_coll.stream = comm;
-    op->task = start(comm, &d);
-    head(comm, &d, PW_NCCL_CE_BATCH, op->task);
-    stop(comm, start(comm, &d));
-    stop(comm, op->task);
-}
-
-int host_all_types(struct host_comm *comm)
-{
-    int handles = 0;
-    for (int bit = 0; bit < (comm->host->version >= 5 ? 20 : 8); bit++) {
-        union descr d;
-        head(comm, &d, (uint64_t)1 << bit, NULL);
-        if (1 << bit == PW_NCCL_COLL || 1 << bit == PW_NCCL_P2P)
-            continue; /* their texts may not be NULL */
-        void *handle = start(comm, &d);
-        handles += handle != NULL;
-        stop(comm, handle);
-        stop(comm, handle); /* once too often */
-    }
-    return handles;
-}
-
-void host_meet(const char *variable, int turn, int ranks)
-{
-    static _Atomic int *arrived;
-    const char *path = getenv(variable);
-    int fd = arrived || !path ? -1 : open(path, O_RDWR | O_CREAT, 0600);
-    if (fd >= 0 && ftruncate(fd, 4096) == 0)
-        arrived = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (fd >= 0)
-        close(fd);
-    atomic_fetch_add(&arrived[turn], 1);
-    while (atomic_load(&arrived[turn]) < ranks)
-        usleep(100);
+    op->task = host_start(comm, &d);
+    host_head(comm, &d, PW_NCCL_CE_BATCH, op->task);
+    host_stop(comm, host_start(comm, &d));
+    host_stop(comm, op->task);
 }

@@ -26,6 +26,8 @@ struct host_comm {
     int ranks, rank;
 };
 
+enum { HOST_MOST_PARTS = 16 };
+
 struct host_op {
     int func; /* NCCL's number; see ncclhost.c */
     size_t count;
@@ -34,6 +36,12 @@ struct host_op {
     bool captured;
     /* Handles that NCCL keeps. */
     void *call, *task;
+    /* Of a collective that is made of messages: each has a call. */
+    struct {
+        int func, peer;
+        void *call, *task;
+    } parts[HOST_MOST_PARTS];
+    int nparts;
 };
 
 enum {
@@ -46,6 +54,8 @@ enum {
     HOST_SEND,
     HOST_RECV,
     HOST_ALLTOALL,
+    HOST_SCATTER,
+    HOST_GATHER,
 };
 enum { HOST_INT8 = 0, HOST_FLOAT32 = 7, HOST_BFLOAT16 = 9 };
 
@@ -67,6 +77,9 @@ void host_meet(const char *variable, int turn, int ranks);
 /* All operations in one group, one plan, one kernel. */
 void host_group(struct host_comm *comm, struct host_op *ops, int n);
 
+/* By symmetric kernels: a call, and no task. */
+void host_symmetric(struct host_comm *comm, struct host_op *op);
+
 /* The plan's tasks again, as when a CUDA graph is replayed. */
 void host_replay(struct host_comm *comm, struct host_op *ops, int n);
 
@@ -76,7 +89,7 @@ void host_channel(struct host_comm *comm, const struct host_op *op, int channel,
 void host_proxy(struct host_comm *comm, const struct host_op *op, int pid, int peer, bool sends,
                 int steps);
 
-/* The newest CE collective of NCCL 2.29. */
+/* By copy engines: from 2.29 on with a call and its own type, in 2.28 without a word. */
 void host_ce(struct host_comm *comm, struct host_op *op);
 
 /* Events of every type there is, asked for or not: how many got a handle. */

@@ -1,5 +1,6 @@
 /* Stands in for libnccl.so.2: functions that do nothing, as of a library without a profiler plugin;
- * or, with NCCLSTAND_VERSION, as of one that has that version of it. */
+ * or, with NCCLSTAND_VERSION, as of one that has that version of it. With NCCLSTAND_CE, allgathers
+ * are done by copy engines. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +21,11 @@ static int has_plugin(void)
 static int act(struct stand_comm *c, int func, size_t count, int type, int peer)
 {
     struct host_op op = {.func = func, .count = count, .datatype = type, .peer = peer};
-    if (has_plugin())
+    if (!has_plugin())
+        return 0;
+    if (func == HOST_ALLGATHER && getenv("NCCLSTAND_CE"))
+        host_ce(&c->comm, &op);
+    else
         host_group(&c->comm, &op, 1);
     return 0;
 }
@@ -106,4 +111,38 @@ int ncclRecv(void *buffer, size_t count, int type, int peer, void *comm, void *s
     (void)buffer;
     (void)stream;
     return act(comm, HOST_RECV, count, type, peer);
+}
+
+int ncclAllGather(const void *send, void *recv, size_t count, int type, void *comm, void *stream)
+{
+    (void)send;
+    (void)recv;
+    (void)stream;
+    return act(comm, HOST_ALLGATHER, count, type, 0);
+}
+
+int ncclAlltoAll(const void *send, void *recv, size_t count, int type, void *comm, void *stream)
+{
+    (void)send;
+    (void)recv;
+    (void)stream;
+    return act(comm, HOST_ALLTOALL, count, type, 0);
+}
+
+int ncclGather(const void *send, void *recv, size_t count, int type, int root, void *comm,
+               void *stream)
+{
+    (void)send;
+    (void)recv;
+    (void)stream;
+    return act(comm, HOST_GATHER, count, type, root);
+}
+
+int ncclScatter(const void *send, void *recv, size_t count, int type, int root, void *comm,
+                void *stream)
+{
+    (void)send;
+    (void)recv;
+    (void)stream;
+    return act(comm, HOST_SCATTER, count, type, root);
 }

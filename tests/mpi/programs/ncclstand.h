@@ -20,5 +20,11 @@ int ncclBroadcast(const void *send, void *recv, size_t count, int type, int root
 int ncclBcast(void *buffer, size_t count, int type, int root, void *comm, void *stream);
 int ncclSend(const void *buffer, size_t count, int type, int peer, void *comm, void *stream);
 int ncclRecv(void *buffer, size_t count, int type, int peer, void *comm, void *stream);
+int ncclAllGather(const void *send, void *recv, size_t count, int type, void *comm, void *stream);
+int ncclAlltoAll(const void *send, void *recv, size_t count, int type, void *comm, void *stream);
+int ncclGather(const void *send, void *recv, size_t count, int type, int root, void *comm,
+               void *stream);
+int ncclScatter(const void *send, void *recv, size_t count, int type, int root, void *comm,
+                void *stream);
 
 #endif

@@ -8,7 +8,20 @@
 
 enum { FLOAT32 = 7, SUM = 0 };
 
-int main(void)
+/* Collectives that NCCL makes of messages, and one that it may leave to copy engines. */
+static int use_parts(void *comm)
+{
+    float data[8] = {0};
+    int bad = ncclAllReduce(data, data, 1, FLOAT32, SUM, comm, NULL);
+    bad |= ncclAlltoAll(data, data, 3, FLOAT32, comm, NULL);
+    bad |= ncclGather(data, data, 4, FLOAT32, 1, comm, NULL);
+    bad |= ncclScatter(data, data, 5, FLOAT32, 0, comm, NULL);
+    bad |= ncclAllGather(data, data, 2, FLOAT32, comm, NULL);
+    bad |= ncclAllReduce(data, data, 2, FLOAT32, SUM, comm, NULL);
+    return bad;
+}
+
+int main(int argc, char **argv)
 {
     const char *rank_text = getenv("RANK"), *size_text = getenv("WORLD_SIZE");
     const int rank = rank_text ? atoi(rank_text) : 0, size = size_text ? atoi(size_text) : 2;
@@ -18,6 +31,11 @@ int main(void)
     int bad = 0;
     memset(&id, 7, sizeof(id));
     bad |= ncclCommInitRank(&comm, size, id, rank);
+    if (argc > 1 && strcmp(argv[1], "parts") == 0) {
+        bad |= use_parts(comm);
+        bad |= ncclCommDestroy(comm);
+        return bad;
+    }
     bad |= ncclAllReduce(data, data, 8, FLOAT32, SUM, comm, NULL);
     bad |= ncclBcast(data, 8, FLOAT32, 1, comm, NULL);
     bad |= rank ? ncclRecv(data, 4, FLOAT32, 0, comm, NULL)
