@@ -47,6 +47,7 @@ class RankFile:
         for line in dump(profwrap, path):
             table, _, rest = line.partition(" ")
             self._lines.setdefault(table, []).append(rest)
+        self.attributes = {n: value for row in self.rows("") for n, value in row.items()}
         self.texts = [row["text"] for row in self.rows("strings")]
 
     def rows(self, table):

@@ -88,7 +88,7 @@ def breaks(fault, part, *names, only=""):
     found, text = verdicts(f"{fault}.md")
     failed = {name for name, verdict in found if verdict == "FAILED"}
     h.equal(failed, {f"{part} {name}" for name in names}, "failed checks\n" + text)
-    with open(f"kept/{part}.log", encoding="utf-8") as file:
+    with open("kept/failed.log", encoding="utf-8") as file:
         log = file.read()
     for name in failed:
         h.check(f"==== {name}\n" in log, name, "is not in the log", log)
@@ -102,7 +102,7 @@ def lost_kernels_are_found():
     kept = os.listdir("kept")
     h.equal(len(kept), 8, kept)
     h.check("A-graph-replay-graph-rank-00000.h5" in kept, kept)
-    with open("kept/A.log", encoding="utf-8") as file:
+    with open("kept/failed.log", encoding="utf-8") as file:
         h.check("is not kept: there are 8 files" in file.read(), "what is left out is not said")
 
 
@@ -119,6 +119,18 @@ def memory_that_grows_is_found():
 @h.case
 def silence_of_cuda_is_found():
     breaks("deaf", "D", "nvml cost", "whole way", "h5py")
+
+
+@h.case
+def why_cupti_refused_is_said():
+    os.makedirs("root/dev")
+    with open("root/dev/nvidia0", "wb"):
+        pass
+    validate("--record", "refused.md", "--only", "codes", "A", status=1, STANDIN_REFUSES="0:15",
+             PROFWRAP_FSROOT=os.path.abspath("root"))
+    found, text = verdicts("refused.md")
+    h.equal(found, [("A injection and return codes", "FAILED")], text)
+    h.check("CUPTI answered 15" in text and "driver" in text.split("InitializeInjection")[1], text)
 
 
 @h.case
@@ -153,7 +165,7 @@ def what_is_kept_is_bounded():
     """8 files, 16 MiB each, and the log among them."""
     sys.path.insert(0, HERE)
     import kept  # pylint: disable=import-outside-toplevel
-    keeper = kept.Kept("kept", "A")
+    keeper = kept.Kept("kept")
     os.mkdir("run")
     for rank in range(10):
         with open(f"run/rank-{rank:05d}.h5", "wb") as file:
@@ -163,7 +175,7 @@ def what_is_kept_is_bounded():
     sizes = {name: os.path.getsize(os.path.join("kept", name)) for name in os.listdir("kept")}
     h.equal(len(sizes), 8, sizes)
     h.equal(max(sizes.values()), 16 << 20, "the largest")
-    h.check("A-first-one-run-rank-00000.h5" not in sizes and "A.log" in sizes, sizes)
+    h.check("A-first-one-run-rank-00000.h5" not in sizes and "failed.log" in sizes, sizes)
 
 
 @h.case
