@@ -1,4 +1,4 @@
-"""What is kept of checks that failed, for who looks at it on another machine: the log of a part's
+"""What is kept of checks that failed, for who looks at it on another machine: the log of the
 failed checks, and their rank files. At most 8 files in the folder, the record among them, and 16 MiB
 each: so much can be brought back."""
 import glob
@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 
-FILES, BYTES = 8, 16 << 20
+FILES, BYTES, LOG = 8, 16 << 20, "failed.log"
 
 
 def name_of(*parts):
@@ -15,8 +15,8 @@ def name_of(*parts):
 
 
 class Kept:
-    def __init__(self, folder, part):
-        self.folder, self.part = folder, part
+    def __init__(self, folder):
+        self.folder = folder
         self.before = set()
 
     def begin(self):
@@ -50,7 +50,7 @@ class Kept:
         return None
 
     def log_path(self):
-        return os.path.join(self.folder, f"{self.part}.log")
+        return os.path.join(self.folder, LOG)
 
     def write(self, text):
         path = self.log_path()

@@ -7,7 +7,8 @@ import re
 import subprocess
 import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+# Of `pack --with`.
+CARRIED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "with")
 # The loader's words, and Python's when a module's library cannot be loaded.
 MISSING = re.compile(r"(?:loading shared libraries|ImportError|OSError): (lib\S+?\.so[.\d]*): "
                      r"cannot open shared object file: No such file")
@@ -49,20 +50,21 @@ def wheel_folders():
 
 
 def first_of(folders, name):
+    """Of several in one folder the newest."""
     for folder in folders:
         found = sorted(glob.glob(os.path.join(folder, name)))
         if found:
-            return found[0]
+            return found[-1]
     return None
 
 
 @functools.cache
 def cupti():
     """The libcupti to be used: PROFWRAP_CUPTI's, the toolkit's, which profwrap finds by itself, else
-    the one that came with PyTorch, to which PROFWRAP_CUPTI is then set."""
+    the one that came with PyTorch or was carried here, to which PROFWRAP_CUPTI is then set."""
     found = os.environ.get("PROFWRAP_CUPTI") or first_of(TOOLKITS[:2], "libcupti.so.*")
     if not found:
-        found = first_of(wheel_folders(), "libcupti.so.*")
+        found = first_of([*wheel_folders(), CARRIED], "libcupti.so.*")
         if found:
             os.environ["PROFWRAP_CUPTI"] = found
     return found
@@ -72,8 +74,7 @@ def cupti_12():
     """One of CUDA 12; of stand-ins the one of the layouts that CUDA 12 has."""
     if os.environ.get("STANDIN_LIBRARIES"):
         return first_of([os.environ["STANDIN_LIBRARIES"]], "libcupti.so.11.8")
-    carried = os.path.join(HERE, "..", "..", "with")
-    return first_of([carried, *TOOLKITS, *wheel_folders()], "libcupti.so.12*")
+    return first_of([CARRIED, *TOOLKITS, *wheel_folders()], "libcupti.so.12*")
 
 
 @functools.cache

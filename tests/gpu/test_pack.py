@@ -18,11 +18,14 @@ def pack(*arguments):
 @h.case
 def validates_in_a_chroot():
     """All parts, with stand-ins, by the two commands that a machine with a GPU is to be given."""
-    done = pack("--check", "packed")
+    with open("libcupti.so.12", "wb"):
+        pass
+    done = pack("--check", "--with", "libcupti.so.12", "packed")
     print(done.stdout, done.stderr)
     if done.returncode == h.SKIP:
         raise h.Skipped(done.stdout.strip().splitlines()[-1])
     h.equal(done.returncode, 0, "status")
+    h.equal(os.listdir("packed/with"), ["libcupti.so.12"], "what else was to be carried")
     passed = [line[9:10] for line in done.stdout.splitlines() if line.startswith("passed")]
     h.equal("".join(sorted(set(passed))), "ABCD", "parts")
     for part, least in (("A", 11), ("B", 2), ("C", 3), ("D", 2)):

@@ -257,7 +257,7 @@ def run_checks(part, functions, counts):
     counts(name): whether that check alone makes it a validation."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     libraries.cupti()
-    record_of_part, kept = Record(part), Kept(KEEP, part)
+    record_of_part, kept = Record(part), Kept(KEEP)
     verdicts, counted_as = set(), False
     with tempfile.TemporaryDirectory(prefix="pwgpu-", ignore_cleanup_errors=True) as folder:
         os.chdir(folder)
