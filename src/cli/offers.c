@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "core/log.h"
@@ -49,17 +50,21 @@ const char *pw_run_offers_audit(const struct pw_run *run, const char *probe, cha
     return NULL;
 }
 
-/* Whether NCCL's profiler plugin is to be the probe, likewise. */
-int pw_run_offers_nccl(const struct pw_run *run, const char *probe)
+/* NCCL looks for a plugin in the program's own image, where the probe is, too. */
+static int is_static(const char *plugin)
 {
-    const char *other = getenv(PW_NCCL_VARIABLE), *says = NULL;
+    return strncasecmp(plugin, "STATIC_PLUGIN", strlen(plugin)) == 0;
+}
+
+const char *pw_run_offers_nccl(const struct pw_run *run, const char *probe)
+{
+    const char *other = getenv(PW_NCCL_VARIABLE);
+    const int is_other = other && *other && strcmp(other, probe) != 0;
     if (!(run->activities & PW_ACTIVITY_NCCL))
-        return 0;
-    if (other && *other && strcmp(other, probe) != 0)
-        says = "names another plugin";
-    else if (strlen(probe) > PW_NCCL_LONGEST_PATH)
-        says = "takes 255 bytes, and profwrap is installed in a longer path";
-    if (says && pw_run_is_spokesman(run))
-        pw_say("NCCL's profiler plugin is not used: " PW_NCCL_VARIABLE " %s", says);
-    return !says;
+        return NULL;
+    if (is_other && !is_static(other) && pw_run_is_spokesman(run))
+        pw_say("NCCL's profiler plugin is not used: " PW_NCCL_VARIABLE " names another plugin");
+    if (is_other)
+        return NULL;
+    return strlen(probe) > PW_NCCL_LONGEST_PATH ? PW_NCCL_STATIC : probe;
 }

@@ -7,7 +7,8 @@
 
 int pw_run_offers_nvtx(const struct pw_run *run, const char *probe);
 int pw_run_offers_cuda(const struct pw_run *run, const char *probe);
-int pw_run_offers_nccl(const struct pw_run *run, const char *probe);
+/* What NCCL is to load, NULL nothing. */
+const char *pw_run_offers_nccl(const struct pw_run *run, const char *probe);
 
 /* With --audit, the path in `out` of the library beside the probe that the loader is to ask; else,
  * and where it is not there, NULL. */

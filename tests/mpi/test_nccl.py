@@ -205,6 +205,20 @@ def another_plugin():
 
 
 @h.case
+def plugin_of_the_program():
+    """One in the program's own image, which NCCL is told of by STATIC_PLUGIN (PyTorch's CUPTI monitor):
+    the probe comes before it there, and must not take its events away. Wrappers record."""
+    library = h.program(os.path.join("standin", "libownplugin.so"))
+    for version in (6, 7):
+        file = use(0, version, 1, ("parts", library))
+        h.check("plugin 1 3 3 1 1\n" in file.printed, version, file.printed)
+        h.equal(overview(events(file), *FIELDS), parts_of(0), "operations by the wrappers")
+    file = use(0, 6, 1, ("parts",), NCCL_PROFILER_PLUGIN="STATIC_PLUGIN")
+    h.equal(overview(events(file), *FIELDS), parts_of(0), "where the program has none")
+    h.equal(events(file)[0]["algorithm"], "RING", "the probe is NCCL's plugin")
+
+
+@h.case
 def not_asked_for():
     done = h.run([*h.profwrap("--no-merge", "--activities", "mpi,note", "-o", "out"),
                   h.program("ncclplay"), "none"])
@@ -249,10 +263,12 @@ def use(rank=0, version=None, level=1, arguments=(), **env):
     if version:
         env["NCCLSTAND_VERSION"] = str(version)
     folder = f"u{rank}-{version}-{level}-{len(env)}"
-    h.run([*h.profwrap("--no-merge", "--level", str(level), "-o", folder), h.program("nccluser"),
+    done = h.run([*h.profwrap("--no-merge", "--level", str(level), "-o", folder), h.program("nccluser"),
            *arguments],
           env=dict(RANK=str(rank), WORLD_SIZE="2", **env))
-    return h.open_rank(folder, rank)
+    file = h.open_rank(folder, rank)
+    file.printed = done.stdout.decode()
+    return file
 
 
 SEEN = [("Allreduce", 0, 32, 32, -1), ("Bcast", 1, 0, 32, 1), ("Send", -1, 16, 0, 1)]

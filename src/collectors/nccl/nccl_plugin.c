@@ -11,6 +11,7 @@
 #include "collectors/nccl/nccl_abi.h"
 #include "collectors/nccl/nccl_asked.h"
 #include "collectors/nccl/nccl_event.h"
+#include "collectors/nccl/nccl_own.h"
 #include "collectors/nccl/nccl_slot.h"
 #include "collectors/nccl/nccl_way.h"
 #include "rank/probe/recording.h"
@@ -74,6 +75,9 @@ static pw_nccl_result open_comm(void **context, int *mask, int types,
 
 static pw_nccl_result init_old(void **context, int *mask, int version, int types)
 {
+    const void *own = pw_nccl_own_choose(version);
+    if (own)
+        return ((const struct pw_nccl_plugin_v1 *)own)->init(context, mask);
     const struct pw_nccl_comm_about about = {.rank = -1, .version = version};
     return open_comm(context, mask, types, &about);
 }
@@ -96,37 +100,33 @@ static pw_nccl_result init_v3(void **context, int *mask)
 static pw_nccl_result init_v4(void **context, int *mask, const char *comm_name, uint64_t comm_hash,
                               int nodes, int ranks, int rank, pw_nccl_logger log)
 {
-    (void)log;
+    const void *own = pw_nccl_own_choose(4);
+    if (own)
+        return ((const struct pw_nccl_plugin_v4 *)own)
+            ->init(context, mask, comm_name, comm_hash, nodes, ranks, rank, log);
     const struct pw_nccl_comm_about about = {comm_hash, ranks, rank, nodes, 4, comm_name};
     return open_comm(context, mask, V3_TYPES, &about);
 }
 
-static pw_nccl_result init_v5(void **context, uint64_t comm_hash, int *mask, const char *comm_name,
-                              int nodes, int ranks, int rank, pw_nccl_logger log)
-{
-    (void)log;
-    const struct pw_nccl_comm_about about = {comm_hash, ranks, rank, nodes, 5, comm_name};
-    return open_comm(context, mask, V5_TYPES, &about);
-}
-
-static pw_nccl_result init_v6(void **context, uint64_t comm_hash, int *mask, const char *comm_name,
-                              int nodes, int ranks, int rank, pw_nccl_logger log)
-{
-    (void)log;
-    const struct pw_nccl_comm_about about = {comm_hash, ranks, rank, nodes, 6, comm_name};
-    return open_comm(context, mask, V6_TYPES, &about);
-}
-
-static pw_nccl_result init_v7(void **context, uint64_t comm_hash, int *mask, const char *comm_name,
-                              int nodes, int ranks, int rank, pw_nccl_logger log)
-{
-    (void)log;
-    const struct pw_nccl_comm_about about = {comm_hash, ranks, rank, nodes, 7, comm_name};
-    return open_comm(context, mask, V6_TYPES, &about);
-}
+#define INIT_NEW(v, types)                                                                     \
+    static pw_nccl_result init_v##v(void **context, uint64_t comm_hash, int *mask,             \
+                                    const char *comm_name, int nodes, int ranks, int rank,     \
+                                    pw_nccl_logger log)                                        \
+    {                                                                                          \
+        const struct pw_nccl_plugin_v5 *own = pw_nccl_own_choose(v);                           \
+        const struct pw_nccl_comm_about about = {comm_hash, ranks, rank, nodes, v, comm_name}; \
+        return own ? own->init(context, comm_hash, mask, comm_name, nodes, ranks, rank, log)   \
+                   : open_comm(context, mask, types, &about);                                  \
+    }
+INIT_NEW(5, V5_TYPES)
+INIT_NEW(6, V6_TYPES)
+INIT_NEW(7, V6_TYPES)
 
 static pw_nccl_result finalize(void *context)
 {
+    const struct pw_nccl_plugin_v5 *own = pw_nccl_own();
+    if (own)
+        return own->finalize(context);
     struct pw_nccl_comm *comm = pw_nccl_comm_find(context);
     if (comm)
         pw_nccl_comm_close(comm);
@@ -157,6 +157,9 @@ static void *start_common(struct pw_nccl_comm *comm, uint64_t type, void *parent
 
 static pw_nccl_result start_v1(void *context, void **handle, void *description)
 {
+    const struct pw_nccl_plugin_v5 *own = pw_nccl_own();
+    if (own)
+        return own->start(context, handle, description);
     const struct pw_nccl_descr_v1 *d = description;
     struct pw_nccl_comm *comm = pw_nccl_comm_find(context);
     bool done;
@@ -202,6 +205,9 @@ static pw_nccl_result start_v1(void *context, void **handle, void *description)
 
 static pw_nccl_result start_v2(void *context, void **handle, void *description)
 {
+    const struct pw_nccl_plugin_v5 *own = pw_nccl_own();
+    if (own)
+        return own->start(context, handle, description);
     const struct pw_nccl_descr_v2 *d = description;
     struct pw_nccl_comm *comm = pw_nccl_comm_find(context);
     bool done;
@@ -222,6 +228,9 @@ static pw_nccl_result start_v2(void *context, void **handle, void *description)
 
 static pw_nccl_result start_v3(void *context, void **handle, void *description)
 {
+    const struct pw_nccl_plugin_v5 *own = pw_nccl_own();
+    if (own)
+        return own->start(context, handle, description);
     const struct pw_nccl_descr_v3 *d = description;
     struct pw_nccl_comm *comm = pw_nccl_comm_find(context);
     bool done;
@@ -244,6 +253,9 @@ static pw_nccl_result start_v3(void *context, void **handle, void *description)
 
 static pw_nccl_result start_v4(void *context, void **handle, void *description)
 {
+    const struct pw_nccl_plugin_v5 *own = pw_nccl_own();
+    if (own)
+        return own->start(context, handle, description);
     const struct pw_nccl_descr_v4 *d = description;
     struct pw_nccl_comm *comm = pw_nccl_comm_find(context);
     bool done;
@@ -314,6 +326,9 @@ static void *start_call_v6(struct pw_nccl_comm *comm, const struct pw_nccl_descr
 /* v5 to v7. */
 static pw_nccl_result start_v6(void *context, void **handle, void *description)
 {
+    const struct pw_nccl_plugin_v5 *own = pw_nccl_own();
+    if (own)
+        return own->start(context, handle, description);
     const struct pw_nccl_descr_v6 *d = description;
     struct pw_nccl_comm *comm = pw_nccl_comm_find(context);
     bool done;
@@ -351,6 +366,9 @@ static pw_nccl_result start_v6(void *context, void **handle, void *description)
 
 static pw_nccl_result stop(void *handle)
 {
+    const struct pw_nccl_plugin_v5 *own = pw_nccl_own();
+    if (own)
+        return own->stop(handle);
     pw_nccl_event_end(handle);
     return 0;
 }
@@ -358,14 +376,19 @@ static pw_nccl_result stop(void *handle)
 /* v1 to v3 have no args with a step's bytes: what they give is the operation's so far. */
 static pw_nccl_result state_old(void *handle, int state, void *args)
 {
-    (void)args;
+    const struct pw_nccl_plugin_v5 *own = pw_nccl_own();
+    if (own)
+        return own->state(handle, state, args);
     pw_nccl_step_state(handle, state, 0);
     return 0;
 }
 
 static pw_nccl_result state_new(void *handle, int state, void *args)
 {
+    const struct pw_nccl_plugin_v5 *own = pw_nccl_own();
     const union pw_nccl_state_args *a = args;
+    if (own)
+        return own->state(handle, state, args);
     if (state == PW_NCCL_KERNEL_CH_STOP && a)
         pw_nccl_channel_stopped(handle, a->kernel_channel.timer);
     else

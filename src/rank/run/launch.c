@@ -78,7 +78,7 @@ static int prepare_environment(const struct pw_launch *launch)
     int err = setenv(PW_SEGMENT_VARIABLE, launch->segment, 1) ||
               (launch->nvtx && setenv(PW_NVTX_VARIABLE, launch->probe, 1)) ||
               (launch->cuda && setenv(PW_CUDA_VARIABLE, launch->probe, 1)) ||
-              (launch->nccl && setenv(PW_NCCL_VARIABLE, launch->probe, 1)) ||
+              (launch->nccl && setenv(PW_NCCL_VARIABLE, launch->nccl, 1)) ||
               (directory && setenv("PROFWRAP_DIRECTORY", directory, 1));
     free(directory);
     return err ? -errno : 0;

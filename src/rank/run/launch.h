@@ -47,14 +47,18 @@ struct pw_lifeline *pw_lifeline_create(void);
 
 /* The variable that NCCL finds its profiler plugin by, and how long a path it takes. */
 #define PW_NCCL_VARIABLE "NCCL_PROFILER_PLUGIN"
-enum { PW_NCCL_LONGEST_PATH = 255 };
+/* What NCCL takes for STATIC_PLUGIN, in letters that nobody else writes: it is to look for a plugin
+ * in the program's image, where the probe is. For paths that are too long for it. */
+#define PW_NCCL_STATIC "Static_Plugin"
+enum { PW_NCCL_LONGEST_PATH = 254 }; /* NCCL 2.26 and later cut off what is behind */
 
 struct pw_launch {
     const char *probe;     /* path of the preloaded library, NULL to run unprofiled */
     const char *audit;     /* path of the library that the loader is to ask, NULL for none */
     const char *segment;   /* its name */
     const char *directory; /* where the run's files go: the program may want to know */
-    int nvtx, cuda, nccl;  /* the probe is what they load, too */
+    int nvtx, cuda;        /* the probe is what they load, too */
+    const char *nccl;      /* what NCCL is to load as its profiler plugin, NULL nothing */
     char **argv;           /* program and arguments, NULL-terminated */
     struct pw_lifeline *lifeline;
     mode_t umask; /* the program's: ours lets nobody else read what we write */
