@@ -124,6 +124,36 @@ static void test_nobody_late(void **state)
     pw_cluster_destroy(c);
 }
 
+/* One step of 150 ms on 4 ranks. */
+static void test_more_to_run_than_cores(void **state)
+{
+    struct pw_highlight found[PW_HIGHLIGHTS];
+    struct pw_cluster *c = one_step(4);
+    const double shares[] = {0.5, 0.3, 0.26, 0.1};
+    (void)state;
+    free(c->utilisation);
+    c->utilisation = calloc(4, sizeof(*c->utilisation));
+    assert_non_null(c->utilisation);
+    c->nutilisation = 4;
+    for (int32_t i = 0; i < 4; i++)
+        c->utilisation[i] = (struct pw_row_c_utilisation){.rank = 3 - i, .runq_share = shares[i]};
+    assert_int_equal(find(c, found), 1); /* 3 of 4 ranks; 1.16 / 4 */
+    assert_string_equal(found[0].kind, "no_cpu");
+    assert_string_equal(found[0].text,
+                        "Ranks were ready to run but without a CPU for 29 % of the time (rank "
+                        "3: 50 %): their hosts have more to run than cores.");
+    assert_int_equal(found[0].ns, 174 * MS); /* 0.29 x 600 ms */
+    assert_int_equal(found[0].rank, 3);
+    c->utilisation[0].runq_share = 0.32; /* no more than the others: 0.98 / 4 */
+    assert_int_equal(find(c, found), 1);
+    assert_int_equal(found[0].rank, -1);
+    c->utilisation[1].runq_share = 0.24; /* 2 of 4 */
+    assert_int_equal(find(c, found), 0);
+    c->utilisation[3].runq_share = -1; /* 2 of the 3 that are known */
+    assert_int_equal(find(c, found), 1);
+    pw_cluster_destroy(c);
+}
+
 static void test_gpus_run_dry(void **state)
 {
     struct pw_highlight found[PW_HIGHLIGHTS];
@@ -208,6 +238,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_late_rank),
         cmocka_unit_test(test_nobody_late),
+        cmocka_unit_test(test_more_to_run_than_cores),
         cmocka_unit_test(test_gpus_run_dry),
         cmocka_unit_test(test_data_wait),
         cmocka_unit_test(test_data_wait_of_a_straggler),

@@ -9,14 +9,15 @@
 
 #include "analysis/report/figures.h"
 
-enum { PW_HIGHLIGHTS = 5 };
+enum { PW_HIGHLIGHTS = 6 };
 
 struct pw_highlight {
-    const char *kind; /* "late_rank", "host_late", "data_wait", "all_slower", "slow_network" */
+    const char *kind; /* "late_rank", "host_late", "data_wait", "no_cpu", "all_slower" or
+                         "slow_network" */
     int32_t rank;     /* the worst one; -1: none stands out */
     int64_t ns;       /* lost, of all ranks together */
     double share;     /* of their time */
-    double of_rank;   /* late_rank: the part of `ns` that was for `rank`; host_late, data_wait: the
+    double of_rank;   /* late_rank: the part of `ns` that was for `rank`; the others: the
                          share of its own time that `rank` lost; -1: no rank */
     char text[320];   /* one sentence */
 };
