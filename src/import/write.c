@@ -85,12 +85,20 @@ static int drain(const struct writing *w, struct pw_sorter *sorter,
 static void write_kernel(const struct writing *w, const struct pw_device_record *d)
 {
     struct pw_row_kernel row = {
-        DEVICE_FIELDS(w, d),        .name = d->name,
-        .grid_x = d->grid[0],       .grid_y = d->grid[1],
-        .grid_z = d->grid[2],       .block_x = d->block[0],
-        .block_y = d->block[1],     .block_z = d->block[2],
-        .registers = d->registers,  .static_shared_bytes = d->shared_bytes,
+        DEVICE_FIELDS(w, d),
+        .name = d->name,
+        .grid_x = d->grid[0],
+        .grid_y = d->grid[1],
+        .grid_z = d->grid[2],
+        .block_x = d->block[0],
+        .block_y = d->block[1],
+        .block_z = d->block[2],
+        .registers = d->registers,
+        .static_shared_bytes = d->shared_bytes,
         .dynamic_shared_bytes = -1,
+        .cluster_x = -1,
+        .cluster_y = -1,
+        .cluster_z = -1,
     };
     pw_rankfile_append(w->trace->file, PW_TABLE_kernel, &row);
 }

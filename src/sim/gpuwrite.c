@@ -32,6 +32,9 @@ static void append_kernel(struct pw_sim_gpufile *g, const struct pw_sim_gpu_even
         .block_y = 1,
         .block_z = 1,
         .registers = 64,
+        .cluster_x = 1,
+        .cluster_y = 1,
+        .cluster_z = 1,
     };
     pw_rankfile_append(g->file, PW_TABLE_kernel, &row);
 }
@@ -112,7 +115,13 @@ void pw_sim_gpufile_sample(struct pw_sim_gpufile *g, int64_t rank, int64_t step,
 
 void pw_sim_gpufile_device(struct pw_sim_gpufile *g, int64_t rank)
 {
-    struct pw_row_device row = {.memory_bytes = (int64_t)80 << 30, .multiprocessors = 132};
+    struct pw_row_device row = {.memory_bytes = (int64_t)80 << 30,
+                                .multiprocessors = 132,
+                                .capability = 900,
+                                .warps = 64,
+                                .blocks = 32,
+                                .shared_bytes = 228 << 10,
+                                .registers = 64 << 10};
     snprintf(row.name, sizeof(row.name), "(simulated GPU)");
     snprintf(row.uuid, sizeof(row.uuid), "GPU-sim-%lld", (long long)rank);
     pw_rankfile_append(g->file, PW_TABLE_device, &row);

@@ -31,7 +31,8 @@ RANK_DATASETS_AT_TIMES = {
     "thread_names": "time tid thread name",
     "events/kernel":
         "start end device context stream correlation graph_node launch thread launched_by name grid_x "
-        "grid_y grid_z block_x block_y block_z registers static_shared_bytes dynamic_shared_bytes",
+        "grid_y grid_z block_x block_y block_z registers static_shared_bytes dynamic_shared_bytes graph "
+        "cluster_x cluster_y cluster_z",
     "events/memcpy":
         "start end device context stream correlation graph_node launch thread launched_by kind bytes "
         "src_device dst_device asynchronous",
@@ -55,7 +56,9 @@ RANK_DATASETS_AT_TIMES = {
         "time device sm_clock_mhz memory_clock_mhz clock_reasons power_mw temperature_c busy_percent "
         "memory_busy_percent memory_used_bytes ecc_corrected ecc_uncorrected pcie_tx_bytes "
         "pcie_rx_bytes pcie_replays nvlink_tx_bytes nvlink_rx_bytes",
-    "devices": "device name uuid bus_id memory_bytes multiprocessors",
+    "devices":
+        "device name uuid bus_id memory_bytes multiprocessors capability warps blocks shared_bytes "
+        "registers",
     "metadata": "time key value",
     "unrecorded": "time reason certain count pid program library",
 }

@@ -52,6 +52,9 @@ def no_faults(done):
     h.check("faults 0" in h.lines(done.stdout), done.stdout)
 
 
+GRAPH = 9 << 32  # its number is in those of its nodes
+
+
 def everything(layout, level=1):
     done = run("all", layout=layout, options=("--level", str(level)))
     no_faults(done)
@@ -59,9 +62,9 @@ def everything(layout, level=1):
     h.equal(rows(file, "events/kernel", "name", "device", "stream", "graph_node", "launched_by"), [
         ("void kernel<3>(float*)", 0, 7, 0, "inner"),
         ("second_kernel", 1, 8, 0, "outer"),
-        ("in_graph", 0, 3, 1001, "outer"),
-        ("in_graph", 0, 3, 1002, "outer"),
-        ("in_graph", 0, 3, 1003, "outer"),
+        ("in_graph", 0, 3, GRAPH + 1001, "outer"),
+        ("in_graph", 0, 3, GRAPH + 1002, "outer"),
+        ("in_graph", 0, 3, GRAPH + 1003, "outer"),
         ("by_driver", 0, 4, 0, "" if layout == "11.8" and level == 1 else "outer"),
         ("outside", 0, 7, 0, ""),
     ], "kernels")
@@ -69,6 +72,11 @@ def everything(layout, level=1):
              "static_shared_bytes", "dynamic_shared_bytes", "context")
     h.equal(rows(file, "events/kernel", *shape)[0], (7, 5, 3, 256, 2, 1, 40, 1024, 200000, 1),
             "shape of a kernel")
+    h.equal(rows(file, "events/kernel", "graph", "cluster_x", "cluster_y", "cluster_z"),
+            [(0, 1, 1, 1)] * 2 + [(9, 2, 4, 1)] * 3 + [(0, 1, 1, 1)] * 2, "graphs and clusters")
+    limits = ("capability", "warps", "blocks", "shared_bytes", "registers")
+    h.equal([[int(d[f]) for f in limits] for d in file["devices"][:]],
+            [[900, 64, 32, 228 << 10, 64 << 10]] * 2, "what devices can hold")
     for launch, start, end, thread in rows(file, "events/kernel", "launch", "start", "end",
                                            "thread"):
         if launch != -1:

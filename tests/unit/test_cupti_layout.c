@@ -37,7 +37,11 @@
     SAME(pw_cupti_kernel, dynamic_shared, theirs, dynamicSharedMemory); \
     SAME(pw_cupti_kernel, correlation, theirs, correlationId);          \
     SAME(pw_cupti_kernel, name, theirs, name);                          \
-    SAME(pw_cupti_kernel, graph_node, theirs, graphNodeId)
+    SAME(pw_cupti_kernel, graph_node, theirs, graphNodeId);             \
+    SAME(pw_cupti_kernel, graph, theirs, graphId);                      \
+    SAME(pw_cupti_kernel, cluster[0], theirs, clusterX);                \
+    SAME(pw_cupti_kernel, cluster[1], theirs, clusterY);                \
+    SAME(pw_cupti_kernel, cluster[2], theirs, clusterZ)
 
 #define COPY(theirs)                                           \
     FITS(pw_cupti_memcpy, theirs);                             \
@@ -76,12 +80,18 @@
     SAME(pw_cupti_overhead, start, theirs, start); \
     SAME(pw_cupti_overhead, end, theirs, end)
 
-#define DEVICE(theirs)                                                  \
-    FITS(pw_cupti_device, theirs);                                      \
-    SAME(pw_cupti_device, memory_bytes, theirs, globalMemorySize);      \
-    SAME(pw_cupti_device, multiprocessors, theirs, numMultiprocessors); \
-    SAME(pw_cupti_device, id, theirs, id);                              \
-    SAME(pw_cupti_device, uuid, theirs, uuid);                          \
+#define DEVICE(theirs)                                                             \
+    FITS(pw_cupti_device, theirs);                                                 \
+    SAME(pw_cupti_device, memory_bytes, theirs, globalMemorySize);                 \
+    SAME(pw_cupti_device, multiprocessors, theirs, numMultiprocessors);            \
+    SAME(pw_cupti_device, warps, theirs, maxWarpsPerMultiprocessor);               \
+    SAME(pw_cupti_device, blocks, theirs, maxBlocksPerMultiprocessor);             \
+    SAME(pw_cupti_device, shared_bytes, theirs, maxSharedMemoryPerMultiprocessor); \
+    SAME(pw_cupti_device, registers, theirs, maxRegistersPerMultiprocessor);       \
+    SAME(pw_cupti_device, major, theirs, computeCapabilityMajor);                  \
+    SAME(pw_cupti_device, minor, theirs, computeCapabilityMinor);                  \
+    SAME(pw_cupti_device, id, theirs, id);                                         \
+    SAME(pw_cupti_device, uuid, theirs, uuid);                                     \
     SAME(pw_cupti_device, name, theirs, name)
 
 KERNEL(CUpti_ActivityKernel8); /* CUDA 11.8 */

@@ -8,12 +8,21 @@ static uint16_t at_most(int64_t value, uint16_t most)
     return value < 0 ? 0 : value > most ? most : (uint16_t)value;
 }
 
+/* As bits: of one block, 0. */
+static uint32_t cluster_of(uint32_t blocks)
+{
+    enum { MOST = 16 };
+    return blocks == 0 ? 0 : blocks > MOST ? MOST - 1 : blocks - 1;
+}
+
 static void convert_kernel(const void *bytes, const struct pw_cuda_names *names,
                            struct pw_record *out)
 {
     const struct pw_cupti_kernel *k = bytes;
+    enum { MOST_SHARED = (1 << 20) - 1 };
     *out = (struct pw_record){
         .type = PW_REC_CUDA_KERNEL,
+        .flags = k->graph && k->graph_node >> 32 == k->graph ? PW_CUDA_GRAPH_ABOVE : 0,
         .op = (uint16_t)k->device,
         .start = k->start,
         .end = k->end,
@@ -32,7 +41,11 @@ static void convert_kernel(const void *bytes, const struct pw_cuda_names *names,
                 .block_z = (uint8_t)at_most(k->block[2], UINT8_MAX),
                 .registers = (uint8_t)at_most(k->registers, UINT8_MAX),
                 .static_shared = at_most(k->static_shared, UINT16_MAX),
-                .dynamic_shared = (uint32_t)k->dynamic_shared,
+                .dynamic_shared =
+                    k->dynamic_shared < MOST_SHARED ? (uint32_t)k->dynamic_shared : MOST_SHARED,
+                .cluster_x = cluster_of(k->cluster[0]) & 15,
+                .cluster_y = cluster_of(k->cluster[1]) & 15,
+                .cluster_z = cluster_of(k->cluster[2]) & 15,
             },
     };
 }
@@ -173,7 +186,13 @@ static void convert_device(const void *bytes, const struct pw_cuda_names *names,
         .type = PW_REC_CUDA_DEVICE,
         .op = (uint16_t)d->id,
         .stack = names->at(names->arg, d->name),
-        .device = {.memory_bytes = d->memory_bytes, .multiprocessors = d->multiprocessors},
+        .device = {.memory_bytes = d->memory_bytes,
+                   .multiprocessors = at_most(d->multiprocessors, UINT16_MAX),
+                   .capability = at_most(100 * (int64_t)d->major + d->minor, UINT16_MAX),
+                   .warps = at_most(d->warps, UINT16_MAX),
+                   .blocks = at_most(d->blocks, UINT16_MAX),
+                   .shared_kib = at_most(d->shared_bytes / 1024, UINT16_MAX),
+                   .registers_k = at_most(d->registers / 1024, UINT16_MAX)},
     };
     memcpy(out->device.uuid, d->uuid, sizeof(d->uuid));
 }

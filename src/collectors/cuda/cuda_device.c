@@ -47,7 +47,12 @@ void pw_cuda_devices_add(struct pw_cuda_devices *devices, const struct pw_record
     d->is_known = true;
     d->row.device = record->op;
     d->row.memory_bytes = (int64_t)(record->device.memory_bytes & INT64_MAX);
-    d->row.multiprocessors = (int32_t)record->device.multiprocessors;
+    d->row.multiprocessors = record->device.multiprocessors;
+    d->row.capability = record->device.capability;
+    d->row.warps = record->device.warps;
+    d->row.blocks = record->device.blocks;
+    d->row.shared_bytes = record->device.shared_kib * 1024;
+    d->row.registers = record->device.registers_k * 1024;
     format_uuid(record->device.uuid, d->row.uuid, sizeof(d->row.uuid));
     d->name = pw_origin_name(origin, record->stack);
 }

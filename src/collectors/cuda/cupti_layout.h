@@ -77,6 +77,9 @@ struct pw_cupti_kernel {
     uint8_t launch_type, is_carveout_requested, carveout, unused;
     uint32_t shared_executed;
     uint64_t graph_node;
+    uint32_t shared_limit, graph;
+    void *access_policy;
+    uint32_t channel, channel_type, cluster[3]; /* 0: not launched so */
 };
 
 struct pw_cupti_memcpy {
@@ -137,7 +140,8 @@ struct pw_cupti_overhead {
 struct pw_cupti_device {
     uint32_t kind, flags;
     uint64_t memory_bandwidth, memory_bytes, unread0[2];
-    uint32_t unread1, multiprocessors, unread2[16];
+    uint32_t unread1, multiprocessors, unread2, warps, blocks, shared_bytes, registers, unread3[9];
+    uint32_t major, minor;
     uint32_t id, compute_instance;
     unsigned char uuid[16];
     const char *name;

@@ -82,6 +82,9 @@ enum {
 /* Flags of PW_REC_CUDA_API: it launches what runs on a device; it gets a row of its own. */
 enum { PW_CUDA_LAUNCHES = 1, PW_CUDA_HAS_ROW = 2 };
 
+/* Flags of PW_REC_CUDA_KERNEL: the upper half of graph_node is the graph's number. */
+enum { PW_CUDA_GRAPH_ABOVE = 1 };
+
 /* Flags of PW_REC_CUDA_COPY: enum pw_copy, and whether the call did not wait for it. */
 enum { PW_CUDA_COPY_KIND = 0x7f, PW_CUDA_ASYNCHRONOUS = 0x80 };
 
@@ -222,7 +225,7 @@ struct pw_record {
             int64_t step; /* opening: that it begins with; closing: the last one; -1 none */
         } window;
         /* Of what ran on a device `op` is the device. Each number has its largest value's room. */
-        struct { /* `stack` is the kernel's name */
+        struct { /* `stack` is the kernel's name; `flags`: PW_CUDA_GRAPH_ABOVE */
             uint64_t graph_node;
             uint32_t correlation, context, stream;
             uint32_t grid_x;
@@ -230,7 +233,8 @@ struct pw_record {
             uint16_t block_x, block_y;
             uint8_t block_z, registers;
             uint16_t static_shared;
-            uint32_t dynamic_shared;
+            uint32_t dynamic_shared : 20;
+            uint32_t cluster_x : 4, cluster_y : 4, cluster_z : 4; /* blocks, less 1 */
         } kernel;
         struct {
             uint64_t graph_node;
@@ -258,7 +262,9 @@ struct pw_record {
         struct { /* `stack` is its name */
             unsigned char uuid[16];
             uint64_t memory_bytes;
-            uint32_t multiprocessors;
+            uint16_t multiprocessors, capability; /* 100 * major + minor; 0 not known */
+            uint16_t warps, blocks;               /* of a multiprocessor, at most; as are these: */
+            uint16_t shared_kib, registers_k;
         } device;
         struct {
             uint64_t lost;

@@ -90,7 +90,11 @@ static void graph(void)
     struct standin_work w = {.stream = 3, .correlation = ++correlation};
     uint64_t entered = gpu.now();
     gpu.call(RUNTIME, STANDIN_GRAPH, w.correlation, entered, gpu.now());
-    for (w.graph_node = 1001; w.graph_node < 1004; w.graph_node++) {
+    const uint64_t first = (UINT64_C(9) << 32) + 1001; /* of graph 9 */
+    for (w.graph_node = first; w.graph_node < first + 3; w.graph_node++) {
+        w.cluster[0] = 2;
+        w.cluster[1] = 4;
+        w.cluster[2] = 1;
         w.start = gpu.now();
         w.end = gpu.now();
         gpu.kernel(&w, "in_graph", grid, block);

@@ -18,6 +18,7 @@ struct standin_work {
     uint64_t start, end;
     uint32_t device, stream, correlation;
     uint64_t graph_node;
+    uint32_t cluster[3];
 };
 
 /* S(answer, name, parameters) */

@@ -23,6 +23,11 @@ EXPORT void standin_devices(void)
         put32(r, 0, 8);
         put64(r, 16, (uint64_t)(80 + i) << 30);
         put32(r, 44, 132 + i);
+        put32(r, 52, 64);
+        put32(r, 56, 32);
+        put32(r, 60, 228 << 10);
+        put32(r, 64, 64 << 10);
+        put32(r, 104, 9);
         put32(r, 112, i);
         for (uint8_t b = 0; b < 16; b++)
             r[120 + b] = (uint8_t)(16 * i + b);
@@ -53,6 +58,9 @@ EXPORT void standin_kernel(const struct standin_work *w, const char *name, const
     put32(r, 92, w->correlation);
     put64(r, 104, (uint64_t)(uintptr_t)name);
     put64(r, 144, w->graph_node);
+    put32(r, 156, (uint32_t)(w->graph_node >> 32));
+    for (size_t i = 0; i < 3; i++)
+        put32(r, 176 + 4 * i, w->cluster[i]);
     standin_add((int)(w->stream % QUEUES), r);
 }
 
