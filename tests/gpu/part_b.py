@@ -1,7 +1,8 @@
-"""Part B of validate.sh: beside PyTorch's profiler, which uses CUPTI too."""
+"""Part B of validate.sh: beside another profiler that uses CUPTI too, PyTorch's above all."""
 import os
 
-from validate_run import HERE, Skipped, check, need_gpu, need_torch, opened, record
+import libraries
+from validate_run import HERE, KERNELS, Skipped, check, need_gpu, need_torch, opened, record
 
 
 def profiled_with_torch(folder, mode):
@@ -43,7 +44,18 @@ def b_yields_and_comes_back():
 def b_toggled_and_stopped_twice():
     """PyTorch's profiler switches its kinds off, ours come back, and then it switches them off once
     more as it stops: that must not switch off ours."""
-    _, file = profiled_with_torch("toggled", "toggled")
+    return comes_back_twice(profiled_with_torch("toggled", "toggled")[1])
+
+
+def b_the_same_without_pytorch():
+    """By a program that calls CUPTI itself."""
+    need_gpu()
+    theirs = int(record("second", KERNELS, "profiler", libraries.cupti()).split()[1])
+    check(theirs >= 50, "it was told of", theirs, "kernels")
+    return f"theirs {theirs}; " + comes_back_twice(opened("second"))
+
+
+def comes_back_twice(file):
     found = launched_in(file)
     for name in ("before", "between", "after"):
         check(found.get(name, 0) >= 50, found.get(name, 0), "kernels", name, "in", found)
