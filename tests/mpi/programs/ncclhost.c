@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -16,15 +17,25 @@ static const char *const types[] = {"ncclInt8",    "Unknown",     "ncclInt32",  
                                     "ncclFloat64", "ncclBfloat16"};
 enum { RING = 1, SIMPLE = 2, MASK_BYTES = 4096 };
 
+/* As from 2.26 on (openPluginLib in src/plugin/plugin_open.cc): a longer path is cut off, and what
+ * STATIC_PLUGIN begins with, in any case, means the program's own image. */
+static void *open_plugin(const char *name)
+{
+    char path[255];
+    snprintf(path, sizeof(path), "%s", name);
+    const bool is_static = strncasecmp(path, "STATIC_PLUGIN", strlen(path)) == 0;
+    return dlopen(is_static ? NULL : path, RTLD_NOW | RTLD_LOCAL);
+}
+
 bool host_load(struct host *host, int version)
 {
-    const char *path = getenv("NCCL_PROFILER_PLUGIN");
-    void *library = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    const char *name = getenv("NCCL_PROFILER_PLUGIN");
+    void *library = name && *name ? open_plugin(name) : NULL;
     *host = (struct host){.version = version};
     for (int v = version ? version : 7; library && v >= (version ? version : 1); v--) {
-        char name[32];
-        snprintf(name, sizeof(name), "ncclProfiler_v%d", v);
-        host->table = dlsym(library, name);
+        char symbol[32];
+        snprintf(symbol, sizeof(symbol), "ncclProfiler_v%d", v);
+        host->table = dlsym(library, symbol);
         host->version = v;
         if (host->table)
             break;

@@ -1,5 +1,7 @@
 /* Uses NCCL, which is ncclstand.c: linked, so that wrappers see it. Rank and size as in ncclplay.c.
  */
+#include <dlfcn.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +23,16 @@ static int use_parts(void *comm)
     return bad;
 }
 
+typedef void counts_of(int counts[5]);
+
+/* As PyTorch: a plugin in the program's own libraries, which the program tells NCCL of. */
+static counts_of *bring_plugin(const char *path)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+    setenv("NCCL_PROFILER_PLUGIN", "STATIC_PLUGIN", 1);
+    return library ? (counts_of *)(uintptr_t)dlsym(library, "own_plugin_counts") : NULL;
+}
+
 int main(int argc, char **argv)
 {
     const char *rank_text = getenv("RANK"), *size_text = getenv("WORLD_SIZE");
@@ -30,10 +42,16 @@ int main(int argc, char **argv)
     float data[8] = {0};
     int bad = 0;
     memset(&id, 7, sizeof(id));
+    counts_of *counts = argc > 2 ? bring_plugin(argv[2]) : NULL;
     bad |= ncclCommInitRank(&comm, size, id, rank);
     if (argc > 1 && strcmp(argv[1], "parts") == 0) {
         bad |= use_parts(comm);
         bad |= ncclCommDestroy(comm);
+        if (counts) {
+            int n[5];
+            counts(n);
+            printf("plugin %d %d %d %d %d\n", n[0], n[1], n[2], n[3], n[4]);
+        }
         return bad;
     }
     bad |= ncclAllReduce(data, data, 8, FLOAT32, SUM, comm, NULL);
