@@ -13,6 +13,7 @@
 #include "aggregate/findings/findings.h"
 #include "aggregate/findings/opgrowth.h"
 #include "aggregate/findings/stretches.h"
+#include "aggregate/gpu/gpudevices.h"
 #include "aggregate/input/gaps.h"
 #include "aggregate/input/job.h"
 #include "aggregate/input/ncclranks.h"
@@ -125,6 +126,7 @@ static void write_gpus(struct pw_clusterfile *file, const struct pw_job *job,
     pw_clusterfile_write_grid(file, PW_TABLE_c_gpu_trace, share->gpu ? job->nsteps : 0,
                               (size_t)job->nranks, share->first, share->count, share->gpu);
     pw_clusterfile_write_root(file, PW_TABLE_c_gpu_rank, root ? k->nranks : 0, k->ranks);
+    pw_clusterfile_write_root(file, PW_TABLE_c_gpu_device, root ? k->ndevices : 0, k->devices);
     pw_clusterfile_write_root(file, PW_TABLE_c_kernel, k->nkernels, k->kernels);
     pw_clusterfile_write_root(file, PW_TABLE_c_kernel_rank, k->nby_rank, k->by_rank);
 }
@@ -192,6 +194,9 @@ static int conclude(struct pw_findings *f, struct pw_job *job, const struct pw_s
     if (worst)
         return worst;
     err = pw_kernels_make(&f->kernels, job, kernels, share->gpu_ranks, share->ngpu_ranks);
+    if (!err)
+        f->kernels.ndevices =
+            pw_gpudevices_gather(job, share->gpu_devices, share->ngpu_devices, &f->kernels.devices);
     err = err ? err : pw_evidence_find(f, job, share);
     if (job->process == 0 && !err)
         err = pw_stretches_find(f, job, matrix, &m->instances);

@@ -27,6 +27,7 @@ enum pw_gpu_kind {
 struct pw_gpu_activity {
     int64_t start, end, launch; /* launch: -1 where it is not known; ns, one clock */
     enum pw_gpu_kind kind;
+    int32_t device; /* -1: none, it is the host's */
 };
 
 /* The sums of the sets of time named, inside a window; u: union, \: without. */

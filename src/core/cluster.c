@@ -98,6 +98,7 @@ static int load_gpus(hid_t file, struct pw_cluster *c, size_t cells)
     size_t ntrace = 0;
     int err = load_table(file, PW_TABLE_c_gpu_trace, &c->gpu_trace, &ntrace);
     err = err ? err : load_table(file, PW_TABLE_c_gpu_rank, &c->gpu_ranks, &c->ngpu_ranks);
+    err = err ? err : load_table(file, PW_TABLE_c_gpu_device, &c->gpu_devices, &c->ngpu_devices);
     err = err ? err : load_table(file, PW_TABLE_c_kernel, &c->kernels, &c->nkernels);
     err = err ? err : load_table(file, PW_TABLE_c_kernel_rank, &c->kernel_ranks, &c->nkernel_ranks);
     if (err || (ntrace && ntrace != cells))
@@ -220,6 +221,7 @@ void pw_cluster_destroy(struct pw_cluster *cluster)
     free(cluster->operator_ranks);
     free(cluster->gpu_trace);
     free(cluster->gpu_ranks);
+    free(cluster->gpu_devices);
     free(cluster->kernels);
     free(cluster->kernel_ranks);
     free(cluster->queues);

@@ -75,6 +75,8 @@ struct pw_cluster {
     struct pw_row_c_gpu_trace *gpu_trace; /* NULL, or as step_trace */
     struct pw_row_c_gpu_rank *gpu_ranks;  /* by rank */
     size_t ngpu_ranks;
+    struct pw_row_c_gpu_device *gpu_devices; /* of ranks with several; by rank and device */
+    size_t ngpu_devices;
     struct pw_row_c_kernel *kernels;
     size_t nkernels;
     struct pw_row_c_kernel_rank *kernel_ranks;

@@ -137,7 +137,11 @@ CLUSTER_DATASETS = {
     "gpu_ranks":
         "rank hostname devices device kernels copies copied_bytes span_ns busy_ns compute_ns comm_ns "
         "comm_exposed_ns copy_ns idle_host_ns idle_gap_ns idle_other_ns unrecorded_ns samples "
-        "sm_clock_mhz slowed_share clock_reasons slowdown kernel_row kernel_excess_ns confidence",
+        "sm_clock_mhz slowed_share clock_reasons slowdown kernel_row kernel_excess_ns confidence "
+        "devices_used occupancy",
+    "gpu_devices":
+        "rank device name kernels copies copied_bytes span_ns busy_ns compute_ns comm_ns "
+        "comm_exposed_ns copy_ns occupancy samples sm_clock_mhz slowed_share",
     "kernels":
         "name type calls total_ns mean_ns min_ns max_ns p50_ns p95_ns share operator operator_share "
         "ranks max_rank max_rank_ns imbalance",

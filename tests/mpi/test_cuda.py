@@ -170,6 +170,31 @@ def no_calls_at_level_0():
 
 
 @h.case
+def two_devices_apart():
+    """A process with two GPUs: the report has each for itself, and its kernels' occupancy."""
+    run("all", layout="13.0")
+    h.run(h.profwrap("merge", "out"))
+    file = h.h5py().File("out/cluster.h5")
+    rank, = file["gpu_ranks"][:]
+    h.equal((int(rank["devices_used"]), int(rank["kernels"])), (2, 7), "GPUs and kernels")
+    table = file["gpu_devices"][:]
+    h.equal([(int(d["rank"]), int(d["device"]), d["name"].decode(), int(d["kernels"]),
+              int(d["copies"]), int(d["copied_bytes"])) for d in table],
+            [(0, 0, "Stand-in GPU 0", 6, 0, 0),
+             (0, 1, "Stand-in GPU 1", 1, 3, 4096 + 8192 + (5 << 30))], "devices")
+    # 512 threads of 40 registers, and a block's 1 KiB and 200,000 bytes of shared memory and the
+    # driver's of the multiprocessor's 228: one block of 16 warps, of 64.
+    h.equal([round(float(d["occupancy"]), 6) for d in table], [0.25, 0.25], "occupancy")
+    kernels = rows(h.open_complete("out"), "events/kernel", "device", "start", "end")
+    for d in table:
+        mine = [k for k in kernels if k[0] == int(d["device"])]
+        h.equal(int(d["compute_ns"]), sum(end - start for _, start, end in mine), "computing")
+    text, data, _ = reported()
+    h.check("Ranks that used several GPUs" in text, text)
+    h.equal([row["device"] for row in data["gpu"]["devices"]], [0, 1], "in the JSON")
+
+
+@h.case
 def two_devices_sampled():
     folder = os.path.dirname(standin("libnvidia-ml.so.1"))
     run("sampled", options=("--sample-hz", "20"), env={"LD_LIBRARY_PATH": folder})

@@ -13,11 +13,16 @@
  * launched at 2, 20, 30, 80, 100, 30, 60 us; the rank waits for others in [55, 60) and [125, 140),
  * and is in a call of MPI in [65, 90). */
 static const struct pw_gpu_activity played[] = {
-    {5 * US, 12 * US, 2 * US, PW_GPU_COPY},       {10 * US, 40 * US, 3 * US, PW_GPU_COMPUTE},
-    {38 * US, 50 * US, 20 * US, PW_GPU_COMPUTE},  {45 * US, 70 * US, 30 * US, PW_GPU_COMM},
-    {55 * US, 60 * US, -1, PW_GPU_WAIT},          {65 * US, 90 * US, -1, PW_GPU_CALL},
-    {85 * US, 120 * US, 80 * US, PW_GPU_COMPUTE}, {125 * US, 145 * US, 100 * US, PW_GPU_COMM},
-    {125 * US, 140 * US, -1, PW_GPU_WAIT},        {150 * US, 160 * US, 60 * US, PW_GPU_COMPUTE},
+    {5 * US, 12 * US, 2 * US, PW_GPU_COPY, 0},
+    {10 * US, 40 * US, 3 * US, PW_GPU_COMPUTE, 0},
+    {38 * US, 50 * US, 20 * US, PW_GPU_COMPUTE, 0},
+    {45 * US, 70 * US, 30 * US, PW_GPU_COMM, 0},
+    {55 * US, 60 * US, -1, PW_GPU_WAIT, 0},
+    {65 * US, 90 * US, -1, PW_GPU_CALL, 0},
+    {85 * US, 120 * US, 80 * US, PW_GPU_COMPUTE, 0},
+    {125 * US, 145 * US, 100 * US, PW_GPU_COMM, 0},
+    {125 * US, 140 * US, -1, PW_GPU_WAIT, 0},
+    {150 * US, 160 * US, 60 * US, PW_GPU_COMPUTE, 0},
 };
 enum { PLAYED = sizeof(played) / sizeof(played[0]) };
 
@@ -72,10 +77,10 @@ static void test_first_and_long_gaps(void **state)
     struct pw_gputime g;
     struct pw_gpu_window w = {.start = 100, .end = 200000};
     const struct pw_gpu_activity v[] = {
-        {1000, 2000, 900, PW_GPU_COMPUTE},
-        {2000 + PW_GPU_GAP_NS, 40000, 1999, PW_GPU_COMPUTE}, /* not short, launched in time */
-        {40010, 40020, -1, PW_GPU_COMPUTE},                  /* nobody knows when */
-        {50000, 60000, 40020, PW_GPU_COMPUTE},               /* launched just when it ran dry */
+        {1000, 2000, 900, PW_GPU_COMPUTE, 0},
+        {2000 + PW_GPU_GAP_NS, 40000, 1999, PW_GPU_COMPUTE, 0}, /* not short, launched in time */
+        {40010, 40020, -1, PW_GPU_COMPUTE, 0},                  /* nobody knows when */
+        {50000, 60000, 40020, PW_GPU_COMPUTE, 0},               /* launched just when it ran dry */
     };
     pw_gputime_begin(&g, &w, 1);
     struct pw_gpu_news news = pw_gputime_add(&g, &v[0]);
@@ -97,9 +102,9 @@ static void test_disorder_is_counted(void **state)
 {
     (void)state;
     struct pw_gputime g;
-    const struct pw_gpu_activity v[] = {{1000, 2000, -1, PW_GPU_COMPUTE},
-                                        {500, 1500, -1, PW_GPU_COMPUTE},
-                                        {1800, 2500, -1, PW_GPU_COMPUTE}};
+    const struct pw_gpu_activity v[] = {{1000, 2000, -1, PW_GPU_COMPUTE, 0},
+                                        {500, 1500, -1, PW_GPU_COMPUTE, 0},
+                                        {1800, 2500, -1, PW_GPU_COMPUTE, 0}};
     pw_gputime_begin(&g, NULL, 0);
     for (int i = 0; i < 3; i++)
         pw_gputime_add(&g, &v[i]);
@@ -139,7 +144,7 @@ static void test_against_counting(void **state)
         for (int i = 0; i < MANY && at < 300; i++) {
             at += (int64_t)(next(&seed) % 9);
             struct pw_gpu_activity a = {at, at + (int64_t)(next(&seed) % 20), at - 1,
-                                        (enum pw_gpu_kind)(next(&seed) % PW_GPU_KINDS)};
+                                        (enum pw_gpu_kind)(next(&seed) % PW_GPU_KINDS), 0};
             pw_gputime_add(&g, &a);
             for (int64_t t = a.start; t < a.end; t++)
                 marks[t] |= (uint8_t)(1 << a.kind);

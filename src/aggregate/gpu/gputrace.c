@@ -28,6 +28,7 @@ struct pass {
     struct step_phases *phases; /* [input->nsteps] */
     ptrdiff_t near;
     struct pw_row_c_gpu_rank *rank;
+    struct pw_gpudevices *devices;
     int has_phases;
 };
 
@@ -35,6 +36,7 @@ static int take_kernel(void *context, const struct pw_row_kernel *kernel)
 {
     struct pass *p = context;
     p->rank->kernels++;
+    pw_gpudevices_kernel(p->devices, kernel);
     return pw_kernelread_add(p->kernels, kernel);
 }
 
@@ -42,6 +44,7 @@ static void take_copy(void *context, const struct pw_row_memcpy *copy)
 {
     struct pass *p = context;
     p->rank->copies++;
+    pw_gpudevices_copy(p->devices, copy);
     if (copy->bytes > 0 && pw_is_possible(copy->bytes))
         p->rank->copied_bytes = pw_sum(p->rank->copied_bytes, copy->bytes);
 }
@@ -107,6 +110,7 @@ static void take_activity(void *context, const struct pw_gpu_activity *a)
 {
     struct pass *p = context;
     struct pw_gpu_news news = pw_gputime_add(&p->time, a);
+    pw_gpudevices_activity(p->devices, a);
     if (!p->has_phases)
         return;
     if (news.idle == PW_GPU_IDLE_HOST)
@@ -238,7 +242,8 @@ static int begin(struct pass *p, struct pw_optree *kernels)
 {
     struct pw_gpu_window *windows = make_windows(p->input);
     p->phases = calloc(p->input->nsteps + 1, sizeof(*p->phases));
-    if (!windows || !p->phases) {
+    p->devices = pw_gpudevices_create(p->input);
+    if (!windows || !p->phases || !p->devices) {
         free(windows);
         return -ENOMEM;
     }
@@ -262,8 +267,11 @@ static int allocate(struct pw_gputrace *out, const struct pw_job *job, const str
     if (!out->steps)
         return -ENOMEM;
     memset(out->steps, 0xff, sizeof(*out->steps) * job->nsteps);
-    out->rank = (struct pw_row_c_gpu_rank){
-        .rank = (int32_t)input->rank, .kernel_row = -1, .slowdown = -1, .confidence = -1};
+    out->rank = (struct pw_row_c_gpu_rank){.rank = (int32_t)input->rank,
+                                           .kernel_row = -1,
+                                           .slowdown = -1,
+                                           .confidence = -1,
+                                           .occupancy = -1};
     memcpy(out->rank.hostname, input->hostname, sizeof(out->rank.hostname));
     return 0;
 }
@@ -286,10 +294,12 @@ int pw_gputrace_build(const struct pw_job *job, const struct pw_input *input,
         pw_gputime_end(&p.time);
         fill(&p, job, &unrecorded, out);
         pw_gpuclocks_read(input, &out->rank);
+        out->ndevices = pw_gpudevices_finish(p.devices, &out->rank, out->devices);
     }
     int closed = p.kernels ? pw_kernelread_close(p.kernels) : 0;
     free(p.time.windows);
     free(p.phases);
+    pw_gpudevices_destroy(p.devices);
     pw_spans_fini(&unrecorded);
     return err ? err : closed ? closed : gaps ? gaps : broken;
 }

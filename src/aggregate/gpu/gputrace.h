@@ -2,12 +2,15 @@
 #ifndef PW_AGGREGATE_GPU_GPUTRACE_H
 #define PW_AGGREGATE_GPU_GPUTRACE_H
 
+#include "aggregate/gpu/gpudevices.h"
 #include "aggregate/operators/optree.h"
 #include "aggregate/steps/ranktrace.h"
 
 struct pw_gputrace {
     struct pw_row_c_gpu_trace *steps; /* [job->nsteps], -1 where nothing is known */
     struct pw_row_c_gpu_rank rank;
+    struct pw_row_c_gpu_device devices[PW_GPUDEVICES_MOST]; /* where several were used */
+    size_t ndevices;
     int64_t late; /* activities too far out of order to be in time's right place */
 };
 

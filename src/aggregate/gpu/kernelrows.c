@@ -311,5 +311,6 @@ void pw_kernels_fini(struct pw_kernels *k)
     free(k->kernels);
     free(k->by_rank);
     free(k->ranks);
+    free(k->devices);
     *k = (struct pw_kernels){0};
 }

@@ -12,8 +12,9 @@ enum { PW_KERNELS_MOST = 20000, PW_KERNELS_BY_RANK = 32, PW_KERNELS_COMPARED = 1
 struct pw_kernels {
     struct pw_row_c_kernel *kernels;
     struct pw_row_c_kernel_rank *by_rank;
-    struct pw_row_c_gpu_rank *ranks; /* of all processes, by rank */
-    size_t nkernels, nby_rank, nranks;
+    struct pw_row_c_gpu_rank *ranks;     /* of all processes, by rank */
+    struct pw_row_c_gpu_device *devices; /* likewise; see gpudevices.h */
+    size_t nkernels, nby_rank, nranks, ndevices;
 };
 
 /* Reduces the processes' kernels, of which process 0's tree is changed, makes the rows on process 0

@@ -92,12 +92,22 @@ static void take_trace(struct pw_share *share, const struct pw_job *job, size_t 
     }
 }
 
-static void take_gpu(struct pw_share *share, const struct pw_job *job, size_t column,
-                     const struct pw_gputrace *gpu)
+static int take_gpu(struct pw_share *share, const struct pw_job *job, size_t column,
+                    const struct pw_gputrace *gpu)
 {
     for (size_t s = 0; s < job->nsteps; s++)
         share->gpu[s * share->count + column] = gpu->steps[s];
     share->gpu_ranks[share->ngpu_ranks++] = gpu->rank;
+    if (!gpu->ndevices)
+        return 0;
+    const size_t n = share->ngpu_devices + gpu->ndevices;
+    struct pw_row_c_gpu_device *rows = realloc(share->gpu_devices, n * sizeof(*rows));
+    if (!rows)
+        return -ENOMEM;
+    memcpy(rows + share->ngpu_devices, gpu->devices, gpu->ndevices * sizeof(*rows));
+    share->gpu_devices = rows;
+    share->ngpu_devices = n;
+    return 0;
 }
 
 /* One rank's GPU time, which its trace is put on. 0 or -ENOMEM. */
@@ -117,7 +127,7 @@ static int build_gpu(struct pw_share *share, struct pw_job *job, const struct pw
         pw_job_note(job, input->rank, "gpu_disorder", gpu.late,
                     "GPU events that come too late in the file count only in part in its GPU time");
     if (!err && column < share->count)
-        take_gpu(share, job, column, &gpu);
+        err = take_gpu(share, job, column, &gpu);
     pw_gputrace_fini(&gpu);
     return err;
 }
@@ -172,6 +182,7 @@ void pw_share_fini(struct pw_share *share)
     free(share->phases);
     free(share->gpu);
     free(share->gpu_ranks);
+    free(share->gpu_devices);
     free(share->step_start);
     free(share->step_end);
     free(share->step_recorded);

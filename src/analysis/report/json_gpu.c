@@ -66,6 +66,9 @@ json_t *pw_json_gpu(const struct pw_figures *f)
     json_t *all = json_object();
     bool bad = !all;
     bad |= json_object_set_new(all, "ranks", pw_json_gpu_ranks(f)) != 0;
+    bad |= json_object_set_new(
+               all, "devices",
+               pw_json_rows(PW_TABLE_c_gpu_device, c->gpu_devices, c->ngpu_devices)) != 0;
     bad |= json_object_set_new(all, "steps", make_steps(c)) != 0;
     json_t *series = c->ngpu_series > PW_REPORT_JSON_CELLS
                          ? json_null()

@@ -25,6 +25,20 @@ static void share_cell(struct pw_grid *grid, int64_t part, int64_t whole)
     pw_grid_cell(grid, "%s", pw_page_percent(text, sizeof(text), share));
 }
 
+static void clock_cell(struct pw_grid *grid, double mhz)
+{
+    if (mhz > 0)
+        pw_grid_cell(grid, "%.0f", mhz);
+    else
+        pw_grid_cell(grid, "n/a");
+}
+
+static void occupancy_cell(struct pw_grid *grid, double occupancy)
+{
+    char text[32];
+    pw_grid_cell(grid, "%s", pw_page_percent(text, sizeof(text), occupancy));
+}
+
 static void rank_cells(struct pw_grid *grid, const struct pw_row_c_gpu_rank *row)
 {
     pw_grid_cell(grid, "%d%s", (int)row->rank, row->unrecorded_ns ? "*" : "");
@@ -38,10 +52,8 @@ static void rank_cells(struct pw_grid *grid, const struct pw_row_c_gpu_rank *row
     share_cell(grid, row->idle_host_ns, row->span_ns);
     share_cell(grid, row->idle_gap_ns, row->span_ns);
     share_cell(grid, row->idle_other_ns, row->span_ns);
-    if (row->sm_clock_mhz > 0)
-        pw_grid_cell(grid, "%.0f", row->sm_clock_mhz);
-    else
-        pw_grid_cell(grid, "n/a");
+    occupancy_cell(grid, row->occupancy);
+    clock_cell(grid, row->sm_clock_mhz);
 }
 
 static int print_table(const struct pw_page *page)
@@ -49,7 +61,8 @@ static int print_table(const struct pw_page *page)
     static const struct pw_grid_column columns[] = {
         {"Rank", 0},       {"Time", 0},          {"busy", 0},         {"computing", 0},
         {"NCCL", 0},       {"NCCL\nexposed", 0}, {"NCCL\nhidden", 0}, {"copies", 0},
-        {"dry:\nhost", 0}, {"kernel\ngaps", 0},  {"idle,\nother", 0}, {"SM\nMHz", 0},
+        {"dry:\nhost", 0}, {"kernel\ngaps", 0},  {"idle,\nother", 0}, {"Occu-\npancy", 0},
+        {"SM\nMHz", 0},
     };
     const struct pw_cluster *c = page->figures->cluster;
     size_t count = c->ngpu_ranks < page->top ? c->ngpu_ranks : page->top;
@@ -61,6 +74,48 @@ static int print_table(const struct pw_page *page)
     pw_grid_fini(&grid);
     if (!err && count < c->ngpu_ranks)
         err = pw_page_print(page, 2, 2, "%zu more are not shown (--top 0).", c->ngpu_ranks - count);
+    return err;
+}
+
+static void device_cells(struct pw_grid *grid, const struct pw_row_c_gpu_device *row)
+{
+    char name[NAME];
+    pw_grid_cell(grid, "%d", (int)row->rank);
+    pw_grid_cell(grid, "%d", (int)row->device);
+    pw_grid_cell(grid, "%s", pw_names_printable(name, sizeof(name), row->name, sizeof(row->name)));
+    pw_grid_cell(grid, "%" PRId64, row->kernels);
+    time_cell(grid, row->span_ns);
+    share_cell(grid, row->busy_ns, row->span_ns);
+    share_cell(grid, row->compute_ns, row->span_ns);
+    share_cell(grid, row->comm_ns, row->span_ns);
+    share_cell(grid, row->comm_exposed_ns, row->span_ns);
+    share_cell(grid, row->copy_ns, row->span_ns);
+    occupancy_cell(grid, row->occupancy);
+    clock_cell(grid, row->sm_clock_mhz);
+}
+
+/* Above, all GPUs of a rank are one. */
+static int print_devices(const struct pw_page *page)
+{
+    static const struct pw_grid_column columns[] = {
+        {"Rank", 0},          {"GPU", 0},    {"Name", 1},         {"# of\nKernels", 0},
+        {"Time", 0},          {"busy", 0},   {"computing", 0},    {"NCCL", 0},
+        {"NCCL\nexposed", 0}, {"copies", 0}, {"Occu-\npancy", 0}, {"SM\nMHz", 0},
+    };
+    const struct pw_cluster *c = page->figures->cluster;
+    size_t count = c->ngpu_devices < page->top ? c->ngpu_devices : page->top;
+    struct pw_grid grid;
+    if (!c->ngpu_devices)
+        return 0;
+    int err = pw_page_print(page, 2, 2, "Ranks that used several GPUs, each for itself:");
+    pw_grid_init(&grid, columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < count; i++)
+        device_cells(&grid, &c->gpu_devices[i]);
+    err = err ? err : pw_grid_print(&grid, page);
+    pw_grid_fini(&grid);
+    if (!err && count < c->ngpu_devices)
+        err =
+            pw_page_print(page, 2, 2, "%zu more are not shown (--top 0).", c->ngpu_devices - count);
     return err;
 }
 
@@ -102,12 +157,16 @@ int pw_section_gpu(const struct pw_page *page)
         return pw_page_print(page, 2, 2, "None was recorded.");
     int err = print_table(page);
     err = err ? err : print_unrecorded(page);
+    err = err ? err : print_devices(page);
     err = err ? err : print_slow(page);
     return err ? err
                : pw_page_print(page, 2, 2,
                                "Time: from the first activity to the last; percentages are of it, "
                                "hidden: of NCCL's time, while the GPU computes. dry: the next "
-                               "kernel was launched after the GPU had run out of work.");
+                               "kernel was launched after the GPU had run out of work. Occupancy: "
+                               "the warps that can be on a multiprocessor at a time, by kernels' "
+                               "blocks, registers and shared memory, of those it has room for; by "
+                               "time.");
 }
 
 static void kernel_cells(struct pw_grid *grid, const struct pw_row_c_kernel *row, int has_ranks)
