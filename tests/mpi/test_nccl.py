@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import harness as h
+from smallshm import in_namespace
 
 HASH = 0x1234567890ABCDEF
 
@@ -127,6 +128,32 @@ def parts_at_level_2():
                 "waits of the sender", net[0])
         h.check(net[1]["network_wait_ns"] >= 4_000_000 and net[1]["flush_wait_ns"] >= 2_000_000,
                 "waits of the receiver", net[1])
+
+
+@h.case
+def channels_where_cupti_is_refused():
+    """Then NCCL alone can say when its kernels ran, and is asked for it at every level; not where
+    /dev/shm is small, where NCCL crashes of it (NVIDIA/nccl#2326)."""
+    cuda = {"NCCLPLAY_CUDA": "1", "PROFWRAP_CUPTI": "/nonexistent/libcupti.so"}
+    for version, level, env, timed in ((6, 1, cuda, "channels"), (4, 0, cuda, "channels"),
+                                       (6, 1, {}, "enqueued")):
+        out = f"o{version}{level}{timed}"
+        play("proxies", version, rank=0, env=env,
+             options=("--no-merge", "--level", str(level), "-o", out))
+        file = h.open_rank(out)
+        (found,) = events(file)
+        h.equal(found["timed"], timed, "times")
+        h.check("events/nccl_net" not in file, "steps of proxies are of level 2")
+
+
+@h.case
+def no_channels_in_a_small_dev_shm():
+    for size, wants in ((128, False), (1024, True)):
+        command = [*in_namespace(size), *h.profwrap("--no-merge", "--level", "2", "-o", f"o{size}"),
+                   h.program("ncclplay"), "proxies", "6"]
+        done = h.run(command, env={"RANK": "0", "WORLD_SIZE": "2"})
+        mask = int(done.stdout.decode().split("mask ")[1].split()[0])
+        h.equal(mask & 64 != 0, wants, f"channels with {size} MiB")
 
 
 @h.case

@@ -270,6 +270,8 @@ int InitializeInjection(void)
     /* The rank's recording process alone: others that it starts may use the GPU, too. */
     if (is_wanted() && !atomic_exchange(&has_begun, 1) && pw_probe_thread()) {
         const bool is_working = begin();
+        if (!is_working)
+            pw_probe_say_gpu_untimed();
         say_state();
         if (is_working && start_worker() == 0)
             atexit(finish);

@@ -44,6 +44,10 @@ void *pw_nccl_plan_begin(struct pw_nccl_comm *comm);
 
 void *pw_nccl_launch_begin(struct pw_nccl_comm *comm);
 
+/* Whether channels of kernels are recorded: at level 2, and where nothing else can say when kernels
+ * ran. */
+bool pw_nccl_wants_channels(void);
+
 void *pw_nccl_channel_begin(struct pw_nccl_comm *comm, const void *task, uint8_t channel,
                             uint64_t timer);
 

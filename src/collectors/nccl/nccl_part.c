@@ -6,10 +6,23 @@
 #include "core/ops.h"
 #include "rank/probe/recording.h"
 
+bool pw_nccl_wants_channels(void)
+{
+    const struct pw_segment_shared *segment = pw_probe_borrow_segment();
+    return pw_recording_level() >= PW_HIGHEST_LEVEL ||
+           (segment && atomic_load_explicit(&segment->gpu_untimed, memory_order_relaxed));
+}
+
+static bool is_wanted(enum pw_nccl_kind kind)
+{
+    return kind == PW_NCCL_IS_CHANNEL ? pw_nccl_wants_channels()
+                                      : pw_recording_level() >= PW_HIGHEST_LEVEL;
+}
+
 /* One that needs no name, and belongs to something else that is recorded. */
 static struct pw_nccl_slot *begin_part(enum pw_nccl_kind kind, void **handle)
 {
-    if (!pw_gate->on || pw_recording_is_paused() || pw_recording_level() < PW_HIGHEST_LEVEL)
+    if (!pw_gate->on || pw_recording_is_paused() || !is_wanted(kind))
         return NULL;
     struct pw_nccl_slot *slot = pw_nccl_slot_take(kind);
     if (!slot)

@@ -6,6 +6,7 @@
  * NCCL starts events of types that nobody asked for; *handle is NULL for all that is not recorded.
  */
 #include <dlfcn.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "collectors/nccl/nccl_abi.h"
@@ -32,6 +33,15 @@ static void stay_loaded(void)
         dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
+/* For events of channels NCCL begins proxies, with 40 MB of /dev/shm for each communicator; where
+ * there is no room for these it crashes (NVIDIA/nccl#2326). */
+static bool has_room_for_proxies(void)
+{
+    struct statvfs shm;
+    return statvfs("/dev/shm", &shm) == 0 && (uint64_t)shm.f_bavail * shm.f_frsize >= UINT64_C(512)
+                                                                                          << 20;
+}
+
 static int mask_of(int types)
 {
     const int level = pw_recording_level();
@@ -41,7 +51,9 @@ static int mask_of(int types)
     if (level >= 1 || types & PW_NCCL_P2P_API)
         mask |= PW_NCCL_P2P | PW_NCCL_P2P_API;
     if (level >= 2)
-        mask |= PW_NCCL_PROXY_OP | PW_NCCL_PROXY_STEP | PW_NCCL_KERNEL_CH;
+        mask |= PW_NCCL_PROXY_OP | PW_NCCL_PROXY_STEP;
+    if (pw_nccl_wants_channels() && has_room_for_proxies())
+        mask |= PW_NCCL_KERNEL_CH;
     return mask & types;
 }
 

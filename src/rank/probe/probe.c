@@ -299,6 +299,12 @@ const struct pw_segment_shared *pw_probe_borrow_segment(void)
     return probe.segment;
 }
 
+void pw_probe_say_gpu_untimed(void)
+{
+    if (probe.segment)
+        atomic_store(&probe.segment->gpu_untimed, 1);
+}
+
 int pw_probe_create_pool(struct pw_pool **out)
 {
     return pw_pool_create(probe.name, probe.segment, out);

@@ -21,7 +21,7 @@
 #include "rank/ring/testclock.h"
 
 enum {
-    PW_SEGMENT_VERSION = 12,
+    PW_SEGMENT_VERSION = 13,
     PW_SEGMENT_PAGE = 4096,
     PW_SEGMENT_HEADER = 2 * PW_SEGMENT_PAGE,
     PW_RING_CONTROL = 3 * PW_SEGMENT_PAGE, /* before a ring's records */
@@ -187,6 +187,7 @@ struct pw_segment_shared {
     _Atomic uint32_t sleeping;       /* 1 while it does */
     _Atomic uint32_t sync_requested; /* 1 from when the application enters MPI_Init */
     _Atomic uint32_t sync_decision;  /* enum pw_sync_decision, the same on every rank */
+    _Atomic uint32_t gpu_untimed;    /* 1: CUPTI will not say when kernels ran */
     struct pw_control control;
     /* By index of the communicator: collectives that its owner has left, or begun if nonblocking.
      * Written by the application. */

@@ -1,6 +1,8 @@
 /* A program without MPI whose "NCCL" is ncclhost.c. ncclplay SCENARIO [VERSION]; rank and size are
  * RANK and WORLD_SIZE. What it did is what the tests expect to find in the rank file. */
+#include <dlfcn.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,6 +182,16 @@ static void second(void)
     one(HOST_ALLREDUCE, 1, HOST_FLOAT32, 0);
 }
 
+/* As cuInit() does, before NCCL begins. */
+static void begin_cuda(void)
+{
+    const char *path = getenv("CUDA_INJECTION64_PATH");
+    void *library = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    int (*inject)(void) =
+        library ? (int (*)(void))(uintptr_t)dlsym(library, "InitializeInjection") : NULL;
+    printf("injected %d\n", inject ? inject() : -1);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -190,6 +202,8 @@ int main(int argc, char **argv)
                      {"alone", alone},   {"steps", steps},       {"many", many},
                      {"second", second}, {"alltoall", alltoall}, {"symmetric", symmetric}};
     const char *name = argc > 1 ? argv[1] : "";
+    if (getenv("NCCLPLAY_CUDA"))
+        begin_cuda();
     if (!host_load(&host, argc > 2 ? atoi(argv[2]) : 0)) {
         printf("no plugin\n");
         return strcmp(name, "none") != 0;
