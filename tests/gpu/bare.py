@@ -8,6 +8,8 @@ import subprocess
 import sys
 import tempfile
 
+C_LIBRARY = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|util|pthread|resolv|anl|mvec|nsl|nss_\w+|gcc_s|"
+                       r"BrokenLocale|thread_db))\.so\.\d+$")
 # What Debian and Ubuntu call essential, as far as the scripts here use it.
 TOOLS = ("sh", "bash", "env", "dirname", "readlink", "sed", "timeout", "rm", "test", "setpriv")
 DEVICES = ("null", "zero", "full", "random", "urandom")
@@ -44,6 +46,13 @@ def libraries_of(paths):
     return set(re.findall(r"(/\S+) \(0x", done.stdout))
 
 
+def c_library(libraries):
+    """All of it that is beside the part that programs here are linked with."""
+    folders = {os.path.dirname(path) for path in libraries if "/libc.so." in path}
+    return {os.path.join(folder, name) for folder in folders for name in os.listdir(folder)
+            if C_LIBRARY.match(name)}
+
+
 def put(root, path, source=None):
     """The file, at the path by which it is asked for."""
     target = root + path
@@ -65,7 +74,8 @@ def lay_out(root):
     put(root, python)
     if not os.path.exists(root + PYTHON):
         os.symlink(python, root + PYTHON)
-    for path in libraries_of([python, *filter(None, tools.values()), *modules]):
+    libraries = libraries_of([python, *filter(None, tools.values()), *modules])
+    for path in libraries | c_library(libraries):
         put(root, path)
     for path, text in {"/etc/hosts": "127.0.0.1 localhost\n",
                        "/etc/passwd": "root:x:0:0:root:/root:/bin/sh\n"}.items():

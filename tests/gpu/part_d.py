@@ -40,7 +40,8 @@ def whole():
 def d_whole_way():
     file = whole()
     devices = file.rows("devices")
-    check(len(file.rows("events/kernel")) == 1000, "kernels")
+    kernels = len(file.rows("events/kernel"))
+    check(kernels == 1000, kernels, "kernels instead of 1000")
     check(devices and devices[0]["uuid"].startswith("GPU-"), devices)
     if not os.path.exists("whole/cluster.h5"):
         run([PROFWRAP, "merge", "whole"])

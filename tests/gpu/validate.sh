@@ -48,7 +48,7 @@ if [ -n "$standin" ]; then
     export PYTHONPATH=$here/standin/python STANDIN_LIBRARIES=$standin
     export STANDIN_CUPTI=$standin/libcupti.so.13 PROFWRAP_CUPTI=$standin/libcupti.so.13
 fi
-[ ! -d "$record" ] || record=$record/gpu-$(date +%Y-%m-%d).md
+[ ! -d "$record" ] || printf -v record "%s/gpu-%(%Y-%m-%d)T.md" "$record" -1
 export PROFWRAP_VALIDATE_BUILD=$build PROFWRAP_VALIDATE_RECORD=$record PROFWRAP_VALIDATE_KEEP=$keep
 export PROFWRAP_VALIDATE_ONLY=$only PROFWRAP_VALIDATE_PATIENCE_S=$patience
 export PROFWRAP_VALIDATE_OVERHEAD_PERCENT=$overhead
