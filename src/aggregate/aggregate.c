@@ -356,6 +356,6 @@ int pw_aggregate(MPI_Comm comm, const char *dir, const char *output,
         err = merge_job(&job, output, quiet);
     }
     pw_job_close(&job);
-    pw_mergelock_release(&lock);
+    pw_mergelock_release(&lock, output);
     return err;
 }

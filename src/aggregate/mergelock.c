@@ -133,10 +133,11 @@ int pw_mergelock_take(struct pw_mergelock *lock, const char *output, int64_t wai
     return 0;
 }
 
-void pw_mergelock_release(struct pw_mergelock *lock)
+void pw_mergelock_release(struct pw_mergelock *lock, const char *output)
 {
     if (lock->fd < 0)
         return;
+    remove_left_overs(output); /* an MPI leaves its lock where it could not open the file */
     unlink(lock->path); /* before it is free: who waits for this file sees that it has no name */
     close(lock->fd);
     lock->fd = -1;

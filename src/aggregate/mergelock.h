@@ -16,6 +16,8 @@ struct pw_mergelock {
  * locked, or -EBUSY. By process 0 alone. */
 int pw_mergelock_take(struct pw_mergelock *lock, const char *output, int64_t wait_s, int quiet);
 
-void pw_mergelock_release(struct pw_mergelock *lock);
+/* When all processes have closed what they wrote: removes what a merge that failed has left, then
+ * lets the next one in. By process 0 alone. */
+void pw_mergelock_release(struct pw_mergelock *lock, const char *output);
 
 #endif

@@ -406,13 +406,14 @@ def tool_is_right_or_says_why(tool, resource_name):
         reference = {result: "reference-" + os.path.basename(result) for result in results}
         for result, kept in reference.items():
             shutil.copy(result, kept)
-        for amount in shortages(tool, resource_name):
+
+        def succeeds_with(amount):
             fresh_input()
             words = f"{tool} with {resource_name} {'' if amount is None else amount}"
             print(words, flush=True)
             start = start_and_interrupt if resource_name == "time" else start_limited
             process = start(command, resource_name, amount, taken)
-            judge(command, results, reference, before, process, words)
+            succeeded = judge(command, results, reference, before, process, words)
             if resource_name != "time":
                 taken.give_back()
             # It is back: the same command, on what the failed one has left.
@@ -421,8 +422,26 @@ def tool_is_right_or_says_why(tool, resource_name):
             h.equal(listing(), after, f"files after {words}, and again with enough")
             for result, kept in reference.items():
                 h.check(same(result, kept), words, "left what a second one makes another", result)
+            return succeeded
+
+        for amount in shortages(tool, resource_name):
+            succeeds_with(amount)
+        if resource_name == "disk":
+            try_the_least(succeeds_with)
     finally:
         tear_down(taken)
+
+
+def try_the_least(succeeds_with):
+    """Also with a page less than enough: where the file itself has room, but nothing else."""
+    page = os.sysconf("SC_PAGE_SIZE")
+    too_little, enough = 0, (DISK_BYTES // 2) // page
+    while enough - too_little > 1:
+        middle = (too_little + enough) // 2
+        if succeeds_with(middle * page):
+            enough = middle
+        else:
+            too_little = middle
 
 
 def add_cases():
