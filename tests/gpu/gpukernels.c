@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "gpudriver.h"
+#include "gpunccl.h"
 #include "gpuprofiler.h"
 #include "profwrap.h"
 
@@ -190,6 +191,8 @@ int main(int argc, char **argv)
     const struct timespec second = {.tv_sec = 1};
     if (strcmp(what, "profiler") == 0)
         return argc == 3 ? profile_twice(argv[2]) : 2;
+    if (strcmp(what, "nccl") == 0)
+        return argc == 3 ? use_nccl(argv[2]) : 2;
     start();
     if (strcmp(what, "kernels") == 0)
         run_in_ranges("work", n, ns);

@@ -16,7 +16,7 @@ TOOLKITS = ("/usr/local/cuda/lib64", "/usr/local/cuda/extras/CUPTI/lib64",
             "/usr/local/cuda-*/lib64", "/usr/local/cuda-*/extras/CUPTI/lib64",
             "/usr/local/cuda-*/targets/*/lib")
 # Below site-packages: CUDA 13's packages share one folder, CUDA 12's have one each.
-WHEELS = ("nvidia/cu13/lib", "nvidia/cuda_cupti/lib")
+WHEELS = ("nvidia/cu13/lib", "nvidia/cuda_cupti/lib", "nvidia/nccl/lib")
 SITES = "import site, sys; print(*site.getsitepackages(), *sys.path, sep='\\n')"
 TORCH = "import torch; assert torch.cuda.is_available(), 'torch.cuda.is_available() is False'"
 
@@ -75,6 +75,14 @@ def cupti_12():
     if os.environ.get("STANDIN_LIBRARIES"):
         return first_of([os.environ["STANDIN_LIBRARIES"]], "libcupti.so.11.8")
     return first_of([CARRIED, *TOOLKITS, *wheel_folders()], "libcupti.so.12*")
+
+
+def nccl():
+    """PyTorch's, else the toolkit's."""
+    if os.environ.get("STANDIN_LIBRARIES"):
+        return first_of([os.environ["STANDIN_LIBRARIES"]], "libnccl.so.2")
+    return first_of([*wheel_folders(), *TOOLKITS, CARRIED, "/usr/lib/x86_64-linux-gnu"],
+                    "libnccl.so.2")
 
 
 @functools.cache

@@ -2,8 +2,9 @@
 import json
 import os
 
-from validate_run import (HERE, PROFWRAP, await_end, check, end, need_gpu, need_torch, opened, run,
-                          start)
+import libraries
+from validate_run import (HERE, KERNELS, PROFWRAP, Skipped, await_end, check, end, need_gpu,
+                          need_torch, opened, run, start)
 
 # NCCL refuses that unless they seem to be on different hosts, or from 2.30 on is told.
 TWO_ON_ONE = {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1", "NCCL_NET": "Socket",
@@ -13,24 +14,34 @@ DDP_STEPS = 30
 
 
 def two_ranks(mode, level=1):
-    """Their files are then in the folder of the mode's name."""
+    """Of with_torch.py; their files are then in the folder of the mode's name."""
     need_gpu()
-    python, script, ranks = need_torch(), os.path.join(HERE, "with_torch.py"), []
+    return both(mode, [need_torch(), os.path.join(HERE, "with_torch.py"), mode], level)
+
+
+def both(mode, command, level):
+    """What the first rank printed."""
+    ranks, said = [], []
     try:
         for rank in range(2):
             env = {**TWO_ON_ONE, "NCCL_HOSTID": f"h{rank}", "RANK": str(rank), "WORLD_SIZE": "2",
                    "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1",
                    "MASTER_PORT": "29511", "TORCHELASTIC_RUN_ID": "validate-" + mode,
-                   "STANDIN_MEET": os.path.abspath("meet-" + mode)}
+                   "STANDIN_MEET": os.path.abspath("meet-" + mode), "NCCLSTAND_VERSION": "6"}
             ranks.append(start([PROFWRAP, "--quiet", "--no-merge", "--level", level, "-o", mode,
-                                python, script, mode], env))
+                                *command], env))
         for number, process in enumerate(ranks):
-            errors = await_end(process, f"rank {number}")[1]
+            out, errors = await_end(process, f"rank {number}")
+            said.append(out)
+            missing = libraries.missing_library(errors)
+            if process.returncode != 0 and missing:
+                raise Skipped(f"{command[0]} has no {missing} here")
             check(process.returncode == 0, "rank", number, "ended with", process.returncode,
                   errors[-400:])
     finally:
         for process in ranks:
             end(process)
+    return said[0]
 
 
 def allreduces(file):
@@ -51,9 +62,32 @@ def c_collectives_match():
     for rank in range(2):
         file = opened("ranks", rank)
         seen.append(allreduces(file))
-        check(file.rows("events/nccl"), "rank", rank, "has no rows in /events/nccl")
+        timed = [row["timed"] for row in file.rows("events/nccl")]
+        by_kernels = timed.count("kernel")
+        check(by_kernels >= 0.95 * len(timed) > 0, "of rank", rank, by_kernels, "of", len(timed),
+              "operations have the times of their kernels")
     check_same(seen, 100)
     return f"{len(seen[0])} collectives with the same communicator and number on both ranks"
+
+
+def c_every_collective():
+    """Without PyTorch. NCCL makes some collectives of messages: each is one operation all the same,
+    with the same number on both ranks."""
+    need_gpu()
+    library = libraries.nccl()
+    if not library:
+        raise Skipped("no libnccl.so.2")
+    said = both("collectives", [KERNELS, "nccl", library], 1)
+    wanted = ["Allreduce"] * 10 + ["Allgather", "Bcast"]
+    wanted += [] if "without" in said else ["Alltoall", "Gather", "Scatter"]
+    for rank in range(2):
+        events = [event for event in opened("collectives", rank).rows("events/comm")
+                  if event["source"] == "nccl"]
+        found = {event["seq"]: event["op"] for event in events if event["seq"] >= 0}
+        check(found == dict(enumerate(wanted)), "of rank", rank, "there are", found)
+        messages = [event["op"] for event in events if event["seq"] < 0]
+        check(messages == [["Send"], ["Recv"]][rank], "messages of rank", rank, "are", messages)
+    return f"{len(wanted)} collectives of {len(set(wanted))} kinds, and a message; {said.strip()}"
 
 
 def c_late_rank_is_named():

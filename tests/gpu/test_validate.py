@@ -73,9 +73,11 @@ def beside_a_profiler():
 
 @h.case
 def two_nccl_ranks():
-    text = passes("C", "collectives match", "late rank is named", "ddp at level 2")
+    text = passes("C", "collectives match", "every collective", "late rank is named",
+                  "ddp at level 2")
     h.check("100 collectives with the same communicator and number" in text, text)
     h.check("30 steps, 30 allreduces" in text, text)
+    h.check("15 collectives of 6 kinds, and a message" in text, text)
 
 
 @h.case
@@ -152,6 +154,19 @@ def ranks_that_do_not_match_are_found():
 
 
 @h.case
+def what_is_not_recorded_of_nccl_is_found():
+    """Neither the kernels of operations, nor then these themselves."""
+    for activities, name, why in (
+            ("nccl,note,nvtx", "collectives match", "have the times of their kernels"),
+            ("cuda,note", "every collective", "of rank 0 there are {}")):
+        validate("--record", f"{activities}.md", "--only", name, "C", status=1,
+                 PROFWRAP_ACTIVITIES=activities)
+        found, text = verdicts(f"{activities}.md")
+        h.equal(found, [(f"C {name}", "FAILED")], text)
+        h.check(why in text, text)
+
+
+@h.case
 def a_job_without_a_late_rank_is_found():
     breaks("even", "C", "late rank is named", only="match|late")
 
@@ -208,7 +223,8 @@ def without_torch():
     shutil.copytree(HERE, copy, ignore=shutil.ignore_patterns("__pycache__", "torch"))
     shutil.copy(os.path.join(folder, "torch.py"), os.path.join(copy, "standin", "python"))
     done = subprocess.run([os.path.join(copy, "validate.sh"), "--build", h.place("BUILD"),
-                           "--standin", STANDIN, "--only", "C |yields|toggled", "B", "C"],
+                           "--standin", STANDIN, "--only", "match|late|ddp|yields|toggled", "B",
+                           "C"],
                           capture_output=True, text=True, timeout=100, check=False,
                           env=h.environment(PROFWRAP_VALIDATE_PYTHON=sys.executable))
     h.equal(done.returncode, 77, "status\n" + done.stdout + done.stderr)

@@ -1,6 +1,7 @@
 /* Stands in for libnccl.so.2: functions that do nothing, as of a library without a profiler plugin;
  * or, with NCCLSTAND_VERSION, as of one that has that version of it. With NCCLSTAND_CE, allgathers
  * are done by copy engines. */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,22 +12,24 @@ struct stand_comm {
     struct host host;
     struct host_comm comm;
     int ranks, rank;
+    bool has_plugin;
 };
-
-static int has_plugin(void)
-{
-    return getenv("NCCLSTAND_VERSION") != NULL;
-}
 
 static int act(struct stand_comm *c, int func, size_t count, int type, int peer)
 {
     struct host_op op = {.func = func, .count = count, .datatype = type, .peer = peer};
-    if (!has_plugin())
+    if (!c->has_plugin)
         return 0;
     if (func == HOST_ALLGATHER && getenv("NCCLSTAND_CE"))
         host_ce(&c->comm, &op);
     else
         host_group(&c->comm, &op, 1);
+    return 0;
+}
+
+int ncclGetUniqueId(struct stand_id *id)
+{
+    memset(id, 7, sizeof(*id));
     return 0;
 }
 
@@ -37,7 +40,9 @@ int ncclCommInitRank(void **comm, int ranks, struct stand_id id, int rank)
     memcpy(&hash, id.bytes, sizeof(hash));
     c->ranks = ranks;
     c->rank = rank;
-    if (has_plugin() && host_load(&c->host, atoi(getenv("NCCLSTAND_VERSION"))))
+    c->has_plugin =
+        getenv("NCCLSTAND_VERSION") && host_load(&c->host, atoi(getenv("NCCLSTAND_VERSION")));
+    if (c->has_plugin)
         host_comm_init(&c->comm, &c->host, "stand", hash, ranks, rank);
     *comm = c;
     return 0;
@@ -68,7 +73,7 @@ int ncclCommUserRank(void *comm, int *rank)
 int ncclCommDestroy(void *comm)
 {
     struct stand_comm *c = comm;
-    if (has_plugin())
+    if (c->has_plugin)
         host_comm_end(&c->comm);
     free(c);
     return 0;

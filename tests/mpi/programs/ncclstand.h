@@ -8,6 +8,7 @@ struct stand_id {
     char bytes[128];
 };
 
+int ncclGetUniqueId(struct stand_id *id);
 int ncclCommInitRank(void **comm, int ranks, struct stand_id id, int rank);
 int ncclCommSplit(void *comm, int color, int key, void **made, void *config);
 int ncclCommCount(void *comm, int *count);
