@@ -132,6 +132,19 @@ def copies_and_memory():
 
 
 @h.case
+def memory_that_is_mapped():
+    """By cuMemCreate(), as expandable segments: there until released, and mapped no more."""
+    piece = 2 << 20
+    for layout in LAYOUTS:
+        done = run("segments", layout=layout, options=("-o", layout))
+        no_faults(done)
+        memory = h.open_complete(layout)["samples/memory"][:]
+        h.equal([(int(r["device"]), int(r["delta_bytes"]), int(r["total_bytes"])) for r in memory],
+                [(1, piece, piece), (1, piece, 2 * piece), (1, piece, 3 * piece),
+                 (1, -piece, 2 * piece), (1, -piece, piece)], "memory of " + layout)
+
+
+@h.case
 def names_of_c_stay():
     run("names")
     h.equal(names(h.open_complete("out")),

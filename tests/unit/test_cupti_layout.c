@@ -137,6 +137,20 @@ DEVICE(CUpti_ActivityDevice5);
 #endif
 
 /* Numbers that mean the same. */
+SAME(pw_cupti_call, site, CUpti_CallbackData, callbackSite);
+SAME(pw_cupti_call, params, CUpti_CallbackData, functionParams);
+SAME(pw_cupti_call, result, CUpti_CallbackData, functionReturnValue);
+SAME(pw_cupti_mem_create, handle, cuMemCreate_params, handle);
+SAME(pw_cupti_mem_create, bytes, cuMemCreate_params, size);
+SAME(pw_cupti_mem_create, prop, cuMemCreate_params, prop);
+SAME(pw_cuda_mem_prop, location_type, CUmemAllocationProp, location.type);
+SAME(pw_cuda_mem_prop, device, CUmemAllocationProp, location.id);
+SAME(pw_cupti_mem_map, address, cuMemMap_params, ptr);
+SAME(pw_cupti_mem_map, bytes, cuMemMap_params, size);
+SAME(pw_cupti_mem_map, handle, cuMemMap_params, handle);
+SAME(pw_cupti_mem_unmap, address, cuMemUnmap_params, ptr);
+SAME(pw_cupti_mem_unmap, bytes, cuMemUnmap_params, size);
+
 static void numbers(void **state)
 {
     (void)state;
@@ -167,6 +181,8 @@ static void numbers(void **state)
     assert_int_equal(PW_CUPTI_DEVICE, CUPTI_ACTIVITY_KIND_DEVICE);
     assert_int_equal(PW_CUPTI_NOT_INITIALIZED, CUPTI_ERROR_NOT_INITIALIZED);
     assert_int_equal(PW_CUPTI_NOT_READY, CUPTI_ERROR_NOT_READY);
+    assert_int_equal(PW_CUPTI_CALL_EXIT, CUPTI_API_EXIT);
+    assert_int_equal(PW_CUDA_LOCATION_DEVICE, CU_MEM_LOCATION_TYPE_DEVICE);
     assert_int_equal(PW_CUPTI_LIMIT_REACHED, CUPTI_ERROR_MAX_LIMIT_REACHED);
     assert_int_equal(PW_CUPTI_NOT_SUPPORTED, CUPTI_ERROR_NOT_SUPPORTED);
     assert_int_equal(PW_CUPTI_NO_PRIVILEGES, CUPTI_ERROR_INSUFFICIENT_PRIVILEGES);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "collectors/cuda/cuda_buffers.h"
+#include "collectors/cuda/cuda_segments.h"
 #include "collectors/cuda/cuda_subscriber.h"
 #include "collectors/cuda/cuda_takeover.h"
 
@@ -118,6 +119,8 @@ static int switch_on(void)
             pw_cuda.result = pw_cuda.result ? pw_cuda.result : result;
         }
     watch_launches(true);
+    if (pw_cuda.level > 0)
+        pw_cuda_segments_watch(true);
     return PW_CUPTI_SUCCESS;
 }
 
@@ -127,6 +130,7 @@ static void switch_all_off(void)
         if (kinds[i].level <= pw_cuda.level)
             switch_off(kinds[i].kind);
     watch_launches(false);
+    pw_cuda_segments_watch(false);
     pw_cuda.cupti->flush_all(PW_CUPTI_FLUSH_FORCED);
 }
 

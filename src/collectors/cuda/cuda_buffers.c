@@ -9,6 +9,7 @@
 
 #include "collectors/cuda/cuda_convert.h"
 #include "collectors/cuda/cuda_scrap.h"
+#include "collectors/cuda/cuda_segments.h"
 #include "collectors/cuda/cuda_subscriber.h"
 #include "collectors/cuda/cuda_takeover.h"
 #include "rank/probe/intern.h"
@@ -39,6 +40,11 @@ static void add_loss(struct pw_cuda_loss *loss, size_t n)
         return;
     atomic_compare_exchange_strong(&loss->start, &none, pw_probe_now());
     atomic_fetch_add(&loss->n, n);
+}
+
+void pw_cuda_lose(size_t n)
+{
+    add_loss(&pw_cuda.dropped, n);
 }
 
 static void count_drops(void *context, uint32_t stream)
@@ -216,6 +222,7 @@ void pw_cuda_convert_all(struct pw_thread *thread)
     int slot;
     while ((slot = pw_pool_oldest(pw_cuda.pool)) >= 0)
         convert_buffer(thread, slot);
+    pw_cuda_segments_put(thread);
     put_loss(thread, &pw_cuda.dropped, PW_REASON_CUPTI_FULL);
     put_loss(thread, &pw_cuda.untimed, PW_REASON_CUPTI_UNTIMED);
 }

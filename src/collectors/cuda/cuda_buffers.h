@@ -9,6 +9,9 @@
 void pw_cuda_request(uint8_t **buffer, size_t *size, size_t *most_records);
 void pw_cuda_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t used);
 
+/* So much of what CUPTI had for us is lost. */
+void pw_cuda_lose(size_t n);
+
 /* Makes records of all complete buffers; by the worker only. */
 void pw_cuda_convert_all(struct pw_thread *thread);
 

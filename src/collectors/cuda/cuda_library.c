@@ -35,6 +35,7 @@ static const struct {
     {"cuptiFinalize", offsetof(struct pw_cupti, finalize), false},
     {"cuptiSubscribe", offsetof(struct pw_cupti, subscribe), false},
     {"cuptiUnsubscribe", offsetof(struct pw_cupti, unsubscribe), false},
+    {"cuptiEnableCallback", offsetof(struct pw_cupti, enable_callback), false},
     {"cuptiSubscribe_v2", offsetof(struct pw_cupti, subscribe_v2), false},
 };
 

@@ -43,6 +43,7 @@ struct pw_cupti {
     int (*finalize)(void);
     int (*subscribe)(void **subscriber, pw_cupti_callback *callback, void *arg);
     int (*unsubscribe)(void *subscriber);
+    int (*enable_callback)(uint32_t is_on, void *subscriber, int domain, uint32_t callback);
     /* From 13.2 on, of each subscriber for itself. */
     int (*subscribe_v2)(void **subscriber, pw_cupti_callback *callback, void *arg,
                         struct pw_cupti_subscription *params);

@@ -4,13 +4,9 @@
 #include <string.h>
 
 #include "collectors/cuda/cuda_buffers.h"
+#include "collectors/cuda/cuda_segments.h"
 #include "collectors/cuda/cuda_takeover.h"
 #include "rank/probe/scope.h"
-
-static void ignore(void *arg, int domain, uint32_t callback, const void *data)
-{
-    (void)arg, (void)domain, (void)callback, (void)data;
-}
 
 static void request_v2(uint8_t **buffer, size_t *size, size_t *most_records, void *info)
 {
@@ -58,7 +54,7 @@ static int subscribe(size_t size, bool shares)
                                            .holder = holder,
                                            .holder_size = sizeof(holder),
                                            .shares = shares};
-    int result = pw_cuda.cupti->subscribe_v2(&subscriber, ignore, NULL, &params);
+    int result = pw_cuda.cupti->subscribe_v2(&subscriber, pw_cuda_segments_call, NULL, &params);
     holder[sizeof(holder) - 1] = '\0';
     if (!result)
         atomic_store(&pw_cuda.subscriber, subscriber);
@@ -93,7 +89,7 @@ static int hold(void)
         pw_cuda.version < PW_CUPTI_SEVERAL_SUBSCRIBERS) {
         result = subscribe(offsetof(struct pw_cupti_subscription, shares), false);
     } else if (cupti->subscribe) {
-        result = cupti->subscribe(&subscriber, ignore, NULL);
+        result = cupti->subscribe(&subscriber, pw_cuda_segments_call, NULL);
         atomic_store(&pw_cuda.subscriber, result ? NULL : subscriber);
     }
     return result == PW_CUPTI_OTHER_SUBSCRIBER && !pw_takeover_is_subscribed() ? result : 0;

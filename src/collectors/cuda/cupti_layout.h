@@ -5,6 +5,7 @@
 #ifndef PW_CUPTI_LAYOUT_H
 #define PW_CUPTI_LAYOUT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum pw_cupti_kind {
@@ -41,6 +42,37 @@ enum {
     PW_CUPTI_DOMAIN_DRIVER = 1,
     PW_CUPTI_DOMAIN_RUNTIME = 2,
     PW_CUPTI_NO_TIME = 0, /* CUPTI could not read a time */
+};
+
+/* CUpti_CallbackData, and the parameters of functions as it has them (generated_cuda_meta.h). */
+enum { PW_CUPTI_CALL_EXIT = 1, PW_CUDA_LOCATION_DEVICE = 1 };
+
+struct pw_cupti_call {
+    int32_t site;
+    const char *function;
+    const void *params, *result;
+};
+
+struct pw_cuda_mem_prop {
+    uint32_t type, handle_types, location_type;
+    int32_t device;
+};
+
+struct pw_cupti_mem_create {
+    const uint64_t *handle;
+    size_t bytes;
+    const struct pw_cuda_mem_prop *prop;
+};
+
+struct pw_cupti_mem_map {
+    uint64_t address;
+    size_t bytes, offset;
+    uint64_t handle;
+};
+
+struct pw_cupti_mem_unmap {
+    uint64_t address;
+    size_t bytes;
 };
 
 /* Versions of the API, and what they brought. */

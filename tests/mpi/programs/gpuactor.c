@@ -161,6 +161,64 @@ static void wait_for_nothing(void)
     gpu.sync(3, entered, gpu.now(), 1, 7);
 }
 
+struct create {
+    const uint64_t *handle;
+    size_t bytes;
+    const struct {
+        uint32_t type, handle_types, location;
+        int32_t device;
+    } * prop;
+    uint64_t flags;
+};
+
+struct map {
+    uint64_t address;
+    size_t bytes, offset;
+    uint64_t handle, flags;
+};
+
+static void map_segment(uint64_t handle, uint64_t address, size_t bytes)
+{
+    const struct map map = {.address = address, .bytes = bytes, .handle = handle};
+    gpu.driver(STANDIN_MAP, &map, 0);
+}
+
+static void unmap_segments(uint64_t address, size_t bytes)
+{
+    const struct map map = {.address = address, .bytes = bytes};
+    gpu.driver(STANDIN_UNMAP, &map, 0);
+}
+
+static void create_segment(uint64_t handle, size_t bytes, uint32_t location, int result)
+{
+    const struct {
+        uint32_t type, handle_types, location;
+        int32_t device;
+    } prop = {.type = 1, .location = location, .device = 1};
+    const struct create call = {&handle, bytes, (const void *)&prop, 0};
+    gpu.driver(STANDIN_CREATE, &call, result);
+}
+
+/* Memory that the program maps itself, as PyTorch's expandable segments do: pieces of 2 MiB at
+ * addresses next to each other. */
+static void segments(void)
+{
+    enum { DEVICE = 1, HOST = 2, NO_MEMORY = 2, PIECE = 2 << 20 };
+    const uint64_t base = UINT64_C(0x7f0000000000), unknown = 9999;
+    for (uint64_t i = 0; i < 3; i++) {
+        create_segment(100 + i, PIECE, DEVICE, 0);
+        map_segment(100 + i, base + i * PIECE, PIECE);
+    }
+    create_segment(200, PIECE, HOST, 0);
+    create_segment(201, PIECE, DEVICE, NO_MEMORY);
+    uint64_t handle = 100;
+    gpu.driver(STANDIN_RELEASE, &handle, 0); /* still mapped */
+    unmap_segments(base, 2 * PIECE);         /* of which the second is still held */
+    handle = 101;
+    gpu.driver(STANDIN_RELEASE, &handle, 0);
+    gpu.driver(STANDIN_RELEASE, &unknown, 0); /* another process's */
+}
+
 static void flood(long n)
 {
     struct standin_work w = {.stream = 1};
@@ -281,6 +339,8 @@ int main(int argc, char **argv)
         find_standin();
     if (strcmp(what, "all") == 0)
         everything();
+    else if (strcmp(what, "segments") == 0)
+        segments();
     else if (strcmp(what, "names") == 0)
         plain_names();
     else if (strcmp(what, "waits") == 0)

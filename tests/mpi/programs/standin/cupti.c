@@ -135,21 +135,22 @@ EXPORT int cuptiGetVersion(uint32_t *version)
 }
 
 /* One alone, of whatever kind. */
-int standin_subscribe_process(void **subscriber)
+int standin_subscribe_process(void **subscriber, standin_callback *callback)
 {
     if (standin_refusal())
         return standin_refusal();
     if (STANDIN_PROCESS->is_subscribed || standin_has_subscribers() || getenv("STANDIN_HELD"))
         return OTHER_SUBSCRIBER;
     STANDIN_PROCESS->is_subscribed = 1;
+    STANDIN_PROCESS->callback = callback;
     *subscriber = STANDIN_PROCESS;
     return 0;
 }
 
-EXPORT int cuptiSubscribe(void **subscriber, void *callback, void *arg)
+EXPORT int cuptiSubscribe(void **subscriber, standin_callback *callback, void *arg)
 {
-    (void)callback, (void)arg;
-    return standin_subscribe_process(subscriber);
+    (void)arg;
+    return standin_subscribe_process(subscriber, callback);
 }
 
 EXPORT int cuptiActivityRegisterTimestampCallback(uint64_t (*clock)(void))
@@ -254,15 +255,49 @@ EXPORT int cuptiGetCallbackName(int domain, uint32_t callback, const char **name
                                           [STANDIN_COPY] = "cudaMemcpyAsync_v3020",
                                           [STANDIN_MALLOC] = "cudaMalloc_v3020",
                                           [STANDIN_HOST] = "cudaLaunchHostFunc_v10000"};
-    static const char *const driver[] = {[STANDIN_LAUNCH] = "cuLaunchKernel",
-                                         [STANDIN_GRAPH] = "cuGraphLaunch",
-                                         [STANDIN_COPY] = "cuMemcpyHtoDAsync_v2"};
+    static const char *const driver[] = {
+        [STANDIN_LAUNCH] = "cuLaunchKernel",     [STANDIN_GRAPH] = "cuGraphLaunch",
+        [STANDIN_COPY] = "cuMemcpyHtoDAsync_v2", [STANDIN_CREATE] = "cuMemCreate",
+        [STANDIN_RELEASE] = "cuMemRelease",      [STANDIN_MAP] = "cuMemMap",
+        [STANDIN_UNMAP] = "cuMemUnmap"};
     const size_t n =
         domain == 2 ? sizeof(runtime) / sizeof(*runtime) : sizeof(driver) / sizeof(*driver);
     if (callback >= n || callback == 0)
         return INVALID;
     *name = domain == 2 ? runtime[callback] : driver[callback];
+    return *name ? 0 : INVALID;
+}
+
+EXPORT int cuptiEnableCallback(uint32_t is_on, struct client *client, int domain, uint32_t callback)
+{
+    enum { DRIVER = 1 };
+    if (!client || !client->is_subscribed || domain != DRIVER)
+        return INVALID;
+    client->watched[callback] = is_on != 0;
     return 0;
+}
+
+/* Calls back as CUpti_CallbackData has it, on entering the function and on leaving it. */
+EXPORT void standin_driver(uint32_t callback, const void *params, int result)
+{
+    enum { DRIVER = 1, ENTER = 0, EXIT = 1 };
+    struct {
+        int site;
+        const char *function;
+        const void *params, *result;
+        const char *symbol;
+        void *context;
+        uint32_t context_id;
+        uint64_t *correlation_data;
+        uint32_t correlation;
+    } data = {.site = ENTER, .params = params};
+    for (data.site = ENTER; data.site <= EXIT; data.site++) {
+        data.result = data.site == EXIT ? &result : NULL;
+        for (int i = 0; i < CLIENTS; i++)
+            if (standin.clients[i].is_subscribed && standin.clients[i].watched[callback] &&
+                standin.clients[i].callback)
+                standin.clients[i].callback(NULL, DRIVER, callback, &data);
+    }
 }
 
 static void hand_over(struct client *client, int queue, uint8_t *buffer, size_t size, size_t used)

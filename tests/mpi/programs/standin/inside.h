@@ -60,6 +60,8 @@ enum {
  */
 struct client {
     int is_subscribed;
+    standin_callback *callback;
+    unsigned char watched[1024]; /* functions of the driver */
     standin_request *request;
     standin_complete *complete;
     standin_complete_v2 *complete_v2;
@@ -92,7 +94,7 @@ int standin_has_subscribers(void);
 int standin_refusal(void);
 
 /* As cuptiSubscribe(); by that name it would call the probe's. */
-int standin_subscribe_process(void **subscriber);
+int standin_subscribe_process(void **subscriber, standin_callback *callback);
 int standin_enable(struct client *client, int kind);
 int standin_disable(struct client *client, int kind);
 int standin_count_dropped(struct client *client, size_t *count);

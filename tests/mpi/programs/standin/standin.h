@@ -11,8 +11,13 @@ typedef void standin_complete(void *context, uint32_t stream, uint8_t *buffer, s
 
 typedef void standin_complete_v2(uint8_t *buffer, size_t size, size_t used, void *info);
 
+typedef void standin_callback(void *arg, int domain, uint32_t callback, const void *data);
+
 /* Functions of the runtime; the driver has the first three. */
 enum { STANDIN_LAUNCH = 1, STANDIN_GRAPH, STANDIN_COPY, STANDIN_MALLOC, STANDIN_HOST };
+
+/* Of the driver alone. */
+enum { STANDIN_CREATE = 10, STANDIN_RELEASE, STANDIN_MAP, STANDIN_UNMAP };
 
 struct standin_work {
     uint64_t start, end;
@@ -27,6 +32,7 @@ struct standin_work {
     S(int, faults, (void))                                                             \
     S(uint64_t, enabled, (void))                                                       \
     S(int, flushing, (void))                                                           \
+    S(void, driver, (uint32_t, const void *, int))                                     \
     S(uint64_t, device_memory, (void))                                                 \
     S(void, devices, (void))                                                           \
     S(void, kernel,                                                                    \

@@ -30,15 +30,15 @@ static int refuse_subscriber(const struct subscription *params)
     return is_free ? 0 : OTHER_SUBSCRIBER;
 }
 
-EXPORT int cuptiSubscribe_v2(void **subscriber, void *callback, void *arg,
+EXPORT int cuptiSubscribe_v2(void **subscriber, standin_callback *callback, void *arg,
                              struct subscription *params)
 {
-    (void)callback, (void)arg;
+    (void)arg;
     const int refused = refuse_subscriber(params);
     if (refused)
         return refused;
     if (VERSION < 130200)
-        return standin_subscribe_process(subscriber);
+        return standin_subscribe_process(subscriber, callback);
     for (int i = 1; i < CLIENTS; i++)
         if (!standin.clients[i].is_subscribed) {
             if (!standin_has_subscribers())
@@ -46,6 +46,7 @@ EXPORT int cuptiSubscribe_v2(void **subscriber, void *callback, void *arg,
                          params && params->name ? params->name : "somebody");
             memset(&standin.clients[i], 0, sizeof(standin.clients[i]));
             standin.clients[i].per_thread = standin.clients[i].is_subscribed = 1;
+            standin.clients[i].callback = callback;
             *subscriber = &standin.clients[i];
             return 0;
         }
