@@ -50,7 +50,7 @@ RANK_DATASETS_AT_TIMES = {
     "samples/host": "time busy_ns idle_ns steal_ns throttled_ns",
     "samples/cpus": "time busy_ns cpu_set allowed lowest highest",
     "samples/queue": "time queue thread size capacity",
-    "samples/memory": "time device thread delta_bytes total_bytes",
+    "samples/memory": "time device thread delta_bytes total_bytes pool_bytes",
     "samples/work": "time thread amount",
     "samples/gpu":
         "time device sm_clock_mhz memory_clock_mhz clock_reasons power_mw temperature_c busy_percent "

@@ -132,6 +132,25 @@ def copies_and_memory():
 
 
 @h.case
+def memory_pools():
+    """What they hold of the device beside what is allocated, after each change; and in the report."""
+    kib, mib = 1 << 10, 1 << 20
+    for layout in LAYOUTS:
+        done = run("pools", layout=layout, options=("-o", layout))
+        no_faults(done)
+        memory = h.open_complete(layout)["samples/memory"][:]
+        h.equal([tuple(int(r[f]) for f in ("delta_bytes", "total_bytes", "pool_bytes"))
+                 for r in memory],
+                [(0, 0, 0), (3 * mib, 3 * mib, 32 * mib), (mib, 4 * mib, 36 * mib),
+                 (kib, 4 * mib + kib, 36 * mib), (-3 * mib, mib + kib, 36 * mib),
+                 (0, mib + kib, 6 * mib), (0, mib + kib, 2 * mib)], "memory of " + layout)
+    h.run(h.profwrap("merge", layout))
+    peaks = {row["what"].decode(): int(row["peak_bytes"])
+             for row in h.h5py().File(layout + "/cluster.h5")["memory"][:] if row["device"] == 0}
+    h.equal(peaks, {"allocated": 4 * mib + kib, "pools": 36 * mib}, "peaks")
+
+
+@h.case
 def memory_that_is_mapped():
     """By cuMemCreate(), as expandable segments: there until released, and mapped no more."""
     piece = 2 << 20

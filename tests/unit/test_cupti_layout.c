@@ -56,13 +56,17 @@
     SAME(pw_cupti_memcpy, correlation, theirs, correlationId); \
     SAME(pw_cupti_memcpy, graph_node, theirs, graphNodeId)
 
-#define MEMORY(theirs)                                             \
-    FITS(pw_cupti_memory, theirs);                                 \
-    SAME(pw_cupti_memory, operation, theirs, memoryOperationType); \
-    SAME(pw_cupti_memory, memory_kind, theirs, memoryKind);        \
-    SAME(pw_cupti_memory, correlation, theirs, correlationId);     \
-    SAME(pw_cupti_memory, bytes, theirs, bytes);                   \
-    SAME(pw_cupti_memory, time, theirs, timestamp);                \
+#define MEMORY(theirs)                                                         \
+    FITS(pw_cupti_memory, theirs);                                             \
+    SAME(pw_cupti_memory, operation, theirs, memoryOperationType);             \
+    SAME(pw_cupti_memory, memory_kind, theirs, memoryKind);                    \
+    SAME(pw_cupti_memory, correlation, theirs, correlationId);                 \
+    SAME(pw_cupti_memory, bytes, theirs, bytes);                               \
+    SAME(pw_cupti_memory, time, theirs, timestamp);                            \
+    SAME(pw_cupti_memory, is_async, theirs, isAsync);                          \
+    SAME(pw_cupti_memory, pool_type, theirs, memoryPoolConfig.memoryPoolType); \
+    SAME(pw_cupti_memory, pool, theirs, memoryPoolConfig.address);             \
+    SAME(pw_cupti_memory, pool_bytes, theirs, memoryPoolConfig.pool.size);     \
     SAME(pw_cupti_memory, device, theirs, deviceId)
 
 #define SYNC(theirs)                                         \
@@ -137,6 +141,20 @@ DEVICE(CUpti_ActivityDevice5);
 #endif
 
 /* Numbers that mean the same. */
+#define POOL(theirs)                                                 \
+    FITS(pw_cupti_pool, theirs);                                     \
+    SAME(pw_cupti_pool, operation, theirs, memoryPoolOperationType); \
+    SAME(pw_cupti_pool, type, theirs, memoryPoolType);               \
+    SAME(pw_cupti_pool, correlation, theirs, correlationId);         \
+    SAME(pw_cupti_pool, device, theirs, deviceId);                   \
+    SAME(pw_cupti_pool, pool, theirs, address);                      \
+    SAME(pw_cupti_pool, bytes, theirs, size);                        \
+    SAME(pw_cupti_pool, time, theirs, timestamp)
+
+POOL(CUpti_ActivityMemoryPool2);
+#if CUPTI_API_VERSION >= 130000
+POOL(CUpti_ActivityMemoryPool3);
+#endif
 SAME(pw_cupti_call, site, CUpti_CallbackData, callbackSite);
 SAME(pw_cupti_call, params, CUpti_CallbackData, functionParams);
 SAME(pw_cupti_call, result, CUpti_CallbackData, functionReturnValue);
@@ -160,6 +178,9 @@ static void numbers(void **state)
     assert_int_equal(PW_CUPTI_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMCPY2);
     assert_int_equal(PW_CUPTI_MEMSET, CUPTI_ACTIVITY_KIND_MEMSET);
     assert_int_equal(PW_CUPTI_MEMORY2, CUPTI_ACTIVITY_KIND_MEMORY2);
+    assert_int_equal(PW_CUPTI_MEMORY_POOL, CUPTI_ACTIVITY_KIND_MEMORY_POOL);
+    assert_int_equal(PW_CUPTI_POOL_DESTROYED, CUPTI_ACTIVITY_MEMORY_POOL_OPERATION_TYPE_DESTROYED);
+    assert_int_equal(PW_CUPTI_POOL_LOCAL, CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL);
     assert_int_equal(PW_CUPTI_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
     assert_int_equal(PW_CUPTI_OVERHEAD, CUPTI_ACTIVITY_KIND_OVERHEAD);
     assert_int_equal(PW_CUPTI_RUNTIME, CUPTI_ACTIVITY_KIND_RUNTIME);

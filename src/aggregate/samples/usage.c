@@ -2,6 +2,7 @@
 #include "aggregate/samples/usage.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -260,28 +261,52 @@ static struct pw_growth *find_device(struct devices *d, const struct pw_input *i
     return &d->growth[d->n++];
 }
 
+static int has_device(const struct devices *d, int32_t device)
+{
+    for (size_t i = 0; i < d->n; i++)
+        if (d->device[i] == device)
+            return 1;
+    return 0;
+}
+
+static void add_bytes(struct devices *d, const struct pw_input *input,
+                      const struct pw_row_memory *row, int64_t bytes)
+{
+    struct pw_growth *growth = find_device(d, input, row->device);
+    if (growth && pw_is_possible(row->time) && pw_is_possible(bytes))
+        pw_growth_add(growth, row->time, bytes);
+}
+
+static int add_devices(struct pw_usages *out, const struct pw_input *input, struct devices *d,
+                       const char *what)
+{
+    int err = 0;
+    for (size_t i = 0; i < d->n && !err; i++) {
+        struct pw_row_c_memory row = {.rank = (int32_t)input->rank, .device = d->device[i]};
+        snprintf(row.what, sizeof(row.what), "%s", what);
+        pw_growth_finish(&d->growth[i], &row);
+        err = row.samples ? add_memory(out, &row) : 0;
+    }
+    return err;
+}
+
 static int read_allocations(struct pw_usages *out, const struct pw_input *input,
                             struct pw_h5_types *types, hid_t file)
 {
     struct pw_cursor c;
-    struct devices *d = calloc(1, sizeof(*d));
+    struct devices *d = calloc(2, sizeof(*d)); /* allocated; pools */
     if (!d)
         return -ENOMEM;
     int err = pw_cursor_open(&c, types, file, input->path, PW_TABLE_memory);
     for (const struct pw_row_memory *row; !err && (row = pw_cursor_next(&c));) {
-        struct pw_growth *growth = find_device(d, input, row->device);
-        if (growth && pw_is_possible(row->time) && pw_is_possible(row->total_bytes))
-            pw_growth_add(growth, row->time, row->total_bytes);
+        add_bytes(&d[0], input, row, row->total_bytes);
+        if (row->pool_bytes > 0 || has_device(&d[1], row->device))
+            add_bytes(&d[1], input, row, row->pool_bytes);
     }
     int damage = err ? err : c.err;
     pw_cursor_close(&c);
-    err = 0;
-    for (size_t i = 0; i < d->n && !err; i++) {
-        struct pw_row_c_memory row = {
-            .rank = (int32_t)input->rank, .what = "allocated", .device = d->device[i]};
-        pw_growth_finish(&d->growth[i], &row);
-        err = row.samples ? add_memory(out, &row) : 0;
-    }
+    err = add_devices(out, input, &d[0], "allocated");
+    err = err ? err : add_devices(out, input, &d[1], "pools");
     free(d);
     return err ? err : damage;
 }

@@ -23,7 +23,8 @@ static const struct {
     {PW_CUPTI_MEMCPY, 0},          {PW_CUPTI_MEMCPY2, 0},
     {PW_CUPTI_MEMSET, 0},          {PW_CUPTI_MEMORY2, 1},
     {PW_CUPTI_SYNCHRONIZATION, 1}, {PW_CUPTI_OVERHEAD, 1},
-    {PW_CUPTI_RUNTIME, 2},         {PW_CUPTI_DRIVER, 2},
+    {PW_CUPTI_MEMORY_POOL, 1},     {PW_CUPTI_RUNTIME, 2},
+    {PW_CUPTI_DRIVER, 2},
 };
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 

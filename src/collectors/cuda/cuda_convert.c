@@ -131,6 +131,26 @@ static void convert_memory(const void *bytes, const struct pw_cuda_names *names,
         .device_memory = {.delta_bytes = is_allocation ? (int64_t)m->bytes : -(int64_t)m->bytes,
                           .correlation = m->correlation},
     };
+    if (m->is_async && m->pool_type == PW_CUPTI_POOL_LOCAL) {
+        out->device_memory.pool = m->pool;
+        out->device_memory.pool_bytes = m->pool_bytes;
+    }
+}
+
+static void convert_pool(const void *bytes, const struct pw_cuda_names *names,
+                         struct pw_record *out)
+{
+    const struct pw_cupti_pool *p = bytes;
+    (void)names;
+    *out = (struct pw_record){
+        .type = p->type == PW_CUPTI_POOL_LOCAL ? PW_REC_CUDA_MEMORY : PW_REC_NONE,
+        .op = (uint16_t)p->device,
+        .start = p->time,
+        .end = p->time,
+        .device_memory = {.correlation = p->correlation,
+                          .pool = p->pool,
+                          .pool_bytes = p->operation == PW_CUPTI_POOL_DESTROYED ? 0 : p->bytes},
+    };
 }
 
 static void convert_sync(const void *bytes, const struct pw_cuda_names *names,
@@ -211,6 +231,7 @@ static const struct {
     [PW_CUPTI_MEMCPY2] = {convert_peer_copy, sizeof(struct pw_cupti_memcpy2)},
     [PW_CUPTI_SYNCHRONIZATION] = {convert_sync, sizeof(struct pw_cupti_sync)},
     [PW_CUPTI_MEMORY2] = {convert_memory, sizeof(struct pw_cupti_memory)},
+    [PW_CUPTI_MEMORY_POOL] = {convert_pool, sizeof(struct pw_cupti_pool)},
 };
 
 enum pw_cuda_converted pw_cuda_convert(const void *bytes, size_t room,

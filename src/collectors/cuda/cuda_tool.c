@@ -13,7 +13,16 @@
 #include "collectors/cuda/cuda_salvage.h"
 #include "rank/probe/ranges.h"
 
-enum { DEVICES = 64, HOLDERS = 8 };
+enum { DEVICES = 64, HOLDERS = 8, POOLS = 16 };
+
+struct memory {
+    int64_t allocated;
+    bool says_itself; /* the program tells of it, and knows better */
+    size_t npools;
+    struct {
+        uint64_t address, bytes;
+    } pools[POOLS];
+};
 
 struct state {
     struct pw_rankfile *file;
@@ -29,8 +38,7 @@ struct state {
     uint32_t holder; /* of CUPTI, which refused; row of /strings */
     size_t nholders;
     uint32_t holders[HOLDERS]; /* to whom it was left */
-    int64_t allocated[DEVICES];
-    bool says_itself[DEVICES]; /* the program tells of the device's memory, and knows better */
+    struct memory memory[DEVICES];
 };
 
 static void destroy(void *state)
@@ -77,19 +85,40 @@ static void take_call(struct state *s, const struct pw_record *record,
     pw_rankfile_append(s->file, PW_TABLE_cuda_api, &row);
 }
 
+/* What pools hold of the device, used or not, after the record. */
+static int64_t note_pool(struct memory *m, uint64_t address, uint64_t bytes)
+{
+    size_t at = 0;
+    uint64_t sum = 0;
+    while (at < m->npools && m->pools[at].address != address)
+        at++;
+    if (address && at < POOLS) {
+        m->npools += at == m->npools;
+        m->pools[at].address = address;
+        m->pools[at].bytes = bytes;
+        if (!bytes) /* it is gone: its place is another's */
+            m->pools[at] = m->pools[--m->npools];
+    }
+    for (size_t i = 0; i < m->npools; i++)
+        sum += m->pools[i].bytes;
+    return (int64_t)(sum & INT64_MAX);
+}
+
 static void append_memory(struct state *s, const struct pw_record *record,
                           const struct pw_origin *origin)
 {
     const unsigned device = record->op;
-    if (device >= DEVICES || s->says_itself[device])
+    struct memory *m = device < DEVICES ? &s->memory[device] : NULL;
+    if (!m || m->says_itself)
         return;
-    s->allocated[device] += record->device_memory.delta_bytes;
+    m->allocated += record->device_memory.delta_bytes;
     const struct pw_row_memory row = {
         .time = origin->start,
         .device = (int32_t)device,
         .thread = UINT16_MAX,
         .delta_bytes = record->device_memory.delta_bytes,
-        .total_bytes = s->allocated[device],
+        .total_bytes = m->allocated,
+        .pool_bytes = note_pool(m, record->device_memory.pool, record->device_memory.pool_bytes),
     };
     pw_rankfile_append(s->file, PW_TABLE_memory, &row);
 }
@@ -190,7 +219,7 @@ static void watch(void *state, const struct pw_record *record, const struct pw_o
         break;
     case PW_REC_MEMORY:
         if (record->memory.device >= 0 && record->memory.device < DEVICES)
-            s->says_itself[record->memory.device] = true;
+            s->memory[record->memory.device].says_itself = true;
         break;
     default:
         watch_range(s, record, origin);

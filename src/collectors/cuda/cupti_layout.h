@@ -20,6 +20,7 @@ enum pw_cupti_kind {
     PW_CUPTI_MEMCPY2 = 22, /* from device to device */
     PW_CUPTI_SYNCHRONIZATION = 38,
     PW_CUPTI_MEMORY2 = 49,
+    PW_CUPTI_MEMORY_POOL = 50,
     PW_CUPTI_KINDS = 64, /* those that matter here are below */
 };
 
@@ -39,6 +40,8 @@ enum {
     PW_CUPTI_MEMCPY_PTOP = 10,
     PW_CUPTI_MEMORY_ALLOCATION = 1,
     PW_CUPTI_MEMORY_DEVICE = 3,
+    PW_CUPTI_POOL_DESTROYED = 2,
+    PW_CUPTI_POOL_LOCAL = 1, /* of this process */
     PW_CUPTI_DOMAIN_DRIVER = 1,
     PW_CUPTI_DOMAIN_RUNTIME = 2,
     PW_CUPTI_NO_TIME = 0, /* CUPTI could not read a time */
@@ -150,6 +153,15 @@ struct pw_cupti_memory {
     uint32_t kind, operation, memory_kind, correlation;
     uint64_t address, bytes, time, pc;
     uint32_t pid, device, context, stream;
+    const char *name;
+    uint32_t is_async, pad;
+    uint32_t pool_type, pad_pool; /* what it is from, after the operation */
+    uint64_t pool, pool_threshold, pool_bytes, pool_used;
+};
+
+struct pw_cupti_pool {
+    uint32_t kind, operation, type, correlation, pid, device;
+    uint64_t unread, pool, bytes, threshold, time;
 };
 
 struct pw_cupti_sync {

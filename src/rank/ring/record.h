@@ -258,6 +258,7 @@ struct pw_record {
         struct {
             int64_t delta_bytes;
             uint32_t correlation;
+            uint64_t pool, pool_bytes; /* its address, 0 none; what it holds now */
         } device_memory;
         struct { /* `stack` is its name */
             unsigned char uuid[16];

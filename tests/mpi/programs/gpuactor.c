@@ -219,6 +219,21 @@ static void segments(void)
     gpu.driver(STANDIN_RELEASE, &unknown, 0); /* another process's */
 }
 
+/* Two pools of a device, of which one is trimmed, the other destroyed, and memory without a pool.
+ */
+static void pools(void)
+{
+    enum { CREATED = 1, DESTROYED = 2, TRIMMED = 3 };
+    const uint64_t one = 0x1000, other = 0x2000;
+    gpu.pool(0, CREATED, one, 0);
+    gpu.from_pool(0, 1, 3 << 20, one, 32 << 20);
+    gpu.from_pool(0, 1, 1 << 20, other, 4 << 20);
+    gpu.memory(0, 1, 3, 1 << 10);
+    gpu.from_pool(0, 0, 3 << 20, one, 32 << 20);
+    gpu.pool(0, TRIMMED, one, 2 << 20);
+    gpu.pool(0, DESTROYED, other, 4 << 20);
+}
+
 static void flood(long n)
 {
     struct standin_work w = {.stream = 1};
@@ -339,6 +354,8 @@ int main(int argc, char **argv)
         find_standin();
     if (strcmp(what, "all") == 0)
         everything();
+    else if (strcmp(what, "pools") == 0)
+        pools();
     else if (strcmp(what, "segments") == 0)
         segments();
     else if (strcmp(what, "names") == 0)

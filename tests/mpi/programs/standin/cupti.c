@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 const uint32_t standin_sizes[KINDS] = {
-    [1] = COPY,    [2] = SET,       [4] = API,   [5] = API,   [8] = DEVICE,
-    [10] = KERNEL, [17] = OVERHEAD, [22] = PEER, [38] = SYNC, [49] = MEMORY};
+    [1] = COPY,      [2] = SET,   [4] = API,   [5] = API,     [8] = DEVICE, [10] = KERNEL,
+    [17] = OVERHEAD, [22] = PEER, [38] = SYNC, [49] = MEMORY, [50] = POOL};
 
 struct standin_state standin = {.lock = PTHREAD_MUTEX_INITIALIZER,
                                 .clients[0].per_thread = STANDIN_CUDA >= 13,

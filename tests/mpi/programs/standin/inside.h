@@ -12,6 +12,7 @@
 #if STANDIN_CUDA >= 135
 enum {
     VERSION = 130500,
+    POOL = 80,
     KERNEL = 248,
     COPY = 112,
     SET = 104,
@@ -23,6 +24,7 @@ enum {
 #elif STANDIN_CUDA >= 13
 enum {
     VERSION = 130001,
+    POOL = 80,
     KERNEL = 216,
     COPY = 96,
     SET = 88,
@@ -34,6 +36,7 @@ enum {
 #else
 enum {
     VERSION = 18,
+    POOL = 72,
     KERNEL = 200,
     COPY = 88,
     SET = 88,

@@ -41,6 +41,8 @@ struct standin_work {
     S(void, peer_copy, (const struct standin_work *, uint32_t, uint64_t))              \
     S(void, set, (const struct standin_work *, uint32_t, uint64_t))                    \
     S(void, memory, (uint32_t, int, int, uint64_t))                                    \
+    S(void, from_pool, (uint32_t, int, uint64_t, uint64_t, uint64_t))                  \
+    S(void, pool, (uint32_t, int, uint64_t, uint64_t))                                 \
     S(void, sync, (int, uint64_t, uint64_t, uint32_t, uint32_t))                       \
     S(void, overhead, (uint64_t, uint64_t))                                            \
     S(void, call, (int, uint32_t, uint32_t, uint64_t, uint64_t))

@@ -135,6 +135,42 @@ EXPORT void standin_memory(uint32_t device, int is_allocation, int memory_kind, 
     standin_add(0, r);
 }
 
+/* Allocated from a pool, or given back to it, which holds so much after that. */
+EXPORT void standin_from_pool(uint32_t device, int is_allocation, uint64_t bytes, uint64_t pool,
+                              uint64_t pool_bytes)
+{
+    uint8_t r[MEMORY] = {0};
+    if (!standin_is_enabled(49))
+        return;
+    put32(r, 0, 49);
+    put32(r, 4, is_allocation ? 1 : 2);
+    put32(r, 8, 3);
+    put64(r, 24, bytes);
+    put64(r, 32, standin_now());
+    put32(r, 52, device);
+    put32(r, 72, 1);
+    put32(r, 80, 1);
+    put64(r, 88, pool);
+    put64(r, 104, pool_bytes);
+    standin_add(0, r);
+}
+
+/* Created 1, destroyed 2, trimmed 3. */
+EXPORT void standin_pool(uint32_t device, int operation, uint64_t pool, uint64_t pool_bytes)
+{
+    uint8_t r[POOL] = {0};
+    if (!standin_is_enabled(50))
+        return;
+    put32(r, 0, 50);
+    put32(r, 4, (uint32_t)operation);
+    put32(r, 8, 1);
+    put32(r, 20, device);
+    put64(r, 32, pool);
+    put64(r, 40, pool_bytes);
+    put64(r, 56, standin_now());
+    standin_add(0, r);
+}
+
 EXPORT void standin_sync(int type, uint64_t start, uint64_t end, uint32_t context, uint32_t stream)
 {
     uint8_t r[SYNC] = {0};
