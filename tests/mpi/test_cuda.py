@@ -496,6 +496,16 @@ def a_flush_that_never_returns():
 
 
 @h.case
+def buffers_come_after_the_flush():
+    """By a thread of CUPTI's: names that were not read before are in the last buffer."""
+    for layout in LAYOUTS:
+        done = run("names", layout=layout, options=("-o", layout),
+                   env={"STANDIN_LATE_BUFFERS": "60"})
+        no_faults(done)
+        h.equal(names(h.open_complete(layout))[-1], "ns::gemm()", "the last kernel of " + layout)
+
+
+@h.case
 def killed():
     run("die", status=-signal.SIGKILL)
     file = h.open_rank("out")

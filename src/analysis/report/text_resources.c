@@ -134,7 +134,8 @@ int pw_section_memory(const struct pw_page *page)
     if (err)
         return err;
     return pw_page_print(page, 2, 2,
-                         "rss: of the process; allocated: as the program said. Growth: of a line "
-                         "through what was there at the end of each step; fit: how much of the "
+                         "rss: of the process; allocated: as the program or CUPTI said; pools: "
+                         "what CUDA's hold of the device. Growth: of a line through what was there "
+                         "at the end of each step; fit: how much of the "
                          "changes it explains.");
 }

@@ -19,7 +19,7 @@
 /* CUPTI hands over full buffers by itself; what is in others, when it is asked. */
 #define FLUSH_NS ((int64_t)250000000)
 #define RETRY_NS ((int64_t)1000000000)
-enum { NAP_NS = 50000000, STACK_BYTES = 256 << 10, IDLE_MS = 2000, END_MS = 10000 };
+enum { NAP_NS = 50000000, STACK_BYTES = 256 << 10, IDLE_MS = 2000, END_MS = 10000, REST_MS = 500 };
 
 EXPORT int InitializeInjection(void);
 
@@ -126,6 +126,23 @@ static void flush(uint32_t flags)
     pw_cuda_leave();
 }
 
+static bool has_filling(void)
+{
+    for (int i = 0; i < PW_POOL_SLOTS; i++)
+        if (atomic_load(&pw_cuda.pool->slots[i].state) == PW_POOL_FILLING)
+            return true;
+    return false;
+}
+
+/* CUPTI may hand over by a thread of its own, a moment after it was asked. */
+static void flush_rest(void)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    flush(PW_CUPTI_FLUSH_FORCED);
+    for (int ms = 0; ms < REST_MS && has_filling(); ms++)
+        syscall(SYS_nanosleep, &pause, NULL);
+}
+
 static void *work(void *arg)
 {
     struct pw_thread *thread = pw_probe_thread();
@@ -141,7 +158,7 @@ static void *work(void *arg)
         convert(thread);
         sleep_until_woken(seen);
     }
-    flush(PW_CUPTI_FLUSH_FORCED);
+    flush_rest();
     if (thread && pw_probe_hold(thread)) {
         pw_cuda_convert_all(thread);
         put_gap(thread);

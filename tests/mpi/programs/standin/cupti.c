@@ -320,6 +320,14 @@ static void flush(struct client *client)
     }
 }
 
+static void *hand_over_late(void *ms)
+{
+    usleep((useconds_t)atoi(ms) * 1000);
+    for (int i = 0; i < CLIENTS; i++)
+        flush(&standin.clients[i]);
+    return NULL;
+}
+
 /* Of all: "It is not possible to flush the buffers of only a specific subscriber." */
 EXPORT int cuptiActivityFlushAll(uint32_t flags)
 {
@@ -329,8 +337,12 @@ EXPORT int cuptiActivityFlushAll(uint32_t flags)
     const char *slow = flags ? NULL : getenv("STANDIN_SLOW_FLUSH"); /* ms */
     atomic_fetch_add(&standin.flushing, 1);
     usleep(slow ? (useconds_t)atoi(slow) * 1000 : 0);
-    for (int i = 0; i < CLIENTS; i++)
+    char *late = getenv("STANDIN_LATE_BUFFERS"); /* ms */
+    pthread_t thread;
+    for (int i = 0; i < CLIENTS && !late; i++)
         flush(&standin.clients[i]);
+    if (late && pthread_create(&thread, NULL, hand_over_late, late) == 0)
+        pthread_detach(thread);
     atomic_fetch_sub(&standin.flushing, 1);
     return 0;
 }
