@@ -1,5 +1,6 @@
 /* GPU time per rank, and kernels. */
 #include <inttypes.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "analysis/report/grid.h"
@@ -39,7 +40,15 @@ static void occupancy_cell(struct pw_grid *grid, double occupancy)
     pw_grid_cell(grid, "%s", pw_page_percent(text, sizeof(text), occupancy));
 }
 
-static void rank_cells(struct pw_grid *grid, const struct pw_row_c_gpu_rank *row)
+static bool has_occupancy(const struct pw_cluster *c)
+{
+    for (size_t i = 0; i < c->ngpu_ranks; i++)
+        if (c->gpu_ranks[i].occupancy >= 0)
+            return true;
+    return false;
+}
+
+static void rank_cells(struct pw_grid *grid, const struct pw_row_c_gpu_rank *row, bool occupancy)
 {
     pw_grid_cell(grid, "%d%s", (int)row->rank, row->unrecorded_ns ? "*" : "");
     time_cell(grid, row->span_ns);
@@ -52,24 +61,26 @@ static void rank_cells(struct pw_grid *grid, const struct pw_row_c_gpu_rank *row
     share_cell(grid, row->idle_host_ns, row->span_ns);
     share_cell(grid, row->idle_gap_ns, row->span_ns);
     share_cell(grid, row->idle_other_ns, row->span_ns);
-    occupancy_cell(grid, row->occupancy);
     clock_cell(grid, row->sm_clock_mhz);
+    if (occupancy)
+        occupancy_cell(grid, row->occupancy);
 }
 
 static int print_table(const struct pw_page *page)
 {
     static const struct pw_grid_column columns[] = {
-        {"Rank", 0},       {"Time", 0},          {"busy", 0},         {"computing", 0},
-        {"NCCL", 0},       {"NCCL\nexposed", 0}, {"NCCL\nhidden", 0}, {"copies", 0},
-        {"dry:\nhost", 0}, {"kernel\ngaps", 0},  {"idle,\nother", 0}, {"Occu-\npancy", 0},
-        {"SM\nMHz", 0},
+        {"Rank", 0},         {"Time", 0},          {"busy", 0},         {"computing", 0},
+        {"NCCL", 0},         {"NCCL\nexposed", 0}, {"NCCL\nhidden", 0}, {"copies", 0},
+        {"dry:\nhost", 0},   {"kernel\ngaps", 0},  {"idle,\nother", 0}, {"SM\nMHz", 0},
+        {"Occu-\npancy", 0},
     };
     const struct pw_cluster *c = page->figures->cluster;
     size_t count = c->ngpu_ranks < page->top ? c->ngpu_ranks : page->top;
     struct pw_grid grid;
-    pw_grid_init(&grid, columns, sizeof(columns) / sizeof(columns[0]));
+    const bool occupancy = has_occupancy(c);
+    pw_grid_init(&grid, columns, sizeof(columns) / sizeof(columns[0]) - (occupancy ? 0 : 1));
     for (size_t i = 0; i < count; i++)
-        rank_cells(&grid, &c->gpu_ranks[i]);
+        rank_cells(&grid, &c->gpu_ranks[i], occupancy);
     int err = pw_grid_print(&grid, page);
     pw_grid_fini(&grid);
     if (!err && count < c->ngpu_ranks)
@@ -159,14 +170,17 @@ int pw_section_gpu(const struct pw_page *page)
     err = err ? err : print_unrecorded(page);
     err = err ? err : print_devices(page);
     err = err ? err : print_slow(page);
-    return err ? err
-               : pw_page_print(page, 2, 2,
-                               "Time: from the first activity to the last; percentages are of it, "
-                               "hidden: of NCCL's time, while the GPU computes. dry: the next "
-                               "kernel was launched after the GPU had run out of work. Occupancy: "
-                               "the warps that can be on a multiprocessor at a time, by kernels' "
-                               "blocks, registers and shared memory, of those it has room for; by "
-                               "time.");
+    err = err ? err
+              : pw_page_print(page, 2, 2,
+                              "Time: from the first activity to the last; percentages are of it, "
+                              "hidden: of NCCL's time, while the GPU computes. dry: the next "
+                              "kernel was launched after the GPU had run out of work.");
+    if (err || !has_occupancy(page->figures->cluster))
+        return err;
+    return pw_page_print(page, 2, 2,
+                         "Occupancy: the warps that can be on a multiprocessor at a time, by "
+                         "kernels' blocks, registers and shared memory, of those it has room for; "
+                         "mean by time.");
 }
 
 static void kernel_cells(struct pw_grid *grid, const struct pw_row_c_kernel *row, int has_ranks)
