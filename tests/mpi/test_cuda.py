@@ -496,6 +496,17 @@ def a_flush_that_never_returns():
 
 
 @h.case
+def a_record_that_cannot_be_read():
+    """What is behind it in its buffer is lost, and that is said."""
+    for layout in LAYOUTS:
+        run("names", layout=layout, options=("-o", layout, "--level", "0"),
+            env={"STANDIN_BROKEN": "1"})
+        file = h.open_rank(layout)
+        h.check(0 < len(names(file)) < 5, names(file))
+        h.check(("cupti_full", "device", 1) in gaps(file), layout, gaps(file))
+
+
+@h.case
 def buffers_come_after_the_flush():
     """By a thread of CUPTI's: names that were not read before are in the last buffer."""
     for layout in LAYOUTS:

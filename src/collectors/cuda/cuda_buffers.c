@@ -177,8 +177,9 @@ static void convert_buffer(struct pw_thread *thread, int slot)
                                         atomic_load(&notes->keeps_calls) != 0};
     struct pw_recording_turns turns;
     void *at = NULL, *before = NULL;
+    int result;
     pw_recording_read_turns(&turns);
-    while (pw_subscriber_next(bytes, used, &at) == PW_CUPTI_SUCCESS && at) {
+    while (!(result = pw_subscriber_next(bytes, used, &at)) && at) {
         struct pw_record record;
         const uint32_t offset = (uint32_t)((uint8_t *)at - bytes);
         if (before)
@@ -197,6 +198,8 @@ static void convert_buffer(struct pw_thread *thread, int slot)
         atomic_store(&shown->done, offset + 1);
         pw_cuda_put(thread, &record);
     }
+    if (result == PW_CUPTI_INVALID_KIND)
+        pw_cuda_lose(1); /* and nobody knows how many more */
     pw_pool_free(pw_cuda.pool, slot);
     atomic_fetch_add(&pw_cuda.converted, 1);
 }

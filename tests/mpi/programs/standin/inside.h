@@ -53,6 +53,7 @@ enum {
     MAX_LIMIT_REACHED = 12,
     INVALID = 1,
     NOT_COMPATIBLE = 14,
+    INVALID_KIND = 21,
     NOT_SUPPORTED = 27,
     OTHER_SUBSCRIBER = 39,
     TAKES_NO_BUFFER = 27, /* the API's version */

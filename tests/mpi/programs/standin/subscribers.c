@@ -54,6 +54,15 @@ EXPORT int cuptiSubscribe_v2(void **subscriber, standin_callback *callback, void
 }
 #endif
 
+EXPORT int cuptiEnableCallback(uint32_t is_on, struct client *client, int domain, uint32_t callback)
+{
+    enum { DRIVER = 1 };
+    if (!client || !client->is_subscribed || domain != DRIVER)
+        return INVALID;
+    client->watched[callback] = is_on != 0;
+    return 0;
+}
+
 EXPORT int cuptiUnsubscribe(void *subscriber)
 {
     struct client *client = subscriber;
