@@ -189,6 +189,13 @@ static void dispatch(struct pw_intake *intake, int ring, const struct pw_record 
         show_watchers(intake, record, &origin);
 }
 
+/* No collector's own. */
+static void show_window(struct pw_intake *intake, int ring, const struct pw_record *record)
+{
+    const struct pw_origin origin = origin_of(intake, ring, record);
+    show_watchers(intake, record, &origin);
+}
+
 static void describe_call(struct pw_intake *intake, int ring, const struct pw_shown_call *call,
                           struct pw_row_open *row)
 {
@@ -239,6 +246,7 @@ static void handle(struct pw_intake *intake, int ring, const struct pw_record *r
     case PW_REC_WINDOW:
         pw_windowtable_change(intake->windows, record,
                               pw_tickmap_ns(&intake->ticks, record->start));
+        show_window(intake, ring, record);
         break;
     case PW_REC_OPEN:
         append_open_call(intake, ring, record);

@@ -194,6 +194,32 @@ def graphs():
 
 
 @h.case
+def replays_of_graphs():
+    """NCCL says nothing of a replay: its kernels are the operations that were captured, on their
+    communicator, and the report knows who waited for whom."""
+    cupti = h.program(os.path.join("standin", "libcupti.so.13"))
+    play("replays", 6, size=2, options=(), env={"NCCLPLAY_MEET": os.path.abspath("meet"),
+         "NCCLPLAY_CUDA": "1", "STANDIN_CUPTI": cupti, "PROFWRAP_CUPTI": cupti})
+    for rank in (0, 1):
+        file = h.open_rank("out", rank)
+        found = events(file)
+        h.equal(overview(found, "op", "seq", "sent_bytes", "recv_bytes"),
+                [row for i in range(12) for row in (("Allreduce", 2 * i, 4000, 4000),
+                                                    ("Allgather", 2 * i + 1, 2000, 4000))],
+                "operations")
+        h.equal({e["timed"] for e in found}, {"kernel"}, "times")
+        h.equal(overhead(file)["nccl_replay_kernels"], 24, "kernels that have an operation")
+        comm = file["comms"][:][found[0]["comm"]]
+        h.check(int(comm["uid"]) != HASH and int(comm["size"]) == 2, comm)
+    report = load_report("out")
+    h.equal(report["stragglers"][0]["rank"], 1, "the straggler")
+    rows = {c["op"]: c for c in report["collectives"] if c["source"] == "nccl"}
+    h.equal({op: (c["nranks"], c["count"]) for op, c in rows.items()},
+            {"Allreduce": (2, 12), "Allgather": (2, 12)}, "collectives")
+    h.check(rows["Allreduce"]["wait_p50_ns"] > 5e6, "half of them wait 20 ms", rows["Allreduce"])
+
+
+@h.case
 def copy_engines():
     play("copies", 6, rank=0, options=("--no-merge", "-o", "o6"))
     h.equal(overview(events(h.open_rank("o6")), "op", "algorithm", "recv_bytes"),

@@ -14,6 +14,12 @@ void pw_nccl_asked_see(struct pw_nccl_comm *comm, bool is_call)
     asked->has_events |= is_call;
 }
 
+int pw_nccl_asked_peer(int func)
+{
+    const struct pw_nccl_asked *asked = pw_nccl_asked;
+    return asked && asked->request.func == func ? asked->request.peer : -1;
+}
+
 static bool is_of_messages(int func)
 {
     return func == PW_NCCL_ALLTOALL || func == PW_NCCL_SCATTER || func == PW_NCCL_GATHER;

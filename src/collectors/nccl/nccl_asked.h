@@ -21,6 +21,9 @@ extern _Thread_local struct pw_nccl_asked *pw_nccl_asked;
 /* The plugin hears of this communicator; `is_call`: that one of its functions is called. */
 void pw_nccl_asked_see(struct pw_nccl_comm *comm, bool is_call);
 
+/* The other rank of a message, where a wrapper knows it; -1. */
+int pw_nccl_asked_peer(int func);
+
 /* The call that a message is a part of, begun with its first one; NULL: none is recorded.
  * *is_part is false where it is a message of the program's own. */
 void *pw_nccl_asked_whole(struct pw_nccl_comm *comm, bool is_captured, bool *is_part);

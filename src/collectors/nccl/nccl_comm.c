@@ -15,6 +15,7 @@ static void fill(struct pw_nccl_comm *comm, const struct pw_nccl_comm_about *abo
 {
     atomic_store(&comm->is_defined, 0);
     atomic_store(&comm->collectives, 0);
+    atomic_store(&comm->captures, 0);
     for (int i = 0; i < PW_NCCL_FUNCS; i++)
         atomic_store(&comm->next[i], 0);
     atomic_store(&comm->launch_start, 0);

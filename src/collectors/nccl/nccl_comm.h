@@ -24,6 +24,7 @@ struct pw_nccl_comm {
     _Atomic uint64_t number; /* 0: free */
     _Atomic uint64_t uid;    /* 0: not known yet */
     _Atomic int is_defined;  /* its record is written, or being written */
+    _Atomic int captures;    /* a CUDA graph captures what is called */
     _Atomic uint32_t collectives;
     _Atomic uint64_t next[PW_NCCL_FUNCS]; /* of each function, as NCCL counts */
     /* Ticks of the kernel launched last, and of that of the plan whose tasks come now; 0 none. */

@@ -149,6 +149,8 @@ void *pw_nccl_call_begin(struct pw_nccl_comm *comm, const struct pw_nccl_request
 {
     const bool is_coll = is_collective(request->func);
     uint32_t seq = is_coll ? pw_nccl_comm_count(comm) : 0;
+    if (atomic_load_explicit(&comm->captures, memory_order_relaxed) != request->is_captured)
+        atomic_store_explicit(&comm->captures, request->is_captured, memory_order_relaxed);
     const bool is_wanted = request->func >= 0 && (is_coll || pw_recording_level() >= 1);
     struct pw_thread *thread = is_wanted ? hold() : NULL;
     if (!thread)
@@ -288,11 +290,28 @@ static void write_end(struct pw_thread *thread, enum pw_nccl_kind kind,
     tell_refused(thread, now);
 }
 
+/* The collector puts a graph's kernels and what was captured together. */
+static void write_captured(const struct pw_nccl_comm *comm, uint64_t now)
+{
+    struct pw_thread *thread = hold();
+    if (!thread)
+        return;
+    pw_nccl_write(thread, &(struct pw_record){.type = PW_REC_NCCL_TASK,
+                                              .flags = PW_NCCL_TASK_CAPTURED,
+                                              .start = now,
+                                              .end = now,
+                                              .nccl_task = {.comm = comm->record, .peer = -1}});
+    pw_probe_let_go(thread);
+}
+
 static void end_launch(const void *handle)
 {
     struct pw_nccl_comm *comm = pw_nccl_comm_find(handle);
-    if (comm)
-        atomic_store_explicit(&comm->launch_end, pw_probe_now(), memory_order_relaxed);
+    const uint64_t now = pw_probe_now();
+    if (comm && atomic_load_explicit(&comm->captures, memory_order_relaxed))
+        write_captured(comm, now);
+    else if (comm)
+        atomic_store_explicit(&comm->launch_end, now, memory_order_relaxed);
 }
 
 static void end_slot(enum pw_nccl_kind kind, struct pw_nccl_slot *slot)

@@ -52,6 +52,10 @@ void pw_nccl_ops_destroy(struct pw_nccl_ops *ops)
 void pw_nccl_ops_bytes(const struct pw_nccl_op *op, int64_t *sent, int64_t *received)
 {
     const bool is_root = (op->flags & PW_FLAG_ROOT) != 0;
+    if (op->count < 0) {
+        *sent = *received = -1;
+        return;
+    }
     const uint64_t one = (uint64_t)op->count * op->element_bytes;
     const uint64_t all = one * (op->size > 0 ? (uint64_t)op->size : 1);
     uint64_t out = one, in = one;
@@ -106,7 +110,7 @@ static enum pw_timed choose_times(const struct pw_nccl_op *op, struct pw_nccl_sp
     return PW_TIMED_ENQUEUED;
 }
 
-static void write_rows(struct pw_nccl_ops *ops, struct pw_nccl_op *op)
+void pw_nccl_ops_write(struct pw_nccl_ops *ops, struct pw_nccl_op *op)
 {
     struct pw_nccl_span span;
     const enum pw_timed timed = choose_times(op, &span);
@@ -150,7 +154,7 @@ static void finish_op(struct pw_nccl_ops *ops, struct pw_nccl_op *op)
         return;
     op->is_written = true;
     if (op->has_call)
-        write_rows(ops, op);
+        pw_nccl_ops_write(ops, op);
     else
         ops->incomplete++;
 }

@@ -59,6 +59,9 @@ void pw_nccl_ops_take_kernel(struct pw_nccl_ops *ops, const struct pw_row_kernel
  */
 bool pw_nccl_ops_match_kernel(struct pw_nccl_ops *ops, const struct pw_row_kernel *kernel);
 
+/* Rows of an operation that is in no table. */
+void pw_nccl_ops_write(struct pw_nccl_ops *ops, struct pw_nccl_op *op);
+
 /* Writes all rows that are left; numbers begin again. */
 void pw_nccl_ops_flush(struct pw_nccl_ops *ops);
 

@@ -312,10 +312,11 @@ static void *start_ce_v6(struct pw_nccl_comm *comm, const struct pw_nccl_descr_v
 
 static void *start_message_v6(struct pw_nccl_comm *comm, const struct pw_nccl_descr_v6 *d)
 {
-    const struct pw_nccl_request request = {.func = pw_nccl_func_find(d->p2p_api.func),
+    const int func = pw_nccl_func_find(d->p2p_api.func);
+    const struct pw_nccl_request request = {.func = func,
                                             .count = (int64_t)d->p2p_api.count,
                                             .datatype = d->p2p_api.datatype,
-                                            .peer = -1,
+                                            .peer = pw_nccl_asked_peer(func),
                                             .is_captured = d->p2p_api.graph_captured,
                                             .stream = d->p2p_api.stream};
     bool is_part;

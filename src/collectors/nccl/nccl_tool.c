@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectors/nccl/nccl_graph.h"
 #include "collectors/nccl/nccl_nvtx.h"
 #include "collectors/nccl/nccl_ops.h"
 #include "core/ops.h"
+#include "core/schedule.h"
 
 enum { MOST_COMMS = 1 << 16, NAMES = 1 << 8 };
 /* How much a GPU's timer may drift from our clock, ns in a million. */
@@ -30,6 +32,7 @@ struct state {
     struct pw_rankfile *file;
     struct pw_nccl_ops *ops;
     struct pw_nccl_nvtx *nvtx;
+    struct pw_nccl_graphs *graphs;
     struct comm *comms;
     uint32_t ncomms, capacity, base, epoch;
     struct known_name names[NAMES];
@@ -49,14 +52,15 @@ static bool is_nccl_kernel(struct state *s, uint32_t row)
     return name->is_nccl;
 }
 
-/* Kernels in graphs are launched again and again for calls that were made once. */
 static void see_kernel(void *context, const void *row)
 {
     struct state *s = context;
     const struct pw_row_kernel *kernel = row;
-    if (kernel->graph_node || kernel->end < kernel->start || !is_nccl_kernel(s, kernel->name))
+    if (kernel->end < kernel->start || !is_nccl_kernel(s, kernel->name))
         return;
-    if (!pw_nccl_nvtx_is_active(s->nvtx))
+    if (kernel->graph_node)
+        pw_nccl_graphs_kernel(s->graphs, kernel);
+    else if (!pw_nccl_nvtx_is_active(s->nvtx))
         pw_nccl_ops_take_kernel(s->ops, kernel);
     else if (!pw_nccl_ops_match_kernel(s->ops, kernel))
         pw_nccl_nvtx_take_kernel(s->nvtx, kernel);
@@ -67,6 +71,7 @@ static void destroy(void *state)
     struct state *s = state;
     if (!s)
         return;
+    pw_nccl_graphs_destroy(s->graphs);
     pw_nccl_nvtx_destroy(s->nvtx);
     pw_nccl_ops_destroy(s->ops);
     free(s->comms);
@@ -80,8 +85,9 @@ static void *create(struct pw_rankfile *file)
         s->file = file;
         s->ops = pw_nccl_ops_create(file);
         s->nvtx = pw_nccl_nvtx_create(file);
+        s->graphs = s->ops ? pw_nccl_graphs_create(file, s->ops) : NULL;
     }
-    if (!s || !s->ops || !s->nvtx) {
+    if (!s || !s->ops || !s->nvtx || !s->graphs) {
         destroy(s);
         return NULL;
     }
@@ -97,6 +103,7 @@ static void follow_process(struct state *s, const struct pw_origin *origin)
         return;
     pw_nccl_ops_flush(s->ops); /* another program's: numbers begin again */
     pw_nccl_nvtx_flush(s->nvtx);
+    pw_nccl_graphs_flush(s->graphs);
     s->epoch = origin->epoch;
     s->base = s->ncomms;
 }
@@ -160,11 +167,9 @@ static uint8_t flags_of(const struct pw_record *record)
 static void add_call(struct state *s, const struct pw_record *record,
                      const struct pw_origin *origin)
 {
-    if (record->flags & PW_NCCL_CALL_CAPTURED) {
-        s->captured++; /* nothing runs yet */
-        return;
-    }
-    struct pw_nccl_op *op = pw_nccl_ops_at(s->ops, record->nccl_call.id);
+    const bool is_captured = (record->flags & PW_NCCL_CALL_CAPTURED) != 0; /* and runs later */
+    struct pw_nccl_op captured = {.id = record->nccl_call.id, .peer = -1, .channels = -1};
+    struct pw_nccl_op *op = is_captured ? &captured : pw_nccl_ops_at(s->ops, record->nccl_call.id);
     if (!op || op->has_call)
         return;
     const struct comm *comm = comm_at(s, record->nccl_call.comm);
@@ -184,6 +189,12 @@ static void add_call(struct state *s, const struct pw_record *record,
     op->datatype = pw_origin_name(origin, record->nccl_call.datatype);
     op->stream = record->nccl_call.stream;
     op->stack = pw_origin_stack(origin, record->stack);
+    if (is_captured) {
+        s->captured++;
+        if (comm)
+            pw_nccl_graphs_call(s->graphs, op, &comm->row);
+        return;
+    }
     if (comm && op->seq >= 0)
         count_collective(&s->comms[s->base + op->comm].row, op->seq);
     if (op->has_task)
@@ -193,6 +204,10 @@ static void add_call(struct state *s, const struct pw_record *record,
 static void add_task(struct state *s, const struct pw_record *record,
                      const struct pw_origin *origin)
 {
+    if (record->flags & PW_NCCL_TASK_CAPTURED) {
+        pw_nccl_graphs_launch(s->graphs, record->nccl_task.comm, origin->end);
+        return;
+    }
     if (record->flags & PW_NCCL_TASK_REPLAYED) {
         s->replayed++;
         return;
@@ -297,7 +312,12 @@ static void watch(void *state, const struct pw_record *record, const struct pw_o
 {
     struct state *s = state;
     follow_process(s, origin);
-    pw_nccl_nvtx_see(s->nvtx, record, origin);
+    const bool closes =
+        record->type == PW_REC_WINDOW && (record->flags & PW_WINDOW_STATE) == PW_WINDOW_CLOSED;
+    if (closes || record->type == PW_REC_CUDA_GAP)
+        pw_nccl_graphs_interrupt(s->graphs);
+    else if (record->type != PW_REC_WINDOW)
+        pw_nccl_nvtx_see(s->nvtx, record, origin);
 }
 
 static void record(void *state, const struct pw_record *record, const struct pw_origin *origin)
@@ -342,12 +362,15 @@ static void finish(void *state, int64_t end_ns)
     pw_rankfile_watch(s->file, PW_TABLE_kernel, NULL, NULL);
     pw_nccl_ops_flush(s->ops);
     pw_nccl_nvtx_flush(s->nvtx);
+    pw_nccl_graphs_flush(s->graphs);
     for (uint32_t i = 0; i < s->ncomms; i++)
         pw_rankfile_set_comm(s->file, s->comms[i].file_row, &s->comms[i].row);
     pw_rankfile_count_dropped(s->file, s->refused);
     say(s, "nccl_refused", s->refused);
     say(s, "nccl_captured", s->captured);
     say(s, "nccl_replayed", s->replayed);
+    say(s, "nccl_replay_kernels", pw_nccl_graphs_placed(s->graphs));
+    say(s, "nccl_replay_unplaced", pw_nccl_graphs_unplaced(s->graphs));
     say(s, "nccl_incomplete", pw_nccl_ops_incomplete(s->ops));
     say(s, "nccl_by_nvtx", pw_nccl_nvtx_operations(s->nvtx));
     say(s, "nccl_kernels_alone",
@@ -362,7 +385,7 @@ const struct pw_collector pw_collector_nccl = {
     .create = create,
     .record = record,
     .watch = watch,
-    .watches = PW_NCCL_NVTX_WATCHES,
+    .watches = PW_NCCL_NVTX_WATCHES | PW_WATCH(PW_REC_CUDA_GAP) | PW_WATCH(PW_REC_WINDOW),
     .finish = finish,
     .destroy = destroy,
 };

@@ -107,8 +107,9 @@ enum {
 };
 
 /* Flags of PW_REC_NCCL_TASK. LAUNCHED: its times are those of the kernel's launch; else its kernel
- * was launched before them. REPLAYED: again, by a CUDA graph. */
-enum { PW_NCCL_TASK_LAUNCHED = 1, PW_NCCL_TASK_REPLAYED = 2 };
+ * was launched before them. REPLAYED: again, by a CUDA graph. CAPTURED: no task, but the launch of
+ * a kernel, which a CUDA graph captures, with what was captured of the communicator before. */
+enum { PW_NCCL_TASK_LAUNCHED = 1, PW_NCCL_TASK_REPLAYED = 2, PW_NCCL_TASK_CAPTURED = 4 };
 
 /* Flags of PW_REC_NCCL_PROXY. */
 enum { PW_NCCL_PROXY_SENDS = 1 };

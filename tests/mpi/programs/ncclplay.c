@@ -12,6 +12,7 @@
 
 #include "ncclhost.h"
 #include "profwrap.h"
+#include "standin/standin.h"
 
 #define HASH 0x1234567890abcdefull
 
@@ -172,6 +173,43 @@ static void many(void)
         one(HOST_ALLREDUCE, (size_t)i, HOST_FLOAT32, 0);
 }
 
+/* A kernel on the GPU, which begins now and ends when all ranks have begun theirs. */
+static void run_kernel(struct standin_work *w, const char *name, int turn)
+{
+    static const int32_t grid[3] = {4, 1, 1}, block[3] = {512, 1, 1};
+    void *cupti = dlopen(getenv("STANDIN_CUPTI"), RTLD_NOW | RTLD_LOCAL);
+    uint64_t (*now)(void) = (uint64_t(*)(void))(uintptr_t)dlsym(cupti, "standin_now");
+    void (*kernel)(const struct standin_work *, const char *, const int32_t *, const int32_t *) =
+        (void (*)(const struct standin_work *, const char *, const int32_t *, const int32_t *))(
+            uintptr_t)dlsym(cupti, "standin_kernel");
+    w->start = now();
+    host_meet("NCCLPLAY_MEET", turn, world.ranks);
+    usleep(2000);
+    w->end = now();
+    kernel(w, name, grid, block);
+}
+
+/* A graph of an allreduce and an allgather, replayed in each step, which rank 1 begins 20 ms late.
+ */
+static void replays(void)
+{
+    enum { STEPS = 12 };
+    struct host_op reduce = op(HOST_ALLREDUCE, 1000, HOST_FLOAT32, 0);
+    struct host_op gather = op(HOST_ALLGATHER, 500, HOST_FLOAT32, 0);
+    reduce.captured = gather.captured = true;
+    host_group(&world, &reduce, 1);
+    host_group(&world, &gather, 1);
+    for (int i = 0; i < STEPS; i++) {
+        struct standin_work w = {.stream = 7, .correlation = (uint32_t)(100 + i)};
+        profwrap_step(i);
+        usleep(world.rank == 1 ? 25000 : 5000);
+        w.graph_node = (UINT64_C(3) << 32) + 1;
+        run_kernel(&w, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)", 2 * i);
+        w.graph_node++;
+        run_kernel(&w, "ncclDevKernel_AllGather_RING_LL(int)", 2 * i + 1);
+    }
+}
+
 /* Another communicator of the process, while other threads read the mask. */
 static void second(void)
 {
@@ -197,10 +235,11 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*play)(void);
-    } scenarios[] = {{"all", all},       {"proxies", proxies},   {"graph", graph},
-                     {"copies", copies}, {"forks", forks},       {"early", early},
-                     {"alone", alone},   {"steps", steps},       {"many", many},
-                     {"second", second}, {"alltoall", alltoall}, {"symmetric", symmetric}};
+    } scenarios[] = {{"all", all},        {"proxies", proxies},   {"graph", graph},
+                     {"copies", copies},  {"forks", forks},       {"early", early},
+                     {"alone", alone},    {"steps", steps},       {"many", many},
+                     {"second", second},  {"alltoall", alltoall}, {"symmetric", symmetric},
+                     {"replays", replays}};
     const char *name = argc > 1 ? argv[1] : "";
     if (getenv("NCCLPLAY_CUDA"))
         begin_cuda();

@@ -1,0 +1,397 @@
+/* Puts replays and captured calls together; see nccl_graph.h. */
+#include "collectors/nccl/nccl_graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectors/nccl/nccl_captured.h"
+#include "core/ops.h"
+
+/* Replays that are waited for to be complete, the kernels in one, graphs, calls; calls in a kernel.
+ */
+enum { OPEN = 16, MOST_NODES = 1 << 12, GRAPHS = 1 << 10, MOST_CALLS = 1 << 16 };
+
+struct node {
+    uint64_t id;
+    uint32_t unit, ncalls;
+    bool is_known, knows_count;
+    int64_t before, all; /* collectives of its communicator in the graph: before it; in all */
+};
+
+struct graph {
+    struct node *nodes; /* rising */
+    uint32_t nnodes;
+    int64_t replays;
+};
+
+struct virtual_comm {
+    uint32_t graph, comm;
+    int32_t file_row;
+    struct pw_row_comms row;
+};
+
+struct replay {
+    uint64_t correlation;
+    struct pw_row_kernel *kernels;
+    uint32_t n, capacity;
+};
+
+struct pw_nccl_graphs {
+    struct pw_rankfile *file;
+    struct pw_nccl_ops *ops;
+    struct pw_nccl_captured captured;
+    struct graph graphs[GRAPHS];
+    uint32_t ngraphs;
+    struct virtual_comm *comms;
+    uint32_t ncomms, comms_capacity;
+    struct replay open[OPEN]; /* oldest first */
+    int nopen;
+    bool is_interrupted;
+    int64_t placed, unplaced;
+};
+
+struct pw_nccl_graphs *pw_nccl_graphs_create(struct pw_rankfile *file, struct pw_nccl_ops *ops)
+{
+    struct pw_nccl_graphs *g = calloc(1, sizeof(*g));
+    if (g) {
+        g->file = file;
+        g->ops = ops;
+        g->captured.budget = pw_rankfile_borrow_budget(file);
+    }
+    return g;
+}
+
+void pw_nccl_graphs_call(struct pw_nccl_graphs *g, const struct pw_nccl_op *op,
+                         const struct pw_row_comms *comm)
+{
+    g->is_interrupted |= !pw_nccl_captured_call(&g->captured, op, comm);
+}
+
+void pw_nccl_graphs_launch(struct pw_nccl_graphs *g, uint32_t comm, int64_t time)
+{
+    g->is_interrupted |= !pw_nccl_captured_launch(&g->captured, comm, time);
+}
+
+/* ---- which kernel is whose ---- */
+
+static bool does(const char *name, uint16_t op)
+{
+    static const struct {
+        const char *text;
+        uint16_t op;
+    } kinds[] = {{"AllReduce", PW_OP_Allreduce},
+                 {"AllGather", PW_OP_Allgather},
+                 {"ReduceScatter", PW_OP_Reduce_scatter_block},
+                 {"Broadcast", PW_OP_Bcast},
+                 {"Reduce_", PW_OP_Reduce}};
+    const bool is_message = strstr(name, "SendRecv") != NULL;
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (strstr(name, kinds[i].text))
+            return op == kinds[i].op;
+    return !is_message || op == PW_OP_Send || op == PW_OP_Recv || op == PW_OP_Alltoall ||
+           op == PW_OP_Gather || op == PW_OP_Scatter;
+}
+
+/* Of several calls the kernel has the name of one. */
+static bool fits(const struct pw_nccl_graphs *g, const char *name, uint32_t unit)
+{
+    bool is_any = g->captured.units[unit].ncalls == 0;
+    for (uint32_t i = 0; i < g->captured.units[unit].ncalls && !is_any; i++) {
+        const struct pw_nccl_captured_call *call = pw_nccl_captured_borrow(&g->captured, unit, i);
+        is_any = call && does(name, call->op.op);
+    }
+    return is_any;
+}
+
+static bool fits_all(const struct pw_nccl_graphs *g, const struct replay *r, uint32_t first)
+{
+    for (uint32_t i = 0; i < r->n; i++)
+        if (g->captured.units[first + i].is_taken ||
+            !fits(g, pw_rankfile_borrow_text(g->file, r->kernels[i].name), first + i))
+            return false;
+    return true;
+}
+
+/* Keeps what two places say alike of a node. */
+static void compare(const struct pw_nccl_graphs *g, struct node *node, uint32_t other)
+{
+    const struct pw_nccl_captured_unit *a = &g->captured.units[node->unit],
+                                       *b = &g->captured.units[other];
+    node->is_known = node->is_known && a->comm == b->comm && a->ncalls == b->ncalls;
+    for (uint32_t i = 0; node->is_known && i < a->ncalls; i++) {
+        const struct pw_nccl_op *x = &pw_nccl_captured_borrow(&g->captured, node->unit, i)->op,
+                                *y = &pw_nccl_captured_borrow(&g->captured, other, i)->op;
+        node->is_known = x->op == y->op && x->peer == y->peer && x->flags == y->flags;
+        node->knows_count = node->knows_count && x->count == y->count && x->datatype == y->datatype;
+    }
+}
+
+static bool is_collective(const struct pw_nccl_captured_call *call)
+{
+    return pw_op_info(call->op.op)->cls == PW_CLASS_COLL;
+}
+
+static int64_t count_collectives(const struct pw_nccl_graphs *g, const struct node *node)
+{
+    int64_t n = 0;
+    for (uint32_t i = 0; node->is_known && i < node->ncalls; i++)
+        n += is_collective(pw_nccl_captured_borrow(&g->captured, node->unit, i));
+    return n;
+}
+
+static void number_collectives(const struct pw_nccl_graphs *g, struct graph *graph)
+{
+    for (uint32_t i = 0; i < graph->nnodes; i++)
+        for (uint32_t k = 0; graph->nodes[i].is_known && k < graph->nnodes; k++) {
+            const struct node *other = &graph->nodes[k];
+            if (!other->is_known ||
+                g->captured.units[other->unit].comm != g->captured.units[graph->nodes[i].unit].comm)
+                continue;
+            const int64_t n = count_collectives(g, other);
+            graph->nodes[i].all += n;
+            graph->nodes[i].before += k < i ? n : 0;
+        }
+}
+
+static void take_place(struct pw_nccl_graphs *g, struct graph *graph, const struct replay *r)
+{
+    uint32_t places = 0, at = 0;
+    pw_nccl_captured_sort(&g->captured);
+    for (uint32_t first = 0; first + r->n <= g->captured.nunits; first++) {
+        if (!fits_all(g, r, first))
+            continue;
+        for (uint32_t i = 0; i < r->n; i++)
+            if (places == 0)
+                graph->nodes[i] = (struct node){.id = r->kernels[i].graph_node,
+                                                .unit = first + i,
+                                                .ncalls = g->captured.units[first + i].ncalls,
+                                                .is_known = true,
+                                                .knows_count = true};
+            else
+                compare(g, &graph->nodes[i], first + i);
+        at = first;
+        places++;
+    }
+    for (uint32_t i = 0; i < r->n; i++) {
+        graph->nodes[i].id = r->kernels[i].graph_node;
+        if (places == 1)
+            g->captured.units[at + i].is_taken = true;
+    }
+    number_collectives(g, graph);
+}
+
+static struct graph *add_graph(struct pw_nccl_graphs *g, const struct replay *r)
+{
+    struct graph *graph = g->ngraphs < GRAPHS ? &g->graphs[g->ngraphs] : NULL;
+    struct node *nodes = graph ? calloc(r->n, sizeof(*nodes)) : NULL;
+    if (!nodes)
+        return NULL;
+    *graph = (struct graph){.nodes = nodes, .nnodes = r->n};
+    g->ngraphs++;
+    take_place(g, graph, r);
+    return graph;
+}
+
+static struct node *find_node(struct graph *graph, uint64_t id)
+{
+    uint32_t low = 0, high = graph->nnodes;
+    while (low < high) {
+        const uint32_t middle = (low + high) / 2;
+        if (graph->nodes[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < graph->nnodes && graph->nodes[low].id == id ? &graph->nodes[low] : NULL;
+}
+
+static struct graph *find_graph(struct pw_nccl_graphs *g, const struct replay *r)
+{
+    for (uint32_t i = 0; i < g->ngraphs; i++)
+        if (find_node(&g->graphs[i], r->kernels[0].graph_node))
+            return &g->graphs[i];
+    return add_graph(g, r);
+}
+
+/* ---- rows ---- */
+
+static uint64_t mix(uint64_t uid, uint64_t nth)
+{
+    uint64_t x = uid ^ (nth + 1) * 0x9e3779b97f4a7c15ull;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+    return (x ^ x >> 31) | 1;
+}
+
+/* How many graphs that have this communicator were seen before: on all its ranks the same. */
+static uint64_t count_before(const struct pw_nccl_graphs *g, uint32_t comm)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < g->ncomms; i++)
+        n += g->comms[i].comm == comm;
+    return n;
+}
+
+static struct virtual_comm *comm_of(struct pw_nccl_graphs *g, uint32_t graph,
+                                    const struct pw_nccl_captured_call *call)
+{
+    for (uint32_t i = 0; i < g->ncomms; i++)
+        if (g->comms[i].graph == graph && g->comms[i].comm == call->op.comm)
+            return &g->comms[i];
+    void *comms = g->comms;
+    const bool has_room = pw_nccl_captured_grow(g->captured.budget, &comms, g->ncomms,
+                                                &g->comms_capacity, sizeof(*g->comms));
+    g->comms = comms;
+    const int32_t file_row = has_room ? pw_rankfile_new_comm(g->file) : -1;
+    if (file_row < 0)
+        return NULL;
+    struct virtual_comm *c = &g->comms[g->ncomms];
+    *c = (struct virtual_comm){
+        .graph = graph, .comm = call->op.comm, .file_row = file_row, .row = call->comm};
+    c->row.uid = mix(call->comm.uid, count_before(g, call->op.comm));
+    c->row.collectives = 0;
+    g->ncomms++;
+    return c;
+}
+
+static void write_call(struct pw_nccl_graphs *g, struct graph *graph, const struct node *node,
+                       const struct pw_nccl_captured_call *call, int64_t nth,
+                       const struct pw_row_kernel *kernel)
+{
+    struct virtual_comm *c = comm_of(g, (uint32_t)(graph - g->graphs), call);
+    if (!c || (!is_collective(call) && call->op.peer < 0))
+        return;
+    struct pw_nccl_op op = call->op;
+    op.comm_row = c->file_row;
+    op.seq = is_collective(call) ? graph->replays * node->all + node->before + nth : -1;
+    op.count = node->knows_count ? op.count : -1;
+    op.kernel = *kernel;
+    op.has_kernel = op.has_call = true;
+    op.call.start = kernel->launch;
+    op.call.end = op.call.start;
+    op.call_thread = kernel->thread >= 0 ? (uint16_t)kernel->thread : 0;
+    op.id = 0;
+    if (op.seq >= c->row.collectives)
+        c->row.collectives = op.seq + 1;
+    pw_nccl_ops_write(g->ops, &op);
+}
+
+static bool write_kernel(struct pw_nccl_graphs *g, struct graph *graph,
+                         const struct pw_row_kernel *kernel)
+{
+    const struct node *node = find_node(graph, kernel->graph_node);
+    if (!node || !node->is_known)
+        return false;
+    int64_t nth = 0;
+    for (uint32_t i = 0; i < node->ncalls; i++) {
+        const struct pw_nccl_captured_call *call =
+            pw_nccl_captured_borrow(&g->captured, node->unit, i);
+        write_call(g, graph, node, call, nth, kernel);
+        nth += is_collective(call);
+    }
+    return true;
+}
+
+static int by_node(const void *a, const void *b)
+{
+    const uint64_t x = ((const struct pw_row_kernel *)a)->graph_node,
+                   y = ((const struct pw_row_kernel *)b)->graph_node;
+    return (x > y) - (x < y);
+}
+
+static void finish_replay(struct pw_nccl_graphs *g, struct replay *r)
+{
+    qsort(r->kernels, r->n, sizeof(*r->kernels), by_node);
+    struct graph *graph = g->is_interrupted || !g->captured.nunits ? NULL : find_graph(g, r);
+    for (uint32_t i = 0; i < r->n; i++)
+        if (graph && write_kernel(g, graph, &r->kernels[i]))
+            g->placed++;
+        else
+            g->unplaced++;
+    if (graph)
+        graph->replays++;
+    free(r->kernels);
+    *r = (struct replay){0};
+}
+
+static void finish_oldest(struct pw_nccl_graphs *g)
+{
+    finish_replay(g, &g->open[0]);
+    memmove(&g->open[0], &g->open[1], (size_t)(OPEN - 1) * sizeof(g->open[0]));
+    g->nopen--;
+    g->open[g->nopen] = (struct replay){0};
+}
+
+static struct replay *replay_of(struct pw_nccl_graphs *g, uint64_t correlation)
+{
+    for (int i = 0; i < g->nopen; i++)
+        if (g->open[i].correlation == correlation)
+            return &g->open[i];
+    if (g->nopen == OPEN)
+        finish_oldest(g);
+    g->open[g->nopen] = (struct replay){.correlation = correlation};
+    return &g->open[g->nopen++];
+}
+
+void pw_nccl_graphs_kernel(struct pw_nccl_graphs *g, const struct pw_row_kernel *kernel)
+{
+    struct replay *r = kernel->correlation ? replay_of(g, kernel->correlation) : NULL;
+    if (r && r->n == r->capacity && r->capacity < MOST_NODES) {
+        const uint32_t capacity = r->capacity ? r->capacity * 2 : 4;
+        struct pw_row_kernel *more = realloc(r->kernels, capacity * sizeof(*more));
+        r->kernels = more ? more : r->kernels;
+        r->capacity = more ? capacity : r->capacity;
+    }
+    if (r && r->n < r->capacity)
+        r->kernels[r->n++] = *kernel;
+    else
+        g->unplaced++;
+}
+
+/* ---- the end ---- */
+
+static void finish_all(struct pw_nccl_graphs *g)
+{
+    while (g->nopen > 0)
+        finish_oldest(g);
+}
+
+void pw_nccl_graphs_interrupt(struct pw_nccl_graphs *g)
+{
+    finish_all(g);
+    g->is_interrupted = true;
+}
+
+void pw_nccl_graphs_flush(struct pw_nccl_graphs *g)
+{
+    finish_all(g);
+    for (uint32_t i = 0; i < g->ncomms; i++)
+        pw_rankfile_set_comm(g->file, g->comms[i].file_row, &g->comms[i].row);
+    for (uint32_t i = 0; i < g->ngraphs; i++)
+        free(g->graphs[i].nodes);
+    g->ngraphs = g->ncomms = 0;
+    g->captured.ncalls = g->captured.nunits = g->captured.nsorted = 0;
+    g->is_interrupted = false;
+}
+
+void pw_nccl_graphs_destroy(struct pw_nccl_graphs *g)
+{
+    if (!g)
+        return;
+    for (uint32_t i = 0; i < g->ngraphs; i++)
+        free(g->graphs[i].nodes);
+    for (int i = 0; i < g->nopen; i++)
+        free(g->open[i].kernels);
+    pw_nccl_captured_fini(&g->captured);
+    free(g->comms);
+    free(g);
+}
+
+int64_t pw_nccl_graphs_placed(const struct pw_nccl_graphs *g)
+{
+    return g->placed;
+}
+
+int64_t pw_nccl_graphs_unplaced(const struct pw_nccl_graphs *g)
+{
+    return g->unplaced;
+}
