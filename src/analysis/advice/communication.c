@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/advice/network.h"
+#include "analysis/advice/nocpu.h"
 #include "analysis/advice/rules.h"
 #include "core/limits.h"
 #include "core/ops.h"
@@ -94,7 +95,7 @@ int pw_judge_slow_link(const struct pw_advice_input *in, const struct pw_advice_
             most = lost;
         }
     }
-    if (!worst)
+    if (!worst || pw_nocpu_find(in->cluster).worst)
         return 0;
     char mine[32], others[32];
     pw_sentence_add(
@@ -257,7 +258,7 @@ int pw_judge_transfer_exposed(const struct pw_advice_input *in, const struct pw_
     advice->saves_ns = pw_advice_whatif_gain(in, "network");
     if (advice->saves_ns < 0)
         advice->saves_ns = pw_advice_of_all_steps(in, exposed * (double)in->mean.total_ns);
-    return in->expected > 1 && exposed > EXPOSED;
+    return in->expected > 1 && exposed > EXPOSED && !pw_nocpu_find(in->cluster).worst;
 }
 
 /* It runs beside other work, which its transfer includes. */
@@ -306,7 +307,7 @@ int pw_judge_small_collectives(const struct pw_advice_input *in, const struct pw
         count += (double)stat->count;
         bytes += (double)stat->bytes;
     }
-    if (!(steps_ns(in) > 0) || !(ns > SMALL * steps_ns(in)))
+    if (!(steps_ns(in) > 0) || !(ns > SMALL * steps_ns(in)) || pw_nocpu_find(c).worst)
         return 0;
     char mean[32], time[32], busbw[32], most[32];
     pw_sentence_add(&s, "%.0f of %s in the mean take %s", count,

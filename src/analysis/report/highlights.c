@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "analysis/advice/network.h"
+#include "analysis/advice/nocpu.h"
 #include "analysis/advice/trends.h"
 #include "analysis/report/page.h"
 #include "core/limits.h"
@@ -14,7 +15,6 @@
 #define WAITS_LEAST 0.05    /* of the ranks' time, for late_rank */
 #define GPUS_DRY_LEAST 0.1  /* of the GPUs' time */
 #define DATA_WAIT_LEAST 0.1 /* of a step */
-#define NO_CPU_LEAST 0.25   /* of the time of half of the ranks or more */
 #define STANDS_OUT 0.1      /* a rank above the mean of all, as a share of its time */
 
 static void add_share(struct pw_sentence *s, const char *before, double share, const char *after)
@@ -235,34 +235,19 @@ static int find_data_wait(const struct pw_figures *f, struct pw_highlight *out)
 
 /* ---- more to run than cores ---- */
 
-/* Of half of the ranks or more; what one waits for a CPU is that rank's matter. */
 static int find_no_cpu(const struct pw_figures *f, struct pw_highlight *out)
 {
-    const struct pw_cluster *c = f->cluster;
-    const struct pw_row_c_utilisation *worst = NULL;
-    size_t known = 0, waiting = 0;
-    double sum = 0;
+    const struct pw_nocpu found = pw_nocpu_find(f->cluster);
     *out = (struct pw_highlight){.kind = "no_cpu", .rank = -1, .of_rank = -1};
-    if (c->restricted_to[0])
+    if (!found.worst || f->cluster->restricted_to[0])
         return 0; /* the shares are of the whole run */
-    for (size_t i = 0; i < c->nutilisation; i++) {
-        const struct pw_row_c_utilisation *row = &c->utilisation[i];
-        if (!(row->runq_share >= 0))
-            continue;
-        known++;
-        sum += row->runq_share;
-        waiting += row->runq_share >= NO_CPU_LEAST;
-        worst = !worst || row->runq_share > worst->runq_share ? row : worst;
-    }
-    if (!known || 2 * waiting <= known)
-        return 0;
-    out->share = sum / (double)known;
+    out->share = found.share;
     out->ns = pw_whole(out->share * time_of_ranks(f));
     struct pw_sentence s = pw_sentence_on(out->text, sizeof(out->text));
     add_share(&s, "Ranks were ready to run but without a CPU for ", out->share, " of the time");
-    if (worst->runq_share >= out->share + STANDS_OUT) {
-        out->rank = worst->rank;
-        out->of_rank = worst->runq_share;
+    if (found.worst->runq_share >= out->share + STANDS_OUT) {
+        out->rank = found.worst->rank;
+        out->of_rank = found.worst->runq_share;
         pw_sentence_add(&s, " (rank %" PRId32, out->rank);
         add_share(&s, ": ", out->of_rank, ")");
     }
