@@ -604,12 +604,13 @@ def check_not_recorded(words):
 
 @h.case
 def a_cupti_that_refuses_is_said():
-    library = standin(LAYOUTS["13.0"])
     root = bring_gpu()
-    run_without_cupti({**root, "PROFWRAP_CUPTI": library, "STANDIN_REFUSES": "0:15",
-                       "STANDIN_CUPTI": library}, "only-start")
-    check_not_recorded("newer than the driver")
-    shutil.rmtree("out")
+    for layout, words in {"13.0": "newer than the driver", "13.5": "newer than the driver"}.items():
+        library = standin(LAYOUTS[layout])
+        run_without_cupti({**root, "PROFWRAP_CUPTI": library, "STANDIN_REFUSES": "0:15",
+                           "STANDIN_CUPTI": library}, "only-start")
+        check_not_recorded(words)
+        shutil.rmtree("out")
     run_without_cupti({**root, "PROFWRAP_CUPTI": library, "STANDIN_REFUSES": "0:35",
                        "STANDIN_CUPTI": library}, "only-start")
     check_not_recorded("privileges")

@@ -58,6 +58,7 @@ static struct {
     void *handle;
     struct pw_cupti cupti;
     bool is_usable;
+    int refusal; /* of the first that would not tell its version */
     size_t ntried;
     void *tried[MOST_TRIED]; /* ours too, and others, which cannot be used */
 } ours;
@@ -95,8 +96,11 @@ static bool take(void *handle)
         return false;
     ours.tried[ours.ntried++] = handle;
     ours.handle = handle;
-    ours.is_usable =
-        bind(handle, &ours.cupti) && ours.cupti.version(&version) == 0 && version >= OLDEST;
+    const bool is_whole = bind(handle, &ours.cupti);
+    /* From 13.3 on it answers nothing at all, not even this, where it cannot use the driver. */
+    const int result = is_whole ? ours.cupti.version(&version) : 0;
+    ours.refusal = ours.refusal ? ours.refusal : result;
+    ours.is_usable = is_whole && !result && version >= OLDEST;
     return ours.is_usable;
 }
 
@@ -200,6 +204,11 @@ const struct pw_cupti *pw_cupti_open(void)
 bool pw_cupti_was_found(void)
 {
     return ours.ntried != 0;
+}
+
+int pw_cupti_refusal(void)
+{
+    return ours.refusal;
 }
 
 /* For who has it in no scope: the application's where there are two, else ours. */

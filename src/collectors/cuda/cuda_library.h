@@ -68,6 +68,9 @@ const struct pw_cupti *pw_cupti_open(void);
 /* Whether there is any, usable or not. */
 bool pw_cupti_was_found(void);
 
+/* CUPTI's result, of the first that would not even tell its version; 0: all did. */
+int pw_cupti_refusal(void);
+
 /* The function `symbol`, a literal, that `caller` would have called without us: of its own CUPTI,
  * and where it has none, of the application's where there are two, else of ours. *is_ours: whether
  * it is of the one that pw_cupti_open() answered. NULL when there is none. */

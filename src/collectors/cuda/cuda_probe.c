@@ -243,7 +243,7 @@ static bool wait_for_cupti(const char *holder)
 /* The first that does not refuse: one may be newer than the driver. */
 static bool arm_any(void)
 {
-    int first_result = 0;
+    int first_result = pw_cupti_refusal();
     do {
         int arming = PW_CUDA_ARMING;
         pw_cuda.cupti->version(&pw_cuda.version);
@@ -267,7 +267,9 @@ static bool begin(void)
     pw_cuda.cupti = pw_cupti_open();
     pw_cuda.level = segment->level;
     if (!pw_cuda.cupti) {
-        pw_cuda.result = pw_cupti_was_found() ? PW_CUDA_OLD_LIBRARY : PW_CUDA_NO_LIBRARY;
+        pw_cuda.result = pw_cupti_refusal()     ? pw_cupti_refusal()
+                         : pw_cupti_was_found() ? PW_CUDA_OLD_LIBRARY
+                                                : PW_CUDA_NO_LIBRARY;
         return false;
     }
     pw_cuda.cupti->version(&pw_cuda.version);

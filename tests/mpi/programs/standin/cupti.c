@@ -130,8 +130,9 @@ int standin_set_attribute(struct client *client, int number, size_t *size, void 
 
 EXPORT int cuptiGetVersion(uint32_t *version)
 {
-    *version = VERSION;
-    return 0;
+    const int refused = VERSION >= 130300 ? standin_refusal() : 0;
+    *version = refused ? 0 : VERSION;
+    return refused;
 }
 
 /* One alone, of whatever kind. */
