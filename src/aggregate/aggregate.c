@@ -14,6 +14,7 @@
 #include "aggregate/findings/opgrowth.h"
 #include "aggregate/findings/stretches.h"
 #include "aggregate/gpu/gpudevices.h"
+#include "aggregate/gpu/gpuhealth.h"
 #include "aggregate/input/gaps.h"
 #include "aggregate/input/job.h"
 #include "aggregate/input/ncclranks.h"
@@ -353,6 +354,7 @@ int pw_aggregate(MPI_Comm comm, const char *dir, const char *output,
     if (!err) {
         pw_gaps_note(&job);
         pw_unrecorded_note(&job);
+        pw_gpuhealth_note(&job);
         err = merge_job(&job, output, quiet);
     }
     pw_job_close(&job);

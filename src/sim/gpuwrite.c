@@ -109,6 +109,14 @@ void pw_sim_gpufile_sample(struct pw_sim_gpufile *g, int64_t rank, int64_t step,
         .pcie_rx_bytes = -1,
         .nvlink_tx_bytes = -1,
         .nvlink_rx_bytes = -1,
+        .power_instant_mw = -1,
+        .power_capped_ns = -1,
+        .heat_slowed_ns = -1,
+        .brake_slowed_ns = -1,
+        .rows_remapped = -1,
+        .remap_pending = -1,
+        .remap_failed = -1,
+        .nvlink_errors = -1,
     };
     pw_rankfile_append(g->file, PW_TABLE_gpu, &row);
 }

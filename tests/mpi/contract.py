@@ -46,6 +46,7 @@ RANK_DATASETS_AT_TIMES = {
     "events/nccl_net":
         "start end operation peer channel sends steps bytes gpu_wait_ns peer_wait_ns network_wait_ns "
         "flush_wait_ns",
+    "events/gpu_error": "time device xid instance",
     "events/open": "start seen_until op awaited comm seq peer tag thread",
     "samples/host": "time busy_ns idle_ns steal_ns throttled_ns",
     "samples/cpus": "time busy_ns cpu_set allowed lowest highest",
@@ -55,7 +56,8 @@ RANK_DATASETS_AT_TIMES = {
     "samples/gpu":
         "time device sm_clock_mhz memory_clock_mhz clock_reasons power_mw temperature_c busy_percent "
         "memory_busy_percent memory_used_bytes ecc_corrected ecc_uncorrected pcie_tx_bytes "
-        "pcie_rx_bytes pcie_replays nvlink_tx_bytes nvlink_rx_bytes",
+        "pcie_rx_bytes pcie_replays nvlink_tx_bytes nvlink_rx_bytes power_instant_mw power_capped_ns "
+        "heat_slowed_ns brake_slowed_ns rows_remapped remap_pending remap_failed nvlink_errors",
     "devices":
         "device name uuid bus_id memory_bytes multiprocessors capability warps blocks shared_bytes "
         "registers",

@@ -244,10 +244,12 @@ def two_devices_sampled():
     fields = ("device", "sm_clock_mhz", "memory_clock_mhz", "clock_reasons", "power_mw",
               "temperature_c", "busy_percent", "memory_busy_percent", "memory_used_bytes",
               "ecc_corrected", "ecc_uncorrected", "pcie_tx_bytes", "pcie_rx_bytes", "pcie_replays",
-              "nvlink_tx_bytes", "nvlink_rx_bytes")
+              "nvlink_tx_bytes", "nvlink_rx_bytes", "power_instant_mw", "power_capped_ns",
+              "heat_slowed_ns", "brake_slowed_ns", "rows_remapped", "remap_pending", "remap_failed",
+              "nvlink_errors")
     h.equal([int(first[f]) for f in fields],
             [0, 1980, 2619, 0x44, 651234, 71, 93, 41, 50, 2, -1, 197, -1, 5, 138 * 1024,
-             139 * 1024], "first sample")
+             139 * 1024, 186, 74, 75, -1, 142 + 143, 0, 0, 38 + 52 + 59], "first sample")
     h.check(int(last["pcie_tx_bytes"]) > 197, "a slow counter was read once only")
     h.check((samples["time"][1:] > samples["time"][:-1]).all(), "times do not rise")
     h.check("nvml_sample" in overhead(file), "what a sample costs is not said")
@@ -258,6 +260,35 @@ def sampled(name, nap_ms="1500", **env):
     run("sampled", nap_ms, options=("--sample-hz", "10", "-o", name),
         env={"LD_LIBRARY_PATH": folder, **env})
     return h.open_rank(name)
+
+
+@h.case
+def errors_of_a_gpu():
+    file = sampled("ill", "2500", STANDIN_NVML_ILL="1")
+    h.equal([(int(e["device"]), int(e["xid"]), int(e["instance"]))
+             for e in file["events/gpu_error"][:]], [(0, 94, 7), (0, 63, -1)], "errors")
+    samples = file["samples/gpu"][:]
+    new = int(samples[-1]["ecc_uncorrected"]) - int(samples[0]["ecc_uncorrected"])
+    links = int(samples[-1]["nvlink_errors"]) - int(samples[0]["nvlink_errors"])
+    h.check(new > 0 and links > 0, "counters do not rise", samples)
+    h.run(h.profwrap("merge", "ill"))
+    with h.h5py().File("ill/cluster.h5") as cluster:
+        said = {row["what"].decode(): (int(row["count"]), row["detail"].decode())
+                for row in cluster["completeness"][:]}
+    h.equal(said["gpu_errors"],
+            (2 + new + links + 1, "device 0: XID 94; device 0: XID 63; "
+             f"device 0: {new} uncorrectable ECC errors; device 0: {links} errors of NVLink; "
+             "device 0: rows of memory wait for a reset to be remapped"), "what the merge says")
+    h.check("gpu_error" in h.run(h.profwrap("report", "ill")).stdout.decode(), "not in the report")
+
+
+@h.case
+def an_instance_of_a_gpu():
+    file = sampled("mig", STANDIN_NVML_MIG="1")
+    h.equal(file["devices"][:][0]["uuid"].decode(), "MIG-00010203-0405-0607-0809-0a0b0c0d0e0f", "uuid")
+    first = file["samples/gpu"][:][0]
+    h.equal([int(first[f]) for f in ("memory_used_bytes", "sm_clock_mhz", "power_instant_mw")],
+            [6, 1980, 186], "memory of the instance; the rest of the GPU")
 
 
 @h.case

@@ -69,7 +69,10 @@ static void append_samples(struct pw_cuda_devices *devices,
                            void (*append)(struct pw_rankfile *, enum pw_table_id, const void *))
 {
     struct pw_row_gpu sample;
+    struct pw_row_gpu_error error;
     struct pw_nvml_gap gap;
+    while (pw_nvml_sampler_error(devices->sampler, &error))
+        append(devices->file, PW_TABLE_gpu_error, &error);
     while (pw_nvml_sampler_take(devices->sampler, &sample))
         append(devices->file, PW_TABLE_gpu, &sample);
     while (pw_nvml_sampler_gap(devices->sampler, &gap)) {
@@ -113,6 +116,13 @@ static void finish_samples(struct pw_cuda_devices *devices, int64_t end_ns)
         pw_rankfile_overhead(devices->file, "nvml_missed", (double)costs.missed, "samples");
 }
 
+static void place_device(struct pw_cuda_devices *devices, struct device *d)
+{
+    if (pw_nvml_sampler_place(devices->sampler, d->row.device, d->row.bus_id,
+                              sizeof(d->row.bus_id)))
+        memcpy(d->row.uuid, "MIG", 3);
+}
+
 void pw_cuda_devices_finish(struct pw_cuda_devices *devices, int64_t end_ns)
 {
     if (devices->sampler)
@@ -124,7 +134,7 @@ void pw_cuda_devices_finish(struct pw_cuda_devices *devices, int64_t end_ns)
         snprintf(d->row.name, sizeof(d->row.name), "%s",
                  pw_rankfile_borrow_text(devices->file, d->name));
         if (d->is_sampled)
-            pw_nvml_sampler_bus(devices->sampler, i, d->row.bus_id, sizeof(d->row.bus_id));
+            place_device(devices, d);
         pw_rankfile_append(devices->file, PW_TABLE_device, &d->row);
     }
 }

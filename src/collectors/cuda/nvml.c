@@ -16,16 +16,41 @@ enum {
     ECC_CORRECTED = 0,
     ECC_UNCORRECTED = 1,
     ECC_SINCE_DRIVER = 0,
-    FIELD_NVLINK_TX_KIB = 138,
-    FIELD_NVLINK_RX_KIB = 139,
-    FIELD_PCIE_TX_BYTES = 197,
-    FIELD_PCIE_RX_BYTES = 198,
     VALUE_DOUBLE = 0,
     VALUE_UINT = 1,
     VALUE_ULONG = 2,
     VALUE_ULONGLONG = 3,
-    NFIELDS = 4,
+    VALUE_LONGLONG = 4,
+    VALUE_INT = 5,
+    VALUE_USHORT = 6,
+    EVENT_XID = 8,
+    LINKS = 18, /* of NVLink at most */
     NOT_READABLE = -1,
+};
+
+/* Numbers of NVML's fields (nvml.h of CUDA 13.5; since which driver there is one differs). */
+enum field_id {
+    NVLINK_CRC_ERRORS = 38,
+    NVLINK_REPLAYS = 52,
+    NVLINK_RECOVERIES = 59,
+    POWER_CAPPED_NS = 74,
+    THERMAL_NS = 75,
+    NVLINK_TX_KIB = 138,
+    NVLINK_RX_KIB = 139,
+    REMAPPED_CORRECTABLE = 142,
+    REMAPPED_UNCORRECTABLE = 143,
+    REMAP_PENDING = 144,
+    REMAP_FAILED = 145,
+    POWER_INSTANT_MW = 186,
+    PCIE_TX_BYTES = 197,
+    PCIE_RX_BYTES = 198,
+    NVLINK5_TX_BYTES = 202,
+    NVLINK5_RX_BYTES = 204,
+    NVLINK5_RX_ERRORS = 208,
+    NVLINK5_RECOVERIES = 215,
+    SOFT_THERMAL_NS = 269,
+    HARD_THERMAL_NS = 270,
+    POWER_BRAKE_NS = 271,
 };
 
 struct utilisation {
@@ -52,6 +77,12 @@ struct field {
 
 typedef struct pw_nvml_device *handle;
 
+struct event {
+    handle device;
+    unsigned long long type, data;
+    unsigned gpu_instance, compute_instance;
+};
+
 struct pw_nvml {
     void *library;
     int (*init)(void);
@@ -68,6 +99,12 @@ struct pw_nvml {
     int (*ecc)(handle, int, int, unsigned long long *);
     int (*replays)(handle, unsigned *);
     int (*fields)(handle, int, struct field *);
+    int (*whole_of)(handle, handle *);
+    int (*create_events)(void **);
+    int (*free_events)(void *);
+    int (*add_events)(handle, unsigned long long, void *);
+    int (*next_event)(void *, struct event *, unsigned);
+    void *events; /* NULL before the first GPU is watched */
 };
 
 static const struct {
@@ -88,6 +125,11 @@ static const struct {
     {"nvmlDeviceGetTotalEccErrors", offsetof(struct pw_nvml, ecc)},
     {"nvmlDeviceGetPcieReplayCounter", offsetof(struct pw_nvml, replays)},
     {"nvmlDeviceGetFieldValues", offsetof(struct pw_nvml, fields)},
+    {"nvmlDeviceGetDeviceHandleFromMigDeviceHandle", offsetof(struct pw_nvml, whole_of)},
+    {"nvmlEventSetCreate", offsetof(struct pw_nvml, create_events)},
+    {"nvmlEventSetFree", offsetof(struct pw_nvml, free_events)},
+    {"nvmlDeviceRegisterEvents", offsetof(struct pw_nvml, add_events)},
+    {"nvmlEventSetWait_v2", offsetof(struct pw_nvml, next_event)},
 };
 
 struct pw_nvml *pw_nvml_open(void)
@@ -108,16 +150,23 @@ struct pw_nvml *pw_nvml_open(void)
     return NULL;
 }
 
-struct pw_nvml_device *pw_nvml_find(const struct pw_nvml *n, const char *uuid)
+struct pw_nvml_target pw_nvml_find(const struct pw_nvml *n, const char *uuid)
 {
-    handle device = NULL;
-    return n->by_uuid(uuid, &device) == 0 ? device : NULL;
+    char instance[80];
+    handle device = NULL, whole = NULL;
+    if (n->by_uuid(uuid, &device) == 0)
+        return (struct pw_nvml_target){device, device};
+    snprintf(instance, sizeof(instance), "MIG-%s", strncmp(uuid, "GPU-", 4) == 0 ? uuid + 4 : uuid);
+    if (!n->whole_of || n->by_uuid(instance, &device) || n->whole_of(device, &whole))
+        return (struct pw_nvml_target){NULL, NULL};
+    return (struct pw_nvml_target){whole, device};
 }
 
-void pw_nvml_bus(const struct pw_nvml *n, struct pw_nvml_device *device, char *out, size_t size)
+void pw_nvml_bus(const struct pw_nvml *n, const struct pw_nvml_target *target, char *out,
+                 size_t size)
 {
     struct pci pci = {0};
-    if (!n->pci || n->pci(device, &pci))
+    if (!n->pci || n->pci(target->device, &pci))
         pci.bus_id[0] = '\0';
     snprintf(out, size, "%.31s", pci.bus_id);
 }
@@ -143,8 +192,9 @@ static int64_t read_ecc(const struct pw_nvml *n, handle device, int which)
                                                                            : NOT_READABLE;
 }
 
-static int64_t value_of(const struct field *field, int64_t unit)
+static int64_t value_of(const struct field *field)
 {
+    int32_t number;
     uint32_t small;
     double real;
     if (field->result)
@@ -152,41 +202,109 @@ static int64_t value_of(const struct field *field, int64_t unit)
     switch (field->type) {
     case VALUE_UINT:
         memcpy(&small, &field->value, sizeof(small));
-        return (int64_t)small * unit;
+        return small;
+    case VALUE_INT:
+        memcpy(&number, &field->value, sizeof(number));
+        return number;
+    case VALUE_USHORT:
+        return (int64_t)(field->value & UINT16_MAX);
     case VALUE_ULONG:
     case VALUE_ULONGLONG:
-        return (int64_t)(field->value & (INT64_MAX / 1024)) * unit;
+    case VALUE_LONGLONG:
+        return (int64_t)(field->value & (INT64_MAX / 1024));
     case VALUE_DOUBLE:
         memcpy(&real, &field->value, sizeof(real));
-        return real >= 0 && real < (double)(INT64_MAX / 1024) ? (int64_t)real * unit : NOT_READABLE;
+        return real >= 0 && real < (double)(INT64_MAX / 1024) ? (int64_t)real : NOT_READABLE;
     default:
         return NOT_READABLE;
     }
 }
 
-/* Of all links of the device together. */
-static void read_counters(const struct pw_nvml *n, handle device, struct pw_row_gpu *out)
+/* Sum of those that can be read. */
+static int64_t sum_of(const struct field *fields, int n)
 {
-    struct field fields[NFIELDS] = {
-        {.id = FIELD_PCIE_TX_BYTES, .result = 1},
-        {.id = FIELD_PCIE_RX_BYTES, .result = 1},
-        {.id = FIELD_NVLINK_TX_KIB, .scope = UINT_MAX, .result = 1},
-        {.id = FIELD_NVLINK_RX_KIB, .scope = UINT_MAX, .result = 1},
-    };
-    unsigned replays;
-    if (n->fields)
-        n->fields(device, NFIELDS, fields);
-    out->pcie_tx_bytes = value_of(&fields[0], 1);
-    out->pcie_rx_bytes = value_of(&fields[1], 1);
-    out->nvlink_tx_bytes = value_of(&fields[2], 1024);
-    out->nvlink_rx_bytes = value_of(&fields[3], 1024);
-    out->pcie_replays =
-        n->replays && n->replays(device, &replays) == 0 ? (int64_t)replays : NOT_READABLE;
+    int64_t sum = NOT_READABLE;
+    for (int i = 0; i < n; i++) {
+        const int64_t value = value_of(&fields[i]);
+        if (value >= 0)
+            sum = (sum < 0 ? 0 : sum) + value;
+    }
+    return sum;
 }
 
-void pw_nvml_read(const struct pw_nvml *n, struct pw_nvml_device *device, int slow,
+static int64_t read_fields(const struct pw_nvml *n, handle device, const enum field_id *ids,
+                           int nids, unsigned scope)
+{
+    struct field fields[4];
+    for (int i = 0; i < nids; i++)
+        fields[i] = (struct field){.id = (unsigned)ids[i], .scope = scope, .result = 1};
+    return n->fields && n->fields(device, nids, fields) == 0 ? sum_of(fields, nids) : NOT_READABLE;
+}
+
+static int64_t read_field(const struct pw_nvml *n, handle device, enum field_id id)
+{
+    return read_fields(n, device, &id, 1, 0);
+}
+
+/* From NVLink 5 on there is no sum over links. */
+static int64_t read_links(const struct pw_nvml *n, handle device, enum field_id id)
+{
+    struct field fields[LINKS];
+    for (unsigned i = 0; i < LINKS; i++)
+        fields[i] = (struct field){.id = (unsigned)id, .scope = i, .result = 1};
+    return n->fields && n->fields(device, LINKS, fields) == 0 ? sum_of(fields, LINKS)
+                                                              : NOT_READABLE;
+}
+
+static void read_nvlink(const struct pw_nvml *n, handle device, struct pw_row_gpu *out)
+{
+    static const enum field_id tx = NVLINK_TX_KIB, rx = NVLINK_RX_KIB;
+    static const enum field_id errors[] = {NVLINK_CRC_ERRORS, NVLINK_REPLAYS, NVLINK_RECOVERIES};
+    const int64_t tx_kib = read_fields(n, device, &tx, 1, UINT_MAX),
+                  rx_kib = read_fields(n, device, &rx, 1, UINT_MAX);
+    out->nvlink_tx_bytes = tx_kib >= 0 ? tx_kib * 1024 : read_links(n, device, NVLINK5_TX_BYTES);
+    out->nvlink_rx_bytes = rx_kib >= 0 ? rx_kib * 1024 : read_links(n, device, NVLINK5_RX_BYTES);
+    out->nvlink_errors = read_fields(n, device, errors, 3, 0);
+    if (out->nvlink_errors >= 0)
+        return;
+    const int64_t lost = read_links(n, device, NVLINK5_RX_ERRORS),
+                  recoveries = read_links(n, device, NVLINK5_RECOVERIES);
+    if (lost >= 0 || recoveries >= 0)
+        out->nvlink_errors = (lost > 0 ? lost : 0) + (recoveries > 0 ? recoveries : 0);
+}
+
+/* How long the clocks were lowered, since the driver was loaded. */
+static void read_slowing(const struct pw_nvml *n, handle device, struct pw_row_gpu *out)
+{
+    static const enum field_id heat[] = {SOFT_THERMAL_NS, HARD_THERMAL_NS};
+    out->power_capped_ns = read_field(n, device, POWER_CAPPED_NS);
+    out->heat_slowed_ns = read_fields(n, device, heat, 2, 0);
+    if (out->heat_slowed_ns < 0)
+        out->heat_slowed_ns = read_field(n, device, THERMAL_NS);
+    out->brake_slowed_ns = read_field(n, device, POWER_BRAKE_NS);
+}
+
+static void read_counters(const struct pw_nvml *n, handle device, struct pw_row_gpu *out)
+{
+    static const enum field_id remapped[] = {REMAPPED_CORRECTABLE, REMAPPED_UNCORRECTABLE};
+    unsigned replays;
+    out->ecc_corrected = read_ecc(n, device, ECC_CORRECTED);
+    out->ecc_uncorrected = read_ecc(n, device, ECC_UNCORRECTED);
+    out->pcie_tx_bytes = read_field(n, device, PCIE_TX_BYTES);
+    out->pcie_rx_bytes = read_field(n, device, PCIE_RX_BYTES);
+    out->pcie_replays =
+        n->replays && n->replays(device, &replays) == 0 ? (int64_t)replays : NOT_READABLE;
+    out->rows_remapped = read_fields(n, device, remapped, 2, 0);
+    out->remap_pending = (int32_t)read_field(n, device, REMAP_PENDING);
+    out->remap_failed = (int32_t)read_field(n, device, REMAP_FAILED);
+    read_nvlink(n, device, out);
+    read_slowing(n, device, out);
+}
+
+void pw_nvml_read(const struct pw_nvml *n, const struct pw_nvml_target *target, int slow,
                   struct pw_row_gpu *out)
 {
+    handle device = target->device;
     unsigned power, temperature;
     struct utilisation busy;
     struct memory memory;
@@ -195,24 +313,48 @@ void pw_nvml_read(const struct pw_nvml *n, struct pw_nvml_device *device, int sl
     out->memory_clock_mhz = read_clock(n, device, CLOCK_MEMORY);
     out->clock_reasons = read_reasons(n, device);
     out->power_mw = n->power && n->power(device, &power) == 0 ? (int64_t)power : NOT_READABLE;
+    out->power_instant_mw = read_field(n, device, POWER_INSTANT_MW);
     out->temperature_c = n->temperature && n->temperature(device, SENSOR_GPU, &temperature) == 0
                              ? (int32_t)temperature
                              : NOT_READABLE;
     out->busy_percent = has_busy ? (int32_t)busy.gpu : NOT_READABLE;
     out->memory_busy_percent = has_busy ? (int32_t)busy.memory : NOT_READABLE;
     out->memory_used_bytes =
-        n->memory && n->memory(device, &memory) == 0 ? (int64_t)memory.used : NOT_READABLE;
-    if (!slow)
+        n->memory && n->memory(target->memory, &memory) == 0 ? (int64_t)memory.used : NOT_READABLE;
+    if (slow)
+        read_counters(n, device, out);
+}
+
+/* ---- errors ---- */
+
+void pw_nvml_watch(struct pw_nvml *n, const struct pw_nvml_target *target)
+{
+    if (!n->create_events || !n->add_events || !n->next_event)
         return;
-    out->ecc_corrected = read_ecc(n, device, ECC_CORRECTED);
-    out->ecc_uncorrected = read_ecc(n, device, ECC_UNCORRECTED);
-    read_counters(n, device, out);
+    if (!n->events && n->create_events(&n->events))
+        n->events = NULL;
+    if (n->events)
+        n->add_events(target->device, EVENT_XID, n->events);
+}
+
+bool pw_nvml_next_error(const struct pw_nvml *n, struct pw_row_gpu_error *out,
+                        struct pw_nvml_device **whose)
+{
+    struct event event = {0};
+    if (!n->events || n->next_event(n->events, &event, 0) || event.type != EVENT_XID)
+        return false;
+    out->xid = (int32_t)(event.data & INT32_MAX);
+    out->instance = event.gpu_instance == UINT_MAX ? NOT_READABLE : (int64_t)event.gpu_instance;
+    *whose = event.device;
+    return true;
 }
 
 void pw_nvml_close(struct pw_nvml *n)
 {
     if (!n)
         return;
+    if (n->events && n->free_events)
+        n->free_events(n->events);
     if (n->shutdown)
         n->shutdown();
     dlclose(n->library);

@@ -13,7 +13,7 @@
 #include "rank/ring/tick.h"
 
 /* Counters that move slowly, and cost more to read, are read at each SLOW-th sample. */
-enum { DEVICES = 64, SLOW = 10, GAPS = 16 };
+enum { DEVICES = 64, SLOW = 10, GAPS = 16, ERRORS = 64 };
 
 struct device {
     int number;
@@ -21,8 +21,8 @@ struct device {
     struct pw_row_gpu row;
     bool is_ready; /* row is one that was not taken yet */
     /* The thread's own. */
-    struct pw_nvml_device *nvml;
-    bool is_open;
+    struct pw_nvml_target nvml;
+    bool is_open, is_part;
     int samples;
 };
 
@@ -38,6 +38,8 @@ struct pw_nvml_sampler {
     int ndevices;
     struct pw_nvml_gap open, gaps[GAPS]; /* open.lost 0: none */
     int ngaps;
+    struct pw_row_gpu_error errors[ERRORS]; /* that were not taken yet */
+    int nerrors;
     int64_t missed, nread, cost_ns;
 };
 
@@ -59,28 +61,31 @@ struct pw_nvml_sampler *pw_nvml_sampler_create(void)
 /* ---- the thread ---- */
 
 /* The device as NVML has it, which CUDA may number otherwise. */
-static void open_device(struct pw_nvml_sampler *s, struct device *d, const struct pw_nvml *nvml)
+static void open_device(struct pw_nvml_sampler *s, struct device *d, struct pw_nvml *nvml)
 {
     char bus_id[sizeof(d->bus_id)] = "";
     if (d->is_open)
         return;
     d->is_open = true;
     d->nvml = pw_nvml_find(nvml, d->uuid);
-    if (d->nvml)
-        pw_nvml_bus(nvml, d->nvml, bus_id, sizeof(bus_id));
+    if (d->nvml.device) {
+        pw_nvml_bus(nvml, &d->nvml, bus_id, sizeof(bus_id));
+        pw_nvml_watch(nvml, &d->nvml);
+    }
     pthread_mutex_lock(&s->lock);
     memcpy(d->bus_id, bus_id, sizeof(bus_id));
+    d->is_part = d->nvml.memory != d->nvml.device;
     pthread_mutex_unlock(&s->lock);
 }
 
-static void read_device(struct pw_nvml_sampler *s, struct device *d, const struct pw_nvml *nvml)
+static void read_device(struct pw_nvml_sampler *s, struct device *d, struct pw_nvml *nvml)
 {
     struct pw_row_gpu row = d->row;
     open_device(s, d, nvml);
-    if (!d->nvml)
+    if (!d->nvml.device)
         return;
     const int64_t begin = pw_local_ns();
-    pw_nvml_read(nvml, d->nvml, d->samples++ % SLOW == 0, &row);
+    pw_nvml_read(nvml, &d->nvml, d->samples++ % SLOW == 0, &row);
     const int64_t end = pw_local_ns();
     pthread_mutex_lock(&s->lock);
     row.time = s->row_time + (end - s->asked_at);
@@ -90,6 +95,28 @@ static void read_device(struct pw_nvml_sampler *s, struct device *d, const struc
     s->cost_ns += end - begin;
     s->nread++;
     pthread_mutex_unlock(&s->lock);
+}
+
+/* Of a GPU that is divided each instance that the program uses gets it. */
+static void add_error(struct pw_nvml_sampler *s, struct pw_row_gpu_error *error,
+                      const struct pw_nvml_device *whose)
+{
+    pthread_mutex_lock(&s->lock);
+    error->time = s->row_time + (pw_local_ns() - s->asked_at);
+    for (int i = 0; i < s->ndevices; i++)
+        if (s->devices[i].nvml.device == whose && s->nerrors < ERRORS) {
+            error->device = s->devices[i].number;
+            s->errors[s->nerrors++] = *error;
+        }
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void read_errors(struct pw_nvml_sampler *s, const struct pw_nvml *nvml)
+{
+    struct pw_row_gpu_error error;
+    struct pw_nvml_device *whose;
+    for (int i = 0; i < ERRORS && pw_nvml_next_error(nvml, &error, &whose); i++)
+        add_error(s, &error, whose);
 }
 
 /* How many devices there are to be read; -1: the thread is to end. */
@@ -127,6 +154,8 @@ static void *run(void *sampler)
         has_looked = true;
         for (int i = 0; i < n && nvml; i++)
             read_device(s, &s->devices[i], nvml);
+        if (nvml)
+            read_errors(s, nvml);
     }
     pw_nvml_close(nvml);
     answer(s, true);
@@ -209,14 +238,30 @@ bool pw_nvml_sampler_gap(struct pw_nvml_sampler *s, struct pw_nvml_gap *gap)
     return is_there;
 }
 
-void pw_nvml_sampler_bus(struct pw_nvml_sampler *s, int device, char *out, size_t size)
+bool pw_nvml_sampler_error(struct pw_nvml_sampler *s, struct pw_row_gpu_error *error)
 {
-    out[0] = '\0';
+    pthread_mutex_lock(&s->lock);
+    const bool is_there = s->nerrors > 0;
+    if (is_there) {
+        *error = s->errors[0];
+        memmove(&s->errors[0], &s->errors[1], (size_t)--s->nerrors * sizeof(s->errors[0]));
+    }
+    pthread_mutex_unlock(&s->lock);
+    return is_there;
+}
+
+bool pw_nvml_sampler_place(struct pw_nvml_sampler *s, int device, char *bus_id, size_t size)
+{
+    bool is_part = false;
+    bus_id[0] = '\0';
     pthread_mutex_lock(&s->lock);
     for (int i = 0; i < s->ndevices; i++)
-        if (s->devices[i].number == device)
-            snprintf(out, size, "%s", s->devices[i].bus_id);
+        if (s->devices[i].number == device) {
+            snprintf(bus_id, size, "%s", s->devices[i].bus_id);
+            is_part = s->devices[i].is_part;
+        }
     pthread_mutex_unlock(&s->lock);
+    return is_part;
 }
 
 /* ---- the end ---- */

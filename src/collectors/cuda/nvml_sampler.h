@@ -35,8 +35,11 @@ bool pw_nvml_sampler_take(struct pw_nvml_sampler *sampler, struct pw_row_gpu *ro
 /* The next gap that is over. False: there is none. */
 bool pw_nvml_sampler_gap(struct pw_nvml_sampler *sampler, struct pw_nvml_gap *gap);
 
-/* The device's place on the PCI bus, "" not known. */
-void pw_nvml_sampler_bus(struct pw_nvml_sampler *sampler, int device, char *out, size_t size);
+/* The next error that the driver told of. False: there is none. */
+bool pw_nvml_sampler_error(struct pw_nvml_sampler *sampler, struct pw_row_gpu_error *error);
+
+/* The device's place on the PCI bus, "" not known; whether it is an instance of a divided GPU. */
+bool pw_nvml_sampler_place(struct pw_nvml_sampler *sampler, int device, char *bus_id, size_t size);
 
 /* Waits for the sample that is being read, and ends the last gap. When that takes too long the
  * thread is left to itself. Rows and gaps can be taken afterwards. */

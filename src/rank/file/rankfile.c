@@ -78,6 +78,7 @@ static int is_optional(int table)
     case PW_TABLE_nccl:
     case PW_TABLE_nccl_net:
     case PW_TABLE_gpu:
+    case PW_TABLE_gpu_error:
     case PW_TABLE_device:
     case PW_TABLE_unrecorded:
         return 1;

@@ -2,7 +2,8 @@
  * GPU-00010203, and of no other. Counters rise from call to call.
  *
  * STANDIN_NVML_HANG: "init", or the number of the reading of power that never comes back, as when a
- * GPU is lost. STANDIN_NVML_SLOW: the number of the one that takes 1.5 s. */
+ * GPU is lost. STANDIN_NVML_SLOW: the number of the one that takes 1.5 s. STANDIN_NVML_MIG: the GPU
+ * is divided, and its UUID an instance's. STANDIN_NVML_ILL: it has errors. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +12,10 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { NOT_FOUND = 6, NOT_SUPPORTED = 3 };
+enum { INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, TIMEOUT = 10 };
 
-static int the_gpu;
-static unsigned long long calls;
+static int the_gpu, the_instance, the_events;
+static int readings;
 
 struct utilisation {
     unsigned gpu, memory;
@@ -64,9 +65,53 @@ EXPORT int nvmlShutdown(void)
 
 EXPORT int nvmlDeviceGetHandleByUUID(const char *uuid, void **device)
 {
-    if (strncmp(uuid, "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f", 41) != 0)
+    const int is_divided = getenv("STANDIN_NVML_MIG") != NULL;
+    if (strcmp(uuid, is_divided ? "MIG-00010203-0405-0607-0809-0a0b0c0d0e0f"
+                                : "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f") != 0)
         return NOT_FOUND;
+    *device = is_divided ? &the_instance : &the_gpu;
+    return 0;
+}
+
+EXPORT int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(void *instance, void **device)
+{
+    if (instance != &the_instance)
+        return INVALID_ARGUMENT;
     *device = &the_gpu;
+    return 0;
+}
+
+EXPORT int nvmlEventSetCreate(void **set)
+{
+    *set = &the_events;
+    return 0;
+}
+
+EXPORT int nvmlEventSetFree(void *set)
+{
+    return set == &the_events ? 0 : INVALID_ARGUMENT;
+}
+
+EXPORT int nvmlDeviceRegisterEvents(void *device, unsigned long long types, void *set)
+{
+    the_events = device == &the_gpu && set == &the_events && types == 8;
+    return the_events ? 0 : INVALID_ARGUMENT;
+}
+
+struct event {
+    void *device;
+    unsigned long long type, data;
+    unsigned gpu_instance, compute_instance;
+};
+
+/* XID 94 and 63, which a GPU with an error in its memory tells of. */
+EXPORT int nvmlEventSetWait_v2(void *set, struct event *event, unsigned timeout_ms)
+{
+    static int told;
+    if (set != &the_events || !the_events || timeout_ms || !getenv("STANDIN_NVML_ILL") || told == 2)
+        return TIMEOUT;
+    *event = (struct event){&the_gpu, 8, told ? 63 : 94, told ? 0xffffffff : 7, 0xffffffff};
+    told++;
     return 0;
 }
 
@@ -94,7 +139,6 @@ EXPORT int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long
 
 EXPORT int nvmlDeviceGetPowerUsage(void *device, unsigned *mw)
 {
-    static int readings;
     char number[16] = {(char)('0' + ++readings % 10), '\0'};
     (void)device;
     if (readings < 10 && says("STANDIN_NVML_HANG", number))
@@ -121,17 +165,17 @@ EXPORT int nvmlDeviceGetUtilizationRates(void *device, struct utilisation *busy)
 
 EXPORT int nvmlDeviceGetMemoryInfo(void *device, struct memory *memory)
 {
-    (void)device;
-    *memory = (struct memory){80, 30, 50};
+    *memory = device == &the_instance ? (struct memory){10, 4, 6} : (struct memory){80, 30, 50};
     return 0;
 }
 
 EXPORT int nvmlDeviceGetTotalEccErrors(void *device, int which, int since, unsigned long long *n)
 {
     (void)device, (void)since;
-    if (which == 1)
+    const int is_ill = getenv("STANDIN_NVML_ILL") != NULL;
+    if (which == 1 && !is_ill)
         return NOT_SUPPORTED;
-    *n = 2;
+    *n = which == 1 ? (unsigned long long)readings / 10 : 2;
     return 0;
 }
 
@@ -142,15 +186,44 @@ EXPORT int nvmlDeviceGetPcieReplayCounter(void *device, unsigned *n)
     return 0;
 }
 
+/* An H100's: sums over the links of NVLink have the scope UINT_MAX or none; there is no PCIe
+ * counter of what is received, and no field of heat but the oldest. */
+static int is_there(const struct field *field)
+{
+    switch (field->id) {
+    case 138:
+    case 139:
+        return field->scope == 0xffffffff;
+    case 38: /* errors of NVLink */
+    case 52:
+    case 59:
+    case 74: /* for how long clocks were lowered */
+    case 75:
+    case 142: /* rows of memory */
+    case 143:
+    case 144:
+    case 145:
+    case 186: /* power */
+    case 197:
+        return field->scope == 0;
+    default:
+        return 0;
+    }
+}
+
 EXPORT int nvmlDeviceGetFieldValues(void *device, int n, struct field *fields)
 {
-    enum { ULONGLONG = 3 };
-    (void)device;
-    calls++;
+    enum { UINT = 1, ULONGLONG = 3, PENDING = 144, FAILED = 145 };
+    int found = 0;
+    if (device != &the_gpu)
+        return INVALID_ARGUMENT;
     for (int i = 0; i < n; i++) {
-        fields[i].result = fields[i].id == 198 ? NOT_SUPPORTED : 0;
-        fields[i].type = ULONGLONG;
-        fields[i].value = calls * fields[i].id;
+        const int is_flag = fields[i].id == PENDING || fields[i].id == FAILED;
+        fields[i].result = is_there(&fields[i]) ? 0 : NOT_SUPPORTED;
+        fields[i].type = is_flag ? UINT : ULONGLONG;
+        fields[i].value = is_flag ? getenv("STANDIN_NVML_ILL") && fields[i].id == PENDING
+                                  : (uint64_t)(1 + readings / 10) * fields[i].id;
+        found += !fields[i].result;
     }
-    return 0;
+    return found ? 0 : NOT_SUPPORTED;
 }
