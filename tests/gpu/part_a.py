@@ -180,7 +180,8 @@ def a_many_threads():
     check(len(kernels) == threads * each, len(kernels), "kernels and", file.lost(), "lost, of",
           threads * each)
     launched = {kernel["thread"] for kernel in kernels}
-    check(len(launched - {-1}) > buffers, "known are", len(launched - {-1}), "threads of", threads)
+    check(len(launched) == threads and -1 not in launched, "known are", len(launched - {-1}),
+          "threads of", threads)
     return f"{threads * each} of {threads * each} kernels of {len(launched - {-1})} threads"
 
 

@@ -69,9 +69,15 @@ static void unknown_thread(void **state)
     struct pw_cuda_launches *l = *state;
     struct pw_cuda_launch launch;
     pw_cuda_launches_call(l, 6, TID + 1, 300);
-    assert_true(pw_cuda_launches_find(l, 6, &launch));
+    assert_false(pw_cuda_launches_find(l, 6, &launch)); /* it may become known */
+    assert_int_equal(launch.time, 300);
     assert_int_equal(launch.lane, -1);
     assert_int_equal(launch.name, 0);
+    pw_cuda_launches_thread(l, TID + 1, LANE + 1);
+    assert_false(pw_cuda_launches_find(l, 6, &launch));
+    assert_int_equal(launch.lane, LANE + 1);
+    pw_cuda_launches_range(l, LANE + 1, 295, 310, INNER);
+    assert_int_equal(name_of(l, 6), INNER);
     assert_false(pw_cuda_launches_find(l, 7, &launch));
     assert_int_equal(launch.time, -1);
 }

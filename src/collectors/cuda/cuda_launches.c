@@ -10,7 +10,7 @@ enum { CALLS = 1 << 18, THREADS = 1 << 12 };
 
 struct call {
     int64_t time;
-    int32_t lane;
+    int32_t tid, lane; /* -1: the thread has said nothing of itself yet */
     uint32_t correlation, name;
     bool is_there, is_named;
 };
@@ -64,6 +64,8 @@ void pw_cuda_launches_range(struct pw_cuda_launches *l, uint16_t lane, int64_t s
 
 static void name_call(const struct pw_cuda_launches *l, struct call *call)
 {
+    if (call->lane < 0)
+        call->lane = pw_cuda_launches_lane(l, call->tid);
     if (!call->is_named && call->lane >= 0)
         call->is_named =
             pw_cuda_spans_find(l->spans, (uint16_t)call->lane, call->time, &call->name) != 0;
@@ -80,10 +82,8 @@ void pw_cuda_launches_call(struct pw_cuda_launches *l, uint32_t correlation, int
     /* A call of the runtime and the driver's that it makes have one number: the outer is meant. */
     if (call->is_there && call->correlation == correlation && call->time <= time)
         return;
-    *call = (struct call){.time = time,
-                          .lane = pw_cuda_launches_lane(l, tid),
-                          .correlation = correlation,
-                          .is_there = true};
+    *call = (struct call){
+        .time = time, .tid = tid, .lane = -1, .correlation = correlation, .is_there = true};
     name_call(l, call);
 }
 
@@ -96,7 +96,7 @@ bool pw_cuda_launches_find(struct pw_cuda_launches *l, uint32_t correlation,
         return false;
     name_call(l, call);
     *out = (struct pw_cuda_launch){call->time, call->lane, call->name};
-    return call->is_named || call->lane < 0;
+    return call->is_named;
 }
 
 void pw_cuda_launches_destroy(struct pw_cuda_launches *l)

@@ -1,6 +1,7 @@
 /* Who launched what ran on the GPU: the call by its correlation number, the thread by the call, the
  * range by thread and time. The three come in any order: CUPTI hands over calls and kernels in
- * buffers of their own, and a range is known when it has ended. */
+ * buffers of their own, a thread says who it is in its own records, and a range is known when it
+ * has ended. */
 #ifndef PW_CUDA_LAUNCHES_H
 #define PW_CUDA_LAUNCHES_H
 
