@@ -180,6 +180,24 @@ static void test_two_communicators(void **state)
     check(b, wanted, sizeof(wanted) / sizeof(wanted[0]));
 }
 
+/* Another graph is replayed before the launch of a call is told of, which another thread made. */
+static void test_launch_told_late(void **state)
+{
+    struct bench *b = *state;
+    capture(b, 1, PW_OP_Allreduce, 0, 1000);
+    launch(b, 0, 1020);
+    capture(b, 2, PW_OP_Allgather, 1, 1100);
+    for (int i = 0; i < 18; i++) /* more than are waited for */
+        replay(b, 55, 500 + (uint64_t)i, 9000 + 100 * i, ALLREDUCE);
+    launch(b, 1, 1120);
+    replay(b, 77, 600, 20000, ALLGATHER);
+    struct wanted wanted[19];
+    for (int i = 0; i < 18; i++)
+        wanted[i] = (struct wanted){9000 + 100 * i, PW_OP_Allreduce, i, 10, 7, 4};
+    wanted[18] = (struct wanted){20000, PW_OP_Allgather, 0, 20, 9, 2};
+    check(b, wanted, 19);
+}
+
 /* Three graphs are alike, of which one is replayed: whose its count is cannot be told, its
  * communicator can. */
 static void test_alike_graphs(void **state)
@@ -231,6 +249,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_two_communicators, setup, bench_destroy),
+        cmocka_unit_test_setup_teardown(test_launch_told_late, setup, bench_destroy),
         cmocka_unit_test_setup_teardown(test_alike_graphs, setup, bench_destroy),
         cmocka_unit_test_setup_teardown(test_cannot_tell, setup, bench_destroy),
         cmocka_unit_test_setup_teardown(test_interrupted, setup, bench_destroy),

@@ -5,6 +5,21 @@
 
 #include "collectors/nccl/nccl_ops.h"
 
+/* What names of kernels tell apart. */
+enum pw_nccl_kernel_kind {
+    PW_NCCL_KERNEL_ALLREDUCE = 1,
+    PW_NCCL_KERNEL_ALLGATHER = 2,
+    PW_NCCL_KERNEL_REDUCESCATTER = 4,
+    PW_NCCL_KERNEL_BROADCAST = 8,
+    PW_NCCL_KERNEL_REDUCE = 16,
+    PW_NCCL_KERNEL_MESSAGES = 32,
+    PW_NCCL_KERNEL_OTHER = 64,
+    PW_NCCL_KERNEL_ANY = 127,
+};
+
+/* The kinds of operations that a kernel of this name may be of. */
+unsigned pw_nccl_kernel_kinds(const char *name);
+
 struct pw_nccl_captured_call {
     struct pw_nccl_op op;
     struct pw_row_comms comm;
@@ -15,15 +30,17 @@ struct pw_nccl_captured_call {
 struct pw_nccl_captured_unit {
     uint32_t comm, ncalls, first; /* first: of `calls` in it, among which may be others' */
     int64_t time;
-    bool is_taken; /* by a graph that nothing else fits */
+    unsigned kinds; /* bits of enum pw_nccl_kernel_kind of its calls */
+    bool is_taken;  /* by a graph that nothing else fits */
 };
 
 struct pw_nccl_captured {
     struct pw_budget *budget;
     struct pw_nccl_captured_call *calls;
-    struct pw_nccl_captured_unit *units; /* rising times */
+    struct pw_nccl_captured_unit *units; /* in the order in which they were told of */
     uint32_t ncalls, calls_capacity, nunits, units_capacity;
-    uint32_t nsorted; /* calls whose unit was looked for */
+    uint32_t nsorted; /* all calls before have their unit */
+    bool is_mixed;    /* not in the order of time, as where several threads capture */
 };
 
 /* False when there is no more room. */

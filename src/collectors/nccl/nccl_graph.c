@@ -33,6 +33,7 @@ struct virtual_comm {
 struct replay {
     uint64_t correlation;
     struct pw_row_kernel *kernels;
+    unsigned *kinds; /* of their names, while they are placed */
     uint32_t n, capacity;
 };
 
@@ -74,41 +75,14 @@ void pw_nccl_graphs_launch(struct pw_nccl_graphs *g, uint32_t comm, int64_t time
 
 /* ---- which kernel is whose ---- */
 
-static bool does(const char *name, uint16_t op)
-{
-    static const struct {
-        const char *text;
-        uint16_t op;
-    } kinds[] = {{"AllReduce", PW_OP_Allreduce},
-                 {"AllGather", PW_OP_Allgather},
-                 {"ReduceScatter", PW_OP_Reduce_scatter_block},
-                 {"Broadcast", PW_OP_Bcast},
-                 {"Reduce_", PW_OP_Reduce}};
-    const bool is_message = strstr(name, "SendRecv") != NULL;
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-        if (strstr(name, kinds[i].text))
-            return op == kinds[i].op;
-    return !is_message || op == PW_OP_Send || op == PW_OP_Recv || op == PW_OP_Alltoall ||
-           op == PW_OP_Gather || op == PW_OP_Scatter;
-}
-
-/* Of several calls the kernel has the name of one. */
-static bool fits(const struct pw_nccl_graphs *g, const char *name, uint32_t unit)
-{
-    bool is_any = g->captured.units[unit].ncalls == 0;
-    for (uint32_t i = 0; i < g->captured.units[unit].ncalls && !is_any; i++) {
-        const struct pw_nccl_captured_call *call = pw_nccl_captured_borrow(&g->captured, unit, i);
-        is_any = call && does(name, call->op.op);
-    }
-    return is_any;
-}
-
+/* Of several calls the kernel has the name of one; without any it may be of each. */
 static bool fits_all(const struct pw_nccl_graphs *g, const struct replay *r, uint32_t first)
 {
-    for (uint32_t i = 0; i < r->n; i++)
-        if (g->captured.units[first + i].is_taken ||
-            !fits(g, pw_rankfile_borrow_text(g->file, r->kernels[i].name), first + i))
+    for (uint32_t i = 0; i < r->n; i++) {
+        const struct pw_nccl_captured_unit *unit = &g->captured.units[first + i];
+        if (unit->is_taken || (unit->ncalls && !(unit->kinds & r->kinds[i])))
             return false;
+    }
     return true;
 }
 
@@ -153,7 +127,7 @@ static void number_collectives(const struct pw_nccl_graphs *g, struct graph *gra
         }
 }
 
-static void take_place(struct pw_nccl_graphs *g, struct graph *graph, const struct replay *r)
+static void take_place(struct pw_nccl_graphs *g, struct graph *graph, struct replay *r)
 {
     uint32_t places = 0, at = 0;
     pw_nccl_captured_sort(&g->captured);
@@ -180,15 +154,22 @@ static void take_place(struct pw_nccl_graphs *g, struct graph *graph, const stru
     number_collectives(g, graph);
 }
 
-static struct graph *add_graph(struct pw_nccl_graphs *g, const struct replay *r)
+static struct graph *add_graph(struct pw_nccl_graphs *g, struct replay *r)
 {
     struct graph *graph = g->ngraphs < GRAPHS ? &g->graphs[g->ngraphs] : NULL;
     struct node *nodes = graph ? calloc(r->n, sizeof(*nodes)) : NULL;
-    if (!nodes)
+    r->kinds = nodes ? calloc(r->n, sizeof(*r->kinds)) : NULL;
+    if (!r->kinds) {
+        free(nodes);
         return NULL;
+    }
+    for (uint32_t i = 0; i < r->n; i++)
+        r->kinds[i] = pw_nccl_kernel_kinds(pw_rankfile_borrow_text(g->file, r->kernels[i].name));
     *graph = (struct graph){.nodes = nodes, .nnodes = r->n};
     g->ngraphs++;
     take_place(g, graph, r);
+    free(r->kinds);
+    r->kinds = NULL;
     return graph;
 }
 
@@ -205,7 +186,7 @@ static struct node *find_node(struct graph *graph, uint64_t id)
     return low < graph->nnodes && graph->nodes[low].id == id ? &graph->nodes[low] : NULL;
 }
 
-static struct graph *find_graph(struct pw_nccl_graphs *g, const struct replay *r)
+static struct graph *find_graph(struct pw_nccl_graphs *g, struct replay *r)
 {
     for (uint32_t i = 0; i < g->ngraphs; i++)
         if (find_node(&g->graphs[i], r->kernels[0].graph_node))
@@ -370,6 +351,7 @@ void pw_nccl_graphs_flush(struct pw_nccl_graphs *g)
         free(g->graphs[i].nodes);
     g->ngraphs = g->ncomms = 0;
     g->captured.ncalls = g->captured.nunits = g->captured.nsorted = 0;
+    g->captured.is_mixed = false;
     g->is_interrupted = false;
 }
 
