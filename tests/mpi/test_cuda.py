@@ -160,7 +160,9 @@ def memory_that_is_mapped():
         memory = h.open_complete(layout)["samples/memory"][:]
         h.equal([(int(r["device"]), int(r["delta_bytes"]), int(r["total_bytes"])) for r in memory],
                 [(1, piece, piece), (1, piece, 2 * piece), (1, piece, 3 * piece),
-                 (1, -piece, 2 * piece), (1, -piece, piece)], "memory of " + layout)
+                 (1, -piece, 2 * piece), (1, -piece, piece), (1, -piece, 0),
+                 (1, 2 * piece, 2 * piece), (1, piece, 3 * piece), (1, -2 * piece, piece)],
+                "memory of " + layout)
 
 
 @h.case

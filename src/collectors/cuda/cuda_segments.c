@@ -14,12 +14,12 @@ enum function { CREATE, RELEASE, MAP, UNMAP, FUNCTIONS };
 enum { FREE, WAS_USED };
 
 struct handle {
-    uint64_t key, bytes;
-    uint32_t device, uses; /* the handle itself, and mappings */
+    uint64_t key, bytes, serial; /* numbers come again: which of these it is */
+    uint32_t device, uses;       /* the handle itself, and mappings */
 };
 
 struct mapping {
-    uint64_t key, bytes, handle;
+    uint64_t key, bytes, handle, serial;
 };
 
 struct change {
@@ -35,6 +35,7 @@ static struct {
     struct mapping mappings[MAPPINGS];
     struct change changes[CHANGES]; /* [first, next) */
     uint32_t first, next;
+    uint64_t serials;
 } seg = {.is_held = ATOMIC_FLAG_INIT};
 
 /* Held for as long as a table is looked at; a signal may have come in between. */
@@ -91,38 +92,57 @@ static bool note(uint32_t device, int64_t delta_bytes)
 
 /* ---- calls ---- */
 
+/* That it went was not seen, while another had CUPTI. */
+static bool forget(struct handle *h)
+{
+    h->key = WAS_USED;
+    return note(h->device, -(int64_t)h->bytes);
+}
+
 static bool create(const struct pw_cupti_mem_create *call)
 {
-    if (!call->handle || !call->prop || call->prop->location_type != PW_CUDA_LOCATION_DEVICE)
-        return true; /* the host's */
-    struct handle *h = find_handle(*call->handle, true);
-    if (!h || *call->handle <= WAS_USED ||
+    if (!call->handle || !call->prop)
+        return true;
+    const uint64_t key = *call->handle;
+    struct handle *before = find_handle(key, false);
+    const bool is_forgotten = key <= WAS_USED || !before || forget(before);
+    if (call->prop->location_type != PW_CUDA_LOCATION_DEVICE)
+        return is_forgotten; /* the host's */
+    struct handle *h = find_handle(key, true);
+    if (!is_forgotten || !h || key <= WAS_USED ||
         !note((uint32_t)call->prop->device, (int64_t)call->bytes))
         return false;
-    *h = (struct handle){*call->handle, call->bytes, (uint32_t)call->prop->device, 1};
+    *h = (struct handle){key, call->bytes, ++seg.serials, (uint32_t)call->prop->device, 1};
     return true;
 }
 
-static bool drop_use(uint64_t handle)
+/* serial: 0 of whichever it is now. */
+static bool drop_use(uint64_t handle, uint64_t serial)
 {
     struct handle *h = find_handle(handle, false);
-    if (!h || --h->uses)
-        return true; /* of another process; or it is still used */
+    if (!h || (serial && h->serial != serial) || --h->uses)
+        return true; /* of another process, or gone; or it is still used */
     h->key = WAS_USED;
     return note(h->device, -(int64_t)h->bytes);
 }
 
 static bool map(const struct pw_cupti_mem_map *call)
 {
+    struct mapping *before = find_mapping(call->address, false);
+    bool is_noted = true;
+    if (before) { /* its end was not seen */
+        before->key = WAS_USED;
+        is_noted = drop_use(before->handle, before->serial);
+    }
     struct handle *h = find_handle(call->handle, false);
     struct mapping *m = h ? find_mapping(call->address, true) : NULL;
     if (!h)
-        return true;
+        return is_noted;
     if (!m)
         return false;
-    *m = (struct mapping){call->address, call->bytes, call->handle};
+    *m = (struct mapping){call->address, call->bytes, call->handle, h->serial};
     h->uses++;
-    return true;
+    return is_noted;
 }
 
 /* Of one or of several next to each other. */
@@ -135,7 +155,7 @@ static bool unmap(const struct pw_cupti_mem_unmap *call)
             break;
         at += m->bytes;
         m->key = WAS_USED;
-        is_noted &= drop_use(m->handle);
+        is_noted &= drop_use(m->handle, m->serial);
     }
     return is_noted;
 }
@@ -147,7 +167,7 @@ static bool take(enum function function, const void *params)
     case CREATE:
         return create(params);
     case RELEASE:
-        return drop_use(*released);
+        return drop_use(*released, 0);
     case MAP:
         return map(params);
     default:

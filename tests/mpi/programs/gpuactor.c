@@ -217,6 +217,13 @@ static void segments(void)
     handle = 101;
     gpu.driver(STANDIN_RELEASE, &handle, 0);
     gpu.driver(STANDIN_RELEASE, &unknown, 0); /* another process's */
+    /* Handles and addresses come again: that the third went was not seen. */
+    create_segment(102, 2 * PIECE, DEVICE, 0);
+    map_segment(102, base + 2 * PIECE, 2 * PIECE);
+    create_segment(103, PIECE, DEVICE, 0);
+    handle = 102;
+    gpu.driver(STANDIN_RELEASE, &handle, 0);
+    unmap_segments(base + 2 * PIECE, 2 * PIECE);
 }
 
 /* Two pools of a device, of which one is trimmed, the other destroyed, and memory without a pool.
