@@ -281,6 +281,9 @@ def errors_of_a_gpu():
             (2 + new + links + 1, "device 0: XID 94; device 0: XID 63; "
              f"device 0: {new} uncorrectable ECC errors; device 0: {links} errors of NVLink; "
              "device 0: rows of memory wait for a reset to be remapped"), "what the merge says")
+    slowed = int(samples[-1]["heat_slowed_ns"]) - int(samples[0]["heat_slowed_ns"])
+    h.equal(said["gpu_slowed"], (1, f"device 0: heat lowered the clocks for {slowed / 1e9:.3f} s"),
+            "what it says of clocks")
     h.check("gpu_error" in h.run(h.profwrap("report", "ill")).stdout.decode(), "not in the report")
 
 

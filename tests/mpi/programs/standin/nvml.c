@@ -213,7 +213,7 @@ static int is_there(const struct field *field)
 
 EXPORT int nvmlDeviceGetFieldValues(void *device, int n, struct field *fields)
 {
-    enum { UINT = 1, ULONGLONG = 3, PENDING = 144, FAILED = 145 };
+    enum { UINT = 1, ULONGLONG = 3, PENDING = 144, FAILED = 145, THERMAL = 75 };
     int found = 0;
     if (device != &the_gpu)
         return INVALID_ARGUMENT;
@@ -223,6 +223,8 @@ EXPORT int nvmlDeviceGetFieldValues(void *device, int n, struct field *fields)
         fields[i].type = is_flag ? UINT : ULONGLONG;
         fields[i].value = is_flag ? getenv("STANDIN_NVML_ILL") && fields[i].id == PENDING
                                   : (uint64_t)(1 + readings / 10) * fields[i].id;
+        if (fields[i].id == THERMAL && getenv("STANDIN_NVML_ILL"))
+            fields[i].value *= 1000000;
         found += !fields[i].result;
     }
     return found ? 0 : NOT_SUPPORTED;
