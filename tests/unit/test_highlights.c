@@ -124,32 +124,40 @@ static void test_nobody_late(void **state)
     pw_cluster_destroy(c);
 }
 
-/* One step of 150 ms on 4 ranks. */
+/* A run of 200 ms, half of it steps, of 4 ranks. */
 static void test_more_to_run_than_cores(void **state)
 {
     struct pw_highlight found[PW_HIGHLIGHTS];
     struct pw_cluster *c = one_step(4);
-    const double shares[] = {0.5, 0.3, 0.26, 0.1};
+    static const int64_t ready_ms[4] = {0, 60, 80, 100}, wait_ms[4] = {0, 30, 40, 30};
     (void)state;
-    free(c->utilisation);
-    c->utilisation = calloc(4, sizeof(*c->utilisation));
-    assert_non_null(c->utilisation);
-    c->nutilisation = 4;
-    for (int32_t i = 0; i < 4; i++)
-        c->utilisation[i] = (struct pw_row_c_utilisation){.rank = 3 - i, .runq_share = shares[i]};
-    assert_int_equal(find(c, found), 1); /* 3 of 4 ranks; 1.16 / 4 */
+    c->part_trace = calloc(4 * PW_PART_END, sizeof(*c->part_trace));
+    assert_non_null(c->part_trace);
+    struct pw_row_c_part_trace *steps = &c->part_trace[4 * (PW_PART_STEPS - PW_PART_START)];
+    for (size_t r = 0; r < 4; r++) {
+        c->part_trace[r].total_ns = 100 * MS; /* nothing in the start */
+        c->part_trace[r].wait_ns = 90 * MS;
+        steps[r].total_ns = 100 * MS;
+        steps[r].ready_ns = ready_ms[r] * MS;
+        steps[r].wait_ns = wait_ms[r] * MS;
+    }
+    assert_int_equal(find(c, found), 1); /* 0, 15, 20 and 35 % */
     assert_string_equal(found[0].kind, "no_cpu");
-    assert_string_equal(found[0].text,
-                        "Ranks were ready to run but without a CPU for 29 % of the time (rank "
-                        "3: 50 %): their hosts have more to run than cores.");
-    assert_int_equal(found[0].ns, 174 * MS); /* 0.29 x 600 ms */
+    assert_string_equal(
+        found[0].text,
+        "Beside waiting for each other ranks were ready to run but without a CPU for "
+        "at least 18 % of the time (rank 3: 35 %): their hosts have more to run than "
+        "cores.");
+    assert_true(found[0].share > 0.1749 && found[0].share < 0.1751);
     assert_int_equal(found[0].rank, 3);
-    c->utilisation[0].runq_share = 0.32; /* no more than the others: 0.98 / 4 */
+    steps[3].wait_ns = 55 * MS; /* 22.5 %, the mean is 14.4 */
     assert_int_equal(find(c, found), 1);
     assert_int_equal(found[0].rank, -1);
-    c->utilisation[1].runq_share = 0.24; /* 2 of 4 */
+    steps[1].wait_ns++; /* 2 of 4 */
     assert_int_equal(find(c, found), 0);
-    c->utilisation[3].runq_share = -1; /* 2 of the 3 that are known */
+    steps[0].ready_ns = c->part_trace[0].ready_ns = -1; /* 2 of the 3 that are known */
+    for (size_t part = 1; part < PW_PART_END; part++)
+        c->part_trace[4 * part].ready_ns = -1;
     assert_int_equal(find(c, found), 1);
     pw_cluster_destroy(c);
 }

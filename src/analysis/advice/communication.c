@@ -95,7 +95,7 @@ int pw_judge_slow_link(const struct pw_advice_input *in, const struct pw_advice_
             most = lost;
         }
     }
-    if (!worst || pw_nocpu_find(in->cluster).worst)
+    if (!worst || pw_nocpu_find(in->cluster).worst >= 0)
         return 0;
     char mine[32], others[32];
     pw_sentence_add(
@@ -258,7 +258,7 @@ int pw_judge_transfer_exposed(const struct pw_advice_input *in, const struct pw_
     advice->saves_ns = pw_advice_whatif_gain(in, "network");
     if (advice->saves_ns < 0)
         advice->saves_ns = pw_advice_of_all_steps(in, exposed * (double)in->mean.total_ns);
-    return in->expected > 1 && exposed > EXPOSED && !pw_nocpu_find(in->cluster).worst;
+    return in->expected > 1 && exposed > EXPOSED && pw_nocpu_find(in->cluster).worst < 0;
 }
 
 /* It runs beside other work, which its transfer includes. */
@@ -307,7 +307,7 @@ int pw_judge_small_collectives(const struct pw_advice_input *in, const struct pw
         count += (double)stat->count;
         bytes += (double)stat->bytes;
     }
-    if (!(steps_ns(in) > 0) || !(ns > SMALL * steps_ns(in)) || pw_nocpu_find(c).worst)
+    if (!(steps_ns(in) > 0) || !(ns > SMALL * steps_ns(in)) || pw_nocpu_find(c).worst >= 0)
         return 0;
     char mean[32], time[32], busbw[32], most[32];
     pw_sentence_add(&s, "%.0f of %s in the mean take %s", count,

@@ -1,7 +1,6 @@
 /* The table of rules, and what applies of it in order; see advice.h. */
 #include <string.h>
 
-#include "analysis/advice/nocpu.h"
 #include "analysis/advice/rules.h"
 #include "core/limits.h"
 
@@ -242,24 +241,15 @@ static int is_wanted(const struct pw_advice_input *in, const struct pw_advice *a
     return reason && strcmp(reason, advice->rule) == 0;
 }
 
-/* While there is no verdict, what it needs comes first; then CPUs, where most ranks have none. */
-static int precedence(const struct pw_advice_input *in, const struct pw_advice *advice)
-{
-    if (is_wanted(in, advice))
-        return 2;
-    return strcmp(advice->rule, "oversubscribed") == 0 && pw_nocpu_find(in->cluster).worst;
-}
-
-/* Then what saves more. Equal ones, and what is not known, in the order of the table. */
+/* While there is no verdict, what it needs comes first; then what saves more. Equal ones, and what
+ * is not known, in the order of the table. */
 static void insert(const struct pw_advice_input *in, struct pw_advice *advice, size_t n,
                    const struct pw_advice *one)
 {
     size_t at = n;
-    for (; at > 0; at--) {
-        const int before = precedence(in, &advice[at - 1]), mine = precedence(in, one);
-        if (before > mine || (before == mine && advice[at - 1].saves_ns >= one->saves_ns))
-            break;
-    }
+    while (at > 0 && !is_wanted(in, &advice[at - 1]) &&
+           (is_wanted(in, one) || advice[at - 1].saves_ns < one->saves_ns))
+        at--;
     memmove(&advice[at + 1], &advice[at], (n - at) * sizeof(*advice));
     advice[at] = *one;
 }

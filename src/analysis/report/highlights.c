@@ -239,15 +239,17 @@ static int find_no_cpu(const struct pw_figures *f, struct pw_highlight *out)
 {
     const struct pw_nocpu found = pw_nocpu_find(f->cluster);
     *out = (struct pw_highlight){.kind = "no_cpu", .rank = -1, .of_rank = -1};
-    if (!found.worst || f->cluster->restricted_to[0])
+    if (found.worst < 0 || f->cluster->restricted_to[0])
         return 0; /* the shares are of the whole run */
     out->share = found.share;
-    out->ns = pw_whole(out->share * time_of_ranks(f));
+    out->ns = pw_whole(out->share * (double)f->run_ns * (double)f->present);
     struct pw_sentence s = pw_sentence_on(out->text, sizeof(out->text));
-    add_share(&s, "Ranks were ready to run but without a CPU for ", out->share, " of the time");
-    if (found.worst->runq_share >= out->share + STANDS_OUT) {
-        out->rank = found.worst->rank;
-        out->of_rank = found.worst->runq_share;
+    add_share(
+        &s, "Beside waiting for each other ranks were ready to run but without a CPU for at least ",
+        out->share, " of the time");
+    if (found.worst_share >= out->share + STANDS_OUT) {
+        out->rank = found.worst;
+        out->of_rank = found.worst_share;
         pw_sentence_add(&s, " (rank %" PRId32, out->rank);
         add_share(&s, ": ", out->of_rank, ")");
     }
