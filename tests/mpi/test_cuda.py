@@ -320,7 +320,7 @@ def nvml_that_never_answers():
 
 @h.case
 def nvml_that_answers_late():
-    file = sampled("slow", "3000", STANDIN_NVML_SLOW="3")
+    file = sampled("slow", "6000", STANDIN_NVML_SLOW="3")
     (gap,) = file["events/gap"][:]
     h.equal(h.enum_names(file["events/gap"], "reason"), ["nvml_late"], "gap")
     times = file["samples/gpu"]["time"][:]
