@@ -25,7 +25,7 @@ struct pw_nocpu pw_nocpu_find(const struct pw_cluster *c)
 {
     struct pw_nocpu found = {.worst = -1};
     size_t known = 0, waiting = 0;
-    for (size_t r = 0; c->part_trace && r < c->nranks; r++) {
+    for (size_t r = 0; c->part_trace && r < (size_t)c->nranks; r++) {
         const double share = share_of(c, r);
         if (share < 0)
             continue;
