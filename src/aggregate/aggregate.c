@@ -7,7 +7,6 @@
 #include <time.h>
 
 #include "aggregate/checkpoint.h"
-#include "aggregate/clusterfile.h"
 #include "aggregate/findings/advise.h"
 #include "aggregate/findings/evidence.h"
 #include "aggregate/findings/findings.h"
@@ -24,9 +23,10 @@
 #include "aggregate/match/instances.h"
 #include "aggregate/match/messages.h"
 #include "aggregate/mergelock.h"
+#include "aggregate/output/clusterfile.h"
+#include "aggregate/secondpass/matrix.h"
 #include "aggregate/steps/bins.h"
 #include "aggregate/steps/infer.h"
-#include "aggregate/steps/matrix.h"
 #include "core/log.h"
 #include "core/readlimit.h"
 

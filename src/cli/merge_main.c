@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 
 #include "aggregate/aggregate.h"
-#include "aggregate/progress.h"
+#include "aggregate/input/progress.h"
 #include "cli/confine.h"
 #include "core/directory.h"
 #include "core/h5types.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregate/clusterfile.h"
+#include "aggregate/output/clusterfile.h"
 #include "core/h5reader.h"
 #include "core/h5types.h"
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "aggregate/match/begins.h"
+#include "aggregate/input/begins.h"
 #include "aggregate/match/channels.h"
 #include "aggregate/match/rounds.h"
 #include "aggregate/match/tally.h"

@@ -1,7 +1,7 @@
 /* The line that a merge shows, and that there is none without a terminal. */
 #include "unit.h"
 
-#include "aggregate/progress.h"
+#include "aggregate/input/progress.h"
 
 static void test_line(void **state)
 {

@@ -3,8 +3,8 @@
 #ifndef PW_AGGREGATE_FINDINGS_ADVISE_H
 #define PW_AGGREGATE_FINDINGS_ADVISE_H
 
-#include "aggregate/clusterfile.h"
 #include "aggregate/findings/findings.h"
+#include "aggregate/output/clusterfile.h"
 
 /* Collective; the findings are process 0's, and the job's notes are gathered. */
 void pw_advise_write(struct pw_clusterfile *file, const struct pw_job *job,

@@ -3,8 +3,8 @@
 #ifndef PW_AGGREGATE_FINDINGS_AMOUNTS_H
 #define PW_AGGREGATE_FINDINGS_AMOUNTS_H
 
-#include "aggregate/findings/graph.h"
 #include "aggregate/input/job.h"
+#include "aggregate/match/graph.h"
 #include "aggregate/match/pairs.h"
 
 /* On process 0; the others have none. */

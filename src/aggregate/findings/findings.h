@@ -10,7 +10,7 @@
 #include "aggregate/match/pairs.h"
 #include "aggregate/operators/operators.h"
 #include "aggregate/samples/samples.h"
-#include "aggregate/steps/matrix.h"
+#include "aggregate/secondpass/matrix.h"
 
 enum { PW_MOST_STRAGGLERS = 1024 };
 

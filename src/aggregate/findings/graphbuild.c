@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregate/findings/graph.h"
 #include "aggregate/findings/graphgates.h"
+#include "aggregate/match/graph.h"
 #include "core/sort.h"
 #include "core/tables.h"
 

@@ -3,7 +3,7 @@
 #ifndef PW_AGGREGATE_FINDINGS_GRAPHGATES_H
 #define PW_AGGREGATE_FINDINGS_GRAPHGATES_H
 
-#include "aggregate/findings/graph.h"
+#include "aggregate/match/graph.h"
 
 struct pw_gates {
     const struct pw_graph_op *ops; /* [nops] sorted by rank, then local_enter */

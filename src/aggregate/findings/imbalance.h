@@ -6,7 +6,7 @@
 #include "aggregate/findings/amounts.h"
 #include "aggregate/findings/roles.h"
 #include "aggregate/findings/whatif.h"
-#include "aggregate/steps/matrix.h"
+#include "aggregate/secondpass/matrix.h"
 #include "analysis/varying.h"
 
 struct pw_imbalance {

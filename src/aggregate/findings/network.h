@@ -3,7 +3,7 @@
 #ifndef PW_AGGREGATE_FINDINGS_NETWORK_H
 #define PW_AGGREGATE_FINDINGS_NETWORK_H
 
-#include "aggregate/findings/graph.h"
+#include "aggregate/match/graph.h"
 
 enum { PW_MOST_NETWORK = 10 };
 

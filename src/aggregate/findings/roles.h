@@ -3,7 +3,7 @@
 #ifndef PW_AGGREGATE_FINDINGS_ROLES_H
 #define PW_AGGREGATE_FINDINGS_ROLES_H
 
-#include "aggregate/findings/graph.h"
+#include "aggregate/match/graph.h"
 #include "aggregate/match/pairs.h"
 
 /* On process 0; the others have none. */

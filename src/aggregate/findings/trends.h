@@ -2,7 +2,7 @@
 #ifndef PW_AGGREGATE_FINDINGS_TRENDS_H
 #define PW_AGGREGATE_FINDINGS_TRENDS_H
 
-#include "aggregate/steps/matrix.h"
+#include "aggregate/secondpass/matrix.h"
 
 enum { PW_MOST_TRENDS = 2 };
 

@@ -8,8 +8,8 @@
 
 #include "aggregate/input/events.h"
 #include "aggregate/input/knots.h"
+#include "aggregate/input/phases.h"
 #include "aggregate/input/role.h"
-#include "aggregate/steps/phases.h"
 #include "core/clockmap.h"
 #include "core/format.h"
 #include "core/h5reader.h"

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "aggregate/match/begins.h"
-#include "aggregate/progress.h"
+#include "aggregate/input/begins.h"
+#include "aggregate/input/progress.h"
 #include "core/h5place.h"
 #include "core/tables.h"
 

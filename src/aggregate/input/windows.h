@@ -2,8 +2,8 @@
 #ifndef PW_AGGREGATE_INPUT_WINDOWS_H
 #define PW_AGGREGATE_INPUT_WINDOWS_H
 
-#include "aggregate/clusterfile.h"
 #include "aggregate/input/job.h"
+#include "aggregate/output/clusterfile.h"
 
 /* The window of `input` in which `local_ns` lies, or the one before it; 0 where there are none. */
 int32_t pw_window_of(const struct pw_input *input, int64_t local_ns);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "aggregate/input/events.h"
-#include "aggregate/reduce.h"
+#include "aggregate/match/reduce.h"
 #include "core/ops.h"
 #include "core/sort.h"
 

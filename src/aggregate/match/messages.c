@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "aggregate/exchange.h"
 #include "aggregate/match/channels.h"
+#include "aggregate/match/exchange.h"
 #include "aggregate/match/rounds.h"
 #include "aggregate/match/sides.h"
 #include "aggregate/match/tally.h"

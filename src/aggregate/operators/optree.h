@@ -3,7 +3,7 @@
 #ifndef PW_AGGREGATE_OPERATORS_OPTREE_H
 #define PW_AGGREGATE_OPERATORS_OPTREE_H
 
-#include "aggregate/sketch.h"
+#include "aggregate/operators/sketch.h"
 #include "core/hash.h"
 
 enum {

@@ -3,8 +3,8 @@
 #ifndef PW_AGGREGATE_SAMPLES_SAMPLES_H
 #define PW_AGGREGATE_SAMPLES_SAMPLES_H
 
-#include "aggregate/clusterfile.h"
 #include "aggregate/gpu/gpuseries.h"
+#include "aggregate/output/clusterfile.h"
 #include "aggregate/samples/queues.h"
 #include "aggregate/samples/usage.h"
 

@@ -1,5 +1,5 @@
 /* Sums up where messages begin, block by block; see begins.h. */
-#include "aggregate/match/begins.h"
+#include "aggregate/input/begins.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* The merge's own MPI reductions. All are exact (integers) and do not depend on the order in which
  * the processes are joined, so that the result is the same for every number of processes. */
-#ifndef PW_AGGREGATE_REDUCE_H
-#define PW_AGGREGATE_REDUCE_H
+#ifndef PW_AGGREGATE_MATCH_REDUCE_H
+#define PW_AGGREGATE_MATCH_REDUCE_H
 
 #include <mpi.h>
 

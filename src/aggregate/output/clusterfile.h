@@ -1,13 +1,13 @@
 /* cluster.h5 while it is being written, by all merge processes together (parallel HDF5). Every
  * function is collective over the communicator. The file has its final name only once it is whole.
  */
-#ifndef PW_AGGREGATE_CLUSTERFILE_H
-#define PW_AGGREGATE_CLUSTERFILE_H
+#ifndef PW_AGGREGATE_OUTPUT_CLUSTERFILE_H
+#define PW_AGGREGATE_OUTPUT_CLUSTERFILE_H
 
 #include <hdf5.h>
 #include <mpi.h>
 
-#include "aggregate/diskroom.h"
+#include "aggregate/output/diskroom.h"
 #include "core/tables.h"
 
 struct pw_clusterfile {

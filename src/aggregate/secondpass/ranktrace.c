@@ -1,14 +1,14 @@
 /* Waits and step trace of one rank; see ranktrace.h and the definitions in docs/metrics.md. */
-#include "aggregate/steps/ranktrace.h"
+#include "aggregate/secondpass/ranktrace.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "aggregate/input/events.h"
+#include "aggregate/input/phases.h"
 #include "aggregate/steps/bins.h"
 #include "aggregate/steps/lost.h"
-#include "aggregate/steps/phases.h"
 #include "aggregate/steps/spans.h"
 #include "core/h5table.h"
 #include "core/limits.h"

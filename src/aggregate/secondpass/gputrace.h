@@ -1,10 +1,10 @@
 /* The GPU time of a rank: whole, by steps and by the phases that launched it. */
-#ifndef PW_AGGREGATE_GPU_GPUTRACE_H
-#define PW_AGGREGATE_GPU_GPUTRACE_H
+#ifndef PW_AGGREGATE_SECONDPASS_GPUTRACE_H
+#define PW_AGGREGATE_SECONDPASS_GPUTRACE_H
 
 #include "aggregate/gpu/gpudevices.h"
 #include "aggregate/operators/optree.h"
-#include "aggregate/steps/ranktrace.h"
+#include "aggregate/secondpass/ranktrace.h"
 
 struct pw_gputrace {
     struct pw_row_c_gpu_trace *steps; /* [job->nsteps], -1 where nothing is known */

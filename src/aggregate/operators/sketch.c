@@ -1,5 +1,5 @@
 /* See sketch.h. Most durations fall into few classes, which a short sorted list finds quickly. */
-#include "aggregate/sketch.h"
+#include "aggregate/operators/sketch.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* posix_fallocate without its fallback, which writes; see diskroom.h. */
-#include "aggregate/diskroom.h"
+#include "aggregate/output/diskroom.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,8 +3,8 @@
  * which they were begun, but one that comes long after others that were begun later counts as begun
  * with those: then what is begun in a span is in few blocks, however long a receive was open. Local
  * times. */
-#ifndef PW_AGGREGATE_MATCH_BEGINS_H
-#define PW_AGGREGATE_MATCH_BEGINS_H
+#ifndef PW_AGGREGATE_INPUT_BEGINS_H
+#define PW_AGGREGATE_INPUT_BEGINS_H
 
 #include <stddef.h>
 

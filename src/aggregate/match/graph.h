@@ -1,8 +1,8 @@
 /* The run's dependency graph for the replay (analysis/replay.h): collected rank by rank in the
  * second pass, gathered and built on process 0. It is kept for as many steps from the first as fit
  * a budget of events, so that the merge's memory does not grow with the run. */
-#ifndef PW_AGGREGATE_FINDINGS_GRAPH_H
-#define PW_AGGREGATE_FINDINGS_GRAPH_H
+#ifndef PW_AGGREGATE_MATCH_GRAPH_H
+#define PW_AGGREGATE_MATCH_GRAPH_H
 
 #include "aggregate/match/instances.h"
 #include "analysis/replay.h"

@@ -1,5 +1,5 @@
 /* User-defined MPI_Ops; see reduce.h. */
-#include "aggregate/reduce.h"
+#include "aggregate/match/reduce.h"
 
 #include "core/limits.h"
 

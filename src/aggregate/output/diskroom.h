@@ -2,8 +2,8 @@
  * disk that is full, and do not say that it was. Where a file system cannot reserve room, none is
  * taken.
  */
-#ifndef PW_AGGREGATE_DISKROOM_H
-#define PW_AGGREGATE_DISKROOM_H
+#ifndef PW_AGGREGATE_OUTPUT_DISKROOM_H
+#define PW_AGGREGATE_OUTPUT_DISKROOM_H
 
 #include <stdint.h>
 

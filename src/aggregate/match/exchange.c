@@ -1,5 +1,5 @@
 /* Sorts items by destination and has MPI swap them; see exchange.h. */
-#include "aggregate/exchange.h"
+#include "aggregate/match/exchange.h"
 
 #include <errno.h>
 #include <stdlib.h>

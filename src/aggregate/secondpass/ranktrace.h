@@ -1,9 +1,9 @@
 /* The second pass over a rank's events: what it waited in each collective, and its row of the step
  * trace. */
-#ifndef PW_AGGREGATE_STEPS_RANKTRACE_H
-#define PW_AGGREGATE_STEPS_RANKTRACE_H
+#ifndef PW_AGGREGATE_SECONDPASS_RANKTRACE_H
+#define PW_AGGREGATE_SECONDPASS_RANKTRACE_H
 
-#include "aggregate/findings/graph.h"
+#include "aggregate/match/graph.h"
 #include "aggregate/match/messages.h"
 #include "aggregate/steps/spans.h"
 

@@ -1,5 +1,5 @@
 /* Counts rows and draws the line on the terminal; see progress.h. */
-#include "aggregate/progress.h"
+#include "aggregate/input/progress.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

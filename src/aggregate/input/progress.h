@@ -1,7 +1,7 @@
 /* How far the merge is, on the terminal of the person who waits for it: share, events per second
  * and time left. Says nothing where there is no terminal. */
-#ifndef PW_AGGREGATE_PROGRESS_H
-#define PW_AGGREGATE_PROGRESS_H
+#ifndef PW_AGGREGATE_INPUT_PROGRESS_H
+#define PW_AGGREGATE_INPUT_PROGRESS_H
 
 #include <stdint.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Steps and phases of a rank on GPU time; see gputrace.h and the definitions in docs/metrics.md. */
-#include "aggregate/gpu/gputrace.h"
+#include "aggregate/secondpass/gputrace.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "aggregate/gpu/gpuclocks.h"
 #include "aggregate/gpu/gpuevents.h"
 #include "aggregate/gpu/kernels.h"
-#include "aggregate/steps/phases.h"
+#include "aggregate/input/phases.h"
 #include "core/h5table.h"
 #include "core/limits.h"
 

@@ -1,12 +1,12 @@
 /* Columns of the step trace, and their gathering; see matrix.h. */
-#include "aggregate/steps/matrix.h"
+#include "aggregate/secondpass/matrix.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregate/gpu/gputrace.h"
 #include "aggregate/operators/opread.h"
+#include "aggregate/secondpass/gputrace.h"
 
 /* The ranks from the first that this process has a file of to the first of the next process;
  * process 0 also takes those before, so that missing ranks are somebody's. */

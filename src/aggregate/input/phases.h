@@ -1,7 +1,7 @@
 /* What a phase range says of its step: own work by phase, and the boundaries of forward and
  * backward (docs/metrics.md). */
-#ifndef PW_AGGREGATE_STEPS_PHASES_H
-#define PW_AGGREGATE_STEPS_PHASES_H
+#ifndef PW_AGGREGATE_INPUT_PHASES_H
+#define PW_AGGREGATE_INPUT_PHASES_H
 
 #include "analysis/intervals.h"
 #include "core/tables.h"

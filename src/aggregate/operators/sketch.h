@@ -1,7 +1,7 @@
 /* Quantiles of durations without keeping them: counts in classes of 1/32 of a power of two, so that
  * a quantile is within 1.6 % of the true one. Sums of sketches do not depend on their order. */
-#ifndef PW_AGGREGATE_SKETCH_H
-#define PW_AGGREGATE_SKETCH_H
+#ifndef PW_AGGREGATE_OPERATORS_SKETCH_H
+#define PW_AGGREGATE_OPERATORS_SKETCH_H
 
 #include <stddef.h>
 #include <stdint.h>

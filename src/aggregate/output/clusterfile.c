@@ -1,5 +1,5 @@
 /* Collective writes to cluster.h5; see clusterfile.h. */
-#include "aggregate/clusterfile.h"
+#include "aggregate/output/clusterfile.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* Collects and gathers the parts of the dependency graph; see graph.h. */
-#include "aggregate/findings/graph.h"
+#include "aggregate/match/graph.h"
 
 #include <errno.h>
 #include <stdlib.h>

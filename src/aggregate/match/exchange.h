@@ -1,6 +1,6 @@
 /* Items that travel between the merge's processes. */
-#ifndef PW_AGGREGATE_EXCHANGE_H
-#define PW_AGGREGATE_EXCHANGE_H
+#ifndef PW_AGGREGATE_MATCH_EXCHANGE_H
+#define PW_AGGREGATE_MATCH_EXCHANGE_H
 
 #include "aggregate/input/job.h"
 

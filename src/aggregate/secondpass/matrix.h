@@ -1,11 +1,11 @@
 /* The step trace of all ranks on process 0, as the analyses want it: step-major arrays of one
  * quantity. */
-#ifndef PW_AGGREGATE_STEPS_MATRIX_H
-#define PW_AGGREGATE_STEPS_MATRIX_H
+#ifndef PW_AGGREGATE_SECONDPASS_MATRIX_H
+#define PW_AGGREGATE_SECONDPASS_MATRIX_H
 
 #include "aggregate/input/job.h"
 #include "aggregate/operators/optree.h"
-#include "aggregate/steps/ranktrace.h"
+#include "aggregate/secondpass/ranktrace.h"
 #include "analysis/straggler.h"
 
 struct pw_matrix {

@@ -1,5 +1,5 @@
 /* The phases of a step, from their ranges: which field holds which, and the boundaries they set. */
-#include "aggregate/steps/phases.h"
+#include "aggregate/input/phases.h"
 
 #include <string.h>
 
