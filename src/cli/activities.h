@@ -2,7 +2,7 @@
 #ifndef PW_CLI_ACTIVITIES_H
 #define PW_CLI_ACTIVITIES_H
 
-#include "rank/collector.h"
+#include "rank/collect/collector.h"
 
 /* Ended by a row whose name is NULL. */
 const struct pw_collector *pw_cli_collectors(void);

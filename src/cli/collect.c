@@ -18,9 +18,9 @@
 #include "core/h5types.h"
 #include "core/log.h"
 #include "rank/clocks/tickmap.h"
-#include "rank/drain.h"
-#include "rank/journal/recover.h"
-#include "rank/selfcost.h"
+#include "rank/collect/drain.h"
+#include "rank/collect/recover.h"
+#include "rank/collect/selfcost.h"
 
 /* Rings are looked at this often; a ring that fills faster wakes the collector. The collectors of a
  * node do so, and take their samples, at the same times: what disturbs all ranks at once costs a

@@ -12,7 +12,7 @@
 #include "cli/ctl.h"
 #include "core/h5types.h"
 #include "core/log.h"
-#include "rank/journal/replay.h"
+#include "rank/collect/replay.h"
 
 enum { MOST_SNAPSHOTS = 10000 };
 

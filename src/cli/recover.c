@@ -15,7 +15,7 @@
 #include "core/h5watch.h"
 #include "core/log.h"
 #include "core/readlimit.h"
-#include "rank/journal/recover.h"
+#include "rank/collect/recover.h"
 #include "rank/run/identity.h"
 
 /* The rank of "rank-NNNNN<suffix>"; -1 for any other name. */

@@ -16,7 +16,7 @@
 #include "cli/commands.h"
 #include "cli/conclude.h"
 #include "core/log.h"
-#include "rank/journal/recover.h"
+#include "rank/collect/recover.h"
 #include "rank/run/guard.h"
 #include "rank/run/outdir.h"
 #include "rank/run/program.h"

@@ -4,10 +4,10 @@
 #define PW_CLI_RUN_WATCH_H
 
 #include "core/options.h"
-#include "rank/drain.h"
+#include "rank/collect/drain.h"
+#include "rank/collect/unrecorded.h"
 #include "rank/live/inquiry.h"
 #include "rank/run/identity.h"
-#include "rank/run/unrecorded.h"
 
 struct pw_run_watch {
     const char *dir;

@@ -10,8 +10,8 @@
 #include "collectors/cuda/cuda_convert.h"
 #include "collectors/cuda/cuda_tool.h"
 #include "core/h5types.h"
+#include "rank/collect/intake.h"
 #include "rank/file/rankfile.h"
-#include "rank/intake.h"
 #include "rank/journal/journal.h"
 
 enum { BATCH = PW_JOURNAL_BATCH, BATCHES = 2048, NAMES = 40 };

@@ -11,7 +11,7 @@
 #include "cli/activities.h"
 #include "cli/dump.h"
 #include "fuzz.h"
-#include "rank/journal/replay.h"
+#include "rank/collect/replay.h"
 
 int look_open(void)
 {

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "rank/backlog.h"
+#include "rank/collect/backlog.h"
 #include "test_drain_bench.h"
 
 enum { RING = 32768, FASTER = 16 };

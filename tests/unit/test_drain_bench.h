@@ -7,7 +7,7 @@
 
 #include "core/h5reader.h"
 #include "core/h5types.h"
-#include "rank/drain.h"
+#include "rank/collect/drain.h"
 #include "rank/file/rankfile.h"
 #include "rank/ring/ring.h"
 

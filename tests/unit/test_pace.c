@@ -1,7 +1,7 @@
 /* What a collector tells of the last steps: how long, how much of it inside MPI, of how many. */
 #include "unit.h"
 
-#include "rank/live/pace.h"
+#include "rank/collect/pace.h"
 
 static struct pw_live live;
 

@@ -10,8 +10,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "rank/collect/selfcost.h"
 #include "rank/ring/ring.h"
-#include "rank/selfcost.h"
 
 struct made {
     char name[PW_SEGMENT_NAME_SIZE];

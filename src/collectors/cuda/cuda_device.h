@@ -2,7 +2,7 @@
 #ifndef PW_CUDA_DEVICE_H
 #define PW_CUDA_DEVICE_H
 
-#include "rank/collector.h"
+#include "rank/collect/collector.h"
 
 struct pw_cuda_devices;
 

@@ -4,7 +4,7 @@
 #define PW_CUDA_HELD_H
 
 #include "collectors/cuda/cuda_launches.h"
-#include "rank/collector.h"
+#include "rank/collect/collector.h"
 
 struct pw_cuda_held;
 

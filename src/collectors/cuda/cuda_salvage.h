@@ -2,7 +2,7 @@
 #ifndef PW_CUDA_SALVAGE_H
 #define PW_CUDA_SALVAGE_H
 
-#include "rank/collector.h"
+#include "rank/collect/collector.h"
 
 extern pw_salvage pw_cuda_salvage;
 

@@ -2,7 +2,7 @@
 #ifndef PW_COLLECTORS_MPI_MPI_SPAWNED_H
 #define PW_COLLECTORS_MPI_MPI_SPAWNED_H
 
-#include "rank/collector.h"
+#include "rank/collect/collector.h"
 
 /* Adds a row that is certain. */
 void pw_mpi_write_unrecorded(struct pw_rankfile *file, enum pw_unrecorded reason, int64_t time,

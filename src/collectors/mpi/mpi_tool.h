@@ -2,7 +2,7 @@
 #ifndef PW_MPI_TOOL_H
 #define PW_MPI_TOOL_H
 
-#include "rank/collector.h"
+#include "rank/collect/collector.h"
 
 extern const struct pw_collector pw_collector_mpi;
 

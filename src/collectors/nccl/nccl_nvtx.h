@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "rank/collector.h"
+#include "rank/collect/collector.h"
 
 struct pw_nccl_nvtx;
 

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "rank/file/rangerow.h"
-#include "rank/file/steprow.h"
+#include "rank/collect/rangerow.h"
+#include "rank/collect/steprow.h"
 
 enum { HOST = -1, MOST_DEVICES = 64 };
 

@@ -3,7 +3,7 @@
 #ifndef PW_NULL_TOOL_H
 #define PW_NULL_TOOL_H
 
-#include "rank/collector.h"
+#include "rank/collect/collector.h"
 
 extern const struct pw_collector pw_collector_null;
 

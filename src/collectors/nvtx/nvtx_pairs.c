@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "rank/file/rangerow.h"
+#include "rank/collect/rangerow.h"
 
 enum { SLOTS = 1 << 16, MOST_WAITING = SLOTS / 2 };
 

@@ -3,7 +3,7 @@
 #ifndef PW_NVTX_PAIRS_H
 #define PW_NVTX_PAIRS_H
 
-#include "rank/collector.h"
+#include "rank/collect/collector.h"
 
 struct pw_nvtx_pairs;
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "collectors/nvtx/nvtx_pairs.h"
-#include "rank/file/rangerow.h"
-#include "rank/file/steprow.h"
+#include "rank/collect/rangerow.h"
+#include "rank/collect/steprow.h"
 
 enum { MOST_STEPS = 1 << 20 };
 

@@ -3,7 +3,7 @@
 #ifndef PW_COLLECTORS_SYS_CPUS_H
 #define PW_COLLECTORS_SYS_CPUS_H
 
-#include "rank/collector.h"
+#include "rank/collect/collector.h"
 
 struct pw_cpus {
     int status; /* of /proc/PID/status; -1: not readable */

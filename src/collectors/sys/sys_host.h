@@ -4,7 +4,7 @@
 #ifndef PW_SYS_HOST_H
 #define PW_SYS_HOST_H
 
-#include "rank/collector.h"
+#include "rank/collect/collector.h"
 
 extern const struct pw_collector pw_collector_host;
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "core/tables.h"
-#include "rank/budget.h"
+#include "rank/file/budget.h"
 #include "rank/journal/journal.h"
 #include "rank/run/identity.h"
 

@@ -6,7 +6,7 @@
 #include <hdf5.h>
 #include <stdint.h>
 
-#include "rank/budget.h"
+#include "rank/file/budget.h"
 
 /* Rows and bytes past these are refused. */
 enum { PW_MOST_TEXTS = 1 << 20, PW_LONGEST_TEXT = 8192 };

@@ -1,11 +1,11 @@
 /* The collector's end of the rings: empties them into the journal and the intake. */
-#ifndef PW_RANK_DRAIN_H
-#define PW_RANK_DRAIN_H
+#ifndef PW_RANK_COLLECT_DRAIN_H
+#define PW_RANK_COLLECT_DRAIN_H
 
 #include <stdbool.h>
 
 #include "core/live.h"
-#include "rank/intake.h"
+#include "rank/collect/intake.h"
 #include "rank/journal/journal.h"
 #include "rank/ring/segment.h"
 

@@ -1,11 +1,11 @@
 /* What the parts of the drain share; see drain.h. */
-#ifndef PW_RANK_DRAINSTATE_H
-#define PW_RANK_DRAINSTATE_H
+#ifndef PW_RANK_COLLECT_DRAINSTATE_H
+#define PW_RANK_COLLECT_DRAINSTATE_H
 
-#include "rank/backlog.h"
-#include "rank/drain.h"
+#include "rank/collect/backlog.h"
+#include "rank/collect/drain.h"
+#include "rank/collect/ringpage.h"
 #include "rank/journal/losstally.h"
-#include "rank/ringpage.h"
 
 struct pw_drained_ring {
     struct pw_ring_shared *shared; /* NULL until mapped */

@@ -1,10 +1,10 @@
 /* Turns records into rows: hands each to the collector of its type, gathers names and call stacks,
  * and maps ticks to times. Records come from rings while a program runs, and from a journal when
  * its collector was killed: the same records in the same order give the same file. */
-#ifndef PW_RANK_INTAKE_H
-#define PW_RANK_INTAKE_H
+#ifndef PW_RANK_COLLECT_INTAKE_H
+#define PW_RANK_COLLECT_INTAKE_H
 
-#include "rank/collector.h"
+#include "rank/collect/collector.h"
 #include "rank/ring/testclock.h"
 
 struct pw_intake;

@@ -1,5 +1,5 @@
 /* Reads what another process changes meanwhile; see ringpage.h. */
-#include "rank/ringpage.h"
+#include "rank/collect/ringpage.h"
 
 #include <string.h>
 

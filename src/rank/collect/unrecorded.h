@@ -2,8 +2,8 @@
  * and inherited, in /proc. The application runs no code for it. The collector looks often at a
  * process that has just begun, ever more seldom later, and no more once an MPI_Init was recorded.
  * What is found becomes rows of /unrecorded. */
-#ifndef PW_RANK_RUN_UNRECORDED_H
-#define PW_RANK_RUN_UNRECORDED_H
+#ifndef PW_RANK_COLLECT_UNRECORDED_H
+#define PW_RANK_COLLECT_UNRECORDED_H
 
 #include <sys/types.h>
 

@@ -1,10 +1,10 @@
 /* Rows of /steps from the marks of steps, whoever makes them. In the collector. */
-#ifndef PW_RANK_FILE_STEPROW_H
-#define PW_RANK_FILE_STEPROW_H
+#ifndef PW_RANK_COLLECT_STEPROW_H
+#define PW_RANK_COLLECT_STEPROW_H
 
 #include <stdbool.h>
 
-#include "rank/collector.h"
+#include "rank/collect/collector.h"
 
 /* The step that is under way. */
 struct pw_steprow {

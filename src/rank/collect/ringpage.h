@@ -1,11 +1,11 @@
 /* What a ring's control page tells of its thread that no record does: losses and waits that are not
  * marked, and what it has begun and not ended. For the drain. */
-#ifndef PW_RANK_RINGPAGE_H
-#define PW_RANK_RINGPAGE_H
+#ifndef PW_RANK_COLLECT_RINGPAGE_H
+#define PW_RANK_COLLECT_RINGPAGE_H
 
 #include <stdbool.h>
 
-#include "rank/collector.h"
+#include "rank/collect/collector.h"
 #include "rank/ring/segment.h"
 
 /* Whether a thread writes ring `index`. */

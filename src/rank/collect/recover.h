@@ -1,8 +1,8 @@
 /* Makes rank files from the journals that killed collectors left. */
-#ifndef PW_RANK_JOURNAL_RECOVER_H
-#define PW_RANK_JOURNAL_RECOVER_H
+#ifndef PW_RANK_COLLECT_RECOVER_H
+#define PW_RANK_COLLECT_RECOVER_H
 
-#include "rank/collector.h"
+#include "rank/collect/collector.h"
 
 /* Makes DIR/rank-NNNNN.h5 from the rank's journal and, where they are still there, its rings; then
  * removes both. Done twice it is as if done once; a file that is complete is never touched.

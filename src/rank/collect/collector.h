@@ -1,8 +1,8 @@
 /* A collector: something that is recorded. Its in-app half writes records of its own types into the
  * rings; its tool half, described by one row of the table that the command line passes to the
  * drain, turns them into rows of the rank file and takes samples. */
-#ifndef PW_RANK_COLLECTOR_H
-#define PW_RANK_COLLECTOR_H
+#ifndef PW_RANK_COLLECT_COLLECTOR_H
+#define PW_RANK_COLLECT_COLLECTOR_H
 
 #include <stdint.h>
 #include <sys/types.h>

@@ -1,5 +1,5 @@
 /* Replays journals; see recover.h. */
-#include "rank/journal/recover.h"
+#include "rank/collect/recover.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,8 +11,8 @@
 
 #include "core/h5reader.h"
 #include "core/h5types.h"
-#include "rank/drain.h"
-#include "rank/journal/replay.h"
+#include "rank/collect/drain.h"
+#include "rank/collect/replay.h"
 #include "rank/run/process.h"
 
 struct paths {

@@ -1,13 +1,13 @@
 /* Records and clock readings that are in the journal and wait for the intake, in their order. The
  * drain puts them here, so that a ring's place is free again as soon as its records are in the
  * journal; the intake takes ten times as long for a record. */
-#ifndef PW_RANK_BACKLOG_H
-#define PW_RANK_BACKLOG_H
+#ifndef PW_RANK_COLLECT_BACKLOG_H
+#define PW_RANK_COLLECT_BACKLOG_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "rank/intake.h"
+#include "rank/collect/intake.h"
 
 enum {
     PW_BACKLOG_CHUNK = 1 << 20, /* memory is taken and given back in chunks of so many bytes */

@@ -1,8 +1,8 @@
 /* How much memory a rank's collector may take for what grows with the program: names, call stacks,
  * communicators. What does not fit is refused and counted, never the program's or the system's
  * problem. */
-#ifndef PW_RANK_BUDGET_H
-#define PW_RANK_BUDGET_H
+#ifndef PW_RANK_FILE_BUDGET_H
+#define PW_RANK_FILE_BUDGET_H
 
 #include <stdint.h>
 

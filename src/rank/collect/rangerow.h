@@ -1,8 +1,8 @@
 /* Rows of /events/range from the records of all collectors that have ranges. In the collector. */
-#ifndef PW_RANK_FILE_RANGEROW_H
-#define PW_RANK_FILE_RANGEROW_H
+#ifndef PW_RANK_COLLECT_RANGEROW_H
+#define PW_RANK_COLLECT_RANGEROW_H
 
-#include "rank/collector.h"
+#include "rank/collect/collector.h"
 
 /* What a PW_REC_RANGE or PW_REC_NVTX, or a PW_REC_NVTX_START without its end, says. */
 struct pw_row_range pw_rangerow_of(const struct pw_record *record, const struct pw_origin *origin);

@@ -1,5 +1,5 @@
 /* Makes rows of steps; see steprow.h. */
-#include "rank/file/steprow.h"
+#include "rank/collect/steprow.h"
 
 bool pw_steprow_end(struct pw_steprow *step, int64_t end, struct pw_row_step *row)
 {

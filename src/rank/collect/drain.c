@@ -1,6 +1,6 @@
 /* Reads rings that another process writes; see drain.h. Nothing read from them is trusted as an
  * index or a length. */
-#include "rank/drainstate.h"
+#include "rank/collect/drainstate.h"
 
 #include <errno.h>
 #include <stdlib.h>

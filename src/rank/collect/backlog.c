@@ -1,6 +1,6 @@
 /* A queue in chunks of memory; see backlog.h. Chunks are mapped, not from malloc(): what is given
  * back must leave the process. */
-#include "rank/backlog.h"
+#include "rank/collect/backlog.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

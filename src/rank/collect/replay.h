@@ -1,8 +1,8 @@
 /* Makes a rank file from a journal, by the intake that makes it while a program runs. */
-#ifndef PW_RANK_JOURNAL_REPLAY_H
-#define PW_RANK_JOURNAL_REPLAY_H
+#ifndef PW_RANK_COLLECT_REPLAY_H
+#define PW_RANK_COLLECT_REPLAY_H
 
-#include "rank/collector.h"
+#include "rank/collect/collector.h"
 
 struct pw_replay_job {
     const char *journal; /* its path */

@@ -1,6 +1,6 @@
 /* What recording costs on this machine, measured, for /overhead. */
-#ifndef PW_RANK_SELFCOST_H
-#define PW_RANK_SELFCOST_H
+#ifndef PW_RANK_COLLECT_SELFCOST_H
+#define PW_RANK_COLLECT_SELFCOST_H
 
 #include "rank/ring/segment.h"
 

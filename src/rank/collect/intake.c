@@ -1,14 +1,14 @@
 /* Dispatches records; see intake.h. */
-#include "rank/intake.h"
+#include "rank/collect/intake.h"
 
 #include <stdlib.h>
 
 #include "core/log.h"
 #include "core/ops.h"
 #include "rank/clocks/tickmap.h"
+#include "rank/collect/pace.h"
 #include "rank/file/stacktable.h"
 #include "rank/file/windowtable.h"
-#include "rank/live/pace.h"
 #include "rank/ring/segment.h"
 
 enum { MAX_COLLECTORS = 16 };

@@ -1,5 +1,5 @@
 /* Times the ring code on a ring that nobody reads; see selfcost.h. */
-#include "rank/selfcost.h"
+#include "rank/collect/selfcost.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Reads journals into rank files; see replay.h. */
-#include "rank/journal/replay.h"
+#include "rank/collect/replay.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "rank/clocks/tickmap.h"
-#include "rank/intake.h"
+#include "rank/collect/intake.h"
 
 struct replay {
     const struct pw_replay_job *job;

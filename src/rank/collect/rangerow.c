@@ -1,5 +1,5 @@
 /* Makes rows of ranges; see rangerow.h. */
-#include "rank/file/rangerow.h"
+#include "rank/collect/rangerow.h"
 
 int64_t pw_rangerow_payload(uint16_t type, int64_t value, const struct pw_origin *origin)
 {

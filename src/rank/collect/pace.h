@@ -1,11 +1,11 @@
 /* How fast a running program goes: its last steps, and how much of them it spends inside MPI. The
  * intake shows it each record, which costs an addition; the collector answers with it while the
  * program runs. Nothing of it is in the rank file: the merge knows better. */
-#ifndef PW_RANK_LIVE_PACE_H
-#define PW_RANK_LIVE_PACE_H
+#ifndef PW_RANK_COLLECT_PACE_H
+#define PW_RANK_COLLECT_PACE_H
 
 #include "core/live.h"
-#include "rank/collector.h"
+#include "rank/collect/collector.h"
 #include "rank/ring/segment.h"
 
 enum { PW_PACE_STEPS = 32 }; /* whose mean is told */

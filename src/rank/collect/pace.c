@@ -1,5 +1,5 @@
 /* Running sums over steps and calls; see pace.h. Records may be anything: sums do not overflow. */
-#include "rank/live/pace.h"
+#include "rank/collect/pace.h"
 
 /* `*sum` plus what is neither negative nor too much. */
 static void add(int64_t *sum, int64_t ns)

@@ -1,5 +1,5 @@
 /* Looks at the processes of a rank for an MPI library beside the probe; see unrecorded.h. */
-#include "rank/run/unrecorded.h"
+#include "rank/collect/unrecorded.h"
 
 #include <ctype.h>
 #include <dirent.h>

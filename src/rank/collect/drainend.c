@@ -1,6 +1,6 @@
 /* What is left when the program has ended: what no ring holds, and what its threads were in. See
  * drain.h. */
-#include "rank/drainstate.h"
+#include "rank/collect/drainstate.h"
 
 #include <errno.h>
 #include <unistd.h>
