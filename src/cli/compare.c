@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/report/compare.h"
 #include "cli/clusterpath.h"
 #include "cli/commands.h"
 #include "cli/confine.h"
@@ -15,6 +14,7 @@
 #include "core/newfile.h"
 #include "core/options.h"
 #include "core/readlimit.h"
+#include "report/compare/compare.h"
 
 enum { SLOWER = 3, UNKNOWN = 4 };
 

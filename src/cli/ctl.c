@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/report/liveview.h"
 #include "cli/commands.h"
 #include "cli/ctl.h"
 #include "cli/hangfile.h"
 #include "core/log.h"
 #include "core/options.h"
+#include "report/live/liveview.h"
 
 static const char usage[] =
     "usage: profwrap ctl status [--format text|json] [--stacks] DIR, or profwrap ctl start|stop "

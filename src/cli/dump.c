@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/report/names.h"
 #include "cli/commands.h"
 #include "cli/confine.h"
 #include "cli/dump.h"
@@ -15,6 +14,7 @@
 #include "core/h5watch.h"
 #include "core/log.h"
 #include "core/readlimit.h"
+#include "report/writing/names.h"
 
 enum { BLOCK_ROWS = 4096 };
 

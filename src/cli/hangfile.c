@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/report/liveview.h"
-#include "analysis/report/names.h"
 #include "core/log.h"
 #include "core/newfile.h"
+#include "report/live/liveview.h"
+#include "report/writing/names.h"
 
 /* A job that hangs again and again is not to fill the disk. */
 enum { MAX_REPORTS = 20, PATH = 4300 };

@@ -7,8 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/report/report.h"
-#include "analysis/report/restrict.h"
 #include "cli/clusterpath.h"
 #include "cli/confine.h"
 #include "cli/htmlpage.h"
@@ -20,6 +18,8 @@
 #include "core/newfile.h"
 #include "core/options.h"
 #include "core/readlimit.h"
+#include "report/figures/restrict.h"
+#include "report/report.h"
 
 typedef int report_fn(FILE *out, const struct pw_cluster *cluster,
                       const struct pw_report_options *options);

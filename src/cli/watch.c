@@ -9,12 +9,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "analysis/report/livepace.h"
-#include "analysis/report/report.h"
 #include "cli/ctl.h"
 #include "cli/hangfile.h"
 #include "core/log.h"
 #include "rank/ring/tick.h"
+#include "report/live/livepace.h"
+#include "report/report.h"
 
 #define SECOND ((int64_t)1000000000)
 

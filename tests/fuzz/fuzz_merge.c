@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "aggregate/aggregate.h"
-#include "analysis/report/report.h"
 #include "core/cluster.h"
 #include "fuzz.h"
+#include "report/report.h"
 
 enum { GOOD = 4, RUNS = 3 };
 

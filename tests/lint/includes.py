@@ -19,7 +19,7 @@ ALLOWED = {
     "collectors": {"core", "rank"},
     "aggregate": {"core", "analysis"},
     "analysis": {"core"},
-    "analysis/report": {"core", "analysis"},
+    "report": {"core", "analysis"},
     "import": {"core", "rank"},
     "sim": {"core", "rank"},
     "timeline": {"core"},
@@ -28,10 +28,8 @@ UNRESTRICTED = {"cli"}
 
 
 def area(path):
-    """The area of a path relative to src/: its first folder, but analysis/report is one of its own."""
+    """The area of a path relative to src/: its first folder."""
     parts = path.split("/")
-    if parts[:2] == ["analysis", "report"] and len(parts) > 2:
-        return "analysis/report"
     return parts[0] if len(parts) > 1 else ""
 
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/report/report.h"
+#include "report/report.h"
 
 #include "test_advice_world.h"
 

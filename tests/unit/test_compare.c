@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/report/compare.h"
+#include "report/compare/compare.h"
 #include "test_report_make.h"
 
 enum { RANKS = 8, STEPS = 52 };

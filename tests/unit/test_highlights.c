@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/report/figures.h"
-#include "analysis/report/highlights.h"
-#include "analysis/report/report.h"
 #include "core/ops.h"
+#include "report/content/highlights.h"
+#include "report/figures/figures.h"
+#include "report/report.h"
 #include "test_report_make.h"
 
 static size_t find(const struct pw_cluster *c, struct pw_highlight found[PW_HIGHLIGHTS])

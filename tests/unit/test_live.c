@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/report/livepace.h"
-#include "analysis/report/names.h"
-#include "analysis/report/openmetrics.h"
 #include "core/ops.h"
+#include "report/live/livepace.h"
+#include "report/live/openmetrics.h"
+#include "report/writing/names.h"
 
 static struct pw_live_thread thread = {.op = PW_OP_Allreduce, .since_ns = 2500000000, .peer = -1};
 static struct pw_live ranks[3];

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "analysis/oprank.h"
-#include "analysis/report/operators.h"
-#include "analysis/report/report.h"
+#include "report/content/operatorlist.h"
+#include "report/report.h"
 
 enum { RANKS = 4 };
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/report/report.h"
 #include "core/ops.h"
+#include "report/report.h"
 #include "test_report_make.h"
 
 static void assert_headline(const struct pw_cluster *c, const char *expected)

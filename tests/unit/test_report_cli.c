@@ -6,12 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/report/report.h"
 #include "cli/confine.h"
 #include "cli/report.h"
 #include "core/format.h"
 #include "core/h5types.h"
 #include "core/h5writer.h"
+#include "report/report.h"
 #include "test_report_make.h"
 
 /* What is given up is given up for ever: not by the tests, which go on. */

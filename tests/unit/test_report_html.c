@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/report/html/collectives.h"
-#include "analysis/report/html/columns.h"
-#include "analysis/report/html/planes.h"
-#include "analysis/report/html/traffic.h"
-#include "analysis/report/report.h"
 #include "core/ops.h"
+#include "report/html/collectives.h"
+#include "report/html/columns.h"
+#include "report/html/planes.h"
+#include "report/html/traffic.h"
+#include "report/report.h"
 #include "test_report_make.h"
 
 static void write_text(const char *path, const char *text)

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/report/report.h"
 #include "core/ops.h"
+#include "report/report.h"
 
 struct pw_cluster *make_cluster(size_t nranks, size_t nsteps)
 {

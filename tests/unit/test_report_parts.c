@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/report/report.h"
+#include "report/report.h"
 #include "test_report_make.h"
 
 enum { RANKS = 4 };

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/report/compare.h"
-#include "analysis/report/figures.h"
-#include "analysis/report/report.h"
+#include "report/compare/compare.h"
+#include "report/figures/figures.h"
+#include "report/report.h"
 #include "test_report_make.h"
 
 static void add_note(struct pw_cluster *c, int32_t rank, const char *what, int64_t count)

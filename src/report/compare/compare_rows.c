@@ -1,0 +1,365 @@
+/* The rows of a comparison; see compare_rows.h. */
+#include "report/compare/compare_rows.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/permutation.h"
+#include "core/text.h"
+#include "report/writing/words.h"
+
+#define LEAST_OF_RUN 0.001 /* of the first run: less outside steps is not shown */
+
+enum { RANKS_TESTED = 256 }; /* those with the largest change: a test takes milliseconds */
+
+/* What a row's samples are of. */
+struct subject {
+    size_t offset; /* of an int64 in a cell */
+    int is_phase;
+    int64_t rank; /* row of /ranks; -1: mean over ranks */
+};
+
+static struct pw_compare_row *add_row(struct pw_compare_building *b, enum pw_compare_group group)
+{
+    struct pw_comparison *c = b->out;
+    if (c->nrows == b->capacity) {
+        size_t capacity = b->capacity ? 2 * b->capacity : 64;
+        struct pw_compare_row *rows = realloc(c->rows, capacity * sizeof(*rows));
+        if (!rows) {
+            b->error = -ENOMEM;
+            return NULL;
+        }
+        c->rows = rows;
+        b->capacity = capacity;
+    }
+    struct pw_compare_row *row = &c->rows[c->nrows++];
+    *row = (struct pw_compare_row){.group = group, .rank = -1, .a = -1, .b = -1, .p = -1};
+    return row;
+}
+
+static void add_pair(struct pw_compare_building *b, enum pw_compare_group group, const char *name,
+                     double in_a, double in_b, double p)
+{
+    struct pw_compare_row *row =
+        (in_a < 0 && in_b < 0) || (in_a <= 0 && in_b <= 0) ? NULL : add_row(b, group);
+    if (!row)
+        return;
+    snprintf(row->name, sizeof(row->name), "%s", name);
+    row->a = in_a;
+    row->b = in_b;
+    row->p = p;
+}
+
+static void add_run(struct pw_compare_building *b)
+{
+    const struct pw_runparts *x = &b->out->parts[0], *y = &b->out->parts[1];
+    const int is_split = x->before >= 0 && y->before >= 0;
+    add_pair(b, PW_COMPARE_RUN, "the run", x->run, y->run, -1);
+    if (is_split)
+        add_pair(b, PW_COMPARE_RUN, "before the first step", x->before, y->before, -1);
+    add_pair(b, PW_COMPARE_RUN, "measured steps", x->measured, y->measured, -1);
+    add_pair(b, PW_COMPARE_RUN, "steps not measured", x->unmeasured, y->unmeasured, -1);
+    add_pair(b, PW_COMPARE_RUN, "between steps", x->between, y->between, -1);
+    if (is_split)
+        add_pair(b, PW_COMPARE_RUN, "after the last step", x->after, y->after, -1);
+    else
+        add_pair(b, PW_COMPARE_RUN, "before and after the steps", x->outside, y->outside, -1);
+}
+
+static void add_outside(struct pw_compare_building *b)
+{
+    pw_compare_find_outside(b);
+    for (size_t i = 0; i < b->out->noutside; i++) {
+        const struct pw_compare_outside *out = &b->out->outside[i];
+        char name[256];
+        if (fabs(out->b - out->a) < LEAST_OF_RUN * b->out->parts[0].run)
+            continue;
+        snprintf(name, sizeof(name), "%s: %s", pw_words_part(out->part, &b->out->parts_known),
+                 out->name);
+        add_pair(b, PW_COMPARE_PART, name, out->a, out->b, -1);
+    }
+}
+
+static void add_steps(struct pw_compare_building *b)
+{
+    const struct pw_steppair *pair = &b->out->steps;
+    const struct pw_steps_summary *x = &pair->runs[0], *y = &pair->runs[1];
+    const size_t first = b->out->nrows;
+    if (!b->out->has_steps)
+        return;
+    add_pair(b, PW_COMPARE_STEP, "mean", x->mean, y->mean, pair->p_mean);
+    add_pair(b, PW_COMPARE_STEP, "median", x->median, y->median, pair->p_median);
+    add_pair(b, PW_COMPARE_STEP, "90 % are shorter than", x->p90, y->p90, pair->p_tail);
+    add_pair(b, PW_COMPARE_STEP, "99 % are shorter than", x->p99, y->p99, -1);
+    add_pair(b, PW_COMPARE_STEP, "slowest", x->slowest, y->slowest,
+             pair->p_few < 1 ? pair->p_few : -1);
+    for (size_t i = first; i < b->out->nrows; i++) {
+        b->out->rows[i].a_steps = x->n;
+        b->out->rows[i].b_steps = y->n;
+    }
+}
+
+static int64_t cell_value(const struct pw_cluster *c, const struct subject *s, size_t step,
+                          size_t r)
+{
+    const void *cell = s->is_phase ? (const void *)&c->phase_trace[step * c->nrank_rows + r]
+                                   : (const void *)&c->step_trace[step * c->nrank_rows + r];
+    int64_t value;
+    memcpy(&value, (const char *)cell + s->offset, sizeof(value));
+    return value;
+}
+
+/* Of one step; -1: not known. */
+static double sample(const struct pw_cluster *c, const struct subject *s, size_t step)
+{
+    double sum = 0;
+    size_t known = 0, from = s->rank < 0 ? 0 : (size_t)s->rank;
+    size_t to = s->rank < 0 ? c->nrank_rows : from + 1;
+    if (s->is_phase ? !c->phase_trace : !c->step_trace)
+        return -1;
+    for (size_t r = from; r < to; r++) {
+        int64_t value = cell_value(c, s, step, r);
+        sum += value < 0 ? 0 : (double)value;
+        known += value >= 0;
+    }
+    return known ? sum / (double)known : -1;
+}
+
+/* The values of a run's measured steps into b->values[i]; their mean. */
+static double collect(struct pw_compare_building *b, int i, const struct subject *subject)
+{
+    double mean = 0;
+    b->nvalues[i] = 0;
+    for (size_t k = 0; k < b->out->parts[i].nsteps; k++) {
+        const double value = sample(b->runs[i], subject, b->rows[i][k]);
+        if (value < 0)
+            continue;
+        b->values[i][b->nvalues[i]++] = value;
+        mean += (value - mean) / (double)b->nvalues[i];
+    }
+    return mean;
+}
+
+static double test(const struct pw_compare_building *b)
+{
+    return b->out->has_steps ? pw_permutation_test(b->values[0], b->nvalues[0], b->values[1],
+                                                   b->nvalues[1], b->out->steps.block)
+                             : -1;
+}
+
+/* A row of samples per step, unless one of the runs has none, or both have nothing but 0. */
+static struct pw_compare_row *add_samples(struct pw_compare_building *b,
+                                          enum pw_compare_group group, const struct subject *in_a,
+                                          const struct subject *in_b, const char *name)
+{
+    const double mean_a = collect(b, 0, in_a), mean_b = collect(b, 1, in_b);
+    if (!b->nvalues[0] || !b->nvalues[1] || (mean_a <= 0 && mean_b <= 0))
+        return NULL;
+    struct pw_compare_row *row = add_row(b, group);
+    if (!row)
+        return NULL;
+    snprintf(row->name, sizeof(row->name), "%s", name);
+    row->a = mean_a;
+    row->b = mean_b;
+    row->a_steps = b->nvalues[0];
+    row->b_steps = b->nvalues[1];
+    return row;
+}
+
+#define TRACE(field) offsetof(struct pw_row_c_step_trace, field)
+#define PHASE(field) offsetof(struct pw_row_c_phase_trace, field)
+
+static void add_means(struct pw_compare_building *b)
+{
+    static const struct {
+        enum pw_compare_group group;
+        const char *name;
+        struct subject subject;
+    } all[] = {
+        {PW_COMPARE_TIME, "own work", {TRACE(own_ns), 0, -1}},
+        {PW_COMPARE_TIME, "waiting for other ranks", {TRACE(wait_ns), 0, -1}},
+        {PW_COMPARE_TIME, "exposed communication", {TRACE(comm_exposed_ns), 0, -1}},
+        {PW_COMPARE_TIME, "waiting for data", {TRACE(data_wait_ns), 0, -1}},
+        {PW_COMPARE_PHASE, "data", {PHASE(data_ns), 1, -1}},
+        {PW_COMPARE_PHASE, "forward", {PHASE(forward_ns), 1, -1}},
+        {PW_COMPARE_PHASE, "backward", {PHASE(backward_ns), 1, -1}},
+        {PW_COMPARE_PHASE, "allreduce", {PHASE(allreduce_ns), 1, -1}},
+        {PW_COMPARE_PHASE, "optimizer", {PHASE(optimizer_ns), 1, -1}},
+        {PW_COMPARE_PHASE, "outside any phase", {PHASE(other_ns), 1, -1}},
+    };
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        struct pw_compare_row *row =
+            add_samples(b, all[i].group, &all[i].subject, &all[i].subject, all[i].name);
+        if (row)
+            row->p = test(b);
+    }
+}
+
+void pw_compare_rank_name(const struct pw_compare_building *b, size_t first, size_t second,
+                          char *out, size_t size)
+{
+    const struct pw_row_c_rank *x = &b->runs[0]->ranks[first], *y = &b->runs[1]->ranks[second];
+    const int has_moved = strcmp(x->hostname, y->hostname) != 0;
+    snprintf(out, size, "rank %" PRId32 " (%.48s%s%.48s)", x->rank, x->hostname,
+             has_moved ? ", then " : "", has_moved ? y->hostname : "");
+}
+
+/* Ranks are in order of their numbers in both. */
+static void add_ranks(struct pw_compare_building *b)
+{
+    const struct pw_cluster *x = b->runs[0], *y = b->runs[1];
+    for (size_t i = 0, k = 0; i < x->nrank_rows && k < y->nrank_rows;) {
+        if (x->ranks[i].rank == y->ranks[k].rank) {
+            const struct subject in_a = {TRACE(own_ns), 0, (int64_t)i};
+            const struct subject in_b = {TRACE(own_ns), 0, (int64_t)k};
+            char name[128];
+            pw_compare_rank_name(b, i, k, name, sizeof(name));
+            struct pw_compare_row *row = add_samples(b, PW_COMPARE_RANK, &in_a, &in_b, name);
+            if (row)
+                row->rank = x->ranks[i].rank;
+        }
+        int behind = x->ranks[i].rank <= y->ranks[k].rank;
+        k += y->ranks[k].rank <= x->ranks[i].rank;
+        i += behind;
+    }
+}
+
+static int64_t row_of_rank(const struct pw_cluster *c, int32_t rank)
+{
+    int64_t row = 0;
+    while (c->ranks[row].rank != rank)
+        row++;
+    return row;
+}
+
+/* The rows of ranks are the last so far. */
+static void test_ranks(struct pw_compare_building *b)
+{
+    struct pw_comparison *c = b->out;
+    size_t first = 0;
+    while (first < c->nrows && c->rows[first].group != PW_COMPARE_RANK)
+        first++;
+    const size_t tested = c->nrows - first < RANKS_TESTED ? c->nrows - first : RANKS_TESTED;
+    qsort(c->rows + first, c->nrows - first, sizeof(*c->rows), pw_compare_largest_first);
+    for (size_t i = first; i < first + tested; i++) {
+        for (int k = 0; k < 2; k++) {
+            const struct subject own = {TRACE(own_ns), 0, row_of_rank(b->runs[k], c->rows[i].rank)};
+            collect(b, k, &own);
+        }
+        c->rows[i].p = test(b);
+    }
+}
+
+/* Mean transfer of an operation and size over all communicators of a size; -1: none. */
+static double mean_transfer(const struct pw_cluster *c, const struct pw_row_c_collective_stat *like)
+{
+    double sum = 0, count = 0;
+    for (size_t i = 0; i < c->ncollective_stats; i++) {
+        const struct pw_row_c_collective_stat *s = &c->collective_stats[i];
+        if (s->op != like->op || s->source != like->source || s->bytes_max != like->bytes_max ||
+            s->nranks != like->nranks || s->count <= 0 || s->transfer_mean_ns < 0)
+            continue;
+        sum += (double)s->transfer_mean_ns * (double)s->count;
+        count += (double)s->count;
+    }
+    return count > 0 ? sum / count : -1;
+}
+
+static int is_first_alike(const struct pw_cluster *c, size_t at)
+{
+    const struct pw_row_c_collective_stat *s = c->collective_stats, *like = &s[at];
+    for (size_t i = 0; i < at; i++)
+        if (s[i].op == like->op && s[i].source == like->source &&
+            s[i].bytes_max == like->bytes_max && s[i].nranks == like->nranks)
+            return 0;
+    return 1;
+}
+
+static void add_collectives(struct pw_compare_building *b)
+{
+    for (size_t i = 0; i < b->runs[0]->ncollective_stats && !b->error; i++) {
+        const struct pw_row_c_collective_stat *like = &b->runs[0]->collective_stats[i];
+        double in_a = mean_transfer(b->runs[0], like), in_b = mean_transfer(b->runs[1], like);
+        if (in_a < 0 || in_b < 0 || !is_first_alike(b->runs[0], i))
+            continue;
+        struct pw_compare_row *row = add_row(b, PW_COMPARE_COLLECTIVE);
+        if (!row)
+            return;
+        char most[32];
+        pw_text_bytes(most, sizeof(most), like->bytes_max);
+        snprintf(row->name, sizeof(row->name), "%s up to %s, %" PRId32 " ranks",
+                 pw_enum_name(PW_F_OP, like->op), most, like->nranks);
+        row->a = in_a;
+        row->b = in_b;
+    }
+}
+
+static double measured_cells(const struct pw_compare_building *b, int i)
+{
+    return (double)b->out->parts[i].nsteps * (double)b->runs[i]->nrank_rows;
+}
+
+static int by_name(const void *x, const void *y)
+{
+    const struct pw_row_c_operator *const *a = x, *const *b = y;
+    int order = strncmp((*a)->name, (*b)->name, sizeof((*a)->name));
+    return order ? order : strncmp((*a)->type, (*b)->type, sizeof((*a)->type));
+}
+
+/* Operators of both runs, by name and type. */
+static void add_operators(struct pw_compare_building *b)
+{
+    const struct pw_cluster *x = b->runs[0], *y = b->runs[1];
+    double cells[2] = {measured_cells(b, 0), measured_cells(b, 1)};
+    const struct pw_row_c_operator **sorted = calloc(y->noperators + 1, sizeof(*sorted));
+    if (!sorted) {
+        b->error = -ENOMEM;
+        return;
+    }
+    for (size_t i = 0; i < y->noperators; i++)
+        sorted[i] = &y->operators[i];
+    qsort(sorted, y->noperators, sizeof(*sorted), by_name);
+    for (size_t i = 0; i < x->noperators && cells[0] > 0 && cells[1] > 0; i++) {
+        const struct pw_row_c_operator *one = &x->operators[i], **other;
+        other = bsearch(&one, sorted, y->noperators, sizeof(*sorted), by_name);
+        struct pw_compare_row *row =
+            other && one->kind == PW_KIND_OPERATOR ? add_row(b, PW_COMPARE_OPERATOR) : NULL;
+        if (!row)
+            continue;
+        snprintf(row->name, sizeof(row->name), "%.256s", one->name);
+        row->a = (double)one->self_ns / cells[0];
+        row->b = (double)(*other)->self_ns / cells[1];
+    }
+    free(sorted);
+}
+
+int pw_compare_largest_first(const void *x, const void *y)
+{
+    const struct pw_compare_row *a = x, *b = y;
+    double change_a = fabs(a->b - a->a), change_b = fabs(b->b - b->a);
+    if (a->group != b->group)
+        return a->group < b->group ? -1 : 1;
+    if (change_a != change_b)
+        return change_a > change_b ? -1 : 1;
+    return strcmp(a->name, b->name);
+}
+
+int pw_compare_rows(struct pw_compare_building *b)
+{
+    add_run(b);
+    add_outside(b);
+    add_steps(b);
+    const size_t fixed = b->out->nrows;
+    add_means(b);
+    add_ranks(b);
+    test_ranks(b);
+    add_collectives(b);
+    add_operators(b);
+    if (b->out->nrows > fixed)
+        qsort(b->out->rows + fixed, b->out->nrows - fixed, sizeof(*b->out->rows),
+              pw_compare_largest_first);
+    return b->error;
+}

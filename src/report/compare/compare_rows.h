@@ -1,0 +1,31 @@
+/* The rows of a comparison, from two loaded cluster files. */
+#ifndef PW_REPORT_COMPARE_COMPARE_ROWS_H
+#define PW_REPORT_COMPARE_COMPARE_ROWS_H
+
+#include "report/compare/compare.h"
+
+/* A comparison under way: what is of both runs has the first run's at 0. */
+struct pw_compare_building {
+    const struct pw_cluster *runs[2];
+    struct pw_comparison *out; /* parts and steps are known */
+    double *walls[2];          /* per measured step, as from pw_runparts_find() */
+    size_t *rows[2];
+    double *values[2]; /* room for a value per measured step */
+    size_t nvalues[2], capacity;
+    int error;
+};
+
+/* "rank 3 (node-a)", "rank 3 (node-a, then node-b)": of rows of /ranks of the two runs. */
+void pw_compare_rank_name(const struct pw_compare_building *b, size_t first, size_t second,
+                          char *out, size_t size);
+
+/* Fills b->out->outside. */
+void pw_compare_find_outside(struct pw_compare_building *b);
+
+/* By group; then the largest change first. For qsort(). */
+int pw_compare_largest_first(const void *x, const void *y);
+
+/* Adds all rows to b->out. 0 or -ENOMEM. */
+int pw_compare_rows(struct pw_compare_building *b);
+
+#endif

@@ -1,0 +1,445 @@
+/* The one sentence that matters; see headline.h. */
+#include "report/content/headline.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/advice/imbalance.h"
+#include "analysis/advice/network.h"
+#include "analysis/advice/trends.h"
+#include "core/sentence.h"
+#include "core/text.h"
+#include "report/content/highlights.h"
+#include "report/report.h"
+#include "report/writing/names.h"
+#include "report/writing/page.h"
+#include "report/writing/words.h"
+
+static void add_ns(struct pw_sentence *s, const char *before, int64_t ns)
+{
+    char time[32];
+    pw_sentence_add(s, "%s%s", before, pw_text_ns(time, sizeof(time), ns));
+}
+
+static void add_percent(struct pw_sentence *s, const char *before, double share, const char *after)
+{
+    char percent[32];
+    pw_sentence_add(s, "%s%s%s", before, pw_page_percent(percent, sizeof(percent), share), after);
+}
+
+/* Right behind the straggler: of whom it is not known whether they held the job back, too. */
+static void write_beside(const struct pw_figures *f, const struct pw_verdict *v,
+                         struct pw_sentence *s)
+{
+    const int64_t missing = f->expected - f->present, unrecorded = v->unrecorded.ranks;
+    if (missing <= 0 && !unrecorded)
+        return;
+    pw_sentence_add(s, " Others may have, too: ");
+    if (unrecorded)
+        pw_sentence_add(s, "MPI calls of %" PRId64 " of %" PRId64 " ranks were not recorded",
+                        unrecorded, f->expected);
+    if (missing > 0 && unrecorded)
+        pw_sentence_add(s, ", and %" PRId64 " left no usable file", missing);
+    else if (missing > 0)
+        pw_sentence_add(s, "%" PRId64 " of %" PRId64 " ranks left no usable file", missing,
+                        f->expected);
+    pw_sentence_add(s, ".");
+}
+
+/* "held the job back for 1.2 s, in 0.8 to 2.7 s of the run". */
+static void write_stretch(const struct pw_figures *f, const struct pw_row_c_straggler *row,
+                          struct pw_sentence *s)
+{
+    char stretch[96];
+    add_ns(s, " held the job back for ", row->lost_ns);
+    if (row->part != PW_PART_ANY)
+        pw_sentence_add(s, ", %s", pw_words_stretch(f, row, stretch, sizeof(stretch)));
+    else
+        pw_sentence_add(s, ", in %s of the run",
+                        pw_words_stretch(f, row, stretch, sizeof(stretch)));
+}
+
+/* "held back 8 of 20 steps by 5 ms (20 %) in data". */
+static void write_steps(const struct pw_figures *f, const struct pw_row_c_straggler *row,
+                        struct pw_sentence *s)
+{
+    const char *phase = pw_words_phase(row->phase);
+    char steps[96];
+    pw_sentence_add(s, " held back %s by ", pw_words_steps(f, row, steps, sizeof(steps)));
+    add_ns(s, "", row->excess_ns);
+    if (row->slowdown >= 0)
+        add_percent(s, " (", row->slowdown, ")");
+    /* "outside any phase" says something only where there are some. */
+    if (phase[0] && (row->phase != PW_PHASE_OTHER || pw_figures_advice(f).is_training))
+        pw_sentence_add(s, " %s", phase);
+}
+
+const struct pw_row_c_host *pw_headline_host(const struct pw_cluster *c,
+                                             const struct pw_row_c_straggler *row)
+{
+    for (size_t i = 0; i < c->nhosts_slow; i++)
+        if (strncmp(c->hosts_slow[i].hostname, row->hostname, sizeof(row->hostname)) == 0 &&
+            2 * (double)c->hosts_slow[i].lost_ns >= (double)row->lost_ns)
+            return &c->hosts_slow[i];
+    return NULL;
+}
+
+static size_t count_elsewhere(const struct pw_cluster *c, const struct pw_row_c_host *host)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < c->nstragglers; i++)
+        n += strncmp(c->stragglers[i].hostname, host->hostname, sizeof(host->hostname)) != 0;
+    return n;
+}
+
+static void write_straggler(const struct pw_figures *f, const struct pw_verdict *v,
+                            struct pw_sentence *s)
+{
+    const struct pw_row_c_straggler *worst = &f->cluster->stragglers[0];
+    const struct pw_row_c_host *host = pw_headline_host(f->cluster, worst);
+    const char *cause = pw_words_cause(worst->cause);
+    const int64_t gain_ns = host && host->gain_ns > 0 ? host->gain_ns : worst->gain_ns;
+    size_t more = host ? count_elsewhere(f->cluster, host) : f->cluster->nstragglers - 1;
+    if (host)
+        pw_sentence_add(s, "Host %.64s with %" PRId32 " of its %" PRId32 " ranks", host->hostname,
+                        host->slow_ranks, host->nranks);
+    else
+        pw_sentence_add(s, "Rank %" PRId32, worst->rank);
+    if (worst->hostname[0] && !host)
+        pw_sentence_add(s, " on %.64s", worst->hostname);
+    if (worst->kind == PW_STRAGGLER_STRETCH)
+        write_stretch(f, worst, s);
+    else
+        write_steps(f, worst, s);
+    if (cause[0])
+        pw_sentence_add(s, " (%s)", cause);
+    if (gain_ns > 0)
+        add_ns(s, ", which cost the job ", gain_ns);
+    if (more)
+        pw_sentence_add(s, host ? "; and %zu more elsewhere" : "; and %zu more", more);
+    if (pw_figures_is_unresolved(f, worst->excess_ns)) {
+        add_ns(s, "; but the clock error is up to ", f->clock_error_max_ns);
+        pw_sentence_add(s, ", so this is not resolvable");
+    }
+    pw_sentence_add(s, ".");
+    write_beside(f, v, s);
+}
+
+static void write_imbalance(const struct pw_figures *f, const struct pw_verdict *v,
+                            struct pw_sentence *s)
+{
+    const struct pw_row_c_imbalance *row = v->imbalance;
+    const double all = (double)f->step_mean_ns * (double)f->measured;
+    pw_imbalance_write(row, s);
+    if (row->gain_ns > 0) {
+        add_ns(s, "; sharing it out evenly would save ", row->gain_ns);
+        add_percent(s, " (", (double)row->gain_ns / all, ")");
+    }
+    pw_sentence_add(s, ".");
+    if (!f->cluster->nstragglers)
+        return;
+    const struct pw_row_c_straggler *worst = &f->cluster->stragglers[0];
+    pw_sentence_add(s, " Beside that, rank %" PRId32 " is slow", worst->rank);
+    add_ns(s, " by ", worst->excess_ns);
+    if (f->cluster->nstragglers > 1)
+        pw_sentence_add(s, ", and %zu more", f->cluster->nstragglers - 1);
+    pw_sentence_add(s, ".");
+}
+
+/* Waits are differences of two ranks' clocks; without them own work is not known either. */
+static void write_unaligned(const struct pw_figures *f, struct pw_sentence *s)
+{
+    pw_sentence_add(s, "Whether a rank held the job back is not resolvable: the clocks of");
+    if (f->nhosts > 1)
+        pw_sentence_add(s, " %" PRId64 " hosts", f->nhosts);
+    else
+        pw_sentence_add(s, " the ranks");
+    pw_sentence_add(s, " are not aligned; %" PRId64 " %ss", f->measured, pw_words_step(f->cluster));
+    if (f->step_mean_ns >= 0)
+        add_ns(s, " of ", f->step_mean_ns);
+    pw_sentence_add(s, ".");
+}
+
+/* When NCCL's operations ran is not known, so a rank that they waited for would not be seen. */
+static void write_untimed(const struct pw_figures *f, int64_t untimed, struct pw_sentence *s)
+{
+    pw_sentence_add(
+        s,
+        "Whether a rank held the job back is not known, nor are waits and bandwidth: of "
+        "%" PRId64 " operations of NCCL only the enqueueing was seen; record GPU kernels "
+        "(activity cuda) or use --level 2; %" PRId64 " %ss",
+        untimed, f->measured, pw_words_step(f->cluster));
+    if (f->step_mean_ns >= 0)
+        add_ns(s, " of ", f->step_mean_ns);
+    pw_sentence_add(s, ".");
+}
+
+static void write_even(const struct pw_figures *f, struct pw_sentence *s)
+{
+    pw_sentence_add(s, "No rank held the job back: %" PRId64 " %ss", f->measured,
+                    pw_words_step(f->cluster));
+    if (f->step_mean_ns >= 0)
+        add_ns(s, " of ", f->step_mean_ns);
+    if (f->wait_share >= 0)
+        add_percent(s, ", of which ranks waited ", f->wait_share, " for each other");
+    if (f->clock_error_max_ns > 0) {
+        add_ns(s, "; differences below the clock error of ", f->clock_error_max_ns);
+        pw_sentence_add(s, " cannot be seen");
+    }
+    pw_sentence_add(s, ".");
+}
+
+static void write_all_slower(const struct pw_figures *f, const struct pw_verdict *v,
+                             struct pw_sentence *s)
+{
+    pw_trends_say(f->cluster, pw_trends_leading(f->cluster), s);
+    if (f->cluster->nstragglers)
+        pw_sentence_add(s, "; %zu rank%s held the job back by less", f->cluster->nstragglers,
+                        f->cluster->nstragglers == 1 ? "" : "s");
+    else if (f->expected > 1)
+        pw_sentence_add(s, "; no rank held the job back");
+    pw_sentence_add(s, ".");
+    write_beside(f, v, s);
+}
+
+static void write_network(const struct pw_figures *f, const struct pw_verdict *v,
+                          struct pw_sentence *s)
+{
+    pw_network_say(v->network, s);
+    if (f->cluster->nstragglers)
+        pw_sentence_add(s, "; %zu rank%s held the job back by less", f->cluster->nstragglers,
+                        f->cluster->nstragglers == 1 ? "" : "s");
+    pw_sentence_add(s, ".");
+    write_beside(f, v, s);
+}
+
+static void write_one_rank(const struct pw_figures *f, struct pw_sentence *s)
+{
+    pw_sentence_add(s, "There is only one rank, so no rank can hold another back: ");
+    if (f->measured == 1)
+        add_ns(s, "1 step of ", f->step_mean_ns);
+    else if (f->measured)
+        pw_sentence_add(s, "%" PRId64 " steps", f->measured);
+    if (f->measured > 1)
+        add_ns(s, " of ", f->step_mean_ns);
+    if (!f->measured)
+        pw_sentence_add(s, "no steps are known");
+    if (f->run_ns >= 0)
+        add_ns(s, ", in a run of ", f->run_ns);
+    pw_sentence_add(s, ".");
+}
+
+static void write_unmarked(const struct pw_figures *f, struct pw_sentence *s)
+{
+    pw_sentence_add(
+        s, "No steps are known, so no rank can be said to hold the job back: %" PRId64 " ranks",
+        f->present);
+    if (f->nhosts > 0)
+        pw_sentence_add(s, " on %" PRId64 " host%s", f->nhosts, f->nhosts == 1 ? "" : "s");
+    if (f->run_ns >= 0)
+        add_ns(s, " ran for ", f->run_ns);
+    pw_sentence_add(s, ".");
+}
+
+/* A run whose MPI calls passed by reads as one in which nobody waited: that is to be said first. */
+static void write_unrecorded(const struct pw_figures *f, const struct pw_unrecorded_sum *sum,
+                             struct pw_sentence *s)
+{
+    const enum pw_unrecorded most = pw_unrecorded_most(sum);
+    pw_sentence_add(s,
+                    "Cannot tell whether a rank held the job back: MPI calls of %" PRId64
+                    " of %" PRId64 " ranks were not recorded, because %s",
+                    sum->ranks, f->expected, pw_unrecorded_because(most));
+    if (sum->by_reason[most] < sum->ranks)
+        pw_sentence_add(s, " on %" PRId64 " of them, and for other reasons", sum->by_reason[most]);
+    pw_sentence_add(s, "; %s.", pw_unrecorded_remedy(most));
+}
+
+static void write_silent(const struct pw_figures *f, struct pw_sentence *s)
+{
+    pw_sentence_add(s,
+                    "Cannot tell whether a rank held the job back: no communication between its "
+                    "%" PRId64 " ranks was recorded, so nothing shows who waited for whom",
+                    f->expected);
+    if (f->measured)
+        pw_sentence_add(s, "; %" PRId64 " %s%s", f->measured, pw_words_step(f->cluster),
+                        f->measured == 1 ? "" : "s");
+    if (f->measured && f->step_mean_ns >= 0)
+        add_ns(s, " of ", f->step_mean_ns);
+    pw_sentence_add(s, ".");
+}
+
+/* The slowest rank may be one of which there is nothing. */
+static void write_absent(const struct pw_figures *f, struct pw_sentence *s)
+{
+    const int64_t missing = f->expected - f->present;
+    pw_sentence_add(s,
+                    "Cannot tell whether a rank held the job back: %" PRId64 " of %" PRId64
+                    " ranks left no usable file, and the slowest may be %s",
+                    missing, f->expected, missing == 1 ? "that one" : "one of them");
+    if (f->measured)
+        pw_sentence_add(s, "; %" PRId64 " %s%s", f->measured, pw_words_step(f->cluster),
+                        f->measured == 1 ? "" : "s");
+    if (f->measured && f->step_mean_ns >= 0)
+        add_ns(s, " of ", f->step_mean_ns);
+    pw_sentence_add(s, ".");
+}
+
+static void write_unknown(const struct pw_figures *f, const struct pw_verdict *v,
+                          struct pw_sentence *s)
+{
+    switch (v->wanting) {
+    case PW_WANTING_RANKS:
+        pw_sentence_add(s, "No rank left a usable file, so there is nothing to report.");
+        break;
+    case PW_WANTING_RECORDED_MPI:
+        write_unrecorded(f, &v->unrecorded, s);
+        break;
+    case PW_WANTING_COMMUNICATION:
+        write_silent(f, s);
+        break;
+    case PW_WANTING_ALL_RANKS:
+        write_absent(f, s);
+        break;
+    case PW_WANTING_MORE_STEPS:
+        pw_sentence_add(
+            s, "Only %" PRId64 " step%s measured: too few to say whether a rank held the job back.",
+            f->measured, f->measured == 1 ? " was" : "s were");
+        break;
+    case PW_WANTING_NCCL_TIMES:
+        write_untimed(f, v->untimed, s);
+        break;
+    case PW_WANTING_CLOCKS:
+        write_unaligned(f, s);
+        break;
+    case PW_WANTING_PEERS:
+        pw_imbalance_write(v->alone, s);
+        pw_sentence_add(s, ".");
+        break;
+    default:
+        write_unmarked(f, s);
+        break;
+    }
+}
+
+void pw_headline_write(const struct pw_figures *figures, char *out, size_t size)
+{
+    struct pw_sentence s = {out, size, 0};
+    const struct pw_verdict verdict = pw_figures_advice(figures).verdict;
+    switch (verdict.kind) {
+    case PW_VERDICT_HELD_BACK:
+        write_straggler(figures, &verdict, &s);
+        break;
+    case PW_VERDICT_ALL_SLOWER:
+        write_all_slower(figures, &verdict, &s);
+        break;
+    case PW_VERDICT_IMBALANCE:
+        write_imbalance(figures, &verdict, &s);
+        break;
+    case PW_VERDICT_NETWORK:
+        write_network(figures, &verdict, &s);
+        break;
+    case PW_VERDICT_SINGLE_RANK:
+        write_one_rank(figures, &s);
+        break;
+    case PW_VERDICT_NONE:
+        write_even(figures, &s);
+        break;
+    default:
+        write_unknown(figures, &verdict, &s);
+        break;
+    }
+}
+
+/* Of what is named as missing, what was never there to be lost. */
+static const char *add_unrecorded(const struct pw_figures *f, const char *separator,
+                                  struct pw_sentence *s)
+{
+    struct pw_unrecorded_sum sum;
+    pw_unrecorded_sum(f->cluster, &sum);
+    if (sum.ranks) {
+        pw_sentence_add(s, "%sMPI calls of %" PRId64 " rank%s were not recorded", separator,
+                        sum.ranks, sum.ranks == 1 ? "" : "s");
+        separator = "; ";
+    }
+    if (sum.spawned) {
+        pw_sentence_add(s, "%s%" PRId64 " process%s started by MPI_Comm_spawn %s not recorded",
+                        separator, sum.spawned, sum.spawned == 1 ? "" : "es",
+                        sum.spawned == 1 ? "was" : "were");
+        separator = "; ";
+    }
+    char gpus[256];
+    pw_unrecorded_gpus(&sum, gpus, sizeof(gpus));
+    pw_sentence_add(s, "%s%s", gpus[0] ? separator : "", gpus);
+    return gpus[0] ? "; " : separator;
+}
+
+void pw_headline_missing(const struct pw_figures *figures, char *out, size_t size)
+{
+    struct pw_sentence s = {out, size, 0};
+    const char *separator = "";
+    out[0] = '\0';
+    if (figures->present < figures->expected) {
+        pw_sentence_add(&s, "%" PRId64 " of %" PRId64 " ranks are here", figures->present,
+                        figures->expected);
+        separator = "; ";
+    }
+    if (figures->cluster->snapshot > 0) {
+        pw_sentence_add(&s, "%sthe job was still running", separator);
+        separator = "; ";
+    } else if (figures->unclosed) {
+        pw_sentence_add(&s, "%s%" PRId64 " rank file%s not closed in order", separator,
+                        figures->unclosed, figures->unclosed == 1 ? " was" : "s were");
+        separator = "; ";
+    }
+    separator = add_unrecorded(figures, separator, &s);
+    if (figures->dropped_events > 0) {
+        pw_sentence_add(&s, "%s%" PRId64 " events were dropped", separator,
+                        figures->dropped_events);
+        add_percent(&s, " (",
+                    (double)figures->dropped_events /
+                        ((double)figures->dropped_events + (double)figures->events),
+                    ")");
+    }
+}
+
+/* The headline and, where `with_more`, the first highlight. */
+static int write_line(const struct pw_cluster *cluster, int with_more, char *out, size_t size)
+{
+    char raw[PW_REPORT_LINE];
+    struct pw_figures *figures;
+    struct pw_highlight found[PW_HIGHLIGHTS];
+    int err = pw_figures_create(cluster, &figures);
+    if (err)
+        return err;
+    pw_headline_write(figures, raw, PW_HEADLINE_BYTES);
+    if (with_more && pw_highlights_find(figures, found)) {
+        struct pw_sentence s = {raw, sizeof(raw), strlen(raw)};
+        pw_sentence_add(&s, " %s", found[0].text);
+    }
+    pw_names_printable(out, size, raw, sizeof(raw));
+    pw_figures_destroy(figures);
+    return 0;
+}
+
+int pw_report_headline(const struct pw_cluster *cluster, char *out, size_t size)
+{
+    return write_line(cluster, 0, out, size);
+}
+
+int pw_report_summary(const struct pw_cluster *cluster, char *out, size_t size)
+{
+    return write_line(cluster, 1, out, size);
+}
+
+int pw_report_line(FILE *out, const struct pw_cluster *cluster,
+                   const struct pw_report_options *options)
+{
+    (void)options;
+    char line[PW_REPORT_LINE];
+    int err = pw_report_summary(cluster, line, sizeof(line));
+    if (!err)
+        fprintf(out, "%s\n", line);
+    return err;
+}

@@ -1,0 +1,245 @@
+/* The tables of a report as comma-separated values (RFC 4180), for spreadsheets. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/text.h"
+#include "report/content/operatorlist.h"
+#include "report/figures/figures.h"
+#include "report/report.h"
+#include "report/writing/names.h"
+
+/* A cell of text: quoted, and never a formula to a spreadsheet. */
+static void put_text(FILE *out, const char *text, size_t length)
+{
+    char clean[1024];
+    pw_names_printable(clean, sizeof(clean), text, length);
+    fputc('"', out);
+    if (clean[0] && strchr("=+-@", clean[0]))
+        fputc('\'', out);
+    for (const char *at = clean; *at; at++) {
+        if (*at == '"')
+            fputc('"', out);
+        fputc(*at, out);
+    }
+    fputc('"', out);
+}
+
+static void put_real(FILE *out, double value)
+{
+    if (isfinite(value) && value >= 0)
+        fprintf(out, "%.9g", value);
+}
+
+static void put_field(FILE *out, const struct pw_field *field, const char *at)
+{
+    int64_t value = 0;
+    double real;
+    switch (field->type) {
+    case PW_F_S16:
+    case PW_F_S32:
+    case PW_F_S64:
+    case PW_F_S256:
+    case PW_F_S512:
+        put_text(out, at, field->size);
+        return;
+    case PW_F_F64:
+        memcpy(&real, at, sizeof(real));
+        put_real(out, real);
+        return;
+    case PW_F_U64:
+        memcpy(&value, at, sizeof(value));
+        fprintf(out, "0x%" PRIx64, (uint64_t)value);
+        return;
+    case PW_F_I32: {
+        int32_t narrow;
+        memcpy(&narrow, at, sizeof(narrow));
+        fprintf(out, "%" PRId32, narrow);
+        return;
+    }
+    default:
+        memcpy(&value, at, field->size); /* little-endian, as the files are */
+        if (pw_enum_borrow(field->type))
+            put_text(out, pw_enum_name(field->type, (int)value), SIZE_MAX);
+        else
+            fprintf(out, "%" PRId64, value);
+    }
+}
+
+static void put_table(FILE *out, const char *name, int table, const void *rows, size_t n)
+{
+    const struct pw_table *info = pw_table_borrow(table);
+    fprintf(out, "# %s\n", name);
+    for (size_t i = 0; i < info->nfields; i++)
+        fprintf(out, "%s%s", i ? "," : "", info->fields()[i].name);
+    fputc('\n', out);
+    for (size_t r = 0; r < n; r++)
+        for (size_t i = 0; i < info->nfields; i++) {
+            const struct pw_field *field = &info->fields()[i];
+            put_field(out, field, (const char *)rows + r * info->row_size + field->offset);
+            fputc(i + 1 < info->nfields ? ',' : '\n', out);
+        }
+}
+
+static void put_names(FILE *out, int table, size_t first)
+{
+    const struct pw_table *info = pw_table_borrow(table);
+    for (size_t i = first; i < info->nfields; i++)
+        fprintf(out, ",%s", info->fields()[i].name);
+}
+
+/* A time, after a comma; nothing where it is not known. */
+static void put_ns(FILE *out, int64_t ns)
+{
+    fputc(',', out);
+    if (ns >= 0)
+        fprintf(out, "%" PRId64, ns);
+}
+
+/* Of a table whose fields are all times. */
+static void put_times(FILE *out, int table, size_t first, const void *row)
+{
+    const struct pw_table *info = pw_table_borrow(table);
+    for (size_t i = first; i < info->nfields; i++) {
+        int64_t ns;
+        memcpy(&ns, (const char *)row + info->fields()[i].offset, sizeof(ns));
+        put_ns(out, ns);
+    }
+}
+
+/* A row for each rank in each step: first what MindSpore's step trace has, under its names, then
+ * what else is known. */
+static void put_step_trace(FILE *out, const struct pw_cluster *c)
+{
+    enum { OURS = 4 }; /* of the fields, those before it are MindSpore's */
+    fputs(
+        "# step_trace\nstep_num,rank,start_point,end_point,total,iteration_interval,fp_and_bp,tail",
+        out);
+    put_names(out, PW_TABLE_c_step_trace, OURS);
+    put_names(out, PW_TABLE_c_phase_trace, 0);
+    fputc('\n', out);
+    for (size_t s = 0; s < c->nstep_rows; s++)
+        for (size_t r = 0; r < c->nrank_rows; r++) {
+            const struct pw_row_c_step_trace *row = &c->step_trace[s * c->nrank_rows + r];
+            fprintf(out, "%" PRId64 ",%" PRId32, c->steps[s].step, c->ranks[r].rank);
+            const int64_t known[] = {c->steps[s].start, c->steps[s].end, row->total_ns,
+                                     row->interval_ns,  row->fp_bp_ns,   row->tail_ns};
+            for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+                put_ns(out, known[i]);
+            put_times(out, PW_TABLE_c_step_trace, OURS, row);
+            put_times(out, PW_TABLE_c_phase_trace, 0, &c->phase_trace[s * c->nrank_rows + r]);
+            fputc('\n', out);
+        }
+}
+
+/* A row for each rank in each part of the run. */
+static void put_parts(FILE *out, const struct pw_cluster *c)
+{
+    fputs("# parts\nrank,part", out);
+    put_names(out, PW_TABLE_c_part_trace, 0);
+    fputc('\n', out);
+    for (size_t i = 0; c->part_trace && i < PW_PART_END * c->nrank_rows; i++) {
+        const int part = PW_PART_START + (int)(i / c->nrank_rows);
+        fprintf(out, "%" PRId32 ",%s", c->ranks[i % c->nrank_rows].rank,
+                pw_enum_name(PW_F_PART, part));
+        put_times(out, PW_TABLE_c_part_trace, 0, &c->part_trace[i]);
+        fputc('\n', out);
+    }
+}
+
+static void put_operator(FILE *out, const struct pw_cluster *c, const char *group,
+                         const struct pw_oprow *row)
+{
+    char label[PW_OPLIST_LABEL];
+    pw_operators_label(c, group, row, label, sizeof(label));
+    put_text(out, label, sizeof(label));
+    fputc(',', out);
+    put_text(out, row->type, *row->type ? sizeof(c->operators->type) : 0);
+    fputc(',', out);
+    put_text(out, row->shapes, *row->shapes ? sizeof(c->operator_shapes->shapes) : 0);
+    const int64_t *figures = &row->calls;
+    for (int i = 0; i < PW_OPROW_FIGURES; i++)
+        if (figures[i] < 0 && &figures[i] != &row->alloc_bytes &&
+            &figures[i] != &row->self_alloc_bytes)
+            fputc(',', out);
+        else
+            fprintf(out, ",%" PRId64, figures[i]);
+    fputc(',', out);
+    put_real(out, row->share);
+    fputc(',', out);
+    put_real(out, row->imbalance);
+    fputc('\n', out);
+}
+
+static int put_operators(FILE *out, const struct pw_cluster *c,
+                         const struct pw_report_options *options)
+{
+    struct pw_oplist list = {0};
+    int err = pw_operators_list(c, options->group_by, options->search, options->sort, &list);
+    if (err)
+        return err;
+    fputs("# operators\nname,type,shapes,calls,total_ns,self_ns,self_wait_ns,min_ns,mean_ns,max_ns,"
+          "p50_ns,p95_ns,alloc_bytes,self_alloc_bytes,peak_alloc_bytes,share,imbalance\n",
+          out);
+    for (size_t i = 0; i < list.n; i++)
+        put_operator(out, c, options->group_by, &list.rows[i]);
+    free(list.rows);
+    return 0;
+}
+
+static int put_advice(FILE *out, const struct pw_cluster *c)
+{
+    struct pw_figures *figures;
+    struct pw_advice advice[PW_ADVICE_MAX];
+    struct pw_row_c_advice rows[PW_ADVICE_MAX];
+    int err = pw_figures_create(c, &figures);
+    if (err)
+        return err;
+    struct pw_advice_input input = pw_figures_advice(figures);
+    size_t n = pw_advice_collect(&input, advice);
+    for (size_t i = 0; i < n; i++)
+        rows[i] = pw_advice_row(&input, &advice[i]);
+    put_table(out, "advice", PW_TABLE_c_advice, rows, n);
+    pw_figures_destroy(figures);
+    return 0;
+}
+
+int pw_report_csv(FILE *out, const struct pw_cluster *c, const struct pw_report_options *options)
+{
+    const struct {
+        const char *section;
+        int table;
+        const void *rows;
+        size_t n;
+    } tables[] = {
+        {"job", PW_TABLE_c_rank, c->ranks, c->nrank_rows},
+        {"completeness", PW_TABLE_c_completeness, c->completeness, c->ncompleteness},
+        {"clocks", PW_TABLE_c_clock, c->clocks, c->nclocks},
+        {"steps", PW_TABLE_c_step, c->steps, c->nstep_rows},
+        {"gpu", PW_TABLE_c_gpu_rank, c->gpu_ranks, c->ngpu_ranks},
+        {"kernels", PW_TABLE_c_kernel, c->kernels, c->nkernels},
+        {"collectives", PW_TABLE_c_collective_stat, c->collective_stats, c->ncollective_stats},
+        {"p2p", PW_TABLE_c_p2p, c->p2p, c->np2p},
+        {"stragglers", PW_TABLE_c_straggler, c->stragglers, c->nstragglers},
+        {"whatif", PW_TABLE_c_whatif, c->whatif, c->nwhatif},
+        {"efficiency", PW_TABLE_c_efficiency, c->efficiency, c->nefficiency},
+        {"data_pipeline", PW_TABLE_c_queue, c->queues, c->nqueues},
+        {"utilisation", PW_TABLE_c_utilisation, c->utilisation, c->nutilisation},
+        {"memory", PW_TABLE_c_memory, c->memory, c->nmemory},
+    };
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+        if (pw_report_is_wanted(options->sections, tables[i].section))
+            put_table(out, tables[i].section, tables[i].table, tables[i].rows, tables[i].n);
+    int err = 0;
+    if (pw_report_is_wanted(options->sections, "parts"))
+        put_parts(out, c);
+    if (pw_report_is_wanted(options->sections, "steps"))
+        put_step_trace(out, c);
+    if (pw_report_is_wanted(options->sections, "operators"))
+        err = put_operators(out, c, options);
+    if (!err && pw_report_is_wanted(options->sections, "advice"))
+        err = put_advice(out, c);
+    return err ? err : ferror(out) ? -EIO : 0;
+}

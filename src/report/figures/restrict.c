@@ -1,0 +1,196 @@
+/* Takes rows out of a cluster; see restrict.h. */
+#include "report/figures/restrict.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/bandwidth.h"
+#include "analysis/collectives.h"
+#include "core/sort.h"
+
+enum { MOST_SPANS = 256, MOST_DIGITS = 18 };
+
+struct spans {
+    size_t n;
+    struct {
+        int64_t first, last;
+    } v[MOST_SPANS];
+};
+
+/* Reads a whole number and moves *at behind it; -1 when there is none. */
+static int64_t read_step(const char **at)
+{
+    size_t digits = strspn(*at, "0123456789");
+    int64_t step = digits > 0 && digits <= MOST_DIGITS ? strtoll(*at, NULL, 10) : -1;
+    *at += digits;
+    return step;
+}
+
+static bool read_spans(const char *text, struct spans *spans)
+{
+    for (spans->n = 0; spans->n < MOST_SPANS; text++) {
+        int64_t first = read_step(&text), last = first;
+        if (*text == '-') {
+            text++;
+            last = read_step(&text);
+        }
+        if (first < 0 || last < first || (*text && *text != ','))
+            return false;
+        spans->v[spans->n].first = first;
+        spans->v[spans->n++].last = last;
+        if (!*text)
+            return true;
+    }
+    return false;
+}
+
+static bool has_step(const struct spans *spans, int64_t step)
+{
+    for (size_t i = 0; i < spans->n; i++)
+        if (step >= spans->v[i].first && step <= spans->v[i].last)
+            return true;
+    return false;
+}
+
+static bool meets(const struct spans *spans, int64_t first, int64_t last)
+{
+    for (size_t i = 0; i < spans->n; i++)
+        if (first <= spans->v[i].last && last >= spans->v[i].first)
+            return true;
+    return false;
+}
+
+static void keep_steps(struct pw_cluster *c, const struct spans *spans)
+{
+    size_t kept = 0, width = c->nrank_rows;
+    for (size_t s = 0; s < c->nstep_rows; s++) {
+        if (!has_step(spans, c->steps[s].step))
+            continue;
+        c->steps[kept] = c->steps[s];
+        if (width) {
+            memmove(c->step_trace + kept * width, c->step_trace + s * width,
+                    width * sizeof(*c->step_trace));
+            memmove(c->phase_trace + kept * width, c->phase_trace + s * width,
+                    width * sizeof(*c->phase_trace));
+        }
+        if (width && c->gpu_trace)
+            memmove(c->gpu_trace + kept * width, c->gpu_trace + s * width,
+                    width * sizeof(*c->gpu_trace));
+        kept++;
+    }
+    c->nstep_rows = kept;
+    c->nsteps = (int64_t)kept;
+}
+
+static void keep_collectives(struct pw_cluster *c, const struct spans *spans)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < c->ncollectives; i++)
+        if (c->collectives[i].step >= 0 && has_step(spans, c->collectives[i].step))
+            c->collectives[kept++] = c->collectives[i];
+    c->ncollectives = kept;
+}
+
+static void keep_stragglers(struct pw_cluster *c, const struct spans *spans)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < c->nstragglers; i++)
+        if (meets(spans, c->stragglers[i].first_step, c->stragglers[i].last_step))
+            c->stragglers[kept++] = c->stragglers[i];
+    c->nstragglers = kept;
+}
+
+static void keep_trends(struct pw_cluster *c, const struct spans *spans)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < c->ntrends; i++)
+        if (meets(spans, c->trends[i].first_step, c->trends[i].last_step))
+            c->trends[kept++] = c->trends[i];
+    c->ntrends = kept;
+}
+
+static void keep_network(struct pw_cluster *c, const struct spans *spans)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < c->nnetwork; i++)
+        if (meets(spans, c->network[i].first_step, c->network[i].last_step))
+            c->network[kept++] = c->network[i];
+    c->nnetwork = kept;
+}
+
+/* ---- sums over collectives ---- */
+
+static int by_group(const void *a, const void *b)
+{
+    const struct pw_row_c_collective *x = a, *y = b;
+    int64_t size_x = pw_size_class(x->bytes), size_y = pw_size_class(y->bytes);
+    if (x->comm_uid != y->comm_uid)
+        return x->comm_uid < y->comm_uid ? -1 : 1;
+    if (x->op != y->op)
+        return x->op < y->op ? -1 : 1;
+    if (size_x != size_y)
+        return size_x < size_y ? -1 : 1;
+    return (x->source > y->source) - (x->source < y->source);
+}
+
+static struct pw_row_c_collective row_at(const void *context, size_t i)
+{
+    return ((const struct pw_row_c_collective *)context)[i];
+}
+
+/* Complete ones, sorted by group; their number. */
+static size_t list_complete(const struct pw_cluster *c, struct pw_row_c_collective *rows)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < c->ncollectives; i++)
+        if (c->collectives[i].complete && c->collectives[i].nranks > 0)
+            rows[n++] = c->collectives[i];
+    pw_sort(rows, n, sizeof(*rows), by_group);
+    return n;
+}
+
+static int sum_up_collectives(struct pw_cluster *c)
+{
+    struct pw_row_c_collective *rows = malloc(sizeof(*rows) * (c->ncollectives + 1));
+    struct pw_row_c_collective_stat *stats = malloc(sizeof(*stats) * (c->ncollectives + 1));
+    void *values = malloc(sizeof(int64_t) * (c->ncollectives + 1));
+    size_t groups = 0, n = rows ? list_complete(c, rows) : 0;
+    int err = rows && stats && values ? 0 : -ENOMEM;
+    for (size_t at = 0, end; !err && at < n; at = end) {
+        for (end = at + 1; end < n && by_group(&rows[at], &rows[end]) == 0;)
+            end++;
+        const struct pw_collective_group group = {row_at, rows + at, end - at, values};
+        stats[groups++] = pw_collectives_sum_up(&group);
+    }
+    free(rows);
+    free(values);
+    if (err) {
+        free(stats);
+        return err;
+    }
+    pw_sort(stats, groups, sizeof(*stats), pw_collectives_by_wait);
+    free(c->collective_stats);
+    c->collective_stats = stats;
+    c->ncollective_stats = groups;
+    return 0;
+}
+
+int pw_cluster_restrict(struct pw_cluster *c, const char *steps, char *problem, size_t size)
+{
+    static struct spans spans;
+    if (!read_spans(steps, &spans)) {
+        snprintf(problem, size, "--steps is '%.64s', but takes A-B or A-B,C-D", steps);
+        return -EINVAL;
+    }
+    keep_steps(c, &spans);
+    keep_collectives(c, &spans);
+    keep_stragglers(c, &spans);
+    keep_trends(c, &spans);
+    keep_network(c, &spans);
+    snprintf(c->restricted_to, sizeof(c->restricted_to), "%s", steps);
+    return sum_up_collectives(c);
+}

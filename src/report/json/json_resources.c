@@ -1,0 +1,152 @@
+/* Queues, processes, memory and advice as JSON; see json_resources.h. */
+#include "report/json/json_resources.h"
+
+#include "analysis/pipeline.h"
+#include "report/json/json_row.h"
+#include "report/report.h"
+
+static json_t *object_or_null(json_t *object, int failed)
+{
+    if (!failed)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+static json_t *rows_of(int table, const void *rows, size_t n)
+{
+    return n > PW_REPORT_JSON_CELLS ? json_null() : pw_json_rows(table, rows, n);
+}
+
+/* A slope may be negative, which elsewhere means "not known". */
+static int set_slopes(json_t *row, const struct pw_row_c_memory *m)
+{
+    int known = m->steps > 1;
+    int bad = json_object_set_new(row, "bytes_per_step",
+                                  known ? json_real(m->bytes_per_step) : json_null());
+    return bad | json_object_set_new(row, "later_bytes_per_step",
+                                     known ? json_real(m->later_bytes_per_step) : json_null());
+}
+
+static json_t *queue_name(const struct pw_row_c_queue *queue)
+{
+    return queue ? pw_json_text(queue->queue, sizeof(queue->queue)) : json_null();
+}
+
+static json_t *make_operators(const struct pw_pipeline *p)
+{
+    json_t *array = json_array();
+    int bad = !array;
+    for (size_t i = 0; i < p->noperators && !bad; i++) {
+        const struct pw_pipeline_operator *op = &p->operators[i];
+        json_t *row = json_object();
+        bad |= json_object_set_new(row, "operator", pw_json_text(op->name, sizeof(pw_s64)));
+        bad |= json_object_set_new(row, "left", queue_name(op->left));
+        bad |= json_object_set_new(row, "right", queue_name(op->right));
+        bad |= json_object_set_new(row, "suspect", json_boolean(op->suspect));
+        bad |= json_array_append_new(array, row);
+    }
+    return object_or_null(array, bad);
+}
+
+/* Those whose own pipeline is too slow. */
+static json_t *slow_ranks(const struct pw_cluster *c, size_t nall)
+{
+    json_t *array = json_array();
+    size_t n;
+    int bad = !array;
+    for (size_t i = nall; i < c->nqueues && !bad; i += n ? n : 1) {
+        struct pw_pipeline p;
+        const struct pw_row_c_queue *rows =
+            pw_pipeline_of_rank(c->queues, c->nqueues, c->queues[i].rank, &n);
+        pw_pipeline_judge(rows, n, &p);
+        if (p.verdict >= PW_PIPELINE_PROCESSING)
+            bad = json_array_append_new(array, json_integer(c->queues[i].rank));
+    }
+    return object_or_null(array, bad);
+}
+
+json_t *pw_json_data_pipeline(const struct pw_figures *f)
+{
+    static const char *const verdicts[] = {
+        [PW_PIPELINE_UNKNOWN] = "unknown",
+        [PW_PIPELINE_FINE] = "fine",
+        [PW_PIPELINE_PROCESSING] = "processing",
+        [PW_PIPELINE_TRANSFER] = "transfer",
+    };
+    const struct pw_cluster *c = f->cluster;
+    struct pw_pipeline p;
+    size_t nall;
+    if (!c->nqueues)
+        return json_null();
+    const struct pw_row_c_queue *all = pw_pipeline_of_rank(c->queues, c->nqueues, -1, &nall);
+    pw_pipeline_judge(all, nall, &p);
+    json_t *object = json_object();
+    int bad = json_object_set_new(object, "verdict", json_string(verdicts[p.verdict]));
+    bad |= json_object_set_new(object, "ranks_slow", slow_ranks(c, nall));
+    bad |= json_object_set_new(object, "queues", pw_json_rows(PW_TABLE_c_queue, all, nall));
+    bad |= json_object_set_new(object, "operators", make_operators(&p));
+    bad |= json_object_set_new(
+        object, "ranks",
+        rows_of(PW_TABLE_c_queue, all + nall, c->nqueues - nall - (size_t)(all - c->queues)));
+    bad |= json_object_set_new(object, "series",
+                               rows_of(PW_TABLE_c_queue_series, c->queue_series, c->nqueue_series));
+    return object_or_null(object, bad);
+}
+
+json_t *pw_json_utilisation(const struct pw_figures *f)
+{
+    const struct pw_cluster *c = f->cluster;
+    if (!c->nutilisation)
+        return json_null();
+    json_t *object = json_object();
+    int bad = json_object_set_new(
+        object, "ranks", pw_json_rows(PW_TABLE_c_utilisation, c->utilisation, c->nutilisation));
+    bad |= json_object_set_new(
+        object, "series",
+        rows_of(PW_TABLE_c_utilisation_series, c->utilisation_series, c->nutilisation_series));
+    return object_or_null(object, bad);
+}
+
+json_t *pw_json_memory(const struct pw_figures *f)
+{
+    const struct pw_cluster *c = f->cluster;
+    if (!c->nmemory)
+        return json_null();
+    json_t *array = pw_json_rows(PW_TABLE_c_memory, c->memory, c->nmemory);
+    int bad = !array;
+    for (size_t i = 0; i < c->nmemory && !bad; i++)
+        bad = set_slopes(json_array_get(array, i), &c->memory[i]);
+    return object_or_null(array, bad);
+}
+
+static json_t *make_one(const struct pw_advice_input *input, const struct pw_advice *advice)
+{
+    struct pw_row_c_advice row = pw_advice_row(input, advice);
+    json_t *object = json_object(), *ranks = json_array();
+    int bad = !ranks;
+    for (size_t r = 0; r < pw_advice_listed(advice); r++)
+        bad |= json_array_append_new(ranks, json_integer(advice->ranks[r]));
+    bad |= json_object_set_new(object, "rule", json_string(advice->rule));
+    bad |= json_object_set_new(object, "text", pw_json_text(row.text, sizeof(row.text)));
+    bad |=
+        json_object_set_new(object, "evidence", pw_json_text(row.evidence, sizeof(row.evidence)));
+    bad |= json_object_set_new(object, "saves_ns", pw_json_int(row.saves_ns));
+    bad |= json_object_set_new(object, "share", pw_json_real(row.share));
+    bad |= json_object_set_new(object, "ranks", ranks);
+    bad |= json_object_set_new(object, "ranks_total", json_integer((json_int_t)advice->nranks));
+    bad |= json_object_set_new(object, "docs", pw_json_text(row.docs, sizeof(row.docs)));
+    return object_or_null(object, bad);
+}
+
+json_t *pw_json_advice(const struct pw_figures *f)
+{
+    struct pw_advice advice[PW_ADVICE_MAX];
+    struct pw_advice_input input = pw_figures_advice(f);
+    size_t n = pw_advice_collect(&input, advice);
+    json_t *array = json_array();
+    int bad = !array;
+    for (size_t i = 0; i < n && !bad; i++)
+        bad = json_array_append_new(array, make_one(&input, &advice[i]));
+    return object_or_null(array, bad);
+}

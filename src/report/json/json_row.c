@@ -1,0 +1,127 @@
+/* Table rows as JSON; see json_row.h. */
+#include "report/json/json_row.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/tables.h"
+#include "report/writing/names.h"
+
+json_t *pw_json_int(int64_t value)
+{
+    return value < 0 ? json_null() : json_integer(value);
+}
+
+json_t *pw_json_real(double value)
+{
+    return isfinite(value) && value >= 0 ? json_real(value) : json_null();
+}
+
+json_t *pw_json_text(const char *text, size_t length)
+{
+    char clean[1024];
+    pw_names_utf8(clean, sizeof(clean), text, length);
+    return clean[0] ? json_string(clean) : json_null();
+}
+
+static int64_t load_integer(const struct pw_field *field, const char *at)
+{
+    switch (field->size) {
+    case 1:
+        return *(const uint8_t *)at;
+    case 2: {
+        uint16_t value;
+        memcpy(&value, at, sizeof(value));
+        return value;
+    }
+    case 4: {
+        int32_t value;
+        memcpy(&value, at, sizeof(value));
+        return field->type == PW_F_U32 ? (int64_t)(uint32_t)value : value;
+    }
+    default: {
+        int64_t value;
+        memcpy(&value, at, sizeof(value));
+        return value;
+    }
+    }
+}
+
+static int is_bandwidth(const struct pw_field *field)
+{
+    return strncmp(field->name, "algbw", 5) == 0 || strncmp(field->name, "busbw", 5) == 0;
+}
+
+/* Names of fields whose unit is not in their name get it here. */
+static const char *unit_of(const struct pw_field *field)
+{
+    if (is_bandwidth(field))
+        return "_bytes_per_s";
+    static const char *const times[] = {"start", "end", "time"};
+    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+        if (strcmp(field->name, times[i]) == 0)
+            return "_ns";
+    return "";
+}
+
+static json_t *real_value(const struct pw_field *field, const char *at)
+{
+    double value;
+    memcpy(&value, at, sizeof(value));
+    return is_bandwidth(field) && !(value > 0) ? json_null() : pw_json_real(value);
+}
+
+static json_t *field_value(const struct pw_field *field, const char *at)
+{
+    char hex[32];
+    switch (field->type) {
+    case PW_F_F64:
+        return real_value(field, at);
+    case PW_F_S16:
+    case PW_F_S32:
+    case PW_F_S64:
+    case PW_F_S256:
+    case PW_F_S512:
+        return pw_json_text(at, field->size);
+    case PW_F_U64: /* an identifier; JSON's integers are signed */
+        snprintf(hex, sizeof(hex), "0x%" PRIx64, (uint64_t)load_integer(field, at));
+        return json_string(hex);
+    default:
+        break;
+    }
+    if (field->type >= PW_F_OP)
+        return json_string(pw_enum_name(field->type, (int)load_integer(field, at)));
+    return pw_json_int(load_integer(field, at));
+}
+
+json_t *pw_json_row(int table, const void *row)
+{
+    const struct pw_table *info = pw_table_borrow(table);
+    json_t *object = json_object();
+    for (size_t i = 0; object && i < info->nfields; i++) {
+        const struct pw_field *field = &info->fields()[i];
+        char key[64];
+        snprintf(key, sizeof(key), "%s%s", field->name, unit_of(field));
+        if (json_object_set_new(object, key,
+                                field_value(field, (const char *)row + field->offset))) {
+            json_decref(object);
+            object = NULL;
+        }
+    }
+    return object;
+}
+
+json_t *pw_json_rows(int table, const void *rows, size_t count)
+{
+    size_t row_size = pw_table_borrow(table)->row_size;
+    json_t *array = json_array();
+    for (size_t i = 0; array && i < count; i++) {
+        if (json_array_append_new(array, pw_json_row(table, (const char *)rows + i * row_size))) {
+            json_decref(array);
+            array = NULL;
+        }
+    }
+    return array;
+}

@@ -1,0 +1,202 @@
+/* The one sentence about a hang; see liveview.h. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "core/ops.h"
+#include "core/sentence.h"
+#include "report/live/livewords.h"
+#include "report/writing/callwords.h"
+
+static void capitalise(char *text)
+{
+    if (text[0] == 'r')
+        text[0] = 'R';
+}
+
+/* "which has been computing (in no MPI call) for 63.0 s", "which is in MPI_Wait for 12.0 s". */
+static void add_doing(struct pw_sentence *s, const struct pw_live *rank, const char *who)
+{
+    const struct pw_live_thread *thread = pw_live_main(rank);
+    char call[PW_LIVE_CALL_TEXT], time[32];
+    if (!thread) {
+        pw_sentence_add(s, "%s has not called MPI yet", who);
+        return;
+    }
+    pw_live_time(thread->since_ns, time, sizeof(time));
+    if (thread->op == PW_OP_None)
+        pw_sentence_add(s, "%s has been computing (in no MPI call) for %s", who, time);
+    else
+        pw_sentence_add(s, "%s has been in %s for %s", who,
+                        pw_live_call(rank, thread, call, sizeof(call)), time);
+    if (rank->state == 'T')
+        pw_sentence_add(s, "%s", " and is stopped by a signal");
+}
+
+static int has_row(const int32_t *rows, size_t n, int32_t row)
+{
+    for (size_t i = 0; i < n; i++)
+        if (rows[i] == row)
+            return 1;
+    return 0;
+}
+
+/* The collective that misses the first root and in which most ranks wait. */
+static const struct pw_hang_group *group_of_root(const struct pw_hang *hang)
+{
+    const struct pw_hang_group *best = NULL;
+    for (size_t i = 0; i < hang->ngroups; i++)
+        if (has_row(hang->groups[i].missing, hang->groups[i].nmissing, hang->roots[0]) &&
+            (!best || hang->groups[i].nwaiting > best->nwaiting))
+            best = &hang->groups[i];
+    return best;
+}
+
+/* The rank that waits longest for a message of `root`'s. */
+static const struct pw_live *partner_of(const struct pw_live_view *view, const struct pw_live *root)
+{
+    const struct pw_live *best = NULL;
+    int64_t longest = -1;
+    for (size_t r = 0; r < view->n; r++) {
+        const struct pw_live_thread *thread = pw_live_main(&view->ranks[r]);
+        if (!thread || thread->op == PW_OP_None || thread->peer != root->rank ||
+            pw_op_info(thread->op)->cls == PW_CLASS_COLL || thread->since_ns <= longest)
+            continue;
+        best = &view->ranks[r];
+        longest = thread->since_ns;
+    }
+    return best;
+}
+
+static void say_held(const struct pw_live_view *view, struct pw_sentence *s)
+{
+    const struct pw_hang *hang = view->hang;
+    const struct pw_live *root = &view->ranks[hang->roots[0]];
+    const struct pw_hang_group *group = group_of_root(hang);
+    const struct pw_live *partner = group ? NULL : partner_of(view, root);
+    char ranks[PW_LIVE_RANKS_TEXT], call[PW_LIVE_CALL_TEXT], who[48];
+    size_t direct = 0;
+    if (group) {
+        direct = group->nwaiting;
+        pw_live_ranks(view, group->waiting, group->nwaiting, ranks, sizeof(ranks));
+        pw_sentence_add(s, "%s wait%s in %s for ", ranks, direct == 1 ? "s" : "",
+                        pw_live_group(view, group, call, sizeof(call)));
+    } else if (partner) {
+        direct = 1;
+        pw_sentence_add(s, "rank %" PRId32 " waits in %s for ", partner->rank,
+                        pw_live_call(partner, pw_live_main(partner), call, sizeof(call)));
+    }
+    const int32_t *rows = group ? group->missing : hang->roots;
+    size_t n = group ? group->nmissing : hang->nroots;
+    pw_sentence_add(s, "%s, ", pw_live_ranks(view, rows, n, ranks, sizeof(ranks)));
+    snprintf(who, sizeof(who), n == 1 ? "which" : "of which rank %" PRId32, root->rank);
+    add_doing(s, root, who);
+    if (hang->held > direct)
+        pw_sentence_add(s, "; %zu ranks in all wait for %s", hang->held,
+                        hang->nroots == 1 ? "it" : "these, directly or not");
+}
+
+static void say_cycle(const struct pw_live_view *view, struct pw_sentence *s)
+{
+    enum { SHOWN = 4 };
+    const struct pw_hang *hang = view->hang;
+    char call[PW_LIVE_CALL_TEXT];
+    pw_sentence_add(s, "deadlock: ");
+    for (size_t i = 0; i < hang->ncycle && i < SHOWN; i++) {
+        const struct pw_live *rank = &view->ranks[hang->cycle[i]];
+        pw_sentence_add(s, "%srank %" PRId32 " (in %s)",
+                        i == 0   ? ""
+                        : i == 1 ? " waits for "
+                                 : ", that for ",
+                        rank->rank, pw_live_call(rank, pw_live_main(rank), call, sizeof(call)));
+    }
+    if (hang->ncycle > SHOWN)
+        pw_sentence_add(s, ", and so on through %zu ranks", hang->ncycle);
+    pw_sentence_add(s, "%s rank %" PRId32, hang->ncycle == 1 ? " waits for" : ", and that for",
+                    view->ranks[hang->cycle[0]].rank);
+    if (hang->held)
+        pw_sentence_add(s, "; %zu more rank%s wait%s for these", hang->held,
+                        hang->held == 1 ? "" : "s", hang->held == 1 ? "s" : "");
+}
+
+static const struct pw_hang_group *mismatched(const struct pw_hang *hang)
+{
+    for (size_t i = 0; i < hang->ngroups; i++)
+        if (hang->groups[i].is_mismatched)
+            return &hang->groups[i];
+    return NULL;
+}
+
+static void say_mismatch(const struct pw_live_view *view, const struct pw_hang_group *group,
+                         struct pw_sentence *s)
+{
+    const struct pw_live *first = NULL, *other = NULL;
+    char a[PW_LIVE_CALL_TEXT], b[PW_LIVE_CALL_TEXT];
+    for (size_t i = 0; i < group->nwaiting && !other; i++) {
+        const struct pw_live *rank = &view->ranks[group->waiting[i]];
+        if (!first)
+            first = rank;
+        else if (pw_live_main(rank)->op != pw_live_main(first)->op)
+            other = rank;
+    }
+    if (!other)
+        return;
+    pw_sentence_add(s,
+                    "ranks disagree about a collective: rank %" PRId32
+                    " is in %s, but rank %" PRId32 " in %s",
+                    first->rank, pw_live_call(first, pw_live_main(first), a, sizeof(a)),
+                    other->rank, pw_live_call(other, pw_live_main(other), b, sizeof(b)));
+}
+
+/* Nobody is known to hold them: says who waits longest, and in what. */
+static void say_unknown(const struct pw_live_view *view, struct pw_sentence *s)
+{
+    const struct pw_live *longest = NULL;
+    char call[PW_LIVE_CALL_TEXT], time[32], ranks[PW_LIVE_RANKS_TEXT];
+    for (size_t r = 0; r < view->n; r++) {
+        const struct pw_live_thread *thread = pw_live_main(&view->ranks[r]);
+        if (thread && thread->op != PW_OP_None &&
+            (!longest || thread->since_ns > pw_live_main(longest)->since_ns))
+            longest = &view->ranks[r];
+    }
+    if (!longest)
+        return;
+    pw_sentence_add(s, "%zu of %zu ranks wait in MPI calls, rank %" PRId32 " longest: in %s for %s",
+                    view->hang->waiting, view->n, longest->rank,
+                    pw_live_call(longest, pw_live_main(longest), call, sizeof(call)),
+                    pw_live_time(pw_live_main(longest)->since_ns, time, sizeof(time)));
+    if (view->nsilent)
+        pw_sentence_add(s, "; %s did not answer",
+                        pw_call_ranks(view->silent, view->nsilent, ranks, sizeof(ranks)));
+    else
+        pw_sentence_add(s, "; for whom is not known");
+}
+
+void pw_live_headline(const struct pw_live_view *view, char *out, size_t size)
+{
+    struct pw_sentence s = {.out = out, .size = size};
+    const struct pw_hang_group *wrong = mismatched(view->hang);
+    out[0] = '\0';
+    if (wrong)
+        say_mismatch(view, wrong, &s);
+    if (!out[0]) {
+        switch (view->hang->kind) {
+        case PW_HANG_CYCLE:
+            say_cycle(view, &s);
+            break;
+        case PW_HANG_HELD:
+            say_held(view, &s);
+            break;
+        case PW_HANG_UNKNOWN:
+            say_unknown(view, &s);
+            break;
+        default:
+            pw_sentence_add(&s, "no rank waits any more");
+            break;
+        }
+    }
+    capitalise(out);
+    if (strncmp(out, "deadlock", 8) == 0)
+        out[0] = 'D';
+    if (strncmp(out, "no ", 3) == 0)
+        out[0] = 'N';
+}

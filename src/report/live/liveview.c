@@ -1,0 +1,291 @@
+/* Prints running ranks and a hang's verdict, as text; see liveview.h. */
+#include "report/live/liveview.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/advice/unrecorded.h"
+#include "core/ops.h"
+#include "report/live/livewords.h"
+#include "report/report.h"
+#include "report/writing/callwords.h"
+#include "report/writing/page.h"
+
+static struct pw_page page_on(FILE *out)
+{
+    return (struct pw_page){.out = out, .width = PW_REPORT_WIDTH};
+}
+
+/* ---- ranks ---- */
+
+struct line {
+    const struct pw_live *rank;
+    const struct pw_live_thread *thread; /* NULL: it has recorded nothing yet */
+};
+
+/* Those in calls first, each kind by how long. */
+static int by_wait(const void *a, const void *b)
+{
+    const struct line *x = a, *y = b;
+    int x_in = x->thread && x->thread->op != PW_OP_None;
+    int y_in = y->thread && y->thread->op != PW_OP_None;
+    int64_t x_ns = x->thread ? x->thread->since_ns : -1,
+            y_ns = y->thread ? y->thread->since_ns : -1;
+    if (x_in != y_in)
+        return y_in - x_in;
+    if (x_ns != y_ns)
+        return x_ns < y_ns ? 1 : -1;
+    return x->rank->rank - y->rank->rank;
+}
+
+static size_t count_threads(const struct pw_live_view *view)
+{
+    size_t n = 0;
+    for (size_t r = 0; r < view->n; r++)
+        n += view->ranks[r].nthreads ? view->ranks[r].nthreads : 1;
+    return n;
+}
+
+/* What the thread is in, and of a rank with several which of them it is. */
+static int print_line(const struct pw_page *page, const struct line *line)
+{
+    const struct pw_live *rank = line->rank;
+    char call[PW_LIVE_CALL_TEXT] = "nothing recorded yet", time[32] = "", step[32] = "",
+         tid[32] = "";
+    if (line->thread) {
+        pw_live_call(rank, line->thread, call, sizeof(call));
+        pw_live_time(line->thread->since_ns, time, sizeof(time));
+    }
+    if (rank->unrecorded)
+        snprintf(call, sizeof(call), "MPI is not recorded: %s",
+                 pw_unrecorded_because((enum pw_unrecorded)rank->unrecorded));
+    if (rank->step >= 0)
+        snprintf(step, sizeof(step), "%" PRId64, rank->step);
+    if (rank->nthreads > 1 && line->thread)
+        snprintf(tid, sizeof(tid), ", thread %" PRId32, line->thread->tid);
+    return pw_page_print(page, 0, 41, "%6" PRId32 "  %-16.16s %c %10s %6s  %s%s", rank->rank,
+                         rank->hostname, rank->state, line->thread ? time : "", step, call, tid);
+}
+
+static int print_ranks(const struct pw_live_view *view, const struct pw_page *page)
+{
+    size_t n = 0;
+    struct line *lines = calloc(count_threads(view) + 1, sizeof(*lines));
+    if (!lines)
+        return -ENOMEM;
+    for (size_t r = 0; r < view->n; r++) {
+        const struct pw_live *rank = &view->ranks[r];
+        for (size_t i = 0; i < rank->nthreads; i++)
+            lines[n++] = (struct line){rank, &rank->threads[i]};
+        if (!rank->nthreads)
+            lines[n++] = (struct line){rank, NULL};
+    }
+    if (n)
+        qsort(lines, n, sizeof(*lines), by_wait);
+    int err = pw_page_print(page, 0, 0, "  rank  %-16s %s %10s %6s  %s", "host", "S", "for", "step",
+                            "in");
+    for (size_t i = 0; i < n && !err; i++)
+        err = print_line(page, &lines[i]);
+    free(lines);
+    return err;
+}
+
+static int print_silent(const struct pw_live_view *view, const struct pw_page *page)
+{
+    char ranks[PW_LIVE_RANKS_TEXT];
+    if (!view->nsilent)
+        return 0;
+    return pw_page_print(page, 2, 4, "%s did not answer: the collector may be stopped or gone",
+                         pw_call_ranks(view->silent, view->nsilent, ranks, sizeof(ranks)));
+}
+
+/* ---- call stacks ---- */
+
+/* Whether an earlier rank has the same stack: it is printed there. */
+static int is_first(const struct pw_live_view *view, size_t rank, size_t stack)
+{
+    const char *text = view->ranks[rank].stacks[stack].text;
+    for (size_t r = 0; r <= rank; r++)
+        for (size_t i = 0; i < view->ranks[r].nstacks; i++) {
+            if (r == rank && i == stack)
+                return 1;
+            if (strcmp(view->ranks[r].stacks[i].text, text) == 0)
+                return 0;
+        }
+    return 1;
+}
+
+static int has_stack(const struct pw_live *rank, const char *text)
+{
+    for (size_t i = 0; i < rank->nstacks; i++)
+        if (strcmp(rank->stacks[i].text, text) == 0)
+            return 1;
+    return 0;
+}
+
+static int print_stack(const struct pw_live_view *view, const struct pw_page *page,
+                       const char *text, int32_t *rows)
+{
+    char ranks[PW_LIVE_RANKS_TEXT];
+    size_t n = 0;
+    for (size_t r = 0; r < view->n; r++)
+        if (has_stack(&view->ranks[r], text))
+            rows[n++] = (int32_t)r;
+    int err = pw_page_print(page, 2, 4, "%s", pw_live_ranks(view, rows, n, ranks, sizeof(ranks)));
+    for (const char *at = text; *at && !err; at += at[0] == ';') {
+        size_t length = strcspn(at, ";");
+        err = pw_page_print(page, 6, 10, "%.*s", (int)length, at);
+        at += length;
+    }
+    return err;
+}
+
+static int print_stack_problems(const struct pw_live_view *view, const struct pw_page *page)
+{
+    int err = 0;
+    for (size_t r = 0; r < view->n && !err; r++)
+        if (view->ranks[r].stack_problem[0])
+            err = pw_page_print(page, 2, 4, "rank %" PRId32 ": no call stacks: %s",
+                                view->ranks[r].rank, view->ranks[r].stack_problem);
+    return err;
+}
+
+static int print_stacks(const struct pw_live_view *view, const struct pw_page *page)
+{
+    int64_t stopped_ns = 0;
+    char time[32];
+    int32_t *rows = malloc(sizeof(*rows) * (view->n + 1));
+    for (size_t r = 0; r < view->n; r++)
+        if (view->ranks[r].stopped_ns > stopped_ns)
+            stopped_ns = view->ranks[r].stopped_ns;
+    int err = rows ? 0 : -ENOMEM;
+    if (!err)
+        err = pw_page_print(page, 0, 2,
+                            "Call stacks, outermost first (no program was stopped for longer than "
+                            "%s)",
+                            pw_live_time(stopped_ns, time, sizeof(time)));
+    for (size_t r = 0; r < view->n; r++)
+        for (size_t i = 0; i < view->ranks[r].nstacks && !err; i++)
+            if (is_first(view, r, i))
+                err = print_stack(view, page, view->ranks[r].stacks[i].text, rows);
+    free(rows);
+    return err ? err : print_stack_problems(view, page);
+}
+
+static int has_stacks(const struct pw_live_view *view)
+{
+    for (size_t r = 0; r < view->n; r++)
+        if (view->ranks[r].nstacks || view->ranks[r].stack_problem[0])
+            return 1;
+    return 0;
+}
+
+/* ---- collectives ---- */
+
+static int print_group(const struct pw_live_view *view, const struct pw_page *page,
+                       const struct pw_hang_group *group)
+{
+    char call[PW_LIVE_CALL_TEXT], waiting[PW_LIVE_RANKS_TEXT], missing[PW_LIVE_RANKS_TEXT] = "";
+    char unknown[64] = "", time[32];
+    if (group->nmissing)
+        pw_live_ranks(view, group->missing, group->nmissing, missing, sizeof(missing));
+    if (group->unknown)
+        snprintf(unknown, sizeof(unknown), "; of %zu members nothing is known", group->unknown);
+    return pw_page_print(
+        page, 2, 4, "%s, %" PRId64 " members: %s wait%s, the longest for %s; %s%s%s%s",
+        pw_live_group(view, group, call, sizeof(call)), group->size,
+        pw_live_ranks(view, group->waiting, group->nwaiting, waiting, sizeof(waiting)),
+        group->nwaiting == 1 ? "s" : "", pw_live_time(group->waited_ns, time, sizeof(time)),
+        group->nmissing ? missing : "none is missing",
+        group->nmissing == 0   ? ""
+        : group->nmissing == 1 ? " has not come to it"
+                               : " have not come to it",
+        unknown, group->is_mismatched ? "; they are in different functions" : "");
+}
+
+static int print_groups(const struct pw_live_view *view, const struct pw_page *page)
+{
+    const struct pw_hang *hang = view->hang;
+    int err = hang->ngroups ? pw_page_print(page, 0, 0, "Collectives that wait") : 0;
+    for (size_t i = 0; i < hang->ngroups && !err; i++)
+        err = print_group(view, page, &hang->groups[i]);
+    if (!err && hang->more_groups)
+        err = pw_page_print(page, 2, 4, "and more: %zu ranks wait in others", hang->more_groups);
+    return err;
+}
+
+/* "on MPI_COMM_WORLD ranks 0-2 have left 17 collectives, rank 3 has left 16". */
+static int print_reached(const struct pw_live_view *view, const struct pw_page *page, uint64_t uid)
+{
+    char name[96], text[512] = "", ranks[PW_LIVE_RANKS_TEXT];
+    int32_t *rows = malloc(sizeof(*rows) * (view->n + 1));
+    size_t used = 0;
+    int64_t next = -1;
+    for (int64_t value; rows && used + sizeof(ranks) + 32 < sizeof(text); next = value) {
+        size_t n = 0;
+        value = INT64_MAX;
+        for (size_t r = 0; r < view->n; r++) {
+            const struct pw_live_comm *comm = pw_live_comm(&view->ranks[r], uid);
+            if (comm && comm->reached > next && comm->reached < value)
+                value = comm->reached;
+        }
+        for (size_t r = 0; r < view->n && value < INT64_MAX; r++) {
+            const struct pw_live_comm *comm = pw_live_comm(&view->ranks[r], uid);
+            if (comm && comm->reached == value)
+                rows[n++] = (int32_t)r;
+        }
+        if (!n)
+            break;
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%" PRId64 " by %s",
+                                 used ? ", " : "", value,
+                                 pw_live_ranks(view, rows, n, ranks, sizeof(ranks)));
+    }
+    free(rows);
+    return pw_page_print(page, 2, 4, "%s: %s",
+                         pw_call_comm(pw_live_comm_name(view, uid), uid, name, sizeof(name)), text);
+}
+
+/* Of the communicators in which somebody waits. */
+static int print_progress(const struct pw_live_view *view, const struct pw_page *page)
+{
+    const struct pw_hang *hang = view->hang;
+    int err = 0, shown = 0;
+    for (size_t i = 0; i < hang->ngroups && !err; i++) {
+        int is_new = hang->groups[i].comm_uid != 0;
+        for (size_t k = 0; k < i; k++)
+            is_new &= hang->groups[k].comm_uid != hang->groups[i].comm_uid;
+        if (is_new && !shown++)
+            err = pw_page_print(page, 0, 0, "Collectives left, or begun if nonblocking");
+        if (is_new && !err)
+            err = print_reached(view, page, hang->groups[i].comm_uid);
+    }
+    return err;
+}
+
+/* ---- the reports ---- */
+
+int pw_live_print_status(const struct pw_live_view *view, FILE *out)
+{
+    struct pw_page page = page_on(out);
+    int err = print_ranks(view, &page);
+    err = err ? err : print_silent(view, &page);
+    return err || !has_stacks(view) ? err : print_stacks(view, &page);
+}
+
+int pw_live_print_hang(const struct pw_live_view *view, FILE *out)
+{
+    struct pw_page page = page_on(out);
+    char headline[PW_LIVE_HEADLINE];
+    pw_live_headline(view, headline, sizeof(headline));
+    int err = pw_page_print(&page, 0, 0, "%s.", headline);
+    fputc('\n', out);
+    err = err ? err : print_ranks(view, &page);
+    err = err ? err : print_silent(view, &page);
+    fputc('\n', out);
+    err = err ? err : print_groups(view, &page);
+    err = err ? err : print_progress(view, &page);
+    fputc('\n', out);
+    return err ? err : print_stacks(view, &page);
+}

@@ -1,0 +1,128 @@
+/* Writes metrics from a table; see openmetrics.h. */
+#include "report/live/openmetrics.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+
+#include "core/ops.h"
+#include "report/writing/names.h"
+
+enum kind { COUNT, NS, FLAG };
+
+static int64_t get_recording(const struct pw_live *live)
+{
+    return live->recording != 0;
+}
+
+static int64_t get_unrecorded(const struct pw_live *live)
+{
+    return live->unrecorded != 0;
+}
+
+/* How long in its call; 0 between calls. */
+static int64_t get_call(const struct pw_live *live)
+{
+    const struct pw_live_thread *thread = pw_live_main(live);
+    return thread && thread->op != PW_OP_None ? thread->since_ns : 0;
+}
+
+#define AT(field) offsetof(struct pw_live, field)
+
+/* Counters get "_total"; names of times end in "seconds", which is then their unit. */
+static const struct metric {
+    const char *name;
+    int is_counter;
+    enum kind kind;
+    size_t offset; /* of the int64_t in struct pw_live; negative: not known */
+    int64_t (*get)(const struct pw_live *live); /* or what says it */
+    const char *help;
+} metrics[] = {
+    {"profwrap_steps", 1, COUNT, AT(steps), NULL, "Steps that have ended."},
+    {"profwrap_steps_seconds", 1, NS, AT(steps_ns), NULL, "Time in the steps that have ended."},
+    {"profwrap_current_step", 0, COUNT, AT(step), NULL, "Number of the step that the rank is in."},
+    {"profwrap_step_seconds", 0, NS, AT(step_last_ns), NULL, "Length of the last step."},
+    {"profwrap_step_mean_seconds", 0, NS, AT(step_mean_ns), NULL,
+     "Mean length of the last 32 steps."},
+    {"profwrap_step_mpi_seconds", 0, NS, AT(step_mpi_ns), NULL,
+     "Of the mean of the last 32 steps, the time inside MPI calls."},
+    {"profwrap_mpi_seconds", 1, NS, AT(mpi_ns), NULL,
+     "Time inside MPI calls that have ended, of all threads together."},
+    {"profwrap_call_seconds", 0, NS, 0, get_call,
+     "How long the rank has been in the MPI call that it is in; 0 between calls."},
+    {"profwrap_events", 1, COUNT, AT(events), NULL, "Records that the collector has taken."},
+    {"profwrap_dropped_events", 1, COUNT, AT(dropped), NULL, "Events that were lost, and counted."},
+    {"profwrap_recording", 0, FLAG, 0, get_recording, "Whether the rank is being recorded."},
+    {"profwrap_mpi_unrecorded", 0, FLAG, 0, get_unrecorded,
+     "Whether the rank is known to use MPI without its calls being recorded."},
+};
+enum { METRICS = sizeof(metrics) / sizeof(metrics[0]) };
+
+static int64_t value_of(const struct metric *m, const struct pw_live *live)
+{
+    return m->get ? m->get(live) : *(const int64_t *)(const void *)((const char *)live + m->offset);
+}
+
+static void print_value(FILE *out, enum kind kind, int64_t value)
+{
+    if (kind == NS) /* by integers: no locale, no rounding */
+        fprintf(out, "%" PRId64 ".%09" PRId64 "\n", value / 1000000000, value % 1000000000);
+    else
+        fprintf(out, "%" PRId64 "\n", value);
+}
+
+static void print_head(FILE *out, const char *name, const char *type, int has_unit,
+                       const char *help)
+{
+    fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+    if (has_unit)
+        fprintf(out, "# UNIT %s seconds\n", name);
+}
+
+static void print_metric(FILE *out, const struct metric *m, const struct pw_live_view *view)
+{
+    print_head(out, m->name, m->is_counter ? "counter" : "gauge", m->kind == NS, m->help);
+    for (size_t i = 0; i < view->n; i++) {
+        int64_t value = value_of(m, &view->ranks[i]);
+        if (value < 0)
+            continue;
+        fprintf(out, "%s%s{rank=\"%" PRId32 "\"} ", m->name, m->is_counter ? "_total" : "",
+                view->ranks[i].rank);
+        print_value(out, m->kind, value);
+    }
+}
+
+/* The value of a label: quotes, backslashes and line ends would end it, and what controls a
+ * terminal has no business in it. */
+static void print_label(FILE *out, const char *text, size_t size)
+{
+    char safe[4 * PW_LIVE_NAME];
+    for (const char *c = pw_names_printable(safe, sizeof(safe), text, size); *c; c++) {
+        if (*c == '"' || *c == '\\')
+            fputc('\\', out);
+        fputc(*c, out);
+    }
+}
+
+static void print_info(FILE *out, const struct pw_live_view *view)
+{
+    print_head(out, "profwrap_rank", "info", 0, "Where the rank runs.");
+    for (size_t i = 0; i < view->n; i++) {
+        const struct pw_live *live = &view->ranks[i];
+        fprintf(out, "profwrap_rank_info{rank=\"%" PRId32 "\",host=\"", live->rank);
+        print_label(out, live->hostname, sizeof(live->hostname));
+        fprintf(out, "\",pid=\"%" PRId64 "\"} 1\n", live->pid);
+    }
+}
+
+int pw_openmetrics_print(const struct pw_live_view *view, FILE *out)
+{
+    print_info(out, view);
+    print_head(out, "profwrap_ranks", "gauge", 0, "Ranks that run, by whether they answered.");
+    fprintf(out, "profwrap_ranks{answered=\"yes\"} %zu\nprofwrap_ranks{answered=\"no\"} %zu\n",
+            view->n, view->nsilent);
+    for (int i = 0; i < METRICS; i++)
+        print_metric(out, &metrics[i], view);
+    fprintf(out, "# EOF\n");
+    return ferror(out) ? -EIO : 0;
+}

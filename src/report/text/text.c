@@ -1,0 +1,170 @@
+/* The text report: its sections in order, and which of them are wanted. */
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "analysis/partmean.h"
+#include "report/content/headline.h"
+#include "report/content/highlights.h"
+#include "report/report.h"
+#include "report/text/sections.h"
+#include "report/writing/page.h"
+
+enum { WIDTH_LEAST = 60 };
+
+static bool has_gpus(const struct pw_cluster *c)
+{
+    return c->ngpu_ranks > 0;
+}
+
+static bool has_parts(const struct pw_cluster *c)
+{
+    return pw_parts_known(c->part_trace, c->nrank_rows).nranks > 0;
+}
+
+static const struct section {
+    const char *name, *title;
+    int (*print)(const struct pw_page *page);
+    bool (*is_of)(const struct pw_cluster *cluster); /* NULL: of every job */
+    bool is_whole; /* its figures cannot be of some steps: they are of the whole run always */
+} sections[] = {
+    {"job", "Job", pw_section_job, NULL, false},
+    {"completeness", "What these figures rest on", pw_section_completeness, NULL, false},
+    {"clocks", "Clocks", pw_section_clocks, NULL, true},
+    {"parts", "Parts of the run: the whole wall time of the ranks", pw_section_parts, has_parts,
+     true},
+    {"steps", "Steps: where each rank's time goes", pw_section_steps, NULL, false},
+    {"phases", "Phases: each rank's own work, without waiting for other ranks", pw_section_phases,
+     NULL, false},
+    {"operators", "Operators: who computes, and on which rank it takes longer",
+     pw_section_operators, NULL, true},
+    {"gpu", "GPUs: where their time goes", pw_section_gpu, has_gpus, true},
+    {"kernels", "Kernels: what the GPUs compute, and who launches it", pw_section_kernels, has_gpus,
+     true},
+    {"collectives", "Collective operations: waiting and transfer apart", pw_section_collectives,
+     NULL, false},
+    {"p2p", "Point-to-point messages", pw_section_p2p, NULL, true},
+    {"stragglers", "Stragglers", pw_section_stragglers, NULL, false},
+    {"whatif", "What if: the run replayed with something changed", pw_section_whatif, NULL, true},
+    {"efficiency", "Efficiency", pw_section_efficiency, NULL, true},
+    {"data_pipeline", "Data pipeline: how full its queues are", pw_section_data_pipeline, NULL,
+     true},
+    {"utilisation", "What each rank's process used", pw_section_utilisation, NULL, true},
+    {"memory", "Memory", pw_section_memory, NULL, true},
+    {"advice", "What to do", pw_section_advice, NULL, false},
+};
+enum { SECTIONS = sizeof(sections) / sizeof(sections[0]) };
+
+/* The word of the list that begins at *at: *length bytes without the spaces around it; *at moves
+ * past the comma, or is NULL after the last word. */
+static const char *next_word(const char **at, size_t *length)
+{
+    const char *word = *at + strspn(*at, " ");
+    const char *comma = strchr(word, ',');
+    *length = comma ? (size_t)(comma - word) : strlen(word);
+    while (*length && word[*length - 1] == ' ')
+        --*length;
+    *at = comma ? comma + 1 : NULL;
+    return word;
+}
+
+static bool is_section(const struct section *section, const char *word, size_t length)
+{
+    return strlen(section->name) == length && strncmp(section->name, word, length) == 0;
+}
+
+int pw_report_is_wanted(const char *list, const char *name)
+{
+    if (!list || !*list)
+        return 1;
+    for (const char *at = list; at;) {
+        size_t length;
+        const char *word = next_word(&at, &length);
+        if (strlen(name) == length && strncmp(name, word, length) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+static void describe_unknown(const char *word, size_t length, char *problem, size_t size)
+{
+    int shown = length < 40 ? (int)length : 40;
+    int n = snprintf(problem, size, "there is no section '%.*s'; sections are", shown, word);
+    for (int i = 0; i < SECTIONS && n > 0 && (size_t)n < size; i++)
+        n += snprintf(problem + n, size - (size_t)n, "%s %s", i ? "," : "", sections[i].name);
+}
+
+int pw_report_sections_check(const char *list, char *problem, size_t size)
+{
+    for (const char *at = list && *list ? list : NULL; at;) {
+        size_t length;
+        const char *word = next_word(&at, &length);
+        bool known = false;
+        for (int i = 0; i < SECTIONS; i++)
+            known |= is_section(&sections[i], word, length);
+        if (known)
+            continue;
+        describe_unknown(word, length, problem, size);
+        return -EINVAL;
+    }
+    return 0;
+}
+
+static int print_top(const struct pw_page *page)
+{
+    char text[PW_HEADLINE_BYTES];
+    pw_headline_write(page->figures, text, sizeof(text));
+    int err = pw_page_print(page, 0, 2, "%s", text);
+    pw_headline_missing(page->figures, text, sizeof(text));
+    if (!err && text[0])
+        err = pw_page_print(page, 0, 2, "Incomplete: %s. Figures are of what was recorded.", text);
+    struct pw_highlight highlights[PW_HIGHLIGHTS];
+    for (size_t i = 0, n = pw_highlights_find(page->figures, highlights); i < n && !err; i++)
+        err = pw_page_print(page, 0, 2, "%s", highlights[i].text);
+    return err;
+}
+
+static int print_section(const struct pw_page *page, const struct section *section)
+{
+    bool is_part = page->figures->cluster->restricted_to[0];
+    int err = pw_page_print(page, 0, 0, "%s", "");
+    if (!err)
+        err = pw_page_print(page, 0, 0, "%s%s", section->title,
+                            section->is_whole && is_part ? " (of the whole run)" : "");
+    return err ? err : section->print(page);
+}
+
+/* What a job cannot have is left out, unless it is asked for. */
+static bool is_wanted(const struct section *section, const struct pw_report_options *options,
+                      const struct pw_cluster *cluster)
+{
+    bool is_asked_for = options->sections && *options->sections;
+    return pw_report_is_wanted(options->sections, section->name) &&
+           (is_asked_for || !section->is_of || section->is_of(cluster));
+}
+
+int pw_report_text(FILE *out, const struct pw_cluster *cluster,
+                   const struct pw_report_options *options)
+{
+    char problem[256];
+    struct pw_figures *figures;
+    int err = pw_report_sections_check(options->sections, problem, sizeof(problem));
+    if (!err)
+        err = pw_figures_create(cluster, &figures);
+    if (err)
+        return err;
+    size_t width = options->width > 0 ? (size_t)options->width : PW_REPORT_WIDTH;
+    struct pw_page page = {
+        .out = out,
+        .width = width < WIDTH_LEAST ? WIDTH_LEAST : width,
+        .top = options->top > 0 ? (size_t)options->top : SIZE_MAX,
+        .figures = figures,
+        .options = options,
+    };
+    err = print_top(&page);
+    for (int i = 0; i < SECTIONS && !err; i++)
+        if (is_wanted(&sections[i], options, cluster))
+            err = print_section(&page, &sections[i]);
+    pw_figures_destroy(figures);
+    return err ? err : ferror(out) ? -EIO : 0;
+}

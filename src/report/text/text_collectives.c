@@ -1,0 +1,147 @@
+/* Collective operations by operation and size, and point-to-point traffic by pair. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "core/ops.h"
+#include "core/text.h"
+#include "report/text/sections.h"
+#include "report/writing/grid.h"
+
+static void cross_cell(struct pw_grid *grid, const struct pw_page *page, int64_t ns)
+{
+    char time[40];
+    pw_grid_cell(grid, "%s", pw_page_cross_ns(page, time, sizeof(time), ns));
+}
+
+static void rate_cell(struct pw_grid *grid, double rate, int is_bound)
+{
+    char text[32];
+    if (!(rate < 1e18)) /* NaN too */
+        rate = 0;
+    pw_grid_cell(grid, "%s%s", is_bound && rate > 0 ? ">" : "",
+                 pw_text_rate(text, sizeof(text), rate));
+}
+
+static void stat_cells(struct pw_grid *grid, const struct pw_page *page,
+                       const struct pw_row_c_collective_stat *stat)
+{
+    char size[32];
+    int beside = pw_figures_is_nonblocking(stat->op);
+    int64_t mean = stat->count > 0 && stat->bytes >= 0 ? stat->bytes / stat->count : -1;
+    pw_grid_cell(grid, "%s", pw_op_info(stat->op)->name);
+    pw_grid_cell(grid, "%s", pw_text_bytes(size, sizeof(size), mean));
+    pw_grid_cell(grid, "%" PRId32, stat->nranks);
+    pw_grid_cell(grid, "%" PRId64, stat->count);
+    cross_cell(grid, page, stat->wait_mean_ns);
+    cross_cell(grid, page, stat->wait_p95_ns);
+    cross_cell(grid, page, stat->transfer_p50_ns);
+    cross_cell(grid, page, stat->transfer_p95_ns);
+    rate_cell(grid, stat->busbw_p50, beside);
+    rate_cell(grid, stat->busbw_max, beside);
+}
+
+static int print_stats(const struct pw_page *page, const size_t *rows, size_t count)
+{
+    static const struct pw_grid_column columns[] = {
+        {"operation", 1},   {"mean\nsize", 0},  {"ranks", 0},         {"count", 0},
+        {"wait\nmean", 0},  {"wait\np95", 0},   {"transfer\np50", 0}, {"transfer\np95", 0},
+        {"bus bw\np50", 0}, {"bus bw\nmax", 0},
+    };
+    struct pw_grid grid;
+    pw_grid_init(&grid, columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < count; i++)
+        stat_cells(&grid, page, &page->figures->cluster->collective_stats[rows[i]]);
+    int err = pw_grid_print(&grid, page);
+    pw_grid_fini(&grid);
+    return err;
+}
+
+static int explain_stats(const struct pw_page *page, const size_t *rows, size_t count)
+{
+    const struct pw_cluster *c = page->figures->cluster;
+    int beside = 0, unmatched = 0, err = 0;
+    for (size_t i = 0; i < count; i++)
+        beside |= pw_figures_is_nonblocking(c->collective_stats[rows[i]].op);
+    for (size_t i = 0; i < c->ncollectives; i++)
+        unmatched += !c->collectives[i].complete;
+    if (count < c->ncollective_stats)
+        err = pw_page_print(page, 2, 2, "Most time first; %zu more are not shown (--top 0).",
+                            c->ncollective_stats - count);
+    if (!err && beside)
+        err =
+            pw_page_print(page, 2, 2,
+                          "> nonblocking: the transfer includes computation that ran beside it, so "
+                          "the bandwidth is a lower bound.");
+    if (!err && unmatched)
+        err =
+            pw_page_print(page, 2, 2, "%d of %zu operations were not recorded by all their ranks.",
+                          unmatched, c->ncollectives);
+    return err;
+}
+
+int pw_section_collectives(const struct pw_page *page)
+{
+    size_t n = page->figures->cluster->ncollective_stats, *rows = NULL;
+    if (n == 0)
+        return pw_page_print(page, 2, 2, "None were recorded.");
+    int err = pw_figures_order_collectives(page->figures, &rows);
+    size_t count = n < page->top ? n : page->top;
+    if (!err)
+        err = print_stats(page, rows, count);
+    if (!err)
+        err = explain_stats(page, rows, count);
+    if (!err)
+        err =
+            pw_page_print(page, 2, 2,
+                          "wait: per rank, until the last rank arrived; transfer: after that. Bus "
+                          "bandwidth is of the transfer alone.");
+    free(rows);
+    return err;
+}
+
+static void pair_cells(struct pw_grid *grid, const struct pw_page *page,
+                       const struct pw_row_c_p2p *pair)
+{
+    char size[32];
+    pw_grid_cell(grid, "%" PRId32, pair->src);
+    pw_grid_cell(grid, "%" PRId32, pair->dst);
+    pw_grid_cell(grid, "%" PRId64, pair->messages);
+    pw_grid_cell(grid, "%s", pw_text_bytes(size, sizeof(size), pair->bytes));
+    cross_cell(grid, page, pair->late_sender_ns);
+    cross_cell(grid, page, pair->late_receiver_ns);
+    cross_cell(grid, page, pair->transfer_ns);
+}
+
+static int print_pairs(const struct pw_page *page, const size_t *rows, size_t count)
+{
+    static const struct pw_grid_column columns[] = {
+        {"from", 0},           {"to", 0},       {"messages", 0}, {"bytes", 0}, {"late\nsender", 0},
+        {"late\nreceiver", 0}, {"transfer", 0},
+    };
+    struct pw_grid grid;
+    pw_grid_init(&grid, columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < count; i++)
+        pair_cells(&grid, page, &page->figures->cluster->p2p[rows[i]]);
+    int err = pw_grid_print(&grid, page);
+    pw_grid_fini(&grid);
+    return err;
+}
+
+int pw_section_p2p(const struct pw_page *page)
+{
+    size_t n = page->figures->cluster->np2p, *rows = NULL;
+    if (n == 0)
+        return pw_page_print(page, 2, 2, "None were recorded.");
+    int err = pw_figures_order_p2p(page->figures, &rows);
+    size_t count = n < page->top ? n : page->top;
+    if (!err)
+        err = print_pairs(page, rows, count);
+    if (!err && count < n)
+        err = pw_page_print(page, 2, 2, "Most bytes first; %zu more pairs are not shown (--top 0).",
+                            n - count);
+    if (!err)
+        err = pw_page_print(page, 2, 2, "Times are sums over the messages of the pair.");
+    free(rows);
+    return err;
+}

@@ -1,0 +1,255 @@
+/* The step trace and the phases: per-rank means over the measured steps. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "analysis/advice/trends.h"
+#include "core/text.h"
+#include "report/text/sections.h"
+#include "report/writing/grid.h"
+
+/* Ranks of which a step is known. Those whose files are missing are told of by completeness. */
+static size_t count_known(const struct pw_figures *f)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < f->nranks; i++)
+        n += f->samples[i] > 0;
+    return n;
+}
+
+/* Rows of /ranks to show, of those that are known: all in file order, or the `top` with most own
+ * time. */
+static int pick_ranks(const struct pw_page *page, size_t **rows, size_t *count)
+{
+    const struct pw_figures *f = page->figures;
+    size_t known = count_known(f), at = 0;
+    int err = pw_figures_order_ranks(f, rows);
+    if (err)
+        return err;
+    *count = known < page->top ? known : page->top;
+    for (size_t i = 0; i < f->nranks && *count == known; i++)
+        if (f->samples[i] > 0)
+            (*rows)[at++] = i;
+    for (size_t i = 0; i < f->nranks && *count < known && at < *count; i++)
+        if (f->samples[(*rows)[i]] > 0)
+            (*rows)[at++] = (*rows)[i];
+    return 0;
+}
+
+static int explain_rows(const struct pw_page *page, size_t shown, const size_t *rows)
+{
+    const struct pw_figures *f = page->figures;
+    int err = 0, lossy = 0, fewer = 0;
+    for (size_t i = 0; i < shown; i++) {
+        lossy |= pw_figures_is_lossy(f, rows[i]);
+        fewer |= f->samples[rows[i]] < f->measured;
+    }
+    if (shown < count_known(f))
+        err = pw_page_print(page, 2, 2,
+                            "The %zu ranks with most own time; %zu more are not shown (--top 0 "
+                            "shows all). The mean is over all.",
+                            shown, count_known(f) - shown);
+    if (!err && lossy)
+        err = pw_page_print(page, 2, 2,
+                            "! part of what this rank did is missing: its figures are of what was "
+                            "recorded.");
+    if (!err && fewer)
+        err = pw_page_print(page, 2, 2, "- not all measured steps are known of this rank.");
+    return err;
+}
+
+static void rank_cell(struct pw_grid *grid, const struct pw_figures *f, size_t row)
+{
+    pw_grid_cell(grid, "%" PRId32 "%s%s", f->cluster->ranks[row].rank,
+                 pw_figures_is_lossy(f, row) ? "!" : "", f->samples[row] < f->measured ? "-" : "");
+}
+
+static void time_cell(struct pw_grid *grid, int64_t ns)
+{
+    char time[32];
+    pw_grid_cell(grid, "%s", pw_text_ns(time, sizeof(time), ns));
+}
+
+static void trace_cells(struct pw_grid *grid, const struct pw_page *page,
+                        const struct pw_row_c_step_trace *mean)
+{
+    char wait[40];
+    time_cell(grid, mean->total_ns);
+    time_cell(grid, mean->interval_ns);
+    time_cell(grid, mean->fp_bp_ns);
+    time_cell(grid, mean->tail_ns);
+    time_cell(grid, mean->data_wait_ns);
+    time_cell(grid, mean->comm_ns);
+    time_cell(grid, mean->comm_exposed_ns);
+    pw_grid_cell(grid, "%s", pw_page_cross_ns(page, wait, sizeof(wait), mean->wait_ns));
+    time_cell(grid, mean->own_ns);
+}
+
+static int print_trace(const struct pw_page *page, const size_t *rows, size_t count)
+{
+    static const struct pw_grid_column columns[] = {
+        {"rank", 0},       {"total", 0}, {"interval", 0},      {"fp+bp", 0}, {"tail", 0},
+        {"data\nwait", 0}, {"comm", 0},  {"comm\nexposed", 0}, {"wait", 0},  {"own", 0},
+    };
+    const struct pw_figures *f = page->figures;
+    struct pw_grid grid;
+    pw_grid_init(&grid, columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < count; i++) {
+        rank_cell(&grid, f, rows[i]);
+        trace_cells(&grid, page, &f->trace[rows[i]]);
+    }
+    pw_grid_cell(&grid, "mean");
+    trace_cells(&grid, page, &f->trace_mean);
+    int err = pw_grid_print(&grid, page);
+    pw_grid_fini(&grid);
+    return err;
+}
+
+static int print_trace_caption(const struct pw_page *page)
+{
+    const struct pw_figures *f = page->figures;
+    char warmup[64] = "";
+    if (f->warmup)
+        snprintf(warmup, sizeof(warmup), " (%" PRId64 " warm-up steps left out)", f->warmup);
+    return pw_page_print(page, 2, 2, "Means of %" PRId64 " measured steps per rank%s%s.",
+                         f->measured, warmup,
+                         f->cluster->steps_inferred > 1   ? "; the steps are slices of equal length"
+                         : f->cluster->steps_inferred > 0 ? "; the steps are inferred"
+                                                          : "");
+}
+
+static int print_trends(const struct pw_page *page)
+{
+    const struct pw_cluster *c = page->figures->cluster;
+    char text[256];
+    int err = 0;
+    for (size_t i = 0; i < c->ntrends && !err; i++) {
+        struct pw_sentence s = pw_sentence_on(text, sizeof(text));
+        pw_trends_say(c, &c->trends[i], &s);
+        err = pw_page_print(page, 2, 4, "%s.", text);
+    }
+    return err;
+}
+
+int pw_section_steps(const struct pw_page *page)
+{
+    size_t *rows = NULL, count = 0;
+    if (!page->figures->measured)
+        return pw_page_print(page, 2, 2, "No steps are known: see 'What to do'.");
+    int err = pick_ranks(page, &rows, &count);
+    if (!err)
+        err = print_trace_caption(page);
+    if (!err)
+        err = print_trace(page, rows, count);
+    if (!err)
+        err = print_trends(page);
+    if (!err)
+        err = explain_rows(page, count, rows);
+    if (!err)
+        err = pw_page_print(page, 2, 2,
+                            "own = total - wait: what the rank itself took; a straggler stands out "
+                            "here. %sexposed: communication that no computation hides; wait: for "
+                            "other ranks; n/a: not known.",
+                            pw_figures_advice(page->figures).is_training
+                                ? "interval: before forward begins; tail: after backward ends; "
+                                : "");
+    free(rows);
+    return err;
+}
+
+enum { PHASES = 6 };
+
+static int64_t phase_ns(const struct pw_row_c_phase_trace *row, int phase)
+{
+    const int64_t values[PHASES] = {row->data_ns,      row->forward_ns,   row->backward_ns,
+                                    row->allreduce_ns, row->optimizer_ns, row->other_ns};
+    return values[phase];
+}
+
+/* The one row of /ranks that takes longest in `phase`; -1 when there is no such one. */
+static int64_t slowest_rank(const struct pw_figures *f, int phase)
+{
+    int64_t slowest = -1, most = 0;
+    for (size_t r = 0; r < f->nranks && f->nranks > 1; r++) {
+        int64_t ns = phase_ns(&f->phases[r], phase);
+        if (ns == most)
+            slowest = -1;
+        if (ns > most) {
+            slowest = (int64_t)r;
+            most = ns;
+        }
+    }
+    return slowest;
+}
+
+static void phase_row(struct pw_grid *grid, const struct pw_row_c_phase_trace *mean, int64_t row,
+                      const int64_t *slowest, const int *used)
+{
+    for (int p = 0; p < PHASES; p++) {
+        char time[32];
+        if (used[p])
+            pw_grid_cell(grid, "%s%s", pw_text_ns(time, sizeof(time), phase_ns(mean, p)),
+                         row >= 0 && row == slowest[p] ? "*" : " ");
+    }
+}
+
+/* Columns of phases that no rank was ever in are left out. */
+static int print_phases(const struct pw_page *page, const size_t *rows, size_t count)
+{
+    static const char *const titles[PHASES] = {"data ",      "forward ",   "backward ",
+                                               "allreduce ", "optimizer ", "other "};
+    const struct pw_figures *f = page->figures;
+    struct pw_grid_column columns[PHASES + 1] = {{"rank", 0}};
+    struct pw_grid grid;
+    int64_t slowest[PHASES];
+    int used[PHASES];
+    size_t ncolumns = 1;
+    for (int p = 0; p < PHASES; p++) {
+        slowest[p] = slowest_rank(f, p);
+        used[p] = phase_ns(&f->phase_mean, p) > 0;
+        if (used[p])
+            columns[ncolumns++] = (struct pw_grid_column){titles[p], 0};
+    }
+    pw_grid_init(&grid, columns, ncolumns);
+    for (size_t i = 0; i < count; i++) {
+        rank_cell(&grid, f, rows[i]);
+        phase_row(&grid, &f->phases[rows[i]], (int64_t)rows[i], slowest, used);
+    }
+    pw_grid_cell(&grid, "mean");
+    phase_row(&grid, &f->phase_mean, -1, slowest, used);
+    int err = pw_grid_print(&grid, page);
+    pw_grid_fini(&grid);
+    return err;
+}
+
+static int has_phases(const struct pw_figures *f)
+{
+    for (int p = 0; p < PHASES - 1; p++)
+        if (phase_ns(&f->phase_mean, p) > 0)
+            return 1;
+    return 0;
+}
+
+int pw_section_phases(const struct pw_page *page)
+{
+    size_t *rows = NULL, count = 0;
+    if (!page->figures->measured || !has_phases(page->figures))
+        return pw_page_print(page, 2, 2,
+                             pw_figures_advice(page->figures).is_training
+                                 ? "No phases are marked; profwrap_phase() of profwrap.h marks "
+                                   "data, forward, backward, allreduce and optimizer."
+                                 : "No phases are marked; profwrap_range_push() and _pop() of "
+                                   "profwrap.h name parts of a step.");
+    int err = pick_ranks(page, &rows, &count);
+    if (!err)
+        err = pw_page_print(page, 2, 2, "Means of %" PRId64 " measured steps per rank.",
+                            page->figures->measured);
+    if (!err)
+        err = print_phases(page, rows, count);
+    if (!err)
+        err = explain_rows(page, count, rows);
+    if (!err && page->figures->nranks > 1)
+        err = pw_page_print(page, 2, 2, "* the slowest of all ranks in this phase.");
+    free(rows);
+    return err;
+}

@@ -1,0 +1,255 @@
+/* Stragglers with their evidence, efficiency, and what to do. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "analysis/advice/imbalance.h"
+#include "core/sentence.h"
+#include "core/text.h"
+#include "report/content/operatorlist.h"
+#include "report/text/sections.h"
+#include "report/writing/grid.h"
+#include "report/writing/words.h"
+
+static void time_cell(struct pw_grid *grid, int64_t ns)
+{
+    char time[32];
+    pw_grid_cell(grid, "%s", pw_text_ns(time, sizeof(time), ns));
+}
+
+struct slow_list {
+    struct pw_slow_operator *v;
+    size_t n;
+};
+
+/* "; over the run 3.0 x the others' median in conv2d, 1.3 x in gemm": the first two; "" for none.
+ */
+static void operator_words(const struct pw_cluster *c, const struct slow_list *slow, int32_t rank,
+                           char *out, size_t size)
+{
+    int used = 0, named = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < slow->n && named < 2; i++) {
+        const struct pw_row_c_operator *op = &c->operators[slow->v[i].op];
+        if (slow->v[i].rank != rank || used < 0 || (size_t)used >= size)
+            continue;
+        used += snprintf(out + used, size - (size_t)used, "%s%.1f x %s %.40s",
+                         named ? ", " : "; over the run ", slow->v[i].found.ratio,
+                         named ? "in" : "the others' median in", op->name);
+        named++;
+    }
+}
+
+/* "in backward, 80 % sure; cause: blocked off the CPU: evidence". The confidence is in the rank's
+ * being a straggler, not in the cause. */
+static void cause_note(struct pw_grid *grid, const struct pw_row_c_straggler *row,
+                       const char *operators)
+{
+    const char *phase = pw_words_phase(row->phase), *cause = pw_words_cause(row->cause);
+    char confidence[32], sure[64] = "";
+    if (row->confidence >= 0)
+        snprintf(sure, sizeof(sure), "%s%s sure", phase[0] ? ", " : "",
+                 pw_page_percent(confidence, sizeof(confidence), row->confidence));
+    pw_grid_note(grid, "%s%s%scause: %s%s%.256s%s", phase, sure, phase[0] || sure[0] ? "; " : "",
+                 cause[0] ? cause : "unknown", row->evidence[0] ? ": " : "", row->evidence,
+                 operators);
+}
+
+static int is_lossy(const struct pw_figures *f, int32_t rank)
+{
+    int64_t row = pw_figures_row(f, rank);
+    return row >= 0 && pw_figures_is_lossy(f, (size_t)row);
+}
+
+static int has_lossy(const struct pw_figures *f, size_t count)
+{
+    int found = 0;
+    for (size_t i = 0; i < count; i++)
+        found |= is_lossy(f, f->cluster->stragglers[i].rank);
+    return found;
+}
+
+static void straggler_cells(struct pw_grid *grid, const struct pw_page *page,
+                            const struct pw_row_c_straggler *row, const struct slow_list *slow)
+{
+    char text[96], operators[160];
+    pw_grid_cell(grid, "%" PRId32 "%s", row->rank, is_lossy(page->figures, row->rank) ? "!" : "");
+    pw_grid_cell(grid, "%.64s", row->hostname);
+    pw_grid_cell(grid, "%s", pw_enum_name(PW_F_STRAGGLER, row->kind));
+    pw_grid_cell(grid, "%s", pw_words_steps(page->figures, row, text, sizeof(text)));
+    pw_grid_cell(grid, "%s", pw_page_cross_ns(page, text, sizeof(text), row->excess_ns));
+    pw_grid_cell(grid, "%s", pw_page_percent(text, sizeof(text), row->slowdown));
+    time_cell(grid, row->lost_ns);
+    time_cell(grid, row->blame_ns);
+    time_cell(grid, row->critical_ns);
+    time_cell(grid, row->gain_ns);
+    operator_words(page->figures->cluster, slow, row->rank, operators, sizeof(operators));
+    cause_note(grid, row, operators);
+}
+
+static int print_stragglers(const struct pw_page *page, size_t count)
+{
+    static const struct pw_grid_column columns[] = {
+        {"rank", 0},  {"host", 1}, {"kind", 1},  {"held back", 1}, {"excess", 0},
+        {"of it", 0}, {"lost", 0}, {"blame", 0}, {"critical", 0},  {"gain", 0},
+    };
+    struct pw_grid grid;
+    struct slow_list slow = {0};
+    int err = pw_operators_slow(page->figures->cluster, &slow.v, &slow.n);
+    pw_grid_init(&grid, columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < count; i++)
+        straggler_cells(&grid, page, &page->figures->cluster->stragglers[i], &slow);
+    err = err ? err : pw_grid_print(&grid, page);
+    pw_grid_fini(&grid);
+    free(slow.v);
+    return err;
+}
+
+/* Which evidence is wanting: an empty table must not read as a clean bill of health, and one that
+ * proves nothing not as a finding. */
+static void write_unknown(const struct pw_figures *f, const struct pw_verdict *v,
+                          struct pw_sentence *s)
+{
+    switch (v->wanting) {
+    case PW_WANTING_RANKS:
+        pw_sentence_add(s, "Not known: no rank left a usable file.");
+        break;
+    case PW_WANTING_RECORDED_MPI:
+        pw_sentence_add(s,
+                        "Not known: MPI calls of %" PRId64 " of %" PRId64
+                        " ranks were not recorded, so that nothing says who waited for whom.",
+                        v->unrecorded.ranks, f->expected);
+        break;
+    case PW_WANTING_COMMUNICATION:
+        pw_sentence_add(s, "Not known: no communication between ranks was recorded, so that "
+                           "nothing says who waited for whom.");
+        break;
+    case PW_WANTING_ALL_RANKS:
+        pw_sentence_add(s,
+                        "Not known: %" PRId64 " of %" PRId64
+                        " ranks left no usable file, and the slowest may be among them.",
+                        f->expected - f->present, f->expected);
+        break;
+    case PW_WANTING_STEPS:
+        pw_sentence_add(s, "Not known: without steps, ranks cannot be compared.");
+        break;
+    case PW_WANTING_MORE_STEPS:
+        pw_sentence_add(s, "Not known: only %" PRId64 " step%s measured.", f->measured,
+                        f->measured == 1 ? " was" : "s were");
+        break;
+    case PW_WANTING_NCCL_TIMES:
+        pw_sentence_add(s,
+                        "Not known: of %" PRId64 " operations of NCCL only the enqueueing was "
+                        "seen, so that nothing says who waited for whom.",
+                        v->untimed);
+        break;
+    case PW_WANTING_CLOCKS:
+        pw_sentence_add(s, "Not resolvable: the ranks' clocks are not aligned, so that nothing "
+                           "says who waited for whom.");
+        break;
+    case PW_WANTING_PEERS:
+        pw_sentence_add(s, "None that is sure: rank %" PRId32 " has no other of its role.",
+                        v->alone->first_rank);
+        break;
+    case PW_WANTING_NOTHING:
+        break;
+    }
+}
+
+static int print_unknown(const struct pw_page *page, const struct pw_verdict *verdict)
+{
+    char text[256];
+    struct pw_sentence s = pw_sentence_on(text, sizeof(text));
+    write_unknown(page->figures, verdict, &s);
+    return pw_page_print(page, 2, 2, "%s", text);
+}
+
+static int print_none(const struct pw_page *page)
+{
+    const struct pw_figures *f = page->figures;
+    char clock[32];
+    if (f->expected < 2)
+        return pw_page_print(page, 2, 2, "None: there is only one rank.");
+    return pw_page_print(
+        page, 2, 2,
+        "None in %" PRId64 " measured steps of %" PRId64 " ranks; clock error at most %s.",
+        f->measured, f->present, pw_text_ns(clock, sizeof(clock), f->clock_error_max_ns));
+}
+
+static int print_imbalances(const struct pw_page *page)
+{
+    const struct pw_cluster *c = page->figures->cluster;
+    int err = 0;
+    for (size_t i = 0; i < c->nimbalances && i < page->top && !err; i++) {
+        const struct pw_row_c_imbalance *row = &c->imbalances[i];
+        char text[768], gain[32];
+        struct pw_sentence s = pw_sentence_on(text, sizeof(text));
+        pw_imbalance_write(row, &s);
+        if (row->gain_ns >= 0)
+            pw_sentence_add(&s, "; sharing it out evenly: gain %s",
+                            pw_text_ns(gain, sizeof(gain), row->gain_ns));
+        err = pw_page_print(page, 2, 4, "%s.", text);
+    }
+    return err;
+}
+
+static int print_all(const struct pw_page *page)
+{
+    size_t n = page->figures->cluster->nstragglers;
+    size_t count = n < page->top ? n : page->top;
+    const struct pw_verdict verdict = pw_figures_advice(page->figures).verdict;
+    int err = 0, is_unknown = verdict.kind == PW_VERDICT_UNKNOWN;
+    if (n == 0)
+        return is_unknown ? print_unknown(page, &verdict) : print_none(page);
+    if (is_unknown)
+        err = print_unknown(page, &verdict);
+    err = err ? err : print_stragglers(page, count);
+    if (!err && count < n)
+        err = pw_page_print(page, 2, 2, "%zu more are not shown (--top 0).", n - count);
+    if (!err && has_lossy(page->figures, count))
+        err = pw_page_print(page, 2, 2,
+                            "! part of what this rank did is missing: its figures are of what was "
+                            "recorded.");
+    if (err)
+        return err;
+    return pw_page_print(page, 2, 2,
+                         "excess: own time above the other ranks' median, mean of the steps held "
+                         "back, or in the whole stretch; of it: of the step, or of the stretch; "
+                         "lost: excess of all steps; blame: time that all other ranks together "
+                         "waited for it; critical: "
+                         "time by which it was the last alone; gain: what the job would save if it "
+                         "were as fast as the others.");
+}
+
+int pw_section_stragglers(const struct pw_page *page)
+{
+    int err = print_all(page);
+    return err ? err : print_imbalances(page);
+}
+
+int pw_section_efficiency(const struct pw_page *page)
+{
+    const struct pw_figures *f = page->figures;
+    char share[32];
+    if (f->cluster->nefficiency == 0)
+        return pw_page_print(page, 2, 2, "Not known: it needs measured steps.");
+    const struct pw_row_c_efficiency *row = &f->cluster->efficiency[0];
+    int err = pw_page_print(page, 2, 2, "%-9s parallel efficiency: rank time outside communication",
+                            pw_page_percent(share, sizeof(share), row->parallel_efficiency));
+    if (!err)
+        err = pw_page_print(page, 2, 2, "%-9s load balance: mean / most such time of a rank",
+                            pw_page_percent(share, sizeof(share), row->load_balance));
+    if (!err)
+        err = pw_page_print(page, 2, 2, "%-9s communication efficiency: most such time / run time",
+                            pw_page_percent(share, sizeof(share), row->communication_efficiency));
+    if (!err && row->serialisation_efficiency >= 0)
+        err = pw_page_print(page, 2, 2, "%-9s serialisation: most own work / time without transfer",
+                            pw_page_percent(share, sizeof(share), row->serialisation_efficiency));
+    if (!err && row->transfer_efficiency >= 0)
+        err = pw_page_print(page, 2, 2, "%-9s transfer: time without transfer / replayed time",
+                            pw_page_percent(share, sizeof(share), row->transfer_efficiency));
+    if (err || !f->measured)
+        return err;
+    return pw_page_print(page, 2, 2, "Over %" PRId64 " measured steps of %" PRId64 " ranks.",
+                         f->measured, f->present);
+}

@@ -1,0 +1,147 @@
+/* Names for people; see words.h. */
+#include "report/writing/words.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/limits.h"
+
+const char *pw_words_phase(int phase)
+{
+    static const char *const words[] = {
+        [PW_PHASE_NONE] = "",
+        [PW_PHASE_DATA] = "in data",
+        [PW_PHASE_FORWARD] = "in forward",
+        [PW_PHASE_BACKWARD] = "in backward",
+        [PW_PHASE_ALLREDUCE] = "in allreduce",
+        [PW_PHASE_OPTIMIZER] = "in optimizer",
+        [PW_PHASE_OTHER] = "outside any phase",
+    };
+    return phase >= 0 && phase <= PW_PHASE_OTHER ? words[phase] : "";
+}
+
+const char *pw_words_cause(int cause)
+{
+    static const char *const words[] = {
+        [PW_CAUSE_UNKNOWN] = "",
+        [PW_CAUSE_CPU_CONTENTION] = "CPU contention",
+        [PW_CAUSE_MEMORY] = "page faults",
+        [PW_CAUSE_IO] = "file I/O",
+        [PW_CAUSE_DATA] = "data starvation",
+        [PW_CAUSE_BLOCKED] = "blocked off the CPU",
+        [PW_CAUSE_COMPUTE] = "more CPU work",
+        [PW_CAUSE_THROTTLED] = "CPU quota used up",
+        [PW_CAUSE_OPERATOR] = "an operator takes longer",
+        [PW_CAUSE_GPU_CLOCKS] = "GPU clocks throttled",
+        [PW_CAUSE_HOST_BOUND] = "host late to launch",
+        [PW_CAUSE_KERNELS] = "slower kernels",
+        [PW_CAUSE_GPU_WORK] = "more GPU work",
+        [PW_CAUSE_STOPPED] = "stopped by a signal or a debugger",
+        [PW_CAUSE_LATE_START] = "it began late",
+        [PW_CAUSE_FROZEN] = "its host or container stood still",
+    };
+    return cause >= 0 && cause <= PW_CAUSE_FROZEN ? words[cause] : "";
+}
+
+const char *pw_words_steps(const struct pw_figures *figures,
+                           const struct pw_row_c_straggler *straggler, char *out, size_t size)
+{
+    int64_t hit = straggler->steps_hit, first = straggler->first_step, last = straggler->last_step;
+    int whole = straggler->kind == PW_STRAGGLER_PERSISTENT ||
+                (first == figures->first_step && last == figures->last_step);
+    const char *step = pw_words_step(figures->cluster);
+    if (straggler->kind == PW_STRAGGLER_STRETCH)
+        return pw_words_stretch(figures, straggler, out, size);
+    if (hit == 1 && first == last)
+        snprintf(out, size, "%s %" PRId64, step, first);
+    else if (whole && figures->measured >= hit)
+        snprintf(out, size, "%" PRId64 " of %" PRId64 " %ss", hit, figures->measured, step);
+    else
+        snprintf(out, size, "%" PRId64 " of %ss %" PRId64 "-%" PRId64, hit, step, first, last);
+    return out;
+}
+
+const char *pw_words_stretch(const struct pw_figures *figures,
+                             const struct pw_row_c_straggler *straggler, char *out, size_t size)
+{
+    static const char *const parts[] = {[PW_PART_START] = "before it entered MPI_Init",
+                                        [PW_PART_INIT] = "in MPI_Init",
+                                        [PW_PART_SETUP] = "before its first step",
+                                        [PW_PART_TAIL] = "after its last step",
+                                        [PW_PART_END] = "after MPI_Finalize"};
+    const int64_t origin = figures->cluster->bins_start_ns;
+    if (straggler->part < sizeof(parts) / sizeof(parts[0]) && parts[straggler->part]) {
+        snprintf(out, size, "%s", parts[straggler->part]);
+        return out;
+    }
+    snprintf(out, size, "%.1f to %.1f s", (double)pw_difference(straggler->start, origin) / 1e9,
+             (double)pw_difference(straggler->end, origin) / 1e9);
+    return out;
+}
+
+const char *pw_words_part(int part, const struct pw_parts_known *known)
+{
+    static const char *const words[] = {
+        [PW_PART_START] = "before MPI_Init",
+        [PW_PART_INIT] = "in MPI_Init",
+        [PW_PART_SETUP] = "from MPI_Init to the first step",
+        [PW_PART_STEPS] = "from the first to the last step",
+        [PW_PART_TAIL] = "from the last step to MPI_Finalize",
+        [PW_PART_FINALIZE] = "in MPI_Finalize",
+        [PW_PART_END] = "after MPI_Finalize",
+    };
+    if (part == PW_PART_SETUP && !known->has_init)
+        return "before the first step";
+    if (part == PW_PART_TAIL && !known->has_finalize)
+        return "after the last step";
+    return part >= PW_PART_START && part <= PW_PART_END ? words[part] : "";
+}
+
+const char *pw_words_step(const struct pw_cluster *cluster)
+{
+    return cluster->steps_inferred > 1 ? "slice" : "step";
+}
+
+const char *pw_words_found_by(const struct pw_cluster *cluster)
+{
+    return cluster->steps_inferred > 1 ? "slices" : cluster->steps_inferred > 0 ? "calls" : "marks";
+}
+
+const char *pw_words_whatif(const struct pw_row_c_whatif *row, char *out, size_t size)
+{
+    const char *phase = pw_enum_name(PW_F_PHASE, row->phase);
+    if (strncmp(row->scope, "job", sizeof(row->scope)) == 0)
+        snprintf(out, size, "all ranks at the mean work of each step");
+    else if (strncmp(row->scope, "network", sizeof(row->scope)) == 0)
+        snprintf(out, size, "no time for transfers");
+    else if (strncmp(row->scope, "phase", sizeof(row->scope)) == 0)
+        snprintf(out, size, "all ranks at the mean in phase %s", phase);
+    else if (strncmp(row->scope, "roles", sizeof(row->scope)) == 0)
+        snprintf(out, size, "the same work in all roles");
+    else if (strncmp(row->scope, "amounts", sizeof(row->scope)) == 0)
+        snprintf(out, size, "each step's amount of work shared out evenly");
+    else if (strncmp(row->scope, "host", sizeof(row->scope)) == 0)
+        snprintf(out, size, "host %.64s at the others' median", row->hostname);
+    else if (strncmp(row->scope, "straggler", sizeof(row->scope)) == 0)
+        snprintf(out, size, "rank %" PRId32 " at the others' median in steps %" PRId64 "-%" PRId64,
+                 row->rank, row->first_step, row->last_step);
+    else
+        snprintf(out, size, "rank %" PRId32 " at the others' median", row->rank);
+    return out;
+}
+
+const char *pw_words_restriction(const struct pw_cluster *cluster, char *out, size_t size)
+{
+    snprintf(out, size, "%s", "");
+    if (cluster->restricted_to[0])
+        snprintf(
+            out, size,
+            "steps %s: the steps, phases, GPU time of steps and collectives shown, and the "
+            "stragglers that held one of them back, whose figures are of the whole run; so are "
+            "the parts of the run, operators, GPUs, kernels, messages, what-if, efficiency, "
+            "queues, processes, memory, "
+            "completeness and the time of the run; advice rests on both",
+            cluster->restricted_to);
+    return out;
+}

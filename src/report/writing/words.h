@@ -1,0 +1,42 @@
+/* Names of enumerations as people say them, shared by the headline, the sections and the advice. */
+#ifndef PW_REPORT_WRITING_WORDS_H
+#define PW_REPORT_WRITING_WORDS_H
+
+#include <stddef.h>
+
+#include "analysis/partmean.h"
+#include "report/figures/figures.h"
+
+/* "in backward", "outside any phase"; "" when not known. */
+const char *pw_words_phase(int phase);
+
+/* "more CPU work", "blocked off the CPU" …; "" when not known. */
+const char *pw_words_cause(int cause);
+
+/* "41 of 50 steps", "21 of steps 20-40", "step 17": what a straggler held back. Returns `out`. */
+const char *pw_words_steps(const struct pw_figures *figures,
+                           const struct pw_row_c_straggler *straggler, char *out, size_t size);
+
+/* "0.8 to 2.7 s": when a stretch was, since the run's begin; or "before its first step". */
+const char *pw_words_stretch(const struct pw_figures *figures,
+                             const struct pw_row_c_straggler *straggler, char *out, size_t size);
+
+/* "in MPI_Init", "from MPI_Init to the first step": what a part of the run is, where `known` says
+ * which events divide it. */
+const char *pw_words_part(int part, const struct pw_parts_known *known);
+
+/* "step", or "slice" where the run was cut into slices of equal length. */
+const char *pw_words_step(const struct pw_cluster *cluster);
+
+/* What says where steps begin: "marks" of the program, "calls" that come again and again, or, for
+ * want of both, "slices" of equal length. */
+const char *pw_words_found_by(const struct pw_cluster *cluster);
+
+/* "rank 3 at the others' median in steps 20-40": what a replay changed. Returns `out`. */
+const char *pw_words_whatif(const struct pw_row_c_whatif *row, char *out, size_t size);
+
+/* What of a report of some steps (`report --steps`) is of them, and what of the whole run; "" where
+ * it is of all. Returns `out`. */
+const char *pw_words_restriction(const struct pw_cluster *cluster, char *out, size_t size);
+
+#endif
