@@ -78,12 +78,12 @@ static enum pw_cause refine_off(const struct pw_usage *ranks, size_t nranks, siz
         ranks[rank].major_faults - others_count(ranks, nranks, rank, faults, scratch);
     int64_t more_io = ranks[rank].io_bytes - others_count(ranks, nranks, rank, io, scratch);
     if (more_faults > 0 && more_faults >= more_ns / NS_PER_FAULT)
-        return PW_CAUSE_MEMORY;
+        return PW_CAUSE_PAGE_FAULTS;
     if (phase == PW_PHASE_DATA)
-        return PW_CAUSE_DATA;
+        return PW_CAUSE_DATA_STARVATION;
     if (more_io > 0 && more_io >= more_ns / NS_PER_BYTE)
-        return PW_CAUSE_IO;
-    return PW_CAUSE_BLOCKED;
+        return PW_CAUSE_FILE_IO;
+    return PW_CAUSE_BLOCKED_OFF_CPU;
 }
 
 /* Takes a part that explains enough, and more than what was found, of the excess; `weight` is what
@@ -132,9 +132,9 @@ struct pw_cause_found pw_cause_find(const struct pw_usage *ranks, size_t nranks,
     enum part best = find_part(ranks, nranks, rank, &found, scratch);
     int64_t more = found.part_ns - found.others_part_ns;
     if (best == ON_CPU)
-        found.cause = PW_CAUSE_COMPUTE;
+        found.cause = PW_CAUSE_MORE_CPU_WORK;
     else if (best == READY)
-        found.cause = u->throttled_ns >= more / THROTTLED_PARTS ? PW_CAUSE_THROTTLED
+        found.cause = u->throttled_ns >= more / THROTTLED_PARTS ? PW_CAUSE_CGROUP_THROTTLING
                                                                 : PW_CAUSE_CPU_CONTENTION;
     else if (best == OFF_CPU)
         found.cause = refine_off(ranks, nranks, rank, phase, more, scratch);

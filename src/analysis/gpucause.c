@@ -48,13 +48,13 @@ static enum pw_cause refine(const struct pw_gpu_usage *u, int64_t more_ns, int64
     int64_t khz = part_of(u, CLOCK);
     bool lower = khz >= 0 && others_khz > 0 && (double)khz < CLOCKS_LOWER * (double)others_khz;
     if (lower && (double)u->clocks.slowed >= CLOCKS_SLOWED * (double)u->clocks.samples)
-        return PW_CAUSE_GPU_CLOCKS;
+        return PW_CAUSE_GPU_CLOCKS_THROTTLED;
     if (u->slowdown < 0)
         return PW_CAUSE_UNKNOWN;
     double slower_ns = (double)u->compute_ns * (1 - 1 / (u->slowdown > 0 ? u->slowdown : 1));
     if (slower_ns >= 0.5 * (double)more_ns)
-        return u->confidence >= SURE ? PW_CAUSE_KERNELS : PW_CAUSE_UNKNOWN;
-    return PW_CAUSE_GPU_WORK;
+        return u->confidence >= SURE ? PW_CAUSE_SLOWER_KERNELS : PW_CAUSE_UNKNOWN;
+    return PW_CAUSE_MORE_GPU_WORK;
 }
 
 struct pw_gpu_cause_found pw_gpu_cause_find(const struct pw_gpu_usage *ranks, size_t nranks,

@@ -67,13 +67,13 @@ static enum pw_cause cause_of(const struct pw_row_c_part_trace *rows, size_t nra
         size_t offset;
         enum pw_cause cause;
     } kinds[] = {
-        {offsetof(struct pw_row_c_part_trace, frozen_ns), PW_CAUSE_FROZEN},
+        {offsetof(struct pw_row_c_part_trace, frozen_ns), PW_CAUSE_HOST_FROZEN},
         {offsetof(struct pw_row_c_part_trace, stopped_ns), PW_CAUSE_STOPPED},
-        {offsetof(struct pw_row_c_part_trace, throttled_ns), PW_CAUSE_THROTTLED},
-        {offsetof(struct pw_row_c_part_trace, disk_ns), PW_CAUSE_IO},
+        {offsetof(struct pw_row_c_part_trace, throttled_ns), PW_CAUSE_CGROUP_THROTTLING},
+        {offsetof(struct pw_row_c_part_trace, disk_ns), PW_CAUSE_FILE_IO},
         {offsetof(struct pw_row_c_part_trace, ready_ns), PW_CAUSE_CPU_CONTENTION},
-        {offsetof(struct pw_row_c_part_trace, asleep_ns), PW_CAUSE_BLOCKED},
-        {offsetof(struct pw_row_c_part_trace, cpu_ns), PW_CAUSE_COMPUTE},
+        {offsetof(struct pw_row_c_part_trace, asleep_ns), PW_CAUSE_BLOCKED_OFF_CPU},
+        {offsetof(struct pw_row_c_part_trace, cpu_ns), PW_CAUSE_MORE_CPU_WORK},
     };
     if (f->part == PW_PART_START)
         return PW_CAUSE_LATE_START;
@@ -84,7 +84,8 @@ static enum pw_cause cause_of(const struct pw_row_c_part_trace *rows, size_t nra
                 more(rows, nranks, f->rank, offsetof(struct pw_row_c_part_trace, io_bytes), scratch,
                      scratch + nranks);
             const int is_io = (double)io >= PW_CAUSE_LEAST_IO_PER_NS * (double)f->lost_ns;
-            return kinds[k].cause == PW_CAUSE_BLOCKED && is_io ? PW_CAUSE_IO : kinds[k].cause;
+            return kinds[k].cause == PW_CAUSE_BLOCKED_OFF_CPU && is_io ? PW_CAUSE_FILE_IO
+                                                                       : kinds[k].cause;
         }
     return PW_CAUSE_UNKNOWN;
 }

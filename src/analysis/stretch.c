@@ -36,15 +36,15 @@ static const struct rule {
     double most_ever;  /* the same anywhere in the run; 0: whatever it is */
     double density;    /* least loss, of the stretch's length */
 } rules[KINDS] = {
-    [FROZEN] = {PW_CAUSE_FROZEN, 0.01, 0.01, 0.5, 0, 0},
+    [FROZEN] = {PW_CAUSE_HOST_FROZEN, 0.01, 0.01, 0.5, 0, 0},
     [STOPPED] = {PW_CAUSE_STOPPED, 0.01, 0.01, 0.5, 0, 0},
     [STOPPED_INSIDE] = {PW_CAUSE_STOPPED, 0.01, 0.01, 0.5, 0, 0},
-    [QUOTA] = {PW_CAUSE_THROTTLED, 0.01, 0.01, 0.5, 0, 0},
-    [DISK] = {PW_CAUSE_IO, 0.04, 0.04, 0.34, 0.5, 0},
-    [SLEEP] = {PW_CAUSE_BLOCKED, 0.04, 0.04, 0.34, 0.5, 0},
+    [QUOTA] = {PW_CAUSE_CGROUP_THROTTLING, 0.01, 0.01, 0.5, 0, 0},
+    [DISK] = {PW_CAUSE_FILE_IO, 0.04, 0.04, 0.34, 0.5, 0},
+    [SLEEP] = {PW_CAUSE_BLOCKED_OFF_CPU, 0.04, 0.04, 0.34, 0.5, 0},
     [BOUND] = {PW_CAUSE_CPU_CONTENTION, 0.04, 0.04, 0.5, 0.5, 0.15},
     [CONTENTION] = {PW_CAUSE_CPU_CONTENTION, 0.04, 0.10, 0.34, 0.5, 0.3},
-    [WORK] = {PW_CAUSE_COMPUTE, 0.05, 0.20, 0.34, 0.5, 0.15},
+    [WORK] = {PW_CAUSE_MORE_CPU_WORK, 0.05, 0.20, 0.34, 0.5, 0.15},
     [ANY] = {PW_CAUSE_UNKNOWN, 0.08, 0.20, 0.25, 0.5, 0.3},
 };
 
@@ -377,14 +377,14 @@ static void refine_cause(const struct search *s, struct pw_stretch *f)
     size_t with_io = 0, n = f->last - f->first + 1;
     for (size_t i = f->first; i <= f->last; i++)
         with_io += (double)row_at(s->in, i, f->rank)->io_bytes >= least;
-    if (f->cause == PW_CAUSE_BLOCKED && 2 * with_io > n)
-        f->cause = PW_CAUSE_IO;
+    if (f->cause == PW_CAUSE_BLOCKED_OFF_CPU && 2 * with_io > n)
+        f->cause = PW_CAUSE_FILE_IO;
 }
 
 /* Without samples nothing says what the rank did outside communication. */
 static void forget_cause(const struct search *s, struct pw_stretch *f)
 {
-    if (f->cause == PW_CAUSE_COMPUTE && !is_sampled(row_at(s->in, f->first, f->rank)))
+    if (f->cause == PW_CAUSE_MORE_CPU_WORK && !is_sampled(row_at(s->in, f->first, f->rank)))
         f->cause = PW_CAUSE_UNKNOWN;
 }
 

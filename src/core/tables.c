@@ -6,7 +6,7 @@
 #include "core/ops.h"
 
 #define FIELD_COUNT(type, name) +1
-#define FIELD_ROW(type, field) {#field, PW_F_##type, offsetof(ROW, field), sizeof(PW_CTYPE_##type)},
+#define FIELD_ROW(type, field) {#field, PW_F_##type, offsetof(ROW, field), sizeof(pw_type_##type)},
 
 /* A function per table, so that FIELD_ROW can name its struct. */
 #define TABLE_FIELDS(table, path, fields)                          \
@@ -27,9 +27,10 @@ static const struct pw_table tables[] = {
 #undef TABLE_ROW
 };
 
-#define ENUM_ITEM(id, value, name) {name, value},
-#define ENUM_ITEMS(enum_name, items) \
-    static const struct pw_enum_item items_##enum_name[] = {items(ENUM_ITEM){NULL, 0}};
+#define ENUM_ITEM(id, value, ...) {ENUM_NAME(__VA_ARGS__, ), value},
+#define ENUM_NAME(name, ...) name
+#define ENUM_ITEMS(name, type, items) \
+    static const struct pw_enum_item items_##name[] = {items(ENUM_ITEM){NULL, 0}};
 PW_ENUMS(ENUM_ITEMS)
 
 static const struct pw_enum_item items_op[] = {
@@ -56,38 +57,11 @@ const struct pw_enum_item *pw_enum_borrow(enum pw_field_type type)
     switch (type) {
     case PW_F_OP:
         return items_op;
-    case PW_F_SOURCE:
-        return items_source;
-    case PW_F_KIND:
-        return items_kind;
-    case PW_F_PAYLOAD:
-        return items_payload;
-    case PW_F_REASON:
-        return items_reason;
-    case PW_F_LOST:
-        return items_lost;
-    case PW_F_RECORDED:
-        return items_recorded;
-    case PW_F_PHASE:
-        return items_phase;
-    case PW_F_STRAGGLER:
-        return items_straggler;
-    case PW_F_SLOWING:
-        return items_slowing;
-    case PW_F_PART:
-        return items_part;
-    case PW_F_CAUSE:
-        return items_cause;
-    case PW_F_OPENED:
-        return items_opened;
-    case PW_F_COPY:
-        return items_copy;
-    case PW_F_SYNC:
-        return items_sync;
-    case PW_F_TIMED:
-        return items_timed;
-    case PW_F_UNRECORDED:
-        return items_unrecorded;
+#define ENUM_CASE(name, type, items) \
+    case PW_F_##type:                \
+        return items_##name;
+        PW_ENUMS(ENUM_CASE)
+#undef ENUM_CASE
     default:
         return NULL;
     }
@@ -100,4 +74,19 @@ const char *pw_enum_name(enum pw_field_type type, int value)
         if (item->value == value)
             return item->name;
     return "?";
+}
+
+#define CAUSE_TITLE(id, value, name, title, doing) [PW_##id] = title,
+#define CAUSE_DOING(id, value, name, title, doing) [PW_##id] = doing,
+
+const char *pw_cause_title(int cause)
+{
+    static const char *const titles[] = {PW_CAUSE_ENUM(CAUSE_TITLE)};
+    return cause >= 0 && (size_t)cause < sizeof(titles) / sizeof(*titles) ? titles[cause] : "";
+}
+
+const char *pw_cause_doing(int cause)
+{
+    static const char *const doings[] = {PW_CAUSE_ENUM(CAUSE_DOING)};
+    return cause >= 0 && (size_t)cause < sizeof(doings) / sizeof(*doings) ? doings[cause] : "";
 }

@@ -3,9 +3,8 @@
  * readers are made. Names and paths are the file format's; additions are free, a rename is a new
  * format_version.
  *
- * Field types: I64 I32 U64 U32 U16 U8 F64, the enumerations OP SOURCE KIND PAYLOAD REASON LOST
- * RECORDED PHASE STRAGGLER SLOWING PART CAUSE OPENED COPY SYNC TIMED UNRECORDED, and fixed UTF-8
- * strings S16 S32 S64 S256 S512 (NUL-padded).
+ * Field types: I64 I32 U64 U32 U16 U8 F64, fixed UTF-8 strings S16 S32 S64 S256 S512 (NUL-padded),
+ * and enumerations: OP and those of PW_ENUMS.
  * Units are in the names; times are int64 ns on the rank's local clock in rank files, on the
  * cluster clock in cluster files; -1 in a _ns, bytes or rank field means "not known". */
 #ifndef PW_CORE_TABLES_H
@@ -16,8 +15,8 @@
 
 #include "core/tables.def"
 
-#define PW_ENUM_ITEM(id, value, name) PW_##id = value,
-#define PW_ENUM_TYPE(name, items) enum pw_##name{items(PW_ENUM_ITEM)};
+#define PW_ENUM_ITEM(id, value, ...) PW_##id = value,
+#define PW_ENUM_TYPE(name, type, items) enum pw_##name{items(PW_ENUM_ITEM)};
 PW_ENUMS(PW_ENUM_TYPE)
 #undef PW_ENUM_TYPE
 #undef PW_ENUM_ITEM
@@ -44,43 +43,24 @@ enum {
 
 /* ---- expansion ---- */
 
-typedef char pw_s16[16];
-typedef char pw_s32[32];
-typedef char pw_s64[64];
-typedef char pw_s256[256];
-typedef char pw_s512[512];
+typedef int64_t pw_type_I64;
+typedef int32_t pw_type_I32;
+typedef uint64_t pw_type_U64;
+typedef uint32_t pw_type_U32;
+typedef uint16_t pw_type_U16;
+typedef uint8_t pw_type_U8;
+typedef double pw_type_F64;
+typedef char pw_type_S16[16];
+typedef char pw_type_S32[32];
+typedef char pw_type_S64[64];
+typedef char pw_type_S256[256];
+typedef char pw_type_S512[512];
+typedef uint16_t pw_type_OP;
+#define PW_ENUM_MEMBER(name, type, items) typedef uint8_t pw_type_##type;
+PW_ENUMS(PW_ENUM_MEMBER)
+#undef PW_ENUM_MEMBER
 
-#define PW_CTYPE_I64 int64_t
-#define PW_CTYPE_I32 int32_t
-#define PW_CTYPE_U64 uint64_t
-#define PW_CTYPE_U32 uint32_t
-#define PW_CTYPE_U16 uint16_t
-#define PW_CTYPE_U8 uint8_t
-#define PW_CTYPE_F64 double
-#define PW_CTYPE_S16 pw_s16
-#define PW_CTYPE_S32 pw_s32
-#define PW_CTYPE_S64 pw_s64
-#define PW_CTYPE_S256 pw_s256
-#define PW_CTYPE_S512 pw_s512
-#define PW_CTYPE_OP uint16_t
-#define PW_CTYPE_SOURCE uint8_t
-#define PW_CTYPE_KIND uint8_t
-#define PW_CTYPE_PAYLOAD uint8_t
-#define PW_CTYPE_REASON uint8_t
-#define PW_CTYPE_LOST uint8_t
-#define PW_CTYPE_RECORDED uint8_t
-#define PW_CTYPE_PHASE uint8_t
-#define PW_CTYPE_STRAGGLER uint8_t
-#define PW_CTYPE_SLOWING uint8_t
-#define PW_CTYPE_PART uint8_t
-#define PW_CTYPE_CAUSE uint8_t
-#define PW_CTYPE_OPENED uint8_t
-#define PW_CTYPE_COPY uint8_t
-#define PW_CTYPE_SYNC uint8_t
-#define PW_CTYPE_TIMED uint8_t
-#define PW_CTYPE_UNRECORDED uint8_t
-
-#define PW_ROW_MEMBER(type, name) PW_CTYPE_##type name;
+#define PW_ROW_MEMBER(type, name) pw_type_##type name;
 #define PW_ROW_STRUCT(table, path, fields) \
     struct pw_row_##table {                \
         fields(PW_ROW_MEMBER)              \
@@ -98,6 +78,7 @@ enum pw_cluster_table_id {
 };
 #undef PW_TABLE_ID
 
+#define PW_ENUM_FIELD(name, type, items) PW_F_##type,
 /* PW_F_OP is the first enumeration; see pw_enum_borrow(). */
 enum pw_field_type {
     PW_F_I64,
@@ -113,24 +94,9 @@ enum pw_field_type {
     PW_F_S256,
     PW_F_S512,
     PW_F_OP,
-    PW_F_SOURCE,
-    PW_F_KIND,
-    PW_F_PAYLOAD,
-    PW_F_REASON,
-    PW_F_LOST,
-    PW_F_RECORDED,
-    PW_F_PHASE,
-    PW_F_STRAGGLER,
-    PW_F_SLOWING,
-    PW_F_PART,
-    PW_F_CAUSE,
-    PW_F_OPENED,
-    PW_F_COPY,
-    PW_F_SYNC,
-    PW_F_TIMED,
-    PW_F_UNRECORDED,
-    PW_F_LAST = PW_F_UNRECORDED,
+    PW_ENUMS(PW_ENUM_FIELD) PW_F_END
 };
+#undef PW_ENUM_FIELD
 
 struct pw_field {
     const char *name;
@@ -164,5 +130,11 @@ const struct pw_enum_item *pw_enum_borrow(enum pw_field_type type);
 
 /* The name of `value`, or "?" when the enumeration has none. */
 const char *pw_enum_name(enum pw_field_type type, int value);
+
+/* Of an enum pw_cause: what a person reads as the cause ("CPU quota used up"), and what the rank
+ * was doing meanwhile ("ready to run but without a CPU"). "" when nothing is known, or for a value
+ * that the enumeration has not. */
+const char *pw_cause_title(int cause);
+const char *pw_cause_doing(int cause);
 
 #endif

@@ -17,35 +17,35 @@ static const struct {
     int cause, phase, other_cause, other_phase;
     const char *says;
 } straggler_cases[] = {
-    {"data_starvation", PW_CAUSE_DATA, PW_PHASE_DATA, PW_CAUSE_IO, PW_PHASE_DATA,
+    {"data_starvation", PW_CAUSE_DATA_STARVATION, PW_PHASE_DATA, PW_CAUSE_FILE_IO, PW_PHASE_DATA,
      "Rank 3 (in data) waits for its data"},
-    {"file_io", PW_CAUSE_IO, PW_PHASE_FORWARD, PW_CAUSE_MEMORY, PW_PHASE_FORWARD,
+    {"file_io", PW_CAUSE_FILE_IO, PW_PHASE_FORWARD, PW_CAUSE_PAGE_FAULTS, PW_PHASE_FORWARD,
      "move it to a thread"},
-    {"page_faults", PW_CAUSE_MEMORY, PW_PHASE_OTHER, PW_CAUSE_IO, PW_PHASE_OTHER,
+    {"page_faults", PW_CAUSE_PAGE_FAULTS, PW_PHASE_OTHER, PW_CAUSE_FILE_IO, PW_PHASE_OTHER,
      "Rank 3 (outside any phase) is held up"},
-    {"cpu_contention", PW_CAUSE_CPU_CONTENTION, PW_PHASE_FORWARD, PW_CAUSE_THROTTLED,
+    {"cpu_contention", PW_CAUSE_CPU_CONTENTION, PW_PHASE_FORWARD, PW_CAUSE_CGROUP_THROTTLING,
      PW_PHASE_FORWARD, "pin ranks to cores"},
-    {"throttled", PW_CAUSE_THROTTLED, PW_PHASE_NONE, PW_CAUSE_CPU_CONTENTION, PW_PHASE_NONE,
+    {"throttled", PW_CAUSE_CGROUP_THROTTLING, PW_PHASE_NONE, PW_CAUSE_CPU_CONTENTION, PW_PHASE_NONE,
      "Rank 3 is stopped"},
-    {"gpu_clocks", PW_CAUSE_GPU_CLOCKS, PW_PHASE_FORWARD, PW_CAUSE_KERNELS, PW_PHASE_FORWARD,
-     "Rank 3 (in forward) has a GPU whose clocks are held down"},
-    {"host_bound", PW_CAUSE_HOST_BOUND, PW_PHASE_BACKWARD, PW_CAUSE_DATA, PW_PHASE_BACKWARD,
-     "launches kernels late"},
-    {"slower_kernels", PW_CAUSE_KERNELS, PW_PHASE_FORWARD, PW_CAUSE_GPU_WORK, PW_PHASE_FORWARD,
-     "for the same kernels"},
-    {"more_gpu_work", PW_CAUSE_GPU_WORK, PW_PHASE_FORWARD, PW_CAUSE_COMPUTE, PW_PHASE_FORWARD,
-     "has more for its GPU to do"},
-    {"blocked_data", PW_CAUSE_BLOCKED, PW_PHASE_DATA, PW_CAUSE_BLOCKED, PW_PHASE_FORWARD,
-     "sleeps while it gets data"},
-    {"blocked", PW_CAUSE_BLOCKED, PW_PHASE_FORWARD, PW_CAUSE_BLOCKED, PW_PHASE_DATA,
+    {"gpu_clocks", PW_CAUSE_GPU_CLOCKS_THROTTLED, PW_PHASE_FORWARD, PW_CAUSE_SLOWER_KERNELS,
+     PW_PHASE_FORWARD, "Rank 3 (in forward) has a GPU whose clocks are held down"},
+    {"host_bound", PW_CAUSE_HOST_BOUND, PW_PHASE_BACKWARD, PW_CAUSE_DATA_STARVATION,
+     PW_PHASE_BACKWARD, "launches kernels late"},
+    {"slower_kernels", PW_CAUSE_SLOWER_KERNELS, PW_PHASE_FORWARD, PW_CAUSE_MORE_GPU_WORK,
+     PW_PHASE_FORWARD, "for the same kernels"},
+    {"more_gpu_work", PW_CAUSE_MORE_GPU_WORK, PW_PHASE_FORWARD, PW_CAUSE_MORE_CPU_WORK,
+     PW_PHASE_FORWARD, "has more for its GPU to do"},
+    {"blocked_data", PW_CAUSE_BLOCKED_OFF_CPU, PW_PHASE_DATA, PW_CAUSE_BLOCKED_OFF_CPU,
+     PW_PHASE_FORWARD, "sleeps while it gets data"},
+    {"blocked", PW_CAUSE_BLOCKED_OFF_CPU, PW_PHASE_FORWARD, PW_CAUSE_BLOCKED_OFF_CPU, PW_PHASE_DATA,
      "rank 3: 18.0 ms more than the others in 41 steps (4-50)"},
     {"slow_data", PW_CAUSE_UNKNOWN, PW_PHASE_DATA, PW_CAUSE_UNKNOWN, PW_PHASE_FORWARD,
      "Compare its shard"},
-    {"uneven_work", PW_CAUSE_COMPUTE, PW_PHASE_FORWARD, PW_CAUSE_UNKNOWN, PW_PHASE_FORWARD,
+    {"uneven_work", PW_CAUSE_MORE_CPU_WORK, PW_PHASE_FORWARD, PW_CAUSE_UNKNOWN, PW_PHASE_FORWARD,
      "batch size"},
     {"unknown_optimizer", PW_CAUSE_UNKNOWN, PW_PHASE_OPTIMIZER, PW_CAUSE_UNKNOWN, PW_PHASE_FORWARD,
      "checkpoints"},
-    {"unknown", PW_CAUSE_UNKNOWN, PW_PHASE_FORWARD, PW_CAUSE_COMPUTE, PW_PHASE_FORWARD,
+    {"unknown", PW_CAUSE_UNKNOWN, PW_PHASE_FORWARD, PW_CAUSE_MORE_CPU_WORK, PW_PHASE_FORWARD,
      "--level 2"},
 };
 enum { STRAGGLER_CASES = sizeof(straggler_cases) / sizeof(straggler_cases[0]) };
@@ -380,10 +380,10 @@ static void test_order_and_rows(void **state)
     struct pw_advice advice[PW_ADVICE_MAX];
     struct world w;
     world_make(&w);
-    steps_inferred(&w, 1);                                       /* not known */
-    slow_host(&w, 1);                                            /* 40 ms */
-    slow_link(&w, 1);                                            /* 200 ms */
-    world_add_straggler(&w, PW_CAUSE_BLOCKED, PW_PHASE_FORWARD); /* 731 ms */
+    steps_inferred(&w, 1);                                               /* not known */
+    slow_host(&w, 1);                                                    /* 40 ms */
+    slow_link(&w, 1);                                                    /* 200 ms */
+    world_add_straggler(&w, PW_CAUSE_BLOCKED_OFF_CPU, PW_PHASE_FORWARD); /* 731 ms */
     size_t n = world_collect(&w, advice);
     assert_int_equal(n, 4);
     assert_string_equal(advice[0].rule, "blocked");
@@ -415,7 +415,7 @@ static void test_full_fields(void **state)
     memory_growth(&w, 1);
     oversubscribed(&w, 1);
     ring_waits(&w, 1);
-    world_add_straggler(&w, PW_CAUSE_BLOCKED, PW_PHASE_FORWARD);
+    world_add_straggler(&w, PW_CAUSE_BLOCKED_OFF_CPU, PW_PHASE_FORWARD);
     for (size_t i = 0; i < w.c->nqueues; i++) {
         memset(w.c->queues[i].queue, 'q', sizeof(w.c->queues[i].queue));
         memset(w.c->queues[i].filled_by, 'f', sizeof(w.c->queues[i].filled_by));

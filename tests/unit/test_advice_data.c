@@ -10,7 +10,7 @@ static void test_queues_explain_a_straggler(void **state)
     struct world w;
     world_make(&w);
     world_add_queues(&w, 0.31, 0);
-    world_add_straggler(&w, PW_CAUSE_DATA, PW_PHASE_DATA);
+    world_add_straggler(&w, PW_CAUSE_DATA_STARVATION, PW_PHASE_DATA);
     w.c->stragglers[0].rank = 2;
     size_t n = world_collect(&w, advice);
     const struct pw_advice *found = world_find(advice, n, "data_processing_slow");

@@ -135,7 +135,7 @@ static void test_network_leads(void **state)
     assert_headline(w.c, "No rank held the job back");
     w.c->nutilisation = 0;
 
-    world_add_straggler(&w, PW_CAUSE_BLOCKED, PW_PHASE_FORWARD); /* 731 ms */
+    world_add_straggler(&w, PW_CAUSE_BLOCKED_OFF_CPU, PW_PHASE_FORWARD); /* 731 ms */
     assert_headline(w.c, "Rank 3");
     w.c->stragglers[0].gain_ns = 149 * MS;
     assert_headline(w.c, link);

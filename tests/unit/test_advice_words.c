@@ -92,9 +92,9 @@ static void test_solvers_are_not_told_of_training(void **state)
         assert_non_null(world_find(advice, n, even ? "wait_roams" : "load_imbalance"));
         pw_cluster_destroy(w.c);
     }
-    for (int cause = PW_CAUSE_UNKNOWN; cause <= PW_CAUSE_GPU_WORK; cause++) {
+    for (int cause = PW_CAUSE_UNKNOWN; cause <= PW_CAUSE_MORE_GPU_WORK; cause++) {
         struct world w;
-        if (cause == PW_CAUSE_DATA)
+        if (cause == PW_CAUSE_DATA_STARVATION)
             continue; /* there is none without a data phase */
         make_plain(&w);
         world_add_straggler(&w, cause, PW_PHASE_OTHER);
@@ -133,7 +133,7 @@ static void test_trainers_are(void **state)
     struct world w;
     (void)state;
     make_plain(&w);
-    world_add_straggler(&w, PW_CAUSE_COMPUTE, PW_PHASE_OTHER);
+    world_add_straggler(&w, PW_CAUSE_MORE_CPU_WORK, PW_PHASE_OTHER);
     size_t n = world_collect(&w, advice);
     const struct pw_advice *found = world_find(advice, n, "uneven_work");
     assert_int_equal(strncmp(found->text, "Rank 3 computes longer", 22), 0);
@@ -158,7 +158,7 @@ static void test_file_io_outside_the_steps(void **state)
         struct pw_advice advice[PW_ADVICE_MAX];
         struct world w;
         world_make(&w);
-        world_add_straggler(&w, PW_CAUSE_IO, PW_PHASE_NONE);
+        world_add_straggler(&w, PW_CAUSE_FILE_IO, PW_PHASE_NONE);
         w.c->stragglers[w.c->nstragglers - 1].part = (uint8_t)part;
         const size_t n = world_collect(&w, advice);
         const struct pw_advice *outside = world_find(advice, n, "file_io_outside_steps");

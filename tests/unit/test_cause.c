@@ -44,22 +44,22 @@ static void test_off_the_cpu(void **state)
     struct pw_usage ranks[RANKS];
     make_slow(ranks, 500, 100);
     struct pw_cause_found found = find(ranks, PW_PHASE_BACKWARD);
-    assert_int_equal(found.cause, PW_CAUSE_BLOCKED);
+    assert_int_equal(found.cause, PW_CAUSE_BLOCKED_OFF_CPU);
     assert_int_equal(found.excess_ns, 400 * MS);
     assert_int_equal(found.part_ns, 400 * MS);
     assert_int_equal(found.others_part_ns, 0);
     assert_true(found.share > 0.99 && found.share <= 1);
-    assert_int_equal(find(ranks, PW_PHASE_DATA).cause, PW_CAUSE_DATA);
+    assert_int_equal(find(ranks, PW_PHASE_DATA).cause, PW_CAUSE_DATA_STARVATION);
 
     ranks[SLOW].io_bytes = 1000 + 400000; /* 400 ms at 1 MB/s: the least that counts */
-    assert_int_equal(find(ranks, PW_PHASE_BACKWARD).cause, PW_CAUSE_IO);
+    assert_int_equal(find(ranks, PW_PHASE_BACKWARD).cause, PW_CAUSE_FILE_IO);
     ranks[SLOW].io_bytes--;
-    assert_int_equal(find(ranks, PW_PHASE_BACKWARD).cause, PW_CAUSE_BLOCKED);
+    assert_int_equal(find(ranks, PW_PHASE_BACKWARD).cause, PW_CAUSE_BLOCKED_OFF_CPU);
 
     ranks[SLOW].major_faults = 40; /* one in 10 ms */
-    assert_int_equal(find(ranks, PW_PHASE_BACKWARD).cause, PW_CAUSE_MEMORY);
+    assert_int_equal(find(ranks, PW_PHASE_BACKWARD).cause, PW_CAUSE_PAGE_FAULTS);
     ranks[SLOW].major_faults--;
-    assert_int_equal(find(ranks, PW_PHASE_BACKWARD).cause, PW_CAUSE_BLOCKED);
+    assert_int_equal(find(ranks, PW_PHASE_BACKWARD).cause, PW_CAUSE_BLOCKED_OFF_CPU);
 }
 
 static void test_without_a_cpu(void **state)
@@ -77,7 +77,7 @@ static void test_without_a_cpu(void **state)
     ranks[SLOW].throttled_ns = 132 * MS; /* a third of 400.4 is more than that */
     assert_int_equal(find(ranks, PW_PHASE_FORWARD).cause, PW_CAUSE_CPU_CONTENTION);
     ranks[SLOW].throttled_ns = 134 * MS;
-    assert_int_equal(find(ranks, PW_PHASE_FORWARD).cause, PW_CAUSE_THROTTLED);
+    assert_int_equal(find(ranks, PW_PHASE_FORWARD).cause, PW_CAUSE_CGROUP_THROTTLING);
 }
 
 /* Twice the work on a machine where each ms on a CPU costs another ms of waiting for it. */
@@ -92,7 +92,7 @@ static void test_more_work_on_a_busy_machine(void **state)
     ranks[SLOW].own_ns = ranks[SLOW].total_ns = 1200 * MS;
     ranks[SLOW].cpu_ns = ranks[SLOW].runq_ns = 600 * MS;
     struct pw_cause_found found = find(ranks, PW_PHASE_FORWARD);
-    assert_int_equal(found.cause, PW_CAUSE_COMPUTE);
+    assert_int_equal(found.cause, PW_CAUSE_MORE_CPU_WORK);
     assert_int_equal(found.part_ns, 600 * MS);
     assert_int_equal(found.others_part_ns, 300 * MS);
     assert_true(found.share == 1);
@@ -112,7 +112,7 @@ static void test_asleep_on_a_busy_machine(void **state)
     ranks[SLOW].own_ns = ranks[SLOW].total_ns = 1000 * MS;
     ranks[SLOW].runq_ns = 600 * MS;
     struct pw_cause_found found = find(ranks, PW_PHASE_BACKWARD);
-    assert_int_equal(found.cause, PW_CAUSE_BLOCKED);
+    assert_int_equal(found.cause, PW_CAUSE_BLOCKED_OFF_CPU);
     assert_int_equal(found.part_ns, 350 * MS);
     assert_int_equal(found.others_part_ns, 0);
     assert_true(found.share == 350.0 / 400);
@@ -150,7 +150,7 @@ static void test_what_is_not_known(void **state)
 
     make_slow(ranks, 500, 100);
     ranks[0].runq_ns = -1; /* one of the others: the rest will do */
-    assert_int_equal(find(ranks, PW_PHASE_BACKWARD).cause, PW_CAUSE_BLOCKED);
+    assert_int_equal(find(ranks, PW_PHASE_BACKWARD).cause, PW_CAUSE_BLOCKED_OFF_CPU);
 }
 
 static struct pw_growth grow(const int64_t *op, const int64_t *own)

@@ -113,13 +113,13 @@ static void test_enums(void **state)
     (void)state;
     for (int type = PW_F_I64; type < PW_F_OP; type++)
         assert_null(pw_enum_borrow((enum pw_field_type)type));
-    for (int type = PW_F_OP; type <= PW_F_LAST; type++) {
+    for (int type = PW_F_OP; type < PW_F_END; type++) {
         const struct pw_enum_item *item = pw_enum_borrow((enum pw_field_type)type);
         assert_non_null(item);
         for (; item->name; item++)
             assert_string_equal(pw_enum_name((enum pw_field_type)type, item->value), item->name);
     }
-    assert_string_equal(pw_enum_name(PW_F_CAUSE, PW_CAUSE_IO), "file_io");
+    assert_string_equal(pw_enum_name(PW_F_CAUSE, PW_CAUSE_FILE_IO), "file_io");
     assert_string_equal(pw_enum_name(PW_F_CAUSE, 99), "?");
     assert_string_equal(pw_enum_name(PW_F_SOURCE, -1), "?");
     assert_string_equal(pw_enum_name(PW_F_I64, 0), "?");

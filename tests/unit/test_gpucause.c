@@ -85,17 +85,17 @@ static void test_causes(void **state)
     (void)state;
     struct pw_gpu_usage ranks[RANKS];
     make(ranks, 100, 0);
-    assert_int_equal(find(ranks), PW_CAUSE_GPU_WORK);
+    assert_int_equal(find(ranks), PW_CAUSE_MORE_GPU_WORK);
     ranks[SLOW].slowdown = 1.2; /* explains 100 of the 600 ms */
     assert_int_equal(find(ranks), PW_CAUSE_UNKNOWN);
     ranks[SLOW].confidence = 0.96;
-    assert_int_equal(find(ranks), PW_CAUSE_KERNELS);
+    assert_int_equal(find(ranks), PW_CAUSE_SLOWER_KERNELS);
     ranks[SLOW].clocks.mhz = 17000; /* lower, but nobody says why */
-    assert_int_equal(find(ranks), PW_CAUSE_KERNELS);
+    assert_int_equal(find(ranks), PW_CAUSE_SLOWER_KERNELS);
     ranks[SLOW].clocks.slowed = 4;
-    assert_int_equal(find(ranks), PW_CAUSE_GPU_CLOCKS);
+    assert_int_equal(find(ranks), PW_CAUSE_GPU_CLOCKS_THROTTLED);
     ranks[SLOW].clocks.slowed = 3; /* less than a third of the samples */
-    assert_int_equal(find(ranks), PW_CAUSE_KERNELS);
+    assert_int_equal(find(ranks), PW_CAUSE_SLOWER_KERNELS);
     ranks[SLOW].slowdown = -1;
     assert_int_equal(find(ranks), PW_CAUSE_UNKNOWN);
 

@@ -86,13 +86,13 @@ static void test_waiting(void **state)
     assert_int_equal(find(), 1);
     assert_int_equal(found[0].part, PW_PART_TAIL);
     assert_int_equal(found[0].lost_ns, 500 * MS);
-    assert_int_equal(found[0].cause, PW_CAUSE_BLOCKED);
+    assert_int_equal(found[0].cause, PW_CAUSE_BLOCKED_OFF_CPU);
     at(PW_PART_TAIL, 3)->io_bytes = 5 * 4096 - 1; /* less than a page in each 0.1 s */
     assert_int_equal(find(), 1);
-    assert_int_equal(found[0].cause, PW_CAUSE_BLOCKED);
+    assert_int_equal(found[0].cause, PW_CAUSE_BLOCKED_OFF_CPU);
     at(PW_PART_TAIL, 3)->io_bytes = 5 * 4096;
     assert_int_equal(find(), 1);
-    assert_int_equal(found[0].cause, PW_CAUSE_IO);
+    assert_int_equal(found[0].cause, PW_CAUSE_FILE_IO);
 }
 
 /* Of four ranks 4 %, when the others differ by no more than a fifth of it. */
@@ -153,7 +153,7 @@ static void test_two_ranks(void **state)
     at(PW_PART_SETUP, 0)->total_ns += 100 * MS;
     at(PW_PART_SETUP, 0)->cpu_ns = 1000 * MS;
     assert_int_equal(find(), 1);
-    assert_int_equal(found[0].cause, PW_CAUSE_COMPUTE);
+    assert_int_equal(found[0].cause, PW_CAUSE_MORE_CPU_WORK);
 }
 
 /* A rank without a file is no peer; two parts may both be lost, by different ranks. */
@@ -185,7 +185,7 @@ static void test_init(void **state)
     assert_int_equal(find(), 1);
     assert_int_equal(found[0].rank, 2);
     assert_int_equal(found[0].part, PW_PART_INIT);
-    assert_int_equal(found[0].cause, PW_CAUSE_COMPUTE);
+    assert_int_equal(found[0].cause, PW_CAUSE_MORE_CPU_WORK);
     assert_int_equal(found[0].lost_ns, 400 * MS);
     at(PW_PART_INIT, 2)->cpu_ns = -1; /* not known */
     assert_int_equal(find(), 0);

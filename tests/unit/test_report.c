@@ -316,13 +316,13 @@ static void test_losses_are_on_top(void **state)
 static void use_long_names(struct pw_cluster *c)
 {
     for (size_t r = 0; r < c->nrank_rows; r++) {
-        memset(c->ranks[r].hostname, 'h', sizeof(pw_s64)); /* without a NUL */
+        memset(c->ranks[r].hostname, 'h', sizeof(pw_type_S64)); /* without a NUL */
         c->ranks[r].hostname[60] = (char)('0' + r % 10);
     }
     memset(c->command, 'x', sizeof(c->command));
     for (size_t i = 0; i < c->nstragglers; i++) {
-        memset(c->stragglers[i].hostname, 'h', sizeof(pw_s64));
-        memset(c->stragglers[i].evidence, 'e', sizeof(pw_s256));
+        memset(c->stragglers[i].hostname, 'h', sizeof(pw_type_S64));
+        memset(c->stragglers[i].evidence, 'e', sizeof(pw_type_S256));
     }
 }
 

@@ -87,7 +87,7 @@ struct pw_row_c_straggler straggler(int32_t rank)
         .gain_ns = 731 * MS,
         .slowdown = 0.12,
         .phase = PW_PHASE_BACKWARD,
-        .cause = PW_CAUSE_BLOCKED,
+        .cause = PW_CAUSE_BLOCKED_OFF_CPU,
         .confidence = 0.8,
         .evidence = "18.2 ms more off the CPU than the others, run queue empty"};
     return row;

@@ -144,7 +144,7 @@ static void test_quota(void **state)
         at(r, i, 1)->cpu_ns = 30 * MS;
     }
     assert_int_equal(find(r), 1);
-    assert_int_equal(r->found[0].cause, PW_CAUSE_THROTTLED);
+    assert_int_equal(r->found[0].cause, PW_CAUSE_CGROUP_THROTTLING);
     assert_int_equal(r->found[0].lost_ns, 1400 * MS);
     destroy(r);
 }
@@ -162,7 +162,7 @@ static void test_asleep(void **state)
             at(r, i, 0)->io_bytes = reads ? 4096 : 0;
         }
         assert_int_equal(find(r), 1);
-        assert_int_equal(r->found[0].cause, reads ? PW_CAUSE_IO : PW_CAUSE_BLOCKED);
+        assert_int_equal(r->found[0].cause, reads ? PW_CAUSE_FILE_IO : PW_CAUSE_BLOCKED_OFF_CPU);
         assert_int_equal(r->found[0].lost_ns, 600 * MS);
         destroy(r);
     }
@@ -230,7 +230,7 @@ static void test_spinning_is_not_work(void **state)
                 .wait_ns = waited[k], .cpu_ns = waited[k], .asleep_ns = 100 * MS - waited[k]};
     assert_int_equal(find(r), 1);
     assert_int_equal(r->found[0].rank, 2);
-    assert_int_equal(r->found[0].cause, PW_CAUSE_BLOCKED);
+    assert_int_equal(r->found[0].cause, PW_CAUSE_BLOCKED_OFF_CPU);
     destroy(r);
 }
 
@@ -317,7 +317,7 @@ static void test_frozen_host(void **state)
     assert_int_equal(find(r), 2);
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(r->found[i].rank, 2 + i);
-        assert_int_equal(r->found[i].cause, PW_CAUSE_FROZEN);
+        assert_int_equal(r->found[i].cause, PW_CAUSE_HOST_FROZEN);
         assert_int_equal(r->found[i].lost_ns, 500 * MS);
         assert_true(r->found[i].is_host);
     }
@@ -347,7 +347,7 @@ static void test_disk(void **state)
                 *at(r, i, k) = (struct pw_row_c_bin_trace){.wait_ns = 100 * MS, .cpu_ns = 100 * MS};
     assert_int_equal(find(r), 1);
     assert_int_equal(r->found[0].rank, 1);
-    assert_int_equal(r->found[0].cause, PW_CAUSE_IO);
+    assert_int_equal(r->found[0].cause, PW_CAUSE_FILE_IO);
     assert_int_equal(r->found[0].lost_ns, 400 * MS);
     destroy(r);
 }
@@ -368,7 +368,7 @@ static void test_work_on_a_shared_cpu(void **state)
         at(r, i, 3)->inside_ns = 12 * MS;
     assert_int_equal(find(r), 1);
     assert_int_equal(r->found[0].rank, 3);
-    assert_int_equal(r->found[0].cause, PW_CAUSE_COMPUTE);
+    assert_int_equal(r->found[0].cause, PW_CAUSE_MORE_CPU_WORK);
     assert_int_equal(r->found[0].lost_ns, 300 * MS);
     destroy(r);
 }

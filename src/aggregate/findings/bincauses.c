@@ -11,30 +11,6 @@ enum { SAMPLES_NS = 100000000, MOST_ASKED = 32 };
 
 #define ENOUGH 0.5 /* of what the row lost */
 
-const char *pw_bincauses_words(enum pw_cause cause)
-{
-    switch (cause) {
-    case PW_CAUSE_LATE_START:
-        return "before it entered MPI";
-    case PW_CAUSE_STOPPED:
-        return "stopped";
-    case PW_CAUSE_FROZEN:
-        return "with its host or container at a standstill";
-    case PW_CAUSE_THROTTLED:
-        return "without a CPU because its cgroup's quota was used up";
-    case PW_CAUSE_IO:
-        return "waiting for files or a disk";
-    case PW_CAUSE_BLOCKED:
-        return "asleep outside communication";
-    case PW_CAUSE_CPU_CONTENTION:
-        return "ready to run but without a CPU";
-    case PW_CAUSE_COMPUTE:
-        return "on the CPU outside communication";
-    default:
-        return "outside communication";
-    }
-}
-
 /* What a rank has of a member of its bins near the row's steps, each as far as it overlaps. */
 static double near_row(const struct pw_job *job, const struct pw_matrix *m,
                        const struct pw_row_c_straggler *row, size_t rank, size_t offset)
@@ -78,10 +54,10 @@ static void ask_bins(struct pw_row_c_straggler *row, const struct pw_job *job,
         enum pw_cause cause;
     } kinds[] = {
         {offsetof(struct pw_row_c_bin_trace, stopped_ns), PW_CAUSE_STOPPED},
-        {offsetof(struct pw_row_c_bin_trace, throttled_ns), PW_CAUSE_THROTTLED},
+        {offsetof(struct pw_row_c_bin_trace, throttled_ns), PW_CAUSE_CGROUP_THROTTLING},
         {offsetof(struct pw_row_c_bin_trace, ready_ns), PW_CAUSE_CPU_CONTENTION},
-        {offsetof(struct pw_row_c_bin_trace, disk_ns), PW_CAUSE_IO},
-        {offsetof(struct pw_row_c_bin_trace, asleep_ns), PW_CAUSE_BLOCKED},
+        {offsetof(struct pw_row_c_bin_trace, disk_ns), PW_CAUSE_FILE_IO},
+        {offsetof(struct pw_row_c_bin_trace, asleep_ns), PW_CAUSE_BLOCKED_OFF_CPU},
     };
     for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
         const double more = more_than_others(job, m, row, kinds[k].offset, scratch);
@@ -91,7 +67,7 @@ static void ask_bins(struct pw_row_c_straggler *row, const struct pw_job *job,
         row->cause = (uint8_t)kinds[k].cause;
         snprintf(row->evidence, sizeof(row->evidence),
                  "within 0.1 s of these steps %s more than the other ranks' median %s",
-                 pw_text_ns(text, sizeof(text), (int64_t)more), pw_bincauses_words(kinds[k].cause));
+                 pw_text_ns(text, sizeof(text), (int64_t)more), pw_cause_doing(kinds[k].cause));
         return;
     }
 }

@@ -4,9 +4,6 @@
 
 #include "aggregate/findings/findings.h"
 
-/* "ready to run but without a CPU": what a rank with this cause was while it lost time. */
-const char *pw_bincauses_words(enum pw_cause cause);
-
 /* Gives rows by steps whose cause is unknown that of which their rank has more than the median of
  * the others, within a sample of the steps, by half of what the row lost. Of the first rows only.
  * `scratch` has room for a value of each rank. */

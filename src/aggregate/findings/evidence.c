@@ -196,21 +196,21 @@ static void describe(const struct pw_cause_found *found, const struct pw_usage *
     pw_text_ns(mine, sizeof(mine), found->part_ns / steps);
     pw_text_ns(others, sizeof(others), found->others_part_ns / steps);
     const char *what = "off the CPU";
-    if (found->cause == PW_CAUSE_COMPUTE)
+    if (found->cause == PW_CAUSE_MORE_CPU_WORK)
         what = "on the CPU";
-    else if (found->cause == PW_CAUSE_CPU_CONTENTION || found->cause == PW_CAUSE_THROTTLED)
+    else if (found->cause == PW_CAUSE_CPU_CONTENTION || found->cause == PW_CAUSE_CGROUP_THROTTLING)
         what = "ready to run but without a CPU";
     if (found->cause == PW_CAUSE_CPU_CONTENTION)
         snprintf(extra, sizeof(extra), "; %.1f involuntary context switches a step",
                  (double)usage->involuntary_cs / (double)steps);
-    else if (found->cause == PW_CAUSE_THROTTLED)
+    else if (found->cause == PW_CAUSE_CGROUP_THROTTLING)
         snprintf(extra, sizeof(extra),
                  "; its cgroup's CPU quota was used up for %.0f %% of the time",
                  100.0 * (double)usage->throttled_ns / (double)usage->total_ns);
-    else if (found->cause == PW_CAUSE_MEMORY)
+    else if (found->cause == PW_CAUSE_PAGE_FAULTS)
         snprintf(extra, sizeof(extra), "; %.1f major page faults a step",
                  (double)usage->major_faults / (double)steps);
-    else if (found->cause == PW_CAUSE_IO)
+    else if (found->cause == PW_CAUSE_FILE_IO)
         snprintf(extra, sizeof(extra), "; %.3g MB read and written a step",
                  (double)usage->io_bytes / (double)steps / 1e6);
     snprintf(out, size, "%s %s a step, other ranks %s%s", mine, what, others, extra);
@@ -262,9 +262,9 @@ static int enter_all(struct pw_findings *f, const struct pw_job *job, size_t win
 /* Off the processor, against its will or not, and not at work. */
 static int has_stood_still(const struct pw_row_c_straggler *row)
 {
-    return row->cause == PW_CAUSE_CPU_CONTENTION || row->cause == PW_CAUSE_THROTTLED ||
-           row->cause == PW_CAUSE_BLOCKED || row->cause == PW_CAUSE_MEMORY ||
-           row->cause == PW_CAUSE_IO;
+    return row->cause == PW_CAUSE_CPU_CONTENTION || row->cause == PW_CAUSE_CGROUP_THROTTLING ||
+           row->cause == PW_CAUSE_BLOCKED_OFF_CPU || row->cause == PW_CAUSE_PAGE_FAULTS ||
+           row->cause == PW_CAUSE_FILE_IO;
 }
 
 static int64_t measured_ns(const struct pw_findings *f)

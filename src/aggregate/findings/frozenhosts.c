@@ -5,7 +5,7 @@
 
 static int is_frozen_on(const struct pw_row_c_straggler *row, const char *hostname)
 {
-    return row->cause == PW_CAUSE_FROZEN &&
+    return row->cause == PW_CAUSE_HOST_FROZEN &&
            strncmp(row->hostname, hostname, sizeof(row->hostname)) == 0;
 }
 
@@ -33,7 +33,7 @@ static struct pw_row_c_host sum_frozen(const struct pw_findings *f, const char *
 {
     struct pw_row_c_host row = {.lost_ns = INT64_MAX, .gain_ns = -1, .confidence = 1};
     memcpy(row.hostname, hostname, sizeof(row.hostname));
-    row.cause = PW_CAUSE_FROZEN;
+    row.cause = PW_CAUSE_HOST_FROZEN;
     row.first_step = row.last_step = -1;
     for (size_t i = 0; i < f->nstragglers; i++) {
         const struct pw_row_c_straggler *of = &f->stragglers[i];

@@ -57,9 +57,9 @@ static void describe_kernels(const struct pw_row_c_gpu_rank *rank, const struct 
 
 static const char *words_of(int cause)
 {
-    return cause == PW_CAUSE_HOST_BOUND ? "with a dry GPU, as kernels were launched late,"
-           : cause == PW_CAUSE_DATA     ? "in which the GPU was dry or copied data,"
-                                        : "of kernels";
+    return cause == PW_CAUSE_HOST_BOUND        ? "with a dry GPU, as kernels were launched late,"
+           : cause == PW_CAUSE_DATA_STARVATION ? "in which the GPU was dry or copied data,"
+                                               : "of kernels";
 }
 
 static void describe(const struct pw_gpu_cause_found *found, const struct pw_gpu_usage *u,
@@ -69,11 +69,11 @@ static void describe(const struct pw_gpu_cause_found *found, const struct pw_gpu
     char mine[32], others[32], extra[192] = "";
     pw_text_ns(mine, sizeof(mine), found->part_ns / steps);
     pw_text_ns(others, sizeof(others), found->others_part_ns / steps);
-    if (found->cause == PW_CAUSE_GPU_CLOCKS)
+    if (found->cause == PW_CAUSE_GPU_CLOCKS_THROTTLED)
         describe_clocks(found, u, extra, sizeof(extra));
-    else if (found->cause == PW_CAUSE_KERNELS)
+    else if (found->cause == PW_CAUSE_SLOWER_KERNELS)
         describe_kernels(rank, kernels, extra, sizeof(extra));
-    else if (found->cause == PW_CAUSE_GPU_WORK)
+    else if (found->cause == PW_CAUSE_MORE_GPU_WORK)
         snprintf(extra, sizeof(extra), "; the same kernels take no longer than there");
     snprintf(out, size, "%s %s a step, other ranks %s%s", mine, words_of(found->cause), others,
              extra);
@@ -82,8 +82,9 @@ static void describe(const struct pw_gpu_cause_found *found, const struct pw_gpu
 /* The host's own troubles are told before their effect. */
 static int is_hosts(int cause)
 {
-    return cause == PW_CAUSE_CPU_CONTENTION || cause == PW_CAUSE_THROTTLED ||
-           cause == PW_CAUSE_MEMORY || cause == PW_CAUSE_IO || cause == PW_CAUSE_DATA;
+    return cause == PW_CAUSE_CPU_CONTENTION || cause == PW_CAUSE_CGROUP_THROTTLING ||
+           cause == PW_CAUSE_PAGE_FAULTS || cause == PW_CAUSE_FILE_IO ||
+           cause == PW_CAUSE_DATA_STARVATION;
 }
 
 void pw_gpuevidence_enter(struct pw_row_c_straggler *row, struct pw_gpu_usage *usage, size_t nranks,
@@ -107,6 +108,6 @@ void pw_gpuevidence_enter(struct pw_row_c_straggler *row, struct pw_gpu_usage *u
     if (found.cause == PW_CAUSE_UNKNOWN)
         return;
     if (found.cause == PW_CAUSE_HOST_BOUND && row->phase == PW_PHASE_DATA)
-        row->cause = found.cause = PW_CAUSE_DATA;
+        row->cause = found.cause = PW_CAUSE_DATA_STARVATION;
     describe(&found, u, rank, kernels, steps, row->evidence, sizeof(row->evidence));
 }

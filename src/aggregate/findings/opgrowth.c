@@ -234,7 +234,7 @@ static void enter(struct pw_row_c_straggler *row, const struct candidate *c,
     snprintf(row->evidence, sizeof(row->evidence), "%.110s%s%s took %s a step, other ranks %s",
              before, before[0] ? "; " : "", name, mine, others);
     if (row->cause == PW_CAUSE_UNKNOWN)
-        row->cause = PW_CAUSE_OPERATOR;
+        row->cause = PW_CAUSE_OPERATOR_GREW;
 }
 
 /* On process 0. */

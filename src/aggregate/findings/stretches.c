@@ -37,8 +37,10 @@ static void describe(const struct pw_stretch *f, char *out, size_t size)
     pw_text_ns(mine, sizeof(mine), f->lost_ns + f->usual_ns);
     pw_text_ns(others, sizeof(others), f->usual_ns);
     pw_text_ns(next, sizeof(next), f->next_ns);
-    const char *what =
-        f->is_bound ? "kept from its CPUs by other processes" : pw_bincauses_words(f->cause);
+    const char *doing = pw_cause_doing(f->cause);
+    const char *what = f->is_bound ? "kept from its CPUs by other processes"
+                       : *doing    ? doing
+                                   : "outside communication";
     size_t used =
         (size_t)snprintf(out, size, "%s %s, the other ranks' median %s", mine, what, others);
     if ((!f->is_bound || f->next_ns > 0) && used < size) /* else no other rank is bound so */
@@ -95,8 +97,8 @@ static struct pw_row_c_straggler row_of(const struct pw_findings *f, const struc
  * from another rank's fault. */
 static int is_sure(const struct pw_row_c_straggler *row)
 {
-    return row->cause == PW_CAUSE_STOPPED || row->cause == PW_CAUSE_FROZEN ||
-           row->cause == PW_CAUSE_THROTTLED || row->cause == PW_CAUSE_LATE_START;
+    return row->cause == PW_CAUSE_STOPPED || row->cause == PW_CAUSE_HOST_FROZEN ||
+           row->cause == PW_CAUSE_CGROUP_THROTTLING || row->cause == PW_CAUSE_LATE_START;
 }
 
 /* Of a part of the run outside its steps: from its begin on the rank to its end. */
@@ -147,8 +149,8 @@ static struct pw_row_c_straggler row_of_part(const struct pw_job *job, const str
 /* Causes that are concluded from a rank's not being on a CPU, and from what it did before. */
 static int is_concluded(const struct pw_row_c_straggler *row)
 {
-    return row->cause == PW_CAUSE_UNKNOWN || row->cause == PW_CAUSE_BLOCKED ||
-           row->cause == PW_CAUSE_CPU_CONTENTION || row->cause == PW_CAUSE_DATA;
+    return row->cause == PW_CAUSE_UNKNOWN || row->cause == PW_CAUSE_BLOCKED_OFF_CPU ||
+           row->cause == PW_CAUSE_CPU_CONTENTION || row->cause == PW_CAUSE_DATA_STARVATION;
 }
 
 /* What the counters say of the stretch holds for its steps, too, when it is half of their loss. */

@@ -138,11 +138,11 @@ static enum pw_cause cause_of(const struct looking *w, int64_t cost_ns)
         size_t offset;
         enum pw_cause cause;
     } kinds[] = {
-        {offsetof(struct pw_row_c_bin_trace, frozen_ns), PW_CAUSE_FROZEN},
+        {offsetof(struct pw_row_c_bin_trace, frozen_ns), PW_CAUSE_HOST_FROZEN},
         {offsetof(struct pw_row_c_bin_trace, stopped_ns), PW_CAUSE_STOPPED},
-        {offsetof(struct pw_row_c_bin_trace, throttled_ns), PW_CAUSE_THROTTLED},
-        {offsetof(struct pw_row_c_bin_trace, disk_ns), PW_CAUSE_IO},
-        {offsetof(struct pw_row_c_bin_trace, asleep_ns), PW_CAUSE_BLOCKED},
+        {offsetof(struct pw_row_c_bin_trace, throttled_ns), PW_CAUSE_CGROUP_THROTTLING},
+        {offsetof(struct pw_row_c_bin_trace, disk_ns), PW_CAUSE_FILE_IO},
+        {offsetof(struct pw_row_c_bin_trace, asleep_ns), PW_CAUSE_BLOCKED_OFF_CPU},
         {offsetof(struct pw_row_c_bin_trace, ready_ns), PW_CAUSE_CPU_CONTENTION},
     };
     const struct pw_binning *b = &w->job->bins;
@@ -152,10 +152,10 @@ static enum pw_cause cause_of(const struct looking *w, int64_t cost_ns)
     }
     for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
         if (more_near(w, kinds[k].offset) >= MOSTLY * (double)cost_ns) {
-            const int is_io = kinds[k].cause == PW_CAUSE_BLOCKED &&
+            const int is_io = kinds[k].cause == PW_CAUSE_BLOCKED_OFF_CPU &&
                               more_near(w, offsetof(struct pw_row_c_bin_trace, io_bytes)) >=
                                   PW_CAUSE_LEAST_IO_PER_NS * (double)cost_ns;
-            return is_io ? PW_CAUSE_IO : kinds[k].cause;
+            return is_io ? PW_CAUSE_FILE_IO : kinds[k].cause;
         }
     return PW_CAUSE_UNKNOWN;
 }

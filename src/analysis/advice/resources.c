@@ -63,7 +63,7 @@ static int64_t savings(const struct pw_advice_input *in, const struct pw_advice 
     for (size_t i = 0; i < c->nstragglers; i++) {
         const struct pw_row_c_straggler *row = &c->stragglers[i];
         struct pw_pipeline pipeline;
-        if (row->phase != PW_PHASE_DATA && row->cause != PW_CAUSE_DATA)
+        if (row->phase != PW_PHASE_DATA && row->cause != PW_CAUSE_DATA_STARVATION)
             continue;
         for (size_t r = 0; r < c->nrank_rows; r++)
             if (c->ranks[r].rank == row->rank && verdict_of(in, r, &pipeline) == verdict &&

@@ -46,7 +46,7 @@ static void write_evidence(const struct pw_row_c_straggler *row, struct pw_sente
 /* What a rank's queues explain is advice about its data pipeline. */
 static int is_taken(const struct pw_advice_input *in, const struct pw_row_c_straggler *row)
 {
-    return (row->phase == PW_PHASE_DATA || row->cause == PW_CAUSE_DATA) &&
+    return (row->phase == PW_PHASE_DATA || row->cause == PW_CAUSE_DATA_STARVATION) &&
            pw_advice_is_starved(in, row->rank);
 }
 

@@ -18,35 +18,35 @@
 /* A rule for stragglers applies to those of its cause and phase that no earlier rule took. Of rules
  * that do not know what they would save, the first is the most urgent. */
 static const struct pw_advice_rule rules[] = {
-    STRAGGLER("data_starvation", PW_CAUSE_DATA, PW_ADVICE_ANY,
+    STRAGGLER("data_starvation", PW_CAUSE_DATA_STARVATION, PW_ADVICE_ANY,
               "waits for its data. Give the loader more workers or a deeper prefetch queue, and "
               "check whether this rank's shard is larger or on slower storage than the others'."),
-    STRAGGLER("file_io_outside_steps", PW_CAUSE_IO, PW_ADVICE_OUTSIDE_STEPS,
+    STRAGGLER("file_io_outside_steps", PW_CAUSE_FILE_IO, PW_ADVICE_OUTSIDE_STEPS,
               "is held up by file I/O outside the steps. Find the file that this rank alone reads "
               "before its first step, or writes after its last one, and let all ranks share that "
               "work, or keep the file on local disk."),
     STRAGGLER_OF(
-        "file_io", PW_CAUSE_IO, PW_ADVICE_ANY,
+        "file_io", PW_CAUSE_FILE_IO, PW_ADVICE_ANY,
         "is held up by file I/O. Find the file (checkpoint, log, data shard) that this rank "
         "alone reads or writes, and move it to a thread, to local disk or out of the step.",
         "is held up by file I/O. Find the file (checkpoint, log, input, output) that this "
         "rank alone reads or writes, and move it to a thread, to local disk or out of the "
         "iteration."),
-    STRAGGLER("page_faults", PW_CAUSE_MEMORY, PW_ADVICE_ANY,
+    STRAGGLER("page_faults", PW_CAUSE_PAGE_FAULTS, PW_ADVICE_ANY,
               "is held up by page faults. Check for swapping and memory limits on its host, and "
               "touch or preallocate buffers before the first step."),
     STRAGGLER("cpu_contention", PW_CAUSE_CPU_CONTENTION, PW_ADVICE_ANY,
               "is ready to run but does not get a CPU. Look for other processes on its host, pin "
               "ranks to cores (mpirun --bind-to core --report-bindings), and use no more threads "
               "than cores."),
-    STRAGGLER("throttled", PW_CAUSE_THROTTLED, PW_ADVICE_ANY,
+    STRAGGLER("throttled", PW_CAUSE_CGROUP_THROTTLING, PW_ADVICE_ANY,
               "is stopped by its cgroup's CPU quota. Raise the quota (cpu.max, or the CPU limit of "
               "its container or job), or start no more threads than it pays for."),
     STRAGGLER("stopped", PW_CAUSE_STOPPED, PW_ADVICE_ANY,
               "was stopped (SIGSTOP, a debugger, a job that the batch system suspended). Find out "
               "who stops processes on its host."),
     STRAGGLER(
-        "host_frozen", PW_CAUSE_FROZEN, PW_ADVICE_ANY,
+        "host_frozen", PW_CAUSE_HOST_FROZEN, PW_ADVICE_ANY,
         "stood still with its host or container: nothing ran there, nor was anything sampled. "
         "Look for virtual machines that are moved or suspended, containers that are paused, "
         "and firmware that halts the host."),
@@ -54,7 +54,7 @@ static const struct pw_advice_rule rules[] = {
               "entered MPI_Init later than the others, who waited for it. Look at what it does "
               "before: how its host starts processes, loads libraries and Python modules, and "
               "reads its input."),
-    STRAGGLER("gpu_clocks", PW_CAUSE_GPU_CLOCKS, PW_ADVICE_ANY,
+    STRAGGLER("gpu_clocks", PW_CAUSE_GPU_CLOCKS_THROTTLED, PW_ADVICE_ANY,
               "has a GPU whose clocks are held down. Check its cooling and power supply "
               "(nvidia-smi -q -d PERFORMANCE), and its host for others that heat it; leave the "
               "host out until it is repaired."),
@@ -62,25 +62,25 @@ static const struct pw_advice_rule rules[] = {
               "leaves its GPU dry: its program launches kernels late. Look at its host's CPU "
               "(binding, other processes, Python work between operators), and for synchronisation "
               "with the GPU; CUDA graphs or larger kernels take fewer launches."),
-    STRAGGLER("slower_kernels", PW_CAUSE_KERNELS, PW_ADVICE_ANY,
+    STRAGGLER("slower_kernels", PW_CAUSE_SLOWER_KERNELS, PW_ADVICE_ANY,
               "has a GPU that takes longer for the same kernels. Compare its clocks, its memory "
               "errors and other users of the GPU with the other ranks' (nvidia-smi)."),
-    STRAGGLER_OF("more_gpu_work", PW_CAUSE_GPU_WORK, PW_ADVICE_ANY,
+    STRAGGLER_OF("more_gpu_work", PW_CAUSE_MORE_GPU_WORK, PW_ADVICE_ANY,
                  "has more for its GPU to do. Compare its batch size, sequence lengths and shapes "
                  "with the other ranks'.",
                  "has more for its GPU to do. Compare the size of its part of the problem with the "
                  "other ranks'."),
-    STRAGGLER("blocked_data", PW_CAUSE_BLOCKED, PW_PHASE_DATA,
+    STRAGGLER("blocked_data", PW_CAUSE_BLOCKED_OFF_CPU, PW_PHASE_DATA,
               "sleeps while it gets data. Its loader is slower than the others': check its "
               "storage, its number of workers and its prefetch queue."),
-    STRAGGLER("blocked", PW_CAUSE_BLOCKED, PW_ADVICE_ANY,
+    STRAGGLER("blocked", PW_CAUSE_BLOCKED_OFF_CPU, PW_ADVICE_ANY,
               "sleeps or waits outside MPI: off the CPU, but not for another rank. Look there for "
               "sleeps, locks, file or network I/O, and synchronisation with a GPU."),
     STRAGGLER("slow_data", PW_ADVICE_ANY, PW_PHASE_DATA,
               "takes longer to get its data. Compare its shard and preprocessing with the others', "
               "and give the loader more workers or prefetch."),
     STRAGGLER_OF(
-        "uneven_work", PW_CAUSE_COMPUTE, PW_ADVICE_ANY,
+        "uneven_work", PW_CAUSE_MORE_CPU_WORK, PW_ADVICE_ANY,
         "computes longer than the others. Compare its work: batch size, sequence lengths and "
         "shapes, extra work that only this rank does (logging, evaluation); then the clock "
         "speed of its host.",

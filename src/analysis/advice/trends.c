@@ -35,24 +35,10 @@ static void say_percent(struct pw_sentence *s, double share)
                     100 * share);
 }
 
-static const char *doing(int cause)
+static void say_doing(struct pw_sentence *s, int cause)
 {
-    switch (cause) {
-    case PW_CAUSE_IO:
-        return ", waiting for files or a disk";
-    case PW_CAUSE_STOPPED:
-        return ", stopped";
-    case PW_CAUSE_FROZEN:
-        return ", as their hosts stood still";
-    case PW_CAUSE_THROTTLED:
-        return ", without a CPU because their cgroup's quota was used up";
-    case PW_CAUSE_CPU_CONTENTION:
-        return ", ready to run but without a CPU";
-    case PW_CAUSE_BLOCKED:
-        return ", asleep";
-    default:
-        return "";
-    }
+    const char *doing = pw_cause_doing(cause);
+    pw_sentence_add(s, "%s%s", *doing ? ", " : "", doing);
 }
 
 /* "All ranks paused 4 times in steps 24-99, every 25 steps: for 200 ms each, 800 ms in all". */
@@ -73,7 +59,7 @@ static void say_pauses(struct pw_sentence *s, const struct pw_row_c_trend *t, co
     }
     if (t->share >= 0)
         say_percent(s, t->share);
-    pw_sentence_add(s, "%s", doing(t->cause));
+    say_doing(s, t->cause);
 }
 
 static void say_slower(struct pw_sentence *s, const struct pw_row_c_trend *t, const char *who,
@@ -98,7 +84,7 @@ static void say_slower(struct pw_sentence *s, const struct pw_row_c_trend *t, co
         pw_sentence_add(s, ", most outside any phase");
     else if (t->phase > PW_PHASE_NONE && t->phase < PW_PHASE_OTHER)
         pw_sentence_add(s, ", most in %s", pw_enum_name(PW_F_PHASE, t->phase));
-    pw_sentence_add(s, "%s", doing(t->cause));
+    say_doing(s, t->cause);
     if (t->kind == PW_SLOWING_WARM_UP)
         pw_sentence_add(s, "; runs often begin so");
 }

@@ -98,7 +98,7 @@ static void write_straggler(const struct pw_figures *f, const struct pw_verdict 
 {
     const struct pw_row_c_straggler *worst = &f->cluster->stragglers[0];
     const struct pw_row_c_host *host = pw_headline_host(f->cluster, worst);
-    const char *cause = pw_words_cause(worst->cause);
+    const char *cause = pw_cause_title(worst->cause);
     const int64_t gain_ns = host && host->gain_ns > 0 ? host->gain_ns : worst->gain_ns;
     size_t more = host ? count_elsewhere(f->cluster, host) : f->cluster->nstragglers - 1;
     if (host)

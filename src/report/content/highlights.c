@@ -202,8 +202,8 @@ static int find_data_wait(const struct pw_figures *f, struct pw_highlight *out)
     const struct pw_cluster *c = f->cluster;
     char wait[32], step[32];
     *out = (struct pw_highlight){.kind = "data_wait", .rank = -1, .of_rank = -1};
-    if (c->nstragglers &&
-        (c->stragglers[0].phase == PW_PHASE_DATA || c->stragglers[0].cause == PW_CAUSE_DATA))
+    if (c->nstragglers && (c->stragglers[0].phase == PW_PHASE_DATA ||
+                           c->stragglers[0].cause == PW_CAUSE_DATA_STARVATION))
         return 0; /* the headline is about it */
     out->share = f->data_wait_share;
     if (out->share < DATA_WAIT_LEAST || data_wait_beside(f) < DATA_WAIT_LEAST)

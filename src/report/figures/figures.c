@@ -52,7 +52,7 @@ static int64_t count_hosts(const struct pw_cluster *c)
         return c->nhosts;
     for (size_t r = 0; r < c->nrank_rows && r < 4096; r++) {
         size_t first = 0;
-        while (strncmp(c->ranks[first].hostname, c->ranks[r].hostname, sizeof(pw_s64)) != 0)
+        while (strncmp(c->ranks[first].hostname, c->ranks[r].hostname, sizeof(pw_type_S64)) != 0)
             first++;
         hosts += first == r;
     }

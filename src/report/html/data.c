@@ -129,7 +129,7 @@ static json_t *make_stragglers(const struct pw_figures *f)
         bad |= json_object_set_new(row, "phase_words",
                                    json_string(pw_words_phase(c->stragglers[i].phase)));
         bad |= json_object_set_new(row, "cause_words",
-                                   json_string(pw_words_cause(c->stragglers[i].cause)));
+                                   json_string(pw_cause_title(c->stragglers[i].cause)));
     }
     return object_or_null(array, bad);
 }

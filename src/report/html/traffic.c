@@ -28,7 +28,7 @@ static int by_hosts(const struct pw_figures *f, struct sides *s)
     for (size_t r = 0; r < f->nranks; r++) {
         size_t h = 0;
         while (h < s->count &&
-               strncmp(ranks[s->first[h]].hostname, ranks[r].hostname, sizeof(pw_s64)) != 0)
+               strncmp(ranks[s->first[h]].hostname, ranks[r].hostname, sizeof(pw_type_S64)) != 0)
             h++;
         if (h == PW_TRAFFIC_SIDE)
             return 0;

@@ -40,7 +40,7 @@ static json_t *make_operators(const struct pw_pipeline *p)
     for (size_t i = 0; i < p->noperators && !bad; i++) {
         const struct pw_pipeline_operator *op = &p->operators[i];
         json_t *row = json_object();
-        bad |= json_object_set_new(row, "operator", pw_json_text(op->name, sizeof(pw_s64)));
+        bad |= json_object_set_new(row, "operator", pw_json_text(op->name, sizeof(pw_type_S64)));
         bad |= json_object_set_new(row, "left", queue_name(op->left));
         bad |= json_object_set_new(row, "right", queue_name(op->right));
         bad |= json_object_set_new(row, "suspect", json_boolean(op->suspect));

@@ -21,7 +21,7 @@ static int print_hosts(const struct pw_page *page)
     char text[HOSTS_SHOWN * 160 + 32] = "";
     for (size_t first = 0, last; first < n && shown <= HOSTS_SHOWN; first = last + 1, shown++) {
         for (last = first; last + 1 < n && strncmp(ranks[last + 1].hostname, ranks[first].hostname,
-                                                   sizeof(pw_s64)) == 0;)
+                                                   sizeof(pw_type_S64)) == 0;)
             last++;
         char span[64];
         const char *host = ranks[first].hostname[0] ? ranks[first].hostname : "not known";

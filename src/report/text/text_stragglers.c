@@ -45,7 +45,7 @@ static void operator_words(const struct pw_cluster *c, const struct slow_list *s
 static void cause_note(struct pw_grid *grid, const struct pw_row_c_straggler *row,
                        const char *operators)
 {
-    const char *phase = pw_words_phase(row->phase), *cause = pw_words_cause(row->cause);
+    const char *phase = pw_words_phase(row->phase), *cause = pw_cause_title(row->cause);
     char confidence[32], sure[64] = "";
     if (row->confidence >= 0)
         snprintf(sure, sizeof(sure), "%s%s sure", phase[0] ? ", " : "",

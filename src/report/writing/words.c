@@ -21,29 +21,6 @@ const char *pw_words_phase(int phase)
     return phase >= 0 && phase <= PW_PHASE_OTHER ? words[phase] : "";
 }
 
-const char *pw_words_cause(int cause)
-{
-    static const char *const words[] = {
-        [PW_CAUSE_UNKNOWN] = "",
-        [PW_CAUSE_CPU_CONTENTION] = "CPU contention",
-        [PW_CAUSE_MEMORY] = "page faults",
-        [PW_CAUSE_IO] = "file I/O",
-        [PW_CAUSE_DATA] = "data starvation",
-        [PW_CAUSE_BLOCKED] = "blocked off the CPU",
-        [PW_CAUSE_COMPUTE] = "more CPU work",
-        [PW_CAUSE_THROTTLED] = "CPU quota used up",
-        [PW_CAUSE_OPERATOR] = "an operator takes longer",
-        [PW_CAUSE_GPU_CLOCKS] = "GPU clocks throttled",
-        [PW_CAUSE_HOST_BOUND] = "host late to launch",
-        [PW_CAUSE_KERNELS] = "slower kernels",
-        [PW_CAUSE_GPU_WORK] = "more GPU work",
-        [PW_CAUSE_STOPPED] = "stopped by a signal or a debugger",
-        [PW_CAUSE_LATE_START] = "it began late",
-        [PW_CAUSE_FROZEN] = "its host or container stood still",
-    };
-    return cause >= 0 && cause <= PW_CAUSE_FROZEN ? words[cause] : "";
-}
-
 const char *pw_words_steps(const struct pw_figures *figures,
                            const struct pw_row_c_straggler *straggler, char *out, size_t size)
 {

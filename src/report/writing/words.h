@@ -10,9 +10,6 @@
 /* "in backward", "outside any phase"; "" when not known. */
 const char *pw_words_phase(int phase);
 
-/* "more CPU work", "blocked off the CPU" …; "" when not known. */
-const char *pw_words_cause(int cause);
-
 /* "41 of 50 steps", "21 of steps 20-40", "step 17": what a straggler held back. Returns `out`. */
 const char *pw_words_steps(const struct pw_figures *figures,
                            const struct pw_row_c_straggler *straggler, char *out, size_t size);
