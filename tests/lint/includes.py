@@ -26,6 +26,9 @@ ALLOWED = {
 }
 UNRESTRICTED = {"cli"}
 
+# Collector -> what it shares with another, and may include, too.
+SHARED = {"cuda": {"gpu"}, "rocm": {"gpu"}}
+
 
 def area(path):
     """The area of a path relative to src/: its first folder."""
@@ -41,7 +44,8 @@ def collector_of(path):
 
 def crosses_collectors(path, target):
     own, other = collector_of(path), collector_of(target)
-    return own is not None and other is not None and own != other
+    is_shared = other in SHARED.get(own, set())
+    return own is not None and other is not None and own != other and not is_shared
 
 
 def exists(root, target):

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "collectors/cuda/cuda_device.h"
-#include "collectors/cuda/cuda_held.h"
-#include "collectors/cuda/cuda_launches.h"
 #include "collectors/cuda/cuda_refusal.h"
 #include "collectors/cuda/cuda_salvage.h"
+#include "collectors/gpu/gpu_held.h"
+#include "collectors/gpu/gpu_launches.h"
 #include "rank/probe/ranges.h"
 
 enum { DEVICES = 64, HOLDERS = 8, POOLS = 16 };
@@ -26,8 +26,8 @@ struct memory {
 
 struct state {
     struct pw_rankfile *file;
-    struct pw_cuda_launches *launches;
-    struct pw_cuda_held *held;
+    struct pw_gpu_launches *launches;
+    struct pw_gpu_held *held;
     struct pw_cuda_devices *devices;
     bool is_used; /* the program uses CUDA: what others record matters */
     int64_t records, overhead_ns;
@@ -44,8 +44,8 @@ struct state {
 static void destroy(void *state)
 {
     struct state *s = state;
-    pw_cuda_held_destroy(s->held);
-    pw_cuda_launches_destroy(s->launches);
+    pw_gpu_held_destroy(s->held);
+    pw_gpu_launches_destroy(s->launches);
     pw_cuda_devices_destroy(s->devices);
     free(s);
 }
@@ -56,8 +56,8 @@ static void *create(struct pw_rankfile *file)
     if (!s)
         return NULL;
     s->file = file;
-    s->launches = pw_cuda_launches_create();
-    s->held = s->launches ? pw_cuda_held_create(file, s->launches) : NULL;
+    s->launches = pw_gpu_launches_create();
+    s->held = s->launches ? pw_gpu_held_create(file, s->launches) : NULL;
     s->devices = pw_cuda_devices_create(file);
     if (s->held && s->devices)
         return s;
@@ -71,14 +71,14 @@ static void take_call(struct state *s, const struct pw_record *record,
                       const struct pw_origin *origin)
 {
     if (record->flags & PW_CUDA_LAUNCHES)
-        pw_cuda_launches_call(s->launches, record->api.correlation, record->api.tid, origin->start);
+        pw_gpu_launches_call(s->launches, record->api.correlation, record->api.tid, origin->start);
     if (!(record->flags & PW_CUDA_HAS_ROW))
         return;
     const struct pw_row_cuda_api row = {
         .start = origin->start,
         .end = origin->end,
         .name = pw_origin_name(origin, record->stack),
-        .thread = pw_cuda_launches_lane(s->launches, record->api.tid),
+        .thread = pw_gpu_launches_lane(s->launches, record->api.tid),
         .correlation = record->api.correlation,
         .result = record->api.result,
     };
@@ -160,14 +160,14 @@ static void note_state(struct state *s, const struct pw_record *record,
     s->has_state = true;
     s->holder = pw_origin_name(origin, record->stack);
     s->device_bytes = record->cuda_state.device_bytes;
-    pw_cuda_held_expect(s->held, record->cuda_state.level > 0);
+    pw_gpu_held_expect(s->held, record->cuda_state.level > 0);
 }
 
 static void hold(struct state *s, const struct pw_record *record, const struct pw_origin *origin)
 {
     if (record->type != PW_REC_CUDA_SYNC)
         pw_cuda_devices_use(s->devices, record->op);
-    pw_cuda_held_add(s->held, record, origin);
+    pw_gpu_held_add(s->held, record, origin);
 }
 
 static void record(void *state, const struct pw_record *record, const struct pw_origin *origin)
@@ -206,8 +206,8 @@ static void watch_range(struct state *s, const struct pw_record *record,
                         const struct pw_origin *origin)
 {
     if (s->is_used && record->range.kind != PW_KIND_MARK && !(record->flags & PW_RANGE_PROCESS))
-        pw_cuda_launches_range(s->launches, origin->thread, origin->start, origin->end,
-                               pw_origin_name(origin, record->range.name));
+        pw_gpu_launches_range(s->launches, origin->thread, origin->start, origin->end,
+                              pw_origin_name(origin, record->range.name));
 }
 
 static void watch(void *state, const struct pw_record *record, const struct pw_origin *origin)
@@ -215,7 +215,7 @@ static void watch(void *state, const struct pw_record *record, const struct pw_o
     struct state *s = state;
     switch (record->type) {
     case PW_REC_THREAD:
-        pw_cuda_launches_thread(s->launches, record->thread.tid, origin->thread);
+        pw_gpu_launches_thread(s->launches, record->thread.tid, origin->thread);
         break;
     case PW_REC_MEMORY:
         if (record->memory.device >= 0 && record->memory.device < DEVICES)
@@ -262,7 +262,7 @@ static void note_holders(const struct state *s)
 static void finish(void *state, int64_t end_ns)
 {
     struct state *s = state;
-    pw_cuda_held_finish(s->held);
+    pw_gpu_held_finish(s->held);
     pw_cuda_devices_finish(s->devices, end_ns);
     if (!s->is_used)
         return;

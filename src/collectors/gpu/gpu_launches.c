@@ -1,9 +1,9 @@
-/* A table of the last calls by their correlation numbers; see cuda_launches.h. */
-#include "collectors/cuda/cuda_launches.h"
+/* A table of the last calls by their correlation numbers; see gpu_launches.h. */
+#include "collectors/gpu/gpu_launches.h"
 
 #include <stdlib.h>
 
-#include "collectors/cuda/cuda_spans.h"
+#include "collectors/gpu/gpu_spans.h"
 
 /* CUPTI counts correlation numbers up: the last CALLS calls are each in a place of their own. */
 enum { CALLS = 1 << 18, THREADS = 1 << 12 };
@@ -15,8 +15,8 @@ struct call {
     bool is_there, is_named;
 };
 
-struct pw_cuda_launches {
-    struct pw_cuda_spans *spans;
+struct pw_gpu_launches {
+    struct pw_gpu_spans *spans;
     struct call *calls; /* NULL before the first */
     size_t nthreads;
     struct {
@@ -24,10 +24,10 @@ struct pw_cuda_launches {
     } threads[THREADS];
 };
 
-struct pw_cuda_launches *pw_cuda_launches_create(void)
+struct pw_gpu_launches *pw_gpu_launches_create(void)
 {
-    struct pw_cuda_launches *l = calloc(1, sizeof(*l));
-    struct pw_cuda_spans *spans = l ? pw_cuda_spans_create() : NULL;
+    struct pw_gpu_launches *l = calloc(1, sizeof(*l));
+    struct pw_gpu_spans *spans = l ? pw_gpu_spans_create() : NULL;
     if (!spans) {
         free(l);
         return NULL;
@@ -36,7 +36,7 @@ struct pw_cuda_launches *pw_cuda_launches_create(void)
     return l;
 }
 
-void pw_cuda_launches_thread(struct pw_cuda_launches *l, int32_t tid, uint16_t lane)
+void pw_gpu_launches_thread(struct pw_gpu_launches *l, int32_t tid, uint16_t lane)
 {
     size_t at = 0;
     while (at < l->nthreads && l->threads[at].tid != tid)
@@ -48,7 +48,7 @@ void pw_cuda_launches_thread(struct pw_cuda_launches *l, int32_t tid, uint16_t l
     l->threads[at].lane = lane;
 }
 
-int32_t pw_cuda_launches_lane(const struct pw_cuda_launches *l, int32_t tid)
+int32_t pw_gpu_launches_lane(const struct pw_gpu_launches *l, int32_t tid)
 {
     for (size_t i = 0; i < l->nthreads; i++)
         if (l->threads[i].tid == tid)
@@ -56,23 +56,23 @@ int32_t pw_cuda_launches_lane(const struct pw_cuda_launches *l, int32_t tid)
     return -1;
 }
 
-void pw_cuda_launches_range(struct pw_cuda_launches *l, uint16_t lane, int64_t start, int64_t end,
-                            uint32_t name)
+void pw_gpu_launches_range(struct pw_gpu_launches *l, uint16_t lane, int64_t start, int64_t end,
+                           uint32_t name)
 {
-    pw_cuda_spans_add(l->spans, lane, start, end, name);
+    pw_gpu_spans_add(l->spans, lane, start, end, name);
 }
 
-static void name_call(const struct pw_cuda_launches *l, struct call *call)
+static void name_call(const struct pw_gpu_launches *l, struct call *call)
 {
     if (call->lane < 0)
-        call->lane = pw_cuda_launches_lane(l, call->tid);
+        call->lane = pw_gpu_launches_lane(l, call->tid);
     if (!call->is_named && call->lane >= 0)
         call->is_named =
-            pw_cuda_spans_find(l->spans, (uint16_t)call->lane, call->time, &call->name) != 0;
+            pw_gpu_spans_find(l->spans, (uint16_t)call->lane, call->time, &call->name) != 0;
 }
 
-void pw_cuda_launches_call(struct pw_cuda_launches *l, uint32_t correlation, int32_t tid,
-                           int64_t time)
+void pw_gpu_launches_call(struct pw_gpu_launches *l, uint32_t correlation, int32_t tid,
+                          int64_t time)
 {
     if (!l->calls)
         l->calls = calloc(CALLS, sizeof(*l->calls));
@@ -87,23 +87,23 @@ void pw_cuda_launches_call(struct pw_cuda_launches *l, uint32_t correlation, int
     name_call(l, call);
 }
 
-bool pw_cuda_launches_find(struct pw_cuda_launches *l, uint32_t correlation,
-                           struct pw_cuda_launch *out)
+bool pw_gpu_launches_find(struct pw_gpu_launches *l, uint32_t correlation,
+                          struct pw_gpu_launch *out)
 {
     struct call *call = l->calls ? &l->calls[correlation & (CALLS - 1)] : NULL;
-    *out = (struct pw_cuda_launch){.time = -1, .lane = -1};
+    *out = (struct pw_gpu_launch){.time = -1, .lane = -1};
     if (!call || !call->is_there || call->correlation != correlation)
         return false;
     name_call(l, call);
-    *out = (struct pw_cuda_launch){call->time, call->lane, call->name};
+    *out = (struct pw_gpu_launch){call->time, call->lane, call->name};
     return call->is_named;
 }
 
-void pw_cuda_launches_destroy(struct pw_cuda_launches *l)
+void pw_gpu_launches_destroy(struct pw_gpu_launches *l)
 {
     if (!l)
         return;
-    pw_cuda_spans_destroy(l->spans);
+    pw_gpu_spans_destroy(l->spans);
     free(l->calls);
     free(l);
 }

@@ -1,5 +1,5 @@
-/* A queue, in the order in which CUPTI handed over; see cuda_held.h. */
-#include "collectors/cuda/cuda_held.h"
+/* A queue, in the order in which CUPTI handed over; see gpu_held.h. */
+#include "collectors/gpu/gpu_held.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -15,9 +15,9 @@ struct event {
     uint32_t name; /* row of /strings */
 };
 
-struct pw_cuda_held {
+struct pw_gpu_held {
     struct pw_rankfile *file;
-    struct pw_cuda_launches *launches;
+    struct pw_gpu_launches *launches;
     struct event *events; /* [HELD], NULL before the first */
     uint64_t first, next;
     int64_t newest_ns;
@@ -30,10 +30,9 @@ struct pw_cuda_held {
     uint64_t names[MOST_NAMES / 64]; /* rows of /strings that are kernels' */
 };
 
-struct pw_cuda_held *pw_cuda_held_create(struct pw_rankfile *file,
-                                         struct pw_cuda_launches *launches)
+struct pw_gpu_held *pw_gpu_held_create(struct pw_rankfile *file, struct pw_gpu_launches *launches)
 {
-    struct pw_cuda_held *h = calloc(1, sizeof(*h));
+    struct pw_gpu_held *h = calloc(1, sizeof(*h));
     if (h) {
         h->file = file;
         h->launches = launches;
@@ -41,7 +40,7 @@ struct pw_cuda_held *pw_cuda_held_create(struct pw_rankfile *file,
     return h;
 }
 
-void pw_cuda_held_expect(struct pw_cuda_held *h, bool calls)
+void pw_gpu_held_expect(struct pw_gpu_held *h, bool calls)
 {
     h->has_no_calls = !calls;
 }
@@ -49,7 +48,7 @@ void pw_cuda_held_expect(struct pw_cuda_held *h, bool calls)
 /* ---- contexts ---- */
 
 /* -1: nothing is known of it yet. */
-static int32_t device_of(const struct pw_cuda_held *h, uint32_t context)
+static int32_t device_of(const struct pw_gpu_held *h, uint32_t context)
 {
     for (size_t i = 0; i < h->ncontexts; i++)
         if (h->contexts[i].context == context)
@@ -57,7 +56,7 @@ static int32_t device_of(const struct pw_cuda_held *h, uint32_t context)
     return -1;
 }
 
-static void note_context(struct pw_cuda_held *h, const struct pw_record *record)
+static void note_context(struct pw_gpu_held *h, const struct pw_record *record)
 {
     const uint32_t context =
         record->type == PW_REC_CUDA_KERNEL ? record->kernel.context : record->copy.context;
@@ -69,8 +68,8 @@ static void note_context(struct pw_cuda_held *h, const struct pw_record *record)
 
 /* ---- rows ---- */
 
-static void append_kernel(struct pw_cuda_held *h, const struct event *e,
-                          const struct pw_cuda_launch *launch)
+static void append_kernel(struct pw_gpu_held *h, const struct event *e,
+                          const struct pw_gpu_launch *launch)
 {
     const struct pw_record *r = &e->record;
     const struct pw_row_kernel row = {
@@ -102,8 +101,8 @@ static void append_kernel(struct pw_cuda_held *h, const struct event *e,
     pw_rankfile_append(h->file, PW_TABLE_kernel, &row);
 }
 
-static void append_copy(struct pw_cuda_held *h, const struct event *e,
-                        const struct pw_cuda_launch *launch)
+static void append_copy(struct pw_gpu_held *h, const struct event *e,
+                        const struct pw_gpu_launch *launch)
 {
     const struct pw_record *r = &e->record;
     const unsigned kind = r->flags & PW_CUDA_COPY_KIND;
@@ -127,8 +126,8 @@ static void append_copy(struct pw_cuda_held *h, const struct event *e,
     pw_rankfile_append(h->file, PW_TABLE_memcpy, &row);
 }
 
-static void append_set(struct pw_cuda_held *h, const struct event *e,
-                       const struct pw_cuda_launch *launch)
+static void append_set(struct pw_gpu_held *h, const struct event *e,
+                       const struct pw_gpu_launch *launch)
 {
     const struct pw_record *r = &e->record;
     const struct pw_row_memset row = {
@@ -167,7 +166,7 @@ static int64_t event_of(const struct pw_record *r)
     return !has || r->sync.event == UINT32_MAX ? -1 : (int64_t)r->sync.event;
 }
 
-static void append_sync(struct pw_cuda_held *h, const struct event *e)
+static void append_sync(struct pw_gpu_held *h, const struct event *e)
 {
     const struct pw_record *r = &e->record;
     const struct pw_row_cuda_sync row = {
@@ -182,8 +181,7 @@ static void append_sync(struct pw_cuda_held *h, const struct event *e)
     pw_rankfile_append(h->file, PW_TABLE_cuda_sync, &row);
 }
 
-static void append(struct pw_cuda_held *h, const struct event *e,
-                   const struct pw_cuda_launch *launch)
+static void append(struct pw_gpu_held *h, const struct event *e, const struct pw_gpu_launch *launch)
 {
     if (e->record.type == PW_REC_CUDA_KERNEL)
         append_kernel(h, e, launch);
@@ -198,21 +196,21 @@ static void append(struct pw_cuda_held *h, const struct event *e,
 /* ---- the queue ---- */
 
 /* Whether all is known that the row is to say; of what was launched, who launched it. */
-static bool is_known(struct pw_cuda_held *h, const struct pw_record *record,
-                     struct pw_cuda_launch *launch)
+static bool is_known(struct pw_gpu_held *h, const struct pw_record *record,
+                     struct pw_gpu_launch *launch)
 {
     if (record->type == PW_REC_CUDA_SYNC)
         return is_none(record->sync.context) || device_of(h, record->sync.context) >= 0;
     const uint32_t correlation =
         record->type == PW_REC_CUDA_KERNEL ? record->kernel.correlation : record->copy.correlation;
-    return pw_cuda_launches_find(h->launches, correlation, launch) || h->has_no_calls;
+    return pw_gpu_launches_find(h->launches, correlation, launch) || h->has_no_calls;
 }
 
-static void release(struct pw_cuda_held *h, bool all)
+static void release(struct pw_gpu_held *h, bool all)
 {
     for (; h->first < h->next; h->first++) {
         const struct event *e = &h->events[h->first & (HELD - 1)];
-        struct pw_cuda_launch launch;
+        struct pw_gpu_launch launch;
         if (!is_known(h, &e->record, &launch) && !all && h->newest_ns - e->end < HOLD_NS)
             break;
         append(h, e, &launch);
@@ -220,7 +218,7 @@ static void release(struct pw_cuda_held *h, bool all)
 }
 
 /* The oldest, to have room. */
-static void release_one(struct pw_cuda_held *h)
+static void release_one(struct pw_gpu_held *h)
 {
     const uint64_t next = h->next;
     h->next = h->first + 1;
@@ -228,8 +226,8 @@ static void release_one(struct pw_cuda_held *h)
     h->next = next;
 }
 
-void pw_cuda_held_add(struct pw_cuda_held *h, const struct pw_record *record,
-                      const struct pw_origin *origin)
+void pw_gpu_held_add(struct pw_gpu_held *h, const struct pw_record *record,
+                     const struct pw_origin *origin)
 {
     if (!h->events)
         h->events = malloc(HELD * sizeof(*h->events));
@@ -256,7 +254,7 @@ void pw_cuda_held_add(struct pw_cuda_held *h, const struct pw_record *record,
 /* ---- the end ---- */
 
 /* The compiler's names are for the linker. Who can read them, the C++ library, is not linked. */
-static void make_readable(struct pw_cuda_held *h)
+static void make_readable(struct pw_gpu_held *h)
 {
     char *(*demangle)(const char *, char *, size_t *, int *) = NULL;
     void *library = dlopen("libstdc++.so.6", RTLD_LAZY);
@@ -275,14 +273,14 @@ static void make_readable(struct pw_cuda_held *h)
     }
 }
 
-void pw_cuda_held_finish(struct pw_cuda_held *h)
+void pw_gpu_held_finish(struct pw_gpu_held *h)
 {
     release(h, true);
     if (h->events)
         make_readable(h);
 }
 
-void pw_cuda_held_destroy(struct pw_cuda_held *h)
+void pw_gpu_held_destroy(struct pw_gpu_held *h)
 {
     if (!h)
         return;

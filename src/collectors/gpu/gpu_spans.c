@@ -1,5 +1,5 @@
-/* Each lane's last ranges, in order of their ends; see cuda_spans.h. */
-#include "collectors/cuda/cuda_spans.h"
+/* Each lane's last ranges, in order of their ends; see gpu_spans.h. */
+#include "collectors/gpu/gpu_spans.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,13 +18,13 @@ struct lane {
     uint64_t first, next;
 };
 
-struct pw_cuda_spans {
+struct pw_gpu_spans {
     struct lane *lanes[LANES];
 };
 
-struct pw_cuda_spans *pw_cuda_spans_create(void)
+struct pw_gpu_spans *pw_gpu_spans_create(void)
 {
-    return calloc(1, sizeof(struct pw_cuda_spans));
+    return calloc(1, sizeof(struct pw_gpu_spans));
 }
 
 /* Room for one more: twice as much, up to a limit; then the oldest gives way. */
@@ -46,8 +46,8 @@ static int make_room(struct lane *lane)
     return lane->room != 0;
 }
 
-void pw_cuda_spans_add(struct pw_cuda_spans *spans, uint16_t lane, int64_t start, int64_t end,
-                       uint32_t name)
+void pw_gpu_spans_add(struct pw_gpu_spans *spans, uint16_t lane, int64_t start, int64_t end,
+                      uint32_t name)
 {
     struct lane *l = spans->lanes[lane];
     if (!l)
@@ -71,8 +71,7 @@ static uint64_t first_after(const struct lane *l, int64_t time)
 }
 
 /* What is inside a range ends before it: the first that holds the time is the innermost. */
-int pw_cuda_spans_find(const struct pw_cuda_spans *spans, uint16_t lane, int64_t time,
-                       uint32_t *name)
+int pw_gpu_spans_find(const struct pw_gpu_spans *spans, uint16_t lane, int64_t time, uint32_t *name)
 {
     const struct lane *l = spans->lanes[lane];
     if (!l)
@@ -89,7 +88,7 @@ int pw_cuda_spans_find(const struct pw_cuda_spans *spans, uint16_t lane, int64_t
     return 0;
 }
 
-void pw_cuda_spans_destroy(struct pw_cuda_spans *spans)
+void pw_gpu_spans_destroy(struct pw_gpu_spans *spans)
 {
     if (!spans)
         return;
