@@ -17,14 +17,4 @@ int pw_cli_import(int argc, char **argv);
 /* Becomes the program that serves a job's metrics; the exit status when it cannot. */
 int pw_cli_serve_metrics(const char *dir, const char *listen, const char *token_file);
 
-/* Directory that holds bin/profwrap's private files (probe, merge helper), with a trailing
- * slash-less path; found relative to the running program. 0 or -errno. */
-int pw_cli_private_dir(char *path, int size);
-
-/* The same of the HTML report's template. */
-int pw_cli_page_dir(char *path, int size);
-
-/* Path of the running program. 0 or -errno. */
-int pw_cli_self(char *path, int size);
-
 #endif

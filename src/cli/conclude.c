@@ -11,12 +11,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/commands.h"
 #include "cli/recover.h"
 #include "cli/report.h"
 #include "core/h5types.h"
 #include "core/log.h"
 #include "rank/run/launch.h"
+#include "run/paths.h"
 
 /* How long nothing may change while a rank is still being written, and how long to wait for ranks
  * that have shown no file at all. */

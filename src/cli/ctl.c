@@ -6,10 +6,12 @@
 
 #include "cli/commands.h"
 #include "cli/ctl.h"
-#include "cli/hangfile.h"
 #include "core/log.h"
 #include "core/options.h"
 #include "report/live/liveview.h"
+#include "run/ask.h"
+#include "run/hangfile.h"
+#include "run/steporder.h"
 
 static const char usage[] =
     "usage: profwrap ctl status [--format text|json] [--stacks] DIR, or profwrap ctl start|stop "

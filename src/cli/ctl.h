@@ -1,38 +1,11 @@
-/* What `profwrap ctl`'s commands share: asking the collectors of a running job. */
+/* What `profwrap ctl` does beside its status, a command per file. */
 #ifndef PW_CLI_CTL_H
 #define PW_CLI_CTL_H
 
-#include <signal.h>
-
 #include "core/options.h"
-#include "rank/live/inquiry.h"
-
-/* Says why there is nobody to ask in `dir`; 0 when there is somebody. */
-int pw_ctl_check_job(const char *dir);
-
-/* From now on signals that ask this program to end are waited for, by pw_ctl_pause(). */
-void pw_ctl_block_signals(sigset_t *ends);
-
-/* Sleeps for a moment. 1 when a signal asks this program to end: it then has files to remove. */
-int pw_ctl_pause(const sigset_t *ends);
-
-/* Asks all ranks and waits for their answers, which are the inquiry's, sorted by rank. 0, or the
- * exit status after an error was said. */
-int pw_ctl_ask(struct pw_inquiry *inquiry, const struct pw_request *request, const sigset_t *ends);
-
-/* The same, saying nothing: 0, -EINTR after a signal, -ENODATA when no rank answered, -EBUSY while
- * others ask, or -errno. */
-int pw_ctl_gather(struct pw_inquiry *inquiry, const struct pw_request *request,
-                  const sigset_t *ends);
-
-/* Says why nothing was gathered, but of a signal. */
-void pw_ctl_explain(const struct pw_inquiry *inquiry, int err);
 
 /* `ctl metrics`: once on standard output, or to who asks for it until the job ends. */
 int pw_ctl_metrics(const char *dir, const struct pw_options *options);
-
-/* `ctl start` and `ctl stop`: the exit status. */
-int pw_ctl_order(const char *dir, int starts, enum pw_opened cause);
 
 /* `ctl snapshot`. `to` is "" for a new directory in `dir`. */
 int pw_ctl_snapshot(const char *dir, const char *to);

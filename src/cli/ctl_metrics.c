@@ -9,6 +9,7 @@
 #include "cli/ctl.h"
 #include "cli/metrics_text.h"
 #include "core/log.h"
+#include "run/ask.h"
 
 static int print_once(const char *dir, const sigset_t *ends)
 {

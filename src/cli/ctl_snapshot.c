@@ -8,11 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/activities.h"
 #include "cli/ctl.h"
 #include "core/h5types.h"
 #include "core/log.h"
 #include "rank/collect/replay.h"
+#include "run/activities.h"
+#include "run/ask.h"
 
 enum { MOST_SNAPSHOTS = 10000 };
 

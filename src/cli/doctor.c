@@ -17,6 +17,7 @@
 #include "rank/clocks/tickmap.h"
 #include "rank/run/identity.h"
 #include "rank/run/launch.h"
+#include "run/paths.h"
 
 enum verdict { OK, NOTE, FAIL };
 

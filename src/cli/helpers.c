@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "core/log.h"
+#include "run/paths.h"
 
 static int become(const char *program, char *const *argv)
 {

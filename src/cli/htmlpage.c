@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/commands.h"
 #include "core/newfile.h"
+#include "run/paths.h"
 
 enum { D3_LEAST = 5 };
 

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/ctl.h"
 #include "cli/metrics_listen.h"
 #include "cli/metrics_server.h"
 #include "cli/metrics_text.h"
 #include "core/log.h"
 #include "rank/ring/tick.h"
+#include "run/ask.h"
 
 #define LOOK_NS ((int64_t)1000000000)
 

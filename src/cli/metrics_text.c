@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "cli/hangfile.h"
 #include "report/live/openmetrics.h"
+#include "run/hangfile.h"
 
 int pw_metrics_print(const struct pw_inquiry *inquiry, FILE *out)
 {

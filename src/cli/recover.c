@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/activities.h"
 #include "cli/commands.h"
 #include "cli/confine.h"
 #include "core/directory.h"
@@ -17,6 +16,7 @@
 #include "core/readlimit.h"
 #include "rank/collect/recover.h"
 #include "rank/run/identity.h"
+#include "run/activities.h"
 
 /* The rank of "rank-NNNNN<suffix>"; -1 for any other name. */
 static int rank_of(const char *name, const char *suffix)

@@ -9,12 +9,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/ctl.h"
-#include "cli/hangfile.h"
 #include "core/log.h"
 #include "rank/ring/tick.h"
 #include "report/live/livepace.h"
 #include "report/report.h"
+#include "run/ask.h"
+#include "run/hangfile.h"
 
 #define SECOND ((int64_t)1000000000)
 

@@ -8,10 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/activities.h"
 #include "cli/dump.h"
 #include "fuzz.h"
 #include "rank/collect/replay.h"
+#include "run/activities.h"
 
 int look_open(void)
 {

@@ -23,6 +23,7 @@ ALLOWED = {
     "import": {"core", "rank"},
     "sim": {"core", "rank"},
     "timeline": {"core"},
+    "run": {"core", "rank", "collectors", "report"},
 }
 UNRESTRICTED = {"cli"}
 

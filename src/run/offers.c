@@ -1,5 +1,5 @@
 /* Whether other libraries get the probe as their tool; see offers.h. */
-#include "cli/offers.h"
+#include "run/offers.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* The shared memory of a rank, as large as may be. */
-#ifndef PW_CLI_RUN_SEGMENT_H
-#define PW_CLI_RUN_SEGMENT_H
+#ifndef PW_RUN_RUN_SEGMENT_H
+#define PW_RUN_RUN_SEGMENT_H
 
-#include "cli/run.h"
 #include "rank/ring/segment.h"
+#include "run/run.h"
 
 /* Creates the segment and its first ring, and says so when they are smaller than was asked for, or
  * are not there. A segment without a ring is none the less: the program counts its calls, and looks

@@ -1,10 +1,10 @@
-/* Where this program and its private files are, for run, merge and report; see commands.h. */
+/* Where this program and its private files are, for run, merge and report; see paths.h. */
 #include <errno.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include "cli/commands.h"
+#include "run/paths.h"
 
 int pw_cli_self(char *path, int size)
 {

@@ -1,7 +1,7 @@
 /* The clocks of a run, for `profwrap run`: the agreement to synchronise over MPI, and the
  * measurements beside the program. */
-#ifndef PW_CLI_RUN_CLOCKS_H
-#define PW_CLI_RUN_CLOCKS_H
+#ifndef PW_RUN_RUN_CLOCKS_H
+#define PW_RUN_RUN_CLOCKS_H
 
 #include "core/options.h"
 #include "rank/clocks/agree.h"

@@ -1,7 +1,7 @@
 /* The look at a run from outside, for `profwrap run`: answers who asks how the rank is
  * (rank/live/inquiry.h), and asks itself when a call takes too long (--hang-timeout). */
-#ifndef PW_CLI_RUN_WATCH_H
-#define PW_CLI_RUN_WATCH_H
+#ifndef PW_RUN_RUN_WATCH_H
+#define PW_RUN_RUN_WATCH_H
 
 #include "core/options.h"
 #include "rank/collect/drain.h"

@@ -1,14 +1,14 @@
 /* One run of one rank: what its three processes (see rank/run/launch.h) share from the command line
  * on.
  */
-#ifndef PW_CLI_RUN_H
-#define PW_CLI_RUN_H
+#ifndef PW_RUN_RUN_H
+#define PW_RUN_RUN_H
 
-#include "cli/run_clocks.h"
 #include "core/options.h"
 #include "core/schedule.h"
 #include "rank/run/identity.h"
 #include "rank/run/launch.h"
+#include "run/run_clocks.h"
 
 struct pw_run {
     struct pw_options options;

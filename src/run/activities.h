@@ -1,6 +1,6 @@
 /* The table of collectors. */
-#ifndef PW_CLI_ACTIVITIES_H
-#define PW_CLI_ACTIVITIES_H
+#ifndef PW_RUN_ACTIVITIES_H
+#define PW_RUN_ACTIVITIES_H
 
 #include "rank/collect/collector.h"
 

@@ -1,5 +1,5 @@
 /* Ties the synchronisation over MPI and the clock probes to a run; see run_clocks.h. */
-#include "cli/run_clocks.h"
+#include "run/run_clocks.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,6 @@
-/* Asking the collectors of a running job, for whatever command; see ctl.h. */
+/* Asking the collectors of a running job, for whatever command; see ask.h. */
+#include "run/ask.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/ctl.h"
 #include "core/directory.h"
 #include "core/log.h"
 #include "rank/ring/tick.h"

@@ -1,5 +1,5 @@
 /* Writes the reports of hangs; see hangfile.h. */
-#include "cli/hangfile.h"
+#include "run/hangfile.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,18 +9,18 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/activities.h"
-#include "cli/commands.h"
-#include "cli/offers.h"
-#include "cli/run.h"
-#include "cli/run_segment.h"
-#include "cli/run_watch.h"
 #include "core/h5types.h"
 #include "core/log.h"
 #include "rank/clocks/tickmap.h"
 #include "rank/collect/drain.h"
 #include "rank/collect/recover.h"
 #include "rank/collect/selfcost.h"
+#include "run/activities.h"
+#include "run/offers.h"
+#include "run/paths.h"
+#include "run/run.h"
+#include "run/run_segment.h"
+#include "run/run_watch.h"
 
 /* Rings are looked at this often; a ring that fills faster wakes the collector. The collectors of a
  * node do so, and take their samples, at the same times: what disturbs all ranks at once costs a

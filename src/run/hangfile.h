@@ -1,6 +1,6 @@
 /* The files in which a hang is reported: DIR/hang.txt and hang.json, hang-2.* for a second. */
-#ifndef PW_CLI_HANGFILE_H
-#define PW_CLI_HANGFILE_H
+#ifndef PW_RUN_HANGFILE_H
+#define PW_RUN_HANGFILE_H
 
 #include "rank/live/inquiry.h"
 

@@ -1,5 +1,5 @@
 /* Creates segments, where memory and the length of files may be limited; see run_segment.h. */
-#include "cli/run_segment.h"
+#include "run/run_segment.h"
 
 #include <errno.h>
 #include <string.h>

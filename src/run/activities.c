@@ -1,5 +1,5 @@
 /* What can be recorded; see activities.h. */
-#include "cli/activities.h"
+#include "run/activities.h"
 
 #include <stdio.h>
 #include <string.h>

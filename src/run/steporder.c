@@ -1,14 +1,16 @@
 /* `profwrap ctl start|stop DIR`: agrees with all collectors of a running job on a step at which
  * every rank begins or ends recording; docs/control.md says how. */
+#include "run/steporder.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
-#include "cli/ctl.h"
 #include "core/log.h"
 #include "rank/ring/tick.h"
+#include "run/ask.h"
 
 #define SECOND ((int64_t)1000000000)
 

@@ -1,5 +1,5 @@
 /* Answers and asks in the collector; see run_watch.h. */
-#include "cli/run_watch.h"
+#include "run/run_watch.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,11 +7,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/ctl.h"
-#include "cli/hangfile.h"
 #include "core/log.h"
 #include "rank/live/calltrace.h"
 #include "rank/ring/tick.h"
+#include "run/hangfile.h"
+#include "run/steporder.h"
 
 #define SECOND ((int64_t)1000000000)
 #define LOOK_NS SECOND

@@ -1,0 +1,11 @@
+/* Orders that all ranks of a running job carry out at the same step: `profwrap ctl start|stop`, and
+ * the signals that mean the same. */
+#ifndef PW_RUN_STEPORDER_H
+#define PW_RUN_STEPORDER_H
+
+#include "rank/live/inquiry.h"
+
+/* `ctl start` and `ctl stop`: the exit status. */
+int pw_ctl_order(const char *dir, int starts, enum pw_opened cause);
+
+#endif
