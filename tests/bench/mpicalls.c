@@ -1,7 +1,7 @@
 /* What one MPI call costs, and the floors that a recording tool cannot go below, all in one
  * process:
  *
- *     mpicalls self|iprobe|window|range|worst CALLS PAUSE_MS
+ *     mpicalls self|bcast|sendrecv|iprobe|window|range|worst CALLS PAUSE_MS
  *
  * alternates blocks of CALLS and prints medians over them: "plain_ns X" a call of the
  * library's own function, that no tool sees; "added_ns X" what the call of MPI_X costs more, block
@@ -37,6 +37,24 @@ enum { BLOCKS = 21, OVER_NS = 300000 };
             X##Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_SELF); \
     }
 
+/* A rooted collective and a pair of messages: calls that have no fast function. */
+#define LOOP_BCAST(NAME, X)                                   \
+    static void NAME(int n)                                   \
+    {                                                         \
+        double data = 1;                                      \
+        for (int i = 0; i < n; i++)                           \
+            X##Bcast(&data, 1, MPI_DOUBLE, 0, MPI_COMM_SELF); \
+    }
+
+#define LOOP_SENDRECV(NAME, X)                                                              \
+    static void NAME(int n)                                                                 \
+    {                                                                                       \
+        double in = 1, out;                                                                 \
+        for (int i = 0; i < n; i++)                                                         \
+            X##Sendrecv(&in, 1, MPI_DOUBLE, 0, 7, &out, 1, MPI_DOUBLE, 0, 7, MPI_COMM_SELF, \
+                        MPI_STATUS_IGNORE);                                                 \
+    }
+
 #define LOOP_IPROBE(NAME, X)                                          \
     static void NAME(int n)                                           \
     {                                                                 \
@@ -47,6 +65,10 @@ enum { BLOCKS = 21, OVER_NS = 300000 };
 
 LOOP_SELF(self_mpi, MPI_)
 LOOP_SELF(self_plain, plain_)
+LOOP_BCAST(bcast_mpi, MPI_)
+LOOP_BCAST(bcast_plain, plain_)
+LOOP_SENDRECV(sendrecv_mpi, MPI_)
+LOOP_SENDRECV(sendrecv_plain, plain_)
 LOOP_IPROBE(iprobe_mpi, MPI_)
 LOOP_IPROBE(iprobe_plain, plain_)
 LOOP_WINDOW(window_mpi, MPI_)
@@ -131,6 +153,10 @@ int main(int argc, char **argv)
         worst_calls(n);
     else if (strcmp(what, "iprobe") == 0)
         measure(iprobe_mpi, iprobe_plain, n, pause_ms);
+    else if (strcmp(what, "bcast") == 0)
+        measure(bcast_mpi, bcast_plain, n, pause_ms);
+    else if (strcmp(what, "sendrecv") == 0)
+        measure(sendrecv_mpi, sendrecv_plain, n, pause_ms);
     else if (strcmp(what, "range") == 0)
         measure(range_pairs, floor_empty, n, pause_ms);
     else if (strcmp(what, "window") == 0)
