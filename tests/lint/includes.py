@@ -1,52 +1,74 @@
 """Who may include whom under src/; docs and the build follow the same arrows.   includes.py ROOT
 
 Includes are written from src/ ("core/log.h"), and none names a .c file. "profwrap.h", the public
-header, is open to all.
+header, is open to all. Every folder has a row below, and no folders include each other in a circle:
+neither folders as they are, nor the folders that they are in.
 """
 
 import os
-import re
 import sys
 
+import folders
 import tree
 
-INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
-
-# Area -> areas whose headers it may include, besides its own. "collectors" has its own rule below.
-ALLOWED = {
-    "core": set(),
-    "rank": {"core"},
-    "collectors": {"core", "rank"},
-    "aggregate": {"core", "analysis"},
-    "analysis": {"core"},
-    "report": {"core", "analysis"},
-    "import": {"core", "rank"},
-    "sim": {"core", "rank"},
-    "timeline": {"core"},
-    "run": {"core", "rank", "collectors", "report"},
+# Folder -> folders whose headers it may include, besides its own. "X/*" is all folders in X, "*" all.
+MAY_INCLUDE = {
+    "core": "",
+    "rank/ring": "core",
+    "rank/probe": "core rank/ring",
+    "rank/run": "core rank/ring",
+    "rank/clocks": "core rank/ring rank/run",
+    "rank/journal": "core rank/ring rank/run",
+    "rank/file": "core rank/ring rank/run rank/journal",
+    "rank/live": "core rank/ring rank/run rank/file",
+    "rank/collect": "core rank/ring rank/run rank/clocks rank/journal rank/file rank/live",
+    "collectors/gpu": "core rank/*",
+    "collectors/cuda": "core rank/* collectors/gpu",
+    "collectors/rocm": "core rank/* collectors/gpu",
+    "collectors/mpi": "core rank/*",
+    "collectors/nccl": "core rank/*",
+    "collectors/note": "core rank/*",
+    "collectors/null": "core rank/*",
+    "collectors/nvtx": "core rank/*",
+    "collectors/sys": "core rank/*",
+    "import": "core rank/file",
+    "sim": "core rank/file",
+    "timeline": "core",
+    "analysis": "core",
+    "analysis/advice": "core analysis",
+    "aggregate/output": "core",
+    "aggregate/input": "core analysis aggregate/output",
+    "aggregate/steps": "core analysis aggregate/input",
+    "aggregate/match": "core analysis aggregate/input aggregate/steps",
+    "aggregate/clocks": "core analysis aggregate/input aggregate/match",
+    "aggregate/operators": "core analysis aggregate/input aggregate/steps",
+    "aggregate/gpu": "core analysis aggregate/input aggregate/steps aggregate/operators",
+    "aggregate/samples": "core analysis aggregate/input aggregate/output aggregate/gpu",
+    "aggregate/secondpass": "core analysis aggregate/input aggregate/steps aggregate/match"
+    " aggregate/operators aggregate/gpu",
+    "aggregate/findings": "core analysis analysis/advice aggregate/*",
+    "aggregate": "core analysis aggregate/*",
+    "report": "core",
+    "report/figures": "core analysis analysis/advice",
+    "report/writing": "core analysis report report/figures",
+    "report/content": "core analysis analysis/advice report report/figures report/writing",
+    "report/text": "core analysis analysis/advice report report/figures report/writing"
+    " report/content",
+    "report/json": "core analysis report report/figures report/writing report/content",
+    "report/export": "core report report/figures report/writing report/content",
+    "report/html": "core analysis analysis/advice report report/figures report/writing"
+    " report/content report/json",
+    "report/compare": "core analysis analysis/advice report/figures report/writing report/json",
+    "report/live": "core analysis analysis/advice report report/writing report/json",
+    "run": "core rank/* collectors/* report/writing report/live",
+    "cli": "*",
 }
-UNRESTRICTED = {"cli"}
-
-# Collector -> what it shares with another, and may include, too.
-SHARED = {"cuda": {"gpu"}, "rocm": {"gpu"}}
 
 
-def area(path):
-    """The area of a path relative to src/: its first folder."""
-    parts = path.split("/")
-    return parts[0] if len(parts) > 1 else ""
-
-
-def collector_of(path):
-    """The collector's own folder, or None for what all collectors share in src/collectors/."""
-    parts = path.split("/")
-    return parts[1] if len(parts) > 2 else None
-
-
-def crosses_collectors(path, target):
-    own, other = collector_of(path), collector_of(target)
-    is_shared = other in SHARED.get(own, set())
-    return own is not None and other is not None and own != other and not is_shared
+def may_include(source, wanted):
+    allowed = MAY_INCLUDE[source].split()
+    folders_in = wanted.split("/")[0] + "/*"
+    return source == wanted or wanted in allowed or folders_in in allowed or "*" in allowed
 
 
 def exists(root, target):
@@ -56,46 +78,36 @@ def exists(root, target):
 
 def judge(root, path, target):
     """Why path may not include target; None if it may."""
-    source, wanted = area(path), area(target)
+    source, wanted = os.path.dirname(path), os.path.dirname(target)
     if target == "profwrap.h":
         return None
-    if target.endswith(".c"):
+    if target.endswith((".c", ".cc")):
         return "is a source file"
     if not exists(root, target):
         return "is not the name of a header from src/"
-    if source in UNRESTRICTED:
-        return None
-    if source not in ALLOWED:
+    if source not in MAY_INCLUDE:
         return f"src/{source}/ has no row in tests/lint/includes.py"
-    if wanted == source == "collectors" and crosses_collectors(path, target):
-        return "belongs to another collector"
-    if wanted != source and wanted not in ALLOWED[source]:
-        may = ", ".join(sorted(ALLOWED[source] | {source}))
-        return f"is out of reach: {source} may include {may}"
+    if not may_include(source, wanted):
+        return f"is out of reach: {source} may include {MAY_INCLUDE[source] or 'nothing'}"
     return None
 
 
-def scan(root, name):
-    path = name[len("src/") :]
-    for number, line in enumerate(tree.text(root, name).splitlines(), 1):
-        match = INCLUDE.match(line)
-        if match:
-            yield path, number, match.group(1)
-
-
 def main(root):
-    names = [n for n in tree.files(root, ".c", ".h", ".def") if n.startswith("src/")]
     problems, rank_users = [], {}
-    for name in names:
-        for path, number, target in scan(root, name):
-            why = judge(root, path, target)
-            if why:
-                problems.append(f'{name}:{number}: "{target}" {why}')
-            if area(path) == "collectors" and area(target) == "rank":
-                rank_users.setdefault(target, []).append(path)
+    for path, number, target in folders.includes(root):
+        why = judge(root, path, target)
+        if why:
+            problems.append(f'src/{path}:{number}: "{target}" {why}')
+        if path.startswith("collectors/") and target.startswith("rank/"):
+            rank_users.setdefault(target, set()).add(path)
     for header, users in sorted(rank_users.items()):
-        print(f"collectors use {header} in {', '.join(sorted(set(users)))}")
-    tree.finish("includes", problems, len(names))
+        print(f"collectors use {header} in {', '.join(sorted(users))}")
+    edges = folders.graph(root)
+    circles = folders.circles_at_every_depth(edges)
+    problems += ["these include each other: " + ", ".join(circle) for circle in circles]
+    print(f"{len(edges)} folders, {len(circles)} circle(s)")
+    tree.finish("includes", problems, len(folders.sources(root)))
 
 
-main(sys.argv[1])
+if __name__ == "__main__":
+    main(sys.argv[1])

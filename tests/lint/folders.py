@@ -1,0 +1,89 @@
+"""The folders of src/ and which include which: for the lint, and for the picture in docs/."""
+
+import os
+import re
+
+import tree
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
+ENDINGS = (".c", ".cc", ".h", ".def", ".in")
+
+
+def includes(root):
+    """(path, line number, what is included) of every include of our own, relative to src/."""
+    for name in tree.files(root, *ENDINGS):
+        if not name.startswith("src/"):
+            continue
+        for number, line in enumerate(tree.text(root, name).splitlines(), 1):
+            match = INCLUDE.match(line)
+            if match:
+                yield name[len("src/") :], number, match.group(1)
+
+
+def sources(root):
+    """Paths relative to src/ of all that has a place in a folder."""
+    return [n[len("src/") :] for n in tree.files(root, *ENDINGS) if n.startswith("src/")]
+
+
+def graph(root):
+    """Folder -> the folders that its files include, without itself; "" is src/ and left out."""
+    known = {folder for folder in map(os.path.dirname, sources(root)) if folder}
+    found = {folder: set() for folder in known}
+    for path, _, target in includes(root):
+        source, wanted = os.path.dirname(path), os.path.dirname(target)
+        if source in known and wanted in known and source != wanted:
+            found[source].add(wanted)
+    return found
+
+
+def cut(edges, depth):
+    """The same graph with folders below `depth` taken as part of those that they are in."""
+    found = {}
+    for source, targets in edges.items():
+        short = "/".join(source.split("/")[:depth])
+        found.setdefault(short, set()).update("/".join(t.split("/")[:depth]) for t in targets)
+        found[short].discard(short)
+    return found
+
+
+def reachable(edges, start):
+    """All that can be reached from `start`; `start` itself only by a circle."""
+    seen, todo = set(), [start]
+    while todo:
+        for target in edges.get(todo.pop(), ()):
+            if target not in seen:
+                seen.add(target)
+                todo.append(target)
+    return seen
+
+
+def circles(edges):
+    """Sorted lists of folders that include each other, directly or through others."""
+    reach = {folder: reachable(edges, folder) for folder in edges}
+    found = {
+        tuple(sorted(f for f in reach[folder] if folder in reach.get(f, ())))
+        for folder in edges
+        if folder in reach[folder]
+    }
+    return sorted(list(circle) for circle in found)
+
+
+def circles_at_every_depth(edges):
+    """The circles of the folders themselves, and of the folders that these are in."""
+    depths = range(1, 1 + max((f.count("/") + 1 for f in edges), default=0))
+    found = {tuple(circle) for depth in depths for circle in circles(cut(edges, depth))}
+    return sorted(list(circle) for circle in found)
+
+
+def levels(edges):
+    """Folder -> its floor: 0 where it includes none, else one above the highest it includes."""
+    floors = {}
+
+    def floor(folder):
+        if folder not in floors:
+            floors[folder] = 1 + max((floor(t) for t in edges.get(folder, ())), default=-1)
+        return floors[folder]
+
+    for folder in sorted(edges):
+        floor(folder)
+    return floors

@@ -1,0 +1,102 @@
+"""The lint of includes finds what it is for, in small trees with one fault each."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import folders
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def lint(files):
+    """Exit status and output of the lint on a checkout of these files, {path: includes}."""
+    with tempfile.TemporaryDirectory() as root:
+        subprocess.run(["git", "init", "-q", root], check=True)
+        for path, targets in files.items():
+            os.makedirs(os.path.dirname(f"{root}/src/{path}"), exist_ok=True)
+            with open(f"{root}/src/{path}", "w", encoding="utf-8") as file:
+                file.writelines(f'#include "{target}"\n' for target in targets)
+        done = subprocess.run(
+            [sys.executable, "-B", f"{HERE}/includes.py", root], capture_output=True, text=True
+        )
+    return done.returncode, done.stdout
+
+
+class Lint(unittest.TestCase):
+    def refuses(self, message, files):
+        status, output = lint(files)
+        self.assertIn(message, output)
+        self.assertEqual(status, 1, output)
+
+    def test_what_is_allowed_passes(self):
+        status, output = lint(
+            {"core/a.h": [], "rank/ring/b.h": ["core/a.h"], "rank/run/c.c": ["rank/ring/b.h"]}
+        )
+        self.assertEqual(status, 0, output)
+
+    def test_out_of_reach(self):
+        self.refuses("is out of reach", {"core/a.h": ["rank/run/b.h"], "rank/run/b.h": []})
+
+    def test_room_of_the_same_area_out_of_reach(self):
+        files = {"rank/ring/a.h": ["rank/run/b.h"], "rank/run/b.h": []}
+        self.refuses("rank/ring may include core", files)
+
+    def test_folder_without_a_row(self):
+        self.refuses("has no row", {"core/new/a.h": ["core/b.h"], "core/b.h": []})
+
+    def test_header_that_is_not_there(self):
+        self.refuses("is not the name of a header", {"core/a.h": ["core/gone.h"]})
+
+    def test_source_file(self):
+        self.refuses("is a source file", {"core/a.c": ["core/b.c"], "core/b.c": []})
+
+    def test_circle_of_folders(self):
+        files = {
+            "rank/run/a.h": ["rank/ring/b.h"],
+            "rank/ring/b.h": [],
+            "rank/ring/c.h": ["rank/run/d.h"],
+            "rank/run/d.h": [],
+        }
+        self.refuses("these include each other: rank/ring, rank/run", files)
+
+    def test_circle_with_a_folders_own_files(self):
+        files = {"report/a.h": ["report/text/b.h"], "report/text/b.h": ["report/a.h"]}
+        self.refuses("these include each other: report, report/text", files)
+
+
+class Circles(unittest.TestCase):
+    def test_none(self):
+        self.assertEqual(folders.circles_at_every_depth({"a": {"b"}, "b": {"c"}, "c": set()}), [])
+
+    def test_longer_than_two(self):
+        edges = {"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}
+        self.assertEqual(folders.circles(edges), [["a", "b", "c"]])
+
+    def test_only_of_the_folders_above(self):
+        edges = {"a/x": {"b/y"}, "b/y": set(), "b/z": {"a/w"}, "a/w": set()}
+        self.assertEqual(folders.circles(edges), [])
+        self.assertEqual(folders.circles_at_every_depth(edges), [["a", "b"]])
+
+    def test_levels(self):
+        edges = {"a": set(), "b": {"a"}, "c": {"a", "b"}}
+        self.assertEqual(folders.levels(edges), {"a": 0, "b": 1, "c": 2})
+
+
+class Picture(unittest.TestCase):
+    def test_another_picture_is_refused(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".svg") as other:
+            other.write("<svg xmlns='http://www.w3.org/2000/svg'></svg>\n")
+            other.flush()
+            script = os.path.join(HERE, "..", "..", "scripts", "floors")
+            done = subprocess.run(
+                [sys.executable, "-B", script, "--check", other.name], capture_output=True, text=True
+            )
+        self.assertIn("out of date", done.stdout, done.stderr)
+        self.assertEqual(done.returncode, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
