@@ -94,7 +94,7 @@ int main(void)
     struct pw_intake *intake = pw_intake_create(&setup, file, table);
     const struct pw_record begin[] = {
         {.type = PW_REC_THREAD, .flags = PW_THREAD_NEW_PROCESS, .thread = {.tid = 77}},
-        {.type = PW_REC_CUDA_STATE, .cuda_state = {.version = 130001, .level = 1}},
+        {.type = PW_REC_GPU_STATE, .gpu_state = {.version = 130001, .level = 1}},
     };
     pw_intake_records(intake, 0, begin, 2);
     for (uint32_t batch = 0; batch < BATCHES; batch++) {

@@ -190,7 +190,7 @@ static void convert_buffer(struct pw_thread *thread, int slot)
             add_loss(&pw_cuda.untimed, 1);
         if (what != PW_CUDA_RECORDED)
             continue;
-        if (record.type == PW_REC_CUDA_DEVICE)
+        if (record.type == PW_REC_GPU_DEVICE)
             record.start = record.end = pw_probe_now();
         else if (!pw_recording_was_open(&turns, record.start))
             continue;
@@ -211,7 +211,7 @@ static void put_loss(struct pw_thread *thread, struct pw_cuda_loss *loss, uint16
     if (!n)
         return;
     const struct pw_record record = {
-        .type = PW_REC_CUDA_GAP,
+        .type = PW_REC_GPU_GAP,
         .op = reason,
         .start = start ? start : pw_probe_now(),
         .end = pw_probe_now(),

@@ -21,8 +21,8 @@ static void convert_kernel(const void *bytes, const struct pw_cuda_names *names,
     const struct pw_cupti_kernel *k = bytes;
     enum { MOST_SHARED = (1 << 20) - 1 };
     *out = (struct pw_record){
-        .type = PW_REC_CUDA_KERNEL,
-        .flags = k->graph && k->graph_node >> 32 == k->graph ? PW_CUDA_GRAPH_ABOVE : 0,
+        .type = PW_REC_GPU_KERNEL,
+        .flags = k->graph && k->graph_node >> 32 == k->graph ? PW_GPU_GRAPH_ABOVE : 0,
         .op = (uint16_t)k->device,
         .start = k->start,
         .end = k->end,
@@ -53,7 +53,7 @@ static void convert_kernel(const void *bytes, const struct pw_cuda_names *names,
 static uint8_t copy_flags(uint8_t kind, uint8_t flags)
 {
     unsigned known = kind <= PW_COPY_PTOP ? kind : PW_COPY_UNKNOWN;
-    return (uint8_t)(known | (flags & PW_CUPTI_MEMCPY_ASYNC ? PW_CUDA_ASYNCHRONOUS : 0));
+    return (uint8_t)(known | (flags & PW_CUPTI_MEMCPY_ASYNC ? PW_GPU_ASYNCHRONOUS : 0));
 }
 
 static void convert_copy(const void *bytes, const struct pw_cuda_names *names,
@@ -62,7 +62,7 @@ static void convert_copy(const void *bytes, const struct pw_cuda_names *names,
     const struct pw_cupti_memcpy *c = bytes;
     (void)names;
     *out = (struct pw_record){
-        .type = PW_REC_CUDA_COPY,
+        .type = PW_REC_GPU_COPY,
         .flags = copy_flags(c->copy_kind, c->flags),
         .op = (uint16_t)c->device,
         .start = c->start,
@@ -83,7 +83,7 @@ static void convert_peer_copy(const void *bytes, const struct pw_cuda_names *nam
     const struct pw_cupti_memcpy2 *c = bytes;
     (void)names;
     *out = (struct pw_record){
-        .type = PW_REC_CUDA_COPY,
+        .type = PW_REC_GPU_COPY,
         .flags = copy_flags(PW_COPY_PTOP, c->flags),
         .op = (uint16_t)c->device,
         .start = c->start,
@@ -103,7 +103,7 @@ static void convert_set(const void *bytes, const struct pw_cuda_names *names, st
     const struct pw_cupti_memset *c = bytes;
     (void)names;
     *out = (struct pw_record){
-        .type = PW_REC_CUDA_SET,
+        .type = PW_REC_GPU_SET,
         .op = (uint16_t)c->device,
         .start = c->start,
         .end = c->end,
@@ -124,7 +124,7 @@ static void convert_memory(const void *bytes, const struct pw_cuda_names *names,
     const bool is_allocation = m->operation == PW_CUPTI_MEMORY_ALLOCATION;
     (void)names;
     *out = (struct pw_record){
-        .type = m->memory_kind == PW_CUPTI_MEMORY_DEVICE ? PW_REC_CUDA_MEMORY : PW_REC_NONE,
+        .type = m->memory_kind == PW_CUPTI_MEMORY_DEVICE ? PW_REC_GPU_MEMORY : PW_REC_NONE,
         .op = (uint16_t)m->device,
         .start = m->time,
         .end = m->time,
@@ -143,7 +143,7 @@ static void convert_pool(const void *bytes, const struct pw_cuda_names *names,
     const struct pw_cupti_pool *p = bytes;
     (void)names;
     *out = (struct pw_record){
-        .type = p->type == PW_CUPTI_POOL_LOCAL ? PW_REC_CUDA_MEMORY : PW_REC_NONE,
+        .type = p->type == PW_CUPTI_POOL_LOCAL ? PW_REC_GPU_MEMORY : PW_REC_NONE,
         .op = (uint16_t)p->device,
         .start = p->time,
         .end = p->time,
@@ -159,7 +159,7 @@ static void convert_sync(const void *bytes, const struct pw_cuda_names *names,
     const struct pw_cupti_sync *s = bytes;
     (void)names;
     *out = (struct pw_record){
-        .type = PW_REC_CUDA_SYNC,
+        .type = PW_REC_GPU_SYNC,
         .op = (uint16_t)(s->type <= PW_SYNC_CONTEXT ? s->type : PW_SYNC_UNKNOWN),
         .start = s->start,
         .end = s->end,
@@ -178,9 +178,9 @@ static void convert_call(const void *bytes, const struct pw_cuda_names *names,
     int domain = a->kind == PW_CUPTI_DRIVER ? PW_CUPTI_DOMAIN_DRIVER : PW_CUPTI_DOMAIN_RUNTIME;
     uint32_t name = names->function(names->arg, domain, a->callback, &launches);
     *out = (struct pw_record){
-        .type = launches || names->keeps_calls ? PW_REC_CUDA_API : PW_REC_NONE,
-        .flags = (uint8_t)((launches ? PW_CUDA_LAUNCHES : 0) |
-                           (names->keeps_calls ? PW_CUDA_HAS_ROW : 0)),
+        .type = launches || names->keeps_calls ? PW_REC_GPU_API : PW_REC_NONE,
+        .flags =
+            (uint8_t)((launches ? PW_GPU_LAUNCHES : 0) | (names->keeps_calls ? PW_GPU_HAS_ROW : 0)),
         .start = a->start,
         .end = a->end,
         .stack = name,
@@ -195,7 +195,7 @@ static void convert_overhead(const void *bytes, const struct pw_cuda_names *name
 {
     const struct pw_cupti_overhead *o = bytes;
     (void)names;
-    *out = (struct pw_record){.type = PW_REC_CUDA_OVERHEAD, .start = o->start, .end = o->end};
+    *out = (struct pw_record){.type = PW_REC_GPU_OVERHEAD, .start = o->start, .end = o->end};
 }
 
 static void convert_device(const void *bytes, const struct pw_cuda_names *names,
@@ -203,7 +203,7 @@ static void convert_device(const void *bytes, const struct pw_cuda_names *names,
 {
     const struct pw_cupti_device *d = bytes;
     *out = (struct pw_record){
-        .type = PW_REC_CUDA_DEVICE,
+        .type = PW_REC_GPU_DEVICE,
         .op = (uint16_t)d->id,
         .stack = names->at(names->arg, d->name),
         .device = {.memory_bytes = d->memory_bytes,
@@ -244,7 +244,7 @@ enum pw_cuda_converted pw_cuda_convert(const void *bytes, size_t room,
     if (kind >= PW_CUPTI_KINDS || !kinds[kind].convert || room < kinds[kind].size)
         return PW_CUDA_NOT_RECORDED;
     kinds[kind].convert(bytes, names, out);
-    const bool has_time = out->type == PW_REC_CUDA_DEVICE ||
+    const bool has_time = out->type == PW_REC_GPU_DEVICE ||
                           (out->start != PW_CUPTI_NO_TIME && out->end >= out->start);
     if (out->type == PW_REC_NONE)
         return PW_CUDA_NOT_RECORDED;

@@ -9,7 +9,7 @@ struct pw_cuda_devices;
 /* NULL when memory is short. */
 struct pw_cuda_devices *pw_cuda_devices_create(struct pw_rankfile *file);
 
-/* Of PW_REC_CUDA_DEVICE. */
+/* Of PW_REC_GPU_DEVICE. */
 void pw_cuda_devices_add(struct pw_cuda_devices *devices, const struct pw_record *record,
                          const struct pw_origin *origin);
 

@@ -44,15 +44,15 @@ static void put_state(struct pw_thread *thread)
     const uint64_t now = pw_probe_now();
     const bool is_held = pw_cuda.result == PW_CUPTI_OTHER_SUBSCRIBER;
     const struct pw_record record = {
-        .type = PW_REC_CUDA_STATE,
+        .type = PW_REC_GPU_STATE,
         .stack = is_held ? pw_probe_intern(thread, pw_cuda.other) : 0,
         .start = now,
         .end = now,
-        .cuda_state = {.version = pw_cuda.version,
-                       .level = pw_cuda.level,
-                       .result = pw_cuda.result,
-                       .is_recording = pw_cuda.is_recording,
-                       .device_bytes = pw_cuda.device_bytes},
+        .gpu_state = {.version = pw_cuda.version,
+                      .level = pw_cuda.level,
+                      .result = pw_cuda.result,
+                      .is_recording = pw_cuda.is_recording,
+                      .device_bytes = pw_cuda.device_bytes},
     };
     pw_cuda_put(thread, &record);
 }
@@ -73,7 +73,7 @@ static void put_gap(struct pw_thread *thread)
     if (!since)
         return;
     const struct pw_record record = {
-        .type = PW_REC_CUDA_GAP,
+        .type = PW_REC_GPU_GAP,
         .op = PW_REASON_CUPTI_TAKEN,
         .stack = holder,
         .start = since,

@@ -60,7 +60,7 @@ static void read_slot(struct salvage *s, int slot)
         if (!stride || at + stride > size)
             return;
         if (at < done || pw_cuda_convert(bytes + at, stride, &names, &record) != PW_CUDA_RECORDED ||
-            record.type == PW_REC_CUDA_DEVICE)
+            record.type == PW_REC_GPU_DEVICE)
             continue;
         s->emit(s->arg, &record);
         s->n++;
@@ -71,7 +71,7 @@ static void emit_gap(const struct salvage *s)
 {
     const uint64_t since = atomic_load(&s->notes->taken_since);
     const struct pw_record record = {
-        .type = PW_REC_CUDA_GAP,
+        .type = PW_REC_GPU_GAP,
         .op = PW_REASON_CUPTI_TAKEN,
         .stack = atomic_load(&s->notes->taken_by),
         .start = since,

@@ -236,7 +236,7 @@ void pw_cuda_segments_put(struct pw_thread *thread)
         if (!is_there)
             return;
         const struct pw_record record = {
-            .type = PW_REC_CUDA_MEMORY,
+            .type = PW_REC_GPU_MEMORY,
             .op = (uint16_t)change.device,
             .start = change.time,
             .end = change.time,

@@ -70,9 +70,9 @@ static void *create(struct pw_rankfile *file)
 static void take_call(struct state *s, const struct pw_record *record,
                       const struct pw_origin *origin)
 {
-    if (record->flags & PW_CUDA_LAUNCHES)
+    if (record->flags & PW_GPU_LAUNCHES)
         pw_gpu_launches_call(s->launches, record->api.correlation, record->api.tid, origin->start);
-    if (!(record->flags & PW_CUDA_HAS_ROW))
+    if (!(record->flags & PW_GPU_HAS_ROW))
         return;
     const struct pw_row_cuda_api row = {
         .start = origin->start,
@@ -154,18 +154,18 @@ static void note_state(struct state *s, const struct pw_record *record,
                        const struct pw_origin *origin)
 {
     s->is_used = true;
-    s->version = record->cuda_state.version;
-    s->result = record->cuda_state.result;
-    s->is_recording = record->cuda_state.is_recording != 0;
+    s->version = record->gpu_state.version;
+    s->result = record->gpu_state.result;
+    s->is_recording = record->gpu_state.is_recording != 0;
     s->has_state = true;
     s->holder = pw_origin_name(origin, record->stack);
-    s->device_bytes = record->cuda_state.device_bytes;
-    pw_gpu_held_expect(s->held, record->cuda_state.level > 0);
+    s->device_bytes = record->gpu_state.device_bytes;
+    pw_gpu_held_expect(s->held, record->gpu_state.level > 0);
 }
 
 static void hold(struct state *s, const struct pw_record *record, const struct pw_origin *origin)
 {
-    if (record->type != PW_REC_CUDA_SYNC)
+    if (record->type != PW_REC_GPU_SYNC)
         pw_cuda_devices_use(s->devices, record->op);
     pw_gpu_held_add(s->held, record, origin);
 }
@@ -175,22 +175,22 @@ static void record(void *state, const struct pw_record *record, const struct pw_
     struct state *s = state;
     s->records++;
     switch (record->type) {
-    case PW_REC_CUDA_API:
+    case PW_REC_GPU_API:
         take_call(s, record, origin);
         break;
-    case PW_REC_CUDA_MEMORY:
+    case PW_REC_GPU_MEMORY:
         append_memory(s, record, origin);
         break;
-    case PW_REC_CUDA_DEVICE:
+    case PW_REC_GPU_DEVICE:
         pw_cuda_devices_add(s->devices, record, origin);
         break;
-    case PW_REC_CUDA_OVERHEAD:
+    case PW_REC_GPU_OVERHEAD:
         s->overhead_ns += origin->end - origin->start;
         break;
-    case PW_REC_CUDA_GAP:
+    case PW_REC_GPU_GAP:
         append_gap(s, record, origin);
         break;
-    case PW_REC_CUDA_STATE:
+    case PW_REC_GPU_STATE:
         note_state(s, record, origin);
         break;
     default:
@@ -279,8 +279,8 @@ static void finish(void *state, int64_t end_ns)
 const struct pw_collector pw_collector_cuda = {
     .name = "cuda",
     .activity = PW_ACTIVITY_CUDA,
-    .first_type = PW_REC_CUDA_KERNEL,
-    .last_type = PW_REC_CUDA_STATE,
+    .first_type = PW_REC_GPU_KERNEL,
+    .last_type = PW_REC_GPU_STATE,
     .create = create,
     .record = record,
     .watch = watch,

@@ -59,7 +59,7 @@ static int32_t device_of(const struct pw_gpu_held *h, uint32_t context)
 static void note_context(struct pw_gpu_held *h, const struct pw_record *record)
 {
     const uint32_t context =
-        record->type == PW_REC_CUDA_KERNEL ? record->kernel.context : record->copy.context;
+        record->type == PW_REC_GPU_KERNEL ? record->kernel.context : record->copy.context;
     if (h->ncontexts == CONTEXTS || device_of(h, context) >= 0)
         return;
     h->contexts[h->ncontexts].context = context;
@@ -80,7 +80,7 @@ static void append_kernel(struct pw_gpu_held *h, const struct event *e,
         .stream = r->kernel.stream,
         .correlation = r->kernel.correlation,
         .graph_node = r->kernel.graph_node,
-        .graph = r->flags & PW_CUDA_GRAPH_ABOVE ? (uint32_t)(r->kernel.graph_node >> 32) : 0,
+        .graph = r->flags & PW_GPU_GRAPH_ABOVE ? (uint32_t)(r->kernel.graph_node >> 32) : 0,
         .launch = launch->time,
         .thread = launch->lane,
         .launched_by = launch->name,
@@ -105,7 +105,7 @@ static void append_copy(struct pw_gpu_held *h, const struct event *e,
                         const struct pw_gpu_launch *launch)
 {
     const struct pw_record *r = &e->record;
-    const unsigned kind = r->flags & PW_CUDA_COPY_KIND;
+    const unsigned kind = r->flags & PW_GPU_COPY_KIND;
     const struct pw_row_memcpy row = {
         .start = e->start,
         .end = e->end,
@@ -121,7 +121,7 @@ static void append_copy(struct pw_gpu_held *h, const struct event *e,
         .bytes = (int64_t)(r->copy.bytes & INT64_MAX),
         .src_device = r->copy.src_device,
         .dst_device = r->copy.dst_device,
-        .asynchronous = (r->flags & PW_CUDA_ASYNCHRONOUS) != 0,
+        .asynchronous = (r->flags & PW_GPU_ASYNCHRONOUS) != 0,
     };
     pw_rankfile_append(h->file, PW_TABLE_memcpy, &row);
 }
@@ -183,11 +183,11 @@ static void append_sync(struct pw_gpu_held *h, const struct event *e)
 
 static void append(struct pw_gpu_held *h, const struct event *e, const struct pw_gpu_launch *launch)
 {
-    if (e->record.type == PW_REC_CUDA_KERNEL)
+    if (e->record.type == PW_REC_GPU_KERNEL)
         append_kernel(h, e, launch);
-    else if (e->record.type == PW_REC_CUDA_COPY)
+    else if (e->record.type == PW_REC_GPU_COPY)
         append_copy(h, e, launch);
-    else if (e->record.type == PW_REC_CUDA_SET)
+    else if (e->record.type == PW_REC_GPU_SET)
         append_set(h, e, launch);
     else
         append_sync(h, e);
@@ -199,10 +199,10 @@ static void append(struct pw_gpu_held *h, const struct event *e, const struct pw
 static bool is_known(struct pw_gpu_held *h, const struct pw_record *record,
                      struct pw_gpu_launch *launch)
 {
-    if (record->type == PW_REC_CUDA_SYNC)
+    if (record->type == PW_REC_GPU_SYNC)
         return is_none(record->sync.context) || device_of(h, record->sync.context) >= 0;
     const uint32_t correlation =
-        record->type == PW_REC_CUDA_KERNEL ? record->kernel.correlation : record->copy.correlation;
+        record->type == PW_REC_GPU_KERNEL ? record->kernel.correlation : record->copy.correlation;
     return pw_gpu_launches_find(h->launches, correlation, launch) || h->has_no_calls;
 }
 
@@ -241,10 +241,10 @@ void pw_gpu_held_add(struct pw_gpu_held *h, const struct pw_record *record,
     e->record = *record;
     e->start = origin->start;
     e->end = origin->end;
-    e->name = record->type == PW_REC_CUDA_KERNEL ? pw_origin_name(origin, record->stack) : 0;
+    e->name = record->type == PW_REC_GPU_KERNEL ? pw_origin_name(origin, record->stack) : 0;
     if (e->name < MOST_NAMES)
         h->names[e->name / 64] |= UINT64_C(1) << (e->name % 64);
-    if (record->type != PW_REC_CUDA_SYNC)
+    if (record->type != PW_REC_GPU_SYNC)
         note_context(h, record);
     h->newest_ns = e->end > h->newest_ns ? e->end : h->newest_ns;
     if (h->next % LOOK_EACH == 0)

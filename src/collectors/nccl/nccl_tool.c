@@ -314,7 +314,7 @@ static void watch(void *state, const struct pw_record *record, const struct pw_o
     follow_process(s, origin);
     const bool closes =
         record->type == PW_REC_WINDOW && (record->flags & PW_WINDOW_STATE) == PW_WINDOW_CLOSED;
-    if (closes || record->type == PW_REC_CUDA_GAP)
+    if (closes || record->type == PW_REC_GPU_GAP)
         pw_nccl_graphs_interrupt(s->graphs);
     else if (record->type != PW_REC_WINDOW)
         pw_nccl_nvtx_see(s->nvtx, record, origin);
@@ -385,7 +385,7 @@ const struct pw_collector pw_collector_nccl = {
     .create = create,
     .record = record,
     .watch = watch,
-    .watches = PW_NCCL_NVTX_WATCHES | PW_WATCH(PW_REC_CUDA_GAP) | PW_WATCH(PW_REC_WINDOW),
+    .watches = PW_NCCL_NVTX_WATCHES | PW_WATCH(PW_REC_GPU_GAP) | PW_WATCH(PW_REC_WINDOW),
     .finish = finish,
     .destroy = destroy,
 };

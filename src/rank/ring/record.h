@@ -44,17 +44,17 @@ enum pw_record_type {
     PW_REC_NVTX_PAYLOAD, /* one field of what is attached to a range */
     PW_REC_NVTX_THREAD,  /* the name of a thread */
     PW_REC_NVTX_STEP,    /* as PW_REC_STEP, by the name of a range */
-    /* Collector cuda. */
-    PW_REC_CUDA_KERNEL,
-    PW_REC_CUDA_COPY,
-    PW_REC_CUDA_SET,
-    PW_REC_CUDA_API,      /* a call of the runtime or driver */
-    PW_REC_CUDA_SYNC,     /* the program waits for a GPU */
-    PW_REC_CUDA_MEMORY,   /* memory is allocated or freed */
-    PW_REC_CUDA_DEVICE,   /* a GPU that the program can use */
-    PW_REC_CUDA_OVERHEAD, /* a stretch that CUPTI took for itself */
-    PW_REC_CUDA_GAP,      /* nothing was recorded; `op` is enum pw_reason */
-    PW_REC_CUDA_STATE,    /* whether CUPTI could be used */
+    /* Collectors of GPUs. */
+    PW_REC_GPU_KERNEL,
+    PW_REC_GPU_COPY,
+    PW_REC_GPU_SET,
+    PW_REC_GPU_API,      /* a call of the runtime or driver */
+    PW_REC_GPU_SYNC,     /* the program waits for a GPU */
+    PW_REC_GPU_MEMORY,   /* memory is allocated or freed */
+    PW_REC_GPU_DEVICE,   /* a GPU that the program can use */
+    PW_REC_GPU_OVERHEAD, /* a stretch that the library took for itself */
+    PW_REC_GPU_GAP,      /* nothing was recorded; `op` is enum pw_reason */
+    PW_REC_GPU_STATE,    /* whether GPUs could be recorded */
     /* Collector nccl. */
     PW_REC_NCCL_COMM,    /* a communicator */
     PW_REC_NCCL_CALL,    /* what the program asked NCCL for */
@@ -79,14 +79,14 @@ enum {
     PW_ACTIVITY_NCCL = 64,
 };
 
-/* Flags of PW_REC_CUDA_API: it launches what runs on a device; it gets a row of its own. */
-enum { PW_CUDA_LAUNCHES = 1, PW_CUDA_HAS_ROW = 2 };
+/* Flags of PW_REC_GPU_API: it launches what runs on a device; it gets a row of its own. */
+enum { PW_GPU_LAUNCHES = 1, PW_GPU_HAS_ROW = 2 };
 
-/* Flags of PW_REC_CUDA_KERNEL: the upper half of graph_node is the graph's number. */
-enum { PW_CUDA_GRAPH_ABOVE = 1 };
+/* Flags of PW_REC_GPU_KERNEL: the upper half of graph_node is the graph's number. */
+enum { PW_GPU_GRAPH_ABOVE = 1 };
 
-/* Flags of PW_REC_CUDA_COPY: enum pw_copy, and whether the call did not wait for it. */
-enum { PW_CUDA_COPY_KIND = 0x7f, PW_CUDA_ASYNCHRONOUS = 0x80 };
+/* Flags of PW_REC_GPU_COPY: enum pw_copy, and whether the call did not wait for it. */
+enum { PW_GPU_COPY_KIND = 0x7f, PW_GPU_ASYNCHRONOUS = 0x80 };
 
 /* Flags of PW_REC_THREAD. */
 enum { PW_THREAD_NEW_PROCESS = 1 };
@@ -226,7 +226,7 @@ struct pw_record {
             int64_t step; /* opening: that it begins with; closing: the last one; -1 none */
         } window;
         /* Of what ran on a device `op` is the device. Each number has its largest value's room. */
-        struct { /* `stack` is the kernel's name; `flags`: PW_CUDA_GRAPH_ABOVE */
+        struct { /* `stack` is the kernel's name; `flags`: PW_GPU_GRAPH_ABOVE */
             uint64_t graph_node;
             uint32_t correlation, context, stream;
             uint32_t grid_x;
@@ -244,7 +244,7 @@ struct pw_record {
                 struct {
                     int16_t src_device, dst_device; /* of a copy between two; else -1 */
                 };
-                uint32_t value; /* of PW_REC_CUDA_SET */
+                uint32_t value; /* of PW_REC_GPU_SET */
             };
             uint64_t bytes;
         } copy;
@@ -276,7 +276,7 @@ struct pw_record {
             int32_t result; /* CUPTI's, or enum pw_cuda_refusal; 0: no complaint */
             uint32_t is_recording;
             uint64_t device_bytes;
-        } cuda_state;
+        } gpu_state;
         struct {
             uint64_t uid;
             uint32_t comm;
@@ -375,12 +375,12 @@ static inline enum pw_lost pw_record_kind(const struct pw_record *record)
     case PW_REC_NVTX_START:
     case PW_REC_NVTX_END:
     case PW_REC_NVTX_PAYLOAD:
-    case PW_REC_CUDA_KERNEL:
-    case PW_REC_CUDA_COPY:
-    case PW_REC_CUDA_SET:
-    case PW_REC_CUDA_API:
-    case PW_REC_CUDA_SYNC:
-    case PW_REC_CUDA_MEMORY:
+    case PW_REC_GPU_KERNEL:
+    case PW_REC_GPU_COPY:
+    case PW_REC_GPU_SET:
+    case PW_REC_GPU_API:
+    case PW_REC_GPU_SYNC:
+    case PW_REC_GPU_MEMORY:
         return PW_LOST_RANGE;
     case PW_REC_STEP:
     case PW_REC_NVTX_STEP:
