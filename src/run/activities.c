@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collectors/cuda/cuda_tool.h"
+#include "collectors/gpu/gpu_tool.h"
 #include "collectors/mpi/mpi_tool.h"
 #include "collectors/nccl/nccl_tool.h"
 #include "collectors/note/note_tool.h"
@@ -21,30 +21,43 @@ const struct pw_collector *pw_cli_collectors(void)
     table[2] = pw_collector_nvtx; /* after note: steps that it marks are the steps */
     table[3] = pw_collector_sys;
     table[4] = pw_collector_host;
-    table[5] = pw_collector_cuda;
-    table[6] = pw_collector_nccl; /* after cuda, whose kernels time its operations */
+    table[5] = pw_collector_gpu;
+    table[6] = pw_collector_nccl; /* after gpu, whose kernels time its operations */
     table[7] = pw_collector_null;
     return table;
 }
 
+/* 0: nothing has this name. */
+static uint32_t bits_of(const char *name, size_t length)
+{
+    static const struct {
+        const char *name;
+        uint32_t bits;
+    } makes[] = {{"cuda", PW_ACTIVITY_CUDA}};
+    const struct pw_collector *collectors = pw_cli_collectors();
+    uint32_t bits = 0;
+    for (int i = 0; collectors[i].name; i++)
+        if (strlen(collectors[i].name) == length && strncmp(name, collectors[i].name, length) == 0)
+            bits |= collectors[i].activity;
+    for (size_t i = 0; i < sizeof(makes) / sizeof(makes[0]); i++)
+        if (strlen(makes[i].name) == length && strncmp(name, makes[i].name, length) == 0)
+            bits |= makes[i].bits;
+    return bits;
+}
+
 uint32_t pw_cli_parse_activities(const char *list, char *problem, size_t size)
 {
-    const struct pw_collector *collectors = pw_cli_collectors();
     uint32_t bits = 0;
     while (*list) {
         size_t length = strcspn(list, ",");
-        const struct pw_collector *found = NULL;
-        for (int i = 0; collectors[i].name; i++)
-            if (strlen(collectors[i].name) == length &&
-                strncmp(list, collectors[i].name, length) == 0)
-                found = &collectors[i];
+        const uint32_t found = bits_of(list, length);
         if (!found) {
             snprintf(problem, size,
                      "--activities: '%.*s' is not one of mpi, nccl, note, nvtx, cuda, sys",
                      (int)length, list);
             return 0;
         }
-        bits |= found->activity;
+        bits |= found;
         list += length + (list[length] == ',');
     }
     if (!bits)

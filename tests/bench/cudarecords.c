@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "collectors/cuda/cuda_convert.h"
-#include "collectors/cuda/cuda_tool.h"
+#include "collectors/gpu/gpu_tool.h"
 #include "core/h5types.h"
 #include "rank/collect/intake.h"
 #include "rank/file/rankfile.h"
@@ -78,7 +78,7 @@ int main(void)
     static struct pw_cupti_api calls[BATCH / 2];
     static struct pw_record records[BATCH];
     static const struct pw_collector collectors[2] = {0};
-    struct pw_collector table[2] = {pw_collector_cuda, collectors[0]};
+    struct pw_collector table[2] = {pw_collector_gpu, collectors[0]};
     const struct pw_identity id = {.size = 1, .job = "job", .hostname = "host"};
     const struct pw_intake_setup setup = {.activities = PW_ACTIVITY_CUDA,
                                           .tick_source = PW_TICK_RAW};

@@ -1,293 +1,43 @@
-/* Turns CUDA's records into rows; see cuda_tool.h. What ran on a device is held until it is known
- * who launched it, but not for ever. */
-#include "collectors/cuda/cuda_tool.h"
-
+/* What is NVIDIA's own in the rows of GPUs; see gpu_vendor.h. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "collectors/cuda/cuda_device.h"
 #include "collectors/cuda/cuda_refusal.h"
 #include "collectors/cuda/cuda_salvage.h"
-#include "collectors/gpu/gpu_held.h"
-#include "collectors/gpu/gpu_launches.h"
-#include "rank/probe/ranges.h"
+#include "collectors/cuda/cuda_samples.h"
+#include "collectors/gpu/gpu_vendor.h"
 
-enum { DEVICES = 64, HOLDERS = 8, POOLS = 16 };
-
-struct memory {
-    int64_t allocated;
-    bool says_itself; /* the program tells of it, and knows better */
-    size_t npools;
-    struct {
-        uint64_t address, bytes;
-    } pools[POOLS];
-};
-
-struct state {
-    struct pw_rankfile *file;
-    struct pw_gpu_launches *launches;
-    struct pw_gpu_held *held;
-    struct pw_cuda_devices *devices;
-    bool is_used; /* the program uses CUDA: what others record matters */
-    int64_t records, overhead_ns;
-    uint32_t version;
-    int32_t result;
-    uint64_t device_bytes;
-    bool has_state, is_recording;
-    uint32_t holder; /* of CUPTI, which refused; row of /strings */
-    size_t nholders;
-    uint32_t holders[HOLDERS]; /* to whom it was left */
-    struct memory memory[DEVICES];
-};
-
-static void destroy(void *state)
+static void refusal(const struct pw_gpu_said *said, char *out, size_t size)
 {
-    struct state *s = state;
-    pw_gpu_held_destroy(s->held);
-    pw_gpu_launches_destroy(s->launches);
-    pw_cuda_devices_destroy(s->devices);
-    free(s);
+    pw_cuda_refusal_write(said->result, said->version, out, size);
 }
 
-static void *create(struct pw_rankfile *file)
+static void overhead(struct pw_rankfile *file, const struct pw_gpu_said *said)
 {
-    struct state *s = calloc(1, sizeof(*s));
-    if (!s)
-        return NULL;
-    s->file = file;
-    s->launches = pw_gpu_launches_create();
-    s->held = s->launches ? pw_gpu_held_create(file, s->launches) : NULL;
-    s->devices = pw_cuda_devices_create(file);
-    if (s->held && s->devices)
-        return s;
-    destroy(s);
-    return NULL;
+    pw_rankfile_overhead(file, "cupti_version", (double)said->version, "1");
+    pw_rankfile_overhead(file, "cupti_result", (double)said->result, "1");
+    pw_rankfile_overhead(file, "cupti_overhead", (double)said->overhead_ns, "ns");
+    if (said->device_bytes)
+        pw_rankfile_overhead(file, "cupti_device_memory", (double)said->device_bytes, "bytes");
+    pw_rankfile_overhead(file, "cuda_records", (double)said->records, "records");
 }
 
-/* ---- rows ---- */
-
-static void take_call(struct state *s, const struct pw_record *record,
-                      const struct pw_origin *origin)
+static void identify(const struct pw_record *record, struct pw_row_device *row)
 {
-    if (record->flags & PW_GPU_LAUNCHES)
-        pw_gpu_launches_call(s->launches, record->api.correlation, record->api.tid, origin->start);
-    if (!(record->flags & PW_GPU_HAS_ROW))
-        return;
-    const struct pw_row_cuda_api row = {
-        .start = origin->start,
-        .end = origin->end,
-        .name = pw_origin_name(origin, record->stack),
-        .thread = pw_gpu_launches_lane(s->launches, record->api.tid),
-        .correlation = record->api.correlation,
-        .result = record->api.result,
-    };
-    pw_rankfile_append(s->file, PW_TABLE_cuda_api, &row);
+    const unsigned char *b = record->device.uuid;
+    snprintf(row->uuid, sizeof(row->uuid),
+             "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
+             b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14],
+             b[15]);
 }
 
-/* What pools hold of the device, used or not, after the record. */
-static int64_t note_pool(struct memory *m, uint64_t address, uint64_t bytes)
-{
-    size_t at = 0;
-    uint64_t sum = 0;
-    while (at < m->npools && m->pools[at].address != address)
-        at++;
-    if (address && at < POOLS) {
-        m->npools += at == m->npools;
-        m->pools[at].address = address;
-        m->pools[at].bytes = bytes;
-        if (!bytes) /* it is gone: its place is another's */
-            m->pools[at] = m->pools[--m->npools];
-    }
-    for (size_t i = 0; i < m->npools; i++)
-        sum += m->pools[i].bytes;
-    return (int64_t)(sum & INT64_MAX);
-}
-
-static void append_memory(struct state *s, const struct pw_record *record,
-                          const struct pw_origin *origin)
-{
-    const unsigned device = record->op;
-    struct memory *m = device < DEVICES ? &s->memory[device] : NULL;
-    if (!m || m->says_itself)
-        return;
-    m->allocated += record->device_memory.delta_bytes;
-    const struct pw_row_memory row = {
-        .time = origin->start,
-        .device = (int32_t)device,
-        .thread = UINT16_MAX,
-        .delta_bytes = record->device_memory.delta_bytes,
-        .total_bytes = m->allocated,
-        .pool_bytes = note_pool(m, record->device_memory.pool, record->device_memory.pool_bytes),
-    };
-    pw_rankfile_append(s->file, PW_TABLE_memory, &row);
-}
-
-static void note_holder(struct state *s, uint32_t holder)
-{
-    for (size_t i = 0; i < s->nholders; i++)
-        if (s->holders[i] == holder)
-            return;
-    if (holder && s->nholders < HOLDERS)
-        s->holders[s->nholders++] = holder;
-}
-
-static void append_gap(struct state *s, const struct pw_record *record,
-                       const struct pw_origin *origin)
-{
-    const uint64_t lost = record->device_gap.lost;
-    const struct pw_row_gap row = {
-        .start = origin->start,
-        .end = origin->end,
-        .reason = (uint8_t)record->op,
-        .kind = PW_LOST_DEVICE,
-        .thread = UINT16_MAX,
-        .lost = lost > INT64_MAX ? INT64_MAX : (int64_t)lost,
-    };
-    if (record->op == PW_REASON_CUPTI_TAKEN)
-        note_holder(s, pw_origin_name(origin, record->stack));
-    pw_rankfile_append(s->file, PW_TABLE_gap, &row);
-    pw_rankfile_count_dropped(s->file, row.lost);
-}
-
-static void note_state(struct state *s, const struct pw_record *record,
-                       const struct pw_origin *origin)
-{
-    s->is_used = true;
-    s->version = record->gpu_state.version;
-    s->result = record->gpu_state.result;
-    s->is_recording = record->gpu_state.is_recording != 0;
-    s->has_state = true;
-    s->holder = pw_origin_name(origin, record->stack);
-    s->device_bytes = record->gpu_state.device_bytes;
-    pw_gpu_held_expect(s->held, record->gpu_state.level > 0);
-}
-
-static void hold(struct state *s, const struct pw_record *record, const struct pw_origin *origin)
-{
-    if (record->type != PW_REC_GPU_SYNC)
-        pw_cuda_devices_use(s->devices, record->op);
-    pw_gpu_held_add(s->held, record, origin);
-}
-
-static void record(void *state, const struct pw_record *record, const struct pw_origin *origin)
-{
-    struct state *s = state;
-    s->records++;
-    switch (record->type) {
-    case PW_REC_GPU_API:
-        take_call(s, record, origin);
-        break;
-    case PW_REC_GPU_MEMORY:
-        append_memory(s, record, origin);
-        break;
-    case PW_REC_GPU_DEVICE:
-        pw_cuda_devices_add(s->devices, record, origin);
-        break;
-    case PW_REC_GPU_OVERHEAD:
-        s->overhead_ns += origin->end - origin->start;
-        break;
-    case PW_REC_GPU_GAP:
-        append_gap(s, record, origin);
-        break;
-    case PW_REC_GPU_STATE:
-        note_state(s, record, origin);
-        break;
-    default:
-        s->is_used = true; /* the record that says so may have been lost */
-        hold(s, record, origin);
-        break;
-    }
-}
-
-/* ---- what others record ---- */
-
-static void watch_range(struct state *s, const struct pw_record *record,
-                        const struct pw_origin *origin)
-{
-    if (s->is_used && record->range.kind != PW_KIND_MARK && !(record->flags & PW_RANGE_PROCESS))
-        pw_gpu_launches_range(s->launches, origin->thread, origin->start, origin->end,
-                              pw_origin_name(origin, record->range.name));
-}
-
-static void watch(void *state, const struct pw_record *record, const struct pw_origin *origin)
-{
-    struct state *s = state;
-    switch (record->type) {
-    case PW_REC_THREAD:
-        pw_gpu_launches_thread(s->launches, record->thread.tid, origin->thread);
-        break;
-    case PW_REC_MEMORY:
-        if (record->memory.device >= 0 && record->memory.device < DEVICES)
-            s->memory[record->memory.device].says_itself = true;
-        break;
-    default:
-        watch_range(s, record, origin);
-        break;
-    }
-}
-
-static void sample(void *state, pid_t pid, int64_t now_ns)
-{
-    struct state *s = state;
-    (void)pid;
-    pw_cuda_devices_sample(s->devices, now_ns);
-}
-
-static void note_refusal(const struct state *s)
-{
-    char reason[192];
-    if (!s->has_state || s->is_recording || !pw_cuda_has_gpu())
-        return;
-    pw_cuda_refusal_write(s->result, s->version, reason, sizeof(reason));
-    const size_t length = strlen(reason);
-    if (s->holder)
-        snprintf(reason + length, sizeof(reason) - length, ": %s",
-                 pw_rankfile_borrow_text(s->file, s->holder));
-    pw_rankfile_set_text(s->file, "gpu_unrecorded", reason);
-}
-
-/* The file has no texts in rows of gaps. */
-static void note_holders(const struct state *s)
-{
-    char names[192] = "";
-    size_t used = 0;
-    for (size_t i = 0; i < s->nholders && used < sizeof(names); i++)
-        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "",
-                                 pw_rankfile_borrow_text(s->file, s->holders[i]));
-    if (names[0])
-        pw_rankfile_set_text(s->file, "cupti_taken_by", names);
-}
-
-static void finish(void *state, int64_t end_ns)
-{
-    struct state *s = state;
-    pw_gpu_held_finish(s->held);
-    pw_cuda_devices_finish(s->devices, end_ns);
-    if (!s->is_used)
-        return;
-    note_refusal(s);
-    note_holders(s);
-    pw_rankfile_overhead(s->file, "cupti_version", (double)s->version, "1");
-    pw_rankfile_overhead(s->file, "cupti_result", (double)s->result, "1");
-    pw_rankfile_overhead(s->file, "cupti_overhead", (double)s->overhead_ns, "ns");
-    if (s->device_bytes)
-        pw_rankfile_overhead(s->file, "cupti_device_memory", (double)s->device_bytes, "bytes");
-    pw_rankfile_overhead(s->file, "cuda_records", (double)s->records, "records");
-}
-
-const struct pw_collector pw_collector_cuda = {
-    .name = "cuda",
-    .activity = PW_ACTIVITY_CUDA,
-    .first_type = PW_REC_GPU_KERNEL,
-    .last_type = PW_REC_GPU_STATE,
-    .create = create,
-    .record = record,
-    .watch = watch,
-    .watches = PW_WATCH(PW_REC_THREAD) | PW_WATCH(PW_REC_RANGE) | PW_WATCH(PW_REC_NVTX) |
-               PW_WATCH(PW_REC_MEMORY),
-    .sample = sample,
-    .finish = finish,
+const struct pw_gpu_vendor pw_gpu_cuda = {
+    .has_gpu = pw_cuda_has_gpu,
+    .refusal = refusal,
+    .overhead = overhead,
+    .identify = identify,
+    .create_samples = pw_cuda_samples_create,
+    .sample = pw_cuda_samples_take,
+    .finish_samples = pw_cuda_samples_finish,
+    .destroy_samples = pw_cuda_samples_destroy,
     .salvage = pw_cuda_salvage,
-    .destroy = destroy,
 };

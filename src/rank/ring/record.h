@@ -79,6 +79,9 @@ enum {
     PW_ACTIVITY_NCCL = 64,
 };
 
+/* Whose GPUs: `op` of PW_REC_GPU_STATE, flags of PW_REC_GPU_DEVICE. */
+enum pw_gpu_make { PW_GPU_CUDA, PW_GPU_ROCM, PW_GPU_MAKES };
+
 /* Flags of PW_REC_GPU_API: it launches what runs on a device; it gets a row of its own. */
 enum { PW_GPU_LAUNCHES = 1, PW_GPU_HAS_ROW = 2 };
 

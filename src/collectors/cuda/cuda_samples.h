@@ -1,0 +1,19 @@
+/* Samples by NVML of the GPUs that the program uses. */
+#ifndef PW_CUDA_SAMPLES_H
+#define PW_CUDA_SAMPLES_H
+
+#include "collectors/gpu/gpu_device.h"
+
+/* As in struct pw_gpu_vendor. NULL when memory is short. */
+void *pw_cuda_samples_create(struct pw_rankfile *file, struct pw_gpu_devices *devices);
+
+/* Asks for a row of /samples/gpu for each device in use, and appends those that are there. Never
+ * waits for NVML. */
+void pw_cuda_samples_take(void *samples, int64_t now_ns);
+
+/* The last samples, and what NVML knows of the devices' places. */
+void pw_cuda_samples_finish(void *samples, int64_t end_ns);
+
+void pw_cuda_samples_destroy(void *samples);
+
+#endif
