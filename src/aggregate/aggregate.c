@@ -17,7 +17,7 @@
 #include "aggregate/input/gaps.h"
 #include "aggregate/input/job.h"
 #include "aggregate/input/ncclranks.h"
-#include "aggregate/input/unrecorded.h"
+#include "aggregate/input/unrecordedranks.h"
 #include "aggregate/input/windows.h"
 #include "aggregate/match/collectivestats.h"
 #include "aggregate/match/instances.h"
@@ -26,7 +26,7 @@
 #include "aggregate/output/clusterfile.h"
 #include "aggregate/secondpass/matrix.h"
 #include "aggregate/steps/bins.h"
-#include "aggregate/steps/infer.h"
+#include "aggregate/steps/inferredsteps.h"
 #include "core/log.h"
 #include "core/readlimit.h"
 

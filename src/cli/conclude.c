@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/recover.h"
-#include "cli/report.h"
+#include "cli/cmd_recover.h"
+#include "cli/cmd_report.h"
 #include "core/h5types.h"
 #include "core/log.h"
 #include "rank/run/launch.h"

@@ -1,5 +1,5 @@
 /* profwrap-import: what `profwrap import` becomes. */
-#include "cli/import.h"
+#include "cli/cmd_import.h"
 
 int main(int argc, char **argv)
 {

@@ -1,7 +1,7 @@
 /* Says what became of imported traces: what is in the rank files, and what is not, by reason. */
 #include <stdio.h>
 
-#include "cli/import.h"
+#include "cli/cmd_import.h"
 #include "core/log.h"
 #include "core/text.h"
 

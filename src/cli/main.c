@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/cmd_report.h"
 #include "cli/commands.h"
-#include "cli/report.h"
 #include "core/log.h"
 #include "core/options.h"
 

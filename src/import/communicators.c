@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "import/json.h"
+#include "import/jsonobject.h"
 
 struct communicator {
     uint32_t group, members_text; /* what it was found by, or */

@@ -16,8 +16,8 @@
 #include "core/ops.h"
 #include "core/tables.h"
 #include "import/decimal.h"
-#include "import/json.h"
 #include "import/jsonfile.h"
+#include "import/jsonobject.h"
 
 static int is_key(const char *key, size_t length, const char *wanted)
 {

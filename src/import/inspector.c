@@ -14,8 +14,8 @@
 #include "core/tables.h"
 #include "import/decimal.h"
 #include "import/inspector_header.h"
-#include "import/json.h"
 #include "import/jsonfile.h"
+#include "import/jsonobject.h"
 
 struct inspector {
     struct pw_trace_window *window;

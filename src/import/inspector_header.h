@@ -4,7 +4,7 @@
 #define PW_IMPORT_INSPECTOR_HEADER_H
 
 #include "import/formats.h"
-#include "import/json.h"
+#include "import/jsonobject.h"
 
 struct pw_inspector_header {
     char id[32], name[64], hostname[64]; /* of the communicator; of the host */

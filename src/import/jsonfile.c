@@ -9,7 +9,7 @@
 #include <zlib.h>
 
 #include "core/newfile.h"
-#include "import/json.h"
+#include "import/jsonobject.h"
 #include "import/jsonscan.h"
 
 /* Bytes that are held, at first and at most: one event is never as long. */

@@ -1,5 +1,5 @@
-// The only C++ of profwrap: simdjson's on-demand parser behind json.h, without exceptions.
-#include "import/json.h"
+// The only C++ of profwrap: simdjson's on-demand parser behind jsonobject.h, without exceptions.
+#include "import/jsonobject.h"
 
 #include <cerrno>
 #include <new>

@@ -2,7 +2,7 @@
 #ifndef PW_IMPORT_KINETO_EVENT_H
 #define PW_IMPORT_KINETO_EVENT_H
 
-#include "import/json.h"
+#include "import/jsonobject.h"
 
 // clang-format off
 /* K(identifier, depth, key): depth 0 is the event's own, 1 its "args". */

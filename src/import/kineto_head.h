@@ -3,7 +3,7 @@
 #define PW_IMPORT_KINETO_HEAD_H
 
 #include "import/formats.h"
-#include "import/json.h"
+#include "import/jsonobject.h"
 
 /* Reads what comes before the events, or all when the rank is not told there. As formats.h. */
 int pw_kineto_look(const char *path, struct pw_import_head *out);

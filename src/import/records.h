@@ -17,7 +17,7 @@ struct pw_host_record {
     int64_t sequence;                 /* as in /events/range */
     int64_t count_in, count_out;      /* elements of a collective; -1: not known */
     uint32_t name, shapes, category;  /* rows of /strings */
-    uint32_t collective;              /* collectives.h; 0: none */
+    uint32_t collective;              /* traceops.h; 0: none */
     int32_t device;                   /* of memory, -1: the host */
     uint8_t type, kind;               /* enum pw_host_type; enum pw_kind of a range */
     uint8_t sync;                     /* enum pw_sync of a call that waits, else 0 */

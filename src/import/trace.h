@@ -1,14 +1,14 @@
 /* One rank that is imported: its file, its names, and the profiling window that is being read. A
- * format gives records; nest.c, join.c and write.c make rows of them. */
+ * format gives records; nest.c, join.c and rankwrite.c make rows of them. */
 #ifndef PW_IMPORT_TRACE_H
 #define PW_IMPORT_TRACE_H
 
 #include <stdint.h>
 
-#include "import/collectives.h"
-#include "import/names.h"
+#include "import/ranknames.h"
 #include "import/records.h"
 #include "import/sorter.h"
+#include "import/traceops.h"
 
 /* Why events of a trace are in no table; the words that are printed are in trace.c. */
 enum pw_omission {

@@ -11,7 +11,7 @@
 #include "core/log.h"
 #include "core/newfile.h"
 #include "report/live/liveview.h"
-#include "report/writing/names.h"
+#include "report/writing/safenames.h"
 
 /* A job that hangs again and again is not to fill the disk. */
 enum { MAX_REPORTS = 20, PATH = 4300 };

@@ -5,7 +5,7 @@
 
 #include "core/options.h"
 #include "rank/collect/drain.h"
-#include "rank/collect/unrecorded.h"
+#include "rank/collect/unrecordedwatch.h"
 #include "rank/live/inquiry.h"
 #include "rank/run/identity.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "sim/clock.h"
-#include "sim/gpu.h"
+#include "sim/gpuwork.h"
 #include "sim/play.h"
 
 /* Kernels and copies never overlap each other, nor do collectives. */

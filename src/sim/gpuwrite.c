@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "sim/texts.h"
+#include "sim/filetexts.h"
 
 /* Clocks of a GPU that nothing slows, and what NVML says of one that is too hot. */
 enum { CLOCK_MHZ = 1980, MEMORY_MHZ = 2619, HOT = 0x40, COPY_BYTES_PER_NS = 25 };

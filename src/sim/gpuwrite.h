@@ -4,7 +4,7 @@
 
 #include "rank/file/rankfile.h"
 #include "sim/clock.h"
-#include "sim/gpu.h"
+#include "sim/gpuwork.h"
 
 /* Of one rank. */
 struct pw_sim_gpufile {

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "sim/clock.h"
-#include "sim/operators.h"
 #include "sim/play.h"
+#include "sim/workranges.h"
 
 enum { MOST_TEXTS = 64 };
 

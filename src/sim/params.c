@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "sim/kinds.h"
-#include "sim/operators.h"
+#include "sim/workranges.h"
 
 /* Of cgroups and of the kernel's scheduler: the usual values of both. */
 enum { SLICE_NS = 4000000, QUOTA_NS = 100000000, SIGSTOPS_NS = 200000000, ENDS_NS = 200000000 };

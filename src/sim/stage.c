@@ -4,12 +4,12 @@
 #include <stdlib.h>
 
 #include "sim/extra.h"
-#include "sim/gpu.h"
+#include "sim/gpuwork.h"
 #include "sim/noise.h"
-#include "sim/operators.h"
 #include "sim/random.h"
 #include "sim/stops.h"
 #include "sim/unequal.h"
+#include "sim/workranges.h"
 
 /* Latency and bandwidth of collectives and of messages; what a call costs that waits for nobody. */
 enum {

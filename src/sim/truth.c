@@ -1,19 +1,19 @@
-/* truth.json: what a report on the run should have found; see write.h. */
+/* truth.json: what a report on the run should have found; see runwrite.h. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/newfile.h"
+#include "sim/dataqueues.h"
 #include "sim/effects.h"
 #include "sim/gputruth.h"
 #include "sim/kinds.h"
 #include "sim/noise.h"
 #include "sim/optruth.h"
 #include "sim/play.h"
-#include "sim/queues.h"
+#include "sim/runwrite.h"
 #include "sim/unequal.h"
-#include "sim/write.h"
 
 static void print_hit_ranks(FILE *out, const struct pw_sim_params *p, const struct pw_sim_fault *f)
 {

@@ -12,7 +12,7 @@
 #include "core/sort.h"
 #include "timeline/arrows.h"
 #include "timeline/chrome_parts.h"
-#include "timeline/json.h"
+#include "timeline/jsonout.h"
 
 enum { MOST_ARROWS = 1 << 23, ROUNDING_NS = 32 };
 

@@ -4,7 +4,7 @@
 
 #include "core/limits.h"
 #include "timeline/chrome_parts.h"
-#include "timeline/json.h"
+#include "timeline/jsonout.h"
 
 /* The part of a row that kernels, copies and memsets share. */
 struct activity {

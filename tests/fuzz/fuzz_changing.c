@@ -2,7 +2,7 @@
  * What comes out must be JSON. */
 #include <unistd.h>
 
-#include "cli/report.h"
+#include "cli/cmd_report.h"
 #include "fuzz.h"
 #include "grow.h"
 

@@ -1,5 +1,5 @@
 /* `profwrap import` of a dump of PyTorch's Flight Recorder, as JSON, whatever it looks like. */
-#include "cli/import.h"
+#include "cli/cmd_import.h"
 #include "fuzz.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)

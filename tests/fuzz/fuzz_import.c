@@ -1,5 +1,5 @@
 /* `profwrap import` of a trace, plain or gzip'ed, into an empty directory. */
-#include "cli/import.h"
+#include "cli/cmd_import.h"
 #include "fuzz.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)

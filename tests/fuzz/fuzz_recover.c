@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/dump.h"
-#include "cli/recover.h"
+#include "cli/cmd_dump.h"
+#include "cli/cmd_recover.h"
 #include "fuzz.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)

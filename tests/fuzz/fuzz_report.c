@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/cmd_report.h"
 #include "cli/htmlpage.h"
-#include "cli/report.h"
 #include "fuzz.h"
 
 static int has_html;

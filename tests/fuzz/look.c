@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/dump.h"
+#include "cli/cmd_dump.h"
 #include "fuzz.h"
-#include "rank/collect/replay.h"
+#include "rank/collect/journalreplay.h"
 #include "run/activities.h"
 
 int look_open(void)

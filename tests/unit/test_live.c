@@ -8,7 +8,7 @@
 #include "core/ops.h"
 #include "report/live/livepace.h"
 #include "report/live/openmetrics.h"
-#include "report/writing/names.h"
+#include "report/writing/safenames.h"
 
 static struct pw_live_thread thread = {.op = PW_OP_Allreduce, .since_ns = 2500000000, .peer = -1};
 static struct pw_live ranks[3];

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/cmd_report.h"
 #include "cli/confine.h"
-#include "cli/report.h"
 #include "core/format.h"
 #include "core/h5types.h"
 #include "core/h5writer.h"

@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "core/ops.h"
-#include "report/html/collectives.h"
-#include "report/html/columns.h"
-#include "report/html/planes.h"
-#include "report/html/traffic.h"
+#include "report/html/html_collectives.h"
+#include "report/html/html_columns.h"
+#include "report/html/html_planes.h"
+#include "report/html/html_traffic.h"
 #include "report/report.h"
 #include "test_report_make.h"
 

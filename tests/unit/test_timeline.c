@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "timeline/arrows.h"
-#include "timeline/json.h"
+#include "timeline/jsonout.h"
 #include "timeline/ranklist.h"
 #include "unit.h"
 

@@ -3,7 +3,7 @@
 #define PW_AGGREGATE_FINDINGS_FINDINGS_H
 
 #include "aggregate/findings/imbalance.h"
-#include "aggregate/findings/network.h"
+#include "aggregate/findings/slownetwork.h"
 #include "aggregate/findings/trends.h"
 #include "aggregate/findings/whatif.h"
 #include "aggregate/gpu/kernelrows.h"

@@ -4,7 +4,7 @@
 #define PW_AGGREGATE_FINDINGS_IMBALANCE_H
 
 #include "aggregate/findings/amounts.h"
-#include "aggregate/findings/roles.h"
+#include "aggregate/findings/rankroles.h"
 #include "aggregate/findings/whatif.h"
 #include "aggregate/secondpass/matrix.h"
 #include "analysis/varying.h"

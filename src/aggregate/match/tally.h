@@ -2,9 +2,9 @@
 #ifndef PW_AGGREGATE_MATCH_TALLY_H
 #define PW_AGGREGATE_MATCH_TALLY_H
 
-#include "aggregate/match/flow.h"
 #include "aggregate/match/messages.h"
 #include "aggregate/match/sides.h"
+#include "aggregate/match/stalledsends.h"
 #include "core/hash.h"
 
 struct pw_tally {

@@ -1,8 +1,8 @@
-/* Reads the pipeline that a program wrote down; see queues.h. */
+/* Reads the pipeline that a program wrote down; see pipelinequeues.h. */
 #include <stdio.h>
 #include <string.h>
 
-#include "aggregate/samples/queues.h"
+#include "aggregate/samples/pipelinequeues.h"
 
 enum { NAME = 64 };
 

@@ -1,9 +1,9 @@
-/* Puts the queues of all ranks in the order of the pipeline; see queues.h. */
+/* Puts the queues of all ranks in the order of the pipeline; see pipelinequeues.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregate/samples/queues.h"
+#include "aggregate/samples/pipelinequeues.h"
 #include "core/limits.h"
 #include "core/sort.h"
 

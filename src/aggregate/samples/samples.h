@@ -5,7 +5,7 @@
 
 #include "aggregate/gpu/gpuseries.h"
 #include "aggregate/output/clusterfile.h"
-#include "aggregate/samples/queues.h"
+#include "aggregate/samples/pipelinequeues.h"
 #include "aggregate/samples/usage.h"
 
 struct pw_samples {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregate/gpu/gpuclocks.h"
+#include "aggregate/gpu/clocksamples.h"
 #include "aggregate/gpu/gpuevents.h"
 #include "aggregate/gpu/kernels.h"
 #include "aggregate/input/phases.h"

@@ -1,13 +1,13 @@
-/* What to do about what was measured: rules as rows of one table (table.c), each with a condition,
- * the evidence for it, one concrete next action, and what that would save. docs/advice.md has a
- * section for each, under the rule's name. */
+/* What to do about what was measured: rules as rows of one table (advice_table.c), each with a
+ * condition, the evidence for it, one concrete next action, and what that would save.
+ * docs/advice.md has a section for each, under the rule's name. */
 #ifndef PW_ANALYSIS_ADVICE_ADVICE_H
 #define PW_ANALYSIS_ADVICE_ADVICE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/advice/verdict.h"
+#include "analysis/advice/advice_verdict.h"
 #include "core/cluster.h"
 
 enum { PW_ADVICE_MAX = 49, PW_ADVICE_RANKS = 8 };

@@ -1,6 +1,6 @@
-/* The rules' conditions: what table.c lists. A judge returns 1 when its rule applies, and has then
- * written the evidence, and what it knows of ranks and savings; where it also wrote a text, that is
- * said instead of the rule's own. */
+/* The rules' conditions: what advice_table.c lists. A judge returns 1 when its rule applies, and
+ * has then written the evidence, and what it knows of ranks and savings; where it also wrote a
+ * text, that is said instead of the rule's own. */
 #ifndef PW_ANALYSIS_ADVICE_RULES_H
 #define PW_ANALYSIS_ADVICE_RULES_H
 
@@ -22,22 +22,22 @@ struct pw_advice_rule {
 typedef int pw_advice_judge(const struct pw_advice_input *input, const struct pw_advice_rule *rule,
                             struct pw_advice *advice);
 
-/* stragglers.c */
+/* advice_stragglers.c */
 pw_advice_judge pw_judge_straggler;
-/* imbalance.c */
+/* advice_imbalance.c */
 pw_advice_judge pw_judge_unequal_work, pw_judge_no_peers;
-/* communication.c */
+/* advice_communication.c */
 pw_advice_judge pw_judge_slow_host, pw_judge_slow_link, pw_judge_late_senders;
 pw_advice_judge pw_judge_load_imbalance, pw_judge_wait_roams, pw_judge_transfer_exposed;
 pw_advice_judge pw_judge_small_collectives;
-/* resources.c */
+/* advice_resources.c */
 pw_advice_judge pw_judge_data_processing, pw_judge_data_transfer, pw_judge_data_wait;
 pw_advice_judge pw_judge_oversubscribed, pw_judge_memory_growth;
-/* network.c */
+/* advice_network.c */
 pw_advice_judge pw_judge_slow_network;
-/* trends.c */
+/* advice_trends.c */
 pw_advice_judge pw_judge_all_slower;
-/* recording.c */
+/* advice_recording.c */
 pw_advice_judge pw_judge_ranks_missing, pw_judge_ranks_unclosed, pw_judge_events_dropped;
 pw_advice_judge pw_judge_ring_waits, pw_judge_no_steps, pw_judge_steps_inferred;
 pw_advice_judge pw_judge_few_steps, pw_judge_clock_coarse, pw_judge_profiling_costly;

@@ -12,7 +12,7 @@
 #include "core/h5reader.h"
 #include "core/h5types.h"
 #include "rank/collect/drain.h"
-#include "rank/collect/replay.h"
+#include "rank/collect/journalreplay.h"
 #include "rank/run/process.h"
 
 struct paths {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/advice/unrecorded.h"
+#include "analysis/advice/advice_unrecorded.h"
 #include "analysis/permutation.h"
 #include "core/sentence.h"
 #include "report/compare/compare_rows.h"

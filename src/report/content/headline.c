@@ -5,15 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/advice/imbalance.h"
-#include "analysis/advice/network.h"
-#include "analysis/advice/trends.h"
+#include "analysis/advice/advice_imbalance.h"
+#include "analysis/advice/advice_network.h"
+#include "analysis/advice/advice_trends.h"
 #include "core/sentence.h"
 #include "core/text.h"
 #include "report/content/highlights.h"
 #include "report/report.h"
-#include "report/writing/names.h"
 #include "report/writing/page.h"
+#include "report/writing/safenames.h"
 #include "report/writing/words.h"
 
 static void add_ns(struct pw_sentence *s, const char *before, int64_t ns)

@@ -4,9 +4,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "analysis/advice/network.h"
-#include "analysis/advice/nocpu.h"
-#include "analysis/advice/trends.h"
+#include "analysis/advice/advice_network.h"
+#include "analysis/advice/advice_nocpu.h"
+#include "analysis/advice/advice_trends.h"
 #include "core/limits.h"
 #include "core/sentence.h"
 #include "core/text.h"

@@ -9,7 +9,7 @@
 
 #include "core/limits.h"
 #include "core/sort.h"
-#include "report/writing/names.h"
+#include "report/writing/safenames.h"
 
 static int is_operator(const struct pw_row_c_operator *row)
 {

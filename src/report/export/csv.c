@@ -9,7 +9,7 @@
 #include "report/content/operatorlist.h"
 #include "report/figures/figures.h"
 #include "report/report.h"
-#include "report/writing/names.h"
+#include "report/writing/safenames.h"
 
 /* A cell of text: quoted, and never a formula to a spreadsheet. */
 static void put_text(FILE *out, const char *text, size_t length)

@@ -6,7 +6,7 @@
 #include "report/content/operatorlist.h"
 #include "report/json/json_row.h"
 #include "report/report.h"
-#include "report/writing/names.h"
+#include "report/writing/safenames.h"
 
 static json_t *object_or_null(json_t *object, int failed)
 {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/tables.h"
-#include "report/writing/names.h"
+#include "report/writing/safenames.h"
 
 json_t *pw_json_int(int64_t value)
 {

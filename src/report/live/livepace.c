@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/advice/unrecorded.h"
+#include "analysis/advice/advice_unrecorded.h"
 #include "core/ops.h"
 #include "core/text.h"
 #include "report/live/livewords.h"
-#include "report/writing/names.h"
+#include "report/writing/safenames.h"
 
 enum style { PLAIN, BOLD, RED };
 

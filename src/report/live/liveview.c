@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/advice/unrecorded.h"
+#include "analysis/advice/advice_unrecorded.h"
 #include "core/ops.h"
 #include "report/live/livewords.h"
 #include "report/report.h"

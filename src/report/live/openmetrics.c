@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "core/ops.h"
-#include "report/writing/names.h"
+#include "report/writing/safenames.h"
 
 enum kind { COUNT, NS, FLAG };
 

@@ -6,7 +6,7 @@
 #include "core/text.h"
 #include "report/text/sections.h"
 #include "report/writing/grid.h"
-#include "report/writing/names.h"
+#include "report/writing/safenames.h"
 
 enum { NAME = 320 };
 

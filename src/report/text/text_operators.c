@@ -7,7 +7,7 @@
 #include "report/content/operatorlist.h"
 #include "report/text/sections.h"
 #include "report/writing/grid.h"
-#include "report/writing/names.h"
+#include "report/writing/safenames.h"
 
 enum { SLOW_LINES = 5 };
 

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "analysis/advice/trends.h"
+#include "analysis/advice/advice_trends.h"
 #include "core/text.h"
 #include "report/text/sections.h"
 #include "report/writing/grid.h"

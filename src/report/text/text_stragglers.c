@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "analysis/advice/imbalance.h"
+#include "analysis/advice/advice_imbalance.h"
 #include "core/sentence.h"
 #include "core/text.h"
 #include "report/content/operatorlist.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/writing/names.h"
+#include "report/writing/safenames.h"
 
 enum { INDENT = 2, TEXT_LEAST = 8, CELL_BYTES = 400 };
 

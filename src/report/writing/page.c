@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/text.h"
-#include "report/writing/names.h"
+#include "report/writing/safenames.h"
 
 /* Bytes of `text` that fit `columns`, broken at the last space that allows it; a number stays with
  * its unit where it can. */

@@ -1,5 +1,5 @@
 /* The page that text sections print on: width, and paragraphs that never exceed it. Everything that
- * is printed passes through names.h, so no section has to make names from files safe. */
+ * is printed passes through safenames.h, so no section has to make names from files safe. */
 #ifndef PW_REPORT_WRITING_PAGE_H
 #define PW_REPORT_WRITING_PAGE_H
 

@@ -1,5 +1,5 @@
 /* Operators: who computes, on which rank it takes longer, and what called it. */
-const mostOperators = 10000; /* html/operators.c */
+const mostOperators = 10000; /* html/html_operators.c */
 
 function operatorName(row) {
     return row.name || "(no name)";

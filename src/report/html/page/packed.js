@@ -1,4 +1,4 @@
-/* What html/packed.c has packed, unpacked when it is first shown. */
+/* What html/html_packed.c has packed, unpacked when it is first shown. */
 async function unpack(id) {
     const text = atob(document.getElementById(id).textContent);
     const packed = Uint8Array.from(text, (character) => character.charCodeAt(0));

@@ -1,4 +1,4 @@
-/* Figures of every rank in every step, as html/planes.c writes them. */
+/* Figures of every rank in every step, as html/html_planes.c writes them. */
 const planeCodes = Float64Array.from({ length: 65536 }, (_, code) => {
     const n = code - 1, exponent = n >> 11;
     if (n < 0)

@@ -1,0 +1,276 @@
+/* Gathers what is known of the ranks' roles, and decides; see rankroles.h. */
+#include "aggregate/findings/rankroles.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregate/input/role.h"
+#include "analysis/roles.h"
+#include "core/sort.h"
+
+/* What the rank's file says of it. */
+struct pw_role_label {
+    int32_t rank;
+    char role[64], program[64];
+};
+
+/* A rank in a communicator of a part of the job, on which there were collectives. */
+struct pw_role_member {
+    uint64_t uid;
+    int32_t rank, pad;
+};
+
+static int is_part(const struct pw_job *job, const struct pw_row_comms *comm)
+{
+    return comm->size > 1 && comm->size < job->nranks && comm->remote_size == 0 &&
+           comm->collectives >= (int64_t)job->nsteps / 2 && comm->collectives > 0;
+}
+
+int pw_roles_gather(struct pw_roles *roles, const struct pw_job *job)
+{
+    size_t most = 0, n = 0;
+    *roles = (struct pw_roles){0};
+    for (size_t i = 0; i < job->ninputs; i++)
+        most += job->inputs[i].ncomms;
+    struct pw_role_label *labels = calloc(job->ninputs + 1, sizeof(*labels));
+    struct pw_role_member *members = calloc(most + 1, sizeof(*members));
+    int ok = labels && members;
+    for (size_t i = 0; ok && i < job->ninputs; i++) {
+        const struct pw_input *input = &job->inputs[i];
+        labels[i].rank = (int32_t)input->rank;
+        memcpy(labels[i].role, input->role, sizeof(labels[i].role));
+        pw_role_program(input->command, labels[i].program);
+        for (size_t c = 0; c < input->ncomms; c++)
+            if (is_part(job, &input->comms[c]))
+                members[n++] =
+                    (struct pw_role_member){input->comms[c].uid, (int32_t)input->rank, 0};
+    }
+    ok = pw_job_all_ok(job, ok);
+    if (ok) {
+        void *all;
+        roles->nlabels = pw_job_allgather(job, labels, job->ninputs, sizeof(*labels), &all);
+        roles->labels = all;
+        roles->nmembers = pw_job_allgather(job, members, n, sizeof(*members), &all);
+        roles->members = all;
+    }
+    free(labels);
+    free(members);
+    return ok ? 0 : -ENOMEM;
+}
+
+/* ---- given ---- */
+
+static void name_rank(struct pw_roles *roles, int32_t rank, const char *name, const char *how)
+{
+    struct pw_row_c_role *row = &roles->rows[rank];
+    row->rank = rank;
+    snprintf(row->role, sizeof(row->role), "%.63s", name);
+    snprintf(row->how, sizeof(row->how), "%s", how);
+}
+
+/* Numbers the names in the order of their first ranks; with fewer than two there are no roles. */
+static void number_names(struct pw_roles *roles, const struct pw_job *job)
+{
+    size_t nranks = (size_t)job->nranks;
+    roles->nroles = 0;
+    for (size_t r = 0; r < nranks; r++) {
+        const struct pw_row_c_role *row = &roles->rows[r];
+        size_t first = 0;
+        while (memcmp(roles->rows[first].role, row->role, sizeof(row->role)) != 0)
+            first++;
+        roles->role_of[r] = first == r ? (int32_t)roles->nroles : roles->role_of[first];
+        roles->nroles += first == r;
+    }
+    roles->n = roles->nroles > 1 ? nranks : 0;
+    roles->nroles = roles->n ? roles->nroles : 0;
+}
+
+/* By what the ranks said with profwrap_role(), else by their programs where these differ. */
+static int use_labels(struct pw_roles *roles, const struct pw_job *job)
+{
+    int said = 0;
+    for (size_t i = 0; i < roles->nlabels; i++)
+        said |= roles->labels[i].role[0] != '\0';
+    for (int64_t r = 0; r < job->nranks; r++)
+        name_rank(roles, (int32_t)r, said ? "none" : "", said ? "given" : "program");
+    for (size_t i = 0; i < roles->nlabels; i++) {
+        const struct pw_role_label *label = &roles->labels[i];
+        const char *name = said ? label->role : label->program;
+        if (label->rank >= 0 && label->rank < job->nranks && name[0])
+            name_rank(roles, label->rank, name, said ? "given" : "program");
+    }
+    if (!said) /* ranks without a file are nobody's reason for a role */
+        for (int64_t r = 1; r < job->nranks; r++)
+            if (!roles->rows[r].role[0])
+                memcpy(roles->rows[r].role, roles->rows[r - 1].role, sizeof(roles->rows[r].role));
+    number_names(roles, job);
+    return roles->n != 0;
+}
+
+static void name_stages(struct pw_roles *roles, const struct pw_job *job, int32_t nstages,
+                        const char *how)
+{
+    for (int64_t r = 0; r < job->nranks; r++) {
+        char name[64];
+        snprintf(name, sizeof(name), "stage %d of %d", (int)roles->role_of[r] + 1, (int)nstages);
+        name_rank(roles, (int32_t)r, name, how);
+    }
+    roles->n = (size_t)job->nranks;
+    roles->nroles = (size_t)nstages;
+}
+
+/* Megatron's and DeepSpeed's stages are the outermost part of a rank's number. */
+static int use_command(struct pw_roles *roles, const struct pw_job *job)
+{
+    int64_t nstages = pw_role_command_stages(job->command);
+    if (nstages < 2 || nstages > job->nranks || job->nranks % nstages)
+        return 0;
+    for (int64_t r = 0; r < job->nranks; r++)
+        roles->role_of[r] = (int32_t)(r / (job->nranks / nstages));
+    name_stages(roles, job, (int32_t)nstages, "command");
+    return 1;
+}
+
+/* ---- from communication ---- */
+
+static int by_uid(const void *a, const void *b)
+{
+    const struct pw_role_member *x = a, *y = b;
+    if (x->uid != y->uid)
+        return x->uid < y->uid ? -1 : 1;
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+/* A call with the time that orders it: when a send begins, when a receive ends. */
+struct timed_call {
+    struct pw_roles_call call;
+    int64_t time;
+};
+
+static int by_rank_and_time(const void *a, const void *b)
+{
+    const struct timed_call *x = a, *y = b;
+    if (x->call.rank != y->call.rank)
+        return x->call.rank < y->call.rank ? -1 : 1;
+    if (x->time != y->time)
+        return x->time < y->time ? -1 : 1;
+    return y->call.receives - x->call.receives;
+}
+
+static int by_rank_and_enter(const void *a, const void *b)
+{
+    const struct pw_graph_op *x = a, *y = b;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    if (x->local_enter != y->local_enter)
+        return x->local_enter < y->local_enter ? -1 : 1;
+    return x->receives - y->receives;
+}
+
+static const struct pw_graph_op *find_op(const struct pw_graph_op *ops, size_t n, int32_t rank,
+                                         int64_t enter, int receives)
+{
+    struct pw_graph_op key = {.rank = rank, .local_enter = enter, .receives = (uint8_t)receives};
+    return bsearch(&key, ops, n, sizeof(key), by_rank_and_enter);
+}
+
+/* Whether what comes from one neighbour is there before it is sent to the other. 1, 0 or -ENOMEM.
+ */
+static int is_passed_on(const struct pw_roles *roles, int32_t nstages,
+                        const struct pw_graph_parts *parts)
+{
+    const struct pw_graph_link *links = (const void *)parts->links.v;
+    const size_t nops = parts->ops.n, nlinks = parts->links.n;
+    struct pw_graph_op *ops = malloc(sizeof(*ops) * (nops + 1));
+    struct timed_call *timed = malloc(sizeof(*timed) * (2 * nlinks + 1));
+    struct pw_roles_call *calls = malloc(sizeof(*calls) * (2 * nlinks + 1));
+    int64_t *scratch = malloc(sizeof(*scratch) * 2 * (size_t)nstages);
+    size_t n = 0;
+    int found = -ENOMEM;
+    if (ops && timed && calls && scratch) {
+        memcpy(ops, parts->ops.v, sizeof(*ops) * nops);
+        pw_sort(ops, nops, sizeof(*ops), by_rank_and_enter);
+        for (size_t i = 0; i < nlinks; i++) {
+            const struct pw_graph_link *l = &links[i];
+            const struct pw_graph_op *sent = find_op(ops, nops, l->src, l->sent, 0);
+            const struct pw_graph_op *received = find_op(ops, nops, l->dst, l->received, 1);
+            if (!sent || !received)
+                continue;
+            timed[n++] = (struct timed_call){{l->src, l->dst, 0}, sent->enter};
+            timed[n++] = (struct timed_call){{l->dst, l->src, 1}, received->leave};
+        }
+        pw_sort(timed, n, sizeof(*timed), by_rank_and_time);
+        for (size_t i = 0; i < n; i++)
+            calls[i] = timed[i].call;
+        found = pw_roles_are_passed_on(calls, n, roles->role_of, nstages, scratch);
+    }
+    free(ops);
+    free(timed);
+    free(calls);
+    free(scratch);
+    return found;
+}
+
+/* Pairs that share a communicator, and pairs with a message in half of the steps or more. */
+static void fill_pairs(const struct pw_roles *roles, const struct pw_job *job,
+                       const struct pw_pairs *pairs, struct pw_roles_input *in,
+                       struct pw_roles_pair *joins, struct pw_roles_pair *messages)
+{
+    for (size_t i = 1; i < roles->nmembers; i++)
+        if (roles->members[i].uid == roles->members[i - 1].uid)
+            joins[in->njoins++] =
+                (struct pw_roles_pair){roles->members[i - 1].rank, roles->members[i].rank};
+    for (size_t i = 0; i < pairs->n; i++)
+        if (2 * pairs->rows[i].messages >= (int64_t)job->nsteps)
+            messages[in->nmessages++] =
+                (struct pw_roles_pair){pairs->rows[i].src, pairs->rows[i].dst};
+    in->joins = joins;
+    in->messages = messages;
+}
+
+static int use_messages(struct pw_roles *roles, const struct pw_job *job,
+                        const struct pw_pairs *pairs, const struct pw_graph_parts *parts)
+{
+    struct pw_roles_input in = {.nranks = (size_t)job->nranks};
+    struct pw_roles_pair *joins = malloc(sizeof(*joins) * (roles->nmembers + 1));
+    struct pw_roles_pair *messages = malloc(sizeof(*messages) * (pairs->n + 1));
+    int32_t *scratch = malloc(sizeof(*scratch) * (pw_roles_scratch(in.nranks) + 1));
+    int err = joins && messages && scratch ? 0 : -ENOMEM;
+    if (!err && pairs->n) {
+        pw_sort(roles->members, roles->nmembers, sizeof(*roles->members), by_uid);
+        fill_pairs(roles, job, pairs, &in, joins, messages);
+        struct pw_roles_stages found = pw_roles_stages(&in, roles->role_of, scratch);
+        int is_one = found.nstages > 1;
+        if (is_one && found.is_single)
+            is_one = is_passed_on(roles, found.nstages, parts);
+        err = is_one < 0 ? is_one : 0;
+        if (is_one > 0)
+            name_stages(roles, job, found.nstages, "messages");
+    }
+    free(joins);
+    free(messages);
+    free(scratch);
+    return err;
+}
+
+int pw_roles_find(struct pw_roles *roles, const struct pw_job *job, const struct pw_pairs *pairs,
+                  const struct pw_graph_parts *parts)
+{
+    roles->rows = calloc((size_t)job->nranks + 1, sizeof(*roles->rows));
+    roles->role_of = calloc((size_t)job->nranks + 1, sizeof(*roles->role_of));
+    if (!roles->rows || !roles->role_of)
+        return -ENOMEM;
+    roles->is_given = use_labels(roles, job) || use_command(roles, job);
+    return roles->is_given ? 0 : use_messages(roles, job, pairs, parts);
+}
+
+void pw_roles_fini(struct pw_roles *roles)
+{
+    free(roles->rows);
+    free(roles->role_of);
+    free(roles->labels);
+    free(roles->members);
+    *roles = (struct pw_roles){0};
+}

@@ -1,0 +1,329 @@
+/* Looks for slow transfers between hosts; see slownetwork.h. */
+#include "aggregate/findings/slownetwork.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregate/findings/networkprice.h"
+#include "analysis/network.h"
+
+/* Links and hosts that are looked at: those whose transfers took most more than usual. Cells of a
+ * matrix of steps and links: where there would be more, successive steps are one. */
+enum { CANDIDATES = 4, MOST_CELLS = 1 << 20 };
+
+#define UNSTEADY "unsteady"
+#define MOST_READY 0.05    /* of a rank's time */
+#define RELEVANT 0.01      /* of the replayed steps */
+#define LINK_IS_SLOW 1.5   /* times the links elsewhere */
+#define MOST_LINKS 2.0 / 3 /* of a host's are slow when the host is */
+
+struct search {
+    struct pw_network *out;
+    const struct pw_graph *graph;
+    const struct pw_job *job;
+    struct pw_net_list list;
+    size_t bin, nbins;
+    int is_to_fast;               /* levels are over the fastest, not over what is usual */
+    double *sums, *usual, *level; /* cells of a matrix */
+    void *scratch;
+};
+
+/* ---- levels by step ---- */
+
+/* What a transfer is compared with, ns; -1: left out. */
+static double base_of(const struct search *f, const struct pw_net_transfer *t)
+{
+    if (!f->is_to_fast)
+        return f->list.usual_ns[t->kind];
+    return t->waited && !t->is_tail ? f->list.fast_ns[t->kind] : -1;
+}
+
+/* One column for each link that `column_of` gives one; -1: left out. */
+static struct pw_network_input make_levels(struct search *f, const int32_t *column_of,
+                                           size_t ncolumns)
+{
+    const size_t cells = f->nbins * ncolumns;
+    memset(f->sums, 0, sizeof(double) * cells);
+    memset(f->usual, 0, sizeof(double) * cells);
+    for (size_t i = 0; i < f->list.n; i++) {
+        const struct pw_net_transfer *t = &f->list.transfers[i];
+        const double base = base_of(f, t);
+        if (column_of[t->link] < 0 || base < 0)
+            continue;
+        const size_t at = (size_t)t->step / f->bin * ncolumns + (size_t)column_of[t->link];
+        f->sums[at] += (double)t->ns;
+        f->usual[at] += base;
+    }
+    for (size_t i = 0; i < cells; i++)
+        f->level[i] = f->usual[i] > 0 ? f->sums[i] / f->usual[i] : -1;
+    return (struct pw_network_input){f->nbins, ncolumns, f->level};
+}
+
+static int make_room(struct search *f)
+{
+    const size_t nsteps = f->graph->replay.nsteps, columns = f->list.nlinks + 1;
+    f->bin = nsteps * columns / MOST_CELLS + 1;
+    f->nbins = (nsteps + f->bin - 1) / f->bin;
+    f->sums = malloc(sizeof(double) * f->nbins * columns);
+    f->usual = malloc(sizeof(double) * f->nbins * columns);
+    f->level = malloc(sizeof(double) * f->nbins * columns);
+    f->scratch = malloc(pw_network_scratch(f->nbins, columns));
+    return f->sums && f->usual && f->level && f->scratch ? 0 : -ENOMEM;
+}
+
+/* ---- what is found ---- */
+
+static void set_host(const struct search *f, int32_t host, char hostname[64])
+{
+    for (size_t r = 0; r < (size_t)f->job->nranks; r++)
+        if (f->list.host_of[r] == host) {
+            memcpy(hostname, f->job->ranks[r].hostname, 64);
+            return;
+        }
+}
+
+/* It costs enough, and the clocks of the two ranks of a message tell it. */
+static int is_relevant(const struct search *f, const struct pw_net_price *price)
+{
+    return (double)price->gain_ns >= RELEVANT * (double)price->elapsed_ns &&
+           price->mean_ns - price->usual_ns > 2 * (double)f->job->clock_error_max_ns;
+}
+
+/* Keeps the rows in the order of what they cost, without what is not relevant. */
+static int add_row(struct search *f, const char *scope, struct pw_net_choice choice,
+                   const struct pw_network_found *found)
+{
+    struct pw_network *out = f->out;
+    struct pw_net_price price;
+    const size_t last = found->last * f->bin + f->bin - 1;
+    choice.first = (int32_t)(found->first * f->bin);
+    choice.last = (int32_t)(last < f->graph->replay.nsteps ? last : f->graph->replay.nsteps - 1);
+    int err = pw_net_price(f->graph, &f->list, &choice, found->ratio, &price);
+    if (err || !is_relevant(f, &price) || out->n == PW_MOST_NETWORK)
+        return err;
+    struct pw_row_c_network row = {
+        .src = -1,
+        .dst = -1,
+        .first_step = f->job->step_numbers[choice.first],
+        .last_step = f->job->step_numbers[choice.last],
+        .steps = choice.last - choice.first + 1,
+        .transfers = price.transfers,
+        .mean_ns = (int64_t)price.mean_ns,
+        .usual_ns = (int64_t)price.usual_ns,
+        .gain_ns = price.gain_ns,
+        .share = (double)price.gain_ns / (double)price.elapsed_ns,
+        .confidence = found->confidence,
+    };
+    snprintf(row.scope, sizeof(row.scope), "%s", scope);
+    if (choice.link >= 0) {
+        row.src = f->list.links[choice.link].ranks[0];
+        row.dst = f->list.links[choice.link].ranks[1];
+        set_host(f, f->list.links[choice.link].hosts[0], row.hostname);
+        set_host(f, f->list.links[choice.link].hosts[1], row.peer_hostname);
+    } else if (choice.host >= 0) {
+        set_host(f, choice.host, row.hostname);
+    }
+    size_t at = out->n++;
+    for (; at > 0 && out->rows[at - 1].gain_ns < row.gain_ns; at--)
+        out->rows[at] = out->rows[at - 1];
+    out->rows[at] = row;
+    return 0;
+}
+
+/* All communicators that span hosts, or all links, in some steps; 1 when they were slow. */
+static int judge_all(struct search *f, int is_collective, int32_t *column_of,
+                     struct pw_network_found *found)
+{
+    size_t columns = 0;
+    for (size_t i = 0; i < f->list.nlinks; i++) {
+        const int is_used =
+            (f->list.links[i].ranks[0] < 0) == is_collective && f->list.links[i].hosts[1] >= 0;
+        column_of[i] = is_used ? (int32_t)columns++ : -1;
+    }
+    if (!columns)
+        return 0;
+    const struct pw_network_input in = make_levels(f, column_of, columns);
+    return pw_network_stretch(&in, f->scratch, found);
+}
+
+static int find_stretch(struct search *f, int32_t *column_of)
+{
+    struct pw_network_found of[2];
+    const int has[2] = {judge_all(f, 0, column_of, &of[0]), judge_all(f, 1, column_of, &of[1])};
+    struct pw_net_choice choice = {-1, -1, -1, 0, 0, 0};
+    int err = 0;
+    if (has[0] && has[1] && of[0].first <= of[1].last && of[1].first <= of[0].last) {
+        of[0].first = of[0].first < of[1].first ? of[0].first : of[1].first;
+        of[0].last = of[0].last > of[1].last ? of[0].last : of[1].last;
+        of[0].ratio = of[0].ratio < of[1].ratio ? of[0].ratio : of[1].ratio;
+        of[0].confidence =
+            of[0].confidence < of[1].confidence ? of[0].confidence : of[1].confidence;
+        return add_row(f, "network", choice, &of[0]);
+    }
+    for (int k = 0; k < 2 && !err; k++) {
+        choice.is_collective = k;
+        err = has[k] ? add_row(f, "network", choice, &of[k]) : 0;
+    }
+    return err;
+}
+
+/* Messages or collectives between hosts, all links in one column: how far they were above
+ * the fastest of the run. */
+static int judge_unsteady(struct search *f, int is_collective, int32_t *column_of,
+                          struct pw_network_found *found)
+{
+    int is_any = 0;
+    for (size_t i = 0; i < f->list.nlinks; i++) {
+        const struct pw_net_link *l = &f->list.links[i];
+        const int is_used = (l->ranks[0] < 0) == is_collective && l->hosts[1] >= 0;
+        column_of[i] = is_used ? 0 : -1;
+        is_any |= is_used;
+    }
+    if (!is_any)
+        return 0;
+    f->is_to_fast = 1;
+    const struct pw_network_input in = make_levels(f, column_of, 1);
+    f->is_to_fast = 0;
+    return pw_network_unsteady(&in, f->scratch, found);
+}
+
+/* Where no stretch of the run is slow there is nothing to compare with but its fastest transfers.
+ */
+static int find_unsteady(struct search *f, int32_t *column_of)
+{
+    struct pw_network_found of[2];
+    const int has[2] = {judge_unsteady(f, 0, column_of, &of[0]),
+                        judge_unsteady(f, 1, column_of, &of[1])};
+    if (f->out->n || (!has[0] && !has[1]))
+        return 0;
+    const struct pw_net_choice choice = {-1, -1, has[0] && has[1] ? -1 : has[1], 0, 0, 1};
+    return add_row(f, UNSTEADY, choice, has[1] ? &of[1] : &of[0]);
+}
+
+/* The first column is the subject: a link, or all of a host; the others are links elsewhere. */
+static int judge(struct search *f, int32_t link, int32_t host, int32_t *column_of,
+                 struct pw_network_found *found)
+{
+    size_t columns = 1;
+    for (size_t i = 0; i < f->list.nlinks; i++) {
+        const struct pw_net_link *l = &f->list.links[i];
+        const int is_mine =
+            host < 0 ? (int32_t)i == link : l->hosts[0] == host || l->hosts[1] == host;
+        column_of[i] = l->ranks[0] < 0 ? -1 : is_mine ? 0 : (int32_t)columns++;
+    }
+    const struct pw_network_input in = make_levels(f, column_of, columns);
+    return pw_network_column(&in, 0, f->scratch, found);
+}
+
+/* Mean time of a link's messages over what is usual, in these steps. */
+static double level_of(const struct search *f, int32_t link, const struct pw_network_found *in)
+{
+    double sum = 0, usual = 0;
+    for (size_t i = 0; i < f->list.n; i++) {
+        const struct pw_net_transfer *t = &f->list.transfers[i];
+        const size_t bin = (size_t)t->step / f->bin;
+        if (t->link == link && bin >= in->first && bin <= in->last) {
+            sum += (double)t->ns;
+            usual += f->list.usual_ns[t->kind];
+        }
+    }
+    return usual > 0 ? sum / usual : -1;
+}
+
+/* Two thirds of a host's links or more, at least two, are slow: else some link of it is. */
+static int is_whole_host(const struct search *f, int32_t host, const struct pw_network_found *found)
+{
+    double all = 0, slow = 0;
+    for (size_t i = 0; i < f->list.nlinks; i++) {
+        const struct pw_net_link *l = &f->list.links[i];
+        if (l->ranks[0] < 0 || (l->hosts[0] != host && l->hosts[1] != host))
+            continue;
+        const double level = level_of(f, (int32_t)i, found);
+        all += level >= 0;
+        slow += level >= LINK_IS_SLOW;
+    }
+    return slow >= 2 && slow >= MOST_LINKS * all;
+}
+
+/* The index with most, which is then taken; -1: none is left. */
+static int32_t take_most(double *excess, size_t n)
+{
+    size_t most = 0;
+    for (size_t i = 1; i < n; i++)
+        most = excess[i] > excess[most] ? i : most;
+    if (!n || excess[most] <= 0)
+        return -1;
+    excess[most] = 0;
+    return (int32_t)most;
+}
+
+static int find_parts(struct search *f, int32_t *column_of, double *excess)
+{
+    int32_t slow_host = -1, at = 0;
+    struct pw_network_found found;
+    int err = 0;
+    memset(excess, 0, sizeof(*excess) * (f->list.nhosts + 1));
+    for (size_t i = 0; i < f->list.nlinks; i++)
+        for (size_t k = 0; k < 2 && f->list.links[i].ranks[0] >= 0; k++)
+            excess[f->list.links[i].hosts[k]] += f->list.links[i].excess_ns;
+    for (int k = 0; k < CANDIDATES && !err && slow_host < 0; k++) {
+        at = take_most(excess, f->list.nhosts);
+        if (at < 0 || !judge(f, -1, at, column_of, &found) || !is_whole_host(f, at, &found))
+            continue;
+        slow_host = at;
+        err = add_row(f, "host", (struct pw_net_choice){-1, at, 0, 0, 0, 0}, &found);
+    }
+    for (size_t i = 0; i < f->list.nlinks; i++)
+        excess[i] = f->list.links[i].ranks[0] < 0 ? 0 : f->list.links[i].excess_ns;
+    for (int k = 0; k < CANDIDATES && !err; k++) {
+        at = take_most(excess, f->list.nlinks);
+        if (at < 0 || f->list.links[at].hosts[0] == slow_host ||
+            f->list.links[at].hosts[1] == slow_host || !judge(f, at, -1, column_of, &found))
+            continue;
+        err = add_row(f, "link", (struct pw_net_choice){at, -1, 0, 0, 0, 0}, &found);
+    }
+    return err;
+}
+
+int pw_network_find(struct pw_network *out, const struct pw_graph *graph, const struct pw_job *job,
+                    const struct pw_instances *instances)
+{
+    struct search f = {.out = out, .graph = graph, .job = job};
+    int32_t *column_of = NULL;
+    double *excess = NULL;
+    *out = (struct pw_network){0};
+    if (job->clock_error_max_ns < 0 || job->nhosts < 2)
+        return 0;
+    int err = pw_net_list_make(&f.list, graph, job, instances);
+    if (!err && f.list.n) {
+        err = make_room(&f);
+        column_of = malloc(sizeof(*column_of) * (f.list.nlinks + 1));
+        excess = malloc(sizeof(*excess) * (f.list.nlinks + f.list.nhosts + 1));
+        err = err || !column_of || !excess ? -ENOMEM : 0;
+        err = err ? err : find_stretch(&f, column_of);
+        err = err ? err : find_parts(&f, column_of, excess);
+        err = err ? err : find_unsteady(&f, column_of);
+    }
+    pw_net_list_fini(&f.list);
+    free(f.sums);
+    free(f.usual);
+    free(f.level);
+    free(f.scratch);
+    free(column_of);
+    free(excess);
+    return err;
+}
+
+void pw_network_drop_contended(struct pw_network *network, size_t nranks,
+                               const struct pw_row_c_utilisation *rows, size_t n)
+{
+    size_t calm = 0, kept = 0;
+    for (size_t i = 0; i < n; i++)
+        calm += rows[i].runq_share >= 0 && rows[i].runq_share <= MOST_READY;
+    for (size_t i = 0; i < network->n; i++)
+        if (calm == nranks || strcmp(network->rows[i].scope, UNSTEADY) != 0)
+            network->rows[kept++] = network->rows[i];
+    network->n = kept;
+}

@@ -1,0 +1,323 @@
+/* Rules about waiting for each other and moving bytes. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "analysis/advice/advice_network.h"
+#include "analysis/advice/advice_nocpu.h"
+#include "analysis/advice/rules.h"
+#include "core/limits.h"
+#include "core/ops.h"
+#include "core/text.h"
+
+enum { SMALL_BYTES = 32768 };
+
+/* Shares of the mean step, or of all measured steps. */
+#define LATE 0.05
+#define ROOT 0.01
+/* Of the mean rank's waits: a root without which less is saved is not where most begin. */
+#define MOST 0.5
+#define ROAMING 0.1
+#define EXPOSED 0.2
+#define SMALL 0.1
+/* Load balance below it is worth a look. */
+#define BALANCED 0.9
+
+static double steps_ns(const struct pw_advice_input *in)
+{
+    return (double)in->step_mean_ns * (double)in->measured;
+}
+
+static double share_of_step(const struct pw_advice_input *in, int64_t ns)
+{
+    return ns < 0 || in->mean.total_ns <= 0 ? -1 : (double)ns / (double)in->mean.total_ns;
+}
+
+/* No transfer saves more than all of them do in the replay. */
+static int64_t at_most_network(const struct pw_advice_input *in, int64_t saves)
+{
+    const int64_t all = pw_advice_whatif_gain(in, "network");
+    return all >= 0 && all < saves ? all : saves;
+}
+
+int pw_judge_slow_host(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                       struct pw_advice *advice)
+{
+    struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    const struct pw_row_c_host *worst = NULL;
+    (void)rule;
+    for (size_t i = 0; i < in->cluster->nhosts_slow; i++)
+        if (!worst || in->cluster->hosts_slow[i].gain_ns > worst->gain_ns)
+            worst = &in->cluster->hosts_slow[i];
+    if (!worst)
+        return 0;
+    char excess[32];
+    pw_sentence_add(
+        &s,
+        "%" PRId32 " of %" PRId32 " ranks of %.*s are slow in steps %" PRId64 "-%" PRId64 ", by %s",
+        worst->slow_ranks, worst->nranks, (int)sizeof(worst->hostname), worst->hostname,
+        worst->first_step, worst->last_step, pw_text_ns(excess, sizeof(excess), worst->excess_ns));
+    advice->saves_ns = worst->gain_ns > 0 ? worst->gain_ns : -1;
+    return 1;
+}
+
+static const struct pw_row_c_rank *find_rank(const struct pw_cluster *c, int32_t rank)
+{
+    for (size_t r = 0; r < c->nrank_rows; r++)
+        if (c->ranks[r].rank == rank)
+            return &c->ranks[r];
+    return NULL;
+}
+
+/* No cable is between ranks of one host. */
+static int is_inside_host(const struct pw_cluster *c, const struct pw_row_c_link *link)
+{
+    const struct pw_row_c_rank *a = find_rank(c, link->src), *b = find_rank(c, link->dst);
+    return a && b && a->hostname[0] && strncmp(a->hostname, b->hostname, sizeof(a->hostname)) == 0;
+}
+
+int pw_judge_slow_link(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                       struct pw_advice *advice)
+{
+    struct pw_sentence text = pw_sentence_on(advice->text, sizeof(advice->text));
+    struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    const struct pw_row_c_link *worst = NULL;
+    double most = 0;
+    (void)rule;
+    for (size_t i = 0; i < in->cluster->nlinks_slow; i++) {
+        const struct pw_row_c_link *link = &in->cluster->links_slow[i];
+        if (pw_network_covers(in->cluster, link->src, link->dst))
+            continue; /* said by slow_network, with what the replay says */
+        double lost =
+            (double)link->messages * ((double)link->transfer_ns - (double)link->others_ns);
+        if (!worst || lost > most) {
+            worst = link;
+            most = lost;
+        }
+    }
+    if (!worst || pw_nocpu_find(in->cluster).worst >= 0)
+        return 0;
+    char mine[32], others[32];
+    pw_sentence_add(
+        &s, "from rank %" PRId32 " to %" PRId32 ": %s a message, others %s, %" PRId64 " messages",
+        worst->src, worst->dst, pw_text_ns(mine, sizeof(mine), worst->transfer_ns),
+        pw_text_ns(others, sizeof(others), worst->others_ns), worst->messages);
+    pw_advice_add_rank(advice, worst->src);
+    pw_advice_add_rank(advice, worst->dst);
+    if (is_inside_host(in->cluster, worst))
+        pw_sentence_add(&text,
+                        "Messages between two ranks of one host take longer than others of their "
+                        "size, whoever waits: check where both are bound (cores, NUMA domain), "
+                        "and how they share memory.");
+    advice->saves_ns = at_most_network(in, most > 0 ? pw_whole(most) : -1);
+    return 1;
+}
+
+static int is_straggler(const struct pw_cluster *c, int32_t rank)
+{
+    for (size_t i = 0; i < c->nstragglers; i++)
+        if (c->stragglers[i].rank == rank)
+            return 1;
+    return 0;
+}
+
+/* What receivers waited for late sends, and which rank's sends caused most of it. */
+struct late {
+    double all_ns, worst_ns;
+    int32_t worst;
+};
+
+/* Rows of /p2p are sorted by sender. */
+static struct late sum_late(const struct pw_cluster *c)
+{
+    struct late late = {.worst = -1};
+    double sum = 0;
+    for (size_t i = 0; i < c->np2p; i++) {
+        sum = i > 0 && c->p2p[i - 1].src == c->p2p[i].src ? sum : 0;
+        if (c->p2p[i].late_sender_ns <= 0)
+            continue;
+        late.all_ns += (double)c->p2p[i].late_sender_ns;
+        sum += (double)c->p2p[i].late_sender_ns;
+        if (sum > late.worst_ns) {
+            late.worst_ns = sum;
+            late.worst = c->p2p[i].src;
+        }
+    }
+    return late;
+}
+
+/* The rank of those replayed like the others with which the run is shortest: where the waits begin.
+ * In a chain every sender is late, and only this one is so by its own work. */
+static const struct pw_row_c_whatif *find_root(const struct pw_cluster *c)
+{
+    const struct pw_row_c_whatif *root = NULL;
+    for (size_t i = 0; i < c->nwhatif; i++)
+        if (strncmp(c->whatif[i].scope, "rank", sizeof(c->whatif[i].scope)) == 0 &&
+            (!root || c->whatif[i].gain_ns > root->gain_ns))
+            root = &c->whatif[i];
+    return root;
+}
+
+/* Whether most waits begin with the root, as far as the replay goes. */
+static int explains(const struct pw_advice_input *in, const struct pw_row_c_whatif *root,
+                    double per_rank)
+{
+    const double run = root->elapsed_ns > 0 ? (double)root->elapsed_ns : steps_ns(in);
+    return (double)root->gain_ns >= ROOT * steps_ns(in) &&
+           (double)root->gain_ns / run >= MOST * per_rank / steps_ns(in);
+}
+
+/* The evidence, and what it saves: never more than the replay says. 0 when other advice says it. */
+static int judge_root(const struct pw_advice_input *in, const struct late *late, double per_rank,
+                      struct pw_advice *advice)
+{
+    struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    const struct pw_row_c_whatif *root = find_root(in->cluster);
+    const int is_named = root && explains(in, root, per_rank);
+    const int32_t rank = is_named ? root->rank : root ? -1 : late->worst;
+    char waited[32], by[32];
+    if (rank >= 0 && is_straggler(in->cluster, rank))
+        return 0;
+    pw_sentence_add(&s, "a rank waits %s in the mean",
+                    pw_text_ns(waited, sizeof(waited), pw_whole(per_rank)));
+    if (is_named) {
+        pw_sentence_add(&s,
+                        "; most begins with rank %" PRId32
+                        ": with its work as the others' the replay is %s shorter",
+                        rank, pw_text_ns(by, sizeof(by), root->gain_ns));
+        advice->saves_ns = root->gain_ns;
+    } else if (root) {
+        int64_t job = pw_advice_whatif_gain(in, "job");
+        pw_sentence_add(&s, "; no single rank's work explains it");
+        advice->saves_ns = job < pw_whole(per_rank) ? job : pw_whole(per_rank);
+    } else {
+        pw_sentence_add(&s, "; most waits are for rank %" PRId32 " (%s), which may wait in turn",
+                        rank, pw_text_ns(by, sizeof(by), pw_whole(late->worst_ns)));
+    }
+    if (rank >= 0)
+        pw_advice_add_rank(advice, rank);
+    return 1;
+}
+
+/* What a straggler causes is advice about it. */
+int pw_judge_late_senders(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                          struct pw_advice *advice)
+{
+    const struct late late = sum_late(in->cluster);
+    double per_rank = in->present > 0 ? late.all_ns / (double)in->present : 0;
+    (void)rule;
+    if (late.worst < 0 || !(steps_ns(in) > 0) || !(per_rank > LATE * steps_ns(in)))
+        return 0;
+    return judge_root(in, &late, per_rank, advice);
+}
+
+static double load_balance(const struct pw_cluster *c)
+{
+    return c->nefficiency ? c->efficiency->load_balance : -1;
+}
+
+int pw_judge_load_imbalance(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                            struct pw_advice *advice)
+{
+    struct pw_sentence text = pw_sentence_on(advice->text, sizeof(advice->text));
+    struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    double balance = load_balance(in->cluster);
+    (void)rule;
+    pw_sentence_add(&s, "the mean rank works %.0f %% of the busiest one's time", 100 * balance);
+    advice->saves_ns = pw_advice_whatif_gain(in, "job");
+    if (in->verdict.kind == PW_VERDICT_UNKNOWN) /* a rank may be late enough */
+        pw_sentence_add(&text, "The work is uneven: balance it %s.",
+                        in->is_training ? "(equal batches, sequence lengths and domains; sort or "
+                                          "bucket what varies)"
+                                        : "(parts of the problem of equal cost)");
+    return in->cluster->nstragglers == 0 && !in->verdict.imbalance && in->expected > 1 &&
+           balance >= 0 && balance < BALANCED;
+}
+
+int pw_judge_wait_roams(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                        struct pw_advice *advice)
+{
+    struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    double wait = share_of_step(in, in->mean.wait_ns), balance = load_balance(in->cluster);
+    (void)rule;
+    pw_sentence_add(&s, "ranks wait for others in %.0f %% of a step", 100 * wait);
+    advice->saves_ns = pw_advice_whatif_gain(in, "job");
+    return in->verdict.kind == PW_VERDICT_NONE && wait > ROAMING &&
+           (balance < 0 || balance >= BALANCED);
+}
+
+int pw_judge_transfer_exposed(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                              struct pw_advice *advice)
+{
+    struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    double wait = share_of_step(in, in->mean.wait_ns);
+    double exposed = share_of_step(in, in->mean.comm_exposed_ns) - (wait > 0 ? wait : 0);
+    (void)rule;
+    pw_sentence_add(&s, "%.0f %% of a step is communication beside no work, without waiting",
+                    100 * exposed);
+    advice->saves_ns = pw_advice_whatif_gain(in, "network");
+    if (advice->saves_ns < 0)
+        advice->saves_ns = pw_advice_of_all_steps(in, exposed * (double)in->mean.total_ns);
+    return in->expected > 1 && exposed > EXPOSED && pw_nocpu_find(in->cluster).worst < 0;
+}
+
+/* It runs beside other work, which its transfer includes. */
+static int is_nonblocking(uint32_t op)
+{
+    const struct pw_op_info *info = pw_op_info(op);
+    return info->cls == PW_CLASS_COLL && info->name[0] == 'I' &&
+           islower((unsigned char)info->name[1]);
+}
+
+/* Blocking collectives of less than 32 KiB: their transfer is latency, paid once per call. */
+static int is_small(const struct pw_row_c_collective_stat *stat)
+{
+    return stat->count > 0 && stat->bytes > 0 && stat->bytes / stat->count < SMALL_BYTES &&
+           stat->transfer_mean_ns > 0 && !is_nonblocking(stat->op);
+}
+
+static double best_bandwidth(const struct pw_cluster *c)
+{
+    double best = 0;
+    for (size_t i = 0; i < c->ncollective_stats; i++)
+        if (c->collective_stats[i].busbw_p50 > best)
+            best = c->collective_stats[i].busbw_p50;
+    return best;
+}
+
+int pw_judge_small_collectives(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                               struct pw_advice *advice)
+{
+    struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    const struct pw_cluster *c = in->cluster;
+    double ns = 0, known_ns = 0, at_best_ns = 0, count = 0, bytes = 0, seen = 0;
+    const double best = best_bandwidth(c);
+    (void)rule;
+    for (size_t i = 0; i < c->ncollective_stats; i++) {
+        const struct pw_row_c_collective_stat *stat = &c->collective_stats[i];
+        if (!is_small(stat))
+            continue;
+        double all = (double)stat->count * (double)stat->transfer_mean_ns;
+        ns += all;
+        if (stat->busbw_p50 > 0) { /* of the others nothing can be said */
+            known_ns += all;
+            at_best_ns += all * stat->busbw_p50 / best;
+            seen += all * stat->busbw_p50;
+        }
+        count += (double)stat->count;
+        bytes += (double)stat->bytes;
+    }
+    if (!(steps_ns(in) > 0) || !(ns > SMALL * steps_ns(in)) || pw_nocpu_find(c).worst >= 0)
+        return 0;
+    char mean[32], time[32], busbw[32], most[32];
+    pw_sentence_add(&s, "%.0f of %s in the mean take %s", count,
+                    pw_text_bytes(mean, sizeof(mean), pw_whole(bytes / count)),
+                    pw_text_ns(time, sizeof(time), pw_whole(ns)));
+    if (known_ns > 0)
+        pw_sentence_add(&s, "; at %s, where the best seen is %s",
+                        pw_text_rate(busbw, sizeof(busbw), seen / known_ns),
+                        pw_text_rate(most, sizeof(most), best));
+    if (known_ns > 0)
+        advice->saves_ns = at_most_network(in, pw_whole(known_ns - at_best_ns));
+    return 1;
+}

@@ -1,0 +1,23 @@
+/* Slow transfers between hosts, in words, and whether they lead. */
+#ifndef PW_ANALYSIS_ADVICE_ADVICE_NETWORK_H
+#define PW_ANALYSIS_ADVICE_ADVICE_NETWORK_H
+
+#include "core/cluster.h"
+#include "core/sentence.h"
+
+/* The row that costs most; NULL when there is none, or a rank that did not get a CPU, or a part of
+ * it only, may have made transfers longer. */
+const struct pw_row_c_network *pw_network_worst(const struct pw_cluster *cluster);
+
+/* Whether a stretch in which all ranks were slower is the network's: the same steps, and half of
+ * its cost or more. */
+int pw_network_explains(const struct pw_row_c_network *row, const struct pw_row_c_trend *trend);
+
+/* Whether a row is about this pair of ranks, or a host of it. */
+int pw_network_covers(const struct pw_cluster *cluster, int32_t src, int32_t dst);
+
+/* "The link between ranks 7 and 8 (node0, node1) was slow in steps 10-29: 80 transfers took 1.2 ms
+ * in the mean, usual is 113 us; that cost the job 31.0 ms (4.0 %)". */
+void pw_network_say(const struct pw_row_c_network *row, struct pw_sentence *sentence);
+
+#endif

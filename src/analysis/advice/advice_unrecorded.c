@@ -1,0 +1,119 @@
+/* Reads and words what was not recorded; see advice_unrecorded.h. */
+#include "analysis/advice/advice_unrecorded.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "core/sentence.h"
+
+static const struct {
+    const char *because, *remedy;
+} words[PW_UNRECORDED_REASONS] = {
+    [PW_UNRECORDED_NONE] = {"", ""},
+    [PW_UNRECORDED_BYPASSED] =
+        {"the program took them past preloaded libraries (dlsym on MPI's own handle as Julia and "
+         "ctypes do, RTLD_DEEPBIND, or MPI inside the executable)",
+         "use --audit, or let it look them up globally"},
+    [PW_UNRECORDED_ENVIRONMENT] =
+        {"the program was started without profwrap's environment (env -i)",
+         "keep LD_PRELOAD and PROFWRAP_SEGMENT in what starts it"},
+    [PW_UNRECORDED_PRELOAD_REPLACED] = {"LD_PRELOAD was replaced on the way to the program",
+                                        "add to it instead: LD_PRELOAD=OTHER.so:$LD_PRELOAD"},
+    [PW_UNRECORDED_PRELOAD_REFUSED] = {"the loader refused to preload profwrap's library (other "
+                                       "privileges, or a container without its folder)",
+                                       "start profwrap inside the container, or drop the "
+                                       "privileges"},
+    [PW_UNRECORDED_STATIC] = {"the program is statically linked", "link it dynamically"},
+    [PW_UNRECORDED_OTHER_PROCESS] = {"another process of the rank was being recorded",
+                                     "put profwrap before the MPI program itself"},
+    [PW_UNRECORDED_OTHER_MPI] = {"the program's MPI is not the one that profwrap was built with",
+                                 "build profwrap with it"},
+    [PW_UNRECORDED_NO_MEMORY] = {"there was no shared memory to record them in",
+                                 "give /dev/shm more room, or use a smaller --ring-size"},
+    [PW_UNRECORDED_SPAWNED] = {"MPI_Comm_spawn started them", "start them with the job"},
+};
+
+const char *pw_unrecorded_because(enum pw_unrecorded reason)
+{
+    return (unsigned)reason < PW_UNRECORDED_REASONS ? words[reason].because : "";
+}
+
+const char *pw_unrecorded_remedy(enum pw_unrecorded reason)
+{
+    return (unsigned)reason < PW_UNRECORDED_REASONS ? words[reason].remedy : "";
+}
+
+/* The field of a file need not end. */
+static int is_text(const char *field, size_t size, const char *text)
+{
+    return strnlen(field, size) == strlen(text) && memcmp(field, text, strlen(text)) == 0;
+}
+
+enum pw_unrecorded pw_unrecorded_of(const struct pw_row_c_completeness *row)
+{
+    static const char before[] = "unrecorded_";
+    const size_t length = sizeof(before) - 1;
+    if (strncmp(row->what, before, length) != 0)
+        return PW_UNRECORDED_NONE;
+    for (int reason = PW_UNRECORDED_NONE + 1; reason < PW_UNRECORDED_REASONS; reason++)
+        if (is_text(row->what + length, sizeof(row->what) - length,
+                    pw_enum_name(PW_F_UNRECORDED, reason)))
+            return (enum pw_unrecorded)reason;
+    return PW_UNRECORDED_NONE;
+}
+
+void pw_unrecorded_sum(const struct pw_cluster *cluster, struct pw_unrecorded_sum *sum)
+{
+    int32_t counted = INT32_MIN, last[PW_UNRECORDED_REASONS];
+    *sum = (struct pw_unrecorded_sum){.ranks = 0};
+    for (int i = 0; i < PW_UNRECORDED_REASONS; i++)
+        last[i] = INT32_MIN;
+    /* The rows are in the order of ranks. */
+    for (size_t i = 0; i < cluster->ncompleteness; i++) {
+        const struct pw_row_c_completeness *row = &cluster->completeness[i];
+        const enum pw_unrecorded reason = pw_unrecorded_of(row);
+        if (is_text(row->what, sizeof(row->what), "gpu_unrecorded")) {
+            sum->gpu = sum->gpu ? sum->gpu : row;
+            sum->gpu_ranks++;
+        }
+        sum->is_silent |= is_text(row->what, sizeof(row->what), "no_communication");
+        if (reason == PW_UNRECORDED_SPAWNED && row->count > 0 &&
+            row->count < INT64_MAX - sum->spawned)
+            sum->spawned += row->count;
+        if (reason == PW_UNRECORDED_NONE || reason == PW_UNRECORDED_SPAWNED)
+            continue;
+        sum->ranks += row->rank != counted;
+        sum->by_reason[reason] += row->rank != last[reason];
+        counted = last[reason] = row->rank;
+    }
+}
+
+int pw_unrecorded_has(const struct pw_cluster *cluster, int32_t rank)
+{
+    for (size_t i = 0; i < cluster->ncompleteness; i++) {
+        const enum pw_unrecorded reason = pw_unrecorded_of(&cluster->completeness[i]);
+        if (cluster->completeness[i].rank == rank && reason != PW_UNRECORDED_NONE &&
+            reason != PW_UNRECORDED_SPAWNED)
+            return 1;
+    }
+    return 0;
+}
+
+enum pw_unrecorded pw_unrecorded_most(const struct pw_unrecorded_sum *sum)
+{
+    int most = PW_UNRECORDED_NONE;
+    for (int reason = 0; reason < PW_UNRECORDED_REASONS; reason++)
+        if (sum->by_reason[reason] > sum->by_reason[most])
+            most = reason;
+    return (enum pw_unrecorded)most;
+}
+
+void pw_unrecorded_gpus(const struct pw_unrecorded_sum *sum, char *out, size_t size)
+{
+    struct pw_sentence s = {out, size, 0};
+    out[0] = '\0';
+    if (sum->gpu)
+        pw_sentence_add(&s, "GPU activity of %" PRId64 " rank%s was not recorded: %.*s",
+                        sum->gpu_ranks, sum->gpu_ranks == 1 ? "" : "s",
+                        (int)sizeof(sum->gpu->detail), sum->gpu->detail);
+}

@@ -1,0 +1,136 @@
+/* Weighs the evidence; see advice_verdict.h. */
+#include "analysis/advice/advice_verdict.h"
+
+#include "analysis/advice/advice.h"
+#include "analysis/advice/advice_imbalance.h"
+#include "analysis/advice/advice_network.h"
+#include "analysis/advice/advice_trends.h"
+
+/* Fewer measured steps than a straggler must hit: nothing can be said of any rank. */
+enum { STEPS_LEAST = 3 };
+
+/* What was recorded of the first straggler shows that it was late; what is not known of others does
+ * not change that. */
+static int has_straggler(const struct pw_advice_input *in, const struct pw_verdict *v)
+{
+    const struct pw_cluster *c = in->cluster;
+    return c->nstragglers && !v->unrecorded.is_silent &&
+           !(v->unrecorded.ranks && pw_unrecorded_has(c, c->stragglers[0].rank));
+}
+
+/* In this order: what comes first would make the rest mean nothing. */
+static enum pw_wanting find_wanting(const struct pw_advice_input *in, const struct pw_verdict *v)
+{
+    if (in->present == 0)
+        return PW_WANTING_RANKS;
+    if (has_straggler(in, v))
+        return PW_WANTING_NOTHING;
+    if (v->unrecorded.ranks > 0)
+        return PW_WANTING_RECORDED_MPI;
+    if (in->expected == 1)
+        return PW_WANTING_NOTHING;
+    if (v->unrecorded.is_silent)
+        return PW_WANTING_COMMUNICATION;
+    if (in->present < in->expected)
+        return PW_WANTING_ALL_RANKS;
+    if (in->measured == 0)
+        return PW_WANTING_STEPS;
+    if (in->measured < STEPS_LEAST)
+        return PW_WANTING_MORE_STEPS;
+    if (v->untimed)
+        return PW_WANTING_NCCL_TIMES;
+    return in->clock_error_max_ns < 0 ? PW_WANTING_CLOCKS : PW_WANTING_NOTHING;
+}
+
+/* Imbalances are in the order of what they cost. */
+static const struct pw_row_c_imbalance *
+first_imbalance(const struct pw_advice_input *in, int (*has)(const struct pw_row_c_imbalance *))
+{
+    const double least = (double)in->step_mean_ns * (double)in->measured / 100;
+    for (size_t i = 0; i < in->cluster->nimbalances; i++) {
+        const struct pw_row_c_imbalance *row = &in->cluster->imbalances[i];
+        if (has(row) && (double)pw_imbalance_cost(row, in->measured) >= least)
+            return row;
+    }
+    return NULL;
+}
+
+static double straggler_cost(const struct pw_cluster *c)
+{
+    if (!c->nstragglers)
+        return 0;
+    const struct pw_row_c_straggler *worst = &c->stragglers[0];
+    return worst->gain_ns >= 0 ? (double)worst->gain_ns
+                               : (double)worst->excess_ns * (double)worst->steps_hit;
+}
+
+/* Slow transfers cost more than any rank, imbalance, or slow stretch of all ranks but their own. */
+static int is_network(const struct pw_cluster *c, const struct pw_verdict *v,
+                      const struct pw_row_c_trend *trend, int64_t steps)
+{
+    const struct pw_row_c_network *row = v->network;
+    if (!row || (double)row->gain_ns <= straggler_cost(c))
+        return 0;
+    if (v->imbalance && pw_imbalance_cost(v->imbalance, steps) >= row->gain_ns)
+        return 0;
+    return !trend || row->gain_ns > trend->cost_ns || pw_network_explains(row, trend);
+}
+
+static enum pw_verdict_kind find_kind(const struct pw_advice_input *in, struct pw_verdict *v)
+{
+    if (v->wanting != PW_WANTING_NOTHING)
+        return PW_VERDICT_UNKNOWN;
+    if (in->expected == 1)
+        return PW_VERDICT_SINGLE_RANK;
+    const struct pw_row_c_trend *trend = pw_trends_leading(in->cluster);
+    if (is_network(in->cluster, v, trend, in->measured))
+        return PW_VERDICT_NETWORK;
+    const double others = trend ? (double)trend->cost_ns : straggler_cost(in->cluster);
+    if (v->imbalance && (double)pw_imbalance_cost(v->imbalance, in->measured) > others)
+        return PW_VERDICT_IMBALANCE;
+    if (trend)
+        return PW_VERDICT_ALL_SLOWER;
+    if (in->cluster->nstragglers)
+        return PW_VERDICT_HELD_BACK;
+    v->wanting = v->alone ? PW_WANTING_PEERS : PW_WANTING_NOTHING;
+    return v->alone ? PW_VERDICT_UNKNOWN : PW_VERDICT_NONE;
+}
+
+void pw_verdict_find(const struct pw_advice_input *in, struct pw_verdict *verdict)
+{
+    *verdict = (struct pw_verdict){.untimed = pw_advice_untimed(in->cluster)};
+    pw_unrecorded_sum(in->cluster, &verdict->unrecorded);
+    verdict->wanting = find_wanting(in, verdict);
+    verdict->imbalance = first_imbalance(in, pw_imbalance_is_sure);
+    verdict->alone = first_imbalance(in, pw_imbalance_is_alone);
+    verdict->network = pw_network_worst(in->cluster);
+    verdict->kind = find_kind(in, verdict);
+}
+
+const char *pw_verdict_name(enum pw_verdict_kind kind)
+{
+    static const char *const names[] = {
+        [PW_VERDICT_HELD_BACK] = "held_back", [PW_VERDICT_ALL_SLOWER] = "all_slower",
+        [PW_VERDICT_IMBALANCE] = "imbalance", [PW_VERDICT_NETWORK] = "network",
+        [PW_VERDICT_NONE] = "none",           [PW_VERDICT_SINGLE_RANK] = "single_rank",
+        [PW_VERDICT_UNKNOWN] = "unknown",
+    };
+    return names[kind];
+}
+
+const char *pw_verdict_reason(enum pw_wanting wanting)
+{
+    static const char *const names[] = {
+        [PW_WANTING_NOTHING] = NULL,
+        [PW_WANTING_RANKS] = "no_ranks",
+        [PW_WANTING_RECORDED_MPI] = "mpi_not_recorded",
+        [PW_WANTING_COMMUNICATION] = "no_communication",
+        [PW_WANTING_ALL_RANKS] = "ranks_missing",
+        [PW_WANTING_STEPS] = "no_steps",
+        [PW_WANTING_MORE_STEPS] = "few_steps",
+        [PW_WANTING_NCCL_TIMES] = "nccl_untimed",
+        [PW_WANTING_CLOCKS] = "clocks_not_aligned",
+        [PW_WANTING_PEERS] = "no_peers",
+    };
+    return names[wanting];
+}

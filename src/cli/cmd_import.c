@@ -1,0 +1,294 @@
+/* `profwrap import`: rank files of traces that other profilers left, several ranks at a time. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cmd_import.h"
+#include "cli/confine.h"
+#include "core/h5types.h"
+#include "core/log.h"
+#include "core/options.h"
+#include "core/readlimit.h"
+#include "import/matchops.h"
+#include "rank/run/outdir.h"
+
+/* What the processes share: who has which rank, how far they are, and what came of it. */
+struct shared {
+    _Atomic size_t next;
+    _Atomic int64_t bytes; /* read of files */
+    struct pw_import_result results[];
+};
+
+struct import {
+    struct pw_options options;
+    struct pw_import_options what;
+    struct pw_import_plan plan;
+    struct shared *shared;
+    size_t shared_size;
+    int64_t total_bytes;
+    size_t part, parts; /* of the ranks, under mpirun */
+};
+
+/* ---- one process ---- */
+
+struct reading {
+    struct shared *shared;
+    int64_t told; /* bytes of this rank so far */
+};
+
+static void add_progress(void *context, int64_t file_bytes)
+{
+    struct reading *reading = context;
+    reading->shared->bytes += file_bytes - reading->told;
+    reading->told = file_bytes;
+}
+
+static void import_ranks(struct import *import)
+{
+    struct shared *shared = import->shared;
+    for (size_t at; (at = shared->next++) < import->plan.nranks;) {
+        struct reading reading = {.shared = shared};
+        if (at % import->parts == import->part)
+            pw_import_rank(&import->plan, at, &import->what, add_progress, &reading,
+                           &shared->results[at]);
+    }
+}
+
+/* ---- all of them ---- */
+
+static void show_progress(const struct import *import, FILE *to)
+{
+    enum { WIDTH = 30 };
+    char bar[WIDTH + 1];
+    double share =
+        import->total_bytes ? (double)import->shared->bytes / (double)import->total_bytes : 0;
+    share = share > 1 ? 1 : share;
+    for (int i = 0; i < WIDTH; i++)
+        bar[i] = i < (int)(share * WIDTH) ? '#' : '.';
+    bar[WIDTH] = '\0';
+    fprintf(to, "\r[%s] %3.0f %% of %zu ranks", bar, 100 * share, import->plan.nranks);
+    fflush(to);
+}
+
+/* Waits for the workers, with a bar on a terminal. */
+static void wait_for(const struct import *import, pid_t *workers, int n)
+{
+    FILE *to = isatty(STDERR_FILENO) && import->part == 0 ? stderr : NULL;
+    const struct timespec pause = {.tv_nsec = 200000000};
+    for (int i = 0; i < n; i++) {
+        int status;
+        while (waitpid(workers[i], &status, to ? WNOHANG : 0) == 0) {
+            show_progress(import, to);
+            nanosleep(&pause, NULL);
+        }
+    }
+    if (to)
+        fprintf(to, "\r\033[K");
+}
+
+static int run_workers(struct import *import, int jobs)
+{
+    enum { MOST_JOBS = 256 };
+    pid_t workers[MOST_JOBS];
+    int n = 0;
+    if (jobs == 1 && !isatty(STDERR_FILENO)) {
+        import_ranks(import);
+        return 0;
+    }
+    jobs = jobs > MOST_JOBS ? MOST_JOBS : jobs;
+    fflush(NULL);
+    for (; n < jobs; n++) {
+        workers[n] = fork();
+        if (workers[n] < 0)
+            break;
+        if (workers[n] == 0) {
+            import_ranks(import);
+            _exit(0);
+        }
+    }
+    if (n == 0)
+        return -errno;
+    wait_for(import, workers, n);
+    return 0;
+}
+
+static int count_jobs(const struct import *import)
+{
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    int64_t jobs = pw_option_int(&import->options, PW_OPT_IMPORT_JOBS);
+    if (jobs == 0)
+        jobs = import->parts > 1 ? 1 : cpus > 0 ? cpus : 1;
+    if (jobs > (int64_t)import->plan.nranks)
+        jobs = (int64_t)import->plan.nranks;
+    return (int)jobs;
+}
+
+static int share(struct import *import)
+{
+    import->shared_size =
+        sizeof(*import->shared) + import->plan.nranks * sizeof(import->shared->results[0]);
+    import->shared =
+        mmap(NULL, import->shared_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (import->shared == MAP_FAILED)
+        return -errno;
+    for (size_t i = 0; i < import->plan.nfiles; i++)
+        import->total_bytes += import->plan.files[i].bytes;
+    return 0;
+}
+
+/* ---- the command line ---- */
+
+static int parse_compression(const char *text)
+{
+    if (strcmp(text, "none") == 0)
+        return 0;
+    if (strncmp(text, "deflate:", 8) == 0 && text[8] >= '1' && text[8] <= '9' && !text[9])
+        return text[8] - '0';
+    return -1;
+}
+
+/* 0, or 2 after one line. */
+static int read_options(struct import *import, struct pw_import_wish *wish)
+{
+    const struct pw_options *o = &import->options;
+    const char *rank = o->text[PW_OPT_IMPORT_RANK];
+    char *end = "";
+    *wish = (struct pw_import_wish){
+        .format = pw_import_format_find(o->text[PW_OPT_IMPORT_FORMAT]),
+        .rank = *rank ? strtoll(rank, &end, 10) : -1,
+    };
+    import->what = (struct pw_import_options){
+        .dir = o->text[PW_OPT_IMPORT_OUTPUT],
+        .keep_cuda_calls = pw_option_flag(o, PW_OPT_IMPORT_CUDA_CALLS),
+        .level = parse_compression(o->text[PW_OPT_IMPORT_COMPRESS]),
+    };
+    if (!*import->what.dir)
+        pw_error("no directory for the rank files is given: profwrap import -o DIR FILE...");
+    else if (*rank && (*end || wish->rank < 0 || wish->rank >= 1 << 24))
+        pw_error("--rank is '%.64s', but takes a number of a rank", rank);
+    else if (import->what.level < 0)
+        pw_error("--compress is '%.64s', but takes none or deflate:1 to deflate:9",
+                 o->text[PW_OPT_IMPORT_COMPRESS]);
+    else
+        return 0;
+    return 2;
+}
+
+/* Matches what the traces do not name, where one process has all ranks. */
+static int infer(const struct import *import)
+{
+    const struct pw_import_result *results = import->shared->results;
+    struct pw_inferred found;
+    int64_t groups = 0;
+    for (size_t i = 0; i < import->plan.nranks; i++) {
+        if (!results[i].done || results[i].err)
+            return 0;
+        groups += results[i].counts.inferred_groups;
+    }
+    if (groups == 0 || import->plan.nranks < 2)
+        return 0;
+    int err = pw_infer(&import->plan, results, import->what.dir, &found);
+    if (err) {
+        pw_error("the communicators cannot be inferred: %s", pw_readlimit_error(err));
+        return 1;
+    }
+    pw_say("inferred: %lld operations are matched with another rank's by step, size and order%s",
+           (long long)found.matched, found.impossible ? "" : ", and none against its time");
+    if (found.impossible)
+        pw_say("inferred: %lld that look alike were at different times, and are not matched",
+               (long long)found.impossible);
+    return 0;
+}
+
+/* A worker that was killed leaves the rank that it had, and when all were, those after it. What it
+ * had written of the rank's file does not stay. */
+static void tell_unfinished(struct import *import)
+{
+    char part[4200];
+    for (size_t at = import->part; at < import->plan.nranks; at += import->parts) {
+        struct pw_import_result *result = &import->shared->results[at];
+        if (result->done)
+            continue;
+        result->done = 1;
+        result->err = -ECANCELED;
+        result->rank = import->plan.files[import->plan.first[at]].head.rank;
+        snprintf(part, sizeof(part), "%s/rank-%05lld.h5.part", import->what.dir,
+                 (long long)result->rank);
+        unlink(part);
+        snprintf(result->problem, sizeof(result->problem),
+                 "%.200s was not read to its end: the process that read it was killed; with fewer "
+                 "at once (--jobs 1) there is more memory for each",
+                 import->plan.files[import->plan.first[at]].path);
+    }
+}
+
+static int import_plan(struct import *import)
+{
+    char problem[512];
+    int err = pw_outdir_prepare(import->what.dir, import->plan.job,
+                                pw_option_flag(&import->options, PW_OPT_TRUST_DIRECTORY), problem,
+                                sizeof(problem));
+    if (err) {
+        pw_error("%s", problem);
+        return 1;
+    }
+    err = share(import);
+    err = err ? err : run_workers(import, count_jobs(import));
+    if (err) {
+        pw_error("the traces cannot be read: %s", pw_readlimit_error(err));
+        return 1;
+    }
+    tell_unfinished(import);
+    int failed = pw_import_print(&import->plan, import->shared->results, import->part == 0);
+    failed |= infer(import);
+    munmap(import->shared, import->shared_size);
+    return failed;
+}
+
+int pw_import_command(int argc, char **argv)
+{
+    static struct import import;
+    struct pw_import_wish wish;
+    struct pw_identity id;
+    char problem[512];
+    int next = 1, help = 0, version = 0;
+    import = (struct import){0};
+    umask(077); /* rank files are their owner's */
+    pw_options_init(&import.options);
+    int err = pw_options_parse(&import.options, PW_CMD_IMPORT, argc, argv, &next, &help, &version);
+    if (!err && help) {
+        printf("Usage: profwrap import [OPTIONS] -o DIR FILE|DIR...\n\n");
+        pw_options_print_help(stdout, PW_CMD_IMPORT);
+        return 0;
+    }
+    if (err || next >= argc) {
+        pw_error("%s", err ? import.options.problem
+                           : "usage: profwrap import [OPTIONS] -o DIR FILE|DIR...");
+        return 2;
+    }
+    if (read_options(&import, &wish))
+        return 2;
+    pw_identity_find(&id, "", "");
+    import.part = (size_t)id.rank;
+    import.parts = (size_t)id.size;
+    pw_h5_quiet();
+    uint64_t bytes = 0;
+    for (int i = next; i < argc; i++)
+        bytes += pw_readlimit_size(argv[i]);
+    pw_confine(bytes, PW_CONFINE_WRITES | PW_CONFINE_PROCESSES);
+    err = pw_import_plan_make(argv + next, (size_t)(argc - next), &wish, &import.plan, problem,
+                              sizeof(problem));
+    if (err) {
+        pw_error("%s", problem);
+        return 1;
+    }
+    int status = import_plan(&import);
+    pw_import_plan_fini(&import.plan);
+    return status;
+}

@@ -1,0 +1,104 @@
+/* `profwrap recover DIR`: makes the rank files that killed collectors could not. */
+#include "cli/cmd_recover.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/commands.h"
+#include "cli/confine.h"
+#include "core/directory.h"
+#include "core/h5types.h"
+#include "core/h5watch.h"
+#include "core/log.h"
+#include "core/readlimit.h"
+#include "rank/collect/recover.h"
+#include "rank/run/identity.h"
+#include "run/activities.h"
+
+/* The rank of "rank-NNNNN<suffix>"; -1 for any other name. */
+static int rank_of(const char *name, const char *suffix)
+{
+    int rank, length = 0;
+    if (sscanf(name, "rank-%d%n", &rank, &length) != 1 || rank < 0 ||
+        strcmp(name + length, suffix) != 0)
+        return -1;
+    return rank;
+}
+
+static void say_failure(const char *dir, int rank, int err)
+{
+    const char *why = pw_readlimit_error(err);
+    if (err == -EBADMSG)
+        why = "the begin of its journal is damaged, or another version of profwrap wrote it";
+    if (err == -ESRCH)
+        why = "its journal is another rank's";
+    if (err == -EINVAL)
+        why = "its journal is no regular file";
+    if (err == -EEXIST)
+        why = "it has a rank file that is not complete, too; move one of them away";
+    pw_error("rank %d in %s cannot be recovered: %s", rank, dir, why);
+}
+
+int pw_cli_recover_all(const char *dir, uint64_t clock_domain, struct pw_recovery *out)
+{
+    *out = (struct pw_recovery){0};
+    DIR *stream = opendir(dir);
+    if (!stream)
+        return -errno;
+    for (struct dirent *entry = readdir(stream); entry; entry = readdir(stream)) {
+        int rank = rank_of(entry->d_name, ".journal");
+        if (rank < 0 || (clock_domain && !pw_recover_is_of(dir, rank, clock_domain)))
+            continue;
+        int err = pw_recover_rank(dir, rank, pw_cli_collectors());
+        if (err == -ENOENT)
+            continue; /* its collector has just finished it */
+        out->recovered += err == 0;
+        out->running += err == -EBUSY;
+        if (err && err != -EBUSY) {
+            out->failed++;
+            say_failure(dir, rank, err);
+        }
+    }
+    closedir(stream);
+    return 0;
+}
+
+int pw_cli_recover(int argc, char **argv)
+{
+    struct pw_recovery found;
+    char problem[4600];
+    struct pw_identity id = {.clock_domain_hash = 0};
+    int here = argc > 1 && strcmp(argv[1], "--here") == 0;
+    if (argc != 2 + here || argv[1 + here][0] == '-') {
+        int help = argc == 2 && (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0);
+        if (help)
+            printf(
+                "Usage: profwrap recover [--here] DIR\n\nCompletes the rank files of a run whose "
+                "collectors were killed.\nTo run it twice does no harm.\n"
+                "  --here   only those of ranks that ran on this machine\n");
+        else
+            pw_error("usage: profwrap recover [--here] DIR");
+        return help ? 0 : 2;
+    }
+    umask(077); /* rank files are their owner's */
+    if (pw_directory_vet(argv[1 + here], problem, sizeof(problem))) {
+        pw_error("%s", problem);
+        return 1;
+    }
+    pw_h5_quiet();
+    pw_h5_watch_install();
+    if (here)
+        pw_identity_find(&id, "", "");
+    pw_confine(pw_readlimit_size(argv[1 + here]), PW_CONFINE_WRITES);
+    int err = pw_cli_recover_all(argv[1 + here], id.clock_domain_hash, &found);
+    if (err) {
+        pw_error("cannot read %s: %s", argv[1 + here], strerror(-err));
+        return 1;
+    }
+    printf("%d recovered, %d still running, %d failed\n", found.recovered, found.running,
+           found.failed);
+    return found.failed > 0;
+}

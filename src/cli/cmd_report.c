@@ -1,0 +1,263 @@
+/* Reports on a cluster file: which file, which format, and where to; see cmd_report.h. */
+#include "cli/cmd_report.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/clusterpath.h"
+#include "cli/confine.h"
+#include "cli/htmlpage.h"
+#include "cli/timelinefile.h"
+#include "cli/watch.h"
+#include "core/cluster.h"
+#include "core/h5watch.h"
+#include "core/log.h"
+#include "core/newfile.h"
+#include "core/options.h"
+#include "core/readlimit.h"
+#include "report/figures/restrict.h"
+#include "report/report.h"
+
+typedef int report_fn(FILE *out, const struct pw_cluster *cluster,
+                      const struct pw_report_options *options);
+
+/* What is to be written. */
+struct job {
+    report_fn *report; /* NULL: the timeline */
+    const struct pw_cluster *cluster;
+    const struct pw_report_options *options;
+    const struct pw_cli_timeline *timeline;
+};
+
+static int produce(FILE *out, const struct job *job)
+{
+    return job->report ? job->report(out, job->cluster, job->options)
+                       : pw_cli_timeline_write(out, job->cluster, job->timeline);
+}
+
+static int write_stream(FILE *out, const struct job *job)
+{
+    errno = 0;
+    int err = produce(out, job);
+    if (fflush(out) && !err)
+        err = -EIO;
+    return err == -EIO && errno ? -errno : err; /* a full disk, by name */
+}
+
+/* Nobody finds half a report under the final name. */
+static int write_file(struct pw_newfile *file, const struct job *job)
+{
+    return pw_newfile_close(file, write_stream(file->out, job));
+}
+
+/* What its user asked for by name, which has the mode that the umask leaves. */
+static int write_named(const char *path, const struct job *job)
+{
+    struct pw_newfile file;
+    int err = pw_newfile_open_named(path, 0666, &file);
+    return err ? err : write_file(&file, job);
+}
+
+static int usage_error(const char *problem)
+{
+    pw_error("%s", problem);
+    return 2;
+}
+
+static int print_help(void)
+{
+    printf("usage: profwrap report [OPTIONS] DIR|cluster.h5\n\n"
+           "Reports on a merged run: which rank, phase or operation holds the job back.\n\n");
+    pw_options_print_help(stdout, PW_CMD_REPORT);
+    return fflush(stdout) ? 1 : 0;
+}
+
+static const struct format {
+    const char *name;
+    report_fn *report;
+} formats[] = {{"text", pw_report_text}, {"line", pw_report_line}, {"json", pw_report_json},
+               {"csv", pw_report_csv},   {"html", pw_report_html}, {"folded", pw_report_folded},
+               {"chrome", NULL}};
+
+/* options.c has let only these names pass. */
+static report_fn *find_format(const char *name)
+{
+    size_t i = 0;
+    while (strcmp(formats[i].name, name) != 0)
+        i++;
+    return formats[i].report;
+}
+
+/* What HTML needs beyond the data; says what is missing. `page` must outlive `wanted`. */
+static int prepare_html(const struct pw_options *options, const char *path,
+                        struct pw_htmlpage *page, struct pw_report_options *wanted)
+{
+    char problem[2 * PATH_MAX];
+    if (!path[0] && isatty(STDOUT_FILENO))
+        return usage_error(
+            "HTML is not for a terminal: give a file with -o, such as -o report.html");
+    if (pw_htmlpage_find(options->text[PW_OPT_D3], page, problem, sizeof(problem))) {
+        pw_error("%s", problem);
+        return 1;
+    }
+    wanted->page_dir = page->dir;
+    wanted->d3 = page->d3;
+    return 0;
+}
+
+static int report_on(const char *given, const struct pw_options *options)
+{
+    struct pw_report_options wanted = {
+        .sections = options->text[PW_OPT_SECTION],
+        .top = (int)pw_option_int(options, PW_OPT_TOP),
+        .group_by = options->text[PW_OPT_GROUP_BY],
+        .search = options->text[PW_OPT_SEARCH],
+        .sort = options->text[PW_OPT_SORT],
+    };
+    struct pw_htmlpage page;
+    const char *path = options->text[PW_OPT_REPORT_OUTPUT];
+    report_fn *report = find_format(options->text[PW_OPT_FORMAT]);
+    struct pw_cluster *cluster;
+    int status = report == pw_report_html ? prepare_html(options, path, &page, &wanted) : 0;
+    if (status)
+        return status;
+    char cluster_file[PATH_MAX];
+    if (pw_cli_load_cluster(given, cluster_file, &cluster))
+        return 1;
+    if (options->text[PW_OPT_STEPS][0]) {
+        char problem[256] = "out of memory";
+        if (pw_cluster_restrict(cluster, options->text[PW_OPT_STEPS], problem, sizeof(problem))) {
+            pw_cluster_destroy(cluster);
+            return usage_error(problem);
+        }
+    }
+    if (report != pw_report_text && report != pw_report_csv && wanted.sections[0])
+        pw_say("--section is for text and csv; other reports are always whole");
+    const struct pw_cli_timeline timeline = {options, cluster_file, path};
+    const struct job job = {report, cluster, &wanted, &timeline};
+    int err = path[0] ? write_named(path, &job) : write_stream(stdout, &job);
+    pw_cluster_destroy(cluster);
+    if (err < 0)
+        pw_error("cannot write the report to %s: %s", path[0] ? path : "standard output",
+                 pw_readlimit_error(err));
+    return err ? 1 : 0;
+}
+
+/* What is watched is text, on standard output. */
+static int watch(const char *dir, const struct pw_options *options)
+{
+    int64_t top = pw_option_int(options, PW_OPT_TOP);
+    if (strcmp(options->text[PW_OPT_FORMAT], "text") != 0 || options->text[PW_OPT_REPORT_OUTPUT][0])
+        return usage_error("--watch shows text on standard output: no --format or -o with it");
+    return pw_cli_watch(dir, top ? (size_t)top : SIZE_MAX);
+}
+
+/* A timeline is made of the rank files beside the cluster file. */
+static void confine(const char *given, const struct pw_options *options)
+{
+    char dir[PATH_MAX];
+    uint64_t bytes = pw_cli_cluster_size(given);
+    if (!find_format(options->text[PW_OPT_FORMAT])) {
+        struct stat about;
+        const char *slash = strrchr(given, '/');
+        int is_dir = stat(given, &about) == 0 && S_ISDIR(about.st_mode);
+        snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - given) : 1, slash ? given : ".");
+        bytes = pw_readlimit_size(is_dir ? given : dir);
+    }
+    pw_confine(bytes, options->text[PW_OPT_REPORT_OUTPUT][0] ? PW_CONFINE_WRITES : 0);
+}
+
+int pw_cli_report(int argc, char **argv)
+{
+    struct pw_options options;
+    char problem[256];
+    int next, help, version;
+    pw_options_init(&options);
+    if (pw_options_parse(&options, PW_CMD_REPORT, argc, argv, &next, &help, &version))
+        return usage_error(options.problem);
+    if (help)
+        return print_help();
+    if (version) {
+        snprintf(problem, sizeof(problem), "unknown option '%s'; 'profwrap --help' lists them",
+                 argv[version]);
+        return usage_error(problem);
+    }
+    if (pw_report_sections_check(options.text[PW_OPT_SECTION], problem, sizeof(problem)))
+        return usage_error(problem);
+    if (next >= argc)
+        return usage_error("report needs the output directory of a run, or a cluster file");
+    if (next + 1 < argc)
+        return usage_error("report takes one directory or cluster file; options come before it");
+    if (pw_option_flag(&options, PW_OPT_WATCH))
+        return watch(argv[next], &options);
+    pw_h5_watch_install();
+    confine(argv[next], &options);
+    return report_on(argv[next], &options);
+}
+
+/* DIR/name in one format; says why it cannot. */
+static int write_into(const char *dir, const char *name, report_fn *report,
+                      const struct pw_cluster *cluster, const struct pw_report_options *wanted)
+{
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof(path), "%s/%s", dir, name);
+    const struct job job = {report, cluster, wanted, NULL};
+    struct pw_newfile file;
+    int err = n < (int)sizeof(path) ? pw_newfile_open(path, 0600, &file) : -ENAMETOOLONG;
+    err = err ? err : write_file(&file, &job);
+    if (err)
+        pw_error("cannot write '%s/%s': %s", dir, name, strerror(-err));
+    return err;
+}
+
+/* DIR/report.html; a profwrap that was built without D3 says how to get it, and has not failed. */
+static int write_html(const char *dir, const char *d3, const struct pw_cluster *cluster,
+                      struct pw_report_options *wanted)
+{
+    struct pw_htmlpage page;
+    char problem[2 * PATH_MAX];
+    if (pw_htmlpage_find(d3, &page, problem, sizeof(problem))) {
+        pw_say("no report.html: %s", problem);
+        return 0;
+    }
+    wanted->page_dir = page.dir;
+    wanted->d3 = page.d3;
+    return write_into(dir, "report.html", pw_report_html, cluster, wanted);
+}
+
+/* One line for the output of a job that has had its own to say. */
+static int print_summary(FILE *out, const char *dir, const struct pw_cluster *cluster)
+{
+    char line[PW_REPORT_LINE];
+    int err = pw_report_summary(cluster, line, sizeof(line));
+    if (!err)
+        fprintf(out, "profwrap: %s See %s/report.txt\n", line, dir);
+    return err;
+}
+
+int pw_cli_report_write(const char *dir, FILE *screen, int summary)
+{
+    struct pw_options options;
+    struct pw_report_options wanted = {.sections = "", .top = PW_REPORT_TOP};
+    struct pw_cluster *cluster;
+    pw_options_init(&options);
+    wanted.top = (int)pw_option_int(&options, PW_OPT_TOP);
+    char path[PATH_MAX];
+    int err = pw_cli_load_cluster(dir, path, &cluster);
+    if (err)
+        return err;
+    err = write_into(dir, "report.txt", pw_report_text, cluster, &wanted);
+    int json = write_into(dir, "report.json", pw_report_json, cluster, &wanted);
+    int html = write_html(dir, options.text[PW_OPT_D3], cluster, &wanted);
+    if (screen) {
+        int shown = summary ? print_summary(screen, dir, cluster)
+                            : pw_report_text(screen, cluster, &wanted);
+        fflush(screen);
+        err = err ? err : shown;
+    }
+    pw_cluster_destroy(cluster);
+    return err ? err : json ? json : html;
+}

@@ -1,0 +1,339 @@
+/* Matches operations across ranks by what they are and when; see matchops.h. */
+#include "import/matchops.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/h5reader.h"
+#include "core/h5types.h"
+#include "core/ops.h"
+#include "core/sort.h"
+
+/* One operation; those of one match have the same values up to `ordinal`. */
+struct operation {
+    uint64_t uid;
+    int64_t step, op, type, count; /* count -1: of operations whose ranks have sizes of their own */
+    int64_t ordinal;               /* of several that are alike in a step */
+    int64_t rank, start, end;
+    size_t row; /* of the rank's /events/comm */
+    int64_t seq;
+    int possible; /* 0: its time contradicts the match */
+};
+
+struct inference {
+    struct operation *ops;
+    size_t n, capacity;
+    int64_t first_rank, nranks;
+};
+
+/* ---- what the files have ---- */
+
+struct rank_file {
+    hid_t file;
+    struct pw_row_comm_event *events;
+    struct pw_row_nccl *nccl;
+    struct pw_row_step *steps;
+    struct pw_row_comms *comms;
+    size_t nevents, nnccl, nsteps, ncomms, nnames;
+    char **names;
+};
+
+static void close_rank(struct rank_file *f)
+{
+    free(f->events);
+    free(f->nccl);
+    free(f->steps);
+    free(f->comms);
+    free(f->names);
+    if (f->file >= 0)
+        H5Fclose(f->file);
+}
+
+static int open_rank(const char *dir, int64_t rank, struct rank_file *f)
+{
+    char path[4200];
+    snprintf(path, sizeof(path), "%s/rank-%05lld.h5", dir, (long long)rank);
+    *f = (struct rank_file){.file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT)};
+    if (f->file < 0)
+        return -EIO;
+    int err = pw_h5_read_all(f->file, PW_TABLE_comm_event, (void **)&f->events, &f->nevents);
+    err = err ? err : pw_h5_read_all(f->file, PW_TABLE_comms, (void **)&f->comms, &f->ncomms);
+    err = err ? err : pw_h5_read_all(f->file, PW_TABLE_step, (void **)&f->steps, &f->nsteps);
+    err = err ? err : pw_h5_read_strings(f->file, "/strings", &f->names, &f->nnames);
+    if (!err && f->nevents)
+        err = pw_h5_read_all(f->file, PW_TABLE_nccl, (void **)&f->nccl, &f->nnccl);
+    if (err)
+        close_rank(f);
+    return err;
+}
+
+static int is_inferred(const struct rank_file *f, int32_t comm)
+{
+    if (comm < 0 || (size_t)comm >= f->ncomms || f->comms[comm].name >= f->nnames)
+        return 0;
+    return strncmp(f->names[f->comms[comm].name], "inferred:", 9) == 0;
+}
+
+/* The step that launched it, or ran while it began. */
+static int64_t step_of(const struct rank_file *f, int64_t time)
+{
+    int64_t step = -1;
+    for (size_t i = 0; i < f->nsteps && f->steps[i].start <= time; i++)
+        step = f->steps[i].step;
+    return step;
+}
+
+/* All ranks give the same number of elements. */
+static int is_symmetric(uint16_t op)
+{
+    return op == PW_OP_Allreduce || op == PW_OP_Bcast || op == PW_OP_Reduce ||
+           op == PW_OP_Allgather || op == PW_OP_Reduce_scatter_block;
+}
+
+static int64_t type_of(const struct rank_file *f, uint32_t row)
+{
+    return row < f->nnames ? pw_names_number(f->names[row], strlen(f->names[row])) : 0;
+}
+
+static int add_operation(struct inference *all, const struct rank_file *f, size_t i, int64_t rank)
+{
+    const struct pw_row_nccl *nccl = &f->nccl[i];
+    const struct pw_row_comm_event *event = &f->events[nccl->comm_row];
+    if (all->n == all->capacity) {
+        size_t capacity = all->capacity ? 2 * all->capacity : 256;
+        struct operation *more = realloc(all->ops, capacity * sizeof(*more));
+        if (!more)
+            return -ENOMEM;
+        all->ops = more;
+        all->capacity = capacity;
+    }
+    all->ops[all->n++] = (struct operation){
+        .uid = f->comms[event->comm].uid,
+        .step = step_of(f, nccl->enqueue >= 0 ? nccl->enqueue : event->start),
+        .op = event->op,
+        .type = type_of(f, nccl->datatype),
+        .count = is_symmetric(event->op) ? nccl->count : -1,
+        .rank = rank,
+        .start = event->start,
+        .end = event->end,
+        .row = (size_t)nccl->comm_row,
+        .seq = -1,
+        .possible = 1,
+    };
+    return 0;
+}
+
+static int gather(struct inference *all, const char *dir, int64_t rank)
+{
+    struct rank_file f;
+    int err = open_rank(dir, rank, &f);
+    if (err)
+        return err;
+    for (size_t i = 0; i < f.nnccl && !err; i++) {
+        size_t row = (size_t)f.nccl[i].comm_row;
+        if (row < f.nevents && f.events[row].seq >= 0 && is_inferred(&f, f.events[row].comm))
+            err = add_operation(all, &f, i, rank);
+    }
+    close_rank(&f);
+    return err;
+}
+
+/* ---- matching ---- */
+
+#define COMPARE(a, b, field)      \
+    if ((a)->field != (b)->field) \
+    return (a)->field < (b)->field ? -1 : 1
+
+static int compare_kind(const struct operation *x, const struct operation *y)
+{
+    COMPARE(x, y, uid);
+    COMPARE(x, y, step);
+    COMPARE(x, y, op);
+    COMPARE(x, y, type);
+    COMPARE(x, y, count);
+    return 0;
+}
+
+static int by_kind_and_rank(const void *a, const void *b)
+{
+    const struct operation *x = a, *y = b;
+    int order = compare_kind(x, y);
+    if (order)
+        return order;
+    COMPARE(x, y, rank);
+    COMPARE(x, y, start);
+    return 0;
+}
+
+static int by_match(const void *a, const void *b)
+{
+    const struct operation *x = a, *y = b;
+    int order = compare_kind(x, y);
+    if (order)
+        return order;
+    COMPARE(x, y, ordinal);
+    COMPARE(x, y, rank);
+    return 0;
+}
+
+static int by_rank_and_row(const void *a, const void *b)
+{
+    const struct operation *x = a, *y = b;
+    COMPARE(x, y, rank);
+    COMPARE(x, y, row);
+    return 0;
+}
+
+static int is_same_match(const struct operation *x, const struct operation *y)
+{
+    return compare_kind(x, y) == 0 && x->ordinal == y->ordinal;
+}
+
+static void number_alike(struct inference *all)
+{
+    pw_sort(all->ops, all->n, sizeof(*all->ops), by_kind_and_rank);
+    for (size_t i = 1; i < all->n; i++) {
+        struct operation *a = &all->ops[i - 1], *b = &all->ops[i];
+        b->ordinal = compare_kind(a, b) == 0 && a->rank == b->rank ? a->ordinal + 1 : 0;
+    }
+    pw_sort(all->ops, all->n, sizeof(*all->ops), by_match);
+}
+
+/* Where a difference of two clocks may begin or end to be possible. */
+struct bound {
+    int64_t at, step; /* step: 1 begins, -1 ends */
+};
+
+static int by_bound(const void *a, const void *b)
+{
+    const struct bound *x = a, *y = b;
+    COMPARE(x, y, at);
+    return x->step < y->step ? 1 : x->step > y->step ? -1 : 0;
+}
+
+/* The first operation of the match of number i that is of the first rank, or NULL. */
+static const struct operation *partner_of(const struct inference *all, size_t i)
+{
+    while (i > 0 && is_same_match(&all->ops[i - 1], &all->ops[i]))
+        i--;
+    return all->ops[i].rank == all->first_rank ? &all->ops[i] : NULL;
+}
+
+/* All members of a collective are in it at one time: the difference of their clocks that most
+ * matches with the first rank allow is taken, and those that do not allow it are none. */
+static int check_times(struct inference *all, int64_t rank)
+{
+    struct bound *bounds = malloc((2 * all->n + 1) * sizeof(*bounds));
+    size_t n = 0;
+    int64_t open = 0, most = 0, from = 0;
+    if (!bounds)
+        return -ENOMEM;
+    for (size_t i = 0; i < all->n; i++) {
+        const struct operation *o = &all->ops[i];
+        const struct operation *first = o->rank == rank ? partner_of(all, i) : NULL;
+        if (!first)
+            continue;
+        bounds[n++] = (struct bound){o->start - first->end, 1};
+        bounds[n++] = (struct bound){o->end - first->start, -1};
+    }
+    pw_sort(bounds, n, sizeof(*bounds), by_bound);
+    for (size_t i = 0; i < n; i++) {
+        open += bounds[i].step;
+        if (open > most) {
+            most = open;
+            from = bounds[i].at;
+        }
+    }
+    free(bounds);
+    for (size_t i = 0; i < all->n; i++) {
+        struct operation *o = &all->ops[i];
+        const struct operation *first = o->rank == rank ? partner_of(all, i) : NULL;
+        o->possible &= !first || (o->start - first->end <= from && from <= o->end - first->start);
+    }
+    return 0;
+}
+
+/* Matches get numbers in the order of the table; each operation that is in none, its own. */
+static void number_matches(struct inference *all, struct pw_inferred *out)
+{
+    int64_t next = 0, match = 0;
+    for (size_t i = 0; i < all->n; i++) {
+        struct operation *o = &all->ops[i];
+        int same = i > 0 && is_same_match(o, &all->ops[i - 1]);
+        if (i > 0 && o->uid != all->ops[i - 1].uid)
+            next = 0;
+        if (same && o->possible) {
+            o->seq = match;
+            out->matched++;
+            continue;
+        }
+        o->seq = next++;
+        match = same ? match : o->seq;
+        out->impossible += !o->possible;
+    }
+}
+
+/* ---- back to the files ---- */
+
+static int write_rows(hid_t file, int table, const void *rows)
+{
+    const struct pw_table *t = pw_table_borrow(table);
+    hid_t set = H5Dopen2(file, t->path, H5P_DEFAULT), type = pw_h5_memory_type(t);
+    int ok = set >= 0 && type >= 0 && H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, rows) >= 0;
+    H5Tclose(type);
+    H5Dclose(set);
+    return ok ? 0 : -EIO;
+}
+
+static int64_t count_numbers(const struct inference *all, uint64_t uid)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < all->n; i++)
+        if (all->ops[i].uid == uid && all->ops[i].seq >= n)
+            n = all->ops[i].seq + 1;
+    return n;
+}
+
+static int rewrite(const struct inference *all, const char *dir, int64_t rank, int64_t place)
+{
+    struct rank_file f;
+    int err = open_rank(dir, rank, &f);
+    if (err)
+        return err;
+    for (size_t i = 0; i < all->n; i++)
+        if (all->ops[i].rank == rank)
+            f.events[all->ops[i].row].seq = all->ops[i].seq;
+    for (size_t c = 0; c < f.ncomms; c++)
+        if (is_inferred(&f, (int32_t)c)) {
+            f.comms[c].collectives = count_numbers(all, f.comms[c].uid);
+            f.comms[c].size = (int32_t)all->nranks;
+            f.comms[c].my_rank = (int32_t)place;
+        }
+    err = f.nevents ? write_rows(f.file, PW_TABLE_comm_event, f.events) : 0;
+    err = err || !f.ncomms ? err : write_rows(f.file, PW_TABLE_comms, f.comms);
+    close_rank(&f);
+    return err;
+}
+
+int pw_infer(const struct pw_import_plan *plan, const struct pw_import_result *results,
+             const char *dir, struct pw_inferred *out)
+{
+    struct inference all = {.first_rank = results[0].rank, .nranks = (int64_t)plan->nranks};
+    int err = 0;
+    *out = (struct pw_inferred){0};
+    for (size_t r = 0; r < plan->nranks && !err; r++)
+        err = gather(&all, dir, results[r].rank);
+    if (!err)
+        number_alike(&all);
+    for (size_t r = 1; r < plan->nranks && !err; r++)
+        err = check_times(&all, results[r].rank);
+    if (!err)
+        number_matches(&all, out);
+    pw_sort(all.ops, all.n, sizeof(*all.ops), by_rank_and_row);
+    for (size_t r = 0; r < plan->nranks && !err; r++)
+        err = rewrite(&all, dir, results[r].rank, (int64_t)r);
+    free(all.ops);
+    return err;
+}

@@ -1,0 +1,280 @@
+/* The data of the HTML report; see html_data.h. Keys have the meaning of the JSON report's where
+ * they have the same name. */
+#include "report/html/html_data.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/advice/advice_trends.h"
+#include "analysis/statistics.h"
+#include "report/content/headline.h"
+#include "report/html/html_collectives.h"
+#include "report/html/html_gpu.h"
+#include "report/html/html_operators.h"
+#include "report/html/html_packed.h"
+#include "report/html/html_resources.h"
+#include "report/html/html_traffic.h"
+#include "report/json/json_report.h"
+#include "report/json/json_row.h"
+#include "report/writing/safenames.h"
+#include "report/writing/words.h"
+
+enum { DUMP_FLAGS = JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(7) };
+
+static json_t *object_or_null(json_t *object, int failed)
+{
+    if (!failed)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+static json_t *make_steps(const struct pw_figures *f)
+{
+    const struct pw_cluster *c = f->cluster;
+    int64_t *durations = malloc((c->nstep_rows + 1) * sizeof(*durations));
+    json_t *steps = durations ? json_object() : NULL;
+    size_t n = 0;
+    for (size_t s = 0; durations && s < c->nstep_rows; s++)
+        if (c->steps[s].recorded == PW_RECORDED_ACTIVE && c->steps[s].duration_ns >= 0)
+            durations[n++] = c->steps[s].duration_ns;
+    if (n)
+        pw_sort_i64(durations, n);
+    int bad = json_object_set_new(steps, "measured", pw_json_int(f->measured));
+    bad |= json_object_set_new(steps, "warmup", pw_json_int(f->warmup));
+    bad |= json_object_set_new(steps, "inferred", json_boolean(c->steps_inferred > 0));
+    bad |= json_object_set_new(steps, "found_by", json_string(pw_words_found_by(c)));
+    bad |= json_object_set_new(steps, "mean_ns", pw_json_int(f->step_mean_ns));
+    bad |= json_object_set_new(steps, "min_ns", pw_json_int(f->step_min_ns));
+    bad |= json_object_set_new(steps, "max_ns", pw_json_int(f->step_max_ns));
+    bad |= json_object_set_new(steps, "p50_ns",
+                               pw_json_int(n ? pw_quantile_i64(durations, n, 0.5) : -1));
+    bad |= json_object_set_new(steps, "p95_ns",
+                               pw_json_int(n ? pw_quantile_i64(durations, n, 0.95) : -1));
+    free(durations);
+    return object_or_null(steps, bad);
+}
+
+/* An int64 field of rows that are `stride` bytes apart, as an array. */
+static json_t *column_of(const void *rows, size_t stride, size_t offset, size_t count)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; array && i < count; i++) {
+        int64_t value;
+        memcpy(&value, (const char *)rows + i * stride + offset, sizeof(value));
+        if (json_array_append_new(array, pw_json_int(value))) {
+            json_decref(array);
+            array = NULL;
+        }
+    }
+    return array;
+}
+
+/* Every field of a table whose fields are all int64. */
+static int add_columns(json_t *object, int table, const void *rows, size_t count)
+{
+    const struct pw_table *info = pw_table_borrow(table);
+    int bad = 0;
+    for (size_t i = 0; i < info->nfields; i++)
+        bad |=
+            json_object_set_new(object, info->fields()[i].name,
+                                column_of(rows, info->row_size, info->fields()[i].offset, count));
+    return bad;
+}
+
+/* The means of the step table and the phase table, by rank, as arrays. */
+static json_t *make_ranks(const struct pw_figures *f)
+{
+    json_t *object = json_object(), *rank = json_array(), *host = json_array();
+    json_t *lossy = json_array();
+    int bad = json_object_set_new(object, "rank", rank);
+    bad |= json_object_set_new(object, "hostname", host);
+    bad |= json_object_set_new(object, "lossy", lossy);
+    for (size_t r = 0; r < f->nranks && !bad; r++) {
+        const struct pw_row_c_rank *row = &f->cluster->ranks[r];
+        bad |= json_array_append_new(rank, pw_json_int(row->rank));
+        bad |= json_array_append_new(host, pw_json_text(row->hostname, sizeof(row->hostname)));
+        bad |= json_array_append_new(lossy, json_boolean(pw_figures_is_lossy(f, r)));
+    }
+    bad |= json_object_set_new(object, "steps",
+                               column_of(f->samples, sizeof(*f->samples), 0, f->nranks));
+    bad |= add_columns(object, PW_TABLE_c_step_trace, f->trace, f->nranks);
+    bad |= add_columns(object, PW_TABLE_c_phase_trace, f->phases, f->nranks);
+    return object_or_null(object, bad);
+}
+
+static json_t *make_mean(const struct pw_figures *f)
+{
+    json_t *mean = pw_json_row(PW_TABLE_c_step_trace, &f->trace_mean);
+    json_t *phases = pw_json_row(PW_TABLE_c_phase_trace, &f->phase_mean);
+    int bad = !phases || json_object_update(mean, phases);
+    json_decref(phases);
+    return object_or_null(mean, bad);
+}
+
+/* With what the text report says in words. */
+static json_t *make_stragglers(const struct pw_figures *f)
+{
+    const struct pw_cluster *c = f->cluster;
+    json_t *array = pw_json_key(f, "stragglers");
+    int bad = !array;
+    for (size_t i = 0; i < c->nstragglers && !bad; i++) {
+        json_t *row = json_array_get(array, i);
+        char steps[96];
+        pw_words_steps(f, &c->stragglers[i], steps, sizeof(steps));
+        bad |= json_object_set_new(row, "steps_words", json_string(steps));
+        bad |= json_object_set_new(row, "of_host",
+                                   json_boolean(pw_headline_host(c, &c->stragglers[i]) != NULL));
+        bad |= json_object_set_new(row, "phase_words",
+                                   json_string(pw_words_phase(c->stragglers[i].phase)));
+        bad |= json_object_set_new(row, "cause_words",
+                                   json_string(pw_cause_title(c->stragglers[i].cause)));
+    }
+    return object_or_null(array, bad);
+}
+
+static json_t *make_whatif(const struct pw_figures *f)
+{
+    const struct pw_cluster *c = f->cluster;
+    json_t *whatif = pw_json_key(f, "whatif");
+    json_t *scenarios = json_object_get(whatif, "scenarios");
+    int bad = !whatif;
+    for (size_t i = 0; i < c->nwhatif && scenarios && !bad; i++) {
+        char words[192];
+        pw_words_whatif(&c->whatif[i], words, sizeof(words));
+        bad = json_object_set_new(json_array_get(scenarios, i), "words",
+                                  pw_json_text(words, sizeof(words)));
+    }
+    return object_or_null(whatif, bad);
+}
+
+/* With the sentence of the text report. */
+static json_t *make_trends(const struct pw_figures *f)
+{
+    const struct pw_cluster *c = f->cluster;
+    json_t *array = pw_json_key(f, "trends");
+    int bad = !array;
+    for (size_t i = 0; i < c->ntrends && !bad; i++) {
+        char text[320];
+        struct pw_sentence s = pw_sentence_on(text, sizeof(text));
+        pw_trends_say(c, &c->trends[i], &s);
+        bad = json_object_set_new(json_array_get(array, i), "words", json_string(text));
+    }
+    return object_or_null(array, bad);
+}
+
+static json_t *make_slow_links(const struct pw_figures *f)
+{
+    return pw_json_rows(PW_TABLE_c_link, f->cluster->links_slow, f->cluster->nlinks_slow);
+}
+
+static const struct key {
+    const char *name;
+    json_t *(*make)(const struct pw_figures *f); /* NULL: as in the JSON report */
+} keys[] = {
+    {"job", NULL},
+    {"completeness", NULL},
+    {"clock", NULL},
+    {"parts", NULL},
+    {"steps", make_steps},
+    {"mean", make_mean},
+    {"ranks", make_ranks},
+    {"stragglers", make_stragglers},
+    {"imbalances", NULL},
+    {"hosts", NULL},
+    {"trends", make_trends},
+    {"network", NULL},
+    {"collectives", pw_html_collective_stats},
+    {"collective_totals", pw_html_collective_totals},
+    {"slow_links", make_slow_links},
+    {"whatif", make_whatif},
+    {"efficiency", NULL},
+    {"data_pipeline", pw_html_data_pipeline},
+    {"utilisation", pw_html_utilisation},
+    {"memory", NULL},
+    {"advice", NULL},
+};
+
+/* What only one page shows, and what may be long: packed, so that the first page need not read it.
+ * In the page, `await lateKey(NAME)` (page/packed.js). */
+static const struct key late_keys[] = {
+    {"operators", pw_html_operators},
+    {"gpu", pw_html_gpu},
+    {"kernels", pw_html_kernels},
+    {"gpu_series", pw_html_gpu_series},
+    {"collective_list", pw_html_collectives},
+    {"messages", pw_traffic_messages},
+};
+
+/* Names may hold terminal escapes, or characters that reorder a line. */
+static int make_printable(json_t *value)
+{
+    const char *key;
+    json_t *item;
+    size_t i;
+    int bad = 0;
+    json_object_foreach(value, key, item) bad |= make_printable(item);
+    json_array_foreach(value, i, item) bad |= make_printable(item);
+    if (!json_is_string(value))
+        return bad;
+    char text[1024];
+    return json_string_set(value, pw_names_printable(text, sizeof(text), json_string_value(value),
+                                                     json_string_length(value)));
+}
+
+/* In JSON these characters are inside strings, where an escape means the same. */
+static int write_escaped(const char *text, size_t size, void *out)
+{
+    for (size_t begin = 0; begin < size;) {
+        size_t end = begin;
+        while (end < size && !strchr("<>&", text[end]))
+            end++;
+        fwrite(text + begin, 1, end - begin, out);
+        if (end < size)
+            fprintf(out, "\\u%04x", (unsigned)(unsigned char)text[end]);
+        begin = end + 1;
+    }
+    return ferror((FILE *)out) ? -1 : 0;
+}
+
+static json_t *make_key(const struct key *key, const struct pw_figures *figures)
+{
+    return key->make ? key->make(figures) : pw_json_key(figures, key->name);
+}
+
+static int write_late(FILE *out, const struct key *key, const struct pw_figures *figures)
+{
+    json_t *value = make_key(key, figures);
+    char *text = NULL;
+    if (value && make_printable(value) == 0)
+        text = json_dumps(value, DUMP_FLAGS | JSON_ENCODE_ANY);
+    json_decref(value);
+    if (!text)
+        return -ENOMEM;
+    fprintf(out, "<script type=\"text/plain\" id=\"late-%s\">", key->name);
+    int err = pw_packed_write(out, text, strlen(text));
+    free(text);
+    return fputs("</script>\n", out) == EOF ? -EIO : err;
+}
+
+int pw_html_data_write(FILE *out, const struct pw_columns *columns)
+{
+    const struct pw_figures *f = columns->figures;
+    json_t *root = json_object();
+    int bad = json_object_set_new(root, "columns", pw_columns_json(columns));
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+        bad |= json_object_set_new(root, keys[i].name, make_key(&keys[i], f));
+    bad |= make_printable(root);
+    int err = bad ? -ENOMEM : 0;
+    if (!err) {
+        fputs("<script type=\"application/json\" id=\"data\">", out);
+        if (json_dump_callback(root, write_escaped, out, DUMP_FLAGS) ||
+            fputs("</script>\n", out) == EOF)
+            err = -EIO;
+    }
+    json_decref(root);
+    for (size_t i = 0; i < sizeof(late_keys) / sizeof(late_keys[0]) && !err; i++)
+        err = write_late(out, &late_keys[i], f);
+    return err;
+}

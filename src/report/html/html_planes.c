@@ -1,0 +1,116 @@
+/* Planes; see html_planes.h. */
+#include "report/html/html_planes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "report/html/html_packed.h"
+
+enum { MANTISSA = 11, ROUNDED_BITS = 4, LARGEST_CODE = 65534 };
+
+#define TRACE(field) PW_TABLE_c_step_trace, offsetof(struct pw_row_c_step_trace, field)
+#define GPU(field) PW_TABLE_c_gpu_trace, offsetof(struct pw_row_c_gpu_trace, field)
+#define PHASE(field) PW_TABLE_c_phase_trace, offsetof(struct pw_row_c_phase_trace, field)
+
+static const struct plane {
+    const char *name;
+    int table;
+    size_t offset;
+} planes[] = {
+    {"own", TRACE(own_ns)},
+    {"wait", TRACE(wait_ns)},
+    {"total", TRACE(total_ns)},
+    {"interval", TRACE(interval_ns)},
+    {"fp_bp", TRACE(fp_bp_ns)},
+    {"tail", TRACE(tail_ns)},
+    {"data", PHASE(data_ns)},
+    {"forward", PHASE(forward_ns)},
+    {"backward", PHASE(backward_ns)},
+    {"allreduce", PHASE(allreduce_ns)},
+    {"optimizer", PHASE(optimizer_ns)},
+    {"other", PHASE(other_ns)},
+    {"gpu_span", GPU(span_ns)},
+    {"gpu_busy", GPU(busy_ns)},
+    {"gpu_compute", GPU(compute_ns)},
+    {"gpu_comm", GPU(comm_ns)},
+    {"gpu_comm_exposed", GPU(comm_exposed_ns)},
+    {"gpu_idle_host", GPU(idle_host_ns)},
+    {"gpu_idle_gap", GPU(idle_gap_ns)},
+    {"gpu_idle_other", GPU(idle_other_ns)},
+};
+
+uint16_t pw_planes_encode(int64_t value, int shift, int rounded)
+{
+    if (value < 0)
+        return 0;
+    uint64_t v = (uint64_t)value >> shift;
+    int e = 0;
+    while (v >> (e + MANTISSA))
+        e++;
+    uint64_t code = v; /* below 2^MANTISSA */
+    if (e) {           /* a carry out of the mantissa is one in the exponent, as it should be */
+        uint64_t half = e > 1 ? UINT64_C(1) << (e - 2) : 0;
+        code = ((uint64_t)e << MANTISSA) + ((v + half) >> (e - 1)) - (1u << MANTISSA);
+    }
+    if (rounded)
+        code = (code + (1u << (ROUNDED_BITS - 1))) >> ROUNDED_BITS << ROUNDED_BITS;
+    return (uint16_t)((code < LARGEST_CODE ? code : LARGEST_CODE) + 1);
+}
+
+/* The largest value that fits is 4095 x 2^30 units, 73 minutes of ns. */
+static int find_shift(const int64_t *cells, size_t n)
+{
+    int64_t most = 0;
+    int shift = 0;
+    for (size_t i = 0; i < n; i++)
+        most = cells[i] > most ? cells[i] : most;
+    while (most >> shift >= INT64_C(4095) << 30)
+        shift++;
+    return shift;
+}
+
+/* High bytes first: they are alike, and pack well when they are together. */
+static void split_bytes(const int64_t *cells, size_t n, int shift, uint8_t *bytes)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint16_t code = pw_planes_encode(cells[i], shift, n > PW_PLANES_EXACT_CELLS);
+        bytes[i] = (uint8_t)(code >> 8);
+        bytes[n + i] = (uint8_t)code;
+    }
+}
+
+static int is_known(const int64_t *cells, size_t n)
+{
+    size_t i = 0;
+    while (i < n && cells[i] <= 0)
+        i++;
+    return i < n;
+}
+
+static int write_plane(FILE *out, const char *name, const int64_t *cells, size_t n)
+{
+    int shift = find_shift(cells, n), err = -ENOMEM;
+    uint8_t *bytes = malloc(2 * n + 1);
+    if (bytes) {
+        split_bytes(cells, n, shift, bytes);
+        fprintf(out, "<script type=\"text/plain\" id=\"plane-%s\" data-shift=\"%d\">", name, shift);
+        err = pw_packed_write(out, bytes, 2 * n);
+        fputs("</script>\n", out);
+    }
+    free(bytes);
+    return err;
+}
+
+int pw_planes_write(FILE *out, const struct pw_columns *columns)
+{
+    size_t n = columns->figures->nranks * columns->count;
+    int64_t *cells = malloc((n + 1) * sizeof(*cells));
+    int err = cells ? 0 : -ENOMEM;
+    for (size_t i = 0; i < sizeof(planes) / sizeof(planes[0]) && !err; i++) {
+        pw_columns_fill(columns, planes[i].table, planes[i].offset, cells);
+        if (is_known(cells, n))
+            err = write_plane(out, planes[i].name, cells, n);
+    }
+    free(cells);
+    return err;
+}

@@ -1,0 +1,197 @@
+/* The matrix of messages; see html_traffic.h. */
+#include "report/html/html_traffic.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/tables.h"
+#include "report/json/json_row.h"
+
+/* Ranks put together so that the matrix can be seen: alone, by host, or in blocks. */
+struct sides {
+    const char *scope;
+    size_t *of_rank; /* by row of /ranks */
+    size_t count, block;
+    size_t *first; /* a row of /ranks, by side */
+};
+
+struct cell {
+    int64_t messages, bytes, late_sender, late_receiver, transfer;
+};
+
+static int by_hosts(const struct pw_figures *f, struct sides *s)
+{
+    const struct pw_row_c_rank *ranks = f->cluster->ranks;
+    s->count = 0;
+    for (size_t r = 0; r < f->nranks; r++) {
+        size_t h = 0;
+        while (h < s->count &&
+               strncmp(ranks[s->first[h]].hostname, ranks[r].hostname, sizeof(pw_type_S64)) != 0)
+            h++;
+        if (h == PW_TRAFFIC_SIDE)
+            return 0;
+        if (h == s->count)
+            s->first[s->count++] = r;
+        s->of_rank[r] = h;
+    }
+    return s->count > 1;
+}
+
+static int sides_init(const struct pw_figures *f, struct sides *s)
+{
+    *s = (struct sides){.scope = "hosts", .block = 1};
+    s->of_rank = calloc(f->nranks + 1, sizeof(*s->of_rank));
+    s->first = calloc(PW_TRAFFIC_SIDE + 1, sizeof(*s->first));
+    if (!s->of_rank || !s->first)
+        return -1;
+    if (f->nranks > PW_TRAFFIC_SIDE && by_hosts(f, s))
+        return 0;
+    s->block = (f->nranks + PW_TRAFFIC_SIDE - 1) / PW_TRAFFIC_SIDE;
+    s->block = s->block ? s->block : 1;
+    s->scope = s->block > 1 ? "blocks" : "ranks";
+    s->count = (f->nranks + s->block - 1) / s->block;
+    for (size_t r = 0; r < f->nranks; r++)
+        s->of_rank[r] = r / s->block;
+    for (size_t i = 0; i < s->count; i++)
+        s->first[i] = i * s->block;
+    return 0;
+}
+
+static void sides_fini(struct sides *s)
+{
+    free(s->of_rank);
+    free(s->first);
+}
+
+static json_t *side_names(const struct pw_figures *f, const struct sides *s)
+{
+    const struct pw_row_c_rank *ranks = f->cluster->ranks;
+    json_t *names = json_array();
+    for (size_t i = 0; i < s->count; i++) {
+        char name[96];
+        size_t last =
+            s->first[i] + s->block - 1 < f->nranks ? s->first[i] + s->block - 1 : f->nranks - 1;
+        if (s->scope[0] == 'h')
+            snprintf(name, sizeof(name), "%.64s", ranks[s->first[i]].hostname);
+        else if (s->block > 1)
+            snprintf(name, sizeof(name), "%" PRId32 "-%" PRId32, ranks[s->first[i]].rank,
+                     ranks[last].rank);
+        else
+            snprintf(name, sizeof(name), "%" PRId32, ranks[s->first[i]].rank);
+        json_t *text = pw_json_text(name, sizeof(name));
+        json_array_append_new(names, json_is_null(text) ? json_string("?") : text);
+    }
+    return names;
+}
+
+static void add_known(int64_t *sum, int64_t value)
+{
+    *sum += value < 0 ? 0 : value > INT64_MAX - *sum ? INT64_MAX - *sum : value;
+}
+
+/* The row of /ranks of each world rank below `n`, or -1: pairs may be millions. */
+static int64_t *rows_by_rank(const struct pw_figures *f, size_t *n)
+{
+    *n = 0;
+    for (size_t r = 0; r < f->nranks; r++)
+        if (f->cluster->ranks[r].rank >= 0 && (size_t)f->cluster->ranks[r].rank >= *n)
+            *n = (size_t)f->cluster->ranks[r].rank + 1;
+    if (*n > 2 * f->nranks + 1024) /* a damaged file */
+        *n = 2 * f->nranks + 1024;
+    int64_t *rows = malloc((*n + 1) * sizeof(*rows));
+    for (size_t i = 0; rows && i < *n; i++)
+        rows[i] = -1;
+    for (size_t r = 0; rows && r < f->nranks; r++)
+        if (f->cluster->ranks[r].rank >= 0 && (size_t)f->cluster->ranks[r].rank < *n)
+            rows[f->cluster->ranks[r].rank] = (int64_t)r;
+    return rows;
+}
+
+static struct cell *sum_cells(const struct pw_figures *f, const struct sides *s)
+{
+    size_t n;
+    int64_t *rows = rows_by_rank(f, &n);
+    struct cell *cells = calloc(s->count * s->count + 1, sizeof(*cells));
+    for (size_t i = 0; rows && cells && i < f->cluster->np2p; i++) {
+        const struct pw_row_c_p2p *pair = &f->cluster->p2p[i];
+        if (pair->src < 0 || pair->dst < 0 || (size_t)pair->src >= n || (size_t)pair->dst >= n ||
+            rows[pair->src] < 0 || rows[pair->dst] < 0)
+            continue;
+        struct cell *cell =
+            &cells[s->of_rank[rows[pair->src]] * s->count + s->of_rank[rows[pair->dst]]];
+        add_known(&cell->messages, pair->messages);
+        add_known(&cell->bytes, pair->bytes);
+        add_known(&cell->late_sender, pair->late_sender_ns);
+        add_known(&cell->late_receiver, pair->late_receiver_ns);
+        add_known(&cell->transfer, pair->transfer_ns);
+    }
+    if (!rows) {
+        free(cells);
+        cells = NULL;
+    }
+    free(rows);
+    return cells;
+}
+
+static json_t *cells_json(const struct cell *cells, size_t side)
+{
+    static const char *const names[] = {
+        "src", "dst", "messages", "bytes", "late_sender_ns", "late_receiver_ns", "transfer_ns"};
+    enum { COLUMNS = sizeof(names) / sizeof(names[0]) };
+    json_t *object = json_object(), *arrays[COLUMNS];
+    int bad = !object;
+    for (int c = 0; c < COLUMNS; c++)
+        bad |= json_object_set_new(object, names[c], arrays[c] = json_array());
+    for (size_t i = 0; i < side * side && !bad; i++) {
+        const int64_t values[COLUMNS] = {
+            (int64_t)(i / side),  (int64_t)(i % side),    cells[i].messages, cells[i].bytes,
+            cells[i].late_sender, cells[i].late_receiver, cells[i].transfer};
+        for (int c = 0; c < COLUMNS && cells[i].messages; c++)
+            bad |= json_array_append_new(arrays[c], json_integer(values[c]));
+    }
+    if (!bad)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+static json_t *largest_pairs(const struct pw_figures *f)
+{
+    size_t *order = NULL;
+    json_t *array = json_array();
+    int bad = pw_figures_order_p2p(f, &order);
+    for (size_t i = 0; i < f->cluster->np2p && i < PW_TRAFFIC_PAIRS && !bad; i++)
+        bad = json_array_append_new(array, pw_json_row(PW_TABLE_c_p2p, &f->cluster->p2p[order[i]]));
+    free(order);
+    if (!bad)
+        return array;
+    json_decref(array);
+    return NULL;
+}
+
+json_t *pw_traffic_messages(const struct pw_figures *figures)
+{
+    struct sides sides;
+    struct cell *cells = NULL;
+    json_t *object = NULL;
+    if (sides_init(figures, &sides) == 0)
+        cells = sum_cells(figures, &sides);
+    if (cells) {
+        object = json_object();
+        int bad = json_object_set_new(object, "scope", json_string(sides.scope));
+        bad |= json_object_set_new(object, "names", side_names(figures, &sides));
+        bad |= json_object_set_new(object, "cells", cells_json(cells, sides.count));
+        bad |= json_object_set_new(object, "pairs", largest_pairs(figures));
+        bad |= json_object_set_new(object, "pairs_total",
+                                   json_integer((json_int_t)figures->cluster->np2p));
+        if (bad) {
+            json_decref(object);
+            object = NULL;
+        }
+    }
+    free(cells);
+    sides_fini(&sides);
+    return object;
+}

@@ -1,0 +1,123 @@
+/* Shares out a piece of work to kernels; see gpuwork.h. */
+#include "sim/gpuwork.h"
+
+#include "sim/filetexts.h"
+#include "sim/play.h"
+
+/* The host is ahead by LEAD, or late by LATE; kernels are GAP apart; shorter work is one kernel. */
+enum { LEAD_NS = 100000, LATE_NS = 5000, GAP_NS = 2000, SHORTEST_NS = 100000 };
+
+static const struct kernel {
+    enum pw_phase phase;
+    uint32_t name, launched_by;
+    int weight;
+    int32_t grid;
+} kernels[] = {
+    {PW_PHASE_FORWARD, TEXT_K_GEMM, TEXT_CONV, 8, 512},
+    {PW_PHASE_FORWARD, TEXT_K_POINT, TEXT_RELU, 1, 2048},
+    {PW_PHASE_FORWARD, TEXT_K_ATTENTION, TEXT_ATTENTION, 10, 256},
+    {PW_PHASE_FORWARD, TEXT_K_NORM, TEXT_NORM, 2, 1024},
+    {PW_PHASE_FORWARD, TEXT_K_GEMM, TEXT_LINEAR, 5, 128},
+    {PW_PHASE_BACKWARD, TEXT_K_GEMM, TEXT_LINEAR_B, 10, 256},
+    {PW_PHASE_BACKWARD, TEXT_K_NORM, TEXT_NORM_B, 4, 1024},
+    {PW_PHASE_BACKWARD, TEXT_K_ATTENTION, TEXT_ATTENTION_B, 20, 512},
+    {PW_PHASE_BACKWARD, TEXT_K_POINT, TEXT_RELU_B, 2, 4096},
+    {PW_PHASE_BACKWARD, TEXT_K_GEMM, TEXT_CONV_B, 16, 1024},
+    {PW_PHASE_OPTIMIZER, TEXT_K_ADAM, TEXT_ADAM, 3, 320},
+    {PW_PHASE_OPTIMIZER, TEXT_K_POINT, TEXT_ADAM, 1, 64},
+};
+enum { KERNELS = sizeof(kernels) / sizeof(kernels[0]) };
+
+static int is_late(const struct pw_sim_params *p, int64_t rank, int64_t step)
+{
+    for (size_t i = 0; i < p->nfaults; i++)
+        if (p->faults[i].kind == PW_SIM_HOST_BOUND &&
+            pw_sim_fault_hits(p, &p->faults[i], rank, step))
+            return 1;
+    return 0;
+}
+
+int64_t pw_sim_gpu_lead(const struct pw_sim_params *p, int64_t rank, int64_t step)
+{
+    return is_late(p, rank, step) ? LATE_NS : LEAD_NS;
+}
+
+double pw_sim_gpu_growth(const struct pw_sim_params *p, uint32_t without, int64_t rank,
+                         int64_t step, enum pw_phase phase)
+{
+    double growth = 1;
+    for (size_t i = 0; i < p->nfaults; i++)
+        if (p->faults[i].kind == PW_SIM_SLOW_GPU && !(without >> i & 1) && phase != PW_PHASE_DATA &&
+            pw_sim_fault_hits(p, &p->faults[i], rank, step))
+            growth += p->faults[i].percent / 100;
+    return growth;
+}
+
+/* Of a piece of work, the time in which the GPU is dry since the host is late. */
+static int64_t dry_ns(const struct pw_sim_params *p, int64_t rank, int64_t step,
+                      enum pw_phase phase)
+{
+    double dry = 0;
+    int64_t pieces = phase == PW_PHASE_BACKWARD && p->collectives > 0 ? p->collectives : 1;
+    for (size_t i = 0; i < p->nfaults; i++)
+        if (p->faults[i].kind == PW_SIM_HOST_BOUND && p->faults[i].phase == phase &&
+            pw_sim_fault_hits(p, &p->faults[i], rank, step))
+            dry += p->faults[i].percent / 100 * (double)p->step_ns / (double)pieces;
+    return (int64_t)dry;
+}
+
+struct piece {
+    const struct kernel *first;
+    int64_t n, weight;
+};
+
+static struct piece piece_of(enum pw_phase phase)
+{
+    struct piece piece = {kernels, 0, 0};
+    while (piece.first < kernels + KERNELS && piece.first->phase != phase)
+        piece.first++;
+    while (piece.first + piece.n < kernels + KERNELS && piece.first[piece.n].phase == phase)
+        piece.weight += piece.first[piece.n++].weight;
+    return piece;
+}
+
+/* Half of it the GPU waits for a batch, which then comes. */
+static void tell_data(int64_t rank, int64_t lead, int64_t start, int64_t end,
+                      pw_sim_gpu_taker *take, void *context)
+{
+    int64_t middle = start + (end - start) / 2;
+    struct pw_sim_gpu_event copy = {
+        .is_copy = 1, .start = middle, .end = end, .launch = middle - lead};
+    copy.launched_by = TEXT_COPY_OP;
+    take(context, rank, &copy);
+}
+
+void pw_sim_gpu_tell(const struct pw_sim_params *p, int64_t rank, int64_t step, enum pw_phase phase,
+                     int64_t start, int64_t end, pw_sim_gpu_taker *take, void *context)
+{
+    struct piece piece = piece_of(phase);
+    int64_t lead = pw_sim_gpu_lead(p, rank, step), dry = dry_ns(p, rank, step, phase);
+    if (phase == PW_PHASE_DATA)
+        tell_data(rank, lead, start, end, take, context);
+    if (!piece.n)
+        return;
+    if (end - start - dry < SHORTEST_NS)
+        piece.n = 1, piece.weight = piece.first->weight;
+    int64_t busy = end - start - dry - GAP_NS * (piece.n - 1), at = start, done = 0;
+    for (int64_t k = 0; k < piece.n; k++) {
+        const struct kernel *kernel = &piece.first[k];
+        int64_t began = busy * done / piece.weight;
+        done += kernel->weight;
+        at += dry / piece.n + (k ? GAP_NS : 0);
+        struct pw_sim_gpu_event event = {
+            .start = at,
+            .end = at + busy * done / piece.weight - began,
+            .launch = at - lead,
+            .name = kernel->name,
+            .launched_by = kernel->launched_by,
+            .grid = kernel->grid,
+        };
+        take(context, rank, &event);
+        at = event.end;
+    }
+}

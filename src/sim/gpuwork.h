@@ -1,0 +1,32 @@
+/* What a rank's GPU does while it works, where work is a GPU's: kernels one after another, launched
+ * by a host that is ahead, unless a fault makes it late. */
+#ifndef PW_SIM_GPUWORK_H
+#define PW_SIM_GPUWORK_H
+
+#include "sim/params.h"
+
+enum { PW_SIM_STREAM = 7, PW_SIM_COMM_STREAM = 13 };
+
+struct pw_sim_gpu_event {
+    int is_copy;
+    int64_t start, end, launch;
+    uint32_t name, launched_by; /* texts */
+    int32_t grid;
+};
+
+typedef void pw_sim_gpu_taker(void *context, int64_t rank, const struct pw_sim_gpu_event *event);
+
+/* The kernels and copies of a piece of work [start, end), in order. */
+void pw_sim_gpu_tell(const struct pw_sim_params *params, int64_t rank, int64_t step,
+                     enum pw_phase phase, int64_t start, int64_t end, pw_sim_gpu_taker *take,
+                     void *context);
+
+/* How far the host of the rank is ahead of its GPU, ns. */
+int64_t pw_sim_gpu_lead(const struct pw_sim_params *params, int64_t rank, int64_t step);
+
+/* How many times as long a piece of work takes on a slow GPU; bit i of `without` leaves fault i
+ * out. */
+double pw_sim_gpu_growth(const struct pw_sim_params *params, uint32_t without, int64_t rank,
+                         int64_t step, enum pw_phase phase);
+
+#endif

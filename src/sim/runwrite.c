@@ -1,0 +1,322 @@
+/* Hands a played run to the rank files, some ranks at a time; see runwrite.h. */
+#include "sim/runwrite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "rank/file/rankfile.h"
+#include "sim/clock.h"
+#include "sim/dataqueues.h"
+#include "sim/filetexts.h"
+#include "sim/gpuwrite.h"
+#include "sim/osfile.h"
+#include "sim/play.h"
+#include "sim/random.h"
+#include "sim/unequal.h"
+#include "sim/workranges.h"
+
+/* Files open at a time: each buffers a chunk of every table. The run is played once per batch. */
+enum { BATCH = 128, DEFLATE = 1 };
+
+/* The clocks are synchronised this often; the job starts at this time of the world. */
+#define KNOT_NS ((int64_t)5000000000)
+#define UNIX_START_NS ((int64_t)1700000000000000000)
+
+struct batch {
+    const struct pw_sim_params *params;
+    int64_t first;
+    struct pw_rankfile *files[BATCH];
+    struct pw_sim_clock clocks[BATCH];
+    int64_t allocated[BATCH]; /* since the last phase */
+    struct pw_sim_gpufile gpus[BATCH];
+    struct pw_sim_osfile samples[BATCH];
+    int64_t step; /* that is played */
+};
+
+/* What a synchronisation at that time would have found: wrong by anything within its bound. */
+static void append_knot(struct batch *b, int64_t i, int64_t time, uint64_t number)
+{
+    const struct pw_sim_clock *clock = &b->clocks[i];
+    uint64_t host = (uint64_t)pw_sim_host(b->params, b->first + i);
+    double share = 2 * pw_sim_uniform(pw_sim_bits(b->params->seed, host, 3, number)) - 1;
+    int64_t local = pw_sim_local_time(clock, time);
+    struct pw_row_clock knot = {
+        .local_ns = local,
+        .offset_ns = time - local + (int64_t)(share * (double)clock->error_ns),
+        .error_ns = clock->error_ns,
+    };
+    pw_rankfile_append(b->files[i], PW_TABLE_clock, &knot);
+}
+
+static void append_clock(struct batch *b, int64_t i, int64_t end_ns)
+{
+    uint64_t number = 0;
+    for (int64_t at = PW_SIM_START_NS / 2; at < end_ns; at += KNOT_NS)
+        append_knot(b, i, at, number++);
+    append_knot(b, i, end_ns + PW_SIM_START_NS, number);
+}
+
+static void append_comms(struct batch *b, int64_t i, const struct pw_sim_result *result)
+{
+    int64_t first_member = 0;
+    int is_split = b->params->pattern == PW_SIM_HYBRID || b->params->pattern == PW_SIM_PIPELINE;
+    int kinds = is_split ? PW_SIM_COMMS : 1;
+    for (int kind = 0; kind < kinds; kind++) {
+        struct pw_sim_group g = pw_sim_group_of(b->params, (enum pw_sim_comm)kind, b->first + i);
+        struct pw_row_comms row = {
+            .uid = (uint64_t)g.leader << 32 | (uint64_t)(kind + 1),
+            .size = (int32_t)g.size,
+            .my_rank = (int32_t)((b->first + i - g.leader) / g.stride),
+            .source = b->params->gpu ? PW_SOURCE_NCCL : PW_SOURCE_MPI,
+            .first_member = first_member,
+            .collectives = result->collectives[kind],
+        };
+        pw_rankfile_append(b->files[i], PW_TABLE_comms, &row);
+        for (int64_t m = 0; m < g.size; m++) {
+            struct pw_row_member member = {(int32_t)(g.leader + m * g.stride)};
+            pw_rankfile_append(b->files[i], PW_TABLE_member, &member);
+        }
+        first_member += g.size;
+    }
+}
+
+static int64_t file_time(const struct batch *b, int64_t rank, int64_t time)
+{
+    return pw_sim_local_time(&b->clocks[rank - b->first], time);
+}
+
+static void take_event(void *context, int64_t rank, const struct pw_row_comm_event *event)
+{
+    struct batch *b = context;
+    struct pw_row_comm_event row = *event;
+    if (b->params->gpu)
+        pw_sim_gpufile_nccl(&b->gpus[rank - b->first], rank, b->step, event);
+    row.start = file_time(b, rank, event->start);
+    row.end = file_time(b, rank, event->end);
+    row.wait_start = event->wait_start ? file_time(b, rank, event->wait_start) : 0;
+    pw_rankfile_append(b->files[rank - b->first], PW_TABLE_comm_event, &row);
+}
+
+/* How far the host is ahead of what is played. */
+static int64_t lead(const struct batch *b, int64_t rank, int64_t step)
+{
+    return b->params->gpu ? pw_sim_gpu_lead(b->params, rank, step) : 0;
+}
+
+static void take_phase(void *context, int64_t rank, enum pw_phase phase, int64_t start, int64_t end)
+{
+    struct batch *b = context;
+    int64_t ahead = lead(b, rank, b->step);
+    struct pw_row_range row = {
+        .start = file_time(b, rank, start - ahead),
+        .end = file_time(b, rank, end - ahead),
+        .name = (uint32_t)phase,
+        .kind = PW_KIND_PHASE,
+        .alloc_bytes = b->allocated[rank - b->first],
+        .sequence = -1,
+    };
+    b->allocated[rank - b->first] = 0;
+    pw_rankfile_append(b->files[rank - b->first], PW_TABLE_range, &row);
+}
+
+static void take_range(void *context, int64_t rank, const struct pw_row_range *range,
+                       int64_t self_ns)
+{
+    struct batch *b = context;
+    (void)self_ns;
+    if (range->kind == PW_KIND_USER)
+        b->allocated[rank - b->first] += range->alloc_bytes;
+    pw_rankfile_append(b->files[rank - b->first], PW_TABLE_range, range);
+}
+
+static void take_gpu(void *context, int64_t rank, const struct pw_sim_gpu_event *event)
+{
+    struct batch *b = context;
+    pw_sim_gpufile_take(&b->gpus[rank - b->first], event);
+}
+
+static void take_work(void *context, int64_t rank, int64_t step, enum pw_phase phase, int64_t start,
+                      int64_t end)
+{
+    struct batch *b = context;
+    b->step = step;
+    if (b->params->gpu)
+        pw_sim_gpu_tell(b->params, rank, step, phase, start, end, take_gpu, b);
+    pw_sim_operators_tell(b->params, rank, step, phase, file_time(b, rank, start),
+                          file_time(b, rank, end), take_range, b);
+}
+
+static void take_step(void *context, int64_t rank, int64_t step, int64_t start, int64_t end)
+{
+    struct batch *b = context;
+    struct pw_row_step row = {
+        .step = step,
+        .start = file_time(b, rank, start - lead(b, rank, step)),
+        .end = file_time(b, rank, end - lead(b, rank, step + 1)),
+        .recorded = PW_RECORDED_ACTIVE,
+    };
+    if (b->params->gpu)
+        pw_sim_gpufile_sample(&b->gpus[rank - b->first], rank, step, start + (end - start) / 2);
+    pw_rankfile_append(b->files[rank - b->first], PW_TABLE_step, &row);
+    const struct pw_row_work work = {.time = row.start + 1,
+                                     .amount = pw_sim_amount(b->params, rank, step)};
+    if (b->params->tell_roles)
+        pw_rankfile_append(b->files[rank - b->first], PW_TABLE_work, &work);
+    for (int q = 0; q < PW_SIM_QUEUES && b->params->queues; q++) {
+        const struct pw_row_queue look = pw_sim_queue_look(b->params, rank, step, q, row.start);
+        pw_rankfile_append(b->files[rank - b->first], PW_TABLE_queue, &look);
+    }
+}
+
+/* What profwrap_role() would have said; its texts come after all others. */
+static void tell_role(struct batch *b, int64_t i)
+{
+    char role[64];
+    pw_sim_role(b->params, b->first + i, role, sizeof(role));
+    const char *const texts[] = {"role", role};
+    for (uint32_t t = 0; t < 2 && role[0]; t++)
+        pw_rankfile_text(b->files[i], TEXT_COUNT + t, (uint32_t)strlen(texts[t]), 0, texts[t],
+                         (uint32_t)strlen(texts[t]));
+    const struct pw_row_metadata row = {
+        .time = pw_sim_local_time(&b->clocks[i], PW_SIM_START_NS),
+        .key = TEXT_COUNT,
+        .value = TEXT_COUNT + 1,
+    };
+    if (role[0])
+        pw_rankfile_append(b->files[i], PW_TABLE_metadata, &row);
+}
+
+static void take_fault(void *context, int64_t rank, size_t fault, int64_t step, int64_t start,
+                       int64_t end)
+{
+    struct batch *b = context;
+    (void)step;
+    if (b->params->os_samples)
+        pw_sim_osfile_fault(&b->samples[rank - b->first], b->params->faults[fault].kind, start,
+                            end);
+}
+
+static int is_missing(const struct pw_sim_params *p, int64_t rank, enum pw_sim_fault_kind kind)
+{
+    for (size_t i = 0; i < p->nfaults; i++)
+        if (p->faults[i].kind == kind && p->faults[i].rank == rank)
+            return 1;
+    return 0;
+}
+
+static int open_file(struct batch *b, const char *dir, int64_t i)
+{
+    const struct pw_sim_params *p = b->params;
+    int64_t rank = b->first + i;
+    struct pw_identity id = {
+        .rank = (int)rank,
+        .size = (int)p->ranks,
+        .local_rank = (int)(rank % p->ranks_per_host),
+        .launched = 1,
+    };
+    char command[96];
+    snprintf(id.job, sizeof(id.job), "sim-%llu", (unsigned long long)p->seed);
+    snprintf(id.hostname, sizeof(id.hostname), "node%04d", (int)pw_sim_host(p, rank));
+    snprintf(id.clock_domain, sizeof(id.clock_domain), "sim-%s", id.hostname);
+    snprintf(command, sizeof(command), "(simulated, pattern %s, seed %llu)",
+             pw_sim_pattern_name(p->pattern), (unsigned long long)p->seed);
+    int err = pw_rankfile_create(dir, &id, command, DEFLATE, &b->files[i]);
+    for (uint32_t t = 0; !err && pw_sim_text(t); t++)
+        pw_rankfile_text(b->files[i], t, (uint32_t)strlen(pw_sim_text(t)), 0, pw_sim_text(t),
+                         (uint32_t)strlen(pw_sim_text(t)));
+    b->clocks[i] = pw_sim_clock_of(p, rank);
+    pw_sim_osfile_open(&b->samples[i], b->files[i], p, &b->clocks[i], rank);
+    b->gpus[i] = (struct pw_sim_gpufile){b->files[i], p, &b->clocks[i], 0, 0};
+    if (!err && p->gpu)
+        pw_sim_gpufile_device(&b->gpus[i], rank);
+    const struct pw_row_metadata pipeline = {
+        .time = pw_sim_local_time(&b->clocks[i], PW_SIM_START_NS),
+        .key = PW_SIM_TEXT_PIPELINE,
+        .value = PW_SIM_TEXT_PIPELINE + 1,
+    };
+    if (!err && p->queues)
+        pw_rankfile_append(b->files[i], PW_TABLE_metadata, &pipeline);
+    if (!err && p->tell_roles)
+        tell_role(b, i);
+    return err;
+}
+
+/* The file's first three fifths, as a full disk or a lost node would leave it. */
+static int cut_short(const char *dir, int64_t rank)
+{
+    char path[4096];
+    struct stat st;
+    snprintf(path, sizeof(path), "%.4000s/rank-%05d.h5", dir, (int)rank);
+    return stat(path, &st) || truncate(path, st.st_size * 3 / 5) ? -errno : 0;
+}
+
+static int close_file(struct batch *b, const char *dir, int64_t i,
+                      const struct pw_sim_result *result)
+{
+    int64_t rank = b->first + i;
+    struct pw_rankfile_end end = {.exit_code = 0, .complete = 1, .pid = 1000 + rank};
+    pw_rankfile_set_times(b->files[i], UNIX_START_NS + PW_SIM_START_NS,
+                          UNIX_START_NS + result->end_ns);
+    int err = pw_rankfile_close(b->files[i], &end);
+    b->files[i] = NULL;
+    if (!err && is_missing(b->params, rank, PW_SIM_TRUNCATED))
+        err = cut_short(dir, rank);
+    return err;
+}
+
+static void drop_missing(const struct batch *b, const char *dir, int64_t i)
+{
+    char path[4096];
+    snprintf(path, sizeof(path), "%.4000s/rank-%05d.h5", dir, (int)(b->first + i));
+    if (is_missing(b->params, b->first + i, PW_SIM_MISSING))
+        unlink(path);
+}
+
+static int write_batch(struct batch *b, const char *dir, int64_t count)
+{
+    struct pw_sim_sink sink = {b,          b->first,   b->first + count - 1,
+                               take_event, take_phase, take_work,
+                               take_step,  take_fault};
+    struct pw_sim_result result = {0};
+    int err = pw_sim_play(b->params, 0, NULL, &result);
+    int64_t opened = 0;
+    while (!err && opened < count) {
+        err = open_file(b, dir, opened);
+        opened += !err;
+    }
+    for (int64_t i = 0; i < opened && !err; i++) {
+        append_clock(b, i, result.end_ns);
+        append_comms(b, i, &result);
+    }
+    err = err ? err : pw_sim_play(b->params, 0, &sink, &result);
+    for (int64_t i = 0; i < opened; i++) {
+        if (b->params->os_samples && !err)
+            pw_sim_osfile_close(&b->samples[i], result.end_ns);
+        int closed = close_file(b, dir, i, &result);
+        err = err ? err : closed;
+        drop_missing(b, dir, i);
+    }
+    return err;
+}
+
+int pw_sim_write(const char *dir, const struct pw_sim_params *p, int64_t first, int64_t last,
+                 char *problem, size_t size)
+{
+    struct batch *b = calloc(1, sizeof(*b));
+    int err = b ? 0 : -ENOMEM;
+    if (!err && mkdir(dir, 0700) && errno != EEXIST)
+        err = -errno;
+    for (int64_t at = first; at <= last && !err; at += BATCH) {
+        *b = (struct batch){.params = p, .first = at};
+        err = write_batch(b, dir, last - at + 1 < BATCH ? last - at + 1 : BATCH);
+    }
+    if (err)
+        snprintf(problem, size, "cannot write the rank files in %.200s: %s", dir,
+                 err == -EEXIST ? "a rank's file is there already" : strerror(-err));
+    free(b);
+    return err;
+}

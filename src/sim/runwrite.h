@@ -1,0 +1,17 @@
+/* Rank files and truth.json of a synthetic run, in the collector's own format and by its writer. */
+#ifndef PW_SIM_RUNWRITE_H
+#define PW_SIM_RUNWRITE_H
+
+#include "sim/params.h"
+
+/* Writes the files of ranks first .. last into `dir`, which is made when it is not there. 0 or
+ * -errno with one sentence in `problem`. */
+int pw_sim_write(const char *dir, const struct pw_sim_params *params, int64_t first, int64_t last,
+                 char *problem, size_t size);
+
+/* Writes dir/truth.json: the declared faults, whom they hit, and what the run would have saved
+ * without each. Likewise. */
+int pw_sim_write_truth(const char *dir, const struct pw_sim_params *params, char *problem,
+                       size_t size);
+
+#endif
