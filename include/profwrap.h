@@ -61,6 +61,7 @@ struct profwrap_api {
     void (*op_past)(const char *name, const char *type, const char *shapes, int64_t start_ns,
                     int64_t end_ns, int lane, int64_t alloc_bytes);
     void (*work)(int64_t amount);
+    void (*flops)(double flops);
 };
 
 static const struct profwrap_api *profwrap_api_;
@@ -204,6 +205,16 @@ __attribute__((unused)) static inline void profwrap_work(int64_t amount)
 {
     if (PROFWRAP_HAS_(work))
         profwrap_api_->work(amount);
+}
+
+/* How many floating-point operations the model needs for what this rank does in the current step,
+ * forward and backward, without what is computed again (activation checkpointing): the report then
+ * has FLOP/s, and the share of the GPUs' peak that they are (MFU). A multiplication and an addition
+ * are two. Several calls in one step add up; what is not above 0 does nothing. */
+__attribute__((unused)) static inline void profwrap_flops(double flops)
+{
+    if (PROFWRAP_HAS_(flops))
+        profwrap_api_->flops(flops);
 }
 
 #ifdef __cplusplus

@@ -32,6 +32,7 @@ from ._annotate import (
     NO_STEP,
     OPTIMIZER,
     active,
+    flops,
     memory,
     metadata,
     op,
@@ -48,6 +49,7 @@ from ._annotate import (
     step,
     steps,
     stop,
+    transformer_flops,
     work,
 )
 from ._files import FileError
@@ -78,6 +80,7 @@ __all__ = [
     "Run",
     "Window",
     "active",
+    "flops",
     "frames",
     "load",
     "memory",
@@ -97,6 +100,7 @@ __all__ = [
     "step",
     "steps",
     "stop",
+    "transformer_flops",
     "watch",
     "work",
 ]

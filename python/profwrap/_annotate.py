@@ -295,3 +295,30 @@ def work(amount):
     told from a rank that is slow. Several calls in one step add up.
     """
     _probe.calls.work(_within(amount, 0, _INT64, "an amount of work"))
+
+
+def flops(count):
+    """How many floating-point operations the model needs for what this rank does in the current step:
+    forward and backward, without what is computed again (activation checkpointing).
+
+    The report then has FLOP/s and MFU. Several calls in one step add up. transformer_flops() has them
+    of a transformer, profwrap.torch.count_flops() of what PyTorch runs.
+    """
+    number = float(count)
+    if not 0 <= number < _MOST_FLOPS:
+        raise ValueError(f"a number of FLOPs is {number}, but must be in 0..{_MOST_FLOPS:g}")
+    _probe.calls.flops(number)
+
+
+_MOST_FLOPS = 1e30
+
+
+def transformer_flops(parameters, tokens, *, layers=0, heads=0, head_size=0, length=0):
+    """The FLOPs that a dense transformer needs to train on `tokens` tokens, as PaLM counts them
+    (Chowdhery et al. 2022, appendix B): 6 for each parameter, and 12 x layers x heads x head_size x
+    length of a sequence for attention; without these four only the former.
+
+    Of a rank that has a part of the model, or of the tokens, it is that part's.
+    """
+    attention = 12 * layers * heads * head_size * length
+    return float((6 * parameters + attention) * tokens)

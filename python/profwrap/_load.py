@@ -423,6 +423,21 @@ class Run:
         return self.table("/gpu_ranks")
 
     @property
+    def gpu_devices(self):
+        """Each GPU that a rank used."""
+        return self.table("/gpu_devices")
+
+    @property
+    def flops(self):
+        """FLOP/s and MFU, of all ranks (-1) and of each; empty where nobody said what the model needs."""
+        return self.table("/flops")
+
+    @property
+    def step_flops(self):
+        """FLOP/s and MFU of each measured step."""
+        return self.table("/step_flops")
+
+    @property
     def kernels(self):
         """Kernels over all ranks, most time first, with the operator that launches them."""
         return self.table("/kernels")

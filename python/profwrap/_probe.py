@@ -30,6 +30,7 @@ _MEMBERS = (
         ),
     ),
     ("work", ctypes.PYFUNCTYPE(None, ctypes.c_int64)),
+    ("flops", ctypes.PYFUNCTYPE(None, ctypes.c_double)),
 )
 
 

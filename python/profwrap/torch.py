@@ -96,8 +96,9 @@ def _text(name):
 class Watch:
     """What watch() attached; close() takes all of it off again. Also a context manager."""
 
-    def __init__(self, model, optimizers, loader, mark_steps, operators):
+    def __init__(self, model, optimizers, loader, mark_steps, operators, flops):
         self._removers = []
+        self._flops = flops
         self._ops = _OpenOps()
         self._open = True  # what cannot be taken off looks here
         self._steps = _Steps() if mark_steps else None
@@ -231,6 +232,8 @@ class Watch:
                 return
             _probe.calls.phase(_annotate.NO_PHASE)
             self._memory.report()
+            if is_last and self._flops:
+                _annotate.flops(self._flops)
             if is_last and self._steps:
                 self._steps.end()
 
@@ -363,6 +366,17 @@ def _watch_loader(loader, watch):
     return remove
 
 
+def count_flops(call, *args, **kwargs):
+    """Calls `call` once, such as a forward and backward pass, and returns the FLOPs of what it ran on
+    this rank, as PyTorch's FlopCounterMode counts them (2.1 and newer): of matrix products,
+    convolutions and attention, also those that are computed again."""
+    from torch.utils.flop_counter import FlopCounterMode
+
+    with FlopCounterMode(display=False) as counter:
+        call(*args, **kwargs)
+    return counter.get_total_flops()
+
+
 def trace_handler(prof):
     """record(), as torch.profiler.profile(on_trace_ready=profwrap.torch.trace_handler) wants it:
     what fails is warned about and raises nothing."""
@@ -408,7 +422,7 @@ class record_operators(TorchDispatchMode):
         return name, str(shapes).encode()
 
 
-def watch(model, optimizer=None, loader=None, *, mark_steps=None, operators=False):
+def watch(model, optimizer=None, loader=None, *, mark_steps=None, operators=False, flops=0):
     """Records a training from now on, until close() of what this returns.
 
     `model`: every module's forward as an operator of the module's class, and of those without
@@ -416,7 +430,9 @@ def watch(model, optimizer=None, loader=None, *, mark_steps=None, operators=Fals
     them: phase "optimizer", and steps, counted by the last one's, unless `mark_steps` is False: then
     the program calls profwrap.step(). `loader`, a DataLoader: waiting for it as phase "data", and
     with workers how many batches were ready. `operators`: the operators of this thread, as
-    record_operators() does. The memory that the CUDA allocator holds is reported where phases end.
+    record_operators() does. `flops`: what the model needs of them on this rank in each step of the last
+    optimizer, as profwrap.flops() takes it. The memory that the CUDA allocator holds is reported where
+    phases end.
     """
     if not isinstance(model, torch.nn.Module):
         raise TypeError(f"watch() takes a torch.nn.Module, not {type(model).__name__}")
@@ -436,4 +452,6 @@ def watch(model, optimizer=None, loader=None, *, mark_steps=None, operators=Fals
         mark_steps = bool(optimizers)
     elif mark_steps and not optimizers:
         raise ValueError("mark_steps needs an optimizer: its steps are what is counted")
-    return Watch(model, optimizers, loader, mark_steps, operators)
+    if flops and not optimizers:
+        raise ValueError("flops needs an optimizer: they are those of each of its steps")
+    return Watch(model, optimizers, loader, mark_steps, operators, flops)

@@ -10,6 +10,7 @@
 #include "aggregate/findings/advise.h"
 #include "aggregate/findings/evidence.h"
 #include "aggregate/findings/findings.h"
+#include "aggregate/findings/flops.h"
 #include "aggregate/findings/opgrowth.h"
 #include "aggregate/findings/stretches.h"
 #include "aggregate/gpu/gpudevices.h"
@@ -162,6 +163,8 @@ static void write_all(struct pw_clusterfile *file, struct pw_job *job, const str
     pw_clusterfile_write_root(file, PW_TABLE_c_network, f->network.n, f->network.rows);
     write_operators(file, &f->operators);
     write_gpus(file, job, share, &f->kernels);
+    pw_clusterfile_write_root(file, PW_TABLE_c_flops, f->flops.nranks, f->flops.ranks);
+    pw_clusterfile_write_root(file, PW_TABLE_c_step_flops, f->flops.nsteps, f->flops.steps);
     pw_samples_write(file, job, &f->samples);
     pw_windows_write(file, job);
     pw_job_gather_notes(job);
@@ -276,7 +279,7 @@ static int write_file(const char *output, struct pw_job *job, const struct pw_sh
     return err;
 }
 
-static int merge_job(struct pw_job *job, const char *output, int quiet)
+static int merge_job(struct pw_job *job, const char *output, const struct pw_merge_options *options)
 {
     struct pw_matched m = {0};
     struct pw_share share = {0};
@@ -285,7 +288,7 @@ static int merge_job(struct pw_job *job, const char *output, int quiet)
     struct pw_optree operators = {0}, kernels = {0};
     struct pw_findings_known known = {0};
     const struct pw_share_parts parts = {&m.instances, &m.messages, &m.parts, &operators, &kernels};
-    int err = match(&m, job, output, quiet);
+    int err = match(&m, job, output, options->quiet);
     if (!err)
         pw_bins_choose(job);
     err = err ? err : pw_share_build(&share, job, &parts);
@@ -300,6 +303,7 @@ static int merge_job(struct pw_job *job, const char *output, int quiet)
             : conclude(&findings, job, &share, &matrix, &m, &m.parts, &operators, &kernels, &known);
     err = err ? err : pw_operators_make(&findings.operators, job, &operators, 0);
     err = err ? err : pw_samples_make(&findings.samples, job);
+    err = err ? err : pw_flops_make(&findings.flops, job, &share, &options->flops);
     pw_network_drop_contended(&findings.network, (size_t)job->nranks, findings.samples.usages.rows,
                               findings.samples.usages.n);
     pw_optree_fini(&operators);
@@ -311,6 +315,7 @@ static int merge_job(struct pw_job *job, const char *output, int quiet)
     err = err ? err : write_file(output, job, &share, &m, &findings, &known);
     pw_graph_parts_fini(&m.parts);
     pw_findings_fini(&findings);
+    pw_flops_fini(&findings.flops);
     pw_roles_fini(&known.roles);
     pw_amounts_fini(&known.amounts);
     pw_matrix_fini(&matrix);
@@ -355,7 +360,7 @@ int pw_aggregate(MPI_Comm comm, const char *dir, const char *output,
         pw_gaps_note(&job);
         pw_unrecorded_note(&job);
         pw_gpuhealth_note(&job);
-        err = merge_job(&job, output, quiet);
+        err = merge_job(&job, output, options);
     }
     pw_job_close(&job);
     pw_mergelock_release(&lock, output);

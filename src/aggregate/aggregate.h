@@ -5,9 +5,12 @@
 #include <mpi.h>
 #include <stdint.h>
 
+#include "aggregate/findings/flopsgiven.h"
+
 struct pw_merge_options {
     int quiet;      /* shows no progress */
     int64_t wait_s; /* for another merge that writes the same file */
+    struct pw_flops_given flops;
 };
 
 /* Merges the rank files in `dir` into `output`. Collective over `comm`. 0, or -errno after process

@@ -66,6 +66,10 @@ static int check_options(struct pw_run *run)
         return pw_option_refuse(o, PW_OPT_SAMPLE_HZ, "0 to 1000");
     if (pw_option_int(o, PW_OPT_CALL_STACKS) > PW_MAX_STACK)
         return pw_option_refuse(o, PW_OPT_CALL_STACKS, frames);
+    if (pw_option_number(o, PW_OPT_STEP_FLOPS) < 0)
+        return pw_option_refuse(o, PW_OPT_STEP_FLOPS, "a number above 0, such as 4.2e15");
+    if (pw_option_number(o, PW_OPT_PEAK_FLOPS) < 0)
+        return pw_option_refuse(o, PW_OPT_PEAK_FLOPS, "a number above 0, such as 989e12");
     return 0;
 }
 

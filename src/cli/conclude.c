@@ -116,15 +116,25 @@ static int merge_processes(int ranks)
     return ranks < n ? ranks : n;
 }
 
+/* As options of the merge. */
+static void pass_flops(const struct pw_options *options)
+{
+    setenv("PROFWRAP_MERGE_STEP_FLOPS", options->text[PW_OPT_STEP_FLOPS], 1);
+    setenv("PROFWRAP_MERGE_PEAK_FLOPS", options->text[PW_OPT_PEAK_FLOPS], 1);
+    setenv("PROFWRAP_MERGE_FLOPS_TYPE", options->text[PW_OPT_FLOPS_TYPE], 1);
+}
+
 /* In the child. Standard output belongs to the application. */
-__attribute__((noreturn)) static void become_merge(const char *dir, int processes, int quiet)
+__attribute__((noreturn)) static void become_merge(const char *dir, int processes,
+                                                   const struct pw_options *options)
 {
     char self[4096], count[16], host[32];
     dup2(STDERR_FILENO, STDOUT_FILENO);
     remove_launcher_variables();
     setenv("PROFWRAP_READ_MEMORY", ANY_SIZE, 0); /* the job's own files are no stranger's */
-    if (quiet)
+    if (pw_option_flag(options, PW_OPT_QUIET))
         setenv("PROFWRAP_MERGE_QUIET", "1", 1);
+    pass_flops(options);
     snprintf(count, sizeof(count), "%d", processes);
     snprintf(host, sizeof(host), "localhost:%d", processes);
     if (pw_cli_self(self, sizeof(self)) == 0) {
@@ -136,11 +146,11 @@ __attribute__((noreturn)) static void become_merge(const char *dir, int processe
     _exit(127);
 }
 
-static int run_merge(const char *dir, int processes, int quiet)
+static int run_merge(const char *dir, int processes, const struct pw_options *options)
 {
     pid_t pid = fork();
     if (pid == 0)
-        become_merge(dir, processes, quiet);
+        become_merge(dir, processes, options);
     int status = 0;
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
@@ -166,11 +176,10 @@ void pw_conclude(const char *dir, int ranks, const struct pw_options *options)
         pw_say("only %d of %d rank files are complete; merging what is there", ready, ranks);
     if (ready == 0)
         return;
-    int quiet = pw_option_flag(options, PW_OPT_QUIET);
-    if (run_merge(dir, merge_processes(ranks), quiet)) {
+    if (run_merge(dir, merge_processes(ranks), options)) {
         pw_error("the merge failed; try 'profwrap merge %s'", dir);
         return;
     }
-    int show = !pw_option_flag(options, PW_OPT_NO_REPORT) && !quiet;
+    int show = !pw_option_flag(options, PW_OPT_NO_REPORT) && !pw_option_flag(options, PW_OPT_QUIET);
     pw_cli_report_write(dir, show ? stderr : NULL, pw_option_flag(options, PW_OPT_SUMMARY));
 }

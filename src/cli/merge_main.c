@@ -16,6 +16,18 @@
 #include "core/options.h"
 #include "core/readlimit.h"
 
+static int read_flops(struct pw_options *o, struct pw_flops_given *given)
+{
+    given->per_step = pw_option_number(o, PW_OPT_MERGE_STEP_FLOPS);
+    given->peak = pw_option_number(o, PW_OPT_MERGE_PEAK_FLOPS);
+    snprintf(given->type, sizeof(given->type), "%s", o->text[PW_OPT_MERGE_FLOPS_TYPE]);
+    if (given->per_step < 0)
+        return pw_option_refuse(o, PW_OPT_MERGE_STEP_FLOPS, "a number above 0, such as 4.2e15");
+    if (given->peak < 0)
+        return pw_option_refuse(o, PW_OPT_MERGE_PEAK_FLOPS, "a number above 0, such as 989e12");
+    return 0;
+}
+
 /* What to merge where; -1 to go on, else the exit status. Said by process 0 only. */
 static int understand(int argc, char **argv, int process, const char **dir, char *output,
                       size_t size, struct pw_merge_options *how)
@@ -32,6 +44,7 @@ static int understand(int argc, char **argv, int process, const char **dir, char
         }
         return 0;
     }
+    err = err ? err : read_flops(&options, &how->flops);
     if (err || argc - next != 1) {
         if (process == 0)
             pw_error("%s", err ? options.problem : "usage: profwrap merge [-o FILE] DIR");

@@ -101,6 +101,8 @@ static int load_gpus(hid_t file, struct pw_cluster *c, size_t cells)
     err = err ? err : load_table(file, PW_TABLE_c_gpu_device, &c->gpu_devices, &c->ngpu_devices);
     err = err ? err : load_table(file, PW_TABLE_c_kernel, &c->kernels, &c->nkernels);
     err = err ? err : load_table(file, PW_TABLE_c_kernel_rank, &c->kernel_ranks, &c->nkernel_ranks);
+    err = err ? err : load_table(file, PW_TABLE_c_flops, &c->flops, &c->nflops);
+    err = err ? err : load_table(file, PW_TABLE_c_step_flops, &c->step_flops, &c->nstep_flops);
     if (err || (ntrace && ntrace != cells))
         return err ? err : -EINVAL;
     if (!ntrace) {
@@ -222,6 +224,8 @@ void pw_cluster_destroy(struct pw_cluster *cluster)
     free(cluster->gpu_trace);
     free(cluster->gpu_ranks);
     free(cluster->gpu_devices);
+    free(cluster->flops);
+    free(cluster->step_flops);
     free(cluster->kernels);
     free(cluster->kernel_ranks);
     free(cluster->queues);

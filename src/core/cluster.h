@@ -75,12 +75,17 @@ struct pw_cluster {
     struct pw_row_c_gpu_trace *gpu_trace; /* NULL, or as step_trace */
     struct pw_row_c_gpu_rank *gpu_ranks;  /* by rank */
     size_t ngpu_ranks;
-    struct pw_row_c_gpu_device *gpu_devices; /* of ranks with several; by rank and device */
+    struct pw_row_c_gpu_device
+        *gpu_devices; /* by rank and device; older files: of ranks with several */
     size_t ngpu_devices;
     struct pw_row_c_kernel *kernels;
     size_t nkernels;
     struct pw_row_c_kernel_rank *kernel_ranks;
     size_t nkernel_ranks;
+    struct pw_row_c_flops *flops; /* none where nothing is known; that of all ranks first */
+    size_t nflops;
+    struct pw_row_c_step_flops *step_flops;
+    size_t nstep_flops;
     /* Data pipeline and what processes used: none in older files. */
     struct pw_row_c_queue *queues; /* by place, then rank; that of all ranks first */
     size_t nqueues;

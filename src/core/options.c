@@ -268,6 +268,16 @@ int64_t pw_option_size(const struct pw_options *options, enum pw_option option)
     return parse_size(options->text[option]);
 }
 
+double pw_option_number(const struct pw_options *options, enum pw_option option)
+{
+    const char *text = options->text[option];
+    char *end;
+    const double value = strtod(text, &end);
+    if (!*text)
+        return 0;
+    return end != text && !*end && value > 0 && value < 1e30 ? value : -1;
+}
+
 void pw_options_print_help(FILE *out, enum pw_command command)
 {
     for (int id = 0; id < PW_OPT_COUNT; id++) {

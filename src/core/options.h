@@ -66,6 +66,9 @@ int pw_option_flag(const struct pw_options *options, enum pw_option option);
 int64_t pw_option_int(const struct pw_options *options, enum pw_option option);
 int64_t pw_option_size(const struct pw_options *options, enum pw_option option);
 
+/* A number above 0 of a TEXT row; 0 where it is "", -1 where it is none. */
+double pw_option_number(const struct pw_options *options, enum pw_option option);
+
 /* Prints one line per row of `command`. */
 void pw_options_print_help(FILE *out, enum pw_command command);
 

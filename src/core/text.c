@@ -52,3 +52,21 @@ const char *pw_text_rate(char *out, size_t size, double bytes_per_s)
         snprintf(out, size, "%.1f GB/s", bytes_per_s / 1e9);
     return out;
 }
+
+const char *pw_text_flops(char *out, size_t size, double flops)
+{
+    static const char *const units[] = {"M", "G", "T", "P", "E"};
+    double value = flops / 1e6;
+    int unit = 0;
+    for (; value >= 999.5 && unit < 4; unit++)
+        value /= 1000;
+    if (flops < 0)
+        snprintf(out, size, "n/a");
+    else
+        snprintf(out, size, "%.*f %sFLOP",
+                 value < 9.995   ? 2
+                 : value < 99.95 ? 1
+                                 : 0,
+                 value, units[unit]);
+    return out;
+}

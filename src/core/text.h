@@ -14,4 +14,7 @@ const char *pw_text_bytes(char *out, size_t size, int64_t bytes);
 /* "0.8 MB/s", "12.4 GB/s" (powers of ten, as links are sold); "n/a" for values that are not > 0. */
 const char *pw_text_rate(char *out, size_t size, double bytes_per_s);
 
+/* "12.3 PFLOP", of FLOPs or FLOP/s; "n/a" below 0. */
+const char *pw_text_flops(char *out, size_t size, double flops);
+
 #endif

@@ -53,6 +53,7 @@ RANK_DATASETS_AT_TIMES = {
     "samples/queue": "time queue thread size capacity",
     "samples/memory": "time device thread delta_bytes total_bytes pool_bytes",
     "samples/work": "time thread amount",
+    "samples/flops": "time thread flops",
     "samples/gpu":
         "time device sm_clock_mhz memory_clock_mhz clock_reasons power_mw temperature_c busy_percent "
         "memory_busy_percent memory_used_bytes ecc_corrected ecc_uncorrected pcie_tx_bytes "
@@ -143,7 +144,10 @@ CLUSTER_DATASETS = {
         "devices_used occupancy",
     "gpu_devices":
         "rank device name kernels copies copied_bytes span_ns busy_ns compute_ns comm_ns "
-        "comm_exposed_ns copy_ns occupancy samples sm_clock_mhz slowed_share",
+        "comm_exposed_ns copy_ns occupancy samples sm_clock_mhz slowed_share uuid bus_id "
+        "multiprocessors",
+    "flops": "rank ranks steps ns flops flops_per_s gpus peak_flops type mfu",
+    "step_flops": "step ranks flops flops_per_s mfu",
     "kernels":
         "name type calls total_ns mean_ns min_ns max_ns p50_ns p95_ns share operator operator_share "
         "ranks max_rank max_rank_ns imbalance",

@@ -49,13 +49,29 @@ def queues_and_metadata():
             [("model", "first"), ("model", '{"layers": 2}'), ("role", "stage 2")], "metadata")
     h.equal(rows(file, strings, "samples/work", "amount"), [(4096,), (0,), (2**63 - 1,)],
             "amounts of work")
+    h.equal([float(row["flops"]) for row in file["samples/flops"][:]], [2.5e15, 1.0], "FLOPs")
+
+
+@h.case
+def options_reach_the_merge():
+    """What the options of a run say of the model and of GPUs is in its report; wrong ones end it."""
+    h.run([*h.profwrap("-o", "out", "--step-flops", "3e9", "--peak-flops", "5e11", "--flops-type",
+                       "fp32"), h.program("windows"), "cross", "6"])
+    first = h.h5py().File("out/cluster.h5", "r")["flops"][0]
+    h.equal((int(first["rank"]), float(first["peak_flops"]), first["type"].decode()),
+            (-1, 5e11, "fp32"), "FLOPs of all ranks")
+    h.check(int(first["steps"]) > 0, "no step was measured")
+    h.equal(float(first["flops"]), 3e9 * int(first["steps"]), "FLOPs")
+    h.check(" MFU " in open("out/report.txt").read(), "the report has no MFU")
+    done = h.run([*h.profwrap("--peak-flops", "many"), "true"], status=2)
+    h.check(b"--peak-flops is 'many', but takes a number" in done.stderr, done.stderr)
 
 
 @h.case
 def not_there_unless_said():
     h.run([*h.profwrap("--no-merge", "-o", "out"), "true"])
     file = h.open_rank("out")
-    for path in ("samples/queue", "samples/memory", "samples/work", "metadata"):
+    for path in ("samples/queue", "samples/memory", "samples/work", "samples/flops", "metadata"):
         h.check(path not in file, path, "is there")
 
 

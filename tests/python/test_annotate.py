@@ -43,6 +43,8 @@ profwrap.queue("batches", 3, 8)
 profwrap.role("stage 2")
 profwrap.work(512)
 profwrap.work(0)
+profwrap.flops(2.5e15)
+profwrap.flops(0)
 profwrap.metadata("model", "resnet50")
 profwrap.metadata("config", {"lr": 0.1})
 
@@ -69,6 +71,7 @@ class AnnotateTest(support.TempDirTest):
             self.ranges = ranges[()]
             self.queues, self.memory = file["/samples/queue"][()], file["/samples/memory"][()]
             self.work = file["/samples/work"][()]
+            self.flops = file["/samples/flops"][()]
             self.metadata = file["/metadata"][()]
 
     def named(self, name):
@@ -127,6 +130,7 @@ class AnnotateTest(support.TempDirTest):
             [("role", "stage 2"), ("model", "resnet50"), ("config", '{"lr": 0.1}')],
         )
         self.assertEqual([int(r["amount"]) for r in self.work], [512, 0])
+        self.assertEqual([float(r["flops"]) for r in self.flops], [2.5e15])
 
 
 unittest.main()

@@ -28,6 +28,7 @@ class NoopTest(unittest.TestCase):
         profwrap.metadata("key", {"a": [1]})
         profwrap.role("stage 2")
         profwrap.work(3)
+        profwrap.flops(1e12)
         profwrap.start()
         profwrap.stop()
         self.assertEqual(list(profwrap.steps("ab")), [(0, "a"), (1, "b")])
@@ -93,6 +94,9 @@ class NoopTest(unittest.TestCase):
             lambda: profwrap.memory(1, -2),
             lambda: profwrap.work(-1),
             lambda: profwrap.work(2**63),
+            lambda: profwrap.flops(-1),
+            lambda: profwrap.flops(float("nan")),
+            lambda: profwrap.flops(1e30),
             lambda: profwrap.memory(2**70),
             lambda: profwrap.steps([], first=-1),
             lambda: profwrap.frames(depth=0),

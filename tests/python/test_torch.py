@@ -20,6 +20,7 @@ import profwrap.torch
 from torch import nn
 
 OPS = ("op_begin", "op_end")
+TORCH_BEFORE_2_1 = tuple(map(int, torch.__version__.split(".")[:2])) < (2, 1)
 
 
 class Residual(nn.Module):
@@ -133,6 +134,20 @@ class WatchTest(unittest.TestCase):
             for optimizer in both:
                 optimizer.step()
         self.assertEqual(self.probe.take("step"), [("step", 0), ("step", -1)])
+
+    def test_flops_of_each_step(self):
+        model = small_model()
+        optimizer, loader = sgd(model), batches(2)
+        with profwrap.watch(model, optimizer, loader, flops=1e9):
+            train(model, optimizer, loader)
+        step = [("flops", 1e9), ("step", -1)]
+        self.assertEqual(self.probe.take("flops", "step"), [("step", 0), *step, ("step", 1), *step])
+
+    @unittest.skipIf(TORCH_BEFORE_2_1, "PyTorch counts FLOPs from 2.1 on")
+    def test_counted_flops(self):
+        layer = nn.Linear(6, 4, bias=False)
+        # 3 x 6 times 6 x 4: 72 multiplications and as many additions.
+        self.assertEqual(profwrap.torch.count_flops(layer, torch.randn(3, 6)), 144)
 
     def test_results_are_the_same(self):
         def losses(watched):

@@ -71,6 +71,17 @@ class VerbsTest(unittest.TestCase):
         profwrap.work(4096)
         self.assertEqual(self.probe.take(), [("metadata", "role", "stage 2"), ("work", 4096)])
 
+    def test_flops(self):
+        profwrap.flops(2.5e15)
+        profwrap.flops(7)
+        self.assertEqual(self.probe.take(), [("flops", 2.5e15), ("flops", 7.0)])
+
+    def test_flops_of_a_transformer(self):
+        # 6 x 1000 parameters, and 12 x 2 layers x 4 heads x 8 wide x 16 long, of 10 tokens.
+        self.assertEqual(profwrap.transformer_flops(1000, 10), 60000.0)
+        attention = {"layers": 2, "heads": 4, "head_size": 8, "length": 16}
+        self.assertEqual(profwrap.transformer_flops(1000, 10, **attention), (6000 + 12288) * 10)
+
     def test_metadata(self):
         profwrap.metadata("model", "resnet50")
         profwrap.metadata("config", {"lr": 0.1, "layers": [1, 2]})
@@ -121,6 +132,7 @@ class OlderProbeTest(unittest.TestCase):
             profwrap.queue("q", 1)
         profwrap.metadata("k", "v")
         profwrap.work(1)
+        profwrap.flops(1)
         profwrap.stop()
         called = {name for name, *_ in probe.take()}
         self.assertEqual(called & missing, set())
@@ -129,7 +141,7 @@ class OlderProbeTest(unittest.TestCase):
 
     def test_what_lies_behind_a_shorter_struct_is_not_called(self):
         later = {"op_begin", "op_end", "queue", "memory", "start", "stop", "metadata", "op_past"}
-        later |= {"work"}
+        later |= {"work", "flops"}
         self.check(FakeProbe(size=_probe._Struct.op_begin.offset), later)
 
     def test_null_members_are_not_called(self):

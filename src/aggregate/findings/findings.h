@@ -2,6 +2,7 @@
 #ifndef PW_AGGREGATE_FINDINGS_FINDINGS_H
 #define PW_AGGREGATE_FINDINGS_FINDINGS_H
 
+#include "aggregate/findings/flops.h"
 #include "aggregate/findings/imbalance.h"
 #include "aggregate/findings/slownetwork.h"
 #include "aggregate/findings/trends.h"
@@ -32,6 +33,7 @@ struct pw_findings {
     struct pw_kernels kernels;
     struct pw_pairs pairs;
     struct pw_samples samples;
+    struct pw_flops flops;
 };
 
 /* What tells work that differs by design from slow ranks. */

@@ -112,6 +112,12 @@ static double occupancy_of(double weighted, double weight)
     return weight > 0 ? weighted / weight : -1;
 }
 
+static void copy_text(pw_type_S64 to, const pw_type_S64 from)
+{
+    memcpy(to, from, sizeof(pw_type_S64));
+    to[sizeof(pw_type_S64) - 1] = '\0';
+}
+
 static struct pw_row_c_gpu_device make_row(const struct device *d, int number, int32_t rank)
 {
     const struct pw_gpu_window *all = &d->time.all;
@@ -132,9 +138,11 @@ static struct pw_row_c_gpu_device make_row(const struct device *d, int number, i
         .sm_clock_mhz = pw_gpu_clocks_mean(&d->clocks),
         .slowed_share =
             d->clocks.samples ? (double)d->clocks.slowed / (double)d->clocks.samples : -1,
+        .multiprocessors = d->known.multiprocessors,
     };
-    memcpy(row.name, d->known.name, sizeof(row.name));
-    row.name[sizeof(row.name) - 1] = '\0';
+    copy_text(row.name, d->known.name);
+    copy_text(row.uuid, d->known.uuid);
+    copy_text(row.bus_id, d->known.bus_id);
     return row;
 }
 
@@ -154,7 +162,7 @@ size_t pw_gpudevices_finish(struct pw_gpudevices *devices, struct pw_row_c_gpu_r
     }
     rank->devices_used = (int32_t)n;
     rank->occupancy = occupancy_of(weighted, weight);
-    return n > 1 ? n : 0;
+    return n;
 }
 
 void pw_gpudevices_destroy(struct pw_gpudevices *devices)

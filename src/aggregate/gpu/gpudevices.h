@@ -1,4 +1,4 @@
-/* Each GPU of a rank for itself: ranks that use several. */
+/* Each GPU of a rank for itself. */
 #ifndef PW_AGGREGATE_GPU_GPUDEVICES_H
 #define PW_AGGREGATE_GPU_GPUDEVICES_H
 
@@ -19,8 +19,8 @@ void pw_gpudevices_copy(struct pw_gpudevices *devices, const struct pw_row_memcp
 /* In the order of their starts. */
 void pw_gpudevices_activity(struct pw_gpudevices *devices, const struct pw_gpu_activity *activity);
 
-/* After the last activity: completes the rank's row, and makes a row of each GPU that was used
- * where several were. Their number. */
+/* After the last activity: completes the rank's row, and makes a row of each GPU that was used.
+ * Their number. */
 size_t pw_gpudevices_finish(struct pw_gpudevices *devices, struct pw_row_c_gpu_rank *rank,
                             struct pw_row_c_gpu_device rows[PW_GPUDEVICES_MOST]);
 

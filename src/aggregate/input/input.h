@@ -19,7 +19,7 @@ struct pw_comm_rank {
 
 struct pw_input {
     char *path;
-    struct pw_h5_place event_rows, range_rows, gap_rows, memory_rows, work_rows;
+    struct pw_h5_place event_rows, range_rows, gap_rows, memory_rows, work_rows, flops_rows;
     struct pw_h5_place kernel_rows, memcpy_rows, memset_rows;
     struct pw_h5_place process_rows, host_rows, cpus_rows; /* of samples */
     /* What the first pass finds (events.h). Earliest start of an event in block b or after it, NULL

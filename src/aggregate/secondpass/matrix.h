@@ -27,7 +27,7 @@ struct pw_share {
     struct pw_row_c_gpu_trace *gpu;      /* likewise; NULL when no rank of the job has GPU rows */
     struct pw_row_c_gpu_rank *gpu_ranks; /* [ngpu_ranks] those of this process that have any */
     size_t ngpu_ranks;
-    struct pw_row_c_gpu_device *gpu_devices; /* likewise, of ranks that have several */
+    struct pw_row_c_gpu_device *gpu_devices; /* likewise: each that they used */
     size_t ngpu_devices;
     int64_t *step_start,
         *step_end;          /* [nsteps] epoch times: earliest and latest of the ranks here */

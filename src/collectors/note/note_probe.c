@@ -282,6 +282,24 @@ static void note_work(int64_t amount)
     pw_probe_let_go(thread);
 }
 
+/* A not-a-number is not above 0. */
+static void note_flops(double flops)
+{
+    if (!(flops > 0) || pw_recording_paused_thread())
+        return;
+    struct pw_thread *thread = note_begin();
+    if (!thread)
+        return;
+    struct pw_record *record = pw_recording_is_paused()
+                                   ? NULL
+                                   : reserve(thread, pw_probe_now(), PW_REC_FLOPS, PW_LOST_RANGE);
+    if (record) {
+        record->flops.flops = flops;
+        pw_probe_commit(thread);
+    }
+    pw_probe_let_go(thread);
+}
+
 static void note_metadata(const char *key, const char *value)
 {
     struct pw_thread *thread = note_begin();
@@ -333,4 +351,5 @@ __attribute__((visibility("default"))) const struct profwrap_api profwrap_api_v1
     .metadata = note_metadata,
     .op_past = note_op_past,
     .work = note_work,
+    .flops = note_flops,
 };

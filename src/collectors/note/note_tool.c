@@ -81,6 +81,17 @@ static void append_work(struct state *s, const struct pw_record *record,
     pw_rankfile_append(s->file, PW_TABLE_work, &row);
 }
 
+static void append_flops(struct state *s, const struct pw_record *record,
+                         const struct pw_origin *origin)
+{
+    const struct pw_row_flops row = {
+        .time = origin->start,
+        .thread = origin->thread,
+        .flops = record->flops.flops,
+    };
+    pw_rankfile_append(s->file, PW_TABLE_flops, &row);
+}
+
 static void append_metadata(struct state *s, const struct pw_record *record,
                             const struct pw_origin *origin)
 {
@@ -106,6 +117,9 @@ static void record(void *state, const struct pw_record *record, const struct pw_
         break;
     case PW_REC_WORK:
         append_work(state, record, origin);
+        break;
+    case PW_REC_FLOPS:
+        append_flops(state, record, origin);
         break;
     case PW_REC_METADATA:
         append_metadata(state, record, origin);

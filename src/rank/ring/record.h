@@ -36,6 +36,7 @@ enum pw_record_type {
     PW_REC_QUEUE,
     PW_REC_MEMORY,
     PW_REC_WORK,
+    PW_REC_FLOPS,
     PW_REC_METADATA,
     /* Collector nvtx. */
     PW_REC_NVTX,         /* a range or mark, as PW_REC_RANGE */
@@ -220,6 +221,9 @@ struct pw_record {
             int64_t amount;
         } work;
         struct {
+            double flops;
+        } flops;
+        struct {
             uint32_t key, value;
         } metadata;
         struct {
@@ -374,6 +378,7 @@ static inline enum pw_lost pw_record_kind(const struct pw_record *record)
     case PW_REC_QUEUE:
     case PW_REC_MEMORY:
     case PW_REC_WORK:
+    case PW_REC_FLOPS:
     case PW_REC_NVTX:
     case PW_REC_NVTX_START:
     case PW_REC_NVTX_END:

@@ -218,6 +218,7 @@ int pw_report_csv(FILE *out, const struct pw_cluster *c, const struct pw_report_
         {"completeness", PW_TABLE_c_completeness, c->completeness, c->ncompleteness},
         {"clocks", PW_TABLE_c_clock, c->clocks, c->nclocks},
         {"steps", PW_TABLE_c_step, c->steps, c->nstep_rows},
+        {"flops", PW_TABLE_c_flops, c->flops, c->nflops},
         {"gpu", PW_TABLE_c_gpu_rank, c->gpu_ranks, c->ngpu_ranks},
         {"kernels", PW_TABLE_c_kernel, c->kernels, c->nkernels},
         {"collectives", PW_TABLE_c_collective_stat, c->collective_stats, c->ncollective_stats},

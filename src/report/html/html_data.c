@@ -190,6 +190,7 @@ static const struct key {
     {"slow_links", make_slow_links},
     {"whatif", make_whatif},
     {"efficiency", NULL},
+    {"flops", NULL},
     {"data_pipeline", pw_html_data_pipeline},
     {"utilisation", pw_html_utilisation},
     {"memory", NULL},

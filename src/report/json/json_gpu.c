@@ -92,3 +92,19 @@ json_t *pw_json_kernels(const struct pw_figures *f)
                pw_json_rows(PW_TABLE_c_kernel_rank, c->kernel_ranks, c->nkernel_ranks)) != 0;
     return array_or_null(all, bad);
 }
+
+json_t *pw_json_flops(const struct pw_figures *f)
+{
+    const struct pw_cluster *c = f->cluster;
+    if (!c->nflops)
+        return json_null();
+    json_t *all = pw_json_row(PW_TABLE_c_flops, &c->flops[0]);
+    json_t *steps = c->nstep_flops > PW_REPORT_JSON_STEPS
+                        ? json_null()
+                        : pw_json_rows(PW_TABLE_c_step_flops, c->step_flops, c->nstep_flops);
+    bool bad = !all || json_object_del(all, "rank") != 0;
+    bad |= json_object_set_new(all, "by_rank",
+                               pw_json_rows(PW_TABLE_c_flops, c->flops + 1, c->nflops - 1)) != 0;
+    bad |= json_object_set_new(all, "per_step", steps) != 0;
+    return array_or_null(all, bad);
+}

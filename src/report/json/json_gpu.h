@@ -14,4 +14,7 @@ json_t *pw_json_gpu_ranks(const struct pw_figures *figures);
 json_t *pw_json_gpu(const struct pw_figures *figures);
 json_t *pw_json_kernels(const struct pw_figures *figures);
 
+/* null where nobody said what the model needs. NULL when memory is short. */
+json_t *pw_json_flops(const struct pw_figures *figures);
+
 #endif

@@ -335,6 +335,7 @@ static const struct key {
     {"whatif", make_whatif},
     {"efficiency", make_efficiency},
     {"operators", pw_json_operators},
+    {"flops", pw_json_flops},
     {"gpu", pw_json_gpu},
     {"kernels", pw_json_kernels},
     {"data_pipeline", pw_json_data_pipeline},

@@ -105,6 +105,14 @@ static void device_cells(struct pw_grid *grid, const struct pw_row_c_gpu_device 
     clock_cell(grid, row->sm_clock_mhz);
 }
 
+static bool has_several(const struct pw_cluster *c)
+{
+    for (size_t i = 1; i < c->ngpu_devices; i++)
+        if (c->gpu_devices[i].rank == c->gpu_devices[i - 1].rank)
+            return true;
+    return false;
+}
+
 /* Above, all GPUs of a rank are one. */
 static int print_devices(const struct pw_page *page)
 {
@@ -116,7 +124,7 @@ static int print_devices(const struct pw_page *page)
     const struct pw_cluster *c = page->figures->cluster;
     size_t count = c->ngpu_devices < page->top ? c->ngpu_devices : page->top;
     struct pw_grid grid;
-    if (!c->ngpu_devices)
+    if (!has_several(c))
         return 0;
     int err = pw_page_print(page, 2, 2, "Ranks that used several GPUs, each for itself:");
     pw_grid_init(&grid, columns, sizeof(columns) / sizeof(columns[0]));

@@ -92,6 +92,24 @@ static int print_windows(const struct pw_page *page)
                             c->nwindows == 1 ? "" : "s");
 }
 
+/* Where somebody said what the model needs. */
+static int print_flops(const struct pw_page *page)
+{
+    const struct pw_cluster *c = page->figures->cluster;
+    char reached[32], peak[32], share[32];
+    if (!c->nflops)
+        return 0;
+    const struct pw_row_c_flops *all = &c->flops[0];
+    pw_text_flops(reached, sizeof(reached), all->flops_per_s);
+    pw_text_flops(peak, sizeof(peak), all->peak_flops);
+    if (all->mfu < 0)
+        return pw_page_property(page, "FLOP/s", "%s/s on %" PRId32 " rank%s; MFU not known",
+                                reached, all->ranks, all->ranks == 1 ? "" : "s");
+    return pw_page_property(page, "MFU", "%s: %s/s on %" PRId32 " rank%s, of %s/s in %.16s",
+                            pw_words_mfu(share, sizeof(share), all->mfu), reached, all->ranks,
+                            all->ranks == 1 ? "" : "s", peak, all->type);
+}
+
 static int print_restriction(const struct pw_page *page)
 {
     char text[600];
@@ -121,6 +139,7 @@ int pw_section_job(const struct pw_page *page)
     if (!err)
         err = print_hosts(page);
     err = err ? err : print_steps(page);
+    err = err ? err : print_flops(page);
     err = err ? err : print_windows(page);
     return err ? err : print_restriction(page);
 }

@@ -17,6 +17,11 @@ static bool has_gpus(const struct pw_cluster *c)
     return c->ngpu_ranks > 0;
 }
 
+static bool has_flops(const struct pw_cluster *c)
+{
+    return c->nflops > 0;
+}
+
 static bool has_parts(const struct pw_cluster *c)
 {
     return pw_parts_known(c->part_trace, c->nrank_rows).nranks > 0;
@@ -38,6 +43,8 @@ static const struct section {
      NULL, false},
     {"operators", "Operators: who computes, and on which rank it takes longer",
      pw_section_operators, NULL, true},
+    {"flops", "FLOP/s and MFU: what the model needs, and of what the GPUs can", pw_section_flops,
+     has_flops, true},
     {"gpu", "GPUs: where their time goes", pw_section_gpu, has_gpus, true},
     {"kernels", "Kernels: what the GPUs compute, and who launches it", pw_section_kernels, has_gpus,
      true},

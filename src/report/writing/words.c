@@ -108,6 +108,15 @@ const char *pw_words_whatif(const struct pw_row_c_whatif *row, char *out, size_t
     return out;
 }
 
+const char *pw_words_mfu(char *out, size_t size, double mfu)
+{
+    if (mfu < 0)
+        snprintf(out, size, "n/a");
+    else
+        snprintf(out, size, "%.1f %%", 100 * mfu);
+    return out;
+}
+
 const char *pw_words_restriction(const struct pw_cluster *cluster, char *out, size_t size)
 {
     snprintf(out, size, "%s", "");

@@ -32,6 +32,9 @@ const char *pw_words_found_by(const struct pw_cluster *cluster);
 /* "rank 3 at the others' median in steps 20-40": what a replay changed. Returns `out`. */
 const char *pw_words_whatif(const struct pw_row_c_whatif *row, char *out, size_t size);
 
+/* "43.2 %", which is told to the tenth; "n/a" below 0. Returns `out`. */
+const char *pw_words_mfu(char *out, size_t size, double mfu);
+
 /* What of a report of some steps (`report --steps`) is of them, and what of the whole run; "" where
  * it is of all. Returns `out`. */
 const char *pw_words_restriction(const struct pw_cluster *cluster, char *out, size_t size);

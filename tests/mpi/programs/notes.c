@@ -63,6 +63,7 @@ static void strange(void)
 
 int main(int argc, char **argv)
 {
+    const double zero = argc > 0 ? 0 : 1;
     printf("%d\n", profwrap_active());
     profwrap_metadata("model", "first");
     profwrap_metadata("model", "{\"layers\": 2}");
@@ -77,8 +78,13 @@ int main(int argc, char **argv)
     profwrap_work(-1); /* no amount: it does nothing */
     profwrap_work(0);
     profwrap_work(INT64_MAX);
+    profwrap_flops(2.5e15);
+    profwrap_flops(-1); /* it does nothing, as the next */
+    profwrap_flops(zero / zero);
+    profwrap_flops(1);
     profwrap_stop();
     profwrap_work(7);
+    profwrap_flops(7);
     profwrap_start();
     for (long i = argc > 1 ? atol(argv[1]) : 0; i > 0; i--) {
         profwrap_range_push("round");

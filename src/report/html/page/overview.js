@@ -213,6 +213,41 @@ function partTable(parent) {
         "on all ranks; its time is in the part next to it.");
 }
 
+function formatFlops(value) {
+    if (!isKnown(value))
+        return "n/a";
+    const unit = d3.bisectRight([1e9, 1e12, 1e15, 1e18].map((bound) => 0.9995 * bound), value);
+    return `${d3.format(".3~r")(value / 10 ** (6 + 3 * unit))} ${"MGTPE"[unit]}FLOP`;
+}
+
+/* The first row is of all ranks. */
+function flopsTable(parent) {
+    const { by_rank: ranks, ...all } = report.flops;
+    const rate = (value) => (isKnown(value) ? `${formatFlops(value)}/s` : "n/a");
+    const perStep = (row) => (row.steps > 0 ? row.flops / row.steps : null);
+    new Table(parent, {
+        caption: isKnown(all.mfu)
+            ? `The job: MFU ${formatShare(all.mfu)}, ${rate(all.flops_per_s)} of ${rate(all.peak_flops)} in ${all.type}`
+            : `The job: ${rate(all.flops_per_s)}; MFU is not known, as no peak in ${all.type} is known ` +
+              "of all these ranks' GPUs (profwrap merge --peak-flops N takes that of a GPU)",
+        rows: ranks, search: "Find a rank",
+        columns: [
+            { title: "rank", kind: "plain", value: (row) => row.rank, show: (row) => rankLink(row.rank) },
+            { title: "steps", kind: "count", value: (row) => row.steps },
+            { title: "a step needs", kind: "plain", value: perStep,
+              show: (row) => formatFlops(perStep(row)) },
+            { title: "reached", kind: "plain", value: (row) => row.flops_per_s,
+              show: (row) => rate(row.flops_per_s) },
+            { title: "GPUs", kind: "count", value: (row) => row.gpus },
+            { title: "their peak", kind: "plain", value: (row) => row.peak_flops,
+              show: (row) => rate(row.peak_flops) },
+            { title: "MFU", kind: "share", value: (row) => row.mfu },
+        ],
+    });
+    note(parent, "MFU: the FLOPs that the model needs, over what the GPUs could have computed in the " +
+        "same steps at their peak, without sparsity.");
+}
+
 function renderOverview(box) {
     const tiles = element("div", { class: "tiles" });
     box.append(element("h2", { class: "skip" }, "Overview"), tiles);
@@ -229,6 +264,8 @@ function renderOverview(box) {
         note(panel(pair, "Time of each step"), "No steps are known: see 'What to do'.");
     efficiencyTree(pair);
     panel(box, "What to do", adviceList(report.advice));
+    if (report.flops)
+        flopsTable(panel(box, "FLOP/s and MFU"));
     if (report.parts)
         partTable(panel(box, "Parts of the run"));
 }

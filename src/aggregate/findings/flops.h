@@ -1,0 +1,24 @@
+/* What the model needed of floating-point operations, by rank and step, and what share of the GPUs'
+ * peak that is (MFU). */
+#ifndef PW_AGGREGATE_FINDINGS_FLOPS_H
+#define PW_AGGREGATE_FINDINGS_FLOPS_H
+
+#include "aggregate/findings/flopsgiven.h"
+#include "aggregate/input/job.h"
+#include "aggregate/secondpass/matrix.h"
+
+/* On process 0; the others have none. */
+struct pw_flops {
+    struct pw_row_c_flops *ranks; /* that of all ranks, -1, first; none where nothing is known */
+    size_t nranks;
+    struct pw_row_c_step_flops *steps;
+    size_t nsteps;
+};
+
+/* Collective. 0 or -ENOMEM, the same on all. */
+int pw_flops_make(struct pw_flops *flops, struct pw_job *job, const struct pw_share *share,
+                  const struct pw_flops_given *given);
+
+void pw_flops_fini(struct pw_flops *flops);
+
+#endif

@@ -1,0 +1,72 @@
+/* FLOP/s and MFU per rank. */
+#include <inttypes.h>
+#include <stdbool.h>
+
+#include "core/text.h"
+#include "report/text/sections.h"
+#include "report/writing/grid.h"
+#include "report/writing/words.h"
+
+static void flops_cell(struct pw_grid *grid, double flops, const char *per)
+{
+    char text[32];
+    pw_text_flops(text, sizeof(text), flops);
+    pw_grid_cell(grid, "%s%s", text, flops < 0 ? "" : per);
+}
+
+static void row_cells(struct pw_grid *grid, const struct pw_row_c_flops *row)
+{
+    char text[32];
+    if (row->rank < 0)
+        pw_grid_cell(grid, "all");
+    else
+        pw_grid_cell(grid, "%" PRId32, row->rank);
+    pw_grid_cell(grid, "%" PRId64, row->steps);
+    flops_cell(grid, row->steps > 0 ? row->flops / (double)row->steps : -1, "");
+    flops_cell(grid, row->flops_per_s, "/s");
+    pw_grid_cell(grid, "%" PRId32, row->gpus);
+    flops_cell(grid, row->peak_flops, "/s");
+    pw_grid_cell(grid, "%s", pw_words_mfu(text, sizeof(text), row->mfu));
+}
+
+static int print_basis(const struct pw_page *page)
+{
+    const struct pw_row_c_flops *all = &page->figures->cluster->flops[0];
+    if (all->peak_flops < 0)
+        return pw_page_print(
+            page, 2, 2,
+            "MFU is not known: no peak is known of all these ranks' GPUs in %.16s. "
+            "profwrap merge --peak-flops N DIR takes that of a GPU.",
+            all->type);
+    if (all->mfu > 1)
+        return pw_page_print(
+            page, 2, 2,
+            "More than 100 %% cannot be: the FLOPs that the program or --step-flops "
+            "says, the peak, or its type (--flops-type, here %.16s) is wrong.",
+            all->type);
+    return pw_page_print(page, 2, 2,
+                         "MFU: the FLOPs that the model needs, over what the GPUs could have "
+                         "computed in the same steps, at their peak in %.16s, without sparsity.",
+                         all->type);
+}
+
+int pw_section_flops(const struct pw_page *page)
+{
+    static const struct pw_grid_column columns[] = {
+        {"Rank", 0},       {"# of\nsteps", 0}, {"a step\nneeds", 0}, {"reached", 0},
+        {"# of\nGPUs", 0}, {"their peak", 0},  {"MFU", 0},
+    };
+    const struct pw_cluster *c = page->figures->cluster;
+    size_t count = c->nflops - 1 < page->top ? c->nflops : page->top + 1;
+    struct pw_grid grid;
+    if (!c->nflops)
+        return pw_page_print(page, 2, 2, "Nobody said what the model needs.");
+    pw_grid_init(&grid, columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; i < count; i++)
+        row_cells(&grid, &c->flops[i]);
+    int err = pw_grid_print(&grid, page);
+    pw_grid_fini(&grid);
+    if (!err && count < c->nflops)
+        err = pw_page_print(page, 2, 2, "%zu more are not shown (--top 0).", c->nflops - count);
+    return err ? err : print_basis(page);
+}
