@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/check.h"
+
 static hid_t string_type(size_t size)
 {
     hid_t type = H5Tcopy(H5T_C_S1);
@@ -55,6 +57,7 @@ static hid_t field_type(const struct pw_field *field)
 
 hid_t pw_h5_memory_type(const struct pw_table *table)
 {
+    PW_CHECK(pw_table_is_valid(table));
     hid_t type = H5Tcreate(H5T_COMPOUND, table->row_size);
     for (size_t i = 0; type >= 0 && i < table->nfields; i++) {
         const struct pw_field *field = &table->fields()[i];

@@ -44,6 +44,37 @@ const struct pw_table *pw_table_borrow(int id)
     return &tables[id];
 }
 
+static size_t size_of_type(enum pw_field_type type)
+{
+    static const size_t sizes[] = {
+#define TYPE_SIZE(name) [PW_F_##name] = sizeof(pw_type_##name),
+        TYPE_SIZE(I64) TYPE_SIZE(I32) TYPE_SIZE(U64) TYPE_SIZE(U32) TYPE_SIZE(U16) TYPE_SIZE(U8)
+            TYPE_SIZE(F64) TYPE_SIZE(S16) TYPE_SIZE(S32) TYPE_SIZE(S64) TYPE_SIZE(S256)
+                TYPE_SIZE(S512) TYPE_SIZE(OP)
+#undef TYPE_SIZE
+#define ENUM_SIZE(name, type, items) [PW_F_##type] = sizeof(pw_type_##type),
+                    PW_ENUMS(ENUM_SIZE)
+#undef ENUM_SIZE
+    };
+    return sizes[type];
+}
+
+int pw_table_is_valid(const struct pw_table *table)
+{
+    const struct pw_field *fields = table->fields();
+    size_t end = 0;
+    for (size_t i = 0; i < table->nfields; i++) {
+        if (fields[i].size != size_of_type(fields[i].type) || fields[i].offset < end)
+            return 0;
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(fields[i].name, fields[k].name) == 0)
+                return 0;
+        end = fields[i].offset + fields[i].size;
+    }
+    return table->path[0] == '/' && table->nfields > 0 && end <= table->row_size &&
+           table->row_size < end + 8;
+}
+
 int pw_table_find(const char *path, int first)
 {
     for (int id = first; id < PW_TABLE_COUNT; id++)

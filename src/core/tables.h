@@ -120,6 +120,10 @@ struct pw_enum_item {
 /* The descriptor of a table; id < PW_TABLE_COUNT. */
 const struct pw_table *pw_table_borrow(int id);
 
+/* Whether its fields lie one after another within the row, each in the size of its type, and each
+ * with a name of its own; for tests, and for checks (core/check.h). */
+int pw_table_is_valid(const struct pw_table *table);
+
 /* The table whose path is `path`, or -1. Rank and cluster files both have /steps: `first` is where
  * to begin the search (0 or PW_RANK_TABLE_COUNT). */
 int pw_table_find(const char *path, int first);

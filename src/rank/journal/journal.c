@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/check.h"
 #include "rank/journal/journalform.h"
 #include "rank/journal/losstally.h"
 
@@ -79,6 +80,17 @@ static int reserve(struct pw_journal *j, int64_t need)
     return err;
 }
 
+#if PW_ASSERT_LEVEL > 0
+/* What holds between any two operations: a last block, if any, lies within the file. */
+static int is_valid(const struct pw_journal *j)
+{
+    return j->used <= sizeof(j->buffer) && j->length >= 0 &&
+           (j->reserved < 0 || j->error || j->length <= j->reserved) &&
+           j->last_at <= j->length + (int64_t)j->used && j->aparts_at <= j->length &&
+           (j->error || j->lacking.n == 0);
+}
+#endif
+
 static int write_all(struct pw_journal *j)
 {
     size_t done = 0;
@@ -121,6 +133,7 @@ int pw_journal_commit(struct pw_journal *j)
         pw_losstally_add(&j->last, &j->waiting_apart);
     j->waiting_apart = (struct pw_losstally){.n = 0};
     j->used = 0;
+    PW_CHECK(is_valid(j));
     return j->error;
 }
 

@@ -177,6 +177,7 @@ int pw_ring_make_room(struct pw_ring *ring, uint64_t count, uint64_t now, enum p
     if (has_loss(ring))
         mark_loss(ring);
     set_limit(ring);
+    PW_CHECK(pw_ring_is_valid(ring));
     return 0;
 }
 

@@ -8,6 +8,7 @@
 #ifndef PW_RANK_RING_RING_H
 #define PW_RANK_RING_RING_H
 
+#include "core/check.h"
 #include "rank/ring/segment.h"
 
 struct pw_ring {
@@ -37,7 +38,8 @@ int pw_ring_has_room(struct pw_ring *ring, uint64_t count);
 /* Counts `count` records as lost at time `now` (ticks). */
 void pw_ring_count_loss(struct pw_ring *ring, uint64_t count, uint64_t now, enum pw_lost kind);
 
-/* Bounds and order that hold between any two operations; for tests and PW_ASSERT_LEVEL full. */
+/* Bounds and order that hold between any two operations; for tests, and for checks
+ * (core/check.h). */
 int pw_ring_is_valid(const struct pw_ring *ring);
 
 /* Asks for the cache line of a record that will be written some calls from now: `ahead` places
@@ -84,6 +86,7 @@ static inline int pw_ring_commit_many(struct pw_ring *ring, uint64_t count)
     ring->head = head;
     /* Release: the collector that sees the new head must also see the records' bytes. */
     atomic_store_explicit(&ring->shared->head, head, memory_order_release);
+    PW_CHECK_FULL(pw_ring_is_valid(ring));
     return head >= ring->limit;
 }
 

@@ -1,0 +1,31 @@
+/* Checks of what the code itself promises at its seams (ring, journal, tables), for developers:
+ * built with -DPROFWRAP_ASSERT=cheap (on slow paths) or full (on every record, too). Without it
+ * they are not compiled, so that nothing of them is in an application. A check that fails ends the
+ * process with SIGABRT after one line on standard error. What comes from outside (files, shared
+ * memory that an application can write to) is not checked by them but handled. */
+#ifndef PW_CORE_CHECK_H
+#define PW_CORE_CHECK_H
+
+#if PW_ASSERT_LEVEL > 0
+#include <stdio.h>
+#include <stdlib.h>
+
+__attribute__((noreturn, cold)) static inline void pw_check_failed(const char *what,
+                                                                   const char *file, int line)
+{
+    fprintf(stderr, "profwrap: %s:%d: %s does not hold\n", file, line, what);
+    abort();
+}
+
+#define PW_CHECK(holds) ((holds) ? (void)0 : pw_check_failed(#holds, __FILE__, __LINE__))
+#else
+#define PW_CHECK(holds) ((void)0)
+#endif
+
+#if PW_ASSERT_LEVEL > 1
+#define PW_CHECK_FULL(holds) PW_CHECK(holds)
+#else
+#define PW_CHECK_FULL(holds) ((void)0)
+#endif
+
+#endif
