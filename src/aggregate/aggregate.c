@@ -212,15 +212,20 @@ static int conclude(struct pw_findings *f, struct pw_job *job, const struct pw_s
 static void note_matches(struct pw_job *job, const struct pw_instances *in,
                          const struct pw_messages *messages)
 {
-    int64_t incomplete = 0, mixed = 0, unmatched = 0;
+    int64_t incomplete = 0, mixed = 0, unmatched = 0, seen = 0;
     MPI_Reduce(&messages->unmatched, &unmatched, 1, MPI_INT64_T, MPI_SUM, 0, job->comm);
     for (size_t i = 0; i < in->n; i++) {
         mixed += in->items[i].mixed;
+        seen += in->items[i].nranks > 0;
         incomplete +=
             in->items[i].nranks > 0 && in->items[i].nranks < pw_instances_comm(in, i)->size;
     }
     if (job->process != 0)
         return;
+    pw_debug(PW_LOG_MERGE, 1,
+             "%lld collectives, %lld of them not by all members, %lld with members that disagree; "
+             "%lld messages without their other side",
+             (long long)seen, (long long)incomplete, (long long)mixed, (long long)unmatched);
     if (incomplete)
         pw_job_note(job, -1, "collectives_incomplete", incomplete,
                     "not all members recorded them; time in them is not taken for own work");
@@ -230,6 +235,18 @@ static void note_matches(struct pw_job *job, const struct pw_instances *in,
     if (unmatched)
         pw_job_note(job, -1, "messages_unmatched", unmatched,
                     "sends and receives whose other side was not recorded");
+}
+
+static void say_clocks_and_steps(const struct pw_job *job)
+{
+    pw_debug(PW_LOG_CLOCK, 1, "%d clocks: %s; largest error %lld ns", (int)job->ndomains,
+             job->ndomains < 2   ? "no alignment is needed"
+             : job->infer_clocks ? "probes, and the order of calls"
+                                 : "not aligned, as the run asked",
+             (long long)job->clock_error_max_ns);
+    pw_debug(PW_LOG_MERGE, 1, "%zu steps, %s%s", job->nsteps,
+             job->steps_inferred ? "found from calls: " : "marked by the program",
+             job->steps_inferred ? job->steps_found : "");
 }
 
 /* All that needs every rank's events together: clocks, collectives and messages; or what a merge
@@ -254,6 +271,8 @@ static int match(struct pw_matched *m, struct pw_job *job, const char *output, i
         pw_infer_note(job);
         pw_job_note_steps(job);
     }
+    if (!err && job->process == 0)
+        say_clocks_and_steps(job);
     pw_graph_begin(&m->parts, job); /* again: times are on the cluster clock now */
     err = err ? err : pw_instances_build(&m->instances, job);
     err = err ? err : pw_messages_match(&m->messages, job, &m->parts);
@@ -357,6 +376,9 @@ int pw_aggregate(MPI_Comm comm, const char *dir, const char *output,
         return err;
     err = pw_job_open(&job, comm, dir, quiet);
     if (!err) {
+        if (job.process == 0)
+            pw_debug(PW_LOG_MERGE, 1, "job %s: %lld ranks on %lld hosts, %lld clocks", job.job_id,
+                     (long long)job.nranks, (long long)job.nhosts, (long long)job.ndomains);
         pw_gaps_note(&job);
         pw_unrecorded_note(&job);
         pw_gpuhealth_note(&job);

@@ -269,12 +269,13 @@ void pw_confine(uint64_t input_bytes, unsigned needs)
 {
 #ifndef __SANITIZE_ADDRESS__ /* takes terabytes of addresses, and looks into its own process */
     const struct rlimit none = {0, 0};
-    if (!pw_log_wants("crash", 1))
+    if (!pw_log_wants(PW_LOG_CRASH, 1))
         setrlimit(RLIMIT_CORE, &none);
     int limited = pw_readlimit_set(input_bytes);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     int domain = enter_domain(needs), filtered = filter_calls(needs);
-    pw_debug("confine", 1, "memory limit: %d, filter: %d, domain: %d", limited, filtered, domain);
+    pw_debug(PW_LOG_CONFINE, 1, "memory limit: %d, filter: %d, domain: %d", limited, filtered,
+             domain);
 #else
     (void)input_bytes, (void)needs, (void)filter_calls, (void)enter_domain;
 #endif

@@ -75,6 +75,7 @@ int main(int argc, char **argv)
         printf("profwrap %s\n", PROFWRAP_VERSION);
         return 0;
     }
+    pw_log_check();
     for (int i = 0; i < COMMANDS; i++)
         if (strcmp(argv[1], commands[i].name) == 0)
             return commands[i].run(argc - 1, argv + 1);

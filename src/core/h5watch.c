@@ -84,7 +84,7 @@ void pw_h5_watch_install(void)
     handle(SIGPROF, on_tick, SA_RESTART);
     setitimer(ITIMER_PROF, &tick, NULL);
 #ifndef __SANITIZE_ADDRESS__
-    if (pw_log_wants("crash", 1))
+    if (pw_log_wants(PW_LOG_CRASH, 1))
         return;
     stack_t other = {.ss_sp = stack, .ss_size = sizeof(stack)};
     sigaltstack(&other, NULL);

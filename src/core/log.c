@@ -53,31 +53,57 @@ void pw_error(const char *format, ...)
     va_end(args);
 }
 
-/* Level that PROFWRAP_LOG ("merge:2,ring:1") gives `domain`. */
-static int wanted_level(const char *domain)
+static const char *const domain_names[] = {
+#define DOMAIN_NAME(id, name, what) #name,
+    PW_LOG_DOMAINS(DOMAIN_NAME)
+#undef DOMAIN_NAME
+};
+
+/* The part of PROFWRAP_LOG ("merge:2,ring:1") at `at` when it is of `domain`: its level; else -1.
+ */
+static int level_at(const char *at, enum pw_log_domain domain)
 {
-    const char *at = getenv("PROFWRAP_LOG");
-    size_t length = strlen(domain);
-    while (at && *at) {
-        if (strncmp(at, domain, length) == 0 && at[length] == ':')
-            return atoi(at + length + 1);
-        at = strchr(at, ',');
-        at = at ? at + 1 : NULL;
-    }
+    const char *name = domain_names[domain];
+    const size_t length = strlen(name);
+    const int is_it = strncmp(at, name, length) == 0 && at[length] == ':' &&
+                      at[length + 1] >= '0' && at[length + 1] <= '9';
+    return is_it ? atoi(at + length + 1) : -1;
+}
+
+/* Behind the next comma, or NULL. */
+static const char *next_part(const char *at)
+{
+    at = strchr(at, ',');
+    return at ? at + 1 : NULL;
+}
+
+int pw_log_wants(enum pw_log_domain domain, int level)
+{
+    for (const char *at = getenv("PROFWRAP_LOG"); at; at = next_part(at))
+        if (level_at(at, domain) >= 0)
+            return level_at(at, domain) >= level;
     return 0;
 }
 
-int pw_log_wants(const char *domain, int level)
+void pw_log_check(void)
 {
-    return wanted_level(domain) >= level;
+    for (const char *at = getenv("PROFWRAP_LOG"); at && *at; at = next_part(at)) {
+        int known = 0;
+        for (int d = 0; d < PW_LOG_END; d++)
+            known |= level_at(at, (enum pw_log_domain)d) >= 0;
+        if (!known)
+            pw_error("PROFWRAP_LOG has '%.*s', which is not DOMAIN:LEVEL with a domain "
+                     "of" PW_LOG_DOMAIN_LIST,
+                     (int)strcspn(at, ","), at);
+    }
 }
 
-void pw_debug(const char *domain, int level, const char *format, ...)
+void pw_debug(enum pw_log_domain domain, int level, const char *format, ...)
 {
     if (!pw_log_wants(domain, level))
         return;
     char prefix[32];
-    snprintf(prefix, sizeof(prefix), "[%s] ", domain);
+    snprintf(prefix, sizeof(prefix), "[%s] ", domain_names[domain]);
     va_list args;
     va_start(args, format);
     print_line(prefix, format, args);

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/log.h"
+
 enum kind { FLAG, TEXT, COUNT, SIZE, CHOICE };
 
 struct row {

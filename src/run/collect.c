@@ -418,7 +418,7 @@ int pw_collect_on(void *arg, int attempt)
     pw_h5_quiet();
     if (!atomic_exchange(&run->lifeline->has_said, 1))
         pw_say("the collector of rank %d was killed; another goes on for it", run->id.rank);
-    pw_debug("launch", 1, "collector %d of rank %d", attempt, run->id.rank);
+    pw_debug(PW_LOG_LAUNCH, 1, "collector %d of rank %d", attempt, run->id.rank);
     int err = take_up_when_free(&c, &has_end);
     if (!err) {
         pw_launch_outlive_signals(&c.segment->wake);

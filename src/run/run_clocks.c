@@ -36,7 +36,7 @@ void pw_run_clocks_begin(struct pw_run_clocks *c)
     int err =
         c->is_active ? pw_clockprobe_start(c->dir, c->id, &c->test, c->interval_ns, &c->probe) : 0;
     if (err)
-        pw_debug("clock", 1, "no clock probes: %s", strerror(-err));
+        pw_debug(PW_LOG_CLOCK, 1, "no clock probes: %s", strerror(-err));
 }
 
 /* The option is the same on all ranks; one that differs decides for all of them. */

@@ -122,7 +122,7 @@ static void answer(struct pw_run_watch *w, const struct pw_request *request)
         pw_calltrace_take((pid_t)live.pid, &live);
     err = err ? err : pw_inquiry_answer(w->dir, request, &live);
     if (err)
-        pw_debug("watch", 1, "no answer to a request: %s", strerror(-err));
+        pw_debug(PW_LOG_WATCH, 1, "no answer to a request: %s", strerror(-err));
     pw_live_fini(&live);
     memcpy(w->answered, request->nonce, sizeof(w->answered));
     if (request->is_hang)
@@ -154,7 +154,7 @@ static void ask_if_hung(struct pw_run_watch *w, int64_t now)
         w->gather_until_ns = now + GATHER_NS;
         answer_if_asked(w);
     } else if (err != -EBUSY) {
-        pw_debug("watch", 1, "cannot ask the other ranks: %s", strerror(-err));
+        pw_debug(PW_LOG_WATCH, 1, "cannot ask the other ranks: %s", strerror(-err));
     }
 }
 

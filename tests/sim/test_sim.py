@@ -175,6 +175,28 @@ def stop_when_matched(output):
 
 
 @case
+def diagnostics_of_a_merge():
+    """What each stage decided, and of every rank that was looked at why it is named or not."""
+    sim(where, "-r", "8", "-s", "40", "-f", "slow_rank:rank=3,phase=backward,percent=40")
+
+    def merge(log):
+        done = subprocess.run([profwrap, "merge", where], stderr=subprocess.PIPE, text=True,
+                              env={**os.environ, "PROFWRAP_LOG": log}, check=True)
+        return [line for line in done.stderr.splitlines() if line.startswith("profwrap: [")]
+    assert merge("") == []
+    stages = merge("merge:1,clock:1")
+    assert len(stages) == 4 and "8 ranks on" in stages[0], stages
+    assert "[clock]" in stages[1] and stages[2].endswith("40 steps, marked by the program"), stages
+    assert re.search(r"[1-9]\d* collectives, 0 of them not by all", stages[3]), stages
+    verdict = merge("verdict:1")
+    assert all(line.startswith("profwrap: [verdict] rank 3") for line in verdict), verdict
+    assert verdict[-1].endswith(": named"), verdict
+    done = subprocess.run([profwrap, "merge", where], stderr=subprocess.PIPE, text=True,
+                          env={**os.environ, "PROFWRAP_LOG": "merge:1,fusion:2"}, check=True)
+    assert "has 'fusion:2', which is not DOMAIN:LEVEL" in done.stderr, done.stderr
+
+
+@case
 def a_killed_merge_goes_on():
     """From where all was matched, to the same result; but not with other files or processes."""
     sim(where, "-p", "halo", "-r", "32", "-s", "400", "-f", "missing:rank=3")

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/log.h"
 #include "core/options.h"
 
 static const char *const variables[] = {"PROFWRAP_LEVEL",     "PROFWRAP_QUIET",

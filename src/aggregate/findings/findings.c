@@ -8,6 +8,7 @@
 
 #include "aggregate/match/collectivestats.h"
 #include "analysis/stepwall.h"
+#include "core/log.h"
 #include "core/sort.h"
 
 static size_t slowest_rank(const struct pw_matrix *m, size_t step)
@@ -171,9 +172,15 @@ static size_t keep_relevant(const struct pw_job *job, const struct pw_matrix *m,
     size_t kept = 0;
     for (size_t s = 0; s < m->nsteps; s++)
         elapsed += longest_total(m, s) > 0 ? longest_total(m, s) : 0;
-    for (size_t i = 0; i < n; i++)
-        if ((double)found[i].lost_ns >= (double)elapsed / (double)least_part(job, m, &found[i]))
+    for (size_t i = 0; i < n; i++) {
+        const int64_t part = least_part(job, m, &found[i]);
+        const int keep = (double)found[i].lost_ns >= (double)elapsed / (double)part;
+        pw_debug(PW_LOG_VERDICT, keep ? 1 : 2, "rank %zu lost %.3f ms of steps of %.3f ms: %s",
+                 found[i].rank, (double)found[i].lost_ns / 1e6, (double)elapsed / 1e6,
+                 keep ? "looked into" : "too little to be looked into");
+        if (keep)
             found[kept++] = found[i];
+    }
     return kept;
 }
 

@@ -13,6 +13,7 @@
 #include "analysis/oneoff.h"
 #include "analysis/partloss.h"
 #include "analysis/stretch.h"
+#include "core/log.h"
 #include "core/sort.h"
 #include "core/text.h"
 
@@ -22,6 +23,13 @@
 #define RIGHT_ON_REAL_RUNS 0.98
 #define RIGHT_ON_CONTENTION 0.85
 #define ENOUGH_OF_SURE 0.9 /* of what the system counted: steps miss what was lost inside calls */
+
+static void say_why(const struct pw_row_c_straggler *row, int level, const char *why)
+{
+    pw_debug(PW_LOG_VERDICT, level, "rank %d, %s, %s in %s, lost %.3f ms: %s", (int)row->rank,
+             pw_enum_name(PW_F_STRAGGLER, row->kind), pw_enum_name(PW_F_CAUSE, row->cause),
+             pw_enum_name(PW_F_PART, row->part), (double)row->lost_ns / 1e6, why);
+}
 
 static int by_loss(const void *a, const void *b)
 {
@@ -217,6 +225,8 @@ static void drop_followers(struct pw_findings *f)
     for (size_t i = 0; i < f->nstragglers; i++)
         if (!follows[i])
             f->stragglers[kept++] = f->stragglers[i];
+        else
+            say_why(&f->stragglers[i], 2, "not named: follows from another rank's loss");
     f->nstragglers = kept;
 }
 
@@ -233,6 +243,8 @@ static void drop_contended(struct pw_findings *f, const int64_t *contention, siz
         if (row->cause != PW_CAUSE_CPU_CONTENTION || 2 * worst <= row->lost_ns ||
             pw_boundrows_is_narrow(row))
             f->stragglers[kept++] = *row;
+        else
+            say_why(row, 2, "not named: another rank waited for a CPU half as long or longer");
     }
     f->nstragglers = kept;
 }
@@ -262,6 +274,8 @@ static void drop_cheap(struct pw_findings *f)
     for (size_t i = 0; i < f->nstragglers; i++)
         if (keep[i])
             f->stragglers[kept++] = f->stragglers[i];
+        else
+            say_why(&f->stragglers[i], 2, "not named: costs the job less than 1 % of its steps");
     f->nstragglers = kept;
 }
 
@@ -378,6 +392,8 @@ int pw_stretches_find(struct pw_findings *f, const struct pw_job *job, const str
         name_kinds(f, f->nsteps);
         pw_sort(f->stragglers, f->nstragglers, sizeof(*f->stragglers), by_loss);
         pw_frozenhosts_find(f, job, host_of, nhosts);
+        for (size_t i = 0; i < f->nstragglers; i++)
+            say_why(&f->stragglers[i], 1, "named");
     }
     pw_boundrows_free(&bound);
     free(host_of);

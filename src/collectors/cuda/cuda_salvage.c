@@ -91,6 +91,6 @@ void pw_cuda_salvage(const char *segment_name, const struct pw_segment_shared *s
     for (int i = 0; i < PW_POOL_SLOTS; i++)
         read_slot(&s, i);
     emit_gap(&s);
-    pw_debug("ring", 1, "%lld records out of CUPTI's buffers", (long long)s.n);
+    pw_debug(PW_LOG_RING, 1, "%lld records out of CUPTI's buffers", (long long)s.n);
     pw_pool_detach(s.pool);
 }

@@ -112,7 +112,7 @@ static void filter_packets(const struct pw_clockprobe *p, int fd, enum kind kind
     code[LAST + 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, 0);
     const struct sock_fprog program = {.len = LAST + 2, .filter = code};
     if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)))
-        pw_debug("clock", 1, "packets are not filtered: %s", strerror(errno));
+        pw_debug(PW_LOG_CLOCK, 1, "packets are not filtered: %s", strerror(errno));
 }
 
 /* Counts a packet that is not the job's; how long to look at none, in ms. */
@@ -196,7 +196,7 @@ static void serve(struct pw_clockprobe *p)
     }
     err = err ? err : listen_on(p, own);
     if (err && event != 1)
-        pw_debug("clock", 1, "cannot answer probes: %s", strerror(-err));
+        pw_debug(PW_LOG_CLOCK, 1, "cannot answer probes: %s", strerror(-err));
     while (!err && event != 1) {
         event = wait_ms(p, -1);
         int refused_ms = event == 2 ? answer(p) : 0;

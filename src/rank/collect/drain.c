@@ -149,7 +149,7 @@ static void ready_next_ring(struct pw_drain *drain, int used)
     if (used < 2 || used < drain->readied || used >= PW_MAX_RINGS)
         return;
     int err = pw_segment_allocate_ring(drain->segment_name, drain->segment, used);
-    pw_debug("ring", 1, "ring %d made ready: %s", used, err ? strerror(-err) : "ok");
+    pw_debug(PW_LOG_RING, 1, "ring %d made ready: %s", used, err ? strerror(-err) : "ok");
     drain->readied = used + 1;
 }
 

@@ -326,7 +326,7 @@ void pw_intake_finish(struct pw_intake *intake, int64_t end_ns)
     pw_rankfile_overhead(intake->file, "records", (double)intake->records, "records");
     pw_rankfile_overhead(intake->file, "ring_wait", (double)intake->waited_ns, "ns");
     pw_rankfile_overhead(intake->file, "nested_calls", (double)intake->nested, "calls");
-    pw_debug("intake", 1, "%lld records", (long long)intake->records);
+    pw_debug(PW_LOG_INTAKE, 1, "%lld records", (long long)intake->records);
 }
 
 void pw_intake_destroy(struct pw_intake *intake)

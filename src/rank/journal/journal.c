@@ -87,7 +87,7 @@ static int is_valid(const struct pw_journal *j)
     return j->used <= sizeof(j->buffer) && j->length >= 0 &&
            (j->reserved < 0 || j->error || j->length <= j->reserved) &&
            j->last_at <= j->length + (int64_t)j->used && j->aparts_at <= j->length &&
-           (j->error || j->lacking.n == 0);
+           (j->error || j->is_ending || j->lacking.n == 0);
 }
 #endif
 
