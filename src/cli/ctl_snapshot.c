@@ -11,7 +11,7 @@
 #include "cli/ctl.h"
 #include "core/h5types.h"
 #include "core/log.h"
-#include "rank/collect/journalreplay.h"
+#include "rank/collect/recover.h"
 #include "run/activities.h"
 #include "run/ask.h"
 

@@ -10,7 +10,7 @@
 
 #include "cli/cmd_dump.h"
 #include "fuzz.h"
-#include "rank/collect/journalreplay.h"
+#include "rank/collect/recover.h"
 #include "run/activities.h"
 
 int look_open(void)

@@ -3,8 +3,7 @@
 
 #include <stdlib.h>
 
-#include "rank/collect/rangerow.h"
-#include "rank/collect/steprow.h"
+#include "rank/collect/eventrows.h"
 
 enum { HOST = -1, MOST_DEVICES = 64 };
 

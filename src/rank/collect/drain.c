@@ -1,6 +1,6 @@
 /* Reads rings that another process writes; see drain.h. Nothing read from them is trusted as an
  * index or a length. */
-#include "rank/collect/drainstate.h"
+#include "rank/collect/drain.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,13 +10,45 @@
 #include "core/log.h"
 #include "core/ops.h"
 #include "rank/clocks/tickmap.h"
+#include "rank/collect/backlog.h"
+#include "rank/collect/ringpage.h"
+#include "rank/journal/losstally.h"
+
+/* What the parts of the drain share; see drain.h. */
+
+struct pw_drained_ring {
+    struct pw_ring_shared *shared; /* NULL until mapped */
+    uint64_t records;              /* its capacity, as it was mapped */
+    uint64_t tail;
+    struct pw_losstally unkept;    /* when the file was full */
+    struct pw_losstally unwritten; /* by the collector before this one */
+};
+
+struct pw_drain {
+    const char *segment_name;
+    struct pw_segment_shared *segment;
+    struct pw_journal *journal;
+    struct pw_intake *intake;
+    struct pw_backlog *backlog; /* before the intake; NULL: none */
+    struct pw_drained_ring rings[PW_MAX_RINGS];
+    const struct pw_collector *collectors; /* whose salvage is used; NULL: nobody's */
+    struct pw_rankfile *limited_file;
+    int64_t limit_bytes;      /* 0: none */
+    bool is_full, is_filling; /* pw_drain_is_filling() */
+    bool keeps_unwritten;     /* what the journal cannot take stays in its ring */
+    int error;                /* the journal's, since when that is so */
+    int readied;              /* rings that have memory */
+    int64_t last_reading_ns;  /* INT64_MIN before the first */
+    struct pw_record batch[PW_JOURNAL_BATCH];
+};
 
 enum {
     READING_NS = 1000000, /* the clocks are read together at most this often */
     LOOKS = 16,           /* at the rings in one run, at most */
 };
 
-void pw_drain_read_clocks(struct pw_drain *drain)
+/* Puts a reading of both clocks into journal and intake. */
+static void pw_drain_read_clocks(struct pw_drain *drain)
 {
     uint64_t ticks;
     int64_t ns;
@@ -153,7 +185,8 @@ static void ready_next_ring(struct pw_drain *drain, int used)
     drain->readied = used + 1;
 }
 
-int pw_drain_map_ring(struct pw_drain *drain, int index)
+/* Maps a ring unless it is mapped. 0 or -errno, as pw_segment_map_ring(). */
+static int pw_drain_map_ring(struct pw_drain *drain, int index)
 {
     struct pw_drained_ring *ring = &drain->rings[index];
     if (ring->shared)
@@ -176,13 +209,15 @@ int pw_drain_map_ring(struct pw_drain *drain, int index)
     return 0;
 }
 
-int pw_drain_count_used(const struct pw_drain *drain)
+/* Rings that are or were used. */
+static int pw_drain_count_used(const struct pw_drain *drain)
 {
     uint32_t used = atomic_load(&drain->segment->nrings);
     return used < PW_MAX_RINGS ? (int)used : PW_MAX_RINGS;
 }
 
-int64_t pw_drain_empty_all(struct pw_drain *drain)
+/* Empties all rings once, and commits the journal; the records taken. */
+static int64_t pw_drain_empty_all(struct pw_drain *drain)
 {
     const int used = pw_drain_count_used(drain);
     int64_t count = 0;
@@ -226,7 +261,8 @@ static bool is_owned(const struct pw_drain *drain, int index)
     return drain->rings[index].shared && pw_ringpage_is_owned(drain->segment, index);
 }
 
-bool pw_drain_read_call(const struct pw_drain *drain, int index, struct pw_shown_call *out)
+/* The call that the ring's thread is in; false when there is none. */
+static bool pw_drain_read_call(const struct pw_drain *drain, int index, struct pw_shown_call *out)
 {
     return is_owned(drain, index) && pw_ringpage_read_call(drain->rings[index].shared, out);
 }
@@ -300,4 +336,200 @@ void pw_drain_destroy(struct pw_drain *drain)
             pw_segment_unmap_ring(drain->rings[i].shared, drain->rings[i].records);
     pw_backlog_destroy(drain->backlog);
     free(drain);
+}
+
+/* What is left when the program has ended: what no ring holds, and what its threads were in. See
+ * drain.h. */
+
+/* A record that is in no ring. Nothing waits for the intake any more. */
+static void take_apart(struct pw_drain *drain, int index, const struct pw_record *record)
+{
+    pw_journal_add_apart(drain->journal, index, record);
+    if (drain->intake)
+        pw_intake_records(drain->intake, index, record, 1);
+}
+
+static void take_salvaged(void *arg, const struct pw_record *record)
+{
+    take_apart(arg, 0, record);
+}
+
+void pw_drain_use_salvage(struct pw_drain *drain, const struct pw_collector *collectors)
+{
+    drain->collectors = collectors;
+}
+
+static void salvage(struct pw_drain *drain)
+{
+    for (const struct pw_collector *c = drain->collectors; c && c->name; c++)
+        if (c->salvage && (c->activity & drain->segment->activities))
+            c->salvage(drain->segment_name, drain->segment, take_salvaged, drain);
+}
+
+static void take_unmarked_loss(struct pw_drain *drain, int index)
+{
+    struct pw_record record;
+    if (pw_ringpage_read_loss(drain->rings[index].shared, &record))
+        take_apart(drain, index, &record);
+}
+
+static void take_unkept(struct pw_drain *drain, int index)
+{
+    const struct pw_drained_ring *ring = &drain->rings[index];
+    const struct pw_record limit = pw_losstally_record(&ring->unkept, PW_REASON_LIMIT);
+    const struct pw_record disk = pw_losstally_record(&ring->unwritten, PW_REASON_DISK);
+    if (ring->unkept.n)
+        take_apart(drain, index, &limit);
+    if (ring->unwritten.n)
+        take_apart(drain, index, &disk);
+}
+
+static void take_unmarked_wait(struct pw_drain *drain, int index)
+{
+    struct pw_record record;
+    if (pw_ringpage_read_wait(drain->rings[index].shared, &record))
+        take_apart(drain, index, &record);
+}
+
+static uint64_t ticks_now(const struct pw_drain *drain)
+{
+    return pw_tick_read((enum pw_tick_source)drain->segment->tick_source);
+}
+
+/* Whether it has memory, and was used, but is not mapped. */
+static bool is_missing(const struct pw_drain *drain, int index)
+{
+    return atomic_load(&drain->segment->rings[index].records) && !drain->rings[index].shared;
+}
+
+/* Of a ring that nobody can map it is not known how many records it has: it counts as a call that
+ * found no ring. */
+static void count_missing(const struct pw_drain *drain, struct pw_record *record)
+{
+    for (int i = 0; i < pw_drain_count_used(drain); i++)
+        record->unrecorded.no_ring += is_missing(drain, i);
+    if (record->unrecorded.no_ring && !record->end)
+        record->start = record->end = ticks_now(drain);
+}
+
+static void take_unrecorded(struct pw_drain *drain)
+{
+    struct pw_segment_shared *segment = drain->segment;
+    struct pw_record record = {
+        .type = PW_REC_UNRECORDED,
+        .start = atomic_load(&segment->no_ring_start),
+        .end = atomic_load(&segment->no_ring_end),
+        .unrecorded.no_ring = atomic_load(&segment->no_ring),
+    };
+    for (int i = 0; i < PW_MAX_RINGS; i++)
+        if (drain->rings[i].shared)
+            record.unrecorded.nested += atomic_load(&drain->rings[i].shared->nested);
+    count_missing(drain, &record);
+    if (record.unrecorded.no_ring || record.unrecorded.nested)
+        take_apart(drain, 0, &record);
+}
+
+/* ---- open calls and ranges ---- */
+
+/* The call that the program died in. */
+static void take_open_call(struct pw_drain *drain, int index)
+{
+    struct pw_shown_call call;
+    if (!pw_drain_read_call(drain, index, &call))
+        return;
+    const struct pw_record record = pw_ringpage_call_record(&call, ticks_now(drain));
+    take_apart(drain, index, &record);
+}
+
+static void take_open_range(struct pw_drain *drain, int index, const struct pw_open_range *range)
+{
+    struct pw_record record;
+    if (pw_ringpage_range_record(range, ticks_now(drain), &record))
+        take_apart(drain, index, &record);
+}
+
+/* What a thread was in when the program ended, innermost first as if it had ended them. */
+static void take_open_ranges(struct pw_drain *drain, int index)
+{
+    struct pw_ring_shared *shared = drain->rings[index].shared;
+    if (!shared)
+        return;
+    uint32_t depth = (uint32_t)atomic_load(&shared->depth);
+    for (depth = depth < PW_MAX_DEPTH ? depth : PW_MAX_DEPTH; depth > 0; depth--)
+        take_open_range(drain, index, &shared->ranges[depth - 1]);
+    take_open_range(drain, index, &shared->phase);
+}
+
+/* What the rings count stays there: until the journal has its end, another may need it. */
+static void take_rest(struct pw_drain *drain)
+{
+    pw_backlog_hand_over_all(drain->backlog);
+    salvage(drain);
+    /* The program is gone: what its rings count, no later record will say. */
+    for (int i = 0; i < PW_MAX_RINGS; i++)
+        if (drain->rings[i].shared) {
+            take_unkept(drain, i);
+            take_unmarked_loss(drain, i);
+            take_unmarked_wait(drain, i);
+        }
+    take_unrecorded(drain);
+    pw_drain_read_clocks(drain);
+    for (int i = 0; i < PW_MAX_RINGS; i++) {
+        take_open_ranges(drain, i);
+        take_open_call(drain, i);
+    }
+}
+
+static void empty_to_end(struct pw_drain *drain)
+{
+    while (!drain->error && pw_drain_empty_all(drain) > 0)
+        ;
+}
+
+static bool is_shortage(int err)
+{
+    return err == -ENOMEM || err == -EMFILE || err == -ENFILE || err == -EAGAIN;
+}
+
+/* Maps the rings that are used and could not be mapped before: 0, or -errno when one cannot be
+ * mapped now. */
+static int map_missing(struct pw_drain *drain)
+{
+    int short_of = 0;
+    for (int i = 0; i < pw_drain_count_used(drain); i++) {
+        const int err = is_missing(drain, i) ? pw_drain_map_ring(drain, i) : 0;
+        if (is_shortage(err))
+            short_of = err;
+    }
+    return short_of;
+}
+
+/* What the program took may be free in a moment. */
+static int map_all(struct pw_drain *drain)
+{
+    enum { TRIES = 25, PAUSE_US = 20000 };
+    int err = map_missing(drain);
+    for (int i = 1; err && i < TRIES; i++) {
+        usleep(PAUSE_US);
+        err = map_missing(drain);
+    }
+    return drain->journal ? err : 0;
+}
+
+int pw_drain_finish(struct pw_drain *drain)
+{
+    const int err = map_all(drain);
+    empty_to_end(drain);
+    if (err || drain->error) {
+        pw_backlog_hand_over_all(drain->backlog);
+        return err ? err : drain->error;
+    }
+    take_rest(drain);
+    return 0;
+}
+
+int pw_drain_finish_whole(struct pw_drain *drain)
+{
+    drain->keeps_unwritten = true;
+    return pw_drain_finish(drain);
 }

@@ -1,6 +1,6 @@
 /* Rows of /steps from the marks of steps, whoever makes them. In the collector. */
-#ifndef PW_RANK_COLLECT_STEPROW_H
-#define PW_RANK_COLLECT_STEPROW_H
+#ifndef PW_RANK_COLLECT_EVENTROWS_H
+#define PW_RANK_COLLECT_EVENTROWS_H
 
 #include <stdbool.h>
 
@@ -18,5 +18,13 @@ bool pw_steprow_end(struct pw_steprow *step, int64_t end, struct pw_row_step *ro
 /* Takes a mark (pw_record_is_step) of time `start`; true when it ended the step before. */
 bool pw_steprow_mark(struct pw_steprow *step, const struct pw_record *record, int64_t start,
                      struct pw_row_step *row);
+
+/* Rows of /events/range from the records of all collectors that have ranges. In the collector. */
+
+/* What a PW_REC_RANGE or PW_REC_NVTX, or a PW_REC_NVTX_START without its end, says. */
+struct pw_row_range pw_rangerow_of(const struct pw_record *record, const struct pw_origin *origin);
+
+/* The 64 bits of a payload as they are in the file: texts are rows of /strings there. */
+int64_t pw_rangerow_payload(uint16_t type, int64_t value, const struct pw_origin *origin);
 
 #endif
