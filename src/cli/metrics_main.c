@@ -2,17 +2,242 @@
  * for a Unix socket in DIR, TOKENFILE "" for a file there, which is made. Alone among the programs
  * here it loads a library for HTTP. */
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <netdb.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
-#include "cli/metrics_listen.h"
 #include "cli/metrics_server.h"
 #include "cli/metrics_text.h"
 #include "core/log.h"
+#include "core/newfile.h"
 #include "rank/ring/tick.h"
 #include "run/ask.h"
+
+/* Where a running job's metrics are served: a Unix socket for their owner, or a TCP port for who
+ * has a token. */
+
+enum { PW_METRICS_TOKEN = 256 };
+
+struct pw_metrics_place {
+    int fd, is_tcp;
+    char where[PATH_MAX + 8]; /* as a person is told it */
+    char path[PATH_MAX];      /* of a Unix socket: to be removed; "" of others */
+};
+
+enum { BACKLOG = 128, LEAST_TOKEN = 16, MOST_NAME = 80 };
+
+/* "PORT", "ADDR:PORT" or "[ADDR]:PORT", both as numbers: no name is looked up. */
+static int resolve(const char *at, struct addrinfo **out)
+{
+    const struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV,
+                                   .ai_socktype = SOCK_STREAM};
+    char address[64] = "127.0.0.1";
+    const char *colon = strrchr(at, ':'), *port = colon ? colon + 1 : at;
+    size_t length = colon ? (size_t)(colon - at) : 0;
+    if (colon && at[0] == '[' && length > 2 && colon[-1] == ']') {
+        at++;
+        length -= 2;
+    } else if (colon && memchr(at, ':', length)) {
+        return -EINVAL; /* which of them ends the address? */
+    }
+    if (colon && (!length || length >= sizeof(address)))
+        return -EINVAL;
+    if (colon)
+        snprintf(address, sizeof(address), "%.*s", (int)length, at);
+    if (!*port || strspn(port, "0123456789") != strlen(port) || strlen(port) > 5 ||
+        atoi(port) > 65535)
+        return -EINVAL;
+    return getaddrinfo(address, port, &hints, out) ? -EINVAL : 0;
+}
+
+static void name_place(struct pw_metrics_place *place)
+{
+    struct sockaddr_storage address;
+    socklen_t length = sizeof(address);
+    char host[64], port[8];
+    if (getsockname(place->fd, (struct sockaddr *)&address, &length) ||
+        getnameinfo((struct sockaddr *)&address, length, host, sizeof(host), port, sizeof(port),
+                    NI_NUMERICHOST | NI_NUMERICSERV))
+        return;
+    int is_6 = address.ss_family == AF_INET6;
+    snprintf(place->where, sizeof(place->where), "http://%s%s%s:%s/metrics", is_6 ? "[" : "", host,
+             is_6 ? "]" : "", port);
+}
+
+static int listen_at(struct pw_metrics_place *place, const struct sockaddr *address,
+                     socklen_t length)
+{
+    const int yes = 1;
+    place->fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (place->fd < 0)
+        return -errno;
+    if (address->sa_family != AF_UNIX)
+        setsockopt(place->fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    return bind(place->fd, address, length) || listen(place->fd, BACKLOG) ? -errno : 0;
+}
+
+static int listen_inet(struct pw_metrics_place *place, const char *at)
+{
+    struct addrinfo *found;
+    int err = resolve(at, &found);
+    if (err)
+        return err;
+    err = listen_at(place, found->ai_addr, found->ai_addrlen);
+    freeaddrinfo(found);
+    if (!err)
+        name_place(place);
+    return err;
+}
+
+/* Whether a socket lies there at which nobody listens any more. */
+static int is_dead(const struct sockaddr_un *address)
+{
+    struct stat st;
+    if (lstat(address->sun_path, &st) || !S_ISSOCK(st.st_mode) || st.st_uid != geteuid())
+        return 0;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int refused = fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof(*address)) &&
+                  errno == ECONNREFUSED;
+    if (fd >= 0)
+        close(fd);
+    return refused;
+}
+
+/* An address holds 107 bytes: of a longer path, its directory is opened, *dir, and named by that.
+ */
+static int name_address(const char *path, struct sockaddr_un *address, int *dir)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    size_t length = slash ? (size_t)(slash - path) : 0;
+    *dir = -1;
+    if (path[0] && strlen(path) < sizeof(address->sun_path)) {
+        memcpy(address->sun_path, path, strlen(path));
+        return 0;
+    }
+    if (!slash || !slash[1] || strlen(slash + 1) > MOST_NAME || length >= sizeof(folder))
+        return -EINVAL;
+    snprintf(folder, sizeof(folder), "%.*s", (int)length, path);
+    *dir = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (*dir < 0)
+        return -errno;
+    snprintf(address->sun_path, sizeof(address->sun_path), "/proc/self/fd/%d/%.*s", *dir, MOST_NAME,
+             slash + 1);
+    return 0;
+}
+
+static int listen_unix(struct pw_metrics_place *place, const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int dir, err = name_address(path, &address, &dir);
+    if (err)
+        return err;
+    if (is_dead(&address))
+        unlink(path);
+    mode_t before = umask(0177); /* the owner's, as the rank files are */
+    err = listen_at(place, (struct sockaddr *)&address, sizeof(address));
+    umask(before);
+    if (dir >= 0)
+        close(dir);
+    if (err)
+        return err;
+    snprintf(place->path, sizeof(place->path), "%s", path);
+    snprintf(place->where, sizeof(place->where), "unix:%s", path);
+    return 0;
+}
+
+/* Listens at unix:PATH or [ADDR:]PORT (without ADDR: 127.0.0.1). 0; -EINVAL when `at` is no such
+ * text, or another -errno; then `problem` says why. */
+static int pw_metrics_listen(const char *at, struct pw_metrics_place *out, char *problem,
+                             size_t size)
+{
+    struct pw_metrics_place place = {.fd = -1, .is_tcp = strncmp(at, "unix:", 5) != 0};
+    int err = place.is_tcp ? listen_inet(&place, at) : listen_unix(&place, at + 5);
+    if (err == -EINVAL)
+        snprintf(problem, size,
+                 "--listen takes unix:PATH with a name of at most 80 bytes, PORT (of 127.0.0.1), "
+                 "ADDR:PORT with an address in numbers, or [ADDR]:PORT");
+    else if (err)
+        snprintf(problem, size, "cannot listen at %s: %s", at, strerror(-err));
+    if (err && place.fd >= 0)
+        close(place.fd);
+    if (!err)
+        *out = place;
+    return err;
+}
+
+/* Removes a Unix socket's name. The descriptor is the server's, which closes it. */
+static void pw_metrics_unlisten(struct pw_metrics_place *place)
+{
+    if (place->path[0])
+        unlink(place->path);
+}
+
+/* ---- the token ---- */
+
+static int make_token(const char *path)
+{
+    uint64_t random[4];
+    if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+        return -EIO;
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return errno == EEXIST ? 0 : -errno;
+    int n = dprintf(fd, "%016" PRIx64 "%016" PRIx64 "%016" PRIx64 "%016" PRIx64 "\n", random[0],
+                    random[1], random[2], random[3]);
+    int err = n < 0 ? -errno : 0;
+    if (close(fd) && !err)
+        err = -errno;
+    if (err)
+        unlink(path);
+    return err;
+}
+
+/* -EPERM when others can read it, -EBADMSG when it holds no token. */
+static int read_token(const char *path, char token[PW_METRICS_TOKEN])
+{
+    struct stat status;
+    int fd = pw_open_regular(path, 0);
+    if (fd < 0)
+        return fd;
+    int err = fstat(fd, &status) ? -errno : 0;
+    if (!err && (status.st_uid != geteuid() || status.st_mode & 077))
+        err = -EPERM;
+    ssize_t n = err ? 0 : read(fd, token, PW_METRICS_TOKEN - 1);
+    token[n > 0 ? n : 0] = '\0';
+    close(fd);
+    token[strcspn(token, "\n")] = '\0';
+    for (const char *c = token; *c && !err; c++)
+        err = *c > ' ' && *c < 0x7f ? 0 : -EBADMSG;
+    return err ? err : strlen(token) < LEAST_TOKEN ? -EBADMSG : 0;
+}
+
+/* Reads the token: the first line of a file that only its owner, the caller, can read. With `makes`
+ * a file that is not there is made, with a random one. 0, or -errno with `problem` set. */
+static int pw_metrics_token(const char *path, int makes, char token[PW_METRICS_TOKEN],
+                            char *problem, size_t size)
+{
+    int err = makes ? make_token(path) : 0;
+    err = err ? err : read_token(path, token);
+    const char *why = strerror(-err);
+    if (err == -EPERM)
+        why = "it must be yours and have mode 0600";
+    if (err == -EBADMSG)
+        why = "its first line must be a token of 16 to 255 visible ASCII characters";
+    if (err)
+        snprintf(problem, size, "no token in %s: %s", path, why);
+    return err;
+}
 
 #define LOOK_NS ((int64_t)1000000000)
 

@@ -3,12 +3,52 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/types.h>
 #include <unistd.h>
+#include <zlib.h>
 
-#include "cli/gzstream.h"
 #include "core/log.h"
 #include "timeline/timeline.h"
+
+/* A stream that compresses what is written to it. */
+
+static ssize_t write_some(void *cookie, const char *bytes, size_t size)
+{
+    errno = 0;
+    int written = gzwrite(cookie, bytes, (unsigned)size);
+    if (written > 0)
+        return written;
+    errno = errno ? errno : EIO;
+    return 0; /* as fopencookie(3) has it */
+}
+
+static int close_it(void *cookie)
+{
+    errno = 0;
+    if (gzclose(cookie) == Z_OK)
+        return 0;
+    errno = errno ? errno : EIO;
+    return EOF;
+}
+
+/* A stream whose gzip'ed bytes go to `fd`, which it closes. NULL and errno when it cannot be made;
+ * what cannot be written shows by its error flag, or when it is closed. */
+static FILE *pw_gzstream_open(int fd)
+{
+    gzFile file = gzdopen(fd, "wb1"); /* fast: a timeline is large, and looked at once */
+    if (!file) {
+        close(fd);
+        errno = ENOMEM;
+        return NULL;
+    }
+    FILE *stream =
+        fopencookie(file, "w", (cookie_io_functions_t){.write = write_some, .close = close_it});
+    if (!stream)
+        gzclose(file);
+    return stream;
+}
 
 static void say_what_is_missing(const struct pw_timeline_result *result)
 {

@@ -1,14 +1,260 @@
 /* Reads the traces that torch.profiler exports; see kineto.h. */
 #include "import/kineto.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/limits.h"
+#include "import/decimal.h"
+#include "import/formats.h"
 #include "import/jsonfile.h"
-#include "import/kineto_head.h"
+#include "import/jsonobject.h"
 #include "import/kineto_take.h"
+
+/* What a Kineto trace says of its job besides events: the members of its outermost object. */
+
+static int is_key(const char *key, size_t length, const char *wanted)
+{
+    return strlen(wanted) == length && memcmp(key, wanted, length) == 0;
+}
+
+/* ---- whose trace it is ---- */
+
+/* Events that are looked at for the process that they are of: it is in the first in general. */
+enum { MOST_LOOKED_AT = 100000 };
+
+struct look {
+    struct pw_import_head *head;
+    struct pw_json_parser *parser;
+    int has_events;
+    struct {
+        const char *host;
+        int host_length;
+        int64_t process; /* -1: the name is of another form */
+    } named;             /* HOST_PROCESS in the file's name */
+    int64_t looked_at;
+};
+
+/* HOST_PROCESS.TIME.pt.trace.json, as torch's tensorboard handler names files. */
+static void read_name(struct look *look, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *end = strstr(name, ".pt.trace.json"), *dot = end;
+    look->named.process = -1;
+    if (!end)
+        return;
+    while (dot > name && isdigit((unsigned char)dot[-1]))
+        dot--;
+    dot = dot < end && dot > name && dot[-1] == '.' ? dot - 1 : end; /* the time may be missing */
+    const char *digits = dot;
+    while (digits > name && isdigit((unsigned char)digits[-1]))
+        digits--;
+    if (digits == dot || dot - digits > 18 || digits <= name + 1 || digits[-1] != '_')
+        return;
+    look->named.host = name;
+    look->named.host_length = (int)(digits - 1 - name);
+    look->named.process = strtoll(digits, NULL, 10);
+}
+
+/* "worker0_step_12" is named like a host and a process, too: what stands there is the host only
+ * where the events are of that process. */
+static void compare_process(struct look *look, const struct pw_json_object *object)
+{
+    static const char *const of_hosts[] = {"cpu_op",   "user_annotation", "python_function",
+                                           "Operator", "cuda_runtime",    "Runtime"};
+    const struct pw_json_item *category = pw_json_find(object, 0, "cat");
+    int64_t process;
+    look->looked_at++;
+    for (size_t i = 0; category && i < sizeof(of_hosts) / sizeof(of_hosts[0]); i++)
+        if (is_key(category->text, category->length, of_hosts[i]) &&
+            pw_json_to_int(pw_json_find(object, 0, "pid"), &process) == 0) {
+            if (process == look->named.process && !look->head->hostname[0])
+                snprintf(look->head->hostname, sizeof(look->head->hostname), "%.*s",
+                         look->named.host_length, look->named.host);
+            look->named.process = -1;
+            return;
+        }
+    if (look->looked_at == MOST_LOOKED_AT)
+        look->named.process = -1;
+}
+
+static int look_for_events(void *context, const char *key, size_t length)
+{
+    struct look *look = context;
+    int yes = is_key(key, length, "traceEvents");
+    look->has_events |= yes;
+    return yes;
+}
+
+static int64_t get_int(const json_t *object, const char *key, int64_t least, int64_t most,
+                       int64_t otherwise)
+{
+    const json_t *value = json_object_get(object, key);
+    int64_t number = json_is_integer(value) ? (int64_t)json_integer_value(value) : least - 1;
+    return number >= least && number <= most ? number : otherwise;
+}
+
+static void add_group(struct pw_import_head *head, const json_t *config)
+{
+    const json_t *ranks = json_object_get(config, "ranks");
+    const char *name = json_string_value(json_object_get(config, "pg_name"));
+    size_t n = json_array_size(ranks);
+    if (!name || !n)
+        return;
+    struct pw_group *more = realloc(head->groups, (head->ngroups + 1) * sizeof(*more));
+    int32_t *members = calloc(n, sizeof(*members));
+    head->groups = more ? more : head->groups;
+    if (!more || !members) {
+        free(members);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const json_t *rank = json_array_get(ranks, i);
+        int64_t number = json_is_integer(rank) ? (int64_t)json_integer_value(rank) : -1;
+        if (number < 0 || number >= 1 << 24) {
+            free(members);
+            return;
+        }
+        members[i] = (int32_t)number;
+    }
+    struct pw_group *group = &head->groups[head->ngroups++];
+    *group = (struct pw_group){.members = members, .size = n};
+    snprintf(group->name, sizeof(group->name), "%s", name);
+}
+
+static void read_distributed(struct pw_import_head *head, const json_t *info)
+{
+    const char *backend = json_string_value(json_object_get(info, "backend"));
+    const json_t *groups = json_object_get(info, "pg_config"), *group;
+    size_t i;
+    head->rank = get_int(info, "rank", 0, 1 << 24, -1);
+    head->world_size = get_int(info, "world_size", 1, 1 << 24, -1);
+    if (backend)
+        snprintf(head->backend, sizeof(head->backend), "%s", backend);
+    json_array_foreach(groups, i, group)
+    {
+        add_group(head, group);
+    }
+}
+
+static int look_at_member(void *context, const char *key, size_t key_length, const char *value,
+                          size_t length)
+{
+    struct look *look = context;
+    json_t *info = NULL;
+    if (is_key(key, key_length, "distributedInfo") && look->head->rank < 0)
+        info = json_loadb(value, length, 0, NULL);
+    if ((is_key(key, key_length, "host_name") || is_key(key, key_length, "hostname")) &&
+        length > 2 && value[0] == '"' && !memchr(value, '\\', length))
+        snprintf(look->head->hostname, sizeof(look->head->hostname), "%.*s", (int)length - 2,
+                 value + 1);
+    if (info)
+        read_distributed(look->head, info);
+    json_decref(info);
+    return 0;
+}
+
+/* The head ends where the first event with a time begins. Where it did not say which rank it is,
+ * what follows the events may: then all of the file is passed over. */
+static int look_at_event(void *context, const char *text, size_t length, int64_t offset)
+{
+    struct look *look = context;
+    struct pw_json_object object;
+    (void)offset;
+    look->has_events = 1;
+    const int needs_time = look->head->first_ns == INT64_MAX, needs_host = look->named.process >= 0;
+    if (!needs_time && !needs_host)
+        return look->head->rank >= 0;
+    if (!look->parser || pw_json_parse(look->parser, text, length, &object))
+        return 0;
+    const struct pw_json_item *ts = needs_time ? pw_json_find(&object, 0, "ts") : NULL;
+    int64_t time;
+    if (ts && pw_decimal_scale(ts->text, ts->length, 3, &time) == 0)
+        look->head->first_ns = time;
+    if (needs_host)
+        compare_process(look, &object);
+    return look->head->first_ns != INT64_MAX && look->head->rank >= 0 && look->named.process < 0;
+}
+
+/* Reads what comes before the events, or all when the rank is not told there. As formats.h. */
+static int pw_kineto_look(const char *path, struct pw_import_head *out)
+{
+    struct look look = {.head = out, .parser = pw_json_parser_create()};
+    struct pw_jsonfile_taker taker = {
+        .context = &look,
+        .is_list = look_for_events,
+        .member = look_at_member,
+        .element = look_at_event,
+    };
+    struct pw_jsonfile_end end;
+    *out = (struct pw_import_head){.rank = -1, .world_size = -1, .first_ns = INT64_MAX};
+    read_name(&look, path);
+    int err = look.parser ? pw_jsonfile_read(path, &taker, &end) : -ENOMEM;
+    pw_json_parser_destroy(look.parser);
+    if (!err && !look.has_events) {
+        snprintf(out->problem, sizeof(out->problem), "has no traceEvents");
+        err = -EINVAL;
+    } else if (err == -EINVAL) {
+        snprintf(out->problem, sizeof(out->problem), "is no JSON");
+    }
+    return err;
+}
+
+/* ---- what goes to the rank's file ---- */
+
+static void add_device(struct pw_trace *trace, const json_t *device)
+{
+    const char *name = json_string_value(json_object_get(device, "name"));
+    struct pw_row_device row = {
+        .device = (int32_t)get_int(device, "id", 0, 65535, -1),
+        .memory_bytes = get_int(device, "totalGlobalMem", 0, PW_LIMIT, -1),
+        .multiprocessors = (int32_t)get_int(device, "numSms", 0, 1 << 24, -1),
+    };
+    snprintf(row.name, sizeof(row.name), "%.63s", name ? name : "");
+    pw_rankfile_append(trace->file, PW_TABLE_device, &row);
+}
+
+static void add_metadata(struct pw_trace *trace, int64_t time, const char *key, size_t key_length,
+                         const char *value, size_t length)
+{
+    struct pw_row_metadata row = {
+        .time = time,
+        .key = pw_names_find(&trace->names, key, key_length),
+        .value = pw_names_find(&trace->names, value, length),
+    };
+    pw_rankfile_append(trace->file, PW_TABLE_metadata, &row);
+}
+
+/* A member while the events are read: devices and metadata go to the rank's file, the base of times
+ * to the window. */
+static void pw_kineto_member(struct pw_trace_window *window, struct pw_json_parser *parser,
+                             const char *key, size_t key_length, const char *value, size_t length)
+{
+    struct pw_trace *trace = window->trace;
+    int64_t base;
+    (void)parser;
+    if (is_key(key, key_length, "baseTimeNanoseconds") &&
+        pw_decimal_scale(value, length, 0, &base) == 0 && base >= 0)
+        window->base_ns = base;
+    if (trace->described)
+        return; /* another file of the rank said it already */
+    if (!is_key(key, key_length, "deviceProperties")) {
+        int quoted = length >= 2 && value[0] == '"';
+        add_metadata(trace, 0, key, key_length, value + quoted, length - 2 * (size_t)quoted);
+        return;
+    }
+    json_t *devices = json_loadb(value, length, 0, NULL), *device;
+    size_t i;
+    json_array_foreach(devices, i, device)
+    {
+        add_device(trace, device);
+    }
+    json_decref(devices);
+}
 
 static int is_events(void *context, const char *key, size_t length)
 {

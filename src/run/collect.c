@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -15,12 +16,138 @@
 #include "rank/collect/drain.h"
 #include "rank/collect/recover.h"
 #include "rank/collect/selfcost.h"
+#include "rank/ring/record.h"
+#include "rank/ring/segment.h"
+#include "rank/run/launch.h"
+#include "rank/run/memory.h"
 #include "run/activities.h"
-#include "run/offers.h"
 #include "run/paths.h"
 #include "run/run.h"
-#include "run/run_segment.h"
 #include "run/run_watch.h"
+
+/* The shared memory of a rank, as large as may be. */
+
+/* The part of the memory that a rank's rings may take, of which a node has many. */
+enum { MEMORY_SHARE = 64, SMALLEST_RING = 64 << 10 };
+
+/* A segment is as long as all its rings: where files may not be so long (ulimit -f), rings are made
+ * smaller. */
+static int create(const struct pw_run *run, struct pw_segment_shared **out)
+{
+    int64_t bytes = pw_option_size(&run->options, PW_OPT_RING_SIZE);
+    int err;
+    do {
+        err = pw_segment_create(run->id.rank, (uint64_t)bytes, run->lifeline->segment, out);
+        bytes /= 2;
+    } while (err == -EFBIG && bytes >= SMALLEST_RING);
+    return err;
+}
+
+static void ready_first_ring(const struct pw_run *run, struct pw_segment_shared *segment)
+{
+    const int64_t wanted = pw_option_size(&run->options, PW_OPT_RING_SIZE);
+    int err = pw_segment_allocate_ring(run->lifeline->segment, segment, 0);
+    const int64_t bytes =
+        (int64_t)atomic_load(&segment->rings[0].records) * (int64_t)sizeof(struct pw_record);
+    if (err)
+        pw_say("shared memory is full (%s): calls of rank %d are counted and not recorded until "
+               "there is room; give /dev/shm more",
+               strerror(-err), run->id.rank);
+    else if (bytes < wanted)
+        pw_say("shared memory is short: rank %d records through rings of %lld KiB instead of %lld",
+               run->id.rank, (long long)bytes >> 10, (long long)wanted >> 10);
+}
+
+/* Creates the segment and its first ring, and says so when they are smaller than was asked for, or
+ * are not there. A segment without a ring is none the less: the program counts its calls, and looks
+ * for a ring again. 0 or -errno. */
+static int pw_run_segment_create(const struct pw_run *run, struct pw_segment_shared **out)
+{
+    int err = create(run, out);
+    if (err) {
+        pw_say("no shared memory for rank %d (%s): %s runs unprofiled; give /dev/shm more room",
+               run->id.rank, strerror(-err), run->argv[0]);
+        return err;
+    }
+    const int64_t limit = pw_memory_limit(run->options.text[PW_OPT_FSROOT]);
+    atomic_store(&(*out)->memory_bytes, limit / MEMORY_SHARE);
+    ready_first_ring(run, *out);
+    return 0;
+}
+
+/* How much memory records may take that are in the journal and wait to be put into tables: 64 MiB,
+ * or the share that the rank's rings may have of what it may take, where that is less. */
+static int64_t pw_run_backlog_bytes(const struct pw_run *run)
+{
+    const int64_t most = (int64_t)64 << 20;
+    const int64_t share = pw_memory_limit(run->options.text[PW_OPT_FSROOT]) / MEMORY_SHARE;
+    return share < most ? share : most;
+}
+
+/* The probe is offered to NVTX, CUDA and NCCL as their tool, by variables in the program's
+ * environment, unless they name another one: then one line says so. */
+
+/* Whether the program is to load the probe by this variable, too; says why not where the user might
+ * expect it. */
+static int injects(const struct pw_run *run, const char *probe, uint32_t activity,
+                   const char *variable, const char *what)
+{
+    const char *other = getenv(variable);
+    if (!(run->activities & activity))
+        return 0;
+    if (!other || !*other || strcmp(other, probe) == 0)
+        return 1;
+    if (pw_run_is_spokesman(run))
+        pw_say("%s is not recorded: %s names another tool, %s", what, variable, other);
+    return 0;
+}
+
+static int pw_run_offers_nvtx(const struct pw_run *run, const char *probe)
+{
+    return PROFWRAP_HAVE_NVTX && injects(run, probe, PW_ACTIVITY_NVTX, PW_NVTX_VARIABLE, "NVTX");
+}
+
+static int pw_run_offers_cuda(const struct pw_run *run, const char *probe)
+{
+    return injects(run, probe, PW_ACTIVITY_CUDA, PW_CUDA_VARIABLE, "CUDA");
+}
+
+/* With --audit, the path in `out` of the library beside the probe that the loader is to ask; else,
+ * and where it is not there, NULL. */
+static const char *pw_run_offers_audit(const struct pw_run *run, const char *probe, char *out,
+                                       size_t size)
+{
+    const char *slash = strrchr(probe, '/');
+    if (!pw_option_flag(&run->options, PW_OPT_AUDIT) || !(run->activities & PW_ACTIVITY_MPI))
+        return NULL;
+    snprintf(out, size, "%.*s/libprofwrap_audit.so", slash ? (int)(slash - probe) : 1,
+             slash ? probe : ".");
+    if (access(out, R_OK) == 0)
+        return out;
+    if (pw_run_is_spokesman(run))
+        pw_say("--audit has no effect: %s is not there", out);
+    return NULL;
+}
+
+/* NCCL looks for a plugin in the program's own image, where the probe is, too. */
+static int is_static(const char *plugin)
+{
+    return strncasecmp(plugin, "STATIC_PLUGIN", strlen(plugin)) == 0;
+}
+
+/* What NCCL is to load, NULL nothing. */
+static const char *pw_run_offers_nccl(const struct pw_run *run, const char *probe)
+{
+    const char *other = getenv(PW_NCCL_VARIABLE);
+    const int is_other = other && *other && strcmp(other, probe) != 0;
+    if (!(run->activities & PW_ACTIVITY_NCCL))
+        return NULL;
+    if (is_other && !is_static(other) && pw_run_is_spokesman(run))
+        pw_say("NCCL's profiler plugin is not used: " PW_NCCL_VARIABLE " names another plugin");
+    if (is_other)
+        return NULL;
+    return strlen(probe) > PW_NCCL_LONGEST_PATH ? PW_NCCL_STATIC : probe;
+}
 
 /* Rings are looked at this often; a ring that fills faster wakes the collector. The collectors of a
  * node do so, and take their samples, at the same times: what disturbs all ranks at once costs a

@@ -22,7 +22,7 @@ static inline double pw_sim_part(const struct pw_sim_play *play, double share)
 void pw_sim_work_phase(struct pw_sim_play *play, enum pw_phase phase, double share);
 void pw_sim_reduce_phase(struct pw_sim_play *play, enum pw_sim_comm comm, int64_t bytes);
 
-/* One step of training with a pipeline, and of one with experts; training.c. */
+/* One step of training with a pipeline, and of one with experts; pattern.c. */
 void pw_sim_pipeline_step(struct pw_sim_play *play);
 void pw_sim_moe_step(struct pw_sim_play *play);
 

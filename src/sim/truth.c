@@ -2,18 +2,310 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/newfile.h"
+#include "sim/clock.h"
 #include "sim/dataqueues.h"
-#include "sim/effects.h"
-#include "sim/gputruth.h"
+#include "sim/gpuwork.h"
 #include "sim/kinds.h"
 #include "sim/noise.h"
-#include "sim/optruth.h"
+#include "sim/params.h"
 #include "sim/play.h"
 #include "sim/runwrite.h"
 #include "sim/unequal.h"
+#include "sim/workranges.h"
+
+/* When and in which steps each fault of a played run held ranks up, for truth.json. */
+
+struct pw_sim_effect {
+    int64_t start_ns, end_ns; /* of the first and the last that it did; start_ns < 0: nothing */
+    int64_t held_ns;          /* sum over its ranks: what it took or added */
+    uint8_t *steps;           /* [steps] 1: in this one */
+};
+
+struct notes {
+    const struct pw_sim_params *params;
+    struct pw_sim_effect *effects;
+};
+
+static void ignore_event(void *context, int64_t rank, const struct pw_row_comm_event *event)
+{
+    (void)context, (void)rank, (void)event;
+}
+
+static void ignore_phase(void *context, int64_t rank, enum pw_phase phase, int64_t start,
+                         int64_t end)
+{
+    (void)context, (void)rank, (void)phase, (void)start, (void)end;
+}
+
+static void ignore_work(void *context, int64_t rank, int64_t step, enum pw_phase phase,
+                        int64_t start, int64_t end)
+{
+    (void)context, (void)rank, (void)step, (void)phase, (void)start, (void)end;
+}
+
+static void ignore_step(void *context, int64_t rank, int64_t step, int64_t start, int64_t end)
+{
+    (void)context, (void)rank, (void)step, (void)start, (void)end;
+}
+
+static void take_fault(void *context, int64_t rank, size_t fault, int64_t step, int64_t start,
+                       int64_t end)
+{
+    struct notes *notes = context;
+    struct pw_sim_effect *effect = &notes->effects[fault];
+    (void)rank;
+    if (effect->start_ns < 0 || start < effect->start_ns)
+        effect->start_ns = start;
+    if (end > effect->end_ns)
+        effect->end_ns = end;
+    effect->held_ns += end - start;
+    if (step >= 0 && step < notes->params->steps)
+        effect->steps[step] = 1;
+}
+
+/* `out` has room for all faults; the caller frees it by pw_sim_effects_free(). 0 or -ENOMEM. */
+static int pw_sim_effects_play(const struct pw_sim_params *p, struct pw_sim_effect *out)
+{
+    struct notes notes = {p, out};
+    struct pw_sim_sink sink = {&notes,       0,           p->ranks - 1, ignore_event,
+                               ignore_phase, ignore_work, ignore_step,  take_fault};
+    struct pw_sim_result result;
+    int err = 0;
+    for (size_t i = 0; i < p->nfaults; i++) {
+        out[i] = (struct pw_sim_effect){.start_ns = -1, .end_ns = -1};
+        out[i].steps = calloc((size_t)p->steps, 1);
+        err = out[i].steps ? err : -ENOMEM;
+    }
+    return err ? err : p->nfaults ? pw_sim_play(p, 0, &sink, &result) : 0;
+}
+
+static void pw_sim_effects_free(const struct pw_sim_params *p, struct pw_sim_effect *effects)
+{
+    for (size_t i = 0; i < p->nfaults; i++)
+        free(effects[i].steps);
+}
+
+/* What each rank's GPU did with its time in a played run, for truth.json. */
+
+/* Kernels and copies never overlap each other, nor do collectives. */
+struct span {
+    int64_t start, end;
+};
+
+struct rank {
+    struct pw_sim_clock clock;
+    int64_t kernels, copies, compute_ns, copy_ns, comm_ns, dry_ns, gap_ns;
+    int64_t first, device_end;
+    struct span comm[64]; /* of the step so far: those that compute may still hide */
+    int ncomm;
+    int64_t hidden_ns;
+};
+
+struct truth {
+    const struct pw_sim_params *params;
+    struct rank *ranks;
+    int64_t step;
+};
+
+static int64_t common(const struct span *a, int64_t start, int64_t end)
+{
+    int64_t from = a->start > start ? a->start : start, to = a->end < end ? a->end : end;
+    return to > from ? to - from : 0;
+}
+
+/* The device has nothing between device_end and `start`; `launch` tells why. */
+static void enter(struct rank *r, int64_t start, int64_t end, int64_t launch)
+{
+    if (r->first < 0)
+        r->first = r->device_end = start;
+    if (start > r->device_end && launch > r->device_end)
+        r->dry_ns += start - r->device_end;
+    else if (start > r->device_end)
+        r->gap_ns += start - r->device_end;
+    r->device_end = end > r->device_end ? end : r->device_end;
+}
+
+static void take_gpu(void *context, int64_t rank, const struct pw_sim_gpu_event *event)
+{
+    struct rank *r = &((struct truth *)context)->ranks[rank];
+    int64_t start = pw_sim_local_time(&r->clock, event->start);
+    int64_t end = pw_sim_local_time(&r->clock, event->end);
+    enter(r, start, end, pw_sim_local_time(&r->clock, event->launch));
+    if (event->is_copy) {
+        r->copies++;
+        r->copy_ns += end - start;
+        return;
+    }
+    r->kernels++;
+    r->compute_ns += end - start;
+    for (int i = 0; i < r->ncomm; i++)
+        r->hidden_ns += common(&r->comm[i], start, end);
+}
+
+static void take_event(void *context, int64_t rank, const struct pw_row_comm_event *event)
+{
+    struct truth *t = context;
+    struct rank *r = &t->ranks[rank];
+    struct span comm = {pw_sim_local_time(&r->clock, event->start),
+                        pw_sim_local_time(&r->clock, event->end)};
+    /* It begins when the work before it is done, or the collective before it: never before that is
+     * told. Compute that was told reaches at most to its begin, or hides it from there on. */
+    r->kernels++;
+    r->comm_ns += comm.end - comm.start;
+    if (r->device_end <= comm.start)
+        enter(
+            r, comm.start, comm.end,
+            pw_sim_local_time(&r->clock, event->start - pw_sim_gpu_lead(t->params, rank, t->step)));
+    if (r->ncomm < (int)(sizeof(r->comm) / sizeof(r->comm[0])))
+        r->comm[r->ncomm++] = comm;
+}
+
+static void take_phase(void *context, int64_t rank, enum pw_phase phase, int64_t start, int64_t end)
+{
+    (void)context, (void)rank, (void)phase, (void)start, (void)end;
+}
+
+static void take_work(void *context, int64_t rank, int64_t step, enum pw_phase phase, int64_t start,
+                      int64_t end)
+{
+    struct truth *t = context;
+    t->step = step;
+    pw_sim_gpu_tell(t->params, rank, step, phase, start, end, take_gpu, t);
+}
+
+static void take_step(void *context, int64_t rank, int64_t step, int64_t start, int64_t end)
+{
+    struct rank *r = &((struct truth *)context)->ranks[rank];
+    (void)step, (void)start, (void)end;
+    r->ncomm = 0; /* all of them are over */
+}
+
+static void print_rank(FILE *out, const struct rank *r, int64_t rank)
+{
+    int64_t span = r->device_end - r->first;
+    fprintf(out, "    {\"rank\": %" PRId64 ", \"kernels\": %" PRId64 ", \"copies\": %" PRId64, rank,
+            r->kernels, r->copies);
+    fprintf(out, ", \"span_ns\": %" PRId64 ", \"busy_ns\": %" PRId64, span,
+            span - r->dry_ns - r->gap_ns);
+    fprintf(out, ", \"compute_ns\": %" PRId64 ", \"copy_ns\": %" PRId64, r->compute_ns, r->copy_ns);
+    fprintf(out, ", \"comm_ns\": %" PRId64 ", \"comm_exposed_ns\": %" PRId64, r->comm_ns,
+            r->comm_ns - r->hidden_ns);
+    fprintf(out, ", \"idle_host_ns\": %" PRId64 ", \"idle_gap_ns\": %" PRId64 "}", r->dry_ns,
+            r->gap_ns);
+}
+
+/* Prints a JSON array, empty for runs without GPUs. 0 or -ENOMEM. */
+static int pw_sim_gputruth_print(FILE *out, const struct pw_sim_params *p)
+{
+    struct truth t = {p, calloc((size_t)p->ranks, sizeof(*t.ranks)), 0};
+    struct pw_sim_sink sink = {&t,         0,         p->ranks - 1, take_event,
+                               take_phase, take_work, take_step,    NULL};
+    struct pw_sim_params marked = *p;
+    struct pw_sim_result result;
+    marked.steps_marked = 1; /* so that the ends of steps are told */
+    for (int64_t r = 0; t.ranks && r < p->ranks; r++)
+        t.ranks[r] = (struct rank){.clock = pw_sim_clock_of(p, r), .first = -1};
+    int err = !t.ranks ? -ENOMEM : p->gpu ? pw_sim_play(&marked, 0, &sink, &result) : 0;
+    fprintf(out, "[");
+    for (int64_t r = 0; r < p->ranks && p->gpu && !err; r++) {
+        fprintf(out, r ? ",\n" : "\n");
+        print_rank(out, &t.ranks[r], r);
+    }
+    fprintf(out, "]");
+    free(t.ranks);
+    return err;
+}
+
+/* What a report should say of a synthetic run's operators. */
+
+enum { MOST_TEXTS = 64 };
+
+struct sum {
+    uint32_t type;
+    uint8_t kind;
+    int64_t calls, total_ns, self_ns, min_ns, max_ns, alloc_bytes;
+};
+
+struct sums {
+    const struct pw_sim_params *params;
+    struct sum all[MOST_TEXTS];
+    int64_t *self_ns; /* [MOST_TEXTS * ranks] */
+};
+
+static void take_range(void *context, int64_t rank, const struct pw_row_range *range,
+                       int64_t self_ns)
+{
+    struct sums *sums = context;
+    struct sum *sum = &sums->all[range->name];
+    int64_t ns = range->end - range->start;
+    sum->min_ns = !sum->calls || ns < sum->min_ns ? ns : sum->min_ns;
+    sum->max_ns = ns > sum->max_ns ? ns : sum->max_ns;
+    sum->type = range->category;
+    sum->kind = range->kind;
+    sum->calls++;
+    sum->total_ns += ns;
+    sum->self_ns += self_ns;
+    sum->alloc_bytes += range->alloc_bytes;
+    sums->self_ns[range->name * sums->params->ranks + rank] += self_ns;
+}
+
+static void take_range_work(void *context, int64_t rank, int64_t step, enum pw_phase phase,
+                            int64_t start, int64_t end)
+{
+    struct sums *sums = context;
+    struct pw_sim_clock clock = pw_sim_clock_of(sums->params, rank);
+    pw_sim_operators_tell(sums->params, rank, step, phase, pw_sim_local_time(&clock, start),
+                          pw_sim_local_time(&clock, end), take_range, sums);
+}
+
+static void print_sum(FILE *out, const struct sums *sums, uint32_t name)
+{
+    const struct sum *sum = &sums->all[name];
+    fprintf(out, "    {\"name\": \"%s\", \"type\": \"%s\", \"kind\": \"%s\", ", pw_sim_text(name),
+            pw_sim_text(sum->type), pw_enum_name(PW_F_KIND, sum->kind));
+    fprintf(out, "\"calls\": %" PRId64 ", \"total_ns\": %" PRId64 ", \"self_ns\": %" PRId64,
+            sum->calls, sum->total_ns, sum->self_ns);
+    fprintf(out, ", \"min_ns\": %" PRId64 ", \"max_ns\": %" PRId64 ", \"alloc_bytes\": %" PRId64,
+            sum->min_ns, sum->max_ns, sum->alloc_bytes);
+    fprintf(out, ",\n     \"rank_self_ns\": [");
+    for (int64_t r = 0; r < sums->params->ranks; r++)
+        fprintf(out, "%s%" PRId64, r ? ", " : "", sums->self_ns[name * sums->params->ranks + r]);
+    fprintf(out, "]}");
+}
+
+/* The JSON array of the operators with their calls and times over all ranks and on each. 0 or
+ * -ENOMEM. */
+static int pw_sim_optruth_print(FILE *out, const struct pw_sim_params *p)
+{
+    struct sums *sums = calloc(1, sizeof(*sums));
+    int64_t *self_ns = calloc((size_t)p->ranks * MOST_TEXTS, sizeof(*self_ns));
+    struct pw_sim_sink sink = {
+        sums, 0, p->ranks - 1, ignore_event, ignore_phase, take_range_work, ignore_step, NULL};
+    struct pw_sim_result result;
+    const char *comma = "";
+    int err = sums && self_ns ? 0 : -ENOMEM;
+    if (!err) {
+        sums->params = p;
+        sums->self_ns = self_ns;
+        err = p->operators ? pw_sim_play(p, 0, &sink, &result) : 0;
+    }
+    fprintf(out, "[");
+    for (uint32_t name = 0; pw_sim_text(name) && !err; name++) {
+        if (!sums->all[name].calls)
+            continue;
+        fprintf(out, "%s\n", comma);
+        print_sum(out, sums, name);
+        comma = ",";
+    }
+    fprintf(out, "]");
+    free(self_ns);
+    free(sums);
+    return err;
+}
 
 static void print_hit_ranks(FILE *out, const struct pw_sim_params *p, const struct pw_sim_fault *f)
 {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "import/decimal.h"
-#include "import/jsonscan.h"
+#include "import/jsonfile.h"
 #include "import/sorter.h"
 
 static void test_decimal(void **state)
