@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregate/findings/bincauses.h"
-#include "aggregate/findings/boundrows.h"
 #include "aggregate/findings/frozenhosts.h"
+#include "aggregate/findings/stretchcauses.h"
 #include "aggregate/match/collectivestats.h"
 #include "analysis/oneoff.h"
 #include "analysis/partloss.h"

@@ -33,4 +33,12 @@ void pw_selection_mark(struct pw_job *job, struct pw_summary *all, size_t n,
 /* Closes this process's inputs that are not used. */
 void pw_selection_apply(struct pw_job *job, const struct pw_summary *mine);
 
+/* The rank files of a directory. */
+
+enum { PW_FILE_NAME = 320 };
+
+/* Sorted names; a .part beside its finished file is left out, and noted; journals are said. NULL
+ * with errno set when the directory is unreadable or memory short; the caller frees it. */
+char (*pw_filelist_read(struct pw_job *job, const char *dir, size_t *count))[PW_FILE_NAME];
+
 #endif

@@ -26,4 +26,11 @@ int pw_operators_make(struct pw_operators *out, struct pw_job *job, struct pw_op
 
 void pw_operators_fini(struct pw_operators *operators);
 
+/* Rows of /operators, /operator_types, /operator_shapes and /operator_stacks from summed operators.
+ * Their order, and so the file, does not depend on the order in which the sums were made. */
+
+/* Fills the tables; *order (malloc'ed) gets the operators' numbers in the order of their rows.
+ * Inner time of functions is entered in `tree`. 0 or -ENOMEM; `out` is then partly filled. */
+int pw_oprows_make(struct pw_operators *out, struct pw_optree *tree, int32_t **order);
+
 #endif

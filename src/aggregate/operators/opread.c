@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "aggregate/operators/opmemory.h"
-#include "aggregate/steps/waited.h"
+#include "aggregate/steps/spans.h"
 #include "core/h5reader.h"
 #include "core/h5table.h"
 #include "core/limits.h"

@@ -4,7 +4,6 @@
 
 #include "aggregate/input/input.h"
 #include "aggregate/operators/optree.h"
-#include "aggregate/operators/opwindows.h"
 #include "aggregate/steps/spans.h"
 
 /* Adds the operators of `input`; `wait` are the joined times in which the rank waited for others.

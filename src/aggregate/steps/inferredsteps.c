@@ -2,14 +2,347 @@
 #include "aggregate/steps/inferredsteps.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "aggregate/input/events.h"
-#include "aggregate/steps/boundaries.h"
+#include "aggregate/input/job.h"
+#include "analysis/bandwidth.h"
+#include "analysis/iteration.h"
+#include "analysis/period.h"
+#include "analysis/recurring.h"
+#include "core/hash.h"
+#include "core/limits.h"
 #include "core/ops.h"
+#include "core/sentence.h"
+#include "core/sort.h"
+#include "core/text.h"
+
+/* Where the steps of a job that marks none begin, by what its lowest rank calls again and again. */
+
+/* As all processes know it. */
+struct pw_boundaries {
+    uint64_t uid; /* of the communicator whose collectives they are, 0: times */
+    size_t n;
+    int64_t *at;    /* [n] ascending: numbers of collectives, or cluster times */
+    int is_first;   /* times: the rank had communicated in the iteration before at most */
+    double alike;   /* share of usual iterations; 0: slices */
+    char what[144]; /* the call that an iteration begins with, and what only some have; or "" */
+};
+
+enum {
+    MOST_CALLS = 1 << 17, /* that iterations are looked for in */
+    MOST_ANCHORS = 4096,
+    RECURRING_TOLD = 3,
+    LEAST_KEPT = 3, /* iterations, when parts of them are put together */
+};
+
+#define SURELY_ALIKE 0.85 /* iterations with the same calls, and these have so much of the time */
+#define SURELY_COVERED 0.5
+#define LEAST_ALIKE 0.6 /* of iterations by the work in their parts */
+
+/* How much of a call makes its kind: sizes of messages, and whom they are for, may change from one
+ * iteration to the next; a call may tell iterations apart only together with the one before it. */
+struct detail {
+    int sizes, peers, pairs;
+};
+
+enum { DETAILS = 5 };
+
+static const struct detail details[DETAILS] = {
+    {1, 1, 0}, {0, 1, 0}, {0, 0, 0}, {0, 1, 1}, {0, 0, 1}};
+
+/* A call as kinds are made of it. */
+struct sample {
+    int64_t start, end, bytes, seq;
+    int64_t inside; /* what the rank had been inside calls until here, ns */
+    int32_t comm, peer;
+    uint32_t op;
+};
+
+struct listing {
+    struct sample *samples; /* in the order of the file */
+    size_t n, capacity, most;
+    const struct detail *detail; /* of the anchor; NULL: all calls are listed */
+    uint64_t anchor, before;
+    int64_t inside;
+    int failed;
+};
+
+/* Collectives come before messages, of which the same program may do others on each rank. */
+static uint64_t key_of(const struct sample *call, const struct detail *detail)
+{
+    const int is_message = pw_op_info(call->op)->cls == PW_CLASS_SEND;
+    uint64_t key = (uint64_t)is_message << 62 | (uint64_t)(call->op + 1) << 52 |
+                   (uint64_t)(call->comm & 0xffff) << 36;
+    if (!is_message || detail->sizes)
+        key |= (uint64_t)__builtin_popcountll((uint64_t)pw_size_class(call->bytes)) << 28;
+    if (is_message && detail->peers)
+        key |= (uint64_t)(call->peer + 1) & 0xfffffff;
+    return key;
+}
+
+/* The kind of a call whose predecessor's was `before`, which becomes its own. */
+static uint64_t next_key(const struct sample *call, const struct detail *detail, uint64_t *before)
+{
+    const uint64_t key = key_of(call, detail), pair = pw_hash_mix(*before, key) | UINT64_C(1) << 63;
+    *before = key;
+    return detail->pairs ? pair : key;
+}
+
+static int grow(struct listing *l)
+{
+    size_t capacity = l->capacity ? 2 * l->capacity : 4096;
+    struct sample *samples = realloc(l->samples, capacity * sizeof(*samples));
+    if (!samples)
+        return -1;
+    l->samples = samples;
+    l->capacity = capacity;
+    return 0;
+}
+
+/* Time inside a call; a nonblocking one's wait is its completing call's. */
+static int64_t inside_of(const struct pw_row_comm_event *event)
+{
+    if (!(event->flags & PW_FLAG_NONBLOCKING))
+        return event->end - event->start;
+    const int64_t waited = event->wait_start ? event->end - event->wait_start : 0;
+    return event->inside_ns > waited ? event->inside_ns - waited : 0;
+}
+
+static void list_call(void *context, const struct pw_input *input,
+                      const struct pw_row_comm_event *event)
+{
+    struct listing *l = context;
+    enum pw_op_class cls = pw_op_info(event->op)->cls;
+    int is_shared = event->comm >= 0 && (size_t)event->comm < input->ncomms &&
+                    input->comms[event->comm].size > 1;
+    const int64_t inside = l->inside;
+    if (event->flags & PW_FLAG_RECV_PART)
+        return; /* the half of a call that sends, too: that has come */
+    l->inside = pw_sum(l->inside, inside_of(event));
+    if (!is_shared || (cls != PW_CLASS_COLL && cls != PW_CLASS_SEND) || l->n == l->most)
+        return;
+    const struct sample call = {event->start, event->end,  event->sent_bytes, event->seq,
+                                inside,       event->comm, event->peer,       event->op};
+    if (l->detail && next_key(&call, l->detail, &l->before) != l->anchor)
+        return;
+    if (l->n == l->capacity && grow(l))
+        l->failed = 1;
+    else
+        l->samples[l->n++] = call;
+}
+
+/* The first calls of the rank. */
+static int list_first(const struct pw_input *input, struct listing *l)
+{
+    struct pw_events *events;
+    int err = pw_events_open(input, &events);
+    if (err)
+        return err;
+    for (size_t b = 0; !err && b < pw_events_blocks(input) && l->n < l->most; b++)
+        err = pw_events_visit(events, b, list_call, l);
+    pw_events_close(events);
+    return l->failed ? -ENOMEM : 0; /* of a file that ends early, what is there */
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct pw_call *x = a, *y = b;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    return (x->key > y->key) - (x->key < y->key);
+}
+
+/* Room to look for anchors in. */
+struct looking {
+    struct pw_call *calls;
+    struct pw_iterations *all;
+    void *scratch;
+};
+
+/* The best anchor at the details first .. last. NULL: none, or none that is mostly alike and covers
+ * most of the time, where `surely`. */
+static const struct detail *look(const struct listing *l, struct looking *in, double interrupted,
+                                 size_t first_detail, size_t last, int surely,
+                                 struct pw_iterations *best)
+{
+    size_t n = 0, first[DETAILS + 1] = {0};
+    for (size_t d = first_detail; d <= last; d++) {
+        uint64_t before = 0;
+        for (size_t i = 0; i < l->n; i++)
+            in->calls[i] = (struct pw_call){next_key(&l->samples[i], &details[d], &before),
+                                            l->samples[i].start, l->samples[i].end};
+        pw_sort(in->calls, l->n, sizeof(*in->calls), by_start);
+        n += pw_iterations_list(in->calls, l->n, interrupted, in->scratch, in->all + n,
+                                MOST_ANCHORS - n);
+        first[d + 1] = n;
+    }
+    const size_t chosen = n ? pw_iterations_choose(in->all, n) : 0;
+    if (!n || (surely &&
+               (in->all[chosen].alike < SURELY_ALIKE || in->all[chosen].coverage < SURELY_COVERED)))
+        return NULL;
+    *best = in->all[chosen];
+    for (size_t d = first_detail; d < last; d++)
+        if (chosen < first[d + 1])
+            return &details[d];
+    return &details[last];
+}
+
+/* The best anchor: with all details, where these repeat; else at any detail; else with a share of
+ * iterations that were interrupted, as little as it takes. NULL: none. */
+static const struct detail *find_anchor(const struct listing *l, struct pw_iterations *best)
+{
+    static const double interrupted[] = {0, 0.02, 0.05, 0.2};
+    struct looking in = {malloc(sizeof(*in.calls) * (l->n + 1)),
+                         malloc(sizeof(*in.all) * MOST_ANCHORS),
+                         malloc(pw_iterations_scratch(l->n))};
+    const struct detail *found = NULL;
+    const int has_room = in.calls && in.all && in.scratch;
+    for (size_t i = 0; has_room && !found && i < sizeof(interrupted) / sizeof(*interrupted); i++) {
+        found = look(l, &in, interrupted[i], 0, 0, 1, best);
+        found = found ? found : look(l, &in, interrupted[i], 0, DETAILS - 1, 0, best);
+    }
+    free(in.calls);
+    free(in.all);
+    free(in.scratch);
+    return found;
+}
+
+static int compare_i64(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static int sample_by_start(const void *a, const void *b)
+{
+    const struct sample *x = a, *y = b;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+/* Leaves of the anchors, in order, those that an iteration begins with. Returns how many calls of
+ * the kind the usual iteration has. */
+static size_t merge_pieces(struct listing *l, double *alike)
+{
+    int64_t *work = malloc(sizeof(*work) * (l->n + 1));
+    size_t *first = malloc(sizeof(*first) * (l->n + 1)), pieces = 1, n = l->n ? l->n - 1 : 0;
+    double *scratch = malloc(sizeof(*scratch) * (l->n + 1)), like;
+    if (work && first && scratch) {
+        for (size_t i = 0; i < n; i++)
+            work[i] = pw_sum(l->samples[i + 1].start - l->samples[i].start,
+                             l->samples[i].inside - l->samples[i + 1].inside);
+        const struct pw_period period = pw_period_find(work, n, scratch);
+        size_t kept =
+            period.length > 1 ? pw_period_cut(&period, work, n, scratch, first, &like) : 0;
+        if (kept > LEAST_KEPT && like >= LEAST_ALIKE) {
+            for (size_t i = 0; i < kept; i++)
+                l->samples[i] = l->samples[first[i]];
+            l->n = kept;
+            pieces = period.length;
+            *alike *= like;
+        }
+    }
+    free(work);
+    free(first);
+    free(scratch);
+    return pieces;
+}
+
+/* Boundaries by the calls of the anchor's kind: the numbers of a collective of all ranks, else the
+ * times at which they begin. */
+static void take_anchors(const struct pw_job *job, const struct pw_input *input,
+                         const struct listing *l, struct pw_boundaries *b)
+{
+    const struct sample *call = &l->samples[0];
+    const struct pw_row_comms *comm = &input->comms[call->comm];
+    const int is_everybodys = !l->detail->pairs && comm->size == job->nranks &&
+                              pw_op_info(call->op)->cls == PW_CLASS_COLL;
+    b->at = malloc(sizeof(*b->at) * l->n);
+    for (size_t i = 0; i < l->n && b->at; i++)
+        b->at[b->n++] =
+            is_everybodys ? l->samples[i].seq : pw_input_time(input, l->samples[i].start);
+    b->uid = is_everybodys ? comm->uid : 0;
+    pw_sort(b->at, b->n, sizeof(*b->at), compare_i64);
+}
+
+static const char *ordinal(int64_t n)
+{
+    static const char *const suffix[] = {"th", "st", "nd", "rd"};
+    return n % 10 > 3 || (n % 100 > 10 && n % 100 < 14) ? "th" : suffix[n % 10];
+}
+
+/* Adds to what is said of the steps which calls only every so manieth has. */
+static void add_recurring(const struct listing *all, const struct listing *anchors,
+                          struct pw_sentence *s)
+{
+    static const struct detail plain = {0, 0, 0};
+    struct pw_recurring found[RECURRING_TOLD];
+    struct pw_call *calls = malloc(sizeof(*calls) * (all->n + 1));
+    int64_t *begins = malloc(sizeof(*begins) * (anchors->n + 1));
+    void *scratch = malloc(pw_recurring_scratch(all->n));
+    for (size_t i = 0; i < anchors->n && begins; i++)
+        begins[i] = anchors->samples[i].start;
+    for (size_t i = 0; i < all->n && calls; i++)
+        calls[i] = (struct pw_call){key_of(&all->samples[i], &plain), all->samples[i].start,
+                                    all->samples[i].end};
+    size_t n = calls && begins && scratch ? pw_recurring_find(calls, all->n, begins, anchors->n,
+                                                              scratch, found, RECURRING_TOLD)
+                                          : 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct sample *call = &all->samples[found[i].call];
+        char bytes[32];
+        pw_sentence_add(s, "%s every %" PRId64 "%s has %s", i ? "," : ";", found[i].every,
+                        ordinal(found[i].every), pw_op_info(call->op)->name);
+        if (pw_op_info(call->op)->cls == PW_CLASS_COLL && call->bytes > 0)
+            pw_sentence_add(s, " of %s", pw_text_bytes(bytes, sizeof(bytes), call->bytes));
+    }
+    free(calls);
+    free(begins);
+    free(scratch);
+}
+
+static void describe_boundaries(const struct pw_input *input, const struct listing *all,
+                                const struct listing *anchors, size_t pieces,
+                                struct pw_boundaries *b)
+{
+    struct pw_sentence s = pw_sentence_on(b->what, sizeof(b->what));
+    const char *name = pw_op_info(anchors->samples[0].op)->name;
+    if (pieces > 1)
+        pw_sentence_add(&s, "every %zu%s %s of rank %" PRId64 ", by the work between them", pieces,
+                        ordinal((int64_t)pieces), name, (int64_t)input->rank);
+    else
+        pw_sentence_add(&s, "each %s of rank %" PRId64, name, (int64_t)input->rank);
+    add_recurring(all, anchors, &s);
+}
+
+/* Of the rank of this file; n 0 where nothing comes again and again. */
+static struct pw_boundaries pw_boundaries_find(const struct pw_job *job, struct pw_input *input)
+{
+    struct pw_boundaries b = {0};
+    struct pw_iterations found = {0};
+    struct listing all = {.most = MOST_CALLS}, anchors = {.most = SIZE_MAX};
+    anchors.detail = list_first(input, &all) ? NULL : find_anchor(&all, &found);
+    if (anchors.detail) {
+        anchors.anchor = found.key;
+        pw_events_read(input, list_call, &anchors); /* damage is noted by the first pass */
+        pw_sort(anchors.samples, anchors.n, sizeof(*anchors.samples), sample_by_start);
+        if (anchors.n && !anchors.failed) {
+            b.alike = found.alike;
+            const size_t pieces = merge_pieces(&anchors, &b.alike);
+            take_anchors(job, input, &anchors, &b);
+            describe_boundaries(input, &all, &anchors, pieces, &b);
+        }
+    }
+    free(all.samples);
+    free(anchors.samples);
+    return b;
+}
 
 enum {
     SLICES = 100,
@@ -58,12 +391,6 @@ static void cut_at(struct cutting *c, const struct pw_input *input, int64_t numb
     c->window = window;
     c->steps[c->n++] = (struct pw_row_step){
         .step = number, .start = time, .end = time, .recorded = PW_RECORDED_ACTIVE};
-}
-
-static int compare_i64(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
 }
 
 /* A step begins where the collective ended on this rank. */

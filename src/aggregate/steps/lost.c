@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "aggregate/input/gaps.h"
+#include "aggregate/input/missing.h"
 #include "core/limits.h"
 
 struct finding {

@@ -25,4 +25,19 @@ void pw_spans_drop(struct pw_spans *spans, int64_t time);
 
 void pw_spans_fini(struct pw_spans *spans);
 
+/* How long a rank had waited for others by a given time, from its joined spans of waiting. */
+
+struct pw_waited {
+    const struct pw_interval *spans; /* the caller's */
+    size_t n, near;
+    int64_t *before; /* [n] length of all spans before this one */
+};
+
+/* 0 or -ENOMEM. The spans must be joined and outlive it. */
+int pw_waited_init(struct pw_waited *waited, const struct pw_spans *spans);
+void pw_waited_fini(struct pw_waited *waited);
+
+/* ns inside [start, end); quick when it is near the one asked before, on either side. */
+int64_t pw_waited_within(struct pw_waited *waited, int64_t start, int64_t end);
+
 #endif

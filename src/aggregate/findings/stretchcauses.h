@@ -1,6 +1,6 @@
 /* What the CPUs that a straggler may use say of why it had none. */
-#ifndef PW_AGGREGATE_FINDINGS_BOUNDROWS_H
-#define PW_AGGREGATE_FINDINGS_BOUNDROWS_H
+#ifndef PW_AGGREGATE_FINDINGS_STRETCHCAUSES_H
+#define PW_AGGREGATE_FINDINGS_STRETCHCAUSES_H
 
 #include "aggregate/findings/findings.h"
 #include "analysis/bound.h"
@@ -18,5 +18,13 @@ void pw_boundrows_enter(struct pw_findings *f, const struct pw_job *job,
 /* The rank lacked a CPU, was bound beside processes that are no ranks, and the others of its host
  * may use twice as many CPUs or more: they go to its CPUs and leave them again. */
 int pw_boundrows_is_narrow(const struct pw_row_c_straggler *row);
+
+/* Causes that a straggler's steps have too few samples for, from the bins of the run near them. */
+
+/* Gives rows by steps whose cause is unknown that of which their rank has more than the median of
+ * the others, within a sample of the steps, by half of what the row lost. Of the first rows only.
+ * `scratch` has room for a value of each rank. */
+void pw_bincauses_find(struct pw_findings *findings, const struct pw_job *job,
+                       const struct pw_matrix *matrix, int64_t *scratch);
 
 #endif
