@@ -4,7 +4,9 @@
 #define PW_ANALYSIS_COLLECTIVES_H
 
 #include <stddef.h>
+#include <stdint.h>
 
+#include "core/ops.h"
 #include "core/tables.h"
 
 struct pw_collective_group {
@@ -18,5 +20,21 @@ struct pw_row_c_collective_stat pw_collectives_sum_up(const struct pw_collective
 
 /* For qsort: the order of /collective_stats, most waiting first. */
 int pw_collectives_by_wait(const void *a, const void *b);
+
+/* Algorithm and bus bandwidth of collectives (nccl-tests, doc/PERFORMANCE.md). */
+
+/* k such that bus bandwidth = k x algorithm bandwidth on n ranks; 0 when the operation moves no
+ * data of its own. */
+double pw_busbw_factor(enum pw_op_factor factor, int64_t nranks);
+
+/* Bytes per second of `bytes` in `transfer_ns`; 0 when either is not positive. */
+double pw_algbw(int64_t bytes, int64_t transfer_ns);
+
+/* The same of a time between clocks that may be wrong by `error_ns`: 0, too, when the time is
+ * shorter, for then it may be any shorter one. */
+double pw_algbw_resolved(int64_t bytes, int64_t transfer_ns, int64_t error_ns);
+
+/* Size class of a message: the smallest 2^k - 1 >= bytes, 0 for 0. */
+int64_t pw_size_class(int64_t bytes);
 
 #endif

@@ -2,13 +2,196 @@
 #include "analysis/drift.h"
 
 #include <math.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
-#include "analysis/permutation.h"
-#include "analysis/scan.h"
-#include "analysis/season.h"
+#include "analysis/significance.h"
 #include "analysis/statistics.h"
 #include "analysis/straggler.h"
+
+/* What comes again every so many steps: an outer loop, a file that is written. Pure functions. */
+
+enum { PW_SEASON_MOST = 16 /* steps */ };
+
+#define LEAST_SEASON 0.5
+
+enum { LEAST_VALUES = 8 }; /* of each place */
+
+static double median_of_place(const double *values, const size_t *step, size_t n, size_t period,
+                              size_t place, double *sorted)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        if (step[i] % period == place)
+            sorted[count++] = values[i];
+    return count ? pw_median_f64(sorted, count) : 0;
+}
+
+/* Into out[n] what is left; the sum of its absolute values. */
+static double leave_season(const double *values, const size_t *step, size_t n, size_t period,
+                           double *out, double *sorted)
+{
+    double usual[PW_SEASON_MOST], sum = 0;
+    for (size_t k = 0; k < period; k++)
+        usual[k] = median_of_place(values, step, n, period, k, sorted);
+    for (size_t i = 0; i < n; i++) {
+        out[i] = values[i] - usual[step[i] % period];
+        sum += fabs(out[i]);
+    }
+    return sum;
+}
+
+/* Takes out of values[n], each of step[i], what comes every so many steps, and returns how many; 1
+ * where nothing does. It is the median of the values of the same place in the period, less that of
+ * all, as classical decomposition of a series has it with means. The period is that which leaves
+ * the smallest sum of absolute values, at most half of what there was, each place having 8 values
+ * or more. `room` is for 2 n values. */
+static size_t pw_season_remove(double *values, const size_t *step, size_t n, double *room)
+{
+    double *left = room, *sorted = room + n;
+    double least = LEAST_SEASON * leave_season(values, step, n, 1, left, sorted);
+    size_t best = 1;
+    for (size_t period = 2; period <= PW_SEASON_MOST && period * LEAST_VALUES <= n; period++) {
+        const double sum = leave_season(values, step, n, period, left, sorted);
+        if (sum < least) {
+            least = sum;
+            best = period;
+        }
+    }
+    if (best == 1)
+        return 1;
+    const double usual = median_of_place(values, step, n, 1, 0, sorted);
+    leave_season(values, step, n, best, left, sorted);
+    for (size_t i = 0; i < n; i++)
+        values[i] = left[i] + usual;
+    return best;
+}
+
+/* Whether values in a row are higher for a while, or rise, beyond chance: of their places in order
+ * (Wilcoxon), in bins of successive ones. Pure functions. */
+
+enum { PW_SCAN_BINS = 256, PW_SCAN_LEAST = 5 /* values in a window, and outside it */ };
+
+/* Sums of places, less what is expected. */
+struct pw_scan {
+    double sum[PW_SCAN_BINS + 1], values[PW_SCAN_BINS + 1];
+    size_t n, size;
+};
+
+#define PW_SCAN_LEAST_P 0.0005
+
+enum { DRAWS = 1999, ENOUGH = 20 };
+
+/* How many of the sorted values are below one; or not above it. */
+static size_t count_below(const double *sorted, size_t n, double value, int is_equal_below)
+{
+    size_t low = 0, high = n;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (sorted[middle] < value || (is_equal_below && sorted[middle] <= value))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Into place[n] each value's place in order, equal ones the mean of theirs, less the mean of all;
+ * `room` is for n values. */
+static void pw_scan_places(const double *values, size_t n, double *room, double *place)
+{
+    memcpy(room, values, n * sizeof(double));
+    pw_sort_f64(room, n);
+    for (size_t i = 0; i < n; i++) {
+        const size_t below = count_below(room, n, values[i], 0);
+        const size_t upto = count_below(room, n, values[i], 1);
+        place[i] = ((double)below + (double)upto - (double)n) / 2;
+    }
+}
+
+/* Of `place`, in bins of `least` or more values. */
+static void pw_scan_fill(struct pw_scan *out, const double *place, size_t n, size_t least)
+{
+    const size_t needed = (n + PW_SCAN_BINS - 1) / PW_SCAN_BINS;
+    *out = (struct pw_scan){.size = least > needed ? least : needed};
+    for (size_t i = 0; i < n; i++) {
+        const size_t at = i / out->size;
+        out->n = at + 1;
+        out->sum[at] += place[i];
+        out->values[at] += 1;
+    }
+}
+
+static double window_of(const struct pw_scan *s, const size_t *order, size_t *first, size_t *last)
+{
+    double best = 0, all = 0;
+    for (size_t i = 0; i < s->n; i++)
+        all += s->values[i];
+    for (size_t i = 0; i < s->n; i++) {
+        double sum = 0, values = 0;
+        for (size_t k = i; k < s->n; k++) {
+            sum += s->sum[order[k]];
+            values += s->values[order[k]];
+            if (sum <= 0 || values < PW_SCAN_LEAST || all - values < PW_SCAN_LEAST)
+                continue;
+            const double score = sum * sum / (values * (1 - values / all));
+            if (score <= best)
+                continue;
+            best = score;
+            *first = i;
+            *last = k;
+        }
+    }
+    return best;
+}
+
+static double slope_of(const struct pw_scan *s, const size_t *order)
+{
+    double sum = 0;
+    for (size_t i = 0; i < s->n; i++)
+        sum += s->sum[order[i]] * ((double)i - (double)(s->n - 1) / 2);
+    return sum;
+}
+
+static double score_of(const struct pw_scan *s, const size_t *order, int is_slope)
+{
+    size_t first, last;
+    return is_slope ? slope_of(s, order) : window_of(s, order, &first, &last);
+}
+
+static void put_in_order(size_t *order, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        order[i] = i;
+}
+
+/* The window of bins with the largest (sum - expected sum)^2 / (w (1 - w / n)), of w values. */
+static double pw_scan_window(const struct pw_scan *s, size_t *first, size_t *last)
+{
+    size_t order[PW_SCAN_BINS + 1];
+    put_in_order(order, s->n);
+    return window_of(s, order, first, last);
+}
+
+/* How often bins of `left`, in an order that is drawn, have a window, or rise, as much as `seen`
+ * does, with itself. `left` is what a window or a line leaves of the values: blocks of the values
+ * themselves would keep what is looked for in whole blocks, and a few of these come together by
+ * chance however high they are (Kirch, "Block permutation principles for the change analysis of
+ * dependent data", J. Statist. Plann. Inference 137, 2007). At least PW_SCAN_LEAST_P. */
+static double pw_scan_chance(const struct pw_scan *seen, const struct pw_scan *left, int is_slope)
+{
+    size_t order[PW_SCAN_BINS + 1], extreme = 0, drawn = 0;
+    uint64_t state = 1;
+    put_in_order(order, seen->n);
+    const double observed = score_of(seen, order, is_slope);
+    while (drawn < DRAWS && extreme < ENOUGH) {
+        pw_permutation_shuffle(order, left->n, left->n, &state);
+        extreme += score_of(left, order, is_slope) >= observed * (1 - 1e-9);
+        drawn++;
+    }
+    return (double)(extreme + 1) / (double)(drawn + 1);
+}
 
 enum {
     LEAST_BINS = 8,

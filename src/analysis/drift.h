@@ -33,10 +33,10 @@ size_t pw_drift_scratch(size_t nsteps, size_t nranks);
  *
  * Common excess of a step: the lower quartile over the ranks of own work - the rank's median, so
  * that more than three quarters of the ranks have it, without what comes every few steps
- * (season.h). Of its ranks among all steps (Wilcoxon) the window with the largest (sum - expected
+ * (drift.c). Of its ranks among all steps (Wilcoxon) the window with the largest (sum - expected
  * sum) / sqrt(w (1 - w / n)) is taken, and of the line through pairs of steps half the run apart
  * (Theil's incomplete method, 1950) the slope; of both the better by Schwarz' criterion. It is
- * tested by permutation of what it leaves (scan.h), in blocks of twice its correlation length: p <
+ * tested by permutation of what it leaves (drift.c), in blocks of twice its correlation length: p <
  * 0.005; or, where single steps differ as much and nothing is correlated, 0.001. Nine of ten ranks
  * have half of the excess or more; it costs 1 % of the run; and no other stretch half as long is
  * like it, or the program made them so. */

@@ -40,4 +40,51 @@ size_t pw_iterations_list(const struct pw_call *calls, size_t n, double interrup
 /* The best of n, the first where several are as good; n when n is 0. */
 size_t pw_iterations_choose(const struct pw_iterations *all, size_t n);
 
+/* Calls that only every second, fourth, tenth ... iteration of a program has: an outer loop around
+ * it, or a phase with a period of its own. */
+
+struct pw_recurring {
+    uint64_t key;  /* of the call */
+    size_t call;   /* the first of the calls with it */
+    int64_t every; /* iterations from one that has it to the next, at least 2 */
+    int64_t count; /* iterations that have it, at least 3 */
+    double alike;  /* share of those that come so many after the last, at least 0.85 */
+};
+
+/* Bytes of scratch for n calls. */
+size_t pw_recurring_scratch(size_t n);
+
+/* Lists the first `max` by how often they come, of calls in the order of their start, and
+ * iterations that begin at begins[0 .. nbegins), ascending; what is before the first or after the
+ * last does not count. One call for each distance: the first that is met. Returns how many. */
+size_t pw_recurring_find(const struct pw_call *calls, size_t n, const int64_t *begins,
+                         size_t nbegins, void *scratch, struct pw_recurring *out, size_t max);
+
+/* Whether parts of a loop that look alike by their calls are several to an iteration: a solver has
+ * three dot products, a halo exchange four messages, of which each follows another piece of work.
+ *
+ * The own work between one such call and the next then has a pattern that comes again every
+ * `length` calls: the correlation of its logarithm with itself, that many calls later, is at least
+ * 0.5 and above that of all shorter distances, and the pieces differ by half or more. Pieces of
+ * like work are iterations of their own, and so is what repeats after more than PW_PERIOD_MOST: the
+ * inner of nested loops. */
+
+enum { PW_PERIOD_MOST = 8 };
+
+struct pw_period {
+    size_t length;                    /* pieces of an iteration; 1: each is one */
+    double pattern[PW_PERIOD_MOST];   /* [length] logarithm of the work, beginning with the most */
+    double floor, ceiling, tolerance; /* of a piece's work, ns; of a mean difference from pattern */
+};
+
+/* The pattern in the work, ns, of n pieces that follow each other. `scratch` has room for n. */
+struct pw_period pw_period_find(const int64_t *work, size_t n, double *scratch);
+
+/* Where iterations begin, as indices of pieces: first[0 .. returned), at most n + 1, of which the
+ * last is where the last whole one ended. An iteration may have more pieces now and then, after
+ * which the pattern goes on. *alike is the share of iterations that have exactly the pattern.
+ * `scratch` has room for n. */
+size_t pw_period_cut(const struct pw_period *period, const int64_t *work, size_t n, double *scratch,
+                     size_t *first, double *alike);
+
 #endif

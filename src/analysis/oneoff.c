@@ -1,7 +1,7 @@
 /* Losses in single steps; see oneoff.h. */
 #include "analysis/oneoff.h"
 
-#include "analysis/stragglerphase.h"
+#include "analysis/excess.h"
 
 #define TIMES 5           /* as much as any but two of the others' */
 #define LEAST_SHARE 0.03  /* of the run, in at most PW_ONEOFF_STEPS; or else the chance of it is */

@@ -2,7 +2,6 @@
 #include "analysis/partloss.h"
 
 #include "analysis/cause.h"
-#include "analysis/outlier.h"
 #include "analysis/statistics.h"
 
 #define SURE_SHARE 0.03 /* of the run ... */

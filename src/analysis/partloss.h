@@ -4,13 +4,13 @@
  * nothing shows, that in which it did not sleep. How long programs take to start differs on every
  * machine. But for MPI_Init a rank is named when it lost 1 % of the run, no other rank more than
  * half of that, and the chance that a rank is so far above the others in any part is below 0.001 by
- * Grubbs' test (outlier.h); or 3 %, and 0.01. Before and in MPI_Init also when it lost 3 % of the
- * run and no other rank more than a fifth of that; before it also when it lost 1.5 % and no other
- * more than a twentieth. Later on, of less than 8 ranks, also when it lost 3 % and five times as
- * much as the others differ, since the spread of few says little. Of
- * two ranks, where nobody says which is usual, it is 3 % before MPI_Init and a tenth of the run
- * elsewhere; in MPI_Init, where one may sleep and the other look again and again, only when it
- * slept for a tenth of it, too. */
+ * Grubbs' test (statistics.h); or 3 %, and 0.01. Before and in MPI_Init also when it lost 3 % of
+ * the run and no other rank more than a fifth of that; before it also when it lost 1.5 % and no
+ * other more than a twentieth. Later on, of less than 8 ranks, also when it lost 3 % and five times
+ * as much as the others differ, since the spread of few says little. Of two ranks, where nobody
+ * says which is usual, it is 3 % before MPI_Init and a tenth of the run elsewhere; in MPI_Init,
+ * where one may sleep and the other look again and again, only when it slept for a tenth of it,
+ * too. */
 #ifndef PW_ANALYSIS_PARTLOSS_H
 #define PW_ANALYSIS_PARTLOSS_H
 

@@ -16,7 +16,7 @@ void pw_share_cells(const struct pw_replay_graph *graph, const int64_t *works, c
 size_t pw_share_scratch(const struct pw_replay_graph *graph, size_t nroles);
 
 /* The same where it is not known in which phases it is more, and each step's mean is 0: out of the
- * pieces of phases (analysis/pieces.h) in proportion to their covariance with it; pieces with less
+ * pieces of phases (analysis/sharing.c) in proportion to their covariance with it; pieces with less
  * than a tenth of the most do not depend on it. */
 void pw_share_amounts(const struct pw_replay_graph *graph, const int64_t *works,
                       const float *more_ns, struct pw_replay_node *nodes, int64_t *scratch);

@@ -27,4 +27,106 @@ int64_t pw_median_without_i64(const int64_t *sorted, size_t n, size_t skip);
 /* P(X >= k) for X ~ Binomial(n, p). */
 double pw_binomial_tail(int64_t n, int64_t k, double p);
 
+/* Whether one of several values is too far above the others to be one of them. Pure functions. */
+
+/* P(T >= t) of Student's t with `degrees` >= 1 degrees of freedom, t >= 0 (Abramowitz & Stegun,
+ * Handbook of Mathematical Functions, 1964, 26.7.3 and 26.7.4). */
+double pw_student_tail(double t, size_t degrees);
+
+/* The chance that the largest of n values is as far above the others as values[which] is, were all
+ * normal with one mean and variance: n P(T >= t), T with n - 2 degrees of freedom,
+ *
+ *     t = (value - mean of the others) / (s of the others x sqrt(1 + 1 / (n - 1)))
+ *
+ * which is Grubbs' test (Sample criteria for testing outlying observations, Ann. Math. Stat. 21,
+ * 1950) with Bonferroni's bound. Negative values are not known, and left out. 1 with fewer than 3
+ * known values. */
+double pw_outlier_chance(const int64_t *values, size_t n, size_t which);
+
+/* The mean of times, counts or sizes of which some are not known. */
+
+/* In double: a damaged file must not overflow an integer. */
+struct pw_mean {
+    double sum;
+    int64_t count;
+};
+
+/* Negative is not known, and left out. */
+static inline void pw_mean_add(struct pw_mean *mean, int64_t value)
+{
+    if (value < 0)
+        return;
+    mean->sum += (double)value;
+    mean->count++;
+}
+
+/* Rounded; -1 of nothing, INT64_MAX of what a damaged file adds up to. */
+static inline int64_t pw_mean_value(const struct pw_mean *mean)
+{
+    double value = mean->count ? mean->sum / (double)mean->count : -1;
+    return value > 9e18 ? INT64_MAX : (int64_t)(value + (value > 0 ? 0.5 : 0));
+}
+
+/* A line through points that come one at a time (least squares, Welford's sums). */
+
+struct pw_trend {
+    int64_t n;
+    double mean_x, mean_y, xx, xy, yy; /* sums of products of what they are off their means */
+};
+
+static inline void pw_trend_add(struct pw_trend *t, double x, double y)
+{
+    double dx = x - t->mean_x, dy = y - t->mean_y;
+    t->n++;
+    t->mean_x += dx / (double)t->n;
+    t->mean_y += dy / (double)t->n;
+    t->xx += dx * (x - t->mean_x);
+    t->xy += dx * (y - t->mean_y);
+    t->yy += dy * (y - t->mean_y);
+}
+
+/* y per x; 0 when no two points differ in x. */
+static inline double pw_trend_slope(const struct pw_trend *t)
+{
+    return t->xx > 0 ? t->xy / t->xx : 0;
+}
+
+/* The share of the variance of y that the line explains, 0..1; 0 when y never changes. */
+static inline double pw_trend_fit(const struct pw_trend *t)
+{
+    return t->xx > 0 && t->yy > 0 ? t->xy / t->xx * (t->xy / t->yy) : 0;
+}
+
+/* How uneven values of ranks are: the largest of a step over the step's mean, as a mean over steps.
+ */
+
+struct pw_peak {
+    double sum, largest, count; /* of the step under way */
+    double ratios, steps;       /* of those before */
+};
+
+/* A value of the step under way, 0 or more. */
+static inline void pw_peak_add(struct pw_peak *peak, double value)
+{
+    peak->sum += value;
+    peak->largest = value > peak->largest ? value : peak->largest;
+    peak->count++;
+}
+
+/* Ends the step. One without values, or of zeros, does not count. */
+static inline void pw_peak_next(struct pw_peak *peak)
+{
+    if (peak->sum > 0) {
+        peak->ratios += peak->largest / (peak->sum / peak->count);
+        peak->steps++;
+    }
+    peak->sum = peak->largest = peak->count = 0;
+}
+
+/* 1: all alike in each step; -1: no step counts. */
+static inline double pw_peak_value(const struct pw_peak *peak)
+{
+    return peak->steps > 0 ? peak->ratios / peak->steps : -1;
+}
+
 #endif

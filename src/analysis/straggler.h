@@ -16,7 +16,7 @@
  *   - at least 3 single steps above max(3 sigma, clock errors, 1 % of the step), more than chance
  *     explains given how often the other ranks have such steps (binomial test).
  * The first finds what noise hides in every single step, the second what comes and goes. Either
- * must stand out from the other ranks (standout.h).
+ * must stand out from the other ranks (straggler.c).
  *
  * Where it is known what of a rank's own work is outside communication, that is looked at first: a
  * transfer that ends late on the same rank in every step is no work, but would hide where work

@@ -1,7 +1,7 @@
 /* Which sends stood still until their receiver came back into MPI, by hand. */
 #include "unit.h"
 
-#include "analysis/flow.h"
+#include "analysis/message.h"
 
 /* The receiver is inside MPI from 0 to 10, from 40 to 50, and from 90 on to 100. */
 static const struct pw_interval inside[] = {{0, 10}, {40, 50}, {90, 100}};

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "analysis/period.h"
+#include "analysis/iteration.h"
 
 enum { US = 1000, MOST = 2048 };
 

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "analysis/permutation.h"
+#include "analysis/significance.h"
 
 static void assert_near(double value, double expected, double most)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analysis/pipeline.h"
-#include "analysis/trend.h"
+#include "analysis/statistics.h"
 
 static struct pw_row_c_queue queue(int32_t place, const char *side, double usage,
                                    double empty_share, int64_t steps_empty)

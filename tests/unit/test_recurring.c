@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/recurring.h"
+#include "analysis/iteration.h"
 
 static size_t find(const char *text, struct pw_recurring *out, size_t max)
 {

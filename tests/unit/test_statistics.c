@@ -4,10 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "analysis/bandwidth.h"
 #include "analysis/collectives.h"
 #include "analysis/intervals.h"
-#include "analysis/outlier.h"
 #include "analysis/statistics.h"
 #include "core/ops.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analysis/advice/advice.h"
-#include "analysis/mean.h"
+#include "analysis/statistics.h"
 
 enum { FIELDS = sizeof(struct pw_row_c_step_trace) / sizeof(int64_t) };
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/bandwidth.h"
 #include "analysis/collectives.h"
 #include "core/limits.h"
 #include "core/sort.h"

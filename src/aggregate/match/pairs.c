@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/bandwidth.h"
+#include "analysis/collectives.h"
 #include "analysis/groups.h"
 #include "core/sort.h"
 

@@ -1,11 +1,11 @@
 /* Sends that stood still for their receiver although they were over before it stood still for them
- * (analysis/flow.h). They are noted as messages are matched; whether the receiver was away
+ * (analysis/message.h). They are noted as messages are matched; whether the receiver was away
  * meanwhile is read from its file afterwards, only around them. */
 #ifndef PW_AGGREGATE_MATCH_STALLEDSENDS_H
 #define PW_AGGREGATE_MATCH_STALLEDSENDS_H
 
 #include "aggregate/match/sides.h"
-#include "analysis/flow.h"
+#include "analysis/message.h"
 
 /* Times are ns since the job's epoch but for those called local, of the rank's own clock. */
 struct pw_flow_send {

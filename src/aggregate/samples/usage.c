@@ -8,7 +8,7 @@
 
 #include "aggregate/input/cursor.h"
 #include "aggregate/input/input.h"
-#include "analysis/trend.h"
+#include "analysis/statistics.h"
 #include "core/limits.h"
 
 /* How what a rank has allocated goes on from step to step: one amount at a time goes in, a line

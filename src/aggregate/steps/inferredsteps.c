@@ -10,10 +10,8 @@
 
 #include "aggregate/input/events.h"
 #include "aggregate/input/job.h"
-#include "analysis/bandwidth.h"
+#include "analysis/collectives.h"
 #include "analysis/iteration.h"
-#include "analysis/period.h"
-#include "analysis/recurring.h"
 #include "core/hash.h"
 #include "core/limits.h"
 #include "core/ops.h"

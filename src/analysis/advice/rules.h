@@ -37,7 +37,7 @@ pw_advice_judge pw_judge_oversubscribed, pw_judge_memory_growth;
 pw_advice_judge pw_judge_slow_network;
 /* advice_trends.c */
 pw_advice_judge pw_judge_all_slower;
-/* advice_recording.c */
+/* advice_unrecorded.c */
 pw_advice_judge pw_judge_ranks_missing, pw_judge_ranks_unclosed, pw_judge_events_dropped;
 pw_advice_judge pw_judge_ring_waits, pw_judge_no_steps, pw_judge_steps_inferred;
 pw_advice_judge pw_judge_few_steps, pw_judge_clock_coarse, pw_judge_profiling_costly;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "analysis/advice/advice_unrecorded.h"
-#include "analysis/permutation.h"
+#include "analysis/significance.h"
 #include "core/sentence.h"
 #include "report/compare/compare_rows.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/permutation.h"
+#include "analysis/significance.h"
 #include "core/text.h"
 #include "report/writing/words.h"
 

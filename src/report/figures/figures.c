@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/mean.h"
+#include "analysis/statistics.h"
 #include "core/ops.h"
 
 static int64_t larger(int64_t a, int64_t b)

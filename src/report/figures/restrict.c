@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/bandwidth.h"
 #include "analysis/collectives.h"
 #include "core/sort.h"
 

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/mean.h"
 #include "analysis/statistics.h"
 #include "report/json/json_row.h"
 

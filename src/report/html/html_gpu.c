@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analysis/gputime.h"
-#include "analysis/mean.h"
+#include "analysis/statistics.h"
 #include "report/json/json_gpu.h"
 #include "report/json/json_row.h"
 

@@ -1,5 +1,5 @@
-/* What of a send was waiting for room at its receiver; see flow.h. */
-#include "analysis/flow.h"
+/* What of a send was waiting for room at its receiver; see message.h. */
+#include "analysis/message.h"
 
 static int64_t within(int64_t start, int64_t end, struct pw_interval window)
 {
