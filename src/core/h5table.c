@@ -8,9 +8,129 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/h5chunk.h"
 #include "core/h5reader.h"
 #include "core/newfile.h"
+#include "core/tables.h"
+
+/* Undoes shuffling, which is a transposition of bytes; where the processor can, 16 rows at a time.
+ */
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+int pw_row_layout_make(int table, struct pw_row_layout *out)
+{
+    const struct pw_table *info = pw_table_borrow(table);
+    *out = (struct pw_row_layout){.row_size = info->row_size};
+    for (size_t i = 0; i < info->nfields; i++) {
+        const struct pw_field *field = &info->fields()[i];
+        struct pw_row_run *last = out->nruns ? &out->runs[out->nruns - 1] : NULL;
+        if (last && last->to + last->size == field->offset)
+            last->size += field->size;
+        else if (out->nruns == PW_MOST_RUNS)
+            return -E2BIG;
+        else
+            out->runs[out->nruns++] =
+                (struct pw_row_run){out->packed_size, field->offset, field->size};
+        out->packed_size += field->size;
+    }
+    return 0;
+}
+
+void pw_rows_unpack(const struct pw_row_layout *layout, const char *packed, size_t first,
+                    size_t count, char *rows)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *from = packed + (first + i) * layout->packed_size;
+        char *to = rows + i * layout->row_size;
+        for (size_t k = 0; k < layout->nruns; k++)
+            memcpy(to + layout->runs[k].to, from + layout->runs[k].from, layout->runs[k].size);
+    }
+}
+
+#ifdef __SSE2__
+enum { AT_ONCE = 16 };
+
+static __m128i load(const char *from)
+{
+    return _mm_loadu_si128((const __m128i *)(const void *)from);
+}
+
+/* Two rows' eight bytes. */
+static void store_two(__m128i two, char *to, size_t row_size)
+{
+    _mm_storel_epi64((__m128i *)(void *)to, two);
+    _mm_storel_epi64((__m128i *)(void *)(to + row_size), _mm_unpackhi_epi64(two, two));
+}
+
+/* Eight planes of eight rows, as pairs of planes interleaved, into eight rows. */
+static void store_eight(__m128i a, __m128i b, __m128i c, __m128i d, char *to, size_t row_size)
+{
+    __m128i low = _mm_unpacklo_epi16(a, b), high = _mm_unpacklo_epi16(c, d);
+    store_two(_mm_unpacklo_epi32(low, high), to, row_size);
+    store_two(_mm_unpackhi_epi32(low, high), to + 2 * row_size, row_size);
+    low = _mm_unpackhi_epi16(a, b);
+    high = _mm_unpackhi_epi16(c, d);
+    store_two(_mm_unpacklo_epi32(low, high), to + 4 * row_size, row_size);
+    store_two(_mm_unpackhi_epi32(low, high), to + 6 * row_size, row_size);
+}
+
+static void transpose(const char *planes, size_t stride, char *to, size_t row_size)
+{
+    __m128i p[8];
+    for (size_t k = 0; k < 8; k++)
+        p[k] = load(planes + k * stride);
+    store_eight(_mm_unpacklo_epi8(p[0], p[1]), _mm_unpacklo_epi8(p[2], p[3]),
+                _mm_unpacklo_epi8(p[4], p[5]), _mm_unpacklo_epi8(p[6], p[7]), to, row_size);
+    store_eight(_mm_unpackhi_epi8(p[0], p[1]), _mm_unpackhi_epi8(p[2], p[3]),
+                _mm_unpackhi_epi8(p[4], p[5]), _mm_unpackhi_epi8(p[6], p[7]), to + 8 * row_size,
+                row_size);
+}
+#else
+enum { AT_ONCE = 8 };
+
+static void transpose(const char *planes, size_t stride, char *to, size_t row_size)
+{
+    for (size_t i = 0; i < AT_ONCE; i++)
+        for (size_t k = 0; k < 8; k++)
+            to[i * row_size + k] = planes[k * stride + i];
+}
+#endif
+
+/* `size` bytes of every row from as many planes. */
+static void gather(const char *planes, size_t stride, size_t size, size_t count, char *to,
+                   size_t row_size)
+{
+    size_t done = 0;
+    for (; size >= 8; size -= 8, done += 8) {
+        const char *from = planes + done * stride;
+        size_t i = 0;
+        for (; i + AT_ONCE <= count; i += AT_ONCE)
+            transpose(from + i, stride, to + i * row_size + done, row_size);
+        for (; i < count; i++)
+            for (size_t k = 0; k < 8; k++)
+                to[i * row_size + done + k] = from[k * stride + i];
+    }
+    for (; size; size--, done++)
+        for (size_t i = 0; i < count; i++)
+            to[i * row_size + done] = planes[done * stride + i];
+}
+
+void pw_rows_unshuffle(const struct pw_row_layout *layout, const char *planes, size_t chunk_rows,
+                       size_t first, size_t count, char *rows)
+{
+    /* Some rows at a time, so that they stay in the cache while all their fields are filled. */
+    enum { ROWS = 256 };
+    for (size_t at = 0; at < count; at += ROWS) {
+        size_t n = count - at < ROWS ? count - at : ROWS;
+        for (size_t k = 0; k < layout->nruns; k++) {
+            const struct pw_row_run *run = &layout->runs[k];
+            gather(planes + run->from * chunk_rows + first + at, chunk_rows, run->size, n,
+                   rows + at * layout->row_size + run->to, layout->row_size);
+        }
+    }
+}
 
 struct pw_h5_table {
     const struct pw_h5_place *place;

@@ -2,6 +2,8 @@
 #ifndef PW_CORE_H5TABLE_H
 #define PW_CORE_H5TABLE_H
 
+#include <stddef.h>
+
 #include "core/h5place.h"
 
 struct pw_h5_table;
@@ -15,5 +17,34 @@ int pw_h5_table_open(const char *path, const struct pw_h5_place *place, struct p
 int pw_h5_table_read(struct pw_h5_table *table, uint64_t first, size_t count, void *rows);
 
 void pw_h5_table_close(struct pw_h5_table *table);
+
+/* Undoes deflate and shuffle on a chunk of a table, and spreads its packed rows into row structs.
+ * No HDF5. */
+
+/* Fields that are side by side in the file's rows and in the row structs. */
+struct pw_row_run {
+    size_t from, to, size;
+};
+
+enum { PW_MOST_RUNS = 64 };
+
+/* How a table's rows are laid out. */
+struct pw_row_layout {
+    size_t row_size, packed_size;
+    struct pw_row_run runs[PW_MOST_RUNS];
+    size_t nruns;
+};
+
+/* Of a table of core/tables.h. 0, or -E2BIG when it has too many fields. */
+int pw_row_layout_make(int table, struct pw_row_layout *out);
+
+/* Rows [first, first + count) of `chunk_rows` packed rows into row structs; bytes between their
+ * fields are left alone. */
+void pw_rows_unpack(const struct pw_row_layout *layout, const char *packed, size_t first,
+                    size_t count, char *rows);
+
+/* The same from shuffled rows: the k-th bytes of all rows, then all their k+1st. */
+void pw_rows_unshuffle(const struct pw_row_layout *layout, const char *planes, size_t chunk_rows,
+                       size_t first, size_t count, char *rows);
 
 #endif

@@ -17,4 +17,36 @@ const char *pw_text_rate(char *out, size_t size, double bytes_per_s);
 /* "12.3 PFLOP", of FLOPs or FLOP/s; "n/a" below 0. */
 const char *pw_text_flops(char *out, size_t size, double flops);
 
+/* A text that is put together piece by piece; what does not fit is cut off. */
+
+/* What has been said so far; `out` has `size` bytes, more than none. */
+struct pw_sentence {
+    char *out;
+    size_t size, used;
+};
+
+/* Begins to write over `out`. */
+static inline struct pw_sentence pw_sentence_on(char *out, size_t size)
+{
+    return (struct pw_sentence){out, size, 0};
+}
+
+__attribute__((format(printf, 2, 3))) void pw_sentence_add(struct pw_sentence *sentence,
+                                                           const char *format, ...);
+
+/* Characters and their UTF-8. */
+
+/* The most bytes of a character. */
+enum { PW_UTF8_MOST = 4 };
+
+/* Bytes of the valid character that the `length` bytes at `in` begin with (its code in *code), or 0
+ * when they begin with none. `length` > 0. */
+size_t pw_utf8_decode(const unsigned char *in, size_t length, uint32_t *code);
+
+/* Writes a character, '?' for what is none; the bytes written. */
+size_t pw_utf8_encode(uint32_t code, char out[PW_UTF8_MOST]);
+
+/* Makes text valid where it is: each byte that is no part of a valid character becomes '?'. */
+void pw_utf8_repair(char *text, size_t length);
+
 #endif

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "core/utf8.h"
+#include "core/text.h"
 
 void pw_json_put_text(FILE *out, const char *text)
 {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/utf8.h"
+#include "core/text.h"
 
 static void test_there_and_back(void **state)
 {

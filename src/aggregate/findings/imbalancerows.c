@@ -9,7 +9,7 @@
 
 #include "aggregate/findings/imbalancework.h"
 #include "analysis/statistics.h"
-#include "core/sentence.h"
+#include "core/text.h"
 
 #define LEAST_MORE 1.05 /* times the usual amount */
 #define LEAST_PEAK 1.01 /* times the mean of the step, of what is no guess */

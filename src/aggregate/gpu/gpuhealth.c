@@ -5,7 +5,7 @@
 
 #include "core/h5reader.h"
 #include "core/limits.h"
-#include "core/sentence.h"
+#include "core/text.h"
 
 enum { DEVICES = 64, XIDS = 8, WORTH_SAYING_NS = 1000000 };
 

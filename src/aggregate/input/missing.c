@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/h5table.h"
-#include "core/sentence.h"
+#include "core/text.h"
 
 /* Where MPI was not seen to be started, what the rank recorded of other communication shows that it
  * was not needed. */

@@ -15,7 +15,6 @@
 #include "core/hash.h"
 #include "core/limits.h"
 #include "core/ops.h"
-#include "core/sentence.h"
 #include "core/sort.h"
 #include "core/text.h"
 

@@ -3,7 +3,7 @@
 #define PW_ANALYSIS_ADVICE_ADVICE_IMBALANCE_H
 
 #include "core/cluster.h"
-#include "core/sentence.h"
+#include "core/text.h"
 
 /* True when that is all that is known of it: it is no rank or host that is slow. */
 int pw_imbalance_is_sure(const struct pw_row_c_imbalance *row);

@@ -3,7 +3,7 @@
 #define PW_ANALYSIS_ADVICE_ADVICE_NETWORK_H
 
 #include "core/cluster.h"
-#include "core/sentence.h"
+#include "core/text.h"
 
 /* The row that costs most; NULL when there is none, or a rank that did not get a CPU, or a part of
  * it only, may have made transfers longer. */

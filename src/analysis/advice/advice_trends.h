@@ -3,7 +3,7 @@
 #define PW_ANALYSIS_ADVICE_ADVICE_TRENDS_H
 
 #include "core/cluster.h"
-#include "core/sentence.h"
+#include "core/text.h"
 
 /* The trend that costs the run more than what any straggler does; NULL when there is none. A run
  * that warms up is as it is made. */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "analysis/advice/rules.h"
-#include "core/sentence.h"
 #include "core/text.h"
 
 static const struct {

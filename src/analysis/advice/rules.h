@@ -5,7 +5,7 @@
 #define PW_ANALYSIS_ADVICE_RULES_H
 
 #include "analysis/advice/advice.h"
-#include "core/sentence.h"
+#include "core/text.h"
 
 /* Of phases; outside the steps: of a part of the run before the first or after the last. */
 enum { PW_ADVICE_ANY = -1, PW_ADVICE_OUTSIDE_STEPS = -2 };

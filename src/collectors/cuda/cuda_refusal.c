@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "collectors/cuda/cuda_notes.h"
-#include "core/sentence.h"
+#include "core/text.h"
 
 bool pw_cuda_has_gpu(void)
 {

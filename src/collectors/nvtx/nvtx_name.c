@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "collectors/nvtx/nvtx_label.h"
-#include "core/utf8.h"
+#include "core/text.h"
 #include "rank/probe/arena.h"
 #include "rank/probe/ranges.h"
 

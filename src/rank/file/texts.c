@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/h5writer.h"
-#include "core/utf8.h"
+#include "core/text.h"
 
 struct pw_text {
     uint32_t total;

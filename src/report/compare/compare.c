@@ -4,13 +4,244 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/advice/advice_unrecorded.h"
 #include "analysis/significance.h"
-#include "core/sentence.h"
+#include "core/text.h"
 #include "report/compare/compare_rows.h"
+#include "report/writing/words.h"
+
+/* What of a comparison is sure. */
+
+/* Of a test whose samples are the steps: as for a row. Of what a run has only once: see
+ * docs/metrics.md. */
+#define SURE_OF_STEPS 0.001
+#define SURE_OF_ONE 0.01
+#define LEAST_CHANGE 0.25 /* of the smaller of the two, of what a run has only once */
+#define RELEVANT 0.01     /* share of the run */
+#define TOO_MUCH 0.05     /* share of the run that, unexplained, makes a verdict impossible */
+
+static double at_most(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+static void add(struct pw_comparison *c, enum pw_compare_place place, double ns, double p,
+                int is_sure)
+{
+    c->differences[c->ndifferences++] = (struct pw_compare_difference){place, ns, p, is_sure};
+}
+
+/* Of what each run has only once, where both are known. */
+static void add_once(struct pw_comparison *c, enum pw_compare_place place, double a, double b)
+{
+    if (a < 0 || b < 0 || a == b)
+        return;
+    const double p = pw_steppair_chance(fabs(b - a), c->steps.noise_ns);
+    add(c, place, b - a, p, p < SURE_OF_ONE && fabs(b - a) >= LEAST_CHANGE * at_most(a, b));
+}
+
+static void add_all(struct pw_comparison *c, double times)
+{
+    const struct pw_steps_summary *x = &c->steps.runs[0], *y = &c->steps.runs[1];
+    const struct pw_runparts *a = &c->parts[0], *b = &c->parts[1];
+    const int is_sure = c->steps.p_mean < SURE_OF_STEPS;
+    add(c, PW_COMPARE_IN_STEPS, (y->rest - x->rest) * (double)y->n, c->steps.p_mean, is_sure);
+    c->steps_share = is_sure && x->rest > 0 ? y->rest / x->rest - 1 : 0;
+    if (x->few || y->few)
+        add(c, PW_COMPARE_IN_FEW_STEPS, y->few_ns - x->few_ns, c->steps.p_few, 1);
+    if (!is_sure && c->steps.p_tail < SURE_OF_STEPS)
+        add(c, PW_COMPARE_IN_SLOW_STEPS, c->steps.tail_ns, c->steps.p_tail, 1);
+    add_once(c, PW_COMPARE_BETWEEN, a->between * times, b->between);
+    if (a->before >= 0 && b->before >= 0) {
+        add_once(c, PW_COMPARE_BEFORE, a->before, b->before);
+        add_once(c, PW_COMPARE_AFTER, a->after, b->after);
+    } else {
+        add_once(c, PW_COMPARE_OUTSIDE, a->outside, b->outside);
+    }
+}
+
+static int sure_and_largest_first(const void *x, const void *y)
+{
+    const struct pw_compare_difference *a = x, *b = y;
+    if (a->is_sure != b->is_sure)
+        return a->is_sure ? -1 : 1;
+    return (fabs(a->ns) < fabs(b->ns)) - (fabs(a->ns) > fabs(b->ns));
+}
+
+/* The first run's wall time had it had as many steps as the second: what shares are of. */
+static double expected_run(const struct pw_comparison *c, double times)
+{
+    const struct pw_runparts *a = &c->parts[0];
+    const double steps = (a->measured + a->between) * times;
+    return a->outside >= 0 ? steps + a->unmeasured + a->outside : steps;
+}
+
+static void count_ranks(struct pw_comparison *c)
+{
+    const struct pw_compare_row *first = NULL;
+    for (size_t i = 0; i < c->nrows; i++) {
+        if (c->rows[i].group != PW_COMPARE_RANK)
+            continue;
+        first = first ? first : &c->rows[i];
+        const double change = c->rows[i].b - c->rows[i].a, most = first->b - first->a;
+        c->ranks_known++;
+        c->ranks_alike += most > 0 ? change >= most / 2 : change <= most / 2;
+    }
+}
+
+/* Those that are large enough to matter stay sure. */
+static void sum_sure(struct pw_comparison *c, double expected, double *unsure)
+{
+    const double least = at_most(RELEVANT, c->threshold) * expected;
+    *unsure = 0;
+    for (size_t i = 0; i < c->ndifferences; i++) {
+        struct pw_compare_difference *d = &c->differences[i];
+        d->is_sure = d->is_sure && fabs(d->ns) >= least && d->ns != 0;
+        c->ns += d->is_sure ? d->ns : 0;
+        *unsure += d->is_sure || d->place == PW_COMPARE_IN_SLOW_STEPS ? 0 : d->ns;
+    }
+    qsort(c->differences, c->ndifferences, sizeof(*c->differences), sure_and_largest_first);
+    c->share = expected > 0 ? c->ns / expected : 0;
+}
+
+void pw_compare_judge(struct pw_comparison *c, const char *unable)
+{
+    struct pw_sentence why = pw_sentence_on(c->why, sizeof(c->why));
+    c->kind = PW_COMPARE_UNKNOWN;
+    c->why[0] = '\0';
+    if (!c->has_steps) {
+        pw_sentence_add(&why, "%s", unable);
+        return;
+    }
+    const double times = (double)c->parts[1].nsteps / (double)c->parts[0].nsteps;
+    const double expected = expected_run(c, times);
+    double unsure;
+    add_all(c, times);
+    sum_sure(c, expected, &unsure);
+    count_ranks(c);
+    const double most = c->threshold > TOO_MUCH ? c->threshold : TOO_MUCH;
+    if (c->ns > 0 || c->ns < 0)
+        c->kind = c->ns > 0 ? PW_COMPARE_SLOWER : PW_COMPARE_FASTER;
+    else if (fabs(unsure) > most * expected)
+        pw_sentence_add(&why, "what differs may be noise");
+    else
+        c->kind = PW_COMPARE_SAME;
+}
+
+int pw_compare_is_slower(const struct pw_comparison *c)
+{
+    return c->kind == PW_COMPARE_SLOWER &&
+           (c->share > c->threshold || c->steps_share > c->threshold);
+}
+
+/* Whose time outside steps changed between two runs. */
+
+#define EXPLAINS 0.5 /* of a difference of the wall time: then it is that rank's */
+
+/* The ranks that both runs have, one after the other; both tables are in order of their numbers. */
+struct pairs {
+    const struct pw_cluster *runs[2];
+    size_t at[2];
+};
+
+static int next_pair(struct pairs *p, size_t rows[2])
+{
+    const struct pw_cluster *x = p->runs[0], *y = p->runs[1];
+    while (p->at[0] < x->nrank_rows && p->at[1] < y->nrank_rows) {
+        const int32_t first = x->ranks[p->at[0]].rank, second = y->ranks[p->at[1]].rank;
+        rows[0] = p->at[0];
+        rows[1] = p->at[1];
+        p->at[0] += first <= second;
+        p->at[1] += second <= first;
+        if (first == second)
+            return 1;
+    }
+    return 0;
+}
+
+/* Own time of a rank in the part, in both runs; 0 when it is not known. */
+static int own_times(const struct pw_compare_building *b, const size_t rows[2], enum pw_part part,
+                     double own[2])
+{
+    for (int i = 0; i < 2; i++)
+        own[i] = pw_parts_own(b->runs[i]->part_trace, b->runs[i]->nrank_rows, &b->out->parts_known,
+                              rows[i], part);
+    return own[0] >= 0 && own[1] >= 0;
+}
+
+/* The rank with the largest change. */
+static void find_most(struct pw_compare_building *b, struct pw_compare_outside *out)
+{
+    struct pairs pairs = {{b->runs[0], b->runs[1]}, {0, 0}};
+    size_t rows[2];
+    double own[2];
+    while (next_pair(&pairs, rows)) {
+        if (!own_times(b, rows, out->part, own))
+            continue;
+        if (!out->known++ || fabs(own[1] - own[0]) > fabs(out->b - out->a)) {
+            out->rank = b->runs[0]->ranks[rows[0]].rank;
+            out->a = own[0];
+            out->b = own[1];
+            pw_compare_rank_name(b, rows[0], rows[1], out->name, sizeof(out->name));
+        }
+    }
+}
+
+static void count_alike(struct pw_compare_building *b, struct pw_compare_outside *out)
+{
+    struct pairs pairs = {{b->runs[0], b->runs[1]}, {0, 0}};
+    const double half = (out->b - out->a) / 2;
+    size_t rows[2];
+    double own[2];
+    while (next_pair(&pairs, rows))
+        if (own_times(b, rows, out->part, own))
+            out->alike += half > 0 ? own[1] - own[0] >= half : own[1] - own[0] <= half;
+}
+
+void pw_compare_find_outside(struct pw_compare_building *b)
+{
+    struct pw_comparison *c = b->out;
+    for (int part = PW_PART_START; part <= PW_PART_END; part++) {
+        struct pw_compare_outside *out = &c->outside[c->noutside];
+        *out = (struct pw_compare_outside){.part = (enum pw_part)part, .rank = -1};
+        if (part == PW_PART_STEPS || !pw_parts_is_known(&c->parts_known, (enum pw_part)part))
+            continue;
+        find_most(b, out);
+        count_alike(b, out);
+        c->noutside += out->known > 0;
+    }
+}
+
+static int is_in(enum pw_part part, enum pw_compare_place place)
+{
+    switch (place) {
+    case PW_COMPARE_BEFORE:
+        return part < PW_PART_STEPS;
+    case PW_COMPARE_AFTER:
+        return part > PW_PART_STEPS;
+    default:
+        return place == PW_COMPARE_OUTSIDE;
+    }
+}
+
+const struct pw_compare_outside *pw_compare_outside_of(const struct pw_comparison *c,
+                                                       const struct pw_compare_difference *d)
+{
+    const struct pw_compare_outside *most = NULL;
+    for (size_t i = 0; i < c->noutside; i++) {
+        const struct pw_compare_outside *out = &c->outside[i];
+        const double change = out->b - out->a;
+        if (is_in(out->part, d->place) && (change > 0) == (d->ns > 0) &&
+            fabs(change) >= EXPLAINS * fabs(d->ns) &&
+            (!most || fabs(change) > fabs(most->b - most->a)))
+            most = out;
+    }
+    return most;
+}
 
 /* Such a p is called significant: one comparison has some dozen rows. */
 #define SIGNIFICANT 0.001

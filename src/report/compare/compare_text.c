@@ -1,13 +1,256 @@
 /* A comparison as tables; see compare.h. */
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-#include "core/sentence.h"
 #include "core/text.h"
 #include "report/compare/compare.h"
 #include "report/writing/grid.h"
 #include "report/writing/page.h"
+#include "report/writing/words.h"
+
+/* The first sentence of a comparison. */
+
+static const char *length_of(char out[32], double ns)
+{
+    ns = fabs(ns);
+    return pw_text_ns(out, 32, ns < 9e18 ? (int64_t)(ns + 0.5) : INT64_MAX);
+}
+
+static void add_ns(struct pw_sentence *said, const char *before, double ns, const char *after)
+{
+    char time[32];
+    pw_sentence_add(said, "%s%s%s", before, length_of(time, ns), after);
+}
+
+static void add_pair(struct pw_sentence *said, const char *before, double a, double b)
+{
+    add_ns(said, before, a, "");
+    add_ns(said, ", then ", b, "");
+}
+
+static void add_percent(struct pw_sentence *said, const char *format, double share)
+{
+    char percent[32];
+    snprintf(percent, sizeof(percent), fabs(share) < 10 ? "%.1f %%" : "%.0f %%", 100 * share);
+    pw_sentence_add(said, format, percent);
+}
+
+/* "(+17.0 %, p 0.0001 or less, 100 and 100 steps)" */
+static void add_evidence(struct pw_sentence *said, const struct pw_comparison *c, double change,
+                         double p)
+{
+    add_percent(said, change >= 0 ? " (+%s" : " (%s", change);
+    pw_sentence_add(said,
+                    p < 0.00015 ? ", p 0.0001 or less"
+                    : p < 0.01  ? ", p %.4f"
+                                : ", p %.2f",
+                    p);
+    pw_sentence_add(said, ", %zu and %zu steps)", c->steps.runs[0].n, c->steps.runs[1].n);
+}
+
+static const struct pw_compare_row *most_changed(const struct pw_comparison *c,
+                                                 enum pw_compare_group group, int is_slower)
+{
+    for (size_t i = 0; i < c->nrows; i++)
+        if (c->rows[i].group == group && pw_compare_is_significant(&c->rows[i]) &&
+            (c->rows[i].b > c->rows[i].a) == is_slower)
+            return &c->rows[i];
+    return NULL;
+}
+
+/* "on rank 3 (node-a) by 10 ms", "on all 8 ranks alike by up to 10 ms" */
+static void add_who(struct pw_sentence *said, const char *name, size_t alike, size_t known,
+                    double ns)
+{
+    if (alike == known)
+        pw_sentence_add(said, "on all %zu ranks alike", known);
+    else if (alike > 1)
+        pw_sentence_add(said, "on %zu of %zu ranks, %s", alike, known, name);
+    else
+        pw_sentence_add(said, "on %s", name);
+    add_ns(said, alike > 1 ? " by up to " : " by ", ns, "");
+}
+
+static void add_ranks(struct pw_sentence *said, const struct pw_comparison *c, int is_slower,
+                      const char *before)
+{
+    const struct pw_compare_row *rank = most_changed(c, PW_COMPARE_RANK, is_slower);
+    if (!rank || c->ranks_known < 2)
+        return;
+    pw_sentence_add(said, "%s", before);
+    add_who(said, rank->name, c->ranks_alike, c->ranks_known, rank->b - rank->a);
+    pw_sentence_add(said, " a step");
+}
+
+/* ", most in MPI_Init, on rank 3 (node-a) by 1.50 s" */
+static void add_outside(struct pw_sentence *said, const struct pw_comparison *c,
+                        const struct pw_compare_difference *d)
+{
+    const struct pw_compare_outside *out = pw_compare_outside_of(c, d);
+    if (!out)
+        return;
+    pw_sentence_add(said, ", most %s", pw_words_part((int)out->part, &c->parts_known));
+    if (out->known < 2)
+        return;
+    pw_sentence_add(said, ", ");
+    add_who(said, out->name, out->alike, out->known, out->b - out->a);
+}
+
+/* Where in the steps: steps of one run that are beyond the other's, the phase, the ranks. */
+static void add_steps(struct pw_sentence *said, const struct pw_comparison *c, int is_slower)
+{
+    const struct pw_steps_summary *a = &c->steps.runs[0], *b = &c->steps.runs[1];
+    const struct pw_steps_summary *slow = is_slower ? b : a;
+    const struct pw_compare_row *phase = most_changed(c, PW_COMPARE_PHASE, is_slower);
+    const double mean = b->rest - a->rest, median = b->median - a->median;
+    add_pair(said, "in its steps, which took ", a->rest, b->rest);
+    pw_sentence_add(said, " on average");
+    add_evidence(said, c, b->rest / a->rest - 1, c->steps.p_mean);
+    if (fabs(median) < fabs(mean) / 2 && slow->beyond) {
+        pw_sentence_add(said, ", %zu of the %s run's %zu are longer than the slowest of the other",
+                        slow->beyond, is_slower ? "second" : "first", slow->n);
+        add_pair(said, " (medians ", a->median, b->median);
+        pw_sentence_add(said, ")");
+    }
+    if (phase)
+        pw_sentence_add(said, ", most in %s", phase->name);
+    add_ranks(said, c, is_slower, phase ? " and " : ", most ");
+}
+
+static void add_few(struct pw_sentence *said, const struct pw_comparison *c)
+{
+    const int i = c->steps.runs[1].few > 0;
+    const struct pw_steps_summary *s = &c->steps.runs[i];
+    if (s->few > 1) {
+        pw_sentence_add(said, "in %zu of the %s run's %zu steps", s->few, i ? "second" : "first",
+                        s->n);
+        add_ns(said, ", of ", s->few_from, " or more");
+    } else {
+        pw_sentence_add(said, "in step %" PRId64 " of the %s run", c->few_step,
+                        i ? "second" : "first");
+        add_ns(said, ", of ", s->slowest, "");
+        if (c->few_rank >= 0)
+            pw_sentence_add(said, " (most work on rank %" PRId32 ")", c->few_rank);
+    }
+    add_ns(said, ", where the median is ", s->median, "");
+}
+
+static void add_slow_steps(struct pw_sentence *said, const struct pw_comparison *c)
+{
+    add_pair(said, "in its slowest steps: 90 % are shorter than ", c->steps.runs[0].p90,
+             c->steps.runs[1].p90);
+    add_evidence(said, c, c->steps.runs[1].p90 / c->steps.runs[0].p90 - 1, c->steps.p_tail);
+}
+
+static void add_place(struct pw_sentence *said, const struct pw_comparison *c,
+                      const struct pw_compare_difference *d)
+{
+    const struct pw_runparts *a = &c->parts[0], *b = &c->parts[1];
+    switch (d->place) {
+    case PW_COMPARE_IN_STEPS:
+        add_steps(said, c, d->ns > 0);
+        break;
+    case PW_COMPARE_IN_FEW_STEPS:
+        add_few(said, c);
+        break;
+    case PW_COMPARE_IN_SLOW_STEPS:
+        add_slow_steps(said, c);
+        break;
+    case PW_COMPARE_BEFORE:
+        add_pair(said, "before the first step: ", a->before, b->before);
+        add_outside(said, c, d);
+        break;
+    case PW_COMPARE_BETWEEN:
+        add_pair(said, "between steps: ", a->between, b->between);
+        break;
+    case PW_COMPARE_AFTER:
+        add_pair(said, "after the last step: ", a->after, b->after);
+        add_outside(said, c, d);
+        break;
+    default:
+        add_pair(said, "before and after the steps: ", a->outside, b->outside);
+        add_outside(said, c, d);
+        break;
+    }
+}
+
+/* "; the runs took 6.70 s, then 12.1 s". */
+static void add_runs(struct pw_sentence *said, const struct pw_comparison *c)
+{
+    const double a = c->parts[0].run, b = c->parts[1].run;
+    if (a <= 0 || b <= 0)
+        return;
+    add_pair(said, "; the runs took ", a, b);
+    add_percent(said, b >= a ? " (+%s)" : " (%s)", b / a - 1);
+    if (c->has_steps && c->steps.runs[0].n != c->steps.runs[1].n)
+        pw_sentence_add(said, " for %zu and %zu steps", c->steps.runs[0].n, c->steps.runs[1].n);
+}
+
+/* The difference to speak of: the largest sure one in the direction of all, else the largest. */
+static const struct pw_compare_difference *leading(const struct pw_comparison *c)
+{
+    for (size_t i = 0; i < c->ndifferences && c->differences[i].is_sure; i++)
+        if ((c->differences[i].ns > 0) == (c->ns > 0))
+            return &c->differences[i];
+    return c->ndifferences ? &c->differences[0] : NULL;
+}
+
+static void write_sure(struct pw_sentence *said, const struct pw_comparison *c)
+{
+    const struct pw_compare_difference *d = leading(c);
+    add_ns(said, "The second run is ", c->ns, "");
+    add_percent(said, " (%s)", fabs(c->share));
+    pw_sentence_add(said, c->ns > 0 ? " slower, " : " faster, ");
+    if (fabs(d->ns - c->ns) > 0.05 * fabs(c->ns))
+        add_ns(said, "", d->ns, " of it ");
+    add_place(said, c, d);
+    for (size_t i = 0; i < c->ndifferences && c->differences[i].is_sure; i++) {
+        const struct pw_compare_difference *other = &c->differences[i];
+        if (other == d)
+            continue;
+        add_ns(said, "; ", other->ns, other->ns > 0 ? " more " : " less ");
+        add_place(said, c, other);
+    }
+}
+
+static void write_same(struct pw_sentence *said, const struct pw_comparison *c)
+{
+    const struct pw_steps_summary *a = &c->steps.runs[0], *b = &c->steps.runs[1];
+    pw_sentence_add(said, "The second run is neither slower nor faster beyond noise");
+    add_pair(said, ": its steps took ", a->mean, b->mean);
+    pw_sentence_add(said, " on average");
+    add_evidence(said, c, b->mean / a->mean - 1, c->steps.p_mean);
+}
+
+static void write_unknown(struct pw_sentence *said, const struct pw_comparison *c)
+{
+    pw_sentence_add(said, "Cannot tell whether the second run is slower or faster: %s", c->why);
+    if (!c->has_steps || !c->ndifferences)
+        return;
+    const struct pw_compare_difference *d = leading(c);
+    add_ns(said, ", most of it (", d->ns, d->ns > 0 ? " more) " : " less) ");
+    add_place(said, c, d);
+}
+
+void pw_compare_headline(const struct pw_comparison *comparison, char *out, size_t size)
+{
+    struct pw_sentence said = pw_sentence_on(out, size);
+    switch (comparison->kind) {
+    case PW_COMPARE_UNKNOWN:
+        write_unknown(&said, comparison);
+        break;
+    case PW_COMPARE_SAME:
+        write_same(&said, comparison);
+        break;
+    default:
+        write_sure(&said, comparison);
+        break;
+    }
+    add_runs(&said, comparison);
+    pw_sentence_add(&said, ".");
+}
 
 static const char *const titles[PW_COMPARE_GROUPS] = {
     "The run",

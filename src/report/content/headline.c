@@ -8,7 +8,6 @@
 #include "analysis/advice/advice_imbalance.h"
 #include "analysis/advice/advice_network.h"
 #include "analysis/advice/advice_trends.h"
-#include "core/sentence.h"
 #include "core/text.h"
 #include "report/content/highlights.h"
 #include "report/report.h"

@@ -8,7 +8,6 @@
 #include "analysis/advice/advice_nocpu.h"
 #include "analysis/advice/advice_trends.h"
 #include "core/limits.h"
-#include "core/sentence.h"
 #include "core/text.h"
 #include "report/writing/page.h"
 

@@ -3,6 +3,7 @@
 #ifndef PW_REPORT_HTML_HTML_PLANES_H
 #define PW_REPORT_HTML_HTML_PLANES_H
 
+#include <stddef.h>
 #include <stdio.h>
 
 #include "report/html/html_columns.h"
@@ -17,5 +18,10 @@ uint16_t pw_planes_encode(int64_t value, int shift, int rounded);
 /* Writes one <script type="text/plain" id="plane-NAME"> per figure of which something is known. 0,
  * -ENOMEM or -EIO. */
 int pw_planes_write(FILE *out, const struct pw_columns *columns);
+
+/* Bytes as text in a page: deflated, in base64. page/packed.js unpacks them when they are shown. */
+
+/* 0, -ENOMEM or -EIO. */
+int pw_packed_write(FILE *out, const void *bytes, size_t n);
 
 #endif

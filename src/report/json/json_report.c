@@ -1,5 +1,7 @@
 /* The JSON report: one function per key of report.h, in the order of the table at the end. Each
  * returns a new value, or NULL when memory is short. */
+#include "report/json/json_report.h"
+
 #include <errno.h>
 #include <jansson.h>
 #include <stdbool.h>
@@ -7,18 +9,118 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/partmean.h"
+#include "core/limits.h"
 #include "report/content/headline.h"
 #include "report/content/highlights.h"
-#include "report/json/json_clocks.h"
+#include "report/figures/figures.h"
 #include "report/json/json_gpu.h"
 #include "report/json/json_operators.h"
-#include "report/json/json_parts.h"
-#include "report/json/json_report.h"
 #include "report/json/json_resources.h"
 #include "report/json/json_row.h"
 #include "report/report.h"
 #include "report/writing/safenames.h"
 #include "report/writing/words.h"
+
+/* The key `clock` of the JSON report: the errors over all ranks, and each rank's clock.
+ *
+ * The key `clock` of the JSON report. Rows are not made by pw_json_rows(): offsets and drifts may
+ * be negative. */
+
+static json_t *make_domain(const struct pw_row_c_clock *clock)
+{
+    int known = clock->error_ns >= 0, drifts = known && clock->drift_error_ppm > 0;
+    json_t *row = json_object();
+    int bad = json_object_set_new(row, "rank", pw_json_int(clock->rank));
+    bad |= json_object_set_new(row, "hostname",
+                               pw_json_text(clock->hostname, sizeof(clock->hostname)));
+    bad |= json_object_set_new(row, "domain", pw_json_int(clock->domain));
+    bad |= json_object_set_new(row, "source", pw_json_text(clock->source, sizeof(clock->source)));
+    bad |=
+        json_object_set_new(row, "offset_ns", known ? json_integer(clock->offset_ns) : json_null());
+    bad |=
+        json_object_set_new(row, "drift_ppm", drifts ? json_real(clock->drift_ppm) : json_null());
+    bad |= json_object_set_new(row, "drift_error_ppm",
+                               drifts ? json_real(clock->drift_error_ppm) : json_null());
+    bad |= json_object_set_new(row, "error_ns", pw_json_int(clock->error_ns));
+    bad |= json_object_set_new(row, "knots", pw_json_int(clock->knots));
+    bad |= json_object_set_new(row, "active_knots", pw_json_int(clock->active_knots));
+    bad |= json_object_set_new(row, "bounds", pw_json_int(clock->bounds));
+    bad |= json_object_set_new(row, "violations", pw_json_int(clock->violations));
+    bad |= json_object_set_new(row, "violations_beyond", pw_json_int(clock->violations_beyond));
+    if (!bad)
+        return row;
+    json_decref(row);
+    return NULL;
+}
+
+static json_t *make_ranks(const struct pw_cluster *c)
+{
+    json_t *array = json_array();
+    for (size_t r = 0; array && r < c->nclocks; r++)
+        if (json_array_append_new(array, make_domain(&c->clocks[r]))) {
+            json_decref(array);
+            array = NULL;
+        }
+    return array;
+}
+
+/* NULL when memory is short. */
+static json_t *pw_json_clocks(const struct pw_figures *f)
+{
+    json_t *clock = json_object();
+    int bad = json_object_set_new(clock, "error_median_ns", pw_json_int(f->clock_error_median_ns));
+    bad |= json_object_set_new(clock, "error_max_ns", pw_json_int(f->clock_error_max_ns));
+    bad |= json_object_set_new(clock, "ranks", make_ranks(f->cluster));
+    if (!bad)
+        return clock;
+    json_decref(clock);
+    return NULL;
+}
+
+/* The key `parts` of the JSON report. */
+
+static json_t *time_json(double ns)
+{
+    return pw_json_int(ns < 0 ? -1 : pw_whole(ns + 0.5));
+}
+
+static json_t *part_json(const struct pw_figures *f, const struct pw_parts_known *known, int part,
+                         const struct pw_partmean *mean, double run_ns)
+{
+    const int is_known = mean->mean_ns >= 0;
+    const int64_t rank = is_known ? f->cluster->ranks[mean->most_rank].rank : -1;
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "part", pw_enum_name(PW_F_PART, part),
+                     "words", pw_words_part(part, known), "mean_ns", time_json(mean->mean_ns),
+                     "share", pw_json_real(is_known && run_ns > 0 ? mean->mean_ns / run_ns : -1),
+                     "wait_ns", time_json(mean->wait_ns), "longest_own_ns",
+                     time_json(mean->most_ns), "longest_rank", pw_json_int(rank));
+}
+
+/* The parts of the run: the means over ranks and who has most own time; JSON's null where none is
+ * known. NULL when memory is short. */
+static json_t *pw_json_parts(const struct pw_figures *f)
+{
+    const struct pw_cluster *c = f->cluster;
+    const struct pw_parts_known known = pw_parts_known(c->part_trace, c->nrank_rows);
+    struct pw_partmean means[PW_PARTS];
+    if (!known.nranks)
+        return json_null();
+    pw_partmeans(c->part_trace, c->nrank_rows, &known, means);
+    const struct pw_partmean run = pw_partmeans_sum(means);
+    json_t *rows = json_array();
+    int bad = !rows;
+    for (int i = 0; i < PW_PARTS; i++)
+        bad |= json_array_append_new(
+            rows, part_json(f, &known, PW_PART_START + i, &means[i], run.mean_ns));
+    json_t *parts =
+        json_pack("{s:I, s:o, s:o, s:o}", "ranks", (json_int_t)known.nranks, "run_ns",
+                  time_json(run.mean_ns), "wait_ns", time_json(run.wait_ns), "rows", rows);
+    if (!bad)
+        return parts;
+    json_decref(parts);
+    return NULL;
+}
 
 /* `object` unless one of the `failed` results of setting its keys is not 0. */
 static json_t *object_or_null(json_t *object, int failed)

@@ -10,8 +10,8 @@
 #include "core/ops.h"
 #include "report/live/livewords.h"
 #include "report/report.h"
-#include "report/writing/callwords.h"
 #include "report/writing/page.h"
+#include "report/writing/words.h"
 
 static struct pw_page page_on(FILE *out)
 {

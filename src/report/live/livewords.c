@@ -5,7 +5,7 @@
 
 #include "core/ops.h"
 #include "core/text.h"
-#include "report/writing/callwords.h"
+#include "report/writing/words.h"
 
 const char *pw_live_call(const struct pw_live *rank, const struct pw_live_thread *thread, char *out,
                          size_t size)

@@ -1,10 +1,154 @@
 /* What processes used of their hosts, and memory over the steps. */
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
+#include "analysis/pipeline.h"
 #include "core/text.h"
 #include "report/text/sections.h"
 #include "report/writing/grid.h"
+
+/* The queues of the data pipeline, the operators between them, and the ranks that differ. */
+
+/* A rank whose share of empty samples, or of steps that found it empty, is this far from that of
+ * all has a line of its own. */
+#define DIFFERS 0.1
+
+static double steps_share(const struct pw_row_c_queue *q)
+{
+    return q->steps > 0 ? (double)q->steps_empty / (double)q->steps : -1;
+}
+
+static void add_row(struct pw_grid *grid, const struct pw_row_c_queue *q)
+{
+    char usage[32], empty[32];
+    if (q->rank < 0)
+        pw_grid_cell(grid, "all");
+    else
+        pw_grid_cell(grid, "%" PRId32, q->rank);
+    pw_grid_cell(grid, "%.64s", q->queue);
+    pw_grid_cell(grid, "%.16s", q->side);
+    pw_grid_cell(grid, "%.64s", q->filled_by[0] ? q->filled_by : "n/a");
+    pw_grid_cell(grid, "%s", pw_page_percent(usage, sizeof(usage), q->usage));
+    pw_grid_cell(grid, "%.1f", q->mean_size < 0 ? 0 : q->mean_size);
+    pw_grid_cell(grid, "%" PRId64, q->capacity);
+    pw_grid_cell(grid, "%s", pw_page_percent(empty, sizeof(empty), q->empty_share));
+    pw_grid_cell(grid, "%" PRId64 " of %" PRId64, q->steps_empty, q->steps);
+}
+
+static bool differs(const struct pw_row_c_queue *all, const struct pw_row_c_queue *one)
+{
+    double samples = one->empty_share - all->empty_share,
+           steps = steps_share(one) - steps_share(all);
+    return samples > DIFFERS || samples < -DIFFERS || steps > DIFFERS || steps < -DIFFERS;
+}
+
+/* The rows of all ranks come first, in the order of their places. */
+static size_t add_rows(struct pw_grid *grid, const struct pw_cluster *c, size_t top)
+{
+    size_t nall, left = 0;
+    const struct pw_row_c_queue *all = pw_pipeline_of_rank(c->queues, c->nqueues, -1, &nall);
+    for (size_t i = 0; i < nall; i++)
+        add_row(grid, &all[i]);
+    for (size_t i = nall, shown = 0; i < c->nqueues; i++) {
+        const struct pw_row_c_queue *q = &c->queues[i];
+        if (q->place < 0 || (size_t)q->place >= nall || !differs(&all[q->place], q))
+            continue;
+        if (shown++ < top)
+            add_row(grid, q);
+        else
+            left++;
+    }
+    return left;
+}
+
+static int print_operators(const struct pw_page *page, const struct pw_pipeline *p)
+{
+    int err = 0;
+    for (size_t i = 0; i < p->noperators && !err; i++) {
+        const struct pw_pipeline_operator *op = &p->operators[i];
+        if (!op->suspect)
+            continue;
+        const struct pw_row_c_queue *near = op->right ? op->right : op->left;
+        err = pw_page_print(page, 2, 4, "Suspect: %s%.64s%s%s'%.64s'. %s",
+                            op->name[0] ? "'" : "what ", op->name, op->name[0] ? "', which " : "",
+                            op->right ? "fills " : "empties ", near->queue,
+                            pw_pipeline_remedy(pw_pipeline_kind_of(op->name)));
+    }
+    return err;
+}
+
+/* The first rank whose own pipeline is too slow, and how many are. */
+static size_t find_slow(const struct pw_cluster *c, size_t nall, struct pw_pipeline *first)
+{
+    size_t slow = 0, n;
+    for (size_t i = nall; i < c->nqueues; i += n ? n : 1) {
+        struct pw_pipeline p;
+        const struct pw_row_c_queue *rows =
+            pw_pipeline_of_rank(c->queues, c->nqueues, c->queues[i].rank, &n);
+        pw_pipeline_judge(rows, n, &p);
+        if (p.verdict < PW_PIPELINE_PROCESSING)
+            continue;
+        if (!slow++)
+            *first = p;
+    }
+    return slow;
+}
+
+static int print_verdict(const struct pw_page *page)
+{
+    static const char *const words[] = {
+        [PW_PIPELINE_UNKNOWN] = "Not judged: no queue was looked at in a measured step.",
+        [PW_PIPELINE_FINE] = "The data pipeline keeps up.",
+        [PW_PIPELINE_PROCESSING] =
+            "The host's queue is empty in more than 30 % of the samples: data are processed too "
+            "slowly.",
+        [PW_PIPELINE_TRANSFER] =
+            "The host's queue is filled, but the device's was empty when a step wanted data: they "
+            "are transferred too slowly.",
+    };
+    const struct pw_cluster *c = page->figures->cluster;
+    struct pw_pipeline p, first;
+    size_t n;
+    const struct pw_row_c_queue *all = pw_pipeline_of_rank(c->queues, c->nqueues, -1, &n);
+    pw_pipeline_judge(all, n, &p);
+    size_t slow = find_slow(c, n, &first);
+    if (!slow)
+        return pw_page_print(page, 2, 2, "%s", words[p.verdict]);
+    int err = pw_page_print(page, 2, 2, "On rank %" PRId32 "%s: %s", first.operators[0].right->rank,
+                            slow > 1 ? ", and more" : "", words[first.verdict]);
+    return err ? err : print_operators(page, &first);
+}
+
+int pw_section_data_pipeline(const struct pw_page *page)
+{
+    static const struct pw_grid_column columns[] = {
+        {"Rank", 0},      {"Queue", 1}, {"Side", 1},
+        {"Filled by", 1}, {"Usage", 0}, {"Mean\nsize", 0},
+        {"Capacity", 0},  {"Empty", 0}, {"Steps that\nfound it empty", 0},
+    };
+    const struct pw_cluster *c = page->figures->cluster;
+    if (!c->nqueues)
+        return pw_page_print(page, 2, 2,
+                             "Not known: no queue was sampled. profwrap_queue() says how full one "
+                             "is%s.",
+                             pw_figures_advice(page->figures).is_training
+                                 ? "; of PyTorch's DataLoader profwrap.watch() does"
+                                 : "");
+    struct pw_grid grid;
+    pw_grid_init(&grid, columns, sizeof(columns) / sizeof(columns[0]));
+    size_t left = add_rows(&grid, c, page->top);
+    int err = pw_grid_print(&grid, page);
+    pw_grid_fini(&grid);
+    if (!err && left)
+        err = pw_page_print(page, 2, 2, "%zu more ranks' rows are not shown (--top 0).", left);
+    err = err ? err : print_verdict(page);
+    if (err)
+        return err;
+    return pw_page_print(page, 2, 2,
+                         "usage: mean of size / capacity; empty: samples with nothing in it. Ranks "
+                         "have a line of their own where that differs by more than 10 %%.");
+}
 
 static void add_share(struct pw_grid *grid, double share)
 {

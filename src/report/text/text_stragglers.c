@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "analysis/advice/advice_imbalance.h"
-#include "core/sentence.h"
 #include "core/text.h"
 #include "report/content/operatorlist.h"
 #include "report/text/sections.h"

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/utf8.h"
+#include "core/text.h"
 
 /* C0, DEL and C1 controls, zero-width and bidirectional formatting, line separators. */
 static bool is_unsafe(uint32_t code)
