@@ -147,11 +147,6 @@ static int pw_ctl_snapshot(const char *dir, const char *given)
     return status;
 }
 
-static const char usage[] =
-    "usage: profwrap ctl status [--format text|json] [--stacks] DIR, or profwrap ctl start|stop "
-    "DIR, or profwrap ctl snapshot [-o DIR] DIR, or profwrap ctl metrics [--serve] [--listen "
-    "WHERE] [--token FILE] DIR";
-
 static int print_json(const struct pw_inquiry *inquiry, const int32_t *silent, size_t nsilent)
 {
     json_t *list = json_array();
@@ -201,42 +196,87 @@ static int show_status(const char *dir, int wants_stacks, int as_json)
     return status;
 }
 
-static int run_command(const char *name, const char *dir, const struct pw_options *options)
+static int run_status(const char *dir, const struct pw_options *options)
 {
-    if (strcmp(name, "status") == 0)
-        return show_status(dir, pw_option_flag(options, PW_OPT_CTL_STACKS),
-                           strcmp(options->text[PW_OPT_CTL_FORMAT], "json") == 0);
-    if (strcmp(name, "snapshot") == 0)
-        return pw_ctl_snapshot(dir, options->text[PW_OPT_CTL_OUTPUT]);
-    if (strcmp(name, "metrics") == 0)
-        return pw_ctl_metrics(dir, options);
-    return pw_ctl_order(dir, strcmp(name, "start") == 0, PW_OPENED_CTL);
+    return show_status(dir, pw_option_flag(options, PW_OPT_CTL_STACKS),
+                       strcmp(options->text[PW_OPT_CTL_FORMAT], "json") == 0);
 }
 
-static int is_command(const char *word)
+static int run_start(const char *dir, const struct pw_options *options)
 {
-    static const char *const names[] = {"status", "start", "stop", "snapshot", "metrics"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (strcmp(word, names[i]) == 0)
-            return 1;
-    return 0;
+    (void)options;
+    return pw_ctl_order(dir, 1, PW_OPENED_CTL);
+}
+
+static int run_stop(const char *dir, const struct pw_options *options)
+{
+    (void)options;
+    return pw_ctl_order(dir, 0, PW_OPENED_CTL);
+}
+
+static int run_snapshot(const char *dir, const struct pw_options *options)
+{
+    return pw_ctl_snapshot(dir, options->text[PW_OPT_CTL_OUTPUT]);
+}
+
+static const struct command {
+    const char *name, *options; /* as the usage shows them, a space before each */
+    int (*run)(const char *dir, const struct pw_options *options);
+} commands[] = {
+    {"status", " [--format text|json] [--stacks]", run_status},
+    {"start", "", run_start},
+    {"stop", "", run_stop},
+    {"snapshot", " [-o DIR]", run_snapshot},
+    {"metrics", " [--serve] [--listen WHERE] [--token FILE]", pw_ctl_metrics},
+};
+enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
+
+static const struct command *find_command(const char *name)
+{
+    for (int i = 0; i < COMMANDS; i++)
+        if (strcmp(name, commands[i].name) == 0)
+            return &commands[i];
+    return NULL;
+}
+
+static void print_help(void)
+{
+    for (int i = 0; i < COMMANDS; i++)
+        printf("%s profwrap ctl %s%s DIR\n", i ? "      " : "Usage:", commands[i].name,
+               commands[i].options);
+    printf("\n");
+    pw_options_print_help(stdout, PW_CMD_CTL);
+}
+
+static void say_usage(void)
+{
+    char names[128] = "";
+    size_t used = 0;
+    for (int i = 0; i < COMMANDS && used < sizeof(names); i++)
+        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? "|" : "",
+                                 commands[i].name);
+    pw_error("usage: profwrap ctl %s [OPTIONS] DIR; see profwrap ctl --help", names);
 }
 
 int pw_cli_ctl(int argc, char **argv)
 {
     struct pw_options options;
-    int next = 1, help = 0, version = 0, named = argc > 1 && is_command(argv[1]);
+    const struct command *command = argc > 1 ? find_command(argv[1]) : NULL;
+    int next = 1, help = 0, version = 0, named = command != NULL;
     pw_options_init(&options);
     int err =
         pw_options_parse(&options, PW_CMD_CTL, argc - named, argv + named, &next, &help, &version);
     if (!err && help) {
-        printf("U%s\n\n", usage + 1);
-        pw_options_print_help(stdout, PW_CMD_CTL);
+        print_help();
         return 0;
     }
-    if (err || !named || next != argc - 2) {
-        pw_error("%s", err ? options.problem : usage);
+    if (err) {
+        pw_error("%s", options.problem);
         return 2;
     }
-    return run_command(argv[1], argv[1 + next], &options);
+    if (!command || next != argc - 2) {
+        say_usage();
+        return 2;
+    }
+    return command->run(argv[1 + next], &options);
 }

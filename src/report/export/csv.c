@@ -109,15 +109,25 @@ static void put_times(FILE *out, int table, size_t first, const void *row)
     }
 }
 
+/* The index of a field that the table has. */
+static size_t field_index(int table, const char *name)
+{
+    const struct pw_table *info = pw_table_borrow(table);
+    size_t i = 0;
+    while (i < info->nfields && strcmp(info->fields()[i].name, name) != 0)
+        i++;
+    return i;
+}
+
 /* A row for each rank in each step: first what MindSpore's step trace has, under its names, then
- * what else is known. */
+ * the table's fields from compute_ns on. */
 static void put_step_trace(FILE *out, const struct pw_cluster *c)
 {
-    enum { OURS = 4 }; /* of the fields, those before it are MindSpore's */
+    const size_t ours = field_index(PW_TABLE_c_step_trace, "compute_ns");
     fputs(
         "# step_trace\nstep_num,rank,start_point,end_point,total,iteration_interval,fp_and_bp,tail",
         out);
-    put_names(out, PW_TABLE_c_step_trace, OURS);
+    put_names(out, PW_TABLE_c_step_trace, ours);
     put_names(out, PW_TABLE_c_phase_trace, 0);
     fputc('\n', out);
     for (size_t s = 0; s < c->nstep_rows; s++)
@@ -128,7 +138,7 @@ static void put_step_trace(FILE *out, const struct pw_cluster *c)
                                      row->interval_ns,  row->fp_bp_ns,   row->tail_ns};
             for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
                 put_ns(out, known[i]);
-            put_times(out, PW_TABLE_c_step_trace, OURS, row);
+            put_times(out, PW_TABLE_c_step_trace, ours, row);
             put_times(out, PW_TABLE_c_phase_trace, 0, &c->phase_trace[s * c->nrank_rows + r]);
             fputc('\n', out);
         }
