@@ -12,7 +12,6 @@ import harness as h
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "bench"))
 
 CLOCKS = ("", "5000000:50:1", "-2000000000:-50:1", "3000000000:20:1")
-ATTEMPTS = 3
 
 
 def truth():
@@ -111,16 +110,18 @@ def one_rank():
 
 @h.case
 def skew_is_no_straggler():
-    """5 ms between two clocks, a tenth of a step, and no slow rank: nobody is named for as much."""
-    for attempt in range(ATTEMPTS):
+    """5 ms between two clocks, a tenth of a step, and no slow rank: nobody is named for as much, on
+    a machine that others use in at most 2 of 6 runs."""
+    alarms = 0
+    for attempt in range(6):
         report = run(["", "5000000:0:0"], [], [h.place("TRAIN"), "--steps", 60, "--pace", 15])
         error = report["clock"]["error_max_ns"]
         h.check(error is not None and error < 2500000, "clock error", error)
-        if not h.accused(report):
-            return
-        print("attempt", attempt, "named", report["stragglers"])
+        if h.accused(report):
+            print("run", attempt, "named", report["stragglers"])
+            alarms += 1
         subprocess.run(["rm", "-rf", "out"], check=True)
-    h.check(False, "a rank was named in each of", ATTEMPTS, "runs")
+    h.check(alarms <= 2, "a rank was named in", alarms, "of 6 runs")
 
 
 @h.case

@@ -12,7 +12,6 @@ import harness as h
 
 INJECTION = ("--inject", "rank=3,phase=backward,ms=30,steps=20-40")
 FILES = ("cluster.h5", "report.txt", "report.json")
-ATTEMPTS = 3
 
 
 def train(n, *arguments, out="out"):
@@ -61,43 +60,48 @@ def check_files(n, folder="out"):
                 "events behind the link to rank 0")
 
 
-def until_true(attempt):
-    """Timings on a machine that others use: what noise breaks once, it does not break each time."""
-    for k in range(ATTEMPTS):
-        try:
-            return attempt(f"out{k}")
-        except AssertionError as problem:
-            print(f"attempt {k + 1}: {problem}")
-    h.check(False, "failed", ATTEMPTS, "times")
+def count_failures(runs, attempt):
+    """How many of so many runs end with another verdict than they should. What is false of a run on
+    any machine (a file, a key) must not be among what `attempt` tells."""
+    told = [attempt(f"out{k}") for k in range(runs)]
+    for k, problem in enumerate(told):
+        if problem:
+            print(f"run {k + 1} of {runs}: {problem}")
+    return sum(problem is not None for problem in told)
 
 
-def named(out):
+def not_named(out):
     report = train(8, *INJECTION, out=out)
-    stragglers = report["stragglers"]
-    h.check(stragglers, "nobody is named:", headline(out))
-    h.equal((stragglers[0]["rank"], stragglers[0]["phase"]), (3, "backward"), "the worst straggler")
     first = headline(out)
-    h.check("ank 3" in first and "backward" in first, "the headline is", first)
-    h.equal([k for k in contract.STRAGGLER_KEYS if k not in stragglers[0]], [], "keys that lack")
     h.equal([k for k in contract.REPORT_KEYS if k not in report], [], "sections that lack")
     check_files(8, out)
+    if not report["stragglers"]:
+        return f"nobody is named: {first}"
+    worst = report["stragglers"][0]
+    h.equal([k for k in contract.STRAGGLER_KEYS if k not in worst], [], "keys that lack")
+    if (worst["rank"], worst["phase"]) != (3, "backward"):
+        return f"rank {worst['rank']} is named, in {worst['phase']}"
+    h.check("ank 3" in first and "backward" in first, "the headline is", first)
+    return None
 
 
-def unnamed(out):
+def accused(out):
     # 10 ms of a step, a third of what straggler_is_named injects: 8 ranks share these few cores.
     report = train(8, "--pace", 20, out=out)
-    h.equal(h.accused(report, 0.15), [], "stragglers without injection")
     h.equal("held back" in headline(out), bool(report["stragglers"]), "the headline names somebody")
+    return h.accused(report, 0.15) or None
 
 
 @h.case
 def straggler_is_named():
-    until_true(named)
+    """On a machine that others use, too: in at least 3 of 5 runs."""
+    h.check(count_failures(5, not_named) <= 2, "another verdict in more than 2 of 5 runs")
 
 
 @h.case
 def nobody_is_named():
-    until_true(unnamed)
+    """False alarms, on a machine that others use, too: in at most 2 of 6 runs."""
+    h.check(count_failures(6, accused) <= 2, "a rank was named in more than 2 of 6 runs")
 
 
 @h.case
