@@ -58,10 +58,12 @@ RANK_DATASETS_AT_TIMES = {
         "time device sm_clock_mhz memory_clock_mhz clock_reasons power_mw temperature_c busy_percent "
         "memory_busy_percent memory_used_bytes ecc_corrected ecc_uncorrected pcie_tx_bytes "
         "pcie_rx_bytes pcie_replays nvlink_tx_bytes nvlink_rx_bytes power_instant_mw power_capped_ns "
-        "heat_slowed_ns brake_slowed_ns rows_remapped remap_pending remap_failed nvlink_errors",
+        "heat_slowed_ns brake_slowed_ns rows_remapped remap_pending remap_failed nvlink_errors gpm_ns "
+        "engine_active sm_active sm_occupancy tensor_active dram_active fp64_active fp32_active "
+        "fp16_active pcie_tx_bytes_per_s pcie_rx_bytes_per_s nvlink_tx_bytes_per_s nvlink_rx_bytes_per_s",
     "devices":
         "device name uuid bus_id memory_bytes multiprocessors capability warps blocks shared_bytes "
-        "registers",
+        "registers gpm",
     "metadata": "time key value",
     "unrecorded": "time reason certain count pid program library",
 }
@@ -145,7 +147,10 @@ CLUSTER_DATASETS = {
     "gpu_devices":
         "rank device name kernels copies copied_bytes span_ns busy_ns compute_ns comm_ns "
         "comm_exposed_ns copy_ns occupancy samples sm_clock_mhz slowed_share uuid bus_id "
-        "multiprocessors",
+        "multiprocessors memory_most_bytes power_w power_most_w temperature_most_c power_capped_ns "
+        "heat_slowed_ns brake_slowed_ns errors xids gpm gpm_ns "
+        "engine_active sm_active sm_occupancy tensor_active dram_active fp64_active fp32_active "
+        "fp16_active pcie_tx_bytes_per_s pcie_rx_bytes_per_s nvlink_tx_bytes_per_s nvlink_rx_bytes_per_s",
     "flops": "rank ranks steps ns flops flops_per_s gpus peak_flops type mfu",
     "step_flops": "step ranks flops flops_per_s mfu",
     "kernels":
@@ -165,7 +170,7 @@ CLUSTER_DATASETS = {
         "host_busy_share",
     "gpu_series":
         "rank device time samples sm_clock_mhz slowed_share power_w temperature_c busy_share "
-        "memory_used_bytes",
+        "memory_used_bytes sm_active tensor_active dram_active",
     "memory":
         "rank what device samples peak_bytes end_bytes steps bytes_per_step later_bytes_per_step fit",
     "advice": "rule saves_ns share ranks text evidence docs",

@@ -296,6 +296,79 @@ def an_instance_of_a_gpu():
             [6, 1980, 186], "memory of the instance; the rest of the GPU")
 
 
+MEASURED = {"engine_active": 0.93, "sm_active": 0.8, "sm_occupancy": 0.4, "tensor_active": 0.625,
+            "dram_active": 0.515, "fp64_active": 0, "fp32_active": 0.125, "fp16_active": 0.03125,
+            "pcie_tx_bytes_per_s": 100 << 20, "pcie_rx_bytes_per_s": -1,
+            "nvlink_tx_bytes_per_s": 2000 << 20, "nvlink_rx_bytes_per_s": 1000 << 20}
+
+
+def measured(file):
+    """The samples with something measured, after what they are worth has been checked."""
+    samples = file["samples/gpu"][:]
+    for sample in samples[samples["gpm_ns"] == 0]:
+        h.equal({float(sample[name]) for name in MEASURED}, {-1.0}, "what was not measured")
+    return samples[samples["gpm_ns"] > 0]
+
+
+def gpm_of(file):
+    return file["devices"][:][0]["gpm"].decode()
+
+
+@h.case
+def what_nvml_measures():
+    file = sampled("gpm", "3500")
+    rows = measured(file)
+    h.equal(gpm_of(file), "measured", "in the device's row")
+    h.check(len(rows), "nothing was measured")
+    for row in rows:
+        h.equal({name: float(row[name]) for name in MEASURED}, MEASURED, "measured")
+    h.check(int(sum(rows["gpm_ns"])) <= int(rows["time"][-1]) - int(file["samples/gpu"]["time"][0])
+            + 100000000, "measured for longer than sampled", rows["gpm_ns"])
+    h.run(h.profwrap("merge", "gpm"))
+    with h.h5py().File("gpm/cluster.h5") as cluster:
+        device, = cluster["gpu_devices"][:]
+        series = cluster["gpu_series"][:]
+    h.equal((device["gpm"].decode(), int(device["gpm_ns"])), ("measured", int(sum(rows["gpm_ns"]))),
+            "of the GPU")
+    for name, value in MEASURED.items():
+        h.check(abs(float(device[name]) - value) <= 1e-9 * abs(value), name, device[name])
+    known = series[series["sm_active"] >= 0]
+    h.check(len(known) and (abs(known["sm_active"] - 0.8) < 1e-9).all(), "in the series", series)
+    h.equal([float(device[name]) for name in ("power_w", "power_most_w", "temperature_most_c")],
+            [651.234, 651.234, 71], "power and temperature")
+
+
+@h.case
+def an_instance_is_measured():
+    file = sampled("part", "2500", STANDIN_NVML_MIG="1")
+    rows = measured(file)
+    h.check(len(rows), "nothing was measured")
+    h.equal([float(rows[0][name]) for name in ("engine_active", "sm_active", "tensor_active")],
+            [0.465, 0.4, 0.3125], "of the instance, not of the GPU")
+
+
+@h.case
+def what_nvml_cannot_measure():
+    """Before Hopper, and with a driver that has another version of the structs: nothing, and the
+    device's row says why; all else is sampled as ever."""
+    for how, said in (("unsupported", "not supported"), ("version", "of another version")):
+        file = sampled(how, "2500", STANDIN_NVML_GPM=how)
+        h.equal((len(measured(file)), gpm_of(file)), (0, said), how)
+        h.check(len(file["samples/gpu"]) >= 15, len(file["samples/gpu"]), "samples")
+        h.equal(list(file["events/gap"][:]), [], "gaps")
+
+
+@h.case
+def a_measurement_that_fails_between_others():
+    """The third sample fails: what follows begins anew, and is not a mean over the failure."""
+    file = sampled("lost", "5500", STANDIN_NVML_GPM="lost")
+    rows = measured(file)
+    h.check(len(rows) >= 2, len(rows), "rows")
+    begins = int(rows["time"][1]) - int(rows["gpm_ns"][1])
+    h.check(begins - int(rows["time"][0]) > 500000000, "a mean over the failure", rows)
+    h.equal(gpm_of(file), "measured", "in the device's row")
+
+
 @h.case
 def nvml_that_never_answers():
     """A GPU that is lost, or an nvmlInit that hangs: all else is recorded, the run ends, and what is

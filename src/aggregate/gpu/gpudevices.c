@@ -1,20 +1,25 @@
 /* Sums up what ran on each GPU; see gpudevices.h and the definitions in docs/metrics.md. */
 #include "aggregate/gpu/gpudevices.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/gpuclocks.h"
+#include "analysis/gpusamples.h"
 #include "analysis/occupancy.h"
 #include "core/h5reader.h"
 #include "core/limits.h"
 #include "core/sort.h"
+#include "core/text.h"
 
 struct device {
     int is_used;
     struct pw_row_device known;
     struct pw_gputime time;
-    struct pw_gpu_clocks clocks;
+    struct pw_gpu_samples samples;
+    int64_t errors;
+    char xids[64]; /* "13, 79": each once */
     int64_t kernels, copies, copied_bytes;
     double weighted, weight; /* occupancy by ns of kernels of which it is known */
 };
@@ -43,7 +48,7 @@ static void read_known(struct pw_gpudevices *d, hid_t file)
     free(rows);
 }
 
-static void read_clocks(struct pw_gpudevices *d, hid_t file)
+static void read_samples(struct pw_gpudevices *d, hid_t file)
 {
     void *rows;
     size_t n = 0;
@@ -53,7 +58,34 @@ static void read_clocks(struct pw_gpudevices *d, hid_t file)
     for (size_t i = 0; i < n; i++) {
         struct device *to = find(d, samples[i].device);
         if (to)
-            pw_gpu_clocks_add(&to->clocks, &samples[i]);
+            pw_gpu_samples_add(&to->samples, &samples[i]);
+    }
+    free(rows);
+}
+
+static void add_error(struct device *to, int32_t xid)
+{
+    char text[16];
+    struct pw_sentence s = {to->xids, sizeof(to->xids), strlen(to->xids)};
+    to->errors++;
+    snprintf(text, sizeof(text), "%" PRId32, xid);
+    for (const char *at = to->xids; *at; at += strcspn(at, " "), at += *at == ' ')
+        if (strncmp(at, text, strlen(text)) == 0 && strchr(", ", at[strlen(text)]))
+            return;
+    pw_sentence_add(&s, "%s%s", to->xids[0] ? ", " : "", text);
+}
+
+static void read_errors(struct pw_gpudevices *d, hid_t file)
+{
+    void *rows;
+    size_t n = 0;
+    if (pw_h5_read_all(file, PW_TABLE_gpu_error, &rows, &n))
+        return;
+    const struct pw_row_gpu_error *errors = rows;
+    for (size_t i = 0; i < n; i++) {
+        struct device *to = find(d, errors[i].device);
+        if (to)
+            add_error(to, errors[i].xid);
     }
     free(rows);
 }
@@ -69,7 +101,8 @@ struct pw_gpudevices *pw_gpudevices_create(const struct pw_input *input)
     if (pw_h5_open(input->path, &file))
         return d;
     read_known(d, file);
-    read_clocks(d, file);
+    read_samples(d, file);
+    read_errors(d, file);
     pw_h5_close(file);
     return d;
 }
@@ -134,15 +167,15 @@ static struct pw_row_c_gpu_device make_row(const struct device *d, int number, i
         .comm_exposed_ns = all->comm_exposed_ns,
         .copy_ns = all->copy_ns,
         .occupancy = occupancy_of(d->weighted, d->weight),
-        .samples = d->clocks.samples,
-        .sm_clock_mhz = pw_gpu_clocks_mean(&d->clocks),
-        .slowed_share =
-            d->clocks.samples ? (double)d->clocks.slowed / (double)d->clocks.samples : -1,
         .multiprocessors = d->known.multiprocessors,
     };
     copy_text(row.name, d->known.name);
     copy_text(row.uuid, d->known.uuid);
     copy_text(row.bus_id, d->known.bus_id);
+    snprintf(row.gpm, sizeof(row.gpm), "%.31s", d->known.gpm);
+    snprintf(row.xids, sizeof(row.xids), "%s", d->xids);
+    row.errors = d->errors;
+    pw_gpu_samples_fill(&d->samples, &row);
     return row;
 }
 

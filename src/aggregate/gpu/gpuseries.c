@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "aggregate/input/cursor.h"
-#include "analysis/gpuclocks.h"
+#include "analysis/gpusamples.h"
 #include "core/h5reader.h"
 #include "core/limits.h"
 #include "core/sort.h"
@@ -22,6 +22,7 @@ struct stretch {
     int32_t device;
     int64_t samples, slowed, end, memory_used_bytes;
     struct mean clock, power, temperature, busy;
+    struct pw_gpu_mean sm, tensor, dram; /* by the time that they are of */
 };
 
 struct pass {
@@ -37,6 +38,14 @@ static void mean_add(struct mean *mean, int64_t value)
         return;
     mean->sum += (double)value;
     mean->n++;
+}
+
+static void mean_measured(struct pw_gpu_mean *mean, double share, int64_t ns)
+{
+    if (!(share >= 0 && share <= 1) || ns <= 0)
+        return;
+    mean->sum += share * (double)ns;
+    mean->weight += (double)ns;
 }
 
 static double mean_value(const struct mean *mean, double unit)
@@ -69,6 +78,9 @@ static void take(struct pass *p, const struct pw_row_gpu *sample)
     mean_add(&s->power, sample->power_mw);
     mean_add(&s->temperature, sample->temperature_c);
     mean_add(&s->busy, sample->busy_percent);
+    mean_measured(&s->sm, sample->sm_active, sample->gpm_ns);
+    mean_measured(&s->tensor, sample->tensor_active, sample->gpm_ns);
+    mean_measured(&s->dram, sample->dram_active, sample->gpm_ns);
 }
 
 static struct pw_row_c_gpu_series make_row(const struct pass *p, const struct stretch *s)
@@ -84,6 +96,9 @@ static struct pw_row_c_gpu_series make_row(const struct pass *p, const struct st
         .temperature_c = mean_value(&s->temperature, 1),
         .busy_share = mean_value(&s->busy, 100),
         .memory_used_bytes = s->memory_used_bytes,
+        .sm_active = pw_gpu_mean_value(&s->sm),
+        .tensor_active = pw_gpu_mean_value(&s->tensor),
+        .dram_active = pw_gpu_mean_value(&s->dram),
     };
 }
 

@@ -68,7 +68,7 @@ void pw_cuda_samples_take(void *samples, int64_t now_ns)
 
 static void place_device(struct samples *s, struct pw_row_device *device)
 {
-    if (pw_nvml_sampler_place(s->sampler, device->device, device->bus_id, sizeof(device->bus_id)))
+    if (pw_nvml_sampler_describe(s->sampler, device->device, device))
         memcpy(device->uuid, "MIG", 3);
 }
 

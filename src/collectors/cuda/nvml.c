@@ -349,6 +349,11 @@ bool pw_nvml_next_error(const struct pw_nvml *n, struct pw_row_gpu_error *out,
     return true;
 }
 
+void *pw_nvml_symbol(const struct pw_nvml *n, const char *name)
+{
+    return dlsym(n->library, name);
+}
+
 void pw_nvml_close(struct pw_nvml *n)
 {
     if (!n)

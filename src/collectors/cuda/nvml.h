@@ -37,6 +37,9 @@ void pw_nvml_watch(struct pw_nvml *nvml, const struct pw_nvml_target *target);
 bool pw_nvml_next_error(const struct pw_nvml *nvml, struct pw_row_gpu_error *out,
                         struct pw_nvml_device **whose);
 
+/* One of the library's functions; NULL: it has none of that name. */
+void *pw_nvml_symbol(const struct pw_nvml *nvml, const char *name);
+
 void pw_nvml_close(struct pw_nvml *nvml);
 
 #endif

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "collectors/cuda/nvml.h"
+#include "collectors/cuda/nvml_gpm.h"
 #include "rank/ring/tick.h"
 
 /* Counters that move slowly, and cost more to read, are read at each SLOW-th sample. */
@@ -19,9 +20,11 @@ struct device {
     int number;
     char uuid[64], bus_id[32];
     struct pw_row_gpu row;
+    char gpm_state[PW_GPM_STATE_BYTES];
     bool is_ready; /* row is one that was not taken yet */
     /* The thread's own. */
     struct pw_nvml_target nvml;
+    struct pw_gpm *gpm; /* NULL: it has none */
     bool is_open, is_part;
     int samples;
 };
@@ -63,7 +66,7 @@ struct pw_nvml_sampler *pw_nvml_sampler_create(void)
 /* The device as NVML has it, which CUDA may number otherwise. */
 static void open_device(struct pw_nvml_sampler *s, struct device *d, struct pw_nvml *nvml)
 {
-    char bus_id[sizeof(d->bus_id)] = "";
+    char bus_id[sizeof(d->bus_id)] = "", state[PW_GPM_STATE_BYTES] = "";
     if (d->is_open)
         return;
     d->is_open = true;
@@ -71,9 +74,11 @@ static void open_device(struct pw_nvml_sampler *s, struct device *d, struct pw_n
     if (d->nvml.device) {
         pw_nvml_bus(nvml, &d->nvml, bus_id, sizeof(bus_id));
         pw_nvml_watch(nvml, &d->nvml);
+        d->gpm = pw_gpm_open(nvml, &d->nvml, state);
     }
     pthread_mutex_lock(&s->lock);
     memcpy(d->bus_id, bus_id, sizeof(bus_id));
+    memcpy(d->gpm_state, state, sizeof(state));
     d->is_part = d->nvml.memory != d->nvml.device;
     pthread_mutex_unlock(&s->lock);
 }
@@ -81,13 +86,20 @@ static void open_device(struct pw_nvml_sampler *s, struct device *d, struct pw_n
 static void read_device(struct pw_nvml_sampler *s, struct device *d, struct pw_nvml *nvml)
 {
     struct pw_row_gpu row = d->row;
+    char state[PW_GPM_STATE_BYTES];
     open_device(s, d, nvml);
     if (!d->nvml.device)
         return;
     const int64_t begin = pw_local_ns();
-    pw_nvml_read(nvml, &d->nvml, d->samples++ % SLOW == 0, &row);
+    const bool is_slow = d->samples++ % SLOW == 0;
+    memcpy(state, d->gpm_state, sizeof(state));
+    pw_nvml_read(nvml, &d->nvml, is_slow, &row);
+    pw_gpm_clear(&row);
+    if (d->gpm && is_slow)
+        pw_gpm_read(d->gpm, pw_local_ns(), &row, state);
     const int64_t end = pw_local_ns();
     pthread_mutex_lock(&s->lock);
+    memcpy(d->gpm_state, state, sizeof(state));
     row.time = s->row_time + (end - s->asked_at);
     row.device = d->number;
     d->row = row;
@@ -157,6 +169,8 @@ static void *run(void *sampler)
         if (nvml)
             read_errors(s, nvml);
     }
+    for (int i = 0; i < DEVICES; i++)
+        pw_gpm_close(s->devices[i].gpm);
     pw_nvml_close(nvml);
     answer(s, true);
     return NULL;
@@ -250,14 +264,14 @@ bool pw_nvml_sampler_error(struct pw_nvml_sampler *s, struct pw_row_gpu_error *e
     return is_there;
 }
 
-bool pw_nvml_sampler_place(struct pw_nvml_sampler *s, int device, char *bus_id, size_t size)
+bool pw_nvml_sampler_describe(struct pw_nvml_sampler *s, int device, struct pw_row_device *row)
 {
     bool is_part = false;
-    bus_id[0] = '\0';
     pthread_mutex_lock(&s->lock);
     for (int i = 0; i < s->ndevices; i++)
         if (s->devices[i].number == device) {
-            snprintf(bus_id, size, "%s", s->devices[i].bus_id);
+            snprintf(row->bus_id, sizeof(row->bus_id), "%s", s->devices[i].bus_id);
+            snprintf(row->gpm, sizeof(row->gpm), "%s", s->devices[i].gpm_state);
             is_part = s->devices[i].is_part;
         }
     pthread_mutex_unlock(&s->lock);

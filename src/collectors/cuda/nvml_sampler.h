@@ -38,8 +38,10 @@ bool pw_nvml_sampler_gap(struct pw_nvml_sampler *sampler, struct pw_nvml_gap *ga
 /* The next error that the driver told of. False: there is none. */
 bool pw_nvml_sampler_error(struct pw_nvml_sampler *sampler, struct pw_row_gpu_error *error);
 
-/* The device's place on the PCI bus, "" not known; whether it is an instance of a divided GPU. */
-bool pw_nvml_sampler_place(struct pw_nvml_sampler *sampler, int device, char *bus_id, size_t size);
+/* Fills in the device's place on the PCI bus, and whether it was measured (GPM); "" not known.
+ * Whether it is an instance of a divided GPU. */
+bool pw_nvml_sampler_describe(struct pw_nvml_sampler *sampler, int device,
+                              struct pw_row_device *row);
 
 /* Waits for the sample that is being read, and ends the last gap. When that takes too long the
  * thread is left to itself. Rows and gaps can be taken afterwards. */

@@ -92,10 +92,20 @@ static json_t *queue_lists(const struct pw_cluster *c, size_t first, size_t end,
     return object;
 }
 
+/* Files of before have zeros in the place of what was not measured. */
+static bool is_measured(const struct pw_cluster *c)
+{
+    for (size_t i = 0; i < c->ngpu_series; i++)
+        if (c->gpu_series[i].sm_active > 0)
+            return true;
+    return false;
+}
+
 static json_t *gpu_lists(const struct pw_cluster *c, size_t first, size_t end, int64_t begin)
 {
-    static const char *const keys[] = {"time_s", "clock",  "slowed", "power",
-                                       "heat",   "memory", "busy",   NULL};
+    static const char *const keys[] = {"time_s", "clock", "slowed", "power", "heat", "memory",
+                                       "busy",   "sm",    "tensor", "dram",  NULL};
+    const bool measured = is_measured(c);
     json_t *object = lists(keys);
     int bad = json_object_set_new(object, "rank", json_integer(c->gpu_series[first].rank));
     bad |= json_object_set_new(object, "device", json_integer(c->gpu_series[first].device));
@@ -107,6 +117,9 @@ static json_t *gpu_lists(const struct pw_cluster *c, size_t first, size_t end, i
         bad |= put(object, "power", row->power_w) | put(object, "heat", row->temperature_c);
         bad |= put(object, "memory", (double)row->memory_used_bytes);
         bad |= put(object, "busy", row->busy_share);
+        bad |= put(object, "sm", measured ? row->sm_active : -1);
+        bad |= put(object, "tensor", measured ? row->tensor_active : -1);
+        bad |= put(object, "dram", measured ? row->dram_active : -1);
     }
     return object;
 }

@@ -16,7 +16,17 @@ const gpuCharts = [
     { field: "heat", title: "GPU: temperature", format: (d) => `${d} \u00b0C` },
     { field: "busy", title: "GPU: busy", format: formatShare, most: 1 },
     { field: "memory", title: "GPU: memory used", format: formatBytes },
+    { field: "sm", title: "GPU: multiprocessors with work", format: formatShare, most: 1, isMeasured: true },
+    { field: "tensor", title: "GPU: tensor cores computing", format: formatShare, most: 1,
+      isMeasured: true },
+    { field: "dram", title: "GPU: traffic of its memory, of what it can", format: formatShare, most: 1,
+      isMeasured: true },
 ];
+
+/* What NVML measures (GPM) is not there of every GPU. */
+function isDrawn({ field, isMeasured }, series) {
+    return !isMeasured || series.some((one) => one[field].some(isKnown));
+}
 
 /* Of ranks with several GPUs each has a line. */
 function gpuLines(series, field) {
@@ -80,7 +90,7 @@ async function renderResources(box, [rank]) {
         draw(chart, used.filter((one) => ranks.includes(one.rank)).map((one) => ({
             name: `rank ${one.rank}`, times: one.time_s, values: one[chart.field] })));
     const drawn = gpus.filter((one) => ranks.includes(one.rank));
-    for (const chart of drawn.length ? gpuCharts : [])
+    for (const chart of drawn.length ? gpuCharts.filter((one) => isDrawn(one, drawn)) : [])
         draw(chart, gpuLines(drawn, chart.field));
     if (utilisation)
         usageTable(panel(box, "Processes"), utilisation.ranks);

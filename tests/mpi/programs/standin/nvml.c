@@ -3,7 +3,9 @@
  *
  * STANDIN_NVML_HANG: "init", or the number of the reading of power that never comes back, as when a
  * GPU is lost. STANDIN_NVML_SLOW: the number of the one that takes 1.5 s. STANDIN_NVML_MIG: the GPU
- * is divided, and its UUID an instance's. STANDIN_NVML_ILL: it has errors. */
+ * is divided, and its UUID an instance's. STANDIN_NVML_ILL: it has errors. STANDIN_NVML_GPM:
+ * "unsupported", as before Hopper; "version": it takes another version of the structs; "lost": the
+ * third sample fails. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +14,15 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, TIMEOUT = 10 };
+enum {
+    INVALID_ARGUMENT = 2,
+    NOT_SUPPORTED = 3,
+    NOT_FOUND = 6,
+    TIMEOUT = 10,
+    GPU_IS_LOST = 15,
+    MEMORY = 20,
+    WRONG_VERSION = 25,
+};
 
 static int the_gpu, the_instance, the_events;
 static int readings;
@@ -228,4 +238,115 @@ EXPORT int nvmlDeviceGetFieldValues(void *device, int n, struct field *fields)
         found += !fields[i].result;
     }
     return found ? 0 : NOT_SUPPORTED;
+}
+
+/* ---- GPM, as in nvml.h of CUDA 13.5 ---- */
+
+enum { MOST_METRICS = 333, LEAST_MS = 100 };
+
+typedef struct nvmlGpmSample_st {
+    int is_instance;
+    int64_t taken_ms;
+} * nvmlGpmSample_t;
+
+typedef struct {
+    unsigned metricId;
+    int nvmlReturn;
+    double value;
+    struct {
+        char *shortName, *longName, *unit;
+    } metricInfo;
+} nvmlGpmMetric_t;
+
+typedef struct {
+    unsigned version, numMetrics;
+    nvmlGpmSample_t sample1, sample2;
+    nvmlGpmMetric_t metrics[MOST_METRICS];
+} nvmlGpmMetricsGet_t;
+
+typedef struct {
+    unsigned version, isSupportedDevice;
+} nvmlGpmSupport_t;
+
+EXPORT int nvmlGpmQueryDeviceSupport(void *device, nvmlGpmSupport_t *support)
+{
+    if (support->version != 1)
+        return WRONG_VERSION;
+    if (device != &the_gpu)
+        return INVALID_ARGUMENT;
+    support->isSupportedDevice = !says("STANDIN_NVML_GPM", "unsupported");
+    return 0;
+}
+
+EXPORT int nvmlDeviceGetGpuInstanceId(void *device, unsigned *id)
+{
+    if (device != &the_instance)
+        return INVALID_ARGUMENT;
+    *id = 7;
+    return 0;
+}
+
+EXPORT int nvmlGpmSampleAlloc(nvmlGpmSample_t *sample)
+{
+    *sample = calloc(1, sizeof(**sample));
+    return *sample ? 0 : MEMORY;
+}
+
+EXPORT int nvmlGpmSampleFree(nvmlGpmSample_t sample)
+{
+    free(sample);
+    return sample ? 0 : INVALID_ARGUMENT;
+}
+
+static int take(nvmlGpmSample_t sample, int is_instance)
+{
+    static int taken;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (++taken == 3 && says("STANDIN_NVML_GPM", "lost"))
+        return GPU_IS_LOST;
+    *sample = (struct nvmlGpmSample_st){is_instance, now.tv_sec * 1000 + now.tv_nsec / 1000000};
+    return 0;
+}
+
+EXPORT int nvmlGpmSampleGet(void *device, nvmlGpmSample_t sample)
+{
+    return device == &the_gpu && !getenv("STANDIN_NVML_MIG") ? take(sample, 0) : INVALID_ARGUMENT;
+}
+
+EXPORT int nvmlGpmMigSampleGet(void *device, unsigned instance, nvmlGpmSample_t sample)
+{
+    return device == &the_gpu && instance == 7 ? take(sample, 1) : INVALID_ARGUMENT;
+}
+
+/* What is received by PCIe cannot be measured here. */
+static int measure(nvmlGpmMetric_t *metric, int is_instance)
+{
+    static const struct {
+        unsigned id;
+        double value;
+    } known[] = {{1, 93},    {2, 80},     {3, 40},   {5, 62.5},  {10, 51.5}, {11, 0},
+                 {12, 12.5}, {13, 3.125}, {20, 100}, {60, 1000}, {61, 2000}};
+    static char unit[] = "%";
+    metric->metricInfo.unit = unit;
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (known[i].id == metric->metricId) {
+            metric->value = is_instance ? known[i].value / 2 : known[i].value;
+            return 0;
+        }
+    return NOT_SUPPORTED;
+}
+
+EXPORT int nvmlGpmMetricsGet(nvmlGpmMetricsGet_t *get)
+{
+    if (get->version != 1 || says("STANDIN_NVML_GPM", "version"))
+        return WRONG_VERSION;
+    if (get->numMetrics > MOST_METRICS || !get->sample1->taken_ms ||
+        get->sample2->taken_ms - get->sample1->taken_ms < LEAST_MS)
+        return INVALID_ARGUMENT;
+    for (unsigned i = get->numMetrics; i < MOST_METRICS; i++)
+        memset(&get->metrics[i], 0xff, sizeof(get->metrics[i]));
+    for (unsigned i = 0; i < get->numMetrics; i++)
+        get->metrics[i].nvmlReturn = measure(&get->metrics[i], get->sample1->is_instance);
+    return 0;
 }
