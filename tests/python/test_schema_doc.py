@@ -62,11 +62,11 @@ class SchemaDocTest(unittest.TestCase):
 
     def test_enumerations(self):
         text = read("docs", "schema.md").split("## Enumerations\n", 1)[1]
-        names = re.findall(r"N\((\w+), (\w+)\)", self.macros["PW_ENUMS"])
+        names = re.findall(r"N\((\w+), \w+, (\w+)\)", self.macros["PW_ENUMS"])
         self.assertGreater(len(names), 5)
         for name, items in names:
             rows = re.findall(rf"^\| `{name}` \|(.*)$", text, re.M)
-            wanted = re.findall(r'E\(\w+, (\d+), "(\w+)"\)', self.macros[items])
+            wanted = re.findall(r'E\(\w+, (\d+), "(\w+)"', self.macros[items])
             found = re.findall(r"`(\w+)` (\d+)", " ".join(rows))
             self.assertEqual(found, [(item, value) for value, item in wanted], name)
 
