@@ -32,25 +32,26 @@
 
 static void write_attributes(struct pw_clusterfile *file, const struct pw_job *job)
 {
-    pw_clusterfile_set_int(file, "nranks", job->nranks);
-    pw_clusterfile_set_int(file, "nhosts", job->nhosts);
-    pw_clusterfile_set_int(file, "nsteps", (int64_t)job->nsteps);
-    pw_clusterfile_set_int(file, "steps_inferred", job->steps_inferred);
-    pw_clusterfile_set_int(file, "clock_error_max_ns", job->clock_error_max_ns);
-    pw_clusterfile_set_int(file, "merge_processes", job->processes);
-    pw_clusterfile_set_int(file, "start_unix_ns", job->start_unix_ns);
-    pw_clusterfile_set_int(file, "end_unix_ns", job->end_unix_ns);
-    pw_clusterfile_set_int(file, "snapshot", job->is_snapshot);
-    pw_clusterfile_set_int(file, "bins_start_ns",
-                           job->bins.end_ns > job->bins.start_ns ? job->bins.start_ns : -1);
-    pw_clusterfile_set_int(file, "bin_ns", job->bins.n ? job->bins.bin_ns : -1);
-    pw_clusterfile_set_text(file, "job_id", job->job_id);
-    pw_clusterfile_set_text(file, "command", job->command);
+    pw_clusterfile_set_int(file, "nranks", job->world.nranks);
+    pw_clusterfile_set_int(file, "nhosts", job->world.nhosts);
+    pw_clusterfile_set_int(file, "nsteps", (int64_t)job->world.nsteps);
+    pw_clusterfile_set_int(file, "steps_inferred", job->world.steps_inferred);
+    pw_clusterfile_set_int(file, "clock_error_max_ns", job->world.clock_error_max_ns);
+    pw_clusterfile_set_int(file, "merge_processes", job->procs.processes);
+    pw_clusterfile_set_int(file, "start_unix_ns", job->world.start_unix_ns);
+    pw_clusterfile_set_int(file, "end_unix_ns", job->world.end_unix_ns);
+    pw_clusterfile_set_int(file, "snapshot", job->world.is_snapshot);
+    pw_clusterfile_set_int(
+        file, "bins_start_ns",
+        job->world.bins.end_ns > job->world.bins.start_ns ? job->world.bins.start_ns : -1);
+    pw_clusterfile_set_int(file, "bin_ns", job->world.bins.n ? job->world.bins.bin_ns : -1);
+    pw_clusterfile_set_text(file, "job_id", job->world.job_id);
+    pw_clusterfile_set_text(file, "command", job->world.command);
 }
 
 /* Those that somebody recorded. */
 struct collectives {
-    const struct pw_job *job;
+    const struct pw_world *world;
     const struct pw_instances *in;
     size_t *at, n;
 };
@@ -60,27 +61,27 @@ static void make_collectives(void *context, size_t first, size_t count, void *to
     const struct collectives *c = context;
     struct pw_row_c_collective *rows = to;
     for (size_t i = 0; i < count; i++)
-        rows[i] = pw_collective_row(c->job, c->in, c->at[first + i]);
+        rows[i] = pw_collective_row(c->world, c->in, c->at[first + i]);
 }
 
 /* Where a process's share of them begins: with a whole chunk. */
-static size_t share_begin(const struct pw_job *job, size_t n, int process)
+static size_t share_begin(const struct pw_procs *procs, size_t n, int process)
 {
-    size_t at = n * (size_t)process / (size_t)job->processes;
-    return process == job->processes ? n : at - at % PW_CLUSTERFILE_CHUNK;
+    size_t at = n * (size_t)process / (size_t)procs->processes;
+    return process == procs->processes ? n : at - at % PW_CLUSTERFILE_CHUNK;
 }
 
 static void write_collectives(struct pw_clusterfile *file, const struct pw_job *job,
                               const struct pw_instances *in)
 {
-    struct collectives c = {job, in, malloc(sizeof(size_t) * (in->n + 1)), 0};
+    struct collectives c = {&job->world, in, malloc(sizeof(size_t) * (in->n + 1)), 0};
     int ok = c.at != NULL, all_ok;
-    MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, job->comm);
+    MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, job->procs.comm);
     for (size_t i = 0; all_ok && i < in->n; i++)
         if (in->items[i].nranks)
             c.at[c.n++] = i;
-    size_t first = share_begin(job, c.n, job->process);
-    size_t end = share_begin(job, c.n, job->process + 1);
+    size_t first = share_begin(&job->procs, c.n, job->procs.process);
+    size_t end = share_begin(&job->procs, c.n, job->procs.process + 1);
     pw_clusterfile_write_made(file, PW_TABLE_c_collective, c.n, first, end - first,
                               make_collectives, &c);
     free(c.at);
@@ -104,8 +105,8 @@ static void write_open_calls(struct pw_clusterfile *file, const struct pw_job *j
             n++;
         }
     }
-    total = pw_job_allgather(job, mine, n, sizeof(*mine), &all);
-    pw_clusterfile_write_root(file, PW_TABLE_c_open_call, job->process == 0 ? total : 0, all);
+    total = pw_procs_allgather(&job->procs, mine, n, sizeof(*mine), &all);
+    pw_clusterfile_write_root(file, PW_TABLE_c_open_call, job->procs.process == 0 ? total : 0, all);
     free(all);
     free(mine);
 }
@@ -123,9 +124,9 @@ static void write_operators(struct pw_clusterfile *file, const struct pw_operato
 static void write_gpus(struct pw_clusterfile *file, const struct pw_job *job,
                        const struct pw_share *share, const struct pw_kernels *k)
 {
-    int root = job->process == 0;
-    pw_clusterfile_write_grid(file, PW_TABLE_c_gpu_trace, share->gpu ? job->nsteps : 0,
-                              (size_t)job->nranks, share->first, share->count, share->gpu);
+    int root = job->procs.process == 0;
+    pw_clusterfile_write_grid(file, PW_TABLE_c_gpu_trace, share->gpu ? job->world.nsteps : 0,
+                              (size_t)job->world.nranks, share->first, share->count, share->gpu);
     pw_clusterfile_write_root(file, PW_TABLE_c_gpu_rank, root ? k->nranks : 0, k->ranks);
     pw_clusterfile_write_root(file, PW_TABLE_c_gpu_device, root ? k->ndevices : 0, k->devices);
     pw_clusterfile_write_root(file, PW_TABLE_c_kernel, k->nkernels, k->kernels);
@@ -137,15 +138,15 @@ static void write_all(struct pw_clusterfile *file, struct pw_job *job, const str
                       const struct pw_findings_known *known, const struct pw_alignment *clocks)
 {
     write_attributes(file, job);
-    pw_clusterfile_write_root(file, PW_TABLE_c_rank, (size_t)job->nranks, job->ranks);
+    pw_clusterfile_write_root(file, PW_TABLE_c_rank, (size_t)job->world.nranks, job->world.ranks);
     pw_clusterfile_write_root(file, PW_TABLE_c_step, f->nsteps, f->steps);
-    pw_clusterfile_write_grid(file, PW_TABLE_c_step_trace, job->nsteps, (size_t)job->nranks,
-                              share->first, share->count, share->steps);
-    pw_clusterfile_write_grid(file, PW_TABLE_c_phase_trace, job->nsteps, (size_t)job->nranks,
-                              share->first, share->count, share->phases);
-    pw_clusterfile_write_grid(file, PW_TABLE_c_bin_trace, job->bins.n, (size_t)job->nranks,
-                              share->first, share->count, share->bins);
-    pw_clusterfile_write_grid(file, PW_TABLE_c_part_trace, PW_PART_END, (size_t)job->nranks,
+    pw_clusterfile_write_grid(file, PW_TABLE_c_step_trace, job->world.nsteps,
+                              (size_t)job->world.nranks, share->first, share->count, share->steps);
+    pw_clusterfile_write_grid(file, PW_TABLE_c_phase_trace, job->world.nsteps,
+                              (size_t)job->world.nranks, share->first, share->count, share->phases);
+    pw_clusterfile_write_grid(file, PW_TABLE_c_bin_trace, job->world.bins.n,
+                              (size_t)job->world.nranks, share->first, share->count, share->bins);
+    pw_clusterfile_write_grid(file, PW_TABLE_c_part_trace, PW_PART_END, (size_t)job->world.nranks,
                               share->first, share->count, share->parts);
     write_collectives(file, job, in);
     pw_clusterfile_write_root(file, PW_TABLE_c_collective_stat, f->nstats, f->stats);
@@ -164,16 +165,16 @@ static void write_all(struct pw_clusterfile *file, struct pw_job *job, const str
     write_gpus(file, job, share, &f->kernels);
     pw_clusterfile_write_root(file, PW_TABLE_c_flops, f->flops.nranks, f->flops.ranks);
     pw_clusterfile_write_root(file, PW_TABLE_c_step_flops, f->flops.nsteps, f->flops.steps);
-    pw_samples_write(file, job, &f->samples);
+    pw_samples_write(file, &job->procs, &f->samples);
     pw_windows_write(file, job);
     pw_job_gather_notes(job);
     write_open_calls(file, job);
-    pw_clusterfile_write_root(file, PW_TABLE_c_clock, (size_t)job->nranks, clocks->ranks);
+    pw_clusterfile_write_root(file, PW_TABLE_c_clock, (size_t)job->world.nranks, clocks->ranks);
     pw_clusterfile_write_root(file, PW_TABLE_c_clock_knot, clocks->nknots, clocks->knots);
-    pw_clusterfile_write_root(file, PW_TABLE_c_completeness, job->process == 0 ? job->nnotes : 0,
-                              job->notes);
+    pw_clusterfile_write_root(file, PW_TABLE_c_completeness,
+                              job->procs.process == 0 ? job->nnotes : 0, job->notes);
     pw_advise_write(file, job, share, f);
-    pw_clusterfile_link_ranks(file, job->ranks, (size_t)job->nranks);
+    pw_clusterfile_link_ranks(file, job->world.ranks, (size_t)job->world.nranks);
 }
 
 static int conclude(struct pw_findings *f, struct pw_job *job, const struct pw_share *share,
@@ -182,28 +183,28 @@ static int conclude(struct pw_findings *f, struct pw_job *job, const struct pw_s
                     struct pw_optree *kernels, struct pw_findings_known *known)
 {
     struct pw_pairs pairs;
-    int err = pw_graph_gather(parts, job), worst;
+    int err = pw_graph_gather(parts, &job->procs), worst;
     int gathered = pw_pairs_make(&pairs, job, &m->messages);
     gathered = gathered ? gathered : pw_roles_gather(&known->roles, job);
     gathered = gathered ? gathered : pw_amounts_gather(&known->amounts, job, &pairs, parts);
     err = err ? err : gathered;
     memset(f, 0, sizeof(*f));
-    if (job->process == 0 && !err)
-        err = pw_roles_find(&known->roles, job, &pairs, parts);
-    if (job->process == 0 && !err)
-        err = pw_findings_make(f, job, share, matrix, &m->instances, parts, known);
+    if (job->procs.process == 0 && !err)
+        err = pw_roles_find(&known->roles, &job->world, &pairs, parts);
+    if (job->procs.process == 0 && !err)
+        err = pw_findings_make(f, &job->world, share, matrix, &m->instances, parts, known);
     f->pairs = pairs;
-    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
+    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->procs.comm);
     if (worst)
         return worst;
     err = pw_kernels_make(&f->kernels, job, kernels, share->gpu_ranks, share->ngpu_ranks);
     if (!err)
-        f->kernels.ndevices =
-            pw_gpudevices_gather(job, share->gpu_devices, share->ngpu_devices, &f->kernels.devices);
+        f->kernels.ndevices = pw_gpudevices_gather(&job->procs, share->gpu_devices,
+                                                   share->ngpu_devices, &f->kernels.devices);
     err = err ? err : pw_evidence_find(f, job, share);
-    if (job->process == 0 && !err)
-        err = pw_stretches_find(f, job, matrix, &m->instances);
-    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
+    if (job->procs.process == 0 && !err)
+        err = pw_stretches_find(f, &job->world, matrix, &m->instances);
+    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->procs.comm);
     return worst ? worst : pw_opgrowth_find(f, job, share, operators);
 }
 
@@ -212,14 +213,14 @@ static void note_matches(struct pw_job *job, const struct pw_instances *in,
                          const struct pw_messages *messages)
 {
     int64_t incomplete = 0, mixed = 0, unmatched = 0, seen = 0;
-    MPI_Reduce(&messages->unmatched, &unmatched, 1, MPI_INT64_T, MPI_SUM, 0, job->comm);
+    MPI_Reduce(&messages->unmatched, &unmatched, 1, MPI_INT64_T, MPI_SUM, 0, job->procs.comm);
     for (size_t i = 0; i < in->n; i++) {
         mixed += in->items[i].mixed;
         seen += in->items[i].nranks > 0;
         incomplete +=
             in->items[i].nranks > 0 && in->items[i].nranks < pw_instances_comm(in, i)->size;
     }
-    if (job->process != 0)
+    if (job->procs.process != 0)
         return;
     pw_debug(PW_LOG_MERGE, 1,
              "%lld collectives, %lld of them not by all members, %lld with members that disagree; "
@@ -236,16 +237,16 @@ static void note_matches(struct pw_job *job, const struct pw_instances *in,
                     "sends and receives whose other side was not recorded");
 }
 
-static void say_clocks_and_steps(const struct pw_job *job)
+static void say_clocks_and_steps(const struct pw_world *world)
 {
-    pw_debug(PW_LOG_CLOCK, 1, "%d clocks: %s; largest error %lld ns", (int)job->ndomains,
-             job->ndomains < 2   ? "no alignment is needed"
-             : job->infer_clocks ? "probes, and the order of calls"
-                                 : "not aligned, as the run asked",
-             (long long)job->clock_error_max_ns);
-    pw_debug(PW_LOG_MERGE, 1, "%zu steps, %s%s", job->nsteps,
-             job->steps_inferred ? "found from calls: " : "marked by the program",
-             job->steps_inferred ? job->steps_found : "");
+    pw_debug(PW_LOG_CLOCK, 1, "%d clocks: %s; largest error %lld ns", (int)world->ndomains,
+             world->ndomains < 2   ? "no alignment is needed"
+             : world->infer_clocks ? "probes, and the order of calls"
+                                   : "not aligned, as the run asked",
+             (long long)world->clock_error_max_ns);
+    pw_debug(PW_LOG_MERGE, 1, "%zu steps, %s%s", world->nsteps,
+             world->steps_inferred ? "found from calls: " : "marked by the program",
+             world->steps_inferred ? world->steps_found : "");
 }
 
 /* All that needs every rank's events together: clocks, collectives and messages; or what a merge
@@ -258,7 +259,7 @@ static int match(struct pw_matched *m, struct pw_job *job, const char *output, i
     pw_graph_begin(&m->parts, job);
     int there = pw_checkpoint_load(output, job, m);
     if (there) {
-        if (there > 0 && job->process == 0 && !quiet)
+        if (there > 0 && job->procs.process == 0 && !quiet)
             pw_say("going on with a merge that was stopped");
         if (there > 0)
             pw_infer_steps(job);
@@ -270,8 +271,8 @@ static int match(struct pw_matched *m, struct pw_job *job, const char *output, i
         pw_infer_note(job);
         pw_job_note_steps(job);
     }
-    if (!err && job->process == 0)
-        say_clocks_and_steps(job);
+    if (!err && job->procs.process == 0)
+        say_clocks_and_steps(&job->world);
     pw_graph_begin(&m->parts, job); /* again: times are on the cluster clock now */
     err = err ? err : pw_instances_build(&m->instances, job);
     err = err ? err : pw_messages_match(&m->messages, job, &m->parts);
@@ -285,15 +286,15 @@ static int write_file(const char *output, struct pw_job *job, const struct pw_sh
                       const struct pw_findings_known *known)
 {
     struct pw_clusterfile file;
-    int err = pw_clusterfile_create(output, job->comm, &file);
+    int err = pw_clusterfile_create(output, job->procs.comm, &file);
     if (!err) {
         write_all(&file, job, share, &m->instances, findings, known, &m->clocks);
         err = pw_clusterfile_close(&file);
     }
-    if (err && job->process == 0)
+    if (err && job->procs.process == 0)
         pw_error("cannot write %s: %s", output, pw_readlimit_error(err));
     if (!err)
-        pw_checkpoint_remove(output, job);
+        pw_checkpoint_remove(output, &job->procs);
     return err;
 }
 
@@ -311,7 +312,7 @@ static int merge_job(struct pw_job *job, const char *output, const struct pw_mer
         pw_bins_choose(job);
     err = err ? err : pw_share_build(&share, job, &parts);
     if (!err) {
-        pw_instances_share_waits(&m.instances, job);
+        pw_instances_share_waits(&m.instances, &job->procs);
         note_matches(job, &m.instances, &m.messages);
         pw_unrecorded_note_silence(job);
     }
@@ -322,13 +323,13 @@ static int merge_job(struct pw_job *job, const char *output, const struct pw_mer
     err = err ? err : pw_operators_make(&findings.operators, job, &operators, 0);
     err = err ? err : pw_samples_make(&findings.samples, job);
     err = err ? err : pw_flops_make(&findings.flops, job, &share, &options->flops);
-    pw_network_drop_contended(&findings.network, (size_t)job->nranks, findings.samples.usages.rows,
-                              findings.samples.usages.n);
+    pw_network_drop_contended(&findings.network, (size_t)job->world.nranks,
+                              findings.samples.usages.rows, findings.samples.usages.n);
     pw_optree_fini(&operators);
     pw_optree_fini(&kernels);
-    if (err == -EIO && job->process == 0)
+    if (err == -EIO && job->procs.process == 0)
         pw_error("cannot go on with the merge that was stopped; remove %s.matched-*", output);
-    else if (err && job->process == 0)
+    else if (err && job->procs.process == 0)
         pw_error("cannot merge: %s", pw_readlimit_error(-ENOMEM));
     err = err ? err : write_file(output, job, &share, &m, &findings, &known);
     pw_graph_parts_fini(&m.parts);
@@ -375,9 +376,10 @@ int pw_aggregate(MPI_Comm comm, const char *dir, const char *output,
         return err;
     err = pw_job_open(&job, comm, dir, quiet);
     if (!err) {
-        if (job.process == 0)
-            pw_debug(PW_LOG_MERGE, 1, "job %s: %lld ranks on %lld hosts, %lld clocks", job.job_id,
-                     (long long)job.nranks, (long long)job.nhosts, (long long)job.ndomains);
+        if (job.procs.process == 0)
+            pw_debug(PW_LOG_MERGE, 1, "job %s: %lld ranks on %lld hosts, %lld clocks",
+                     job.world.job_id, (long long)job.world.nranks, (long long)job.world.nhosts,
+                     (long long)job.world.ndomains);
         pw_gaps_note(&job);
         pw_unrecorded_note(&job);
         pw_gpuhealth_note(&job);

@@ -31,9 +31,9 @@ struct stream {
     size_t size; /* of a file that is read: no array is longer */
 };
 
-static void file_name(char *path, size_t size, const char *output, const struct pw_job *job)
+static void file_name(char *path, size_t size, const char *output, const struct pw_procs *procs)
 {
-    snprintf(path, size, "%s.matched-%d-of-%d", output, job->process, job->processes);
+    snprintf(path, size, "%s.matched-%d-of-%d", output, procs->process, procs->processes);
 }
 
 /* ---- what it fits ---- */
@@ -58,8 +58,8 @@ static uint64_t fingerprint(const struct pw_job *job)
                                sizeof(struct pw_row_clock),
                                sizeof(struct pw_row_c_completeness),
                                sizeof(struct pw_row_c_clock_knot),
-                               job->nranks,
-                               job->infer_clocks};
+                               job->world.nranks,
+                               job->world.infer_clocks};
     uint64_t hash = mix_all(0, program, sizeof(program) / sizeof(*program));
     for (size_t i = 0; i < job->ninputs; i++) {
         const struct pw_input *input = &job->inputs[i];
@@ -76,8 +76,8 @@ static struct header make_header(const struct pw_job *job)
     return (struct header){
         .magic = "pwmatch",
         .fingerprint = fingerprint(job),
-        .process = job->process,
-        .processes = job->processes,
+        .process = job->procs.process,
+        .processes = job->procs.processes,
         .version = CHECKPOINT_VERSION,
     };
 }
@@ -153,10 +153,10 @@ static void pass_items(struct stream *s, struct pw_graph_items *items)
 
 static void pass_all(struct stream *s, struct pw_job *job, struct pw_matched *m)
 {
-    const size_t ranks = (size_t)job->nranks;
-    PASS(s, job->epoch_ns);
-    PASS(s, job->clock_error_max_ns);
-    PASS_FIXED(s, job->ranks, ranks);
+    const size_t ranks = (size_t)job->world.nranks;
+    PASS(s, job->world.epoch_ns);
+    PASS(s, job->world.clock_error_max_ns);
+    PASS_FIXED(s, job->world.ranks, ranks);
     PASS_ARRAY(s, job->notes, job->nnotes);
     for (size_t i = 0; i < job->ninputs; i++)
         pass_input(s, &job->inputs[i]);
@@ -174,11 +174,11 @@ static void pass_all(struct stream *s, struct pw_job *job, struct pw_matched *m)
 
 /* ---- keeping it ---- */
 
-static int is_long(const struct pw_job *job)
+static int is_long(const struct pw_world *world)
 {
     int64_t events = 0;
-    for (int64_t r = 0; r < job->nranks; r++)
-        events += job->ranks[r].events;
+    for (int64_t r = 0; r < world->nranks; r++)
+        events += world->ranks[r].events;
     return events >= LEAST_EVENTS;
 }
 
@@ -186,9 +186,9 @@ void pw_checkpoint_save(const char *output, struct pw_job *job, struct pw_matche
 {
     char path[4352], part[4360];
     struct header header = make_header(job);
-    if (!is_long(job))
+    if (!is_long(&job->world))
         return;
-    file_name(path, sizeof(path), output, job);
+    file_name(path, sizeof(path), output, &job->procs);
     snprintf(part, sizeof(part), "%s.part", path);
     unlink(part);
     int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -220,10 +220,10 @@ static int fits(struct stream *s, const struct pw_job *job)
 int pw_checkpoint_load(const char *output, struct pw_job *job, struct pw_matched *matched)
 {
     char path[4352];
-    file_name(path, sizeof(path), output, job);
+    file_name(path, sizeof(path), output, &job->procs);
     struct stream s = {.file = fopen(path, "r")};
     int there = fits(&s, job), failed;
-    MPI_Allreduce(MPI_IN_PLACE, &there, 1, MPI_INT, MPI_MIN, job->comm);
+    MPI_Allreduce(MPI_IN_PLACE, &there, 1, MPI_INT, MPI_MIN, job->procs.comm);
     if (there) {
         pass_all(&s, job, matched);
         matched->instances.waits =
@@ -232,13 +232,13 @@ int pw_checkpoint_load(const char *output, struct pw_job *job, struct pw_matched
     failed = there && (s.failed || !matched->instances.waits);
     if (s.file)
         fclose(s.file);
-    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, job->comm);
+    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, job->procs.comm);
     return failed ? -EIO : there;
 }
 
-void pw_checkpoint_remove(const char *output, const struct pw_job *job)
+void pw_checkpoint_remove(const char *output, const struct pw_procs *procs)
 {
     char path[4352];
-    file_name(path, sizeof(path), output, job);
+    file_name(path, sizeof(path), output, procs);
     unlink(path);
 }

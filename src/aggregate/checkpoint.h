@@ -23,6 +23,6 @@ void pw_checkpoint_save(const char *output, struct pw_job *job, struct pw_matche
 int pw_checkpoint_load(const char *output, struct pw_job *job, struct pw_matched *matched);
 
 /* Collective. */
-void pw_checkpoint_remove(const char *output, const struct pw_job *job);
+void pw_checkpoint_remove(const char *output, const struct pw_procs *procs);
 
 #endif

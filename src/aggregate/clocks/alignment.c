@@ -43,15 +43,16 @@ static int64_t weight(const struct pw_input *input)
 
 static int64_t *choose_speakers(const struct pw_job *job)
 {
-    int64_t *best = malloc(sizeof(*best) * ((size_t)job->ndomains + 1));
-    for (int32_t d = 0; best && d < job->ndomains; d++)
+    int64_t *best = malloc(sizeof(*best) * ((size_t)job->world.ndomains + 1));
+    for (int32_t d = 0; best && d < job->world.ndomains; d++)
         best[d] = INT64_MIN;
     for (size_t i = 0; best && i < job->ninputs; i++) {
         const struct pw_input *s = &job->inputs[i];
         best[s->domain] = weight(s) > best[s->domain] ? weight(s) : best[s->domain];
     }
-    if (pw_job_all_ok(job, best != NULL))
-        MPI_Allreduce(MPI_IN_PLACE, best, job->ndomains, MPI_INT64_T, MPI_MAX, job->comm);
+    if (pw_procs_all_ok(&job->procs, best != NULL))
+        MPI_Allreduce(MPI_IN_PLACE, best, job->world.ndomains, MPI_INT64_T, MPI_MAX,
+                      job->procs.comm);
     return best;
 }
 
@@ -70,9 +71,9 @@ static size_t gather_knots(const struct pw_job *job, struct domain_knot **out)
             mine[n++] = (struct domain_knot){s->domain, s->knots[k]};
     }
     void *all;
-    if (!pw_job_all_ok(job, mine && speakers))
-        pw_job_out_of_memory(job);
-    n = pw_job_allgather(job, mine, n, sizeof(*mine), &all);
+    if (!pw_procs_all_ok(&job->procs, mine && speakers))
+        pw_procs_out_of_memory(&job->procs);
+    n = pw_procs_allgather(&job->procs, mine, n, sizeof(*mine), &all);
     free(mine);
     free(speakers);
     *out = all;
@@ -135,25 +136,26 @@ static int64_t first_time(const struct pw_job *job)
 
 static void share_clock_errors(struct pw_job *job)
 {
-    int64_t *errors = malloc(sizeof(*errors) * (size_t)job->nranks), first = first_time(job);
-    if (!pw_job_all_ok(job, errors != NULL))
-        pw_job_out_of_memory(job);
-    for (int64_t r = 0; r < job->nranks; r++)
+    int64_t *errors = malloc(sizeof(*errors) * (size_t)job->world.nranks), first = first_time(job);
+    if (!pw_procs_all_ok(&job->procs, errors != NULL))
+        pw_procs_out_of_memory(&job->procs);
+    for (int64_t r = 0; r < job->world.nranks; r++)
         errors[r] = -2;
     for (size_t i = 0; i < job->ninputs; i++)
         errors[job->inputs[i].rank] = pw_input_clock_error(&job->inputs[i]);
-    MPI_Allreduce(MPI_IN_PLACE, errors, (int)job->nranks, MPI_INT64_T, MPI_MAX, job->comm);
-    MPI_Allreduce(&first, &job->epoch_ns, 1, MPI_INT64_T, MPI_MIN, job->comm);
-    job->epoch_ns = job->epoch_ns == INT64_MAX ? 0 : job->epoch_ns;
-    for (int64_t r = 0; r < job->nranks; r++) {
-        if (!job->ranks[r].present)
+    MPI_Allreduce(MPI_IN_PLACE, errors, (int)job->world.nranks, MPI_INT64_T, MPI_MAX,
+                  job->procs.comm);
+    MPI_Allreduce(&first, &job->world.epoch_ns, 1, MPI_INT64_T, MPI_MIN, job->procs.comm);
+    job->world.epoch_ns = job->world.epoch_ns == INT64_MAX ? 0 : job->world.epoch_ns;
+    for (int64_t r = 0; r < job->world.nranks; r++) {
+        if (!job->world.ranks[r].present)
             continue;
-        job->ranks[r].clock_error_ns = errors[r];
+        job->world.ranks[r].clock_error_ns = errors[r];
         if (errors[r] < 0)
-            job->clock_error_max_ns = -1;
-        else if (job->clock_error_max_ns >= 0 && errors[r] > job->clock_error_max_ns)
-            job->clock_error_max_ns = errors[r];
-        if (errors[r] < 0 && job->process == 0)
+            job->world.clock_error_max_ns = -1;
+        else if (job->world.clock_error_max_ns >= 0 && errors[r] > job->world.clock_error_max_ns)
+            job->world.clock_error_max_ns = errors[r];
+        if (errors[r] < 0 && job->procs.process == 0)
             pw_job_note(job, r, "unaligned_clock", 1,
                         "nothing says how its clock relates to rank 0's");
     }
@@ -184,16 +186,16 @@ static void describe_drift(const struct pw_domainmap *map, struct pw_row_c_clock
     row->drift_error_ppm = 1e6 * (double)(a->error_ns + b->error_ns) / span;
 }
 
-static void fill_ranks(struct pw_alignment *a, const struct pw_job *job,
+static void fill_ranks(struct pw_alignment *a, const struct pw_world *world,
                        const struct pw_domainmap *maps)
 {
-    for (int64_t r = 0; r < job->nranks; r++) {
-        int32_t d = job->domains[r];
+    for (int64_t r = 0; r < world->nranks; r++) {
+        int32_t d = world->domains[r];
         struct pw_row_c_clock *row = &a->ranks[r];
         row->rank = (int32_t)r;
         row->domain = d;
-        row->error_ns = job->ranks[r].clock_error_ns;
-        memcpy(row->hostname, job->ranks[r].hostname, sizeof(row->hostname));
+        row->error_ns = world->ranks[r].clock_error_ns;
+        memcpy(row->hostname, world->ranks[r].hostname, sizeof(row->hostname));
         snprintf(row->source, sizeof(row->source), "%s", d < 0 ? "none" : name_source(&maps[d], d));
         if (d < 0)
             continue;
@@ -207,16 +209,16 @@ static void fill_ranks(struct pw_alignment *a, const struct pw_job *job,
     }
 }
 
-static int fill_knots(struct pw_alignment *a, const struct pw_job *job,
+static int fill_knots(struct pw_alignment *a, const struct pw_world *world,
                       const struct pw_domainmap *maps)
 {
     size_t n = 0;
-    for (int32_t d = 0; d < job->ndomains; d++)
+    for (int32_t d = 0; d < world->ndomains; d++)
         n += maps[d].n;
     a->knots = malloc(sizeof(*a->knots) * (n + 1));
     if (!a->knots)
         return -ENOMEM;
-    for (int32_t d = 0; d < job->ndomains; d++)
+    for (int32_t d = 0; d < world->ndomains; d++)
         for (size_t k = 0; k < maps[d].n; k++)
             a->knots[a->nknots++] =
                 (struct pw_row_c_clock_knot){d, maps[d].knots[k].local_ns,
@@ -230,8 +232,10 @@ static int infer(struct pw_job *job, const struct pw_instances *instances,
     struct pw_orders orders = {0};
     int err = pw_orders_collect(&orders, job, instances);
     struct pw_domainmap_report report = {0};
-    err = err ? err : pw_domainmaps_infer(maps, (size_t)job->ndomains, &orders, job->comm, &report);
-    if (!err && report.contradictions && job->process == 0)
+    err = err ? err
+              : pw_domainmaps_infer(maps, (size_t)job->world.ndomains, &orders, job->procs.comm,
+                                    &report);
+    if (!err && report.contradictions && job->procs.process == 0)
         pw_job_note(job, -1, "clock_contradiction", report.contradictions,
                     "measured clocks and the order of events disagree: a clock has stepped, or "
                     "drifts by more than 100 us/s; error bounds are widened");
@@ -242,25 +246,25 @@ static int infer(struct pw_job *job, const struct pw_instances *instances,
 int pw_alignment_make(struct pw_alignment *a, struct pw_job *job,
                       const struct pw_instances *instances)
 {
-    struct pw_domainmap *maps = calloc((size_t)job->ndomains + 1, sizeof(*maps));
-    *a = (struct pw_alignment){.ranks = calloc((size_t)job->nranks, sizeof(*a->ranks))};
+    struct pw_domainmap *maps = calloc((size_t)job->world.ndomains + 1, sizeof(*maps));
+    *a = (struct pw_alignment){.ranks = calloc((size_t)job->world.nranks, sizeof(*a->ranks))};
     for (size_t i = 0; i < job->ninputs; i++)
-        job->inputs[i].domain = job->domains[job->inputs[i].rank];
+        job->inputs[i].domain = job->world.domains[job->inputs[i].rank];
     int err = maps && a->ranks ? make_measured_maps(job, maps) : -ENOMEM, worst;
     for (size_t i = 0; i < job->ninputs; i++)
         job->inputs[i].nknots = 0;
-    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
-    if (!worst && job->ndomains > 1 && job->infer_clocks)
+    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->procs.comm);
+    if (!worst && job->world.ndomains > 1 && job->world.infer_clocks)
         err = infer(job, instances, maps);
     err = err ? err : worst ? worst : give_maps(job, maps);
-    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
+    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->procs.comm);
     if (!worst) {
         share_clock_errors(job);
-        fill_ranks(a, job, maps);
-        err = fill_knots(a, job, maps);
-        MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
+        fill_ranks(a, &job->world, maps);
+        err = fill_knots(a, &job->world, maps);
+        MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->procs.comm);
     }
-    for (int32_t d = 0; maps && d < job->ndomains; d++)
+    for (int32_t d = 0; maps && d < job->world.ndomains; d++)
         free(maps[d].knots);
     free(maps);
     return worst;

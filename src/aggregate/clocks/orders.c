@@ -131,21 +131,21 @@ static void append_meeting(struct pw_orders *out, struct meetings *m, size_t at)
 static int collect_meetings(struct pw_orders *out, struct pw_job *job,
                             const struct pw_instances *instances)
 {
-    size_t domains = (size_t)job->ndomains, pairs = count_pairs(domains);
+    size_t domains = (size_t)job->world.ndomains, pairs = count_pairs(domains);
     size_t most = MOST_ORDERS / pairs + 1;
     struct meetings m = {.job = job, .instances = instances, .ndomains = domains};
     m.stride = instances->n / most + 1;
     m.n = (instances->n + m.stride - 1) / m.stride;
     out->v = malloc(sizeof(*out->v) * (m.n * pairs + 1));
     int ok = allocate(&m) && out->v, all_ok;
-    MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, job->comm);
+    MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, job->procs.comm);
     if (all_ok) {
         int cells = (int)(m.n * m.ndomains);
         for (size_t i = 0; i < job->ninputs; i++)
             pw_events_read(&job->inputs[i], meet, &m); /* damage is noted by a later pass */
-        MPI_Allreduce(MPI_IN_PLACE, m.enter, cells, MPI_INT64_T, MPI_MAX, job->comm);
-        MPI_Allreduce(MPI_IN_PLACE, m.leave, cells, MPI_INT64_T, MPI_MIN, job->comm);
-        MPI_Allreduce(MPI_IN_PLACE, m.op, (int)(2 * m.n), MPI_INT64_T, MPI_MAX, job->comm);
+        MPI_Allreduce(MPI_IN_PLACE, m.enter, cells, MPI_INT64_T, MPI_MAX, job->procs.comm);
+        MPI_Allreduce(MPI_IN_PLACE, m.leave, cells, MPI_INT64_T, MPI_MIN, job->procs.comm);
+        MPI_Allreduce(MPI_IN_PLACE, m.op, (int)(2 * m.n), MPI_INT64_T, MPI_MAX, job->procs.comm);
         for (size_t at = 0; at < m.n; at++)
             append_meeting(out, &m, at);
     }
@@ -191,7 +191,7 @@ static void take_letter(void *context, int32_t src, int32_t dst, int64_t send_en
                         int64_t receive_leave_ns)
 {
     struct letters *l = context;
-    struct pw_order letter = {l->job->domains[src], l->job->domains[dst], send_enter_ns,
+    struct pw_order letter = {l->job->world.domains[src], l->job->world.domains[dst], send_enter_ns,
                               receive_leave_ns};
     while (l->n == MOST_MESSAGES && l->level < MOST_LEVELS) {
         l->level++;
@@ -208,8 +208,8 @@ static void thin_out_all(struct letters *l)
     for (size_t i = 0; i < l->n; i++)
         for (int level = level_of(&l->v[i]); level >= 0; level--)
             counts[level]++;
-    MPI_Allreduce(MPI_IN_PLACE, &l->level, 1, MPI_INT, MPI_MAX, l->job->comm);
-    MPI_Allreduce(MPI_IN_PLACE, counts, MOST_LEVELS + 1, MPI_INT64_T, MPI_SUM, l->job->comm);
+    MPI_Allreduce(MPI_IN_PLACE, &l->level, 1, MPI_INT, MPI_MAX, l->job->procs.comm);
+    MPI_Allreduce(MPI_IN_PLACE, counts, MOST_LEVELS + 1, MPI_INT64_T, MPI_SUM, l->job->procs.comm);
     while (l->level < MOST_LEVELS && counts[l->level] > MOST_MESSAGES)
         l->level++;
     thin_out(l);
@@ -220,12 +220,12 @@ static int collect_letters(struct pw_orders *out, struct pw_job *job)
     struct letters l = {.job = job};
     l.v = malloc(sizeof(*l.v) * MOST_MESSAGES);
     int ok = l.v != NULL, all_ok;
-    MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, job->comm);
+    MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, job->procs.comm);
     int err = all_ok ? pw_messages_visit(job, take_letter, &l) : -ENOMEM;
     if (!err) {
         void *all;
         thin_out_all(&l);
-        size_t n = pw_job_allgather(job, l.v, l.n, sizeof(*l.v), &all);
+        size_t n = pw_procs_allgather(&job->procs, l.v, l.n, sizeof(*l.v), &all);
         struct pw_order *v = realloc(out->v, sizeof(*v) * (out->n + n + 1));
         if (v) {
             memcpy(v + out->n, all, sizeof(*v) * n);
@@ -245,7 +245,7 @@ int pw_orders_collect(struct pw_orders *orders, struct pw_job *job,
     *orders = (struct pw_orders){0};
     int err = collect_meetings(orders, job, instances), worst;
     err = err ? err : collect_letters(orders, job);
-    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
+    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->procs.comm);
     return worst;
 }
 

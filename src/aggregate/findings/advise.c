@@ -16,10 +16,11 @@ struct sums {
     struct pw_mean fields[FIELDS];
 };
 
-static struct sums sum_rank(const struct pw_job *job, const struct pw_share *share, size_t column)
+static struct sums sum_rank(const struct pw_world *world, const struct pw_share *share,
+                            size_t column)
 {
     struct sums sums = {.rank = (int64_t)(share->first + column)};
-    for (size_t s = 0; s < job->nsteps; s++) {
+    for (size_t s = 0; s < world->nsteps; s++) {
         int64_t values[FIELDS];
         int64_t recorded = share->step_recorded[s];
         if (recorded > 0 && recorded != PW_RECORDED_ACTIVE)
@@ -45,8 +46,8 @@ static struct sums *gather_sums(const struct pw_job *job, const struct pw_share 
     struct sums *mine = malloc((share->count + 1) * sizeof(*mine));
     void *all;
     for (size_t i = 0; mine && i < share->count; i++)
-        mine[i] = sum_rank(job, share, i);
-    *n = pw_job_allgather(job, mine, share->count, sizeof(*mine), &all);
+        mine[i] = sum_rank(&job->world, share, i);
+    *n = pw_procs_allgather(&job->procs, mine, share->count, sizeof(*mine), &all);
     free(mine);
     return all;
 }
@@ -55,14 +56,14 @@ static struct sums *gather_sums(const struct pw_job *job, const struct pw_share 
 static struct pw_cluster view(const struct pw_job *job, const struct pw_findings *f)
 {
     struct pw_cluster c = {
-        .nranks = job->nranks,
-        .nhosts = job->nhosts,
-        .nsteps = (int64_t)job->nsteps,
-        .steps_inferred = job->steps_inferred,
-        .clock_error_max_ns = job->clock_error_max_ns,
-        .snapshot = job->is_snapshot,
-        .ranks = job->ranks,
-        .nrank_rows = (size_t)job->nranks,
+        .nranks = job->world.nranks,
+        .nhosts = job->world.nhosts,
+        .nsteps = (int64_t)job->world.nsteps,
+        .steps_inferred = job->world.steps_inferred,
+        .clock_error_max_ns = job->world.clock_error_max_ns,
+        .snapshot = job->world.is_snapshot,
+        .ranks = job->world.ranks,
+        .nrank_rows = (size_t)job->world.nranks,
         .steps = f->steps,
         .nstep_rows = f->nsteps,
         .collective_stats = f->stats,
@@ -99,7 +100,7 @@ static struct pw_cluster view(const struct pw_job *job, const struct pw_findings
 static struct pw_row_c_advice *make_rows(const struct pw_job *job, const struct pw_findings *f,
                                          const struct sums *sums, size_t nsums, size_t *n)
 {
-    size_t nranks = (size_t)job->nranks;
+    size_t nranks = (size_t)job->world.nranks;
     struct pw_row_c_efficiency efficiency = f->efficiency;
     struct pw_cluster cluster = view(job, f);
     struct pw_mean means[FIELDS] = {{0}};
@@ -136,7 +137,7 @@ void pw_advise_write(struct pw_clusterfile *file, const struct pw_job *job,
     size_t nsums, n = 0;
     struct sums *sums = gather_sums(job, share, &nsums);
     struct pw_row_c_advice *rows = NULL;
-    if (job->process == 0)
+    if (job->procs.process == 0)
         rows = make_rows(job, findings, sums, nsums, &n);
     pw_clusterfile_write_root(file, PW_TABLE_c_advice, n, rows);
     free(rows);

@@ -29,7 +29,7 @@ static int read_rank(const struct pw_job *job, const struct pw_input *input, siz
         err = pw_h5_table_read(table, at, n, rows);
         for (size_t i = 0; !err && i < n; i++) {
             ptrdiff_t step = pw_input_step_near(input, rows[i].time, &near);
-            ptrdiff_t s = step < 0 ? -1 : pw_job_step_index(job, input->steps[step].step);
+            ptrdiff_t s = step < 0 ? -1 : pw_world_step_index(&job->world, input->steps[step].step);
             if (s < 0 || rows[i].amount < 0)
                 continue;
             int64_t *sum = &mine[(size_t)s * job->ninputs + column];
@@ -44,7 +44,7 @@ static int read_rank(const struct pw_job *job, const struct pw_input *input, siz
 static int64_t *cell_of(const struct pw_job *job, const struct pw_row_step *step, size_t column,
                         int64_t *mine)
 {
-    const ptrdiff_t s = pw_job_step_index(job, step->step);
+    const ptrdiff_t s = pw_world_step_index(&job->world, step->step);
     return s < 0 ? NULL : &mine[(size_t)s * job->ninputs + column];
 }
 
@@ -96,16 +96,17 @@ static void gather_steps(struct pw_amounts *out, const struct pw_job *job, const
                          const int *starts)
 {
     size_t all = 0;
-    for (int p = 0; p < job->processes; p++)
+    for (int p = 0; p < job->procs.processes; p++)
         all += (size_t)counts[p] / 2;
-    for (size_t s = 0; s < job->nsteps; s++) {
+    for (size_t s = 0; s < job->world.nsteps; s++) {
         for (size_t i = 0; i < job->ninputs; i++)
             send[i] = (struct cell){job->inputs[i].rank, mine[s * job->ninputs + i]};
         MPI_Gatherv(send, (int)job->ninputs * 2, MPI_INT64_T, receive, counts, starts, MPI_INT64_T,
-                    0, job->comm);
-        for (size_t i = 0; job->process == 0 && i < all; i++)
-            if (receive[i].rank >= 0 && receive[i].rank < job->nranks)
-                out->amount[s * (size_t)job->nranks + (size_t)receive[i].rank] = receive[i].amount;
+                    0, job->procs.comm);
+        for (size_t i = 0; job->procs.process == 0 && i < all; i++)
+            if (receive[i].rank >= 0 && receive[i].rank < job->world.nranks)
+                out->amount[s * (size_t)job->world.nranks + (size_t)receive[i].rank] =
+                    receive[i].amount;
     }
 }
 
@@ -117,23 +118,24 @@ static void fill(int64_t *values, size_t n, int64_t value)
 
 static int gather_given(struct pw_amounts *out, struct pw_job *job)
 {
-    const size_t mine_n = job->nsteps * job->ninputs;
-    const size_t all_n = job->process == 0 ? job->nsteps * (size_t)job->nranks : 0;
+    const size_t mine_n = job->world.nsteps * job->ninputs;
+    const size_t all_n =
+        job->procs.process == 0 ? job->world.nsteps * (size_t)job->world.nranks : 0;
     int64_t *mine = malloc(sizeof(*mine) * (mine_n + 1));
     struct cell *send = malloc(sizeof(*send) * (job->ninputs + 1));
-    struct cell *receive = malloc(sizeof(*receive) * ((size_t)job->nranks + 1));
-    int *counts = calloc(2 * (size_t)job->processes, sizeof(*counts));
+    struct cell *receive = malloc(sizeof(*receive) * ((size_t)job->world.nranks + 1));
+    int *counts = calloc(2 * (size_t)job->procs.processes, sizeof(*counts));
     int count = 2 * (int)job->ninputs, ok;
     out->amount = malloc(sizeof(*out->amount) * (all_n + 1));
     out->how = "given";
     fill(mine, mine_n, -1);
     fill(out->amount, all_n, -1);
     ok = mine && send && receive && counts && out->amount && !read_all(job, mine);
-    ok = pw_job_all_ok(job, ok);
+    ok = pw_procs_all_ok(&job->procs, ok);
     if (ok) {
-        MPI_Allgather(&count, 1, MPI_INT, counts, 1, MPI_INT, job->comm);
-        int *starts = counts + job->processes;
-        for (int p = 1; p < job->processes; p++)
+        MPI_Allgather(&count, 1, MPI_INT, counts, 1, MPI_INT, job->procs.comm);
+        int *starts = counts + job->procs.processes;
+        for (int p = 1; p < job->procs.processes; p++)
             starts[p] = starts[p - 1] + counts[p - 1];
         gather_steps(out, job, mine, send, receive, counts, starts);
     }
@@ -147,12 +149,12 @@ static int gather_given(struct pw_amounts *out, struct pw_job *job)
 /* The mean size of the messages that each rank sent, over all steps: of one step alone it is not
  * known. Larger parts of the data have larger edges; how many messages there are says only where in
  * the domain a rank is. */
-static int use_messages(struct pw_amounts *out, const struct pw_job *job,
+static int use_messages(struct pw_amounts *out, const struct pw_world *world,
                         const struct pw_pairs *pairs)
 {
-    const size_t nranks = (size_t)job->nranks;
+    const size_t nranks = (size_t)world->nranks;
     int64_t *bytes = calloc(2 * nranks + 1, sizeof(*bytes)), *messages = NULL;
-    out->amount = malloc(sizeof(*out->amount) * (nranks * job->nsteps + 1));
+    out->amount = malloc(sizeof(*out->amount) * (nranks * world->nsteps + 1));
     if (!bytes || !out->amount) {
         free(bytes);
         return -ENOMEM;
@@ -160,12 +162,12 @@ static int use_messages(struct pw_amounts *out, const struct pw_job *job,
     messages = bytes + nranks;
     for (size_t i = 0; i < pairs->n; i++) {
         const struct pw_row_c_p2p *pair = &pairs->rows[i];
-        if (pair->src < 0 || pair->src >= job->nranks || pair->bytes < 0 || pair->messages <= 0)
+        if (pair->src < 0 || pair->src >= world->nranks || pair->bytes < 0 || pair->messages <= 0)
             continue;
         bytes[pair->src] = pw_sum(bytes[pair->src], pair->bytes);
         messages[pair->src] = pw_sum(messages[pair->src], pair->messages);
     }
-    for (size_t s = 0; s < job->nsteps; s++)
+    for (size_t s = 0; s < world->nsteps; s++)
         for (size_t r = 0; r < nranks; r++)
             out->amount[s * nranks + r] = messages[r] ? bytes[r] / messages[r] : -1;
     free(bytes);
@@ -174,11 +176,11 @@ static int use_messages(struct pw_amounts *out, const struct pw_job *job,
 
 /* Where each rank's steps begin, [nranks * nsteps], from the windows of the graph; a step that a
  * rank lacks begins with the next. */
-static void fill_starts(int64_t *starts, const struct pw_job *job,
+static void fill_starts(int64_t *starts, const struct pw_world *world,
                         const struct pw_graph_parts *parts)
 {
     const struct pw_graph_window *windows = (const void *)parts->windows.v;
-    const size_t nranks = (size_t)job->nranks, nsteps = job->nsteps;
+    const size_t nranks = (size_t)world->nranks, nsteps = world->nsteps;
     fill(starts, nranks * nsteps, INT64_MAX);
     for (size_t i = 0; i < parts->windows.n; i++)
         if (windows[i].phase < 0)
@@ -203,11 +205,11 @@ static ptrdiff_t step_at(const int64_t *starts, size_t nsteps, int64_t time)
 }
 
 /* Bytes by rank and step. 1; 0 when there are none, or not all steps are in the graph; -ENOMEM. */
-static int use_collectives(struct pw_amounts *out, const struct pw_job *job,
+static int use_collectives(struct pw_amounts *out, const struct pw_world *world,
                            const struct pw_graph_parts *parts)
 {
     const struct pw_graph_op *ops = (const void *)parts->ops.v;
-    const size_t nranks = (size_t)job->nranks, nsteps = job->nsteps;
+    const size_t nranks = (size_t)world->nranks, nsteps = world->nsteps;
     size_t n = 0;
     for (size_t i = 0; i < parts->ops.n; i++)
         n += ops[i].bytes > 0;
@@ -219,7 +221,7 @@ static int use_collectives(struct pw_amounts *out, const struct pw_job *job,
         free(starts);
         return -ENOMEM;
     }
-    fill_starts(starts, job, parts);
+    fill_starts(starts, world, parts);
     fill(out->amount, nranks * nsteps, -1);
     for (size_t i = 0; i < parts->ops.n; i++) {
         const size_t rank = (size_t)ops[i].rank;
@@ -233,14 +235,14 @@ static int use_collectives(struct pw_amounts *out, const struct pw_job *job,
     return 1;
 }
 
-static int use_communication(struct pw_amounts *out, const struct pw_job *job,
+static int use_communication(struct pw_amounts *out, const struct pw_world *world,
                              const struct pw_pairs *pairs, const struct pw_graph_parts *parts)
 {
-    int found = job->nsteps ? use_collectives(out, job, parts) : 0;
-    if (found || !pairs->n || !job->nsteps)
+    int found = world->nsteps ? use_collectives(out, world, parts) : 0;
+    if (found || !pairs->n || !world->nsteps)
         return found < 0 ? found : 0;
     out->how = "messages";
-    return use_messages(out, job, pairs);
+    return use_messages(out, world, pairs);
 }
 
 int pw_amounts_gather(struct pw_amounts *out, struct pw_job *job, const struct pw_pairs *pairs,
@@ -250,12 +252,12 @@ int pw_amounts_gather(struct pw_amounts *out, struct pw_job *job, const struct p
     *out = (struct pw_amounts){0};
     for (size_t i = 0; i < job->ninputs; i++)
         said |= job->inputs[i].work_rows.rows > 0;
-    MPI_Allreduce(&said, &any, 1, MPI_INT, MPI_MAX, job->comm);
+    MPI_Allreduce(&said, &any, 1, MPI_INT, MPI_MAX, job->procs.comm);
     if (any)
         return gather_given(out, job);
-    if (job->process == 0)
-        err = use_communication(out, job, pairs, parts);
-    return pw_job_all_ok(job, !err) ? 0 : -ENOMEM;
+    if (job->procs.process == 0)
+        err = use_communication(out, &job->world, pairs, parts);
+    return pw_procs_all_ok(&job->procs, !err) ? 0 : -ENOMEM;
 }
 
 void pw_amounts_fini(struct pw_amounts *amounts)

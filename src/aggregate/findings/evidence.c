@@ -249,7 +249,7 @@ static int64_t samples_within(const struct samples *s, int64_t start, int64_t en
            last_before(s->process, s->nprocess, sizeof(*s->process), start);
 }
 
-static void fill_item(const struct pw_job *job, const struct pw_share *share,
+static void fill_item(const struct pw_world *world, const struct pw_share *share,
                       const struct pw_input *input, const struct samples *samples,
                       const struct window *window, struct item *item)
 {
@@ -257,7 +257,7 @@ static void fill_item(const struct pw_job *job, const struct pw_share *share,
     int64_t first = INT64_MAX, last = INT64_MIN;
     for (size_t i = 0; i < input->nsteps && column < share->count; i++) {
         const struct pw_row_step *step = &input->steps[i];
-        ptrdiff_t at = pw_job_step_index(job, step->step);
+        ptrdiff_t at = pw_world_step_index(world, step->step);
         if (at < 0 || step->step < window->first || step->step > window->last)
             continue;
         const struct pw_row_c_step_trace *trace = &share->steps[(size_t)at * share->count + column];
@@ -287,7 +287,7 @@ static struct item *fill_items(const struct pw_job *job, const struct pw_share *
             struct item *item = &items[(*count)++];
             item->window = (int64_t)w;
             item->rank = job->inputs[i].rank;
-            fill_item(job, share, &job->inputs[i], &samples, &windows[w], item);
+            fill_item(&job->world, share, &job->inputs[i], &samples, &windows[w], item);
         }
         free(samples.process);
         free(samples.host);
@@ -336,10 +336,10 @@ static void enter(struct pw_row_c_straggler *row, const struct pw_usage *usage, 
 }
 
 /* On process 0. */
-static int enter_all(struct pw_findings *f, const struct pw_job *job, size_t windows,
+static int enter_all(struct pw_findings *f, const struct pw_world *world, size_t windows,
                      const struct item *items, size_t count)
 {
-    size_t nranks = (size_t)job->nranks;
+    size_t nranks = (size_t)world->nranks;
     struct pw_usage *usage = malloc(sizeof(*usage) * nranks);
     struct pw_gpu_usage *gpu = malloc(sizeof(*gpu) * nranks);
     int64_t *scratch = malloc(sizeof(*scratch) * nranks);
@@ -352,7 +352,7 @@ static int enter_all(struct pw_findings *f, const struct pw_job *job, size_t win
         }
         for (size_t i = 0; i < count; i++)
             if (items[i].window == (int64_t)w && items[i].rank >= 0 &&
-                items[i].rank < job->nranks) {
+                items[i].rank < world->nranks) {
                 usage[items[i].rank] = items[i].usage;
                 gpu[items[i].rank] = items[i].gpu;
                 if (items[i].rank == f->stragglers[w].rank)
@@ -453,26 +453,26 @@ int pw_evidence_find(struct pw_findings *findings, const struct pw_job *job,
                      const struct pw_share *share)
 {
     struct window windows[MOST_WINDOWS] = {0};
-    unsigned long n = job->process == 0 ? findings->nstragglers : 0;
+    unsigned long n = job->procs.process == 0 ? findings->nstragglers : 0;
     n = n < MOST_WINDOWS ? n : MOST_WINDOWS;
-    while (n && n * (unsigned long)job->nranks > MOST_ITEMS)
+    while (n && n * (unsigned long)job->world.nranks > MOST_ITEMS)
         n--;
     for (size_t w = 0; w < n; w++)
         windows[w] =
             (struct window){findings->stragglers[w].first_step, findings->stragglers[w].last_step};
-    MPI_Bcast(&n, 1, MPI_UNSIGNED_LONG, 0, job->comm);
-    MPI_Bcast(windows, sizeof(windows), MPI_BYTE, 0, job->comm);
+    MPI_Bcast(&n, 1, MPI_UNSIGNED_LONG, 0, job->procs.comm);
+    MPI_Bcast(windows, sizeof(windows), MPI_BYTE, 0, job->procs.comm);
     if (!n) {
-        if (job->process == 0 && findings->nstragglers)
+        if (job->procs.process == 0 && findings->nstragglers)
             drop_others(findings); /* too many ranks to look into any */
         return 0;
     }
     size_t count;
     void *all;
     struct item *mine = fill_items(job, share, windows, n, &count);
-    size_t total = pw_job_allgather(job, mine, count, sizeof(*mine), &all);
-    int err = job->process == 0 ? enter_all(findings, job, n, all, total) : 0;
-    if (job->process == 0)
+    size_t total = pw_procs_allgather(&job->procs, mine, count, sizeof(*mine), &all);
+    int err = job->procs.process == 0 ? enter_all(findings, &job->world, n, all, total) : 0;
+    if (job->procs.process == 0)
         drop_others(findings);
     free(mine);
     free(all);

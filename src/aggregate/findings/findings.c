@@ -30,16 +30,16 @@ static int64_t longest_total(const struct pw_matrix *m, size_t step)
 }
 
 /* How long each step took, of its ranks' times. NULL: no memory. */
-static struct pw_stepwall *find_walls(const struct pw_job *job, const struct pw_share *share,
+static struct pw_stepwall *find_walls(const struct pw_world *world, const struct pw_share *share,
                                       const struct pw_matrix *m)
 {
-    struct pw_stepwall *walls = malloc(sizeof(*walls) * (job->nsteps + 1));
-    struct pw_stepwall **order = malloc(sizeof(struct pw_stepwall *) * (job->nsteps + 1));
-    for (size_t s = 0; s < job->nsteps && walls; s++)
+    struct pw_stepwall *walls = malloc(sizeof(*walls) * (world->nsteps + 1));
+    struct pw_stepwall **order = malloc(sizeof(struct pw_stepwall *) * (world->nsteps + 1));
+    for (size_t s = 0; s < world->nsteps && walls; s++)
         walls[s] =
             (struct pw_stepwall){share->step_start[s], share->step_end[s], longest_total(m, s), -1};
     if (walls && order)
-        pw_stepwall_find(walls, job->nsteps, order);
+        pw_stepwall_find(walls, world->nsteps, order);
     else
         free(walls);
     walls = order ? walls : NULL;
@@ -47,27 +47,27 @@ static struct pw_stepwall *find_walls(const struct pw_job *job, const struct pw_
     return walls;
 }
 
-static int make_steps(struct pw_findings *f, const struct pw_job *job, const struct pw_share *share,
-                      const struct pw_matrix *m)
+static int make_steps(struct pw_findings *f, const struct pw_world *world,
+                      const struct pw_share *share, const struct pw_matrix *m)
 {
-    const int is_aligned = job->clock_error_max_ns >= 0;
-    f->steps = calloc(job->nsteps + 1, sizeof(*f->steps));
-    struct pw_stepwall *walls = find_walls(job, share, m);
+    const int is_aligned = world->clock_error_max_ns >= 0;
+    f->steps = calloc(world->nsteps + 1, sizeof(*f->steps));
+    struct pw_stepwall *walls = find_walls(world, share, m);
     if (!f->steps || !walls) {
         free(walls);
         return -ENOMEM;
     }
-    for (size_t s = 0; s < job->nsteps; s++)
+    for (size_t s = 0; s < world->nsteps; s++)
         f->steps[s] = (struct pw_row_c_step){
-            .step = job->step_numbers[s],
-            .start = share->step_start[s] + job->epoch_ns,
-            .end = share->step_end[s] + job->epoch_ns,
+            .step = world->step_numbers[s],
+            .start = share->step_start[s] + world->epoch_ns,
+            .end = share->step_end[s] + world->epoch_ns,
             .duration_ns = is_aligned ? walls[s].wall : walls[s].longest,
             .slowest_rank = (int32_t)slowest_rank(m, s),
             .recorded =
                 share->step_recorded[s] > 0 ? (uint8_t)share->step_recorded[s] : PW_RECORDED_ACTIVE,
         };
-    f->nsteps = job->nsteps;
+    f->nsteps = world->nsteps;
     free(walls);
     return 0;
 }
@@ -91,7 +91,7 @@ static size_t select_measured(const struct pw_findings *f, const struct pw_matri
     return n;
 }
 
-static struct pw_row_c_straggler straggler_row(const struct pw_job *job,
+static struct pw_row_c_straggler straggler_row(const struct pw_world *world,
                                                const struct pw_findings *f, const size_t *rows,
                                                const struct pw_instances *in,
                                                const struct pw_straggler_found *found)
@@ -112,7 +112,7 @@ static struct pw_row_c_straggler straggler_row(const struct pw_job *job,
         .end = f->steps[rows[found->last]].end,
         .lost_ns = found->lost_ns,
     };
-    memcpy(row.hostname, job->ranks[found->rank].hostname, sizeof(row.hostname));
+    memcpy(row.hostname, world->ranks[found->rank].hostname, sizeof(row.hostname));
     pw_collective_sum_blame(in, row.rank, INT64_MIN, INT64_MAX, &row.blame_ns, &row.critical_ns);
     return row;
 }
@@ -126,21 +126,21 @@ static int by_gain(const void *a, const void *b)
 }
 
 /* Replays the run, where it has a graph, and sorts the stragglers by what it says. */
-static int replay(struct pw_findings *f, const struct pw_job *job, const size_t *rows,
+static int replay(struct pw_findings *f, const struct pw_world *world, const size_t *rows,
                   const struct pw_instances *in, const struct pw_straggler_found *found,
                   struct pw_graph_parts *parts, const struct pw_findings_known *known)
 {
     struct pw_graph graph;
-    int none = pw_graph_build(&graph, parts, job, in);
+    int none = pw_graph_build(&graph, parts, world, in);
     pw_graph_parts_fini(parts);
     int err = none == -ENOMEM ? none : 0;
     if (!none)
         err = pw_imbalance_share_steps(&f->imbalance, &graph, &known->roles, rows, found,
                                        f->nstragglers);
     err = err ? err
-              : pw_whatif_make(&f->whatif, none ? NULL : &graph, job, in, found, rows,
+              : pw_whatif_make(&f->whatif, none ? NULL : &graph, world, in, found, rows,
                                f->stragglers, f->nstragglers, &f->imbalance.changes);
-    err = err || none ? err : pw_network_find(&f->network, &graph, job, in);
+    err = err || none ? err : pw_network_find(&f->network, &graph, world, in);
     pw_graph_fini(&graph);
     pw_sort(f->stragglers, f->nstragglers, sizeof(*f->stragglers), by_gain);
     return err;
@@ -156,16 +156,16 @@ static size_t known_in_step(const struct pw_matrix *m, size_t step)
 
 /* Which share of the measured steps a straggler lost at least. Of two ranks a tenth; before the
  * first call of a program that marks nothing, which ends its set-up, a twentieth. */
-static int64_t least_part(const struct pw_job *job, const struct pw_matrix *m,
+static int64_t least_part(const struct pw_world *world, const struct pw_matrix *m,
                           const struct pw_straggler_found *found)
 {
     if (known_in_step(m, found->first) == 2)
         return 10;
-    return job->steps_inferred && found->last == 0 ? 20 : 100;
+    return world->steps_inferred && found->last == 0 ? 20 : 100;
 }
 
 /* Those that lost enough; how many are left. */
-static size_t keep_relevant(const struct pw_job *job, const struct pw_matrix *m,
+static size_t keep_relevant(const struct pw_world *world, const struct pw_matrix *m,
                             struct pw_straggler_found *found, size_t n)
 {
     int64_t elapsed = 0;
@@ -173,7 +173,7 @@ static size_t keep_relevant(const struct pw_job *job, const struct pw_matrix *m,
     for (size_t s = 0; s < m->nsteps; s++)
         elapsed += longest_total(m, s) > 0 ? longest_total(m, s) : 0;
     for (size_t i = 0; i < n; i++) {
-        const int64_t part = least_part(job, m, &found[i]);
+        const int64_t part = least_part(world, m, &found[i]);
         const int keep = (double)found[i].lost_ns >= (double)elapsed / (double)part;
         pw_debug(PW_LOG_VERDICT, keep ? 1 : 2, "rank %zu lost %.3f ms of steps of %.3f ms: %s",
                  found[i].rank, (double)found[i].lost_ns / 1e6, (double)elapsed / 1e6,
@@ -185,7 +185,7 @@ static size_t keep_relevant(const struct pw_job *job, const struct pw_matrix *m,
 }
 
 /* With the work that differs by design taken out, where there is some. */
-static int find_in(struct pw_findings *f, const struct pw_job *job, const struct pw_matrix *m,
+static int find_in(struct pw_findings *f, const struct pw_world *world, const struct pw_matrix *m,
                    const int64_t *errors, struct pw_straggler_found *found)
 {
     const struct pw_matrix *from = f->imbalance.adjusted.nsteps ? &f->imbalance.adjusted : m;
@@ -194,17 +194,17 @@ static int find_in(struct pw_findings *f, const struct pw_job *job, const struct
     size_t nhosts;
     struct pw_straggler_input input = {m->nsteps,       m->nranks,      from->own_ns,
                                        m->total_ns,     from->phase_ns, errors,
-                                       from->useful_ns, host_of,        !job->steps_inferred};
-    int err = scratch && host_of ? pw_job_number_hosts(job, host_of, &nhosts) : -ENOMEM;
+                                       from->useful_ns, host_of,        !world->steps_inferred};
+    int err = scratch && host_of ? pw_world_number_hosts(world, host_of, &nhosts) : -ENOMEM;
     if (!err)
         f->nstragglers = keep_relevant(
-            job, m, found, pw_straggler_find(&input, scratch, found, PW_MOST_STRAGGLERS));
+            world, m, found, pw_straggler_find(&input, scratch, found, PW_MOST_STRAGGLERS));
     free(scratch);
     free(host_of);
     return err;
 }
 
-static int find_stragglers(struct pw_findings *f, const struct pw_job *job,
+static int find_stragglers(struct pw_findings *f, const struct pw_world *world,
                            const struct pw_matrix *m, const size_t *rows,
                            const struct pw_instances *in, struct pw_graph_parts *parts,
                            const struct pw_findings_known *known)
@@ -216,19 +216,19 @@ static int find_stragglers(struct pw_findings *f, const struct pw_job *job,
     int err = errors && found && f->stragglers && f->inside ? 0 : -ENOMEM;
     /* A rank without a file has no work in the matrix, and no clock that could be wrong. */
     for (size_t r = 0; errors && r < m->nranks; r++)
-        errors[r] = job->ranks[r].present ? job->ranks[r].clock_error_ns : 0;
+        errors[r] = world->ranks[r].present ? world->ranks[r].clock_error_ns : 0;
     err = err ? err
-              : pw_imbalance_find(&f->imbalance, job, m, rows, &known->roles, &known->amounts,
+              : pw_imbalance_find(&f->imbalance, world, m, rows, &known->roles, &known->amounts,
                                   errors);
-    err = err ? err : find_in(f, job, m, errors, found);
+    err = err ? err : find_in(f, world, m, errors, found);
     for (size_t i = 0; !err && i < f->nstragglers; i++) {
-        f->stragglers[i] = straggler_row(job, f, rows, in, &found[i]);
+        f->stragglers[i] = straggler_row(world, f, rows, in, &found[i]);
         f->inside[found[i].rank] = found[i].is_inside != 0;
     }
-    err = err ? err : pw_imbalance_find_peers(&f->imbalance, job, m, rows, found, f->nstragglers);
-    err = err ? err : replay(f, job, rows, in, found, parts, known);
+    err = err ? err : pw_imbalance_find_peers(&f->imbalance, world, m, rows, found, f->nstragglers);
+    err = err ? err : replay(f, world, rows, in, found, parts, known);
     if (!err)
-        pw_imbalance_price(&f->imbalance, &f->whatif, job);
+        pw_imbalance_price(&f->imbalance, &f->whatif, world);
     free(errors);
     free(found);
     return err;
@@ -289,7 +289,7 @@ static int has_unmeasured(const struct pw_findings *f)
     return 0;
 }
 
-static int analyse_measured(struct pw_findings *f, const struct pw_job *job,
+static int analyse_measured(struct pw_findings *f, const struct pw_world *world,
                             const struct pw_matrix *m, const struct pw_instances *in,
                             struct pw_graph_parts *parts, const struct pw_findings_known *known)
 {
@@ -305,8 +305,8 @@ static int analyse_measured(struct pw_findings *f, const struct pw_job *job,
         measured = &copy;
     }
     if (!err) {
-        err = find_stragglers(f, job, measured, rows, in, parts, known);
-        err = err ? err : pw_trends_find(&f->trends, job, measured, m, f->steps, rows);
+        err = find_stragglers(f, world, measured, rows, in, parts, known);
+        err = err ? err : pw_trends_find(&f->trends, world, measured, m, f->steps, rows);
         make_efficiency(f, measured);
     }
     pw_matrix_fini(&copy);
@@ -314,14 +314,15 @@ static int analyse_measured(struct pw_findings *f, const struct pw_job *job,
     return err;
 }
 
-int pw_findings_make(struct pw_findings *f, const struct pw_job *job, const struct pw_share *share,
-                     const struct pw_matrix *m, const struct pw_instances *in,
-                     struct pw_graph_parts *parts, const struct pw_findings_known *known)
+int pw_findings_make(struct pw_findings *f, const struct pw_world *world,
+                     const struct pw_share *share, const struct pw_matrix *m,
+                     const struct pw_instances *in, struct pw_graph_parts *parts,
+                     const struct pw_findings_known *known)
 {
     *f = (struct pw_findings){.efficiency = {-1, -1, -1, -1, -1, -1, -1}};
-    int err = make_steps(f, job, share, m);
-    err = err ? err : analyse_measured(f, job, m, in, parts, known);
-    return err ? err : pw_collectivestats_make(job, in, &f->stats, &f->nstats);
+    int err = make_steps(f, world, share, m);
+    err = err ? err : analyse_measured(f, world, m, in, parts, known);
+    return err ? err : pw_collectivestats_make(world, in, &f->stats, &f->nstats);
 }
 
 void pw_findings_fini(struct pw_findings *f)

@@ -43,7 +43,7 @@ struct pw_findings_known {
 };
 
 /* `parts` are all processes' and are used up. 0 or -ENOMEM. Not collective: for process 0. */
-int pw_findings_make(struct pw_findings *findings, const struct pw_job *job,
+int pw_findings_make(struct pw_findings *findings, const struct pw_world *world,
                      const struct pw_share *share, const struct pw_matrix *matrix,
                      const struct pw_instances *instances, struct pw_graph_parts *parts,
                      const struct pw_findings_known *known);

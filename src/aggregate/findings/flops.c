@@ -25,7 +25,7 @@ struct pass {
 
 static void clear(struct pass *p)
 {
-    for (size_t s = 0; s < p->job->nsteps; s++)
+    for (size_t s = 0; s < p->job->world.nsteps; s++)
         p->cells[s] = -1;
 }
 
@@ -33,7 +33,7 @@ static void clear(struct pass *p)
 static void give(struct pass *p, const struct pw_input *input)
 {
     for (size_t i = 0; i < input->nsteps; i++) {
-        const ptrdiff_t s = pw_job_step_index(p->job, input->steps[i].step);
+        const ptrdiff_t s = pw_world_step_index(&p->job->world, input->steps[i].step);
         if (s >= 0)
             p->cells[s] = p->given->per_step;
     }
@@ -44,7 +44,7 @@ static void forget_lost(struct pass *p, const struct pw_input *input)
     struct pw_spans lost = {0};
     pw_lost_find(input, 1U << PW_LOST_RANGE | 1U << PW_LOST_STEP, &lost);
     for (size_t i = 0; i < input->nsteps && lost.n; i++) {
-        const ptrdiff_t s = pw_job_step_index(p->job, input->steps[i].step);
+        const ptrdiff_t s = pw_world_step_index(&p->job->world, input->steps[i].step);
         if (s >= 0 && pw_lost_in(&lost, &input->steps[i]))
             p->cells[s] = -1;
     }
@@ -58,7 +58,8 @@ static int read_said(struct pass *p, const struct pw_input *input)
     int err = pw_cursor_at(&c, input->path, &input->flops_rows, PW_TABLE_flops);
     for (const struct pw_row_flops *row; !err && (row = pw_cursor_next(&c));) {
         const ptrdiff_t step = pw_input_step_near(input, row->time, &near);
-        const ptrdiff_t s = step < 0 ? -1 : pw_job_step_index(p->job, input->steps[step].step);
+        const ptrdiff_t s =
+            step < 0 ? -1 : pw_world_step_index(&p->job->world, input->steps[step].step);
         if (s >= 0 && row->flops > 0 && row->flops < PW_MOST_FLOPS)
             p->cells[s] = (p->cells[s] < 0 ? 0 : p->cells[s]) + row->flops;
     }
@@ -91,7 +92,7 @@ static void add_rank(struct pass *p, const struct pw_input *input)
     const size_t column = (size_t)input->rank - p->share->first;
     struct pw_row_c_flops row = {.rank = (int32_t)input->rank};
     struct pw_mfu sum = {0};
-    for (size_t s = 0; s < p->job->nsteps && column < p->share->count; s++) {
+    for (size_t s = 0; s < p->job->world.nsteps && column < p->share->count; s++) {
         const int64_t ns = p->share->steps[s * p->share->count + column].total_ns;
         const int64_t before = sum.steps;
         if (p->cells[s] < 0 || p->share->step_recorded[s] != PW_RECORDED_ACTIVE)
@@ -157,7 +158,7 @@ static struct pw_row_c_step_flops step_row(const struct pass *p, size_t s,
     pw_mfu_add(&sum, p->flops[s], pw_difference(p->share->step_end[s], p->share->step_start[s]));
     const double rate = pw_mfu_rate(&sum);
     return (struct pw_row_c_step_flops){
-        .step = p->job->step_numbers[s],
+        .step = p->job->world.step_numbers[s],
         .ranks = (int32_t)p->nranks[s],
         .flops = p->flops[s],
         .flops_per_s = rate,
@@ -169,7 +170,7 @@ static int make_rows(struct pw_flops *out, const struct pass *p, const struct pw
                      size_t n)
 {
     out->ranks = calloc(n + 1, sizeof(*out->ranks));
-    out->steps = calloc(p->job->nsteps + 1, sizeof(*out->steps));
+    out->steps = calloc(p->job->world.nsteps + 1, sizeof(*out->steps));
     if (!out->ranks || !out->steps)
         return -ENOMEM;
     out->ranks[0] = sum_up(rows, n);
@@ -177,7 +178,7 @@ static int make_rows(struct pw_flops *out, const struct pass *p, const struct pw
     out->nranks = n + 1;
     for (size_t i = 0; i < out->nranks; i++)
         snprintf(out->ranks[i].type, sizeof(out->ranks[i].type), "%s", p->given->type);
-    for (size_t s = 0; s < p->job->nsteps; s++)
+    for (size_t s = 0; s < p->job->world.nsteps; s++)
         if (p->nranks[s] > 0)
             out->steps[out->nsteps++] = step_row(p, s, &out->ranks[0]);
     return 0;
@@ -186,16 +187,16 @@ static int make_rows(struct pw_flops *out, const struct pass *p, const struct pw
 static int gather(struct pw_flops *out, struct pass *p)
 {
     void *all;
-    const int root = p->job->process == 0, nsteps = (int)p->job->nsteps;
-    const size_t n = pw_job_allgather(p->job, p->rows, p->nrows, sizeof(*p->rows), &all);
+    const int root = p->job->procs.process == 0, nsteps = (int)p->job->world.nsteps;
+    const size_t n = pw_procs_allgather(&p->job->procs, p->rows, p->nrows, sizeof(*p->rows), &all);
     pw_sort(all, n, sizeof(*p->rows), by_rank);
     MPI_Reduce(root ? MPI_IN_PLACE : p->flops, p->flops, nsteps, MPI_DOUBLE, MPI_SUM, 0,
-               p->job->comm);
+               p->job->procs.comm);
     MPI_Reduce(root ? MPI_IN_PLACE : p->nranks, p->nranks, nsteps, MPI_DOUBLE, MPI_SUM, 0,
-               p->job->comm);
+               p->job->procs.comm);
     const int err = root && n ? make_rows(out, p, all, n) : 0;
     free(all);
-    return pw_job_all_ok(p->job, !err) ? 0 : -ENOMEM;
+    return pw_procs_all_ok(&p->job->procs, !err) ? 0 : -ENOMEM;
 }
 
 int pw_flops_make(struct pw_flops *out, struct pw_job *job, const struct pw_share *share,
@@ -204,13 +205,13 @@ int pw_flops_make(struct pw_flops *out, struct pw_job *job, const struct pw_shar
     struct pass p = {.job = job,
                      .share = share,
                      .given = given,
-                     .cells = malloc(sizeof(double) * (job->nsteps + 1)),
-                     .flops = calloc(job->nsteps + 1, sizeof(double)),
-                     .nranks = calloc(job->nsteps + 1, sizeof(double)),
+                     .cells = malloc(sizeof(double) * (job->world.nsteps + 1)),
+                     .flops = calloc(job->world.nsteps + 1, sizeof(double)),
+                     .nranks = calloc(job->world.nsteps + 1, sizeof(double)),
                      .rows = calloc(job->ninputs + 1, sizeof(*p.rows))};
     *out = (struct pw_flops){0};
     int err = p.cells && p.flops && p.nranks && p.rows ? 0 : -ENOMEM;
-    err = pw_job_all_ok(job, !err) ? 0 : -ENOMEM;
+    err = pw_procs_all_ok(&job->procs, !err) ? 0 : -ENOMEM;
     for (size_t i = 0; i < job->ninputs && !err; i++)
         read_rank(&p, &job->inputs[i]);
     err = err ? err : gather(out, &p);

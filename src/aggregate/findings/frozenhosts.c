@@ -53,15 +53,15 @@ static struct pw_row_c_host sum_frozen(const struct pw_findings *f, const char *
     return row;
 }
 
-void pw_frozenhosts_find(struct pw_findings *f, const struct pw_job *job, const int64_t *numbers,
-                         size_t nhosts)
+void pw_frozenhosts_find(struct pw_findings *f, const struct pw_world *world,
+                         const int64_t *numbers, size_t nhosts)
 {
     for (size_t h = 0; h < nhosts && nhosts > 1; h++) {
         const char *hostname = NULL;
         int32_t nranks = 0;
-        for (int64_t r = 0; r < job->nranks; r++)
+        for (int64_t r = 0; r < world->nranks; r++)
             if ((size_t)numbers[r] == h) {
-                hostname = job->ranks[r].hostname;
+                hostname = world->ranks[r].hostname;
                 nranks++;
             }
         struct pw_row_c_host row = hostname ? sum_frozen(f, hostname) : (struct pw_row_c_host){0};

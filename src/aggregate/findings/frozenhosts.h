@@ -6,7 +6,7 @@
 
 /* Adds hosts with two thirds of their ranks, and more than one, among the stragglers that were
  * frozen. numbers[ranks] are the hosts', of which whatif.hosts has room for each. */
-void pw_frozenhosts_find(struct pw_findings *findings, const struct pw_job *job,
+void pw_frozenhosts_find(struct pw_findings *findings, const struct pw_world *world,
                          const int64_t *numbers, size_t nhosts);
 
 #endif

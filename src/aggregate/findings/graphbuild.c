@@ -195,7 +195,7 @@ static void pw_gates_fini(struct pw_gates *g)
 
 struct builder {
     struct pw_graph *out;
-    const struct pw_job *job;
+    const struct pw_world *world;
     const struct pw_graph_op *ops;
     const struct pw_graph_window *windows;
     struct pw_gates gates;
@@ -375,7 +375,7 @@ static void note_transfer(struct builder *b, const struct pw_graph_op *op, int w
 
 static int is_between_hosts(const struct builder *b, int32_t rank, const struct pw_graph_op *op)
 {
-    return op->peer >= 0 && op->peer < b->job->nranks && b->host_of[op->peer] != b->host_of[rank];
+    return op->peer >= 0 && op->peer < b->world->nranks && b->host_of[op->peer] != b->host_of[rank];
 }
 
 /* All that was completed by the same call: one node, which costs what came after the last was
@@ -462,7 +462,7 @@ static void build_all(struct builder *b)
     size_t window = 0;
     int64_t first = INT64_MAX, last = INT64_MIN;
     b->failed |= !moments;
-    for (int32_t r = 0; r < b->job->nranks && !b->failed; r++) {
+    for (int32_t r = 0; r < b->world->nranks && !b->failed; r++) {
         const size_t begin = window;
         span = (struct span){span.end_op, span.end_op, span.end_flow, span.end_flow};
         while (span.end_op < b->nops && b->ops[span.end_op].rank == r)
@@ -507,11 +507,11 @@ static int put_in_order(struct pw_graph *out)
     return ok ? 0 : -ENOMEM;
 }
 
-int pw_graph_build(struct pw_graph *out, struct pw_graph_parts *parts, const struct pw_job *job,
+int pw_graph_build(struct pw_graph *out, struct pw_graph_parts *parts, const struct pw_world *world,
                    const struct pw_instances *in)
 {
     struct builder b = {.out = out,
-                        .job = job,
+                        .world = world,
                         .ops = (struct pw_graph_op *)(void *)parts->ops.v,
                         .windows = (struct pw_graph_window *)(void *)parts->windows.v,
                         .nops = parts->ops.n,
@@ -522,10 +522,10 @@ int pw_graph_build(struct pw_graph *out, struct pw_graph_parts *parts, const str
     pw_sort(parts->windows.v, b.nwindows, sizeof(struct pw_graph_window), by_rank_and_start);
     int err = pw_gates_make(&b.gates, parts, in);
     size_t nhosts;
-    out->starts = malloc(sizeof(*out->starts) * (size_t)job->nranks);
-    b.host_of = malloc(sizeof(*b.host_of) * ((size_t)job->nranks + 1));
+    out->starts = malloc(sizeof(*out->starts) * (size_t)world->nranks);
+    b.host_of = malloc(sizeof(*b.host_of) * ((size_t)world->nranks + 1));
     err = out->starts && b.host_of ? err : -ENOMEM;
-    err = err ? err : pw_job_number_hosts(job, b.host_of, &nhosts);
+    err = err ? err : pw_world_number_hosts(world, b.host_of, &nhosts);
     out->replay.needs = b.gates.needs;
     if (!err) {
         build_all(&b);
@@ -534,7 +534,7 @@ int pw_graph_build(struct pw_graph *out, struct pw_graph_parts *parts, const str
             pw_replay_place(out->nodes, out->replay.nnodes);
         out->replay.nodes = out->nodes;
         out->replay.ngates = b.gates.n;
-        out->replay.nranks = (size_t)job->nranks;
+        out->replay.nranks = (size_t)world->nranks;
         out->replay.nsteps = parts->nsteps;
         out->replay.start_ns = out->starts;
         err = b.failed ? -ENOMEM : put_in_order(out);

@@ -28,7 +28,7 @@ static int64_t *copy_of(const int64_t *values, size_t n)
 
 static int allocate(struct pw_imbalance_work *f, const struct pw_amounts *amounts)
 {
-    const size_t cells = cells_of(f), all = f->job->nsteps * f->m->nranks;
+    const size_t cells = cells_of(f), all = f->world->nsteps * f->m->nranks;
     const size_t nroles = f->roles->nroles + 1;
     struct pw_imbalance *out = f->out;
     f->balance.nroles = f->roles->nroles;
@@ -76,7 +76,7 @@ static int number_hosts(struct pw_imbalance_work *f)
     if (!placed)
         return -ENOMEM;
     for (size_t r = 0; r < n; r++)
-        placed[r] = (struct placed){f->job->ranks[r].hostname, (int32_t)r};
+        placed[r] = (struct placed){f->world->ranks[r].hostname, (int32_t)r};
     pw_sort(placed, n, sizeof(*placed), by_host);
     for (size_t i = 0; i < n; i++) {
         host += i && strncmp(placed[i].hostname, placed[i - 1].hostname, 64) != 0;
@@ -168,13 +168,13 @@ static int64_t largest_difference(const int64_t *error_ns, size_t n)
     return most + second;
 }
 
-int pw_imbalance_find(struct pw_imbalance *out, const struct pw_job *job,
+int pw_imbalance_find(struct pw_imbalance *out, const struct pw_world *world,
                       const struct pw_matrix *measured, const size_t *rows,
                       const struct pw_roles *roles, const struct pw_amounts *amounts,
                       const int64_t *error_ns)
 {
     struct pw_imbalance_work f = {
-        .out = out, .job = job, .m = measured, .rows = rows, .roles = roles};
+        .out = out, .world = world, .m = measured, .rows = rows, .roles = roles};
     *out = (struct pw_imbalance){0};
     if (measured->nsteps < PW_EXCESS_LEAST_STEPS || measured->nranks < 2)
         return 0;
@@ -233,9 +233,9 @@ static int64_t extrapolated(int64_t gain_ns, double times)
 }
 
 void pw_imbalance_price(struct pw_imbalance *imbalance, const struct pw_whatif *whatif,
-                        const struct pw_job *job)
+                        const struct pw_world *world)
 {
-    const double steps = whatif->nsteps ? (double)job->nsteps / (double)whatif->nsteps : 1;
+    const double steps = whatif->nsteps ? (double)world->nsteps / (double)whatif->nsteps : 1;
     for (size_t i = 0; i < imbalance->n; i++) {
         struct pw_row_c_imbalance *row = &imbalance->rows[i];
         const char *scope = strcmp(row->kind, "role") == 0 ? "roles" : "amounts";
@@ -381,7 +381,7 @@ static int mark_slow(struct pw_imbalance *out, size_t nranks,
     return 0;
 }
 
-int pw_imbalance_find_peers(struct pw_imbalance *out, const struct pw_job *job,
+int pw_imbalance_find_peers(struct pw_imbalance *out, const struct pw_world *world,
                             const struct pw_matrix *measured, const size_t *rows,
                             const struct pw_straggler_found *found, size_t n)
 {
@@ -395,11 +395,11 @@ int pw_imbalance_find_peers(struct pw_imbalance *out, const struct pw_job *job,
     w.values = malloc(sizeof(int64_t) * (m->nsteps + 1));
     w.series = malloc(sizeof(int64_t) * (m->nsteps * m->nranks + 1));
     out->peers = calloc(n + 1, sizeof(*out->peers));
-    out->more = calloc(n * job->nsteps + 1, sizeof(*out->more));
+    out->more = calloc(n * world->nsteps + 1, sizeof(*out->more));
     const int ok = w.sorted && w.excess && w.values && w.series && out->peers && out->more;
     for (size_t i = 0; i < n && ok; i++) {
         w.found = &found[i];
-        out->peers[i].more_ns = out->more + i * job->nsteps;
+        out->peers[i].more_ns = out->more + i * world->nsteps;
         find_peer(&w, rows, &out->peers[i]);
     }
     out->changes.peers = ok ? out->peers : NULL;

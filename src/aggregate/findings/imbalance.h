@@ -24,14 +24,14 @@ struct pw_imbalance {
 };
 
 /* `measured` has the job's steps `rows`; `error_ns` are the clocks' of its ranks. 0 or -ENOMEM. */
-int pw_imbalance_find(struct pw_imbalance *out, const struct pw_job *job,
+int pw_imbalance_find(struct pw_imbalance *out, const struct pw_world *world,
                       const struct pw_matrix *measured, const size_t *rows,
                       const struct pw_roles *roles, const struct pw_amounts *amounts,
                       const int64_t *error_ns);
 
 /* What each of `n` stragglers has more than its peers, where work differs by design. 0 or -ENOMEM.
  */
-int pw_imbalance_find_peers(struct pw_imbalance *imbalance, const struct pw_job *job,
+int pw_imbalance_find_peers(struct pw_imbalance *imbalance, const struct pw_world *world,
                             const struct pw_matrix *measured, const size_t *rows,
                             const struct pw_straggler_found *found, size_t n);
 
@@ -44,7 +44,7 @@ int pw_imbalance_share_steps(struct pw_imbalance *imbalance, const struct pw_gra
 /* Takes the gains from the replay, as if the steps that it has not were like those that it has, and
  * puts the largest first. */
 void pw_imbalance_price(struct pw_imbalance *imbalance, const struct pw_whatif *whatif,
-                        const struct pw_job *job);
+                        const struct pw_world *world);
 
 void pw_imbalance_fini(struct pw_imbalance *imbalance);
 

@@ -98,7 +98,7 @@ static void describe_role(struct pw_imbalance_work *f, size_t k, uint8_t *marked
         snprintf(row->reason, sizeof(row->reason),
                  "its ranks are all on host %.64s, which has no others: the role may have more to "
                  "do, or the host be slow",
-                 f->job->ranks[first].hostname);
+                 f->world->ranks[first].hostname);
 }
 
 /* Medians over the steps of the rank's amount and work. */

@@ -9,7 +9,7 @@
 
 struct pw_imbalance_work {
     struct pw_imbalance *out;
-    const struct pw_job *job;
+    const struct pw_world *world;
     const struct pw_matrix *m;
     const size_t *rows;
     const struct pw_roles *roles;

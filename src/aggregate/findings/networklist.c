@@ -12,7 +12,7 @@ enum { LEAST_WAITED = 10, LEAST_FAST = 20, FASTEST = 50 /* one of so many */ };
 struct listing {
     struct pw_net_list *out;
     const struct pw_graph *graph;
-    const struct pw_job *job;
+    const struct pw_world *world;
     const struct pw_instances *instances;
 };
 
@@ -67,7 +67,7 @@ static int is_between_hosts(const struct listing *f, const struct pw_graph_trans
         return !item->mixed &&
                pw_instances_comm(f->instances, (size_t)t->instance)->size == item->nranks;
     }
-    return t->peer < f->job->nranks && f->out->host_of[node->rank] != f->out->host_of[t->peer];
+    return t->peer < f->world->nranks && f->out->host_of[node->rank] != f->out->host_of[t->peer];
 }
 
 static void add_link(struct listing *f, struct pw_net_link *link,
@@ -230,12 +230,12 @@ static int find_usual(struct listing *f)
 }
 
 int pw_net_list_make(struct pw_net_list *out, const struct pw_graph *graph,
-                     const struct pw_job *job, const struct pw_instances *instances)
+                     const struct pw_world *world, const struct pw_instances *instances)
 {
-    struct listing f = {out, graph, job, instances};
+    struct listing f = {out, graph, world, instances};
     *out = (struct pw_net_list){0};
-    out->host_of = malloc(sizeof(*out->host_of) * ((size_t)job->nranks + 1));
-    int err = out->host_of ? pw_job_number_hosts(job, out->host_of, &out->nhosts) : -ENOMEM;
+    out->host_of = malloc(sizeof(*out->host_of) * ((size_t)world->nranks + 1));
+    int err = out->host_of ? pw_world_number_hosts(world, out->host_of, &out->nhosts) : -ENOMEM;
     err = err ? err : list_transfers(&f);
     return err ? err : find_usual(&f);
 }

@@ -33,7 +33,7 @@ struct pw_net_list {
 
 /* Those of measured steps that are between hosts. 0 or -ENOMEM; pw_net_list_fini() after either. */
 int pw_net_list_make(struct pw_net_list *out, const struct pw_graph *graph,
-                     const struct pw_job *job, const struct pw_instances *instances);
+                     const struct pw_world *world, const struct pw_instances *instances);
 
 void pw_net_list_fini(struct pw_net_list *list);
 

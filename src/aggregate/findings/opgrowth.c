@@ -86,7 +86,7 @@ static int read_rank(const struct growth *g, const struct pw_input *input, struc
     if (!masks)
         return -ENOMEM;
     for (size_t i = 0; i < input->nsteps && column < g->share->count; i++) {
-        ptrdiff_t at = pw_job_step_index(g->job, input->steps[i].step);
+        ptrdiff_t at = pw_world_step_index(&g->job->world, input->steps[i].step);
         const struct pw_row_c_step_trace *trace =
             at < 0 ? NULL : &g->share->steps[(size_t)at * g->share->count + column];
         if (!trace || trace->own_ns < 0 || input->steps[i].recorded != PW_RECORDED_ACTIVE)
@@ -203,11 +203,11 @@ static int measure(const struct growth *g, struct item **items, size_t *n)
 static void spread(const struct growth *g, const struct item *items, size_t n, int64_t window,
                    int64_t candidate, int64_t *per_step)
 {
-    for (int64_t r = 0; r < g->job->nranks; r++)
+    for (int64_t r = 0; r < g->job->world.nranks; r++)
         per_step[r] = -1;
     for (size_t i = 0; i < n; i++)
         if (items[i].window == window && items[i].candidate == candidate && items[i].steps > 0 &&
-            items[i].rank >= 0 && items[i].rank < g->job->nranks)
+            items[i].rank >= 0 && items[i].rank < g->job->world.nranks)
             per_step[items[i].rank] = items[i].ns / items[i].steps;
 }
 
@@ -240,7 +240,7 @@ static void enter(struct pw_row_c_straggler *row, const struct candidate *c,
 /* On process 0. */
 static int enter_all(struct growth *g, const struct item *items, size_t n)
 {
-    size_t nranks = (size_t)g->job->nranks;
+    size_t nranks = (size_t)g->job->world.nranks;
     int64_t *own = malloc(3 * nranks * sizeof(*own)), *op = own + nranks, *scratch = op + nranks;
     if (!own)
         return -ENOMEM;
@@ -269,23 +269,23 @@ static int enter_all(struct growth *g, const struct item *items, size_t n)
 /* Worst first, as long as all their items fit. */
 static void agree_on_windows(struct growth *g)
 {
-    unsigned long n = g->job->process == 0 ? g->findings->nstragglers : 0;
+    unsigned long n = g->job->procs.process == 0 ? g->findings->nstragglers : 0;
     n = n < MOST_WINDOWS ? n : MOST_WINDOWS;
-    while (n && n * (CANDIDATES + 1) * (unsigned long)g->job->nranks > MOST_ITEMS)
+    while (n && n * (CANDIDATES + 1) * (unsigned long)g->job->world.nranks > MOST_ITEMS)
         n--;
     for (size_t w = 0; w < n; w++) {
         const struct pw_row_c_straggler *row = &g->findings->stragglers[w];
         g->windows[w] = (struct window){row->rank, row->first_step, row->last_step};
     }
-    MPI_Bcast(&n, 1, MPI_UNSIGNED_LONG, 0, g->job->comm);
-    MPI_Bcast(g->windows, sizeof(g->windows), MPI_BYTE, 0, g->job->comm);
+    MPI_Bcast(&n, 1, MPI_UNSIGNED_LONG, 0, g->job->procs.comm);
+    MPI_Bcast(g->windows, sizeof(g->windows), MPI_BYTE, 0, g->job->procs.comm);
     g->nwindows = n;
 }
 
-static int agree(const struct pw_job *job, int err)
+static int agree(const struct pw_procs *procs, int err)
 {
     int worst;
-    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
+    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, procs->comm);
     return worst;
 }
 
@@ -299,9 +299,9 @@ int pw_opgrowth_find(struct pw_findings *findings, const struct pw_job *job,
     if (!g.nwindows)
         return 0;
     struct candidate *mine = calloc(g.nwindows * CANDIDATES + 1, sizeof(*mine));
-    int err = agree(job, mine ? find_candidates(&g, mine, &n) : -ENOMEM);
+    int err = agree(&job->procs, mine ? find_candidates(&g, mine, &n) : -ENOMEM);
     if (!err)
-        g.ncandidates = pw_job_allgather(job, mine, n, sizeof(*mine), &all);
+        g.ncandidates = pw_procs_allgather(&job->procs, mine, n, sizeof(*mine), &all);
     g.candidates = all;
     free(mine);
     if (err || !g.ncandidates) {
@@ -310,10 +310,10 @@ int pw_opgrowth_find(struct pw_findings *findings, const struct pw_job *job,
     }
     struct item *items = NULL;
     void *everybody = NULL;
-    err = agree(job, measure(&g, &items, &n));
+    err = agree(&job->procs, measure(&g, &items, &n));
     if (!err) {
-        n = pw_job_allgather(job, items, n, sizeof(*items), &everybody);
-        err = agree(job, job->process == 0 ? enter_all(&g, everybody, n) : 0);
+        n = pw_procs_allgather(&job->procs, items, n, sizeof(*items), &everybody);
+        err = agree(&job->procs, job->procs.process == 0 ? enter_all(&g, everybody, n) : 0);
     }
     free(items);
     free(everybody);

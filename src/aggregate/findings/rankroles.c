@@ -22,10 +22,10 @@ struct pw_role_member {
     int32_t rank, pad;
 };
 
-static int is_part(const struct pw_job *job, const struct pw_row_comms *comm)
+static int is_part(const struct pw_world *world, const struct pw_row_comms *comm)
 {
-    return comm->size > 1 && comm->size < job->nranks && comm->remote_size == 0 &&
-           comm->collectives >= (int64_t)job->nsteps / 2 && comm->collectives > 0;
+    return comm->size > 1 && comm->size < world->nranks && comm->remote_size == 0 &&
+           comm->collectives >= (int64_t)world->nsteps / 2 && comm->collectives > 0;
 }
 
 int pw_roles_gather(struct pw_roles *roles, const struct pw_job *job)
@@ -43,16 +43,17 @@ int pw_roles_gather(struct pw_roles *roles, const struct pw_job *job)
         memcpy(labels[i].role, input->role, sizeof(labels[i].role));
         pw_role_program(input->command, labels[i].program);
         for (size_t c = 0; c < input->ncomms; c++)
-            if (is_part(job, &input->comms[c]))
+            if (is_part(&job->world, &input->comms[c]))
                 members[n++] =
                     (struct pw_role_member){input->comms[c].uid, (int32_t)input->rank, 0};
     }
-    ok = pw_job_all_ok(job, ok);
+    ok = pw_procs_all_ok(&job->procs, ok);
     if (ok) {
         void *all;
-        roles->nlabels = pw_job_allgather(job, labels, job->ninputs, sizeof(*labels), &all);
+        roles->nlabels =
+            pw_procs_allgather(&job->procs, labels, job->ninputs, sizeof(*labels), &all);
         roles->labels = all;
-        roles->nmembers = pw_job_allgather(job, members, n, sizeof(*members), &all);
+        roles->nmembers = pw_procs_allgather(&job->procs, members, n, sizeof(*members), &all);
         roles->members = all;
     }
     free(labels);
@@ -71,9 +72,9 @@ static void name_rank(struct pw_roles *roles, int32_t rank, const char *name, co
 }
 
 /* Numbers the names in the order of their first ranks; with fewer than two there are no roles. */
-static void number_names(struct pw_roles *roles, const struct pw_job *job)
+static void number_names(struct pw_roles *roles, const struct pw_world *world)
 {
-    size_t nranks = (size_t)job->nranks;
+    size_t nranks = (size_t)world->nranks;
     roles->nroles = 0;
     for (size_t r = 0; r < nranks; r++) {
         const struct pw_row_c_role *row = &roles->rows[r];
@@ -88,48 +89,48 @@ static void number_names(struct pw_roles *roles, const struct pw_job *job)
 }
 
 /* By what the ranks said with profwrap_role(), else by their programs where these differ. */
-static int use_labels(struct pw_roles *roles, const struct pw_job *job)
+static int use_labels(struct pw_roles *roles, const struct pw_world *world)
 {
     int said = 0;
     for (size_t i = 0; i < roles->nlabels; i++)
         said |= roles->labels[i].role[0] != '\0';
-    for (int64_t r = 0; r < job->nranks; r++)
+    for (int64_t r = 0; r < world->nranks; r++)
         name_rank(roles, (int32_t)r, said ? "none" : "", said ? "given" : "program");
     for (size_t i = 0; i < roles->nlabels; i++) {
         const struct pw_role_label *label = &roles->labels[i];
         const char *name = said ? label->role : label->program;
-        if (label->rank >= 0 && label->rank < job->nranks && name[0])
+        if (label->rank >= 0 && label->rank < world->nranks && name[0])
             name_rank(roles, label->rank, name, said ? "given" : "program");
     }
     if (!said) /* ranks without a file are nobody's reason for a role */
-        for (int64_t r = 1; r < job->nranks; r++)
+        for (int64_t r = 1; r < world->nranks; r++)
             if (!roles->rows[r].role[0])
                 memcpy(roles->rows[r].role, roles->rows[r - 1].role, sizeof(roles->rows[r].role));
-    number_names(roles, job);
+    number_names(roles, world);
     return roles->n != 0;
 }
 
-static void name_stages(struct pw_roles *roles, const struct pw_job *job, int32_t nstages,
+static void name_stages(struct pw_roles *roles, const struct pw_world *world, int32_t nstages,
                         const char *how)
 {
-    for (int64_t r = 0; r < job->nranks; r++) {
+    for (int64_t r = 0; r < world->nranks; r++) {
         char name[64];
         snprintf(name, sizeof(name), "stage %d of %d", (int)roles->role_of[r] + 1, (int)nstages);
         name_rank(roles, (int32_t)r, name, how);
     }
-    roles->n = (size_t)job->nranks;
+    roles->n = (size_t)world->nranks;
     roles->nroles = (size_t)nstages;
 }
 
 /* Megatron's and DeepSpeed's stages are the outermost part of a rank's number. */
-static int use_command(struct pw_roles *roles, const struct pw_job *job)
+static int use_command(struct pw_roles *roles, const struct pw_world *world)
 {
-    int64_t nstages = pw_role_command_stages(job->command);
-    if (nstages < 2 || nstages > job->nranks || job->nranks % nstages)
+    int64_t nstages = pw_role_command_stages(world->command);
+    if (nstages < 2 || nstages > world->nranks || world->nranks % nstages)
         return 0;
-    for (int64_t r = 0; r < job->nranks; r++)
-        roles->role_of[r] = (int32_t)(r / (job->nranks / nstages));
-    name_stages(roles, job, (int32_t)nstages, "command");
+    for (int64_t r = 0; r < world->nranks; r++)
+        roles->role_of[r] = (int32_t)(r / (world->nranks / nstages));
+    name_stages(roles, world, (int32_t)nstages, "command");
     return 1;
 }
 
@@ -214,7 +215,7 @@ static int is_passed_on(const struct pw_roles *roles, int32_t nstages,
 }
 
 /* Pairs that share a communicator, and pairs with a message in half of the steps or more. */
-static void fill_pairs(const struct pw_roles *roles, const struct pw_job *job,
+static void fill_pairs(const struct pw_roles *roles, const struct pw_world *world,
                        const struct pw_pairs *pairs, struct pw_roles_input *in,
                        struct pw_roles_pair *joins, struct pw_roles_pair *messages)
 {
@@ -223,31 +224,31 @@ static void fill_pairs(const struct pw_roles *roles, const struct pw_job *job,
             joins[in->njoins++] =
                 (struct pw_roles_pair){roles->members[i - 1].rank, roles->members[i].rank};
     for (size_t i = 0; i < pairs->n; i++)
-        if (2 * pairs->rows[i].messages >= (int64_t)job->nsteps)
+        if (2 * pairs->rows[i].messages >= (int64_t)world->nsteps)
             messages[in->nmessages++] =
                 (struct pw_roles_pair){pairs->rows[i].src, pairs->rows[i].dst};
     in->joins = joins;
     in->messages = messages;
 }
 
-static int use_messages(struct pw_roles *roles, const struct pw_job *job,
+static int use_messages(struct pw_roles *roles, const struct pw_world *world,
                         const struct pw_pairs *pairs, const struct pw_graph_parts *parts)
 {
-    struct pw_roles_input in = {.nranks = (size_t)job->nranks};
+    struct pw_roles_input in = {.nranks = (size_t)world->nranks};
     struct pw_roles_pair *joins = malloc(sizeof(*joins) * (roles->nmembers + 1));
     struct pw_roles_pair *messages = malloc(sizeof(*messages) * (pairs->n + 1));
     int32_t *scratch = malloc(sizeof(*scratch) * (pw_roles_scratch(in.nranks) + 1));
     int err = joins && messages && scratch ? 0 : -ENOMEM;
     if (!err && pairs->n) {
         pw_sort(roles->members, roles->nmembers, sizeof(*roles->members), by_uid);
-        fill_pairs(roles, job, pairs, &in, joins, messages);
+        fill_pairs(roles, world, pairs, &in, joins, messages);
         struct pw_roles_stages found = pw_roles_stages(&in, roles->role_of, scratch);
         int is_one = found.nstages > 1;
         if (is_one && found.is_single)
             is_one = is_passed_on(roles, found.nstages, parts);
         err = is_one < 0 ? is_one : 0;
         if (is_one > 0)
-            name_stages(roles, job, found.nstages, "messages");
+            name_stages(roles, world, found.nstages, "messages");
     }
     free(joins);
     free(messages);
@@ -255,15 +256,15 @@ static int use_messages(struct pw_roles *roles, const struct pw_job *job,
     return err;
 }
 
-int pw_roles_find(struct pw_roles *roles, const struct pw_job *job, const struct pw_pairs *pairs,
-                  const struct pw_graph_parts *parts)
+int pw_roles_find(struct pw_roles *roles, const struct pw_world *world,
+                  const struct pw_pairs *pairs, const struct pw_graph_parts *parts)
 {
-    roles->rows = calloc((size_t)job->nranks + 1, sizeof(*roles->rows));
-    roles->role_of = calloc((size_t)job->nranks + 1, sizeof(*roles->role_of));
+    roles->rows = calloc((size_t)world->nranks + 1, sizeof(*roles->rows));
+    roles->role_of = calloc((size_t)world->nranks + 1, sizeof(*roles->role_of));
     if (!roles->rows || !roles->role_of)
         return -ENOMEM;
-    roles->is_given = use_labels(roles, job) || use_command(roles, job);
-    return roles->is_given ? 0 : use_messages(roles, job, pairs, parts);
+    roles->is_given = use_labels(roles, world) || use_command(roles, world);
+    return roles->is_given ? 0 : use_messages(roles, world, pairs, parts);
 }
 
 void pw_roles_fini(struct pw_roles *roles)

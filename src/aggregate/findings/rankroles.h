@@ -22,8 +22,8 @@ struct pw_roles {
 int pw_roles_gather(struct pw_roles *roles, const struct pw_job *job);
 
 /* Finds the roles, on process 0; `parts` are gathered. 0 or -ENOMEM. */
-int pw_roles_find(struct pw_roles *roles, const struct pw_job *job, const struct pw_pairs *pairs,
-                  const struct pw_graph_parts *parts);
+int pw_roles_find(struct pw_roles *roles, const struct pw_world *world,
+                  const struct pw_pairs *pairs, const struct pw_graph_parts *parts);
 
 void pw_roles_fini(struct pw_roles *roles);
 

@@ -132,7 +132,7 @@ enum { CANDIDATES = 4, MOST_CELLS = 1 << 20 };
 struct search {
     struct pw_network *out;
     const struct pw_graph *graph;
-    const struct pw_job *job;
+    const struct pw_world *world;
     struct pw_net_list list;
     size_t bin, nbins;
     int is_to_fast;               /* levels are over the fastest, not over what is usual */
@@ -187,9 +187,9 @@ static int make_room(struct search *f)
 
 static void set_host(const struct search *f, int32_t host, char hostname[64])
 {
-    for (size_t r = 0; r < (size_t)f->job->nranks; r++)
+    for (size_t r = 0; r < (size_t)f->world->nranks; r++)
         if (f->list.host_of[r] == host) {
-            memcpy(hostname, f->job->ranks[r].hostname, 64);
+            memcpy(hostname, f->world->ranks[r].hostname, 64);
             return;
         }
 }
@@ -198,7 +198,7 @@ static void set_host(const struct search *f, int32_t host, char hostname[64])
 static int is_relevant(const struct search *f, const struct pw_net_price *price)
 {
     return (double)price->gain_ns >= RELEVANT * (double)price->elapsed_ns &&
-           price->mean_ns - price->usual_ns > 2 * (double)f->job->clock_error_max_ns;
+           price->mean_ns - price->usual_ns > 2 * (double)f->world->clock_error_max_ns;
 }
 
 /* Keeps the rows in the order of what they cost, without what is not relevant. */
@@ -216,8 +216,8 @@ static int add_row(struct search *f, const char *scope, struct pw_net_choice cho
     struct pw_row_c_network row = {
         .src = -1,
         .dst = -1,
-        .first_step = f->job->step_numbers[choice.first],
-        .last_step = f->job->step_numbers[choice.last],
+        .first_step = f->world->step_numbers[choice.first],
+        .last_step = f->world->step_numbers[choice.last],
         .steps = choice.last - choice.first + 1,
         .transfers = price.transfers,
         .mean_ns = (int64_t)price.mean_ns,
@@ -397,16 +397,16 @@ static int find_parts(struct search *f, int32_t *column_of, double *excess)
     return err;
 }
 
-int pw_network_find(struct pw_network *out, const struct pw_graph *graph, const struct pw_job *job,
-                    const struct pw_instances *instances)
+int pw_network_find(struct pw_network *out, const struct pw_graph *graph,
+                    const struct pw_world *world, const struct pw_instances *instances)
 {
-    struct search f = {.out = out, .graph = graph, .job = job};
+    struct search f = {.out = out, .graph = graph, .world = world};
     int32_t *column_of = NULL;
     double *excess = NULL;
     *out = (struct pw_network){0};
-    if (job->clock_error_max_ns < 0 || job->nhosts < 2)
+    if (world->clock_error_max_ns < 0 || world->nhosts < 2)
         return 0;
-    int err = pw_net_list_make(&f.list, graph, job, instances);
+    int err = pw_net_list_make(&f.list, graph, world, instances);
     if (!err && f.list.n) {
         err = make_room(&f);
         column_of = malloc(sizeof(*column_of) * (f.list.nlinks + 1));

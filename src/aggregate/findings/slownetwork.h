@@ -13,8 +13,8 @@ struct pw_network {
 };
 
 /* Rows gain a hundredth of the replayed steps or more. 0 or -ENOMEM. */
-int pw_network_find(struct pw_network *out, const struct pw_graph *graph, const struct pw_job *job,
-                    const struct pw_instances *instances);
+int pw_network_find(struct pw_network *out, const struct pw_graph *graph,
+                    const struct pw_world *world, const struct pw_instances *instances);
 
 /* Ranks that wait for CPUs are unsteady in MPI, too. Drops what is `unsteady`, unless each of the
  * `nranks` ranks was seen to wait for a CPU for at most 5 % of its time. */

@@ -16,10 +16,10 @@ enum { SAMPLES_NS = 100000000, MOST_ASKED = 32 };
 #define ENOUGH 0.5 /* of what the row lost */
 
 /* What a rank has of a member of its bins near the row's steps, each as far as it overlaps. */
-static double near_row(const struct pw_job *job, const struct pw_matrix *m,
+static double near_row(const struct pw_world *world, const struct pw_matrix *m,
                        const struct pw_row_c_straggler *row, size_t rank, size_t offset)
 {
-    const struct pw_binning *b = &job->bins;
+    const struct pw_binning *b = &world->bins;
     const int64_t from = row->start - SAMPLES_NS, to = row->end + SAMPLES_NS;
     const int64_t first = from > b->start_ns ? (from - b->start_ns) / b->bin_ns : 0;
     double sum = 0;
@@ -36,21 +36,21 @@ static double near_row(const struct pw_job *job, const struct pw_matrix *m,
     return sum;
 }
 
-static double more_than_others(const struct pw_job *job, const struct pw_matrix *m,
+static double more_than_others(const struct pw_world *world, const struct pw_matrix *m,
                                const struct pw_row_c_straggler *row, size_t offset,
                                int64_t *scratch)
 {
     size_t n = 0;
     for (size_t r = 0; r < m->nranks; r++)
         if ((int32_t)r != row->rank && m->bins[r].wait_ns >= 0)
-            scratch[n++] = (int64_t)near_row(job, m, row, r, offset);
-    return near_row(job, m, row, (size_t)row->rank, offset) -
+            scratch[n++] = (int64_t)near_row(world, m, row, r, offset);
+    return near_row(world, m, row, (size_t)row->rank, offset) -
            (n ? (double)pw_median_i64(scratch, n) : 0);
 }
 
 /* The cause of a row by its steps that is unknown, when half of its loss is of one kind in the bins
  * within a sample of them. */
-static void ask_bins(struct pw_row_c_straggler *row, const struct pw_job *job,
+static void ask_bins(struct pw_row_c_straggler *row, const struct pw_world *world,
                      const struct pw_matrix *m, int64_t *scratch)
 {
     static const struct {
@@ -64,7 +64,7 @@ static void ask_bins(struct pw_row_c_straggler *row, const struct pw_job *job,
         {offsetof(struct pw_row_c_bin_trace, asleep_ns), PW_CAUSE_BLOCKED_OFF_CPU},
     };
     for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
-        const double more = more_than_others(job, m, row, kinds[k].offset, scratch);
+        const double more = more_than_others(world, m, row, kinds[k].offset, scratch);
         char text[32];
         if (more < ENOUGH * (double)row->lost_ns)
             continue;
@@ -76,14 +76,14 @@ static void ask_bins(struct pw_row_c_straggler *row, const struct pw_job *job,
     }
 }
 
-void pw_bincauses_find(struct pw_findings *f, const struct pw_job *job, const struct pw_matrix *m,
-                       int64_t *scratch)
+void pw_bincauses_find(struct pw_findings *f, const struct pw_world *world,
+                       const struct pw_matrix *m, int64_t *scratch)
 {
     /* A run of some tenths of a second has no bins. */
-    for (size_t i = 0; job->bins.n && i < f->nstragglers && i < MOST_ASKED; i++)
+    for (size_t i = 0; world->bins.n && i < f->nstragglers && i < MOST_ASKED; i++)
         if (f->stragglers[i].cause == PW_CAUSE_UNKNOWN &&
             f->stragglers[i].kind != PW_STRAGGLER_STRETCH)
-            ask_bins(&f->stragglers[i], job, m, scratch);
+            ask_bins(&f->stragglers[i], world, m, scratch);
 }
 
 int pw_boundrows_measure(const struct pw_bound_input *in, struct pw_bound *bound)
@@ -115,7 +115,7 @@ int pw_boundrows_is_narrow(const struct pw_row_c_straggler *row)
 }
 
 /* " since step 37", or the time where no step began before it. */
-static void say_since(const struct pw_findings *f, const struct pw_job *job, int64_t since_ns,
+static void say_since(const struct pw_findings *f, const struct pw_world *world, int64_t since_ns,
                       char *out, size_t size)
 {
     const struct pw_row_c_step *step = NULL;
@@ -125,7 +125,7 @@ static void say_since(const struct pw_findings *f, const struct pw_job *job, int
     if (since_ns >= 0 && step)
         snprintf(out, size, " since step %" PRId64, step->step);
     else if (since_ns >= 0)
-        snprintf(out, size, " since %.1f s", (double)(since_ns - job->bins.start_ns) / 1e9);
+        snprintf(out, size, " since %.1f s", (double)(since_ns - world->bins.start_ns) / 1e9);
 }
 
 /* "bound to CPU 1 since step 37, of which other processes used 67 %; other ranks may use 2". */
@@ -146,13 +146,13 @@ static void describe(const struct pw_bound_found *found, const char *since,
     snprintf(row->evidence + used, sizeof(row->evidence) - used, "%s%s", used ? "; " : "", text);
 }
 
-static size_t bin_at(const struct pw_job *job, int64_t time)
+static size_t bin_at(const struct pw_world *world, int64_t time)
 {
-    const int64_t bin = (time - job->bins.start_ns) / job->bins.bin_ns;
-    return bin < 0 ? 0 : (size_t)bin < job->bins.n ? (size_t)bin : job->bins.n - 1;
+    const int64_t bin = (time - world->bins.start_ns) / world->bins.bin_ns;
+    return bin < 0 ? 0 : (size_t)bin < world->bins.n ? (size_t)bin : world->bins.n - 1;
 }
 
-void pw_boundrows_enter(struct pw_findings *f, const struct pw_job *job,
+void pw_boundrows_enter(struct pw_findings *f, const struct pw_world *world,
                         const struct pw_bound_input *in, const struct pw_bound *bound,
                         int64_t *scratch)
 {
@@ -165,15 +165,15 @@ void pw_boundrows_enter(struct pw_findings *f, const struct pw_job *job,
         row->bound_ns = -1;
         if (!in->nbins || row->end <= row->start)
             continue;
-        const size_t first = bin_at(job, row->start), last = bin_at(job, row->end - 1);
+        const size_t first = bin_at(world, row->start), last = bin_at(world, row->end - 1);
         if (!pw_bound_look(in, bound, (size_t)row->rank, first, last, scratch, &found))
             continue;
         row->cpus = found.cpus;
         row->others_cpus = found.others_cpus;
         row->others_share = found.share;
         if (found.since >= 0)
-            row->bound_ns = job->bins.start_ns + found.since * job->bins.bin_ns;
-        say_since(f, job, row->bound_ns, since, sizeof(since));
+            row->bound_ns = world->bins.start_ns + found.since * world->bins.bin_ns;
+        say_since(f, world, row->bound_ns, since, sizeof(since));
         if (row->cause == PW_CAUSE_CPU_CONTENTION)
             describe(&found, since, row);
     }

@@ -11,7 +11,7 @@ void pw_boundrows_free(struct pw_bound *bound);
 
 /* Enters cpus, others_share and bound_ns of all rows, and says so in the evidence of those whose
  * cause is contention for a CPU. */
-void pw_boundrows_enter(struct pw_findings *f, const struct pw_job *job,
+void pw_boundrows_enter(struct pw_findings *f, const struct pw_world *world,
                         const struct pw_bound_input *in, const struct pw_bound *bound,
                         int64_t *scratch);
 
@@ -24,7 +24,7 @@ int pw_boundrows_is_narrow(const struct pw_row_c_straggler *row);
 /* Gives rows by steps whose cause is unknown that of which their rank has more than the median of
  * the others, within a sample of the steps, by half of what the row lost. Of the first rows only.
  * `scratch` has room for a value of each rank. */
-void pw_bincauses_find(struct pw_findings *findings, const struct pw_job *job,
+void pw_bincauses_find(struct pw_findings *findings, const struct pw_world *world,
                        const struct pw_matrix *matrix, int64_t *scratch);
 
 #endif

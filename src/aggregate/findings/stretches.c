@@ -74,11 +74,11 @@ static void enter_steps(const struct pw_findings *f, struct pw_row_c_straggler *
     }
 }
 
-static struct pw_row_c_straggler row_of(const struct pw_findings *f, const struct pw_job *job,
+static struct pw_row_c_straggler row_of(const struct pw_findings *f, const struct pw_world *world,
                                         const struct pw_instances *in,
                                         const struct pw_stretch *found)
 {
-    const struct pw_binning *bins = &job->bins;
+    const struct pw_binning *bins = &world->bins;
     struct pw_row_c_straggler row = {
         .rank = (int32_t)found->rank,
         .kind = PW_STRAGGLER_STRETCH,
@@ -92,10 +92,10 @@ static struct pw_row_c_straggler row_of(const struct pw_findings *f, const struc
         .lost_ns = found->lost_ns,
     };
     row.slowdown = (double)row.lost_ns / (double)(row.end - row.start);
-    memcpy(row.hostname, job->ranks[found->rank].hostname, sizeof(row.hostname));
+    memcpy(row.hostname, world->ranks[found->rank].hostname, sizeof(row.hostname));
     describe(found, row.evidence, sizeof(row.evidence));
     enter_steps(f, &row);
-    pw_collective_sum_blame(in, row.rank, row.start - job->epoch_ns, row.end - job->epoch_ns,
+    pw_collective_sum_blame(in, row.rank, row.start - world->epoch_ns, row.end - world->epoch_ns,
                             &row.blame_ns, &row.critical_ns);
     return row;
 }
@@ -109,7 +109,8 @@ static int is_sure(const struct pw_row_c_straggler *row)
 }
 
 /* Of a part of the run outside its steps: from its begin on the rank to its end. */
-static struct pw_row_c_straggler row_of_part(const struct pw_job *job, const struct pw_matrix *m,
+static struct pw_row_c_straggler row_of_part(const struct pw_world *world,
+                                             const struct pw_matrix *m,
                                              const struct pw_partloss *found)
 {
     static const char *const where[] = {
@@ -133,7 +134,7 @@ static struct pw_row_c_straggler row_of_part(const struct pw_job *job, const str
         .phase = PW_PHASE_NONE,
         .cause = (uint8_t)found->cause,
         .confidence = 1 - next * next,
-        .start = job->bins.start_ns,
+        .start = world->bins.start_ns,
         .lost_ns = found->lost_ns,
         .part = (uint8_t)found->part,
     };
@@ -144,7 +145,7 @@ static struct pw_row_c_straggler row_of_part(const struct pw_job *job, const str
         row.end = row.start + (total_ns > 0 ? total_ns : 0);
     }
     row.slowdown = row.end > row.start ? (double)row.lost_ns / (double)(row.end - row.start) : -1;
-    memcpy(row.hostname, job->ranks[found->rank].hostname, sizeof(row.hostname));
+    memcpy(row.hostname, world->ranks[found->rank].hostname, sizeof(row.hostname));
     snprintf(row.evidence, sizeof(row.evidence),
              "%s %s, the other ranks' median %s; no other rank lost more than %s",
              pw_text_ns(mine, sizeof(mine), found->lost_ns + found->usual_ns), where[found->part],
@@ -330,16 +331,16 @@ static int is_comparable(const struct pw_binning *run, enum pw_part part)
 }
 
 /* Adds what ranks lost outside their steps, in place of rows that are mostly there. */
-static void take_parts(struct pw_findings *f, const struct pw_job *job, const struct pw_matrix *m,
-                       int64_t *scratch)
+static void take_parts(struct pw_findings *f, const struct pw_world *world,
+                       const struct pw_matrix *m, int64_t *scratch)
 {
     struct pw_partloss found[PW_PARTLOSSES];
-    const int64_t run_ns = job->bins.end_ns - job->bins.start_ns;
+    const int64_t run_ns = world->bins.end_ns - world->bins.start_ns;
     size_t n = pw_partloss_find(m->parts, m->nranks, run_ns, scratch, found);
     for (size_t i = 0; i < n; i++) {
-        if (!is_comparable(&job->bins, found[i].part))
+        if (!is_comparable(&world->bins, found[i].part))
             continue;
-        struct pw_row_c_straggler row = row_of_part(job, m, &found[i]);
+        struct pw_row_c_straggler row = row_of_part(world, m, &found[i]);
         size_t kept = 0;
         for (size_t k = 0; k < f->nstragglers; k++) {
             const struct pw_row_c_straggler *old = &f->stragglers[k];
@@ -352,35 +353,36 @@ static void take_parts(struct pw_findings *f, const struct pw_job *job, const st
     }
 }
 
-int pw_stretches_find(struct pw_findings *f, const struct pw_job *job, const struct pw_matrix *m,
-                      const struct pw_instances *in)
+int pw_stretches_find(struct pw_findings *f, const struct pw_world *world,
+                      const struct pw_matrix *m, const struct pw_instances *in)
 {
     struct pw_stretch_input input = {.nbins = m->nbins,
                                      .nranks = m->nranks,
-                                     .bin_ns = job->bins.bin_ns,
+                                     .bin_ns = world->bins.bin_ns,
                                      .rows = m->bins,
                                      .is_unequal = f->imbalance.n > 0};
     int64_t *host_of = malloc(sizeof(*host_of) * (m->nranks + 1));
     int64_t *contention = malloc(sizeof(*contention) * (m->nranks + 1));
     void *scratch = malloc(pw_stretch_scratch(&input) + 1);
     struct pw_stretch *found = malloc(sizeof(*found) * PW_MOST_STRAGGLERS);
-    struct pw_bound_input cpus = {m->nbins, m->nranks, job->bins.bin_ns, m->bins, host_of};
+    struct pw_bound_input cpus = {m->nbins, m->nranks, world->bins.bin_ns, m->bins, host_of};
     struct pw_bound bound = {0};
     size_t nhosts;
-    int err = host_of && contention && scratch && found ? pw_job_number_hosts(job, host_of, &nhosts)
-                                                        : -ENOMEM;
+    int err = host_of && contention && scratch && found
+                  ? pw_world_number_hosts(world, host_of, &nhosts)
+                  : -ENOMEM;
     err = err ? err : pw_boundrows_measure(&cpus, &bound);
     if (!err) {
         input.host_of = host_of;
         input.bound = &bound;
         size_t n = pw_stretch_find(&input, scratch, found, PW_MOST_STRAGGLERS);
         for (size_t i = 0; i < n; i++) {
-            struct pw_row_c_straggler row = row_of(f, job, in, &found[i]);
+            struct pw_row_c_straggler row = row_of(f, world, in, &found[i]);
             take(f, &row);
         }
-        take_parts(f, job, m, scratch);
-        pw_bincauses_find(f, job, m, scratch);
-        pw_boundrows_enter(f, job, &cpus, &bound, scratch);
+        take_parts(f, world, m, scratch);
+        pw_bincauses_find(f, world, m, scratch);
+        pw_boundrows_enter(f, world, &cpus, &bound, scratch);
         pw_stretch_contention(&input, scratch, contention);
         drop_contended(f, contention, m->nranks);
         drop_followers(f);
@@ -390,7 +392,7 @@ int pw_stretches_find(struct pw_findings *f, const struct pw_job *job, const str
         limit_confidence(f);
         name_kinds(f, f->nsteps);
         pw_sort(f->stragglers, f->nstragglers, sizeof(*f->stragglers), by_loss);
-        pw_frozenhosts_find(f, job, host_of, nhosts);
+        pw_frozenhosts_find(f, world, host_of, nhosts);
         for (size_t i = 0; i < f->nstragglers; i++)
             say_why(&f->stragglers[i], 1, "named");
     }

@@ -7,7 +7,7 @@
 
 /* Adds them to the stragglers, for each rank what explains more of its loss, and sorts all by what
  * they lost. For process 0. 0 or -ENOMEM. */
-int pw_stretches_find(struct pw_findings *findings, const struct pw_job *job,
+int pw_stretches_find(struct pw_findings *findings, const struct pw_world *world,
                       const struct pw_matrix *matrix, const struct pw_instances *instances);
 
 #endif

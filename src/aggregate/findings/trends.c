@@ -15,7 +15,7 @@
 enum { SAMPLES_NS = 100000000 };
 
 struct looking {
-    const struct pw_job *job;
+    const struct pw_world *world;
     const struct pw_matrix *m, *all;
     const struct pw_row_c_step *steps;
     const size_t *rows;
@@ -27,11 +27,11 @@ struct looking {
     void *scratch;
 };
 
-static int64_t longest_run(const struct pw_job *job)
+static int64_t longest_run(const struct pw_world *world)
 {
     int64_t longest = -1;
-    for (int64_t r = 0; r < job->nranks; r++)
-        longest = job->ranks[r].run_ns > longest ? job->ranks[r].run_ns : longest;
+    for (int64_t r = 0; r < world->nranks; r++)
+        longest = world->ranks[r].run_ns > longest ? world->ranks[r].run_ns : longest;
     return longest;
 }
 
@@ -47,7 +47,7 @@ static void add(struct pw_trends *out, const struct looking *w, struct pw_row_c_
 /* Of what all ranks' medians have in the time from..to, in epoch ns: the bins' shares of it. */
 static double sum_bins(const struct looking *w, size_t offset, int64_t from, int64_t to)
 {
-    const struct pw_binning *b = &w->job->bins;
+    const struct pw_binning *b = &w->world->bins;
     double sum = 0;
     if (!b->n || b->bin_ns <= 0 || to <= from)
         return 0;
@@ -121,7 +121,7 @@ static int is_near(const struct looking *w, int64_t from, int64_t to)
 /* How much more of it the ranks' median has near those steps than elsewhere. */
 static double more_near(const struct looking *w, size_t offset)
 {
-    const struct pw_binning *b = &w->job->bins;
+    const struct pw_binning *b = &w->world->bins;
     double sum[2] = {0, 0}, bins[2] = {0, 0};
     for (size_t i = 0; i < b->n; i++) {
         const int64_t start = b->start_ns + (int64_t)i * b->bin_ns;
@@ -145,7 +145,7 @@ static enum pw_cause cause_of(const struct looking *w, int64_t cost_ns)
         {offsetof(struct pw_row_c_bin_trace, asleep_ns), PW_CAUSE_BLOCKED_OFF_CPU},
         {offsetof(struct pw_row_c_bin_trace, ready_ns), PW_CAUSE_CPU_CONTENTION},
     };
-    const struct pw_binning *b = &w->job->bins;
+    const struct pw_binning *b = &w->world->bins;
     for (size_t i = 0; i < b->n; i++) {
         const int64_t start = b->start_ns + (int64_t)i * b->bin_ns;
         w->near[i] = (uint8_t)is_near(w, start, start + b->bin_ns);
@@ -191,7 +191,7 @@ static void find_pauses(struct pw_trends *out, const struct looking *w)
                                        w->gap_ns,
                                        median_step(w),
                                        w->run_ns,
-                                       w->job->steps_inferred != 0};
+                                       w->world->steps_inferred != 0};
     struct pw_pauses found;
     take_waits(w, in.step_ns / 4);
     if (!pw_pauses_find(&in, w->scratch, w->hit, &found))
@@ -211,21 +211,21 @@ static void find_pauses(struct pw_trends *out, const struct looking *w)
 
 /* Slices are as long as the run makes them, and clocks that are not aligned make waits of any
  * length: neither says how much work a step had. */
-int pw_trends_find(struct pw_trends *trends, const struct pw_job *job,
+int pw_trends_find(struct pw_trends *trends, const struct pw_world *world,
                    const struct pw_matrix *measured, const struct pw_matrix *all,
                    const struct pw_row_c_step *steps, const size_t *rows)
 {
     const size_t n = measured->nsteps, nranks = measured->nranks;
     const size_t drift = pw_drift_scratch(n, nranks), pauses = pw_pauses_scratch(n, nranks);
-    struct looking w = {.job = job, .m = measured, .all = all, .steps = steps, .rows = rows};
+    struct looking w = {.world = world, .m = measured, .all = all, .steps = steps, .rows = rows};
     *trends = (struct pw_trends){.n = 0};
-    w.run_ns = longest_run(job);
-    if (job->steps_inferred > 1 || job->clock_error_max_ns < 0 || w.run_ns <= 0)
+    w.run_ns = longest_run(world);
+    if (world->steps_inferred > 1 || world->clock_error_max_ns < 0 || w.run_ns <= 0)
         return 0;
     w.gap_ns = malloc(sizeof(int64_t) * (n + 1));
     w.values = malloc(sizeof(int64_t) * ((n > nranks ? n : nranks) + 1));
     w.hit = calloc(n + 1, 1);
-    w.near = calloc(job->bins.n + 1, 1);
+    w.near = calloc(world->bins.n + 1, 1);
     w.scratch = malloc((drift > pauses ? drift : pauses) + 1);
     const int err = w.gap_ns && w.values && w.hit && w.near && w.scratch ? 0 : -ENOMEM;
     if (!err) {

@@ -13,7 +13,7 @@ struct pw_trends {
 
 /* `measured` has the measured steps only, of which rows[] says where they stand in `steps`; of
  * `all` the bins are looked at. 0 or -ENOMEM. */
-int pw_trends_find(struct pw_trends *trends, const struct pw_job *job,
+int pw_trends_find(struct pw_trends *trends, const struct pw_world *world,
                    const struct pw_matrix *measured, const struct pw_matrix *all,
                    const struct pw_row_c_step *steps, const size_t *rows);
 

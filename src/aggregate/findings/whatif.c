@@ -17,7 +17,7 @@ enum { MOST_RANKS = 8, MOST_HOSTS = 8, MOST_STRAGGLERS = 32 };
 struct replaying {
     struct pw_whatif *out;
     const struct pw_graph *graph;
-    const struct pw_job *job;
+    const struct pw_world *world;
     const struct pw_instances *in;
     const struct pw_whatif_changes *changes;
     int64_t *works;   /* [steps * ranks * PW_PHASES] */
@@ -62,8 +62,8 @@ static struct pw_row_c_whatif *add_row(struct replaying *r, const char *scope, i
     *row = (struct pw_row_c_whatif){
         .rank = -1,
         .phase = PW_PHASE_NONE,
-        .first_step = r->job->step_numbers[0],
-        .last_step = r->job->step_numbers[r->graph->replay.nsteps - 1],
+        .first_step = r->world->step_numbers[0],
+        .last_step = r->world->step_numbers[r->graph->replay.nsteps - 1],
         .elapsed_ns = r->graph->measured_ns,
         .without_ns = without,
         .gain_ns = r->baseline_ns - without,
@@ -132,7 +132,7 @@ static int64_t restore_members(struct replaying *r, size_t first, size_t last)
 
 static void set_hostname(const struct replaying *r, size_t rank, char hostname[64])
 {
-    memcpy(hostname, r->job->ranks[rank].hostname, 64);
+    memcpy(hostname, r->world->ranks[rank].hostname, 64);
 }
 
 static int64_t path_of(const struct replaying *r, size_t rank)
@@ -158,7 +158,7 @@ static int most_first(const void *a, const void *b)
 
 static void replay_ranks(struct replaying *r, struct ranked *order)
 {
-    size_t n = (size_t)r->job->nranks;
+    size_t n = (size_t)r->world->nranks;
     for (size_t i = 0; i < n; i++)
         order[i] = (struct ranked){path_of(r, i), i};
     pw_sort(order, n, sizeof(*order), most_first);
@@ -179,7 +179,7 @@ static void replay_ranks(struct replaying *r, struct ranked *order)
 static size_t select_host(struct replaying *r, size_t host)
 {
     size_t some = 0;
-    for (size_t i = 0; i < (size_t)r->job->nranks; i++) {
+    for (size_t i = 0; i < (size_t)r->world->nranks; i++) {
         r->member[i] = (size_t)r->host_of[i] == host;
         some = r->member[i] ? i : some;
     }
@@ -190,7 +190,7 @@ static void replay_hosts(struct replaying *r, struct ranked *order)
 {
     for (size_t h = 0; h < r->nhosts; h++)
         order[h] = (struct ranked){0, h};
-    for (size_t i = 0; i < (size_t)r->job->nranks; i++)
+    for (size_t i = 0; i < (size_t)r->world->nranks; i++)
         order[r->host_of[i]].path_ns += path_of(r, i);
     pw_sort(order, r->nhosts, sizeof(*order), most_first);
     for (size_t h = 0; h < r->nhosts && h < MOST_HOSTS && r->nhosts > 1; h++) {
@@ -249,7 +249,7 @@ static int64_t restore_peer(struct replaying *r, size_t i, size_t rank, size_t f
         set_peer(r, rank, &r->changes->peers[i]);
         return run(r, r->scale, 1);
     }
-    memset(r->member, 0, (size_t)r->job->nranks);
+    memset(r->member, 0, (size_t)r->world->nranks);
     r->member[rank] = 1;
     return restore_members(r, first, last);
 }
@@ -278,7 +278,7 @@ static void replay_stragglers(struct replaying *r, const struct pw_straggler_fou
 
 static int make_path(struct replaying *r)
 {
-    size_t cells = (size_t)r->job->nranks * (PW_PHASES + 1);
+    size_t cells = (size_t)r->world->nranks * (PW_PHASES + 1);
     int64_t length =
         pw_replay_path(&r->graph->replay, r->graph->order, r->path, r->delays, r->scratch);
     r->out->path = calloc(cells + 1, sizeof(*r->out->path));
@@ -303,7 +303,7 @@ static int make_path(struct replaying *r)
 static int find_hosts(struct replaying *r, const struct pw_straggler_found *found,
                       const size_t *rows_of, size_t n)
 {
-    size_t nranks = (size_t)r->job->nranks;
+    size_t nranks = (size_t)r->world->nranks;
     struct pw_host_found *hosts = malloc(sizeof(*hosts) * (r->nhosts + 1));
     int64_t *scratch = malloc(sizeof(*scratch) * (3 * r->nhosts + 3 * nranks + 1));
     r->out->hosts = calloc(r->nhosts + 1, sizeof(*r->out->hosts));
@@ -316,8 +316,8 @@ static int find_hosts(struct replaying *r, const struct pw_straggler_found *foun
         *row = (struct pw_row_c_host){
             .nranks = (int32_t)hosts[i].nranks,
             .slow_ranks = (int32_t)hosts[i].slow_ranks,
-            .first_step = r->job->step_numbers[first],
-            .last_step = r->job->step_numbers[last],
+            .first_step = r->world->step_numbers[first],
+            .last_step = r->world->step_numbers[last],
             .excess_ns = hosts[i].excess_ns,
             .gain_ns = -1,
             .confidence = hosts[i].confidence,
@@ -359,16 +359,17 @@ static int replay_all(struct replaying *r, const struct pw_straggler_found *foun
     return err;
 }
 
-int pw_whatif_make(struct pw_whatif *out, const struct pw_graph *graph, const struct pw_job *job,
-                   const struct pw_instances *in, const struct pw_straggler_found *found,
-                   const size_t *rows_of, struct pw_row_c_straggler *stragglers, size_t n,
+int pw_whatif_make(struct pw_whatif *out, const struct pw_graph *graph,
+                   const struct pw_world *world, const struct pw_instances *in,
+                   const struct pw_straggler_found *found, const size_t *rows_of,
+                   struct pw_row_c_straggler *stragglers, size_t n,
                    const struct pw_whatif_changes *changes)
 {
-    struct replaying r = {.out = out, .graph = graph, .job = job, .in = in, .changes = changes};
+    struct replaying r = {.out = out, .graph = graph, .world = world, .in = in, .changes = changes};
     *out = (struct pw_whatif){.ideal_network_ns = -1, .elapsed_ns = -1};
-    r.host_of = malloc(sizeof(*r.host_of) * ((size_t)job->nranks + 1));
-    r.member = malloc((size_t)job->nranks + 1);
-    int err = r.host_of && r.member ? pw_job_number_hosts(job, r.host_of, &r.nhosts) : -ENOMEM;
+    r.host_of = malloc(sizeof(*r.host_of) * ((size_t)world->nranks + 1));
+    r.member = malloc((size_t)world->nranks + 1);
+    int err = r.host_of && r.member ? pw_world_number_hosts(world, r.host_of, &r.nhosts) : -ENOMEM;
     if (!err && graph)
         err = replay_all(&r, found, rows_of, stragglers, n);
     err = err ? err : find_hosts(&r, found, rows_of, n);

@@ -56,9 +56,10 @@ int pw_whatif_share_parts(const struct pw_graph *graph, const struct pw_instance
  * indices into `rows_of`, indices of the job's steps: their gain becomes the replayed one where
  * their steps were replayed. `changes` are replayed, too. 0 or
  * -ENOMEM. */
-int pw_whatif_make(struct pw_whatif *out, const struct pw_graph *graph, const struct pw_job *job,
-                   const struct pw_instances *in, const struct pw_straggler_found *found,
-                   const size_t *rows_of, struct pw_row_c_straggler *stragglers, size_t n,
+int pw_whatif_make(struct pw_whatif *out, const struct pw_graph *graph,
+                   const struct pw_world *world, const struct pw_instances *in,
+                   const struct pw_straggler_found *found, const size_t *rows_of,
+                   struct pw_row_c_straggler *stragglers, size_t n,
                    const struct pw_whatif_changes *changes);
 
 void pw_whatif_fini(struct pw_whatif *whatif);

@@ -211,11 +211,11 @@ static int by_rank(const void *a, const void *b)
     return (x->device > y->device) - (x->device < y->device);
 }
 
-size_t pw_gpudevices_gather(const struct pw_job *job, const struct pw_row_c_gpu_device *mine,
+size_t pw_gpudevices_gather(const struct pw_procs *procs, const struct pw_row_c_gpu_device *mine,
                             size_t nmine, struct pw_row_c_gpu_device **all)
 {
     void *rows;
-    size_t n = pw_job_allgather(job, mine, nmine, sizeof(*mine), &rows);
+    size_t n = pw_procs_allgather(procs, mine, nmine, sizeof(*mine), &rows);
     *all = rows;
     pw_sort(rows, n, sizeof(*mine), by_rank);
     return n;

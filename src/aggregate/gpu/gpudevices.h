@@ -27,7 +27,7 @@ size_t pw_gpudevices_finish(struct pw_gpudevices *devices, struct pw_row_c_gpu_r
 void pw_gpudevices_destroy(struct pw_gpudevices *devices);
 
 /* All processes' rows, by rank and device. Collective. Their number. */
-size_t pw_gpudevices_gather(const struct pw_job *job, const struct pw_row_c_gpu_device *mine,
+size_t pw_gpudevices_gather(const struct pw_procs *procs, const struct pw_row_c_gpu_device *mine,
                             size_t nmine, struct pw_row_c_gpu_device **all);
 
 #endif

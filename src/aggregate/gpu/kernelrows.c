@@ -279,20 +279,20 @@ int pw_kernels_make(struct pw_kernels *out, struct pw_job *job, struct pw_optree
     void *ranks;
     size_t ncells = 0;
     *out = (struct pw_kernels){0};
-    out->nranks = pw_job_allgather(job, mine, nmine, sizeof(*mine), &ranks);
+    out->nranks = pw_procs_allgather(&job->procs, mine, nmine, sizeof(*mine), &ranks);
     out->ranks = ranks;
     pw_sort(out->ranks, out->nranks, sizeof(*out->ranks), by_rank);
     if (!out->nranks)
         return 0;
-    int err = pw_opreduce(tree, job->comm, 0);
+    int err = pw_opreduce(tree, job->procs.comm, 0);
     size_t nops = tree->nops;
-    if (!err && job->process == 0)
+    if (!err && job->procs.process == 0)
         err = begin(&m);
-    MPI_Bcast(&err, 1, MPI_INT, 0, job->comm);
-    if (!err && job->process == 0)
+    MPI_Bcast(&err, 1, MPI_INT, 0, job->procs.comm);
+    if (!err && job->procs.process == 0)
         wanted = choose(&m);
-    err = err ? err : pw_opcells_gather(job, tree, &wanted, &cells, &ncells);
-    if (!err && job->process == 0) {
+    err = err ? err : pw_opcells_gather(&job->procs, tree, &wanted, &cells, &ncells);
+    if (!err && job->procs.process == 0) {
         err = fill_rows(&m, out);
         err = err ? err : fill_by_rank(out, cells, ncells);
         err = err ? err : compare_ranks(&m, out, cells, ncells);
@@ -300,7 +300,7 @@ int pw_kernels_make(struct pw_kernels *out, struct pw_job *job, struct pw_optree
             pw_job_note(job, -1, "kernels_unlisted", tree->unlisted,
                         "kernels that are too many to be told apart");
     }
-    MPI_Bcast(&err, 1, MPI_INT, 0, job->comm);
+    MPI_Bcast(&err, 1, MPI_INT, 0, job->procs.comm);
     free(cells);
     end(&m, nops);
     return err;

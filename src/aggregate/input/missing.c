@@ -80,9 +80,9 @@ void pw_unrecorded_note_silence(struct pw_job *job)
     int mine = 0, any = 0;
     for (size_t i = 0; i < job->ninputs; i++)
         mine |= job->inputs[i].communicates;
-    MPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_LOR, job->comm);
-    if (job->process == 0 && job->nranks > 1 && !any)
-        pw_job_note(job, -1, "no_communication", job->nranks,
+    MPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_LOR, job->procs.comm);
+    if (job->procs.process == 0 && job->world.nranks > 1 && !any)
+        pw_job_note(job, -1, "no_communication", job->world.nranks,
                     "no collective and no message between its ranks was recorded");
 }
 

@@ -56,13 +56,13 @@ int pw_ncclranks_make(struct pw_job *job)
 {
     struct pw_comm_rank *mine = malloc(sizeof(*mine) * (list_own(job, NULL) + 1));
     int ok = mine != NULL, all_ok;
-    MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, job->comm);
+    MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, job->procs.comm);
     if (!all_ok) {
         free(mine);
         return -ENOMEM;
     }
     void *all;
-    size_t n = pw_job_allgather(job, mine, list_own(job, mine), sizeof(*mine), &all);
+    size_t n = pw_procs_allgather(&job->procs, mine, list_own(job, mine), sizeof(*mine), &all);
     free(mine);
     job->comm_ranks = all;
     pw_sort(job->comm_ranks, n, sizeof(*job->comm_ranks), by_place);

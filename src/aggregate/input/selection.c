@@ -155,18 +155,18 @@ const struct pw_summary *pw_selection_world(const struct pw_summary *all, size_t
 void pw_selection_mark(struct pw_job *job, struct pw_summary *all, size_t n,
                        const struct pw_summary *world)
 {
-    char *taken = calloc((size_t)job->nranks, 1), detail[128];
+    char *taken = calloc((size_t)job->world.nranks, 1), detail[128];
     for (size_t i = 0; i < n && taken; i++) {
         const char *why = NULL;
         if (strcmp(all[i].job, world->job) != 0)
             why = "is of another job";
-        else if (all[i].world_size != job->nranks)
+        else if (all[i].world_size != job->world.nranks)
             why = "is of a world of another size";
         else if (taken[all[i].rank])
             why = "is of a rank that another file is of";
         all[i].keep = !why;
         snprintf(detail, sizeof(detail), "%s %s", all[i].file, why ? why : "");
-        if (why && job->process == 0)
+        if (why && job->procs.process == 0)
             pw_job_note(job, all[i].rank, "left_out", 1, detail);
         if (!why)
             taken[all[i].rank] = 1;

@@ -92,11 +92,11 @@ void pw_windows_write(struct pw_clusterfile *file, const struct pw_job *job)
     for (size_t i = 0; mine && i < job->ninputs; i++)
         for (size_t k = 0; k < job->inputs[i].nwindows; k++)
             mine[n++] = row_of(&job->inputs[i], k);
-    if (!pw_job_all_ok(job, mine != NULL))
-        pw_job_out_of_memory(job);
+    if (!pw_procs_all_ok(&job->procs, mine != NULL))
+        pw_procs_out_of_memory(&job->procs);
     n = join_rows(mine, n);
-    total = pw_job_allgather(job, mine, n, sizeof(*mine), &all);
-    total = job->process == 0 && all ? join_rows(all, total) : 0;
+    total = pw_procs_allgather(&job->procs, mine, n, sizeof(*mine), &all);
+    total = job->procs.process == 0 && all ? join_rows(all, total) : 0;
     pw_clusterfile_write_root(file, PW_TABLE_c_window, total, all);
     free(all);
     free(mine);

@@ -29,7 +29,7 @@ void pw_collective_sum_blame(const struct pw_instances *in, int32_t rank, int64_
     }
 }
 
-struct pw_row_c_collective pw_collective_row(const struct pw_job *job,
+struct pw_row_c_collective pw_collective_row(const struct pw_world *world,
                                              const struct pw_instances *in, size_t i)
 {
     const struct pw_instance *item = &in->items[i];
@@ -41,7 +41,7 @@ struct pw_row_c_collective pw_collective_row(const struct pw_job *job,
         .source = item->source,
         .bytes = item->bytes,
         .nranks = comm->size,
-        .step = item->nranks && item->step >= 0 ? job->step_numbers[item->step] : -1,
+        .step = item->nranks && item->step >= 0 ? world->step_numbers[item->step] : -1,
         .last_rank = item->last_rank,
         .complete = item->nranks == comm->size && !item->mixed,
         .error_ns = item->error_ns,
@@ -50,10 +50,10 @@ struct pw_row_c_collective pw_collective_row(const struct pw_job *job,
         row.last_rank = -1;
         return row;
     }
-    row.first_enter = item->first_enter + job->epoch_ns;
-    row.last_enter = item->last_enter + job->epoch_ns;
-    row.first_exit = item->first_exit + job->epoch_ns;
-    row.last_exit = item->last_exit + job->epoch_ns;
+    row.first_enter = item->first_enter + world->epoch_ns;
+    row.last_enter = item->last_enter + world->epoch_ns;
+    row.first_exit = item->first_exit + world->epoch_ns;
+    row.last_exit = item->last_exit + world->epoch_ns;
     row.wait_ns = in->waits[i].sum_ns;
     row.transfer_ns = item->last_exit - item->last_enter;
     row.critical_ns = pw_collective_critical(in, i);
@@ -66,7 +66,7 @@ struct pw_row_c_collective pw_collective_row(const struct pw_job *job,
 
 /* Instances by (communicator, operation, size class): indices, sorted. */
 struct grouping {
-    const struct pw_job *job;
+    const struct pw_world *world;
     const struct pw_instances *in;
     uint32_t *order;
     void *values; /* room for a number of each */
@@ -104,7 +104,7 @@ static struct pw_row_c_collective row_at(const void *context, size_t i)
 {
     const struct member *member = context;
     const struct grouping *g = member->g;
-    return pw_collective_row(g->job, g->in, g->order[member->first + i]);
+    return pw_collective_row(g->world, g->in, g->order[member->first + i]);
 }
 
 /* The complete instances of the job, in groups. */
@@ -133,10 +133,10 @@ static int append(struct pw_row_c_collective_stat **rows, size_t *count,
     return 0;
 }
 
-int pw_collectivestats_make(const struct pw_job *job, const struct pw_instances *in,
+int pw_collectivestats_make(const struct pw_world *world, const struct pw_instances *in,
                             struct pw_row_c_collective_stat **rows, size_t *count)
 {
-    struct grouping g = {job, in, malloc(sizeof(*g.order) * (in->n + 1)),
+    struct grouping g = {world, in, malloc(sizeof(*g.order) * (in->n + 1)),
                          malloc(sizeof(int64_t) * (in->n + 1))};
     struct pw_row_c_collective_stat *stats = malloc(sizeof(*stats));
     size_t groups = 0;

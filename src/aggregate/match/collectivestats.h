@@ -6,7 +6,7 @@
 #include "aggregate/match/instances.h"
 
 /* One row of /collectives. */
-struct pw_row_c_collective pw_collective_row(const struct pw_job *job,
+struct pw_row_c_collective pw_collective_row(const struct pw_world *world,
                                              const struct pw_instances *instances, size_t i);
 
 /* What the job would have gained, to first order, had the last to enter come with the last but one:
@@ -21,7 +21,7 @@ void pw_collective_sum_blame(const struct pw_instances *instances, int32_t rank,
 
 /* Complete instances only; rows sorted by total wait, longest first. *rows is malloc'ed. 0 or
  * -ENOMEM. */
-int pw_collectivestats_make(const struct pw_job *job, const struct pw_instances *instances,
+int pw_collectivestats_make(const struct pw_world *world, const struct pw_instances *instances,
                             struct pw_row_c_collective_stat **rows, size_t *count);
 
 #endif

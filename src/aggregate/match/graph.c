@@ -21,20 +21,20 @@ void pw_graph_begin(struct pw_graph_parts *parts, const struct pw_job *job)
         .flows.size = sizeof(struct pw_graph_flow),
     };
     int64_t events = 0;
-    for (int64_t r = 0; r < job->nranks; r++)
-        events += job->ranks[r].events;
-    parts->nsteps = job->nsteps;
+    for (int64_t r = 0; r < job->world.nranks; r++)
+        events += job->world.ranks[r].events;
+    parts->nsteps = job->world.nsteps;
     if (events > EVENT_BUDGET)
-        parts->nsteps = (size_t)((double)job->nsteps * EVENT_BUDGET / (double)events);
+        parts->nsteps = (size_t)((double)job->world.nsteps * EVENT_BUDGET / (double)events);
     int64_t until = INT64_MIN;
     for (size_t i = 0; i < job->ninputs; i++)
         for (size_t s = 0; s < job->inputs[i].nsteps; s++) {
             const struct pw_row_step *step = &job->inputs[i].steps[s];
-            int64_t end = pw_input_time(&job->inputs[i], step->end) - job->epoch_ns;
-            if ((size_t)pw_job_step_index(job, step->step) < parts->nsteps && end > until)
+            int64_t end = pw_input_time(&job->inputs[i], step->end) - job->world.epoch_ns;
+            if ((size_t)pw_world_step_index(&job->world, step->step) < parts->nsteps && end > until)
                 until = end;
         }
-    MPI_Allreduce(&until, &parts->until_ns, 1, MPI_INT64_T, MPI_MAX, job->comm);
+    MPI_Allreduce(&until, &parts->until_ns, 1, MPI_INT64_T, MPI_MAX, job->procs.comm);
 }
 
 static void append(struct pw_graph_parts *parts, struct pw_graph_items *items, const void *item)
@@ -76,11 +76,11 @@ static int64_t bytes_of(const struct pw_row_comm_event *event)
                   event->recv_bytes > 0 ? event->recv_bytes : 0);
 }
 
-void pw_graph_add_event(struct pw_graph_parts *parts, const struct pw_job *job,
+void pw_graph_add_event(struct pw_graph_parts *parts, const struct pw_world *world,
                         const struct pw_input *input, const struct pw_row_comm_event *event,
                         const struct pw_instances *instances)
 {
-    int64_t enter = pw_input_time(input, event->start) - job->epoch_ns;
+    int64_t enter = pw_input_time(input, event->start) - world->epoch_ns;
     if (enter >= parts->until_ns)
         return;
     parts->asynchronous |= event->source == PW_SOURCE_NCCL;
@@ -91,8 +91,8 @@ void pw_graph_add_event(struct pw_graph_parts *parts, const struct pw_job *job,
     struct pw_graph_op op = {
         .local_enter = event->start,
         .enter = enter,
-        .stands = stands ? pw_input_time(input, stands) - job->epoch_ns : INT64_MAX,
-        .leave = pw_input_time(input, event->end) - job->epoch_ns,
+        .stands = stands ? pw_input_time(input, stands) - world->epoch_ns : INT64_MAX,
+        .leave = pw_input_time(input, event->end) - world->epoch_ns,
         .instance = pw_instances_find(instances, input, event),
         .bytes = bytes_of(event),
         .rank = (int32_t)input->rank,
@@ -132,24 +132,24 @@ void pw_graph_parts_fini(struct pw_graph_parts *parts)
     *parts = (struct pw_graph_parts){0};
 }
 
-static int gather_items(struct pw_graph_items *items, const struct pw_job *job)
+static int gather_items(struct pw_graph_items *items, const struct pw_procs *procs)
 {
-    int *counts = calloc(2 * (size_t)job->processes, sizeof(*counts));
-    int *starts = counts + job->processes, mine = (int)items->n, err = counts ? 0 : -ENOMEM;
+    int *counts = calloc(2 * (size_t)procs->processes, sizeof(*counts));
+    int *starts = counts + procs->processes, mine = (int)items->n, err = counts ? 0 : -ENOMEM;
     size_t total = 0;
     MPI_Datatype type;
     MPI_Type_contiguous((int)items->size, MPI_BYTE, &type);
     MPI_Type_commit(&type);
-    MPI_Gather(&mine, 1, MPI_INT, counts, 1, MPI_INT, 0, job->comm);
-    for (int p = 0; p < job->processes && job->process == 0; p++) {
+    MPI_Gather(&mine, 1, MPI_INT, counts, 1, MPI_INT, 0, procs->comm);
+    for (int p = 0; p < procs->processes && procs->process == 0; p++) {
         starts[p] = (int)total;
         total += (size_t)counts[p];
     }
     char *all = malloc(total * items->size + 1);
     err = all ? err : -ENOMEM;
-    MPI_Allreduce(MPI_IN_PLACE, &err, 1, MPI_INT, MPI_MIN, job->comm);
+    MPI_Allreduce(MPI_IN_PLACE, &err, 1, MPI_INT, MPI_MIN, procs->comm);
     if (!err)
-        MPI_Gatherv(items->v, mine, type, all, counts, starts, type, 0, job->comm);
+        MPI_Gatherv(items->v, mine, type, all, counts, starts, type, 0, procs->comm);
     MPI_Type_free(&type);
     free(counts);
     free(items->v);
@@ -158,15 +158,15 @@ static int gather_items(struct pw_graph_items *items, const struct pw_job *job)
     return err;
 }
 
-int pw_graph_gather(struct pw_graph_parts *parts, const struct pw_job *job)
+int pw_graph_gather(struct pw_graph_parts *parts, const struct pw_procs *procs)
 {
     int err = parts->failed ? -ENOMEM : 0;
-    MPI_Allreduce(MPI_IN_PLACE, &err, 1, MPI_INT, MPI_MIN, job->comm);
-    MPI_Allreduce(MPI_IN_PLACE, &parts->asynchronous, 1, MPI_INT, MPI_MAX, job->comm);
-    err = err ? err : gather_items(&parts->ops, job);
-    err = err ? err : gather_items(&parts->windows, job);
-    err = err ? err : gather_items(&parts->links, job);
-    return err ? err : gather_items(&parts->flows, job);
+    MPI_Allreduce(MPI_IN_PLACE, &err, 1, MPI_INT, MPI_MIN, procs->comm);
+    MPI_Allreduce(MPI_IN_PLACE, &parts->asynchronous, 1, MPI_INT, MPI_MAX, procs->comm);
+    err = err ? err : gather_items(&parts->ops, procs);
+    err = err ? err : gather_items(&parts->windows, procs);
+    err = err ? err : gather_items(&parts->links, procs);
+    return err ? err : gather_items(&parts->flows, procs);
 }
 
 void pw_graph_fini(struct pw_graph *graph)

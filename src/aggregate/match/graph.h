@@ -87,7 +87,7 @@ void pw_graph_begin(struct pw_graph_parts *parts, const struct pw_job *job);
 
 /* The event for the replay, when it is in time: whom it holds up, and where the rank stood still
  * for it. */
-void pw_graph_add_event(struct pw_graph_parts *parts, const struct pw_job *job,
+void pw_graph_add_event(struct pw_graph_parts *parts, const struct pw_world *world,
                         const struct pw_input *input, const struct pw_row_comm_event *event,
                         const struct pw_instances *instances);
 void pw_graph_add_window(struct pw_graph_parts *parts, const struct pw_graph_window *window);
@@ -96,12 +96,12 @@ void pw_graph_add_flow(struct pw_graph_parts *parts, const struct pw_graph_flow 
 void pw_graph_parts_fini(struct pw_graph_parts *parts);
 
 /* Gathers the parts on process 0. Collective. 0 or -ENOMEM. */
-int pw_graph_gather(struct pw_graph_parts *parts, const struct pw_job *job);
+int pw_graph_gather(struct pw_graph_parts *parts, const struct pw_procs *procs);
 
 /* Builds the graph of gathered parts; for process 0. 0, -ENODATA when there is nothing to replay
  * or collectives are asynchronous, or -ENOMEM. */
-int pw_graph_build(struct pw_graph *graph, struct pw_graph_parts *parts, const struct pw_job *job,
-                   const struct pw_instances *instances);
+int pw_graph_build(struct pw_graph *graph, struct pw_graph_parts *parts,
+                   const struct pw_world *world, const struct pw_instances *instances);
 
 void pw_graph_fini(struct pw_graph *graph);
 

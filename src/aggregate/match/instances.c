@@ -56,8 +56,8 @@ void pw_instances_number(struct pw_instances *in, struct pw_job *job)
     for (size_t i = 0; i < job->ninputs; i++)
         n += job->inputs[i].ncomms;
     struct pw_comm_group *mine = calloc(n + 1, sizeof(*mine));
-    if (!pw_job_all_ok(job, mine != NULL))
-        pw_job_out_of_memory(job);
+    if (!pw_procs_all_ok(&job->procs, mine != NULL))
+        pw_procs_out_of_memory(&job->procs);
     n = 0;
     for (size_t i = 0; i < job->ninputs; i++)
         for (size_t c = 0; c < job->inputs[i].ncomms; c++) {
@@ -71,7 +71,7 @@ void pw_instances_number(struct pw_instances *in, struct pw_job *job)
         }
     n = join_comms(mine, n);
     void *all;
-    n = pw_job_allgather(job, mine, n, sizeof(*mine), &all);
+    n = pw_procs_allgather(&job->procs, mine, n, sizeof(*mine), &all);
     free(mine);
     in->comms = all;
     in->ncomms = join_comms(in->comms, n);
@@ -117,7 +117,7 @@ int32_t pw_instance_blamed(const struct pw_instance *instance)
 
 struct fold {
     struct pw_instances *instances;
-    const struct pw_job *job;
+    const struct pw_world *world;
     ptrdiff_t near, at; /* the input's step looked up last */
     int64_t step;       /* and the job's for it */
     int64_t untimed;    /* collectives of which only is known when they were asked for */
@@ -129,7 +129,7 @@ static int64_t step_of(struct fold *fold, const struct pw_input *input, int64_t 
     if (at < 0)
         return -1;
     if (at != fold->at) {
-        fold->step = pw_job_step_index(fold->job, input->steps[at].step);
+        fold->step = pw_world_step_index(fold->world, input->steps[at].step);
         fold->at = at;
     }
     return fold->step;
@@ -138,8 +138,8 @@ static int64_t step_of(struct fold *fold, const struct pw_input *input, int64_t 
 static struct pw_instance describe(struct fold *fold, const struct pw_input *input,
                                    const struct pw_row_comm_event *event)
 {
-    int64_t enter = pw_input_time(input, event->start) - fold->job->epoch_ns;
-    int64_t leave = pw_input_time(input, event->end) - fold->job->epoch_ns;
+    int64_t enter = pw_input_time(input, event->start) - fold->world->epoch_ns;
+    int64_t leave = pw_input_time(input, event->end) - fold->world->epoch_ns;
     if (pw_events_is_enqueued(event))
         leave = enter; /* when it was done nobody knows: there is no transfer */
     return (struct pw_instance){
@@ -150,7 +150,7 @@ static struct pw_instance describe(struct fold *fold, const struct pw_input *inp
         .last_exit = leave,
         .root_enter = (event->flags & PW_FLAG_ROOT) ? enter : INT64_MAX,
         .bytes = event->sent_bytes > event->recv_bytes ? event->sent_bytes : event->recv_bytes,
-        .error_ns = fold->job->ranks[input->rank].clock_error_ns,
+        .error_ns = fold->world->ranks[input->rank].clock_error_ns,
         .step = step_of(fold, input, event->start),
         .root = (event->flags & PW_FLAG_ROOT) ? (int32_t)input->rank : -1,
         .last_rank = (int32_t)input->rank,
@@ -177,11 +177,11 @@ int pw_instances_build(struct pw_instances *in, struct pw_job *job)
     in->items = calloc(in->n + 1, sizeof(*in->items));
     in->waits = calloc(in->n + 1, sizeof(*in->waits));
     int ok = in->items && in->waits, all_ok;
-    MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, job->comm);
+    MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, job->procs.comm);
     if (!all_ok)
         return -ENOMEM;
     for (size_t i = 0; i < job->ninputs; i++) {
-        struct fold fold = {.instances = in, .job = job, .at = -1};
+        struct fold fold = {.instances = in, .world = &job->world, .at = -1};
         if (pw_events_read(&job->inputs[i], fold_event, &fold))
             pw_job_note(job, job->inputs[i].rank, "damaged", 1, "/events/comm ends early");
         if (fold.untimed)
@@ -196,13 +196,13 @@ int pw_instances_build(struct pw_instances *in, struct pw_job *job)
             pw_job_note(job, job->inputs[i].rank, "damaged", job->inputs[i].uncounted,
                         "communicators with more collectives than its events can vouch for");
     }
-    pw_reduce_instances(in->items, in->n, job->comm);
+    pw_reduce_instances(in->items, in->n, job->procs.comm);
     return 0;
 }
 
-void pw_instances_share_waits(struct pw_instances *in, const struct pw_job *job)
+void pw_instances_share_waits(struct pw_instances *in, const struct pw_procs *procs)
 {
-    pw_reduce_waits(in->waits, in->n, job->comm);
+    pw_reduce_waits(in->waits, in->n, procs->comm);
 }
 
 void pw_instances_fini(struct pw_instances *in)

@@ -54,7 +54,7 @@ void pw_instances_number(struct pw_instances *instances, struct pw_job *job);
 int pw_instances_build(struct pw_instances *instances, struct pw_job *job);
 
 /* Joins the waits of all processes. Collective. */
-void pw_instances_share_waits(struct pw_instances *instances, const struct pw_job *job);
+void pw_instances_share_waits(struct pw_instances *instances, const struct pw_procs *procs);
 
 /* Index of the instance that an event of `input` belongs to, or -1 (not a collective, a
  * communicator of one rank, or a sequence number that its file does not vouch for). */

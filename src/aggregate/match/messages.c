@@ -14,9 +14,9 @@
 
 /* Items that travel between the merge's processes. */
 
-static int all_ok(const struct pw_job *job, int ok)
+static int all_ok(const struct pw_procs *procs, int ok)
 {
-    MPI_Allreduce(MPI_IN_PLACE, &ok, 1, MPI_INT, MPI_MIN, job->comm);
+    MPI_Allreduce(MPI_IN_PLACE, &ok, 1, MPI_INT, MPI_MIN, procs->comm);
     return ok;
 }
 
@@ -24,16 +24,16 @@ static int all_ok(const struct pw_job *job, int ok)
  * all processes when memory is short on one. */
 static int *pw_exchange_readers(const struct pw_job *job)
 {
-    int *readers = malloc(sizeof(*readers) * (size_t)job->nranks);
-    if (!all_ok(job, readers != NULL)) {
+    int *readers = malloc(sizeof(*readers) * (size_t)job->world.nranks);
+    if (!all_ok(&job->procs, readers != NULL)) {
         free(readers);
         return NULL;
     }
-    for (int64_t r = 0; r < job->nranks; r++)
+    for (int64_t r = 0; r < job->world.nranks; r++)
         readers[r] = -1;
     for (size_t i = 0; i < job->ninputs; i++)
-        readers[job->inputs[i].rank] = job->process;
-    MPI_Allreduce(MPI_IN_PLACE, readers, (int)job->nranks, MPI_INT, MPI_MAX, job->comm);
+        readers[job->inputs[i].rank] = job->procs.process;
+    MPI_Allreduce(MPI_IN_PLACE, readers, (int)job->world.nranks, MPI_INT, MPI_MAX, job->procs.comm);
     return readers;
 }
 
@@ -42,15 +42,15 @@ struct traffic {
     int *counts, *starts, *in_counts, *in_starts, *next;
 };
 
-static size_t count_items(const struct pw_job *job, struct traffic *t, const int *destination,
+static size_t count_items(const struct pw_procs *procs, struct traffic *t, const int *destination,
                           size_t n)
 {
     int total = 0;
     for (size_t i = 0; i < n; i++)
         if (destination[i] >= 0)
             t->counts[destination[i]]++;
-    MPI_Alltoall(t->counts, 1, MPI_INT, t->in_counts, 1, MPI_INT, job->comm);
-    for (int q = 0; q < job->processes; q++) {
+    MPI_Alltoall(t->counts, 1, MPI_INT, t->in_counts, 1, MPI_INT, procs->comm);
+    for (int q = 0; q < procs->processes; q++) {
         t->starts[q] = t->next[q] = q ? t->starts[q - 1] + t->counts[q - 1] : 0;
         t->in_starts[q] = total;
         total += t->in_counts[q];
@@ -58,38 +58,39 @@ static size_t count_items(const struct pw_job *job, struct traffic *t, const int
     return (size_t)total;
 }
 
-static void swap(const struct pw_job *job, const struct traffic *t, const char *out, size_t size,
-                 char *in)
+static void swap(const struct pw_procs *procs, const struct traffic *t, const char *out,
+                 size_t size, char *in)
 {
     MPI_Datatype type;
     MPI_Type_contiguous((int)size, MPI_BYTE, &type);
     MPI_Type_commit(&type);
-    MPI_Alltoallv(out, t->counts, t->starts, type, in, t->in_counts, t->in_starts, type, job->comm);
+    MPI_Alltoallv(out, t->counts, t->starts, type, in, t->in_counts, t->in_starts, type,
+                  procs->comm);
     MPI_Type_free(&type);
 }
 
 /* Sends item i, of `size` bytes, to the process destination[i] (-1: nobody). *arrived (malloc'ed)
  * gets *count items, in the order of the processes that sent them, those of each in its order.
  * Collective. 0 or -ENOMEM, the same on all processes. */
-static int pw_exchange(const struct pw_job *job, const void *items, size_t n, size_t size,
+static int pw_exchange(const struct pw_procs *procs, const void *items, size_t n, size_t size,
                        const int *destination, void **arrived, size_t *count)
 {
-    size_t p = (size_t)job->processes;
+    size_t p = (size_t)procs->processes;
     int *numbers = calloc(5 * p, sizeof(*numbers));
     char *out = malloc(n * size + 1), *in = NULL;
-    int ok = all_ok(job, numbers && out);
+    int ok = all_ok(procs, numbers && out);
     if (ok) {
         struct traffic t = {numbers, numbers + p, numbers + 2 * p, numbers + 3 * p,
                             numbers + 4 * p};
-        size_t total = count_items(job, &t, destination, n);
+        size_t total = count_items(procs, &t, destination, n);
         in = malloc(total * size + 1);
         for (size_t i = 0; i < n; i++)
             if (destination[i] >= 0)
                 memcpy(out + (size_t)t.next[destination[i]]++ * size,
                        (const char *)items + i * size, size);
-        ok = all_ok(job, in != NULL);
+        ok = all_ok(procs, in != NULL);
         if (ok) {
-            swap(job, &t, out, size, in);
+            swap(procs, &t, out, size, in);
             *arrived = in;
             *count = total;
         }
@@ -173,7 +174,7 @@ static void on_alone(void *context, const struct pw_side *side, int receives)
 static int agree(const struct matching *m, int err)
 {
     err = m->failed || m->tally.failed ? -ENOMEM : err;
-    MPI_Allreduce(MPI_IN_PLACE, &err, 1, MPI_INT, MPI_MIN, m->job->comm);
+    MPI_Allreduce(MPI_IN_PLACE, &err, 1, MPI_INT, MPI_MIN, m->job->procs.comm);
     return err;
 }
 
@@ -198,8 +199,8 @@ static int exchange_sends(const struct matching *m, struct pw_side **sends, size
         destination[i] = m->readers[m->sends.v[i].dst];
     err = agree(m, destination ? 0 : -ENOMEM);
     err = err ? err
-              : pw_exchange(m->job, m->sends.v, m->sends.n, sizeof(*m->sends.v), destination,
-                            &arrived, n);
+              : pw_exchange(&m->job->procs, m->sends.v, m->sends.n, sizeof(*m->sends.v),
+                            destination, &arrived, n);
     free(destination);
     if (!err)
         *sends = arrived;
@@ -217,7 +218,8 @@ static int return_waits(struct matching *m)
         destination[i] = m->readers[t->back[i].rank];
     int err = agree(m, destination ? 0 : -ENOMEM);
     err = err ? err
-              : pw_exchange(m->job, t->back, t->nback, sizeof(*t->back), destination, &arrived, &n);
+              : pw_exchange(&m->job->procs, t->back, t->nback, sizeof(*t->back), destination,
+                            &arrived, &n);
     free(destination);
     if (err)
         return err;
@@ -277,10 +279,10 @@ static void expect_reading(struct pw_job *job)
 static int match_all(struct matching *m, struct pw_job *job)
 {
     m->job = job;
-    m->reader = (struct pw_side_reader){.job = job, .between_domains = m->visit != NULL};
+    m->reader = (struct pw_side_reader){.world = &job->world, .between_domains = m->visit != NULL};
     m->channels = pw_channels_make(on_match, on_alone, m);
-    if (job->has_pauses && job->clock_error_max_ns >= 0)
-        m->channels.impossible_ns = 2 * job->clock_error_max_ns;
+    if (job->world.has_pauses && job->world.clock_error_max_ns >= 0)
+        m->channels.impossible_ns = 2 * job->world.clock_error_max_ns;
     m->readers = pw_exchange_readers(job);
     expect_reading(job);
     int err = m->readers ? pw_rounds_begin(&m->rounds, job) : -ENOMEM;
@@ -299,7 +301,7 @@ static int match_all(struct matching *m, struct pw_job *job)
 
 int pw_messages_match(struct pw_messages *out, struct pw_job *job, struct pw_graph_parts *graph)
 {
-    struct matching m = {.tally = pw_tally_make(out, graph, pw_flows_make(job))};
+    struct matching m = {.tally = pw_tally_make(out, graph, pw_flows_make(&job->world))};
     *out = (struct pw_messages){0};
     int err = match_all(&m, job);
     if (!err) {

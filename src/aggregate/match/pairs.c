@@ -32,9 +32,9 @@ static struct pw_row_c_p2p pair_row(const struct pw_pair *pair)
 }
 
 /* Links of messages of about one size, inside a host or between hosts, are of one kind. */
-static struct pw_link link_of(const struct pw_job *job, const struct pw_pair *pair)
+static struct pw_link link_of(const struct pw_world *world, const struct pw_pair *pair)
 {
-    const struct pw_row_c_rank *src = &job->ranks[pair->src], *dst = &job->ranks[pair->dst];
+    const struct pw_row_c_rank *src = &world->ranks[pair->src], *dst = &world->ranks[pair->dst];
     int inside = memcmp(src->hostname, dst->hostname, sizeof(src->hostname)) == 0;
     int known = src->clock_error_ns >= 0 && dst->clock_error_ns >= 0;
     return (struct pw_link){
@@ -62,7 +62,8 @@ static struct pw_row_c_link link_row(const struct pw_pair *pair, const struct pw
     };
 }
 
-static int find_links(struct pw_pairs *out, const struct pw_job *job, const struct pw_pair *pairs)
+static int find_links(struct pw_pairs *out, const struct pw_world *world,
+                      const struct pw_pair *pairs)
 {
     size_t n = out->n;
     struct pw_link *links = malloc(sizeof(*links) * (n + 1));
@@ -71,7 +72,7 @@ static int find_links(struct pw_pairs *out, const struct pw_job *job, const stru
     out->links = calloc(n + 1, sizeof(*out->links));
     int err = links && found && scratch && out->links ? 0 : -ENOMEM;
     for (size_t i = 0; i < n && !err; i++)
-        links[i] = link_of(job, &pairs[i]);
+        links[i] = link_of(world, &pairs[i]);
     out->nlinks = err ? 0 : pw_links_find(links, n, found, n, scratch);
     for (size_t i = 0; i < out->nlinks; i++)
         out->links[i] = link_row(&pairs[found[i].link], &found[i]);
@@ -85,21 +86,21 @@ int pw_pairs_make(struct pw_pairs *out, const struct pw_job *job,
                   const struct pw_messages *messages)
 {
     void *all;
-    size_t n =
-        pw_job_allgather(job, messages->pairs, messages->npairs, sizeof(*messages->pairs), &all);
+    size_t n = pw_procs_allgather(&job->procs, messages->pairs, messages->npairs,
+                                  sizeof(*messages->pairs), &all);
     struct pw_pair *pairs = all;
     int err = 0;
     *out = (struct pw_pairs){0};
-    if (job->process == 0) {
+    if (job->procs.process == 0) {
         out->rows = calloc(n + 1, sizeof(*out->rows));
         out->n = out->rows ? n : 0;
         pw_sort(pairs, n, sizeof(*pairs), by_pair);
         for (size_t i = 0; i < out->n; i++)
             out->rows[i] = pair_row(&pairs[i]);
-        err = out->rows ? find_links(out, job, pairs) : -ENOMEM;
+        err = out->rows ? find_links(out, &job->world, pairs) : -ENOMEM;
     }
     free(all);
-    MPI_Bcast(&err, 1, MPI_INT, 0, job->comm);
+    MPI_Bcast(&err, 1, MPI_INT, 0, job->procs.comm);
     return err;
 }
 

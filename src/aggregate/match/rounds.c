@@ -29,13 +29,13 @@ int64_t pw_rounds_from_local(const struct pw_rounds *rounds, const struct pw_inp
 int pw_rounds_begin(struct pw_rounds *rounds, const struct pw_job *job)
 {
     *rounds = (struct pw_rounds){.from = INT64_MIN, .to = INT64_MIN};
-    rounds->origins = malloc(sizeof(int64_t) * ((size_t)job->ndomains + 1));
-    rounds->ends = malloc(sizeof(int64_t) * ((size_t)job->nranks + 1));
+    rounds->origins = malloc(sizeof(int64_t) * ((size_t)job->world.ndomains + 1));
+    rounds->ends = malloc(sizeof(int64_t) * ((size_t)job->world.nranks + 1));
     int ok = rounds->origins && rounds->ends, all_ok;
-    MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, job->comm);
+    MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, job->procs.comm);
     if (!all_ok)
         return -ENOMEM;
-    for (int32_t d = 0; d < job->ndomains; d++)
+    for (int32_t d = 0; d < job->world.ndomains; d++)
         rounds->origins[d] = INT64_MAX;
     for (size_t i = 0; i < job->ninputs; i++) {
         const struct pw_input *input = &job->inputs[i];
@@ -43,8 +43,9 @@ int pw_rounds_begin(struct pw_rounds *rounds, const struct pw_job *job)
         if (input->event_rows.rows && input->first_ns < *origin)
             *origin = input->first_ns > -INT64_MAX ? input->first_ns : -INT64_MAX;
     }
-    MPI_Allreduce(MPI_IN_PLACE, rounds->origins, job->ndomains, MPI_INT64_T, MPI_MIN, job->comm);
-    for (int64_t r = 0; r < job->nranks; r++)
+    MPI_Allreduce(MPI_IN_PLACE, rounds->origins, job->world.ndomains, MPI_INT64_T, MPI_MIN,
+                  job->procs.comm);
+    for (int64_t r = 0; r < job->world.nranks; r++)
         rounds->ends[r] = INT64_MIN;
     for (size_t i = 0; i < job->ninputs; i++) {
         const struct pw_input *input = &job->inputs[i];
@@ -52,7 +53,8 @@ int pw_rounds_begin(struct pw_rounds *rounds, const struct pw_job *job)
             rounds->ends[input->rank] =
                 pw_rounds_from_local(rounds, input, input->begins.latest[input->begins.blocks - 1]);
     }
-    MPI_Allreduce(MPI_IN_PLACE, rounds->ends, (int)job->nranks, MPI_INT64_T, MPI_MAX, job->comm);
+    MPI_Allreduce(MPI_IN_PLACE, rounds->ends, (int)job->world.nranks, MPI_INT64_T, MPI_MAX,
+                  job->procs.comm);
     return 0;
 }
 
@@ -113,7 +115,7 @@ int pw_rounds_next(struct pw_rounds *rounds, const struct pw_job *job, int64_t m
         return 0;
     int64_t cut = choose_cut(rounds, job, (double)most);
     rounds->from = rounds->to;
-    MPI_Allreduce(&cut, &rounds->to, 1, MPI_INT64_T, MPI_MIN, job->comm);
+    MPI_Allreduce(&cut, &rounds->to, 1, MPI_INT64_T, MPI_MIN, job->procs.comm);
     return 1;
 }
 

@@ -17,7 +17,7 @@ struct pw_side_turn {
 static int64_t epoch_time(const struct pw_side_reader *r, const struct pw_input *input,
                           int64_t local)
 {
-    return pw_input_time(input, local) - r->job->epoch_ns;
+    return pw_input_time(input, local) - r->world->epoch_ns;
 }
 
 static int64_t common_time(const struct pw_side_reader *r, const struct pw_input *input,
@@ -45,11 +45,11 @@ static int make_room(struct pw_side_reader *r)
 }
 
 /* Where events were lost, or recording paused, the k-th receive need not be of the k-th send. */
-static int tells_of_clocks(const struct pw_job *job, int64_t rank, int64_t peer)
+static int tells_of_clocks(const struct pw_world *world, int64_t rank, int64_t peer)
 {
-    int32_t a = job->domains[rank], b = job->domains[peer];
-    return a >= 0 && b >= 0 && a != b && !job->ranks[rank].dropped_events &&
-           !job->ranks[peer].dropped_events && !job->has_pauses;
+    int32_t a = world->domains[rank], b = world->domains[peer];
+    return a >= 0 && b >= 0 && a != b && !world->ranks[rank].dropped_events &&
+           !world->ranks[peer].dropped_events && !world->has_pauses;
 }
 
 static int is_usable(const struct pw_side_reader *r, const struct pw_input *input,
@@ -57,11 +57,12 @@ static int is_usable(const struct pw_side_reader *r, const struct pw_input *inpu
 {
     enum pw_op_class cls = pw_op_info(event->op)->cls;
     if ((cls != PW_CLASS_SEND && cls != PW_CLASS_RECV) || event->peer < 0 ||
-        event->peer >= r->job->nranks || event->comm < 0 || (size_t)event->comm >= input->ncomms ||
+        event->peer >= r->world->nranks || event->comm < 0 ||
+        (size_t)event->comm >= input->ncomms ||
         (event->flags & (PW_FLAG_ERROR | PW_FLAG_CANCELLED)))
         return 0;
     return !r->between_domains ||
-           (!pw_events_is_enqueued(event) && tells_of_clocks(r->job, input->rank, event->peer));
+           (!pw_events_is_enqueued(event) && tells_of_clocks(r->world, input->rank, event->peer));
 }
 
 static void visit(void *context, const struct pw_input *input,

@@ -36,7 +36,7 @@ struct pw_side_time {
 
 /* Sides of one span, in the order of their rows; an input's at a time. */
 struct pw_side_reader {
-    const struct pw_job *job;
+    const struct pw_world *world;
     int between_domains; /* 1: those of messages between clock domains only, all of them recorded */
     struct pw_side_read *v;
     size_t n, capacity;

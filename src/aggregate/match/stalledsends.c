@@ -13,18 +13,18 @@
 enum { LEAST_NS = 100000 };
 
 struct looking {
-    const struct pw_job *job;
+    const struct pw_world *world;
     const struct pw_input *input;
     struct pw_events *events;
     struct pw_spans inside; /* calls of the blocks read last */
     size_t next;            /* block that was not read yet */
 };
 
-struct pw_flows pw_flows_make(const struct pw_job *job)
+struct pw_flows pw_flows_make(const struct pw_world *world)
 {
-    const int64_t error = job->clock_error_max_ns;
+    const int64_t error = world->clock_error_max_ns;
     /* What was not recorded looks as if the rank were outside MPI. */
-    const int is_known = error >= 0 && !job->has_pauses && !job->is_snapshot;
+    const int is_known = error >= 0 && !world->has_pauses && !world->is_snapshot;
     return (struct pw_flows){.least_ns = !is_known              ? INT64_MAX
                                          : 2 * error > LEAST_NS ? 2 * error
                                                                 : LEAST_NS};
@@ -67,8 +67,8 @@ void pw_flows_note(struct pw_flows *f, const struct pw_side *send, const struct 
 
 static void add_inside(struct looking *l, int64_t start, int64_t end)
 {
-    pw_spans_add(&l->inside, pw_input_time(l->input, start) - l->job->epoch_ns,
-                 pw_input_time(l->input, end) - l->job->epoch_ns);
+    pw_spans_add(&l->inside, pw_input_time(l->input, start) - l->world->epoch_ns,
+                 pw_input_time(l->input, end) - l->world->epoch_ns);
 }
 
 static void visit(void *context, const struct pw_input *input,
@@ -90,7 +90,7 @@ static void forget(struct pw_spans *inside, int64_t time)
 /* Reads on to the end of the blocks around the send. */
 static int read_around(struct looking *l, const struct pw_flow_send *send)
 {
-    const int64_t epoch = l->job->epoch_ns;
+    const int64_t epoch = l->world->epoch_ns;
     const int64_t from = pw_input_local(l->input, send->stood.start + epoch, send->near_local);
     const int64_t to = pw_input_local(l->input, send->stood.end + epoch, from);
     size_t first, end;
@@ -194,7 +194,7 @@ static const struct pw_input *input_of(const struct pw_job *job, int32_t rank)
 
 int pw_flows_find(struct pw_flows *f, const struct pw_job *job)
 {
-    struct looking l = {.job = job};
+    struct looking l = {.world = &job->world};
     int err = f->failed ? -ENOMEM : 0;
     size_t end;
     pw_sort(f->v, f->n, sizeof(*f->v), by_receiver);
@@ -202,7 +202,7 @@ int pw_flows_find(struct pw_flows *f, const struct pw_job *job)
         for (end = i + 1; end < f->n && f->v[end].dst == f->v[i].dst;)
             end++;
         l.input = input_of(job, f->v[i].dst);
-        if (l.input && !job->ranks[f->v[i].dst].dropped_events)
+        if (l.input && !job->world.ranks[f->v[i].dst].dropped_events)
             err = look_at(&l, f->v + i, end - i);
     }
     pw_spans_fini(&l.inside);

@@ -24,7 +24,7 @@ struct pw_flows {
     int failed;
 };
 
-struct pw_flows pw_flows_make(const struct pw_job *job);
+struct pw_flows pw_flows_make(const struct pw_world *world);
 
 /* Notes a matched send that may have waited for room. */
 void pw_flows_note(struct pw_flows *flows, const struct pw_side *send,

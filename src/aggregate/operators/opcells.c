@@ -80,29 +80,29 @@ static size_t pick_cells(const struct pw_optree *tree, const int32_t *which,
     return n;
 }
 
-int pw_opcells_gather(const struct pw_job *job, struct pw_optree *tree,
+int pw_opcells_gather(const struct pw_procs *procs, struct pw_optree *tree,
                       const struct pw_opcells *from, struct pw_row_c_operator_rank **out,
                       size_t *total)
 {
     struct wanted *wanted = calloc(PW_OPCELLS_MOST, sizeof(*wanted));
-    unsigned long n = job->process == 0 ? from->n : 0;
-    if (!pw_job_all_ok(job, wanted != NULL))
-        pw_job_out_of_memory(job);
-    if (job->process == 0)
+    unsigned long n = procs->process == 0 ? from->n : 0;
+    if (!pw_procs_all_ok(procs, wanted != NULL))
+        pw_procs_out_of_memory(procs);
+    if (procs->process == 0)
         name_all(tree, from, wanted);
-    MPI_Bcast(&n, 1, MPI_UNSIGNED_LONG, 0, job->comm);
-    MPI_Bcast(wanted, (int)(n * sizeof(*wanted)), MPI_BYTE, 0, job->comm);
+    MPI_Bcast(&n, 1, MPI_UNSIGNED_LONG, 0, procs->comm);
+    MPI_Bcast(wanted, (int)(n * sizeof(*wanted)), MPI_BYTE, 0, procs->comm);
     int32_t *which = find_wanted(tree, wanted, n);
     struct pw_row_c_operator_rank *mine = calloc(tree->ncells + 1, sizeof(*mine));
     size_t count = which && mine ? pick_cells(tree, which, wanted, mine) : 0;
     int err = which && mine ? 0 : -ENOMEM, worst;
     void *all = NULL;
-    *total = pw_job_allgather(job, mine, count, sizeof(*mine), &all);
+    *total = pw_procs_allgather(procs, mine, count, sizeof(*mine), &all);
     pw_sort(all, *total, sizeof(*mine), by_operator_and_rank);
     *out = all;
     free(which);
     free(mine);
     free(wanted);
-    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
+    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, procs->comm);
     return worst;
 }

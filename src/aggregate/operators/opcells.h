@@ -2,8 +2,9 @@
 #ifndef PW_AGGREGATE_OPERATORS_OPCELLS_H
 #define PW_AGGREGATE_OPERATORS_OPCELLS_H
 
-#include "aggregate/input/job.h"
+#include "aggregate/input/procs.h"
 #include "aggregate/operators/optree.h"
+#include "core/tables.h"
 
 enum { PW_OPCELLS_MOST = 256 };
 
@@ -15,7 +16,7 @@ struct pw_opcells {
 
 /* Answers *count rows (malloc'ed) on all processes, by row, then rank; those of row -1 are of all
  * operators together. Collective. 0 or the worst error, the same on all. */
-int pw_opcells_gather(const struct pw_job *job, struct pw_optree *tree,
+int pw_opcells_gather(const struct pw_procs *procs, struct pw_optree *tree,
                       const struct pw_opcells *wanted, struct pw_row_c_operator_rank **out,
                       size_t *count);
 

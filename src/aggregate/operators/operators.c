@@ -424,37 +424,37 @@ int pw_oprows_make(struct pw_operators *out, struct pw_optree *tree, int32_t **o
     return err;
 }
 
-static int make_ranks(struct pw_operators *out, struct pw_job *job, struct pw_optree *tree,
+static int make_ranks(struct pw_operators *out, struct pw_procs *procs, struct pw_optree *tree,
                       const int32_t *order)
 {
     static_assert((int)PW_OPERATORS_BY_RANK <= (int)PW_OPCELLS_MOST,
                   "all of them can be asked for");
     struct pw_opcells wanted = {.n = 0};
-    for (size_t i = 0; job->process == 0 && i < tree->nops && i < PW_OPERATORS_MOST &&
+    for (size_t i = 0; procs->process == 0 && i < tree->nops && i < PW_OPERATORS_MOST &&
                        wanted.n < PW_OPERATORS_BY_RANK;
          i++)
         if (pw_opname_counts(&tree->ops[order[i]])) {
             wanted.ops[wanted.n] = order[i];
             wanted.rows[wanted.n++] = (int32_t)i;
         }
-    return pw_opcells_gather(job, tree, &wanted, &out->ranks, &out->nranks);
+    return pw_opcells_gather(procs, tree, &wanted, &out->ranks, &out->nranks);
 }
 
 int pw_operators_make(struct pw_operators *out, struct pw_job *job, struct pw_optree *tree, int err)
 {
     int32_t *order = NULL;
     *out = (struct pw_operators){0};
-    err = pw_opreduce(tree, job->comm, err);
+    err = pw_opreduce(tree, job->procs.comm, err);
     if (err)
         return err;
-    if (job->process == 0)
+    if (job->procs.process == 0)
         err = pw_oprows_make(out, tree, &order);
-    MPI_Bcast(&err, 1, MPI_INT, 0, job->comm);
-    err = err ? err : make_ranks(out, job, tree, order);
-    if (job->process == 0 && tree->unlisted && !err)
+    MPI_Bcast(&err, 1, MPI_INT, 0, job->procs.comm);
+    err = err ? err : make_ranks(out, &job->procs, tree, order);
+    if (job->procs.process == 0 && tree->unlisted && !err)
         pw_job_note(job, -1, "operators_unlisted", tree->unlisted,
                     "calls of operators, call paths or shapes that are too many to be told apart");
-    if (job->process == 0 && tree->unpeaked && !err)
+    if (job->procs.process == 0 && tree->unpeaked && !err)
         pw_job_note(job, -1, "operators_unpeaked", tree->unpeaked,
                     "ranks of which too many threads told of memory for peaks to be known");
     free(order);

@@ -422,15 +422,15 @@ static void place_series(struct pw_queues *q, const struct known *known, size_t 
     q->nseries = kept;
 }
 
-int pw_queues_arrange(struct pw_queues *q, const struct pw_job *job)
+int pw_queues_arrange(struct pw_queues *q, const struct pw_procs *procs)
 {
     void *gathered;
-    size_t n = pw_job_allgather(job, q->rows, q->n, sizeof(*q->rows), &gathered);
+    size_t n = pw_procs_allgather(procs, q->rows, q->n, sizeof(*q->rows), &gathered);
     struct pw_row_c_queue *rows = gathered;
     struct known *known = malloc((n + 1) * sizeof(*known));
     struct pw_row_c_queue *out = malloc((n + PW_PIPELINE_QUEUES + 1) * sizeof(*out));
     int err = known && out ? 0 : -ENOMEM, worst;
-    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
+    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, procs->comm);
     if (!worst) {
         pw_sort(rows, n, sizeof(*rows), by_name);
         size_t names = list_names(rows, n, known);

@@ -24,7 +24,7 @@ int pw_queues_read(struct pw_queues *queues, const struct pw_input *input,
 /* Gathers the rows of all processes on each, adds those of all ranks together (rank -1), finds the
  * queues' places, and sorts by rank and place. The series stay each process's own. Collective. 0 or
  * -ENOMEM, the same on all. */
-int pw_queues_arrange(struct pw_queues *queues, const struct pw_job *job);
+int pw_queues_arrange(struct pw_queues *queues, const struct pw_procs *procs);
 
 void pw_queues_fini(struct pw_queues *queues);
 

@@ -9,9 +9,9 @@
 /* Points of series: what a screen can show of a rank, and what a report can hold of all. */
 enum { MOST_POINTS = 200, LEAST_POINTS = 8, ALL_POINTS = 1 << 18 };
 
-static size_t points_of_a_rank(const struct pw_job *job)
+static size_t points_of_a_rank(const struct pw_world *world)
 {
-    int64_t points = ALL_POINTS / (job->nranks > 0 ? job->nranks : 1);
+    int64_t points = ALL_POINTS / (world->nranks > 0 ? world->nranks : 1);
     return (size_t)(points > MOST_POINTS    ? MOST_POINTS
                     : points < LEAST_POINTS ? LEAST_POINTS
                                             : points);
@@ -45,7 +45,7 @@ static int read_all(struct pw_samples *s, struct pw_job *job)
     int err = types ? 0 : -ENOMEM;
     for (size_t i = 0; i < job->ninputs && !err; i++) {
         int64_t unlisted = s->queues.unlisted;
-        err = read_rank(s, &job->inputs[i], types, points_of_a_rank(job));
+        err = read_rank(s, &job->inputs[i], types, points_of_a_rank(&job->world));
         if (err && err != -ENOMEM) {
             pw_job_note(job, job->inputs[i].rank, "damaged", 1, "its samples end early");
             err = 0;
@@ -60,10 +60,10 @@ static int read_all(struct pw_samples *s, struct pw_job *job)
 }
 
 /* Replaces this process's rows by those of all. */
-static void gather(const struct pw_job *job, void **rows, size_t *n, size_t size)
+static void gather(const struct pw_procs *procs, void **rows, size_t *n, size_t size)
 {
     void *all;
-    *n = pw_job_allgather(job, *rows, *n, size, &all);
+    *n = pw_procs_allgather(procs, *rows, *n, size, &all);
     free(*rows);
     *rows = all;
 }
@@ -72,38 +72,38 @@ int pw_samples_make(struct pw_samples *s, struct pw_job *job)
 {
     *s = (struct pw_samples){0};
     int err = read_all(s, job), worst;
-    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
-    worst = worst ? worst : pw_queues_arrange(&s->queues, job);
+    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->procs.comm);
+    worst = worst ? worst : pw_queues_arrange(&s->queues, &job->procs);
     if (worst)
         return worst;
     void *rows = s->usages.rows, *memory = s->usages.memory;
-    gather(job, &rows, &s->usages.n, sizeof(*s->usages.rows));
-    gather(job, &memory, &s->usages.nmemory, sizeof(*s->usages.memory));
+    gather(&job->procs, &rows, &s->usages.n, sizeof(*s->usages.rows));
+    gather(&job->procs, &memory, &s->usages.nmemory, sizeof(*s->usages.memory));
     s->usages.rows = rows;
     s->usages.memory = memory;
     return 0;
 }
 
 /* Each process's, one after the other. */
-static void write_series(struct pw_clusterfile *file, const struct pw_job *job,
+static void write_series(struct pw_clusterfile *file, const struct pw_procs *procs,
                          enum pw_cluster_table_id table, size_t n, const void *rows)
 {
     unsigned long mine = n, before = 0, total = 0;
-    MPI_Exscan(&mine, &before, 1, MPI_UNSIGNED_LONG, MPI_SUM, job->comm);
-    MPI_Allreduce(&mine, &total, 1, MPI_UNSIGNED_LONG, MPI_SUM, job->comm);
-    pw_clusterfile_write(file, table, total, job->process ? before : 0, n, rows);
+    MPI_Exscan(&mine, &before, 1, MPI_UNSIGNED_LONG, MPI_SUM, procs->comm);
+    MPI_Allreduce(&mine, &total, 1, MPI_UNSIGNED_LONG, MPI_SUM, procs->comm);
+    pw_clusterfile_write(file, table, total, procs->process ? before : 0, n, rows);
 }
 
-void pw_samples_write(struct pw_clusterfile *file, const struct pw_job *job,
+void pw_samples_write(struct pw_clusterfile *file, const struct pw_procs *procs,
                       const struct pw_samples *s)
 {
-    int writes = job->process == 0;
+    int writes = procs->process == 0;
     pw_clusterfile_write_root(file, PW_TABLE_c_queue, writes ? s->queues.n : 0, s->queues.rows);
-    write_series(file, job, PW_TABLE_c_queue_series, s->queues.nseries, s->queues.series);
+    write_series(file, procs, PW_TABLE_c_queue_series, s->queues.nseries, s->queues.series);
     pw_clusterfile_write_root(file, PW_TABLE_c_utilisation, writes ? s->usages.n : 0,
                               s->usages.rows);
-    write_series(file, job, PW_TABLE_c_utilisation_series, s->usages.nseries, s->usages.series);
-    write_series(file, job, PW_TABLE_c_gpu_series, s->gpus.n, s->gpus.rows);
+    write_series(file, procs, PW_TABLE_c_utilisation_series, s->usages.nseries, s->usages.series);
+    write_series(file, procs, PW_TABLE_c_gpu_series, s->gpus.n, s->gpus.rows);
     pw_clusterfile_write_root(file, PW_TABLE_c_memory, writes ? s->usages.nmemory : 0,
                               s->usages.memory);
 }

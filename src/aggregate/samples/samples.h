@@ -18,7 +18,7 @@ struct pw_samples {
 int pw_samples_make(struct pw_samples *samples, struct pw_job *job);
 
 /* Collective. */
-void pw_samples_write(struct pw_clusterfile *file, const struct pw_job *job,
+void pw_samples_write(struct pw_clusterfile *file, const struct pw_procs *procs,
                       const struct pw_samples *samples);
 
 void pw_samples_fini(struct pw_samples *samples);

@@ -209,12 +209,12 @@ static void fill_rank(const struct pass *p, struct pw_spans *unrecorded)
     to->unrecorded_ns = pw_spans_within(unrecorded, (struct pw_interval){all->start, all->end});
 }
 
-static void fill(struct pass *p, const struct pw_job *job, struct pw_spans *unrecorded,
+static void fill(struct pass *p, const struct pw_world *world, struct pw_spans *unrecorded,
                  struct pw_gputrace *out)
 {
     for (size_t i = 0; i < p->input->nsteps; i++) {
         const struct pw_gpu_window *w = &p->time.windows[i];
-        ptrdiff_t s = pw_job_step_index(job, p->input->steps[i].step);
+        ptrdiff_t s = pw_world_step_index(world, p->input->steps[i].step);
         if (s < 0 || out->steps[s].span_ns >= 0)
             continue; /* a number that came twice: the first counts */
         out->steps[s] = trace_row(w);
@@ -261,12 +261,13 @@ static int begin(struct pass *p, struct pw_optree *kernels)
     return pw_kernelread_open(kernels, p->input, &p->kernels);
 }
 
-static int allocate(struct pw_gputrace *out, const struct pw_job *job, const struct pw_input *input)
+static int allocate(struct pw_gputrace *out, const struct pw_world *world,
+                    const struct pw_input *input)
 {
-    *out = (struct pw_gputrace){.steps = malloc(sizeof(*out->steps) * (job->nsteps + 1))};
+    *out = (struct pw_gputrace){.steps = malloc(sizeof(*out->steps) * (world->nsteps + 1))};
     if (!out->steps)
         return -ENOMEM;
-    memset(out->steps, 0xff, sizeof(*out->steps) * job->nsteps);
+    memset(out->steps, 0xff, sizeof(*out->steps) * world->nsteps);
     out->rank = (struct pw_row_c_gpu_rank){.rank = (int32_t)input->rank,
                                            .kernel_row = -1,
                                            .slowdown = -1,
@@ -276,14 +277,14 @@ static int allocate(struct pw_gputrace *out, const struct pw_job *job, const str
     return 0;
 }
 
-int pw_gputrace_build(const struct pw_job *job, const struct pw_input *input,
+int pw_gputrace_build(const struct pw_world *world, const struct pw_input *input,
                       struct pw_ranktrace *trace, struct pw_optree *kernels,
                       struct pw_gputrace *out)
 {
     struct pw_spans unrecorded = {0};
     struct pass p = {.input = input, .trace = trace, .rank = &out->rank, .near = -1};
     const struct pw_gpu_visitor visitor = {&p, take_kernel, take_copy, take_activity};
-    int err = allocate(out, job, input);
+    int err = allocate(out, world, input);
     if (err || !pw_input_has_gpu(input))
         return err;
     err = begin(&p, kernels);
@@ -292,7 +293,7 @@ int pw_gputrace_build(const struct pw_job *job, const struct pw_input *input,
     err = err ? err : gaps == -ENOMEM || broken == -ENOMEM ? -ENOMEM : 0;
     if (!err) {
         pw_gputime_end(&p.time);
-        fill(&p, job, &unrecorded, out);
+        fill(&p, world, &unrecorded, out);
         pw_gpuclocks_read(input, &out->rank);
         out->ndevices = pw_gpudevices_finish(p.devices, &out->rank, out->devices);
     }

@@ -16,7 +16,7 @@ struct pw_gputrace {
 
 /* Reads what the GPUs of `input` did, adds its kernels to `kernels`, and puts the rank's step trace
  * on GPU time. 0, -ENOMEM, or another -errno when a table ends early. */
-int pw_gputrace_build(const struct pw_job *job, const struct pw_input *input,
+int pw_gputrace_build(const struct pw_world *world, const struct pw_input *input,
                       struct pw_ranktrace *trace, struct pw_optree *kernels,
                       struct pw_gputrace *out);
 

@@ -13,12 +13,12 @@
 static void choose_columns(struct pw_share *share, const struct pw_job *job)
 {
     int64_t mine = job->ninputs ? job->inputs[0].rank : -1;
-    int64_t *first = malloc(sizeof(*first) * (size_t)job->processes);
-    MPI_Allgather(&mine, 1, MPI_INT64_T, first, 1, MPI_INT64_T, job->comm);
-    int64_t next = job->nranks;
-    for (int p = job->processes - 1; p >= 0; p--) {
+    int64_t *first = malloc(sizeof(*first) * (size_t)job->procs.processes);
+    MPI_Allgather(&mine, 1, MPI_INT64_T, first, 1, MPI_INT64_T, job->procs.comm);
+    int64_t next = job->world.nranks;
+    for (int p = job->procs.processes - 1; p >= 0; p--) {
         int64_t begin = p == 0 ? 0 : first[p] < 0 || first[p] > next ? next : first[p];
-        if (p == job->process) {
+        if (p == job->procs.process) {
             share->first = (size_t)begin;
             share->count = (size_t)(next - begin);
         }
@@ -30,11 +30,11 @@ static void choose_columns(struct pw_share *share, const struct pw_job *job)
 /* Grids of GPU time only where there is any. Collective. */
 static int allocate_gpu(struct pw_share *share, const struct pw_job *job)
 {
-    size_t cells = job->nsteps * share->count;
+    size_t cells = job->world.nsteps * share->count;
     int some = 0, any;
     for (size_t i = 0; i < job->ninputs; i++)
         some |= pw_input_has_gpu(&job->inputs[i]);
-    MPI_Allreduce(&some, &any, 1, MPI_INT, MPI_MAX, job->comm);
+    MPI_Allreduce(&some, &any, 1, MPI_INT, MPI_MAX, job->procs.comm);
     if (!any)
         return 0;
     share->gpu = malloc(sizeof(*share->gpu) * (cells + 1));
@@ -45,9 +45,9 @@ static int allocate_gpu(struct pw_share *share, const struct pw_job *job)
     return 0;
 }
 
-static int allocate(struct pw_share *share, const struct pw_job *job)
+static int allocate(struct pw_share *share, const struct pw_world *world)
 {
-    const size_t nsteps = job->nsteps, bins = job->bins.n * share->count;
+    const size_t nsteps = world->nsteps, bins = world->bins.n * share->count;
     size_t cells = nsteps * share->count;
     share->bins = malloc(sizeof(*share->bins) * (bins + 1));
     share->steps = malloc(sizeof(*share->steps) * (cells + 1));
@@ -71,14 +71,14 @@ static int allocate(struct pw_share *share, const struct pw_job *job)
     return 0;
 }
 
-static void take_trace(struct pw_share *share, const struct pw_job *job, size_t column,
+static void take_trace(struct pw_share *share, const struct pw_world *world, size_t column,
                        const struct pw_ranktrace *trace)
 {
-    for (size_t i = 0; i < job->bins.n; i++)
+    for (size_t i = 0; i < world->bins.n; i++)
         share->bins[i * share->count + column] = trace->bins[i];
     for (size_t i = 0; i < PW_PART_END; i++)
         share->parts[i * share->count + column] = trace->parts[i];
-    for (size_t s = 0; s < job->nsteps; s++) {
+    for (size_t s = 0; s < world->nsteps; s++) {
         share->steps[s * share->count + column] = trace->steps[s];
         share->phases[s * share->count + column] = trace->phases[s];
         if (trace->steps[s].total_ns < 0)
@@ -92,10 +92,10 @@ static void take_trace(struct pw_share *share, const struct pw_job *job, size_t 
     }
 }
 
-static int take_gpu(struct pw_share *share, const struct pw_job *job, size_t column,
+static int take_gpu(struct pw_share *share, const struct pw_world *world, size_t column,
                     const struct pw_gputrace *gpu)
 {
-    for (size_t s = 0; s < job->nsteps; s++)
+    for (size_t s = 0; s < world->nsteps; s++)
         share->gpu[s * share->count + column] = gpu->steps[s];
     share->gpu_ranks[share->ngpu_ranks++] = gpu->rank;
     if (!gpu->ndevices)
@@ -118,7 +118,7 @@ static int build_gpu(struct pw_share *share, struct pw_job *job, const struct pw
     size_t column = (size_t)input->rank - share->first;
     if (!pw_input_has_gpu(input))
         return 0;
-    int err = pw_gputrace_build(job, input, trace, kernels, &gpu);
+    int err = pw_gputrace_build(&job->world, input, trace, kernels, &gpu);
     if (err && err != -ENOMEM) {
         pw_job_note(job, input->rank, "damaged", 1, "its GPU events end early");
         err = 0;
@@ -127,7 +127,7 @@ static int build_gpu(struct pw_share *share, struct pw_job *job, const struct pw
         pw_job_note(job, input->rank, "gpu_disorder", gpu.late,
                     "GPU events that come too late in the file count only in part in its GPU time");
     if (!err && column < share->count)
-        err = take_gpu(share, job, column, &gpu);
+        err = take_gpu(share, &job->world, column, &gpu);
     pw_gputrace_fini(&gpu);
     return err;
 }
@@ -146,7 +146,7 @@ static int build_rank(struct pw_share *share, struct pw_job *job, const struct p
     err = err ? err : build_gpu(share, job, input, &trace, parts->kernels);
     size_t column = (size_t)input->rank - share->first;
     if (!err && column < share->count)
-        take_trace(share, job, column, &trace);
+        take_trace(share, &job->world, column, &trace);
     else if (!err)
         pw_job_note(job, input->rank, "left_out", 1,
                     "its steps: its file has the name of another rank");
@@ -158,19 +158,20 @@ int pw_share_build(struct pw_share *share, struct pw_job *job, const struct pw_s
 {
     *share = (struct pw_share){0};
     choose_columns(share, job);
-    int err = allocate(share, job), gpu = allocate_gpu(share, job);
+    int err = allocate(share, &job->world), gpu = allocate_gpu(share, job);
     err = err ? err : gpu;
     for (size_t i = 0; i < job->ninputs && !err; i++)
         err = build_rank(share, job, &job->inputs[i], parts);
     int worst;
-    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
+    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->procs.comm);
     if (worst)
         return worst;
-    MPI_Allreduce(MPI_IN_PLACE, share->step_start, (int)job->nsteps, MPI_INT64_T, MPI_MIN,
-                  job->comm);
-    MPI_Allreduce(MPI_IN_PLACE, share->step_end, (int)job->nsteps, MPI_INT64_T, MPI_MAX, job->comm);
-    MPI_Allreduce(MPI_IN_PLACE, share->step_recorded, (int)job->nsteps, MPI_INT64_T, MPI_MAX,
-                  job->comm);
+    MPI_Allreduce(MPI_IN_PLACE, share->step_start, (int)job->world.nsteps, MPI_INT64_T, MPI_MIN,
+                  job->procs.comm);
+    MPI_Allreduce(MPI_IN_PLACE, share->step_end, (int)job->world.nsteps, MPI_INT64_T, MPI_MAX,
+                  job->procs.comm);
+    MPI_Allreduce(MPI_IN_PLACE, share->step_recorded, (int)job->world.nsteps, MPI_INT64_T, MPI_MAX,
+                  job->procs.comm);
     return 0;
 }
 
@@ -230,12 +231,12 @@ static void gather_steps(struct pw_matrix *m, const struct pw_job *job,
                          const struct pw_share *share, int64_t *send, int64_t *receive,
                          const int *counts, const int *starts)
 {
-    for (size_t s = 0; s < job->nsteps; s++) {
+    for (size_t s = 0; s < job->world.nsteps; s++) {
         for (size_t c = 0; c < share->count; c++)
             pack_cell(&share->steps[s * share->count + c], &share->phases[s * share->count + c],
                       send + c * CELL);
         MPI_Gatherv(send, (int)(share->count * CELL), MPI_INT64_T, receive, counts, starts,
-                    MPI_INT64_T, 0, job->comm);
+                    MPI_INT64_T, 0, job->procs.comm);
         for (size_t r = 0; r < m->nranks; r++)
             unpack_cell(m, s * m->nranks + r, receive + r * CELL);
     }
@@ -251,27 +252,28 @@ static void gather_rows(const struct pw_job *job, const struct pw_share *share, 
     MPI_Type_commit(&type);
     for (size_t i = 0; i < n; i++)
         MPI_Gatherv((const char *)mine + i * share->count * size, (int)share->count, type,
-                    (char *)all + i * (job->process == 0 ? (size_t)job->nranks : 0) * size, counts,
-                    starts, type, 0, job->comm);
+                    (char *)all +
+                        i * (job->procs.process == 0 ? (size_t)job->world.nranks : 0) * size,
+                    counts, starts, type, 0, job->procs.comm);
     MPI_Type_free(&type);
 }
 
 int pw_matrix_gather(struct pw_matrix *m, const struct pw_job *job, const struct pw_share *share)
 {
-    *m = (struct pw_matrix){.nsteps = job->nsteps, .nbins = job->bins.n};
-    m->nranks = job->process == 0 ? (size_t)job->nranks : 0;
-    int *counts = calloc(2 * (size_t)job->processes, sizeof(*counts));
-    int *starts = counts + job->processes, mine = (int)(share->count * CELL);
+    *m = (struct pw_matrix){.nsteps = job->world.nsteps, .nbins = job->world.bins.n};
+    m->nranks = job->procs.process == 0 ? (size_t)job->world.nranks : 0;
+    int *counts = calloc(2 * (size_t)job->procs.processes, sizeof(*counts));
+    int *starts = counts + job->procs.processes, mine = (int)(share->count * CELL);
     int64_t *send = malloc(sizeof(int64_t) * CELL * (share->count + 1));
     int64_t *receive = malloc(sizeof(int64_t) * CELL * (m->nranks + 1));
     int err = counts && send && receive ? allocate_matrix(m) : -ENOMEM, worst;
-    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->comm);
+    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->procs.comm);
     if (!worst) {
-        MPI_Gather(&mine, 1, MPI_INT, counts, 1, MPI_INT, 0, job->comm);
-        for (int p = 1; p < job->processes; p++)
+        MPI_Gather(&mine, 1, MPI_INT, counts, 1, MPI_INT, 0, job->procs.comm);
+        for (int p = 1; p < job->procs.processes; p++)
             starts[p] = starts[p - 1] + counts[p - 1];
         gather_steps(m, job, share, send, receive, counts, starts);
-        for (int p = 0; p < job->processes; p++) {
+        for (int p = 0; p < job->procs.processes; p++) {
             counts[p] /= CELL;
             starts[p] /= CELL;
         }

@@ -27,7 +27,7 @@ struct completion {
 };
 
 struct pass {
-    const struct pw_job *job;
+    const struct pw_world *world;
     struct pw_instances *instances;
     struct pw_graph_parts *graph;
     struct pw_spans comm;    /* operations under way, since the last settled step */
@@ -49,7 +49,7 @@ struct pass {
 static int64_t to_local(const struct pass *p, const struct pw_input *input, int64_t epoch_time,
                         int64_t near_local)
 {
-    int64_t near_epoch = pw_input_time(input, near_local) - p->job->epoch_ns;
+    int64_t near_epoch = pw_input_time(input, near_local) - p->world->epoch_ns;
     return near_local + (epoch_time - near_epoch);
 }
 
@@ -172,8 +172,8 @@ static void add_message_waits(struct pass *p, const struct pw_messages *messages
 static void add_unknown_wait(struct pass *p, const struct pw_row_comm_event *event)
 {
     int64_t stands = event->flags & PW_FLAG_NONBLOCKING ? event->wait_start : event->start;
-    if (event->peer >= 0 && event->peer < p->job->nranks && stands &&
-        !p->job->ranks[event->peer].present)
+    if (event->peer >= 0 && event->peer < p->world->nranks && stands &&
+        !p->world->ranks[event->peer].present)
         pw_spans_add(&p->out->wait, stands, event->end);
 }
 
@@ -183,9 +183,9 @@ static void visit_begin_or_end(struct pass *p, const struct pw_input *input,
 {
     int64_t last = INT64_MIN;
     if (event->op == PW_OP_Init || event->op == PW_OP_Init_thread)
-        last = pw_bins_last_init(p->job, input);
+        last = pw_bins_last_init(p->world, input);
     else if (event->op == PW_OP_Finalize)
-        last = pw_bins_last_finalize(p->job, input);
+        last = pw_bins_last_finalize(p->world, input);
     pw_spans_add(&p->out->wait, event->start, last < event->end ? last : event->end);
     pw_bins_add_inside(&p->bins, event->start, event->end);
 }
@@ -210,7 +210,7 @@ static void visit(void *context, const struct pw_input *input,
         return;
     }
     if (cls != PW_CLASS_WAIT) {
-        pw_graph_add_event(p->graph, p->job, input, event, p->instances);
+        pw_graph_add_event(p->graph, p->world, input, event, p->instances);
         pw_spans_add(&p->comm, event->start, event->end);
     }
     add_exposed(p, event->start, pw_events_returned(event));
@@ -233,7 +233,7 @@ static void settle(struct pass *p, const struct pw_input *input, int64_t until)
     pw_spans_join(&p->exposed);
     for (; p->settled < input->nsteps && input->steps[p->settled].end <= until; p->settled++) {
         const struct pw_row_step *step = &input->steps[p->settled];
-        ptrdiff_t s = pw_job_step_index(p->job, step->step);
+        ptrdiff_t s = pw_world_step_index(p->world, step->step);
         if (s < 0 || p->out->steps[s].comm_ns >= 0 || pw_lost_in(&p->lost, step))
             continue; /* a number that came twice: the first counts */
         p->out->steps[s].comm_ns = pw_spans_within(&p->comm, window_of(step));
@@ -282,12 +282,12 @@ static void fill_steps(struct pass *p, const struct pw_input *input, struct pw_r
 {
     for (size_t i = 0; i < input->nsteps; i++) {
         const struct pw_row_step *step = &input->steps[i];
-        ptrdiff_t s = pw_job_step_index(p->job, step->step);
+        ptrdiff_t s = pw_world_step_index(p->world, step->step);
         if (s < 0 || out->steps[s].total_ns >= 0 || pw_lost_in(&p->lost, step))
             continue; /* a number that came twice: the first counts */
         fill_step(p, window_of(step), &out->steps[s]);
-        out->recorded[3 * s] = pw_input_time(input, step->start) - p->job->epoch_ns;
-        out->recorded[3 * s + 1] = pw_input_time(input, step->end) - p->job->epoch_ns;
+        out->recorded[3 * s] = pw_input_time(input, step->start) - p->world->epoch_ns;
+        out->recorded[3 * s + 1] = pw_input_time(input, step->end) - p->world->epoch_ns;
         out->recorded[3 * s + 2] = step->recorded;
         struct pw_graph_window window = {out->recorded[3 * s],
                                          out->recorded[3 * s + 1],
@@ -312,7 +312,7 @@ static void visit_phase(struct phase_pass *q, const struct pw_row_range *range, 
 {
     ptrdiff_t at = pw_input_step_near(q->input, range->start, &q->near);
     if (at >= 0 && at != q->at) {
-        q->index = pw_job_step_index(q->p->job, q->input->steps[at].step);
+        q->index = pw_world_step_index(q->p->world, q->input->steps[at].step);
         q->at = at;
     }
     ptrdiff_t s = at < 0 ? -1 : q->index;
@@ -324,7 +324,7 @@ static void visit_phase(struct phase_pass *q, const struct pw_row_range *range, 
     int64_t *own = pw_phase_member(&q->out->phases[s], phase);
     if (!own)
         return;
-    int64_t epoch = q->p->job->epoch_ns;
+    int64_t epoch = q->p->world->epoch_ns;
     struct pw_graph_window part = {pw_input_time(q->input, range->start) - epoch,
                                    pw_input_time(q->input, range->end) - epoch,
                                    (int32_t)q->input->rank,
@@ -369,7 +369,7 @@ static void close_steps(struct phase_pass *q)
 {
     for (size_t i = 0; i < q->input->nsteps; i++) {
         const struct pw_row_step *step = &q->input->steps[i];
-        ptrdiff_t s = pw_job_step_index(q->p->job, step->step);
+        ptrdiff_t s = pw_world_step_index(q->p->world, step->step);
         if (s < 0 || q->out->steps[s].total_ns < 0)
             continue;
         struct pw_row_c_phase_trace *phases = &q->out->phases[s];
@@ -387,10 +387,10 @@ static void close_steps(struct phase_pass *q)
 static int fill_phases(struct pass *p, const struct pw_input *input, struct pw_ranktrace *out)
 {
     struct phase_pass q = {
-        p, input, out, malloc(sizeof(int64_t) * (p->job->nsteps + 1)), .at = -1, .index = -1};
+        p, input, out, malloc(sizeof(int64_t) * (p->world->nsteps + 1)), .at = -1, .index = -1};
     if (!q.backward_end)
         return -ENOMEM;
-    for (size_t s = 0; s < p->job->nsteps; s++)
+    for (size_t s = 0; s < p->world->nsteps; s++)
         q.backward_end[s] = INT64_MIN;
     int err = read_phases(&q);
     if (!err)
@@ -403,19 +403,22 @@ int pw_ranktrace_build(const struct pw_job *job, struct pw_instances *instances,
                        const struct pw_messages *messages, const struct pw_input *input,
                        struct pw_graph_parts *graph, struct pw_ranktrace *out)
 {
-    struct pass p = {
-        .job = job, .instances = instances, .graph = graph, .out = out, .settle_at = SETTLE};
+    struct pass p = {.world = &job->world,
+                     .instances = instances,
+                     .graph = graph,
+                     .out = out,
+                     .settle_at = SETTLE};
     *out = (struct pw_ranktrace){
-        .steps = malloc(sizeof(*out->steps) * (job->nsteps + 1)),
-        .phases = malloc(sizeof(*out->phases) * (job->nsteps + 1)),
-        .recorded = malloc(sizeof(*out->recorded) * 3 * (job->nsteps + 1)),
-        .bins = malloc(sizeof(*out->bins) * (job->bins.n + 1)),
+        .steps = malloc(sizeof(*out->steps) * (job->world.nsteps + 1)),
+        .phases = malloc(sizeof(*out->phases) * (job->world.nsteps + 1)),
+        .recorded = malloc(sizeof(*out->recorded) * 3 * (job->world.nsteps + 1)),
+        .bins = malloc(sizeof(*out->bins) * (job->world.bins.n + 1)),
     };
     int err = out->steps && out->phases && out->recorded && out->bins ? 0 : -ENOMEM;
     memset(out->parts, 0xff, sizeof(out->parts));
     err = err ? err : pw_bins_begin(&p.bins, job, input, out->bins);
     if (!err) {
-        clear_rows(out, job->nsteps);
+        clear_rows(out, job->world.nsteps);
         pw_lost_find_work(input, &p.lost);
         err = read_events(&p, input);
         close_group(&p);
@@ -425,7 +428,7 @@ int pw_ranktrace_build(const struct pw_job *job, struct pw_instances *instances,
         fill_steps(&p, input, out);
         int phases = fill_phases(&p, input, out);
         int bins = pw_bins_finish(&p.bins, input, &out->wait, out->parts);
-        pw_lost_clear_bins(&p.lost, input, job, out->bins);
+        pw_lost_clear_bins(&p.lost, input, &job->world, out->bins);
         p.failed |= p.lost.failed || p.comm.failed || p.exposed.failed || out->wait.failed;
         err = p.failed ? -ENOMEM : err ? err : phases ? phases : bins;
     }

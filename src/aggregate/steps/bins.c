@@ -312,24 +312,24 @@ void pw_bins_choose(struct pw_job *job)
         join(&all, &e);
     }
     MPI_Allreduce(MPI_IN_PLACE, &all, sizeof(all) / sizeof(int64_t), MPI_INT64_T, MPI_MAX,
-                  job->comm);
-    job->bins = (struct pw_binning){.last_init_ns = INT64_MIN, .last_finalize_ns = INT64_MIN};
+                  job->procs.comm);
+    job->world.bins = (struct pw_binning){.last_init_ns = INT64_MIN, .last_finalize_ns = INT64_MIN};
     if (all.unaligned || all.before_start == INT64_MIN || all.end <= -all.before_start)
         return;
-    const int64_t span = all.end + all.before_start, cells = MOST_CELLS / job->nranks;
+    const int64_t span = all.end + all.before_start, cells = MOST_CELLS / job->world.nranks;
     int64_t n = earlier(earlier(span / LEAST_BIN_NS, MOST_BINS), cells);
-    job->bins.last_init_ns = all.last_init;
-    job->bins.last_finalize_ns = all.last_finalize;
-    job->bins.start_ns = -all.before_start;
-    job->bins.end_ns = all.end;
-    job->bins.is_start_known = !all.lacks_init;
-    job->bins.is_end_known = !all.lacks_finalize;
-    job->bins.is_setup_known = !all.lacks_init && all.first_step == -all.before_first_step;
-    job->bins.is_tail_known = !all.lacks_finalize && all.last_step == -all.before_last_step;
+    job->world.bins.last_init_ns = all.last_init;
+    job->world.bins.last_finalize_ns = all.last_finalize;
+    job->world.bins.start_ns = -all.before_start;
+    job->world.bins.end_ns = all.end;
+    job->world.bins.is_start_known = !all.lacks_init;
+    job->world.bins.is_end_known = !all.lacks_finalize;
+    job->world.bins.is_setup_known = !all.lacks_init && all.first_step == -all.before_first_step;
+    job->world.bins.is_tail_known = !all.lacks_finalize && all.last_step == -all.before_last_step;
     if (n < LEAST_BINS)
         return;
-    job->bins.n = (size_t)n;
-    job->bins.bin_ns = (span + n - 1) / n;
+    job->world.bins.n = (size_t)n;
+    job->world.bins.bin_ns = (span + n - 1) / n;
 }
 
 static int64_t wait_until(const struct pw_input *input, int64_t last, int64_t entered)
@@ -339,14 +339,14 @@ static int64_t wait_until(const struct pw_input *input, int64_t last, int64_t en
     return pw_input_local(input, last, entered);
 }
 
-int64_t pw_bins_last_init(const struct pw_job *job, const struct pw_input *input)
+int64_t pw_bins_last_init(const struct pw_world *world, const struct pw_input *input)
 {
-    return wait_until(input, job->bins.last_init_ns, input->init_ns);
+    return wait_until(input, world->bins.last_init_ns, input->init_ns);
 }
 
-int64_t pw_bins_last_finalize(const struct pw_job *job, const struct pw_input *input)
+int64_t pw_bins_last_finalize(const struct pw_world *world, const struct pw_input *input)
 {
-    return wait_until(input, job->bins.last_finalize_ns, input->finalize_ns);
+    return wait_until(input, world->bins.last_finalize_ns, input->finalize_ns);
 }
 
 /* From MPI_Init to MPI_Finalize; of a rank without them as far as it is known. */
@@ -376,44 +376,44 @@ static void clear(struct pw_cut *cut)
                                                    .processor = -1};
 }
 
-static int64_t near_start(const struct pw_job *job, const struct pw_input *input)
+static int64_t near_start(const struct pw_world *world, const struct pw_input *input)
 {
     int64_t near = known_from(input);
-    return near == INT64_MAX ? job->bins.start_ns : near;
+    return near == INT64_MAX ? world->bins.start_ns : near;
 }
 
-static int has_steps(const struct pw_job *job, const struct pw_input *input)
+static int has_steps(const struct pw_world *world, const struct pw_input *input)
 {
-    return input->nsteps > 0 && job->steps_inferred <= 1; /* slices are none */
+    return input->nsteps > 0 && world->steps_inferred <= 1; /* slices are none */
 }
 
 /* Where all ranks are cut at one rank's times, others' set-up reaches into the first step. Where
  * nothing was communicated before, it ends with a rank's first operation. */
-static int64_t setup_end(const struct pw_job *job, const struct pw_input *input)
+static int64_t setup_end(const struct pw_world *world, const struct pw_input *input)
 {
     const struct pw_row_step *first = &input->steps[0];
-    if (job->steps_cut == PW_CUT_FIRST && input->begun_ns != INT64_MAX)
+    if (world->steps_cut == PW_CUT_FIRST && input->begun_ns != INT64_MAX)
         return input->begun_ns;
-    return job->steps_cut && input->nsteps > 1 ? first->end : first->start;
+    return world->steps_cut && input->nsteps > 1 ? first->end : first->start;
 }
 
 /* Where an event that divides two parts is not known they are one; see is_part_known(). */
 static void begin_parts(struct pw_bins *s, const struct pw_input *input)
 {
     const struct pw_job *job = s->job;
-    if (job->bins.end_ns <= job->bins.start_ns)
+    if (job->world.bins.end_ns <= job->world.bins.start_ns)
         return;
     const int has_init = input->init_ns != INT64_MAX, has_end = input->finalize_ns != INT64_MAX;
     int64_t *e = s->part_edges,
-            start = pw_input_local(input, job->bins.start_ns, near_start(job, input));
+            start = pw_input_local(input, job->world.bins.start_ns, near_start(&job->world, input));
     e[0] = start;
     e[1] = has_init ? input->init_ns : start;
     e[2] = has_init ? input->first_ns : start;
-    e[7] = pw_input_local(input, job->bins.end_ns, start);
+    e[7] = pw_input_local(input, job->world.bins.end_ns, start);
     e[6] = has_end ? inside_mpi(input).end : e[7];
     e[5] = has_end ? input->finalize_ns : e[7];
-    e[3] = has_steps(job, input) ? setup_end(job, input) : e[2];
-    e[4] = has_steps(job, input) ? input->steps[input->nsteps - 1].end : e[5];
+    e[3] = has_steps(&job->world, input) ? setup_end(&job->world, input) : e[2];
+    e[4] = has_steps(&job->world, input) ? input->steps[input->nsteps - 1].end : e[5];
     for (size_t i = 1; i <= PW_RUN_PARTS; i++)
         e[i] = earlier(later(e[i], e[i - 1]), later(e[7], start));
     s->parts = (struct pw_cut){e, s->part_rows, PW_RUN_PARTS, 0};
@@ -423,16 +423,17 @@ static void begin_parts(struct pw_bins *s, const struct pw_input *input)
 int pw_bins_begin(struct pw_bins *s, const struct pw_job *job, const struct pw_input *input,
                   struct pw_row_c_bin_trace *rows)
 {
-    *s = (struct pw_bins){.job = job, .bins = {.rows = rows, .n = job->bins.n}};
+    *s = (struct pw_bins){.job = job, .bins = {.rows = rows, .n = job->world.bins.n}};
     begin_parts(s, input);
     if (!s->bins.n)
         return 0;
     s->bins.edges = malloc(sizeof(*s->bins.edges) * (s->bins.n + 1));
     if (!s->bins.edges)
         return -ENOMEM;
-    int64_t near = near_start(job, input);
+    int64_t near = near_start(&job->world, input);
     for (size_t i = 0; i <= s->bins.n; i++) {
-        near = pw_input_local(input, job->bins.start_ns + (int64_t)i * job->bins.bin_ns, near);
+        near = pw_input_local(input, job->world.bins.start_ns + (int64_t)i * job->world.bins.bin_ns,
+                              near);
         s->bins.edges[i] = i ? later(near, s->bins.edges[i - 1]) : near;
     }
     clear(&s->bins);
@@ -504,7 +505,8 @@ static void fill(struct pw_cut *s, struct pw_interval mpi, struct pw_spans *wait
 
 /* Without MPI_Init all before the first step is its setup, without MPI_Finalize all after the last
  * is its tail; without steps, setup and tail are in the steps. */
-static int is_part_known(const struct pw_job *job, const struct pw_input *input, enum pw_part part)
+static int is_part_known(const struct pw_world *world, const struct pw_input *input,
+                         enum pw_part part)
 {
     switch (part) {
     case PW_PART_START:
@@ -512,7 +514,7 @@ static int is_part_known(const struct pw_job *job, const struct pw_input *input,
         return input->init_ns != INT64_MAX;
     case PW_PART_SETUP:
     case PW_PART_TAIL:
-        return has_steps(job, input);
+        return has_steps(world, input);
     case PW_PART_FINALIZE:
     case PW_PART_END:
         return input->finalize_ns != INT64_MAX;
@@ -527,7 +529,7 @@ static void copy_parts(const struct pw_bins *s, const struct pw_input *input,
     const struct pw_cut *from = &s->parts;
     for (size_t i = 0; i < from->n; i++) {
         const struct pw_row_c_bin_trace *row = &from->rows[i];
-        if (!is_part_known(s->job, input, (enum pw_part)(PW_PART_START + i)))
+        if (!is_part_known(&s->job->world, input, (enum pw_part)(PW_PART_START + i)))
             continue;
         to[i] = (struct pw_row_c_part_trace){from->edges[i + 1] - from->edges[i],
                                              row->outside_ns,

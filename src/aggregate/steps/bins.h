@@ -54,7 +54,7 @@ void pw_bins_fini(struct pw_bins *bins);
 
 /* Local time until which a rank's MPI_Init (or MPI_Finalize) may have waited for the last rank to
  * enter its own; INT64_MIN where that is not known. */
-int64_t pw_bins_last_init(const struct pw_job *job, const struct pw_input *input);
-int64_t pw_bins_last_finalize(const struct pw_job *job, const struct pw_input *input);
+int64_t pw_bins_last_init(const struct pw_world *world, const struct pw_input *input);
+int64_t pw_bins_last_finalize(const struct pw_world *world, const struct pw_input *input);
 
 #endif

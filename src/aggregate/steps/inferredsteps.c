@@ -253,12 +253,12 @@ static size_t merge_pieces(struct listing *l, double *alike)
 
 /* Boundaries by the calls of the anchor's kind: the numbers of a collective of all ranks, else the
  * times at which they begin. */
-static void take_anchors(const struct pw_job *job, const struct pw_input *input,
+static void take_anchors(const struct pw_world *world, const struct pw_input *input,
                          const struct listing *l, struct pw_boundaries *b)
 {
     const struct sample *call = &l->samples[0];
     const struct pw_row_comms *comm = &input->comms[call->comm];
-    const int is_everybodys = !l->detail->pairs && comm->size == job->nranks &&
+    const int is_everybodys = !l->detail->pairs && comm->size == world->nranks &&
                               pw_op_info(call->op)->cls == PW_CLASS_COLL;
     b->at = malloc(sizeof(*b->at) * l->n);
     for (size_t i = 0; i < l->n && b->at; i++)
@@ -319,7 +319,7 @@ static void describe_boundaries(const struct pw_input *input, const struct listi
 }
 
 /* Of the rank of this file; n 0 where nothing comes again and again. */
-static struct pw_boundaries pw_boundaries_find(const struct pw_job *job, struct pw_input *input)
+static struct pw_boundaries pw_boundaries_find(const struct pw_world *world, struct pw_input *input)
 {
     struct pw_boundaries b = {0};
     struct pw_iterations found = {0};
@@ -332,7 +332,7 @@ static struct pw_boundaries pw_boundaries_find(const struct pw_job *job, struct 
         if (anchors.n && !anchors.failed) {
             b.alike = found.alike;
             const size_t pieces = merge_pieces(&anchors, &b.alike);
-            take_anchors(job, input, &anchors, &b);
+            take_anchors(world, input, &anchors, &b);
             describe_boundaries(input, &all, &anchors, pieces, &b);
         }
     }
@@ -450,7 +450,7 @@ static void slice(const struct pw_job *job, struct pw_boundaries *b)
         span[0] = begin > span[0] ? begin : span[0];
         span[1] = end > span[1] ? end : span[1];
     }
-    MPI_Allreduce(MPI_IN_PLACE, span, 2, MPI_INT64_T, MPI_MAX, job->comm);
+    MPI_Allreduce(MPI_IN_PLACE, span, 2, MPI_INT64_T, MPI_MAX, job->procs.comm);
     int64_t length = span[0] == INT64_MIN ? 0 : -span[1] - span[0];
     int64_t n = length / LEAST_SLICE_NS < SLICES ? length / LEAST_SLICE_NS : SLICES;
     *b = (struct pw_boundaries){0};
@@ -464,7 +464,7 @@ static int are_clocks_aligned(const struct pw_job *job)
     int mine = 1, all;
     for (size_t i = 0; i < job->ninputs; i++)
         mine &= job->inputs[i].aligned;
-    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, job->comm);
+    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, job->procs.comm);
     return all;
 }
 
@@ -474,53 +474,53 @@ static int find_lowest(const struct pw_job *job, struct pw_input **input, int *p
     struct {
         long rank;
         int process;
-    } lowest = {LONG_MAX, job->process}, first;
+    } lowest = {LONG_MAX, job->procs.process}, first;
     for (size_t i = 0; i < job->ninputs; i++)
         if (job->inputs[i].rank < lowest.rank) {
             lowest.rank = (long)job->inputs[i].rank;
             *input = &job->inputs[i];
         }
-    MPI_Allreduce(&lowest, &first, 1, MPI_LONG_INT, MPI_MINLOC, job->comm);
+    MPI_Allreduce(&lowest, &first, 1, MPI_LONG_INT, MPI_MINLOC, job->procs.comm);
     *process = first.process;
-    return first.process == job->process && *input;
+    return first.process == job->procs.process && *input;
 }
 
 /* Sends what one process found to all; without memory for it nothing was found. Collective. */
-static void share(const struct pw_job *job, struct pw_boundaries *b, int process)
+static void share(const struct pw_procs *procs, struct pw_boundaries *b, int process)
 {
     int64_t *at = b->at;
-    pw_job_broadcast(job, b, sizeof(*b), process);
-    b->at = job->process == process ? at : malloc(sizeof(*b->at) * (b->n + 1));
-    if (!pw_job_all_ok(job, b->at || !b->n))
-        pw_job_out_of_memory(job);
+    pw_procs_broadcast(procs, b, sizeof(*b), process);
+    b->at = procs->process == process ? at : malloc(sizeof(*b->at) * (b->n + 1));
+    if (!pw_procs_all_ok(procs, b->at || !b->n))
+        pw_procs_out_of_memory(procs);
     if (b->n)
-        pw_job_broadcast(job, b->at, sizeof(*b->at) * b->n, process);
+        pw_procs_broadcast(procs, b->at, sizeof(*b->at) * b->n, process);
 }
 
-static void describe(struct pw_job *job, const struct pw_boundaries *b)
+static void describe(struct pw_world *world, const struct pw_boundaries *b)
 {
-    job->steps_inferred = b->alike > 0 ? 1 : 2;
-    job->steps_cut = b->alike <= 0 || b->uid ? PW_CUT_NOT
-                     : b->is_first           ? PW_CUT_FIRST
-                                             : PW_CUT_LATER;
+    world->steps_inferred = b->alike > 0 ? 1 : 2;
+    world->steps_cut = b->alike <= 0 || b->uid ? PW_CUT_NOT
+                       : b->is_first           ? PW_CUT_FIRST
+                                               : PW_CUT_LATER;
     if (b->alike > 0)
-        snprintf(job->steps_found, sizeof(job->steps_found),
+        snprintf(world->steps_found, sizeof(world->steps_found),
                  "%.1f %% are alike; a step begins with %s", 100 * b->alike, b->what);
     else
-        snprintf(job->steps_found, sizeof(job->steps_found),
+        snprintf(world->steps_found, sizeof(world->steps_found),
                  "no call comes again and again: steps are slices of equal length");
 }
 
 void pw_infer_note(struct pw_job *job)
 {
-    if (job->process == 0 && job->steps_inferred)
-        pw_job_note(job, -1, job->steps_inferred == 1 ? "steps_inferred" : "steps_sliced",
-                    (int64_t)job->nsteps, job->steps_found);
+    if (job->procs.process == 0 && job->world.steps_inferred)
+        pw_job_note(job, -1, job->world.steps_inferred == 1 ? "steps_inferred" : "steps_sliced",
+                    (int64_t)job->world.nsteps, job->world.steps_found);
 }
 
-static struct pw_boundaries find_boundaries(const struct pw_job *job, struct pw_input *input)
+static struct pw_boundaries find_boundaries(const struct pw_world *world, struct pw_input *input)
 {
-    struct pw_boundaries b = pw_boundaries_find(job, input);
+    struct pw_boundaries b = pw_boundaries_find(world, input);
     b.is_first = !b.uid && b.n > 1 && input->begun_ns != INT64_MAX &&
                  b.at[0] - pw_input_time(input, input->begun_ns) < b.at[1] - b.at[0];
     return b;
@@ -531,11 +531,11 @@ void pw_infer_steps(struct pw_job *job)
     struct pw_input *input = NULL;
     struct pw_boundaries b = {0};
     int process;
-    if (job->nsteps)
+    if (job->world.nsteps)
         return;
     if (find_lowest(job, &input, &process))
-        b = find_boundaries(job, input);
-    share(job, &b, process);
+        b = find_boundaries(&job->world, input);
+    share(&job->procs, &b, process);
     const int aligned = are_clocks_aligned(job);
     if (!b.uid && b.n && !aligned)
         b.n = 0;
@@ -546,8 +546,8 @@ void pw_infer_steps(struct pw_job *job)
     for (size_t i = 0; i < job->ninputs && b.n; i++)
         cut_input(&job->inputs[i], &b);
     if (b.n && pw_job_agree_on_steps(job))
-        pw_job_out_of_memory(job);
-    if (job->nsteps)
-        describe(job, &b);
+        pw_procs_out_of_memory(&job->procs);
+    if (job->world.nsteps)
+        describe(&job->world, &b);
     free(b.at);
 }

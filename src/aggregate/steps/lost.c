@@ -55,9 +55,9 @@ void pw_lost_find_work(const struct pw_input *input, struct pw_spans *out)
 }
 
 void pw_lost_clear_bins(const struct pw_spans *lost, const struct pw_input *input,
-                        const struct pw_job *job, struct pw_row_c_bin_trace *bins)
+                        const struct pw_world *world, struct pw_row_c_bin_trace *bins)
 {
-    const struct pw_binning *of = &job->bins;
+    const struct pw_binning *of = &world->bins;
     for (size_t i = 0; i < lost->n && of->n; i++) {
         const int64_t start = pw_input_time(input, lost->v[i].start);
         const int64_t end = pw_input_time(input, lost->v[i].end);

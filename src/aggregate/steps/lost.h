@@ -18,6 +18,6 @@ int pw_lost_in(struct pw_spans *lost, const struct pw_row_step *step);
 
 /* Once the bins of a rank are made: those with lost records become unknown. */
 void pw_lost_clear_bins(const struct pw_spans *lost, const struct pw_input *input,
-                        const struct pw_job *job, struct pw_row_c_bin_trace *bins);
+                        const struct pw_world *world, struct pw_row_c_bin_trace *bins);
 
 #endif

@@ -1,0 +1,55 @@
+/* What the processes of a merge tell each other, of any size; see procs.h. */
+#include "aggregate/input/procs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/log.h"
+#include "core/readlimit.h"
+
+int pw_procs_all_ok(const struct pw_procs *procs, int ok)
+{
+    MPI_Allreduce(MPI_IN_PLACE, &ok, 1, MPI_INT, MPI_MIN, procs->comm);
+    return ok;
+}
+
+void pw_procs_broadcast(const struct pw_procs *procs, void *bytes, size_t size, int root)
+{
+    enum { PIECE = 1 << 28 };
+    for (size_t at = 0; at < size; at += PIECE)
+        MPI_Bcast((char *)bytes + at, size - at < PIECE ? (int)(size - at) : PIECE, MPI_BYTE, root,
+                  procs->comm);
+}
+
+void pw_procs_out_of_memory(const struct pw_procs *procs)
+{
+    if (procs->process == 0)
+        pw_error("cannot merge: %s", pw_readlimit_error(-ENOMEM));
+    MPI_Finalize();
+    exit(1);
+}
+
+/* One process after the other, so that counts and places need not fit into MPI's int. */
+size_t pw_procs_allgather(const struct pw_procs *procs, const void *mine, size_t count, size_t size,
+                          void **all)
+{
+    uint64_t n = count, *counts = calloc((size_t)procs->processes, sizeof(*counts));
+    size_t total = 0, at = 0;
+    if (!pw_procs_all_ok(procs, counts && (mine || !count)))
+        pw_procs_out_of_memory(procs);
+    MPI_Allgather(&n, 1, MPI_UINT64_T, counts, 1, MPI_UINT64_T, procs->comm);
+    for (int p = 0; p < procs->processes; p++)
+        total += (size_t)counts[p];
+    char *items = malloc(total * size + 1);
+    if (!pw_procs_all_ok(procs, items != NULL))
+        pw_procs_out_of_memory(procs);
+    for (int p = 0; p < procs->processes; at += (size_t)counts[p++] * size) {
+        if (p == procs->process && count)
+            memcpy(items + at, mine, count * size);
+        pw_procs_broadcast(procs, items + at, (size_t)counts[p] * size, p);
+    }
+    free(counts);
+    *all = items;
+    return total;
+}
