@@ -4,7 +4,7 @@
 #define PW_AGGREGATE_FINDINGS_AMOUNTS_H
 
 #include "aggregate/input/job.h"
-#include "aggregate/match/graph.h"
+#include "aggregate/match/graphparts.h"
 #include "aggregate/match/pairs.h"
 
 /* On process 0; the others have none. */

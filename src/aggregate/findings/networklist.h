@@ -2,7 +2,7 @@
 #ifndef PW_AGGREGATE_FINDINGS_NETWORKLIST_H
 #define PW_AGGREGATE_FINDINGS_NETWORKLIST_H
 
-#include "aggregate/match/graph.h"
+#include "aggregate/findings/graph.h"
 
 /* What one node's cost is: a message of a link, or a rank's part in a collective. */
 struct pw_net_transfer {

@@ -3,7 +3,7 @@
 #ifndef PW_AGGREGATE_FINDINGS_RANKROLES_H
 #define PW_AGGREGATE_FINDINGS_RANKROLES_H
 
-#include "aggregate/match/graph.h"
+#include "aggregate/match/graphparts.h"
 #include "aggregate/match/pairs.h"
 
 /* On process 0; the others have none. */

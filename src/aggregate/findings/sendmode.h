@@ -3,7 +3,7 @@
 #ifndef PW_AGGREGATE_FINDINGS_SENDMODE_H
 #define PW_AGGREGATE_FINDINGS_SENDMODE_H
 
-#include "aggregate/match/graph.h"
+#include "aggregate/match/graphparts.h"
 
 enum { PW_SENDMODE_SIZES = 520 }; /* eighths of powers of two */
 

@@ -3,7 +3,7 @@
 #ifndef PW_AGGREGATE_FINDINGS_SLOWNETWORK_H
 #define PW_AGGREGATE_FINDINGS_SLOWNETWORK_H
 
-#include "aggregate/match/graph.h"
+#include "aggregate/findings/graph.h"
 
 enum { PW_MOST_NETWORK = 10 };
 

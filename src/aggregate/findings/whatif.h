@@ -3,7 +3,7 @@
 #ifndef PW_AGGREGATE_FINDINGS_WHATIF_H
 #define PW_AGGREGATE_FINDINGS_WHATIF_H
 
-#include "aggregate/match/graph.h"
+#include "aggregate/findings/graph.h"
 #include "analysis/groups.h"
 
 struct pw_whatif {

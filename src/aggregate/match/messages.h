@@ -4,7 +4,7 @@
 #ifndef PW_AGGREGATE_MATCH_MESSAGES_H
 #define PW_AGGREGATE_MATCH_MESSAGES_H
 
-#include "aggregate/match/graph.h"
+#include "aggregate/match/graphparts.h"
 
 /* A sum of squares of integers, modulo 2^128. */
 struct pw_square_sum {

@@ -3,7 +3,7 @@
 #ifndef PW_AGGREGATE_SECONDPASS_RANKTRACE_H
 #define PW_AGGREGATE_SECONDPASS_RANKTRACE_H
 
-#include "aggregate/match/graph.h"
+#include "aggregate/match/graphparts.h"
 #include "aggregate/match/messages.h"
 #include "aggregate/steps/spans.h"
 

@@ -1,10 +1,11 @@
 /* Turns what the ranks recorded into nodes and gates; see graph.h and analysis/replay.h. */
+#include "aggregate/findings/graph.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "aggregate/findings/sendmode.h"
-#include "aggregate/match/graph.h"
 #include "analysis/message.h"
 #include "core/sort.h"
 #include "core/tables.h"
@@ -542,4 +543,15 @@ int pw_graph_build(struct pw_graph *out, struct pw_graph_parts *parts, const str
     pw_gates_fini(&b.gates);
     free(b.host_of);
     return err;
+}
+
+void pw_graph_fini(struct pw_graph *graph)
+{
+    free(graph->nodes);
+    free(graph->transfers);
+    free(graph->starts);
+    free(graph->order);
+    free(graph->replay.waits);
+    free(graph->replay.needs);
+    *graph = (struct pw_graph){0};
 }

@@ -1,11 +1,11 @@
-/* The run's dependency graph for the replay (analysis/replay.h): collected rank by rank in the
- * second pass, gathered and built on process 0. It is kept for as many steps from the first as fit
- * a budget of events, so that the merge's memory does not grow with the run. */
-#ifndef PW_AGGREGATE_MATCH_GRAPH_H
-#define PW_AGGREGATE_MATCH_GRAPH_H
+/* What the run's dependency graph for the replay (analysis/replay.h) is made of: collected rank by
+ * rank in the second pass and gathered on process 0, which builds it (findings/graph.h). It is kept
+ * for as many steps from the first as fit a budget of events, so that the merge's memory does not
+ * grow with the run. */
+#ifndef PW_AGGREGATE_MATCH_GRAPHPARTS_H
+#define PW_AGGREGATE_MATCH_GRAPHPARTS_H
 
 #include "aggregate/match/instances.h"
-#include "analysis/replay.h"
 
 /* What a rank did in one communication event. Times are ns since the job's epoch but for
  * local_enter, which tells the event apart. */
@@ -56,29 +56,6 @@ struct pw_graph_parts {
     int failed;
 };
 
-/* What a node's cost is of: a rank's part in a collective, or, of the messages that one call
- * completed, the last to be begun, or the last between hosts. */
-struct pw_graph_transfer {
-    int64_t instance, size; /* instance -1: a message */
-    int32_t node, peer;     /* peer: world rank of a message; -1: not known */
-    uint16_t op;
-    uint8_t receives, waited; /* waited: the rank was there before its partner */
-    uint8_t is_tail;          /* a message within the host, of the same call, was begun after it */
-};
-
-struct pw_graph {
-    struct pw_replay_graph replay;
-    struct pw_graph_transfer *transfers; /* in the order of nodes; costs above 0 only */
-    size_t ntransfers;
-    int32_t *order;
-    size_t given_up;
-    int64_t measured_ns; /* first start to last end of the steps replayed */
-    int64_t first_ns;    /* the first start */
-    /* owned memory behind `replay` */
-    struct pw_replay_node *nodes;
-    int64_t *starts;
-};
-
 /* 1 for Alltoallv and its like, whose parts may be unequal. */
 int pw_graph_has_parts(uint16_t op);
 
@@ -97,12 +74,5 @@ void pw_graph_parts_fini(struct pw_graph_parts *parts);
 
 /* Gathers the parts on process 0. Collective. 0 or -ENOMEM. */
 int pw_graph_gather(struct pw_graph_parts *parts, const struct pw_procs *procs);
-
-/* Builds the graph of gathered parts; for process 0. 0, -ENODATA when there is nothing to replay
- * or collectives are asynchronous, or -ENOMEM. */
-int pw_graph_build(struct pw_graph *graph, struct pw_graph_parts *parts,
-                   const struct pw_world *world, const struct pw_instances *instances);
-
-void pw_graph_fini(struct pw_graph *graph);
 
 #endif

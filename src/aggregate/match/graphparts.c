@@ -1,5 +1,5 @@
-/* Collects and gathers the parts of the dependency graph; see graph.h. */
-#include "aggregate/match/graph.h"
+/* Collects and gathers the parts of the dependency graph; see graphparts.h. */
+#include "aggregate/match/graphparts.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -167,15 +167,4 @@ int pw_graph_gather(struct pw_graph_parts *parts, const struct pw_procs *procs)
     err = err ? err : gather_items(&parts->windows, procs);
     err = err ? err : gather_items(&parts->links, procs);
     return err ? err : gather_items(&parts->flows, procs);
-}
-
-void pw_graph_fini(struct pw_graph *graph)
-{
-    free(graph->nodes);
-    free(graph->transfers);
-    free(graph->starts);
-    free(graph->order);
-    free(graph->replay.waits);
-    free(graph->replay.needs);
-    *graph = (struct pw_graph){0};
 }
