@@ -21,8 +21,6 @@
 #include "run/hangfile.h"
 #include "run/steporder.h"
 
-/* What `profwrap ctl` does beside its status, a command per file. */
-
 /* `profwrap ctl metrics DIR`: a running job's figures for Prometheus, once; what serves them is a
  * program of its own (metrics_main.c), for its HTTP library brings TLS, which every `profwrap run`
  * would load at its start. */

@@ -14,8 +14,6 @@
 #include "timeline/arrows.h"
 #include "timeline/jsonout.h"
 
-/* What the files that write Trace Event JSON share. */
-
 /* The tracks of a rank beside its threads: steps, NCCL by communicator, and streams of devices. */
 enum { PW_TRACK_STEPS = 1 << 16, PW_TRACK_NCCL = 1 << 17, PW_TRACK_STREAMS = 1 << 20 };
 

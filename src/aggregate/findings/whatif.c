@@ -390,8 +390,7 @@ void pw_whatif_fini(struct pw_whatif *out)
     free(out->hosts);
 }
 
-/* Transfers of collectives whose parts are unequal (Alltoallv), as if the parts were equal; see
- * whatif.h. */
+/* Transfers of collectives whose parts are unequal (Alltoallv), as if the parts were equal. */
 
 #define LEAST_MORE 1.01 /* largest part over their mean: less is equal */
 #define LEAST_RANGE 1.2 /* largest over smallest of the largest parts, for a cost of a byte */

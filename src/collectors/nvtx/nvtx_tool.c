@@ -9,9 +9,8 @@
 /* Ranges of the process: one thread begins them, any may end them, and the two records come from
  * different rings, in any order.
  *
- * Puts begins and ends together; see nvtx_tool.c. Halves that wait for the other are kept in a
- * hash table of fixed size with open addressing; what is taken out is filled by what comes behind
- * it. */
+ * Halves that wait for the other are kept in a hash table of fixed size with open addressing; what
+ * is taken out is filled by what comes behind it. */
 
 struct pw_nvtx_pairs;
 

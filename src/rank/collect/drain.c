@@ -14,8 +14,6 @@
 #include "rank/collect/ringpage.h"
 #include "rank/journal/losstally.h"
 
-/* What the parts of the drain share; see drain.h. */
-
 struct pw_drained_ring {
     struct pw_ring_shared *shared; /* NULL until mapped */
     uint64_t records;              /* its capacity, as it was mapped */
@@ -338,8 +336,7 @@ void pw_drain_destroy(struct pw_drain *drain)
     free(drain);
 }
 
-/* What is left when the program has ended: what no ring holds, and what its threads were in. See
- * drain.h. */
+/* What is left when the program has ended: what no ring holds, and what its threads were in. */
 
 /* A record that is in no ring. Nothing waits for the intake any more. */
 static void take_apart(struct pw_drain *drain, int index, const struct pw_record *record)

@@ -24,7 +24,7 @@
 
 /* The key `clock` of the JSON report: the errors over all ranks, and each rank's clock.
  *
- * The key `clock` of the JSON report. Rows are not made by pw_json_rows(): offsets and drifts may
+ * Rows are not made by pw_json_rows(): offsets and drifts may
  * be negative. */
 
 static json_t *make_domain(const struct pw_row_c_clock *clock)
