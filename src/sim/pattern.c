@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "sim/faults.h"
 #include "sim/script.h"
 #include "sim/stage.h"
-#include "sim/stops.h"
 #include "sim/unequal.h"
 
 /* Collectives beside the work that follows them, of which a part only moves on meanwhile: MPI

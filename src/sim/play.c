@@ -5,12 +5,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "sim/extra.h"
+#include "sim/faults.h"
 #include "sim/kinds.h"
 #include "sim/random.h"
 #include "sim/script.h"
 #include "sim/stage.h"
-#include "sim/stops.h"
 #include "sim/unequal.h"
 
 /* What comes before a run's first step and after its last: MPI_Init, set-up, the program's end,

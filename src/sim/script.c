@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "sim/stops.h"
+#include "sim/faults.h"
 
 /* A request and its answer, before the data of a message that is not buffered. */
 enum { HANDSHAKE_NS = 4000, NOT_YET = -1 };

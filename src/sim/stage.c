@@ -3,11 +3,10 @@
 
 #include <stdlib.h>
 
-#include "sim/extra.h"
+#include "sim/faults.h"
 #include "sim/gpuwork.h"
 #include "sim/noise.h"
 #include "sim/random.h"
-#include "sim/stops.h"
 #include "sim/unequal.h"
 #include "sim/workranges.h"
 

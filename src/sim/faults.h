@@ -1,11 +1,30 @@
+/* What the faults that are on add to a rank's work. */
+#ifndef PW_SIM_FAULTS_H
+#define PW_SIM_FAULTS_H
+
+#include "sim/stage.h"
+
+/* ns that fault i adds to a piece of work; `share`: how much of the phase's work in the step it is.
+ */
+double pw_sim_extra_of(const struct pw_sim_play *play, size_t i, int64_t rank, enum pw_phase phase,
+                       double share);
+
+/* The sum over all faults. */
+double pw_sim_extra(const struct pw_sim_play *play, int64_t rank, enum pw_phase phase,
+                    double share);
+
+/* When a piece of work that takes `own_ns` and begins at `start` is done; tells the sink which
+ * fault was the doer of which part, and what of it was off the CPU. */
+int64_t pw_sim_extra_work(struct pw_sim_play *play, int64_t rank, enum pw_phase phase, double share,
+                          int64_t start, int64_t own_ns);
+
+/* Moves every rank over the pauses at the end of this step. */
+void pw_sim_extra_pauses(struct pw_sim_play *play);
+
 /* When processes stand still, in work and in calls alike: a quota, other processes on their CPU,
  * SIGSTOP, a frozen host. As in LogGOPSim, noise is time that is taken away from a process whatever
  * it does (Hoefler, Schneider, Lumsdaine, "Characterizing the Influence of System Noise on
  * Large-Scale Applications by Simulation", SC 2010). */
-#ifndef PW_SIM_STOPS_H
-#define PW_SIM_STOPS_H
-
-#include "sim/stage.h"
 
 /* Where the faults of this step begin to count from; after the clocks of its begin are known. */
 void pw_sim_stops_step(struct pw_sim_play *play);
