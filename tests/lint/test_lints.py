@@ -1,4 +1,4 @@
-"""The lint of includes finds what it is for, in small trees with one fault each."""
+"""The lints of includes and of paths find what they are for, in small trees with one fault each."""
 
 import os
 import subprocess
@@ -65,6 +65,31 @@ class Lint(unittest.TestCase):
     def test_circle_with_a_folders_own_files(self):
         files = {"report/a.h": ["report/text/b.h"], "report/text/b.h": ["report/a.h"]}
         self.refuses("these include each other: report, report/text", files)
+
+
+class Paths(unittest.TestCase):
+    def check(self, document):
+        with tempfile.TemporaryDirectory() as root:
+            subprocess.run(["git", "init", "-q", root], check=True)
+            os.makedirs(f"{root}/src/core")
+            os.makedirs(f"{root}/docs")
+            for path, text in {"src/core/a.h": "", "docs/a.md": document}.items():
+                with open(f"{root}/{path}", "w", encoding="utf-8") as file:
+                    file.write(text + "\n")
+            done = subprocess.run(
+                [sys.executable, "-B", f"{HERE}/paths.py", root], capture_output=True, text=True
+            )
+        return done.returncode, done.stdout
+
+    def test_what_is_there_passes(self):
+        status, output = self.check("`src/core/a.h`, `core/a.h`; see a.h")
+        self.assertEqual(status, 0, output)
+
+    def test_what_is_gone_is_found(self):
+        for document in ("`src/core/b.h`", "(core/b.h)", "see b.h"):
+            status, output = self.check(document)
+            self.assertIn("b.h is not there", output)
+            self.assertEqual(status, 1, output)
 
 
 class Circles(unittest.TestCase):
