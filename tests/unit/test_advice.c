@@ -25,23 +25,24 @@ static const struct {
      "Rank 3 (outside any phase) is held up"},
     {"cpu_contention", PW_CAUSE_CPU_CONTENTION, PW_PHASE_FORWARD, PW_CAUSE_CGROUP_THROTTLING,
      PW_PHASE_FORWARD, "pin ranks to cores"},
-    {"throttled", PW_CAUSE_CGROUP_THROTTLING, PW_PHASE_NONE, PW_CAUSE_CPU_CONTENTION, PW_PHASE_NONE,
-     "Rank 3 is stopped"},
-    {"gpu_clocks", PW_CAUSE_GPU_CLOCKS_THROTTLED, PW_PHASE_FORWARD, PW_CAUSE_SLOWER_KERNELS,
-     PW_PHASE_FORWARD, "Rank 3 (in forward) has a GPU whose clocks are held down"},
+    {"cgroup_throttling", PW_CAUSE_CGROUP_THROTTLING, PW_PHASE_NONE, PW_CAUSE_CPU_CONTENTION,
+     PW_PHASE_NONE, "Rank 3 is stopped"},
+    {"gpu_clocks_throttled", PW_CAUSE_GPU_CLOCKS_THROTTLED, PW_PHASE_FORWARD,
+     PW_CAUSE_SLOWER_KERNELS, PW_PHASE_FORWARD,
+     "Rank 3 (in forward) has a GPU whose clocks are held down"},
     {"host_bound", PW_CAUSE_HOST_BOUND, PW_PHASE_BACKWARD, PW_CAUSE_DATA_STARVATION,
      PW_PHASE_BACKWARD, "launches kernels late"},
     {"slower_kernels", PW_CAUSE_SLOWER_KERNELS, PW_PHASE_FORWARD, PW_CAUSE_MORE_GPU_WORK,
      PW_PHASE_FORWARD, "for the same kernels"},
     {"more_gpu_work", PW_CAUSE_MORE_GPU_WORK, PW_PHASE_FORWARD, PW_CAUSE_MORE_CPU_WORK,
      PW_PHASE_FORWARD, "has more for its GPU to do"},
-    {"blocked_data", PW_CAUSE_BLOCKED_OFF_CPU, PW_PHASE_DATA, PW_CAUSE_BLOCKED_OFF_CPU,
+    {"blocked_off_cpu_data", PW_CAUSE_BLOCKED_OFF_CPU, PW_PHASE_DATA, PW_CAUSE_BLOCKED_OFF_CPU,
      PW_PHASE_FORWARD, "sleeps while it gets data"},
-    {"blocked", PW_CAUSE_BLOCKED_OFF_CPU, PW_PHASE_FORWARD, PW_CAUSE_BLOCKED_OFF_CPU, PW_PHASE_DATA,
-     "rank 3: 18.0 ms more than the others in 41 steps (4-50)"},
+    {"blocked_off_cpu", PW_CAUSE_BLOCKED_OFF_CPU, PW_PHASE_FORWARD, PW_CAUSE_BLOCKED_OFF_CPU,
+     PW_PHASE_DATA, "rank 3: 18.0 ms more than the others in 41 steps (4-50)"},
     {"slow_data", PW_CAUSE_UNKNOWN, PW_PHASE_DATA, PW_CAUSE_UNKNOWN, PW_PHASE_FORWARD,
      "Compare its shard"},
-    {"uneven_work", PW_CAUSE_MORE_CPU_WORK, PW_PHASE_FORWARD, PW_CAUSE_UNKNOWN, PW_PHASE_FORWARD,
+    {"more_cpu_work", PW_CAUSE_MORE_CPU_WORK, PW_PHASE_FORWARD, PW_CAUSE_UNKNOWN, PW_PHASE_FORWARD,
      "batch size"},
     {"unknown_optimizer", PW_CAUSE_UNKNOWN, PW_PHASE_OPTIMIZER, PW_CAUSE_UNKNOWN, PW_PHASE_FORWARD,
      "checkpoints"},
@@ -386,7 +387,7 @@ static void test_order_and_rows(void **state)
     world_add_straggler(&w, PW_CAUSE_BLOCKED_OFF_CPU, PW_PHASE_FORWARD); /* 731 ms */
     size_t n = world_collect(&w, advice);
     assert_int_equal(n, 4);
-    assert_string_equal(advice[0].rule, "blocked");
+    assert_string_equal(advice[0].rule, "blocked_off_cpu");
     assert_int_equal(advice[0].saves_ns, 731 * MS);
     assert_string_equal(advice[1].rule, "slow_link");
     assert_int_equal(advice[1].saves_ns, 200 * MS);

@@ -135,17 +135,17 @@ static void test_trainers_are(void **state)
     make_plain(&w);
     world_add_straggler(&w, PW_CAUSE_MORE_CPU_WORK, PW_PHASE_OTHER);
     size_t n = world_collect(&w, advice);
-    const struct pw_advice *found = world_find(advice, n, "uneven_work");
+    const struct pw_advice *found = world_find(advice, n, "more_cpu_work");
     assert_int_equal(strncmp(found->text, "Rank 3 computes longer", 22), 0);
     assert_has(found->text, "part of the problem");
     w.mean.fp_bp_ns = 100 * MS; /* it marks forward and backward */
     n = world_collect(&w, advice);
-    assert_has(world_find(advice, n, "uneven_work")->text, "batch size");
+    assert_has(world_find(advice, n, "more_cpu_work")->text, "batch size");
     w.mean.fp_bp_ns = -1;
     add_small_collectives(&w, 1e6);
     w.c->collective_stats[1].source = PW_SOURCE_NCCL;
     n = world_collect(&w, advice);
-    assert_has(world_find(advice, n, "uneven_work")->text, "batch size");
+    assert_has(world_find(advice, n, "more_cpu_work")->text, "batch size");
     pw_cluster_destroy(w.c);
 }
 

@@ -86,7 +86,7 @@ static void test_unrecorded_mpi_is_said_first(void **state)
     assert_has(text, "not recorded on 1 rank, because the program was started without");
     assert_has(text, "3 processes started by MPI_Comm_spawn were not recorded");
     assert_has(text, "Not known: MPI calls of 3 of 8 ranks were not recorded");
-    assert_has_not(text, "[blocked]");
+    assert_has_not(text, "[blocked_off_cpu]");
     assert_has(json, "\"verdict\": \"unknown\"");
     assert_has(json, "\"reason\": \"mpi_not_recorded\"");
     assert_has(json, "\"ranks_mpi_not_recorded\": 3");
@@ -129,7 +129,7 @@ static void test_a_straggler_leads(void **state)
                "no usable file.");
     assert_has(json, "\"verdict\": \"held_back\"");
     assert_has(json, "Others may have, too: MPI calls of 2 of 8 ranks");
-    assert_has(text, "[blocked]");
+    assert_has(text, "[blocked_off_cpu]");
     assert_has(text, "[mpi_not_recorded]");
     assert_has_not(text, "Not known: MPI calls");
     free(text);
@@ -197,7 +197,7 @@ static void test_imbalance(void **state)
     assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
     assert_has(line, "would save 732 ms (9.8 %). Beside that, rank 3 is slow by 18.0 ms.");
     text = text_of(c, "", 12);
-    assert_has(text, "[blocked]");
+    assert_has(text, "[blocked_off_cpu]");
     free(text);
     pw_cluster_destroy(c);
 }

@@ -41,7 +41,7 @@ static const struct pw_advice_rule rules[] = {
               "is ready to run but does not get a CPU. Look for other processes on its host, pin "
               "ranks to cores (mpirun --bind-to core --report-bindings), and use no more threads "
               "than cores."),
-    STRAGGLER("throttled", PW_CAUSE_CGROUP_THROTTLING, PW_ADVICE_ANY,
+    STRAGGLER("cgroup_throttling", PW_CAUSE_CGROUP_THROTTLING, PW_ADVICE_ANY,
               "is stopped by its cgroup's CPU quota. Raise the quota (cpu.max, or the CPU limit of "
               "its container or job), or start no more threads than it pays for."),
     STRAGGLER("stopped", PW_CAUSE_STOPPED, PW_ADVICE_ANY,
@@ -56,7 +56,7 @@ static const struct pw_advice_rule rules[] = {
               "entered MPI_Init later than the others, who waited for it. Look at what it does "
               "before: how its host starts processes, loads libraries and Python modules, and "
               "reads its input."),
-    STRAGGLER("gpu_clocks", PW_CAUSE_GPU_CLOCKS_THROTTLED, PW_ADVICE_ANY,
+    STRAGGLER("gpu_clocks_throttled", PW_CAUSE_GPU_CLOCKS_THROTTLED, PW_ADVICE_ANY,
               "has a GPU whose clocks are held down. Check its cooling and power supply "
               "(nvidia-smi -q -d PERFORMANCE), and its host for others that heat it; leave the "
               "host out until it is repaired."),
@@ -72,17 +72,17 @@ static const struct pw_advice_rule rules[] = {
                  "with the other ranks'.",
                  "has more for its GPU to do. Compare the size of its part of the problem with the "
                  "other ranks'."),
-    STRAGGLER("blocked_data", PW_CAUSE_BLOCKED_OFF_CPU, PW_PHASE_DATA,
+    STRAGGLER("blocked_off_cpu_data", PW_CAUSE_BLOCKED_OFF_CPU, PW_PHASE_DATA,
               "sleeps while it gets data. Its loader is slower than the others': check its "
               "storage, its number of workers and its prefetch queue."),
-    STRAGGLER("blocked", PW_CAUSE_BLOCKED_OFF_CPU, PW_ADVICE_ANY,
+    STRAGGLER("blocked_off_cpu", PW_CAUSE_BLOCKED_OFF_CPU, PW_ADVICE_ANY,
               "sleeps or waits outside MPI: off the CPU, but not for another rank. Look there for "
               "sleeps, locks, file or network I/O, and synchronisation with a GPU."),
     STRAGGLER("slow_data", PW_ADVICE_ANY, PW_PHASE_DATA,
               "takes longer to get its data. Compare its shard and preprocessing with the others', "
               "and give the loader more workers or prefetch."),
     STRAGGLER_OF(
-        "uneven_work", PW_CAUSE_MORE_CPU_WORK, PW_ADVICE_ANY,
+        "more_cpu_work", PW_CAUSE_MORE_CPU_WORK, PW_ADVICE_ANY,
         "computes longer than the others. Compare its work: batch size, sequence lengths and "
         "shapes, extra work that only this rank does (logging, evaluation); then the clock "
         "speed of its host.",

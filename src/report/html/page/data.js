@@ -60,7 +60,7 @@ function renderData(box, [rank]) {
         return;
     }
     adviceAbout(box, ["data_processing_slow", "data_transfer_slow", "data_wait", "data_starvation",
-        "blocked_data", "slow_data"]);
+        "blocked_off_cpu_data", "slow_data"]);
     pipelineGraph(panel(box, "The pipeline, all ranks together"), data);
     rankChooser(box, "data", data.series, rank);
     const ranks = drawnRanks(data.series, rank);

@@ -78,7 +78,7 @@ function memoryTable(parent, rows) {
 async function renderResources(box, [rank]) {
     box.append(element("h2", {}, "Resources"));
     const { utilisation, memory } = report;
-    adviceAbout(box, ["oversubscribed", "cpu_contention", "throttled", "page_faults", "file_io",
+    adviceAbout(box, ["oversubscribed", "cpu_contention", "cgroup_throttling", "page_faults", "file_io",
         "memory_growth"]);
     const used = utilisation ? utilisation.series : [], gpus = await lateKey("gpu_series");
     const all = used.concat(gpus), ranks = drawnRanks(all, rank);
