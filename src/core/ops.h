@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 enum pw_op {
-#define PW_OP(name, class, shape, factor, level) PW_OP_##name,
+#define PW_OP(name, class, shape, factor, level, sent, received) PW_OP_##name,
 #include "core/ops.def"
 #undef PW_OP
     PW_OP_COUNT
@@ -35,12 +35,30 @@ enum pw_op_shape {
 
 enum pw_op_factor { PW_FACTOR_NO, PW_FACTOR_ONE, PW_FACTOR_AG, PW_FACTOR_AR };
 
+/* What a rank sends or receives, in terms of the call's arguments; ops.def says what each is. */
+enum pw_op_amount {
+    PW_AMOUNT_NOTHING,
+    PW_AMOUNT_SBLOCK,
+    PW_AMOUNT_EACH_SBLOCK,
+    PW_AMOUNT_SLIST,
+    PW_AMOUNT_SLIST_TYPES,
+    PW_AMOUNT_RBLOCK,
+    PW_AMOUNT_EACH_RBLOCK,
+    PW_AMOUNT_RLIST,
+    PW_AMOUNT_RLIST_TYPES,
+    PW_AMOUNT_PARTS,
+    PW_AMOUNT_PART,
+    PW_AMOUNT_EACH_PART,
+    PW_AMOUNT_ELEMENT,
+};
+
 struct pw_op_info {
     const char *name;
     enum pw_op_class cls;
     enum pw_op_shape shape;
     enum pw_op_factor factor;
     int level;
+    enum pw_op_amount sent, received;
 };
 
 /* The row of `op`; an unknown value gets the row of None. Never NULL. */
@@ -48,9 +66,11 @@ const struct pw_op_info *pw_op_info(uint32_t op);
 
 enum { PW_HIGHEST_LEVEL = 2 };
 
-/* Level of one operation as a constant, for in-app code that must not call. */
+/* Columns of one operation as constants, for in-app code that must not call. */
 enum {
-#define PW_OP(name, class, shape, factor, level) PW_OP_LEVEL_##name = level,
+#define PW_OP(name, class, shape, factor, level, sent, received)      \
+    PW_OP_LEVEL_##name = level, PW_OP_SENT_##name = PW_AMOUNT_##sent, \
+    PW_OP_RECEIVED_##name = PW_AMOUNT_##received,
 #include "core/ops.def"
 #undef PW_OP
 };

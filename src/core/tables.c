@@ -34,7 +34,7 @@ static const struct pw_table tables[] = {
 PW_ENUMS(ENUM_ITEMS)
 
 static const struct pw_enum_item items_op[] = {
-#define PW_OP(name, class, shape, factor, level) {#name, PW_OP_##name},
+#define PW_OP(name, class, shape, factor, level, sent, received) {#name, PW_OP_##name},
 #include "core/ops.def"
 #undef PW_OP
     {NULL, 0}};

@@ -17,6 +17,9 @@ PARAGRAPH_CHARS = 25
 # Spelt so as not to find themselves.
 NOTE = re.compile(r"\b(T[O]DO|F[I]XME|X[X]X)\b")
 GUARD = re.compile(r"^\s*#\s*ifndef\s+(\w+)\s*\n\s*#\s*define\s+(\w+)\b", re.M)
+# An operation's number compared for its order, or calculated with: rows of ops.def may be anywhere.
+OP = r"PW_OP_(?!LEVEL_|SENT_|RECEIVED_|COUNT\b)[A-Z][a-z]\w*"
+OP_ORDER = re.compile(rf"(?:{OP}\s*(?:<=?|>=?|[-+])(?![=+-])|(?:<=?|(?<!-)>=?|[-+])\s*{OP})")
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 
 
@@ -38,6 +41,8 @@ def check_c(name, source):
     for number, line in enumerate(lines, 1):
         if len(line) > COLUMNS:
             yield f"{name}:{number}: {len(line)} columns, more than {COLUMNS}"
+        if OP_ORDER.search(line):
+            yield f"{name}:{number}: relies on the order of the rows of ops.def"
     if name.endswith(".c"):
         for start, count in function_lengths(lines):
             if count > FUNCTION_LINES:

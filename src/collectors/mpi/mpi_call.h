@@ -152,10 +152,11 @@ PW_ALWAYS_INLINE int64_t pw_mpi_type_size(MPI_Datatype type)
     return pw_mpi_type_size_slow(type);
 }
 
-/* What this rank sends and receives in a collective; out of line for the vector variants, whose
- * arrays are of MPI_Count when `large`. */
+/* Enters into a record what this rank sends and receives in a collective, or in a one-sided
+ * operation. Arrays of counts are of MPI_Count when `large`. */
 void pw_mpi_collective_bytes(const struct pw_mpi_call *c, bool large, struct pw_mpi_comm *comm,
-                             int64_t *sent, int64_t *received);
+                             struct pw_record *record);
+void pw_mpi_one_sided_bytes(const struct pw_mpi_call *c, struct pw_record *record);
 
 /* ---- requests and statuses ---- */
 

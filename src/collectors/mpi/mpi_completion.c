@@ -22,13 +22,10 @@ static void fill_root(const struct pw_mpi_call *c, const struct pw_mpi_comm *com
 static void fill_collective(struct pw_mpi_call *c, int rc, bool large, struct pw_mpi_comm *comm,
                             struct pw_record *record)
 {
-    int64_t sent = 0, received = 0;
     if (!comm)
         return;
     if (rc == MPI_SUCCESS)
-        pw_mpi_collective_bytes(c, large, comm, &sent, &received);
-    record->comm.sent_bytes = sent;
-    record->comm.recv_bytes = received;
+        pw_mpi_collective_bytes(c, large, comm, record);
     if (is_rooted(c->op))
         fill_root(c, comm, record);
 }

@@ -7,35 +7,12 @@
 
 /* ---- windows ---- */
 
-static void rma_bytes(const struct pw_mpi_call *c, struct pw_record *record)
-{
-    switch (c->op) {
-    case PW_OP_Fetch_and_op:
-    case PW_OP_Compare_and_swap:
-        record->comm.sent_bytes = record->comm.recv_bytes = pw_mpi_type_size(c->stype);
-        break;
-    case PW_OP_Get:
-    case PW_OP_Rget:
-        record->comm.recv_bytes = c->scount * pw_mpi_type_size(c->stype);
-        break;
-    case PW_OP_Get_accumulate:
-    case PW_OP_Rget_accumulate:
-        record->comm.recv_bytes = c->rcount * pw_mpi_type_size(c->rtype);
-        if (c->scount > 0) /* 0 with MPI_NO_OP, whose origin means nothing */
-            record->comm.sent_bytes = c->scount * pw_mpi_type_size(c->stype);
-        break;
-    default:
-        record->comm.sent_bytes = c->scount * pw_mpi_type_size(c->stype);
-        break;
-    }
-}
-
 static void fill_rma(const struct pw_mpi_call *c, int rc, const struct pw_mpi_comm *window,
                      struct pw_record *record)
 {
     record->comm.peer = window ? pw_mpi_world_rank(window, c->dest) : -1;
     if (rc == MPI_SUCCESS && c->dest != MPI_PROC_NULL)
-        rma_bytes(c, record);
+        pw_mpi_one_sided_bytes(c, record);
 }
 
 void pw_mpi_after_RMA(struct pw_mpi_call *c, int rc)

@@ -39,7 +39,7 @@ static void find(const char *name, void *real)
 #undef MPI_FN
 
 static const char *const names[] = {
-#define PW_OP(name, class, shape, factor, level) #name,
+#define PW_OP(name, class, shape, factor, level, sent, received) #name,
 #include "core/ops.def"
 #undef PW_OP
 };
