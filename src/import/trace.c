@@ -2,10 +2,126 @@
 #include "import/trace.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/limits.h"
 #include "import/rows.h"
+#include "rank/file/texts.h"
+
+/* Longest text that is told from others, and bytes of all. */
+enum { LONGEST = PW_LONGEST_TEXT, MOST_BYTES = 48 << 20, MOST_LANES = 65535 };
+
+struct text_key {
+    const char *text;
+    size_t length;
+};
+
+void pw_names_init(struct pw_names *names, struct pw_rankfile *file)
+{
+    *names = (struct pw_names){.file = file};
+}
+
+void pw_names_fini(struct pw_names *names)
+{
+    pw_hash_fini(&names->texts);
+    pw_hash_fini(&names->lanes);
+    free(names->lane_ids);
+}
+
+static uint64_t hash_bytes(const char *text, size_t length)
+{
+    uint64_t hash = length;
+    for (; length >= 8; text += 8, length -= 8) {
+        uint64_t word;
+        memcpy(&word, text, sizeof(word));
+        hash = pw_hash_mix(hash, word);
+    }
+    uint64_t rest = 0;
+    memcpy(&rest, text, length);
+    return pw_hash_mix(hash, rest);
+}
+
+static int same_text(const void *items, int32_t item, const void *key)
+{
+    const struct text_key *wanted = key;
+    const char *text = pw_rankfile_borrow_text(items, (uint32_t)item);
+    return strncmp(text, wanted->text, wanted->length) == 0 && text[wanted->length] == '\0';
+}
+
+static uint32_t add_text(struct pw_names *names, const char *text, size_t length)
+{
+    static const char rest[] = "(too many names)";
+    uint32_t row = pw_rankfile_texts(names->file);
+    if (names->bytes > MOST_BYTES || row >= PW_MOST_TEXTS - 1) {
+        names->refused++;
+        text = rest;
+        length = sizeof(rest) - 1;
+        if (names->refused > 1)
+            return row - 1; /* nothing is added any more */
+    }
+    names->bytes += (int64_t)length;
+    pw_rankfile_text(names->file, row, (uint32_t)length, 0, text, (uint32_t)length);
+    return row;
+}
+
+/* A text of a trace may hold NUL (\u0000), with which /strings cannot do anything. */
+static size_t usable(const char *text, size_t length)
+{
+    const char *nul = memchr(text, '\0', length);
+    length = nul ? (size_t)(nul - text) : length;
+    return length < LONGEST ? length : LONGEST;
+}
+
+uint32_t pw_names_find(struct pw_names *names, const char *text, size_t length)
+{
+    length = length ? usable(text, length) : 0;
+    struct text_key key = {text, length};
+    if (!length || pw_hash_reserve(&names->texts))
+        return 0;
+    uint32_t value = (uint32_t)hash_bytes(text, length);
+    struct pw_hash_slot *slot = pw_hash_find(&names->texts, value, same_text, names->file, &key);
+    if (slot->item != PW_HASH_NONE)
+        return (uint32_t)slot->item;
+    int64_t refused = names->refused;
+    uint32_t row = add_text(names, text, length);
+    if (names->refused == refused)
+        pw_hash_take(&names->texts, slot, value, (int32_t)row);
+    return row;
+}
+
+static int same_lane(const void *items, int32_t item, const void *key)
+{
+    enum { ID = 2 * sizeof(int64_t) };
+    return memcmp((const char *)items + (size_t)item * ID, key, ID) == 0;
+}
+
+int32_t pw_names_lane(struct pw_names *names, int64_t process, int64_t thread)
+{
+    const int64_t key[2] = {process, thread};
+    if (names->nlanes == MOST_LANES || pw_hash_reserve(&names->lanes))
+        return MOST_LANES - 1;
+    uint32_t value = (uint32_t)pw_hash_mix((uint64_t)process, (uint64_t)thread);
+    struct pw_hash_slot *slot = pw_hash_find(&names->lanes, value, same_lane, names->lane_ids, key);
+    if (slot->item != PW_HASH_NONE)
+        return slot->item;
+    if (names->nlanes == names->lanes_capacity) {
+        size_t capacity = names->lanes_capacity ? 2 * names->lanes_capacity : 16;
+        void *more = realloc(names->lane_ids, capacity * sizeof(*names->lane_ids));
+        if (!more)
+            return MOST_LANES - 1;
+        names->lane_ids = more;
+        names->lanes_capacity = capacity;
+    }
+    memcpy(names->lane_ids[names->nlanes], key, sizeof(key));
+    pw_hash_take(&names->lanes, slot, value, (int32_t)names->nlanes);
+    return (int32_t)names->nlanes++;
+}
+
+int64_t pw_names_number(const char *text, size_t length)
+{
+    return (int64_t)(hash_bytes(text, length) >> 16);
+}
 
 enum { HOST_MEMORY = 24 << 20, DEVICE_MEMORY = 16 << 20 };
 

@@ -1,7 +1,7 @@
 /* Lines through clocks, against values worked by hand. */
 #include "unit.h"
 
-#include "analysis/pairbounds.h"
+#include "analysis/align.h"
 
 #define S INT64_C(1000000000)
 

@@ -6,7 +6,7 @@
 
 #include "aggregate/input/begins.h"
 #include "aggregate/match/channels.h"
-#include "aggregate/match/rounds.h"
+#include "aggregate/match/messages.h"
 #include "aggregate/match/tally.h"
 #include "core/ops.h"
 

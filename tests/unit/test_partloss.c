@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "analysis/partloss.h"
+#include "analysis/parts.h"
 
 #define MS INT64_C(1000000)
 #define RUN (10000 * MS)

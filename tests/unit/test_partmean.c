@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "analysis/partmean.h"
+#include "analysis/parts.h"
 
 enum { RANKS = 3 };
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "aggregate/match/reduce.h"
+#include "aggregate/match/instances.h"
 
 /* What one rank knows: as the merge makes it from an event. */
 static struct pw_instance one(int32_t rank, int64_t enter, int64_t leave)

@@ -11,7 +11,6 @@
 
 #include "core/ops.h"
 #include "report/html/html_collectives.h"
-#include "report/html/html_columns.h"
 #include "report/html/html_planes.h"
 #include "report/html/html_traffic.h"
 #include "report/report.h"

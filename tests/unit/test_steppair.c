@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "analysis/steppair.h"
+#include "analysis/steptimes.h"
 
 enum { STEPS = 100 };
 

@@ -1,7 +1,7 @@
 /* Durations of steps, worked by hand from the ranks' times that each test draws. */
 #include "unit.h"
 
-#include "analysis/stepwall.h"
+#include "analysis/steptimes.h"
 
 static struct pw_stepwall *order[8];
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/pairbounds.h"
+#include "analysis/align.h"
 #include "core/clockmap.h"
 #include "core/sort.h"
 

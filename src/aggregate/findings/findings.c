@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "aggregate/match/collectivestats.h"
-#include "analysis/stepwall.h"
+#include "analysis/steptimes.h"
 #include "core/log.h"
 #include "core/sort.h"
 

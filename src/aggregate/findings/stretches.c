@@ -10,7 +10,7 @@
 #include "aggregate/findings/stretchcauses.h"
 #include "aggregate/match/collectivestats.h"
 #include "analysis/oneoff.h"
-#include "analysis/partloss.h"
+#include "analysis/parts.h"
 #include "analysis/stretch.h"
 #include "core/log.h"
 #include "core/sort.h"

@@ -2,7 +2,6 @@
 #ifndef PW_AGGREGATE_INPUT_CURSOR_H
 #define PW_AGGREGATE_INPUT_CURSOR_H
 
-#include "core/h5place.h"
 #include "core/h5table.h"
 
 struct pw_cursor {

@@ -4,8 +4,41 @@
 
 #include "aggregate/match/messages.h"
 #include "aggregate/match/sides.h"
-#include "aggregate/match/stalledsends.h"
+#include "analysis/message.h"
 #include "core/hash.h"
+
+/* Sends that stood still for their receiver although they were over before it stood still for them
+ * (analysis/message.h). They are noted as messages are matched; whether the receiver was away
+ * meanwhile is read from its file afterwards, only around them. */
+
+/* Times are ns since the job's epoch but for those called local, of the rank's own clock. */
+struct pw_flow_send {
+    struct pw_interval stood;
+    int64_t local_stood; /* when that began */
+    int64_t local_enter; /* of the call that began the send */
+    int64_t near_local;  /* the receiver's time about when it began */
+    int32_t src, dst;
+    struct pw_flow found;
+};
+
+struct pw_flows {
+    struct pw_flow_send *v;
+    size_t n, capacity;
+    int64_t least_ns; /* shorter sends are not looked at; INT64_MAX: none is */
+    int failed;
+};
+
+struct pw_flows pw_flows_make(const struct pw_world *world);
+
+/* Notes a matched send that may have waited for room. */
+void pw_flows_note(struct pw_flows *flows, const struct pw_side *send,
+                   const struct pw_side *receive);
+
+/* Reads what the receivers did, all of which are inputs of this process, and leaves the sends that
+ * waited. 0 or -ENOMEM. */
+int pw_flows_find(struct pw_flows *flows, const struct pw_job *job);
+
+void pw_flows_fini(struct pw_flows *flows);
 
 struct pw_tally {
     struct pw_messages *out;
@@ -25,7 +58,7 @@ struct pw_tally pw_tally_make(struct pw_messages *out, struct pw_graph_parts *gr
 
 /* The call of rank `dst` that completed a receive, and ended at `end` of the rank's own clock; for
  * side.completion. `until` is when all receives that it
- * completed are known: the time of the round (rounds.h) in which the last of them may be.
+ * completed are known: the time of the round (messages.h) in which the last of them may be.
  * INT64_MIN: they cannot be told any more, it counts as the only one. */
 int32_t pw_tally_call(struct pw_tally *tally, int32_t dst, int64_t end, int64_t until);
 

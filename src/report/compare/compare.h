@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "analysis/partmean.h"
-#include "analysis/steppair.h"
+#include "analysis/parts.h"
+#include "analysis/steptimes.h"
 #include "core/cluster.h"
 #include "report/figures/runparts.h"
 

@@ -1,7 +1,7 @@
 /* See runparts.h. Sums are in double: a damaged file must not overflow an integer. */
 #include "report/figures/runparts.h"
 
-#include "analysis/partmean.h"
+#include "analysis/parts.h"
 
 static double longest_run(const struct pw_cluster *c)
 {

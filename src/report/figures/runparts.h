@@ -19,7 +19,7 @@ struct pw_runparts {
     size_t nsteps;     /* measured ones */
 };
 
-/* Of the job; the parts of each rank's run are in /part_trace (analysis/partmean.h). With
+/* Of the job; the parts of each rank's run are in /part_trace (analysis/parts.h). With
  * `with_parts` they say when the first step began, which is when its last rank did, as the others
  * wait for that one, and what is behind the last step. Without, the first step begins with its
  * first rank, and a run that was recorded without a pause has a window that ends with the program:

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "report/html/html_columns.h"
+#include "report/html/html_planes.h"
 
 /* Writes <script type="application/json" id="data">, and packed JSON (html_planes.h) as <script
  * type="text/plain" id="late-NAME"> for what only one page shows. All text in it is printable

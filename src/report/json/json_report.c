@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/partmean.h"
+#include "analysis/parts.h"
 #include "core/limits.h"
 #include "report/content/headline.h"
 #include "report/content/highlights.h"

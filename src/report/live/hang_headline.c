@@ -5,7 +5,7 @@
 #include "core/ops.h"
 #include "core/text.h"
 #include "report/json/json_row.h"
-#include "report/live/livewords.h"
+#include "report/live/liveview.h"
 #include "report/writing/words.h"
 
 static void capitalise(char *text)

@@ -10,7 +10,7 @@
 #include "analysis/advice/advice_unrecorded.h"
 #include "core/ops.h"
 #include "core/text.h"
-#include "report/live/livewords.h"
+#include "report/live/liveview.h"
 #include "report/writing/safenames.h"
 
 enum style { PLAIN, BOLD, RED };

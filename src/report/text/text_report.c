@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "analysis/partmean.h"
+#include "analysis/parts.h"
 #include "report/content/headline.h"
 #include "report/content/highlights.h"
 #include "report/report.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/advice/advice_trends.h"
-#include "analysis/partmean.h"
+#include "analysis/parts.h"
 #include "core/limits.h"
 #include "core/text.h"
 #include "report/text/sections.h"

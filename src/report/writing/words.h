@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/partmean.h"
+#include "analysis/parts.h"
 #include "report/figures/figures.h"
 
 /* "in backward", "outside any phase"; "" when not known. */
