@@ -2,7 +2,6 @@
 #include "analysis/straggler.h"
 
 #include "analysis/excess.h"
-#include "analysis/oneoff.h"
 #include "analysis/statistics.h"
 
 /* Whether a rank that was found to be late stands out from the others: on machines that are shared

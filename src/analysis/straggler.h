@@ -12,7 +12,7 @@
  *     median step), with more steps above half that median, plus the clock errors, than chance
  *     explains, given how often the other ranks are above half that median (binomial test: no
  *     distribution is assumed);
- *   - at most 2 steps far above all that other ranks have (oneoff.h);
+ *   - at most 2 steps far above all that other ranks have (excess.h);
  *   - at least 3 single steps above max(3 sigma, clock errors, 1 % of the step), more than chance
  *     explains given how often the other ranks have such steps (binomial test).
  * The first finds what noise hides in every single step, the second what comes and goes. Either

@@ -8,7 +8,6 @@
 #include "cli/cmd_dump.h"
 #include "cli/commands.h"
 #include "cli/confine.h"
-#include "core/format.h"
 #include "core/h5reader.h"
 #include "core/h5types.h"
 #include "core/h5watch.h"

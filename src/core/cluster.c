@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/format.h"
 #include "core/h5reader.h"
 #include "core/h5types.h"
 

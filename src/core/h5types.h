@@ -31,4 +31,17 @@ int pw_h5_set_int(hid_t file, const char *name, int64_t value);
 int pw_h5_get_text(hid_t file, const char *name, char *value, size_t size);
 int pw_h5_get_int(hid_t file, const char *name, int64_t *value);
 
+/* The two file formats' names and version, and the check every reader makes first. */
+
+#define PW_FORMAT_RANK "profwrap-rank"
+#define PW_FORMAT_CLUSTER "profwrap-cluster"
+enum { PW_FORMAT_VERSION = 1 };
+
+/* Writes the attributes format, format_version and profwrap_version. 0 or -EIO. */
+int pw_format_stamp(hid_t file, const char *format);
+
+/* 0 when `file` is of `format` and this program can read its version; -EINVAL when it is something
+ * else; -EPROTO when it is newer. */
+int pw_format_check(hid_t file, const char *format);
+
 #endif

@@ -15,7 +15,6 @@
 #include "core/newfile.h"
 #include "core/ops.h"
 #include "core/tables.h"
-#include "import/decimal.h"
 #include "import/jsonfile.h"
 #include "import/jsonobject.h"
 

@@ -11,7 +11,6 @@
 #include "core/limits.h"
 #include "core/ops.h"
 #include "core/tables.h"
-#include "import/decimal.h"
 #include "import/formats.h"
 #include "import/jsonfile.h"
 #include "import/jsonobject.h"

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "core/limits.h"
-#include "import/decimal.h"
 #include "import/formats.h"
 #include "import/jsonfile.h"
 #include "import/jsonobject.h"

@@ -6,7 +6,7 @@
 
 #include "core/limits.h"
 #include "core/ops.h"
-#include "import/decimal.h"
+#include "import/jsonobject.h"
 #include "import/kineto_event.h"
 #include "import/trace.h"
 

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "core/clockmap.h"
-#include "core/format.h"
 #include "core/h5reader.h"
 #include "core/h5table.h"
 #include "core/h5types.h"

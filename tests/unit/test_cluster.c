@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/cluster.h"
-#include "core/format.h"
 #include "core/h5types.h"
 #include "core/h5writer.h"
 

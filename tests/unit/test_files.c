@@ -13,7 +13,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/format.h"
 #include "core/h5reader.h"
 #include "core/h5types.h"
 #include "rank/clocks/agree.h"

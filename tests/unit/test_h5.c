@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "core/cluster.h"
-#include "core/format.h"
 #include "core/h5reader.h"
 #include "core/h5types.h"
 #include "core/h5writer.h"

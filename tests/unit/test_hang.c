@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/components.h"
 #include "analysis/hang.h"
 #include "core/ops.h"
 

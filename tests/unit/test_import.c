@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "import/decimal.h"
 #include "import/jsonfile.h"
+#include "import/jsonobject.h"
 #include "import/sorter.h"
 
 static void test_decimal(void **state)

@@ -8,7 +8,6 @@
 
 #include "cli/cmd_report.h"
 #include "cli/confine.h"
-#include "core/format.h"
 #include "core/h5types.h"
 #include "core/h5writer.h"
 #include "report/report.h"

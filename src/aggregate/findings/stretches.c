@@ -9,7 +9,7 @@
 #include "aggregate/findings/findings.h"
 #include "aggregate/findings/stretchcauses.h"
 #include "aggregate/match/collectivestats.h"
-#include "analysis/oneoff.h"
+#include "analysis/excess.h"
 #include "analysis/parts.h"
 #include "analysis/stretch.h"
 #include "core/log.h"

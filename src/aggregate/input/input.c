@@ -11,7 +11,6 @@
 #include "aggregate/input/phases.h"
 #include "aggregate/input/role.h"
 #include "core/clockmap.h"
-#include "core/format.h"
 #include "core/h5reader.h"
 #include "core/h5table.h"
 #include "core/h5types.h"

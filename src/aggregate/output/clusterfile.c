@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/format.h"
 #include "core/h5reader.h"
 #include "core/h5types.h"
 

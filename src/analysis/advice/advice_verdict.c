@@ -2,8 +2,8 @@
 #include "analysis/advice/advice_verdict.h"
 
 #include "analysis/advice/advice.h"
+#include "analysis/advice/advice_communication.h"
 #include "analysis/advice/advice_imbalance.h"
-#include "analysis/advice/advice_network.h"
 #include "analysis/advice/advice_trends.h"
 
 /* Fewer measured steps than a straggler must hit: nothing can be said of any rank. */

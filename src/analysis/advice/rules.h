@@ -29,12 +29,10 @@ pw_advice_judge pw_judge_unequal_work, pw_judge_no_peers;
 /* advice_communication.c */
 pw_advice_judge pw_judge_slow_host, pw_judge_slow_link, pw_judge_late_senders;
 pw_advice_judge pw_judge_load_imbalance, pw_judge_wait_roams, pw_judge_transfer_exposed;
-pw_advice_judge pw_judge_small_collectives;
+pw_advice_judge pw_judge_small_collectives, pw_judge_slow_network;
 /* advice_resources.c */
 pw_advice_judge pw_judge_data_processing, pw_judge_data_transfer, pw_judge_data_wait;
 pw_advice_judge pw_judge_oversubscribed, pw_judge_memory_growth;
-/* advice_network.c */
-pw_advice_judge pw_judge_slow_network;
 /* advice_trends.c */
 pw_advice_judge pw_judge_all_slower;
 /* advice_unrecorded.c */

@@ -9,7 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/format.h"
 #include "core/h5types.h"
 #include "core/h5writer.h"
 #include "rank/file/texts.h"

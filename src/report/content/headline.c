@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/advice/advice_communication.h"
 #include "analysis/advice/advice_imbalance.h"
-#include "analysis/advice/advice_network.h"
 #include "analysis/advice/advice_trends.h"
 #include "core/text.h"
 #include "report/content/highlights.h"

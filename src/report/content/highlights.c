@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "analysis/advice/advice_network.h"
-#include "analysis/advice/advice_nocpu.h"
+#include "analysis/advice/advice_communication.h"
+#include "analysis/advice/advice_resources.h"
 #include "analysis/advice/advice_trends.h"
 #include "core/limits.h"
 #include "core/text.h"

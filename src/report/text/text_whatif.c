@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/advice/advice_network.h"
+#include "analysis/advice/advice_communication.h"
 #include "core/text.h"
 #include "report/text/sections.h"
 #include "report/writing/grid.h"

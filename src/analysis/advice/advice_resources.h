@@ -1,7 +1,7 @@
 /* Whether most ranks lack a CPU: then their hosts have more to run than cores, no rank is to blame,
  * and what takes long inside calls is not the network's. */
-#ifndef PW_ANALYSIS_ADVICE_ADVICE_NOCPU_H
-#define PW_ANALYSIS_ADVICE_ADVICE_NOCPU_H
+#ifndef PW_ANALYSIS_ADVICE_ADVICE_RESOURCES_H
+#define PW_ANALYSIS_ADVICE_ADVICE_RESOURCES_H
 
 #include "core/cluster.h"
 

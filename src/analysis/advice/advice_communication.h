@@ -1,6 +1,6 @@
 /* Slow transfers between hosts, in words, and whether they lead. */
-#ifndef PW_ANALYSIS_ADVICE_ADVICE_NETWORK_H
-#define PW_ANALYSIS_ADVICE_ADVICE_NETWORK_H
+#ifndef PW_ANALYSIS_ADVICE_ADVICE_COMMUNICATION_H
+#define PW_ANALYSIS_ADVICE_ADVICE_COMMUNICATION_H
 
 #include "core/cluster.h"
 #include "core/text.h"
