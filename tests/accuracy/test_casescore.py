@@ -67,7 +67,7 @@ def late_set_up_must_be_found_above_the_noise_of_the_set_up():
 @case
 def a_start_up_delay_is_told_as_one():
     late = fault(part="start_up", steps=[])
-    for words, right in (("(it began late)", True), ("in 0.2 to 0.4 s of the run", False)):
+    for words, right in (("(late start)", True), ("in 0.2 to 0.4 s of the run", False)):
         said = report(f"Rank 3 on node0000 held the job back for 2 s {words}.", straggler())
         assert scored(said, late)["kind"] == right
 
