@@ -144,6 +144,65 @@ def clocks_power_and_temperature_are_drawn():
         b.shoot(browser, "gpu-clocks", whole=True)
 
 
+def measured_run():
+    """Two ranks share a measured GPU, and the program says what its model needs: a run of its own."""
+    h.run(h.profwrap("sim", "--gpu", "-r", "4", "-s", "20", "measured"))
+    for rank in range(4):
+        with h.h5py().File(f"measured/rank-{rank:05d}.h5", "a") as file:
+            rows, samples = file["devices"][()], file["samples/gpu"][()]
+            rows["name"] = b"NVIDIA H100 80GB HBM3"
+            rows["uuid"] = b"GPU-%d" % max(rank, 1)
+            rows["bus_id"] = b"00000000:%02X:00.0" % (26 + max(rank, 1))
+            rows["gpm"] = b"measured"
+            for name, value in {"gpm_ns": 10**8, "engine_active": 0.9, "sm_active": 0.8,
+                                "sm_occupancy": 0.4, "tensor_active": 0.3 + 0.1 * rank,
+                                "dram_active": 0.45, "fp64_active": 0, "fp32_active": 0.1,
+                                "fp16_active": 0.02, "pcie_tx_bytes_per_s": 2e9,
+                                "pcie_rx_bytes_per_s": 3e9, "nvlink_tx_bytes_per_s": 9e10,
+                                "nvlink_rx_bytes_per_s": 9e10, "heat_slowed_ns": 0}.items():
+                samples[name] = value
+            samples["heat_slowed_ns"][-1] = 5000000
+            for name, changed in (("devices", rows), ("samples/gpu", samples)):
+                del file[name]
+                file[name] = changed
+    h.run(h.profwrap("merge", "-q", "--step-flops", "4e12", "measured"))
+    return "measured"
+
+
+@h.case
+def each_gpu_is_a_row_and_mfu_is_told():
+    folder = measured_run()
+    report = b.report_of(folder)
+    with b.chromium(1400, 1200) as browser:
+        path = b.page_of(folder, "page")
+        b.visit(browser, path, "operators")
+        rows = cells(browser, "Each GPU")
+        h.equal([(row["GPU"], row["ranks"]) for row in rows],
+                [("00000000:1B:00.0", "0, 1"), ("00000000:1C:00.0", "2"), ("00000000:1D:00.0", "3")],
+                "GPUs and who used them")
+        h.equal({row["slowed by heat"] for row in rows}, {"5.0 ms"}, "slowed by heat")
+        rows = cells(browser, "What NVML measured on each GPU")
+        h.equal([(row["tensor"], row["memory"], row["nearest roof"]) for row in rows],
+                [("30 %", "45 %", "memory 50 %"), ("50 %", "45 %", "tensor cores 56 %"),
+                 ("60 %", "45 %", "tensor cores 67 %")], "what was measured")
+        b.check_quiet(browser, "operators")
+        b.shoot(browser, "gpu-each", whole=True)
+        b.visit(browser, path, "overview")
+        rows = cells(browser, "FLOP/s and MFU")
+        h.equal([row["rank"] for row in rows], list("0123"), "ranks")
+        mfu = report["flops"]["mfu"]
+        said = panel(browser, "FLOP/s and MFU").text
+        h.check(f"MFU {100 * mfu:.1f} %" in said, mfu, said)
+        h.check("989 TFLOP/s" in rows[0]["their peak"], rows[0])
+        b.check_quiet(browser, "overview")
+        b.shoot(browser, "mfu", whole=True)
+        b.visit(browser, path, "resources")
+        lines = panel(browser, "GPU: tensor cores computing")
+        h.equal(len(lines.find_elements("css selector", "path[stroke-width='1.6']")), 4, "lines")
+        b.check_quiet(browser, "resources")
+        b.shoot(browser, "gpm-resources", whole=True)
+
+
 @h.case
 def without_gpus_pages_say_so():
     with b.chromium() as browser:

@@ -254,6 +254,67 @@ def operations_without_times_are_in_no_figure():
         assert notes[b"nccl_untimed"] == 80, notes
 
 
+def change(path, table, **fields):
+    """These fields in all rows of a table, or in those of a list of values."""
+    with h5py.File(path, "a") as file:
+        rows = file[table][()]
+        for name, value in fields.items():
+            rows[name] = value
+        del file[table]
+        file[table] = rows
+
+
+@case
+def each_gpu_once():
+    """Ranks 0 and 1 share a GPU, which has errors and is measured; rank 3 uses two."""
+    where_to = os.path.join(where, "run")
+    sim(where_to, steps=8)
+    path = [os.path.join(where_to, f"rank-{rank:05d}.h5") for rank in range(4)]
+    for rank, uuid in enumerate((b"GPU-a", b"GPU-a", b"GPU-b", b"GPU-c")):
+        change(path[rank], "devices", uuid=uuid, bus_id=b"00000000:3%c:00.0" % uuid[-1])
+    change(path[0], "samples/gpu", power_mw=400000, power_instant_mw=690000, gpm_ns=10**8,
+           engine_active=0.8, sm_active=0.5, tensor_active=0.2, fp64_active=0, fp32_active=0.1,
+           fp16_active=-1, dram_active=0.6, nvlink_tx_bytes_per_s=3e9, nvlink_rx_bytes_per_s=1e9)
+    with h5py.File(path[0], "a") as file:
+        kind = numpy.dtype([("time", "i8"), ("device", "i4"), ("xid", "i4"), ("instance", "i8")])
+        file["events/gpu_error"] = numpy.array(
+            [(1, 0, 94, -1), (2, 0, 63, -1), (3, 0, 94, -1), (4, 0, 9, -1)], kind)
+        slowed = numpy.arange(len(file["samples/gpu"])) * 10**6
+    change(path[0], "samples/gpu", heat_slowed_ns=slowed, power_capped_ns=7)
+    change(path[3], "devices", device=0)
+    with h5py.File(path[3], "a") as file:
+        append(file, "devices", device=1, uuid=b"GPU-d")
+    with h5py.File(path[3]) as file:
+        kernels = file["events/kernel"][()]
+    change(path[3], "events/kernel", device=numpy.arange(len(kernels)) % 2)
+    with merge(where_to) as file:
+        rows = file["gpu_devices"][()]
+    assert [(int(r["rank"]), r["uuid"].decode()) for r in rows] == [
+        (0, "GPU-a"), (1, "GPU-a"), (2, "GPU-b"), (3, "GPU-c"), (3, "GPU-d")]
+    first = rows[0]
+    assert (int(first["errors"]), first["xids"]) == (4, b"94, 63, 9"), first
+    assert int(first["heat_slowed_ns"]) == int(slowed[-1]) and int(first["power_capped_ns"]) == 0
+    gpus = json.loads(report(where_to, "--format", "json"))["gpu"]["gpus"]
+    assert [(g["uuid"], g["ranks"], g["nranks"]) for g in gpus] == [
+        ("GPU-a", "0, 1", 2), ("GPU-b", "2", 1), ("GPU-c", "3", 1), ("GPU-d", "3", 1)], gpus
+    shared = gpus[0]
+    for field in ("kernels", "copies", "copied_bytes", "busy_ns", "compute_ns"):
+        assert shared[field] == int(rows[0][field]) + int(rows[1][field]), field
+    assert shared["span_ns"] == max(int(rows[0]["span_ns"]), int(rows[1]["span_ns"]))
+    assert (shared["xids"], shared["power_most_w"]) == ("94, 63, 9", 690)
+    # 0.6 of its memory's traffic against 0.2 of tensor cores, in the 0.8 of the time it has work.
+    assert shared["nearest_roof"]["name"] == "memory"
+    assert abs(shared["nearest_roof"]["share"] - 0.75) < 1e-9 and gpus[1]["nearest_roof"] is None
+    assert gpus[2]["kernels"] + gpus[3]["kernels"] == len(kernels)
+    text = report(where_to, "--section", "gpu")
+    line, measured = [one.split() for one in text.splitlines() if one.strip().startswith("3a:00.0")]
+    assert line[1:3] == ["0,", "1"] and "400" in line and "(690)" in line, line
+    assert line[-3:] == ["94,", "63,", "9"] and f"{slowed[-1] / 1e6:.1f}" in line, line
+    assert [" ".join(measured[at:at + 2]) for at in (1, 5, 9)] == ["50 %", "20 %", "10 %"], measured
+    assert measured[-3:] == ["memory", "75", "%"] and "4.0" in measured and "GB/s" in measured, measured
+    assert "several ranks share it" in text and "does not measure single kernels" in " ".join(text.split())
+
+
 def kernel_rows(events, texts):
     """Kernels, copies and memsets of a Kineto trace, as rows of the tables of a rank file."""
     launches = {}

@@ -78,6 +78,7 @@ static json_t *pw_html_gpu(const struct pw_figures *f)
     json_t *all = json_object();
     bool bad = json_object_set_new(all, "ranks", pw_json_gpu_ranks(f)) != 0;
     bad |= json_object_set_new(all, "step", make_step(f)) != 0;
+    bad |= json_object_set_new(all, "gpus", pw_json_gpu_list(f)) != 0;
     return value_or_null(all, bad);
 }
 

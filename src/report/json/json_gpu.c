@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "report/content/gpulist.h"
 #include "report/json/json_row.h"
 #include "report/report.h"
 
@@ -58,6 +59,33 @@ json_t *pw_json_gpu_ranks(const struct pw_figures *f)
     return array_or_null(ranks, bad);
 }
 
+static json_t *make_gpu(const struct pw_gpulist_row *gpu)
+{
+    json_t *row = pw_json_row(PW_TABLE_c_gpu_device, &gpu->all), *roof = json_null();
+    bool bad = !row;
+    if (gpu->roof.name)
+        roof = json_pack("{s:s, s:f}", "name", gpu->roof.name, "share", gpu->roof.share);
+    bad |= json_object_del(row, "rank") != 0;
+    bad |= json_object_set_new(row, "hostname", pw_json_text(gpu->hostname, 64)) != 0;
+    bad |= json_object_set_new(row, "ranks", json_string(gpu->ranks)) != 0;
+    bad |= json_object_set_new(row, "nranks", json_integer((json_int_t)gpu->nranks)) != 0;
+    bad |= json_object_set_new(row, "nearest_roof", roof) != 0;
+    return array_or_null(row, bad);
+}
+
+json_t *pw_json_gpu_list(const struct pw_figures *f)
+{
+    struct pw_gpulist list;
+    json_t *all = json_array();
+    bool bad = !all || pw_gpulist_make(f, &list) != 0;
+    if (bad)
+        return array_or_null(all, true);
+    for (size_t i = 0; i < list.n && !bad; i++)
+        bad |= json_array_append_new(all, make_gpu(&list.rows[i])) != 0;
+    pw_gpulist_fini(&list);
+    return array_or_null(all, bad);
+}
+
 json_t *pw_json_gpu(const struct pw_figures *f)
 {
     const struct pw_cluster *c = f->cluster;
@@ -69,6 +97,7 @@ json_t *pw_json_gpu(const struct pw_figures *f)
     bad |= json_object_set_new(
                all, "devices",
                pw_json_rows(PW_TABLE_c_gpu_device, c->gpu_devices, c->ngpu_devices)) != 0;
+    bad |= json_object_set_new(all, "gpus", pw_json_gpu_list(f)) != 0;
     bad |= json_object_set_new(all, "steps", make_steps(c)) != 0;
     json_t *series = c->ngpu_series > PW_REPORT_JSON_CELLS
                          ? json_null()

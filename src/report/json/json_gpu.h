@@ -10,6 +10,9 @@
  */
 json_t *pw_json_gpu_ranks(const struct pw_figures *figures);
 
+/* An array of the GPUs of the job, each once. NULL when memory is short. */
+json_t *pw_json_gpu_list(const struct pw_figures *figures);
+
 /* null for jobs without GPUs. NULL when memory is short. */
 json_t *pw_json_gpu(const struct pw_figures *figures);
 json_t *pw_json_kernels(const struct pw_figures *figures);

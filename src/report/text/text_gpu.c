@@ -177,6 +177,7 @@ int pw_section_gpu(const struct pw_page *page)
     int err = print_table(page);
     err = err ? err : print_unrecorded(page);
     err = err ? err : print_devices(page);
+    err = err ? err : pw_section_gpu_list(page);
     err = err ? err : print_slow(page);
     err = err ? err
               : pw_page_print(page, 2, 2,

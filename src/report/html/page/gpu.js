@@ -130,6 +130,75 @@ function gpuTable(parent, chosen) {
             "GPU did: that counts as idle.");
 }
 
+/* Each GPU once, whoever used it; and what tells it in a table. */
+function gpuNames(gpus) {
+    const hosts = new Set(gpus.map((row) => row.hostname)), [{ name }] = gpus;
+    return [
+        { title: "GPU", kind: "text", help: "its place on the PCI bus",
+          value: (row) => row.bus_id || `number ${row.device}` },
+        hosts.size > 1 ? { title: "host", kind: "text", value: (row) => row.hostname || "" } : null,
+        gpus.some((row) => row.name !== name)
+            ? { title: "name", kind: "text", value: (row) => row.name || "n/a" } : null,
+        { title: "ranks", kind: "text", value: (row) => row.ranks, help: "that used it" },
+    ];
+}
+
+function gpuList(parent, gpus) {
+    const known = (field) => gpus.some((row) => isKnown(row[field]));
+    const ns = (title, field, help) => (known(field)
+        ? { title, kind: "ns", help, value: (row) => row[field] } : null);
+    new Table(panel(parent, "Each GPU"), {
+        caption: `${plural(gpus.length, "GPU")}, whoever used them` +
+            (gpus.some((row) => row.nranks > 1) ? "; busy, of one that ranks share: the sum of theirs, " +
+                "too much where they computed at the same time" : ""),
+        rows: gpus, search: "Find a GPU, host or rank",
+        columns: [
+            ...gpuNames(gpus),
+            { title: "kernels", kind: "count", value: (row) => row.kernels },
+            { title: "busy", kind: "share", value: (row) => (row.span_ns > 0 && isKnown(row.busy_ns)
+                ? Math.min(1, row.busy_ns / row.span_ns) : null) },
+            { title: "copied", kind: "bytes", value: (row) => row.copied_bytes },
+            known("memory_most_bytes") ? { title: "memory, most", kind: "bytes",
+                value: (row) => row.memory_most_bytes } : null,
+            known("power_w") ? { title: "W", kind: "plain", help: "mean, and the most of a sample",
+                value: (row) => row.power_w, show: (row) => (isKnown(row.power_w)
+                    ? `${row.power_w.toFixed(0)} (${row.power_most_w.toFixed(0)})` : "n/a") } : null,
+            ns("slowed by power", "power_capped_ns", "for how long the power limit lowered its clocks"),
+            ns("slowed by heat", "heat_slowed_ns"), ns("slowed by the brake", "brake_slowed_ns"),
+            { title: "errors (XID)", kind: "text", value: (row) => row.xids || "none" },
+        ].filter(Boolean),
+    });
+}
+
+/* What NVML measured (GPM), which is not there of every GPU. */
+function gpuMeasured(parent, gpus) {
+    const known = (field) => gpus.some((row) => row.gpm_ns > 0 && isKnown(row[field]));
+    const share = (title, field, help) => (known(field)
+        ? { title, kind: "share", help, value: (row) => (row.gpm_ns > 0 ? row[field] : null) } : null);
+    const rate = (title, field) => (known(field)
+        ? { title, kind: "plain", value: (row) => row[field],
+            show: (row) => formatRate(row.gpm_ns > 0 ? row[field] : null) } : null);
+    const box = panel(parent, "What NVML measured on each GPU");
+    new Table(box, {
+        caption: "Means over the run", rows: gpus, search: "Find a GPU, host or rank",
+        columns: [
+            ...gpuNames(gpus),
+            share("SMs", "sm_active", "multiprocessors with work"),
+            share("warps", "sm_occupancy", "of those there could be"),
+            share("tensor", "tensor_active", "time in which tensor cores computed"),
+            share("fp64", "fp64_active"), share("fp32", "fp32_active"), share("fp16", "fp16_active"),
+            share("memory", "dram_active", "its traffic, of what it can move"),
+            rate("PCIe out", "pcie_tx_bytes_per_s"), rate("PCIe in", "pcie_rx_bytes_per_s"),
+            rate("NVLink out", "nvlink_tx_bytes_per_s"), rate("NVLink in", "nvlink_rx_bytes_per_s"),
+            gpus.some((row) => row.nearest_roof) ? { title: "nearest roof", kind: "text",
+                help: "what is used most while it has work: tensor cores, fp64, fp32, fp16 or memory",
+                value: (row) => (row.nearest_roof
+                    ? `${row.nearest_roof.name} ${formatShare(row.nearest_roof.share)}` : "n/a") } : null,
+        ].filter(Boolean),
+    });
+    note(box, "By GPM, of all ranks and kernels together: it does not measure single kernels.");
+}
+
 async function renderGpus(box, chosen) {
     box.append(element("h2", {}, "GPUs"));
     await lateKey("gpu");
@@ -141,4 +210,9 @@ async function renderGpus(box, chosen) {
     if (chosen !== null)
         await gpuOfRank(box, chosen);
     gpuTable(box, chosen);
+    const { gpus } = report.gpu;
+    if (gpus.length)
+        gpuList(box, gpus);
+    if (gpus.some((row) => row.gpm_ns > 0))
+        gpuMeasured(box, gpus);
 }

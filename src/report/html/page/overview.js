@@ -220,14 +220,17 @@ function formatFlops(value) {
     return `${d3.format(".3~r")(value / 10 ** (6 + 3 * unit))} ${"MGTPE"[unit]}FLOP`;
 }
 
-/* The first row is of all ranks. */
+function formatMfu(mfu) {
+    return isKnown(mfu) ? `${(100 * mfu).toFixed(1)} %` : "n/a";
+}
+
 function flopsTable(parent) {
     const { by_rank: ranks, ...all } = report.flops;
     const rate = (value) => (isKnown(value) ? `${formatFlops(value)}/s` : "n/a");
     const perStep = (row) => (row.steps > 0 ? row.flops / row.steps : null);
     new Table(parent, {
         caption: isKnown(all.mfu)
-            ? `The job: MFU ${formatShare(all.mfu)}, ${rate(all.flops_per_s)} of ${rate(all.peak_flops)} in ${all.type}`
+            ? `The job: MFU ${formatMfu(all.mfu)}, ${rate(all.flops_per_s)} of ${rate(all.peak_flops)} in ${all.type}`
             : `The job: ${rate(all.flops_per_s)}; MFU is not known, as no peak in ${all.type} is known ` +
               "of all these ranks' GPUs (profwrap merge --peak-flops N takes that of a GPU)",
         rows: ranks, search: "Find a rank",
@@ -241,7 +244,7 @@ function flopsTable(parent) {
             { title: "GPUs", kind: "count", value: (row) => row.gpus },
             { title: "their peak", kind: "plain", value: (row) => row.peak_flops,
               show: (row) => rate(row.peak_flops) },
-            { title: "MFU", kind: "share", value: (row) => row.mfu },
+            { title: "MFU", kind: "plain", value: (row) => row.mfu, show: (row) => formatMfu(row.mfu) },
         ],
     });
     note(parent, "MFU: the FLOPs that the model needs, over what the GPUs could have computed in the " +
