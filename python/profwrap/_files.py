@@ -1,4 +1,4 @@
-"""What a file of unknown origin may be before its tables are read, as src/core/h5vet.c has it, and the
+"""What a file of unknown origin may be before its tables are read, as src/core/h5/h5vet.c has it, and the
 one exception of those that are not."""
 
 import contextlib

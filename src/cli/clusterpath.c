@@ -8,7 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/h5types.h"
+#include "core/h5/clusterload.h"
+#include "core/h5/h5types.h"
 #include "core/log.h"
 #include "core/readlimit.h"
 

@@ -9,7 +9,7 @@
 #include "cli/clusterpath.h"
 #include "cli/commands.h"
 #include "cli/confine.h"
-#include "core/h5watch.h"
+#include "core/h5/h5watch.h"
 #include "core/log.h"
 #include "core/newfile.h"
 #include "core/options.h"

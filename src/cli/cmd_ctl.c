@@ -11,7 +11,7 @@
 
 #include "cli/commands.h"
 #include "cli/metrics_text.h"
-#include "core/h5types.h"
+#include "core/h5/h5types.h"
 #include "core/log.h"
 #include "core/options.h"
 #include "rank/collect/recover.h"

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "cli/confine.h"
-#include "core/h5types.h"
+#include "core/h5/h5types.h"
 #include "core/log.h"
 #include "core/options.h"
 #include "core/readlimit.h"

@@ -15,7 +15,7 @@
 #include "cli/htmlpage.h"
 #include "cli/watch.h"
 #include "core/cluster.h"
-#include "core/h5watch.h"
+#include "core/h5/h5watch.h"
 #include "core/log.h"
 #include "core/newfile.h"
 #include "core/options.h"

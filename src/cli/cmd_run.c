@@ -15,7 +15,7 @@
 #include "cli/cmd_recover.h"
 #include "cli/cmd_report.h"
 #include "cli/commands.h"
-#include "core/h5types.h"
+#include "core/h5/h5types.h"
 #include "core/log.h"
 #include "core/options.h"
 #include "rank/run/guard.h"

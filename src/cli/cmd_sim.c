@@ -8,7 +8,7 @@
 
 #include "cli/commands.h"
 #include "core/directory.h"
-#include "core/h5types.h"
+#include "core/h5/h5types.h"
 #include "core/log.h"
 #include "core/options.h"
 #include "sim/runwrite.h"

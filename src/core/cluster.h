@@ -101,10 +101,6 @@ struct pw_cluster {
     size_t nmemory;
 };
 
-/* Reads `path`. 0; -ENOENT; -EINVAL when it is no profwrap cluster file or its tables disagree
- * about R, S or each other's rows; -EPROTO when its format_version is newer than this program. */
-int pw_cluster_load(const char *path, struct pw_cluster **out);
-
 void pw_cluster_destroy(struct pw_cluster *cluster);
 
 #endif

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/h5reader.h"
-#include "core/h5types.h"
+#include "core/h5/h5reader.h"
+#include "core/h5/h5types.h"
 #include "core/ops.h"
 #include "core/sort.h"
 

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/h5types.h"
+#include "core/h5/h5types.h"
 #include "core/log.h"
 #include "rank/clocks/tickmap.h"
 #include "rank/collect/drain.h"

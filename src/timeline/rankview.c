@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "core/clockmap.h"
-#include "core/h5reader.h"
-#include "core/h5table.h"
-#include "core/h5types.h"
+#include "core/h5/h5reader.h"
+#include "core/h5/h5table.h"
+#include "core/h5/h5types.h"
 #include "core/limits.h"
 
 enum { BLOCK = 1024, LONGEST_ROW = 256 };

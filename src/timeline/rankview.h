@@ -4,7 +4,7 @@
 
 #include <limits.h>
 
-#include "core/h5table.h"
+#include "core/h5/h5table.h"
 #include "core/tables.h"
 
 struct pw_rankview {

@@ -9,7 +9,7 @@
 
 #include "collectors/cuda/cuda_convert.h"
 #include "collectors/gpu/gpu_tool.h"
-#include "core/h5types.h"
+#include "core/h5/h5types.h"
 #include "rank/collect/intake.h"
 #include "rank/file/rankfile.h"
 #include "rank/journal/journal.h"

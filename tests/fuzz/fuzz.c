@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "cli/confine.h"
-#include "core/h5types.h"
+#include "core/h5/h5types.h"
 #include "core/readlimit.h"
 
 void __wrap_pw_error(const char *format, ...);

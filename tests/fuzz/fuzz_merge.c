@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "aggregate/aggregate.h"
-#include "core/cluster.h"
+#include "core/h5/clusterload.h"
 #include "fuzz.h"
 #include "report/report.h"
 

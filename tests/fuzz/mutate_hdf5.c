@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/h5vet.h"
+#include "core/h5/h5vet.h"
 #include "core/tables.h"
 #include "edits.h"
 #include "fuzz.h"

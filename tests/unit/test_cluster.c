@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cluster.h"
-#include "core/h5types.h"
-#include "core/h5writer.h"
+#include "core/h5/clusterload.h"
+#include "core/h5/h5types.h"
+#include "core/h5/h5writer.h"
 
 /* A cluster file of `ranks` rows and `steps` rows whose traces are trace_steps x trace_ranks, and
  * the parts of the run parts x part_ranks; 0: it has none. */

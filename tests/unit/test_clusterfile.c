@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "aggregate/output/clusterfile.h"
-#include "core/h5reader.h"
-#include "core/h5types.h"
+#include "core/h5/h5reader.h"
+#include "core/h5/h5types.h"
 
 /* Chunks of a grid end inside it in both directions. */
 enum { STEPS = 130, RANKS = 70, LONG_STEPS = 200000 };

@@ -5,8 +5,8 @@
 
 #include "unit.h"
 
-#include "core/h5reader.h"
-#include "core/h5types.h"
+#include "core/h5/h5reader.h"
+#include "core/h5/h5types.h"
 #include "rank/collect/drain.h"
 #include "rank/file/rankfile.h"
 #include "rank/ring/ring.h"

@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/h5reader.h"
-#include "core/h5types.h"
+#include "core/h5/h5reader.h"
+#include "core/h5/h5types.h"
 #include "rank/clocks/agree.h"
 #include "rank/file/rankfile.h"
 #include "rank/run/outdir.h"

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "core/cluster.h"
-#include "core/h5reader.h"
-#include "core/h5types.h"
-#include "core/h5writer.h"
+#include "core/h5/h5reader.h"
+#include "core/h5/h5types.h"
+#include "core/h5/h5writer.h"
 
 enum { ROWS = 10000 }; /* two chunks of 4096 and a part of a third */
 

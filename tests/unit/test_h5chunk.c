@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analysis/intervals.h"
-#include "core/h5table.h"
+#include "core/h5/h5table.h"
 #include "core/tables.h"
 
 enum { CHUNK_ROWS = 97 };

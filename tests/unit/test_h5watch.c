@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/h5watch.h"
+#include "core/h5/h5watch.h"
 
 /* Runs `act` in a child that is watched; what it said, and its status as waitpid() has it. */
 static int in_child(void (*act)(void), char said[512])

@@ -209,7 +209,7 @@ static void scramble(void *rows, size_t bytes, uint64_t *seed, int all)
     }
 }
 
-/* Whatever a damaged file holds, but for rows that core/cluster.c has checked. */
+/* Whatever a damaged file holds, but for rows that core/h5/clusterload.c has checked. */
 static void test_random_values(void **state)
 {
     (void)state;

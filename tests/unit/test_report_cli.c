@@ -8,8 +8,8 @@
 
 #include "cli/cmd_report.h"
 #include "cli/confine.h"
-#include "core/h5types.h"
-#include "core/h5writer.h"
+#include "core/h5/h5types.h"
+#include "core/h5/h5writer.h"
 #include "report/report.h"
 #include "test_report_make.h"
 

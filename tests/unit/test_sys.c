@@ -7,8 +7,8 @@
 
 #include "collectors/sys/sys_host.h"
 #include "collectors/sys/sys_process.h"
-#include "core/h5reader.h"
-#include "core/h5types.h"
+#include "core/h5/h5reader.h"
+#include "core/h5/h5types.h"
 
 enum { PID = 77 };
 

@@ -9,7 +9,7 @@
 #include "aggregate/clocks/domainmap.h"
 #include "aggregate/clocks/orders.h"
 #include "core/clockmap.h"
-#include "core/h5reader.h"
+#include "core/h5/h5reader.h"
 #include "core/sort.h"
 
 static int64_t smaller(int64_t a, int64_t b)

@@ -6,7 +6,7 @@
 
 #include "aggregate/steps/lost.h"
 #include "analysis/statistics.h"
-#include "core/h5table.h"
+#include "core/h5/h5table.h"
 #include "core/limits.h"
 
 enum { BLOCK = 1024 };

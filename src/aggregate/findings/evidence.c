@@ -10,7 +10,7 @@
 #include "aggregate/findings/findings.h"
 #include "analysis/cause.h"
 #include "analysis/gpucause.h"
-#include "core/h5reader.h"
+#include "core/h5/h5reader.h"
 #include "core/text.h"
 
 /* What a rank's GPU did in a straggler's steps, and what that says of the cause. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/h5reader.h"
+#include "core/h5/h5reader.h"
 
 static void read_devices(hid_t file, struct pw_row_c_gpu_rank *row)
 {

@@ -8,7 +8,7 @@
 
 #include "analysis/gpusamples.h"
 #include "analysis/occupancy.h"
-#include "core/h5reader.h"
+#include "core/h5/h5reader.h"
 #include "core/limits.h"
 #include "core/sort.h"
 #include "core/text.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "aggregate/input/events.h"
-#include "core/h5table.h"
+#include "core/h5/h5table.h"
 #include "core/limits.h"
 #include "core/ops.h"
 

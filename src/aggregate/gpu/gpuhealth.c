@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "core/h5reader.h"
+#include "core/h5/h5reader.h"
 #include "core/limits.h"
 #include "core/text.h"
 

@@ -6,7 +6,7 @@
 
 #include "aggregate/input/cursor.h"
 #include "analysis/gpusamples.h"
-#include "core/h5reader.h"
+#include "core/h5/h5reader.h"
 #include "core/limits.h"
 #include "core/sort.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analysis/gputime.h"
-#include "core/h5reader.h"
+#include "core/h5/h5reader.h"
 
 enum { MOST_KNOWN = 1 << 20, NOBODY = -1 };
 

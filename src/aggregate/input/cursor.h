@@ -2,7 +2,7 @@
 #ifndef PW_AGGREGATE_INPUT_CURSOR_H
 #define PW_AGGREGATE_INPUT_CURSOR_H
 
-#include "core/h5table.h"
+#include "core/h5/h5table.h"
 
 struct pw_cursor {
     struct pw_h5_place place;

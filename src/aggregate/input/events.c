@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "aggregate/input/ncclranks.h"
-#include "core/h5table.h"
+#include "core/h5/h5table.h"
 #include "core/limits.h"
 #include "core/ops.h"
 

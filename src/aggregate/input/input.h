@@ -8,7 +8,7 @@
 
 #include "aggregate/input/begins.h"
 #include "aggregate/input/progress.h"
-#include "core/h5table.h"
+#include "core/h5/h5table.h"
 #include "core/tables.h"
 
 /* Which rank of the job a rank of one of NCCL's communicators is. */

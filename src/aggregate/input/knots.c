@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "core/clockmap.h"
-#include "core/h5reader.h"
+#include "core/h5/h5reader.h"
 
 /* Pairs behind the first, and room for two at the end. */
 enum { BLOCK = 1 << 16, FULL = PW_KNOTS_MOST - 1 };

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/h5table.h"
+#include "core/h5/h5table.h"
 #include "core/text.h"
 
 /* Where MPI was not seen to be started, what the rank recorded of other communication shows that it

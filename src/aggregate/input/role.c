@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/h5reader.h"
+#include "core/h5/h5reader.h"
 #include "core/tables.h"
 
 int pw_role_read(hid_t file, char **texts, size_t ntexts, char role[64])

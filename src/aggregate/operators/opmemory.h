@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "core/h5table.h"
+#include "core/h5/h5table.h"
 
 struct pw_opmemory;
 

@@ -11,8 +11,8 @@
 
 #include "aggregate/operators/opmemory.h"
 #include "aggregate/steps/spans.h"
-#include "core/h5reader.h"
-#include "core/h5table.h"
+#include "core/h5/h5reader.h"
+#include "core/h5/h5table.h"
 #include "core/limits.h"
 
 enum { BLOCK = 1024, THREADS = 1 << 16, DEEPEST = 1 << 16, NOBODY = -1 };

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/h5reader.h"
-#include "core/h5types.h"
+#include "core/h5/h5reader.h"
+#include "core/h5/h5types.h"
 
 enum { STEP = 1 << 18 }; /* also what HDF5 may take between two looks, for its own tables */
 

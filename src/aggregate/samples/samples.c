@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core/h5reader.h"
+#include "core/h5/h5reader.h"
 
 /* Points of series: what a screen can show of a rank, and what a report can hold of all. */
 enum { MOST_POINTS = 200, LEAST_POINTS = 8, ALL_POINTS = 1 << 18 };

@@ -9,7 +9,7 @@
 #include "aggregate/gpu/gpuevents.h"
 #include "aggregate/gpu/kernels.h"
 #include "aggregate/input/phases.h"
-#include "core/h5table.h"
+#include "core/h5/h5table.h"
 #include "core/limits.h"
 
 enum { NONE = PW_PHASE_NONE, PHASE_END = PW_PHASE_OPTIMIZER + 1 };

@@ -10,7 +10,7 @@
 #include "aggregate/steps/bins.h"
 #include "aggregate/steps/lost.h"
 #include "aggregate/steps/spans.h"
-#include "core/h5table.h"
+#include "core/h5/h5table.h"
 #include "core/limits.h"
 #include "core/ops.h"
 #include "core/sort.h"

@@ -10,8 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/h5reader.h"
-#include "core/h5types.h"
+#include "core/h5/h5reader.h"
+#include "core/h5/h5types.h"
 #include "rank/clocks/tickmap.h"
 #include "rank/collect/drain.h"
 #include "rank/collect/intake.h"

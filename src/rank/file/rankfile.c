@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/h5types.h"
-#include "core/h5writer.h"
+#include "core/h5/h5types.h"
+#include "core/h5/h5writer.h"
 #include "rank/file/texts.h"
 #include "rank/ring/tick.h"
 

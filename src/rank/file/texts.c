@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/h5writer.h"
+#include "core/h5/h5writer.h"
 #include "core/text.h"
 
 struct pw_text {

@@ -1,5 +1,5 @@
 /* Streaming reads of one table; see h5table.h. */
-#include "core/h5table.h"
+#include "core/h5/h5table.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/h5reader.h"
-#include "core/h5types.h"
+#include "core/h5/h5reader.h"
+#include "core/h5/h5types.h"
 #include "core/newfile.h"
 #include "core/tables.h"
 

@@ -1,8 +1,8 @@
 /* Reads tables of rank and cluster files that may be damaged or hostile: every size, class and
  * range is checked before use, and a field that the file lacks reads as zero. Nothing is read from
  * another file, whatever links, external storage or virtual datasets say. */
-#ifndef PW_CORE_H5READER_H
-#define PW_CORE_H5READER_H
+#ifndef PW_CORE_H5_H5READER_H
+#define PW_CORE_H5_H5READER_H
 
 #include <hdf5.h>
 #include <stddef.h>

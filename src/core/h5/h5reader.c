@@ -1,5 +1,5 @@
 /* Checked reads of compound tables; see h5reader.h. */
-#include "core/h5reader.h"
+#include "core/h5/h5reader.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/h5types.h"
-#include "core/h5vet.h"
-#include "core/h5watch.h"
+#include "core/h5/h5types.h"
+#include "core/h5/h5vet.h"
+#include "core/h5/h5watch.h"
 
 enum {
     BLOCK_BYTES = 1 << 24, /* rows asked of HDF5 at a time: it is back in moments */

@@ -1,5 +1,5 @@
 /* Judges datasets of files that may lie; see h5vet.h. */
-#include "core/h5vet.h"
+#include "core/h5/h5vet.h"
 
 #include <errno.h>
 #include <libdeflate.h>

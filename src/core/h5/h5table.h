@@ -1,7 +1,7 @@
 /* A 1-D table of a file, read block by block and past HDF5: where its rows lie, and how they are
  * unpacked. */
-#ifndef PW_CORE_H5TABLE_H
-#define PW_CORE_H5TABLE_H
+#ifndef PW_CORE_H5_H5TABLE_H
+#define PW_CORE_H5_H5TABLE_H
 
 #include <hdf5.h>
 #include <stddef.h>

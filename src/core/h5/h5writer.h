@@ -1,8 +1,8 @@
 /* Appends rows to the 1-D tables of one new HDF5 file. Rows are buffered a chunk at a time; a
  * table's dataset is made when its first chunk is written, or empty at close when it was asked for.
  */
-#ifndef PW_CORE_H5WRITER_H
-#define PW_CORE_H5WRITER_H
+#ifndef PW_CORE_H5_H5WRITER_H
+#define PW_CORE_H5_H5WRITER_H
 
 #include <hdf5.h>
 #include <stdint.h>

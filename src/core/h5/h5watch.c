@@ -1,5 +1,5 @@
 /* Remembers which file is being read, for signal handlers; see h5watch.h. */
-#include "core/h5watch.h"
+#include "core/h5/h5watch.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* What a dataset may be before anything of it is read: in this file, stored as profwrap stores, and
  * not larger than what is stored can hold. Called by h5reader.c. */
-#ifndef PW_CORE_H5VET_H
-#define PW_CORE_H5VET_H
+#ifndef PW_CORE_H5_H5VET_H
+#define PW_CORE_H5_H5VET_H
 
 #include <hdf5.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* Types, dataset creation and root attributes; see h5types.h. */
-#include "core/h5types.h"
+#include "core/h5/h5types.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Buffered appends to compound tables; see h5writer.h. */
-#include "core/h5writer.h"
+#include "core/h5/h5writer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/h5types.h"
+#include "core/h5/h5types.h"
 
 /* Rows in a chunk: large enough for deflate to pay, small enough that what a kill of the collector
  * takes, and a rank file of a short run, stay small. The tables of events, which are most of every

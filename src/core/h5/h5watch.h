@@ -1,7 +1,7 @@
 /* What a file does to the HDF5 library itself: a damaged one can make it crash, or run for ever.
  * Commands that read turn both into one sentence that names the file, and status 1. */
-#ifndef PW_CORE_H5WATCH_H
-#define PW_CORE_H5WATCH_H
+#ifndef PW_CORE_H5_H5WATCH_H
+#define PW_CORE_H5_H5WATCH_H
 
 #include <hdf5.h>
 

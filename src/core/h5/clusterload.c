@@ -1,0 +1,190 @@
+/* Loads table by table, and checks that they agree; see clusterload.h. */
+#include "core/h5/clusterload.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/h5/h5reader.h"
+#include "core/h5/h5types.h"
+
+/* An absent table is empty: older files have fewer. */
+static int load_table(hid_t file, int table, void *rows, size_t *count)
+{
+    int err = pw_h5_read_all(file, table, rows, count);
+    return err == -ENOENT ? 0 : err;
+}
+
+static void load_text(hid_t file, const char *name, char *value, size_t size)
+{
+    if (pw_h5_get_text(file, name, value, size))
+        value[0] = '\0';
+}
+
+static void load_int(hid_t file, const char *name, int64_t *value)
+{
+    if (pw_h5_get_int(file, name, value))
+        *value = -1;
+}
+
+static void load_attributes(hid_t file, struct pw_cluster *c)
+{
+    load_text(file, "profwrap_version", c->profwrap_version, sizeof(c->profwrap_version));
+    load_text(file, "job_id", c->job_id, sizeof(c->job_id));
+    load_text(file, "command", c->command, sizeof(c->command));
+    load_int(file, "nranks", &c->nranks);
+    load_int(file, "nhosts", &c->nhosts);
+    load_int(file, "nsteps", &c->nsteps);
+    load_int(file, "steps_inferred", &c->steps_inferred);
+    load_int(file, "clock_error_max_ns", &c->clock_error_max_ns);
+    load_int(file, "merge_processes", &c->merge_processes);
+    load_int(file, "start_unix_ns", &c->start_unix_ns);
+    load_int(file, "end_unix_ns", &c->end_unix_ns);
+    load_int(file, "snapshot", &c->snapshot);
+    load_int(file, "bins_start_ns", &c->bins_start_ns);
+    load_int(file, "bin_ns", &c->bin_ns);
+}
+
+/* 0 when every row that another names is there. */
+static int check_operators(const struct pw_cluster *c)
+{
+    int64_t n = (int64_t)c->noperators;
+    int bad = 0;
+    for (size_t i = 0; i < c->noperator_shapes; i++)
+        bad |= c->operator_shapes[i].operator_row < 0 || c->operator_shapes[i].operator_row >= n;
+    for (size_t i = 0; i < c->noperator_stacks; i++) {
+        const struct pw_row_c_operator_stack *row = &c->operator_stacks[i];
+        bad |= row->operator_row < 0 || row->operator_row >= n || row->parent < -1 ||
+               row->parent >= (int64_t)i;
+    }
+    for (size_t i = 0; i < c->noperator_ranks; i++)
+        bad |= c->operator_ranks[i].operator_row < -1 || c->operator_ranks[i].operator_row >= n;
+    return bad ? -EINVAL : 0;
+}
+
+static int load_operators(hid_t file, struct pw_cluster *c)
+{
+    int err = load_table(file, PW_TABLE_c_operator, &c->operators, &c->noperators);
+    err = err ? err
+              : load_table(file, PW_TABLE_c_operator_type, &c->operator_types, &c->noperator_types);
+    err = err ? err
+              : load_table(file, PW_TABLE_c_operator_shape, &c->operator_shapes,
+                           &c->noperator_shapes);
+    err = err ? err
+              : load_table(file, PW_TABLE_c_operator_stack, &c->operator_stacks,
+                           &c->noperator_stacks);
+    err = err ? err
+              : load_table(file, PW_TABLE_c_operator_rank, &c->operator_ranks, &c->noperator_ranks);
+    return err ? err : check_operators(c);
+}
+
+static int load_parts(hid_t file, struct pw_cluster *c)
+{
+    size_t n = 0;
+    int err = load_table(file, PW_TABLE_c_part_trace, &c->part_trace, &n);
+    if (err || (n && n != PW_PART_END * c->nrank_rows))
+        return err ? err : -EINVAL;
+    if (!n) {
+        free(c->part_trace);
+        c->part_trace = NULL;
+    }
+    return 0;
+}
+
+/* `cells`: of a grid of all steps and ranks. */
+static int load_gpus(hid_t file, struct pw_cluster *c, size_t cells)
+{
+    size_t ntrace = 0;
+    int err = load_table(file, PW_TABLE_c_gpu_trace, &c->gpu_trace, &ntrace);
+    err = err ? err : load_table(file, PW_TABLE_c_gpu_rank, &c->gpu_ranks, &c->ngpu_ranks);
+    err = err ? err : load_table(file, PW_TABLE_c_gpu_device, &c->gpu_devices, &c->ngpu_devices);
+    err = err ? err : load_table(file, PW_TABLE_c_kernel, &c->kernels, &c->nkernels);
+    err = err ? err : load_table(file, PW_TABLE_c_kernel_rank, &c->kernel_ranks, &c->nkernel_ranks);
+    err = err ? err : load_table(file, PW_TABLE_c_flops, &c->flops, &c->nflops);
+    err = err ? err : load_table(file, PW_TABLE_c_step_flops, &c->step_flops, &c->nstep_flops);
+    if (err || (ntrace && ntrace != cells))
+        return err ? err : -EINVAL;
+    if (!ntrace) {
+        free(c->gpu_trace);
+        c->gpu_trace = NULL;
+    }
+    int64_t n = (int64_t)c->nkernels;
+    int bad = 0;
+    for (size_t i = 0; i < c->ngpu_ranks; i++)
+        bad |= c->gpu_ranks[i].kernel_row < -1 || c->gpu_ranks[i].kernel_row >= n;
+    for (size_t i = 0; i < c->nkernel_ranks; i++)
+        bad |= c->kernel_ranks[i].kernel_row < 0 || c->kernel_ranks[i].kernel_row >= n;
+    return bad ? -EINVAL : 0;
+}
+
+static int load_samples(hid_t file, struct pw_cluster *c)
+{
+    int err = load_table(file, PW_TABLE_c_queue, &c->queues, &c->nqueues);
+    err =
+        err ? err : load_table(file, PW_TABLE_c_queue_series, &c->queue_series, &c->nqueue_series);
+    err = err ? err : load_table(file, PW_TABLE_c_utilisation, &c->utilisation, &c->nutilisation);
+    err = err ? err
+              : load_table(file, PW_TABLE_c_utilisation_series, &c->utilisation_series,
+                           &c->nutilisation_series);
+    err = err ? err : load_table(file, PW_TABLE_c_gpu_series, &c->gpu_series, &c->ngpu_series);
+    return err ? err : load_table(file, PW_TABLE_c_memory, &c->memory, &c->nmemory);
+}
+
+static int load_tables(hid_t file, struct pw_cluster *c)
+{
+    size_t ntrace = 0, nphase = 0;
+    int err = load_table(file, PW_TABLE_c_rank, &c->ranks, &c->nrank_rows);
+    err = err ? err : load_table(file, PW_TABLE_c_step, &c->steps, &c->nstep_rows);
+    err = err ? err : load_table(file, PW_TABLE_c_step_trace, &c->step_trace, &ntrace);
+    err = err ? err : load_table(file, PW_TABLE_c_phase_trace, &c->phase_trace, &nphase);
+    err = err ? err : load_table(file, PW_TABLE_c_collective, &c->collectives, &c->ncollectives);
+    err = err ? err
+              : load_table(file, PW_TABLE_c_collective_stat, &c->collective_stats,
+                           &c->ncollective_stats);
+    err = err ? err : load_table(file, PW_TABLE_c_p2p, &c->p2p, &c->np2p);
+    err = err ? err : load_table(file, PW_TABLE_c_straggler, &c->stragglers, &c->nstragglers);
+    err = err ? err : load_table(file, PW_TABLE_c_efficiency, &c->efficiency, &c->nefficiency);
+    err = err ? err : load_table(file, PW_TABLE_c_whatif, &c->whatif, &c->nwhatif);
+    err = err ? err : load_table(file, PW_TABLE_c_path, &c->path, &c->npath);
+    err = err ? err : load_table(file, PW_TABLE_c_host, &c->hosts_slow, &c->nhosts_slow);
+    err = err ? err : load_table(file, PW_TABLE_c_link, &c->links_slow, &c->nlinks_slow);
+    err = err ? err : load_table(file, PW_TABLE_c_role, &c->roles, &c->nroles);
+    err = err ? err : load_table(file, PW_TABLE_c_imbalance, &c->imbalances, &c->nimbalances);
+    err = err ? err : load_table(file, PW_TABLE_c_trend, &c->trends, &c->ntrends);
+    err = err ? err : load_table(file, PW_TABLE_c_network, &c->network, &c->nnetwork);
+    err =
+        err ? err : load_table(file, PW_TABLE_c_completeness, &c->completeness, &c->ncompleteness);
+    err = err ? err : load_table(file, PW_TABLE_c_window, &c->windows, &c->nwindows);
+    err = err ? err : load_table(file, PW_TABLE_c_open_call, &c->open_calls, &c->nopen_calls);
+    err = err ? err : load_table(file, PW_TABLE_c_clock, &c->clocks, &c->nclocks);
+    err = err ? err : load_operators(file, c);
+    err = err ? err : load_samples(file, c);
+    err = err ? err : load_parts(file, c);
+    if (err)
+        return err;
+    size_t want = c->nrank_rows * c->nstep_rows;
+    return ntrace == want && nphase == want ? load_gpus(file, c, want) : -EINVAL;
+}
+
+int pw_cluster_load(const char *path, struct pw_cluster **out)
+{
+    hid_t file;
+    int err = pw_h5_open(path, &file);
+    if (err)
+        return err;
+    err = pw_format_check(file, PW_FORMAT_CLUSTER);
+    struct pw_cluster *cluster = err ? NULL : calloc(1, sizeof(*cluster));
+    if (!err && !cluster)
+        err = -ENOMEM;
+    if (!err) {
+        load_attributes(file, cluster);
+        err = load_tables(file, cluster);
+    }
+    pw_h5_close(file);
+    if (err) {
+        pw_cluster_destroy(cluster);
+        return err;
+    }
+    *out = cluster;
+    return 0;
+}
