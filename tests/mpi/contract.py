@@ -193,7 +193,7 @@ ENUMERATIONS = {
 }
 
 REPORT_KEYS = """job completeness clock parts steps step_trace collectives stragglers imbalances roles
-    hosts links trends network whatif efficiency operators gpu kernels data_pipeline
+    hosts links trends network whatif efficiency operators flops gpu kernels data_pipeline
     utilisation memory advice""".split()
 
 STRAGGLER_KEYS = """rank hostname kind first_step last_step steps_hit excess_ns blame_ns critical_ns
