@@ -228,7 +228,7 @@ static void note_matches(struct pw_job *job, const struct pw_instances *in,
              (long long)seen, (long long)incomplete, (long long)mixed, (long long)unmatched);
     if (incomplete)
         pw_job_note(job, -1, "collectives_incomplete", incomplete,
-                    "not all members recorded them; time in them is not taken for own work");
+                    "not all members recorded them; their time does not count as own work");
     if (mixed)
         pw_job_note(job, -1, "collectives_mismatched", mixed,
                     "their members disagree about the operation; they are not used");
@@ -260,7 +260,7 @@ static int match(struct pw_matched *m, struct pw_job *job, const char *output, i
     int there = pw_checkpoint_load(output, job, m);
     if (there) {
         if (there > 0 && job->procs.process == 0 && !quiet)
-            pw_say("going on with a merge that was stopped");
+            pw_say("continuing a merge that was interrupted");
         if (there > 0)
             pw_infer_steps(job);
         return there < 0 ? there : 0;
@@ -328,7 +328,7 @@ static int merge_job(struct pw_job *job, const char *output, const struct pw_mer
     pw_optree_fini(&operators);
     pw_optree_fini(&kernels);
     if (err == -EIO && job->procs.process == 0)
-        pw_error("cannot go on with the merge that was stopped; remove %s.matched-*", output);
+        pw_error("cannot continue the interrupted merge; remove %s.matched-*", output);
     else if (err && job->procs.process == 0)
         pw_error("cannot merge: %s", pw_readlimit_error(-ENOMEM));
     err = err ? err : write_file(output, job, &share, &m, &findings, &known);
@@ -357,7 +357,7 @@ static int take_lock(struct pw_mergelock *lock, MPI_Comm comm, const char *outpu
     if (process == 0) {
         err = pw_mergelock_take(lock, output, options->wait_s, options->quiet);
         if (err)
-            pw_error("another merge writes %s; try again when it has ended", output);
+            pw_error("another merge is writing %s; try again when it has ended", output);
     }
     MPI_Ibcast(&err, 1, MPI_INT, 0, comm, &request);
     for (MPI_Test(&request, &done, MPI_STATUS_IGNORE); !done;

@@ -124,7 +124,7 @@ int pw_mergelock_take(struct pw_mergelock *lock, const char *output, int64_t wai
         if ((now_ms() - begin) / 1000 >= wait_s)
             return -EBUSY;
         if (!said)
-            pw_say("another merge writes %s: waiting for it to end", output);
+            pw_say("another merge is writing %s: waiting for it to end", output);
         said = 1;
         nanosleep(&pause, NULL);
     }

@@ -42,14 +42,14 @@ static void check_files(void)
     int err = pw_cli_private_dir(dir, sizeof(dir));
     snprintf(path, sizeof(path), "%s/libprofwrap_probe.so", dir);
     if (err || access(path, R_OK))
-        say(FAIL, "probe", "%s is not there: install profwrap as a whole", path);
+        say(FAIL, "probe", "%s is missing: install profwrap completely", path);
     else if (strpbrk(path, " :"))
         say(FAIL, "probe", "%s: LD_PRELOAD cannot hold a space or colon; install elsewhere", path);
     else
         say(OK, "probe", "%s", path);
     snprintf(path, sizeof(path), "%s/profwrap-merge", dir);
     if (err || access(path, X_OK))
-        say(FAIL, "merge", "%s is not there: install profwrap as a whole", path);
+        say(FAIL, "merge", "%s is missing: install profwrap completely", path);
     else
         say(OK, "merge", "%s", path);
 }
@@ -70,8 +70,7 @@ static void check_mpi(void)
         version(text, &length);
     text[strcspn(text, ",\n")] = '\0';
     if (!version)
-        say(FAIL, "MPI",
-            "no libmpi.so is found by the loader: install Open MPI, or load its module");
+        say(FAIL, "MPI", "the loader finds no libmpi.so: install Open MPI, or load its module");
     else if (!strstr(text, "Open MPI"))
         say(FAIL, "MPI", "%s: only Open MPI's calls are recorded", text);
     else
@@ -111,9 +110,8 @@ static void check_shared_memory(const struct pw_options *options)
     }
     int64_t bytes = (int64_t)space.f_bavail * (int64_t)space.f_frsize;
     enum verdict verdict = bytes < (int64_t)64 << 10 ? FAIL : bytes < 8 * ring ? NOTE : OK;
-    say(verdict, "shared memory",
-        "%lld MiB free: %lld recording threads of all ranks on this host%s", (long long)bytes >> 20,
-        (long long)(bytes / ring),
+    say(verdict, "shared memory", "%lld MiB free: enough for %lld recording threads on this host%s",
+        (long long)bytes >> 20, (long long)(bytes / ring),
         verdict == OK ? "" : "; give /dev/shm more room, or use a smaller --ring-size");
 }
 
@@ -173,7 +171,7 @@ static void check_cupti(void)
             PW_CUDA_VARIABLE, other);
     else if (!ask)
         say(NOTE, "CUPTI",
-            "the loader finds no libcupti.so: programs that bring none (PyTorch does) need "
+            "the loader finds no libcupti.so: programs without their own (PyTorch has one) need "
             "LD_LIBRARY_PATH or PROFWRAP_CUPTI");
     else if (version < OLDEST)
         say(NOTE, "CUPTI", "version %u is older than CUDA 11.8's: GPUs are not recorded", version);

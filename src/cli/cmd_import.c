@@ -200,10 +200,10 @@ static int infer(const struct import *import)
         pw_error("the communicators cannot be inferred: %s", pw_readlimit_error(err));
         return 1;
     }
-    pw_say("inferred: %lld operations are matched with another rank's by step, size and order%s",
+    pw_say("inferred: %lld operations were matched with other ranks' by step, size and order%s",
            (long long)found.matched, found.impossible ? "" : ", and none against its time");
     if (found.impossible)
-        pw_say("inferred: %lld that look alike were at different times, and are not matched",
+        pw_say("inferred: %lld similar operations were at different times and are not matched",
                (long long)found.impossible);
     return 0;
 }
@@ -352,7 +352,7 @@ static int print_rank(const struct pw_import_result *r)
         return 1;
     }
     if (r->problem[0])
-        pw_say("rank %lld: %s; what comes before it is taken", (long long)r->rank, r->problem);
+        pw_say("rank %lld: %s; what comes before it is imported", (long long)r->rank, r->problem);
     if (r->counts.first_malformed >= 0)
         pw_say("rank %lld: %lld events are no JSON objects, the first at byte %lld",
                (long long)r->rank, (long long)r->counts.omitted[PW_OMIT_MALFORMED],
@@ -377,18 +377,18 @@ int pw_import_print(const struct pw_import_plan *plan, const struct pw_import_re
         ranks += !results[i].err;
         add_counts(&sum, &results[i].counts);
     }
-    pw_say("%lld rank%s: %lld events (%s of JSON), %lld taken, %lld of them NCCL operations", ranks,
-           ranks == 1 ? "" : "s", (long long)sum.events,
+    pw_say("%lld rank%s: %lld events (%s of JSON), %lld imported, %lld of them NCCL operations",
+           ranks, ranks == 1 ? "" : "s", (long long)sum.events,
            pw_text_bytes(bytes, sizeof(bytes), sum.bytes), (long long)sum.taken,
            (long long)sum.collectives);
     print_omitted(&sum);
     if (sum.lost)
-        pw_say("lost: %lld operations, which were overwritten before they were written, as the "
-               "traces tell",
+        pw_say("lost: %lld operations that were overwritten before they were written, according to "
+               "the traces",
                (long long)sum.lost);
     if (sum.inferred_groups)
-        pw_say("inferred: %lld communicators, whose ranks the traces do not tell (they are taken "
-               "to have the ranks that are here, and are named so)",
+        pw_say("inferred: %lld communicators, because the traces do not have their ranks (assumed "
+               "and named by the ranks that were imported)",
                (long long)sum.inferred_groups);
     print_steps(plan, results);
     if (whole)

@@ -32,13 +32,13 @@ static void say_failure(const char *dir, int rank, int err)
 {
     const char *why = pw_readlimit_error(err);
     if (err == -EBADMSG)
-        why = "the begin of its journal is damaged, or another version of profwrap wrote it";
+        why = "the start of its journal is damaged, or another version of profwrap wrote it";
     if (err == -ESRCH)
         why = "its journal is another rank's";
     if (err == -EINVAL)
         why = "its journal is no regular file";
     if (err == -EEXIST)
-        why = "it has a rank file that is not complete, too; move one of them away";
+        why = "it also has an incomplete rank file; move one of them away";
     pw_error("rank %d in %s cannot be recovered: %s", rank, dir, why);
 }
 
@@ -77,8 +77,8 @@ int pw_cli_recover(int argc, char **argv)
         if (help)
             printf(
                 "Usage: profwrap recover [--here] DIR\n\nCompletes the rank files of a run whose "
-                "collectors were killed.\nTo run it twice does no harm.\n"
-                "  --here   only those of ranks that ran on this machine\n");
+                "collectors were killed.\nRunning it twice does no harm.\n"
+                "  --here   only files of ranks that ran on this machine\n");
         else
             pw_error("usage: profwrap recover [--here] DIR");
         return help ? 0 : 2;

@@ -368,8 +368,8 @@ static void stand_in(void *arg)
 static void give_up(void *arg)
 {
     const struct pw_run *run = arg;
-    pw_error("the collectors of rank %d end at once, one after the other: %s goes on without; "
-             "'profwrap recover %s' makes its file later",
+    pw_error("the collectors of rank %d crash when they start: %s continues without one; 'profwrap "
+             "recover %s' makes its file later",
              run->id.rank, run->argv[0], run->dir);
 }
 
@@ -400,7 +400,7 @@ static int be_guard(struct pw_run *run)
     };
     int status = pw_guard_run(&guard);
     if (status < 0) {
-        pw_error("no collector of rank %d could begin: running %s unprofiled", run->id.rank,
+        pw_error("no collector of rank %d could start: running %s unprofiled", run->id.rank,
                  run->argv[0]);
         status = pw_run_unprofiled(run);
     }

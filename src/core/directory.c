@@ -113,8 +113,8 @@ int pw_directory_check(const char *dir, char *problem, size_t size)
         }
     }
     snprintf(problem, size,
-             "directory %s %s, so that files could be put in the place of profwrap's: take that "
-             "permission away, choose another, or trust it (--trust-directory, "
+             "directory %s %s, so that others could replace profwrap's files: remove that "
+             "permission, choose another directory, or trust it (--trust-directory, "
              "PROFWRAP_TRUST_DIRECTORY=1)",
              dir, who);
     return -EPERM;

@@ -14,15 +14,15 @@ __attribute__((format(printf, 1, 2))) void pw_error(const char *format, ...);
 
 /* The domains of diagnostics, each with what it tells of. At level 1 a stage tells what it did or
  * decided, at level 2 also why. */
-#define PW_LOG_DOMAINS(D)                                                 \
-    D(LAUNCH, launch, "starts of collectors")                             \
-    D(RING, ring, "rings that the program was given")                     \
-    D(INTAKE, intake, "records that a collector took")                    \
-    D(CLOCK, clock, "probes between hosts' clocks, alignment")            \
-    D(WATCH, watch, "the search for hangs")                               \
-    D(MERGE, merge, "stages of a merge")                                  \
-    D(VERDICT, verdict, "ranks looked at, and why they are named or not") \
-    D(CONFINE, confine, "limits set to commands that read files")         \
+#define PW_LOG_DOMAINS(D)                                                          \
+    D(LAUNCH, launch, "starts of collectors")                                      \
+    D(RING, ring, "rings that were made for the program")                          \
+    D(INTAKE, intake, "records that a collector processed")                        \
+    D(CLOCK, clock, "probes between hosts' clocks, alignment")                     \
+    D(WATCH, watch, "the watchdog for hangs")                                      \
+    D(MERGE, merge, "stages of a merge")                                           \
+    D(VERDICT, verdict, "ranks that were examined, and why they are named or not") \
+    D(CONFINE, confine, "limits set to commands that read files")                  \
     D(CRASH, crash, "leaves crashes while reading damaged files to the debugger")
 
 #define PW_LOG_DOMAIN(id, name, what) PW_LOG_##id,

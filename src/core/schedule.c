@@ -58,7 +58,7 @@ static const char *read_one(const char *text, size_t length, struct key *keys, s
     if (!key)
         return "has an unknown key";
     if (key->seen)
-        return "is there twice";
+        return "is given twice";
     key->seen = true;
     *key->value = read_number(equals + 1, length - name - 1);
     return *key->value < 0 ? "is no whole number from 0 to 1000000000000" : NULL;

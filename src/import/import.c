@@ -54,7 +54,7 @@ static int create_file(struct ranking *r)
     if (err) {
         snprintf(r->out->problem, sizeof(r->out->problem),
                  "rank %d: cannot make its file in %s: %s", id.rank, r->options->dir,
-                 err == -EEXIST ? "it is there already; import into an empty directory"
+                 err == -EEXIST ? "it already exists; import into an empty directory"
                                 : pw_readlimit_error(err));
         return err;
     }

@@ -130,16 +130,17 @@ const char *pw_omission_words(enum pw_omission reason)
     static const char *const words[PW_OMISSIONS] = {
         [PW_OMIT_NOTHING] = "",
         [PW_OMIT_FLOW] = "arrows between events (what they join is found by its number)",
-        [PW_OMIT_GPU_ANNOTATION] = "annotations on GPU streams (the host's are taken)",
-        [PW_OMIT_CUDA_CALL] = "calls of the CUDA runtime (not launches; --cuda-calls takes all)",
-        [PW_OMIT_HINT] = "hints of how a viewer is to sort and name things",
+        [PW_OMIT_GPU_ANNOTATION] = "annotations on GPU streams (those of the host are imported)",
+        [PW_OMIT_CUDA_CALL] =
+            "calls of the CUDA runtime (except launches; --cuda-calls imports all)",
+        [PW_OMIT_HINT] = "hints for viewers (sorting and names)",
         [PW_OMIT_MARK] = "marks without a length",
         [PW_OMIT_UNKNOWN] = "events of categories that are not known",
         [PW_OMIT_MALFORMED] = "events that are no JSON objects",
         [PW_OMIT_NO_TIME] = "events without a possible time and length",
-        [PW_OMIT_DUPLICATE_KEY] = "events that say one thing twice",
-        [PW_OMIT_INCOMPLETE] = "events without what their category needs",
-        [PW_OMIT_GROUP] = "records of groups of operations (the operations are taken)",
+        [PW_OMIT_DUPLICATE_KEY] = "events with the same key twice",
+        [PW_OMIT_INCOMPLETE] = "events without the fields that their category needs",
+        [PW_OMIT_GROUP] = "records of groups of operations (the operations are imported)",
         [PW_OMIT_PROXY] = "records of NCCL's proxy threads",
     };
     return words[reason];

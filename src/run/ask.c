@@ -43,7 +43,7 @@ int pw_ctl_check_job(const char *dir)
     snprintf(path, sizeof(path), "%s/rank-%05d.h5.part", dir, (int)ranks[0]);
     free(ranks);
     if (lstat(path, &st) == 0 && st.st_uid != geteuid()) {
-        pw_error("the job in %s belongs to another user, and answers to that one only", dir);
+        pw_error("the job in %s belongs to another user, and answers only that user", dir);
         return 1;
     }
     if (pw_directory_vet(dir, problem, sizeof(problem))) {
@@ -91,7 +91,7 @@ int pw_ctl_gather(struct pw_inquiry *inquiry, const struct pw_request *request,
 void pw_ctl_explain(const struct pw_inquiry *inquiry, int err)
 {
     if (err == -EBUSY)
-        pw_error("somebody else asks the ranks of %s; try again", inquiry->dir);
+        pw_error("another command is asking the ranks of %s; try again", inquiry->dir);
     else if (err == -ENODATA)
         pw_error("no rank of %s answered: the job has just ended, its collectors were killed, or "
                  "the directory is not the one that they write to",

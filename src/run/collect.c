@@ -274,8 +274,7 @@ static int prepare_capture(struct collector *c, struct pw_journal_head *head)
     set_up_segment(c, head);
     err = pw_journal_create(c->run->dir, head, &c->journal);
     if (err)
-        pw_say("no journal of rank %d (%s): should its collector be killed, what it recorded is "
-               "lost",
+        pw_say("no journal of rank %d (%s): if its collector is killed, its records are lost",
                c->run->id.rank, strerror(-err));
     pw_rankfile_use_journal(c->file, c->journal);
     const struct pw_intake_setup setup = {head->activities, head->stack_depth,
@@ -379,7 +378,7 @@ static void say_unfinished(const struct pw_run *run, int err, uint64_t lacking)
     char lost[96] = "";
     if (lacking)
         snprintf(lost, sizeof(lost), ", which lacks %llu records", (unsigned long long)lacking);
-    pw_error("the file of rank %d in %s could not be completed: %s; mend that, then 'profwrap "
+    pw_error("the file of rank %d in %s could not be completed: %s; fix that, then 'profwrap "
              "recover %s' makes it from its journal%s",
              run->id.rank, run->dir, strerror(-err), run->dir, lost);
 }
@@ -544,7 +543,7 @@ int pw_collect_on(void *arg, int attempt)
     pw_launch_outlive_signals(NULL);
     pw_h5_quiet();
     if (!atomic_exchange(&run->lifeline->has_said, 1))
-        pw_say("the collector of rank %d was killed; another goes on for it", run->id.rank);
+        pw_say("the collector of rank %d was killed; another one continues its work", run->id.rank);
     pw_debug(PW_LOG_LAUNCH, 1, "collector %d of rank %d", attempt, run->id.rank);
     int err = take_up_when_free(&c, &has_end);
     if (!err) {

@@ -117,7 +117,7 @@ static int prepare(struct order *o)
             return 1;
         if (silent || busy) {
             if (busy)
-                pw_error("too many earlier orders are still to take effect; nothing was changed");
+                pw_error("too many earlier orders have not taken effect yet; nothing was changed");
             else
                 pw_error("%zu ranks did not answer; nothing was changed", silent);
             return 1;
@@ -137,7 +137,7 @@ static int commit(struct order *o)
     size_t kept = o->inquiry.n - count(&o->inquiry, PW_ORDER_UNKNOWN), all = o->inquiry.n + silent;
     if (order->step < 0)
         printf("recording %s now on %zu of %zu ranks: the program marks no steps, so not at the "
-               "same point of all\n",
+               "same point on all\n",
                what, kept, all);
     else if (kept == all && !late)
         printf("recording %s at step %" PRId64 " on all %zu ranks\n", what, order->step, all);

@@ -181,14 +181,14 @@ static int complete_fault(struct pw_sim_fault *f, struct pw_sim_params *p, char 
     const struct pw_sim_kind *row = pw_sim_kind_of(f->kind);
     int stops = row->how == PW_SIM_STOPS || row->how == PW_SIM_STOPS_ONCE;
     if (check_fault(f, p))
-        return fail(problem, size, "the ranks, hosts or steps do not exist of the fault",
+        return fail(problem, size, "there are no such ranks, hosts or steps for the fault",
                     row->name);
     if (f->kind == PW_SIM_SLOW_OPERATOR && !p->operators)
-        return fail(problem, size, "without --operators there are none for the fault", row->name);
+        return fail(problem, size, "--operators is needed for the fault", row->name);
     if ((f->kind == PW_SIM_SLOW_GPU || f->kind == PW_SIM_HOST_BOUND) && !p->gpu)
-        return fail(problem, size, "without --gpu there are none for the fault", row->name);
+        return fail(problem, size, "--gpu is needed for the fault", row->name);
     if (stops && p->gpu)
-        return fail(problem, size, "with --gpu a process's CPU is not simulated for the fault",
+        return fail(problem, size, "--gpu does not simulate the CPU, as is needed for the fault",
                     row->name);
     if (row->how == PW_SIM_STOPS && check_stops(f))
         return fail(problem, size, "between stops a process runs, for some of the time, in",

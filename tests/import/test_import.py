@@ -631,7 +631,7 @@ def processes_of_mpirun_share_the_ranks():
                            *files], stderr=subprocess.PIPE, text=True, env=environment)
     assert done.returncode == 0, done.stderr
     counts = sorted(line.split(" ranks: ")[0].split()[-1] for line in done.stderr.splitlines()
-                    if " ranks: " in line and "taken" in line)
+                    if " ranks: " in line and "imported" in line)
     assert counts == ["2", "3"], done.stderr
     alone = os.path.join(where, "alone")
     run("import", "-o", alone, *files)
@@ -677,7 +677,7 @@ def damaged_files_of_one_rank_leave_the_others():
         file.write(b"\xff" * 40)
     ranks, said = imported(good, bad)
     assert ranks[0].attrs["complete"] == 1 and ranks[1].attrs["complete"] == 0, said
-    assert "rank 1" in said and "at byte" in said and "taken" in said, said
+    assert "rank 1" in said and "at byte" in said and "imported" in said, said
 
 
 # ---- NCCL Inspector ----
@@ -937,7 +937,7 @@ def flight_recorder_dumps_that_do_not_fit_are_named():
            entry(1, "nccl:tea", 1, seq=2), entry(2, "nccl:all_reduce", 2, group=("0", "x"), seq=1)]
     odd[5]["time_created_ns"] = float("nan")
     ranks, said = imported(flight("odd_rank_1.json", odd))
-    assert "6 events" in said and "1 taken" in said, said
+    assert "6 events" in said and "1 imported" in said, said
     no_config = {"version": "2.0", "entries": flight_entries(0)}
     ranks, said = imported(trace("old_rank_0.json", None, text=json.dumps(no_config)))
     assert set(ranks[0]["events/comm"]["seq"]) == {-1} and "inferred: 1" in said, said
@@ -991,7 +991,7 @@ def real_traces_lose_no_event():
         found = {table: len(file[table]) for table in wanted}
         assert found == dict(wanted), (name, found, wanted)
         total = int(said.split(" events")[0].split()[-1])
-        taken = int(said.split(" taken")[0].split()[-1])
+        taken = int(said.split(" imported")[0].split()[-1])
         left = sum(int(line.split("left out: ")[1].split()[0]) for line in said.splitlines()
                    if "left out" in line)
         assert total == len(events) == taken + left, (name, total, taken, left)

@@ -108,7 +108,7 @@ def world_of_millions():
     for rank in range(4):
         with edit("out", rank) as file:
             file.attrs["world_size"] = 1 << 24
-    refused(["16777216", "not believed"], "merge", "-q", "out")
+    refused(["16777216", "cannot be right"], "merge", "-q", "out")
     h.check(not os.path.exists("out/cluster.h5"), "a cluster file was left")
 
 

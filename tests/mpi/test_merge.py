@@ -151,7 +151,7 @@ def another_merge_is_waited_for():
     with open("run/cluster.h5.lock", "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         busy = h.run(h.profwrap("merge", "--wait", "0", "run"), 1)
-        h.one_line(busy, "another merge writes run/cluster.h5")
+        h.one_line(busy, "another merge is writing run/cluster.h5")
         h.check(not os.path.exists("run/cluster.h5"), "it was merged")
         patient = start(*h.mpirun(2, *h.profwrap("merge", "run")))
         first = patient.stderr.readline()

@@ -285,7 +285,7 @@ def what_cannot_be_simulated_is_refused():
     for text, said in (("quota:rank=0,share=0", "between stops a process runs"),
                        ("sigstops:rank=0,ms=100,every_ms=100", "between stops a process runs"),
                        ("burners:burners=0", "between stops a process runs"),
-                       ("stall:rank=-1", "do not exist"), ("sigstop:ms=-3", "wrong value")):
+                       ("stall:rank=-1", "no such ranks"), ("sigstop:ms=-3", "wrong value")):
         assert said in sim("none", "-r", "2", "-f", text, status=2), text
     for options in (("--stage-skew", "10"), ("--routing", "hot"),
                     ("-p", "ring", "--overlap", "50"), ("-p", "pipeline", "-r", "3")):

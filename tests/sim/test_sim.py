@@ -201,7 +201,7 @@ def a_killed_merge_goes_on():
     """From where all was matched, to the same result; but not with other files or processes."""
     sim(where, "-p", "halo", "-r", "32", "-s", "400", "-f", "missing:rank=3")
     whole, output = os.path.join(where, "whole.h5"), os.path.join(where, "again.h5")
-    kept, goes_on = f"{output}.matched-0-of-1", "going on with a merge that was stopped"
+    kept, goes_on = f"{output}.matched-0-of-1", "continuing a merge that was interrupted"
     assert goes_on not in merge(where, "-o", whole)
     assert any(stop_when_matched(output) for _ in range(20) if not os.path.exists(output))
     assert os.stat(kept).st_mode & 0o777 == 0o600 and not os.path.exists(output)
@@ -457,10 +457,10 @@ def ranks_with_fewer_or_repeated_steps_are_told():
     found, present = notes(where)
     assert present == [1] * 8
     assert found == {
-        (2, "steps_missing"): (15, "it has not all steps that the job has"),
-        (3, "steps_missing"): (5, "it has not all steps that the job has"),
-        (3, "steps_repeated"): (5, "it went through steps again, as after a restart: the first time "
-                                   "counts")}, found
+        (2, "steps_missing"): (15, "it lacks steps that other ranks of the job have"),
+        (3, "steps_missing"): (5, "it lacks steps that other ranks of the job have"),
+        (3, "steps_repeated"): (
+            5, "it repeated steps, as after a restart; the first time counts")}, found
     with h5py.File(os.path.join(where, "cluster.h5")) as file:
         own = file["step_trace"]["own_ns"]
         assert len(file["steps"]) == 40 and (own[:25, 2] > 0).all() and (own[25:, 2] == -1).all()
@@ -570,7 +570,7 @@ def files_of_two_jobs_and_of_other_worlds_are_left_out():
     found, present = notes(where)
     assert present == [0, 0, 0, 1, 1, 1, 1, 1]
     assert found[0, "left_out"][1] == "rank-00000.h5 is of another job", found
-    assert found[1, "left_out"][1] == "rank-00001.h5 is of a world of another size", found
+    assert found[1, "left_out"][1] == "rank-00001.h5 is of a job of another size", found
     assert found[-1, "unreadable"][1] == "rank-00002.h5 was written by a newer profwrap", found
     assert {(rank, "missing") for rank in range(3)} < set(found)
     straggler_is(where, 5)
@@ -585,8 +585,9 @@ def duplicated_ranks_are_left_out():
     found, present = notes(where)
     assert present == [1] * 6
     assert found == {
-        (2, "left_out"): (1, "rank-00007.h5 is of a rank that another file is of"),
-        (-1, "left_out"): (1, "rank-00003.h5.part: rank-00003.h5 is there too")}, found
+        (2, "left_out"): (1, "rank-00007.h5 is a second file of its rank"),
+        (-1, "left_out"): (
+            1, "rank-00003.h5.part: ignored, because rank-00003.h5 is complete")}, found
     straggler_is(where, 5)
 
 

@@ -305,7 +305,7 @@ static void test_losses_are_on_top(void **state)
                      "in order; 400 events");
     assert_non_null(second);
     assert_has(text, "rank 2      ring_full (400): thread 1, 3 gaps of 12 ms");
-    assert_has(text, "calls that come again and again");
+    assert_has(text, "inferred from repeated calls");
     assert_has(text, "1 ended with an error");
     assert_has(text, "2!");
     assert_has(text, "--ring-size");

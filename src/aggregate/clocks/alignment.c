@@ -157,7 +157,7 @@ static void share_clock_errors(struct pw_job *job)
             job->world.clock_error_max_ns = errors[r];
         if (errors[r] < 0 && job->procs.process == 0)
             pw_job_note(job, r, "unaligned_clock", 1,
-                        "nothing says how its clock relates to rank 0's");
+                        "neither a measurement nor an event relates its clock to rank 0's");
     }
     free(errors);
 }

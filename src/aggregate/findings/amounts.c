@@ -81,7 +81,8 @@ static int read_all(struct pw_job *job, int64_t *mine)
         if (err == -ENOMEM || complete_rank(job, input, i, mine))
             return -ENOMEM;
         if (err)
-            pw_job_note(job, input->rank, "damaged", 1, "its amounts of work end early");
+            pw_job_note(job, input->rank, "damaged", 1,
+                        "its amounts of work cannot be read to the end");
     }
     return 0;
 }

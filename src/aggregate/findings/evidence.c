@@ -62,7 +62,8 @@ static void describe_kernels(const struct pw_row_c_gpu_rank *rank, const struct 
                              char *out, size_t size)
 {
     const char *name = rank && rank->kernel_row >= 0 ? kernels->kernels[rank->kernel_row].name : "";
-    snprintf(out, size, "; the same kernels take %.3g times as long as there, most of it in %.64s",
+    snprintf(out, size,
+             "; the same kernels take %.3g times as long as on other ranks, most of it in %.64s",
              rank ? rank->slowdown : -1, name);
 }
 
@@ -85,7 +86,7 @@ static void describe_gpu(const struct pw_gpu_cause_found *found, const struct pw
     else if (found->cause == PW_CAUSE_SLOWER_KERNELS)
         describe_kernels(rank, kernels, extra, sizeof(extra));
     else if (found->cause == PW_CAUSE_MORE_GPU_WORK)
-        snprintf(extra, sizeof(extra), "; the same kernels take no longer than there");
+        snprintf(extra, sizeof(extra), "; the same kernels take no longer than on other ranks");
     snprintf(out, size, "%s %s a step, other ranks %s%s", mine, words_of(found->cause), others,
              extra);
 }

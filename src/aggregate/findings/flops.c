@@ -118,7 +118,8 @@ static void read_rank(struct pass *p, const struct pw_input *input)
     clear(p);
     if (input->flops_rows.rows) {
         if (read_said(p, input))
-            pw_job_note(p->job, input->rank, "damaged", 1, "its numbers of FLOPs end early");
+            pw_job_note(p->job, input->rank, "damaged", 1,
+                        "its numbers of FLOPs cannot be read to the end");
         forget_lost(p, input);
     } else if (p->given->per_step > 0) {
         give(p, input);

@@ -139,7 +139,7 @@ static void describe(const struct pw_bound_found *found, const char *since,
         snprintf(where, sizeof(where), "%d CPUs (%d to %d)", found->cpus, found->lowest,
                  found->highest);
     if (found->others_cpus > found->cpus)
-        snprintf(more, sizeof(more), "; other ranks here may use %d", found->others_cpus);
+        snprintf(more, sizeof(more), "; other ranks of the host may use %d", found->others_cpus);
     snprintf(text, sizeof(text), "bound to %s%s, of which other processes used %.0f %%%s", where,
              since, 100 * found->share, more);
     const size_t used = strnlen(row->evidence, sizeof(row->evidence) - 1);

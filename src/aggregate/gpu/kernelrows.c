@@ -298,7 +298,7 @@ int pw_kernels_make(struct pw_kernels *out, struct pw_job *job, struct pw_optree
         err = err ? err : compare_ranks(&m, out, cells, ncells);
         if (tree->unlisted)
             pw_job_note(job, -1, "kernels_unlisted", tree->unlisted,
-                        "kernels that are too many to be told apart");
+                        "calls of kernels beyond the number of names that can be kept");
     }
     MPI_Bcast(&err, 1, MPI_INT, 0, job->procs.comm);
     free(cells);

@@ -197,10 +197,10 @@ void pw_job_note_steps(struct pw_job *job)
         free(numbers);
         if (n < s->nsteps)
             pw_job_note(job, s->rank, "steps_repeated", (int64_t)(s->nsteps - n),
-                        "it went through steps again, as after a restart: the first time counts");
+                        "it repeated steps, as after a restart; the first time counts");
         if (n < job->world.nsteps)
             pw_job_note(job, s->rank, "steps_missing", (int64_t)(job->world.nsteps - n),
-                        "it has not all steps that the job has");
+                        "it lacks steps that other ranks of the job have");
     }
 }
 
@@ -344,7 +344,7 @@ int pw_job_open(struct pw_job *job, MPI_Comm comm, const char *dir, int quiet)
         pw_job_gather_notes(job);
     if (err == -ERANGE && job->procs.process == 0)
         pw_error("the rank files in %s are of %lld ranks, far more than there are files: their "
-                 "world_size is not believed",
+                 "world_size cannot be right",
                  dir, (long long)job->world.nranks);
     else if (err == -ENOMEM && job->procs.process == 0)
         pw_error("cannot merge %s: %s", dir, pw_readlimit_error(-ENOMEM));

@@ -23,13 +23,13 @@ static void note_row(struct pw_job *job, const struct pw_input *input,
     struct pw_sentence s = {detail, sizeof(detail), 0};
     snprintf(what, sizeof(what), "unrecorded_%s", pw_enum_name(PW_F_UNRECORDED, row->reason));
     if (row->reason == PW_UNRECORDED_SPAWNED)
-        pw_sentence_add(&s, "processes that its calls of MPI_Comm_spawn started");
+        pw_sentence_add(&s, "processes that it started by MPI_Comm_spawn");
     else if (row->reason == PW_UNRECORDED_NO_MEMORY && !row->certain)
-        pw_sentence_add(&s, "nothing of it was recorded, for want of shared memory");
+        pw_sentence_add(&s, "nothing was recorded, because there was no shared memory");
     else if (row->certain)
         pw_sentence_add(&s, "MPI was started and its calls were not recorded");
     else
-        pw_sentence_add(&s, "an MPI library was there, and no call of it was recorded");
+        pw_sentence_add(&s, "an MPI library was loaded, and none of its calls was recorded");
     if (row->program[0])
         pw_sentence_add(&s, ", in %.64s (process %d)", row->program, (int)row->pid);
     if (row->library[0])
@@ -178,8 +178,8 @@ static void note_waits(struct pw_job *job, const struct pw_input *input, const s
     if (run_ns <= 0 || (double)sums->waited_ns <= WORTH_SAYING * (double)run_ns)
         return;
     snprintf(detail, sizeof(detail),
-             "waited %.3f s in all (%.1f %% of its run) for room in a full ring: that is not the "
-             "program's own time, though its computation seems so much longer",
+             "waited %.3f s in all (%.1f %% of its run) for room in a full ring: this is not the "
+             "program's own work, although it is measured as such",
              (double)sums->waited_ns / 1e9, 100 * (double)sums->waited_ns / (double)run_ns);
     pw_job_note(job, input->rank, "ring_wait", sums->waits, detail);
 }
@@ -191,7 +191,7 @@ static void note_taken(struct pw_job *job, const struct pw_input *input, const s
     if (!sums->taken)
         return;
     snprintf(detail, sizeof(detail),
-             "the program used CUPTI itself%s%s%s: for %.3f s what GPUs did was not recorded",
+             "the program used CUPTI itself%s%s%s: GPU activity was not recorded for %.3f s",
              *by ? " (" : "", by, *by ? ")" : "", (double)sums->taken_ns / 1e9);
     pw_job_note(job, input->rank, "cupti_taken", sums->taken, detail);
 }
@@ -202,8 +202,8 @@ static void note_late(struct pw_job *job, const struct pw_input *input, const st
     if (!sums->late)
         return;
     snprintf(detail, sizeof(detail),
-             "NVML did not answer: for %.3f s nothing is known of the clocks, power, temperature "
-             "and errors of GPUs",
+             "NVML did not answer: clocks, power, temperature and errors of GPUs are not known for "
+             "%.3f s",
              (double)sums->late_ns / 1e9);
     pw_job_note(job, input->rank, "nvml_late", sums->late, detail);
 }

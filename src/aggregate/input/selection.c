@@ -36,7 +36,7 @@ static int by_name(const void *a, const void *b)
 static void leave_out(struct pw_job *job, const char *name, const char *finished)
 {
     char detail[160];
-    snprintf(detail, sizeof(detail), "%.64s: %.64s is there too", name, finished);
+    snprintf(detail, sizeof(detail), "%.64s: ignored, because %.64s is complete", name, finished);
     pw_job_note(job, -1, "left_out", 1, detail);
 }
 
@@ -161,9 +161,9 @@ void pw_selection_mark(struct pw_job *job, struct pw_summary *all, size_t n,
         if (strcmp(all[i].job, world->job) != 0)
             why = "is of another job";
         else if (all[i].world_size != job->world.nranks)
-            why = "is of a world of another size";
+            why = "is of a job of another size";
         else if (taken[all[i].rank])
-            why = "is of a rank that another file is of";
+            why = "is a second file of its rank";
         all[i].keep = !why;
         snprintf(detail, sizeof(detail), "%s %s", all[i].file, why ? why : "");
         if (why && job->procs.process == 0)

@@ -273,18 +273,19 @@ int pw_instances_build(struct pw_instances *in, struct pw_job *job)
     for (size_t i = 0; i < job->ninputs; i++) {
         struct fold fold = {.instances = in, .world = &job->world, .at = -1};
         if (pw_events_read(&job->inputs[i], fold_event, &fold))
-            pw_job_note(job, job->inputs[i].rank, "damaged", 1, "/events/comm ends early");
+            pw_job_note(job, job->inputs[i].rank, "damaged", 1,
+                        "/events/comm cannot be read to the end");
         if (fold.untimed)
-            pw_job_note(
-                job, job->inputs[i].rank, "nccl_untimed", fold.untimed,
-                "collectives of NCCL whose time on the GPU is not known: nothing is said of "
-                "who waited in them; --level 2 tells");
+            pw_job_note(job, job->inputs[i].rank, "nccl_untimed", fold.untimed,
+                        "NCCL collectives without GPU times: waits in them are not known; --level "
+                        "2 records the times");
         if (job->inputs[i].impossible)
             pw_job_note(job, job->inputs[i].rank, "damaged", job->inputs[i].impossible,
-                        "events whose times or sizes cannot be are left out");
+                        "events with impossible times or sizes are ignored");
         if (job->inputs[i].uncounted)
-            pw_job_note(job, job->inputs[i].rank, "damaged", job->inputs[i].uncounted,
-                        "communicators with more collectives than its events can vouch for");
+            pw_job_note(
+                job, job->inputs[i].rank, "damaged", job->inputs[i].uncounted,
+                "communicators with more collectives than its events can show; these are ignored");
     }
     pw_reduce_instances(in->items, in->n, job->procs.comm);
     return 0;

@@ -452,11 +452,13 @@ int pw_operators_make(struct pw_operators *out, struct pw_job *job, struct pw_op
     MPI_Bcast(&err, 1, MPI_INT, 0, job->procs.comm);
     err = err ? err : make_ranks(out, &job->procs, tree, order);
     if (job->procs.process == 0 && tree->unlisted && !err)
-        pw_job_note(job, -1, "operators_unlisted", tree->unlisted,
-                    "calls of operators, call paths or shapes that are too many to be told apart");
+        pw_job_note(
+            job, -1, "operators_unlisted", tree->unlisted,
+            "calls of operators beyond the number of names, call paths or shapes that can be kept");
     if (job->procs.process == 0 && tree->unpeaked && !err)
-        pw_job_note(job, -1, "operators_unpeaked", tree->unpeaked,
-                    "ranks of which too many threads told of memory for peaks to be known");
+        pw_job_note(
+            job, -1, "operators_unpeaked", tree->unpeaked,
+            "ranks without memory peaks, because too many threads reported memory in turns");
     free(order);
     return err;
 }

@@ -47,13 +47,14 @@ static int read_all(struct pw_samples *s, struct pw_job *job)
         int64_t unlisted = s->queues.unlisted;
         err = read_rank(s, &job->inputs[i], types, points_of_a_rank(&job->world));
         if (err && err != -ENOMEM) {
-            pw_job_note(job, job->inputs[i].rank, "damaged", 1, "its samples end early");
+            pw_job_note(job, job->inputs[i].rank, "damaged", 1,
+                        "its samples cannot be read to the end");
             err = 0;
         }
         unlisted = s->queues.unlisted - unlisted;
         if (unlisted)
             pw_job_note(job, job->inputs[i].rank, "queues_unlisted", unlisted,
-                        "samples of queues that are too many to be told apart");
+                        "samples of queues beyond the number of queues that can be kept");
     }
     pw_h5_types_destroy(types);
     return err;

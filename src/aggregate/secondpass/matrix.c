@@ -120,12 +120,12 @@ static int build_gpu(struct pw_share *share, struct pw_job *job, const struct pw
         return 0;
     int err = pw_gputrace_build(&job->world, input, trace, kernels, &gpu);
     if (err && err != -ENOMEM) {
-        pw_job_note(job, input->rank, "damaged", 1, "its GPU events end early");
+        pw_job_note(job, input->rank, "damaged", 1, "its GPU events cannot be read to the end");
         err = 0;
     }
     if (!err && gpu.late)
         pw_job_note(job, input->rank, "gpu_disorder", gpu.late,
-                    "GPU events that come too late in the file count only in part in its GPU time");
+                    "GPU events that come too late in the file count only partly as GPU time");
     if (!err && column < share->count)
         err = take_gpu(share, &job->world, column, &gpu);
     pw_gputrace_fini(&gpu);
@@ -140,7 +140,8 @@ static int build_rank(struct pw_share *share, struct pw_job *job, const struct p
         pw_ranktrace_build(job, parts->instances, parts->messages, input, parts->graph, &trace);
     err = err ? err : pw_opread_rank(parts->operators, input, &trace.wait);
     if (err && err != -ENOMEM) {
-        pw_job_note(job, input->rank, "damaged", 1, "its events or ranges end early");
+        pw_job_note(job, input->rank, "damaged", 1,
+                    "its events or ranges cannot be read to the end");
         err = 0;
     }
     err = err ? err : build_gpu(share, job, input, &trace, parts->kernels);
@@ -149,7 +150,7 @@ static int build_rank(struct pw_share *share, struct pw_job *job, const struct p
         take_trace(share, &job->world, column, &trace);
     else if (!err)
         pw_job_note(job, input->rank, "left_out", 1,
-                    "its steps: its file has the name of another rank");
+                    "its steps are ignored: its file has the name of another rank");
     pw_ranktrace_fini(&trace);
     return err;
 }

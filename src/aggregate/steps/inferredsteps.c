@@ -505,10 +505,11 @@ static void describe(struct pw_world *world, const struct pw_boundaries *b)
                                                : PW_CUT_LATER;
     if (b->alike > 0)
         snprintf(world->steps_found, sizeof(world->steps_found),
-                 "%.1f %% are alike; a step begins with %s", 100 * b->alike, b->what);
+                 "%.1f %% of the steps have the same calls; a step begins with %s", 100 * b->alike,
+                 b->what);
     else
         snprintf(world->steps_found, sizeof(world->steps_found),
-                 "no call comes again and again: steps are slices of equal length");
+                 "no call repeats regularly: steps are slices of equal length");
 }
 
 void pw_infer_note(struct pw_job *job)

@@ -66,7 +66,7 @@ static void on_tick(int signal)
     watch.touches_seen = watch.touches;
     watch.ticks = moved || !watch.open ? 0 : watch.ticks + 1;
     if (watch.ticks >= MOST_TICKS)
-        give_up(" cannot be read: it is damaged, the HDF5 library comes to no end with it");
+        give_up(" cannot be read: it is damaged, and the HDF5 library does not finish reading it");
 }
 
 static void handle(int signal, void (*handler)(int), int flags)

@@ -202,8 +202,8 @@ static int print_clock(const struct pw_page *page)
 static int print_step_source(const struct pw_page *page)
 {
     static const char *const how[] = {
-        "marked by the program", "found from calls that come again and again; none was marked",
-        "slices of equal length: none was marked, and no call comes again and again"};
+        "marked by the program", "inferred from repeated calls; the program marks none",
+        "slices of equal length: the program marks none, and no call repeats regularly"};
     const struct pw_figures *f = page->figures;
     const int64_t inferred = f->cluster->steps_inferred;
     if (!f->measured)

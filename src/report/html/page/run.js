@@ -15,7 +15,7 @@ function jobList(parent) {
     property(list, "events", `${formatCount(completeness.events)} recorded, ` +
         `${formatCount(completeness.dropped_events)} dropped`);
     property(list, "steps", `${formatCount(steps.measured)} measured` +
-        ({ calls: "; found from calls that come again and again",
+        ({ calls: "; inferred from repeated calls",
            slices: "; slices of equal length" }[steps.found_by] || ""));
     if (recordingWindows().shown.length)
         property(list, "recorded", recordingWindows().shown.map(({ from, to }) =>
