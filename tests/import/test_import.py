@@ -474,9 +474,9 @@ def losses_that_no_rank_is_to_blame_for_are_on_the_first_screen():
     directory, cluster = merged(imported(*files)[0])
     cluster.close()
     lines = [
-        "GPUs had nothing to do for 17 % of the time, because the host launched their next kernel late.",
+        "GPUs were idle for 17 % of the time, because the host launched their next kernel late.",
         "In collectives ranks waited 15 % of the time for each other, 100 % of it for rank 1.",
-        "Waiting for data takes 12 % of a step (120 us of 1.0 ms in the mean)."]
+        "Waiting for data takes 12 % of a step (120 us of 1.0 ms on average)."]
     shown = " ".join(run("report", directory).split())
     assert shown.startswith("Only 2 steps were measured: too few to say whether a rank held the job "
                             "back. " + " ".join(lines) + " Job"), shown
@@ -600,7 +600,7 @@ def ranks_whose_reader_is_killed_are_named():
             assert file.attrs["complete"] == 1 and len(file["events/comm"]) == 2
     assert not [name for name in os.listdir(directory) if "00001" in name], os.listdir(directory)
     run("merge", directory)
-    assert "2 of 3 ranks are here" in run("report", directory)
+    assert "2 of 3 ranks are present" in run("report", directory)
 
 
 def children(pid):

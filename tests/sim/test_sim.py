@@ -225,7 +225,7 @@ def a_damaged_rest_of_a_merge_is_not_used():
     assert any(stop_when_matched(output) for _ in range(20) if not os.path.exists(output))
     with open(kept, "r+b") as file:
         file.truncate(os.path.getsize(kept) // 2)
-    assert "going on" not in merge(where, "-o", output)
+    assert "continuing" not in merge(where, "-o", output)
     assert os.path.exists(output)
     os.remove(output)
     assert any(stop_when_matched(output) for _ in range(20) if not os.path.exists(output))
@@ -1144,7 +1144,7 @@ def comparison_names_who_is_late_outside_the_steps():
 def comparison_says_what_it_cannot_compare():
     a, b = two_runs([], ["-r", "4"])
     text = compared(a, b)
-    assert "not alike: 8 ranks, then 4" in " ".join(text.split()), text
+    assert "The runs differ: 8 ranks, then 4" in " ".join(text.split()), text
     assert "no file or directory" in compared(a, os.path.join(where, "none"), status=1)
     assert "two directories" in compared(a, b, "c", status=2)
     assert "percent" in compared(a, b, "--threshold", "much", status=2)

@@ -69,8 +69,7 @@ static void test_late_rank(void **state)
     assert_int_equal(find(c, found), 1);
     assert_string_equal(found[0].text,
                         "In collectives ranks waited 17 % of the time for each other, "
-                        "85 % of it for rank 3 (45 % where it came later than the "
-                        "clocks may be wrong).");
+                        "85 % of it for rank 3 (45 % where it was later than the clock error).");
     char *text = text_of(c, "memory", 12), *json = json_of(c);
     assert_has(text, "say whether a rank held the job back.\nIn collectives ranks waited 17 % of");
     assert_has(json, "\"highlights\": [");
@@ -83,8 +82,7 @@ static void test_late_rank(void **state)
     assert_string_equal(line,
                         "Only 1 step was measured: too few to say whether a rank held the job "
                         "back. In collectives ranks waited 17 % of the time for each other, "
-                        "85 % of it for rank 3 (45 % where it came later than the clocks may "
-                        "be wrong).");
+                        "85 % of it for rank 3 (45 % where it was later than the clock error).");
     assert_int_equal(pw_report_headline(c, line, sizeof(line)), 0);
     assert_has_not(line, "In collectives");
     c->collectives[0].critical_ns = MS; /* not one is sure */
@@ -145,8 +143,8 @@ static void test_more_to_run_than_cores(void **state)
     assert_string_equal(found[0].kind, "no_cpu");
     assert_string_equal(
         found[0].text,
-        "Beside waiting for each other ranks were ready to run but without a CPU for "
-        "at least 18 % of the time (rank 3: 35 %): their hosts have more to run than "
+        "In addition to waiting for each other, ranks were ready to run but without a CPU for at "
+        "least 18 % of the time (rank 3: 35 %): their hosts have more to run than "
         "cores.");
     assert_true(found[0].share > 0.1749 && found[0].share < 0.1751);
     assert_int_equal(found[0].rank, 3);
@@ -174,7 +172,7 @@ static void test_gpus_run_dry(void **state)
             .rank = r, .span_ns = 1000 * MS, .idle_host_ns = (r ? 400 : 100) * MS};
     assert_int_equal(find(c, found), 1);
     assert_string_equal(found[0].kind, "host_late");
-    assert_string_equal(found[0].text, "GPUs had nothing to do for 25 % of the time, because the "
+    assert_string_equal(found[0].text, "GPUs were idle for 25 % of the time, because the "
                                        "host launched their next kernel late (rank 1: 40 %).");
     assert_int_equal(found[0].ns, 500 * MS);
     add_wait(c, 1, 200, 20); /* of NCCL: the GPU is busy waiting */
@@ -182,9 +180,8 @@ static void test_gpus_run_dry(void **state)
     assert_int_equal(found[0].ns, 500 * MS);
     c->collectives[0].source = PW_SOURCE_MPI; /* the host waited for others meanwhile */
     assert_int_equal(find(c, found), 1);
-    assert_string_equal(found[0].text,
-                        "GPUs had nothing to do for at least 15 % of the time, because "
-                        "the host launched their next kernel late.");
+    assert_string_equal(found[0].text, "GPUs were idle for at least 15 % of the time, because "
+                                       "the host launched their next kernel late.");
     assert_int_equal(found[0].rank, -1);
     c->collectives[0].wait_ns = 301 * MS;
     assert_int_equal(find(c, found), 0);
@@ -205,7 +202,7 @@ static void test_data_wait(void **state)
     assert_int_equal(find(c, found), 2);
     assert_string_equal(found[0].kind, "data_wait");
     assert_string_equal(found[0].text,
-                        "Waiting for data takes 40 % of a step (60.0 ms of 150 ms in the mean; "
+                        "Waiting for data takes 40 % of a step (60.0 ms of 150 ms on average; "
                         "rank 2: 60 %).");
     assert_int_equal(found[0].ns, 50 * (90 + 3 * 50) * MS); /* warm-up is left out */
     assert_string_equal(found[1].kind, "host_late");
@@ -230,7 +227,7 @@ static void test_data_wait_of_a_straggler(void **state)
     c->step_trace[10 * 4 + 2].data_wait_ns = 2014 * MS;
     assert_int_equal(find(c, found), 1);
     assert_string_equal(found[0].text,
-                        "Waiting for data takes 13 % of a step (24.0 ms of 190 ms in the mean; "
+                        "Waiting for data takes 13 % of a step (24.0 ms of 190 ms on average; "
                         "rank 2: 28 %).");
     struct pw_row_c_straggler stopped = straggler(2);
     stopped.first_step = stopped.last_step = 10;

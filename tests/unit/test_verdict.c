@@ -225,8 +225,8 @@ static void test_uneven_amounts(void **state)
     row->nranks = 0;
     row->first_rank = -1;
     assert_headline(
-        c, "Uneven work: the amounts differ from step to step, the most of a step is "
-           "1.50 times its mean: an imbalance, not a slow rank; sharing it out evenly would "
+        c, "Uneven work: the amounts differ from step to step, the largest of a step is "
+           "1.50 times the mean: an imbalance, not a slow rank; sharing it out evenly would "
            "save 750 ms (10 %).");
     pw_cluster_destroy(c);
 }
@@ -285,7 +285,7 @@ static void test_sections_agree(void **state)
     (void)state;
     struct pw_cluster *c = make_noted(52, NULL);
     add_imbalance(c, "cannot_tell", 1, -1);
-    assert_unknown(c, "no_peers", "None that is sure: rank 4 has no other of its role.");
+    assert_unknown(c, "no_peers", "Cannot tell: rank 4 is the only one of its role.");
     c = make_noted(52, NULL);
     c->clock_error_max_ns = c->ranks[7].clock_error_ns = -1;
     assert_unknown(c, "clocks_not_aligned", "Not resolvable: the ranks' clocks");

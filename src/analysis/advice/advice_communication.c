@@ -71,8 +71,8 @@ static void say_unsteady(const struct pw_row_c_network *row, struct pw_sentence 
     char mean[32], fast[32], gain[32];
     pw_sentence_add(s,
                     "The network between all hosts was unsteady: %" PRId64
-                    " transfers took %s in the mean; if all were as fast as the fastest 2 %% of "
-                    "their kind, %s in the mean, the job would save %s",
+                    " transfers took %s on average; if all were as fast as the fastest 2 %% of "
+                    "their kind (%s on average), the job would save %s",
                     row->transfers, pw_text_ns(mean, sizeof(mean), row->mean_ns),
                     pw_text_ns(fast, sizeof(fast), row->usual_ns),
                     pw_text_ns(gain, sizeof(gain), row->gain_ns));
@@ -94,14 +94,14 @@ void pw_network_say(const struct pw_row_c_network *row, struct pw_sentence *s)
         pw_sentence_add(s, "The network at host %.64s was", row->hostname);
     else
         pw_sentence_add(s, "The network between all hosts was");
-    pw_sentence_add(s,
-                    " slow in steps %" PRId64 "-%" PRId64 ": %" PRId64
-                    " transfers took %s in the mean, usual is %s; by the replay that cost the job "
-                    "%s",
-                    row->first_step, row->last_step, row->transfers,
-                    pw_text_ns(mean, sizeof(mean), row->mean_ns),
-                    pw_text_ns(usual, sizeof(usual), row->usual_ns),
-                    pw_text_ns(cost, sizeof(cost), row->gain_ns));
+    pw_sentence_add(
+        s,
+        " slow in steps %" PRId64 "-%" PRId64 ": %" PRId64
+        " transfers took %s on average instead of %s; by the replay this cost the job %s",
+        row->first_step, row->last_step, row->transfers,
+        pw_text_ns(mean, sizeof(mean), row->mean_ns),
+        pw_text_ns(usual, sizeof(usual), row->usual_ns),
+        pw_text_ns(cost, sizeof(cost), row->gain_ns));
     pw_sentence_add(s, row->share < 0.1 ? " (%.1f %%)" : " (%.0f %%)", 100 * row->share);
 }
 
@@ -300,12 +300,12 @@ static int judge_root(const struct pw_advice_input *in, const struct late *late,
     char waited[32], by[32];
     if (rank >= 0 && is_straggler(in->cluster, rank))
         return 0;
-    pw_sentence_add(&s, "a rank waits %s in the mean",
+    pw_sentence_add(&s, "a rank waits %s on average",
                     pw_text_ns(waited, sizeof(waited), pw_whole(per_rank)));
     if (is_named) {
         pw_sentence_add(&s,
-                        "; most begins with rank %" PRId32
-                        ": with its work as the others' the replay is %s shorter",
+                        "; most of it begins at rank %" PRId32
+                        ": with work like the others' the replay is %s shorter",
                         rank, pw_text_ns(by, sizeof(by), root->gain_ns));
         advice->saves_ns = root->gain_ns;
     } else if (root) {
@@ -345,7 +345,8 @@ int pw_judge_load_imbalance(const struct pw_advice_input *in, const struct pw_ad
     struct pw_sentence s = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
     double balance = load_balance(in->cluster);
     (void)rule;
-    pw_sentence_add(&s, "the mean rank works %.0f %% of the busiest one's time", 100 * balance);
+    pw_sentence_add(&s, "ranks work on average for %.0f %% of the busiest rank's time",
+                    100 * balance);
     advice->saves_ns = pw_advice_whatif_gain(in, "job");
     if (in->verdict.kind == PW_VERDICT_UNKNOWN) /* a rank may be late enough */
         pw_sentence_add(&text, "The work is uneven: balance it %s.",
@@ -375,7 +376,7 @@ int pw_judge_transfer_exposed(const struct pw_advice_input *in, const struct pw_
     double wait = share_of_step(in, in->mean.wait_ns);
     double exposed = share_of_step(in, in->mean.comm_exposed_ns) - (wait > 0 ? wait : 0);
     (void)rule;
-    pw_sentence_add(&s, "%.0f %% of a step is communication beside no work, without waiting",
+    pw_sentence_add(&s, "%.0f %% of a step is exposed communication, without waiting",
                     100 * exposed);
     advice->saves_ns = pw_advice_whatif_gain(in, "network");
     if (advice->saves_ns < 0)
@@ -432,11 +433,11 @@ int pw_judge_small_collectives(const struct pw_advice_input *in, const struct pw
     if (!(steps_ns(in) > 0) || !(ns > SMALL * steps_ns(in)) || pw_nocpu_find(c).worst >= 0)
         return 0;
     char mean[32], time[32], busbw[32], most[32];
-    pw_sentence_add(&s, "%.0f of %s in the mean take %s", count,
+    pw_sentence_add(&s, "%.0f with %s on average take %s", count,
                     pw_text_bytes(mean, sizeof(mean), pw_whole(bytes / count)),
                     pw_text_ns(time, sizeof(time), pw_whole(ns)));
     if (known_ns > 0)
-        pw_sentence_add(&s, "; at %s, where the best seen is %s",
+        pw_sentence_add(&s, "; at %s, the best measured is %s",
                         pw_text_rate(busbw, sizeof(busbw), seen / known_ns),
                         pw_text_rate(most, sizeof(most), best));
     if (known_ns > 0)

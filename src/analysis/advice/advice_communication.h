@@ -17,7 +17,7 @@ int pw_network_explains(const struct pw_row_c_network *row, const struct pw_row_
 int pw_network_covers(const struct pw_cluster *cluster, int32_t src, int32_t dst);
 
 /* "The link between ranks 7 and 8 (node0, node1) was slow in steps 10-29: 80 transfers took 1.2 ms
- * in the mean, usual is 113 us; that cost the job 31.0 ms (4.0 %)". */
+ * on average instead of 113 us; this cost the job 31.0 ms (4.0 %)". */
 void pw_network_say(const struct pw_row_c_network *row, struct pw_sentence *sentence);
 
 #endif

@@ -69,13 +69,13 @@ static void write_amount(const struct pw_row_c_imbalance *row, struct pw_sentenc
     const char *most = one ? "" : "up to ";
     if (is(row->how, "phases")) {
         pw_sentence_add(s,
-                        "Uneven work: from step to step another rank has more to do, and the most "
-                        "of a step is %.2f times its mean",
+                        "Uneven work: from step to step another rank has more to do, and the "
+                        "largest of a step is %.2f times the mean",
                         row->amount_ratio);
     } else if (row->nranks <= 0) {
         pw_sentence_add(s,
-                        "Uneven work: the amounts differ from step to step, the most of a step is "
-                        "%.2f times its mean",
+                        "Uneven work: the amounts differ from step to step, the largest of a step "
+                        "is %.2f times the mean",
                         row->amount_ratio);
     } else if (is_guess) {
         pw_sentence_add(s,

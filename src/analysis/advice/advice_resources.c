@@ -232,8 +232,8 @@ int pw_judge_data_wait(const struct pw_advice_input *in, const struct pw_advice_
         least_ns = trace->data_wait_ns < least_ns ? trace->data_wait_ns : least_ns;
     }
     char mean[32];
-    pw_sentence_add(&s, "%" PRId64 " of %" PRId64 " ranks wait, %s a step in the mean of all",
-                    waiting, in->present, pw_text_ns(mean, sizeof(mean), in->mean.data_wait_ns));
+    pw_sentence_add(&s, "%" PRId64 " of %" PRId64 " ranks wait, on average %s a step", waiting,
+                    in->present, pw_text_ns(mean, sizeof(mean), in->mean.data_wait_ns));
     advice->saves_ns = waiting ? pw_advice_of_all_steps(in, (double)least_ns) : -1;
     return waiting > 0 && 2 * waiting >= in->present;
 }

@@ -43,15 +43,14 @@ static const struct pw_advice_rule rules[] = {
               "than cores."),
     STRAGGLER("cgroup_throttling", PW_CAUSE_CGROUP_THROTTLING, PW_ADVICE_ANY,
               "is stopped by its cgroup's CPU quota. Raise the quota (cpu.max, or the CPU limit of "
-              "its container or job), or start no more threads than it pays for."),
+              "its container or job), or start no more threads than it allows."),
     STRAGGLER("stopped", PW_CAUSE_STOPPED, PW_ADVICE_ANY,
               "was stopped (SIGSTOP, a debugger, a job that the batch system suspended). Find out "
               "who stops processes on its host."),
-    STRAGGLER(
-        "host_frozen", PW_CAUSE_HOST_FROZEN, PW_ADVICE_ANY,
-        "stood still with its host or container: nothing ran there, nor was anything sampled. "
-        "Look for virtual machines that are moved or suspended, containers that are paused, "
-        "and firmware that halts the host."),
+    STRAGGLER("host_frozen", PW_CAUSE_HOST_FROZEN, PW_ADVICE_ANY,
+              "was frozen with its host or container: nothing ran there, and nothing was sampled. "
+              "Look for virtual machines that are moved or suspended, containers that are paused, "
+              "and firmware that halts the host."),
     STRAGGLER("late_start", PW_CAUSE_LATE_START, PW_ADVICE_ANY,
               "entered MPI_Init later than the others, who waited for it. Look at what it does "
               "before: how its host starts processes, loads libraries and Python modules, and "
@@ -60,17 +59,18 @@ static const struct pw_advice_rule rules[] = {
               "has a GPU whose clocks are held down. Check its cooling and power supply "
               "(nvidia-smi -q -d PERFORMANCE), and its host for others that heat it; leave the "
               "host out until it is repaired."),
-    STRAGGLER("host_bound", PW_CAUSE_HOST_BOUND, PW_ADVICE_ANY,
-              "leaves its GPU dry: its program launches kernels late. Look at its host's CPU "
-              "(binding, other processes, Python work between operators), and for synchronisation "
-              "with the GPU; CUDA graphs or larger kernels take fewer launches."),
+    STRAGGLER(
+        "host_bound", PW_CAUSE_HOST_BOUND, PW_ADVICE_ANY,
+        "leaves its GPU idle (dry): its program launches kernels late. Look at its host's CPU "
+        "(binding, other processes, Python work between operators), and for synchronisation "
+        "with the GPU; CUDA graphs or larger kernels take fewer launches."),
     STRAGGLER("slower_kernels", PW_CAUSE_SLOWER_KERNELS, PW_ADVICE_ANY,
               "has a GPU that takes longer for the same kernels. Compare its clocks, its memory "
               "errors and other users of the GPU with the other ranks' (nvidia-smi)."),
     STRAGGLER_OF("more_gpu_work", PW_CAUSE_MORE_GPU_WORK, PW_ADVICE_ANY,
-                 "has more for its GPU to do. Compare its batch size, sequence lengths and shapes "
+                 "has more GPU work. Compare its batch size, sequence lengths and shapes "
                  "with the other ranks'.",
-                 "has more for its GPU to do. Compare the size of its part of the problem with the "
+                 "has more GPU work. Compare the size of its part of the problem with the "
                  "other ranks'."),
     STRAGGLER("blocked_off_cpu_data", PW_CAUSE_BLOCKED_OFF_CPU, PW_PHASE_DATA,
               "sleeps while it gets data. Its loader is slower than the others': check its "
@@ -90,25 +90,26 @@ static const struct pw_advice_rule rules[] = {
         "nonzeros and their cost), extra work that only this rank does (logging, output); "
         "then the clock speed of its host."),
     STRAGGLER("unknown_optimizer", PW_ADVICE_ANY, PW_PHASE_OPTIMIZER,
-              "is slow in the optimizer, for a reason that is not known. Check what only this rank "
+              "is slow in the optimizer for an unknown reason. Check what only this rank "
               "does there (checkpoints, logging), or put profwrap_range_push() and _pop() around "
               "parts of it."),
     STRAGGLER_OF(
         "unknown", PW_ADVICE_ANY, PW_ADVICE_ANY,
-        "is slow for a reason that is not known. To find out, put profwrap_range_push() and "
+        "is slow for an unknown reason. To find out, put profwrap_range_push() and "
         "_pop() around parts of the phase, or record more with --level 2 and --sample-hz 100.",
-        "is slow for a reason that is not known. To find out, put profwrap_range_push() and "
+        "is slow for an unknown reason. To find out, put profwrap_range_push() and "
         "_pop() around parts of the iteration, or record more with --level 2 and --sample-hz 100."),
     JOB("all_slower", pw_judge_all_slower,
         "Find what all ranks had in common in those steps: checkpoints or validation (make them "
-        "more seldom, or in the background), clock speeds (heat, power limits), other jobs on the "
+        "rarer, or run them in the background), clock speeds (heat, power limits), other jobs on "
+        "the "
         "hosts, network or file system, or more work in the steps themselves (larger "
         "input, growing lists, memory that is not freed). Section utilisation has the hosts."),
     JOB("mpi_not_recorded", pw_judge_mpi_not_recorded,
-        "MPI calls of some ranks were not recorded: nothing says who waited for whom."),
+        "MPI calls of some ranks were not recorded, so it is unknown which rank waited for which."),
     JOB("no_communication", pw_judge_no_communication,
-        "Nothing between the ranks was recorded. If they communicate by MPI or NCCL, see that "
-        "--activities has them and that recording was not paused all the time."),
+        "No communication between the ranks was recorded. If they communicate by MPI or NCCL, "
+        "check that --activities includes it and that recording was not paused all the time."),
     JOB("ranks_missing", pw_judge_ranks_missing,
         "Ranks are missing: check that every host can write to the output directory (a shared file "
         "system) and why those ranks ended; then run 'profwrap merge DIR' again."),
@@ -122,20 +123,20 @@ static const struct pw_advice_rule rules[] = {
         "Ranks waited for room in a full ring, which looks like their own work: raise --ring-size, "
         "or record less with --level 0."),
     JOB("nccl_untimed", pw_judge_nccl_untimed,
-        "When NCCL's operations ran is not known, so neither are waits in them nor bandwidth: "
+        "The times of NCCL's operations are unknown, and so are waits in them and their bandwidth: "
         "record "
         "GPU kernels (cuda among the --activities), or use --level 2."),
     JOB("no_steps", pw_judge_no_steps,
         "Mark the steps, so that ranks can be compared step by step: call profwrap_step(n) of "
         "profwrap.h, or MPI_Pcontrol(10), at the start of each iteration."),
     JOB("steps_inferred", pw_judge_steps_inferred,
-        "The program marks no steps; they are found from its calls. To be sure, mark them: "
+        "The program marks no steps; they are inferred from its calls. To be sure, mark them: "
         "profwrap_step(n) of profwrap.h, or MPI_Pcontrol(10), at the start of each iteration."),
     JOB("few_steps", pw_judge_few_steps,
         "Few steps were measured: profile more of them (20 or more) before you trust the "
         "comparison."),
     JOB("clocks_not_aligned", pw_judge_clocks_not_aligned,
-        "The ranks' clocks are not aligned, so nothing says who waited for whom. Run with "
+        "The ranks' clocks are not aligned, so it is unknown which rank waited for which. Run with "
         "--clock-sync active, and let the hosts reach each other by UDP (--clock-interval); else "
         "only ranks that communicate in both directions can be aligned."),
     JOB("no_peers", pw_judge_no_peers,
@@ -166,7 +167,7 @@ static const struct pw_advice_rule rules[] = {
         "The work is uneven, though no rank is late enough to be named: balance it (equal batches, "
         "sequence lengths and domains; sort or bucket what varies).",
         "The work is uneven, though no rank is late enough to be named: balance it (parts of "
-        "the problem of equal cost, by a weighted partition, or anew where the cost changes)."),
+        "the problem of equal cost, by a weighted partition, repeated when the cost changes)."),
     JOB_OF(
         "wait_roams", pw_judge_wait_roams,
         "Ranks wait for each other, yet no rank is late regularly: the delay moves from rank to "

@@ -86,7 +86,7 @@ static void say_slower(struct pw_sentence *s, const struct pw_row_c_trend *t, co
         pw_sentence_add(s, ", most in %s", pw_enum_name(PW_F_PHASE, t->phase));
     say_doing(s, t->cause);
     if (t->kind == PW_SLOWING_WARM_UP)
-        pw_sentence_add(s, "; runs often begin so");
+        pw_sentence_add(s, "; runs often begin like this");
 }
 
 void pw_trends_say(const struct pw_cluster *c, const struct pw_row_c_trend *t,

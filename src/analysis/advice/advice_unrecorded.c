@@ -14,7 +14,7 @@ static const struct {
     [PW_UNRECORDED_BYPASSED] =
         {"the program took them past preloaded libraries (dlsym on MPI's own handle as Julia and "
          "ctypes do, RTLD_DEEPBIND, or MPI inside the executable)",
-         "use --audit, or let it look them up globally"},
+         "use --audit, or make it look them up in the global scope"},
     [PW_UNRECORDED_ENVIRONMENT] =
         {"the program was started without profwrap's environment (env -i)",
          "keep LD_PRELOAD and PROFWRAP_SEGMENT in what starts it"},
@@ -160,7 +160,7 @@ int pw_judge_no_communication(const struct pw_advice_input *in, const struct pw_
     struct pw_sentence evidence = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
     (void)rule;
     pw_unrecorded_sum(in->cluster, &sum);
-    pw_sentence_add(&evidence, "%" PRId64 " ranks, and no collective or message of theirs",
+    pw_sentence_add(&evidence, "%" PRId64 " ranks, and none of their collectives or messages",
                     in->expected);
     return sum.is_silent && !sum.ranks;
 }
@@ -328,7 +328,7 @@ int pw_judge_nccl_untimed(const struct pw_advice_input *in, const struct pw_advi
     struct pw_sentence evidence = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
     const int64_t untimed = pw_advice_untimed(in->cluster);
     (void)rule;
-    pw_sentence_add(&evidence, "%" PRId64 " operations of NCCL are known by their enqueueing only",
+    pw_sentence_add(&evidence, "%" PRId64 " NCCL operations are known only by their enqueueing",
                     untimed);
     return untimed > 0;
 }

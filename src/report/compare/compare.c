@@ -305,14 +305,12 @@ static int say_one(const struct pw_cluster *c, size_t nsteps, const char *which,
         pw_sentence_add(said, "%" PRId64 " of %" PRId64 " ranks of the %s run left no usable file",
                         missing, c->nranks, which);
     else if (c->snapshot > 0)
-        pw_sentence_add(said, "the %s run was still going on", which);
+        pw_sentence_add(said, "the %s run was still running", which);
     else if (!nsteps)
         pw_sentence_add(said, "the %s run has no measured steps", which);
     else if (c->steps_inferred > 1)
-        pw_sentence_add(said,
-                        "no steps were found in the %s run, only slices, which are as long as the "
-                        "run makes them",
-                        which);
+        pw_sentence_add(
+            said, "the %s run has no steps, only slices, whose length depends on the run", which);
     else if (nsteps < PW_PERMUTATION_LEAST)
         pw_sentence_add(said, "the %s run has only %zu measured step%s", which, nsteps,
                         nsteps == 1 ? "" : "s");
@@ -337,10 +335,9 @@ static void say_unable(const struct pw_compare_building *b, char *out, size_t si
             return;
     if (b->runs[0]->steps_inferred != b->runs[1]->steps_inferred)
         pw_sentence_add(&said,
-                        "the steps of one run are marked, those of the other found in calls");
+                        "the steps of one run are marked, those of the other inferred from calls");
     else if (b->runs[0]->steps_inferred > 0 && !is_like(parts[0].nsteps, parts[1].nsteps))
-        pw_sentence_add(&said,
-                        "the steps that were found in the calls are not the same: %zu, then %zu",
+        pw_sentence_add(&said, "different steps were inferred from the calls: %zu, then %zu",
                         parts[0].nsteps, parts[1].nsteps);
 }
 

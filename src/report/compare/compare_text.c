@@ -341,15 +341,15 @@ int pw_compare_text(FILE *out, const struct pw_comparison *comparison, int top)
     pw_compare_headline(comparison, text, sizeof(text));
     int err = pw_page_print(&page, 0, 2, "%s", text);
     if (!err && comparison->unlike[0])
-        err = pw_page_print(&page, 0, 2, "The runs are not alike: %s.", comparison->unlike);
+        err = pw_page_print(&page, 0, 2, "The runs differ: %s.", comparison->unlike);
     for (int group = 0; group < PW_COMPARE_GROUPS && !err; group++)
         err = print_group(&page, comparison, (enum pw_compare_group)group);
     err = err ? err : pw_page_print(&page, 0, 0, "%s", "");
     if (!err)
-        err = pw_page_print(
-            &page, 0, 2,
-            "p: how likely the steps' spread alone makes such a difference "
-            "(permutation test of means, Mann-Whitney of medians). It knows nothing of what "
-            "differs from run to run: another placement, another neighbour.");
+        err =
+            pw_page_print(&page, 0, 2,
+                          "p: how likely the steps' spread alone makes such a difference "
+                          "(permutation test of means, Mann-Whitney of medians). It does not cover "
+                          "what differs from run to run, such as placement and other jobs.");
     return err ? err : ferror(out) ? -EIO : 0;
 }

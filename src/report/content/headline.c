@@ -231,9 +231,8 @@ static void write_one_rank(const struct pw_figures *f, struct pw_sentence *s)
 
 static void write_unmarked(const struct pw_figures *f, struct pw_sentence *s)
 {
-    pw_sentence_add(
-        s, "No steps are known, so no rank can be said to hold the job back: %" PRId64 " ranks",
-        f->present);
+    pw_sentence_add(s, "No steps are known, so ranks cannot be compared: %" PRId64 " ranks",
+                    f->present);
     if (f->nhosts > 0)
         pw_sentence_add(s, " on %" PRId64 " host%s", f->nhosts, f->nhosts == 1 ? "" : "s");
     if (f->run_ns >= 0)
@@ -259,7 +258,7 @@ static void write_silent(const struct pw_figures *f, struct pw_sentence *s)
 {
     pw_sentence_add(s,
                     "Cannot tell whether a rank held the job back: no communication between its "
-                    "%" PRId64 " ranks was recorded, so nothing shows who waited for whom",
+                    "%" PRId64 " ranks was recorded, so it is unknown which rank waited for which",
                     f->expected);
     if (f->measured)
         pw_sentence_add(s, "; %" PRId64 " %s%s", f->measured, pw_words_step(f->cluster),
@@ -380,7 +379,7 @@ void pw_headline_missing(const struct pw_figures *figures, char *out, size_t siz
     const char *separator = "";
     out[0] = '\0';
     if (figures->present < figures->expected) {
-        pw_sentence_add(&s, "%" PRId64 " of %" PRId64 " ranks are here", figures->present,
+        pw_sentence_add(&s, "%" PRId64 " of %" PRId64 " ranks are present", figures->present,
                         figures->expected);
         separator = "; ";
     }

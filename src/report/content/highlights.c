@@ -111,7 +111,7 @@ static int find_late_rank(const struct pw_figures *f, struct pw_highlight *out)
     pw_sentence_add(&s, "rank %" PRId32, w.rank);
     if (w.beyond_ns < w.for_ns)
         add_share(&s, " (", (double)w.beyond_ns / (double)w.total_ns,
-                  " where it came later than the clocks may be wrong)");
+                  " where it was later than the clock error)");
     pw_sentence_add(&s, ".");
     return 1;
 }
@@ -154,8 +154,8 @@ static int find_host_late(const struct pw_figures *f, struct pw_highlight *out)
     if (out->share < GPUS_DRY_LEAST)
         return 0;
     struct pw_sentence s = pw_sentence_on(out->text, sizeof(out->text));
-    add_share(&s, waits_ns ? "GPUs had nothing to do for at least " : "GPUs had nothing to do for ",
-              out->share, " of the time, because the host launched their next kernel late");
+    add_share(&s, waits_ns ? "GPUs were idle for at least " : "GPUs were idle for ", out->share,
+              " of the time, because the host launched their next kernel late");
     if (out->of_rank < out->share + STANDS_OUT || waits_ns) {
         out->rank = -1;
         out->of_rank = -1;
@@ -218,7 +218,7 @@ static int find_data_wait(const struct pw_figures *f, struct pw_highlight *out)
     }
     struct pw_sentence s = pw_sentence_on(out->text, sizeof(out->text));
     add_share(&s, "Waiting for data takes ", out->share, " of a step");
-    pw_sentence_add(&s, " (%s of %s in the mean",
+    pw_sentence_add(&s, " (%s of %s on average",
                     pw_text_ns(wait, sizeof(wait), f->trace_mean.data_wait_ns),
                     pw_text_ns(step, sizeof(step), f->trace_mean.total_ns));
     if (out->of_rank < out->share + STANDS_OUT) {
@@ -243,9 +243,10 @@ static int find_no_cpu(const struct pw_figures *f, struct pw_highlight *out)
     out->share = found.share;
     out->ns = pw_whole(out->share * (double)f->run_ns * (double)f->present);
     struct pw_sentence s = pw_sentence_on(out->text, sizeof(out->text));
-    add_share(
-        &s, "Beside waiting for each other ranks were ready to run but without a CPU for at least ",
-        out->share, " of the time");
+    add_share(&s,
+              "In addition to waiting for each other, ranks were ready to run but without a CPU "
+              "for at least ",
+              out->share, " of the time");
     if (found.worst_share >= out->share + STANDS_OUT) {
         out->rank = found.worst;
         out->of_rank = found.worst_share;

@@ -169,7 +169,7 @@ static void say_unknown(const struct pw_live_view *view, struct pw_sentence *s)
         pw_sentence_add(s, "; %s did not answer",
                         pw_call_ranks(view->silent, view->nsilent, ranks, sizeof(ranks)));
     else
-        pw_sentence_add(s, "; for whom is not known");
+        pw_sentence_add(s, "; the rank that they wait for is not known");
 }
 
 void pw_live_headline(const struct pw_live_view *view, char *out, size_t size)

@@ -190,7 +190,7 @@ static void print_worst(struct sheet *sheet)
               sheet->rows[0].rank->rank, time_text(sheet->rows[0].own_ns, own),
               time_text(excess, more));
     else
-        print(sheet, PLAIN, "worst rank  none works 5 %% of a step longer than the median");
+        print(sheet, PLAIN, "worst rank  no rank works longer than the median by 5 %% of a step");
 }
 
 static void print_row(struct sheet *sheet, size_t i)

@@ -266,8 +266,8 @@ static int print_group(const struct pw_live_view *view, const struct pw_page *pa
         group->nwaiting == 1 ? "s" : "", pw_live_time(group->waited_ns, time, sizeof(time)),
         group->nmissing ? missing : "none is missing",
         group->nmissing == 0   ? ""
-        : group->nmissing == 1 ? " has not come to it"
-                               : " have not come to it",
+        : group->nmissing == 1 ? " has not entered it"
+                               : " have not entered it",
         unknown, group->is_mismatched ? "; they are in different functions" : "");
 }
 
@@ -323,7 +323,7 @@ static int print_progress(const struct pw_live_view *view, const struct pw_page 
         for (size_t k = 0; k < i; k++)
             is_new &= hang->groups[k].comm_uid != hang->groups[i].comm_uid;
         if (is_new && !shown++)
-            err = pw_page_print(page, 0, 0, "Collectives left, or begun if nonblocking");
+            err = pw_page_print(page, 0, 0, "Collectives completed, or started if nonblocking");
         if (is_new && !err)
             err = print_reached(view, page, hang->groups[i].comm_uid);
     }

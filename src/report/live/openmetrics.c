@@ -45,12 +45,12 @@ static const struct metric {
     {"profwrap_step_mean_seconds", 0, NS, AT(step_mean_ns), NULL,
      "Mean length of the last 32 steps."},
     {"profwrap_step_mpi_seconds", 0, NS, AT(step_mpi_ns), NULL,
-     "Of the mean of the last 32 steps, the time inside MPI calls."},
+     "Mean time inside MPI calls in the last 32 steps."},
     {"profwrap_mpi_seconds", 1, NS, AT(mpi_ns), NULL,
      "Time inside MPI calls that have ended, of all threads together."},
     {"profwrap_call_seconds", 0, NS, 0, get_call,
-     "How long the rank has been in the MPI call that it is in; 0 between calls."},
-    {"profwrap_events", 1, COUNT, AT(events), NULL, "Records that the collector has taken."},
+     "Time since the rank entered its current MPI call; 0 between calls."},
+    {"profwrap_events", 1, COUNT, AT(events), NULL, "Records that the collector has processed."},
     {"profwrap_dropped_events", 1, COUNT, AT(dropped), NULL, "Events that were lost, and counted."},
     {"profwrap_recording", 0, FLAG, 0, get_recording, "Whether the rank is being recorded."},
     {"profwrap_mpi_unrecorded", 0, FLAG, 0, get_unrecorded,
@@ -118,7 +118,7 @@ static void print_info(FILE *out, const struct pw_live_view *view)
 int pw_openmetrics_print(const struct pw_live_view *view, FILE *out)
 {
     print_info(out, view);
-    print_head(out, "profwrap_ranks", "gauge", 0, "Ranks that run, by whether they answered.");
+    print_head(out, "profwrap_ranks", "gauge", 0, "Running ranks, by whether they answered.");
     fprintf(out, "profwrap_ranks{answered=\"yes\"} %zu\nprofwrap_ranks{answered=\"no\"} %zu\n",
             view->n, view->nsilent);
     for (int i = 0; i < METRICS; i++)

@@ -33,16 +33,15 @@ static int print_basis(const struct pw_page *page)
 {
     const struct pw_row_c_flops *all = &page->figures->cluster->flops[0];
     if (all->peak_flops < 0)
-        return pw_page_print(
-            page, 2, 2,
-            "MFU is not known: no peak is known of all these ranks' GPUs in %.16s. "
-            "profwrap merge --peak-flops N DIR takes that of a GPU.",
-            all->type);
+        return pw_page_print(page, 2, 2,
+                             "MFU is not known, because not all GPUs have a known peak in %.16s: "
+                             "give a GPU's peak with profwrap merge --peak-flops N DIR.",
+                             all->type);
     if (all->mfu > 1)
         return pw_page_print(
             page, 2, 2,
-            "More than 100 %% cannot be: the FLOPs that the program or --step-flops "
-            "says, the peak, or its type (--flops-type, here %.16s) is wrong.",
+            "More than 100 %% is impossible: the FLOPs that the program or --step-flops gives, the "
+            "peak, or its type (--flops-type, here %.16s) is wrong.",
             all->type);
     return pw_page_print(page, 2, 2,
                          "MFU: the FLOPs that the model needs, over what the GPUs could have "
@@ -60,7 +59,9 @@ int pw_section_flops(const struct pw_page *page)
     size_t count = c->nflops - 1 < page->top ? c->nflops : page->top + 1;
     struct pw_grid grid;
     if (!c->nflops)
-        return pw_page_print(page, 2, 2, "Nobody said what the model needs.");
+        return pw_page_print(
+            page, 2, 2,
+            "Neither the program nor --step-flops gives the FLOPs that the model needs.");
     pw_grid_init(&grid, columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < count; i++)
         row_cells(&grid, &c->flops[i]);

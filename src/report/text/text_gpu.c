@@ -126,7 +126,7 @@ static int print_devices(const struct pw_page *page)
     struct pw_grid grid;
     if (!has_several(c))
         return 0;
-    int err = pw_page_print(page, 2, 2, "Ranks that used several GPUs, each for itself:");
+    int err = pw_page_print(page, 2, 2, "Ranks that used several GPUs, each GPU separately:");
     pw_grid_init(&grid, columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < count; i++)
         device_cells(&grid, &c->gpu_devices[i]);
@@ -145,10 +145,10 @@ static int print_unrecorded(const struct pw_page *page)
     for (size_t i = 0; i < c->ngpu_ranks; i++)
         most = c->gpu_ranks[i].unrecorded_ns > most ? c->gpu_ranks[i].unrecorded_ns : most;
     char text[32];
-    return most ? pw_page_print(page, 2, 2,
-                                "*: for up to %s of the time nobody recorded what the GPU did: its "
-                                "figures are of the rest, which counts as idle.",
-                                pw_text_ns(text, sizeof(text), most))
+    return most ? pw_page_print(
+                      page, 2, 2,
+                      "*: the GPU was not recorded for up to %s of the time, which counts as idle.",
+                      pw_text_ns(text, sizeof(text), most))
                 : 0;
 }
 
@@ -181,15 +181,15 @@ int pw_section_gpu(const struct pw_page *page)
     err = err ? err : print_slow(page);
     err = err ? err
               : pw_page_print(page, 2, 2,
-                              "Time: from the first activity to the last; percentages are of it, "
-                              "hidden: of NCCL's time, while the GPU computes. dry: the next "
+                              "Time: from the first activity to the last; percentages are of it. "
+                              "hidden: share of NCCL's time while the GPU computes; dry: the next "
                               "kernel was launched after the GPU had run out of work.");
     if (err || !has_occupancy(page->figures->cluster))
         return err;
-    return pw_page_print(page, 2, 2,
-                         "Occupancy: the warps that can be on a multiprocessor at a time, by "
-                         "kernels' blocks, registers and shared memory, of those it has room for; "
-                         "mean by time.");
+    return pw_page_print(
+        page, 2, 2,
+        "Occupancy: warps of a kernel that fit on a multiprocessor by its blocks, registers and "
+        "shared memory, over the warps that it can hold; mean weighted by time.");
 }
 
 static void kernel_cells(struct pw_grid *grid, const struct pw_row_c_kernel *row, int has_ranks)

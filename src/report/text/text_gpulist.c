@@ -72,7 +72,7 @@ static int print_use(const struct pw_page *page, const struct pw_gpulist *list)
         {"\nheat", 0}, {"\nbrake", 0},        {"errors\n(XID)", 1},
     };
     struct pw_grid grid;
-    int err = pw_page_print(page, 2, 2, "Each GPU, whoever used it:");
+    int err = pw_page_print(page, 2, 2, "Each GPU, for all ranks that used it:");
     pw_grid_init(&grid, columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < list->n && i < page->top; i++) {
         name_cell(&grid, list, &list->rows[i]);

@@ -175,8 +175,8 @@ int pw_section_operators(const struct pw_page *page)
     };
     int err = pw_operators_list(c, wanted->group_by, wanted->search, wanted->sort, &list);
     if (!err && !list.n)
-        err =
-            pw_page_print(page, 2, 2, "None has '%s' in it.", wanted->search ? wanted->search : "");
+        err = pw_page_print(page, 2, 2, "No operator has '%s' in its name, type or shapes.",
+                            wanted->search ? wanted->search : "");
     else if (!err)
         err = print_rows(page, &layout, &totals, &list);
     err = err ? err : print_sums(page, &totals);

@@ -41,15 +41,15 @@ static const struct section {
     {"steps", "Steps: where each rank's time goes", pw_section_steps, NULL, false},
     {"phases", "Phases: each rank's own work, without waiting for other ranks", pw_section_phases,
      NULL, false},
-    {"operators", "Operators: who computes, and on which rank it takes longer",
-     pw_section_operators, NULL, true},
-    {"flops", "FLOP/s and MFU: what the model needs, and of what the GPUs can", pw_section_flops,
+    {"operators", "Operators: self time, and ranks on which they take longer", pw_section_operators,
+     NULL, true},
+    {"flops", "FLOP/s and MFU: what the model needs of what the GPUs can do", pw_section_flops,
      has_flops, true},
     {"gpu", "GPUs: where their time goes", pw_section_gpu, has_gpus, true},
-    {"kernels", "Kernels: what the GPUs compute, and who launches it", pw_section_kernels, has_gpus,
-     true},
-    {"collectives", "Collective operations: waiting and transfer apart", pw_section_collectives,
-     NULL, false},
+    {"kernels", "Kernels: what the GPUs compute, and what launches it", pw_section_kernels,
+     has_gpus, true},
+    {"collectives", "Collective operations: waiting and transfer separately",
+     pw_section_collectives, NULL, false},
     {"p2p", "Point-to-point messages", pw_section_p2p, NULL, true},
     {"stragglers", "Stragglers", pw_section_stragglers, NULL, false},
     {"whatif", "What if: the run replayed with something changed", pw_section_whatif, NULL, true},
@@ -124,7 +124,8 @@ static int print_top(const struct pw_page *page)
     int err = pw_page_print(page, 0, 2, "%s", text);
     pw_headline_missing(page->figures, text, sizeof(text));
     if (!err && text[0])
-        err = pw_page_print(page, 0, 2, "Incomplete: %s. Figures are of what was recorded.", text);
+        err = pw_page_print(page, 0, 2, "Incomplete: %s. Figures cover only what was recorded.",
+                            text);
     struct pw_highlight highlights[PW_HIGHLIGHTS];
     for (size_t i = 0, n = pw_highlights_find(page->figures, highlights); i < n && !err; i++)
         err = pw_page_print(page, 0, 2, "%s", highlights[i].text);

@@ -98,14 +98,13 @@ static size_t find_slow(const struct pw_cluster *c, size_t nall, struct pw_pipel
 static int print_verdict(const struct pw_page *page)
 {
     static const char *const words[] = {
-        [PW_PIPELINE_UNKNOWN] = "Not judged: no queue was looked at in a measured step.",
+        [PW_PIPELINE_UNKNOWN] = "No verdict: no queue was sampled in a measured step.",
         [PW_PIPELINE_FINE] = "The data pipeline keeps up.",
         [PW_PIPELINE_PROCESSING] =
             "The host's queue is empty in more than 30 % of the samples: data are processed too "
             "slowly.",
-        [PW_PIPELINE_TRANSFER] =
-            "The host's queue is filled, but the device's was empty when a step wanted data: they "
-            "are transferred too slowly.",
+        [PW_PIPELINE_TRANSFER] = "The host's queue is filled, but the device's was empty when a "
+                                 "step needed data: data are transferred too slowly.",
     };
     const struct pw_cluster *c = page->figures->cluster;
     struct pw_pipeline p, first;
@@ -129,12 +128,12 @@ int pw_section_data_pipeline(const struct pw_page *page)
     };
     const struct pw_cluster *c = page->figures->cluster;
     if (!c->nqueues)
-        return pw_page_print(page, 2, 2,
-                             "Not known: no queue was sampled. profwrap_queue() says how full one "
-                             "is%s.",
-                             pw_figures_advice(page->figures).is_training
-                                 ? "; of PyTorch's DataLoader profwrap.watch() does"
-                                 : "");
+        return pw_page_print(
+            page, 2, 2,
+            "Not known: no queue was sampled. profwrap_queue() records how full a queue is%s.",
+            pw_figures_advice(page->figures).is_training
+                ? "; for PyTorch's DataLoader profwrap.watch() does"
+                : "");
     struct pw_grid grid;
     pw_grid_init(&grid, columns, sizeof(columns) / sizeof(columns[0]));
     size_t left = add_rows(&grid, c, page->top);
@@ -146,8 +145,8 @@ int pw_section_data_pipeline(const struct pw_page *page)
     if (err)
         return err;
     return pw_page_print(page, 2, 2,
-                         "usage: mean of size / capacity; empty: samples with nothing in it. Ranks "
-                         "have a line of their own where that differs by more than 10 %%.");
+                         "usage: mean of size / capacity; empty: samples with nothing in it. A "
+                         "rank has a line of its own where its values differ by more than 10 %%.");
 }
 
 static void add_share(struct pw_grid *grid, double share)
@@ -216,10 +215,11 @@ int pw_section_utilisation(const struct pw_page *page)
         err = pw_page_print(page, 2, 2, "%zu more ranks are not shown (--top 0).", n - count);
     if (err)
         return err;
-    return pw_page_print(page, 2, 2,
-                         "Shares of time; CPU of all threads, so that it may be above 100 %%. "
-                         "Without a CPU: the main thread was ready to run, and switched out: it "
-                         "had to stop for another. Most such time first.");
+    return pw_page_print(
+        page, 2, 2,
+        "Shares of time; CPU of all threads, so that it may be above 100 %%. "
+        "Without a CPU: the main thread was ready to run but did not run; switched out: it had to "
+        "stop for another thread. Longest time without a CPU first.");
 }
 
 static double peak_key(const struct pw_figures *f, size_t row)
@@ -277,9 +277,9 @@ int pw_section_memory(const struct pw_page *page)
         err = pw_page_print(page, 2, 2, "%zu more are not shown (--top 0).", n - count);
     if (err)
         return err;
-    return pw_page_print(page, 2, 2,
-                         "rss: of the process; allocated: as the program or CUPTI said; pools: "
-                         "what CUDA's hold of the device. Growth: of a line through what was there "
-                         "at the end of each step; fit: how much of the "
-                         "changes it explains.");
+    return pw_page_print(
+        page, 2, 2,
+        "rss: resident memory of the process; allocated: as recorded by the program or CUPTI; "
+        "pools: device memory that CUDA's pools hold. Growth: slope of a line through the memory "
+        "at the end of each step; fit: share of the variance that it explains.");
 }

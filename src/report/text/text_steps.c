@@ -53,11 +53,11 @@ static int explain_rows(const struct pw_page *page, size_t shown, const size_t *
                             "shows all). The mean is over all.",
                             shown, count_known(f) - shown);
     if (!err && lossy)
-        err = pw_page_print(page, 2, 2,
-                            "! part of what this rank did is missing: its figures are of what was "
-                            "recorded.");
+        err = pw_page_print(
+            page, 2, 2,
+            "! part of what this rank did is missing: its figures cover only what was recorded.");
     if (!err && fewer)
-        err = pw_page_print(page, 2, 2, "- not all measured steps are known of this rank.");
+        err = pw_page_print(page, 2, 2, "- some measured steps of this rank are not known.");
     return err;
 }
 
@@ -320,10 +320,11 @@ int pw_section_parts(const struct pw_page *page)
     int err = pw_grid_print(&grid, page);
     pw_grid_fini(&grid);
     return err ? err
-               : pw_page_print(page, 2, 2,
-                               "The parts of each rank add up to the run, from its first event or "
-                               "sample on any rank to its last (\"ran\" has the launch before and "
-                               "the closing of files after it, too). own: without waiting for "
-                               "other ranks. n/a: its end is not known on all ranks; its time is "
-                               "in the part next to it.");
+               : pw_page_print(
+                     page, 2, 2,
+                     "The parts of each rank add up to the run, from its first event or "
+                     "sample on any rank to its last (\"ran\" also includes the launch before it "
+                     "and the closing of files after it). own: without waiting for "
+                     "other ranks. n/a: its end is not known on all ranks; its time is "
+                     "in the part next to it.");
 }

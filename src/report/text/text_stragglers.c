@@ -116,12 +116,12 @@ static void write_unknown(const struct pw_figures *f, const struct pw_verdict *v
     case PW_WANTING_RECORDED_MPI:
         pw_sentence_add(s,
                         "Not known: MPI calls of %" PRId64 " of %" PRId64
-                        " ranks were not recorded, so that nothing says who waited for whom.",
+                        " ranks were not recorded, so it is unknown which rank waited for which.",
                         v->unrecorded.ranks, f->expected);
         break;
     case PW_WANTING_COMMUNICATION:
-        pw_sentence_add(s, "Not known: no communication between ranks was recorded, so that "
-                           "nothing says who waited for whom.");
+        pw_sentence_add(s, "Not known: no communication between ranks was recorded, so it is "
+                           "unknown which rank waited for which.");
         break;
     case PW_WANTING_ALL_RANKS:
         pw_sentence_add(s,
@@ -139,15 +139,15 @@ static void write_unknown(const struct pw_figures *f, const struct pw_verdict *v
     case PW_WANTING_NCCL_TIMES:
         pw_sentence_add(s,
                         "Not known: of %" PRId64 " operations of NCCL only the enqueueing was "
-                        "seen, so that nothing says who waited for whom.",
+                        "seen, so it is unknown which rank waited for which.",
                         v->untimed);
         break;
     case PW_WANTING_CLOCKS:
-        pw_sentence_add(s, "Not resolvable: the ranks' clocks are not aligned, so that nothing "
-                           "says who waited for whom.");
+        pw_sentence_add(s, "Not resolvable: the ranks' clocks are not aligned, so it is unknown "
+                           "which rank waited for which.");
         break;
     case PW_WANTING_PEERS:
-        pw_sentence_add(s, "None that is sure: rank %" PRId32 " has no other of its role.",
+        pw_sentence_add(s, "Cannot tell: rank %" PRId32 " is the only one of its role.",
                         v->alone->first_rank);
         break;
     case PW_WANTING_NOTHING:
@@ -206,17 +206,17 @@ static int print_all(const struct pw_page *page)
     if (!err && count < n)
         err = pw_page_print(page, 2, 2, "%zu more are not shown (--top 0).", n - count);
     if (!err && has_lossy(page->figures, count))
-        err = pw_page_print(page, 2, 2,
-                            "! part of what this rank did is missing: its figures are of what was "
-                            "recorded.");
+        err = pw_page_print(
+            page, 2, 2,
+            "! part of what this rank did is missing: its figures cover only what was recorded.");
     if (err)
         return err;
     return pw_page_print(page, 2, 2,
-                         "excess: own time above the other ranks' median, mean of the steps held "
-                         "back, or in the whole stretch; of it: of the step, or of the stretch; "
+                         "excess: own time above the other ranks' median: mean of the steps held "
+                         "back, or sum over the stretch; of it: as a share of the step or stretch; "
                          "lost: excess of all steps; blame: time that all other ranks together "
-                         "waited for it; critical: "
-                         "time by which it was the last alone; gain: what the job would save if it "
+                         "waited for it; critical: time by which it alone was the last; gain: what "
+                         "the job would save if it "
                          "were as fast as the others.");
 }
 

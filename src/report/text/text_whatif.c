@@ -83,7 +83,7 @@ static int print_groups(const struct pw_page *page)
     for (size_t i = 0; i < c->nlinks_slow && i < page->top && !err; i++)
         err = pw_page_print(page, 2, 4,
                             "Messages from rank %" PRId32 " to %" PRId32
-                            " take %s, those of like pairs %s: %.1f times as long.",
+                            " take %s, those of similar pairs %s: %.1f times as long.",
                             c->links_slow[i].src, c->links_slow[i].dst,
                             pw_text_ns(a, sizeof(a), c->links_slow[i].transfer_ns),
                             pw_text_ns(b, sizeof(b), c->links_slow[i].others_ns),
@@ -104,12 +104,13 @@ int pw_section_whatif(const struct pw_page *page)
     err = err ? err : print_groups(page);
     double off = fabs(c->whatif[0].residual);
     return err ? err
-               : pw_page_print(page, 2, 4,
-                               "Replayed: steps %" PRId64 "-%" PRId64
-                               ", %s. Replaying what was measured is %s off.",
-                               c->whatif[0].first_step, c->whatif[0].last_step,
-                               pw_text_ns(time, sizeof(time), c->whatif[0].elapsed_ns),
-                               pw_page_percent(residual, sizeof(residual), off));
+               : pw_page_print(
+                     page, 2, 4,
+                     "Replayed: steps %" PRId64 "-%" PRId64
+                     ", %s. The replay without a change differs from the measured time by %s.",
+                     c->whatif[0].first_step, c->whatif[0].last_step,
+                     pw_text_ns(time, sizeof(time), c->whatif[0].elapsed_ns),
+                     pw_page_percent(residual, sizeof(residual), off));
 }
 
 /* What to do, and why. */

@@ -54,7 +54,7 @@ function waitedFor(parent) {
         format: formatNs,
     });
     note(box, "Time of all waiting ranks together, in collectives that this rank was the last to " +
-        `enter${isAll ? "" : "; only those that are listed below are counted"}.`);
+        `enter${isAll ? "" : "; counts only the collectives listed below"}.`);
     tableBehind(box, "All of them as a table", {
         caption: "By the time that others waited", rows, sort: "others waited",
         columns: [

@@ -77,7 +77,7 @@ async function gpuOfRank(parent, rank) {
     const layers = row === undefined ? [] : gpuLayers(lists);
     if (!layers.length) {
         note(box, row === undefined ? "There is no such rank in this run."
-            : "Nothing is known of a GPU of it in any step.");
+            : "No GPU activity of this rank is known in any step.");
         return;
     }
     stackChart(box, {
@@ -95,7 +95,7 @@ function gpuTable(parent, chosen) {
     const isOneKind = report.gpu.ranks.every((row) => row.device === device);
     new Table(panel(parent, "All GPUs"), {
         caption: `${isOneKind && device ? `All are ${device}. ` : ""}Shares of the time from the ` +
-            "first activity to the last; exposed and hidden are NCCL's, hidden of its own time",
+            "first activity to the last; exposed and hidden: NCCL, hidden as a share of its own time",
         rows: report.gpu.ranks, search: "Find a rank, host or device", isHit: isSlowGpu,
         isChosen: (row) => row.rank === chosen,
         onPick: (row) => { location.hash = `operators/gpu/${row.rank}`; },
@@ -114,13 +114,13 @@ function gpuTable(parent, chosen) {
                 "of NCCL's time, while other kernels ran"),
             share("copies", (row) => row.copy_ns, "span_ns"),
             share("host late", (row) => row.idle_host_ns, "span_ns",
-                "idle, as the next kernel was not launched yet"),
-            share("gaps", (row) => row.idle_gap_ns, "span_ns", "idle for less than 30 us, in time"),
+                "idle, because the next kernel was not launched yet"),
+            share("gaps", (row) => row.idle_gap_ns, "span_ns", "idle for less than 30 us, although the next kernel was launched in time"),
             share("idle, other", (row) => row.idle_other_ns, "span_ns"),
             { title: "SM MHz", kind: "plain", value: (row) => row.sm_clock_mhz,
               show: (row) => (isKnown(row.sm_clock_mhz) ? row.sm_clock_mhz.toFixed(0) : "n/a") },
             { title: "slowdown", kind: "plain", value: (row) => row.slowdown,
-              help: "its kernels' time over what the other ranks need for them",
+              help: "time of its kernels / time that the other ranks need for the same kernels",
               show: (row) => (isKnown(row.slowdown) ? `${row.slowdown.toFixed(2)} x` : "n/a") },
         ].filter(Boolean),
     });

@@ -77,7 +77,7 @@ function kernelTable(parent) {
             { title: "p95", kind: "ns", value: (row) => row.p95_ns },
             { title: "max", kind: "ns", value: (row) => row.max_ns },
             ...(hasRanks ? [{ title: "slowest rank", kind: "plain", value: (row) => row.imbalance,
-                help: "with most time in it, over the mean of all ranks with kernels",
+                help: "time of the rank with most time in it / mean of all ranks with kernels",
                 words: (row) => `rank ${row.max_rank}`,
                 show: (row) => (isKnown(row.imbalance) ? element("span", {}, rankLink(row.max_rank),
                     ` (${row.imbalance.toFixed(2)} x the mean)`) : "n/a") }] : []),

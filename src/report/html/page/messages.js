@@ -82,14 +82,14 @@ function slowLinks(parent) {
     if (!report.slow_links.length)
         return;
     new Table(panel(parent, "Slow links"), {
-        caption: "Pairs whose messages take longer than those of like pairs, whoever waits",
+        caption: "Pairs whose messages take longer than those of similar pairs, whoever waits",
         rows: report.slow_links, isHit: (row) => row === report.slow_links[0],
         columns: [
             { title: "from", kind: "plain", value: (row) => row.src, show: (row) => rankLink(row.src) },
             { title: "to", kind: "plain", value: (row) => row.dst, show: (row) => rankLink(row.dst) },
             { title: "messages", kind: "count", value: (row) => row.messages },
             { title: "transfer", kind: "ns", value: (row) => row.transfer_ns },
-            { title: "of like pairs", kind: "ns", value: (row) => row.others_ns },
+            { title: "of similar pairs", kind: "ns", value: (row) => row.others_ns },
             { title: "times as long", kind: "plain", value: (row) => row.ratio,
               show: (row) => (isKnown(row.ratio) ? row.ratio.toFixed(1) : "n/a") },
             { title: "sure", kind: "share", value: (row) => row.confidence },

@@ -95,7 +95,7 @@ function operatorColumns(group) {
                        help: "most that was allocated and not freed in a call, at any time in it" },
         group === "by_name" && report.operators.ranks > 1 && {
             title: "max / mean", kind: "plain", value: (row) => row.imbalance,
-            help: "own work of the rank that takes longest, over the mean of all ranks",
+            help: "own work of the rank that takes longest / mean of all ranks",
             show: (row) => (isKnown(row.imbalance)
                 ? element("span", {}, `${row.imbalance.toFixed(2)} (`, rankLink(row.max_rank), ")")
                 : "n/a") },
@@ -145,7 +145,7 @@ function drawFlames(place, root, focus, onPick) {
     const height = (d3.max(shown, (d) => d.depth) + 1) * line;
     place.replaceChildren();
     const svg = d3.select(place).append("svg").attr("id", "flames").attr("role", "group")
-        .attr("aria-label", "Call paths by their time: arrow keys move, Enter shows one larger")
+        .attr("aria-label", "Call paths by their time: arrow keys move, Enter enlarges one")
         .attr("viewBox", `0 0 ${width} ${height}`);
     const boxes = svg.selectAll("g").data(shown).join("g").style("cursor", "pointer")
         .attr("transform", (d) => `translate(${Math.max(x(d.x0), 0)},${d.depth * line})`);

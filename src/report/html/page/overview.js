@@ -203,13 +203,13 @@ function partTable(parent) {
               help: "for other ranks, mean" },
             { title: "longest own", kind: "ns", value: (row) => row.longest_own_ns,
               show: (row) => (row.part === "the run" ? "" : formatNs(row.longest_own_ns)),
-              help: "the most that a rank took without waiting for others" },
+              help: "the longest time of a rank, without waiting for others" },
             { title: "on rank", kind: "plain", value: (row) => row.longest_rank,
               show: (row) => (row.part === "the run" ? "" : rankLink(row.longest_rank)) },
         ],
     });
     note(parent, "From the first event or sample on any rank to the last: the run's time at the top " +
-        "has the launch before and the closing of files after it, too. n/a: its end is not known " +
+        "also includes the launch before and the closing of files after it. n/a: its end is not known " +
         "on all ranks; its time is in the part next to it.");
 }
 

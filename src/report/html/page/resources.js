@@ -60,7 +60,7 @@ function usageTable(parent, rows) {
 function memoryTable(parent, rows) {
     const slope = (field) => (row) => (isKnown(row[field]) ? Math.round(row[field]) : null);
     new Table(parent, {
-        caption: "Growth: of a line through what was there when steps ended; fit: how much of the " +
+        caption: "Growth: slope of a line through the memory at the end of each step; fit: how much of the " +
             "changes it explains", rows, sort: "peak", search: "Find a rank",
         columns: [
             { title: "rank", kind: "count", value: (row) => row.rank },

@@ -30,9 +30,9 @@ function jobList(parent) {
 }
 
 function lossTable(parent) {
-    const { losses } = report.completeness, box = panel(parent, "What is missing or strange");
+    const { losses } = report.completeness, box = panel(parent, "What is missing or contradictory");
     if (!losses.length) {
-        note(box, "Nothing: all is there.");
+        note(box, "Nothing is missing.");
         return;
     }
     new Table(box, {
@@ -106,7 +106,7 @@ function clockBounds(parent) {
             colour: "var(--accent)", words: `at most ${formatNs(error)}` }] })),
         format: (ns) => `\u00b1 ${formatNs(ns)}`,
     });
-    note(parent, "Error bounds: no difference between ranks below them is taken for real." +
+    note(parent, "Differences between ranks below these error bounds are not significant." +
         (hosts.length > most ? ` Of ${formatCount(hosts.length)} hosts, those with the largest.` : ""));
 }
 

@@ -37,7 +37,7 @@ function stragglerTable(parent, chosen) {
             { title: "blame", kind: "ns", value: (row) => row.blame_ns,
               help: "time that all other ranks together waited for it" },
             { title: "critical", kind: "ns", value: (row) => row.critical_ns,
-              help: "time by which it was the last alone" },
+              help: "time by which it alone was the last" },
             { title: "gain", kind: "ns", value: (row) => row.gain_ns,
               help: "what the job would save if it were as fast as the others" },
             { title: "sure", kind: "share", value: (row) => row.confidence },
@@ -49,7 +49,7 @@ function stragglerTable(parent, chosen) {
     });
     note(parent, "Excess: own time above the other ranks' median, mean of the steps held back, or " +
         "in the whole stretch of the run. Lost: its sum. Blame: time that all other ranks " +
-        "together waited for it. Critical: time by which it was the last alone. Gain: what the job " +
+        "together waited for it. Critical: time by which it alone was the last. Gain: what the job " +
         "would save if it were as fast as the others. ! part of what it did is missing; ~ within " +
         "the clock error.");
     return table;
@@ -78,7 +78,7 @@ function heatFrames() {
 async function heatmap(parent) {
     const values = await planes.get(heatView === "excess" ? "own" : heatView);
     if (!values) {
-        note(parent, "No steps are known, so that ranks cannot be compared step by step.");
+        note(parent, "No steps are known, so ranks cannot be compared step by step.");
         return;
     }
     const n = planes.columns, median = report.columns.own_p50_ns, names = report.ranks.rank;
@@ -116,7 +116,7 @@ async function worstSteps(parent, row, own) {
     const median = report.columns.own_p50_ns, wait = await planes.ofRank("wait", row);
     const rows = d3.range(planes.columns).filter((i) => Number.isFinite(own[i])).map((i) => ({
         column: i, own: own[i], excess: own[i] - median[i], wait: wait ? wait[i] : null }));
-    tableBehind(parent, "Its steps as a table", {
+    tableBehind(parent, "Steps of this rank as a table", {
         caption: "Steps of this rank, the slowest first", rows, sort: "above the median",
         columns: [
             { title: "step", kind: "plain", value: (d) => columnSteps[d.column],
@@ -140,7 +140,7 @@ async function rankSteps(parent, rank) {
     box.dataset.target = "rank";
     const own = await planes.ofRank("own", row);
     if (!own) {
-        note(box, "No steps are known of it.");
+        note(box, "No steps of this rank are known.");
         return;
     }
     const layers = await phaseLayers((phase) => planes.ofRank(phase.plane, row));

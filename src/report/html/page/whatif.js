@@ -72,7 +72,7 @@ function slowNetwork(parent) {
     const hosts = (row) => [row.hostname, row.peer_hostname].filter(Boolean).join(" - ");
     const ranks = (row) => (isKnown(row.src) ? `${row.src} - ${row.dst}` : "");
     new Table(panel(parent, "Slow network"), {
-        caption: "Transfers between hosts that took more than others of their size; most gain first",
+        caption: "Transfers between hosts that took longer than others of their size; largest gain first",
         rows: report.network, isHit: (row) => row === report.network[0],
         columns: [
             { title: "of", kind: "text", value: (row) => row.scope },
