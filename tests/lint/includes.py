@@ -47,7 +47,9 @@ MAY_INCLUDE = {
     "aggregate/samples": "core core/h5 analysis aggregate/input aggregate/output aggregate/gpu",
     "aggregate/secondpass": "core core/h5 analysis aggregate/input aggregate/steps aggregate/match"
     " aggregate/operators aggregate/gpu",
-    "aggregate/findings": "core core/h5 analysis analysis/advice aggregate/*",
+    "aggregate/findings": "core core/h5 analysis analysis/advice aggregate/output aggregate/input"
+    " aggregate/steps aggregate/match aggregate/operators aggregate/gpu aggregate/samples"
+    " aggregate/secondpass",
     "aggregate": "core analysis aggregate/*",
     "report": "core",
     "report/figures": "core analysis analysis/advice",
