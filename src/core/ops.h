@@ -30,7 +30,11 @@ enum pw_op_shape {
     PW_SHAPE_FROM_ROOT,
     PW_SHAPE_TO_ROOT,
     PW_SHAPE_PARTIAL,
-    PW_SHAPE_NONE
+    PW_SHAPE_NONE,
+#define PW_OP(name, class, shape, factor, level, sent, received) \
+    PW_OP_SHAPE_##name = PW_SHAPE_##shape,
+#include "core/ops.def"
+#undef PW_OP
 };
 
 enum pw_op_factor { PW_FACTOR_NO, PW_FACTOR_ONE, PW_FACTOR_AG, PW_FACTOR_AR };
@@ -50,6 +54,10 @@ enum pw_op_amount {
     PW_AMOUNT_PART,
     PW_AMOUNT_EACH_PART,
     PW_AMOUNT_ELEMENT,
+#define PW_OP(name, class, shape, factor, level, sent, received) \
+    PW_OP_SENT_##name = PW_AMOUNT_##sent, PW_OP_RECEIVED_##name = PW_AMOUNT_##received,
+#include "core/ops.def"
+#undef PW_OP
 };
 
 struct pw_op_info {
@@ -66,11 +74,10 @@ const struct pw_op_info *pw_op_info(uint32_t op);
 
 enum { PW_HIGHEST_LEVEL = 2 };
 
-/* Columns of one operation as constants, for in-app code that must not call. */
+/* Columns of one operation as constants, for in-app code that must not call; the others are in the
+ * enumerations that they are of. */
 enum {
-#define PW_OP(name, class, shape, factor, level, sent, received)      \
-    PW_OP_LEVEL_##name = level, PW_OP_SENT_##name = PW_AMOUNT_##sent, \
-    PW_OP_RECEIVED_##name = PW_AMOUNT_##received,
+#define PW_OP(name, class, shape, factor, level, sent, received) PW_OP_LEVEL_##name = level,
 #include "core/ops.def"
 #undef PW_OP
 };

@@ -18,7 +18,7 @@ PARAGRAPH_CHARS = 25
 NOTE = re.compile(r"\b(T[O]DO|F[I]XME|X[X]X)\b")
 GUARD = re.compile(r"^\s*#\s*ifndef\s+(\w+)\s*\n\s*#\s*define\s+(\w+)\b", re.M)
 # An operation's number compared for its order, or calculated with: rows of ops.def may be anywhere.
-OP = r"PW_OP_(?!LEVEL_|SENT_|RECEIVED_|COUNT\b)[A-Z][a-z]\w*"
+OP = r"PW_OP_(?!LEVEL_|SHAPE_|SENT_|RECEIVED_|COUNT\b)[A-Z][a-z]\w*"
 OP_ORDER = re.compile(rf"(?:{OP}\s*(?:<=?|>=?|[-+])(?![=+-])|(?:<=?|(?<!-)>=?|[-+])\s*{OP})")
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 

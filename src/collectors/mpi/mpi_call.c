@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "collectors/mpi/mpi_next.h"
 #include "collectors/mpi/mpi_request.h"
 #include "rank/probe/recording.h"
 #include "rank/probe/stack.h"
@@ -38,11 +37,6 @@ static void *scratch_take(struct scratch *scratch, size_t bytes)
 }
 
 struct pw_thread *pw_mpi_enter(void)
-{
-    return pw_mpi_by_caller ? NULL : pw_mpi_enter_located();
-}
-
-struct pw_thread *pw_mpi_enter_located(void)
 {
     struct pw_thread *thread = pw_probe_thread();
     if (!thread || !pw_probe_hold(thread))

@@ -23,10 +23,11 @@ struct pw_mpi_comm *pw_mpi_call_comm(const struct pw_mpi_call *c, int rc)
     return rc == MPI_SUCCESS ? pw_mpi_comm_find(c->thread, c->comm) : pw_mpi_comm_known(c->comm);
 }
 
-void pw_mpi_base_record(const struct pw_mpi_call *c, const struct pw_mpi_comm *comm, int rc,
-                        struct pw_record *record)
+void pw_mpi_record(const struct pw_mpi_call *c, const struct pw_mpi_comm *comm, int rc)
 {
-    pw_mpi_fill(c, comm, pw_mpi_error_flag(rc), -1, 0, 0, 0, 0, record);
+    struct pw_record *record = pw_mpi_place(c, comm, rc);
+    if (record)
+        pw_mpi_commit(c, record);
 }
 
 static uint32_t duration_16(const struct pw_mpi_call *c, uint8_t *flags)
@@ -84,20 +85,27 @@ static int64_t sent_bytes(const struct pw_mpi_call *c, int rc)
 void pw_mpi_after_SEND(struct pw_mpi_call *c, int rc)
 {
     const struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
-    int32_t peer = comm ? pw_mpi_world_rank(comm, c->dest) : -1;
-    pw_mpi_record(c, comm, pw_mpi_error_flag(rc), peer, c->stag, 0, sent_bytes(c, rc), 0);
+    const int64_t bytes = sent_bytes(c, rc);
+    struct pw_record *record = pw_mpi_place(c, comm, rc);
+    if (!record)
+        return;
+    record->comm.peer = comm ? pw_mpi_world_rank(comm, c->dest) : -1;
+    record->comm.tag = c->stag;
+    record->comm.sent_bytes = bytes;
+    pw_mpi_commit(c, record);
 }
 
 static void record_receive(struct pw_mpi_call *c, int rc, uint8_t flags)
 {
     const struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
-    struct pw_record record;
-    pw_mpi_base_record(c, comm, rc, &record);
-    record.flags |= flags;
-    record.comm.tag = c->rtag;
+    struct pw_record *record = pw_mpi_place(c, comm, rc);
+    if (!record)
+        return;
+    record->flags |= flags;
+    record->comm.tag = c->rtag;
     if (rc == MPI_SUCCESS)
-        pw_mpi_read_status(&record, comm, c->status);
-    pw_mpi_write(c, &record);
+        pw_mpi_read_status(record, comm, c->status);
+    pw_mpi_commit(c, record);
 }
 
 void pw_mpi_after_RECV(struct pw_mpi_call *c, int rc)
@@ -112,30 +120,34 @@ void pw_mpi_after_SENDRECV(struct pw_mpi_call *c, int rc)
 }
 
 /* Begins a message's request and says what is known of it before it completes. */
-void pw_mpi_begun_message(const struct pw_mpi_call *c, int rc, const struct pw_mpi_comm *comm,
-                          int32_t peer, int32_t tag, int64_t bytes)
+void pw_mpi_begun_message(const struct pw_mpi_call *c, int rc, const struct pw_mpi_message *message)
 {
-    struct pw_record own, *record = pw_mpi_open_record(c, rc, comm, c->comm, &own);
-    record->comm.peer = peer;
-    record->comm.tag = tag;
-    record->comm.sent_bytes = rc == MPI_SUCCESS ? bytes : 0;
+    struct pw_record own, *record = pw_mpi_open_record(c, rc, message->comm, c->comm, &own);
+    record->comm.peer = message->peer;
+    record->comm.tag = message->tag;
+    record->comm.sent_bytes = rc == MPI_SUCCESS ? message->bytes : 0;
     pw_mpi_close_record(c, record, &own);
 }
 
 void pw_mpi_after_ISEND(struct pw_mpi_call *c, int rc)
 {
     const struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
-    int32_t peer = comm ? pw_mpi_world_rank(comm, c->dest) : -1;
-    pw_mpi_begun_message(c, rc, comm, peer, c->stag, sent_bytes(c, rc));
+    const struct pw_mpi_message message = {.comm = comm,
+                                           .peer = comm ? pw_mpi_world_rank(comm, c->dest) : -1,
+                                           .tag = c->stag,
+                                           .bytes = sent_bytes(c, rc)};
+    pw_mpi_begun_message(c, rc, &message);
 }
 
 /* One that is complete already is from nobody, under the tag that its status would tell. */
 void pw_mpi_after_IRECV(struct pw_mpi_call *c, int rc)
 {
     const struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
-    int32_t peer = comm ? pw_mpi_world_rank(comm, c->src) : -1;
-    int32_t tag = rc == MPI_SUCCESS && pw_mpi_is_complete(c) ? MPI_ANY_TAG : c->rtag;
-    pw_mpi_begun_message(c, rc, comm, peer, tag, 0);
+    const bool is_from_nobody = rc == MPI_SUCCESS && pw_mpi_is_complete(c);
+    const struct pw_mpi_message message = {.comm = comm,
+                                           .peer = comm ? pw_mpi_world_rank(comm, c->src) : -1,
+                                           .tag = is_from_nobody ? MPI_ANY_TAG : c->rtag};
+    pw_mpi_begun_message(c, rc, &message);
 }
 
 /* One request, two records: the entry keeps that of the receiving half, and what the other needs.
@@ -320,7 +332,7 @@ static void add_made(struct pw_mpi_call *c)
 
 void pw_mpi_after_NEWCOMM(struct pw_mpi_call *c, int rc)
 {
-    pw_mpi_record(c, pw_mpi_call_comm(c, rc), pw_mpi_error_flag(rc), -1, 0, 0, 0, 0);
+    pw_mpi_record(c, pw_mpi_call_comm(c, rc), rc);
     if (rc == MPI_SUCCESS)
         add_made(c);
 }
@@ -328,7 +340,7 @@ void pw_mpi_after_NEWCOMM(struct pw_mpi_call *c, int rc)
 /* Made of groups, of no other communicator. */
 void pw_mpi_after_NEWCOMM_ALONE(struct pw_mpi_call *c, int rc)
 {
-    pw_mpi_record(c, NULL, pw_mpi_error_flag(rc), -1, 0, 0, 0, 0);
+    pw_mpi_record(c, NULL, rc);
     c->comm = pw_mpi_handles.comm_null;
     if (rc == MPI_SUCCESS)
         add_made(c);
@@ -347,7 +359,7 @@ void pw_mpi_after_INEWCOMM(struct pw_mpi_call *c, int rc)
 void pw_mpi_after_FREEGROUP(struct pw_mpi_call *c, int rc)
 {
     const struct pw_mpi_comm freed = {.index = (uint32_t)c->freed};
-    pw_mpi_record(c, c->freed >= 0 ? &freed : NULL, pw_mpi_error_flag(rc), -1, 0, 0, 0, 0);
+    pw_mpi_record(c, c->freed >= 0 ? &freed : NULL, rc);
 }
 
 void pw_mpi_copy_text(const struct pw_mpi_call *c, char *text, size_t size)
@@ -375,10 +387,10 @@ void pw_mpi_after_FREETYPE(struct pw_mpi_call *c, int rc)
 
 void pw_mpi_after_LOCAL(struct pw_mpi_call *c, int rc)
 {
-    pw_mpi_record(c, NULL, pw_mpi_error_flag(rc), -1, 0, 0, 0, 0);
+    pw_mpi_record(c, NULL, rc);
 }
 
 void pw_mpi_after_LOCAL_COMM(struct pw_mpi_call *c, int rc)
 {
-    pw_mpi_record(c, pw_mpi_call_comm(c, rc), pw_mpi_error_flag(rc), -1, 0, 0, 0, 0);
+    pw_mpi_record(c, pw_mpi_call_comm(c, rc), rc);
 }

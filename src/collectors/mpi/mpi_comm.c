@@ -416,7 +416,10 @@ void pw_mpi_last_refresh(void)
 
 void pw_mpi_last_restamp(void)
 {
-    if (!atomic_load_explicit(&pw_this_thread.call->op, memory_order_relaxed))
+    const uint64_t usual = atomic_load_explicit(&pw_gate->mpi_usual, memory_order_relaxed);
+    const bool is_recording = atomic_load_explicit(&pw_gate->mpi, memory_order_relaxed) > 0;
+    if (is_recording && pw_mpi_last.collectives != usual &&
+        !atomic_load_explicit(&pw_this_thread.call->op, memory_order_relaxed))
         pw_mpi_last_refresh();
 }
 

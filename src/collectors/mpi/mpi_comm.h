@@ -65,8 +65,8 @@ struct pw_mpi_comm *pw_mpi_comm_find_slow(struct pw_thread *thread, MPI_Comm han
  * one. */
 extern _Atomic uint32_t pw_mpi_epoch __attribute__((visibility("hidden")));
 extern _Thread_local struct pw_mpi_last {
-    /* What pw_mpi_usual_now() was when the rest was found, if it lets collectives and messages go
-     * the usual way (mpi_wrap.c); else a value that it never has. */
+    /* What pw_mpi_usual_now() was when the rest was found, if it lets fast functions record
+     * collectives and messages (mpi_wrap.c); else a value that it never has. */
     uint64_t collectives, messages;
     uint32_t epoch;
     MPI_Comm handle; /* of `comm`, which is not NULL when this is not */
@@ -80,11 +80,6 @@ static inline uint32_t pw_mpi_epoch_now(void)
     return atomic_load_explicit(&pw_mpi_epoch, memory_order_relaxed);
 }
 
-static inline uint64_t pw_mpi_usual_now(void)
-{
-    return atomic_load_explicit(&pw_gate->mpi_usual, memory_order_relaxed);
-}
-
 /* To be called when a handle is freed: no thread trusts what it remembers. */
 static inline void pw_mpi_last_forget(void)
 {
@@ -95,7 +90,9 @@ static inline void pw_mpi_last_forget(void)
 /* Drops what the calling thread remembers if it is of an earlier epoch. */
 void pw_mpi_last_refresh(void);
 
-/* The same, unless the thread is in a call, which may need it still. */
+/* The same where recording went on since, at this level or another: what the thread remembers may
+ * have been found under another gate. Not while the thread is in a call, which may need it still.
+ */
 void pw_mpi_last_restamp(void);
 
 /* The entry of `handle`; one that was never registered is registered now. NULL when memory is
@@ -114,15 +111,6 @@ struct pw_mpi_comm *pw_mpi_comm_known(MPI_Comm handle);
 
 /* Fills in_degree and out_degree from the topology; 0 neighbours where there is none. */
 void pw_mpi_comm_degrees(struct pw_mpi_comm *comm);
-
-/* The number of a collective that was just begun or left. One thread at a time has one on a
- * communicator, as MPI demands. */
-static inline uint32_t pw_mpi_comm_count(const struct pw_mpi_comm *comm)
-{
-    uint32_t seq = atomic_load_explicit(comm->collectives, memory_order_relaxed);
-    atomic_store_explicit(comm->collectives, seq + 1, memory_order_relaxed);
-    return seq;
-}
 
 /* World rank of `rank` of the communicator's peers; -1 for MPI_PROC_NULL, wildcards and strangers.
  */

@@ -33,11 +33,13 @@ static void fill_collective(struct pw_mpi_call *c, int rc, bool large, struct pw
 static void record_collective(struct pw_mpi_call *c, int rc, bool large)
 {
     struct pw_mpi_comm *comm = pw_mpi_call_comm(c, rc);
-    struct pw_record record;
-    pw_mpi_base_record(c, comm, rc, &record);
-    fill_collective(c, rc, large, comm, &record);
-    record.comm.seq = comm ? pw_mpi_comm_count(comm) : 0;
-    pw_mpi_write(c, &record);
+    const uint32_t seq = comm ? pw_mpi_comm_count(comm) : 0;
+    struct pw_record *record = pw_mpi_place(c, comm, rc);
+    if (!record)
+        return;
+    fill_collective(c, rc, large, comm, record);
+    record->comm.seq = seq;
+    pw_mpi_commit(c, record);
 }
 
 static void begin_collective(struct pw_mpi_call *c, int rc, bool large)
@@ -199,8 +201,12 @@ static void record_wait(struct pw_mpi_call *c, int rc, uint32_t completed)
     int level = completed ? 0 : is_test(c->op) ? 2 : 1;
     if (completed)
         c->quiet = false; /* of operations that were begun before recording was paused */
-    if (level <= pw_mpi_level() || completed)
-        pw_mpi_record(c, NULL, pw_mpi_error_flag(rc), -1, 0, completed, 0, 0);
+    struct pw_record *record =
+        level <= pw_mpi_level() || completed ? pw_mpi_place(c, NULL, rc) : NULL;
+    if (!record)
+        return;
+    record->comm.seq = completed;
+    pw_mpi_commit(c, record);
 }
 
 static __attribute__((noinline)) uint32_t take_unusual(const struct pw_mpi_call *c, int rc, int i)
@@ -330,7 +336,8 @@ static void complete_range(struct pw_mpi_call *c, int rc, int step)
     for (int i = usual; i < c->nrequests; i++)
         completed += take_at(c, rc, i);
     if (next > own + 1) {
-        pw_mpi_fill(c, NULL, pw_mpi_error_flag(rc), -1, 0, completed, 0, 0, own);
+        pw_mpi_base_record(c, NULL, rc, own);
+        own->comm.seq = completed;
         pw_probe_commit_many(c->thread, (uint64_t)(next - own));
     } else {
         record_wait(c, rc, completed);

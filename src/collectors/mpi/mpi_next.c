@@ -6,7 +6,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "collectors/mpi/mpi_call.h"
 #include "rank/probe/scope.h"
 #include "rank/probe/stack.h"
 
@@ -221,7 +220,8 @@ static bool look_at_caller(const void *caller)
     return true;
 }
 
-bool pw_mpi_is_programs(uint16_t op, const void *caller, uint8_t *flags)
+/* Whether a call of PMPI_X is one of the program's: by way of Fortran, or of its own MPI_X. */
+static bool is_programs(uint16_t op, const void *caller, uint8_t *flags)
 {
     *flags = 0;
     if (!pw_mpi_is_from_fortran(caller)) {
@@ -234,4 +234,31 @@ bool pw_mpi_is_programs(uint16_t op, const void *caller, uint8_t *flags)
     *flags = PW_FLAG_FORTRAN;
     return op != PW_OP_Comm_size || !atomic_load(&comm_size_size) ||
            (uintptr_t)caller - atomic_load(&comm_size_begin) < atomic_load(&comm_size_size);
+}
+
+/* ---- the way of a call ---- */
+
+struct pw_mpi_way pw_mpi_way_by_caller(const char *symbol, const void *caller,
+                                       pw_mpi_function *next)
+{
+    struct pw_mpi_way way = {.next = next, .is_recorded = !pw_mpi_by_caller};
+    if (!next) {
+        void *found = pw_mpi_locate(symbol, caller, &way.is_recorded);
+        memcpy(&way.next, &found, sizeof(way.next));
+    }
+    return way;
+}
+
+struct pw_mpi_way pw_mpi_way_profiled(const char *symbol, const void *caller, pw_mpi_function *next,
+                                      uint16_t op)
+{
+    struct pw_mpi_way way = {.next = next};
+    way.is_recorded = is_programs(op, caller, &way.flags);
+    if (!next) {
+        bool is_mpi;
+        void *found = pw_mpi_locate(symbol, caller, &is_mpi);
+        memcpy(&way.next, &found, sizeof(way.next));
+        way.is_recorded = way.is_recorded && is_mpi;
+    }
+    return way;
 }

@@ -49,13 +49,22 @@ extern bool pw_mpi_by_caller __attribute__((visibility("hidden")));
 /* Looks both tables up, after pw_pmpi. */
 void pw_mpi_next_resolve(void);
 
-/* A call that is about to be passed on by its caller. */
+/* What a call goes on to. */
+typedef void pw_mpi_function(void); /* to be cast to what it is */
 struct pw_mpi_way {
-    const char *symbol; /* a literal */
-    const void *caller; /* where the call returns to */
-    uint8_t flags;      /* PW_FLAG_FORTRAN or 0 */
-    bool is_recorded;   /* unless it turns out to be none of MPI */
+    pw_mpi_function *next; /* NULL: without the probe the loader would not have begun */
+    uint8_t flags;         /* PW_FLAG_FORTRAN or 0 */
+    bool is_recorded;      /* it is one of MPI, and of the program */
 };
+
+/* The way of a call of MPI_X (`symbol`, a literal) that returns to `caller`, where it is not known
+ * without asking for the caller. `next` is what the global scope has, or NULL. */
+struct pw_mpi_way pw_mpi_way_by_caller(const char *symbol, const void *caller,
+                                       pw_mpi_function *next);
+
+/* The way of a call of PMPI_X. */
+struct pw_mpi_way pw_mpi_way_profiled(const char *symbol, const void *caller, pw_mpi_function *next,
+                                      uint16_t op);
 
 /* The definition of `symbol`, a literal, that `caller` would have, NULL where there is none.
  * *is_mpi is whether it is the known MPI library's, or that of a tool in front of it. */
@@ -106,9 +115,5 @@ static inline bool pw_mpi_is_hidden(const void *caller, uint16_t op)
             (atomic_load_explicit(&pw_mpi_fortran.pages, memory_order_relaxed) != 0 ||
              pw_mpi_is_in(&pw_mpi_program, caller)));
 }
-
-/* Whether a call of PMPI_X by `caller` is one of the program's: by way of Fortran, or of its own
- * MPI_X. Finds its flags. */
-bool pw_mpi_is_programs(uint16_t op, const void *caller, uint8_t *flags);
 
 #endif

@@ -1,8 +1,6 @@
-/* Calls while recording is paused; see mpi_paused.h. */
-#include "collectors/mpi/mpi_paused.h"
-
+/* What is due for calls while recording is paused, where that is more than a look; see mpi_call.h.
+ */
 #include "collectors/mpi/mpi_call.h"
-#include "collectors/mpi/mpi_next.h"
 #include "collectors/mpi/mpi_request.h"
 #include "rank/probe/recording.h"
 #include "rank/probe/stack.h"
@@ -32,12 +30,12 @@ void pw_mpi_request_is_quiet(struct pw_mpi_request *request)
         atomic_store_explicit(&pw_gate->left_open, left + 1, memory_order_relaxed);
 }
 
-void pw_mpi_count_paused_slow(MPI_Comm handle, int is_window, int rc)
+void pw_mpi_count_after(MPI_Comm handle, enum pw_mpi_act act, int rc)
 {
     struct pw_thread *thread = pw_probe_thread();
-    if (pw_mpi_count_paused(handle) || !thread || !pw_probe_hold(thread))
+    if (pw_mpi_count_before(handle) || !thread || !pw_probe_hold(thread))
         return;
-    const struct pw_mpi_comm *comm = is_window || rc != MPI_SUCCESS
+    const struct pw_mpi_comm *comm = act == PW_MPI_COUNTS_KNOWN || rc != MPI_SUCCESS
                                          ? pw_mpi_comm_known(handle)
                                          : pw_mpi_comm_find(thread, handle);
     if (comm)
@@ -47,12 +45,7 @@ void pw_mpi_count_paused_slow(MPI_Comm handle, int is_window, int rc)
 
 struct pw_thread *pw_mpi_enter_paused(int op_level, enum pw_mpi_act act)
 {
-    return pw_mpi_by_caller ? NULL : pw_mpi_enter_paused_located(op_level, act);
-}
-
-struct pw_thread *pw_mpi_enter_paused_located(int op_level, enum pw_mpi_act act)
-{
-    struct pw_thread *thread = pw_probe_thread();
+    struct pw_thread *thread = pw_mpi_gate() < 0 ? pw_probe_thread() : NULL;
     if (!thread || !pw_probe_hold(thread))
         return NULL;
     if (pw_recording_is_poked())
@@ -63,7 +56,7 @@ struct pw_thread *pw_mpi_enter_paused_located(int op_level, enum pw_mpi_act act)
         return thread;
     }
     if (op_level <= pw_recording_level() && pw_mpi_gate() < 0 &&
-        (act == PW_MPI_KEEPS || (act == PW_MPI_ENDS && pw_mpi_has_requests())))
+        pw_mpi_due(act, pw_mpi_gate()) == PW_DUE_ALL)
         return thread;
     pw_probe_let_go(thread);
     return NULL;

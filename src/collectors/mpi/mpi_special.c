@@ -43,7 +43,7 @@ static void record_call(struct pw_thread *thread, uint16_t op, uint64_t start, u
                             .start = start,
                             .end = end};
     c.stack = pw_stack_take(thread, (int)pw_gate->stack_depth);
-    pw_mpi_record(&c, NULL, 0, -1, 0, 0, 0, 0);
+    pw_mpi_record(&c, NULL, MPI_SUCCESS);
 }
 
 /* MPI_Pcontrol(level >= PCONTROL_STEP, ...) begins the next step, for programs that cannot include
@@ -122,7 +122,7 @@ static int note_beginning(void)
 {
     int provided = MPI_THREAD_SINGLE;
     if (pw_mpi_by_caller)
-        pw_gate->general = pw_gate->mpi_slow = 1;
+        pw_gate->general = 1;
     pw_pmpi.Query_thread(&provided);
     pw_mpi_threads = provided == MPI_THREAD_MULTIPLE;
     return provided;

@@ -44,20 +44,23 @@ void pw_mpi_after_WIN_FENCE(struct pw_mpi_call *c, int rc)
 
 void pw_mpi_after_WIN_SYNC(struct pw_mpi_call *c, int rc)
 {
-    pw_mpi_record(c, pw_mpi_comm_known(c->comm), pw_mpi_error_flag(rc), -1, 0, 0, 0, 0);
+    pw_mpi_record(c, pw_mpi_comm_known(c->comm), rc);
 }
 
 void pw_mpi_after_WIN_TARGET(struct pw_mpi_call *c, int rc)
 {
     const struct pw_mpi_comm *window = pw_mpi_comm_known(c->comm);
-    int32_t peer = window ? pw_mpi_world_rank(window, c->dest) : -1;
-    pw_mpi_record(c, window, pw_mpi_error_flag(rc), peer, 0, 0, 0, 0);
+    struct pw_record *record = pw_mpi_place(c, window, rc);
+    if (!record)
+        return;
+    record->comm.peer = window ? pw_mpi_world_rank(window, c->dest) : -1;
+    pw_mpi_commit(c, record);
 }
 
 void pw_mpi_after_NEWWIN(struct pw_mpi_call *c, int rc)
 {
     MPI_Group group;
-    pw_mpi_record(c, pw_mpi_call_comm(c, rc), pw_mpi_error_flag(rc), -1, 0, 0, 0, 0);
+    pw_mpi_record(c, pw_mpi_call_comm(c, rc), rc);
     if (rc == MPI_SUCCESS && pw_pmpi.Win_get_group(c->made.win, &group) == MPI_SUCCESS)
         pw_mpi_group_add(c->thread, c->made.win, group, "window");
 }
@@ -68,7 +71,7 @@ void pw_mpi_after_NEWFILE(struct pw_mpi_call *c, int rc)
 {
     MPI_Group group;
     char name[256];
-    pw_mpi_record(c, pw_mpi_call_comm(c, rc), pw_mpi_error_flag(rc), -1, 0, 0, 0, 0);
+    pw_mpi_record(c, pw_mpi_call_comm(c, rc), rc);
     if (rc != MPI_SUCCESS || pw_pmpi.File_get_group(c->made.file, &group) != MPI_SUCCESS)
         return;
     pw_mpi_copy_text(c, name, sizeof(name));
@@ -102,5 +105,5 @@ void pw_mpi_after_IIO(struct pw_mpi_call *c, int rc)
 
 void pw_mpi_after_IO_OTHER(struct pw_mpi_call *c, int rc)
 {
-    pw_mpi_record(c, pw_mpi_comm_known(c->comm), pw_mpi_error_flag(rc), -1, 0, 0, 0, 0);
+    pw_mpi_record(c, pw_mpi_comm_known(c->comm), rc);
 }
