@@ -11,9 +11,9 @@
 #include "cli/confine.h"
 #include "core/h5/h5watch.h"
 #include "core/log.h"
-#include "core/newfile.h"
 #include "core/options.h"
 #include "core/readlimit.h"
+#include "core/safefile.h"
 #include "report/compare/compare.h"
 
 enum { SLOWER = 3, UNKNOWN = 4 };

@@ -9,11 +9,11 @@
 
 #include "cli/commands.h"
 #include "cli/confine.h"
-#include "core/directory.h"
 #include "core/h5/h5types.h"
 #include "core/h5/h5watch.h"
 #include "core/log.h"
 #include "core/readlimit.h"
+#include "core/safefile.h"
 #include "rank/collect/recover.h"
 #include "rank/run/identity.h"
 #include "run/activities.h"

@@ -7,10 +7,10 @@
 #include <sys/stat.h>
 
 #include "cli/commands.h"
-#include "core/directory.h"
 #include "core/h5/h5types.h"
 #include "core/log.h"
 #include "core/options.h"
+#include "core/safefile.h"
 #include "sim/runwrite.h"
 
 static enum pw_sim_pattern find_pattern(const char *name)

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/newfile.h"
+#include "core/safefile.h"
 #include "run/paths.h"
 
 enum { D3_LEAST = 5 };

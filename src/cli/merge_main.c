@@ -9,12 +9,12 @@
 #include "aggregate/aggregate.h"
 #include "aggregate/input/progress.h"
 #include "cli/confine.h"
-#include "core/directory.h"
 #include "core/h5/h5types.h"
 #include "core/h5/h5watch.h"
 #include "core/log.h"
 #include "core/options.h"
 #include "core/readlimit.h"
+#include "core/safefile.h"
 
 static int read_flops(struct pw_options *o, struct pw_flops_given *given)
 {

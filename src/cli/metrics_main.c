@@ -19,7 +19,7 @@
 #include "cli/metrics_server.h"
 #include "cli/metrics_text.h"
 #include "core/log.h"
-#include "core/newfile.h"
+#include "core/safefile.h"
 #include "rank/ring/tick.h"
 #include "run/ask.h"
 

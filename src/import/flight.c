@@ -12,8 +12,8 @@
 #include <jansson.h>
 
 #include "core/limits.h"
-#include "core/newfile.h"
 #include "core/ops.h"
+#include "core/safefile.h"
 #include "core/tables.h"
 #include "import/jsonfile.h"
 #include "import/jsonobject.h"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "core/newfile.h"
+#include "core/safefile.h"
 #include "import/jsonobject.h"
 
 #define ONES 0x0101010101010101u

@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/directory.h"
 #include "core/log.h"
+#include "core/safefile.h"
 #include "rank/ring/tick.h"
 
 #define SECOND ((int64_t)1000000000)

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "core/log.h"
-#include "core/newfile.h"
+#include "core/safefile.h"
 #include "report/live/liveview.h"
 #include "report/writing/safenames.h"
 

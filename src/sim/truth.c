@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/newfile.h"
+#include "core/safefile.h"
 #include "sim/clock.h"
 #include "sim/dataqueues.h"
 #include "sim/gpuwork.h"

@@ -2,6 +2,7 @@
 #ifndef PW_TIMELINE_TIMELINE_H
 #define PW_TIMELINE_TIMELINE_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -35,5 +36,11 @@ struct pw_timeline_result {
 int pw_timeline_chrome(FILE *out, const struct pw_cluster *cluster,
                        const struct pw_timeline_options *options, struct pw_timeline_result *result,
                        char *problem, size_t size);
+
+/* Lists of ranks as users write them: "0-3,7". */
+
+/* Whether each of n ranks is in the list; all are in "". The caller frees it. NULL when memory is
+ * short, or the list is none or names a rank that there is not: then `problem` says which. */
+char *pw_ranklist_parse(const char *list, size_t n, char *problem, size_t size);
 
 #endif

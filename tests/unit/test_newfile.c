@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/newfile.h"
+#include "core/safefile.h"
 
 static int count_files(void **state)
 {

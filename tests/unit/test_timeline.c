@@ -4,7 +4,7 @@
 
 #include "timeline/arrows.h"
 #include "timeline/jsonout.h"
-#include "timeline/ranklist.h"
+#include "timeline/timeline.h"
 #include "unit.h"
 
 static void check_text(const char *text, const char *json)

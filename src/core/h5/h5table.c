@@ -10,7 +10,7 @@
 
 #include "core/h5/h5reader.h"
 #include "core/h5/h5types.h"
-#include "core/newfile.h"
+#include "core/safefile.h"
 #include "core/tables.h"
 
 enum { MOST_CHUNK_ROWS = 1 << 20 };

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/newfile.h"
+#include "core/safefile.h"
 
 #define DOMAIN_PREFIX ".clock-domain-"
 enum { PATH = 4200, ADDRESSES = 512 };

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/newfile.h"
+#include "core/safefile.h"
 #include "rank/journal/journal.h"
 #include "rank/journal/journalform.h"
 

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/directory.h"
+#include "core/safefile.h"
 
 /* The mark is a symbolic link to the job's name: made atomically, read in one call, by all ranks.
  */

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "core/newfile.h"
+#include "core/safefile.h"
 #include "report/html/html_data.h"
 #include "report/html/html_planes.h"
 #include "report/report.h"
