@@ -3,6 +3,7 @@
 #ifndef PW_CORE_OPS_H
 #define PW_CORE_OPS_H
 
+#include <assert.h>
 #include <stdint.h>
 
 enum pw_op {
@@ -11,6 +12,7 @@ enum pw_op {
 #undef PW_OP
     PW_OP_COUNT
 };
+static_assert(PW_OP_None == 0, "a thread in call 0 is in none; other rows may be anywhere");
 
 enum pw_op_class {
     PW_CLASS_COLL,

@@ -1,4 +1,4 @@
-/* What a wrapper does after the real call, by the CLASS of its row in mpi_api.def. */
+/* What a wrapper does after the real call, by the CLASS of its row in core/ops.def. */
 #ifndef PW_MPI_CLASSES_H
 #define PW_MPI_CLASSES_H
 

@@ -54,15 +54,11 @@ void pw_mpi_next_resolve(void)
     has_all &= find_both(&pw_next.Name, &pw_pnext.Name, "PMPI_" #Name, &unused);
     PW_MPI_SPECIALS(PW_SPECIAL)
 #undef PW_SPECIAL
-#define MPI_FN(Name, CLASS, ...) \
-    has_all &=                   \
-        find_both(&pw_next.Name, &pw_pnext.Name, "PMPI_" #Name, &pw_mpi_interposed[PW_OP_##Name]);
-#define MPI_FN_C(Name, CLASS, ...)                                                  \
-    has_all &= find_both(&pw_next.Name##_c, &pw_pnext.Name##_c, "PMPI_" #Name "_c", \
-                         &pw_mpi_interposed[PW_OP_##Name]);
+#define MPI_ROW(Name, Op, CLASS, ...) \
+    has_all &=                        \
+        find_both(&pw_next.Name, &pw_pnext.Name, "PMPI_" #Name, &pw_mpi_interposed[PW_OP_##Op]);
 #include "collectors/mpi/mpi_api.def"
-#undef MPI_FN
-#undef MPI_FN_C
+#undef MPI_ROW
     pw_mpi_by_caller = !has_all;
 }
 

@@ -32,11 +32,9 @@ struct pw_mpi_next {
 #define PW_SPECIAL(type, Name, parameters) type(*Name) parameters;
     PW_MPI_SPECIALS(PW_SPECIAL)
 #undef PW_SPECIAL
-#define MPI_FN(Name, CLASS, ...) int (*Name)(EACH(C_DECL, COMMA, __VA_ARGS__));
-#define MPI_FN_C(Name, CLASS, ...) int (*Name##_c)(EACH(C_DECL, COMMA, __VA_ARGS__));
+#define MPI_ROW(Name, Op, CLASS, ...) int (*Name)(EACH(C_DECL, COMMA, __VA_ARGS__));
 #include "collectors/mpi/mpi_api.def"
-#undef MPI_FN
-#undef MPI_FN_C
+#undef MPI_ROW
 };
 
 extern struct pw_mpi_next pw_next __attribute__((visibility("hidden")));  /* of MPI_X */

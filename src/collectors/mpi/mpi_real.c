@@ -110,11 +110,6 @@ void pw_mpi_resolve(void)
 #define PW_HELPER(type, Name, parameters) find_function(&pw_pmpi.Name, "PMPI_" #Name);
     PW_MPI_HELPERS(PW_HELPER)
 #undef PW_HELPER
-#define MPI_FN(Name, CLASS, ...) find_function(&pw_pmpi.Name, "PMPI_" #Name);
-#define MPI_FN_C(Name, CLASS, ...) find_function(&pw_pmpi.Name##_c, "PMPI_" #Name "_c");
-#include "collectors/mpi/mpi_api.def"
-#undef MPI_FN
-#undef MPI_FN_C
     find_handles();
 
     bool has_all = pw_mpi_handles.world && pw_mpi_handles.request_null && pw_mpi_handles.byte;

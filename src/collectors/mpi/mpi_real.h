@@ -11,37 +11,42 @@
 
 #include "collectors/mpi/mpi_kinds.h"
 
-/* Functions that are called but not wrapped: PW_HELPER(return type, name, parameters). */
-#define PW_MPI_HELPERS(H)                                                          \
-    H(int, Init, (int *, char ***))                                                \
-    H(int, Initialized, (int *))                                                   \
-    H(int, Query_thread, (int *))                                                  \
-    H(int, Comm_remote_size, (MPI_Comm, int *))                                    \
-    H(int, Comm_test_inter, (MPI_Comm, int *))                                     \
-    H(int, Comm_group, (MPI_Comm, MPI_Group *))                                    \
-    H(int, Comm_remote_group, (MPI_Comm, MPI_Group *))                             \
-    H(int, Group_free, (MPI_Group *))                                              \
-    H(int, Group_translate_ranks, (MPI_Group, int, const int *, MPI_Group, int *)) \
-    H(int, Type_size_x, (MPI_Datatype, MPI_Count *))                               \
-    H(int, Group_rank, (MPI_Group, int *))                                         \
-    H(int, Group_size, (MPI_Group, int *))                                         \
-    H(int, Win_get_group, (MPI_Win, MPI_Group *))                                  \
-    H(int, File_get_group, (MPI_File, MPI_Group *))                                \
-    H(int, Topo_test, (MPI_Comm, int *))                                           \
-    H(int, Cartdim_get, (MPI_Comm, int *))                                         \
-    H(int, Cart_shift, (MPI_Comm, int, int, int *, int *))                         \
-    H(int, Graph_neighbors_count, (MPI_Comm, int, int *))                          \
+/* Functions that recording calls, wrapped or not: PW_HELPER(return type, name, parameters). */
+#define PW_MPI_HELPERS(H)                                                                    \
+    H(int, Comm_rank, (MPI_Comm, int *))                                                     \
+    H(int, Comm_size, (MPI_Comm, int *))                                                     \
+    H(int, Comm_idup, (MPI_Comm, MPI_Comm *, MPI_Request *))                                 \
+    H(int, Comm_free, (MPI_Comm *))                                                          \
+    H(int, Ibarrier, (MPI_Comm, MPI_Request *))                                              \
+    H(int, Iallgather,                                                                       \
+      (const void *, int, MPI_Datatype, void *, int, MPI_Datatype, MPI_Comm, MPI_Request *)) \
+    H(int, Isend, (const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *))      \
+    H(int, Irecv, (void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *))            \
+    H(int, Test, (MPI_Request *, int *, MPI_Status *))                                       \
+    H(int, Init, (int *, char ***))                                                          \
+    H(int, Initialized, (int *))                                                             \
+    H(int, Query_thread, (int *))                                                            \
+    H(int, Comm_remote_size, (MPI_Comm, int *))                                              \
+    H(int, Comm_test_inter, (MPI_Comm, int *))                                               \
+    H(int, Comm_group, (MPI_Comm, MPI_Group *))                                              \
+    H(int, Comm_remote_group, (MPI_Comm, MPI_Group *))                                       \
+    H(int, Group_free, (MPI_Group *))                                                        \
+    H(int, Group_translate_ranks, (MPI_Group, int, const int *, MPI_Group, int *))           \
+    H(int, Type_size_x, (MPI_Datatype, MPI_Count *))                                         \
+    H(int, Group_rank, (MPI_Group, int *))                                                   \
+    H(int, Group_size, (MPI_Group, int *))                                                   \
+    H(int, Win_get_group, (MPI_Win, MPI_Group *))                                            \
+    H(int, File_get_group, (MPI_File, MPI_Group *))                                          \
+    H(int, Topo_test, (MPI_Comm, int *))                                                     \
+    H(int, Cartdim_get, (MPI_Comm, int *))                                                   \
+    H(int, Cart_shift, (MPI_Comm, int, int, int *, int *))                                   \
+    H(int, Graph_neighbors_count, (MPI_Comm, int, int *))                                    \
     H(int, Dist_graph_neighbors_count, (MPI_Comm, int *, int *, int *))
 
 struct pw_pmpi {
 #define PW_HELPER(type, Name, parameters) type(*Name) parameters;
     PW_MPI_HELPERS(PW_HELPER)
 #undef PW_HELPER
-#define MPI_FN(Name, CLASS, ...) int (*Name)(EACH(C_DECL, COMMA, __VA_ARGS__));
-#define MPI_FN_C(Name, CLASS, ...) int (*Name##_c)(EACH(C_DECL, COMMA, __VA_ARGS__));
-#include "collectors/mpi/mpi_api.def"
-#undef MPI_FN
-#undef MPI_FN_C
 };
 
 /* Values that mpi.h spells as addresses inside the MPI library. */

@@ -1,5 +1,6 @@
-/* MPI_X and PMPI_X of every function in mpi_api.def. `cmake --build build --target show-mpi` prints
- * the expansion. The compiler checks each row against mpi.h, whose prototypes are in scope.
+/* MPI_X and PMPI_X of every wrapped function in core/ops.def. `cmake --build build --target
+ * show-mpi` prints the expansion. The compiler checks each row against mpi.h, whose prototypes are
+ * in scope.
  *
  * MPI_X is the fast function: it looks at the gate, once, and passes the call on, or records it, or
  * leaves it to the slow function, which can do both in all cases. PMPI_X, where Fortran comes by,
@@ -379,8 +380,6 @@ PW_ALWAYS_INLINE int fast_end(enum fast fast, struct pw_mpi_call *c, const struc
         return slow_PMPI_##Name(EACH(PASS, COMMA, __VA_ARGS__));                        \
     }
 
-#define MPI_FN(Name, CLASS, ...) WRAPPER(Name, Name, CLASS, __VA_ARGS__)
-#define MPI_FN_C(Name, CLASS, ...) WRAPPER(Name##_c, Name, CLASS, __VA_ARGS__)
+#define MPI_ROW(Name, Op, CLASS, ...) WRAPPER(Name, Op, CLASS, __VA_ARGS__)
 #include "collectors/mpi/mpi_api.def"
-#undef MPI_FN
-#undef MPI_FN_C
+#undef MPI_ROW

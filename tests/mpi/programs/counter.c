@@ -17,13 +17,13 @@ static void find(const char *name, void *real)
     memcpy(real, &found, sizeof(found));
 }
 
-#define MPI_FN(Name, CLASS, ...)                              \
+#define MPI_ROW(Name, Op, CLASS, ...)                         \
     static int call_##Name(EACH(C_DECL, COMMA, __VA_ARGS__))  \
     {                                                         \
         static int (*real)(EACH(C_DECL, COMMA, __VA_ARGS__)); \
         if (!real)                                            \
             find("PMPI_" #Name, &real);                       \
-        counts[PW_OP_##Name]++;                               \
+        counts[PW_OP_##Op]++;                                 \
         return real(EACH(PASS, COMMA, __VA_ARGS__));          \
     }                                                         \
     int MPI_##Name(EACH(C_DECL, COMMA, __VA_ARGS__))          \
@@ -34,9 +34,8 @@ static void find(const char *name, void *real)
     {                                                         \
         return call_##Name(EACH(PASS, COMMA, __VA_ARGS__));   \
     }
-#define MPI_FN_C(Name, CLASS, ...) /* not used by the programs */
 #include "collectors/mpi/mpi_api.def"
-#undef MPI_FN
+#undef MPI_ROW
 
 static const char *const names[] = {
 #define PW_OP(name, class, shape, factor, level, sent, received) #name,
