@@ -1,9 +1,9 @@
-/* profwrap.h: what an application tells the profiler about itself.
+/* profwrap.h: how an application marks its steps, phases and work for the profiler.
  *
- * Header-only: include it, call the verbs, and link nothing. Under `profwrap` the calls are
+ * Header-only: include it, call its functions, and link nothing. Under `profwrap` the calls are
  * recorded; without it each costs one load and one predicted branch. Every call may be made from
  * any thread, at any time, before or after MPI_Init; none fails, prints or changes errno, and none
- * blocks but for room in a full ring, when the run asked for that (--on-full wait).
+ * blocks, except for room in a full ring when the run asked for that (--on-full wait).
  *
  * Names are UTF-8, NUL-terminated, copied at once (the first 255 bytes); the caller keeps them.
  *
@@ -42,8 +42,8 @@ enum profwrap_phase {
 };
 
 /* The in-application probe exports one of these as `profwrap_api_v1`. Members are only ever
- * appended; `size` is sizeof the probe's own struct, so that a newer header sees what an older
- * probe lacks. */
+ * appended; `size` is sizeof the probe's own struct, so that a newer header can
+ * detect what an older probe lacks. */
 struct profwrap_api {
     size_t size;
     int (*active)(void);
@@ -66,7 +66,7 @@ struct profwrap_api {
 
 static const struct profwrap_api *profwrap_api_;
 
-/* Whether there is a probe, and it has the member: an older one may not. */
+/* Whether there is a probe that has the member; an older one may lack it. */
 #define PROFWRAP_HAS_(member)                      \
     (__builtin_expect(profwrap_api_ != NULL, 0) && \
      profwrap_api_->size > offsetof(struct profwrap_api, member) && profwrap_api_->member)
@@ -82,7 +82,7 @@ __attribute__((constructor, unused)) static void profwrap_find_api_(void)
     }
 }
 
-/* 1 while what this thread does is being recorded, else 0. */
+/* 1 while this thread is being recorded, else 0. */
 __attribute__((unused)) static inline int profwrap_active(void)
 {
     return __builtin_expect(profwrap_api_ != NULL, 0) ? profwrap_api_->active() : 0;
@@ -137,11 +137,11 @@ __attribute__((unused)) static inline void profwrap_op_end(void)
         profwrap_api_->op_end();
 }
 
-/* An operator that has ended, as another profiler knows it: its times in ns of CLOCK_MONOTONIC_RAW,
- * and the bytes that were allocated in it less those freed. Operators of one `lane`, any number for
- * each thread of the other profiler's, nest by their times and in nothing else; give them from the
- * inner to the outer, from one thread. At most 256 lanes. While recording is paused it does
- * nothing; what is no time, or ends before it begins, is counted as lost. */
+/* Records an operator that has ended and that another profiler measured: its times in ns of
+ * CLOCK_MONOTONIC_RAW, and the bytes allocated in it less those freed. A `lane` is a number of your
+ * choice for each thread of the other profiler. Operators of one lane nest in each other by their
+ * times, and in nothing else; record inner operators before outer ones, from one thread. At most
+ * 256 lanes. While recording is paused it does nothing; invalid times are counted as lost. */
 __attribute__((unused)) static inline void profwrap_op_past(const char *name, const char *type,
                                                             const char *shapes, int64_t start_ns,
                                                             int64_t end_ns, int lane,
@@ -160,16 +160,16 @@ __attribute__((unused)) static inline void profwrap_queue(const char *name, int6
         profwrap_api_->queue(name, size, capacity);
 }
 
-/* The calling thread allocated (> 0) or freed (< 0) as many bytes on a device; -1 is the host. What
- * happens inside an operator is counted as the operator's. */
+/* The calling thread allocated (> 0) or freed (< 0) this many bytes on a device; -1 is the host.
+ * Allocations inside an operator are counted as the operator's. */
 __attribute__((unused)) static inline void profwrap_memory(int64_t bytes_delta, int device)
 {
     if (PROFWRAP_HAS_(memory))
         profwrap_api_->memory(bytes_delta, device);
 }
 
-/* Records again, or for the first time after --start-paused, and no longer: this rank only, from
- * now on. A schedule (--schedule) is for all ranks at the same steps. */
+/* Start and stop the recording of this rank, from now on; the first start may follow
+ * --start-paused. To record the same steps on all ranks use --schedule. */
 __attribute__((unused)) static inline void profwrap_start(void)
 {
     if (PROFWRAP_HAS_(start))
@@ -182,7 +182,7 @@ __attribute__((unused)) static inline void profwrap_stop(void)
         profwrap_api_->stop();
 }
 
-/* Keeps a text with the run, under a key: "model" and "resnet50", or JSON. The last value of a key
+/* Stores a text with the run, under a key: "model" and "resnet50", or JSON. The last value of a key
  * counts. Keys are cut at 255 bytes, values at 8191. */
 __attribute__((unused)) static inline void profwrap_metadata(const char *key, const char *value)
 {
@@ -191,7 +191,7 @@ __attribute__((unused)) static inline void profwrap_metadata(const char *key, co
 }
 
 /* This rank's part in the job, where ranks have different work by design: "stage 2", "expert",
- * "reader". A rank is compared with those of its own role. The last call counts. It is metadata
+ * "reader". A rank is compared with ranks of the same role. The last call counts. It is metadata
  * with the key "role". */
 __attribute__((unused)) static inline void profwrap_role(const char *name)
 {
@@ -199,8 +199,8 @@ __attribute__((unused)) static inline void profwrap_role(const char *name)
 }
 
 /* How much work the current step has on this rank, in a unit that is the same on all ranks: tokens,
- * samples, cells. Work that takes longer because there is more of it is then told from a rank that
- * is slow. Several calls in one step add up; negative amounts do nothing. */
+ * samples, cells. Then more work can be distinguished from a slow rank. Several calls in one step
+ * add up; negative amounts do nothing. */
 __attribute__((unused)) static inline void profwrap_work(int64_t amount)
 {
     if (PROFWRAP_HAS_(work))
@@ -208,9 +208,9 @@ __attribute__((unused)) static inline void profwrap_work(int64_t amount)
 }
 
 /* How many floating-point operations the model needs for what this rank does in the current step,
- * forward and backward, without what is computed again (activation checkpointing): the report then
- * has FLOP/s, and the share of the GPUs' peak that they are (MFU). A multiplication and an addition
- * are two. Several calls in one step add up; what is not above 0 does nothing. */
+ * forward and backward, without operations that are repeated (activation checkpointing): the report
+ * then has FLOP/s and their share of the GPUs' peak (MFU). A multiplication and an addition are two
+ * operations. Several calls in one step add up; values that are not above 0 do nothing. */
 __attribute__((unused)) static inline void profwrap_flops(double flops)
 {
     if (PROFWRAP_HAS_(flops))

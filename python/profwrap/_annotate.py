@@ -29,17 +29,17 @@ _PHASES = {
 _JSON_BYTES = 8191  # a longer text would be cut, and what is left of it is no JSON
 
 def active():
-    """True while what the calling thread does is being recorded."""
+    """True while the calling thread is being recorded."""
     return bool(_probe.calls.active())
 
 
 def start():
-    """Records from now on, this rank only: again after stop(), or at all after --start-paused."""
+    """Starts the recording of this rank from now on: after stop(), or after --start-paused."""
     _probe.calls.start()
 
 
 def stop():
-    """Records nothing on this rank until start()."""
+    """Stops the recording of this rank until start()."""
     _probe.calls.stop()
 
 
@@ -225,7 +225,7 @@ _INT64 = 2**63 - 1
 
 
 def op_past(name, type, shapes, start_ns, end_ns, lane=0, alloc_bytes=0):
-    """An operator that has ended, as another profiler knows it.
+    """Records an operator that has ended and that another profiler measured.
 
     Times are ns as of time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW). Operators of one `lane`, any
     number for each of the other profiler's threads, nest by their times and in nothing else: give

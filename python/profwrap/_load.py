@@ -74,12 +74,12 @@ class Rank:
         return self.table("/steps", clock)
 
     def windows(self, clock="local"):
-        """The stretches of time that were recorded, where a schedule or a stop left others out."""
+        """The windows: intervals that were recorded, where a schedule or a stop excluded others."""
         return self.table("/windows", clock)
 
     def samples(self, kind="process", clock="local"):
         """Samples: "process" of /proc (cumulative CPU time in ns, faults, I/O and memory in bytes),
-        "host", and what the program said: "queue", "memory", "work". KeyError when there are none."""
+        "host", and what the program recorded: "queue", "memory", "work". KeyError when there are none."""
         return self.table(f"/samples/{kind}", clock)
 
     def timeline(self, clock="local"):
@@ -96,7 +96,7 @@ class Rank:
 
     @property
     def metadata(self):
-        """What the program said by metadata(): a dict. JSON objects and lists are read."""
+        """What the program stored by metadata(): a dict. JSON objects and lists are read."""
         try:
             columns = self._columns("/metadata", "local")
         except KeyError:
@@ -116,7 +116,7 @@ class Rank:
 
     @property
     def overhead(self):
-        """What was measured of the profiler's own cost: name, value, unit."""
+        """Measured costs of the profiler itself: name, value, unit."""
         return self.table("/overhead")
 
     @property
@@ -153,7 +153,7 @@ class Run:
         return _present.run_html(self)
 
     def __getattr__(self, name):
-        """Any table of cluster.h5 is an attribute; those without one below are found by name."""
+        """Any table of cluster.h5 is an attribute; tables without a property below are found by name."""
         if not name.startswith("_") and name in self._table_names():
             return self.table(name)
         merged = os.path.exists(self._cluster_path())
@@ -359,7 +359,7 @@ class Run:
 
     @property
     def links(self):
-        """Pairs of ranks whose messages take longer than those of like pairs."""
+        """Pairs of ranks whose messages take longer than those of similar pairs."""
         return self.table("/links")
 
     @property
@@ -374,17 +374,17 @@ class Run:
 
     @property
     def completeness(self):
-        """What is missing or strange: rank, what, count, detail. No row when all is there."""
+        """What is missing or contradictory: rank, what, count, detail. No row when the run is complete."""
         return self.table("/completeness")
 
     @property
     def open_calls(self):
-        """The calls that ranks were in when they ended, of those that did not come back."""
+        """The calls that ranks had entered and not left when they ended."""
         return self.table("/open_calls")
 
     @property
     def clocks(self):
-        """How each rank's clock relates to the cluster's, and how sure that is."""
+        """How each rank's clock relates to the cluster's, with the error bound."""
         return self.table("/clocks")
 
     @property
@@ -399,17 +399,17 @@ class Run:
 
     @property
     def operator_types(self):
-        """The same by type."""
+        """As operators, by type."""
         return self.table("/operator_types")
 
     @property
     def operator_shapes(self):
-        """The same by operator and shapes; operator_row is a row of operators."""
+        """As operators, by operator and shapes; operator_row is a row of operators."""
         return self.table("/operator_shapes")
 
     @property
     def operator_stacks(self):
-        """The same by call path; parent is an earlier row, -1 for none."""
+        """As operators, by call path; parent is an earlier row, -1 for none."""
         return self.table("/operator_stacks")
 
     @property
@@ -429,7 +429,7 @@ class Run:
 
     @property
     def flops(self):
-        """FLOP/s and MFU, of all ranks (-1) and of each; empty where nobody said what the model needs."""
+        """FLOP/s and MFU, of all ranks (-1) and of each; empty where the FLOPs of the model are not known."""
         return self.table("/flops")
 
     @property
@@ -449,7 +449,7 @@ class Run:
 
 
 def _read_value(text):
-    """A value of metadata: what was given as JSON is read again."""
+    """A value of metadata: JSON objects and lists are decoded."""
     if text[:1] not in ("{", "["):
         return text
     try:
