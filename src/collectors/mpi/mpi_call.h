@@ -38,6 +38,7 @@ struct pw_mpi_call {
     MPI_Request *saved;          /* [nrequests] handles before the call, in the thread's scratch */
     const MPI_Request *requests; /* the application's array */
     MPI_Status *status; /* what is passed to MPI: the application's, or ours when ignored */
+    MPI_Status own;
     int outcount, index, flag;
     int64_t freed; /* index of the communicator, window or file that the call frees, -1 unknown */
     MPI_Message message;
@@ -61,12 +62,6 @@ static inline int pw_mpi_gate(void)
 static inline int pw_mpi_level(void)
 {
     return pw_mpi_gate() - 1;
-}
-
-/* What pw_mpi_last must have been found under for a call to be recorded by a fast function. */
-static inline uint64_t pw_mpi_usual_now(void)
-{
-    return atomic_load_explicit(&pw_gate->mpi_usual, memory_order_relaxed);
 }
 
 /* The number of a collective that was just begun or left. One thread at a time has one on a
@@ -269,11 +264,6 @@ void pw_mpi_one_sided_bytes(const struct pw_mpi_call *c, struct pw_record *recor
 /* ---- requests and statuses ---- */
 
 void pw_mpi_save_requests(struct pw_mpi_call *c, int count, const MPI_Request *requests);
-
-static inline MPI_Status *pw_mpi_status(MPI_Status *given, MPI_Status *own)
-{
-    return given == MPI_STATUS_IGNORE ? own : given;
-}
 
 MPI_Status *pw_mpi_statuses(struct pw_mpi_call *c, MPI_Status *given);
 

@@ -65,7 +65,7 @@ struct pw_mpi_comm *pw_mpi_comm_find_slow(struct pw_thread *thread, MPI_Comm han
  * one. */
 extern _Atomic uint32_t pw_mpi_epoch __attribute__((visibility("hidden")));
 extern _Thread_local struct pw_mpi_last {
-    /* What pw_mpi_usual_now() was when the rest was found, if it lets fast functions record
+    /* What pw_gate->mpi_usual was when the rest was found, if it lets fast functions record
      * collectives and messages (mpi_wrap.c); else a value that it never has. */
     uint64_t collectives, messages;
     uint32_t epoch;

@@ -37,17 +37,21 @@ struct kept {
 };
 
 /* Shows the thread to be in the call, if it may record, is in no call yet, and remembers the
- * communicator. `usual` is what pw_mpi_usual_now() must be: the clock is the TSC then, and no call
+ * communicator. `usual` is what the gate must be for that: the clock is the TSC then, and no call
  * stacks are taken. */
 PW_ALWAYS_INLINE bool fast_enter(struct pw_mpi_call *c, uint64_t usual)
 {
     struct pw_open_call *open = pw_this_thread.call;
-    if (__builtin_expect(usual != pw_mpi_usual_now() || pw_mpi_last.handle != c->comm, 0))
+    if (__builtin_expect(usual != atomic_load_explicit(&pw_gate->mpi_usual, memory_order_relaxed) ||
+                             pw_mpi_last.handle != c->comm,
+                         0))
         return false;
     uint32_t inside = atomic_load_explicit(&open->op, memory_order_relaxed);
     uint32_t poked = atomic_load_explicit(&open->poked, memory_order_relaxed);
     if (__builtin_expect((inside | poked) != 0, 0))
         return false;
+    c->flags = 0;
+    c->stack = 0;
     c->start = pw_tick_read(PW_TICK_TSC);
     atomic_store_explicit(&open->start, c->start, memory_order_relaxed);
     atomic_store_explicit(&open->op, c->op, memory_order_relaxed);
@@ -122,7 +126,7 @@ PW_ALWAYS_INLINE int fast_coll_end(const struct kept *kept, int rc)
     if (__builtin_expect(rc != MPI_SUCCESS, 0))
         return fast_coll_failed(record, rc, kept->comm);
     record->comm.seq = pw_mpi_comm_count(kept->comm);
-    pw_ring_prefetch(record);
+    pw_ring_prefetch_at(record, PW_RING_AHEAD);
     return fast_commit(rc);
 }
 
@@ -249,57 +253,48 @@ PW_ALWAYS_INLINE int fast_irecv_end(struct pw_mpi_call *c, int rc)
 
 /* ---- by class: which is a constant, as all but the call is ---- */
 
-/* Whether every rank sends one block or nothing, gets as much, and none is the root. */
-PW_ALWAYS_INLINE bool is_even(enum pw_op_shape shape, enum pw_op_amount sent,
-                              enum pw_op_amount received)
-{
-    return (shape == PW_SHAPE_ALL || shape == PW_SHAPE_PARTIAL) && sent == received &&
-           (sent == PW_AMOUNT_NOTHING || sent == PW_AMOUNT_SBLOCK);
-}
-
-#define IS_FAST(CLASS, Op)                                                 \
-    (FAST_OF_##CLASS == FAST_COLL                                          \
-         ? is_even(PW_OP_SHAPE_##Op, PW_OP_SENT_##Op, PW_OP_RECEIVED_##Op) \
-         : FAST_OF_##CLASS != FAST_NONE)
-
 /* Enters the call and writes what is known of it before; false, and nothing is done, where it is
  * not usual. */
 PW_ALWAYS_INLINE bool fast_begin(enum fast fast, struct pw_mpi_call *c, enum pw_op_amount sent,
                                  struct kept *kept)
 {
-    c->flags = 0;
-    c->stack = 0;
-    switch (fast) {
-    case FAST_COLL:
-        return fast_coll_begin(c, sent, kept);
-    case FAST_ISEND:
-        return fast_isend_begin(c, kept);
-    case FAST_IRECV:
-        return fast_irecv_begin(c);
-    default:
-        return false;
-    }
+    return fast == FAST_COLL    ? fast_coll_begin(c, sent, kept)
+           : fast == FAST_ISEND ? fast_isend_begin(c, kept)
+                                : fast == FAST_IRECV && fast_irecv_begin(c);
 }
 
 /* Writes the rest, and leaves the call. */
 PW_ALWAYS_INLINE int fast_end(enum fast fast, struct pw_mpi_call *c, const struct kept *kept,
                               int rc)
 {
-    switch (fast) {
-    case FAST_ISEND:
-        return fast_isend_end(c, kept, rc);
-    case FAST_IRECV:
-        return fast_irecv_end(c, rc);
-    default:
-        return fast_coll_end(kept, rc);
-    }
+    return fast == FAST_COLL    ? fast_coll_end(kept, rc)
+           : fast == FAST_ISEND ? fast_isend_end(c, kept, rc)
+                                : fast_irecv_end(c, rc);
 }
+
+/* The fast function of collectives looks at no more than this. */
+#define MPI_ROW(Name, Op, CLASS, ...)                                      \
+    static_assert((int)FAST_OF_##CLASS != FAST_COLL ||                     \
+                      (((int)PW_OP_SHAPE_##Op == PW_SHAPE_ALL ||           \
+                        (int)PW_OP_SHAPE_##Op == PW_SHAPE_PARTIAL) &&      \
+                       (int)PW_OP_SENT_##Op == (int)PW_OP_RECEIVED_##Op && \
+                       ((int)PW_OP_SENT_##Op == PW_AMOUNT_NOTHING ||       \
+                        (int)PW_OP_SENT_##Op == PW_AMOUNT_SBLOCK)),        \
+                  #Name " is not even");
+#include "collectors/mpi/mpi_api.def"
+#undef MPI_ROW
 
 /* ---- the functions ---- */
 
 #define NOTE(...) EACH(C_PRE, NONE, __VA_ARGS__)
-#define IS_NOTED(CLASS, Op) \
-    (IS_FAST(CLASS, Op) || PW_ACT_##CLASS == PW_MPI_COUNTS || PW_ACT_##CLASS == PW_MPI_COUNTS_KNOWN)
+/* Whether a fast function looks at parameters. */
+enum {
+#define PW_MPI_CLASS(CLASS, fast, paused)                                           \
+    NOTED_##CLASS = FAST_##fast != FAST_NONE || PW_MPI_##paused == PW_MPI_COUNTS || \
+                    PW_MPI_##paused == PW_MPI_COUNTS_KNOWN,
+#include "collectors/mpi/mpi_classes.def"
+#undef PW_MPI_CLASS
+};
 
 /* The slow function. It stands twice in the program: of MPI_X, and of PMPI_X. */
 #define SLOW(Name, Op, CLASS, ...)                                                             \
@@ -308,8 +303,6 @@ PW_ALWAYS_INLINE int fast_end(enum fast fast, struct pw_mpi_call *c, const struc
         int (*const next)(EACH(C_DECL, COMMA, __VA_ARGS__)) =                                  \
             (int (*)(EACH(C_DECL, COMMA, __VA_ARGS__)))way.next;                               \
         struct pw_mpi_call c;                                                                  \
-        MPI_Status own;                                                                        \
-        (void)own;                                                                             \
         if (!way.is_recorded)                                                                  \
             return next ? next(EACH(PASS, COMMA, __VA_ARGS__)) : MPI_ERR_OTHER;                \
         c.flags = way.flags;                                                                   \
@@ -336,7 +329,7 @@ PW_ALWAYS_INLINE int fast_end(enum fast fast, struct pw_mpi_call *c, const struc
         struct pw_mpi_way way = {(pw_mpi_function *)pw_next.Name, 0, true};                    \
         if (__builtin_expect(!way.next || pw_mpi_by_caller, 0))                                \
             way = pw_mpi_way_by_caller("MPI_" #Name, __builtin_return_address(0), way.next);   \
-        if (IS_FAST(CLASS, Op))                                                                \
+        if (FAST_OF_##CLASS)                                                                   \
             pw_mpi_last_restamp();                                                             \
         return slow_##Name(EACH(PASS, COMMA, __VA_ARGS__), way);                               \
     }                                                                                          \
@@ -355,18 +348,15 @@ PW_ALWAYS_INLINE int fast_end(enum fast fast, struct pw_mpi_call *c, const struc
         const int gate = pw_mpi_gate();                                                 \
         struct pw_mpi_call c;                                                           \
         struct kept kept;                                                               \
-        if (IS_NOTED(CLASS, Op)) {                                                      \
-            MPI_Status own;                                                             \
-            (void)own;                                                                  \
+        if (NOTED_##CLASS) {                                                            \
             c.thread = NULL; /* nobody is shown in a call */                            \
             c.op = PW_OP_##Op;                                                          \
             NOTE(__VA_ARGS__)                                                           \
         }                                                                               \
-        if (__builtin_expect(PW_OP_LEVEL_##Op >= gate, !IS_FAST(CLASS, Op))) {          \
+        if (__builtin_expect(PW_OP_LEVEL_##Op >= gate, FAST_OF_##CLASS == FAST_NONE)) { \
             if (pw_next.Name && pw_mpi_passes(&c, PW_ACT_##CLASS, gate))                \
                 return pw_next.Name(EACH(PASS, COMMA, __VA_ARGS__));                    \
-        } else if (IS_FAST(CLASS, Op) &&                                                \
-                   fast_begin(FAST_OF_##CLASS, &c, PW_OP_SENT_##Op, &kept)) {           \
+        } else if (fast_begin(FAST_OF_##CLASS, &c, PW_OP_SENT_##Op, &kept)) {           \
             const int rc = pw_next.Name(EACH(PASS, COMMA, __VA_ARGS__));                \
             EACH(C_POST, NONE, __VA_ARGS__)                                             \
             return fast_end(FAST_OF_##CLASS, &c, &kept, rc);                            \
