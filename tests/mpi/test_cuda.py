@@ -645,6 +645,25 @@ def forked():
 
 
 @h.case
+def children_that_use_the_gpu():
+    """Programs that the program starts, or a child that starts CUDA itself: they are counted, and the
+    report says so in its first lines."""
+    for how, kernels, count in (("children", ["parent", "parent again"], 2), ("forked-first", [], 1)):
+        done = run(how)
+        h.equal(h.lines(done.stdout).count("child 0"), count, "children that ended")
+        file = h.open_complete("out")
+        h.equal(names(file), kernels, "kernels")
+        h.equal(overhead(file)["gpu_processes"], count, "in /overhead")
+        h.run(h.profwrap("merge", "out"))
+        text, data, html = reported()
+        said = ("GPUs were used by 2 child processes that were not recorded" if count == 2 else
+                "GPUs were used by 1 child process that was not recorded")
+        h.check(said in text[:600] and said in data["job"]["incomplete"] and said in html, said, text)
+        h.equal(data["completeness"]["gpu_processes_not_recorded"], count, "in the JSON")
+        shutil.rmtree("out")
+
+
+@h.case
 def paused():
     run("pause")
     file = h.open_complete("out")

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/advice/rules.h"
+#include "core/limits.h"
 #include "core/text.h"
 
 static const struct {
@@ -77,6 +78,8 @@ void pw_unrecorded_sum(const struct pw_cluster *cluster, struct pw_unrecorded_su
             sum->gpu = sum->gpu ? sum->gpu : row;
             sum->gpu_ranks++;
         }
+        if (is_text(row->what, sizeof(row->what), "gpu_processes") && row->count > 0)
+            sum->gpu_processes = pw_sum(sum->gpu_processes, row->count);
         sum->is_silent |= is_text(row->what, sizeof(row->what), "no_communication");
         if (reason == PW_UNRECORDED_SPAWNED && row->count > 0 &&
             row->count < INT64_MAX - sum->spawned)
@@ -117,6 +120,11 @@ void pw_unrecorded_gpus(const struct pw_unrecorded_sum *sum, char *out, size_t s
         pw_sentence_add(&s, "GPU activity of %" PRId64 " rank%s was not recorded: %.*s",
                         sum->gpu_ranks, sum->gpu_ranks == 1 ? "" : "s",
                         (int)sizeof(sum->gpu->detail), sum->gpu->detail);
+    if (sum->gpu_processes)
+        pw_sentence_add(&s, "%sGPUs were used by %" PRId64 " child process%s that %s not recorded",
+                        sum->gpu ? "; " : "", sum->gpu_processes,
+                        sum->gpu_processes == 1 ? "" : "es",
+                        sum->gpu_processes == 1 ? "was" : "were");
 }
 
 /* Rules about what the figures rest on. They save no time, but without them nothing is sure. */

@@ -17,6 +17,7 @@ struct pw_unrecorded_sum {
     int64_t spawned;                          /* processes that MPI_Comm_spawn started */
     int64_t gpu_ranks;                        /* whose GPUs were not recorded */
     const struct pw_row_c_completeness *gpu;  /* the first of these; NULL */
+    int64_t gpu_processes;                    /* beside those that record, which used GPUs */
     int is_silent; /* nothing that several ranks took part in was recorded */
 };
 

@@ -287,7 +287,10 @@ int InitializeInjection(void)
     static _Atomic int has_begun;
     int saved = errno;
     /* The rank's recording process alone: others that it starts may use the GPU, too. */
-    if (is_wanted() && !atomic_exchange(&has_begun, 1) && pw_probe_thread()) {
+    const bool records = is_wanted() && !atomic_exchange(&has_begun, 1) && pw_probe_thread();
+    if (!records)
+        pw_probe_count_gpu_process();
+    if (records) {
         const bool is_working = begin();
         if (!is_working)
             pw_probe_say_gpu_untimed();

@@ -28,9 +28,10 @@ struct pw_intake {
     struct pw_windowtable *windows; /* NULL when memory is short */
     uint32_t name_base, stack_base, epoch;
     int64_t records;
-    int64_t waited_ns; /* by the program, for room in its rings */
-    uint64_t nested;   /* calls inside others, which were not recorded */
-    int64_t step;      /* that the program is in, -1 none */
+    int64_t waited_ns;      /* by the program, for room in its rings */
+    uint64_t nested;        /* calls inside others, which were not recorded */
+    uint64_t gpu_processes; /* that used GPUs, and were not recorded */
+    int64_t step;           /* that the program is in, -1 none */
     struct pw_pace pace;
 };
 
@@ -118,6 +119,7 @@ static void append_unrecorded(struct pw_intake *intake, const struct pw_record *
     struct pw_row_gap gap = make_gap(intake, UINT16_MAX, record, PW_REASON_NO_RING);
     append_loss(intake, gap, PW_LOST_OTHER, record->unrecorded.no_ring);
     intake->nested += record->unrecorded.nested;
+    intake->gpu_processes += record->unrecorded.gpu_processes;
 }
 
 static void show_watchers(struct pw_intake *intake, const struct pw_record *record,
@@ -326,6 +328,9 @@ void pw_intake_finish(struct pw_intake *intake, int64_t end_ns)
     pw_rankfile_overhead(intake->file, "records", (double)intake->records, "records");
     pw_rankfile_overhead(intake->file, "ring_wait", (double)intake->waited_ns, "ns");
     pw_rankfile_overhead(intake->file, "nested_calls", (double)intake->nested, "calls");
+    if (intake->gpu_processes)
+        pw_rankfile_overhead(intake->file, "gpu_processes", (double)intake->gpu_processes,
+                             "processes");
     pw_debug(PW_LOG_INTAKE, 1, "%lld records", (long long)intake->records);
 }
 

@@ -305,6 +305,17 @@ void pw_probe_say_gpu_untimed(void)
         atomic_store(&probe.segment->gpu_untimed, 1);
 }
 
+void pw_probe_count_gpu_process(void)
+{
+    static _Atomic int32_t counted; /* a forked child has its parent's */
+    const int32_t me = getpid();
+    if (!probe.segment || !(probe.segment->activities & PW_ACTIVITY_CUDA))
+        return;
+    const int32_t owner = atomic_load(&probe.segment->owner_pid);
+    if (owner && owner != me && atomic_exchange(&counted, me) != me)
+        atomic_fetch_add(&probe.segment->gpu_processes, 1);
+}
+
 int pw_probe_create_pool(struct pw_pool **out)
 {
     return pw_pool_create(probe.name, probe.segment, out);

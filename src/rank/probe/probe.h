@@ -144,6 +144,11 @@ const struct pw_segment_shared *pw_probe_borrow_segment(void);
 /* CUPTI cannot be used in this process: who else can tell when kernels ran is to do so. */
 void pw_probe_say_gpu_untimed(void);
 
+/* Counts this process, once, when another one of the rank records: its GPU activity is not
+ * recorded.
+ */
+void pw_probe_count_gpu_process(void);
+
 /* Makes the segment's pool this process's (pw_pool_create). */
 int pw_probe_create_pool(struct pw_pool **out);
 

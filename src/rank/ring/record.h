@@ -328,8 +328,9 @@ struct pw_record {
             uint64_t lost[PW_LOST_KINDS];
         } lost;
         struct {
-            uint64_t nested;  /* made inside another call */
-            uint64_t no_ring; /* of threads that had no ring, between the record's times */
+            uint64_t nested;        /* made inside another call */
+            uint64_t no_ring;       /* of threads that had no ring, between the record's times */
+            uint64_t gpu_processes; /* that used GPUs while another one recorded */
         } unrecorded;
         struct {
             uint32_t thread; /* index, in order of first record */

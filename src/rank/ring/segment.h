@@ -188,6 +188,7 @@ struct pw_segment_shared {
     _Atomic uint32_t sync_requested; /* 1 from when the application enters MPI_Init */
     _Atomic uint32_t sync_decision;  /* enum pw_sync_decision, the same on every rank */
     _Atomic uint32_t gpu_untimed;    /* 1: CUPTI will not say when kernels ran */
+    _Atomic uint32_t gpu_processes;  /* that started CUDA while another one recorded */
     struct pw_control control;
     /* By index of the communicator: collectives that its owner has left, or begun if nonblocking.
      * Written by the application. */

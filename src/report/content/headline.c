@@ -367,7 +367,7 @@ static const char *add_unrecorded(const struct pw_figures *f, const char *separa
                         sum.spawned == 1 ? "was" : "were");
         separator = "; ";
     }
-    char gpus[256];
+    char gpus[384];
     pw_unrecorded_gpus(&sum, gpus, sizeof(gpus));
     pw_sentence_add(s, "%s%s", gpus[0] ? separator : "", gpus);
     return gpus[0] ? "; " : separator;

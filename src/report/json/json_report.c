@@ -207,6 +207,8 @@ static json_t *make_completeness(const struct pw_figures *f)
     bad |= json_object_set_new(all, "ranks_mpi_not_recorded", pw_json_int(unrecorded.ranks));
     bad |= json_object_set_new(all, "ranks_gpu_not_recorded", pw_json_int(unrecorded.gpu_ranks));
     bad |= json_object_set_new(all, "spawned_not_recorded", pw_json_int(unrecorded.spawned));
+    bad |= json_object_set_new(all, "gpu_processes_not_recorded",
+                               pw_json_int(unrecorded.gpu_processes));
     bad |= json_object_set_new(all, "events", pw_json_int(f->events));
     bad |= json_object_set_new(all, "dropped_events", pw_json_int(f->dropped_events));
     bad |= json_object_set_new(all, "steps_used", pw_json_int(f->measured));

@@ -334,6 +334,41 @@ static void split(void)
     launch(0, 1, "parent again");
 }
 
+static int await(pid_t child)
+{
+    int status = -1;
+    waitpid(child, &status, 0);
+    return status;
+}
+
+/* A data loader's worker that starts CUDA itself, and another program that does. */
+static void have_children(const char *self)
+{
+    launch(0, 1, "parent");
+    for (int i = 0; i < 2; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            execl(self, self, "threadless", (char *)NULL);
+            _exit(1);
+        }
+        printf("child %d\n", await(child));
+    }
+    launch(0, 1, "parent again");
+}
+
+/* The first call of CUDA is in a child; the program itself records already. */
+static void be_forked_first(void)
+{
+    profwrap_range_push("of the program");
+    profwrap_range_pop();
+    pid_t child = fork();
+    if (child == 0) {
+        start_cuda();
+        _exit(0);
+    }
+    printf("child %d\n", await(child));
+}
+
 static void pause_and_go_on(void)
 {
     launch(0, 1, "recorded");
@@ -349,6 +384,10 @@ int main(int argc, char **argv)
     if (strcmp(what, "nothing") == 0) {
         const char *path = getenv("CUDA_INJECTION64_PATH");
         printf("injection %s\n", path ? path : "none");
+        return 0;
+    }
+    if (strcmp(what, "forked-first") == 0) {
+        be_forked_first();
         return 0;
     }
     if (getenv("STANDIN_LOADED"))
@@ -383,6 +422,8 @@ int main(int argc, char **argv)
         die();
     else if (strcmp(what, "fork") == 0)
         split();
+    else if (strcmp(what, "children") == 0)
+        have_children(argv[0]);
     else if (strcmp(what, "pause") == 0)
         pause_and_go_on();
     else if (strcmp(what, "sampled") == 0) {
