@@ -21,14 +21,15 @@ PW_ENUMS(PW_ENUM_TYPE)
 #undef PW_ENUM_TYPE
 #undef PW_ENUM_ITEM
 
-/* Flags of /events/comm. */
+/* Flags of /events/comm: all of one byte. Bit 32 depends on `source`, so it is read by functions
+ * that look at that, such as pw_events_is_enqueued(). */
 enum {
     PW_FLAG_ERROR = 1,     /* the call returned an error */
     PW_FLAG_RECV_PART = 2, /* the receiving half of a Sendrecv */
     PW_FLAG_NONBLOCKING = 4,
     PW_FLAG_CANCELLED = 8,
-    PW_FLAG_FREED = 16, /* the request was freed: `end` is when that happened */
-    PW_FLAG_FORTRAN = 32,
+    PW_FLAG_FREED = 16,      /* the request was freed: `end` is when that happened */
+    PW_FLAG_FORTRAN = 32,    /* of source mpi: called from Fortran */
     PW_FLAG_ENQUEUED = 32,   /* of source nccl: its times are those of the host that asked for it */
     PW_FLAG_ROOT = 64,       /* this rank is the root of a rooted collective */
     PW_FLAG_SATURATED = 128, /* inside_ns is a lower bound */

@@ -5,10 +5,23 @@
 #include <string.h>
 
 #include "aggregate/input/begins.h"
+#include "aggregate/input/events.h"
 #include "aggregate/match/channels.h"
 #include "aggregate/match/messages.h"
 #include "aggregate/match/tally.h"
 #include "core/ops.h"
+
+/* A call from Fortran and an operation of NCCL that was only enqueued have the same bit. */
+static void test_a_call_from_fortran_is_not_enqueued(void **state)
+{
+    (void)state;
+    const struct pw_row_comm_event fortran = {.source = PW_SOURCE_MPI, .flags = PW_FLAG_FORTRAN};
+    const struct pw_row_comm_event nccl = {.source = PW_SOURCE_NCCL, .flags = PW_FLAG_ENQUEUED};
+    const struct pw_row_comm_event timed = {.source = PW_SOURCE_NCCL, .flags = PW_FLAG_NONBLOCKING};
+    assert_false(pw_events_is_enqueued(&fortran));
+    assert_true(pw_events_is_enqueued(&nccl));
+    assert_false(pw_events_is_enqueued(&timed));
+}
 
 /* ---- where messages begin ---- */
 
@@ -288,6 +301,7 @@ static void test_squares_are_exact(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_call_from_fortran_is_not_enqueued),
         cmocka_unit_test(test_long_open_receive_is_no_reason_to_read_all),
         cmocka_unit_test(test_counts_what_is_begun),
         cmocka_unit_test(test_the_kth_meets_the_kth_in_any_round),
