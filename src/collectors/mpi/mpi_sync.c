@@ -33,6 +33,7 @@ static const struct patience idle = {0, 100000};
 /* Leaders: the lowest rank of each domain, ascending. Kept from MPI_Init to MPI_Finalize. */
 static struct {
     bool ready;
+    MPI_Comm comm; /* on which the messages travel */
     int size, rank;
     int place;         /* of this rank among the leaders, -1 when it is none */
     int leader;        /* of this rank */
@@ -68,38 +69,38 @@ static void wait_for(MPI_Request *request, struct patience patience)
     }
 }
 
-static void send_to(MPI_Comm comm, int to, int tag, const void *data, int bytes)
+static void send_to(int to, int tag, const void *data, int bytes)
 {
     MPI_Request request;
     job.messages++;
-    if (pw_pmpi.Isend(data, bytes, pw_mpi_handles.byte, to, tag, comm, &request) == MPI_SUCCESS)
+    if (pw_pmpi.Isend(data, bytes, pw_mpi_handles.byte, to, tag, job.comm, &request) == MPI_SUCCESS)
         wait_for(&request, partner);
 }
 
-static void receive_from(MPI_Comm comm, int from, int tag, void *data, int bytes,
-                         struct patience patience)
+static void receive_from(int from, int tag, void *data, int bytes, struct patience patience)
 {
     MPI_Request request;
-    if (pw_pmpi.Irecv(data, bytes, pw_mpi_handles.byte, from, tag, comm, &request) == MPI_SUCCESS)
+    if (pw_pmpi.Irecv(data, bytes, pw_mpi_handles.byte, from, tag, job.comm, &request) ==
+        MPI_SUCCESS)
         wait_for(&request, patience);
 }
 
 /* The side whose clock is known: answers with its time, then with its own knot. The first ping
  * comes when the partner is there. */
-static void serve(MPI_Comm comm, int client, const struct pw_knot *mine)
+static void serve(int client, const struct pw_knot *mine)
 {
     struct ping ping = {0};
     for (bool first = true; !ping.last; first = false) {
-        receive_from(comm, client, TAG_PING, &ping, sizeof(ping), first ? idle : partner);
+        receive_from(client, TAG_PING, &ping, sizeof(ping), first ? idle : partner);
         int64_t now = shown_ns();
-        send_to(comm, client, TAG_PONG, &now, sizeof(now));
+        send_to(client, TAG_PONG, &now, sizeof(now));
     }
-    send_to(comm, client, TAG_KNOT, mine, sizeof(*mine));
+    send_to(client, TAG_KNOT, mine, sizeof(*mine));
 }
 
 /* Offset and error to rank 0's clock: to the reference's, and the reference's own, which has
  * drifted since it was measured. */
-static struct pw_knot measure(MPI_Comm comm, int reference)
+static struct pw_knot measure(int reference)
 {
     struct pw_envelope envelope = {0};
     struct pw_knot theirs = {0}, mine = {0};
@@ -108,11 +109,11 @@ static struct pw_knot measure(MPI_Comm comm, int reference)
         last = pw_envelope_is_settled(&envelope) ||
                (envelope.n >= LEAST && pw_local_ns() - start > LONGEST_NS);
         struct ping ping = {shown_ns(), last};
-        send_to(comm, reference, TAG_PING, &ping, sizeof(ping));
-        receive_from(comm, reference, TAG_PONG, &t_ref, sizeof(t_ref), envelope.n ? partner : idle);
+        send_to(reference, TAG_PING, &ping, sizeof(ping));
+        receive_from(reference, TAG_PONG, &t_ref, sizeof(t_ref), envelope.n ? partner : idle);
         pw_envelope_add(&envelope, ping.local_ns, t_ref, shown_ns());
     }
-    receive_from(comm, reference, TAG_KNOT, &theirs, sizeof(theirs), partner);
+    receive_from(reference, TAG_KNOT, &theirs, sizeof(theirs), partner);
     pw_envelope_knot(&envelope, &mine);
     mine.offset_ns += theirs.offset_ns;
     mine.error_ns += theirs.error_ns;
@@ -122,31 +123,31 @@ static struct pw_knot measure(MPI_Comm comm, int reference)
 }
 
 /* Round k: leaders 0 .. 2^k - 1 know their offset and serve leaders 2^k .. 2^(k+1) - 1. */
-static struct pw_knot climb_tree(MPI_Comm comm)
+static struct pw_knot climb_tree(void)
 {
     struct pw_knot mine = {.local_ns = shown_ns()};
     for (int half = 1; half < job.nleaders; half *= 2) {
         if (job.place < half && job.place + half < job.nleaders)
-            serve(comm, job.leaders[job.place + half], &mine);
+            serve(job.leaders[job.place + half], &mine);
         else if (job.place >= half && job.place < 2 * half)
-            mine = measure(comm, job.leaders[job.place - half]);
+            mine = measure(job.leaders[job.place - half]);
     }
     return mine;
 }
 
 /* Followers sleep until their leader knows: they would else take the cores that leaders need. */
-static struct pw_knot follow_leader(MPI_Comm comm)
+static struct pw_knot follow_leader(void)
 {
     struct pw_knot knot = {0};
-    receive_from(comm, job.leader, TAG_KNOT, &knot, sizeof(knot), idle);
+    receive_from(job.leader, TAG_KNOT, &knot, sizeof(knot), idle);
     return knot;
 }
 
-static void lead(MPI_Comm comm, const struct pw_knot *knot)
+static void lead(const struct pw_knot *knot)
 {
     for (int r = job.rank + 1; r < job.size; r++)
         if (job.domains[r] == job.domains[job.rank])
-            send_to(comm, r, TAG_KNOT, knot, sizeof(*knot));
+            send_to(r, TAG_KNOT, knot, sizeof(*knot));
 }
 
 static void record_knot(struct pw_thread *thread, const struct pw_knot *knot)
@@ -167,12 +168,13 @@ static void record_knot(struct pw_thread *thread, const struct pw_knot *knot)
 static void synchronise(struct pw_thread *thread, MPI_Comm comm)
 {
     struct pw_knot knot = {.local_ns = shown_ns()};
+    job.comm = comm;
     if (job.nleaders > 1) {
         int slack = prctl(PR_GET_TIMERSLACK);
         prctl(PR_SET_TIMERSLACK, partner.nap_ns); /* a nap is else 50 us longer than it says */
-        knot = job.place < 0 ? follow_leader(comm) : climb_tree(comm);
+        knot = job.place < 0 ? follow_leader() : climb_tree();
         if (job.place >= 0)
-            lead(comm, &knot);
+            lead(&knot);
         prctl(PR_SET_TIMERSLACK, slack > 0 ? slack : 0);
     }
     if (thread)
