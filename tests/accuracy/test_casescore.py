@@ -87,7 +87,7 @@ def each_figure_is_wrong_by_itself():
 
 
 @case
-def nobody_and_somebody_else_are_told_apart():
+def no_rank_and_wrong_rank_are_scored_differently():
     nobody = scored(report("No rank held the job back: 100 steps of 1 ms."), fault())
     assert nobody["must"] and not nobody["named"] and not nobody.get("first") and not nobody["wrong"]
     other = scored(report("Rank 5 on node0001 held back 9 steps.", straggler(rank=5)), fault())
@@ -186,7 +186,7 @@ def unequal_work_is_told_as_such_and_never_as_a_straggler():
 
 
 @case
-def that_it_cannot_be_told_is_right_where_it_cannot():
+def cannot_tell_is_right_where_the_truth_is_ambiguous():
     text = ("Cannot tell whether rank 3 is slow or has more to do by design: it is the only one of its "
             "role (stage 4 of 4), and has 1.40 times the work of the others in a step.")
     for alone in (True, False):

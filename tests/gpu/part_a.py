@@ -15,7 +15,7 @@ OVERHEAD_PERCENT = float(setting("OVERHEAD_PERCENT", 1))
 REPLAY_MIB = 256 + 64
 
 
-def a_ptx_is_valid():
+def check_ptx_is_valid():
     ptxas = shutil.which("ptxas") or "/usr/local/cuda/bin/ptxas"
     if not os.access(ptxas, os.X_OK):
         raise Skipped("no ptxas: the driver will see")
@@ -24,7 +24,7 @@ def a_ptx_is_valid():
     return "assembles for sm_90"
 
 
-def a_injection_and_return_codes():
+def check_injection_and_return_codes():
     need_gpu()
     file = profiled("codes", KERNELS, "kernels", 10)
     found = file.overhead()
@@ -33,7 +33,7 @@ def a_injection_and_return_codes():
     return f"CUPTI {found['cupti_version']:.0f} answers 0"
 
 
-def a_kernels_inside_their_ranges():
+def check_kernels_inside_their_ranges():
     need_gpu()
     file = profiled("ranges", KERNELS, "kernels", 1000, 20000)
     names = file.texts
@@ -63,7 +63,7 @@ def step_ns(*before, level=None):
     return float(run(command).split()[1])
 
 
-def a_overhead():
+def check_overhead():
     """Steps of 50 kernels of 200 us, interleaved; budget 1 % at level 1. A stand-in's share says
     nothing, and is asked for once."""
     need_gpu()
@@ -80,7 +80,7 @@ def a_overhead():
     return f"step {plain / 1e6:.3f} ms; {text}"
 
 
-def a_launch_cost():
+def check_launch_cost():
     """Kernels of no length: what a launch costs more."""
     need_gpu()
     found = {}
@@ -95,7 +95,7 @@ def a_launch_cost():
     return ", ".join(f"{name} {ns:.0f} ns" for name, ns in found.items()) + " a launch (figure only)"
 
 
-def a_graph_replay():
+def check_graph_replay():
     need_gpu()
     kernels = profiled("graph", KERNELS, "graph", 100, 5000).rows("events/kernel")
     nodes = {k["graph_node"] for k in kernels}
@@ -106,7 +106,7 @@ def a_graph_replay():
     return "10 nodes, 100 replays"
 
 
-def a_copies_and_memsets():
+def check_copies_and_memsets():
     need_gpu()
     file = profiled("copies", KERNELS, "copies", 100)
     kinds = [row["kind"] for row in file.rows("events/memcpy")]
@@ -116,7 +116,7 @@ def a_copies_and_memsets():
     return "100 each"
 
 
-def a_kill_recovery():
+def check_kill_recovery():
     need_gpu()
     found = {}
     for name, when in (("late", ["later"]), ("at-once", [])):
@@ -127,7 +127,7 @@ def a_kill_recovery():
     return f"2000 of 2000 when killed a second later, {len(at_once)} when killed at once"
 
 
-def a_without_root():
+def check_without_root():
     need_gpu()
     if os.geteuid() != 0:
         found = profiled("user", KERNELS, "kernels", 10).rows("events/kernel")
@@ -152,7 +152,7 @@ def a_without_root():
 
 # ---- more than CUPTI's buffers hold ----
 
-def a_pool_exhaustion():
+def check_pool_exhaustion():
     """The collector stands still, until CUPTI's buffers and our ring are full, then goes on. At level
     0 all records are kernels."""
     need_gpu()
@@ -169,7 +169,7 @@ def a_pool_exhaustion():
     return f"{found} recorded and {lost} counted as lost, of {kernels + later}"
 
 
-def a_many_threads():
+def check_many_threads():
     """More than there are buffers in the pool."""
     need_gpu()
     threads, each, buffers = 48, 100, 32
@@ -185,7 +185,7 @@ def a_many_threads():
     return f"{threads * each} of {threads * each} kernels of {len(launched - {-1})} threads"
 
 
-def a_a_million_replays():
+def check_a_million_replays():
     """CUPTI keeps times on the device, and its memory must not grow for ever; with graphs it has been
     seen to run out of it after some 8 million kernels."""
     need_gpu()
@@ -207,7 +207,7 @@ def a_a_million_replays():
 
 # ---- other libraries ----
 
-def a_cuda_12():
+def check_cuda_12():
     """An older libcupti than the driver's."""
     need_gpu()
     path = libraries.cupti_12()

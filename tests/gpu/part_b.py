@@ -23,7 +23,7 @@ def launched_in(file):
     return found
 
 
-def b_yields_and_comes_back():
+def check_yields_and_comes_back():
     """Or, with a CUPTI that serves several (13.3 and later), records what the other does, too."""
     said, file = profiled_with_torch("torch", "profiled")
     theirs = int(said[said.index("theirs") + 1])
@@ -41,13 +41,13 @@ def b_yields_and_comes_back():
     return f"theirs {theirs}; ours {before} before and {after} after the gap, none in it"
 
 
-def b_toggled_and_stopped_twice():
+def check_toggled_and_stopped_twice():
     """PyTorch's profiler switches its kinds off, ours come back, and then it switches them off once
     more as it stops: that must not switch off ours."""
     return comes_back_twice(profiled_with_torch("toggled", "toggled")[1])
 
 
-def b_the_same_without_pytorch():
+def check_the_same_without_pytorch():
     """By a program that calls CUPTI itself."""
     need_gpu()
     theirs = int(record("second", KERNELS, "profiler", libraries.cupti()).split()[1])

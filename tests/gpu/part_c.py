@@ -56,7 +56,7 @@ def check_same(seen, least):
     check(set(seen[0]) == set(seen[1]), "communicators and numbers of the two ranks differ")
 
 
-def c_collectives_match():
+def check_collectives_match():
     two_ranks("ranks")
     seen = []
     for rank in range(2):
@@ -70,7 +70,7 @@ def c_collectives_match():
     return f"{len(seen[0])} collectives with the same communicator and number on both ranks"
 
 
-def c_every_collective():
+def check_every_collective():
     """Without PyTorch. NCCL makes some collectives of messages: each is one operation all the same,
     with the same number on both ranks."""
     need_gpu()
@@ -90,7 +90,7 @@ def c_every_collective():
     return f"{len(wanted)} collectives of {len(set(wanted))} kinds, and a message; {said.strip()}"
 
 
-def c_late_rank_is_named():
+def check_late_rank_is_named():
     need_gpu()
     if not os.path.exists("ranks/rank-00001.h5"):
         two_ranks("ranks")
@@ -103,7 +103,7 @@ def c_late_rank_is_named():
     return f"rank 1, {excess / 1e6:.1f} ms a step"
 
 
-def c_ddp_at_level_2():
+def check_ddp_at_level_2():
     """Training by DistributedDataParallel, with each call of CUDA recorded."""
     two_ranks("ddp", level=2)
     seen, calls, kernels = [], [], []

@@ -13,7 +13,7 @@ with h5py.File("whole/rank-00000.h5", "r") as file:
 """
 
 
-def d_nvml_cost():
+def check_nvml_cost():
     need_gpu()
     # Some seconds more than the GPU's driver may need to begin.
     file = profiled("nvml", KERNELS, "kernels", 15000 if is_standin() else 40000, 200000,
@@ -37,7 +37,7 @@ def whole():
     return opened("whole")
 
 
-def d_whole_way():
+def check_whole_way():
     file = whole()
     devices = file.rows("devices")
     kernels = len(file.rows("events/kernel"))
@@ -49,7 +49,7 @@ def d_whole_way():
     return f"1000 kernels of {devices[0]['name']}, merged"
 
 
-def d_h5py():
+def check_h5py():
     whole()
     for python in libraries.pythons():
         if libraries.ask(python, "import h5py")[0] is None:

@@ -122,7 +122,7 @@ def memory_that_grows_is_found():
 
 
 @h.case
-def silence_of_cuda_is_found():
+def missing_cuda_records_are_found():
     breaks("deaf", "D", "nvml cost", "whole way", "h5py")
 
 
@@ -197,7 +197,7 @@ def what_is_kept_is_bounded():
 
 
 @h.case
-def what_hangs_is_ended():
+def hanging_programs_are_ended():
     """Each check gives up in its time, the part in its own, and all is in the record."""
     begin = time.monotonic()
     validate("--record", "hang.md", "--patience", 2, "--limit", 33, "A", "D", status=1,

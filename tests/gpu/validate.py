@@ -2,8 +2,8 @@
 
     validate.py PART
 
-The part's checks are the functions of part_PART.py whose names begin with the part's; each prints a
-line and adds it to the record (validate_run.py).
+The part's checks are the functions check_* of part_PART.py; each prints a line and adds it to the
+record (validate_run.py).
 """
 import importlib
 import sys
@@ -14,9 +14,9 @@ from validate_run import run_checks
 def main():
     part = sys.argv[1]
     module = importlib.import_module("part_" + part.lower())
-    functions = [f for name, f in vars(module).items() if name.startswith(part.lower() + "_")]
+    functions = [f for name, f in vars(module).items() if name.startswith("check_")]
     # What can be checked without a GPU does not make a validation.
-    return run_checks(part, functions, lambda f: f.__name__ != "a_ptx_is_valid")
+    return run_checks(part, functions, lambda f: f.__name__ != "check_ptx_is_valid")
 
 
 if __name__ == "__main__":

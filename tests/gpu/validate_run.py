@@ -261,7 +261,7 @@ def run_checks(part, functions, counts):
     verdicts, counted_as = set(), False
     with tempfile.TemporaryDirectory(prefix="pwgpu-", ignore_cleanup_errors=True) as folder:
         os.chdir(folder)
-        named = {part + " " + f.__name__[2:].replace("_", " "): f for f in functions}
+        named = {part + " " + f.__name__.removeprefix("check_").replace("_", " "): f for f in functions}
         for name, function in named.items():
             if not re.search(setting("ONLY", ""), name):
                 continue

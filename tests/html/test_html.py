@@ -27,7 +27,7 @@ def every_page_is_drawn_without_errors():
 
 
 @h.case
-def it_is_one_file_that_asks_for_nothing():
+def report_is_one_file_without_requests():
     path = b.page_of(b.run("data8"), "page")
     os.mkdir("alone")
     alone = shutil.move(path, "alone/page.html")
@@ -42,7 +42,7 @@ def it_is_one_file_that_asks_for_nothing():
 
 
 @h.case
-def the_first_screen_says_who_where_at_what_cost_and_what_next():
+def first_screen_names_rank_phase_cost_and_advice():
     folder = b.run("data8")
     report = b.report_of(folder)
     with b.chromium() as browser:
@@ -134,7 +134,7 @@ def numbers_are_those_of_the_text_report():
 
 
 @h.case
-def one_step_is_shown_as_it_is_in_the_file():
+def one_step_is_shown_as_in_the_file():
     folder = b.run("data8")
     with h.h5py().File(os.path.join(folder, "cluster.h5")) as file:
         own = file["step_trace"]["own_ns"][30]
@@ -296,7 +296,7 @@ def operators_can_be_found_sorted_and_looked_into():
 
 
 @h.case
-def a_script_that_got_in_would_not_run():
+def injected_scripts_do_not_run():
     """The policy is a second fence: here the first one is taken away on purpose."""
     path = b.page_of(b.run("data8"), "page")
     with b.chromium() as browser:
@@ -342,7 +342,7 @@ def light_and_dark_can_both_be_read():
 
 
 @h.case
-def what_is_missing_is_said_on_every_page():
+def every_page_says_what_is_missing():
     folder = b.run("partial")
     missing = b.report_of(folder)["job"]["incomplete"]
     with b.chromium() as browser:
@@ -375,7 +375,7 @@ def small_and_empty_runs_are_drawn():
 
 
 @h.case
-def it_can_be_used_without_a_mouse_or_a_screen():
+def keyboard_and_screen_reader_suffice():
     with b.chromium() as browser:
         path = b.page_of(b.run("halo16"), "page")
         for page in [*b.PAGES, "stragglers/rank/5", "steps/20"]:
@@ -402,7 +402,7 @@ def it_can_be_used_without_a_mouse_or_a_screen():
 
 
 @h.case
-def it_prints():
+def pages_can_be_printed():
     with b.chromium() as browser:
         b.visit(browser, b.page_of(b.run("data8"), "page"), "stragglers/rank/5")
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
@@ -413,7 +413,7 @@ def it_prints():
 
 
 @h.case
-def a_run_leaves_one_beside_the_other_reports():
+def run_writes_html_beside_the_other_reports():
     h.run(h.mpirun(2, *h.profwrap("-o", "out", h.program("actor"), "exit", "0")))
     h.check("report.html" in os.listdir("out"), "no report.html among", os.listdir("out"))
     with b.chromium() as browser:

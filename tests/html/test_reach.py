@@ -110,7 +110,7 @@ def every_chart_has_its_numbers_in_a_table():
 
 
 @h.case
-def a_phone_need_not_scroll_sideways():
+def narrow_screens_need_no_sideways_scrolling():
     for name in ("operators8", "halo16", "gpu6"):
         path = b.page_of(b.run(name), name)
         with b.chromium(390, 844) as browser:
@@ -161,12 +161,12 @@ def check_by_axe(*runs):
 
 
 @h.case
-def a_checker_of_accessibility_finds_nothing():
+def pages_pass_the_accessibility_checker():
     check_by_axe(("operators8", False), ("halo16", True))
 
 
 @h.case
-def nor_in_partial_runs_and_runs_with_gpus():
+def partial_runs_and_gpu_runs_pass_the_accessibility_checker():
     check_by_axe(("partial", False), ("gpu6", True))
 
 
@@ -267,7 +267,7 @@ def a_hundred_thousand_operators_can_be_searched():
 
 
 @h.case
-def a_reader_that_goes_away_is_no_crash():
+def reader_that_closes_the_pipe_is_no_crash():
     for ignored in (False, True):
         job = subprocess.Popen(h.profwrap("report", "--format", "html", b.run("wide64")),
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE,

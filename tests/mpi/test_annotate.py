@@ -68,7 +68,7 @@ def options_reach_the_merge():
 
 
 @h.case
-def not_there_unless_said():
+def tables_are_absent_without_annotations():
     h.run([*h.profwrap("--no-merge", "-o", "out"), "true"])
     file = h.open_rank("out")
     for path in ("samples/queue", "samples/memory", "samples/work", "samples/flops", "metadata"):

@@ -516,7 +516,7 @@ def a_profiler_that_cannot_be_beside_us():
 
 
 @h.case
-def who_has_cupti_already():
+def another_tool_has_cupti_already():
     """Said, with its name where CUPTI tells it."""
     root = bring_gpu()
     for layout, by in {"13.5": "CUPTI for nsys", "13.0": "CUPTI for nsys",

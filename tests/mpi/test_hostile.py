@@ -154,7 +154,7 @@ def links_to_elsewhere():
 
 
 @h.case
-def no_file_at_all():
+def directory_or_pipe_in_place_of_a_file():
     sim("out")
     os.remove(h.rank_path("out", 2))
     os.mkfifo(h.rank_path("out", 2))

@@ -186,7 +186,7 @@ def too_deep():
 
 
 @h.case
-def many_of_everything():
+def many_domains_names_and_ranges():
     run("many", "100000", options=("--on-full", "wait"))
     file = h.open_rank("out")
     h.equal(overhead(file).get("nvtx_refused"), 100000 - 32768, "begins without room")

@@ -99,7 +99,7 @@ def straggler_is_named():
 
 
 @h.case
-def nobody_is_named():
+def no_rank_is_named_without_a_fault():
     """False alarms, on a machine that others use, too: in at most 2 of 6 runs."""
     h.check(count_failures(6, accused) <= 2, "a rank was named in more than 2 of 6 runs")
 

@@ -49,7 +49,7 @@ def address():
 
 
 @h.case
-def leaks_are_found_as_ever():
+def leaks_are_found_under_profwrap():
     """Open MPI's, as many as without profwrap, and one of the program's own."""
     env = {"ASAN_OPTIONS": "detect_leaks=1"}
     like_alone("sanitized_address", "right", calls=100, env=env)

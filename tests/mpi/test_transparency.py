@@ -346,7 +346,7 @@ def what_mpi_says_of_the_start():
 
 
 @h.case
-def quiet_says_nothing():
+def quiet_prints_nothing():
     arguments = ("--quiet", "-o", "out", h.place("TRAIN"), "--steps", "3")
     done = h.run(h.mpirun(2, *h.profwrap(*arguments)))
     h.equal(done.stderr, b"", "standard error")

@@ -141,7 +141,7 @@ def audited_library_that_is_no_mpi():
 
 
 @h.case
-def audited_as_ever():
+def audited_program_records_the_same_calls():
     """A program that needs none of it, and has an auditor of its own that stays."""
     os.environ["LD_AUDIT"] = "/not/there.so"
     try:

@@ -69,7 +69,7 @@ def check_rank(file, rank, needs, peak):
 
 
 @case
-def of_ranks_steps_and_all():
+def flops_of_ranks_steps_and_the_job():
     run = make_run()
     needs = [{s: 1e11 * (rank + 1) + 1e10 * s for s in range(STEPS)} for rank in range(4)]
     for rank in range(4):
@@ -137,7 +137,7 @@ def what_is_not_known():
 
 
 @case
-def as_an_option_says():
+def flops_given_by_an_option():
     """Nobody says anything: an option does; and without GPUs only a given peak is one."""
     run = make_run(gpus=False)
     needs = {s: 3e11 for s in range(STEPS)}

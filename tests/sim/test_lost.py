@@ -72,7 +72,7 @@ def amounts_that_were_lost_are_as_usual():
 
 
 @case
-def of_a_rank_whose_amounts_are_never_known_nothing_is_said():
+def rank_without_known_amounts_is_not_judged():
     whole, _ = told("whole", *RUN)
     (row,) = [row for row in whole["imbalances"] if row["kind"] == "amount"]
     run = make("run", *RUN)

@@ -73,7 +73,7 @@ def congestion_of_the_whole_run_is_told_by_its_fastest_transfers():
 
 
 @case
-def nothing_is_said_of_other_networks():
+def other_networks_are_not_named():
     for name, options in (("clean", ["-p", "ring"]), ("halo", ["-p", "halo", "-n", "5"]),
                           ("hybrid", ["-p", "hybrid", "-n", "3"]), ("pipeline", ["-p", "pipeline"]),
                           ("rank", [*RENDEZVOUS, "-f", "slow_rank:rank=3,percent=50,steps=40-59"]),

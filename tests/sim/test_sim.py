@@ -790,7 +790,7 @@ def change_ranges(path, change):
 
 
 @case
-def ranges_that_lie_are_survived():
+def ranges_with_wrong_depths_are_survived():
     """Whatever begin, end, depth, thread and kind a file claims: sums stay within what it claims."""
     dice = np.random.default_rng(5)
 
@@ -906,7 +906,7 @@ def data_pipeline_is_judged_as_declared():
 
 
 @case
-def data_pipeline_of_which_nothing_is_said():
+def data_pipeline_without_metadata():
     found, _, _ = pipeline_run("clean")
     assert found["data_pipeline"]["verdict"] == "fine"
     assert [o["operator"] for o in found["data_pipeline"]["operators"]] == [

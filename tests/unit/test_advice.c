@@ -363,7 +363,7 @@ static void test_each_straggler_rule_fires_and_does_not(void **state)
         }
 }
 
-static void test_nothing_wrong(void **state)
+static void test_no_advice_for_a_healthy_run(void **state)
 {
     (void)state;
     struct pw_advice advice[PW_ADVICE_MAX];
@@ -440,7 +440,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_rule_fires_and_does_not),
         cmocka_unit_test(test_each_straggler_rule_fires_and_does_not),
-        cmocka_unit_test(test_nothing_wrong),
+        cmocka_unit_test(test_no_advice_for_a_healthy_run),
         cmocka_unit_test(test_order_and_rows),
         cmocka_unit_test(test_full_fields),
     };

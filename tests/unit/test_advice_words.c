@@ -104,7 +104,7 @@ static void test_solvers_are_not_told_of_training(void **state)
 }
 
 /* Where most ranks have no CPU, time inside calls says nothing of the network. */
-static void test_no_cpu(void **state)
+static void test_no_network_advice_without_cpus(void **state)
 {
     struct pw_advice advice[PW_ADVICE_MAX];
     struct world w;
@@ -127,7 +127,7 @@ static void test_no_cpu(void **state)
     pw_cluster_destroy(w.c);
 }
 
-static void test_trainers_are(void **state)
+static void test_training_programs_get_words_of_training(void **state)
 {
     struct pw_advice advice[PW_ADVICE_MAX];
     struct world w;
@@ -194,8 +194,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_solvers_are_not_told_of_training),
-        cmocka_unit_test(test_no_cpu),
-        cmocka_unit_test(test_trainers_are),
+        cmocka_unit_test(test_no_network_advice_without_cpus),
+        cmocka_unit_test(test_training_programs_get_words_of_training),
         cmocka_unit_test(test_file_io_outside_the_steps),
         cmocka_unit_test(test_bandwidth_that_is_not_known_saves_nothing),
     };

@@ -26,7 +26,7 @@ static void test_coarse(void **state)
 }
 
 /* Clock 2 knows clock 0 only by way of clock 1. */
-static void test_coarse_by_way(void **state)
+static void test_coarse_bounds_through_another_clock(void **state)
 {
     (void)state;
     struct pw_order orders[] = {{0, 1, 10, 0}, {1, 0, 0, 10}, {1, 2, 0, 7}, {2, 1, 7, 0}};
@@ -99,7 +99,7 @@ static void test_at_one_side(void **state)
 }
 
 /* Clock 2 is bounded best by way of clock 1; nothing leads to clock 3. */
-static void test_reach(void **state)
+static void test_bounds_through_another_clock(void **state)
 {
     (void)state;
     const struct pw_align_edge edges[] = {{1, 2, 5}, {0, 1, 10}, {0, 2, 100}, {2, 0, -3},
@@ -182,7 +182,7 @@ static void test_violations(void **state)
 
 /* Clock 1 drifts by 50 us/s from clock 0 and wanders; 2000 collectives in 10 s, each late by up to
  * 200 us on either side and 20 us at least. The truth must be inside, and the inside small. */
-static void test_simulated(void **state)
+static void test_truth_is_within_the_bounds_of_simulated_clocks(void **state)
 {
     (void)state;
     enum { N = 2000 };
@@ -211,17 +211,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_coarse),
-        cmocka_unit_test(test_coarse_by_way),
+        cmocka_unit_test(test_coarse_bounds_through_another_clock),
         cmocka_unit_test(test_at_constant),
         cmocka_unit_test(test_at_slope),
         cmocka_unit_test(test_at_contradiction),
         cmocka_unit_test(test_at_wander),
         cmocka_unit_test(test_at_one_side),
-        cmocka_unit_test(test_reach),
+        cmocka_unit_test(test_bounds_through_another_clock),
         cmocka_unit_test(test_reach_contradiction),
         cmocka_unit_test(test_reach_all_paths),
         cmocka_unit_test(test_violations),
-        cmocka_unit_test(test_simulated),
+        cmocka_unit_test(test_truth_is_within_the_bounds_of_simulated_clocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@ static size_t size_of(int i)
     return i % 3 ? 64 : 16000;
 }
 
-static void test_sizes(void **state)
+static void test_allocations_of_all_sizes(void **state)
 {
     (void)state;
     for (size_t bytes = 1; bytes < 200000; bytes = bytes * 3 + 1) {
@@ -67,7 +67,7 @@ static void test_threads(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sizes),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_allocations_of_all_sizes),
                                        cmocka_unit_test(test_threads)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

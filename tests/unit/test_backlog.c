@@ -115,7 +115,7 @@ static void test_no_more_waits_than_may(void **state)
     assert_true(play.told > 2 * PW_BACKLOG_CHUNK / sizeof(struct pw_record));
 }
 
-static void test_nothing_waits_unless_it_may(void **state)
+static void test_full_ring_drops_records_without_wait(void **state)
 {
     (void)state;
     assert_in_range(run_program(10 * RING), 1, 10 * RING);
@@ -195,9 +195,9 @@ static void test_memory_is_given_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH(test_a_burst_waits_for_the_intake), WITH(test_no_more_waits_than_may),
-        WITH(test_nothing_waits_unless_it_may),  WITH(test_without_memory_nothing_is_lost),
-        WITH(test_answers_wait_for_the_intake),  WITH(test_memory_is_given_back),
+        WITH(test_a_burst_waits_for_the_intake),         WITH(test_no_more_waits_than_may),
+        WITH(test_full_ring_drops_records_without_wait), WITH(test_without_memory_nothing_is_lost),
+        WITH(test_answers_wait_for_the_intake),          WITH(test_memory_is_given_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

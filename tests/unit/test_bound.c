@@ -125,7 +125,7 @@ static void test_words(void **state)
 }
 
 /* Each has a CPU of its own and uses it, or all have all CPUs, or all have one. */
-static void test_alike(void **state)
+static void test_equally_bound_ranks_are_not_bound_beside_others(void **state)
 {
     (void)state;
     for (int how = 0; how < 3; how++) {
@@ -153,7 +153,7 @@ static void test_alike(void **state)
 }
 
 /* Each has a CPU of its own, and something else is on one of them. */
-static void test_as_many_cpus(void **state)
+static void test_one_cpu_per_rank_with_another_process_on_one(void **state)
 {
     (void)state;
     struct run *r = create();
@@ -194,7 +194,7 @@ static void test_uneven(void **state)
     free(r);
 }
 
-static void test_not_known(void **state)
+static void test_bound_is_unknown_without_samples_or_a_file(void **state)
 {
     (void)state;
     struct run *r = one_bound();
@@ -218,10 +218,10 @@ int main(void)
         cmocka_unit_test(test_bound_beside_others),
         cmocka_unit_test(test_no_more_than_of_all_cpus),
         cmocka_unit_test(test_words),
-        cmocka_unit_test(test_alike),
-        cmocka_unit_test(test_as_many_cpus),
+        cmocka_unit_test(test_equally_bound_ranks_are_not_bound_beside_others),
+        cmocka_unit_test(test_one_cpu_per_rank_with_another_process_on_one),
         cmocka_unit_test(test_uneven),
-        cmocka_unit_test(test_not_known),
+        cmocka_unit_test(test_bound_is_unknown_without_samples_or_a_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -118,7 +118,7 @@ static void test_asleep_on_a_busy_machine(void **state)
     assert_true(found.share == 350.0 / 400);
 }
 
-static void test_nothing_explains_half(void **state)
+static void test_no_cause_when_nothing_explains_half(void **state)
 {
     (void)state;
     struct pw_usage ranks[RANKS];
@@ -130,7 +130,7 @@ static void test_nothing_explains_half(void **state)
     assert_true(found.share == 0);
 }
 
-static void test_what_is_not_known(void **state)
+static void test_no_cause_from_unknown_counts(void **state)
 {
     (void)state;
     struct pw_usage ranks[RANKS];
@@ -159,7 +159,7 @@ static struct pw_growth grow(const int64_t *op, const int64_t *own)
     return pw_cause_growth(op, own, RANKS, SLOW, scratch);
 }
 
-static void test_growth(void **state)
+static void test_operator_that_grew(void **state)
 {
     (void)state;
     const int64_t own[RANKS] = {100, 104, 160, 98}, even[RANKS] = {100, 104, 100, 98};
@@ -186,9 +186,9 @@ int main(void)
         cmocka_unit_test(test_without_a_cpu),
         cmocka_unit_test(test_more_work_on_a_busy_machine),
         cmocka_unit_test(test_asleep_on_a_busy_machine),
-        cmocka_unit_test(test_nothing_explains_half),
-        cmocka_unit_test(test_what_is_not_known),
-        cmocka_unit_test(test_growth),
+        cmocka_unit_test(test_no_cause_when_nothing_explains_half),
+        cmocka_unit_test(test_no_cause_from_unknown_counts),
+        cmocka_unit_test(test_operator_that_grew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

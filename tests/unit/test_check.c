@@ -29,7 +29,7 @@ static int check_in_child(int value, char *said, size_t size)
     return status;
 }
 
-static void test_that_holds(void **state)
+static void test_condition_that_holds_prints_nothing(void **state)
 {
     (void)state;
     char said[256];
@@ -37,7 +37,7 @@ static void test_that_holds(void **state)
     assert_string_equal(said, "");
 }
 
-static void test_that_fails(void **state)
+static void test_condition_that_fails_aborts_with_a_line(void **state)
 {
     (void)state;
     char said[256];
@@ -50,8 +50,8 @@ static void test_that_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_that_holds),
-        cmocka_unit_test(test_that_fails),
+        cmocka_unit_test(test_condition_that_holds_prints_nothing),
+        cmocka_unit_test(test_condition_that_fails_aborts_with_a_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ static void test_line(void **state)
 
 /* Clock 1 is 5 s late and runs 50 us/s fast; clock 2 is alone. Orders every 100 ms for 60 s, 10 us
  * apart each way: the line is found within that. */
-static void test_straighten(void **state)
+static void test_line_between_two_clocks_is_found(void **state)
 {
     (void)state;
     enum { N = 600 };
@@ -52,7 +52,7 @@ static void test_straighten(void **state)
 }
 
 /* Bounds that are 10 ms wide in one third and askew in the other: 1 ms in 4 s are no drift. */
-static void test_steep(void **state)
+static void test_skewed_bounds_are_no_drift(void **state)
 {
     (void)state;
     struct pw_order orders[4] = {{0, 1, 0, 1000000},
@@ -69,7 +69,7 @@ static void test_steep(void **state)
 }
 
 /* Three pairs, one of which only ever goes one way, and what those near 10 s say of them. */
-static void test_pairs(void **state)
+static void test_bounds_of_pairs_near_a_time(void **state)
 {
     (void)state;
     struct pw_order orders[] = {{2, 0, 10 * S, 10 * S + 40}, {0, 1, 11 * S, 11 * S + 7},
@@ -104,9 +104,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_line),
-        cmocka_unit_test(test_straighten),
-        cmocka_unit_test(test_steep),
-        cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_line_between_two_clocks_is_found),
+        cmocka_unit_test(test_skewed_bounds_are_no_drift),
+        cmocka_unit_test(test_bounds_of_pairs_near_a_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -247,7 +247,7 @@ static void test_gaps_by_kind(void **state)
     assert_true(overhead(b, "nested_calls") == 11);
 }
 
-static void test_nonsense(void **state)
+static void test_malformed_records_are_survived(void **state)
 {
     struct bench *b = *state;
     for (int type = 0; type < 256; type++)
@@ -344,7 +344,7 @@ int main(void)
         WITH(test_names_of_two_processes),
         WITH(test_losses),
         WITH(test_gaps_by_kind),
-        WITH(test_nonsense),
+        WITH(test_malformed_records_are_survived),
         WITH(test_next_ring_is_readied),
         WITH(test_rings_without_memory_are_let_be),
         WITH(test_two_producers),

@@ -66,7 +66,7 @@ static void test_a_stretch(void **state)
 }
 
 /* From step 30 to the end, more than half of the run. */
-static void test_until_the_end(void **state)
+static void test_stretch_until_the_end_of_the_run(void **state)
 {
     (void)state;
     struct pw_drift d;
@@ -80,7 +80,7 @@ static void test_until_the_end(void **state)
 }
 
 /* 0.2 ms more in each step than in the one before: 19.8 ms in the last, 0.99 s in all. */
-static void test_steadily(void **state)
+static void test_steady_growth(void **state)
 {
     (void)state;
     struct pw_drift d;
@@ -127,7 +127,7 @@ static void test_not_all_ranks(void **state)
 
 /* What a program does again and again: each tenth step twice as long; twenty slow after twenty
  * fast; one that is long for all. */
-static void test_by_design(void **state)
+static void test_periodic_work_is_no_stretch(void **state)
 {
     (void)state;
     struct pw_drift d;
@@ -182,7 +182,7 @@ static void test_below_what_steps_differ(void **state)
 }
 
 /* Below 1 % of the run: 0.5 ms in 20 steps is 10 ms of 12 s. */
-static void test_trifle(void **state)
+static void test_stretch_below_one_percent_of_the_run_is_ignored(void **state)
 {
     (void)state;
     struct pw_drift d;
@@ -193,7 +193,7 @@ static void test_trifle(void **state)
 
 /* Noise alone, as large as it may be, and noise that all ranks share and that lasts: x' = 0.9 x +
  * e, in the mean 2.3 times as large as one e. */
-static void test_noise(void **state)
+static void test_noise_alone_gives_no_result(void **state)
 {
     (void)state;
     struct pw_drift d;
@@ -216,7 +216,7 @@ static void test_noise(void **state)
     assert_int_equal(lasting, 0);
 }
 
-static void test_little_to_go_on(void **state)
+static void test_few_steps_or_ranks_give_no_result(void **state)
 {
     (void)state;
     struct pw_drift d;
@@ -232,12 +232,17 @@ static void test_little_to_go_on(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_stretch),       cmocka_unit_test(test_until_the_end),
-        cmocka_unit_test(test_steadily),        cmocka_unit_test(test_warming_up),
-        cmocka_unit_test(test_not_all_ranks),   cmocka_unit_test(test_by_design),
-        cmocka_unit_test(test_beside_a_period), cmocka_unit_test(test_below_what_steps_differ),
-        cmocka_unit_test(test_trifle),          cmocka_unit_test(test_noise),
-        cmocka_unit_test(test_little_to_go_on),
+        cmocka_unit_test(test_a_stretch),
+        cmocka_unit_test(test_stretch_until_the_end_of_the_run),
+        cmocka_unit_test(test_steady_growth),
+        cmocka_unit_test(test_warming_up),
+        cmocka_unit_test(test_not_all_ranks),
+        cmocka_unit_test(test_periodic_work_is_no_stretch),
+        cmocka_unit_test(test_beside_a_period),
+        cmocka_unit_test(test_below_what_steps_differ),
+        cmocka_unit_test(test_stretch_below_one_percent_of_the_run_is_ignored),
+        cmocka_unit_test(test_noise_alone_gives_no_result),
+        cmocka_unit_test(test_few_steps_or_ranks_give_no_result),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

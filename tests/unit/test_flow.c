@@ -50,7 +50,7 @@ static void test_over_before_it_came_back(void **state)
 }
 
 /* It came back for a moment, which did not help, and worked on until 90. */
-static void test_came_back_twice(void **state)
+static void test_receiver_that_came_back_in_vain(void **state)
 {
     (void)state;
     const struct pw_flow flow = of(20, 92);
@@ -79,7 +79,7 @@ int main(void)
         cmocka_unit_test(test_until_it_came_back),
         cmocka_unit_test(test_what_it_does_inside_is_no_waiting),
         cmocka_unit_test(test_over_before_it_came_back),
-        cmocka_unit_test(test_came_back_twice),
+        cmocka_unit_test(test_receiver_that_came_back_in_vain),
         cmocka_unit_test(test_unknown_is_not_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,7 +36,7 @@ static void play(struct pw_gputime *g, struct pw_gpu_window windows[2])
     pw_gputime_end(g);
 }
 
-static void test_by_hand(void **state)
+static void test_gpu_time_worked_by_hand(void **state)
 {
     (void)state;
     struct pw_gputime g;
@@ -130,7 +130,7 @@ static int64_t count(uint8_t marks[LENGTH], int64_t from, int64_t to, int some, 
 }
 
 /* Against a mark for every ns and kind, with windows that have space between them. */
-static void test_against_counting(void **state)
+static void test_gpu_time_equals_a_count_of_every_ns(void **state)
 {
     (void)state;
     uint64_t seed = 1;
@@ -169,10 +169,10 @@ static void test_against_counting(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_hand),
+        cmocka_unit_test(test_gpu_time_worked_by_hand),
         cmocka_unit_test(test_first_and_long_gaps),
         cmocka_unit_test(test_disorder_is_counted),
-        cmocka_unit_test(test_against_counting),
+        cmocka_unit_test(test_gpu_time_equals_a_count_of_every_ns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,7 +37,7 @@ static void test_host(void **state)
     assert_true(fabs(out[0].confidence - 0.97) < 1e-12);
 }
 
-static void test_no_host(void **state)
+static void test_stragglers_that_are_no_slow_host(void **state)
 {
     (void)state;
     struct pw_host_found out[3];
@@ -102,7 +102,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_host),
-        cmocka_unit_test(test_no_host),
+        cmocka_unit_test(test_stragglers_that_are_no_slow_host),
         cmocka_unit_test(test_link),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

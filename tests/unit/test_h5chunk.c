@@ -60,7 +60,7 @@ static void check_table(int table)
     free(rows);
 }
 
-static void test_rows(void **state)
+static void test_rows_of_several_tables(void **state)
 {
     (void)state;
     check_table(PW_TABLE_comm_event);
@@ -87,7 +87,7 @@ static void test_first_interval(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_rows_of_several_tables),
         cmocka_unit_test(test_first_interval),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

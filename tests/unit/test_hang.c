@@ -75,7 +75,7 @@ static void check_rows(const int32_t *found, size_t n, size_t wanted_n, const in
 #define ROWS(found, n, ...) \
     check_rows(found, n, sizeof((int32_t[]){__VA_ARGS__}) / 4, (int32_t[]){__VA_ARGS__})
 
-static void test_nobody(void **state)
+static void test_no_hang_while_no_rank_waits(void **state)
 {
     const struct pw_hang *hang = find(*state);
     assert_int_equal(hang->kind, PW_HANG_NOBODY);
@@ -83,7 +83,7 @@ static void test_nobody(void **state)
 }
 
 /* Ranks 0, 1, 2, 4 wait in the 17th collective for rank 3, which has left 16 and computes. */
-static void test_missing(void **state)
+static void test_rank_that_has_not_entered_a_collective(void **state)
 {
     struct job *job = *state;
     for (int r = 0; r < RANKS; r++)
@@ -105,7 +105,7 @@ static void test_missing(void **state)
 }
 
 /* A member that is past the collective is not missed: of a Bcast the root may be. */
-static void test_passed(void **state)
+static void test_member_past_the_collective_is_not_missing(void **state)
 {
     struct job *job = *state;
     for (int r = 1; r < RANKS - 1; r++)
@@ -176,7 +176,7 @@ static void test_crossed(void **state)
     ROWS(hang->groups[1].missing, hang->groups[1].nmissing, 0, 1);
 }
 
-static void test_mismatch(void **state)
+static void test_members_in_different_functions(void **state)
 {
     struct job *job = *state;
     for (int r = 0; r < RANKS; r++)
@@ -189,7 +189,7 @@ static void test_mismatch(void **state)
 }
 
 /* Functions without a number: those that are not in the same one are missed. */
-static void test_uncounted(void **state)
+static void test_collective_functions_without_a_number(void **state)
 {
     struct job *job = *state;
     for (int r = 0; r < 3; r++)
@@ -223,7 +223,7 @@ static void test_threads(void **state)
     ROWS(hang->cycle, hang->ncycle, 0, 1);
 }
 
-static void test_young_calls(void **state)
+static void test_calls_shorter_than_the_limit_do_not_wait(void **state)
 {
     struct job *job = *state;
     enter(job, 0, PW_OP_Recv, WORLD, -1, 1);
@@ -318,16 +318,16 @@ int main(void)
 {
 #define IN_JOB(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
     const struct CMUnitTest tests[] = {
-        IN_JOB(test_nobody),
-        IN_JOB(test_missing),
-        IN_JOB(test_passed),
+        IN_JOB(test_no_hang_while_no_rank_waits),
+        IN_JOB(test_rank_that_has_not_entered_a_collective),
+        IN_JOB(test_member_past_the_collective_is_not_missing),
         IN_JOB(test_chain),
         IN_JOB(test_cycle),
         IN_JOB(test_crossed),
-        IN_JOB(test_mismatch),
-        IN_JOB(test_uncounted),
+        IN_JOB(test_members_in_different_functions),
+        IN_JOB(test_collective_functions_without_a_number),
         IN_JOB(test_threads),
-        IN_JOB(test_young_calls),
+        IN_JOB(test_calls_shorter_than_the_limit_do_not_wait),
         IN_JOB(test_unknown_members),
         cmocka_unit_test(test_many_groups),
         cmocka_unit_test(test_cycles_of_random_graphs),

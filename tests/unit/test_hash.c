@@ -21,7 +21,7 @@ static struct pw_hash_slot *find(const struct pw_hash *h, const int *keys, int k
     return pw_hash_find(h, poor(key), is_same, keys, &key);
 }
 
-static void test_finds_what_was_put_in(void **state)
+static void test_inserted_keys_are_found(void **state)
 {
     (void)state;
     static int keys[ITEMS];
@@ -44,7 +44,7 @@ static void test_finds_what_was_put_in(void **state)
     pw_hash_fini(&h);
 }
 
-static void test_mixes(void **state)
+static void test_mix_depends_on_values_and_order(void **state)
 {
     (void)state;
     assert_true(pw_hash_mix(0, 1) != pw_hash_mix(0, 2));
@@ -54,8 +54,8 @@ static void test_mixes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_finds_what_was_put_in),
-        cmocka_unit_test(test_mixes),
+        cmocka_unit_test(test_inserted_keys_are_found),
+        cmocka_unit_test(test_mix_depends_on_values_and_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,7 +90,7 @@ static void test_late_rank(void **state)
     pw_cluster_destroy(c);
 }
 
-static void test_nobody_late(void **state)
+static void test_no_late_rank(void **state)
 {
     struct pw_highlight found[PW_HIGHLIGHTS];
     struct pw_cluster *c = one_step(4);
@@ -123,7 +123,7 @@ static void test_nobody_late(void **state)
 }
 
 /* A run of 200 ms, half of it steps, of 4 ranks. */
-static void test_more_to_run_than_cores(void **state)
+static void test_ranks_without_a_cpu(void **state)
 {
     struct pw_highlight found[PW_HIGHLIGHTS];
     struct pw_cluster *c = one_step(4);
@@ -241,12 +241,9 @@ static void test_data_wait_of_a_straggler(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_late_rank),
-        cmocka_unit_test(test_nobody_late),
-        cmocka_unit_test(test_more_to_run_than_cores),
-        cmocka_unit_test(test_gpus_run_dry),
-        cmocka_unit_test(test_data_wait),
-        cmocka_unit_test(test_data_wait_of_a_straggler),
+        cmocka_unit_test(test_late_rank),           cmocka_unit_test(test_no_late_rank),
+        cmocka_unit_test(test_ranks_without_a_cpu), cmocka_unit_test(test_gpus_run_dry),
+        cmocka_unit_test(test_data_wait),           cmocka_unit_test(test_data_wait_of_a_straggler),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -203,7 +203,7 @@ static void test_ask_and_answer(void **state)
 }
 
 /* Of two who ask one does, and the other can when that one has ended. */
-static void test_one_at_a_time(void **state)
+static void test_one_inquiry_at_a_time(void **state)
 {
     struct pw_inquiry first, second;
     pw_inquiry_init(&first, *state);
@@ -222,7 +222,7 @@ static void test_one_at_a_time(void **state)
 
 /* Neither links nor pipes, texts of another form, nor other users' files are requests or answers.
  */
-static void test_not_ours(void **state)
+static void test_files_of_others_are_no_requests(void **state)
 {
     static const char valid[] = "profwrap-request 0123456789abcdef0123456789abcdef 0 0 0 0 0 0 0\n";
     char path[UNIT_PATH], target[UNIT_PATH];
@@ -262,12 +262,9 @@ int main(void)
 {
 #define IN_DIR(test) cmocka_unit_test_setup_teardown(test, unit_dir_create, unit_dir_destroy)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_json_both_ways),
-        cmocka_unit_test(test_hostile_json),
-        cmocka_unit_test(test_numbers_out_of_range),
-        IN_DIR(test_ask_and_answer),
-        IN_DIR(test_one_at_a_time),
-        IN_DIR(test_not_ours),
+        cmocka_unit_test(test_json_both_ways),       cmocka_unit_test(test_hostile_json),
+        cmocka_unit_test(test_numbers_out_of_range), IN_DIR(test_ask_and_answer),
+        IN_DIR(test_one_inquiry_at_a_time),          IN_DIR(test_files_of_others_are_no_requests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

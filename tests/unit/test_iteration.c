@@ -98,7 +98,7 @@ static void test_what_a_machine_does_to_some(void **state)
     assert_int_equal(find_with("aaa!aaa!aaa!aaa!aaa!aaa", 0.05, &it), 0);
 }
 
-static void test_none(void **state)
+static void test_calls_without_iterations(void **state)
 {
     (void)state;
     struct pw_iterations it;
@@ -118,7 +118,7 @@ int main(void)
         cmocka_unit_test(test_nested_loops),
         cmocka_unit_test(test_calls_that_come_several_times),
         cmocka_unit_test(test_what_a_machine_does_to_some),
-        cmocka_unit_test(test_none),
+        cmocka_unit_test(test_calls_without_iterations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -135,7 +135,7 @@ static void test_small_screen(void **state)
     }
 }
 
-static void test_nothing(void **state)
+static void test_view_without_ranks(void **state)
 {
     static const struct pw_live_view empty;
     struct pw_live_view one = view;
@@ -153,9 +153,11 @@ static void test_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_metrics), cmocka_unit_test(test_hostile_names),
-        cmocka_unit_test(test_pace),    cmocka_unit_test(test_small_screen),
-        cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_metrics),
+        cmocka_unit_test(test_hostile_names),
+        cmocka_unit_test(test_pace),
+        cmocka_unit_test(test_small_screen),
+        cmocka_unit_test(test_view_without_ranks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

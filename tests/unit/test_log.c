@@ -5,7 +5,7 @@
 
 #include "core/log.h"
 
-static void test_nothing_is_asked_for(void **state)
+static void test_nothing_is_logged_without_a_valid_request(void **state)
 {
     (void)state;
     unsetenv("PROFWRAP_LOG");
@@ -31,7 +31,7 @@ static void test_level_of_each_domain(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing_is_asked_for),
+        cmocka_unit_test(test_nothing_is_logged_without_a_valid_request),
         cmocka_unit_test(test_level_of_each_domain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -121,7 +121,7 @@ static void add(struct pw_channels *c, int receives, int32_t src, int32_t dst, i
     assert_int_equal(pw_channels_add(c, &side, receives), 0);
 }
 
-static void test_the_kth_meets_the_kth_in_any_round(void **state)
+static void test_kth_send_matches_kth_receive_in_any_round(void **state)
 {
     (void)state;
     struct met met = {0};
@@ -304,7 +304,7 @@ int main(void)
         cmocka_unit_test(test_a_call_from_fortran_is_not_enqueued),
         cmocka_unit_test(test_long_open_receive_is_no_reason_to_read_all),
         cmocka_unit_test(test_counts_what_is_begun),
-        cmocka_unit_test(test_the_kth_meets_the_kth_in_any_round),
+        cmocka_unit_test(test_kth_send_matches_kth_receive_in_any_round),
         cmocka_unit_test(test_nobody_waits_for_a_rank_that_is_through),
         cmocka_unit_test(test_channels_do_not_pile_up),
         cmocka_unit_test(test_one_of_a_call_counts),

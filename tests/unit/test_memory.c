@@ -19,12 +19,12 @@ static void put(const char *root, const char *directory, const char *name, const
     fclose(file);
 }
 
-static void test_nothing_known(void **state)
+static void test_no_limit_when_nothing_is_known(void **state)
 {
     assert_int_equal(pw_memory_limit(*state), INT64_MAX);
 }
 
-static void test_machine(void **state)
+static void test_memory_of_the_machine(void **state)
 {
     put(*state, "/proc", "meminfo", "MemTotal:       24684092 kB\nMemFree: 1 kB\n");
     assert_int_equal(pw_memory_limit(*state), INT64_C(24684092) << 10);
@@ -54,7 +54,7 @@ static void test_cgroup_1(void **state)
     assert_int_equal(pw_memory_limit(*state), 536870912);
 }
 
-static void test_nonsense(void **state)
+static void test_malformed_files_give_no_limit(void **state)
 {
     put(*state, "/proc", "meminfo", "MemTotal: -5 kB\n");
     put(*state, "/proc/self", "cgroup", "\n:\n4:memory\n0::\n");
@@ -65,11 +65,14 @@ static void test_nonsense(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_nothing_known, unit_dir_create, unit_dir_destroy),
-        cmocka_unit_test_setup_teardown(test_machine, unit_dir_create, unit_dir_destroy),
+        cmocka_unit_test_setup_teardown(test_no_limit_when_nothing_is_known, unit_dir_create,
+                                        unit_dir_destroy),
+        cmocka_unit_test_setup_teardown(test_memory_of_the_machine, unit_dir_create,
+                                        unit_dir_destroy),
         cmocka_unit_test_setup_teardown(test_cgroup_2, unit_dir_create, unit_dir_destroy),
         cmocka_unit_test_setup_teardown(test_cgroup_1, unit_dir_create, unit_dir_destroy),
-        cmocka_unit_test_setup_teardown(test_nonsense, unit_dir_create, unit_dir_destroy),
+        cmocka_unit_test_setup_teardown(test_malformed_files_give_no_limit, unit_dir_create,
+                                        unit_dir_destroy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

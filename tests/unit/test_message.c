@@ -39,7 +39,7 @@ static void test_waits_for_return(void **state)
 }
 
 /* The same, but the message was sent at once: the receiver left before the sender came back. */
-static void test_moved_meanwhile(void **state)
+static void test_message_sent_at_once_needs_no_partner(void **state)
 {
     (void)state;
     const struct pw_message_end receive = {0, 102, 100}, send = {1, 161, 160};
@@ -71,7 +71,7 @@ int main(void)
         cmocka_unit_test(test_late_sender),
         cmocka_unit_test(test_late_receiver),
         cmocka_unit_test(test_waits_for_return),
-        cmocka_unit_test(test_moved_meanwhile),
+        cmocka_unit_test(test_message_sent_at_once_needs_no_partner),
         cmocka_unit_test(test_buffered),
         cmocka_unit_test(test_waits_for_return_of_receiver),
     };

@@ -181,7 +181,7 @@ static void test_two_communicators(void **state)
 }
 
 /* Another graph is replayed before the launch of a call is told of, which another thread made. */
-static void test_launch_told_late(void **state)
+static void test_launch_that_is_reported_late(void **state)
 {
     struct bench *b = *state;
     capture(b, 1, PW_OP_Allreduce, 0, 1000);
@@ -249,7 +249,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_two_communicators, setup, bench_destroy),
-        cmocka_unit_test_setup_teardown(test_launch_told_late, setup, bench_destroy),
+        cmocka_unit_test_setup_teardown(test_launch_that_is_reported_late, setup, bench_destroy),
         cmocka_unit_test_setup_teardown(test_alike_graphs, setup, bench_destroy),
         cmocka_unit_test_setup_teardown(test_cannot_tell, setup, bench_destroy),
         cmocka_unit_test_setup_teardown(test_interrupted, setup, bench_destroy),

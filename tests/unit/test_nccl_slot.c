@@ -27,7 +27,7 @@ static void test_handles(void **state)
 }
 
 /* A task is needed after its end, until as many more have come. */
-static void test_tasks_stay(void **state)
+static void test_task_slots_are_kept_after_their_end(void **state)
 {
     (void)state;
     struct pw_nccl_slot *first = pw_nccl_slot_take(PW_NCCL_IS_TASK);
@@ -49,7 +49,7 @@ static void test_tasks_stay(void **state)
     assert_in_range(pw_nccl_slot_refused() - before, 5000, 10000);
 }
 
-static void test_full(void **state)
+static void test_full_table_refuses_slots(void **state)
 {
     (void)state;
     const uint64_t before = pw_nccl_slot_refused();
@@ -68,8 +68,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_handles),
-        cmocka_unit_test(test_tasks_stay),
-        cmocka_unit_test(test_full),
+        cmocka_unit_test(test_task_slots_are_kept_after_their_end),
+        cmocka_unit_test(test_full_table_refuses_slots),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -172,7 +172,7 @@ static void test_reported_launches(void **state)
 }
 
 /* Those of one plan share its kernel, also the one that is told of after it. */
-static void test_plan(void **state)
+static void test_operations_of_one_plan_share_its_kernel(void **state)
 {
     struct bench *b = *state;
     begin(b);
@@ -221,7 +221,7 @@ static void test_kernel_first(void **state)
 }
 
 /* Symmetric kernels have a call and a kernel, and nothing in between. */
-static void test_call_only(void **state)
+static void test_symmetric_kernels_have_a_call_only(void **state)
 {
     struct bench *b = *state;
     begin(b);
@@ -407,10 +407,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_reported_launches, setup, bench_destroy),
-        cmocka_unit_test_setup_teardown(test_plan, setup, bench_destroy),
+        cmocka_unit_test_setup_teardown(test_operations_of_one_plan_share_its_kernel, setup,
+                                        bench_destroy),
         cmocka_unit_test_setup_teardown(test_launched_before, setup, bench_destroy),
         cmocka_unit_test_setup_teardown(test_kernel_first, setup, bench_destroy),
-        cmocka_unit_test_setup_teardown(test_call_only, setup, bench_destroy),
+        cmocka_unit_test_setup_teardown(test_symmetric_kernels_have_a_call_only, setup,
+                                        bench_destroy),
         cmocka_unit_test_setup_teardown(test_graph_kernel, setup, bench_destroy),
         cmocka_unit_test_setup_teardown(test_nvtx_alone, setup, bench_destroy),
         cmocka_unit_test_setup_teardown(test_nvtx_and_wrappers, setup, bench_destroy),

@@ -64,7 +64,7 @@ static void test_always_slow(void **state)
 }
 
 /* One other to compare with: 2 times are asked for. */
-static void test_of_two(void **state)
+static void test_one_of_two_links_must_be_twice_as_slow(void **state)
 {
     (void)state;
     struct pw_network_found found;
@@ -79,7 +79,7 @@ static void test_of_two(void **state)
 }
 
 /* The others' transfers were hidden, a tenth of what is usual: 1.4 times the usual is not slow. */
-static void test_hidden_others(void **state)
+static void test_hidden_transfers_of_others_are_no_reference(void **state)
 {
     (void)state;
     struct pw_network_found found;
@@ -203,10 +203,14 @@ static void test_unknown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_always_slow),   cmocka_unit_test(test_of_two),
-        cmocka_unit_test(test_hidden_others), cmocka_unit_test(test_column_in_a_stretch),
-        cmocka_unit_test(test_stretch),       cmocka_unit_test(test_stretch_of_bursts),
-        cmocka_unit_test(test_unsteady),      cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_always_slow),
+        cmocka_unit_test(test_one_of_two_links_must_be_twice_as_slow),
+        cmocka_unit_test(test_hidden_transfers_of_others_are_no_reference),
+        cmocka_unit_test(test_column_in_a_stretch),
+        cmocka_unit_test(test_stretch),
+        cmocka_unit_test(test_stretch_of_bursts),
+        cmocka_unit_test(test_unsteady),
+        cmocka_unit_test(test_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

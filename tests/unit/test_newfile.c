@@ -34,7 +34,7 @@ static _Noreturn void make(void **state, int told)
         pause();
 }
 
-static void test_ended_while_it_is_made(void **state)
+static void test_signal_removes_the_unfinished_file(void **state)
 {
     const int signals[] = {SIGHUP, SIGINT, SIGTERM};
     for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++) {
@@ -77,7 +77,7 @@ static void test_handlers_stay(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_ended_while_it_is_made, unit_dir_create,
+        cmocka_unit_test_setup_teardown(test_signal_removes_the_unfinished_file, unit_dir_create,
                                         unit_dir_destroy),
         cmocka_unit_test_setup_teardown(test_handlers_stay, unit_dir_create, unit_dir_destroy),
     };

@@ -86,7 +86,7 @@ static void test_steps_and_phases(void **state)
         check(&rows[i]);
 }
 
-static void test_neither(void **state)
+static void test_names_that_are_no_operators_or_steps(void **state)
 {
     (void)state;
     static const char *const texts[] = {
@@ -100,7 +100,7 @@ static void test_neither(void **state)
     }
 }
 
-static void test_any_text(void **state)
+static void test_random_texts_are_survived(void **state)
 {
     (void)state;
     static const char *const pieces[] = {", ",    "seq",  " = ",   "sizes",   "[",     "]",
@@ -130,8 +130,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_operators),
         cmocka_unit_test(test_steps_and_phases),
-        cmocka_unit_test(test_neither),
-        cmocka_unit_test(test_any_text),
+        cmocka_unit_test(test_names_that_are_no_operators_or_steps),
+        cmocka_unit_test(test_random_texts_are_survived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

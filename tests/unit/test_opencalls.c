@@ -79,7 +79,7 @@ static void test_collective(void **state)
           &(struct pw_row_open){.op = PW_OP_Allreduce, .comm = 0, .seq = 7, .peer = -1});
 }
 
-static void test_root(void **state)
+static void test_root_of_a_collective(void **state)
 {
     check(*state,
           &(struct pw_shown_call){.start = 1000, .op = PW_OP_Bcast, .peer = 3, .handle = HANDLE},
@@ -94,7 +94,7 @@ static void test_message(void **state)
           &(struct pw_row_open){.op = PW_OP_Recv, .comm = 1, .seq = -1, .peer = 7, .tag = 9});
 }
 
-static void test_any_source(void **state)
+static void test_receive_from_any_source(void **state)
 {
     check(*state,
           &(struct pw_shown_call){
@@ -102,7 +102,7 @@ static void test_any_source(void **state)
           &(struct pw_row_open){.op = PW_OP_Probe, .comm = 0, .seq = -1, .peer = -1, .tag = -1});
 }
 
-static void test_stranger(void **state)
+static void test_call_on_an_unknown_communicator(void **state)
 {
     check(*state, &(struct pw_shown_call){.start = 1000, .op = PW_OP_Barrier, .handle = 0x9999},
           &(struct pw_row_open){.op = PW_OP_Barrier, .comm = -1, .seq = -1, .peer = -1});
@@ -144,7 +144,7 @@ static void test_wait_for_several(void **state)
 }
 
 /* Nobody of ours shows these: nothing of them is an index. */
-static void test_nonsense(void **state)
+static void test_malformed_shown_calls_are_survived(void **state)
 {
     struct bench *b = *state;
     size_t n;
@@ -167,7 +167,7 @@ static void test_nonsense(void **state)
 }
 
 /* A handle that came back is the newest communicator's. */
-static void test_handle_again(void **state)
+static void test_reused_handle_is_the_newest_communicator(void **state)
 {
     struct bench *b = *state;
     size_t n;
@@ -229,15 +229,15 @@ int main(void)
 #define ON_BENCH(test) cmocka_unit_test_setup_teardown(test, setup, bench_destroy)
     const struct CMUnitTest tests[] = {
         ON_BENCH(test_collective),
-        ON_BENCH(test_root),
+        ON_BENCH(test_root_of_a_collective),
         ON_BENCH(test_message),
-        ON_BENCH(test_any_source),
-        ON_BENCH(test_stranger),
+        ON_BENCH(test_receive_from_any_source),
+        ON_BENCH(test_call_on_an_unknown_communicator),
         ON_BENCH(test_wait),
         ON_BENCH(test_wait_for_a_collective),
         ON_BENCH(test_wait_for_several),
-        ON_BENCH(test_nonsense),
-        ON_BENCH(test_handle_again),
+        ON_BENCH(test_malformed_shown_calls_are_survived),
+        ON_BENCH(test_reused_handle_is_the_newest_communicator),
         ON_BENCH(test_live),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

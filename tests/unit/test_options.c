@@ -140,7 +140,7 @@ static void test_bad_values(void **state)
     }
 }
 
-static void test_sizes(void **state)
+static void test_sizes_with_units(void **state)
 {
     (void)state;
     static const struct {
@@ -268,7 +268,7 @@ int main(void)
         cmocka_unit_test_setup(test_commands_have_their_own, clear_environment),
         cmocka_unit_test_setup(test_bad_words, clear_environment),
         cmocka_unit_test_setup(test_bad_values, clear_environment),
-        cmocka_unit_test_setup(test_sizes, clear_environment),
+        cmocka_unit_test_setup(test_sizes_with_units, clear_environment),
         cmocka_unit_test_setup(test_environment, clear_environment),
         cmocka_unit_test_setup(test_bad_environment, clear_environment),
         cmocka_unit_test_setup(test_long_values, clear_environment),

@@ -38,7 +38,7 @@ static void test_quantiles(void **state)
     free(values);
 }
 
-static void test_waited(void **state)
+static void test_waits_inside_an_interval(void **state)
 {
     (void)state;
     struct pw_interval v[300];
@@ -160,7 +160,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_quantiles),
-        cmocka_unit_test(test_waited),
+        cmocka_unit_test(test_waits_inside_an_interval),
         cmocka_unit_test(test_join),
         cmocka_unit_test(test_many_names),
     };

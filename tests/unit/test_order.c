@@ -16,7 +16,7 @@ static int clear(void **state)
     return 0;
 }
 
-static void test_in_time(void **state)
+static void test_order_before_its_step_is_in_time(void **state)
 {
     (void)state;
     const struct pw_order_wanted start = {7, 1, PW_OPENED_CTL, 20};
@@ -34,7 +34,7 @@ static void test_in_time(void **state)
     assert_int_equal(pw_order_withdraw(&segment, 7), PW_ORDER_UNKNOWN); /* too late for that */
 }
 
-static void test_late(void **state)
+static void test_order_after_its_step_is_late(void **state)
 {
     (void)state;
     const struct pw_order_wanted stop = {8, 0, PW_OPENED_CTL, 20};
@@ -77,7 +77,7 @@ static void test_one_after_another(void **state)
 }
 
 /* There is an end to it: what was obeyed last, and what was not obeyed, is never overwritten. */
-static void test_busy(void **state)
+static void test_pending_orders_are_not_overwritten(void **state)
 {
     (void)state;
     int64_t step;
@@ -99,7 +99,7 @@ static void test_busy(void **state)
 }
 
 /* Without marks it is never late. */
-static void test_at_once(void **state)
+static void test_order_without_marks_is_never_late(void **state)
 {
     (void)state;
     const struct pw_order_wanted now = {3, 1, PW_OPENED_SIGNAL, -1};
@@ -112,11 +112,11 @@ static void test_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_in_time, clear),
-        cmocka_unit_test_setup(test_late, clear),
+        cmocka_unit_test_setup(test_order_before_its_step_is_in_time, clear),
+        cmocka_unit_test_setup(test_order_after_its_step_is_late, clear),
         cmocka_unit_test_setup(test_one_after_another, clear),
-        cmocka_unit_test_setup(test_busy, clear),
-        cmocka_unit_test_setup(test_at_once, clear),
+        cmocka_unit_test_setup(test_pending_orders_are_not_overwritten, clear),
+        cmocka_unit_test_setup(test_order_without_marks_is_never_late, clear),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

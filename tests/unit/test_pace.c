@@ -90,7 +90,7 @@ static void test_partial(void **state)
     assert_int_equal(live.step_mean_ns, 100);
 }
 
-static void test_strangers(void **state)
+static void test_arbitrary_times_are_survived(void **state)
 {
     static const int64_t times[] = {0, 1, -1, INT64_MAX, INT64_MIN, 1000};
     static struct pw_pace pace;
@@ -110,7 +110,7 @@ int main(void)
         cmocka_unit_test(test_steps),
         cmocka_unit_test(test_old_steps_go),
         cmocka_unit_test(test_partial),
-        cmocka_unit_test(test_strangers),
+        cmocka_unit_test(test_arbitrary_times_are_survived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,7 +35,7 @@ static size_t find(void)
     return pw_partloss_find(rows, nranks, RUN, scratch, found);
 }
 
-static void test_nothing(void **state)
+static void test_equal_ranks_lose_nothing(void **state)
 {
     (void)state;
     clear(4);
@@ -203,7 +203,7 @@ static void test_init(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_equal_ranks_lose_nothing),
         cmocka_unit_test(test_late_start),
         cmocka_unit_test(test_waiting),
         cmocka_unit_test(test_set_up_of_few),

@@ -83,7 +83,7 @@ static void test_one_pause(void **state)
 
 /* What only some ranks have, what follows upon each other, the first step, every fifth step, less
  * than a hundredth of the run, and the work of an outer loop. */
-static void test_what_is_no_pause(void **state)
+static void test_patterns_that_are_no_pauses(void **state)
 {
     (void)state;
     struct pw_pauses p;
@@ -111,7 +111,7 @@ static void test_what_is_no_pause(void **state)
 }
 
 /* As long as a third of the largest, which they follow: which is a pause is not clear. */
-static void test_no_clear_limit(void **state)
+static void test_pauses_that_cannot_be_separated(void **state)
 {
     (void)state;
     struct pw_pauses p;
@@ -126,9 +126,11 @@ static void test_no_clear_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_regular_pauses), cmocka_unit_test(test_between_steps),
-        cmocka_unit_test(test_one_pause),      cmocka_unit_test(test_what_is_no_pause),
-        cmocka_unit_test(test_no_clear_limit),
+        cmocka_unit_test(test_regular_pauses),
+        cmocka_unit_test(test_between_steps),
+        cmocka_unit_test(test_one_pause),
+        cmocka_unit_test(test_patterns_that_are_no_pauses),
+        cmocka_unit_test(test_pauses_that_cannot_be_separated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

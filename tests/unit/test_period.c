@@ -47,7 +47,7 @@ static void test_three_dot_products(void **state)
 }
 
 /* 20 % of noise, and every 20th piece interrupted for 15 ms, where the machine is shared. */
-static void test_noise(void **state)
+static void test_pattern_in_noise(void **state)
 {
     (void)state;
     double alike;
@@ -68,7 +68,7 @@ static void test_noise(void **state)
 }
 
 /* A fourth dot product, of a residual, in every tenth iteration: the pattern goes on after it. */
-static void test_a_piece_more_now_and_then(void **state)
+static void test_additional_piece_in_some_iterations(void **state)
 {
     (void)state;
     static const int with_residual[] = {30, 90, 5, 315};
@@ -88,7 +88,7 @@ static void test_a_piece_more_now_and_then(void **state)
 
 /* One piece is an iteration: of like work, of work that becomes more, of noise, of which half is in
  * a window of a fault, and where every tenth is longer, as an outer loop makes it. */
-static void test_no_pattern(void **state)
+static void test_work_without_a_pattern(void **state)
 {
     (void)state;
     static const int one[] = {100}, more[] = {300},
@@ -118,9 +118,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_three_dot_products),
-        cmocka_unit_test(test_noise),
-        cmocka_unit_test(test_a_piece_more_now_and_then),
-        cmocka_unit_test(test_no_pattern),
+        cmocka_unit_test(test_pattern_in_noise),
+        cmocka_unit_test(test_additional_piece_in_some_iterations),
+        cmocka_unit_test(test_work_without_a_pattern),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

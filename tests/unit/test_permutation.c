@@ -12,7 +12,7 @@ static void assert_near(double value, double expected, double most)
 }
 
 /* Of the 70 ways to part 8 values only this one and its mirror image are as far apart. */
-static void test_all_ways(void **state)
+static void test_all_partitions_of_eight_values(void **state)
 {
     (void)state;
     const double a[] = {1, 2, 3, 4}, b[] = {5, 6, 7, 8};
@@ -59,7 +59,7 @@ static void test_blocks(void **state)
     assert_near(pw_permutation_test(a, 14, b, 14, 9), 2.0 / 3432, 1e-12);
 }
 
-static void test_nothing_to_tell(void **state)
+static void test_equal_or_single_values_are_not_significant(void **state)
 {
     (void)state;
     const double same[] = {3, 3, 3}, one[] = {1};
@@ -105,11 +105,11 @@ static void test_false_alarms(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_ways),
+        cmocka_unit_test(test_all_partitions_of_eight_values),
         cmocka_unit_test(test_one_large_value_is_no_difference),
         cmocka_unit_test(test_few_of_many),
         cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_nothing_to_tell),
+        cmocka_unit_test(test_equal_or_single_values_are_not_significant),
         cmocka_unit_test(test_correlation_length),
         cmocka_unit_test(test_false_alarms),
     };

@@ -73,7 +73,7 @@ static void test_suspects(void **state)
     assert_int_equal(suspects(0.95, -1, 0.1), 0);    /* nothing is said across what is unknown */
 }
 
-static void test_culprit(void **state)
+static void test_slowest_part_is_named(void **state)
 {
     (void)state;
     struct pw_row_c_queue rows[] = {queue(0, "host", 0.95, 0, 0), queue(1, "host", 0.2, 0.5, 50),
@@ -110,7 +110,7 @@ static void test_rows_of_a_rank(void **state)
     assert_int_equal(n, 2);
 }
 
-static void test_what_hurts(void **state)
+static void test_waits_that_are_reported(void **state)
 {
     (void)state;
     assert_true(pw_pipeline_hurts(500001, 50000000));
@@ -120,7 +120,7 @@ static void test_what_hurts(void **state)
     assert_false(pw_pipeline_hurts(-1, -1));
 }
 
-static void test_kinds(void **state)
+static void test_kinds_of_operators(void **state)
 {
     (void)state;
     assert_int_equal(pw_pipeline_kind_of("GeneratorDataset"), PW_PIPELINE_GENERATOR);
@@ -155,9 +155,12 @@ static void test_trend(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_verdicts),   cmocka_unit_test(test_suspects),
-        cmocka_unit_test(test_culprit),    cmocka_unit_test(test_rows_of_a_rank),
-        cmocka_unit_test(test_what_hurts), cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_verdicts),
+        cmocka_unit_test(test_suspects),
+        cmocka_unit_test(test_slowest_part_is_named),
+        cmocka_unit_test(test_rows_of_a_rank),
+        cmocka_unit_test(test_waits_that_are_reported),
+        cmocka_unit_test(test_kinds_of_operators),
         cmocka_unit_test(test_trend),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

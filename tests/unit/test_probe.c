@@ -84,7 +84,7 @@ static void test_names(void **state)
 }
 
 /* A ring that is full when a name is first used: the name is told at a later use. */
-static void test_name_is_told_later(void **state)
+static void test_name_is_recorded_later_after_a_full_ring(void **state)
 {
     (void)state;
     struct pw_thread *thread = pw_probe_thread();
@@ -222,9 +222,12 @@ static int run_again(char **argv)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_first_record),         cmocka_unit_test(test_names),
-        cmocka_unit_test(test_name_is_told_later),   cmocka_unit_test(test_names_of_threads),
-        cmocka_unit_test(test_rings_are_taken_over), cmocka_unit_test(test_child_is_silent),
+        cmocka_unit_test(test_first_record),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_name_is_recorded_later_after_a_full_ring),
+        cmocka_unit_test(test_names_of_threads),
+        cmocka_unit_test(test_rings_are_taken_over),
+        cmocka_unit_test(test_child_is_silent),
         cmocka_unit_test(test_too_many_names),
     };
     (void)argc;

@@ -127,7 +127,7 @@ static void test_host_and_clock_domain(void **state)
     assert_memory_equal(b.clock_domain, "h ", 2);
 }
 
-static void test_expand(void **state)
+static void test_output_directory_is_expanded(void **state)
 {
     (void)state;
     const struct pw_identity id = {.rank = 12, .job = "j1", .hostname = "n"};
@@ -144,7 +144,7 @@ static void test_expand(void **state)
     assert_int_equal(pw_identity_expand(&id, "abc", out, 3), -ENAMETOOLONG);
 }
 
-static void test_find(void **state)
+static void test_program_is_found_in_the_path(void **state)
 {
     char path[UNIT_PATH], dir[UNIT_PATH], file[UNIT_PATH], found[UNIT_PATH];
     assert_int_equal(mkdir(unit_path(dir, state, "bin"), 0700), 0);
@@ -371,8 +371,8 @@ int main(void)
         IN_DIR(test_launchers),
         IN_DIR(test_nonsense_identity),
         IN_DIR(test_host_and_clock_domain),
-        IN_DIR(test_expand),
-        IN_DIR(test_find),
+        IN_DIR(test_output_directory_is_expanded),
+        IN_DIR(test_program_is_found_in_the_path),
         IN_DIR(test_inspect),
         IN_DIR(test_inspect_static),
         IN_DIR(test_hostile_images),

@@ -3,7 +3,7 @@
 
 #include "aggregate/input/progress.h"
 
-static void test_line(void **state)
+static void test_progress_line(void **state)
 {
     (void)state;
     char line[128];
@@ -21,7 +21,7 @@ static void test_line(void **state)
     assert_string_equal(line, "[....................] 0 %, 0.0 million events/s, ? left");
 }
 
-static void test_nobody_looks(void **state)
+static void test_no_progress_without_a_terminal(void **state)
 {
     (void)state;
     struct pw_progress p = {.total = 10};
@@ -34,8 +34,8 @@ static void test_nobody_looks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_line),
-        cmocka_unit_test(test_nobody_looks),
+        cmocka_unit_test(test_progress_line),
+        cmocka_unit_test(test_no_progress_without_a_terminal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,7 @@ static size_t round_trip(size_t n)
     return size;
 }
 
-static void test_any_bytes(void **state)
+static void test_any_record_is_encoded_and_decoded(void **state)
 {
     (void)state;
     uint64_t seed = 1;
@@ -83,7 +83,7 @@ static void test_other_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_any_bytes),
+        cmocka_unit_test(test_any_record_is_encoded_and_decoded),
         cmocka_unit_test(test_a_loop_is_small),
         cmocka_unit_test(test_other_bytes),
     };

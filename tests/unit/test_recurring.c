@@ -49,7 +49,7 @@ static void test_phases_of_other_periods(void **state)
     assert_int_equal(found[0].every, 2);
 }
 
-static void test_none(void **state)
+static void test_calls_without_a_period(void **state)
 {
     (void)state;
     struct pw_recurring found[4];
@@ -63,6 +63,6 @@ static void test_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_phases_of_other_periods),
-                                       cmocka_unit_test(test_none)};
+                                       cmocka_unit_test(test_calls_without_a_period)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,7 +72,7 @@ static void test_join(void **state)
     assert_int_equal(a.mixed, 0);
 }
 
-static void test_second_enter(void **state)
+static void test_penultimate_enter(void **state)
 {
     (void)state;
     /* 10 20 | 30 40: the second is 30, known to one side; 10 40 | 20 30: it is the other's last. */
@@ -147,7 +147,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_join),
-        cmocka_unit_test(test_second_enter),
+        cmocka_unit_test(test_penultimate_enter),
         cmocka_unit_test(test_empty_and_unknown),
         cmocka_unit_test(test_order_does_not_matter),
     };

@@ -70,7 +70,7 @@ static void test_text(void **state)
 }
 
 /* Rank 1 was killed: when it came to MPI_Finalize, and the run's end after that, is not known. */
-static void test_not_known_of_all(void **state)
+static void test_part_that_is_unknown_on_one_rank(void **state)
 {
     (void)state;
     struct pw_cluster *c = make();
@@ -122,7 +122,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text),
-        cmocka_unit_test(test_not_known_of_all),
+        cmocka_unit_test(test_part_that_is_unknown_on_one_rank),
         cmocka_unit_test(test_older_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

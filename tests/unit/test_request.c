@@ -92,7 +92,7 @@ static void test_reused_handle_of_one_thread(void **state)
 
 /* What was begun last is in front; what gave way to it is found as before, and what has been taken
  * stays where it is. */
-static void test_newest_in_front(void **state)
+static void test_newest_request_is_found_first(void **state)
 {
     (void)state;
     const MPI_Request old = handle_of(0x40);
@@ -215,7 +215,7 @@ static double fill_and_empty(uint32_t n, int is_random)
     return seconds / (2.0 * n);
 }
 
-static void test_many(void **state)
+static void test_cost_of_many_requests(void **state)
 {
     (void)state;
     fill_and_empty(1000, 0);
@@ -230,7 +230,7 @@ static void test_many(void **state)
 }
 
 /* Adding and taking in turn, as applications do, with many open all the time. */
-static void test_turnover(void **state)
+static void test_requests_added_and_removed_in_turn(void **state)
 {
     (void)state;
     for (uint32_t i = 0; i < 5000; i++)
@@ -278,12 +278,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_empty),
         cmocka_unit_test(test_receives),
-        cmocka_unit_test(test_newest_in_front),
+        cmocka_unit_test(test_newest_request_is_found_first),
         cmocka_unit_test(test_reused_handle),
         cmocka_unit_test(test_reused_handle_of_one_thread),
         cmocka_unit_test(test_persistent),
-        cmocka_unit_test(test_many),
-        cmocka_unit_test(test_turnover),
+        cmocka_unit_test(test_cost_of_many_requests),
+        cmocka_unit_test(test_requests_added_and_removed_in_turn),
         cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

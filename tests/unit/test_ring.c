@@ -130,7 +130,7 @@ static void test_make_room(void **state)
     free(shared);
 }
 
-static void test_commit_tells_every_quarter(void **state)
+static void test_commit_signals_every_quarter(void **state)
 {
     (void)state;
     struct pw_ring_shared *shared = create_ring(SLOTS);
@@ -246,7 +246,7 @@ static void test_loss_of_the_thread_before(void **state)
 }
 
 /* Nobody reads: the producer waits once, and again only when the tail has moved. */
-static void test_wait_in_vain(void **state)
+static void test_wait_without_a_reader_is_not_repeated(void **state)
 {
     (void)state;
     struct pw_segment_shared segment = {.tick_source = PW_TICK_RAW};
@@ -362,12 +362,12 @@ int main(void)
         cmocka_unit_test(test_fill_and_wrap),
         cmocka_unit_test(test_loss_is_marked_in_band),
         cmocka_unit_test(test_make_room),
-        cmocka_unit_test(test_commit_tells_every_quarter),
+        cmocka_unit_test(test_commit_signals_every_quarter),
         cmocka_unit_test(test_another_thread_goes_on),
         cmocka_unit_test(test_is_valid_sees_damage),
         cmocka_unit_test(test_definitions_have_room_of_their_own),
         cmocka_unit_test(test_loss_of_the_thread_before),
-        cmocka_unit_test(test_wait_in_vain),
+        cmocka_unit_test(test_wait_without_a_reader_is_not_repeated),
         cmocka_unit_test(test_race),
         cmocka_unit_test(test_race_of_one_that_waits),
     };

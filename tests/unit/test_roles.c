@@ -53,7 +53,7 @@ static void test_chains_side_by_side(void **state)
 }
 
 /* An interleaved pipeline is a ring: the last stage sends to the first. */
-static void test_ring(void **state)
+static void test_interleaved_pipeline_is_a_ring(void **state)
 {
     (void)state;
     int32_t stage[3];
@@ -105,7 +105,7 @@ static int passes_on(int exchange, int n)
     return pw_roles_are_passed_on(calls, k, stage_of, 3, scratch);
 }
 
-static void test_passing_on(void **state)
+static void test_pipelines_pass_messages_on(void **state)
 {
     (void)state;
     assert_true(passes_on(0, 6));
@@ -193,7 +193,7 @@ static void test_a_slow_rank_is_no_role(void **state)
 }
 
 /* Both ranks of a role are slow, but only in the first half of the run. */
-static void test_what_goes_is_no_role(void **state)
+static void test_excess_in_half_of_the_run_is_no_role(void **state)
 {
     (void)state;
     struct world w;
@@ -206,7 +206,7 @@ static void test_what_goes_is_no_role(void **state)
 
 /* Two of four ranks are slow in the last quarter: then the median of all is 170, and role 1 is
  * below it, but as far above the 100 of the whole run as before. */
-static void test_a_slow_rank_takes_no_role_away(void **state)
+static void test_slow_ranks_do_not_hide_a_role(void **state)
 {
     (void)state;
     static const int32_t alone[] = {0, 1, 2, 2, 2, 2};
@@ -236,7 +236,7 @@ static void test_small_differences(void **state)
     assert_int_equal(w.roles[1].state, PW_BALANCE_EVEN);
 }
 
-static void test_who_cannot_be_told(void **state)
+static void test_roles_of_one_rank_cannot_be_judged(void **state)
 {
     (void)state;
     static const int32_t alone[] = {0, 0, 1, 2, 2, 2};
@@ -302,7 +302,7 @@ static void test_cost_in_time(void **state)
 /* Each of the four ranks has twice the amount for 6 of 24 steps: 6 pairs of neighbouring steps
  * differ, 12 that are 2 apart, 24 that are 4 apart, and of those 8 apart 6 + 10 + 10 + 6 = 32. Rank
  * 1 is always slow. */
-static void test_cost_of_what_moves(void **state)
+static void test_cost_of_amounts_that_move_between_ranks(void **state)
 {
     (void)state;
     enum { TWICE = 2 * STEPS };
@@ -360,7 +360,7 @@ static void test_cost_of_one_rank_that_varies(void **state)
     }
 }
 
-static void test_no_cost(void **state)
+static void test_amounts_without_effect_have_no_cost(void **state)
 {
     (void)state;
     struct amounts a;
@@ -377,7 +377,7 @@ static void test_no_cost(void **state)
 /* Messages of edges and middles, and a slow rank in the middle: of the four pairs whose sizes
  * differ two have equal work, so that sizes are no amounts. Where the program says they are, it is
  * believed. */
-static void test_guessed(void **state)
+static void test_estimated_amounts(void **state)
 {
     (void)state;
     struct amounts a;
@@ -395,22 +395,22 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stages_of_replicas),
         cmocka_unit_test(test_chains_side_by_side),
-        cmocka_unit_test(test_ring),
+        cmocka_unit_test(test_interleaved_pipeline_is_a_ring),
         cmocka_unit_test(test_no_stages),
-        cmocka_unit_test(test_passing_on),
+        cmocka_unit_test(test_pipelines_pass_messages_on),
         cmocka_unit_test(test_unequal_role),
         cmocka_unit_test(test_two_roles),
         cmocka_unit_test(test_a_slow_rank_is_no_role),
-        cmocka_unit_test(test_what_goes_is_no_role),
-        cmocka_unit_test(test_a_slow_rank_takes_no_role_away),
+        cmocka_unit_test(test_excess_in_half_of_the_run_is_no_role),
+        cmocka_unit_test(test_slow_ranks_do_not_hide_a_role),
         cmocka_unit_test(test_small_differences),
-        cmocka_unit_test(test_who_cannot_be_told),
+        cmocka_unit_test(test_roles_of_one_rank_cannot_be_judged),
         cmocka_unit_test(test_cost_in_time),
-        cmocka_unit_test(test_cost_of_what_moves),
+        cmocka_unit_test(test_cost_of_amounts_that_move_between_ranks),
         cmocka_unit_test(test_cost_of_one_rank),
         cmocka_unit_test(test_cost_of_one_rank_that_varies),
-        cmocka_unit_test(test_no_cost),
-        cmocka_unit_test(test_guessed),
+        cmocka_unit_test(test_amounts_without_effect_have_no_cost),
+        cmocka_unit_test(test_estimated_amounts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

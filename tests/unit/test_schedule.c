@@ -31,7 +31,7 @@ static void test_cycles(void **state)
     assert_int_equal(pw_schedule_at(&s, 12).cycle, -1);
 }
 
-static void test_for_ever(void **state)
+static void test_cycles_without_end(void **state)
 {
     (void)state;
     const struct pw_schedule s = {.wait = 9, .active = 1};
@@ -45,7 +45,7 @@ static void test_for_ever(void **state)
 }
 
 /* The answer depends on the number alone, whatever was asked before; no step is not recorded. */
-static void test_any_order(void **state)
+static void test_result_depends_on_the_step_number_only(void **state)
 {
     (void)state;
     const struct pw_schedule s = {.wait = 1, .warmup = 1, .active = 1};
@@ -64,7 +64,7 @@ static void test_any_order(void **state)
     assert_int_equal(pw_schedule_at(&none, 3).state, C);
 }
 
-static void test_reads(void **state)
+static void test_schedule_is_parsed(void **state)
 {
     (void)state;
     char problem[256] = "";
@@ -127,8 +127,10 @@ static void test_refuses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cycles),    cmocka_unit_test(test_for_ever),
-        cmocka_unit_test(test_any_order), cmocka_unit_test(test_reads),
+        cmocka_unit_test(test_cycles),
+        cmocka_unit_test(test_cycles_without_end),
+        cmocka_unit_test(test_result_depends_on_the_step_number_only),
+        cmocka_unit_test(test_schedule_is_parsed),
         cmocka_unit_test(test_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

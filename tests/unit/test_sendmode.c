@@ -21,7 +21,7 @@ static void see(struct pw_sendmode *mode, int64_t size, int64_t enter, int64_t l
 
 /* Of 1 MiB all three sends stood until their receives came, of 1 KiB they had left before. Sends
  * that came after their receives tell nothing. */
-static void test_by_size(void **state)
+static void test_synchronous_sends_are_found_by_size(void **state)
 {
     (void)state;
     struct pw_sendmode mode = {{0}, {0}};
@@ -41,7 +41,7 @@ static void test_by_size(void **state)
 }
 
 /* 9 of 10 are enough, 8 of 9 are not. */
-static void test_mostly(void **state)
+static void test_nine_of_ten_sends_must_wait(void **state)
 {
     (void)state;
     struct pw_sendmode mode = {{0}, {0}};
@@ -68,8 +68,8 @@ static void test_synchronous_sends_wait(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_size),
-        cmocka_unit_test(test_mostly),
+        cmocka_unit_test(test_synchronous_sends_are_found_by_size),
+        cmocka_unit_test(test_nine_of_ten_sends_must_wait),
         cmocka_unit_test(test_synchronous_sends_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,7 +42,7 @@ static void assert_works(const struct world *w, const int64_t *wanted)
 }
 
 /* 30 of rank 0's 60 in phase A are more, and rank 1 has 20 less. */
-static void test_cells(void **state)
+static void test_work_of_each_cell_is_shared(void **state)
 {
     (void)state;
     static struct world w;
@@ -98,7 +98,7 @@ static void test_roles_with_pieces(void **state)
 }
 
 /* Ranks 0 and 1 of one role, of which 1 is slow: 100 and not 400 is usual for both. */
-static void test_slow_ranks_are_not_usual(void **state)
+static void test_slow_rank_does_not_change_the_usual_work(void **state)
 {
     (void)state;
     static struct world w;
@@ -146,10 +146,10 @@ static void test_roles_with_other_phases(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cells),
+        cmocka_unit_test(test_work_of_each_cell_is_shared),
         cmocka_unit_test(test_amounts),
         cmocka_unit_test(test_roles_with_pieces),
-        cmocka_unit_test(test_slow_ranks_are_not_usual),
+        cmocka_unit_test(test_slow_rank_does_not_change_the_usual_work),
         cmocka_unit_test(test_roles_with_phases),
         cmocka_unit_test(test_roles_with_other_phases),
     };

@@ -12,7 +12,7 @@ static void assert_near(double value, double expected, double most)
 }
 
 /* U = 0 of mean 12.5, variance 25 * 11 / 12: z = 12 / 4.7871. */
-static void test_apart(void **state)
+static void test_mann_whitney_of_separate_samples(void **state)
 {
     (void)state;
     const double a[] = {1, 2, 3, 4, 5}, b[] = {6, 7, 8, 9, 10};
@@ -55,7 +55,7 @@ static void test_autocorrelation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_apart),
+        cmocka_unit_test(test_mann_whitney_of_separate_samples),
         cmocka_unit_test(test_ties_and_correlation),
         cmocka_unit_test(test_nothing_to_tell),
         cmocka_unit_test(test_autocorrelation),

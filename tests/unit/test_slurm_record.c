@@ -66,7 +66,7 @@ static void lines_are_added_once(void **state)
     holds(place->path, "/a/b\n/a\nb\n");
 }
 
-static void a_line_is_one_line(void **state)
+static void test_line_breaks_are_refused(void **state)
 {
     struct place *place = *state;
     make_file(place->path);
@@ -117,7 +117,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(lines_are_added_once, make_place, remove_place),
-        cmocka_unit_test_setup_teardown(a_line_is_one_line, make_place, remove_place),
+        cmocka_unit_test_setup_teardown(test_line_breaks_are_refused, make_place, remove_place),
         cmocka_unit_test_setup_teardown(what_is_no_file_is_refused, make_place, remove_place),
         cmocka_unit_test_setup_teardown(there_is_an_end, make_place, remove_place),
     };

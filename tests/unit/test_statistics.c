@@ -105,7 +105,7 @@ static void test_outlier(void **state)
     assert_true(pw_outlier_chance((int64_t[]){5, 5, 5, 5}, 4, 3) == 1);    /* it, too */
 }
 
-static void test_place(void **state)
+static void test_position_in_sorted_values(void **state)
 {
     (void)state;
     const int64_t v[] = {10, 20, 20, 30};
@@ -179,7 +179,7 @@ static void test_union(void **state)
     assert_int_equal(pw_intervals_union(empty, 2), 0);
 }
 
-static void test_within(void **state)
+static void test_part_of_intervals_within_another(void **state)
 {
     (void)state;
     const struct pw_interval v[] = {{0, 10}, {20, 30}, {40, 50}};
@@ -295,13 +295,20 @@ static void test_size_class(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sort),           cmocka_unit_test(test_median),
-        cmocka_unit_test(test_median_of_many), cmocka_unit_test(test_student),
-        cmocka_unit_test(test_outlier),        cmocka_unit_test(test_place),
-        cmocka_unit_test(test_median_without), cmocka_unit_test(test_quantile),
-        cmocka_unit_test(test_binomial_tail),  cmocka_unit_test(test_union),
-        cmocka_unit_test(test_within),         cmocka_unit_test(test_intervals_by_counting),
-        cmocka_unit_test(test_bandwidth),      cmocka_unit_test(test_bandwidth_of_groups),
+        cmocka_unit_test(test_sort),
+        cmocka_unit_test(test_median),
+        cmocka_unit_test(test_median_of_many),
+        cmocka_unit_test(test_student),
+        cmocka_unit_test(test_outlier),
+        cmocka_unit_test(test_position_in_sorted_values),
+        cmocka_unit_test(test_median_without),
+        cmocka_unit_test(test_quantile),
+        cmocka_unit_test(test_binomial_tail),
+        cmocka_unit_test(test_union),
+        cmocka_unit_test(test_part_of_intervals_within_another),
+        cmocka_unit_test(test_intervals_by_counting),
+        cmocka_unit_test(test_bandwidth),
+        cmocka_unit_test(test_bandwidth_of_groups),
         cmocka_unit_test(test_size_class),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

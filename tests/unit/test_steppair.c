@@ -69,7 +69,7 @@ static void test_twenty_of_hundred_doubled(void **state)
 
 /* Two steps of 560 and 1060, 500 and 1000 above the median; the noise is 2: 3 (2 / 500)^2. The
  * other 98 are as before, so nothing else differs. */
-static void test_two_giants(void **state)
+static void test_two_large_steps_are_significant(void **state)
 {
     (void)state;
     double a[STEPS], b[STEPS];
@@ -90,7 +90,7 @@ static void test_two_giants(void **state)
 }
 
 /* The same, but the first run had one as large: so it is nothing new. */
-static void test_giants_in_both(void **state)
+static void test_large_steps_in_both_runs_are_no_difference(void **state)
 {
     (void)state;
     double a[STEPS], b[STEPS];
@@ -123,7 +123,7 @@ static void test_tail_alone(void **state)
     assert_true(pair.tail_ns > 0);
 }
 
-static void test_chance(void **state)
+static void test_chance_of_large_steps(void **state)
 {
     (void)state;
     assert_near(pw_steppair_chance(10, 1), 0.03, 1e-12);
@@ -135,9 +135,12 @@ static void test_chance(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_like_runs),  cmocka_unit_test(test_twenty_of_hundred_doubled),
-        cmocka_unit_test(test_two_giants), cmocka_unit_test(test_giants_in_both),
-        cmocka_unit_test(test_tail_alone), cmocka_unit_test(test_chance),
+        cmocka_unit_test(test_like_runs),
+        cmocka_unit_test(test_twenty_of_hundred_doubled),
+        cmocka_unit_test(test_two_large_steps_are_significant),
+        cmocka_unit_test(test_large_steps_in_both_runs_are_no_difference),
+        cmocka_unit_test(test_tail_alone),
+        cmocka_unit_test(test_chance_of_large_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

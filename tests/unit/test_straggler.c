@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-static void test_nothing_wrong(void **state)
+static void test_no_straggler_in_equal_ranks(void **state)
 {
     (void)state;
     struct job *j = create(50, 8, 1e6, 1);
@@ -14,7 +14,7 @@ static void test_nothing_wrong(void **state)
     destroy(j);
 }
 
-static void test_too_little(void **state)
+static void test_too_few_steps_or_ranks_have_no_straggler(void **state)
 {
     (void)state;
     struct job *j = create(50, 8, 1e6, 2);
@@ -83,7 +83,7 @@ static void test_window(void **state)
     destroy(j);
 }
 
-static void test_comes_and_goes(void **state)
+static void test_intermittent_straggler(void **state)
 {
     (void)state;
     struct job *j = create(60, 8, 1e6, 5);
@@ -365,12 +365,12 @@ static void test_battery_with_fault(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing_wrong),
-        cmocka_unit_test(test_too_little),
+        cmocka_unit_test(test_no_straggler_in_equal_ranks),
+        cmocka_unit_test(test_too_few_steps_or_ranks_have_no_straggler),
         cmocka_unit_test(test_persistent),
         cmocka_unit_test(test_without_noise),
         cmocka_unit_test(test_window),
-        cmocka_unit_test(test_comes_and_goes),
+        cmocka_unit_test(test_intermittent_straggler),
         cmocka_unit_test(test_scattered_hits_only),
         cmocka_unit_test(test_long_steps_once_or_twice),
         cmocka_unit_test(test_long_steps_three_times),

@@ -15,7 +15,7 @@ static void know_useful(struct job *j)
 
 /* Rank 1 gets the sum 1 ms late in every step, which is no work; in steps 20 .. 39 it works 2 ms
  * longer. Own work alone would be longer in all of them. */
-static void test_late_transfers_hide_no_edges(void **state)
+static void test_late_transfers_do_not_change_the_window(void **state)
 {
     (void)state;
     struct job *j = create(60, 4, 2e5, 5);
@@ -38,7 +38,7 @@ static int is_found_inside(struct job *j)
 }
 
 /* What rank 1 works longer, the others' communication lasts longer: nobody waits for it. */
-static void test_hidden_work_is_none(void **state)
+static void test_hidden_work_is_no_straggler(void **state)
 {
     (void)state;
     struct job *j = create(60, 4, 2e5, 6);
@@ -97,8 +97,8 @@ static void test_what_a_light_rank_has_more_counts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_late_transfers_hide_no_edges),
-        cmocka_unit_test(test_hidden_work_is_none),
+        cmocka_unit_test(test_late_transfers_do_not_change_the_window),
+        cmocka_unit_test(test_hidden_work_is_no_straggler),
         cmocka_unit_test(test_what_a_light_rank_has_more_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,7 +61,7 @@ static void hold(struct run *r, size_t rank, size_t first, size_t last)
             at(r, i, k)->wait_ns = k == rank ? 0 : 100 * MS;
 }
 
-static void test_nothing(void **state)
+static void test_equal_ranks_have_no_stretch(void **state)
 {
     (void)state;
     struct run *r = create(4);
@@ -100,7 +100,7 @@ static void test_stopped(void **state)
 }
 
 /* Stopped while it would have waited: nobody was held back. */
-static void test_stopped_in_vain(void **state)
+static void test_stop_while_waiting_holds_no_rank_back(void **state)
 {
     (void)state;
     struct run *r = create(4);
@@ -279,7 +279,7 @@ static void test_without_samples(void **state)
 }
 
 /* Two known ranks of three are asked for as much as two. */
-static void test_two_known(void **state)
+static void test_two_known_ranks_of_three_need_as_much_as_two(void **state)
 {
     (void)state;
     struct run *r = create(3);
@@ -428,9 +428,9 @@ static void test_thin_contention(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_equal_ranks_have_no_stretch),
         cmocka_unit_test(test_stopped),
-        cmocka_unit_test(test_stopped_in_vain),
+        cmocka_unit_test(test_stop_while_waiting_holds_no_rank_back),
         cmocka_unit_test(test_not_waited_for),
         cmocka_unit_test(test_quota),
         cmocka_unit_test(test_asleep),
@@ -439,7 +439,7 @@ int main(void)
         cmocka_unit_test(test_who_waits_itself_is_not_waited_for),
         cmocka_unit_test(test_spinning_is_not_work),
         cmocka_unit_test(test_without_samples),
-        cmocka_unit_test(test_two_known),
+        cmocka_unit_test(test_two_known_ranks_of_three_need_as_much_as_two),
         cmocka_unit_test(test_frozen_host),
         cmocka_unit_test(test_disk),
         cmocka_unit_test(test_work_on_a_shared_cpu),

@@ -103,7 +103,7 @@ static void add(struct pw_arrows *arrows, uint64_t key, int is_head, int rank, i
     pw_arrows_add(arrows, &end, 8);
 }
 
-static void test_pairs(void **state)
+static void test_arrows_join_pairs_forward_in_time(void **state)
 {
     struct pw_arrows arrows = {0};
     struct drawn drawn = {0};
@@ -162,8 +162,9 @@ static void test_messages(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),  cmocka_unit_test(test_times),    cmocka_unit_test(test_ranks),
-        cmocka_unit_test(test_pairs), cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_text),     cmocka_unit_test(test_times),
+        cmocka_unit_test(test_ranks),    cmocka_unit_test(test_arrows_join_pairs_forward_in_time),
+        cmocka_unit_test(test_messages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

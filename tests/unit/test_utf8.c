@@ -21,7 +21,7 @@ static void test_there_and_back(void **state)
     }
 }
 
-static void test_no_character(void **state)
+static void test_invalid_code_points_become_question_marks(void **state)
 {
     (void)state;
     static const uint32_t codes[] = {0xd800, 0xdfff, 0x110000, 0xffffffff};
@@ -59,7 +59,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_there_and_back),
-        cmocka_unit_test(test_no_character),
+        cmocka_unit_test(test_invalid_code_points_become_question_marks),
         cmocka_unit_test(test_repair),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
