@@ -55,7 +55,8 @@ function renderData(box, [rank]) {
     box.append(element("h2", {}, "Data pipeline"));
     const data = report.data_pipeline;
     if (!data) {
-        note(box, "Not known: no queue was sampled. profwrap_queue() says how full one is; for PyTorch's DataLoader profwrap.watch() does.");
+        note(box, "Not known: no queue was sampled. profwrap_queue() records how full a queue is; " +
+            "for PyTorch's DataLoader profwrap.watch() does.");
         return;
     }
     adviceAbout(box, ["data_processing_slow", "data_transfer_slow", "data_wait", "data_starvation",

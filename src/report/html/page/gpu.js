@@ -126,8 +126,8 @@ function gpuTable(parent, chosen) {
     });
     const unrecorded = d3.max(report.gpu.ranks, (row) => row.unrecorded_ns) || 0;
     if (unrecorded > 0)
-        note(parent, `For up to ${formatNs(unrecorded)} of a rank's time nobody recorded what its ` +
-            "GPU did: that counts as idle.");
+        note(parent, `The GPU of a rank was not recorded for up to ${formatNs(unrecorded)}, ` +
+            "which counts as idle.");
 }
 
 /* Each GPU once, whoever used it; and what tells it in a table. */

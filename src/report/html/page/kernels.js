@@ -56,7 +56,7 @@ function kernelHeat(parent) {
     });
     colourScale(box, "at the mean or below", `${(1 + top).toFixed(1)} x the mean or more`, "not run");
     note(box, "A row is a kernel, a column a rank; without NCCL's, which wait for other ranks." +
-        (frames.length ? " Framed: most of what a rank takes longer for the same work." : ""));
+        (frames.length ? " Framed: the largest excess of a rank for the same work." : ""));
 }
 
 function kernelTable(parent) {

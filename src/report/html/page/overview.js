@@ -231,8 +231,8 @@ function flopsTable(parent) {
     new Table(parent, {
         caption: isKnown(all.mfu)
             ? `The job: MFU ${formatMfu(all.mfu)}, ${rate(all.flops_per_s)} of ${rate(all.peak_flops)} in ${all.type}`
-            : `The job: ${rate(all.flops_per_s)}; MFU is not known, as no peak in ${all.type} is known ` +
-              "of all these ranks' GPUs (profwrap merge --peak-flops N takes that of a GPU)",
+            : `The job: ${rate(all.flops_per_s)}; MFU is not known, because not all GPUs have a known ` +
+              `peak in ${all.type} (give it with profwrap merge --peak-flops N)`,
         rows: ranks, search: "Find a rank",
         columns: [
             { title: "rank", kind: "plain", value: (row) => row.rank, show: (row) => rankLink(row.rank) },
