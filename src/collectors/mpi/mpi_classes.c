@@ -220,11 +220,6 @@ void pw_mpi_after_PARTITIONED_SEND(struct pw_mpi_call *c, int rc)
     keep_message(c, rc, c->dest, c->stag, c->partitions * sent_bytes(c, rc));
 }
 
-void pw_mpi_after_PARTITIONED_RECV(struct pw_mpi_call *c, int rc)
-{
-    keep_message(c, rc, c->src, c->rtag, 0);
-}
-
 /* What is begun while recording is paused is not recorded when it ends, but a collective has its
  * number. */
 static void start_quietly(const struct pw_mpi_request *request)

@@ -351,12 +351,8 @@ static void complete_range(struct pw_mpi_call *c, int rc, int step)
         complete_at(c, i, c->status ? &c->status[i * step] : NULL);
 }
 
+/* One status, whichever request it is of. */
 void pw_mpi_after_WAIT_ONE(struct pw_mpi_call *c, int rc)
-{
-    complete_range(c, rc, 0);
-}
-
-void pw_mpi_after_WAIT_ANY(struct pw_mpi_call *c, int rc)
 {
     complete_range(c, rc, 0);
 }

@@ -42,7 +42,8 @@ void pw_mpi_after_WIN_FENCE(struct pw_mpi_call *c, int rc)
     pw_mpi_write(c, &record);
 }
 
-void pw_mpi_after_WIN_SYNC(struct pw_mpi_call *c, int rc)
+/* Of a window or file, of which nothing else is recorded. */
+void pw_mpi_after_KNOWN_HANDLE(struct pw_mpi_call *c, int rc)
 {
     pw_mpi_record(c, pw_mpi_comm_known(c->comm), rc);
 }
@@ -101,9 +102,4 @@ void pw_mpi_after_IIO(struct pw_mpi_call *c, int rc)
     struct pw_record own;
     struct pw_record *record = pw_mpi_open_record(c, rc, file, pw_mpi_handles.comm_null, &own);
     pw_mpi_close_record(c, record, &own);
-}
-
-void pw_mpi_after_IO_OTHER(struct pw_mpi_call *c, int rc)
-{
-    pw_mpi_record(c, pw_mpi_comm_known(c->comm), rc);
 }
