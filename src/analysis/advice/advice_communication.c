@@ -227,10 +227,10 @@ int pw_judge_slow_link(const struct pw_advice_input *in, const struct pw_advice_
     pw_advice_add_rank(advice, worst->src);
     pw_advice_add_rank(advice, worst->dst);
     if (is_inside_host(in->cluster, worst))
-        pw_sentence_add(&text,
-                        "Messages between two ranks of one host take longer than others of their "
-                        "size, whoever waits: check where both are bound (cores, NUMA domain), "
-                        "and how they share memory.");
+        pw_sentence_add(
+            &text, "Messages between two ranks of one host take longer than others of their "
+                   "size, whichever rank waits: check where both are bound (cores, NUMA domain), "
+                   "and how they share memory.");
     advice->saves_ns = at_most_network(in, most > 0 ? pw_whole(most) : -1);
     return 1;
 }

@@ -150,7 +150,8 @@ static const struct pw_advice_rule rules[] = {
         "The ranks of a host are slow together: compare it with another (clock speed and its "
         "limits, temperature, other jobs, memory, storage), or leave it out."),
     JOB("slow_link", pw_judge_slow_link,
-        "Messages between two ranks take longer than others of their size, whoever waits: check "
+        "Messages between two ranks take longer than others of their size, whichever rank waits: "
+        "check "
         "the cable, port and switch between their hosts, and the binding to the network card."),
     JOB("slow_network", pw_judge_slow_network,
         "Transfers between hosts took longer at times: look for what else used the network then "

@@ -82,7 +82,7 @@ function slowLinks(parent) {
     if (!report.slow_links.length)
         return;
     new Table(panel(parent, "Slow links"), {
-        caption: "Pairs whose messages take longer than those of similar pairs, whoever waits",
+        caption: "Pairs whose messages take longer than those of similar pairs, whichever rank waits",
         rows: report.slow_links, isHit: (row) => row === report.slow_links[0],
         columns: [
             { title: "from", kind: "plain", value: (row) => row.src, show: (row) => rankLink(row.src) },
