@@ -65,7 +65,7 @@ def numbers_that_cannot_be():
                 rows[field][1] = value
                 file["events/comm"][...] = rows
             merge(folder)
-            h.check("cannot be" in notes(folder)[2, "damaged"], notes(folder))
+            h.check("impossible" in notes(folder)[2, "damaged"], notes(folder))
 
 
 @h.case
