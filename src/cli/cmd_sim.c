@@ -103,7 +103,7 @@ static int fill(const struct pw_options *o, struct pw_sim_params *p, char *probl
 static int simulate(const char *dir, const struct pw_sim_params *p, int64_t first, int64_t last)
 {
     char problem[320];
-    int err = pw_sim_write(dir, p, first, last, problem, sizeof(problem));
+    int err = pw_sim_write(dir, p, (struct pw_sim_ranks){first, last}, problem, sizeof(problem));
     if (!err && first == 0)
         err = pw_sim_write_truth(dir, p, problem, sizeof(problem));
     if (err)

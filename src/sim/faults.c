@@ -94,8 +94,9 @@ static void tell(const struct pw_sim_play *play, int64_t rank, size_t fault, int
                  int64_t end)
 {
     const struct pw_sim_sink *sink = play->sink;
+    const struct pw_sim_held held = {rank, play->step, fault, start, end};
     if (end > start)
-        sink->fault(sink->context, rank, fault, play->step, start, end);
+        sink->fault(sink->context, &held);
 }
 
 void pw_sim_tell_stops(struct pw_sim_play *play, int64_t rank, int64_t until)
@@ -153,14 +154,14 @@ static enum pw_sim_state state_of(const struct pw_sim_play *play, size_t i)
 }
 
 int64_t pw_sim_extra_work(struct pw_sim_play *play, int64_t rank, enum pw_phase phase, double share,
-                          int64_t start, int64_t own_ns)
+                          int64_t own_ns)
 {
     size_t n = play->params->nfaults;
     int64_t off_ns = 0;
     for (size_t i = 0; i < n; i++)
         if (state_of(play, i) != PW_SIM_RUNNING)
             off_ns += (int64_t)pw_sim_extra_of(play, i, rank, phase, share);
-    int64_t at = pw_sim_advance(play, rank, start, own_ns - off_ns);
+    int64_t at = pw_sim_advance(play, rank, play->now[rank], own_ns - off_ns);
     for (size_t i = 0; i < n; i++) {
         int64_t ns = (int64_t)pw_sim_extra_of(play, i, rank, phase, share);
         if (!ns)

@@ -66,58 +66,60 @@ static int64_t dry_ns(const struct pw_sim_params *p, int64_t rank, int64_t step,
     return (int64_t)dry;
 }
 
-struct piece {
+struct kernels_of_phase {
     const struct kernel *first;
     int64_t n, weight;
 };
 
-static struct piece piece_of(enum pw_phase phase)
+static struct kernels_of_phase kernels_of(enum pw_phase phase)
 {
-    struct piece piece = {kernels, 0, 0};
-    while (piece.first < kernels + KERNELS && piece.first->phase != phase)
-        piece.first++;
-    while (piece.first + piece.n < kernels + KERNELS && piece.first[piece.n].phase == phase)
-        piece.weight += piece.first[piece.n++].weight;
-    return piece;
+    struct kernels_of_phase of = {kernels, 0, 0};
+    while (of.first < kernels + KERNELS && of.first->phase != phase)
+        of.first++;
+    while (of.first + of.n < kernels + KERNELS && of.first[of.n].phase == phase)
+        of.weight += of.first[of.n++].weight;
+    return of;
 }
 
 /* Half of it the GPU waits for a batch, which then comes. */
-static void tell_data(int64_t rank, int64_t lead, int64_t start, int64_t end,
-                      pw_sim_gpu_taker *take, void *context)
+static void tell_data(const struct pw_sim_piece *work, int64_t lead, pw_sim_gpu_taker *take,
+                      void *context)
 {
-    int64_t middle = start + (end - start) / 2;
+    int64_t middle = work->start + (work->end - work->start) / 2;
     struct pw_sim_gpu_event copy = {
-        .is_copy = 1, .start = middle, .end = end, .launch = middle - lead};
+        .is_copy = 1, .start = middle, .end = work->end, .launch = middle - lead};
     copy.launched_by = TEXT_COPY_OP;
-    take(context, rank, &copy);
+    take(context, work->rank, &copy);
 }
 
-void pw_sim_gpu_tell(const struct pw_sim_params *p, int64_t rank, int64_t step, enum pw_phase phase,
-                     int64_t start, int64_t end, pw_sim_gpu_taker *take, void *context)
+void pw_sim_gpu_tell(const struct pw_sim_params *p, const struct pw_sim_piece *work,
+                     pw_sim_gpu_taker *take, void *context)
 {
-    struct piece piece = piece_of(phase);
-    int64_t lead = pw_sim_gpu_lead(p, rank, step), dry = dry_ns(p, rank, step, phase);
-    if (phase == PW_PHASE_DATA)
-        tell_data(rank, lead, start, end, take, context);
-    if (!piece.n)
+    struct kernels_of_phase of = kernels_of(work->phase);
+    int64_t lead = pw_sim_gpu_lead(p, work->rank, work->step);
+    int64_t dry = dry_ns(p, work->rank, work->step, work->phase);
+    if (work->phase == PW_PHASE_DATA)
+        tell_data(work, lead, take, context);
+    if (!of.n)
         return;
-    if (end - start - dry < SHORTEST_NS)
-        piece.n = 1, piece.weight = piece.first->weight;
-    int64_t busy = end - start - dry - GAP_NS * (piece.n - 1), at = start, done = 0;
-    for (int64_t k = 0; k < piece.n; k++) {
-        const struct kernel *kernel = &piece.first[k];
-        int64_t began = busy * done / piece.weight;
+    int64_t on_gpu = work->end - work->start - dry;
+    if (on_gpu < SHORTEST_NS)
+        of.n = 1, of.weight = of.first->weight;
+    int64_t busy = on_gpu - GAP_NS * (of.n - 1), at = work->start, done = 0;
+    for (int64_t k = 0; k < of.n; k++) {
+        const struct kernel *kernel = &of.first[k];
+        int64_t began = busy * done / of.weight;
         done += kernel->weight;
-        at += dry / piece.n + (k ? GAP_NS : 0);
+        at += dry / of.n + (k ? GAP_NS : 0);
         struct pw_sim_gpu_event event = {
             .start = at,
-            .end = at + busy * done / piece.weight - began,
+            .end = at + busy * done / of.weight - began,
             .launch = at - lead,
             .name = kernel->name,
             .launched_by = kernel->launched_by,
             .grid = kernel->grid,
         };
-        take(context, rank, &event);
+        take(context, work->rank, &event);
         at = event.end;
     }
 }

@@ -3,7 +3,7 @@
 #ifndef PW_SIM_GPUWORK_H
 #define PW_SIM_GPUWORK_H
 
-#include "sim/params.h"
+#include "sim/play.h"
 
 enum { PW_SIM_STREAM = 7, PW_SIM_COMM_STREAM = 13 };
 
@@ -16,10 +16,9 @@ struct pw_sim_gpu_event {
 
 typedef void pw_sim_gpu_taker(void *context, int64_t rank, const struct pw_sim_gpu_event *event);
 
-/* The kernels and copies of a piece of work [start, end), in order. */
-void pw_sim_gpu_tell(const struct pw_sim_params *params, int64_t rank, int64_t step,
-                     enum pw_phase phase, int64_t start, int64_t end, pw_sim_gpu_taker *take,
-                     void *context);
+/* The kernels and copies of a piece of work, in order. */
+void pw_sim_gpu_tell(const struct pw_sim_params *params, const struct pw_sim_piece *piece,
+                     pw_sim_gpu_taker *take, void *context);
 
 /* How far the host of the rank is ahead of its GPU, ns. */
 int64_t pw_sim_gpu_lead(const struct pw_sim_params *params, int64_t rank, int64_t step);

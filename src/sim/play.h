@@ -16,21 +16,32 @@ struct pw_sim_group {
 struct pw_sim_group pw_sim_group_of(const struct pw_sim_params *params, enum pw_sim_comm comm,
                                     int64_t rank);
 
+/* A piece of one rank's work inside a phase. */
+struct pw_sim_piece {
+    int64_t rank, step;
+    enum pw_phase phase;
+    int64_t start, end;
+};
+
+/* A fault held the rank up in [start, end): in its own work, or wherever it was. `step` is -1
+ * before the first step, and the number of steps after the last. */
+struct pw_sim_held {
+    int64_t rank, step;
+    size_t fault;
+    int64_t start, end;
+};
+
 /* Times are ns of true time. Only ranks first .. last are told of. */
 struct pw_sim_sink {
     void *context;
     int64_t first, last;
     void (*event)(void *context, int64_t rank, const struct pw_row_comm_event *event);
     void (*phase)(void *context, int64_t rank, enum pw_phase phase, int64_t start, int64_t end);
-    /* A piece of work inside a phase; told before the phase's end. */
-    void (*work)(void *context, int64_t rank, int64_t step, enum pw_phase phase, int64_t start,
-                 int64_t end);
+    /* Told before the phase's end. */
+    void (*work)(void *context, const struct pw_sim_piece *piece);
     void (*step)(void *context, int64_t rank, int64_t step, int64_t start, int64_t end);
-    /* May be NULL. A fault held the rank up in [start, end): in its own work, or wherever it was.
-     * `step` is -1 before the first step, and the number of steps after the last. Off
-     * the CPU no two are at once, and they are told in order of time. */
-    void (*fault)(void *context, int64_t rank, size_t fault, int64_t step, int64_t start,
-                  int64_t end);
+    /* May be NULL. Off the CPU no two are at once, and they are told in order of time. */
+    void (*fault)(void *context, const struct pw_sim_held *held);
 };
 
 struct pw_sim_result {

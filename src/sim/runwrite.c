@@ -284,15 +284,16 @@ static void take_gpu(void *context, int64_t rank, const struct pw_sim_gpu_event 
     pw_sim_gpufile_take(&b->gpus[rank - b->first], event);
 }
 
-static void take_work(void *context, int64_t rank, int64_t step, enum pw_phase phase, int64_t start,
-                      int64_t end)
+static void take_work(void *context, const struct pw_sim_piece *work)
 {
     struct batch *b = context;
-    b->step = step;
+    struct pw_sim_piece in_file = *work;
+    in_file.start = file_time(b, work->rank, work->start);
+    in_file.end = file_time(b, work->rank, work->end);
+    b->step = work->step;
     if (b->params->gpu)
-        pw_sim_gpu_tell(b->params, rank, step, phase, start, end, take_gpu, b);
-    pw_sim_operators_tell(b->params, rank, step, phase, file_time(b, rank, start),
-                          file_time(b, rank, end), take_range, b);
+        pw_sim_gpu_tell(b->params, work, take_gpu, b);
+    pw_sim_operators_tell(b->params, &in_file, take_range, b);
 }
 
 static void take_step(void *context, int64_t rank, int64_t step, int64_t start, int64_t end)
@@ -335,14 +336,12 @@ static void tell_role(struct batch *b, int64_t i)
         pw_rankfile_append(b->files[i], PW_TABLE_metadata, &row);
 }
 
-static void take_fault(void *context, int64_t rank, size_t fault, int64_t step, int64_t start,
-                       int64_t end)
+static void take_fault(void *context, const struct pw_sim_held *held)
 {
     struct batch *b = context;
-    (void)step;
     if (b->params->os_samples)
-        pw_sim_osfile_fault(&b->samples[rank - b->first], b->params->faults[fault].kind, start,
-                            end);
+        pw_sim_osfile_fault(&b->samples[held->rank - b->first], b->params->faults[held->fault].kind,
+                            held->start, held->end);
 }
 
 static int is_missing(const struct pw_sim_params *p, int64_t rank, enum pw_sim_fault_kind kind)
@@ -448,16 +447,16 @@ static int write_batch(struct batch *b, const char *dir, int64_t count)
     return err;
 }
 
-int pw_sim_write(const char *dir, const struct pw_sim_params *p, int64_t first, int64_t last,
+int pw_sim_write(const char *dir, const struct pw_sim_params *p, struct pw_sim_ranks ranks,
                  char *problem, size_t size)
 {
     struct batch *b = calloc(1, sizeof(*b));
     int err = b ? 0 : -ENOMEM;
     if (!err && mkdir(dir, 0700) && errno != EEXIST)
         err = -errno;
-    for (int64_t at = first; at <= last && !err; at += BATCH) {
+    for (int64_t at = ranks.first; at <= ranks.last && !err; at += BATCH) {
         *b = (struct batch){.params = p, .first = at};
-        err = write_batch(b, dir, last - at + 1 < BATCH ? last - at + 1 : BATCH);
+        err = write_batch(b, dir, ranks.last - at + 1 < BATCH ? ranks.last - at + 1 : BATCH);
     }
     if (err)
         snprintf(problem, size, "cannot write the rank files in %.200s: %s", dir,

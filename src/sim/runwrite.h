@@ -4,9 +4,14 @@
 
 #include "sim/params.h"
 
-/* Writes the files of ranks first .. last into `dir`, which is made when it is not there. 0 or
- * -errno with one sentence in `problem`. */
-int pw_sim_write(const char *dir, const struct pw_sim_params *params, int64_t first, int64_t last,
+/* Ranks first .. last. */
+struct pw_sim_ranks {
+    int64_t first, last;
+};
+
+/* Writes the files of these ranks into `dir`, which is made when it is not there. 0 or -errno with
+ * one sentence in `problem`. */
+int pw_sim_write(const char *dir, const struct pw_sim_params *params, struct pw_sim_ranks ranks,
                  char *problem, size_t size);
 
 /* Writes dir/truth.json: the declared faults, whom they hit, and what the run would have saved

@@ -67,9 +67,10 @@ void pw_sim_work_one(struct pw_sim_play *play, int64_t rank, enum pw_phase phase
     const struct pw_sim_sink *sink = play->sink;
     int64_t start = play->now[rank];
     int64_t own_ns = work_of(play, rank, phase, mean_ns, share);
-    play->now[rank] = pw_sim_extra_work(play, rank, phase, share, start, own_ns);
+    play->now[rank] = pw_sim_extra_work(play, rank, phase, share, own_ns);
+    const struct pw_sim_piece piece = {rank, play->step, phase, start, play->now[rank]};
     if (is_told(play, rank))
-        sink->work(sink->context, rank, play->step, phase, start, play->now[rank]);
+        sink->work(sink->context, &piece);
 }
 
 void pw_sim_work(struct pw_sim_play *play, enum pw_phase phase, double mean_ns, double share)
@@ -147,20 +148,27 @@ static int64_t weighted(int64_t bytes, const double *weights, int64_t rank)
     return weights ? (int64_t)((double)bytes * weights[rank]) : bytes;
 }
 
-static void tell_collective(struct pw_sim_play *play, enum pw_sim_comm comm, enum pw_op op,
-                            int64_t bytes, int64_t rank, int64_t end)
+/* What every communicator of the kind does at a time. */
+struct collective {
+    enum pw_sim_comm comm;
+    enum pw_op op;
+    int64_t bytes;
+};
+
+static void tell_collective(struct pw_sim_play *play, const struct collective *c, int64_t rank,
+                            int64_t end)
 {
     int64_t start = *clock_of(play, rank);
     const struct pw_sim_sink *sink = play->sink;
     struct pw_row_comm_event event = {
         .start = start,
         .end = end,
-        .op = (uint16_t)op,
+        .op = (uint16_t)c->op,
         .source = play->params->gpu ? PW_SOURCE_NCCL : PW_SOURCE_MPI,
-        .comm = (int32_t)comm,
-        .seq = play->collectives[comm],
-        .sent_bytes = op == PW_OP_Barrier ? 0 : weighted(bytes, play->sent, rank),
-        .recv_bytes = op == PW_OP_Barrier ? 0 : weighted(bytes, play->received, rank),
+        .comm = (int32_t)c->comm,
+        .seq = play->collectives[c->comm],
+        .sent_bytes = c->op == PW_OP_Barrier ? 0 : weighted(c->bytes, play->sent, rank),
+        .recv_bytes = c->op == PW_OP_Barrier ? 0 : weighted(c->bytes, play->received, rank),
         .peer = -1,
         .tag = -1,
         .inside_ns = play->params->gpu ? 0 : end - start,
@@ -206,6 +214,7 @@ void pw_sim_collective(struct pw_sim_play *play, enum pw_sim_comm comm, enum pw_
                        int64_t bytes)
 {
     const struct pw_sim_params *p = play->params;
+    const struct collective collective = {comm, op, bytes};
     play->draw++;
     for (int64_t leader = 0; leader < p->ranks; leader++) {
         struct pw_sim_group g = pw_sim_group_of(p, comm, leader);
@@ -226,7 +235,7 @@ void pw_sim_collective(struct pw_sim_play *play, enum pw_sim_comm comm, enum pw_
             int64_t end =
                 last + (int64_t)(transfer * (0.98 + 0.02 * pw_sim_uniform(draw(play, rank))));
             end = pw_sim_advance(play, rank, end + late, 0);
-            tell_collective(play, comm, op, bytes, rank, end);
+            tell_collective(play, &collective, rank, end);
             *clock_of(play, rank) = end;
         }
     }
@@ -268,39 +277,46 @@ void pw_sim_tell_message(struct pw_sim_play *play, const struct pw_sim_side *sid
 }
 
 /* Tagged by where it goes to: up the ranks or down. */
-static void tell_message(struct pw_sim_play *play, enum pw_op op, int64_t rank, int64_t peer,
-                         int64_t bytes, int64_t start, int64_t end, int64_t wait_start)
+static void tell_message(struct pw_sim_play *play, struct pw_sim_side side)
 {
-    int receives = op == PW_OP_Recv || op == PW_OP_Irecv;
-    struct pw_sim_side side = {op,    rank,  peer, receives ? peer < rank : rank < peer,
-                               bytes, start, end,  wait_start};
+    int receives = side.op == PW_OP_Recv || side.op == PW_OP_Irecv;
+    side.tag = receives ? side.peer < side.rank : side.rank < side.peer;
     pw_sim_tell_message(play, &side);
 }
 
 /* The neighbours of a rank in the grid; a border has fewer. */
-static int neighbours(const struct pw_sim_params *p, int64_t width, int64_t rank, int64_t out[4])
+struct neighbours {
+    int n;
+    int64_t ranks[4];
+};
+
+static struct neighbours neighbours(const struct pw_sim_params *p, int64_t width, int64_t rank)
 {
-    int n = 0;
+    struct neighbours out = {0};
     if (rank % width > 0)
-        out[n++] = rank - 1;
+        out.ranks[out.n++] = rank - 1;
     if (rank % width < width - 1 && rank + 1 < p->ranks)
-        out[n++] = rank + 1;
+        out.ranks[out.n++] = rank + 1;
     if (rank >= width)
-        out[n++] = rank - width;
+        out.ranks[out.n++] = rank - width;
     if (rank + width < p->ranks)
-        out[n++] = rank + width;
-    return n;
+        out.ranks[out.n++] = rank + width;
+    return out;
 }
 
-static void tell_exchange(struct pw_sim_play *play, int64_t rank, const int64_t *peers, int n,
+static void tell_exchange(struct pw_sim_play *play, int64_t rank, const struct neighbours *to,
                           int64_t bytes, int64_t end)
 {
-    int64_t began = play->now[rank], waits = began + 2 * n * CALL_NS;
-    for (int i = 0; i < n; i++)
-        tell_message(play, PW_OP_Irecv, rank, peers[i], bytes, began + i * CALL_NS, end, waits);
-    for (int i = 0; i < n; i++)
-        tell_message(play, PW_OP_Isend, rank, peers[i], bytes, began + (n + i) * CALL_NS, end,
-                     waits);
+    int n = to->n;
+    int64_t start = play->now[rank], waits = start + 2 * n * CALL_NS;
+    for (int i = 0; i < 2 * n; i++, start += CALL_NS)
+        tell_message(play, (struct pw_sim_side){.op = i < n ? PW_OP_Irecv : PW_OP_Isend,
+                                                .rank = rank,
+                                                .peer = to->ranks[i % n],
+                                                .bytes = bytes,
+                                                .start = start,
+                                                .end = end,
+                                                .wait_start = waits});
     struct pw_row_comm_event wait = {
         .start = waits,
         .end = end,
@@ -320,24 +336,25 @@ static void tell_exchange(struct pw_sim_play *play, int64_t rank, const int64_t 
 void pw_sim_exchange(struct pw_sim_play *play, int64_t width, int64_t bytes)
 {
     const struct pw_sim_params *p = play->params;
-    int64_t *ends = play->scratch, peers[4];
+    int64_t *ends = play->scratch;
     play->draw++;
     for (int64_t r = 0; r < p->ranks; r++) {
-        int n = neighbours(p, width, r, peers);
-        ends[r] = pw_sim_advance(play, r, play->now[r], (2 * n + 1) * CALL_NS);
-        for (int i = 0; i < n; i++) {
+        const struct neighbours at = neighbours(p, width, r);
+        ends[r] = pw_sim_advance(play, r, play->now[r], (2 * at.n + 1) * CALL_NS);
+        for (int i = 0; i < at.n; i++) {
+            int64_t peer = at.ranks[i];
             /* A message is under way from when its sender has begun it, but not before this rank
              * is there to receive. */
-            int64_t sent = play->now[peers[i]] > play->now[r] ? play->now[peers[i]] : play->now[r];
-            int64_t ns = 2 * 4 * CALL_NS + pw_sim_message_ns(play, peers[i], r, bytes);
-            int64_t came = pw_sim_advance_both(play, r, peers[i], sent, ns);
+            int64_t sent = play->now[peer] > play->now[r] ? play->now[peer] : play->now[r];
+            int64_t ns = 2 * 4 * CALL_NS + pw_sim_message_ns(play, peer, r, bytes);
+            int64_t came = pw_sim_advance_both(play, r, peer, sent, ns);
             ends[r] = came > ends[r] ? came : ends[r];
         }
         ends[r] = pw_sim_advance(play, r, ends[r], 0);
     }
     for (int64_t r = 0; r < p->ranks; r++) {
-        int n = neighbours(p, width, r, peers);
-        tell_exchange(play, r, peers, n, bytes, ends[r]);
+        const struct neighbours at = neighbours(p, width, r);
+        tell_exchange(play, r, &at, bytes, ends[r]);
         play->now[r] = ends[r];
     }
 }
@@ -359,14 +376,16 @@ void pw_sim_pipeline(struct pw_sim_play *play, enum pw_phase phase, int forward,
                 int64_t both = sent[from] > here ? sent[from] : here;
                 play->now[r] =
                     pw_sim_advance(play, r, both, pw_sim_message_ns(play, from, r, bytes));
-                tell_message(play, PW_OP_Recv, r, from, bytes, here, play->now[r], 0);
+                tell_message(play, (struct pw_sim_side){PW_OP_Recv, r, from, 0, bytes, here,
+                                                        play->now[r], 0});
             }
             pw_sim_work_one(play, r, phase, mean_ns, share);
             sent[r] = play->now[r];
             if (i + 1 < stages) {
                 /* Buffered: the sender goes on. */
                 play->now[r] = pw_sim_advance(play, r, sent[r], CALL_NS);
-                tell_message(play, PW_OP_Send, r, r + hop, bytes, sent[r], play->now[r], 0);
+                tell_message(play, (struct pw_sim_side){PW_OP_Send, r, r + hop, 0, bytes, sent[r],
+                                                        play->now[r], 0});
             }
         }
     }

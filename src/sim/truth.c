@@ -41,10 +41,9 @@ static void ignore_phase(void *context, int64_t rank, enum pw_phase phase, int64
     (void)context, (void)rank, (void)phase, (void)start, (void)end;
 }
 
-static void ignore_work(void *context, int64_t rank, int64_t step, enum pw_phase phase,
-                        int64_t start, int64_t end)
+static void ignore_work(void *context, const struct pw_sim_piece *work)
 {
-    (void)context, (void)rank, (void)step, (void)phase, (void)start, (void)end;
+    (void)context, (void)work;
 }
 
 static void ignore_step(void *context, int64_t rank, int64_t step, int64_t start, int64_t end)
@@ -52,19 +51,17 @@ static void ignore_step(void *context, int64_t rank, int64_t step, int64_t start
     (void)context, (void)rank, (void)step, (void)start, (void)end;
 }
 
-static void take_fault(void *context, int64_t rank, size_t fault, int64_t step, int64_t start,
-                       int64_t end)
+static void take_fault(void *context, const struct pw_sim_held *held)
 {
     struct notes *notes = context;
-    struct pw_sim_effect *effect = &notes->effects[fault];
-    (void)rank;
-    if (effect->start_ns < 0 || start < effect->start_ns)
-        effect->start_ns = start;
-    if (end > effect->end_ns)
-        effect->end_ns = end;
-    effect->held_ns += end - start;
-    if (step >= 0 && step < notes->params->steps)
-        effect->steps[step] = 1;
+    struct pw_sim_effect *effect = &notes->effects[held->fault];
+    if (effect->start_ns < 0 || held->start < effect->start_ns)
+        effect->start_ns = held->start;
+    if (held->end > effect->end_ns)
+        effect->end_ns = held->end;
+    effect->held_ns += held->end - held->start;
+    if (held->step >= 0 && held->step < notes->params->steps)
+        effect->steps[held->step] = 1;
 }
 
 /* `out` has room for all faults; the caller frees it by pw_sim_effects_free(). 0 or -ENOMEM. */
@@ -169,12 +166,11 @@ static void take_phase(void *context, int64_t rank, enum pw_phase phase, int64_t
     (void)context, (void)rank, (void)phase, (void)start, (void)end;
 }
 
-static void take_work(void *context, int64_t rank, int64_t step, enum pw_phase phase, int64_t start,
-                      int64_t end)
+static void take_work(void *context, const struct pw_sim_piece *work)
 {
     struct truth *t = context;
-    t->step = step;
-    pw_sim_gpu_tell(t->params, rank, step, phase, start, end, take_gpu, t);
+    t->step = work->step;
+    pw_sim_gpu_tell(t->params, work, take_gpu, t);
 }
 
 static void take_step(void *context, int64_t rank, int64_t step, int64_t start, int64_t end)
@@ -253,13 +249,14 @@ static void take_range(void *context, int64_t rank, const struct pw_row_range *r
     sums->self_ns[range->name * sums->params->ranks + rank] += self_ns;
 }
 
-static void take_range_work(void *context, int64_t rank, int64_t step, enum pw_phase phase,
-                            int64_t start, int64_t end)
+static void take_range_work(void *context, const struct pw_sim_piece *work)
 {
     struct sums *sums = context;
-    struct pw_sim_clock clock = pw_sim_clock_of(sums->params, rank);
-    pw_sim_operators_tell(sums->params, rank, step, phase, pw_sim_local_time(&clock, start),
-                          pw_sim_local_time(&clock, end), take_range, sums);
+    struct pw_sim_clock clock = pw_sim_clock_of(sums->params, work->rank);
+    struct pw_sim_piece in_file = *work;
+    in_file.start = pw_sim_local_time(&clock, work->start);
+    in_file.end = pw_sim_local_time(&clock, work->end);
+    pw_sim_operators_tell(sums->params, &in_file, take_range, sums);
 }
 
 static void print_sum(FILE *out, const struct sums *sums, uint32_t name)

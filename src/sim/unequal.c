@@ -105,18 +105,24 @@ static int is_alone(const struct pw_sim_params *p, const struct pw_sim_params *e
     return even->even_stages && p->ranks == p->pipeline * p->tensor;
 }
 
-/* The run with one of these shared out evenly. */
-static int print_one(FILE *out, const struct pw_sim_params *p, const struct pw_sim_params *even,
-                     const char *kind, int64_t hot, int64_t elapsed)
+/* A kind of work that ranks have unequal shares of, and the run with it shared out evenly. */
+struct unequal {
+    const char *kind;
+    struct pw_sim_params even;
+    int64_t hot; /* the rank of a hot expert, or -1 */
+};
+
+static int print_one(FILE *out, const struct pw_sim_params *p, const struct unequal *u,
+                     int64_t elapsed)
 {
     struct pw_sim_result result;
-    int err = pw_sim_play(even, 0, NULL, &result);
+    int err = pw_sim_play(&u->even, 0, NULL, &result);
     if (err)
         return err;
-    fprintf(out, "\n    {\"kind\": \"%s\", \"scope\": \"role\", \"ranks\": ", kind);
-    print_ranks(out, p, even->even_stages, hot);
-    fprintf(out, ", \"alone\": %s, \"lost_ns\": %" PRId64 "}", is_alone(p, even) ? "true" : "false",
-            elapsed - result.elapsed_ns);
+    fprintf(out, "\n    {\"kind\": \"%s\", \"scope\": \"role\", \"ranks\": ", u->kind);
+    print_ranks(out, p, u->even.even_stages, u->hot);
+    fprintf(out, ", \"alone\": %s, \"lost_ns\": %" PRId64 "}",
+            is_alone(p, &u->even) ? "true" : "false", elapsed - result.elapsed_ns);
     return 0;
 }
 
@@ -128,24 +134,24 @@ int pw_sim_unequal_print(FILE *out, const struct pw_sim_params *p, int64_t elaps
     int err = 0;
     fprintf(out, "[");
     if (p->stage_skew > 0) {
-        struct pw_sim_params even = *p;
-        even.even_stages = 1;
-        err = print_one(out, p, &even, "stages", -1, elapsed);
+        struct unequal stages = {"stages", *p, -1};
+        stages.even.even_stages = 1;
+        err = print_one(out, p, &stages, elapsed);
         comma = ",";
     }
     if (p->pattern == PW_SIM_MOE && p->routing && !err) {
-        struct pw_sim_params even = *p;
-        even.even_tokens = 1;
         int64_t hot = p->routing == PW_SIM_ROUTING_HOT ? hot_rank(p, 0, &more) : -1;
+        struct unequal experts = {routings[p->routing], *p, hot};
+        experts.even.even_tokens = 1;
         fprintf(out, "%s", comma);
-        err = print_one(out, p, &even, routings[p->routing], hot, elapsed);
+        err = print_one(out, p, &experts, elapsed);
         comma = ",";
     }
     if (p->lengths > 0 && !err) {
-        struct pw_sim_params even = *p;
-        even.even_lengths = 1;
+        struct unequal lengths = {"lengths", *p, -1};
+        lengths.even.even_lengths = 1;
         fprintf(out, "%s", comma);
-        err = print_one(out, p, &even, "lengths", -1, elapsed);
+        err = print_one(out, p, &lengths, elapsed);
         comma = ",";
     }
     fprintf(out, "%s]", *comma ? "\n  " : "");

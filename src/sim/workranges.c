@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "sim/filetexts.h"
-#include "sim/play.h"
 
 enum { SHORTEST_NS = 1000 };
 
@@ -127,10 +126,12 @@ static void tell_operator(const struct telling *t, const struct operator* op, in
     tell(t, &range, op->is_heavy ? 2 * quarter : end - start);
 }
 
-void pw_sim_operators_tell(const struct pw_sim_params *p, int64_t rank, int64_t step,
-                           enum pw_phase phase, int64_t start, int64_t end,
+void pw_sim_operators_tell(const struct pw_sim_params *p, const struct pw_sim_piece *piece,
                            pw_sim_range_taker *take, void *context)
 {
+    const int64_t rank = piece->rank, step = piece->step;
+    const int64_t start = piece->start, end = piece->end;
+    const enum pw_phase phase = piece->phase;
     struct telling t = {take, context, rank};
     int64_t length = (end - start) / 100 * 98, at = start + (end - start) / 100, alloc = 0;
     double all = 0, done = 0;

@@ -3,7 +3,7 @@
 #ifndef PW_SIM_WORKRANGES_H
 #define PW_SIM_WORKRANGES_H
 
-#include "sim/params.h"
+#include "sim/play.h"
 
 /* /strings of a synthetic rank file; the first are the phases' names by enum pw_phase. */
 const char *pw_sim_text(uint32_t row); /* NULL behind the last */
@@ -12,9 +12,8 @@ const char *pw_sim_text(uint32_t row); /* NULL behind the last */
 typedef void pw_sim_range_taker(void *context, int64_t rank, const struct pw_row_range *range,
                                 int64_t self_ns);
 
-/* The ranges of a piece of work [start, end), which is too short for any when it is < 1 us. */
-void pw_sim_operators_tell(const struct pw_sim_params *params, int64_t rank, int64_t step,
-                           enum pw_phase phase, int64_t start, int64_t end,
+/* The ranges of a piece of work, which is too short for any when it is < 1 us. */
+void pw_sim_operators_tell(const struct pw_sim_params *params, const struct pw_sim_piece *piece,
                            pw_sim_range_taker *take, void *context);
 
 /* The phase in which an operator of this name runs, or PW_PHASE_NONE. */
