@@ -90,7 +90,7 @@ static void find_directory(char dir[PATH_MAX], const char *cluster_file)
 static int write_plain(FILE *out, const struct pw_cluster *cluster,
                        const struct pw_cli_timeline *wanted)
 {
-    char dir[PATH_MAX], problem[256];
+    char dir[PATH_MAX];
     find_directory(dir, wanted->cluster_file);
     const struct pw_timeline_options options = {
         .dir = dir,
@@ -100,9 +100,9 @@ static int write_plain(FILE *out, const struct pw_cluster *cluster,
         .most_bytes = (int64_t)pw_option_size(wanted->options, PW_OPT_MAX_SIZE),
     };
     struct pw_timeline_result result;
-    int err = pw_timeline_chrome(out, cluster, &options, &result, problem, sizeof(problem));
+    int err = pw_timeline_chrome(out, cluster, &options, &result);
     if (err == -EINVAL)
-        pw_error("%s", problem);
+        pw_error("%s", result.problem);
     if (err == -ENOENT)
         pw_error("there are no rank files in '%s': a timeline is made from them", dir);
     if (err == 0)

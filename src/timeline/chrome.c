@@ -21,7 +21,7 @@ struct pw_chrome {
     FILE *out;
     const struct pw_cluster *cluster;
     const struct pw_row_c_collective **collectives; /* by communicator and number */
-    int64_t from, until, base;
+    struct pw_chrome_window window;
     int has_event;
     int64_t events, asyncs, launches;
     uint64_t tracks[64]; /* of the rank, those of streams that have a name */
@@ -40,7 +40,7 @@ static void pw_chrome_begin_event(struct pw_chrome *c, const char *phase, int64_
 {
     fprintf(c->out, "%s\n{\"ph\":\"%s\",\"pid\":%" PRId64 ",\"tid\":%" PRId64 ",\"ts\":",
             c->has_event ? "," : "", phase, rank, track);
-    pw_json_put_us(c->out, pw_difference(time, c->base));
+    pw_json_put_us(c->out, pw_difference(time, c->window.base));
     c->has_event = 1;
 }
 
@@ -76,7 +76,7 @@ static void pw_chrome_put_meta(struct pw_chrome *c, const char *what, int64_t ra
 
 static int pw_chrome_is_shown(const struct pw_chrome *c, int64_t start, int64_t end)
 {
-    return start != INT64_MIN && end >= start && start < c->until && end >= c->from;
+    return start != INT64_MIN && end >= start && start < c->window.until && end >= c->window.from;
 }
 
 /* ---- communication ---- */
@@ -169,9 +169,21 @@ static const struct pw_row_c_collective *find_collective(const struct pw_chrome 
     return found ? *found : NULL;
 }
 
+/* When an event was on the cluster clock, and whether it is in the window. */
+struct shown {
+    int64_t start, end;
+    int is_shown;
+};
+
+/* Inside the slice, where an arrow's head must be. */
+static int64_t last_ns(const struct shown *shown)
+{
+    return shown->end > shown->start ? shown->end - 1 : shown->start;
+}
+
 /* From the last rank to those that waited for it. */
 static void add_collective(struct pw_chrome *c, const struct pw_row_comm_event *e,
-                           const struct pw_row_comms *comm, int64_t start, int64_t end,
+                           const struct pw_row_comms *comm, const struct shown *shown,
                            struct pw_arrow_end *arrow)
 {
     const struct pw_row_c_collective *row = find_collective(c, comm->uid, e->seq);
@@ -180,13 +192,13 @@ static void add_collective(struct pw_chrome *c, const struct pw_row_comm_event *
     arrow->key = pw_hash_mix(comm->uid, (uint64_t)e->seq);
     arrow->is_collective = 1;
     arrow->is_head = row->last_rank != arrow->rank;
-    arrow->time = arrow->is_head && end > start ? end - 1 : start;
+    arrow->time = arrow->is_head ? last_ns(shown) : shown->start;
     pw_arrows_add(&c->arrows, arrow, MOST_ARROWS);
 }
 
 /* Its end of an arrow; the slices that it leads from and to must be there. */
 static void add_arrow(struct pw_chrome *c, const struct pw_rankview *view,
-                      const struct pw_row_comm_event *e, int64_t start, int64_t end, int shown)
+                      const struct pw_row_comm_event *e, const struct shown *shown)
 {
     const struct pw_row_comms *comm = pw_rankview_comm(view, e->comm);
     enum pw_op_class cls = pw_op_info(e->op)->cls;
@@ -195,15 +207,15 @@ static void add_arrow(struct pw_chrome *c, const struct pw_rankview *view,
     int receives = cls == PW_CLASS_RECV || (e->flags & PW_FLAG_RECV_PART);
     struct pw_arrow_end arrow = {.rank = (int32_t)view->rank, .track = track_of(e)};
     if (cls == PW_CLASS_COLL) {
-        if (shown)
-            add_collective(c, e, comm, start, end, &arrow);
+        if (shown->is_shown)
+            add_collective(c, e, comm, shown, &arrow);
     } else if ((cls == PW_CLASS_SEND || receives) && e->peer >= 0) {
         int64_t source = receives ? e->peer : view->rank, target = receives ? view->rank : e->peer;
-        arrow.time = receives && end > start ? end - 1 : start;
+        arrow.time = receives ? last_ns(shown) : shown->start;
         arrow.is_head = (uint8_t)receives;
         uint64_t stream = pw_hash_mix(
             pw_hash_mix(comm->uid, (uint64_t)source << 32 | (uint32_t)target), (uint32_t)e->tag);
-        const struct pw_message_end message = {stream, e->start, arrow, (uint8_t)shown};
+        const struct pw_message_end message = {stream, e->start, arrow, (uint8_t)shown->is_shown};
         pw_message_ends_add(&c->messages, &message);
     }
 }
@@ -214,7 +226,7 @@ static int has_both_ends(const struct pw_chrome *c, const struct pw_rankview *vi
                          const struct pw_row_comm_event *e)
 {
     return pw_op_info(e->op)->cls == PW_CLASS_SEND ||
-           (e->wait_start && pw_rankview_time(view, e->wait_start) < c->until);
+           (e->wait_start && pw_rankview_time(view, e->wait_start) < c->window.until);
 }
 
 static void visit_comm(void *context, const struct pw_rankview *view, const void *row)
@@ -228,7 +240,8 @@ static void visit_comm(void *context, const struct pw_rankview *view, const void
     /* The time in the call that began it is rounded down, by less than 16 ticks. */
     int is_async = (e->flags & PW_FLAG_NONBLOCKING) &&
                    (e->wait_start || begun_ns(e) < e->end - e->start - ROUNDING_NS);
-    add_arrow(c, view, e, start, end, shown && (!is_async || has_both_ends(c, view, e)));
+    const struct shown ends = {start, end, shown && (!is_async || has_both_ends(c, view, e))};
+    add_arrow(c, view, e, &ends);
     if (!shown || (e->flags & PW_FLAG_RECV_PART))
         return;
     put_slice(c, view, e, start, is_async ? begun_ns(e) : pw_difference(end, start));
@@ -290,13 +303,18 @@ static void visit_gap(void *context, const struct pw_rankview *view, const void 
             pw_enum_name(PW_F_LOST, g->kind), g->lost, pw_difference(end, start));
 }
 
-static void pw_chrome_put_counter(struct pw_chrome *c, const struct pw_rankview *view, int64_t time,
-                                  const char *prefix, const char *name, const char *what,
-                                  double value)
+/* A counter's value; its name has two parts. */
+struct counter {
+    const char *prefix, *name, *unit;
+    double value;
+};
+
+static void put_counter(struct pw_chrome *c, const struct pw_rankview *view, int64_t time,
+                        struct counter counter)
 {
     pw_chrome_begin_event(c, "C", view->rank, 0, time);
-    pw_chrome_put_name(c, prefix, name);
-    fprintf(c->out, ",\"args\":{\"%s\":%.6g}}", what, value);
+    pw_chrome_put_name(c, counter.prefix, counter.name);
+    fprintf(c->out, ",\"args\":{\"%s\":%.6g}}", counter.unit, counter.value);
 }
 
 static void visit_process(void *context, const struct pw_rankview *view, const void *row)
@@ -308,13 +326,14 @@ static void visit_process(void *context, const struct pw_rankview *view, const v
     if (!pw_chrome_is_shown(c, time, time))
         return;
     if (p->rss_bytes >= 0)
-        pw_chrome_put_counter(c, view, time, "", "resident memory", "MiB",
-                              (double)p->rss_bytes / (1 << 20));
+        put_counter(
+            c, view, time,
+            (struct counter){"", "resident memory", "MiB", (double)p->rss_bytes / (1 << 20)});
     double elapsed = (double)p->time - (double)before.time;
     double cpu = ((double)p->cpu_user_ns - (double)before.cpu_user_ns) +
                  ((double)p->cpu_sys_ns - (double)before.cpu_sys_ns);
     if (before.time && elapsed > 0 && cpu >= 0)
-        pw_chrome_put_counter(c, view, time, "", "CPU use", "cores", cpu / elapsed);
+        put_counter(c, view, time, (struct counter){"", "CPU use", "cores", cpu / elapsed});
 }
 
 static void visit_queue(void *context, const struct pw_rankview *view, const void *row)
@@ -323,8 +342,9 @@ static void visit_queue(void *context, const struct pw_rankview *view, const voi
     const struct pw_row_queue *q = row;
     int64_t time = pw_rankview_time(view, q->time);
     if (pw_chrome_is_shown(c, time, time))
-        pw_chrome_put_counter(c, view, time, "queue ", pw_rankview_text(view, q->queue), "size",
-                              (double)q->size);
+        put_counter(
+            c, view, time,
+            (struct counter){"queue ", pw_rankview_text(view, q->queue), "size", (double)q->size});
 }
 
 static void visit_memory(void *context, const struct pw_rankview *view, const void *row)
@@ -336,8 +356,8 @@ static void visit_memory(void *context, const struct pw_rankview *view, const vo
     if (m->device >= 0)
         snprintf(device, sizeof(device), "of device %d", m->device);
     if (pw_chrome_is_shown(c, time, time))
-        pw_chrome_put_counter(c, view, time, "allocated memory ", device, "bytes",
-                              (double)m->total_bytes);
+        put_counter(c, view, time,
+                    (struct counter){"allocated memory ", device, "bytes", (double)m->total_bytes});
 }
 
 static void draw_arrow(void *context, int64_t number, const struct pw_arrow_end *tail,
@@ -380,8 +400,8 @@ void pw_chrome_rank(struct pw_chrome *c, const struct pw_rankview *view)
     pw_message_ends_number(&c->messages, &c->arrows, MOST_ARROWS);
 }
 
-int pw_chrome_begin(FILE *out, const struct pw_cluster *cluster, int64_t from, int64_t until,
-                    int64_t base, struct pw_chrome **result)
+int pw_chrome_begin(FILE *out, const struct pw_cluster *cluster,
+                    const struct pw_chrome_window *window, struct pw_chrome **result)
 {
     struct pw_chrome *c = calloc(1, sizeof(*c));
     const struct pw_row_c_collective **rows = calloc(cluster->ncollectives + 1, sizeof(*rows));
@@ -396,9 +416,7 @@ int pw_chrome_begin(FILE *out, const struct pw_cluster *cluster, int64_t from, i
     c->out = out;
     c->cluster = cluster;
     c->collectives = rows;
-    c->from = from;
-    c->until = until;
-    c->base = base;
+    c->window = *window;
     fputs("{\"displayTimeUnit\":\"ms\",\"otherData\":{\"job\":", out);
     pw_json_put_text(out, cluster->job_id);
     fputs(",\"command\":", out);
@@ -473,10 +491,14 @@ static void put_launch(struct pw_chrome *c, const struct pw_rankview *view,
     c->launches++;
 }
 
+/* A slice's category, and its name in two parts. */
+struct label {
+    const char *category, *prefix, *name;
+};
+
 /* A slice up to its arguments, which the caller adds and closes; 0 when it is not shown. */
 static int begin_slice(struct pw_chrome *c, const struct pw_rankview *view,
-                       const struct activity *a, const char *category, const char *prefix,
-                       const char *name)
+                       const struct activity *a, const struct label *label)
 {
     int64_t start = pw_rankview_time(view, a->start), end = pw_rankview_time(view, a->end);
     if (!pw_chrome_is_shown(c, start, end))
@@ -485,10 +507,9 @@ static int begin_slice(struct pw_chrome *c, const struct pw_rankview *view,
     put_launch(c, view, a, start);
     pw_chrome_begin_event(c, "X", view->rank, stream_track(a), start);
     pw_chrome_put_duration(c, pw_difference(end, start));
-    pw_chrome_put_name(c, prefix, name);
-    fprintf(c->out,
-            ",\"cat\":\"%s\",\"args\":{\"correlation\":%" PRIu64 ",\"launched by\":", category,
-            a->correlation);
+    pw_chrome_put_name(c, label->prefix, label->name);
+    fprintf(c->out, ",\"cat\":\"%s\",\"args\":{\"correlation\":%" PRIu64 ",\"launched by\":",
+            label->category, a->correlation);
     pw_json_put_text(c->out, pw_rankview_text(view, a->launched_by));
     c->events++;
     return 1;
@@ -499,7 +520,8 @@ static void visit_kernel(void *context, const struct pw_rankview *view, const vo
     struct pw_chrome *c = context;
     const struct pw_row_kernel *k = row;
     const struct activity a = ACTIVITY_OF(k);
-    if (begin_slice(c, view, &a, "kernel", "", pw_rankview_text(view, k->name)))
+    const struct label label = {"kernel", "", pw_rankview_text(view, k->name)};
+    if (begin_slice(c, view, &a, &label))
         fprintf(c->out, ",\"grid\":\"%d,%d,%d\",\"block\":\"%d,%d,%d\"}}", k->grid_x, k->grid_y,
                 k->grid_z, k->block_x, k->block_y, k->block_z);
 }
@@ -509,7 +531,8 @@ static void visit_copy(void *context, const struct pw_rankview *view, const void
     struct pw_chrome *c = context;
     const struct pw_row_memcpy *m = row;
     const struct activity a = ACTIVITY_OF(m);
-    if (begin_slice(c, view, &a, "memcpy", "copy ", pw_enum_name(PW_F_COPY, m->kind)))
+    const struct label label = {"memcpy", "copy ", pw_enum_name(PW_F_COPY, m->kind)};
+    if (begin_slice(c, view, &a, &label))
         fprintf(c->out, ",\"bytes\":%" PRId64 "}}", m->bytes);
 }
 
@@ -518,7 +541,8 @@ static void visit_memset(void *context, const struct pw_rankview *view, const vo
     struct pw_chrome *c = context;
     const struct pw_row_memset *m = row;
     const struct activity a = ACTIVITY_OF(m);
-    if (begin_slice(c, view, &a, "memset", "", "memset"))
+    const struct label label = {"memset", "", "memset"};
+    if (begin_slice(c, view, &a, &label))
         fprintf(c->out, ",\"bytes\":%" PRId64 "}}", m->bytes);
 }
 
@@ -532,13 +556,14 @@ static void visit_sample(void *context, const struct pw_rankview *view, const vo
     if (!pw_chrome_is_shown(c, time, time))
         return;
     if (g->sm_clock_mhz >= 0)
-        pw_chrome_put_counter(c, view, time, device, "SM clock", "MHz", g->sm_clock_mhz);
+        put_counter(c, view, time, (struct counter){device, "SM clock", "MHz", g->sm_clock_mhz});
     if (g->power_mw >= 0)
-        pw_chrome_put_counter(c, view, time, device, "power", "W", (double)g->power_mw / 1000);
+        put_counter(c, view, time,
+                    (struct counter){device, "power", "W", (double)g->power_mw / 1000});
     if (g->temperature_c >= 0)
-        pw_chrome_put_counter(c, view, time, device, "temperature", "C", g->temperature_c);
+        put_counter(c, view, time, (struct counter){device, "temperature", "C", g->temperature_c});
     if (g->busy_percent >= 0)
-        pw_chrome_put_counter(c, view, time, device, "use", "%", g->busy_percent);
+        put_counter(c, view, time, (struct counter){device, "use", "%", g->busy_percent});
 }
 
 /* What the rank's GPUs did: a track for each stream, arrows from launches, counters. */

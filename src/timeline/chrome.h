@@ -10,10 +10,14 @@
 
 struct pw_chrome;
 
-/* Begins the output: what lies in [from, until) of the cluster clock is shown, `base` is its time
- * 0. 0 or -ENOMEM. Whether it could be written is for the caller to ask `out`. */
-int pw_chrome_begin(FILE *out, const struct pw_cluster *cluster, int64_t from, int64_t until,
-                    int64_t base, struct pw_chrome **result);
+/* What lies in [from, until) of the cluster clock is shown; `base` is the trace's time 0. */
+struct pw_chrome_window {
+    int64_t from, until, base;
+};
+
+/* Begins the output. 0 or -ENOMEM. Whether it could be written is for the caller to ask `out`. */
+int pw_chrome_begin(FILE *out, const struct pw_cluster *cluster,
+                    const struct pw_chrome_window *window, struct pw_chrome **result);
 
 /* Writes a rank: its tracks, events and counters. */
 void pw_chrome_rank(struct pw_chrome *chrome, const struct pw_rankview *view);

@@ -104,8 +104,8 @@ static void note_step(void *context, const struct pw_rankview *view, const void 
 }
 
 /* From the first step's start to the last one's end. */
-static int find_steps(const struct pw_cluster *cluster, struct span *span, char *problem,
-                      size_t size)
+static int find_steps(const struct pw_cluster *cluster, struct span *span,
+                      struct pw_timeline_result *result)
 {
     span->from = INT64_MAX;
     span->until = INT64_MIN;
@@ -116,24 +116,33 @@ static int find_steps(const struct pw_cluster *cluster, struct span *span, char 
     }
     if (span->from < span->until)
         return 0;
-    snprintf(problem, size, "the run has no steps whose times are known");
+    snprintf(result->problem, sizeof(result->problem),
+             "the run has no steps whose times are known");
     return -EINVAL;
 }
+
+/* Whose files are read, and with which clocks. */
+struct source {
+    const struct pw_cluster *cluster;
+    const struct pw_timeline_options *options;
+    const char *wanted; /* 1 for each rank of the cluster that is */
+    const struct pw_clockmaps *maps;
+};
 
 typedef void rank_visitor(void *context, const struct pw_rankview *view);
 
 /* The wanted ranks that have a file, in order. */
-static int visit_ranks(const struct pw_cluster *cluster, const char *dir, const char *wanted,
-                       const struct pw_clockmaps *maps, rank_visitor *visit, void *context,
+static int visit_ranks(const struct source *source, rank_visitor *visit, void *context,
                        struct pw_timeline_result *result)
 {
+    const struct pw_cluster *cluster = source->cluster;
     result->ranks = result->unread = 0;
     for (size_t i = 0; i < cluster->nrank_rows; i++) {
         const struct pw_row_c_rank *rank = &cluster->ranks[i];
         struct pw_rankview view;
-        if (!wanted[i] || !rank->present)
+        if (!source->wanted[i] || !rank->present)
             continue;
-        if (pw_rankview_open(dir, rank->rank, maps, &view)) {
+        if (pw_rankview_open(source->options->dir, rank->rank, source->maps, &view)) {
             result->unread++;
             continue;
         }
@@ -168,52 +177,52 @@ static double cut(struct span *span, int64_t most_bytes)
     return (double)(bin ? bytes : span->bins[0]) / (double)span->bytes;
 }
 
-static int write_span(FILE *out, const struct pw_cluster *cluster,
-                      const struct pw_timeline_options *options, const char *wanted,
-                      const struct pw_clockmaps *maps, struct span *span,
+static int write_span(FILE *out, const struct source *source, struct span *span,
                       struct pw_timeline_result *result)
 {
+    const int64_t most_bytes = source->options->most_bytes;
     struct pw_chrome *chrome;
-    int err = visit_ranks(cluster, options->dir, wanted, maps, survey, span, result);
+    int err = visit_ranks(source, survey, span, result);
     if (err)
         return err;
     if (span->first > span->from && span->first != INT64_MAX)
         span->from = span->first; /* samples were taken before the program began */
-    if (options->most_bytes > 0 && span->bytes > options->most_bytes) {
+    if (most_bytes > 0 && span->bytes > most_bytes) {
         span->is_known = 1;
-        err = visit_ranks(cluster, options->dir, wanted, maps, survey, span, result);
-        result->share = cut(span, options->most_bytes);
+        err = visit_ranks(source, survey, span, result);
+        result->share = cut(span, most_bytes);
     }
+    const struct pw_chrome_window window = {span->from, span->until,
+                                            span->first == INT64_MAX ? 0 : span->first};
     if (!err)
-        err = pw_chrome_begin(out, cluster, span->from, span->until,
-                              span->first == INT64_MAX ? 0 : span->first, &chrome);
+        err = pw_chrome_begin(out, source->cluster, &window, &chrome);
     if (err)
         return err;
-    err = visit_ranks(cluster, options->dir, wanted, maps, write_rank, chrome, result);
+    err = visit_ranks(source, write_rank, chrome, result);
     pw_chrome_end(chrome, &result->events, &result->arrows);
     return err ? err : ferror(out) ? -EIO : 0;
 }
 
 int pw_timeline_chrome(FILE *out, const struct pw_cluster *cluster,
-                       const struct pw_timeline_options *options, struct pw_timeline_result *result,
-                       char *problem, size_t size)
+                       const struct pw_timeline_options *options, struct pw_timeline_result *result)
 {
     struct span span = {
         .from = INT64_MIN, .until = INT64_MAX, .first = INT64_MAX, .last = INT64_MIN};
     struct pw_clockmaps maps;
     *result = (struct pw_timeline_result){.share = 1};
-    problem[0] = '\0';
     if (options->only_steps) {
-        int err = find_steps(cluster, &span, problem, size);
+        int err = find_steps(cluster, &span, result);
         if (err)
             return err;
     }
-    char *wanted = pw_ranklist_parse(options->ranks, cluster->nrank_rows, problem, size);
+    char *wanted = pw_ranklist_parse(options->ranks, cluster->nrank_rows, result->problem,
+                                     sizeof(result->problem));
     if (!wanted)
-        return problem[0] ? -EINVAL : -ENOMEM;
+        return result->problem[0] ? -EINVAL : -ENOMEM;
     int err = pw_clockmaps_load(options->cluster_file, &maps);
     if (!err) {
-        err = write_span(out, cluster, options, wanted, &maps, &span, result);
+        const struct source source = {cluster, options, wanted, &maps};
+        err = write_span(out, &source, &span, result);
         pw_clockmaps_fini(&maps);
     }
     free(wanted);

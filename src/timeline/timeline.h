@@ -22,6 +22,7 @@ struct pw_timeline_result {
     int ranks, unread; /* files read; files that could not be */
     double share;      /* of the wanted time that fitted, 0..1 */
     int64_t arrows;    /* messages and collectives that were drawn as arrows */
+    char problem[256]; /* with -EINVAL: why */
 };
 
 /* Writes the JSON that chrome://tracing and Perfetto read ("Trace Event Format"): a process per
@@ -32,10 +33,10 @@ struct pw_timeline_result {
  * instants.
  *
  * 0; -EINVAL when `ranks` is no list of ranks or names none of the run, or there are no steps
- * (`problem` says why); -ENOENT when no rank file can be read; -ENOMEM; -EIO. */
+ * (result->problem says why); -ENOENT when no rank file can be read; -ENOMEM; -EIO. */
 int pw_timeline_chrome(FILE *out, const struct pw_cluster *cluster,
-                       const struct pw_timeline_options *options, struct pw_timeline_result *result,
-                       char *problem, size_t size);
+                       const struct pw_timeline_options *options,
+                       struct pw_timeline_result *result);
 
 /* Lists of ranks as users write them: "0-3,7". */
 
