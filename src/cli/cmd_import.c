@@ -56,9 +56,9 @@ static void import_ranks(struct import *import)
     struct shared *shared = import->shared;
     for (size_t at; (at = shared->next++) < import->plan.nranks;) {
         struct reading reading = {.shared = shared};
+        const struct pw_import_progress progress = {add_progress, &reading};
         if (at % import->parts == import->part)
-            pw_import_rank(&import->plan, at, &import->what, add_progress, &reading,
-                           &shared->results[at]);
+            pw_import_rank(&import->plan, at, &import->what, &progress, &shared->results[at]);
     }
 }
 
@@ -284,8 +284,9 @@ int pw_import_command(int argc, char **argv)
     for (int i = next; i < argc; i++)
         bytes += pw_readlimit_size(argv[i]);
     pw_confine(bytes, PW_CONFINE_WRITES | PW_CONFINE_PROCESSES);
-    err = pw_import_plan_make(argv + next, (size_t)(argc - next), &wish, &import.plan, problem,
-                              sizeof(problem));
+    wish.paths = argv + next;
+    wish.npaths = (size_t)(argc - next);
+    err = pw_import_plan_make(&wish, &import.plan, problem, sizeof(problem));
     if (err) {
         pw_error("%s", problem);
         return 1;

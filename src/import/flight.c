@@ -165,8 +165,6 @@ struct flight {
     struct {
         int64_t group, seq, p2p, n;
     } open;
-    void (*progress)(void *context, int64_t file_bytes);
-    void *context;
 };
 
 static const struct pw_json_item *item_of(const struct flight *f, const char *key)
@@ -363,16 +361,8 @@ static int read_entry(void *context, const char *text, size_t length, int64_t of
     return 0;
 }
 
-static void tell_progress(void *context, int64_t file_bytes)
-{
-    struct flight *f = context;
-    if (f->progress)
-        f->progress(f->context, file_bytes);
-}
-
 static int read_dump(const char *path, struct pw_trace_window *window,
-                     void (*progress)(void *context, int64_t file_bytes), void *context,
-                     char *problem, size_t size)
+                     const struct pw_import_progress *progress, char *problem, size_t size)
 {
     struct flight *f = calloc(1, sizeof(*f));
     if (!f)
@@ -381,15 +371,13 @@ static int read_dump(const char *path, struct pw_trace_window *window,
         .window = window,
         .trace = window->trace,
         .parser = pw_json_parser_create(),
-        .progress = progress,
-        .context = context,
     };
     const struct pw_jsonfile_taker taker = {
         .context = f,
         .is_list = read_is_list,
         .member = read_member,
         .element = read_entry,
-        .progress = tell_progress,
+        .progress = progress,
     };
     int err = f->parser ? pw_import_read_json(path, window, &taker, problem, size) : -ENOMEM;
     settle(f, 0, 0);

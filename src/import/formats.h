@@ -3,6 +3,7 @@
 #ifndef PW_IMPORT_FORMATS_H
 #define PW_IMPORT_FORMATS_H
 
+#include "import/jsonfile.h"
 #include "import/trace.h"
 
 /* What a file says before its events: which rank of which job. */
@@ -27,13 +28,11 @@ struct pw_import_format {
     /* Reads the events into `window`. 0, also for files that end early, or -errno. `progress` is
      * told of bytes of the file that were read. */
     int (*read)(const char *path, struct pw_trace_window *window,
-                void (*progress)(void *context, int64_t file_bytes), void *context, char *problem,
-                size_t size);
+                const struct pw_import_progress *progress, char *problem, size_t size);
 };
 
 /* What all formats in JSON do to read: the counts of bytes, and the remark on a file that ends
  * early. 0 or -errno. */
-struct pw_jsonfile_taker;
 int pw_import_read_json(const char *path, struct pw_trace_window *window,
                         const struct pw_jsonfile_taker *taker, char *problem, size_t size);
 

@@ -23,17 +23,16 @@ struct ranking {
     struct pw_trace trace;
     struct pw_trace_window *windows; /* [nfiles] */
     struct pw_import_result *out;
-    void (*progress)(void *context, int64_t file_bytes);
-    void *context;
-    int64_t bytes_before;     /* of the files before this one */
-    int64_t start_ns, end_ns; /* of all windows */
+    const struct pw_import_progress *progress; /* of all files */
+    int64_t bytes_before;                      /* of the files before this one */
+    int64_t start_ns, end_ns;                  /* of all windows */
 };
 
 static void tell_progress(void *context, int64_t file_bytes)
 {
     struct ranking *r = context;
     if (r->progress)
-        r->progress(r->context, r->bytes_before + file_bytes);
+        r->progress->tell(r->progress->context, r->bytes_before + file_bytes);
 }
 
 static int create_file(struct ranking *r)
@@ -69,10 +68,11 @@ static int read_files(struct ranking *r)
     for (size_t i = 0; i < r->nfiles; i++) {
         char remark[256] = "";
         const struct pw_import_file *file = &r->files[i];
+        const struct pw_import_progress progress = {tell_progress, r};
         int err = pw_trace_window_create(&r->trace, &r->windows[i]);
-        err = err ? err
-                  : file->format->read(file->path, &r->windows[i], tell_progress, r, remark,
-                                       sizeof(remark));
+        err =
+            err ? err
+                : file->format->read(file->path, &r->windows[i], &progress, remark, sizeof(remark));
         if (err || remark[0])
             snprintf(r->out->problem, sizeof(r->out->problem), "%s: %s", file->path,
                      remark[0] ? remark : pw_readlimit_error(err));
@@ -181,8 +181,7 @@ static int make_rank(struct ranking *r)
 
 void pw_import_rank(const struct pw_import_plan *plan, size_t at,
                     const struct pw_import_options *options,
-                    void (*progress)(void *context, int64_t file_bytes), void *context,
-                    struct pw_import_result *out)
+                    const struct pw_import_progress *progress, struct pw_import_result *out)
 {
     struct ranking r = {
         .plan = plan,
@@ -191,7 +190,6 @@ void pw_import_rank(const struct pw_import_plan *plan, size_t at,
         .nfiles = plan->first[at + 1] - plan->first[at],
         .out = out,
         .progress = progress,
-        .context = context,
     };
     *out = (struct pw_import_result){.rank = r.files[0].head.rank};
     r.trace = (struct pw_trace){

@@ -21,7 +21,6 @@ struct pw_import_result {
 /* Makes the file of the plan's rank number `at` (not its rank). `progress` is told of bytes. */
 void pw_import_rank(const struct pw_import_plan *plan, size_t at,
                     const struct pw_import_options *options,
-                    void (*progress)(void *context, int64_t file_bytes), void *context,
-                    struct pw_import_result *out);
+                    const struct pw_import_progress *progress, struct pw_import_result *out);
 
 #endif

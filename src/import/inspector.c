@@ -146,8 +146,6 @@ struct inspector {
     struct pw_json_parser *parser;
     struct pw_json_object object;
     struct pw_inspector_header header; /* of this record, or the last one that had one */
-    void (*progress)(void *context, int64_t file_bytes);
-    void *context;
 };
 
 /* ---- one record ---- */
@@ -354,16 +352,8 @@ static int read_record(void *context, const char *text, size_t length, int64_t o
     return 0;
 }
 
-static void tell_progress(void *context, int64_t file_bytes)
-{
-    struct inspector *s = context;
-    if (s->progress)
-        s->progress(s->context, file_bytes);
-}
-
 static int read_log(const char *path, struct pw_trace_window *window,
-                    void (*progress)(void *context, int64_t file_bytes), void *context,
-                    char *problem, size_t size)
+                    const struct pw_import_progress *progress, char *problem, size_t size)
 {
     struct inspector *s = calloc(1, sizeof(*s));
     if (!s)
@@ -373,8 +363,6 @@ static int read_log(const char *path, struct pw_trace_window *window,
         .trace = window->trace,
         .parser = pw_json_parser_create(),
         .header = {.rank = -1},
-        .progress = progress,
-        .context = context,
     };
     const struct pw_jsonfile_taker taker = {
         .context = s,
@@ -382,7 +370,7 @@ static int read_log(const char *path, struct pw_trace_window *window,
         .is_list = no_list,
         .member = no_member,
         .element = read_record,
-        .progress = tell_progress,
+        .progress = progress,
     };
     int err = s->parser ? pw_import_read_json(path, window, &taker, problem, size) : -ENOMEM;
     pw_json_parser_destroy(s->parser);

@@ -169,7 +169,7 @@ static int fill(struct reader *r)
     memset(r->bytes + r->n, 0, PW_JSON_PADDING);
     r->end->json_bytes = r->before + (int64_t)r->n;
     if (r->taker->progress)
-        r->taker->progress(r->taker->context, gzoffset(r->file));
+        r->taker->progress->tell(r->taker->progress->context, gzoffset(r->file));
     return 0;
 }
 

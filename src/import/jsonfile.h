@@ -6,7 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct pw_jsonfile;
+/* Who is told now and then how many bytes of a file were read. */
+struct pw_import_progress {
+    void (*tell)(void *context, int64_t file_bytes);
+    void *context;
+};
 
 /* What is read; all texts are without a NUL, and good until the call returns. Texts have room for
  * the parser's padding behind them. Answers: 0 to go on, 1 to read no further, or -errno. */
@@ -18,8 +22,7 @@ struct pw_jsonfile_taker {
     int (*member)(void *context, const char *key, size_t key_length, const char *value,
                   size_t length);
     int (*element)(void *context, const char *text, size_t length, int64_t offset);
-    /* Told now and then how much of the file was read; may be NULL. */
-    void (*progress)(void *context, int64_t file_bytes);
+    const struct pw_import_progress *progress; /* may be NULL */
 };
 
 /* What came of it. */

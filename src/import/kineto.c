@@ -217,11 +217,10 @@ static void add_device(struct pw_trace *trace, const json_t *device)
     pw_rankfile_append(trace->file, PW_TABLE_device, &row);
 }
 
-static void add_metadata(struct pw_trace *trace, int64_t time, const char *key, size_t key_length,
+static void add_metadata(struct pw_trace *trace, const char *key, size_t key_length,
                          const char *value, size_t length)
 {
     struct pw_row_metadata row = {
-        .time = time,
         .key = pw_names_find(&trace->names, key, key_length),
         .value = pw_names_find(&trace->names, value, length),
     };
@@ -230,12 +229,11 @@ static void add_metadata(struct pw_trace *trace, int64_t time, const char *key, 
 
 /* A member while the events are read: devices and metadata go to the rank's file, the base of times
  * to the window. */
-static void pw_kineto_member(struct pw_trace_window *window, struct pw_json_parser *parser,
-                             const char *key, size_t key_length, const char *value, size_t length)
+static void add_member(struct pw_trace_window *window, const char *key, size_t key_length,
+                       const char *value, size_t length)
 {
     struct pw_trace *trace = window->trace;
     int64_t base;
-    (void)parser;
     if (is_key(key, key_length, "baseTimeNanoseconds") &&
         pw_decimal_scale(value, length, 0, &base) == 0 && base >= 0)
         window->base_ns = base;
@@ -243,7 +241,7 @@ static void pw_kineto_member(struct pw_trace_window *window, struct pw_json_pars
         return; /* another file of the rank said it already */
     if (!is_key(key, key_length, "deviceProperties")) {
         int quoted = length >= 2 && value[0] == '"';
-        add_metadata(trace, 0, key, key_length, value + quoted, length - 2 * (size_t)quoted);
+        add_metadata(trace, key, key_length, value + quoted, length - 2 * (size_t)quoted);
         return;
     }
     json_t *devices = json_loadb(value, length, 0, NULL), *device;
@@ -266,7 +264,7 @@ static int take_member(void *context, const char *key, size_t key_length, const 
                        size_t length)
 {
     struct pw_kineto *k = context;
-    pw_kineto_member(k->window, k->parser, key, key_length, value, length);
+    add_member(k->window, key, key_length, value, length);
     return 0;
 }
 
@@ -291,16 +289,8 @@ static int take_element(void *context, const char *text, size_t length, int64_t 
     return 0;
 }
 
-static void tell_progress(void *context, int64_t file_bytes)
-{
-    struct pw_kineto *k = context;
-    if (k->progress)
-        k->progress(k->context, file_bytes);
-}
-
 static int read_trace(const char *path, struct pw_trace_window *window,
-                      void (*progress)(void *context, int64_t file_bytes), void *context,
-                      char *problem, size_t size)
+                      const struct pw_import_progress *progress, char *problem, size_t size)
 {
     struct pw_kineto *k = calloc(1, sizeof(*k));
     if (!k)
@@ -310,8 +300,6 @@ static int read_trace(const char *path, struct pw_trace_window *window,
         .trace = window->trace,
         .parser = pw_json_parser_create(),
         .last = {.lane = -1},
-        .progress = progress,
-        .context = context,
     };
     pw_kineto_index_init(&k->index);
     const struct pw_jsonfile_taker taker = {
@@ -319,7 +307,7 @@ static int read_trace(const char *path, struct pw_trace_window *window,
         .is_list = is_events,
         .member = take_member,
         .element = take_element,
-        .progress = tell_progress,
+        .progress = progress,
     };
     int err = k->parser ? pw_import_read_json(path, window, &taker, problem, size) : -ENOMEM;
     pw_json_parser_destroy(k->parser);

@@ -17,8 +17,6 @@ struct pw_kineto {
         int64_t pid, tid;
         int32_t lane; /* -1: none yet */
     } last;           /* thread */
-    void (*progress)(void *context, int64_t file_bytes);
-    void *context;
 };
 
 /* Takes k->event. 0, also where it counted itself why not; else the enum pw_omission to count. */

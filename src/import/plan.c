@@ -195,13 +195,14 @@ static int find_ranks(struct pw_import_plan *plan, char *problem, size_t size)
     return 0;
 }
 
-int pw_import_plan_make(char *const *paths, size_t n, const struct pw_import_wish *wish,
-                        struct pw_import_plan *out, char *problem, size_t size)
+int pw_import_plan_make(const struct pw_import_wish *wish, struct pw_import_plan *out,
+                        char *problem, size_t size)
 {
+    char *const *paths = wish->paths;
     struct stat status;
     int err = 0;
     *out = (struct pw_import_plan){0};
-    for (size_t i = 0; i < n && !err; i++) {
+    for (size_t i = 0; i < wish->npaths && !err; i++) {
         if (stat(paths[i], &status))
             err = fail(problem, size, -errno, paths[i], "");
         else if (S_ISDIR(status.st_mode))

@@ -20,14 +20,17 @@ struct pw_import_plan {
     char job[64]; /* the same for all files of a job */
 };
 
+/* What the user asked for. */
 struct pw_import_wish {
+    char *const *paths; /* [npaths] files, and directories to look into */
+    size_t npaths;
     const struct pw_import_format *format; /* NULL: tell by the file */
     int64_t rank;                          /* of all files; -1: tell by the file */
 };
 
 /* Looks at files and at those in directories. 0, or -errno with one sentence in `problem`. */
-int pw_import_plan_make(char *const *paths, size_t n, const struct pw_import_wish *wish,
-                        struct pw_import_plan *out, char *problem, size_t size);
+int pw_import_plan_make(const struct pw_import_wish *wish, struct pw_import_plan *out,
+                        char *problem, size_t size);
 void pw_import_plan_fini(struct pw_import_plan *plan);
 
 /* The rank in a file's name ("rank-3.json", "trace_rank3.json.gz"), or -1. */
