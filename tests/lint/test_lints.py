@@ -8,6 +8,7 @@ import unittest
 
 import folders
 import includes
+import parameters
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -131,6 +132,25 @@ class Picture(unittest.TestCase):
             )
         self.assertIn("out of date", done.stdout, done.stderr)
         self.assertEqual(done.returncode, 1)
+
+    def test_parameters_of_definitions(self):
+        source = """
+            #define TWO(a, b, c, d, e, f) \\
+                two(a, b) {
+            /* int none(int a, int b) { */
+            int declared(int a, int b, int c);
+            static const struct x *pair(int (*call)(int, int),
+                                        const char *text)
+            {
+                if (a(1, 2, 3)) {
+                }
+            }
+            void alone(void)
+            {
+            }
+            """
+        found = list(parameters.definitions(source.replace("\n            ", "\n")))
+        self.assertEqual(found, [("pair", 2), ("alone", 1)])
 
 
 if __name__ == "__main__":
