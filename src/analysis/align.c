@@ -39,9 +39,16 @@ void pw_clockline_measured(struct pw_clockline *line, const struct pw_row_clock 
         line->slope = plausible((double)(knots[n - 1].offset_ns - line->offset) / (double)span);
 }
 
-/* Orders of which both clocks have lines, on these lines and with times in first .. last. */
+/* Times first .. last. */
+struct times {
+    int64_t first, last;
+};
+
+static const struct times any_time = {INT64_MIN, INT64_MAX};
+
+/* Orders of which both clocks have lines, on these lines and with times in `when`. */
 static size_t select_lined(const struct pw_clockline *lines, const struct pw_order *orders,
-                           size_t n, int64_t first, int64_t last, struct pw_order *out)
+                           size_t n, struct times when, struct pw_order *out)
 {
     size_t kept = 0;
     for (size_t k = 0; k < n; k++) {
@@ -51,7 +58,7 @@ static size_t select_lined(const struct pw_clockline *lines, const struct pw_ord
             continue;
         order.first_ns = pw_clockline_time(a, order.first_ns);
         order.second_ns = pw_clockline_time(b, order.second_ns);
-        if (order.first_ns >= first && order.first_ns <= last)
+        if (order.first_ns >= when.first && order.first_ns <= when.last)
             out[kept++] = order;
     }
     return kept;
@@ -81,7 +88,7 @@ static void draw_slopes(struct pw_clockline *lines, size_t nclocks, const struct
 {
     int64_t *early = scratch->shifts, *late = scratch->shifts + nclocks;
     int64_t first = INT64_MAX, last = INT64_MIN;
-    size_t n = select_lined(lines, orders, norders, INT64_MIN, INT64_MAX, scratch->orders);
+    size_t n = select_lined(lines, orders, norders, any_time, scratch->orders);
     for (size_t k = 0; k < n; k++) {
         int64_t time = scratch->orders[k].first_ns;
         first = time < first ? time : first;
@@ -90,9 +97,9 @@ static void draw_slopes(struct pw_clockline *lines, size_t nclocks, const struct
     int64_t third = n ? (last - first) / 3 : 0;
     if (third < 1000000000)
         return;
-    n = select_lined(lines, orders, norders, first, first + third, scratch->orders);
+    n = select_lined(lines, orders, norders, (struct times){first, first + third}, scratch->orders);
     pw_align_coarse(scratch->orders, n, nclocks, scratch->hops, early);
-    n = select_lined(lines, orders, norders, last - third, last, scratch->orders);
+    n = select_lined(lines, orders, norders, (struct times){last - third, last}, scratch->orders);
     pw_align_coarse(scratch->orders, n, nclocks, scratch->hops, late);
     for (size_t d = 0; d < nclocks; d++) {
         if (lines[d].known >= 0 || early[d] == PW_ALIGN_NONE || late[d] == PW_ALIGN_NONE)
@@ -108,7 +115,7 @@ size_t pw_clocklines_straighten(struct pw_clockline *lines, size_t nclocks, stru
 {
     draw_coarse(lines, nclocks, orders, norders, scratch);
     draw_slopes(lines, nclocks, orders, norders, scratch);
-    return select_lined(lines, orders, norders, INT64_MIN, INT64_MAX, orders);
+    return select_lined(lines, orders, norders, any_time, orders);
 }
 
 #define WINDOW_NS ((int64_t)10000000000) /* orders this far around a time bound it */
@@ -157,30 +164,37 @@ static size_t seek(const struct pw_pairbounds *p, size_t low, size_t high, int64
     return low;
 }
 
-/* Those of orders from .. to that are around a time, as bounds, times `sign`. */
-static size_t take_bounds(const struct pw_pairbounds *p, size_t from, size_t to, int64_t time,
-                          int sign, struct pw_align_bound *out)
+/* The orders of a pair of clocks in one direction: their indices are from .. to - 1. */
+struct one_way {
+    size_t from, to;
+    int sign; /* of the bounds that they are */
+};
+
+/* Those that are around a time, as bounds. */
+static size_t take_bounds(const struct pw_pairbounds *p, struct one_way orders, int64_t time,
+                          struct pw_align_bound *out)
 {
-    size_t n = 0, end = seek(p, from, to, time + WINDOW_NS);
-    for (size_t k = seek(p, from, to, time - WINDOW_NS); k < end; k++)
-        out[n++] = (struct pw_align_bound){p->orders[k].first_ns,
-                                           sign * (p->orders[k].first_ns - p->orders[k].second_ns)};
+    size_t n = 0, end = seek(p, orders.from, orders.to, time + WINDOW_NS);
+    for (size_t k = seek(p, orders.from, orders.to, time - WINDOW_NS); k < end; k++)
+        out[n++] = (struct pw_align_bound){
+            p->orders[k].first_ns, orders.sign * (p->orders[k].first_ns - p->orders[k].second_ns)};
     return n;
 }
 
 static size_t bound_pair(struct pw_pairbounds *p, const struct pw_clock_pair *pair, int64_t time,
                          struct pw_align_edge *out)
 {
-    int64_t low, high;
     /* What is left of the drift when the lines' slopes are taken off, however wrong these are. */
     double drift = PW_CLOCK_DRIFT_NS_PER_S * 1e-9 +
                    fabs(p->lines[pair->low].slope - p->lines[pair->high].slope);
     struct pw_align_bounds bounds = {.lower = p->lower, .upper = p->upper};
-    bounds.nlower = take_bounds(p, pair->up, pair->down, time, 1, bounds.lower);
-    bounds.nupper = take_bounds(p, pair->down, pair->end, time, -1, bounds.upper);
+    bounds.nlower = take_bounds(p, (struct one_way){pair->up, pair->down, 1}, time, bounds.lower);
+    bounds.nupper = take_bounds(p, (struct one_way){pair->down, pair->end, -1}, time, bounds.upper);
     if (bounds.nlower + bounds.nupper == 0)
         return 0;
-    if (pw_align_at(&bounds, time, drift, PW_CLOCK_WANDER_NS_PER_S * 1e-9, &low, &high))
+    const struct pw_align_rates rates = {drift, PW_CLOCK_WANDER_NS_PER_S * 1e-9};
+    int64_t low, high;
+    if (pw_align_at(&bounds, time, rates, &low, &high))
         p->contradictions++;
     out[0] = (struct pw_align_edge){pair->low, pair->high, high};
     out[1] = (struct pw_align_edge){pair->high, pair->low, -low};
@@ -396,9 +410,10 @@ static int64_t round_out(double value, double direction)
     return (int64_t)(direction < 0 ? floor(value) : ceil(value));
 }
 
-int pw_align_at(struct pw_align_bounds *b, int64_t at_ns, double drift, double wander, int64_t *low,
+int pw_align_at(struct pw_align_bounds *b, int64_t at_ns, struct pw_align_rates rates, int64_t *low,
                 int64_t *high)
 {
+    const double drift = rates.drift, wander = rates.wander;
     relate(b->lower, b->nlower, at_ns, -wander);
     relate(b->upper, b->nupper, at_ns, wander);
     b->nlower = keep_hull(b->lower, b->nlower, -1);
@@ -445,9 +460,11 @@ static int has_cycle(const int32_t *previous, size_t n, int32_t *seen)
     return 0;
 }
 
-int pw_align_reach(const struct pw_align_edge *edges, size_t nedges, size_t nclocks,
-                   enum pw_align_direction direction, int64_t *most, int32_t *scratch)
+int pw_align_reach(const struct pw_align_graph *graph, enum pw_align_direction direction,
+                   int64_t *most, int32_t *scratch)
 {
+    const struct pw_align_edge *edges = graph->edges;
+    const size_t nedges = graph->nedges, nclocks = graph->nclocks;
     int32_t *previous = scratch, *seen = scratch + nclocks;
     for (size_t i = 0; i < nclocks; i++) {
         most[i] = i ? PW_ALIGN_NONE : 0;

@@ -44,17 +44,27 @@ struct pw_align_bounds {
     size_t nlower, nupper;
 };
 
-/* Least and greatest difference at time `at_ns` that agree with all bounds, given that rates differ
- * by at most `drift` and wander by at most `wander` (ns per ns). -PW_ALIGN_NONE and PW_ALIGN_NONE
- * are no bounds. The bounds are overwritten. 0, or -1 when no line agrees with all: then the answer
- * encloses what the nearest line leaves open. */
-int pw_align_at(struct pw_align_bounds *bounds, int64_t at_ns, double drift, double wander,
+/* What clocks' rates differ by, and wander by, at most; ns per ns. */
+struct pw_align_rates {
+    double drift, wander;
+};
+
+/* Least and greatest difference at time `at_ns` that agree with all bounds and the rates.
+ * -PW_ALIGN_NONE and PW_ALIGN_NONE are no bounds. The bounds are overwritten. 0, or -1 when no line
+ * agrees with all: then the answer encloses what the nearest line leaves open. */
+int pw_align_at(struct pw_align_bounds *bounds, int64_t at_ns, struct pw_align_rates rates,
                 int64_t *low, int64_t *high);
 
 /* (Correction of clock `to`) - (correction of clock `from`) <= most_ns. */
 struct pw_align_edge {
     int32_t from, to;
     int64_t most_ns;
+};
+
+/* All bounds between the clocks. */
+struct pw_align_graph {
+    const struct pw_align_edge *edges; /* [nedges] */
+    size_t nedges, nclocks;
 };
 
 enum pw_align_direction { PW_ALIGN_FROM_REFERENCE, PW_ALIGN_TO_REFERENCE };
@@ -64,8 +74,8 @@ enum pw_align_direction { PW_ALIGN_FROM_REFERENCE, PW_ALIGN_TO_REFERENCE };
  * 2 * nclocks values. 0, or -1 when bounds contradict each other (a cycle below zero, within
  * reach); then `most` is of no use. Bellman and Ford's method, in sweeps to and fro; a cycle shows
  * among the predecessors (Cherkassky and Goldberg 1999). */
-int pw_align_reach(const struct pw_align_edge *edges, size_t nedges, size_t nclocks,
-                   enum pw_align_direction direction, int64_t *most, int32_t *scratch);
+int pw_align_reach(const struct pw_align_graph *graph, enum pw_align_direction direction,
+                   int64_t *most, int32_t *scratch);
 
 /* Orders that times contradict, by more than `error_ns[first] + error_ns[second]`; each also counts
  * in found[] of both its clocks. */

@@ -72,16 +72,20 @@ static int64_t median_of_rank(const struct pw_amount_input *in, const int64_t *s
     return n ? pw_median_i64(values, n) : -1;
 }
 
-/* Of many ranks each is compared with one that is half of them away. */
-static size_t slopes_of_ranks(const struct pw_amount_input *in, double unit, int64_t *work,
-                              int64_t *amount, int64_t *values, int64_t *slopes)
+static void medians_of_ranks(const struct pw_amount_input *in, int64_t *work, int64_t *amount,
+                             int64_t *values)
 {
-    const size_t ranks = in->nranks;
-    size_t n = 0;
-    for (size_t r = 0; r < ranks; r++) {
+    for (size_t r = 0; r < in->nranks; r++) {
         work[r] = median_of_rank(in, in->own_ns, r, values);
         amount[r] = median_of_rank(in, in->amount, r, values);
     }
+}
+
+/* Of many ranks each is compared with one that is half of them away. */
+static size_t slopes_of_ranks(size_t ranks, double unit, const int64_t *work, const int64_t *amount,
+                              int64_t *slopes)
+{
+    size_t n = 0;
     for (size_t a = 0; a < ranks; a++) {
         size_t first = ranks > ALL_PAIRS_RANKS ? (a + ranks / 2) % ranks : a + 1;
         size_t end = ranks > ALL_PAIRS_RANKS ? first + 1 : ranks;
@@ -125,7 +129,8 @@ double pw_amount_cost(const struct pw_amount_input *in, int64_t *scratch)
         error = error_of(slopes, n, cost);
     }
     if (!in_time || error > MOST_ERROR * (double)cost) {
-        n = slopes_of_ranks(in, (double)median, work, amount, values, slopes);
+        medians_of_ranks(in, work, amount, values);
+        n = slopes_of_ranks(in->nranks, (double)median, work, amount, slopes);
         const int64_t of_ranks = n ? pw_median_i64(slopes, n) : 0;
         if (!in_time || (n && is_near(of_ranks, cost, error))) {
             cost = of_ranks;

@@ -185,9 +185,10 @@ static ptrdiff_t bound_since(const struct pw_bound_input *in, size_t rank, size_
     return -1;
 }
 
-int pw_bound_look(const struct pw_bound_input *in, const struct pw_bound *bound, size_t rank,
-                  size_t first, size_t last, int64_t *scratch, struct pw_bound_found *found)
+int pw_bound_look(const struct pw_bound_input *in, const struct pw_bound *bound,
+                  struct pw_bound_where where, int64_t *scratch, struct pw_bound_found *found)
 {
+    const size_t rank = where.rank, first = where.first, last = where.last;
     size_t bins = 0, middle = first;
     double others = 0, time = 0;
     for (size_t i = first; i <= last && i < in->nbins; i++) {

@@ -46,7 +46,12 @@ size_t pw_bound_scratch(const struct pw_bound_input *in);
 
 void pw_bound_measure(const struct pw_bound_input *in, void *scratch, const struct pw_bound *out);
 
-/* What is said of a rank in bins first..last. */
+/* A rank in bins first..last. */
+struct pw_bound_where {
+    size_t rank, first, last;
+};
+
+/* What is said of it there. */
 struct pw_bound_found {
     int cpus, lowest, highest; /* that it may use in most of the bins */
     int others_cpus; /* that the host's other ranks may use there, their median; 0: none */
@@ -56,7 +61,7 @@ struct pw_bound_found {
 
 /* 1 and *found when the rank is bound beside others in at least half of the bins. `scratch` has
  * room for nranks values. */
-int pw_bound_look(const struct pw_bound_input *in, const struct pw_bound *bound, size_t rank,
-                  size_t first, size_t last, int64_t *scratch, struct pw_bound_found *found);
+int pw_bound_look(const struct pw_bound_input *in, const struct pw_bound *bound,
+                  struct pw_bound_where where, int64_t *scratch, struct pw_bound_found *found);
 
 #endif

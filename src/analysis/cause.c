@@ -27,37 +27,42 @@ static int64_t part_of(const struct pw_usage *u, enum part part)
     return whole > 0 ? (int64_t)((double)whole * (own < 1 ? own : 1)) : 0;
 }
 
+/* One rank among the ranks that it is compared with. */
+struct compared {
+    const struct pw_usage *ranks; /* [nranks] */
+    size_t nranks, rank;
+    int64_t *scratch; /* [nranks] */
+};
+
 /* Time ready without a CPU per time on it, median over the known ranks but `rank`, in 1/1024. */
-static int64_t others_rate(const struct pw_usage *ranks, size_t nranks, size_t rank,
-                           int64_t *scratch)
+static int64_t others_rate(const struct compared *c)
 {
     size_t n = 0;
-    for (size_t r = 0; r < nranks; r++)
-        if (r != rank && is_known(&ranks[r]) && ranks[r].cpu_ns > 0)
-            scratch[n++] = (int64_t)(1024.0 * (double)ranks[r].runq_ns / (double)ranks[r].cpu_ns);
-    return n ? pw_median_i64(scratch, n) : 0;
+    for (size_t r = 0; r < c->nranks; r++)
+        if (r != c->rank && is_known(&c->ranks[r]) && c->ranks[r].cpu_ns > 0)
+            c->scratch[n++] =
+                (int64_t)(1024.0 * (double)c->ranks[r].runq_ns / (double)c->ranks[r].cpu_ns);
+    return n ? pw_median_i64(c->scratch, n) : 0;
 }
 
 /* Median over the known ranks but `rank` of a part, or (PARTS) of own work; -1 when there is none.
  */
-static int64_t others_median(const struct pw_usage *ranks, size_t nranks, size_t rank,
-                             enum part part, int64_t *scratch)
+static int64_t others_median(const struct compared *c, enum part part)
 {
     size_t n = 0;
-    for (size_t r = 0; r < nranks; r++)
-        if (r != rank && is_known(&ranks[r]))
-            scratch[n++] = part == PARTS ? ranks[r].own_ns : part_of(&ranks[r], part);
-    return n ? pw_median_i64(scratch, n) : -1;
+    for (size_t r = 0; r < c->nranks; r++)
+        if (r != c->rank && is_known(&c->ranks[r]))
+            c->scratch[n++] = part == PARTS ? c->ranks[r].own_ns : part_of(&c->ranks[r], part);
+    return n ? pw_median_i64(c->scratch, n) : -1;
 }
 
-static int64_t others_count(const struct pw_usage *ranks, size_t nranks, size_t rank,
-                            int64_t (*count)(const struct pw_usage *), int64_t *scratch)
+static int64_t others_count(const struct compared *c, int64_t (*count)(const struct pw_usage *))
 {
     size_t n = 0;
-    for (size_t r = 0; r < nranks; r++)
-        if (r != rank && is_known(&ranks[r]))
-            scratch[n++] = count(&ranks[r]);
-    return n ? pw_median_i64(scratch, n) : 0;
+    for (size_t r = 0; r < c->nranks; r++)
+        if (r != c->rank && is_known(&c->ranks[r]))
+            c->scratch[n++] = count(&c->ranks[r]);
+    return n ? pw_median_i64(c->scratch, n) : 0;
 }
 
 static int64_t faults(const struct pw_usage *u)
@@ -71,12 +76,10 @@ static int64_t io(const struct pw_usage *u)
 }
 
 /* What a rank that is off the CPU waits for. */
-static enum pw_cause refine_off(const struct pw_usage *ranks, size_t nranks, size_t rank,
-                                enum pw_phase phase, int64_t more_ns, int64_t *scratch)
+static enum pw_cause refine_off(const struct compared *c, enum pw_phase phase, int64_t more_ns)
 {
-    int64_t more_faults =
-        ranks[rank].major_faults - others_count(ranks, nranks, rank, faults, scratch);
-    int64_t more_io = ranks[rank].io_bytes - others_count(ranks, nranks, rank, io, scratch);
+    int64_t more_faults = c->ranks[c->rank].major_faults - others_count(c, faults);
+    int64_t more_io = c->ranks[c->rank].io_bytes - others_count(c, io);
     if (more_faults > 0 && more_faults >= more_ns / NS_PER_FAULT)
         return PW_CAUSE_PAGE_FAULTS;
     if (phase == PW_PHASE_DATA)
@@ -86,35 +89,40 @@ static enum pw_cause refine_off(const struct pw_usage *ranks, size_t nranks, siz
     return PW_CAUSE_BLOCKED_OFF_CPU;
 }
 
-/* Takes a part that explains enough, and more than what was found, of the excess; `weight` is what
- * a ns of the part costs. */
-static void weigh(const struct pw_usage *u, enum part part, int64_t others, double weight,
-                  struct pw_cause_found *found, enum part *best)
+/* What may explain a rank's excess: more of a part than the others have. */
+struct excess {
+    enum part part;
+    int64_t others;
+    double weight; /* what a ns of the part costs */
+};
+
+/* Takes a part that explains enough, and more than what was found, of the excess. */
+static void weigh(const struct pw_usage *u, struct excess by, struct pw_cause_found *found,
+                  enum part *best)
 {
-    double more = (double)(part_of(u, part) - others) * weight;
+    double more = (double)(part_of(u, by.part) - by.others) * by.weight;
     double share = more / (double)found->excess_ns;
     if (share < PW_CAUSE_LEAST_SHARE || share <= found->share)
         return;
-    *best = part;
+    *best = by.part;
     found->share = share;
-    found->part_ns = part_of(u, part);
-    found->others_part_ns = others;
+    found->part_ns = part_of(u, by.part);
+    found->others_part_ns = by.others;
 }
 
 /* What was counted goes before what follows from it: where many want a CPU, a little more work
  * would explain any excess by its waiting. */
-static enum part find_part(const struct pw_usage *ranks, size_t nranks, size_t rank,
-                           struct pw_cause_found *found, int64_t *scratch)
+static enum part find_part(const struct compared *c, struct pw_cause_found *found)
 {
-    const struct pw_usage *u = &ranks[rank];
-    double rate = (double)others_rate(ranks, nranks, rank, scratch) / 1024;
-    int64_t on_cpu = others_median(ranks, nranks, rank, ON_CPU, scratch);
+    const struct pw_usage *u = &c->ranks[c->rank];
+    double rate = (double)others_rate(c) / 1024;
+    int64_t on_cpu = others_median(c, ON_CPU);
     enum part best = PARTS;
-    weigh(u, ON_CPU, on_cpu, 1, found, &best);
-    weigh(u, READY, (int64_t)(rate * (double)part_of(u, ON_CPU)), 1, found, &best);
-    weigh(u, OFF_CPU, others_median(ranks, nranks, rank, OFF_CPU, scratch), 1, found, &best);
+    weigh(u, (struct excess){ON_CPU, on_cpu, 1}, found, &best);
+    weigh(u, (struct excess){READY, (int64_t)(rate * (double)part_of(u, ON_CPU)), 1}, found, &best);
+    weigh(u, (struct excess){OFF_CPU, others_median(c, OFF_CPU), 1}, found, &best);
     if (best == PARTS || best == ON_CPU)
-        weigh(u, ON_CPU, on_cpu, 1 + rate, found, &best);
+        weigh(u, (struct excess){ON_CPU, on_cpu, 1 + rate}, found, &best);
     found->share = found->share > 1 ? 1 : found->share;
     return best;
 }
@@ -124,12 +132,13 @@ struct pw_cause_found pw_cause_find(const struct pw_usage *ranks, size_t nranks,
 {
     struct pw_cause_found found = {.cause = PW_CAUSE_UNKNOWN};
     const struct pw_usage *u = &ranks[rank];
-    int64_t own = others_median(ranks, nranks, rank, PARTS, scratch);
+    const struct compared compared = {ranks, nranks, rank, scratch};
+    int64_t own = others_median(&compared, PARTS);
     found.excess_ns = own < 0 ? 0 : u->own_ns - own;
     if (!is_known(u) || u->samples < LEAST_SAMPLES || found.excess_ns <= 0)
         return found;
 
-    enum part best = find_part(ranks, nranks, rank, &found, scratch);
+    enum part best = find_part(&compared, &found);
     int64_t more = found.part_ns - found.others_part_ns;
     if (best == ON_CPU)
         found.cause = PW_CAUSE_MORE_CPU_WORK;
@@ -137,7 +146,7 @@ struct pw_cause_found pw_cause_find(const struct pw_usage *ranks, size_t nranks,
         found.cause = u->throttled_ns >= more / THROTTLED_PARTS ? PW_CAUSE_CGROUP_THROTTLING
                                                                 : PW_CAUSE_CPU_CONTENTION;
     else if (best == OFF_CPU)
-        found.cause = refine_off(ranks, nranks, rank, phase, more, scratch);
+        found.cause = refine_off(&compared, phase, more);
     return found;
 }
 

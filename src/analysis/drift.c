@@ -18,25 +18,30 @@ enum { PW_SEASON_MOST = 16 /* steps */ };
 
 enum { LEAST_VALUES = 8 }; /* of each place */
 
-static double median_of_place(const double *values, const size_t *step, size_t n, size_t period,
-                              size_t place, double *sorted)
+/* Values, each of a step. */
+struct series {
+    double *values;
+    const size_t *step;
+    size_t n;
+};
+
+static double median_of_place(const struct series *of, size_t period, size_t place, double *sorted)
 {
     size_t count = 0;
-    for (size_t i = 0; i < n; i++)
-        if (step[i] % period == place)
-            sorted[count++] = values[i];
+    for (size_t i = 0; i < of->n; i++)
+        if (of->step[i] % period == place)
+            sorted[count++] = of->values[i];
     return count ? pw_median_f64(sorted, count) : 0;
 }
 
 /* Into out[n] what is left; the sum of its absolute values. */
-static double leave_season(const double *values, const size_t *step, size_t n, size_t period,
-                           double *out, double *sorted)
+static double leave_season(const struct series *of, size_t period, double *out, double *sorted)
 {
     double usual[PW_SEASON_MOST], sum = 0;
     for (size_t k = 0; k < period; k++)
-        usual[k] = median_of_place(values, step, n, period, k, sorted);
-    for (size_t i = 0; i < n; i++) {
-        out[i] = values[i] - usual[step[i] % period];
+        usual[k] = median_of_place(of, period, k, sorted);
+    for (size_t i = 0; i < of->n; i++) {
+        out[i] = of->values[i] - usual[of->step[i] % period];
         sum += fabs(out[i]);
     }
     return sum;
@@ -49,11 +54,12 @@ static double leave_season(const double *values, const size_t *step, size_t n, s
  * or more. `room` is for 2 n values. */
 static size_t pw_season_remove(double *values, const size_t *step, size_t n, double *room)
 {
+    const struct series of = {values, step, n};
     double *left = room, *sorted = room + n;
-    double least = LEAST_SEASON * leave_season(values, step, n, 1, left, sorted);
+    double least = LEAST_SEASON * leave_season(&of, 1, left, sorted);
     size_t best = 1;
     for (size_t period = 2; period <= PW_SEASON_MOST && period * LEAST_VALUES <= n; period++) {
-        const double sum = leave_season(values, step, n, period, left, sorted);
+        const double sum = leave_season(&of, period, left, sorted);
         if (sum < least) {
             least = sum;
             best = period;
@@ -61,8 +67,8 @@ static size_t pw_season_remove(double *values, const size_t *step, size_t n, dou
     }
     if (best == 1)
         return 1;
-    const double usual = median_of_place(values, step, n, 1, 0, sorted);
-    leave_season(values, step, n, best, left, sorted);
+    const double usual = median_of_place(&of, 1, 0, sorted);
+    leave_season(&of, best, left, sorted);
     for (size_t i = 0; i < n; i++)
         values[i] = left[i] + usual;
     return best;
@@ -258,13 +264,20 @@ static void place_scratch(struct work *w, void *scratch)
 
 /* ---- the common excess ---- */
 
-static int64_t median_of_rank(struct work *w, const int64_t *cells, size_t stride, size_t rank,
-                              size_t first, size_t last, int is_outside)
+/* A value of every step and rank: own work, or one of its phases. */
+struct cells {
+    const int64_t *at;
+    size_t stride;
+};
+
+/* Inside the window, or outside it. */
+static int64_t median_of_rank(struct work *w, struct cells cells, size_t rank,
+                              const struct window *win, int is_outside)
 {
     size_t n = 0;
     for (size_t i = 0; i < w->n; i++) {
-        const int64_t value = cells[(w->step[i] * w->in->nranks + rank) * stride];
-        if (value >= 0 && (i >= first && i <= last) != is_outside)
+        const int64_t value = cells.at[(w->step[i] * w->in->nranks + rank) * cells.stride];
+        if (value >= 0 && (i >= win->first && i <= win->last) != is_outside)
             w->values[n++] = value;
     }
     return n ? pw_median_i64(w->values, n) : -1;
@@ -273,11 +286,12 @@ static int64_t median_of_rank(struct work *w, const int64_t *cells, size_t strid
 static void find_common(struct work *w)
 {
     const size_t nranks = w->in->nranks;
+    const struct window all = {.last = SIZE_MAX};
     w->n = w->in->nsteps;
     for (size_t s = 0; s < w->n; s++)
         w->step[s] = s;
     for (size_t r = 0; r < nranks; r += w->stride)
-        w->base[r] = median_of_rank(w, w->in->own_ns, 1, r, 0, SIZE_MAX, 0);
+        w->base[r] = median_of_rank(w, (struct cells){w->in->own_ns, 1}, r, &all, 0);
     w->n = 0;
     for (size_t s = 0; s < w->in->nsteps; s++) {
         size_t known = 0;
@@ -429,13 +443,13 @@ static double test(struct work *w, const struct fit *fit)
 
 /* How much longer a rank was inside than outside, of own work or a phase; of `steady` in the second
  * half than in the first, twice. */
-static double change_of(struct work *w, const struct pw_drift *found, const int64_t *cells,
-                        size_t stride, size_t rank, const struct window *win)
+static double change_of(struct work *w, const struct pw_drift *found, struct cells cells,
+                        size_t rank, const struct window *win)
 {
     const int is_steady = found->kind == PW_SLOWING_STEADY;
-    const size_t first = is_steady ? w->n / 2 : win->first, last = is_steady ? w->n - 1 : win->last;
-    const int64_t inside = median_of_rank(w, cells, stride, rank, first, last, 0);
-    const int64_t outside = median_of_rank(w, cells, stride, rank, first, last, 1);
+    const struct window half = {.first = w->n / 2, .last = w->n - 1};
+    const int64_t inside = median_of_rank(w, cells, rank, is_steady ? &half : win, 0);
+    const int64_t outside = median_of_rank(w, cells, rank, is_steady ? &half : win, 1);
     if (inside < 0 || outside < 0)
         return 0;
     return (double)(inside - outside) * (is_steady ? 2 : 1);
@@ -467,8 +481,8 @@ static int64_t count_ranks(struct work *w, const struct pw_drift *found, const s
     *known = 0;
     for (size_t r = 0; r < w->in->nranks; r += w->stride) {
         *known += w->base[r] >= 0;
-        slower += change_of(w, found, w->in->own_ns, 1, r, win) + error_of(w, found, r, win) >=
-                  (double)found->excess_ns / 2;
+        const double change = change_of(w, found, (struct cells){w->in->own_ns, 1}, r, win);
+        slower += change + error_of(w, found, r, win) >= (double)found->excess_ns / 2;
     }
     return slower;
 }
@@ -480,9 +494,10 @@ static enum pw_phase find_phase(struct work *w, const struct pw_drift *found,
     double most = LEAST_EXPLAINED * (double)found->excess_ns;
     enum pw_phase phase = PW_PHASE_NONE;
     for (size_t p = 0; p < PW_PHASES; p++) {
+        const struct cells cells = {w->in->phase_ns + p, PW_PHASES};
         double sum = 0;
         for (size_t r = 0; r < nranks; r += w->stride)
-            sum += change_of(w, found, w->in->phase_ns + p, PW_PHASES, r, win);
+            sum += change_of(w, found, cells, r, win);
         sum /= (double)((nranks + w->stride - 1) / w->stride);
         if (sum > most) {
             most = sum;

@@ -48,10 +48,11 @@ static int describe(const struct pw_straggler_found *found, size_t nfound, const
     return latest_first <= earliest_last;
 }
 
-size_t pw_hosts_find(const struct pw_straggler_found *found, size_t nfound, const int64_t *host_of,
-                     size_t nranks, size_t nhosts, struct pw_host_found *out, size_t max,
-                     int64_t *scratch)
+size_t pw_hosts_find(const struct pw_straggler_found *found, size_t nfound,
+                     const struct pw_hosts *hosts, struct pw_host_found *out, int64_t *scratch)
 {
+    const int64_t *host_of = hosts->host_of;
+    const size_t nranks = hosts->nranks, nhosts = hosts->nhosts;
     struct tally t = {scratch, scratch + nhosts, scratch + 2 * nhosts};
     size_t count = 0, slow = 0;
     for (size_t h = 0; h < nhosts; h++)
@@ -62,7 +63,7 @@ size_t pw_hosts_find(const struct pw_straggler_found *found, size_t nfound, cons
         t.slow[host_of[found[i].rank]] += !found[i].is_inside;
     for (size_t h = 0; h < nhosts; h++)
         slow += (size_t)is_slow(&t, h);
-    for (size_t h = 0; h < nhosts && 2 * slow < nhosts && count < max; h++) {
+    for (size_t h = 0; h < nhosts && 2 * slow < nhosts; h++) {
         struct pw_host_found one = {
             .host = h, .nranks = (size_t)t.ranks[h], .slow_ranks = (size_t)t.slow[h]};
         if (is_slow(&t, h) && describe(found, nfound, host_of, &t, &one))

@@ -15,12 +15,16 @@ struct pw_host_found {
     double confidence;  /* least of the ranks' */
 };
 
+struct pw_hosts {
+    const int64_t *host_of; /* [nranks] */
+    size_t nranks, nhosts;
+};
+
 /* Hosts of at least 2 ranks of which at least two thirds are stragglers in steps that all share;
- * none when that is so of half the hosts or more. `host_of` is [nranks]; scratch: 3 * nhosts + 3 *
- * nranks values. Returns how many of at most `max`, in the order of the hosts. */
-size_t pw_hosts_find(const struct pw_straggler_found *found, size_t nfound, const int64_t *host_of,
-                     size_t nranks, size_t nhosts, struct pw_host_found *out, size_t max,
-                     int64_t *scratch);
+ * none when that is so of half the hosts or more. `out` is [nhosts]; scratch: 3 * nhosts + 3 *
+ * nranks values. Returns how many, in the order of the hosts. */
+size_t pw_hosts_find(const struct pw_straggler_found *found, size_t nfound,
+                     const struct pw_hosts *hosts, struct pw_host_found *out, int64_t *scratch);
 
 /* One pair of ranks: its messages whose transfer was not hidden behind another. */
 struct pw_link {

@@ -37,15 +37,15 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static size_t list_visits(const struct pw_call *calls, size_t n, const int64_t *begins,
-                          size_t nbegins, struct visit *visits)
+static size_t list_visits(const struct pw_calls *calls, const struct pw_iteration_begins *begins,
+                          struct visit *visits)
 {
     size_t listed = 0, at = 0;
-    for (size_t i = 0; i < n; i++) {
-        while (at < nbegins && begins[at] <= calls[i].start)
+    for (size_t i = 0; i < calls->n; i++) {
+        while (at < begins->n && begins->ns[at] <= calls->calls[i].start)
             at++;
-        if (at > 0 && at < nbegins)
-            visits[listed++] = (struct visit){calls[i].key, i, (int64_t)at - 1};
+        if (at > 0 && at < begins->n)
+            visits[listed++] = (struct visit){calls->calls[i].key, i, (int64_t)at - 1};
     }
     pw_sort(visits, listed, sizeof(*visits), by_visit_key);
     return listed;
@@ -90,12 +90,12 @@ static size_t insert(struct pw_recurring *out, size_t n, size_t max,
     return n;
 }
 
-size_t pw_recurring_find(const struct pw_call *calls, size_t n, const int64_t *begins,
-                         size_t nbegins, void *scratch, struct pw_recurring *out, size_t max)
+size_t pw_recurring_find(const struct pw_calls *calls, const struct pw_iteration_begins *begins,
+                         void *scratch, struct pw_recurring *out, size_t max)
 {
     struct visit *visits = scratch;
-    int64_t *distances = (int64_t *)(void *)(visits + n + 1);
-    const size_t nvisits = list_visits(calls, n, begins, nbegins, visits);
+    int64_t *distances = (int64_t *)(void *)(visits + calls->n + 1);
+    const size_t nvisits = list_visits(calls, begins, visits);
     size_t listed = 0;
     for (size_t first = 0, end; first < nvisits; first = end) {
         for (end = first; end < nvisits && visits[end].key == visits[first].key; end++)
@@ -252,8 +252,8 @@ static size_t find_next(const struct pw_period *p, const double *x, size_t n)
     return n;
 }
 
-size_t pw_period_cut(const struct pw_period *p, const int64_t *work, size_t n, double *scratch,
-                     size_t *first, double *alike)
+struct pw_period_cut pw_period_cut(const struct pw_period *p, const int64_t *work, size_t n,
+                                   double *scratch, size_t *first)
 {
     size_t count = 0, like = 0;
     for (size_t i = 0; i < n; i++)
@@ -267,8 +267,7 @@ size_t pw_period_cut(const struct pw_period *p, const int64_t *work, size_t n, d
     }
     if (count)
         first[count++] = at;
-    *alike = count > 1 ? (double)like / (double)(count - 1) : 0;
-    return count;
+    return (struct pw_period_cut){count, count > 1 ? (double)like / (double)(count - 1) : 0};
 }
 
 #define MOSTLY_ALIKE 0.85
@@ -424,10 +423,11 @@ static struct pw_iterations judge(const struct search *s, size_t first, size_t e
     return found;
 }
 
-size_t pw_iterations_list(const struct pw_call *calls, size_t n, double interrupted, void *scratch,
+size_t pw_iterations_list(const struct pw_calls *calls, double interrupted, void *scratch,
                           struct pw_iterations *out, size_t max)
 {
-    struct search s = {.calls = calls, .n = n, .interrupted = interrupted};
+    const size_t n = calls->n;
+    struct search s = {.calls = calls->calls, .n = n, .interrupted = interrupted};
     size_t listed = 0;
     prepare(&s, scratch);
     for (size_t first = 0, end; first < n && listed < max; first = end) {

@@ -20,6 +20,12 @@ struct pw_call {
     int64_t start, end;
 };
 
+/* One rank's calls, in the order of their start. */
+struct pw_calls {
+    const struct pw_call *calls; /* [n] */
+    size_t n;
+};
+
 struct pw_iterations {
     uint64_t key;    /* of the anchor */
     int64_t count;   /* iterations: from one anchor to the next, at least 3 */
@@ -31,10 +37,10 @@ struct pw_iterations {
 /* Bytes of scratch for n calls. */
 size_t pw_iterations_scratch(size_t n);
 
-/* Lists the kinds of calls that begin iterations, by key, at most `max`; returns how many. Calls
- * are in the order of their start. The share `interrupted` of the longest iterations does not count
- * where it is judged whether their lengths are even. */
-size_t pw_iterations_list(const struct pw_call *calls, size_t n, double interrupted, void *scratch,
+/* Lists the kinds of calls that begin iterations, by key, at most `max`; returns how many. The
+ * share `interrupted` of the longest iterations does not count where it is judged whether their
+ * lengths are even. */
+size_t pw_iterations_list(const struct pw_calls *calls, double interrupted, void *scratch,
                           struct pw_iterations *out, size_t max);
 
 /* The best of n, the first where several are as good; n when n is 0. */
@@ -54,11 +60,16 @@ struct pw_recurring {
 /* Bytes of scratch for n calls. */
 size_t pw_recurring_scratch(size_t n);
 
-/* Lists the first `max` by how often they come, of calls in the order of their start, and
- * iterations that begin at begins[0 .. nbegins), ascending; what is before the first or after the
+/* When iterations begin, ascending. */
+struct pw_iteration_begins {
+    const int64_t *ns; /* [n] */
+    size_t n;
+};
+
+/* Lists the first `max` by how often they come; what is before the first iteration or after the
  * last does not count. One call for each distance: the first that is met. Returns how many. */
-size_t pw_recurring_find(const struct pw_call *calls, size_t n, const int64_t *begins,
-                         size_t nbegins, void *scratch, struct pw_recurring *out, size_t max);
+size_t pw_recurring_find(const struct pw_calls *calls, const struct pw_iteration_begins *begins,
+                         void *scratch, struct pw_recurring *out, size_t max);
 
 /* Whether parts of a loop that look alike by their calls are several to an iteration: a solver has
  * three dot products, a halo exchange four messages, of which each follows another piece of work.
@@ -80,11 +91,15 @@ struct pw_period {
 /* The pattern in the work, ns, of n pieces that follow each other. `scratch` has room for n. */
 struct pw_period pw_period_find(const int64_t *work, size_t n, double *scratch);
 
-/* Where iterations begin, as indices of pieces: first[0 .. returned), at most n + 1, of which the
- * last is where the last whole one ended. An iteration may have more pieces now and then, after
- * which the pattern goes on. *alike is the share of iterations that have exactly the pattern.
- * `scratch` has room for n. */
-size_t pw_period_cut(const struct pw_period *period, const int64_t *work, size_t n, double *scratch,
-                     size_t *first, double *alike);
+struct pw_period_cut {
+    size_t count; /* beginnings */
+    double alike; /* share of the iterations that have exactly the pattern */
+};
+
+/* Where iterations begin, as indices of pieces: first[0 .. count), at most n + 1, of which the last
+ * is where the last whole one ended. An iteration may have more pieces now and then, after which
+ * the pattern goes on. `scratch` has room for n. */
+struct pw_period_cut pw_period_cut(const struct pw_period *period, const int64_t *work, size_t n,
+                                   double *scratch, size_t *first);
 
 #endif

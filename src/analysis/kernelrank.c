@@ -9,11 +9,18 @@ static int64_t mean_of(const struct pw_kernelrank_input *in, size_t kernel, size
     return in->calls[at] > 0 ? in->total_ns[at] / in->calls[at] : -1;
 }
 
-static void compare(const struct pw_kernelrank_input *in, size_t kernel, size_t rank,
-                    const int64_t *sorted, size_t n, struct pw_kernelrank_found *found)
+/* A kernel, and its mean on each of the ranks that ran it, in ascending order. */
+struct kernel {
+    size_t number, n;
+    const int64_t *sorted; /* [n] */
+};
+
+static void compare(const struct pw_kernelrank_input *in, const struct kernel *kernel, size_t rank,
+                    struct pw_kernelrank_found *found)
 {
-    size_t at = kernel * in->nranks + rank;
-    int64_t mean = mean_of(in, kernel, rank);
+    const int64_t *sorted = kernel->sorted;
+    const size_t at = kernel->number * in->nranks + rank, n = kernel->n;
+    int64_t mean = mean_of(in, kernel->number, rank);
     if (mean < 0)
         return;
     size_t place = pw_place_i64(sorted, n, mean);
@@ -26,7 +33,7 @@ static void compare(const struct pw_kernelrank_input *in, size_t kernel, size_t 
     found->chances += 1 / (double)n;
     if (excess > (double)found->excess_ns) {
         found->excess_ns = (int64_t)excess;
-        found->worst = kernel;
+        found->worst = kernel->number;
     }
 }
 
@@ -54,8 +61,9 @@ void pw_kernelrank_find(const struct pw_kernelrank_input *in, int64_t *scratch,
         if (n < 3)
             continue;
         pw_sort_i64(scratch, n);
+        const struct kernel kernel = {k, n, scratch};
         for (size_t r = 0; r < in->nranks; r++)
-            compare(in, k, r, scratch, n, &out[r]);
+            compare(in, &kernel, r, &out[r]);
     }
     for (size_t r = 0; r < in->nranks; r++)
         conclude(&out[r], in->nranks);

@@ -162,8 +162,9 @@ static int64_t median_of_others(const int64_t *values, size_t n, size_t rank, in
 
 /* How much more one member of a rank's row is than the median of the others'. */
 static int64_t more(const struct pw_row_c_part_trace *rows, size_t nranks, size_t rank,
-                    size_t offset, int64_t *values, int64_t *sorted)
+                    size_t offset, int64_t *scratch)
 {
+    int64_t *values = scratch, *sorted = scratch + nranks;
     for (size_t r = 0; r < nranks; r++)
         values[r] = *(const int64_t *)((const char *)&rows[r] + offset);
     int64_t usual = median_of_others(values, nranks, rank, sorted);
@@ -189,11 +190,10 @@ static enum pw_cause cause_of(const struct pw_row_c_part_trace *rows, size_t nra
     if (f->part == PW_PART_START)
         return PW_CAUSE_LATE_START;
     for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
-        if ((double)more(rows, nranks, f->rank, kinds[k].offset, scratch, scratch + nranks) >=
+        if ((double)more(rows, nranks, f->rank, kinds[k].offset, scratch) >=
             MOSTLY * (double)f->lost_ns) {
-            const int64_t io =
-                more(rows, nranks, f->rank, offsetof(struct pw_row_c_part_trace, io_bytes), scratch,
-                     scratch + nranks);
+            const int64_t io = more(rows, nranks, f->rank,
+                                    offsetof(struct pw_row_c_part_trace, io_bytes), scratch);
             const int is_io = (double)io >= PW_CAUSE_LEAST_IO_PER_NS * (double)f->lost_ns;
             return kinds[k].cause == PW_CAUSE_BLOCKED_OFF_CPU && is_io ? PW_CAUSE_FILE_IO
                                                                        : kinds[k].cause;

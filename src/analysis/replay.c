@@ -272,17 +272,6 @@ static int64_t work_in(const struct pw_replay_graph *g, const int64_t *works, si
     return sum;
 }
 
-/* Median work of those that are not members; -1 when all are. */
-static int64_t others_median(const struct pw_replay_graph *g, const int64_t *works,
-                             const uint8_t *member, size_t step, size_t phase, int64_t *scratch)
-{
-    size_t n = 0;
-    for (size_t r = 0; r < g->nranks; r++)
-        if (!member[r])
-            scratch[n++] = work_in(g, works, step, r, phase);
-    return n ? pw_median_i64(scratch, n) : -1;
-}
-
 /* Nodes of one rank; what its work becomes in each step and phase. */
 struct restoring {
     const struct pw_replay_graph *g;
@@ -291,6 +280,17 @@ struct restoring {
     int64_t *delaying;     /* [nsteps * PW_PHASES] work that others were delayed by */
     float *scale;
 };
+
+/* Median work of those that are not members; -1 when all are. */
+static int64_t others_median(const struct restoring *restoring, const uint8_t *member, size_t step,
+                             size_t phase, int64_t *scratch)
+{
+    size_t n = 0;
+    for (size_t r = 0; r < restoring->g->nranks; r++)
+        if (!member[r])
+            scratch[n++] = work_in(restoring->g, restoring->works, step, r, phase);
+    return n ? pw_median_i64(scratch, n) : -1;
+}
 
 static size_t index_of(const struct restoring *r, const struct pw_replay_node *node)
 {
@@ -365,22 +365,23 @@ static size_t nodes_of(const struct pw_replay_graph *g, int32_t rank, size_t *en
     return of[0];
 }
 
-void pw_replay_restore(const struct pw_replay_graph *g, const int64_t *works, const int64_t *delays,
-                       const uint8_t *member, size_t first, size_t last, int phase, float *scale,
-                       int64_t *scratch)
+void pw_replay_restore(const struct pw_replay_graph *g, const struct pw_replay_measured *measured,
+                       const struct pw_replay_part *part, float *scale, int64_t *scratch)
 {
+    const int phase = part->phase;
     const size_t cells = g->nsteps * PW_PHASES;
     int64_t *wanted = scratch + g->nranks;
-    const struct restoring r = {g, works, delays, wanted, wanted + cells, scale};
+    const struct restoring r = {g,      measured->works, measured->delays,
+                                wanted, wanted + cells,  scale};
     for (size_t i = 0; i < cells; i++) {
         const size_t s = i / PW_PHASES, p = i % PW_PHASES;
-        const int is_wanted = s >= first && s <= last && (phase < 0 || p == (size_t)phase) &&
-                              (!g->is_placed || p == 0);
-        wanted[i] = is_wanted ? others_median(g, works, member, s, p, scratch) : -1;
+        const int is_wanted = s >= part->first && s <= part->last &&
+                              (phase < 0 || p == (size_t)phase) && (!g->is_placed || p == 0);
+        wanted[i] = is_wanted ? others_median(&r, part->member, s, p, scratch) : -1;
     }
     for (size_t i = 0; i < g->nranks; i++) {
         size_t end;
-        if (!member[i])
+        if (!part->member[i])
             continue;
         const size_t begin = nodes_of(g, (int32_t)i, &end);
         for (size_t k = 0; k < cells; k++)

@@ -60,13 +60,26 @@ int64_t pw_replay_path(const struct pw_replay_graph *graph, const int32_t *order
 /* Sums the nodes' work into works[(step * nranks + rank) * PW_PHASES + phase]. */
 void pw_replay_sum_works(const struct pw_replay_graph *graph, int64_t *works);
 
-/* Sets `scale` of the nodes in steps first .. last, and of the one phase unless phase < 0, of each
- * rank r with member[r], to what makes its work in each step and phase the median of those without.
- * What it works more is taken first from where others wait for it. Scratch: nranks + 2 * nsteps *
- * PW_PHASES values. */
-void pw_replay_restore(const struct pw_replay_graph *graph, const int64_t *works,
-                       const int64_t *delays, const uint8_t *member, size_t first, size_t last,
-                       int phase, float *scale, int64_t *scratch);
+/* What was measured of each cell (step, rank, phase), ns: its work, and what others waited for it.
+ */
+struct pw_replay_measured {
+    const int64_t *works, *delays;
+};
+
+/* Whose work in which steps: of each rank r with member[r], in steps first .. last, and in the one
+ * phase unless phase < 0. */
+struct pw_replay_part {
+    const uint8_t *member;
+    size_t first, last;
+    int phase;
+};
+
+/* Sets `scale` of the nodes of the part to what makes its work in each step and phase the median of
+ * those without. What it works more is taken first from where others wait for it. Scratch: nranks +
+ * 2 * nsteps * PW_PHASES values. */
+void pw_replay_restore(const struct pw_replay_graph *graph,
+                       const struct pw_replay_measured *measured, const struct pw_replay_part *part,
+                       float *scale, int64_t *scratch);
 
 /* Sets `scale` of the nodes in a phase, of all where it is < 0, to what gives every rank the mean
  * work of all in each step and phase. Scratch: nsteps * PW_PHASES values. */

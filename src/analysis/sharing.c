@@ -326,18 +326,18 @@ static int is_missing(const struct sharing *h)
     return 0;
 }
 
-void pw_share_roles(const struct pw_replay_graph *g, const int64_t *works, const int32_t *role_of,
-                    size_t nroles, const uint8_t *is_slow, struct pw_replay_node *nodes,
+void pw_share_roles(const struct pw_replay_graph *g, const int64_t *works,
+                    const struct pw_share_ranks *ranks, struct pw_replay_node *nodes,
                     int64_t *scratch)
 {
     struct sharing h = begin(g, works, nodes, scratch);
     int missing = 0;
-    h.role_of = role_of;
-    h.nroles = nroles;
-    h.is_slow = is_slow;
+    h.role_of = ranks->role_of;
+    h.nroles = ranks->nroles;
+    h.is_slow = ranks->is_slow;
     h.first = scratch + 2 * cells_of(g);
-    h.usual = h.first + nroles + 1;
-    h.values = h.usual + nroles * PW_PIECES_MOST;
+    h.usual = h.first + h.nroles + 1;
+    h.values = h.usual + h.nroles * PW_PIECES_MOST;
     look_at(&h, PW_PIECES_ALL);
     const double all = (double)h.mean;
     for (int p = 0; p < PW_PHASES && !missing; p++) {

@@ -21,14 +21,21 @@ size_t pw_share_scratch(const struct pw_replay_graph *graph, size_t nroles);
 void pw_share_amounts(const struct pw_replay_graph *graph, const int64_t *works,
                       const float *more_ns, struct pw_replay_node *nodes, int64_t *scratch);
 
+/* Each rank's role, and whether it is slow. */
+struct pw_share_ranks {
+    const int32_t *role_of; /* [nranks] 0 .. nroles - 1 */
+    size_t nroles;
+    const uint8_t *is_slow; /* [nranks]; NULL: none is */
+};
+
 /* Gives all roles the mean of their usual works, phase by phase. Where a phase has pieces that can
  * be compared (a pipeline's passes), each piece has the mean, too: what is in one part of the model
  * only is shared out over all parts. What a rank's work differs from the usual of its role in the
  * same piece stays, as a factor: noise, and slow ranks. Usual are medians over the steps and the
- * role's ranks, without those that is_slow[nranks] says are (NULL: none). Where a role has no work
- * in a phase of others all its work is taken as one. role_of[nranks] is 0 .. nroles - 1. */
+ * role's ranks, without those that are slow. Where a role has no work in a phase of others all its
+ * work is taken as one. */
 void pw_share_roles(const struct pw_replay_graph *graph, const int64_t *works,
-                    const int32_t *role_of, size_t nroles, const uint8_t *is_slow,
-                    struct pw_replay_node *nodes, int64_t *scratch);
+                    const struct pw_share_ranks *ranks, struct pw_replay_node *nodes,
+                    int64_t *scratch);
 
 #endif

@@ -179,11 +179,11 @@ static void test(struct steps *s, double *room, struct pw_steppair *out)
     out->p_tail = pw_permutation_test(s[0].rest, s[0].n, s[1].rest, s[1].n, out->block);
 }
 
-void pw_steppair(const double *a, size_t na, const double *b, size_t nb, double *scratch,
-                 struct pw_steppair *out)
+void pw_steppair(const struct pw_run_steps runs[2], double *scratch, struct pw_steppair *out)
 {
-    struct steps s[2] = {{a, scratch, scratch + na + nb, na},
-                         {b, scratch + na, scratch + 2 * na + nb, nb}};
+    const size_t na = runs[0].n, nb = runs[1].n;
+    struct steps s[2] = {{runs[0].ns, scratch, scratch + na + nb, na},
+                         {runs[1].ns, scratch + na, scratch + 2 * na + nb, nb}};
     *out = (struct pw_steppair){.p_few = 1};
     for (int i = 0; i < 2; i++)
         summarise(&s[i], &out->runs[i]);

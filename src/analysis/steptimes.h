@@ -45,7 +45,13 @@ double pw_steppair_chance(double excess_ns, double noise_ns);
 /* Doubles that pw_steppair() needs. */
 size_t pw_steppair_scratch(size_t na, size_t nb);
 
-/* na >= 2 and nb >= 2 durations each, in order; they are not changed.
+/* The durations of a run's steps, in order; they are not changed. */
+struct pw_run_steps {
+    const double *ns; /* [n], n >= 2 */
+    size_t n;
+};
+
+/* Compares runs[0] with runs[1].
  *
  * The few: at most 2 steps or a twentieth of one run, each PW_STEPPAIR_TIMES as far above what the
  * third largest of its other steps and the largest of the other run are above their medians, or a
@@ -54,8 +60,7 @@ size_t pw_steppair_scratch(size_t na, size_t nb);
  * How alike successive steps are is taken from the run in which they are less so, and without the
  * steps that are further from the median than 5 times 1.4826 x the MAD: a change in one run is what
  * is looked for, and no noise. */
-void pw_steppair(const double *a, size_t na, const double *b, size_t nb, double *scratch,
-                 struct pw_steppair *out);
+void pw_steppair(const struct pw_run_steps runs[2], double *scratch, struct pw_steppair *out);
 
 /* How long each step of a job took, so that the steps add up to time that passed.
  *

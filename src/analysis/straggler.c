@@ -142,10 +142,17 @@ static double clipped(double value, double most)
     return value > most ? most : value < -most ? -most : value;
 }
 
+/* A window where a rank is slow, and the chance of it. */
+struct window {
+    size_t first, last;
+    double chance;    /* above 1: no window worth naming */
+    double excess_ns; /* of all its steps that are above half its median */
+};
+
 /* The window with the largest sum of excess - edge, where no step counts more than `most`; 0 when
  * no step is above the edge. */
 static int best_window(const struct pw_excess *w, size_t rank, double edge, double most,
-                       size_t *first, size_t *last)
+                       struct window *found)
 {
     double best = 0, sum = 0;
     size_t start = 0;
@@ -159,8 +166,8 @@ static int best_window(const struct pw_excess *w, size_t rank, double edge, doub
             sum += clipped((double)excess, most) - edge;
         if (sum > best) {
             best = sum;
-            *first = start;
-            *last = s;
+            found->first = start;
+            found->last = s;
         }
     }
     return best > 0;
@@ -205,13 +212,6 @@ static int64_t count_above(const struct pw_excess *w, size_t rank, size_t first,
     return above;
 }
 
-/* A window where a rank is slow, and the chance of it. */
-struct window {
-    size_t first, last;
-    double chance;    /* above 1: no window worth naming */
-    double excess_ns; /* of all its steps that are above half its median */
-};
-
 /* The window of an excess of about `height`, and the chance of as many steps above half its median,
  * given how often the other ranks are; not yet corrected for what was looked at. */
 static struct window look_for(struct pw_excess *w, size_t rank, double height)
@@ -219,11 +219,11 @@ static struct window look_for(struct pw_excess *w, size_t rank, double height)
     struct window found = {.chance = 2};
     const double most = CLIP / LEAST_EFFECT * height;
     size_t known;
-    if (!best_window(w, rank, height / 2, most, &found.first, &found.last))
+    if (!best_window(w, rank, height / 2, most, &found))
         return found;
     /* Once the effect is known, half of it separates the two sides of an edge best. */
     int64_t median = window_median(w, rank, found.first, found.last, &known);
-    best_window(w, rank, clipped((double)median, most) / 2, most, &found.first, &found.last);
+    best_window(w, rank, clipped((double)median, most) / 2, most, &found);
     median = window_median(w, rank, found.first, found.last, &known);
     int64_t clock = pw_excess_clock_limit(w, rank);
     if (known < PW_EXCESS_LEAST_STEPS || (double)median <= LEAST_EFFECT * (double)w->sigma ||

@@ -269,9 +269,11 @@ double pw_varying_difference(const struct pw_varying_level *some,
     return more * more > LEVEL_ERRORS * LEVEL_ERRORS * chance ? more : 0;
 }
 
-void pw_varying_usual(const struct pw_varying_level *ranks, size_t nranks, const int32_t *role_of,
-                      size_t nroles, double *usual, double *scratch)
+void pw_varying_usual(const struct pw_varying_level *ranks, size_t nranks,
+                      struct pw_varying_roles roles, double *usual, double *scratch)
 {
+    const int32_t *role_of = roles.role_of;
+    const size_t nroles = roles.nroles;
     for (size_t i = 0; i < PW_VARYING_SUMS * nroles; i++)
         scratch[i] = 0;
     for (size_t r = 0; r < nranks; r++) {

@@ -48,13 +48,19 @@ struct pw_varying_level {
 double pw_varying_difference(const struct pw_varying_level *some,
                              const struct pw_varying_level *others);
 
+/* Which role each rank has; `role_of` NULL: all have one. */
+struct pw_varying_roles {
+    const int32_t *role_of; /* [nranks] */
+    size_t nroles;
+};
+
 enum { PW_VARYING_SUMS = 4 }; /* values of scratch for each role */
 
 /* Into usual[nranks]: the mean of the role's ranks, as means of few steps differ by chance; where
  * they differ by more (three standard errors of the variance between them), each rank's own mean,
- * drawn to that by as much as chance explains (James and Stein, 1961). `role_of` NULL: one role. */
-void pw_varying_usual(const struct pw_varying_level *ranks, size_t nranks, const int32_t *role_of,
-                      size_t nroles, double *usual, double *scratch);
+ * drawn to that by as much as chance explains (James and Stein, 1961). */
+void pw_varying_usual(const struct pw_varying_level *ranks, size_t nranks,
+                      struct pw_varying_roles roles, double *usual, double *scratch);
 
 /* Of one step: works[nranks], each as a share of what is usual for its rank, at most 0 when it is
  * not known, to factors that leave their sum and of their deviations the noise. */

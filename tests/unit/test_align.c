@@ -43,7 +43,7 @@ static void test_at_constant(void **state)
     struct pw_align_bound lower[] = {{0, -10}, {100, -4}}, upper[] = {{50, 6}};
     struct pw_align_bounds b = {lower, upper, 2, 1};
     int64_t low, high;
-    assert_int_equal(pw_align_at(&b, 50, 0, 0, &low, &high), 0);
+    assert_int_equal(pw_align_at(&b, 50, (struct pw_align_rates){0, 0}, &low, &high), 0);
     assert_int_equal(low, -4);
     assert_int_equal(high, 6);
 }
@@ -55,7 +55,7 @@ static void test_at_slope(void **state)
     struct pw_align_bound lower[] = {{990, -11}, {1010, 9}}, upper[] = {{990, -9}, {1010, 11}};
     struct pw_align_bounds b = {lower, upper, 2, 2};
     int64_t low, high;
-    assert_int_equal(pw_align_at(&b, 1000, 2, 0, &low, &high), 0);
+    assert_int_equal(pw_align_at(&b, 1000, (struct pw_align_rates){2, 0}, &low, &high), 0);
     assert_in_range(low + 2, 0, 1); /* -1, rounded outwards */
     assert_in_range(high, 1, 2);
 }
@@ -67,7 +67,7 @@ static void test_at_contradiction(void **state)
     struct pw_align_bound lower[] = {{-10, -11}, {10, 9}}, upper[] = {{-10, -9}, {10, 11}};
     struct pw_align_bounds b = {lower, upper, 2, 2};
     int64_t low, high;
-    assert_int_equal(pw_align_at(&b, 0, 0.5, 0, &low, &high), -1);
+    assert_int_equal(pw_align_at(&b, 0, (struct pw_align_rates){0.5, 0}, &low, &high), -1);
     assert_in_range(low + 5, 0, 1); /* -4 */
     assert_in_range(high, 4, 5);
 }
@@ -78,7 +78,7 @@ static void test_at_wander(void **state)
     struct pw_align_bound lower[] = {{100, 0}}, upper[] = {{-100, 10}};
     struct pw_align_bounds b = {lower, upper, 1, 1};
     int64_t low, high;
-    assert_int_equal(pw_align_at(&b, 0, 0, 0.25, &low, &high), 0);
+    assert_int_equal(pw_align_at(&b, 0, (struct pw_align_rates){0, 0.25}, &low, &high), 0);
     assert_int_equal(low, -25);
     assert_int_equal(high, 35);
 }
@@ -89,11 +89,11 @@ static void test_at_one_side(void **state)
     struct pw_align_bound lower[] = {{0, 5}, {10, 3}};
     struct pw_align_bounds b = {lower, NULL, 2, 0};
     int64_t low, high;
-    assert_int_equal(pw_align_at(&b, 0, 0.0001, 0, &low, &high), 0);
+    assert_int_equal(pw_align_at(&b, 0, (struct pw_align_rates){0.0001, 0}, &low, &high), 0);
     assert_int_equal(low, 5);
     assert_int_equal(high, NONE);
     b = (struct pw_align_bounds){lower, NULL, 0, 0};
-    assert_int_equal(pw_align_at(&b, 0, 0.0001, 0, &low, &high), 0);
+    assert_int_equal(pw_align_at(&b, 0, (struct pw_align_rates){0.0001, 0}, &low, &high), 0);
     assert_int_equal(low, -NONE);
     assert_int_equal(high, NONE);
 }
@@ -106,12 +106,16 @@ static void test_bounds_through_another_clock(void **state)
                                           {2, 1, 4}, {3, 0, 1},  {1, 3, NONE}};
     int64_t most[4];
     int32_t scratch[8];
-    assert_int_equal(pw_align_reach(edges, 7, 4, PW_ALIGN_FROM_REFERENCE, most, scratch), 0);
+    assert_int_equal(pw_align_reach(&(struct pw_align_graph){edges, 7, 4}, PW_ALIGN_FROM_REFERENCE,
+                                    most, scratch),
+                     0);
     assert_int_equal(most[0], 0);
     assert_int_equal(most[1], 10);
     assert_int_equal(most[2], 15);
     assert_int_equal(most[3], NONE);
-    assert_int_equal(pw_align_reach(edges, 7, 4, PW_ALIGN_TO_REFERENCE, most, scratch), 0);
+    assert_int_equal(
+        pw_align_reach(&(struct pw_align_graph){edges, 7, 4}, PW_ALIGN_TO_REFERENCE, most, scratch),
+        0);
     assert_int_equal(most[1], 2); /* 1 to 2 to 0 */
     assert_int_equal(most[2], -3);
     assert_int_equal(most[3], 1);
@@ -127,8 +131,10 @@ static void test_reach_contradiction(void **state)
     int32_t scratch[8];
     for (int d = PW_ALIGN_FROM_REFERENCE; d <= PW_ALIGN_TO_REFERENCE; d++) {
         enum pw_align_direction direction = (enum pw_align_direction)d;
-        assert_int_equal(pw_align_reach(near, 2, 2, direction, most, scratch), -1);
-        assert_int_equal(pw_align_reach(far, 5, 4, direction, most, scratch), -1);
+        assert_int_equal(
+            pw_align_reach(&(struct pw_align_graph){near, 2, 2}, direction, most, scratch), -1);
+        assert_int_equal(
+            pw_align_reach(&(struct pw_align_graph){far, 5, 4}, direction, most, scratch), -1);
     }
 }
 
@@ -158,11 +164,14 @@ static void test_reach_all_paths(void **state)
                 for (int j = 0; j < N; j++)
                     if (all[i][k] < NONE && all[k][j] < NONE && all[i][k] + all[k][j] < all[i][j])
                         all[i][j] = all[i][k] + all[k][j];
-        assert_int_equal(pw_align_reach(edges, EDGES, N, PW_ALIGN_FROM_REFERENCE, most, scratch),
+        assert_int_equal(pw_align_reach(&(struct pw_align_graph){edges, EDGES, N},
+                                        PW_ALIGN_FROM_REFERENCE, most, scratch),
                          0);
         for (int i = 0; i < N; i++)
             assert_int_equal(most[i], all[0][i]);
-        assert_int_equal(pw_align_reach(edges, EDGES, N, PW_ALIGN_TO_REFERENCE, most, scratch), 0);
+        assert_int_equal(pw_align_reach(&(struct pw_align_graph){edges, EDGES, N},
+                                        PW_ALIGN_TO_REFERENCE, most, scratch),
+                         0);
         for (int i = 0; i < N; i++)
             assert_int_equal(most[i], all[i][0]);
     }
@@ -201,7 +210,8 @@ static void test_truth_is_within_the_bounds_of_simulated_clocks(void **state)
         struct pw_align_bounds b = {lower, upper, N, N};
         double bend = (double)(at - 5000000000) * (double)(at - 5000000000) * 1e-17;
         int64_t low, high, truth = (int64_t)((double)at * 50e-6 + bend);
-        assert_int_equal(pw_align_at(&b, at, 100e-6, 1e-6, &low, &high), 0);
+        assert_int_equal(pw_align_at(&b, at, (struct pw_align_rates){100e-6, 1e-6}, &low, &high),
+                         0);
         assert_true(low <= truth && truth <= high);
         assert_true(high - low < 60000);
     }

@@ -113,14 +113,17 @@ static void test_words(void **state)
         r->rows[i * RANKS + 3] = r->rows[i * RANKS + 2];
     measure(r);
     assert_int_equal(beside(r), 6);
-    assert_true(pw_bound_look(&r->in, &r->bound, 3, 2, 9, scratch, &found));
+    assert_true(
+        pw_bound_look(&r->in, &r->bound, (struct pw_bound_where){3, 2, 9}, scratch, &found));
     assert_int_equal(found.cpus, 1);
     assert_int_equal(found.lowest, 1);
     assert_int_equal(found.others_cpus, 2);
     assert_float_equal(found.share, 0.6, 1e-9);
     assert_int_equal(found.since, 4);
-    assert_false(pw_bound_look(&r->in, &r->bound, 3, 0, 6, scratch, &found)); /* 3 of 7 bins */
-    assert_false(pw_bound_look(&r->in, &r->bound, 2, 4, 9, scratch, &found));
+    assert_false(pw_bound_look(&r->in, &r->bound, (struct pw_bound_where){3, 0, 6}, scratch,
+                               &found)); /* 3 of 7 bins */
+    assert_false(
+        pw_bound_look(&r->in, &r->bound, (struct pw_bound_where){2, 4, 9}, scratch, &found));
     free(r);
 }
 

@@ -20,7 +20,7 @@ static struct pw_straggler_found straggler(size_t rank, size_t first, size_t las
 static size_t find(const struct pw_straggler_found *found, size_t n, struct pw_host_found *out)
 {
     int64_t scratch[3 * 3 + 3 * 6];
-    return pw_hosts_find(found, n, host_of, 6, 3, out, 3, scratch);
+    return pw_hosts_find(found, n, &(struct pw_hosts){host_of, 6, 3}, out, scratch);
 }
 
 static void test_host(void **state)

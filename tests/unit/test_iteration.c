@@ -21,7 +21,7 @@ static int find_with(const char *text, double interrupted, struct pw_iterations 
     }
     void *scratch = malloc(pw_iterations_scratch(n));
     assert_non_null(scratch);
-    size_t listed = pw_iterations_list(calls, n, interrupted, scratch, all, 64);
+    size_t listed = pw_iterations_list(&(struct pw_calls){calls, n}, interrupted, scratch, all, 64);
     free(scratch);
     if (listed)
         *out = all[pw_iterations_choose(all, listed)];

@@ -32,7 +32,6 @@ static const int solver[] = {30, 90, 315};
 static void test_three_dot_products(void **state)
 {
     (void)state;
-    double alike;
     npieces = 0;
     add(100, 3, solver);
     struct pw_period p = pw_period_find(work, npieces, scratch);
@@ -40,17 +39,17 @@ static void test_three_dot_products(void **state)
     assert_true(p.pattern[0] > p.pattern[2] && p.pattern[2] > p.pattern[1]);
     /* The longest piece begins an iteration: pieces 2, 5, ... 296; the last whole one ends at 299.
      */
-    assert_int_equal(pw_period_cut(&p, work, npieces, scratch, first, &alike), 100);
+    const struct pw_period_cut cut = pw_period_cut(&p, work, npieces, scratch, first);
+    assert_int_equal(cut.count, 100);
     for (size_t i = 0; i < 100; i++)
         assert_int_equal(first[i], 2 + 3 * i);
-    assert_true(alike == 1);
+    assert_true(cut.alike == 1);
 }
 
 /* 20 % of noise, and every 20th piece interrupted for 15 ms, where the machine is shared. */
 static void test_pattern_in_noise(void **state)
 {
     (void)state;
-    double alike;
     size_t off = 0;
     npieces = 0;
     add(200, 3, solver);
@@ -59,12 +58,13 @@ static void test_pattern_in_noise(void **state)
         work[i] += 15000 * US;
     struct pw_period p = pw_period_find(work, npieces, scratch);
     assert_int_equal(p.length, 3);
-    const size_t n = pw_period_cut(&p, work, npieces, scratch, first, &alike);
+    const struct pw_period_cut cut = pw_period_cut(&p, work, npieces, scratch, first);
+    const size_t n = cut.count;
     assert_true(n >= 195 && n <= 200);
     for (size_t i = 0; i < n; i++)
         off += first[i] % 3 != 2;
     assert_true(off <= 2);
-    assert_true(alike > 0.6);
+    assert_true(cut.alike > 0.6);
 }
 
 /* A fourth dot product, of a residual, in every tenth iteration: the pattern goes on after it. */
@@ -72,7 +72,6 @@ static void test_additional_piece_in_some_iterations(void **state)
 {
     (void)state;
     static const int with_residual[] = {30, 90, 5, 315};
-    double alike;
     npieces = 0;
     for (int i = 0; i < 10; i++) {
         add(9, 3, solver);
@@ -80,7 +79,7 @@ static void test_additional_piece_in_some_iterations(void **state)
     }
     struct pw_period p = pw_period_find(work, npieces, scratch);
     assert_int_equal(p.length, 3);
-    const size_t n = pw_period_cut(&p, work, npieces, scratch, first, &alike);
+    const size_t n = pw_period_cut(&p, work, npieces, scratch, first).count;
     assert_int_equal(n, 100);
     for (size_t i = 0; i < n - 1; i++)
         assert_int_equal(work[first[i]], 315 * US);

@@ -20,7 +20,9 @@ static size_t find(const char *text, struct pw_recurring *out, size_t max)
     }
     void *scratch = malloc(pw_recurring_scratch(n));
     assert_non_null(scratch);
-    size_t listed = pw_recurring_find(calls, n, begins, nbegins, scratch, out, max);
+    size_t listed =
+        pw_recurring_find(&(struct pw_calls){calls, n},
+                          &(struct pw_iteration_begins){begins, nbegins}, scratch, out, max);
     free(scratch);
     return listed;
 }

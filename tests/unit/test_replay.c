@@ -78,26 +78,34 @@ static void test_starts_count(void **state)
     assert_int_equal(run(&b, 1), 290);
 }
 
+/* Rank 1's work, in steps first .. last. */
+static void restore(struct bench *b, size_t first, size_t last, int phase)
+{
+    const uint8_t second[2] = {0, 1};
+    const struct pw_replay_measured measured = {b->works, b->delays};
+    const struct pw_replay_part part = {second, first, last, phase};
+    pw_replay_restore(&b->graph, &measured, &part, b->scale, b->scratch);
+}
+
 static void test_restored_rank(void **state)
 {
     (void)state;
     struct bench b;
-    const uint8_t second[2] = {0, 1};
     make(&b);
     /* Of two ranks the other is the median: rank 1 works 100 and 100; 110, 220. */
-    pw_replay_restore(&b.graph, b.works, b.delays, second, 0, 1, -1, b.scale, b.scratch);
+    restore(&b, 0, 1, -1);
     assert_int_equal(run(&b, 1), 220);
     /* In step 0 only: 110, then max(210, 190) + 10. */
     make(&b);
-    pw_replay_restore(&b.graph, b.works, b.delays, second, 0, 0, -1, b.scale, b.scratch);
+    restore(&b, 0, 0, -1);
     assert_int_equal(run(&b, 1), 220);
     /* In step 1 only: 170, then max(270, 270) + 10: nothing gained. */
     make(&b);
-    pw_replay_restore(&b.graph, b.works, b.delays, second, 1, 1, -1, b.scale, b.scratch);
+    restore(&b, 1, 1, -1);
     assert_int_equal(run(&b, 1), 280);
     /* In a phase in which it did nothing. */
     make(&b);
-    pw_replay_restore(&b.graph, b.works, b.delays, second, 0, 1, B, b.scale, b.scratch);
+    restore(&b, 0, 1, B);
     assert_int_equal(run(&b, 1), 280);
 }
 
@@ -114,8 +122,7 @@ static void use(struct bench *b, const struct pw_replay_node *nodes, size_t n)
     assert_int_equal(pw_replay_order(&b->graph, b->order, b->scratch), 0);
     pw_replay_sum_works(&b->graph, b->works);
     pw_replay_path(&b->graph, b->order, b->path, b->delays, b->scratch);
-    const uint8_t second[2] = {0, 1};
-    pw_replay_restore(&b->graph, b->works, b->delays, second, 0, 0, -1, b->scale, b->scratch);
+    restore(b, 0, 0, -1);
 }
 
 /* A step with two Allreduces. Rank 0 works 10 before each, rank 1 30 and 10, or 30 and 40. Rank 0

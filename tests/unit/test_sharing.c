@@ -57,6 +57,13 @@ static void test_work_of_each_cell_is_shared(void **state)
     assert_works(&w, (const int64_t[]){20, 100, 10, 40, 70});
 }
 
+/* Between two roles. */
+static void share_roles(struct world *w, const int32_t *role_of, const uint8_t *is_slow)
+{
+    const struct pw_share_ranks ranks = {role_of, 2, is_slow};
+    pw_share_roles(&w->graph, w->works, &ranks, w->changed, w->scratch);
+}
+
 /* Of two pieces of a phase the second depends on the amount: 300 and 100. */
 static void test_amounts(void **state)
 {
@@ -92,7 +99,7 @@ static void test_roles_with_pieces(void **state)
         add(&w, 1, s, A, s == 1 ? 600 : 300);
     }
     sum_up(&w);
-    pw_share_roles(&w.graph, w.works, (const int32_t[]){0, 1}, 2, NULL, w.changed, w.scratch);
+    share_roles(&w, (const int32_t[]){0, 1}, NULL);
     assert_works(
         &w, (const int64_t[]){150, 3, 150, 150, 3, 150, 150, 3, 150, 150, 150, 150, 300, 150, 150});
 }
@@ -108,8 +115,7 @@ static void test_slow_rank_does_not_change_the_usual_work(void **state)
     add(&w, 1, 0, A, 400);
     add(&w, 2, 0, A, 400);
     sum_up(&w);
-    pw_share_roles(&w.graph, w.works, (const int32_t[]){0, 0, 1}, 2, (const uint8_t[]){0, 1, 0},
-                   w.changed, w.scratch);
+    share_roles(&w, (const int32_t[]){0, 0, 1}, (const uint8_t[]){0, 1, 0});
     assert_works(&w, (const int64_t[]){200, 800, 200});
 }
 
@@ -125,7 +131,7 @@ static void test_roles_with_phases(void **state)
     add(&w, 1, 0, A, 150);
     add(&w, 1, 0, B, 50);
     sum_up(&w);
-    pw_share_roles(&w.graph, w.works, (const int32_t[]){0, 1}, 2, NULL, w.changed, w.scratch);
+    share_roles(&w, (const int32_t[]){0, 1}, NULL);
     assert_works(&w, (const int64_t[]){200, 50, 100, 100, 50});
 }
 
@@ -139,7 +145,7 @@ static void test_roles_with_other_phases(void **state)
     add(&w, 0, 0, B, 100);
     add(&w, 1, 0, A, 400);
     sum_up(&w);
-    pw_share_roles(&w.graph, w.works, (const int32_t[]){0, 1}, 2, NULL, w.changed, w.scratch);
+    share_roles(&w, (const int32_t[]){0, 1}, NULL);
     assert_works(&w, (const int64_t[]){150, 150, 300});
 }
 

@@ -29,7 +29,7 @@ static void test_like_runs(void **state)
     struct pw_steppair pair;
     make(a);
     make(b);
-    pw_steppair(a, STEPS, b, STEPS, scratch, &pair);
+    pw_steppair((struct pw_run_steps[]){{a, STEPS}, {b, STEPS}}, scratch, &pair);
     assert_near(pair.runs[1].mean, 60, 1e-9);
     assert_near(pair.runs[1].median, 60, 0);
     assert_near(pair.runs[1].p90, 62, 0);
@@ -53,7 +53,7 @@ static void test_twenty_of_hundred_doubled(void **state)
     make(b);
     for (int i = 40; i < 60; i++)
         b[i] += 60;
-    pw_steppair(a, STEPS, b, STEPS, scratch, &pair);
+    pw_steppair((struct pw_run_steps[]){{a, STEPS}, {b, STEPS}}, scratch, &pair);
     assert_near(pair.runs[1].mean, 72, 1e-9);
     assert_near(pair.runs[1].rest, 72, 1e-9);
     assert_near(pair.runs[1].median, 61, 0);
@@ -78,7 +78,7 @@ static void test_two_large_steps_are_significant(void **state)
     make(b);
     b[12] = 560; /* was 60, as was the other */
     b[37] = 1060;
-    pw_steppair(a, STEPS, b, STEPS, scratch, &pair);
+    pw_steppair((struct pw_run_steps[]){{a, STEPS}, {b, STEPS}}, scratch, &pair);
     assert_int_equal(pair.runs[1].few, 2);
     assert_near(pair.runs[1].few_ns, 1500, 1e-9);
     assert_near(pair.runs[1].few_from, 560, 0);
@@ -99,7 +99,7 @@ static void test_large_steps_in_both_runs_are_no_difference(void **state)
     make(b);
     b[12] = b[37] = 1060;
     a[62] = 900;
-    pw_steppair(a, STEPS, b, STEPS, scratch, &pair);
+    pw_steppair((struct pw_run_steps[]){{a, STEPS}, {b, STEPS}}, scratch, &pair);
     assert_int_equal(pair.runs[0].few + pair.runs[1].few, 0);
     assert_near(pair.p_few, 1, 0);
     assert_true(pair.p_mean > 0.1);
@@ -116,7 +116,7 @@ static void test_tail_alone(void **state)
     make(b);
     for (int i = 0; i < 99; i++)
         b[i] += i % 3 ? -3 : 6;
-    pw_steppair(a, STEPS, b, STEPS, scratch, &pair);
+    pw_steppair((struct pw_run_steps[]){{a, STEPS}, {b, STEPS}}, scratch, &pair);
     assert_near(pair.runs[1].mean, 60, 1e-9);
     assert_true(pair.p_mean > 0.5);
     assert_near(pair.p_tail, 1e-4, 1e-9);

@@ -114,7 +114,7 @@ static void test_usual_works(void **state)
             const double mean = (r % 2 ? 0.1 : -0.1) * times;
             ranks[r] = (struct pw_varying_level){10, 10 * mean, 10 * (mean * mean + 0.9)};
         }
-        pw_varying_usual(ranks, 4, NULL, 1, usual, scratch);
+        pw_varying_usual(ranks, 4, (struct pw_varying_roles){NULL, 1}, usual, scratch);
         const double kept = times == 1 ? 0 : 10 * (1 - 0.1 / (400.0 / 3));
         for (int r = 0; r < 4; r++)
             assert_true(fabs(usual[r] - (r % 2 ? kept : -kept)) < 1e-9);

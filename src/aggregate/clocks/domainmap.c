@@ -143,9 +143,9 @@ static size_t bound_measured(const struct work *w, int64_t time, struct pw_align
 /* 0, or -1 when the bounds contradict each other. */
 static int reach(struct work *w, size_t nedges)
 {
-    size_t n = w->ndomains;
-    return pw_align_reach(w->edges, nedges, n, PW_ALIGN_FROM_REFERENCE, w->up, w->clocks) ||
-           pw_align_reach(w->edges, nedges, n, PW_ALIGN_TO_REFERENCE, w->down, w->clocks);
+    const struct pw_align_graph graph = {w->edges, nedges, w->ndomains};
+    return pw_align_reach(&graph, PW_ALIGN_FROM_REFERENCE, w->up, w->clocks) ||
+           pw_align_reach(&graph, PW_ALIGN_TO_REFERENCE, w->down, w->clocks);
 }
 
 /* Of bounds that contradict each other, only those of pairs with the reference. */

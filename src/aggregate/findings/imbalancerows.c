@@ -369,7 +369,8 @@ static int fill_shares(const struct sharing *h, double *shares)
         fill_logs(h, shares);
         for (size_t r = 0; r < nranks; r++)
             levels[r] = level_of(h, shares, r);
-        pw_varying_usual(levels, nranks, h->role_of, h->nroles, usual, scratch);
+        pw_varying_usual(levels, nranks, (struct pw_varying_roles){h->role_of, h->nroles}, usual,
+                         scratch);
     }
     for (size_t i = 0; i < h->graph->nsteps * nranks && ok; i++)
         shares[i] = isnan(shares[i]) ? -1 : exp(shares[i] - usual[i % nranks]);

@@ -165,8 +165,9 @@ void pw_boundrows_enter(struct pw_findings *f, const struct pw_world *world,
         row->bound_ns = -1;
         if (!in->nbins || row->end <= row->start)
             continue;
-        const size_t first = bin_at(world, row->start), last = bin_at(world, row->end - 1);
-        if (!pw_bound_look(in, bound, (size_t)row->rank, first, last, scratch, &found))
+        const struct pw_bound_where where = {(size_t)row->rank, bin_at(world, row->start),
+                                             bin_at(world, row->end - 1)};
+        if (!pw_bound_look(in, bound, where, scratch, &found))
             continue;
         row->cpus = found.cpus;
         row->others_cpus = found.others_cpus;

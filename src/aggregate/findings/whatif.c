@@ -125,8 +125,9 @@ static void replay_phases(struct replaying *r)
 static int64_t restore_members(struct replaying *r, size_t first, size_t last)
 {
     clear_scale(r);
-    pw_replay_restore(&r->graph->replay, r->works, r->delays, r->member, first, last, -1, r->scale,
-                      r->scratch);
+    const struct pw_replay_measured measured = {r->works, r->delays};
+    const struct pw_replay_part part = {r->member, first, last, -1};
+    pw_replay_restore(&r->graph->replay, &measured, &part, r->scale, r->scratch);
     return run(r, r->scale, 1);
 }
 
@@ -308,8 +309,8 @@ static int find_hosts(struct replaying *r, const struct pw_straggler_found *foun
     int64_t *scratch = malloc(sizeof(*scratch) * (3 * r->nhosts + 3 * nranks + 1));
     r->out->hosts = calloc(r->nhosts + 1, sizeof(*r->out->hosts));
     int ok = hosts && scratch && r->out->hosts;
-    size_t count =
-        ok ? pw_hosts_find(found, n, r->host_of, nranks, r->nhosts, hosts, r->nhosts, scratch) : 0;
+    const struct pw_hosts all = {r->host_of, nranks, r->nhosts};
+    size_t count = ok ? pw_hosts_find(found, n, &all, hosts, scratch) : 0;
     for (size_t i = 0; i < count; i++) {
         size_t first = rows_of[hosts[i].first], last = rows_of[hosts[i].last];
         struct pw_row_c_host *row = &r->out->hosts[r->out->nhosts++];
@@ -501,10 +502,10 @@ static int change_nodes(const struct pw_replay_graph *graph, const int64_t *work
         pw_share_cells(graph, works, change->more_ns, change->phases, nodes);
         return 0;
     }
+    const struct pw_share_ranks ranks = {change->role_of, change->nroles, change->is_slow};
     int64_t *scratch = malloc(sizeof(*scratch) * (pw_share_scratch(graph, change->nroles) + 1));
     if (scratch && change->role_of)
-        pw_share_roles(graph, works, change->role_of, change->nroles, change->is_slow, nodes,
-                       scratch);
+        pw_share_roles(graph, works, &ranks, nodes, scratch);
     else if (scratch)
         pw_share_amounts(graph, works, change->more_ns, nodes, scratch);
     free(scratch);

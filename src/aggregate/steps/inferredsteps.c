@@ -161,29 +161,36 @@ struct looking {
     void *scratch;
 };
 
-/* The best anchor at the details first .. last. NULL: none, or none that is mostly alike and covers
- * most of the time, where `surely`. */
-static const struct detail *look(const struct listing *l, struct looking *in, double interrupted,
-                                 size_t first_detail, size_t last, int surely,
-                                 struct pw_iterations *best)
+/* With which details, and how strictly, anchors are looked for. */
+struct attempt {
+    double interrupted; /* share of the iterations that may be */
+    size_t last_detail; /* at the details 0 .. last_detail */
+    int surely;         /* the anchor must be mostly alike and cover most of the time */
+};
+
+/* The best anchor. NULL: none. */
+static const struct detail *look(const struct listing *l, struct looking *in,
+                                 const struct attempt *try, struct pw_iterations *best)
 {
+    const size_t last = try->last_detail;
     size_t n = 0, first[DETAILS + 1] = {0};
-    for (size_t d = first_detail; d <= last; d++) {
+    for (size_t d = 0; d <= last; d++) {
         uint64_t before = 0;
         for (size_t i = 0; i < l->n; i++)
             in->calls[i] = (struct pw_call){next_key(&l->samples[i], &details[d], &before),
                                             l->samples[i].start, l->samples[i].end};
         pw_sort(in->calls, l->n, sizeof(*in->calls), by_start);
-        n += pw_iterations_list(in->calls, l->n, interrupted, in->scratch, in->all + n,
+        const struct pw_calls calls = {in->calls, l->n};
+        n += pw_iterations_list(&calls, try->interrupted, in->scratch, in->all + n,
                                 MOST_ANCHORS - n);
         first[d + 1] = n;
     }
     const size_t chosen = n ? pw_iterations_choose(in->all, n) : 0;
-    if (!n || (surely &&
+    if (!n || (try->surely &&
                (in->all[chosen].alike < SURELY_ALIKE || in->all[chosen].coverage < SURELY_COVERED)))
         return NULL;
     *best = in->all[chosen];
-    for (size_t d = first_detail; d < last; d++)
+    for (size_t d = 0; d < last; d++)
         if (chosen < first[d + 1])
             return &details[d];
     return &details[last];
@@ -200,8 +207,10 @@ static const struct detail *find_anchor(const struct listing *l, struct pw_itera
     const struct detail *found = NULL;
     const int has_room = in.calls && in.all && in.scratch;
     for (size_t i = 0; has_room && !found && i < sizeof(interrupted) / sizeof(*interrupted); i++) {
-        found = look(l, &in, interrupted[i], 0, 0, 1, best);
-        found = found ? found : look(l, &in, interrupted[i], 0, DETAILS - 1, 0, best);
+        const struct attempt with_all = {interrupted[i], 0, 1},
+                             with_any = {interrupted[i], DETAILS - 1, 0};
+        found = look(l, &in, &with_all, best);
+        found = found ? found : look(l, &in, &with_any, best);
     }
     free(in.calls);
     free(in.all);
@@ -229,20 +238,22 @@ static size_t merge_pieces(struct listing *l, double *alike)
 {
     int64_t *work = malloc(sizeof(*work) * (l->n + 1));
     size_t *first = malloc(sizeof(*first) * (l->n + 1)), pieces = 1, n = l->n ? l->n - 1 : 0;
-    double *scratch = malloc(sizeof(*scratch) * (l->n + 1)), like;
+    double *scratch = malloc(sizeof(*scratch) * (l->n + 1));
     if (work && first && scratch) {
         for (size_t i = 0; i < n; i++)
             work[i] = pw_sum(l->samples[i + 1].start - l->samples[i].start,
                              l->samples[i].inside - l->samples[i + 1].inside);
         const struct pw_period period = pw_period_find(work, n, scratch);
-        size_t kept =
-            period.length > 1 ? pw_period_cut(&period, work, n, scratch, first, &like) : 0;
-        if (kept > LEAST_KEPT && like >= LEAST_ALIKE) {
+        struct pw_period_cut cut = {0};
+        if (period.length > 1)
+            cut = pw_period_cut(&period, work, n, scratch, first);
+        const size_t kept = cut.count;
+        if (kept > LEAST_KEPT && cut.alike >= LEAST_ALIKE) {
             for (size_t i = 0; i < kept; i++)
                 l->samples[i] = l->samples[first[i]];
             l->n = kept;
             pieces = period.length;
-            *alike *= like;
+            *alike *= cut.alike;
         }
     }
     free(work);
@@ -288,9 +299,11 @@ static void add_recurring(const struct listing *all, const struct listing *ancho
     for (size_t i = 0; i < all->n && calls; i++)
         calls[i] = (struct pw_call){key_of(&all->samples[i], &plain), all->samples[i].start,
                                     all->samples[i].end};
-    size_t n = calls && begins && scratch ? pw_recurring_find(calls, all->n, begins, anchors->n,
-                                                              scratch, found, RECURRING_TOLD)
-                                          : 0;
+    const struct pw_calls all_calls = {calls, all->n};
+    const struct pw_iteration_begins iterations = {begins, anchors->n};
+    size_t n = calls && begins && scratch
+                   ? pw_recurring_find(&all_calls, &iterations, scratch, found, RECURRING_TOLD)
+                   : 0;
     for (size_t i = 0; i < n; i++) {
         const struct sample *call = &all->samples[found[i].call];
         char bytes[32];

@@ -412,8 +412,9 @@ static int build(struct pw_compare_building *b)
         say_unable(b, unable, sizeof(unable));
         c->has_steps = !unable[0];
         if (c->has_steps) {
-            pw_steppair(b->walls[0], c->parts[0].nsteps, b->walls[1], c->parts[1].nsteps, scratch,
-                        &c->steps);
+            const struct pw_run_steps runs[2] = {{b->walls[0], c->parts[0].nsteps},
+                                                 {b->walls[1], c->parts[1].nsteps}};
+            pw_steppair(runs, scratch, &c->steps);
             find_few(b);
         }
         err = pw_compare_rows(b);
