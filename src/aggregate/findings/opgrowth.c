@@ -199,15 +199,15 @@ static int measure(const struct growth *g, struct item **items, size_t *n)
     return *items ? err : -ENOMEM;
 }
 
-/* Per step of each rank, -1 where it has none. */
-static void spread(const struct growth *g, const struct item *items, size_t n, int64_t window,
-                   int64_t candidate, int64_t *per_step)
+/* Per step of each rank, of the window and candidate of `of`; -1 where it has none. */
+static void spread(const struct growth *g, const struct item *items, size_t n,
+                   const struct item *of, int64_t *per_step)
 {
     for (int64_t r = 0; r < g->job->world.nranks; r++)
         per_step[r] = -1;
     for (size_t i = 0; i < n; i++)
-        if (items[i].window == window && items[i].candidate == candidate && items[i].steps > 0 &&
-            items[i].rank >= 0 && items[i].rank < g->job->world.nranks)
+        if (items[i].window == of->window && items[i].candidate == of->candidate &&
+            items[i].steps > 0 && items[i].rank >= 0 && items[i].rank < g->job->world.nranks)
             per_step[items[i].rank] = items[i].ns / items[i].steps;
 }
 
@@ -247,11 +247,11 @@ static int enter_all(struct growth *g, const struct item *items, size_t n)
     for (size_t w = 0; w < g->nwindows; w++) {
         struct pw_growth best = {0};
         const struct candidate *grown = NULL;
-        spread(g, items, n, (int64_t)w, OWN, own);
+        spread(g, items, n, &(struct item){.window = (int64_t)w, .candidate = OWN}, own);
         for (size_t i = 0; i < g->ncandidates; i++) {
             if (g->candidates[i].window != (int64_t)w)
                 continue;
-            spread(g, items, n, (int64_t)w, (int64_t)i, op);
+            spread(g, items, n, &(struct item){.window = (int64_t)w, .candidate = (int64_t)i}, op);
             struct pw_growth growth =
                 pw_cause_growth(op, own, nranks, (size_t)g->windows[w].rank, scratch);
             if (growth.share > best.share) {

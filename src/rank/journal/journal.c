@@ -161,16 +161,24 @@ static void end_block(struct pw_journal *j, enum pw_journal_kind kind, size_t le
     j->used += sizeof(header) + length;
 }
 
-static void add_block(struct pw_journal *j, enum pw_journal_kind kind, const void *a, size_t a_size,
-                      const void *b, size_t b_size)
+struct bytes {
+    const void *at;
+    size_t size;
+};
+
+static const struct bytes none = {NULL, 0};
+
+/* Two parts, of which the second may be none. */
+static void add_block(struct pw_journal *j, enum pw_journal_kind kind, struct bytes head,
+                      struct bytes rest)
 {
-    unsigned char *payload = j ? begin_block(j, a_size + b_size) : NULL;
+    unsigned char *payload = j ? begin_block(j, head.size + rest.size) : NULL;
     if (!payload)
         return;
-    memcpy(payload, a, a_size);
-    if (b_size)
-        memcpy(payload + a_size, b, b_size);
-    end_block(j, kind, a_size + b_size);
+    memcpy(payload, head.at, head.size);
+    if (rest.size)
+        memcpy(payload + head.size, rest.at, rest.size);
+    end_block(j, kind, head.size + rest.size);
 }
 
 int pw_journal_add_records(struct pw_journal *j, int ring, uint64_t first,
@@ -203,21 +211,24 @@ void pw_journal_add_apart(struct pw_journal *j, int ring, const struct pw_record
 {
     const uint32_t index = (uint32_t)ring;
     const struct pw_losstally tally = pw_losstally_of_apart(record);
-    add_block(j, PW_JOURNAL_APART, &index, sizeof(index), record, sizeof(*record));
+    add_block(j, PW_JOURNAL_APART, (struct bytes){&index, sizeof(index)},
+              (struct bytes){record, sizeof(*record)});
     if (j)
         pw_losstally_add(j->error ? &j->lacking_apart : &j->waiting_apart, &tally);
 }
 
 void pw_journal_add_reading(struct pw_journal *j, uint64_t ticks, int64_t ns)
 {
-    add_block(j, PW_JOURNAL_READING, &ticks, sizeof(ticks), &ns, sizeof(ns));
+    add_block(j, PW_JOURNAL_READING, (struct bytes){&ticks, sizeof(ticks)},
+              (struct bytes){&ns, sizeof(ns)});
 }
 
 void pw_journal_add_row(struct pw_journal *j, enum pw_table_id table, const void *row)
 {
     struct pw_block_row header = {.table = table,
                                   .size = (uint32_t)pw_table_borrow((int)table)->row_size};
-    add_block(j, PW_JOURNAL_ROW_OF, &header, sizeof(header), row, header.size);
+    add_block(j, PW_JOURNAL_ROW_OF, (struct bytes){&header, sizeof(header)},
+              (struct bytes){row, header.size});
 }
 
 /* With what is in the buffer, and what the journal lacks. */
@@ -228,9 +239,10 @@ static int write_end(struct pw_journal *j, const struct pw_journal_end *end)
     if (lacking.n) {
         const uint32_t ring = 0;
         const struct pw_record loss = pw_losstally_record(&lacking, PW_REASON_DISK);
-        add_block(j, PW_JOURNAL_APART, &ring, sizeof(ring), &loss, sizeof(loss));
+        add_block(j, PW_JOURNAL_APART, (struct bytes){&ring, sizeof(ring)},
+                  (struct bytes){&loss, sizeof(loss)});
     }
-    add_block(j, PW_JOURNAL_END, end, sizeof(*end), NULL, 0);
+    add_block(j, PW_JOURNAL_END, (struct bytes){end, sizeof(*end)}, none);
     if (pw_journal_commit(j))
         return j->error;
     j->lacking = lacking;
@@ -328,7 +340,7 @@ int pw_journal_create(const char *dir, const struct pw_journal_head *head, struc
     }
     flock(j->fd, LOCK_EX | LOCK_NB); /* nobody else can know it yet */
     struct pw_block_head block = {PW_JOURNAL_VERSION, sizeof(block), *head};
-    add_block(j, PW_JOURNAL_HEAD, &block, sizeof(block), NULL, 0);
+    add_block(j, PW_JOURNAL_HEAD, (struct bytes){&block, sizeof(block)}, none);
     err = pw_journal_commit(j);
     if (err) {
         pw_journal_remove(j);
@@ -366,7 +378,7 @@ static int64_t keep_written(struct pw_journal *j)
     struct stat st = {0};
     fstat(j->fd, &st);
     const int64_t ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
-    add_block(j, PW_JOURNAL_WRITTEN, &ns, sizeof(ns), NULL, 0);
+    add_block(j, PW_JOURNAL_WRITTEN, (struct bytes){&ns, sizeof(ns)}, none);
     if (write_all(j) == 0)
         j->length += (int64_t)j->used;
     j->used = 0;
