@@ -3,9 +3,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "collectors/cuda/cuda_convert.h"
 #include "collectors/cuda/cuda_scrap.h"
@@ -33,25 +30,16 @@ void pw_cuda_request(uint8_t **buffer, size_t *size, size_t *most_records)
     *size = PW_POOL_SLOT;
 }
 
-static void add_loss(struct pw_cuda_loss *loss, size_t n)
-{
-    uint64_t none = 0;
-    if (!n)
-        return;
-    atomic_compare_exchange_strong(&loss->start, &none, pw_probe_now());
-    atomic_fetch_add(&loss->n, n);
-}
-
 void pw_cuda_lose(size_t n)
 {
-    add_loss(&pw_cuda.dropped, n);
+    pw_gpu_lose(&pw_cuda.dropped, n);
 }
 
 static void count_drops(void *context, uint32_t stream)
 {
     size_t dropped = 0;
     if (pw_subscriber_drops(context, stream, &dropped) == PW_CUPTI_SUCCESS)
-        add_loss(&pw_cuda.dropped, dropped);
+        pw_gpu_lose(&pw_cuda.dropped, dropped);
 }
 
 void pw_cuda_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t used)
@@ -59,7 +47,7 @@ void pw_cuda_complete(void *context, uint32_t stream, uint8_t *buffer, size_t si
     int slot = pw_gate->on && pw_cuda.pool ? pw_pool_find(pw_cuda.pool, buffer) : -1;
     size_t lost = 0;
     if (pw_scrap_complete(buffer, used, &lost)) {
-        add_loss(&pw_cuda.dropped, pw_gate->on ? lost : 0);
+        pw_gpu_lose(&pw_cuda.dropped, pw_gate->on ? lost : 0);
         return;
     }
     if (slot < 0) {
@@ -132,28 +120,9 @@ static uint32_t function_name(void *arg, int domain, uint32_t callback, bool *la
 
 /* ---- records ---- */
 
-static void nap(void)
-{
-    const struct timespec pause = {.tv_nsec = 1000000};
-    syscall(SYS_nanosleep, &pause, NULL);
-}
-
-static void wait_for_room(struct pw_thread *thread)
-{
-    for (int ms = 0; !pw_ring_has_room(&thread->ring, 1) && ms < PATIENCE_MS; ms++) {
-        pw_probe_wake();
-        nap();
-    }
-}
-
 void pw_cuda_put(struct pw_thread *thread, const struct pw_record *record)
 {
-    wait_for_room(thread);
-    struct pw_record *slot = pw_ring_reserve(&thread->ring, record->end, pw_record_kind(record));
-    if (!slot)
-        return;
-    *slot = *record;
-    pw_probe_commit(thread);
+    pw_gpu_put(thread, record, PATIENCE_MS);
 }
 
 /* How far apart records of a kind are the collector must know when there is nobody to ask. */
@@ -187,7 +156,7 @@ static void convert_buffer(struct pw_thread *thread, int slot)
         before = at;
         const enum pw_cuda_converted what = pw_cuda_convert(at, used - offset, &names, &record);
         if (what == PW_CUDA_UNTIMED)
-            add_loss(&pw_cuda.untimed, 1);
+            pw_gpu_lose(&pw_cuda.untimed, 1);
         if (what != PW_CUDA_RECORDED)
             continue;
         if (record.type == PW_REC_GPU_DEVICE)
@@ -204,28 +173,12 @@ static void convert_buffer(struct pw_thread *thread, int slot)
     atomic_fetch_add(&pw_cuda.converted, 1);
 }
 
-static void put_loss(struct pw_thread *thread, struct pw_cuda_loss *loss, uint16_t reason)
-{
-    uint64_t n = atomic_exchange(&loss->n, 0);
-    uint64_t start = atomic_exchange(&loss->start, 0);
-    if (!n)
-        return;
-    const struct pw_record record = {
-        .type = PW_REC_GPU_GAP,
-        .op = reason,
-        .start = start ? start : pw_probe_now(),
-        .end = pw_probe_now(),
-        .device_gap.lost = n,
-    };
-    pw_cuda_put(thread, &record);
-}
-
 void pw_cuda_convert_all(struct pw_thread *thread)
 {
     int slot;
     while ((slot = pw_pool_oldest(pw_cuda.pool)) >= 0)
         convert_buffer(thread, slot);
     pw_cuda_segments_put(thread);
-    put_loss(thread, &pw_cuda.dropped, PW_REASON_CUPTI_FULL);
-    put_loss(thread, &pw_cuda.untimed, PW_REASON_CUPTI_UNTIMED);
+    pw_gpu_put_loss(thread, &pw_cuda.dropped, PW_REASON_CUPTI_FULL, PATIENCE_MS);
+    pw_gpu_put_loss(thread, &pw_cuda.untimed, PW_REASON_CUPTI_UNTIMED, PATIENCE_MS);
 }

@@ -3,8 +3,6 @@
  * which makes records of it. Where there is no GPU, CUDA never calls, and nothing here runs. */
 #include <errno.h>
 #include <linux/futex.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -19,7 +17,7 @@
 /* CUPTI hands over full buffers by itself; what is in others, when it is asked. */
 #define FLUSH_NS ((int64_t)250000000)
 #define RETRY_NS ((int64_t)1000000000)
-enum { NAP_NS = 50000000, STACK_BYTES = 256 << 10, IDLE_MS = 2000, END_MS = 10000, REST_MS = 500 };
+enum { NAP_NS = 50000000, IDLE_MS = 2000, END_MS = 10000, REST_MS = 500 };
 
 EXPORT int InitializeInjection(void);
 
@@ -168,23 +166,6 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* No signal of the application's may come here. */
-static int start_worker(void)
-{
-    pthread_t worker;
-    pthread_attr_t attributes;
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    int err = pthread_create(&worker, &attributes, work, NULL);
-    pthread_attr_destroy(&attributes);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return -err;
-}
-
 /* ---- begin and end ---- */
 
 /* While the worker gets on, which takes longer where the collector has little of the processor. */
@@ -295,7 +276,7 @@ int InitializeInjection(void)
         if (!is_working)
             pw_probe_say_gpu_untimed();
         say_state();
-        if (is_working && start_worker() == 0)
+        if (is_working && pw_gpu_start_thread(work) == 0)
             atexit(finish);
     }
     errno = saved;

@@ -4,18 +4,13 @@
 
 #include "collectors/cuda/cuda_library.h"
 #include "collectors/cuda/cuda_notes.h"
-#include "rank/probe/probe.h"
+#include "collectors/gpu/gpu_inside.h"
 
 enum pw_cuda_mode {
     PW_CUDA_INERT = 0,
     PW_CUDA_ARMING,
     PW_CUDA_ARMED,
     PW_CUDA_YIELDED, /* the application uses CUPTI itself */
-};
-
-struct pw_cuda_loss {
-    _Atomic uint64_t n;
-    _Atomic uint64_t start; /* ticks: about when the first of these */
 };
 
 struct pw_cuda {
@@ -33,7 +28,7 @@ struct pw_cuda {
     int result;            /* of what kept it from being armed, or a kind from being on */
     bool is_recording;     /* it was armed, at least once */
     uint64_t device_bytes; /* that CUPTI may take on each device; 0: it does not say */
-    struct pw_cuda_loss dropped, untimed;
+    struct pw_gpu_loss dropped, untimed;
     _Atomic int caller;    /* the thread of ours that is in CUPTI; 0 none */
     _Atomic uint32_t wake; /* futex: the worker sleeps on it */
     _Atomic int stopping, has_ended;

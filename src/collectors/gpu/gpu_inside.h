@@ -1,0 +1,27 @@
+/* What the halves in the application have in common: records, losses, and a thread of their own.
+ * In-app code. */
+#ifndef PW_GPU_INSIDE_H
+#define PW_GPU_INSIDE_H
+
+#include "rank/probe/probe.h"
+
+struct pw_gpu_loss {
+    _Atomic uint64_t n;
+    _Atomic uint64_t start; /* ticks: about when the first of these */
+};
+
+/* So many records are lost, now. */
+void pw_gpu_lose(struct pw_gpu_loss *loss, size_t n);
+
+/* A gap for what was lost since the last, `op` as in PW_REC_GPU_GAP. */
+void pw_gpu_put_loss(struct pw_thread *thread, struct pw_gpu_loss *loss, uint16_t reason,
+                     int patience_ms);
+
+/* Writes one record, waiting for room a while: for threads that are not the application's. False:
+ * there was none, which the ring has counted. */
+bool pw_gpu_put(struct pw_thread *thread, const struct pw_record *record, int patience_ms);
+
+/* Detached, with a small stack, and no signal of the application's comes to it. 0 or -errno. */
+int pw_gpu_start_thread(void *(*work)(void *arg));
+
+#endif
