@@ -181,6 +181,34 @@ static void check_cupti(void)
         dlclose(library);
 }
 
+/* Where there is one of AMD's GPUs. */
+static void check_rocprofiler(void)
+{
+    const char *named = getenv("PROFWRAP_ROCPROFILER");
+    const char *const names[] = {named ? named : "", "librocprofiler-sdk.so.1",
+                                 "/opt/rocm/lib/librocprofiler-sdk.so.1", NULL};
+    int (*ask)(uint32_t *, uint32_t *, uint32_t *) = NULL;
+    uint32_t major = 0, minor = 0, patch = 0;
+    if (access("/dev/kfd", F_OK))
+        return;
+    void *library = open_first(names);
+    void *found = library ? dlsym(library, "rocprofiler_get_version") : NULL;
+    memcpy(&ask, &found, sizeof(found));
+    if (ask)
+        ask(&major, &minor, &patch);
+    if (!ask)
+        say(NOTE, "rocprofiler",
+            "the loader finds no librocprofiler-sdk.so.1: programs that bring none need ROCM_PATH, "
+            "LD_LIBRARY_PATH or PROFWRAP_ROCPROFILER");
+    else if (major != 1)
+        say(NOTE, "rocprofiler", "version %u.%u.%u is not 1.x of ROCm 7: GPUs are not recorded",
+            major, minor, patch);
+    else
+        say(OK, "rocprofiler",
+            "version %u.%u.%u: what GPUs do is recorded in programs that use ROCm", major, minor,
+            patch);
+}
+
 static void check_nvml(void)
 {
     static const char *const names[] = {"libnvidia-ml.so.1", NULL};
@@ -258,6 +286,7 @@ int pw_cli_doctor(int argc, char **argv)
     check_nvtx();
     check_nvml();
     check_cupti();
+    check_rocprofiler();
     check_nccl();
     check_confinement();
     return failures ? 1 : 0;

@@ -33,7 +33,7 @@ static uint32_t bits_of(const char *name, size_t length)
     static const struct {
         const char *name;
         uint32_t bits;
-    } makes[] = {{"cuda", PW_ACTIVITY_CUDA}};
+    } makes[] = {{"cuda", PW_ACTIVITY_CUDA}, {"rocm", PW_ACTIVITY_ROCM}};
     const struct pw_collector *collectors = pw_cli_collectors();
     uint32_t bits = 0;
     for (int i = 0; collectors[i].name; i++)
@@ -53,7 +53,7 @@ uint32_t pw_cli_parse_activities(const char *list, char *problem, size_t size)
         const uint32_t found = bits_of(list, length);
         if (!found) {
             snprintf(problem, size,
-                     "--activities: '%.*s' is not one of mpi, nccl, note, nvtx, cuda, sys",
+                     "--activities: '%.*s' is not one of mpi, nccl, note, nvtx, cuda, rocm, sys",
                      (int)length, list);
             return 0;
         }

@@ -16,6 +16,9 @@ FUNCTIONS = 53
 EXEMPT = {
     "init_v4": "NCCL's profiler plugin",
     "la_symbind64": "the dynamic loader's auditor (LD_AUDIT)",
+    "pw_rocm_say_stream": "rocprofiler's requests for external correlation ids",
+    "pw_rocm_take_buffer": "rocprofiler's buffers",
+    "rocprofiler_register_library_api_table": "rocprofiler-register",
     "pw_nvtx_payload_extended": "NVTX's extension of payloads",
 }
 

@@ -179,7 +179,7 @@ CLUSTER_DATASETS = {
 # By the names that src/core/tables.def gives them.
 ENUMERATIONS = {
     "reason": "ring_full paused cupti_taken flush limit ring_wait no_ring disk cupti_full"
-              " cupti_untimed nvml_late",
+              " cupti_untimed nvml_late rocprofiler_full rocprofiler_untimed",
     "lost": "communication range step name other device",
     "recorded": "active warmup partial",
     "phase": "none data forward backward allreduce optimizer other",

@@ -95,12 +95,28 @@ enum { BLOCK_ROWS = 4096, KINDS = PW_LOST_OTHER + 1 };
 
 struct sums {
     int64_t lost[KINDS], without_ring;
-    int64_t without_room; /* in CUPTI's buffers */
-    int64_t untimed;      /* CUPTI had no times for them */
+    const char *library;  /* that tells of GPUs, and lost these: */
+    int64_t without_room; /* in its buffers */
+    int64_t untimed;      /* it had no times for them */
     int64_t waits, waited_ns;
     int64_t taken, taken_ns; /* stretches in which the program used CUPTI itself */
     int64_t late, late_ns;   /* samples that NVML did not give, and how long it took */
 };
+
+static int is_full(const struct pw_row_gap *row)
+{
+    return row->reason == PW_REASON_CUPTI_FULL || row->reason == PW_REASON_ROCPROFILER_FULL;
+}
+
+static int is_untimed(const struct pw_row_gap *row)
+{
+    return row->reason == PW_REASON_CUPTI_UNTIMED || row->reason == PW_REASON_ROCPROFILER_UNTIMED;
+}
+
+static const char *library_of(const struct pw_row_gap *row)
+{
+    return row->reason >= PW_REASON_ROCPROFILER_FULL ? "rocprofiler" : "CUPTI";
+}
 
 static void add_row(void *context, const struct pw_row_gap *row)
 {
@@ -116,10 +132,12 @@ static void add_row(void *context, const struct pw_row_gap *row)
         sums->late_ns += row->end > row->start ? row->end - row->start : 0;
     } else if (row->lost > 0 && row->reason == PW_REASON_NO_RING) {
         sums->without_ring += row->lost;
-    } else if (row->lost > 0 && row->reason == PW_REASON_CUPTI_FULL) {
+    } else if (row->lost > 0 && is_full(row)) {
         sums->without_room += row->lost;
-    } else if (row->lost > 0 && row->reason == PW_REASON_CUPTI_UNTIMED) {
+        sums->library = library_of(row);
+    } else if (row->lost > 0 && is_untimed(row)) {
         sums->untimed += row->lost;
+        sums->library = library_of(row);
     } else if (row->lost > 0) {
         sums->lost[row->kind < KINDS ? row->kind : PW_LOST_OTHER] += row->lost;
     }
@@ -162,12 +180,12 @@ static void note_losses(struct pw_job *job, const struct pw_input *input, const 
                                  (long long)sums->without_ring);
     if (sums->without_room)
         used += (size_t)snprintf(detail + used, sizeof(detail) - used,
-                                 "%s%lld records of GPUs that CUPTI had no room for",
-                                 used ? "; " : "", (long long)sums->without_room);
+                                 "%s%lld records of GPUs that %s had no room for", used ? "; " : "",
+                                 (long long)sums->without_room, sums->library);
     if (sums->untimed)
         used += (size_t)snprintf(detail + used, sizeof(detail) - used,
-                                 "%s%lld records of GPUs for which CUPTI had no times",
-                                 used ? "; " : "", (long long)sums->untimed);
+                                 "%s%lld records of GPUs for which %s had no times",
+                                 used ? "; " : "", (long long)sums->untimed, sums->library);
     if (unexplained > 0)
         snprintf(detail + used, sizeof(detail) - used, "%s%lld could not be written to the file",
                  used ? "; " : "", (long long)unexplained);

@@ -15,8 +15,9 @@ struct finding {
 static void add_row(void *context, const struct pw_row_gap *row)
 {
     const struct finding *f = context;
-    const int is_lost = row->lost > 0 && row->reason != PW_REASON_NO_RING &&
-                        row->reason != PW_REASON_CUPTI_FULL && row->reason != PW_REASON_NVML_LATE;
+    const int is_lost =
+        row->lost > 0 && row->reason != PW_REASON_NO_RING && row->reason != PW_REASON_CUPTI_FULL &&
+        row->reason != PW_REASON_ROCPROFILER_FULL && row->reason != PW_REASON_NVML_LATE;
     if (is_lost && row->kind <= PW_LOST_DEVICE && f->kinds >> row->kind & 1 &&
         pw_is_possible(row->start) && pw_is_possible(row->end))
         pw_spans_add(f->out, row->start, row->end + 1);

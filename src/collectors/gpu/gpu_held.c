@@ -94,7 +94,7 @@ static void append_kernel(struct pw_gpu_held *h, const struct event *e,
         .cluster_x = r->kernel.cluster_x + 1,
         .cluster_y = r->kernel.cluster_y + 1,
         .cluster_z = r->kernel.cluster_z + 1,
-        .registers = r->kernel.registers,
+        .registers = r->flags & PW_GPU_NO_REGISTERS ? -1 : r->kernel.registers,
         .static_shared_bytes = r->kernel.static_shared,
         .dynamic_shared_bytes = (int32_t)r->kernel.dynamic_shared,
     };

@@ -1,4 +1,4 @@
-/* See gpu_inside.h. */
+/* For the halves in the application; see gpu_inside.h. */
 #include "collectors/gpu/gpu_inside.h"
 
 #include <pthread.h>

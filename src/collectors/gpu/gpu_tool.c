@@ -14,7 +14,7 @@
 
 enum { HOLDERS = 8, POOLS = 16 };
 
-static const struct pw_gpu_vendor *const vendors[PW_GPU_MAKES] = {&pw_gpu_cuda};
+static const struct pw_gpu_vendor *const vendors[PW_GPU_MAKES] = {&pw_gpu_cuda, &pw_gpu_rocm};
 
 struct memory {
     int64_t allocated;
@@ -155,7 +155,7 @@ static void append_gap(struct state *s, const struct pw_record *record,
 /* Of one make: no process uses two. */
 static void note_make(struct state *s, unsigned make)
 {
-    if (make < PW_GPU_MAKES && vendors[make] && !s->samples)
+    if (make < PW_GPU_MAKES && !s->samples)
         s->vendor = vendors[make];
 }
 
@@ -299,13 +299,13 @@ static void salvage(const char *segment_name, const struct pw_segment_shared *se
                     void (*emit)(void *arg, const struct pw_record *record), void *arg)
 {
     for (int i = 0; i < PW_GPU_MAKES; i++)
-        if (vendors[i] && vendors[i]->salvage)
+        if (vendors[i]->salvage)
             vendors[i]->salvage(segment_name, segment, emit, arg);
 }
 
 const struct pw_collector pw_collector_gpu = {
     .name = "gpu",
-    .activity = PW_ACTIVITY_CUDA,
+    .activity = PW_ACTIVITY_CUDA | PW_ACTIVITY_ROCM,
     .first_type = PW_REC_GPU_KERNEL,
     .last_type = PW_REC_GPU_STATE,
     .create = create,

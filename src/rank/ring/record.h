@@ -78,6 +78,7 @@ enum {
     PW_ACTIVITY_NVTX = 16,
     PW_ACTIVITY_CUDA = 32,
     PW_ACTIVITY_NCCL = 64,
+    PW_ACTIVITY_ROCM = 128,
 };
 
 /* Whose GPUs: `op` of PW_REC_GPU_STATE, flags of PW_REC_GPU_DEVICE. */
@@ -86,8 +87,9 @@ enum pw_gpu_make { PW_GPU_CUDA, PW_GPU_ROCM, PW_GPU_MAKES };
 /* Flags of PW_REC_GPU_API: it launches what runs on a device; it gets a row of its own. */
 enum { PW_GPU_LAUNCHES = 1, PW_GPU_HAS_ROW = 2 };
 
-/* Flags of PW_REC_GPU_KERNEL: the upper half of graph_node is the graph's number. */
-enum { PW_GPU_GRAPH_ABOVE = 1 };
+/* Flags of PW_REC_GPU_KERNEL: the upper half of graph_node is the graph's number; how many
+ * registers it has is not known. */
+enum { PW_GPU_GRAPH_ABOVE = 1, PW_GPU_NO_REGISTERS = 2 };
 
 /* Flags of PW_REC_GPU_COPY: enum pw_copy, and whether the call did not wait for it. */
 enum { PW_GPU_COPY_KIND = 0x7f, PW_GPU_ASYNCHRONOUS = 0x80 };
@@ -233,7 +235,7 @@ struct pw_record {
             int64_t step; /* opening: that it begins with; closing: the last one; -1 none */
         } window;
         /* Of what ran on a device `op` is the device. Each number has its largest value's room. */
-        struct { /* `stack` is the kernel's name; `flags`: PW_GPU_GRAPH_ABOVE */
+        struct { /* `stack` is the kernel's name; `flags` are above */
             uint64_t graph_node;
             uint32_t correlation, context, stream;
             uint32_t grid_x;
@@ -274,6 +276,7 @@ struct pw_record {
             uint16_t multiprocessors, capability; /* 100 * major + minor; 0 not known */
             uint16_t warps, blocks;               /* of a multiprocessor, at most; as are these: */
             uint16_t shared_kib, registers_k;
+            uint32_t bus; /* of AMD: domain << 16 | bus << 8 | device << 3 | function */
         } device;
         struct {
             uint64_t lost;

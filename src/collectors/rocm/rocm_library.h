@@ -1,0 +1,41 @@
+/* Finds rocprofiler-sdk in the application, or brings it in, and calls it. Nothing is linked with
+ * it. In-app code. */
+#ifndef PW_ROCM_LIBRARY_H
+#define PW_ROCM_LIBRARY_H
+
+#include <stdbool.h>
+
+#include "collectors/rocm/rocm_layout.h"
+
+/* What is called of it; those after `start_context` may be NULL. Handles are structs of one 64-bit
+ * number, which are passed as the number itself. Each answers a rocprofiler_status_t. */
+struct pw_rocp {
+    int (*version)(uint32_t *major, uint32_t *minor, uint32_t *patch);
+    int (*timestamp)(uint64_t *ns);
+    int (*is_initialized)(int *status);
+    int (*create_context)(uint64_t *context);
+    int (*create_buffer)(uint64_t context, size_t size, size_t watermark, int policy,
+                         pw_rocp_on_buffer *callback, void *data, uint64_t *buffer);
+    int (*flush_buffer)(uint64_t buffer);
+    int (*trace_buffered)(uint64_t context, int kind, const int32_t *operations, size_t n,
+                          uint64_t buffer);
+    int (*trace_called)(uint64_t context, int kind, const int32_t *operations, size_t n,
+                        pw_rocp_on_call *callback, void *data);
+    int (*each_operation)(int kind, pw_rocp_on_operation *callback, void *data);
+    int (*operation_name)(int kind, int32_t operation, const char **name, uint64_t *length);
+    int (*agents)(int version, pw_rocp_on_agents *callback, size_t agent_size, void *data);
+    int (*start_context)(uint64_t context);
+    int (*create_thread)(uint64_t *thread);
+    int (*assign_thread)(uint64_t buffer, uint64_t thread);
+    int (*ask_external)(uint64_t context, const int *kinds, size_t n, pw_rocp_on_asked *callback,
+                        void *data);
+};
+
+/* Of all that are found, the first of a version that is known: the one in the process already, else
+ * PROFWRAP_ROCPROFILER's, else one beside what the process has of ROCm (`beside`, an address in
+ * it), else of where the environment says that ROCm is, else what the loader finds. It stays until
+ * the process's end, and its names are everybody's, as if rocprofiler-register had loaded it. NULL:
+ * there is none; *version is then that of one which is not known, 0 none was found. */
+const struct pw_rocp *pw_rocp_open(const void *beside, uint32_t *version);
+
+#endif

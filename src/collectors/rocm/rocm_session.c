@@ -1,0 +1,235 @@
+/* See rocm_session.h. rocprofiler sets its tools up while ROCm's first runtime registers itself,
+ * and ends them at the program's exit. Between, the one thread of ours in the application asks for
+ * what is in its buffer. */
+#include "collectors/rocm/rocm_session.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collectors/rocm/rocm_names.h"
+#include "collectors/rocm/rocm_records.h"
+
+/* rocprofiler has two buffers of this size when none may be lost. Of those which may drop records
+ * 1.0 gives only one memory, and loses without a word what comes while the other's turn is. */
+enum { BUFFER_BYTES = 1 << 20, WATERMARK_BYTES = BUFFER_BYTES / 2, FLUSH_NS = 250000000 };
+enum { MOST_OPERATIONS = 1024, END_MS = 1000, READINGS = 5 };
+
+struct pw_rocm pw_rocm;
+
+struct pw_rocm_reading pw_rocm_read_clocks(void)
+{
+    struct pw_rocm_reading best = {0};
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < READINGS; i++) {
+        uint64_t ns = 0;
+        const uint64_t before = pw_probe_now();
+        pw_rocm.rocp->timestamp(&ns);
+        const uint64_t took = pw_probe_now() - before;
+        if (took >= least)
+            continue;
+        least = took;
+        best = (struct pw_rocm_reading){before + took / 2, ns};
+    }
+    return best;
+}
+
+/* ---- our thread ---- */
+
+static void sleep_until_woken(uint32_t seen)
+{
+    const struct timespec limit = {.tv_nsec = FLUSH_NS};
+    syscall(SYS_futex, &pw_rocm.wake, FUTEX_WAIT_PRIVATE, seen, &limit, NULL, 0);
+}
+
+/* rocprofiler complains on standard error of who asks after its end. */
+static void *work(void *arg)
+{
+    (void)arg;
+    for (;;) {
+        const uint32_t seen = atomic_load(&pw_rocm.wake);
+        atomic_store(&pw_rocm.is_asking, 1);
+        if (atomic_load(&pw_rocm.stopping)) {
+            atomic_store(&pw_rocm.is_asking, 0);
+            return NULL;
+        }
+        pw_rocm_clock_add(&pw_rocm.clock, pw_rocm_read_clocks());
+        pw_rocm.rocp->flush_buffer(pw_rocm.buffer);
+        atomic_store(&pw_rocm.is_asking, 0);
+        sleep_until_woken(seen);
+    }
+}
+
+/* ---- set up ---- */
+
+struct operations {
+    int kind;
+    size_t n;
+    int32_t of[MOST_OPERATIONS];
+};
+
+/* What the level asks for of a kind of calls. */
+static bool is_wanted(const struct pw_rocm_function *f)
+{
+    return pw_rocm.level >= 2 ? !(f->use & PW_ROCM_TINY)
+                              : f->use & (PW_ROCM_LAUNCHES | PW_ROCM_WAITS);
+}
+
+static int add_operation(int kind, int32_t operation, void *data)
+{
+    struct operations *o = data;
+    const char *name = NULL;
+    if (pw_rocm.rocp->operation_name(kind, operation, &name, NULL) || !name ||
+        !pw_rocm_name_function(kind, operation, name))
+        return 0;
+    const struct pw_rocm_function *f = pw_rocm_function(kind, operation);
+    if (f && is_wanted(f) && o->n < MOST_OPERATIONS)
+        o->of[o->n++] = operation;
+    return 0;
+}
+
+/* Without an operation rocprofiler takes all of them to be meant. */
+static int trace_calls(int kind)
+{
+    static struct operations o;
+    o.kind = kind;
+    o.n = 0;
+    int result = pw_rocm.rocp->each_operation(kind, add_operation, &o);
+    return result || !o.n
+               ? result
+               : pw_rocm.rocp->trace_buffered(pw_rocm.context, kind, o.of, o.n, pw_rocm.buffer);
+}
+
+static int trace(int kind)
+{
+    return pw_rocm.rocp->trace_buffered(pw_rocm.context, kind, NULL, 0, pw_rocm.buffer);
+}
+
+/* Without these, records have the number of the queue in place of the stream's. */
+static void watch_streams(void)
+{
+    static const int asked[] = {PW_ROCP_ASKED_HIP_RUNTIME, PW_ROCP_ASKED_MEMORY_COPY,
+                                PW_ROCP_ASKED_KERNEL_DISPATCH};
+    const struct pw_rocp *rocp = pw_rocm.rocp;
+    if (rocp->ask_external && !rocp->trace_called(pw_rocm.context, PW_ROCP_CALLED_HIP_STREAM, NULL,
+                                                  0, pw_rocm_take_stream, NULL))
+        rocp->ask_external(pw_rocm.context, asked, sizeof(asked) / sizeof(asked[0]),
+                           pw_rocm_say_stream, NULL);
+}
+
+/* A thread for our buffer alone, so that it waits for no other tool's. */
+static void take_thread(void)
+{
+    const struct pw_rocp *rocp = pw_rocm.rocp;
+    uint64_t thread = 0;
+    if (rocp->create_thread && rocp->assign_thread && !rocp->create_thread(&thread))
+        rocp->assign_thread(pw_rocm.buffer, thread);
+}
+
+/* Kernels and copies first: without them the rest is of no use. */
+static int choose_services(void)
+{
+    int result = trace(PW_ROCP_KERNEL_DISPATCH);
+    result = result ? result : trace(PW_ROCP_MEMORY_COPY);
+    if (result)
+        return result;
+    if (pw_rocm.level >= 1) {
+        const int memory = trace(PW_ROCP_MEMORY_ALLOCATION);
+        const int calls = trace_calls(PW_ROCP_HIP_RUNTIME);
+        pw_rocm.result = memory ? memory : calls;
+        watch_streams();
+    }
+    if (pw_rocm.level >= 2) {
+        trace_calls(PW_ROCP_HSA_CORE);
+        trace_calls(PW_ROCP_HSA_AMD_EXT);
+        trace(PW_ROCP_SCRATCH_MEMORY);
+    }
+    return 0;
+}
+
+static int set_up(struct pw_thread *thread)
+{
+    const struct pw_rocp *rocp = pw_rocm.rocp;
+    int result = rocp->create_context(&pw_rocm.context);
+    result =
+        result ? result
+               : rocp->create_buffer(pw_rocm.context, BUFFER_BYTES, WATERMARK_BYTES,
+                                     PW_ROCP_LOSSLESS, pw_rocm_take_buffer, NULL, &pw_rocm.buffer);
+    if (result)
+        return result;
+    take_thread();
+    result = rocp->trace_called(pw_rocm.context, PW_ROCP_CALLED_CODE_OBJECT, NULL, 0,
+                                pw_rocm_take_code, NULL);
+    result = result ? result : choose_services();
+    result = result ? result
+                    : rocp->agents(PW_ROCP_AGENT_INFO, pw_rocm_name_agents,
+                                   sizeof(struct pw_rocp_agent), thread);
+    return result ? result : rocp->start_context(pw_rocm.context);
+}
+
+static int initialize(pw_rocp_finalize *finalize, void *data)
+{
+    struct pw_thread *thread = pw_probe_thread();
+    (void)finalize, (void)data;
+    if (!thread || !pw_probe_hold(thread))
+        return -1;
+    pw_rocm.result = 0;
+    pw_rocm_clock_add(&pw_rocm.clock, pw_rocm_read_clocks());
+    const int result = set_up(thread);
+    pw_rocm.result = result ? result : pw_rocm.result;
+    pw_rocm.is_recording = !result && pw_gpu_start_thread(work) == 0;
+    pw_probe_let_go(thread);
+    return pw_rocm.is_recording ? 0 : -1;
+}
+
+/* ---- the end ---- */
+
+static void await_thread(void)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    atomic_store(&pw_rocm.stopping, 1);
+    atomic_fetch_add(&pw_rocm.wake, 1);
+    syscall(SYS_futex, &pw_rocm.wake, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    for (int ms = 0; atomic_load(&pw_rocm.is_asking) && ms < END_MS; ms++)
+        syscall(SYS_nanosleep, &pause, NULL);
+}
+
+/* Both buffers: who had chosen one when it was handed over has put its record there after that. */
+static void flush_rest(void)
+{
+    enum { BUFFERS = 2 };
+    for (int i = 0; i < BUFFERS && !atomic_load(&pw_rocm.is_asking); i++)
+        pw_rocm.rocp->flush_buffer(pw_rocm.buffer);
+}
+
+/* rocprofiler has stopped our context, and waited for what ran. */
+static void finalize(void *data)
+{
+    (void)data;
+    if (!pw_gate->on || !pw_rocm.is_recording) /* a forked child, too */
+        return;
+    await_thread();
+    flush_rest();
+    struct pw_thread *thread = pw_probe_thread();
+    if (thread && pw_probe_hold(thread)) {
+        pw_rocm_put_losses(thread);
+        pw_probe_let_go(thread);
+    }
+}
+
+struct pw_rocp_tool *pw_rocm_configure(uint32_t version, const char *text, uint32_t priority,
+                                       struct pw_rocp_client *client)
+{
+    static struct pw_rocp_tool tool = {sizeof(tool), initialize, finalize, NULL};
+    (void)text, (void)priority;
+    if (!pw_gate->on || !pw_rocm.rocp)
+        return NULL;
+    pw_rocm.version = version;
+    if (version < PW_ROCP_OLDEST || version >= PW_ROCP_TOO_NEW) {
+        pw_rocm.result = PW_ROCM_OTHER_VERSION;
+        return NULL;
+    }
+    client->name = "profwrap";
+    return &tool;
+}
