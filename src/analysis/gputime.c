@@ -181,5 +181,6 @@ void pw_gputime_end(struct pw_gputime *g)
 
 int pw_gpu_is_comm(const char *kernel)
 {
-    return strncmp(kernel, "nccl", 4) == 0 && strstr(kernel, "Kernel") != NULL;
+    const int is_theirs = strncmp(kernel, "nccl", 4) == 0 || strncmp(kernel, "msccl", 5) == 0;
+    return is_theirs && strstr(kernel, "Kernel") != NULL;
 }

@@ -166,6 +166,17 @@ static void test_gpu_time_equals_a_count_of_every_ns(void **state)
     }
 }
 
+static void test_kernels_of_collectives(void **state)
+{
+    (void)state;
+    assert_true(pw_gpu_is_comm("ncclDevKernel_AllReduce_Sum_f16_RING_LL(ncclDevKernelArgs)"));
+    assert_true(
+        pw_gpu_is_comm("ncclDevKernel_Generic_4(ncclDevKernelArgsStorage<4096ul>)")); /* RCCL */
+    assert_true(pw_gpu_is_comm("mscclKernel_Sum_half_LL_false(ncclDevComm*, mscclAlgo*)"));
+    assert_false(pw_gpu_is_comm("ncclGetVersion"));
+    assert_false(pw_gpu_is_comm("void gemmKernel<float>(float*)"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -173,6 +184,7 @@ int main(void)
         cmocka_unit_test(test_first_and_long_gaps),
         cmocka_unit_test(test_disorder_is_counted),
         cmocka_unit_test(test_gpu_time_equals_a_count_of_every_ns),
+        cmocka_unit_test(test_kernels_of_collectives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
