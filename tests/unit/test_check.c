@@ -4,6 +4,7 @@
 #include "core/check.h"
 
 #include <signal.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
