@@ -329,7 +329,7 @@ enum {
         struct pw_mpi_way way = {(pw_mpi_function *)pw_next.Name, 0, true};                    \
         if (__builtin_expect(!way.next || pw_mpi_by_caller, 0))                                \
             way = pw_mpi_way_by_caller("MPI_" #Name, __builtin_return_address(0), way.next);   \
-        if (FAST_OF_##CLASS)                                                                   \
+        if ((int)FAST_OF_##CLASS != FAST_NONE)                                                 \
             pw_mpi_last_restamp();                                                             \
         return slow_##Name(EACH(PASS, COMMA, __VA_ARGS__), way);                               \
     }                                                                                          \
@@ -341,33 +341,34 @@ enum {
     }
 
 /* What the application calls. */
-#define WRAPPER(Name, Op, CLASS, ...)                                                            \
-    SLOW(Name, Op, CLASS, __VA_ARGS__)                                                           \
-    EXPORT int MPI_##Name(EACH(C_DECL, COMMA, __VA_ARGS__))                                      \
-    {                                                                                            \
-        const int gate = pw_mpi_gate();                                                          \
-        struct pw_mpi_call c;                                                                    \
-        struct kept kept;                                                                        \
-        if (NOTED_##CLASS) {                                                                     \
-            c.thread = NULL; /* nobody is shown in a call */                                     \
-            c.op = PW_OP_##Op;                                                                   \
-            NOTE(__VA_ARGS__)                                                                    \
-        }                                                                                        \
-        if (__builtin_expect(PW_OP_LEVEL_##Op >= gate, FAST_OF_##CLASS == FAST_NONE)) {          \
-            if (pw_next.Name && pw_mpi_passes(&c, PW_ACT_##CLASS, gate))                         \
-                return pw_next.Name(EACH(PASS, COMMA, __VA_ARGS__));                             \
-        } else if (FAST_OF_##CLASS && fast_begin(FAST_OF_##CLASS, &c, PW_OP_SENT_##Op, &kept)) { \
-            const int rc = pw_next.Name(EACH(PASS, COMMA, __VA_ARGS__));                         \
-            EACH(C_POST, NONE, __VA_ARGS__)                                                      \
-            return fast_end(FAST_OF_##CLASS, &c, &kept, rc);                                     \
-        }                                                                                        \
-        return slow_MPI_##Name(EACH(PASS, COMMA, __VA_ARGS__));                                  \
-    }                                                                                            \
-    EXPORT int PMPI_##Name(EACH(C_DECL, COMMA, __VA_ARGS__))                                     \
-    {                                                                                            \
-        if (pw_pnext.Name && pw_mpi_is_hidden(__builtin_return_address(0), PW_OP_##Op))          \
-            return pw_pnext.Name(EACH(PASS, COMMA, __VA_ARGS__));                                \
-        return slow_PMPI_##Name(EACH(PASS, COMMA, __VA_ARGS__));                                 \
+#define WRAPPER(Name, Op, CLASS, ...)                                                   \
+    SLOW(Name, Op, CLASS, __VA_ARGS__)                                                  \
+    EXPORT int MPI_##Name(EACH(C_DECL, COMMA, __VA_ARGS__))                             \
+    {                                                                                   \
+        const int gate = pw_mpi_gate();                                                 \
+        struct pw_mpi_call c;                                                           \
+        struct kept kept;                                                               \
+        if (NOTED_##CLASS) {                                                            \
+            c.thread = NULL; /* nobody is shown in a call */                            \
+            c.op = PW_OP_##Op;                                                          \
+            NOTE(__VA_ARGS__)                                                           \
+        }                                                                               \
+        if (__builtin_expect(PW_OP_LEVEL_##Op >= gate, FAST_OF_##CLASS == FAST_NONE)) { \
+            if (pw_next.Name && pw_mpi_passes(&c, PW_ACT_##CLASS, gate))                \
+                return pw_next.Name(EACH(PASS, COMMA, __VA_ARGS__));                    \
+        } else if ((int)FAST_OF_##CLASS != FAST_NONE &&                                 \
+                   fast_begin(FAST_OF_##CLASS, &c, PW_OP_SENT_##Op, &kept)) {           \
+            const int rc = pw_next.Name(EACH(PASS, COMMA, __VA_ARGS__));                \
+            EACH(C_POST, NONE, __VA_ARGS__)                                             \
+            return fast_end(FAST_OF_##CLASS, &c, &kept, rc);                            \
+        }                                                                               \
+        return slow_MPI_##Name(EACH(PASS, COMMA, __VA_ARGS__));                         \
+    }                                                                                   \
+    EXPORT int PMPI_##Name(EACH(C_DECL, COMMA, __VA_ARGS__))                            \
+    {                                                                                   \
+        if (pw_pnext.Name && pw_mpi_is_hidden(__builtin_return_address(0), PW_OP_##Op)) \
+            return pw_pnext.Name(EACH(PASS, COMMA, __VA_ARGS__));                       \
+        return slow_PMPI_##Name(EACH(PASS, COMMA, __VA_ARGS__));                        \
     }
 
 #define MPI_ROW(Name, Op, CLASS, ...) WRAPPER(Name, Op, CLASS, __VA_ARGS__)
