@@ -288,22 +288,22 @@ static int understand(struct pw_run *run, int argc, char **argv)
     err = err ? err : check_options(run);
     err = err ? err : pw_run_clocks_read(&run->clocks, &run->options, &run->id);
     if (err && goes_on(&run->options, argc, argv, &next)) {
-        if (pw_run_is_spokesman(run))
+        if (pw_run_is_host_leader(run))
             pw_error("%s; running %s unprofiled", run->options.problem, argv[next]);
         run->refused = 1;
     } else if (err || next >= argc) {
-        if (pw_run_is_spokesman(run))
+        if (pw_run_is_host_leader(run))
             pw_error("%s", err ? run->options.problem
                                : "no program given; usage: profwrap [OPTIONS] PROGRAM [ARGS...]");
-        return pw_run_fail_alike(run, 2);
+        return pw_run_fail_after_leader(run, 2);
     }
     pw_log_set_quiet(pw_option_flag(&run->options, PW_OPT_QUIET));
     run->argv = argv + next;
     err = pw_program_find(run->argv[0], run->path, sizeof(run->path));
-    if (err && pw_run_is_spokesman(run))
+    if (err && pw_run_is_host_leader(run))
         pw_error("cannot run %s: %s", run->argv[0],
                  err == -ENOENT ? "no such program" : strerror(-err));
-    return err ? pw_run_fail_alike(run, err == -ENOENT ? 127 : 126) : -1;
+    return err ? pw_run_fail_after_leader(run, err == -ENOENT ? 127 : 126) : -1;
 }
 
 /* Whether the probe can do anything for this program; says why not. */
@@ -326,7 +326,7 @@ static int can_profile(struct pw_run *run)
     default:
         break;
     }
-    if (problem[0] && pw_run_is_spokesman(run))
+    if (problem[0] && pw_run_is_host_leader(run))
         pw_say("%s %s; running it unprofiled", run->argv[0], problem);
     return !problem[0];
 }
@@ -345,12 +345,12 @@ static int prepare_directory(struct pw_run *run)
                                 sizeof(problem));
     int unprofiled = err && (err == PW_OUTDIR_SHARED || pw_run_goes_on_after(run, err) ||
                              run->options.origin[PW_OPT_OUTPUT] == PW_OPTION_ENVIRONMENT);
-    if (err && pw_run_is_spokesman(run))
+    if (err && pw_run_is_host_leader(run))
         pw_error("%s%s%s%s", problem, unprofiled ? "; running " : "",
                  unprofiled ? run->argv[0] : "", unprofiled ? " unprofiled" : "");
     if (unprofiled)
         return pw_run_unprofiled(run);
-    return err ? pw_run_fail_alike(run, err == -EEXIST || err == -ENAMETOOLONG ? 2 : 1) : -1;
+    return err ? pw_run_fail_after_leader(run, err == -EEXIST || err == -ENAMETOOLONG ? 2 : 1) : -1;
 }
 
 /* Called while no collector runs. */

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "collectors/annotations/annotations_tool.h"
 #include "collectors/gpu/gpu_tool.h"
 #include "collectors/mpi/mpi_tool.h"
 #include "collectors/nccl/nccl_tool.h"
-#include "collectors/note/note_tool.h"
 #include "collectors/null/null_tool.h"
 #include "collectors/nvtx/nvtx_tool.h"
 #include "collectors/sys/sys_host.h"
@@ -17,8 +17,8 @@ const struct pw_collector *pw_cli_collectors(void)
 {
     static struct pw_collector table[12]; /* ended by an empty row */
     table[0] = pw_collector_mpi;
-    table[1] = pw_collector_note;
-    table[2] = pw_collector_nvtx; /* after note: steps that it marks are the steps */
+    table[1] = pw_collector_annotations;
+    table[2] = pw_collector_nvtx; /* after annotations: steps that they mark are the steps */
     table[3] = pw_collector_sys;
     table[4] = pw_collector_host;
     table[5] = pw_collector_gpu;
@@ -33,15 +33,17 @@ static uint32_t bits_of(const char *name, size_t length)
     static const struct {
         const char *name;
         uint32_t bits;
-    } makes[] = {{"cuda", PW_ACTIVITY_CUDA}, {"rocm", PW_ACTIVITY_ROCM}};
+    } more[] = {{"cuda", PW_ACTIVITY_CUDA},
+                {"rocm", PW_ACTIVITY_ROCM},
+                {"note", PW_ACTIVITY_ANNOTATIONS}}; /* the former name of annotations */
     const struct pw_collector *collectors = pw_cli_collectors();
     uint32_t bits = 0;
     for (int i = 0; collectors[i].name; i++)
         if (strlen(collectors[i].name) == length && strncmp(name, collectors[i].name, length) == 0)
             bits |= collectors[i].activity;
-    for (size_t i = 0; i < sizeof(makes) / sizeof(makes[0]); i++)
-        if (strlen(makes[i].name) == length && strncmp(name, makes[i].name, length) == 0)
-            bits |= makes[i].bits;
+    for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++)
+        if (strlen(more[i].name) == length && strncmp(name, more[i].name, length) == 0)
+            bits |= more[i].bits;
     return bits;
 }
 
@@ -52,9 +54,10 @@ uint32_t pw_cli_parse_activities(const char *list, char *problem, size_t size)
         size_t length = strcspn(list, ",");
         const uint32_t found = bits_of(list, length);
         if (!found) {
-            snprintf(problem, size,
-                     "--activities: '%.*s' is not one of mpi, nccl, note, nvtx, cuda, rocm, sys",
-                     (int)length, list);
+            snprintf(
+                problem, size,
+                "--activities: '%.*s' is not one of mpi, nccl, annotations, nvtx, cuda, rocm, sys",
+                (int)length, list);
             return 0;
         }
         bits |= found;

@@ -97,25 +97,25 @@ static int injects(const struct pw_run *run, const char *probe, uint32_t activit
         return 0;
     if (!other || !*other || strcmp(other, probe) == 0)
         return 1;
-    if (pw_run_is_spokesman(run))
+    if (pw_run_is_host_leader(run))
         pw_say("%s is not recorded: %s names another tool, %s", what, variable, other);
     return 0;
 }
 
-static int pw_run_offers_nvtx(const struct pw_run *run, const char *probe)
+static int can_inject_nvtx(const struct pw_run *run, const char *probe)
 {
     return PROFWRAP_HAVE_NVTX && injects(run, probe, PW_ACTIVITY_NVTX, PW_NVTX_VARIABLE, "NVTX");
 }
 
-static int pw_run_offers_cuda(const struct pw_run *run, const char *probe)
+static int can_inject_cuda(const struct pw_run *run, const char *probe)
 {
     return injects(run, probe, PW_ACTIVITY_CUDA, PW_CUDA_VARIABLE, "CUDA");
 }
 
 /* With --audit, the path in `out` of the library beside the probe that the loader is to ask; else,
  * and where it is not there, NULL. */
-static const char *pw_run_offers_audit(const struct pw_run *run, const char *probe, char *out,
-                                       size_t size)
+static const char *audit_library(const struct pw_run *run, const char *probe, char *out,
+                                 size_t size)
 {
     const char *slash = strrchr(probe, '/');
     if (!pw_option_flag(&run->options, PW_OPT_AUDIT) || !(run->activities & PW_ACTIVITY_MPI))
@@ -124,7 +124,7 @@ static const char *pw_run_offers_audit(const struct pw_run *run, const char *pro
              slash ? probe : ".");
     if (access(out, R_OK) == 0)
         return out;
-    if (pw_run_is_spokesman(run))
+    if (pw_run_is_host_leader(run))
         pw_say("--audit has no effect: %s is not there", out);
     return NULL;
 }
@@ -136,13 +136,13 @@ static int is_static(const char *plugin)
 }
 
 /* What NCCL is to load, NULL nothing. */
-static const char *pw_run_offers_nccl(const struct pw_run *run, const char *probe)
+static const char *nccl_plugin(const struct pw_run *run, const char *probe)
 {
     const char *other = getenv(PW_NCCL_VARIABLE);
     const int is_other = other && *other && strcmp(other, probe) != 0;
     if (!(run->activities & PW_ACTIVITY_NCCL))
         return NULL;
-    if (is_other && !is_static(other) && pw_run_is_spokesman(run))
+    if (is_other && !is_static(other) && pw_run_is_host_leader(run))
         pw_say("NCCL's profiler plugin is not used: " PW_NCCL_VARIABLE " names another plugin");
     if (is_other)
         return NULL;
@@ -297,12 +297,12 @@ static int start(struct collector *c)
     char audit[sizeof(c->probe)];
     const struct pw_launch launch = {
         .probe = c->probe,
-        .audit = pw_run_offers_audit(c->run, c->probe, audit, sizeof(audit)),
+        .audit = audit_library(c->run, c->probe, audit, sizeof(audit)),
         .segment = c->run->lifeline->segment,
         .directory = c->run->dir,
-        .nvtx = pw_run_offers_nvtx(c->run, c->probe),
-        .cuda = pw_run_offers_cuda(c->run, c->probe),
-        .nccl = pw_run_offers_nccl(c->run, c->probe),
+        .nvtx = can_inject_nvtx(c->run, c->probe),
+        .cuda = can_inject_cuda(c->run, c->probe),
+        .nccl = nccl_plugin(c->run, c->probe),
         .argv = c->run->argv,
         .lifeline = c->run->lifeline,
         .umask = c->run->umask,

@@ -91,15 +91,15 @@ void pw_run_clocks_fini(struct pw_run_clocks *c)
         pw_rendezvous_remove(c->dir);
 }
 
-int pw_run_is_spokesman(const struct pw_run *run)
+int pw_run_is_host_leader(const struct pw_run *run)
 {
     return run->id.local_rank == 0;
 }
 
-int pw_run_fail_alike(const struct pw_run *run, int status)
+int pw_run_fail_after_leader(const struct pw_run *run, int status)
 {
     enum { GO_FIRST_US = 500000 };
-    if (!pw_run_is_spokesman(run))
+    if (!pw_run_is_host_leader(run))
         usleep(GO_FIRST_US);
     return status;
 }

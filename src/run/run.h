@@ -68,11 +68,11 @@ struct pw_run {
 };
 
 /* A failure that every rank of a host meets alike is said once per host. */
-int pw_run_is_spokesman(const struct pw_run *run);
+int pw_run_is_host_leader(const struct pw_run *run);
 
 /* Ends with `status` after such a failure. The launcher kills all ranks when the first has ended:
  * those that say nothing let the one that does go first. */
-int pw_run_fail_alike(const struct pw_run *run, int status);
+int pw_run_fail_after_leader(const struct pw_run *run, int status);
 
 /* Whether the program runs although its profile cannot begin for the reason `err` (-errno): when
  * something has run out or is broken, which is not its user's fault, or when it was asked for. */

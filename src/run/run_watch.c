@@ -88,7 +88,7 @@ static void obey(struct pw_run_watch *w, const struct pw_request *request, struc
     case PW_REQUEST_COMMIT:
         live->order = pw_order_commit(w->segment, request->order.id, &step);
         if (request->order.step < 0)
-            pw_drain_poke(w->drain);
+            pw_drain_signal(w->drain);
         break;
     case PW_REQUEST_WITHDRAW:
         live->order = pw_order_withdraw(w->segment, request->order.id);

@@ -28,7 +28,7 @@ MAY_INCLUDE = {
     "collectors/rocm": "core rank/* collectors/gpu",
     "collectors/mpi": "core rank/*",
     "collectors/nccl": "core rank/*",
-    "collectors/note": "core rank/*",
+    "collectors/annotations": "core rank/*",
     "collectors/null": "core rank/*",
     "collectors/nvtx": "core rank/*",
     "collectors/sys": "core rank/*",

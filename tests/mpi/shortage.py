@@ -1,5 +1,5 @@
 """Resources that a test takes away: from a file system, from processes that run, or by a control group.
-Each has take(pids) and give_back(pids); what takes no processes ignores them."""
+Each has take(pids) and release(pids); what takes no processes ignores them."""
 
 import os
 import resource
@@ -38,7 +38,7 @@ class Filler:
         except OSError:
             pass
 
-    def give_back(self, _pids=()):
+    def release(self, _pids=()):
         shutil.rmtree(self.folder)
 
 
@@ -54,7 +54,7 @@ class Limit:
             self.before[pid] = (soft, hard)
             resource.prlimit(pid, self.which, (self.used(pid), hard))
 
-    def give_back(self, _pids=()):
+    def release(self, _pids=()):
         for pid, limits in self.before.items():
             try:
                 resource.prlimit(pid, self.which, limits)
@@ -139,12 +139,12 @@ class ControlGroup:
         except FileNotFoundError:
             return []
 
-    def give_back(self, _pids=()):
+    def release(self, _pids=()):
         for pid in self.members():
             self.move(pid, self.own())
 
     def remove(self):
-        self.give_back()
+        self.release()
         if os.path.isdir(self.path):
             os.rmdir(self.path)
 
@@ -175,7 +175,7 @@ class Stopped:
         for pid in pids:
             stop(pid)
 
-    def give_back(self, pids):
+    def release(self, pids):
         for pid in pids:
             try:
                 os.kill(pid, signal.SIGCONT)

@@ -141,17 +141,17 @@ def play(run, part, when, taken):
             taken.take(victims)
         if applies and isinstance(taken, Stopped) and part == "probe" and phase == starts:
             taken.take(victims)  # the program itself stands still, and goes on
-            taken.give_back(victims)
+            taken.release(victims)
         if run.out and part == "guard" and phase == starts and run.parts["collector"]:
             os.kill(run.parts["collector"], signal.SIGKILL)
         if phase == 2 and when == "comes_back" and applies:
-            taken.give_back(victims)
+            taken.release(victims)
         run.tell(*PHASE)
     if isinstance(taken, Stopped) and applies:
-        taken.give_back(victims)  # nothing can end while it stands still
+        taken.release(victims)  # nothing can end while it stands still
     result = run.end()
     if applies and when != "comes_back":
-        taken.give_back(victims)
+        taken.release(victims)
     return result
 
 
@@ -415,7 +415,7 @@ def tool_is_right_or_says_why(tool, resource_name):
             process = start(command, resource_name, amount, taken)
             succeeded = judge(command, results, reference, before, process, words)
             if resource_name != "time":
-                taken.give_back()
+                taken.release()
             # It is back: the same command, on what the failed one has left.
             if tool != "recover" or not os.path.exists(results[0]):
                 h.run(command)

@@ -273,7 +273,7 @@ def plugin_of_the_program():
 
 @h.case
 def not_asked_for():
-    done = h.run([*h.profwrap("--no-merge", "--activities", "mpi,note", "-o", "out"),
+    done = h.run([*h.profwrap("--no-merge", "--activities", "mpi,annotations", "-o", "out"),
                   h.program("ncclplay"), "none"])
     h.equal((done.stdout, done.stderr), (b"no plugin\n", b""), "output")
 

@@ -228,9 +228,9 @@ def without_a_gpu():
 
 @h.case
 def not_asked_for():
-    done = run("all", options=("--activities", "mpi,note,cuda"))
+    done = run("all", options=("--activities", "mpi,annotations,cuda"))
     h.equal(h.lines(done.stdout), ["registered 1", "rocprofiler 0"], "what was loaded")
-    done = run("all", options=("--activities", "rocm,note", "-o", "rocm"))
+    done = run("all", options=("--activities", "rocm,annotations", "-o", "rocm"))
     h.equal(count(h.open_complete("rocm"), "events/kernel"), 3, "kernels")
 
 

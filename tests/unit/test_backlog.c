@@ -56,7 +56,7 @@ static void play_record(void *state, const struct pw_record *record, const struc
 
 static const struct pw_collector collectors[] = {
     {.name = "play",
-     .activity = PW_ACTIVITY_NOTE,
+     .activity = PW_ACTIVITY_ANNOTATIONS,
      .first_type = PW_REC_RANGE,
      .last_type = PW_REC_STEP,
      .create = play_create,
@@ -67,7 +67,7 @@ static const struct pw_collector collectors[] = {
 static int setup(void **state)
 {
     memset(&play, 0, sizeof(play));
-    int err = bench_create_of(state, collectors, PW_ACTIVITY_NOTE, RING);
+    int err = bench_create_of(state, collectors, PW_ACTIVITY_ANNOTATIONS, RING);
     play.bench = *state;
     return err;
 }

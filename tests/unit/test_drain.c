@@ -72,7 +72,7 @@ static const struct pw_collector fakes[] = {
      .last_type = PW_REC_MPI_STATE,
      .record = never},
     {.name = "fake",
-     .activity = PW_ACTIVITY_NOTE,
+     .activity = PW_ACTIVITY_ANNOTATIONS,
      .first_type = PW_REC_RANGE,
      .last_type = PW_REC_STEP,
      .create = note_create,
@@ -86,7 +86,7 @@ static const struct pw_collector fakes[] = {
 static int setup(void **state)
 {
     memset(&seen, 0, sizeof(seen));
-    return bench_create(state, fakes, PW_ACTIVITY_NOTE);
+    return bench_create(state, fakes, PW_ACTIVITY_ANNOTATIONS);
 }
 
 static void test_records_arrive(void **state)

@@ -29,7 +29,7 @@ static void *create(struct pw_rankfile *file)
 
 static const struct pw_collector counter[] = {
     {.name = "counter",
-     .activity = PW_ACTIVITY_NOTE,
+     .activity = PW_ACTIVITY_ANNOTATIONS,
      .first_type = PW_REC_RANGE,
      .last_type = PW_REC_STEP,
      .create = create,
@@ -40,7 +40,7 @@ static const struct pw_collector counter[] = {
 static int setup(void **state)
 {
     taken = 0;
-    return bench_create(state, counter, PW_ACTIVITY_NOTE);
+    return bench_create(state, counter, PW_ACTIVITY_ANNOTATIONS);
 }
 
 /* Lets files grow by so many bytes more than the journal has; NO_LIMIT: as they like. */

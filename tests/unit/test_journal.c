@@ -23,7 +23,7 @@ static const struct pw_journal_head head = {
     .id = {.rank = 2, .size = 4, .job = "job", .hostname = "host"},
     .start_unix_ns = 17,
     .compression = 1,
-    .activities = PW_ACTIVITY_NOTE,
+    .activities = PW_ACTIVITY_ANNOTATIONS,
     .command = "prog",
 };
 
@@ -49,7 +49,7 @@ static struct pw_journal *write_journal(void **state, int with_end)
         position[ring] += n;
         assert_int_equal(pw_journal_position(j, ring), position[ring]);
         const struct pw_record apart = {.type = (uint8_t)(b % PW_REC_TYPE_COUNT), .end = APART_END};
-        pw_journal_add_apart(j, ring, &apart);
+        pw_journal_add_ringless(j, ring, &apart);
         const struct pw_row_step row = {.step = b};
         pw_journal_add_row(j, PW_TABLE_step, &row);
     }
@@ -383,7 +383,7 @@ static int write_aparts_on_full_disk(const char *dir, const char *filler, int ap
     for (int i = 0; i < aparts; i++) {
         const struct pw_record range = record_at((uint64_t)i);
         const struct pw_record loss = {.type = PW_REC_LOST, .end = 9, .lost = {{2, 3}}};
-        pw_journal_add_apart(j, 0, i % 10 ? &range : &loss);
+        pw_journal_add_ringless(j, 0, i % 10 ? &range : &loss);
     }
     pw_journal_add_end(j, &(struct pw_journal_end){.exit_code = 3});
     const int err = pw_journal_commit(j);

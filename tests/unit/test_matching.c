@@ -4,11 +4,11 @@
 
 #include <string.h>
 
-#include "aggregate/input/begins.h"
 #include "aggregate/input/events.h"
+#include "aggregate/input/startindex.h"
 #include "aggregate/match/channels.h"
 #include "aggregate/match/messages.h"
-#include "aggregate/match/tally.h"
+#include "aggregate/match/messagesums.h"
 #include "core/ops.h"
 
 /* A call from Fortran and an operation of NCCL that was only enqueued have the same bit. */
@@ -29,10 +29,10 @@ enum { BLOCKS = 100, ROWS = 10 };
 
 /* Blocks of sends, one begun at each whole number; in the last block also a receive that was open
  * from the beginning. */
-static struct pw_begins make_begins(void)
+static struct pw_start_index make_index(void)
 {
-    struct pw_begins begins;
-    assert_int_equal(pw_begins_init(&begins, BLOCKS), 0);
+    struct pw_start_index index;
+    assert_int_equal(pw_start_index_init(&index, BLOCKS), 0);
     for (int b = 0; b < BLOCKS; b++) {
         struct pw_row_comm_event rows[ROWS + 2] = {{0}};
         for (int i = 0; i < ROWS; i++)
@@ -43,43 +43,43 @@ static struct pw_begins make_begins(void)
         rows[ROWS + 1] = (struct pw_row_comm_event){.start = 5000, .end = 1, .op = PW_OP_Send};
         if (b == BLOCKS - 1)
             rows[ROWS] = (struct pw_row_comm_event){.start = 0, .end = 1000, .op = PW_OP_Irecv};
-        pw_begins_note(&begins, (size_t)b, rows, ROWS + 2);
+        pw_start_index_note(&index, (size_t)b, rows, ROWS + 2);
     }
-    pw_begins_finish(&begins);
-    return begins;
+    pw_start_index_finish(&index);
+    return index;
 }
 
 static void test_long_open_receive_is_no_reason_to_read_all(void **state)
 {
     (void)state;
-    struct pw_begins begins = make_begins();
+    struct pw_start_index index = make_index();
     size_t first, end;
-    pw_begins_find(&begins, 200, 220, &first, &end);
+    pw_start_index_find(&index, 200, 220, &first, &end);
     assert_int_equal(first, 20);
     assert_int_equal(end, 22);
     /* It counts as begun with the last that was begun so many blocks before it. */
-    int64_t floor = pw_begins_floor(&begins, BLOCKS - 1);
-    assert_int_equal(floor, (BLOCKS - PW_BEGINS_LATE) * ROWS - 1);
-    pw_begins_find(&begins, floor, floor + 1, &first, &end);
+    int64_t floor = pw_start_index_floor(&index, BLOCKS - 1);
+    assert_int_equal(floor, (BLOCKS - PW_START_INDEX_LATE) * ROWS - 1);
+    pw_start_index_find(&index, floor, floor + 1, &first, &end);
     assert_int_equal(end, BLOCKS);
-    pw_begins_find(&begins, floor - ROWS, floor, &first, &end);
-    assert_int_equal(end, BLOCKS - PW_BEGINS_LATE);
-    pw_begins_find(&begins, INT64_MIN, INT64_MAX, &first, &end);
+    pw_start_index_find(&index, floor - ROWS, floor, &first, &end);
+    assert_int_equal(end, BLOCKS - PW_START_INDEX_LATE);
+    pw_start_index_find(&index, INT64_MIN, INT64_MAX, &first, &end);
     assert_int_equal(first, 0);
     assert_int_equal(end, BLOCKS);
-    pw_begins_fini(&begins);
+    pw_start_index_fini(&index);
 }
 
 static void test_counts_what_is_begun(void **state)
 {
     (void)state;
-    struct pw_begins begins = make_begins();
-    assert_int_equal(pw_begins_count(&begins, INT64_MIN), 0);
-    assert_int_equal(pw_begins_count(&begins, 0), 0);
-    assert_in_range((int64_t)pw_begins_count(&begins, 500), 498, 502);
-    assert_int_equal(pw_begins_count(&begins, INT64_MAX), BLOCKS * ROWS + 1);
-    pw_begins_fini(&begins);
-    assert_int_equal(pw_begins_count(&begins, INT64_MAX), 0);
+    struct pw_start_index index = make_index();
+    assert_int_equal(pw_start_index_count(&index, INT64_MIN), 0);
+    assert_int_equal(pw_start_index_count(&index, 0), 0);
+    assert_in_range((int64_t)pw_start_index_count(&index, 500), 498, 502);
+    assert_int_equal(pw_start_index_count(&index, INT64_MAX), BLOCKS * ROWS + 1);
+    pw_start_index_fini(&index);
+    assert_int_equal(pw_start_index_count(&index, INT64_MAX), 0);
 }
 
 /* ---- who meets whom ---- */
@@ -90,35 +90,36 @@ struct met {
     int n, nalone;
 };
 
-static void note_match(void *context, const struct pw_side *send, const struct pw_side *receive)
+static void note_match(void *context, const struct pw_endpoint *send,
+                       const struct pw_endpoint *receive)
 {
     struct met *met = context;
     met->sends[met->n] = send->local_enter;
     met->receives[met->n++] = receive->local_enter;
 }
 
-static void note_alone(void *context, const struct pw_side *side, int receives)
+static void note_alone(void *context, const struct pw_endpoint *endpoint, int receives)
 {
     struct met *met = context;
-    met->alone[met->nalone++] = receives ? -side->local_enter : side->local_enter;
+    met->alone[met->nalone++] = receives ? -endpoint->local_enter : endpoint->local_enter;
 }
 
-static struct pw_side side_of(int32_t src, int32_t dst, int32_t tag, int64_t enter)
+static struct pw_endpoint endpoint_of(int32_t src, int32_t dst, int32_t tag, int64_t enter)
 {
-    return (struct pw_side){.comm_uid = 1,
-                            .src = src,
-                            .dst = dst,
-                            .tag = tag,
-                            .at = {enter, enter + 10, enter},
-                            .local_enter = enter,
-                            .bytes = 100};
+    return (struct pw_endpoint){.comm_uid = 1,
+                                .src = src,
+                                .dst = dst,
+                                .tag = tag,
+                                .at = {enter, enter + 10, enter},
+                                .local_enter = enter,
+                                .bytes = 100};
 }
 
 static void add(struct pw_channels *c, int receives, int32_t src, int32_t dst, int32_t tag,
                 int64_t enter)
 {
-    struct pw_side side = side_of(src, dst, tag, enter);
-    assert_int_equal(pw_channels_add(c, &side, receives), 0);
+    struct pw_endpoint endpoint = endpoint_of(src, dst, tag, enter);
+    assert_int_equal(pw_channels_add(c, &endpoint, receives), 0);
 }
 
 static void test_kth_send_matches_kth_receive_in_any_round(void **state)
@@ -197,37 +198,38 @@ static void test_channels_do_not_pile_up(void **state)
 struct sums {
     struct pw_messages out;
     struct pw_graph_parts graph;
-    struct pw_tally tally;
+    struct pw_message_sums kept;
 };
 
-static struct pw_tally *begin(struct sums *s)
+static struct pw_message_sums *begin(struct sums *s)
 {
     *s = (struct sums){.graph = {.until_ns = INT64_MIN}};
-    s->tally = pw_tally_make(&s->out, &s->graph, (struct pw_flows){.least_ns = INT64_MAX});
-    return &s->tally;
+    s->kept = pw_message_sums_make(&s->out, &s->graph, (struct pw_flows){.least_ns = INT64_MAX});
+    return &s->kept;
 }
 
 static void finish(struct sums *s)
 {
-    pw_tally_finish(&s->tally);
-    assert_false(s->tally.failed);
-    pw_tally_fini(&s->tally);
+    pw_message_sums_finish(&s->kept);
+    assert_false(s->kept.failed);
+    pw_message_sums_fini(&s->kept);
 }
 
 /* A receive of rank 9 that a call completes at `end`, begun at `enter`; its rank was there. */
-static struct pw_side receive_of(struct pw_tally *t, int32_t src, int64_t enter, int64_t end)
+static struct pw_endpoint receive_of(struct pw_message_sums *t, int32_t src, int64_t enter,
+                                     int64_t end)
 {
-    struct pw_side side = side_of(src, 9, 0, enter);
-    side.at = (struct pw_message_end){enter, end, enter};
-    side.completion = pw_tally_call(t, 9, end, end);
-    return side;
+    struct pw_endpoint endpoint = endpoint_of(src, 9, 0, enter);
+    endpoint.at = (struct pw_message_end){enter, end, enter};
+    endpoint.completion = pw_message_sums_call(t, 9, end, end);
+    return endpoint;
 }
 
-static void match(struct pw_tally *t, const struct pw_side *receive, int64_t sent)
+static void match(struct pw_message_sums *t, const struct pw_endpoint *receive, int64_t sent)
 {
-    struct pw_side send = side_of(receive->src, receive->dst, 0, sent);
+    struct pw_endpoint send = endpoint_of(receive->src, receive->dst, 0, sent);
     send.at = (struct pw_message_end){sent, sent + 1, INT64_MAX};
-    pw_tally_match(t, &send, receive);
+    pw_message_sums_match(t, &send, receive);
 }
 
 /* One call completes three at 100: the one that came last, at 80, took 20, and only that counts,
@@ -236,15 +238,15 @@ static void test_one_of_a_call_counts(void **state)
 {
     (void)state;
     struct sums s;
-    struct pw_tally *t = begin(&s);
-    struct pw_side a = receive_of(t, 3, 10, 100), b = receive_of(t, 2, 20, 100);
-    struct pw_side c = receive_of(t, 1, 30, 100);
+    struct pw_message_sums *t = begin(&s);
+    struct pw_endpoint a = receive_of(t, 3, 10, 100), b = receive_of(t, 2, 20, 100);
+    struct pw_endpoint c = receive_of(t, 1, 30, 100);
     match(t, &b, 80);
-    pw_tally_calls_until(t, 50);
+    pw_message_sums_calls_until(t, 50);
     match(t, &a, 40);
-    pw_tally_calls_until(t, 101);
+    pw_message_sums_calls_until(t, 101);
     match(t, &c, 60);
-    pw_tally_calls_until(t, INT64_MAX);
+    pw_message_sums_calls_until(t, INT64_MAX);
     finish(&s);
     assert_int_equal(s.out.npairs, 3);
     assert_int_equal(s.out.pairs[0].src, 1);
@@ -264,13 +266,13 @@ static void test_none_counts_where_one_has_no_partner(void **state)
 {
     (void)state;
     struct sums s;
-    struct pw_tally *t = begin(&s);
-    struct pw_side a = receive_of(t, 3, 10, 100), b = receive_of(t, 2, 20, 100);
-    struct pw_side other = receive_of(t, 2, 110, 200);
+    struct pw_message_sums *t = begin(&s);
+    struct pw_endpoint a = receive_of(t, 3, 10, 100), b = receive_of(t, 2, 20, 100);
+    struct pw_endpoint other = receive_of(t, 2, 110, 200);
     match(t, &a, 40);
     match(t, &other, 150);
-    pw_tally_alone(t, &b, 1);
-    pw_tally_calls_until(t, INT64_MAX);
+    pw_message_sums_alone(t, &b, 1);
+    pw_message_sums_calls_until(t, INT64_MAX);
     finish(&s);
     assert_int_equal(s.out.unmatched, 1);
     assert_int_equal(s.out.pairs[0].unhidden, 1);
@@ -284,13 +286,13 @@ static void test_squares_are_exact(void **state)
 {
     (void)state;
     struct sums s;
-    struct pw_tally *t = begin(&s);
+    struct pw_message_sums *t = begin(&s);
     const int64_t long_ns = ((int64_t)1 << 40) + 3;
     for (int i = 0; i < 3; i++) {
-        struct pw_side a = receive_of(t, 1, 0, long_ns + i);
+        struct pw_endpoint a = receive_of(t, 1, 0, long_ns + i);
         match(t, &a, i);
     }
-    pw_tally_calls_until(t, INT64_MAX);
+    pw_message_sums_calls_until(t, INT64_MAX);
     finish(&s);
     /* 3 x (2^40 + 3)^2 = 3 x 2^80 + 18 x 2^40 + 27 */
     assert_int_equal(s.out.pairs[0].unhidden_squares_ns.high, 3 << 16);

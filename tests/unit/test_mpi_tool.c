@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
+#include "collectors/annotations/annotations_tool.h"
 #include "collectors/mpi/mpi_tool.h"
-#include "collectors/note/note_tool.h"
 #include "core/ops.h"
 #include "test_drain_bench.h"
 
@@ -12,8 +12,8 @@ static int setup(void **state)
 {
     static struct pw_collector table[3];
     table[0] = pw_collector_mpi;
-    table[1] = pw_collector_note;
-    return bench_create(state, table, PW_ACTIVITY_MPI | PW_ACTIVITY_NOTE);
+    table[1] = pw_collector_annotations;
+    return bench_create(state, table, PW_ACTIVITY_MPI | PW_ACTIVITY_ANNOTATIONS);
 }
 
 static struct pw_record op(uint16_t id, uint64_t start, uint64_t end, uint8_t flags)

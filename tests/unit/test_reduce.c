@@ -12,7 +12,7 @@ static struct pw_instance one(int32_t rank, int64_t enter, int64_t leave)
     return (struct pw_instance){
         .first_enter = enter,
         .last_enter = enter,
-        .second_enter = INT64_MIN,
+        .penultimate_enter = INT64_MIN,
         .first_exit = leave,
         .last_exit = leave,
         .root_enter = INT64_MAX,
@@ -37,7 +37,7 @@ static void assert_same(const struct pw_instance *a, const struct pw_instance *b
 {
     assert_int_equal(a->first_enter, b->first_enter);
     assert_int_equal(a->last_enter, b->last_enter);
-    assert_int_equal(a->second_enter, b->second_enter);
+    assert_int_equal(a->penultimate_enter, b->penultimate_enter);
     assert_int_equal(a->first_exit, b->first_exit);
     assert_int_equal(a->last_exit, b->last_exit);
     assert_int_equal(a->root_enter, b->root_enter);
@@ -61,7 +61,7 @@ static void test_join(void **state)
     a = join(a, one(1, 300, 490));
     a = join(a, one(2, 200, 510));
     assert_int_equal(a.first_enter, 100);
-    assert_int_equal(a.second_enter, 200); /* last but one */
+    assert_int_equal(a.penultimate_enter, 200); /* last but one */
     assert_int_equal(a.last_enter, 300);
     assert_int_equal(a.last_rank, 1);
     assert_int_equal(a.first_exit, 490);
@@ -78,12 +78,12 @@ static void test_penultimate_enter(void **state)
     /* 10 20 | 30 40: the second is 30, known to one side; 10 40 | 20 30: it is the other's last. */
     struct pw_instance a =
         join(join(one(0, 10, 99), one(1, 20, 99)), join(one(2, 30, 99), one(3, 40, 99)));
-    assert_int_equal(a.second_enter, 30);
+    assert_int_equal(a.penultimate_enter, 30);
     assert_int_equal(a.last_rank, 3);
     a = join(join(one(0, 10, 99), one(1, 40, 99)), join(one(2, 20, 99), one(3, 30, 99)));
-    assert_int_equal(a.second_enter, 30);
+    assert_int_equal(a.penultimate_enter, 30);
     a = join(one(0, 40, 99), one(1, 40, 99)); /* together */
-    assert_int_equal(a.second_enter, 40);
+    assert_int_equal(a.penultimate_enter, 40);
     assert_int_equal(a.last_rank, 0); /* the lowest of them */
     assert_int_equal(join(one(1, 40, 99), one(0, 40, 99)).last_rank, 0);
 }
@@ -112,7 +112,7 @@ static struct pw_instance random_instance(uint64_t *seed)
     struct pw_instance i = one((int32_t)SMALL(8), SMALL(10), 20 + SMALL(10));
     i.nranks = (int32_t)SMALL(4);
     i.last_enter += SMALL(5);
-    i.second_enter = SMALL(2) ? INT64_MIN : i.last_enter - SMALL(3);
+    i.penultimate_enter = SMALL(2) ? INT64_MIN : i.last_enter - SMALL(3);
     i.last_exit += SMALL(5);
     i.root_enter = SMALL(2) ? INT64_MAX : SMALL(10);
     i.root = (int32_t)SMALL(3) - 1;

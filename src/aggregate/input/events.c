@@ -120,7 +120,7 @@ static int read_first(struct pw_input *input, pw_event_visitor *visit, void *con
     size_t blocks = pw_events_blocks(input);
     int64_t *starts = malloc(sizeof(*starts) * (blocks + 1));
     struct pw_events *e = NULL;
-    if (!starts || pw_begins_init(&input->begins, blocks)) {
+    if (!starts || pw_start_index_init(&input->start_index, blocks)) {
         free(starts);
         return -ENOMEM;
     }
@@ -128,15 +128,15 @@ static int read_first(struct pw_input *input, pw_event_visitor *visit, void *con
     for (size_t b = 0; b < blocks; b++) {
         err = err ? err : pw_events_visit(e, b, visit, context);
         starts[b] = err ? INT64_MAX : look_over(e, input);
-        pw_begins_note(&input->begins, b, err ? NULL : e->rows, err ? 0 : e->n);
+        pw_start_index_note(&input->start_index, b, err ? NULL : e->rows, err ? 0 : e->n);
     }
     finish_index(starts, blocks);
     input->impossible += e ? e->impossible : 0;
-    pw_begins_finish(&input->begins);
+    pw_start_index_finish(&input->start_index);
     input->starts_after = starts;
-    input->messages = input->begins.before[blocks];
+    input->messages = input->start_index.before[blocks];
     if (!input->messages)
-        pw_begins_fini(&input->begins);
+        pw_start_index_fini(&input->start_index);
     if (e)
         pw_events_close(e);
     return err;

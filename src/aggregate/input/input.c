@@ -344,7 +344,7 @@ void pw_input_close(struct pw_input *s)
     pw_h5_place_fini(&s->host_rows);
     pw_h5_place_fini(&s->cpus_rows);
     free(s->starts_after);
-    pw_begins_fini(&s->begins);
+    pw_start_index_fini(&s->start_index);
     free(s->phases);
     free(s->knots);
     free(s->steps);

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "aggregate/input/begins.h"
 #include "aggregate/input/progress.h"
+#include "aggregate/input/startindex.h"
 #include "core/h5/h5table.h"
 #include "core/tables.h"
 
@@ -28,7 +28,7 @@ struct pw_input {
     int64_t messages;
     int communicates;   /* an event of it reaches other ranks */
     int64_t impossible; /* rows that cannot be true and are left out */
-    struct pw_begins begins;
+    struct pw_start_index start_index;
     struct pw_progress *progress; /* told of what is read */
     uint8_t *phases;              /* [nphases] enum pw_phase of a text of /strings */
     size_t nphases;

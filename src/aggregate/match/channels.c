@@ -14,7 +14,7 @@ struct pw_channel {
 };
 
 struct pw_waiting {
-    struct pw_side side;
+    struct pw_endpoint endpoint;
     int32_t next; /* in its channel's queue, or of those that are free */
 };
 
@@ -30,9 +30,10 @@ struct pw_channels pw_channels_make(pw_channel_match *match, pw_channel_alone *a
 static int is_same(const void *items, int32_t item, const void *key)
 {
     const struct pw_channel *channel = (const struct pw_channel *)items + item;
-    const struct pw_side *side = key;
-    return channel->src == side->src && channel->dst == side->dst && channel->tag == side->tag &&
-           channel->window == side->window && channel->comm_uid == side->comm_uid;
+    const struct pw_endpoint *endpoint = key;
+    return channel->src == endpoint->src && channel->dst == endpoint->dst &&
+           channel->tag == endpoint->tag && channel->window == endpoint->window &&
+           channel->comm_uid == endpoint->comm_uid;
 }
 
 static uint32_t hash_of(uint64_t comm_uid, int32_t src, int32_t dst, int32_t tag, int32_t window)
@@ -58,23 +59,24 @@ static int make_room(void **v, int32_t n, int32_t *capacity, size_t size)
     return 0;
 }
 
-/* The side's channel, NULL when memory is short. */
-static struct pw_channel *find_channel(struct pw_channels *c, const struct pw_side *side)
+/* The endpoint's channel, NULL when memory is short. */
+static struct pw_channel *find_channel(struct pw_channels *c, const struct pw_endpoint *endpoint)
 {
-    uint32_t hash = hash_of(side->comm_uid, side->src, side->dst, side->tag, side->window);
+    uint32_t hash =
+        hash_of(endpoint->comm_uid, endpoint->src, endpoint->dst, endpoint->tag, endpoint->window);
     void *v = c->v;
     int err = pw_hash_reserve(&c->by_key);
     err = err ? err : make_room(&v, c->n, &c->capacity, sizeof(*c->v));
     c->v = v;
     if (err)
         return NULL;
-    struct pw_hash_slot *slot = pw_hash_find(&c->by_key, hash, is_same, c->v, side);
+    struct pw_hash_slot *slot = pw_hash_find(&c->by_key, hash, is_same, c->v, endpoint);
     if (slot->item == PW_HASH_NONE) {
-        c->v[c->n] = (struct pw_channel){.comm_uid = side->comm_uid,
-                                         .src = side->src,
-                                         .dst = side->dst,
-                                         .tag = side->tag,
-                                         .window = side->window,
+        c->v[c->n] = (struct pw_channel){.comm_uid = endpoint->comm_uid,
+                                         .src = endpoint->src,
+                                         .dst = endpoint->dst,
+                                         .tag = endpoint->tag,
+                                         .window = endpoint->window,
                                          .first = NOBODY,
                                          .last = NOBODY};
         pw_hash_take(&c->by_key, slot, hash, c->n++);
@@ -82,66 +84,67 @@ static struct pw_channel *find_channel(struct pw_channels *c, const struct pw_si
     return &c->v[slot->item];
 }
 
-static int push(struct pw_channels *c, struct pw_channel *channel, const struct pw_side *side,
-                int receives)
+static int push(struct pw_channels *c, struct pw_channel *channel,
+                const struct pw_endpoint *endpoint, int receives)
 {
     int32_t at = c->first_free;
     if (at == NOBODY) {
-        void *sides = c->sides;
-        int err = make_room(&sides, c->nsides, &c->sides_capacity, sizeof(*c->sides));
-        c->sides = sides;
+        void *endpoints = c->endpoints;
+        int err =
+            make_room(&endpoints, c->nendpoints, &c->endpoints_capacity, sizeof(*c->endpoints));
+        c->endpoints = endpoints;
         if (err)
             return err;
-        at = c->nsides++;
+        at = c->nendpoints++;
     } else {
-        c->first_free = c->sides[at].next;
+        c->first_free = c->endpoints[at].next;
     }
-    c->sides[at] = (struct pw_waiting){*side, NOBODY};
+    c->endpoints[at] = (struct pw_waiting){*endpoint, NOBODY};
     if (channel->first == NOBODY)
         channel->first = at;
     else
-        c->sides[channel->last].next = at;
+        c->endpoints[channel->last].next = at;
     channel->last = at;
     channel->receives = receives;
     c->waiting++;
     return 0;
 }
 
-/* The side stays where it is until the next push. */
-static const struct pw_side *pop(struct pw_channels *c, struct pw_channel *channel)
+/* The endpoint stays where it is until the next push. */
+static const struct pw_endpoint *pop(struct pw_channels *c, struct pw_channel *channel)
 {
-    struct pw_waiting *first = &c->sides[channel->first];
+    struct pw_waiting *first = &c->endpoints[channel->first];
     int32_t at = channel->first;
     channel->first = first->next;
     first->next = c->first_free;
     c->first_free = at;
     c->waiting--;
-    return &first->side;
+    return &first->endpoint;
 }
 
-static int is_too_early(const struct pw_channels *c, const struct pw_side *receive,
-                        const struct pw_side *send)
+static int is_too_early(const struct pw_channels *c, const struct pw_endpoint *receive,
+                        const struct pw_endpoint *send)
 {
     return c->impossible_ns != INT64_MAX && receive->at.leave < send->at.enter &&
            send->at.enter - receive->at.leave > c->impossible_ns;
 }
 
-int pw_channels_add(struct pw_channels *c, const struct pw_side *side, int receives)
+int pw_channels_add(struct pw_channels *c, const struct pw_endpoint *endpoint, int receives)
 {
-    struct pw_channel *channel = find_channel(c, side);
+    struct pw_channel *channel = find_channel(c, endpoint);
     if (!channel)
         return -ENOMEM;
     while (channel->first != NOBODY && channel->receives && !receives &&
-           is_too_early(c, &c->sides[channel->first].side, side))
+           is_too_early(c, &c->endpoints[channel->first].endpoint, endpoint))
         c->alone(c->context, pop(c, channel), 1);
     if (channel->first == NOBODY || channel->receives == receives)
-        return push(c, channel, side, receives);
-    if (receives && is_too_early(c, side, &c->sides[channel->first].side)) {
-        c->alone(c->context, side, 1);
+        return push(c, channel, endpoint, receives);
+    if (receives && is_too_early(c, endpoint, &c->endpoints[channel->first].endpoint)) {
+        c->alone(c->context, endpoint, 1);
         return 0;
     }
-    const struct pw_side *other = pop(c, channel);
-    c->match(c->context, receives ? other : side, receives ? side : other);
+    const struct pw_endpoint *other = pop(c, channel);
+    c->match(c->context, receives ? other : endpoint, receives ? endpoint : other);
     return 0;
 }
 
@@ -169,5 +172,5 @@ void pw_channels_fini(struct pw_channels *c)
 {
     pw_hash_fini(&c->by_key);
     free(c->v);
-    free(c->sides);
+    free(c->endpoints);
 }

@@ -4,12 +4,12 @@
 #ifndef PW_AGGREGATE_MATCH_CHANNELS_H
 #define PW_AGGREGATE_MATCH_CHANNELS_H
 
-#include "aggregate/match/sides.h"
+#include "aggregate/match/endpoints.h"
 #include "core/hash.h"
 
-typedef void pw_channel_match(void *context, const struct pw_side *send,
-                              const struct pw_side *receive);
-typedef void pw_channel_alone(void *context, const struct pw_side *side, int receives);
+typedef void pw_channel_match(void *context, const struct pw_endpoint *send,
+                              const struct pw_endpoint *receive);
+typedef void pw_channel_alone(void *context, const struct pw_endpoint *endpoint, int receives);
 
 struct pw_channels {
     pw_channel_match *match; /* told of those that met */
@@ -18,21 +18,21 @@ struct pw_channels {
     /* A receive that ended by so much before a send began is of another, that was not recorded; ns,
      * INT64_MAX where all are. */
     int64_t impossible_ns;
-    size_t waiting; /* sides */
+    size_t waiting; /* endpoints */
     struct pw_hash by_key;
     struct pw_channel *v;
     int32_t n, capacity;
-    struct pw_waiting *sides;
-    int32_t nsides, sides_capacity, first_free;
+    struct pw_waiting *endpoints;
+    int32_t nendpoints, endpoints_capacity, first_free;
 };
 
 struct pw_channels pw_channels_make(pw_channel_match *match, pw_channel_alone *alone,
                                     void *context);
 
-/* Adds the next side of its channel, in the order in which a rank began them. 0 or -ENOMEM. */
-int pw_channels_add(struct pw_channels *channels, const struct pw_side *side, int receives);
+/* Adds the next endpoint of its channel, in the order in which a rank began them. 0 or -ENOMEM. */
+int pw_channels_add(struct pw_channels *channels, const struct pw_endpoint *endpoint, int receives);
 
-/* No rank r will add any side more when ends[r] < time: who waits for one of these is alone.
+/* No rank r will add any endpoint more when ends[r] < time: who waits for one of these is alone.
  * At INT64_MAX all are. Channels where nobody waits are forgotten. */
 void pw_channels_end(struct pw_channels *channels, const int64_t *ends, int64_t time);
 

@@ -12,7 +12,7 @@
 int64_t pw_collective_critical(const struct pw_instances *in, size_t i)
 {
     const struct pw_instance *item = &in->items[i];
-    int64_t margin = item->nranks > 1 ? item->last_enter - item->second_enter : 0;
+    int64_t margin = item->nranks > 1 ? item->last_enter - item->penultimate_enter : 0;
     return margin < in->waits[i].max_ns ? margin : in->waits[i].max_ns;
 }
 

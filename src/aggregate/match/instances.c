@@ -33,11 +33,11 @@ void pw_instance_join(struct pw_instance *into, const struct pw_instance *one)
     }
     /* The last but one is the earlier of the two lasts, or what either knew as such. */
     int64_t second = smaller(into->last_enter, one->last_enter);
-    second = larger(second, larger(into->second_enter, one->second_enter));
+    second = larger(second, larger(into->penultimate_enter, one->penultimate_enter));
     if (one->last_enter > into->last_enter ||
         (one->last_enter == into->last_enter && one->last_rank < into->last_rank))
         into->last_rank = one->last_rank;
-    into->second_enter = second;
+    into->penultimate_enter = second;
     into->first_enter = smaller(into->first_enter, one->first_enter);
     into->last_enter = larger(into->last_enter, one->last_enter);
     into->first_exit = smaller(into->first_exit, one->first_exit);
@@ -235,7 +235,7 @@ static struct pw_instance describe(struct fold *fold, const struct pw_input *inp
     return (struct pw_instance){
         .first_enter = enter,
         .last_enter = enter,
-        .second_enter = INT64_MIN,
+        .penultimate_enter = INT64_MIN,
         .first_exit = leave,
         .last_exit = leave,
         .root_enter = (event->flags & PW_FLAG_ROOT) ? enter : INT64_MAX,

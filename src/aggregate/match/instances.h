@@ -10,7 +10,7 @@
 
 /* Times are ns since the job's epoch. */
 struct pw_instance {
-    int64_t first_enter, last_enter, second_enter; /* second_enter: last but one */
+    int64_t first_enter, last_enter, penultimate_enter; /* penultimate_enter: last but one */
     int64_t first_exit, last_exit;
     int64_t root_enter; /* INT64_MAX: no root, or not seen */
     int64_t bytes;      /* the most that any rank sent or received */

@@ -8,8 +8,8 @@
 
 #include "aggregate/input/job.h"
 #include "aggregate/match/channels.h"
-#include "aggregate/match/sides.h"
-#include "aggregate/match/tally.h"
+#include "aggregate/match/endpoints.h"
+#include "aggregate/match/messagesums.h"
 
 /* Saturates: what a damaged file says may be any number. */
 static int64_t add(int64_t a, int64_t b)
@@ -57,8 +57,8 @@ int pw_rounds_begin(struct pw_rounds *rounds, const struct pw_job *job)
     for (size_t i = 0; i < job->ninputs; i++) {
         const struct pw_input *input = &job->inputs[i];
         if (input->messages)
-            rounds->ends[input->rank] =
-                pw_rounds_from_local(rounds, input, input->begins.latest[input->begins.blocks - 1]);
+            rounds->ends[input->rank] = pw_rounds_from_local(
+                rounds, input, input->start_index.latest[input->start_index.blocks - 1]);
     }
     MPI_Allreduce(MPI_IN_PLACE, rounds->ends, (int)job->world.nranks, MPI_INT64_T, MPI_MAX,
                   job->procs.comm);
@@ -70,8 +70,8 @@ static double count_begun(const struct pw_rounds *rounds, const struct pw_job *j
 {
     double sum = 0;
     for (size_t i = 0; i < job->ninputs; i++)
-        sum += pw_begins_count(&job->inputs[i].begins,
-                               pw_rounds_to_local(rounds, &job->inputs[i], time));
+        sum += pw_start_index_count(&job->inputs[i].start_index,
+                                    pw_rounds_to_local(rounds, &job->inputs[i], time));
     return sum;
 }
 
@@ -85,7 +85,7 @@ static void find_span(const struct pw_rounds *rounds, const struct pw_job *job, 
         const struct pw_input *input = &job->inputs[i];
         if (!input->messages)
             continue;
-        int64_t begin = pw_rounds_from_local(rounds, input, input->begins.earliest[0]);
+        int64_t begin = pw_rounds_from_local(rounds, input, input->start_index.earliest[0]);
         int64_t end = rounds->ends[input->rank];
         *first = begin < *first ? begin : *first;
         *last = end > *last ? end : *last;
@@ -225,8 +225,8 @@ static int pw_exchange(const struct pw_procs *procs, const void *items, size_t n
 /* Sends and receives of a process in memory at a time; more take more rounds. */
 enum { MOST_SIDES = 1 << 19 };
 
-struct sides {
-    struct pw_side *v;
+struct endpoints {
+    struct pw_endpoint *v;
     size_t n, capacity;
 };
 
@@ -234,66 +234,68 @@ struct matching {
     struct pw_job *job;
     struct pw_rounds rounds;
     int *readers; /* [nranks] the process that reads the rank's file */
-    struct pw_side_reader reader;
-    struct sides sends, receives; /* of this process's files, begun in this round */
+    struct pw_endpoint_reader reader;
+    struct endpoints sends, receives; /* of this process's files, begun in this round */
     struct pw_channels channels;
-    struct pw_tally tally;
+    struct pw_message_sums sums;
     pw_message_visitor *visit; /* NULL: sums and waits are kept */
     void *context;
     int failed;
 };
 
-static void append(struct matching *m, struct sides *sides, const struct pw_side *side)
+static void append(struct matching *m, struct endpoints *endpoints,
+                   const struct pw_endpoint *endpoint)
 {
-    if (sides->n == sides->capacity) {
-        size_t capacity = sides->capacity ? 2 * sides->capacity : 256;
-        struct pw_side *v = realloc(sides->v, capacity * sizeof(*v));
+    if (endpoints->n == endpoints->capacity) {
+        size_t capacity = endpoints->capacity ? 2 * endpoints->capacity : 256;
+        struct pw_endpoint *v = realloc(endpoints->v, capacity * sizeof(*v));
         if (!v) {
             m->failed = 1;
             return;
         }
-        sides->v = v;
-        sides->capacity = capacity;
+        endpoints->v = v;
+        endpoints->capacity = capacity;
     }
-    sides->v[sides->n++] = *side;
+    endpoints->v[endpoints->n++] = *endpoint;
 }
 
-static void take(void *context, const struct pw_input *input, const struct pw_side_read *read)
+static void take(void *context, const struct pw_input *input, const struct pw_endpoint_read *read)
 {
     struct matching *m = context;
-    struct pw_side side = read->side;
+    struct pw_endpoint endpoint = read->endpoint;
     if (!read->receives) {
-        append(m, &m->sends, &side);
+        append(m, &m->sends, &endpoint);
         return;
     }
     /* All that the same call completes counts as begun by its end, but for what is out of order. */
     int64_t until = pw_rounds_from_local(&m->rounds, input, read->end);
     if (!m->visit)
-        side.completion = pw_tally_call(&m->tally, side.dst, read->end,
-                                        read->begun > read->end ? INT64_MIN : until);
-    append(m, &m->receives, &side);
+        endpoint.completion = pw_message_sums_call(&m->sums, endpoint.dst, read->end,
+                                                   read->begun > read->end ? INT64_MIN : until);
+    append(m, &m->receives, &endpoint);
 }
 
-static void on_match(void *context, const struct pw_side *send, const struct pw_side *receive)
+static void on_match(void *context, const struct pw_endpoint *send,
+                     const struct pw_endpoint *receive)
 {
     struct matching *m = context;
     if (m->visit)
         m->visit(m->context, send->src, send->dst, send->at.enter, receive->at.leave);
     else
-        pw_tally_match(&m->tally, send, receive);
+        pw_message_sums_match(&m->sums, send, receive);
 }
 
-static void on_alone(void *context, const struct pw_side *side, int receives)
+static void on_alone(void *context, const struct pw_endpoint *endpoint, int receives)
 {
     struct matching *m = context;
     if (!m->visit)
-        pw_tally_alone(&m->tally, side, receives);
+        pw_message_sums_alone(&m->sums, endpoint, receives);
 }
 
 /* The least of all processes' errors: the same on all. */
 static int agree(const struct matching *m, int err)
 {
-    err = m->failed || m->tally.failed ? -ENOMEM : err;
+    err = m->failed || m->sums.failed ? -ENOMEM : err;
     MPI_Allreduce(MPI_IN_PLACE, &err, 1, MPI_INT, MPI_MIN, m->job->procs.comm);
     return err;
 }
@@ -306,12 +308,12 @@ static int gather(struct matching *m)
         struct pw_input *input = &m->job->inputs[i];
         int64_t from = pw_rounds_to_local(&m->rounds, input, m->rounds.from);
         int64_t to = pw_rounds_to_local(&m->rounds, input, m->rounds.to);
-        err = pw_sides_read(&m->reader, input, from, to, take, m);
+        err = pw_endpoints_read(&m->reader, input, from, to, take, m);
     }
     return agree(m, err);
 }
 
-static int exchange_sends(const struct matching *m, struct pw_side **sends, size_t *n)
+static int exchange_sends(const struct matching *m, struct pw_endpoint **sends, size_t *n)
 {
     int *destination = malloc(sizeof(*destination) * (m->sends.n + 1)), err = -ENOMEM;
     void *arrived;
@@ -330,7 +332,7 @@ static int exchange_sends(const struct matching *m, struct pw_side **sends, size
 /* Brings what senders waited to the processes that read their files. */
 static int return_waits(struct matching *m)
 {
-    struct pw_tally *t = &m->tally;
+    struct pw_message_sums *t = &m->sums;
     int *destination = malloc(sizeof(*destination) * (t->nback + 1));
     void *arrived;
     size_t n;
@@ -343,7 +345,7 @@ static int return_waits(struct matching *m)
     free(destination);
     if (err)
         return err;
-    pw_tally_add_waits(t, arrived, n);
+    pw_message_sums_add_waits(t, arrived, n);
     t->nback = 0;
     free(arrived);
     return 0;
@@ -352,17 +354,17 @@ static int return_waits(struct matching *m)
 /* Sends that waited for room, once all are matched. */
 static int match_flows(struct matching *m)
 {
-    struct pw_flows *flows = &m->tally.flows;
+    struct pw_flows *flows = &m->sums.flows;
     int err = agree(m, pw_flows_find(flows, m->job));
     for (size_t i = 0; i < flows->n && !err; i++)
-        pw_tally_add_flow(&m->tally, &flows->v[i]);
+        pw_message_sums_add_flow(&m->sums, &flows->v[i]);
     err = err ? err : agree(m, 0);
     return err ? err : return_waits(m);
 }
 
 static int match_round(struct matching *m)
 {
-    struct pw_side *sends = NULL;
+    struct pw_endpoint *sends = NULL;
     size_t nsends = 0;
     int err = gather(m);
     err = err ? err : exchange_sends(m, &sends, &nsends);
@@ -375,12 +377,13 @@ static int match_round(struct matching *m)
         err = pw_channels_add(&m->channels, &m->receives.v[i], 1);
     pw_channels_end(&m->channels, m->rounds.ends, m->rounds.to);
     if (!m->visit)
-        pw_tally_calls_until(&m->tally, m->rounds.to);
+        pw_message_sums_calls_until(&m->sums, m->rounds.to);
     err = agree(m, err);
     return err || m->visit ? err : return_waits(m);
 }
 
-/* Of so many sides, those that wait for their partner take the place of new ones, but for some. */
+/* Of so many endpoints, those that wait for their partner take the place of new ones, but for some.
+ */
 static int64_t most_new_sides(const struct matching *m)
 {
     size_t waiting = m->channels.waiting;
@@ -399,7 +402,8 @@ static void expect_reading(struct pw_job *job)
 static int match_all(struct matching *m, struct pw_job *job)
 {
     m->job = job;
-    m->reader = (struct pw_side_reader){.world = &job->world, .between_domains = m->visit != NULL};
+    m->reader =
+        (struct pw_endpoint_reader){.world = &job->world, .between_domains = m->visit != NULL};
     m->channels = pw_channels_make(on_match, on_alone, m);
     if (job->world.has_pauses && job->world.clock_error_max_ns >= 0)
         m->channels.impossible_ns = 2 * job->world.clock_error_max_ns;
@@ -414,21 +418,21 @@ static int match_all(struct matching *m, struct pw_job *job)
     free(m->receives.v);
     free(m->readers);
     pw_channels_fini(&m->channels);
-    pw_side_reader_fini(&m->reader);
+    pw_endpoint_reader_fini(&m->reader);
     pw_rounds_fini(&m->rounds);
     return err;
 }
 
 int pw_messages_match(struct pw_messages *out, struct pw_job *job, struct pw_graph_parts *graph)
 {
-    struct matching m = {.tally = pw_tally_make(out, graph, pw_flows_make(&job->world))};
+    struct matching m = {.sums = pw_message_sums_make(out, graph, pw_flows_make(&job->world))};
     *out = (struct pw_messages){0};
     int err = match_all(&m, job);
     if (!err) {
-        pw_tally_finish(&m.tally);
+        pw_message_sums_finish(&m.sums);
         err = agree(&m, 0);
     }
-    pw_tally_fini(&m.tally);
+    pw_message_sums_fini(&m.sums);
     return err;
 }
 

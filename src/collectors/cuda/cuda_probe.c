@@ -106,14 +106,14 @@ static void come_back(struct pw_thread *thread)
 
 static void convert(struct pw_thread *thread)
 {
-    if (!pw_probe_hold(thread))
+    if (!pw_probe_lock(thread))
         return;
     pw_cuda_convert_all(thread);
     if (atomic_load(&pw_cuda.mode) == PW_CUDA_YIELDED) {
         note_holder(thread);
         come_back(thread);
     }
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
 }
 
 static void flush(uint32_t flags)
@@ -157,10 +157,10 @@ static void *work(void *arg)
         sleep_until_woken(seen);
     }
     flush_rest();
-    if (thread && pw_probe_hold(thread)) {
+    if (thread && pw_probe_lock(thread)) {
         pw_cuda_convert_all(thread);
         put_gap(thread);
-        pw_probe_let_go(thread);
+        pw_probe_unlock(thread);
     }
     atomic_store(&pw_cuda.has_ended, 1);
     return NULL;
@@ -205,10 +205,10 @@ static bool is_wanted(void)
 static void say_state(void)
 {
     struct pw_thread *thread = pw_probe_thread();
-    if (!thread || !pw_probe_hold(thread))
+    if (!thread || !pw_probe_lock(thread))
         return;
     put_state(thread);
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
 }
 
 /* Until it is free, which the worker looks after. */

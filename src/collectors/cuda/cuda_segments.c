@@ -47,7 +47,7 @@ static bool hold(void)
     return false;
 }
 
-static void let_go(void)
+static void release(void)
 {
     atomic_flag_clear_explicit(&seg.is_held, memory_order_release);
 }
@@ -191,7 +191,7 @@ void pw_cuda_segments_call(void *arg, int domain, uint32_t callback, const void 
     if (!is_held || !take((enum function)function, call->params))
         pw_cuda_lose(1);
     if (is_held)
-        let_go();
+        release();
 }
 
 /* ---- the rest ---- */
@@ -232,7 +232,7 @@ void pw_cuda_segments_put(struct pw_thread *thread)
         const bool is_there = seg.first != seg.next;
         if (is_there)
             change = seg.changes[seg.first++ % CHANGES];
-        let_go();
+        release();
         if (!is_there)
             return;
         const struct pw_record record = {

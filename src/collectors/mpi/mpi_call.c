@@ -39,12 +39,12 @@ static void *scratch_take(struct scratch *scratch, size_t bytes)
 struct pw_thread *pw_mpi_enter(void)
 {
     struct pw_thread *thread = pw_probe_thread();
-    if (!thread || !pw_probe_hold(thread))
+    if (!thread || !pw_probe_lock(thread))
         return NULL;
-    if (pw_recording_is_poked())
+    if (pw_recording_is_signalled())
         pw_recording_obey(thread);
     if (pw_mpi_gate() < 0) { /* by that order: the call is not to be recorded */
-        pw_probe_let_go(thread);
+        pw_probe_unlock(thread);
         return NULL;
     }
     thread->stack = pw_stack_take(thread, (int)pw_gate->stack_depth);

@@ -143,7 +143,7 @@ PW_ALWAYS_INLINE bool pw_mpi_passes(const struct pw_mpi_call *c, enum pw_mpi_act
     if (gate >= 0)
         return due == PW_DUE_NOTHING;
     const struct pw_open_call *call = pw_this_thread.call;
-    if (atomic_load_explicit(&call->poked, memory_order_relaxed))
+    if (atomic_load_explicit(&call->signalled, memory_order_relaxed))
         return false;
     return due == PW_DUE_NOTHING || (due == PW_DUE_NUMBER && pw_mpi_count_before(c->comm));
 }
@@ -168,8 +168,8 @@ struct pw_thread *pw_mpi_enter_paused(int op_level, enum pw_mpi_act act);
  * it is not recorded; false when it is not. Every test here is paid by every call that no fast
  * function records. One load of the gate says for the process whether the level is recorded: it is
  * 0 before MPI is resolved, after MPI_Finalize and in forked children, -1 while recording is
- * paused. The open call says for the thread whether it has a ring (`poked`, as pw_no_ring_call is),
- * whether an order has come (the same), and whether it is in a call already (`op`). */
+ * paused. The open call says for the thread whether it has a ring (`signalled`, as pw_no_ring_call
+ * is), whether an order has come (the same), and whether it is in a call already (`op`). */
 PW_ALWAYS_INLINE bool pw_mpi_begin(struct pw_mpi_call *c, uint16_t op, int op_level,
                                    enum pw_mpi_act act)
 {
@@ -178,8 +178,8 @@ PW_ALWAYS_INLINE bool pw_mpi_begin(struct pw_mpi_call *c, uint16_t op, int op_le
     if (op_level < pw_mpi_gate()) {
         const struct pw_open_call *call = thread->call;
         uint32_t open = atomic_load_explicit(&call->op, memory_order_relaxed);
-        uint32_t poked = atomic_load_explicit(&call->poked, memory_order_relaxed);
-        if (__builtin_expect((open | poked | pw_gate->mpi_slow) != 0, 0))
+        uint32_t signalled = atomic_load_explicit(&call->signalled, memory_order_relaxed);
+        if (__builtin_expect((open | signalled | pw_gate->mpi_slow) != 0, 0))
             thread = pw_mpi_enter();
     } else {
         thread = pw_mpi_enter_paused(op_level, act);

@@ -238,7 +238,7 @@ static void enter(struct pw_mpi_comm *comm)
     atomic_store_explicit(&comms.buckets[bucket], comm, memory_order_release);
 }
 
-static void give_back(struct pw_mpi_comm *comm)
+static void release_handle(struct pw_mpi_comm *comm)
 {
     if (!comm)
         return;
@@ -257,7 +257,7 @@ static void add(struct pw_thread *thread, MPI_Comm handle, MPI_Comm parent, uint
     if (comm && describe(comm, handle, from ? from->uid : 0, &local) == 0) {
         enter(comm);
     } else {
-        give_back(comm);
+        release_handle(comm);
         comm = NULL;
     }
     pw_mpi_unlock(&comms.lock);
@@ -309,7 +309,7 @@ void pw_mpi_group_add(struct pw_thread *thread, void *handle, MPI_Group group, c
     if (comm && describe_group(comm, handle, group, &world) == 0) {
         enter(comm);
     } else {
-        give_back(comm);
+        release_handle(comm);
         comm = NULL;
     }
     pw_mpi_unlock(&comms.lock);
@@ -389,7 +389,7 @@ int64_t pw_mpi_comm_forget(MPI_Comm handle)
             atomic_store_explicit(&comms.buckets[bucket], comm->next, memory_order_release);
         index = comm->index;
         comm->handle = NULL;
-        give_back(comm);
+        release_handle(comm);
         pw_mpi_last_forget();
     }
     pw_mpi_unlock(&comms.lock);

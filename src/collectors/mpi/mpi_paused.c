@@ -33,22 +33,22 @@ void pw_mpi_request_is_quiet(struct pw_mpi_request *request)
 void pw_mpi_count_after(MPI_Comm handle, enum pw_mpi_act act, int rc)
 {
     struct pw_thread *thread = pw_probe_thread();
-    if (pw_mpi_count_before(handle) || !thread || !pw_probe_hold(thread))
+    if (pw_mpi_count_before(handle) || !thread || !pw_probe_lock(thread))
         return;
     const struct pw_mpi_comm *comm = act == PW_MPI_COUNTS_KNOWN || rc != MPI_SUCCESS
                                          ? pw_mpi_comm_known(handle)
                                          : pw_mpi_comm_find(thread, handle);
     if (comm)
         pw_mpi_comm_count(comm);
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
 }
 
 struct pw_thread *pw_mpi_enter_paused(int op_level, enum pw_mpi_act act)
 {
     struct pw_thread *thread = pw_mpi_gate() < 0 ? pw_probe_thread() : NULL;
-    if (!thread || !pw_probe_hold(thread))
+    if (!thread || !pw_probe_lock(thread))
         return NULL;
-    if (pw_recording_is_poked())
+    if (pw_recording_is_signalled())
         pw_recording_obey(thread);
     thread->stack = 0;
     if (op_level < pw_mpi_gate()) { /* it has been opened */
@@ -58,6 +58,6 @@ struct pw_thread *pw_mpi_enter_paused(int op_level, enum pw_mpi_act act)
     if (op_level <= pw_recording_level() && pw_mpi_gate() < 0 &&
         pw_mpi_due(act, pw_mpi_gate()) == PW_DUE_ALL)
         return thread;
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
     return NULL;
 }

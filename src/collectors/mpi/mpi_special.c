@@ -70,13 +70,13 @@ static void obey_pcontrol(int level)
     int is_step = level >= PCONTROL_STEP;
     struct pw_thread *thread =
         is_step || (level >= PCONTROL_STOP && level <= PCONTROL_ALL) ? pw_probe_thread() : NULL;
-    if (!thread || !pw_probe_hold(thread))
+    if (!thread || !pw_probe_lock(thread))
         return;
     if (is_step)
         mark_step(thread);
     else
         switch_recording(thread, level);
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
 }
 
 /* The start and end of MPI are calls that a thread can hang in like any other. */
@@ -192,7 +192,7 @@ static struct pw_thread *end_recording(void)
         return NULL;
     pw_recording_set_mpi(0); /* paused or not: all ranks take part in what follows */
     struct pw_thread *thread = pw_probe_thread();
-    thread = thread && pw_probe_hold(thread) ? thread : NULL;
+    thread = thread && pw_probe_lock(thread) ? thread : NULL;
     if (thread) {
         pw_probe_record_step(thread, pw_probe_now(), NO_STEP); /* what follows is no step's work */
         show_begin(thread, PW_OP_Finalize, pw_probe_now());

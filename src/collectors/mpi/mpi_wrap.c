@@ -47,8 +47,8 @@ PW_ALWAYS_INLINE bool fast_enter(struct pw_mpi_call *c, uint64_t usual)
                          0))
         return false;
     uint32_t inside = atomic_load_explicit(&open->op, memory_order_relaxed);
-    uint32_t poked = atomic_load_explicit(&open->poked, memory_order_relaxed);
-    if (__builtin_expect((inside | poked) != 0, 0))
+    uint32_t signalled = atomic_load_explicit(&open->signalled, memory_order_relaxed);
+    if (__builtin_expect((inside | signalled) != 0, 0))
         return false;
     c->flags = 0;
     c->stack = 0;

@@ -33,14 +33,14 @@ static uint32_t intern(struct pw_thread *thread, const char *text)
 
 /* ---- writing ---- */
 
-/* The calling thread to record on, or NULL; to be given back with pw_probe_let_go(). */
+/* The calling thread to record on, or NULL; to be given back with pw_probe_unlock(). */
 static struct pw_thread *hold(void)
 {
     if (!(pw_gate->activities & PW_ACTIVITY_NCCL))
         return NULL;
     struct pw_thread *thread = pw_recording_hold(pw_probe_thread());
     if (thread && pw_recording_is_paused()) {
-        pw_probe_let_go(thread);
+        pw_probe_unlock(thread);
         return NULL;
     }
     return thread;
@@ -69,7 +69,7 @@ void pw_nccl_record_plugin(void)
     const uint64_t now = pw_probe_now();
     pw_nccl_write(thread,
                   &(struct pw_record){.type = PW_REC_NCCL_PLUGIN, .start = now, .end = now});
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
 }
 
 static void tell_refused(struct pw_thread *thread, uint64_t now)
@@ -164,7 +164,7 @@ void *pw_nccl_call_begin(struct pw_nccl_comm *comm, const struct pw_nccl_request
         slot->start = pw_probe_now();
         handle = pw_nccl_handle(PW_NCCL_IS_CALL, atomic_load(&slot->number));
     }
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
     return handle;
 }
 
@@ -234,7 +234,7 @@ void *pw_nccl_task_begin(struct pw_nccl_comm *comm, const struct pw_nccl_request
         slot->start = pw_probe_now();
         handle = pw_nccl_handle(PW_NCCL_IS_TASK, atomic_load(&slot->number));
     }
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
     return handle;
 }
 
@@ -301,7 +301,7 @@ static void write_captured(const struct pw_nccl_comm *comm, uint64_t now)
                                               .start = now,
                                               .end = now,
                                               .nccl_task = {.comm = comm->record, .peer = -1}});
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
 }
 
 static void end_launch(const void *handle)
@@ -322,7 +322,7 @@ static void end_slot(enum pw_nccl_kind kind, struct pw_nccl_slot *slot)
         pw_nccl_step_end(slot, now);
     if (thread) {
         write_end(thread, kind, slot, now);
-        pw_probe_let_go(thread);
+        pw_probe_unlock(thread);
     }
     pw_nccl_slot_end(kind, slot);
 }
@@ -360,5 +360,5 @@ void pw_nccl_record_call(struct pw_nccl_comm *comm, const struct pw_nccl_request
     slot.start = start;
     slot.flags |= PW_NCCL_CALL_ALONE;
     write_call(thread, &slot, end);
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
 }

@@ -12,7 +12,7 @@ void pw_null_mark(int64_t value)
     if (!thread || !(pw_probe_borrow_segment()->activities & PW_ACTIVITY_NULL))
         return;
     /* A signal handler that interrupted the probe must not write into the middle of a record. */
-    if (!pw_probe_hold(thread))
+    if (!pw_probe_lock(thread))
         return;
     uint64_t now = pw_probe_now();
     struct pw_record *record = pw_ring_reserve(&thread->ring, now, PW_LOST_OTHER);
@@ -25,5 +25,5 @@ void pw_null_mark(int64_t value)
         };
         pw_probe_commit(thread);
     }
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
 }

@@ -42,7 +42,7 @@ __attribute__((noinline)) static int push_attributes(struct pw_nvtx_domain *doma
         pw_nvtx_event_read(thread, domain, attributes, &event);
         level = pw_nvtx_push(thread, domain, &event);
     }
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
     return level;
 }
 
@@ -73,7 +73,7 @@ static int push_event(nvtxDomainHandle_t handle, const nvtxEventAttributes_t *at
     struct pw_open_call *call = pw_range_usual_call(PW_ACTIVITY_NVTX);
     if (call != NULL) {
         int level = push_registered(domain, attributes);
-        pw_range_let_go(call);
+        pw_range_unlock(call);
         if (__builtin_expect(level >= 0, 1))
             return level;
     }
@@ -122,7 +122,7 @@ __attribute__((noinline)) static int push_text(const char *text)
                                (enum pw_kind)(slot->kind - 1), &nothing);
     else
         level = push_new_text(thread, text);
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
     return level;
 }
 
@@ -134,7 +134,7 @@ static int push_ascii(const char *text)
     if (call != NULL) {
         const struct pw_recent_name *known = pw_name_find_quickly(&pw_this_thread, text);
         int level = known && known->kind ? pw_range_begin_usual(default_key, known->name) : -1;
-        pw_range_let_go(call);
+        pw_range_unlock(call);
         if (__builtin_expect(level >= 0, 1))
             return level;
     }
@@ -158,7 +158,7 @@ static int pop_event(nvtxDomainHandle_t handle)
     struct pw_open_call *call = pw_range_usual_call(PW_ACTIVITY_NVTX);
     if (call != NULL) {
         int level = pw_range_end_usual(domain->plain_key, PW_REC_NVTX);
-        pw_range_let_go(call);
+        pw_range_unlock(call);
         if (__builtin_expect(level >= 0, 1))
             return level;
     }
@@ -170,7 +170,7 @@ static int pop(void)
     struct pw_open_call *call = pw_range_usual_call(PW_ACTIVITY_NVTX);
     if (call != NULL) {
         int level = pw_range_end_usual(default_key, PW_REC_NVTX);
-        pw_range_let_go(call);
+        pw_range_unlock(call);
         if (__builtin_expect(level >= 0, 1))
             return level;
     }
@@ -188,7 +188,7 @@ static void mark_event(nvtxDomainHandle_t handle, const nvtxEventAttributes_t *a
     struct pw_nvtx_event event;
     pw_nvtx_event_read(thread, domain, attributes, &event);
     pw_nvtx_mark(thread, domain, &event);
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
 }
 
 static void mark_ex(const nvtxEventAttributes_t *attributes)
@@ -222,7 +222,7 @@ static nvtxRangeId_t start_event(nvtxDomainHandle_t handle, const nvtxEventAttri
     struct pw_nvtx_event event;
     pw_nvtx_event_read(thread, domain, attributes, &event);
     nvtxRangeId_t id = pw_nvtx_start(thread, domain, &event);
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
     return id;
 }
 
@@ -252,7 +252,7 @@ static void end_range(nvtxRangeId_t id)
     if (!thread)
         return; /* one that was begun before a pause is recorded */
     pw_nvtx_end(thread, id, NULL);
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
 }
 
 static void end_in_domain(nvtxDomainHandle_t domain, nvtxRangeId_t id)
@@ -303,7 +303,7 @@ static void name_thread(uint32_t tid, const char *name)
         };
         pw_probe_commit_record(thread, record);
     }
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
 }
 
 static void name_thread_wide(uint32_t tid, const wchar_t *name)

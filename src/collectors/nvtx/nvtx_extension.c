@@ -50,7 +50,7 @@ static void wait_for_lock(nvtx_nvtxSyncUser_t handle)
         event.category = pw_probe_intern(thread, "lock");
         pw_nvtx_push(thread, lock->domain, &event);
     }
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
 }
 
 static void have_lock(nvtx_nvtxSyncUser_t handle)
@@ -85,7 +85,7 @@ static int push_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t *data
     if (!thread)
         return NVTX_NO_PUSH_POP_TRACKING;
     int level = pw_nvtx_push(thread, domain, &event);
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
     return level;
 }
 
@@ -95,7 +95,7 @@ static int pop_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t *data,
     struct pw_thread *thread = pw_nvtx_begin();
     if (thread) {
         pw_nvtx_extend(thread, domain, data, count);
-        pw_probe_let_go(thread);
+        pw_probe_unlock(thread);
     }
     return pw_gate->on ? pw_nvtx_pop(domain->key) : NVTX_NO_PUSH_POP_TRACKING;
 }
@@ -107,7 +107,7 @@ static void mark_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t *dat
     if (!thread)
         return;
     pw_nvtx_mark(thread, pw_nvtx_domain_of(handle), &event);
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
 }
 
 static nvtxRangeId_t start_payload(nvtxDomainHandle_t handle, const nvtxPayloadData_t *data,
@@ -118,7 +118,7 @@ static nvtxRangeId_t start_payload(nvtxDomainHandle_t handle, const nvtxPayloadD
     if (!thread)
         return 0;
     nvtxRangeId_t id = pw_nvtx_start(thread, pw_nvtx_domain_of(handle), &event);
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
     return id;
 }
 
@@ -130,7 +130,7 @@ static void end_payload(nvtxDomainHandle_t handle, nvtxRangeId_t id, const nvtxP
     if (!thread)
         return;
     pw_nvtx_end(thread, id, &event.payload);
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
 }
 
 static uint64_t register_schema(nvtxDomainHandle_t handle, const nvtxPayloadSchemaAttr_t *attr)

@@ -8,7 +8,7 @@ struct pw_thread *pw_nvtx_begin(void)
     struct pw_thread *thread = pw_gate->on ? pw_nvtx_begin_open() : NULL;
     if (!thread || !pw_recording_is_paused())
         return thread;
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
     return NULL;
 }
 
@@ -56,7 +56,7 @@ int pw_nvtx_pop(uint32_t key)
     if (!thread)
         return NVTX_NO_PUSH_POP_TRACKING;
     int level = pw_range_end(thread, key, pw_probe_now());
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
     return level;
 }
 

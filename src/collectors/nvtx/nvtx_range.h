@@ -16,7 +16,7 @@ struct pw_nvtx_event {
 };
 
 /* The calling thread, where the gate was seen to be open, held: to record, or, while that is
- * paused, to keep its depth. NULL: there is nothing to do. Given back with pw_probe_let_go(). */
+ * paused, to keep its depth. NULL: there is nothing to do. Given back with pw_probe_unlock(). */
 static inline struct pw_thread *pw_nvtx_begin_open(void)
 {
     struct pw_thread *thread = &pw_this_thread;

@@ -278,7 +278,7 @@ void pw_rocm_take_buffer(uint64_t context, uint64_t buffer, struct pw_rocp_heade
     (void)context, (void)buffer, (void)data;
     if (!pw_gate->on) /* a forked child */
         return;
-    if (!thread || !pw_probe_hold(thread)) {
+    if (!thread || !pw_probe_lock(thread)) {
         pw_gpu_lose(&pw_rocm.dropped, n);
         return;
     }
@@ -290,7 +290,7 @@ void pw_rocm_take_buffer(uint64_t context, uint64_t buffer, struct pw_rocp_heade
     pw_gpu_lose(&pw_rocm.dropped, dropped > told ? dropped - told : 0);
     told = dropped > told ? dropped : told;
     pw_rocm_put_losses(thread);
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
 }
 
 /* ---- in the program's threads ---- */

@@ -105,10 +105,10 @@ static void say_state(void)
     };
     if (!pw_rocm.is_recording)
         pw_probe_say_gpu_untimed();
-    if (!thread || !pw_probe_hold(thread))
+    if (!thread || !pw_probe_lock(thread))
         return;
     pw_gpu_put(thread, &record, 0);
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
 }
 
 /* For who is not the caller to be seen, as by a jump in place of a last call. */

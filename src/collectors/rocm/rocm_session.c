@@ -172,14 +172,14 @@ static int initialize(pw_rocp_finalize *finalize, void *data)
 {
     struct pw_thread *thread = pw_probe_thread();
     (void)finalize, (void)data;
-    if (!thread || !pw_probe_hold(thread))
+    if (!thread || !pw_probe_lock(thread))
         return -1;
     pw_rocm.result = 0;
     pw_rocm_clock_add(&pw_rocm.clock, pw_rocm_read_clocks());
     const int result = set_up(thread);
     pw_rocm.result = result ? result : pw_rocm.result;
     pw_rocm.is_recording = !result && pw_gpu_start_thread(work) == 0;
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
     return pw_rocm.is_recording ? 0 : -1;
 }
 
@@ -212,9 +212,9 @@ static void finalize(void *data)
     await_thread();
     flush_rest();
     struct pw_thread *thread = pw_probe_thread();
-    if (thread && pw_probe_hold(thread)) {
+    if (thread && pw_probe_lock(thread)) {
         pw_rocm_put_losses(thread);
-        pw_probe_let_go(thread);
+        pw_probe_unlock(thread);
     }
 }
 

@@ -296,7 +296,7 @@ static void *take(size_t size, void *context)
     return text->bytes;
 }
 
-static void give_back(void *bytes, void *context)
+static void free_text(void *bytes, void *context)
 {
     (void)bytes, (void)context;
 }
@@ -337,7 +337,7 @@ static int read_texts(hid_t file, hid_t dataset, char **raw, struct texts *texts
     hid_t transfer = transfer_of(BUFFER_LEAST), type = H5Tcopy(H5T_C_S1);
     H5Tset_size(type, H5T_VARIABLE);
     H5Tset_cset(type, H5T_CSET_UTF8);
-    H5Pset_vlen_mem_manager(transfer, take, texts, give_back, NULL);
+    H5Pset_vlen_mem_manager(transfer, take, texts, free_text, NULL);
     int err = H5Dread(dataset, type, H5S_ALL, H5S_ALL, transfer, raw) < 0 ? -EIO : 0;
     H5Tclose(type);
     H5Pclose(transfer);

@@ -12,14 +12,14 @@
 #include "rank/clocks/tickmap.h"
 #include "rank/collect/backlog.h"
 #include "rank/collect/ringpage.h"
-#include "rank/journal/losstally.h"
+#include "rank/journal/losscount.h"
 
 struct pw_drained_ring {
     struct pw_ring_shared *shared; /* NULL until mapped */
     uint64_t records;              /* its capacity, as it was mapped */
     uint64_t tail;
-    struct pw_losstally unkept;    /* when the file was full */
-    struct pw_losstally unwritten; /* by the collector before this one */
+    struct pw_losscount unkept;    /* when the file was full */
+    struct pw_losscount unwritten; /* by the collector before this one */
 };
 
 struct pw_drain {
@@ -144,8 +144,8 @@ static bool take_batch(struct pw_drain *drain, int index, uint32_t n)
         if (drain->intake && !waiting)
             pw_intake_records(drain->intake, index, batch, n);
     } else {
-        const struct pw_losstally lost = pw_losstally_of(batch, n);
-        pw_losstally_add(&ring->unkept, &lost);
+        const struct pw_losscount lost = pw_losscount_of(batch, n);
+        pw_losscount_add(&ring->unkept, &lost);
     }
     ring->tail += n;
     atomic_store_explicit(&ring->shared->tail, ring->tail, memory_order_release);
@@ -199,7 +199,7 @@ static int pw_drain_map_ring(struct pw_drain *drain, int index)
     uint64_t given = atomic_load_explicit(&ring->shared->tail, memory_order_relaxed);
     ring->tail = written > given ? written : given;
     if (drain->journal && given > written)
-        ring->unwritten = pw_losstally_unknown(
+        ring->unwritten = pw_losscount_unknown(
             given - written, &pw_ring_records(ring->shared)[(given - 1) & (ring->records - 1)]);
     /* Now: if that is all there is, nothing that is still to be taken would do it, and a producer
      * whose ring is full would never find room. */
@@ -287,11 +287,11 @@ void pw_drain_sync(struct pw_drain *drain)
     pw_journal_sync(drain->journal);
 }
 
-void pw_drain_poke(struct pw_drain *drain)
+void pw_drain_signal(struct pw_drain *drain)
 {
     for (int i = 0; i < PW_MAX_RINGS; i++)
         if (is_owned(drain, i))
-            atomic_store(&drain->rings[i].shared->open.poked, 1);
+            atomic_store(&drain->rings[i].shared->open.signalled, 1);
 }
 
 int pw_drain_live(struct pw_drain *drain, struct pw_live *live)
@@ -339,16 +339,16 @@ void pw_drain_destroy(struct pw_drain *drain)
 /* What is left when the program has ended: what no ring holds, and what its threads were in. */
 
 /* A record that is in no ring. Nothing waits for the intake any more. */
-static void take_apart(struct pw_drain *drain, int index, const struct pw_record *record)
+static void add_ringless(struct pw_drain *drain, int index, const struct pw_record *record)
 {
-    pw_journal_add_apart(drain->journal, index, record);
+    pw_journal_add_ringless(drain->journal, index, record);
     if (drain->intake)
         pw_intake_records(drain->intake, index, record, 1);
 }
 
 static void take_salvaged(void *arg, const struct pw_record *record)
 {
-    take_apart(arg, 0, record);
+    add_ringless(arg, 0, record);
 }
 
 void pw_drain_use_salvage(struct pw_drain *drain, const struct pw_collector *collectors)
@@ -367,25 +367,25 @@ static void take_unmarked_loss(struct pw_drain *drain, int index)
 {
     struct pw_record record;
     if (pw_ringpage_read_loss(drain->rings[index].shared, &record))
-        take_apart(drain, index, &record);
+        add_ringless(drain, index, &record);
 }
 
 static void take_unkept(struct pw_drain *drain, int index)
 {
     const struct pw_drained_ring *ring = &drain->rings[index];
-    const struct pw_record limit = pw_losstally_record(&ring->unkept, PW_REASON_LIMIT);
-    const struct pw_record disk = pw_losstally_record(&ring->unwritten, PW_REASON_DISK);
+    const struct pw_record limit = pw_losscount_record(&ring->unkept, PW_REASON_LIMIT);
+    const struct pw_record disk = pw_losscount_record(&ring->unwritten, PW_REASON_DISK);
     if (ring->unkept.n)
-        take_apart(drain, index, &limit);
+        add_ringless(drain, index, &limit);
     if (ring->unwritten.n)
-        take_apart(drain, index, &disk);
+        add_ringless(drain, index, &disk);
 }
 
 static void take_unmarked_wait(struct pw_drain *drain, int index)
 {
     struct pw_record record;
     if (pw_ringpage_read_wait(drain->rings[index].shared, &record))
-        take_apart(drain, index, &record);
+        add_ringless(drain, index, &record);
 }
 
 static uint64_t ticks_now(const struct pw_drain *drain)
@@ -424,7 +424,7 @@ static void take_unrecorded(struct pw_drain *drain)
             record.unrecorded.nested += atomic_load(&drain->rings[i].shared->nested);
     count_missing(drain, &record);
     if (record.unrecorded.no_ring || record.unrecorded.nested || record.unrecorded.gpu_processes)
-        take_apart(drain, 0, &record);
+        add_ringless(drain, 0, &record);
 }
 
 /* ---- open calls and ranges ---- */
@@ -436,14 +436,14 @@ static void take_open_call(struct pw_drain *drain, int index)
     if (!pw_drain_read_call(drain, index, &call))
         return;
     const struct pw_record record = pw_ringpage_call_record(&call, ticks_now(drain));
-    take_apart(drain, index, &record);
+    add_ringless(drain, index, &record);
 }
 
 static void take_open_range(struct pw_drain *drain, int index, const struct pw_open_range *range)
 {
     struct pw_record record;
     if (pw_ringpage_range_record(range, ticks_now(drain), &record))
-        take_apart(drain, index, &record);
+        add_ringless(drain, index, &record);
 }
 
 /* What a thread was in when the program ended, innermost first as if it had ended them. */

@@ -50,7 +50,7 @@ int64_t pw_drain_longest_call(const struct pw_drain *drain, uint64_t after, uint
 void pw_drain_sync(struct pw_drain *drain);
 
 /* Tells all threads that an order is there which takes effect at once (rank/live/order.h). */
-void pw_drain_poke(struct pw_drain *drain);
+void pw_drain_signal(struct pw_drain *drain);
 
 /* After the program's end: everything that is left, losses that no marker told, and the calls that
  * it did not come back from. 0; or -errno when a ring cannot be mapped for want of memory or

@@ -14,7 +14,7 @@
 
 #include "core/check.h"
 #include "rank/journal/journalform.h"
-#include "rank/journal/losstally.h"
+#include "rank/journal/losscount.h"
 
 /* Blocks gather here until they are committed. */
 enum { BUFFER = 2 * PW_JOURNAL_MOST };
@@ -31,15 +31,15 @@ struct pw_journal {
     bool is_ending;
     int error; /* that ended it, 0 */
     uint64_t position[PW_MAX_RINGS];
-    struct pw_losstally lacking; /* since `error` */
+    struct pw_losscount lacking; /* since `error` */
     /* Records that are in no ring: in the buffer, and those that it could not take. As long as it
      * has no end they are where they came from. */
-    struct pw_losstally waiting_apart, lacking_apart;
-    int64_t aparts_at; /* where the first ones are that were written, 0 none */
+    struct pw_losscount waiting_ringless, lacking_ringless;
+    int64_t ringless_at; /* where the first ones are that were written, 0 none */
     /* The last block of records, and what is behind it: they give way to the end when there is no
      * room. */
     int64_t last_at;
-    struct pw_losstally last;
+    struct pw_losscount last;
     size_t used;
     unsigned char buffer[BUFFER];
 };
@@ -86,7 +86,7 @@ static int is_valid(const struct pw_journal *j)
 {
     return j->used <= sizeof(j->buffer) && j->length >= 0 &&
            (j->reserved < 0 || j->error || j->length <= j->reserved) &&
-           j->last_at <= j->length + (int64_t)j->used && j->aparts_at <= j->length &&
+           j->last_at <= j->length + (int64_t)j->used && j->ringless_at <= j->length &&
            (j->error || j->is_ending || j->lacking.n == 0);
 }
 #endif
@@ -120,18 +120,18 @@ int pw_journal_commit(struct pw_journal *j)
         j->error = reserve(j, (int64_t)j->used);
         int written = !j->error;
         j->error = written ? write_all(j) : j->error;
-        if (!j->error && j->waiting_apart.n && !j->aparts_at)
-            j->aparts_at = j->length;
+        if (!j->error && j->waiting_ringless.n && !j->ringless_at)
+            j->ringless_at = j->length;
         if (!j->error)
             j->length += (int64_t)j->used;
         else if (written)
             cut(j); /* else its checksum tells what is left of the block */
     }
     if (j->error)
-        pw_losstally_add(&j->lacking_apart, &j->waiting_apart);
+        pw_losscount_add(&j->lacking_ringless, &j->waiting_ringless);
     else if (j->last.n)
-        pw_losstally_add(&j->last, &j->waiting_apart);
-    j->waiting_apart = (struct pw_losstally){.n = 0};
+        pw_losscount_add(&j->last, &j->waiting_ringless);
+    j->waiting_ringless = (struct pw_losscount){.n = 0};
     j->used = 0;
     PW_CHECK(is_valid(j));
     return j->error;
@@ -187,10 +187,10 @@ int pw_journal_add_records(struct pw_journal *j, int ring, uint64_t first,
     if (!j || !n)
         return 0;
     j->position[ring] = first + n;
-    const struct pw_losstally tally = pw_losstally_of(records, n);
+    const struct pw_losscount count = pw_losscount_of(records, n);
     unsigned char *payload = begin_block(j, PW_JOURNAL_MOST_RECORDS);
     if (!payload) {
-        pw_losstally_add(&j->lacking, &tally);
+        pw_losscount_add(&j->lacking, &count);
         return j->error;
     }
     struct pw_block_records header = {.first = first, .ring = (uint32_t)ring, .n = n};
@@ -199,22 +199,22 @@ int pw_journal_add_records(struct pw_journal *j, int ring, uint64_t first,
     const int64_t at = j->length + (int64_t)j->used;
     end_block(j, PW_JOURNAL_RECORDS, sizeof(header) + size);
     if (pw_journal_commit(j)) {
-        pw_losstally_add(&j->lacking, &tally);
+        pw_losscount_add(&j->lacking, &count);
         return j->error;
     }
     j->last_at = at;
-    j->last = tally;
+    j->last = count;
     return 0;
 }
 
-void pw_journal_add_apart(struct pw_journal *j, int ring, const struct pw_record *record)
+void pw_journal_add_ringless(struct pw_journal *j, int ring, const struct pw_record *record)
 {
     const uint32_t index = (uint32_t)ring;
-    const struct pw_losstally tally = pw_losstally_of_apart(record);
+    const struct pw_losscount count = pw_losscount_of_ringless(record);
     add_block(j, PW_JOURNAL_APART, (struct bytes){&index, sizeof(index)},
               (struct bytes){record, sizeof(*record)});
     if (j)
-        pw_losstally_add(j->error ? &j->lacking_apart : &j->waiting_apart, &tally);
+        pw_losscount_add(j->error ? &j->lacking_ringless : &j->waiting_ringless, &count);
 }
 
 void pw_journal_add_reading(struct pw_journal *j, uint64_t ticks, int64_t ns)
@@ -234,11 +234,11 @@ void pw_journal_add_row(struct pw_journal *j, enum pw_table_id table, const void
 /* With what is in the buffer, and what the journal lacks. */
 static int write_end(struct pw_journal *j, const struct pw_journal_end *end)
 {
-    struct pw_losstally lacking = j->lacking;
-    pw_losstally_add(&lacking, &j->lacking_apart);
+    struct pw_losscount lacking = j->lacking;
+    pw_losscount_add(&lacking, &j->lacking_ringless);
     if (lacking.n) {
         const uint32_t ring = 0;
-        const struct pw_record loss = pw_losstally_record(&lacking, PW_REASON_DISK);
+        const struct pw_record loss = pw_losscount_record(&lacking, PW_REASON_DISK);
         add_block(j, PW_JOURNAL_APART, (struct bytes){&ring, sizeof(ring)},
                   (struct bytes){&loss, sizeof(loss)});
     }
@@ -246,7 +246,7 @@ static int write_end(struct pw_journal *j, const struct pw_journal_end *end)
     if (pw_journal_commit(j))
         return j->error;
     j->lacking = lacking;
-    j->lacking_apart = (struct pw_losstally){.n = 0};
+    j->lacking_ringless = (struct pw_losscount){.n = 0};
     return 0;
 }
 
@@ -265,7 +265,7 @@ void pw_journal_add_end(struct pw_journal *j, const struct pw_journal_end *end)
     j->error = 0;
     if (write_end(j, end) == 0 || !j->last.n)
         return;
-    pw_losstally_add(&j->lacking, &j->last);
+    pw_losscount_add(&j->lacking, &j->last);
     j->length = j->last_at;
     j->error = cut(j);
     write_end(j, end);
@@ -278,8 +278,8 @@ int pw_journal_add_whole_end(struct pw_journal *j, const struct pw_journal_end *
         j->is_ending = true;
         err = write_end(j, end);
     }
-    if (err && j->aparts_at) {
-        j->length = j->aparts_at;
+    if (err && j->ringless_at) {
+        j->length = j->ringless_at;
         cut(j);
     }
     return err;

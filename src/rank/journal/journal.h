@@ -62,7 +62,7 @@ int pw_journal_resume_ended(const char *dir, int rank, struct pw_journal **out, 
 int pw_journal_add_records(struct pw_journal *journal, int ring, uint64_t first,
                            const struct pw_record *records, uint32_t n);
 /* A record that is in no ring: a loss, a wait, or a call that was open at the end. */
-void pw_journal_add_apart(struct pw_journal *journal, int ring, const struct pw_record *record);
+void pw_journal_add_ringless(struct pw_journal *journal, int ring, const struct pw_record *record);
 void pw_journal_add_reading(struct pw_journal *journal, uint64_t ticks, int64_t ns);
 void pw_journal_add_row(struct pw_journal *journal, enum pw_table_id table, const void *row);
 void pw_journal_add_end(struct pw_journal *journal, const struct pw_journal_end *end);

@@ -49,7 +49,7 @@ static int read_records(struct pw_journal_reader *r, size_t length, struct pw_jo
                              header.n);
 }
 
-static int read_apart(struct pw_journal_reader *r, size_t length, struct pw_journal_block *out)
+static int read_ringless(struct pw_journal_reader *r, size_t length, struct pw_journal_block *out)
 {
     uint32_t ring;
     if (length != sizeof(ring) + sizeof(r->records[0]))
@@ -115,7 +115,7 @@ static int read_payload(struct pw_journal_reader *r, const struct pw_block_heade
     case PW_JOURNAL_RECORDS:
         return read_records(r, length, out);
     case PW_JOURNAL_APART:
-        return read_apart(r, length, out);
+        return read_ringless(r, length, out);
     case PW_JOURNAL_READING:
         memcpy(&out->reading, r->payload, sizeof(out->reading));
         return length == sizeof(out->reading) ? 0 : -EBADMSG;

@@ -126,7 +126,7 @@ static int stop(struct trace *trace)
 }
 
 /* A thread that has not stopped yet will, and would stay so: it has to be waited for. */
-static void let_go(struct trace *trace)
+static void detach(struct trace *trace)
 {
     for (size_t i = 0; i < trace->n; i++) {
         struct thread *thread = &trace->threads[i];
@@ -172,7 +172,7 @@ static int unwind(struct trace *trace)
         if (trace->threads[i].is_stopped)
             dwfl_getthread_frames(trace->dwfl, trace->threads[i].tid, note_frame,
                                   &trace->threads[i]);
-    let_go(trace);
+    detach(trace);
     trace->stopped_ns = pw_local_ns() - began;
     return err;
 }

@@ -19,7 +19,7 @@ enum { MOST_LANES = 256 };
 
 static struct pw_gate closed_gate;
 struct pw_gate *pw_gate = &closed_gate;
-struct pw_open_call pw_no_ring_call = {.op = UINT32_MAX, .poked = 1};
+struct pw_open_call pw_no_ring_call = {.op = UINT32_MAX, .signalled = 1};
 _Thread_local struct pw_thread pw_this_thread
     __attribute__((tls_model("initial-exec"))) = {.call = &pw_no_ring_call};
 enum pw_tick_source pw_tick_source;
@@ -58,10 +58,10 @@ static void end_thread(void *thread)
     struct pw_ring_shared *shared = mine->ring.shared;
     if (!shared || !pw_gate->on)
         return;
-    /* Not pw_probe_hold(): one that was cancelled inside a call is still shown to be in it. */
+    /* Not pw_probe_lock(): one that was cancelled inside a call is still shown to be in it. */
     atomic_store(&mine->call->op, PW_CALL_PROBE);
     pw_range_end_all(mine);
-    pw_probe_let_go(mine);
+    pw_probe_unlock(mine);
     /* First of all ours no more: a signal handler may record at any time. */
     mine->call = &pw_no_ring_call;
     mine->ring.shared = NULL;
@@ -274,7 +274,7 @@ struct pw_thread *pw_probe_begin_thread(void)
         thread->index = atomic_fetch_add(&probe.segment->nthreads, 1);
         pthread_setspecific(probe.thread_end, thread);
         record_thread(thread);
-        pw_probe_let_go(thread);
+        pw_probe_unlock(thread);
         pw_probe_wake(); /* so that the collector readies a ring for the next thread */
         begun = thread;
     }

@@ -72,8 +72,8 @@ extern _Thread_local struct pw_thread pw_this_thread
     __attribute__((visibility("hidden"), tls_model("initial-exec")));
 extern enum pw_tick_source pw_tick_source __attribute__((visibility("hidden")));
 
-/* A call that never ends, and poked: who looks whether a thread may record, or whether an order has
- * come for it while recording is paused, finds then that it has no ring. */
+/* A call that never ends, and signalled: who looks whether a thread may record, or whether an order
+ * has come for it while recording is paused, finds then that it has no ring. */
 extern struct pw_open_call pw_no_ring_call __attribute__((visibility("hidden")));
 
 /* The calling thread's first record: takes a ring. NULL when there is none to have. */
@@ -91,7 +91,7 @@ static inline struct pw_thread *pw_probe_thread(void)
 /* Begins a stretch in which the thread writes records outside pw_mpi_begin() .. pw_mpi_end(). False
  * when it is in one, or in an MPI call: then a signal handler or a callback called, which may have
  * interrupted the probe in the middle of a record; it records nothing, and is counted. */
-static inline bool pw_probe_hold(struct pw_thread *thread)
+static inline bool pw_probe_lock(struct pw_thread *thread)
 {
     if (atomic_load_explicit(&thread->call->op, memory_order_relaxed)) {
         atomic_fetch_add_explicit(&thread->ring.shared->nested, 1, memory_order_relaxed);
@@ -102,7 +102,7 @@ static inline bool pw_probe_hold(struct pw_thread *thread)
     return true;
 }
 
-static inline void pw_probe_let_go(struct pw_thread *thread)
+static inline void pw_probe_unlock(struct pw_thread *thread)
 {
     atomic_signal_fence(memory_order_seq_cst);
     atomic_store_explicit(&thread->call->op, 0, memory_order_relaxed);

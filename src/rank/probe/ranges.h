@@ -1,7 +1,7 @@
 /* The ranges that a thread is in: one stack for all collectors that have ranges, so that those of
  * profwrap.h and of NVTX nest in one tree. It lies in the ring's control pages, where the collector
- * finds it when the program has been killed. In-app code; called between pw_probe_hold() and
- * pw_probe_let_go(). */
+ * finds it when the program has been killed. In-app code; called between pw_probe_lock() and
+ * pw_probe_unlock(). */
 #ifndef PW_RANK_PROBE_RANGES_H
 #define PW_RANK_PROBE_RANGES_H
 
@@ -169,7 +169,7 @@ static inline int pw_range_end(struct pw_thread *thread, uint32_t key, uint64_t 
 
 /* The calling thread's open call, held, when the thread may record for the activity, is in no call,
  * and no order has come; the clock is the TSC then, and no call stacks are taken. Else NULL. To be
- * given back with pw_range_let_go(). */
+ * given back with pw_range_unlock(). */
 static inline struct pw_open_call *pw_range_usual_call(uint32_t activity)
 {
     /* A range that is recorded has clocks to wait for, and time for a jump; others have not. */
@@ -178,7 +178,7 @@ static inline struct pw_open_call *pw_range_usual_call(uint32_t activity)
         return NULL;
     struct pw_open_call *call = pw_this_thread.call;
     uint32_t other = atomic_load_explicit(&call->op, memory_order_relaxed) |
-                     atomic_load_explicit(&call->poked, memory_order_relaxed);
+                     atomic_load_explicit(&call->signalled, memory_order_relaxed);
     if (!call)
         __builtin_unreachable(); /* so that who asks for NULL need not compare */
     if (__builtin_expect(other != 0, 0))
@@ -188,7 +188,7 @@ static inline struct pw_open_call *pw_range_usual_call(uint32_t activity)
     return call;
 }
 
-static inline void pw_range_let_go(struct pw_open_call *call)
+static inline void pw_range_unlock(struct pw_open_call *call)
 {
     atomic_signal_fence(memory_order_seq_cst);
     atomic_store_explicit(&call->op, 0, memory_order_relaxed);

@@ -104,7 +104,7 @@ static struct pw_schedule_place decide(void)
 static void write_step(struct pw_thread *thread, uint64_t now, int64_t step, uint8_t flags)
 {
     const bool is_named = recording.marks == MARKED_BY_NAMES;
-    if (!(recording.segment->activities & (is_named ? PW_ACTIVITY_NVTX : PW_ACTIVITY_NOTE)))
+    if (!(recording.segment->activities & (is_named ? PW_ACTIVITY_NVTX : PW_ACTIVITY_ANNOTATIONS)))
         return;
     struct pw_record *record = pw_ring_reserve(&thread->ring, now, PW_LOST_STEP);
     if (!record)
@@ -251,7 +251,7 @@ void pw_recording_obey(struct pw_thread *thread)
 {
     enum pw_opened cause;
     lock();
-    atomic_store_explicit(&thread->call->poked, 0, memory_order_relaxed);
+    atomic_store_explicit(&thread->call->signalled, 0, memory_order_relaxed);
     if (take_orders(-1, &cause))
         change_here(thread, pw_probe_now(), cause);
     unlock();

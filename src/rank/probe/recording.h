@@ -16,7 +16,7 @@ void pw_recording_init(struct pw_segment_shared *segment);
 void pw_recording_begin_thread(struct pw_thread *thread, uint64_t now, int first);
 
 /* The program says that recording is to begin or end here. The thread holds the probe
- * (pw_probe_hold), as for all below. */
+ * (pw_probe_lock), as for all below. */
 void pw_recording_switch(struct pw_thread *thread, int starts, enum pw_opened cause);
 
 /* Obeys an order that takes effect at once. */
@@ -53,10 +53,10 @@ static inline bool pw_recording_was_open(const struct pw_recording_turns *turns,
 int pw_recording_level(void);
 
 /* The calling thread's ring says so, or it has none to be told by. */
-static inline int pw_recording_is_poked(void)
+static inline int pw_recording_is_signalled(void)
 {
     const struct pw_thread *thread = &pw_this_thread;
-    return atomic_load_explicit(&thread->call->poked, memory_order_relaxed) != 0;
+    return atomic_load_explicit(&thread->call->signalled, memory_order_relaxed) != 0;
 }
 
 static inline bool pw_recording_is_paused(void)
@@ -71,17 +71,17 @@ static inline struct pw_thread *pw_recording_paused_thread(void)
     struct pw_thread *thread = &pw_this_thread;
     /* Ranges that are recorded mostly do not come here, and the rest writes records: a jump less
      * for what is paused. */
-    return __builtin_expect(pw_recording_is_paused() && !pw_recording_is_poked(), 1) ? thread
-                                                                                     : NULL;
+    return __builtin_expect(pw_recording_is_paused() && !pw_recording_is_signalled(), 1) ? thread
+                                                                                         : NULL;
 }
 
 /* The thread (may be NULL), to record; or, while that is paused, to keep what must be known when it
- * goes on. To be given back with pw_probe_let_go(). */
+ * goes on. To be given back with pw_probe_unlock(). */
 static inline struct pw_thread *pw_recording_hold(struct pw_thread *thread)
 {
-    if (!thread || !pw_probe_hold(thread))
+    if (!thread || !pw_probe_lock(thread))
         return NULL;
-    if (__builtin_expect(pw_recording_is_poked(), 0))
+    if (__builtin_expect(pw_recording_is_signalled(), 0))
         pw_recording_obey(thread);
     return thread;
 }

@@ -30,7 +30,7 @@ enum pw_record_type {
     PW_REC_COMM_MEMBERS, /* its members, as runs of world ranks */
     PW_REC_CLOCK,        /* a knot of the clock map */
     PW_REC_MPI_STATE,    /* MPI began, ended, or is another MPI than ours */
-    /* Collector note. */
+    /* Collector annotations. */
     PW_REC_RANGE,
     PW_REC_STEP,
     PW_REC_QUEUE,
@@ -72,7 +72,7 @@ enum pw_record_type {
 /* What can be recorded: bits of a segment's `activities`. */
 enum {
     PW_ACTIVITY_MPI = 1,
-    PW_ACTIVITY_NOTE = 2,
+    PW_ACTIVITY_ANNOTATIONS = 2,
     PW_ACTIVITY_SYS = 4,
     PW_ACTIVITY_NULL = 8,
     PW_ACTIVITY_NVTX = 16,

@@ -64,8 +64,8 @@ struct pw_open_call {
     _Atomic int32_t peer; /* rank in the communicator: partner (of a Sendrecv, the source), root */
     _Atomic uint64_t handle; /* of the communicator, window or file, as the application has it */
     _Atomic int32_t tag;
-    _Atomic uint32_t awaited; /* of completion calls: the operation; 0 several, or not known */
-    _Atomic uint32_t poked;   /* by the collector: there is an order that takes effect at once */
+    _Atomic uint32_t awaited;   /* of completion calls: the operation; 0 several, or not known */
+    _Atomic uint32_t signalled; /* by the collector: there is an order that takes effect at once */
 };
 
 /* An order to begin or end recording, from outside the program. It is obeyed at the first step mark

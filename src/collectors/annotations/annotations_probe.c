@@ -12,7 +12,7 @@
 /* Before anything else: a call that is not recorded costs no more. */
 static inline bool is_closed(void)
 {
-    return __builtin_expect(!(pw_gate->activities & PW_ACTIVITY_NOTE), 0);
+    return __builtin_expect(!(pw_gate->activities & PW_ACTIVITY_ANNOTATIONS), 0);
 }
 
 static inline struct pw_thread *note_thread(void)
@@ -74,7 +74,7 @@ static void note_step(int64_t step)
     uint64_t now = pw_probe_now();
     end_phase(thread, now);
     pw_probe_record_step(thread, now, step);
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
 }
 
 static void note_phase(int phase)
@@ -85,7 +85,7 @@ static void note_phase(int phase)
     uint64_t now = pw_probe_now();
     end_phase(thread, now);
     begin_phase(thread, phase, now);
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
 }
 
 static uint32_t take_stack(struct pw_thread *thread)
@@ -121,7 +121,7 @@ static __attribute__((noinline)) void push_range(const char *name)
         pw_range_begin(thread, PW_KEY_API, PW_REC_RANGE, pw_name_find(thread, name), PW_KIND_USER,
                        &about);
     }
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
 }
 
 static const uint64_t plain_key = PW_RANGE_PLAIN_KEY(PW_KEY_API, PW_REC_RANGE, 0);
@@ -134,11 +134,11 @@ static inline uint64_t user_range(const struct pw_recent_name *known)
 
 static void note_range_push(const char *name)
 {
-    struct pw_open_call *call = pw_range_usual_call(PW_ACTIVITY_NOTE);
+    struct pw_open_call *call = pw_range_usual_call(PW_ACTIVITY_ANNOTATIONS);
     if (call != NULL) {
         const struct pw_recent_name *known = pw_name_find_quickly(&pw_this_thread, name);
         int level = known ? pw_range_begin_usual(plain_key, user_range(known)) : -1;
-        pw_range_let_go(call);
+        pw_range_unlock(call);
         if (__builtin_expect(level >= 0, 1))
             return;
     }
@@ -172,7 +172,7 @@ static void note_op_begin(const char *name, const char *type, const char *shapes
         pw_range_begin_idle(thread, PW_KEY_API);
     else
         begin_operator(thread, name, type, shapes);
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
 }
 
 static __attribute__((noinline)) void pop_range(void)
@@ -181,15 +181,15 @@ static __attribute__((noinline)) void pop_range(void)
     if (!thread)
         return;
     pw_range_end(thread, PW_KEY_API, pw_probe_now());
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
 }
 
 static void note_range_pop(void)
 {
-    struct pw_open_call *call = pw_range_usual_call(PW_ACTIVITY_NOTE);
+    struct pw_open_call *call = pw_range_usual_call(PW_ACTIVITY_ANNOTATIONS);
     if (call != NULL) {
         int level = pw_range_end_usual(plain_key, PW_REC_RANGE);
-        pw_range_let_go(call);
+        pw_range_unlock(call);
         if (__builtin_expect(level >= 0, 1))
             return;
     }
@@ -227,7 +227,7 @@ static void note_op_past(const char *name, const char *type, const char *shapes,
     } else if (!pw_recording_is_paused()) {
         pw_ring_count_loss(&thread->ring, 1, now, PW_LOST_RANGE);
     }
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
 }
 
 static void note_queue(const char *name, int64_t size, int64_t capacity)
@@ -247,7 +247,7 @@ static void note_queue(const char *name, int64_t size, int64_t capacity)
         record->queue.capacity = capacity;
         pw_probe_commit(thread);
     }
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
 }
 
 static void note_memory(int64_t bytes_delta, int device)
@@ -262,7 +262,7 @@ static void note_memory(int64_t bytes_delta, int device)
         record->memory.device = device;
         pw_probe_commit(thread);
     }
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
 }
 
 static void note_work(int64_t amount)
@@ -279,7 +279,7 @@ static void note_work(int64_t amount)
         record->work.amount = amount;
         pw_probe_commit(thread);
     }
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
 }
 
 /* A not-a-number is not above 0. */
@@ -297,7 +297,7 @@ static void note_flops(double flops)
         record->flops.flops = flops;
         pw_probe_commit(thread);
     }
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
 }
 
 static void note_metadata(const char *key, const char *value)
@@ -313,7 +313,7 @@ static void note_metadata(const char *key, const char *value)
         record->metadata.value = value_id;
         pw_probe_commit(thread);
     }
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
 }
 
 static void switch_recording(int starts)
@@ -322,7 +322,7 @@ static void switch_recording(int starts)
     if (!thread)
         return;
     pw_recording_switch(thread, starts, PW_OPENED_PROGRAM);
-    pw_probe_let_go(thread);
+    pw_probe_unlock(thread);
 }
 
 static void note_start(void)

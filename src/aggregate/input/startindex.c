@@ -1,5 +1,5 @@
-/* Sums up where messages begin, block by block; see begins.h. */
-#include "aggregate/input/begins.h"
+/* Sums up where messages begin, block by block; see startindex.h. */
+#include "aggregate/input/startindex.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,9 +7,9 @@
 #include "analysis/statistics.h"
 #include "core/ops.h"
 
-int pw_begins_init(struct pw_begins *b, size_t blocks)
+int pw_start_index_init(struct pw_start_index *b, size_t blocks)
 {
-    *b = (struct pw_begins){
+    *b = (struct pw_start_index){
         .blocks = blocks,
         .latest = malloc(sizeof(*b->latest) * (blocks + 1)),
         .earliest = malloc(sizeof(*b->earliest) * (blocks + 1)),
@@ -17,12 +17,12 @@ int pw_begins_init(struct pw_begins *b, size_t blocks)
     };
     if (b->latest && b->earliest && b->before)
         return 0;
-    pw_begins_fini(b);
+    pw_start_index_fini(b);
     return -ENOMEM;
 }
 
-void pw_begins_note(struct pw_begins *b, size_t block, const struct pw_row_comm_event *rows,
-                    size_t n)
+void pw_start_index_note(struct pw_start_index *b, size_t block,
+                         const struct pw_row_comm_event *rows, size_t n)
 {
     int64_t earliest = INT64_MAX, latest = INT64_MIN, messages = 0;
     for (size_t i = 0; i < n; i++) {
@@ -38,13 +38,13 @@ void pw_begins_note(struct pw_begins *b, size_t block, const struct pw_row_comm_
     b->before[block] = messages;
 }
 
-int64_t pw_begins_floor(const struct pw_begins *b, size_t block)
+int64_t pw_start_index_floor(const struct pw_start_index *b, size_t block)
 {
-    return block < PW_BEGINS_LATE ? INT64_MIN : b->latest[block - PW_BEGINS_LATE];
+    return block < PW_START_INDEX_LATE ? INT64_MIN : b->latest[block - PW_START_INDEX_LATE];
 }
 
 /* From what is in each block to what is in it and all before, or all that follow. */
-void pw_begins_finish(struct pw_begins *b)
+void pw_start_index_finish(struct pw_start_index *b)
 {
     int64_t before = 0, after = INT64_MAX;
     for (size_t i = 0; i < b->blocks; i++) {
@@ -56,28 +56,29 @@ void pw_begins_finish(struct pw_begins *b)
     }
     b->before[b->blocks] = before;
     for (size_t i = b->blocks; i-- > 0; b->earliest[i] = after) {
-        int64_t floor = pw_begins_floor(b, i);
+        int64_t floor = pw_start_index_floor(b, i);
         int64_t here = b->earliest[i] > floor ? b->earliest[i] : floor;
         after = here < after ? here : after;
     }
 }
 
-void pw_begins_find(const struct pw_begins *b, int64_t from, int64_t to, size_t *first, size_t *end)
+void pw_start_index_find(const struct pw_start_index *b, int64_t from, int64_t to, size_t *first,
+                         size_t *end)
 {
     *first = pw_place_i64(b->latest, b->blocks, from);
     *end = pw_place_i64(b->earliest, b->blocks, to);
 }
 
-void pw_begins_around(const struct pw_begins *b, int64_t from, int64_t to, size_t *first,
-                      size_t *end)
+void pw_start_index_around(const struct pw_start_index *b, int64_t from, int64_t to, size_t *first,
+                           size_t *end)
 {
-    pw_begins_find(b, from, to, first, end);
+    pw_start_index_find(b, from, to, first, end);
     if (*first > 0)
         *first = pw_place_i64(b->latest, b->blocks, b->latest[*first - 1]);
     *end += *end < b->blocks;
 }
 
-double pw_begins_count(const struct pw_begins *b, int64_t time)
+double pw_start_index_count(const struct pw_start_index *b, int64_t time)
 {
     size_t at = pw_place_i64(b->latest, b->blocks, time);
     if (at == b->blocks)
@@ -91,10 +92,10 @@ double pw_begins_count(const struct pw_begins *b, int64_t time)
     return (double)b->before[at] + share * (double)(b->before[at + 1] - b->before[at]);
 }
 
-void pw_begins_fini(struct pw_begins *b)
+void pw_start_index_fini(struct pw_start_index *b)
 {
     free(b->latest);
     free(b->earliest);
     free(b->before);
-    *b = (struct pw_begins){0};
+    *b = (struct pw_start_index){0};
 }

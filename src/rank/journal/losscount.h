@@ -1,30 +1,30 @@
 /* Records that are not kept, counted by kind: for the journal that has no room, and the file that
  * is as large as it may be. */
-#ifndef PW_RANK_JOURNAL_LOSSTALLY_H
-#define PW_RANK_JOURNAL_LOSSTALLY_H
+#ifndef PW_RANK_JOURNAL_LOSSCOUNT_H
+#define PW_RANK_JOURNAL_LOSSCOUNT_H
 
 #include <stdint.h>
 
 #include "core/tables.h"
 #include "rank/ring/record.h"
 
-struct pw_losstally {
+struct pw_losscount {
     uint64_t by_kind[PW_LOST_KINDS], n;
     uint64_t start, end; /* ticks: when the first and the last of them ended */
 };
 
-void pw_losstally_add(struct pw_losstally *tally, const struct pw_losstally *more);
+void pw_losscount_add(struct pw_losscount *count, const struct pw_losscount *more);
 
 /* Of `n` records, at least one. */
-struct pw_losstally pw_losstally_of(const struct pw_record *records, uint32_t n);
+struct pw_losscount pw_losscount_of(const struct pw_record *records, uint32_t n);
 
 /* Of `n` of which only the last is known: kinds and begin are not. */
-struct pw_losstally pw_losstally_unknown(uint64_t n, const struct pw_record *last);
+struct pw_losscount pw_losscount_unknown(uint64_t n, const struct pw_record *last);
 
 /* What is lost with a record that is in no ring: a loss that it tells of, or itself. */
-struct pw_losstally pw_losstally_of_apart(const struct pw_record *record);
+struct pw_losscount pw_losscount_of_ringless(const struct pw_record *record);
 
 /* The record that says it; `reason` is what /events/gap will have. */
-struct pw_record pw_losstally_record(const struct pw_losstally *tally, enum pw_reason reason);
+struct pw_record pw_losscount_record(const struct pw_losscount *count, enum pw_reason reason);
 
 #endif

@@ -1,5 +1,5 @@
-/* Reads the blocks in which a span's sides are, and puts these in order; see sides.h. */
-#include "aggregate/match/sides.h"
+/* Reads the blocks in which a span's endpoints are, and puts these in order; see endpoints.h. */
+#include "aggregate/match/endpoints.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,33 +9,33 @@
 #include "core/ops.h"
 #include "core/sort.h"
 
-struct pw_side_turn {
+struct pw_endpoint_turn {
     int64_t begun, enter;
     size_t at;
 };
 
-static int64_t epoch_time(const struct pw_side_reader *r, const struct pw_input *input,
+static int64_t epoch_time(const struct pw_endpoint_reader *r, const struct pw_input *input,
                           int64_t local)
 {
     return pw_input_time(input, local) - r->world->epoch_ns;
 }
 
-static int64_t common_time(const struct pw_side_reader *r, const struct pw_input *input,
-                           int64_t local, struct pw_side_time *last)
+static int64_t common_time(const struct pw_endpoint_reader *r, const struct pw_input *input,
+                           int64_t local, struct pw_endpoint_time *last)
 {
     if (last->local != local)
-        *last = (struct pw_side_time){local, epoch_time(r, input, local)};
+        *last = (struct pw_endpoint_time){local, epoch_time(r, input, local)};
     return last->time;
 }
 
-static int make_room(struct pw_side_reader *r)
+static int make_room(struct pw_endpoint_reader *r)
 {
     if (r->n < r->capacity)
         return 1;
     size_t capacity = r->capacity ? 2 * r->capacity : 1024;
-    struct pw_side_read *v = realloc(r->v, capacity * sizeof(*v));
+    struct pw_endpoint_read *v = realloc(r->v, capacity * sizeof(*v));
     r->v = v ? v : r->v;
-    struct pw_side_turn *turns = realloc(r->turns, capacity * sizeof(*turns));
+    struct pw_endpoint_turn *turns = realloc(r->turns, capacity * sizeof(*turns));
     r->turns = turns ? turns : r->turns;
     if (v && turns)
         r->capacity = capacity;
@@ -52,7 +52,7 @@ static int tells_of_clocks(const struct pw_world *world, int64_t rank, int64_t p
            !world->ranks[peer].dropped_events && !world->has_pauses;
 }
 
-static int is_usable(const struct pw_side_reader *r, const struct pw_input *input,
+static int is_usable(const struct pw_endpoint_reader *r, const struct pw_input *input,
                      const struct pw_row_comm_event *event)
 {
     enum pw_op_class cls = pw_op_info(event->op)->cls;
@@ -68,7 +68,7 @@ static int is_usable(const struct pw_side_reader *r, const struct pw_input *inpu
 static void visit(void *context, const struct pw_input *input,
                   const struct pw_row_comm_event *event)
 {
-    struct pw_side_reader *r = context;
+    struct pw_endpoint_reader *r = context;
     int64_t begun = event->start > r->floor ? event->start : r->floor;
     if (begun < r->from || begun >= r->to || !is_usable(r, input, event) || !make_room(r))
         return;
@@ -80,12 +80,12 @@ static void visit(void *context, const struct pw_input *input,
     if (r->n && (begun < r->v[r->n - 1].begun ||
                  (begun == r->v[r->n - 1].begun && event->start < r->turns[r->n - 1].enter)))
         r->rises = 0;
-    r->turns[r->n] = (struct pw_side_turn){begun, event->start, r->n};
-    struct pw_side_read *read = &r->v[r->n++];
+    r->turns[r->n] = (struct pw_endpoint_turn){begun, event->start, r->n};
+    struct pw_endpoint_read *read = &r->v[r->n++];
     read->begun = begun;
     read->end = event->end;
     read->receives = receives;
-    read->side = (struct pw_side){
+    read->endpoint = (struct pw_endpoint){
         .comm_uid = input->comms[event->comm].uid,
         .src = receives ? event->peer : (int32_t)input->rank,
         .dst = receives ? (int32_t)input->rank : event->peer,
@@ -102,7 +102,7 @@ static void visit(void *context, const struct pw_input *input,
 
 static int by_turn(const void *a, const void *b)
 {
-    const struct pw_side_turn *x = a, *y = b;
+    const struct pw_endpoint_turn *x = a, *y = b;
     if (x->begun != y->begun)
         return x->begun < y->begun ? -1 : 1;
     if (x->enter != y->enter)
@@ -110,21 +110,21 @@ static int by_turn(const void *a, const void *b)
     return (x->at > y->at) - (x->at < y->at);
 }
 
-int pw_sides_read(struct pw_side_reader *r, const struct pw_input *input, int64_t from, int64_t to,
-                  pw_side_taker *take, void *context)
+int pw_endpoints_read(struct pw_endpoint_reader *r, const struct pw_input *input, int64_t from,
+                      int64_t to, pw_endpoint_taker *take, void *context)
 {
     struct pw_events *events;
     size_t block, end;
     r->n = 0;
     r->rises = 1;
-    r->leave = r->blocked = (struct pw_side_time){0, epoch_time(r, input, 0)};
+    r->leave = r->blocked = (struct pw_endpoint_time){0, epoch_time(r, input, 0)};
     r->from = from;
     r->to = to;
-    pw_begins_find(&input->begins, from, to, &block, &end);
+    pw_start_index_find(&input->start_index, from, to, &block, &end);
     if (block >= end || pw_events_open(input, &events))
         return 0; /* damage is noted by another pass */
     for (int err = 0; block < end && !err; block++) {
-        r->floor = pw_begins_floor(&input->begins, block);
+        r->floor = pw_start_index_floor(&input->start_index, block);
         err = pw_events_visit(events, block, visit, r);
     }
     pw_events_close(events);
@@ -135,7 +135,7 @@ int pw_sides_read(struct pw_side_reader *r, const struct pw_input *input, int64_
     return r->failed ? -ENOMEM : 0;
 }
 
-void pw_side_reader_fini(struct pw_side_reader *r)
+void pw_endpoint_reader_fini(struct pw_endpoint_reader *r)
 {
     free(r->v);
     free(r->turns);

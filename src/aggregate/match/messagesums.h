@@ -1,9 +1,9 @@
 /* What is kept of matched messages: sums for each pair of ranks, and who waited when. */
-#ifndef PW_AGGREGATE_MATCH_TALLY_H
-#define PW_AGGREGATE_MATCH_TALLY_H
+#ifndef PW_AGGREGATE_MATCH_MESSAGESUMS_H
+#define PW_AGGREGATE_MATCH_MESSAGESUMS_H
 
+#include "aggregate/match/endpoints.h"
 #include "aggregate/match/messages.h"
-#include "aggregate/match/sides.h"
 #include "analysis/message.h"
 #include "core/hash.h"
 
@@ -31,8 +31,8 @@ struct pw_flows {
 struct pw_flows pw_flows_make(const struct pw_world *world);
 
 /* Notes a matched send that may have waited for room. */
-void pw_flows_note(struct pw_flows *flows, const struct pw_side *send,
-                   const struct pw_side *receive);
+void pw_flows_note(struct pw_flows *flows, const struct pw_endpoint *send,
+                   const struct pw_endpoint *receive);
 
 /* Reads what the receivers did, all of which are inputs of this process, and leaves the sends that
  * waited. 0 or -ENOMEM. */
@@ -40,7 +40,7 @@ int pw_flows_find(struct pw_flows *flows, const struct pw_job *job);
 
 void pw_flows_fini(struct pw_flows *flows);
 
-struct pw_tally {
+struct pw_message_sums {
     struct pw_messages *out;
     struct pw_graph_parts *graph;
     struct pw_flows flows;
@@ -53,31 +53,33 @@ struct pw_tally {
     int failed;
 };
 
-struct pw_tally pw_tally_make(struct pw_messages *out, struct pw_graph_parts *graph,
-                              struct pw_flows flows);
+struct pw_message_sums pw_message_sums_make(struct pw_messages *out, struct pw_graph_parts *graph,
+                                            struct pw_flows flows);
 
 /* The call of rank `dst` that completed a receive, and ended at `end` of the rank's own clock; for
- * side.completion. `until` is when all receives that it
+ * endpoint.completion. `until` is when all receives that it
  * completed are known: the time of the round (messages.h) in which the last of them may be.
  * INT64_MIN: they cannot be told any more, it counts as the only one. */
-int32_t pw_tally_call(struct pw_tally *tally, int32_t dst, int64_t end, int64_t until);
+int32_t pw_message_sums_call(struct pw_message_sums *sums, int32_t dst, int64_t end, int64_t until);
 
-void pw_tally_match(struct pw_tally *tally, const struct pw_side *send,
-                    const struct pw_side *receive);
-void pw_tally_alone(struct pw_tally *tally, const struct pw_side *side, int receives);
+void pw_message_sums_match(struct pw_message_sums *sums, const struct pw_endpoint *send,
+                           const struct pw_endpoint *receive);
+void pw_message_sums_alone(struct pw_message_sums *sums, const struct pw_endpoint *endpoint,
+                           int receives);
 
-/* A send that waited for room; one of tally.flows. */
-void pw_tally_add_flow(struct pw_tally *tally, const struct pw_flow_send *send);
+/* A send that waited for room; one of sums.flows. */
+void pw_message_sums_add_flow(struct pw_message_sums *sums, const struct pw_flow_send *send);
 
 /* All receives that were begun before `time` are known: sums up the calls that are complete. */
-void pw_tally_calls_until(struct pw_tally *tally, int64_t time);
+void pw_message_sums_calls_until(struct pw_message_sums *sums, int64_t time);
 
 /* Adds waits of this process's ranks, and joins them when they have become many. */
-void pw_tally_add_waits(struct pw_tally *tally, const struct pw_message_wait *waits, size_t n);
+void pw_message_sums_add_waits(struct pw_message_sums *sums, const struct pw_message_wait *waits,
+                               size_t n);
 
 /* Leaves `out` in the order that messages.h promises. */
-void pw_tally_finish(struct pw_tally *tally);
+void pw_message_sums_finish(struct pw_message_sums *sums);
 
-void pw_tally_fini(struct pw_tally *tally);
+void pw_message_sums_fini(struct pw_message_sums *sums);
 
 #endif

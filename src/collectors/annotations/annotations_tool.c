@@ -1,5 +1,5 @@
-/* Turns step marks and ranges into rows; see note_tool.h. */
-#include "collectors/note/note_tool.h"
+/* Turns step marks and ranges into rows; see annotations_tool.h. */
+#include "collectors/annotations/annotations_tool.h"
 
 #include <stdlib.h>
 
@@ -137,9 +137,9 @@ static void finish(void *state, int64_t end_ns)
         pw_rankfile_append(s->file, PW_TABLE_step, &row);
 }
 
-const struct pw_collector pw_collector_note = {
-    .name = "note",
-    .activity = PW_ACTIVITY_NOTE,
+const struct pw_collector pw_collector_annotations = {
+    .name = "annotations",
+    .activity = PW_ACTIVITY_ANNOTATIONS,
     .first_type = PW_REC_RANGE,
     .last_type = PW_REC_METADATA,
     .create = create,

@@ -1,5 +1,5 @@
-/* Sums up messages as they are matched, in any order; see tally.h. */
-#include "aggregate/match/tally.h"
+/* Sums up messages as they are matched, in any order; see messagesums.h. */
+#include "aggregate/match/messagesums.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -33,13 +33,14 @@ struct pw_flows pw_flows_make(const struct pw_world *world)
 }
 
 /* One call that completes several sends to the same rank stood still once. */
-static int is_same_call(const struct pw_flow_send *last, const struct pw_side *send)
+static int is_same_call(const struct pw_flow_send *last, const struct pw_endpoint *send)
 {
     return last->src == send->src && last->dst == send->dst &&
            last->stood.start == send->at.blocked && last->stood.end == send->at.leave;
 }
 
-void pw_flows_note(struct pw_flows *f, const struct pw_side *send, const struct pw_side *receive)
+void pw_flows_note(struct pw_flows *f, const struct pw_endpoint *send,
+                   const struct pw_endpoint *receive)
 {
     const struct pw_message_end *s = &send->at, *r = &receive->at;
     if (s->blocked == INT64_MAX || s->leave - s->blocked < f->least_ns || r->blocked < s->leave)
@@ -97,7 +98,7 @@ static int read_around(struct looking *l, const struct pw_flow_send *send)
     const int64_t to = pw_input_local(l->input, send->stood.end + epoch, from);
     size_t first, end;
     int err = 0;
-    pw_begins_around(&l->input->begins, from, to, &first, &end);
+    pw_start_index_around(&l->input->start_index, from, to, &first, &end);
     if (first > l->next) {
         l->inside.n = 0;
         l->next = first;
@@ -235,14 +236,14 @@ struct pw_completion {
     int32_t unmatched;       /* 1: one will not be. Of what is free, the next that is */
 };
 
-struct pw_tally pw_tally_make(struct pw_messages *out, struct pw_graph_parts *graph,
-                              struct pw_flows flows)
+struct pw_message_sums pw_message_sums_make(struct pw_messages *out, struct pw_graph_parts *graph,
+                                            struct pw_flows flows)
 {
-    return (struct pw_tally){.out = out, .graph = graph, .flows = flows, .first_free = NONE};
+    return (struct pw_message_sums){.out = out, .graph = graph, .flows = flows, .first_free = NONE};
 }
 
 /* Room for `more` items after n. */
-static void *make_room(struct pw_tally *t, void *v, size_t n, size_t more, size_t *capacity,
+static void *make_room(struct pw_message_sums *t, void *v, size_t n, size_t more, size_t *capacity,
                        size_t size)
 {
     if (n + more <= *capacity)
@@ -263,7 +264,7 @@ static int is_pair(const void *items, int32_t item, const void *key)
 }
 
 /* NULL when memory is short. */
-static struct pw_pair *pair_of(struct pw_tally *t, int32_t src, int32_t dst)
+static struct pw_pair *pair_of(struct pw_message_sums *t, int32_t src, int32_t dst)
 {
     struct pw_messages *out = t->out;
     struct pw_pair key = {.src = src, .dst = dst};
@@ -305,7 +306,7 @@ static uint32_t call_hash(const struct pw_completion *call)
     return (uint32_t)pw_hash_mix((uint32_t)call->dst, (uint64_t)call->end);
 }
 
-static int32_t new_call(struct pw_tally *t, const struct pw_completion *call)
+static int32_t new_call(struct pw_message_sums *t, const struct pw_completion *call)
 {
     int32_t at = t->first_free;
     if (at == NONE) {
@@ -322,7 +323,7 @@ static int32_t new_call(struct pw_tally *t, const struct pw_completion *call)
     return at;
 }
 
-int32_t pw_tally_call(struct pw_tally *t, int32_t dst, int64_t end, int64_t until)
+int32_t pw_message_sums_call(struct pw_message_sums *t, int32_t dst, int64_t end, int64_t until)
 {
     struct pw_completion call = {
         .end = end, .until = until, .ready = INT64_MIN, .dst = dst, .src = NONE, .receives = 1};
@@ -343,7 +344,7 @@ int32_t pw_tally_call(struct pw_tally *t, int32_t dst, int64_t end, int64_t unti
     return at;
 }
 
-static void sum_unhidden(struct pw_tally *t, const struct pw_completion *call)
+static void sum_unhidden(struct pw_message_sums *t, const struct pw_completion *call)
 {
     struct pw_pair *pair =
         call->unmatched || call->src == NONE ? NULL : pair_of(t, call->src, call->dst);
@@ -354,7 +355,7 @@ static void sum_unhidden(struct pw_tally *t, const struct pw_completion *call)
     add_square(&pair->unhidden_squares_ns, call->transfer);
 }
 
-void pw_tally_calls_until(struct pw_tally *t, int64_t time)
+void pw_message_sums_calls_until(struct pw_message_sums *t, int64_t time)
 {
     pw_hash_clear(&t->by_call);
     for (int32_t i = 0; i < t->ncalls; i++) {
@@ -385,22 +386,23 @@ static int extends(const struct pw_message_wait *last, const struct pw_message_w
     return last->rank == wait->rank && last->start <= wait->start && wait->start <= last->end;
 }
 
-/* A side stood still for so long: when that began, of its rank's own clock. */
-static struct pw_message_wait wait_of(const struct pw_side *side, int32_t rank, int64_t waited)
+/* An endpoint stood still for so long: when that began, of its rank's own clock. */
+static struct pw_message_wait wait_of(const struct pw_endpoint *endpoint, int32_t rank,
+                                      int64_t waited)
 {
-    int64_t start = side->local_enter + (side->at.blocked - side->at.enter);
+    int64_t start = endpoint->local_enter + (endpoint->at.blocked - endpoint->at.enter);
     return (struct pw_message_wait){rank, start, start + waited};
 }
 
-static void add_back(struct pw_tally *t, struct pw_message_wait wait)
+static void add_back(struct pw_message_sums *t, struct pw_message_wait wait)
 {
     t->back = make_room(t, t->back, t->nback, 1, &t->back_capacity, sizeof(*t->back));
     if (!t->failed)
         t->back[t->nback++] = wait;
 }
 
-static void count_arrival(struct pw_tally *t, const struct pw_side *send,
-                          const struct pw_side *receive, int64_t ready, int64_t transfer)
+static void count_arrival(struct pw_message_sums *t, const struct pw_endpoint *send,
+                          const struct pw_endpoint *receive, int64_t ready, int64_t transfer)
 {
     struct pw_completion *call = &t->calls[receive->completion];
     call->receives--;
@@ -411,7 +413,8 @@ static void count_arrival(struct pw_tally *t, const struct pw_side *send,
     call->src = send->src;
 }
 
-void pw_tally_match(struct pw_tally *t, const struct pw_side *send, const struct pw_side *receive)
+void pw_message_sums_match(struct pw_message_sums *t, const struct pw_endpoint *send,
+                           const struct pw_endpoint *receive)
 {
     struct pw_pair *pair = pair_of(t, send->src, send->dst);
     if (!pair)
@@ -436,7 +439,7 @@ void pw_tally_match(struct pw_tally *t, const struct pw_side *send, const struct
     count_arrival(t, send, receive, ready, transfer);
     if (late_sender > 0) {
         struct pw_message_wait wait = wait_of(receive, receive->dst, late_sender);
-        pw_tally_add_waits(t, &wait, 1);
+        pw_message_sums_add_waits(t, &wait, 1);
     }
     if (late_receiver > 0)
         add_back(t, wait_of(send, send->src, late_receiver));
@@ -444,7 +447,7 @@ void pw_tally_match(struct pw_tally *t, const struct pw_side *send, const struct
         pw_flows_note(&t->flows, send, receive);
 }
 
-void pw_tally_add_flow(struct pw_tally *t, const struct pw_flow_send *send)
+void pw_message_sums_add_flow(struct pw_message_sums *t, const struct pw_flow_send *send)
 {
     struct pw_pair *pair = pair_of(t, send->src, send->dst);
     const int64_t waited = send->found.waited_ns;
@@ -457,19 +460,20 @@ void pw_tally_add_flow(struct pw_tally *t, const struct pw_flow_send *send)
         pw_graph_add_flow(t->graph, &flow);
 }
 
-void pw_tally_alone(struct pw_tally *t, const struct pw_side *side, int receives)
+void pw_message_sums_alone(struct pw_message_sums *t, const struct pw_endpoint *endpoint,
+                           int receives)
 {
     t->out->unmatched++;
     if (receives) {
-        t->calls[side->completion].receives--;
-        t->calls[side->completion].unmatched = 1;
+        t->calls[endpoint->completion].receives--;
+        t->calls[endpoint->completion].unmatched = 1;
         return;
     }
-    struct pw_pair *pair = pair_of(t, side->src, side->dst);
+    struct pw_pair *pair = pair_of(t, endpoint->src, endpoint->dst);
     if (!pair)
         return;
     pair->messages++;
-    pair->bytes = pw_sum(pair->bytes, side->bytes);
+    pair->bytes = pw_sum(pair->bytes, endpoint->bytes);
 }
 
 /* ---- waits ---- */
@@ -486,7 +490,7 @@ static int by_rank(const void *a, const void *b)
 
 /* Sorts the waits, and joins those of a rank that overlap: for one call that completed several
  * messages, only one is left. Those joined before are sorted already. */
-static void join_waits(struct pw_tally *t)
+static void join_waits(struct pw_message_sums *t)
 {
     struct pw_messages *out = t->out;
     size_t a = 0, b = t->waits_joined, kept = 0;
@@ -511,7 +515,8 @@ static void join_waits(struct pw_tally *t)
     out->nwaits = t->waits_joined = kept;
 }
 
-void pw_tally_add_waits(struct pw_tally *t, const struct pw_message_wait *waits, size_t n)
+void pw_message_sums_add_waits(struct pw_message_sums *t, const struct pw_message_wait *waits,
+                               size_t n)
 {
     struct pw_messages *out = t->out;
     out->waits = make_room(t, out->waits, out->nwaits, n, &t->waits_capacity, sizeof(*out->waits));
@@ -534,13 +539,13 @@ static int by_pair(const void *a, const void *b)
     return (x->dst > y->dst) - (x->dst < y->dst);
 }
 
-void pw_tally_finish(struct pw_tally *t)
+void pw_message_sums_finish(struct pw_message_sums *t)
 {
     join_waits(t);
     pw_sort(t->out->pairs, t->out->npairs, sizeof(*t->out->pairs), by_pair);
 }
 
-void pw_tally_fini(struct pw_tally *t)
+void pw_message_sums_fini(struct pw_message_sums *t)
 {
     pw_hash_fini(&t->by_pair);
     pw_hash_fini(&t->by_call);

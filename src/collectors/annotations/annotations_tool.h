@@ -1,10 +1,10 @@
 /* Collector note, tool half: what applications say through profwrap.h, as rows of /steps and
  * /events/range. */
-#ifndef PW_NOTE_TOOL_H
-#define PW_NOTE_TOOL_H
+#ifndef PW_ANNOTATIONS_TOOL_H
+#define PW_ANNOTATIONS_TOOL_H
 
 #include "rank/collect/collector.h"
 
-extern const struct pw_collector pw_collector_note;
+extern const struct pw_collector pw_collector_annotations;
 
 #endif
