@@ -110,29 +110,32 @@ DEFINE_SORT(pw_sort_f64, double)
 DEFINE_SELECT(select_i64, pw_sort_i64, int64_t)
 DEFINE_SELECT(select_f64, pw_sort_f64, double)
 
-int64_t pw_median_i64(int64_t *values, size_t n)
+/* After the selection the lower of the two middle values is the largest of the first half. */
+#define DEFINE_MEDIAN(name, select, type, between)   \
+    type name(type *values, size_t n)                \
+    {                                                \
+        select(values, n, n / 2);                    \
+        const type high = values[n / 2];             \
+        if (n % 2)                                   \
+            return high;                             \
+        type low = values[0];                        \
+        for (size_t i = 1; i < n / 2; i++)           \
+            low = values[i] > low ? values[i] : low; \
+        return between(low, high);                   \
+    }
+
+static int64_t between_i64(int64_t low, int64_t high)
 {
-    select_i64(values, n, n / 2);
-    const int64_t high = values[n / 2];
-    if (n % 2)
-        return high;
-    int64_t low = values[0];
-    for (size_t i = 1; i < n / 2; i++)
-        low = values[i] > low ? values[i] : low;
     return low + (high - low) / 2;
 }
 
-double pw_median_f64(double *values, size_t n)
+static double between_f64(double low, double high)
 {
-    select_f64(values, n, n / 2);
-    const double high = values[n / 2];
-    if (n % 2)
-        return high;
-    double low = values[0];
-    for (size_t i = 1; i < n / 2; i++)
-        low = values[i] > low ? values[i] : low;
     return (low + high) / 2;
 }
+
+DEFINE_MEDIAN(pw_median_i64, select_i64, int64_t, between_i64)
+DEFINE_MEDIAN(pw_median_f64, select_f64, double, between_f64)
 
 static size_t quantile_index(size_t n, double q)
 {

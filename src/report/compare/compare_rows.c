@@ -40,33 +40,40 @@ static struct pw_compare_row *add_row(struct pw_compare_building *b, enum pw_com
     return row;
 }
 
+/* A figure in both runs, and the chance of a difference like theirs; -1: not tested. */
+struct pair {
+    double a, b, p;
+};
+
 static void add_pair(struct pw_compare_building *b, enum pw_compare_group group, const char *name,
-                     double in_a, double in_b, double p)
+                     struct pair pair)
 {
-    struct pw_compare_row *row =
-        (in_a < 0 && in_b < 0) || (in_a <= 0 && in_b <= 0) ? NULL : add_row(b, group);
+    struct pw_compare_row *row = pair.a <= 0 && pair.b <= 0 ? NULL : add_row(b, group);
     if (!row)
         return;
     snprintf(row->name, sizeof(row->name), "%s", name);
-    row->a = in_a;
-    row->b = in_b;
-    row->p = p;
+    row->a = pair.a;
+    row->b = pair.b;
+    row->p = pair.p;
 }
 
 static void add_run(struct pw_compare_building *b)
 {
     const struct pw_runparts *x = &b->out->parts[0], *y = &b->out->parts[1];
     const int is_split = x->before >= 0 && y->before >= 0;
-    add_pair(b, PW_COMPARE_RUN, "the run", x->run, y->run, -1);
+    add_pair(b, PW_COMPARE_RUN, "the run", (struct pair){x->run, y->run, -1});
     if (is_split)
-        add_pair(b, PW_COMPARE_RUN, "before the first step", x->before, y->before, -1);
-    add_pair(b, PW_COMPARE_RUN, "measured steps", x->measured, y->measured, -1);
-    add_pair(b, PW_COMPARE_RUN, "steps not measured", x->unmeasured, y->unmeasured, -1);
-    add_pair(b, PW_COMPARE_RUN, "between steps", x->between, y->between, -1);
+        add_pair(b, PW_COMPARE_RUN, "before the first step",
+                 (struct pair){x->before, y->before, -1});
+    add_pair(b, PW_COMPARE_RUN, "measured steps", (struct pair){x->measured, y->measured, -1});
+    add_pair(b, PW_COMPARE_RUN, "steps not measured",
+             (struct pair){x->unmeasured, y->unmeasured, -1});
+    add_pair(b, PW_COMPARE_RUN, "between steps", (struct pair){x->between, y->between, -1});
     if (is_split)
-        add_pair(b, PW_COMPARE_RUN, "after the last step", x->after, y->after, -1);
+        add_pair(b, PW_COMPARE_RUN, "after the last step", (struct pair){x->after, y->after, -1});
     else
-        add_pair(b, PW_COMPARE_RUN, "before and after the steps", x->outside, y->outside, -1);
+        add_pair(b, PW_COMPARE_RUN, "before and after the steps",
+                 (struct pair){x->outside, y->outside, -1});
 }
 
 static void add_outside(struct pw_compare_building *b)
@@ -79,7 +86,7 @@ static void add_outside(struct pw_compare_building *b)
             continue;
         snprintf(name, sizeof(name), "%s: %s", pw_words_part(out->part, &b->out->parts_known),
                  out->name);
-        add_pair(b, PW_COMPARE_PART, name, out->a, out->b, -1);
+        add_pair(b, PW_COMPARE_PART, name, (struct pair){out->a, out->b, -1});
     }
 }
 
@@ -90,12 +97,13 @@ static void add_steps(struct pw_compare_building *b)
     const size_t first = b->out->nrows;
     if (!b->out->has_steps)
         return;
-    add_pair(b, PW_COMPARE_STEP, "mean", x->mean, y->mean, pair->p_mean);
-    add_pair(b, PW_COMPARE_STEP, "median", x->median, y->median, pair->p_median);
-    add_pair(b, PW_COMPARE_STEP, "90 % are shorter than", x->p90, y->p90, pair->p_tail);
-    add_pair(b, PW_COMPARE_STEP, "99 % are shorter than", x->p99, y->p99, -1);
-    add_pair(b, PW_COMPARE_STEP, "slowest", x->slowest, y->slowest,
-             pair->p_few < 1 ? pair->p_few : -1);
+    add_pair(b, PW_COMPARE_STEP, "mean", (struct pair){x->mean, y->mean, pair->p_mean});
+    add_pair(b, PW_COMPARE_STEP, "median", (struct pair){x->median, y->median, pair->p_median});
+    add_pair(b, PW_COMPARE_STEP, "90 % are shorter than",
+             (struct pair){x->p90, y->p90, pair->p_tail});
+    add_pair(b, PW_COMPARE_STEP, "99 % are shorter than", (struct pair){x->p99, y->p99, -1});
+    add_pair(b, PW_COMPARE_STEP, "slowest",
+             (struct pair){x->slowest, y->slowest, pair->p_few < 1 ? pair->p_few : -1});
     for (size_t i = first; i < b->out->nrows; i++) {
         b->out->rows[i].a_steps = x->n;
         b->out->rows[i].b_steps = y->n;

@@ -174,8 +174,10 @@ static void write_untimed(const struct pw_figures *f, int64_t untimed, struct pw
     pw_sentence_add(s, ".");
 }
 
-static void write_even(const struct pw_figures *f, struct pw_sentence *s)
+static void write_even(const struct pw_figures *f, const struct pw_verdict *v,
+                       struct pw_sentence *s)
 {
+    (void)v;
     pw_sentence_add(s, "No rank held the job back: %" PRId64 " %ss", f->measured,
                     pw_words_step(f->cluster));
     if (f->step_mean_ns >= 0)
@@ -213,8 +215,10 @@ static void write_network(const struct pw_figures *f, const struct pw_verdict *v
     write_beside(f, v, s);
 }
 
-static void write_one_rank(const struct pw_figures *f, struct pw_sentence *s)
+static void write_one_rank(const struct pw_figures *f, const struct pw_verdict *v,
+                           struct pw_sentence *s)
 {
+    (void)v;
     pw_sentence_add(s, "There is only one rank, so no rank can hold another back: ");
     if (f->measured == 1)
         add_ns(s, "1 step of ", f->step_mean_ns);
@@ -254,18 +258,24 @@ static void write_unrecorded(const struct pw_figures *f, const struct pw_unrecor
     pw_sentence_add(s, "; %s.", pw_unrecorded_remedy(most));
 }
 
-static void write_silent(const struct pw_figures *f, struct pw_sentence *s)
+/* "; 50 steps of 51.5 ms." */
+static void end_with_steps(const struct pw_figures *f, struct pw_sentence *s)
 {
-    pw_sentence_add(s,
-                    "Cannot tell whether a rank held the job back: no communication between its "
-                    "%" PRId64 " ranks was recorded, so it is unknown which rank waited for which",
-                    f->expected);
     if (f->measured)
         pw_sentence_add(s, "; %" PRId64 " %s%s", f->measured, pw_words_step(f->cluster),
                         f->measured == 1 ? "" : "s");
     if (f->measured && f->step_mean_ns >= 0)
         add_ns(s, " of ", f->step_mean_ns);
     pw_sentence_add(s, ".");
+}
+
+static void write_silent(const struct pw_figures *f, struct pw_sentence *s)
+{
+    pw_sentence_add(s,
+                    "Cannot tell whether a rank held the job back: no communication between its "
+                    "%" PRId64 " ranks was recorded, so it is unknown which rank waited for which",
+                    f->expected);
+    end_with_steps(f, s);
 }
 
 /* The slowest rank may be one of which there is nothing. */
@@ -276,12 +286,7 @@ static void write_absent(const struct pw_figures *f, struct pw_sentence *s)
                     "Cannot tell whether a rank held the job back: %" PRId64 " of %" PRId64
                     " ranks left no usable file, and the slowest may be %s",
                     missing, f->expected, missing == 1 ? "that one" : "one of them");
-    if (f->measured)
-        pw_sentence_add(s, "; %" PRId64 " %s%s", f->measured, pw_words_step(f->cluster),
-                        f->measured == 1 ? "" : "s");
-    if (f->measured && f->step_mean_ns >= 0)
-        add_ns(s, " of ", f->step_mean_ns);
-    pw_sentence_add(s, ".");
+    end_with_steps(f, s);
 }
 
 static void write_unknown(const struct pw_figures *f, const struct pw_verdict *v,
@@ -323,31 +328,20 @@ static void write_unknown(const struct pw_figures *f, const struct pw_verdict *v
 
 void pw_headline_write(const struct pw_figures *figures, char *out, size_t size)
 {
+    typedef void write(const struct pw_figures *f, const struct pw_verdict *v,
+                       struct pw_sentence *s);
+    static write *const writers[] = {
+        [PW_VERDICT_UNKNOWN] = write_unknown,
+        [PW_VERDICT_HELD_BACK] = write_straggler,
+        [PW_VERDICT_ALL_SLOWER] = write_all_slower,
+        [PW_VERDICT_IMBALANCE] = write_imbalance,
+        [PW_VERDICT_NETWORK] = write_network,
+        [PW_VERDICT_SINGLE_RANK] = write_one_rank,
+        [PW_VERDICT_NONE] = write_even,
+    };
     struct pw_sentence s = {out, size, 0};
     const struct pw_verdict verdict = pw_figures_advice(figures).verdict;
-    switch (verdict.kind) {
-    case PW_VERDICT_HELD_BACK:
-        write_straggler(figures, &verdict, &s);
-        break;
-    case PW_VERDICT_ALL_SLOWER:
-        write_all_slower(figures, &verdict, &s);
-        break;
-    case PW_VERDICT_IMBALANCE:
-        write_imbalance(figures, &verdict, &s);
-        break;
-    case PW_VERDICT_NETWORK:
-        write_network(figures, &verdict, &s);
-        break;
-    case PW_VERDICT_SINGLE_RANK:
-        write_one_rank(figures, &s);
-        break;
-    case PW_VERDICT_NONE:
-        write_even(figures, &s);
-        break;
-    default:
-        write_unknown(figures, &verdict, &s);
-        break;
-    }
+    writers[verdict.kind](figures, &verdict, &s);
 }
 
 /* Of what is named as missing, what was never there to be lost. */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "report/json/json_report.h"
+#include "report/json/json_keys.h"
 #include "report/json/json_row.h"
 
 /* Most waiting first; equal ones in file order. */

@@ -17,9 +17,7 @@
 #include "report/html/html_planes.h"
 #include "report/html/html_resources.h"
 #include "report/html/html_traffic.h"
-#include "report/json/json_gpu.h"
-#include "report/json/json_operators.h"
-#include "report/json/json_report.h"
+#include "report/json/json_keys.h"
 #include "report/json/json_row.h"
 #include "report/writing/safenames.h"
 #include "report/writing/words.h"
@@ -27,14 +25,6 @@
 /* GPUs in the data of the HTML report. */
 
 enum { HEAT_KERNELS = 24, HEAT_CELLS = 1 << 16 };
-
-static json_t *value_or_null(json_t *value, bool failed)
-{
-    if (!failed)
-        return value;
-    json_decref(value);
-    return NULL;
-}
 
 /* Of one rank over the measured steps, an int64 field of /gpu_trace. */
 static int64_t mean_of(const struct pw_cluster *c, size_t rank, size_t offset)
@@ -65,7 +55,7 @@ static json_t *make_step(const struct pw_figures *f)
         for (size_t r = 0; r < f->nranks && !bad; r++)
             bad = json_array_append_new(means, pw_json_int(mean_of(c, r, field->offset))) != 0;
     }
-    return value_or_null(step, bad);
+    return pw_json_or_null(step, bad);
 }
 
 /* {ranks, step}: ranks as in the JSON report's key; step has, for each field of /gpu_trace, the
@@ -79,7 +69,7 @@ static json_t *pw_html_gpu(const struct pw_figures *f)
     bool bad = json_object_set_new(all, "ranks", pw_json_gpu_ranks(f)) != 0;
     bad |= json_object_set_new(all, "step", make_step(f)) != 0;
     bad |= json_object_set_new(all, "gpus", pw_json_gpu_list(f)) != 0;
-    return value_or_null(all, bad);
+    return pw_json_or_null(all, bad);
 }
 
 /* Rows [first, end) are one kernel's, in the order of ranks; null where a rank has not run it. */
@@ -94,7 +84,7 @@ static json_t *make_line(const struct pw_cluster *c, size_t first, size_t end)
         bad = json_array_append_new(line,
                                     pw_json_int(has ? c->kernel_ranks[first].total_ns : -1)) != 0;
     }
-    return value_or_null(line, bad);
+    return pw_json_or_null(line, bad);
 }
 
 static json_t *make_heat(const struct pw_cluster *c)
@@ -119,7 +109,7 @@ static json_t *make_heat(const struct pw_cluster *c)
         bad |= json_array_append_new(total, make_line(c, at, end)) != 0;
         lines++;
     }
-    return value_or_null(heat, bad);
+    return pw_json_or_null(heat, bad);
 }
 
 /* {names, by_name, heat}: as the JSON report's key, and {name, rank, total_ns}, time by kernel and
@@ -131,7 +121,7 @@ static json_t *pw_html_kernels(const struct pw_figures *f)
         return kernels;
     bool bad = json_object_del(kernels, "by_rank") != 0; /* the heatmap has what can be shown */
     bad |= json_object_set_new(kernels, "heat", make_heat(f->cluster)) != 0;
-    return value_or_null(kernels, bad);
+    return pw_json_or_null(kernels, bad);
 }
 
 /* Operators in the data of the HTML report. */
@@ -146,10 +136,7 @@ static json_t *make_operator_ranks(const struct pw_cluster *c)
     for (size_t i = 0; i < c->noperator_ranks && !bad; i++)
         if (c->operator_ranks[i].operator_row == -1)
             bad = json_array_append_new(array, json_integer(c->operator_ranks[i].rank));
-    if (!bad)
-        return array;
-    json_decref(array);
-    return NULL;
+    return pw_json_or_null(array, bad);
 }
 
 /* One operator's own work on each of `ranks`; rows [first, end) are its, in the order of ranks. */
@@ -168,10 +155,7 @@ static json_t *make_operator_line(const struct pw_cluster *c, const json_t *rank
             own = row->self_ns - row->self_wait_ns;
         bad = json_array_append_new(line, json_integer(own));
     }
-    if (!bad)
-        return line;
-    json_decref(line);
-    return NULL;
+    return pw_json_or_null(line, bad);
 }
 
 static json_t *make_operator_heat(const struct pw_cluster *c)
@@ -195,10 +179,7 @@ static json_t *make_operator_heat(const struct pw_cluster *c)
         bad |= json_array_append_new(own, make_operator_line(c, ranks, at, end));
         lines++;
     }
-    if (!bad)
-        return heat;
-    json_decref(heat);
-    return NULL;
+    return pw_json_or_null(heat, bad);
 }
 
 /* As the JSON report's key, with fewer rows, and "heat": {name, type, rank, own_ns}, own work by
@@ -215,14 +196,6 @@ static json_t *pw_html_operators(const struct pw_figures *f)
 }
 
 enum { DUMP_FLAGS = JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(7) };
-
-static json_t *object_or_null(json_t *object, int failed)
-{
-    if (!failed)
-        return object;
-    json_decref(object);
-    return NULL;
-}
 
 static json_t *make_steps(const struct pw_figures *f)
 {
@@ -247,7 +220,7 @@ static json_t *make_steps(const struct pw_figures *f)
     bad |= json_object_set_new(steps, "p95_ns",
                                pw_json_int(n ? pw_quantile_i64(durations, n, 0.95) : -1));
     free(durations);
-    return object_or_null(steps, bad);
+    return pw_json_or_null(steps, bad);
 }
 
 /* An int64 field of rows that are `stride` bytes apart, as an array. */
@@ -295,7 +268,7 @@ static json_t *make_ranks(const struct pw_figures *f)
                                column_of(f->samples, sizeof(*f->samples), 0, f->nranks));
     bad |= add_columns(object, PW_TABLE_c_step_trace, f->trace, f->nranks);
     bad |= add_columns(object, PW_TABLE_c_phase_trace, f->phases, f->nranks);
-    return object_or_null(object, bad);
+    return pw_json_or_null(object, bad);
 }
 
 static json_t *make_mean(const struct pw_figures *f)
@@ -304,7 +277,7 @@ static json_t *make_mean(const struct pw_figures *f)
     json_t *phases = pw_json_row(PW_TABLE_c_phase_trace, &f->phase_mean);
     int bad = !phases || json_object_update(mean, phases);
     json_decref(phases);
-    return object_or_null(mean, bad);
+    return pw_json_or_null(mean, bad);
 }
 
 /* With what the text report says in words. */
@@ -325,7 +298,7 @@ static json_t *make_stragglers(const struct pw_figures *f)
         bad |= json_object_set_new(row, "cause_words",
                                    json_string(pw_cause_title(c->stragglers[i].cause)));
     }
-    return object_or_null(array, bad);
+    return pw_json_or_null(array, bad);
 }
 
 static json_t *make_whatif(const struct pw_figures *f)
@@ -340,7 +313,7 @@ static json_t *make_whatif(const struct pw_figures *f)
         bad = json_object_set_new(json_array_get(scenarios, i), "words",
                                   pw_json_text(words, sizeof(words)));
     }
-    return object_or_null(whatif, bad);
+    return pw_json_or_null(whatif, bad);
 }
 
 /* With the sentence of the text report. */
@@ -355,7 +328,7 @@ static json_t *make_trends(const struct pw_figures *f)
         pw_trends_say(c, &c->trends[i], &s);
         bad = json_object_set_new(json_array_get(array, i), "words", json_string(text));
     }
-    return object_or_null(array, bad);
+    return pw_json_or_null(array, bad);
 }
 
 static json_t *make_slow_links(const struct pw_figures *f)

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "report/json/json_resources.h"
+#include "report/json/json_keys.h"
 #include "report/json/json_row.h"
 
 enum { MOST_POINTS = 1 << 15 };

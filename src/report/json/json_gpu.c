@@ -1,5 +1,5 @@
-/* GPU time and kernels as JSON; see json_gpu.h. */
-#include "report/json/json_gpu.h"
+/* GPU time and kernels as JSON; see json_keys.h. */
+#include "report/json/json_keys.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -7,14 +7,6 @@
 #include "report/content/gpulist.h"
 #include "report/json/json_row.h"
 #include "report/report.h"
-
-static json_t *array_or_null(json_t *array, bool failed)
-{
-    if (!failed)
-        return array;
-    json_decref(array);
-    return NULL;
-}
 
 /* Per step the ranks' GPU time, null where a rank has none. */
 static json_t *make_steps(const struct pw_cluster *c)
@@ -33,7 +25,7 @@ static json_t *make_steps(const struct pw_cluster *c)
         bad |= json_object_set_new(step, "ranks", ranks) != 0;
         bad |= json_array_append_new(steps, step) != 0;
     }
-    return array_or_null(steps, bad);
+    return pw_json_or_null(steps, bad);
 }
 
 static json_t *make_rank(const struct pw_cluster *c, const struct pw_row_c_gpu_rank *from)
@@ -46,7 +38,7 @@ static json_t *make_rank(const struct pw_cluster *c, const struct pw_row_c_gpu_r
     bad |= bad ||
            json_object_set_new(row, "slowest_kernel", pw_json_text(name, strnlen(name, 256))) != 0;
     bad |= bad || json_object_set_new(row, "comm_overlap", pw_json_real(overlap)) != 0;
-    return array_or_null(row, bad);
+    return pw_json_or_null(row, bad);
 }
 
 json_t *pw_json_gpu_ranks(const struct pw_figures *f)
@@ -56,7 +48,7 @@ json_t *pw_json_gpu_ranks(const struct pw_figures *f)
     bool bad = !ranks;
     for (size_t i = 0; i < c->ngpu_ranks && !bad; i++)
         bad |= json_array_append_new(ranks, make_rank(c, &c->gpu_ranks[i])) != 0;
-    return array_or_null(ranks, bad);
+    return pw_json_or_null(ranks, bad);
 }
 
 static json_t *make_gpu(const struct pw_gpulist_row *gpu)
@@ -70,7 +62,7 @@ static json_t *make_gpu(const struct pw_gpulist_row *gpu)
     bad |= json_object_set_new(row, "ranks", json_string(gpu->ranks)) != 0;
     bad |= json_object_set_new(row, "nranks", json_integer((json_int_t)gpu->nranks)) != 0;
     bad |= json_object_set_new(row, "nearest_roof", roof) != 0;
-    return array_or_null(row, bad);
+    return pw_json_or_null(row, bad);
 }
 
 json_t *pw_json_gpu_list(const struct pw_figures *f)
@@ -79,11 +71,11 @@ json_t *pw_json_gpu_list(const struct pw_figures *f)
     json_t *all = json_array();
     bool bad = !all || pw_gpulist_make(f, &list) != 0;
     if (bad)
-        return array_or_null(all, true);
+        return pw_json_or_null(all, true);
     for (size_t i = 0; i < list.n && !bad; i++)
         bad |= json_array_append_new(all, make_gpu(&list.rows[i])) != 0;
     pw_gpulist_fini(&list);
-    return array_or_null(all, bad);
+    return pw_json_or_null(all, bad);
 }
 
 json_t *pw_json_gpu(const struct pw_figures *f)
@@ -103,7 +95,7 @@ json_t *pw_json_gpu(const struct pw_figures *f)
                          ? json_null()
                          : pw_json_rows(PW_TABLE_c_gpu_series, c->gpu_series, c->ngpu_series);
     bad |= json_object_set_new(all, "series", series) != 0;
-    return array_or_null(all, bad);
+    return pw_json_or_null(all, bad);
 }
 
 json_t *pw_json_kernels(const struct pw_figures *f)
@@ -119,7 +111,7 @@ json_t *pw_json_kernels(const struct pw_figures *f)
     bad |= json_object_set_new(
                all, "by_rank",
                pw_json_rows(PW_TABLE_c_kernel_rank, c->kernel_ranks, c->nkernel_ranks)) != 0;
-    return array_or_null(all, bad);
+    return pw_json_or_null(all, bad);
 }
 
 json_t *pw_json_flops(const struct pw_figures *f)
@@ -135,5 +127,5 @@ json_t *pw_json_flops(const struct pw_figures *f)
     bad |= json_object_set_new(all, "by_rank",
                                pw_json_rows(PW_TABLE_c_flops, c->flops + 1, c->nflops - 1)) != 0;
     bad |= json_object_set_new(all, "per_step", steps) != 0;
-    return array_or_null(all, bad);
+    return pw_json_or_null(all, bad);
 }

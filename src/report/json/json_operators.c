@@ -1,5 +1,5 @@
-/* See json_operators.h. */
-#include "report/json/json_operators.h"
+/* Operators as JSON, in each grouping; see json_keys.h. */
+#include "report/json/json_keys.h"
 
 #include <stdlib.h>
 
@@ -7,14 +7,6 @@
 #include "report/json/json_row.h"
 #include "report/report.h"
 #include "report/writing/safenames.h"
-
-static json_t *object_or_null(json_t *object, int failed)
-{
-    if (!failed)
-        return object;
-    json_decref(object);
-    return NULL;
-}
 
 static int set_text(json_t *row, const char *key, const char *text, size_t length)
 {
@@ -44,7 +36,7 @@ static json_t *make_row(const struct pw_cluster *c, const struct pw_oprow *from)
     bad |= json_object_set_new(row, "alloc_bytes", json_integer(from->alloc_bytes));
     bad |= json_object_set_new(row, "self_alloc_bytes", json_integer(from->self_alloc_bytes));
     bad |= json_object_set_new(row, "share", pw_json_real(from->share));
-    return object_or_null(row, bad);
+    return pw_json_or_null(row, bad);
 }
 
 /* What only one grouping has. */
@@ -77,7 +69,7 @@ static json_t *make_list(const struct pw_cluster *c, const char *group, size_t m
         bad |= json_array_append_new(array, row);
     }
     free(list.rows);
-    return object_or_null(array, bad);
+    return pw_json_or_null(array, bad);
 }
 
 /* Call paths with the frames of functions, by rows that name their parent's. */
@@ -97,7 +89,7 @@ static json_t *make_stacks(const struct pw_cluster *c, size_t most)
         bad |= json_object_set_new(row, "exclusive_ns", pw_json_int(from->exclusive_ns));
         bad |= json_array_append_new(array, row);
     }
-    return object_or_null(array, bad);
+    return pw_json_or_null(array, bad);
 }
 
 static json_t *make_slow(const struct pw_cluster *c)
@@ -118,7 +110,7 @@ static json_t *make_slow(const struct pw_cluster *c)
         bad |= json_array_append_new(array, row);
     }
     free(slow);
-    return object_or_null(array, bad);
+    return pw_json_or_null(array, bad);
 }
 
 json_t *pw_json_operators_most(const struct pw_figures *f, size_t most)
@@ -140,7 +132,7 @@ json_t *pw_json_operators_most(const struct pw_figures *f, size_t most)
     bad |= json_object_set_new(all, "by_shapes", make_list(c, "shapes", most));
     bad |= json_object_set_new(all, "by_rank", make_list(c, "rank", SIZE_MAX));
     bad |= json_object_set_new(all, "stacks", make_stacks(c, most));
-    return object_or_null(all, bad);
+    return pw_json_or_null(all, bad);
 }
 
 json_t *pw_json_operators(const struct pw_figures *f)

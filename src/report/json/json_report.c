@@ -1,6 +1,6 @@
 /* The JSON report: one function per key of report.h, in the order of the table at the end. Each
  * returns a new value, or NULL when memory is short. */
-#include "report/json/json_report.h"
+#include "report/json/json_keys.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -14,9 +14,6 @@
 #include "report/content/headline.h"
 #include "report/content/highlights.h"
 #include "report/figures/figures.h"
-#include "report/json/json_gpu.h"
-#include "report/json/json_operators.h"
-#include "report/json/json_resources.h"
 #include "report/json/json_row.h"
 #include "report/report.h"
 #include "report/writing/safenames.h"
@@ -48,10 +45,7 @@ static json_t *make_domain(const struct pw_row_c_clock *clock)
     bad |= json_object_set_new(row, "bounds", pw_json_int(clock->bounds));
     bad |= json_object_set_new(row, "violations", pw_json_int(clock->violations));
     bad |= json_object_set_new(row, "violations_beyond", pw_json_int(clock->violations_beyond));
-    if (!bad)
-        return row;
-    json_decref(row);
-    return NULL;
+    return pw_json_or_null(row, bad);
 }
 
 static json_t *make_ranks(const struct pw_cluster *c)
@@ -72,10 +66,7 @@ static json_t *pw_json_clocks(const struct pw_figures *f)
     int bad = json_object_set_new(clock, "error_median_ns", pw_json_int(f->clock_error_median_ns));
     bad |= json_object_set_new(clock, "error_max_ns", pw_json_int(f->clock_error_max_ns));
     bad |= json_object_set_new(clock, "ranks", make_ranks(f->cluster));
-    if (!bad)
-        return clock;
-    json_decref(clock);
-    return NULL;
+    return pw_json_or_null(clock, bad);
 }
 
 /* The key `parts` of the JSON report. */
@@ -116,19 +107,7 @@ static json_t *pw_json_parts(const struct pw_figures *f)
     json_t *parts =
         json_pack("{s:I, s:o, s:o, s:o}", "ranks", (json_int_t)known.nranks, "run_ns",
                   time_json(run.mean_ns), "wait_ns", time_json(run.wait_ns), "rows", rows);
-    if (!bad)
-        return parts;
-    json_decref(parts);
-    return NULL;
-}
-
-/* `object` unless one of the `failed` results of setting its keys is not 0. */
-static json_t *object_or_null(json_t *object, int failed)
-{
-    if (!failed)
-        return object;
-    json_decref(object);
-    return NULL;
+    return pw_json_or_null(parts, bad);
 }
 
 static json_t *inferred(const struct pw_figures *f)
@@ -154,7 +133,7 @@ static json_t *make_highlights(const struct pw_figures *f)
         bad |= json_object_set_new(row, "text", json_string(one->text));
         bad |= json_array_append_new(all, row);
     }
-    return object_or_null(all, bad);
+    return pw_json_or_null(all, bad);
 }
 
 static json_t *make_job(const struct pw_figures *f)
@@ -190,7 +169,7 @@ static json_t *make_job(const struct pw_figures *f)
     bad |= json_object_set_new(job, "windows",
                                pw_json_rows(PW_TABLE_c_window, c->windows, c->nwindows));
     bad |= json_object_set_new(job, "merge_processes", pw_json_int(c->merge_processes));
-    return object_or_null(job, bad);
+    return pw_json_or_null(job, bad);
 }
 
 static json_t *make_completeness(const struct pw_figures *f)
@@ -222,7 +201,7 @@ static json_t *make_completeness(const struct pw_figures *f)
     bad |= json_object_set_new(all, "open_calls",
                                pw_json_rows(PW_TABLE_c_open_call, c->open_calls, c->nopen_calls));
     bad |= json_object_set_new(all, "ranks", pw_json_rows(PW_TABLE_c_rank, c->ranks, f->nranks));
-    return object_or_null(all, bad);
+    return pw_json_or_null(all, bad);
 }
 
 static json_t *make_steps(const struct pw_figures *f)
@@ -241,7 +220,7 @@ static json_t *make_steps(const struct pw_figures *f)
                                c->nstep_rows > PW_REPORT_JSON_STEPS
                                    ? json_null()
                                    : pw_json_rows(PW_TABLE_c_step, c->steps, c->nstep_rows));
-    return object_or_null(steps, bad);
+    return pw_json_or_null(steps, bad);
 }
 
 static json_t *make_rank_means(const struct pw_figures *f)
@@ -257,7 +236,7 @@ static json_t *make_rank_means(const struct pw_figures *f)
         bad |= json_object_set_new(row, "lossy", json_boolean(pw_figures_is_lossy(f, r)));
         bad |=
             json_object_set_new(row, "phases", pw_json_row(PW_TABLE_c_phase_trace, &f->phases[r]));
-        if (json_array_append_new(array, object_or_null(row, bad))) {
+        if (json_array_append_new(array, pw_json_or_null(row, bad))) {
             json_decref(array);
             array = NULL;
         }
@@ -275,7 +254,7 @@ static json_t *make_step_ranks(const struct pw_figures *f, size_t step)
     for (size_t r = 0; r < f->nranks && !bad; r++)
         bad = json_object_set_new(json_array_get(array, r), "rank",
                                   pw_json_int(f->cluster->ranks[r].rank));
-    return object_or_null(array, bad);
+    return pw_json_or_null(array, bad);
 }
 
 static json_t *make_step_means(const struct pw_figures *f)
@@ -293,7 +272,7 @@ static json_t *make_step_means(const struct pw_figures *f)
                                    json_string(pw_enum_name(PW_F_RECORDED, step->recorded)));
         bad |= json_object_set_new(row, "mean", pw_json_row(PW_TABLE_c_step_trace, &mean));
         bad |= json_object_set_new(row, "ranks", make_step_ranks(f, s));
-        if (json_array_append_new(array, object_or_null(row, bad))) {
+        if (json_array_append_new(array, pw_json_or_null(row, bad))) {
             json_decref(array);
             array = NULL;
         }
@@ -310,7 +289,7 @@ static json_t *make_step_trace(const struct pw_figures *f)
                                pw_json_row(PW_TABLE_c_phase_trace, &f->phase_mean));
     bad |= json_object_set_new(trace, "per_rank", make_rank_means(f));
     bad |= json_object_set_new(trace, "per_step", make_step_means(f));
-    return object_or_null(trace, bad);
+    return pw_json_or_null(trace, bad);
 }
 
 json_t *pw_json_collectives_most(const struct pw_figures *f, size_t most)
@@ -329,7 +308,7 @@ json_t *pw_json_collectives_most(const struct pw_figures *f, size_t most)
         bad |= json_array_append_new(array, row);
     }
     free(order);
-    return object_or_null(array, bad);
+    return pw_json_or_null(array, bad);
 }
 
 static json_t *make_collectives(const struct pw_figures *f)
@@ -348,7 +327,7 @@ static json_t *make_stragglers(const struct pw_figures *f)
             f->clock_error_max_ns < 0
                 ? json_null()
                 : json_boolean(!pw_figures_is_unresolved(f, c->stragglers[i].excess_ns)));
-    return object_or_null(array, bad);
+    return pw_json_or_null(array, bad);
 }
 
 /* How many times as long as like pairs' the pair's transfers take; null unless that is too long. */
@@ -371,7 +350,7 @@ static json_t *make_links(const struct pw_figures *f)
         bad |= json_array_append_new(array, row);
     }
     free(order);
-    return object_or_null(array, bad);
+    return pw_json_or_null(array, bad);
 }
 
 static json_t *make_hosts(const struct pw_figures *f)
@@ -409,7 +388,7 @@ static json_t *make_whatif(const struct pw_figures *f)
                                   pw_json_rows(PW_TABLE_c_whatif, c->whatif, c->nwhatif));
     bad |= json_object_set_new(whatif, "critical_path",
                                pw_json_rows(PW_TABLE_c_path, c->path, c->npath));
-    return object_or_null(whatif, bad);
+    return pw_json_or_null(whatif, bad);
 }
 
 static json_t *make_efficiency(const struct pw_figures *f)

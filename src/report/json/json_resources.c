@@ -1,17 +1,9 @@
-/* Queues, processes, memory and advice as JSON; see json_resources.h. */
-#include "report/json/json_resources.h"
+/* Queues, processes, memory and advice as JSON; see json_keys.h. */
+#include "report/json/json_keys.h"
 
 #include "analysis/pipeline.h"
 #include "report/json/json_row.h"
 #include "report/report.h"
-
-static json_t *object_or_null(json_t *object, int failed)
-{
-    if (!failed)
-        return object;
-    json_decref(object);
-    return NULL;
-}
 
 static json_t *rows_of(int table, const void *rows, size_t n)
 {
@@ -46,7 +38,7 @@ static json_t *make_operators(const struct pw_pipeline *p)
         bad |= json_object_set_new(row, "suspect", json_boolean(op->suspect));
         bad |= json_array_append_new(array, row);
     }
-    return object_or_null(array, bad);
+    return pw_json_or_null(array, bad);
 }
 
 /* Those whose own pipeline is too slow. */
@@ -63,7 +55,7 @@ static json_t *slow_ranks(const struct pw_cluster *c, size_t nall)
         if (p.verdict >= PW_PIPELINE_PROCESSING)
             bad = json_array_append_new(array, json_integer(c->queues[i].rank));
     }
-    return object_or_null(array, bad);
+    return pw_json_or_null(array, bad);
 }
 
 json_t *pw_json_data_pipeline(const struct pw_figures *f)
@@ -91,7 +83,7 @@ json_t *pw_json_data_pipeline(const struct pw_figures *f)
         rows_of(PW_TABLE_c_queue, all + nall, c->nqueues - nall - (size_t)(all - c->queues)));
     bad |= json_object_set_new(object, "series",
                                rows_of(PW_TABLE_c_queue_series, c->queue_series, c->nqueue_series));
-    return object_or_null(object, bad);
+    return pw_json_or_null(object, bad);
 }
 
 json_t *pw_json_utilisation(const struct pw_figures *f)
@@ -105,7 +97,7 @@ json_t *pw_json_utilisation(const struct pw_figures *f)
     bad |= json_object_set_new(
         object, "series",
         rows_of(PW_TABLE_c_utilisation_series, c->utilisation_series, c->nutilisation_series));
-    return object_or_null(object, bad);
+    return pw_json_or_null(object, bad);
 }
 
 json_t *pw_json_memory(const struct pw_figures *f)
@@ -117,7 +109,7 @@ json_t *pw_json_memory(const struct pw_figures *f)
     int bad = !array;
     for (size_t i = 0; i < c->nmemory && !bad; i++)
         bad = set_slopes(json_array_get(array, i), &c->memory[i]);
-    return object_or_null(array, bad);
+    return pw_json_or_null(array, bad);
 }
 
 static json_t *make_one(const struct pw_advice_input *input, const struct pw_advice *advice)
@@ -136,7 +128,7 @@ static json_t *make_one(const struct pw_advice_input *input, const struct pw_adv
     bad |= json_object_set_new(object, "ranks", ranks);
     bad |= json_object_set_new(object, "ranks_total", json_integer((json_int_t)advice->nranks));
     bad |= json_object_set_new(object, "docs", pw_json_text(row.docs, sizeof(row.docs)));
-    return object_or_null(object, bad);
+    return pw_json_or_null(object, bad);
 }
 
 json_t *pw_json_advice(const struct pw_figures *f)
@@ -148,5 +140,5 @@ json_t *pw_json_advice(const struct pw_figures *f)
     int bad = !array;
     for (size_t i = 0; i < n && !bad; i++)
         bad = json_array_append_new(array, make_one(&input, &advice[i]));
-    return object_or_null(array, bad);
+    return pw_json_or_null(array, bad);
 }

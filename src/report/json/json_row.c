@@ -9,6 +9,14 @@
 #include "core/tables.h"
 #include "report/writing/safenames.h"
 
+json_t *pw_json_or_null(json_t *value, int failed)
+{
+    if (!failed)
+        return value;
+    json_decref(value);
+    return NULL;
+}
+
 json_t *pw_json_int(int64_t value)
 {
     return value < 0 ? json_null() : json_integer(value);

@@ -11,6 +11,9 @@
  * null. NULL when memory is short. */
 json_t *pw_json_row(int table, const void *row);
 
+/* `value`, or NULL, and `value` released, when making it `failed`. */
+json_t *pw_json_or_null(json_t *value, int failed);
+
 /* An array of `count` such objects. */
 json_t *pw_json_rows(int table, const void *rows, size_t count);
 

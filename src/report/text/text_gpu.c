@@ -13,17 +13,9 @@ enum { NAME = 320 };
 /* A kernel's name is told from here on to be slower on a rank. */
 #define SURE 0.95
 
-static void time_cell(struct pw_grid *grid, int64_t ns)
-{
-    char text[32];
-    pw_grid_cell(grid, "%s", pw_text_ns(text, sizeof(text), ns));
-}
-
 static void share_cell(struct pw_grid *grid, int64_t part, int64_t whole)
 {
-    char text[32];
-    double share = whole > 0 ? (double)part / (double)whole : -1;
-    pw_grid_cell(grid, "%s", pw_page_percent(text, sizeof(text), share));
+    pw_grid_share(grid, whole > 0 ? (double)part / (double)whole : -1);
 }
 
 static void clock_cell(struct pw_grid *grid, double mhz)
@@ -32,12 +24,6 @@ static void clock_cell(struct pw_grid *grid, double mhz)
         pw_grid_cell(grid, "%.0f", mhz);
     else
         pw_grid_cell(grid, "n/a");
-}
-
-static void occupancy_cell(struct pw_grid *grid, double occupancy)
-{
-    char text[32];
-    pw_grid_cell(grid, "%s", pw_page_percent(text, sizeof(text), occupancy));
 }
 
 static bool has_occupancy(const struct pw_cluster *c)
@@ -51,7 +37,7 @@ static bool has_occupancy(const struct pw_cluster *c)
 static void rank_cells(struct pw_grid *grid, const struct pw_row_c_gpu_rank *row, bool occupancy)
 {
     pw_grid_cell(grid, "%d%s", (int)row->rank, row->unrecorded_ns ? "*" : "");
-    time_cell(grid, row->span_ns);
+    pw_grid_time(grid, row->span_ns);
     share_cell(grid, row->busy_ns, row->span_ns);
     share_cell(grid, row->compute_ns, row->span_ns);
     share_cell(grid, row->comm_ns, row->span_ns);
@@ -63,7 +49,7 @@ static void rank_cells(struct pw_grid *grid, const struct pw_row_c_gpu_rank *row
     share_cell(grid, row->idle_other_ns, row->span_ns);
     clock_cell(grid, row->sm_clock_mhz);
     if (occupancy)
-        occupancy_cell(grid, row->occupancy);
+        pw_grid_share(grid, row->occupancy);
 }
 
 static int print_table(const struct pw_page *page)
@@ -95,13 +81,13 @@ static void device_cells(struct pw_grid *grid, const struct pw_row_c_gpu_device 
     pw_grid_cell(grid, "%d", (int)row->device);
     pw_grid_cell(grid, "%s", pw_names_printable(name, sizeof(name), row->name, sizeof(row->name)));
     pw_grid_cell(grid, "%" PRId64, row->kernels);
-    time_cell(grid, row->span_ns);
+    pw_grid_time(grid, row->span_ns);
     share_cell(grid, row->busy_ns, row->span_ns);
     share_cell(grid, row->compute_ns, row->span_ns);
     share_cell(grid, row->comm_ns, row->span_ns);
     share_cell(grid, row->comm_exposed_ns, row->span_ns);
     share_cell(grid, row->copy_ns, row->span_ns);
-    occupancy_cell(grid, row->occupancy);
+    pw_grid_share(grid, row->occupancy);
     clock_cell(grid, row->sm_clock_mhz);
 }
 
@@ -199,11 +185,11 @@ static void kernel_cells(struct pw_grid *grid, const struct pw_row_c_kernel *row
     pw_grid_cell(grid, "%s",
                  *row->operator? pw_names_printable(by, sizeof(by), row->operator, 256) : "n/a");
     pw_grid_cell(grid, "%s", pw_page_percent(text, sizeof(text), row->share));
-    time_cell(grid, row->total_ns);
+    pw_grid_time(grid, row->total_ns);
     pw_grid_cell(grid, "%" PRId64, row->calls);
-    time_cell(grid, row->mean_ns);
-    time_cell(grid, row->p95_ns);
-    time_cell(grid, row->max_ns);
+    pw_grid_time(grid, row->mean_ns);
+    pw_grid_time(grid, row->p95_ns);
+    pw_grid_time(grid, row->max_ns);
     if (has_ranks && row->imbalance >= 0)
         pw_grid_cell(grid, "%.2f (%d)", row->imbalance, (int)row->max_rank);
     else if (has_ranks)

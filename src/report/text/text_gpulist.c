@@ -14,12 +14,6 @@ static void share_cell(struct pw_grid *grid, double share, const char *mark)
     pw_grid_cell(grid, "%s%s", pw_page_percent(text, sizeof(text), share), mark);
 }
 
-static void time_cell(struct pw_grid *grid, int64_t ns)
-{
-    char text[32];
-    pw_grid_cell(grid, "%s", pw_text_ns(text, sizeof(text), ns));
-}
-
 /* "node-a 3B:00.0", without what all have alike; of one whose place is not known its number. */
 static void name_cell(struct pw_grid *grid, const struct pw_gpulist *list,
                       const struct pw_gpulist_row *gpu)
@@ -51,9 +45,9 @@ static void use_cells(struct pw_grid *grid, const struct pw_gpulist_row *gpu)
         pw_grid_cell(grid, "%.0f (%.0f)", all->power_w, all->power_most_w);
     else
         pw_grid_cell(grid, "n/a");
-    time_cell(grid, all->power_capped_ns);
-    time_cell(grid, all->heat_slowed_ns);
-    time_cell(grid, all->brake_slowed_ns);
+    pw_grid_time(grid, all->power_capped_ns);
+    pw_grid_time(grid, all->heat_slowed_ns);
+    pw_grid_time(grid, all->brake_slowed_ns);
     pw_grid_cell(grid, "%s", all->xids[0] ? all->xids : all->errors ? "yes" : "none");
 }
 

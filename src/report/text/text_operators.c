@@ -47,18 +47,6 @@ static size_t make_columns(const struct layout *l, struct pw_grid_column *column
     return n;
 }
 
-static void time_cell(struct pw_grid *grid, int64_t ns)
-{
-    char text[32];
-    pw_grid_cell(grid, "%s", pw_text_ns(text, sizeof(text), ns));
-}
-
-static void share_cell(struct pw_grid *grid, double share)
-{
-    char text[32];
-    pw_grid_cell(grid, "%s", pw_page_percent(text, sizeof(text), share));
-}
-
 /* Memory may have been given back: less than nothing is left of it. */
 static void memory_cell(struct pw_grid *grid, int64_t bytes)
 {
@@ -75,15 +63,15 @@ static void row_cells(struct pw_grid *grid, const struct pw_page *page, const st
                  pw_operators_label(page->figures->cluster, l->group, row, label, sizeof(label)));
     if (l->has_shapes)
         pw_grid_cell(grid, "%s", pw_names_printable(shapes, sizeof(shapes), row->shapes, 256));
-    share_cell(grid, row->share);
-    time_cell(grid, row->self_ns);
+    pw_grid_share(grid, row->share);
+    pw_grid_time(grid, row->self_ns);
     if (l->has_wait)
-        time_cell(grid, row->self_wait_ns);
-    share_cell(grid, pw_figures_share(row->total_ns, totals->self_ns));
-    time_cell(grid, row->total_ns);
-    time_cell(grid, row->mean_ns);
+        pw_grid_time(grid, row->self_wait_ns);
+    pw_grid_share(grid, pw_figures_share(row->total_ns, totals->self_ns));
+    pw_grid_time(grid, row->total_ns);
+    pw_grid_time(grid, row->mean_ns);
     if (l->has_quantiles)
-        time_cell(grid, row->p95_ns);
+        pw_grid_time(grid, row->p95_ns);
     pw_grid_cell(grid, "%" PRId64, row->calls);
     if (l->has_memory)
         memory_cell(grid, row->self_alloc_bytes);

@@ -149,18 +149,6 @@ int pw_section_data_pipeline(const struct pw_page *page)
                          "rank has a line of its own where its values differ by more than 10 %%.");
 }
 
-static void add_share(struct pw_grid *grid, double share)
-{
-    char text[32];
-    pw_grid_cell(grid, "%s", pw_page_percent(text, sizeof(text), share));
-}
-
-static void add_bytes(struct pw_grid *grid, int64_t bytes)
-{
-    char text[32];
-    pw_grid_cell(grid, "%s", pw_text_bytes(text, sizeof(text), bytes));
-}
-
 static void add_number(struct pw_grid *grid, double number)
 {
     if (number < 0)
@@ -173,16 +161,16 @@ static void add_usage(struct pw_grid *grid, const struct pw_row_c_utilisation *u
 {
     pw_grid_cell(grid, "%" PRId32, u->rank);
     pw_grid_cell(grid, "%.64s", u->hostname);
-    add_share(grid, u->cpu_user_share);
-    add_share(grid, u->cpu_sys_share);
-    add_share(grid, u->main_cpu_share);
-    add_share(grid, u->runq_share);
+    pw_grid_share(grid, u->cpu_user_share);
+    pw_grid_share(grid, u->cpu_sys_share);
+    pw_grid_share(grid, u->main_cpu_share);
+    pw_grid_share(grid, u->runq_share);
     add_number(grid, u->involuntary_cs_per_s);
     add_number(grid, (double)u->major_faults);
-    add_bytes(grid, u->rss_max_bytes);
-    add_bytes(grid, u->read_bytes);
-    add_bytes(grid, u->write_bytes);
-    add_share(grid, u->host_busy_share);
+    pw_grid_bytes(grid, u->rss_max_bytes);
+    pw_grid_bytes(grid, u->read_bytes);
+    pw_grid_bytes(grid, u->write_bytes);
+    pw_grid_share(grid, u->host_busy_share);
 }
 
 static double runq_key(const struct pw_figures *f, size_t row)
@@ -246,11 +234,11 @@ static void add_memory(struct pw_grid *grid, const struct pw_row_c_memory *m)
         pw_grid_cell(grid, "host");
     else
         pw_grid_cell(grid, "%" PRId32, m->device);
-    add_bytes(grid, m->peak_bytes);
-    add_bytes(grid, m->end_bytes);
+    pw_grid_bytes(grid, m->peak_bytes);
+    pw_grid_bytes(grid, m->end_bytes);
     add_slope(grid, m->steps, m->bytes_per_step);
     add_slope(grid, m->steps, m->later_bytes_per_step);
-    add_share(grid, m->steps < 2 ? -1 : m->fit);
+    pw_grid_share(grid, m->steps < 2 ? -1 : m->fit);
 }
 
 int pw_section_memory(const struct pw_page *page)

@@ -67,25 +67,19 @@ static void rank_cell(struct pw_grid *grid, const struct pw_figures *f, size_t r
                  pw_figures_is_lossy(f, row) ? "!" : "", f->samples[row] < f->measured ? "-" : "");
 }
 
-static void time_cell(struct pw_grid *grid, int64_t ns)
-{
-    char time[32];
-    pw_grid_cell(grid, "%s", pw_text_ns(time, sizeof(time), ns));
-}
-
 static void trace_cells(struct pw_grid *grid, const struct pw_page *page,
                         const struct pw_row_c_step_trace *mean)
 {
     char wait[40];
-    time_cell(grid, mean->total_ns);
-    time_cell(grid, mean->interval_ns);
-    time_cell(grid, mean->fp_bp_ns);
-    time_cell(grid, mean->tail_ns);
-    time_cell(grid, mean->data_wait_ns);
-    time_cell(grid, mean->comm_ns);
-    time_cell(grid, mean->comm_exposed_ns);
+    pw_grid_time(grid, mean->total_ns);
+    pw_grid_time(grid, mean->interval_ns);
+    pw_grid_time(grid, mean->fp_bp_ns);
+    pw_grid_time(grid, mean->tail_ns);
+    pw_grid_time(grid, mean->data_wait_ns);
+    pw_grid_time(grid, mean->comm_ns);
+    pw_grid_time(grid, mean->comm_exposed_ns);
     pw_grid_cell(grid, "%s", pw_page_cross_ns(page, wait, sizeof(wait), mean->wait_ns));
-    time_cell(grid, mean->own_ns);
+    pw_grid_time(grid, mean->own_ns);
 }
 
 static int print_trace(const struct pw_page *page, const size_t *rows, size_t count)
@@ -261,31 +255,35 @@ int pw_section_phases(const struct pw_page *page)
 
 static void mean_time_cell(struct pw_grid *grid, double ns)
 {
-    char time[32];
-    pw_grid_cell(grid, "%s", pw_text_ns(time, sizeof(time), ns < 0 ? -1 : pw_whole(ns + 0.5)));
+    pw_grid_time(grid, ns < 0 ? -1 : pw_whole(ns + 0.5));
 }
 
 static void share_cell(struct pw_grid *grid, double part, double all)
 {
-    char share[32];
-    pw_grid_cell(grid, "%s",
-                 pw_page_percent(share, sizeof(share), part >= 0 && all > 0 ? part / all : -1));
+    pw_grid_share(grid, part >= 0 && all > 0 ? part / all : -1);
 }
 
-static void add_part(struct pw_grid *grid, const struct pw_figures *f,
-                     const struct pw_parts_known *known, int part, const struct pw_partmean *mean,
-                     double run_ns)
+/* The parts of a cluster's run, and the run: their sum. */
+struct parts {
+    struct pw_parts_known known;
+    struct pw_partmean means[PW_PARTS], run;
+};
+
+static void add_part(struct pw_grid *grid, const struct pw_cluster *c, const struct parts *parts,
+                     int i)
 {
+    const struct pw_partmean *mean = &parts->means[i];
+    const int part = PW_PART_START + i;
     pw_grid_cell(grid, "%s", pw_enum_name(PW_F_PART, part));
-    pw_grid_cell(grid, "%s", pw_words_part(part, known));
+    pw_grid_cell(grid, "%s", pw_words_part(part, &parts->known));
     mean_time_cell(grid, mean->mean_ns);
-    share_cell(grid, mean->mean_ns, run_ns);
+    share_cell(grid, mean->mean_ns, parts->run.mean_ns);
     mean_time_cell(grid, mean->wait_ns);
     mean_time_cell(grid, mean->most_ns);
     if (mean->most_ns < 0)
         pw_grid_cell(grid, "n/a");
     else
-        pw_grid_cell(grid, "%" PRId32, f->cluster->ranks[mean->most_rank].rank);
+        pw_grid_cell(grid, "%" PRId32, c->ranks[mean->most_rank].rank);
 }
 
 static void add_run(struct pw_grid *grid, double run_ns, double wait_ns)
@@ -306,17 +304,16 @@ int pw_section_parts(const struct pw_page *page)
         {"waiting", 0}, {"longest\nown", 0}, {"on\nrank", 0},
     };
     const struct pw_cluster *c = page->figures->cluster;
-    const struct pw_parts_known known = pw_parts_known(c->part_trace, c->nrank_rows);
-    struct pw_partmean means[PW_PARTS];
-    if (!known.nranks)
+    struct parts parts = {.known = pw_parts_known(c->part_trace, c->nrank_rows)};
+    if (!parts.known.nranks)
         return pw_page_print(page, 2, 2, "Not known: it needs aligned clocks.");
-    pw_partmeans(c->part_trace, c->nrank_rows, &known, means);
-    const struct pw_partmean run = pw_partmeans_sum(means);
+    pw_partmeans(c->part_trace, c->nrank_rows, &parts.known, parts.means);
+    parts.run = pw_partmeans_sum(parts.means);
     struct pw_grid grid;
     pw_grid_init(&grid, columns, sizeof(columns) / sizeof(columns[0]));
     for (int i = 0; i < PW_PARTS; i++)
-        add_part(&grid, page->figures, &known, PW_PART_START + i, &means[i], run.mean_ns);
-    add_run(&grid, run.mean_ns, run.wait_ns);
+        add_part(&grid, c, &parts, i);
+    add_run(&grid, parts.run.mean_ns, parts.run.wait_ns);
     int err = pw_grid_print(&grid, page);
     pw_grid_fini(&grid);
     return err ? err

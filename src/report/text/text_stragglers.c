@@ -10,12 +10,6 @@
 #include "report/writing/grid.h"
 #include "report/writing/words.h"
 
-static void time_cell(struct pw_grid *grid, int64_t ns)
-{
-    char time[32];
-    pw_grid_cell(grid, "%s", pw_text_ns(time, sizeof(time), ns));
-}
-
 struct slow_list {
     struct pw_slow_operator *v;
     size_t n;
@@ -78,10 +72,10 @@ static void straggler_cells(struct pw_grid *grid, const struct pw_page *page,
     pw_grid_cell(grid, "%s", pw_words_steps(page->figures, row, text, sizeof(text)));
     pw_grid_cell(grid, "%s", pw_page_cross_ns(page, text, sizeof(text), row->excess_ns));
     pw_grid_cell(grid, "%s", pw_page_percent(text, sizeof(text), row->slowdown));
-    time_cell(grid, row->lost_ns);
-    time_cell(grid, row->blame_ns);
-    time_cell(grid, row->critical_ns);
-    time_cell(grid, row->gain_ns);
+    pw_grid_time(grid, row->lost_ns);
+    pw_grid_time(grid, row->blame_ns);
+    pw_grid_time(grid, row->critical_ns);
+    pw_grid_time(grid, row->gain_ns);
     operator_words(page->figures->cluster, slow, row->rank, operators, sizeof(operators));
     cause_note(grid, row, operators);
 }

@@ -9,12 +9,6 @@
 #include "report/writing/grid.h"
 #include "report/writing/words.h"
 
-static void time_cell(struct pw_grid *grid, int64_t ns)
-{
-    char time[32];
-    pw_grid_cell(grid, "%s", pw_text_ns(time, sizeof(time), ns));
-}
-
 static int print_scenarios(const struct pw_page *page)
 {
     static const struct pw_grid_column columns[] = {
@@ -28,8 +22,8 @@ static int print_scenarios(const struct pw_page *page)
         if (row->gain_ns < row->elapsed_ns / 1000) /* below a tenth of a percent */
             continue;
         pw_grid_cell(&grid, "%s", pw_words_whatif(row, text, sizeof(text)));
-        time_cell(&grid, row->without_ns);
-        time_cell(&grid, row->gain_ns);
+        pw_grid_time(&grid, row->without_ns);
+        pw_grid_time(&grid, row->gain_ns);
         pw_grid_cell(&grid, "%.3f", row->slowdown);
     }
     int err = grid.ncells ? pw_grid_print(&grid, page)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/text.h"
 #include "report/writing/safenames.h"
 
 enum { INDENT = 2, TEXT_LEAST = 8, CELL_BYTES = 400 };
@@ -62,6 +63,24 @@ void pw_grid_cell(struct pw_grid *grid, const char *format, ...)
         grid->cells[grid->ncells++] = text;
     else
         grid->error = -ENOMEM;
+}
+
+void pw_grid_time(struct pw_grid *grid, int64_t ns)
+{
+    char text[32];
+    pw_grid_cell(grid, "%s", pw_text_ns(text, sizeof(text), ns));
+}
+
+void pw_grid_share(struct pw_grid *grid, double share)
+{
+    char text[32];
+    pw_grid_cell(grid, "%s", pw_page_percent(text, sizeof(text), share));
+}
+
+void pw_grid_bytes(struct pw_grid *grid, int64_t bytes)
+{
+    char text[32];
+    pw_grid_cell(grid, "%s", pw_text_bytes(text, sizeof(text), bytes));
 }
 
 void pw_grid_note(struct pw_grid *grid, const char *format, ...)

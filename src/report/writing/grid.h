@@ -3,6 +3,7 @@
 #define PW_REPORT_WRITING_GRID_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "report/writing/page.h"
 
@@ -31,6 +32,12 @@ void pw_grid_fini(struct pw_grid *grid);
 /* Adds the next cell, left to right and then down. */
 __attribute__((format(printf, 2, 3))) void pw_grid_cell(struct pw_grid *grid, const char *format,
                                                         ...);
+
+/* Cells of a time, a share and a size, as pw_text_ns, pw_page_percent and pw_text_bytes write them:
+ * "n/a" for values below 0. */
+void pw_grid_time(struct pw_grid *grid, int64_t ns);
+void pw_grid_share(struct pw_grid *grid, double share);
+void pw_grid_bytes(struct pw_grid *grid, int64_t bytes);
 
 /* A line of text below the last full row. */
 __attribute__((format(printf, 2, 3))) void pw_grid_note(struct pw_grid *grid, const char *format,

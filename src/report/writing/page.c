@@ -58,18 +58,24 @@ static char *format_clean(const char *format, va_list args)
     return clean;
 }
 
+static int print_and_free(const struct pw_page *page, size_t margin, size_t hang, char *text)
+{
+    if (!text)
+        return -ENOMEM;
+    print_wrapped(page, margin, hang, text);
+    free(text);
+    return 0;
+}
+
 int pw_page_print(const struct pw_page *page, size_t indent, size_t hang, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     char *text = format_clean(format, args);
     va_end(args);
-    if (!text)
-        return -ENOMEM;
-    fprintf(page->out, "%*s", (int)indent, "");
-    print_wrapped(page, indent, hang, text);
-    free(text);
-    return 0;
+    if (text)
+        fprintf(page->out, "%*s", (int)indent, "");
+    return print_and_free(page, indent, hang, text);
 }
 
 int pw_page_property(const struct pw_page *page, const char *name, const char *format, ...)
@@ -79,12 +85,9 @@ int pw_page_property(const struct pw_page *page, const char *name, const char *f
     va_start(args, format);
     char *text = format_clean(format, args);
     va_end(args);
-    if (!text)
-        return -ENOMEM;
-    fprintf(page->out, "  %-11s ", name);
-    print_wrapped(page, MARGIN, MARGIN, text);
-    free(text);
-    return 0;
+    if (text)
+        fprintf(page->out, "  %-11s ", name);
+    return print_and_free(page, MARGIN, MARGIN, text);
 }
 
 const char *pw_page_percent(char *out, size_t size, double share)
