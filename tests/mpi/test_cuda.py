@@ -17,10 +17,10 @@ def standin(name):
     return h.program(os.path.join("standin", name))
 
 
-def run(*arguments, layout="13.0", options=(), status=0, env=None, **more):
+def run(*arguments, layout="13.0", options=(), status=0, env=None, program="gpuactor", **more):
     library = standin(LAYOUTS[layout])
     env = {"STANDIN_CUPTI": library, "PROFWRAP_CUPTI": library, **(env or {})}
-    return h.run([*h.profwrap("--no-merge", "-o", "out", *options), h.program("gpuactor"),
+    return h.run([*h.profwrap("--no-merge", "-o", "out", *options), h.program(program),
                   *arguments], status=status, env=env, **more)
 
 
@@ -563,6 +563,26 @@ def a_profiler_that_is_known_by_its_file():
 
 
 @h.case
+def a_profiler_that_records_all_the_time():
+    """From before CUDA starts until the end: the report says who, and not that CUPTI refused."""
+    for out, env in {"kineto": {}, "proton": {
+            "STANDIN_LOADED": shutil.copy(os.path.abspath(standin("libprofiler.so")),
+                                          os.path.abspath("libproton.so"))}}.items():
+        shutil.rmtree("root", ignore_errors=True)
+        run("only-start" if env else "profiled", options=("-o", out), env={**bring_gpu(), **env})
+        by = "libproton.so" if env else "gpuactor"
+        file = h.open_complete(out)
+        h.equal((names(file), gaps(file)), ([], [("cupti_taken", "device", 0)]), out)
+        h.equal(overhead(file)["cupti_result"], 1003, "result")
+        h.equal(text(file, "gpu_unrecorded"),
+                "another profiler in the program used CUPTI all the time: " + by, "why")
+        os.rename(out, "out")
+        h.run(h.profwrap("merge", "out"))
+        check_not_recorded("used CUPTI all the time: " + by)
+        shutil.rmtree("out")
+
+
+@h.case
 def a_profiler_that_stops_twice():
     """What is recorded again after the first stop is not switched off by the second."""
     done = run("disable-twice")
@@ -623,6 +643,27 @@ def buffers_come_after_the_flush():
                    env={"STANDIN_LATE_BUFFERS": "60"})
         no_faults(done)
         h.equal(names(h.open_complete(layout))[-1], "ns::gemm()", "the last kernel of " + layout)
+
+
+@h.case
+def threads_of_which_the_program_takes_the_stack():
+    """glibc takes static thread-local storage from each thread's stack: our thread's has room for what
+    the program has, and for what libcupti needs."""
+    for program in ("gputls200", "gputls1024"):
+        run("all", program=program, options=("-o", program), env={"STANDIN_FLUSH_PAGES": "25"})
+        h.equal(len(names(h.open_complete(program))), 7, "kernels of " + program)
+
+
+@h.case
+def a_thread_that_cannot_be_started():
+    """Nothing could be read then: CUPTI is not used, and the report says why."""
+    run("all", program="gputls200", options=("-o", "out"),
+        env={**bring_gpu(), "STANDIN_NO_THREADS": "1"})
+    file = h.open_complete("out")
+    h.equal(overhead(file)["cupti_result"], 1002, "result")
+    h.check(text(file, "gpu_unrecorded").startswith("no thread could be started"), dict(file.attrs))
+    h.run(h.profwrap("merge", "out"))
+    check_not_recorded("no thread could be started")
 
 
 @h.case

@@ -4,6 +4,7 @@ speaks; and jobs without MPI are merged. NCCL itself is played by programs/ncclh
 import ctypes.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -144,6 +145,19 @@ def channels_where_cupti_is_refused():
         (found,) = events(file)
         h.equal(found["timed"], timed, "times")
         h.check("events/nccl_net" not in file, "steps of proxies are of level 2")
+
+
+@h.case
+def channels_where_cupti_is_held():
+    """By another tool, or by a profiler of the program, perhaps until the end."""
+    cupti = h.program(os.path.join("standin", "libcupti.so.13"))
+    for held, env in {"tool": {"STANDIN_HELD": "nsys"}, "profiler": {
+            "NCCLPLAY_LOADED": shutil.copy(h.program(os.path.join("standin", "libprofiler.so")),
+                                           os.path.abspath("libproton.so"))}}.items():
+        play("proxies", 6, rank=0, options=("--no-merge", "-o", held),
+             env={"NCCLPLAY_CUDA": "1", "STANDIN_CUPTI": cupti, "PROFWRAP_CUPTI": cupti, **env})
+        (found,) = events(h.open_rank(held))
+        h.equal(found["timed"], "channels", "times beside a " + held)
 
 
 @h.case

@@ -22,14 +22,15 @@ def bring_gpu(folder="root"):
     return os.path.abspath(folder)
 
 
-def run(*arguments, version="1.0", options=(), status=0, env=None, merges=False):
+def run(*arguments, version="1.0", options=(), status=0, env=None, merges=False,
+        program="rocmactor"):
     """`version`: of the stand-in for rocprofiler-sdk; None: there is none."""
     library = standin(os.path.join("rocm-" + version, "librocprofiler-sdk.so.1")) if version else ""
     env = {"STANDIN_HIP": standin("libamdhip64.so.7"), "STANDIN_ROCPROFILER": library,
            "PROFWRAP_ROCPROFILER": library, "STANDIN_ROCTOOL": standin("libroctool.so"),
            "PROFWRAP_FSROOT": bring_gpu(), **(env or {})}
     done = h.run([*h.profwrap(*([] if merges else ["--no-merge"]), "-o", "out", *options),
-                  h.program("rocmactor"), *arguments], status=status, env=env)
+                  h.program(program), *arguments], status=status, env=env)
     h.equal([line for line in h.lines(done.stderr) if "profwrap" not in line], [], "messages")
     return done
 
@@ -269,6 +270,16 @@ def what_is_refused_is_said():
         check_not_recorded(f"refused with error {error}", "all",
                            env={"STANDIN_ROCP_REFUSES": f"{function}:{error}"})
     check_not_recorded("did not ask its tools", "all", env={"STANDIN_ROCP_SILENT": "1"})
+
+
+@h.case
+def threads_of_which_the_program_takes_the_stack():
+    """And one that cannot be started: then nothing is recorded, and the report says why."""
+    run("all", program="rocmtls1024")
+    check_kernels(h.open_complete("out"))
+    shutil.rmtree("out")
+    check_not_recorded("no thread could be started", "all", program="rocmtls1024",
+                       env={"STANDIN_NO_THREADS": "1"})
 
 
 if __name__ == "__main__":

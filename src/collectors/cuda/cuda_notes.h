@@ -20,6 +20,8 @@ enum {
 enum pw_cuda_refusal {
     PW_CUDA_NO_LIBRARY = 1000,
     PW_CUDA_OLD_LIBRARY,
+    PW_CUDA_NO_THREAD, /* of ours, to read what CUPTI writes */
+    PW_CUDA_TAKEN,     /* the program used CUPTI when CUDA began, and until the end */
 };
 
 struct pw_cuda_name {

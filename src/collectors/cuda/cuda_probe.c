@@ -40,10 +40,12 @@ static void sleep_until_woken(uint32_t seen)
 static void put_state(struct pw_thread *thread)
 {
     const uint64_t now = pw_probe_now();
-    const bool is_held = pw_cuda.result == PW_CUPTI_OTHER_SUBSCRIBER;
+    const char *holder = pw_cuda.result == PW_CUPTI_OTHER_SUBSCRIBER ? pw_cuda.other
+                         : pw_cuda.result == PW_CUDA_TAKEN           ? pw_cuda.holder
+                                                                     : "";
     const struct pw_record record = {
         .type = PW_REC_GPU_STATE,
-        .stack = is_held ? pw_probe_intern(thread, pw_cuda.other) : 0,
+        .stack = pw_probe_intern(thread, holder),
         .start = now,
         .end = now,
         .gpu_state = {.version = pw_cuda.version,
@@ -141,11 +143,10 @@ static void flush_rest(void)
         syscall(SYS_nanosleep, &pause, NULL);
 }
 
-static void *work(void *arg)
+static void work(void)
 {
     struct pw_thread *thread = pw_probe_thread();
     int64_t flushed_ns = pw_local_ns();
-    (void)arg;
     while (thread && !atomic_load(&pw_cuda.stopping)) {
         uint32_t seen = atomic_load(&pw_cuda.wake);
         if (pw_local_ns() - flushed_ns >= FLUSH_NS) {
@@ -163,7 +164,6 @@ static void *work(void *arg)
         pw_probe_unlock(thread);
     }
     atomic_store(&pw_cuda.has_ended, 1);
-    return NULL;
 }
 
 /* ---- begin and end ---- */
@@ -211,11 +211,14 @@ static void say_state(void)
     pw_probe_unlock(thread);
 }
 
-/* Until it is free, which the worker looks after. */
-static bool wait_for_cupti(const char *holder)
+/* Until it is free, which the worker looks after. NCCL has one set of events for the whole run, and
+ * is asked for its kernels' times: CUPTI may be taken until the end. */
+static bool wait_for_cupti(int result)
 {
-    if (holder != pw_cuda.holder)
-        memcpy(pw_cuda.holder, holder, sizeof(pw_cuda.holder));
+    pw_cuda.result = result;
+    if (result == PW_CUPTI_OTHER_SUBSCRIBER)
+        memcpy(pw_cuda.holder, pw_cuda.other, sizeof(pw_cuda.holder));
+    pw_probe_say_gpu_untimed();
     atomic_store(&pw_cuda_borrow_notes()->taken_since, pw_probe_now());
     atomic_store(&pw_cuda.mode, PW_CUDA_YIELDED);
     return true;
@@ -233,15 +236,20 @@ static bool arm_any(void)
         if (arm())
             return true;
         if (pw_cuda.result == PW_CUPTI_OTHER_SUBSCRIBER)
-            return wait_for_cupti(pw_cuda.other);
-        if (!atomic_compare_exchange_strong(&pw_cuda.mode, &arming, PW_CUDA_INERT))
-            return true; /* the application came meanwhile: the worker tries later */
+            return wait_for_cupti(PW_CUPTI_OTHER_SUBSCRIBER);
+        if (!atomic_compare_exchange_strong(&pw_cuda.mode, &arming, PW_CUDA_INERT)) {
+            pw_cuda.result = PW_CUDA_TAKEN; /* meanwhile, by the application: we try later */
+            return true;
+        }
         first_result = first_result ? first_result : pw_cuda.result;
     } while (pw_cupti_open());
     pw_cuda.result = first_result;
     return false;
 }
 
+static struct pw_gpu_worker worker;
+
+/* Whether there is, or may be later, something for the worker to do. */
 static bool begin(void)
 {
     const struct pw_segment_shared *segment = pw_probe_borrow_segment();
@@ -258,9 +266,13 @@ static bool begin(void)
         pw_cuda.result = PW_CUPTI_OUT_OF_MEMORY;
         return false;
     }
+    if (pw_gpu_worker_start(&worker, work)) {
+        pw_cuda.result = PW_CUDA_NO_THREAD;
+        return false;
+    }
     atomic_store(&pw_cuda_borrow_notes()->keeps_calls, pw_cuda.level >= 2);
     pw_takeover_look();
-    return pw_takeover_is_on() ? wait_for_cupti(pw_cuda.holder) : arm_any();
+    return pw_takeover_is_on() ? wait_for_cupti(PW_CUDA_TAKEN) : arm_any();
 }
 
 int InitializeInjection(void)
@@ -276,7 +288,8 @@ int InitializeInjection(void)
         if (!is_working)
             pw_probe_say_gpu_untimed();
         say_state();
-        if (is_working && pw_gpu_start_thread(work) == 0)
+        pw_gpu_worker_order(&worker, is_working);
+        if (is_working)
             atexit(finish);
     }
     errno = saved;

@@ -40,6 +40,11 @@ static const char *reason_of(int32_t result)
     case PW_CUDA_OLD_LIBRARY:
         return "the libcupti that was found is older than CUDA 11.8, or not whole; set "
                "PROFWRAP_CUPTI to another";
+    case PW_CUDA_NO_THREAD:
+        return "no thread could be started that reads CUPTI's records; allow more processes "
+               "(ulimit -u) or memory";
+    case PW_CUDA_TAKEN:
+        return "another profiler in the program used CUPTI all the time";
     case PW_CUPTI_OUT_OF_MEMORY:
         return "there was no shared memory for CUPTI's buffers; give /dev/shm more room, or use a "
                "smaller --ring-size";

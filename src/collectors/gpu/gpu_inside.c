@@ -1,13 +1,16 @@
 /* For the halves in the application; see gpu_inside.h. */
 #include "collectors/gpu/gpu_inside.h"
 
+#include <dlfcn.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { STACK_BYTES = 256 << 10 };
+enum { STACK_BYTES = 1 << 20 };
 
 void pw_gpu_lose(struct pw_gpu_loss *loss, size_t n)
 {
@@ -55,18 +58,54 @@ void pw_gpu_put_loss(struct pw_thread *thread, struct pw_gpu_loss *loss, uint16_
     pw_gpu_put(thread, &record, patience_ms);
 }
 
-int pw_gpu_start_thread(void *(*work)(void *arg))
+/* ---- the worker ---- */
+
+enum { ORDER_NONE = 0, ORDER_WORK, ORDER_END };
+
+/* Without an attribute for it, glibc takes the program's static thread-local storage from the
+ * stack: with much of it a small stack is refused, or overflows in the vendor's library. */
+static size_t stack_bytes(const pthread_attr_t *attributes)
+{
+    size_t (*least)(const pthread_attr_t *) = NULL;
+    void *found = dlsym(RTLD_DEFAULT, "__pthread_get_minstack");
+    memcpy(&least, &found, sizeof(found));
+    return STACK_BYTES + (least ? least(attributes) : 0);
+}
+
+static void *run_worker(void *arg)
+{
+    struct pw_gpu_worker *worker = arg;
+    uint32_t order;
+    while ((order = atomic_load(&worker->order)) == ORDER_NONE)
+        syscall(SYS_futex, &worker->order, FUTEX_WAIT_PRIVATE, ORDER_NONE, NULL, NULL, 0);
+    if (order == ORDER_WORK)
+        worker->work();
+    return NULL;
+}
+
+int pw_gpu_worker_start(struct pw_gpu_worker *worker, void (*work)(void))
 {
     pthread_t thread;
     pthread_attr_t attributes;
     sigset_t all, before;
+    worker->work = work;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    int err = pthread_create(&thread, &attributes, work, NULL);
+    int err = pthread_attr_setstacksize(&attributes, stack_bytes(&attributes));
+    err = err ? err : pthread_create(&thread, &attributes, run_worker, worker);
     pthread_attr_destroy(&attributes);
+    if (err && !pthread_create(&thread, NULL, run_worker, worker)) {
+        pthread_detach(thread);
+        err = 0;
+    }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return -err;
+}
+
+void pw_gpu_worker_order(struct pw_gpu_worker *worker, bool works)
+{
+    atomic_store(&worker->order, works ? ORDER_WORK : ORDER_END);
+    syscall(SYS_futex, &worker->order, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }

@@ -21,7 +21,17 @@ void pw_gpu_put_loss(struct pw_thread *thread, struct pw_gpu_loss *loss, uint16_
  * there was none, which the ring has counted. */
 bool pw_gpu_put(struct pw_thread *thread, const struct pw_record *record, int patience_ms);
 
-/* Detached, with a small stack, and no signal of the application's comes to it. 0 or -errno. */
-int pw_gpu_start_thread(void *(*work)(void *arg));
+/* A detached thread to which none of the application's signals comes. It is started before the
+ * vendor's library is set up, because without it nothing may be recorded: nobody would read it. */
+struct pw_gpu_worker {
+    void (*work)(void);
+    _Atomic uint32_t order; /* futex: it sleeps on it until it is told what to do */
+};
+
+/* Starts it; it waits for pw_gpu_worker_order(). 0 or -errno. */
+int pw_gpu_worker_start(struct pw_gpu_worker *worker, void (*work)(void));
+
+/* It begins to work, or ends; once. */
+void pw_gpu_worker_order(struct pw_gpu_worker *worker, bool works);
 
 #endif

@@ -44,15 +44,14 @@ static void sleep_until_woken(uint32_t seen)
 }
 
 /* rocprofiler complains on standard error of who asks after its end. */
-static void *work(void *arg)
+static void work(void)
 {
-    (void)arg;
     for (;;) {
         const uint32_t seen = atomic_load(&pw_rocm.wake);
         atomic_store(&pw_rocm.is_asking, 1);
         if (atomic_load(&pw_rocm.stopping)) {
             atomic_store(&pw_rocm.is_asking, 0);
-            return NULL;
+            return;
         }
         pw_rocm_clock_add(&pw_rocm.clock, pw_rocm_read_clocks());
         pw_rocm.rocp->flush_buffer(pw_rocm.buffer);
@@ -168,6 +167,8 @@ static int set_up(struct pw_thread *thread)
     return result ? result : rocp->start_context(pw_rocm.context);
 }
 
+static struct pw_gpu_worker worker;
+
 static int initialize(pw_rocp_finalize *finalize, void *data)
 {
     struct pw_thread *thread = pw_probe_thread();
@@ -176,9 +177,10 @@ static int initialize(pw_rocp_finalize *finalize, void *data)
         return -1;
     pw_rocm.result = 0;
     pw_rocm_clock_add(&pw_rocm.clock, pw_rocm_read_clocks());
-    const int result = set_up(thread);
+    const int result = pw_gpu_worker_start(&worker, work) ? PW_ROCM_NO_THREAD : set_up(thread);
     pw_rocm.result = result ? result : pw_rocm.result;
-    pw_rocm.is_recording = !result && pw_gpu_start_thread(work) == 0;
+    pw_rocm.is_recording = !result;
+    pw_gpu_worker_order(&worker, pw_rocm.is_recording);
     pw_probe_unlock(thread);
     return pw_rocm.is_recording ? 0 : -1;
 }

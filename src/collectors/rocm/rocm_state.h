@@ -13,6 +13,7 @@ enum pw_rocm_refusal {
     PW_ROCM_OTHER_VERSION,
     PW_ROCM_NO_HELPER,  /* our own library that rocprofiler is to find could not be loaded */
     PW_ROCM_NOT_CALLED, /* rocprofiler did not find it */
+    PW_ROCM_NO_THREAD,  /* of ours, to ask for what is in the buffer */
 };
 
 struct pw_rocm {

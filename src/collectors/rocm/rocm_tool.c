@@ -38,6 +38,11 @@ static void refusal(const struct pw_gpu_said *said, char *out, size_t size)
         snprintf(out, size,
                  "rocprofiler-sdk did not ask its tools (ROCPROFILER_REGISTER_ENABLED?)");
         return;
+    case PW_ROCM_NO_THREAD:
+        snprintf(out, size,
+                 "no thread could be started that reads rocprofiler's records; allow more "
+                 "processes (ulimit -u) or memory");
+        return;
     case PW_ROCP_LOCKED:
         snprintf(out, size, "rocprofiler-sdk was set up before profwrap could be found");
         return;

@@ -18,6 +18,9 @@ void nap(int ms);
 /* A kernel launched now, whose "run" is now, too. */
 void launch(uint32_t device, uint32_t stream, const char *name);
 
+/* A profiler that records from before CUDA starts until the end. */
+void profile_all_the_time(void);
+
 /* What profilers in a program do with CUPTI; 0: it is none of that. */
 int be_profiler(const char *what);
 

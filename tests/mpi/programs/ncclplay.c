@@ -241,6 +241,8 @@ int main(int argc, char **argv)
                      {"second", second},  {"alltoall", alltoall}, {"symmetric", symmetric},
                      {"replays", replays}};
     const char *name = argc > 1 ? argv[1] : "";
+    if (getenv("NCCLPLAY_LOADED"))
+        dlopen(getenv("NCCLPLAY_LOADED"), RTLD_NOW);
     if (getenv("NCCLPLAY_CUDA"))
         begin_cuda();
     if (!host_load(&host, argc > 2 ? atoi(argv[2]) : 0)) {

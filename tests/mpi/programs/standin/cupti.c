@@ -322,6 +322,14 @@ static void *hand_over_late(void *ms)
     return NULL;
 }
 
+/* As a real library does for its own work. */
+static int use_stack(int pages)
+{
+    volatile char page[4096];
+    page[0] = (char)pages;
+    return pages > 0 ? use_stack(pages - 1) + page[0] : 0;
+}
+
 /* Of all: "It is not possible to flush the buffers of only a specific subscriber." */
 EXPORT int cuptiActivityFlushAll(uint32_t flags)
 {
@@ -330,6 +338,7 @@ EXPORT int cuptiActivityFlushAll(uint32_t flags)
         pause();
     const char *slow = flags ? NULL : getenv("STANDIN_SLOW_FLUSH"); /* ms */
     atomic_fetch_add(&standin.flushing, 1);
+    use_stack(getenv("STANDIN_FLUSH_PAGES") ? atoi(getenv("STANDIN_FLUSH_PAGES")) : 0);
     usleep(slow ? (useconds_t)atoi(slow) * 1000 : 0);
     char *late = getenv("STANDIN_LATE_BUFFERS"); /* ms */
     pthread_t thread;
