@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collectors/cuda/cuda_other.h"
 #include "core/h5/h5types.h"
 #include "core/log.h"
 #include "rank/clocks/tickmap.h"
@@ -165,8 +166,26 @@ struct collector {
     struct pw_intake *intake;
     struct pw_drain *drain;
     struct pw_run_watch watch;
+    struct pw_cuda_other other_cuda;
     struct pw_exit end;
 };
+
+/* CUDA is to be recorded, and loads another tool: NCCL is asked for the times of its kernels, and
+ * the file says so if a GPU is used. */
+static void leave_cuda(struct collector *c)
+{
+    if (!(c->run->activities & PW_ACTIVITY_CUDA))
+        return;
+    c->other_cuda.tool = getenv(PW_CUDA_VARIABLE);
+    atomic_store(&c->segment->gpu_untimed, 1);
+}
+
+static void look_for_other_cuda(struct collector *c)
+{
+    const pid_t pids[] = {atomic_load(&c->run->lifeline->program_pid),
+                          atomic_load(&c->segment->owner_pid)};
+    pw_cuda_other_poll(&c->other_cuda, pids, sizeof(pids) / sizeof(pids[0]));
+}
 
 static void join_command(char **argv, char *out, size_t size)
 {
@@ -307,6 +326,8 @@ static int start(struct collector *c)
         .lifeline = c->run->lifeline,
         .umask = c->run->umask,
     };
+    if (!launch.cuda)
+        leave_cuda(c);
     atomic_store(&c->run->lifeline->is_profiled, 1);
     atomic_store(&c->run->lifeline->is_recording, c->journal != NULL);
     pid_t pid = pw_launch_start(&launch, c->run->path);
@@ -345,6 +366,7 @@ static void follow(struct collector *c)
         pw_drain_run(c->drain);
         atomic_store(&c->run->lifeline->is_at_work, 1);
         pw_run_watch_poll(&c->watch);
+        look_for_other_cuda(c);
         if (pw_drain_is_filling(c->drain))
             continue;
         atomic_store(&c->segment->sleeping, 1);
@@ -415,6 +437,7 @@ static void close_file(struct collector *c)
     if (!unread)
         add_end(c);
     pw_intake_finish(c->intake, pw_testclock_now(&run->clocks.test));
+    pw_cuda_other_finish(&c->other_cuda, c->file);
     pw_rankfile_overhead(c->file, "event_cost", pw_selfcost_event_ns(c->segment), "ns");
     state_memory(c);
     const struct pw_rankfile_end end = {

@@ -854,7 +854,17 @@ def injection_already_set():
     h.check("CUDA is not recorded: CUDA_INJECTION64_PATH names another tool, /opt/other/tool.so"
             in messages[0], messages)
     h.check("injection /opt/other/tool.so" in h.lines(done.stdout), done.stdout)
-    h.open_complete("out")
+    h.check("gpu_unrecorded" not in h.open_complete("out").attrs, "CUDA was not used")
+    shutil.rmtree("out")
+    env = {"CUDA_INJECTION64_PATH": "/opt/other/tool.so", **bring_gpu(), "STANDIN_LOADED":
+           shutil.copy(standin("libprofiler.so"), os.path.abspath("libcuda.so.1"))}
+    run_without_cupti(env, "idle")
+    h.equal(text(h.open_rank("out"), "gpu_unrecorded"),
+            "CUDA_INJECTION64_PATH names another tool: tool.so", "why nothing is there")
+    check_not_recorded("names another tool: tool.so")
+    shutil.rmtree("out")
+    run_without_cupti({**env, "PROFWRAP_FSROOT": os.path.abspath("none")}, "idle")
+    h.equal(reported()[1]["job"]["incomplete"], None, "what is missing where there is no GPU")
 
 
 if __name__ == "__main__":

@@ -158,6 +158,10 @@ def channels_where_cupti_is_held():
              env={"NCCLPLAY_CUDA": "1", "STANDIN_CUPTI": cupti, "PROFWRAP_CUPTI": cupti, **env})
         (found,) = events(h.open_rank(held))
         h.equal(found["timed"], "channels", "times beside a " + held)
+    play("proxies", 6, rank=0, options=("--no-merge", "-o", "injected"),
+         env={"CUDA_INJECTION64_PATH": "/opt/other/tool.so"})
+    (found,) = events(h.open_rank("injected"))
+    h.equal(found["timed"], "channels", "times where another tool is injected")
 
 
 @h.case

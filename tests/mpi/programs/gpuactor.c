@@ -404,6 +404,8 @@ int main(int argc, char **argv)
         everything();
     else if (strcmp(what, "profiled") == 0)
         launch(0, 1, "theirs");
+    else if (strcmp(what, "idle") == 0)
+        nap(argc > 2 ? atoi(argv[2]) : 1500);
     else if (strcmp(what, "pools") == 0)
         pools();
     else if (strcmp(what, "segments") == 0)
