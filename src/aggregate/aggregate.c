@@ -75,8 +75,7 @@ static void write_collectives(struct pw_clusterfile *file, const struct pw_job *
                               const struct pw_instances *in)
 {
     struct collectives c = {&job->world, in, malloc(sizeof(size_t) * (in->n + 1)), 0};
-    int ok = c.at != NULL, all_ok;
-    MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, job->procs.comm);
+    int all_ok = pw_procs_all_ok(&job->procs, c.at != NULL);
     for (size_t i = 0; all_ok && i < in->n; i++)
         if (in->items[i].nranks)
             c.at[c.n++] = i;
@@ -194,7 +193,7 @@ static int conclude(struct pw_findings *f, struct pw_job *job, const struct pw_s
     if (job->procs.process == 0 && !err)
         err = pw_findings_make(f, &job->world, share, matrix, &m->instances, parts, known);
     f->pairs = pairs;
-    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->procs.comm);
+    worst = pw_procs_worst(&job->procs, err);
     if (worst)
         return worst;
     err = pw_kernels_make(&f->kernels, job, kernels, share->gpu_ranks, share->ngpu_ranks);
@@ -204,7 +203,7 @@ static int conclude(struct pw_findings *f, struct pw_job *job, const struct pw_s
     err = err ? err : pw_evidence_find(f, job, share);
     if (job->procs.process == 0 && !err)
         err = pw_stretches_find(f, &job->world, matrix, &m->instances);
-    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->procs.comm);
+    worst = pw_procs_worst(&job->procs, err);
     return worst ? worst : pw_opgrowth_find(f, job, share, operators);
 }
 

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "core/clockmap.h"
+#include "core/search.h"
 #include "core/sort.h"
 
 int64_t pw_clockline_time(const struct pw_clockline *line, int64_t local)
@@ -154,14 +155,8 @@ size_t pw_clock_pairs(const struct pw_order *orders, size_t norders, struct pw_c
 /* First of orders low .. high at or after `time`. */
 static size_t seek(const struct pw_pairbounds *p, size_t low, size_t high, int64_t time)
 {
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (p->orders[middle].first_ns < time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return low +
+           pw_search(p->orders + low, high - low, PW_SEARCH_KEY(struct pw_order, first_ns), time);
 }
 
 /* The orders of a pair of clocks in one direction: their indices are from .. to - 1. */

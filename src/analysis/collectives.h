@@ -37,4 +37,14 @@ double pw_algbw_resolved(int64_t bytes, int64_t transfer_ns, int64_t error_ns);
 /* Size class of a message: the smallest 2^k - 1 >= bytes, 0 for 0. */
 int64_t pw_size_class(int64_t bytes);
 
+/* A finer class: number of the eighth of a power of two that the size is in, 0 .. 511. Sizes below
+ * 8 have one class each. */
+static inline size_t pw_size_eighth(int64_t bytes)
+{
+    if (bytes < 8)
+        return bytes > 0 ? (size_t)bytes : 0;
+    const int top = 63 - __builtin_clzll((uint64_t)bytes);
+    return (size_t)(8 * top) + (size_t)((uint64_t)bytes >> (top - 3) & 7);
+}
+
 #endif

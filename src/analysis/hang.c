@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/ops.h"
+#include "core/search.h"
 
 /* Strongly connected components (Tarjan, SIAM J. Comput. 1972, without recursion), the shortest
  * cycle in one, and reachability. */
@@ -187,15 +188,8 @@ int pw_hang_waits(const struct pw_live *rank, int64_t least_ns)
 
 static ptrdiff_t row_of(const struct waits *w, int32_t rank)
 {
-    size_t low = 0, high = w->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (w->ranks[middle].rank < rank)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return rank >= 0 && low < w->n && w->ranks[low].rank == rank ? (ptrdiff_t)low : -1;
+    const size_t at = pw_search(w->ranks, w->n, PW_SEARCH_KEY(struct pw_live, rank), rank);
+    return rank >= 0 && at < w->n && w->ranks[at].rank == rank ? (ptrdiff_t)at : -1;
 }
 
 /* ---- groups ---- */

@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+#include "core/search.h"
+
 #define HALF_PI 1.57079632679489661923
 
 /* P(|T| < t) is a sum of as many terms as there are pairs of degrees, in powers of cos^2 of
@@ -157,15 +159,7 @@ double pw_quantile_f64(const double *sorted, size_t n, double q)
 
 size_t pw_place_i64(const int64_t *sorted, size_t n, int64_t least)
 {
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (sorted[middle] < least)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return pw_search(sorted, n, (struct pw_search_key){sizeof(*sorted), 0, sizeof(*sorted)}, least);
 }
 
 int64_t pw_median_without_i64(const int64_t *sorted, size_t n, size_t skip)

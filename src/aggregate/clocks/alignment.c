@@ -253,16 +253,16 @@ int pw_alignment_make(struct pw_alignment *a, struct pw_job *job,
     int err = maps && a->ranks ? make_measured_maps(job, maps) : -ENOMEM, worst;
     for (size_t i = 0; i < job->ninputs; i++)
         job->inputs[i].nknots = 0;
-    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->procs.comm);
+    worst = pw_procs_worst(&job->procs, err);
     if (!worst && job->world.ndomains > 1 && job->world.infer_clocks)
         err = infer(job, instances, maps);
     err = err ? err : worst ? worst : give_maps(job, maps);
-    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->procs.comm);
+    worst = pw_procs_worst(&job->procs, err);
     if (!worst) {
         share_clock_errors(job);
         fill_ranks(a, &job->world, maps);
         err = fill_knots(a, &job->world, maps);
-        MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->procs.comm);
+        worst = pw_procs_worst(&job->procs, err);
     }
     for (int32_t d = 0; maps && d < job->world.ndomains; d++)
         free(maps[d].knots);

@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "analysis/align.h"
+#include "analysis/statistics.h"
 #include "core/clockmap.h"
-#include "core/sort.h"
+#include "core/grow.h"
 
 #define SPACING_NS ((int64_t)2500000000) /* of knots */
 #define MARGIN_NS ((int64_t)1000000000)  /* before the first order and after the last: MPI_Init */
@@ -34,14 +35,10 @@ struct work {
 
 int pw_domainmap_append(struct pw_domainmap *map, const struct pw_row_clock *knot)
 {
-    if (map->n == map->capacity) {
-        size_t capacity = map->capacity ? 2 * map->capacity : 16;
-        struct pw_row_clock *knots = realloc(map->knots, capacity * sizeof(*knots));
-        if (!knots)
-            return -ENOMEM;
-        map->knots = knots;
-        map->capacity = capacity;
-    }
+    struct pw_row_clock *knots = pw_grow(map->knots, map->n, sizeof(*knots), &map->capacity);
+    if (!knots)
+        return -ENOMEM;
+    map->knots = knots;
     map->knots[map->n++] = *knot;
     return 0;
 }
@@ -77,17 +74,11 @@ static void count_bounds(struct work *w)
 
 /* ---- where the knots are ---- */
 
-static int by_time(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 static void thin_times(struct work *w)
 {
     size_t kept = 0, most = MOST_PAIR_KNOTS / (w->pairs.npairs + 1);
     most = most > MOST_KNOTS ? MOST_KNOTS : most < 3 ? 3 : most;
-    pw_sort(w->times, w->ntimes, sizeof(*w->times), by_time);
+    pw_sort_i64(w->times, w->ntimes);
     for (size_t i = 0; i < w->ntimes; i++)
         if (!kept || w->times[i] - w->times[kept - 1] >= APART_NS)
             w->times[kept++] = w->times[i];

@@ -137,8 +137,7 @@ static int collect_meetings(struct pw_orders *out, struct pw_job *job,
     m.stride = instances->n / most + 1;
     m.n = (instances->n + m.stride - 1) / m.stride;
     out->v = malloc(sizeof(*out->v) * (m.n * pairs + 1));
-    int ok = allocate(&m) && out->v, all_ok;
-    MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, job->procs.comm);
+    int all_ok = pw_procs_all_ok(&job->procs, allocate(&m) && out->v);
     if (all_ok) {
         int cells = (int)(m.n * m.ndomains);
         for (size_t i = 0; i < job->ninputs; i++)
@@ -219,8 +218,7 @@ static int collect_letters(struct pw_orders *out, struct pw_job *job)
 {
     struct letters l = {.job = job};
     l.v = malloc(sizeof(*l.v) * MOST_MESSAGES);
-    int ok = l.v != NULL, all_ok;
-    MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, job->procs.comm);
+    int all_ok = pw_procs_all_ok(&job->procs, l.v != NULL);
     int err = all_ok ? pw_messages_visit(job, take_letter, &l) : -ENOMEM;
     if (!err) {
         void *all;
@@ -243,10 +241,9 @@ int pw_orders_collect(struct pw_orders *orders, struct pw_job *job,
                       const struct pw_instances *instances)
 {
     *orders = (struct pw_orders){0};
-    int err = collect_meetings(orders, job, instances), worst;
+    int err = collect_meetings(orders, job, instances);
     err = err ? err : collect_letters(orders, job);
-    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->procs.comm);
-    return worst;
+    return pw_procs_worst(&job->procs, err);
 }
 
 void pw_orders_fini(struct pw_orders *orders)

@@ -4,40 +4,29 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "aggregate/input/cursor.h"
 #include "aggregate/steps/lost.h"
 #include "analysis/statistics.h"
-#include "core/h5/h5table.h"
 #include "core/limits.h"
-
-enum { BLOCK = 1024 };
+#include "core/search.h"
 
 /* One rank's amounts into a column of `mine`, [nsteps * ninputs]. */
 static int read_rank(const struct pw_job *job, const struct pw_input *input, size_t column,
                      int64_t *mine)
 {
-    const struct pw_h5_place *place = &input->work_rows;
-    struct pw_row_work *rows = malloc(sizeof(*rows) * BLOCK);
-    struct pw_h5_table *table;
+    struct pw_cursor c;
     ptrdiff_t near = -1;
-    int err = rows ? pw_h5_table_open(input->path, place, &table) : -ENOMEM;
-    if (err) {
-        free(rows);
-        return err;
+    int err = pw_cursor_at(&c, input->path, &input->work_rows, PW_TABLE_work);
+    for (const struct pw_row_work *row; !err && (row = pw_cursor_next(&c));) {
+        ptrdiff_t step = pw_input_step_near(input, row->time, &near);
+        ptrdiff_t s = step < 0 ? -1 : pw_world_step_index(&job->world, input->steps[step].step);
+        if (s < 0 || row->amount < 0)
+            continue;
+        int64_t *sum = &mine[(size_t)s * job->ninputs + column];
+        *sum = pw_sum(*sum < 0 ? 0 : *sum, row->amount);
     }
-    for (uint64_t at = 0; !err && at < place->rows; at += BLOCK) {
-        size_t n = place->rows - at < BLOCK ? (size_t)(place->rows - at) : BLOCK;
-        err = pw_h5_table_read(table, at, n, rows);
-        for (size_t i = 0; !err && i < n; i++) {
-            ptrdiff_t step = pw_input_step_near(input, rows[i].time, &near);
-            ptrdiff_t s = step < 0 ? -1 : pw_world_step_index(&job->world, input->steps[step].step);
-            if (s < 0 || rows[i].amount < 0)
-                continue;
-            int64_t *sum = &mine[(size_t)s * job->ninputs + column];
-            *sum = pw_sum(*sum < 0 ? 0 : *sum, rows[i].amount);
-        }
-    }
-    pw_h5_table_close(table);
-    free(rows);
+    err = err ? err : c.err;
+    pw_cursor_close(&c);
     return err;
 }
 
@@ -194,15 +183,8 @@ static void fill_starts(int64_t *starts, const struct pw_world *world,
 /* The last of rising starts that is not behind `time`; -1: none. */
 static ptrdiff_t step_at(const int64_t *starts, size_t nsteps, int64_t time)
 {
-    size_t low = 0, high = nsteps;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (starts[middle] <= time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return (ptrdiff_t)low - 1;
+    const struct pw_search_key key = {sizeof(*starts), 0, sizeof(*starts)};
+    return (ptrdiff_t)pw_search_until(starts, nsteps, key, time) - 1;
 }
 
 /* Bytes by rank and step. 1; 0 when there are none, or not all steps are in the graph; -ENOMEM. */

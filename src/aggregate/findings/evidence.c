@@ -11,6 +11,7 @@
 #include "analysis/cause.h"
 #include "analysis/gpucause.h"
 #include "core/h5/h5reader.h"
+#include "core/search.h"
 #include "core/text.h"
 
 /* What a rank's GPU did in a straggler's steps, and what that says of the cause. */
@@ -172,17 +173,8 @@ static void read_samples(const struct pw_input *input, struct samples *out)
  * whose time is at or before `at`; -1 when there is none. */
 static ptrdiff_t last_before(const void *rows, size_t n, size_t size, int64_t at)
 {
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int64_t time;
-        memcpy(&time, (const char *)rows + middle * size, sizeof(time));
-        if (time <= at)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return (ptrdiff_t)low - 1;
+    const struct pw_search_key by_time = {size, 0, sizeof(at)};
+    return (ptrdiff_t)pw_search_until(rows, n, by_time, at) - 1;
 }
 
 /* A cumulative counter at a time, linear between samples; outside of them, the nearest. -1 where a

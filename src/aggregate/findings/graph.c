@@ -7,6 +7,7 @@
 
 #include "aggregate/findings/sendmode.h"
 #include "analysis/message.h"
+#include "core/grow.h"
 #include "core/sort.h"
 #include "core/tables.h"
 
@@ -229,16 +230,12 @@ static int by_rank_and_start(const void *a, const void *b)
 static struct pw_replay_node *add_node(struct builder *b, int32_t rank, const struct place *at)
 {
     struct pw_replay_graph *g = &b->out->replay;
-    if (g->nnodes == b->node_capacity) {
-        size_t capacity = b->node_capacity ? 2 * b->node_capacity : 4096;
-        struct pw_replay_node *nodes = realloc(b->out->nodes, capacity * sizeof(*nodes));
-        if (!nodes) {
-            b->failed = 1;
-            return NULL;
-        }
-        b->out->nodes = nodes;
-        b->node_capacity = capacity;
-    }
+    struct pw_replay_node *nodes =
+        pw_grow(b->out->nodes, g->nnodes, sizeof(*nodes), &b->node_capacity);
+    b->failed |= !nodes;
+    if (!nodes)
+        return NULL;
+    b->out->nodes = nodes;
     struct pw_replay_node *node = &b->out->nodes[g->nnodes++];
     *node = (struct pw_replay_node){
         .rank = rank,
@@ -291,16 +288,11 @@ static void add_wait(struct builder *b, struct pw_replay_node *node, int32_t gat
     struct pw_replay_graph *g = &b->out->replay;
     if (gate < 0)
         return;
-    if (b->nwaits == b->wait_capacity) {
-        size_t capacity = b->wait_capacity ? 2 * b->wait_capacity : 4096;
-        int32_t *waits = realloc(g->waits, capacity * sizeof(*waits));
-        if (!waits) {
-            b->failed = 1;
-            return;
-        }
-        g->waits = waits;
-        b->wait_capacity = capacity;
-    }
+    int32_t *waits = pw_grow(g->waits, b->nwaits, sizeof(*waits), &b->wait_capacity);
+    b->failed |= !waits;
+    if (!waits)
+        return;
+    g->waits = waits;
     g->waits[b->nwaits++] = gate;
     node->nwaits++;
 }
@@ -352,16 +344,12 @@ static size_t list_moments(const struct builder *b, const struct span *span, str
 static void note_transfer(struct builder *b, const struct pw_graph_op *op, int waited, int is_tail)
 {
     struct pw_graph *out = b->out;
-    if (out->ntransfers == b->transfer_capacity) {
-        size_t capacity = b->transfer_capacity ? 2 * b->transfer_capacity : 4096;
-        struct pw_graph_transfer *v = realloc(out->transfers, capacity * sizeof(*v));
-        if (!v) {
-            b->failed = 1;
-            return;
-        }
-        out->transfers = v;
-        b->transfer_capacity = capacity;
-    }
+    struct pw_graph_transfer *v =
+        pw_grow(out->transfers, out->ntransfers, sizeof(*v), &b->transfer_capacity);
+    b->failed |= !v;
+    if (!v)
+        return;
+    out->transfers = v;
     out->transfers[out->ntransfers++] = (struct pw_graph_transfer){
         .instance = op->instance,
         .size = op->size,

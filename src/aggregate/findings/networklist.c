@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "analysis/collectives.h"
 #include "analysis/statistics.h"
 #include "core/sort.h"
 
@@ -29,22 +30,13 @@ static int by_key(const void *a, const void *b)
     return (x->at > y->at) - (x->at < y->at);
 }
 
-/* Eighths of powers of two. */
-static uint64_t size_of(int64_t bytes)
-{
-    if (bytes < 8)
-        return bytes > 0 ? (uint64_t)bytes : 0;
-    const int top = 63 - __builtin_clzll((uint64_t)bytes);
-    return (uint64_t)(8 * top) + ((uint64_t)bytes >> (top - 3) & 7);
-}
-
 static uint64_t kind_key(const struct listing *f, const struct pw_graph_transfer *t)
 {
     uint64_t members = 0;
     if (t->instance >= 0)
         members = (uint32_t)pw_instances_comm(f->instances, (size_t)t->instance)->size;
     return (uint64_t)t->is_tail << 63 | (uint64_t)t->op << 48 | (uint64_t)t->receives << 47 |
-           size_of(t->size) << 32 | members;
+           (uint64_t)pw_size_eighth(t->size) << 32 | members;
 }
 
 static uint64_t link_key(const struct listing *f, const struct pw_graph_transfer *t)

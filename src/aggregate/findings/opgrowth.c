@@ -282,13 +282,6 @@ static void agree_on_windows(struct growth *g)
     g->nwindows = n;
 }
 
-static int agree(const struct pw_procs *procs, int err)
-{
-    int worst;
-    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, procs->comm);
-    return worst;
-}
-
 int pw_opgrowth_find(struct pw_findings *findings, const struct pw_job *job,
                      const struct pw_share *share, struct pw_optree *operators)
 {
@@ -299,7 +292,7 @@ int pw_opgrowth_find(struct pw_findings *findings, const struct pw_job *job,
     if (!g.nwindows)
         return 0;
     struct candidate *mine = calloc(g.nwindows * CANDIDATES + 1, sizeof(*mine));
-    int err = agree(&job->procs, mine ? find_candidates(&g, mine, &n) : -ENOMEM);
+    int err = pw_procs_worst(&job->procs, mine ? find_candidates(&g, mine, &n) : -ENOMEM);
     if (!err)
         g.ncandidates = pw_procs_allgather(&job->procs, mine, n, sizeof(*mine), &all);
     g.candidates = all;
@@ -310,10 +303,11 @@ int pw_opgrowth_find(struct pw_findings *findings, const struct pw_job *job,
     }
     struct item *items = NULL;
     void *everybody = NULL;
-    err = agree(&job->procs, measure(&g, &items, &n));
+    err = pw_procs_worst(&job->procs, measure(&g, &items, &n));
     if (!err) {
         n = pw_procs_allgather(&job->procs, items, n, sizeof(*items), &everybody);
-        err = agree(&job->procs, job->procs.process == 0 ? enter_all(&g, everybody, n) : 0);
+        err =
+            pw_procs_worst(&job->procs, job->procs.process == 0 ? enter_all(&g, everybody, n) : 0);
     }
     free(items);
     free(everybody);

@@ -8,6 +8,7 @@
 
 #include "analysis/amount.h"
 #include "analysis/sharing.h"
+#include "core/grow.h"
 #include "core/sort.h"
 
 /* Ranks and hosts that are replayed as if they were like the others: those with most of the
@@ -47,16 +48,11 @@ static int64_t run(struct replaying *r, const float *scale, int network)
 static struct pw_row_c_whatif *add_row(struct replaying *r, const char *scope, int64_t without)
 {
     struct pw_whatif *out = r->out;
-    if (out->nrows == out->capacity) {
-        size_t capacity = out->capacity ? 2 * out->capacity : 64;
-        struct pw_row_c_whatif *rows = realloc(out->rows, capacity * sizeof(*rows));
-        if (!rows) {
-            r->failed = 1;
-            return NULL;
-        }
-        out->rows = rows;
-        out->capacity = capacity;
-    }
+    struct pw_row_c_whatif *rows = pw_grow(out->rows, out->nrows, sizeof(*rows), &out->capacity);
+    r->failed |= !rows;
+    if (!rows)
+        return NULL;
+    out->rows = rows;
     struct pw_row_c_whatif *row = &out->rows[out->nrows++];
     double measured = (double)r->graph->measured_ns;
     *row = (struct pw_row_c_whatif){

@@ -11,6 +11,7 @@
 #include "aggregate/operators/opcells.h"
 #include "aggregate/operators/opreduce.h"
 #include "analysis/kernelrank.h"
+#include "core/search.h"
 #include "core/sort.h"
 
 static_assert((int)PW_KERNELS_BY_RANK + (int)PW_KERNELS_COMPARED <= (int)PW_OPCELLS_MOST,
@@ -191,15 +192,9 @@ static int fill_by_rank(struct pw_kernels *out, const struct pw_row_c_operator_r
 /* Where a rank is among the GPU ranks, which are sorted; -1: it is none. */
 static ptrdiff_t place_of(const struct pw_kernels *k, int32_t rank)
 {
-    size_t low = 0, high = k->nranks;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (k->ranks[middle].rank < rank)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < k->nranks && k->ranks[low].rank == rank ? (ptrdiff_t)low : -1;
+    const struct pw_search_key by = PW_SEARCH_KEY(struct pw_row_c_gpu_rank, rank);
+    const size_t at = pw_search(k->ranks, k->nranks, by, rank);
+    return at < k->nranks && k->ranks[at].rank == rank ? (ptrdiff_t)at : -1;
 }
 
 static void enter_found(const struct making *m, struct pw_kernels *out,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/gputime.h"
+#include "core/grow.h"
 #include "core/h5/h5reader.h"
 
 enum { MOST_KNOWN = 1 << 20, NOBODY = -1 };
@@ -105,14 +106,10 @@ static int same_known(const void *items, int32_t item, const void *key)
 
 static int append(struct pw_kernelread *r, const struct known *k)
 {
-    if (r->nknown == r->capacity) {
-        size_t capacity = r->capacity ? 2 * r->capacity : 256;
-        struct known *known = realloc(r->known, capacity * sizeof(*known));
-        if (!known)
-            return -ENOMEM;
-        r->known = known;
-        r->capacity = capacity;
-    }
+    struct known *known = pw_grow(r->known, r->nknown, sizeof(*known), &r->capacity);
+    if (!known)
+        return -ENOMEM;
+    r->known = known;
     r->known[r->nknown++] = *k;
     return 0;
 }

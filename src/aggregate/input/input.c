@@ -17,6 +17,7 @@
 #include "core/limits.h"
 #include "core/ops.h"
 #include "core/readlimit.h"
+#include "core/search.h"
 #include "core/sort.h"
 
 enum { FIRST_EVENTS = 8 };
@@ -382,17 +383,11 @@ int64_t pw_input_clock_error(const struct pw_input *s)
 
 ptrdiff_t pw_input_step_at(const struct pw_input *s, int64_t local_ns)
 {
-    size_t low = 0, high = s->nsteps;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (s->steps[middle].start <= local_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == 0 || local_ns >= s->steps[low - 1].end)
+    const struct pw_search_key key = PW_SEARCH_KEY(struct pw_row_step, start);
+    const size_t begun = pw_search_until(s->steps, s->nsteps, key, local_ns);
+    if (begun == 0 || local_ns >= s->steps[begun - 1].end)
         return -1;
-    return (ptrdiff_t)low - 1;
+    return (ptrdiff_t)begun - 1;
 }
 
 ptrdiff_t pw_input_step_near(const struct pw_input *s, int64_t local_ns, ptrdiff_t *hint)

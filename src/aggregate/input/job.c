@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "aggregate/input/selection.h"
+#include "analysis/statistics.h"
 #include "core/limits.h"
 #include "core/log.h"
 #include "core/readlimit.h"
@@ -147,16 +148,10 @@ static int number_domains(struct pw_world *world, const struct pw_summary *all, 
     return ok ? 0 : -ENOMEM;
 }
 
-static int by_number(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 static size_t unique(int64_t *numbers, size_t n)
 {
     size_t kept = 0;
-    pw_sort(numbers, n, sizeof(*numbers), by_number);
+    pw_sort_i64(numbers, n);
     for (size_t i = 0; i < n; i++)
         if (!kept || numbers[kept - 1] != numbers[i])
             numbers[kept++] = numbers[i];

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "core/clockmap.h"
+#include "core/grow.h"
 #include "core/h5/h5reader.h"
 
 /* Pairs behind the first, and room for two at the end. */
@@ -15,14 +16,10 @@ static_assert(FULL % 2 == 1, "no knot is left over in halves");
 
 static int append(struct pw_knots *k, const struct pw_row_clock *row)
 {
-    if (k->n == k->capacity) {
-        size_t capacity = k->capacity ? 2 * k->capacity : 16;
-        struct pw_row_clock *v = realloc(k->v, capacity * sizeof(*v));
-        if (!v)
-            return -ENOMEM;
-        k->v = v;
-        k->capacity = capacity;
-    }
+    struct pw_row_clock *v = pw_grow(k->v, k->n, sizeof(*v), &k->capacity);
+    if (!v)
+        return -ENOMEM;
+    k->v = v;
     k->v[k->n++] = *row;
     return 0;
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/h5/h5table.h"
+#include "aggregate/input/cursor.h"
 #include "core/text.h"
 
 /* Where MPI was not seen to be started, what the rank recorded of other communication shows that it
@@ -89,7 +89,7 @@ void pw_unrecorded_note_silence(struct pw_job *job)
                     "no collective and no message between its ranks was recorded");
 }
 
-enum { BLOCK_ROWS = 4096, KINDS = PW_LOST_OTHER + 1 };
+enum { KINDS = PW_LOST_OTHER + 1 };
 
 #define WORTH_SAYING 0.001 /* of the run */
 
@@ -145,20 +145,11 @@ static void add_row(void *context, const struct pw_row_gap *row)
 
 void pw_gaps_visit(const struct pw_input *input, pw_gap_visitor *visit, void *context)
 {
-    struct pw_h5_table *table;
-    struct pw_row_gap *rows = malloc(sizeof(*rows) * BLOCK_ROWS);
-    uint64_t total = input->gap_rows.rows, n;
-    if (total && rows && pw_h5_table_open(input->path, &input->gap_rows, &table) == 0) {
-        for (uint64_t at = 0; at < total; at += n) {
-            n = total - at < BLOCK_ROWS ? total - at : BLOCK_ROWS;
-            if (pw_h5_table_read(table, at, (size_t)n, rows))
-                break;
-            for (uint64_t i = 0; i < n; i++)
-                visit(context, &rows[i]);
-        }
-        pw_h5_table_close(table);
-    }
-    free(rows);
+    struct pw_cursor c;
+    int err = pw_cursor_at(&c, input->path, &input->gap_rows, PW_TABLE_gap);
+    for (const struct pw_row_gap *row; !err && (row = pw_cursor_next(&c));)
+        visit(context, row);
+    pw_cursor_close(&c);
 }
 
 static void note_losses(struct pw_job *job, const struct pw_input *input, const struct sums *sums)

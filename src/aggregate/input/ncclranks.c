@@ -55,8 +55,7 @@ static void find_size(const struct pw_input *input, struct pw_row_comms *comm)
 int pw_ncclranks_make(struct pw_job *job)
 {
     struct pw_comm_rank *mine = malloc(sizeof(*mine) * (list_own(job, NULL) + 1));
-    int ok = mine != NULL, all_ok;
-    MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, job->procs.comm);
+    int all_ok = pw_procs_all_ok(&job->procs, mine != NULL);
     if (!all_ok) {
         free(mine);
         return -ENOMEM;

@@ -14,6 +14,12 @@ int pw_procs_all_ok(const struct pw_procs *procs, int ok)
     return ok;
 }
 
+int pw_procs_worst(const struct pw_procs *procs, int err)
+{
+    MPI_Allreduce(MPI_IN_PLACE, &err, 1, MPI_INT, MPI_MIN, procs->comm);
+    return err;
+}
+
 void pw_procs_broadcast(const struct pw_procs *procs, void *bytes, size_t size, int root)
 {
     enum { PIECE = 1 << 28 };

@@ -22,6 +22,9 @@ _Noreturn void pw_procs_out_of_memory(const struct pw_procs *procs);
 /* True when all processes say so. Collective. */
 int pw_procs_all_ok(const struct pw_procs *procs, int ok);
 
+/* The worst of all processes' errors, which is the least; 0 when none has one. Collective. */
+int pw_procs_worst(const struct pw_procs *procs, int err);
+
 /* Sends bytes of `root`, more than MPI's int counts too, to all. Collective. */
 void pw_procs_broadcast(const struct pw_procs *procs, void *bytes, size_t size, int root);
 

@@ -3,17 +3,13 @@
 
 #include <stdlib.h>
 
+#include "core/search.h"
+
 int32_t pw_window_of(const struct pw_input *input, int64_t local_ns)
 {
-    size_t low = 0, high = input->nwindows;
-    while (low + 1 < high) {
-        size_t middle = low + (high - low) / 2;
-        if (input->windows[middle].start <= local_ns)
-            low = middle;
-        else
-            high = middle;
-    }
-    return (int32_t)low;
+    const struct pw_search_key key = PW_SEARCH_KEY(struct pw_row_window, start);
+    const size_t begun = pw_search_until(input->windows, input->nwindows, key, local_ns);
+    return begun ? (int32_t)begun - 1 : 0;
 }
 
 int pw_windows_pause(const struct pw_input *input)

@@ -5,20 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/statistics.h"
 #include "core/sort.h"
-
-static int by_number(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
 
 ptrdiff_t pw_world_step_index(const struct pw_world *world, int64_t step)
 {
-    const int64_t *found =
-        world->nsteps ? bsearch(&step, world->step_numbers, world->nsteps, sizeof(step), by_number)
-                      : NULL;
-    return found ? found - world->step_numbers : -1;
+    const size_t at = pw_place_i64(world->step_numbers, world->nsteps, step);
+    return at < world->nsteps && world->step_numbers[at] == step ? (ptrdiff_t)at : -1;
 }
 
 static int by_name(const void *a, const void *b)

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "core/grow.h"
+
 enum { NOBODY = -1 };
 
 struct pw_channel {
@@ -43,20 +45,10 @@ static uint32_t hash_of(uint64_t comm_uid, int32_t src, int32_t dst, int32_t tag
     return (uint32_t)pw_hash_mix(pw_hash_mix(comm_uid, pair), which);
 }
 
-/* Room for one more of n items. */
-static int make_room(void **v, int32_t n, int32_t *capacity, size_t size)
+/* Room for one more of n items; NULL when memory is short, or numbers are. */
+static void *make_room(void *v, int32_t n, size_t *capacity, size_t size)
 {
-    if (n < *capacity)
-        return 0;
-    if (n > INT32_MAX / 2)
-        return -ENOMEM;
-    int32_t larger = n ? 2 * n : 256;
-    void *moved = realloc(*v, (size_t)larger * size);
-    if (!moved)
-        return -ENOMEM;
-    *v = moved;
-    *capacity = larger;
-    return 0;
+    return n == INT32_MAX ? NULL : pw_grow(v, (size_t)n, size, capacity);
 }
 
 /* The endpoint's channel, NULL when memory is short. */
@@ -64,11 +56,9 @@ static struct pw_channel *find_channel(struct pw_channels *c, const struct pw_en
 {
     uint32_t hash =
         hash_of(endpoint->comm_uid, endpoint->src, endpoint->dst, endpoint->tag, endpoint->window);
-    void *v = c->v;
-    int err = pw_hash_reserve(&c->by_key);
-    err = err ? err : make_room(&v, c->n, &c->capacity, sizeof(*c->v));
-    c->v = v;
-    if (err)
+    struct pw_channel *v = make_room(c->v, c->n, &c->capacity, sizeof(*v));
+    c->v = v ? v : c->v;
+    if (!v || pw_hash_reserve(&c->by_key))
         return NULL;
     struct pw_hash_slot *slot = pw_hash_find(&c->by_key, hash, is_same, c->v, endpoint);
     if (slot->item == PW_HASH_NONE) {
@@ -89,12 +79,11 @@ static int push(struct pw_channels *c, struct pw_channel *channel,
 {
     int32_t at = c->first_free;
     if (at == NOBODY) {
-        void *endpoints = c->endpoints;
-        int err =
-            make_room(&endpoints, c->nendpoints, &c->endpoints_capacity, sizeof(*c->endpoints));
+        struct pw_waiting *endpoints =
+            make_room(c->endpoints, c->nendpoints, &c->endpoints_capacity, sizeof(*c->endpoints));
+        if (!endpoints)
+            return -ENOMEM;
         c->endpoints = endpoints;
-        if (err)
-            return err;
         at = c->nendpoints++;
     } else {
         c->first_free = c->endpoints[at].next;

@@ -21,9 +21,10 @@ struct pw_channels {
     size_t waiting; /* endpoints */
     struct pw_hash by_key;
     struct pw_channel *v;
-    int32_t n, capacity;
+    int32_t n;
     struct pw_waiting *endpoints;
-    int32_t nendpoints, endpoints_capacity, first_free;
+    int32_t nendpoints, first_free;
+    size_t capacity, endpoints_capacity;
 };
 
 struct pw_channels pw_channels_make(pw_channel_match *match, pw_channel_alone *alone,

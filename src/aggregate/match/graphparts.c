@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/grow.h"
 #include "core/limits.h"
 #include "core/ops.h"
 #include "core/tables.h"
@@ -39,16 +40,11 @@ void pw_graph_begin(struct pw_graph_parts *parts, const struct pw_job *job)
 
 static void append(struct pw_graph_parts *parts, struct pw_graph_items *items, const void *item)
 {
-    if (items->n == items->capacity) {
-        size_t capacity = items->capacity ? 2 * items->capacity : 256;
-        char *v = realloc(items->v, capacity * items->size);
-        if (!v) {
-            parts->failed = 1;
-            return;
-        }
-        items->v = v;
-        items->capacity = capacity;
-    }
+    char *v = pw_grow(items->v, items->n, items->size, &items->capacity);
+    parts->failed |= !v;
+    if (!v)
+        return;
+    items->v = v;
     memcpy(items->v + items->n++ * items->size, item, items->size);
 }
 

@@ -8,6 +8,7 @@
 #include "aggregate/input/events.h"
 #include "core/limits.h"
 #include "core/ops.h"
+#include "core/search.h"
 #include "core/sort.h"
 
 /* Items per reduction: bounds MPI's own buffers. */
@@ -188,15 +189,8 @@ int64_t pw_instances_find(const struct pw_instances *in, const struct pw_input *
 
 const struct pw_comm_group *pw_instances_comm(const struct pw_instances *in, size_t instance)
 {
-    size_t low = 0, high = in->ncomms;
-    while (low + 1 < high) {
-        size_t middle = low + (high - low) / 2;
-        if ((size_t)in->comms[middle].first <= instance)
-            low = middle;
-        else
-            high = middle;
-    }
-    return &in->comms[low];
+    const struct pw_search_key key = PW_SEARCH_KEY(struct pw_comm_group, first);
+    return &in->comms[pw_search_until(in->comms, in->ncomms, key, (int64_t)instance) - 1];
 }
 
 int32_t pw_instance_blamed(const struct pw_instance *instance)
@@ -266,8 +260,7 @@ int pw_instances_build(struct pw_instances *in, struct pw_job *job)
 {
     in->items = calloc(in->n + 1, sizeof(*in->items));
     in->waits = calloc(in->n + 1, sizeof(*in->waits));
-    int ok = in->items && in->waits, all_ok;
-    MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, job->procs.comm);
+    int all_ok = pw_procs_all_ok(&job->procs, in->items && in->waits);
     if (!all_ok)
         return -ENOMEM;
     for (size_t i = 0; i < job->ninputs; i++) {

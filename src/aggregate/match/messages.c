@@ -10,6 +10,7 @@
 #include "aggregate/match/channels.h"
 #include "aggregate/match/endpoints.h"
 #include "aggregate/match/messagesums.h"
+#include "core/grow.h"
 
 /* Saturates: what a damaged file says may be any number. */
 static int64_t add(int64_t a, int64_t b)
@@ -38,9 +39,7 @@ int pw_rounds_begin(struct pw_rounds *rounds, const struct pw_job *job)
     *rounds = (struct pw_rounds){.from = INT64_MIN, .to = INT64_MIN};
     rounds->origins = malloc(sizeof(int64_t) * ((size_t)job->world.ndomains + 1));
     rounds->ends = malloc(sizeof(int64_t) * ((size_t)job->world.nranks + 1));
-    int ok = rounds->origins && rounds->ends, all_ok;
-    MPI_Allreduce(&ok, &all_ok, 1, MPI_INT, MPI_MIN, job->procs.comm);
-    if (!all_ok)
+    if (!pw_procs_all_ok(&job->procs, rounds->origins && rounds->ends))
         return -ENOMEM;
     for (int32_t d = 0; d < job->world.ndomains; d++)
         rounds->origins[d] = INT64_MAX;
@@ -134,18 +133,12 @@ void pw_rounds_fini(struct pw_rounds *rounds)
 
 /* Items that travel between the merge's processes. */
 
-static int all_ok(const struct pw_procs *procs, int ok)
-{
-    MPI_Allreduce(MPI_IN_PLACE, &ok, 1, MPI_INT, MPI_MIN, procs->comm);
-    return ok;
-}
-
 /* The process that reads the file of each rank, -1 where none does; malloc'ed. Collective. NULL on
  * all processes when memory is short on one. */
 static int *pw_exchange_readers(const struct pw_job *job)
 {
     int *readers = malloc(sizeof(*readers) * (size_t)job->world.nranks);
-    if (!all_ok(&job->procs, readers != NULL)) {
+    if (!pw_procs_all_ok(&job->procs, readers != NULL)) {
         free(readers);
         return NULL;
     }
@@ -198,7 +191,7 @@ static int pw_exchange(const struct pw_procs *procs, const void *items, size_t n
     size_t p = (size_t)procs->processes;
     int *numbers = calloc(5 * p, sizeof(*numbers));
     char *out = malloc(n * size + 1), *in = NULL;
-    int ok = all_ok(procs, numbers && out);
+    int ok = pw_procs_all_ok(procs, numbers && out);
     if (ok) {
         struct traffic t = {numbers, numbers + p, numbers + 2 * p, numbers + 3 * p,
                             numbers + 4 * p};
@@ -208,7 +201,7 @@ static int pw_exchange(const struct pw_procs *procs, const void *items, size_t n
             if (destination[i] >= 0)
                 memcpy(out + (size_t)t.next[destination[i]]++ * size,
                        (const char *)items + i * size, size);
-        ok = all_ok(procs, in != NULL);
+        ok = pw_procs_all_ok(procs, in != NULL);
         if (ok) {
             swap(procs, &t, out, size, in);
             *arrived = in;
@@ -246,16 +239,11 @@ struct matching {
 static void append(struct matching *m, struct endpoints *endpoints,
                    const struct pw_endpoint *endpoint)
 {
-    if (endpoints->n == endpoints->capacity) {
-        size_t capacity = endpoints->capacity ? 2 * endpoints->capacity : 256;
-        struct pw_endpoint *v = realloc(endpoints->v, capacity * sizeof(*v));
-        if (!v) {
-            m->failed = 1;
-            return;
-        }
-        endpoints->v = v;
-        endpoints->capacity = capacity;
-    }
+    struct pw_endpoint *v = pw_grow(endpoints->v, endpoints->n, sizeof(*v), &endpoints->capacity);
+    m->failed |= !v;
+    if (!v)
+        return;
+    endpoints->v = v;
     endpoints->v[endpoints->n++] = *endpoint;
 }
 
@@ -295,9 +283,7 @@ static void on_alone(void *context, const struct pw_endpoint *endpoint, int rece
 /* The least of all processes' errors: the same on all. */
 static int agree(const struct matching *m, int err)
 {
-    err = m->failed || m->sums.failed ? -ENOMEM : err;
-    MPI_Allreduce(MPI_IN_PLACE, &err, 1, MPI_INT, MPI_MIN, m->job->procs.comm);
-    return err;
+    return pw_procs_worst(&m->job->procs, m->failed || m->sums.failed ? -ENOMEM : err);
 }
 
 static int gather(struct matching *m)

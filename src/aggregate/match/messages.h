@@ -26,6 +26,9 @@ struct pw_pair {
     struct pw_square_sum unhidden_squares_ns;
 };
 
+/* For qsort: by source, then destination. */
+int pw_pair_by_ranks(const void *a, const void *b);
+
 /* Time that a rank waited for a partner: local times of the rank. */
 struct pw_message_wait {
     int64_t rank, start, end;

@@ -7,6 +7,7 @@
 
 #include "aggregate/input/events.h"
 #include "aggregate/steps/spans.h"
+#include "core/grow.h"
 #include "core/limits.h"
 #include "core/ops.h"
 #include "core/sort.h"
@@ -47,15 +48,11 @@ void pw_flows_note(struct pw_flows *f, const struct pw_endpoint *send,
         return;
     if (f->n && is_same_call(&f->v[f->n - 1], send))
         return;
-    if (f->n == f->capacity) {
-        size_t capacity = f->capacity ? 2 * f->capacity : 256;
-        struct pw_flow_send *v = realloc(f->v, capacity * sizeof(*v));
-        f->failed |= !v;
-        if (!v)
-            return;
-        f->v = v;
-        f->capacity = capacity;
-    }
+    struct pw_flow_send *v = pw_grow(f->v, f->n, sizeof(*v), &f->capacity);
+    f->failed |= !v;
+    if (!v)
+        return;
+    f->v = v;
     f->v[f->n++] = (struct pw_flow_send){
         .stood = {s->blocked, s->leave},
         .local_stood = send->local_enter + (s->blocked - s->enter),
@@ -242,16 +239,11 @@ struct pw_message_sums pw_message_sums_make(struct pw_messages *out, struct pw_g
     return (struct pw_message_sums){.out = out, .graph = graph, .flows = flows, .first_free = NONE};
 }
 
-/* Room for `more` items after n. */
-static void *make_room(struct pw_message_sums *t, void *v, size_t n, size_t more, size_t *capacity,
-                       size_t size)
+/* Room for one more of n items; the array as it was, and `failed`, when memory is short. */
+static void *make_room(struct pw_message_sums *t, void *v, size_t n, size_t *capacity, size_t size)
 {
-    if (n + more <= *capacity)
-        return v;
-    size_t larger = n + more > 2 * *capacity ? n + more + 256 : 2 * *capacity;
-    void *moved = realloc(v, larger * size);
+    void *moved = pw_grow(v, n, size, capacity);
     t->failed |= !moved;
-    *capacity = moved ? larger : *capacity;
     return moved ? moved : v;
 }
 
@@ -269,7 +261,7 @@ static struct pw_pair *pair_of(struct pw_message_sums *t, int32_t src, int32_t d
     struct pw_messages *out = t->out;
     struct pw_pair key = {.src = src, .dst = dst};
     uint32_t hash = (uint32_t)pw_hash_mix((uint32_t)src, (uint32_t)dst);
-    out->pairs = make_room(t, out->pairs, out->npairs, 1, &t->pairs_capacity, sizeof(*out->pairs));
+    out->pairs = make_room(t, out->pairs, out->npairs, &t->pairs_capacity, sizeof(*out->pairs));
     t->failed |= pw_hash_reserve(&t->by_pair) != 0;
     if (t->failed)
         return NULL;
@@ -310,11 +302,9 @@ static int32_t new_call(struct pw_message_sums *t, const struct pw_completion *c
 {
     int32_t at = t->first_free;
     if (at == NONE) {
-        size_t capacity = (size_t)t->calls_capacity;
-        t->calls = make_room(t, t->calls, (size_t)t->ncalls, 1, &capacity, sizeof(*t->calls));
+        t->calls = make_room(t, t->calls, (size_t)t->ncalls, &t->calls_capacity, sizeof(*t->calls));
         if (t->failed)
             return NONE;
-        t->calls_capacity = (int32_t)capacity;
         at = t->ncalls++;
     } else {
         t->first_free = t->calls[at].unmatched;
@@ -396,7 +386,7 @@ static struct pw_message_wait wait_of(const struct pw_endpoint *endpoint, int32_
 
 static void add_back(struct pw_message_sums *t, struct pw_message_wait wait)
 {
-    t->back = make_room(t, t->back, t->nback, 1, &t->back_capacity, sizeof(*t->back));
+    t->back = make_room(t, t->back, t->nback, &t->back_capacity, sizeof(*t->back));
     if (!t->failed)
         t->back[t->nback++] = wait;
 }
@@ -519,19 +509,22 @@ void pw_message_sums_add_waits(struct pw_message_sums *t, const struct pw_messag
                                size_t n)
 {
     struct pw_messages *out = t->out;
-    out->waits = make_room(t, out->waits, out->nwaits, n, &t->waits_capacity, sizeof(*out->waits));
     for (size_t i = 0; i < n && !t->failed; i++) {
-        struct pw_message_wait *last = out->waits + out->nwaits - 1;
-        if (out->nwaits > t->waits_joined && extends(last, &waits[i]))
+        struct pw_message_wait *last =
+            out->nwaits > t->waits_joined ? &out->waits[out->nwaits - 1] : NULL;
+        if (last && extends(last, &waits[i])) {
             last->end = larger(last->end, waits[i].end);
-        else
+            continue;
+        }
+        out->waits = make_room(t, out->waits, out->nwaits, &t->waits_capacity, sizeof(*out->waits));
+        if (!t->failed)
             out->waits[out->nwaits++] = waits[i];
     }
     if (!t->failed && out->nwaits > 2 * t->waits_joined + WAITS_UNJOINED)
         join_waits(t);
 }
 
-static int by_pair(const void *a, const void *b)
+int pw_pair_by_ranks(const void *a, const void *b)
 {
     const struct pw_pair *x = a, *y = b;
     if (x->src != y->src)
@@ -542,7 +535,7 @@ static int by_pair(const void *a, const void *b)
 void pw_message_sums_finish(struct pw_message_sums *t)
 {
     join_waits(t);
-    pw_sort(t->out->pairs, t->out->npairs, sizeof(*t->out->pairs), by_pair);
+    pw_sort(t->out->pairs, t->out->npairs, sizeof(*t->out->pairs), pw_pair_by_ranks);
 }
 
 void pw_message_sums_fini(struct pw_message_sums *t)

@@ -46,10 +46,10 @@ struct pw_message_sums {
     struct pw_flows flows;
     size_t pairs_capacity, waits_capacity, waits_joined;
     struct pw_message_wait *back; /* what senders waited, for the processes that read their files */
-    size_t nback, back_capacity;
+    size_t nback, back_capacity, calls_capacity;
     struct pw_hash by_pair, by_call;
     struct pw_completion *calls; /* that complete receives which are not all matched yet */
-    int32_t ncalls, calls_capacity, first_free;
+    int32_t ncalls, first_free;
     int failed;
 };
 

@@ -9,14 +9,6 @@
 #include "analysis/groups.h"
 #include "core/sort.h"
 
-static int by_pair(const void *a, const void *b)
-{
-    const struct pw_pair *x = a, *y = b;
-    if (x->src != y->src)
-        return x->src < y->src ? -1 : 1;
-    return (x->dst > y->dst) - (x->dst < y->dst);
-}
-
 static struct pw_row_c_p2p pair_row(const struct pw_pair *pair)
 {
     int known = pair->matched > 0;
@@ -94,7 +86,7 @@ int pw_pairs_make(struct pw_pairs *out, const struct pw_job *job,
     if (job->procs.process == 0) {
         out->rows = calloc(n + 1, sizeof(*out->rows));
         out->n = out->rows ? n : 0;
-        pw_sort(pairs, n, sizeof(*pairs), by_pair);
+        pw_sort(pairs, n, sizeof(*pairs), pw_pair_by_ranks);
         for (size_t i = 0; i < out->n; i++)
             out->rows[i] = pair_row(&pairs[i]);
         err = out->rows ? find_links(out, &job->world, pairs) : -ENOMEM;

@@ -95,7 +95,7 @@ int pw_opcells_gather(const struct pw_procs *procs, struct pw_optree *tree,
     int32_t *which = find_wanted(tree, wanted, n);
     struct pw_row_c_operator_rank *mine = calloc(tree->ncells + 1, sizeof(*mine));
     size_t count = which && mine ? pick_cells(tree, which, wanted, mine) : 0;
-    int err = which && mine ? 0 : -ENOMEM, worst;
+    int err = which && mine ? 0 : -ENOMEM;
     void *all = NULL;
     *total = pw_procs_allgather(procs, mine, count, sizeof(*mine), &all);
     pw_sort(all, *total, sizeof(*mine), by_operator_and_rank);
@@ -103,6 +103,5 @@ int pw_opcells_gather(const struct pw_procs *procs, struct pw_optree *tree,
     free(which);
     free(mine);
     free(wanted);
-    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, procs->comm);
-    return worst;
+    return pw_procs_worst(procs, err);
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "core/grow.h"
 #include "core/limits.h"
 #include "core/tables.h"
 
@@ -29,7 +30,8 @@ struct pw_opmemory {
     struct pw_h5_table *table;
     uint64_t rows;
     struct place *places;
-    int32_t nplaces, capacity;
+    int32_t nplaces;
+    size_t capacity;
     struct cursor cursors[THREADS];
     struct held held[AT_HAND];
 };
@@ -54,14 +56,10 @@ static int add_place(struct pw_opmemory *m, uint16_t thread, int32_t block)
         return 0;
     if (m->nplaces == MOST_PLACES)
         return -ENOSPC;
-    if (m->nplaces == m->capacity) {
-        int32_t capacity = m->capacity ? 2 * m->capacity : 1024;
-        struct place *places = realloc(m->places, (size_t)capacity * sizeof(*places));
-        if (!places)
-            return -ENOMEM;
-        m->places = places;
-        m->capacity = capacity;
-    }
+    struct place *places = pw_grow(m->places, (size_t)m->nplaces, sizeof(*places), &m->capacity);
+    if (!places)
+        return -ENOMEM;
+    m->places = places;
     m->places[m->nplaces] = (struct place){block, c->place};
     c->place = m->nplaces++;
     return 0;

@@ -11,6 +11,7 @@
 
 #include "aggregate/operators/opmemory.h"
 #include "aggregate/steps/spans.h"
+#include "core/grow.h"
 #include "core/h5/h5reader.h"
 #include "core/h5/h5table.h"
 #include "core/limits.h"
@@ -31,7 +32,8 @@ struct open {
 
 struct stack {
     struct open *v;
-    int32_t n, capacity;
+    int32_t n;
+    size_t capacity;
 };
 
 /* What a range is by the file's own numbers, and where it is summed up. */
@@ -101,14 +103,10 @@ static int same_known(const void *items, int32_t item, const void *key)
 
 static int append_known(struct pass *p, const struct known *k)
 {
-    if (p->nknown == p->known_capacity) {
-        size_t capacity = p->known_capacity ? 2 * p->known_capacity : 256;
-        struct known *known = realloc(p->known, capacity * sizeof(*known));
-        if (!known)
-            return -ENOMEM;
-        p->known = known;
-        p->known_capacity = capacity;
-    }
+    struct known *known = pw_grow(p->known, p->nknown, sizeof(*known), &p->known_capacity);
+    if (!known)
+        return -ENOMEM;
+    p->known = known;
     p->known[p->nknown++] = *k;
     return 0;
 }
@@ -212,14 +210,10 @@ static int enter(struct stack *s, const struct open *open)
 {
     if (s->n == DEEPEST)
         return 0; /* what is inside counts as inside the one above it */
-    if (s->n == s->capacity) {
-        int32_t capacity = s->capacity ? 2 * s->capacity : 32;
-        struct open *v = realloc(s->v, (size_t)capacity * sizeof(*v));
-        if (!v)
-            return -ENOMEM;
-        s->v = v;
-        s->capacity = capacity;
-    }
+    struct open *v = pw_grow(s->v, (size_t)s->n, sizeof(*v), &s->capacity);
+    if (!v)
+        return -ENOMEM;
+    s->v = v;
     s->v[s->n++] = *open;
     return 0;
 }

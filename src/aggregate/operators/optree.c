@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/grow.h"
 #include "core/limits.h"
 #include "core/sort.h"
 #include "core/tables.h"
@@ -48,18 +49,6 @@ void pw_opwindows_fini(struct pw_opwindows *windows)
     *windows = (struct pw_opwindows){0};
 }
 
-/* Room for one more item of `size` bytes in an array that doubles. NULL when memory is short. */
-static void *make_room(void *items, size_t n, size_t size, size_t *capacity)
-{
-    if (n < *capacity)
-        return items;
-    size_t more = *capacity ? 2 * *capacity : 64;
-    void *larger = realloc(items, more * size);
-    if (larger)
-        *capacity = more;
-    return larger;
-}
-
 struct text_key {
     const char *text;
     size_t length;
@@ -86,14 +75,10 @@ static uint32_t hash_text(const struct text_key *k)
 
 static int append_text(struct pw_optexts *t, const struct text_key *k)
 {
-    if (t->n == t->capacity) {
-        uint32_t capacity = t->capacity ? 2 * t->capacity : 64;
-        size_t *at = realloc(t->at, capacity * sizeof(*at));
-        if (!at)
-            return -ENOMEM;
-        t->at = at;
-        t->capacity = capacity;
-    }
+    size_t *at = pw_grow(t->at, t->n, sizeof(*at), &t->capacity);
+    if (!at)
+        return -ENOMEM;
+    t->at = at;
     if (t->room - t->used < k->length + 1) {
         size_t room = 2 * t->room + k->length + 4096;
         char *bytes = realloc(t->bytes, room);
@@ -147,7 +132,7 @@ int32_t pw_optree_op(struct pw_optree *tree, uint32_t name, uint32_t type, uint3
         return slot->item;
     if (tree->nops >= PW_OPTREE_MOST)
         return -ENOSPC;
-    void *room = make_room(tree->ops, tree->nops, sizeof(key), &tree->ops_capacity);
+    void *room = pw_grow(tree->ops, tree->nops, sizeof(key), &tree->ops_capacity);
     if (!room)
         return -ENOMEM;
     tree->ops = room;
@@ -173,7 +158,7 @@ int32_t pw_optree_path(struct pw_optree *tree, int32_t parent, int32_t op)
         return slot->item;
     if (tree->npaths >= PW_OPTREE_MOST)
         return -ENOSPC;
-    void *room = make_room(tree->paths, tree->npaths, sizeof(key), &tree->paths_capacity);
+    void *room = pw_grow(tree->paths, tree->npaths, sizeof(key), &tree->paths_capacity);
     if (!room)
         return -ENOMEM;
     tree->paths = room;
@@ -199,7 +184,7 @@ int32_t pw_optree_shape(struct pw_optree *tree, int32_t op, uint32_t shapes)
         return slot->item;
     if (tree->nshapes >= PW_OPTREE_MOST)
         return -ENOSPC;
-    void *room = make_room(tree->shapes, tree->nshapes, sizeof(key), &tree->shapes_capacity);
+    void *room = pw_grow(tree->shapes, tree->nshapes, sizeof(key), &tree->shapes_capacity);
     if (!room)
         return -ENOMEM;
     tree->shapes = room;
@@ -274,7 +259,7 @@ static size_t take_rank(struct pw_optree *tree, struct pw_opcell *cells, int32_t
 static int keep_cells(struct pw_optree *tree, const struct pw_opcell *cells, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        void *room = make_room(tree->cells, tree->ncells, sizeof(*cells), &tree->cells_capacity);
+        void *room = pw_grow(tree->cells, tree->ncells, sizeof(*cells), &tree->cells_capacity);
         if (!room)
             return -ENOMEM;
         tree->cells = room;

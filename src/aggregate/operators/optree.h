@@ -67,7 +67,8 @@ struct pw_optexts {
     char *bytes;
     size_t used, room;
     size_t *at; /* [n] where each begins */
-    uint32_t n, capacity;
+    size_t capacity;
+    uint32_t n;
     struct pw_hash by_text;
 };
 

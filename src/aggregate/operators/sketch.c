@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/grow.h"
+
 enum { FINE_BITS = 5, COUNT_BITS = 48 };
 
 static const uint64_t count_mask = ((uint64_t)1 << COUNT_BITS) - 1;
@@ -31,14 +33,12 @@ static int64_t middle_of(uint64_t number)
 
 static int insert(struct pw_sketch *s, uint32_t at, uint64_t entry)
 {
-    if (s->n == s->capacity) {
-        uint32_t capacity = s->capacity ? 2 * s->capacity : 4;
-        uint64_t *v = realloc(s->v, capacity * sizeof(*v));
-        if (!v)
-            return -ENOMEM;
-        s->v = v;
-        s->capacity = capacity;
-    }
+    size_t capacity = s->capacity;
+    uint64_t *v = pw_grow(s->v, s->n, sizeof(*v), &capacity);
+    if (!v)
+        return -ENOMEM;
+    s->v = v;
+    s->capacity = (uint32_t)capacity;
     memmove(s->v + at + 1, s->v + at, (s->n - at) * sizeof(*s->v));
     s->v[at] = entry;
     s->n++;

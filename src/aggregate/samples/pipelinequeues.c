@@ -430,7 +430,7 @@ int pw_queues_arrange(struct pw_queues *q, const struct pw_procs *procs)
     struct known *known = malloc((n + 1) * sizeof(*known));
     struct pw_row_c_queue *out = malloc((n + PW_PIPELINE_QUEUES + 1) * sizeof(*out));
     int err = known && out ? 0 : -ENOMEM, worst;
-    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, procs->comm);
+    worst = pw_procs_worst(procs, err);
     if (!worst) {
         pw_sort(rows, n, sizeof(*rows), by_name);
         size_t names = list_names(rows, n, known);

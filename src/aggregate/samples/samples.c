@@ -73,7 +73,7 @@ int pw_samples_make(struct pw_samples *s, struct pw_job *job)
 {
     *s = (struct pw_samples){0};
     int err = read_all(s, job), worst;
-    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->procs.comm);
+    worst = pw_procs_worst(&job->procs, err);
     worst = worst ? worst : pw_queues_arrange(&s->queues, &job->procs);
     if (worst)
         return worst;

@@ -8,8 +8,8 @@
 #include "aggregate/gpu/clocksamples.h"
 #include "aggregate/gpu/gpuevents.h"
 #include "aggregate/gpu/kernels.h"
+#include "aggregate/input/cursor.h"
 #include "aggregate/input/phases.h"
-#include "core/h5/h5table.h"
 #include "core/limits.h"
 
 enum { NONE = PW_PHASE_NONE, PHASE_END = PW_PHASE_OPTIMIZER + 1 };
@@ -171,23 +171,14 @@ static void fill_step(const struct pass *p, const struct pw_gpu_window *w, size_
 /* Time of which CUPTI was another's. */
 static int read_unrecorded(const struct pw_input *input, struct pw_spans *out)
 {
-    enum { BLOCK = 1024 };
-    const struct pw_h5_place *place = &input->gap_rows;
-    struct pw_h5_table *table = NULL;
-    struct pw_row_gap *rows = malloc(sizeof(*rows) * BLOCK);
-    int err = rows ? 0 : -ENOMEM;
-    if (!err && place->rows)
-        err = pw_h5_table_open(input->path, place, &table);
-    for (uint64_t at = 0; at < place->rows && !err; at += BLOCK) {
-        size_t n = place->rows - at < BLOCK ? (size_t)(place->rows - at) : BLOCK;
-        err = pw_h5_table_read(table, at, n, rows);
-        for (size_t i = 0; i < n && !err; i++)
-            if ((rows[i].reason == PW_REASON_CUPTI_TAKEN || rows[i].reason == PW_REASON_PAUSED) &&
-                pw_is_possible(rows[i].start) && pw_is_possible(rows[i].end))
-                pw_spans_add(out, rows[i].start, rows[i].end);
-    }
-    pw_h5_table_close(table);
-    free(rows);
+    struct pw_cursor c;
+    int err = pw_cursor_at(&c, input->path, &input->gap_rows, PW_TABLE_gap);
+    for (const struct pw_row_gap *row; !err && (row = pw_cursor_next(&c));)
+        if ((row->reason == PW_REASON_CUPTI_TAKEN || row->reason == PW_REASON_PAUSED) &&
+            pw_is_possible(row->start) && pw_is_possible(row->end))
+            pw_spans_add(out, row->start, row->end);
+    err = err ? err : c.err;
+    pw_cursor_close(&c);
     pw_spans_join(out);
     return err ? err : out->failed ? -ENOMEM : 0;
 }

@@ -164,7 +164,7 @@ int pw_share_build(struct pw_share *share, struct pw_job *job, const struct pw_s
     for (size_t i = 0; i < job->ninputs && !err; i++)
         err = build_rank(share, job, &job->inputs[i], parts);
     int worst;
-    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->procs.comm);
+    worst = pw_procs_worst(&job->procs, err);
     if (worst)
         return worst;
     MPI_Allreduce(MPI_IN_PLACE, share->step_start, (int)job->world.nsteps, MPI_INT64_T, MPI_MIN,
@@ -268,7 +268,7 @@ int pw_matrix_gather(struct pw_matrix *m, const struct pw_job *job, const struct
     int64_t *send = malloc(sizeof(int64_t) * CELL * (share->count + 1));
     int64_t *receive = malloc(sizeof(int64_t) * CELL * (m->nranks + 1));
     int err = counts && send && receive ? allocate_matrix(m) : -ENOMEM, worst;
-    MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, job->procs.comm);
+    worst = pw_procs_worst(&job->procs, err);
     if (!worst) {
         MPI_Gather(&mine, 1, MPI_INT, counts, 1, MPI_INT, 0, job->procs.comm);
         for (int p = 1; p < job->procs.processes; p++)

@@ -10,9 +10,11 @@
 #include "aggregate/steps/bins.h"
 #include "aggregate/steps/lost.h"
 #include "aggregate/steps/spans.h"
+#include "core/grow.h"
 #include "core/h5/h5table.h"
 #include "core/limits.h"
 #include "core/ops.h"
+#include "core/search.h"
 #include "core/sort.h"
 
 enum {
@@ -120,16 +122,11 @@ static void add_to_group(struct pass *p, const struct pw_row_comm_event *event, 
 {
     if (p->ngroup && (event->thread != p->group_thread || event->end != p->group_end))
         close_group(p);
-    if (p->ngroup == p->group_capacity) {
-        size_t capacity = p->group_capacity ? 2 * p->group_capacity : 64;
-        struct completion *group = realloc(p->group, capacity * sizeof(*group));
-        if (!group) {
-            p->failed = 1;
-            return;
-        }
-        p->group = group;
-        p->group_capacity = capacity;
-    }
+    struct completion *group = pw_grow(p->group, p->ngroup, sizeof(*group), &p->group_capacity);
+    p->failed |= !group;
+    if (!group)
+        return;
+    p->group = group;
     p->group_thread = event->thread;
     p->group_start = event->wait_start;
     p->group_end = event->end;
@@ -155,16 +152,11 @@ static void visit_collective(struct pass *p, const struct pw_input *input,
 /* What the rank waited in messages, from the list that is sorted by rank. */
 static void add_message_waits(struct pass *p, const struct pw_messages *messages, int64_t rank)
 {
-    size_t low = 0, high = messages->nwaits;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (messages->waits[middle].rank < rank)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < messages->nwaits && messages->waits[low].rank == rank; low++)
-        pw_spans_add(&p->out->wait, messages->waits[low].start, messages->waits[low].end);
+    const struct pw_message_wait *waits = messages->waits;
+    size_t i =
+        pw_search(waits, messages->nwaits, PW_SEARCH_KEY(struct pw_message_wait, rank), rank);
+    for (; i < messages->nwaits && waits[i].rank == rank; i++)
+        pw_spans_add(&p->out->wait, waits[i].start, waits[i].end);
 }
 
 /* A message from or to a rank without a file cannot be matched: the time in its call is not own

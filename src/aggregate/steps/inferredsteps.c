@@ -12,6 +12,8 @@
 #include "aggregate/input/job.h"
 #include "analysis/collectives.h"
 #include "analysis/iteration.h"
+#include "analysis/statistics.h"
+#include "core/grow.h"
 #include "core/hash.h"
 #include "core/limits.h"
 #include "core/ops.h"
@@ -90,17 +92,6 @@ static uint64_t next_key(const struct sample *call, const struct detail *detail,
     return detail->pairs ? pair : key;
 }
 
-static int grow(struct listing *l)
-{
-    size_t capacity = l->capacity ? 2 * l->capacity : 4096;
-    struct sample *samples = realloc(l->samples, capacity * sizeof(*samples));
-    if (!samples)
-        return -1;
-    l->samples = samples;
-    l->capacity = capacity;
-    return 0;
-}
-
 /* Time inside a call; a nonblocking one's wait is its completing call's. */
 static int64_t inside_of(const struct pw_row_comm_event *event)
 {
@@ -127,10 +118,12 @@ static void list_call(void *context, const struct pw_input *input,
                                 inside,       event->comm, event->peer,       event->op};
     if (l->detail && next_key(&call, l->detail, &l->before) != l->anchor)
         return;
-    if (l->n == l->capacity && grow(l))
-        l->failed = 1;
-    else
-        l->samples[l->n++] = call;
+    struct sample *samples = pw_grow(l->samples, l->n, sizeof(*samples), &l->capacity);
+    l->failed |= !samples;
+    if (!samples)
+        return;
+    l->samples = samples;
+    l->samples[l->n++] = call;
 }
 
 /* The first calls of the rank. */
@@ -218,12 +211,6 @@ static const struct detail *find_anchor(const struct listing *l, struct pw_itera
     return found;
 }
 
-static int compare_i64(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 static int sample_by_start(const void *a, const void *b)
 {
     const struct sample *x = a, *y = b;
@@ -276,7 +263,7 @@ static void take_anchors(const struct pw_world *world, const struct pw_input *in
         b->at[b->n++] =
             is_everybodys ? l->samples[i].seq : pw_input_time(input, l->samples[i].start);
     b->uid = is_everybodys ? comm->uid : 0;
-    pw_sort(b->at, b->n, sizeof(*b->at), compare_i64);
+    pw_sort_i64(b->at, b->n);
 }
 
 static const char *ordinal(int64_t n)
@@ -388,14 +375,10 @@ static void end_last(struct cutting *c, int64_t number, ptrdiff_t window, int64_
 
 static void cut_at(struct cutting *c, const struct pw_input *input, int64_t number, int64_t time)
 {
-    if (c->n == c->capacity) {
-        size_t capacity = c->capacity ? 2 * c->capacity : 256;
-        struct pw_row_step *steps = realloc(c->steps, capacity * sizeof(*steps));
-        if (!steps)
-            return;
-        c->steps = steps;
-        c->capacity = capacity;
-    }
+    struct pw_row_step *steps = pw_grow(c->steps, c->n, sizeof(*steps), &c->capacity);
+    if (!steps)
+        return;
+    c->steps = steps;
     ptrdiff_t window = window_at(input, time);
     end_last(c, number, window, time);
     c->window = window;
@@ -412,9 +395,9 @@ static void cut_by_collective(void *context, const struct pw_input *input,
     if (pw_op_info(event->op)->cls != PW_CLASS_COLL || event->comm < 0 ||
         (size_t)event->comm >= input->ncomms || input->comms[event->comm].uid != b->uid)
         return;
-    const int64_t *at = bsearch(&event->seq, b->at, b->n, sizeof(*b->at), compare_i64);
-    if (at)
-        cut_at(c, input, at - b->at, event->end);
+    const size_t at = pw_place_i64(b->at, b->n, event->seq);
+    if (at < b->n && b->at[at] == event->seq)
+        cut_at(c, input, (int64_t)at, event->end);
 }
 
 /* Local time of a cluster time: clocks run so nearly alike that a few rounds end. */

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/grow.h"
+#include "core/search.h"
+
 int pw_waited_init(struct pw_waited *w, const struct pw_spans *spans)
 {
     *w = (struct pw_waited){.spans = spans->v, .n = spans->n};
@@ -44,14 +47,8 @@ static size_t started(const struct pw_waited *w, int64_t time)
         }
         low = step < high ? high - step : 0;
     }
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (w->spans[middle].start < time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return low +
+           pw_search(w->spans + low, high - low, PW_SEARCH_KEY(struct pw_interval, start), time);
 }
 
 static int64_t until(struct pw_waited *w, int64_t time)
@@ -76,16 +73,11 @@ void pw_spans_add(struct pw_spans *s, int64_t start, int64_t end)
 {
     if (end <= start)
         return;
-    if (s->n == s->capacity) {
-        size_t capacity = s->capacity ? 2 * s->capacity : 1024;
-        struct pw_interval *v = realloc(s->v, capacity * sizeof(*v));
-        if (!v) {
-            s->failed = 1;
-            return;
-        }
-        s->v = v;
-        s->capacity = capacity;
-    }
+    struct pw_interval *v = pw_grow(s->v, s->n, sizeof(*v), &s->capacity);
+    s->failed |= !v;
+    if (!v)
+        return;
+    s->v = v;
     s->v[s->n++] = (struct pw_interval){start, end};
 }
 
