@@ -44,6 +44,7 @@ enum pw_op_factor { PW_FACTOR_NO, PW_FACTOR_ONE, PW_FACTOR_AG, PW_FACTOR_AR };
 /* What a rank sends or receives, in terms of the call's arguments; ops.def says what each is. */
 enum pw_op_amount {
     PW_AMOUNT_NOTHING,
+    PW_AMOUNT_UNTOLD,
     PW_AMOUNT_SBLOCK,
     PW_AMOUNT_EACH_SBLOCK,
     PW_AMOUNT_SLIST,
@@ -73,6 +74,14 @@ struct pw_op_info {
 
 /* The row of `op`; an unknown value gets the row of None. Never NULL. */
 const struct pw_op_info *pw_op_info(uint32_t op);
+
+/* Whether every rank sends as much to each other rank as it gets from it, so that none can be done
+ * before all have begun if there is any data: barriers, and n-to-n collectives of blocks of one
+ * size. Those with lists of counts are not: a rank may need nothing from another. */
+int pw_op_is_even(const struct pw_op_info *op);
+
+/* Whether each rank sends and receives parts of its own sizes: Alltoallv and its like. */
+int pw_op_has_parts(const struct pw_op_info *op);
 
 enum { PW_HIGHEST_LEVEL = 2 };
 

@@ -31,6 +31,15 @@ static void test_ops(void **state)
     assert_int_equal(pw_op_info(PW_OP_Reduce)->shape, PW_SHAPE_TO_ROOT);
     assert_int_equal(PW_OP_LEVEL_Send, 1);
     assert_string_equal(pw_op_info(PW_OP_COUNT)->name, "None");
+    assert_true(pw_op_is_even(pw_op_info(PW_OP_Barrier)));
+    assert_true(pw_op_is_even(pw_op_info(PW_OP_Ireduce_scatter_block)));
+    assert_false(pw_op_is_even(pw_op_info(PW_OP_Reduce_scatter)));
+    assert_false(pw_op_is_even(pw_op_info(PW_OP_Allgatherv)));
+    assert_false(pw_op_is_even(pw_op_info(PW_OP_Bcast)));
+    assert_false(pw_op_is_even(pw_op_info(PW_OP_Win_fence)));
+    assert_true(pw_op_has_parts(pw_op_info(PW_OP_Neighbor_alltoallw)));
+    assert_false(pw_op_has_parts(pw_op_info(PW_OP_Allgatherv)));
+    assert_false(pw_op_has_parts(pw_op_info(PW_OP_Alltoall)));
     assert_string_equal(pw_op_info(UINT32_MAX)->name, "None");
 }
 

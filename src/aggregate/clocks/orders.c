@@ -16,26 +16,13 @@ enum { MOST_ORDERS = 1 << 20, MOST_MESSAGES = 1 << 17 };
 /* So many domains are each bounded against each other, of more a collective bounds fewer pairs. */
 enum { FEW_DOMAINS = 48 };
 
-/* No rank leaves these before the last has entered, if there is any data. The vector variants are
- * not here: a rank may need nothing of another. */
+/* No rank leaves a barrier before the last has entered it, nor a collective of blocks of one size
+ * if there is any data. */
 static int synchronises(const struct pw_row_comm_event *event)
 {
-    switch (event->op) {
-    case PW_OP_Barrier:
-    case PW_OP_Ibarrier:
-        return 1;
-    case PW_OP_Allreduce:
-    case PW_OP_Iallreduce:
-    case PW_OP_Allgather:
-    case PW_OP_Iallgather:
-    case PW_OP_Alltoall:
-    case PW_OP_Ialltoall:
-    case PW_OP_Reduce_scatter_block:
-    case PW_OP_Ireduce_scatter_block:
-        return event->sent_bytes > 0 && event->recv_bytes > 0;
-    default:
-        return 0;
-    }
+    const struct pw_op_info *op = pw_op_info(event->op);
+    const int has_data = event->sent_bytes > 0 && event->recv_bytes > 0;
+    return pw_op_is_even(op) && (op->sent == PW_AMOUNT_NOTHING || has_data);
 }
 
 /* Of every `stride`-th collective, per domain: the last entry and the first exit. */

@@ -9,6 +9,7 @@
 #include "analysis/amount.h"
 #include "analysis/sharing.h"
 #include "core/grow.h"
+#include "core/ops.h"
 #include "core/sort.h"
 
 /* Ranks and hosts that are replayed as if they were like the others: those with most of the
@@ -403,8 +404,8 @@ struct parts {
 
 static int has_parts(const struct parts *f, const struct pw_graph_transfer *t)
 {
-    return t->instance >= 0 && (size_t)t->instance < f->in->n && pw_graph_has_parts(t->op) &&
-           t->size >= 0 && !f->in->items[t->instance].mixed;
+    return t->instance >= 0 && (size_t)t->instance < f->in->n &&
+           pw_op_has_parts(pw_op_info(t->op)) && t->size >= 0 && !f->in->items[t->instance].mixed;
 }
 
 /* The largest part over the mean; 1 when they are equal. */

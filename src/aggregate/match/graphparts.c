@@ -48,25 +48,10 @@ static void append(struct pw_graph_parts *parts, struct pw_graph_items *items, c
     memcpy(items->v + items->n++ * items->size, item, items->size);
 }
 
-int pw_graph_has_parts(uint16_t op)
-{
-    switch (op) {
-    case PW_OP_Alltoallv:
-    case PW_OP_Alltoallw:
-    case PW_OP_Ialltoallv:
-    case PW_OP_Ialltoallw:
-    case PW_OP_Neighbor_alltoallv:
-    case PW_OP_Ineighbor_alltoallv:
-        return 1;
-    default:
-        return 0;
-    }
-}
-
-/* Of an operation in which each rank may move other amounts, by its own; else 0. */
+/* What the rank moved in an operation in which each rank may move another amount; else 0. */
 static int64_t bytes_of(const struct pw_row_comm_event *event)
 {
-    if (!pw_graph_has_parts(event->op))
+    if (!pw_op_has_parts(pw_op_info(event->op)))
         return 0;
     return pw_sum(event->sent_bytes > 0 ? event->sent_bytes : 0,
                   event->recv_bytes > 0 ? event->recv_bytes : 0);

@@ -56,9 +56,6 @@ struct pw_graph_parts {
     int failed;
 };
 
-/* 1 for Alltoallv and its like, whose parts may be unequal. */
-int pw_graph_has_parts(uint16_t op);
-
 /* Chooses how many steps fit. Collective. */
 void pw_graph_begin(struct pw_graph_parts *parts, const struct pw_job *job);
 

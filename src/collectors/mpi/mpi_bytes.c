@@ -58,6 +58,7 @@ static int64_t amount(const struct amounts *a, enum pw_op_amount what)
     const struct pw_mpi_call *c = a->c;
     switch (what) {
     case PW_AMOUNT_NOTHING:
+    case PW_AMOUNT_UNTOLD:
         return 0;
     case PW_AMOUNT_SBLOCK:
         return block(c->scount, c->stype);
