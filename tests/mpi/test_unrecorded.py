@@ -85,7 +85,9 @@ def check_said(reason, words, ranks=N):
     h.equal(complete["ranks_mpi_not_recorded"], ranks, "ranks")
     losses = [row["rank"] for row in complete["losses"] if row["what"] == f"unrecorded_{reason}"]
     h.equal(sorted(set(losses)), list(range(ranks)), "ranks in /completeness")
-    h.equal(report("line"), job["headline"] + "\n", "the one line")
+    # Behind the headline it may say that the hosts are busy: they are, where other programs run.
+    line = report("line")
+    h.check(line.startswith(job["headline"]) and line.count("\n") == 1, "the one line is", line)
     text = " ".join(report("text").split())
     h.check(text.startswith(begin), text[:400])
     h.check("No rank held" not in text, text)
