@@ -12,6 +12,7 @@
 #include "collectors/nvtx/nvtx_tool.h"
 #include "collectors/sys/sys_host.h"
 #include "collectors/sys/sys_process.h"
+#include "collectors/torch/torch_tool.h"
 
 const struct pw_collector *pw_cli_collectors(void)
 {
@@ -23,7 +24,8 @@ const struct pw_collector *pw_cli_collectors(void)
     table[4] = pw_collector_host;
     table[5] = pw_collector_gpu;
     table[6] = pw_collector_nccl; /* after gpu, whose kernels time its operations */
-    table[7] = pw_collector_null;
+    table[7] = pw_collector_torch;
+    table[8] = pw_collector_null;
     return table;
 }
 
@@ -54,10 +56,10 @@ uint32_t pw_cli_parse_activities(const char *list, char *problem, size_t size)
         size_t length = strcspn(list, ",");
         const uint32_t found = bits_of(list, length);
         if (!found) {
-            snprintf(
-                problem, size,
-                "--activities: '%.*s' is not one of mpi, nccl, annotations, nvtx, cuda, rocm, sys",
-                (int)length, list);
+            snprintf(problem, size,
+                     "--activities: '%.*s' is not one of mpi, nccl, torch, annotations, nvtx, "
+                     "cuda, rocm, sys",
+                     (int)length, list);
             return 0;
         }
         bits |= found;

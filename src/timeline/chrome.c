@@ -109,13 +109,15 @@ static void put_comm_args(struct pw_chrome *c, const struct pw_rankview *view,
 
 static const char *prefix_of(const struct pw_row_comm_event *e)
 {
-    return e->source == PW_SOURCE_MPI ? "MPI_" : "nccl";
+    static const char *const prefixes[] = {
+        [PW_SOURCE_MPI] = "MPI_", [PW_SOURCE_NCCL] = "nccl", [PW_SOURCE_GLOO] = "gloo "};
+    return e->source < sizeof(prefixes) / sizeof(prefixes[0]) ? prefixes[e->source] : "";
 }
 
 /* NCCL's operations go on beside the threads. */
 static uint32_t track_of(const struct pw_row_comm_event *e)
 {
-    return e->source == PW_SOURCE_MPI ? e->thread : PW_TRACK_NCCL + ((uint32_t)e->comm & 0xffff);
+    return e->source == PW_SOURCE_NCCL ? PW_TRACK_NCCL + ((uint32_t)e->comm & 0xffff) : e->thread;
 }
 
 static void put_slice(struct pw_chrome *c, const struct pw_rankview *view,
@@ -124,7 +126,10 @@ static void put_slice(struct pw_chrome *c, const struct pw_rankview *view,
     pw_chrome_begin_event(c, "X", view->rank, track_of(e), start);
     pw_chrome_put_duration(c, duration);
     pw_chrome_put_name(c, prefix_of(e), pw_op_info(e->op)->name);
-    fprintf(c->out, ",\"cat\":\"%s\"", e->source == PW_SOURCE_MPI ? "mpi" : "nccl");
+    fprintf(c->out, ",\"cat\":\"%s\"",
+            e->source == PW_SOURCE_NCCL   ? "nccl"
+            : e->source == PW_SOURCE_GLOO ? "gloo"
+                                          : "mpi");
     put_comm_args(c, view, e);
     fputs("}", c->out);
 }
@@ -393,7 +398,7 @@ void pw_chrome_rank(struct pw_chrome *c, const struct pw_rankview *view)
     for (size_t i = 0; i < view->ncomms && i <= 0xffff; i++) {
         const char *comm = pw_rankview_text(view, view->comms[i].name);
         snprintf(name, sizeof(name), "NCCL %.100s", comm);
-        if (view->comms[i].source != PW_SOURCE_MPI)
+        if (view->comms[i].source == PW_SOURCE_NCCL)
             pw_chrome_put_meta(c, "thread_name", view->rank, PW_TRACK_NCCL + (int64_t)i, name);
     }
     pw_chrome_gpu(c, view);

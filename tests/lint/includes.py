@@ -30,6 +30,7 @@ MAY_INCLUDE = {
     "collectors/nccl": "core rank/*",
     "collectors/annotations": "core rank/*",
     "collectors/null": "core rank/*",
+    "collectors/torch": "core rank/*",
     "collectors/nvtx": "core rank/*",
     "collectors/sys": "core rank/*",
     "import": "core core/h5 rank/file",

@@ -64,6 +64,12 @@ enum pw_record_type {
     PW_REC_NCCL_PROXY,   /* what a proxy thread did for it with one peer */
     PW_REC_NCCL_REFUSED, /* events that found no room in the probe */
     PW_REC_NCCL_PLUGIN,  /* the profiler plugin is there, and reports all operations */
+    /* Collector torch. */
+    PW_REC_TORCH_GROUP,   /* a process group, as PW_REC_COMM_DEF */
+    PW_REC_TORCH_MEMBERS, /* as PW_REC_COMM_MEMBERS */
+    PW_REC_TORCH_CALL,    /* an operation was begun */
+    PW_REC_TORCH_DONE,    /* it ended; its thread began it at `start` */
+    PW_REC_TORCH_WAIT,    /* the program waited for it, or for all */
     /* Collector null. */
     PW_REC_MARK,
     PW_REC_TYPE_COUNT
@@ -79,6 +85,7 @@ enum {
     PW_ACTIVITY_CUDA = 32,
     PW_ACTIVITY_NCCL = 64,
     PW_ACTIVITY_ROCM = 128,
+    PW_ACTIVITY_TORCH = 256,
 };
 
 /* Whose GPUs: `op` of PW_REC_GPU_STATE, flags of PW_REC_GPU_DEVICE. */
@@ -324,6 +331,15 @@ struct pw_record {
         struct {
             uint64_t events;
         } nccl_refused;
+        struct {         /* `op` is enum pw_op; flags: PW_FLAG_ROOT */
+            uint64_t id; /* counts the process's operations from 1; 0: its end is not known */
+            uint32_t comm, seq;
+            int64_t sent_bytes, recv_bytes; /* of a broadcast both, on all ranks; -1 unknown */
+            int32_t peer, tag;              /* world rank, -1 */
+        } torch_call;
+        struct {
+            uint64_t id; /* of PW_REC_TORCH_WAIT: UINT64_MAX is all that were begun */
+        } torch_work;
         struct {
             int64_t value;
         } mark;
@@ -377,6 +393,9 @@ static inline enum pw_lost pw_record_kind(const struct pw_record *record)
     case PW_REC_NCCL_TASK:
     case PW_REC_NCCL_CHANNEL:
     case PW_REC_NCCL_PROXY:
+    case PW_REC_TORCH_CALL:
+    case PW_REC_TORCH_DONE:
+    case PW_REC_TORCH_WAIT:
         return PW_LOST_COMMUNICATION;
     case PW_REC_RANGE:
     case PW_REC_QUEUE:

@@ -1,0 +1,311 @@
+/* Joins what was asked of a process group, when it was done and who waited for it; see
+ * torch_tool.h.
+ *
+ * The three records of an operation come from rings of different threads, in any order. It is kept
+ * at its number in a table until all are there; one that nobody waits for, or whose end was lost,
+ * is written when its place is needed, or at the end. */
+#include "collectors/torch/torch_tool.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/ops.h"
+
+enum { OPS = 1 << 10, PATIENCE = OPS / 4, MOST_GROUPS = 1 << 14, MOST_MEMBERS = 1 << 24 };
+
+#define ALL_WORKS UINT64_MAX
+
+struct group {
+    struct pw_row_comms row;
+    int32_t file_row, known; /* members that were written */
+};
+
+struct op {
+    uint64_t id; /* 0: free */
+    int64_t start, returned, done, wait_start;
+    int64_t sent, received;
+    uint32_t comm, seq, stack;
+    int32_t peer, tag;
+    uint16_t op, thread;
+    uint8_t flags;
+    bool is_called, is_done, is_awaited;
+};
+
+struct state {
+    struct pw_rankfile *file;
+    struct group *groups;
+    uint32_t ngroups, capacity, base, epoch;
+    uint64_t next, newest; /* numbers: the first that was not written, the last that was seen */
+    int64_t unended;
+    struct op ops[OPS];
+};
+
+static void *create(struct pw_rankfile *file)
+{
+    struct state *s = calloc(1, sizeof(*s));
+    if (s) {
+        s->file = file;
+        s->next = 1;
+    }
+    return s;
+}
+
+/* ---- groups ---- */
+
+/* The process's group `index`, made when it is new; NULL: too many, or no memory. */
+static struct group *group_at(struct state *s, uint32_t index)
+{
+    const uint64_t at = (uint64_t)s->base + index;
+    if (at >= MOST_GROUPS)
+        return NULL;
+    if (at >= s->capacity) {
+        uint32_t capacity = s->capacity ? s->capacity : 16;
+        while (capacity <= at)
+            capacity *= 2;
+        const size_t more = (capacity - s->capacity) * sizeof(*s->groups);
+        struct group *groups = pw_budget_take(pw_rankfile_borrow_budget(s->file), (int64_t)more)
+                                   ? realloc(s->groups, capacity * sizeof(*groups))
+                                   : NULL;
+        if (!groups)
+            return NULL;
+        memset(groups + s->capacity, 0, more);
+        s->groups = groups;
+        s->capacity = capacity;
+    }
+    while (at >= s->ngroups) {
+        s->groups[s->ngroups].file_row = pw_rankfile_new_comm(s->file);
+        s->groups[s->ngroups].row.source = PW_SOURCE_GLOO;
+        s->groups[s->ngroups++].row.my_rank = -1;
+    }
+    return &s->groups[at];
+}
+
+static void define(struct state *s, const struct pw_record *record, const struct pw_origin *origin)
+{
+    struct group *group = group_at(s, record->def.comm);
+    if (!group)
+        return;
+    group->row.uid = record->def.uid;
+    group->row.size = record->def.size;
+    group->row.my_rank = record->def.my_rank;
+    group->row.name = pw_origin_name(origin, record->def.name);
+}
+
+/* Members come in one piece after their group, on its thread; a second list is not taken. */
+static void add_members(struct state *s, const struct pw_record *record)
+{
+    struct group *group = group_at(s, record->members.comm);
+    if (!group || group->row.size <= 0 || group->row.size > MOST_MEMBERS)
+        return;
+    if (group->known == 0)
+        group->row.first_member = pw_rankfile_rows(s->file, PW_TABLE_member);
+    for (uint32_t r = 0; r < record->members.nruns && r < PW_RUNS_PER_RECORD; r++)
+        for (int32_t i = 0; i < record->members.runs[r].count && group->known < group->row.size;
+             i++) {
+            const struct pw_row_member row = {
+                (int32_t)((uint32_t)record->members.runs[r].first +
+                          (uint32_t)i * (uint32_t)record->members.runs[r].stride)};
+            pw_rankfile_append(s->file, PW_TABLE_member, &row);
+            group->known++;
+        }
+}
+
+static void count_collective(struct pw_row_comms *row, int64_t seq)
+{
+    if (row->collectives == 0 || seq < row->first_collective)
+        row->first_collective = seq;
+    if (seq >= row->collectives)
+        row->collectives = seq + 1;
+}
+
+/* ---- operations ---- */
+
+/* Of what a rooted operation moves, the root alone has the one side; of all others both are told.
+ */
+static void set_bytes(const struct op *op, struct pw_row_comm_event *row)
+{
+    const bool is_root = (op->flags & PW_FLAG_ROOT) != 0;
+    row->sent_bytes = op->op == PW_OP_Bcast && !is_root ? 0 : op->sent;
+    row->recv_bytes = op->op == PW_OP_Bcast && is_root ? 0 : op->received;
+}
+
+/* It goes on beside the program, which stands still for it from the begin of its wait on. What was
+ * waited for after its end held nobody up. */
+static void write_op(struct state *s, const struct op *op)
+{
+    const bool is_waited = op->is_awaited && op->is_done && op->wait_start < op->done;
+    const int64_t end = op->is_done && op->done > op->returned ? op->done : op->returned;
+    struct group *group = group_at(s, op->comm);
+    struct pw_row_comm_event row = {
+        .start = op->start,
+        .end = end,
+        .op = op->op,
+        .source = PW_SOURCE_GLOO,
+        .flags = (uint8_t)(op->flags | PW_FLAG_NONBLOCKING),
+        .comm = group ? group->file_row : -1,
+        .seq = op->seq,
+        .peer = op->peer,
+        .tag = op->tag,
+        .thread = op->thread,
+        .request = (uint32_t)op->id,
+        .stack = op->stack,
+        .wait_start = is_waited ? op->wait_start : 0,
+        .inside_ns = op->returned - op->start + (is_waited ? end - op->wait_start : 0),
+    };
+    set_bytes(op, &row);
+    pw_rankfile_append(s->file, PW_TABLE_comm_event, &row);
+    s->unended += !op->is_done;
+}
+
+static void write_next(struct state *s)
+{
+    struct op *op = &s->ops[s->next % OPS];
+    if (op->id == s->next && op->is_called)
+        write_op(s, op);
+    op->id = 0;
+    s->next++;
+}
+
+static void write_whole(struct state *s)
+{
+    while (s->next <= s->newest) {
+        const struct op *op = &s->ops[s->next % OPS];
+        const bool is_whole = op->id == s->next && op->is_called && op->is_done && op->is_awaited;
+        if (!is_whole && s->newest - s->next < PATIENCE)
+            return;
+        write_next(s);
+    }
+}
+
+static void write_all(struct state *s)
+{
+    while (s->next <= s->newest)
+        write_next(s);
+}
+
+/* The place of number `id`; NULL: 0, all, or one that was passed over already. */
+static struct op *op_at(struct state *s, uint64_t id)
+{
+    if (id < s->next || id == ALL_WORKS)
+        return NULL;
+    while (id - s->next >= OPS && s->next <= s->newest)
+        write_next(s);
+    if (id - s->next >= OPS)
+        s->next = id - OPS + 1;
+    struct op *op = &s->ops[id % OPS];
+    if (op->id != id)
+        *op = (struct op){.id = id};
+    s->newest = id > s->newest ? id : s->newest;
+    return op;
+}
+
+static void add_call(struct state *s, const struct pw_record *record,
+                     const struct pw_origin *origin)
+{
+    struct op lone = {.id = 0}, *op = op_at(s, record->torch_call.id);
+    op = op ? op : &lone;
+    op->is_called = true;
+    op->op = record->op < PW_OP_COUNT ? record->op : PW_OP_None;
+    op->flags = record->flags & PW_FLAG_ROOT;
+    op->start = origin->start;
+    op->returned = origin->end;
+    op->thread = origin->thread;
+    op->comm = record->torch_call.comm;
+    op->seq = record->torch_call.seq;
+    op->sent = record->torch_call.sent_bytes;
+    op->received = record->torch_call.recv_bytes;
+    op->peer = record->torch_call.peer;
+    op->tag = record->torch_call.tag;
+    op->stack = pw_origin_stack(origin, record->stack);
+    struct group *group = group_at(s, op->comm);
+    if (group && pw_op_info(op->op)->cls == PW_CLASS_COLL)
+        count_collective(&group->row, op->seq);
+    if (op == &lone)
+        write_op(s, op);
+}
+
+static void add_done(struct state *s, const struct pw_record *record,
+                     const struct pw_origin *origin)
+{
+    struct op *op = op_at(s, record->torch_work.id);
+    if (!op)
+        return;
+    op->is_done = true;
+    op->done = origin->end;
+}
+
+static void add_wait(struct state *s, const struct pw_record *record,
+                     const struct pw_origin *origin)
+{
+    const bool is_for_all = record->torch_work.id == ALL_WORKS;
+    const uint64_t first = is_for_all ? s->next : record->torch_work.id;
+    const uint64_t last = is_for_all ? s->newest : first;
+    for (uint64_t id = first; id <= last; id++) {
+        struct op *op = op_at(s, id);
+        if (!op || op->is_awaited || (is_for_all && (!op->is_called || op->start > origin->end)))
+            continue;
+        op->is_awaited = true;
+        op->wait_start = origin->start;
+    }
+}
+
+static void record(void *state, const struct pw_record *record, const struct pw_origin *origin)
+{
+    struct state *s = state;
+    if (origin->epoch != s->epoch) {
+        write_all(s); /* another process's: numbers begin again */
+        s->epoch = origin->epoch;
+        s->base = s->ngroups;
+        s->next = 1;
+        s->newest = 0;
+    }
+    switch (record->type) {
+    case PW_REC_TORCH_GROUP:
+        define(s, record, origin);
+        break;
+    case PW_REC_TORCH_MEMBERS:
+        add_members(s, record);
+        break;
+    case PW_REC_TORCH_CALL:
+        add_call(s, record, origin);
+        break;
+    case PW_REC_TORCH_DONE:
+        add_done(s, record, origin);
+        break;
+    default:
+        add_wait(s, record, origin);
+        break;
+    }
+    write_whole(s);
+}
+
+static void finish(void *state, int64_t end_ns)
+{
+    struct state *s = state;
+    (void)end_ns;
+    write_all(s);
+    for (uint32_t i = 0; i < s->ngroups; i++)
+        pw_rankfile_set_comm(s->file, s->groups[i].file_row, &s->groups[i].row);
+    if (s->unended)
+        pw_rankfile_overhead(s->file, "gloo_unended", (double)s->unended, "operations");
+}
+
+static void destroy(void *state)
+{
+    struct state *s = state;
+    if (s)
+        free(s->groups);
+    free(s);
+}
+
+const struct pw_collector pw_collector_torch = {
+    .name = "torch",
+    .activity = PW_ACTIVITY_TORCH,
+    .first_type = PW_REC_TORCH_GROUP,
+    .last_type = PW_REC_TORCH_WAIT,
+    .create = create,
+    .record = record,
+    .finish = finish,
+    .destroy = destroy,
+};

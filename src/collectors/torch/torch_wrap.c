@@ -1,0 +1,524 @@
+/* Wrappers of the functions of c10d::ProcessGroupGloo, the process group of torch.distributed on
+ * CPUs, and of what waits for its operations. In-app code, reached because the probe is preloaded:
+ * PyTorch's virtual tables and its calls between these functions name them by their symbols, which
+ * the loader finds here first. So every operation is seen, whoever begins it: Python,
+ * DistributedDataParallel's reducer, functional collectives. No header of PyTorch is needed; what
+ * is passed on is not looked at, but for vectors, and the two fields of a tensor whose place the
+ * import hook of profwrap's Python module has found out and told (profwrap_torch_v1).
+ *
+ * An operation is three records: what was asked for (PW_REC_TORCH_CALL), when its thread had done
+ * it
+ * (_DONE), and how long the program waited for it (_WAIT). Their common number
+ * is given where PyTorch hands the operation to its thread; torch_tool.c joins them.
+ *
+ * Exceptions of C++ pass through: what a wrapper has begun it ends by the cleanup attribute. Only
+ * for x86-64: elsewhere a function that returns an object passes its address in a register that C
+ * cannot pass on. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unwind.h>
+
+#include "collectors/torch/torch_group.h"
+#include "core/ops.h"
+#include "rank/probe/recording.h"
+#include "rank/probe/scope.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* ---- what Python tells ---- */
+
+enum { TYPES = 64 };
+
+/* Where a tensor's object has its number of elements and its data type; 0 as long as it is not
+ * known, and sizes are not recorded. */
+static struct {
+    _Atomic int numel, type;
+    uint8_t bytes[TYPES]; /* of an element, by the type's number */
+} layout;
+
+/* `numel` and `type`: offsets in bytes; `bytes`: [n] of an element by the type's number. */
+static void tell_layout(int numel, int type, const unsigned char *bytes, int n)
+{
+    memcpy(layout.bytes, bytes, (size_t)(n < 0 ? 0 : n > TYPES ? TYPES : n));
+    atomic_store_explicit(&layout.type, type, memory_order_release);
+    atomic_store_explicit(&layout.numel, numel, memory_order_release);
+}
+
+struct profwrap_torch {
+    size_t size;
+    void (*layout)(int numel, int type, const unsigned char *bytes, int n);
+    void (*group)(const char *name, const int32_t *world, int size);
+};
+
+EXPORT extern const struct profwrap_torch profwrap_torch_v1;
+const struct profwrap_torch profwrap_torch_v1 = {
+    .size = sizeof(struct profwrap_torch),
+    .layout = tell_layout,
+    .group = pw_torch_group_announce,
+};
+
+#ifdef __x86_64__
+
+/* ---- sizes ---- */
+
+/* As std::vector has it. */
+struct vector {
+    const char *begin, *end;
+};
+
+static int64_t tensor_bytes(const void *tensor)
+{
+    const int numel = atomic_load_explicit(&layout.numel, memory_order_acquire);
+    const char *object = *(const char *const *)tensor;
+    int64_t count;
+    uint16_t type;
+    if (!numel || !object)
+        return -1;
+    memcpy(&count, object + numel, sizeof(count));
+    memcpy(&type, object + atomic_load_explicit(&layout.type, memory_order_relaxed), sizeof(type));
+    return count < 0 || type >= TYPES ? -1 : count * layout.bytes[type];
+}
+
+static int64_t vector_bytes(const void *vector)
+{
+    const struct vector *v = vector;
+    int64_t all = 0;
+    for (const char *t = v->begin; t < v->end; t += sizeof(void *)) {
+        const int64_t bytes = tensor_bytes(t);
+        if (bytes < 0)
+            return -1;
+        all += bytes;
+    }
+    return all;
+}
+
+static int64_t list_bytes(const void *vectors)
+{
+    enum { VECTOR = 3 * sizeof(void *) };
+    const struct vector *v = vectors;
+    int64_t all = 0;
+    for (const char *one = v->begin; one < v->end; one += VECTOR) {
+        const int64_t bytes = vector_bytes(one);
+        if (bytes < 0)
+            return -1;
+        all += bytes;
+    }
+    return all;
+}
+
+/* ---- writing ---- */
+
+/* The calling thread to record on, or NULL; to be given back with pw_probe_unlock(). */
+static struct pw_thread *hold(void)
+{
+    if (!(pw_gate->activities & PW_ACTIVITY_TORCH))
+        return NULL;
+    struct pw_thread *thread = pw_recording_hold(pw_probe_thread());
+    if (thread && pw_recording_is_paused()) {
+        pw_probe_unlock(thread);
+        return NULL;
+    }
+    return thread;
+}
+
+static void write(const struct pw_record *record)
+{
+    struct pw_thread *thread = hold();
+    if (!thread)
+        return;
+    struct pw_record *place = pw_ring_reserve(&thread->ring, record->end, pw_record_kind(record));
+    if (place) {
+        *place = *record;
+        pw_probe_commit(thread);
+    }
+    pw_probe_unlock(thread);
+}
+
+typedef void any_function(void);
+
+/* NULL: no object of the process has one, but then no one calls. */
+static any_function *find(const char *symbol, const void *caller)
+{
+    const struct pw_scope_query query = {.symbol = symbol, .caller = caller};
+    struct pw_scope_answer answer;
+    any_function *found;
+    if (!pw_scope_recall(&query, &answer))
+        answer = pw_scope_find(&query);
+    memcpy(&found, &answer.target, sizeof(found)); /* ISO C converts no pointer to a function */
+    return found;
+}
+
+/* ---- numbers of operations ---- */
+
+/* Operations that have not ended, by PyTorch's objects. A place stays its object's: another
+ * operation often has the same address later. */
+enum { WORKS = 1 << 13, LOOKS = 64 };
+
+#define ALL_WORKS UINT64_MAX
+
+static struct {
+    const void *_Atomic work; /* NULL: free */
+    _Atomic uint64_t id;      /* 0: none that has not ended */
+} works[WORKS];
+
+static _Atomic uint64_t *place_of(const void *work, bool is_new)
+{
+    const uintptr_t at = (uintptr_t)work >> 5;
+    for (uintptr_t i = 0; work && i < LOOKS; i++) {
+        const void *there =
+            atomic_load_explicit(&works[(at + i) % WORKS].work, memory_order_acquire);
+        if (!there && is_new &&
+            atomic_compare_exchange_strong(&works[(at + i) % WORKS].work, &there, work))
+            there = work;
+        if (there == work)
+            return &works[(at + i) % WORKS].id;
+        if (!there)
+            break;
+    }
+    return NULL;
+}
+
+/* The number of an operation that begins, counted from 1; 0: there is no place for it, so that its
+ * end will not be known. */
+static uint64_t add_work(const void *work)
+{
+    static _Atomic uint64_t count;
+    _Atomic uint64_t *place = place_of(work, true);
+    const uint64_t id = place ? atomic_fetch_add(&count, 1) + 1 : 0;
+    if (place)
+        atomic_store_explicit(place, id, memory_order_release);
+    return id;
+}
+
+/* 0: it has ended, or was not seen. */
+static uint64_t id_of(const void *work)
+{
+    _Atomic uint64_t *place = place_of(work, false);
+    return place ? atomic_load_explicit(place, memory_order_acquire) : 0;
+}
+
+static uint64_t end_work(const void *work)
+{
+    _Atomic uint64_t *place = place_of(work, false);
+    return place ? atomic_exchange(place, 0) : 0;
+}
+
+/* ---- wrappers that a thread is in ---- */
+
+/* What PyTorch itself calls inside of one is not the program's. */
+struct scope {
+    struct scope *outer;
+};
+
+static _Thread_local struct scope *innermost __attribute__((tls_model("initial-exec")));
+
+/* Whether the program called it, and not another wrapper's function. */
+static bool enter(struct scope *scope)
+{
+    const bool is_outermost = innermost == NULL;
+    scope->outer = innermost;
+    innermost = scope;
+    return is_outermost && pw_gate->on;
+}
+
+static const struct scope *outermost(void)
+{
+    const struct scope *scope = innermost;
+    while (scope && scope->outer)
+        scope = scope->outer;
+    return scope;
+}
+
+static void leave(const struct scope *scope)
+{
+    innermost = scope->outer;
+}
+
+/* The unwinder calls this for each frame of this file that has a cleanup, when an exception (or the
+ * end of the thread) passes through: the thread is in one wrapper less. The cleanup itself does not
+ * run, and no record is written. libgcc's function of this name, which the compiler refers to, must
+ * not be used: the probe's copy of libgcc is not the one that unwinds, and its tables are not set
+ * up. */
+_Unwind_Reason_Code __gcc_personality_v0(int version, _Unwind_Action actions,
+                                         _Unwind_Exception_Class kind,
+                                         struct _Unwind_Exception *exception,
+                                         struct _Unwind_Context *context);
+
+_Unwind_Reason_Code __gcc_personality_v0(int version, _Unwind_Action actions,
+                                         _Unwind_Exception_Class kind,
+                                         struct _Unwind_Exception *exception,
+                                         struct _Unwind_Context *context)
+{
+    (void)version, (void)kind, (void)exception, (void)context;
+    if ((actions & _UA_CLEANUP_PHASE) && innermost)
+        leave(innermost);
+    return _URC_CONTINUE_UNWIND;
+}
+
+/* ---- operations ---- */
+
+struct operation {
+    struct scope scope;
+    struct pw_record record;
+    void *const *work; /* where PyTorch returns its object */
+    bool is_outermost, has_returned;
+};
+
+/* The outermost one that the thread is in, for what is called inside; checked against `innermost`,
+ * since an exception may have ended it. */
+static _Thread_local struct operation *current __attribute__((tls_model("initial-exec")));
+
+static void begin(struct operation *op, uint16_t number, void *const *work)
+{
+    *op = (struct operation){.work = work};
+    op->is_outermost = enter(&op->scope);
+    if (!op->is_outermost)
+        return;
+    current = op;
+    op->record = (struct pw_record){
+        .type = PW_REC_TORCH_CALL,
+        .op = number,
+        .start = pw_probe_now(),
+        .torch_call = {.comm = UINT32_MAX, .peer = -1, .sent_bytes = 0, .recv_bytes = 0}};
+}
+
+/* Numbers it, also while recording is paused: the other ranks may record. */
+static void name_group(struct operation *op, const void *object)
+{
+    struct pw_torch_group *group = op->is_outermost ? pw_torch_group_find(object) : NULL;
+    if (!group)
+        return;
+    op->record.torch_call.comm = group->index;
+    if (pw_op_info(op->record.op)->cls == PW_CLASS_COLL)
+        op->record.torch_call.seq = atomic_fetch_add(&group->collectives, 1);
+}
+
+/* `rank` of the group, -1 unknown. */
+static void name_peer(struct operation *op, const void *object, int64_t rank)
+{
+    const struct pw_torch_group *group = op->is_outermost ? pw_torch_group_find(object) : NULL;
+    if (!group)
+        return;
+    op->record.torch_call.peer = pw_torch_group_world(group, rank);
+    if (pw_op_info(op->record.op)->cls == PW_CLASS_COLL && rank == group->my_rank)
+        op->record.flags |= PW_FLAG_ROOT;
+}
+
+static void end(struct operation *op)
+{
+    leave(&op->scope);
+    if (!op->is_outermost || !op->has_returned || op->record.torch_call.comm == UINT32_MAX)
+        return;
+    if (pw_op_info(op->record.op)->level > pw_recording_level())
+        return;
+    op->record.end = pw_probe_now();
+    if (!op->record.torch_call.id) /* it has no thread of its own: a message */
+        op->record.torch_call.id = add_work(*op->work);
+    write(&op->record);
+}
+
+/* Arguments count from 1, after the object. The fifth and sixth are on the caller's stack, if there
+ * are any, and are passed on in any case. */
+typedef void *function(void *, void *, void *, void *, void *, void *, void *, void *);
+
+#define BYTES_NO 0
+#define BYTES_T1 tensor_bytes(a1)
+#define BYTES_T2 tensor_bytes(a2)
+#define BYTES_V1 vector_bytes(a1)
+#define BYTES_V2 vector_bytes(a2)
+#define BYTES_W1 list_bytes(a1)
+#define BYTES_W2 list_bytes(a2)
+#define PEER_NONE
+#define PEER_ROOT_2 name_peer(&op, object, *(const int64_t *)a2);
+#define PEER_ROOT_3 name_peer(&op, object, *(const int64_t *)a3);
+#define PEER_PEER_2                            \
+    name_peer(&op, object, (int)(intptr_t)a2); \
+    op.record.torch_call.tag = (int)(intptr_t)a3;
+#define PEER_ANY_2 op.record.torch_call.tag = (int)(intptr_t)a2;
+
+#define GLOO_OP(name, number, sends, receives, root, symbol)                                 \
+    EXPORT void *pw_gloo_##name(void *result, void *object, void *a1, void *a2, void *a3,    \
+                                void *a4, void *a5, void *a6) __asm__(symbol);               \
+    void *pw_gloo_##name(void *result, void *object, void *a1, void *a2, void *a3, void *a4, \
+                         void *a5, void *a6)                                                 \
+    {                                                                                        \
+        __attribute__((cleanup(end))) struct operation op;                                   \
+        function *real = (function *)find(symbol, __builtin_return_address(0));              \
+        begin(&op, PW_OP_##number, result);                                                  \
+        name_group(&op, object);                                                             \
+        PEER_##root if (op.is_outermost)                                                     \
+        {                                                                                    \
+            op.record.torch_call.sent_bytes = BYTES_##sends;                                 \
+            op.record.torch_call.recv_bytes = BYTES_##receives;                              \
+        }                                                                                    \
+        void *answer = real ? real(result, object, a1, a2, a3, a4, a5, a6) : result;         \
+        op.has_returned = real != NULL;                                                      \
+        return answer;                                                                       \
+    }
+#include "collectors/torch/torch_ops.def"
+#undef GLOO_OP
+
+/* ---- groups ---- */
+
+#define GROUP_SYMBOL(c)                                                                         \
+    "_ZN4c10d16ProcessGroupGlooC" c "ERKN3c1013intrusive_ptrINS_5StoreENS1_6detail34intrusive_" \
+    "target_default_null_typeIS3_EEEEiiNS2_INS0_7OptionsENS5_ISA_EEEE"
+
+static void see_group(const void *object, int my_rank, int size)
+{
+    if (!(pw_gate->activities & PW_ACTIVITY_TORCH))
+        return;
+    struct pw_thread *thread = pw_recording_hold(pw_probe_thread());
+    if (!thread)
+        return;
+    pw_torch_group_made(thread, object, my_rank, size);
+    pw_probe_unlock(thread);
+}
+
+#define GROUP(name, symbol)                                                                        \
+    EXPORT void name(void *object, void *store, int my_rank, int size,                             \
+                     void *options) __asm__(symbol);                                               \
+    void name(void *object, void *store, int my_rank, int size, void *options)                     \
+    {                                                                                              \
+        void (*real)(void *, void *, int, int, void *) =                                           \
+            (void (*)(void *, void *, int, int, void *))find(symbol, __builtin_return_address(0)); \
+        if (!real)                                                                                 \
+            return;                                                                                \
+        real(object, store, my_rank, size, options);                                               \
+        see_group(object, my_rank, size);                                                          \
+    }
+GROUP(pw_gloo_group_1, GROUP_SYMBOL("1"))
+GROUP(pw_gloo_group_2, GROUP_SYMBOL("2"))
+
+/* ---- when an operation runs, and is done ---- */
+
+#define ENQUEUE_SYMBOL                                                                     \
+    "_ZN4c10d16ProcessGroupGloo7enqueueEN3c1013intrusive_ptrINS0_9AsyncWorkENS1_6detail34" \
+    "intrusive_target_default_null_typeIS3_EEEE"
+
+EXPORT void pw_gloo_enqueue(void *group, void *const *work) __asm__(ENQUEUE_SYMBOL);
+
+/* Before it is handed to its thread: the operation can end before its function returns. */
+void pw_gloo_enqueue(void *group, void *const *work)
+{
+    void (*real)(void *, void *const *) =
+        (void (*)(void *, void *const *))find(ENQUEUE_SYMBOL, __builtin_return_address(0));
+    if (current && outermost() == &current->scope)
+        current->record.torch_call.id = add_work(*work);
+    if (real)
+        real(group, work);
+}
+
+#define EXECUTE_SYMBOL(how)                             \
+    "_ZN4c10d16ProcessGroupGloo9AsyncWork7executeE" how \
+    "N3c1013intrusive_ptrIS1_NS2_6detail34intrusive_target_default_null_typeIS1_EEEE"
+#define FINISH_SYMBOL "_ZN4c10d16ProcessGroupGloo9AsyncWork14finishWorkGlooEv"
+
+/* When the thread began what it is doing. */
+static _Thread_local uint64_t executes_since __attribute__((tls_model("initial-exec")));
+
+/* `work`: the address of a smart pointer, whether it is passed by value or by reference. */
+#define EXECUTE(name, symbol)                                                               \
+    EXPORT void name(void *work) __asm__(symbol);                                           \
+    void name(void *work)                                                                   \
+    {                                                                                       \
+        void (*real)(void *) = (void (*)(void *))find(symbol, __builtin_return_address(0)); \
+        executes_since = pw_probe_now();                                                    \
+        if (real)                                                                           \
+            real(work);                                                                     \
+    }
+EXECUTE(pw_gloo_execute, EXECUTE_SYMBOL("RK"))
+EXECUTE(pw_gloo_execute_value, EXECUTE_SYMBOL(""))
+
+static void record_done(const void *work, uint64_t start, uint64_t now)
+{
+    struct pw_record record = {.type = PW_REC_TORCH_DONE, .start = start, .end = now};
+    record.torch_work.id = end_work(work);
+    if (record.torch_work.id)
+        write(&record);
+}
+
+EXPORT void pw_gloo_finish(void *work) __asm__(FINISH_SYMBOL);
+
+/* Before the real one: that wakes who waits, and may free the object. */
+void pw_gloo_finish(void *work)
+{
+    void (*real)(void *) = (void (*)(void *))find(FINISH_SYMBOL, __builtin_return_address(0));
+    const uint64_t now = pw_probe_now();
+    if (pw_gate->on)
+        record_done(work, executes_since ? executes_since : now, now);
+    if (real)
+        real(work);
+}
+
+/* ---- waiting ---- */
+
+struct wait {
+    struct scope scope;
+    uint64_t start;
+    const void *work; /* NULL: all that were begun */
+    uint64_t id;
+    bool is_outermost, is_done;
+    bool is_message; /* nothing but this wait says when the operation was done */
+};
+
+static void begin_wait(struct wait *wait, const void *work, bool is_message)
+{
+    *wait = (struct wait){.work = work, .is_message = is_message};
+    wait->is_outermost = enter(&wait->scope);
+    if (!wait->is_outermost)
+        return;
+    wait->id = work ? id_of(work) : ALL_WORKS;
+    wait->start = pw_probe_now();
+}
+
+static void end_wait(struct wait *wait)
+{
+    leave(&wait->scope);
+    if (!wait->is_outermost || !wait->id)
+        return;
+    const uint64_t now = pw_probe_now();
+    struct pw_record record = {.type = PW_REC_TORCH_WAIT, .start = wait->start, .end = now};
+    record.torch_work.id = wait->id;
+    write(&record);
+    if (wait->is_message && wait->is_done)
+        record_done(wait->work, now, now);
+}
+
+#define WAIT_SYMBOL(of) "_ZN4c10d" of "4waitENSt6chrono8durationIlSt5ratioILl1ELl1000EEEE"
+
+/* A duration in ms is passed as the number that it has. */
+#define WAIT(name, symbol, is_message)                                            \
+    EXPORT bool name(void *work, int64_t timeout_ms) __asm__(symbol);             \
+    bool name(void *work, int64_t timeout_ms)                                     \
+    {                                                                             \
+        __attribute__((cleanup(end_wait))) struct wait wait;                      \
+        bool (*real)(void *, int64_t) =                                           \
+            (bool (*)(void *, int64_t))find(symbol, __builtin_return_address(0)); \
+        begin_wait(&wait, work, is_message);                                      \
+        const bool answer = real && real(work, timeout_ms);                       \
+        wait.is_done = true;                                                      \
+        return answer;                                                            \
+    }
+WAIT(pw_c10d_wait, WAIT_SYMBOL("4Work"), false)
+WAIT(pw_gloo_wait_send, WAIT_SYMBOL("16ProcessGroupGloo8SendWork"), true)
+WAIT(pw_gloo_wait_recv, WAIT_SYMBOL("16ProcessGroupGloo8RecvWork"), true)
+
+#define FINALIZE_SYMBOL "_ZN4c10d7Reducer17finalize_backwardEv"
+
+EXPORT void pw_c10d_finalize_backward(void *reducer) __asm__(FINALIZE_SYMBOL);
+
+/* DistributedDataParallel waits here for all gradients, at the end of the backward pass. */
+void pw_c10d_finalize_backward(void *reducer)
+{
+    __attribute__((cleanup(end_wait))) struct wait wait;
+    void (*real)(void *) = (void (*)(void *))find(FINALIZE_SYMBOL, __builtin_return_address(0));
+    begin_wait(&wait, NULL, false);
+    if (real)
+        real(reducer);
+    wait.is_done = true;
+}
+
+#endif

@@ -1,0 +1,121 @@
+"""Operations of torch.distributed's Gloo process groups are recorded, whoever begins them. PyTorch is
+played by programs/standin/gloo.cc; tests/python/test_torch_collectives.py has the real one."""
+
+import json
+import os
+import subprocess
+import sys
+
+import harness as h
+
+
+def play(scenario, size=2, options=("--no-merge",)):
+    """Standard output of rank 0; the files are in out."""
+    library = os.path.join(os.path.dirname(h.program("glooactor")), "standin", "libstandin_gloo.so")
+    running = [subprocess.Popen(
+        [*h.profwrap("-o", "out", *options), h.program("glooactor"), library, scenario, "meeting"],
+        env=h.environment(RANK=str(r), WORLD_SIZE=str(size), LOCAL_RANK=str(r),
+                          TORCHELASTIC_RUN_ID="job"),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for r in range(size)]
+    done = [p.communicate(timeout=h.PATIENCE_S) for p in running]
+    for process, (out, err) in zip(running, done):
+        h.check(process.returncode == 0, "status", process.returncode, out, err)
+    return done[0][0]
+
+
+def rows(rank):
+    with h.open_rank("out", rank) as file:
+        table = file["events/comm"]
+        names, sources = h.enum_names(table, "op"), h.enum_names(table, "source")
+        found = [dict(zip(table.dtype.names, row)) for row in table[:]]
+        for one, name, source in zip(found, names, sources):
+            one.update(op=name, source=source)
+        return found
+
+
+def overview(found):
+    return [(r["op"], int(r["seq"]), int(r["sent_bytes"]), int(r["recv_bytes"]), int(r["peer"]))
+            for r in found]
+
+
+@h.case
+def each_operation():
+    out = play("all")
+    h.check("requires non-empty tensor list" in out, "the exception reaches the program", out)
+    wanted = [
+        ("Allreduce", 0, 4000, 4000, -1),
+        ("Allreduce", 1, 120, 120, -1),
+        ("Bcast", 2, 0, 4000, 1),
+        ("Allgather", 3, 40, 80, -1),
+        ("Barrier", 4, 0, 0, -1),
+        ("Send", 0, 4000, 0, 1),
+        ("Barrier", 6, 0, 0, -1),  # number 5 ended by an exception
+    ]
+    h.equal(overview(rows(0)), wanted, "rank 0")
+    wanted[2] = ("Bcast", 2, 4000, 0, 1)
+    h.equal(overview(rows(1)), wanted[:5] + wanted[6:], "rank 1")
+    for rank in (0, 1):
+        for row in rows(rank):
+            h.equal(row["source"], "gloo", "source")
+            h.check(row["start"] <= row["end"], "times", row)
+        with h.open_rank("out", rank) as file:
+            comm = file["comms"][0]
+            texts = h.texts(file)
+            h.equal((int(comm["size"]), int(comm["my_rank"]), texts[comm["name"]]),
+                    (2, rank, "default_pg 0"), "the group")
+            h.equal(file["comm_members"][:]["world_rank"].tolist(), [0, 1], "members")
+
+
+@h.case
+def the_same_group_on_all_ranks():
+    play("all")
+    uids = []
+    for rank in (0, 1):
+        with h.open_rank("out", rank) as file:
+            uids.append(int(file["comms"][0]["uid"]))
+    h.equal(uids[0], uids[1], "uid")
+    h.check(uids[0] != 0, "uid", uids)
+
+
+@h.case
+def without_what_python_tells():
+    play("plain")
+    found = rows(0)
+    h.equal([r["op"] for r in found],
+            ["Allreduce", "Allreduce", "Bcast", "Allgather", "Barrier", "Send", "Barrier"],
+            "operations")
+    h.equal([int(r["sent_bytes"]) for r in found if r["op"] in ("Allreduce", "Send")], [-1] * 3, "sizes")
+    with h.open_rank("out", 0) as file:
+        h.equal(file["comm_members"][:]["world_rank"].tolist(), [0, 1], "all ranks of the job")
+
+
+@h.case
+def a_slow_rank_is_named():
+    play("steps", size=4, options=())
+    with open("out/report.json", encoding="utf-8") as file:
+        report = json.load(file)
+    h.equal([s["rank"] for s in report["stragglers"]][:1], [1], "the first row")
+    h.check(report["job"]["headline"].startswith("Rank 1 "), report["job"]["headline"])
+    lost = report["stragglers"][0]["lost_ns"]
+    h.check(0.9e9 <= lost <= 2.4e9, "60 times 20 ms, and what a busy machine adds", lost)
+
+
+@h.case
+def waits_begin_where_the_program_waits():
+    play("steps")
+    found = [r for r in rows(0) if r["op"] == "Allreduce"]
+    h.equal(len(found), 120, "operations")
+    waited = [int(r["end"] - r["wait_start"]) for r in found[1::2] if r["wait_start"]]
+    # Rank 1 begins its second bucket 20 ms later: rank 0 stands still for it in finalize_backward().
+    h.check(len(waited) >= 55, "second buckets that were waited for", len(waited))
+    h.check(sorted(waited)[len(waited) // 2] > 15e6, "the middle wait", sorted(waited))
+
+
+@h.case
+def no_activity_no_rows():
+    play("all", options=("--no-merge", "--activities", "annotations"))
+    h.equal(rows(0), [], "rows")
+
+
+if __name__ == "__main__":
+    sys.exit(h.main(sys.argv[1:]))
