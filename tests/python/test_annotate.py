@@ -47,6 +47,8 @@ profwrap.flops(2.5e15)
 profwrap.flops(0)
 profwrap.metadata("model", "resnet50")
 profwrap.metadata("config", {"lr": 0.1})
+for name, text in [("module", "1 ns"), ("module", "4500000 ns"), ("text", "many"), ("unit", "5")]:
+    profwrap.metadata("profwrap.overhead." + name, text)
 
 def other():
     profwrap.range_push("x" * 300)
@@ -73,6 +75,7 @@ class AnnotateTest(support.TempDirTest):
             self.work = file["/samples/work"][()]
             self.flops = file["/samples/flops"][()]
             self.metadata = file["/metadata"][()]
+            self.overhead = {row["name"].decode(): row for row in file["/overhead"][()]}
 
     def named(self, name):
         return [row for row in self.ranges if self.strings[row["name"]] == name]
@@ -130,6 +133,9 @@ class AnnotateTest(support.TempDirTest):
             [("role", "stage 2"), ("model", "resnet50"), ("config", '{"lr": 0.1}')],
         )
         self.assertEqual([int(r["amount"]) for r in self.work], [512, 0])
+        cost = self.overhead["module"]  # which is no metadata
+        self.assertEqual((cost["value"], cost["unit"]), (4.5e6, b"ns"))
+        self.assertFalse({"", "text", "unit"} & set(self.overhead))
         self.assertEqual([float(r["flops"]) for r in self.flops], [2.5e15])
 
 

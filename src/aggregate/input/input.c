@@ -112,6 +112,10 @@ static void read_overhead(struct pw_input *s, hid_t file)
             s->gpu_processes = pw_whole(rows[i].value);
         if (strncmp(rows[i].name, "ring_wait", sizeof(rows[i].name)) == 0)
             s->sync_ns += rows[i].value;
+        if (strncmp(rows[i].name, "python_start", sizeof(rows[i].name)) == 0)
+            s->sync_ns += rows[i].value;
+        if (strncmp(rows[i].name, "python_hooks", sizeof(rows[i].name)) == 0)
+            s->sync_ns += rows[i].value;
     }
     free(rows);
 }

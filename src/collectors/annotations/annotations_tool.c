@@ -1,17 +1,28 @@
 /* Turns step marks and ranges into rows; see annotations_tool.h. */
 #include "collectors/annotations/annotations_tool.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "rank/collect/eventrows.h"
 
-enum { HOST = -1, MOST_DEVICES = 64 };
+enum { HOST = -1, MOST_DEVICES = 64, MOST_COSTS = 8 };
+
+/* The Python module says by metadata of such keys what it costs itself: "NAME", "NUMBER UNIT". */
+static const char cost_key[] = "profwrap.overhead.";
+
+/* Rows of /strings: the last value counts. */
+struct cost {
+    uint32_t key, value;
+};
 
 struct state {
     struct pw_rankfile *file;
     struct pw_steprow step;
     uint64_t allocated[MOST_DEVICES - HOST]; /* bytes, modulo 2^64 */
     int64_t last_end;                        /* of any range: where a step ends that nobody ended */
+    struct cost costs[MOST_COSTS];
 };
 
 static void *create(struct pw_rankfile *file)
@@ -91,6 +102,29 @@ static void append_flops(struct state *s, const struct pw_record *record,
     pw_rankfile_append(s->file, PW_TABLE_flops, &row);
 }
 
+/* 1 when the key is that of a cost. */
+static int keep_cost(struct state *s, uint32_t key, uint32_t value)
+{
+    int i = 0;
+    if (strncmp(pw_rankfile_borrow_text(s->file, key), cost_key, sizeof(cost_key) - 1) != 0)
+        return 0;
+    while (i < MOST_COSTS - 1 && s->costs[i].key && s->costs[i].key != key)
+        i++;
+    s->costs[i] = (struct cost){key, value};
+    return 1;
+}
+
+static void state_costs(const struct state *s)
+{
+    for (int i = 0; i < MOST_COSTS && s->costs[i].key; i++) {
+        const char *name = pw_rankfile_borrow_text(s->file, s->costs[i].key);
+        char *unit;
+        const double value = strtod(pw_rankfile_borrow_text(s->file, s->costs[i].value), &unit);
+        if (*unit == ' ' && isfinite(value))
+            pw_rankfile_overhead(s->file, name + sizeof(cost_key) - 1, value, unit + 1);
+    }
+}
+
 static void append_metadata(struct state *s, const struct pw_record *record,
                             const struct pw_origin *origin)
 {
@@ -99,7 +133,8 @@ static void append_metadata(struct state *s, const struct pw_record *record,
         .key = pw_origin_name(origin, record->metadata.key),
         .value = pw_origin_name(origin, record->metadata.value),
     };
-    pw_rankfile_append(s->file, PW_TABLE_metadata, &row);
+    if (!keep_cost(s, row.key, row.value))
+        pw_rankfile_append(s->file, PW_TABLE_metadata, &row);
 }
 
 static void record(void *state, const struct pw_record *record, const struct pw_origin *origin)
@@ -135,6 +170,7 @@ static void finish(void *state, int64_t end_ns)
     struct pw_row_step row;
     if (pw_steprow_end(&s->step, s->last_end > s->step.row.start ? s->last_end : end_ns, &row))
         pw_rankfile_append(s->file, PW_TABLE_step, &row);
+    state_costs(s);
 }
 
 const struct pw_collector pw_collector_annotations = {
