@@ -10,9 +10,5 @@ install(FILES ${PROJECT_SOURCE_DIR}/include/profwrap.h DESTINATION ${CMAKE_INSTA
 configure_file(${PROJECT_SOURCE_DIR}/cmake/profwrap.pc.in ${PROJECT_BINARY_DIR}/profwrap.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/profwrap.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-# The Python module is pure Python and the same for every interpreter. By default it is found
-# through PYTHONPATH (docs/python.md); -DPROFWRAP_PYTHON_DIR=DIR puts it elsewhere.
-set(PROFWRAP_PYTHON_DIR ${CMAKE_INSTALL_DATADIR}/profwrap/python CACHE STRING
-    "Where the Python module is installed, absolute or relative to the prefix")
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/profwrap DESTINATION ${PROFWRAP_PYTHON_DIR}
     FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE)

@@ -52,10 +52,22 @@ from ._annotate import (
     transformer_flops,
     work,
 )
-from ._files import FileError
 from ._frames import frames
-from ._load import Rank, Run, load
 from ._schedule import Action, Window, profile, schedule
+
+_READERS = {"FileError": "_files", "Rank": "_load", "Run": "_load", "load": "_load"}
+
+
+def __getattr__(name):
+    """Readers of results are imported when they are first used: programs that only record import
+    nothing for them."""
+    if name not in _READERS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    value = getattr(importlib.import_module("." + _READERS[name], __name__), name)
+    globals()[name] = value
+    return value
 
 
 def watch(model, optimizer=None, loader=None, **options):

@@ -28,6 +28,19 @@ _PHASES = {
 
 _JSON_BYTES = 8191  # a longer text would be cut, and what is left of it is no JSON
 
+
+class _Marked:
+    """What the program has marked itself: _auto.py then no longer does."""
+
+    __slots__ = ("phases", "steps")
+
+    def __init__(self):
+        self.steps = self.phases = False
+
+
+marked = _Marked()
+
+
 def active():
     """True while the calling thread is being recorded."""
     return bool(_probe.calls.active())
@@ -49,7 +62,9 @@ def step(number):
     Every rank should give the same step the same number: the merge compares ranks step by step.
     A negative number, such as NO_STEP, only ends the current step.
     """
-    _probe.calls.step(operator.index(number))
+    value = operator.index(number)
+    marked.steps = True
+    _probe.calls.step(value)
 
 
 def steps(batches, first=0):
@@ -65,6 +80,7 @@ def steps(batches, first=0):
 
 
 def _steps(batches, number):
+    marked.steps = True
     try:
         last = number + len(batches)
     except TypeError:
@@ -109,6 +125,7 @@ class phase:  # a verb, spelt as in profwrap.h
             number = operator.index(which)
             if not NO_PHASE <= number <= OPTIMIZER:
                 raise ValueError(f"phase {number} is not in {NO_PHASE}..{OPTIMIZER}")
+        marked.phases = True
         _probe.calls.phase(number)
 
     def __enter__(self):

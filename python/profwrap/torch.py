@@ -16,7 +16,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.data import DataLoader
 
-from . import _annotate, _probe
+from . import _annotate, _auto, _loader, _probe
 from ._torch_events import record
 
 # Before PyTorch 2 a tensor's hooks went with it when it was changed in place.
@@ -97,11 +97,12 @@ class Watch:
     """What watch() attached; close() takes all of it off again. Also a context manager."""
 
     def __init__(self, model, optimizers, loader, mark_steps, operators, flops):
+        first = _auto.take_over()  # what was recorded before watch() was called had these numbers
         self._removers = []
         self._flops = flops
         self._ops = _OpenOps()
         self._open = True  # what cannot be taken off looks here
-        self._steps = _Steps() if mark_steps else None
+        self._steps = _Steps(first) if mark_steps else None
         self._memory = _DeviceMemory()
         if "op_begin" in _probe.calls.present or "phase" in _probe.calls.present:
             self._attach(model, optimizers, loader, operators)
@@ -285,8 +286,8 @@ class _Steps:
     """Counts steps by the optimizer's. A step begins with its first wait or forward, so that what
     comes after the last one is no step."""
 
-    def __init__(self):
-        self._next, self._open = 0, False
+    def __init__(self, first):
+        self._next, self._open = first, False
 
     def begin(self):
         if not self._open:
@@ -316,22 +317,6 @@ class _DeviceMemory:
                 self._known[device] = now
 
 
-def _ready_batches(iterator):
-    """Batches that wait to be fetched, and how many can: None of a loader without workers."""
-    if not hasattr(iterator, "_data_queue"):
-        return None
-    early = sum(len(info) > 1 for info in iterator._task_info.values())
-    most = iterator._prefetch_factor * iterator._num_workers
-    return iterator._data_queue.qsize() + early, most
-
-
-def _has_more(iterator):
-    try:
-        return iterator._num_yielded < len(iterator)
-    except (TypeError, AttributeError):
-        return True
-
-
 def _watch_loader(loader, watch):
     """Replaces __next__ of the loaders' iterators: neither they nor the loader have a hook."""
     from torch.utils.data.dataloader import _BaseDataLoaderIter
@@ -342,12 +327,12 @@ def _watch_loader(loader, watch):
     def before(iterator):
         if getattr(iterator, "_index_sampler", None) is not loader._index_sampler:
             return False
-        ready = _ready_batches(iterator)
+        if not _loader.has_more(iterator) or not watch.waits():
+            return False
+        ready = _loader.ready_batches(iterator)  # in the step that waits
         if ready is not None:
             _probe.calls.queue(b"DataLoader", *ready)
-        if not _has_more(iterator):
-            return False
-        return watch.waits()
+        return True
 
     @functools.wraps(real)
     def next_batch(iterator):
@@ -422,6 +407,15 @@ class record_operators(TorchDispatchMode):
         return name, str(shapes).encode()
 
 
+def _innermost(optimizer):
+    """accelerate wraps optimizers by one that is asked for a step after every micro batch: the one
+    inside is called when there is one to make."""
+    inner = optimizer
+    while isinstance(inner, torch.optim.Optimizer):
+        optimizer, inner = inner, vars(inner).get("optimizer")
+    return optimizer
+
+
 def watch(model, optimizer=None, loader=None, *, mark_steps=None, operators=False, flops=0):
     """Records a training from now on, until close() of what this returns.
 
@@ -440,6 +434,7 @@ def watch(model, optimizer=None, loader=None, *, mark_steps=None, operators=Fals
         optimizers = []
     else:
         optimizers = list(optimizer) if isinstance(optimizer, (list, tuple)) else [optimizer]
+        optimizers = [_innermost(one) for one in optimizers]
     for one in optimizers:
         if not isinstance(one, torch.optim.Optimizer):
             raise TypeError(f"watch() takes torch optimizers, not {type(one).__name__}")

@@ -1,6 +1,7 @@
 /* The collector of one rank: its file, its shared memory, the program's start, and then emptying
  * rings until the program has ended. */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,6 +149,22 @@ static const char *nccl_plugin(const struct pw_run *run, const char *probe)
     if (is_other)
         return NULL;
     return strlen(probe) > PW_NCCL_LONGEST_PATH ? PW_NCCL_STATIC : probe;
+}
+
+/* The directory, in `out`, whose sitecustomize.py has Python instrument PyTorch; NULL for none. */
+static const char *python_hook(const struct pw_run *run, char *out)
+{
+    char path[4096];
+    if (!(run->activities & PW_ACTIVITY_ANNOTATIONS) ||
+        pw_option_flag(&run->options, PW_OPT_NO_PYTHON))
+        return NULL;
+    if (pw_cli_python_hook_dir(path, sizeof(path)) || !realpath(path, out))
+        return NULL;
+    if (!strchr(out, ':')) /* PYTHONPATH is split there */
+        return out;
+    if (pw_run_is_host_leader(run))
+        pw_say("PyTorch is not instrumented: the path %s has a colon in it", out);
+    return NULL;
 }
 
 /* Rings are looked at this often; a ring that fills faster wakes the collector. The collectors of a
@@ -313,7 +330,7 @@ static int prepare_capture(struct collector *c, struct pw_journal_head *head)
 
 static int start(struct collector *c)
 {
-    char audit[sizeof(c->probe)];
+    char audit[sizeof(c->probe)], python[PATH_MAX];
     const struct pw_launch launch = {
         .probe = c->probe,
         .audit = audit_library(c->run, c->probe, audit, sizeof(audit)),
@@ -322,6 +339,7 @@ static int start(struct collector *c)
         .nvtx = can_inject_nvtx(c->run, c->probe),
         .cuda = can_inject_cuda(c->run, c->probe),
         .nccl = nccl_plugin(c->run, c->probe),
+        .python = python_hook(c->run, python),
         .argv = c->run->argv,
         .lifeline = c->run->lifeline,
         .umask = c->run->umask,

@@ -34,3 +34,11 @@ int pw_cli_page_dir(char *path, int size)
 {
     return beside_program(path, size, PROFWRAP_PAGE_FROM_BIN);
 }
+
+int pw_cli_python_hook_dir(char *path, int size)
+{
+    static const char dir[] = PROFWRAP_PYTHON_FROM_BIN "/profwrap/_site";
+    if (dir[0] != '/')
+        return beside_program(path, size, dir);
+    return snprintf(path, (size_t)size, "%s", dir) < size ? 0 : -ENAMETOOLONG;
+}

@@ -9,6 +9,9 @@ int pw_cli_private_dir(char *path, int size);
 /* The same of the HTML report's template. */
 int pw_cli_page_dir(char *path, int size);
 
+/* The same of the directory that goes into the program's PYTHONPATH. */
+int pw_cli_python_hook_dir(char *path, int size);
+
 /* Path of the running program. 0 or -errno. */
 int pw_cli_self(char *path, int size);
 

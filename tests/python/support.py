@@ -30,6 +30,29 @@ def require_h5py():
     return h5py
 
 
+WHEEL = os.path.join(
+    os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "profwrap", "torch"
+)
+
+
+def wheel_python():
+    """The interpreter of the newest PyTorch; without one the test is skipped."""
+    path = os.path.join(WHEEL, "bin", "python")
+    if not os.access(path, os.X_OK):
+        skip(f"no PyTorch in {WHEEL} (scripts/setup --torch-wheel)")
+    return path
+
+
+def use_wheel_if_asked():
+    """With --wheel as the first argument this test runs by that interpreter, from its beginning."""
+    if sys.argv[1:2] != ["--wheel"]:
+        return
+    path = wheel_python()
+    if os.path.abspath(sys.prefix) != os.path.abspath(WHEEL):
+        os.execv(path, [path, "-B", *sys.argv])
+    del sys.argv[1]
+
+
 def environment():
     """Ours, with the module in reach and no .pyc files in the source tree."""
     paths = [MODULE_DIR, os.environ.get("PYTHONPATH", "")]

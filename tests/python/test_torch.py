@@ -1,4 +1,7 @@
-"""watch() and record_operators(): what a PyTorch training tells the probe, unchanged by that."""
+"""watch() and record_operators(): what a PyTorch training tells the probe, unchanged by that.
+
+--wheel as the first argument runs it by the newest PyTorch of scripts/setup --torch-wheel.
+"""
 
 import copy
 import io
@@ -10,6 +13,7 @@ import warnings
 import support
 from fake_probe import FakeProbe
 
+support.use_wheel_if_asked()
 try:
     import torch
 except ImportError:
@@ -165,11 +169,27 @@ class WatchTest(unittest.TestCase):
         optimizer, loader = sgd(model), batches(3, num_workers=2)
         with profwrap.watch(model, optimizer, loader):
             train(model, optimizer, loader)
-        found = self.probe.take("queue")
-        self.assertEqual(len(found), 4)  # the last finds that there is no more
-        for _, name, size, capacity in found:
+        found = self.probe.take("queue", "step")
+        self.assertEqual([call[0] for call in found], ["step", "queue", "step"] * 3)
+        for _, name, size, capacity in found[1::3]:
             self.assertEqual((name, capacity), ("DataLoader", 4))
             self.assertIn(size, range(5))
+
+    def test_optimizer_and_loader_of_accelerate(self):
+        try:
+            from accelerate import Accelerator
+        except ImportError:
+            self.skipTest("accelerate is not installed")
+        model = small_model()
+        accelerator = Accelerator(cpu=True, gradient_accumulation_steps=2)
+        model, optimizer, loader = accelerator.prepare(model, sgd(model), batches(8))
+        with profwrap.watch(model, optimizer, loader):
+            for x, y in loader:
+                with accelerator.accumulate(model):
+                    accelerator.backward(nn.functional.mse_loss(model(x), y))
+                    optimizer.step()
+                    optimizer.zero_grad()
+        self.assertEqual([call[1] for call in self.probe.take("step")], [0, -1, 1, -1, 2, -1, 3, -1])
 
     def test_only_the_loader_that_is_watched(self):
         model = small_model()

@@ -71,7 +71,8 @@ static int prepare_environment(const struct pw_launch *launch)
     if (!launch->probe)
         return 0;
     if (put_first("LD_PRELOAD", launch->probe) ||
-        (launch->audit && put_first("LD_AUDIT", launch->audit)))
+        (launch->audit && put_first("LD_AUDIT", launch->audit)) ||
+        (launch->python && put_first("PYTHONPATH", launch->python)))
         return -errno;
     /* Absolute: the program may change its own directory. */
     char *directory = launch->directory ? realpath(launch->directory, NULL) : NULL;

@@ -59,6 +59,7 @@ struct pw_launch {
     const char *directory; /* where the run's files go: the program may want to know */
     int nvtx, cuda;        /* the probe is what they load, too */
     const char *nccl;      /* what NCCL is to load as its profiler plugin, NULL nothing */
+    const char *python;    /* directory that Python searches first for modules, NULL for none */
     char **argv;           /* program and arguments, NULL-terminated */
     struct pw_lifeline *lifeline;
     mode_t umask; /* the program's: ours lets nobody else read what we write */

@@ -1,0 +1,426 @@
+"""PyTorch trainings recorded without a change to the program: where torch tells what happens.
+
+The import hook (_site/) calls on_torch() when the program has imported torch. What is attached is
+attached once for all models, optimizers and loaders, changes no object of the program, and raises
+nothing: failures are counted. The time spent here is recorded as overhead.
+"""
+
+import atexit
+import functools
+import os
+import re
+import sys
+import time
+
+from . import _loader, _probe, _training
+
+_OLDEST = (1, 13)
+_clock = time.perf_counter_ns
+
+
+class _Cost:
+    """What recording took in this process, for /overhead."""
+
+    def __init__(self):
+        self.start_ns = self.hooks_ns = self.failures = 0
+        self._next_report = 1
+        self._told = {}
+
+    def report(self, number):
+        """At steps 1, 2, 4, 8, ...: a process that is killed runs nothing at its end."""
+        if number >= self._next_report:
+            self._next_report = 2 * number
+            self.tell()
+
+    def tell(self):
+        for name, value in (
+            (b"python_start", b"%d ns" % self.start_ns),
+            (b"python_hooks", b"%d ns" % self.hooks_ns),
+            (b"python_failures", b"%d failures" % self.failures),
+        ):
+            if self._told.get(name) != value:
+                self._told[name] = value
+                _probe.calls.metadata(b"profwrap.overhead." + name, value)
+
+
+cost = _Cost()
+
+
+def failures():
+    """How often something here failed, and recorded nothing therefore."""
+    return cost.failures
+
+
+def _soft(function):
+    """`function`, timed, whose exceptions are counted instead of raised."""
+
+    def guarded(*args):
+        begin = _clock()
+        try:
+            return function(*args)
+        except Exception:
+            cost.failures += 1
+            return None
+        finally:
+            cost.hooks_ns += _clock() - begin
+
+    return guarded
+
+
+class _Forwards:
+    """Reports the outermost module that is called next, by one global hook that is there only until
+    then: modules inside of it are called as without a hook."""
+
+    def __init__(self, torch, auto):
+        self._modules = torch.nn.modules.module
+        self._hooks = self._modules._global_forward_pre_hooks
+        is_compiling = auto.is_compiling
+        grad_enabled = torch.is_grad_enabled
+        begin = _soft(auto.forward_begins)
+
+        def hook(module, _):
+            if not is_compiling():  # torch.compile() traces this function: to nothing
+                begin(module, grad_enabled())
+
+        handle = torch.nn.modules.module.register_module_forward_pre_hook(hook)
+        self._key, self._hook = handle.id, hook
+        self.disarm()
+
+    def arm(self):
+        self._hooks[self._key] = self._hook
+
+    def disarm(self):
+        self._hooks.pop(self._key, None)
+
+    def is_armed(self):
+        return self._key in self._hooks
+
+    def hide(self):
+        """torch.compile's modules warn about global hooks: not about this one."""
+        real = getattr(self._modules, "_has_any_global_hook", None)
+        if real is None:
+            return lambda: None
+
+        @functools.wraps(real)
+        def has_any_global_hook():
+            ours = self._hooks.pop(self._key, None)
+            try:
+                return real()
+            finally:
+                if ours is not None:
+                    self._hooks[self._key] = ours
+
+        return _replace(self._modules, "_has_any_global_hook", has_any_global_hook)
+
+
+def _replace(owner, name, ours):
+    """Sets owner.name; returns what undoes that, unless somebody else has replaced it since."""
+    before = vars(owner)[name]
+    setattr(owner, name, ours)
+
+    def restore():
+        if vars(owner).get(name) is ours:
+            setattr(owner, name, before)
+
+    return restore
+
+
+class Auto:
+    """All that is attached to torch; detach() takes it off."""
+
+    def __init__(self, torch):
+        self._torch = torch
+        self.is_compiling = _compile_test(torch)
+        self._always_call = _version(torch) >= (2, 1)  # of forward hooks, also when forward raises
+        self._removers = []
+        self._forwards = _Forwards(torch, self)
+        self._workers = None  # of the loader that was described
+        self.training = _training.Training(
+            self._forwards.arm, self._forwards.disarm, self._is_worker, _state_of
+        )
+        for attach in (
+            self._forwards.hide,
+            self._attach_loaders,
+            self._attach_backward,
+            self._attach_optimizers,
+            self._attach_scalers,
+            self._attach_compile,
+        ):
+            try:
+                self._removers.append(attach())
+            except Exception:  # a torch whose inside is another: recorded without this
+                cost.failures += 1
+
+    def detach(self):
+        _soft(self.training.end_step)()
+        self._forwards.disarm()
+        for remove in reversed(self._removers):
+            _soft(remove)()
+        self._removers = []
+
+    def _is_worker(self):
+        """In a loader's worker process, whose first record would make it the rank's process."""
+        workers = sys.modules.get("torch.utils.data._utils.worker")
+        return workers is not None and workers._worker_info is not None
+
+    def forward_begins(self, module, grad_enabled):
+        training = self.training
+        if grad_enabled and (module.training or not training.needs_mode):
+            training.forward_begins(module)
+        elif self._always_call and training.evaluation_begins(module, grad_enabled):
+            self._report_end(module)
+
+    def _report_end(self, module):
+        """Of this one call of the module."""
+
+        def end(*_):
+            handle.remove()
+            self.training.evaluation_ends()
+
+        try:
+            handle = module.register_forward_hook(_soft(end), always_call=True)
+        except Exception:  # a scripted module
+            self._forwards.arm()
+
+    def _attach_loaders(self):
+        from torch.utils.data.dataloader import _BaseDataLoaderIter as Iterator
+
+        real, grad_enabled = Iterator.__next__, self._torch.is_grad_enabled
+        begin, end = _soft(self._wait_begins), _soft(self.training.wait_ends)
+
+        @functools.wraps(real)
+        def next_batch(iterator):
+            kind = begin(iterator, grad_enabled())
+            has_batch = False
+            try:
+                batch = real(iterator)
+                has_batch = True
+                return batch
+            finally:
+                if kind:
+                    end(kind, has_batch)
+
+        return _replace(Iterator, "__next__", next_batch)
+
+    def _wait_begins(self, iterator, grad_enabled):
+        kind = self.training.wait_begins(grad_enabled, _loader.has_more(iterator))
+        if kind == _training.TRAINING_WAIT:
+            cost.report(self.training.number)
+            self._sample(iterator)
+        return kind
+
+    def _sample(self, iterator):
+        """The queue as the step found it, and once what fills it."""
+        ready = _loader.ready_batches(iterator)
+        if ready is not None:
+            _probe.calls.queue(b"DataLoader", *ready)
+        workers = _loader.describe(iterator)
+        if workers != self._workers:
+            self._workers = workers
+            text = b'{"workers": %d, "prefetch_factor": %d}' % workers
+            _probe.calls.metadata(b"torch.DataLoader", text)
+
+    def _attach_backward(self):
+        """torch.autograd.backward() is what Tensor.backward() calls; it has no hook."""
+        real = self._torch.autograd.backward
+        begin, end = _soft(self.training.backward_begins), _soft(self.training.backward_ends)
+
+        @functools.wraps(real)
+        def backward(*args, **kwargs):
+            if not begin():
+                return real(*args, **kwargs)
+            try:
+                return real(*args, **kwargs)
+            finally:
+                end()
+
+        return _replace(self._torch.autograd, "backward", backward)
+
+    def _attach_optimizers(self):
+        Optimizer = self._torch.optim.Optimizer
+        real, created = Optimizer.__init__, _soft(self.training.created)
+        remove_hooks = self._attach_steps()
+
+        @functools.wraps(real)
+        def init(optimizer, *args, **kwargs):
+            real(optimizer, *args, **kwargs)
+            if remove_hooks is None:
+                _soft(self._wrap_class)(type(optimizer))
+            created(optimizer)
+
+        restore = _replace(Optimizer, "__init__", init)
+
+        def remove():
+            restore()
+            if remove_hooks:
+                remove_hooks()
+
+        return remove
+
+    def _attach_steps(self):
+        """By hooks that all optimizers have; None where torch has no such (before 2.1)."""
+        module = sys.modules["torch.optim.optimizer"]
+        if not hasattr(module, "register_optimizer_step_post_hook"):
+            return None
+        is_compiling = self.is_compiling
+        begin, end = _soft(self.training.optimizer_begins), _soft(self.training.optimizer_ends)
+
+        def before(optimizer, *_):
+            if not is_compiling():
+                begin(optimizer)
+
+        def after(optimizer, *_):
+            if not is_compiling():
+                end(optimizer)
+
+        handles = (
+            module.register_optimizer_step_pre_hook(before),
+            module.register_optimizer_step_post_hook(after),
+        )
+        return lambda: [handle.remove() for handle in handles]
+
+    def _wrap_class(self, kind):
+        """Optimizers before torch 2.1 have no hooks: their class gets a step() that reports."""
+        real = kind.step
+        if getattr(real, "_is_profwraps", False):
+            return
+        begin, end = _soft(self.training.optimizer_begins), _soft(self.training.optimizer_ends)
+
+        @functools.wraps(real)  # with the mark of torch that it has wrapped it
+        def step(optimizer, *args, **kwargs):
+            begin(optimizer)
+            try:
+                return real(optimizer, *args, **kwargs)
+            finally:
+                end(optimizer)
+
+        step._is_profwraps = True
+        kind.step = step
+
+        def remove():
+            if vars(kind).get("step") is step:
+                kind.step = real
+
+        self._removers.append(remove)
+
+    def _attach_scalers(self):
+        """A GradScaler that finds an overflow does not call the optimizer: the step ends with it."""
+        begin, end = _soft(self.training.optimizer_begins), _soft(self.training.optimizer_ends)
+        removers = []
+        for name in ("torch.amp.grad_scaler", "torch.cuda.amp.grad_scaler"):
+            kind = getattr(sys.modules.get(name), "GradScaler", None)
+            if kind is None or "step" not in vars(kind):
+                continue
+            removers.append(_replace(kind, "step", _scaled_step(kind.step, begin, end)))
+        return lambda: [remove() for remove in removers]
+
+    def _attach_compile(self):
+        """A module that was compiled in place (torch 2.1) is called past all hooks."""
+        Module = self._torch.nn.Module
+        real = getattr(Module, "compile", None)
+        if real is None:
+            return lambda: None
+
+        @functools.wraps(real)
+        def compile(module, *args, **kwargs):
+            real(module, *args, **kwargs)
+            call = module._compiled_call_impl
+            if call is not None:
+                module._compiled_call_impl = self._reporting(module, call)
+
+        return _replace(Module, "compile", compile)
+
+    def _reporting(self, module, call):
+        is_compiling, forwards, training = self.is_compiling, self._forwards, self.training
+        begin, grad_enabled = _soft(training.forward_begins), self._torch.is_grad_enabled
+
+        @functools.wraps(call)
+        def reported(*args, **kwargs):
+            if is_compiling() or not forwards.is_armed():
+                return call(*args, **kwargs)
+            if grad_enabled() and (module.training or not training.needs_mode):
+                begin(module)
+                return call(*args, **kwargs)
+            forwards.disarm()
+            try:
+                return call(*args, **kwargs)
+            finally:
+                forwards.arm()
+
+        return reported
+
+
+def _state_of(optimizer):
+    """How often its first and its last parameter were changed."""
+    try:
+        groups = optimizer.param_groups
+        return groups[0]["params"][0]._version + groups[-1]["params"][-1]._version
+    except Exception:  # such as of inference tensors
+        return None
+
+
+def _scaled_step(real, begin, end):
+    @functools.wraps(real)
+    def step(scaler, optimizer, *args, **kwargs):
+        begin(optimizer, scaler)
+        try:
+            return real(scaler, optimizer, *args, **kwargs)
+        finally:
+            end(optimizer, scaler)
+
+    return step
+
+
+def _version(torch):
+    return tuple(map(int, re.findall(r"\d+", torch.__version__)[:2]))
+
+
+def _compile_test(torch):
+    compiler = getattr(torch, "compiler", None)
+    test = getattr(compiler, "is_compiling", None)
+    return test or getattr(torch._utils, "is_compiling", None) or (lambda: False)
+
+
+_auto = None  # the one Auto of the process
+
+
+def _say(text):
+    """One line, of one process of a host."""
+    local = ("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
+    if all(os.environ.get(name, "0") == "0" for name in local):
+        print("profwrap:", text, file=sys.stderr, flush=True)
+
+
+def on_torch(torch, began_ns=None):
+    """The program has imported torch: what it does from now on is recorded. Raises nothing."""
+    global _auto
+    began_ns = _clock() if began_ns is None else began_ns
+    try:
+        if _auto is None and _probe.calls.present >= {"step", "phase"}:
+            if _version(torch) < _OLDEST:
+                _say(f"PyTorch {torch.__version__} is not instrumented: 1.13 or newer is needed")
+                return
+            _auto = Auto(torch)
+            atexit.register(_at_exit)
+    except Exception:  # a module of this name that is not PyTorch
+        cost.failures += 1
+    cost.start_ns += _clock() - began_ns
+
+
+def _at_exit():
+    if _auto is not None and _auto.training.number:
+        _auto.training.end_step()
+        cost.tell()
+
+
+def take_over():
+    """The program has said itself what to record: ends what is recorded without that. The number of
+    the next step."""
+    global _auto
+    if _auto is None:
+        return 0
+    _auto.detach()
+    number, _auto = _auto.training.number, None
+    if number:
+        cost.tell()
+    return number

@@ -1,0 +1,113 @@
+"""Waits until the program has imported torch, and then instruments it by profwrap._auto.
+
+Imports nothing that the program has not imported: until then only these two finders are there.
+"""
+
+import sys
+
+_WATCHED = "torch"
+
+
+class _Watcher:
+    """The first finder: it finds nothing itself, and changes the loader of torch."""
+
+    def __init__(self, package):
+        self._package = package  # the directory of the package profwrap
+
+    def find_spec(self, name, path=None, target=None):
+        if name != _WATCHED:
+            return None
+        spec = _find_elsewhere(self, name, path, target)
+        if spec is not None:
+            try:
+                _call_after(spec.loader, self._has_imported)
+            except Exception:  # a loader of another kind: torch is imported, and not instrumented
+                pass
+        return spec
+
+    def _has_imported(self, module):
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+        try:
+            import time
+
+            began_ns = time.perf_counter_ns()
+            _import_auto(self._package).on_torch(module, began_ns)
+        except Exception:
+            pass
+
+
+class _Finder:
+    """The last finder: the package profwrap, where the program's own paths do not have it."""
+
+    def __init__(self, package):
+        self._package = package
+
+    def find_spec(self, name, path=None, target=None):
+        return _spec(self._package) if name == "profwrap" else None
+
+
+def _find_elsewhere(ours, name, path, target):
+    for finder in list(sys.meta_path):
+        find = getattr(finder, "find_spec", None)
+        if finder is ours or find is None:
+            continue
+        spec = find(name, path, target)
+        if spec is not None:
+            return spec
+    return None
+
+
+def _call_after(loader, callback):
+    """Has `loader` call callback(module) once when it has executed the module without an error."""
+    real = loader.exec_module
+
+    def exec_module(module):
+        del loader.exec_module
+        real(module)
+        callback(module)
+
+    # Python leaves its own frames of an import out of tracebacks by this name: ours is not to be
+    # seen there either when torch cannot be imported.
+    exec_module.__code__ = exec_module.__code__.replace(co_filename="<frozen importlib._bootstrap>")
+    loader.exec_module = exec_module
+
+
+def _spec(package):
+    from importlib.util import spec_from_file_location
+
+    return spec_from_file_location(
+        "profwrap", package + "/__init__.py", submodule_search_locations=[package]
+    )
+
+
+def _import_auto(package):
+    """profwrap._auto of this package. What the program imports as profwrap later is the same."""
+    import importlib.util
+
+    if "profwrap" not in sys.modules:
+        found = importlib.util.find_spec("profwrap")
+        if not _is_ours(found):
+            raise ImportError("another package has this name")
+        spec = _spec(package)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["profwrap"] = module
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            sys.modules.pop("profwrap", None)
+            raise
+    return importlib.import_module("profwrap._auto")
+
+
+def _is_ours(spec):
+    import os
+
+    return bool(spec and spec.origin) and os.path.exists(
+        os.path.join(os.path.dirname(spec.origin), "_probe.py")
+    )
+
+
+def install(package):
+    sys.meta_path.insert(0, _Watcher(package))
+    sys.meta_path.append(_Finder(package))
