@@ -51,7 +51,7 @@ def allreduces(file):
             if event["source"] == "nccl" and "llreduce" in event["op"].lower()]
 
 
-def check_same(seen, least):
+def compare_ranks(seen, least):
     check(len(seen[0]) >= least, len(seen[0]), "collectives of rank 0")
     check(set(seen[0]) == set(seen[1]), "communicators and numbers of the two ranks differ")
 
@@ -66,7 +66,7 @@ def check_collectives_match():
         by_kernels = timed.count("kernel")
         check(by_kernels >= 0.95 * len(timed) > 0, "of rank", rank, by_kernels, "of", len(timed),
               "operations have the times of their kernels")
-    check_same(seen, 100)
+    compare_ranks(seen, 100)
     return f"{len(seen[0])} collectives with the same communicator and number on both ranks"
 
 
@@ -113,7 +113,7 @@ def check_ddp_at_level_2():
         calls.append(len(file.rows("events/cuda_api")))
         kernels.append(len(file.rows("events/kernel")))
         check(file.lost() == 0, "rank", rank, "lost", file.lost(), "records")
-    check_same(seen, DDP_STEPS)
+    compare_ranks(seen, DDP_STEPS)
     check(min(calls) >= min(kernels) > DDP_STEPS, "calls", calls, "kernels", kernels)
     run([PROFWRAP, "merge", "ddp"])
     report = json.loads(run([PROFWRAP, "report", "--format", "json", "ddp"]))
