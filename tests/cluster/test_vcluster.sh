@@ -154,7 +154,8 @@ test_slow() {
     slow_ms=$(vc exec h2 "$check" spin 100)
     vc slow h2 off
     expect "100 ms of CPU: $free_ms ms, at 10 % $slow_ms ms" is_between 500 "$slow_ms" 20000
-    expect "slow off" is_between 1 "$(vc exec h2 "$check" spin 100)" 499
+    # Nearly as fast as before it was slowed, on a machine that may be busy itself.
+    expect "slow off" is_between 1 "$(vc exec h2 "$check" spin 100)" $((3 * free_ms + 300))
     expect "slow 0 is refused" eval '! vc slow h2 0 2>/dev/null'
 }
 
