@@ -14,6 +14,7 @@ up is a tmpfs of this process's own mount namespace, which takes root. Processes
 taken away by control groups, of version 1 or 2.
 """
 
+import difflib
 import math
 import os
 import re
@@ -381,7 +382,12 @@ def judge(command, results, reference, before, process, words):
 
 
 def same(path, reference):
-    return contents(path) == contents(reference)
+    """Whether they are; where not, what differs is printed."""
+    found, wanted = contents(path), contents(reference)
+    if found != wanted:
+        as_lines = [text.splitlines() if isinstance(text, str) else text for text in (wanted, found)]
+        print(*list(difflib.unified_diff(*as_lines, reference, path, n=0, lineterm=""))[:40], sep="\n")
+    return found == wanted
 
 
 def contents(path):
