@@ -178,9 +178,3 @@ void pw_gputime_end(struct pw_gputime *g)
     for (size_t i = 0; i < g->n; i++)
         fill_other(&g->windows[i]);
 }
-
-int pw_gpu_is_comm(const char *kernel)
-{
-    const int is_theirs = strncmp(kernel, "nccl", 4) == 0 || strncmp(kernel, "msccl", 5) == 0;
-    return is_theirs && strstr(kernel, "Kernel") != NULL;
-}

@@ -73,7 +73,4 @@ void pw_gputime_begin(struct pw_gputime *g, struct pw_gpu_window *windows, size_
 struct pw_gpu_news pw_gputime_add(struct pw_gputime *g, const struct pw_gpu_activity *activity);
 void pw_gputime_end(struct pw_gputime *g);
 
-/* 1 for the names of the kernels of NCCL, and of RCCL, which has kept them and has MSCCL's, too. */
-int pw_gpu_is_comm(const char *kernel);
-
 #endif

@@ -111,6 +111,14 @@ static void nccl_untimed(struct world *w, int enough)
     strcpy(w->c->completeness[0].what, "nccl_untimed");
 }
 
+/* Of 400 operations, all with times, and more that ran in graphs. */
+static void nccl_unplaced(struct world *w, int enough)
+{
+    nccl_untimed(w, 1);
+    w->c->completeness[0].count = enough ? 400 : 399;
+    strcpy(w->c->completeness[0].what, "nccl_unplaced");
+}
+
 static void no_steps(struct world *w, int enough)
 {
     if (enough)
@@ -296,6 +304,7 @@ static const struct {
     {"events_dropped", events_dropped, "--ring-size"},
     {"ring_waits", ring_waits, "rank 2 waited 1.2 s"},
     {"nccl_untimed", nccl_untimed, "200 NCCL operations"},
+    {"nccl_unplaced", nccl_unplaced, "400 NCCL kernels"},
     {"no_steps", no_steps, "profwrap_step"},
     {"steps_inferred", steps_inferred, "50 steps were found"},
     {"few_steps", few_steps, "9 steps were measured"},

@@ -45,9 +45,15 @@ static void put_comm(struct bench *b, uint32_t comm, uint64_t uid, int32_t size)
                   .nccl_comm = {.uid = uid, .comm = comm, .size = size, .my_rank = 1, .nodes = 1}});
 }
 
+/* For gaps, which the collector of GPUs writes, and that of NCCL watches. */
+static void ignore(void *state, const struct pw_record *record, const struct pw_origin *origin)
+{
+    (void)state, (void)record, (void)origin;
+}
+
 static int setup(void **state)
 {
-    static struct pw_collector table[3];
+    static struct pw_collector table[4];
     nkernels = 0;
     table[0] = (struct pw_collector){.name = "kernels",
                                      .activity = PW_ACTIVITY_NULL,
@@ -56,6 +62,12 @@ static int setup(void **state)
                                      .create = kernels_create,
                                      .record = kernels_record};
     table[1] = pw_collector_nccl;
+    table[2] = (struct pw_collector){.name = "gpu",
+                                     .activity = PW_ACTIVITY_NULL,
+                                     .first_type = PW_REC_GPU_GAP,
+                                     .last_type = PW_REC_GPU_GAP,
+                                     .create = kernels_create,
+                                     .record = ignore};
     int err = bench_create(state, table, PW_ACTIVITY_NULL | PW_ACTIVITY_NCCL);
     if (err)
         return err;
@@ -245,6 +257,54 @@ static void test_interrupted(void **state)
     check(b, wanted, 1);
 }
 
+static void put_gap(struct bench *b, uint64_t start, uint64_t end)
+{
+    bench_put(b, 0, &(struct pw_record){.type = PW_REC_GPU_GAP, .start = start, .end = end});
+}
+
+/* Kernels that were lost before a graph was captured are none of its. */
+static void test_lost_before_the_capture(void **state)
+{
+    struct bench *b = *state;
+    put_gap(b, 100, 900);
+    capture(b, 1, PW_OP_Allreduce, 0, 1000);
+    launch(b, 0, 1020);
+    replay(b, 55, 500, 9000, ALLREDUCE);
+    static const struct wanted wanted[] = {{9000, PW_OP_Allreduce, 0, 10, 7, 4}};
+    check(b, wanted, 1);
+}
+
+/* The loss is told by another thread, and may be told before a call that was captured meanwhile. */
+static void test_lost_after_the_capture(void **state)
+{
+    struct bench *b = *state;
+    put_gap(b, 100, 1100);
+    capture(b, 1, PW_OP_Allreduce, 0, 1000);
+    launch(b, 0, 1020);
+    replay(b, 55, 500, 9000, ALLREDUCE);
+    size_t n;
+    double unplaced = 0;
+    bench_close(b);
+    struct pw_row_overhead *rows = bench_rows(b, PW_TABLE_overhead, &n);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(rows[i].name, "nccl_replay_unplaced") == 0)
+            unplaced += rows[i].value;
+    free(rows);
+    assert_true(unplaced == 1);
+}
+
+/* RCCL's kernels by MSCCL have operations, as all of its others. */
+static void test_msccl(void **state)
+{
+    struct bench *b = *state;
+    put_name(b, 3, "mscclKernel_Sum(ncclComm)");
+    capture(b, 1, PW_OP_Allreduce, 0, 1000);
+    launch(b, 0, 1020);
+    replay(b, 55, 500, 9000, 3);
+    static const struct wanted wanted[] = {{9000, PW_OP_Allreduce, 0, 10, 7, 4}};
+    check(b, wanted, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,6 +313,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_alike_graphs, setup, bench_destroy),
         cmocka_unit_test_setup_teardown(test_cannot_tell, setup, bench_destroy),
         cmocka_unit_test_setup_teardown(test_interrupted, setup, bench_destroy),
+        cmocka_unit_test_setup_teardown(test_lost_before_the_capture, setup, bench_destroy),
+        cmocka_unit_test_setup_teardown(test_lost_after_the_capture, setup, bench_destroy),
+        cmocka_unit_test_setup_teardown(test_msccl, setup, bench_destroy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

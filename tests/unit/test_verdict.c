@@ -293,6 +293,8 @@ static void test_sections_agree(void **state)
     assert_unknown(make_noted(3, NULL), "few_steps", "Not known: only 1 step was measured");
     assert_unknown(make_noted(0, NULL), "no_steps", "Not known: without steps");
     assert_unknown(make_noted(52, "nccl_untimed"), "nccl_untimed", "Not known: of 20 operations");
+    assert_unknown(make_noted(52, "nccl_unplaced"), "nccl_unplaced",
+                   "Not known: the operations of 20 kernels of NCCL");
     assert_unknown(make_noted(52, "no_communication"), "no_communication", "Not known: no commun");
     assert_unknown(make_noted(52, "unrecorded_static"), "mpi_not_recorded", "Not known: MPI calls");
     c = make_noted(52, NULL);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/gputime.h"
+#include "core/comm_kernel.h"
 #include "core/grow.h"
 #include "core/h5/h5reader.h"
 
@@ -46,7 +47,7 @@ static int read_texts(struct pw_kernelread *r)
     pw_h5_close(file);
     r->is_comm = malloc(r->ntexts + 1);
     for (size_t i = 0; r->is_comm && i < r->ntexts; i++)
-        r->is_comm[i] = (uint8_t)pw_gpu_is_comm(r->texts[i]);
+        r->is_comm[i] = (uint8_t)pw_is_comm_kernel(r->texts[i]);
     return !r->is_comm ? -ENOMEM : err == -ENOENT ? 0 : err;
 }
 

@@ -38,6 +38,7 @@ struct pw_input {
     char role[64]; /* as the program said, "" it did not */
     char hostname[64], job[64], clock_domain[128], clock_sync[16], command[512];
     int64_t gpu_processes;      /* that used GPUs, and were not recorded */
+    int64_t nccl_unplaced;      /* kernels of NCCL in replayed graphs without an operation */
     char gpu_unrecorded[192];   /* why; "" when GPUs were recorded, or there was none */
     char cupti_taken_by[192];   /* whom the program's GPUs were left to; "" nobody */
     struct pw_row_clock *knots; /* empty until the merge relates the domain to the cluster */

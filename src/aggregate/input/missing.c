@@ -70,6 +70,10 @@ static void note_input(struct pw_job *job, const struct pw_input *input)
     if (input->gpu_processes > 0)
         pw_job_note(job, input->rank, "gpu_processes", input->gpu_processes,
                     "processes that the program started used CUDA and were not recorded");
+    if (input->nccl_unplaced > 0)
+        pw_job_note(job, input->rank, "nccl_unplaced", input->nccl_unplaced,
+                    "kernels of NCCL in replayed CUDA graphs whose operations are not known: waits "
+                    "in them are not known");
 }
 
 void pw_unrecorded_note(struct pw_job *job)

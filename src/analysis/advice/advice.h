@@ -10,7 +10,7 @@
 #include "analysis/advice/advice_verdict.h"
 #include "core/cluster.h"
 
-enum { PW_ADVICE_MAX = 49, PW_ADVICE_RANKS = 8 };
+enum { PW_ADVICE_MAX = 50, PW_ADVICE_RANKS = 8 };
 
 /* The caller sets the first three; pw_advice_prepare() finds the others. */
 struct pw_advice_input {
@@ -46,10 +46,6 @@ double pw_advice_share(const struct pw_advice_input *input, const struct pw_advi
 
 /* How many of `ranks` are there. */
 size_t pw_advice_listed(const struct pw_advice *advice);
-
-/* Operations of NCCL of which only the enqueueing is known, where those are half of it or more:
- * then nothing is known of who waited. Else 0. */
-int64_t pw_advice_untimed(const struct pw_cluster *cluster);
 
 /* As a row of the cluster file. */
 struct pw_row_c_advice pw_advice_row(const struct pw_advice_input *input,

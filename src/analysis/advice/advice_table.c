@@ -126,6 +126,11 @@ static const struct pw_advice_rule rules[] = {
         "The times of NCCL's operations are unknown, and so are waits in them and their bandwidth: "
         "record "
         "GPU kernels (cuda among the --activities), or use --level 2."),
+    JOB("nccl_unplaced", pw_judge_nccl_unplaced,
+        "NCCL's operations in replayed CUDA graphs are unknown, and so are waits in them: NCCL "
+        "2.28 "
+        "or later says what is captured. Record from the capture on without pauses and without "
+        "another profiler in the program."),
     JOB("no_steps", pw_judge_no_steps,
         "Mark the steps, so that ranks can be compared step by step: call profwrap_step(n) of "
         "profwrap.h, or MPI_Pcontrol(10), at the start of each iteration."),

@@ -319,24 +319,51 @@ static double count_nccl(const struct pw_cluster *c)
     return operations;
 }
 
-int64_t pw_advice_untimed(const struct pw_cluster *c)
+static double count_noted(const struct pw_cluster *c, const char *what)
 {
-    double untimed = 0;
+    double n = 0;
     for (size_t i = 0; i < c->ncompleteness; i++)
-        if (strncmp(c->completeness[i].what, "nccl_untimed", sizeof(c->completeness[i].what)) == 0)
-            untimed += (double)c->completeness[i].count;
-    if (!(untimed > 0) || untimed < count_nccl(c) - untimed)
-        return 0;
-    return untimed < 9e18 ? (int64_t)untimed : INT64_MAX;
+        if (is_text(c->completeness[i].what, sizeof(c->completeness[i].what), what))
+            n += (double)c->completeness[i].count;
+    return n > 0 ? n : 0;
+}
+
+void pw_advice_nccl_unknown(const struct pw_cluster *c, struct pw_nccl_unknown *out)
+{
+    const double untimed = count_noted(c, "nccl_untimed"),
+                 unplaced = count_noted(c, "nccl_unplaced");
+    *out = (struct pw_nccl_unknown){0};
+    if (untimed + unplaced <= 0 || untimed + unplaced < count_nccl(c) - untimed)
+        return;
+    out->untimed = untimed < 9e18 ? (int64_t)untimed : INT64_MAX;
+    out->unplaced = unplaced < 9e18 ? (int64_t)unplaced : INT64_MAX;
+    if (untimed >= unplaced)
+        out->unplaced = 0;
+    else
+        out->untimed = 0;
 }
 
 int pw_judge_nccl_untimed(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
                           struct pw_advice *advice)
 {
     struct pw_sentence evidence = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
-    const int64_t untimed = pw_advice_untimed(in->cluster);
+    struct pw_nccl_unknown unknown;
     (void)rule;
+    pw_advice_nccl_unknown(in->cluster, &unknown);
     pw_sentence_add(&evidence, "%" PRId64 " NCCL operations are known only by their enqueueing",
-                    untimed);
-    return untimed > 0;
+                    unknown.untimed);
+    return unknown.untimed > 0;
+}
+
+int pw_judge_nccl_unplaced(const struct pw_advice_input *in, const struct pw_advice_rule *rule,
+                           struct pw_advice *advice)
+{
+    struct pw_sentence evidence = pw_sentence_on(advice->evidence, sizeof(advice->evidence));
+    struct pw_nccl_unknown unknown;
+    (void)rule;
+    pw_advice_nccl_unknown(in->cluster, &unknown);
+    pw_sentence_add(&evidence,
+                    "the operations of %" PRId64 " NCCL kernels in replayed graphs are unknown",
+                    unknown.unplaced);
+    return unknown.unplaced > 0;
 }

@@ -41,4 +41,13 @@ void pw_unrecorded_gpus(const struct pw_unrecorded_sum *sum, char *out, size_t s
 const char *pw_unrecorded_because(enum pw_unrecorded reason);
 const char *pw_unrecorded_remedy(enum pw_unrecorded reason);
 
+/* Operations of NCCL of which too little is known to say who waited, where they are as many as all
+ * others or more; else both are 0, and one of them is. */
+struct pw_nccl_unknown {
+    int64_t untimed;  /* only the enqueueing is known */
+    int64_t unplaced; /* kernels in replayed graphs, of which the operations are not known */
+};
+
+void pw_advice_nccl_unknown(const struct pw_cluster *cluster, struct pw_nccl_unknown *out);
+
 #endif

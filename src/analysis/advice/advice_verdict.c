@@ -37,8 +37,10 @@ static enum pw_wanting find_wanting(const struct pw_advice_input *in, const stru
         return PW_WANTING_STEPS;
     if (in->measured < STEPS_LEAST)
         return PW_WANTING_MORE_STEPS;
-    if (v->untimed)
+    if (v->nccl.untimed)
         return PW_WANTING_NCCL_TIMES;
+    if (v->nccl.unplaced)
+        return PW_WANTING_NCCL_REPLAYS;
     return in->clock_error_max_ns < 0 ? PW_WANTING_CLOCKS : PW_WANTING_NOTHING;
 }
 
@@ -98,7 +100,8 @@ static enum pw_verdict_kind find_kind(const struct pw_advice_input *in, struct p
 
 void pw_verdict_find(const struct pw_advice_input *in, struct pw_verdict *verdict)
 {
-    *verdict = (struct pw_verdict){.untimed = pw_advice_untimed(in->cluster)};
+    *verdict = (struct pw_verdict){.kind = PW_VERDICT_UNKNOWN};
+    pw_advice_nccl_unknown(in->cluster, &verdict->nccl);
     pw_unrecorded_sum(in->cluster, &verdict->unrecorded);
     verdict->wanting = find_wanting(in, verdict);
     verdict->imbalance = first_imbalance(in, pw_imbalance_is_sure);
@@ -129,6 +132,7 @@ const char *pw_verdict_reason(enum pw_wanting wanting)
         [PW_WANTING_STEPS] = "no_steps",
         [PW_WANTING_MORE_STEPS] = "few_steps",
         [PW_WANTING_NCCL_TIMES] = "nccl_untimed",
+        [PW_WANTING_NCCL_REPLAYS] = "nccl_unplaced",
         [PW_WANTING_CLOCKS] = "clocks_not_aligned",
         [PW_WANTING_PEERS] = "no_peers",
     };

@@ -26,6 +26,7 @@ enum pw_wanting {
     PW_WANTING_STEPS,         /* no step is known */
     PW_WANTING_MORE_STEPS,    /* too few are */
     PW_WANTING_NCCL_TIMES,    /* when NCCL's operations ran is not known */
+    PW_WANTING_NCCL_REPLAYS,  /* what NCCL did in replays of CUDA graphs is not known */
     PW_WANTING_CLOCKS,        /* they are not aligned */
     PW_WANTING_PEERS,         /* a rank with more work is the only one of its role */
 };
@@ -34,7 +35,7 @@ struct pw_verdict {
     enum pw_verdict_kind kind;
     enum pw_wanting wanting;
     struct pw_unrecorded_sum unrecorded;
-    int64_t untimed; /* operations of NCCL */
+    struct pw_nccl_unknown nccl;
     /* The largest that costs a hundredth of the measured steps or more; NULL: there is none. */
     const struct pw_row_c_imbalance *imbalance;
     const struct pw_row_c_imbalance *alone; /* the same of roles of one rank */

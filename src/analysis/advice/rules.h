@@ -39,7 +39,8 @@ pw_advice_judge pw_judge_all_slower;
 pw_advice_judge pw_judge_ranks_missing, pw_judge_ranks_unclosed, pw_judge_events_dropped;
 pw_advice_judge pw_judge_ring_waits, pw_judge_no_steps, pw_judge_steps_inferred;
 pw_advice_judge pw_judge_few_steps, pw_judge_clock_coarse, pw_judge_profiling_costly;
-pw_advice_judge pw_judge_one_rank, pw_judge_nccl_untimed, pw_judge_mpi_not_recorded;
+pw_advice_judge pw_judge_one_rank, pw_judge_nccl_untimed, pw_judge_nccl_unplaced,
+    pw_judge_mpi_not_recorded;
 pw_advice_judge pw_judge_no_communication, pw_judge_clocks_not_aligned;
 
 /* The rule of the table that takes this straggler: the first of its cause and phase. */

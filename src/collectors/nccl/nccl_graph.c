@@ -48,6 +48,7 @@ struct pw_nccl_graphs {
     struct replay open[OPEN]; /* oldest first */
     int nopen;
     bool is_interrupted;
+    int64_t lacking_until; /* kernels */
     int64_t placed, unplaced;
 };
 
@@ -66,6 +67,7 @@ void pw_nccl_graphs_call(struct pw_nccl_graphs *g, const struct pw_nccl_op *op,
                          const struct pw_row_comms *comm)
 {
     g->is_interrupted |= !pw_nccl_captured_call(&g->captured, op, comm);
+    g->is_interrupted |= op->call.start < g->lacking_until;
 }
 
 void pw_nccl_graphs_launch(struct pw_nccl_graphs *g, uint32_t comm, int64_t time)
@@ -342,6 +344,13 @@ void pw_nccl_graphs_interrupt(struct pw_nccl_graphs *g)
     g->is_interrupted = true;
 }
 
+void pw_nccl_graphs_lack(struct pw_nccl_graphs *g, int64_t end)
+{
+    if (g->captured.ncalls)
+        pw_nccl_graphs_interrupt(g);
+    g->lacking_until = end > g->lacking_until ? end : g->lacking_until;
+}
+
 void pw_nccl_graphs_flush(struct pw_nccl_graphs *g)
 {
     finish_all(g);
@@ -353,6 +362,7 @@ void pw_nccl_graphs_flush(struct pw_nccl_graphs *g)
     g->captured.ncalls = g->captured.nunits = g->captured.nsorted = 0;
     g->captured.is_mixed = false;
     g->is_interrupted = false;
+    g->lacking_until = 0;
 }
 
 void pw_nccl_graphs_destroy(struct pw_nccl_graphs *g)

@@ -29,8 +29,12 @@ void pw_nccl_graphs_launch(struct pw_nccl_graphs *graphs, uint32_t comm, int64_t
 /* A kernel of NCCL's that a graph launched, in any order. */
 void pw_nccl_graphs_kernel(struct pw_nccl_graphs *graphs, const struct pw_row_kernel *kernel);
 
-/* Kernels may be lacking from now on. */
+/* Captures and kernels may be lacking from now on. */
 void pw_nccl_graphs_interrupt(struct pw_nccl_graphs *graphs);
+
+/* Kernels that ran before `end` may be lacking: this matters for graphs that were captured by then.
+ * A call that was captured before may be told later. */
+void pw_nccl_graphs_lack(struct pw_nccl_graphs *graphs, int64_t end);
 
 /* Rows of all replays; another process begins, or none. */
 void pw_nccl_graphs_flush(struct pw_nccl_graphs *graphs);

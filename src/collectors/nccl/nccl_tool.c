@@ -7,6 +7,7 @@
 #include "collectors/nccl/nccl_graph.h"
 #include "collectors/nccl/nccl_nvtx.h"
 #include "collectors/nccl/nccl_ops.h"
+#include "core/comm_kernel.h"
 #include "core/ops.h"
 #include "core/schedule.h"
 
@@ -46,8 +47,7 @@ static bool is_nccl_kernel(struct state *s, uint32_t row)
     struct known_name *name = &s->names[row % NAMES];
     if (!name->is_known || name->row != row) {
         const char *text = pw_rankfile_borrow_text(s->file, row);
-        const char *at = strstr(text, "nccl");
-        *name = (struct known_name){row, text[0] != '\0', at && strstr(at, "Kernel")};
+        *name = (struct known_name){row, text[0] != '\0', pw_is_comm_kernel(text)};
     }
     return name->is_nccl;
 }
@@ -314,8 +314,10 @@ static void watch(void *state, const struct pw_record *record, const struct pw_o
     follow_process(s, origin);
     const bool closes =
         record->type == PW_REC_WINDOW && (record->flags & PW_WINDOW_STATE) == PW_WINDOW_CLOSED;
-    if (closes || record->type == PW_REC_GPU_GAP)
+    if (closes)
         pw_nccl_graphs_interrupt(s->graphs);
+    else if (record->type == PW_REC_GPU_GAP)
+        pw_nccl_graphs_lack(s->graphs, origin->end);
     else if (record->type != PW_REC_WINDOW)
         pw_nccl_nvtx_see(s->nvtx, record, origin);
 }

@@ -161,14 +161,22 @@ static void write_unaligned(const struct pw_figures *f, struct pw_sentence *s)
 }
 
 /* When NCCL's operations ran is not known, so a rank that they waited for would not be seen. */
-static void write_untimed(const struct pw_figures *f, int64_t untimed, struct pw_sentence *s)
+static void write_untimed(const struct pw_figures *f, const struct pw_nccl_unknown *nccl,
+                          struct pw_sentence *s)
 {
-    pw_sentence_add(
-        s,
-        "Whether a rank held the job back is not known, nor are waits and bandwidth: of "
-        "%" PRId64 " operations of NCCL only the enqueueing was seen; record GPU kernels "
-        "(activity cuda) or use --level 2; %" PRId64 " %ss",
-        untimed, f->measured, pw_words_step(f->cluster));
+    pw_sentence_add(s, "Whether a rank held the job back is not known, nor are waits and "
+                       "bandwidth: ");
+    if (nccl->untimed)
+        pw_sentence_add(s,
+                        "of %" PRId64 " operations of NCCL only the enqueueing was seen; record "
+                        "GPU kernels (activity cuda) or use --level 2",
+                        nccl->untimed);
+    else
+        pw_sentence_add(s,
+                        "the operations of %" PRId64 " kernels of NCCL in replayed CUDA graphs are "
+                        "not known",
+                        nccl->unplaced);
+    pw_sentence_add(s, "; %" PRId64 " %ss", f->measured, pw_words_step(f->cluster));
     if (f->step_mean_ns >= 0)
         add_ns(s, " of ", f->step_mean_ns);
     pw_sentence_add(s, ".");
@@ -311,7 +319,8 @@ static void write_unknown(const struct pw_figures *f, const struct pw_verdict *v
             f->measured, f->measured == 1 ? " was" : "s were");
         break;
     case PW_WANTING_NCCL_TIMES:
-        write_untimed(f, v->untimed, s);
+    case PW_WANTING_NCCL_REPLAYS:
+        write_untimed(f, &v->nccl, s);
         break;
     case PW_WANTING_CLOCKS:
         write_unaligned(f, s);

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "analysis/advice/advice_trends.h"
-#include "analysis/gputime.h"
 #include "analysis/statistics.h"
+#include "core/comm_kernel.h"
 #include "report/content/headline.h"
 #include "report/figures/figures.h"
 #include "report/html/html_collectives.h"
@@ -103,7 +103,7 @@ static json_t *make_heat(const struct pw_cluster *c)
         if (lines == HEAT_KERNELS || (lines + 1) * c->ngpu_ranks > HEAT_CELLS)
             break;
         const struct pw_row_c_kernel *kernel = &c->kernels[row];
-        if (pw_gpu_is_comm(kernel->name))
+        if (pw_is_comm_kernel(kernel->name))
             continue;
         bad |= json_array_append_new(name, pw_json_text(kernel->name, sizeof(kernel->name))) != 0;
         bad |= json_array_append_new(total, make_line(c, at, end)) != 0;

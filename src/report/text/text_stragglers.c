@@ -134,7 +134,13 @@ static void write_unknown(const struct pw_figures *f, const struct pw_verdict *v
         pw_sentence_add(s,
                         "Not known: of %" PRId64 " operations of NCCL only the enqueueing was "
                         "seen, so it is unknown which rank waited for which.",
-                        v->untimed);
+                        v->nccl.untimed);
+        break;
+    case PW_WANTING_NCCL_REPLAYS:
+        pw_sentence_add(s,
+                        "Not known: the operations of %" PRId64 " kernels of NCCL in replayed CUDA "
+                        "graphs are not known, so it is unknown which rank waited for which.",
+                        v->nccl.unplaced);
         break;
     case PW_WANTING_CLOCKS:
         pw_sentence_add(s, "Not resolvable: the ranks' clocks are not aligned, so it is unknown "
