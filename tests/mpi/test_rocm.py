@@ -199,6 +199,28 @@ def forked():
 
 
 @h.case
+def a_child_that_uses_the_gpu():
+    """It is counted, and the report says so."""
+    done = run("child")
+    h.check("child 0" in h.lines(done.stdout), done.stdout)
+    h.run(h.profwrap("merge", "out"))
+    file = h.open_complete("out")
+    h.equal(count(file, "events/kernel"), 1, "kernels")
+    h.equal(overhead(file)["gpu_processes"], 1, "in /overhead")
+    text = " ".join(h.run(h.profwrap("report", "out")).stdout.decode().split())
+    h.check("GPUs were used by 1 child process that was not recorded" in text, text)
+
+
+@h.case
+def in_wsl():
+    """/dev/dxg is the driver there: what is refused is said, as with /dev/kfd."""
+    os.makedirs("wsl/dev")
+    open("wsl/dev/dxg", "w").close()
+    check_not_recorded("no librocprofiler-sdk was found", "all", version=None,
+                       env={"PROFWRAP_FSROOT": os.path.abspath("wsl")})
+
+
+@h.case
 def unloaded():
     """The program closes HIP and rocprofiler: what was loaded stays, and nothing is lost."""
     run("unload")

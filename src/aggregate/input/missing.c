@@ -69,7 +69,7 @@ static void note_input(struct pw_job *job, const struct pw_input *input)
         pw_job_note(job, input->rank, "gpu_unrecorded", 1, input->gpu_unrecorded);
     if (input->gpu_processes > 0)
         pw_job_note(job, input->rank, "gpu_processes", input->gpu_processes,
-                    "processes that the program started used CUDA and were not recorded");
+                    "processes that the program started used GPUs and were not recorded");
     if (input->nccl_unplaced > 0)
         pw_job_note(job, input->rank, "nccl_unplaced", input->nccl_unplaced,
                     "kernels of NCCL in replayed CUDA graphs whose operations are not known: waits "

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectors/cuda/cuda_refusal.h"
+#include "collectors/gpu/gpu_present.h"
 #include "rank/ring/tick.h"
 
 enum { LEAST_NS = 100000000, PART = 8 };
@@ -48,7 +48,7 @@ void pw_cuda_other_poll(struct pw_cuda_other *other, const pid_t *pids, size_t n
 void pw_cuda_other_finish(const struct pw_cuda_other *other, struct pw_rankfile *file)
 {
     char reason[192];
-    if (!other->is_used || !pw_cuda_has_gpu())
+    if (!other->is_used || !pw_gpu_is_present(PW_GPU_CUDA))
         return;
     snprintf(reason, sizeof(reason), "CUDA_INJECTION64_PATH names another tool: %s",
              base_name(other->tool));

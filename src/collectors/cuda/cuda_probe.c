@@ -282,7 +282,7 @@ int InitializeInjection(void)
     /* The rank's recording process alone: others that it starts may use the GPU, too. */
     const bool records = is_wanted() && !atomic_exchange(&has_begun, 1) && pw_probe_thread();
     if (!records)
-        pw_probe_count_gpu_process();
+        pw_probe_count_gpu_process(PW_ACTIVITY_CUDA);
     if (records) {
         const bool is_working = begin();
         if (!is_working)

@@ -1,36 +1,8 @@
 /* Reasons, and what to do; see cuda_refusal.h. */
 #include "collectors/cuda/cuda_refusal.h"
 
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "collectors/cuda/cuda_notes.h"
 #include "core/text.h"
-
-bool pw_cuda_has_gpu(void)
-{
-    enum { NUMBERED = 32 };
-    static const char *const others[] = {"/dev/nvhost-gpu", "/dev/dxg"}; /* Tegra, WSL */
-    const char *root = getenv("PROFWRAP_FSROOT"), *visible = getenv("CUDA_VISIBLE_DEVICES");
-    char path[PATH_MAX];
-    root = root ? root : "";
-    if (visible && (!*visible || strcmp(visible, "-1") == 0))
-        return false;
-    for (int i = 0; i < NUMBERED; i++) {
-        snprintf(path, sizeof(path), "%s/dev/nvidia%d", root, i);
-        if (access(path, F_OK) == 0)
-            return true;
-    }
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-        snprintf(path, sizeof(path), "%s%s", root, others[i]);
-        if (access(path, F_OK) == 0)
-            return true;
-    }
-    return false;
-}
 
 static const char *reason_of(int32_t result)
 {

@@ -31,7 +31,7 @@ static void identify(const struct pw_record *record, struct pw_row_device *row)
 }
 
 const struct pw_gpu_vendor pw_gpu_cuda = {
-    .has_gpu = pw_cuda_has_gpu,
+    .make = PW_GPU_CUDA,
     .refusal = refusal,
     .overhead = overhead,
     .identify = identify,

@@ -9,6 +9,7 @@
 #include "collectors/gpu/gpu_device.h"
 #include "collectors/gpu/gpu_held.h"
 #include "collectors/gpu/gpu_launches.h"
+#include "collectors/gpu/gpu_present.h"
 #include "collectors/gpu/gpu_vendor.h"
 #include "rank/probe/ranges.h"
 
@@ -259,7 +260,7 @@ static void sample(void *state, pid_t pid, int64_t now_ns)
 static void note_refusal(const struct state *s)
 {
     char reason[192];
-    if (!s->said.is_there || s->said.is_recording || !s->vendor->has_gpu())
+    if (!s->said.is_there || s->said.is_recording || !pw_gpu_is_present(s->vendor->make))
         return;
     s->vendor->refusal(&s->said, reason, sizeof(reason));
     const size_t length = strlen(reason);

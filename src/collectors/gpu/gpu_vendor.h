@@ -20,8 +20,7 @@ struct pw_gpu_said {
 };
 
 struct pw_gpu_vendor {
-    /* Whether the program could use a GPU of this make here. */
-    bool (*has_gpu)(void);
+    enum pw_gpu_make make;
     /* Why nothing was recorded. Without a full stop; `out` is cut to `size`. */
     void (*refusal)(const struct pw_gpu_said *said, char *out, size_t size);
     /* Rows of /overhead. */

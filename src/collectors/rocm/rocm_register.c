@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "collectors/gpu/gpu_present.h"
 #include "collectors/rocm/rocm_session.h"
 #include "rank/probe/scope.h"
 
@@ -33,24 +33,10 @@ struct pw_rocp_tool *profwrap_rocm_configure(uint32_t version, const char *text,
     return pw_rocm_configure(version, text, priority, client);
 }
 
-/* A GPU of AMD's, by its driver: ROCm's runtimes begin without one, too. */
-static bool has_gpu(void)
-{
-    static const char *const devices[] = {"/dev/kfd", "/dev/dxg"};
-    const char *root = getenv("PROFWRAP_FSROOT");
-    char path[PATH_MAX];
-    for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
-        snprintf(path, sizeof(path), "%s%s", root ? root : "", devices[i]);
-        if (access(path, F_OK) == 0)
-            return true;
-    }
-    return false;
-}
-
 static bool is_wanted(void)
 {
     const struct pw_segment_shared *segment = pw_gate->on ? pw_probe_borrow_segment() : NULL;
-    return segment && (segment->activities & PW_ACTIVITY_ROCM) && has_gpu();
+    return segment && (segment->activities & PW_ACTIVITY_ROCM);
 }
 
 /* Beside the probe. */
@@ -71,6 +57,9 @@ static bool begin(const void *beside)
 {
     static _Atomic int has_begun;
     int status = 0;
+    if (!pw_gpu_is_present(PW_GPU_ROCM))
+        return false;
+    pw_probe_count_gpu_process(PW_ACTIVITY_ROCM); /* where another one of the rank records */
     if (!is_wanted() || atomic_exchange(&has_begun, 1) || !pw_probe_thread())
         return false;
     pw_rocm.level = pw_probe_borrow_segment()->level;

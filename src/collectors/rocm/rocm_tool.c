@@ -1,20 +1,8 @@
 /* What is AMD's own in the rows of GPUs; see gpu_vendor.h. */
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "collectors/gpu/gpu_vendor.h"
 #include "collectors/rocm/rocm_state.h"
-
-/* ROCm's runtimes begin where there is none, too. */
-static bool has_gpu(void)
-{
-    const char *root = getenv("PROFWRAP_FSROOT");
-    char path[PATH_MAX];
-    snprintf(path, sizeof(path), "%s/dev/kfd", root ? root : "");
-    return access(path, F_OK) == 0;
-}
 
 static void refusal(const struct pw_gpu_said *said, char *out, size_t size)
 {
@@ -75,7 +63,7 @@ static void identify(const struct pw_record *record, struct pw_row_device *row)
 }
 
 const struct pw_gpu_vendor pw_gpu_rocm = {
-    .has_gpu = has_gpu,
+    .make = PW_GPU_ROCM,
     .refusal = refusal,
     .overhead = overhead,
     .identify = identify,

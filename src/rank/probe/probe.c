@@ -305,11 +305,11 @@ void pw_probe_say_gpu_untimed(void)
         atomic_store(&probe.segment->gpu_untimed, 1);
 }
 
-void pw_probe_count_gpu_process(void)
+void pw_probe_count_gpu_process(uint32_t activity)
 {
     static _Atomic int32_t counted; /* a forked child has its parent's */
     const int32_t me = getpid();
-    if (!probe.segment || !(probe.segment->activities & PW_ACTIVITY_CUDA))
+    if (!probe.segment || !(probe.segment->activities & activity))
         return;
     const int32_t owner = atomic_load(&probe.segment->owner_pid);
     if (owner && owner != me && atomic_exchange(&counted, me) != me)

@@ -144,10 +144,9 @@ const struct pw_segment_shared *pw_probe_borrow_segment(void);
 /* CUPTI cannot be used in this process: who else can tell when kernels ran is to do so. */
 void pw_probe_say_gpu_untimed(void);
 
-/* Counts this process, once, when another one of the rank records: its GPU activity is not
- * recorded.
- */
-void pw_probe_count_gpu_process(void);
+/* Counts this process, once, when another one of the rank records, and the activity, of GPUs, is to
+ * be recorded: this one's is not. */
+void pw_probe_count_gpu_process(uint32_t activity);
 
 /* Makes the segment's pool this process's (pw_pool_create). */
 int pw_probe_create_pool(struct pw_pool **out);

@@ -229,6 +229,21 @@ static void forks(void)
     launch(STANDIN_FIRST, 0, 2);
 }
 
+/* Another program that uses the GPU, too. */
+static void have_child(const char *self)
+{
+    int status = 0;
+    load_code();
+    launch(STANDIN_FIRST, 0, 1);
+    pid_t child = fork();
+    if (child == 0) {
+        execl(self, self, "idle", (char *)NULL);
+        _exit(1);
+    }
+    waitpid(child, &status, 0);
+    printf("child %d\n", status);
+}
+
 static void load_tool(int forces)
 {
     int (*force)(void);
@@ -268,6 +283,8 @@ int main(int argc, char **argv)
         many_threads(atoi(argv[2]), atoi(argv[3]));
     else if (strcmp(what, "pause") == 0)
         paused();
+    else if (strcmp(what, "child") == 0)
+        have_child(argv[0]);
     else if (strcmp(what, "fork") == 0)
         forks();
     else if (strcmp(what, "unload") == 0) {
