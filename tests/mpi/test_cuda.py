@@ -161,8 +161,35 @@ def memory_that_is_mapped():
         h.equal([(int(r["device"]), int(r["delta_bytes"]), int(r["total_bytes"])) for r in memory],
                 [(1, piece, piece), (1, piece, 2 * piece), (1, piece, 3 * piece),
                  (1, -piece, 2 * piece), (1, -piece, piece), (1, -piece, 0),
-                 (1, 2 * piece, 2 * piece), (1, piece, 3 * piece), (1, -2 * piece, piece)],
+                 (1, 2 * piece, 2 * piece), (1, piece, 3 * piece), (1, piece, 4 * piece),
+                 (1, -2 * piece, 2 * piece)],
                 "memory of " + layout)
+
+
+def lacking(folder):
+    h.run(h.profwrap("merge", folder))
+    with h.h5py().File(folder + "/cluster.h5") as cluster:
+        return [row["detail"].decode() for row in cluster["completeness"][:]
+                if row["what"] == b"gpu_lacking"]
+
+
+@h.case
+def memory_that_is_not_seen_beside_a_subscriber():
+    """A profiler that keeps the only subscription (Kineto): ours is without one when it comes back."""
+    run("takeover")
+    h.equal(lacking("out"), ["memory that the program maps itself (refused with error 39)"], "what")
+
+
+@h.case
+def a_kind_that_is_refused():
+    for layout in ("13.0", "11.8"):
+        run("all", layout=layout, options=("-o", layout), env={"STANDIN_REFUSES_KIND": "1"})
+        file = h.open_complete(layout)
+        h.equal((len(names(file)), overhead(file)["cupti_result"]), (7, 27), "kernels and result")
+        h.equal(lacking(layout), ["copies (refused with error 27)"], "what is missing")
+        h.check("gpu_lacking" in h.run(h.profwrap("report", layout)).stdout.decode(), "in the report")
+    run("all", options=("-o", "whole"))
+    h.equal(lacking("whole"), [], "what is missing where nothing is refused")
 
 
 @h.case
@@ -600,6 +627,13 @@ def finalized_while_it_is_asked():
     no_faults(done)
     h.check("flushing 1 failed 0" in h.lines(done.stdout), done.stdout)
     h.equal(names(h.open_complete("out")), ["before", "after"], "kernels")
+
+
+@h.case
+def a_profiler_that_comes_during_a_long_flush():
+    """Longer than it is made to wait: it is refused then, and no more once the flush is over."""
+    done = run("try-often", env={"STANDIN_SLOW_FLUSH": "2500"})
+    h.check("refused 1 failed 0" in h.lines(done.stdout), done.stdout)
 
 
 @h.case

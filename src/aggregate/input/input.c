@@ -62,6 +62,7 @@ static int read_attributes(struct pw_input *s, hid_t file, char *problem, size_t
     get_text(file, "clock_domain", s->clock_domain, sizeof(s->clock_domain));
     get_text(file, "clock_sync", s->clock_sync, sizeof(s->clock_sync));
     get_text(file, "gpu_unrecorded", s->gpu_unrecorded, sizeof(s->gpu_unrecorded));
+    get_text(file, "gpu_lacking", s->gpu_lacking, sizeof(s->gpu_lacking));
     get_text(file, "cupti_taken_by", s->cupti_taken_by, sizeof(s->cupti_taken_by));
     get_text(file, "command", s->command, sizeof(s->command));
     return 0;

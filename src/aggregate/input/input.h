@@ -37,6 +37,7 @@ struct pw_input {
     int64_t start_unix_ns, end_unix_ns;
     char role[64]; /* as the program said, "" it did not */
     char hostname[64], job[64], clock_domain[128], clock_sync[16], command[512];
+    char gpu_lacking[192];      /* what of GPUs was not recorded though kernels were; "" nothing */
     int64_t gpu_processes;      /* that used GPUs, and were not recorded */
     int64_t nccl_unplaced;      /* kernels of NCCL in replayed graphs without an operation */
     char gpu_unrecorded[192];   /* why; "" when GPUs were recorded, or there was none */

@@ -67,6 +67,8 @@ static void note_input(struct pw_job *job, const struct pw_input *input)
         note_row(job, input, &spawned);
     if (input->gpu_unrecorded[0])
         pw_job_note(job, input->rank, "gpu_unrecorded", 1, input->gpu_unrecorded);
+    if (input->gpu_lacking[0])
+        pw_job_note(job, input->rank, "gpu_lacking", 1, input->gpu_lacking);
     if (input->gpu_processes > 0)
         pw_job_note(job, input->rank, "gpu_processes", input->gpu_processes,
                     "processes that the program started used GPUs and were not recorded");

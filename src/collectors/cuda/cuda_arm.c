@@ -18,13 +18,19 @@ static uint64_t read_clock(void)
 static const struct {
     int kind;
     uint32_t level; /* from which on */
+    enum pw_gpu_lack lack;
 } kinds[] = {
-    {PW_CUPTI_DEVICE, 0},          {PW_CUPTI_CONCURRENT_KERNEL, 0},
-    {PW_CUPTI_MEMCPY, 0},          {PW_CUPTI_MEMCPY2, 0},
-    {PW_CUPTI_MEMSET, 0},          {PW_CUPTI_MEMORY2, 1},
-    {PW_CUPTI_SYNCHRONIZATION, 1}, {PW_CUPTI_OVERHEAD, 1},
-    {PW_CUPTI_MEMORY_POOL, 1},     {PW_CUPTI_RUNTIME, 2},
-    {PW_CUPTI_DRIVER, 2},
+    {PW_CUPTI_CONCURRENT_KERNEL, 0, PW_GPU_LACKS},
+    {PW_CUPTI_DEVICE, 0, PW_GPU_LACKS_DEVICES},
+    {PW_CUPTI_MEMCPY, 0, PW_GPU_LACKS_COPIES},
+    {PW_CUPTI_MEMCPY2, 0, PW_GPU_LACKS_COPIES},
+    {PW_CUPTI_MEMSET, 0, PW_GPU_LACKS_SETS},
+    {PW_CUPTI_MEMORY2, 1, PW_GPU_LACKS_MEMORY},
+    {PW_CUPTI_SYNCHRONIZATION, 1, PW_GPU_LACKS_WAITS},
+    {PW_CUPTI_OVERHEAD, 1, PW_GPU_LACKS_OVERHEAD},
+    {PW_CUPTI_MEMORY_POOL, 1, PW_GPU_LACKS_MEMORY},
+    {PW_CUPTI_RUNTIME, 2, PW_GPU_LACKS_CALLS},
+    {PW_CUPTI_DRIVER, 2, PW_GPU_LACKS_CALLS},
 };
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
@@ -103,6 +109,14 @@ static void choose_settings(void)
     limit_device_memory();
 }
 
+static void note_lack(enum pw_gpu_lack lack, int result)
+{
+    if (!result)
+        return;
+    pw_cuda.lacking_result = pw_cuda.lacking ? pw_cuda.lacking_result : result;
+    pw_cuda.lacking |= 1u << lack;
+}
+
 static int switch_on(void)
 {
     choose_settings();
@@ -114,14 +128,14 @@ static int switch_on(void)
     pw_cuda.result = pw_subscriber_switch_kind(PW_CUPTI_CONCURRENT_KERNEL, true);
     if (pw_cuda.result)
         return pw_cuda.result;
+    pw_cuda.lacking = 0;
     for (int i = 0; i < KINDS; i++)
-        if (kinds[i].level <= pw_cuda.level) {
-            int result = pw_subscriber_switch_kind(kinds[i].kind, true);
-            pw_cuda.result = pw_cuda.result ? pw_cuda.result : result;
-        }
+        if (kinds[i].level <= pw_cuda.level)
+            note_lack(kinds[i].lack, pw_subscriber_switch_kind(kinds[i].kind, true));
+    pw_cuda.result = pw_cuda.lacking ? pw_cuda.lacking_result : PW_CUPTI_SUCCESS;
     watch_launches(true);
-    if (pw_cuda.level > 0)
-        pw_cuda_segments_watch(true);
+    if (pw_cuda.level > 0 && !pw_cuda_segments_watch(true))
+        note_lack(PW_GPU_LACKS_MAPPED, PW_CUPTI_OTHER_SUBSCRIBER);
     return PW_CUPTI_SUCCESS;
 }
 
@@ -184,11 +198,21 @@ bool pw_cuda_await_calls(void)
     return false;
 }
 
-/* A subscription that a flush reads stays, and keeps the application out, rather than to crash. */
+/* A subscription that a flush reads stays, and keeps the application out, rather than to crash: the
+ * worker ends it once the flush has returned. */
 void pw_cuda_disarm(void)
 {
     const bool is_alone = pw_cuda_await_calls();
     switch_all_off();
     if (is_alone)
+        pw_subscriber_end();
+    else
+        atomic_store(&pw_cuda.is_left, 1);
+}
+
+void pw_cuda_end_left(void)
+{
+    int left = 1;
+    if (atomic_compare_exchange_strong(&pw_cuda.is_left, &left, 0))
         pw_subscriber_end();
 }

@@ -52,7 +52,9 @@ static void put_state(struct pw_thread *thread)
                       .level = pw_cuda.level,
                       .result = pw_cuda.result,
                       .is_recording = pw_cuda.is_recording,
-                      .device_bytes = pw_cuda.device_bytes},
+                      .device_bytes = pw_cuda.device_bytes,
+                      .lacking = pw_cuda.lacking,
+                      .lacking_result = pw_cuda.lacking_result},
     };
     pw_cuda_put(thread, &record);
 }
@@ -108,6 +110,7 @@ static void come_back(struct pw_thread *thread)
 
 static void convert(struct pw_thread *thread)
 {
+    pw_cuda_end_left();
     if (!pw_probe_lock(thread))
         return;
     pw_cuda_convert_all(thread);

@@ -7,8 +7,9 @@
 
 enum { HANDLES = 1 << 15, MAPPINGS = 1 << 16, CHANGES = 1 << 12, TRIES = 64, SPINS = 1 << 14 };
 
-static const char *const functions[] = {"cuMemCreate", "cuMemRelease", "cuMemMap", "cuMemUnmap"};
-enum function { CREATE, RELEASE, MAP, UNMAP, FUNCTIONS };
+static const char *const functions[] = {"cuMemCreate", "cuMemRelease", "cuMemMap", "cuMemUnmap",
+                                        "cuMemRetainAllocationHandle"};
+enum function { CREATE, RELEASE, MAP, UNMAP, RETAIN, FUNCTIONS };
 
 /* Keys are handles and addresses: 0 free, 1 was used. */
 enum { FREE, WAS_USED };
@@ -160,6 +161,15 @@ static bool unmap(const struct pw_cupti_mem_unmap *call)
     return is_noted;
 }
 
+/* Asked for by an address: the handle that was mapped there, which is to be released once more. */
+static bool retain(const struct pw_cupti_mem_retain *call)
+{
+    struct handle *h = call->handle ? find_handle(*call->handle, false) : NULL;
+    if (h)
+        h->uses++;
+    return true;
+}
+
 static bool take(enum function function, const void *params)
 {
     const uint64_t *released = params;
@@ -170,6 +180,8 @@ static bool take(enum function function, const void *params)
         return drop_use(*released, 0);
     case MAP:
         return map(params);
+    case RETAIN:
+        return retain(params);
     default:
         return unmap(params);
     }
@@ -209,18 +221,19 @@ static void find_functions(void)
     }
 }
 
-void pw_cuda_segments_watch(bool is_on)
+bool pw_cuda_segments_watch(bool is_on)
 {
     const struct pw_cupti *cupti = pw_cuda.cupti;
     void *subscriber = atomic_load(&pw_cuda.subscriber);
     if (!subscriber || !cupti->enable_callback || !cupti->callback_name)
-        return;
+        return false;
     if (is_on)
         find_functions();
     for (int i = 0; i < FUNCTIONS; i++)
         if (atomic_load(&seg.callbacks[i]))
             cupti->enable_callback(is_on, subscriber, PW_CUPTI_DOMAIN_DRIVER,
                                    atomic_load(&seg.callbacks[i]));
+    return true;
 }
 
 void pw_cuda_segments_put(struct pw_thread *thread)

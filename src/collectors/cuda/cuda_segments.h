@@ -11,8 +11,8 @@
 /* What CUPTI calls on entering and leaving functions, in the program's threads. */
 void pw_cuda_segments_call(void *arg, int domain, uint32_t callback, const void *data);
 
-/* Has it do so, or not, by the subscription that there is. */
-void pw_cuda_segments_watch(bool is_on);
+/* Has it do so, or not, by the subscription that there is. False: there is none. */
+bool pw_cuda_segments_watch(bool is_on);
 
 /* Makes records of what has come since; by the worker only. */
 void pw_cuda_segments_put(struct pw_thread *thread);

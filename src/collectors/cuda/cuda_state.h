@@ -26,6 +26,9 @@ struct pw_cuda {
     struct pw_pool *pool;
     uint32_t level, version;
     int result;            /* of what kept it from being armed, or a kind from being on */
+    uint32_t lacking;      /* bits of enum pw_gpu_lack: what CUPTI refused when it was armed last */
+    int lacking_result;    /* of the first of them */
+    _Atomic int is_left;   /* a subscription, because a thread of ours was in CUPTI */
     bool is_recording;     /* it was armed, at least once */
     uint64_t device_bytes; /* that CUPTI may take on each device; 0: it does not say */
     struct pw_gpu_loss dropped, untimed;
@@ -61,6 +64,9 @@ bool pw_cuda_await_calls(void);
 /* No more of our kinds; what CUPTI still has for us is handed over first. Waits for our own
  * threads, as pw_cuda_await_calls() does. */
 void pw_cuda_disarm(void);
+
+/* Gives a subscription back that pw_cuda_disarm() could not; by the worker, out of CUPTI. */
+void pw_cuda_end_left(void);
 
 void pw_cuda_wake_worker(void);
 

@@ -171,9 +171,11 @@ int cuptiActivityEnable(int kind)
     typedef int enable(int);
     REAL(enable, "cuptiActivityEnable")
     yield(__builtin_return_address(0));
+    /* First: the worker must not take CUPTI in between. */
+    const uint64_t before = atomic_fetch_or(&theirs.kinds, bit_of(kind));
     int result = real(kind);
-    if (result == PW_CUPTI_SUCCESS)
-        atomic_fetch_or(&theirs.kinds, bit_of(kind));
+    if (result != PW_CUPTI_SUCCESS && !(before & bit_of(kind)))
+        atomic_fetch_and(&theirs.kinds, ~bit_of(kind));
     return result;
 }
 

@@ -68,6 +68,11 @@ struct pw_cupti_mem_create {
     const struct pw_cuda_mem_prop *prop;
 };
 
+struct pw_cupti_mem_retain {
+    const uint64_t *handle;
+    uint64_t address;
+};
+
 struct pw_cupti_mem_map {
     uint64_t address;
     size_t bytes, offset;

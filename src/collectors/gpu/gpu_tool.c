@@ -11,6 +11,7 @@
 #include "collectors/gpu/gpu_launches.h"
 #include "collectors/gpu/gpu_present.h"
 #include "collectors/gpu/gpu_vendor.h"
+#include "core/text.h"
 #include "rank/probe/ranges.h"
 
 enum { HOLDERS = 8, POOLS = 16 };
@@ -170,6 +171,9 @@ static void note_state(struct state *s, const struct pw_record *record,
     s->said.result = record->gpu_state.result;
     s->said.is_recording = record->gpu_state.is_recording != 0;
     s->said.device_bytes = record->gpu_state.device_bytes;
+    if (record->gpu_state.lacking)
+        s->said.lacking_result = record->gpu_state.lacking_result;
+    s->said.lacking |= record->gpu_state.lacking;
     s->holder = pw_origin_name(origin, record->stack);
     pw_gpu_held_expect(s->held, record->gpu_state.level > 0);
 }
@@ -270,6 +274,30 @@ static void note_refusal(const struct state *s)
     pw_rankfile_set_text(s->file, "gpu_unrecorded", reason);
 }
 
+/* What is missing beside kernels, which are there. */
+static void note_lacking(const struct state *s)
+{
+    static const char *const names[PW_GPU_LACKS] = {
+        [PW_GPU_LACKS_COPIES] = "copies",
+        [PW_GPU_LACKS_SETS] = "memsets",
+        [PW_GPU_LACKS_MEMORY] = "allocated memory",
+        [PW_GPU_LACKS_WAITS] = "waits for the GPU",
+        [PW_GPU_LACKS_CALLS] = "calls of CUDA",
+        [PW_GPU_LACKS_DEVICES] = "properties of GPUs",
+        [PW_GPU_LACKS_OVERHEAD] = "the library's own time",
+        [PW_GPU_LACKS_MAPPED] = "memory that the program maps itself",
+    };
+    char text[192] = "";
+    struct pw_sentence sentence = pw_sentence_on(text, sizeof(text));
+    for (unsigned i = 0; i < PW_GPU_LACKS; i++)
+        if (s->said.lacking >> i & 1)
+            pw_sentence_add(&sentence, "%s%s", text[0] ? ", " : "", names[i]);
+    if (!text[0])
+        return;
+    pw_sentence_add(&sentence, " (refused with error %d)", (int)s->said.lacking_result);
+    pw_rankfile_set_text(s->file, "gpu_lacking", text);
+}
+
 /* The file has no texts in rows of gaps. */
 static void note_holders(const struct state *s)
 {
@@ -292,6 +320,7 @@ static void finish(void *state, int64_t end_ns)
     if (!s->is_used)
         return;
     note_refusal(s);
+    note_lacking(s);
     note_holders(s);
     s->vendor->overhead(s->file, &s->said);
 }

@@ -17,6 +17,8 @@ struct pw_gpu_said {
     int32_t result;        /* the library's, or a reason of the collector's own */
     uint64_t device_bytes; /* that the library may take on each device; 0: it does not say */
     int64_t overhead_ns, records;
+    uint32_t lacking; /* bits of enum pw_gpu_lack, at any time */
+    int32_t lacking_result;
 };
 
 struct pw_gpu_vendor {

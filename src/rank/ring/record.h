@@ -91,6 +91,19 @@ enum {
 /* Whose GPUs: `op` of PW_REC_GPU_STATE, flags of PW_REC_GPU_DEVICE. */
 enum pw_gpu_make { PW_GPU_CUDA, PW_GPU_ROCM, PW_GPU_MAKES };
 
+/* What a maker's library may refuse to tell, numbers of bits. */
+enum pw_gpu_lack {
+    PW_GPU_LACKS_COPIES = 0,
+    PW_GPU_LACKS_SETS,
+    PW_GPU_LACKS_MEMORY,
+    PW_GPU_LACKS_WAITS,
+    PW_GPU_LACKS_CALLS,
+    PW_GPU_LACKS_DEVICES,
+    PW_GPU_LACKS_OVERHEAD,
+    PW_GPU_LACKS_MAPPED, /* memory that the program maps itself */
+    PW_GPU_LACKS,
+};
+
 /* Flags of PW_REC_GPU_API: it launches what runs on a device; it gets a row of its own. */
 enum { PW_GPU_LAUNCHES = 1, PW_GPU_HAS_ROW = 2 };
 
@@ -293,6 +306,8 @@ struct pw_record {
             int32_t result; /* CUPTI's, or enum pw_cuda_refusal; 0: no complaint */
             uint32_t is_recording;
             uint64_t device_bytes;
+            uint32_t lacking; /* bits of enum pw_gpu_lack: not recorded though the rest is */
+            int32_t lacking_result;
         } gpu_state;
         struct {
             uint64_t uid;

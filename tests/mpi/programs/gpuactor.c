@@ -221,9 +221,18 @@ static void segments(void)
     create_segment(102, 2 * PIECE, DEVICE, 0);
     map_segment(102, base + 2 * PIECE, 2 * PIECE);
     create_segment(103, PIECE, DEVICE, 0);
+    /* By its address the handle is held once more: it is there until it is released twice. */
     handle = 102;
+    const struct {
+        const uint64_t *handle;
+        uint64_t address;
+    } retain = {&handle, base + 2 * PIECE};
+    gpu.driver(STANDIN_RETAIN, &retain, 0);
     gpu.driver(STANDIN_RELEASE, &handle, 0);
     unmap_segments(base + 2 * PIECE, 2 * PIECE);
+    create_segment(104, PIECE, DEVICE, 0);
+    handle = 102;
+    gpu.driver(STANDIN_RELEASE, &handle, 0);
 }
 
 /* Two pools of a device, of which one is trimmed, the other destroyed, and memory without a pool.

@@ -124,6 +124,23 @@ static void hold(void)
     launch(0, 1, "after");
 }
 
+/* Tries until CUPTI is free. */
+static void try_often(void)
+{
+    int (*subscribe)(void **, void *, void *), (*unsubscribe)(void *), failed = 1, refused = 0;
+    void *subscriber;
+    by_name("cuptiSubscribe", &subscribe);
+    by_name("cuptiUnsubscribe", &unsubscribe);
+    for (int i = 0; i < 5000 && !gpu.flushing(); i++)
+        nap(1);
+    for (int i = 0; i < 100 && failed; i++) {
+        failed = subscribe(&subscriber, NULL, NULL);
+        refused += failed != 0;
+        nap(failed ? 50 : 0);
+    }
+    printf("refused %d failed %d\n", refused > 0, failed || unsubscribe(subscriber));
+}
+
 /* Kineto: toggleCollectionDynamic(false) switches the kinds off, and stop does so again. */
 static void disable_twice(void)
 {
@@ -191,9 +208,9 @@ int be_profiler(const char *what)
     static const struct {
         const char *name;
         void (*be)(void);
-    } all[] = {
-        {"takeover", take_over}, {"share", share},           {"hold", hold},
-        {"finalize", finalize},  {"second", second_library}, {"disable-twice", disable_twice}};
+    } all[] = {{"takeover", take_over},         {"share", share},       {"hold", hold},
+               {"try-often", try_often},        {"finalize", finalize}, {"second", second_library},
+               {"disable-twice", disable_twice}};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         if (strcmp(what, all[i].name) == 0) {
             all[i].be();

@@ -60,6 +60,9 @@ static int set_clock(struct client *client, uint64_t (*clock)(void))
 int standin_enable(struct client *client, int kind)
 {
     enum { SERIALISING_KERNEL = 3 };
+    const char *refused = getenv("STANDIN_REFUSES_KIND");
+    if (refused && atoi(refused) == kind)
+        return NOT_SUPPORTED;
     standin.faults += kind == SERIALISING_KERNEL || !client->request;
     client->enabled |= UINT64_C(1) << kind;
     if (kind == 8)
@@ -262,7 +265,7 @@ EXPORT int cuptiGetCallbackName(int domain, uint32_t callback, const char **name
         [STANDIN_LAUNCH] = "cuLaunchKernel",     [STANDIN_GRAPH] = "cuGraphLaunch",
         [STANDIN_COPY] = "cuMemcpyHtoDAsync_v2", [STANDIN_CREATE] = "cuMemCreate",
         [STANDIN_RELEASE] = "cuMemRelease",      [STANDIN_MAP] = "cuMemMap",
-        [STANDIN_UNMAP] = "cuMemUnmap"};
+        [STANDIN_UNMAP] = "cuMemUnmap",          [STANDIN_RETAIN] = "cuMemRetainAllocationHandle"};
     const size_t n =
         domain == 2 ? sizeof(runtime) / sizeof(*runtime) : sizeof(driver) / sizeof(*driver);
     if (callback >= n || callback == 0)

@@ -17,7 +17,7 @@ typedef void standin_callback(void *arg, int domain, uint32_t callback, const vo
 enum { STANDIN_LAUNCH = 1, STANDIN_GRAPH, STANDIN_COPY, STANDIN_MALLOC, STANDIN_HOST };
 
 /* Of the driver alone. */
-enum { STANDIN_CREATE = 10, STANDIN_RELEASE, STANDIN_MAP, STANDIN_UNMAP };
+enum { STANDIN_CREATE = 10, STANDIN_RELEASE, STANDIN_MAP, STANDIN_UNMAP, STANDIN_RETAIN };
 
 struct standin_work {
     uint64_t start, end;
