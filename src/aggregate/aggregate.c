@@ -49,6 +49,20 @@ static void write_attributes(struct pw_clusterfile *file, const struct pw_job *j
     pw_clusterfile_set_text(file, "command", job->world.command);
 }
 
+/* A merge of one job: what it knows, in the order in which it learns it. */
+struct merge {
+    struct pw_job *job;
+    const char *output;
+    const struct pw_merge_options *options;
+    struct pw_matched matched;
+    struct pw_share share;
+    struct pw_optree operators, kernels;
+    struct pw_matrix matrix;
+    struct pw_roles roles;
+    struct pw_amounts amounts;
+    struct pw_findings findings;
+};
+
 /* Those that somebody recorded. */
 struct collectives {
     const struct pw_world *world;
@@ -79,10 +93,10 @@ static void write_collectives(struct pw_clusterfile *file, const struct pw_job *
     for (size_t i = 0; all_ok && i < in->n; i++)
         if (in->items[i].nranks)
             c.at[c.n++] = i;
-    size_t first = share_begin(&job->procs, c.n, job->procs.process);
-    size_t end = share_begin(&job->procs, c.n, job->procs.process + 1);
-    pw_clusterfile_write_made(file, PW_TABLE_c_collective, c.n, first, end - first,
-                              make_collectives, &c);
+    const size_t first = share_begin(&job->procs, c.n, job->procs.process);
+    const size_t end = share_begin(&job->procs, c.n, job->procs.process + 1);
+    const struct pw_clusterfile_rows mine = {c.n, first, end - first};
+    pw_clusterfile_write_made(file, PW_TABLE_c_collective, mine, make_collectives, &c);
     free(c.at);
 }
 
@@ -119,35 +133,31 @@ static void write_operators(struct pw_clusterfile *file, const struct pw_operato
     pw_clusterfile_write_root(file, PW_TABLE_c_operator_rank, o->nranks, o->ranks);
 }
 
-/* A job without GPUs has empty tables. */
-static void write_gpus(struct pw_clusterfile *file, const struct pw_job *job,
-                       const struct pw_share *share, const struct pw_kernels *k)
+/* Writes a grid of n rows of all ranks, of which this process has the columns of its share. */
+static void write_grid(struct pw_clusterfile *file, const struct merge *m,
+                       enum pw_cluster_table_id table, size_t n, const void *rows)
 {
-    int root = job->procs.process == 0;
-    pw_clusterfile_write_grid(file, PW_TABLE_c_gpu_trace, share->gpu ? job->world.nsteps : 0,
-                              (size_t)job->world.nranks, share->first, share->count, share->gpu);
+    const struct pw_clusterfile_columns mine = {n, (size_t)m->job->world.nranks, m->share.first,
+                                                m->share.count};
+    pw_clusterfile_write_grid(file, table, mine, rows);
+}
+
+/* A job without GPUs has empty tables. */
+static void write_gpus(struct pw_clusterfile *file, const struct merge *m)
+{
+    const struct pw_kernels *k = &m->findings.kernels;
+    const int root = m->job->procs.process == 0;
+    write_grid(file, m, PW_TABLE_c_gpu_trace, m->share.gpu ? m->job->world.nsteps : 0,
+               m->share.gpu);
     pw_clusterfile_write_root(file, PW_TABLE_c_gpu_rank, root ? k->nranks : 0, k->ranks);
     pw_clusterfile_write_root(file, PW_TABLE_c_gpu_device, root ? k->ndevices : 0, k->devices);
     pw_clusterfile_write_root(file, PW_TABLE_c_kernel, k->nkernels, k->kernels);
     pw_clusterfile_write_root(file, PW_TABLE_c_kernel_rank, k->nby_rank, k->by_rank);
 }
 
-static void write_all(struct pw_clusterfile *file, struct pw_job *job, const struct pw_share *share,
-                      const struct pw_instances *in, const struct pw_findings *f,
-                      const struct pw_findings_known *known, const struct pw_alignment *clocks)
+static void write_findings(struct pw_clusterfile *file, const struct merge *m)
 {
-    write_attributes(file, job);
-    pw_clusterfile_write_root(file, PW_TABLE_c_rank, (size_t)job->world.nranks, job->world.ranks);
-    pw_clusterfile_write_root(file, PW_TABLE_c_step, f->nsteps, f->steps);
-    pw_clusterfile_write_grid(file, PW_TABLE_c_step_trace, job->world.nsteps,
-                              (size_t)job->world.nranks, share->first, share->count, share->steps);
-    pw_clusterfile_write_grid(file, PW_TABLE_c_phase_trace, job->world.nsteps,
-                              (size_t)job->world.nranks, share->first, share->count, share->phases);
-    pw_clusterfile_write_grid(file, PW_TABLE_c_bin_trace, job->world.bins.n,
-                              (size_t)job->world.nranks, share->first, share->count, share->bins);
-    pw_clusterfile_write_grid(file, PW_TABLE_c_part_trace, PW_PART_END, (size_t)job->world.nranks,
-                              share->first, share->count, share->parts);
-    write_collectives(file, job, in);
+    const struct pw_findings *f = &m->findings;
     pw_clusterfile_write_root(file, PW_TABLE_c_collective_stat, f->nstats, f->stats);
     pw_clusterfile_write_root(file, PW_TABLE_c_p2p, f->pairs.n, f->pairs.rows);
     pw_clusterfile_write_root(file, PW_TABLE_c_link, f->pairs.nlinks, f->pairs.links);
@@ -156,55 +166,82 @@ static void write_all(struct pw_clusterfile *file, struct pw_job *job, const str
     pw_clusterfile_write_root(file, PW_TABLE_c_whatif, f->whatif.nrows, f->whatif.rows);
     pw_clusterfile_write_root(file, PW_TABLE_c_path, f->whatif.npath, f->whatif.path);
     pw_clusterfile_write_root(file, PW_TABLE_c_host, f->whatif.nhosts, f->whatif.hosts);
-    pw_clusterfile_write_root(file, PW_TABLE_c_role, known->roles.n, known->roles.rows);
+    pw_clusterfile_write_root(file, PW_TABLE_c_role, m->roles.n, m->roles.rows);
     pw_clusterfile_write_root(file, PW_TABLE_c_imbalance, f->imbalance.n, f->imbalance.rows);
     pw_clusterfile_write_root(file, PW_TABLE_c_trend, f->trends.n, f->trends.rows);
     pw_clusterfile_write_root(file, PW_TABLE_c_network, f->network.n, f->network.rows);
     write_operators(file, &f->operators);
-    write_gpus(file, job, share, &f->kernels);
+    write_gpus(file, m);
     pw_clusterfile_write_root(file, PW_TABLE_c_flops, f->flops.nranks, f->flops.ranks);
     pw_clusterfile_write_root(file, PW_TABLE_c_step_flops, f->flops.nsteps, f->flops.steps);
-    pw_samples_write(file, &job->procs, &f->samples);
+    pw_samples_write(file, &m->job->procs, &f->samples);
+}
+
+static void write_all(struct pw_clusterfile *file, const struct merge *m)
+{
+    struct pw_job *job = m->job;
+    const size_t nranks = (size_t)job->world.nranks, nsteps = job->world.nsteps;
+    const struct pw_share *share = &m->share;
+    const struct pw_alignment *clocks = &m->matched.clocks;
+    write_attributes(file, job);
+    pw_clusterfile_write_root(file, PW_TABLE_c_rank, nranks, job->world.ranks);
+    pw_clusterfile_write_root(file, PW_TABLE_c_step, m->findings.nsteps, m->findings.steps);
+    write_grid(file, m, PW_TABLE_c_step_trace, nsteps, share->steps);
+    write_grid(file, m, PW_TABLE_c_phase_trace, nsteps, share->phases);
+    write_grid(file, m, PW_TABLE_c_bin_trace, job->world.bins.n, share->bins);
+    write_grid(file, m, PW_TABLE_c_part_trace, PW_PART_END, share->parts);
+    write_collectives(file, job, &m->matched.instances);
+    write_findings(file, m);
     pw_windows_write(file, job);
     pw_job_gather_notes(job);
     write_open_calls(file, job);
-    pw_clusterfile_write_root(file, PW_TABLE_c_clock, (size_t)job->world.nranks, clocks->ranks);
+    pw_clusterfile_write_root(file, PW_TABLE_c_clock, nranks, clocks->ranks);
     pw_clusterfile_write_root(file, PW_TABLE_c_clock_knot, clocks->nknots, clocks->knots);
     pw_clusterfile_write_root(file, PW_TABLE_c_completeness,
                               job->procs.process == 0 ? job->nnotes : 0, job->notes);
-    pw_advise_write(file, job, share, f);
-    pw_clusterfile_link_ranks(file, job->world.ranks, (size_t)job->world.nranks);
+    pw_advise_write(file, job, share, &m->findings);
+    pw_clusterfile_link_ranks(file, job->world.ranks, nranks);
 }
 
-static int conclude(struct pw_findings *f, struct pw_job *job, const struct pw_share *share,
-                    const struct pw_matrix *matrix, const struct pw_matched *m,
-                    struct pw_graph_parts *parts, struct pw_optree *operators,
-                    struct pw_optree *kernels, struct pw_findings_known *known)
+/* Brings to process 0 what the conclusions need. Collective. */
+static int gather_all(struct merge *m, struct pw_pairs *pairs)
 {
+    struct pw_graph_parts *parts = &m->matched.parts;
+    int err = pw_graph_gather(parts, &m->job->procs);
+    int gathered = pw_pairs_make(pairs, m->job, &m->matched.messages);
+    gathered = gathered ? gathered : pw_roles_gather(&m->roles, m->job);
+    gathered = gathered ? gathered : pw_amounts_gather(&m->amounts, m->job, pairs, parts);
+    return err ? err : gathered;
+}
+
+/* What process 0 concludes. Collective. */
+static int conclude(struct merge *m)
+{
+    struct pw_job *job = m->job;
+    struct pw_findings *f = &m->findings;
+    const struct pw_findings_input input = {
+        &job->world,       &m->share, &m->matrix, &m->matched.instances,
+        &m->matched.parts, &m->roles, &m->amounts};
+    const int is_root = job->procs.process == 0;
     struct pw_pairs pairs;
-    int err = pw_graph_gather(parts, &job->procs), worst;
-    int gathered = pw_pairs_make(&pairs, job, &m->messages);
-    gathered = gathered ? gathered : pw_roles_gather(&known->roles, job);
-    gathered = gathered ? gathered : pw_amounts_gather(&known->amounts, job, &pairs, parts);
-    err = err ? err : gathered;
-    memset(f, 0, sizeof(*f));
-    if (job->procs.process == 0 && !err)
-        err = pw_roles_find(&known->roles, &job->world, &pairs, parts);
-    if (job->procs.process == 0 && !err)
-        err = pw_findings_make(f, &job->world, share, matrix, &m->instances, parts, known);
+    int err = gather_all(m, &pairs);
+    if (is_root && !err)
+        err = pw_roles_find(&m->roles, &job->world, &pairs, &m->matched.parts);
+    if (is_root && !err)
+        err = pw_findings_make(f, &input);
     f->pairs = pairs;
-    worst = pw_procs_worst(&job->procs, err);
-    if (worst)
-        return worst;
-    err = pw_kernels_make(&f->kernels, job, kernels, share->gpu_ranks, share->ngpu_ranks);
+    err = pw_procs_worst(&job->procs, err);
+    if (err)
+        return err;
+    err = pw_kernels_make(&f->kernels, job, &m->kernels, m->share.gpu_ranks, m->share.ngpu_ranks);
     if (!err)
-        f->kernels.ndevices = pw_gpudevices_gather(&job->procs, share->gpu_devices,
-                                                   share->ngpu_devices, &f->kernels.devices);
-    err = err ? err : pw_evidence_find(f, job, share);
-    if (job->procs.process == 0 && !err)
-        err = pw_stretches_find(f, &job->world, matrix, &m->instances);
-    worst = pw_procs_worst(&job->procs, err);
-    return worst ? worst : pw_opgrowth_find(f, job, share, operators);
+        f->kernels.ndevices = pw_gpudevices_gather(&job->procs, m->share.gpu_devices,
+                                                   m->share.ngpu_devices, &f->kernels.devices);
+    err = err ? err : pw_evidence_find(f, job, &m->share);
+    if (is_root && !err)
+        err = pw_stretches_find(f, &job->world, &m->matrix, &m->matched.instances);
+    err = pw_procs_worst(&job->procs, err);
+    return err ? err : pw_opgrowth_find(f, job, &m->share, &m->operators);
 }
 
 /* What could not be matched; the same on all processes but for the messages. */
@@ -250,15 +287,17 @@ static void say_clocks_and_steps(const struct pw_world *world)
 
 /* All that needs every rank's events together: clocks, collectives and messages; or what a merge
  * that was stopped knew of them. */
-static int match(struct pw_matched *m, struct pw_job *job, const char *output, int quiet)
+static int match(struct merge *merge)
 {
+    struct pw_matched *m = &merge->matched;
+    struct pw_job *job = merge->job;
     if (pw_ncclranks_make(job))
         return -ENOMEM;
     pw_instances_number(&m->instances, job);
     pw_graph_begin(&m->parts, job);
-    int there = pw_checkpoint_load(output, job, m);
+    int there = pw_checkpoint_load(merge->output, job, m);
     if (there) {
-        if (there > 0 && job->procs.process == 0 && !quiet)
+        if (there > 0 && job->procs.process == 0 && !merge->options->quiet)
             pw_say("continuing a merge that was interrupted");
         if (there > 0)
             pw_infer_steps(job);
@@ -276,71 +315,78 @@ static int match(struct pw_matched *m, struct pw_job *job, const char *output, i
     err = err ? err : pw_instances_build(&m->instances, job);
     err = err ? err : pw_messages_match(&m->messages, job, &m->parts);
     if (!err)
-        pw_checkpoint_save(output, job, m);
+        pw_checkpoint_save(merge->output, job, m);
     return err;
 }
 
-static int write_file(const char *output, struct pw_job *job, const struct pw_share *share,
-                      const struct pw_matched *m, const struct pw_findings *findings,
-                      const struct pw_findings_known *known)
+static int write_file(struct merge *m)
 {
     struct pw_clusterfile file;
-    int err = pw_clusterfile_create(output, job->procs.comm, &file);
+    int err = pw_clusterfile_create(m->output, m->job->procs.comm, &file);
     if (!err) {
-        write_all(&file, job, share, &m->instances, findings, known, &m->clocks);
+        write_all(&file, m);
         err = pw_clusterfile_close(&file);
     }
-    if (err && job->procs.process == 0)
-        pw_error("cannot write %s: %s", output, pw_readlimit_error(err));
+    if (err && m->job->procs.process == 0)
+        pw_error("cannot write %s: %s", m->output, pw_readlimit_error(err));
     if (!err)
-        pw_checkpoint_remove(output, &job->procs);
+        pw_checkpoint_remove(m->output, &m->job->procs);
     return err;
+}
+
+/* The second pass over each rank's events. */
+static int build_share(struct merge *m)
+{
+    struct pw_job *job = m->job;
+    const struct pw_share_parts parts = {&m->matched.instances, &m->matched.messages,
+                                         &m->matched.parts, &m->operators, &m->kernels};
+    pw_bins_choose(job);
+    int err = pw_share_build(&m->share, job, &parts);
+    if (!err) {
+        pw_instances_share_waits(&m->matched.instances, &job->procs);
+        note_matches(job, &m->matched.instances, &m->matched.messages);
+        pw_unrecorded_note_silence(job);
+    }
+    return err;
+}
+
+static void merge_fini(struct merge *m)
+{
+    pw_optree_fini(&m->operators);
+    pw_optree_fini(&m->kernels);
+    pw_graph_parts_fini(&m->matched.parts);
+    pw_findings_fini(&m->findings);
+    pw_flops_fini(&m->findings.flops);
+    pw_roles_fini(&m->roles);
+    pw_amounts_fini(&m->amounts);
+    pw_matrix_fini(&m->matrix);
+    pw_share_fini(&m->share);
+    pw_messages_fini(&m->matched.messages);
+    pw_instances_fini(&m->matched.instances);
+    pw_alignment_fini(&m->matched.clocks);
 }
 
 static int merge_job(struct pw_job *job, const char *output, const struct pw_merge_options *options)
 {
-    struct pw_matched m = {0};
-    struct pw_share share = {0};
-    struct pw_matrix matrix = {0};
-    struct pw_findings findings = {0};
-    struct pw_optree operators = {0}, kernels = {0};
-    struct pw_findings_known known = {0};
-    const struct pw_share_parts parts = {&m.instances, &m.messages, &m.parts, &operators, &kernels};
-    int err = match(&m, job, output, options->quiet);
-    if (!err)
-        pw_bins_choose(job);
-    err = err ? err : pw_share_build(&share, job, &parts);
-    if (!err) {
-        pw_instances_share_waits(&m.instances, &job->procs);
-        note_matches(job, &m.instances, &m.messages);
-        pw_unrecorded_note_silence(job);
-    }
-    err = err ? err : pw_matrix_gather(&matrix, job, &share);
-    err =
-        err ? err
-            : conclude(&findings, job, &share, &matrix, &m, &m.parts, &operators, &kernels, &known);
-    err = err ? err : pw_operators_make(&findings.operators, job, &operators, 0);
-    err = err ? err : pw_samples_make(&findings.samples, job);
-    err = err ? err : pw_flops_make(&findings.flops, job, &share, &options->flops);
-    pw_network_drop_contended(&findings.network, (size_t)job->world.nranks,
-                              findings.samples.usages.rows, findings.samples.usages.n);
-    pw_optree_fini(&operators);
-    pw_optree_fini(&kernels);
+    struct merge m = {.job = job, .output = output, .options = options};
+    struct pw_findings *f = &m.findings;
+    int err = match(&m);
+    err = err ? err : build_share(&m);
+    err = err ? err : pw_matrix_gather(&m.matrix, job, &m.share);
+    err = err ? err : conclude(&m);
+    err = err ? err : pw_operators_make(&f->operators, job, &m.operators, 0);
+    err = err ? err : pw_samples_make(&f->samples, job);
+    err = err ? err : pw_flops_make(&f->flops, job, &m.share, &options->flops);
+    pw_network_drop_contended(&f->network, (size_t)job->world.nranks, f->samples.usages.rows,
+                              f->samples.usages.n);
+    pw_optree_fini(&m.operators); /* they are large, and not written */
+    pw_optree_fini(&m.kernels);
     if (err == -EIO && job->procs.process == 0)
         pw_error("cannot continue the interrupted merge; remove %s.matched-*", output);
     else if (err && job->procs.process == 0)
         pw_error("cannot merge: %s", pw_readlimit_error(-ENOMEM));
-    err = err ? err : write_file(output, job, &share, &m, &findings, &known);
-    pw_graph_parts_fini(&m.parts);
-    pw_findings_fini(&findings);
-    pw_flops_fini(&findings.flops);
-    pw_roles_fini(&known.roles);
-    pw_amounts_fini(&known.amounts);
-    pw_matrix_fini(&matrix);
-    pw_share_fini(&share);
-    pw_messages_fini(&m.messages);
-    pw_instances_fini(&m.instances);
-    pw_alignment_fini(&m.clocks);
+    err = err ? err : write_file(&m);
+    merge_fini(&m);
     return err;
 }
 

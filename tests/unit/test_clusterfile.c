@@ -45,7 +45,8 @@ static void write_and_check(void **state, size_t steps, size_t ranks)
     struct pw_row_c_phase_trace *rows = make_rows(steps * ranks);
     unit_path(path, state, "cluster.h5");
     assert_int_equal(pw_clusterfile_create(path, MPI_COMM_SELF, &file), 0);
-    pw_clusterfile_write_grid(&file, PW_TABLE_c_phase_trace, steps, ranks, 0, ranks, rows);
+    pw_clusterfile_write_grid(&file, PW_TABLE_c_phase_trace,
+                              (struct pw_clusterfile_columns){steps, ranks, 0, ranks}, rows);
     assert_int_equal(pw_clusterfile_close(&file), 0);
     check_rows(path, PW_TABLE_c_phase_trace, rows, steps * ranks);
     free(rows);

@@ -80,19 +80,24 @@ struct cell {
     int64_t rank, amount;
 };
 
+struct gathering {
+    struct cell *send, *receive;
+    int *counts, *starts; /* [processes] numbers, of which a cell has two */
+};
+
 /* A step at a time, as the step trace is gathered. */
 static void gather_steps(struct pw_amounts *out, const struct pw_job *job, const int64_t *mine,
-                         struct cell *send, struct cell *receive, const int *counts,
-                         const int *starts)
+                         const struct gathering *g)
 {
+    struct cell *send = g->send, *receive = g->receive;
     size_t all = 0;
     for (int p = 0; p < job->procs.processes; p++)
-        all += (size_t)counts[p] / 2;
+        all += (size_t)g->counts[p] / 2;
     for (size_t s = 0; s < job->world.nsteps; s++) {
         for (size_t i = 0; i < job->ninputs; i++)
             send[i] = (struct cell){job->inputs[i].rank, mine[s * job->ninputs + i]};
-        MPI_Gatherv(send, (int)job->ninputs * 2, MPI_INT64_T, receive, counts, starts, MPI_INT64_T,
-                    0, job->procs.comm);
+        MPI_Gatherv(send, (int)job->ninputs * 2, MPI_INT64_T, receive, g->counts, g->starts,
+                    MPI_INT64_T, 0, job->procs.comm);
         for (size_t i = 0; job->procs.process == 0 && i < all; i++)
             if (receive[i].rank >= 0 && receive[i].rank < job->world.nranks)
                 out->amount[s * (size_t)job->world.nranks + (size_t)receive[i].rank] =
@@ -112,27 +117,29 @@ static int gather_given(struct pw_amounts *out, struct pw_job *job)
     const size_t all_n =
         job->procs.process == 0 ? job->world.nsteps * (size_t)job->world.nranks : 0;
     int64_t *mine = malloc(sizeof(*mine) * (mine_n + 1));
-    struct cell *send = malloc(sizeof(*send) * (job->ninputs + 1));
-    struct cell *receive = malloc(sizeof(*receive) * ((size_t)job->world.nranks + 1));
-    int *counts = calloc(2 * (size_t)job->procs.processes, sizeof(*counts));
+    struct gathering g = {
+        .send = malloc(sizeof(*g.send) * (job->ninputs + 1)),
+        .receive = malloc(sizeof(*g.receive) * ((size_t)job->world.nranks + 1)),
+        .counts = calloc(2 * (size_t)job->procs.processes, sizeof(*g.counts)),
+    };
     int count = 2 * (int)job->ninputs, ok;
     out->amount = malloc(sizeof(*out->amount) * (all_n + 1));
     out->how = "given";
     fill(mine, mine_n, -1);
     fill(out->amount, all_n, -1);
-    ok = mine && send && receive && counts && out->amount && !read_all(job, mine);
+    ok = mine && g.send && g.receive && g.counts && out->amount && !read_all(job, mine);
     ok = pw_procs_all_ok(&job->procs, ok);
     if (ok) {
-        MPI_Allgather(&count, 1, MPI_INT, counts, 1, MPI_INT, job->procs.comm);
-        int *starts = counts + job->procs.processes;
+        MPI_Allgather(&count, 1, MPI_INT, g.counts, 1, MPI_INT, job->procs.comm);
+        g.starts = g.counts + job->procs.processes;
         for (int p = 1; p < job->procs.processes; p++)
-            starts[p] = starts[p - 1] + counts[p - 1];
-        gather_steps(out, job, mine, send, receive, counts, starts);
+            g.starts[p] = g.starts[p - 1] + g.counts[p - 1];
+        gather_steps(out, job, mine, &g);
     }
     free(mine);
-    free(send);
-    free(receive);
-    free(counts);
+    free(g.send);
+    free(g.receive);
+    free(g.counts);
     return ok ? 0 : -ENOMEM;
 }
 

@@ -22,23 +22,14 @@ static void sum(int64_t *total, int64_t more)
 }
 
 /* The steps' GPU time; unknown (-1) with the first step in which it is. */
-static void pw_gpuevidence_add(struct pw_gpu_usage *u, const struct pw_row_c_step_trace *trace,
-                               const struct pw_row_c_gpu_trace *gpu)
+static void add_gpu_step(struct pw_gpu_usage *u, const struct pw_row_c_step_trace *trace,
+                         const struct pw_row_c_gpu_trace *gpu)
 {
     int known = gpu && gpu->busy_ns >= 0 && gpu->unrecorded_ns == 0;
     sum(&u->own_ns, trace->own_ns);
     sum(&u->compute_ns, known ? gpu->compute_ns : -1);
     sum(&u->dry_ns, known ? gpu->idle_host_ns : -1);
     sum(&u->copy_ns, known ? gpu->copy_ns : -1);
-}
-
-/* The samples taken from `start` to `end`. */
-static void pw_gpuevidence_clocks(struct pw_gpu_usage *u, const struct pw_row_gpu *samples,
-                                  size_t n, int64_t start, int64_t end)
-{
-    for (size_t i = 0; i < n; i++)
-        if (samples[i].time >= start && samples[i].time < end)
-            pw_gpu_clocks_add(&u->clocks, &samples[i]);
 }
 
 /* What /gpu_ranks says of the rank's kernels; NULL: nothing. */
@@ -75,21 +66,30 @@ static const char *words_of(int cause)
                                                : "of kernels";
 }
 
-static void describe_gpu(const struct pw_gpu_cause_found *found, const struct pw_gpu_usage *u,
-                         const struct pw_row_c_gpu_rank *rank, const struct pw_kernels *kernels,
-                         int64_t steps, char *out, size_t size)
+/* What all ranks used in the steps of one straggler; process 0 has it. */
+struct used {
+    struct pw_usage *usage;   /* [nranks] */
+    struct pw_gpu_usage *gpu; /* [nranks] */
+    size_t nranks;
+    int64_t steps;    /* of the straggler */
+    int64_t *scratch; /* [nranks] */
+};
+
+static void describe_gpu(struct pw_row_c_straggler *row, const struct used *used,
+                         const struct pw_gpu_cause_found *found, const struct pw_kernels *kernels)
 {
+    const struct pw_row_c_gpu_rank *rank = find_rank(kernels, (size_t)row->rank);
     char mine[32], others[32], extra[192] = "";
-    pw_text_ns(mine, sizeof(mine), found->part_ns / steps);
-    pw_text_ns(others, sizeof(others), found->others_part_ns / steps);
+    pw_text_ns(mine, sizeof(mine), found->part_ns / used->steps);
+    pw_text_ns(others, sizeof(others), found->others_part_ns / used->steps);
     if (found->cause == PW_CAUSE_GPU_CLOCKS_THROTTLED)
-        describe_clocks(found, u, extra, sizeof(extra));
+        describe_clocks(found, &used->gpu[row->rank], extra, sizeof(extra));
     else if (found->cause == PW_CAUSE_SLOWER_KERNELS)
         describe_kernels(rank, kernels, extra, sizeof(extra));
     else if (found->cause == PW_CAUSE_MORE_GPU_WORK)
         snprintf(extra, sizeof(extra), "; the same kernels take no longer than on other ranks");
-    snprintf(out, size, "%s %s a step, other ranks %s%s", mine, words_of(found->cause), others,
-             extra);
+    snprintf(row->evidence, sizeof(row->evidence), "%s %s a step, other ranks %s%s", mine,
+             words_of(found->cause), others, extra);
 }
 
 /* The host's own troubles are told before their effect. */
@@ -100,22 +100,21 @@ static int is_hosts(int cause)
            cause == PW_CAUSE_DATA_STARVATION;
 }
 
-/* Enters the cause of a straggler, with its evidence: as it was over `steps` steps. `usage` is of
- * all ranks. For process 0. */
-static void pw_gpuevidence_enter(struct pw_row_c_straggler *row, struct pw_gpu_usage *usage,
-                                 size_t nranks, int64_t steps, const struct pw_kernels *kernels,
-                                 int64_t *scratch)
+/* Enters the cause of a straggler that its GPU shows, with its evidence. */
+static void enter_gpu(struct pw_row_c_straggler *row, const struct used *used,
+                      const struct pw_kernels *kernels)
 {
-    struct pw_gpu_usage *u = &usage[row->rank];
+    struct pw_gpu_usage *u = &used->gpu[row->rank];
     const struct pw_row_c_gpu_rank *rank = find_rank(kernels, (size_t)row->rank);
-    if (!rank || steps <= 0)
+    if (!rank || used->steps <= 0)
         return;
     /* While data is got, the GPU is dry or only copies it. */
-    for (size_t r = 0; r < nranks && row->phase == PW_PHASE_DATA; r++)
-        sum(&usage[r].dry_ns, usage[r].copy_ns);
+    for (size_t r = 0; r < used->nranks && row->phase == PW_PHASE_DATA; r++)
+        sum(&used->gpu[r].dry_ns, used->gpu[r].copy_ns);
     u->slowdown = rank->slowdown;
     u->confidence = rank->confidence;
-    struct pw_gpu_cause_found found = pw_gpu_cause_find(usage, nranks, (size_t)row->rank, scratch);
+    struct pw_gpu_cause_found found =
+        pw_gpu_cause_find(used->gpu, used->nranks, (size_t)row->rank, used->scratch);
     if (found.cause == PW_CAUSE_HOST_BOUND && is_hosts(row->cause))
         return;
     /* The CPU of a rank that has a GPU waits for it, spinning or not: that is no cause. */
@@ -125,7 +124,7 @@ static void pw_gpuevidence_enter(struct pw_row_c_straggler *row, struct pw_gpu_u
         return;
     if (found.cause == PW_CAUSE_HOST_BOUND && row->phase == PW_PHASE_DATA)
         row->cause = found.cause = PW_CAUSE_DATA_STARVATION;
-    describe_gpu(&found, u, rank, kernels, steps, row->evidence, sizeof(row->evidence));
+    describe_gpu(row, used, &found, kernels);
 }
 
 /* Stragglers are looked into worst first, as long as all their items fit this many. */
@@ -142,7 +141,7 @@ struct item {
     struct pw_gpu_usage gpu;
 };
 
-/* The samples of one rank, and where the last interpolation was. */
+/* The samples of one rank. */
 struct samples {
     struct pw_row_process *process;
     struct pw_row_host *host;
@@ -169,27 +168,39 @@ static void read_samples(const struct pw_input *input, struct samples *out)
     out->nhost = out->host ? out->nhost : 0;
 }
 
-/* Index of the last of `n` rows of `size` bytes that begin with their time and are sorted by it,
- * whose time is at or before `at`; -1 when there is none. */
-static ptrdiff_t last_before(const void *rows, size_t n, size_t size, int64_t at)
+/* A cumulative counter in sampled rows, which begin with their time and are sorted by it. */
+struct counter {
+    const void *rows;
+    size_t n, row_size, offset; /* offset: of the counter in a row */
+};
+
+#define PROCESS_COUNTER(s, field)                                         \
+    ((struct counter){(s)->process, (s)->nprocess, sizeof(*(s)->process), \
+                      offsetof(struct pw_row_process, field)})
+#define HOST_COUNTER(s, field)                                   \
+    ((struct counter){(s)->host, (s)->nhost, sizeof(*(s)->host), \
+                      offsetof(struct pw_row_host, field)})
+
+/* The last row whose time is at or before `at`; -1 when there is none. */
+static ptrdiff_t last_before(const struct counter *c, int64_t at)
 {
-    const struct pw_search_key by_time = {size, 0, sizeof(at)};
-    return (ptrdiff_t)pw_search_until(rows, n, by_time, at) - 1;
+    const struct pw_search_key by_time = {c->row_size, 0, sizeof(at)};
+    return (ptrdiff_t)pw_search_until(c->rows, c->n, by_time, at) - 1;
 }
 
-/* A cumulative counter at a time, linear between samples; outside of them, the nearest. -1 where a
- * sample does not know it. */
-static int64_t counter_at(const void *rows, size_t n, size_t size, size_t offset, int64_t at)
+/* The counter at a time, linear between samples; outside of them, the nearest. -1 where a sample
+ * does not know it. */
+static int64_t counter_at(const struct counter *c, int64_t at)
 {
-    ptrdiff_t i = last_before(rows, n, size, at);
-    size_t low = i < 0 ? 0 : (size_t)i, high = i < 0 ? 0 : low + 1 < n ? low + 1 : low;
+    ptrdiff_t i = last_before(c, at);
+    size_t low = i < 0 ? 0 : (size_t)i, high = i < 0 ? 0 : low + 1 < c->n ? low + 1 : low;
     int64_t t[2], v[2];
-    const char *rows_low = (const char *)rows + low * size;
-    const char *rows_high = (const char *)rows + high * size;
-    memcpy(&t[0], rows_low, sizeof(t[0]));
-    memcpy(&t[1], rows_high, sizeof(t[1]));
-    memcpy(&v[0], rows_low + offset, sizeof(v[0]));
-    memcpy(&v[1], rows_high + offset, sizeof(v[1]));
+    const char *row_low = (const char *)c->rows + low * c->row_size;
+    const char *row_high = (const char *)c->rows + high * c->row_size;
+    memcpy(&t[0], row_low, sizeof(t[0]));
+    memcpy(&t[1], row_high, sizeof(t[1]));
+    memcpy(&v[0], row_low + c->offset, sizeof(v[0]));
+    memcpy(&v[1], row_high + c->offset, sizeof(v[1]));
     if (v[0] < 0 || v[1] < 0)
         return -1;
     if (t[1] <= t[0])
@@ -197,21 +208,12 @@ static int64_t counter_at(const void *rows, size_t n, size_t size, size_t offset
     return v[0] + (int64_t)((double)(v[1] - v[0]) * ((double)(at - t[0]) / (double)(t[1] - t[0])));
 }
 
-#define PROCESS_USED(samples, field, start, end)                                 \
-    used((samples)->process, (samples)->nprocess, sizeof(struct pw_row_process), \
-         offsetof(struct pw_row_process, field), start, end)
-#define HOST_USED(samples, field, start, end)                           \
-    used((samples)->host, (samples)->nhost, sizeof(struct pw_row_host), \
-         offsetof(struct pw_row_host, field), start, end)
-
-/* How much a counter grew between two times; -1: not known. */
-static int64_t used(const void *rows, size_t n, size_t size, size_t offset, int64_t start,
-                    int64_t end)
+/* How much the counter grew in the step; -1: not known. */
+static int64_t grown(struct counter c, const struct pw_row_step *step)
 {
-    if (!n)
+    if (!c.n)
         return -1;
-    int64_t before = counter_at(rows, n, size, offset, start);
-    int64_t after = counter_at(rows, n, size, offset, end);
+    int64_t before = counter_at(&c, step->start), after = counter_at(&c, step->end);
     return before < 0 || after < before ? -1 : after - before;
 }
 
@@ -219,51 +221,64 @@ static void add_step(const struct samples *s, const struct pw_row_step *step,
                      const struct pw_row_c_step_trace *trace, struct item *item)
 {
     struct pw_usage *u = &item->usage;
-    int64_t start = step->start, end = step->end;
     item->steps++;
     sum(&u->own_ns, trace->own_ns);
     sum(&u->total_ns, trace->total_ns);
-    sum(&u->cpu_ns, PROCESS_USED(s, main_cpu_ns, start, end));
-    sum(&u->runq_ns, PROCESS_USED(s, runq_wait_ns, start, end));
-    sum(&u->major_faults, PROCESS_USED(s, major_faults, start, end));
-    sum(&u->io_bytes, PROCESS_USED(s, read_bytes, start, end));
-    sum(&u->io_bytes, PROCESS_USED(s, write_bytes, start, end));
-    sum(&u->involuntary_cs, PROCESS_USED(s, involuntary_cs, start, end));
-    sum(&u->throttled_ns, HOST_USED(s, throttled_ns, start, end));
+    sum(&u->cpu_ns, grown(PROCESS_COUNTER(s, main_cpu_ns), step));
+    sum(&u->runq_ns, grown(PROCESS_COUNTER(s, runq_wait_ns), step));
+    sum(&u->major_faults, grown(PROCESS_COUNTER(s, major_faults), step));
+    sum(&u->io_bytes, grown(PROCESS_COUNTER(s, read_bytes), step));
+    sum(&u->io_bytes, grown(PROCESS_COUNTER(s, write_bytes), step));
+    sum(&u->involuntary_cs, grown(PROCESS_COUNTER(s, involuntary_cs), step));
+    sum(&u->throttled_ns, grown(HOST_COUNTER(s, throttled_ns), step));
 }
 
 /* The number of samples of the process between the begin of the first and the end of the last step.
  */
 static int64_t samples_within(const struct samples *s, int64_t start, int64_t end)
 {
-    if (!s->nprocess || end <= start)
-        return 0;
-    return last_before(s->process, s->nprocess, sizeof(*s->process), end) -
-           last_before(s->process, s->nprocess, sizeof(*s->process), start);
+    const struct counter any = {s->process, s->nprocess, sizeof(*s->process), 0};
+    return any.n && end > start ? last_before(&any, end) - last_before(&any, start) : 0;
 }
 
-static void fill_item(const struct pw_world *world, const struct pw_share *share,
-                      const struct pw_input *input, const struct samples *samples,
-                      const struct window *window, struct item *item)
+/* The clocks sampled from `start` to `end`. */
+static void add_clocks(struct pw_gpu_usage *u, const struct samples *s, int64_t start, int64_t end)
 {
+    for (size_t i = 0; i < s->ngpu; i++)
+        if (s->gpu[i].time >= start && s->gpu[i].time < end)
+            pw_gpu_clocks_add(&u->clocks, &s->gpu[i]);
+}
+
+/* A rank whose file this process reads. */
+struct reading {
+    const struct pw_world *world;
+    const struct pw_share *share;
+    const struct pw_input *input;
+    struct samples samples;
+};
+
+static void fill_item(const struct reading *of, const struct window *window, struct item *item)
+{
+    const struct pw_input *input = of->input;
+    const struct pw_share *share = of->share;
     size_t column = (size_t)input->rank - share->first;
     int64_t first = INT64_MAX, last = INT64_MIN;
     for (size_t i = 0; i < input->nsteps && column < share->count; i++) {
         const struct pw_row_step *step = &input->steps[i];
-        ptrdiff_t at = pw_world_step_index(world, step->step);
+        ptrdiff_t at = pw_world_step_index(of->world, step->step);
         if (at < 0 || step->step < window->first || step->step > window->last)
             continue;
         const struct pw_row_c_step_trace *trace = &share->steps[(size_t)at * share->count + column];
         if (trace->own_ns < 0 || trace->total_ns < 0)
             continue;
-        add_step(samples, step, trace, item);
-        pw_gpuevidence_add(&item->gpu, trace,
-                           share->gpu ? &share->gpu[(size_t)at * share->count + column] : NULL);
+        add_step(&of->samples, step, trace, item);
+        add_gpu_step(&item->gpu, trace,
+                     share->gpu ? &share->gpu[(size_t)at * share->count + column] : NULL);
         first = step->start < first ? step->start : first;
         last = step->end > last ? step->end : last;
     }
-    item->usage.samples = samples_within(samples, first, last);
-    pw_gpuevidence_clocks(&item->gpu, samples->gpu, samples->ngpu, first, last);
+    item->usage.samples = samples_within(&of->samples, first, last);
+    add_clocks(&item->gpu, &of->samples, first, last);
     if (!item->steps)
         item->usage.own_ns = item->usage.total_ns = item->gpu.own_ns = -1;
 }
@@ -274,17 +289,17 @@ static struct item *fill_items(const struct pw_job *job, const struct pw_share *
     struct item *items = calloc(n * job->ninputs + 1, sizeof(*items));
     *count = 0;
     for (size_t i = 0; i < job->ninputs && items; i++) {
-        struct samples samples;
-        read_samples(&job->inputs[i], &samples);
+        struct reading of = {.world = &job->world, .share = share, .input = &job->inputs[i]};
+        read_samples(of.input, &of.samples);
         for (size_t w = 0; w < n; w++) {
             struct item *item = &items[(*count)++];
             item->window = (int64_t)w;
             item->rank = job->inputs[i].rank;
-            fill_item(&job->world, share, &job->inputs[i], &samples, &windows[w], item);
+            fill_item(&of, &windows[w], item);
         }
-        free(samples.process);
-        free(samples.host);
-        free(samples.gpu);
+        free(of.samples.process);
+        free(of.samples.host);
+        free(of.samples.gpu);
     }
     return items;
 }
@@ -317,46 +332,48 @@ static void describe(const struct pw_cause_found *found, const struct pw_usage *
     snprintf(out, size, "%s %s a step, other ranks %s%s", mine, what, others, extra);
 }
 
-static void enter(struct pw_row_c_straggler *row, const struct pw_usage *usage, size_t nranks,
-                  int64_t steps, int64_t *scratch)
+static void enter(struct pw_row_c_straggler *row, const struct used *used)
 {
-    struct pw_cause_found found =
-        pw_cause_find(usage, nranks, (size_t)row->rank, (enum pw_phase)row->phase, scratch);
-    if (found.cause == PW_CAUSE_UNKNOWN || steps <= 0)
+    struct pw_cause_found found = pw_cause_find(used->usage, used->nranks, (size_t)row->rank,
+                                                (enum pw_phase)row->phase, used->scratch);
+    if (found.cause == PW_CAUSE_UNKNOWN || used->steps <= 0)
         return;
     row->cause = (uint8_t)found.cause;
-    describe(&found, &usage[row->rank], steps, row->evidence, sizeof(row->evidence));
+    describe(&found, &used->usage[row->rank], used->steps, row->evidence, sizeof(row->evidence));
 }
 
 /* On process 0. */
 static int enter_all(struct pw_findings *f, const struct pw_world *world, size_t windows,
                      const struct item *items, size_t count)
 {
-    size_t nranks = (size_t)world->nranks;
-    struct pw_usage *usage = malloc(sizeof(*usage) * nranks);
-    struct pw_gpu_usage *gpu = malloc(sizeof(*gpu) * nranks);
-    int64_t *scratch = malloc(sizeof(*scratch) * nranks);
-    int err = usage && gpu && scratch ? 0 : -ENOMEM;
+    const size_t nranks = (size_t)world->nranks;
+    struct used used = {
+        .usage = malloc(sizeof(*used.usage) * nranks),
+        .gpu = malloc(sizeof(*used.gpu) * nranks),
+        .nranks = nranks,
+        .scratch = malloc(sizeof(*used.scratch) * nranks),
+    };
+    int err = used.usage && used.gpu && used.scratch ? 0 : -ENOMEM;
     for (size_t w = 0; w < windows && !err; w++) {
-        int64_t steps = 0;
+        used.steps = 0;
         for (size_t r = 0; r < nranks; r++) {
-            usage[r] = (struct pw_usage){.own_ns = -1, .total_ns = -1, .cpu_ns = -1};
-            gpu[r] = (struct pw_gpu_usage){.own_ns = -1, .slowdown = -1, .confidence = -1};
+            used.usage[r] = (struct pw_usage){.own_ns = -1, .total_ns = -1, .cpu_ns = -1};
+            used.gpu[r] = (struct pw_gpu_usage){.own_ns = -1, .slowdown = -1, .confidence = -1};
         }
         for (size_t i = 0; i < count; i++)
             if (items[i].window == (int64_t)w && items[i].rank >= 0 &&
                 items[i].rank < world->nranks) {
-                usage[items[i].rank] = items[i].usage;
-                gpu[items[i].rank] = items[i].gpu;
+                used.usage[items[i].rank] = items[i].usage;
+                used.gpu[items[i].rank] = items[i].gpu;
                 if (items[i].rank == f->stragglers[w].rank)
-                    steps = items[i].steps;
+                    used.steps = items[i].steps;
             }
-        enter(&f->stragglers[w], usage, nranks, steps, scratch);
-        pw_gpuevidence_enter(&f->stragglers[w], gpu, nranks, steps, &f->kernels, scratch);
+        enter(&f->stragglers[w], &used);
+        enter_gpu(&f->stragglers[w], &used, &f->kernels);
     }
-    free(usage);
-    free(gpu);
-    free(scratch);
+    free(used.usage);
+    free(used.gpu);
+    free(used.scratch);
     return err;
 }
 

@@ -91,11 +91,12 @@ static size_t select_measured(const struct pw_findings *f, const struct pw_matri
     return n;
 }
 
-static struct pw_row_c_straggler straggler_row(const struct pw_world *world,
-                                               const struct pw_findings *f, const size_t *rows,
+static struct pw_row_c_straggler straggler_row(const struct pw_findings *f,
+                                               const struct pw_measured *measured,
                                                const struct pw_instances *in,
                                                const struct pw_straggler_found *found)
 {
+    const size_t *rows = measured->rows;
     struct pw_row_c_straggler row = {
         .rank = (int32_t)found->rank,
         .kind = (uint8_t)found->kind,
@@ -112,8 +113,10 @@ static struct pw_row_c_straggler straggler_row(const struct pw_world *world,
         .end = f->steps[rows[found->last]].end,
         .lost_ns = found->lost_ns,
     };
-    memcpy(row.hostname, world->ranks[found->rank].hostname, sizeof(row.hostname));
-    pw_collective_sum_blame(in, row.rank, INT64_MIN, INT64_MAX, &row.blame_ns, &row.critical_ns);
+    memcpy(row.hostname, measured->world->ranks[found->rank].hostname, sizeof(row.hostname));
+    const struct pw_blame blame = pw_collective_sum_blame(in, row.rank, INT64_MIN, INT64_MAX);
+    row.blame_ns = blame.blame_ns;
+    row.critical_ns = blame.critical_ns;
     return row;
 }
 
@@ -126,21 +129,19 @@ static int by_gain(const void *a, const void *b)
 }
 
 /* Replays the run, where it has a graph, and sorts the stragglers by what it says. */
-static int replay(struct pw_findings *f, const struct pw_world *world, const size_t *rows,
-                  const struct pw_instances *in, const struct pw_straggler_found *found,
-                  struct pw_graph_parts *parts, const struct pw_findings_known *known)
+static int replay(struct pw_findings *f, const struct pw_findings_input *in,
+                  const struct pw_whatif_stragglers *stragglers)
 {
     struct pw_graph graph;
-    int none = pw_graph_build(&graph, parts, world, in);
-    pw_graph_parts_fini(parts);
+    int none = pw_graph_build(&graph, in->parts, in->world, in->instances);
+    const struct pw_whatif_run run = {none ? NULL : &graph, in->world, in->instances};
+    pw_graph_parts_fini(in->parts);
     int err = none == -ENOMEM ? none : 0;
     if (!none)
-        err = pw_imbalance_share_steps(&f->imbalance, &graph, &known->roles, rows, found,
-                                       f->nstragglers);
+        err = pw_imbalance_share_steps(&f->imbalance, &graph, in->roles, stragglers);
     err = err ? err
-              : pw_whatif_make(&f->whatif, none ? NULL : &graph, world, in, found, rows,
-                               f->stragglers, f->nstragglers, &f->imbalance.changes);
-    err = err || none ? err : pw_network_find(&f->network, &graph, world, in);
+              : pw_whatif_make(&f->whatif, &run, stragglers, f->stragglers, &f->imbalance.changes);
+    err = err || none ? err : pw_network_find(&f->network, &graph, in->world, in->instances);
     pw_graph_fini(&graph);
     pw_sort(f->stragglers, f->nstragglers, sizeof(*f->stragglers), by_gain);
     return err;
@@ -204,11 +205,11 @@ static int find_in(struct pw_findings *f, const struct pw_world *world, const st
     return err;
 }
 
-static int find_stragglers(struct pw_findings *f, const struct pw_world *world,
-                           const struct pw_matrix *m, const size_t *rows,
-                           const struct pw_instances *in, struct pw_graph_parts *parts,
-                           const struct pw_findings_known *known)
+static int find_stragglers(struct pw_findings *f, const struct pw_findings_input *in,
+                           const struct pw_measured *measured)
 {
+    const struct pw_world *world = in->world;
+    const struct pw_matrix *m = measured->matrix;
     int64_t *errors = malloc(sizeof(*errors) * (m->nranks + 1));
     struct pw_straggler_found *found = malloc(sizeof(*found) * PW_MOST_STRAGGLERS);
     f->stragglers = calloc(PW_MOST_STRAGGLERS, sizeof(*f->stragglers));
@@ -217,16 +218,15 @@ static int find_stragglers(struct pw_findings *f, const struct pw_world *world,
     /* A rank without a file has no work in the matrix, and no clock that could be wrong. */
     for (size_t r = 0; errors && r < m->nranks; r++)
         errors[r] = world->ranks[r].present ? world->ranks[r].clock_error_ns : 0;
-    err = err ? err
-              : pw_imbalance_find(&f->imbalance, world, m, rows, &known->roles, &known->amounts,
-                                  errors);
+    err = err ? err : pw_imbalance_find(&f->imbalance, measured, in->roles, in->amounts, errors);
     err = err ? err : find_in(f, world, m, errors, found);
     for (size_t i = 0; !err && i < f->nstragglers; i++) {
-        f->stragglers[i] = straggler_row(world, f, rows, in, &found[i]);
+        f->stragglers[i] = straggler_row(f, measured, in->instances, &found[i]);
         f->inside[found[i].rank] = found[i].is_inside != 0;
     }
-    err = err ? err : pw_imbalance_find_peers(&f->imbalance, world, m, rows, found, f->nstragglers);
-    err = err ? err : replay(f, world, rows, in, found, parts, known);
+    err = err ? err : pw_imbalance_find_peers(&f->imbalance, measured, found, f->nstragglers);
+    const struct pw_whatif_stragglers stragglers = {found, f->nstragglers, measured->rows};
+    err = err ? err : replay(f, in, &stragglers);
     if (!err)
         pw_imbalance_price(&f->imbalance, &f->whatif, world);
     free(errors);
@@ -289,40 +289,37 @@ static int has_unmeasured(const struct pw_findings *f)
     return 0;
 }
 
-static int analyse_measured(struct pw_findings *f, const struct pw_world *world,
-                            const struct pw_matrix *m, const struct pw_instances *in,
-                            struct pw_graph_parts *parts, const struct pw_findings_known *known)
+static int analyse_measured(struct pw_findings *f, const struct pw_findings_input *in)
 {
+    const struct pw_matrix *m = in->matrix;
     struct pw_matrix copy = {.nranks = m->nranks};
-    const struct pw_matrix *measured = m; /* all of it, if all was recorded as it is */
     size_t *rows = malloc(sizeof(*rows) * (m->nsteps + 1));
+    struct pw_measured measured = {in->world, m,
+                                   rows}; /* all of it, if all was recorded as it is */
     int err = rows ? 0 : -ENOMEM;
     for (size_t s = 0; s < m->nsteps && rows; s++)
         rows[s] = s;
     if (!err && has_unmeasured(f)) {
         err = allocate_measured(&copy, m->nsteps * m->nranks + 1);
         copy.nsteps = err ? 0 : select_measured(f, m, &copy, rows);
-        measured = &copy;
+        measured.matrix = &copy;
     }
     if (!err) {
-        err = find_stragglers(f, world, measured, rows, in, parts, known);
-        err = err ? err : pw_trends_find(&f->trends, world, measured, m, f->steps, rows);
-        make_efficiency(f, measured);
+        err = find_stragglers(f, in, &measured);
+        err = err ? err : pw_trends_find(&f->trends, &measured, m, f->steps);
+        make_efficiency(f, measured.matrix);
     }
     pw_matrix_fini(&copy);
     free(rows);
     return err;
 }
 
-int pw_findings_make(struct pw_findings *f, const struct pw_world *world,
-                     const struct pw_share *share, const struct pw_matrix *m,
-                     const struct pw_instances *in, struct pw_graph_parts *parts,
-                     const struct pw_findings_known *known)
+int pw_findings_make(struct pw_findings *f, const struct pw_findings_input *in)
 {
     *f = (struct pw_findings){.efficiency = {-1, -1, -1, -1, -1, -1, -1}};
-    int err = make_steps(f, world, share, m);
-    err = err ? err : analyse_measured(f, world, m, in, parts, known);
-    return err ? err : pw_collectivestats_make(world, in, &f->stats, &f->nstats);
+    int err = make_steps(f, in->world, in->share, in->matrix);
+    err = err ? err : analyse_measured(f, in);
+    return err ? err : pw_collectivestats_make(in->world, in->instances, &f->stats, &f->nstats);
 }
 
 void pw_findings_fini(struct pw_findings *f)

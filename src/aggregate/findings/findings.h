@@ -36,17 +36,20 @@ struct pw_findings {
     struct pw_flops flops;
 };
 
-/* What tells work that differs by design from slow ranks. */
-struct pw_findings_known {
-    struct pw_roles roles;
-    struct pw_amounts amounts;
+/* What the conclusions are drawn from: on process 0, gathered from all. */
+struct pw_findings_input {
+    const struct pw_world *world;
+    const struct pw_share *share;
+    const struct pw_matrix *matrix;
+    const struct pw_instances *instances;
+    struct pw_graph_parts *parts; /* of the dependency graph; they are used up */
+    /* What tells work that differs by design from slow ranks. */
+    const struct pw_roles *roles;
+    const struct pw_amounts *amounts;
 };
 
-/* `parts` are all processes' and are used up. 0 or -ENOMEM. Not collective: for process 0. */
-int pw_findings_make(struct pw_findings *findings, const struct pw_world *world,
-                     const struct pw_share *share, const struct pw_matrix *matrix,
-                     const struct pw_instances *instances, struct pw_graph_parts *parts,
-                     const struct pw_findings_known *known);
+/* 0 or -ENOMEM. Not collective: for process 0. */
+int pw_findings_make(struct pw_findings *findings, const struct pw_findings_input *input);
 
 void pw_findings_fini(struct pw_findings *findings);
 

@@ -367,28 +367,39 @@ static int is_between_hosts(const struct builder *b, int32_t rank, const struct 
     return op->peer >= 0 && op->peer < b->world->nranks && b->host_of[op->peer] != b->host_of[rank];
 }
 
+/* A walk through what one rank did. */
+struct walk {
+    int32_t rank;
+    struct place at;
+    const struct moment *m; /* [n] */
+    size_t n, next;         /* next: the moment that comes */
+    int64_t now, end;
+};
+
 /* All that was completed by the same call: one node, which costs what came after the last was
- * there. Returns the moment after them. */
-static size_t stand_still(struct builder *b, int32_t rank, const struct place *at,
-                          const struct moment *m, size_t i, size_t n, int64_t now)
+ * there. */
+static void stand_still(struct builder *b, struct walk *w)
 {
-    struct pw_replay_node *node = add_node(b, rank, at);
-    int64_t there = now, leave = m[i].leave;
-    const struct pw_graph_op *last = &b->ops[m[i].op], *outer = NULL; /* to be there */
+    struct pw_replay_node *node = add_node(b, w->rank, &w->at);
+    const struct moment *m = w->m;
+    int64_t there = w->now, leave = m[w->next].leave;
+    const struct pw_graph_op *last = &b->ops[m[w->next].op], *outer = NULL; /* to be there */
     int64_t outer_there = INT64_MIN;
     if (!node)
-        return n;
+        return;
     node->first_wait = (int32_t)b->nwaits;
-    for (; i < n && m[i].stands && m[i].leave == leave && m[i].time <= now; i++) {
-        int32_t gate = b->gates.waits_at[m[i].op];
+    for (; w->next < w->n && m[w->next].stands && m[w->next].leave == leave &&
+           m[w->next].time <= w->now;
+         w->next++) {
+        const struct pw_graph_op *op = &b->ops[m[w->next].op];
+        int32_t gate = b->gates.waits_at[m[w->next].op];
         add_wait(b, node, gate);
-        const struct pw_graph_op *op = &b->ops[m[i].op];
         const int64_t opened = gate >= 0 ? b->gates.opened[gate] : INT64_MIN;
         if (opened > there) {
             there = opened;
             last = op;
         }
-        if (opened > outer_there && is_between_hosts(b, rank, op)) {
+        if (opened > outer_there && is_between_hosts(b, w->rank, op)) {
             outer_there = opened;
             outer = op;
         }
@@ -397,39 +408,40 @@ static size_t stand_still(struct builder *b, int32_t rank, const struct place *a
     const int is_tail = outer && outer != last && last->instance < 0;
     last = is_tail ? outer : last;
     if (node->cost_ns > 0 && (last->peer >= 0 || last->instance >= 0))
-        note_transfer(b, last, there > now, is_tail);
-    return i;
+        note_transfer(b, last, there > w->now, is_tail);
+    w->now = leave > w->now ? leave : w->now;
+    move_to(&w->at, w->now);
 }
 
-static void build_rank(struct builder *b, int32_t rank, struct place *at, const struct moment *m,
-                       size_t n, int64_t start, int64_t end)
+static void add_to_gate(struct builder *b, const struct walk *w)
 {
-    int64_t now = start;
-    for (size_t i = 0; i < n && !b->failed;) {
-        if (m[i].leave < now || m[i].time >= end) { /* of another thread, or after the last step */
-            struct pw_replay_node *node = m[i].stands ? NULL : add_node(b, rank, at);
-            if (node)
-                node->adds = m[i].gate;
-            i++;
+    struct pw_replay_node *node = add_node(b, w->rank, &w->at);
+    if (node)
+        node->adds = w->m[w->next].gate;
+}
+
+static void build_rank(struct builder *b, struct walk *w)
+{
+    while (w->next < w->n && !b->failed) {
+        const struct moment *m = &w->m[w->next];
+        if (m->leave < w->now || m->time >= w->end) { /* another thread's, or after the last step */
+            if (!m->stands)
+                add_to_gate(b, w);
+            w->next++;
             continue;
         }
-        int64_t time = m[i].time > now ? m[i].time : now;
-        add_work(b, rank, at, now, time);
-        now = time;
-        if (m[i].stands) {
-            int64_t leave = m[i].leave;
-            i = stand_still(b, rank, at, m, i, n, now);
-            now = leave > now ? leave : now;
-            move_to(at, now);
+        const int64_t time = m->time > w->now ? m->time : w->now;
+        add_work(b, w->rank, &w->at, w->now, time);
+        w->now = time;
+        if (m->stands) {
+            stand_still(b, w);
         } else {
-            struct pw_replay_node *node = add_node(b, rank, at);
-            if (node)
-                node->adds = m[i].gate;
-            i++;
+            add_to_gate(b, w);
+            w->next++;
         }
     }
-    if (now < end)
-        add_work(b, rank, at, now, end);
+    if (w->now < w->end)
+        add_work(b, w->rank, &w->at, w->now, w->end);
 }
 
 /* The first step's start and the last one's end; 0 when the rank has no step. */
@@ -460,14 +472,16 @@ static void build_all(struct builder *b)
             span.end_flow++;
         while (window < b->nwindows && b->windows[window].rank == r)
             window++;
-        struct place at = {.windows = b->windows + begin, .n = window - begin, .step = -1};
+        struct walk walk = {.rank = r, .m = moments};
+        walk.at = (struct place){.windows = b->windows + begin, .n = window - begin, .step = -1};
         int64_t start, end;
         b->out->starts[r] = INT64_MIN / 4;
-        if (!find_span(&at, &start, &end))
+        if (!find_span(&walk.at, &start, &end))
             continue;
-        size_t n = list_moments(b, &span, moments);
-        b->out->starts[r] = start;
-        build_rank(b, r, &at, moments, n, start, end);
+        walk.n = list_moments(b, &span, moments);
+        walk.now = b->out->starts[r] = start;
+        walk.end = end;
+        build_rank(b, &walk);
         first = start < first ? start : first;
         last = end > last ? end : last;
     }

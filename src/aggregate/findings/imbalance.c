@@ -168,13 +168,13 @@ static int64_t largest_difference(const int64_t *error_ns, size_t n)
     return most + second;
 }
 
-int pw_imbalance_find(struct pw_imbalance *out, const struct pw_world *world,
-                      const struct pw_matrix *measured, const size_t *rows,
+int pw_imbalance_find(struct pw_imbalance *out, const struct pw_measured *of,
                       const struct pw_roles *roles, const struct pw_amounts *amounts,
                       const int64_t *error_ns)
 {
+    const struct pw_matrix *measured = of->matrix;
     struct pw_imbalance_work f = {
-        .out = out, .world = world, .m = measured, .rows = rows, .roles = roles};
+        .out = out, .world = of->world, .m = measured, .rows = of->rows, .roles = roles};
     *out = (struct pw_imbalance){0};
     if (measured->nsteps < PW_EXCESS_LEAST_STEPS || measured->nranks < 2)
         return 0;
@@ -381,11 +381,11 @@ static int mark_slow(struct pw_imbalance *out, size_t nranks,
     return 0;
 }
 
-int pw_imbalance_find_peers(struct pw_imbalance *out, const struct pw_world *world,
-                            const struct pw_matrix *measured, const size_t *rows,
+int pw_imbalance_find_peers(struct pw_imbalance *out, const struct pw_measured *measured,
                             const struct pw_straggler_found *found, size_t n)
 {
-    const struct pw_matrix *m = out->adjusted.nsteps ? &out->adjusted : measured;
+    const size_t nsteps = measured->world->nsteps;
+    const struct pw_matrix *m = out->adjusted.nsteps ? &out->adjusted : measured->matrix;
     struct peers w = {.m = m};
     if ((!out->adjusted.nsteps && !out->is_varying) || !n)
         return 0;
@@ -395,12 +395,12 @@ int pw_imbalance_find_peers(struct pw_imbalance *out, const struct pw_world *wor
     w.values = malloc(sizeof(int64_t) * (m->nsteps + 1));
     w.series = malloc(sizeof(int64_t) * (m->nsteps * m->nranks + 1));
     out->peers = calloc(n + 1, sizeof(*out->peers));
-    out->more = calloc(n * world->nsteps + 1, sizeof(*out->more));
+    out->more = calloc(n * nsteps + 1, sizeof(*out->more));
     const int ok = w.sorted && w.excess && w.values && w.series && out->peers && out->more;
     for (size_t i = 0; i < n && ok; i++) {
         w.found = &found[i];
-        out->peers[i].more_ns = out->more + i * world->nsteps;
-        find_peer(&w, rows, &out->peers[i]);
+        out->peers[i].more_ns = out->more + i * nsteps;
+        find_peer(&w, measured->rows, &out->peers[i]);
     }
     out->changes.peers = ok ? out->peers : NULL;
     out->changes.npeers = ok ? n : 0;

@@ -23,23 +23,21 @@ struct pw_imbalance {
     struct pw_varying varying;
 };
 
-/* `measured` has the job's steps `rows`; `error_ns` are the clocks' of its ranks. 0 or -ENOMEM. */
-int pw_imbalance_find(struct pw_imbalance *out, const struct pw_world *world,
-                      const struct pw_matrix *measured, const size_t *rows,
+/* `error_ns` are the bounds of the ranks' clock errors. 0 or -ENOMEM. */
+int pw_imbalance_find(struct pw_imbalance *out, const struct pw_measured *measured,
                       const struct pw_roles *roles, const struct pw_amounts *amounts,
                       const int64_t *error_ns);
 
 /* What each of `n` stragglers has more than its peers, where work differs by design. 0 or -ENOMEM.
  */
-int pw_imbalance_find_peers(struct pw_imbalance *imbalance, const struct pw_world *world,
-                            const struct pw_matrix *measured, const size_t *rows,
+int pw_imbalance_find_peers(struct pw_imbalance *imbalance, const struct pw_measured *measured,
                             const struct pw_straggler_found *found, size_t n);
 
 /* Where work varies: what sharing each step's out evenly would be, once it is known which ranks are
- * slow, `n` of them. 0 or -ENOMEM. */
+ * slow. 0 or -ENOMEM. */
 int pw_imbalance_share_steps(struct pw_imbalance *imbalance, const struct pw_graph *graph,
-                             const struct pw_roles *roles, const size_t *rows,
-                             const struct pw_straggler_found *found, size_t n);
+                             const struct pw_roles *roles,
+                             const struct pw_whatif_stragglers *stragglers);
 
 /* Takes the gains from the replay, as if the steps that it has not were like those that it has, and
  * puts the largest first. */

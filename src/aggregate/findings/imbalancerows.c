@@ -391,8 +391,8 @@ static void share(const struct sharing *h, const double *shares, double *factors
 }
 
 int pw_imbalance_share_steps(struct pw_imbalance *out, const struct pw_graph *graph,
-                             const struct pw_roles *roles, const size_t *rows,
-                             const struct pw_straggler_found *found, size_t n)
+                             const struct pw_roles *roles,
+                             const struct pw_whatif_stragglers *stragglers)
 {
     const struct pw_replay_graph *g = &graph->replay;
     const size_t cells = g->nsteps * g->nranks;
@@ -401,7 +401,7 @@ int pw_imbalance_share_steps(struct pw_imbalance *out, const struct pw_graph *gr
     int64_t *all = malloc(sizeof(*all) * (cells * PW_PHASES + 1));
     double *shares = malloc(sizeof(*shares) * (cells + 1));
     double *factors = malloc(sizeof(*factors) * (g->nranks + 1));
-    struct sharing h = {.graph = g, .rows = rows, .varying = out->varying};
+    struct sharing h = {.graph = g, .rows = stragglers->rows, .varying = out->varying};
     h.work = malloc(sizeof(*h.work) * (cells + 1));
     h.role_of = roles->nroles ? roles->role_of : NULL;
     h.nroles = roles->nroles ? roles->nroles : 1;
@@ -417,8 +417,8 @@ int pw_imbalance_share_steps(struct pw_imbalance *out, const struct pw_graph *gr
     }
     if (!err) {
         fill_work(&h, all);
-        for (size_t i = 0; i < n && i < MOST_STRAGGLERS; i++)
-            take_excess_out(&h, &found[i]);
+        for (size_t i = 0; i < stragglers->n && i < MOST_STRAGGLERS; i++)
+            take_excess_out(&h, &stragglers->found[i]);
         err = fill_shares(&h, shares);
     }
     if (!err) {

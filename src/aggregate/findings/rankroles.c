@@ -214,11 +214,13 @@ static int is_passed_on(const struct pw_roles *roles, int32_t nstages,
     return found;
 }
 
-/* Pairs that share a communicator, and pairs with a message in half of the steps or more. */
+/* Pairs that share a communicator, and pairs with a message in half of the steps or more. `room` is
+ * for a pair of each member, then of each of `pairs`. */
 static void fill_pairs(const struct pw_roles *roles, const struct pw_world *world,
                        const struct pw_pairs *pairs, struct pw_roles_input *in,
-                       struct pw_roles_pair *joins, struct pw_roles_pair *messages)
+                       struct pw_roles_pair *room)
 {
+    struct pw_roles_pair *joins = room, *messages = room + roles->nmembers;
     for (size_t i = 1; i < roles->nmembers; i++)
         if (roles->members[i].uid == roles->members[i - 1].uid)
             joins[in->njoins++] =
@@ -235,13 +237,12 @@ static int use_messages(struct pw_roles *roles, const struct pw_world *world,
                         const struct pw_pairs *pairs, const struct pw_graph_parts *parts)
 {
     struct pw_roles_input in = {.nranks = (size_t)world->nranks};
-    struct pw_roles_pair *joins = malloc(sizeof(*joins) * (roles->nmembers + 1));
-    struct pw_roles_pair *messages = malloc(sizeof(*messages) * (pairs->n + 1));
+    struct pw_roles_pair *room = malloc(sizeof(*room) * (roles->nmembers + pairs->n + 1));
     int32_t *scratch = malloc(sizeof(*scratch) * (pw_roles_scratch(in.nranks) + 1));
-    int err = joins && messages && scratch ? 0 : -ENOMEM;
+    int err = room && scratch ? 0 : -ENOMEM;
     if (!err && pairs->n) {
         pw_sort(roles->members, roles->nmembers, sizeof(*roles->members), by_uid);
-        fill_pairs(roles, world, pairs, &in, joins, messages);
+        fill_pairs(roles, world, pairs, &in, room);
         struct pw_roles_stages found = pw_roles_stages(&in, roles->role_of, scratch);
         int is_one = found.nstages > 1;
         if (is_one && found.is_single)
@@ -250,8 +251,7 @@ static int use_messages(struct pw_roles *roles, const struct pw_world *world,
         if (is_one > 0)
             name_stages(roles, world, found.nstages, "messages");
     }
-    free(joins);
-    free(messages);
+    free(room);
     free(scratch);
     return err;
 }

@@ -167,8 +167,10 @@ static struct pw_row_c_straggler row_of(const struct pw_findings *f, const struc
     memcpy(row.hostname, world->ranks[found->rank].hostname, sizeof(row.hostname));
     describe(found, row.evidence, sizeof(row.evidence));
     enter_steps(f, &row);
-    pw_collective_sum_blame(in, row.rank, row.start - world->epoch_ns, row.end - world->epoch_ns,
-                            &row.blame_ns, &row.critical_ns);
+    const struct pw_blame blame = pw_collective_sum_blame(in, row.rank, row.start - world->epoch_ns,
+                                                          row.end - world->epoch_ns);
+    row.blame_ns = blame.blame_ns;
+    row.critical_ns = blame.critical_ns;
     return row;
 }
 

@@ -211,13 +211,14 @@ static void find_pauses(struct pw_trends *out, const struct looking *w)
 
 /* Slices are as long as the run makes them, and clocks that are not aligned make waits of any
  * length: neither says how much work a step had. */
-int pw_trends_find(struct pw_trends *trends, const struct pw_world *world,
-                   const struct pw_matrix *measured, const struct pw_matrix *all,
-                   const struct pw_row_c_step *steps, const size_t *rows)
+int pw_trends_find(struct pw_trends *trends, const struct pw_measured *measured,
+                   const struct pw_matrix *all, const struct pw_row_c_step *steps)
 {
-    const size_t n = measured->nsteps, nranks = measured->nranks;
+    const struct pw_world *world = measured->world;
+    const size_t n = measured->matrix->nsteps, nranks = measured->matrix->nranks;
     const size_t drift = pw_drift_scratch(n, nranks), pauses = pw_pauses_scratch(n, nranks);
-    struct looking w = {.world = world, .m = measured, .all = all, .steps = steps, .rows = rows};
+    struct looking w = {
+        .world = world, .m = measured->matrix, .all = all, .steps = steps, .rows = measured->rows};
     *trends = (struct pw_trends){.n = 0};
     w.run_ns = longest_run(world);
     if (world->steps_inferred > 1 || world->clock_error_max_ns < 0 || w.run_ns <= 0)

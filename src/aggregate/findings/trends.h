@@ -11,10 +11,8 @@ struct pw_trends {
     size_t n;
 };
 
-/* `measured` has the measured steps only, of which rows[] says where they stand in `steps`; of
- * `all` the bins are looked at. 0 or -ENOMEM. */
-int pw_trends_find(struct pw_trends *trends, const struct pw_world *world,
-                   const struct pw_matrix *measured, const struct pw_matrix *all,
-                   const struct pw_row_c_step *steps, const size_t *rows);
+/* `all` are the bins of the whole run, `steps` the rows of /steps. 0 or -ENOMEM. */
+int pw_trends_find(struct pw_trends *trends, const struct pw_measured *measured,
+                   const struct pw_matrix *all, const struct pw_row_c_step *steps);
 
 #endif

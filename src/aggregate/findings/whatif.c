@@ -12,6 +12,151 @@
 #include "core/ops.h"
 #include "core/sort.h"
 
+/* ---- transfers of collectives whose parts are unequal (Alltoallv), as if these were equal ---- */
+
+#define LEAST_MORE 1.01 /* largest part over their mean: less is equal */
+#define LEAST_RANGE 1.2 /* largest over smallest of the largest parts, for a cost of a byte */
+#define PROPORTIONAL (-1.0)
+
+struct parts {
+    const struct pw_graph *graph;
+    const struct pw_instances *in;
+    double *sent, *members; /* [in->n] sum of bytes sent, and of how many ranks */
+    int64_t *largest, *ns;  /* [n] of the instances that have parts, in their order */
+    size_t n;
+};
+
+static int has_parts(const struct parts *f, const struct pw_graph_transfer *t)
+{
+    return t->instance >= 0 && (size_t)t->instance < f->in->n &&
+           pw_op_has_parts(pw_op_info(t->op)) && t->size >= 0 && !f->in->items[t->instance].mixed;
+}
+
+/* The largest part over the mean; 1 when they are equal. */
+static double more_of(const struct parts *f, size_t instance)
+{
+    const double mean = f->members[instance] > 0 ? f->sent[instance] / f->members[instance] : 0;
+    const double largest = (double)f->in->items[instance].bytes;
+    return mean > 0 && largest >= LEAST_MORE * mean ? largest / mean : 1;
+}
+
+static void sum_up(struct parts *f)
+{
+    for (size_t i = 0; i < f->graph->ntransfers; i++) {
+        const struct pw_graph_transfer *t = &f->graph->transfers[i];
+        if (!has_parts(f, t))
+            continue;
+        f->sent[t->instance] += (double)t->size;
+        f->members[t->instance]++;
+        const int64_t ns = f->graph->nodes[t->node].cost_ns;
+        f->ns[t->instance] = ns > f->ns[t->instance] ? ns : f->ns[t->instance];
+    }
+    for (size_t i = 0; i < f->in->n; i++)
+        if (f->members[i] > 0) {
+            f->largest[f->n] = f->in->items[i].bytes;
+            f->ns[f->n++] = f->ns[i];
+        }
+}
+
+/* What a byte of the largest part costs, ns. Where these parts hardly differ the whole transfer is
+ * in proportion to them. */
+static double cost_of_byte(const struct parts *f, int64_t *scratch)
+{
+    const struct pw_amount_input in = {
+        .nsteps = f->n, .nranks = 1, .own_ns = f->ns, .amount = f->largest};
+    int64_t least = INT64_MAX, most = 0;
+    for (size_t i = 0; i < f->n; i++) {
+        least = f->largest[i] < least ? f->largest[i] : least;
+        most = f->largest[i] > most ? f->largest[i] : most;
+    }
+    if ((double)most < LEAST_RANGE * (double)least)
+        return PROPORTIONAL;
+    return pw_amount_cost(&in, scratch);
+}
+
+static void change(const struct parts *f, double cost, struct pw_replay_node *nodes)
+{
+    for (size_t i = 0; i < f->graph->ntransfers; i++) {
+        const struct pw_graph_transfer *t = &f->graph->transfers[i];
+        const double more = has_parts(f, t) ? more_of(f, (size_t)t->instance) : 1;
+        if (more <= 1)
+            continue;
+        int64_t *ns = &nodes[t->node].cost_ns;
+        const double largest = (double)f->in->items[t->instance].bytes;
+        const double saved =
+            cost < 0 ? (double)*ns * (1 - 1 / more) : cost * largest * (1 - 1 / more);
+        *ns -= saved < (double)*ns ? (int64_t)saved : *ns;
+    }
+}
+
+/* Makes the costs of collectives in `nodes`, a copy of the graph's, those of equal parts: a
+ * transfer takes as long as its largest part. 0 or -ENOMEM. */
+static int share_parts(const struct pw_graph *graph, const struct pw_instances *in,
+                       struct pw_replay_node *nodes)
+{
+    struct parts f = {.graph = graph, .in = in};
+    f.sent = calloc(in->n + 1, sizeof(*f.sent));
+    f.members = calloc(in->n + 1, sizeof(*f.members));
+    f.largest = calloc(in->n + 1, sizeof(*f.largest));
+    f.ns = calloc(in->n + 1, sizeof(*f.ns));
+    int64_t *scratch = NULL;
+    int ok = f.sent && f.members && f.largest && f.ns;
+    if (ok) {
+        sum_up(&f);
+        scratch = malloc(sizeof(*scratch) * (pw_amount_scratch(f.n, 1) + 1));
+        ok = scratch != NULL;
+    }
+    if (ok && f.n)
+        change(&f, cost_of_byte(&f, scratch), nodes);
+    free(f.sent);
+    free(f.members);
+    free(f.largest);
+    free(f.ns);
+    free(scratch);
+    return ok ? 0 : -ENOMEM;
+}
+
+/* ---- unequal work shared out evenly ---- */
+
+static int change_nodes(const struct pw_replay_graph *graph, const int64_t *works,
+                        const struct pw_whatif_change *change, struct pw_replay_node *nodes)
+{
+    if (!change->role_of && change->phases) {
+        pw_share_cells(graph, works, change->more_ns, change->phases, nodes);
+        return 0;
+    }
+    const struct pw_share_ranks ranks = {change->role_of, change->nroles, change->is_slow};
+    int64_t *scratch = malloc(sizeof(*scratch) * (pw_share_scratch(graph, change->nroles) + 1));
+    if (scratch && change->role_of)
+        pw_share_roles(graph, works, &ranks, nodes, scratch);
+    else if (scratch)
+        pw_share_amounts(graph, works, change->more_ns, nodes, scratch);
+    free(scratch);
+    return scratch ? 0 : -ENOMEM;
+}
+
+/* The end of the job with the change, from the first start; -ENOMEM. `works` are the replay's. */
+static int64_t replay_change(const struct pw_graph *graph, const struct pw_instances *in,
+                             const int64_t *works, const struct pw_whatif_change *change)
+{
+    struct pw_replay_graph changed = graph->replay;
+    struct pw_replay_node *nodes = malloc(sizeof(*nodes) * (changed.nnodes + 1));
+    int64_t *scratch = malloc(sizeof(*scratch) * (changed.nranks + changed.ngates + 1));
+    int64_t end = -ENOMEM;
+    if (nodes && scratch) {
+        memcpy(nodes, graph->replay.nodes, sizeof(*nodes) * changed.nnodes);
+        changed.nodes = nodes;
+        int err = change_nodes(&graph->replay, works, change, nodes);
+        err = err || !change->parts ? err : share_parts(graph, in, nodes);
+        end = err ? err : pw_replay_run(&changed, graph->order, NULL, 1, scratch) - graph->first_ns;
+    }
+    free(nodes);
+    free(scratch);
+    return end;
+}
+
+/* ---- scenarios ---- */
+
 /* Ranks and hosts that are replayed as if they were like the others: those with most of the
  * critical path. */
 enum { MOST_RANKS = 8, MOST_HOSTS = 8, MOST_STRAGGLERS = 32 };
@@ -22,6 +167,7 @@ struct replaying {
     const struct pw_world *world;
     const struct pw_instances *in;
     const struct pw_whatif_changes *changes;
+    const struct pw_whatif_stragglers *stragglers;
     int64_t *works;   /* [steps * ranks * PW_PHASES] */
     int64_t *delays;  /* [nodes] */
     float *scale;     /* likewise */
@@ -205,7 +351,7 @@ static void replay_hosts(struct replaying *r, struct ranked *order)
 static void replay_changes(struct replaying *r)
 {
     for (size_t i = 0; i < r->changes->n; i++) {
-        int64_t end = pw_whatif_share(r->graph, r->in, r->works, &r->changes->of[i]);
+        int64_t end = replay_change(r->graph, r->in, r->works, &r->changes->of[i]);
         r->failed |= end < 0;
         if (end >= 0)
             add_row(r, r->changes->of[i].scope, end);
@@ -252,11 +398,12 @@ static int64_t restore_peer(struct replaying *r, size_t i, size_t rank, size_t f
     return restore_members(r, first, last);
 }
 
-static void replay_stragglers(struct replaying *r, const struct pw_straggler_found *found,
-                              const size_t *rows_of, struct pw_row_c_straggler *rows, size_t n)
+static void replay_stragglers(struct replaying *r, struct pw_row_c_straggler *rows)
 {
-    for (size_t i = 0; i < n && i < MOST_STRAGGLERS; i++) {
-        size_t first = rows_of[found[i].first], last = rows_of[found[i].last];
+    const struct pw_straggler_found *found = r->stragglers->found;
+    for (size_t i = 0; i < r->stragglers->n && i < MOST_STRAGGLERS; i++) {
+        const size_t first = r->stragglers->rows[found[i].first];
+        const size_t last = r->stragglers->rows[found[i].last];
         if (last >= r->graph->replay.nsteps)
             continue;
         struct pw_row_c_whatif *row =
@@ -298,18 +445,18 @@ static int make_path(struct replaying *r)
 
 /* ---- hosts ---- */
 
-static int find_hosts(struct replaying *r, const struct pw_straggler_found *found,
-                      const size_t *rows_of, size_t n)
+static int find_hosts(struct replaying *r)
 {
+    const struct pw_whatif_stragglers *s = r->stragglers;
     size_t nranks = (size_t)r->world->nranks;
     struct pw_host_found *hosts = malloc(sizeof(*hosts) * (r->nhosts + 1));
     int64_t *scratch = malloc(sizeof(*scratch) * (3 * r->nhosts + 3 * nranks + 1));
     r->out->hosts = calloc(r->nhosts + 1, sizeof(*r->out->hosts));
     int ok = hosts && scratch && r->out->hosts;
     const struct pw_hosts all = {r->host_of, nranks, r->nhosts};
-    size_t count = ok ? pw_hosts_find(found, n, &all, hosts, scratch) : 0;
+    size_t count = ok ? pw_hosts_find(s->found, s->n, &all, hosts, scratch) : 0;
     for (size_t i = 0; i < count; i++) {
-        size_t first = rows_of[hosts[i].first], last = rows_of[hosts[i].last];
+        size_t first = s->rows[hosts[i].first], last = s->rows[hosts[i].last];
         struct pw_row_c_host *row = &r->out->hosts[r->out->nhosts++];
         *row = (struct pw_row_c_host){
             .nranks = (int32_t)hosts[i].nranks,
@@ -330,8 +477,7 @@ static int find_hosts(struct replaying *r, const struct pw_straggler_found *foun
     return ok ? 0 : -ENOMEM;
 }
 
-static int replay_all(struct replaying *r, const struct pw_straggler_found *found,
-                      const size_t *rows_of, struct pw_row_c_straggler *stragglers, size_t n)
+static int replay_all(struct replaying *r, struct pw_row_c_straggler *stragglers)
 {
     const struct pw_replay_graph *g = &r->graph->replay;
     r->cells = g->nsteps * g->nranks * PW_PHASES;
@@ -350,27 +496,31 @@ static int replay_all(struct replaying *r, const struct pw_straggler_found *foun
         replay_phases(r);
         replay_hosts(r, order);
         replay_ranks(r, order);
-        replay_stragglers(r, found, rows_of, stragglers, n);
+        replay_stragglers(r, stragglers);
         replay_changes(r);
     }
     free(order);
     return err;
 }
 
-int pw_whatif_make(struct pw_whatif *out, const struct pw_graph *graph,
-                   const struct pw_world *world, const struct pw_instances *in,
-                   const struct pw_straggler_found *found, const size_t *rows_of,
-                   struct pw_row_c_straggler *stragglers, size_t n,
+int pw_whatif_make(struct pw_whatif *out, const struct pw_whatif_run *of,
+                   const struct pw_whatif_stragglers *stragglers, struct pw_row_c_straggler *rows,
                    const struct pw_whatif_changes *changes)
 {
-    struct replaying r = {.out = out, .graph = graph, .world = world, .in = in, .changes = changes};
+    const struct pw_world *world = of->world;
+    struct replaying r = {.out = out,
+                          .graph = of->graph,
+                          .world = world,
+                          .in = of->instances,
+                          .changes = changes,
+                          .stragglers = stragglers};
     *out = (struct pw_whatif){.ideal_network_ns = -1, .elapsed_ns = -1};
     r.host_of = malloc(sizeof(*r.host_of) * ((size_t)world->nranks + 1));
     r.member = malloc((size_t)world->nranks + 1);
     int err = r.host_of && r.member ? pw_world_number_hosts(world, r.host_of, &r.nhosts) : -ENOMEM;
-    if (!err && graph)
-        err = replay_all(&r, found, rows_of, stragglers, n);
-    err = err ? err : find_hosts(&r, found, rows_of, n);
+    if (!err && r.graph)
+        err = replay_all(&r, rows);
+    err = err ? err : find_hosts(&r);
     free(r.works);
     free(r.scale);
     free(r.delays);
@@ -386,144 +536,4 @@ void pw_whatif_fini(struct pw_whatif *out)
     free(out->rows);
     free(out->path);
     free(out->hosts);
-}
-
-/* Transfers of collectives whose parts are unequal (Alltoallv), as if the parts were equal. */
-
-#define LEAST_MORE 1.01 /* largest part over their mean: less is equal */
-#define LEAST_RANGE 1.2 /* largest over smallest of the largest parts, for a cost of a byte */
-#define PROPORTIONAL (-1.0)
-
-struct parts {
-    const struct pw_graph *graph;
-    const struct pw_instances *in;
-    double *sent, *members; /* [in->n] sum of bytes sent, and of how many ranks */
-    int64_t *largest, *ns;  /* [n] of the instances that have parts, in their order */
-    size_t n;
-};
-
-static int has_parts(const struct parts *f, const struct pw_graph_transfer *t)
-{
-    return t->instance >= 0 && (size_t)t->instance < f->in->n &&
-           pw_op_has_parts(pw_op_info(t->op)) && t->size >= 0 && !f->in->items[t->instance].mixed;
-}
-
-/* The largest part over the mean; 1 when they are equal. */
-static double more_of(const struct parts *f, size_t instance)
-{
-    const double mean = f->members[instance] > 0 ? f->sent[instance] / f->members[instance] : 0;
-    const double largest = (double)f->in->items[instance].bytes;
-    return mean > 0 && largest >= LEAST_MORE * mean ? largest / mean : 1;
-}
-
-static void sum_up(struct parts *f)
-{
-    for (size_t i = 0; i < f->graph->ntransfers; i++) {
-        const struct pw_graph_transfer *t = &f->graph->transfers[i];
-        if (!has_parts(f, t))
-            continue;
-        f->sent[t->instance] += (double)t->size;
-        f->members[t->instance]++;
-        const int64_t ns = f->graph->nodes[t->node].cost_ns;
-        f->ns[t->instance] = ns > f->ns[t->instance] ? ns : f->ns[t->instance];
-    }
-    for (size_t i = 0; i < f->in->n; i++)
-        if (f->members[i] > 0) {
-            f->largest[f->n] = f->in->items[i].bytes;
-            f->ns[f->n++] = f->ns[i];
-        }
-}
-
-/* What a byte of the largest part costs, ns. Where these parts hardly differ the whole transfer is
- * in proportion to them. */
-static double cost_of_byte(const struct parts *f, int64_t *scratch)
-{
-    const struct pw_amount_input in = {
-        .nsteps = f->n, .nranks = 1, .own_ns = f->ns, .amount = f->largest};
-    int64_t least = INT64_MAX, most = 0;
-    for (size_t i = 0; i < f->n; i++) {
-        least = f->largest[i] < least ? f->largest[i] : least;
-        most = f->largest[i] > most ? f->largest[i] : most;
-    }
-    if ((double)most < LEAST_RANGE * (double)least)
-        return PROPORTIONAL;
-    return pw_amount_cost(&in, scratch);
-}
-
-static void change(const struct parts *f, double cost, struct pw_replay_node *nodes)
-{
-    for (size_t i = 0; i < f->graph->ntransfers; i++) {
-        const struct pw_graph_transfer *t = &f->graph->transfers[i];
-        const double more = has_parts(f, t) ? more_of(f, (size_t)t->instance) : 1;
-        if (more <= 1)
-            continue;
-        int64_t *ns = &nodes[t->node].cost_ns;
-        const double largest = (double)f->in->items[t->instance].bytes;
-        const double saved =
-            cost < 0 ? (double)*ns * (1 - 1 / more) : cost * largest * (1 - 1 / more);
-        *ns -= saved < (double)*ns ? (int64_t)saved : *ns;
-    }
-}
-
-int pw_whatif_share_parts(const struct pw_graph *graph, const struct pw_instances *in,
-                          struct pw_replay_node *nodes)
-{
-    struct parts f = {.graph = graph, .in = in};
-    f.sent = calloc(in->n + 1, sizeof(*f.sent));
-    f.members = calloc(in->n + 1, sizeof(*f.members));
-    f.largest = calloc(in->n + 1, sizeof(*f.largest));
-    f.ns = calloc(in->n + 1, sizeof(*f.ns));
-    int64_t *scratch = NULL;
-    int ok = f.sent && f.members && f.largest && f.ns;
-    if (ok) {
-        sum_up(&f);
-        scratch = malloc(sizeof(*scratch) * (pw_amount_scratch(f.n, 1) + 1));
-        ok = scratch != NULL;
-    }
-    if (ok && f.n)
-        change(&f, cost_of_byte(&f, scratch), nodes);
-    free(f.sent);
-    free(f.members);
-    free(f.largest);
-    free(f.ns);
-    free(scratch);
-    return ok ? 0 : -ENOMEM;
-}
-
-/* Replays the run with unequal work shared out evenly. */
-
-static int change_nodes(const struct pw_replay_graph *graph, const int64_t *works,
-                        const struct pw_whatif_change *change, struct pw_replay_node *nodes)
-{
-    if (!change->role_of && change->phases) {
-        pw_share_cells(graph, works, change->more_ns, change->phases, nodes);
-        return 0;
-    }
-    const struct pw_share_ranks ranks = {change->role_of, change->nroles, change->is_slow};
-    int64_t *scratch = malloc(sizeof(*scratch) * (pw_share_scratch(graph, change->nroles) + 1));
-    if (scratch && change->role_of)
-        pw_share_roles(graph, works, &ranks, nodes, scratch);
-    else if (scratch)
-        pw_share_amounts(graph, works, change->more_ns, nodes, scratch);
-    free(scratch);
-    return scratch ? 0 : -ENOMEM;
-}
-
-int64_t pw_whatif_share(const struct pw_graph *graph, const struct pw_instances *in,
-                        const int64_t *works, const struct pw_whatif_change *change)
-{
-    struct pw_replay_graph changed = graph->replay;
-    struct pw_replay_node *nodes = malloc(sizeof(*nodes) * (changed.nnodes + 1));
-    int64_t *scratch = malloc(sizeof(*scratch) * (changed.nranks + changed.ngates + 1));
-    int64_t end = -ENOMEM;
-    if (nodes && scratch) {
-        memcpy(nodes, graph->replay.nodes, sizeof(*nodes) * changed.nnodes);
-        changed.nodes = nodes;
-        int err = change_nodes(&graph->replay, works, change, nodes);
-        err = err || !change->parts ? err : pw_whatif_share_parts(graph, in, nodes);
-        end = err ? err : pw_replay_run(&changed, graph->order, NULL, 1, scratch) - graph->first_ns;
-    }
-    free(nodes);
-    free(scratch);
-    return end;
 }

@@ -43,23 +43,25 @@ struct pw_whatif_changes {
     size_t npeers;
 };
 
-/* The end of the job with the change, from the first start; -ENOMEM. `works` are the replay's. */
-int64_t pw_whatif_share(const struct pw_graph *graph, const struct pw_instances *in,
-                        const int64_t *works, const struct pw_whatif_change *change);
+/* What is replayed. */
+struct pw_whatif_run {
+    const struct pw_graph *graph; /* NULL: there is none */
+    const struct pw_world *world;
+    const struct pw_instances *instances;
+};
 
-/* Makes the costs of collectives in `nodes`, a copy of the graph's, those of parts that are equal:
- * a transfer takes as long as its largest part. 0 or -ENOMEM. */
-int pw_whatif_share_parts(const struct pw_graph *graph, const struct pw_instances *in,
-                          struct pw_replay_node *nodes);
+/* Stragglers as they were found in the measured steps. */
+struct pw_whatif_stragglers {
+    const struct pw_straggler_found *found;
+    size_t n;
+    const size_t *rows; /* step of the job for each measured step */
+};
 
-/* Replays `graph` (NULL: there is none). `stragglers` are `n` rows about `found`, whose steps are
- * indices into `rows_of`, indices of the job's steps: their gain becomes the replayed one where
- * their steps were replayed. `changes` are replayed, too. 0 or
+/* Replays the run without what each of the stragglers has more than others, and with `changes`. The
+ * gain of the stragglers' rows becomes the replayed one where their steps were replayed. 0 or
  * -ENOMEM. */
-int pw_whatif_make(struct pw_whatif *out, const struct pw_graph *graph,
-                   const struct pw_world *world, const struct pw_instances *in,
-                   const struct pw_straggler_found *found, const size_t *rows_of,
-                   struct pw_row_c_straggler *stragglers, size_t n,
+int pw_whatif_make(struct pw_whatif *out, const struct pw_whatif_run *run,
+                   const struct pw_whatif_stragglers *stragglers, struct pw_row_c_straggler *rows,
                    const struct pw_whatif_changes *changes);
 
 void pw_whatif_fini(struct pw_whatif *whatif);

@@ -107,13 +107,12 @@ static int is_possible(int64_t start, int64_t end, int64_t launch)
     return end >= start && pw_is_possible(start) && pw_is_possible(end) && pw_is_possible(launch);
 }
 
-static void add(struct reading *r, struct source *source, int64_t start, int64_t end,
-                int64_t launch, enum pw_gpu_kind kind, int32_t device)
+static void add(struct reading *r, struct source *source, struct pw_gpu_activity one)
 {
-    if (!is_possible(start, end, launch))
+    if (!is_possible(one.start, one.end, one.launch))
         return;
-    source->reached = start > source->reached ? start : source->reached;
-    r->pool[r->n++] = (struct pw_gpu_activity){start, end, launch, kind, device};
+    source->reached = one.start > source->reached ? one.start : source->reached;
+    r->pool[r->n++] = one;
 }
 
 static int add_kernels(struct reading *r, struct source *s, size_t n)
@@ -125,8 +124,9 @@ static int add_kernels(struct reading *r, struct source *s, size_t n)
         int comm = r->visitor->kernel(r->visitor->context, &rows[i]);
         if (comm < 0)
             return comm;
-        add(r, s, rows[i].start, rows[i].end, rows[i].launch, comm ? PW_GPU_COMM : PW_GPU_COMPUTE,
-            rows[i].device);
+        add(r, s,
+            (struct pw_gpu_activity){rows[i].start, rows[i].end, rows[i].launch,
+                                     comm ? PW_GPU_COMM : PW_GPU_COMPUTE, rows[i].device});
     }
     return 0;
 }
@@ -137,7 +137,9 @@ static void add_copies(struct reading *r, struct source *s, size_t n)
     for (size_t i = 0; i < n; i++)
         if (is_possible(rows[i].start, rows[i].end, rows[i].launch)) {
             r->visitor->copy(r->visitor->context, &rows[i]);
-            add(r, s, rows[i].start, rows[i].end, rows[i].launch, PW_GPU_COPY, rows[i].device);
+            add(r, s,
+                (struct pw_gpu_activity){rows[i].start, rows[i].end, rows[i].launch, PW_GPU_COPY,
+                                         rows[i].device});
         }
 }
 
@@ -145,7 +147,9 @@ static void add_memsets(struct reading *r, struct source *s, size_t n)
 {
     const struct pw_row_memset *rows = &r->rows[0].memset;
     for (size_t i = 0; i < n; i++)
-        add(r, s, rows[i].start, rows[i].end, rows[i].launch, PW_GPU_COPY, rows[i].device);
+        add(r, s,
+            (struct pw_gpu_activity){rows[i].start, rows[i].end, rows[i].launch, PW_GPU_COPY,
+                                     rows[i].device});
 }
 
 static void add_calls(struct reading *r, struct source *s, size_t n)
@@ -155,14 +159,15 @@ static void add_calls(struct reading *r, struct source *s, size_t n)
         enum pw_op_class cls = pw_op_info(rows[i].op)->cls;
         if (cls != PW_CLASS_SYNC && cls != PW_CLASS_LOCAL && cls != PW_CLASS_WAIT &&
             !pw_events_is_enqueued(&rows[i]))
-            add(r, s, rows[i].start, rows[i].end, -1, PW_GPU_CALL, -1);
+            add(r, s, (struct pw_gpu_activity){rows[i].start, rows[i].end, -1, PW_GPU_CALL, -1});
     }
 }
 
 static void add_waits(struct reading *r, struct source *s, size_t n)
 {
+    const struct pw_interval *waits = r->wait->v + s->at;
     for (size_t i = 0; i < n; i++)
-        add(r, s, r->wait->v[s->at + i].start, r->wait->v[s->at + i].end, -1, PW_GPU_WAIT, -1);
+        add(r, s, (struct pw_gpu_activity){waits[i].start, waits[i].end, -1, PW_GPU_WAIT, -1});
 }
 
 /* The next block of one source. */

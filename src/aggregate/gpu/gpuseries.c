@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "aggregate/input/cursor.h"
 #include "analysis/gpusamples.h"
 #include "core/h5/h5reader.h"
 #include "core/limits.h"
@@ -136,14 +135,13 @@ static size_t count_stretches(hid_t file, size_t points)
     return devices[0] < points ? points / (size_t)devices[0] : 1;
 }
 
-int pw_gpuseries_read(struct pw_gpuseries *series, const struct pw_input *input,
-                      struct pw_h5_types *types, hid_t file, size_t points)
+int pw_gpuseries_read(struct pw_gpuseries *series, const struct pw_openfile *file, size_t points)
 {
-    struct pass p = {.out = series, .input = input};
+    struct pass p = {.out = series, .input = file->input};
     struct pw_cursor c;
     size_t first = series->n;
-    uint64_t stretches = count_stretches(file, points), number = 0, stretch = 0;
-    int err = pw_cursor_open(&c, types, file, input->path, PW_TABLE_gpu);
+    uint64_t stretches = count_stretches(file->file, points), number = 0, stretch = 0;
+    int err = pw_cursor_open(&c, file, PW_TABLE_gpu);
     for (const struct pw_row_gpu *row; !err && (row = pw_cursor_next(&c)); number++) {
         uint64_t now = number * stretches / c.place.rows;
         if (now != stretch)

@@ -3,7 +3,7 @@
 #ifndef PW_AGGREGATE_GPU_GPUSERIES_H
 #define PW_AGGREGATE_GPU_GPUSERIES_H
 
-#include "aggregate/input/input.h"
+#include "aggregate/input/cursor.h"
 
 /* Of all ranks of this process, by rank, device and time. */
 struct pw_gpuseries {
@@ -13,8 +13,7 @@ struct pw_gpuseries {
 
 /* Adds one rank's, at most `points` of them where it used no more devices than that. 0, -ENOMEM, or
  * another -errno when the table ends early: what could be read is in then. */
-int pw_gpuseries_read(struct pw_gpuseries *series, const struct pw_input *input,
-                      struct pw_h5_types *types, hid_t file, size_t points);
+int pw_gpuseries_read(struct pw_gpuseries *series, const struct pw_openfile *file, size_t points);
 
 void pw_gpuseries_fini(struct pw_gpuseries *series);
 

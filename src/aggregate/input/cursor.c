@@ -8,11 +8,11 @@
 
 enum { BLOCK = 1024 };
 
-int pw_cursor_open(struct pw_cursor *c, struct pw_h5_types *types, hid_t file, const char *path,
-                   int table)
+int pw_cursor_open(struct pw_cursor *c, const struct pw_openfile *from, int table)
 {
     *c = (struct pw_cursor){.row_size = pw_table_borrow(table)->row_size};
-    int err = pw_h5_place_find(types, file, table, &c->place);
+    const char *path = from->input->path;
+    int err = pw_h5_place_find(from->types, from->file, table, &c->place);
     if (err || !c->place.rows)
         return err;
     c->rows = malloc(BLOCK * c->row_size);

@@ -2,6 +2,7 @@
 #ifndef PW_AGGREGATE_INPUT_CURSOR_H
 #define PW_AGGREGATE_INPUT_CURSOR_H
 
+#include "aggregate/input/input.h"
 #include "core/h5/h5table.h"
 
 struct pw_cursor {
@@ -14,10 +15,24 @@ struct pw_cursor {
     int err;                  /* of a read: the rows end there */
 };
 
-/* `file` is the open file `path`, which may be closed after it. A file without the table has no
+/* A rank file that is open for several of its tables. */
+struct pw_openfile {
+    const struct pw_input *input;
+    struct pw_h5_types *types;
+    hid_t file;
+    char **texts; /* [ntexts] rows of its /strings, where they are needed */
+    size_t ntexts;
+};
+
+/* The text with that number; "" when there is none. */
+static inline const char *pw_openfile_text(const struct pw_openfile *file, uint32_t row)
+{
+    return row < file->ntexts ? file->texts[row] : "";
+}
+
+/* Begins a table of an open file, which may be closed after it. A file without the table has no
  * rows. 0 or -errno; to be closed in either case. */
-int pw_cursor_open(struct pw_cursor *cursor, struct pw_h5_types *types, hid_t file,
-                   const char *path, int table);
+int pw_cursor_open(struct pw_cursor *cursor, const struct pw_openfile *file, int table);
 
 /* The same of a table whose place is known; `place` outlives the cursor. */
 int pw_cursor_at(struct pw_cursor *cursor, const char *path, const struct pw_h5_place *place,

@@ -9,24 +9,28 @@
 #include "core/limits.h"
 #include "core/sort.h"
 
-int64_t pw_collective_critical(const struct pw_instances *in, size_t i)
+/* What the job would have gained, to first order, had the last rank entered with the last but one:
+ * ns, and no more than any rank waited. */
+static int64_t critical_ns(const struct pw_instances *in, size_t i)
 {
     const struct pw_instance *item = &in->items[i];
     int64_t margin = item->nranks > 1 ? item->last_enter - item->penultimate_enter : 0;
     return margin < in->waits[i].max_ns ? margin : in->waits[i].max_ns;
 }
 
-void pw_collective_sum_blame(const struct pw_instances *in, int32_t rank, int64_t from,
-                             int64_t until, int64_t *blame_ns, int64_t *critical_ns)
+struct pw_blame pw_collective_sum_blame(const struct pw_instances *in, int32_t rank, int64_t from,
+                                        int64_t until)
 {
+    struct pw_blame sum = {0, 0};
     for (size_t i = 0; i < in->n; i++) {
         const struct pw_instance *item = &in->items[i];
         if (item->nranks < 2 || item->mixed || item->last_enter < from ||
             item->last_enter >= until || pw_instance_blamed(item) != rank)
             continue;
-        *blame_ns += in->waits[i].sum_ns;
-        *critical_ns += pw_collective_critical(in, i);
+        sum.blame_ns += in->waits[i].sum_ns;
+        sum.critical_ns += critical_ns(in, i);
     }
+    return sum;
 }
 
 struct pw_row_c_collective pw_collective_row(const struct pw_world *world,
@@ -56,7 +60,7 @@ struct pw_row_c_collective pw_collective_row(const struct pw_world *world,
     row.last_exit = item->last_exit + world->epoch_ns;
     row.wait_ns = in->waits[i].sum_ns;
     row.transfer_ns = item->last_exit - item->last_enter;
-    row.critical_ns = pw_collective_critical(in, i);
+    row.critical_ns = critical_ns(in, i);
     if (row.transfer_ns < 0)
         row.transfer_ns = 0;
     row.algbw = pw_algbw_resolved(row.bytes, row.transfer_ns, row.error_ns);

@@ -9,15 +9,16 @@
 struct pw_row_c_collective pw_collective_row(const struct pw_world *world,
                                              const struct pw_instances *instances, size_t i);
 
-/* What the job would have gained, to first order, had the last to enter come with the last but one:
- * ns, and no more than anybody waited. */
-int64_t pw_collective_critical(const struct pw_instances *instances, size_t i);
+/* What collectives lost for one rank's doing. */
+struct pw_blame {
+    int64_t blame_ns;    /* what all ranks waited */
+    int64_t critical_ns; /* of which the job would have gained, to first order */
+};
 
-/* Adds up, of the instances whose waiting is the doing of `rank` and whose last member entered at
- * `from` or later and before `until` (ns since the epoch): what all ranks waited, and
- * pw_collective_critical(). */
-void pw_collective_sum_blame(const struct pw_instances *instances, int32_t rank, int64_t from,
-                             int64_t until, int64_t *blame_ns, int64_t *critical_ns);
+/* Adds up the instances that waited for `rank` and whose last member entered at `from` or later and
+ * before `until`, ns since the epoch. */
+struct pw_blame pw_collective_sum_blame(const struct pw_instances *instances, int32_t rank,
+                                        int64_t from, int64_t until);
 
 /* Complete instances only; rows sorted by total wait, longest first. *rows is malloc'ed. 0 or
  * -ENOMEM. */

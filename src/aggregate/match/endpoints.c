@@ -111,7 +111,7 @@ static int by_turn(const void *a, const void *b)
 }
 
 int pw_endpoints_read(struct pw_endpoint_reader *r, const struct pw_input *input, int64_t from,
-                      int64_t to, pw_endpoint_taker *take, void *context)
+                      int64_t to)
 {
     struct pw_events *events;
     size_t block, end;
@@ -131,7 +131,7 @@ int pw_endpoints_read(struct pw_endpoint_reader *r, const struct pw_input *input
     if (!r->rises)
         pw_sort(r->turns, r->n, sizeof(*r->turns), by_turn);
     for (size_t i = 0; i < r->n && !r->failed; i++)
-        take(context, input, &r->v[r->turns[i].at]);
+        r->take(r->context, input, &r->v[r->turns[i].at]);
     return r->failed ? -ENOMEM : 0;
 }
 

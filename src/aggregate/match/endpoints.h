@@ -34,9 +34,12 @@ struct pw_endpoint_time {
     int64_t local, time;
 };
 
-/* Sides of one span, in the order of their rows; an input's at a time. */
+/* Endpoints of one span, in the order of their rows; an input's at a time. The first four members
+ * are the caller's. */
 struct pw_endpoint_reader {
     const struct pw_world *world;
+    pw_endpoint_taker *take; /* gets the endpoints */
+    void *context;
     int between_domains; /* 1: those of messages between clock domains only, all of them recorded */
     struct pw_endpoint_read *v;
     size_t n, capacity;
@@ -46,10 +49,10 @@ struct pw_endpoint_reader {
     int rises, failed;
 };
 
-/* Calls `take` for the endpoints that count as begun in [from, to), in that order. 0 or -ENOMEM;
- * where the table is damaged, it ends. */
+/* Calls reader->take for the endpoints that count as begun in [from, to), in that order. 0 or
+ * -ENOMEM; where the table is damaged, it ends. */
 int pw_endpoints_read(struct pw_endpoint_reader *reader, const struct pw_input *input, int64_t from,
-                      int64_t to, pw_endpoint_taker *take, void *context);
+                      int64_t to);
 
 void pw_endpoint_reader_fini(struct pw_endpoint_reader *reader);
 

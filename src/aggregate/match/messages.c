@@ -135,7 +135,7 @@ void pw_rounds_fini(struct pw_rounds *rounds)
 
 /* The process that reads the file of each rank, -1 where none does; malloc'ed. Collective. NULL on
  * all processes when memory is short on one. */
-static int *pw_exchange_readers(const struct pw_job *job)
+static int *list_readers(const struct pw_job *job)
 {
     int *readers = malloc(sizeof(*readers) * (size_t)job->world.nranks);
     if (!pw_procs_all_ok(&job->procs, readers != NULL)) {
@@ -182,13 +182,20 @@ static void swap(const struct pw_procs *procs, const struct traffic *t, const ch
     MPI_Type_free(&type);
 }
 
-/* Sends item i, of `size` bytes, to the process destination[i] (-1: nobody). *arrived (malloc'ed)
- * gets *count items, in the order of the processes that sent them, those of each in its order.
- * Collective. 0 or -ENOMEM, the same on all processes. */
-static int pw_exchange(const struct pw_procs *procs, const void *items, size_t n, size_t size,
-                       const int *destination, void **arrived, size_t *count)
+/* Items of `size` bytes and the process that each goes to; -1: to none. */
+struct shipment {
+    const void *items;
+    size_t n, size;
+    const int *destination;
+};
+
+/* Sends the items. *arrived (malloc'ed) gets *count items, in the order of the processes that sent
+ * them, those of each in its order. Collective. 0 or -ENOMEM, the same on all processes. */
+static int exchange(const struct pw_procs *procs, const struct shipment *s, void **arrived,
+                    size_t *count)
 {
-    size_t p = (size_t)procs->processes;
+    const size_t p = (size_t)procs->processes, n = s->n, size = s->size;
+    const int *destination = s->destination;
     int *numbers = calloc(5 * p, sizeof(*numbers));
     char *out = malloc(n * size + 1), *in = NULL;
     int ok = pw_procs_all_ok(procs, numbers && out);
@@ -200,7 +207,7 @@ static int pw_exchange(const struct pw_procs *procs, const void *items, size_t n
         for (size_t i = 0; i < n; i++)
             if (destination[i] >= 0)
                 memcpy(out + (size_t)t.next[destination[i]]++ * size,
-                       (const char *)items + i * size, size);
+                       (const char *)s->items + i * size, size);
         ok = pw_procs_all_ok(procs, in != NULL);
         if (ok) {
             swap(procs, &t, out, size, in);
@@ -294,7 +301,7 @@ static int gather(struct matching *m)
         struct pw_input *input = &m->job->inputs[i];
         int64_t from = pw_rounds_to_local(&m->rounds, input, m->rounds.from);
         int64_t to = pw_rounds_to_local(&m->rounds, input, m->rounds.to);
-        err = pw_endpoints_read(&m->reader, input, from, to, take, m);
+        err = pw_endpoints_read(&m->reader, input, from, to);
     }
     return agree(m, err);
 }
@@ -305,10 +312,9 @@ static int exchange_sends(const struct matching *m, struct pw_endpoint **sends, 
     void *arrived;
     for (size_t i = 0; destination && i < m->sends.n; i++)
         destination[i] = m->readers[m->sends.v[i].dst];
+    const struct shipment s = {m->sends.v, m->sends.n, sizeof(*m->sends.v), destination};
     err = agree(m, destination ? 0 : -ENOMEM);
-    err = err ? err
-              : pw_exchange(&m->job->procs, m->sends.v, m->sends.n, sizeof(*m->sends.v),
-                            destination, &arrived, n);
+    err = err ? err : exchange(&m->job->procs, &s, &arrived, n);
     free(destination);
     if (!err)
         *sends = arrived;
@@ -324,10 +330,9 @@ static int return_waits(struct matching *m)
     size_t n;
     for (size_t i = 0; destination && i < t->nback; i++)
         destination[i] = m->readers[t->back[i].rank];
+    const struct shipment s = {t->back, t->nback, sizeof(*t->back), destination};
     int err = agree(m, destination ? 0 : -ENOMEM);
-    err = err ? err
-              : pw_exchange(&m->job->procs, t->back, t->nback, sizeof(*t->back), destination,
-                            &arrived, &n);
+    err = err ? err : exchange(&m->job->procs, &s, &arrived, &n);
     free(destination);
     if (err)
         return err;
@@ -388,12 +393,12 @@ static void expect_reading(struct pw_job *job)
 static int match_all(struct matching *m, struct pw_job *job)
 {
     m->job = job;
-    m->reader =
-        (struct pw_endpoint_reader){.world = &job->world, .between_domains = m->visit != NULL};
+    m->reader = (struct pw_endpoint_reader){
+        .world = &job->world, .take = take, .context = m, .between_domains = m->visit != NULL};
     m->channels = pw_channels_make(on_match, on_alone, m);
     if (job->world.has_pauses && job->world.clock_error_max_ns >= 0)
         m->channels.impossible_ns = 2 * job->world.clock_error_max_ns;
-    m->readers = pw_exchange_readers(job);
+    m->readers = list_readers(job);
     expect_reading(job);
     int err = m->readers ? pw_rounds_begin(&m->rounds, job) : -ENOMEM;
     while (!err && pw_rounds_next(&m->rounds, job, most_new_sides(m)))

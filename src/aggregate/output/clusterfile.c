@@ -165,18 +165,26 @@ static char *pack_rows(const struct pw_table *table, const void *rows, size_t co
     return packed;
 }
 
+/* A part of a dataset, or nothing of it. */
+struct box {
+    hid_t dataset;
+    int table, rank; /* rank: dimensions */
+    hsize_t start[2], n[2];
+};
+
 /* Rows of every process into the selection that each made. Parallel writes through a filter must be
  * collective, also by processes that have nothing to write. */
-static void write_selected(struct pw_clusterfile *file, hid_t dataset, int table, hid_t memory,
-                           hid_t space, const void *rows, size_t count)
+static void write_selected(struct pw_clusterfile *file, const struct box *box, hid_t memory,
+                           hid_t space, const void *rows)
 {
-    char *packed = pack_rows(pw_table_borrow(table), rows, count);
-    hid_t type = pw_h5_file_type(pw_table_borrow(table));
+    const size_t count = (size_t)(box->rank == 1 ? box->n[0] : box->n[0] * box->n[1]);
+    char *packed = pack_rows(pw_table_borrow(box->table), rows, count);
+    hid_t type = pw_h5_file_type(pw_table_borrow(box->table));
     hid_t transfer = H5Pcreate(H5P_DATASET_XFER);
     H5Pset_dxpl_mpio(transfer, H5FD_MPIO_COLLECTIVE);
     if (!packed)
         H5Sselect_none(space), H5Sselect_none(memory);
-    note_error(file, H5Dwrite(dataset, type, memory, space, transfer, packed) < 0 || !packed);
+    note_error(file, H5Dwrite(box->dataset, type, memory, space, transfer, packed) < 0 || !packed);
     H5Pclose(transfer);
     H5Tclose(type);
     free(packed);
@@ -194,52 +202,51 @@ static void take_held(void *context, size_t first, size_t count, void *rows)
     memcpy(rows, (const char *)held->rows + (first - held->first) * held->size, count * held->size);
 }
 
-/* Selects a box, or nothing, of a dataset, and writes it. */
-static void write_box(struct pw_clusterfile *file, hid_t dataset, int table, int rank,
-                      const hsize_t *start, const hsize_t *n, const void *rows)
+static void write_box(struct pw_clusterfile *file, const struct box *box, const void *rows)
 {
-    size_t count = (size_t)(rank == 1 ? n[0] : n[0] * n[1]);
-    hid_t space = H5Dget_space(dataset), memory = H5Screate_simple(rank, n, NULL);
-    if (count) {
-        H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, n, NULL);
+    hid_t space = H5Dget_space(box->dataset), memory = H5Screate_simple(box->rank, box->n, NULL);
+    if (box->n[0] && (box->rank == 1 || box->n[1])) {
+        H5Sselect_hyperslab(space, H5S_SELECT_SET, box->start, NULL, box->n, NULL);
     } else {
         H5Sselect_none(space);
         H5Sselect_none(memory);
     }
-    write_selected(file, dataset, table, memory, space, rows, count);
+    write_selected(file, box, memory, space, rows);
     H5Sclose(memory);
     H5Sclose(space);
 }
 
-void pw_clusterfile_write(struct pw_clusterfile *file, enum pw_cluster_table_id table, size_t total,
-                          size_t first, size_t count, const void *rows)
+void pw_clusterfile_write(struct pw_clusterfile *file, enum pw_cluster_table_id table,
+                          struct pw_clusterfile_rows mine, const void *rows)
 {
-    struct held held = {rows, pw_table_borrow(table)->row_size, first};
-    pw_clusterfile_write_made(file, table, total, first, count, take_held, &held);
+    struct held held = {rows, pw_table_borrow(table)->row_size, mine.first};
+    pw_clusterfile_write_made(file, table, mine, take_held, &held);
 }
 
 void pw_clusterfile_write_made(struct pw_clusterfile *file, enum pw_cluster_table_id table,
-                               size_t total, size_t first, size_t count, pw_clusterfile_maker *make,
+                               struct pw_clusterfile_rows mine, pw_clusterfile_maker *make,
                                void *context)
 {
     const struct pw_table *info = pw_table_borrow(table);
+    const size_t total = mine.total;
     reserve_chunks(file, info, total / CHUNK_ROWS + 1, CHUNK_ROWS);
     if (has_failed(file))
         return;
     hsize_t dims = total, chunk = total && total < CHUNK_ROWS ? total : CHUNK_ROWS;
     hid_t dataset = pw_h5_create_table(file->file, info, 1, &dims, &chunk, total == 0, DEFLATE);
-    unsigned long most = count;
+    unsigned long most = mine.count;
     file->rows[table] = total;
     MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_UNSIGNED_LONG, MPI_MAX, file->comm);
     char *rows = malloc(info->row_size * CHUNK_ROWS);
     note_errno(file, rows ? 0 : -ENOMEM);
     note_error(file, dataset < 0);
     for (size_t at = 0; at < most && !has_no_room(file, CHUNK_ROWS, info); at += CHUNK_ROWS) {
-        size_t left = at < count ? count - at : 0;
-        hsize_t start = first + at, n = left < CHUNK_ROWS ? left : CHUNK_ROWS;
+        const size_t left = at < mine.count ? mine.count - at : 0;
+        const size_t n = left < CHUNK_ROWS ? left : CHUNK_ROWS;
+        const struct box box = {dataset, (int)table, 1, {mine.first + at}, {n}};
         if (n)
-            make(context, first + at, (size_t)n, rows);
-        write_box(file, dataset, table, 1, &start, &n, rows);
+            make(context, mine.first + at, n, rows);
+        write_box(file, &box, rows);
     }
     free(rows);
     if (dataset >= 0)
@@ -251,7 +258,8 @@ void pw_clusterfile_write_root(struct pw_clusterfile *file, enum pw_cluster_tabl
 {
     unsigned long total = count;
     MPI_Bcast(&total, 1, MPI_UNSIGNED_LONG, 0, file->comm);
-    pw_clusterfile_write(file, table, total, 0, file->process == 0 ? count : 0, rows);
+    const struct pw_clusterfile_rows mine = {total, 0, file->process == 0 ? count : 0};
+    pw_clusterfile_write(file, table, mine, rows);
 }
 
 /* ---- grids ---- */
@@ -364,10 +372,10 @@ static struct piece swap_round(struct grid *g, size_t round, MPI_Comm comm)
 }
 
 void pw_clusterfile_write_grid(struct pw_clusterfile *file, enum pw_cluster_table_id table,
-                               size_t nsteps, size_t nranks, size_t first, size_t count,
-                               const void *rows)
+                               struct pw_clusterfile_columns mine, const void *rows)
 {
     const struct pw_table *info = pw_table_borrow(table);
+    const size_t nsteps = mine.nsteps, nranks = mine.nranks;
     struct grid g = {.dims = {nsteps, nranks}, .process = file->process, .cell = MPI_DATATYPE_NULL};
     MPI_Comm_size(file->comm, &g.processes);
     g.chunk[1] = smaller(nranks, GRID_RANKS);
@@ -382,14 +390,14 @@ void pw_clusterfile_write_grid(struct pw_clusterfile *file, enum pw_cluster_tabl
     const hsize_t dims[2] = {nsteps, nranks}, chunk[2] = {g.chunk[0], g.chunk[1]};
     hid_t dataset = pw_h5_create_table(file->file, info, 2, dims, chunk, nsteps == 0, DEFLATE);
     file->rows[table] = (uint64_t)nsteps * nranks;
-    note_errno(file, grid_init(&g, file, info->row_size, first));
+    note_errno(file, grid_init(&g, file, info->row_size, mine.first));
     note_error(file, dataset < 0);
     for (size_t at = 0; at < g.nchunks && !has_no_room(file, g.chunk[0] * g.chunk[1], info);
          at += (size_t)g.processes) {
-        pack_round(&g, at, rows, count);
+        pack_round(&g, at, rows, mine.count);
         struct piece p = swap_round(&g, at, file->comm);
-        hsize_t start[2] = {p.step, p.column}, n[2] = {p.nsteps, p.ncolumns};
-        write_box(file, dataset, table, 2, start, n, g.whole);
+        const struct box box = {dataset, (int)table, 2, {p.step, p.column}, {p.nsteps, p.ncolumns}};
+        write_box(file, &box, g.whole);
     }
     grid_fini(&g);
     if (dataset >= 0)

@@ -40,9 +40,14 @@ struct pw_clusterfile {
 /* Creates PATH.part-RANDOM, new and for its owner only. 0 or -errno, the same on all processes. */
 int pw_clusterfile_create(const char *path, MPI_Comm comm, struct pw_clusterfile *out);
 
-/* Writes a 1-D table of `total` rows, of which this process has `count` from row `first`. */
-void pw_clusterfile_write(struct pw_clusterfile *file, enum pw_cluster_table_id table, size_t total,
-                          size_t first, size_t count, const void *rows);
+/* Which of the `total` rows of a 1-D table a process has: [first, first + count). */
+struct pw_clusterfile_rows {
+    size_t total, first, count;
+};
+
+/* Writes a 1-D table, of which this process has the rows `mine`. */
+void pw_clusterfile_write(struct pw_clusterfile *file, enum pw_cluster_table_id table,
+                          struct pw_clusterfile_rows mine, const void *rows);
 
 /* Fills `count` rows from row `first` of the table. */
 typedef void pw_clusterfile_maker(void *context, size_t first, size_t count, void *rows);
@@ -52,18 +57,21 @@ typedef void pw_clusterfile_maker(void *context, size_t first, size_t count, voi
 enum { PW_CLUSTERFILE_CHUNK = 4096 };
 
 void pw_clusterfile_write_made(struct pw_clusterfile *file, enum pw_cluster_table_id table,
-                               size_t total, size_t first, size_t count, pw_clusterfile_maker *make,
+                               struct pw_clusterfile_rows mine, pw_clusterfile_maker *make,
                                void *context);
 
 /* Writes a table that process 0 has and the others do not. */
 void pw_clusterfile_write_root(struct pw_clusterfile *file, enum pw_cluster_table_id table,
                                size_t count, const void *rows);
 
-/* Writes a [nsteps, nranks] table: this process has the columns [first, first + count), row-major.
- */
+/* A [nsteps, nranks] table, and the columns that a process has: [first, first + count). */
+struct pw_clusterfile_columns {
+    size_t nsteps, nranks, first, count;
+};
+
+/* Writes a 2-D table; `rows` are this process's columns, row-major. */
 void pw_clusterfile_write_grid(struct pw_clusterfile *file, enum pw_cluster_table_id table,
-                               size_t nsteps, size_t nranks, size_t first, size_t count,
-                               const void *rows);
+                               struct pw_clusterfile_columns mine, const void *rows);
 
 void pw_clusterfile_set_int(struct pw_clusterfile *file, const char *name, int64_t value);
 void pw_clusterfile_set_text(struct pw_clusterfile *file, const char *name, const char *value);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregate/input/cursor.h"
 #include "core/limits.h"
 #include "core/sort.h"
 
@@ -167,21 +166,15 @@ static int read_samples(struct pass *p, struct pw_cursor *c)
     return err ? err : c->err;
 }
 
-static const char *text_at(char **texts, size_t ntexts, uint32_t row)
-{
-    return row < ntexts ? texts[row] : "";
-}
-
 /* The last value of the key counts. */
-static int read_pipeline(struct pw_h5_types *types, hid_t file, const char *path, char **texts,
-                         size_t ntexts, const char **pipeline)
+static int read_pipeline(const struct pw_openfile *file, const char **pipeline)
 {
     struct pw_cursor c;
-    int err = pw_cursor_open(&c, types, file, path, PW_TABLE_metadata);
+    int err = pw_cursor_open(&c, file, PW_TABLE_metadata);
     *pipeline = "";
     for (const struct pw_row_metadata *row; !err && (row = pw_cursor_next(&c));)
-        if (strcmp(text_at(texts, ntexts, row->key), "pipeline") == 0)
-            *pipeline = text_at(texts, ntexts, row->value);
+        if (strcmp(pw_openfile_text(file, row->key), "pipeline") == 0)
+            *pipeline = pw_openfile_text(file, row->value);
     err = err ? err : c.err;
     pw_cursor_close(&c);
     return err;
@@ -240,7 +233,7 @@ static void add_series(struct pw_queues *out, const struct pass *p, const struct
     }
 }
 
-static int append(struct pw_queues *out, const struct pass *p, char **texts, size_t ntexts,
+static int append(struct pw_queues *out, const struct pass *p, const struct pw_openfile *file,
                   const char *pipeline)
 {
     struct pw_row_c_queue *rows = realloc(out->rows, (out->n + p->n + 1) * sizeof(*rows));
@@ -253,31 +246,29 @@ static int append(struct pw_queues *out, const struct pass *p, char **texts, siz
     for (size_t i = 0; i < p->n; i++) {
         add_series(out, p, &p->queues[i]);
         rows[out->n++] =
-            make_row(p, &p->queues[i], text_at(texts, ntexts, p->queues[i].name), pipeline);
+            make_row(p, &p->queues[i], pw_openfile_text(file, p->queues[i].name), pipeline);
     }
     out->unlisted += p->unlisted;
     return 0;
 }
 
-int pw_queues_read(struct pw_queues *out, const struct pw_input *input, struct pw_h5_types *types,
-                   hid_t file, char **texts, size_t ntexts, size_t points)
+int pw_queues_read(struct pw_queues *out, const struct pw_openfile *file, size_t points)
 {
     struct pw_cursor c;
     const char *pipeline;
     struct pass *p = calloc(1, sizeof(*p));
     if (!p)
         return -ENOMEM;
-    *p = (struct pass){.input = input, .nbins = points, .near = -1};
-    int err = pw_cursor_open(&c, types, file, input->path, PW_TABLE_queue), damage = 0;
+    *p = (struct pass){.input = file->input, .nbins = points, .near = -1};
+    int err = pw_cursor_open(&c, file, PW_TABLE_queue), damage = 0;
     if (!err && c.place.rows) {
         find_span(p, &c);
         damage = c.err;
         c.err = 0;
         err = read_samples(p, &c);
         damage = err == -ENOMEM ? damage : err;
-        err = err == -ENOMEM ? err
-                             : read_pipeline(types, file, input->path, texts, ntexts, &pipeline);
-        err = err ? err : append(out, p, texts, ntexts, pipeline);
+        err = err == -ENOMEM ? err : read_pipeline(file, &pipeline);
+        err = err ? err : append(out, p, file, pipeline);
     }
     pw_cursor_close(&c);
     for (size_t i = 0; i < p->n; i++) {

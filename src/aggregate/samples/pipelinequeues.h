@@ -3,6 +3,7 @@
 #ifndef PW_AGGREGATE_SAMPLES_PIPELINEQUEUES_H
 #define PW_AGGREGATE_SAMPLES_PIPELINEQUEUES_H
 
+#include "aggregate/input/cursor.h"
 #include "aggregate/input/job.h"
 #include "analysis/pipeline.h"
 
@@ -15,11 +16,9 @@ struct pw_queues {
     int64_t unlisted; /* samples of queues that are too many */
 };
 
-/* Adds what one rank's file says, with at most `points` of series. `texts` are its /strings. 0,
- * -ENOMEM, or another -errno when the table ends early: what could be read is in then. */
-int pw_queues_read(struct pw_queues *queues, const struct pw_input *input,
-                   struct pw_h5_types *types, hid_t file, char **texts, size_t ntexts,
-                   size_t points);
+/* Adds what one rank's file says, with at most `points` of series; needs its texts. 0, -ENOMEM, or
+ * another -errno when the table ends early: what could be read is in then. */
+int pw_queues_read(struct pw_queues *queues, const struct pw_openfile *file, size_t points);
 
 /* Gathers the rows of all processes on each, adds those of all ranks together (rank -1), finds the
  * queues' places, and sorts by rank and place. The series stay each process's own. Collective. 0 or

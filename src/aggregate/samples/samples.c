@@ -20,21 +20,19 @@ static size_t points_of_a_rank(const struct pw_world *world)
 static int read_rank(struct pw_samples *s, const struct pw_input *input, struct pw_h5_types *types,
                      size_t points)
 {
-    hid_t file;
-    char **texts = NULL;
-    size_t ntexts = 0;
-    int err = pw_h5_open(input->path, &file);
+    struct pw_openfile file = {.input = input, .types = types};
+    int err = pw_h5_open(input->path, &file.file);
     if (err)
         return err;
     hsize_t rows[2] = {0, 0};
-    if (pw_h5_extent(file, PW_TABLE_queue, rows) == 0 && rows[0] &&
-        pw_h5_read_strings(file, "/strings", &texts, &ntexts))
-        ntexts = 0;
-    int queues = pw_queues_read(&s->queues, input, types, file, texts, ntexts, points);
-    int usage = pw_usage_read(&s->usages, input, types, file, points);
-    int gpus = pw_gpuseries_read(&s->gpus, input, types, file, points);
-    free(texts);
-    pw_h5_close(file);
+    if (pw_h5_extent(file.file, PW_TABLE_queue, rows) == 0 && rows[0] &&
+        pw_h5_read_strings(file.file, "/strings", &file.texts, &file.ntexts))
+        file.ntexts = 0;
+    int queues = pw_queues_read(&s->queues, &file, points);
+    int usage = pw_usage_read(&s->usages, &file, points);
+    int gpus = pw_gpuseries_read(&s->gpus, &file, points);
+    free(file.texts);
+    pw_h5_close(file.file);
     err = queues == -ENOMEM || !usage ? queues : usage;
     return err == -ENOMEM || !gpus ? err : gpus;
 }
@@ -92,7 +90,8 @@ static void write_series(struct pw_clusterfile *file, const struct pw_procs *pro
     unsigned long mine = n, before = 0, total = 0;
     MPI_Exscan(&mine, &before, 1, MPI_UNSIGNED_LONG, MPI_SUM, procs->comm);
     MPI_Allreduce(&mine, &total, 1, MPI_UNSIGNED_LONG, MPI_SUM, procs->comm);
-    pw_clusterfile_write(file, table, total, procs->process ? before : 0, n, rows);
+    const struct pw_clusterfile_rows slab = {total, procs->process ? before : 0, n};
+    pw_clusterfile_write(file, table, slab, rows);
 }
 
 void pw_samples_write(struct pw_clusterfile *file, const struct pw_procs *procs,

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregate/input/cursor.h"
-#include "aggregate/input/input.h"
 #include "analysis/statistics.h"
 #include "core/limits.h"
 
@@ -287,14 +285,14 @@ static void find_measured(struct pass *p)
     p->end = p->input->steps[p->rss.last].end;
 }
 
-static int read_processes(struct pw_usages *out, const struct pw_input *input,
-                          struct pw_h5_types *types, hid_t file, size_t points)
+static int read_processes(struct pw_usages *out, const struct pw_openfile *file, size_t points)
 {
+    const struct pw_input *input = file->input;
     struct pass p = {.input = input, .points = points, .now = no_host, .rss_max = -1};
     p.series = malloc((points + 2) * sizeof(*p.series));
     int err = p.series ? 0 : -ENOMEM;
-    int opened = err ? err : pw_cursor_open(&p.process, types, file, input->path, PW_TABLE_process);
-    int host = err ? err : pw_cursor_open(&p.host, types, file, input->path, PW_TABLE_host);
+    int opened = err ? err : pw_cursor_open(&p.process, file, PW_TABLE_process);
+    int host = err ? err : pw_cursor_open(&p.host, file, PW_TABLE_host);
     if (!err && !opened && !host) {
         pw_growth_begin(&p.rss, input);
         find_measured(&p);
@@ -357,14 +355,14 @@ static int add_devices(struct pw_usages *out, const struct pw_input *input, stru
     return err;
 }
 
-static int read_allocations(struct pw_usages *out, const struct pw_input *input,
-                            struct pw_h5_types *types, hid_t file)
+static int read_allocations(struct pw_usages *out, const struct pw_openfile *file)
 {
+    const struct pw_input *input = file->input;
     struct pw_cursor c;
     struct devices *d = calloc(2, sizeof(*d)); /* allocated; pools */
     if (!d)
         return -ENOMEM;
-    int err = pw_cursor_open(&c, types, file, input->path, PW_TABLE_memory);
+    int err = pw_cursor_open(&c, file, PW_TABLE_memory);
     for (const struct pw_row_memory *row; !err && (row = pw_cursor_next(&c));) {
         add_bytes(&d[0], input, row, row->total_bytes);
         if (row->pool_bytes > 0 || has_device(&d[1], row->device))
@@ -378,11 +376,10 @@ static int read_allocations(struct pw_usages *out, const struct pw_input *input,
     return err ? err : damage;
 }
 
-int pw_usage_read(struct pw_usages *usages, const struct pw_input *input, struct pw_h5_types *types,
-                  hid_t file, size_t points)
+int pw_usage_read(struct pw_usages *usages, const struct pw_openfile *file, size_t points)
 {
-    int processes = read_processes(usages, input, types, file, points);
-    int allocations = read_allocations(usages, input, types, file);
+    int processes = read_processes(usages, file, points);
+    int allocations = read_allocations(usages, file);
     return processes == -ENOMEM || !allocations ? processes : allocations;
 }
 

@@ -3,7 +3,7 @@
 #ifndef PW_AGGREGATE_SAMPLES_USAGE_H
 #define PW_AGGREGATE_SAMPLES_USAGE_H
 
-#include "aggregate/input/input.h"
+#include "aggregate/input/cursor.h"
 
 enum { PW_USAGE_DEVICES = 32 };
 
@@ -17,8 +17,7 @@ struct pw_usages {
 
 /* Adds one rank's, with at most `points` of series. 0, -ENOMEM, or another -errno when a table ends
  * early: what could be read is in then. */
-int pw_usage_read(struct pw_usages *usages, const struct pw_input *input, struct pw_h5_types *types,
-                  hid_t file, size_t points);
+int pw_usage_read(struct pw_usages *usages, const struct pw_openfile *file, size_t points);
 
 void pw_usages_fini(struct pw_usages *usages);
 

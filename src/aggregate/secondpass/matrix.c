@@ -136,8 +136,7 @@ static int build_rank(struct pw_share *share, struct pw_job *job, const struct p
                       const struct pw_share_parts *parts)
 {
     struct pw_ranktrace trace;
-    int err =
-        pw_ranktrace_build(job, parts->instances, parts->messages, input, parts->graph, &trace);
+    int err = pw_ranktrace_build(job, input, parts, &trace);
     err = err ? err : pw_opread_rank(parts->operators, input, &trace.wait);
     if (err && err != -ENOMEM) {
         pw_job_note(job, input->rank, "damaged", 1,
@@ -227,35 +226,49 @@ static int allocate_matrix(struct pw_matrix *m)
                                                                                           : -ENOMEM;
 }
 
-/* One step at a time: neither a message nor a buffer grows with the number of steps. */
-static void gather_steps(struct pw_matrix *m, const struct pw_job *job,
-                         const struct pw_share *share, int64_t *send, int64_t *receive,
-                         const int *counts, const int *starts)
-{
-    for (size_t s = 0; s < job->world.nsteps; s++) {
-        for (size_t c = 0; c < share->count; c++)
-            pack_cell(&share->steps[s * share->count + c], &share->phases[s * share->count + c],
-                      send + c * CELL);
-        MPI_Gatherv(send, (int)(share->count * CELL), MPI_INT64_T, receive, counts, starts,
-                    MPI_INT64_T, 0, job->procs.comm);
-        for (size_t r = 0; r < m->nranks; r++)
-            unpack_cell(m, s * m->nranks + r, receive + r * CELL);
-    }
-}
+struct gathering {
+    const struct pw_job *job;
+    const struct pw_share *share;
+    int *counts, *starts; /* [processes] ranks of each */
+    int64_t *send, *receive;
+};
 
-/* Rows of `size` bytes of each rank, one bin or part at a time; counts and starts are in ranks. */
-static void gather_rows(const struct pw_job *job, const struct pw_share *share, size_t n,
-                        size_t size, const void *mine, void *all, const int *counts,
-                        const int *starts)
+static MPI_Datatype type_of(size_t size)
 {
     MPI_Datatype type;
     MPI_Type_contiguous((int)size, MPI_BYTE, &type);
     MPI_Type_commit(&type);
+    return type;
+}
+
+/* One step at a time: neither a message nor a buffer grows with the number of steps. */
+static void gather_steps(struct pw_matrix *m, const struct gathering *g)
+{
+    const struct pw_share *share = g->share;
+    MPI_Datatype type = type_of(sizeof(int64_t) * CELL);
+    for (size_t s = 0; s < g->job->world.nsteps; s++) {
+        for (size_t c = 0; c < share->count; c++)
+            pack_cell(&share->steps[s * share->count + c], &share->phases[s * share->count + c],
+                      g->send + c * CELL);
+        MPI_Gatherv(g->send, (int)share->count, type, g->receive, g->counts, g->starts, type, 0,
+                    g->job->procs.comm);
+        for (size_t r = 0; r < m->nranks; r++)
+            unpack_cell(m, s * m->nranks + r, g->receive + r * CELL);
+    }
+    MPI_Type_free(&type);
+}
+
+/* Rows of `size` bytes of each rank, one bin or part at a time. */
+static void gather_rows(const struct gathering *g, size_t n, size_t size, const void *mine,
+                        void *all)
+{
+    const size_t nranks = g->job->procs.process == 0 ? (size_t)g->job->world.nranks : 0;
+    const size_t count = g->share->count;
+    MPI_Datatype type = type_of(size);
     for (size_t i = 0; i < n; i++)
-        MPI_Gatherv((const char *)mine + i * share->count * size, (int)share->count, type,
-                    (char *)all +
-                        i * (job->procs.process == 0 ? (size_t)job->world.nranks : 0) * size,
-                    counts, starts, type, 0, job->procs.comm);
+        MPI_Gatherv((const char *)mine + i * count * size, (int)count, type,
+                    (char *)all + i * nranks * size, g->counts, g->starts, type, 0,
+                    g->job->procs.comm);
     MPI_Type_free(&type);
 }
 
@@ -263,28 +276,25 @@ int pw_matrix_gather(struct pw_matrix *m, const struct pw_job *job, const struct
 {
     *m = (struct pw_matrix){.nsteps = job->world.nsteps, .nbins = job->world.bins.n};
     m->nranks = job->procs.process == 0 ? (size_t)job->world.nranks : 0;
-    int *counts = calloc(2 * (size_t)job->procs.processes, sizeof(*counts));
-    int *starts = counts + job->procs.processes, mine = (int)(share->count * CELL);
-    int64_t *send = malloc(sizeof(int64_t) * CELL * (share->count + 1));
-    int64_t *receive = malloc(sizeof(int64_t) * CELL * (m->nranks + 1));
-    int err = counts && send && receive ? allocate_matrix(m) : -ENOMEM, worst;
-    worst = pw_procs_worst(&job->procs, err);
+    struct gathering g = {job, share, NULL, NULL, NULL, NULL};
+    g.counts = calloc(2 * (size_t)job->procs.processes, sizeof(*g.counts));
+    g.starts = g.counts + job->procs.processes;
+    g.send = malloc(sizeof(int64_t) * CELL * (share->count + 1));
+    g.receive = malloc(sizeof(int64_t) * CELL * (m->nranks + 1));
+    const int mine = (int)share->count;
+    const int worst =
+        pw_procs_worst(&job->procs, g.counts && g.send && g.receive ? allocate_matrix(m) : -ENOMEM);
     if (!worst) {
-        MPI_Gather(&mine, 1, MPI_INT, counts, 1, MPI_INT, 0, job->procs.comm);
+        MPI_Gather(&mine, 1, MPI_INT, g.counts, 1, MPI_INT, 0, job->procs.comm);
         for (int p = 1; p < job->procs.processes; p++)
-            starts[p] = starts[p - 1] + counts[p - 1];
-        gather_steps(m, job, share, send, receive, counts, starts);
-        for (int p = 0; p < job->procs.processes; p++) {
-            counts[p] /= CELL;
-            starts[p] /= CELL;
-        }
-        gather_rows(job, share, m->nbins, sizeof(*m->bins), share->bins, m->bins, counts, starts);
-        gather_rows(job, share, PW_PART_END, sizeof(*m->parts), share->parts, m->parts, counts,
-                    starts);
+            g.starts[p] = g.starts[p - 1] + g.counts[p - 1];
+        gather_steps(m, &g);
+        gather_rows(&g, m->nbins, sizeof(*m->bins), share->bins, m->bins);
+        gather_rows(&g, PW_PART_END, sizeof(*m->parts), share->parts, m->parts);
     }
-    free(counts);
-    free(send);
-    free(receive);
+    free(g.counts);
+    free(g.send);
+    free(g.receive);
     return worst;
 }
 

@@ -4,7 +4,6 @@
 #define PW_AGGREGATE_SECONDPASS_MATRIX_H
 
 #include "aggregate/input/job.h"
-#include "aggregate/operators/optree.h"
 #include "aggregate/secondpass/ranktrace.h"
 #include "analysis/straggler.h"
 
@@ -34,12 +33,11 @@ struct pw_share {
     int64_t *step_recorded; /* [nsteps] enum pw_recorded, -1 */
 };
 
-/* What the second pass reads and adds to. */
-struct pw_share_parts {
-    struct pw_instances *instances;
-    const struct pw_messages *messages;
-    struct pw_graph_parts *graph;
-    struct pw_optree *operators, *kernels;
+/* The measured steps of the job, without warm-up and those recorded in part. */
+struct pw_measured {
+    const struct pw_world *world;
+    const struct pw_matrix *matrix; /* of these steps only */
+    const size_t *rows;             /* [matrix->nsteps] which step of the job each is */
 };
 
 /* Runs the second pass over this process's inputs, and sums up their operators and kernels.

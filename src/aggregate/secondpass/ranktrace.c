@@ -391,13 +391,12 @@ static int fill_phases(struct pass *p, const struct pw_input *input, struct pw_r
     return err;
 }
 
-int pw_ranktrace_build(const struct pw_job *job, struct pw_instances *instances,
-                       const struct pw_messages *messages, const struct pw_input *input,
-                       struct pw_graph_parts *graph, struct pw_ranktrace *out)
+int pw_ranktrace_build(const struct pw_job *job, const struct pw_input *input,
+                       const struct pw_share_parts *parts, struct pw_ranktrace *out)
 {
     struct pass p = {.world = &job->world,
-                     .instances = instances,
-                     .graph = graph,
+                     .instances = parts->instances,
+                     .graph = parts->graph,
                      .out = out,
                      .settle_at = SETTLE};
     *out = (struct pw_ranktrace){
@@ -415,7 +414,7 @@ int pw_ranktrace_build(const struct pw_job *job, struct pw_instances *instances,
         err = read_events(&p, input);
         close_group(&p);
         settle(&p, input, INT64_MAX);
-        add_message_waits(&p, messages, input->rank);
+        add_message_waits(&p, parts->messages, input->rank);
         pw_spans_join(&out->wait);
         fill_steps(&p, input, out);
         int phases = fill_phases(&p, input, out);

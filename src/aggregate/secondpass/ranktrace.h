@@ -5,6 +5,7 @@
 
 #include "aggregate/match/graphparts.h"
 #include "aggregate/match/messages.h"
+#include "aggregate/operators/optree.h"
 #include "aggregate/steps/spans.h"
 
 struct pw_ranktrace {
@@ -17,11 +18,18 @@ struct pw_ranktrace {
     struct pw_spans phase_spans[PW_PHASE_OPTIMIZER + 1]; /* as recorded; of ranks with GPUs only */
 };
 
-/* Adds this rank's waits to `instances`, what it did to `graph`, and answers its trace (the caller
- * frees it with fini). 0 or -ENOMEM. */
-int pw_ranktrace_build(const struct pw_job *job, struct pw_instances *instances,
-                       const struct pw_messages *messages, const struct pw_input *input,
-                       struct pw_graph_parts *graph, struct pw_ranktrace *out);
+/* What the second pass reads, the messages, and what it adds to, all else. */
+struct pw_share_parts {
+    struct pw_instances *instances;
+    const struct pw_messages *messages;
+    struct pw_graph_parts *graph;
+    struct pw_optree *operators, *kernels;
+};
+
+/* Adds this rank's waits to the instances, what it did to the graph, and answers its trace (the
+ * caller frees it with fini). 0 or -ENOMEM. */
+int pw_ranktrace_build(const struct pw_job *job, const struct pw_input *input,
+                       const struct pw_share_parts *parts, struct pw_ranktrace *out);
 
 void pw_ranktrace_fini(struct pw_ranktrace *trace);
 
