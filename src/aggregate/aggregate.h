@@ -5,7 +5,7 @@
 #include <mpi.h>
 #include <stdint.h>
 
-#include "aggregate/findings/flopsgiven.h"
+#include "analysis/mfu.h"
 
 struct pw_merge_options {
     int quiet;      /* shows no progress */

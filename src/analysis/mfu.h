@@ -8,6 +8,13 @@
 /* What a program may say it needs for a step: more is no number of FLOPs. */
 #define PW_MOST_FLOPS 1e30
 
+/* What the options of the merge say of the model and of GPUs; 0: they do not. */
+struct pw_flops_given {
+    double peak;     /* FLOP/s of a GPU, or of a rank without one */
+    double per_step; /* FLOPs that the model needs on each rank in a step */
+    char type[8];    /* of the FLOPs, "bf16" */
+};
+
 /* Of one rank, over steps; begins with zeros. */
 struct pw_mfu {
     double flops;

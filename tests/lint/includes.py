@@ -41,15 +41,15 @@ MAY_INCLUDE = {
     "aggregate/output": "core core/h5",
     "aggregate/input": "core core/h5 analysis aggregate/output",
     "aggregate/steps": "core analysis aggregate/input",
-    "aggregate/match": "core analysis aggregate/input aggregate/steps",
+    "aggregate/match": "core analysis aggregate/input",
     "aggregate/clocks": "core core/h5 analysis aggregate/input aggregate/match",
-    "aggregate/operators": "core core/h5 analysis aggregate/input aggregate/steps",
-    "aggregate/gpu": "core core/h5 analysis aggregate/input aggregate/steps aggregate/operators",
-    "aggregate/samples": "core core/h5 analysis aggregate/input aggregate/output aggregate/gpu",
+    "aggregate/operators": "core core/h5 analysis aggregate/input",
+    "aggregate/gpu": "core core/h5 analysis aggregate/input aggregate/operators",
+    "aggregate/samples": "core core/h5 analysis aggregate/input aggregate/output",
     "aggregate/secondpass": "core core/h5 analysis aggregate/input aggregate/steps aggregate/match"
     " aggregate/operators aggregate/gpu",
     "aggregate/findings": "core core/h5 analysis analysis/advice aggregate/output aggregate/input"
-    " aggregate/steps aggregate/match aggregate/operators aggregate/gpu aggregate/samples"
+    " aggregate/match aggregate/operators aggregate/gpu aggregate/samples"
     " aggregate/secondpass",
     "aggregate": "core analysis aggregate/*",
     "report": "core",

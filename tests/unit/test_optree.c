@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregate/input/spans.h"
 #include "aggregate/operators/operators.h"
 #include "aggregate/operators/opreduce.h"
-#include "aggregate/steps/spans.h"
 #include "analysis/statistics.h"
 #include "core/tables.h"
 

@@ -4,8 +4,15 @@
 
 #include <mpi.h>
 
-#include "aggregate/clocks/orders.h"
+#include "analysis/align.h"
 #include "core/tables.h"
+
+/* Pairs of events of two clock domains whose order is known: what bounds clocks against each other
+ * without measuring them (analysis/align.h). */
+struct pw_orders {
+    struct pw_order *v; /* of domains; the same on all processes */
+    size_t n;
+};
 
 /* Local time of the domain to cluster time. No knots: the identity in domain 0, else nothing. */
 struct pw_domainmap {

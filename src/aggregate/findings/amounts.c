@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "aggregate/input/cursor.h"
-#include "aggregate/steps/lost.h"
+#include "aggregate/input/missing.h"
 #include "analysis/statistics.h"
 #include "core/limits.h"
 #include "core/search.h"

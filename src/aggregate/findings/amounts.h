@@ -5,7 +5,7 @@
 
 #include "aggregate/input/job.h"
 #include "aggregate/match/graphparts.h"
-#include "aggregate/match/pairs.h"
+#include "aggregate/match/messages.h"
 
 /* On process 0; the others have none. */
 struct pw_amounts {

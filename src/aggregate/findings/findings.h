@@ -8,8 +8,9 @@
 #include "aggregate/findings/trends.h"
 #include "aggregate/findings/whatif.h"
 #include "aggregate/gpu/kernelrows.h"
-#include "aggregate/match/pairs.h"
+#include "aggregate/match/messages.h"
 #include "aggregate/operators/operators.h"
+#include "aggregate/output/clusterfile.h"
 #include "aggregate/samples/samples.h"
 #include "aggregate/secondpass/matrix.h"
 
@@ -52,5 +53,11 @@ struct pw_findings_input {
 int pw_findings_make(struct pw_findings *findings, const struct pw_findings_input *input);
 
 void pw_findings_fini(struct pw_findings *findings);
+
+/* ---- what to do ---- */
+
+/* Collective; the findings are process 0's, and the job's notes are gathered. */
+void pw_advise_write(struct pw_clusterfile *file, const struct pw_job *job,
+                     const struct pw_share *share, const struct pw_findings *findings);
 
 #endif

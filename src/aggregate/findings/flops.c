@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "aggregate/input/cursor.h"
-#include "aggregate/steps/lost.h"
-#include "analysis/mfu.h"
+#include "aggregate/input/missing.h"
 #include "analysis/peakflops.h"
 #include "core/limits.h"
 #include "core/sort.h"

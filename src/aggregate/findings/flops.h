@@ -3,9 +3,9 @@
 #ifndef PW_AGGREGATE_FINDINGS_FLOPS_H
 #define PW_AGGREGATE_FINDINGS_FLOPS_H
 
-#include "aggregate/findings/flopsgiven.h"
 #include "aggregate/input/job.h"
 #include "aggregate/secondpass/matrix.h"
+#include "analysis/mfu.h"
 
 /* On process 0; the others have none. */
 struct pw_flops {

@@ -6,6 +6,23 @@
 #include "aggregate/match/graphparts.h"
 #include "analysis/replay.h"
 
+/* ---- which sends wait for their receive ---- */
+
+enum { PW_SENDMODE_SIZES = 520 }; /* eighths of powers of two */
+
+/* Of sends that stood still before their receive came, by size: how many waited for it, and how
+ * many had left by then. */
+struct pw_sendmode {
+    int64_t waited[PW_SENDMODE_SIZES], left[PW_SENDMODE_SIZES];
+};
+
+void pw_sendmode_see(struct pw_sendmode *mode, const struct pw_graph_op *send,
+                     const struct pw_graph_op *receive);
+
+/* 1: it would wait, were the receive late: it is synchronous, or 9 of 10 of its size did, of 3 or
+ * more. */
+int pw_sendmode_waits(const struct pw_sendmode *mode, const struct pw_graph_op *send);
+
 /* What a node's cost is of: a rank's part in a collective, or, of the messages that one call
  * completed, the last to be begun, or the last between hosts. */
 struct pw_graph_transfer {

@@ -6,9 +6,73 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregate/input/role.h"
 #include "analysis/roles.h"
 #include "core/sort.h"
+
+/* ---- command lines ---- */
+
+/* The next word of a command, without folders; NULL behind the last. */
+static const char *next_word(const char *at, char word[64])
+{
+    at += strspn(at, " ");
+    size_t length = strcspn(at, " ");
+    if (!length)
+        return NULL;
+    size_t name = length;
+    while (name > 0 && at[name - 1] != '/')
+        name--;
+    snprintf(word, 64, "%.*s", (int)(length - name < 63 ? length - name : 63), at + name);
+    return at + length;
+}
+
+/* The file name of the command's program; of an interpreter also that of its script. */
+static void name_program(const char *command, char out[64])
+{
+    char word[64];
+    const char *at = next_word(command, out);
+    if (!at) {
+        out[0] = '\0';
+        return;
+    }
+    if (strncmp(out, "python", 6) != 0)
+        return;
+    while ((at = next_word(at, word)))
+        if (word[0] != '-') {
+            snprintf(out, 64, "%s", word);
+            return;
+        }
+}
+
+/* `name` with '-' for '_' is at the beginning of `text`; its length, or 0. */
+static size_t match(const char *text, const char *name)
+{
+    size_t n = 0;
+    for (; name[n]; n++)
+        if (text[n] != name[n] && !(name[n] == '-' && text[n] == '_'))
+            return 0;
+    return n;
+}
+
+/* Stages of a pipeline that the command line asks for, as Megatron, NeMo and GPT-NeoX spell it
+ * (--pipeline-model-parallel-size 4); 0 when it does not. */
+static int64_t command_stages(const char *command)
+{
+    static const char *const names[] = {"pipeline-model-parallel-size", "pipeline-parallel-size",
+                                        "pipe-parallel-size"};
+    for (const char *at = command; *at; at++)
+        for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+            size_t length = match(at, names[i]);
+            int begins = at > command && strchr("-. +", at[-1]);
+            if (!length || !begins || !strchr(" =", at[length]))
+                continue;
+            long stages = strtol(at + length + 1, NULL, 10);
+            if (stages > 1 && stages < 1 << 20)
+                return stages;
+        }
+    return 0;
+}
+
+/* ---- what the files say ---- */
 
 /* What the rank's file says of it. */
 struct pw_role_label {
@@ -41,7 +105,7 @@ int pw_roles_gather(struct pw_roles *roles, const struct pw_job *job)
         const struct pw_input *input = &job->inputs[i];
         labels[i].rank = (int32_t)input->rank;
         memcpy(labels[i].role, input->role, sizeof(labels[i].role));
-        pw_role_program(input->command, labels[i].program);
+        name_program(input->command, labels[i].program);
         for (size_t c = 0; c < input->ncomms; c++)
             if (is_part(&job->world, &input->comms[c]))
                 members[n++] =
@@ -125,7 +189,7 @@ static void name_stages(struct pw_roles *roles, const struct pw_world *world, in
 /* Megatron's and DeepSpeed's stages are the outermost part of a rank's number. */
 static int use_command(struct pw_roles *roles, const struct pw_world *world)
 {
-    int64_t nstages = pw_role_command_stages(world->command);
+    int64_t nstages = command_stages(world->command);
     if (nstages < 2 || nstages > world->nranks || world->nranks % nstages)
         return 0;
     for (int64_t r = 0; r < world->nranks; r++)

@@ -4,7 +4,7 @@
 #define PW_AGGREGATE_FINDINGS_RANKROLES_H
 
 #include "aggregate/match/graphparts.h"
-#include "aggregate/match/pairs.h"
+#include "aggregate/match/messages.h"
 
 /* On process 0; the others have none. */
 struct pw_roles {

@@ -8,7 +8,7 @@
 
 #include "aggregate/findings/findings.h"
 #include "aggregate/findings/stretchcauses.h"
-#include "aggregate/match/collectivestats.h"
+#include "aggregate/match/instances.h"
 #include "analysis/excess.h"
 #include "analysis/parts.h"
 #include "analysis/stretch.h"

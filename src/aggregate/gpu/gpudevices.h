@@ -4,6 +4,7 @@
 
 #include "aggregate/input/input.h"
 #include "aggregate/input/job.h"
+#include "analysis/gpuclocks.h"
 #include "analysis/gputime.h"
 
 enum { PW_GPUDEVICES_MOST = 64 };
@@ -29,5 +30,17 @@ void pw_gpudevices_destroy(struct pw_gpudevices *devices);
 /* All processes' rows, by rank and device. Collective. Their number. */
 size_t pw_gpudevices_gather(const struct pw_procs *procs, const struct pw_row_c_gpu_device *mine,
                             size_t nmine, struct pw_row_c_gpu_device **all);
+
+/* ---- the devices of a rank, and the samples of their clocks ---- */
+
+/* Fills in devices and clocks; what the file does not have stays 0, clocks -1. */
+void pw_gpuclocks_read(const struct pw_input *input, struct pw_row_c_gpu_rank *row);
+
+/* ---- GPUs that are not well, for /completeness ---- */
+
+/* A row gpu_errors for each rank of whose GPUs an error was told: XIDs, uncorrectable ECC errors
+ * and errors of NVLink in the run, and rows of memory that wait to be remapped or could not be. A
+ * row gpu_slowed for each whose GPUs' clocks heat or the power brake lowered. */
+void pw_gpuhealth_note(struct pw_job *job);
 
 #endif

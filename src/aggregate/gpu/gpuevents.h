@@ -4,7 +4,7 @@
 #define PW_AGGREGATE_GPU_GPUEVENTS_H
 
 #include "aggregate/input/input.h"
-#include "aggregate/steps/spans.h"
+#include "aggregate/input/spans.h"
 #include "analysis/gputime.h"
 
 /* Who is told. Kernels and copies come in file order, before the activities that they are. */

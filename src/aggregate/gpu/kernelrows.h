@@ -5,6 +5,24 @@
 #include "aggregate/input/job.h"
 #include "aggregate/operators/optree.h"
 
+/* ---- the kernels of one rank ---- */
+
+/* Kinds in the tree. A launcher has no calls, and counts for nothing. */
+enum { PW_KERNEL_NAME = PW_KIND_OPERATOR, PW_KERNEL_CONFIG = PW_KIND_USER };
+enum { PW_KERNEL_LAUNCHER = PW_KIND_FUNCTION };
+
+/* Names of a rank's file, and what has been summed up under them. */
+struct pw_kernelread;
+
+int pw_kernelread_open(struct pw_optree *tree, const struct pw_input *input,
+                       struct pw_kernelread **out);
+
+/* Adds a kernel, unless its step warms up. 1 when it is one of NCCL's, 0, or -ENOMEM. */
+int pw_kernelread_add(struct pw_kernelread *r, const struct pw_row_kernel *kernel);
+
+/* Ends the rank. 0 or -ENOMEM. */
+int pw_kernelread_close(struct pw_kernelread *r);
+
 /* Rows that are written; what is beyond is joined in one. By rank: of the first so many, and as
  * many launch configurations are compared between ranks. */
 enum { PW_KERNELS_MOST = 20000, PW_KERNELS_BY_RANK = 32, PW_KERNELS_COMPARED = 192 };

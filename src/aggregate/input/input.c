@@ -8,8 +8,6 @@
 
 #include "aggregate/input/events.h"
 #include "aggregate/input/knots.h"
-#include "aggregate/input/phases.h"
-#include "aggregate/input/role.h"
 #include "core/clockmap.h"
 #include "core/h5/h5reader.h"
 #include "core/h5/h5table.h"
@@ -223,10 +221,44 @@ static int read_open_calls(struct pw_input *s, hid_t file, char **names, size_t 
     return err;
 }
 
+/* The last value of the metadata "role" among `texts`, rows of /strings; "" when there is none. */
+static int read_role(hid_t file, char **texts, size_t ntexts, char role[64])
+{
+    void *all = NULL;
+    size_t n = 0;
+    role[0] = '\0';
+    int err = pw_h5_read_all(file, PW_TABLE_metadata, &all, &n);
+    if (err)
+        return err == -ENOENT ? 0 : err;
+    const struct pw_row_metadata *rows = all;
+    for (size_t i = 0; i < n; i++)
+        if (rows[i].key < ntexts && rows[i].value < ntexts &&
+            strcmp(texts[rows[i].key], "role") == 0)
+            snprintf(role, 64, "%.63s", texts[rows[i].value]);
+    free(all);
+    return 0;
+}
+
+/* The phase with that name, or PW_PHASE_NONE. */
+static int phase_of_name(const char *name)
+{
+    for (int phase = PW_PHASE_DATA; phase <= PW_PHASE_OPTIMIZER; phase++)
+        if (strcmp(name, pw_enum_name(PW_F_PHASE, phase)) == 0)
+            return phase;
+    return PW_PHASE_NONE;
+}
+
+/* True for the range in which PyTorch's DataLoader gets a batch. */
+static int is_loader(const char *name)
+{
+    static const char loader[] = "enumerate(DataLoader)#";
+    return strncmp(name, loader, sizeof(loader) - 1) == 0;
+}
+
 /* A program that marks its data phases has the loader inside them: it is not counted twice. */
 static int phase_of(const char *name, int has_data_phase)
 {
-    return !has_data_phase && pw_phase_is_loader(name) ? PW_PHASE_DATA : pw_phase_of_name(name);
+    return !has_data_phase && is_loader(name) ? PW_PHASE_DATA : phase_of_name(name);
 }
 
 /* Which texts name phases; all texts are read, what is kept ends with the last of those. */
@@ -239,7 +271,7 @@ static int read_names(struct pw_input *s, hid_t file)
         return err;
     int has_data_phase = 0;
     for (size_t i = 0; i < n; i++)
-        has_data_phase |= pw_phase_of_name(names[i]) == PW_PHASE_DATA;
+        has_data_phase |= phase_of_name(names[i]) == PW_PHASE_DATA;
     for (size_t i = 0; i < n; i++)
         if (phase_of(names[i], has_data_phase) != PW_PHASE_NONE)
             s->nphases = i + 1;
@@ -247,7 +279,7 @@ static int read_names(struct pw_input *s, hid_t file)
     for (size_t i = 0; s->phases && i < s->nphases; i++)
         s->phases[i] = (uint8_t)phase_of(names[i], has_data_phase);
     err = read_open_calls(s, file, names, n);
-    err = err ? err : pw_role_read(file, names, n, s->role);
+    err = err ? err : read_role(file, names, n, s->role);
     free(names);
     return s->phases ? err : -ENOMEM;
 }

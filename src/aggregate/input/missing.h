@@ -3,6 +3,7 @@
 #define PW_AGGREGATE_INPUT_MISSING_H
 
 #include "aggregate/input/job.h"
+#include "aggregate/input/spans.h"
 
 typedef void pw_gap_visitor(void *context, const struct pw_row_gap *row);
 
@@ -21,5 +22,22 @@ void pw_unrecorded_note(struct pw_job *job);
 /* Notes when the job has several ranks and nothing between them was recorded. After all events were
  * read. Collective. */
 void pw_unrecorded_note_silence(struct pw_job *job);
+
+/* ---- when records of a rank were lost ---- */
+
+/* Spans of local time, joined, in which records of these kinds were lost, a bit each:
+ * 1U << enum pw_lost. Calls of threads without a ring are no gap in what the others recorded. */
+void pw_lost_find(const struct pw_input *input, unsigned kinds, struct pw_spans *out);
+
+/* The same of what says how long it worked: communication and steps; and where a rank says amounts
+ * of work, but of no step all of them, whatever may have been some. */
+void pw_lost_find_work(const struct pw_input *input, struct pw_spans *out);
+
+/* Whether any of them lies in the window. */
+int pw_lost_in(struct pw_spans *lost, const struct pw_row_step *step);
+
+/* Once the bins of a rank are made: those with lost records become unknown. */
+void pw_lost_clear_bins(const struct pw_spans *lost, const struct pw_input *input,
+                        const struct pw_world *world, struct pw_row_c_bin_trace *bins);
 
 #endif

@@ -74,10 +74,26 @@ void pw_instances_fini(struct pw_instances *instances);
 /* into = into joined with one; an instance with nranks 0 is empty. */
 void pw_instance_join(struct pw_instance *into, const struct pw_instance *one);
 
-/* Allreduce of `n` instances, in place. */
-void pw_reduce_instances(struct pw_instance *items, size_t n, MPI_Comm comm);
+/* ---- rows of /collectives and /collective_stats ---- */
 
-/* Allreduce of `n` waits, in place: sums and maxima. */
-void pw_reduce_waits(struct pw_instance_wait *waits, size_t n, MPI_Comm comm);
+/* One row of /collectives. */
+struct pw_row_c_collective pw_collective_row(const struct pw_world *world,
+                                             const struct pw_instances *instances, size_t i);
+
+/* What collectives lost for one rank's doing. */
+struct pw_blame {
+    int64_t blame_ns;    /* what all ranks waited */
+    int64_t critical_ns; /* of which the job would have gained, to first order */
+};
+
+/* Adds up the instances that waited for `rank` and whose last member entered at `from` or later and
+ * before `until`, ns since the epoch. */
+struct pw_blame pw_collective_sum_blame(const struct pw_instances *instances, int32_t rank,
+                                        int64_t from, int64_t until);
+
+/* Complete instances only; rows sorted by total wait, longest first. *rows is malloc'ed. 0 or
+ * -ENOMEM. */
+int pw_collectivestats_make(const struct pw_world *world, const struct pw_instances *instances,
+                            struct pw_row_c_collective_stat **rows, size_t *count);
 
 #endif

@@ -10,7 +10,20 @@
 #include "aggregate/match/channels.h"
 #include "aggregate/match/endpoints.h"
 #include "aggregate/match/messagesums.h"
+#include "analysis/collectives.h"
+#include "analysis/groups.h"
 #include "core/grow.h"
+#include "core/sort.h"
+
+/* Cuts a run into rounds of time, so that the messages of one are no more than fit. Times are of a
+ * scale that all processes share: since the first operation in the clock domain, which is the end
+ * of MPI_Init on all ranks. Clocks need not be aligned for it, and where they are cut changes no
+ * result: messages that cross a cut wait for the next round. */
+struct rounds {
+    int64_t *origins; /* [ndomains] local time of the scale's zero */
+    int64_t *ends;    /* [nranks] when a rank begins its last message; INT64_MIN: none */
+    int64_t from, to; /* the present round: [from, to); to INT64_MAX: the last */
+};
 
 /* Saturates: what a damaged file says may be any number. */
 static int64_t add(int64_t a, int64_t b)
@@ -22,21 +35,23 @@ static int64_t add(int64_t a, int64_t b)
     return b < 0 && a < INT64_MIN - b ? INT64_MIN : a + b;
 }
 
-int64_t pw_rounds_to_local(const struct pw_rounds *rounds, const struct pw_input *input,
-                           int64_t time)
+/* A time of the scale in the input's own, and the reverse; INT64_MIN and MAX stay. */
+static int64_t round_to_local(const struct rounds *rounds, const struct pw_input *input,
+                              int64_t time)
 {
     return add(time, rounds->origins[input->domain]);
 }
 
-int64_t pw_rounds_from_local(const struct pw_rounds *rounds, const struct pw_input *input,
-                             int64_t local)
+static int64_t round_from_local(const struct rounds *rounds, const struct pw_input *input,
+                                int64_t local)
 {
     return add(local, -rounds->origins[input->domain]);
 }
 
-int pw_rounds_begin(struct pw_rounds *rounds, const struct pw_job *job)
+/* Collective. 0 or -ENOMEM, the same on all processes. */
+static int begin_rounds(struct rounds *rounds, const struct pw_job *job)
 {
-    *rounds = (struct pw_rounds){.from = INT64_MIN, .to = INT64_MIN};
+    *rounds = (struct rounds){.from = INT64_MIN, .to = INT64_MIN};
     rounds->origins = malloc(sizeof(int64_t) * ((size_t)job->world.ndomains + 1));
     rounds->ends = malloc(sizeof(int64_t) * ((size_t)job->world.nranks + 1));
     if (!pw_procs_all_ok(&job->procs, rounds->origins && rounds->ends))
@@ -56,7 +71,7 @@ int pw_rounds_begin(struct pw_rounds *rounds, const struct pw_job *job)
     for (size_t i = 0; i < job->ninputs; i++) {
         const struct pw_input *input = &job->inputs[i];
         if (input->messages)
-            rounds->ends[input->rank] = pw_rounds_from_local(
+            rounds->ends[input->rank] = round_from_local(
                 rounds, input, input->start_index.latest[input->start_index.blocks - 1]);
     }
     MPI_Allreduce(MPI_IN_PLACE, rounds->ends, (int)job->world.nranks, MPI_INT64_T, MPI_MAX,
@@ -65,17 +80,17 @@ int pw_rounds_begin(struct pw_rounds *rounds, const struct pw_job *job)
 }
 
 /* About how many messages of the process are begun before a time. */
-static double count_begun(const struct pw_rounds *rounds, const struct pw_job *job, int64_t time)
+static double count_begun(const struct rounds *rounds, const struct pw_job *job, int64_t time)
 {
     double sum = 0;
     for (size_t i = 0; i < job->ninputs; i++)
         sum += pw_start_index_count(&job->inputs[i].start_index,
-                                    pw_rounds_to_local(rounds, &job->inputs[i], time));
+                                    round_to_local(rounds, &job->inputs[i], time));
     return sum;
 }
 
 /* The first and last begin of the process's messages. */
-static void find_span(const struct pw_rounds *rounds, const struct pw_job *job, int64_t *first,
+static void find_span(const struct rounds *rounds, const struct pw_job *job, int64_t *first,
                       int64_t *last)
 {
     *first = INT64_MAX;
@@ -84,7 +99,7 @@ static void find_span(const struct pw_rounds *rounds, const struct pw_job *job, 
         const struct pw_input *input = &job->inputs[i];
         if (!input->messages)
             continue;
-        int64_t begin = pw_rounds_from_local(rounds, input, input->start_index.earliest[0]);
+        int64_t begin = round_from_local(rounds, input, input->start_index.earliest[0]);
         int64_t end = rounds->ends[input->rank];
         *first = begin < *first ? begin : *first;
         *last = end > *last ? end : *last;
@@ -93,7 +108,7 @@ static void find_span(const struct pw_rounds *rounds, const struct pw_job *job, 
 
 /* The earliest time by which `most` more messages are begun. Not the latest by which at most so
  * many are: a round must not be empty where many are begun at once. */
-static int64_t choose_cut(const struct pw_rounds *rounds, const struct pw_job *job, double most)
+static int64_t choose_cut(const struct rounds *rounds, const struct pw_job *job, double most)
 {
     int64_t low, high;
     find_span(rounds, job, &low, &high);
@@ -115,7 +130,9 @@ static int64_t choose_cut(const struct pw_rounds *rounds, const struct pw_job *j
     return high;
 }
 
-int pw_rounds_next(struct pw_rounds *rounds, const struct pw_job *job, int64_t most)
+/* The next round, of about `most` messages at most on the process that has most of them. It begins
+ * with INT64_MIN. 0 when there is none left. Collective. */
+static int next_round(struct rounds *rounds, const struct pw_job *job, int64_t most)
 {
     if (rounds->to == INT64_MAX)
         return 0;
@@ -125,7 +142,7 @@ int pw_rounds_next(struct pw_rounds *rounds, const struct pw_job *job, int64_t m
     return 1;
 }
 
-void pw_rounds_fini(struct pw_rounds *rounds)
+static void rounds_fini(struct rounds *rounds)
 {
     free(rounds->origins);
     free(rounds->ends);
@@ -232,7 +249,7 @@ struct endpoints {
 
 struct matching {
     struct pw_job *job;
-    struct pw_rounds rounds;
+    struct rounds rounds;
     int *readers; /* [nranks] the process that reads the rank's file */
     struct pw_endpoint_reader reader;
     struct endpoints sends, receives; /* of this process's files, begun in this round */
@@ -263,7 +280,7 @@ static void take(void *context, const struct pw_input *input, const struct pw_en
         return;
     }
     /* All that the same call completes counts as begun by its end, but for what is out of order. */
-    int64_t until = pw_rounds_from_local(&m->rounds, input, read->end);
+    int64_t until = round_from_local(&m->rounds, input, read->end);
     if (!m->visit)
         endpoint.completion = pw_message_sums_call(&m->sums, endpoint.dst, read->end,
                                                    read->begun > read->end ? INT64_MIN : until);
@@ -299,8 +316,8 @@ static int gather(struct matching *m)
     m->sends.n = m->receives.n = 0;
     for (size_t i = 0; i < m->job->ninputs && !err; i++) {
         struct pw_input *input = &m->job->inputs[i];
-        int64_t from = pw_rounds_to_local(&m->rounds, input, m->rounds.from);
-        int64_t to = pw_rounds_to_local(&m->rounds, input, m->rounds.to);
+        int64_t from = round_to_local(&m->rounds, input, m->rounds.from);
+        int64_t to = round_to_local(&m->rounds, input, m->rounds.to);
         err = pw_endpoints_read(&m->reader, input, from, to);
     }
     return agree(m, err);
@@ -400,8 +417,8 @@ static int match_all(struct matching *m, struct pw_job *job)
         m->channels.impossible_ns = 2 * job->world.clock_error_max_ns;
     m->readers = list_readers(job);
     expect_reading(job);
-    int err = m->readers ? pw_rounds_begin(&m->rounds, job) : -ENOMEM;
-    while (!err && pw_rounds_next(&m->rounds, job, most_new_sides(m)))
+    int err = m->readers ? begin_rounds(&m->rounds, job) : -ENOMEM;
+    while (!err && next_round(&m->rounds, job, most_new_sides(m)))
         err = match_round(m);
     if (!err && !m->visit)
         err = match_flows(m);
@@ -410,7 +427,7 @@ static int match_all(struct matching *m, struct pw_job *job)
     free(m->readers);
     pw_channels_fini(&m->channels);
     pw_endpoint_reader_fini(&m->reader);
-    pw_rounds_fini(&m->rounds);
+    rounds_fini(&m->rounds);
     return err;
 }
 
@@ -437,4 +454,100 @@ void pw_messages_fini(struct pw_messages *messages)
 {
     free(messages->pairs);
     free(messages->waits);
+}
+
+/* ---- rows of /p2p and /links ---- */
+
+static struct pw_row_c_p2p pair_row(const struct pw_pair *pair)
+{
+    int known = pair->matched > 0;
+    return (struct pw_row_c_p2p){
+        .src = pair->src,
+        .dst = pair->dst,
+        .messages = pair->messages,
+        .bytes = pair->bytes,
+        .late_sender_ns = known ? pair->late_sender_ns : -1,
+        .late_receiver_ns = known ? pair->late_receiver_ns : -1,
+        .transfer_ns = known ? pair->transfer_ns : -1,
+    };
+}
+
+/* Links of messages of about one size, inside a host or between hosts, are of one kind. */
+static struct pw_link link_of(const struct pw_world *world, const struct pw_pair *pair)
+{
+    const struct pw_row_c_rank *src = &world->ranks[pair->src], *dst = &world->ranks[pair->dst];
+    int inside = memcmp(src->hostname, dst->hostname, sizeof(src->hostname)) == 0;
+    int known = src->clock_error_ns >= 0 && dst->clock_error_ns >= 0;
+    return (struct pw_link){
+        .dst = pair->dst,
+        .kind = 2 * pw_size_class(pair->messages ? pair->bytes / pair->messages : 0) + inside,
+        .messages = pair->unhidden,
+        .sum_ns = (double)pair->unhidden_ns,
+        .squares_ns =
+            (double)pair->unhidden_squares_ns.high * 0x1p64 + (double)pair->unhidden_squares_ns.low,
+        .error_ns = known ? src->clock_error_ns + dst->clock_error_ns : -1,
+    };
+}
+
+static struct pw_row_c_link link_row(const struct pw_pair *pair, const struct pw_link_found *found)
+{
+    return (struct pw_row_c_link){
+        .src = pair->src,
+        .dst = pair->dst,
+        .messages = pair->messages,
+        .bytes = pair->bytes,
+        .transfer_ns = (int64_t)found->transfer_ns,
+        .others_ns = (int64_t)found->others_ns,
+        .ratio = found->transfer_ns / found->others_ns,
+        .confidence = found->confidence,
+    };
+}
+
+static int find_links(struct pw_pairs *out, const struct pw_world *world,
+                      const struct pw_pair *pairs)
+{
+    size_t n = out->n;
+    struct pw_link *links = malloc(sizeof(*links) * (n + 1));
+    struct pw_link_found *found = malloc(sizeof(*found) * (n + 1));
+    int64_t *scratch = malloc(sizeof(*scratch) * (n + 1));
+    out->links = calloc(n + 1, sizeof(*out->links));
+    int err = links && found && scratch && out->links ? 0 : -ENOMEM;
+    for (size_t i = 0; i < n && !err; i++)
+        links[i] = link_of(world, &pairs[i]);
+    out->nlinks = err ? 0 : pw_links_find(links, n, found, n, scratch);
+    for (size_t i = 0; i < out->nlinks; i++)
+        out->links[i] = link_row(&pairs[found[i].link], &found[i]);
+    free(links);
+    free(found);
+    free(scratch);
+    return err;
+}
+
+int pw_pairs_make(struct pw_pairs *out, const struct pw_job *job,
+                  const struct pw_messages *messages)
+{
+    void *all;
+    size_t n = pw_procs_allgather(&job->procs, messages->pairs, messages->npairs,
+                                  sizeof(*messages->pairs), &all);
+    struct pw_pair *pairs = all;
+    int err = 0;
+    *out = (struct pw_pairs){0};
+    if (job->procs.process == 0) {
+        out->rows = calloc(n + 1, sizeof(*out->rows));
+        out->n = out->rows ? n : 0;
+        pw_sort(pairs, n, sizeof(*pairs), pw_pair_by_ranks);
+        for (size_t i = 0; i < out->n; i++)
+            out->rows[i] = pair_row(&pairs[i]);
+        err = out->rows ? find_links(out, &job->world, pairs) : -ENOMEM;
+    }
+    free(all);
+    MPI_Bcast(&err, 1, MPI_INT, 0, job->procs.comm);
+    return err;
+}
+
+void pw_pairs_fini(struct pw_pairs *pairs)
+{
+    free(pairs->rows);
+    free(pairs->links);
+    *pairs = (struct pw_pairs){0};
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "aggregate/input/events.h"
-#include "aggregate/steps/spans.h"
+#include "aggregate/input/spans.h"
 #include "core/grow.h"
 #include "core/limits.h"
 #include "core/ops.h"
@@ -40,8 +40,9 @@ static int is_same_call(const struct pw_flow_send *last, const struct pw_endpoin
            last->stood.start == send->at.blocked && last->stood.end == send->at.leave;
 }
 
-void pw_flows_note(struct pw_flows *f, const struct pw_endpoint *send,
-                   const struct pw_endpoint *receive)
+/* Notes a matched send that may have waited for room. */
+static void note_flow(struct pw_flows *f, const struct pw_endpoint *send,
+                      const struct pw_endpoint *receive)
 {
     const struct pw_message_end *s = &send->at, *r = &receive->at;
     if (s->blocked == INT64_MAX || s->leave - s->blocked < f->least_ns || r->blocked < s->leave)
@@ -211,7 +212,7 @@ int pw_flows_find(struct pw_flows *f, const struct pw_job *job)
     return err;
 }
 
-void pw_flows_fini(struct pw_flows *flows)
+static void flows_fini(struct pw_flows *flows)
 {
     free(flows->v);
     *flows = (struct pw_flows){0};
@@ -434,7 +435,7 @@ void pw_message_sums_match(struct pw_message_sums *t, const struct pw_endpoint *
     if (late_receiver > 0)
         add_back(t, wait_of(send, send->src, late_receiver));
     else
-        pw_flows_note(&t->flows, send, receive);
+        note_flow(&t->flows, send, receive);
 }
 
 void pw_message_sums_add_flow(struct pw_message_sums *t, const struct pw_flow_send *send)
@@ -542,7 +543,7 @@ void pw_message_sums_fini(struct pw_message_sums *t)
 {
     pw_hash_fini(&t->by_pair);
     pw_hash_fini(&t->by_call);
-    pw_flows_fini(&t->flows);
+    flows_fini(&t->flows);
     free(t->calls);
     free(t->back);
 }

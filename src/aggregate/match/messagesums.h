@@ -30,15 +30,9 @@ struct pw_flows {
 
 struct pw_flows pw_flows_make(const struct pw_world *world);
 
-/* Notes a matched send that may have waited for room. */
-void pw_flows_note(struct pw_flows *flows, const struct pw_endpoint *send,
-                   const struct pw_endpoint *receive);
-
 /* Reads what the receivers did, all of which are inputs of this process, and leaves the sends that
  * waited. 0 or -ENOMEM. */
 int pw_flows_find(struct pw_flows *flows, const struct pw_job *job);
-
-void pw_flows_fini(struct pw_flows *flows);
 
 struct pw_message_sums {
     struct pw_messages *out;

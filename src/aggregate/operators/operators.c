@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregate/operators/opcells.h"
 #include "aggregate/operators/opreduce.h"
 #include "core/sort.h"
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregate/input/spans.h"
 #include "aggregate/operators/opmemory.h"
-#include "aggregate/steps/spans.h"
 #include "core/grow.h"
 #include "core/h5/h5reader.h"
 #include "core/h5/h5table.h"

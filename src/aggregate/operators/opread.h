@@ -3,8 +3,8 @@
 #define PW_AGGREGATE_OPERATORS_OPREAD_H
 
 #include "aggregate/input/input.h"
+#include "aggregate/input/spans.h"
 #include "aggregate/operators/optree.h"
-#include "aggregate/steps/spans.h"
 
 /* Adds the operators of `input`; `wait` are the joined times in which the rank waited for others.
  * 0, -ENOMEM, or another -errno when its ranges or texts end early: what could be read is in then.

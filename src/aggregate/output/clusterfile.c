@@ -15,7 +15,7 @@
 
 enum { STEP = 1 << 18 }; /* also what HDF5 may take between two looks, for its own tables */
 
-int pw_diskroom_reserve(struct pw_diskroom *room, uint64_t bytes)
+static int diskroom_reserve(struct pw_diskroom *room, uint64_t bytes)
 {
     if (room->fd < 0 || bytes + STEP <= room->reserved)
         return 0;
@@ -32,7 +32,8 @@ int pw_diskroom_reserve(struct pw_diskroom *room, uint64_t bytes)
     return err == ENOSPC || err == EDQUOT || err == EFBIG ? -err : 0;
 }
 
-void pw_diskroom_fini(struct pw_diskroom *room)
+/* Gives back what lies behind the file's end, and closes the descriptor. */
+static void diskroom_fini(struct pw_diskroom *room)
 {
     struct stat about;
     if (room->fd < 0)
@@ -79,7 +80,7 @@ static void reserve(struct pw_clusterfile *file, uint64_t bytes)
 {
     hsize_t now = 0;
     if (file->room.fd >= 0 && H5Fget_filesize(file->file, &now) >= 0)
-        note_errno(file, pw_diskroom_reserve(&file->room, now + bytes));
+        note_errno(file, diskroom_reserve(&file->room, now + bytes));
 }
 
 /* The same for a table's chunks before they are written: HDF5 fills each with zeros, compressed. */
@@ -115,7 +116,7 @@ static int make_empty(const char *path, char *part, size_t size, struct pw_diskr
     snprintf(part, size, "%s.part-%016llx", path, (unsigned long long)random);
     int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     *room = (struct pw_diskroom){.fd = fd};
-    return fd < 0 ? -errno : pw_diskroom_reserve(room, 0);
+    return fd < 0 ? -errno : diskroom_reserve(room, 0);
 }
 
 int pw_clusterfile_create(const char *path, MPI_Comm comm, struct pw_clusterfile *out)
@@ -139,7 +140,7 @@ int pw_clusterfile_create(const char *path, MPI_Comm comm, struct pw_clusterfile
             H5Fclose(out->file);
         if (out->room.fd >= 0)
             unlink(out->part);
-        pw_diskroom_fini(&out->room);
+        diskroom_fini(&out->room);
         return err;
     }
     out->room.reserved = 0; /* it was cut off */
@@ -469,7 +470,7 @@ static int sync_and_rename(const char *part, const char *path)
 int pw_clusterfile_close(struct pw_clusterfile *file)
 {
     note_error(file, H5Fclose(file->file) < 0);
-    pw_diskroom_fini(&file->room);
+    diskroom_fini(&file->room);
     int err = all_agree(file->comm, file->error);
     err = err ? err : all_agree(file->comm, check_share(file));
     if (file->process == 0) {

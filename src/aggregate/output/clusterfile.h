@@ -20,13 +20,6 @@ struct pw_diskroom {
     uint64_t reserved; /* bytes from its begin */
 };
 
-/* Room for the first `bytes` of the file and a little more, whose size stays. 0, -ENOSPC, -EDQUOT
- * or -EFBIG. */
-int pw_diskroom_reserve(struct pw_diskroom *room, uint64_t bytes);
-
-/* Gives back what lies behind the file's end, and closes the descriptor. */
-void pw_diskroom_fini(struct pw_diskroom *room);
-
 struct pw_clusterfile {
     hid_t file;
     MPI_Comm comm;

@@ -26,8 +26,11 @@ static void copy_operator(char *out, const char *from, size_t length)
     snprintf(out, NAME, "%.*s", (int)(length < NAME ? length : NAME - 1), from);
 }
 
-int32_t pw_pipeline_place(const char *pipeline, const char *queue, char *filled_by,
-                          char *emptied_by)
+/* Where a queue is in the pipeline that the program wrote down, as in "source [read] map [ready]":
+ * its number from the left, or -1; and what fills it, and empties it if it is the last (64 bytes
+ * each). */
+static int32_t place_in_pipeline(const char *pipeline, const char *queue, char *filled_by,
+                                 char *emptied_by)
 {
     int32_t place = 0;
     const char *at = pipeline;
@@ -201,7 +204,7 @@ static struct pw_row_c_queue make_row(const struct pass *p, const struct queue *
     };
     snprintf(row.queue, sizeof(row.queue), "%s", name);
     snprintf(row.side, sizeof(row.side), "%s", names_device(name) ? "device" : "host");
-    row.place = pw_pipeline_place(pipeline, row.queue, row.filled_by, row.emptied_by);
+    row.place = place_in_pipeline(pipeline, row.queue, row.filled_by, row.emptied_by);
     for (size_t s = 0; s < p->input->nsteps; s++) {
         if (q->first_look[s] == INT64_MAX)
             continue;

@@ -27,10 +27,4 @@ int pw_queues_arrange(struct pw_queues *queues, const struct pw_procs *procs);
 
 void pw_queues_fini(struct pw_queues *queues);
 
-/* Where a queue is in the pipeline that the program wrote down, as in "source [read] map [ready]":
- * its number from the left, or -1; and what fills it, and empties it if it is the last (64 bytes
- * each). */
-int32_t pw_pipeline_place(const char *pipeline, const char *queue, char *filled_by,
-                          char *emptied_by);
-
 #endif

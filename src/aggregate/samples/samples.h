@@ -3,10 +3,24 @@
 #ifndef PW_AGGREGATE_SAMPLES_SAMPLES_H
 #define PW_AGGREGATE_SAMPLES_SAMPLES_H
 
-#include "aggregate/gpu/gpuseries.h"
+#include "aggregate/input/cursor.h"
 #include "aggregate/output/clusterfile.h"
 #include "aggregate/samples/pipelinequeues.h"
 #include "aggregate/samples/usage.h"
+
+/* ---- clocks, power and temperature of GPUs over the run ---- */
+
+/* Of all ranks of this process, by rank, device and time. */
+struct pw_gpuseries {
+    struct pw_row_c_gpu_series *rows;
+    size_t n;
+};
+
+/* Adds one rank's, at most `points` of them where it used no more devices than that. 0, -ENOMEM, or
+ * another -errno when the table ends early: what could be read is in then. */
+int pw_gpuseries_read(struct pw_gpuseries *series, const struct pw_openfile *file, size_t points);
+
+void pw_gpuseries_fini(struct pw_gpuseries *series);
 
 struct pw_samples {
     struct pw_queues queues; /* rows: on all processes, by rank and place */

@@ -5,11 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aggregate/gpu/clocksamples.h"
+#include "aggregate/gpu/gpudevices.h"
 #include "aggregate/gpu/gpuevents.h"
-#include "aggregate/gpu/kernels.h"
+#include "aggregate/gpu/kernelrows.h"
 #include "aggregate/input/cursor.h"
-#include "aggregate/input/phases.h"
 #include "core/limits.h"
 
 enum { NONE = PW_PHASE_NONE, PHASE_END = PW_PHASE_OPTIMIZER + 1 };

@@ -6,10 +6,9 @@
 #include <string.h>
 
 #include "aggregate/input/events.h"
-#include "aggregate/input/phases.h"
+#include "aggregate/input/missing.h"
+#include "aggregate/input/spans.h"
 #include "aggregate/steps/bins.h"
-#include "aggregate/steps/lost.h"
-#include "aggregate/steps/spans.h"
 #include "core/grow.h"
 #include "core/h5/h5table.h"
 #include "core/limits.h"
@@ -292,6 +291,48 @@ static void fill_steps(struct pass *p, const struct pw_input *input, struct pw_r
     }
 }
 
+int64_t *pw_phase_member(struct pw_row_c_phase_trace *row, int phase)
+{
+    switch (phase) {
+    case PW_PHASE_DATA:
+        return &row->data_ns;
+    case PW_PHASE_FORWARD:
+        return &row->forward_ns;
+    case PW_PHASE_BACKWARD:
+        return &row->backward_ns;
+    case PW_PHASE_ALLREDUCE:
+        return &row->allreduce_ns;
+    case PW_PHASE_OPTIMIZER:
+        return &row->optimizer_ns;
+    default:
+        return NULL;
+    }
+}
+
+/* Boundaries of forward and backward from their phases (metrics.md, source 2). */
+static void mark_phase(struct pw_row_c_step_trace *row, int phase, int64_t step_start,
+                       struct pw_interval window, int64_t *backward_end)
+{
+    if (phase == PW_PHASE_FORWARD && row->interval_ns < 0)
+        row->interval_ns = window.start - step_start;
+    if (phase == PW_PHASE_BACKWARD)
+        *backward_end = window.end;
+    if (phase == PW_PHASE_DATA)
+        row->data_wait_ns =
+            (row->data_wait_ns < 0 ? 0 : row->data_wait_ns) + window.end - window.start;
+}
+
+/* Fills what follows once all ranges of the step are known. */
+static void close_phases(struct pw_row_c_step_trace *row, int64_t step_start, int64_t step_end,
+                         int64_t backward_end)
+{
+    if (backward_end == INT64_MIN)
+        return;
+    row->tail_ns = step_end - backward_end;
+    if (row->interval_ns >= 0)
+        row->fp_bp_ns = backward_end - step_start - row->interval_ns;
+}
+
 struct phase_pass {
     struct pass *p;
     const struct pw_input *input;
@@ -327,7 +368,7 @@ static void visit_phase(struct phase_pass *q, const struct pw_row_range *range, 
         pw_graph_add_window(q->p->graph, &part);
     *own = pw_sum(*own < 0 ? 0 : *own,
                   window.end - window.start - pw_spans_within(&q->out->wait, window));
-    pw_phase_mark(&q->out->steps[s], phase, q->input->steps[at].start, window, &q->backward_end[s]);
+    mark_phase(&q->out->steps[s], phase, q->input->steps[at].start, window, &q->backward_end[s]);
 }
 
 /* A block at a time: a rank may have more ranges than fit. */
@@ -372,7 +413,7 @@ static void close_steps(struct phase_pass *q)
         }
         int64_t other = q->out->steps[s].own_ns - known;
         phases->other_ns = other > 0 ? other : 0;
-        pw_phase_close(&q->out->steps[s], step->start, step->end, q->backward_end[s]);
+        close_phases(&q->out->steps[s], step->start, step->end, q->backward_end[s]);
     }
 }
 

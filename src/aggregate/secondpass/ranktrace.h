@@ -3,10 +3,10 @@
 #ifndef PW_AGGREGATE_SECONDPASS_RANKTRACE_H
 #define PW_AGGREGATE_SECONDPASS_RANKTRACE_H
 
+#include "aggregate/input/spans.h"
 #include "aggregate/match/graphparts.h"
 #include "aggregate/match/messages.h"
 #include "aggregate/operators/optree.h"
-#include "aggregate/steps/spans.h"
 
 struct pw_ranktrace {
     struct pw_row_c_step_trace *steps;   /* [job->nsteps], -1 where the rank did not run the step */
@@ -30,6 +30,9 @@ struct pw_share_parts {
  * caller frees it with fini). 0 or -ENOMEM. */
 int pw_ranktrace_build(const struct pw_job *job, const struct pw_input *input,
                        const struct pw_share_parts *parts, struct pw_ranktrace *out);
+
+/* The member of a phase row; NULL for a value that is no phase. */
+int64_t *pw_phase_member(struct pw_row_c_phase_trace *row, int phase);
 
 void pw_ranktrace_fini(struct pw_ranktrace *trace);
 

@@ -29,6 +29,46 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+/* The span that `time` is in, or the nearest. */
+static size_t find(struct pw_cut *s, int64_t time)
+{
+    size_t i = s->near;
+    while (i + 1 < s->n && s->edges[i + 1] <= time)
+        i++;
+    while (i > 0 && s->edges[i] > time)
+        i--;
+    return s->near = i;
+}
+
+/* The row of the bin that a local time is in; NULL outside the run. */
+static struct pw_row_c_bin_trace *bin_at(struct pw_bins *s, int64_t time)
+{
+    if (!s->bins.n || time < s->bins.edges[0] || time >= s->bins.edges[s->bins.n])
+        return NULL;
+    return &s->bins.rows[find(&s->bins, time)];
+}
+
+/* Adds `amount`, spread evenly over start..end, to a member of the rows. */
+static void spread_in(struct pw_cut *s, int64_t start, int64_t end, int64_t amount, size_t offset)
+{
+    if (end <= start || amount <= 0)
+        return;
+    for (size_t i = find(s, start); i < s->n && s->edges[i] < end; i++) {
+        int64_t part = earlier(end, s->edges[i + 1]) - later(start, s->edges[i]);
+        int64_t *value = (int64_t *)((char *)&s->rows[i] + offset);
+        if (part > 0)
+            *value = pw_sum(later(*value, 0),
+                            (int64_t)((double)amount * ((double)part / (double)(end - start))));
+    }
+}
+
+/* Adds `amount`, spread evenly over start..end, to a member of the rows. */
+static void spread(struct pw_bins *s, int64_t start, int64_t end, int64_t amount, size_t offset)
+{
+    spread_in(&s->bins, start, end, amount, offset);
+    spread_in(&s->parts, start, end, amount, offset);
+}
+
 /* How much a counter grew; -1: not known. */
 static int64_t grown(int64_t before, int64_t after)
 {
@@ -89,13 +129,12 @@ static void take_process(struct pw_bins *s, const struct pw_row_process *from,
     int64_t read = grown(from->read_bytes, to->read_bytes);
     int64_t written = grown(from->write_bytes, to->write_bytes);
     if (read >= 0 && written >= 0)
-        pw_bins_spread(s, from->time, to->time, pw_sum(read, written), MEMBER(io_bytes));
+        spread(s, from->time, to->time, pw_sum(read, written), MEMBER(io_bytes));
     if (from->cpu_user_ns <= to->cpu_user_ns && from->cpu_sys_ns <= to->cpu_sys_ns)
-        pw_bins_spread(
-            s, from->time, to->time,
-            pw_sum(to->cpu_user_ns - from->cpu_user_ns, to->cpu_sys_ns - from->cpu_sys_ns),
-            MEMBER(process_ns));
-    struct pw_row_c_bin_trace *bin = pw_bins_at(s, to->time);
+        spread(s, from->time, to->time,
+               pw_sum(to->cpu_user_ns - from->cpu_user_ns, to->cpu_sys_ns - from->cpu_sys_ns),
+               MEMBER(process_ns));
+    struct pw_row_c_bin_trace *bin = bin_at(s, to->time);
     if (bin)
         bin->processor = to->processor;
     if (cpu < 0 || ready < 0 || span <= 0)
@@ -103,12 +142,12 @@ static void take_process(struct pw_bins *s, const struct pw_row_process *from,
     cpu = earlier(cpu, span);
     ready = earlier(ready, span - cpu);
     int64_t pause = span - cpu - ready;
-    pw_bins_spread(s, from->time, to->time, cpu, MEMBER(cpu_ns));
-    pw_bins_spread(s, from->time, to->time, ready, MEMBER(ready_ns));
+    spread(s, from->time, to->time, cpu, MEMBER(cpu_ns));
+    spread(s, from->time, to->time, ready, MEMBER(ready_ns));
     const size_t member = is_frozen(from, to, pause, seen)
                               ? MEMBER(frozen_ns)
                               : pause_member(from, to, pause >= span - span / 20, seen);
-    pw_bins_spread(s, from->time, to->time, pause, member);
+    spread(s, from->time, to->time, pause, member);
     seen->shortest = earlier(seen->shortest, span);
 }
 
@@ -144,8 +183,8 @@ static int read_host(struct pw_bins *s, const struct pw_input *input)
         if (!pw_is_possible(row->time) || (has_before && row->time <= before.time))
             continue;
         if (has_before)
-            pw_bins_spread(s, before.time, row->time, grown(before.throttled_ns, row->throttled_ns),
-                           MEMBER(throttled_ns));
+            spread(s, before.time, row->time, grown(before.throttled_ns, row->throttled_ns),
+                   MEMBER(throttled_ns));
         before = *row;
         has_before = 1;
     }
@@ -165,9 +204,9 @@ static int read_cpus(struct pw_bins *s, const struct pw_input *input)
             (has_before && row->time <= before.time))
             continue;
         if (has_before)
-            pw_bins_spread(s, before.time, row->time, grown(before.busy_ns, row->busy_ns),
-                           MEMBER(cpus_busy_ns));
-        struct pw_row_c_bin_trace *bin = pw_bins_at(s, row->time);
+            spread(s, before.time, row->time, grown(before.busy_ns, row->busy_ns),
+                   MEMBER(cpus_busy_ns));
+        struct pw_row_c_bin_trace *bin = bin_at(s, row->time);
         if (bin) {
             bin->cpu_set = row->cpu_set;
             bin->cpus = row->allowed;
@@ -446,47 +485,9 @@ void pw_bins_fini(struct pw_bins *s)
     *s = (struct pw_bins){0};
 }
 
-/* The span that `time` is in, or the nearest. */
-static size_t find(struct pw_cut *s, int64_t time)
-{
-    size_t i = s->near;
-    while (i + 1 < s->n && s->edges[i + 1] <= time)
-        i++;
-    while (i > 0 && s->edges[i] > time)
-        i--;
-    return s->near = i;
-}
-
-struct pw_row_c_bin_trace *pw_bins_at(struct pw_bins *s, int64_t time)
-{
-    if (!s->bins.n || time < s->bins.edges[0] || time >= s->bins.edges[s->bins.n])
-        return NULL;
-    return &s->bins.rows[find(&s->bins, time)];
-}
-
-/* Adds `amount`, spread evenly over start..end, to a member of the rows. */
-static void spread_in(struct pw_cut *s, int64_t start, int64_t end, int64_t amount, size_t offset)
-{
-    if (end <= start || amount <= 0)
-        return;
-    for (size_t i = find(s, start); i < s->n && s->edges[i] < end; i++) {
-        int64_t part = earlier(end, s->edges[i + 1]) - later(start, s->edges[i]);
-        int64_t *value = (int64_t *)((char *)&s->rows[i] + offset);
-        if (part > 0)
-            *value = pw_sum(later(*value, 0),
-                            (int64_t)((double)amount * ((double)part / (double)(end - start))));
-    }
-}
-
-void pw_bins_spread(struct pw_bins *s, int64_t start, int64_t end, int64_t amount, size_t offset)
-{
-    spread_in(&s->bins, start, end, amount, offset);
-    spread_in(&s->parts, start, end, amount, offset);
-}
-
 void pw_bins_add_inside(struct pw_bins *s, int64_t start, int64_t end)
 {
-    pw_bins_spread(s, start, end, end - start, offsetof(struct pw_row_c_bin_trace, inside_ns));
+    spread(s, start, end, end - start, offsetof(struct pw_row_c_bin_trace, inside_ns));
 }
 
 static void fill(struct pw_cut *s, struct pw_interval mpi, struct pw_spans *wait)

@@ -6,7 +6,7 @@
 #define PW_AGGREGATE_STEPS_BINS_H
 
 #include "aggregate/input/job.h"
-#include "aggregate/steps/spans.h"
+#include "aggregate/input/spans.h"
 
 /* Cuts the run into bins (job->bins): as many as a budget of cells allows, none shorter than
  * the time between two samples; none when the clocks are not aligned. Clocks must have been related
@@ -36,13 +36,6 @@ int pw_bins_begin(struct pw_bins *bins, const struct pw_job *job, const struct p
 
 /* The rank was inside a call of a communication library from `start` to `end`, local. */
 void pw_bins_add_inside(struct pw_bins *bins, int64_t start, int64_t end);
-
-/* Adds `amount`, spread evenly over start..end, to a member of the rows. */
-void pw_bins_spread(struct pw_bins *bins, int64_t start, int64_t end, int64_t amount,
-                    size_t offset);
-
-/* The row of the bin that a local time is in; NULL outside the run. */
-struct pw_row_c_bin_trace *pw_bins_at(struct pw_bins *bins, int64_t time);
 
 /* Completes the rows, and of `parts` [PW_RUN_PARTS] those that are known: `wait`, joined, says when
  * the rank waited for others; its file, what its process did. 0, or -errno when its samples break

@@ -1,6 +1,6 @@
 /* A growing set of spans of time, for the step trace of one rank. */
-#ifndef PW_AGGREGATE_STEPS_SPANS_H
-#define PW_AGGREGATE_STEPS_SPANS_H
+#ifndef PW_AGGREGATE_INPUT_SPANS_H
+#define PW_AGGREGATE_INPUT_SPANS_H
 
 #include "analysis/intervals.h"
 

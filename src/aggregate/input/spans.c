@@ -1,5 +1,5 @@
 /* Grows, joins and measures sets of spans; see spans.h. */
-#include "aggregate/steps/spans.h"
+#include "aggregate/input/spans.h"
 
 #include <errno.h>
 #include <stdlib.h>
