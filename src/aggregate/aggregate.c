@@ -1,4 +1,4 @@
-/* Drives the passes of the merge; see aggregate.h. */
+/* Drives the passes of the merge in their order, and writes what they found; see aggregate.h. */
 #include "aggregate/aggregate.h"
 
 #include <errno.h>
@@ -60,7 +60,7 @@ struct merge {
     struct pw_findings findings;
 };
 
-/* Those that somebody recorded. */
+/* The collectives that at least one rank recorded. */
 struct collectives {
     const struct pw_world *world;
     const struct pw_instances *in;

@@ -1,4 +1,6 @@
-/* The merge: rank files of a directory to one cluster file, as an MPI program of any size. */
+/* The merge: the rank files of a directory become one cluster file, by an MPI program of any number
+ * of processes. src/cli/merge_main.c calls it once, on all processes of `comm` together. Only
+ * process 0 prints. What is in the file does not depend on the number of processes. */
 #ifndef PW_AGGREGATE_AGGREGATE_H
 #define PW_AGGREGATE_AGGREGATE_H
 

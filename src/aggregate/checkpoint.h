@@ -1,5 +1,8 @@
-/* What a merge knows once everything is matched, kept beside its output until that is written: a
- * merge that was killed goes on from there, when the same files are merged by as many processes. */
+/* What a merge knows when everything is matched, kept beside its output until that is written: a
+ * merge that was killed continues from there if as many processes merge the same files. Called by
+ * aggregate.c on all processes together: load when the collectives are numbered, save after
+ * matching, remove when the output is written. Each process has a file of its own. A file that is
+ * another user's, cut off or of other inputs is ignored. */
 #ifndef PW_AGGREGATE_CHECKPOINT_H
 #define PW_AGGREGATE_CHECKPOINT_H
 

@@ -35,7 +35,7 @@ static int open_lock(const char *path)
     return fd;
 }
 
-/* 0 with the lock or with nothing that can be locked, -EAGAIN: somebody else has it. */
+/* 0 with the lock or with nothing that can be locked; -EAGAIN when another merge has it. */
 static int try_lock(struct pw_mergelock *lock)
 {
     int fd = open_lock(lock->path);
@@ -88,7 +88,7 @@ static int is_left_over(const char *name, const char *base)
     return name && strcmp(name, ".part") == 0;
 }
 
-/* Only under the lock: nobody else writes them. */
+/* Only under the lock, when no other merge writes such files. */
 static void remove_left_overs(const char *output)
 {
     char folder[4400];
@@ -138,7 +138,8 @@ void pw_mergelock_release(struct pw_mergelock *lock, const char *output)
     if (lock->fd < 0)
         return;
     remove_left_overs(output); /* an MPI leaves its lock where it could not open the file */
-    unlink(lock->path); /* before it is free: who waits for this file sees that it has no name */
+    unlink(lock->path); /* before it is free: the merge that waits for this file sees that it has no
+                           name any more */
     close(lock->fd);
     lock->fd = -1;
 }

@@ -1,6 +1,8 @@
-/* One merge at a time writes a cluster file: the others wait. It is a lock on OUTPUT.lock, which
- * the system takes back from a merge that is killed. Where files cannot be locked, merges go on
- * side by side: each writes to a file of its own, and the last that is renamed stays. */
+/* One merge at a time writes a cluster file, and the others wait. The lock is on OUTPUT.lock, and
+ * the system releases it when a merge is killed. Where files cannot be locked, merges go on side by
+ * side: each writes a file of its own, and the last to be renamed stays. Called by aggregate.c
+ * around all else. Only process 0 ever holds the lock. Files are removed only under the lock, and
+ * only those with a name that merges make. */
 #ifndef PW_AGGREGATE_MERGELOCK_H
 #define PW_AGGREGATE_MERGELOCK_H
 

@@ -1,4 +1,5 @@
-/* Joins measured knots and inferred bounds into one map per clock domain; see alignment.h. */
+/* Collects the order of events, joins it with measured knots into one map per clock domain, and
+ * gives each input its map; see alignment.h. */
 #include "aggregate/clocks/alignment.h"
 
 #include <errno.h>
@@ -32,7 +33,7 @@ static int synchronises(const struct pw_row_comm_event *event)
     return pw_op_is_even(op) && (op->sent == PW_AMOUNT_NOTHING || has_data);
 }
 
-/* Of every `stride`-th collective, per domain: the last entry and the first exit. */
+/* The last entry and the first exit of every `stride`-th collective, in each domain. */
 struct meetings {
     const struct pw_job *job;
     const struct pw_instances *instances;
@@ -149,8 +150,8 @@ static int collect_meetings(struct pw_orders *out, struct pw_job *job,
     return all_ok ? 0 : -ENOMEM;
 }
 
-/* Messages between domains; of too many, those whose hash ends with `level` zeros. Which these are
- * depends neither on how many processes share them nor on the order in which they come. */
+/* Messages between domains. Of too many, those are kept whose hash ends with `level` zeros; which
+ * these are depends neither on how many processes share them nor on their order. */
 struct letters {
     const struct pw_job *job;
     struct pw_order *v;

@@ -1,5 +1,7 @@
-/* The map from every clock domain to the cluster clock, from what was measured during the run and
- * what the order of events says. */
+/* The map from each clock domain to the cluster clock, from the measurements that were made during
+ * the run and from the order of events. Called by aggregate.c on all processes together, before
+ * times of different ranks are compared. To use the order of events it reads them once more. The
+ * maps are the same for every number of processes. */
 #ifndef PW_AGGREGATE_CLOCKS_ALIGNMENT_H
 #define PW_AGGREGATE_CLOCKS_ALIGNMENT_H
 

@@ -1,4 +1,5 @@
-/* Infers clock maps; see domainmap.h and analysis/align.h. */
+/* Bounds each domain's clock at chosen times by shortest paths, and puts knots inside the bounds;
+ * see domainmap.h and analysis/align.h. */
 #include "aggregate/clocks/domainmap.h"
 
 #include <errno.h>
@@ -139,7 +140,7 @@ static int reach(struct work *w, size_t nedges)
            pw_align_reach(&graph, PW_ALIGN_TO_REFERENCE, w->down, w->clocks);
 }
 
-/* Of bounds that contradict each other, only those of pairs with the reference. */
+/* Where bounds contradict each other, keeps only those of pairs with the reference. */
 static void reach_directly(struct work *w, size_t nedges)
 {
     for (size_t d = 0; d < w->ndomains; d++)

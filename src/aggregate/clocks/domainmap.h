@@ -1,4 +1,6 @@
-/* One map per clock domain: measured knots, and what the order of events adds to them. */
+/* One map per clock domain: measured knots, and what the order of events adds to them. Called by
+ * alignment.c on all processes together; they share out the knots to be bounded. No files are read
+ * here; the arithmetic is in analysis/align.h. */
 #ifndef PW_AGGREGATE_CLOCKS_DOMAINMAP_H
 #define PW_AGGREGATE_CLOCKS_DOMAINMAP_H
 

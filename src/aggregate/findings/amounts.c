@@ -194,7 +194,8 @@ static ptrdiff_t step_at(const int64_t *starts, size_t nsteps, int64_t time)
     return (ptrdiff_t)pw_search_until(starts, nsteps, key, time) - 1;
 }
 
-/* Bytes by rank and step. 1; 0 when there are none, or not all steps are in the graph; -ENOMEM. */
+/* Bytes by rank and step. 1 when there are some, 0 when there are none or not all steps are in the
+ * graph, -ENOMEM. */
 static int use_collectives(struct pw_amounts *out, const struct pw_world *world,
                            const struct pw_graph_parts *parts)
 {

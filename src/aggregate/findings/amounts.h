@@ -1,5 +1,7 @@
 /* How much work each rank had in each step: what profwrap_work() said, else the bytes that it moved
- * in collectives of unequal parts (Alltoallv), else the mean size of its messages. */
+ * in collectives of unequal parts (Alltoallv), else the mean size of its messages. aggregate.c has
+ * the amounts gathered, on all processes together; process 0 alone has them, for imbalance.c. Reads
+ * /samples/work. */
 #ifndef PW_AGGREGATE_FINDINGS_AMOUNTS_H
 #define PW_AGGREGATE_FINDINGS_AMOUNTS_H
 

@@ -92,7 +92,7 @@ static void describe_gpu(struct pw_row_c_straggler *row, const struct used *used
              words_of(found->cause), others, extra);
 }
 
-/* The host's own troubles are told before their effect. */
+/* Causes on the host come before their effect on the GPU. */
 static int is_hosts(int cause)
 {
     return cause == PW_CAUSE_CPU_CONTENTION || cause == PW_CAUSE_CGROUP_THROTTLING ||
@@ -417,8 +417,8 @@ static int has_company(const struct pw_findings *f, size_t mine)
     return 0;
 }
 
-/* Of excess inside communication and of one-off losses the replay does not see all. Other
- * stragglers must cost the job a hundredth of the steps' time or more. */
+/* The replay does not see all excess inside communication nor all one-off losses. Other stragglers
+ * must cost the job a hundredth of the steps' time or more. */
 static int is_straggler(const struct pw_findings *f, size_t i, int64_t elapsed_ns)
 {
     const struct pw_row_c_straggler *row = &f->stragglers[i];
@@ -435,7 +435,7 @@ static void forget_gain(struct pw_row_c_straggler *row, int inside)
         row->gain_ns = -1;
 }
 
-/* Drops those that are none, and their replays. */
+/* Drops rows that turned out to be no stragglers, and their replays. */
 static void drop_others(struct pw_findings *f)
 {
     struct pw_whatif *w = &f->whatif;

@@ -1,5 +1,7 @@
-/* Joins the samples that the collectors took with the steps in which a rank was slow, on all ranks,
- * and enters what they say as cause and evidence of the stragglers. */
+/* Joins the samples that the collectors took with the steps in which a rank was slow, and enters
+ * what they say as cause and evidence of the stragglers; drops those that turn out to be none.
+ * Called by aggregate.c on all processes together, after the findings and kernels are made. Each
+ * process reads the samples of its own inputs. */
 #ifndef PW_AGGREGATE_FINDINGS_EVIDENCE_H
 #define PW_AGGREGATE_FINDINGS_EVIDENCE_H
 

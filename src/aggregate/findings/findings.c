@@ -1,4 +1,5 @@
-/* Steps, stragglers and efficiency from the gathered step trace; see findings.h. */
+/* Steps, stragglers and efficiency from the gathered step trace, and the rules' advice on each
+ * rank's mean step; see findings.h. */
 #include "aggregate/findings/findings.h"
 
 #include <errno.h>
@@ -372,7 +373,7 @@ static void take_means(const struct pw_mean *means, struct pw_row_c_step_trace *
     memcpy(out, values, sizeof(values));
 }
 
-/* Of all ranks, on every process; NULL when memory is short. */
+/* The sums of all ranks, on every process; NULL when memory is short. */
 static struct sums *gather_sums(const struct pw_job *job, const struct pw_share *share, size_t *n)
 {
     struct sums *mine = malloc((share->count + 1) * sizeof(*mine));

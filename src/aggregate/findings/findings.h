@@ -1,4 +1,6 @@
-/* What process 0 concludes from the gathered data, as rows of the cluster file. */
+/* What process 0 concludes from the gathered data, as rows of the cluster file, and the advice that
+ * follows from it. Called by aggregate.c. pw_findings_make() neither reads files nor communicates;
+ * evidence.c, stretches.c and opgrowth.c then complete its stragglers, in this order. */
 #ifndef PW_AGGREGATE_FINDINGS_FINDINGS_H
 #define PW_AGGREGATE_FINDINGS_FINDINGS_H
 

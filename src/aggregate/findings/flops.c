@@ -67,7 +67,8 @@ static int read_said(struct pass *p, const struct pw_input *input)
     return err;
 }
 
-/* Of the GPUs that the rank used together; where none was recorded only what the option says. */
+/* The peak of all GPUs that the rank used. Where no GPU was recorded, only what the option gives.
+ */
 static double find_peak(const struct pass *p, int64_t rank, struct pw_row_c_flops *row)
 {
     double sum = 0;
@@ -132,7 +133,7 @@ static int by_rank(const void *a, const void *b)
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* Peaks are those of the ranks that said what they need: not known where one's is not. */
+/* The peak is that of the ranks that gave their FLOPs, and not known where one rank's is not. */
 static struct pw_row_c_flops sum_up(const struct pw_row_c_flops *rows, size_t n)
 {
     struct pw_row_c_flops all = {.rank = -1};

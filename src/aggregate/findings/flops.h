@@ -1,5 +1,6 @@
-/* What the model needed of floating-point operations, by rank and step, and what share of the GPUs'
- * peak that is (MFU). */
+/* The floating-point operations that the model needed, by rank and step, and what share of the
+ * GPUs' peak that is (MFU; analysis/mfu.h). Called by aggregate.c on all processes together, after
+ * the second pass. Reads /samples/flops; the rows are on process 0. */
 #ifndef PW_AGGREGATE_FINDINGS_FLOPS_H
 #define PW_AGGREGATE_FINDINGS_FLOPS_H
 

@@ -1,4 +1,5 @@
-/* Turns what the ranks recorded into nodes and gates; see graph.h and analysis/replay.h. */
+/* Turns what the ranks recorded into nodes and gates; sends count as waiting by what others of
+ * their size did. See graph.h and analysis/replay.h. */
 #include "aggregate/findings/graph.h"
 
 #include <errno.h>
@@ -90,8 +91,8 @@ static struct pw_message_end end_of(const struct pw_graph_op *op)
     return (struct pw_message_end){op->enter, op->leave, op->stands};
 }
 
-/* Of a collective that not all members recorded, the others wait for each other; what they waited
- * for the rest is a cost that does not change. */
+/* Where not all members recorded a collective, the others wait for each other; what they waited for
+ * the rest is a cost that does not change. */
 static int add_instances(struct pw_gates *g, const struct pw_instances *in)
 {
     int32_t *gates = malloc(sizeof(*gates) * (in->n + 1));
@@ -189,8 +190,8 @@ static int allocate(struct pw_gates *g, size_t most)
     return 0;
 }
 
-/* Sorts the operations and flows of gathered parts. 0 or -ENOMEM; then, too, `needs` is the
- * caller's, and the rest for pw_gates_fini(). */
+/* Sorts the operations and flows of gathered parts. 0 or -ENOMEM; in both cases `needs` is the
+ * caller's to free, and the rest pw_gates_fini()'s. */
 static int pw_gates_make(struct pw_gates *g, struct pw_graph_parts *parts,
                          const struct pw_instances *in)
 {
@@ -340,7 +341,7 @@ static int by_time(const void *a, const void *b)
     return 0;
 }
 
-/* Of one rank, whose operations and flows these are. */
+/* The operations and flows of one rank. */
 struct span {
     size_t first_op, end_op, first_flow, end_flow;
 };

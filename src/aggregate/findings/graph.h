@@ -1,5 +1,7 @@
 /* The run's dependency graph for the replay (analysis/replay.h), built on process 0 of the parts
- * that all processes gathered. */
+ * that all processes gathered; and which sends wait for their receive. findings.c builds it;
+ * whatif.c, slownetwork.c and imbalancerows.c replay it. A graph does not change once it is built:
+ * a replay that changes nodes has a copy of them. No MPI, no I/O. */
 #ifndef PW_AGGREGATE_FINDINGS_GRAPH_H
 #define PW_AGGREGATE_FINDINGS_GRAPH_H
 
@@ -10,8 +12,8 @@
 
 enum { PW_SENDMODE_SIZES = 520 }; /* eighths of powers of two */
 
-/* Of sends that stood still before their receive came, by size: how many waited for it, and how
- * many had left by then. */
+/* How many of the sends that stood still before their receive came waited for it, and how many had
+ * left by then; by size. */
 struct pw_sendmode {
     int64_t waited[PW_SENDMODE_SIZES], left[PW_SENDMODE_SIZES];
 };

@@ -304,7 +304,7 @@ static int64_t level_of(struct peers *w, size_t n, int64_t *spread)
     return level;
 }
 
-/* The median spread of other ranks, of whom at most some are looked at. */
+/* The median spread of other ranks, of which at most MOST_OTHERS are looked at. */
 static int64_t usual_spread(struct peers *w)
 {
     int64_t spreads[MOST_OTHERS];

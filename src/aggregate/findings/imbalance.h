@@ -1,5 +1,6 @@
 /* Work that differs by design: taken out of the step trace before stragglers are looked for, and
- * told as what it is (rows of /imbalances). */
+ * described as what it is (rows of /imbalances). Called by findings.c on process 0, in the order of
+ * the functions below; stragglers are found after the first. No MPI, no I/O. */
 #ifndef PW_AGGREGATE_FINDINGS_IMBALANCE_H
 #define PW_AGGREGATE_FINDINGS_IMBALANCE_H
 

@@ -34,7 +34,7 @@ static void share_amounts(struct pw_imbalance_work *f)
     }
 }
 
-/* ---- what is told ---- */
+/* ---- rows ---- */
 
 static struct pw_row_c_imbalance *add_row(struct pw_imbalance_work *f, const char *kind,
                                           const char *how)
@@ -111,7 +111,7 @@ static int64_t usual(struct pw_imbalance_work *f, const int64_t *series, size_t 
     return n ? pw_median_i64(f->scratch, n) : -1;
 }
 
-/* Of the ranks that are not marked; `marked` NULL: of all. */
+/* The median of the ranks that are not marked; of all ranks where `marked` is NULL. */
 static int64_t median_of_ranks(struct pw_imbalance_work *f, const int64_t *of_rank,
                                const uint8_t *marked)
 {
@@ -185,7 +185,7 @@ int pw_imbalance_describe(struct pw_imbalance_work *f)
         unequal |= f->found[k].state != PW_BALANCE_EVEN;
         has_more |= f->found[k].offset_ns > 0;
     }
-    /* A role with less is told where none has more than the median rank. */
+    /* A role with less work gets a row where no role has more than the median rank. */
     for (size_t k = 0; ok && k < f->roles->nroles; k++)
         if (f->found[k].offset_ns > 0 || (f->found[k].offset_ns < 0 && !has_more))
             describe_role(f, k, marked);

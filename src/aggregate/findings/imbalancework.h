@@ -1,4 +1,5 @@
-/* What the two files that find imbalances share; see imbalance.h. */
+/* What imbalance.c, which takes differences out, shares with imbalancerows.c, which describes them.
+ * Not for other files. It lives as long as one call of pw_imbalance_find(). */
 #ifndef PW_AGGREGATE_FINDINGS_IMBALANCEWORK_H
 #define PW_AGGREGATE_FINDINGS_IMBALANCEWORK_H
 
@@ -26,7 +27,7 @@ struct pw_imbalance_work {
 /* Once amounts and roles are taken out: the rows, and what to replay. 0 or -ENOMEM. */
 int pw_imbalance_describe(struct pw_imbalance_work *work);
 
-/* Whether work varies from step to step; needs `out`, `job` and `m` only. Likewise. */
+/* Finds whether work varies from step to step; needs `out`, `world` and `m` only. 0 or -ENOMEM. */
 int pw_imbalance_find_varying(struct pw_imbalance_work *work);
 
 /* Adds a row about it, where no amounts explain it. */

@@ -177,7 +177,7 @@ static void find_usual_of_kind(struct listing *f, const struct keyed *order, siz
     f->out->usual_ns[kind] = (double)medians[(known - 1) / 2];
 }
 
-/* Of what nothing hid, one in fifty is at most as long. */
+/* The time that one in fifty of the transfers that nothing hid does not exceed. */
 static void find_fast_of_kind(struct listing *f, const struct keyed *order, size_t n,
                               int64_t *values)
 {

@@ -1,4 +1,5 @@
-/* Transfers between hosts as the search for slow ones needs them. */
+/* Transfers between hosts: which are alike, on which link each was, and what is usual for it.
+ * Called by slownetwork.c on process 0. No MPI, no I/O. */
 #ifndef PW_AGGREGATE_FINDINGS_NETWORKLIST_H
 #define PW_AGGREGATE_FINDINGS_NETWORKLIST_H
 

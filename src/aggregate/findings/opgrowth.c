@@ -24,7 +24,8 @@ enum {
     OWN = -1
 };
 
-/* Of its self time, for what waits for other ranks is not its rank's own. */
+/* An operator that waits for other ranks for more than a tenth of its self time is not its rank's
+ * own work. */
 enum { MOST_WAITING_PARTS = 10 };
 
 struct window {
@@ -150,7 +151,7 @@ static size_t list_best(const struct growth *g, const struct reading *r, size_t 
     return n;
 }
 
-/* Of the stragglers whose files this process reads. */
+/* Lists the candidates of the stragglers whose files this process reads. */
 static int find_candidates(struct growth *g, struct candidate *mine, size_t *n)
 {
     int err = 0;

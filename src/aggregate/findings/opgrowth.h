@@ -1,5 +1,6 @@
 /* Which operator took longer on a straggler than on the other ranks in the straggler's steps:
- * evidence of why it was slow. */
+ * evidence of why it was slow. Called by aggregate.c on all processes together, when it is decided
+ * which stragglers are named; it names and drops none. */
 #ifndef PW_AGGREGATE_FINDINGS_OPGROWTH_H
 #define PW_AGGREGATE_FINDINGS_OPGROWTH_H
 

@@ -1,4 +1,4 @@
-/* Gathers what is known of the ranks' roles, and decides; see rankroles.h. */
+/* Gathers what is known of the ranks' roles, reads command lines, and decides; see rankroles.h. */
 #include "aggregate/findings/rankroles.h"
 
 #include <errno.h>
@@ -152,7 +152,7 @@ static void number_names(struct pw_roles *roles, const struct pw_world *world)
     roles->nroles = roles->n ? roles->nroles : 0;
 }
 
-/* By what the ranks said with profwrap_role(), else by their programs where these differ. */
+/* By the roles that ranks gave with profwrap_role(), else by their programs where these differ. */
 static int use_labels(struct pw_roles *roles, const struct pw_world *world)
 {
     int said = 0;
@@ -166,7 +166,7 @@ static int use_labels(struct pw_roles *roles, const struct pw_world *world)
         if (label->rank >= 0 && label->rank < world->nranks && name[0])
             name_rank(roles, label->rank, name, said ? "given" : "program");
     }
-    if (!said) /* ranks without a file are nobody's reason for a role */
+    if (!said) /* a rank without a file gets its neighbour's name: it makes no role */
         for (int64_t r = 1; r < world->nranks; r++)
             if (!roles->rows[r].role[0])
                 memcpy(roles->rows[r].role, roles->rows[r - 1].role, sizeof(roles->rows[r].role));

@@ -1,5 +1,7 @@
-/* The ranks' roles in the job: those that the program or its command line gave, else those that
- * its communication shows (analysis/roles.h). */
+/* The ranks' roles in the job: those that the program or its command line gave, else those that its
+ * communication shows (analysis/roles.h). aggregate.c has them gathered on all processes together
+ * and found on process 0, for imbalance.c. A role that was given is never replaced by one concluded
+ * from messages. */
 #ifndef PW_AGGREGATE_FINDINGS_RANKROLES_H
 #define PW_AGGREGATE_FINDINGS_RANKROLES_H
 

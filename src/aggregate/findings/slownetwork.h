@@ -1,5 +1,6 @@
 /* What process 0 concludes about the network: links, hosts and stretches of the run whose transfers
- * took longer than others like them, priced by the replay. */
+ * took longer than others like them, and what the replay says they cost. Called by findings.c, and
+ * by aggregate.c when the samples are known. No MPI, no I/O. */
 #ifndef PW_AGGREGATE_FINDINGS_SLOWNETWORK_H
 #define PW_AGGREGATE_FINDINGS_SLOWNETWORK_H
 

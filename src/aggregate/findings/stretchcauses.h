@@ -1,4 +1,5 @@
-/* What the CPUs that a straggler may use say of why it had none. */
+/* What the CPUs that a straggler may use, and the bins of the run near its steps, say of why it was
+ * slow. Called by stretches.c on process 0. No MPI, no I/O. */
 #ifndef PW_AGGREGATE_FINDINGS_STRETCHCAUSES_H
 #define PW_AGGREGATE_FINDINGS_STRETCHCAUSES_H
 

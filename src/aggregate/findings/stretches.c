@@ -1,4 +1,4 @@
-/* Stretches as rows of /stragglers; see stretches.h. */
+/* Adds stretches to the stragglers, and drops what another finding explains; see stretches.h. */
 #include "aggregate/findings/stretches.h"
 
 #include <errno.h>
@@ -90,7 +90,7 @@ static void pw_frozenhosts_find(struct pw_findings *f, const struct pw_world *wo
 
 /* A straggler by its steps that explains so much of a stretch says more: in which steps it was. */
 #define ENOUGH 0.5
-/* Of verdicts on real programs with known faults, the share that was right (docs/accuracy.md). */
+/* The share of verdicts on real programs with known faults that was right (docs/accuracy.md). */
 #define RIGHT_ON_REAL_RUNS 0.98
 #define RIGHT_ON_CONTENTION 0.85
 #define ENOUGH_OF_SURE 0.9 /* of what the system counted: steps miss what was lost inside calls */
@@ -174,15 +174,15 @@ static struct pw_row_c_straggler row_of(const struct pw_findings *f, const struc
     return row;
 }
 
-/* Of what only a fault does, the system says that it was so; what else a rank differs in may follow
- * from another rank's fault. */
+/* Causes that only a fault has, and that the system itself counts. Another difference between ranks
+ * may follow from another rank's fault. */
 static int is_sure(const struct pw_row_c_straggler *row)
 {
     return row->cause == PW_CAUSE_STOPPED || row->cause == PW_CAUSE_HOST_FROZEN ||
            row->cause == PW_CAUSE_CGROUP_THROTTLING || row->cause == PW_CAUSE_LATE_START;
 }
 
-/* Of a part of the run outside its steps: from its begin on the rank to its end. */
+/* A row for a part of the run outside its steps: from its begin on the rank to its end. */
 static struct pw_row_c_straggler row_of_part(const struct pw_world *world,
                                              const struct pw_matrix *m,
                                              const struct pw_partloss *found)
@@ -235,7 +235,8 @@ static int is_concluded(const struct pw_row_c_straggler *row)
            row->cause == PW_CAUSE_CPU_CONTENTION || row->cause == PW_CAUSE_DATA_STARVATION;
 }
 
-/* What the counters say of the stretch holds for its steps, too, when it is half of their loss. */
+/* The cause that counters show for the stretch is also that of the rank's steps, when it explains
+ * half of their loss. */
 static void lend_cause(struct pw_row_c_straggler *row, const struct pw_row_c_straggler *stretch)
 {
     if (!is_sure(stretch) || !is_concluded(row) || 2 * stretch->lost_ns < row->lost_ns)
@@ -304,7 +305,8 @@ static void drop_followers(struct pw_findings *f)
     f->nstragglers = kept;
 }
 
-/* Drops who waited for a processor no more than twice as long as another rank did at some time. */
+/* Drops ranks that waited for a processor no more than twice as long as another rank did at some
+ * time. */
 static void drop_contended(struct pw_findings *f, const int64_t *contention, size_t nranks)
 {
     size_t kept = 0;

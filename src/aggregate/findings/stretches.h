@@ -1,5 +1,6 @@
 /* Stretches of the run in which a rank held the job back, beside those found from steps: what lies
- * outside steps, inside calls, or in runs that have no steps. */
+ * outside steps, inside calls, or in runs that have no steps. Called by aggregate.c on process 0,
+ * after pw_evidence_find(); here it is decided which stragglers are named. No MPI, no I/O. */
 #ifndef PW_AGGREGATE_FINDINGS_STRETCHES_H
 #define PW_AGGREGATE_FINDINGS_STRETCHES_H
 

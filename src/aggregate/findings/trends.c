@@ -44,7 +44,8 @@ static void add(struct pw_trends *out, const struct looking *w, struct pw_row_c_
     out->rows[at] = row;
 }
 
-/* Of what all ranks' medians have in the time from..to, in epoch ns: the bins' shares of it. */
+/* What the median rank has of a member in the time from..to, epoch ns, by the bins' shares of that
+ * time. */
 static double sum_bins(const struct looking *w, size_t offset, int64_t from, int64_t to)
 {
     const struct pw_binning *b = &w->world->bins;

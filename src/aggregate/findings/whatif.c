@@ -1,4 +1,4 @@
-/* Runs the replay's scenarios; see whatif.h. */
+/* Runs the replay's scenarios, each on a copy of the nodes that it changes; see whatif.h. */
 #include "aggregate/findings/whatif.h"
 
 #include <errno.h>
@@ -170,7 +170,7 @@ struct replaying {
     const struct pw_whatif_stragglers *stragglers;
     int64_t *works;   /* [steps * ranks * PW_PHASES] */
     int64_t *delays;  /* [nodes] */
-    float *scale;     /* likewise */
+    float *scale;     /* [nodes] */
     int64_t *scratch; /* for a replay */
     int64_t *path;    /* [ranks * (PW_PHASES + 1)] */
     int64_t *host_of; /* [ranks] */

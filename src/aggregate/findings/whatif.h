@@ -1,5 +1,5 @@
 /* What process 0 concludes from replaying the run: rows of /whatif, /critical_path and /hosts, and
- * the stragglers' gains. */
+ * the stragglers' gains. Called by findings.c; the graph stays as it is. No MPI, no I/O. */
 #ifndef PW_AGGREGATE_FINDINGS_WHATIF_H
 #define PW_AGGREGATE_FINDINGS_WHATIF_H
 

@@ -1,4 +1,5 @@
-/* Sums up what ran on each GPU; see gpudevices.h and the definitions in docs/metrics.md. */
+/* Sums up what ran on each GPU, and what the driver and NVML reported of it; see gpudevices.h and
+ * the definitions in docs/metrics.md. */
 #include "aggregate/gpu/gpudevices.h"
 
 #include <inttypes.h>

@@ -1,4 +1,6 @@
-/* Each GPU of a rank for itself. */
+/* Each GPU of a rank: what ran on it, its samples, and whether it is well. gputrace.c fills it
+ * while it reads the GPU events of a rank; aggregate.c gathers the rows and has the notes written.
+ * A table that cannot be read counts as empty. */
 #ifndef PW_AGGREGATE_GPU_GPUDEVICES_H
 #define PW_AGGREGATE_GPU_GPUDEVICES_H
 
@@ -38,9 +40,9 @@ void pw_gpuclocks_read(const struct pw_input *input, struct pw_row_c_gpu_rank *r
 
 /* ---- GPUs that are not well, for /completeness ---- */
 
-/* A row gpu_errors for each rank of whose GPUs an error was told: XIDs, uncorrectable ECC errors
- * and errors of NVLink in the run, and rows of memory that wait to be remapped or could not be. A
- * row gpu_slowed for each whose GPUs' clocks heat or the power brake lowered. */
+/* Notes gpu_errors for each rank whose GPUs had errors: XIDs, uncorrectable ECC errors and errors
+ * of NVLink in the run, and rows of memory that wait to be remapped or could not be. Notes
+ * gpu_slowed for each rank whose GPUs' clocks were lowered by heat or by the power brake. */
 void pw_gpuhealth_note(struct pw_job *job);
 
 #endif

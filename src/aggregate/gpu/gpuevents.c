@@ -1,8 +1,7 @@
-/* Merges the tables of a rank file into one sequence; see gpuevents.h.
- *
- * The table that is furthest behind is read next, a block at a time, so that what has been read of
- * all of them reaches to about the same time. What is read is put in order with what waits in the
- * pool, whose earlier half is then told. */
+/* Merges the tables of a rank file into one sequence; see gpuevents.h. The table that is furthest
+ * behind is read next, a block at a time, so that what has been read of all of them reaches to
+ * about the same time. What is read is put in order with what is in the pool, and the pool's
+ * earlier half goes to the callback. */
 #include "aggregate/gpu/gpuevents.h"
 
 #include <errno.h>
@@ -71,7 +70,7 @@ static size_t run_end(const struct pw_gpu_activity *v, size_t from, size_t n)
     return end;
 }
 
-/* Puts the pool in order: it is of few sorted runs, what was told to stay and the blocks read
+/* Puts the pool in order. It consists of few sorted runs, namely what was kept and the blocks read
  * since, so that merging neighbours is much cheaper than sorting. */
 static void order(struct reading *r)
 {
@@ -92,7 +91,7 @@ static void order(struct reading *r)
     }
 }
 
-/* Tells the first `count` of the pool. */
+/* Passes the first `count` of the pool to the callback. */
 static void tell(struct reading *r, size_t count)
 {
     order(r);

@@ -1,4 +1,5 @@
-/* Joins what the processes know of kernels, and compares ranks by them; see kernelrows.h. */
+/* Sums up /events/kernel of each rank, joins what the processes know of kernels, and compares ranks
+ * by them; see kernelrows.h. */
 #include "aggregate/gpu/kernelrows.h"
 
 #include <assert.h>
@@ -234,7 +235,8 @@ static int by_total(const void *a, const void *b, void *context)
                             pw_optree_borrow_text(m->tree, q->type));
 }
 
-/* Of two launchers with as much, the one whose name comes first: the order of paths is chance. */
+/* The order of paths is chance: between launchers with as much time, the one whose name comes
+ * first. */
 static int is_better(const struct making *m, int32_t op, int32_t launcher, pw_wide ns)
 {
     if (m->launcher[op] < 0 || ns != m->launched_ns[op])

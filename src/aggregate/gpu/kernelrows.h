@@ -1,4 +1,8 @@
-/* The kernels of the job as rows of the cluster file; docs/metrics.md, "Kernels". */
+/* The kernels of the job (docs/metrics.md, "Kernels"): read rank by rank into an operator tree
+ * (optree.h), joined between processes as operators are, and written as rows of the cluster file. A
+ * kernel is in the tree twice: by name, its path below the operator that launched it; and by name
+ * and launch configuration, to compare ranks at the same work. gputrace.c adds each rank's kernels;
+ * aggregate.c makes the rows on all processes together. */
 #ifndef PW_AGGREGATE_GPU_KERNELROWS_H
 #define PW_AGGREGATE_GPU_KERNELROWS_H
 
@@ -31,7 +35,7 @@ struct pw_kernels {
     struct pw_row_c_kernel *kernels;
     struct pw_row_c_kernel_rank *by_rank;
     struct pw_row_c_gpu_rank *ranks;     /* of all processes, by rank */
-    struct pw_row_c_gpu_device *devices; /* likewise; see gpudevices.h */
+    struct pw_row_c_gpu_device *devices; /* of all processes; see gpudevices.h */
     size_t nkernels, nby_rank, nranks, ndevices;
 };
 

@@ -1,4 +1,4 @@
-/* Block by block; see cursor.h. */
+/* Reads a block when the one before it is used up; see cursor.h. */
 #include "aggregate/input/cursor.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
-/* A table of a rank file, row by row: a block of it is in memory. */
+/* A table of a rank file, row by row, from its begin to its end; one block of it is in memory.
+ * Called where a table is read for itself: samples/, bins.c, missing.c, amounts.c, flops.c and
+ * gputrace.c. Events are read with events.h. No MPI. */
 #ifndef PW_AGGREGATE_INPUT_CURSOR_H
 #define PW_AGGREGATE_INPUT_CURSOR_H
 

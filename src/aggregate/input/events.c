@@ -43,7 +43,7 @@ int pw_events_are_possible(const struct pw_row_comm_event *event)
            pw_is_possible(event->sent_bytes) && pw_is_possible(event->recv_bytes);
 }
 
-/* Rows that cannot be are made rows that never begin. */
+/* Rows with impossible times or sizes become rows that never begin. */
 static size_t clear_impossible(struct pw_row_comm_event *rows, size_t n)
 {
     size_t cleared = 0;

@@ -1,17 +1,20 @@
-/* Streaming over the events of a rank file, a block at a time. */
+/* The events of a rank file, /events/comm, a block at a time. Called by every pass of the merge
+ * over them. The first pw_events_read() of an input notes what the matching of messages and the
+ * trace of the rank need. Visitors get no row with an impossible time or size. No MPI. */
 #ifndef PW_AGGREGATE_INPUT_EVENTS_H
 #define PW_AGGREGATE_INPUT_EVENTS_H
 
 #include "aggregate/input/input.h"
 
-/* Whether its times are those of the host that asked for it, so that nothing is known of how long
- * it took, nor of who waited. */
+/* Whether the event has only the times at which the host requested it: then neither how long it
+ * took is known, nor which rank waited. */
 static inline int pw_events_is_enqueued(const struct pw_row_comm_event *event)
 {
     return event->source == PW_SOURCE_NCCL && (event->flags & PW_FLAG_ENQUEUED);
 }
 
-/* When the call that began it returned: what is begun only goes on beside the rank. */
+/* When the call that began the operation returned; the rest of a nonblocking one goes on while the
+ * rank does other work. */
 static inline int64_t pw_events_returned(const struct pw_row_comm_event *event)
 {
     if (!(event->flags & PW_FLAG_NONBLOCKING))
@@ -34,7 +37,7 @@ int pw_events_are_possible(const struct pw_row_comm_event *event);
  * each block starts, and where messages begin. 0, or -errno when the table breaks off. */
 int pw_events_read(struct pw_input *input, pw_event_visitor *visit, void *context);
 
-/* The same by blocks, for who must stop between them. */
+/* The same block by block, for passes that must do something between blocks. */
 struct pw_events;
 
 int pw_events_open(const struct pw_input *input, struct pw_events **out);

@@ -1,4 +1,4 @@
-/* Opens rank files; see input.h. */
+/* Opens rank files and checks what they say; see input.h. */
 #include "aggregate/input/input.h"
 
 #include <errno.h>

@@ -1,5 +1,7 @@
-/* One rank file as the merge sees it: what must be known of it at all times, read and checked once.
- * Its events are read in blocks when they are needed. */
+/* One rank file as the merge sees it: what must be known of it at all times, read and checked when
+ * it is opened. job.c opens it; the file is closed again at once, because a process may have more
+ * rank files than it may have files open. Tables are read later, by the places that are kept here.
+ * No MPI. */
 #ifndef PW_AGGREGATE_INPUT_INPUT_H
 #define PW_AGGREGATE_INPUT_INPUT_H
 
@@ -29,19 +31,19 @@ struct pw_input {
     int communicates;   /* an event of it reaches other ranks */
     int64_t impossible; /* rows that cannot be true and are left out */
     struct pw_start_index start_index;
-    struct pw_progress *progress; /* told of what is read */
+    struct pw_progress *progress; /* counts the rows that are read */
     uint8_t *phases;              /* [nphases] enum pw_phase of a text of /strings */
     size_t nphases;
     int64_t snapshot; /* 1: taken while the job ran */
     int64_t rank, world_size, complete, dropped, exit_code, exit_signal;
     int64_t start_unix_ns, end_unix_ns;
-    char role[64]; /* as the program said, "" it did not */
+    char role[64]; /* as the program gave it, "" when it did not */
     char hostname[64], job[64], clock_domain[128], clock_sync[16], command[512];
     char gpu_lacking[192];      /* what of GPUs was not recorded though kernels were; "" nothing */
     int64_t gpu_processes;      /* that used GPUs, and were not recorded */
     int64_t nccl_unplaced;      /* kernels of NCCL in replayed graphs without an operation */
     char gpu_unrecorded[192];   /* why; "" when GPUs were recorded, or there was none */
-    char cupti_taken_by[192];   /* whom the program's GPUs were left to; "" nobody */
+    char cupti_taken_by[192];   /* what else used CUPTI, so that it was left to that; "" nothing */
     struct pw_row_clock *knots; /* empty until the merge relates the domain to the cluster */
     size_t nknots;
     int32_t domain;            /* its clock's, as the job numbers them */

@@ -1,4 +1,5 @@
-/* Agrees on what is merged; see job.h. */
+/* Agrees on what is merged: the files, the ranks and their hosts, clock domains and steps; see
+ * job.h. */
 #include "aggregate/input/job.h"
 
 #include <errno.h>

@@ -1,5 +1,7 @@
-/* The job that is merged: all its ranks, known to every merge process, and this process's share of
- * their files. */
+/* The job that is merged: all its ranks, alike on every process (`world`), and this process's share
+ * of their files (`inputs`). aggregate.c opens and closes it, and nearly all of the merge is given
+ * it. What is collective must be called by all processes together. `world` must stay the same on
+ * all of them. */
 #ifndef PW_AGGREGATE_INPUT_JOB_H
 #define PW_AGGREGATE_INPUT_JOB_H
 
@@ -37,7 +39,7 @@ struct pw_world {
     int has_pauses;     /* some rank did not record all the time */
     int is_snapshot;    /* some file was taken while the job ran */
     int infer_clocks;   /* 0: only what was measured during the run counts */
-    int steps_inferred; /* nobody marked them; 1: found, 2: slices of equal length */
+    int steps_inferred; /* no rank marked them; 1: found, 2: slices of equal length */
     enum pw_cut_by steps_cut;
     char steps_found[256]; /* how, where they are not marked */
     struct pw_binning bins;

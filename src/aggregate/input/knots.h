@@ -1,5 +1,6 @@
-/* The knots of a rank's clock map as its file has them, of long runs a bounded number: a clock that
- * is measured every 5 s has 6 million in a year, of which alignment uses some thousands. */
+/* The knots of a rank's clock map, as its file has them; of long runs a bounded number. A clock
+ * that is measured every 5 s has 6 million in a year, of which alignment uses some thousands.
+ * Called by input.c when it opens a file. No MPI. */
 #ifndef PW_AGGREGATE_INPUT_KNOTS_H
 #define PW_AGGREGATE_INPUT_KNOTS_H
 

@@ -1,4 +1,5 @@
-/* Sums up /events/gap; see missing.h. */
+/* Sums up /events/gap and the unrecorded calls in words, and finds the spans of lost records; see
+ * missing.h. */
 #include "aggregate/input/missing.h"
 
 #include <stdio.h>
@@ -38,8 +39,8 @@ static void note_row(struct pw_job *job, const struct pw_input *input,
     pw_job_note(job, input->rank, what, row->count, detail);
 }
 
-/* Whether one of the rows before says the same of the process: a collector that took over from one
- * that was killed finds it again. */
+/* Whether an earlier row reports the same of the process: a collector that took over from one that
+ * was killed finds it again. */
 static int is_repeated(const struct pw_input *input, size_t row)
 {
     const struct pw_row_unrecorded *rows = input->unrecorded;

@@ -1,4 +1,7 @@
-/* What rank files say of records that were lost, and of programs that waited so that none were. */
+/* What rank files say of records that were lost, of calls that were not recorded, and of programs
+ * that waited so that nothing was lost; and when that was. aggregate.c has the notes written;
+ * ranktrace.c, amounts.c and flops.c ask when a rank lost records. Only
+ * pw_unrecorded_note_silence() communicates. */
 #ifndef PW_AGGREGATE_INPUT_MISSING_H
 #define PW_AGGREGATE_INPUT_MISSING_H
 

@@ -1,4 +1,6 @@
-/* The processes of a merge, and what they tell each other. */
+/* The processes of a merge, and what they tell each other, also where it is more than MPI's int
+ * counts. Used by all of the merge. Every function must be called by all processes together, in the
+ * same order. */
 #ifndef PW_AGGREGATE_INPUT_PROCS_H
 #define PW_AGGREGATE_INPUT_PROCS_H
 

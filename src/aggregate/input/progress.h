@@ -1,5 +1,6 @@
 /* How far the merge is, on the terminal of the person who waits for it: share, events per second
- * and time left. Says nothing where there is no terminal. */
+ * and time left. merge_main.c finds the terminal, job.c begins and ends, and what reads rows adds
+ * them. Only process 0 writes, and only to a terminal. */
 #ifndef PW_AGGREGATE_INPUT_PROGRESS_H
 #define PW_AGGREGATE_INPUT_PROGRESS_H
 
@@ -7,7 +8,7 @@
 #include <stdio.h>
 
 struct pw_progress {
-    FILE *to;            /* NULL: nobody looks */
+    FILE *to;            /* NULL: nothing is shown */
     int64_t events;      /* of the job */
     int64_t done, total; /* rows that this process has read, and will have when all is done */
     int64_t begun_ns, shown_ns;

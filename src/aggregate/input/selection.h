@@ -1,5 +1,6 @@
 /* Which of the rank files of a directory are merged: those of one job and world. Called by job.c.
- */
+ * All processes have the summaries of all files and decide alike; only pw_filelist_read() is for
+ * process 0 alone. */
 #ifndef PW_AGGREGATE_INPUT_SELECTION_H
 #define PW_AGGREGATE_INPUT_SELECTION_H
 
@@ -37,8 +38,9 @@ void pw_selection_apply(struct pw_job *job, const struct pw_summary *mine);
 
 enum { PW_FILE_NAME = 320 };
 
-/* Sorted names; a .part beside its finished file is left out, and noted; journals are said. NULL
- * with errno set when the directory is unreadable or memory short; the caller frees it. */
+/* Sorted names. A .part beside its finished file is left out, with a note; journals are reported to
+ * the user. NULL with errno set when the directory cannot be read or memory is short; the caller
+ * frees it. */
 char (*pw_filelist_read(struct pw_job *job, const char *dir, size_t *count))[PW_FILE_NAME];
 
 #endif

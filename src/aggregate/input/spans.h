@@ -1,4 +1,6 @@
-/* A growing set of spans of time, for the step trace of one rank. */
+/* A growing set of spans of time, and how long a rank waited within them; local times of one rank.
+ * Used by the passes over a rank's file. Memory that is short is noted in `failed`, which the
+ * caller looks at when it has added all. No MPI, no I/O. */
 #ifndef PW_AGGREGATE_INPUT_SPANS_H
 #define PW_AGGREGATE_INPUT_SPANS_H
 

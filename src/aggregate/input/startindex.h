@@ -1,8 +1,9 @@
 /* Where a rank's sends and receives begin among its events, by blocks of these (events.h), so that
- * those begun in a span of time can be found without reading all. They are taken in the order in
- * which they were begun, but one that comes long after others that were begun later counts as begun
- * with those: then what is begun in a span is in few blocks, however long a receive was open. Local
- * times. */
+ * those begun in a span of time are found without reading all blocks. They are ordered by when they
+ * began. A send or receive that stands long after others that began later counts as begun with
+ * those: so what is begun in a span is in few blocks, however long a receive was open. events.c
+ * fills it in the first pass; endpoints.c, messages.c and messagesums.c ask it. Local times. No
+ * I/O. */
 #ifndef PW_AGGREGATE_INPUT_STARTINDEX_H
 #define PW_AGGREGATE_INPUT_STARTINDEX_H
 

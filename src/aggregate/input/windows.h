@@ -1,4 +1,5 @@
-/* When the ranks recorded: their windows, joined by number. */
+/* When the ranks recorded: their windows, joined by number. endpoints.c and selection.c ask for a
+ * rank's own; aggregate.c has the table written, on all processes together. */
 #ifndef PW_AGGREGATE_INPUT_WINDOWS_H
 #define PW_AGGREGATE_INPUT_WINDOWS_H
 

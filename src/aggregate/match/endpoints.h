@@ -1,5 +1,6 @@
 /* The endpoints of messages, sends and receives, as a rank file has them: those that were begun in
- * a span of time, in the order in which they were begun. */
+ * a span of time, in the order in which they were begun. Called by messages.c, for inputs whose
+ * first pass is done. A damaged table ends early; another pass notes the damage. No MPI. */
 #ifndef PW_AGGREGATE_MATCH_ENDPOINTS_H
 #define PW_AGGREGATE_MATCH_ENDPOINTS_H
 

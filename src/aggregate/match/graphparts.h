@@ -1,7 +1,7 @@
-/* What the run's dependency graph for the replay (analysis/replay.h) is made of: collected rank by
- * rank in the second pass and gathered on process 0, which builds it (findings/graph.h). It is kept
- * for as many steps from the first as fit a budget of events, so that the merge's memory does not
- * grow with the run. */
+/* What the run's dependency graph for the replay (analysis/replay.h) is made of. ranktrace.c and
+ * messagesums.c add what they see of each rank; aggregate.c begins it and has it gathered on
+ * process 0, which builds the graph (findings/graph.h). It is kept for as many steps from the first
+ * as fit a budget of events, so that the merge's memory does not grow with the run. */
 #ifndef PW_AGGREGATE_MATCH_GRAPHPARTS_H
 #define PW_AGGREGATE_MATCH_GRAPHPARTS_H
 
@@ -59,8 +59,8 @@ struct pw_graph_parts {
 /* Chooses how many steps fit. Collective. */
 void pw_graph_begin(struct pw_graph_parts *parts, const struct pw_job *job);
 
-/* The event for the replay, when it is in time: whom it holds up, and where the rank stood still
- * for it. */
+/* Adds an event for the replay, when it is in time: which ranks it holds up, and where the rank
+ * stood still for it. */
 void pw_graph_add_event(struct pw_graph_parts *parts, const struct pw_world *world,
                         const struct pw_input *input, const struct pw_row_comm_event *event,
                         const struct pw_instances *instances);

@@ -1,4 +1,5 @@
-/* Matches collectives; see instances.h. */
+/* Folds each rank's events into the instances, and joins those of all processes by reductions of
+ * our own; see instances.h. */
 #include "aggregate/match/instances.h"
 
 #include <errno.h>
@@ -228,7 +229,7 @@ static struct pw_instance describe(struct fold *fold, const struct pw_input *inp
     int64_t enter = pw_input_time(input, event->start) - fold->world->epoch_ns;
     int64_t leave = pw_input_time(input, event->end) - fold->world->epoch_ns;
     if (pw_events_is_enqueued(event))
-        leave = enter; /* when it was done nobody knows: there is no transfer */
+        leave = enter; /* its end is not known: there is no transfer */
     return (struct pw_instance){
         .first_enter = enter,
         .last_enter = enter,

@@ -1,6 +1,8 @@
 /* The matched collectives of the job. Instance i is one (communicator uid, sequence number); all
  * processes hold all instances, each folds in the ranks whose files it reads, and MPI_Allreduce
- * with operations of our own joins what the processes know. */
+ * with operations of our own joins what the processes know. aggregate.c calls number, build and
+ * share_waits, in this order; the passes over events find instances when they are numbered. Results
+ * are integers and do not depend on the number of processes. */
 #ifndef PW_AGGREGATE_MATCH_INSTANCES_H
 #define PW_AGGREGATE_MATCH_INSTANCES_H
 
@@ -34,7 +36,7 @@ struct pw_instance_wait {
 };
 
 /* A communicator of more than one rank. Its collectives from number `base` to collectives - 1 are
- * the instances from `first` on; nobody recorded those before. */
+ * the instances from `first` on; no rank recorded earlier ones. */
 struct pw_comm_group {
     uint64_t uid;
     int64_t first, base, collectives;

@@ -1,5 +1,6 @@
 /* Sends travel to the process that reads the receiver's file, are matched there, and what senders
- * waited travels back; a round of time after the other. See messages.h. */
+ * waited travels back; one round of time after the other. Process 0 then judges the pairs of ranks.
+ * See messages.h. */
 #include "aggregate/match/messages.h"
 
 #include <errno.h>
@@ -390,8 +391,8 @@ static int match_round(struct matching *m)
     return err || m->visit ? err : return_waits(m);
 }
 
-/* Of so many endpoints, those that wait for their partner take the place of new ones, but for some.
- */
+/* How many endpoints may be read for the next round: those that wait for a partner take the place
+ * of new ones, but for some. */
 static int64_t most_new_sides(const struct matching *m)
 {
     size_t waiting = m->channels.waiting;

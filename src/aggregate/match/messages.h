@@ -1,6 +1,8 @@
 /* Point-to-point messages matched across ranks: sends and receives pair by (communicator, source,
- * destination, tag) in the order in which they were begun, which is the order that MPI guarantees.
- */
+ * destination, tag) in the order in which they were begun, which is the order that MPI guarantees;
+ * and what is known of each pair of ranks. Called on all processes together: by alignment.c to
+ * visit messages before clocks are aligned, and by aggregate.c to match and sum them up. Sends and
+ * receives are in memory for one round of time only. */
 #ifndef PW_AGGREGATE_MATCH_MESSAGES_H
 #define PW_AGGREGATE_MATCH_MESSAGES_H
 
@@ -20,8 +22,8 @@ struct pw_pair {
     int64_t late_sender_ns;   /* what receivers waited for a send that came later */
     int64_t late_receiver_ns; /* what senders waited for a receive that came later */
     int64_t transfer_ns;      /* from when both were there until the receive was done */
-    /* Of messages that nothing hid: the last to be begun of those that one call completed. The sums
-     * are exact, as their order depends on the number of merge processes. */
+    /* Sums over the messages that nothing hid: the last to be begun of those that one call
+     * completed. They are exact, because their order depends on the number of merge processes. */
     int64_t unhidden, unhidden_ns;
     struct pw_square_sum unhidden_squares_ns;
 };
@@ -47,7 +49,7 @@ struct pw_messages {
 int pw_messages_match(struct pw_messages *messages, struct pw_job *job,
                       struct pw_graph_parts *graph);
 
-/* What is told of one message: world ranks, when its send was entered and its receive left. */
+/* Called for one message: world ranks, when its send was entered and its receive left. */
 typedef void pw_message_visitor(void *context, int32_t src, int32_t dst, int64_t send_enter_ns,
                                 int64_t receive_leave_ns);
 

@@ -127,7 +127,7 @@ static int look_at(struct looking *l, struct pw_flow_send *sends, size_t n)
     return err == -ENOMEM ? err : 0;
 }
 
-/* ---- who waited ---- */
+/* ---- which sends waited ---- */
 
 static int by_receiver(const void *a, const void *b)
 {
@@ -231,7 +231,7 @@ struct pw_completion {
     int64_t ready, transfer; /* of the one begun last so far */
     int32_t dst, src;        /* src of that one; NONE: none so far. dst NONE: this is free */
     int32_t receives;        /* not matched yet */
-    int32_t unmatched;       /* 1: one will not be. Of what is free, the next that is */
+    int32_t unmatched; /* 1: a receive will stay unmatched. In a free entry: the next free one */
 };
 
 struct pw_message_sums pw_message_sums_make(struct pw_messages *out, struct pw_graph_parts *graph,

@@ -1,4 +1,6 @@
-/* What is kept of matched messages: sums for each pair of ranks, and who waited when. */
+/* What is kept of matched messages: sums for each pair of ranks, and which rank waited when. Called
+ * by messages.c. No MPI; only pw_flows_find() reads files. Memory that is short is noted in
+ * `failed`, which the caller looks at after each round. */
 #ifndef PW_AGGREGATE_MATCH_MESSAGESUMS_H
 #define PW_AGGREGATE_MATCH_MESSAGESUMS_H
 
@@ -50,10 +52,10 @@ struct pw_message_sums {
 struct pw_message_sums pw_message_sums_make(struct pw_messages *out, struct pw_graph_parts *graph,
                                             struct pw_flows flows);
 
-/* The call of rank `dst` that completed a receive, and ended at `end` of the rank's own clock; for
- * endpoint.completion. `until` is when all receives that it
- * completed are known: the time of the round (messages.h) in which the last of them may be.
- * INT64_MIN: they cannot be told any more, it counts as the only one. */
+/* The call of rank `dst` that completed a receive and ended at `end` of the rank's own clock; for
+ * endpoint.completion. `until` is when all receives that it completed are known: the time of the
+ * round (messages.c) in which the last of them may be. INT64_MIN: they can no longer be found, and
+ * the receive counts as the only one. */
 int32_t pw_message_sums_call(struct pw_message_sums *sums, int32_t dst, int64_t end, int64_t until);
 
 void pw_message_sums_match(struct pw_message_sums *sums, const struct pw_endpoint *send,

@@ -1,4 +1,6 @@
-/* The operators of the job as rows of the cluster file; docs/metrics.md, "Operators". */
+/* The operators of the job as rows of the cluster file; docs/metrics.md, "Operators". Called by
+ * aggregate.c on all processes together, when all ranks are read and nothing needs the processes'
+ * own trees any more. No I/O. */
 #ifndef PW_AGGREGATE_OPERATORS_OPERATORS_H
 #define PW_AGGREGATE_OPERATORS_OPERATORS_H
 

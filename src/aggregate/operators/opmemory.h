@@ -1,6 +1,7 @@
-/* What one rank's threads said of memory, each thread's by itself and the latest first: what the
- * pass over its ranges needs for their peaks. Memory is bounded: blocks of the table are kept while
- * the threads go through them side by side, and read anew when they do not. */
+/* What one rank's threads reported of memory, each thread's samples by themselves and the latest
+ * first: what the pass over its ranges needs for their peaks. Called by opread.c. Memory is
+ * bounded: blocks of the table are kept while the threads go through them side by side, and read
+ * again when they do not. No MPI. */
 #ifndef PW_AGGREGATE_OPERATORS_OPMEMORY_H
 #define PW_AGGREGATE_OPERATORS_OPMEMORY_H
 

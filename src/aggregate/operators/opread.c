@@ -21,8 +21,8 @@ enum { BLOCK = 1024, THREADS = 1 << 16, DEEPEST = 1 << 16, NOBODY = -1 };
 /* A range that may enclose those to come. */
 struct open {
     int64_t start, end;
-    /* Of the samples seen, which are those after it was entered, backwards: the most that they add
-     * up to from any time until its end, and all of them. */
+    /* What the samples seen so far add up to, which are those after the range was entered,
+     * backwards: the most from any time until its end, and all of them. */
     int64_t peak_bytes, net_bytes, alloc_bytes;
     int32_t path, shape; /* NOBODY: not told apart */
     int32_t owner;       /* the nearest of the stack, itself too, whose inner time is counted */

@@ -1,4 +1,5 @@
-/* Reads the ranges of one rank into the sums of optree.h. */
+/* Reads the ranges of one rank into the sums of optree.h. Called by matrix.c in the second pass for
+ * all of the run, and by opgrowth.c for some windows of steps. No MPI. */
 #ifndef PW_AGGREGATE_OPERATORS_OPREAD_H
 #define PW_AGGREGATE_OPERATORS_OPREAD_H
 

@@ -1,5 +1,5 @@
-/* See opreduce.h. A binary tree of messages: after round k, every 2^k-th process has its own
- * operators and those of the 2^k - 1 after it. */
+/* A binary tree of messages: after round k, every 2^k-th process has its own operators and those of
+ * the 2^k - 1 after it; see opreduce.h. */
 #include "aggregate/operators/opreduce.h"
 
 #include <errno.h>

@@ -1,5 +1,7 @@
-/* Joins the operators of all merge processes by their names' text, in pairs of processes. What
- * comes out is the same for every number of them, but for the order of the tables. */
+/* Joins the operators of all merge processes by their names' text, in pairs of processes, and asks
+ * all processes for single ranks' figures. Called by operators.c and kernelrows.c on all processes
+ * together. What comes out is the same for every number of processes, but for the order of the
+ * tables. */
 #ifndef PW_AGGREGATE_OPERATORS_OPREDUCE_H
 #define PW_AGGREGATE_OPERATORS_OPREDUCE_H
 

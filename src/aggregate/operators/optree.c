@@ -1,4 +1,5 @@
-/* Tables of names, paths and shapes; see optree.h. */
+/* Tables of names, paths and shapes, found by hash; a quantile sketch is a short sorted list of
+ * classes. See optree.h. */
 #include "aggregate/operators/optree.h"
 
 #include <errno.h>
@@ -314,7 +315,7 @@ static void sum_paths(const struct pw_optree *tree, struct pw_opcell *all)
     }
 }
 
-/* From sums over all ranks to this one's; operators that it did not call go. */
+/* Turns sums over all ranks into this rank's, and drops operators that it did not call. */
 static size_t take_rank(struct pw_optree *tree, struct pw_opcell *cells, int32_t rank)
 {
     size_t n = 0;

@@ -1,5 +1,7 @@
 /* What is known of operators, summed up: by name, by call path, by shapes, and by rank. Every merge
- * process has one for the ranks whose files it reads; they are joined by the names' text. */
+ * process has a tree of operators and one of kernels, for the ranks whose files it reads;
+ * opreduce.c joins them by the names' text. opread.c and kernelrows.c fill them. Sums do not depend
+ * on their order. No MPI, no I/O. */
 #ifndef PW_AGGREGATE_OPERATORS_OPTREE_H
 #define PW_AGGREGATE_OPERATORS_OPTREE_H
 
@@ -19,7 +21,7 @@ struct pw_sketch {
 /* `count` durations of `ns` >= 0. 0 or -ENOMEM. */
 int pw_sketch_add(struct pw_sketch *sketch, int64_t ns, uint64_t count);
 
-/* Adds `n` classes of another sketch, which may come from anywhere. Likewise. */
+/* Adds `n` classes of another sketch, which may be in any memory. 0 or -ENOMEM. */
 int pw_sketch_join(struct pw_sketch *into, const uint64_t *v, size_t n);
 
 /* The q-quantile (0..1), the middle of its class; -1 when it is empty. */
@@ -29,7 +31,7 @@ void pw_sketch_fini(struct pw_sketch *sketch);
 
 enum {
     PW_OPTREE_NAME = 256,      /* bytes of a name that tell it from others, with the NUL */
-    PW_OPTREE_TYPE = 64,       /* likewise of a type */
+    PW_OPTREE_TYPE = 64,       /* bytes of a type that tell it from others, with the NUL */
     PW_OPTREE_MOST = 1 << 21,  /* names, paths and shapes that are told apart, each */
     PW_OPTREE_CELLS = 1 << 11, /* operators of which a rank's own figures are kept */
 };
@@ -59,7 +61,7 @@ struct pw_opname {
     int32_t max_rank;    /* -1: none has */
     pw_wide max_own_ns;
     pw_wide total_ns, self_ns, self_wait_ns; /* of all ranks that are ended */
-    int64_t calls;                           /* likewise */
+    int64_t calls;                           /* of all ranks that are ended */
 };
 
 struct pw_oppath {
@@ -119,7 +121,7 @@ int32_t pw_optree_shape(struct pw_optree *tree, int32_t op, uint32_t shapes);
 /* Sums up the rank whose ranges have been added since the last call. 0 or -ENOMEM. */
 int pw_optree_end_rank(struct pw_optree *tree, int32_t rank);
 
-/* Adds the figures of `more`. Likewise. */
+/* Adds the figures of `more`. 0 or -ENOMEM. */
 int pw_opsum_join(struct pw_opsum *into, const struct pw_opsum *more);
 
 /* Operators whose time is work: all but the frames of functions. */
@@ -145,7 +147,8 @@ int pw_opwindows_reserve(struct pw_opwindows *windows, size_t nops);
 /* Adds to one operator, for which there is room, in all windows of the mask. */
 void pw_opwindows_add(struct pw_opwindows *windows, uint64_t mask, int32_t op, int64_t ns);
 
-/* Of one operator in one window; at least 0, also of those that there is no room for. */
+/* The self time of one operator in one window: at least 0, and 0 for one that there is no room for.
+ */
 int64_t pw_opwindows_self(const struct pw_opwindows *windows, int32_t op, size_t window);
 
 /* Frees the sums. */

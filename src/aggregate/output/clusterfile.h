@@ -1,6 +1,7 @@
-/* cluster.h5 while it is being written, by all merge processes together (parallel HDF5). Every
- * function is collective over the communicator. The file has its final name only once it is whole.
- */
+/* cluster.h5 while it is being written, by all merge processes together (parallel HDF5). Called by
+ * aggregate.c, samples.c, windows.c and findings.c. Every function is collective over the
+ * communicator. An error is kept, nothing more is written after it, and pw_clusterfile_close()
+ * returns it. The file has its final name only once it is whole. */
 #ifndef PW_AGGREGATE_OUTPUT_CLUSTERFILE_H
 #define PW_AGGREGATE_OUTPUT_CLUSTERFILE_H
 

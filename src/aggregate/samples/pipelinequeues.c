@@ -332,7 +332,7 @@ static int is_same(const struct pw_row_c_queue *a, const struct pw_row_c_queue *
     return strncmp(a->queue, b->queue, sizeof(a->queue)) == 0;
 }
 
-/* Of the rows, which are sorted by name. */
+/* Lists the names in rows that are sorted by name. */
 static size_t list_names(const struct pw_row_c_queue *rows, size_t n, struct known *known)
 {
     size_t names = 0;

@@ -1,5 +1,5 @@
 /* The queues of the data pipeline: one rank's samples summed up, and all ranks' put in order;
- * docs/metrics.md, "Data pipeline". */
+ * docs/metrics.md, "Data pipeline". Called by samples.c; only pw_queues_arrange() communicates. */
 #ifndef PW_AGGREGATE_SAMPLES_PIPELINEQUEUES_H
 #define PW_AGGREGATE_SAMPLES_PIPELINEQUEUES_H
 

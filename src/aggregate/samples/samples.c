@@ -1,4 +1,5 @@
-/* One pass over the samples of each rank; see samples.h. */
+/* One pass over the samples of each rank; GPUs' samples become means over stretches. See samples.h.
+ */
 #include "aggregate/samples/samples.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* What was sampled on all ranks, as rows of the cluster file: queues, processes and memory. One
- * pass over each file, block by block. */
+/* What was sampled on all ranks, as rows of the cluster file: queues, processes, memory and GPUs.
+ * Called by aggregate.c on all processes together. One pass over each file, block by block. */
 #ifndef PW_AGGREGATE_SAMPLES_SAMPLES_H
 #define PW_AGGREGATE_SAMPLES_SAMPLES_H
 
@@ -10,7 +10,7 @@
 
 /* ---- clocks, power and temperature of GPUs over the run ---- */
 
-/* Of all ranks of this process, by rank, device and time. */
+/* Rows of all ranks of this process, by rank, device and time. */
 struct pw_gpuseries {
     struct pw_row_c_gpu_series *rows;
     size_t n;
@@ -24,7 +24,7 @@ void pw_gpuseries_fini(struct pw_gpuseries *series);
 
 struct pw_samples {
     struct pw_queues queues; /* rows: on all processes, by rank and place */
-    struct pw_usages usages; /* rows and memory: likewise, by rank */
+    struct pw_usages usages; /* rows and memory: on all processes, by rank */
     struct pw_gpuseries gpus;
 };
 

@@ -130,7 +130,7 @@ static int64_t grown(int64_t before, int64_t after)
     return before < 0 || after < before ? -1 : after - before;
 }
 
-/* Of two counts; -1 where one is not known, or the whole is nothing. */
+/* part / whole; -1 where one is not known, or the whole is not positive. */
 static double share(int64_t part, int64_t whole)
 {
     return part < 0 || whole <= 0 ? -1 : (double)part / (double)whole;
@@ -274,7 +274,7 @@ static int append(struct pw_usages *out, struct pass *p)
     return add_memory(out, &row);
 }
 
-/* Of the steps that are measured; everything where there are none. */
+/* The span of the measured steps; everything where there are none. */
 static void find_measured(struct pass *p)
 {
     p->begin = INT64_MIN;

@@ -1,5 +1,5 @@
 /* What the process of one rank used, and allocated, from the samples in its file; docs/metrics.md,
- * "Utilisation" and "Memory". */
+ * "Utilisation" and "Memory". Called by samples.c, one rank at a time. No MPI. */
 #ifndef PW_AGGREGATE_SAMPLES_USAGE_H
 #define PW_AGGREGATE_SAMPLES_USAGE_H
 

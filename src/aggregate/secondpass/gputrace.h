@@ -1,4 +1,5 @@
-/* The GPU time of a rank: whole, by steps and by the phases that launched it. */
+/* The GPU time of a rank: whole, by steps and by the phases that launched it. Called by matrix.c,
+ * one rank at a time, after ranktrace.c. No MPI. */
 #ifndef PW_AGGREGATE_SECONDPASS_GPUTRACE_H
 #define PW_AGGREGATE_SECONDPASS_GPUTRACE_H
 

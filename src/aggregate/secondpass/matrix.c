@@ -1,4 +1,4 @@
-/* Columns of the step trace, and their gathering; see matrix.h. */
+/* Runs the second pass rank by rank, and gathers its columns step by step; see matrix.h. */
 #include "aggregate/secondpass/matrix.h"
 
 #include <errno.h>
@@ -8,8 +8,8 @@
 #include "aggregate/operators/opread.h"
 #include "aggregate/secondpass/gputrace.h"
 
-/* The ranks from the first that this process has a file of to the first of the next process;
- * process 0 also takes those before, so that missing ranks are somebody's. */
+/* The ranks from the first that this process has a file of to the first of the next process.
+ * Process 0 also takes those before, so that every missing rank is in one process's columns. */
 static void choose_columns(struct pw_share *share, const struct pw_job *job)
 {
     int64_t mine = job->ninputs ? job->inputs[0].rank : -1;

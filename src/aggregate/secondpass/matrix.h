@@ -1,5 +1,6 @@
-/* The step trace of all ranks on process 0, as the analyses want it: step-major arrays of one
- * quantity. */
+/* The second pass over all ranks' files, and the step trace of all ranks on process 0 as the
+ * analyses want it: step-major arrays of one quantity. Called by aggregate.c on all processes
+ * together, when clocks, collectives and messages are matched. */
 #ifndef PW_AGGREGATE_SECONDPASS_MATRIX_H
 #define PW_AGGREGATE_SECONDPASS_MATRIX_H
 
@@ -20,13 +21,14 @@ struct pw_matrix {
 struct pw_share {
     size_t first, count;                 /* ranks */
     struct pw_row_c_step_trace *steps;   /* [nsteps * count], step-major */
-    struct pw_row_c_phase_trace *phases; /* likewise */
+    struct pw_row_c_phase_trace *phases; /* [nsteps * count], step-major */
     struct pw_row_c_bin_trace *bins;     /* [job->bins.n * count], bin-major */
     struct pw_row_c_part_trace *parts;   /* [PW_PART_END * count], by part */
-    struct pw_row_c_gpu_trace *gpu;      /* likewise; NULL when no rank of the job has GPU rows */
+    struct pw_row_c_gpu_trace
+        *gpu; /* [nsteps * count]; NULL when no rank of the job has GPU rows */
     struct pw_row_c_gpu_rank *gpu_ranks; /* [ngpu_ranks] those of this process that have any */
     size_t ngpu_ranks;
-    struct pw_row_c_gpu_device *gpu_devices; /* likewise: each that they used */
+    struct pw_row_c_gpu_device *gpu_devices; /* [ngpu_devices] the GPUs that those ranks used */
     size_t ngpu_devices;
     int64_t *step_start,
         *step_end;          /* [nsteps] epoch times: earliest and latest of the ranks here */

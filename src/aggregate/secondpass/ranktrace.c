@@ -32,7 +32,7 @@ struct pass {
     struct pw_instances *instances;
     struct pw_graph_parts *graph;
     struct pw_spans comm;    /* operations under way, since the last settled step */
-    struct pw_spans exposed; /* this rank inside a call, likewise */
+    struct pw_spans exposed; /* this rank inside a call, since the last settled step */
     struct pw_spans lost;    /* when its communication or steps were not recorded */
     struct pw_bins bins;
     struct pw_ranktrace *out;

@@ -1,5 +1,5 @@
 /* The second pass over a rank's events: what it waited in each collective, and its row of the step
- * trace. */
+ * trace. Called by matrix.c, one rank at a time; events are read block by block. No MPI. */
 #ifndef PW_AGGREGATE_SECONDPASS_RANKTRACE_H
 #define PW_AGGREGATE_SECONDPASS_RANKTRACE_H
 
@@ -10,7 +10,7 @@
 
 struct pw_ranktrace {
     struct pw_row_c_step_trace *steps;   /* [job->nsteps], -1 where the rank did not run the step */
-    struct pw_row_c_phase_trace *phases; /* likewise */
+    struct pw_row_c_phase_trace *phases; /* [job->nsteps], as above */
     int64_t *recorded;                   /* [job->nsteps] start, end (epoch) and enum pw_recorded */
     struct pw_row_c_bin_trace *bins;     /* [job->bins.n] */
     struct pw_row_c_part_trace parts[PW_PART_END];       /* of the run; -1 when it is not known */

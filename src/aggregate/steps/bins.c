@@ -94,8 +94,8 @@ struct seen {
     int64_t shortest; /* time between two samples */
 };
 
-/* The pause of a thread between two samples, by the states that were seen at them: of those that
- * are none of a pause the last that was. A thread that was ready all the time has its wait counted
+/* Which kind of pause a thread made between two samples, by its states in them; where neither is a
+ * pause, by the last state that was one. A thread that was ready all the time has its wait counted
  * only when it runs again. */
 static size_t pause_member(const struct pw_row_process *from, const struct pw_row_process *to,
                            int is_standing, struct seen *seen)

@@ -1,7 +1,7 @@
-/* Where each rank's time went in bins of the whole run, from before MPI_Init to after
- * MPI_Finalize: waiting for others and inside MPI as the events say, on a processor and off it as
- * the samples of its process say. What delays a rank outside steps, or inside a call, shows here.
- */
+/* Where each rank's time went in bins of the whole run, from before MPI_Init to after MPI_Finalize:
+ * waiting for others and inside MPI as the events say, on a processor and off it as the samples of
+ * its process say. What delays a rank outside steps, or inside a call, shows here. aggregate.c
+ * chooses the bins on all processes together; ranktrace.c fills them, one rank at a time. */
 #ifndef PW_AGGREGATE_STEPS_BINS_H
 #define PW_AGGREGATE_STEPS_BINS_H
 

@@ -43,7 +43,7 @@ enum {
 #define SURELY_COVERED 0.5
 #define LEAST_ALIKE 0.6 /* of iterations by the work in their parts */
 
-/* How much of a call makes its kind: sizes of messages, and whom they are for, may change from one
+/* What of a call makes its kind: sizes of messages and their destinations may change from one
  * iteration to the next; a call may tell iterations apart only together with the one before it. */
 struct detail {
     int sizes, peers, pairs;
@@ -92,7 +92,7 @@ static uint64_t next_key(const struct sample *call, const struct detail *detail,
     return detail->pairs ? pair : key;
 }
 
-/* Time inside a call; a nonblocking one's wait is its completing call's. */
+/* Time inside a call; the wait of a nonblocking one is counted in its completing call. */
 static int64_t inside_of(const struct pw_row_comm_event *event)
 {
     if (!(event->flags & PW_FLAG_NONBLOCKING))
@@ -272,7 +272,7 @@ static const char *ordinal(int64_t n)
     return n % 10 > 3 || (n % 100 > 10 && n % 100 < 14) ? "th" : suffix[n % 10];
 }
 
-/* Adds to what is said of the steps which calls only every so manieth has. */
+/* Adds to the description of the steps which calls only every n-th of them has. */
 static void add_recurring(const struct listing *all, const struct listing *anchors,
                           struct pw_sentence *s)
 {
@@ -318,7 +318,7 @@ static void describe_boundaries(const struct pw_input *input, const struct listi
     add_recurring(all, anchors, &s);
 }
 
-/* Of the rank of this file; n 0 where nothing comes again and again. */
+/* The boundaries on the rank of this file; n is 0 where nothing repeats. */
 static struct pw_boundaries pw_boundaries_find(const struct pw_world *world, struct pw_input *input)
 {
     struct pw_boundaries b = {0};

@@ -1,4 +1,6 @@
-/* Steps of a job that marks none, from what its ranks call again and again. */
+/* Steps of a job that marks none, from what its ranks call again and again. Called by aggregate.c
+ * on all processes together, once clocks are aligned. Does nothing where a rank has marked steps.
+ */
 #ifndef PW_AGGREGATE_STEPS_INFERREDSTEPS_H
 #define PW_AGGREGATE_STEPS_INFERREDSTEPS_H
 
