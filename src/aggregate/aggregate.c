@@ -211,6 +211,33 @@ static int gather_all(struct merge *m, struct pw_pairs *pairs)
     return err ? err : gathered;
 }
 
+static void say_bins_and_graph(const struct pw_world *world, const struct pw_graph_parts *parts)
+{
+    const struct pw_binning *b = &world->bins;
+    if (b->n)
+        pw_debug(PW_LOG_MERGE, 2, "the run is cut into %zu bins of %.3f s", b->n,
+                 (double)b->bin_ns / 1e9);
+    else
+        pw_debug(PW_LOG_MERGE, 2, "no bins of the run: %s",
+                 b->end_ns > b->start_ns ? "it is too short for them"
+                                         : "a clock is not aligned, or nothing has a time");
+    if (parts->asynchronous)
+        pw_debug(PW_LOG_MERGE, 2, "no replay: collectives went on beside the ranks' own work");
+    else if (parts->nsteps < world->nsteps)
+        pw_debug(PW_LOG_MERGE, 2, "the first %zu of %zu steps are replayed: more events do not fit",
+                 parts->nsteps, world->nsteps);
+}
+
+static void say_roles_and_amounts(const struct pw_roles *roles, const struct pw_amounts *amounts)
+{
+    if (roles->n)
+        pw_debug(PW_LOG_MERGE, 2, "%zu roles of ranks, by %.16s", roles->nroles,
+                 roles->rows[0].how);
+    else
+        pw_debug(PW_LOG_MERGE, 2, "all ranks have one role: no names, command or messages differ");
+    pw_debug(PW_LOG_MERGE, 2, "amounts of work: %s", amounts->amount ? amounts->how : "not known");
+}
+
 /* What process 0 concludes. Collective. */
 static int conclude(struct merge *m)
 {
@@ -224,8 +251,11 @@ static int conclude(struct merge *m)
     int err = gather_all(m, &pairs);
     if (is_root && !err)
         err = pw_roles_find(&m->roles, &job->world, &pairs, &m->matched.parts);
-    if (is_root && !err)
+    if (is_root && !err) {
+        say_bins_and_graph(&job->world, &m->matched.parts);
+        say_roles_and_amounts(&m->roles, &m->amounts);
         err = pw_findings_make(f, &input);
+    }
     f->pairs = pairs;
     err = pw_procs_worst(&job->procs, err);
     if (err)
@@ -280,6 +310,14 @@ static void say_clocks_and_steps(const struct pw_world *world)
     pw_debug(PW_LOG_MERGE, 1, "%zu steps, %s%s", world->nsteps,
              world->steps_inferred ? "found from calls: " : "marked by the program",
              world->steps_inferred ? world->steps_found : "");
+    if (!world->nsteps)
+        pw_debug(PW_LOG_MERGE, 2, "no steps: none is marked, and %s",
+                 world->clock_error_max_ns < 0 ? "clocks that are not aligned cannot cut others'"
+                                               : "the run is too short for slices");
+    if (world->steps_cut != PW_CUT_NOT)
+        pw_debug(PW_LOG_MERGE, 2,
+                 "all ranks are cut at the lowest rank's times: the steps begin "
+                 "with no collective of all ranks");
 }
 
 /* All that needs every rank's events together: clocks, collectives and messages; or what a merge

@@ -188,6 +188,10 @@ def diagnostics_of_a_merge():
     assert len(stages) == 4 and "8 ranks on" in stages[0], stages
     assert "[clock]" in stages[1] and stages[2].endswith("40 steps, marked by the program"), stages
     assert re.search(r"[1-9]\d* collectives, 0 of them not by all", stages[3]), stages
+    why = "\n".join(merge("merge:2,clock:2"))
+    for part in (r"clock 0 \(.*\): source reference", r"cut into \d+ bins of 0\.\d+ s|no bins of the run: it",
+                 "all ranks have one role", "amounts of work: not known"):
+        assert re.search(part, why), (part, why)
     verdict = merge("verdict:1")
     assert all(line.startswith("profwrap: [verdict] rank 3") for line in verdict), verdict
     assert verdict[-1].endswith(": named"), verdict

@@ -13,6 +13,7 @@
 #include "core/clockmap.h"
 #include "core/h5/h5reader.h"
 #include "core/hash.h"
+#include "core/log.h"
 #include "core/ops.h"
 #include "core/sort.h"
 
@@ -442,6 +443,24 @@ static void fill_ranks(struct pw_alignment *a, const struct pw_world *world,
     }
 }
 
+/* Why each clock is where it is: what relates it to the cluster clock. */
+static void say_maps(const struct pw_world *world, const struct pw_domainmap *maps)
+{
+    int32_t said = 0;
+    for (int64_t r = 0; r < world->nranks; r++) {
+        const int32_t d = world->domains[r];
+        if (d != said)
+            continue; /* domains are numbered by their lowest ranks */
+        said++;
+        pw_debug(PW_LOG_CLOCK, 2,
+                 "clock %d (%.64s): source %s, %zu measurements, %lld bounds from the order of "
+                 "events, of which %lld are violated; error %lld ns",
+                 (int)d, world->ranks[r].hostname, name_source(&maps[d], d), maps[d].measured,
+                 (long long)maps[d].bounds, (long long)maps[d].violations,
+                 (long long)world->ranks[r].clock_error_ns);
+    }
+}
+
 static int fill_knots(struct pw_alignment *a, const struct pw_world *world,
                       const struct pw_domainmap *maps)
 {
@@ -494,6 +513,8 @@ int pw_alignment_make(struct pw_alignment *a, struct pw_job *job,
     if (!worst) {
         share_clock_errors(job);
         fill_ranks(a, &job->world, maps);
+        if (job->procs.process == 0)
+            say_maps(&job->world, maps);
         err = fill_knots(a, &job->world, maps);
         worst = pw_procs_worst(&job->procs, err);
     }

@@ -166,8 +166,10 @@ void pw_selection_mark(struct pw_job *job, struct pw_summary *all, size_t n,
             why = "is a second file of its rank";
         all[i].keep = !why;
         snprintf(detail, sizeof(detail), "%s %s", all[i].file, why ? why : "");
-        if (why && job->procs.process == 0)
+        if (why && job->procs.process == 0) {
+            pw_debug(PW_LOG_MERGE, 2, "%s %s: left out", all[i].file, why);
             pw_job_note(job, all[i].rank, "left_out", 1, detail);
+        }
         if (!why)
             taken[all[i].rank] = 1;
     }
