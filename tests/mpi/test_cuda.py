@@ -200,6 +200,16 @@ def names_of_c_stay():
 
 
 @h.case
+def names_that_are_unmapped():
+    """With their module, before the record is read: the program does not crash, and the kernel has no
+    name. One that ends where its page does is read."""
+    run("unmapped")
+    h.equal(names(h.open_complete("out")), ["before", "gone", "", "last", "after"], "kernels")
+    run("unmapped", options=("-o", "all"), env={"STANDIN_UNMAPS": "1"})
+    h.equal(names(h.open_complete("all")), ["before", "", "", "", "after"], "kernels")
+
+
+@h.case
 def waits_for_no_stream():
     """No stream, no context: 0 from 13.2 on, and all bits set before."""
     run("waits")

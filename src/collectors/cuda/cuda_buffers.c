@@ -9,6 +9,7 @@
 #include "collectors/cuda/cuda_segments.h"
 #include "collectors/cuda/cuda_subscriber.h"
 #include "collectors/cuda/cuda_takeover.h"
+#include "collectors/cuda/cuda_text.h"
 #include "rank/probe/intern.h"
 #include "rank/probe/recording.h"
 
@@ -61,24 +62,34 @@ void pw_cuda_complete(void *context, uint32_t stream, uint8_t *buffer, size_t si
 
 /* ---- names ---- */
 
-/* What is at the address now is compared: a module that is unloaded gives its names' place away. */
+/* Which buffer is being read: a name's address is read once in each. A module that is unloaded
+ * gives its names' place away, so that another text may be there, or nothing. */
+static uint32_t reading;
+
 static uint32_t name_at(void *arg, const char *address)
 {
+    enum { MOST = 8191 };
+    static const struct pw_intern_entry *entries[PW_CUDA_NAMES];
+    static uint32_t read_in[PW_CUDA_NAMES];
+    static char text[MOST + 1];
     struct pw_thread *thread = arg;
     if (!address)
         return 0;
     struct pw_cuda_name *slot =
         pw_cuda_name_slot(pw_cuda_borrow_notes(), (uint64_t)(uintptr_t)address);
-    static const struct pw_intern_entry *entries[PW_CUDA_NAMES];
-    size_t at = slot ? (size_t)(slot - pw_cuda_borrow_notes()->names) : 0;
-    if (slot && entries[at] && atomic_load(&slot->address) &&
-        strncmp(entries[at]->bytes, address, entries[at]->length + 1) == 0)
-        return pw_name_use(thread, entries[at]);
-    enum { MOST = 8191 };
-    const struct pw_intern_entry *entry = pw_name_keep(address, pw_name_length(address, MOST));
-    uint32_t id = pw_name_use(thread, entry);
+    const size_t at = slot ? (size_t)(slot - pw_cuda_borrow_notes()->names) : 0;
+    const struct pw_intern_entry *known = slot && atomic_load(&slot->address) ? entries[at] : NULL;
+    if (known && read_in[at] == reading)
+        return pw_name_use(thread, known);
+    const size_t length = pw_cuda_text_read(address, text, sizeof(text));
+    const bool is_same = known && length == known->length && !memcmp(known->bytes, text, length);
+    const struct pw_intern_entry *entry = is_same  ? known
+                                          : length ? pw_name_keep(text, length)
+                                                   : known; /* what was there before */
+    const uint32_t id = pw_name_use(thread, entry);
     if (slot && entry) {
         entries[at] = entry;
+        read_in[at] = reading;
         atomic_store(&slot->id, id);
         atomic_store(&slot->address, (uint64_t)(uintptr_t)address);
     }
@@ -148,6 +159,7 @@ static void convert_buffer(struct pw_thread *thread, int slot)
     void *at = NULL, *before = NULL;
     int result;
     pw_recording_read_turns(&turns);
+    reading++;
     while (!(result = pw_subscriber_next(bytes, used, &at)) && at) {
         struct pw_record record;
         const uint32_t offset = (uint32_t)((uint8_t *)at - bytes);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -147,6 +148,24 @@ static void plain_names(void)
     static const char *const all[] = {"f", "Kc", "_kernel", "_Z4scalPfi", "_ZN2ns4gemmEv"};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         launch(0, 1, all[i]);
+}
+
+/* Its module is unloaded before anybody has read the record. */
+static void unmapped_names(void)
+{
+    enum { PAGE = 4096 };
+    char *page = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *last = page + PAGE - sizeof("last");
+    strcpy(page, "gone");
+    strcpy(last, "last");
+    launch(0, 1, "before");
+    launch(0, 1, page);
+    launch(0, 1, page + PAGE);
+    launch(0, 1, last);
+    munmap(page + PAGE, PAGE);
+    if (getenv("STANDIN_UNMAPS"))
+        munmap(page, PAGE);
+    launch(0, 1, "after");
 }
 
 /* With no context, and no stream or event, as CUPTI says from 13.2 on and before it. */
@@ -421,6 +440,8 @@ int main(int argc, char **argv)
         segments();
     else if (strcmp(what, "names") == 0)
         plain_names();
+    else if (strcmp(what, "unmapped") == 0)
+        unmapped_names();
     else if (strcmp(what, "waits") == 0)
         wait_for_nothing();
     else if (strcmp(what, "flood") == 0)
