@@ -151,18 +151,6 @@ double pw_permutation_test(const double *a, size_t na, const double *b, size_t n
     return blocks.n <= ALL_WAYS ? p_of_all_ways(&blocks) : p_of_draws(&blocks);
 }
 
-double pw_autocorrelation(const double *values, size_t n)
-{
-    double mean = 0, all = 0, next = 0;
-    for (size_t i = 0; i < n; i++)
-        mean += values[i] / (double)n;
-    for (size_t i = 0; i < n; i++) {
-        all += (values[i] - mean) * (values[i] - mean);
-        next += i ? (values[i] - mean) * (values[i - 1] - mean) : 0;
-    }
-    return n < 3 || !(all > 0) ? 0 : next / all;
-}
-
 static size_t count_equal(const double *sorted, size_t n, size_t from, double value)
 {
     size_t i = from;

@@ -5,10 +5,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How often a value is like the one before it: lag-1 autocorrelation of n values in the order in
- * which they were measured, -1..1; 0 for fewer than 3 values or none that differ. */
-double pw_autocorrelation(const double *values, size_t n);
-
 /* Two-sided p of the Mann-Whitney U test (Mann & Whitney, Ann. Math. Stat. 18, 1947), normal
  * approximation with correction for ties and continuity. Steps are not independent: `correlation`,
  * 0..1, is the series' mean lag-1 autocorrelation, for which the variance is taken larger by

@@ -75,14 +75,6 @@ int pw_table_is_valid(const struct pw_table *table)
            table->row_size < end + 8;
 }
 
-int pw_table_find(const char *path, int first)
-{
-    for (int id = first; id < PW_TABLE_COUNT; id++)
-        if (strcmp(tables[id].path, path) == 0)
-            return id;
-    return -1;
-}
-
 const struct pw_enum_item *pw_enum_borrow(enum pw_field_type type)
 {
     switch (type) {

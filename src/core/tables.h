@@ -125,10 +125,6 @@ const struct pw_table *pw_table_borrow(int id);
  * with a name of its own; for tests, and for checks (core/check.h). */
 int pw_table_is_valid(const struct pw_table *table);
 
-/* The table whose path is `path`, or -1. Rank and cluster files both have /steps: `first` is where
- * to begin the search (0 or PW_RANK_TABLE_COUNT). */
-int pw_table_find(const char *path, int first);
-
 /* The items of an enumeration type, terminated by name == NULL; NULL when `type` is no enumeration.
  */
 const struct pw_enum_item *pw_enum_borrow(enum pw_field_type type);

@@ -69,13 +69,23 @@ static hid_t pick_member_type(struct dice *dice)
     }
 }
 
+/* The table whose path is `path`, from `first` on, or -1: rank and cluster files both have /steps.
+ */
+static int find_table(const char *path, int first)
+{
+    for (int id = first; id < PW_TABLE_COUNT; id++)
+        if (strcmp(pw_table_borrow(id)->path, path) == 0)
+            return id;
+    return -1;
+}
+
 /* Ours, but for a member that is of another type, or not there. */
 static hid_t pick_row_type(const char *path, struct dice *dice)
 {
     enum { MOST = 64 };
     hid_t members[MOST];
     size_t size = 0;
-    int id = pw_table_find(path, dice_below(dice, 2) ? PW_RANK_TABLE_COUNT : 0);
+    int id = find_table(path, dice_below(dice, 2) ? PW_RANK_TABLE_COUNT : 0);
     if (id < 0 || pw_table_borrow(id)->nfields > MOST || dice_below(dice, 8) == 0)
         return pick_member_type(dice);
     const struct pw_table *table = pw_table_borrow(id);

@@ -42,23 +42,12 @@ static void test_nothing_to_tell(void **state)
     assert_true(pw_mann_whitney(a, 3, b, 3, 1) > 0.5); /* all as the one before: one value */
 }
 
-static void test_autocorrelation(void **state)
-{
-    (void)state;
-    const double rising[] = {1, 2, 3, 4}, swinging[] = {1, -1, 1, -1}, same[] = {2, 2, 2};
-    assert_near(pw_autocorrelation(rising, 4), 0.25, 1e-12);
-    assert_near(pw_autocorrelation(swinging, 4), -0.75, 1e-12);
-    assert_near(pw_autocorrelation(same, 3), 0, 0);
-    assert_near(pw_autocorrelation(rising, 2), 0, 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_mann_whitney_of_separate_samples),
         cmocka_unit_test(test_ties_and_correlation),
         cmocka_unit_test(test_nothing_to_tell),
-        cmocka_unit_test(test_autocorrelation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -134,9 +134,8 @@ int pw_journal_open(const char *path, struct pw_journal_reader **out);
  * in it are within their bounds. */
 int pw_journal_next(struct pw_journal_reader *reader, struct pw_journal_block *out);
 
-/* Bytes of the blocks read so far, and of the whole file. */
+/* Bytes of the blocks read so far. */
 int64_t pw_journal_read_bytes(const struct pw_journal_reader *reader);
-int64_t pw_journal_file_bytes(const struct pw_journal_reader *reader);
 
 void pw_journal_reader_close(struct pw_journal_reader *reader);
 

@@ -176,11 +176,6 @@ int64_t pw_journal_read_bytes(const struct pw_journal_reader *r)
     return r->at;
 }
 
-int64_t pw_journal_file_bytes(const struct pw_journal_reader *r)
-{
-    return r->size;
-}
-
 void pw_journal_reader_close(struct pw_journal_reader *r)
 {
     close(r->fd);

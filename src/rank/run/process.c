@@ -85,10 +85,3 @@ int pw_process_has_ended(const struct pw_process *process, int *wait_status)
     usleep(PAUSE_US);
     return looks_ended(process, wait_status);
 }
-
-void pw_process_close(struct pw_process *process)
-{
-    if (process->fd >= 0)
-        close(process->fd);
-    process->fd = -1;
-}

@@ -36,6 +36,4 @@ void pw_process_open(pid_t pid, struct pw_process *out);
  * alone when nobody can say any more how it ended. */
 int pw_process_has_ended(const struct pw_process *process, int *wait_status);
 
-void pw_process_close(struct pw_process *process);
-
 #endif
