@@ -76,12 +76,12 @@ static int open_dataset(hid_t file, const char *path, H5T_class_t want, hid_t *o
     H5T_class_t got = H5Tget_class(type);
     size_t element = H5Tget_size(type);
     H5Tclose(type);
-    if (got != want || pw_h5_vet_storage(dataset, element, storage)) {
+    const int err = got == want ? pw_h5_vet_storage(dataset, element, storage) : -EINVAL;
+    if (err)
         H5Dclose(dataset);
-        return -EINVAL;
-    }
-    *out = dataset;
-    return 0;
+    else
+        *out = dataset;
+    return err;
 }
 
 static int dataset_extent(hid_t dataset, hsize_t dims[2])

@@ -69,10 +69,7 @@ static int understand_filters(hid_t properties, struct pw_h5_place *p)
     int n = H5Pget_nfilters(properties);
     p->shuffle = p->deflate = -1;
     for (int i = 0; i < n; i++) {
-        unsigned flags, config;
-        size_t values = 0;
-        H5Z_filter_t filter =
-            H5Pget_filter2(properties, (unsigned)i, &flags, &values, NULL, 0, NULL, &config);
+        const H5Z_filter_t filter = pw_h5_filter(properties, i);
         if (filter == H5Z_FILTER_SHUFFLE && p->deflate < 0 && p->shuffle < 0)
             p->shuffle = i;
         else if (filter == H5Z_FILTER_DEFLATE && p->deflate < 0)

@@ -173,6 +173,13 @@ static int read_fixed_text(hid_t attribute, hid_t type, char *value, size_t size
     return err;
 }
 
+H5Z_filter_t pw_h5_filter(hid_t properties, int i)
+{
+    unsigned flags, config;
+    size_t values = 0;
+    return H5Pget_filter2(properties, (unsigned)i, &flags, &values, NULL, 0, NULL, &config);
+}
+
 /* Opens a scalar attribute of class `want`; its type is returned for the reader. */
 static int open_attribute(hid_t file, const char *name, H5T_class_t want, hid_t *attribute,
                           hid_t *type)

@@ -24,6 +24,9 @@ void pw_h5_quiet(void);
 hid_t pw_h5_create_table(hid_t file, const struct pw_table *table, int rank, const hsize_t *dims,
                          const hsize_t *chunk, int max_unlimited, int level);
 
+/* Filter number `i` of a dataset's creation properties. */
+H5Z_filter_t pw_h5_filter(hid_t properties, int i);
+
 /* Root attributes. 0 or -EIO; readers: -ENOENT when there is none, -EINVAL when it is of another
  * kind. A string longer than `size` - 1 is cut. */
 int pw_h5_set_text(hid_t file, const char *name, const char *value);

@@ -5,6 +5,8 @@
 #include <libdeflate.h>
 #include <stdlib.h>
 
+#include "core/h5/h5types.h"
+
 enum {
     MOST_CHUNK_BYTES = 1 << 24,
     MOST_ELEMENT_BYTES = 1 << 15, /* h5reader.c converts them in twice that */
@@ -23,10 +25,7 @@ static int are_filters_known(hid_t properties, struct pw_h5_storage *out)
     int n = H5Pget_nfilters(properties), shuffle = -1;
     out->deflate = out->checksum = -1;
     for (int i = 0; i < n; i++) {
-        unsigned flags, config;
-        size_t values = 0;
-        H5Z_filter_t filter =
-            H5Pget_filter2(properties, (unsigned)i, &flags, &values, NULL, 0, NULL, &config);
+        const H5Z_filter_t filter = pw_h5_filter(properties, i);
         int *known = filter == H5Z_FILTER_DEFLATE      ? &out->deflate
                      : filter == H5Z_FILTER_FLETCHER32 ? &out->checksum
                      : filter == H5Z_FILTER_SHUFFLE    ? &shuffle
