@@ -146,15 +146,6 @@ static int share(struct import *import)
 
 /* ---- the command line ---- */
 
-static int parse_compression(const char *text)
-{
-    if (strcmp(text, "none") == 0)
-        return 0;
-    if (strncmp(text, "deflate:", 8) == 0 && text[8] >= '1' && text[8] <= '9' && !text[9])
-        return text[8] - '0';
-    return -1;
-}
-
 /* 0, or 2 after one line. */
 static int read_options(struct import *import, struct pw_import_wish *wish)
 {
@@ -168,7 +159,7 @@ static int read_options(struct import *import, struct pw_import_wish *wish)
     import->what = (struct pw_import_options){
         .dir = o->text[PW_OPT_IMPORT_OUTPUT],
         .keep_cuda_calls = pw_option_flag(o, PW_OPT_IMPORT_CUDA_CALLS),
-        .level = parse_compression(o->text[PW_OPT_IMPORT_COMPRESS]),
+        .level = pw_option_compression(o, PW_OPT_IMPORT_COMPRESS),
     };
     if (!*import->what.dir)
         pw_error("no directory for the rank files is given: profwrap import -o DIR FILE...");

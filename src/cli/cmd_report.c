@@ -14,6 +14,7 @@
 #include "cli/confine.h"
 #include "cli/htmlpage.h"
 #include "cli/watch.h"
+#include "core/choices.h"
 #include "core/cluster.h"
 #include "core/h5/h5watch.h"
 #include "core/log.h"
@@ -185,9 +186,11 @@ static int print_help(void)
 static const struct format {
     const char *name;
     report_fn *report;
-} formats[] = {{"text", pw_report_text}, {"line", pw_report_line}, {"json", pw_report_json},
-               {"csv", pw_report_csv},   {"html", pw_report_html}, {"folded", pw_report_folded},
-               {"chrome", NULL}};
+} formats[] = {
+#define FORMAT(name, remark, function) {#name, function},
+    PW_REPORT_FORMATS(FORMAT, FORMAT)
+#undef FORMAT
+};
 
 /* options.c has let only these names pass. */
 static report_fn *find_format(const char *name)

@@ -199,16 +199,6 @@ static void pw_conclude(const char *dir, int ranks, const struct pw_options *opt
     pw_cli_report_write(dir, show ? stderr : NULL, pw_option_flag(options, PW_OPT_SUMMARY));
 }
 
-/* "none" is 0, "deflate:N" is N; -1 when it is neither. */
-static int parse_compression(const char *text)
-{
-    if (strcmp(text, "none") == 0)
-        return 0;
-    if (strncmp(text, "deflate:", 8) == 0 && text[8] >= '1' && text[8] <= '9' && !text[9])
-        return text[8] - '0';
-    return -1;
-}
-
 /* Lists, whose parsers say what is wrong. */
 static int check_lists(struct pw_run *run)
 {
@@ -229,7 +219,7 @@ static int check_options(struct pw_run *run)
     int64_t file = pw_option_size(o, PW_OPT_MAX_FILE_SIZE);
     char frames[32];
     int err = check_lists(run);
-    run->compression = parse_compression(o->text[PW_OPT_COMPRESS]);
+    run->compression = pw_option_compression(o, PW_OPT_COMPRESS);
     snprintf(frames, sizeof(frames), "0 to %d", PW_MAX_STACK);
     if (err)
         return err;

@@ -280,6 +280,16 @@ double pw_option_number(const struct pw_options *options, enum pw_option option)
     return end != text && !*end && value > 0 && value < 1e30 ? value : -1;
 }
 
+int pw_option_compression(const struct pw_options *options, enum pw_option option)
+{
+    const char *text = options->text[option];
+    if (strcmp(text, "none") == 0)
+        return 0;
+    if (strncmp(text, "deflate:", 8) == 0 && text[8] >= '1' && text[8] <= '9' && !text[9])
+        return text[8] - '0';
+    return -1;
+}
+
 void pw_options_print_help(FILE *out, enum pw_command command)
 {
     for (int id = 0; id < PW_OPT_COUNT; id++) {

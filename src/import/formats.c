@@ -6,16 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/choices.h"
 #include "import/flight.h"
 #include "import/inspector.h"
 #include "import/jsonfile.h"
 #include "import/kineto.h"
 
-/* In the order in which a file is tried: Kineto's takes every list of events. */
 static const struct pw_import_format *const formats[] = {
-    &pw_import_inspector,
-    &pw_import_flight,
-    &pw_import_kineto,
+#define FORMAT(name, remark, format) &format,
+    PW_IMPORT_FORMATS(FORMAT, FORMAT)
+#undef FORMAT
 };
 enum { FORMATS = sizeof(formats) / sizeof(formats[0]) };
 

@@ -1,5 +1,6 @@
 /* What a format has to do: tell whose trace a file is, and give its events to the window that it is
- * read into. The table of formats is in formats.c; a new one is a file and a row. */
+ * read into. Their list is PW_IMPORT_FORMATS of core/choices.h; a
+ * new one is a file and a row of it. */
 #ifndef PW_IMPORT_FORMATS_H
 #define PW_IMPORT_FORMATS_H
 

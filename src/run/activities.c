@@ -1,6 +1,7 @@
 /* What can be recorded; see activities.h. */
 #include "run/activities.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,6 +14,8 @@
 #include "collectors/sys/sys_host.h"
 #include "collectors/sys/sys_process.h"
 #include "collectors/torch/torch_tool.h"
+#include "core/choices.h"
+#include "rank/ring/record.h"
 
 const struct pw_collector *pw_cli_collectors(void)
 {
@@ -29,23 +32,29 @@ const struct pw_collector *pw_cli_collectors(void)
     return table;
 }
 
-/* 0: nothing has this name. */
-static uint32_t bits_of(const char *name, size_t length)
+static bool is_named(const char *name, const char *word, size_t length)
+{
+    return strlen(name) == length && strncmp(name, word, length) == 0;
+}
+
+/* By the words of the default, or a collector's name; 0: nothing has this name. */
+static uint32_t bits_of(const char *word, size_t length)
 {
     static const struct {
         const char *name;
         uint32_t bits;
-    } more[] = {{"cuda", PW_ACTIVITY_CUDA},
-                {"rocm", PW_ACTIVITY_ROCM},
-                {"note", PW_ACTIVITY_ANNOTATIONS}}; /* the former name of annotations */
+    } words[] = {
+#define WORD(name, remark, bit) {#name, bit},
+        PW_ACTIVITIES(WORD, WORD)
+#undef WORD
+            {"note", PW_ACTIVITY_ANNOTATIONS}, /* the former name of annotations */
+    };
     const struct pw_collector *collectors = pw_cli_collectors();
     uint32_t bits = 0;
     for (int i = 0; collectors[i].name; i++)
-        if (strlen(collectors[i].name) == length && strncmp(name, collectors[i].name, length) == 0)
-            bits |= collectors[i].activity;
-    for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++)
-        if (strlen(more[i].name) == length && strncmp(name, more[i].name, length) == 0)
-            bits |= more[i].bits;
+        bits |= is_named(collectors[i].name, word, length) ? collectors[i].activity : 0;
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        bits |= is_named(words[i].name, word, length) ? words[i].bits : 0;
     return bits;
 }
 
@@ -57,8 +66,7 @@ uint32_t pw_cli_parse_activities(const char *list, char *problem, size_t size)
         const uint32_t found = bits_of(list, length);
         if (!found) {
             snprintf(problem, size,
-                     "--activities: '%.*s' is not one of mpi, nccl, torch, annotations, nvtx, "
-                     "cuda, rocm, sys",
+                     "--activities: '%.*s' is not one of " PW_CHOICE_LIST(PW_ACTIVITIES),
                      (int)length, list);
             return 0;
         }
