@@ -265,39 +265,45 @@ static void note_memory(int64_t bytes_delta, int device)
     pw_probe_unlock(thread);
 }
 
-static void note_work(int64_t amount)
+/* Reserves a record of an amount of work, and locks *thread; NULL, and nothing is locked, where
+ * none is to be written. */
+static struct pw_record *amount_begin(enum pw_record_type type, struct pw_thread **thread)
 {
-    if (amount < 0 || pw_recording_paused_thread())
-        return;
-    struct pw_thread *thread = note_begin();
-    if (!thread)
-        return;
-    struct pw_record *record = pw_recording_is_paused()
-                                   ? NULL
-                                   : reserve(thread, pw_probe_now(), PW_REC_WORK, PW_LOST_RANGE);
-    if (record) {
-        record->work.amount = amount;
-        pw_probe_commit(thread);
-    }
+    *thread = pw_recording_paused_thread() ? NULL : note_begin();
+    if (!*thread)
+        return NULL;
+    struct pw_record *record =
+        pw_recording_is_paused() ? NULL : reserve(*thread, pw_probe_now(), type, PW_LOST_RANGE);
+    if (!record)
+        pw_probe_unlock(*thread);
+    return record;
+}
+
+static void amount_end(struct pw_thread *thread)
+{
+    pw_probe_commit(thread);
     pw_probe_unlock(thread);
 }
 
-/* A not-a-number is not above 0. */
+static void note_work(int64_t amount)
+{
+    struct pw_thread *thread;
+    struct pw_record *record = amount < 0 ? NULL : amount_begin(PW_REC_WORK, &thread);
+    if (!record)
+        return;
+    record->work.amount = amount;
+    amount_end(thread);
+}
+
 static void note_flops(double flops)
 {
-    if (!(flops > 0) || pw_recording_paused_thread())
+    struct pw_thread *thread;
+    const bool is_amount = flops > 0; /* a not-a-number is not */
+    struct pw_record *record = is_amount ? amount_begin(PW_REC_FLOPS, &thread) : NULL;
+    if (!record)
         return;
-    struct pw_thread *thread = note_begin();
-    if (!thread)
-        return;
-    struct pw_record *record = pw_recording_is_paused()
-                                   ? NULL
-                                   : reserve(thread, pw_probe_now(), PW_REC_FLOPS, PW_LOST_RANGE);
-    if (record) {
-        record->flops.flops = flops;
-        pw_probe_commit(thread);
-    }
-    pw_probe_unlock(thread);
+    record->flops.flops = flops;
+    amount_end(thread);
 }
 
 static void note_metadata(const char *key, const char *value)

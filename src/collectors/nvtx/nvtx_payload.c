@@ -111,13 +111,27 @@ static uint64_t publish(struct pw_nvtx_domain *domain, struct pw_nvtx_schema *sc
     return schema->id;
 }
 
-/* Room for a schema and `bytes` of what it has; NULL when there is none. */
-static struct pw_nvtx_schema *take_schema(struct pw_nvtx_domain *domain, size_t bytes)
+/* Room for a schema and the first `n` of its entries, of `bytes` each, behind it; NULL when there
+ * is none. */
+static struct pw_nvtx_schema *take_schema(struct pw_nvtx_domain *domain, size_t n, size_t bytes)
 {
+    struct pw_nvtx_schema *schema = NULL;
     if (atomic_fetch_add(&domain->nschemas, 1) < MOST_SCHEMAS)
-        return pw_arena_take(sizeof(struct pw_nvtx_schema) + bytes);
-    atomic_fetch_sub(&domain->nschemas, 1);
-    return NULL;
+        schema = pw_arena_take(sizeof(struct pw_nvtx_schema) + n * bytes);
+    else
+        atomic_fetch_sub(&domain->nschemas, 1);
+    if (schema)
+        schema->n = n;
+    return schema;
+}
+
+/* Whether a registration has what it must, and is the first one of its `*id`: each object that has
+ * a schema registers it. Where it is not, *id is what the registration returns. */
+static bool is_first(const struct pw_nvtx_domain *domain, bool is_whole, uint64_t *id)
+{
+    if (!is_whole)
+        *id = 0;
+    return is_whole && !(*id && pw_nvtx_schema_find(domain, *id));
 }
 
 /* Bytes of an entry in the payload, 0 not known. */
@@ -176,15 +190,12 @@ uint64_t pw_nvtx_payload_schema(struct pw_nvtx_domain *domain, const nvtxPayload
     const uint64_t needed =
         NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES;
     uint64_t id = mask & NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID ? attr->schemaId : 0;
-    if ((mask & needed) != needed || !attr->entries)
-        return 0;
-    if (id && pw_nvtx_schema_find(domain, id))
-        return id; /* each object that has it registers it */
+    if (!is_first(domain, (mask & needed) == needed && attr->entries, &id))
+        return id;
     const size_t n = attr->numEntries < MOST_SCHEMA_FIELDS ? attr->numEntries : MOST_SCHEMA_FIELDS;
-    struct pw_nvtx_schema *schema = take_schema(domain, n * sizeof(struct pw_nvtx_field));
+    struct pw_nvtx_schema *schema = take_schema(domain, n, sizeof(struct pw_nvtx_field));
     if (!schema)
         return 0;
-    schema->n = n;
     schema->name = mask & NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME ? keep(attr->name) : NULL;
     schema->size = mask & NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE ? attr->payloadStaticSize : 0;
     copy_entries(domain, attr,
@@ -199,18 +210,15 @@ uint64_t pw_nvtx_payload_enum(struct pw_nvtx_domain *domain, const nvtxPayloadEn
     const uint64_t needed =
         NVTX_PAYLOAD_ENUM_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_ENUM_ATTR_FIELD_NUM_ENTRIES;
     uint64_t id = mask & NVTX_PAYLOAD_ENUM_ATTR_FIELD_SCHEMA_ID ? attr->schemaId : 0;
-    if ((mask & needed) != needed || !attr->entries)
-        return 0;
-    if (id && pw_nvtx_schema_find(domain, id))
+    if (!is_first(domain, (mask & needed) == needed && attr->entries, &id))
         return id;
     const size_t n = attr->numEntries < MOST_ITEMS ? attr->numEntries : MOST_ITEMS;
-    struct pw_nvtx_schema *schema = take_schema(domain, n * sizeof(struct pw_nvtx_item));
+    struct pw_nvtx_schema *schema = take_schema(domain, n, sizeof(struct pw_nvtx_item));
     if (!schema)
         return 0;
     struct pw_nvtx_item *items = (struct pw_nvtx_item *)(schema + 1);
     for (size_t i = 0; i < n; i++)
         items[i] = (struct pw_nvtx_item){attr->entries[i].value, keep(attr->entries[i].name)};
-    schema->n = n;
     schema->items = items;
     schema->name = mask & NVTX_PAYLOAD_ENUM_ATTR_FIELD_NAME ? keep(attr->name) : NULL;
     schema->size = mask & NVTX_PAYLOAD_ENUM_ATTR_FIELD_SIZE ? attr->sizeOfEnum : sizeof(int);
