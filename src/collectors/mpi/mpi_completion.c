@@ -146,24 +146,18 @@ static void complete(struct pw_mpi_call *c, struct pw_mpi_request *request,
     pw_mpi_request_free(request);
 }
 
+/* How a class of calls says what it completed; a constant in each pw_mpi_after_CLASS(). */
+struct completion {
+    bool has_flag;   /* only if its flag is set: a test */
+    bool has_index;  /* only the request at its index */
+    int status_step; /* how far the status of the next request is: 0 when one status serves all */
+};
+
 /* A persistent request keeps its handle when it completes: the call's own answer says whether it
- * did. */
-static bool says_done(const struct pw_mpi_call *c, int rc, int i)
+ * did. MPI_Waitsome and MPI_Testsome are asked for the requests that they list only. */
+static bool says_done(const struct pw_mpi_call *c, int rc, struct completion how, int i)
 {
-    switch (c->op) {
-    case PW_OP_Wait:
-    case PW_OP_Waitall:
-        return rc == MPI_SUCCESS;
-    case PW_OP_Test:
-    case PW_OP_Testall:
-        return rc == MPI_SUCCESS && c->flag;
-    case PW_OP_Waitany:
-        return rc == MPI_SUCCESS && c->index == i;
-    case PW_OP_Testany:
-        return rc == MPI_SUCCESS && c->flag && c->index == i;
-    default: /* Waitsome, Testsome: asked for the listed ones only */
-        return rc == MPI_SUCCESS;
-    }
+    return rc == MPI_SUCCESS && (!how.has_flag || c->flag) && (!how.has_index || c->index == i);
 }
 
 static inline MPI_Request request_now(const struct pw_mpi_call *c, int i)
@@ -181,7 +175,8 @@ static inline bool was_complete(const struct pw_mpi_call *c, int i)
 
 /* The completed operation at saved[i], taken out of the table unless it is persistent; else NULL.
  * Any other request's handle has become MPI_REQUEST_NULL. */
-static inline struct pw_mpi_request *take_done(const struct pw_mpi_call *c, int rc, int i)
+static inline struct pw_mpi_request *take_done(const struct pw_mpi_call *c, int rc,
+                                               struct completion how, int i)
 {
     MPI_Request before = c->saved[i], now;
     if (before == pw_mpi_handles.request_null || before == pw_mpi_handles.request_empty)
@@ -190,20 +185,16 @@ static inline struct pw_mpi_request *take_done(const struct pw_mpi_call *c, int 
     if (now == pw_mpi_handles.request_null)
         return pw_mpi_request_take(before, c->start);
     struct pw_mpi_request *persistent = pw_mpi_request_find(before);
-    return persistent && (persistent->state & PW_REQUEST_ACTIVE) && says_done(c, rc, i) ? persistent
-                                                                                        : NULL;
-}
-
-static bool is_test(uint16_t op)
-{
-    return op == PW_OP_Test || op == PW_OP_Testall || op == PW_OP_Testany || op == PW_OP_Testsome;
+    return persistent && (persistent->state & PW_REQUEST_ACTIVE) && says_done(c, rc, how, i)
+               ? persistent
+               : NULL;
 }
 
 /* The Wait's or Test's own record; it comes before those of what it completed, whose `end` is
  * equal, so that the reader knows when the call that completed them began. */
-static void record_wait(struct pw_mpi_call *c, int rc, uint32_t completed)
+static void record_wait(struct pw_mpi_call *c, int rc, bool is_test, uint32_t completed)
 {
-    int level = completed ? 0 : is_test(c->op) ? 2 : 1;
+    int level = completed ? 0 : is_test ? 2 : 1;
     if (completed)
         c->quiet = false; /* of operations that were begun before recording was paused */
     struct pw_record *record =
@@ -214,9 +205,10 @@ static void record_wait(struct pw_mpi_call *c, int rc, uint32_t completed)
     pw_mpi_commit(c, record);
 }
 
-static __attribute__((noinline)) uint32_t take_unusual(const struct pw_mpi_call *c, int rc, int i)
+static __attribute__((noinline)) uint32_t take_unusual(const struct pw_mpi_call *c, int rc,
+                                                       struct completion how, int i)
 {
-    struct pw_mpi_request *request = take_done(c, rc, i);
+    struct pw_mpi_request *request = take_done(c, rc, how, i);
     uint32_t completed = request || was_complete(c, i);
     c->saved[i] = (MPI_Request)request;
     return completed;
@@ -224,18 +216,18 @@ static __attribute__((noinline)) uint32_t take_unusual(const struct pw_mpi_call 
 
 /* Puts the entry of request i in the place of its handle, NULL when there is none; 1 if the call
  * completed it. Usual: it did, and C asked. */
-PW_ALWAYS_INLINE uint32_t take_at(const struct pw_mpi_call *c, int rc, int i)
+PW_ALWAYS_INLINE uint32_t take_at(const struct pw_mpi_call *c, int rc, struct completion how, int i)
 {
     MPI_Request before = c->saved[i];
     struct pw_mpi_request *row = pw_mpi_request_row(before);
     if (__builtin_expect(c->requests[i] != pw_mpi_handles.request_null, 0))
-        return take_unusual(c, rc, i);
+        return take_unusual(c, rc, how, i);
     if (before == pw_mpi_handles.request_empty) {
         c->saved[i] = NULL;
         return pw_mpi_level() > 0;
     }
     if (__builtin_expect(!(row->state & PW_REQUEST_OPEN) || row->handle != before, 0))
-        return take_unusual(c, rc, i);
+        return take_unusual(c, rc, how, i);
     c->saved[i] = (MPI_Request)pw_mpi_request_take(before, c->start);
     return 1;
 }
@@ -294,7 +286,7 @@ PW_ALWAYS_INLINE void read_usual_status(struct pw_record *slot, const struct pw_
 
 /* The requests from the first on, as long as they are usual ones: how many they are. `*completed`
  * counts what the call completed, and what was received or sent is written from `*slot` on. `step`
- * is as in complete_range(). */
+ * is the status_step of struct completion. */
 static int complete_all_usual(const struct pw_mpi_call *c, int step, struct pw_record **slot,
                               uint32_t *completed)
 {
@@ -331,49 +323,78 @@ static int complete_all_usual(const struct pw_mpi_call *c, int step, struct pw_r
     return i;
 }
 
-/* `step` is how far the status of the next request is: 0 when one status serves all. */
-static void complete_range(struct pw_mpi_call *c, int rc, int step)
+static void complete_range(struct pw_mpi_call *c, int rc, struct completion how)
 {
     struct pw_ring *ring = &c->thread->ring;
     struct pw_record *own = &ring->records[ring->head & ring->mask], *next = own + 1;
     uint32_t completed = 0;
-    int usual = can_be_usual(c) ? complete_all_usual(c, step, &next, &completed) : 0;
+    int usual = can_be_usual(c) ? complete_all_usual(c, how.status_step, &next, &completed) : 0;
     for (int i = usual; i < c->nrequests; i++)
-        completed += take_at(c, rc, i);
+        completed += take_at(c, rc, how, i);
     if (next > own + 1) {
         pw_mpi_base_record(c, NULL, rc, own);
         own->comm.seq = completed;
         pw_probe_commit_many(c->thread, (uint64_t)(next - own));
     } else {
-        record_wait(c, rc, completed);
+        record_wait(c, rc, how.has_flag, completed);
     }
     for (int i = usual; i < c->nrequests; i++)
-        complete_at(c, i, c->status ? &c->status[i * step] : NULL);
+        complete_at(c, i, c->status ? &c->status[i * how.status_step] : NULL);
 }
 
-/* One status, whichever request it is of. */
 void pw_mpi_after_WAIT_ONE(struct pw_mpi_call *c, int rc)
 {
-    complete_range(c, rc, 0);
+    complete_range(c, rc, (struct completion){.status_step = 0});
+}
+
+void pw_mpi_after_TEST_ONE(struct pw_mpi_call *c, int rc)
+{
+    complete_range(c, rc, (struct completion){.has_flag = true});
+}
+
+void pw_mpi_after_WAIT_ANY(struct pw_mpi_call *c, int rc)
+{
+    complete_range(c, rc, (struct completion){.has_index = true});
+}
+
+void pw_mpi_after_TEST_ANY(struct pw_mpi_call *c, int rc)
+{
+    complete_range(c, rc, (struct completion){.has_flag = true, .has_index = true});
 }
 
 void pw_mpi_after_WAIT_ALL(struct pw_mpi_call *c, int rc)
 {
-    complete_range(c, rc, 1);
+    complete_range(c, rc, (struct completion){.status_step = 1});
+}
+
+void pw_mpi_after_TEST_ALL(struct pw_mpi_call *c, int rc)
+{
+    complete_range(c, rc, (struct completion){.has_flag = true, .status_step = 1});
 }
 
 /* Statuses are in the order of `indices`, which are the only requests that can be done. */
-void pw_mpi_after_WAIT_SOME(struct pw_mpi_call *c, int rc)
+static void complete_listed(struct pw_mpi_call *c, int rc, bool is_test)
 {
+    const struct completion how = {.status_step = 1};
     int count = c->outcount < c->nrequests ? c->outcount : c->nrequests;
     uint32_t completed = 0;
     for (int k = 0; k < count; k++)
         if (c->indices[k] >= 0 && c->indices[k] < c->nrequests)
-            completed += take_at(c, rc, c->indices[k]);
-    record_wait(c, rc, completed);
+            completed += take_at(c, rc, how, c->indices[k]);
+    record_wait(c, rc, is_test, completed);
     for (int k = 0; k < count; k++)
         if (c->indices[k] >= 0 && c->indices[k] < c->nrequests)
             complete_at(c, c->indices[k], c->status ? &c->status[k] : NULL);
+}
+
+void pw_mpi_after_WAIT_SOME(struct pw_mpi_call *c, int rc)
+{
+    complete_listed(c, rc, false);
+}
+
+void pw_mpi_after_TEST_SOME(struct pw_mpi_call *c, int rc)
+{
+    complete_listed(c, rc, true);
 }
 
 void pw_mpi_after_REQUEST_FREE(struct pw_mpi_call *c, int rc)

@@ -2,9 +2,10 @@
  * show-mpi` prints the expansion. The compiler checks each row against mpi.h, whose prototypes are
  * in scope.
  *
- * MPI_X is the fast function: it looks at the gate, once, and passes the call on, or records it, or
- * leaves it to the slow function, which can do both in all cases. PMPI_X, where Fortran comes by,
- * passes on what is not the program's and leaves the rest to the same slow function. */
+ * MPI_X is the fast function: it reads the gate once, and passes the call on, or records it, or
+ * calls the slow function, which can do both in all cases. PMPI_X, which Open MPI's Fortran
+ * functions call, passes on calls that are not the program's and calls the same slow function for
+ * the others. In-app: see the rules in mpi_call.h. */
 #include "collectors/mpi/mpi_classes.h"
 #include "collectors/mpi/mpi_next.h"
 
@@ -72,7 +73,6 @@ PW_ALWAYS_INLINE void fast_leave(void)
 PW_ALWAYS_INLINE bool fast_place(struct kept *kept)
 {
     struct pw_ring *ring = &pw_this_thread.ring;
-    kept->record = &ring->records[ring->head & ring->mask];
     kept->record = &ring->records[ring->head & ring->mask];
     kept->comm = pw_mpi_last.comm;
     if (__builtin_expect(ring->head < ring->limit, 1))

@@ -49,8 +49,16 @@ void pw_nccl_ops_destroy(struct pw_nccl_ops *ops)
 
 /* ---- rows ---- */
 
+static bool is_each(enum pw_op_amount amount)
+{
+    return amount == PW_AMOUNT_EACH_SBLOCK || amount == PW_AMOUNT_EACH_RBLOCK ||
+           amount == PW_AMOUNT_EACH_PART;
+}
+
+/* By the columns of the MPI function of the same name: NCCL's count is of one block. */
 void pw_nccl_ops_bytes(const struct pw_nccl_op *op, int64_t *sent, int64_t *received)
 {
+    const struct pw_op_info *info = pw_op_info(op->op);
     const bool is_root = (op->flags & PW_FLAG_ROOT) != 0;
     if (op->count < 0) {
         *sent = *received = -1;
@@ -58,39 +66,13 @@ void pw_nccl_ops_bytes(const struct pw_nccl_op *op, int64_t *sent, int64_t *rece
     }
     const uint64_t one = (uint64_t)op->count * op->element_bytes;
     const uint64_t all = one * (op->size > 0 ? (uint64_t)op->size : 1);
-    uint64_t out = one, in = one;
-    switch (op->op) {
-    case PW_OP_Allgather:
-        in = all;
-        break;
-    case PW_OP_Reduce_scatter_block:
-        out = all;
-        break;
-    case PW_OP_Alltoall:
-        out = in = all;
-        break;
-    case PW_OP_Bcast:
-        out = is_root ? one : 0;
-        in = is_root ? 0 : one;
-        break;
-    case PW_OP_Reduce:
-        in = is_root ? one : 0;
-        break;
-    case PW_OP_Gather:
-        in = is_root ? all : 0;
-        break;
-    case PW_OP_Scatter:
-        out = is_root ? all : 0;
-        break;
-    case PW_OP_Send:
-        in = 0;
-        break;
-    case PW_OP_Recv:
+    uint64_t out = is_each(info->sent) ? all : one, in = is_each(info->received) ? all : one;
+    if (info->cls == PW_CLASS_RECV || (info->shape == PW_SHAPE_FROM_ROOT && !is_root))
         out = 0;
-        break;
-    default:
-        break;
-    }
+    /* With one block for all, as in a broadcast, the root has it already. */
+    if (info->cls == PW_CLASS_SEND || (info->shape == PW_SHAPE_TO_ROOT && !is_root) ||
+        (info->shape == PW_SHAPE_FROM_ROOT && is_root && info->sent == PW_AMOUNT_SBLOCK))
+        in = 0;
     *sent = (int64_t)out;
     *received = (int64_t)in;
 }
