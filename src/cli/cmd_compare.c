@@ -87,18 +87,18 @@ static double threshold_of(const char *text)
 int pw_cli_compare(int argc, char **argv)
 {
     struct pw_options options;
-    int next, help, version;
+    struct pw_options_end end;
     pw_options_init(&options);
-    if (pw_options_parse(&options, PW_CMD_COMPARE, argc, argv, &next, &help, &version)) {
+    if (pw_options_parse(&options, PW_CMD_COMPARE, argc, argv, &end)) {
         pw_error("%s", options.problem);
         return 2;
     }
-    if (help)
+    if (end.help)
         return print_help();
     double threshold = threshold_of(options.text[PW_OPT_COMPARE_THRESHOLD]);
-    if (threshold < 0 || version || next + 2 != argc) {
-        if (version)
-            pw_error("unknown option '%s'; 'profwrap --help' lists them", argv[version]);
+    if (threshold < 0 || end.version || end.next + 2 != argc) {
+        if (end.version)
+            pw_error("unknown option '%s'; 'profwrap --help' lists them", argv[end.version]);
         else if (threshold < 0)
             pw_error("--threshold expects percent, such as 5, not '%s'",
                      options.text[PW_OPT_COMPARE_THRESHOLD]);
@@ -108,14 +108,14 @@ int pw_cli_compare(int argc, char **argv)
         return 2;
     }
     pw_h5_watch_install();
-    pw_confine(pw_cli_cluster_size(argv[next]) + pw_cli_cluster_size(argv[next + 1]),
+    pw_confine(pw_cli_cluster_size(argv[end.next]) + pw_cli_cluster_size(argv[end.next + 1]),
                options.text[PW_OPT_COMPARE_OUTPUT][0] ? PW_CONFINE_WRITES : 0);
     char path[PATH_MAX];
     struct pw_cluster *runs[2] = {NULL, NULL};
     int status = 1;
-    if (!pw_cli_load_cluster(argv[next], path, &runs[0]) &&
-        !pw_cli_load_cluster(argv[next + 1], path, &runs[1]))
-        status = compare(runs, argv + next, threshold, &options);
+    if (!pw_cli_load_cluster(argv[end.next], path, &runs[0]) &&
+        !pw_cli_load_cluster(argv[end.next + 1], path, &runs[1]))
+        status = compare(runs, argv + end.next, threshold, &options);
     pw_cluster_destroy(runs[0]);
     pw_cluster_destroy(runs[1]);
     return status;

@@ -260,11 +260,11 @@ int pw_cli_ctl(int argc, char **argv)
 {
     struct pw_options options;
     const struct command *command = argc > 1 ? find_command(argv[1]) : NULL;
-    int next = 1, help = 0, version = 0, named = command != NULL;
+    struct pw_options_end end;
+    int named = command != NULL;
     pw_options_init(&options);
-    int err =
-        pw_options_parse(&options, PW_CMD_CTL, argc - named, argv + named, &next, &help, &version);
-    if (!err && help) {
+    int err = pw_options_parse(&options, PW_CMD_CTL, argc - named, argv + named, &end);
+    if (!err && end.help) {
         print_help();
         return 0;
     }
@@ -272,9 +272,9 @@ int pw_cli_ctl(int argc, char **argv)
         pw_error("%s", options.problem);
         return 2;
     }
-    if (!command || next != argc - 2) {
+    if (!command || end.next != argc - 2) {
         say_usage();
         return 2;
     }
-    return command->run(argv[1 + next], &options);
+    return command->run(argv[1 + end.next], &options);
 }

@@ -250,17 +250,17 @@ int pw_import_command(int argc, char **argv)
     struct pw_import_wish wish;
     struct pw_identity id;
     char problem[512];
-    int next = 1, help = 0, version = 0;
+    struct pw_options_end end;
     import = (struct import){0};
     umask(077); /* rank files are their owner's */
     pw_options_init(&import.options);
-    int err = pw_options_parse(&import.options, PW_CMD_IMPORT, argc, argv, &next, &help, &version);
-    if (!err && help) {
+    int err = pw_options_parse(&import.options, PW_CMD_IMPORT, argc, argv, &end);
+    if (!err && end.help) {
         printf("Usage: profwrap import [OPTIONS] -o DIR FILE|DIR...\n\n");
         pw_options_print_help(stdout, PW_CMD_IMPORT);
         return 0;
     }
-    if (err || next >= argc) {
+    if (err || end.next >= argc) {
         pw_error("%s", err ? import.options.problem
                            : "usage: profwrap import [OPTIONS] -o DIR FILE|DIR...");
         return 2;
@@ -272,11 +272,11 @@ int pw_import_command(int argc, char **argv)
     import.parts = (size_t)id.size;
     pw_h5_quiet();
     uint64_t bytes = 0;
-    for (int i = next; i < argc; i++)
+    for (int i = end.next; i < argc; i++)
         bytes += pw_readlimit_size(argv[i]);
     pw_confine(bytes, PW_CONFINE_WRITES | PW_CONFINE_PROCESSES);
-    wish.paths = argv + next;
-    wish.npaths = (size_t)(argc - next);
+    wish.paths = argv + end.next;
+    wish.npaths = (size_t)(argc - end.next);
     err = pw_import_plan_make(&wish, &import.plan, problem, sizeof(problem));
     if (err) {
         pw_error("%s", problem);

@@ -284,28 +284,28 @@ int pw_cli_report(int argc, char **argv)
 {
     struct pw_options options;
     char problem[256];
-    int next, help, version;
+    struct pw_options_end end;
     pw_options_init(&options);
-    if (pw_options_parse(&options, PW_CMD_REPORT, argc, argv, &next, &help, &version))
+    if (pw_options_parse(&options, PW_CMD_REPORT, argc, argv, &end))
         return usage_error(options.problem);
-    if (help)
+    if (end.help)
         return print_help();
-    if (version) {
+    if (end.version) {
         snprintf(problem, sizeof(problem), "unknown option '%s'; 'profwrap --help' lists them",
-                 argv[version]);
+                 argv[end.version]);
         return usage_error(problem);
     }
     if (pw_report_sections_check(options.text[PW_OPT_SECTION], problem, sizeof(problem)))
         return usage_error(problem);
-    if (next >= argc)
+    if (end.next >= argc)
         return usage_error("report needs the output directory of a run, or a cluster file");
-    if (next + 1 < argc)
+    if (end.next + 1 < argc)
         return usage_error("report takes one directory or cluster file; options come before it");
     if (pw_option_flag(&options, PW_OPT_WATCH))
-        return watch(argv[next], &options);
+        return watch(argv[end.next], &options);
     pw_h5_watch_install();
-    confine(argv[next], &options);
-    return report_on(argv[next], &options);
+    confine(argv[end.next], &options);
+    return report_on(argv[end.next], &options);
 }
 
 /* DIR/name in one format; says why it cannot. */

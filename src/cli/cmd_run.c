@@ -261,34 +261,34 @@ static int goes_on(const struct pw_options *options, int argc, char **argv, int 
 /* Options, identity and program; -1 to go on, else the exit status. */
 static int understand(struct pw_run *run, int argc, char **argv)
 {
-    int next = 1, help = 0, version = 0;
+    struct pw_options_end end;
     pw_options_init(&run->options);
     pw_identity_find(&run->id, run->options.text[PW_OPT_FSROOT],
                      run->options.text[PW_OPT_HOSTNAME]);
-    int err = pw_options_parse(&run->options, PW_CMD_RUN, argc, argv, &next, &help, &version);
-    if (!err && help) {
+    int err = pw_options_parse(&run->options, PW_CMD_RUN, argc, argv, &end);
+    if (!err && end.help) {
         printf("Usage: profwrap [run] [OPTIONS] [--] PROGRAM [ARGS...]\n\n");
         pw_options_print_help(stdout, PW_CMD_RUN);
         return 0;
     }
-    if (!err && version) {
+    if (!err && end.version) {
         printf("profwrap %s\n", PROFWRAP_VERSION);
         return 0;
     }
     err = err ? err : check_options(run);
     err = err ? err : pw_run_clocks_read(&run->clocks, &run->options, &run->id);
-    if (err && goes_on(&run->options, argc, argv, &next)) {
+    if (err && goes_on(&run->options, argc, argv, &end.next)) {
         if (pw_run_is_host_leader(run))
-            pw_error("%s; running %s unprofiled", run->options.problem, argv[next]);
+            pw_error("%s; running %s unprofiled", run->options.problem, argv[end.next]);
         run->refused = 1;
-    } else if (err || next >= argc) {
+    } else if (err || end.next >= argc) {
         if (pw_run_is_host_leader(run))
             pw_error("%s", err ? run->options.problem
                                : "no program given; usage: profwrap [OPTIONS] PROGRAM [ARGS...]");
         return pw_run_fail_after_leader(run, 2);
     }
     pw_log_set_quiet(pw_option_flag(&run->options, PW_OPT_QUIET));
-    run->argv = argv + next;
+    run->argv = argv + end.next;
     err = pw_program_find(run->argv[0], run->path, sizeof(run->path));
     if (err && pw_run_is_host_leader(run))
         pw_error("cannot run %s: %s", run->argv[0],

@@ -116,16 +116,16 @@ int pw_cli_sim(int argc, char **argv)
     static struct pw_options options;
     static struct pw_sim_params params;
     char problem[4600];
-    int next = 1, help = 0, version = 0;
+    struct pw_options_end end;
     int64_t first, last;
     pw_options_init(&options);
-    int err = pw_options_parse(&options, PW_CMD_SIM, argc, argv, &next, &help, &version);
-    if (!err && help) {
+    int err = pw_options_parse(&options, PW_CMD_SIM, argc, argv, &end);
+    if (!err && end.help) {
         printf("Usage: profwrap sim [OPTIONS] DIR\n\n");
         pw_options_print_help(stdout, PW_CMD_SIM);
         return 0;
     }
-    if (err || argc - next != 1) {
+    if (err || argc - end.next != 1) {
         pw_error("%s", err ? options.problem : "usage: profwrap sim [OPTIONS] DIR");
         return 2;
     }
@@ -139,10 +139,10 @@ int pw_cli_sim(int argc, char **argv)
         return 2;
     }
     umask(077); /* rank files are their owner's */
-    if (pw_directory_vet(argv[next], problem, sizeof(problem))) {
+    if (pw_directory_vet(argv[end.next], problem, sizeof(problem))) {
         pw_error("%s", problem);
         return 1;
     }
     pw_h5_quiet();
-    return simulate(argv[next], &params, first, last);
+    return simulate(argv[end.next], &params, first, last);
 }

@@ -28,40 +28,46 @@ static int read_flops(struct pw_options *o, struct pw_flops_given *given)
     return 0;
 }
 
-/* What to merge where; -1 to go on, else the exit status. Said by process 0 only. */
-static int understand(int argc, char **argv, int process, const char **dir, char *output,
-                      size_t size, struct pw_merge_options *how)
+/* What to merge, and where to. */
+struct merge {
+    const char *dir;
+    char output[4200];
+    struct pw_merge_options how;
+};
+
+/* -1 to go on, else the exit status; process 0 alone says why. */
+static int understand(int argc, char **argv, int process, struct merge *merge)
 {
     static struct pw_options options;
     char problem[4600];
-    int next = 1, help = 0, version = 0;
+    struct pw_options_end end;
     pw_options_init(&options);
-    int err = pw_options_parse(&options, PW_CMD_MERGE, argc, argv, &next, &help, &version);
-    if (!err && help) {
+    int err = pw_options_parse(&options, PW_CMD_MERGE, argc, argv, &end);
+    if (!err && end.help) {
         if (process == 0) {
             printf("Usage: profwrap merge [OPTIONS] DIR, also under mpirun -np P\n\n");
             pw_options_print_help(stdout, PW_CMD_MERGE);
         }
         return 0;
     }
-    err = err ? err : read_flops(&options, &how->flops);
-    if (err || argc - next != 1) {
+    err = err ? err : read_flops(&options, &merge->how.flops);
+    if (err || argc - end.next != 1) {
         if (process == 0)
             pw_error("%s", err ? options.problem : "usage: profwrap merge [-o FILE] DIR");
         return 2;
     }
-    *dir = argv[next];
-    if (pw_directory_vet(*dir, problem, sizeof(problem))) {
+    merge->dir = argv[end.next];
+    if (pw_directory_vet(merge->dir, problem, sizeof(problem))) {
         if (process == 0)
             pw_error("%s", problem);
         return 1;
     }
-    how->quiet = pw_option_flag(&options, PW_OPT_MERGE_QUIET);
-    how->wait_s = pw_option_int(&options, PW_OPT_MERGE_WAIT);
+    merge->how.quiet = pw_option_flag(&options, PW_OPT_MERGE_QUIET);
+    merge->how.wait_s = pw_option_int(&options, PW_OPT_MERGE_WAIT);
     if (options.text[PW_OPT_MERGE_OUTPUT][0])
-        snprintf(output, size, "%s", options.text[PW_OPT_MERGE_OUTPUT]);
+        snprintf(merge->output, sizeof(merge->output), "%s", options.text[PW_OPT_MERGE_OUTPUT]);
     else
-        snprintf(output, size, "%.4000s/cluster.h5", *dir);
+        snprintf(merge->output, sizeof(merge->output), "%.4000s/cluster.h5", merge->dir);
     return -1;
 }
 
@@ -104,9 +110,7 @@ static int has_address_space(void)
 
 int main(int argc, char **argv)
 {
-    char output[4200];
-    const char *dir;
-    struct pw_merge_options how;
+    struct merge merge;
     int process, processes;
     /* Buffers as large as a chunk come and go with every file: the system would clear them anew. */
     mallopt(M_TRIM_THRESHOLD, 1 << 26);
@@ -119,13 +123,13 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &processes);
     pw_h5_quiet();
     pw_h5_watch_install();
-    int status = understand(argc, argv, process, &dir, output, sizeof(output), &how);
+    int status = understand(argc, argv, process, &merge);
     if (status < 0) {
         if (process == 0)
             pw_progress_find_terminal();
-        pw_confine(pw_readlimit_size(dir),
+        pw_confine(pw_readlimit_size(merge.dir),
                    PW_CONFINE_WRITES | (processes > 1 ? PW_CONFINE_MPI : 0));
-        status = pw_aggregate(MPI_COMM_WORLD, dir, output, &how) ? 1 : 0;
+        status = pw_aggregate(MPI_COMM_WORLD, merge.dir, merge.output, &merge.how) ? 1 : 0;
     }
     MPI_Finalize();
     return status;

@@ -231,28 +231,28 @@ static int parse_one(struct pw_options *options, enum pw_command command, int ar
 }
 
 int pw_options_parse(struct pw_options *options, enum pw_command command, int argc, char **argv,
-                     int *next, int *help, int *version)
+                     struct pw_options_end *end)
 {
     int at = 1;
-    *help = *version = 0;
+    *end = (struct pw_options_end){.next = at};
     while (at < argc && argv[at][0] == '-') {
         if (strcmp(argv[at], "--") == 0) {
             at++;
             break;
         }
         if (strcmp(argv[at], "-h") == 0 || strcmp(argv[at], "--help") == 0)
-            *help = at;
+            end->help = at;
         else if (strcmp(argv[at], "-V") == 0 || strcmp(argv[at], "--version") == 0)
-            *version = at;
-        if (*help || *version)
+            end->version = at;
+        if (end->help || end->version)
             break;
         int took = parse_one(options, command, argc, argv, at);
         if (took < 0)
             return took;
         at += took;
     }
-    *next = at;
-    return *help || *version ? 0 : pw_options_check_environment(options, command);
+    end->next = at;
+    return end->help || end->version ? 0 : pw_options_check_environment(options, command);
 }
 
 int pw_option_flag(const struct pw_options *options, enum pw_option option)

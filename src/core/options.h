@@ -46,12 +46,16 @@ void pw_options_init(struct pw_options *options);
  * for one of every command, that the command line does not replace. */
 int pw_options_check_environment(struct pw_options *options, enum pw_command command);
 
-/* Parses argv[1] … for `command`, stopping at the first word that is no option or after "--"; *next
- * is that word's index. 0, or -EINVAL with `problem` set. "-h" and "-V" are the caller's: it sees
- * their index in *help or *version. argv must outlive `options`. Checks the environment last: *next
- * is known then. */
+/* Where parsing ended. */
+struct pw_options_end {
+    int next;          /* index of the first word that is no option, or is after "--" */
+    int help, version; /* index of "--help" or "--version", which end it, too; else 0 */
+};
+
+/* Parses argv[1] … for `command`. 0, or -EINVAL with `problem` set. argv must outlive `options`.
+ * Checks the environment last, when end->next is known. */
 int pw_options_parse(struct pw_options *options, enum pw_command command, int argc, char **argv,
-                     int *next, int *help, int *version);
+                     struct pw_options_end *end);
 
 /* Refuses the value that the row has: sets `problem` to "--NAME is 'VALUE', but takes TAKES", or
  * the same of the variable. Returns -EINVAL. */

@@ -7,7 +7,6 @@
 
 #include "core/limits.h"
 #include "import/rows.h"
-#include "rank/file/texts.h"
 
 /* Longest text that is told from others, and bytes of all. */
 enum { LONGEST = PW_LONGEST_TEXT, MOST_BYTES = 48 << 20, MOST_LANES = 65535 };
@@ -61,7 +60,7 @@ static uint32_t add_text(struct pw_names *names, const char *text, size_t length
             return row - 1; /* nothing is added any more */
     }
     names->bytes += (int64_t)length;
-    pw_rankfile_text(names->file, row, (uint32_t)length, 0, text, (uint32_t)length);
+    pw_rankfile_text(names->file, row, text, length);
     return row;
 }
 

@@ -370,8 +370,16 @@ static void follow(struct collector *c)
     struct pw_unrecorded_watch *unrecorded = c->run->activities & PW_ACTIVITY_MPI
                                                  ? pw_unrecorded_create(pid, c->segment, c->file)
                                                  : NULL;
-    pw_run_watch_init(&c->watch, &c->run->options, &c->run->id, c->run->dir, c->segment, c->drain,
-                      unrecorded, pid, &c->run->lifeline->signalled);
+    c->watch = (struct pw_run_watch){
+        .dir = c->run->dir,
+        .id = &c->run->id,
+        .segment = c->segment,
+        .drain = c->drain,
+        .unrecorded = unrecorded,
+        .pid = pid,
+        .signalled = &c->run->lifeline->signalled,
+    };
+    pw_run_watch_init(&c->watch, &c->run->options);
     for (;;) {
         uint32_t seen = atomic_load(&c->segment->wake);
         if (pw_launch_has_ended(c->run->lifeline, &c->end))

@@ -21,24 +21,11 @@
 /* Each collector looks once a second, and call stacks take it a moment. */
 #define GATHER_NS (8 * SECOND)
 
-void pw_run_watch_init(struct pw_run_watch *w, const struct pw_options *options,
-                       const struct pw_identity *id, const char *dir,
-                       struct pw_segment_shared *segment, struct pw_drain *drain,
-                       struct pw_unrecorded_watch *unrecorded, pid_t pid,
-                       _Atomic int32_t *signalled)
+void pw_run_watch_init(struct pw_run_watch *w, const struct pw_options *options)
 {
-    *w = (struct pw_run_watch){
-        .dir = dir,
-        .id = id,
-        .segment = segment,
-        .drain = drain,
-        .unrecorded = unrecorded,
-        .pid = pid,
-        .signalled = signalled,
-        .pace_step = -1,
-        .steps_per_1000s = -1,
-        .hang_ns = pw_option_int(options, PW_OPT_HANG_TIMEOUT) * SECOND,
-    };
+    w->pace_step = -1;
+    w->steps_per_1000s = -1;
+    w->hang_ns = pw_option_int(options, PW_OPT_HANG_TIMEOUT) * SECOND;
 }
 
 /* The letter that /proc has for the state of a process; '?' when it cannot be read. */

@@ -31,13 +31,9 @@ struct pw_run_watch {
     struct pw_inquiry inquiry;
 };
 
-/* The program was started. All that is pointed to must outlive the watch. `unrecorded` becomes the
- * watch's own. */
-void pw_run_watch_init(struct pw_run_watch *watch, const struct pw_options *options,
-                       const struct pw_identity *id, const char *dir,
-                       struct pw_segment_shared *segment, struct pw_drain *drain,
-                       struct pw_unrecorded_watch *unrecorded, pid_t pid,
-                       _Atomic int32_t *signalled);
+/* The program was started. The caller has set the fields up to `signalled`, whose objects must
+ * outlive the watch; `unrecorded` becomes the watch's own. */
+void pw_run_watch_init(struct pw_run_watch *watch, const struct pw_options *options);
 
 /* One look, about once a second in truth. Call after the rings were drained. */
 void pw_run_watch_poll(struct pw_run_watch *watch);

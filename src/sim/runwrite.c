@@ -325,8 +325,7 @@ static void tell_role(struct batch *b, int64_t i)
     pw_sim_role(b->params, b->first + i, role, sizeof(role));
     const char *const texts[] = {"role", role};
     for (uint32_t t = 0; t < 2 && role[0]; t++)
-        pw_rankfile_text(b->files[i], TEXT_COUNT + t, (uint32_t)strlen(texts[t]), 0, texts[t],
-                         (uint32_t)strlen(texts[t]));
+        pw_rankfile_text(b->files[i], TEXT_COUNT + t, texts[t], strlen(texts[t]));
     const struct pw_row_metadata row = {
         .time = pw_sim_local_time(&b->clocks[i], PW_SIM_START_NS),
         .key = TEXT_COUNT,
@@ -370,8 +369,7 @@ static int open_file(struct batch *b, const char *dir, int64_t i)
              pw_sim_pattern_name(p->pattern), (unsigned long long)p->seed);
     int err = pw_rankfile_create(dir, &id, command, DEFLATE, &b->files[i]);
     for (uint32_t t = 0; !err && pw_sim_text(t); t++)
-        pw_rankfile_text(b->files[i], t, (uint32_t)strlen(pw_sim_text(t)), 0, pw_sim_text(t),
-                         (uint32_t)strlen(pw_sim_text(t)));
+        pw_rankfile_text(b->files[i], t, pw_sim_text(t), strlen(pw_sim_text(t)));
     b->clocks[i] = pw_sim_clock_of(p, rank);
     pw_sim_osfile_open(&b->samples[i], b->files[i], p, &b->clocks[i], rank);
     b->gpus[i] = (struct pw_sim_gpufile){b->files[i], p, &b->clocks[i], 0, 0};

@@ -20,7 +20,8 @@ static void put_plane(hid_t file, int table, size_t rows_of_it, size_t columns)
     hsize_t dims[2] = {rows_of_it, columns};
     size_t n = rows_of_it * columns;
     const struct pw_table *info = pw_table_borrow(table);
-    hid_t set = pw_h5_create_table(file, info, 2, dims, dims, 0, 1);
+    const struct pw_h5_form form = {2, dims, dims, 0, 1};
+    hid_t set = pw_h5_create_table(file, info, &form);
     assert_true(set >= 0);
     char *rows = calloc(n, info->row_size);
     for (size_t i = 0; i < n; i++) /* the first field counts the rows */

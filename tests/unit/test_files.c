@@ -263,14 +263,14 @@ static void test_rankfile(void **state)
     assert_int_equal(pw_rankfile_rows(file, PW_TABLE_step), 2);
     pw_rankfile_overhead(file, "records", 2.5, "ns");
     /* "forward pass of the encoder", in pieces that arrive in any order and overlap. */
-    pw_rankfile_text(file, 2, 27, 20, "encoder.......", 14);
-    pw_rankfile_text(file, 2, 27, 0, "forward pass of ", 16);
-    pw_rankfile_text(file, 2, 27, 12, " of the ", 8);
-    pw_rankfile_text(file, 5, 4, 0, "late", 4);
-    pw_rankfile_text(file, 1 << 20, 4, 0, "much", 4); /* refused: */
-    pw_rankfile_text(file, 3, 9000, 0, "long", 4);
-    pw_rankfile_text(file, 3, 4, 5, "past", 4);
-    pw_rankfile_text(file, UINT32_MAX, 4, 0, "much", 4);
+    pw_rankfile_text_piece(file, &(struct pw_text_piece){2, 27, 20, 14, "encoder......."});
+    pw_rankfile_text_piece(file, &(struct pw_text_piece){2, 27, 0, 16, "forward pass of "});
+    pw_rankfile_text_piece(file, &(struct pw_text_piece){2, 27, 12, 8, " of the "});
+    pw_rankfile_text_piece(file, &(struct pw_text_piece){5, 4, 0, 4, "late"});
+    pw_rankfile_text_piece(file, &(struct pw_text_piece){1 << 20, 4, 0, 4, "much"}); /* refused: */
+    pw_rankfile_text_piece(file, &(struct pw_text_piece){3, 9000, 0, 4, "long"});
+    pw_rankfile_text_piece(file, &(struct pw_text_piece){3, 4, 5, 4, "past"});
+    pw_rankfile_text_piece(file, &(struct pw_text_piece){UINT32_MAX, 4, 0, 4, "much"});
     assert_int_equal(pw_rankfile_texts(file), 6);
     pw_rankfile_count_dropped(file, 17);
     assert_int_equal(access(path, F_OK), -1);
@@ -377,7 +377,7 @@ static void test_rankfile_with_little_memory(void **state)
     struct pw_budget *budget = pw_rankfile_borrow_budget(file);
     budget->limit_bytes = 20000;
     for (uint32_t row = 1; row <= 60; row++)
-        pw_rankfile_text(file, row, sizeof(text), 0, text, sizeof(text));
+        pw_rankfile_text(file, row, text, sizeof(text));
     assert_in_range(budget->used_bytes, 18000, 20000);
     assert_in_range(budget->refused, 60 - 19, 60 - 17);
     assert_int_equal(strlen(pw_rankfile_borrow_text(file, 1)), sizeof(text));

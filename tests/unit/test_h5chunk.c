@@ -52,7 +52,8 @@ static void check_table(int table)
         pw_rows_unpack(&layout, packed, parts[p][0], parts[p][1], rows);
         check_rows(&layout, table, packed, parts[p][0], parts[p][1], rows);
         memset(rows, 0, layout.row_size * CHUNK_ROWS);
-        pw_rows_unshuffle(&layout, planes, CHUNK_ROWS, parts[p][0], parts[p][1], rows);
+        pw_rows_unshuffle(&layout, (struct pw_row_planes){planes, CHUNK_ROWS}, parts[p][0],
+                          parts[p][1], rows);
         check_rows(&layout, table, packed, parts[p][0], parts[p][1], rows);
     }
     free(packed);

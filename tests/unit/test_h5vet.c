@@ -115,8 +115,8 @@ static void test_more_chunks_than_are_read_at_once(void **state)
         char path[UNIT_PATH];
         hid_t file = create_file(path, state, shape ? "wide" : "tall");
         const hsize_t chunk[2] = {1, 1};
-        hid_t set = pw_h5_create_table(file, pw_table_borrow(PW_TABLE_step), shape ? 2 : 1,
-                                       shapes[shape], chunk, 0, 0);
+        const struct pw_h5_form form = {shape ? 2 : 1, shapes[shape], chunk, 0, 0};
+        hid_t set = pw_h5_create_table(file, pw_table_borrow(PW_TABLE_step), &form);
         write_steps(set, file, CELLS);
         check_written(path, CELLS);
     }

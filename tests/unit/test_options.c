@@ -24,10 +24,10 @@ static int clear_environment(void **state)
 /* Parses words for `run`; the index of the first word that is no option, or the error. */
 static int parse(struct pw_options *o, enum pw_command command, const char *const *words, int n)
 {
-    int next = -1, help, version;
+    struct pw_options_end end;
     pw_options_init(o);
-    int err = pw_options_parse(o, command, n, (char **)words, &next, &help, &version);
-    return err ? err : next;
+    int err = pw_options_parse(o, command, n, (char **)words, &end);
+    return err ? err : end.next;
 }
 
 #define PARSE(o, command, ...)                            \
@@ -222,16 +222,16 @@ static void test_help_and_version(void **state)
 {
     (void)state;
     struct pw_options o;
-    int next, help, version;
+    struct pw_options_end end;
     char *words[] = {"x", "-q", "--help", "--nonsense", NULL};
     pw_options_init(&o);
-    assert_int_equal(pw_options_parse(&o, PW_CMD_RUN, 4, words, &next, &help, &version), 0);
-    assert_int_equal(help, 2);
-    assert_int_equal(version, 0);
+    assert_int_equal(pw_options_parse(&o, PW_CMD_RUN, 4, words, &end), 0);
+    assert_int_equal(end.help, 2);
+    assert_int_equal(end.version, 0);
     words[2] = "-V";
-    assert_int_equal(pw_options_parse(&o, PW_CMD_RUN, 4, words, &next, &help, &version), 0);
-    assert_int_equal(help, 0);
-    assert_int_equal(version, 2);
+    assert_int_equal(pw_options_parse(&o, PW_CMD_RUN, 4, words, &end), 0);
+    assert_int_equal(end.help, 0);
+    assert_int_equal(end.version, 2);
 }
 
 static void test_help_has_every_row(void **state)

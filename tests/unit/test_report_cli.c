@@ -30,7 +30,8 @@ static void append_rows(struct pw_h5_writer *writer, int table, const void *rows
 static void write_plane(hid_t file, int table, const void *rows, size_t nsteps, size_t nranks)
 {
     hsize_t dims[2] = {nsteps, nranks};
-    hid_t dataset = pw_h5_create_table(file, pw_table_borrow(table), 2, dims, dims, 0, 1);
+    const struct pw_h5_form form = {2, dims, dims, 0, 1};
+    hid_t dataset = pw_h5_create_table(file, pw_table_borrow(table), &form);
     assert_true(dataset >= 0);
     hid_t type = pw_h5_memory_type(pw_table_borrow(table));
     assert_true(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, rows) >= 0);

@@ -234,7 +234,8 @@ void pw_clusterfile_write_made(struct pw_clusterfile *file, enum pw_cluster_tabl
     if (has_failed(file))
         return;
     hsize_t dims = total, chunk = total && total < CHUNK_ROWS ? total : CHUNK_ROWS;
-    hid_t dataset = pw_h5_create_table(file->file, info, 1, &dims, &chunk, total == 0, DEFLATE);
+    const struct pw_h5_form form = {1, &dims, &chunk, total == 0, DEFLATE};
+    hid_t dataset = pw_h5_create_table(file->file, info, &form);
     unsigned long most = mine.count;
     file->rows[table] = total;
     MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_UNSIGNED_LONG, MPI_MAX, file->comm);
@@ -389,7 +390,8 @@ void pw_clusterfile_write_grid(struct pw_clusterfile *file, enum pw_cluster_tabl
     if (has_failed(file))
         return;
     const hsize_t dims[2] = {nsteps, nranks}, chunk[2] = {g.chunk[0], g.chunk[1]};
-    hid_t dataset = pw_h5_create_table(file->file, info, 2, dims, chunk, nsteps == 0, DEFLATE);
+    const struct pw_h5_form form = {2, dims, chunk, nsteps == 0, DEFLATE};
+    hid_t dataset = pw_h5_create_table(file->file, info, &form);
     file->rows[table] = (uint64_t)nsteps * nranks;
     note_errno(file, grid_init(&g, file, info->row_size, mine.first));
     note_error(file, dataset < 0);

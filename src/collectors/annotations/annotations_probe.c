@@ -117,9 +117,8 @@ static __attribute__((noinline)) void push_range(const char *name)
     if (__builtin_expect(pw_recording_is_paused(), 0)) {
         pw_range_begin_idle(thread, PW_KEY_API);
     } else {
-        const struct pw_range_about about = {.stack = take_stack(thread)};
-        pw_range_begin(thread, PW_KEY_API, PW_REC_RANGE, pw_name_find(thread, name), PW_KIND_USER,
-                       &about);
+        const struct pw_range_about about = {.kind = PW_KIND_USER, .stack = take_stack(thread)};
+        pw_range_begin(thread, PW_KEY_API, PW_REC_RANGE, pw_name_find(thread, name), &about);
     }
     pw_probe_unlock(thread);
 }
@@ -155,12 +154,12 @@ static void begin_operator(struct pw_thread *thread, const char *name, const cha
                            const char *shapes)
 {
     const struct pw_range_about about = {
+        .kind = is_function(type) ? PW_KIND_FUNCTION : PW_KIND_OPERATOR,
         .category = is_function(type) ? 0 : pw_name_find(thread, type),
         .shapes = pw_name_find(thread, shapes),
         .stack = take_stack(thread),
     };
-    pw_range_begin(thread, PW_KEY_API, PW_REC_RANGE, pw_name_find(thread, name),
-                   is_function(type) ? PW_KIND_FUNCTION : PW_KIND_OPERATOR, &about);
+    pw_range_begin(thread, PW_KEY_API, PW_REC_RANGE, pw_name_find(thread, name), &about);
 }
 
 static void note_op_begin(const char *name, const char *type, const char *shapes)

@@ -107,7 +107,7 @@ __attribute__((noinline)) static int push_text(const char *text)
     if (!thread)
         return NVTX_NO_PUSH_POP_TRACKING;
     const struct pw_recent_name *slot = pw_name_slot(thread, text);
-    const struct pw_range_about nothing = {0};
+    const struct pw_range_about about = {.kind = (enum pw_kind)(slot->kind - 1)};
     const int64_t step =
         may_be_step(text) ? pw_nvtx_label_step(text, strnlen(text, PW_LABEL_MOST)) : -1;
     int level;
@@ -118,8 +118,7 @@ __attribute__((noinline)) static int push_text(const char *text)
                                       step >= 0 ? PW_KIND_STEP : PW_KIND_USER);
     else if (__builtin_expect(text && pw_name_is_recent(slot, text) && slot->kind, 1) &&
              __builtin_expect(!pw_gate->general, 1))
-        level = pw_range_begin(thread, PW_KEY_NVTX_FIRST, PW_REC_NVTX, slot->entry->id,
-                               (enum pw_kind)(slot->kind - 1), &nothing);
+        level = pw_range_begin(thread, PW_KEY_NVTX_FIRST, PW_REC_NVTX, slot->entry->id, &about);
     else
         level = push_new_text(thread, text);
     pw_probe_unlock(thread);

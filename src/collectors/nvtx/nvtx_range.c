@@ -29,6 +29,7 @@ int pw_nvtx_push(struct pw_thread *thread, struct pw_nvtx_domain *domain,
                  const struct pw_nvtx_event *event)
 {
     const struct pw_range_about about = {
+        .kind = (enum pw_kind)event->name.kind,
         .domain = pw_nvtx_domain_name(thread, domain),
         .category = event->category,
         .shapes = event->name.shapes,
@@ -37,8 +38,7 @@ int pw_nvtx_push(struct pw_thread *thread, struct pw_nvtx_domain *domain,
         .payload_type = event->payload.type,
         .payload = event->payload.value,
     };
-    return pw_range_begin(thread, domain->key, PW_REC_NVTX, event->name.id,
-                          (enum pw_kind)event->name.kind, &about);
+    return pw_range_begin(thread, domain->key, PW_REC_NVTX, event->name.id, &about);
 }
 
 void pw_nvtx_step(struct pw_thread *thread, int64_t number)

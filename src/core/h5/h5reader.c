@@ -183,10 +183,17 @@ static void size_pieces(const struct pw_h5_storage *storage, size_t row_size, hs
         count[1] = MOST_CHUNKS * storage->chunk[1];
 }
 
-static int read_pieces(hid_t file, hid_t dataset, int table, const struct pw_h5_storage *storage,
-                       hsize_t first, const hsize_t dims[2], char *rows)
+/* A table that is being read. */
+struct source {
+    hid_t file, dataset;
+    const struct pw_table *table;
+    struct pw_h5_storage storage;
+};
+
+static int read_pieces(const struct source *from, hsize_t first, const hsize_t dims[2], char *rows)
 {
-    const struct pw_table *info = pw_table_borrow(table);
+    const struct pw_table *info = from->table;
+    const struct pw_h5_storage *storage = &from->storage;
     hsize_t width = dims[1], count[2], n;
     hid_t type = pw_h5_memory_type(info), transfer = transfer_of(dims[0] * width * info->row_size);
     int err = type < 0 || transfer < 0 ? -EIO : 0;
@@ -197,9 +204,10 @@ static int read_pieces(hid_t file, hid_t dataset, int table, const struct pw_h5_
             {first + row, column},
             {least(count[0], dims[0] - row), least(count[1], width - column)}};
         n = piece.count[0] * piece.count[1];
-        pw_h5_watch_touch(file);
-        err = pw_h5_vet_chunks(dataset, storage, piece.start, piece.count);
-        err = err ? err : read_piece(dataset, type, transfer, &piece, rows + at * info->row_size);
+        pw_h5_watch_touch(from->file);
+        err = pw_h5_vet_chunks(from->dataset, storage, piece.start, piece.count);
+        err = err ? err
+                  : read_piece(from->dataset, type, transfer, &piece, rows + at * info->row_size);
     }
     if (transfer >= 0)
         H5Pclose(transfer);
@@ -211,32 +219,30 @@ static int read_pieces(hid_t file, hid_t dataset, int table, const struct pw_h5_
 int pw_h5_read_rows(hid_t file, int table, hsize_t first, size_t count, void *rows)
 {
     const struct pw_table *info = pw_table_borrow(table);
-    struct pw_h5_storage storage;
-    hid_t dataset;
-    int err = open_dataset(file, info->path, H5T_COMPOUND, &dataset, &storage);
+    struct source from = {.file = file, .table = info};
+    int err = open_dataset(file, info->path, H5T_COMPOUND, &from.dataset, &from.storage);
     if (err)
         return err;
 
     hsize_t dims[2];
-    err = dataset_extent(dataset, dims);
+    err = dataset_extent(from.dataset, dims);
     if (!err && (dims[1] != 1 || first > dims[0] || count > dims[0] - first))
         err = -ERANGE;
-    err = err ? err : pw_h5_vet_rows(file, dataset, &storage, dims, info->row_size);
+    err = err ? err : pw_h5_vet_rows(file, from.dataset, &from.storage, dims, info->row_size);
     if (!err && count) {
         memset(rows, 0, count * info->row_size);
-        err = read_pieces(file, dataset, table, &storage, first, (hsize_t[2]){count, 1}, rows);
+        err = read_pieces(&from, first, (hsize_t[2]){count, 1}, rows);
     }
-    H5Dclose(dataset);
+    H5Dclose(from.dataset);
     return err;
 }
 
 int pw_h5_read_all(hid_t file, int table, void **rows, size_t *count)
 {
     const struct pw_table *info = pw_table_borrow(table);
+    struct source from = {.file = file, .table = info};
     hsize_t dims[2];
-    struct pw_h5_storage storage;
-    hid_t dataset;
-    int err = open_table(file, table, &dataset, dims, &storage);
+    int err = open_table(file, table, &from.dataset, dims, &from.storage);
     if (err)
         return err;
 
@@ -246,9 +252,9 @@ int pw_h5_read_all(hid_t file, int table, void **rows, size_t *count)
         err = -ENOMEM;
     if (!err && n) {
         buffer = calloc(n, info->row_size);
-        err = buffer ? read_pieces(file, dataset, table, &storage, 0, dims, buffer) : -ENOMEM;
+        err = buffer ? read_pieces(&from, 0, dims, buffer) : -ENOMEM;
     }
-    H5Dclose(dataset);
+    H5Dclose(from.dataset);
     if (err) {
         free(buffer);
         return err;

@@ -217,13 +217,14 @@ static void store_two(__m128i two, char *to, size_t row_size)
 }
 
 /* Eight planes of eight rows, as pairs of planes interleaved, into eight rows. */
-static void store_eight(__m128i a, __m128i b, __m128i c, __m128i d, char *to, size_t row_size)
+static void store_eight(const __m128i pairs[4], char *to, size_t row_size)
 {
-    __m128i low = _mm_unpacklo_epi16(a, b), high = _mm_unpacklo_epi16(c, d);
+    __m128i low = _mm_unpacklo_epi16(pairs[0], pairs[1]);
+    __m128i high = _mm_unpacklo_epi16(pairs[2], pairs[3]);
     store_two(_mm_unpacklo_epi32(low, high), to, row_size);
     store_two(_mm_unpackhi_epi32(low, high), to + 2 * row_size, row_size);
-    low = _mm_unpackhi_epi16(a, b);
-    high = _mm_unpackhi_epi16(c, d);
+    low = _mm_unpackhi_epi16(pairs[0], pairs[1]);
+    high = _mm_unpackhi_epi16(pairs[2], pairs[3]);
     store_two(_mm_unpacklo_epi32(low, high), to + 4 * row_size, row_size);
     store_two(_mm_unpackhi_epi32(low, high), to + 6 * row_size, row_size);
 }
@@ -233,11 +234,13 @@ static void transpose(const char *planes, size_t stride, char *to, size_t row_si
     __m128i p[8];
     for (size_t k = 0; k < 8; k++)
         p[k] = load(planes + k * stride);
-    store_eight(_mm_unpacklo_epi8(p[0], p[1]), _mm_unpacklo_epi8(p[2], p[3]),
-                _mm_unpacklo_epi8(p[4], p[5]), _mm_unpacklo_epi8(p[6], p[7]), to, row_size);
-    store_eight(_mm_unpackhi_epi8(p[0], p[1]), _mm_unpackhi_epi8(p[2], p[3]),
-                _mm_unpackhi_epi8(p[4], p[5]), _mm_unpackhi_epi8(p[6], p[7]), to + 8 * row_size,
-                row_size);
+    __m128i first[4], second[4]; /* rows 0 to 7, and 8 to 15 */
+    for (size_t k = 0; k < 4; k++) {
+        first[k] = _mm_unpacklo_epi8(p[2 * k], p[2 * k + 1]);
+        second[k] = _mm_unpackhi_epi8(p[2 * k], p[2 * k + 1]);
+    }
+    store_eight(first, to, row_size);
+    store_eight(second, to + 8 * row_size, row_size);
 }
 #else
 enum { AT_ONCE = 8 };
@@ -251,12 +254,13 @@ static void transpose(const char *planes, size_t stride, char *to, size_t row_si
 #endif
 
 /* `size` bytes of every row from as many planes. */
-static void gather(const char *planes, size_t stride, size_t size, size_t count, char *to,
+static void gather(struct pw_row_planes planes, size_t size, size_t count, char *to,
                    size_t row_size)
 {
+    const size_t stride = planes.rows;
     size_t done = 0;
     for (; size >= 8; size -= 8, done += 8) {
-        const char *from = planes + done * stride;
+        const char *from = planes.bytes + done * stride;
         size_t i = 0;
         for (; i + AT_ONCE <= count; i += AT_ONCE)
             transpose(from + i, stride, to + i * row_size + done, row_size);
@@ -266,10 +270,10 @@ static void gather(const char *planes, size_t stride, size_t size, size_t count,
     }
     for (; size; size--, done++)
         for (size_t i = 0; i < count; i++)
-            to[i * row_size + done] = planes[done * stride + i];
+            to[i * row_size + done] = planes.bytes[done * stride + i];
 }
 
-void pw_rows_unshuffle(const struct pw_row_layout *layout, const char *planes, size_t chunk_rows,
+void pw_rows_unshuffle(const struct pw_row_layout *layout, struct pw_row_planes planes,
                        size_t first, size_t count, char *rows)
 {
     /* Some rows at a time, so that they stay in the cache while all their fields are filled. */
@@ -278,8 +282,9 @@ void pw_rows_unshuffle(const struct pw_row_layout *layout, const char *planes, s
         size_t n = count - at < ROWS ? count - at : ROWS;
         for (size_t k = 0; k < layout->nruns; k++) {
             const struct pw_row_run *run = &layout->runs[k];
-            gather(planes + run->from * chunk_rows + first + at, chunk_rows, run->size, n,
-                   rows + at * layout->row_size + run->to, layout->row_size);
+            const struct pw_row_planes part = {planes.bytes + run->from * planes.rows + first + at,
+                                               planes.rows};
+            gather(part, run->size, n, rows + at * layout->row_size + run->to, layout->row_size);
         }
     }
 }
@@ -373,7 +378,8 @@ static int read_chunks(struct pw_h5_table *t, uint64_t first, size_t count, char
         if (err)
             return err;
         if (is_applied(&place->chunks[i], place->shuffle))
-            pw_rows_unshuffle(&t->layout, t->data, place->chunk_rows, from, n, rows);
+            pw_rows_unshuffle(&t->layout, (struct pw_row_planes){t->data, place->chunk_rows}, from,
+                              n, rows);
         else
             pw_rows_unpack(&t->layout, t->data, from, n, rows);
         first += n;

@@ -73,13 +73,19 @@ struct pw_row_layout {
 /* Of a table of core/tables.h. 0, or -E2BIG when it has too many fields. */
 int pw_row_layout_make(int table, struct pw_row_layout *out);
 
-/* Rows [first, first + count) of `chunk_rows` packed rows into row structs; bytes between their
+/* Rows [first, first + count) of packed rows into row structs; bytes between their
  * fields are left alone. */
 void pw_rows_unpack(const struct pw_row_layout *layout, const char *packed, size_t first,
                     size_t count, char *rows);
 
-/* The same from shuffled rows: the k-th bytes of all rows, then all their k+1st. */
-void pw_rows_unshuffle(const struct pw_row_layout *layout, const char *planes, size_t chunk_rows,
+/* Shuffled rows: a plane has the k-th bytes of all rows, the next one all their k+1st. */
+struct pw_row_planes {
+    const char *bytes;
+    size_t rows; /* of a chunk: bytes of a plane */
+};
+
+/* The same from shuffled rows. */
+void pw_rows_unshuffle(const struct pw_row_layout *layout, struct pw_row_planes planes,
                        size_t first, size_t count, char *rows);
 
 #endif

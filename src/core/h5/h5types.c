@@ -103,16 +103,15 @@ void pw_h5_quiet(void)
     H5PLset_loading_state(0);
 }
 
-hid_t pw_h5_create_table(hid_t file, const struct pw_table *table, int rank, const hsize_t *dims,
-                         const hsize_t *chunk, int max_unlimited, int level)
+hid_t pw_h5_create_table(hid_t file, const struct pw_table *table, const struct pw_h5_form *form)
 {
     hsize_t max[2] = {H5S_UNLIMITED, H5S_UNLIMITED};
-    hid_t space = H5Screate_simple(rank, dims, max_unlimited ? max : NULL);
+    hid_t space = H5Screate_simple(form->rank, form->dims, form->is_unlimited ? max : NULL);
     hid_t props = H5Pcreate(H5P_DATASET_CREATE);
-    H5Pset_chunk(props, rank, chunk);
-    if (level > 0) {
+    H5Pset_chunk(props, form->rank, form->chunk);
+    if (form->level > 0) {
         H5Pset_shuffle(props);
-        H5Pset_deflate(props, (unsigned)level);
+        H5Pset_deflate(props, (unsigned)form->level);
     }
     hid_t links = H5Pcreate(H5P_LINK_CREATE);
     H5Pset_create_intermediate_group(links, 1);

@@ -18,11 +18,17 @@ hid_t pw_h5_file_type(const struct pw_table *table);
  * caller as return values) and its clean-up at exit, so files must be closed. */
 void pw_h5_quiet(void);
 
-/* Creates the dataset of `table` in `file`, with its parent groups: `rank` dimensions of `dims`,
- * each unlimited when `max_unlimited`, chunked by `chunk`, shuffled and deflated at `level` (0:
- * neither). Returns the open dataset or a negative value. */
-hid_t pw_h5_create_table(hid_t file, const struct pw_table *table, int rank, const hsize_t *dims,
-                         const hsize_t *chunk, int max_unlimited, int level);
+/* How the dataset of a table is made. */
+struct pw_h5_form {
+    int rank; /* dimensions: 1 or 2 */
+    const hsize_t *dims, *chunk;
+    int is_unlimited; /* in each dimension */
+    int level;        /* shuffled and deflated at this level; 0: neither */
+};
+
+/* Creates the dataset of `table` in `file`, with its parent groups. Returns the open dataset or a
+ * negative value. */
+hid_t pw_h5_create_table(hid_t file, const struct pw_table *table, const struct pw_h5_form *form);
 
 /* Filter number `i` of a dataset's creation properties. */
 H5Z_filter_t pw_h5_filter(hid_t properties, int i);

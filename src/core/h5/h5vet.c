@@ -135,17 +135,21 @@ static int is_applied(int filter, unsigned skipped)
     return filter >= 0 && !(skipped >> filter & 1);
 }
 
-static int inflates_to(struct unpacking *u, hid_t dataset, const hsize_t at[2], size_t bytes,
-                       size_t checksum, size_t size)
+/* Reads the chunk at `at`, of `bytes` bytes, into u->stored. */
+static int read_chunk(struct unpacking *u, hid_t dataset, const hsize_t at[2], size_t bytes)
 {
     uint32_t mask = 0;
     int err = bytes > MOST_CHUNK_BYTES ? -EIO : make_room(u, bytes);
-    if (!err && H5Dread_chunk(dataset, H5P_DEFAULT, at, &mask, u->stored) < 0)
-        err = -EIO;
-    if (!err && libdeflate_zlib_decompress(u->inflater, u->stored, bytes - checksum, u->data, size,
-                                           NULL) != LIBDEFLATE_SUCCESS)
-        err = -EIO;
-    return err;
+    return !err && H5Dread_chunk(dataset, H5P_DEFAULT, at, &mask, u->stored) < 0 ? -EIO : err;
+}
+
+/* Whether the first `bytes` of u->stored inflate to `size` bytes: 0 or -EIO. */
+static int inflates_to(const struct unpacking *u, size_t bytes, size_t size)
+{
+    return libdeflate_zlib_decompress(u->inflater, u->stored, bytes, u->data, size, NULL) ==
+                   LIBDEFLATE_SUCCESS
+               ? 0
+               : -EIO;
 }
 
 static int vet_chunk(hid_t dataset, const struct pw_h5_storage *storage, const hsize_t at[2],
@@ -163,9 +167,12 @@ static int vet_chunk(hid_t dataset, const struct pw_h5_storage *storage, const h
         return -EIO;
     if (!is_applied(storage->deflate, skipped))
         return bytes == u->size + checksum ? 0 : -EIO;
+    int err = read_chunk(u, dataset, at, (size_t)bytes);
+    if (err)
+        return err;
     if (storage->checksum < storage->deflate) /* or not there */
-        return inflates_to(u, dataset, at, (size_t)bytes, 0, u->size + checksum);
-    return inflates_to(u, dataset, at, (size_t)bytes, checksum, u->size);
+        return inflates_to(u, (size_t)bytes, u->size + checksum);
+    return inflates_to(u, (size_t)bytes - checksum, u->size);
 }
 
 int pw_h5_vet_chunks(hid_t dataset, const struct pw_h5_storage *storage, const hsize_t start[2],

@@ -89,8 +89,8 @@ static int open_dataset(struct pw_h5_writer *writer, int table)
     struct table_buffer *buffer = &writer->tables[table];
     hsize_t none = 0, chunk = buffer->buffered ? buffer->buffered : chunk_rows(table);
     buffer->memory_type = pw_h5_memory_type(pw_table_borrow(table));
-    buffer->dataset = pw_h5_create_table(writer->file, pw_table_borrow(table), 1, &none, &chunk, 1,
-                                         writer->level);
+    const struct pw_h5_form form = {1, &none, &chunk, 1, writer->level};
+    buffer->dataset = pw_h5_create_table(writer->file, pw_table_borrow(table), &form);
     return buffer->dataset < 0 ? -EIO : 0;
 }
 

@@ -122,6 +122,18 @@ static void append_unrecorded(struct pw_intake *intake, const struct pw_record *
     intake->gpu_processes += record->unrecorded.gpu_processes;
 }
 
+static void append_string(struct pw_intake *intake, const struct pw_record *record)
+{
+    const struct pw_text_piece piece = {
+        .row = intake->name_base + record->string.id,
+        .total = record->string.total,
+        .offset = record->string.offset,
+        .length = PW_STRING_PIECE,
+        .bytes = record->string.bytes,
+    };
+    pw_rankfile_text_piece(intake->file, &piece);
+}
+
 static void show_watchers(struct pw_intake *intake, const struct pw_record *record,
                           const struct pw_origin *origin)
 {
@@ -254,8 +266,7 @@ static void handle(struct pw_intake *intake, int ring, const struct pw_record *r
         append_open_call(intake, ring, record);
         break;
     case PW_REC_STRING:
-        pw_rankfile_text(intake->file, intake->name_base + record->string.id, record->string.total,
-                         record->string.offset, record->string.bytes, PW_STRING_PIECE);
+        append_string(intake, record);
         break;
     case PW_REC_STACK:
         pw_stacktable_add(intake->stacks, intake->stack_base + record->stack, intake->name_base,

@@ -11,7 +11,6 @@
 
 #include "core/h5/h5types.h"
 #include "core/h5/h5writer.h"
-#include "rank/file/texts.h"
 #include "rank/ring/tick.h"
 
 struct pw_rankfile {
@@ -111,7 +110,7 @@ int pw_rankfile_create(const char *dir, const struct pw_identity *id, const char
     for (int table = 0; table < PW_RANK_TABLE_COUNT; table++)
         if (!is_optional(table))
             pw_h5_writer_require(file->writer, table);
-    pw_rankfile_text(file, 0, 0, 0, "", 0);
+    pw_rankfile_text(file, 0, "", 0);
     /* A disk that is full already should be seen before the program runs. */
     if (!err && H5Fflush(pw_h5_writer_borrow_file(file->writer), H5F_SCOPE_LOCAL) < 0)
         err = -EIO;
@@ -214,10 +213,15 @@ void pw_rankfile_overhead(struct pw_rankfile *file, const char *name, double val
     pw_rankfile_append(file, PW_TABLE_overhead, &row);
 }
 
-void pw_rankfile_text(struct pw_rankfile *file, uint32_t row, uint32_t total, uint32_t offset,
-                      const char *bytes, uint32_t length)
+void pw_rankfile_text(struct pw_rankfile *file, uint32_t row, const char *text, size_t length)
 {
-    pw_texts_add(&file->strings, &file->budget, row, total, offset, bytes, length);
+    const uint32_t total = length < UINT32_MAX ? (uint32_t)length : UINT32_MAX;
+    pw_rankfile_text_piece(file, &(struct pw_text_piece){row, total, 0, total, text});
+}
+
+void pw_rankfile_text_piece(struct pw_rankfile *file, const struct pw_text_piece *piece)
+{
+    pw_texts_add(&file->strings, &file->budget, piece);
 }
 
 void pw_rankfile_retext(struct pw_rankfile *file, uint32_t row, const char *text)
@@ -243,7 +247,8 @@ const char *pw_rankfile_borrow_text(const struct pw_rankfile *file, uint32_t row
 void pw_rankfile_stack(struct pw_rankfile *file, uint32_t row, const char *text)
 {
     uint32_t length = (uint32_t)strlen(text);
-    pw_texts_add(&file->stacks, &file->budget, row, length, 0, text, length);
+    pw_texts_add(&file->stacks, &file->budget,
+                 &(struct pw_text_piece){row, length, 0, length, text});
 }
 
 void pw_rankfile_count_dropped(struct pw_rankfile *file, int64_t events)

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "core/tables.h"
-#include "rank/file/budget.h"
+#include "rank/file/texts.h"
 #include "rank/journal/journal.h"
 #include "rank/run/identity.h"
 
@@ -67,10 +67,10 @@ void pw_rankfile_overhead(struct pw_rankfile *file, const char *name, double val
 /* What names, stacks and communicators may take; without a limit until one is set. */
 struct pw_budget *pw_rankfile_borrow_budget(struct pw_rankfile *file);
 
-/* Row 0 of /strings is ""; rows are made as they are named. Text arrives in pieces: bytes [offset,
- * offset + length) of `total`. Rows past 2^20 and texts past 8192 bytes are refused. */
-void pw_rankfile_text(struct pw_rankfile *file, uint32_t row, uint32_t total, uint32_t offset,
-                      const char *bytes, uint32_t length);
+/* Row 0 of /strings is ""; rows are made as they are named, whole or in pieces. Rows past 2^20 and
+ * texts past 8192 bytes are refused. */
+void pw_rankfile_text(struct pw_rankfile *file, uint32_t row, const char *text, size_t length);
+void pw_rankfile_text_piece(struct pw_rankfile *file, const struct pw_text_piece *piece);
 
 /* Another text for a row of /strings that has one. */
 void pw_rankfile_retext(struct pw_rankfile *file, uint32_t row, const char *text);

@@ -86,9 +86,10 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-void pw_symbols_write(struct Dwfl_Module *module, uint64_t address, const char *path,
-                      uint64_t offset, char *text, size_t size)
+void pw_symbols_write(const struct pw_symbol_place *place, char *text, size_t size)
 {
+    struct Dwfl_Module *module = place->module;
+    const uint64_t address = place->address;
     GElf_Off within = 0;
     GElf_Sym symbol;
     const char *name =
@@ -100,8 +101,8 @@ void pw_symbols_write(struct Dwfl_Module *module, uint64_t address, const char *
         snprintf(text, size, "%.*s (%s:%d)", length, name, base_name(source), number);
     else if (name)
         snprintf(text, size, "%.*s+0x%" PRIx64, length, name, within);
-    else if (path[0])
-        snprintf(text, size, "%s+0x%" PRIx64, base_name(path), offset);
+    else if (place->path[0])
+        snprintf(text, size, "%s+0x%" PRIx64, base_name(place->path), place->offset);
     else
         snprintf(text, size, "?");
     for (char *c = text; *c; c++)
@@ -112,6 +113,11 @@ void pw_symbols_describe(struct pw_symbols *symbols, const char *path, uint64_t 
                          size_t size)
 {
     const struct module *module = path[0] ? find_module(symbols, path) : NULL;
-    pw_symbols_write(module ? module->module : NULL, module ? offset + module->bias : 0, path,
-                     offset, text, size);
+    const struct pw_symbol_place place = {
+        .module = module ? module->module : NULL,
+        .address = module ? offset + module->bias : 0,
+        .path = path,
+        .offset = offset,
+    };
+    pw_symbols_write(&place, text, size);
 }

@@ -17,10 +17,17 @@ void pw_symbols_destroy(struct pw_symbols *symbols);
 void pw_symbols_describe(struct pw_symbols *symbols, const char *path, uint64_t offset, char *text,
                          size_t size);
 
-/* The same for an address that the caller has found the module of (libdwfl's, NULL for none), whose
- * file and address in it serve where there is no symbol. */
+/* An address whose module the caller has found; the file and the offset are used where there is no
+ * symbol. */
 struct Dwfl_Module;
-void pw_symbols_write(struct Dwfl_Module *module, uint64_t address, const char *path,
-                      uint64_t offset, char *text, size_t size);
+struct pw_symbol_place {
+    struct Dwfl_Module *module; /* libdwfl's; NULL: none */
+    uint64_t address;
+    const char *path;
+    uint64_t offset; /* of the address in the file */
+};
+
+/* The same text for such an address. */
+void pw_symbols_write(const struct pw_symbol_place *place, char *text, size_t size);
 
 #endif

@@ -36,12 +36,13 @@ static int make_row(struct pw_texts *texts, struct pw_budget *budget, uint32_t r
     return 0;
 }
 
-void pw_texts_add(struct pw_texts *texts, struct pw_budget *budget, uint32_t row, uint32_t total,
-                  uint32_t offset, const char *bytes, uint32_t length)
+void pw_texts_add(struct pw_texts *texts, struct pw_budget *budget,
+                  const struct pw_text_piece *piece)
 {
-    if (total > PW_LONGEST_TEXT || make_row(texts, budget, row))
+    const uint32_t total = piece->total, offset = piece->offset;
+    if (total > PW_LONGEST_TEXT || make_row(texts, budget, piece->row))
         return;
-    struct pw_text **text = &texts->rows[row];
+    struct pw_text **text = &texts->rows[piece->row];
     if (!*text && pw_budget_take(budget, (int64_t)sizeof(**text) + total + 1)) {
         *text = calloc(1, sizeof(**text) + total + 1);
         if (*text)
@@ -50,7 +51,7 @@ void pw_texts_add(struct pw_texts *texts, struct pw_budget *budget, uint32_t row
     if (!*text || offset > (*text)->total)
         return;
     uint32_t left = (*text)->total - offset;
-    memcpy((*text)->bytes + offset, bytes, length < left ? length : left);
+    memcpy((*text)->bytes + offset, piece->bytes, piece->length < left ? piece->length : left);
 }
 
 void pw_texts_replace(struct pw_texts *texts, struct pw_budget *budget, uint32_t row,
@@ -61,7 +62,7 @@ void pw_texts_replace(struct pw_texts *texts, struct pw_budget *budget, uint32_t
     if (!before)
         return;
     texts->rows[row] = NULL;
-    pw_texts_add(texts, budget, row, total, 0, text, total);
+    pw_texts_add(texts, budget, &(struct pw_text_piece){row, total, 0, total, text});
     if (!texts->rows[row]) {
         texts->rows[row] = before;
         return;

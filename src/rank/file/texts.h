@@ -18,10 +18,15 @@ struct pw_texts {
     uint32_t n, capacity;
 };
 
-/* Bytes [offset, offset + length) of the text of `row`, which is `total` bytes long. What reaches
- * beyond that is left out. */
-void pw_texts_add(struct pw_texts *texts, struct pw_budget *budget, uint32_t row, uint32_t total,
-                  uint32_t offset, const char *bytes, uint32_t length);
+/* Bytes [offset, offset + length) of the text of `row`, which is `total` bytes long. */
+struct pw_text_piece {
+    uint32_t row, total, offset, length;
+    const char *bytes;
+};
+
+/* Makes the row, if it is new, and copies the piece; bytes past `total` are ignored. */
+void pw_texts_add(struct pw_texts *texts, struct pw_budget *budget,
+                  const struct pw_text_piece *piece);
 
 /* Another text for a row that has one; cut at PW_LONGEST_TEXT. */
 void pw_texts_replace(struct pw_texts *texts, struct pw_budget *budget, uint32_t row,

@@ -188,7 +188,8 @@ static void describe(const struct trace *trace, Dwarf_Addr pc, char text[FRAME_T
         name = dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, &path, NULL);
         dwfl_module_getelf(module, &bias);
     }
-    pw_symbols_write(module, pc, path ? path : name ? name : "", pc - bias, text, FRAME_TEXT);
+    const struct pw_symbol_place place = {module, pc, path ? path : name ? name : "", pc - bias};
+    pw_symbols_write(&place, text, FRAME_TEXT);
 }
 
 static char *describe_thread(const struct trace *trace, const struct thread *thread)

@@ -16,8 +16,9 @@ static inline uint32_t pw_range_key(const struct pw_open_range *range)
     return (uint32_t)range->key & ((1 << PW_RANGE_TYPE_SHIFT) - 1);
 }
 
-/* What a range is besides its name and kind; texts as ids of pw_probe_intern(). */
+/* What a range is besides its name; texts as ids of pw_probe_intern(). */
 struct pw_range_about {
+    enum pw_kind kind;
     uint32_t domain, category, shapes, stack;
     uint32_t sequence;    /* 1 + the number, 0 none */
     uint8_t payload_type; /* enum pw_payload */
@@ -72,15 +73,14 @@ static inline uint32_t pw_range_depth(struct pw_thread *thread)
 
 /* The thread enters a range, now. Its depth: PW_MAX_DEPTH or more are counted when they end. */
 static inline int pw_range_begin(struct pw_thread *thread, uint32_t key, enum pw_record_type type,
-                                 uint32_t name, enum pw_kind kind,
-                                 const struct pw_range_about *about)
+                                 uint32_t name, const struct pw_range_about *about)
 {
     const uint32_t depth = pw_range_depth(thread);
     if (__builtin_expect(depth < PW_MAX_DEPTH, 1)) {
         struct pw_open_range *range = &thread->ring.shared->ranges[depth];
         range->key = key;
         range->head = pw_range_head(type, about->payload_type, about->stack);
-        range->name = pw_range_name(name, (int)depth, kind);
+        range->name = pw_range_name(name, (int)depth, about->kind);
         range->place = pw_range_pair(about->domain, about->category);
         range->extra = pw_range_pair(about->shapes, about->sequence);
         range->allocated = thread->allocated;
