@@ -56,6 +56,18 @@ def stop():
     _probe.calls.stop()
 
 
+class Started:
+    """What is start()ed and stop()ped, as a context."""
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+        return False
+
+
 def step(number):
     """Begins step `number` (an integer >= 0), which ends the step before it and its phase.
 

@@ -12,7 +12,7 @@ import sysconfig
 import threading
 import warnings
 
-from . import _probe
+from . import _annotate, _probe
 
 _OWN = os.path.dirname(os.path.abspath(__file__))
 _GLOB = frozenset("*?[")
@@ -66,7 +66,7 @@ class _Thread(threading.local):
         self.stack = []
 
 
-class frames:
+class frames(_annotate.Started):
     """Records Python functions as ranges: `with profwrap.frames():`, or start() and stop().
 
     `include` and `exclude` are folders, files, or patterns with * of file names; without `include`
@@ -88,14 +88,6 @@ class frames:
         self._names = {}
         self._thread = _Thread()
         self._remove = None
-
-    def __enter__(self):
-        self.start()
-        return self
-
-    def __exit__(self, *_):
-        self.stop()
-        return False
 
     def start(self):
         """Shows the functions that are called from now on. Without profwrap it does nothing."""

@@ -88,7 +88,7 @@ class Window:
         return f"<profwrap.Window {self.number}: steps {self.steps}>"
 
 
-class profile:
+class profile(_annotate.Started):
     """Records the steps that `schedule` says, on this rank; without one, all of them.
 
         with profwrap.profile(schedule=profwrap.schedule(wait=1, warmup=1, active=3)) as prof:
@@ -123,14 +123,6 @@ class profile:
         #: Steps that have begun since the start, less one, as in torch.profiler.
         self.step_num = 0
         self.current_action = Action.NONE
-
-    def __enter__(self):
-        self.start()
-        return self
-
-    def __exit__(self, *_):
-        self.stop()
-        return False
 
     def start(self):
         """Begins step 0 of the schedule."""

@@ -1,5 +1,6 @@
 """Who can use the HTML report, and what it stands: the keyboard, screen readers, phones, paper, and
 runs with very much or very odd in them.   test_reach.py CASE...   test_reach.py --list"""
+import contextlib
 import os
 import shutil
 import signal
@@ -25,10 +26,17 @@ def focus(browser, selector):
     browser.execute_script("document.querySelector(arguments[0]).focus()", selector)
 
 
+@contextlib.contextmanager
+def visited(run, page, size=()):
+    """A browser that shows a page of the report of a run."""
+    with b.chromium(*size) as browser:
+        b.visit(browser, b.page_of(b.run(run), "page"), page)
+        yield browser
+
+
 @h.case
 def charts_are_walked_by_keys():
-    with b.chromium() as browser:
-        b.visit(browser, b.page_of(b.run("data8"), "page"), "stragglers")
+    with visited("data8", "stragglers") as browser:
         focus(browser, "#heatmap")
         press(browser, RIGHT)
         tip = b.text(browser, "#tip")
@@ -54,8 +62,7 @@ def charts_are_walked_by_keys():
 
 @h.case
 def call_paths_are_walked_by_keys():
-    with b.chromium(1280, 1600) as browser:
-        b.visit(browser, b.page_of(b.run("operators8"), "page"), "operators")
+    with visited("operators8", "operators", (1280, 1600)) as browser:
         named = "return document.activeElement.getAttribute('aria-label')"
         focus(browser, "#flames g[tabindex='0']")
         h.check(browser.execute_script(named).startswith("all,"), "the first box is not all")
@@ -76,8 +83,7 @@ def call_paths_are_walked_by_keys():
 
 @h.case
 def the_focus_stays_where_it_was():
-    with b.chromium() as browser:
-        b.visit(browser, b.page_of(b.run("data8"), "page"), "stragglers")
+    with visited("data8", "stragglers") as browser:
         focus(browser, "#choose-colour-")
         press(browser, DOWN)
         time.sleep(0.5)
@@ -127,8 +133,7 @@ def narrow_screens_need_no_sideways_scrolling():
 
 @h.case
 def all_pages_print_as_one():
-    with b.chromium() as browser:
-        b.visit(browser, b.page_of(b.run("operators8"), "page"), "all")
+    with visited("operators8", "all") as browser:
         for page in b.PAGES:
             h.equal(len(b.find(browser, f"#page-{page}")), 1, f"the parts with {page}")
         b.check_quiet(browser, "all")

@@ -12,7 +12,8 @@ GOOD = {"src/core/log.h": "",
         "docs/b.md": "## What `it` is\n[up](#what-it-is) [out](https://example.org/x.md)\n"}
 
 
-def lint(files):
+def run_lint(script, files):
+    """Exit status and output of a lint on a checkout of these files, {path: text}."""
     with tempfile.TemporaryDirectory() as root:
         subprocess.run(["git", "init", "-q", root], check=True)
         for path, text in files.items():
@@ -20,9 +21,13 @@ def lint(files):
             with open(f"{root}/{path}", "w", encoding="utf-8") as file:
                 file.write(text)
         done = subprocess.run(
-            [sys.executable, "-B", f"{HERE}/links.py", root], capture_output=True, text=True
+            [sys.executable, "-B", f"{HERE}/{script}", root], capture_output=True, text=True
         )
     return done.returncode, done.stdout
+
+
+def lint(files):
+    return run_lint("links.py", files)
 
 
 class Lint(unittest.TestCase):

@@ -9,22 +9,17 @@ import unittest
 import folders
 import includes
 import parameters
+from test_links import run_lint
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def lint(files):
     """Exit status and output of the lint on a checkout of these files, {path: includes}."""
-    with tempfile.TemporaryDirectory() as root:
-        subprocess.run(["git", "init", "-q", root], check=True)
-        for path, targets in files.items():
-            os.makedirs(os.path.dirname(f"{root}/src/{path}"), exist_ok=True)
-            with open(f"{root}/src/{path}", "w", encoding="utf-8") as file:
-                file.writelines(f'#include "{target}"\n' for target in targets)
-        done = subprocess.run(
-            [sys.executable, "-B", f"{HERE}/includes.py", root], capture_output=True, text=True
-        )
-    return done.returncode, done.stdout
+    return run_lint("includes.py", {
+        f"src/{path}": "".join(f'#include "{target}"\n' for target in targets)
+        for path, targets in files.items()
+    })
 
 
 class Lint(unittest.TestCase):

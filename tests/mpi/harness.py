@@ -5,12 +5,14 @@ some, `SCRIPT` all; exit 0, 1, or 77 when all that was asked for was skipped. Wh
 from the environment: MPITEST_PROFWRAP, MPITEST_TRAIN, MPITEST_PROGRAMS, MPITEST_MPIEXEC.
 """
 
+import glob
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 
 SKIP = 77
@@ -174,6 +176,41 @@ def operations(file):
 def range_names(file):
     names = texts(file)
     return [names[int(i)] for i in file["events/range"]["name"]]
+
+
+def rows(file, table, *fields):
+    """Of each row of a table of GPU work, in order of start: the fields, texts readable."""
+    strings, dataset = texts(file), file[table] if table in file else []
+    found = []
+    for row in sorted(dataset[:], key=lambda r: tuple(int(r[f]) for f in ("start", "end"))):
+        found.append(tuple(strings[row[f]] if f in ("name", "launched_by") else int(row[f])
+                           for f in fields))
+    return found
+
+
+def copies(file, *fields):
+    """Of each copy by a GPU: its kind, and the fields."""
+    table = file["events/memcpy"]
+    return list(zip(enum_names(table, "kind"), *(table[f].tolist() for f in fields)))
+
+
+def gaps(file):
+    """Rows of /events/gap: reason, kind, lost."""
+    table = file["events/gap"]
+    return list(zip(enum_names(table, "reason"), enum_names(table, "kind"),
+                    (int(n) for n in table["lost"])))
+
+
+def overhead(file):
+    """What profwrap cost and lost, by name."""
+    return {row["name"].decode(): float(row["value"]) for row in file["overhead"][:]}
+
+
+def wait_until_gone(pattern, seconds=20):
+    """Returns when no file matches, or after `seconds`: what is checked next then fails."""
+    until = time.monotonic() + seconds
+    while glob.glob(pattern) and time.monotonic() < until:
+        time.sleep(0.1)
 
 
 def run_case(name):

@@ -24,28 +24,8 @@ def run(*arguments, layout="13.0", options=(), status=0, env=None, program="gpua
                   *arguments], status=status, env=env, **more)
 
 
-def rows(file, table, *fields):
-    """Of each row in order of start: the fields, texts readable."""
-    strings, dataset = h.texts(file), file[table] if table in file else []
-    found = []
-    for row in sorted(dataset[:], key=lambda r: tuple(int(r[f]) for f in ("start", "end"))):
-        found.append(tuple(strings[row[f]] if f in ("name", "launched_by") else int(row[f])
-                           for f in fields))
-    return found
-
-
 def names(file):
-    return [row[0] for row in rows(file, "events/kernel", "name")]
-
-
-def gaps(file):
-    table = file["events/gap"]
-    return list(zip(h.enum_names(table, "reason"), h.enum_names(table, "kind"),
-                    (int(n) for n in table["lost"])))
-
-
-def overhead(file):
-    return {row["name"].decode(): row["value"] for row in file["overhead"][:]}
+    return [row[0] for row in h.rows(file, "events/kernel", "name")]
 
 
 def no_faults(done):
@@ -59,7 +39,7 @@ def everything(layout, level=1):
     done = run("all", layout=layout, options=("--level", str(level)))
     no_faults(done)
     file = h.open_complete("out")
-    h.equal(rows(file, "events/kernel", "name", "device", "stream", "graph_node", "launched_by"), [
+    h.equal(h.rows(file, "events/kernel", "name", "device", "stream", "graph_node", "launched_by"), [
         ("void kernel<3>(float*)", 0, 7, 0, "inner"),
         ("second_kernel", 1, 8, 0, "outer"),
         ("in_graph", 0, 3, GRAPH + 1001, "outer"),
@@ -70,14 +50,14 @@ def everything(layout, level=1):
     ], "kernels")
     shape = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "registers",
              "static_shared_bytes", "dynamic_shared_bytes", "context")
-    h.equal(rows(file, "events/kernel", *shape)[0], (7, 5, 3, 256, 2, 1, 40, 1024, 200000, 1),
+    h.equal(h.rows(file, "events/kernel", *shape)[0], (7, 5, 3, 256, 2, 1, 40, 1024, 200000, 1),
             "shape of a kernel")
-    h.equal(rows(file, "events/kernel", "graph", "cluster_x", "cluster_y", "cluster_z"),
+    h.equal(h.rows(file, "events/kernel", "graph", "cluster_x", "cluster_y", "cluster_z"),
             [(0, 1, 1, 1)] * 2 + [(9, 2, 4, 1)] * 3 + [(0, 1, 1, 1)] * 2, "graphs and clusters")
     limits = ("capability", "warps", "blocks", "shared_bytes", "registers")
     h.equal([[int(d[f]) for f in limits] for d in file["devices"][:]],
             [[900, 64, 32, 228 << 10, 64 << 10]] * 2, "what devices can hold")
-    for launch, start, end, thread in rows(file, "events/kernel", "launch", "start", "end",
+    for launch, start, end, thread in h.rows(file, "events/kernel", "launch", "start", "end",
                                            "thread"):
         if launch != -1:
             h.check(launch <= start <= end < launch + 10**9 and thread == 0, launch, start, end)
@@ -88,26 +68,26 @@ def everything(layout, level=1):
 def layout_of_13():
     file = everything("13.0")
     ranges = {name: (start, end) for name, start, end
-              in rows(file, "events/range", "name", "start", "end")}
-    launch, start, end = rows(file, "events/kernel", "launch", "start", "end")[0]
+              in h.rows(file, "events/range", "name", "start", "end")}
+    launch, start, end = h.rows(file, "events/kernel", "launch", "start", "end")[0]
     h.check(ranges["inner"][0] <= launch < start < end <= ranges["inner"][1],
             "the kernel is not inside its range, in the same clock")
     h.equal(len(file["events/cuda_api"]) if "events/cuda_api" in file else 0, 0,
             "calls at level 1")
-    h.equal(overhead(file)["cupti_version"], 130001, "version")
-    h.check(2e6 <= overhead(file)["cupti_overhead"] < 1e9, "CUPTI's own time")
+    h.equal(h.overhead(file)["cupti_version"], 130001, "version")
+    h.check(2e6 <= h.overhead(file)["cupti_overhead"] < 1e9, "CUPTI's own time")
 
 
 @h.case
 def layout_of_13_5():
     file = everything("13.5")
-    h.equal(overhead(file)["cupti_version"], 130500, "version")
+    h.equal(h.overhead(file)["cupti_version"], 130500, "version")
 
 
 @h.case
 def layout_of_11_8():
     file = everything("11.8")
-    h.equal(overhead(file)["cupti_version"], 18, "version")
+    h.equal(h.overhead(file)["cupti_version"], 18, "version")
 
 
 @h.case
@@ -115,12 +95,10 @@ def copies_and_memory():
     for layout in LAYOUTS:
         run("all", layout=layout, options=("-o", layout))
         file = h.open_complete(layout)
-        copies = list(zip(h.enum_names(file["events/memcpy"], "kind"),
-                          *(file["events/memcpy"][f].tolist() for f in (
-                              "bytes", "src_device", "dst_device", "asynchronous", "device"))))
-        h.equal(sorted(copies), [("d2h", 8192, -1, -1, 0, 1), ("h2d", 4096, -1, -1, 1, 1),
-                                 ("p2p", 5 << 30, 1, 0, 0, 1)], "copies of " + layout)
-        h.equal(rows(file, "events/memset", "bytes", "value", "launched_by"), [(77, 0xab, "outer")],
+        found = h.copies(file, "bytes", "src_device", "dst_device", "asynchronous", "device")
+        h.equal(sorted(found), [("d2h", 8192, -1, -1, 0, 1), ("h2d", 4096, -1, -1, 1, 1),
+                                ("p2p", 5 << 30, 1, 0, 0, 1)], "copies of " + layout)
+        h.equal(h.rows(file, "events/memset", "bytes", "value", "launched_by"), [(77, 0xab, "outer")],
                 "memsets of " + layout)
         memory = file["samples/memory"][:]
         h.equal([(int(r["device"]), int(r["delta_bytes"]), int(r["total_bytes"])) for r in memory],
@@ -223,11 +201,11 @@ def waits_for_no_stream():
 @h.case
 def calls_at_level_2():
     file = everything("11.8", level=2)
-    h.equal([row[0] for row in rows(file, "events/cuda_api", "name")],
+    h.equal([row[0] for row in h.rows(file, "events/cuda_api", "name")],
             ["cudaLaunchKernel_v7000"] * 2 + ["cudaMemcpyAsync_v3020", "cudaGraphLaunch_v10000",
              "cuLaunchKernel", "cudaLaunchKernel_v7000", "cudaMalloc_v3020"], "calls")
-    calls = {row[0]: row[1] for row in rows(file, "events/cuda_api", "correlation", "start")}
-    for correlation, launch in rows(file, "events/kernel", "correlation", "launch"):
+    calls = {row[0]: row[1] for row in h.rows(file, "events/cuda_api", "correlation", "start")}
+    for correlation, launch in h.rows(file, "events/kernel", "correlation", "launch"):
         h.equal(launch, calls[correlation], "launch of a kernel")
 
 
@@ -236,7 +214,7 @@ def no_calls_at_level_0():
     run("all", options=("--level", "0"))
     file = h.open_complete("out")
     h.equal(len(names(file)), 7, "kernels")
-    h.equal(set(rows(file, "events/kernel", "launch", "thread", "launched_by")), {(-1, -1, "")},
+    h.equal(set(h.rows(file, "events/kernel", "launch", "thread", "launched_by")), {(-1, -1, "")},
             "launches")
 
 
@@ -256,7 +234,7 @@ def two_devices_apart():
     # 512 threads of 40 registers, and a block's 1 KiB and 200,000 bytes of shared memory and the
     # driver's of the multiprocessor's 228: one block of 16 warps, of 64.
     h.equal([round(float(d["occupancy"]), 6) for d in table], [0.25, 0.25], "occupancy")
-    kernels = rows(h.open_complete("out"), "events/kernel", "device", "start", "end")
+    kernels = h.rows(h.open_complete("out"), "events/kernel", "device", "start", "end")
     for d in table:
         mine = [k for k in kernels if k[0] == int(d["device"])]
         h.equal(int(d["compute_ns"]), sum(end - start for _, start, end in mine), "computing")
@@ -291,7 +269,7 @@ def two_devices_sampled():
              139 * 1024, 186, 74, 75, -1, 142 + 143, 0, 0, 38 + 52 + 59], "first sample")
     h.check(int(last["pcie_tx_bytes"]) > 197, "a slow counter was read once only")
     h.check((samples["time"][1:] > samples["time"][:-1]).all(), "times do not rise")
-    h.check("nvml_sample" in overhead(file), "what a sample costs is not said")
+    h.check("nvml_sample" in h.overhead(file), "what a sample costs is not said")
 
 
 def sampled(name, nap_ms="1500", **env):
@@ -416,9 +394,9 @@ def nvml_that_never_answers():
         h.equal(names(file), ["sampled"], "kernels")
         h.check(len(file["samples/process"]) >= 10, "other samples", len(file["samples/process"]))
         h.equal(len(file["samples/gpu"]) if "samples/gpu" in file else 0, known, "samples")
-        ((reason, kind, lost),) = gaps(file)
+        ((reason, kind, lost),) = h.gaps(file)
         h.equal((reason, kind), ("nvml_late", "device"), "gap")
-        h.equal(overhead(file)["nvml_missed"], lost, "missed")
+        h.equal(h.overhead(file)["nvml_missed"], lost, "missed")
         h.check(lost >= 8, lost, "missed samples")
         h.equal(int(file.attrs["dropped_events"]), 0, "records dropped")
         h.run(h.profwrap("merge", hangs_in))
@@ -446,8 +424,8 @@ def many_records():
     file = h.open_complete("out")
     found = names(file)
     h.equal((len(found), found.count("odd")), (200000, 100000), "kernels")
-    h.equal(len(set(r[0] for r in rows(file, "events/kernel", "correlation"))), 200000, "different")
-    h.equal(sum(launch == -1 for launch, in rows(file, "events/kernel", "launch")), 0,
+    h.equal(len(set(r[0] for r in h.rows(file, "events/kernel", "correlation"))), 200000, "different")
+    h.equal(sum(launch == -1 for launch, in h.rows(file, "events/kernel", "launch")), 0,
             "kernels without a launch")
 
 
@@ -467,7 +445,7 @@ def no_buffers_left():
         file = h.open_rank(layout)
         kept = len(names(file))
         h.check(0 < kept < 60, kept, "kernels of 60")
-        h.equal(gaps(file), [("cupti_full", "device", 60 - kept)], "gaps of " + layout)
+        h.equal(h.gaps(file), [("cupti_full", "device", 60 - kept)], "gaps of " + layout)
         h.equal(int(file.attrs["dropped_events"]), 60 - kept, "dropped_events")
 
 
@@ -479,7 +457,7 @@ def more_than_all_buffers():
         file = h.open_rank(layout)
         kept = len(names(file))
         h.check(0 < kept < 120, kept, "kernels of 120")
-        h.equal(gaps(file), [("cupti_full", "device", 120 - kept)], "gaps of " + layout)
+        h.equal(h.gaps(file), [("cupti_full", "device", 120 - kept)], "gaps of " + layout)
 
 
 @h.case
@@ -490,10 +468,10 @@ def kernels_without_times():
         no_faults(done)
         file = h.open_rank(layout)
         h.equal(names(file), ["timed", "timed_again"], "kernels of " + layout)
-        h.equal(sum(lost for reason, _, lost in gaps(file) if reason == "cupti_untimed"), 3,
-                f"records without times, of {gaps(file)}")
+        h.equal(sum(lost for reason, _, lost in h.gaps(file) if reason == "cupti_untimed"), 3,
+                f"records without times, of {h.gaps(file)}")
         h.equal(int(file.attrs["dropped_events"]), 3, "dropped_events")
-        most = int(overhead(file)["cupti_device_memory"])
+        most = int(h.overhead(file)["cupti_device_memory"])
         h.check(f"device memory {most}" in h.lines(done.stdout), most, done.stdout)
         h.check(64 << 20 <= most <= 256 << 20, most, "bytes")
 
@@ -505,7 +483,7 @@ def more_threads_than_buffers():
     no_faults(done)
     file = h.open_complete("out")
     h.equal(len(names(file)), 40, "kernels")
-    h.equal(gaps(file), [], "gaps")
+    h.equal(h.gaps(file), [], "gaps")
 
 
 @h.case
@@ -519,9 +497,9 @@ def another_profiler():
         file = h.open_complete(layout)
         h.equal(names(file), ["before", "after"], "kernels of " + layout)
         table = file["events/gap"][:]
-        h.equal(gaps(file), [("cupti_taken", "device", 0)], "gaps")
+        h.equal(h.gaps(file), [("cupti_taken", "device", 0)], "gaps")
         h.equal(text(file, "cupti_taken_by"), "gpuactor", "who")
-        before, after = rows(file, "events/kernel", "start", "end")
+        before, after = h.rows(file, "events/kernel", "start", "end")
         h.check(before[1] <= table[0]["start"] < table[0]["end"] <= after[0] + 10**6,
                 "the gap is not between them")
     h.run(h.profwrap("merge", layout))
@@ -539,8 +517,8 @@ def a_profiler_beside_us():
     h.check("theirs 1 failed 0" in h.lines(done.stdout), done.stdout)
     file = h.open_complete("out")
     h.equal(names(file), ["before", "during", "after"], "kernels")
-    h.equal(gaps(file), [], "gaps")
-    h.equal(overhead(file)["cupti_version"], 130500, "version")
+    h.equal(h.gaps(file), [], "gaps")
+    h.equal(h.overhead(file)["cupti_version"], 130500, "version")
 
 
 @h.case
@@ -562,7 +540,7 @@ def another_tool_has_cupti_already():
                    env={**root, "STANDIN_HELD": "nsys"})
         no_faults(done)
         file = h.open_complete(layout)
-        h.equal(gaps(file), [("cupti_taken", "device", 0)], "gaps of " + layout)
+        h.equal(h.gaps(file), [("cupti_taken", "device", 0)], "gaps of " + layout)
         h.equal(text(file, "cupti_taken_by"), by, "who")
         h.equal(text(file, "gpu_unrecorded"), "another tool has CUPTI: " + by, "why nothing is there")
 
@@ -580,7 +558,7 @@ def a_profiler_that_is_not_seen():
         no_faults(done)
         h.check("failed 39" in h.lines(done.stdout), done.stdout)
         file = h.open_complete(layout)
-        h.equal((names(file), gaps(file)), (["before", "after"], []), layout)
+        h.equal((names(file), h.gaps(file)), (["before", "after"], []), layout)
 
 
 @h.case
@@ -595,7 +573,7 @@ def a_profiler_that_is_known_by_its_file():
             no_faults(done)
             h.check("failed 0" in h.lines(done.stdout), done.stdout)
             file = h.open_complete(out)
-            h.equal((names(file), gaps(file)), (kernels, [("cupti_taken", "device", 0)]), out)
+            h.equal((names(file), h.gaps(file)), (kernels, [("cupti_taken", "device", 0)]), out)
             h.equal(text(file, "cupti_taken_by"), "libproton.so", "who")
 
 
@@ -627,7 +605,7 @@ def a_profiler_that_stops_twice():
     h.check("failed 0" in h.lines(done.stdout), done.stdout)
     file = h.open_complete("out")
     h.equal(names(file), ["after", "later"], "kernels")
-    h.equal(gaps(file), [("cupti_taken", "device", 0)], "gaps")
+    h.equal(h.gaps(file), [("cupti_taken", "device", 0)], "gaps")
 
 
 @h.case
@@ -654,8 +632,8 @@ def a_second_library():
     h.check("ours 0 theirs 400 then 0 failed 0" in h.lines(done.stdout), done.stdout)
     file = h.open_complete("out")
     h.equal(names(file), ["before", "after"], "kernels")
-    h.equal(gaps(file), [("cupti_taken", "device", 0)], "gaps")
-    h.equal(overhead(file)["cupti_version"], 18, "version")
+    h.equal(h.gaps(file), [("cupti_taken", "device", 0)], "gaps")
+    h.equal(h.overhead(file)["cupti_version"], 18, "version")
 
 
 @h.case
@@ -676,7 +654,7 @@ def a_record_that_cannot_be_read():
             env={"STANDIN_BROKEN": "1"})
         file = h.open_rank(layout)
         h.check(0 < len(names(file)) < 5, names(file))
-        h.check(("cupti_full", "device", 1) in gaps(file), layout, gaps(file))
+        h.check(("cupti_full", "device", 1) in h.gaps(file), layout, h.gaps(file))
 
 
 @h.case
@@ -715,10 +693,10 @@ def killed():
     run("die", status=-signal.SIGKILL)
     file = h.open_rank("out")
     h.equal(int(file.attrs["complete"]), 1, "complete")
-    found = rows(file, "events/kernel", "name", "stream")
+    found = h.rows(file, "events/kernel", "name", "stream")
     h.equal((len(found), len([r for r in found if r[1] == 2])), (5010, 10), "kernels")
     h.equal({r[0] for r in found if r[1] == 2}, {"odd"}, "names out of a buffer that was left")
-    h.equal(len(set(r[0] for r in rows(file, "events/kernel", "correlation"))), 5010, "different")
+    h.equal(len(set(r[0] for r in h.rows(file, "events/kernel", "correlation"))), 5010, "different")
 
 
 @h.case
@@ -738,7 +716,7 @@ def children_that_use_the_gpu():
         h.equal(h.lines(done.stdout).count("child 0"), count, "children that ended")
         file = h.open_complete("out")
         h.equal(names(file), kernels, "kernels")
-        h.equal(overhead(file)["gpu_processes"], count, "in /overhead")
+        h.equal(h.overhead(file)["gpu_processes"], count, "in /overhead")
         h.run(h.profwrap("merge", "out"))
         text, data, html = reported()
         said = ("GPUs were used by 2 child processes that were not recorded" if count == 2 else
@@ -761,7 +739,7 @@ def without_a_gpu():
     done = run("nothing", env={"PROFWRAP_CUPTI": "/nonexistent/libcupti.so"})
     h.equal(h.lines(done.stderr), [], "messages")
     file = h.open_complete("out")
-    h.check(not [key for key in overhead(file) if "cup" in key or "nvml" in key], overhead(file))
+    h.check(not [key for key in h.overhead(file) if "cup" in key or "nvml" in key], h.overhead(file))
     for table in ("events/kernel", "events/cuda_sync", "samples/gpu", "devices"):
         h.check(table not in file or len(file[table]) == 0, table, "has rows")
 
@@ -782,8 +760,8 @@ def the_real_library_without_a_driver():
                  env={"PROFWRAP_CUPTI": found[0]})
     h.equal(h.lines(done.stderr), [], "messages")
     file = h.open_complete("real")
-    h.equal(overhead(file).get("cupti_result"), 999, "CUPTI's answer")
-    h.check(overhead(file).get("cupti_version", 0) >= 18, "version")
+    h.equal(h.overhead(file).get("cupti_result"), 999, "CUPTI's answer")
+    h.check(h.overhead(file).get("cupti_version", 0) >= 18, "version")
 
 
 def bring_gpu(folder="root"):
@@ -852,7 +830,7 @@ def the_next_cupti_is_tried():
     no_faults(done)
     file = h.open_complete("out")
     h.equal(len(names(file)), 7, "kernels")
-    h.equal((overhead(file)["cupti_version"], overhead(file)["cupti_result"]), (18, 0), "CUPTI")
+    h.equal((h.overhead(file)["cupti_version"], h.overhead(file)["cupti_result"]), (18, 0), "CUPTI")
     h.check("gpu_unrecorded" not in file.attrs, dict(file.attrs))
 
 

@@ -36,10 +36,6 @@ def lost(file, *kinds):
     return sum(row[2] for row in gaps(file) if row[0] == "ring_full" and row[1] in kinds)
 
 
-def overhead(file):
-    return {row["name"].decode(): float(row["value"]) for row in file["overhead"][:]}
-
-
 def report():
     with open("out/report.txt") as file:
         return " ".join(file.read().split())
@@ -52,6 +48,19 @@ def check_gaps(file):
     for row in rows:
         h.check(min(times) <= row[3] <= row[4], "times of", row)
     h.equal(sum(row[2] for row in rows), int(file.attrs["dropped_events"]), "sum of the losses")
+
+
+def flooded(while_stopped, after):
+    """The rank file of a run with small rings, whose collector was stopped at first."""
+    with Flood("--ring-size", "64K") as run:
+        run.stop_collector()
+        run.tell(*while_stopped)
+        run.continue_collector()
+        run.tell(*after)
+        run.end()
+    file = h.open_rank("out")
+    check_gaps(file)
+    return file
 
 
 @h.case
@@ -72,14 +81,7 @@ def a_burst_of_100000_events_per_thread():
 @h.case
 def losses_are_counted_by_kind():
     h.h5py()
-    with Flood("--ring-size", "64K") as run:
-        run.stop_collector()
-        run.tell("calls 2000", "ranges 300", "steps 40", "names 50")
-        run.continue_collector()
-        run.tell("calls 10", "steps 1")
-        run.end()
-    file = h.open_rank("out")
-    check_gaps(file)
+    file = flooded(("calls 2000", "ranges 300", "steps 40", "names 50"), ("calls 10", "steps 1"))
     calls, ranges = h.operations(file).count("Allreduce"), len(file["events/range"])
     h.equal(lost(file, "communication") + calls, 2011, "calls, lost and recorded")
     h.equal(lost(file, "range") + ranges, 350, "ranges, lost and recorded")
@@ -96,14 +98,7 @@ def losses_are_counted_by_kind():
 @h.case
 def definitions_survive_a_flood():
     h.h5py()
-    with Flood("--ring-size", "64K") as run:
-        run.stop_collector()
-        run.tell("calls 5000", "dup kept", "names 3", "calls 5000")
-        run.continue_collector()
-        run.tell("dup-calls 7")
-        run.end()
-    file = h.open_rank("out")
-    check_gaps(file)
+    file = flooded(("calls 5000", "dup kept", "names 3", "calls 5000"), ("dup-calls 7",))
     h.equal(lost(file, "name", "other"), 0, "lost definitions")
     names = h.texts(file)
     comms = [names[int(row["name"])] for row in file["comms"][:]]
@@ -129,7 +124,7 @@ def waiting_loses_nothing():
     rows = gaps(file)
     h.equal({row[0] for row in rows}, {"ring_wait"}, "reasons of gaps")
     waited = sum(row[4] - row[3] for row in rows)
-    h.equal(int(overhead(file)["ring_wait"]), waited, "ring_wait in /overhead")
+    h.equal(int(h.overhead(file)["ring_wait"]), waited, "ring_wait in /overhead")
     h.check(waited > 0, "so many events fitted 1024 records without waiting")
     h.check(len(rows) < 403000 * 16 / SMALLEST, len(rows), "waits: each made too little room")
     h.check("ring_wait" in report(), "the report hides the waiting:", report())
@@ -152,7 +147,7 @@ def waiting_for_a_stopped_collector_ends():
     recorded = h.operations(file).count("Allreduce")
     h.equal(lost(file, "communication") + recorded, 200001, "calls, lost and recorded")
     h.check(recorded > 100000, "no waiting any more once the collector went on:", recorded)
-    h.check(overhead(file)["ring_wait"] > 1.5e9, "the waiting in vain is not accounted")
+    h.check(h.overhead(file)["ring_wait"] > 1.5e9, "the waiting in vain is not accounted")
 
 
 @h.case

@@ -283,9 +283,7 @@ def killed_in_a_call():
         victim = {r["rank"]: r["pid"] for r in found["ranks"]}[2]
         os.kill(victim, signal.SIGKILL)
         job.communicate(timeout=h.PATIENCE_S)
-    until = time.monotonic() + 20
-    while glob.glob("out/*.part") and time.monotonic() < until:
-        time.sleep(0.1)
+    h.wait_until_gone("out/*.part")
     with h.open_complete("out", 2) as file:
         rows = file["events/open"][:]
         h.equal(h.enum_names(file["events/open"], "op"), ["Allreduce"], "open calls of rank 2")
@@ -314,9 +312,7 @@ def killed_in_a_call_after_its_collector():
         time.sleep(0.5)
         os.kill(victim, signal.SIGKILL)
         job.communicate(timeout=h.PATIENCE_S)
-    until = time.monotonic() + 20
-    while glob.glob("out/*.journal") and time.monotonic() < until:
-        time.sleep(0.1)
+    h.wait_until_gone("out/*.journal")
     with h.open_rank("out", 2) as file:
         h.equal(int(file.attrs["complete"]), 2, "complete")
         h.equal(int(file.attrs["exit_signal"]), signal.SIGKILL, "signal")

@@ -56,10 +56,6 @@ def load_report(folder):
         return json.load(file)
 
 
-def overhead(file):
-    return {row["name"].decode(): row["value"] for row in file["overhead"][:]}
-
-
 def overview(found, *fields):
     return [tuple(one[f] for f in fields) for one in found]
 
@@ -207,7 +203,7 @@ def graphs():
         file = h.open_rank(f"o{rank}", rank)
         h.equal(overview(events(file), "op", "seq", "count"),
                 [("Allreduce", 0, 1), ("Allreduce", 2, 2)], "what ran once")
-        h.equal((overhead(file)["nccl_captured"], overhead(file)["nccl_replayed"]), (1, 3 + rank),
+        h.equal((h.overhead(file)["nccl_captured"], h.overhead(file)["nccl_replayed"]), (1, 3 + rank),
                 "captured and replayed")
 
 
@@ -226,7 +222,7 @@ def replays_of_graphs():
                                                     ("Allgather", 2 * i + 1, 2000, 4000))],
                 "operations")
         h.equal({e["timed"] for e in found}, {"kernel"}, "times")
-        h.equal(overhead(file)["nccl_replay_kernels"], 24, "kernels that have an operation")
+        h.equal(h.overhead(file)["nccl_replay_kernels"], 24, "kernels that have an operation")
         comm = file["comms"][:][found[0]["comm"]]
         h.check(int(comm["uid"]) != HASH and int(comm["size"]) == 2, comm)
     report = load_report("out")
@@ -390,7 +386,7 @@ def collectives_made_of_messages():
         h.equal({e["timed"] for e in found}, {"enqueued"}, "times")
         h.equal([(int(c["size"]), int(c["my_rank"]), int(c["collectives"]))
                  for c in file["comms"][:]], [(2, rank, 6)], "communicators")
-        h.check("nccl_refused" not in overhead(file), overhead(file))
+        h.check("nccl_refused" not in h.overhead(file), h.overhead(file))
 
 
 @h.case
@@ -439,7 +435,7 @@ def by_nvtx():
     comms = file["comms"][:]
     h.equal([(int(c["uid"]), int(c["my_rank"]), int(c["collectives"])) for c in comms],
             [(fake, -1, 2)], "communicators")
-    h.equal(overhead(file)["nccl_by_nvtx"], 3, "operations by NVTX")
+    h.equal(h.overhead(file)["nccl_by_nvtx"], 3, "operations by NVTX")
 
 
 @h.case

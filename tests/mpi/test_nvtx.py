@@ -39,10 +39,6 @@ def ranges(file, *wanted):
     return found
 
 
-def overhead(file):
-    return {row["name"].decode(): row["value"] for row in file["overhead"][:]}
-
-
 @h.case
 def every_function():
     run("all")
@@ -70,7 +66,7 @@ def every_function():
     h.equal(process, [("across threads", 2**64 - 1, 2), ("left open", 0, 3), ("started", 0, 2)],
             "ranges of the process")
     h.check(all(ns >= 0 for ns, in ranges(file, "ns")), "a range ends before it begins")
-    h.equal(overhead(file).get("nvtx_ends_alone"), 2, "ends without a begin")
+    h.equal(h.overhead(file).get("nvtx_ends_alone"), 2, "ends without a begin")
 
 
 @h.case
@@ -189,7 +185,7 @@ def too_deep():
 def many_domains_names_and_ranges():
     run("many", "100000", options=("--on-full", "wait"))
     file = h.open_rank("out")
-    h.equal(overhead(file).get("nvtx_refused"), 100000 - 32768, "begins without room")
+    h.equal(h.overhead(file).get("nvtx_refused"), 100000 - 32768, "begins without room")
 
 
 @h.case

@@ -35,27 +35,8 @@ def run(*arguments, version="1.0", options=(), status=0, env=None, merges=False,
     return done
 
 
-def rows(file, table, *fields):
-    strings, dataset = h.texts(file), file[table] if table in file else []
-    found = []
-    for row in sorted(dataset[:], key=lambda r: tuple(int(r[f]) for f in ("start", "end"))):
-        found.append(tuple(strings[row[f]] if f in ("name", "launched_by") else int(row[f])
-                           for f in fields))
-    return found
-
-
 def count(file, table):
     return len(file[table]) if table in file else 0
-
-
-def gaps(file):
-    table = file["events/gap"]
-    return list(zip(h.enum_names(table, "reason"), h.enum_names(table, "kind"),
-                    (int(n) for n in table["lost"])))
-
-
-def overhead(file):
-    return {row["name"].decode(): row["value"] for row in file["overhead"][:]}
 
 
 KERNELS = [("void kernel<3>(float*)", 0, 0, "inner"), ("second_kernel", 1, 5, "outer"),
@@ -63,8 +44,8 @@ KERNELS = [("void kernel<3>(float*)", 0, 0, "inner"), ("second_kernel", 1, 5, "o
 
 
 def check_kernels(file):
-    h.equal(rows(file, "events/kernel", "name", "device", "stream", "launched_by"), KERNELS, "kernels")
-    for launch, start, end, thread in rows(file, "events/kernel", "launch", "start", "end", "thread"):
+    h.equal(h.rows(file, "events/kernel", "name", "device", "stream", "launched_by"), KERNELS, "kernels")
+    for launch, start, end, thread in h.rows(file, "events/kernel", "launch", "start", "end", "thread"):
         h.check(0 < launch <= start <= end < launch + 10**9 and thread == 0, launch, start, end)
 
 
@@ -77,11 +58,11 @@ def kernels():
         check_kernels(file)
         shape = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z",
                  "static_shared_bytes", "dynamic_shared_bytes", "registers", "graph_node")
-        h.equal(rows(file, "events/kernel", *shape)[:2],
+        h.equal(h.rows(file, "events/kernel", *shape)[:2],
                 [(7, 5, 3, 256, 2, 1, 1024, 2048, -1, 0), (7, 5, 3, 256, 2, 1, 0, 3072, -1, 0)],
                 "shapes")
-        h.equal(overhead(file)["rocprofiler_version"], number, "version")
-        h.equal(overhead(file)["rocprofiler_result"], 0, "result")
+        h.equal(h.overhead(file)["rocprofiler_version"], number, "version")
+        h.equal(h.overhead(file)["rocprofiler_result"], 0, "result")
         h.check("never_launched" not in h.texts(file), "names that nobody needs")
 
 
@@ -91,8 +72,8 @@ def in_the_clock_of_the_rank():
     run("all")
     file = h.open_complete("out")
     ranges = {name: (start, end)
-              for name, start, end in rows(file, "events/range", "name", "start", "end")}
-    first, second, last = rows(file, "events/kernel", "launch", "start", "end")
+              for name, start, end in h.rows(file, "events/range", "name", "start", "end")}
+    first, second, last = h.rows(file, "events/kernel", "launch", "start", "end")
     h.check(ranges["inner"][0] <= first[0] < first[1] < first[2] <= ranges["inner"][1] + 1000, "inner")
     h.check(ranges["inner"][1] <= second[0] < second[2] <= ranges["outer"][1], "outer")
     h.check(last[0] >= ranges["outer"][1], "after it")
@@ -116,11 +97,9 @@ def copies_waits_and_memory():
     for version in VERSIONS:
         run("all", version=version, options=("-o", version))
         file = h.open_complete(version)
-        copies = list(zip(h.enum_names(file["events/memcpy"], "kind"),
-                          *(file["events/memcpy"][f].tolist() for f in (
-                              "bytes", "device", "src_device", "dst_device", "stream"))))
-        h.equal(copies, [("h2d", 4096, 1, -1, -1, 4), ("d2h", 8192, 1, -1, -1, 4),
-                         ("d2d", 5, 0, -1, -1, 4), ("p2p", 5 << 30, 1, 1, 0, 4)], "copies")
+        h.equal(h.copies(file, "bytes", "device", "src_device", "dst_device", "stream"),
+                [("h2d", 4096, 1, -1, -1, 4), ("d2h", 8192, 1, -1, -1, 4),
+                 ("d2d", 5, 0, -1, -1, 4), ("p2p", 5 << 30, 1, 1, 0, 4)], "copies")
         waits = file["events/cuda_sync"]
         h.equal(list(zip(h.enum_names(waits, "kind"), waits["stream"].tolist())),
                 [("stream", 5), ("context", -1)], "waits")
@@ -141,23 +120,23 @@ def calls_by_level():
     file = h.open_complete("0")
     h.equal((count(file, "events/kernel"), count(file, "events/memcpy"),
              count(file, "events/cuda_sync"), count(file, "samples/memory")), (3, 4, 0, 0), "level 0")
-    h.equal({r for r in rows(file, "events/kernel", "launch", "thread")}, {(-1, -1)}, "launches")
+    h.equal({r for r in h.rows(file, "events/kernel", "launch", "thread")}, {(-1, -1)}, "launches")
     run("all", options=("--level", "2"))
     file = h.open_complete("out")
     check_kernels(file)
-    names = [name for (name,) in rows(file, "events/cuda_api", "name")]
+    names = [name for (name,) in h.rows(file, "events/cuda_api", "name")]
     h.equal(names, ["hipLaunchKernel"] * 2 + ["hipMemcpyAsync"] * 5 +
             ["hipStreamSynchronize", "hipDeviceSynchronize", "hipLaunchKernel", "hipMalloc",
              "hsa_queue_create", "scratch memory allocated"], "calls")
-    calls = {c: n for n, c in rows(file, "events/cuda_api", "name", "correlation")}
-    h.equal([calls[c] for (c,) in rows(file, "events/kernel", "correlation")],
+    calls = {c: n for n, c in h.rows(file, "events/cuda_api", "name", "correlation")}
+    h.equal([calls[c] for (c,) in h.rows(file, "events/kernel", "correlation")],
             ["hipLaunchKernel"] * 3, "who launched")
 
 
 @h.case
 def told_of_out_of_order():
     run("unordered")
-    h.equal(rows(h.open_complete("out"), "events/kernel", "name", "stream", "launched_by"),
+    h.equal(h.rows(h.open_complete("out"), "events/kernel", "name", "stream", "launched_by"),
             [("ncclDevKernel_Generic(Args)", 2, "third"), ("second_kernel", 1, "second"),
              ("void kernel<3>(float*)", 0, "first")], "kernels")
 
@@ -167,7 +146,7 @@ def kernels_without_times():
     run("untimed")
     file = h.open_rank("out", 0)
     h.equal(count(file, "events/kernel"), 1, "kernels")
-    h.equal(sum(lost for reason, _, lost in gaps(file) if reason == "rocprofiler_untimed"), 2, "lost")
+    h.equal(sum(lost for reason, _, lost in h.gaps(file) if reason == "rocprofiler_untimed"), 2, "lost")
     h.equal(int(file.attrs["dropped_events"]), 2, "dropped events")
     h.run(h.profwrap("merge", "out"))
     data = json.loads(h.run(h.profwrap("report", "--format", "json", "out")).stdout)
@@ -181,13 +160,13 @@ def many_threads():
     h.check("faults 0" in h.lines(done.stdout), done.stdout)
     file = h.open_complete("out")
     h.equal(count(file, "events/kernel"), 16000, "kernels")
-    h.equal(len({c for (c,) in rows(file, "events/kernel", "correlation")}), 16000, "different")
+    h.equal(len({c for (c,) in h.rows(file, "events/kernel", "correlation")}), 16000, "different")
 
 
 @h.case
 def paused():
     run("pause")
-    h.equal([name for (name,) in rows(h.open_complete("out"), "events/kernel", "name")],
+    h.equal([name for (name,) in h.rows(h.open_complete("out"), "events/kernel", "name")],
             ["void kernel<3>(float*)", "ncclDevKernel_Generic(Args)"], "kernels")
 
 
@@ -245,7 +224,7 @@ def without_a_gpu():
     h.equal(h.lines(done.stdout), ["registered 1", "rocprofiler 0"], "what was loaded")
     h.equal(h.lines(done.stderr), [], "messages")
     file = h.open_complete("out")
-    h.check(not [key for key in overhead(file) if "roc" in key], overhead(file))
+    h.check(not [key for key in h.overhead(file) if "roc" in key], h.overhead(file))
     h.equal(count(file, "events/kernel"), 0, "kernels")
 
 
@@ -262,7 +241,7 @@ def without_rocm():
     done = run("nothing")
     h.equal(h.lines(done.stderr), [], "messages")
     file = h.open_complete("out")
-    h.check(not [key for key in overhead(file) if "roc" in key], overhead(file))
+    h.check(not [key for key in h.overhead(file) if "roc" in key], h.overhead(file))
 
 
 def check_not_recorded(words, *arguments, **more):

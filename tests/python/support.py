@@ -53,6 +53,31 @@ def use_wheel_if_asked():
     del sys.argv[1]
 
 
+def require_torch():
+    try:
+        import torch
+    except ImportError:
+        skip("torch is not installed (scripts/setup --torch)")
+    return torch
+
+
+# The beginning of scripts that train under profwrap.
+SMALL_MODEL = """
+import json, sys
+import torch, torch.profiler
+import profwrap.torch
+from torch import nn
+
+torch.manual_seed(0)
+torch.set_num_threads(1)
+model = nn.Sequential(
+    nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(inplace=True), nn.Flatten(),
+    nn.Linear(8 * 14 * 14, 64), nn.Tanh(), nn.Linear(64, 10))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+x, y = torch.randn(32, 3, 16, 16), torch.zeros(32, dtype=torch.long)
+"""
+
+
 def environment():
     """Ours, with the module in reach and no .pyc files in the source tree."""
     paths = [MODULE_DIR, os.environ.get("PYTHONPATH", "")]

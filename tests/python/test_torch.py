@@ -14,10 +14,7 @@ import support
 from fake_probe import FakeProbe
 
 support.use_wheel_if_asked()
-try:
-    import torch
-except ImportError:
-    support.skip("torch is not installed (scripts/setup --torch)")
+torch = support.require_torch()
 
 import profwrap
 import profwrap.torch

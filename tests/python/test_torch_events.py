@@ -7,26 +7,11 @@ import unittest
 import support
 
 support.require_h5py()
-try:
-    import torch
-except ImportError:
-    support.skip("torch is not installed (scripts/setup --torch)")
+torch = support.require_torch()
 
 import profwrap
 
-SCRIPT = """
-import json, sys, warnings
-import torch, torch.profiler
-import profwrap.torch
-from torch import nn
-
-torch.manual_seed(0)
-torch.set_num_threads(1)
-model = nn.Sequential(
-    nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(inplace=True), nn.Flatten(),
-    nn.Linear(8 * 14 * 14, 64), nn.Tanh(), nn.Linear(64, 10))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-x, y = torch.randn(32, 3, 16, 16), torch.zeros(32, dtype=torch.long)
+SCRIPT = support.SMALL_MODEL + """
 seen = []
 
 def rows_of(averages):

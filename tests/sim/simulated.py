@@ -40,6 +40,20 @@ def told(name, *options):
     return report(make(name, *options))
 
 
+def require_h5py():
+    """Ends the program if it is asked for its --list, or is to be skipped for want of h5py."""
+    if sys.argv[1:] == ["--list"]:
+        print("\n".join(CASES))
+        sys.exit(0)
+    try:
+        import h5py
+        import numpy
+    except ImportError:
+        print("skipped: this Python has no h5py")
+        sys.exit(77)
+    return h5py, numpy
+
+
 def main():
     """TEST.py PROFWRAP CASE..., or --list."""
     if sys.argv[1:] == ["--list"]:

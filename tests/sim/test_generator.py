@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-from simulated import CASES, case
+from simulated import CASES, case, require_h5py
 
 MS = 1000000
 # No noise, and transfers that take 20 us: a step is 10 ms of work and little else.
@@ -55,16 +55,22 @@ def fault_of(*options):
     return with_fault, clean, fault
 
 
+def costs(ms, *options):
+    """The same for a fault that lengthens the run by so much, in the truth and in the files."""
+    with_fault, clean, fault = fault_of(*options)
+    near(fault["lost_ns"], ms * MS, 0.1 * MS)
+    near(wall_ns(with_fault) - wall_ns(clean), ms * MS, 0.1 * MS)
+    return with_fault, fault
+
+
 def near(value, expected, most):
     assert abs(value - expected) <= most, (value, expected)
 
 
 @case
 def a_stall_of_2_s_costs_2_s():
-    stalled, clean, fault = fault_of("-r", "2", "-s", "20", *PLAIN, "-f",
-                                     "stall:rank=1,steps=10,ms=2000,phase=backward")
-    near(fault["lost_ns"], 2000 * MS, 0.1 * MS)
-    near(wall_ns(stalled) - wall_ns(clean), 2000 * MS, 0.1 * MS)
+    stalled, fault = costs(2000, "-r", "2", "-s", "20", *PLAIN, "-f",
+                           "stall:rank=1,steps=10,ms=2000,phase=backward")
     assert fault["ranks"] == [1] and fault["steps"] == [10] and fault["scope"] == "rank"
     assert fault["phase"] == "backward" and fault["cause"] == "blocked_off_cpu"
     steps = table(stalled, 0, "steps")
@@ -75,10 +81,8 @@ def a_stall_of_2_s_costs_2_s():
 
 @case
 def a_rank_that_is_stopped_has_state_t_and_uses_no_cpu():
-    stopped, clean, fault = fault_of("-r", "2", "-s", "400", *PLAIN, "-f",
-                                     "sigstop:rank=1,steps=100,ms=3000")
-    near(fault["lost_ns"], 3000 * MS, 0.1 * MS)
-    near(wall_ns(stopped) - wall_ns(clean), 3000 * MS, 0.1 * MS)
+    stopped, fault = costs(3000, "-r", "2", "-s", "400", *PLAIN, "-f",
+                           "sigstop:rank=1,steps=100,ms=3000")
     assert fault["steps"] == [100] and fault["held_ns"] == 3000 * MS
     rows = table(stopped, 1, "samples/process")
     halted = rows[rows["state"] == ord("T")]
@@ -520,15 +524,7 @@ def seeds_keep_their_runs():
         assert made == expected, (options, made, expected)
 
 
-if sys.argv[1:] == ["--list"]:
-    print("\n".join(CASES))
-    sys.exit(0)
-try:
-    import h5py
-    import numpy as np
-except ImportError:
-    print("skipped: this Python has no h5py")
-    sys.exit(77)
+h5py, np = require_h5py()
 profwrap = os.path.abspath(sys.argv[1])
 for wanted in sys.argv[2:]:
     with tempfile.TemporaryDirectory(prefix="profwrap-sim-") as where:

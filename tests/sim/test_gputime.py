@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-from simulated import CASES, ENVIRONMENT, case
+from simulated import CASES, ENVIRONMENT, case, require_h5py
 
 SHARED = os.path.join(os.path.dirname(os.path.abspath(__file__)), *[".."] * 3, "shared", "traces")
 ENQUEUED = 32  # PW_FLAG_ENQUEUED
@@ -389,15 +389,7 @@ def real_traces_agree_with_hta():
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--list"]:
-        print("\n".join(CASES))
-        sys.exit(0)
-    try:
-        import h5py
-        import numpy
-    except ImportError:
-        print("skipped: h5py is not installed")
-        sys.exit(77)
+    h5py, numpy = require_h5py()
     profwrap = os.path.abspath(sys.argv[1])
     where = tempfile.mkdtemp(prefix="profwrap-gpu-")
     try:

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 
-from simulated import CASES, ENVIRONMENT, case
+from simulated import CASES, ENVIRONMENT, case, require_h5py
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "mpi"))
 import contract  # noqa: E402
@@ -1156,15 +1156,7 @@ def comparison_says_what_it_cannot_compare():
     assert "No space left" in full, full
 
 
-if sys.argv[1:] == ["--list"]:
-    print("\n".join(CASES))
-    sys.exit(0)
-try:
-    import h5py
-    import numpy as np
-except ImportError:
-    print("skipped: this Python has no h5py")
-    sys.exit(77)
+h5py, np = require_h5py()
 profwrap = os.path.abspath(sys.argv[1])
 with tempfile.TemporaryDirectory(prefix="profwrap-sim-") as where:
     CASES[sys.argv[2]]()

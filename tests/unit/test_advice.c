@@ -344,32 +344,41 @@ static void assert_rule(const struct world *w, const char *rule, int enough, con
                  found->evidence);
 }
 
-static void test_each_rule_fires_and_does_not(void **state)
+static void change_world(struct world *w, size_t i, int enough)
 {
-    (void)state;
-    for (size_t i = 0; i < CASES; i++)
+    cases[i].change(w, enough);
+    assert_rule(w, cases[i].rule, enough, cases[i].says);
+}
+
+static void add_case_straggler(struct world *w, size_t i, int enough)
+{
+    world_add_straggler(w, enough ? straggler_cases[i].cause : straggler_cases[i].other_cause,
+                        enough ? straggler_cases[i].phase : straggler_cases[i].other_phase);
+    assert_rule(w, straggler_cases[i].rule, enough, straggler_cases[i].says);
+}
+
+/* Each of `n` cases in a world of its own, once with too little evidence and once with enough. */
+static void check_cases(size_t n, void (*check)(struct world *w, size_t i, int enough))
+{
+    for (size_t i = 0; i < n; i++)
         for (int enough = 0; enough < 2; enough++) {
             struct world w;
             world_make(&w);
-            cases[i].change(&w, enough);
-            assert_rule(&w, cases[i].rule, enough, cases[i].says);
+            check(&w, i, enough);
             pw_cluster_destroy(w.c);
         }
+}
+
+static void test_each_rule_fires_and_does_not(void **state)
+{
+    (void)state;
+    check_cases(CASES, change_world);
 }
 
 static void test_each_straggler_rule_fires_and_does_not(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < STRAGGLER_CASES; i++)
-        for (int enough = 0; enough < 2; enough++) {
-            struct world w;
-            world_make(&w);
-            world_add_straggler(&w,
-                                enough ? straggler_cases[i].cause : straggler_cases[i].other_cause,
-                                enough ? straggler_cases[i].phase : straggler_cases[i].other_phase);
-            assert_rule(&w, straggler_cases[i].rule, enough, straggler_cases[i].says);
-            pw_cluster_destroy(w.c);
-        }
+    check_cases(STRAGGLER_CASES, add_case_straggler);
 }
 
 static void test_no_advice_for_a_healthy_run(void **state)

@@ -58,6 +58,15 @@ static void test_late_senders_begin_with_a_rank(void **state)
     }
 }
 
+/* 100 messages, each of which took 3 ms instead of 1. */
+static void add_slow_link(struct pw_cluster *c, int32_t src, int32_t dst)
+{
+    c->links_slow = calloc(1, sizeof(*c->links_slow));
+    c->nlinks_slow = 1;
+    c->links_slow[0] = (struct pw_row_c_link){
+        .src = src, .dst = dst, .messages = 100, .transfer_ns = 3 * MS, .others_ns = MS};
+}
+
 /* The second time both ranks are on one host, where there is no cable. */
 static void test_cables_are_between_hosts(void **state)
 {
@@ -66,10 +75,7 @@ static void test_cables_are_between_hosts(void **state)
         struct pw_advice advice[PW_ADVICE_MAX];
         struct world w;
         world_make(&w);
-        w.c->links_slow = calloc(1, sizeof(*w.c->links_slow));
-        w.c->nlinks_slow = 1;
-        w.c->links_slow[0] = (struct pw_row_c_link){
-            .src = 1, .dst = 2, .messages = 100, .transfer_ns = 3 * MS, .others_ns = MS};
+        add_slow_link(w.c, 1, 2);
         strcpy(w.c->ranks[1].hostname, "node-a");
         strcpy(w.c->ranks[2].hostname, is_inside ? "node-a" : "node-b");
         const struct pw_advice *found = world_find(advice, world_collect(&w, advice), "slow_link");
@@ -149,10 +155,7 @@ static void test_links_agree_with_the_replay(void **state)
     struct pw_advice advice[PW_ADVICE_MAX];
     struct world w;
     world_make(&w);
-    w.c->links_slow = calloc(1, sizeof(*w.c->links_slow));
-    w.c->nlinks_slow = 1;
-    w.c->links_slow[0] = (struct pw_row_c_link){
-        .src = 2, .dst = 1, .messages = 100, .transfer_ns = 3 * MS, .others_ns = MS};
+    add_slow_link(w.c, 2, 1);
     w.c->whatif = calloc(1, sizeof(*w.c->whatif));
     w.c->nwhatif = 1;
     strcpy(w.c->whatif[0].scope, "network");

@@ -1,10 +1,7 @@
 /* Advice speaks of training only to programs that have shown some, and of savings only where they
  * are known. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "unit.h"
 
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 

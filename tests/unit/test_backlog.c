@@ -190,14 +190,15 @@ static void test_memory_is_given_back(void **state)
     pw_backlog_destroy(backlog);
 }
 
-#define WITH(test) cmocka_unit_test_setup_teardown(test, setup, bench_destroy)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH(test_a_burst_waits_for_the_intake),         WITH(test_no_more_waits_than_may),
-        WITH(test_full_ring_drops_records_without_wait), WITH(test_without_memory_nothing_is_lost),
-        WITH(test_answers_wait_for_the_intake),          WITH(test_memory_is_given_back),
+        ON_BENCH(test_a_burst_waits_for_the_intake),
+        ON_BENCH(test_no_more_waits_than_may),
+        ON_BENCH(test_full_ring_drops_records_without_wait),
+        ON_BENCH(test_without_memory_nothing_is_lost),
+        ON_BENCH(test_answers_wait_for_the_intake),
+        ON_BENCH(test_memory_is_given_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -189,9 +189,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_siphash),
-        cmocka_unit_test_setup_teardown(test_rendezvous, unit_dir_create, unit_dir_destroy),
-        cmocka_unit_test_setup_teardown(test_probe, unit_dir_create, unit_dir_destroy),
-        cmocka_unit_test_setup_teardown(test_flood, unit_dir_create, unit_dir_destroy),
+        UNIT_IN_DIR(test_rendezvous),
+        UNIT_IN_DIR(test_probe),
+        UNIT_IN_DIR(test_flood),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

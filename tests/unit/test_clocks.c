@@ -198,14 +198,10 @@ static void test_test_clock(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_raw_is_identity),
-        cmocka_unit_test(test_tsc_follows_the_clock),
-        cmocka_unit_test(test_decimation),
-        cmocka_unit_test_setup_teardown(test_choose, unit_dir_create, unit_dir_destroy),
-        cmocka_unit_test(test_envelope),
-        cmocka_unit_test(test_envelope_drift),
-        cmocka_unit_test(test_envelope_full),
-        cmocka_unit_test(test_test_clock),
+        cmocka_unit_test(test_raw_is_identity), cmocka_unit_test(test_tsc_follows_the_clock),
+        cmocka_unit_test(test_decimation),      UNIT_IN_DIR(test_choose),
+        cmocka_unit_test(test_envelope),        cmocka_unit_test(test_envelope_drift),
+        cmocka_unit_test(test_envelope_full),   cmocka_unit_test(test_test_clock),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -150,24 +150,16 @@ static void test_format_without_attributes(void **state)
     H5Fclose(file);
 }
 
-static int quiet(void **state)
-{
-    (void)state;
-    pw_h5_quiet();
-    return 0;
-}
-
-#define IN_DIR(test) cmocka_unit_test_setup_teardown(test, unit_dir_create, unit_dir_destroy)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_DIR(test_load),
-        IN_DIR(test_load_parts),
-        IN_DIR(test_load_without_steps),
-        IN_DIR(test_tables_that_disagree),
-        IN_DIR(test_formats),
-        IN_DIR(test_format_without_attributes),
+        UNIT_IN_DIR(test_load),
+        UNIT_IN_DIR(test_load_parts),
+        UNIT_IN_DIR(test_load_without_steps),
+        UNIT_IN_DIR(test_tables_that_disagree),
+        UNIT_IN_DIR(test_formats),
+        UNIT_IN_DIR(test_format_without_attributes),
     };
-    return cmocka_run_group_tests(tests, quiet, NULL);
+    pw_h5_quiet();
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

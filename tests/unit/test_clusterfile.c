@@ -63,7 +63,7 @@ static void test_grids(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_grids, unit_dir_create, unit_dir_destroy),
+        UNIT_IN_DIR(test_grids),
     };
     setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
     setenv("OMPI_MCA_orte_create_session_dirs", "0", 0);

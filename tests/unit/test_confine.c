@@ -329,19 +329,17 @@ static void test_sizes(void **state)
     assert_int_equal(pw_readlimit_size("/nowhere/at/all"), 0);
 }
 
-#define IN_DIR(test) cmocka_unit_test_setup_teardown(test, unit_dir_create, unit_dir_destroy)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_DIR(test_calls),
-        IN_DIR(test_needs),
-        IN_DIR(test_other_ways),
+        UNIT_IN_DIR(test_calls),
+        UNIT_IN_DIR(test_needs),
+        UNIT_IN_DIR(test_other_ways),
         cmocka_unit_test(test_memory_of_others),
         cmocka_unit_test(test_aborting),
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_lower_limit),
-        IN_DIR(test_sizes),
+        UNIT_IN_DIR(test_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -335,19 +335,17 @@ static void test_two_producers(void **state)
     assert_int_equal((int64_t)seen.n + lost, 2 * RACE_RECORDS);
 }
 
-#define WITH(test) cmocka_unit_test_setup_teardown(test, setup, bench_destroy)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH(test_records_arrive),
-        WITH(test_names_of_two_processes),
-        WITH(test_losses),
-        WITH(test_gaps_by_kind),
-        WITH(test_malformed_records_are_survived),
-        WITH(test_next_ring_is_readied),
-        WITH(test_rings_without_memory_are_let_be),
-        WITH(test_two_producers),
+        ON_BENCH(test_records_arrive),
+        ON_BENCH(test_names_of_two_processes),
+        ON_BENCH(test_losses),
+        ON_BENCH(test_gaps_by_kind),
+        ON_BENCH(test_malformed_records_are_survived),
+        ON_BENCH(test_next_ring_is_readied),
+        ON_BENCH(test_rings_without_memory_are_let_be),
+        ON_BENCH(test_two_producers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include "test_drain_bench.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 int bench_create(void **state, const struct pw_collector *collectors, uint32_t activities)
@@ -60,6 +61,35 @@ void bench_thread(struct bench *b, int ring, uint32_t thread, uint8_t flags)
         .type = PW_REC_THREAD, .flags = flags, .thread = {.thread = thread, .tid = 1, .pid = 1}};
     bench_put(b, ring, &record);
 }
+
+void bench_name(struct bench *b, uint32_t id, const char *text)
+{
+    struct pw_record r = {.type = PW_REC_STRING, .string = {.id = id, .total = strlen(text)}};
+    assert_true(strlen(text) <= sizeof(r.string.bytes));
+    memcpy(r.string.bytes, text, strlen(text));
+    bench_put(b, 0, &r);
+}
+
+struct pw_row_kernel bench_kernel[64];
+
+static void *kernels_create(struct pw_rankfile *file)
+{
+    return file;
+}
+
+static void kernels_record(void *state, const struct pw_record *record,
+                           const struct pw_origin *origin)
+{
+    (void)origin;
+    pw_rankfile_append(state, PW_TABLE_kernel, &bench_kernel[record->mark.value]);
+}
+
+const struct pw_collector bench_kernels = {.name = "kernels",
+                                           .activity = PW_ACTIVITY_NULL,
+                                           .first_type = PW_REC_MARK,
+                                           .last_type = PW_REC_MARK,
+                                           .create = kernels_create,
+                                           .record = kernels_record};
 
 hid_t bench_close(struct bench *b)
 {

@@ -30,14 +30,23 @@ int bench_create(void **state, const struct pw_collector *collectors, uint32_t a
 int bench_create_of(void **state, const struct pw_collector *collectors, uint32_t activities,
                     uint64_t records);
 
-/* Tear-down. */
+/* Tear-down; ON_BENCH(test) is a test of a file that has its own setup(). */
 int bench_destroy(void **state);
+#define ON_BENCH(test) cmocka_unit_test_setup_teardown(test, setup, bench_destroy)
 
 /* Writes a record; there must be room. */
 void bench_put(struct bench *bench, int ring, const struct pw_record *record);
 
 /* Writes the record with which a thread begins. */
 void bench_thread(struct bench *bench, int ring, uint32_t thread, uint8_t flags);
+
+/* Writes the record that gives a text its number; it fits into one record. */
+void bench_name(struct bench *bench, uint32_t id, const char *text);
+
+/* Stands for the collector of kernels (PW_ACTIVITY_NULL): a record PW_REC_MARK of value i becomes
+ * the row bench_kernel[i]. */
+extern struct pw_row_kernel bench_kernel[64];
+extern const struct pw_collector bench_kernels;
 
 /* Finishes and destroys drain and intake, closes the file and opens it for reading; the bench
  * closes it. */

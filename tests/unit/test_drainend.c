@@ -211,15 +211,13 @@ static void test_time_of_last_writing(void **state)
     }
 }
 
-#define WITH(test) cmocka_unit_test_setup_teardown(test, setup, bench_destroy)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH(test_what_cannot_be_written_stays),
-        WITH(test_ring_that_cannot_be_mapped_yet),
-        WITH(test_ring_that_can_never_be_mapped),
-        WITH(test_time_of_last_writing),
+        ON_BENCH(test_what_cannot_be_written_stays),
+        ON_BENCH(test_ring_that_cannot_be_mapped_yet),
+        ON_BENCH(test_ring_that_can_never_be_mapped),
+        ON_BENCH(test_time_of_last_writing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

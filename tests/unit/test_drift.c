@@ -45,19 +45,31 @@ static int find(struct pw_drift *out)
     return found;
 }
 
+static void assert_nothing(void)
+{
+    struct pw_drift d;
+    assert_int_equal(find(&d), 0);
+}
+
+static struct pw_drift assert_found(int kind, int64_t first, int64_t last)
+{
+    struct pw_drift d;
+    assert_int_equal(find(&d), 1);
+    assert_int_equal(d.kind, kind);
+    assert_int_equal(d.first, first);
+    assert_int_equal(d.last, last);
+    return d;
+}
+
 /* 24 ms more in each of 20 steps: 480 ms, 4 % of 12 s. The lower quartile of 8 ranks lies 0.7 ms
  * below their mean in all steps alike, so the difference stays; medians of 20 and 80 steps of it
  * are good to about 0.2 ms. */
 static void test_a_stretch(void **state)
 {
     (void)state;
-    struct pw_drift d;
     make(1);
     add_to_all(40, 59, 24 * MS);
-    assert_int_equal(find(&d), 1);
-    assert_int_equal(d.kind, PW_SLOWING_STRETCH);
-    assert_int_equal(d.first, 40);
-    assert_int_equal(d.last, 59);
+    const struct pw_drift d = assert_found(PW_SLOWING_STRETCH, 40, 59);
     assert_int_equal(d.steps, 20);
     assert_true(labs(d.excess_ns - 24 * MS) < MS);
     assert_int_equal(d.cost_ns, 20 * d.excess_ns);
@@ -69,13 +81,9 @@ static void test_a_stretch(void **state)
 static void test_stretch_until_the_end_of_the_run(void **state)
 {
     (void)state;
-    struct pw_drift d;
     make(2);
     add_to_all(30, 99, 10 * MS);
-    assert_int_equal(find(&d), 1);
-    assert_int_equal(d.kind, PW_SLOWING_STRETCH);
-    assert_int_equal(d.first, 30);
-    assert_int_equal(d.last, 99);
+    const struct pw_drift d = assert_found(PW_SLOWING_STRETCH, 30, 99);
     assert_true(labs(d.excess_ns - 10 * MS) < MS);
 }
 
@@ -83,21 +91,17 @@ static void test_stretch_until_the_end_of_the_run(void **state)
 static void test_steady_growth(void **state)
 {
     (void)state;
-    struct pw_drift d;
     make(3);
     for (size_t s = 0; s < STEPS; s++)
         add_to_all(s, s, (int64_t)s * MS / 5);
-    assert_int_equal(find(&d), 1);
-    assert_int_equal(d.kind, PW_SLOWING_STEADY);
-    assert_int_equal(d.first, 0);
-    assert_int_equal(d.last, 99);
+    const struct pw_drift d = assert_found(PW_SLOWING_STEADY, 0, 99);
     assert_true(labs(d.excess_ns - 198 * MS / 10) < 2 * MS);
     assert_int_equal(d.cost_ns, d.excess_ns * 100 / 2);
     assert_int_equal(d.phase, PW_PHASE_FORWARD);
     make(3);
     for (size_t s = 0; s < STEPS; s++)
         add_to_all(s, s, (int64_t)(STEPS - s) * MS / 5);
-    assert_int_equal(find(&d), 0); /* what gets faster loses nothing */
+    assert_nothing(); /* what gets faster loses nothing */
 }
 
 static void test_warming_up(void **state)
@@ -115,13 +119,12 @@ static void test_warming_up(void **state)
 static void test_not_all_ranks(void **state)
 {
     (void)state;
-    struct pw_drift d;
     for (size_t ranks = 1; ranks <= RANKS / 2; ranks *= 2) {
         make(5);
         for (size_t s = 40; s < 60; s++)
             for (size_t r = 0; r < ranks; r++)
                 add(s, r, 50 * MS);
-        assert_int_equal(find(&d), 0);
+        assert_nothing();
     }
 }
 
@@ -130,18 +133,17 @@ static void test_not_all_ranks(void **state)
 static void test_periodic_work_is_no_stretch(void **state)
 {
     (void)state;
-    struct pw_drift d;
     make(6);
     for (size_t s = 9; s < STEPS; s += 10)
         add_to_all(s, s, 100 * MS);
-    assert_int_equal(find(&d), 0);
+    assert_nothing();
     make(6);
     for (size_t s = 20; s < STEPS; s += 40)
         add_to_all(s, s + 19, 30 * MS);
-    assert_int_equal(find(&d), 0);
+    assert_nothing();
     make(6);
     add_to_all(50, 51, 900 * MS);
-    assert_int_equal(find(&d), 0);
+    assert_nothing();
 }
 
 /* 12 of 100 steps, in which every fourth has 40 ms more by design: what comes every fourth step is
@@ -149,16 +151,12 @@ static void test_periodic_work_is_no_stretch(void **state)
 static void test_beside_a_period(void **state)
 {
     (void)state;
-    struct pw_drift d;
     make(10);
     for (size_t s = 0; s < STEPS; s += 4)
         add_to_all(s, s, 40 * MS);
-    assert_int_equal(find(&d), 0);
+    assert_nothing();
     add_to_all(44, 55, 20 * MS);
-    assert_int_equal(find(&d), 1);
-    assert_int_equal(d.kind, PW_SLOWING_STRETCH);
-    assert_int_equal(d.first, 44);
-    assert_int_equal(d.last, 55);
+    const struct pw_drift d = assert_found(PW_SLOWING_STRETCH, 44, 55);
     assert_in_range(d.excess_ns, 19 * MS, 21 * MS);
 }
 
@@ -173,7 +171,7 @@ static void test_below_what_steps_differ(void **state)
     make(11);
     for (size_t i = 0; i < STEPS * RANKS; i++)
         add(i / RANKS, i % RANKS, (int64_t)(unit_normal(&seed) * 10 * MS));
-    assert_int_equal(find(&d), 0);
+    assert_nothing();
     for (size_t s = 0; s < STEPS; s++)
         add_to_all(s, s, (int64_t)s * 12 * MS / (STEPS - 1));
     assert_int_equal(find(&d), 1);
@@ -185,10 +183,9 @@ static void test_below_what_steps_differ(void **state)
 static void test_stretch_below_one_percent_of_the_run_is_ignored(void **state)
 {
     (void)state;
-    struct pw_drift d;
     make(7);
     add_to_all(40, 59, MS / 2);
-    assert_int_equal(find(&d), 0);
+    assert_nothing();
 }
 
 /* Noise alone, as large as it may be, and noise that all ranks share and that lasts: x' = 0.9 x +
@@ -222,7 +219,7 @@ static void test_few_steps_or_ranks_give_no_result(void **state)
     struct pw_drift d;
     make(9);
     memset(own, 0xff, sizeof(own));
-    assert_int_equal(find(&d), 0);
+    assert_nothing();
     const struct pw_drift_input none = {0, 0, own, phases, 1};
     char scratch[64];
     assert_true(pw_drift_scratch(0, 0) <= sizeof(scratch));

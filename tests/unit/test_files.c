@@ -358,15 +358,6 @@ static void test_rankfile_without_room(void **state)
     assert_int_equal(access(unit_path(path, state, "rank-00003.h5.part"), F_OK), 0);
 }
 
-static int quiet(void **state)
-{
-    (void)state;
-    pw_h5_quiet();
-    return 0;
-}
-
-#define IN_DIR(test) cmocka_unit_test_setup_teardown(test, unit_dir_create, unit_dir_destroy)
-
 /* What does not fit into the budget is refused and counted; what is there stays. */
 static void test_rankfile_with_little_memory(void **state)
 {
@@ -390,19 +381,20 @@ static void test_rankfile_with_little_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_DIR(test_outdir),
-        IN_DIR(test_outdir_of_others),
-        IN_DIR(test_outdir_above),
-        IN_DIR(test_outdir_unwritable),
-        IN_DIR(test_outdir_race),
-        IN_DIR(test_agree_yes),
-        IN_DIR(test_agree_no),
-        IN_DIR(test_agree_alone_or_nowhere),
-        IN_DIR(test_agree_race),
-        IN_DIR(test_rankfile),
-        IN_DIR(test_rankfile_with_little_memory),
-        IN_DIR(test_rankfile_while_the_clock_is_set),
-        IN_DIR(test_rankfile_without_room),
+        UNIT_IN_DIR(test_outdir),
+        UNIT_IN_DIR(test_outdir_of_others),
+        UNIT_IN_DIR(test_outdir_above),
+        UNIT_IN_DIR(test_outdir_unwritable),
+        UNIT_IN_DIR(test_outdir_race),
+        UNIT_IN_DIR(test_agree_yes),
+        UNIT_IN_DIR(test_agree_no),
+        UNIT_IN_DIR(test_agree_alone_or_nowhere),
+        UNIT_IN_DIR(test_agree_race),
+        UNIT_IN_DIR(test_rankfile),
+        UNIT_IN_DIR(test_rankfile_with_little_memory),
+        UNIT_IN_DIR(test_rankfile_while_the_clock_is_set),
+        UNIT_IN_DIR(test_rankfile_without_room),
     };
-    return cmocka_run_group_tests(tests, quiet, NULL);
+    pw_h5_quiet();
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -96,14 +96,13 @@ static void forgets_the_oldest(void **state)
     assert_int_equal(name_of(l, 1 + APART), MANY);
 }
 
+#define ON_TABLE(test) cmocka_unit_test_setup_teardown(test, create, destroy)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(range_before_call, create, destroy),
-        cmocka_unit_test_setup_teardown(call_before_range, create, destroy),
-        cmocka_unit_test_setup_teardown(outer_call_counts, create, destroy),
-        cmocka_unit_test_setup_teardown(unknown_thread, create, destroy),
-        cmocka_unit_test_setup_teardown(forgets_the_oldest, create, destroy),
+        ON_TABLE(range_before_call), ON_TABLE(call_before_range),  ON_TABLE(outer_call_counts),
+        ON_TABLE(unknown_thread),    ON_TABLE(forgets_the_oldest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

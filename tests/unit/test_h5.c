@@ -377,25 +377,17 @@ static void test_strings(void **state)
     H5Fclose(file);
 }
 
-static int quiet(void **state)
-{
-    (void)state;
-    pw_h5_quiet();
-    return 0;
-}
-
-#define IN_DIR(test) cmocka_unit_test_setup_teardown(test, unit_dir_create, unit_dir_destroy)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_DIR(test_round_trip),      IN_DIR(test_empty_and_missing_tables),
-        IN_DIR(test_every_table),     IN_DIR(test_fixed_strings),
-        IN_DIR(test_writer_refuses),  IN_DIR(test_missing_field_reads_zero),
-        IN_DIR(test_wrong_kinds),     IN_DIR(test_links_are_refused),
-        IN_DIR(test_truncated_files), IN_DIR(test_open),
-        IN_DIR(test_attributes),      IN_DIR(test_variable_text_attribute),
-        IN_DIR(test_strings),
+        UNIT_IN_DIR(test_round_trip),      UNIT_IN_DIR(test_empty_and_missing_tables),
+        UNIT_IN_DIR(test_every_table),     UNIT_IN_DIR(test_fixed_strings),
+        UNIT_IN_DIR(test_writer_refuses),  UNIT_IN_DIR(test_missing_field_reads_zero),
+        UNIT_IN_DIR(test_wrong_kinds),     UNIT_IN_DIR(test_links_are_refused),
+        UNIT_IN_DIR(test_truncated_files), UNIT_IN_DIR(test_open),
+        UNIT_IN_DIR(test_attributes),      UNIT_IN_DIR(test_variable_text_attribute),
+        UNIT_IN_DIR(test_strings),
     };
-    return cmocka_run_group_tests(tests, quiet, NULL);
+    pw_h5_quiet();
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -330,23 +330,21 @@ static void test_strings_that_multiply(void **state)
     free(text);
 }
 
-#define IN_DIR(test) cmocka_unit_test_setup_teardown(test, unit_dir_create, unit_dir_destroy)
-
 int main(void)
 {
     pw_h5_quiet();
     const struct CMUnitTest tests[] = {
-        IN_DIR(test_rows_that_nobody_wrote),
-        IN_DIR(test_chunks_that_nobody_wrote),
-        IN_DIR(test_more_chunks_than_are_read_at_once),
-        IN_DIR(test_chunks_that_fill_the_memory),
-        IN_DIR(test_filters),
-        IN_DIR(test_checksums),
-        IN_DIR(test_short_chunks),
-        IN_DIR(test_written_chunks),
-        IN_DIR(test_storage_elsewhere),
-        IN_DIR(test_no_regular_file),
-        IN_DIR(test_strings_that_multiply),
+        UNIT_IN_DIR(test_rows_that_nobody_wrote),
+        UNIT_IN_DIR(test_chunks_that_nobody_wrote),
+        UNIT_IN_DIR(test_more_chunks_than_are_read_at_once),
+        UNIT_IN_DIR(test_chunks_that_fill_the_memory),
+        UNIT_IN_DIR(test_filters),
+        UNIT_IN_DIR(test_checksums),
+        UNIT_IN_DIR(test_short_chunks),
+        UNIT_IN_DIR(test_written_chunks),
+        UNIT_IN_DIR(test_storage_elsewhere),
+        UNIT_IN_DIR(test_no_regular_file),
+        UNIT_IN_DIR(test_strings_that_multiply),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -260,11 +260,13 @@ static void test_files_of_others_are_no_requests(void **state)
 
 int main(void)
 {
-#define IN_DIR(test) cmocka_unit_test_setup_teardown(test, unit_dir_create, unit_dir_destroy)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_json_both_ways),       cmocka_unit_test(test_hostile_json),
-        cmocka_unit_test(test_numbers_out_of_range), IN_DIR(test_ask_and_answer),
-        IN_DIR(test_one_inquiry_at_a_time),          IN_DIR(test_files_of_others_are_no_requests),
+        cmocka_unit_test(test_json_both_ways),
+        cmocka_unit_test(test_hostile_json),
+        cmocka_unit_test(test_numbers_out_of_range),
+        UNIT_IN_DIR(test_ask_and_answer),
+        UNIT_IN_DIR(test_one_inquiry_at_a_time),
+        UNIT_IN_DIR(test_files_of_others_are_no_requests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

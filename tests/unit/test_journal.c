@@ -176,15 +176,20 @@ static char *read_bytes(const char *path, size_t *size)
     return bytes;
 }
 
+/* Writes a journal of all kinds of records: its path and bytes, which the caller frees. */
+static char *written_bytes(void **state, char path[UNIT_PATH], size_t *size)
+{
+    pw_journal_close(write_journal(state, 1));
+    return read_bytes(unit_path(path, state, "rank-00002.journal"), size);
+}
+
 /* Cut at every kind of place: a prefix is read, and can be gone on with. */
 static void test_torn(void **state)
 {
     char path[UNIT_PATH];
     size_t size;
     uint64_t last = 0;
-    pw_journal_close(write_journal(state, 1));
-    unit_path(path, state, "rank-00002.journal");
-    char *bytes = read_bytes(path, &size);
+    char *bytes = written_bytes(state, path, &size);
     for (size_t cut = size; cut > 4000; cut -= cut % 97 + 1) {
         assert_int_equal(truncate(path, (off_t)cut), 0);
         struct found f = read_journal(path);
@@ -217,9 +222,7 @@ static void test_damaged(void **state)
     char path[UNIT_PATH];
     size_t size;
     uint64_t seed = 3;
-    pw_journal_close(write_journal(state, 1));
-    unit_path(path, state, "rank-00002.journal");
-    char *bytes = read_bytes(path, &size);
+    char *bytes = written_bytes(state, path, &size);
     for (int round = 0; round < 300; round++) {
         size_t at = unit_random(&seed) % size;
         bytes[at] ^= (char)(1 << unit_random(&seed) % 8);
@@ -292,18 +295,38 @@ static void fill_disk(const char *path)
     close(fd);
 }
 
+/* Begins a journal on a disk of 1 MiB, in a mount namespace of the process's own: 77 where there
+ * can be none. */
+static int create_on_small_disk(const char *dir, struct pw_journal **j)
+{
+    if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+        mount("none", dir, "tmpfs", 0, "size=1m"))
+        return 77;
+    return pw_journal_create(dir, &head, j) ? 1 : 0;
+}
+
+/* Skips the test if the child could make no disk, and fails it if the child found something wrong.
+ */
+static void await_child_with_disk(pid_t pid)
+{
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+        print_message("skipped: no mount namespace of our own\n");
+        skip();
+    }
+    assert_int_equal(status, 0);
+}
+
 /* Writes a journal that fills its last page, fills the disk, and has a second writer add `more`
  * records and the end. In a process and mount namespace of its own. */
 static int write_on_full_disk(const char *dir, const char *filler, uint64_t more, uint64_t *all)
 {
     enum { LEAST_BLOCK = 24 }; /* bytes: no block is shorter */
     struct pw_journal *j;
-    int has_end;
-    if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-        mount("none", dir, "tmpfs", 0, "size=1m"))
-        return 77;
-    if (pw_journal_create(dir, &head, &j))
-        return 1;
+    int has_end, err = create_on_small_disk(dir, &j);
+    if (err)
+        return err;
     uint64_t n = 0;
     for (; pw_journal_bytes(j) % 4096 < 4096 - LEAST_BLOCK; n++) {
         const struct pw_record one = record_at(n);
@@ -343,13 +366,7 @@ static void test_full_disk(void **state)
             result = 5;
         _exit(result);
     }
-    int status;
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
-        print_message("skipped: no mount namespace of our own\n");
-        skip();
-    }
-    assert_int_equal(status, 0);
+    await_child_with_disk(pid);
 }
 
 /* Fills the disk beside a journal whose last block has its place and no more than the end's behind
@@ -359,12 +376,9 @@ static int write_aparts_on_full_disk(const char *dir, const char *filler, int ap
 {
     char path[UNIT_PATH];
     struct pw_journal *j;
-    int has_end;
-    if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-        mount("none", dir, "tmpfs", 0, "size=1m"))
-        return 77;
-    if (pw_journal_create(dir, &head, &j))
-        return 1;
+    int has_end, err = create_on_small_disk(dir, &j);
+    if (err)
+        return err;
     add_many(j, 0, 500);
     const off_t length = pw_journal_bytes(j);
     pw_journal_close(j);
@@ -386,7 +400,7 @@ static int write_aparts_on_full_disk(const char *dir, const char *filler, int ap
         pw_journal_add_ringless(j, 0, i % 10 ? &range : &loss);
     }
     pw_journal_add_end(j, &(struct pw_journal_end){.exit_code = 3});
-    const int err = pw_journal_commit(j);
+    err = pw_journal_commit(j);
     pw_journal_close(j);
     return err ? 5 : 0;
 }
@@ -418,28 +432,20 @@ static void test_full_disk_with_aparts(void **state)
             int result = write_aparts_on_full_disk(*state, filler, counts[i]);
             _exit(result ? result : check_aparts(path, counts[i]));
         }
-        int status;
-        assert_int_equal(waitpid(pid, &status, 0), pid);
-        if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
-            print_message("skipped: no mount namespace of our own\n");
-            skip();
-        }
-        assert_int_equal(status, 0);
+        await_child_with_disk(pid);
     }
 }
-
-#define IN_DIR(test) cmocka_unit_test_setup_teardown(test, unit_dir_create, unit_dir_destroy)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_DIR(test_round_trip),
-        IN_DIR(test_resume),
-        IN_DIR(test_torn),
-        IN_DIR(test_damaged),
-        IN_DIR(test_full),
-        IN_DIR(test_full_disk),
-        IN_DIR(test_full_disk_with_aparts),
+        UNIT_IN_DIR(test_round_trip),
+        UNIT_IN_DIR(test_resume),
+        UNIT_IN_DIR(test_torn),
+        UNIT_IN_DIR(test_damaged),
+        UNIT_IN_DIR(test_full),
+        UNIT_IN_DIR(test_full_disk),
+        UNIT_IN_DIR(test_full_disk_with_aparts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,22 +47,14 @@ static void make(void)
 
 static char *metrics(void)
 {
-    char *text = NULL;
-    size_t length;
-    FILE *out = open_memstream(&text, &length);
-    assert_int_equal(pw_openmetrics_print(&view, out), 0);
-    fclose(out);
-    return text;
+    assert_int_equal(pw_openmetrics_print(&view, unit_open_text()), 0);
+    return unit_close_text();
 }
 
 static char *pace(const struct pw_livepace_look *look, const struct pw_live_view *of)
 {
-    char *text = NULL;
-    size_t length;
-    FILE *out = open_memstream(&text, &length);
-    assert_int_equal(pw_livepace_print(of, look, out), 0);
-    fclose(out);
-    return text;
+    assert_int_equal(pw_livepace_print(of, look, unit_open_text()), 0);
+    return unit_close_text();
 }
 
 static void test_metrics(void **state)

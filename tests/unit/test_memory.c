@@ -65,14 +65,11 @@ static void test_malformed_files_give_no_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_no_limit_when_nothing_is_known, unit_dir_create,
-                                        unit_dir_destroy),
-        cmocka_unit_test_setup_teardown(test_memory_of_the_machine, unit_dir_create,
-                                        unit_dir_destroy),
-        cmocka_unit_test_setup_teardown(test_cgroup_2, unit_dir_create, unit_dir_destroy),
-        cmocka_unit_test_setup_teardown(test_cgroup_1, unit_dir_create, unit_dir_destroy),
-        cmocka_unit_test_setup_teardown(test_malformed_files_give_no_limit, unit_dir_create,
-                                        unit_dir_destroy),
+        UNIT_IN_DIR(test_no_limit_when_nothing_is_known),
+        UNIT_IN_DIR(test_memory_of_the_machine),
+        UNIT_IN_DIR(test_cgroup_2),
+        UNIT_IN_DIR(test_cgroup_1),
+        UNIT_IN_DIR(test_malformed_files_give_no_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,31 +11,7 @@
 
 enum { ALLREDUCE = 1, ALLGATHER = 2 }; /* names of kernels */
 
-/* Stands for the collector of kernels: a mark of value i is the i-th kernel. */
-static struct pw_row_kernel kernels[64];
 static int nkernels;
-static struct pw_rankfile *kernel_file;
-
-static void *kernels_create(struct pw_rankfile *file)
-{
-    kernel_file = file;
-    return kernels;
-}
-
-static void kernels_record(void *state, const struct pw_record *record,
-                           const struct pw_origin *origin)
-{
-    (void)state;
-    (void)origin;
-    pw_rankfile_append(kernel_file, PW_TABLE_kernel, &kernels[record->mark.value]);
-}
-
-static void put_name(struct bench *b, uint32_t id, const char *text)
-{
-    struct pw_record r = {.type = PW_REC_STRING, .string = {.id = id, .total = strlen(text)}};
-    memcpy(r.string.bytes, text, strlen(text));
-    bench_put(b, 0, &r);
-}
 
 static void put_comm(struct bench *b, uint32_t comm, uint64_t uid, int32_t size)
 {
@@ -55,26 +31,21 @@ static int setup(void **state)
 {
     static struct pw_collector table[4];
     nkernels = 0;
-    table[0] = (struct pw_collector){.name = "kernels",
-                                     .activity = PW_ACTIVITY_NULL,
-                                     .first_type = PW_REC_MARK,
-                                     .last_type = PW_REC_MARK,
-                                     .create = kernels_create,
-                                     .record = kernels_record};
+    table[0] = bench_kernels;
     table[1] = pw_collector_nccl;
     table[2] = (struct pw_collector){.name = "gpu",
                                      .activity = PW_ACTIVITY_NULL,
                                      .first_type = PW_REC_GPU_GAP,
                                      .last_type = PW_REC_GPU_GAP,
-                                     .create = kernels_create,
+                                     .create = bench_kernels.create,
                                      .record = ignore};
     int err = bench_create(state, table, PW_ACTIVITY_NULL | PW_ACTIVITY_NCCL);
     if (err)
         return err;
     struct bench *b = *state;
     bench_thread(b, 0, 0, PW_THREAD_NEW_PROCESS);
-    put_name(b, ALLREDUCE, "ncclDevKernel_AllReduce_LL");
-    put_name(b, ALLGATHER, "ncclDevKernel_AllGather_LL");
+    bench_name(b, ALLREDUCE, "ncclDevKernel_AllReduce_LL");
+    bench_name(b, ALLGATHER, "ncclDevKernel_AllGather_LL");
     put_comm(b, 0, 7, 4);
     put_comm(b, 1, 9, 2);
     return 0;
@@ -107,17 +78,25 @@ static void launch(struct bench *b, uint32_t comm, uint64_t time)
                                   .nccl_task = {.comm = comm, .peer = -1}});
 }
 
+/* A call that is captured and launched at once. */
+static void capture_launched(struct bench *b, uint32_t number, uint16_t op, uint32_t comm,
+                             uint64_t start)
+{
+    capture(b, number, op, comm, start);
+    launch(b, comm, start + 20);
+}
+
 static void replay(struct bench *b, uint64_t node, uint64_t correlation, int64_t start,
                    uint32_t name)
 {
-    kernels[nkernels] = (struct pw_row_kernel){.start = start,
-                                               .end = start + 50,
-                                               .device = 3,
-                                               .correlation = correlation,
-                                               .graph_node = node,
-                                               .launch = start - 20,
-                                               .thread = -1,
-                                               .name = name};
+    bench_kernel[nkernels] = (struct pw_row_kernel){.start = start,
+                                                    .end = start + 50,
+                                                    .device = 3,
+                                                    .correlation = correlation,
+                                                    .graph_node = node,
+                                                    .launch = start - 20,
+                                                    .thread = -1,
+                                                    .name = name};
     bench_put(b, 0, &(struct pw_record){.type = PW_REC_MARK, .mark = {.value = nkernels++}});
 }
 
@@ -170,10 +149,8 @@ static void check(struct bench *b, const struct wanted *wanted, size_t n)
 static void test_two_communicators(void **state)
 {
     struct bench *b = *state;
-    capture(b, 1, PW_OP_Allreduce, 0, 1000);
-    launch(b, 0, 1020);
-    capture(b, 2, PW_OP_Allgather, 1, 1100);
-    launch(b, 1, 1120);
+    capture_launched(b, 1, PW_OP_Allreduce, 0, 1000);
+    capture_launched(b, 2, PW_OP_Allgather, 1, 1100);
     launch(b, 0, 1230);
     capture(b, 3, PW_OP_Allreduce, 0, 1200); /* told of when they are over, as an AlltoAll is */
     capture(b, 4, PW_OP_Allreduce, 0, 1205);
@@ -196,8 +173,7 @@ static void test_two_communicators(void **state)
 static void test_launch_that_is_reported_late(void **state)
 {
     struct bench *b = *state;
-    capture(b, 1, PW_OP_Allreduce, 0, 1000);
-    launch(b, 0, 1020);
+    capture_launched(b, 1, PW_OP_Allreduce, 0, 1000);
     capture(b, 2, PW_OP_Allgather, 1, 1100);
     for (int i = 0; i < 18; i++) /* more than are waited for */
         replay(b, 55, 500 + (uint64_t)i, 9000 + 100 * i, ALLREDUCE);
@@ -215,10 +191,8 @@ static void test_launch_that_is_reported_late(void **state)
 static void test_alike_graphs(void **state)
 {
     struct bench *b = *state;
-    for (uint32_t i = 1; i <= 3; i++) {
-        capture(b, i, PW_OP_Allreduce, 0, i * 1000);
-        launch(b, 0, i * 1000 + 20);
-    }
+    for (uint32_t i = 1; i <= 3; i++)
+        capture_launched(b, i, PW_OP_Allreduce, 0, i * 1000);
     replay(b, 55, 500, 9000, ALLREDUCE);
     replay(b, 55, 501, 9100, ALLREDUCE);
     static const struct wanted wanted[] = {{9000, PW_OP_Allreduce, 0, -1, 7, 4},
@@ -230,12 +204,9 @@ static void test_alike_graphs(void **state)
 static void test_cannot_tell(void **state)
 {
     struct bench *b = *state;
-    capture(b, 1, PW_OP_Allreduce, 0, 1000);
-    launch(b, 0, 1020);
-    capture(b, 2, PW_OP_Allreduce, 1, 1100);
-    launch(b, 1, 1120);
-    capture(b, 3, PW_OP_Allgather, 1, 1200);
-    launch(b, 1, 1220);
+    capture_launched(b, 1, PW_OP_Allreduce, 0, 1000);
+    capture_launched(b, 2, PW_OP_Allreduce, 1, 1100);
+    capture_launched(b, 3, PW_OP_Allgather, 1, 1200);
     replay(b, 55, 500, 9000, ALLREDUCE);
     replay(b, 77, 501, 9100, ALLGATHER);
     static const struct wanted wanted[] = {{9100, PW_OP_Allgather, 0, 30, 9, 2}};
@@ -246,8 +217,7 @@ static void test_cannot_tell(void **state)
 static void test_interrupted(void **state)
 {
     struct bench *b = *state;
-    capture(b, 1, PW_OP_Allreduce, 0, 1000);
-    launch(b, 0, 1020);
+    capture_launched(b, 1, PW_OP_Allreduce, 0, 1000);
     bench_put(b, 0,
               &(struct pw_record){.type = PW_REC_WINDOW, .flags = PW_WINDOW_ACTIVE, .end = 8000});
     replay(b, 55, 500, 9000, ALLREDUCE);
@@ -308,14 +278,14 @@ static void test_msccl(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_two_communicators, setup, bench_destroy),
-        cmocka_unit_test_setup_teardown(test_launch_that_is_reported_late, setup, bench_destroy),
-        cmocka_unit_test_setup_teardown(test_alike_graphs, setup, bench_destroy),
-        cmocka_unit_test_setup_teardown(test_cannot_tell, setup, bench_destroy),
-        cmocka_unit_test_setup_teardown(test_interrupted, setup, bench_destroy),
-        cmocka_unit_test_setup_teardown(test_lost_before_the_capture, setup, bench_destroy),
-        cmocka_unit_test_setup_teardown(test_lost_after_the_capture, setup, bench_destroy),
-        cmocka_unit_test_setup_teardown(test_msccl, setup, bench_destroy),
+        ON_BENCH(test_two_communicators),
+        ON_BENCH(test_launch_that_is_reported_late),
+        ON_BENCH(test_alike_graphs),
+        ON_BENCH(test_cannot_tell),
+        ON_BENCH(test_interrupted),
+        ON_BENCH(test_lost_before_the_capture),
+        ON_BENCH(test_lost_after_the_capture),
+        ON_BENCH(test_msccl),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,51 +10,21 @@
 #include "core/ops.h"
 #include "test_drain_bench.h"
 
-/* Stands for the collector of kernels: a mark of value i is the i-th kernel. */
-static struct pw_row_kernel kernels[64];
-static struct pw_rankfile *kernel_file;
-
-static void *kernels_create(struct pw_rankfile *file)
-{
-    kernel_file = file;
-    return kernels;
-}
-
-static void kernels_record(void *state, const struct pw_record *record,
-                           const struct pw_origin *origin)
-{
-    (void)state;
-    (void)origin;
-    pw_rankfile_append(kernel_file, PW_TABLE_kernel, &kernels[record->mark.value]);
-}
-
 static int setup(void **state)
 {
     static struct pw_collector table[4];
-    memset(kernels, 0, sizeof(kernels));
-    table[0] = (struct pw_collector){.name = "kernels",
-                                     .activity = PW_ACTIVITY_NULL,
-                                     .first_type = PW_REC_MARK,
-                                     .last_type = PW_REC_MARK,
-                                     .create = kernels_create,
-                                     .record = kernels_record};
+    memset(bench_kernel, 0, sizeof(bench_kernel));
+    table[0] = bench_kernels;
     table[1] = pw_collector_nccl;
     table[2] = pw_collector_nvtx;
     return bench_create(state, table, PW_ACTIVITY_NULL | PW_ACTIVITY_NCCL | PW_ACTIVITY_NVTX);
 }
 
-static void put_name(struct bench *b, uint32_t id, const char *text)
-{
-    struct pw_record r = {.type = PW_REC_STRING, .string = {.id = id, .total = strlen(text)}};
-    memcpy(r.string.bytes, text, strlen(text));
-    bench_put(b, 0, &r);
-}
-
 static void begin(struct bench *b)
 {
     bench_thread(b, 0, 0, PW_THREAD_NEW_PROCESS);
-    put_name(b, 1, "ncclDevKernel_AllReduce");
-    put_name(b, 2, "gemm");
+    bench_name(b, 1, "ncclDevKernel_AllReduce");
+    bench_name(b, 2, "gemm");
     bench_put(b, 0,
               &(struct pw_record){.type = PW_REC_NCCL_COMM,
                                   .nccl_comm = {.uid = 7, .size = 4, .my_rank = 1, .nodes = 1}});
@@ -87,13 +57,13 @@ static void task(struct bench *b, uint64_t id, uint64_t plan, uint64_t start, ui
 
 static void kernel(struct bench *b, int i, int64_t launch, int64_t start, uint32_t name)
 {
-    kernels[i] = (struct pw_row_kernel){.start = start,
-                                        .end = start + 50,
-                                        .device = 3,
-                                        .stream = 9,
-                                        .correlation = 1000 + (uint64_t)i,
-                                        .launch = launch,
-                                        .name = name};
+    bench_kernel[i] = (struct pw_row_kernel){.start = start,
+                                             .end = start + 50,
+                                             .device = 3,
+                                             .stream = 9,
+                                             .correlation = 1000 + (uint64_t)i,
+                                             .launch = launch,
+                                             .name = name};
     bench_put(b, 0, &(struct pw_record){.type = PW_REC_MARK, .mark = {.value = i}});
 }
 
@@ -131,8 +101,8 @@ static void check_kernel(const struct rows *r, int64_t operation, int i)
     assert_int_equal(row->timed, PW_TIMED_KERNEL);
     assert_int_equal(row->correlation, 1000 + i);
     assert_int_equal(row->device, 3);
-    assert_int_equal(r->events[row->comm_row].start, kernels[i].start);
-    assert_int_equal(r->events[row->comm_row].end, kernels[i].end);
+    assert_int_equal(r->events[row->comm_row].start, bench_kernel[i].start);
+    assert_int_equal(r->events[row->comm_row].end, bench_kernel[i].end);
     assert_int_equal(r->events[row->comm_row].flags & PW_FLAG_ENQUEUED, 0);
 }
 
@@ -246,7 +216,7 @@ static void test_graph_kernel(void **state)
     call(b, 1, PW_OP_Allreduce, 1000, 0);
     task(b, 1, 50, 1100, PW_NCCL_TASK_LAUNCHED);
     kernel(b, 0, 1105, 5000, 1);
-    kernels[0].graph_node = 4;
+    bench_kernel[0].graph_node = 4;
     struct rows r = close_bench(b, 1);
     check_enqueued(&r, 1, 1000);
     drop(&r);
@@ -263,7 +233,7 @@ static void name_nvtx(struct bench *b)
         "Root",          "No. of ranks",         "Rank",
         "ncclAllReduce", "ncclBroadcast",        "ncclCommInitRank"};
     for (uint32_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-        put_name(b, DOMAIN + i, texts[i]);
+        bench_name(b, DOMAIN + i, texts[i]);
 }
 
 static void begin_nvtx(struct bench *b)
@@ -373,8 +343,8 @@ static void test_nvtx_and_plugin(void **state)
     call(b, 1, PW_OP_Allreduce, 1005, 0);
     nvtx_call(b, 2, 7, 2000);
     bench_thread(b, 0, 0, PW_THREAD_NEW_PROCESS);
-    put_name(b, 1, "gemm");
-    put_name(b, 2, "gemm");
+    bench_name(b, 1, "gemm");
+    bench_name(b, 2, "gemm");
     name_nvtx(b);
     bench_put(b, 0, &(struct pw_record){.type = PW_REC_NCCL_PLUGIN});
     nvtx_call(b, 3, 7, 3000);
@@ -406,18 +376,16 @@ static void test_hostile(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_reported_launches, setup, bench_destroy),
-        cmocka_unit_test_setup_teardown(test_operations_of_one_plan_share_its_kernel, setup,
-                                        bench_destroy),
-        cmocka_unit_test_setup_teardown(test_launched_before, setup, bench_destroy),
-        cmocka_unit_test_setup_teardown(test_kernel_first, setup, bench_destroy),
-        cmocka_unit_test_setup_teardown(test_symmetric_kernels_have_a_call_only, setup,
-                                        bench_destroy),
-        cmocka_unit_test_setup_teardown(test_graph_kernel, setup, bench_destroy),
-        cmocka_unit_test_setup_teardown(test_nvtx_alone, setup, bench_destroy),
-        cmocka_unit_test_setup_teardown(test_nvtx_and_wrappers, setup, bench_destroy),
-        cmocka_unit_test_setup_teardown(test_nvtx_and_plugin, setup, bench_destroy),
-        cmocka_unit_test_setup_teardown(test_hostile, setup, bench_destroy),
+        ON_BENCH(test_reported_launches),
+        ON_BENCH(test_operations_of_one_plan_share_its_kernel),
+        ON_BENCH(test_launched_before),
+        ON_BENCH(test_kernel_first),
+        ON_BENCH(test_symmetric_kernels_have_a_call_only),
+        ON_BENCH(test_graph_kernel),
+        ON_BENCH(test_nvtx_alone),
+        ON_BENCH(test_nvtx_and_wrappers),
+        ON_BENCH(test_nvtx_and_plugin),
+        ON_BENCH(test_hostile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

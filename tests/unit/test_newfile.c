@@ -77,9 +77,8 @@ static void test_handlers_stay(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_signal_removes_the_unfinished_file, unit_dir_create,
-                                        unit_dir_destroy),
-        cmocka_unit_test_setup_teardown(test_handlers_stay, unit_dir_create, unit_dir_destroy),
+        UNIT_IN_DIR(test_signal_removes_the_unfinished_file),
+        UNIT_IN_DIR(test_handlers_stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

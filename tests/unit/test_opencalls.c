@@ -226,7 +226,6 @@ static void test_live(void **state)
 
 int main(void)
 {
-#define ON_BENCH(test) cmocka_unit_test_setup_teardown(test, setup, bench_destroy)
     const struct CMUnitTest tests[] = {
         ON_BENCH(test_collective),
         ON_BENCH(test_root_of_a_collective),

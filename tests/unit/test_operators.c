@@ -2,11 +2,8 @@
  * and numbers that lie. */
 #include "test_report_make.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "unit.h"
 
-#include <cmocka.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -145,13 +142,9 @@ static char *report_of(int (*report)(FILE *, const struct pw_cluster *,
                                      const struct pw_report_options *),
                        const struct pw_cluster *c, const char *group)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
     struct pw_report_options options = {.sections = "operators", .group_by = group};
-    assert_int_equal(report(out, c, &options), 0);
-    fclose(out);
-    return text;
+    assert_int_equal(report(unit_open_text(), c, &options), 0);
+    return unit_close_text();
 }
 
 static void test_text(void **state)

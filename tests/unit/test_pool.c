@@ -79,12 +79,14 @@ static void is_empty_for_the_next(void **state)
     pw_pool_detach(m->pool);
 }
 
+#define ON_POOL(test) cmocka_unit_test_setup_teardown(test, create, destroy)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(goes_round, create, destroy),
-        cmocka_unit_test_setup_teardown(finds_by_address, create, destroy),
-        cmocka_unit_test_setup_teardown(is_empty_for_the_next, create, destroy),
+        ON_POOL(goes_round),
+        ON_POOL(finds_by_address),
+        ON_POOL(is_empty_for_the_next),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

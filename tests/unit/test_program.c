@@ -360,25 +360,23 @@ static void test_signals_are_relayed(void **state)
     assert_int_equal(pw_launch_end_requested(), SIGTERM);
 }
 
-#define IN_DIR(test) cmocka_unit_test_setup_teardown(test, unit_dir_create, unit_dir_destroy)
-
 int main(void)
 {
     line = pw_lifeline_create();
     if (!line)
         return 1;
     const struct CMUnitTest tests[] = {
-        IN_DIR(test_launchers),
-        IN_DIR(test_nonsense_identity),
-        IN_DIR(test_host_and_clock_domain),
-        IN_DIR(test_output_directory_is_expanded),
-        IN_DIR(test_program_is_found_in_the_path),
-        IN_DIR(test_inspect),
-        IN_DIR(test_inspect_static),
-        IN_DIR(test_hostile_images),
-        IN_DIR(test_launch),
-        IN_DIR(test_launch_environment),
-        IN_DIR(test_signals_are_relayed),
+        UNIT_IN_DIR(test_launchers),
+        UNIT_IN_DIR(test_nonsense_identity),
+        UNIT_IN_DIR(test_host_and_clock_domain),
+        UNIT_IN_DIR(test_output_directory_is_expanded),
+        UNIT_IN_DIR(test_program_is_found_in_the_path),
+        UNIT_IN_DIR(test_inspect),
+        UNIT_IN_DIR(test_inspect_static),
+        UNIT_IN_DIR(test_hostile_images),
+        UNIT_IN_DIR(test_launch),
+        UNIT_IN_DIR(test_launch_environment),
+        UNIT_IN_DIR(test_signals_are_relayed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,19 +10,19 @@
 static struct pw_instance one(int32_t rank, int64_t enter, int64_t leave)
 {
     return (struct pw_instance){
+        .op = 16,
+        .nranks = 1,
+        .last_rank = rank,
         .first_enter = enter,
-        .last_enter = enter,
-        .penultimate_enter = INT64_MIN,
         .first_exit = leave,
+        .last_enter = enter,
         .last_exit = leave,
+        .penultimate_enter = INT64_MIN,
         .root_enter = INT64_MAX,
         .root = -1,
         .bytes = 8,
         .error_ns = 10,
         .step = 3,
-        .last_rank = rank,
-        .nranks = 1,
-        .op = 16,
     };
 }
 

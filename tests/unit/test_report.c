@@ -1,9 +1,6 @@
 /* The text report, over clusters whose values are chosen by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "unit.h"
 
-#include <cmocka.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

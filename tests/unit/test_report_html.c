@@ -38,14 +38,11 @@ static void make_template(void **state, struct pw_report_options *options, char 
 
 static char *html_of(void **state, const struct pw_cluster *c)
 {
-    char d3[UNIT_PATH], *text = NULL;
+    char d3[UNIT_PATH];
     struct pw_report_options options;
-    size_t size;
     make_template(state, &options, d3);
-    FILE *out = open_memstream(&text, &size);
-    assert_int_equal(pw_report_html(out, c, &options), 0);
-    fclose(out);
-    return text;
+    assert_int_equal(pw_report_html(unit_open_text(), c, &options), 0);
+    return unit_close_text();
 }
 
 static json_t *data_of(const char *html)
@@ -331,15 +328,11 @@ static void test_missing_parts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_parts, unit_dir_create, unit_dir_destroy),
-        cmocka_unit_test_setup_teardown(test_hostile_names, unit_dir_create, unit_dir_destroy),
-        cmocka_unit_test_setup_teardown(test_packed_keys, unit_dir_create, unit_dir_destroy),
-        cmocka_unit_test_setup_teardown(test_many_communicators, unit_dir_create, unit_dir_destroy),
-        cmocka_unit_test(test_encode),
-        cmocka_unit_test(test_many_steps),
-        cmocka_unit_test(test_many_ranks),
-        cmocka_unit_test_setup_teardown(test_small_runs, unit_dir_create, unit_dir_destroy),
-        cmocka_unit_test_setup_teardown(test_missing_parts, unit_dir_create, unit_dir_destroy),
+        UNIT_IN_DIR(test_parts),           UNIT_IN_DIR(test_hostile_names),
+        UNIT_IN_DIR(test_packed_keys),     UNIT_IN_DIR(test_many_communicators),
+        cmocka_unit_test(test_encode),     cmocka_unit_test(test_many_steps),
+        cmocka_unit_test(test_many_ranks), UNIT_IN_DIR(test_small_runs),
+        UNIT_IN_DIR(test_missing_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

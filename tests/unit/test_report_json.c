@@ -1,9 +1,6 @@
 /* The JSON report, and what damaged or hostile files do to both reports. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "unit.h"
 
-#include <cmocka.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdint.h>

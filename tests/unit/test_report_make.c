@@ -1,11 +1,8 @@
 /* Builds the clusters of the report tests; see test_report_make.h. */
 #include "test_report_make.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "unit.h"
 
-#include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,24 +167,16 @@ void add_parts(struct pw_cluster *c)
 
 char *text_of(const struct pw_cluster *c, const char *sections, int top)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
     struct pw_report_options options = {.sections = sections, .top = top};
-    assert_int_equal(pw_report_text(out, c, &options), 0);
-    fclose(out);
-    return text;
+    assert_int_equal(pw_report_text(unit_open_text(), c, &options), 0);
+    return unit_close_text();
 }
 
 char *json_of(const struct pw_cluster *c)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
     struct pw_report_options options = {.sections = ""};
-    assert_int_equal(pw_report_json(out, c, &options), 0);
-    fclose(out);
-    return text;
+    assert_int_equal(pw_report_json(unit_open_text(), c, &options), 0);
+    return unit_close_text();
 }
 
 void assert_has(const char *text, const char *part)

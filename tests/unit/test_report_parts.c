@@ -1,10 +1,7 @@
 /* The parts of the run in the reports. Four ranks ran for 10 s; rank 2 came 1.5 s late to its first
  * step, and the others waited for it there. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "unit.h"
 
-#include <cmocka.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,13 +34,9 @@ static struct pw_cluster *make(void)
 
 static char *csv_of(const struct pw_cluster *c)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
     struct pw_report_options options = {.sections = "parts"};
-    assert_int_equal(pw_report_csv(out, c, &options), 0);
-    fclose(out);
-    return text;
+    assert_int_equal(pw_report_csv(unit_open_text(), c, &options), 0);
+    return unit_close_text();
 }
 
 /* Means: setup (3 x 150 + 1650) / 4 = 525 ms, steps (3 x 9300 + 7800) / 4 = 8925 ms. */

@@ -28,6 +28,21 @@ static void begin(struct world *w, size_t nsteps)
     w->graph.nodes = w->nodes;
 }
 
+/* A rank's pieces of work in step 0, in their order. */
+struct piece {
+    int32_t phase;
+    int64_t work;
+};
+#define ADD_RANK(w, rank, ...)                             \
+    add_rank(w, rank, (const struct piece[]){__VA_ARGS__}, \
+             sizeof((const struct piece[]){__VA_ARGS__}) / sizeof(struct piece))
+
+static void add_rank(struct world *w, int32_t rank, const struct piece *pieces, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        add(w, rank, 0, pieces[i].phase, pieces[i].work);
+}
+
 static void sum_up(struct world *w)
 {
     pw_replay_sum_works(&w->graph, w->works);
@@ -47,10 +62,8 @@ static void test_work_of_each_cell_is_shared(void **state)
     (void)state;
     static struct world w;
     begin(&w, 1);
-    add(&w, 0, 0, A, 40);
-    add(&w, 0, 0, B, 100);
-    add(&w, 0, 0, A, 20);
-    add(&w, 1, 0, A, 20);
+    ADD_RANK(&w, 0, {A, 40}, {B, 100}, {A, 20});
+    ADD_RANK(&w, 1, {A, 20});
     add(&w, 1, -1, A, 70); /* outside steps */
     sum_up(&w);
     pw_share_cells(&w.graph, w.works, (const float[]){30, -20}, 1 << A, w.changed);
@@ -61,6 +74,7 @@ static void test_work_of_each_cell_is_shared(void **state)
 static void share_roles(struct world *w, const int32_t *role_of, const uint8_t *is_slow)
 {
     const struct pw_share_ranks ranks = {role_of, 2, is_slow};
+    sum_up(w);
     pw_share_roles(&w->graph, w->works, &ranks, w->changed, w->scratch);
 }
 
@@ -70,12 +84,8 @@ static void test_amounts(void **state)
     (void)state;
     static struct world w;
     begin(&w, 1);
-    add(&w, 0, 0, A, 100);
-    add(&w, 0, 0, A, 300);
-    add(&w, 0, 0, B, 50);
-    add(&w, 1, 0, A, 100);
-    add(&w, 1, 0, A, 100);
-    add(&w, 1, 0, B, 50);
+    ADD_RANK(&w, 0, {A, 100}, {A, 300}, {B, 50});
+    ADD_RANK(&w, 1, {A, 100}, {A, 100}, {B, 50});
     sum_up(&w);
     pw_share_amounts(&w.graph, w.works, (const float[]){100, -100}, w.changed, w.scratch);
     assert_works(&w, (const int64_t[]){100, 200, 50, 100, 200, 50});
@@ -98,7 +108,6 @@ static void test_roles_with_pieces(void **state)
         add(&w, 1, s, A, 100);
         add(&w, 1, s, A, s == 1 ? 600 : 300);
     }
-    sum_up(&w);
     share_roles(&w, (const int32_t[]){0, 1}, NULL);
     assert_works(
         &w, (const int64_t[]){150, 3, 150, 150, 3, 150, 150, 3, 150, 150, 150, 150, 300, 150, 150});
@@ -111,10 +120,9 @@ static void test_slow_rank_does_not_change_the_usual_work(void **state)
     static struct world w;
     begin(&w, 1);
     w.graph.nranks = 3;
-    add(&w, 0, 0, A, 100);
-    add(&w, 1, 0, A, 400);
-    add(&w, 2, 0, A, 400);
-    sum_up(&w);
+    ADD_RANK(&w, 0, {A, 100});
+    ADD_RANK(&w, 1, {A, 400});
+    ADD_RANK(&w, 2, {A, 400});
     share_roles(&w, (const int32_t[]){0, 0, 1}, (const uint8_t[]){0, 1, 0});
     assert_works(&w, (const int64_t[]){200, 800, 200});
 }
@@ -125,12 +133,8 @@ static void test_roles_with_phases(void **state)
     (void)state;
     static struct world w;
     begin(&w, 1);
-    add(&w, 0, 0, A, 100);
-    add(&w, 0, 0, B, 50);
-    add(&w, 1, 0, A, 150);
-    add(&w, 1, 0, A, 150);
-    add(&w, 1, 0, B, 50);
-    sum_up(&w);
+    ADD_RANK(&w, 0, {A, 100}, {B, 50});
+    ADD_RANK(&w, 1, {A, 150}, {A, 150}, {B, 50});
     share_roles(&w, (const int32_t[]){0, 1}, NULL);
     assert_works(&w, (const int64_t[]){200, 50, 100, 100, 50});
 }
@@ -141,10 +145,8 @@ static void test_roles_with_other_phases(void **state)
     (void)state;
     static struct world w;
     begin(&w, 1);
-    add(&w, 0, 0, A, 100);
-    add(&w, 0, 0, B, 100);
-    add(&w, 1, 0, A, 400);
-    sum_up(&w);
+    ADD_RANK(&w, 0, {A, 100}, {B, 100});
+    ADD_RANK(&w, 1, {A, 400});
     share_roles(&w, (const int32_t[]){0, 1}, NULL);
     assert_works(&w, (const int64_t[]){150, 150, 300});
 }

@@ -79,6 +79,13 @@ static const char *const version_1[] = {"proc",
 static const char *const version_2[] = {"proc",          "proc/77",           "sys", "sys/fs",
                                         "sys/fs/cgroup", "sys/fs/cgroup/job", NULL};
 
+/* Between the second sample and the third, and not before. */
+static void assert_throttled(const struct pw_row_host *rows, int64_t ns)
+{
+    assert_int_equal(rows[1].throttled_ns, 0);
+    assert_int_equal(rows[2].throttled_ns, ns);
+}
+
 static void throttle_more(void **state)
 {
     put(state, "sys/fs/cgroup/job/cpu.stat", "usage_usec 9\nthrottled_usec 2000\n");
@@ -93,12 +100,11 @@ static void test_host(void **state)
     put(state, "sys/fs/cgroup/job/cpu.stat", "usage_usec 9\nthrottled_usec 1234\n");
     struct pw_row_host *rows =
         sample_changing(state, &pw_collector_host, PW_TABLE_host, throttle_more);
-    assert_int_equal(rows[1].time, 2000);
     assert_int_equal(rows[1].busy_ns, (10 + 20 + 30 + 6 + 7) * tick);
     assert_int_equal(rows[1].idle_ns, (400 + 5) * tick);
     assert_int_equal(rows[1].steal_ns, 8 * tick);
-    assert_int_equal(rows[1].throttled_ns, 0);
-    assert_int_equal(rows[2].throttled_ns, 766000);
+    assert_int_equal(rows[1].time, 2000);
+    assert_throttled(rows, 766000);
     free(rows);
 }
 
@@ -117,8 +123,7 @@ static void test_quota_above(void **state)
     put(state, "sys/fs/cgroup/cpu/job/cpu.stat", "nr_throttled 3\nthrottled_time 777\n");
     struct pw_row_host *rows =
         sample_changing(state, &pw_collector_host, PW_TABLE_host, throttle_above);
-    assert_int_equal(rows[1].throttled_ns, 0);
-    assert_int_equal(rows[2].throttled_ns, 223);
+    assert_throttled(rows, 223);
     assert_int_equal(rows[0].busy_ns, -1); /* no line "cpu" */
     free(rows);
 }
@@ -138,8 +143,7 @@ static void test_process_that_is_moved(void **state)
     put(state, "proc/77/cgroup", "0::/job\n");
     put(state, "sys/fs/cgroup/job/cpu.stat", "throttled_usec 1\n");
     struct pw_row_host *rows = sample_changing(state, &pw_collector_host, PW_TABLE_host, move);
-    assert_int_equal(rows[1].throttled_ns, 0);
-    assert_int_equal(rows[2].throttled_ns, 0);
+    assert_throttled(rows, 0);
     free(rows);
 }
 
@@ -232,15 +236,13 @@ static void test_busy_cpu(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_host, unit_dir_create, unit_dir_destroy),
-        cmocka_unit_test_setup_teardown(test_quota_above, unit_dir_create, unit_dir_destroy),
-        cmocka_unit_test_setup_teardown(test_process_that_is_moved, unit_dir_create,
-                                        unit_dir_destroy),
-        cmocka_unit_test_setup_teardown(test_host_that_says_nothing, unit_dir_create,
-                                        unit_dir_destroy),
-        cmocka_unit_test_setup_teardown(test_cpus, unit_dir_create, unit_dir_destroy),
-        cmocka_unit_test_setup_teardown(test_busy_cpu, unit_dir_create, unit_dir_destroy),
-        cmocka_unit_test_setup_teardown(test_process, unit_dir_create, unit_dir_destroy),
+        UNIT_IN_DIR(test_host),
+        UNIT_IN_DIR(test_quota_above),
+        UNIT_IN_DIR(test_process_that_is_moved),
+        UNIT_IN_DIR(test_host_that_says_nothing),
+        UNIT_IN_DIR(test_cpus),
+        UNIT_IN_DIR(test_busy_cpu),
+        UNIT_IN_DIR(test_process),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,15 +7,17 @@
 #include "timeline/timeline.h"
 #include "unit.h"
 
-static void check_text(const char *text, const char *json)
+static void assert_text(const char *json)
 {
-    char *written = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&written, &size);
-    pw_json_put_text(out, text);
-    fclose(out);
+    char *written = unit_close_text();
     assert_string_equal(written, json);
     free(written);
+}
+
+static void check_text(const char *text, const char *json)
+{
+    pw_json_put_text(unit_open_text(), text);
+    assert_text(json);
 }
 
 static void test_text(void **state)
@@ -35,13 +37,8 @@ static void test_text(void **state)
 
 static void check_us(int64_t ns, const char *json)
 {
-    char *written = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&written, &size);
-    pw_json_put_us(out, ns);
-    fclose(out);
-    assert_string_equal(written, json);
-    free(written);
+    pw_json_put_us(unit_open_text(), ns);
+    assert_text(json);
 }
 
 static void test_times(void **state)

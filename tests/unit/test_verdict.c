@@ -1,9 +1,6 @@
 /* Which evidence a verdict needs, and that a run of which it is missing is never called healthy. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "unit.h"
 
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

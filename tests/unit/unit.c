@@ -67,3 +67,24 @@ double unit_normal(uint64_t *seed)
     double radius = sqrt(-2 * log(unit_uniform(seed)));
     return radius * cos(6.283185307179586 * unit_uniform(seed));
 }
+
+static struct {
+    FILE *stream;
+    char *text;
+    size_t size;
+} written;
+
+FILE *unit_open_text(void)
+{
+    assert_null(written.stream);
+    written.stream = open_memstream(&written.text, &written.size);
+    assert_non_null(written.stream);
+    return written.stream;
+}
+
+char *unit_close_text(void)
+{
+    assert_int_equal(fclose(written.stream), 0);
+    written.stream = NULL;
+    return written.text;
+}

@@ -158,10 +158,7 @@ int main(int argc, char **argv)
 {
     MPI_Comm half, inter;
     struct place mine, p;
-    MPI_Init(&argc, &argv);
-    expect_begin(argv[1]);
-    expect_op("Init", "-", 0, 0, -1, 0, 0, 0, 0);
-    expect_place(&world, MPI_COMM_WORLD, "world", "MPI_COMM_WORLD");
+    expect_init(&argc, &argv, &world);
     const int first = (world.n + 1) / 2 + (world.n > 2); /* of side 1: the smaller one */
     side = world.me >= first;
     MPI_Comm_split(MPI_COMM_WORLD, side, -world.me, &half);
@@ -180,8 +177,5 @@ int main(int argc, char **argv)
     }
     MPI_Comm_free(&half);
     expect_op("Comm_free", mine.label, 0, 0, -1, 0, 0, 0, 0);
-    expect_op("Finalize", "-", 0, 0, -1, 0, 0, 0, 0);
-    expect_end();
-    MPI_Finalize();
-    return 0;
+    return expect_finalize();
 }

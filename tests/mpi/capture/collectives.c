@@ -183,10 +183,7 @@ int main(int argc, char **argv)
 {
     struct place world, half;
     MPI_Comm made;
-    MPI_Init(&argc, &argv);
-    expect_begin(argv[1]);
-    expect_op("Init", "-", 0, 0, -1, 0, 0, 0, 0);
-    expect_place(&world, MPI_COMM_WORLD, "world", "MPI_COMM_WORLD");
+    expect_init(&argc, &argv, &world);
     run_on(&world);
     /* In reverse: a member's rank is not its world rank. */
     MPI_Comm_split(MPI_COMM_WORLD, world.me % 2, -world.me, &made);
@@ -195,8 +192,5 @@ int main(int argc, char **argv)
     run_on(&half);
     MPI_Comm_free(&made);
     expect_op("Comm_free", half.label, 0, 0, -1, 0, 0, 0, 0);
-    expect_op("Finalize", "-", 0, 0, -1, 0, 0, 0, 0);
-    expect_end();
-    MPI_Finalize();
-    return 0;
+    return expect_finalize();
 }

@@ -224,13 +224,8 @@ static void freed_unseen(void)
 int main(int argc, char **argv)
 {
     struct place self;
-    char label[32];
-    MPI_Init(&argc, &argv);
-    expect_begin(argv[1]);
-    expect_op("Init", "-", 0, 0, -1, 0, 0, 0, 0);
-    expect_place(&world, MPI_COMM_WORLD, "world", "MPI_COMM_WORLD");
-    snprintf(label, sizeof(label), "self-%d", world.me);
-    expect_place(&self, MPI_COMM_SELF, label, "MPI_COMM_SELF");
+    expect_init(&argc, &argv, &world);
+    expect_self(&self, &world);
     use(&world);
     use(&self);
     duplicates();
@@ -240,8 +235,5 @@ int main(int argc, char **argv)
     intercommunicators();
     many();
     freed_unseen();
-    expect_op("Finalize", "-", 0, 0, -1, 0, 0, 0, 0);
-    expect_end();
-    MPI_Finalize();
-    return 0;
+    return expect_finalize();
 }

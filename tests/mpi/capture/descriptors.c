@@ -23,18 +23,12 @@ int main(int argc, char **argv)
     int in[2] = {1, 2}, out[128];
     struct descriptor from = {in, INT}, to = {out, INT}, place = {&mpi_fortran_in_place_, INT};
     MPI_Fint two = 2, none = 0, error = -1;
-    MPI_Init(&argc, &argv);
-    expect_begin(argv[1]);
-    expect_op("Init", "-", 0, 0, -1, 0, 0, 0, 0);
-    expect_place(&p, MPI_COMM_WORLD, "world", "MPI_COMM_WORLD");
+    expect_init(&argc, &argv, &p);
     const MPI_Fint type = MPI_Type_c2f(MPI_INT), comm = MPI_Comm_c2f(MPI_COMM_WORLD);
     mpi_allgather_f08ts_(&from, &two, &type, &to, &two, &type, &comm, &error);
     expect_true(error == MPI_SUCCESS && out[1] == 2, "Allgather by descriptors");
     expect_collective(&p, "Allgather", -1, 2 * INT, 2L * p.n * INT, FORTRAN);
     mpi_allgather_f08ts_(&place, &none, &type, &to, &two, &type, &comm, &error);
     expect_collective(&p, "Allgather", -1, 2 * INT, 2L * p.n * INT, FORTRAN);
-    expect_op("Finalize", "-", 0, 0, -1, 0, 0, 0, 0);
-    expect_end();
-    MPI_Finalize();
-    return 0;
+    return expect_finalize();
 }

@@ -8,7 +8,7 @@
 static FILE *out;
 static _Thread_local char thread_label[16] = "main";
 
-void expect_begin(const char *prefix)
+void expect_start(const char *prefix, const char *init, struct place *world)
 {
     char path[4096];
     int rank;
@@ -16,11 +16,22 @@ void expect_begin(const char *prefix)
     snprintf(path, sizeof(path), "%s-%d", prefix, rank);
     out = fopen(path, "w");
     expect_true(out != NULL, path);
+    expect_op(init, "-", 0, 0, -1, 0, 0, 0, 0);
+    expect_place(world, MPI_COMM_WORLD, "world", "MPI_COMM_WORLD");
 }
 
-void expect_end(void)
+void expect_init(int *argc, char ***argv, struct place *world)
 {
+    MPI_Init(argc, argv);
+    expect_start((*argv)[1], "Init", world);
+}
+
+int expect_finalize(void)
+{
+    expect_op("Finalize", "-", 0, 0, -1, 0, 0, 0, 0);
     expect_true(fclose(out) == 0, "writing the expected lines");
+    MPI_Finalize();
+    return 0;
 }
 
 void expect_thread(const char *label)
@@ -58,6 +69,8 @@ static void begin_place(struct place *place, MPI_Comm comm, const char *label, c
     snprintf(place->label, sizeof(place->label), "%s", label);
     PMPI_Comm_size(comm, &place->n);
     PMPI_Comm_rank(comm, &place->me);
+    place->right = (place->me + 1) % place->n;
+    place->left = (place->me + place->n - 1) % place->n;
     PMPI_Comm_group(comm, &group);
     translate(group, place->n, members);
     fprintf(out, "comm %s %d %d %s", label, place->n, place->me, name);
@@ -70,6 +83,13 @@ void expect_place(struct place *place, MPI_Comm comm, const char *label, const c
     begin_place(place, comm, label, name, members);
     fputc('\n', out);
     memcpy(place->world, members, sizeof(members));
+}
+
+void expect_self(struct place *self, const struct place *world)
+{
+    char label[32];
+    snprintf(label, sizeof(label), "self-%d", world->me);
+    expect_place(self, MPI_COMM_SELF, label, "MPI_COMM_SELF");
 }
 
 void expect_interplace(struct place *place, MPI_Comm comm, const char *label)
@@ -121,6 +141,89 @@ void expect_message(const struct place *place, const char *op, long sent, long r
 void expect_wait(const char *op, int n)
 {
     expect_op(op, "-", 0, 0, -1, 0, 0, n, 1);
+}
+
+void expect_failed_test(const char *op)
+{
+    expect_op(op, "-", 0, 0, -1, 0, 0, 0, 2);
+}
+
+void expect_barrier(struct place *place)
+{
+    MPI_Barrier(place->comm);
+    expect_collective(place, "Barrier", -1, 0, 0, 0);
+}
+
+void expect_with_buffer(void (*run)(void))
+{
+    static char buffer[1 << 19];
+    void *detached;
+    int size;
+    MPI_Buffer_attach(buffer, sizeof(buffer));
+    run();
+    MPI_Buffer_detach(&detached, &size);
+}
+
+/* A call of `op` that completed requests[0..n): a Wait, or a Test that may have completed none. */
+static void completed(const struct requests *r, int test, const char *op, const int *indices, int n)
+{
+    if (test && n == 0)
+        expect_failed_test(op);
+    else
+        expect_wait(op, n);
+    for (int i = 0; i < n; i++)
+        r->completed(indices[i]);
+}
+
+void expect_one(int test, const struct requests *r, int i, MPI_Status *status)
+{
+    for (int done = 0; !done;) {
+        done = !test;
+        if (test)
+            MPI_Test(&r->all[i], &done, status);
+        else
+            MPI_Wait(&r->all[i], status);
+        completed(r, test, test ? "Test" : "Wait", &i, done);
+    }
+}
+
+void expect_all(int test, const struct requests *r, MPI_Status *statuses)
+{
+    int indices[16];
+    for (int i = 0; i < r->n; i++)
+        indices[i] = i;
+    for (int done = 0; !done;) {
+        done = !test;
+        if (test)
+            MPI_Testall(r->n, r->all, &done, statuses);
+        else
+            MPI_Waitall(r->n, r->all, statuses);
+        completed(r, test, test ? "Testall" : "Waitall", indices, done ? r->n : 0);
+    }
+}
+
+void expect_any(int test, const struct requests *r, MPI_Status *status)
+{
+    for (int done = 0, index, one; done < r->n; done += one) {
+        one = !test;
+        if (test)
+            MPI_Testany(r->n, r->all, &index, &one, status);
+        else
+            MPI_Waitany(r->n, r->all, &index, status);
+        completed(r, test, test ? "Testany" : "Waitany", &index, one);
+    }
+}
+
+void expect_some(int test, const struct requests *r, MPI_Status *statuses)
+{
+    int indices[16];
+    for (int done = 0, n; done < r->n; done += n) {
+        if (test)
+            MPI_Testsome(r->n, r->all, &n, indices, statuses);
+        else
+            MPI_Waitsome(r->n, r->all, &n, indices, statuses);
+        completed(r, test, test ? "Testsome" : "Waitsome", indices, n);
+    }
 }
 
 void expect_true(int ok, const char *what)

@@ -19,19 +19,29 @@ struct place {
     MPI_Comm comm;
     char label[32];
     int n, me;        /* size and rank */
+    int right, left;  /* the neighbours of `me` in a ring of all ranks */
     int world[64];    /* world rank of each member, or of each remote one */
     long collectives; /* so far */
 };
 
-/* Opens PREFIX-RANK; call after MPI_Init. */
-void expect_begin(const char *prefix);
-void expect_end(void);
+/* Calls MPI_Init and expect_start(); argv[1] is the prefix. */
+void expect_init(int *argc, char ***argv, struct place *world);
+
+/* Opens PREFIX-RANK, where lines go from now on, and describes `init`, the call that initialised
+ * MPI, and MPI_COMM_WORLD. */
+void expect_start(const char *prefix, const char *init, struct place *world);
+
+/* Describes MPI_Finalize, closes the file and finalizes; the program's exit status. */
+int expect_finalize(void);
 
 /* Lines of the calling thread are of `label` from now on; "main" before. */
 void expect_thread(const char *label);
 
 /* Describes `comm`; `name` is what the rank file calls it. */
 void expect_place(struct place *place, MPI_Comm comm, const char *label, const char *name);
+
+/* MPI_COMM_SELF, as "self-RANK". */
+void expect_self(struct place *self, const struct place *world);
 
 /* The same for an intercommunicator, under one label on both sides: members are ours and theirs,
  * `world` is theirs. */
@@ -51,6 +61,27 @@ void expect_message(const struct place *place, const char *op, long sent, long r
 
 /* A Wait or Test that completed `n` operations. */
 void expect_wait(const char *op, int n);
+
+/* A Test, or one of its variants, that completed nothing. */
+void expect_failed_test(const char *op);
+
+/* Calls MPI_Barrier. */
+void expect_barrier(struct place *place);
+
+/* Calls `run` while a buffer for Bsend and its variants is attached. */
+void expect_with_buffer(void (*run)(void));
+
+/* These complete `n` requests by Wait and its variants, or if `test` by Test and its. `completed`
+ * describes the operation of request `i`; expect_one() completes request `i` only. */
+struct requests {
+    MPI_Request *all;
+    int n; /* at most 16 */
+    void (*completed)(int i);
+};
+void expect_one(int test, const struct requests *r, int i, MPI_Status *status);
+void expect_all(int test, const struct requests *r, MPI_Status *statuses);
+void expect_any(int test, const struct requests *r, MPI_Status *status);
+void expect_some(int test, const struct requests *r, MPI_Status *statuses);
 
 /* Ends the program with a message unless `ok`. */
 void expect_true(int ok, const char *what);

@@ -44,6 +44,38 @@ static void closed(void)
     other("File_close");
 }
 
+/* Calls with `count` integers and the arguments before them; `said` is wrote() or got(). */
+#define BLOCKING(said, name, count, ...)                                   \
+    MPI_File_##name(file, __VA_ARGS__, count, MPI_INT, MPI_STATUS_IGNORE); \
+    said("File_" #name, count, 0);
+
+#define NONBLOCKING_CALL(said, name, count, ...)                  \
+    MPI_File_##name(file, __VA_ARGS__, count, MPI_INT, &request); \
+    wait_for(&request);                                           \
+    said("File_" #name, count, NONBLOCKING);
+
+#define SPLIT(said, name, count, buffer, ...)                   \
+    MPI_File_##name##_begin(file, __VA_ARGS__, count, MPI_INT); \
+    other("File_" #name "_begin");                              \
+    MPI_File_##name##_end(file, buffer, MPI_STATUS_IGNORE);     \
+    said("File_" #name "_end", count, 0);
+
+/* All calls at the file pointer, and all at the shared one; `rw` is read or write. */
+#define AT_POINTER(said, rw, buffer)               \
+    BLOCKING(said, rw, 3, buffer)                  \
+    BLOCKING(said, rw##_all, 4, buffer)            \
+    NONBLOCKING_CALL(said, i##rw, 2, buffer)       \
+    NONBLOCKING_CALL(said, i##rw##_all, 2, buffer) \
+    SPLIT(said, rw##_all, 3, buffer, buffer)
+
+#define AT_SHARED_POINTER(said, rw, buffer)           \
+    PMPI_File_seek_shared(file, 0, MPI_SEEK_SET);     \
+    BLOCKING(said, rw##_shared, 3, buffer)            \
+    NONBLOCKING_CALL(said, i##rw##_shared, 2, buffer) \
+    PMPI_Barrier(MPI_COMM_WORLD);                     \
+    BLOCKING(said, rw##_ordered, 4, buffer)           \
+    SPLIT(said, rw##_ordered, 3, buffer, buffer)
+
 /* Each rank has EACH integers of the file. */
 static void at_offsets(void)
 {
@@ -52,39 +84,22 @@ static void at_offsets(void)
     MPI_Status status;
     MPI_File_write_at(file, mine, data, 4, MPI_INT, &status);
     wrote("File_write_at", 4, 0);
-    MPI_File_write_at_all(file, mine, data, EACH, MPI_INT, MPI_STATUS_IGNORE);
-    wrote("File_write_at_all", EACH, 0);
-    MPI_File_iwrite_at(file, mine, data, 5, MPI_INT, &request);
-    wait_for(&request);
-    wrote("File_iwrite_at", 5, NONBLOCKING);
-    MPI_File_iwrite_at_all(file, mine, data, 6, MPI_INT, &request);
-    wait_for(&request);
-    wrote("File_iwrite_at_all", 6, NONBLOCKING);
-    MPI_File_write_at_all_begin(file, mine, data, 7, MPI_INT);
-    other("File_write_at_all_begin");
-    MPI_File_write_at_all_end(file, data, MPI_STATUS_IGNORE);
-    wrote("File_write_at_all_end", 7, 0);
+    BLOCKING(wrote, write_at_all, EACH, mine, data)
+    NONBLOCKING_CALL(wrote, iwrite_at, 5, mine, data)
+    NONBLOCKING_CALL(wrote, iwrite_at_all, 6, mine, data)
+    SPLIT(wrote, write_at_all, 7, data, mine, data)
     MPI_File_sync(file);
     other("File_sync");
     MPI_File_read_at(file, mine, back, 4, MPI_INT, &status);
     got("File_read_at", 4, 0);
-    MPI_File_read_at_all(file, mine, back, 5, MPI_INT, MPI_STATUS_IGNORE);
-    got("File_read_at_all", 5, 0);
-    MPI_File_iread_at(file, mine, back, 6, MPI_INT, &request);
-    wait_for(&request);
-    got("File_iread_at", 6, NONBLOCKING);
-    MPI_File_iread_at_all(file, mine, back, 7, MPI_INT, &request);
-    wait_for(&request);
-    got("File_iread_at_all", 7, NONBLOCKING);
-    MPI_File_read_at_all_begin(file, mine, back, 8, MPI_INT);
-    other("File_read_at_all_begin");
-    MPI_File_read_at_all_end(file, back, MPI_STATUS_IGNORE);
-    got("File_read_at_all_end", 8, 0);
+    BLOCKING(got, read_at_all, 5, mine, back)
+    NONBLOCKING_CALL(got, iread_at, 6, mine, back)
+    NONBLOCKING_CALL(got, iread_at_all, 7, mine, back)
+    SPLIT(got, read_at_all, 8, back, mine, back)
     /* Past the end: fewer than were asked for. */
     MPI_File_read_at(file, (MPI_Offset)(place.n * EACH - 3) * INT, back, 10, MPI_INT, &status);
     got("File_read_at", 3, 0);
-    MPI_File_read_at(file, 0, back, 0, MPI_INT, MPI_STATUS_IGNORE);
-    got("File_read_at", 0, 0);
+    BLOCKING(got, read_at, 0, 0, back)
 }
 
 static void rewind_to(int ints)
@@ -101,35 +116,9 @@ static void at_pointer(void)
     PMPI_Type_commit(&piece);
     MPI_File_set_view(file, (MPI_Offset)place.me * INT, MPI_INT, piece, "native", MPI_INFO_NULL);
     other("File_set_view");
-    MPI_File_write(file, data, 3, MPI_INT, MPI_STATUS_IGNORE);
-    wrote("File_write", 3, 0);
-    MPI_File_write_all(file, data, 4, MPI_INT, MPI_STATUS_IGNORE);
-    wrote("File_write_all", 4, 0);
-    MPI_File_iwrite(file, data, 2, MPI_INT, &request);
-    wait_for(&request);
-    wrote("File_iwrite", 2, NONBLOCKING);
-    MPI_File_iwrite_all(file, data, 2, MPI_INT, &request);
-    wait_for(&request);
-    wrote("File_iwrite_all", 2, NONBLOCKING);
-    MPI_File_write_all_begin(file, data, 3, MPI_INT);
-    other("File_write_all_begin");
-    MPI_File_write_all_end(file, data, MPI_STATUS_IGNORE);
-    wrote("File_write_all_end", 3, 0);
+    AT_POINTER(wrote, write, data)
     PMPI_File_seek(file, 0, MPI_SEEK_SET);
-    MPI_File_read(file, back, 3, MPI_INT, MPI_STATUS_IGNORE);
-    got("File_read", 3, 0);
-    MPI_File_read_all(file, back, 4, MPI_INT, MPI_STATUS_IGNORE);
-    got("File_read_all", 4, 0);
-    MPI_File_iread(file, back, 2, MPI_INT, &request);
-    wait_for(&request);
-    got("File_iread", 2, NONBLOCKING);
-    MPI_File_iread_all(file, back, 2, MPI_INT, &request);
-    wait_for(&request);
-    got("File_iread_all", 2, NONBLOCKING);
-    MPI_File_read_all_begin(file, back, 3, MPI_INT);
-    other("File_read_all_begin");
-    MPI_File_read_all_end(file, back, MPI_STATUS_IGNORE);
-    got("File_read_all_end", 3, 0);
+    AT_POINTER(got, read, back)
     MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL);
     other("File_set_view");
     PMPI_Type_free(&piece);
@@ -138,44 +127,16 @@ static void at_pointer(void)
 static void shared_pointer(void)
 {
     MPI_Request request;
-    PMPI_File_seek_shared(file, 0, MPI_SEEK_SET);
-    MPI_File_write_shared(file, data, 3, MPI_INT, MPI_STATUS_IGNORE);
-    wrote("File_write_shared", 3, 0);
-    MPI_File_iwrite_shared(file, data, 2, MPI_INT, &request);
-    wait_for(&request);
-    wrote("File_iwrite_shared", 2, NONBLOCKING);
-    PMPI_Barrier(MPI_COMM_WORLD);
-    MPI_File_write_ordered(file, data, 4, MPI_INT, MPI_STATUS_IGNORE);
-    wrote("File_write_ordered", 4, 0);
-    MPI_File_write_ordered_begin(file, data, 3, MPI_INT);
-    other("File_write_ordered_begin");
-    MPI_File_write_ordered_end(file, data, MPI_STATUS_IGNORE);
-    wrote("File_write_ordered_end", 3, 0);
-    PMPI_File_seek_shared(file, 0, MPI_SEEK_SET);
-    MPI_File_read_shared(file, back, 3, MPI_INT, MPI_STATUS_IGNORE);
-    got("File_read_shared", 3, 0);
-    MPI_File_iread_shared(file, back, 2, MPI_INT, &request);
-    wait_for(&request);
-    got("File_iread_shared", 2, NONBLOCKING);
-    PMPI_Barrier(MPI_COMM_WORLD);
-    MPI_File_read_ordered(file, back, 4, MPI_INT, MPI_STATUS_IGNORE);
-    got("File_read_ordered", 4, 0);
-    MPI_File_read_ordered_begin(file, back, 3, MPI_INT);
-    other("File_read_ordered_begin");
-    MPI_File_read_ordered_end(file, back, MPI_STATUS_IGNORE);
-    got("File_read_ordered_end", 3, 0);
+    AT_SHARED_POINTER(wrote, write, data)
+    AT_SHARED_POINTER(got, read, back)
 }
 
 int main(int argc, char **argv)
 {
     char name[64];
     struct place self;
-    MPI_Init(&argc, &argv);
-    expect_begin(argv[1]);
-    expect_op("Init", "-", 0, 0, -1, 0, 0, 0, 0);
-    expect_place(&world, MPI_COMM_WORLD, "world", "MPI_COMM_WORLD");
-    snprintf(name, sizeof(name), "self-%d", world.me);
-    expect_place(&self, MPI_COMM_SELF, name, "MPI_COMM_SELF");
+    expect_init(&argc, &argv, &world);
+    expect_self(&self, &world);
     opened(MPI_COMM_WORLD, &world, "data", "file");
     MPI_File_set_size(file, (MPI_Offset)world.n * EACH * INT);
     other("File_set_size");
@@ -195,8 +156,5 @@ int main(int argc, char **argv)
     wrote("File_iwrite_at", 8, NONBLOCKING);
     wrote("File_iwrite_at", 9, NONBLOCKING);
     closed();
-    expect_op("Finalize", "-", 0, 0, -1, 0, 0, 0, 0);
-    expect_end();
-    MPI_Finalize();
-    return 0;
+    return expect_finalize();
 }

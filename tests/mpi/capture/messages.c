@@ -8,36 +8,29 @@ enum { INT = (int)sizeof(int), ROOM = 1 << 16 };
 
 static int in[ROOM], out[ROOM];
 static struct place p;
-static int right, left;
 
 /* A receive is posted first: Rsend needs it, and one rank alone must not wait for itself. */
-#define MODE(name, count, tag)                                      \
-    MPI_Irecv(in, ROOM, MPI_INT, left, tag, p.comm, &request);      \
-    MPI_Barrier(p.comm);                                            \
-    expect_collective(&p, "Barrier", -1, 0, 0, 0);                  \
-    MPI_##name(out, count, MPI_INT, right, tag, p.comm);            \
-    expect_message(&p, #name, (long)(count)*INT, 0, right, tag, 0); \
-    MPI_Wait(&request, MPI_STATUS_IGNORE);                          \
-    expect_wait("Wait", 1);                                         \
-    expect_message(&p, "Irecv", 0, (long)(count)*INT, left, tag, NONBLOCKING);
+#define MODE(name, count, tag)                                        \
+    MPI_Irecv(in, ROOM, MPI_INT, p.left, tag, p.comm, &request);      \
+    expect_barrier(&p);                                               \
+    MPI_##name(out, count, MPI_INT, p.right, tag, p.comm);            \
+    expect_message(&p, #name, (long)(count)*INT, 0, p.right, tag, 0); \
+    MPI_Wait(&request, MPI_STATUS_IGNORE);                            \
+    expect_wait("Wait", 1);                                           \
+    expect_message(&p, "Irecv", 0, (long)(count)*INT, p.left, tag, NONBLOCKING);
 
-#define IMODE(name, count, tag)                                                \
-    MPI_Irecv(in, ROOM, MPI_INT, left, tag, p.comm, &requests[0]);             \
-    MPI_Barrier(p.comm);                                                       \
-    expect_collective(&p, "Barrier", -1, 0, 0, 0);                             \
-    MPI_##name(out, count, MPI_INT, right, tag, p.comm, &requests[1]);         \
-    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);                             \
-    expect_wait("Waitall", 2);                                                 \
-    expect_message(&p, "Irecv", 0, (long)(count)*INT, left, tag, NONBLOCKING); \
-    expect_message(&p, #name, (long)(count)*INT, 0, right, tag, NONBLOCKING);
+#define IMODE(name, count, tag)                                                  \
+    MPI_Irecv(in, ROOM, MPI_INT, p.left, tag, p.comm, &requests[0]);             \
+    expect_barrier(&p);                                                          \
+    MPI_##name(out, count, MPI_INT, p.right, tag, p.comm, &requests[1]);         \
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);                               \
+    expect_wait("Waitall", 2);                                                   \
+    expect_message(&p, "Irecv", 0, (long)(count)*INT, p.left, tag, NONBLOCKING); \
+    expect_message(&p, #name, (long)(count)*INT, 0, p.right, tag, NONBLOCKING);
 
 static void modes(void)
 {
-    static char buffer[ROOM * 8];
-    void *detached;
-    int size;
     MPI_Request request, requests[2];
-    MPI_Buffer_attach(buffer, sizeof(buffer));
     MODE(Send, 3, 1)
     MODE(Send, 0, 2)
     MODE(Send, 30000, 3)
@@ -49,7 +42,6 @@ static void modes(void)
     IMODE(Issend, 8, 9)
     IMODE(Irsend, 9, 10)
     IMODE(Ibsend, 10, 11)
-    MPI_Buffer_detach(&detached, &size);
 }
 
 /* The sender and the tag are known only afterwards, and with the status ignored. */
@@ -57,54 +49,51 @@ static void wildcards(void)
 {
     MPI_Request request;
     MPI_Status status;
-    MPI_Isend(out, 2, MPI_INT, right, 20, p.comm, &request);
+    MPI_Isend(out, 2, MPI_INT, p.right, 20, p.comm, &request);
     MPI_Recv(in, 10, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, p.comm, MPI_STATUS_IGNORE);
-    expect_message(&p, "Recv", 0, 2 * INT, left, 20, 0);
+    expect_message(&p, "Recv", 0, 2 * INT, p.left, 20, 0);
     MPI_Wait(&request, &status);
     expect_wait("Wait", 1);
-    expect_message(&p, "Isend", 2 * INT, 0, right, 20, NONBLOCKING);
-    MPI_Barrier(p.comm);
-    expect_collective(&p, "Barrier", -1, 0, 0, 0);
+    expect_message(&p, "Isend", 2 * INT, 0, p.right, 20, NONBLOCKING);
+    expect_barrier(&p);
 
     MPI_Irecv(in, 10, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, p.comm, &request);
-    MPI_Send(out, 3, MPI_INT, right, 21, p.comm);
-    expect_message(&p, "Send", 3 * INT, 0, right, 21, 0);
+    MPI_Send(out, 3, MPI_INT, p.right, 21, p.comm);
+    expect_message(&p, "Send", 3 * INT, 0, p.right, 21, 0);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     expect_wait("Wait", 1);
-    expect_message(&p, "Irecv", 0, 3 * INT, left, 21, NONBLOCKING);
-    MPI_Barrier(p.comm);
-    expect_collective(&p, "Barrier", -1, 0, 0, 0);
+    expect_message(&p, "Irecv", 0, 3 * INT, p.left, 21, NONBLOCKING);
+    expect_barrier(&p);
 
-    MPI_Isend(out, 4, MPI_INT, right, 22, p.comm, &request);
-    MPI_Recv(in, 10, MPI_INT, left, 22, p.comm, &status);
-    expect_message(&p, "Recv", 0, 4 * INT, left, 22, 0);
-    expect_true(status.MPI_SOURCE == left && status.MPI_TAG == 22, "the status of Recv");
+    MPI_Isend(out, 4, MPI_INT, p.right, 22, p.comm, &request);
+    MPI_Recv(in, 10, MPI_INT, p.left, 22, p.comm, &status);
+    expect_message(&p, "Recv", 0, 4 * INT, p.left, 22, 0);
+    expect_true(status.MPI_SOURCE == p.left && status.MPI_TAG == 22, "the status of Recv");
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     expect_wait("Wait", 1);
-    expect_message(&p, "Isend", 4 * INT, 0, right, 22, NONBLOCKING);
-    MPI_Barrier(p.comm);
-    expect_collective(&p, "Barrier", -1, 0, 0, 0);
+    expect_message(&p, "Isend", 4 * INT, 0, p.right, 22, NONBLOCKING);
+    expect_barrier(&p);
 }
 
 static void both_ways(void)
 {
     MPI_Status status;
-    MPI_Sendrecv(out, 5, MPI_INT, right, 30, in, 20, MPI_INT, left, 30, p.comm, MPI_STATUS_IGNORE);
-    expect_message(&p, "Sendrecv", 5 * INT, 0, right, 30, 0);
-    expect_message(&p, "Sendrecv", 0, 5 * INT, left, 30, RECV_PART);
-    MPI_Sendrecv(out, 6, MPI_INT, left, 31, in, 20, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, p.comm,
+    MPI_Sendrecv(out, 5, MPI_INT, p.right, 30, in, 20, MPI_INT, p.left, 30, p.comm,
+                 MPI_STATUS_IGNORE);
+    expect_message(&p, "Sendrecv", 5 * INT, 0, p.right, 30, 0);
+    expect_message(&p, "Sendrecv", 0, 5 * INT, p.left, 30, RECV_PART);
+    MPI_Sendrecv(out, 6, MPI_INT, p.left, 31, in, 20, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, p.comm,
                  &status);
-    expect_message(&p, "Sendrecv", 6 * INT, 0, left, 31, 0);
-    expect_message(&p, "Sendrecv", 0, 6 * INT, right, 31, RECV_PART);
-    expect_true(status.MPI_SOURCE == right, "the status of Sendrecv");
-    MPI_Barrier(p.comm);
-    expect_collective(&p, "Barrier", -1, 0, 0, 0);
-    MPI_Sendrecv_replace(in, 7, MPI_INT, right, 32, left, 32, p.comm, MPI_STATUS_IGNORE);
-    expect_message(&p, "Sendrecv_replace", 7 * INT, 0, right, 32, 0);
-    expect_message(&p, "Sendrecv_replace", 0, 7 * INT, left, 32, RECV_PART);
+    expect_message(&p, "Sendrecv", 6 * INT, 0, p.left, 31, 0);
+    expect_message(&p, "Sendrecv", 0, 6 * INT, p.right, 31, RECV_PART);
+    expect_true(status.MPI_SOURCE == p.right, "the status of Sendrecv");
+    expect_barrier(&p);
+    MPI_Sendrecv_replace(in, 7, MPI_INT, p.right, 32, p.left, 32, p.comm, MPI_STATUS_IGNORE);
+    expect_message(&p, "Sendrecv_replace", 7 * INT, 0, p.right, 32, 0);
+    expect_message(&p, "Sendrecv_replace", 0, 7 * INT, p.left, 32, RECV_PART);
 }
 
-static void nobody(void)
+static void proc_null(void)
 {
     MPI_Request requests[2];
     MPI_Send(out, 5, MPI_INT, MPI_PROC_NULL, 40, p.comm);
@@ -131,13 +120,13 @@ static void types(void)
         MPI_Request request;
         MPI_Type_vector(n, 1, 2, MPI_INT, &strided);
         MPI_Type_commit(&strided);
-        MPI_Irecv(in, 100, MPI_INT, left, 50, p.comm, &request);
-        MPI_Send(out, 3, strided, right, 50, p.comm);
-        expect_message(&p, "Send", 3L * n * INT, 0, right, 50, 0);
+        MPI_Irecv(in, 100, MPI_INT, p.left, 50, p.comm, &request);
+        MPI_Send(out, 3, strided, p.right, 50, p.comm);
+        expect_message(&p, "Send", 3L * n * INT, 0, p.right, 50, 0);
         MPI_Type_free(&strided);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         expect_wait("Wait", 1);
-        expect_message(&p, "Irecv", 0, 3L * n * INT, left, 50, NONBLOCKING);
+        expect_message(&p, "Irecv", 0, 3L * n * INT, p.left, 50, NONBLOCKING);
     }
 }
 
@@ -145,40 +134,32 @@ static void types(void)
 static void given_up(void)
 {
     MPI_Request request;
-    MPI_Irecv(in, 10, MPI_INT, left, 60, p.comm, &request);
+    MPI_Irecv(in, 10, MPI_INT, p.left, 60, p.comm, &request);
     MPI_Cancel(&request);
     expect_op("Cancel", "-", 0, 0, -1, 0, 0, 0, 2);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     expect_wait("Wait", 1);
     expect_op("Irecv", p.label, 0, 0, PEER_ANY, TAG_ANY, NONBLOCKING | CANCELLED, 0, 1);
     for (int i = 0; i < 3; i++) {
-        MPI_Irecv(in, 10, MPI_INT, left, 61, p.comm, &request);
+        MPI_Irecv(in, 10, MPI_INT, p.left, 61, p.comm, &request);
         MPI_Request sent;
-        MPI_Isend(out, 4 + i, MPI_INT, right, 61, p.comm, &sent);
+        MPI_Isend(out, 4 + i, MPI_INT, p.right, 61, p.comm, &sent);
         MPI_Request_free(&sent);
-        expect_message(&p, "Isend", (4L + i) * INT, 0, right, 61, NONBLOCKING | FREED);
+        expect_message(&p, "Isend", (4L + i) * INT, 0, p.right, 61, NONBLOCKING | FREED);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         expect_wait("Wait", 1);
-        expect_message(&p, "Irecv", 0, (4L + i) * INT, left, 61, NONBLOCKING);
+        expect_message(&p, "Irecv", 0, (4L + i) * INT, p.left, 61, NONBLOCKING);
     }
 }
 
 int main(int argc, char **argv)
 {
-    MPI_Init(&argc, &argv);
-    expect_begin(argv[1]);
-    expect_op("Init", "-", 0, 0, -1, 0, 0, 0, 0);
-    expect_place(&p, MPI_COMM_WORLD, "world", "MPI_COMM_WORLD");
-    right = (p.me + 1) % p.n;
-    left = (p.me + p.n - 1) % p.n;
-    modes();
+    expect_init(&argc, &argv, &p);
+    expect_with_buffer(modes);
     wildcards();
     both_ways();
-    nobody();
+    proc_null();
     types();
     given_up();
-    expect_op("Finalize", "-", 0, 0, -1, 0, 0, 0, 0);
-    expect_end();
-    MPI_Finalize();
-    return 0;
+    return expect_finalize();
 }

@@ -135,18 +135,12 @@ static void down(void)
 
 int main(int argc, char **argv)
 {
-    MPI_Init(&argc, &argv);
-    expect_begin(argv[1]);
-    expect_op("Init", "-", 0, 0, -1, 0, 0, 0, 0);
-    expect_place(&world, MPI_COMM_WORLD, "world", "MPI_COMM_WORLD");
+    expect_init(&argc, &argv, &world);
     grid(1, 1, "ring");
     grid(1, 0, "line");
     grid(2, 0, "plate");
     grid(3, 1, "torus");
     star();
     down();
-    expect_op("Finalize", "-", 0, 0, -1, 0, 0, 0, 0);
-    expect_end();
-    MPI_Finalize();
-    return 0;
+    return expect_finalize();
 }

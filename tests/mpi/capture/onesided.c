@@ -7,7 +7,6 @@
 enum { INT = (int)sizeof(int), ROOM = 256 };
 
 static struct place world, window;
-static int right;
 static int origin[ROOM], result[ROOM], memory[ROOM];
 static MPI_Win win;
 
@@ -18,7 +17,7 @@ static void sync_op(const char *op, int peer)
 
 static void moved(const char *op, long sent, long received, int flags)
 {
-    expect_op(op, window.label, sent, received, right, 0, flags, 0, 1);
+    expect_op(op, window.label, sent, received, world.right, 0, flags, 0, 1);
 }
 
 static void fence(int assertion)
@@ -65,29 +64,30 @@ static void operations(void)
 {
     int compare = 0;
     fence(0);
-    MPI_Put(origin, 3, MPI_INT, right, 0, 3, MPI_INT, win);
+    MPI_Put(origin, 3, MPI_INT, world.right, 0, 3, MPI_INT, win);
     moved("Put", 3 * INT, 0, 0);
     fence(0);
-    MPI_Get(result, 4, MPI_INT, right, 0, 4, MPI_INT, win);
+    MPI_Get(result, 4, MPI_INT, world.right, 0, 4, MPI_INT, win);
     moved("Get", 0, 4 * INT, 0);
     fence(0);
-    MPI_Accumulate(origin, 5, MPI_INT, right, 8, 5, MPI_INT, MPI_SUM, win);
+    MPI_Accumulate(origin, 5, MPI_INT, world.right, 8, 5, MPI_INT, MPI_SUM, win);
     moved("Accumulate", 5 * INT, 0, 0);
     fence(0);
-    MPI_Get_accumulate(origin, 6, MPI_INT, result, 6, MPI_INT, right, 16, 6, MPI_INT, MPI_SUM, win);
+    MPI_Get_accumulate(origin, 6, MPI_INT, result, 6, MPI_INT, world.right, 16, 6, MPI_INT, MPI_SUM,
+                       win);
     moved("Get_accumulate", 6 * INT, 6 * INT, 0);
     fence(0);
-    MPI_Get_accumulate(NULL, 0, MPI_DATATYPE_NULL, result, 6, MPI_INT, right, 16, 6, MPI_INT,
+    MPI_Get_accumulate(NULL, 0, MPI_DATATYPE_NULL, result, 6, MPI_INT, world.right, 16, 6, MPI_INT,
                        MPI_NO_OP, win);
     moved("Get_accumulate", 0, 6 * INT, 0);
     fence(0);
-    MPI_Fetch_and_op(origin, result, MPI_INT, right, 24, MPI_SUM, win);
+    MPI_Fetch_and_op(origin, result, MPI_INT, world.right, 24, MPI_SUM, win);
     moved("Fetch_and_op", INT, INT, 0);
     fence(0);
-    MPI_Compare_and_swap(origin, &compare, result, MPI_INT, right, 25, win);
+    MPI_Compare_and_swap(origin, &compare, result, MPI_INT, world.right, 25, win);
     moved("Compare_and_swap", INT, INT, 0);
     fence(0);
-    MPI_Put(origin, 0, MPI_INT, right, 0, 0, MPI_INT, win);
+    MPI_Put(origin, 0, MPI_INT, world.right, 0, 0, MPI_INT, win);
     moved("Put", 0, 0, 0);
     MPI_Put(origin, 3, MPI_INT, MPI_PROC_NULL, 0, 3, MPI_INT, win);
     expect_op("Put", window.label, 0, 0, -1, 0, 0, 0, 1);
@@ -99,23 +99,23 @@ static void with_requests(void)
     MPI_Request request;
     MPI_Win_lock_all(0, win);
     sync_op("Win_lock_all", -1);
-    MPI_Rput(origin, 3, MPI_INT, right, 32, 3, MPI_INT, win, &request);
+    MPI_Rput(origin, 3, MPI_INT, world.right, 32, 3, MPI_INT, win, &request);
     wait_for(&request);
     moved("Rput", 3 * INT, 0, NONBLOCKING);
-    MPI_Win_flush(right, win);
-    sync_op("Win_flush", right);
-    MPI_Rget(result, 4, MPI_INT, right, 32, 4, MPI_INT, win, &request);
+    MPI_Win_flush(world.right, win);
+    sync_op("Win_flush", world.right);
+    MPI_Rget(result, 4, MPI_INT, world.right, 32, 4, MPI_INT, win, &request);
     wait_for(&request);
     moved("Rget", 0, 4 * INT, NONBLOCKING);
     MPI_Win_flush_all(win);
     sync_op("Win_flush_all", -1);
-    MPI_Raccumulate(origin, 5, MPI_INT, right, 40, 5, MPI_INT, MPI_SUM, win, &request);
+    MPI_Raccumulate(origin, 5, MPI_INT, world.right, 40, 5, MPI_INT, MPI_SUM, win, &request);
     wait_for(&request);
     moved("Raccumulate", 5 * INT, 0, NONBLOCKING);
-    MPI_Win_flush_local(right, win);
-    sync_op("Win_flush_local", right);
-    MPI_Rget_accumulate(origin, 6, MPI_INT, result, 6, MPI_INT, right, 48, 6, MPI_INT, MPI_SUM, win,
-                        &request);
+    MPI_Win_flush_local(world.right, win);
+    sync_op("Win_flush_local", world.right);
+    MPI_Rget_accumulate(origin, 6, MPI_INT, result, 6, MPI_INT, world.right, 48, 6, MPI_INT,
+                        MPI_SUM, win, &request);
     wait_for(&request);
     moved("Rget_accumulate", 6 * INT, 6 * INT, NONBLOCKING);
     MPI_Win_flush_local_all(win);
@@ -128,18 +128,18 @@ static void with_requests(void)
 
 static void locked(int type)
 {
-    MPI_Win_lock(type, right, 0, win);
-    sync_op("Win_lock", right);
-    MPI_Put(origin, 2, MPI_INT, right, 64, 2, MPI_INT, win);
+    MPI_Win_lock(type, world.right, 0, win);
+    sync_op("Win_lock", world.right);
+    MPI_Put(origin, 2, MPI_INT, world.right, 64, 2, MPI_INT, win);
     moved("Put", 2 * INT, 0, 0);
-    MPI_Win_unlock(right, win);
-    sync_op("Win_unlock", right);
+    MPI_Win_unlock(world.right, win);
+    sync_op("Win_unlock", world.right);
 }
 
-/* Everybody is target of the left and origin for the right. */
+/* Each rank is the target of its left neighbour and the origin for its right one. */
 static void groups(int test)
 {
-    int target = right, source = (world.me + world.n - 1) % world.n, flag = 0;
+    int target = world.right, source = world.left, flag = 0;
     MPI_Group all, to, from;
     PMPI_Comm_group(MPI_COMM_WORLD, &all);
     PMPI_Group_incl(all, 1, &target, &to);
@@ -148,7 +148,7 @@ static void groups(int test)
     sync_op("Win_post", -1);
     MPI_Win_start(to, 0, win);
     sync_op("Win_start", -1);
-    MPI_Put(origin, 7, MPI_INT, right, 80, 7, MPI_INT, win);
+    MPI_Put(origin, 7, MPI_INT, world.right, 80, 7, MPI_INT, win);
     moved("Put", 7 * INT, 0, 0);
     MPI_Win_complete(win);
     sync_op("Win_complete", -1);
@@ -219,11 +219,7 @@ static void on_half(void)
 
 int main(int argc, char **argv)
 {
-    MPI_Init(&argc, &argv);
-    expect_begin(argv[1]);
-    expect_op("Init", "-", 0, 0, -1, 0, 0, 0, 0);
-    expect_place(&world, MPI_COMM_WORLD, "world", "MPI_COMM_WORLD");
-    right = (world.me + 1) % world.n;
+    expect_init(&argc, &argv, &world);
     made(create(MPI_COMM_WORLD), "created");
     operations();
     with_requests();
@@ -234,8 +230,5 @@ int main(int argc, char **argv)
     freed();
     kinds();
     on_half();
-    expect_op("Finalize", "-", 0, 0, -1, 0, 0, 0, 0);
-    expect_end();
-    MPI_Finalize();
-    return 0;
+    return expect_finalize();
 }

@@ -104,13 +104,8 @@ int main(int argc, char **argv)
         child();
         return 0;
     }
-    expect_begin(argv[1]);
-    expect_op("Init", "-", 0, 0, -1, 0, 0, 0, 0);
-    expect_place(&world, MPI_COMM_WORLD, "world", "MPI_COMM_WORLD");
+    expect_start(argv[1], "Init", &world);
     spawn(argv[0]);
     meet();
-    expect_op("Finalize", "-", 0, 0, -1, 0, 0, 0, 0);
-    expect_end();
-    MPI_Finalize();
-    return 0;
+    return expect_finalize();
 }

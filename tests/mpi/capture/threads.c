@@ -41,11 +41,9 @@ int main(int argc, char **argv)
     pthread_t threads[THREADS];
     int provided;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-    expect_begin(argv[1]);
-    expect_op("Init_thread", "-", 0, 0, -1, 0, 0, 0, 0);
-    expect_true(provided == MPI_THREAD_MULTIPLE, "MPI_THREAD_MULTIPLE");
     struct place world;
-    expect_place(&world, MPI_COMM_WORLD, "world", "MPI_COMM_WORLD");
+    expect_start(argv[1], "Init_thread", &world);
+    expect_true(provided == MPI_THREAD_MULTIPLE, "MPI_THREAD_MULTIPLE");
     for (int i = 0; i < THREADS; i++) {
         MPI_Comm made;
         char label[16];
@@ -58,8 +56,5 @@ int main(int argc, char **argv)
         expect_true(!pthread_create(&threads[i], NULL, communicate, &places[i]), "a thread");
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
-    expect_op("Finalize", "-", 0, 0, -1, 0, 0, 0, 0);
-    expect_end();
-    MPI_Finalize();
-    return 0;
+    return expect_finalize();
 }

@@ -10,7 +10,7 @@
 enum { THREADS = 3, TURNS = 20, INT = (int)sizeof(int) };
 
 static struct place p;
-static int right, left, turn;
+static int turn;
 static int in[4], out[4];
 static MPI_Request requests[2];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -23,17 +23,17 @@ static void take_turn(int number, int id)
         const int before = (number - 1) % THREADS;
         MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
         expect_wait("Waitall", 2);
-        expect_message(&p, "Irecv", 0, INT, left, before, NONBLOCKING);
-        expect_message(&p, "Issend", INT, 0, right, before, NONBLOCKING);
+        expect_message(&p, "Irecv", 0, INT, p.left, before, NONBLOCKING);
+        expect_message(&p, "Issend", INT, 0, p.right, before, NONBLOCKING);
     }
     MPI_Allreduce(in, out, 2, MPI_INT, MPI_SUM, p.comm);
     expect_collective(&p, "Allreduce", -1, 2 * INT, 2 * INT, 0);
-    MPI_Sendrecv(out, 3, MPI_INT, right, 100 + id, in, 3, MPI_INT, left, 100 + id, p.comm,
+    MPI_Sendrecv(out, 3, MPI_INT, p.right, 100 + id, in, 3, MPI_INT, p.left, 100 + id, p.comm,
                  MPI_STATUS_IGNORE);
-    expect_message(&p, "Sendrecv", 3 * INT, 0, right, 100 + id, 0);
-    expect_message(&p, "Sendrecv", 0, 3 * INT, left, 100 + id, RECV_PART);
-    MPI_Irecv(in, 4, MPI_INT, left, id, p.comm, &requests[0]);
-    MPI_Issend(out, 1, MPI_INT, right, id, p.comm, &requests[1]);
+    expect_message(&p, "Sendrecv", 3 * INT, 0, p.right, 100 + id, 0);
+    expect_message(&p, "Sendrecv", 0, 3 * INT, p.left, 100 + id, RECV_PART);
+    MPI_Irecv(in, 4, MPI_INT, p.left, id, p.comm, &requests[0]);
+    MPI_Issend(out, 1, MPI_INT, p.right, id, p.comm, &requests[1]);
 }
 
 static void *serialized(void *argument)
@@ -69,14 +69,10 @@ int main(int argc, char **argv)
     int ids[THREADS] = {0, 1, 2}, provided, is_main = 0;
     const int serial = REQUIRED == MPI_THREAD_SERIALIZED, alone = REQUIRED == MPI_THREAD_SINGLE;
     MPI_Init_thread(&argc, &argv, REQUIRED, &provided);
-    expect_begin(argv[1]);
-    expect_op("Init_thread", "-", 0, 0, -1, 0, 0, 0, 0);
+    expect_start(argv[1], "Init_thread", &p);
     expect_true(provided >= REQUIRED, "the thread level");
     MPI_Is_thread_main(&is_main);
     expect_true(is_main, "the main thread");
-    expect_place(&p, MPI_COMM_WORLD, "world", "MPI_COMM_WORLD");
-    right = (p.me + 1) % p.n;
-    left = (p.me + p.n - 1) % p.n;
     for (int i = 0; i < THREADS && !alone; i++)
         expect_true(!pthread_create(&threads[i], NULL, serial ? serialized : aside, &ids[i]),
                     "a thread");
@@ -86,10 +82,7 @@ int main(int argc, char **argv)
         pthread_join(threads[i], NULL);
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
     expect_wait("Waitall", 2);
-    expect_message(&p, "Irecv", 0, INT, left, (turn - 1) % THREADS, NONBLOCKING);
-    expect_message(&p, "Issend", INT, 0, right, (turn - 1) % THREADS, NONBLOCKING);
-    expect_op("Finalize", "-", 0, 0, -1, 0, 0, 0, 0);
-    expect_end();
-    MPI_Finalize();
-    return 0;
+    expect_message(&p, "Irecv", 0, INT, p.left, (turn - 1) % THREADS, NONBLOCKING);
+    expect_message(&p, "Issend", INT, 0, p.right, (turn - 1) % THREADS, NONBLOCKING);
+    return expect_finalize();
 }

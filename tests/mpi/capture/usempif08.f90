@@ -14,13 +14,6 @@ program capture_usempi_f08
   type(MPI_Comm) :: inter
   type(MPI_Datatype) :: strided, types(most)
   type(MPI_Status) :: status, statuses(6)
-  integer :: me, n, right, left, ierr, provided, out, i, round, done, count, total
-  integer :: collectives = 0
-  integer :: a(200), b(3000), counts(most), displs(most), indices(6)
-  double precision :: d(5) = 0
-  logical :: flag
-  character(len=4000) :: prefix, path
-
   include 'fortran_body.inc'
   include 'fortran_families.inc'
 end program capture_usempi_f08

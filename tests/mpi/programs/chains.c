@@ -45,22 +45,23 @@ static void receive_from(int from)
         MPI_Recv(in, bytes, MPI_CHAR, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-static void chain(long us)
+static void along_the_chain(long us, void (*pass_on)(int to))
 {
     if (rank > 0)
         receive_from(rank - 1);
     work_us(us);
     if (rank + 1 < size)
-        send_to(rank + 1);
+        pass_on(rank + 1);
+}
+
+static void chain(long us)
+{
+    along_the_chain(us, send_to);
 }
 
 static void begun(long us)
 {
-    if (rank > 0)
-        receive_from(rank - 1);
-    work_us(us);
-    if (rank + 1 < size)
-        begin_to(rank + 1);
+    along_the_chain(us, begin_to);
 }
 
 static void ring(long us)

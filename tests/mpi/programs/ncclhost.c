@@ -255,6 +255,15 @@ static void tag(const struct host_comm *comm, void *members, size_t size)
         memcpy((char *)members + size, &of_the_program, sizeof(of_the_program));
 }
 
+/* A call of the program's, from its description to its end; `members` are those of its kind. */
+static void *called(struct host_comm *comm, union descr *d, void *members, size_t size)
+{
+    tag(comm, members, size);
+    void *handle = host_start(comm, d);
+    host_stop(comm, handle);
+    return handle;
+}
+
 static void *call_p2p(struct host_comm *comm, const struct host_op *op, int func, void *group)
 {
     union descr d;
@@ -266,10 +275,7 @@ static void *call_p2p(struct host_comm *comm, const struct host_op *op, int func
     d.v6.p2p_api.datatype = types[op->datatype];
     d.v6.p2p_api.stream = comm;
     d.v6.p2p_api.graph_captured = op->captured;
-    tag(comm, &d.v6.p2p_api, sizeof(d.v6.p2p_api));
-    void *handle = host_start(comm, &d);
-    host_stop(comm, handle);
-    return handle;
+    return called(comm, &d, &d.v6.p2p_api, sizeof(d.v6.p2p_api));
 }
 
 static void *call_coll(struct host_comm *comm, const struct host_op *op, void *group)
@@ -284,10 +290,7 @@ static void *call_coll(struct host_comm *comm, const struct host_op *op, void *g
     d.v6.coll_api.root = op->peer;
     d.v6.coll_api.stream = comm;
     d.v6.coll_api.graph_captured = op->captured;
-    tag(comm, &d.v6.coll_api, sizeof(d.v6.coll_api));
-    void *handle = host_start(comm, &d);
-    host_stop(comm, handle);
-    return handle;
+    return called(comm, &d, &d.v6.coll_api, sizeof(d.v6.coll_api));
 }
 
 static void call_part(struct host_comm *comm, struct host_op *op, int func, int peer, void *group)

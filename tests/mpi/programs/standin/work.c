@@ -64,6 +64,17 @@ EXPORT void standin_kernel(const struct standin_work *w, const char *name, const
     standin_add((int)(w->stream % QUEUES), r);
 }
 
+/* What the records of copies and of memory that is set have at the same places. */
+static void put_transfer(uint8_t *r, const struct standin_work *w, uint64_t bytes)
+{
+    put64(r, 8, bytes);
+    put64(r, 16, w->start);
+    put64(r, 24, w->end);
+    put32(r, 32, w->device);
+    put32(r, 36, w->device + 1);
+    put32(r, 40, w->stream);
+}
+
 EXPORT void standin_copy(const struct standin_work *w, int kind, uint64_t bytes, int is_async)
 {
     uint8_t r[COPY] = {0};
@@ -72,12 +83,7 @@ EXPORT void standin_copy(const struct standin_work *w, int kind, uint64_t bytes,
     put32(r, 0, 1);
     r[4] = (uint8_t)kind;
     r[7] = (uint8_t)is_async;
-    put64(r, 8, bytes);
-    put64(r, 16, w->start);
-    put64(r, 24, w->end);
-    put32(r, 32, w->device);
-    put32(r, 36, w->device + 1);
-    put32(r, 40, w->stream);
+    put_transfer(r, w, bytes);
     put32(r, 44, w->correlation);
     put64(r, 64, w->graph_node);
     standin_add((int)(w->stream % QUEUES), r);
@@ -90,12 +96,7 @@ EXPORT void standin_peer_copy(const struct standin_work *w, uint32_t to, uint64_
         return;
     put32(r, 0, 22);
     r[4] = 10;
-    put64(r, 8, bytes);
-    put64(r, 16, w->start);
-    put64(r, 24, w->end);
-    put32(r, 32, w->device);
-    put32(r, 36, w->device + 1);
-    put32(r, 40, w->stream);
+    put_transfer(r, w, bytes);
     put32(r, 44, w->device);
     put32(r, 52, to);
     put32(r, 60, w->correlation);
@@ -110,12 +111,7 @@ EXPORT void standin_set(const struct standin_work *w, uint32_t value, uint64_t b
         return;
     put32(r, 0, 2);
     put32(r, 4, value);
-    put64(r, 8, bytes);
-    put64(r, 16, w->start);
-    put64(r, 24, w->end);
-    put32(r, 32, w->device);
-    put32(r, 36, w->device + 1);
-    put32(r, 40, w->stream);
+    put_transfer(r, w, bytes);
     put32(r, 44, w->correlation);
     standin_add((int)(w->stream % QUEUES), r);
 }
