@@ -7,10 +7,7 @@
 #include <string.h>
 
 #include "core/choices.h"
-#include "import/flight.h"
-#include "import/inspector.h"
 #include "import/jsonfile.h"
-#include "import/kineto.h"
 
 static const struct pw_import_format *const formats[] = {
 #define FORMAT(name, remark, format) &format,

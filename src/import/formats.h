@@ -32,6 +32,16 @@ struct pw_import_format {
                 const struct pw_import_progress *progress, char *problem, size_t size);
 };
 
+/* Traces of the PyTorch profiler (Kineto): Chrome trace events in JSON. */
+extern const struct pw_import_format pw_import_kineto;
+
+/* Dumps of PyTorch's Flight Recorder: the last operations of torch.distributed, in JSON. */
+extern const struct pw_import_format pw_import_flight;
+
+/* Logs of NCCL Inspector, the profiler plugin that comes with NCCL: an object a line for each
+ * operation. */
+extern const struct pw_import_format pw_import_inspector;
+
 /* What all formats in JSON do to read: the counts of bytes, and the remark on a file that ends
  * early. 0 or -errno. */
 int pw_import_read_json(const char *path, struct pw_trace_window *window,

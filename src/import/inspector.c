@@ -1,6 +1,6 @@
-/* Reads logs of NCCL Inspector; see inspector.h. Verbose ones have the times at which NCCL's proxy
+/* Reads logs of NCCL Inspector; see formats.h. Verbose ones have the times at which NCCL's proxy
  * thread saw the kernel's channels begin and end; others only how long the kernel ran. */
-#include "import/inspector.h"
+#include "import/formats.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -11,7 +11,6 @@
 #include "core/limits.h"
 #include "core/ops.h"
 #include "core/tables.h"
-#include "import/formats.h"
 #include "import/jsonfile.h"
 #include "import/jsonobject.h"
 

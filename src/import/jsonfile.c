@@ -208,36 +208,43 @@ static int hold_value(struct reader *r, size_t *length)
     }
 }
 
-/* The elements of the array whose '[' is at r->at. */
-static int read_list(struct reader *r)
+/* Hands the value at r->at to the taker as an element. */
+static int read_element(struct reader *r)
+{
+    size_t length;
+    int err = hold_value(r, &length);
+    if (err)
+        return err;
+    r->end->elements++;
+    err = r->taker->element(r->taker->context, r->bytes + r->at, length, offset_of(r, r->at));
+    r->at += err ? 0 : length;
+    return err;
+}
+
+/* An array or object, whose opening bracket is at r->at: `read` is called at each element or
+ * member, with its first character, until `close` is met. */
+static int read_between(struct reader *r, char close, int (*read)(struct reader *r, char first))
 {
     char next;
-    size_t length;
+    int err;
     r->at++;
-    for (;;) {
-        int err = peek(r, &next);
-        if (err)
-            return err;
-        if (next == ']') {
+    while (!(err = peek(r, &next)) && next != close) {
+        if (next == ',')
             r->at++;
-            return 0;
-        }
-        if (next == ',') {
-            r->at++;
-            continue;
-        }
-        if (next == '\0' || next == '}')
-            return cut(r,
-                       next ? "a list is closed by '}'" : "the file ends in the middle of a list");
-        err = hold_value(r, &length);
+        else
+            err = read(r, next);
         if (err)
             return err;
-        r->end->elements++;
-        err = r->taker->element(r->taker->context, r->bytes + r->at, length, offset_of(r, r->at));
-        if (err)
-            return err;
-        r->at += length;
     }
+    r->at += !err;
+    return err;
+}
+
+static int read_in_list(struct reader *r, char first)
+{
+    if (first == '\0' || first == '}')
+        return cut(r, first ? "a list is closed by '}'" : "the file ends in the middle of a list");
+    return read_element(r);
 }
 
 /* The key at r->at into `key`, cut to its size; then its ':' is passed. */
@@ -260,17 +267,20 @@ static int read_key(struct reader *r, char *key, size_t size, size_t *length)
     return 0;
 }
 
-static int read_member(struct reader *r)
+static int read_member(struct reader *r, char first)
 {
     const struct pw_jsonfile_taker *taker = r->taker;
     char key[64], next;
     size_t key_length, length;
+    if (first != '"')
+        return cut(r, first ? "a member of the file's object has no key"
+                            : "the file ends before its object does");
     int err = read_key(r, key, sizeof(key), &key_length);
     err = err ? err : peek(r, &next);
     if (err)
         return err;
     if (next == '[' && taker->is_list(taker->context, key, key_length))
-        return read_list(r);
+        return read_between(r, ']', read_in_list);
     err = hold_value(r, &length);
     if (err)
         return err;
@@ -282,51 +292,19 @@ static int read_member(struct reader *r)
     return err;
 }
 
-/* The members of the object whose '{' is at r->at. */
-static int read_object(struct reader *r)
-{
-    char next;
-    r->at++;
-    for (;;) {
-        int err = peek(r, &next);
-        if (err)
-            return err;
-        if (next == '}') {
-            r->at++;
-            return 0;
-        }
-        if (next == ',') {
-            r->at++;
-            continue;
-        }
-        if (next != '"')
-            return cut(r, next ? "a member of the file's object has no key"
-                               : "the file ends before its object does");
-        err = read_member(r);
-        if (err)
-            return err;
-    }
-}
-
 /* Objects one after another, of which the first is at r->at. */
 static int read_lines(struct reader *r)
 {
     char next;
-    size_t length;
     for (;;) {
         int err = peek(r, &next);
         if (err || next == '\0')
             return err ? err : r->damaged ? cut(r, "") : 0;
         if (next != '{')
             return cut(r, "something else than an object follows an object");
-        err = hold_value(r, &length);
+        err = read_element(r);
         if (err)
             return err;
-        r->end->elements++;
-        err = r->taker->element(r->taker->context, r->bytes + r->at, length, offset_of(r, r->at));
-        if (err)
-            return err;
-        r->at += length;
     }
 }
 
@@ -351,10 +329,10 @@ static int read_all(struct reader *r)
     if (first == '\0' && r->damaged)
         return cut(r, "");
     if (first == '[')
-        return read_list(r);
+        return read_between(r, ']', read_in_list);
     if (first != '{')
         return -EINVAL;
-    return has_lines(r) ? read_lines(r) : read_object(r);
+    return has_lines(r) ? read_lines(r) : read_between(r, '}', read_member);
 }
 
 int pw_jsonfile_read(const char *path, const struct pw_jsonfile_taker *taker,

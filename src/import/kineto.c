@@ -1,5 +1,5 @@
-/* Reads the traces that torch.profiler exports; see kineto.h. */
-#include "import/kineto.h"
+/* Reads the traces that torch.profiler exports; see formats.h. */
+#include "import/formats.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "core/limits.h"
-#include "import/formats.h"
 #include "import/jsonfile.h"
 #include "import/jsonobject.h"
 #include "import/kineto_take.h"

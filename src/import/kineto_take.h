@@ -2,8 +2,58 @@
 #ifndef PW_IMPORT_KINETO_TAKE_H
 #define PW_IMPORT_KINETO_TAKE_H
 
-#include "import/kineto_event.h"
+#include "import/jsonobject.h"
 #include "import/trace.h"
+
+// clang-format off
+/* K(identifier, depth, key): depth 0 is the event's own, 1 its "args". */
+#define PW_KINETO_KEYS(K)                                                                          \
+    K(PH, 0, "ph")                                                                                 \
+    K(CAT, 0, "cat") K(NAME, 0, "name") K(PID, 0, "pid") K(TID, 0, "tid") K(TS, 0, "ts")           \
+        K(DUR, 0, "dur") K(EXTERNAL, 1, "External id") K(EXTERNAL_OLD, 1, "external id") K(        \
+            CORRELATION, 1,                                                                        \
+            "correlation") K(DEVICE, 1, "device") K(CONTEXT, 1, "context") K(STREAM, 1, "stream")  \
+            K(GRID, 1, "grid") K(BLOCK, 1, "block") K(REGISTERS, 1, "registers per thread") K(     \
+                SHARED, 1, "shared memory") K(BYTES, 1, "bytes") K(GRAPH_NODE, 1, "graph node id") \
+                K(DIMS, 1, "Input Dims") K(DIMS_OLD, 1, "Input dims") K(TYPES, 1, "Input type")    \
+                    K(SEQUENCE, 1, "Sequence number") K(COLLECTIVE, 1, "Collective name")          \
+                        K(NELEMS_IN, 1, "In msg nelems") K(NELEMS_OUT, 1, "Out msg nelems")        \
+                            K(DTYPE, 1, "dtype") K(GROUP_SIZE, 1, "Group size") K(                 \
+                                GROUP_NAME, 1, "Process Group Name")                               \
+                                K(GROUP_NOTE, 1, "Process Group Description") K(                   \
+                                    GROUP_RANKS, 1,                                                \
+                                    "Process Group Ranks") K(RANK_START, 1, "Global rank start")   \
+                                    K(RANK_STRIDE, 1, "Global rank stride")                        \
+                                        K(SRC_RANK, 1, "Src Rank") K(DST_RANK, 1, "Dst Rank") K(   \
+                                            TOTAL_ALLOCATED, 1,                                    \
+                                            "Total Allocated") K(MEMORY_BYTES, 1, "Bytes")         \
+                                            K(DEVICE_ID, 1,                                        \
+                                              "Device Id") K(DEVICE_TYPE, 1, "Device Type")        \
+                                                K(ARG_NAME, 1, "name") K(LABELS, 1, "labels")      \
+                                                    K(SYNC_KIND, 1, "cuda_sync_kind")              \
+                                                        K(EVENT_ID, 1, "wait_on_cuda_event_id")    \
+                                                            K(FROM_DEVICE, 1, "fromDevice")        \
+                                                                K(TO_DEVICE, 1, "toDevice")        \
+                                                                    K(RESULT, 1, "return_code")
+// clang-format on
+
+enum pw_kineto_key {
+#define PW_KINETO_ID(id, depth, key) PW_KINETO_##id,
+    PW_KINETO_KEYS(PW_KINETO_ID)
+#undef PW_KINETO_ID
+        PW_KINETO_KEY_COUNT
+};
+
+/* The items that the event has; NULL where it has none. */
+struct pw_kineto_event {
+    const struct pw_json_item *of[PW_KINETO_KEY_COUNT];
+    int duplicate; /* 1: one key is there twice */
+};
+
+/* Keys by their length, for looking them up. */
+struct pw_kineto_index {
+    uint8_t first[48], next[PW_KINETO_KEY_COUNT]; /* number of the key + 1; 0 ends */
+};
 
 struct pw_kineto {
     struct pw_trace_window *window;
@@ -18,6 +68,18 @@ struct pw_kineto {
         int32_t lane; /* -1: none yet */
     } last;           /* thread */
 };
+
+void pw_kineto_index_init(struct pw_kineto_index *index);
+
+void pw_kineto_event_sort(const struct pw_kineto_index *index, const struct pw_json_object *object,
+                          struct pw_kineto_event *out);
+
+/* Whether the text of an item is `word`. */
+int pw_kineto_is(const struct pw_json_item *item, const char *word);
+
+/* An integer of the event in [least, most], or `otherwise`. */
+int64_t pw_kineto_int(const struct pw_kineto_event *event, enum pw_kineto_key key, int64_t least,
+                      int64_t most, int64_t otherwise);
 
 /* Takes k->event. 0, also where it counted itself why not; else the enum pw_omission to count. */
 int pw_kineto_take(struct pw_kineto *k);

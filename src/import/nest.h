@@ -3,7 +3,6 @@
 #ifndef PW_IMPORT_NEST_H
 #define PW_IMPORT_NEST_H
 
-#include "import/rows.h"
 #include "import/trace.h"
 
 /* What becomes of the host's records; rows have times without the window's base. */

@@ -1,5 +1,6 @@
 /* From a window's records to the rows of the rank's file; see trace.h. */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,53 +90,39 @@ struct writing {
     int64_t base;
 };
 
-static void write_ranges(const struct writing *w, struct pw_sorter *ranges)
-{
-    for (const struct pw_keyed_range *r; (r = pw_sorter_next(ranges));) {
-        struct pw_row_range row = r->row;
-        row.start += w->base;
-        row.end += w->base;
-        pw_rankfile_append(w->trace->file, PW_TABLE_range, &row);
-    }
-}
+/* A table whose rows begin with times, `ntimes` of them, which are without the window's base. */
+struct timed_rows {
+    enum pw_table_id table;
+    size_t row_size;
+    int ntimes;
+};
+enum { MOST_WORDS = 32 }; /* of 8 bytes, in a row */
+#define TIMED_ROWS(table, ntimes) \
+    ((const struct timed_rows){PW_TABLE_##table, sizeof(struct pw_row_##table), ntimes})
+#define IS_SPAN(table)                                                                \
+    _Static_assert(offsetof(struct pw_row_##table, start) == 0 &&                     \
+                       offsetof(struct pw_row_##table, end) == sizeof(int64_t) &&     \
+                       sizeof(struct pw_row_##table) <= MOST_WORDS * sizeof(int64_t), \
+                   "a row begins with its start and end")
+IS_SPAN(range);
+IS_SPAN(cuda_api);
+IS_SPAN(cuda_sync);
+_Static_assert(offsetof(struct pw_row_memory, time) == 0, "a row begins with its time");
 
-static void write_calls(const struct writing *w, struct pw_sorter *calls)
+/* Sorts what is complete (struct pw_keyed_*) and writes it. */
+static int write_rows(const struct writing *w, struct timed_rows rows, struct pw_sorter *sorter)
 {
-    for (const struct pw_keyed_cuda_api *r; (r = pw_sorter_next(calls));) {
-        struct pw_row_cuda_api row = r->row;
-        row.start += w->base;
-        row.end += w->base;
-        pw_rankfile_append(w->trace->file, PW_TABLE_cuda_api, &row);
-    }
-}
-
-static void write_syncs(const struct writing *w, struct pw_sorter *syncs)
-{
-    for (const struct pw_keyed_cuda_sync *r; (r = pw_sorter_next(syncs));) {
-        struct pw_row_cuda_sync row = r->row;
-        row.start += w->base;
-        row.end += w->base;
-        pw_rankfile_append(w->trace->file, PW_TABLE_cuda_sync, &row);
-    }
-}
-
-static void write_memory(const struct writing *w, struct pw_sorter *memory)
-{
-    for (const struct pw_keyed_memory *r; (r = pw_sorter_next(memory));) {
-        struct pw_row_memory row = r->row;
-        row.time += w->base;
-        pw_rankfile_append(w->trace->file, PW_TABLE_memory, &row);
-    }
-}
-
-/* Sorts what is complete and writes it. */
-static int drain(const struct writing *w, struct pw_sorter *sorter,
-                 void (*write)(const struct writing *, struct pw_sorter *))
-{
+    int64_t row[MOST_WORDS];
     int err = pw_sorter_begin(sorter);
-    if (!err)
-        write(w, sorter);
-    return err ? err : pw_sorter_error(sorter);
+    if (err)
+        return err;
+    for (const int64_t *keyed; (keyed = pw_sorter_next(sorter));) {
+        memcpy(row, keyed + 3, rows.row_size); /* behind the key */
+        for (int i = 0; i < rows.ntimes; i++)
+            row[i] += w->base;
+        pw_rankfile_append(w->trace->file, rows.table, row);
+    }
+    return pw_sorter_error(sorter);
 }
 
 /* ---- devices ---- */
@@ -386,12 +373,15 @@ int pw_trace_write(struct pw_trace_window *window)
     err = pw_nest(window, &nested);
     pw_sorter_destroy(window->host);
     window->host = NULL;
-    err = err ? err : drain(&w, nested.ranges, write_ranges);
-    err = err ? err : drain(&w, nested.calls, write_calls);
-    err =
-        err ? err
-            : drain(&w, pw_sorter_count(window->syncs) ? window->syncs : nested.syncs, write_syncs);
-    err = err ? err : drain(&w, nested.memory, write_memory);
+    if (err) {
+        pw_nested_fini(&nested);
+        return err;
+    }
+    struct pw_sorter *syncs = pw_sorter_count(window->syncs) ? window->syncs : nested.syncs;
+    err = write_rows(&w, TIMED_ROWS(range, 2), nested.ranges);
+    err = err ? err : write_rows(&w, TIMED_ROWS(cuda_api, 2), nested.calls);
+    err = err ? err : write_rows(&w, TIMED_ROWS(cuda_sync, 2), syncs);
+    err = err ? err : write_rows(&w, TIMED_ROWS(memory, 1), nested.memory);
     err = err ? err : write_devices(&w, nested.launches);
     pw_nested_fini(&nested);
     return err;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/limits.h"
-#include "import/rows.h"
 
 /* Longest text that is told from others, and bytes of all. */
 enum { LONGEST = PW_LONGEST_TEXT, MOST_BYTES = 48 << 20, MOST_LANES = 65535 };

@@ -155,7 +155,7 @@ struct pw_trace {
 struct pw_trace_window {
     struct pw_trace *trace;
     struct pw_sorter *host, *device; /* pw_host_record, pw_device_record */
-    /* Rows that are complete already (rows.h): of /steps; and of /events/cuda_sync, where the trace
+    /* Rows that are complete already (struct pw_keyed_*, below): of /steps; and of /events/cuda_sync, where the trace
      * has them beside the calls, whose waits then are the same ones. */
     struct pw_sorter *steps, *syncs;
     int64_t base_ns;          /* what is added to its times */
@@ -181,5 +181,25 @@ int64_t pw_trace_window_start(const struct pw_trace_window *window);
 /* Writes the rows of a window to the rank's file. Windows come in the order of their times. 0 or
  * -errno. */
 int pw_trace_write(struct pw_trace_window *window);
+
+/* Rows of tables that are put in order before they are written: behind their keys, as records for
+ * sorter.h. */
+#define PW_KEYED_ROW(table)            \
+    struct pw_keyed_##table {          \
+        int64_t key[3];                \
+        union {                        \
+            struct pw_row_##table row; \
+            int64_t whole;             \
+        };                             \
+    }
+
+PW_KEYED_ROW(range);
+PW_KEYED_ROW(step);
+PW_KEYED_ROW(cuda_api);
+PW_KEYED_ROW(cuda_sync);
+PW_KEYED_ROW(memory);
+
+/* What waits of calls and categories both have: their order. */
+enum { PW_ROWS_MEMORY = 12 << 20, PW_ROWS_MEMORY_SMALL = 1 << 20 };
 
 #endif

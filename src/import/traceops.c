@@ -12,33 +12,22 @@
 
 static int same_collective(const void *items, int32_t item, const void *key)
 {
-    const struct pw_collective *all = items;
-    return memcmp(&all[item], key, sizeof(*all)) == 0;
+    const struct pw_collective *a = (const struct pw_collective *)items + item, *b = key;
+    return a->op == b->op && a->datatype == b->datatype && a->element_bytes == b->element_bytes &&
+           a->group == b->group && a->group_note == b->group_note && a->members == b->members &&
+           a->group_size == b->group_size && a->peer == b->peer && a->first == b->first &&
+           a->stride == b->stride && a->my_rank == b->my_rank && a->algorithm == b->algorithm &&
+           a->protocol == b->protocol;
 }
 
 uint32_t pw_collectives_find(struct pw_collectives *all, const struct pw_collective *one)
 {
-    struct pw_collective key;
-    memset(&key, 0, sizeof(key)); /* also the padding: it is compared */
-    key.op = one->op;
-    key.datatype = one->datatype;
-    key.element_bytes = one->element_bytes;
-    key.group = one->group;
-    key.group_note = one->group_note;
-    key.members = one->members;
-    key.group_size = one->group_size;
-    key.peer = one->peer;
-    key.first = one->first;
-    key.stride = one->stride;
-    key.my_rank = one->my_rank;
-    key.algorithm = one->algorithm;
-    key.protocol = one->protocol;
-    uint64_t hash = pw_hash_mix((uint64_t)key.op << 32 | key.datatype, key.group);
-    hash = pw_hash_mix(hash, (uint64_t)key.members << 32 | (uint32_t)key.peer);
+    uint64_t hash = pw_hash_mix((uint64_t)one->op << 32 | one->datatype, one->group);
+    hash = pw_hash_mix(hash, (uint64_t)one->members << 32 | (uint32_t)one->peer);
     if (pw_hash_reserve(&all->hash))
         return 0;
     struct pw_hash_slot *slot =
-        pw_hash_find(&all->hash, (uint32_t)hash, same_collective, all->items, &key);
+        pw_hash_find(&all->hash, (uint32_t)hash, same_collective, all->items, one);
     if (slot->item != PW_HASH_NONE)
         return (uint32_t)slot->item + 1;
     if (all->n == PW_MOST_COLLECTIVES)
@@ -51,7 +40,7 @@ uint32_t pw_collectives_find(struct pw_collectives *all, const struct pw_collect
         all->items = more;
         all->capacity = capacity;
     }
-    memcpy(&all->items[all->n], &key, sizeof(key));
+    all->items[all->n] = *one;
     pw_hash_take(&all->hash, slot, (uint32_t)hash, (int32_t)all->n);
     return (uint32_t)++all->n;
 }
