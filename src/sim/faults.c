@@ -1,7 +1,7 @@
 /* Adds the faults' work; see faults.h. */
 #include "sim/faults.h"
 
-#include "sim/kinds.h"
+#include "sim/params.h"
 
 struct stop {
     int64_t start, end;

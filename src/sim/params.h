@@ -132,4 +132,73 @@ static inline int64_t pw_sim_host(const struct pw_sim_params *params, int64_t ra
     return rank / params->ranks_per_host;
 }
 
+/* ---- the kinds of faults: whom they hit, how, and what a report should say of them ---- */
+
+enum pw_sim_scope {
+    PW_SIM_ON_RANK,
+    PW_SIM_ON_HOST,
+    PW_SIM_ON_LINK,
+    PW_SIM_ON_ALL,
+    PW_SIM_ON_FILE,
+    PW_SIM_ON_NETWORK
+};
+
+enum pw_sim_how {
+    PW_SIM_ADDS,    /* to a phase's work, a share of the step's */
+    PW_SIM_ADDS_NS, /* once, a time */
+    PW_SIM_STOPS,   /* the process, in work and in calls alike: again and again */
+    PW_SIM_STOPS_ONCE,
+    PW_SIM_AT_ENDS, /* before the first step or after the last */
+    PW_SIM_PAUSES,  /* between two steps */
+    PW_SIM_ELSE     /* transfers, clocks, files */
+};
+
+/* Where the main thread is meanwhile, as /proc has it; READY, FROZEN and QUOTA are its 'R'. */
+enum pw_sim_state {
+    PW_SIM_RUNNING,
+    PW_SIM_READY,   /* others have its CPU */
+    PW_SIM_QUOTA,   /* its cgroup has used up its quota */
+    PW_SIM_FROZEN,  /* the host itself stands still */
+    PW_SIM_STOPPED, /* 'T' */
+    PW_SIM_DISK,    /* 'D' */
+    PW_SIM_SLEEPING /* 'S' */
+};
+
+struct pw_sim_kind {
+    const char *name;
+    enum pw_sim_scope scope;
+    enum pw_sim_how how;
+    enum pw_sim_state state;
+    enum pw_phase phase;
+    double percent, ms; /* unless given */
+    int has_evidence;   /* samples of /proc are written, asked for or not */
+    const char *cause;  /* enum pw_cause's name where it has one; "" where none is to be found */
+};
+
+const struct pw_sim_kind *pw_sim_kind_of(enum pw_sim_fault_kind kind);
+
+const char *pw_sim_scope_name(enum pw_sim_scope scope);
+
+/* Of this fault: on all ranks when it might be on one and no rank was named. */
+enum pw_sim_scope pw_sim_scope_of(const struct pw_sim_fault *fault);
+
+/* The part of the run that the fault makes longer: "start_up", "steps", "checkpoint" or "tail". */
+const char *pw_sim_part_of(const struct pw_sim_fault *fault);
+
+/* ---- the clocks of the hosts ---- */
+
+/* A host's clock: local = time + offset + drift x time. */
+struct pw_sim_clock {
+    int64_t offset_ns, error_ns;
+    double drift;
+};
+
+/* Host 0 keeps the cluster clock. */
+struct pw_sim_clock pw_sim_clock_of(const struct pw_sim_params *params, int64_t rank);
+
+static inline int64_t pw_sim_local_time(const struct pw_sim_clock *clock, int64_t time)
+{
+    return time + clock->offset_ns + (int64_t)(clock->drift * (double)time);
+}
+
 #endif

@@ -1,6 +1,4 @@
 /* The programs that can be simulated, as sequences of stages; see stage.h. */
-#include "sim/pattern.h"
-
 #include <errno.h>
 #include <stdlib.h>
 
@@ -8,6 +6,20 @@
 #include "sim/script.h"
 #include "sim/stage.h"
 #include "sim/unequal.h"
+
+enum { NORM_BYTES = 8 };
+
+/* Shares of a step's work, alike in all patterns. */
+#define DATA_SHARE 0.05
+#define FORWARD_SHARE 0.30
+#define BACKWARD_SHARE 0.60
+#define OPTIMIZER_SHARE 0.05
+
+/* Of the step's mean work, ns. */
+static inline double ns_of(const struct pw_sim_play *play, double share)
+{
+    return share * (double)play->params->step_ns;
+}
 
 /* Collectives beside the work that follows them, of which a part only moves on meanwhile: MPI
  * without a progress thread moves data when the program is inside MPI. */
@@ -27,7 +39,7 @@ static int is_told(const struct pw_sim_play *play, int64_t rank)
 }
 
 /* Every rank begins an Iallreduce. */
-static void pw_sim_overlap_begin(struct pw_sim_play *play, int64_t bytes)
+static void overlap_begin(struct pw_sim_play *play, int64_t bytes)
 {
     const struct pw_sim_params *p = play->params;
     size_t times = (size_t)p->ranks * MOST * sizeof(int64_t);
@@ -76,7 +88,7 @@ static void tell(struct pw_sim_play *play, int64_t rank, int64_t i, int64_t wait
 }
 
 /* Every rank waits for all that it has begun. */
-static void pw_sim_overlap_end(struct pw_sim_play *play)
+static void overlap_end(struct pw_sim_play *play)
 {
     struct pw_sim_overlap *o = play->overlap;
     int64_t last = 0;
@@ -98,14 +110,14 @@ static void pw_sim_overlap_end(struct pw_sim_play *play)
 
 enum { HALO_BYTES = 1 << 16 };
 
-void pw_sim_work_phase(struct pw_sim_play *play, enum pw_phase phase, double share)
+static void work_phase(struct pw_sim_play *play, enum pw_phase phase, double share)
 {
     pw_sim_phase_begin(play);
-    pw_sim_work(play, phase, pw_sim_part(play, share), 1);
+    pw_sim_work(play, phase, ns_of(play, share), 1);
     pw_sim_phase_end(play, phase);
 }
 
-void pw_sim_reduce_phase(struct pw_sim_play *play, enum pw_sim_comm comm, int64_t bytes)
+static void reduce_phase(struct pw_sim_play *play, enum pw_sim_comm comm, int64_t bytes)
 {
     pw_sim_phase_begin(play);
     pw_sim_collective(play, comm, PW_OP_Allreduce, bytes);
@@ -120,25 +132,25 @@ static int64_t pieces(const struct pw_sim_params *p)
 static void data_step(struct pw_sim_play *play)
 {
     int64_t n = pieces(play->params);
-    pw_sim_work_phase(play, PW_PHASE_DATA, DATA_SHARE);
-    pw_sim_work_phase(play, PW_PHASE_FORWARD, FORWARD_SHARE);
+    work_phase(play, PW_PHASE_DATA, DATA_SHARE);
+    work_phase(play, PW_PHASE_FORWARD, FORWARD_SHARE);
     for (int64_t i = 0; i < n; i++) {
         pw_sim_phase_begin(play);
-        pw_sim_work(play, PW_PHASE_BACKWARD, pw_sim_part(play, BACKWARD_SHARE) / (double)n,
+        pw_sim_work(play, PW_PHASE_BACKWARD, ns_of(play, BACKWARD_SHARE) / (double)n,
                     1 / (double)n);
         pw_sim_phase_end(play, PW_PHASE_BACKWARD);
         if (play->params->collectives && play->params->overlap > 0)
-            pw_sim_overlap_begin(play, play->params->bytes / n);
+            overlap_begin(play, play->params->bytes / n);
         else if (play->params->collectives && play->params->gpu)
             pw_sim_collective(play, PW_SIM_WORLD, PW_OP_Allreduce, play->params->bytes / n);
         else if (play->params->collectives)
-            pw_sim_reduce_phase(play, PW_SIM_WORLD, play->params->bytes / n);
+            reduce_phase(play, PW_SIM_WORLD, play->params->bytes / n);
     }
     if (play->params->overlap > 0)
-        pw_sim_overlap_end(play);
+        overlap_end(play);
     if (play->params->gpu)
         pw_sim_join(play);
-    pw_sim_work_phase(play, PW_PHASE_OPTIMIZER, OPTIMIZER_SHARE);
+    work_phase(play, PW_PHASE_OPTIMIZER, OPTIMIZER_SHARE);
 }
 
 /* Columns of the grid: the largest divisor of the ranks that is at most their square root. */
@@ -152,14 +164,14 @@ static int64_t grid_width(int64_t ranks)
 
 static void halo_step(struct pw_sim_play *play)
 {
-    pw_sim_work_phase(play, PW_PHASE_DATA, DATA_SHARE);
+    work_phase(play, PW_PHASE_DATA, DATA_SHARE);
     pw_sim_exchange(play, grid_width(play->params->ranks), HALO_BYTES);
-    pw_sim_work_phase(play, PW_PHASE_FORWARD, FORWARD_SHARE);
+    work_phase(play, PW_PHASE_FORWARD, FORWARD_SHARE);
     pw_sim_exchange(play, grid_width(play->params->ranks), HALO_BYTES);
-    pw_sim_work_phase(play, PW_PHASE_BACKWARD, BACKWARD_SHARE);
-    pw_sim_work_phase(play, PW_PHASE_OPTIMIZER, OPTIMIZER_SHARE);
+    work_phase(play, PW_PHASE_BACKWARD, BACKWARD_SHARE);
+    work_phase(play, PW_PHASE_OPTIMIZER, OPTIMIZER_SHARE);
     for (int64_t i = 0; i < play->params->collectives; i++)
-        pw_sim_collective(play, PW_SIM_WORLD, PW_OP_Allreduce, PW_SIM_NORM_BYTES);
+        pw_sim_collective(play, PW_SIM_WORLD, PW_OP_Allreduce, NORM_BYTES);
 }
 
 static void pipeline_phase(struct pw_sim_play *play, enum pw_phase phase, double share)
@@ -168,8 +180,8 @@ static void pipeline_phase(struct pw_sim_play *play, enum pw_phase phase, double
     double part_of_phase = 1 / (double)p->microbatches;
     for (int64_t m = 0; m < p->microbatches; m++) {
         pw_sim_phase_begin(play);
-        pw_sim_pipeline(play, phase, phase == PW_PHASE_FORWARD,
-                        pw_sim_part(play, share) * part_of_phase, part_of_phase);
+        pw_sim_pipeline(play, phase, phase == PW_PHASE_FORWARD, ns_of(play, share) * part_of_phase,
+                        part_of_phase);
         pw_sim_collective(play, PW_SIM_TENSOR, PW_OP_Allreduce, p->bytes / 64);
         pw_sim_phase_end(play, phase);
     }
@@ -177,13 +189,13 @@ static void pipeline_phase(struct pw_sim_play *play, enum pw_phase phase, double
 
 static void hybrid_step(struct pw_sim_play *play)
 {
-    pw_sim_work_phase(play, PW_PHASE_DATA, DATA_SHARE);
+    work_phase(play, PW_PHASE_DATA, DATA_SHARE);
     pipeline_phase(play, PW_PHASE_FORWARD, FORWARD_SHARE);
     pipeline_phase(play, PW_PHASE_BACKWARD, BACKWARD_SHARE);
     for (int64_t i = 0; i < play->params->collectives; i++)
-        pw_sim_reduce_phase(play, PW_SIM_REPLICAS, play->params->bytes / play->params->collectives);
-    pw_sim_work_phase(play, PW_PHASE_OPTIMIZER, OPTIMIZER_SHARE);
-    pw_sim_reduce_phase(play, PW_SIM_WORLD, PW_SIM_NORM_BYTES);
+        reduce_phase(play, PW_SIM_REPLICAS, play->params->bytes / play->params->collectives);
+    work_phase(play, PW_PHASE_OPTIMIZER, OPTIMIZER_SHARE);
+    reduce_phase(play, PW_SIM_WORLD, NORM_BYTES);
 }
 
 /* Messages with neighbours in a ring of ranks, to one side and to the other. Ranks with even
@@ -233,46 +245,38 @@ static void ring_step(struct pw_sim_play *play)
 static void nested_step(struct pw_sim_play *play)
 {
     double n = (double)play->params->inner;
-    pw_sim_work_phase(play, PW_PHASE_DATA, DATA_SHARE);
+    work_phase(play, PW_PHASE_DATA, DATA_SHARE);
     for (int64_t i = 0; i < play->params->inner; i++) {
         pw_sim_phase_begin(play);
-        pw_sim_work(play, PW_PHASE_FORWARD, pw_sim_part(play, FORWARD_SHARE) / n, 1 / n);
+        pw_sim_work(play, PW_PHASE_FORWARD, ns_of(play, FORWARD_SHARE) / n, 1 / n);
         pw_sim_phase_end(play, PW_PHASE_FORWARD);
         pw_sim_phase_begin(play);
-        pw_sim_work(play, PW_PHASE_BACKWARD, pw_sim_part(play, BACKWARD_SHARE) / n, 1 / n);
+        pw_sim_work(play, PW_PHASE_BACKWARD, ns_of(play, BACKWARD_SHARE) / n, 1 / n);
         pw_sim_phase_end(play, PW_PHASE_BACKWARD);
-        pw_sim_collective(play, PW_SIM_WORLD, PW_OP_Allreduce, PW_SIM_NORM_BYTES);
+        pw_sim_collective(play, PW_SIM_WORLD, PW_OP_Allreduce, NORM_BYTES);
     }
-    pw_sim_work_phase(play, PW_PHASE_OPTIMIZER, OPTIMIZER_SHARE);
-    pw_sim_reduce_phase(play, PW_SIM_WORLD, play->params->bytes);
+    work_phase(play, PW_PHASE_OPTIMIZER, OPTIMIZER_SHARE);
+    reduce_phase(play, PW_SIM_WORLD, play->params->bytes);
 }
 
 /* As a simulation that balances its load in every 4th step, and writes a summary in every 10th. */
 static void periods_step(struct pw_sim_play *play)
 {
     const struct pw_sim_params *p = play->params;
-    pw_sim_work_phase(play, PW_PHASE_DATA, DATA_SHARE);
-    pw_sim_work_phase(play, PW_PHASE_FORWARD, FORWARD_SHARE);
+    work_phase(play, PW_PHASE_DATA, DATA_SHARE);
+    work_phase(play, PW_PHASE_FORWARD, FORWARD_SHARE);
     pw_sim_exchange(play, grid_width(p->ranks), HALO_BYTES);
-    pw_sim_work_phase(play, PW_PHASE_BACKWARD, BACKWARD_SHARE);
+    work_phase(play, PW_PHASE_BACKWARD, BACKWARD_SHARE);
     if (play->step % 4 == 3) {
         pw_sim_phase_begin(play);
-        pw_sim_work(play, PW_PHASE_OTHER, pw_sim_part(play, FORWARD_SHARE), 1);
+        pw_sim_work(play, PW_PHASE_OTHER, ns_of(play, FORWARD_SHARE), 1);
         pw_sim_phase_end(play, PW_PHASE_OTHER);
         pw_sim_collective(play, PW_SIM_WORLD, PW_OP_Alltoall, p->bytes);
     }
-    pw_sim_work_phase(play, PW_PHASE_OPTIMIZER, OPTIMIZER_SHARE);
-    pw_sim_reduce_phase(play, PW_SIM_WORLD, PW_SIM_NORM_BYTES);
+    work_phase(play, PW_PHASE_OPTIMIZER, OPTIMIZER_SHARE);
+    reduce_phase(play, PW_SIM_WORLD, NORM_BYTES);
     if (play->step % 10 == 9)
         pw_sim_collective(play, PW_SIM_WORLD, PW_OP_Allgather, p->bytes / 16);
-}
-
-void pw_sim_pattern_step(struct pw_sim_play *play)
-{
-    static void (*const steps[PW_SIM_PATTERNS])(struct pw_sim_play *) = {
-        data_step,   halo_step,    hybrid_step,          ring_step,
-        nested_step, periods_step, pw_sim_pipeline_step, pw_sim_moe_step};
-    steps[play->params->pattern](play);
 }
 
 double pw_sim_sum_of_squares(const struct pw_sim_params *p)
@@ -382,17 +386,17 @@ static struct pw_sim_script *make_pipeline(const struct pw_sim_params *p)
     return script;
 }
 
-void pw_sim_pipeline_step(struct pw_sim_play *play)
+static void pipeline_step(struct pw_sim_play *play)
 {
     const struct pw_sim_params *p = play->params;
     if (!play->script)
         play->script = make_pipeline(p);
-    pw_sim_work_phase(play, PW_PHASE_DATA, DATA_SHARE);
+    work_phase(play, PW_PHASE_DATA, DATA_SHARE);
     pw_sim_script_step(play);
     for (int64_t i = 0; i < p->collectives; i++)
-        pw_sim_reduce_phase(play, PW_SIM_REPLICAS, p->bytes / p->collectives);
-    pw_sim_work_phase(play, PW_PHASE_OPTIMIZER, OPTIMIZER_SHARE);
-    pw_sim_reduce_phase(play, PW_SIM_WORLD, PW_SIM_NORM_BYTES);
+        reduce_phase(play, PW_SIM_REPLICAS, p->bytes / p->collectives);
+    work_phase(play, PW_PHASE_OPTIMIZER, OPTIMIZER_SHARE);
+    reduce_phase(play, PW_SIM_WORLD, NORM_BYTES);
 }
 
 /* A layer: half of its work is alike on all ranks, half goes by the tokens that the rank's experts
@@ -400,7 +404,7 @@ void pw_sim_pipeline_step(struct pw_sim_play *play)
 static void moe_layer(struct pw_sim_play *play, enum pw_phase phase, double share)
 {
     const struct pw_sim_params *p = play->params;
-    double half = pw_sim_part(play, share) / 2, part = 0.5 / (double)p->microbatches;
+    double half = ns_of(play, share) / 2, part = 0.5 / (double)p->microbatches;
     int64_t bytes = p->bytes / p->microbatches;
     pw_sim_phase_begin(play);
     pw_sim_work(play, phase, half, part);
@@ -425,7 +429,7 @@ static void fill_weights(struct pw_sim_play *play)
         play->weights[r] = sum / (double)p->ranks;
 }
 
-void pw_sim_moe_step(struct pw_sim_play *play)
+static void moe_step(struct pw_sim_play *play)
 {
     const struct pw_sim_params *p = play->params;
     double layers = (double)p->microbatches;
@@ -436,12 +440,20 @@ void pw_sim_moe_step(struct pw_sim_play *play)
         return;
     }
     fill_weights(play);
-    pw_sim_work_phase(play, PW_PHASE_DATA, DATA_SHARE);
+    work_phase(play, PW_PHASE_DATA, DATA_SHARE);
     for (int64_t i = 0; i < p->microbatches; i++)
         moe_layer(play, PW_PHASE_FORWARD, FORWARD_SHARE / layers);
     for (int64_t i = 0; i < p->microbatches; i++)
         moe_layer(play, PW_PHASE_BACKWARD, BACKWARD_SHARE / layers);
     for (int64_t i = 0; i < p->collectives; i++)
-        pw_sim_reduce_phase(play, PW_SIM_WORLD, p->bytes / p->collectives);
-    pw_sim_work_phase(play, PW_PHASE_OPTIMIZER, OPTIMIZER_SHARE);
+        reduce_phase(play, PW_SIM_WORLD, p->bytes / p->collectives);
+    work_phase(play, PW_PHASE_OPTIMIZER, OPTIMIZER_SHARE);
+}
+
+void pw_sim_pattern_step(struct pw_sim_play *play)
+{
+    static void (*const steps[PW_SIM_PATTERNS])(struct pw_sim_play *) = {
+        data_step,   halo_step,    hybrid_step,   ring_step,
+        nested_step, periods_step, pipeline_step, moe_step};
+    steps[play->params->pattern](play);
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "sim/faults.h"
-#include "sim/kinds.h"
+#include "sim/params.h"
 #include "sim/random.h"
 #include "sim/script.h"
 #include "sim/stage.h"

@@ -9,13 +9,12 @@
 #include <unistd.h>
 
 #include "rank/file/rankfile.h"
-#include "sim/clock.h"
-#include "sim/dataqueues.h"
 #include "sim/filetexts.h"
 #include "sim/gpuwork.h"
-#include "sim/osfile.h"
+#include "sim/params.h"
 #include "sim/play.h"
 #include "sim/random.h"
+#include "sim/samples.h"
 #include "sim/unequal.h"
 #include "sim/workranges.h"
 
@@ -178,7 +177,7 @@ struct batch {
     struct pw_sim_clock clocks[BATCH];
     int64_t allocated[BATCH]; /* since the last phase */
     struct pw_sim_gpufile gpus[BATCH];
-    struct pw_sim_osfile samples[BATCH];
+    struct pw_sim_samples samples[BATCH];
     int64_t step; /* that is played */
 };
 
@@ -339,8 +338,8 @@ static void take_fault(void *context, const struct pw_sim_held *held)
 {
     struct batch *b = context;
     if (b->params->os_samples)
-        pw_sim_osfile_fault(&b->samples[held->rank - b->first], b->params->faults[held->fault].kind,
-                            held->start, held->end);
+        pw_sim_samples_fault(&b->samples[held->rank - b->first],
+                             b->params->faults[held->fault].kind, held->start, held->end);
 }
 
 static int is_missing(const struct pw_sim_params *p, int64_t rank, enum pw_sim_fault_kind kind)
@@ -371,14 +370,14 @@ static int open_file(struct batch *b, const char *dir, int64_t i)
     for (uint32_t t = 0; !err && pw_sim_text(t); t++)
         pw_rankfile_text(b->files[i], t, pw_sim_text(t), strlen(pw_sim_text(t)));
     b->clocks[i] = pw_sim_clock_of(p, rank);
-    pw_sim_osfile_open(&b->samples[i], b->files[i], p, &b->clocks[i], rank);
+    pw_sim_samples_open(&b->samples[i], b->files[i], p, &b->clocks[i], rank);
     b->gpus[i] = (struct pw_sim_gpufile){b->files[i], p, &b->clocks[i], 0, 0};
     if (!err && p->gpu)
         pw_sim_gpufile_device(&b->gpus[i], rank);
     const struct pw_row_metadata pipeline = {
         .time = pw_sim_local_time(&b->clocks[i], PW_SIM_START_NS),
-        .key = PW_SIM_TEXT_PIPELINE,
-        .value = PW_SIM_TEXT_PIPELINE + 1,
+        .key = TEXT_PIPELINE,
+        .value = TEXT_PIPELINE_OPERATORS,
     };
     if (!err && p->queues)
         pw_rankfile_append(b->files[i], PW_TABLE_metadata, &pipeline);
@@ -437,7 +436,7 @@ static int write_batch(struct batch *b, const char *dir, int64_t count)
     err = err ? err : pw_sim_play(b->params, 0, &sink, &result);
     for (int64_t i = 0; i < opened; i++) {
         if (b->params->os_samples && !err)
-            pw_sim_osfile_close(&b->samples[i], result.end_ns);
+            pw_sim_samples_close(&b->samples[i], result.end_ns);
         int closed = close_file(b, dir, i, &result);
         err = err ? err : closed;
         drop_missing(b, dir, i);

@@ -1,10 +1,11 @@
-/* Counts as the kernel would; see osfile.h. Each rank of a host is bound to a CPU of its own, on
+/* Counts as the kernel would; see samples.h. Each rank of a host is bound to a CPU of its own, on
  * which something else runs while the rank is ready and no quota keeps it off. Host samples count
  * the rank's own CPU as it was, and those of the host's other ranks as busy: the faults of those
  * are not seen in them. */
-#include "sim/osfile.h"
+#include "sim/samples.h"
 
 #include "core/cpuset.h"
+#include "sim/filetexts.h"
 #include "sim/play.h"
 #include "sim/random.h"
 
@@ -20,18 +21,18 @@ enum { NS_PER_DISK_KB = 10000, NS_PER_MAJOR_FAULT = 2000000 };
 
 enum { RSS_BYTES = 512 << 20, BASE_IO_BYTES = 1 << 20, STREAM = 0x70726f63 };
 
-static int64_t jitter(const struct pw_sim_osfile *os, int64_t most, uint64_t which)
+static int64_t jitter(const struct pw_sim_samples *os, int64_t most, uint64_t which)
 {
     uint64_t bits = pw_sim_bits(os->params->seed, (uint64_t)os->rank, STREAM,
                                 4 * (uint64_t)os->samples + which);
     return (int64_t)((double)most * pw_sim_uniform(bits));
 }
 
-void pw_sim_osfile_open(struct pw_sim_osfile *os, struct pw_rankfile *file,
-                        const struct pw_sim_params *params, const struct pw_sim_clock *clock,
-                        int64_t rank)
+void pw_sim_samples_open(struct pw_sim_samples *os, struct pw_rankfile *file,
+                         const struct pw_sim_params *params, const struct pw_sim_clock *clock,
+                         int64_t rank)
 {
-    *os = (struct pw_sim_osfile){
+    *os = (struct pw_sim_samples){
         .file = file,
         .params = params,
         .clock = clock,
@@ -46,7 +47,7 @@ static char letter_of(enum pw_sim_state state)
     return "RRRRTDS"[state];
 }
 
-static void append_process(const struct pw_sim_osfile *os, enum pw_sim_state state, int64_t time)
+static void append_process(const struct pw_sim_samples *os, enum pw_sim_state state, int64_t time)
 {
     int64_t ran = os->run_ns, kb = os->disk_ns / NS_PER_DISK_KB;
     struct pw_row_process row = {
@@ -69,7 +70,7 @@ static void append_process(const struct pw_sim_osfile *os, enum pw_sim_state sta
     pw_rankfile_append(os->file, PW_TABLE_process, &row);
 }
 
-static void append_host(const struct pw_sim_osfile *os, int64_t time)
+static void append_host(const struct pw_sim_samples *os, int64_t time)
 {
     int64_t cpus = os->params->ranks_per_host, ran = os->at - PW_SIM_START_NS - os->stolen_ns;
     struct pw_row_host row = {
@@ -82,7 +83,7 @@ static void append_host(const struct pw_sim_osfile *os, int64_t time)
     pw_rankfile_append(os->file, PW_TABLE_host, &row);
 }
 
-static void append_cpus(const struct pw_sim_osfile *os, int64_t time)
+static void append_cpus(const struct pw_sim_samples *os, int64_t time)
 {
     const int32_t cpu = (int32_t)(os->rank % os->params->ranks_per_host);
     struct pw_row_cpus row = {
@@ -96,7 +97,7 @@ static void append_cpus(const struct pw_sim_osfile *os, int64_t time)
     pw_rankfile_append(os->file, PW_TABLE_cpus, &row);
 }
 
-static void count(struct pw_sim_osfile *os, enum pw_sim_state state, int64_t until)
+static void count(struct pw_sim_samples *os, enum pw_sim_state state, int64_t until)
 {
     int64_t ns = until - os->at;
     if (state == PW_SIM_RUNNING) {
@@ -106,7 +107,7 @@ static void count(struct pw_sim_osfile *os, enum pw_sim_state state, int64_t unt
         os->ready_ns += waits;
     } else if (state == PW_SIM_READY || state == PW_SIM_QUOTA) {
         os->ready_ns += ns;
-    } else if (state == PW_SIM_STOLEN) {
+    } else if (state == PW_SIM_FROZEN) {
         os->stolen_ns += ns;
     } else {
         os->off_ns += ns;
@@ -118,9 +119,9 @@ static void count(struct pw_sim_osfile *os, enum pw_sim_state state, int64_t unt
 }
 
 /* Samples are taken meanwhile, but not where the sampler stands still, too. */
-static void move(struct pw_sim_osfile *os, enum pw_sim_state state, int64_t until)
+static void move(struct pw_sim_samples *os, enum pw_sim_state state, int64_t until)
 {
-    while (os->next <= until && state != PW_SIM_STOLEN) {
+    while (os->next <= until && state != PW_SIM_FROZEN) {
         if (os->next > os->at)
             count(os, state, os->next);
         int64_t time = pw_sim_local_time(os->clock, os->next);
@@ -132,12 +133,12 @@ static void move(struct pw_sim_osfile *os, enum pw_sim_state state, int64_t unti
     }
     if (until > os->at)
         count(os, state, until);
-    while (state == PW_SIM_STOLEN && os->next <= until)
+    while (state == PW_SIM_FROZEN && os->next <= until)
         os->next = PW_SIM_START_NS + ++os->samples * SAMPLE_NS + jitter(os, LATE_NS, 2);
 }
 
-void pw_sim_osfile_fault(struct pw_sim_osfile *os, enum pw_sim_fault_kind kind, int64_t start,
-                         int64_t end)
+void pw_sim_samples_fault(struct pw_sim_samples *os, enum pw_sim_fault_kind kind, int64_t start,
+                          int64_t end)
 {
     enum pw_sim_state state = pw_sim_kind_of(kind)->state;
     if (state == PW_SIM_RUNNING)
@@ -147,11 +148,46 @@ void pw_sim_osfile_fault(struct pw_sim_osfile *os, enum pw_sim_fault_kind kind, 
     move(os, state, end);
     if (state == PW_SIM_READY || state == PW_SIM_QUOTA)
         os->involuntary++;
-    else if (state != PW_SIM_STOLEN)
+    else if (state != PW_SIM_FROZEN)
         os->voluntary++;
 }
 
-void pw_sim_osfile_close(struct pw_sim_osfile *os, int64_t end)
+void pw_sim_samples_close(struct pw_sim_samples *os, int64_t end)
 {
     move(os, PW_SIM_RUNNING, end);
+}
+
+/* ---- the queues of the data pipeline ---- */
+
+enum { CAPACITY = 8, READY = 1, DEVICE = 2 };
+
+static int is_empty(const struct pw_sim_params *p, int64_t rank, int64_t step, int q)
+{
+    for (size_t i = 0; i < p->nfaults; i++) {
+        const struct pw_sim_fault *f = &p->faults[i];
+        int from = f->kind == PW_SIM_STARVED_LOADER ? READY : DEVICE;
+        if (pw_sim_queue_slowest(f->kind) && q >= from && pw_sim_fault_hits(p, f, rank, step))
+            return 1;
+    }
+    return 0;
+}
+
+struct pw_row_queue pw_sim_queue_look(const struct pw_sim_params *p, int64_t rank, int64_t step,
+                                      int q, int64_t time)
+{
+    /* Full, or one less. */
+    uint64_t bits = pw_sim_bits(p->seed, (uint64_t)rank, (uint64_t)step, 77 + (uint64_t)q);
+    return (struct pw_row_queue){
+        .time = time,
+        .queue = TEXT_RAW + (uint32_t)q,
+        .size = is_empty(p, rank, step, q) ? 0 : CAPACITY - (int64_t)(bits & 1),
+        .capacity = CAPACITY,
+    };
+}
+
+const char *pw_sim_queue_slowest(enum pw_sim_fault_kind kind)
+{
+    return kind == PW_SIM_STARVED_LOADER  ? "map decode"
+           : kind == PW_SIM_SLOW_TRANSFER ? "transfer"
+                                          : NULL;
 }

@@ -6,14 +6,12 @@
 #include <string.h>
 
 #include "core/safefile.h"
-#include "sim/clock.h"
-#include "sim/dataqueues.h"
 #include "sim/gpuwork.h"
-#include "sim/kinds.h"
 #include "sim/noise.h"
 #include "sim/params.h"
 #include "sim/play.h"
 #include "sim/runwrite.h"
+#include "sim/samples.h"
 #include "sim/unequal.h"
 #include "sim/workranges.h"
 

@@ -10,8 +10,6 @@ enum { SHORTEST_NS = 1000 };
 #define TEXT_ROW(id, text) text,
 static const char *const texts[] = {PW_SIM_TEXTS(TEXT_ROW)};
 
-_Static_assert((int)TEXT_PIPELINE == (int)PW_SIM_TEXT_PIPELINE, "dataqueues.h says where they are");
-
 const char *pw_sim_text(uint32_t row)
 {
     return row < TEXT_COUNT ? texts[row] : NULL;

@@ -9,8 +9,8 @@ NOBODY = ("none", "all", "network", "role", "cannot_tell")  # scopes that name n
 FLOOR = 0.01  # of the run: less need not be found
 SIGMAS = 3
 # The truth's cause, and names that say it; "stopped" is 'blocked_off_cpu' where there is no such name.
-CAUSES = {"stopped": ("stopped", "blocked_off_cpu"),
-          "host_stolen": ("host_stolen", "host_steal", "steal", "host_frozen")}
+CAUSES = {"stopped": ("stopped", "blocked_off_cpu")}
+OLD_CAUSES = {"host_stolen": "host_frozen"}  # the name in truth.json of older runs
 # What a data loader waits for is a starved loader's.
 OFF_CPU = ("file_io", "page_faults", "blocked_off_cpu")
 ALL = re.compile(r"\b(all|every|each|the) ranks?\b.*\b(slow|long|grew|grow|drift|paus|checkpoint)", re.I)
@@ -146,7 +146,8 @@ def must_be_found(fault, truth):
 
 
 def is_cause(said, fault):
-    accepted = CAUSES.get(fault["cause"], (fault["cause"],))
+    cause = OLD_CAUSES.get(fault["cause"], fault["cause"])
+    accepted = CAUSES.get(cause, (cause,))
     if fault["phase"] == "data" and fault["cause"] in OFF_CPU:
         accepted += ("data_starvation",)
     return said in accepted

@@ -100,6 +100,14 @@ def no_rank_and_wrong_rank_are_scored_differently():
 
 
 @case
+def a_cause_may_have_its_older_name_in_the_truth():
+    said = report("Rank 3 on node0000 held back step 10.", straggler(cause="host_frozen"))
+    for name in ("host_frozen", "host_stolen"):
+        assert scored(said, fault(cause=name))["cause"], name
+    assert not scored(said, fault(cause="stopped"))["cause"]
+
+
+@case
 def small_losses_need_not_be_found():
     assert not scored(report("No rank held the job back."), fault(lost_ns=S // 10))["must"]
     # 3 sigma of one step: 3 ms of a run of 0.2 s.
@@ -112,7 +120,7 @@ def small_losses_need_not_be_found():
 @case
 def a_host_is_named_as_one_or_by_a_rank_of_it():
     froze = fault(kind="freeze", scope="host", host=1, ranks=[4, 5], rank=0, phase="none",
-                  cause="host_stolen")
+                  cause="host_frozen")
     by_rank = scored(report("Rank 4 on node0001 held back step 10.", straggler(rank=4)), froze)
     assert by_rank["first"] and not by_rank["kind"] and not by_rank["cause"]
     by_name = scored(report("Host node0001 held the job back.", straggler(rank=4),
