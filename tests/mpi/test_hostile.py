@@ -80,7 +80,7 @@ def sums_that_would_overflow():
 
 
 @h.case
-def collectives_that_nobody_recorded():
+def more_collectives_than_were_recorded():
     for claim in (2**62, 2**63 - 1, -2**63):
         folder = f"out{claim}"
         sim(folder)

@@ -294,7 +294,7 @@ def metrics_options():
 
 
 @h.case
-def slow_connections_delay_nobody():
+def slow_connections_delay_no_scrape():
     """64 that send a byte now and then, or nothing: others are answered while all are open. Those
     end after some seconds."""
     need_server()

@@ -390,7 +390,7 @@ def collectives_made_of_messages():
 
 
 @h.case
-def messages_of_collectives_that_nobody_wraps():
+def messages_of_unwrapped_collectives():
     """Where the wrappers are passed by, messages are what is known: they are told as such."""
     for version in (5, 6, 7):
         play("alltoall", version, rank=0, options=("--no-merge", "-o", f"o{version}"))
@@ -404,7 +404,7 @@ def messages_of_collectives_that_nobody_wraps():
 
 
 @h.case
-def copy_engines_that_nobody_tells_of():
+def unreported_copy_engines():
     """In NCCL 2.28: the wrapper tells of the call, of the communicator that the plugin has."""
     for version in (5, 6):
         file = use(0, version, 1, ("parts",), NCCLSTAND_CE="1")

@@ -86,7 +86,7 @@ class HostileTest(support.TempDirTest):
                 file.write(whole[:size])
             self.assertEqual(reading.read_everything(self.tmp), [], f"cut at {size}")
 
-    def test_rows_that_nobody_wrote(self):
+    def test_more_rows_than_the_file_stores(self):
         kind = self.rows("steps").dtype
         for shape, chunk in (((2**60,), (64,)), ((10**6,), (1,)), ((2**30, 2**30), (1, 64))):
             with h5py.File(self.rank, "r+") as file:

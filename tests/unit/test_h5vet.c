@@ -54,7 +54,7 @@ static void check_steps(const char *path, int wanted)
     pw_h5_close(file);
 }
 
-static void test_rows_that_nobody_wrote(void **state)
+static void test_more_rows_than_the_file_stores(void **state)
 {
     char path[UNIT_PATH];
     create_steps(create_file(path, state, "few"), 100, chunks(64));
@@ -97,7 +97,7 @@ static void check_written(const char *path, int n)
 }
 
 /* Each costs HDF5 time and 1 to 2 KB: there are not more of them than the file can place. */
-static void test_chunks_that_nobody_wrote(void **state)
+static void test_more_chunks_than_the_file_has_room_for(void **state)
 {
     char path[UNIT_PATH];
     create_steps(create_file(path, state, "few"), 60, chunks(1));
@@ -334,8 +334,8 @@ int main(void)
 {
     pw_h5_quiet();
     const struct CMUnitTest tests[] = {
-        UNIT_IN_DIR(test_rows_that_nobody_wrote),
-        UNIT_IN_DIR(test_chunks_that_nobody_wrote),
+        UNIT_IN_DIR(test_more_rows_than_the_file_stores),
+        UNIT_IN_DIR(test_more_chunks_than_the_file_has_room_for),
         UNIT_IN_DIR(test_more_chunks_than_are_read_at_once),
         UNIT_IN_DIR(test_chunks_that_fill_the_memory),
         UNIT_IN_DIR(test_filters),

@@ -152,7 +152,7 @@ static void test_kth_send_matches_kth_receive_in_any_round(void **state)
 }
 
 /* Where a file ends early, who waits for its rank must not wait in memory until the end. */
-static void test_nobody_waits_for_a_rank_that_is_through(void **state)
+static void test_no_message_waits_for_a_rank_that_ended(void **state)
 {
     (void)state;
     struct met met = {0};
@@ -310,7 +310,7 @@ int main(void)
         cmocka_unit_test(test_long_open_receive_is_no_reason_to_read_all),
         cmocka_unit_test(test_counts_what_is_begun),
         cmocka_unit_test(test_kth_send_matches_kth_receive_in_any_round),
-        cmocka_unit_test(test_nobody_waits_for_a_rank_that_is_through),
+        cmocka_unit_test(test_no_message_waits_for_a_rank_that_ended),
         cmocka_unit_test(test_channels_do_not_pile_up),
         cmocka_unit_test(test_one_of_a_call_counts),
         cmocka_unit_test(test_none_counts_where_one_has_no_partner),

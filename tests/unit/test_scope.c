@@ -94,7 +94,7 @@ static void another_where_it_was(void **state)
         }
 }
 
-static void what_nobody_has(void **state)
+static void names_that_no_object_defines(void **state)
 {
     (void)state;
     int recalled = 0;
@@ -157,7 +157,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_has_its_own),     cmocka_unit_test(the_table_is_full),
-        cmocka_unit_test(another_where_it_was), cmocka_unit_test(what_nobody_has),
+        cmocka_unit_test(another_where_it_was), cmocka_unit_test(names_that_no_object_defines),
         cmocka_unit_test(what_an_object_needs), cmocka_unit_test(objects_by_what_they_are),
         cmocka_unit_test(who_imports),
     };

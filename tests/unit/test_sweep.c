@@ -37,7 +37,7 @@ static struct pw_segment_shared *create(char name[PW_SEGMENT_NAME_SIZE], pid_t p
     return segment;
 }
 
-static void sweeps_what_nobody_uses(void **state)
+static void sweeps_segments_without_users(void **state)
 {
     (void)state;
     char stale[PW_SEGMENT_NAME_SIZE], mapped[PW_SEGMENT_NAME_SIZE], lives[PW_SEGMENT_NAME_SIZE];
@@ -95,7 +95,7 @@ int main(void)
     if (become_somebody())
         return 1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sweeps_what_nobody_uses),
+        cmocka_unit_test(sweeps_segments_without_users),
         cmocka_unit_test(sweeps_what_was_never_finished),
         cmocka_unit_test(leaves_other_files),
     };
