@@ -1,4 +1,5 @@
-/* Communicators of an imported rank; see communicators.h. */
+/* Finds communicators by group or stream in a hash table, and derives their uids from name and
+ * members; see communicators.h. */
 #include "import/communicators.h"
 
 #include <stdio.h>
@@ -136,7 +137,7 @@ static void identify(struct communicator *c, uint64_t start, const char *name, i
     c->uid = uid;
 }
 
-/* Nobody need find out who is in it, nor which operation is which. */
+/* The trace says which ranks are in it, or which of them this one is: nothing is inferred. */
 static int is_told(const struct communicator *c)
 {
     return c->members || c->my_rank >= 0;
@@ -154,7 +155,7 @@ static void name_it(struct pw_trace *trace, struct communicator *c,
     c->name = pw_names_find(&trace->names, name, strlen(name));
 }
 
-/* Nobody said which ranks are in it: all, until it is known better. */
+/* The trace does not say which ranks are in it: all, until matchops.c finds them. */
 static void infer(struct pw_trace *trace, struct communicator *c)
 {
     char name[64], identity[32];

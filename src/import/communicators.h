@@ -1,5 +1,8 @@
-/* The communicators of an imported rank: by the process group that the trace names, or, where it
- * names none, one for each stream that NCCL's kernels run on. */
+/* The communicators of an imported rank: one for each process group that the trace names, and,
+ * where it names none, one for each stream on which NCCL's kernels run. import.c creates the table,
+ * one per rank, and writes /comms when all windows are written; rankwrite.c looks operations up. A
+ * communicator whose ranks the trace does not have is marked as inferred; its members are not
+ * guessed here (matchops.h does that). */
 #ifndef PW_IMPORT_COMMUNICATORS_H
 #define PW_IMPORT_COMMUNICATORS_H
 

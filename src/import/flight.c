@@ -310,7 +310,7 @@ static int take_entry(struct flight *f)
         return memmem(name->text, name->length, "coalesced", 9) ? PW_OMIT_GROUP : PW_OMIT_UNKNOWN;
     const struct pw_collective *c =
         pw_collectives_borrow(&f->trace->collectives, record.collective);
-    /* Of a group whose ranks nobody tells, what would be matched is not known. */
+    /* A group whose ranks are not known has no number by which other ranks could be matched. */
     if (c->group_size > 0 && pw_op_info(c->op)->cls == PW_CLASS_COLL)
         record.seq = int_of(f, "collective_seq_id");
     if (ran && (pw_decimal_scale(ran->text, ran->length, 6, &record.ran_ns) || record.ran_ns < 0))

@@ -1,4 +1,4 @@
-/* The table of formats; see formats.h. */
+/* The table of formats, and what all of those in JSON share; see formats.h. */
 #include "import/formats.h"
 
 #include <fnmatch.h>

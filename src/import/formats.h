@@ -1,6 +1,8 @@
 /* What a format has to do: tell whose trace a file is, and give its events to the window that it is
- * read into. Their list is PW_IMPORT_FORMATS of core/choices.h; a
- * new one is a file and a row of it. */
+ * read into. The list of formats is PW_IMPORT_FORMATS of core/choices.h; a new format is a .c file,
+ * a declaration here and a row there. plan.c asks the formats which of them a file is of, import.c
+ * reads with them, and cmd_import.c lists them. A format gives records by trace.h only; it does not
+ * write rows of events to the rank's file. */
 #ifndef PW_IMPORT_FORMATS_H
 #define PW_IMPORT_FORMATS_H
 
@@ -26,8 +28,8 @@ struct pw_import_format {
     /* Whether the file is of this format, and what its head says. 0; -EINVAL: it is not; -ENOTSUP:
      * it is, but out->problem says why it cannot be read; -errno. */
     int (*look)(const char *path, struct pw_import_head *out);
-    /* Reads the events into `window`. 0, also for files that end early, or -errno. `progress` is
-     * told of bytes of the file that were read. */
+    /* Reads the events into `window`. 0, also for files that end early, or -errno. `progress` gets
+     * the number of bytes of the file that were read so far. */
     int (*read)(const char *path, struct pw_trace_window *window,
                 const struct pw_import_progress *progress, char *problem, size_t size);
 };

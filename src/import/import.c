@@ -1,4 +1,5 @@
-/* One rank from its traces to its file; see import.h. */
+/* One rank from its traces to its file: all files are read before the first window is written,
+ * because windows are put in order of time; see import.h. */
 #include "import/import.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
-/* Makes rank files of the traces of a plan. */
+/* Makes the rank file of one rank of a plan: reads its traces, writes their windows in order of
+ * time, and removes a file that is not whole. cmd_import.c calls it, for several ranks at once in
+ * as many processes: it uses no state outside its arguments, and prints nothing. */
 #ifndef PW_IMPORT_IMPORT_H
 #define PW_IMPORT_IMPORT_H
 
@@ -18,7 +20,8 @@ struct pw_import_result {
     struct pw_import_counts counts;
 };
 
-/* Makes the file of the plan's rank number `at` (not its rank). `progress` is told of bytes. */
+/* Makes the file of the plan's rank number `at` (not its rank). `progress` gets the bytes read so
+ * far. */
 void pw_import_rank(const struct pw_import_plan *plan, size_t at,
                     const struct pw_import_options *options,
                     const struct pw_import_progress *progress, struct pw_import_result *out);

@@ -1,4 +1,5 @@
-/* Reads JSON files in one pass; see jsonfile.h. */
+/* Reads JSON files through one buffer, which grows only for a value that does not fit; values are
+ * found by quotes and brackets alone. See jsonfile.h. */
 #include "import/jsonfile.h"
 
 #include <errno.h>

@@ -1,12 +1,14 @@
 /* A JSON file of any size, plain or gzip'ed, read in one pass: the members of its one object, and
- * the elements of its long array one by one. Memory is a few MiB whatever the size of the file. */
+ * the elements of its long array one by one. The formats call it to see whose a file is and to read
+ * its events. Memory is a few MiB whatever the size of the file; what a member or element means is
+ * not looked at here (jsonobject.h reads them). */
 #ifndef PW_IMPORT_JSONFILE_H
 #define PW_IMPORT_JSONFILE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Who is told now and then how many bytes of a file were read. */
+/* Called now and then with the number of bytes of a file that were read so far. */
 struct pw_import_progress {
     void (*tell)(void *context, int64_t file_bytes);
     void *context;

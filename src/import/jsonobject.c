@@ -1,4 +1,5 @@
-/* Reads single values of JSON objects; see jsonobject.h. */
+/* Finds members of flat JSON objects, and reads single values; numbers are scaled as decimal
+ * digits, never as doubles. See jsonobject.h. */
 #include "import/jsonobject.h"
 
 #include <errno.h>

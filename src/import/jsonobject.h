@@ -1,5 +1,7 @@
-/* One JSON object at a time, flat: what the formats read of a trace's events. The parser is
- * simdjson's; jsonfile.h cuts a file of any size into such objects. */
+/* One JSON object at a time, flat: what the formats read of a trace's events. jsonfile.h cuts a
+ * file of any size into such objects. The parser is simdjson's, in jsonparser.cc, and throws no
+ * exceptions; readers of single values are in jsonobject.c. Texts are not copied: they are those of
+ * the caller, and have no NUL at their ends. */
 #ifndef PW_IMPORT_JSONOBJECT_H
 #define PW_IMPORT_JSONOBJECT_H
 

@@ -1,4 +1,6 @@
-/* Reads the traces that torch.profiler exports; see formats.h. */
+/* The format of torch.profiler's traces (Kineto): whose a trace is, by its outermost members and
+ * first events, and the loop over its events. See formats.h; kineto_take.h has what each event
+ * becomes. */
 #include "import/formats.h"
 
 #include <ctype.h>

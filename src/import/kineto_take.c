@@ -1,4 +1,5 @@
-/* What each category of Kineto's events becomes; see kineto_take.h. */
+/* What each category of Kineto's events becomes, by a table of categories; keys are found by their
+ * length first, as there are many. See kineto_take.h. */
 #include "import/kineto_take.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
-/* Takes the events of a Kineto trace, one at a time, into a window. */
+/* One event of a Kineto trace: its members by what they are, and what each category of events
+ * becomes in a window. kineto.c calls this for each event of a trace; it is not for other formats.
+ * Events that are not imported are counted by the reason, never dropped in silence. */
 #ifndef PW_IMPORT_KINETO_TAKE_H
 #define PW_IMPORT_KINETO_TAKE_H
 

@@ -1,4 +1,5 @@
-/* Matches operations across ranks by what they are and when; see matchops.h. */
+/* Matches operations across ranks: those of all files are sorted by what they are, and the k-th of
+ * each rank belong together. See matchops.h. */
 #include "import/matchops.h"
 
 #include <errno.h>

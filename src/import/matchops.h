@@ -1,5 +1,7 @@
 /* Which operations of several ranks belong together where their traces name no process groups: by
- * step, operation, type and size, in order; and not against what their times allow. */
+ * step, operation, type and size, in order; never against what their times allow. cmd_import.c
+ * calls it once, when the files of all ranks are written, as it changes rows of these files in
+ * place. */
 #ifndef PW_IMPORT_MATCHOPS_H
 #define PW_IMPORT_MATCHOPS_H
 

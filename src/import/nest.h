@@ -1,5 +1,6 @@
 /* Nests what ran on each thread: ranges get their depth and what was allocated in them, and calls
- * the operator in which they were made. */
+ * the operator in which they were made. rankwrite.c calls it once for each window, and writes what
+ * it returns. It reads the window's records of the host and does not touch the rank's file. */
 #ifndef PW_IMPORT_NEST_H
 #define PW_IMPORT_NEST_H
 

@@ -1,4 +1,4 @@
-/* Puts files in the order of their ranks; see plan.h. */
+/* Looks into files and directories, and sorts what it finds by rank and time; see plan.h. */
 #include "import/plan.h"
 
 #include <ctype.h>

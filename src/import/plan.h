@@ -1,4 +1,6 @@
-/* Which files are whose: the files that were named, by ranks, checked to be of one job. */
+/* Which files are whose: the files and directories that the user named, sorted by rank and time,
+ * and checked to be of one job. cmd_import.c makes the plan before anything is written; import.c
+ * and matchops.c read it. Only the heads of files are read here, not their events. */
 #ifndef PW_IMPORT_PLAN_H
 #define PW_IMPORT_PLAN_H
 

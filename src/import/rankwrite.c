@@ -1,4 +1,6 @@
-/* From a window's records to the rows of the rank's file; see trace.h. */
+/* From a window's records to rows of the rank's file (pw_trace_write() of trace.h): device records
+ * are joined with the calls that launched them, sorted and written. import.c calls it for one
+ * window after the other; records of a window that is not whole must not come here. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>

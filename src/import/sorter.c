@@ -1,4 +1,5 @@
-/* Sorts more records than fit into memory; see sorter.h. */
+/* Sorts more records than fit into memory: sorted runs in an unlinked file, merged by a heap when
+ * they are read. See sorter.h. */
 #include "import/sorter.h"
 
 #include <errno.h>

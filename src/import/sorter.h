@@ -1,5 +1,7 @@
 /* Sorts any number of records in bounded memory: what does not fit is sorted in pieces, kept in an
- * unlinked file, and merged when it is read. */
+ * unlinked file, and merged when it is read. trace.c, nest.c and rankwrite.c put the records of a
+ * window in order with it. A sorter is filled once and then read once; records cannot be added to
+ * one that is being read. */
 #ifndef PW_IMPORT_SORTER_H
 #define PW_IMPORT_SORTER_H
 

@@ -1,4 +1,5 @@
-/* What formats give of one profiling window; see trace.h. */
+/* Keeps the records of one profiling window in sorters, and the texts and threads of its rank in
+ * hash tables; see trace.h. */
 #include "import/trace.h"
 
 #include <errno.h>
@@ -7,7 +8,7 @@
 
 #include "core/limits.h"
 
-/* Longest text that is told from others, and bytes of all. */
+/* The longest text that is compared whole, and how many bytes all texts may have. */
 enum { LONGEST = PW_LONGEST_TEXT, MOST_BYTES = 48 << 20, MOST_LANES = 65535 };
 
 struct text_key {

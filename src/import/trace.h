@@ -1,5 +1,7 @@
-/* One rank that is imported: its file, its names, and the profiling window that is being read. A
- * format gives records; nest.c and rankwrite.c make rows of them. */
+/* One rank that is imported: its file, its texts and threads, and the profiling window that is
+ * being read. A format adds records of the host and of devices here; import.c then has each window
+ * written (rankwrite.c), after nest.c has nested the ranges. Formats must not write these tables
+ * themselves: order, depth and the rank's clock are only known when the window is whole. */
 #ifndef PW_IMPORT_TRACE_H
 #define PW_IMPORT_TRACE_H
 
@@ -155,8 +157,9 @@ struct pw_trace {
 struct pw_trace_window {
     struct pw_trace *trace;
     struct pw_sorter *host, *device; /* pw_host_record, pw_device_record */
-    /* Rows that are complete already (struct pw_keyed_*, below): of /steps; and of /events/cuda_sync, where the trace
-     * has them beside the calls, whose waits then are the same ones. */
+    /* Rows that are complete already (struct pw_keyed_*, below): of /steps; and of
+     * /events/cuda_sync, where the trace has them beside the calls, whose waits then are the same
+     * ones. */
     struct pw_sorter *steps, *syncs;
     int64_t base_ns;          /* what is added to its times */
     int64_t start_ns, end_ns; /* INT64_MAX, INT64_MIN: not told */

@@ -1,4 +1,5 @@
-/* NCCL operations by their names; see traceops.h. */
+/* The table of a rank's NCCL operations, and the names of operations, types and kernels; see
+ * traceops.h. */
 #include "import/traceops.h"
 
 #include <ctype.h>

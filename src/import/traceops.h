@@ -1,5 +1,7 @@
-/* What a trace says of its NCCL operations: which one, of what, in which group. There are few
- * different ones; records have their numbers. */
+/* What a trace says of its NCCL operations: which one, on what, in which group. There are few
+ * different ones, so that records hold their numbers in a table of the rank. Formats and
+ * rankwrite.c call this; it knows names of operations, types and kernels, and nothing of
+ * communicators (communicators.h). */
 #ifndef PW_IMPORT_TRACEOPS_H
 #define PW_IMPORT_TRACEOPS_H
 
@@ -18,8 +20,8 @@ struct pw_collective {
     uint32_t members;           /* text of the list of world ranks */
     int32_t group_size;         /* -1: not known */
     int32_t peer;               /* as the trace says: Kineto's is a rank of the job; -1 none */
-    int32_t first, stride;      /* of the members, where these are told; -1 */
-    int32_t my_rank;            /* in the group, where that is told of this rank; -1 */
+    int32_t first, stride;      /* of the members; -1: not known */
+    int32_t my_rank;            /* of this rank in the group; -1: not known */
     uint32_t algorithm, protocol;
 };
 

@@ -1,4 +1,5 @@
-/* Adds the faults' work; see faults.h. */
+/* Adds the faults' work, and finds the next stop of a rank by the times at which each fault stops
+ * it; see faults.h. */
 #include "sim/faults.h"
 
 #include "sim/params.h"

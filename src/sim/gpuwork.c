@@ -1,4 +1,4 @@
-/* Shares out a piece of work to kernels; see gpuwork.h. */
+/* Shares out a piece of work to kernels by a table of weights; see gpuwork.h. */
 #include "sim/gpuwork.h"
 
 #include "sim/filetexts.h"
@@ -53,7 +53,7 @@ double pw_sim_gpu_growth(const struct pw_sim_params *p, uint32_t without, int64_
     return growth;
 }
 
-/* Of a piece of work, the time in which the GPU is dry since the host is late. */
+/* The time of a piece of work in which the GPU is idle because the host launches late. */
 static int64_t dry_ns(const struct pw_sim_params *p, int64_t rank, int64_t step,
                       enum pw_phase phase)
 {

@@ -1,5 +1,7 @@
-/* What a rank's GPU does while it works, where work is a GPU's: kernels one after another, launched
- * by a host that is ahead, unless a fault makes it late. */
+/* What a rank's GPU does while it works, in runs with GPUs: kernels one after another, launched by
+ * a host that is ahead unless a fault makes it late. stage.c asks how much longer work takes;
+ * runwrite.c has the kernels handed to it for the rank files, and truth.c for its sums. All of it
+ * is a function of the parameters; it changes no clock. */
 #ifndef PW_SIM_GPUWORK_H
 #define PW_SIM_GPUWORK_H
 

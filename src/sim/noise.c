@@ -1,4 +1,4 @@
-/* Draws noise that ranks share; see noise.h. */
+/* Draws noise that ranks share from a stream for each kind; see noise.h. */
 #include "sim/noise.h"
 
 #include "sim/random.h"

@@ -1,6 +1,8 @@
 /* Noise that ranks share, beside each one's own: of hosts, of racks, bursts of the system's own
  * work on a host, and pauses of garbage collectors, which every rank has at times of its own. It is
- * no fault. All of it is off unless asked for, and drawn from streams of its own. */
+ * no fault, and off unless asked for. stage.c adds it to work, and truth.c asks how large it is in
+ * all. It is drawn from random streams of its own, so that turning it on changes nothing else in a
+ * run. */
 #ifndef PW_SIM_NOISE_H
 #define PW_SIM_NOISE_H
 

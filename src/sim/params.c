@@ -1,4 +1,5 @@
-/* Reads declared faults and completes a run's parameters; see params.h. */
+/* Reads declared faults, completes a run's parameters, and has the table of the kinds of faults;
+ * see params.h. */
 #include "sim/params.h"
 
 #include <errno.h>
@@ -9,7 +10,7 @@
 #include "sim/random.h"
 #include "sim/workranges.h"
 
-/* Of cgroups and of the kernel's scheduler: the usual values of both. */
+/* The usual values of cgroups' quotas and of the kernel's scheduler. */
 enum { SLICE_NS = 4000000, QUOTA_NS = 100000000, SIGSTOPS_NS = 200000000, ENDS_NS = 200000000 };
 
 static const char *const patterns[PW_SIM_PATTERNS] = {"data",   "halo",    "hybrid",   "ring",

@@ -1,5 +1,6 @@
-/* What a synthetic run is made of: its size, pattern, noise, clocks and declared faults. Filled by
- * `profwrap sim` from its options; all else in src/sim only reads it. */
+/* What a synthetic run is made of: its size, pattern, noise, declared faults with the table of
+ * their kinds, and the clocks of its hosts. `profwrap sim` (cmd_sim.c) fills it from its options;
+ * all else in src/sim only reads it, and every part of a run is a function of it. */
 #ifndef PW_SIM_PARAMS_H
 #define PW_SIM_PARAMS_H
 
@@ -78,8 +79,8 @@ struct pw_sim_fault {
     int64_t offset_ns, error_ns; /* of a clock */
     char name[32];               /* of a slow operator, which takes `factor` times as long */
     double factor;
-    /* Of what stops a process: from delay_ns after the first step's begin; for_ns 0: in its steps.
-     */
+    /* A fault that stops a process begins delay_ns after the first step does; for_ns 0: it lasts
+     * for the fault's steps. */
     int64_t ns, every_ns, delay_ns, for_ns, slice_ns;
     int64_t share, burners;
 };
@@ -124,7 +125,8 @@ const char *pw_sim_pattern_name(enum pw_sim_pattern pattern);
  * or -EINVAL with one sentence in `problem`. */
 int pw_sim_parse_faults(const char *text, struct pw_sim_params *params, char *problem, size_t size);
 
-/* Chooses what was left 0 and checks that the sizes fit together. Likewise. */
+/* Chooses what was left 0 and checks that the sizes fit together. 0, or -EINVAL with one sentence
+ * in `problem`. */
 int pw_sim_complete(struct pw_sim_params *params, char *problem, size_t size);
 
 static inline int64_t pw_sim_host(const struct pw_sim_params *params, int64_t rank)
@@ -179,7 +181,7 @@ const struct pw_sim_kind *pw_sim_kind_of(enum pw_sim_fault_kind kind);
 
 const char *pw_sim_scope_name(enum pw_sim_scope scope);
 
-/* Of this fault: on all ranks when it might be on one and no rank was named. */
+/* The scope of this fault: all ranks when its kind may be on one and no rank was named. */
 enum pw_sim_scope pw_sim_scope_of(const struct pw_sim_fault *fault);
 
 /* The part of the run that the fault makes longer: "start_up", "steps", "checkpoint" or "tail". */

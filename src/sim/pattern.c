@@ -1,4 +1,6 @@
-/* The programs that can be simulated, as sequences of stages; see stage.h. */
+/* The programs that can be simulated, each a function that plays one step as a sequence of stages.
+ * play.c calls pw_sim_pattern_step() (stage.h) once a step, and nothing else here is called from
+ * outside. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -15,7 +17,7 @@ enum { NORM_BYTES = 8 };
 #define BACKWARD_SHARE 0.60
 #define OPTIMIZER_SHARE 0.05
 
-/* Of the step's mean work, ns. */
+/* This share of a step's mean work, ns. */
 static inline double ns_of(const struct pw_sim_play *play, double share)
 {
     return share * (double)play->params->step_ns;
@@ -313,8 +315,8 @@ static double more_work(const struct pipeline *l, int64_t part)
     return part == 0 || part == l->stages * l->chunks - 1 ? more * (double)l->chunks : 0;
 }
 
-/* Of the pass of one microbatch through one part, from the model's part before it, or (backward)
- * after it: what it waits for, its work, and whom it goes to. */
+/* The pass of one microbatch through one part of the model: the message that it waits for, from the
+ * part before (backward: behind) it, its work, and the message to the next part. */
 static void add_pass(const struct pipeline *l, int64_t microbatch, int64_t chunk, int forward)
 {
     const struct pw_sim_params *p = l->params;

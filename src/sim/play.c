@@ -1,4 +1,5 @@
-/* The virtual clock of a run: steps, and which fault is on; see play.h. */
+/* The loop over the steps of a run, what comes before the first and after the last, and which fault
+ * is on when; see play.h. */
 #include "sim/play.h"
 
 #include <errno.h>
@@ -43,7 +44,7 @@ static void work(struct pw_sim_play *play, uint64_t which)
     }
 }
 
-/* Nobody leaves before all have entered. */
+/* No rank leaves before all have entered. */
 static void meet(struct pw_sim_play *play, enum pw_op op, int64_t ns)
 {
     const struct pw_sim_sink *sink = play->sink;

@@ -1,5 +1,6 @@
-/* Plays a synthetic run in virtual time: all ranks, step by step. What happens is handed to a sink;
- * the whole is a function of the parameters alone. */
+/* Plays a synthetic run in virtual time: all ranks, step by step. runwrite.c plays it for the rank
+ * files, and truth.c once more without each fault. What happens is handed to a sink; a run is a
+ * function of the parameters alone, and nothing here writes files or looks at a clock. */
 #ifndef PW_SIM_PLAY_H
 #define PW_SIM_PLAY_H
 
@@ -31,7 +32,7 @@ struct pw_sim_held {
     int64_t start, end;
 };
 
-/* Times are ns of true time. Only ranks first .. last are told of. */
+/* Gets what happens on the ranks first .. last. Times are ns of true time. */
 struct pw_sim_sink {
     void *context;
     int64_t first, last;

@@ -1,4 +1,5 @@
-/* Hands a played run to the rank files, some ranks at a time; see runwrite.h. */
+/* Plays a run for some ranks at a time, and hands what happens to their rank files; see runwrite.h.
+ */
 #include "sim/runwrite.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@
 
 /* The GPU tables of a synthetic rank file. */
 
-/* Of one rank. */
+/* The GPU tables of one rank. */
 struct pw_sim_gpufile {
     struct pw_rankfile *file;
     const struct pw_sim_params *params;

@@ -12,7 +12,7 @@
 /* 10 samples a second, late by up to 2 ms; user and system time come in ticks. */
 enum { SAMPLE_NS = 100000000, LATE_NS = 2000000, TICK_NS = 10000000 };
 
-/* Of a program that nothing is wrong with: on an idle host it waits for a CPU for 0.1 % to 0.3 % of
+/* A program without faults: on an idle host it waits for a CPU for 0.1 % to 0.3 % of
  * the time that it runs, and has a few switches and minor faults. */
 enum { WAITS_PER_MILLION = 2000, NS_PER_SWITCH = 100000000, NS_PER_MINOR_FAULT = 5000000 };
 

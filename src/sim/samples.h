@@ -1,5 +1,8 @@
-/* /samples/process and /samples/host of a synthetic rank: what the samplers of /proc would have
- * written of a main thread that runs, spinning in MPI calls too, but for where faults say else. */
+/* The samples of a synthetic rank: /samples/process, /samples/host and /samples/cpus, as the
+ * samplers of /proc would have written them of a main thread that runs, spinning in MPI calls too,
+ * except where faults stop it; and the queues of its data pipeline. runwrite.c opens one for each
+ * rank and reports the faults to it in the order of their times; truth.c asks which operator is
+ * slow. It reads no real /proc. */
 #ifndef PW_SIM_SAMPLES_H
 #define PW_SIM_SAMPLES_H
 

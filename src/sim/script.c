@@ -1,4 +1,5 @@
-/* Plays scripts: a rank goes on until it waits for another; see script.h. */
+/* Plays scripts: each rank goes on until it waits for another, round after round, until all are
+ * done or no rank can go on. See script.h. */
 #include "sim/script.h"
 
 #include <errno.h>
@@ -112,7 +113,7 @@ static void finish(struct pw_sim_play *play, const struct entry *entry, int64_t 
     play->script->position[entry->rank]++;
 }
 
-/* Random numbers go by the place of the send in its rank's script, whoever comes first. */
+/* Random numbers go by the place of the send in its rank's script, whichever side comes first. */
 static int64_t transfer_ns(struct pw_sim_play *play, const struct entry *send)
 {
     play->draw =

@@ -1,8 +1,9 @@
-/* What each rank does in a step, one thing after the other, where ranks do different things or wait
- * for single messages. Messages are those of LogGPS: up to a size a send is buffered and goes on;
- * above it, it ends when the receiver has come and the data is there (Ino, Fujimoto, Hagihara,
- * "LogGPS: A Parallel Computational Model for Synchronization Analysis", PPoPP 2001; LogGOPSim uses
- * it, too: Hoefler, Schneider, Lumsdaine, HPDC 2010). */
+/* What each rank does in a step, one thing after the other, for patterns in which ranks do
+ * different things or wait for single messages. pattern.c writes the script once, and plays it in
+ * every step. Messages are those of LogGPS: up to a size a send is buffered and goes on; above it,
+ * it ends when the receiver has come and the data is there (Ino, Fujimoto, Hagihara, "LogGPS: A
+ * Parallel Computational Model for Synchronization Analysis", PPoPP 2001; LogGOPSim uses it, too:
+ * Hoefler, Schneider, Lumsdaine, HPDC 2010). A script cannot change while it is played. */
 #ifndef PW_SIM_SCRIPT_H
 #define PW_SIM_SCRIPT_H
 

@@ -1,4 +1,5 @@
-/* Stages in virtual time: who waits for whom, and what each rank's tracer would have recorded. */
+/* Stages in virtual time: each finds for every rank when it may go on, and tells the sink what the
+ * rank's tracer would have recorded. See stage.h. */
 #include "sim/stage.h"
 
 #include <stdlib.h>
@@ -10,7 +11,8 @@
 #include "sim/unequal.h"
 #include "sim/workranges.h"
 
-/* Latency and bandwidth of collectives and of messages; what a call costs that waits for nobody. */
+/* Latency and bandwidth of collectives and of messages; what a call costs that waits for no other
+ * rank. */
 enum {
     COLL_LATENCY_NS = 20000,
     P2P_LATENCY_NS = 4000,

@@ -1,5 +1,7 @@
-/* The stages that patterns are made of. Each moves every rank's clock on by one thing that all of
- * them do: work, a collective, an exchange of messages. */
+/* The stages that patterns are made of, and the state of a run that is being played. Each stage
+ * moves every rank's clock on by one thing that all of them do: work, a collective, an exchange of
+ * messages. Only pattern.c, script.c, faults.c and play.c use this; others see a run by the sink of
+ * play.h. */
 #ifndef PW_SIM_STAGE_H
 #define PW_SIM_STAGE_H
 
@@ -74,7 +76,7 @@ struct pw_sim_side {
 };
 void pw_sim_tell_message(struct pw_sim_play *play, const struct pw_sim_side *side);
 
-/* What a call costs that waits for nobody. */
+/* What a call costs that waits for no other rank. */
 enum { PW_SIM_CALL_NS = 800 };
 
 /* One step of the pattern. */

@@ -1,4 +1,6 @@
-/* truth.json: what a report on the run should have found; see runwrite.h. */
+/* Writes truth.json, what a report on the run should have found (pw_sim_write_truth() of
+ * runwrite.h): plays the run once with all faults, and once without each, for what that one costs.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Draws unequal work, from streams of its own; see unequal.h. */
+/* Draws unequal work, from random streams of its own; see unequal.h. */
 #include "sim/unequal.h"
 
 #include <inttypes.h>

@@ -1,7 +1,9 @@
 /* Ranks that have different amounts of work by design: a pipeline's first and last stage, experts,
- * sequences of different lengths. These, and pauses of garbage collectors (noise.h), are what
- * held large trainings back most often (Lin et al., "Understanding Stragglers in Large Model
- * Training Using What-if Analysis", OSDI 2025). */
+ * sequences of different lengths. These, and pauses of garbage collectors (noise.h), are what held
+ * large trainings back most often (Lin et al., "Understanding Stragglers in Large Model Training
+ * Using What-if Analysis", OSDI 2025). The stages and patterns ask how much work a rank has;
+ * runwrite.c and truth.c write what was asked. No fault: nothing here may depend on the declared
+ * faults. */
 #ifndef PW_SIM_UNEQUAL_H
 #define PW_SIM_UNEQUAL_H
 

@@ -1,4 +1,5 @@
-/* The operators of each phase, and how they share out work; see workranges.h. */
+/* The table of operators of each phase, and how they share out a piece of work; see workranges.h.
+ */
 #include "sim/workranges.h"
 
 #include <string.h>

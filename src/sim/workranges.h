@@ -1,5 +1,8 @@
 /* What a rank does while it works, as nested ranges: a block (user), a function's frame in it, and
- * in that operators, of which the heavy ones call a kernel. Their lengths share out the work's. */
+ * in that operators, of which the heavy ones call a kernel. Their lengths share out the work's.
+ * stage.c asks how much longer slow operators make work; runwrite.c has the ranges handed to it for
+ * the rank files, and truth.c for its sums; params.c looks operators up by name. It moves no clock
+ * of the run. */
 #ifndef PW_SIM_WORKRANGES_H
 #define PW_SIM_WORKRANGES_H
 
