@@ -20,6 +20,7 @@ __attribute__((format(printf, 1, 2))) void pw_error(const char *format, ...);
     D(INTAKE, intake, "records that a collector processed")                        \
     D(CLOCK, clock, "probes between hosts' clocks, alignment")                     \
     D(WATCH, watch, "the watchdog for hangs")                                      \
+    D(IMPORT, import, "traces that are imported: formats, ranks, communicators")   \
     D(MERGE, merge, "stages of a merge")                                           \
     D(VERDICT, verdict, "ranks that were examined, and why they are named or not") \
     D(CONFINE, confine, "limits set to commands that read files")                  \

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/log.h"
 #include "import/jsonobject.h"
 
 struct communicator {
@@ -183,6 +184,12 @@ static struct communicator *add(struct pw_comm_table *table)
     return c;
 }
 
+static void log_new(const struct pw_trace *trace, const struct communicator *c, const char *why)
+{
+    pw_debug(PW_LOG_IMPORT, 2, "rank %d: communicator '%s' of %d ranks: %s", trace->rank,
+             pw_rankfile_borrow_text(trace->file, c->name), c->size, why);
+}
+
 static struct communicator *find_group(struct pw_trace *trace,
                                        const struct pw_collective *collective)
 {
@@ -209,6 +216,9 @@ static struct communicator *find_group(struct pw_trace *trace,
     identify(c, 1, pw_rankfile_borrow_text(trace->file, collective->group), trace->rank);
     c->my_rank = collective->my_rank >= 0 ? collective->my_rank : c->my_rank;
     name_it(trace, c, collective);
+    log_new(trace, c,
+            is_told(c) ? "the trace names its ranks"
+                       : "the trace names the group and not its ranks");
     return c;
 }
 
@@ -225,6 +235,7 @@ static struct communicator *find_stream(struct pw_trace *trace,
     c->device = record->device;
     c->stream = record->stream;
     infer(trace, c);
+    log_new(trace, c, "the trace names no group for the kernels of this stream");
     return c;
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/limits.h"
+#include "core/log.h"
 #include "core/readlimit.h"
 #include "core/sort.h"
 #include "import/communicators.h"
@@ -64,6 +65,16 @@ static int create_file(struct ranking *r)
     return 0;
 }
 
+static void log_window(const struct ranking *r, size_t i)
+{
+    const struct pw_trace_window *w = &r->windows[i];
+    pw_debug(PW_LOG_IMPORT, 1, "rank %d: read %s: %lld events so far", r->trace.rank,
+             r->files[i].path, (long long)r->trace.counts.events);
+    pw_debug(PW_LOG_IMPORT, 2, "rank %d: operators are found by %s, waits by %s", r->trace.rank,
+             w->calls ? "the calls that launched kernels" : "External ids: the trace has no calls",
+             pw_sorter_count(w->syncs) ? "the trace's own list" : "their calls");
+}
+
 static int read_files(struct ranking *r)
 {
     for (size_t i = 0; i < r->nfiles; i++) {
@@ -79,6 +90,7 @@ static int read_files(struct ranking *r)
                      remark[0] ? remark : pw_readlimit_error(err));
         if (err)
             return err;
+        log_window(r, i);
         r->trace.described = 1;
         r->bytes_before += file->bytes;
         if (r->nfiles > 1) { /* the next one needs the memory */

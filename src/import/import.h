@@ -1,6 +1,6 @@
 /* Makes the rank file of one rank of a plan: reads its traces, writes their windows in order of
  * time, and removes a file that is not whole. cmd_import.c calls it, for several ranks at once in
- * as many processes: it uses no state outside its arguments, and prints nothing. */
+ * as many processes: it uses no state outside its arguments, and prints diagnostics only. */
 #ifndef PW_IMPORT_IMPORT_H
 #define PW_IMPORT_IMPORT_H
 

@@ -9,6 +9,7 @@
 
 #include "core/h5/h5reader.h"
 #include "core/h5/h5types.h"
+#include "core/log.h"
 #include "core/ops.h"
 #include "core/sort.h"
 
@@ -332,6 +333,11 @@ int pw_infer(const struct pw_import_plan *plan, const struct pw_import_result *r
         err = check_times(&all, results[r].rank);
     if (!err)
         number_matches(&all, out);
+    pw_debug(PW_LOG_IMPORT, 2,
+             "of %zu operations on inferred communicators %lld were matched by step, size and "
+             "order; %lld were "
+             "not, because their times contradict it",
+             all.n, (long long)out->matched, (long long)out->impossible);
     pw_sort(all.ops, all.n, sizeof(*all.ops), by_rank_and_row);
     for (size_t r = 0; r < plan->nranks && !err; r++)
         err = rewrite(&all, dir, results[r].rank, (int64_t)r);

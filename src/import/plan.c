@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/log.h"
 #include "core/readlimit.h"
 #include "core/sort.h"
 
@@ -84,12 +85,18 @@ static int add_file(struct pw_import_plan *plan, const char *path,
     int err = look(file, wish, problem, size);
     if (err)
         return err;
+    const char *why = file->head.rank >= 0 ? "as the file says" : "by the file's name";
     if (wish->rank >= 0) {
         file->head.rank = wish->rank;
         file->head.job[0] = '\0';
+        why = "by --rank";
     }
     if (file->head.rank < 0)
         file->head.rank = pw_import_rank_of_name(path);
+    pw_debug(PW_LOG_IMPORT, 1, "%s: rank %lld, format %s", path, (long long)file->head.rank,
+             file->format->name);
+    pw_debug(PW_LOG_IMPORT, 2, "%s: the rank is known %s, the format by %s", path, why,
+             wish->format ? "--format" : "the file's content");
     return 0;
 }
 

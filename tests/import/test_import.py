@@ -275,6 +275,28 @@ def groups_that_are_not_named_are_inferred():
 
 
 @case
+def diagnostics_say_why_groups_and_ranks_are_what_they_are():
+    def without_groups(rank):
+        events = data_parallel(rank)
+        for one in events:
+            for name in ("Process Group Name", "Process Group Ranks", "Group size"):
+                one["args"].pop(name, None)
+        return events
+
+    files = [trace(f"diagnosed-rank-{rank}.json", without_groups(rank), rank) for rank in range(2)]
+    plain = imported(*files)[1]
+    assert "[import]" not in plain, plain
+    os.environ["PROFWRAP_LOG"] = "import:2"
+    said = " ".join(imported(*files, options=("--format", "kineto"))[1].split())
+    del os.environ["PROFWRAP_LOG"]
+    for line in (f"[import] {files[1]}: rank 1, format kineto",
+                 f"{files[1]}: the rank is known as the file says, the format by --format",
+                 "ranks: the trace names no group for the kernels of this stream",
+                 "of 4 operations on inferred communicators 2 were matched by step, size and order; 0"):
+        assert line in said, (line, said)
+
+
+@case
 def windows_of_a_rank_follow_each_other():
     def window(name, first, step):
         return trace(name, [event(f"ProfilerStep#{step}", "user_annotation", first, 100),

@@ -267,7 +267,7 @@ static void test_lost_after_the_capture(void **state)
 static void test_msccl(void **state)
 {
     struct bench *b = *state;
-    put_name(b, 3, "mscclKernel_Sum(ncclComm)");
+    bench_name(b, 3, "mscclKernel_Sum(ncclComm)");
     capture(b, 1, PW_OP_Allreduce, 0, 1000);
     launch(b, 0, 1020);
     replay(b, 55, 500, 9000, 3);
