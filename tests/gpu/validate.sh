@@ -4,7 +4,8 @@
 #     --build DIR      where profwrap was built (../../build), or the folder that `pack` made (../..)
 #     --record FILE    gets the date, the versions and each check's figure, as they become known;
 #                      a folder: gpu-DATE.md in it
-#     --keep DIR       gets the logs and rank files of checks that failed, 8 files of 16 MiB at most
+#     --keep DIR       gets the logs and rank files of checks that failed; with the record in the same
+#                      folder no more than 8 files of 16 MiB
 #     --limit S        the most that all parts may take together (540), --patience S a program (120)
 #     --overhead P     the most that level 1 may cost, in percent of a step (1)
 #     --only PATTERN   only the checks whose names match, of the parts
@@ -26,7 +27,7 @@ while [ $# -gt 0 ]; do
         declare "${1#--}=$2" && shift
         ;;
     A | B | C | D) parts+=("$1") ;;
-    *) sed -n '2,17s/^# //p' "$0" >&2 && exit 2 ;;
+    *) sed -n '2,18s/^# //p' "$0" >&2 && exit 2 ;;
     esac
     shift
 done
