@@ -2,6 +2,7 @@
  * something is missing. Exit status 0 when a run would work, else 1. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <glob.h>
 #include <hdf5.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 
 #include "cli/commands.h"
 #include "cli/confine.h"
+#include "collectors/cuda/cuda_library.h"
 #include "core/log.h"
 #include "core/options.h"
 #include "rank/clocks/tickmap.h"
@@ -147,38 +149,51 @@ static void *open_first(const char *const *names)
     return library;
 }
 
+/* By the search that the probe makes in a program which has loaded nothing of CUDA yet. */
 static void check_cupti(void)
 {
-    const char *named = getenv("PROFWRAP_CUPTI"), *other = getenv(PW_CUDA_VARIABLE);
-    const char *const names[] = {named ? named : "",
-                                 "libcupti.so.13",
-                                 "libcupti.so.12",
-                                 "libcupti.so.11.8",
-                                 "libcupti.so",
-                                 "/usr/local/cuda/lib64/libcupti.so",
-                                 "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so",
-                                 NULL};
-    enum { OLDEST = 18 };
-    int (*ask)(uint32_t *) = NULL;
+    const char *other = getenv(PW_CUDA_VARIABLE);
+    const struct pw_cupti *cupti = pw_cupti_open();
     uint32_t version = 0;
-    void *library = open_first(names);
-    void *found = library ? dlsym(library, "cuptiGetVersion") : NULL;
-    memcpy(&ask, &found, sizeof(found));
-    if (ask)
-        ask(&version);
     if (other && *other)
         say(NOTE, "CUPTI", "GPUs are not recorded as long as %s names another tool: %s",
             PW_CUDA_VARIABLE, other);
-    else if (!ask)
-        say(NOTE, "CUPTI",
-            "the loader finds no libcupti.so: programs without their own (PyTorch has one) need "
-            "LD_LIBRARY_PATH or PROFWRAP_CUPTI");
-    else if (version < OLDEST)
-        say(NOTE, "CUPTI", "version %u is older than CUDA 11.8's: GPUs are not recorded", version);
-    else
+    else if (cupti && cupti->version(&version) == 0)
         say(OK, "CUPTI", "version %u: what GPUs do is recorded in programs that use CUDA", version);
-    if (library)
-        dlclose(library);
+    else if (pw_cupti_refusal())
+        say(NOTE, "CUPTI",
+            "libcupti refuses to say its version (error %d): it cannot use the driver, or there is "
+            "none",
+            pw_cupti_refusal());
+    else if (pw_cupti_was_found())
+        say(NOTE, "CUPTI",
+            "the libcupti.so that is found is older than CUDA 11.8's, or not whole: GPUs are not "
+            "recorded in programs without their own");
+    else
+        say(NOTE, "CUPTI",
+            "there is no libcupti.so: programs without their own (PyTorch has one) need CUDA_HOME, "
+            "LD_LIBRARY_PATH or PROFWRAP_CUPTI");
+}
+
+/* Programs that load CUDA from Python's packages have their libcupti beside it. */
+static void check_cupti_of_python(void)
+{
+    static const char *const places[] = {"cuda_cupti/lib/libcupti.so.*", "cu13/lib/libcupti.so.*"};
+    static const char *const roots[] = {"VIRTUAL_ENV", "CONDA_PREFIX"};
+    for (size_t r = 0; r < sizeof(roots) / sizeof(roots[0]); r++)
+        for (size_t p = 0; p < sizeof(places) / sizeof(places[0]); p++) {
+            const char *root = getenv(roots[r]);
+            char pattern[4096];
+            glob_t found;
+            snprintf(pattern, sizeof(pattern), "%s/lib/python3*/site-packages/nvidia/%s",
+                     root ? root : "", places[p]);
+            if (!root || !*root || glob(pattern, 0, NULL, &found))
+                continue;
+            say(OK, "CUPTI of Python", "programs that load CUDA beside it use %s",
+                found.gl_pathv[0]);
+            globfree(&found);
+            return;
+        }
 }
 
 /* Where there is one of AMD's GPUs. */
@@ -286,6 +301,7 @@ int pw_cli_doctor(int argc, char **argv)
     check_nvtx();
     check_nvml();
     check_cupti();
+    check_cupti_of_python();
     check_rocprofiler();
     check_nccl();
     check_confinement();

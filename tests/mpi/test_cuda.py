@@ -834,6 +834,25 @@ def the_next_cupti_is_tried():
     h.check("gpu_unrecorded" not in file.attrs, dict(file.attrs))
 
 
+@h.case
+def the_doctor_searches_as_the_probe_does():
+    """In the toolkit that the environment names; and it says where Python's packages have one."""
+    root, venv = os.path.abspath("toolkit"), os.path.abspath("venv")
+    wheel = os.path.join(venv, "lib/python3.11/site-packages/nvidia/cu13/lib")
+    for folder in (os.path.join(root, "lib64"), wheel):
+        os.makedirs(folder)
+    shutil.copy(standin(LAYOUTS["11.8"]), os.path.join(root, "lib64", "libcupti.so.11.8"))
+    shutil.copy(standin(LAYOUTS["13.0"]), os.path.join(wheel, "libcupti.so.13"))
+    said = h.run(h.profwrap("doctor"), status=None,
+                 env={"CUDA_HOME": root, "VIRTUAL_ENV": venv}).stdout.decode()
+    h.check("version 18: what GPUs do is recorded" in said, said)
+    h.check(os.path.join(wheel, "libcupti.so.13") in said, said)
+    refusing = h.run(h.profwrap("doctor"), status=None,
+                     env={"PROFWRAP_CUPTI": standin(LAYOUTS["13.5"]), "STANDIN_REFUSES": "0:15"})
+    h.check("CUPTI" in refusing.stdout.decode(), refusing.stdout)
+    h.check("version 0 " not in refusing.stdout.decode(), refusing.stdout)
+
+
 def check_finds(out, library, env):
     h.run([*h.profwrap("--no-merge", "-o", out), h.program("gpuactor"), "all"],
           env={**env, "STANDIN_LATE": "1", "STANDIN_CUPTI": library})
