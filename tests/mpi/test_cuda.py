@@ -700,6 +700,20 @@ def killed():
 
 
 @h.case
+def killed_while_records_are_lost():
+    """What the program could not say any more is counted all the same."""
+    run("die-losing", status=-signal.SIGKILL)
+    file = h.open_rank("out")
+    kept = len(names(file)) - 2000  # whose names nobody had read
+    h.check(20 < kept < 60, kept, "kernels of 60")
+    h.equal(sorted(gaps(file)), [("cupti_full", "device", 60 - kept + 1),
+                                 ("cupti_untimed", "device", 2)], "gaps")
+    h.equal(int(file.attrs["dropped_events"]), 60 - kept + 3, "dropped_events")
+    for gap in file["events/gap"][:]:
+        h.check(0 < gap["start"] <= gap["end"] < 1 << 62, gap)
+
+
+@h.case
 def forked():
     done = run("fork")
     h.check("child 0" in h.lines(done.stdout), done.stdout)

@@ -15,6 +15,13 @@
 
 enum { PATIENCE_MS = 2000 };
 
+/* For who reads the pool when the program was killed. */
+static void count_scrap(int delta)
+{
+    if (pw_gate->on && pw_cuda.pool)
+        atomic_fetch_add(&pw_cuda_borrow_notes()->scraps, (uint32_t)delta);
+}
+
 void pw_cuda_request(uint8_t **buffer, size_t *size, size_t *most_records)
 {
     *buffer = NULL;
@@ -25,6 +32,7 @@ void pw_cuda_request(uint8_t **buffer, size_t *size, size_t *most_records)
     int slot = pw_gate->on && pw_cuda.pool ? pw_pool_take(pw_cuda.pool) : -1;
     if (slot < 0) {
         pw_scrap_take(buffer, size, most_records);
+        count_scrap(1);
         return;
     }
     *buffer = pw_cuda.pool->bytes[slot];
@@ -33,14 +41,15 @@ void pw_cuda_request(uint8_t **buffer, size_t *size, size_t *most_records)
 
 void pw_cuda_lose(size_t n)
 {
-    pw_gpu_lose(&pw_cuda.dropped, n);
+    if (pw_gate->on && pw_cuda.pool)
+        pw_gpu_lose(&pw_cuda_borrow_notes()->dropped, n);
 }
 
 static void count_drops(void *context, uint32_t stream)
 {
     size_t dropped = 0;
     if (pw_subscriber_drops(context, stream, &dropped) == PW_CUPTI_SUCCESS)
-        pw_gpu_lose(&pw_cuda.dropped, dropped);
+        pw_gpu_lose(&pw_cuda_borrow_notes()->dropped, dropped);
 }
 
 void pw_cuda_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t used)
@@ -48,7 +57,8 @@ void pw_cuda_complete(void *context, uint32_t stream, uint8_t *buffer, size_t si
     int slot = pw_gate->on && pw_cuda.pool ? pw_pool_find(pw_cuda.pool, buffer) : -1;
     size_t lost = 0;
     if (pw_scrap_complete(buffer, used, &lost)) {
-        pw_gpu_lose(&pw_cuda.dropped, pw_gate->on ? lost : 0);
+        count_scrap(-1);
+        pw_cuda_lose(lost);
         return;
     }
     if (slot < 0) {
@@ -168,7 +178,7 @@ static void convert_buffer(struct pw_thread *thread, int slot)
         before = at;
         const enum pw_cuda_converted what = pw_cuda_convert(at, used - offset, &names, &record);
         if (what == PW_CUDA_UNTIMED)
-            pw_gpu_lose(&pw_cuda.untimed, 1);
+            pw_gpu_lose(&pw_cuda_borrow_notes()->untimed, 1);
         if (what != PW_CUDA_RECORDED)
             continue;
         if (record.type == PW_REC_GPU_DEVICE)
@@ -191,6 +201,7 @@ void pw_cuda_convert_all(struct pw_thread *thread)
     while ((slot = pw_pool_oldest(pw_cuda.pool)) >= 0)
         convert_buffer(thread, slot);
     pw_cuda_segments_put(thread);
-    pw_gpu_put_loss(thread, &pw_cuda.dropped, PW_REASON_CUPTI_FULL, PATIENCE_MS);
-    pw_gpu_put_loss(thread, &pw_cuda.untimed, PW_REASON_CUPTI_UNTIMED, PATIENCE_MS);
+    atomic_store(&pw_cuda_borrow_notes()->last_pass, pw_probe_now());
+    pw_gpu_put_loss(thread, &pw_cuda_borrow_notes()->dropped, PW_REASON_CUPTI_FULL, PATIENCE_MS);
+    pw_gpu_put_loss(thread, &pw_cuda_borrow_notes()->untimed, PW_REASON_CUPTI_UNTIMED, PATIENCE_MS);
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "collectors/cuda/cupti_layout.h"
+#include "collectors/gpu/gpu_loss.h"
 #include "rank/ring/pool.h"
 
 enum {
@@ -35,6 +36,9 @@ struct pw_cuda_notes {
     _Atomic uint64_t taken_since; /* ticks: another has CUPTI; 0: nobody has */
     _Atomic uint32_t taken_by;    /* its name */
     _Atomic uint32_t keeps_calls;
+    struct pw_gpu_loss dropped, untimed; /* that are in no record yet */
+    _Atomic uint32_t scraps;             /* buffers that CUPTI has, whose content will be lost */
+    _Atomic uint64_t last_pass;          /* ticks: when buffers were last looked at */
     _Atomic uint32_t functions[2][PW_CUDA_FUNCTIONS]; /* driver, runtime */
     struct pw_cuda_name names[PW_CUDA_NAMES];
 };

@@ -14,6 +14,8 @@ struct salvage {
     void (*emit)(void *arg, const struct pw_record *record);
     void *arg;
     int64_t n;
+    uint64_t lost, untimed;
+    uint64_t last; /* ticks: the end of what ran last */
 };
 
 /* Only the application could read the text itself. */
@@ -34,13 +36,31 @@ static uint32_t function_name(void *arg, int domain, uint32_t callback, bool *la
     return what & ~(PW_CUDA_KNOWN | PW_CUDA_LAUNCHER);
 }
 
-/* Bytes to the next record; 0 when there is none, or nobody knows. */
-static uint32_t stride_of(const struct salvage *s, const unsigned char *at)
+static uint32_t kind_of(const unsigned char *at)
 {
     uint32_t kind;
     memcpy(&kind, at, sizeof(kind));
+    return kind;
+}
+
+/* Bytes to the next record; 0: nobody knows. */
+static uint32_t stride_of(const struct salvage *s, uint32_t kind)
+{
     uint32_t stride = kind < PW_CUPTI_KINDS ? atomic_load(&s->notes->stride[kind]) : 0;
     return stride % sizeof(uint64_t) == 0 ? stride : 0;
+}
+
+static void take(struct salvage *s, const unsigned char *bytes, size_t room,
+                 const struct pw_cuda_names *names)
+{
+    struct pw_record record;
+    const enum pw_cuda_converted what = pw_cuda_convert(bytes, room, names, &record);
+    s->untimed += what == PW_CUDA_UNTIMED;
+    if (what != PW_CUDA_RECORDED || record.type == PW_REC_GPU_DEVICE)
+        return;
+    s->last = record.end > s->last ? record.end : s->last;
+    s->emit(s->arg, &record);
+    s->n++;
 }
 
 static void read_slot(struct salvage *s, int slot)
@@ -55,16 +75,33 @@ static void read_slot(struct salvage *s, int slot)
     if (state != PW_POOL_COMPLETE && state != PW_POOL_FILLING)
         return;
     for (size_t at = 0, stride; at + sizeof(uint64_t) <= size; at += stride) {
-        struct pw_record record;
-        stride = stride_of(s, bytes + at);
-        if (!stride || at + stride > size)
+        const uint32_t kind = kind_of(bytes + at);
+        stride = stride_of(s, kind);
+        if (!kind && state == PW_POOL_FILLING)
+            return; /* the end of what was written */
+        if (!stride || at + stride > size) {
+            s->lost++; /* and nobody knows how many more */
             return;
-        if (at < done || pw_cuda_convert(bytes + at, stride, &names, &record) != PW_CUDA_RECORDED ||
-            record.type == PW_REC_GPU_DEVICE)
-            continue;
-        s->emit(s->arg, &record);
-        s->n++;
+        }
+        if (at >= done)
+            take(s, bytes + at, stride, &names);
     }
+}
+
+/* What the application had counted and not yet said, and what is found only now. */
+static void emit_loss(const struct salvage *s, struct pw_gpu_loss *loss, uint64_t more,
+                      uint16_t reason)
+{
+    const uint64_t n = atomic_load(&loss->n) + more, start = atomic_load(&loss->start);
+    const struct pw_record record = {
+        .type = PW_REC_GPU_GAP,
+        .op = reason,
+        .start = start ? start : s->last,
+        .end = s->last > start ? s->last : start,
+        .device_gap.lost = n,
+    };
+    if (n)
+        s->emit(s->arg, &record);
 }
 
 static void emit_gap(const struct salvage *s)
@@ -88,8 +125,11 @@ void pw_cuda_salvage(const char *segment_name, const struct pw_segment_shared *s
     if (pw_pool_attach(segment_name, segment, &s.pool))
         return;
     s.notes = (struct pw_cuda_notes *)s.pool->notes;
+    s.last = atomic_load(&s.notes->last_pass);
     for (int i = 0; i < PW_POOL_SLOTS; i++)
         read_slot(&s, i);
+    emit_loss(&s, &s.notes->dropped, s.lost + atomic_load(&s.notes->scraps), PW_REASON_CUPTI_FULL);
+    emit_loss(&s, &s.notes->untimed, s.untimed, PW_REASON_CUPTI_UNTIMED);
     emit_gap(&s);
     pw_debug(PW_LOG_RING, 1, "%lld records out of CUPTI's buffers", (long long)s.n);
     pw_pool_detach(s.pool);

@@ -31,7 +31,6 @@ struct pw_cuda {
     _Atomic int is_left;   /* a subscription, because a thread of ours was in CUPTI */
     bool is_recording;     /* it was armed, at least once */
     uint64_t device_bytes; /* that CUPTI may take on each device; 0: it does not say */
-    struct pw_gpu_loss dropped, untimed;
     _Atomic int caller;    /* the thread of ours that is in CUPTI; 0 none */
     _Atomic uint32_t wake; /* futex: the worker sleeps on it */
     _Atomic int stopping, has_ended;

@@ -3,12 +3,8 @@
 #ifndef PW_GPU_INSIDE_H
 #define PW_GPU_INSIDE_H
 
+#include "collectors/gpu/gpu_loss.h"
 #include "rank/probe/probe.h"
-
-struct pw_gpu_loss {
-    _Atomic uint64_t n;
-    _Atomic uint64_t start; /* ticks: about when the first of these */
-};
 
 /* So many records are lost, now. */
 void pw_gpu_lose(struct pw_gpu_loss *loss, size_t n);

@@ -348,6 +348,19 @@ static void die(void)
     kill(getpid(), SIGKILL);
 }
 
+/* Killed when more streams have records than there are buffers, and kernels have no times yet. */
+static void die_losing(void)
+{
+    struct standin_work none = {.stream = 0};
+    flood(2000);
+    nap(600); /* CUPTI is asked for what it has */
+    drop(60);
+    gpu.kernel(&none, "without_times", grid, block);
+    gpu.kernel(&none, "without_times", grid, block);
+    gpu.pool(0, 1, 0x1000, 0); /* of a kind that had not been seen */
+    kill(getpid(), SIGKILL);
+}
+
 static void split(void)
 {
     launch(0, 1, "parent");
@@ -456,6 +469,8 @@ int main(int argc, char **argv)
         ;
     else if (strcmp(what, "die") == 0)
         die();
+    else if (strcmp(what, "die-losing") == 0)
+        die_losing();
     else if (strcmp(what, "fork") == 0)
         split();
     else if (strcmp(what, "children") == 0)
