@@ -1,4 +1,5 @@
-/* One file of each process: a header that says what it fits, then the parts; see checkpoint.h. */
+/* Writes and reads one file of each process, a header that says what it fits and then the parts, by
+ * one list of what there is; see checkpoint.h. */
 #include "aggregate/checkpoint.h"
 
 #include <errno.h>

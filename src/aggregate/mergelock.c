@@ -1,4 +1,5 @@
-/* A lock on a file beside the output; see mergelock.h. */
+/* Polls for a lock on a file beside the output, and removes what killed merges left; see
+ * mergelock.h. */
 #include "aggregate/mergelock.h"
 
 #include <dirent.h>

@@ -153,7 +153,7 @@ static int collect_meetings(struct pw_orders *out, struct pw_job *job,
 
 /* Messages between domains. Of too many, those are kept whose hash ends with `level` zeros; which
  * these are depends neither on how many processes share them nor on their order. */
-struct letters {
+struct crossings {
     const struct pw_job *job;
     struct pw_order *v;
     size_t n;
@@ -173,7 +173,7 @@ static int level_of(const struct pw_order *order)
     return level;
 }
 
-static void thin_out(struct letters *l)
+static void thin_out(struct crossings *l)
 {
     size_t kept = 0;
     for (size_t i = 0; i < l->n; i++)
@@ -182,22 +182,22 @@ static void thin_out(struct letters *l)
     l->n = kept;
 }
 
-static void take_letter(void *context, int32_t src, int32_t dst, int64_t send_enter_ns,
-                        int64_t receive_leave_ns)
+static void take_crossing(void *context, int32_t src, int32_t dst, int64_t send_enter_ns,
+                          int64_t receive_leave_ns)
 {
-    struct letters *l = context;
-    struct pw_order letter = {l->job->world.domains[src], l->job->world.domains[dst], send_enter_ns,
-                              receive_leave_ns};
+    struct crossings *l = context;
+    struct pw_order crossing = {l->job->world.domains[src], l->job->world.domains[dst],
+                                send_enter_ns, receive_leave_ns};
     while (l->n == MOST_MESSAGES && l->level < MOST_LEVELS) {
         l->level++;
         thin_out(l);
     }
-    if (l->n < MOST_MESSAGES && level_of(&letter) >= l->level)
-        l->v[l->n++] = letter;
+    if (l->n < MOST_MESSAGES && level_of(&crossing) >= l->level)
+        l->v[l->n++] = crossing;
 }
 
 /* All processes' together are no more than one may have. Collective. */
-static void thin_out_all(struct letters *l)
+static void thin_out_all(struct crossings *l)
 {
     int64_t counts[MOST_LEVELS + 1] = {0};
     for (size_t i = 0; i < l->n; i++)
@@ -210,12 +210,12 @@ static void thin_out_all(struct letters *l)
     thin_out(l);
 }
 
-static int collect_letters(struct pw_orders *out, struct pw_job *job)
+static int collect_crossings(struct pw_orders *out, struct pw_job *job)
 {
-    struct letters l = {.job = job};
+    struct crossings l = {.job = job};
     l.v = malloc(sizeof(*l.v) * MOST_MESSAGES);
     int all_ok = pw_procs_all_ok(&job->procs, l.v != NULL);
-    int err = all_ok ? pw_messages_visit(job, take_letter, &l) : -ENOMEM;
+    int err = all_ok ? pw_messages_visit(job, take_crossing, &l) : -ENOMEM;
     if (!err) {
         void *all;
         thin_out_all(&l);
@@ -242,7 +242,7 @@ static int collect_orders(struct pw_orders *orders, struct pw_job *job,
 {
     *orders = (struct pw_orders){0};
     int err = collect_meetings(orders, job, instances);
-    err = err ? err : collect_letters(orders, job);
+    err = err ? err : collect_crossings(orders, job);
     return pw_procs_worst(&job->procs, err);
 }
 

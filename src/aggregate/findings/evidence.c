@@ -1,4 +1,5 @@
-/* What each rank used during the steps of each straggler; see evidence.h. */
+/* Reads each rank's samples, sums up what it used during the steps of each straggler, and lets
+ * analysis/cause.h and gpucause.h judge; see evidence.h. */
 #include "aggregate/findings/evidence.h"
 
 #include <errno.h>

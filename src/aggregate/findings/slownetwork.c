@@ -1,4 +1,5 @@
-/* Looks for slow transfers between hosts; see slownetwork.h. */
+/* Compares the transfers of links, hosts and stretches with the others of their kind, and replays
+ * the run as if they were like these; see slownetwork.h. */
 #include "aggregate/findings/slownetwork.h"
 
 #include <errno.h>

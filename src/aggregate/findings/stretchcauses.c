@@ -1,4 +1,5 @@
-/* Stragglers bound to CPUs that others use; see stretchcauses.h. */
+/* Compares a straggler's bins with the other ranks' near its steps, and measures what other
+ * processes used of its CPUs; see stretchcauses.h. */
 #include "aggregate/findings/stretchcauses.h"
 
 #include <errno.h>

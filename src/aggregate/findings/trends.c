@@ -1,4 +1,4 @@
-/* Finds when all ranks were slower; see trends.h. */
+/* Compares the steps and bins of the median rank over the run; see trends.h. */
 #include "aggregate/findings/trends.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* What the processes of a merge tell each other, of any size; see procs.h. */
+/* Sends one process's items after the other's, in pieces that MPI's int can count; see procs.h. */
 #include "aggregate/input/procs.h"
 
 #include <errno.h>

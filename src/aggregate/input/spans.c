@@ -1,4 +1,5 @@
-/* Grows, joins and measures sets of spans; see spans.h. */
+/* Adds spans in any order, joins them by sorting, and measures windows from where the last one was;
+ * see spans.h. */
 #include "aggregate/input/spans.h"
 
 #include <errno.h>

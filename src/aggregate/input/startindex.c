@@ -1,4 +1,5 @@
-/* Sums up where messages begin, block by block; see startindex.h. */
+/* Notes the earliest and latest begin of each block, then sums these up from both ends; see
+ * startindex.h. */
 #include "aggregate/input/startindex.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* Windows of ranks and of the job; see windows.h. */
+/* Joins the ranks' windows of the same number; see windows.h. */
 #include "aggregate/input/windows.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* A queue for each channel, of sends or of receives, never both; see channels.h. */
+/* Keeps a queue for each channel, of sends or of receives, never both; see channels.h. */
 #include "aggregate/match/channels.h"
 
 #include <errno.h>

@@ -241,7 +241,7 @@ static int exchange(const struct pw_procs *procs, const struct shipment *s, void
 }
 
 /* Sends and receives of a process in memory at a time; more take more rounds. */
-enum { MOST_SIDES = 1 << 19 };
+enum { MOST_ENDPOINTS = 1 << 19 };
 
 struct endpoints {
     struct pw_endpoint *v;
@@ -393,10 +393,11 @@ static int match_round(struct matching *m)
 
 /* How many endpoints may be read for the next round: those that wait for a partner take the place
  * of new ones, but for some. */
-static int64_t most_new_sides(const struct matching *m)
+static int64_t most_new_endpoints(const struct matching *m)
 {
     size_t waiting = m->channels.waiting;
-    return waiting < MOST_SIDES / 4 * 3 ? (int64_t)(MOST_SIDES - waiting) : MOST_SIDES / 4;
+    return waiting < MOST_ENDPOINTS / 4 * 3 ? (int64_t)(MOST_ENDPOINTS - waiting)
+                                            : MOST_ENDPOINTS / 4;
 }
 
 /* Once through the events that are messages; what is read twice where rounds meet is not counted.
@@ -419,7 +420,7 @@ static int match_all(struct matching *m, struct pw_job *job)
     m->readers = list_readers(job);
     expect_reading(job);
     int err = m->readers ? begin_rounds(&m->rounds, job) : -ENOMEM;
-    while (!err && next_round(&m->rounds, job, most_new_sides(m)))
+    while (!err && next_round(&m->rounds, job, most_new_endpoints(m)))
         err = match_round(m);
     if (!err && !m->visit)
         err = match_flows(m);

@@ -1,4 +1,5 @@
-/* Joins what the processes know of operators; see operators.h. */
+/* Sorts what the processes know of operators into rows, after one process has it all; see
+ * operators.h. */
 #include "aggregate/operators/operators.h"
 
 #include <assert.h>

@@ -1,4 +1,5 @@
-/* A list per thread of the blocks that it is in, and some blocks at hand; see opmemory.h. */
+/* Keeps a list per thread of the blocks that it is in, and some blocks in memory; see opmemory.h.
+ */
 #include "aggregate/operators/opmemory.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* Collective writes to cluster.h5; see clusterfile.h. */
+/* Writes whole chunks, one per process at a time, with room on the disk taken before; see
+ * clusterfile.h. */
 #include "aggregate/output/clusterfile.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* Sums of queue samples; see pipelinequeues.h. */
+/* Sums up the samples of each queue by step and by stretch of the run, and orders the queues as the
+ * program's pipeline names them; see pipelinequeues.h. */
 #include "aggregate/samples/pipelinequeues.h"
 
 #include <errno.h>

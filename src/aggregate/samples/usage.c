@@ -1,4 +1,5 @@
-/* Differences of counters between samples; see usage.h. */
+/* Takes the differences of counters between the first and the last sample of the measured steps;
+ * see usage.h. */
 #include "aggregate/samples/usage.h"
 
 #include <errno.h>

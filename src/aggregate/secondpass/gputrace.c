@@ -1,4 +1,5 @@
-/* Steps and phases of a rank on GPU time; see gputrace.h and the definitions in docs/metrics.md. */
+/* Follows a rank's GPU activities in the order of their starts, and divides their time among steps
+ * and phases; see gputrace.h and the definitions in docs/metrics.md. */
 #include "aggregate/secondpass/gputrace.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
-/* Waits and step trace of one rank; see ranktrace.h and the definitions in docs/metrics.md. */
+/* Reads a rank's events once more, now that it is known when the others entered; collects its spans
+ * of waiting and measures each step by them. See ranktrace.h and the definitions in
+ * docs/metrics.md. */
 #include "aggregate/secondpass/ranktrace.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* Bins of the run, from events and samples; see bins.h. */
+/* Spreads what events and samples say over the bins that they overlap; see bins.h. */
 #include "aggregate/steps/bins.h"
 
 #include <errno.h>

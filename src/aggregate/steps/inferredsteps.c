@@ -1,4 +1,5 @@
-/* Steps of a job that marks none; see inferredsteps.h. */
+/* Looks for a call of the lowest rank that recurs with the same calls between
+ * (analysis/iteration.h), and cuts all ranks there; see inferredsteps.h. */
 #include "aggregate/steps/inferredsteps.h"
 
 #include <errno.h>
