@@ -105,11 +105,6 @@ void pw_windowtable_step(struct pw_windowtable *t, const struct pw_record *recor
         include_step(t, record->step.step, (record->flags & PW_STEP_WARMUP) != 0);
 }
 
-int pw_windowtable_is_open(const struct pw_windowtable *t)
-{
-    return t && t->is_open;
-}
-
 static int by_start(const void *a, const void *b)
 {
     const struct pw_row_window *x = a, *y = b;

@@ -18,9 +18,6 @@ void pw_windowtable_change(struct pw_windowtable *table, const struct pw_record 
 /* A step was begun in the records: -1 none. */
 void pw_windowtable_step(struct pw_windowtable *table, const struct pw_record *record);
 
-/* Whether the program was recording when it last said. */
-int pw_windowtable_is_open(const struct pw_windowtable *table);
-
 /* After the last record: writes the rows, in the order of time. A window that is open ends now. */
 void pw_windowtable_write(struct pw_windowtable *table, struct pw_rankfile *file, int64_t end_ns);
 
