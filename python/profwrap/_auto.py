@@ -12,7 +12,7 @@ import re
 import sys
 import time
 
-from . import _loader, _probe, _training
+from . import _collectives, _loader, _probe, _training
 
 _OLDEST = (1, 13)
 _clock = time.perf_counter_ns
@@ -402,6 +402,7 @@ def on_torch(torch, began_ns=None):
                 return
             _auto = Auto(torch)
             atexit.register(_at_exit)
+            _collectives.attach(torch)
     except Exception:  # a module of this name that is not PyTorch
         cost.failures += 1
     cost.start_ns += _clock() - began_ns

@@ -9,6 +9,7 @@ alone. Nothing here raises into the program, or changes what it computes.
 import ctypes
 import functools
 import inspect
+import sys
 
 
 class _Torch(ctypes.Structure):
@@ -83,7 +84,8 @@ def find_layout(torch):
 
 
 def attach(torch):
-    """Tells the probe where tensors have their size. PyTorch's module is imported."""
+    """Tells the probe where tensors have their size, and announces process groups from now on. PyTorch
+    is imported, and with it torch.distributed where it was built with that."""
     probe = _probe()
     if probe is None:
         return
@@ -91,13 +93,14 @@ def attach(torch):
     if found:
         numel, dtype, sizes = found
         probe.layout(numel, dtype, sizes, len(sizes))
+    module = sys.modules.get("torch.distributed.distributed_c10d")
+    if module is not None:
+        _attach_groups(probe, module)
 
 
-def attach_distributed(module):
-    """Announces process groups from now on. `module`: torch.distributed.distributed_c10d."""
-    probe = _probe()
+def _attach_groups(probe, module):
     real = getattr(module, "_new_process_group_helper", None)
-    if probe is None or real is None:
+    if real is None:
         return
     signature = inspect.signature(real)
 

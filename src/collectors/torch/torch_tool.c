@@ -125,6 +125,10 @@ static void count_collective(struct pw_row_comms *row, int64_t seq)
  */
 static void set_bytes(const struct op *op, struct pw_row_comm_event *row)
 {
+    if (op->sent < 0 || op->received < 0) {
+        row->sent_bytes = row->recv_bytes = -1;
+        return;
+    }
     const bool is_root = (op->flags & PW_FLAG_ROOT) != 0;
     row->sent_bytes = op->op == PW_OP_Bcast && !is_root ? 0 : op->sent;
     row->recv_bytes = op->op == PW_OP_Bcast && is_root ? 0 : op->received;
