@@ -24,13 +24,14 @@ def play(scenario, size=2, options=("--no-merge",)):
 
 
 def rows(rank):
+    """Operations, without the waits for them."""
     with h.open_rank("out", rank) as file:
         table = file["events/comm"]
         names, sources = h.enum_names(table, "op"), h.enum_names(table, "source")
         found = [dict(zip(table.dtype.names, row)) for row in table[:]]
         for one, name, source in zip(found, names, sources):
             one.update(op=name, source=source)
-        return found
+        return [one for one in found if one["op"] not in ("Wait", "Waitall")]
 
 
 def overview(found):

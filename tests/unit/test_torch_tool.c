@@ -65,16 +65,24 @@ static void wait_for(struct bench *b, uint64_t id, uint64_t start, uint64_t end)
                   .type = PW_REC_TORCH_WAIT, .start = start, .end = end, .torch_work = {.id = id}});
 }
 
-static struct pw_row_comm_event *close_bench(struct bench *b, size_t wanted)
+/* The operations' rows; those of waits are behind them in the order in which they came. */
+static struct pw_row_comm_event *close_bench(struct bench *b, size_t wanted, size_t waits)
 {
-    size_t n;
+    size_t n, operations = 0;
     bench_close(b);
-    struct pw_row_comm_event *rows = bench_rows(b, PW_TABLE_comm_event, &n);
-    assert_int_equal(n, wanted);
-    for (size_t i = 0; i < n; i++) {
-        assert_int_equal(rows[i].source, PW_SOURCE_GLOO);
-        assert_int_equal(rows[i].flags & PW_FLAG_NONBLOCKING, PW_FLAG_NONBLOCKING);
-    }
+    struct pw_row_comm_event *all = bench_rows(b, PW_TABLE_comm_event, &n);
+    struct pw_row_comm_event *rows = calloc(n + 1, sizeof(*rows));
+    assert_non_null(rows);
+    assert_int_equal(n, wanted + waits);
+    for (int is_wait = 0; is_wait < 2; is_wait++)
+        for (size_t i = 0; i < n; i++) {
+            assert_int_equal(all[i].source, PW_SOURCE_GLOO);
+            if ((pw_op_info(all[i].op)->cls == PW_CLASS_WAIT) != is_wait)
+                continue;
+            assert_int_equal(all[i].flags & PW_FLAG_NONBLOCKING, is_wait ? 0 : PW_FLAG_NONBLOCKING);
+            rows[operations++] = all[i];
+        }
+    free(all);
     return rows;
 }
 
@@ -86,7 +94,7 @@ static void test_operation_that_is_awaited(void **state)
     call(b, 1, PW_OP_Allreduce, 1000);
     done(b, 1, 1300);
     wait_for(b, 1, 1100, 1310);
-    struct pw_row_comm_event *rows = close_bench(b, 1);
+    struct pw_row_comm_event *rows = close_bench(b, 1, 1);
     assert_int_equal(rows[0].op, PW_OP_Allreduce);
     assert_int_equal(rows[0].start, 1000);
     assert_int_equal(rows[0].end, 1300);
@@ -94,6 +102,9 @@ static void test_operation_that_is_awaited(void **state)
     assert_int_equal(rows[0].inside_ns, 10 + 200);
     assert_int_equal(rows[0].sent_bytes, 400);
     assert_int_equal(rows[0].thread, 0);
+    assert_int_equal(rows[1].op, PW_OP_Wait);
+    assert_int_equal(rows[1].start, 1100);
+    assert_int_equal(rows[1].end, 1310);
     free(rows);
 }
 
@@ -105,7 +116,7 @@ static void test_wait_after_the_end(void **state)
     call(b, 1, PW_OP_Allreduce, 1000);
     done(b, 1, 1300);
     wait_for(b, 1, 1400, 1401);
-    struct pw_row_comm_event *rows = close_bench(b, 1);
+    struct pw_row_comm_event *rows = close_bench(b, 1, 1);
     assert_int_equal(rows[0].end, 1300);
     assert_int_equal(rows[0].wait_start, 0);
     assert_int_equal(rows[0].inside_ns, 10);
@@ -125,7 +136,7 @@ static void test_one_wait_for_all(void **state)
     call(b, 3, PW_OP_Allreduce, 2000);
     done(b, 3, 2100);
     done(b, 1, 1400);
-    struct pw_row_comm_event *rows = close_bench(b, 3);
+    struct pw_row_comm_event *rows = close_bench(b, 3, 1);
     for (int i = 0; i < 3; i++)
         assert_int_equal(rows[i].seq, i);
     assert_int_equal(rows[0].wait_start, 1100);
@@ -134,6 +145,7 @@ static void test_one_wait_for_all(void **state)
     assert_int_equal(rows[1].end, 1500);
     assert_int_equal(rows[2].wait_start, 0);
     assert_int_equal(rows[2].end, 2100);
+    assert_int_equal(rows[3].op, PW_OP_Waitall);
     free(rows);
 }
 
@@ -144,7 +156,7 @@ static void test_operation_without_an_end(void **state)
     begin(b);
     call(b, 1, PW_OP_Barrier, 1000);
     call(b, 0, PW_OP_Barrier, 1100);
-    struct pw_row_comm_event *rows = close_bench(b, 2);
+    struct pw_row_comm_event *rows = close_bench(b, 2, 0);
     size_t n;
     assert_int_equal(rows[0].start + rows[1].start, 2100);
     assert_int_equal(rows[0].end - rows[0].start, 10);
@@ -169,7 +181,7 @@ static void test_more_than_are_kept(void **state)
         if (id % 200 == 0)
             assert_true(pw_drain_run(b->drain) >= 0);
     }
-    struct pw_row_comm_event *rows = close_bench(b, N);
+    struct pw_row_comm_event *rows = close_bench(b, N, 0);
     for (int i = 0; i < N; i++) {
         assert_int_equal(rows[i].seq, i);
         assert_int_equal(rows[i].end - rows[i].start, 50);
@@ -184,7 +196,7 @@ static void test_group_and_root(void **state)
     begin(b);
     call(b, 1, PW_OP_Bcast, 1000);
     done(b, 1, 1300);
-    struct pw_row_comm_event *rows = close_bench(b, 1);
+    struct pw_row_comm_event *rows = close_bench(b, 1, 0);
     assert_int_equal(rows[0].sent_bytes, 0); /* not the root */
     assert_int_equal(rows[0].recv_bytes, 400);
     struct pw_row_comms *comms = bench_rows(b, PW_TABLE_comms, &n);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/log.h"
+
 #include "aggregate/findings/findings.h"
 #include "analysis/cause.h"
 #include "analysis/gpucause.h"
@@ -443,8 +445,19 @@ static void drop_others(struct pw_findings *f)
     const int64_t elapsed_ns = measured_ns(f);
     size_t kept = 0, rows = 0;
     uint8_t keep[PW_MOST_STRAGGLERS];
-    for (size_t i = 0; i < f->nstragglers; i++)
+    for (size_t i = 0; i < f->nstragglers; i++) {
+        const struct pw_row_c_straggler *row = &f->stragglers[i];
         keep[i] = is_straggler(f, i, elapsed_ns) != 0;
+        if (!keep[i])
+            pw_debug(PW_LOG_VERDICT, 2,
+                     "rank %d, steps %lld to %lld, lost %.3f ms: not named: %s, the replay gains "
+                     "%.3f ms of %.3f ms",
+                     (int)row->rank, (long long)row->first_step, (long long)row->last_step,
+                     (double)row->lost_ns / 1e6,
+                     f->inside[row->rank] ? "inside communication, and it did not stand still"
+                                          : "it costs the job too little",
+                     (double)row->gain_ns / 1e6, (double)elapsed_ns / 1e6);
+    }
     for (size_t i = 0; i < f->nstragglers; i++) {
         const int inside = f->inside[f->stragglers[i].rank];
         f->inside[f->stragglers[i].rank] = !keep[i];

@@ -239,6 +239,25 @@ static void add_done(struct state *s, const struct pw_record *record,
     op->done = origin->end;
 }
 
+/* The wait is a row of its own, as a call of MPI_Wait is: then the thread does nothing else. */
+static void write_wait(struct state *s, const struct pw_origin *origin, bool is_for_all)
+{
+    const struct pw_row_comm_event row = {
+        .start = origin->start,
+        .end = origin->end,
+        .op = is_for_all ? PW_OP_Waitall : PW_OP_Wait,
+        .source = PW_SOURCE_GLOO,
+        .comm = -1,
+        .seq = -1,
+        .sent_bytes = -1,
+        .recv_bytes = -1,
+        .peer = -1,
+        .thread = origin->thread,
+        .inside_ns = origin->end - origin->start,
+    };
+    pw_rankfile_append(s->file, PW_TABLE_comm_event, &row);
+}
+
 static void add_wait(struct state *s, const struct pw_record *record,
                      const struct pw_origin *origin)
 {
@@ -252,6 +271,7 @@ static void add_wait(struct state *s, const struct pw_record *record,
         op->is_awaited = true;
         op->wait_start = origin->start;
     }
+    write_wait(s, origin, is_for_all);
 }
 
 static void record(void *state, const struct pw_record *record, const struct pw_origin *origin)

@@ -1,0 +1,254 @@
+"""What profwrap records of torch.distributed, beside PyTorch's own profiler in the same processes: every
+operation that the profiler has is in our files, with its size and its time; and unchanged programs of
+several ranks without MPI, whose slow rank is named.
+
+--wheel as the first argument runs it by the newest PyTorch of scripts/setup --torch-wheel.
+"""
+
+import collections
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import unittest
+
+import support
+
+support.use_wheel_if_asked()
+h5py = support.require_h5py()
+try:
+    import torch.distributed
+except ImportError:
+    support.skip("torch is not installed (scripts/setup --torch)")
+if not torch.distributed.is_available() or not torch.distributed.is_gloo_available():
+    support.skip("PyTorch was built without Gloo")
+
+PROGRAM = """
+import json, os, sys, time
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+torch.set_num_threads(1)
+torch.manual_seed(0)
+dist.init_process_group("gloo")
+rank, size = dist.get_rank(), dist.get_world_size()
+"""
+
+OPERATIONS = PROGRAM + """
+from torch.profiler import ProfilerActivity, profile
+
+def operations(group):
+    ones = torch.ones(5000)
+    dist.all_reduce(ones)
+    dist.all_reduce(torch.ones(7, dtype=torch.int64))
+    dist.broadcast(ones, src=1)
+    dist.all_gather([torch.empty(30) for _ in range(size)], torch.ones(30))
+    dist.all_gather_into_tensor(torch.empty(size * 40), torch.ones(40))
+    dist.reduce(ones, dst=0)
+    dist.scatter(torch.empty(9), [torch.ones(9) for _ in range(size)] if rank == 0 else None, src=0)
+    dist.gather(torch.ones(11), [torch.empty(11) for _ in range(size)] if rank == 0 else None, dst=0)
+    dist.barrier()
+    if rank in (0, 1):
+        dist.all_reduce(torch.ones(13), group=group)
+    if rank == 0:
+        dist.send(torch.ones(17), 1, tag=3)
+    if rank == 1:
+        dist.recv(torch.empty(17), 0, tag=3)
+    try:
+        dist.all_reduce(torch.ones(3), group=group if rank > 1 else None, op=dist.ReduceOp.BAND)
+    except (RuntimeError, ValueError):  # not for floats: thrown by the operation's function
+        print("refused")
+    handle = dist.all_reduce(torch.ones(300000), async_op=True)
+    time.sleep(0.02)
+    handle.wait()
+
+group = dist.new_group([0, 1])
+model = DistributedDataParallel(torch.nn.Linear(300, 300))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+dist.barrier()
+with profile(activities=[ProfilerActivity.CPU]) as prof:
+    operations(group)
+    for _ in range(20):
+        optimizer.zero_grad()
+        model(torch.ones(20, 300)).sum().backward()
+        optimizer.step()
+dist.barrier()
+events = []
+for event in prof.events():
+    if event.name.startswith("gloo:"):
+        events.append([event.name, event.time_range.elapsed_us()])
+with open(sys.argv[1] + f"/seen-{rank}.json", "w") as file:
+    json.dump(events, file)
+dist.destroy_process_group()
+"""
+
+TRAINING = PROGRAM + """
+class Late(torch.autograd.Function):
+    @staticmethod
+    def forward(context, x):
+        if sys.argv[2] == "forward" and rank == 2:
+            time.sleep(0.03)
+        return x.clone()
+
+    @staticmethod
+    def backward(context, gradient):
+        if sys.argv[2] == "backward" and rank == 2:
+            time.sleep(0.03)
+        return gradient
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = torch.nn.Linear(64, 64), torch.nn.Linear(64, 8)
+
+    def forward(self, x):
+        return self.last(Late.apply(self.first(x)))
+
+class Data(torch.utils.data.Dataset):
+    def __len__(self):
+        return 40 * 8
+
+    def __getitem__(self, i):
+        if sys.argv[2] == "data" and rank == 2:
+            time.sleep(0.004)
+        return torch.ones(64)
+
+model = DistributedDataParallel(Net())
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for batch in torch.utils.data.DataLoader(Data(), batch_size=8):
+    optimizer.zero_grad()
+    model(batch).square().mean().backward()
+    optimizer.step()
+    if sys.argv[2] == "killed" and rank == 1 and batch is not None:
+        killed = globals().get("killed", 0) + 1
+        if killed == 20:
+            os.kill(os.getpid(), 9)
+dist.destroy_process_group()
+"""
+
+NAMES = {  # of PyTorch's profiler: ours
+    "all_reduce": "Allreduce",
+    "broadcast": "Bcast",
+    "all_gather": "Allgather",
+    "reduce": "Reduce",
+    "scatter": "Scatter",
+    "gather": "Gather",
+    "barrier": "Barrier",
+    "send": "Send",
+    "recv": "Recv",
+    "all_to_all": "Alltoall",
+    "reduce_scatter": "Reduce_scatter_block",
+}
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def start(out, size, script, *arguments, options=()):
+    """Ranks as a cluster's manager starts them: nothing but PyTorch's own variables, no MPI."""
+    shared = {"WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()),
+              "OMP_NUM_THREADS": "1"}
+    command = [support.PROFWRAP, "--quiet", *options, "-o", out, sys.executable, "-c", script,
+               *arguments]
+    return [subprocess.Popen(command, env={**support.environment(), **shared, "RANK": str(r),
+                                           "LOCAL_RANK": str(r)},
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            for r in range(size)]
+
+
+def end(running):
+    """Exit statuses; what was printed in the order of ranks."""
+    printed = [process.communicate(timeout=300)[0] for process in running]
+    return [process.returncode for process in running], printed
+
+
+def rows(path):
+    with h5py.File(path) as file:
+        table = file["events/comm"]
+        numbers = h5py.check_enum_dtype(table.dtype["op"])
+        names = {number: name for name, number in numbers.items()}
+        return [{**{f: int(row[f]) for f in table.dtype.names if f != "op"}, "op": names[row["op"]]}
+                for row in table[:]]
+
+
+class Collectives(support.TempDirTest):
+    def merged(self, out):
+        subprocess.run([support.PROFWRAP, "merge", "--quiet", out], check=True)
+        done = subprocess.run([support.PROFWRAP, "report", "--format", "json", out], check=True,
+                              capture_output=True, text=True)
+        return json.loads(done.stdout)
+
+    def test_every_operation_of_the_profiler_is_recorded(self):
+        out = self.path("out")
+        status, printed = end(start(out, 2, OPERATIONS, self.tmp, options=["--no-merge"]))
+        self.assertEqual(status, [0, 0], printed)
+        for rank in (0, 1):
+            with open(self.path(f"seen-{rank}.json"), encoding="utf-8") as file:
+                seen = json.load(file)
+            ours = rows(f"{out}/rank-{rank:05d}.h5")
+            wanted = collections.Counter(NAMES[name.removeprefix("gloo:")] for name, _ in seen)
+            found = collections.Counter(row["op"] for row in ours)
+            self.assertGreater(wanted["Allreduce"], 20)
+            for name, count in wanted.items():  # ours also has those outside of the profiler's time
+                self.assertGreaterEqual(found[name], count, (rank, name, wanted, found))
+
+    def test_sizes(self):
+        out = self.path("out")
+        status, printed = end(start(out, 2, OPERATIONS, self.tmp, options=["--no-merge"]))
+        self.assertEqual(status, [0, 0], printed)
+        found = collections.Counter((r["op"], r["sent_bytes"]) for r in rows(f"{out}/rank-00000.h5"))
+        for what in (("Allreduce", 20000), ("Allreduce", 56), ("Allreduce", 1200000),
+                     ("Allreduce", 52), ("Allgather", 120), ("Allgather", 160), ("Reduce", 20000),
+                     ("Scatter", 72), ("Gather", 44), ("Send", 68), ("Bcast", 0)):
+            self.assertEqual(found[what], 1, (what, found))
+        # DistributedDataParallel's buckets: 300 x 300 weights and 300 biases.
+        self.assertEqual(found["Allreduce", 4 * (300 * 300 + 300)], 20, found)
+        root = collections.Counter((r["op"], r["recv_bytes"], r["peer"])
+                                   for r in rows(f"{out}/rank-00000.h5"))
+        self.assertEqual(root["Bcast", 20000, 1], 1, root)
+
+    def test_an_operation_that_goes_on_beside_the_program(self):
+        out = self.path("out")
+        status, printed = end(start(out, 2, OPERATIONS, self.tmp, options=["--no-merge"]))
+        self.assertEqual(status, [0, 0], printed)
+        for rank in (0, 1):
+            large = [r for r in rows(f"{out}/rank-{rank:05d}.h5") if r["sent_bytes"] == 1200000]
+            self.assertEqual(len(large), 1)
+            # The program slept for 20 ms: it was done before, or waited for from then on.
+            waits = large[0]["wait_start"]
+            self.assertTrue(waits == 0 or waits - large[0]["start"] >= 20e6, large)
+
+    def test_the_slow_rank_and_phase_are_named(self):
+        for phase in ("backward", "forward", "data"):
+            with self.subTest(phase):
+                out = self.path(phase)
+                status, printed = end(start(out, 4, TRAINING, self.tmp, phase,
+                                            options=["--no-merge"]))
+                self.assertEqual(status, [0] * 4, printed)
+                report = self.merged(out)
+                first = report["stragglers"][0]
+                self.assertEqual((first["rank"], first["phase"]), (2, phase), report["job"])
+                self.assertTrue(report["job"]["headline"].startswith("Rank 2 "), report["job"])
+                self.assertGreaterEqual(first["steps_hit"], 35)
+                self.assertAlmostEqual(first["excess_ns"], 32e6 if phase == "data" else 30e6,
+                                       delta=12e6)
+
+    def test_a_killed_worker_is_in_the_report(self):
+        out = self.path("out")
+        running = start(out, 2, TRAINING, self.tmp, "killed", options=["--no-merge"])
+        status, printed = end(running)
+        self.assertEqual(status[1], -signal.SIGKILL, printed)
+        ours = rows(f"{out}/rank-00001.h5")
+        self.assertGreaterEqual(sum(r["op"] == "Allreduce" for r in ours), 20)
+        report = self.merged(out)
+        self.assertEqual(report["job"]["ranks"], 2, report["job"])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
