@@ -1,11 +1,9 @@
 /* The collector of one rank: its file, its shared memory, the program's start, and then emptying
  * rings until the program has ended. */
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -84,87 +82,6 @@ static int64_t pw_run_backlog_bytes(const struct pw_run *run)
     const int64_t most = (int64_t)64 << 20;
     const int64_t share = pw_memory_limit(run->options.text[PW_OPT_FSROOT]) / MEMORY_SHARE;
     return share < most ? share : most;
-}
-
-/* The probe is offered to NVTX, CUDA and NCCL as their tool, by variables in the program's
- * environment, unless they name another one: then one line says so. */
-
-/* Whether the program is to load the probe by this variable, too; says why not where the user might
- * expect it. */
-static int injects(const struct pw_run *run, const char *probe, uint32_t activity,
-                   const char *variable, const char *what)
-{
-    const char *other = getenv(variable);
-    if (!(run->activities & activity))
-        return 0;
-    if (!other || !*other || strcmp(other, probe) == 0)
-        return 1;
-    if (pw_run_is_host_leader(run))
-        pw_say("%s is not recorded: %s names another tool, %s", what, variable, other);
-    return 0;
-}
-
-static int can_inject_nvtx(const struct pw_run *run, const char *probe)
-{
-    return PROFWRAP_HAVE_NVTX && injects(run, probe, PW_ACTIVITY_NVTX, PW_NVTX_VARIABLE, "NVTX");
-}
-
-static int can_inject_cuda(const struct pw_run *run, const char *probe)
-{
-    return injects(run, probe, PW_ACTIVITY_CUDA, PW_CUDA_VARIABLE, "CUDA");
-}
-
-/* With --audit, the path in `out` of the library beside the probe that the loader is to ask; else,
- * and where it is not there, NULL. */
-static const char *audit_library(const struct pw_run *run, const char *probe, char *out,
-                                 size_t size)
-{
-    const char *slash = strrchr(probe, '/');
-    if (!pw_option_flag(&run->options, PW_OPT_AUDIT) || !(run->activities & PW_ACTIVITY_MPI))
-        return NULL;
-    snprintf(out, size, "%.*s/libprofwrap_audit.so", slash ? (int)(slash - probe) : 1,
-             slash ? probe : ".");
-    if (access(out, R_OK) == 0)
-        return out;
-    if (pw_run_is_host_leader(run))
-        pw_say("--audit has no effect: %s is not there", out);
-    return NULL;
-}
-
-/* NCCL looks for a plugin in the program's own image, where the probe is, too. */
-static int is_static(const char *plugin)
-{
-    return strncasecmp(plugin, "STATIC_PLUGIN", strlen(plugin)) == 0;
-}
-
-/* What NCCL is to load, NULL nothing. */
-static const char *nccl_plugin(const struct pw_run *run, const char *probe)
-{
-    const char *other = getenv(PW_NCCL_VARIABLE);
-    const int is_other = other && *other && strcmp(other, probe) != 0;
-    if (!(run->activities & PW_ACTIVITY_NCCL))
-        return NULL;
-    if (is_other && !is_static(other) && pw_run_is_host_leader(run))
-        pw_say("NCCL's profiler plugin is not used: " PW_NCCL_VARIABLE " names another plugin");
-    if (is_other)
-        return NULL;
-    return strlen(probe) > PW_NCCL_LONGEST_PATH ? PW_NCCL_STATIC : probe;
-}
-
-/* The directory, in `out`, whose sitecustomize.py has Python instrument PyTorch; NULL for none. */
-static const char *python_hook(const struct pw_run *run, char *out)
-{
-    char path[4096];
-    if (!(run->activities & PW_ACTIVITY_ANNOTATIONS) ||
-        pw_option_flag(&run->options, PW_OPT_NO_PYTHON))
-        return NULL;
-    if (pw_cli_python_hook_dir(path, sizeof(path)) || !realpath(path, out))
-        return NULL;
-    if (!strchr(out, ':')) /* PYTHONPATH is split there */
-        return out;
-    if (pw_run_is_host_leader(run))
-        pw_say("PyTorch is not instrumented: the path %s has a colon in it", out);
-    return NULL;
 }
 
 /* Rings are looked at this often; a ring that fills faster wakes the collector. The collectors of a
@@ -330,16 +247,17 @@ static int prepare_capture(struct collector *c, struct pw_journal_head *head)
 
 static int start(struct collector *c)
 {
-    char audit[sizeof(c->probe)], python[PATH_MAX];
+    struct pw_injection injection;
+    pw_injection_choose(c->run, c->probe, &injection);
     const struct pw_launch launch = {
         .probe = c->probe,
-        .audit = audit_library(c->run, c->probe, audit, sizeof(audit)),
+        .audit = injection.audit,
         .segment = c->run->lifeline->segment,
         .directory = c->run->dir,
-        .nvtx = can_inject_nvtx(c->run, c->probe),
-        .cuda = can_inject_cuda(c->run, c->probe),
-        .nccl = nccl_plugin(c->run, c->probe),
-        .python = python_hook(c->run, python),
+        .nvtx = injection.nvtx,
+        .cuda = injection.cuda,
+        .nccl = injection.nccl,
+        .python = injection.python,
         .argv = c->run->argv,
         .lifeline = c->run->lifeline,
         .umask = c->run->umask,

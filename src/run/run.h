@@ -4,6 +4,8 @@
 #ifndef PW_RUN_RUN_H
 #define PW_RUN_RUN_H
 
+#include <limits.h>
+
 #include "core/options.h"
 #include "core/schedule.h"
 #include "rank/clocks/agree.h"
@@ -87,5 +89,16 @@ int pw_run_recover(const struct pw_run *run);
 /* The lives of collectors: see rank/run/guard.h. */
 int pw_collect(void *run, int attempt);
 int pw_collect_on(void *run, int attempt);
+
+/* What makes the program load the probe besides LD_PRELOAD; see struct pw_launch. */
+struct pw_injection {
+    const char *audit, *nccl, *python; /* NULL: not that way */
+    int nvtx, cuda;
+    char audit_path[PATH_MAX], python_path[PATH_MAX]; /* what the pointers point to */
+};
+
+/* Chooses it by --activities and by what the environment names already; prints what is not recorded
+ * for that. `probe` must outlive *out. */
+void pw_injection_choose(const struct pw_run *run, const char *probe, struct pw_injection *out);
 
 #endif
