@@ -195,6 +195,29 @@ static uint32_t find_text(struct writing *w, const char *text, size_t length)
     return pw_names_find(&w->trace->names, text, length);
 }
 
+/* An operation with what its kernel and a log tell of it alike. */
+static struct keyed_nccl make_operation(const struct writing *w, const struct pw_device_record *d,
+                                        uint16_t op)
+{
+    struct keyed_nccl out;
+    memset(&out, 0, sizeof(out));
+    out.key[0] = d->end;
+    out.key[1] = d->start;
+    out.event = (struct pw_row_comm_event){
+        .start = d->start + w->base,
+        .end = d->end + w->base,
+        .op = op,
+        .source = PW_SOURCE_NCCL,
+    };
+    out.nccl = (struct pw_row_nccl){
+        .enqueue = d->launch < 0 ? -1 : d->launch + w->base,
+        .device = d->device,
+        .count = d->count_in > d->count_out ? d->count_in : d->count_out,
+        .channels = d->grid[0],
+    };
+    return out;
+}
+
 static void take_nccl(struct writing *w, const struct pw_device_record *d)
 {
     const char *name = pw_rankfile_borrow_text(w->trace->file, d->name);
@@ -206,35 +229,20 @@ static void take_nccl(struct writing *w, const struct pw_device_record *d)
     uint32_t element = c && c->element_bytes
                            ? c->element_bytes
                            : pw_collective_element(named.datatype, named.datatype_length);
-    struct keyed_nccl out;
-    memset(&out, 0, sizeof(out));
-    out.key[0] = d->end;
-    out.key[1] = d->start;
-    out.event = (struct pw_row_comm_event){
-        .start = d->start + w->base,
-        .end = d->end + w->base,
-        .op = op,
-        .source = PW_SOURCE_NCCL,
-        .sent_bytes = bytes_of(d->count_in, element),
-        .recv_bytes = bytes_of(d->count_out, element),
-        .thread = (uint16_t)d->thread,
-    };
+    struct keyed_nccl out = make_operation(w, d, op);
+    out.event.sent_bytes = bytes_of(d->count_in, element);
+    out.event.recv_bytes = bytes_of(d->count_out, element);
+    out.event.thread = (uint16_t)d->thread;
     out.event.comm =
         pw_comm_table_find(w->trace, d, is_collective && (d->launch >= 0 || !w->window->calls),
                            &out.event.seq, &out.event.peer);
-    out.nccl = (struct pw_row_nccl){
-        .enqueue = d->launch < 0 ? -1 : d->launch + w->base,
-        .correlation = d->correlation,
-        .device = d->device,
-        .stream = d->stream,
-        .count = d->count_in > d->count_out ? d->count_in : d->count_out,
-        .datatype =
-            c && c->datatype ? c->datatype : find_text(w, named.datatype, named.datatype_length),
-        .algorithm = find_text(w, named.algorithm, named.algorithm_length),
-        .protocol = find_text(w, named.protocol, named.protocol_length),
-        .channels = d->grid[0],
-        .timed = PW_TIMED_KERNEL,
-    };
+    out.nccl.correlation = d->correlation;
+    out.nccl.stream = d->stream;
+    out.nccl.datatype =
+        c && c->datatype ? c->datatype : find_text(w, named.datatype, named.datatype_length);
+    out.nccl.algorithm = find_text(w, named.algorithm, named.algorithm_length);
+    out.nccl.protocol = find_text(w, named.protocol, named.protocol_length);
+    out.nccl.timed = PW_TIMED_KERNEL;
     pw_sorter_add(w->nccl, &out);
     w->trace->counts.collectives++;
 }
@@ -244,35 +252,20 @@ static void take_operation(struct writing *w, const struct pw_device_record *d)
 {
     const struct pw_collective *c = pw_collectives_borrow(&w->trace->collectives, d->collective);
     int64_t none;
-    struct keyed_nccl out;
     if (!c)
         return;
-    memset(&out, 0, sizeof(out));
-    out.key[0] = d->end;
-    out.key[1] = d->start;
-    out.event = (struct pw_row_comm_event){
-        .start = d->start + w->base,
-        .end = d->end + w->base,
-        .op = c->op,
-        .source = PW_SOURCE_NCCL,
-        .flags = d->timed == PW_TIMED_ENQUEUED ? PW_FLAG_ENQUEUED : 0,
-        .sent_bytes = bytes_of(d->count_in, c->element_bytes),
-        .recv_bytes = bytes_of(d->count_out, c->element_bytes),
-    };
+    struct keyed_nccl out = make_operation(w, d, c->op);
+    out.event.flags = d->timed == PW_TIMED_ENQUEUED ? PW_FLAG_ENQUEUED : 0;
+    out.event.sent_bytes = bytes_of(d->count_in, c->element_bytes);
+    out.event.recv_bytes = bytes_of(d->count_out, c->element_bytes);
     out.event.comm = pw_comm_table_find(w->trace, d, 0, &none, &out.event.peer);
     out.event.seq = d->seq >= 0 ? pw_comm_table_number(w->trace, out.event.comm, d->seq) : -1;
     out.event.peer = c->peer;
-    out.nccl = (struct pw_row_nccl){
-        .enqueue = d->launch < 0 ? -1 : d->launch + w->base,
-        .device = d->device,
-        .count = d->count_in > d->count_out ? d->count_in : d->count_out,
-        .datatype = c->datatype,
-        .algorithm = c->algorithm,
-        .protocol = c->protocol,
-        .channels = d->grid[0],
-        .timed = d->timed,
-        .ran_ns = d->ran_ns,
-    };
+    out.nccl.datatype = c->datatype;
+    out.nccl.algorithm = c->algorithm;
+    out.nccl.protocol = c->protocol;
+    out.nccl.timed = d->timed;
+    out.nccl.ran_ns = d->ran_ns;
     pw_sorter_add(w->nccl, &out);
     w->trace->counts.collectives++;
 }

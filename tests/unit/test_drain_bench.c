@@ -70,6 +70,17 @@ void bench_name(struct bench *b, uint32_t id, const char *text)
     bench_put(b, 0, &r);
 }
 
+struct pw_record bench_hostile(uint64_t *seed, int type)
+{
+    struct pw_record r;
+    uint64_t words[sizeof(r) / sizeof(uint64_t)];
+    for (size_t w = 0; w < sizeof(r) / sizeof(uint64_t); w++)
+        words[w] = unit_random(seed) >> (unit_random(seed) & 63);
+    memcpy(&r, words, sizeof(r));
+    r.type = (uint8_t)type;
+    return r;
+}
+
 struct pw_row_kernel bench_kernel[64];
 
 static void *kernels_create(struct pw_rankfile *file)

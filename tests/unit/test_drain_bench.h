@@ -43,6 +43,9 @@ void bench_thread(struct bench *bench, int ring, uint32_t thread, uint8_t flags)
 /* Writes the record that gives a text its number; it fits into one record. */
 void bench_name(struct bench *bench, uint32_t id, const char *text);
 
+/* A record of this type in which all else is random: numbers of every length. */
+struct pw_record bench_hostile(uint64_t *seed, int type);
+
 /* Stands for the collector of kernels (PW_ACTIVITY_NULL): a record PW_REC_MARK of value i becomes
  * the row bench_kernel[i]. */
 extern struct pw_row_kernel bench_kernel[64];

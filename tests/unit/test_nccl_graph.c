@@ -227,19 +227,19 @@ static void test_interrupted(void **state)
     check(b, wanted, 1);
 }
 
-static void put_gap(struct bench *b, uint64_t start, uint64_t end)
+/* Kernels are lost from 100 to `end`; a graph that was captured at 1000 is replayed after that. */
+static void lose_and_replay(struct bench *b, uint64_t end)
 {
-    bench_put(b, 0, &(struct pw_record){.type = PW_REC_GPU_GAP, .start = start, .end = end});
+    bench_put(b, 0, &(struct pw_record){.type = PW_REC_GPU_GAP, .start = 100, .end = end});
+    capture_launched(b, 1, PW_OP_Allreduce, 0, 1000);
+    replay(b, 55, 500, 9000, ALLREDUCE);
 }
 
 /* Kernels that were lost before a graph was captured are none of its. */
 static void test_lost_before_the_capture(void **state)
 {
     struct bench *b = *state;
-    put_gap(b, 100, 900);
-    capture(b, 1, PW_OP_Allreduce, 0, 1000);
-    launch(b, 0, 1020);
-    replay(b, 55, 500, 9000, ALLREDUCE);
+    lose_and_replay(b, 900);
     static const struct wanted wanted[] = {{9000, PW_OP_Allreduce, 0, 10, 7, 4}};
     check(b, wanted, 1);
 }
@@ -248,10 +248,7 @@ static void test_lost_before_the_capture(void **state)
 static void test_lost_after_the_capture(void **state)
 {
     struct bench *b = *state;
-    put_gap(b, 100, 1100);
-    capture(b, 1, PW_OP_Allreduce, 0, 1000);
-    launch(b, 0, 1020);
-    replay(b, 55, 500, 9000, ALLREDUCE);
+    lose_and_replay(b, 1100);
     size_t n;
     double unplaced = 0;
     bench_close(b);
@@ -268,8 +265,7 @@ static void test_msccl(void **state)
 {
     struct bench *b = *state;
     bench_name(b, 3, "mscclKernel_Sum(ncclComm)");
-    capture(b, 1, PW_OP_Allreduce, 0, 1000);
-    launch(b, 0, 1020);
+    capture_launched(b, 1, PW_OP_Allreduce, 0, 1000);
     replay(b, 55, 500, 9000, 3);
     static const struct wanted wanted[] = {{9000, PW_OP_Allreduce, 0, 10, 7, 4}};
     check(b, wanted, 1);

@@ -360,15 +360,10 @@ static void test_hostile(void **state)
     uint64_t seed = 1;
     begin(b);
     for (int i = 0; i < 900; i++) {
-        struct pw_record r;
-        uint64_t words[8];
-        for (int w = 0; w < 8; w++)
-            words[w] = unit_random(&seed) >> (unit_random(&seed) & 63);
-        memcpy(&r, words, sizeof(r));
-        r.type = (uint8_t)(PW_REC_NCCL_COMM + i % 7);
+        const struct pw_record r = bench_hostile(&seed, PW_REC_NCCL_COMM + i % 7);
         bench_put(b, 0, &r);
         if (i % 100 == 0)
-            kernel(b, 0, (int64_t)words[0], (int64_t)words[1], 1);
+            kernel(b, 0, (int64_t)r.start, (int64_t)r.end, 1);
     }
     bench_close(b);
 }

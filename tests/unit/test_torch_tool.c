@@ -221,12 +221,7 @@ static void test_hostile(void **state)
     uint64_t seed = 1;
     begin(b);
     for (int i = 0; i < 900; i++) {
-        struct pw_record r;
-        uint64_t words[8];
-        for (int w = 0; w < 8; w++)
-            words[w] = unit_random(&seed) >> (unit_random(&seed) & 63);
-        memcpy(&r, words, sizeof(r));
-        r.type = (uint8_t)(PW_REC_TORCH_GROUP + i % 5);
+        const struct pw_record r = bench_hostile(&seed, PW_REC_TORCH_GROUP + i % 5);
         bench_put(b, i & 1, &r);
     }
     bench_close(b);
@@ -235,13 +230,13 @@ static void test_hostile(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_operation_that_is_awaited, setup, bench_destroy),
-        cmocka_unit_test_setup_teardown(test_wait_after_the_end, setup, bench_destroy),
-        cmocka_unit_test_setup_teardown(test_one_wait_for_all, setup, bench_destroy),
-        cmocka_unit_test_setup_teardown(test_operation_without_an_end, setup, bench_destroy),
-        cmocka_unit_test_setup_teardown(test_more_than_are_kept, setup, bench_destroy),
-        cmocka_unit_test_setup_teardown(test_group_and_root, setup, bench_destroy),
-        cmocka_unit_test_setup_teardown(test_hostile, setup, bench_destroy),
+        ON_BENCH(test_operation_that_is_awaited),
+        ON_BENCH(test_wait_after_the_end),
+        ON_BENCH(test_one_wait_for_all),
+        ON_BENCH(test_operation_without_an_end),
+        ON_BENCH(test_more_than_are_kept),
+        ON_BENCH(test_group_and_root),
+        ON_BENCH(test_hostile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
