@@ -54,7 +54,8 @@ static int is_on(const struct pw_cluster *c, int32_t rank, const char hostname[6
     return 0;
 }
 
-int pw_network_covers(const struct pw_cluster *c, int32_t src, int32_t dst)
+/* Whether a row of /network is about this pair of ranks, or a host of one of them. */
+static int covers(const struct pw_cluster *c, int32_t src, int32_t dst)
 {
     for (size_t i = 0; i < c->nnetwork; i++) {
         const struct pw_row_c_network *row = &c->network[i];
@@ -208,7 +209,7 @@ int pw_judge_slow_link(const struct pw_advice_input *in, const struct pw_advice_
     (void)rule;
     for (size_t i = 0; i < in->cluster->nlinks_slow; i++) {
         const struct pw_row_c_link *link = &in->cluster->links_slow[i];
-        if (pw_network_covers(in->cluster, link->src, link->dst))
+        if (covers(in->cluster, link->src, link->dst))
             continue; /* said by slow_network, with what the replay says */
         double lost =
             (double)link->messages * ((double)link->transfer_ns - (double)link->others_ns);

@@ -13,9 +13,6 @@ const struct pw_row_c_network *pw_network_worst(const struct pw_cluster *cluster
  * its cost or more. */
 int pw_network_explains(const struct pw_row_c_network *row, const struct pw_row_c_trend *trend);
 
-/* Whether a row is about this pair of ranks, or a host of it. */
-int pw_network_covers(const struct pw_cluster *cluster, int32_t src, int32_t dst);
-
 /* "The link between ranks 7 and 8 (node0, node1) was slow in steps 10-29: 80 transfers took 1.2 ms
  * on average instead of 113 us; this cost the job 31.0 ms (4.0 %)". */
 void pw_network_say(const struct pw_row_c_network *row, struct pw_sentence *sentence);

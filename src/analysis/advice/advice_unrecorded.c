@@ -51,7 +51,8 @@ static int is_text(const char *field, size_t size, const char *text)
     return strnlen(field, size) == strlen(text) && memcmp(field, text, strlen(text)) == 0;
 }
 
-enum pw_unrecorded pw_unrecorded_of(const struct pw_row_c_completeness *row)
+/* The reason that the row's `what` names; NONE where it names none. */
+static enum pw_unrecorded reason_of(const struct pw_row_c_completeness *row)
 {
     static const char before[] = "unrecorded_";
     const size_t length = sizeof(before) - 1;
@@ -73,7 +74,7 @@ void pw_unrecorded_sum(const struct pw_cluster *cluster, struct pw_unrecorded_su
     /* The rows are in the order of ranks. */
     for (size_t i = 0; i < cluster->ncompleteness; i++) {
         const struct pw_row_c_completeness *row = &cluster->completeness[i];
-        const enum pw_unrecorded reason = pw_unrecorded_of(row);
+        const enum pw_unrecorded reason = reason_of(row);
         if (is_text(row->what, sizeof(row->what), "gpu_unrecorded")) {
             sum->gpu = sum->gpu ? sum->gpu : row;
             sum->gpu_ranks++;
@@ -95,7 +96,7 @@ void pw_unrecorded_sum(const struct pw_cluster *cluster, struct pw_unrecorded_su
 int pw_unrecorded_has(const struct pw_cluster *cluster, int32_t rank)
 {
     for (size_t i = 0; i < cluster->ncompleteness; i++) {
-        const enum pw_unrecorded reason = pw_unrecorded_of(&cluster->completeness[i]);
+        const enum pw_unrecorded reason = reason_of(&cluster->completeness[i]);
         if (cluster->completeness[i].rank == rank && reason != PW_UNRECORDED_NONE &&
             reason != PW_UNRECORDED_SPAWNED)
             return 1;
@@ -147,7 +148,7 @@ int pw_judge_mpi_not_recorded(const struct pw_advice_input *in, const struct pw_
     pw_sentence_add(&evidence, "MPI calls of %" PRId64 " of %" PRId64 " ranks were not recorded",
                     sum.ranks, in->expected);
     for (size_t i = 0; i < c->ncompleteness; i++) {
-        const enum pw_unrecorded reason = pw_unrecorded_of(&c->completeness[i]);
+        const enum pw_unrecorded reason = reason_of(&c->completeness[i]);
         if (reason == PW_UNRECORDED_NONE || reason == PW_UNRECORDED_SPAWNED ||
             c->completeness[i].rank == last)
             continue;

@@ -23,9 +23,6 @@ struct pw_unrecorded_sum {
 
 void pw_unrecorded_sum(const struct pw_cluster *cluster, struct pw_unrecorded_sum *sum);
 
-/* The reason of a row's `what`; NONE when it is no such row. */
-enum pw_unrecorded pw_unrecorded_of(const struct pw_row_c_completeness *row);
-
 /* True for a rank some of whose MPI calls are missing: what it waited in them reads as its own
  * work.
  */

@@ -108,7 +108,9 @@ static void sum_sure(struct pw_comparison *c, double expected, double *unsure)
     c->share = expected > 0 ? c->ns / expected : 0;
 }
 
-void pw_compare_judge(struct pw_comparison *c, const char *unable)
+/* Fills `kind` and the members after it, from the rows, the parts and the steps. `unable` says why
+ * the runs cannot be compared; "" when they can. */
+static void judge(struct pw_comparison *c, const char *unable)
 {
     struct pw_sentence why = pw_sentence_on(c->why, sizeof(c->why));
     c->kind = PW_COMPARE_UNKNOWN;
@@ -420,7 +422,7 @@ static int build(struct pw_compare_building *b)
         err = pw_compare_rows(b);
     }
     if (!err)
-        pw_compare_judge(c, unable);
+        judge(c, unable);
     free(scratch);
     for (int i = 0; i < 2; i++) {
         free(b->walls[i]);

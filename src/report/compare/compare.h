@@ -101,11 +101,6 @@ int pw_compare(const struct pw_cluster *a, const struct pw_cluster *b, double th
                struct pw_comparison **out);
 void pw_comparison_destroy(struct pw_comparison *comparison);
 
-/* Fills kind and all that follows it; rows, parts and steps are known. Of ranks that left no file,
- * ways to find steps, and the like: `unable` says why the runs cannot be compared, "" when they
- * can. */
-void pw_compare_judge(struct pw_comparison *comparison, const char *unable);
-
 /* Whose time explains half of a difference before or after the steps; NULL: nobody's is known to.
  */
 const struct pw_compare_outside *

@@ -243,6 +243,18 @@ static int64_t row_of_rank(const struct pw_cluster *c, int32_t rank)
     return row;
 }
 
+/* By group; then the largest change first. */
+static int largest_first(const void *x, const void *y)
+{
+    const struct pw_compare_row *a = x, *b = y;
+    double change_a = fabs(a->b - a->a), change_b = fabs(b->b - b->a);
+    if (a->group != b->group)
+        return a->group < b->group ? -1 : 1;
+    if (change_a != change_b)
+        return change_a > change_b ? -1 : 1;
+    return strcmp(a->name, b->name);
+}
+
 /* The rows of ranks are the last so far. */
 static void test_ranks(struct pw_compare_building *b)
 {
@@ -251,7 +263,7 @@ static void test_ranks(struct pw_compare_building *b)
     while (first < c->nrows && c->rows[first].group != PW_COMPARE_RANK)
         first++;
     const size_t tested = c->nrows - first < RANKS_TESTED ? c->nrows - first : RANKS_TESTED;
-    qsort(c->rows + first, c->nrows - first, sizeof(*c->rows), pw_compare_largest_first);
+    qsort(c->rows + first, c->nrows - first, sizeof(*c->rows), largest_first);
     for (size_t i = first; i < first + tested; i++) {
         for (int k = 0; k < 2; k++) {
             const struct subject own = {TRACE(own_ns), 0, row_of_rank(b->runs[k], c->rows[i].rank)};
@@ -344,17 +356,6 @@ static void add_operators(struct pw_compare_building *b)
     free(sorted);
 }
 
-int pw_compare_largest_first(const void *x, const void *y)
-{
-    const struct pw_compare_row *a = x, *b = y;
-    double change_a = fabs(a->b - a->a), change_b = fabs(b->b - b->a);
-    if (a->group != b->group)
-        return a->group < b->group ? -1 : 1;
-    if (change_a != change_b)
-        return change_a > change_b ? -1 : 1;
-    return strcmp(a->name, b->name);
-}
-
 int pw_compare_rows(struct pw_compare_building *b)
 {
     add_run(b);
@@ -367,7 +368,6 @@ int pw_compare_rows(struct pw_compare_building *b)
     add_collectives(b);
     add_operators(b);
     if (b->out->nrows > fixed)
-        qsort(b->out->rows + fixed, b->out->nrows - fixed, sizeof(*b->out->rows),
-              pw_compare_largest_first);
+        qsort(b->out->rows + fixed, b->out->nrows - fixed, sizeof(*b->out->rows), largest_first);
     return b->error;
 }

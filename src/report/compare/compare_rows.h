@@ -22,9 +22,6 @@ void pw_compare_rank_name(const struct pw_compare_building *b, size_t first, siz
 /* Fills b->out->outside. */
 void pw_compare_find_outside(struct pw_compare_building *b);
 
-/* By group; then the largest change first. For qsort(). */
-int pw_compare_largest_first(const void *x, const void *y);
-
 /* Adds all rows to b->out. 0 or -ENOMEM. */
 int pw_compare_rows(struct pw_compare_building *b);
 

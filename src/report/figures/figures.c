@@ -144,7 +144,6 @@ static void count_samples(struct pw_figures *f)
 static void find_shares(struct pw_figures *f)
 {
     f->wait_share = pw_figures_share(f->trace_mean.wait_ns, f->trace_mean.total_ns);
-    f->exposed_share = pw_figures_share(f->trace_mean.comm_exposed_ns, f->trace_mean.total_ns);
     f->data_wait_share = pw_figures_share(f->trace_mean.data_wait_ns, f->trace_mean.total_ns);
 }
 

@@ -31,7 +31,7 @@ struct pw_figures {
     int64_t *samples;                      /* measured steps whose total is known */
     struct pw_row_c_step_trace trace_mean; /* over ranks and steps */
     struct pw_row_c_phase_trace phase_mean;
-    double wait_share, exposed_share, data_wait_share; /* of the mean step */
+    double wait_share, data_wait_share; /* of the mean step */
 };
 
 /* `cluster` must outlive the figures. 0 or -ENOMEM. */
